@@ -1,0 +1,199 @@
+// Package season holds the facts of motor racing that everything else is made from: seasons,
+// rounds, sessions, results and standings, as plain values. It does no I/O and has no clock.
+//
+// An Archive holds all facts known to gridcast. Nothing renders or predicts from it directly:
+// Archive.AsOf gives a View that holds only what was known at an instant, and there is no way
+// from a View to the rest.
+package season
+
+import "time"
+
+// Identifiers are those of F1DB: lower-case slugs, stable across releases.
+type (
+	DriverID    string
+	TeamID      string // F1DB's constructor
+	CircuitID   string
+	GrandPrixID string
+	EngineID    string // F1DB's engine manufacturer
+)
+
+// Driver is a person who took part in at least one session.
+type Driver struct {
+	ID           DriverID
+	Name         string // "Max Verstappen"
+	FirstName    string
+	LastName     string
+	Abbreviation string // F1DB's, not unique; codes of the API come from Codes
+	Country      string // ISO 3166-1 alpha-3 of the nationality
+	HeadshotURL  string // empty if unknown
+}
+
+// Team is a constructor.
+type Team struct {
+	ID      TeamID
+	Name    string
+	Country string // ISO 3166-1 alpha-3
+}
+
+// Lineage is one team through its changes of name and owner, oldest link first.
+type Lineage struct {
+	ID    TeamID // F1DB's parent constructor
+	Links []Link
+}
+
+// Link is one name of a lineage; To is 0 while it lasts.
+type Link struct {
+	Team     TeamID
+	From, To int // years, inclusive
+}
+
+// Engine is an engine manufacturer.
+type Engine struct {
+	ID   EngineID
+	Name string
+}
+
+// Circuit is where a round is held.
+type Circuit struct {
+	ID       CircuitID
+	Name     string
+	Locality string
+	Country  string // English short name
+}
+
+// Season is one championship year, with its rounds in calendar order.
+type Season struct {
+	Year    int
+	Rounds  []Round
+	Colours map[TeamID]string // #RRGGBB, upper case; teams of unknown colour are absent
+}
+
+// Round is one Grand Prix: when and where, and what is known of its sessions. A nil slice is
+// a session that was not held, or not yet known. Rows are in the order the source shows.
+type Round struct {
+	Number        int
+	GrandPrix     GrandPrixID // identifies the round within its season, through renumbering
+	Name          string      // "Monaco Grand Prix"
+	Circuit       CircuitID
+	Street        bool      // street circuit
+	CourseKm      float64   // length of a lap
+	ScheduledLaps int       // 0 if unknown
+	Date          time.Time // midnight UTC of the day of the start
+	Start         time.Time // zero if the hour is unknown; see StartsAt
+	Sprint        bool      // the weekend has a sprint
+	Sessions      []Session // the other sessions of known date, in order of time
+
+	Entries          []Entry       // who takes part in the race, else in qualifying
+	Practice         [4][]TimedLap // free practice 1 to 4
+	Qualifying       []QualifyingRow
+	SprintQualifying []QualifyingRow
+	SprintGrid       []GridSlot
+	SprintResults    []Result
+	Grid             []GridSlot
+	Results          []Result
+	FastestLaps      []FastestLap
+	PitStops         []PitStop
+	DriverStandings  []DriverStanding // after the race
+	TeamStandings    []TeamStanding   // after the race; none before 1958
+}
+
+// SessionKind names a session of a weekend other than the race.
+type SessionKind string
+
+// The sessions of a weekend.
+const (
+	Practice1        SessionKind = "practice-1"
+	Practice2        SessionKind = "practice-2"
+	Practice3        SessionKind = "practice-3"
+	Practice4        SessionKind = "practice-4"
+	Qualifying       SessionKind = "qualifying"
+	SprintQualifying SessionKind = "sprint-qualifying"
+	Sprint           SessionKind = "sprint"
+)
+
+// Session says when a session is held. Start is zero if only the day is known.
+type Session struct {
+	Kind  SessionKind
+	Date  time.Time // midnight UTC
+	Start time.Time
+}
+
+// Entry is a driver's entry in a race.
+type Entry struct {
+	Driver DriverID
+	Team   TeamID
+	Engine EngineID
+	Number int // the one on the car
+}
+
+// TimedLap is a driver's best lap of a practice session; Time is 0 if he set none.
+type TimedLap struct {
+	Driver DriverID
+	Team   TeamID
+	Time   time.Duration
+	Laps   int
+}
+
+// QualifyingRow is a driver's qualifying: the best lap of each knockout segment, or Time
+// where the session had no segments. Missing times are 0.
+type QualifyingRow struct {
+	Driver   DriverID
+	Team     TeamID
+	Position int // 0 if unranked
+	Time     time.Duration
+	Segments [3]time.Duration
+}
+
+// GridSlot is a place on the starting grid, in starting order.
+type GridSlot struct {
+	Driver   DriverID
+	Team     TeamID
+	Position int // 0: starts from the pit lane
+}
+
+// Result is a row of a race or sprint classification. A car shared by several drivers has a
+// row for each, with the same Position.
+type Result struct {
+	Driver   DriverID
+	Team     TeamID
+	Engine   EngineID
+	Position int    // 0 if not classified
+	Outcome  string // why there is no position: DNF, DNS, DSQ, NC, DNQ, DNPQ, DNP, EX; else empty
+	Grid     int    // 0: pit lane or unknown
+	Laps     int
+	Time     time.Duration // 0 if not on the lead lap at the flag, or unknown
+	Points   float64
+	Reason   string // why he retired, in the source's words
+	Shared   bool   // the car was shared
+}
+
+// FastestLap is a driver's fastest lap of the race.
+type FastestLap struct {
+	Driver DriverID
+	Lap    int
+	Time   time.Duration
+}
+
+// PitStop is one stop; Time is the time in the pit lane, 0 if unknown.
+type PitStop struct {
+	Driver DriverID
+	Stop   int
+	Lap    int
+	Time   time.Duration
+}
+
+// DriverStanding is a row of the drivers' championship.
+type DriverStanding struct {
+	Driver   DriverID
+	Position int // 0 if unranked
+	Points   float64
+}
+
+// TeamStanding is a row of the constructors' championship, where a chassis with another
+// engine is another constructor.
+type TeamStanding struct {
+	Team     TeamID
+	Engine   EngineID
+	Position int // 0 if unranked
+	Points   float64
+}

@@ -1,0 +1,76 @@
+// Package blob is the storage that published versions, the ledger, keys and archives live
+// in: whole objects under slash-separated keys, with create-once and compare-and-swap.
+package blob
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+)
+
+var (
+	// ErrNotFound: there is no object under the key.
+	ErrNotFound = errors.New("no such object")
+	// ErrConflict: the condition of a write did not hold, so nothing was written. Create
+	// found an object; Swap found another tag, or none.
+	ErrConflict = errors.New("object changed or already there")
+	// ErrUnknown: a write may or may not have been applied (timed out, answer lost, 409 of
+	// a concurrent write). The caller must read back before it decides.
+	ErrUnknown = errors.New("outcome of the write is unknown")
+)
+
+// Tag identifies the bytes an object had when it was read or written. It is opaque and
+// comes from the store; two reads with the same tag returned the same bytes.
+type Tag string
+
+// Object is the content of a key.
+type Object struct {
+	Data []byte // owned by the receiver
+	Tag  Tag
+}
+
+// Info describes an object in a listing.
+type Info struct {
+	Key      string
+	Size     int64     // bytes
+	Modified time.Time // by the store's clock
+}
+
+// Store holds objects. Keys are non-empty slash-separated paths of the characters
+// [A-Za-z0-9._-] without empty, "." or ".." segments; others are refused with an error that
+// names the key. Every method is safe for concurrent use by any number of goroutines and
+// processes. A read that begins after a write returned sees that write or a later one.
+// Methods retry what is safe to retry within ctx; errors wrap one of the sentinels above
+// where it applies and name the operation and the key.
+type Store interface {
+	// Get returns the object under key, or ErrNotFound.
+	Get(ctx context.Context, key string) (Object, error)
+
+	// Create writes data under a key that has no object. It returns ErrConflict if there is
+	// one, ErrUnknown if the outcome could not be learned. A reader sees all of data or no
+	// object; once Create returned nil the object survives a crash.
+	Create(ctx context.Context, key string, data []byte) (Tag, error)
+
+	// Swap replaces the object under key if it still has the tag old; with an empty old it
+	// is Create. It returns ErrConflict if the tag differs or the object is gone, ErrUnknown
+	// if the outcome could not be learned. Readers see the old or the new bytes, never a mix.
+	Swap(ctx context.Context, key string, old Tag, data []byte) (Tag, error)
+
+	// List yields the objects whose key begins with prefix, in ascending key order. It stops
+	// at the first error. Objects written while it runs may be missing.
+	List(ctx context.Context, prefix string) iter.Seq2[Info, error]
+
+	// Delete removes the object under key; a missing object is no error.
+	Delete(ctx context.Context, key string) error
+
+	// Watch waits until the object under key has another tag than seen (the empty tag stands
+	// for no object) and returns it; an object that vanished is ErrNotFound. It returns when
+	// ctx ends, with its cause, and at the first failed look, with that error: the caller
+	// decides how long to wait before it watches again. A change is noticed within about a
+	// second; of several changes in between only the last is seen.
+	Watch(ctx context.Context, key string, seen Tag) (Object, error)
+
+	// String names the store for logs and errors, without credentials.
+	String() string
+}
