@@ -1,0 +1,59 @@
+package catalog
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ParamError says why a query is refused. Its text is the public message of a 422.
+type ParamError struct {
+	Param   string // the parameter's name, decoded; clipped, and quoted if it is not a plain word
+	Value   string // the value, decoded; clipped
+	Problem string // what is wrong with it
+	Allowed string // which values are allowed
+}
+
+// Error names the parameter, the value and what is allowed. Long and unprintable text is
+// clipped and escaped: the message repeats what a stranger sent.
+func (e *ParamError) Error() string {
+	return fmt.Sprintf("bad value %q for parameter %s: %s; allowed: %s",
+		e.Value, e.Param, e.Problem, e.Allowed)
+}
+
+// clipAt is how many bytes of a name or value a message repeats.
+const clipAt = 40
+
+// malformed is the error for a pair with bad percent-encoding, in its name or its value.
+func malformed(p pair) *ParamError {
+	name := text(p.name)
+	if !isWord(name) {
+		name = strconv.Quote(name)
+	}
+	return &ParamError{
+		Param:   name,
+		Value:   text(p.value),
+		Problem: "malformed percent-encoding",
+		Allowed: "% followed by two hexadecimal digits, in names and values",
+	}
+}
+
+// text decodes for a message: clipped, and valid UTF-8.
+func text(encoded []byte) string {
+	buf := make([]byte, 0, clipAt)
+	decoded, fits := decode(buf, encoded)
+	s := strings.ToValidUTF8(string(decoded), "\uFFFD")
+	if !fits {
+		s = strings.TrimSuffix(s, "\uFFFD") + "…" // the cut may have split a character
+	}
+	return s
+}
+
+func isWord(s string) bool {
+	for _, c := range s {
+		if c != '_' && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return s != ""
+}

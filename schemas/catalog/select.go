@@ -1,0 +1,198 @@
+package catalog
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Select returns the variant that a request with this raw query wants from a version that
+// knows k. The error, if any, is a *ParamError. Names and values are decoded as query strings
+// are ("+" is a space); unknown parameters are ignored, unless their percent-encoding is bad.
+//
+// A session key whose season is not known, or is not the requested year, gives NoSession.
+// Select can not know whether a round has a pick: where the version has no variant for a
+// session key, serve the one of NoSession.
+//
+// Select does not allocate, unless it returns an error.
+func (e *Endpoint) Select(rawQuery []byte, k Known) (Variant, error) {
+	var given selection
+	for rest := rawQuery; len(rest) > 0; {
+		var p pair
+		p, rest = nextPair(rest)
+		if !wellFormed(p.name) || !wellFormed(p.value) {
+			return Variant{}, malformed(p)
+		}
+		param := e.param(p.name)
+		if param == nil {
+			continue
+		}
+		if err := given.set(param, p, k); err != nil {
+			return Variant{}, err
+		}
+	}
+	return e.variant(given, k), nil
+}
+
+// param finds the parameter with the encoded name, nil if the endpoint has none.
+func (e *Endpoint) param(name []byte) *Param {
+	for i := range e.Params {
+		if decodesTo(name, e.Params[i].Name) {
+			return &e.Params[i]
+		}
+	}
+	return nil
+}
+
+// selection holds the parameters given so far; zero values are absent.
+type selection struct {
+	championship string
+	year         int
+	sessionKey   int64
+}
+
+// set notes one parameter. It returns a *ParamError or nil.
+func (s *selection) set(param *Param, p pair, k Known) error {
+	refuse := func(problem string) error {
+		return &ParamError{Param: param.Name, Value: text(p.value), Problem: problem, Allowed: allowed(param, k)}
+	}
+	if len(p.value) == 0 {
+		return refuse("the value is empty")
+	}
+	var buf [16]byte // the longest value of any parameter is a session key of 16 digits
+	value, fits := decode(buf[:0], p.value)
+	switch param.Name {
+	case typeParam:
+		if s.championship != "" {
+			return refuse("given more than once")
+		}
+		i := slices.Index(param.Values, string(value))
+		if !fits || i < 0 {
+			return refuse("no such type")
+		}
+		s.championship = param.Values[i]
+	case yearParam:
+		if s.year != 0 {
+			return refuse("given more than once")
+		}
+		year, ok := parseYear(value)
+		if !fits || !ok {
+			return refuse("not a year of four digits")
+		}
+		if !k.Has(year) {
+			return refuse("no such season")
+		}
+		s.year = year
+	case sessionKeyParam:
+		if s.sessionKey != 0 {
+			return refuse("given more than once")
+		}
+		key, ok := parseSessionKey(value)
+		if !fits || !ok {
+			return refuse("not a session key")
+		}
+		s.sessionKey = key
+	}
+	return nil
+}
+
+// variant fills in what was not given.
+func (e *Endpoint) variant(given selection, k Known) Variant {
+	v := Variant{Endpoint: e.Name, Year: given.year}
+	switch e.Name {
+	case Standings:
+		v.Type = given.championship
+		if v.Type == "" {
+			v.Type = DriversType
+		}
+	case Predictions:
+		if given.sessionKey != 0 {
+			return Variant{Endpoint: e.Name, SessionKey: sessionIn(given, k)}
+		}
+	case Calendar:
+	default:
+		return v // no season, or all of them
+	}
+	if v.Year == 0 {
+		v.Year = k.Current
+	}
+	return v
+}
+
+// sessionIn returns the session key that was given, or NoSession if its season does not match.
+func sessionIn(given selection, k Known) int64 {
+	year := int(given.sessionKey / KeysPerSeason)
+	if !k.Has(year) || given.year != 0 && given.year != year {
+		return NoSession
+	}
+	return given.sessionKey
+}
+
+// parseYear reads ^[0-9]{4}$; the year 0 does not exist.
+func parseYear[T string | []byte](s T) (int, bool) {
+	if len(s) != 4 {
+		return 0, false
+	}
+	n, ok := parseDigits(s)
+	return int(n), ok && n > 0
+}
+
+// parseSessionKey reads ^[1-9][0-9]{0,15}$.
+func parseSessionKey[T string | []byte](s T) (int64, bool) {
+	if len(s) == 0 || len(s) > 16 || s[0] == '0' {
+		return 0, false
+	}
+	return parseDigits(s)
+}
+
+func parseDigits[T string | []byte](s T) (int64, bool) {
+	var n int64
+	for i := range len(s) {
+		c := s[i]
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = 10*n + int64(c-'0')
+	}
+	return n, true
+}
+
+// allowed says in words which values a parameter takes.
+func allowed(param *Param, k Known) string {
+	switch param.Name {
+	case yearParam:
+		return "one season " + seasonRanges(k.Seasons)
+	case sessionKeyParam:
+		return "one whole number of 1 to 16 digits that does not start with 0"
+	}
+	words := "one of "
+	for i, value := range param.Values {
+		if i > 0 {
+			words += ", "
+		}
+		words += value
+	}
+	return words
+}
+
+// seasonRanges lists ascending years, runs of them as "from 1950 to 2026".
+func seasonRanges(seasons []int) string {
+	if len(seasons) == 0 {
+		return "(none is known yet)"
+	}
+	var words string
+	for i := 0; i < len(seasons); {
+		last := i
+		for last+1 < len(seasons) && seasons[last+1] == seasons[last]+1 {
+			last++
+		}
+		if i > 0 {
+			words += ", "
+		}
+		if last > i {
+			words += "from " + strconv.Itoa(seasons[i]) + " to "
+		}
+		words += strconv.Itoa(seasons[last])
+		i = last + 1
+	}
+	return words
+}
