@@ -1,17 +1,34 @@
 // Package predict makes the service's picks: from what was known before a race, who wins and
-// who stands on the podium. Models are pure functions of a season.View; the same view gives
-// the same pick on every machine.
+// who stands on the podium.
+//
+// A Model is a pure function of a season.View: the same view gives the same pick on every
+// machine, whatever was predicted before. A model may remember work between calls, but only
+// keyed by the facts it was done from. Models are safe for concurrent use.
+//
+// R2 is the model whose picks are published. GridFrequency, Pole, Leader and PreviousWinner
+// are the baselines it is measured against, see package backtest.
 package predict
 
-import "gridcast/builder/season"
+import (
+	"errors"
+
+	"gridcast/builder/season"
+)
+
+// Errors of Predict. There is no other.
+var (
+	ErrNoRound = errors.New("round is not in the view")
+	ErrNobody  = errors.New("no grid, entries or earlier race to choose from")
+)
 
 // Model predicts one race.
 type Model interface {
 	// Name identifies the model and its version in every frozen pick.
 	Name() string
 
-	// Predict returns the forecast for the round from what v shows, which must not hold its
-	// result. It returns an error only if there is nobody to choose from.
+	// Predict returns the forecast for the round from what v shows of it and of the races
+	// before it. A result of the round itself, or of a later one, is not looked at. The error
+	// wraps ErrNoRound or ErrNobody.
 	Predict(v *season.View, year int, round season.GrandPrixID) (Forecast, error)
 }
 
@@ -19,7 +36,8 @@ type Model interface {
 // made from it.
 type Forecast struct {
 	Candidates []Candidate
-	Podium     [3]season.DriverID // Podium[0] is the picked winner
+	Podium     [3]season.DriverID // Podium[0] is the picked winner; empty where there are fewer candidates
+	Basis      Basis
 }
 
 // Candidate is a driver who will start and his chances, each in [0, 1].
@@ -27,4 +45,32 @@ type Candidate struct {
 	Driver season.DriverID
 	Win    float64 // sums to 1 over the candidates
 	Podium float64 // sums to 3
+}
+
+// Basis says what a forecast was made from.
+type Basis struct {
+	Order    Order // what is known of the starting order
+	Races    int   // earlier races that the probabilities were learnt from
+	From, To int   // their first and last season, 0 without races
+	Missing  []season.SessionKind
+}
+
+// Order says how good the knowledge of the starting order was.
+type Order string
+
+// The starting orders, best first.
+const (
+	FromGrid       Order = "grid"       // the starting grid
+	FromQualifying Order = "qualifying" // no grid yet: the order of qualifying
+	FromForm       Order = "form"       // neither: the order of the championship
+)
+
+// Winner is the picked winner and the probability that he wins.
+func (f Forecast) Winner() Candidate {
+	for _, c := range f.Candidates {
+		if c.Driver == f.Podium[0] {
+			return c
+		}
+	}
+	return Candidate{}
 }

@@ -1,0 +1,146 @@
+package predict
+
+import (
+	"fmt"
+
+	"gridcast/builder/season"
+)
+
+// The window and the smoothing of the frequency baselines.
+const (
+	frequencyYears = 10 // seasons before the predicted one that count, beside the season itself
+	priorRaces     = 8  // weight of the prior table, in races
+)
+
+// Frequency ranks the starters by something known before the race and gives each the
+// frequency with which his rank won in the last ten years. The pick is the first three ranks.
+//
+// The frequencies are smoothed by eight races in which rank k won in proportion to 1/k², which
+// is about what the grid has been worth since 1950; so the first race of an archive has a
+// forecast too.
+type Frequency struct {
+	name string
+	rank func(runners []runner, races []race) []runner
+	// firstOnly counts only the first rank and shares the rest equally.
+	firstOnly bool
+}
+
+var _ Model = (*Frequency)(nil)
+
+// GridFrequency is the baseline that every better model must beat: the starting grid. Before
+// it is known, the order of qualifying, else that of the championship.
+func GridFrequency() *Frequency {
+	return &Frequency{name: "grid-frequency-1", rank: byGrid}
+}
+
+// Pole names the driver on pole, and holds all others for equal.
+func Pole() *Frequency {
+	return &Frequency{name: "pole-1", rank: byGrid, firstOnly: true}
+}
+
+// Leader ranks by the championship before the race, at the first race by that of the season
+// before.
+func Leader() *Frequency {
+	return &Frequency{name: "leader-1", rank: byChampionship}
+}
+
+// PreviousWinner ranks by the finishing order of the race before.
+func PreviousWinner() *Frequency {
+	return &Frequency{name: "previous-winner-1", rank: byLastRace}
+}
+
+func byGrid(runners []runner, _ []race) []runner { return runners }
+
+// Name implements Model.
+func (m *Frequency) Name() string { return m.name }
+
+// Predict implements Model.
+func (m *Frequency) Predict(v *season.View, year int, round season.GrandPrixID) (Forecast, error) {
+	races, err := upTo(v, year, round)
+	if err != nil {
+		return Forecast{}, err
+	}
+	runners, order := field(races)
+	if len(runners) == 0 {
+		return Forecast{}, fmt.Errorf("predict %d %s: %w", year, round, ErrNobody)
+	}
+	ranked := m.rank(runners, races)
+	wins, basis := m.wins(races, len(ranked), order)
+	if m.firstOnly {
+		shareRest(wins)
+	}
+	drivers := make([]season.DriverID, len(ranked))
+	for i, r := range ranked {
+		drivers[i] = r.driver
+	}
+	return newForecast(drivers, normalised(wins), drivers[:min(3, len(drivers))], basis), nil
+}
+
+// wins returns the smoothed number of wins of each of n ranks in the races before the last,
+// ranked by as much as is known of the last.
+func (m *Frequency) wins(races []race, n int, order Order) ([]float64, Basis) {
+	wins := make([]float64, n)
+	for k := range wins {
+		wins[k] = 1 / float64((k+1)*(k+1))
+	}
+	wins = normalised(wins)
+	for k := range wins {
+		wins[k] *= priorRaces
+	}
+	basis := Basis{Order: order}
+	rank := m.rank
+	if order == FromForm {
+		rank = byChampionship
+	}
+	year := races[len(races)-1].year
+	for i, r := range races[:len(races)-1] {
+		if r.year < year-frequencyYears {
+			continue
+		}
+		won, ok := r.winner()
+		if !ok {
+			continue
+		}
+		basis.add(r.year)
+		runners, _ := field(races[:i+1])
+		for k, runner := range rank(runners, races[:i+1]) {
+			if runner.driver == won && k < n {
+				wins[k]++
+			}
+		}
+	}
+	return wins, basis
+}
+
+// add counts a race of the year that was learnt from.
+func (b *Basis) add(year int) {
+	b.Races++
+	b.To = year
+	if b.From == 0 {
+		b.From = year
+	}
+}
+
+// shareRest gives every rank but the first the mean of them.
+func shareRest(wins []float64) {
+	sum := 0.0
+	for _, w := range wins[1:] {
+		sum += w
+	}
+	for k := 1; k < len(wins); k++ {
+		wins[k] = sum / float64(len(wins)-1)
+	}
+}
+
+// normalised returns x divided by its sum.
+func normalised(x []float64) []float64 {
+	sum := 0.0
+	for _, w := range x {
+		sum += w
+	}
+	p := make([]float64, len(x))
+	for i, w := range x {
+		p[i] = w / sum
+	}
+	return p
+}
