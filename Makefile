@@ -1,0 +1,37 @@
+# gridcast. `make run` and `make test` need nothing but Go; the rest says what it needs.
+SHELL    := /bin/bash
+BIN      := .var/bin
+VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS  := -s -w -X main.version=$(VERSION)
+FUZZTIME ?= 10s
+
+.PHONY: run build test race lint fuzz bench check tools clean
+
+run: build            ## the whole service on embedded seasons, no configuration
+	@$(BIN)/gridcast serve --demo $(ARGS)
+
+build:                ## the one binary
+	@go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/gridcast ./deploy/gridcast
+
+test:                 ## every test that needs nothing but Go; lists what was skipped
+	@deploy/test.sh
+
+race:                 ## the same under the race detector (needs gcc)
+	@deploy/test.sh -race
+
+lint: tools           ## gofumpt, vet, golangci-lint, dead code
+	@deploy/lint.sh
+
+fuzz:                 ## each fuzz target for FUZZTIME
+	@deploy/fuzz.sh $(FUZZTIME)
+
+bench: build          ## request path and servers side by side
+	@deploy/bench/run.sh
+
+check: build lint test race fuzz   ## everything CI runs except the servers it installs
+
+tools:                ## linters at the versions of deploy/tools/go.mod
+	@cd deploy/tools && GOBIN=$(CURDIR)/$(BIN) go install tool
+
+clean:
+	rm -rf .var

@@ -1,0 +1,155 @@
+// Package deploy_test keeps the house in order: who may import whom is a table here, so that a
+// wrong import fails the build and not a review.
+package deploy_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "gridcast/"
+
+// arrows says which of our packages a package may import, by the longest matching prefix of
+// its path. A package may always import what is below itself.
+var arrows = map[string][]string{
+	"schemas":           {},
+	"schemas/wire":      {},
+	"schemas/catalog":   {},
+	"schemas/docs":      {"schemas"},
+	"snapshots":         {"schemas", "snapshots/blob"},
+	"snapshots/blob":    {},
+	"builder":           {"schemas", "snapshots", "builder"},
+	"builder/season":    {},
+	"builder/archive":   {"builder/season"},
+	"builder/source":    {"builder/season"},
+	"builder/predict":   {"builder/season"},
+	"builder/ledger":    {"builder/season", "snapshots/blob"},
+	"builder/almanac":   {"builder/season", "builder/ledger"},
+	"builder/render":    {"schemas", "builder/almanac", "builder/ledger", "builder/season"},
+	"edge":              {"schemas", "snapshots", "edge"},
+	"edge/keys":         {"snapshots/blob"},
+	"edge/limit":        {},
+	"scheduler":         {"schemas", "snapshots", "scheduler"},
+	"scheduler/cadence": {},
+	"deploy":            {"schemas", "snapshots", "builder", "edge", "scheduler", "deploy"},
+}
+
+// borders says where a foreign module may be imported; modules that are not listed are free.
+var borders = map[string][]string{
+	"github.com/minio/minio-go/v7":    {"snapshots/blob/s3blob"},
+	"github.com/fsnotify/fsnotify":    {"snapshots/blob/dirblob", "edge"},
+	"github.com/valyala/fasthttp":     {"edge", "deploy/bench"},
+	"github.com/go-co-op/gocron/v2":   {"scheduler"},
+	"github.com/redis/rueidis":        {"edge/limit/redislimit"},
+	"github.com/klauspost/compress":   {"builder/render", "builder/archive"},
+	"github.com/molecule-man/go-brrr": {"builder/render"},
+	"github.com/alecthomas/kong":      {"deploy/gridcast"},
+	"gonum.org/v1/gonum":              {"builder/predict"},
+	"gonum.org/v1/plot":               {"builder/predict/backtest"},
+}
+
+// pure lists packages that may know neither files, network nor clock.
+var pure = []string{"builder/season", "builder/predict", "builder/almanac", "builder/render", "scheduler/cadence", "schemas/wire", "schemas/catalog"}
+
+var impure = []string{"os", "net", "net/http", "io/ioutil", "os/exec", "syscall"}
+
+func TestArrows(t *testing.T) {
+	packages := imports(t)
+	if len(packages) < 10 {
+		t.Fatalf("found only %d packages: the walk does not see the house", len(packages))
+	}
+	for pkg, imported := range packages {
+		allowed := arrows[longestPrefix(pkg)]
+		if longestPrefix(pkg) == "" {
+			t.Errorf("%s has no place in the house", pkg)
+		}
+		for _, path := range imported {
+			if ours, ok := strings.CutPrefix(path, module); ok {
+				if !below(ours, pkg) && !slices.ContainsFunc(allowed, func(a string) bool { return below(ours, a) }) {
+					t.Errorf("%s may not import %s", pkg, ours)
+				}
+				continue
+			}
+			for border, places := range borders {
+				if below(path, border) && !slices.ContainsFunc(places, func(p string) bool { return below(pkg, p) }) {
+					t.Errorf("%s may not import %s: it stays in %v", pkg, path, places)
+				}
+			}
+			if slices.Contains(pure, pkg) && slices.Contains(impure, path) {
+				t.Errorf("%s may not import %s: it is pure", pkg, path)
+			}
+		}
+	}
+}
+
+// TestTopLevel keeps the top of the repository as agreed.
+func TestTopLevel(t *testing.T) {
+	want := []string{"Makefile", "README.md", "builder", "deploy", "edge", "go.mod", "go.sum", "scheduler", "schemas", "snapshots"}
+	entries, err := os.ReadDir("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			got = append(got, e.Name())
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("top level: got %v, want %v", got, want)
+	}
+}
+
+// imports maps each package of the project, by its path, to what its files import outside
+// tests.
+func imports(t *testing.T) map[string][]string {
+	t.Helper()
+	packages := map[string][]string{}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != ".." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "tools"):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		pkg := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), "../"))
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			packages[pkg] = append(packages[pkg], imported)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packages
+}
+
+func longestPrefix(pkg string) string {
+	longest := ""
+	for prefix := range arrows {
+		if below(pkg, prefix) && len(prefix) > len(longest) {
+			longest = prefix
+		}
+	}
+	return longest
+}
+
+// below reports whether the path is dir or inside it.
+func below(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
