@@ -1,0 +1,44 @@
+package limit
+
+import (
+	"hash/maphash"
+	"net/netip"
+	"time"
+)
+
+// Anonymous counts requests without a valid key by the client's address. Its size is fixed:
+// addresses that fall on the same slot share a window. That is good enough, because nobody is
+// refused for it: the counts only show guessing in headers and metrics.
+type Anonymous struct {
+	perMinute int
+	seed      maphash.Seed // secret, so that nobody can choose whose window to fill
+	slots     []Window
+}
+
+// NewAnonymous returns a table of so many slots, 8 bytes each plus an offset.
+func NewAnonymous(perMinute, slots int) *Anonymous {
+	a := &Anonymous{perMinute: perMinute, seed: maphash.MakeSeed(), slots: make([]Window, slots)}
+	for i := range a.slots {
+		a.slots[i].offset = Offset(uint64(i))
+	}
+	return a
+}
+
+// Take counts one request of the address. Allowed says whether it is within the limit.
+func (a *Anonymous) Take(client netip.Addr, now time.Time) Decision {
+	return a.slot(client).Take(now, a.perMinute)
+}
+
+// Peek returns the window of the address without counting.
+func (a *Anonymous) Peek(client netip.Addr, now time.Time) Decision {
+	return a.slot(client).Peek(now, a.perMinute)
+}
+
+// slot takes the first 64 bits of an IPv6 address for the client: the rest is his to choose.
+func (a *Anonymous) slot(client netip.Addr) *Window {
+	bytes := client.As16()
+	if !client.Is4() && !client.Is4In6() {
+		clear(bytes[8:])
+	}
+	return &a.slots[maphash.Bytes(a.seed, bytes[:])%uint64(len(a.slots))]
+}

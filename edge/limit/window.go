@@ -1,0 +1,67 @@
+package limit
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Window is a counter in memory: exact under any concurrency, without a lock.
+type Window struct {
+	offset int64
+	// state holds the number of the current window in the upper 32 bits and its count in the
+	// lower ones, so that both change in one step.
+	state atomic.Uint64
+}
+
+var _ Counter = (*Window)(nil)
+
+// NewWindow returns a counter whose windows begin offset seconds into the minute.
+func NewWindow(offset int64) *Window { return &Window{offset: offset} }
+
+// Take implements [Counter].
+func (w *Window) Take(now time.Time, perMinute int) Decision {
+	for {
+		state := w.state.Load()
+		number, count := w.at(state, now)
+		if count >= perMinute {
+			return w.decision(number, count, perMinute, false)
+		}
+		if w.state.CompareAndSwap(state, uint64(number)<<32|uint64(count+1)) {
+			return w.decision(number, count+1, perMinute, true)
+		}
+	}
+}
+
+// Peek returns what Take would find, without counting.
+func (w *Window) Peek(now time.Time, perMinute int) Decision {
+	number, count := w.at(w.state.Load(), now)
+	return w.decision(number, count, perMinute, count < perMinute)
+}
+
+// at returns the number and the count of the window at now. A clock that was set back stays
+// in the later window: going back would hand out the same minute twice.
+func (w *Window) at(state uint64, now time.Time) (number int64, count int) {
+	number = (now.Unix() - w.offset) / Period
+	if last := int64(state >> 32); last >= number {
+		return last, int(uint32(state))
+	}
+	return number, 0
+}
+
+func (w *Window) decision(number int64, count, perMinute int, allowed bool) Decision {
+	return Decision{
+		Allowed:   allowed,
+		Limit:     perMinute,
+		Remaining: max(0, perMinute-count),
+		Reset:     (number+1)*Period + w.offset,
+	}
+}
+
+// Memory is the Source of counters in this process. Edges that use it count each for
+// themselves: n of them together allow n times the limit.
+type Memory struct{}
+
+var _ Source = Memory{}
+
+// Counter implements [Source].
+func (Memory) Counter(_ string, offset int64) Counter { return NewWindow(offset) }
