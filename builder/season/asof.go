@@ -1,25 +1,106 @@
 package season
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
-// Archive holds all facts, of the past and of a known future. It is immutable once made.
-type Archive struct {
-	Source   string // what the facts were imported from, for attribution
-	Drivers  map[DriverID]Driver
-	Teams    map[TeamID]Team
-	Engines  map[EngineID]Engine
-	Circuits map[CircuitID]Circuit
-	Lineages []Lineage
-	Seasons  []Season // by ascending year
+// CalendarKnownAt is when the calendar of a season is known: 1 October of the year before.
+func CalendarKnownAt(year int) time.Time {
+	return time.Date(year-1, time.October, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// View is what was known at an instant. Its values are shared with the archive: read only.
-type View struct {
-	At       time.Time
-	Drivers  map[DriverID]Driver
-	Teams    map[TeamID]Team
-	Engines  map[EngineID]Engine
-	Circuits map[CircuitID]Circuit
-	Lineages []Lineage
-	Seasons  []Season
+// AsOf returns what was known at t, inclusive:
+//
+//   - the calendar of a season from CalendarKnownAt;
+//   - practice, qualifying and sprint from their ends (SessionKnownAt);
+//   - entries and grid from GridKnownAt;
+//   - result, fastest laps, pit stops and the standings after it from ResultKnownAt. Sprint
+//     points join the standings with the race.
+//
+// A team's colour is known once the team has taken part in that season, a link of a lineage once
+// the team has raced under that name.
+func (a *Archive) AsOf(t time.Time) *View {
+	v := &View{
+		At:       t,
+		Drivers:  knownMap(a.index.drivers, t),
+		Teams:    knownMap(a.index.teams, t),
+		Engines:  knownMap(a.index.engines, t),
+		Circuits: knownMap(a.index.circuits, t),
+	}
+	for i := range a.facts.Seasons {
+		s := &a.facts.Seasons[i]
+		switch {
+		case t.Before(CalendarKnownAt(s.Year)):
+			continue
+		case t.Before(a.index.complete[i]):
+			v.Seasons = append(v.Seasons, s.asOf(t, a.index.appeared[i]))
+		default:
+			v.Seasons = append(v.Seasons, *s)
+		}
+	}
+	for i := range a.facts.Lineages {
+		if l := a.facts.Lineages[i].asOf(t, a.index.links[i]); len(l.Links) > 0 {
+			v.Lineages = append(v.Lineages, l)
+		}
+	}
+	return v
+}
+
+func (s *Season) asOf(t time.Time, appeared map[TeamID]time.Time) Season {
+	known := Season{Year: s.Year, Rounds: slices.Clone(s.Rounds)}
+	for i := range known.Rounds {
+		known.Rounds[i].withhold(t)
+	}
+	for team, colour := range s.Colours {
+		if at, ok := appeared[team]; !ok || at.After(t) {
+			continue
+		}
+		if known.Colours == nil {
+			known.Colours = make(map[TeamID]string, len(s.Colours))
+		}
+		known.Colours[team] = colour
+	}
+	return known
+}
+
+// withhold removes what was not known of the round at t, except its place in the calendar.
+func (r *Round) withhold(t time.Time) {
+	full := *r // instants that depend on the result are asked of the whole round
+	for i, kind := range practices {
+		if full.SessionKnownAt(kind).After(t) {
+			r.Practice[i] = nil
+		}
+	}
+	if full.SessionKnownAt(SprintQualifying).After(t) {
+		r.SprintQualifying, r.SprintGrid = nil, nil
+	}
+	if full.SprintKnownAt().After(t) {
+		r.SprintResults = nil
+	}
+	if full.QualifyingKnownAt().After(t) {
+		r.Qualifying = nil
+	}
+	if full.GridKnownAt().After(t) {
+		r.Entries, r.Grid = nil, nil
+	}
+	if full.ResultKnownAt().After(t) {
+		r.Results, r.FastestLaps, r.PitStops = nil, nil, nil
+		r.DriverStandings, r.TeamStandings = nil, nil
+	}
+}
+
+// asOf keeps the links known at t. Whether a link has ended is known in the year after.
+func (l *Lineage) asOf(t time.Time, known []time.Time) Lineage {
+	var out Lineage
+	for i, link := range l.Links {
+		if known[i].IsZero() || known[i].After(t) {
+			continue
+		}
+		if link.To >= t.UTC().Year() {
+			link.To = 0
+		}
+		out.Links = append(out.Links, link)
+	}
+	return out
 }

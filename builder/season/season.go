@@ -3,7 +3,8 @@
 //
 // An Archive holds all facts known to gridcast. Nothing renders or predicts from it directly:
 // Archive.AsOf gives a View that holds only what was known at an instant, and there is no way
-// from a View to the rest.
+// from a View to the rest. Archives and views are immutable and safe for concurrent use; their
+// slices and maps are shared, so callers read them and never write.
 package season
 
 import "time"
@@ -35,13 +36,14 @@ type Team struct {
 	Country string // ISO 3166-1 alpha-3
 }
 
-// Lineage is one team through its changes of name and owner, oldest link first.
+// Lineage is one team through its changes of name and owner, oldest link first. It has no name
+// of its own: the source names it for its newest link, which would tell of the future.
 type Lineage struct {
-	ID    TeamID // F1DB's parent constructor
 	Links []Link
 }
 
-// Link is one name of a lineage; To is 0 while it lasts.
+// Link is one name of a lineage; To is 0 while it lasts. Links may share a year in which the
+// name changed.
 type Link struct {
 	Team     TeamID
 	From, To int // years, inclusive
@@ -77,13 +79,13 @@ type Round struct {
 	Circuit       CircuitID
 	Street        bool      // street circuit
 	CourseKm      float64   // length of a lap
-	ScheduledLaps int       // 0 if unknown
+	ScheduledLaps int       // 0 if unknown; the laps really run are the winner's
 	Date          time.Time // midnight UTC of the day of the start
 	Start         time.Time // zero if the hour is unknown; see StartsAt
 	Sprint        bool      // the weekend has a sprint
 	Sessions      []Session // the other sessions of known date, in order of time
 
-	Entries          []Entry       // who takes part in the race, else in qualifying
+	Entries          []Entry       // who takes part in the race, else in qualifying, by car number
 	Practice         [4][]TimedLap // free practice 1 to 4
 	Qualifying       []QualifyingRow
 	SprintQualifying []QualifyingRow
@@ -110,6 +112,9 @@ const (
 	SprintQualifying SessionKind = "sprint-qualifying"
 	Sprint           SessionKind = "sprint"
 )
+
+// practices are the kinds of Round.Practice, in its order.
+var practices = [...]SessionKind{Practice1, Practice2, Practice3, Practice4}
 
 // Session says when a session is held. Start is zero if only the day is known.
 type Session struct {
@@ -151,20 +156,44 @@ type GridSlot struct {
 	Position int // 0: starts from the pit lane
 }
 
+// Outcome says why a result has no position.
+type Outcome string
+
+// The outcomes of the source.
+const (
+	DidNotFinish        Outcome = "DNF"
+	DidNotStart         Outcome = "DNS"
+	Disqualified        Outcome = "DSQ"
+	NotClassified       Outcome = "NC" // still running at the flag, too few laps
+	DidNotQualify       Outcome = "DNQ"
+	DidNotPreQualify    Outcome = "DNPQ"
+	DidNotPractise      Outcome = "DNP"
+	ExcludedBeforeStart Outcome = "EX"
+)
+
 // Result is a row of a race or sprint classification. A car shared by several drivers has a
-// row for each, with the same Position.
+// row for each, with the same Position; a driver who drove several cars has several rows.
 type Result struct {
 	Driver   DriverID
 	Team     TeamID
 	Engine   EngineID
-	Position int    // 0 if not classified
-	Outcome  string // why there is no position: DNF, DNS, DSQ, NC, DNQ, DNPQ, DNP, EX; else empty
-	Grid     int    // 0: pit lane or unknown
-	Laps     int
+	Position int           // 0 if not classified
+	Outcome  Outcome       // why there is no position, else empty
+	Grid     int           // 0: pit lane or unknown
+	Laps     int           // completed
 	Time     time.Duration // 0 if not on the lead lap at the flag, or unknown
 	Points   float64
 	Reason   string // why he retired, in the source's words
 	Shared   bool   // the car was shared
+}
+
+// Started reports whether the driver took the start.
+func (r *Result) Started() bool {
+	switch r.Outcome {
+	case "", DidNotFinish, Disqualified, NotClassified:
+		return true
+	}
+	return false
 }
 
 // FastestLap is a driver's fastest lap of the race.

@@ -1,0 +1,48 @@
+package season
+
+import (
+	"fmt"
+	"time"
+)
+
+// Facts are seasons and what their rows refer to.
+type Facts struct {
+	Source   string // what the facts were imported from, for attribution
+	Drivers  map[DriverID]Driver
+	Teams    map[TeamID]Team
+	Engines  map[EngineID]Engine
+	Circuits map[CircuitID]Circuit
+	Lineages []Lineage
+	Seasons  []Season // by ascending year
+}
+
+// Archive holds all facts, of the past and of a known future. It is immutable.
+type Archive struct {
+	facts Facts
+	index index
+}
+
+// New returns an archive of the facts, which the caller must not change afterwards. It returns
+// the first fault that Validate finds.
+func New(facts Facts) (*Archive, error) {
+	if err := facts.Validate(); err != nil {
+		return nil, fmt.Errorf("make archive: %w", err)
+	}
+	return &Archive{facts: facts, index: newIndex(&facts)}, nil
+}
+
+// Facts returns everything, known or yet to be known: for storing and inspecting an archive.
+// What is published or predicted comes from AsOf.
+func (a *Archive) Facts() Facts { return a.facts }
+
+// View is what was known at an instant. Drivers, teams, engines and circuits are there once
+// something known refers to them.
+type View struct {
+	At       time.Time
+	Drivers  map[DriverID]Driver
+	Teams    map[TeamID]Team
+	Engines  map[EngineID]Engine
+	Circuits map[CircuitID]Circuit
+	Lineages []Lineage
+	Seasons  []Season // by ascending year
+}

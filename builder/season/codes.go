@@ -1,0 +1,154 @@
+package season
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Codes returns the three-letter code of every driver who has appeared in the season: in the
+// entries, the qualifying or the result of a round. Codes match [A-Z]{3}, are unique within the
+// season, and once given stay as time goes on.
+//
+// In the order of first appearance, in one race most earlier starts first and then by
+// identifier, each driver takes the first that is free of: his abbreviation; the first letter
+// of his surname with each later pair of its letters; the first letter, a later one and A to Z.
+func (v *View) Codes(year int) map[DriverID]string {
+	s, ok := v.Season(year)
+	if !ok {
+		return nil
+	}
+	starts := v.startsBefore(year)
+	codes := make(map[DriverID]string)
+	taken := make(map[string]bool)
+	for i := range s.Rounds {
+		for _, group := range s.appearances(i, starts) {
+			for _, id := range group {
+				if _, ok := codes[id]; ok {
+					continue
+				}
+				code := freeCode(v.Drivers[id], taken)
+				codes[id], taken[code] = code, true
+			}
+		}
+	}
+	return codes
+}
+
+// appearances returns who appears in a round, in the order codes are given: first those known
+// with the grid, then those known with the result only, so that a result does not change the
+// codes given before it. starts are those before the season.
+func (s *Season) appearances(round int, starts map[DriverID]int) [2][]DriverID {
+	r := &s.Rounds[round]
+	sofar := maps.Clone(starts)
+	for i := range s.Rounds[:round] {
+		if !s.Rounds[i].ResultKnownAt().After(r.GridKnownAt()) {
+			s.Rounds[i].countStarts(sofar)
+		}
+	}
+	before, after := make(map[DriverID]bool), make(map[DriverID]bool)
+	for _, row := range r.Entries {
+		before[row.Driver] = true
+	}
+	for _, row := range r.Qualifying {
+		before[row.Driver] = true
+	}
+	for _, row := range r.Results {
+		if !before[row.Driver] {
+			after[row.Driver] = true
+		}
+	}
+	order := func(a, b DriverID) int {
+		return cmp.Or(cmp.Compare(sofar[b], sofar[a]), cmp.Compare(a, b))
+	}
+	return [2][]DriverID{
+		slices.SortedFunc(maps.Keys(before), order),
+		slices.SortedFunc(maps.Keys(after), order),
+	}
+}
+
+// startsBefore counts the race starts of every driver in the seasons before the year.
+func (v *View) startsBefore(year int) map[DriverID]int {
+	starts := make(map[DriverID]int)
+	for i := range v.Seasons {
+		if v.Seasons[i].Year >= year {
+			break
+		}
+		for j := range v.Seasons[i].Rounds {
+			v.Seasons[i].Rounds[j].countStarts(starts)
+		}
+	}
+	return starts
+}
+
+// countStarts adds one for every driver who started the race, in however many cars.
+func (r *Round) countStarts(starts map[DriverID]int) {
+	for i := range r.Results {
+		row := &r.Results[i]
+		again := func(other Result) bool { return other.Driver == row.Driver && other.Started() }
+		if row.Started() && !slices.ContainsFunc(r.Results[:i], again) {
+			starts[row.Driver]++
+		}
+	}
+}
+
+// freeCode returns the first code for the driver that is not taken.
+func freeCode(d Driver, taken map[string]bool) string {
+	for code := range candidates(d) {
+		if !taken[code] {
+			return code
+		}
+	}
+	panic("BUG: a season with more drivers than there are codes")
+}
+
+// candidates yields the codes a driver may take, the best first. After those of the rule come
+// all others, so that a driver without a surname in Latin letters has a code too.
+func candidates(d Driver) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if code := letters(d.Abbreviation); len(code) == 3 && !yield(code) {
+			return
+		}
+		name := letters(d.LastName)
+		if name == "" {
+			name = letters(string(d.ID))
+		}
+		for i := 1; i < len(name); i++ {
+			for j := i + 1; j < len(name); j++ {
+				if !yield(string([]byte{name[0], name[i], name[j]})) {
+					return
+				}
+			}
+		}
+		for i := 1; i < len(name); i++ {
+			for c := byte('A'); c <= 'Z'; c++ {
+				if !yield(string([]byte{name[0], name[i], c})) {
+					return
+				}
+			}
+		}
+		for n := range 26 * 26 * 26 {
+			if !yield(string([]byte{'A' + byte(n/676), 'A' + byte(n/26%26), 'A' + byte(n%26)})) {
+				return
+			}
+		}
+	}
+}
+
+// letters returns the letters A to Z of a name in upper case; accents are dropped.
+func letters(name string) string {
+	var b strings.Builder
+	for _, r := range norm.NFD.String(strings.ToUpper(name)) {
+		switch {
+		case 'A' <= r && r <= 'Z':
+			b.WriteRune(r)
+		case r == 'Ø':
+			b.WriteByte('O')
+		}
+	}
+	return b.String()
+}

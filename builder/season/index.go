@@ -1,0 +1,164 @@
+package season
+
+import (
+	"slices"
+	"time"
+)
+
+// index holds the instants at which facts that carry no date of their own became known, so
+// that AsOf need not look for them in every row.
+type index struct {
+	drivers  []dated[DriverID, Driver] // by instant, as the next three
+	teams    []dated[TeamID, Team]
+	engines  []dated[EngineID, Engine]
+	circuits []dated[CircuitID, Circuit]
+	complete []time.Time            // by season: when all of it is known
+	appeared []map[TeamID]time.Time // by season: first appearance of a team in it
+	links    [][]time.Time          // by lineage and link; zero if never known
+}
+
+// dated is a fact, its key, and when it became known.
+type dated[K ~string, V any] struct {
+	at    time.Time
+	key   K
+	value V
+}
+
+// knownMap returns the facts known at t of a list in order of time.
+func knownMap[K ~string, V any](facts []dated[K, V], t time.Time) map[K]V {
+	n, _ := slices.BinarySearchFunc(facts, t, func(d dated[K, V], t time.Time) int {
+		if d.at.After(t) {
+			return 1
+		}
+		return -1
+	})
+	known := make(map[K]V, n)
+	for i := range facts[:n] {
+		known[facts[i].key] = facts[i].value
+	}
+	return known
+}
+
+// sighting is the first time that each thing was referred to.
+type sighting struct {
+	drivers  map[DriverID]time.Time
+	teams    map[TeamID]time.Time
+	engines  map[EngineID]time.Time
+	circuits map[CircuitID]time.Time
+}
+
+func newIndex(f *Facts) index {
+	seen := sighting{
+		drivers:  make(map[DriverID]time.Time),
+		teams:    make(map[TeamID]time.Time),
+		engines:  make(map[EngineID]time.Time),
+		circuits: make(map[CircuitID]time.Time),
+	}
+	var x index
+	for i := range f.Seasons {
+		s := &f.Seasons[i]
+		inSeason := sighting{seen.drivers, make(map[TeamID]time.Time), seen.engines, seen.circuits}
+		complete := CalendarKnownAt(s.Year)
+		for j := range s.Rounds {
+			r := &s.Rounds[j]
+			note(seen.circuits, r.Circuit, CalendarKnownAt(s.Year))
+			inSeason.round(r)
+			complete = later(complete, later(r.GridKnownAt(), r.ResultKnownAt()))
+		}
+		for team, at := range inSeason.teams {
+			note(seen.teams, team, at)
+		}
+		x.complete = append(x.complete, complete)
+		x.appeared = append(x.appeared, inSeason.teams)
+	}
+	for i := range f.Lineages {
+		x.links = append(x.links, linksKnown(f, &f.Lineages[i], x.appeared))
+	}
+	x.drivers = inOrder(seen.drivers, f.Drivers)
+	x.teams = inOrder(seen.teams, f.Teams)
+	x.engines = inOrder(seen.engines, f.Engines)
+	x.circuits = inOrder(seen.circuits, f.Circuits)
+	return x
+}
+
+// linksKnown returns for each link when its team was first seen in one of its years.
+func linksKnown(f *Facts, l *Lineage, appeared []map[TeamID]time.Time) []time.Time {
+	known := make([]time.Time, len(l.Links))
+	for i, link := range l.Links {
+		for j := range f.Seasons {
+			year := f.Seasons[j].Year
+			if year < link.From || link.To != 0 && year > link.To {
+				continue
+			}
+			if at, ok := appeared[j][link.Team]; ok {
+				known[i] = at
+				break
+			}
+		}
+	}
+	return known
+}
+
+// round notes everything that the round refers to, at the instant its row is known.
+func (s sighting) round(r *Round) {
+	for i, kind := range practices {
+		for _, row := range r.Practice[i] {
+			s.row(row.Driver, row.Team, "", r.SessionKnownAt(kind))
+		}
+	}
+	for _, row := range r.SprintQualifying {
+		s.row(row.Driver, row.Team, "", r.SessionKnownAt(SprintQualifying))
+	}
+	for _, row := range r.SprintGrid {
+		s.row(row.Driver, row.Team, "", r.SessionKnownAt(SprintQualifying))
+	}
+	for _, row := range r.SprintResults {
+		s.row(row.Driver, row.Team, row.Engine, r.SprintKnownAt())
+	}
+	for _, row := range r.Qualifying {
+		s.row(row.Driver, row.Team, "", r.QualifyingKnownAt())
+	}
+	for _, row := range r.Entries {
+		s.row(row.Driver, row.Team, row.Engine, r.GridKnownAt())
+	}
+	for _, row := range r.Grid {
+		s.row(row.Driver, row.Team, "", r.GridKnownAt())
+	}
+	result := r.ResultKnownAt()
+	for _, row := range r.Results {
+		s.row(row.Driver, row.Team, row.Engine, result)
+	}
+	for _, row := range r.DriverStandings {
+		note(s.drivers, row.Driver, result)
+	}
+	for _, row := range r.TeamStandings {
+		note(s.teams, row.Team, result)
+		note(s.engines, row.Engine, result)
+	}
+}
+
+func (s sighting) row(driver DriverID, team TeamID, engine EngineID, at time.Time) {
+	note(s.drivers, driver, at)
+	note(s.teams, team, at)
+	note(s.engines, engine, at)
+}
+
+// note keeps the earliest instant; rows without an engine refer to none.
+func note[K ~string](first map[K]time.Time, key K, at time.Time) {
+	if key == "" {
+		return
+	}
+	if known, ok := first[key]; !ok || at.Before(known) {
+		first[key] = at
+	}
+}
+
+// inOrder returns the facts that were seen, by instant.
+func inOrder[K ~string, V any](seen map[K]time.Time, facts map[K]V) []dated[K, V] {
+	list := make([]dated[K, V], 0, len(seen))
+	for key, at := range seen {
+		list = append(list, dated[K, V]{at, key, facts[key]})
+	}
+	slices.SortFunc(list, func(a, b dated[K, V]) int { return a.at.Compare(b.at) })
+	return list
+}

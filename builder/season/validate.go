@@ -1,0 +1,146 @@
+package season
+
+import (
+	"fmt"
+	"regexp"
+	"time"
+)
+
+// Validate checks that the facts hold together: every row refers to a known driver, team,
+// engine and circuit, seasons and rounds ascend, nothing is there twice that can be there only
+// once. The error names season, round, row and value.
+func (f *Facts) Validate() error {
+	if err := f.validateKeys(); err != nil {
+		return err
+	}
+	for i, l := range f.Lineages {
+		for j, link := range l.Links {
+			if _, ok := f.Teams[link.Team]; !ok {
+				return fmt.Errorf("lineage %d, link %d: unknown team %q", i+1, j+1, link.Team)
+			}
+			if link.To != 0 && link.To < link.From {
+				return fmt.Errorf("lineage %d, link %d: %q ends in %d before it begins in %d", i+1, j+1, link.Team, link.To, link.From)
+			}
+		}
+	}
+	for i := range f.Seasons {
+		if i > 0 && f.Seasons[i].Year <= f.Seasons[i-1].Year {
+			return fmt.Errorf("season %d follows season %d", f.Seasons[i].Year, f.Seasons[i-1].Year)
+		}
+		if err := f.validateSeason(&f.Seasons[i]); err != nil {
+			return fmt.Errorf("season %d: %w", f.Seasons[i].Year, err)
+		}
+	}
+	return nil
+}
+
+// validateKeys checks that everything is filed under its own identifier.
+func (f *Facts) validateKeys() error {
+	for id, d := range f.Drivers {
+		if id != d.ID || id == "" {
+			return fmt.Errorf("driver %q is filed under %q", d.ID, id)
+		}
+	}
+	for id, t := range f.Teams {
+		if id != t.ID || id == "" {
+			return fmt.Errorf("team %q is filed under %q", t.ID, id)
+		}
+	}
+	for id, e := range f.Engines {
+		if id != e.ID || id == "" {
+			return fmt.Errorf("engine %q is filed under %q", e.ID, id)
+		}
+	}
+	for id, c := range f.Circuits {
+		if id != c.ID || id == "" {
+			return fmt.Errorf("circuit %q is filed under %q", c.ID, id)
+		}
+	}
+	return nil
+}
+
+var colour = regexp.MustCompile(`^#[0-9A-F]{6}$`)
+
+func (f *Facts) validateSeason(s *Season) error {
+	if s.Year < 1000 || s.Year > 9999 {
+		return fmt.Errorf("year %d has not four digits", s.Year)
+	}
+	for team, value := range s.Colours {
+		if _, ok := f.Teams[team]; !ok {
+			return fmt.Errorf("colours: unknown team %q", team)
+		}
+		if !colour.MatchString(value) {
+			return fmt.Errorf("colour of %q: %q is not of the form #RRGGBB", team, value)
+		}
+	}
+	held := make(map[GrandPrixID]int)
+	last := 0
+	for i := range s.Rounds {
+		r := &s.Rounds[i]
+		if r.Number <= last {
+			return fmt.Errorf("round %d follows round %d", r.Number, last)
+		}
+		last = r.Number
+		if other, ok := held[r.GrandPrix]; ok {
+			return fmt.Errorf("round %d: grand prix %q is round %d already", r.Number, r.GrandPrix, other)
+		}
+		held[r.GrandPrix] = r.Number
+		if err := f.validateCalendar(s.Year, r); err != nil {
+			return fmt.Errorf("round %d: %w", r.Number, err)
+		}
+		if err := f.validateRows(r); err != nil {
+			return fmt.Errorf("round %d: %w", r.Number, err)
+		}
+	}
+	return nil
+}
+
+func (f *Facts) validateCalendar(year int, r *Round) error {
+	if r.GrandPrix == "" || r.Name == "" {
+		return fmt.Errorf("grand prix %q, name %q: both are needed", r.GrandPrix, r.Name)
+	}
+	if _, ok := f.Circuits[r.Circuit]; !ok {
+		return fmt.Errorf("unknown circuit %q", r.Circuit)
+	}
+	if r.Date.Year() != year {
+		return fmt.Errorf("date %s is not in the year", r.Date.Format(time.DateOnly))
+	}
+	if err := validateDay(r.Date, r.Start); err != nil {
+		return err
+	}
+	known := make(map[SessionKind]bool)
+	for _, s := range r.Sessions {
+		if !s.Kind.valid() || known[s.Kind] {
+			return fmt.Errorf("session %q is unknown or there twice", s.Kind)
+		}
+		known[s.Kind] = true
+		if err := validateDay(s.Date, s.Start); err != nil {
+			return fmt.Errorf("%s: %w", s.Kind, err)
+		}
+	}
+	return nil
+}
+
+// validateDay checks that a day is one, and that the start falls on it if it is known.
+func validateDay(date, start time.Time) error {
+	switch {
+	case date.IsZero() || !date.Equal(midnight(date)):
+		return fmt.Errorf("date %s is not midnight UTC of a day", date.Format(time.RFC3339))
+	case !start.IsZero() && !midnight(start).Equal(date):
+		return fmt.Errorf("start %s is not on %s", start.Format(time.RFC3339), date.Format(time.DateOnly))
+	}
+	return nil
+}
+
+func midnight(t time.Time) time.Time {
+	y, m, d := t.UTC().Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+}
+
+func (k SessionKind) valid() bool {
+	switch k {
+	case Practice1, Practice2, Practice3, Practice4, Qualifying, SprintQualifying, Sprint:
+		return true
+	}
+	return false
+}

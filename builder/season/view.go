@@ -1,0 +1,101 @@
+package season
+
+import "time"
+
+// Season returns the season of the year, if its calendar is known.
+func (v *View) Season(year int) (*Season, bool) {
+	for i := len(v.Seasons) - 1; i >= 0; i-- {
+		if v.Seasons[i].Year == year {
+			return &v.Seasons[i], true
+		}
+	}
+	return nil, false
+}
+
+// Round returns a round of a season, if both are known.
+func (v *View) Round(year int, gp GrandPrixID) (*Round, bool) {
+	s, ok := v.Season(year)
+	if !ok {
+		return nil, false
+	}
+	return s.Round(gp)
+}
+
+// CurrentSeason is the year of At if its calendar is known, else the latest known season; 0 if
+// there is none.
+func (v *View) CurrentSeason() int {
+	if _, ok := v.Season(v.At.UTC().Year()); ok {
+		return v.At.UTC().Year()
+	}
+	if len(v.Seasons) == 0 {
+		return 0
+	}
+	return v.Seasons[len(v.Seasons)-1].Year
+}
+
+// LatestEntries returns the latest round whose entries are known and its season; both are nil
+// if there is none.
+func (v *View) LatestEntries() (*Season, *Round) {
+	for i := len(v.Seasons) - 1; i >= 0; i-- {
+		if r := v.Seasons[i].LatestEntries(); r != nil {
+			return &v.Seasons[i], r
+		}
+	}
+	return nil, nil
+}
+
+// Root returns the oldest known name of the team's lineage in that year, the team itself if it
+// has none. Teams with equal roots are one team under several names.
+func (v *View) Root(team TeamID, year int) TeamID {
+	for _, l := range v.Lineages {
+		for _, link := range l.Links {
+			if link.Team == team && link.From <= year && (link.To == 0 || year <= link.To) {
+				return l.Links[0].Team
+			}
+		}
+	}
+	return team
+}
+
+// Round returns the round of a Grand Prix.
+func (s *Season) Round(gp GrandPrixID) (*Round, bool) {
+	for i := range s.Rounds {
+		if s.Rounds[i].GrandPrix == gp {
+			return &s.Rounds[i], true
+		}
+	}
+	return nil, false
+}
+
+// LatestResult returns the last round with a known result, or nil.
+func (s *Season) LatestResult() *Round {
+	return s.latest(func(r *Round) bool { return len(r.Results) > 0 })
+}
+
+// LatestEntries returns the last round with known entries, or nil.
+func (s *Season) LatestEntries() *Round {
+	return s.latest(func(r *Round) bool { return len(r.Entries) > 0 })
+}
+
+// Complete reports whether every round has a known result.
+func (s *Season) Complete() bool {
+	for i := range s.Rounds {
+		if !s.Rounds[i].Finished() {
+			return false
+		}
+	}
+	return len(s.Rounds) > 0
+}
+
+// latest returns the round that starts last among those with the property.
+func (s *Season) latest(has func(*Round) bool) *Round {
+	var latest *Round
+	var start time.Time
+	for i := range s.Rounds {
+		r := &s.Rounds[i]
+		if has(r) && !r.StartsAt().Before(start) {
+			latest, start = r, r.StartsAt()
+		}
+	}
+	return latest
+}
