@@ -1,0 +1,120 @@
+package cadence
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Work is a kind of work that falls due.
+type Work string
+
+// The kinds of work. Where several fall due at one instant, they are listed in this order.
+const (
+	Poll   Work = "poll"   // ask the sources for news
+	Freeze Work = "freeze" // freeze the picks that are due
+	Build  Work = "build"  // build and publish
+	Verify Work = "verify" // check everything published
+)
+
+var rank = map[Work]int{Poll: 0, Freeze: 1, Build: 2, Verify: 3}
+
+// Reason names why something falls due.
+type Reason string
+
+// The reasons, each for one kind of work.
+const (
+	PollWeek      Reason = "poll_week"
+	PollWeekend   Reason = "poll_weekend"
+	PollAwaiting  Reason = "poll_awaiting" // a grid or a result
+	GridKnown     Reason = "grid_known"
+	FreezeLatest  Reason = "freeze_latest"
+	LightsOut     Reason = "lights_out"
+	RaceWindowEnd Reason = "race_window_end"
+	YearTurn      Reason = "year_turn"
+	CalendarKnown Reason = "calendar_known" // the next season's
+	Nightly       Reason = "nightly"
+)
+
+// Due is an instant at which work falls due.
+type Due struct {
+	At     time.Time // UTC
+	Work   Work
+	Reason Reason
+	Round  int64     // session key of the round it is for; 0: none in particular
+	Until  time.Time // from this instant on the work must not be done any more; zero: never too late
+}
+
+// TooLate reports whether the work must not be done any more at now.
+func (d Due) TooLate(now time.Time) bool {
+	return !d.Until.IsZero() && !now.Before(d.Until)
+}
+
+// compare orders by instant, then by kind of work, round and reason.
+func compare(a, b Due) int {
+	return cmp.Or(
+		a.At.Compare(b.At),
+		cmp.Compare(rank[a.Work], rank[b.Work]),
+		cmp.Compare(a.Round, b.Round),
+		cmp.Compare(a.Reason, b.Reason),
+	)
+}
+
+// Coming lists the instants after now, in order: every one of every round, and the next of
+// what recurs: polls, nights, years.
+func Coming(cal Calendar, now time.Time) []Due {
+	var coming []Due
+	for _, d := range instants(cal) {
+		if d.At.After(now) {
+			coming = append(coming, d)
+		}
+	}
+	coming = append(coming, nextPoll(cal, now), nextNight(now), nextYearTurn(now), nextCalendarKnown(now))
+	slices.SortFunc(coming, compare)
+	return coming
+}
+
+// Next is the first instant after now at which the work falls due, and whether there is one:
+// without a pick to freeze there is no next freeze.
+func Next(cal Calendar, work Work, now time.Time) (Due, bool) {
+	coming := Coming(cal, now)
+	i := slices.IndexFunc(coming, func(d Due) bool { return d.Work == work })
+	if i < 0 {
+		return Due{}, false
+	}
+	return coming[i], true
+}
+
+// Missed lists, in order, the instants after from up to and including now that must be made
+// good if nobody attended to them: all but a freeze after lights out. Of what recurs only the
+// last is listed, for one run makes good for all.
+func Missed(cal Calendar, from, now time.Time) []Due {
+	recurring := []Due{lastPoll(cal, now), lastNight(now), lastYearTurn(now), lastCalendarKnown(now)}
+	var missed []Due
+	for _, d := range append(instants(cal), recurring...) {
+		if d.At.After(from) && !d.At.After(now) && !d.TooLate(now) {
+			missed = append(missed, d)
+		}
+	}
+	slices.SortFunc(missed, compare)
+	return missed
+}
+
+// Overtaken lists, in order, what a change of the calendar put into the past: the instants of
+// after up to and including now that before did not have and that are not too late. When a
+// start is brought forward to three minutes from now, the freeze that was due two minutes ago
+// is among them.
+func Overtaken(before, after Calendar, now time.Time) []Due {
+	known := make(map[Due]bool)
+	for _, d := range instants(before) {
+		known[d] = true
+	}
+	var overtaken []Due
+	for _, d := range instants(after) {
+		if !known[d] && !d.At.After(now) && !d.TooLate(now) {
+			overtaken = append(overtaken, d)
+		}
+	}
+	slices.SortFunc(overtaken, compare)
+	return overtaken
+}
