@@ -1,0 +1,90 @@
+package dirblob_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/blobtest"
+	"gridcast/snapshots/blob/dirblob"
+)
+
+func TestStore(t *testing.T) {
+	blobtest.Run(t, func(t *testing.T) blob.Store { return open(t, t.TempDir()) })
+}
+
+func TestOpenMakesTheFolder(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "a", "b")
+	s := open(t, root)
+	if _, err := s.Create(t.Context(), "c/d.json", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(root, "c", "d.json")); err != nil || string(data) != "x" {
+		t.Errorf("file of the object: got %q, %v; want the bytes as they are", data, err)
+	}
+}
+
+func TestOpenRefusesAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dirblob.Open(path); err == nil {
+		t.Error("a file was opened as a store")
+	}
+}
+
+// A killed writer leaves its unfinished file in @new. Nobody sees it, and it goes when it is
+// old enough to belong to no living writer.
+func TestAbandonedFiles(t *testing.T) {
+	root := t.TempDir()
+	s := open(t, root)
+	young, old := filepath.Join(root, "@new", "object-1"), filepath.Join(root, "@new", "object-2")
+	for _, path := range []string{young, old} {
+		if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	yesterday := time.Now().Add(-25 * time.Hour)
+	if err := os.Chtimes(old, yesterday, yesterday); err != nil {
+		t.Fatal(err)
+	}
+	for info, err := range s.List(t.Context(), "") {
+		t.Errorf("listed %v, %v in an empty store", info, err)
+	}
+	open(t, root)
+	if _, err := os.Stat(old); !os.IsNotExist(err) {
+		t.Errorf("the old file: got %v, want it removed", err)
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Errorf("the young file: %v, want it kept", err)
+	}
+}
+
+func TestDeleteRemovesEmptyFolders(t *testing.T) {
+	root := t.TempDir()
+	s := open(t, root)
+	if _, err := s.Create(t.Context(), "objects/1/a.json", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Delete(t.Context(), "objects/1/a.json"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "objects")); !os.IsNotExist(err) {
+		t.Errorf("folder objects: got %v, want it removed with its last object", err)
+	}
+	if _, err := os.Stat(root); err != nil {
+		t.Errorf("the root: %v", err)
+	}
+}
+
+func open(t *testing.T, root string) *dirblob.Store {
+	t.Helper()
+	s, err := dirblob.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

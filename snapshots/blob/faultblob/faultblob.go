@@ -1,0 +1,114 @@
+// Package faultblob wraps a blob.Store, for tests, and lets a function decide the fate of
+// every call: let it through, refuse it, or apply it and lose the answer.
+package faultblob
+
+import (
+	"context"
+	"iter"
+
+	"gridcast/snapshots/blob"
+)
+
+var _ blob.Store = (*Store)(nil)
+
+// Op is the method that was called.
+type Op string
+
+// The operations.
+const (
+	Get    Op = "get"
+	Create Op = "create"
+	Swap   Op = "swap"
+	List   Op = "list"
+	Delete Op = "delete"
+	Watch  Op = "watch"
+)
+
+// Writes says whether the operation changes the store.
+func (o Op) Writes() bool { return o == Create || o == Swap || o == Delete }
+
+// Call describes one call; for List, Key is the prefix.
+type Call struct {
+	Op  Op
+	Key string
+}
+
+// Fate is what becomes of a call. The zero Fate lets it through.
+type Fate struct {
+	Err     error                    // returned to the caller, unless nil
+	Applied bool                     // with Err: the call reaches the store first, and its answer is lost
+	Mangle  func(data []byte) []byte // changes what Get and Watch read
+}
+
+// Store is a blob.Store whose calls can fail.
+type Store struct {
+	inner blob.Store
+	fate  func(context.Context, Call) Fate
+}
+
+// Wrap returns a store that asks fate before every call to inner. fate must be safe for
+// concurrent use; it may block, and should heed ctx when it does.
+func Wrap(inner blob.Store, fate func(context.Context, Call) Fate) *Store {
+	return &Store{inner: inner, fate: fate}
+}
+
+// String names the store.
+func (s *Store) String() string { return "faulty " + s.inner.String() }
+
+// Get implements blob.Store.
+func (s *Store) Get(ctx context.Context, key string) (blob.Object, error) {
+	return s.read(ctx, Call{Get, key}, func() (blob.Object, error) { return s.inner.Get(ctx, key) })
+}
+
+// Watch implements blob.Store.
+func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag) (blob.Object, error) {
+	return s.read(ctx, Call{Watch, key}, func() (blob.Object, error) { return s.inner.Watch(ctx, key, seen) })
+}
+
+// Create implements blob.Store.
+func (s *Store) Create(ctx context.Context, key string, data []byte) (blob.Tag, error) {
+	return s.write(ctx, Call{Create, key}, func() (blob.Tag, error) { return s.inner.Create(ctx, key, data) })
+}
+
+// Swap implements blob.Store.
+func (s *Store) Swap(ctx context.Context, key string, old blob.Tag, data []byte) (blob.Tag, error) {
+	return s.write(ctx, Call{Swap, key}, func() (blob.Tag, error) { return s.inner.Swap(ctx, key, old, data) })
+}
+
+// Delete implements blob.Store.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	_, err := s.write(ctx, Call{Delete, key}, func() (blob.Tag, error) { return "", s.inner.Delete(ctx, key) })
+	return err
+}
+
+// List implements blob.Store.
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[blob.Info, error] {
+	if f := s.fate(ctx, Call{List, prefix}); f.Err != nil {
+		return func(yield func(blob.Info, error) bool) { yield(blob.Info{}, f.Err) }
+	}
+	return s.inner.List(ctx, prefix)
+}
+
+func (s *Store) read(ctx context.Context, call Call, do func() (blob.Object, error)) (blob.Object, error) {
+	f := s.fate(ctx, call)
+	if f.Err != nil {
+		return blob.Object{}, f.Err
+	}
+	o, err := do()
+	if err == nil && f.Mangle != nil {
+		o.Data = f.Mangle(o.Data)
+	}
+	return o, err
+}
+
+func (s *Store) write(ctx context.Context, call Call, do func() (blob.Tag, error)) (blob.Tag, error) {
+	f := s.fate(ctx, call)
+	if f.Err != nil && !f.Applied {
+		return "", f.Err
+	}
+	tag, err := do()
+	if f.Err != nil {
+		return "", f.Err
+	}
+	return tag, err
+}
