@@ -1,6 +1,3 @@
-// Package ledger is the append-only record of what gridcast promised and what operators
-// decided: session keys, frozen picks, verified results and changes to the calendar. A fact
-// that is in the ledger is never changed, only followed by another.
 package ledger
 
 import (
@@ -16,26 +13,30 @@ type Kind string
 const (
 	Real      Kind = "real"
 	Simulated Kind = "simulated"
+
+	// AnyKind is for readers that take either, such as an audit. Nobody can append with it.
+	AnyKind Kind = ""
 )
 
 // Type names what an event says.
 type Type string
 
-// The events.
+// The events, each with the fields that it uses besides ID, At and Actor.
 const (
 	Opened          Type = "opened"           // first event: Kind
 	KeysAssigned    Type = "keys_assigned"    // Keys
-	PickFrozen      Type = "pick_frozen"      // Session, Pick, Start
+	PickFrozen      Type = "pick_frozen"      // Session, Pick, Start, GridKnown
 	PickVoided      Type = "pick_voided"      // Session, Reason
-	LivePickFrozen  Type = "live_pick_frozen" // Session, Pick, Checkpoint
-	ResultVerified  Type = "result_verified"  // Session, Result, Reason for a revision
-	RoundPostponed  Type = "round_postponed"  // Session, Reason
+	LivePickFrozen  Type = "live_pick_frozen" // Session, Pick, Checkpoint, Start
+	ResultVerified  Type = "result_verified"  // Session, Result, Start; Reason from revision 2 on
+	RoundPostponed  Type = "round_postponed"  // Session, Reason; Was if the hour was known
 	RoundCancelled  Type = "round_cancelled"  // Session, Reason
-	RoundMoved      Type = "round_moved"      // Session, Start, Reason
+	RoundMoved      Type = "round_moved"      // Session, Reason, Start, Was
 	RoundReinstated Type = "round_reinstated" // Session, Reason; Start if it has a new one
 )
 
 // Event is one fact. Fields that its Type does not use are zero and absent from the file.
+// ID, At and Actor are filled in by Append.
 type Event struct {
 	ID      string    `json:"id"` // unique; tells a lost answer from a lost race
 	Type    Type      `json:"type"`
@@ -48,7 +49,8 @@ type Event struct {
 	Keys       []KeyAssignment `json:"keys,omitzero"`
 	Pick       *Pick           `json:"pick,omitzero"`
 	Checkpoint int             `json:"checkpoint_pct,omitzero"` // of the scheduled distance; 0 with a live pick: end of lap 1
-	Start      time.Time       `json:"start,omitzero"`          // lights out that was valid at the event
+	Start      time.Time       `json:"start,omitzero"`          // lights out that is valid from this event on
+	Was        time.Time       `json:"was,omitzero"`            // lights out that was valid until this event changed it
 	GridKnown  bool            `json:"grid_known,omitzero"`     // a pick made with the grid
 	Result     *Classification `json:"result,omitzero"`
 }
@@ -65,7 +67,7 @@ type Pick struct {
 	P1             season.DriverID `json:"p1"`
 	P2             season.DriverID `json:"p2"`
 	P3             season.DriverID `json:"p3"`
-	WinProbability float64         `json:"win_probability"` // of P1, in [0, 1]
+	WinProbability float64         `json:"win_probability"` // of P1, in (0, 1]
 	Model          string          `json:"model"`           // name and version of what made it
 }
 
@@ -82,4 +84,5 @@ type Row struct {
 	Engine   season.EngineID `json:"engine,omitzero"`
 	Position int             `json:"position,omitzero"` // 0: not classified
 	Points   float64         `json:"points,omitzero"`
+	Shared   bool            `json:"shared,omitzero"` // he shared the car of the first row with this position
 }

@@ -1,0 +1,93 @@
+package ledger
+
+import (
+	"fmt"
+
+	"gridcast/builder/season"
+)
+
+// keysPerYear is the number of session keys of a year, year*1000+1 to year*1000+999.
+const keysPerYear = 999
+
+// AssignKeys returns the keys for those rounds that have none, in the order of the calendar.
+// The key of a round is year*1000 + n, where n is its number when it is first seen, or, where
+// another round was given that, the next number above it that is free. Rounds whose own number
+// is free are served first, so that the result depends on the calendar alone.
+func AssignKeys(s *State, seasons []season.Season) ([]KeyAssignment, error) {
+	var all []KeyAssignment
+	for _, year := range seasons {
+		keys, err := assignYear(s, year)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, keys...)
+	}
+	return all, nil
+}
+
+func assignYear(s *State, year season.Season) ([]KeyAssignment, error) {
+	var keys []KeyAssignment
+	taken := map[int64]bool{}
+	free := func(n int) bool {
+		key := sessionKey(year.Year, n)
+		_, known := s.sessions[key]
+		return !known && !taken[key]
+	}
+	for _, r := range year.Rounds {
+		if _, known := s.Key(year.Year, r.GrandPrix); known {
+			continue
+		}
+		a := KeyAssignment{Year: year.Year, GrandPrix: r.GrandPrix}
+		if r.Number >= 1 && r.Number <= keysPerYear && free(r.Number) {
+			a.Session = sessionKey(year.Year, r.Number)
+			taken[a.Session] = true
+		}
+		keys = append(keys, a)
+	}
+	numbers := map[season.GrandPrixID]int{}
+	for _, r := range year.Rounds {
+		numbers[r.GrandPrix] = r.Number
+	}
+	for i := range keys {
+		if keys[i].Session != 0 {
+			continue
+		}
+		n := max(1, numbers[keys[i].GrandPrix])
+		for n <= keysPerYear && !free(n) {
+			n++
+		}
+		if n > keysPerYear {
+			return nil, fmt.Errorf("assign a session key to %s of %d: no number above that of the round is free", keys[i].GrandPrix, year.Year)
+		}
+		keys[i].Session = sessionKey(year.Year, n)
+		taken[keys[i].Session] = true
+	}
+	return keys, nil
+}
+
+func sessionKey(year, n int) int64 { return int64(year)*1000 + int64(n) }
+
+// checkKeys: a key belongs to its year, and neither the key nor the round was ever assigned.
+func (s *State) checkKeys(keys []KeyAssignment) error {
+	seenKeys, seenRounds := map[int64]bool{}, map[roundID]bool{}
+	for _, k := range keys {
+		round := roundID{k.Year, k.GrandPrix}
+		if k.GrandPrix == "" || k.Session < sessionKey(k.Year, 1) || k.Session > sessionKey(k.Year, keysPerYear) || k.Year < 1 {
+			return fmt.Errorf("%d is no key for %q of %d", k.Session, k.GrandPrix, k.Year)
+		}
+		if holder, ok := s.sessions[k.Session]; ok || seenKeys[k.Session] {
+			if ok {
+				return fmt.Errorf("key %d is that of %s of %d for ever", k.Session, holder.GrandPrix, holder.Year)
+			}
+			return fmt.Errorf("key %d is assigned twice", k.Session)
+		}
+		if key, ok := s.keys[round]; ok {
+			return fmt.Errorf("%s of %d has key %d for ever", k.GrandPrix, k.Year, key)
+		}
+		if seenRounds[round] {
+			return fmt.Errorf("%s of %d is given two keys", k.GrandPrix, k.Year)
+		}
+		seenKeys[k.Session], seenRounds[round] = true, true
+	}
+	return nil
+}

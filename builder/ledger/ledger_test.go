@@ -1,0 +1,282 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// The world of most tests: Monaco of 2026 is session 2026008 and starts on 7 June at 13:00.
+var (
+	opened = time.Date(2026, 6, 1, 9, 0, 0, 0, time.UTC)
+	start  = time.Date(2026, 6, 7, 13, 0, 0, 0, time.UTC)
+	monaco = int64(2026008)
+	pick   = ledger.Pick{P1: "leclerc", P2: "norris", P3: "russell", WinProbability: 0.41, Model: "r2/1"}
+)
+
+// rows is a classification in the order of the drivers.
+func rows(drivers ...season.DriverID) []ledger.Row {
+	points := []float64{25, 18, 15}
+	var all []ledger.Row
+	for i, d := range drivers {
+		all = append(all, ledger.Row{Driver: d, Team: season.TeamID("team-" + d), Position: i + 1, Points: points[i%3]})
+	}
+	return all
+}
+
+// isLedgerFile says which keys a strict store lets be written only once.
+func isLedgerFile(string) bool { return true }
+
+func newStore(t *testing.T) *memblob.Store {
+	return memblob.New(memblob.Strict(t, isLedgerFile))
+}
+
+// openWith returns a real ledger that knows the rounds of 2026 and its store.
+func openWith(t *testing.T, store blob.Store) *ledger.Ledger {
+	t.Helper()
+	l, err := ledger.Open(t.Context(), store, ledger.Real, opened, "builder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, l, opened, ledger.Event{Type: ledger.KeysAssigned, Keys: []ledger.KeyAssignment{
+		{Session: 2026007, Year: 2026, GrandPrix: "canada"},
+		{Session: monaco, Year: 2026, GrandPrix: "monaco"},
+	}})
+	return l
+}
+
+func appendEvents(ctx context.Context, l *ledger.Ledger, at time.Time, events ...ledger.Event) error {
+	_, err := l.Append(ctx, at, "builder", func(*ledger.State) ([]ledger.Event, error) { return events, nil })
+	return err
+}
+
+func mustAppend(t *testing.T, l *ledger.Ledger, at time.Time, events ...ledger.Event) {
+	t.Helper()
+	if err := appendEvents(t.Context(), l, at, events...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func session(t *testing.T, s *ledger.State) ledger.Session {
+	t.Helper()
+	found, ok := s.Session(monaco)
+	if !ok {
+		t.Fatalf("the state has no session %d", monaco)
+	}
+	return found
+}
+
+func TestOpenAndLoad(t *testing.T) {
+	store := newStore(t)
+	if _, err := ledger.Load(t.Context(), store, ledger.Real); !errors.Is(err, ledger.ErrNotOpened) {
+		t.Fatalf("Load of an empty store: got %v, want ErrNotOpened", err)
+	}
+	first, err := ledger.Open(t.Context(), store, ledger.Real, opened, "builder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := ledger.Open(t.Context(), store, ledger.Real, opened.Add(time.Hour), "another builder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := again.Head(), first.Head(); got != want || got.Seq != 1 {
+		t.Errorf("head after a second Open: got %v, want %v, the first file", got, want)
+	}
+	if got := again.State(); got.Kind() != ledger.Real || !got.OpenedAt().Equal(opened) {
+		t.Errorf("got a %s ledger opened at %s, want a real one opened at %s", got.Kind(), got.OpenedAt(), opened)
+	}
+}
+
+func TestKindsNeverMix(t *testing.T) {
+	store := newStore(t)
+	openWith(t, store)
+	if _, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay"); !errors.Is(err, ledger.ErrKind) {
+		t.Errorf("Open of a real ledger as simulated: got %v, want ErrKind", err)
+	}
+	if _, err := ledger.Load(t.Context(), store, ledger.Simulated); !errors.Is(err, ledger.ErrKind) {
+		t.Errorf("Load of a real ledger as simulated: got %v, want ErrKind", err)
+	}
+	if _, err := ledger.Open(t.Context(), newStore(t), ledger.AnyKind, opened, "builder"); !errors.Is(err, ledger.ErrKind) {
+		t.Errorf("Open of no kind: got %v, want ErrKind", err)
+	}
+	reader, err := ledger.Load(t.Context(), store, ledger.AnyKind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := appendEvents(t.Context(), reader, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true)); !errors.Is(err, ledger.ErrKind) {
+		t.Errorf("Append to a ledger loaded as any kind: got %v, want ErrKind", err)
+	}
+}
+
+func TestStateOfARound(t *testing.T) {
+	l := openWith(t, newStore(t))
+	frozenAt := start.Add(-20 * time.Hour)
+	mustAppend(t, l, frozenAt, ledger.Freeze(monaco, pick, start, true))
+	lap1 := pick
+	lap1.P1, lap1.P2 = pick.P2, pick.P1
+	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 50))
+	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, lap1, start, 0))
+	s := session(t, l.State())
+	mustAppend(t, l, start.Add(3*time.Hour), s.Verify(rows("leclerc", "russell", "norris"), start, ""))
+	s = session(t, l.State())
+	mustAppend(t, l, start.Add(100*time.Hour), s.Verify(rows("russell", "norris", "hamilton"), start, "leclerc disqualified"))
+
+	got := session(t, l.State())
+	if got.Pick == nil || got.Pick.Pick != pick || !got.Pick.FrozenAt.Equal(frozenAt) || !got.Pick.GridKnown {
+		t.Errorf("pick: got %+v, want %+v frozen at %s with the grid", got.Pick, pick, frozenAt)
+	}
+	if len(got.Live) != 2 || got.Live[0].Checkpoint != 0 || got.LivePick(50).Pick != pick || got.LivePick(0).Pick != lap1 {
+		t.Errorf("live picks: got %+v, want those at 0 and 50 %%", got.Live)
+	}
+	if got.LivePick(75) != nil {
+		t.Errorf("live pick at 75 %%: got %+v, want none", got.LivePick(75))
+	}
+	if len(got.Revisions) != 2 || got.Result().Revision != 2 || got.Result().Rows[0].Driver != "russell" {
+		t.Errorf("revisions: got %+v, want two, the last won by russell", got.Revisions)
+	}
+	if key, ok := l.State().Key(2026, "monaco"); !ok || key != monaco {
+		t.Errorf("Key(2026, monaco): got %d, %v", key, ok)
+	}
+}
+
+// A state shows the past as it was, whatever was appended since.
+func TestAsOf(t *testing.T) {
+	store := newStore(t)
+	l := openWith(t, store)
+	var heads []ledger.Head
+	var instants []time.Time
+	note := func(at time.Time, events ...ledger.Event) {
+		mustAppend(t, l, at, events...)
+		heads, instants = append(heads, l.Head()), append(instants, at)
+	}
+	note(start.Add(-3*time.Hour), ledger.Freeze(monaco, pick, start, true))
+	s := session(t, l.State())
+	note(start.Add(-2*time.Hour), s.Move(start, start.Add(-time.Hour), "storm in the afternoon"))
+	note(start.Add(2*time.Hour), s.Verify(rows("leclerc", "norris", "russell"), start.Add(-time.Hour), ""))
+
+	read, err := ledger.Load(t.Context(), store, ledger.Real)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, at := range instants {
+		for _, from := range []*ledger.Ledger{l, read} {
+			if got := from.AsOf(at).Head(); got != heads[i] {
+				t.Errorf("AsOf(%s): got head %v, want %v", at, got, heads[i])
+			}
+			if got := from.AsOf(at.Add(-1)).Head().Seq; got != heads[i].Seq-1 {
+				t.Errorf("AsOf just before %s: got file %d, want %d", at, got, heads[i].Seq-1)
+			}
+		}
+	}
+	before := session(t, l.AsOf(start.Add(-3*time.Hour)))
+	if !before.Override.Start.IsZero() || before.Result() != nil || before.Pick == nil {
+		t.Errorf("before the move: got %+v, want a pick and nothing else", before)
+	}
+	if got := l.AsOf(opened.Add(-1)).Kind(); got != ledger.AnyKind {
+		t.Errorf("before the first event: got a %s ledger, want none", got)
+	}
+}
+
+// What one process appends, another sees after a refresh, and only then.
+func TestRefresh(t *testing.T) {
+	store := newStore(t)
+	writer := openWith(t, store)
+	reader, err := ledger.Load(t.Context(), store, ledger.AnyKind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := reader.State()
+	mustAppend(t, writer, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true))
+	if reader.State() != seen {
+		t.Error("the state changed without a refresh")
+	}
+	if err := reader.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(session(t, writer.State()), session(t, reader.State())); diff != "" {
+		t.Errorf("writer and reader differ (-writer +reader):\n%s", diff)
+	}
+	if session(t, seen).Pick != nil {
+		t.Error("a state handed out before was changed by the refresh")
+	}
+	if got, want := len(reader.Entries()), 3; got != want {
+		t.Errorf("entries: got %d, want %d", got, want)
+	}
+}
+
+// An append is all or nothing, and what it is refused for is told.
+func TestAppendIsWhole(t *testing.T) {
+	l := openWith(t, newStore(t))
+	head := l.Head()
+	err := appendEvents(t.Context(), l, start.Add(-time.Hour),
+		ledger.Freeze(monaco, pick, start, true),
+		ledger.Freeze(2026099, pick, start, true))
+	var refused *ledger.RefusedError
+	if !errors.As(err, &refused) || refused.Event.Session != 2026099 || !errors.Is(err, ledger.ErrUnknownSession) {
+		t.Errorf("got %v, want a refusal of the second event for its unknown session", err)
+	}
+	if l.Head() != head {
+		t.Errorf("head after a refused append: got %v, want %v", l.Head(), head)
+	}
+	stop := errors.New("not now")
+	if _, err := l.Append(t.Context(), start, "builder", func(*ledger.State) ([]ledger.Event, error) { return nil, stop }); err != stop {
+		t.Errorf("got %v, want the error of decide as it is", err)
+	}
+}
+
+func TestOlderThanTheHeadIsRefused(t *testing.T) {
+	l := openWith(t, newStore(t))
+	if err := appendEvents(t.Context(), l, opened.Add(-time.Second), ledger.Freeze(monaco, pick, start, true)); !errors.Is(err, ledger.ErrOlder) {
+		t.Errorf("a second before the head: got %v, want ErrOlder", err)
+	}
+	if err := appendEvents(t.Context(), l, opened, ledger.Freeze(monaco, pick, start, true)); err != nil {
+		t.Errorf("at the instant of the head: got %v, want nil", err)
+	}
+}
+
+func TestDamageIsNamed(t *testing.T) {
+	for name, damage := range map[string]struct {
+		file int64
+		do   func(*memblob.Store, string) error
+	}{
+		"a hole":  {2, func(s *memblob.Store, key string) error { return s.Delete(context.Background(), key) }},
+		"cut":     {2, func(s *memblob.Store, key string) error { s.Corrupt(key, []byte(`{"seq":2`)); return nil }},
+		"no JSON": {3, func(s *memblob.Store, key string) error { s.Corrupt(key, nil); return nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := memblob.New()
+			l := openWith(t, store)
+			mustAppend(t, l, opened, ledger.Freeze(monaco, pick, start, true))
+			if err := damage.do(store, ledger.Key(damage.file)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := ledger.Load(t.Context(), store, ledger.Real)
+			var found *ledger.DamageError
+			if !errors.As(err, &found) || found.Key != ledger.Key(damage.file) {
+				t.Errorf("got %v, want a *DamageError at %s", err, ledger.Key(damage.file))
+			}
+		})
+	}
+}
+
+func TestKeysListInOrder(t *testing.T) {
+	last := ""
+	for _, seq := range []int64{1, 2, 9, 10, 99, 100, 12345, 99_999_999} {
+		key := ledger.Key(seq)
+		if key <= last {
+			t.Errorf("key %s of file %d does not sort after %s", key, seq, last)
+		}
+		last = key
+	}
+	if got, want := ledger.Key(42), "ledger/00000042.json"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
