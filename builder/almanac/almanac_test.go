@@ -1,0 +1,345 @@
+package almanac_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// Three rounds of a small season, one a week from Sunday 1 June 2025, 13:00 UTC.
+var (
+	firstStart = time.Date(2025, 6, 1, 13, 0, 0, 0, time.UTC)
+	week       = 7 * 24 * time.Hour
+	raceTime   = 90 * time.Minute
+)
+
+func startOf(round int) time.Time { return firstStart.Add(time.Duration(round-1) * week) }
+
+// order is a finishing order by driver; ann and bob drive for alpha, cay and dan for beta.
+type order []season.DriverID
+
+var points = []float64{25, 18, 15, 12}
+
+var teamOf = map[season.DriverID]season.TeamID{"ann": "alpha", "bob": "alpha", "cay": "beta", "dan": "beta"}
+
+func (o order) results() []season.Result {
+	rows := make([]season.Result, len(o))
+	for i, d := range o {
+		rows[i] = season.Result{Driver: d, Team: teamOf[d], Engine: "v6", Position: i + 1, Grid: i + 1, Laps: 50, Points: points[i]}
+	}
+	rows[0].Time = raceTime
+	return rows
+}
+
+// archive has a round for each order, with the standings that follow from them.
+func archive(t *testing.T, orders ...order) *season.Archive {
+	t.Helper()
+	drivers := map[season.DriverID]season.Driver{}
+	for d := range teamOf {
+		drivers[d] = season.Driver{ID: d, Name: string(d) + " smith", FirstName: string(d), LastName: "smith", Abbreviation: map[season.DriverID]string{"ann": "ANN", "bob": "BOB", "cay": "CAY", "dan": "DAN"}[d], Country: "GBR"}
+	}
+	facts := season.Facts{
+		Source:   "test",
+		Drivers:  drivers,
+		Teams:    map[season.TeamID]season.Team{"alpha": {ID: "alpha", Name: "Alpha", Country: "GBR"}, "beta": {ID: "beta", Name: "Beta", Country: "ITA"}},
+		Engines:  map[season.EngineID]season.Engine{"v6": {ID: "v6", Name: "V6"}},
+		Circuits: map[season.CircuitID]season.Circuit{"ring": {ID: "ring", Name: "The Ring", Locality: "Town", Country: "Italy"}},
+		Seasons:  []season.Season{{Year: 2025, Colours: map[season.TeamID]string{"alpha": "#112233"}}},
+	}
+	driverPoints, teamPoints := map[season.DriverID]float64{}, map[season.TeamID]float64{}
+	for i, o := range orders {
+		start := startOf(i + 1)
+		r := season.Round{
+			Number: i + 1, GrandPrix: season.GrandPrixID("gp-" + string(rune('a'+i))), Name: "Grand Prix " + string(rune('A'+i)), Circuit: "ring",
+			Date: start.Truncate(24 * time.Hour), Start: start,
+		}
+		for n, d := range []season.DriverID{"ann", "bob", "cay", "dan"} {
+			r.Entries = append(r.Entries, season.Entry{Driver: d, Team: teamOf[d], Engine: "v6", Number: n + 1})
+			r.Grid = append(r.Grid, season.GridSlot{Driver: d, Team: teamOf[d], Position: n + 1})
+		}
+		if o != nil {
+			r.Results = o.results()
+			for _, row := range r.Results {
+				driverPoints[row.Driver] += row.Points
+				teamPoints[row.Team] += row.Points
+			}
+			r.DriverStandings, r.TeamStandings = ranked(driverPoints, teamPoints)
+		}
+		facts.Seasons[0].Rounds = append(facts.Seasons[0].Rounds, r)
+	}
+	a, err := season.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func ranked(drivers map[season.DriverID]float64, teams map[season.TeamID]float64) (d []season.DriverStanding, c []season.TeamStanding) {
+	for len(d) < len(drivers) {
+		var best season.DriverID
+		for _, id := range []season.DriverID{"ann", "bob", "cay", "dan"} {
+			taken := false
+			for _, row := range d {
+				taken = taken || row.Driver == id
+			}
+			if !taken && (best == "" || drivers[id] > drivers[best]) {
+				best = id
+			}
+		}
+		d = append(d, season.DriverStanding{Driver: best, Position: len(d) + 1, Points: drivers[best]})
+	}
+	first, second := season.TeamID("alpha"), season.TeamID("beta")
+	if teams[second] > teams[first] {
+		first, second = second, first
+	}
+	return d, []season.TeamStanding{{Team: first, Engine: "v6", Position: 1, Points: teams[first]}, {Team: second, Engine: "v6", Position: 2, Points: teams[second]}}
+}
+
+// world is an archive with a ledger opened at an instant.
+type world struct {
+	t       *testing.T
+	archive *season.Archive
+	ledger  *ledger.Ledger
+}
+
+func newWorld(t *testing.T, opened time.Time, orders ...order) *world {
+	t.Helper()
+	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, archive: archive(t, orders...), ledger: l}
+	w.append(opened, func(s *ledger.State) []ledger.Event {
+		keys, err := ledger.AssignKeys(s, w.archive.Facts().Seasons)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}
+	})
+	return w
+}
+
+func (w *world) append(at time.Time, decide func(*ledger.State) []ledger.Event) {
+	w.t.Helper()
+	if _, err := w.ledger.Append(w.t.Context(), at, "test", func(s *ledger.State) ([]ledger.Event, error) { return decide(s), nil }); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// on appends what decide makes of a round's session.
+func (w *world) on(at time.Time, round int, decide func(s ledger.Session) []ledger.Event) {
+	w.t.Helper()
+	w.append(at, func(s *ledger.State) []ledger.Event {
+		session, ok := s.Session(2025000 + int64(round))
+		if !ok {
+			w.t.Fatalf("round %d has no session", round)
+		}
+		return decide(session)
+	})
+}
+
+func (w *world) verify(at time.Time, round int, o order, reason string) {
+	w.t.Helper()
+	w.on(at, round, func(s ledger.Session) []ledger.Event {
+		return []ledger.Event{s.Verify(almanac.Rows(o.results()), s.Start(startOf(round)), reason)}
+	})
+}
+
+func (w *world) at(t time.Time) *almanac.Almanac {
+	w.t.Helper()
+	a, err := almanac.Join(w.archive.AsOf(t), w.ledger.AsOf(t))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return a
+}
+
+func (w *world) states(t time.Time) []almanac.State {
+	var states []almanac.State
+	for _, r := range w.at(t).Years[0].Rounds {
+		states = append(states, r.State)
+	}
+	return states
+}
+
+var preseason = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func TestStatesMoveWithTheClockAndTheLedger(t *testing.T) {
+	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"}, nil)
+	w.verify(startOf(1).Add(3*time.Hour), 1, order{"ann", "bob", "cay", "dan"}, "")
+	w.on(startOf(2).Add(-time.Hour), 3, func(s ledger.Session) []ledger.Event { return s.Cancel("flood") })
+	w.on(startOf(2).Add(time.Hour), 3, func(s ledger.Session) []ledger.Event {
+		return []ledger.Event{s.Reinstate(startOf(4), "drained")}
+	})
+	const (
+		scheduled = almanac.Scheduled
+		live      = almanac.Live
+		awaiting  = almanac.AwaitingResult
+		finished  = almanac.Finished
+		cancelled = almanac.Cancelled
+	)
+	for _, c := range []struct {
+		what string
+		at   time.Time
+		want []almanac.State
+	}{
+		{"a second before the first start", startOf(1).Add(-time.Second), []almanac.State{scheduled, scheduled, scheduled}},
+		{"at the first start", startOf(1), []almanac.State{live, scheduled, scheduled}},
+		{"a second before it is verified", startOf(1).Add(3*time.Hour - time.Second), []almanac.State{live, scheduled, scheduled}},
+		{"verified, straight from live", startOf(1).Add(3 * time.Hour), []almanac.State{finished, scheduled, scheduled}},
+		{"the third is cancelled", startOf(2).Add(-time.Hour), []almanac.State{finished, scheduled, cancelled}},
+		{"and comes back", startOf(2).Add(time.Hour), []almanac.State{finished, live, scheduled}},
+		{"a second before the window ends", startOf(2).Add(almanac.RaceWindow - time.Second), []almanac.State{finished, live, scheduled}},
+		{"nobody verified the second", startOf(2).Add(almanac.RaceWindow), []almanac.State{finished, awaiting, scheduled}},
+		{"the third at its old start", startOf(3), []almanac.State{finished, awaiting, scheduled}},
+		{"the third at its new start", startOf(4), []almanac.State{finished, awaiting, live}},
+	} {
+		if diff := cmp.Diff(c.want, w.states(c.at)); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", c.what, diff)
+		}
+	}
+}
+
+func TestArchiveVouchesOnlyForRacesBeforeTheLedger(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		opened time.Time
+		want   almanac.State
+	}{
+		{"ended before", startOf(1).Add(raceTime + time.Second), almanac.Finished},
+		{"ended at that instant", startOf(1).Add(raceTime), almanac.AwaitingResult},
+		{"ended after", startOf(1).Add(raceTime - time.Second), almanac.AwaitingResult},
+	} {
+		w := newWorld(t, c.opened, order{"ann", "bob", "cay", "dan"})
+		if got := w.states(startOf(1).Add(week))[0]; got != c.want {
+			t.Errorf("the race %s the ledger was opened: got state %v, want %v", c.what, got, c.want)
+		}
+	}
+}
+
+func standings(y *almanac.Year) (rows []string, drivers []almanac.Tally) {
+	for _, s := range y.Drivers {
+		rows = append(rows, string(s.Driver.ID))
+		drivers = append(drivers, s.Tally)
+	}
+	return rows, drivers
+}
+
+func TestStandingsEndAtTheLastVerifiedRound(t *testing.T) {
+	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"}, order{"dan", "cay", "bob", "ann"})
+	if y, _ := w.at(startOf(1).Add(week)).Year(2025); len(y.Drivers) != 0 {
+		t.Errorf("nothing is verified: got %d rows, want none", len(y.Drivers))
+	}
+	// The third is verified before the second: what counts is up to the first.
+	w.verify(startOf(1).Add(raceTime), 1, order{"ann", "bob", "cay", "dan"}, "")
+	w.verify(startOf(3).Add(raceTime), 3, order{"dan", "cay", "bob", "ann"}, "")
+	y, _ := w.at(startOf(3).Add(raceTime)).Year(2025)
+	_, got := standings(y)
+	if diff := cmp.Diff(almanac.Tally{Position: 1, Points: 25, Wins: 1, Podiums: 1}, got[0]); diff != "" {
+		t.Errorf("leader after the first round (-want +got)\n%s", diff)
+	}
+	w.verify(startOf(3).Add(2*raceTime), 2, order{"bob", "ann", "cay", "dan"}, "")
+	y, _ = w.at(startOf(3).Add(2 * raceTime)).Year(2025)
+	names, got := standings(y)
+	if diff := cmp.Diff([]string{"bob", "ann", "dan", "cay"}, names); diff != "" {
+		t.Errorf("order after three rounds (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(almanac.Tally{Position: 1, Points: 58, Wins: 1, Podiums: 3}, got[0]); diff != "" {
+		t.Errorf("leader after three rounds (-want +got)\n%s", diff)
+	}
+}
+
+func TestCorrectionMovesPointsWinsAndOrder(t *testing.T) {
+	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"})
+	w.verify(startOf(1).Add(raceTime), 1, order{"ann", "bob", "cay", "dan"}, "")
+	w.verify(startOf(2).Add(raceTime), 2, order{"bob", "ann", "cay", "dan"}, "")
+	before, _ := w.at(startOf(2).Add(raceTime)).Year(2025)
+	if names, _ := standings(before); names[0] != "ann" {
+		t.Fatalf("leader before the correction: got %s, want ann", names[0])
+	}
+	// Ann loses her win weeks later: bob, cay and dan move up, she is last.
+	corrected := startOf(5)
+	w.verify(corrected, 1, order{"bob", "cay", "dan", "ann"}, "underweight")
+	after, _ := w.at(corrected).Year(2025)
+	names, tallies := standings(after)
+	if diff := cmp.Diff([]string{"bob", "cay", "ann", "dan"}, names); diff != "" {
+		t.Errorf("order after the correction (-want +got)\n%s", diff)
+	}
+	want := []almanac.Tally{
+		{Position: 1, Points: 50, Wins: 2, Podiums: 2},
+		{Position: 2, Points: 33, Podiums: 2},
+		{Position: 3, Points: 30, Podiums: 1},
+		{Position: 4, Points: 27, Podiums: 1},
+	}
+	if diff := cmp.Diff(want, tallies); diff != "" {
+		t.Errorf("tallies after the correction (-want +got)\n%s", diff)
+	}
+	alpha := after.Constructors[0]
+	if alpha.Team.ID != "alpha" || alpha.Points != 80 || alpha.Wins != 2 || alpha.Podiums != 3 {
+		t.Errorf("constructors' leader after the correction: got %s %+v, want alpha with 80 points, 2 wins, 3 podiums", alpha.Team.ID, alpha.Tally)
+	}
+	if again, _ := w.at(corrected.Add(-time.Second)).Year(2025); !cmp.Equal(before.Drivers, again.Drivers) {
+		t.Error("the standings before the correction changed with it")
+	}
+}
+
+// A result that the source has no standings for yet counts with its points.
+func TestVerifiedRoundAheadOfTheSource(t *testing.T) {
+	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, nil)
+	w.verify(startOf(1).Add(raceTime), 1, order{"ann", "bob", "cay", "dan"}, "")
+	w.verify(startOf(2).Add(raceTime), 2, order{"cay", "bob", "ann", "dan"}, "")
+	y, _ := w.at(startOf(2).Add(raceTime)).Year(2025)
+	names, tallies := standings(y)
+	if diff := cmp.Diff([]string{"ann", "cay", "bob", "dan"}, names); diff != "" {
+		t.Errorf("order (-want +got)\n%s", diff)
+	}
+	if tallies[0].Points != 40 || tallies[1].Points != 40 {
+		t.Errorf("points: got %v and %v, want 40 and 40", tallies[0].Points, tallies[1].Points)
+	}
+}
+
+func TestComingRoundsAndDue(t *testing.T) {
+	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, nil, nil)
+	w.on(preseason, 2, func(s ledger.Session) []ledger.Event {
+		return []ledger.Event{s.Move(startOf(2), startOf(4), "storm")}
+	})
+	a := w.at(startOf(1).Add(-time.Second))
+	var names []string
+	for _, r := range a.Coming() {
+		names = append(names, r.Facts.Name)
+	}
+	if diff := cmp.Diff([]string{"Grand Prix A", "Grand Prix C", "Grand Prix B"}, names); diff != "" {
+		t.Errorf("coming rounds (-want +got)\n%s", diff)
+	}
+	if got := a.DueAt(); !got.Equal(startOf(1)) {
+		t.Errorf("due: got %s, want lights out at %s", got, startOf(1))
+	}
+	a = w.at(startOf(1))
+	if got, want := a.DueAt(), startOf(1).Add(almanac.RaceWindow); !got.Equal(want) {
+		t.Errorf("due while live: got %s, want %s", got, want)
+	}
+	if names := a.Coming(); len(names) != 2 {
+		t.Errorf("coming at lights out: got %d rounds, want 2", len(names))
+	}
+}
+
+func TestGridIsThatOfTheLatestQualifying(t *testing.T) {
+	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"})
+	if got := w.at(startOf(1).Add(-48 * time.Hour)).Grid; len(got.Entries) != 0 {
+		t.Errorf("before any qualifying: got %d drivers, want none", len(got.Entries))
+	}
+	got := w.at(startOf(1)).Grid
+	var codes []string
+	for _, e := range got.Entries {
+		codes = append(codes, e.Code)
+	}
+	if diff := cmp.Diff([]string{"ANN", "BOB", "CAY", "DAN"}, codes); diff != "" {
+		t.Errorf("grid (-want +got)\n%s", diff)
+	}
+}

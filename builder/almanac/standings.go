@@ -1,0 +1,255 @@
+package almanac
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+)
+
+// Tally is what a competitor has reached in a season.
+type Tally struct {
+	Position int // 0 if unranked
+	Points   float64
+	Wins     int
+	Podiums  int
+}
+
+// DriverStanding is a row of the drivers' championship after the last verified round. Team is
+// that of the driver's latest race.
+type DriverStanding struct {
+	Driver season.Driver
+	Team   season.Team
+	Colour string
+	Tally
+}
+
+// ConstructorStanding is a row of the constructors' championship. Engine is empty unless the
+// season ranks the team with different engines apart.
+type ConstructorStanding struct {
+	Team   season.Team
+	Engine string
+	Colour string
+	Tally
+}
+
+// verifiedPrefix returns the rounds, in order of their start, up to the last one for which it
+// and all before it are verified; cancelled and postponed rounds are passed over.
+func verifiedPrefix(rounds []Round) []*Round {
+	var held []*Round
+	for i := range rounds {
+		if r := &rounds[i]; r.State != Cancelled && r.State != Postponed {
+			held = append(held, r)
+		}
+	}
+	slices.SortStableFunc(held, func(a, b *Round) int { return a.Start.Compare(b.Start) })
+	for i, r := range held {
+		if r.Result == nil {
+			return held[:i]
+		}
+	}
+	return held
+}
+
+// constructor is what the constructors' championship ranks: a chassis with an engine.
+type constructor struct {
+	team   season.TeamID
+	engine season.EngineID
+}
+
+// table is a championship while it is worked out: rows in ranking order.
+type table[K comparable] struct {
+	rows []*row[K]
+	by   map[K]*row[K]
+}
+
+type row[K comparable] struct {
+	key K
+	Tally
+	finishes [countback]int // races finished in place i+1
+}
+
+// countback is how many places decide between equal points, the most first places first.
+const countback = 30
+
+func newTable[K comparable]() *table[K] { return &table[K]{by: map[K]*row[K]{}} }
+
+func (t *table[K]) add(key K, position int, points float64) {
+	r := &row[K]{key: key, Tally: Tally{Position: position, Points: points}}
+	t.rows = append(t.rows, r)
+	t.by[key] = r
+}
+
+// adjust adds points to a competitor, who joins at the end if he is new and has scored.
+func (t *table[K]) adjust(key K, points float64) {
+	r, ok := t.by[key]
+	if !ok {
+		t.add(key, len(t.rows)+1, 0)
+		r = t.by[key]
+	}
+	r.Points += points
+}
+
+// rank orders the ranked rows anew by points, then by countback, then as they were, and
+// leaves the unranked at the end.
+func (t *table[K]) rank() {
+	slices.SortStableFunc(t.rows, func(a, b *row[K]) int {
+		if unranked := cmp.Compare(btoi(a.Position == 0), btoi(b.Position == 0)); unranked != 0 {
+			return unranked
+		}
+		if points := cmp.Compare(b.Points, a.Points); points != 0 {
+			return points
+		}
+		return slices.Compare(b.finishes[:], a.finishes[:])
+	})
+	for i, r := range t.rows {
+		if r.Position != 0 {
+			r.Position = i + 1
+		}
+	}
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// count adds a finishing place; a place counts once for a competitor however many of his rows
+// hold it.
+func (t *table[K]) count(c *ledger.Classification, keyOf func(ledger.Row) K) {
+	type finish struct {
+		key   K
+		place int
+	}
+	seen := map[finish]bool{}
+	for _, line := range c.Rows {
+		f := finish{keyOf(line), line.Position}
+		r, ok := t.by[f.key]
+		if !ok || f.place == 0 || f.place > countback || seen[f] {
+			continue
+		}
+		seen[f] = true
+		r.finishes[f.place-1]++
+		if f.place == 1 {
+			r.Wins++
+		}
+		if f.place <= 3 {
+			r.Podiums++
+		}
+	}
+}
+
+// settle brings a table that holds the source's standings after the round at index base up to
+// the last verified round: results that differ from the source's own are put in by their
+// difference in points, later rounds that the source has no standings for by their points.
+// Only then is the order worked out anew; otherwise the source's stands.
+func settle[K comparable](t *table[K], verified []*Round, base int, keyOf func(ledger.Row) K) {
+	changed := false
+	for i, r := range verified {
+		diff := map[K]float64{}
+		var order []K
+		move := func(rows []ledger.Row, sign float64) {
+			for _, line := range rows {
+				key := keyOf(line)
+				if _, ok := diff[key]; !ok {
+					order = append(order, key)
+				}
+				diff[key] += sign * line.Points
+			}
+		}
+		move(r.Result.Rows, 1)
+		if i <= base {
+			move(Rows(r.Facts.Results), -1)
+		} else {
+			move(Rows(r.Facts.SprintResults), 1)
+		}
+		for _, key := range order {
+			if d := diff[key]; d != 0 {
+				t.adjust(key, d)
+				changed = true
+			}
+		}
+	}
+	for _, r := range verified {
+		t.count(r.Result, keyOf)
+	}
+	if changed {
+		t.rank()
+	}
+}
+
+// lastWith returns the index of the last verified round whose facts have what is asked for, or
+// -1.
+func lastWith(verified []*Round, has func(*season.Round) bool) int {
+	for i, r := range slices.Backward(verified) {
+		if has(r.Facts) {
+			return i
+		}
+	}
+	return -1
+}
+
+func driverStandings(v *season.View, facts *season.Season, verified []*Round) []DriverStanding {
+	t := newTable[season.DriverID]()
+	base := lastWith(verified, func(r *season.Round) bool { return len(r.DriverStandings) > 0 })
+	if base >= 0 {
+		for _, s := range verified[base].Facts.DriverStandings {
+			t.add(s.Driver, s.Position, s.Points)
+		}
+	}
+	settle(t, verified, base, func(line ledger.Row) season.DriverID { return line.Driver })
+
+	teams := latestTeams(verified)
+	standings := make([]DriverStanding, len(t.rows))
+	for i, r := range t.rows {
+		team := teams[r.key]
+		standings[i] = DriverStanding{Driver: v.Drivers[r.key], Team: v.Teams[team], Colour: facts.Colours[team], Tally: r.Tally}
+	}
+	return standings
+}
+
+// latestTeams says for whom each driver drove in his latest race of the rounds given; for whom
+// he last tried, if he never got to race.
+func latestTeams(verified []*Round) map[season.DriverID]season.TeamID {
+	teams, raced := map[season.DriverID]season.TeamID{}, map[season.DriverID]season.TeamID{}
+	for _, r := range verified {
+		for _, line := range r.Result.Rows {
+			teams[line.Driver] = line.Team
+		}
+		for _, e := range r.Facts.Entries {
+			raced[e.Driver] = e.Team
+		}
+	}
+	maps.Copy(teams, raced)
+	return teams
+}
+
+func constructorStandings(v *season.View, facts *season.Season, verified []*Round) []ConstructorStanding {
+	t := newTable[constructor]()
+	base := lastWith(verified, func(r *season.Round) bool { return len(r.TeamStandings) > 0 })
+	if base < 0 {
+		return nil // no constructors' championship, or no race yet
+	}
+	for _, s := range verified[base].Facts.TeamStandings {
+		t.add(constructor{s.Team, s.Engine}, s.Position, s.Points)
+	}
+	settle(t, verified, base, func(line ledger.Row) constructor { return constructor{line.Team, line.Engine} })
+
+	engines := map[season.TeamID]int{}
+	for _, r := range t.rows {
+		engines[r.key.team]++
+	}
+	standings := make([]ConstructorStanding, len(t.rows))
+	for i, r := range t.rows {
+		s := ConstructorStanding{Team: v.Teams[r.key.team], Colour: facts.Colours[r.key.team], Tally: r.Tally}
+		if engines[r.key.team] > 1 {
+			s.Engine = v.Engines[r.key.engine].Name
+		}
+		standings[i] = s
+	}
+	return standings
+}
