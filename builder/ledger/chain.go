@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -30,19 +31,22 @@ type chain struct {
 	at   time.Time // of the last event
 }
 
-// next checks that data is the file after the head, and moves on to it. The error is a
-// *DamageError.
-func (c *chain) next(data []byte) (File, error) {
+// next checks that data is the file after the head, and moves on to it. Nil data is a file
+// that is missing.
+func (c *chain) next(data []byte) (File, *DamageError) {
 	key := Key(c.head.Seq + 1)
-	damage := func(want, got string) (File, error) {
+	damage := func(want, got string) (File, *DamageError) {
 		return File{}, &DamageError{Key: key, Want: want, Got: got}
+	}
+	if data == nil {
+		return damage("a file, for there is one after it", "none")
 	}
 	f, err := DecodeFile(data)
 	if err != nil {
 		return damage("a ledger file with the checksum of its content", err.Error())
 	}
 	if f.Seq != c.head.Seq+1 {
-		return damage(fmt.Sprintf("sequence number %d", c.head.Seq+1), fmt.Sprint(f.Seq))
+		return damage(fmt.Sprintf("sequence number %d", c.head.Seq+1), strconv.FormatInt(f.Seq, 10))
 	}
 	if f.Previous != c.head.Hash {
 		return damage(fmt.Sprintf("the hash %q of the file before", c.head.Hash), fmt.Sprintf("%q", f.Previous))

@@ -15,11 +15,11 @@ import (
 )
 
 var (
-	// ErrNotOpened: the store holds no ledger.
+	// ErrNotOpened says that the store holds no ledger.
 	ErrNotOpened = errors.New("there is no ledger")
-	// ErrKind: the ledger is of the other kind, or the caller did not say which he wants.
+	// ErrKind says that the ledger is of the other kind, or the caller did not say which he wants.
 	ErrKind = errors.New("wrong kind of ledger")
-	// ErrOlder: the event is older than the last one. The caller's clock is behind.
+	// ErrOlder says that an event is older than the last one: the caller's clock is behind.
 	ErrOlder = errors.New("older than the head of the ledger")
 )
 
@@ -131,7 +131,7 @@ func fetch(ctx context.Context, store blob.Store, last int64) ([][]byte, error) 
 			if errors.Is(err, blob.ErrNotFound) {
 				return nil
 			}
-			files[i] = object.Data
+			files[i] = append([]byte{}, object.Data...) // an empty file is not a missing one
 			return err
 		})
 	}
@@ -169,12 +169,9 @@ func (l *Ledger) extend(files [][]byte) error {
 	next := *l.read.Load()
 	next.state = next.state.clone()
 	for _, data := range files {
-		if data == nil {
-			return &DamageError{Key: Key(next.chain.head.Seq + 1), Want: "a file, for there is one after it", Got: "none"}
-		}
-		f, err := next.chain.next(data)
-		if err != nil {
-			return err
+		f, damage := next.chain.next(data)
+		if damage != nil {
+			return damage
 		}
 		if l.kind != AnyKind && f.Kind != l.kind {
 			return fmt.Errorf("%w: it is %s, not %s", ErrKind, f.Kind, l.kind)

@@ -25,7 +25,7 @@ var (
 // rows is a classification in the order of the drivers.
 func rows(drivers ...season.DriverID) []ledger.Row {
 	points := []float64{25, 18, 15}
-	var all []ledger.Row
+	all := make([]ledger.Row, 0, len(drivers))
 	for i, d := range drivers {
 		all = append(all, ledger.Row{Driver: d, Team: season.TeamID("team-" + d), Position: i + 1, Points: points[i%3]})
 	}
@@ -227,8 +227,8 @@ func TestAppendIsWhole(t *testing.T) {
 		t.Errorf("head after a refused append: got %v, want %v", l.Head(), head)
 	}
 	stop := errors.New("not now")
-	if _, err := l.Append(t.Context(), start, "builder", func(*ledger.State) ([]ledger.Event, error) { return nil, stop }); err != stop {
-		t.Errorf("got %v, want the error of decide as it is", err)
+	if _, err := l.Append(t.Context(), start, "builder", func(*ledger.State) ([]ledger.Event, error) { return nil, stop }); !errors.Is(err, stop) {
+		t.Errorf("got %v, want the error of decide", err)
 	}
 }
 

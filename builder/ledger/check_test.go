@@ -1,0 +1,268 @@
+package ledger_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+)
+
+// The steps that the cases of TestRules begin with. Each returns events for the state so far.
+type step struct {
+	at     time.Time
+	events func(s ledger.Session) []ledger.Event
+}
+
+func one(e ledger.Event) []ledger.Event { return []ledger.Event{e} }
+
+func freeze(at, start time.Time, gridKnown bool) step {
+	return step{at, func(ledger.Session) []ledger.Event { return one(ledger.Freeze(monaco, pick, start, gridKnown)) }}
+}
+
+func live(at time.Time, checkpoint int) step {
+	return step{at, func(ledger.Session) []ledger.Event {
+		return one(ledger.FreezeLive(monaco, pick, start, checkpoint))
+	}}
+}
+
+func verify(at time.Time, reason string, r ...ledger.Row) step {
+	return step{at, func(s ledger.Session) []ledger.Event { return one(s.Verify(r, start, reason)) }}
+}
+
+func postpone(at time.Time) step {
+	return step{at, func(s ledger.Session) []ledger.Event { return s.Postpone(time.Time{}, "flood") }}
+}
+
+func cancel(at time.Time) step {
+	return step{at, func(s ledger.Session) []ledger.Event { return s.Cancel("flood") }}
+}
+
+func move(at, was, start time.Time) step {
+	return step{at, func(s ledger.Session) []ledger.Event { return one(s.Move(was, start, "storm")) }}
+}
+
+func reinstate(at, start time.Time) step {
+	return step{at, func(s ledger.Session) []ledger.Event { return one(s.Reinstate(start, "dry again")) }}
+}
+
+func raw(at time.Time, events ...ledger.Event) step {
+	return step{at, func(ledger.Session) []ledger.Event { return events }}
+}
+
+// Every rule, from both sides: the last step of a case is the one that is accepted or refused.
+func TestRules(t *testing.T) {
+	var (
+		friday  = start.Add(-46 * time.Hour)
+		soon    = start.Add(-5 * time.Minute)
+		after   = start.Add(2 * time.Hour)
+		evening = start.Add(8 * time.Hour)
+		weeks   = start.Add(500 * time.Hour)
+		none    time.Time
+		result  = rows("leclerc", "norris", "russell")
+		other   = rows("norris", "russell", "piastri")
+		errAny  = errors.New("any refusal")
+	)
+	withPick := func(edit func(*ledger.Pick)) ledger.Event {
+		p := pick
+		edit(&p)
+		return ledger.Freeze(monaco, p, start, true)
+	}
+	voidEvent := ledger.Event{Type: ledger.PickVoided, Session: monaco, Reason: "regret"}
+	cancelAlone := ledger.Event{Type: ledger.RoundCancelled, Session: monaco, Reason: "flood"}
+	postponeAlone := ledger.Event{Type: ledger.RoundPostponed, Session: monaco, Reason: "flood"}
+
+	for name, c := range map[string]struct {
+		steps []step
+		want  error // nil: accepted; errAny: refused for a reason without a name
+	}{
+		"freeze before the start":                       {[]step{freeze(soon, start, true)}, nil},
+		"freeze a nanosecond before the start":          {[]step{freeze(start.Add(-1), start, true)}, nil},
+		"freeze at the start":                           {[]step{freeze(start, start, true)}, ledger.ErrStarted},
+		"freeze after the start":                        {[]step{freeze(after, start, true)}, ledger.ErrStarted},
+		"freeze twice":                                  {[]step{freeze(friday, start, true), freeze(soon, start, true)}, ledger.ErrAlreadyFrozen},
+		"freeze twice, the second too late":             {[]step{freeze(friday, start, true), freeze(after, start, true)}, ledger.ErrAlreadyFrozen},
+		"freeze of a round that was moved forward":      {[]step{move(friday, start, start.Add(-3*time.Hour)), freeze(soon, start, true)}, errAny},
+		"freeze before the start it was moved to":       {[]step{move(friday, start, evening), freeze(after, evening, true)}, nil},
+		"freeze at the start it was moved to":           {[]step{move(friday, start, soon), freeze(soon, soon, true)}, ledger.ErrStarted},
+		"freeze of a cancelled round":                   {[]step{cancel(friday), freeze(soon, start, true)}, ledger.ErrNotHeld},
+		"freeze of a postponed round":                   {[]step{postpone(friday), freeze(soon, start, true)}, ledger.ErrNotHeld},
+		"freeze of a reinstated round":                  {[]step{cancel(friday), reinstate(friday, none), freeze(soon, start, true)}, nil},
+		"freeze again after a void":                     {[]step{freeze(friday, start, true), cancel(friday), reinstate(friday, none), freeze(soon, start, true)}, nil},
+		"freeze again after a postponement with grid":   {[]step{freeze(friday, start, true), postpone(friday), reinstate(friday, none), freeze(soon, start, true)}, ledger.ErrAlreadyFrozen},
+		"freeze again after one without grid":           {[]step{freeze(friday, start, false), postpone(friday), reinstate(friday, weeks), freeze(soon, weeks, true)}, nil},
+		"freeze after the result":                       {[]step{verify(after, "", result...), freeze(after, start.Add(3*time.Hour), true)}, ledger.ErrAlreadyVerified},
+		"freeze without a third driver":                 {[]step{raw(soon, withPick(func(p *ledger.Pick) { p.P3 = "" }))}, errAny},
+		"freeze of one driver twice":                    {[]step{raw(soon, withPick(func(p *ledger.Pick) { p.P3 = p.P1 }))}, errAny},
+		"freeze of a certain winner":                    {[]step{raw(soon, withPick(func(p *ledger.Pick) { p.WinProbability = 1 }))}, nil},
+		"freeze of an impossible winner":                {[]step{raw(soon, withPick(func(p *ledger.Pick) { p.WinProbability = 0 }))}, errAny},
+		"freeze of more than certainty":                 {[]step{raw(soon, withPick(func(p *ledger.Pick) { p.WinProbability = 1.01 }))}, errAny},
+		"freeze of no number":                           {[]step{raw(soon, withPick(func(p *ledger.Pick) { p.WinProbability = math.NaN() }))}, errAny},
+		"freeze by no model":                            {[]step{raw(soon, withPick(func(p *ledger.Pick) { p.Model = "" }))}, errAny},
+		"freeze of an unknown session":                  {[]step{raw(soon, ledger.Freeze(1, pick, start, true))}, ledger.ErrUnknownSession},
+		"live pick in the race":                         {[]step{live(after, 50)}, nil},
+		"live pick at the start":                        {[]step{live(start, 0)}, ledger.ErrNotStarted},
+		"live pick before the start it was moved to":    {[]step{move(friday, start, evening), live(after, 50)}, errAny},
+		"live pick at another checkpoint":               {[]step{live(after, 50), live(after, 75)}, nil},
+		"live pick twice":                               {[]step{live(after, 50), live(after, 50)}, ledger.ErrAlreadyFrozen},
+		"live pick after the result":                    {[]step{verify(after, "", result...), live(after, 50)}, ledger.ErrAlreadyVerified},
+		"live pick at the finish":                       {[]step{live(after, 100)}, errAny},
+		"live pick of a cancelled round":                {[]step{cancel(friday), live(after, 50)}, ledger.ErrNotHeld},
+		"void of a pick that stands":                    {[]step{freeze(friday, start, true), raw(soon, voidEvent)}, errAny},
+		"void of nothing":                               {[]step{cancel(friday), raw(soon, voidEvent)}, errAny},
+		"void after the result":                         {[]step{freeze(friday, start, true), verify(after, "", result...), raw(after, voidEvent)}, ledger.ErrAlreadyVerified},
+		"cancel without void":                           {[]step{freeze(friday, start, true), raw(soon, cancelAlone)}, errAny},
+		"postpone without void, no grid":                {[]step{freeze(friday, start, false), raw(soon, postponeAlone)}, errAny},
+		"postpone without void, with grid":              {[]step{freeze(friday, start, true), raw(soon, postponeAlone)}, nil},
+		"postpone with a needless void":                 {[]step{freeze(friday, start, true), raw(soon, postponeAlone, voidEvent)}, errAny},
+		"cancel with void":                              {[]step{freeze(friday, start, true), cancel(soon)}, nil},
+		"cancel a postponed round with its pick":        {[]step{freeze(friday, start, true), postpone(friday), cancel(soon)}, nil},
+		"postpone twice":                                {[]step{postpone(friday), postpone(soon)}, ledger.ErrUnchanged},
+		"postpone a cancelled round":                    {[]step{cancel(friday), postpone(soon)}, errAny},
+		"postpone after the start":                      {[]step{postpone(after)}, nil},
+		"postpone after the result":                     {[]step{verify(after, "", result...), postpone(evening)}, ledger.ErrAlreadyVerified},
+		"cancel twice":                                  {[]step{cancel(friday), cancel(soon)}, ledger.ErrUnchanged},
+		"cancel after the result":                       {[]step{verify(after, "", result...), cancel(evening)}, ledger.ErrAlreadyVerified},
+		"cancel again after a reinstatement":            {[]step{cancel(friday), reinstate(friday, none), cancel(soon)}, nil},
+		"decide without a reason":                       {[]step{raw(soon, ledger.Event{Type: ledger.RoundCancelled, Session: monaco})}, errAny},
+		"move forward":                                  {[]step{move(friday, start, start.Add(-3*time.Hour))}, nil},
+		"move back":                                     {[]step{move(soon, start, evening)}, nil},
+		"move with a pick":                              {[]step{freeze(friday, start, false), move(soon, start, evening)}, nil},
+		"move into the past":                            {[]step{move(soon, start, friday)}, ledger.ErrStarted},
+		"move to this instant":                          {[]step{move(soon, start, soon)}, ledger.ErrStarted},
+		"move after the start":                          {[]step{move(start, start, evening)}, ledger.ErrStarted},
+		"move to where it is":                           {[]step{move(friday, start, start)}, ledger.ErrUnchanged},
+		"move from where it is not":                     {[]step{move(friday, start, evening), move(soon, start, weeks)}, errAny},
+		"move again":                                    {[]step{move(friday, start, evening), move(soon, evening, weeks)}, nil},
+		"move a postponed round":                        {[]step{postpone(friday), move(soon, start, weeks)}, ledger.ErrNotHeld},
+		"move after the result":                         {[]step{verify(after, "", result...), move(after, start, weeks)}, ledger.ErrAlreadyVerified},
+		"reinstate a postponed round":                   {[]step{postpone(friday), reinstate(soon, weeks)}, nil},
+		"reinstate into the past":                       {[]step{postpone(friday), reinstate(after, start)}, ledger.ErrStarted},
+		"reinstate what was never off":                  {[]step{reinstate(soon, none)}, ledger.ErrUnchanged},
+		"verify after the start":                        {[]step{verify(after, "", result...)}, nil},
+		"verify at the start":                           {[]step{verify(start, "", result...)}, ledger.ErrNotStarted},
+		"verify a postponed round":                      {[]step{postpone(friday), verify(after, "", result...)}, ledger.ErrNotHeld},
+		"verify a cancelled round":                      {[]step{cancel(friday), verify(after, "", result...)}, ledger.ErrNotHeld},
+		"verify before the start it was moved to":       {[]step{move(friday, start, evening), verify(after, "", result...)}, errAny},
+		"verify twice":                                  {[]step{verify(after, "", result...), verify(evening, "", result...)}, ledger.ErrAlreadyVerified},
+		"correct with a reason":                         {[]step{verify(after, "", result...), verify(weeks, "disqualified", other...)}, nil},
+		"correct without a reason":                      {[]step{verify(after, "", result...), verify(weeks, "", other...)}, ledger.ErrAlreadyVerified},
+		"correct nothing":                               {[]step{verify(after, "", result...), verify(weeks, "sure", result...)}, ledger.ErrUnchanged},
+		"correct back":                                  {[]step{verify(after, "", result...), verify(weeks, "out", other...), verify(weeks, "appeal", result...)}, nil},
+		"a revision left out":                           {[]step{raw(after, ledger.Event{Type: ledger.ResultVerified, Session: monaco, Start: start, Result: &ledger.Classification{Revision: 2, Rows: result}})}, errAny},
+		"a revision again":                              {[]step{verify(after, "", result...), raw(weeks, ledger.Event{Type: ledger.ResultVerified, Session: monaco, Start: start, Reason: "out", Result: &ledger.Classification{Revision: 1, Rows: other}})}, ledger.ErrAlreadyVerified},
+		"an event of no type":                           {[]step{raw(soon, ledger.Event{Session: monaco})}, errAny},
+		"a field that means nothing":                    {[]step{raw(soon, ledger.Event{Type: ledger.RoundCancelled, Session: monaco, Reason: "flood", Start: start})}, errAny},
+		"open again":                                    {[]step{raw(soon, ledger.Event{Type: ledger.Opened, Kind: ledger.Real})}, errAny},
+		"a key for a new round":                         {[]step{raw(soon, keyEvent(2026009, 2026, "spain"))}, nil},
+		"a key again, for another round":                {[]step{raw(soon, keyEvent(monaco, 2026, "spain"))}, errAny},
+		"another key for a round":                       {[]step{raw(soon, keyEvent(2026009, 2026, "monaco"))}, errAny},
+		"a key of another year":                         {[]step{raw(soon, keyEvent(2025009, 2026, "spain"))}, errAny},
+		"key 0 of a year":                               {[]step{raw(soon, keyEvent(2026000, 2026, "spain"))}, errAny},
+		"one key twice at once":                         {[]step{raw(soon, keysEvent(key(2026009, 2026, "spain"), key(2026009, 2026, "austria")))}, errAny},
+		"one round twice at once":                       {[]step{raw(soon, keysEvent(key(2026009, 2026, "spain"), key(2026010, 2026, "spain")))}, errAny},
+		"the Grand Prix of another year is another one": {[]step{raw(soon, keyEvent(2027001, 2027, "monaco"))}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := openWith(t, newStore(t))
+			for i, step := range c.steps {
+				err := appendEvents(t.Context(), l, step.at, step.events(session(t, l.State()))...)
+				var refused *ledger.RefusedError
+				switch {
+				case i < len(c.steps)-1 || c.want == nil:
+					if err != nil {
+						t.Fatalf("step %d: got %v, want it accepted", i+1, err)
+					}
+				case !errors.As(err, &refused):
+					t.Fatalf("got %v, want a refusal", err)
+				case c.want != errAny && !errors.Is(err, c.want):
+					t.Fatalf("got %v, want %v", err, c.want)
+				}
+			}
+		})
+	}
+}
+
+func key(session int64, year int, gp season.GrandPrixID) ledger.KeyAssignment {
+	return ledger.KeyAssignment{Session: session, Year: year, GrandPrix: gp}
+}
+
+func keysEvent(keys ...ledger.KeyAssignment) ledger.Event {
+	return ledger.Event{Type: ledger.KeysAssigned, Keys: keys}
+}
+
+func keyEvent(session int64, year int, gp season.GrandPrixID) ledger.Event {
+	return keysEvent(key(session, year, gp))
+}
+
+func TestClassificationIsSane(t *testing.T) {
+	row := func(driver season.DriverID, position int, points float64, shared bool) ledger.Row {
+		return ledger.Row{Driver: driver, Team: "team", Position: position, Points: points, Shared: shared}
+	}
+	good := rows("leclerc", "norris", "russell")
+	for name, c := range map[string]struct {
+		rows []ledger.Row
+		ok   bool
+	}{
+		"plain":                       {good, true},
+		"with retirements":            {append(slices.Clone(good), row("stroll", 0, 0, false), row("alonso", 0, 0, false)), true},
+		"a place nobody holds":        {append(slices.Clone(good), row("stroll", 18, 0, false)), true},
+		"half points":                 {[]ledger.Row{row("norris", 1, 12.5, false)}, true},
+		"a shared win":                {[]ledger.Row{row("fagioli", 1, 4, false), row("fangio", 1, 4, true), row("gonzalez", 2, 6, false), row("fangio", 11, 0, false)}, true},
+		"a second car, not raced":     {[]ledger.Row{row("x", 1, 9, false), row("stommelen", 6, 1, false), row("stommelen", 0, 0, false)}, true},
+		"empty":                       {nil, false},
+		"no winner":                   {[]ledger.Row{row("norris", 2, 18, false)}, false},
+		"a place taken twice":         {append(slices.Clone(good), row("stroll", 2, 0, false)), false},
+		"a driver placed twice":       {append(slices.Clone(good), row("norris", 4, 12, false)), false},
+		"a position below 1":          {append(slices.Clone(good), row("stroll", -1, 0, false)), false},
+		"negative points":             {append(slices.Clone(good), row("stroll", 4, -1, false)), false},
+		"points that are no number":   {append(slices.Clone(good), row("stroll", 4, math.NaN(), false)), false},
+		"points without end":          {append(slices.Clone(good), row("stroll", 4, math.Inf(1), false)), false},
+		"a row without a driver":      {append(slices.Clone(good), row("", 4, 0, false)), false},
+		"a row without a team":        {append(slices.Clone(good), ledger.Row{Driver: "stroll", Position: 4}), false},
+		"the first of a place shares": {[]ledger.Row{row("fangio", 1, 4, true), row("fagioli", 1, 4, false)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := openWith(t, newStore(t))
+			s := session(t, l.State())
+			err := appendEvents(t.Context(), l, start.Add(time.Hour), s.Verify(c.rows, start, ""))
+			if (err == nil) != c.ok {
+				t.Errorf("got %v, want accepted: %v", err, c.ok)
+			}
+		})
+	}
+}
+
+// What a decision does to the pick.
+func TestPickAfterDecision(t *testing.T) {
+	before := start.Add(-time.Hour)
+	for name, c := range map[string]struct {
+		gridKnown bool
+		decision  step
+		stands    bool
+	}{
+		"postponed with the grid":    {true, postpone(before), true},
+		"postponed without the grid": {false, postpone(before), false},
+		"cancelled with the grid":    {true, cancel(before), false},
+		"cancelled without the grid": {false, cancel(before), false},
+		"moved with the grid":        {true, move(before, start, start.Add(time.Hour)), true},
+		"moved without the grid":     {false, move(before, start, start.Add(time.Hour)), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := openWith(t, newStore(t))
+			mustAppend(t, l, before, ledger.Freeze(monaco, pick, start, c.gridKnown))
+			files := l.Head().Seq
+			mustAppend(t, l, before, c.decision.events(session(t, l.State()))...)
+			got := session(t, l.State())
+			if (got.Pick != nil) != c.stands || (len(got.Voided) == 0) != c.stands {
+				t.Errorf("pick: got %+v, voided %+v; want it to stand: %v", got.Pick, got.Voided, c.stands)
+			}
+			if l.Head().Seq != files+1 {
+				t.Errorf("the decision took %d files, want one", l.Head().Seq-files)
+			}
+		})
+	}
+}
