@@ -2,6 +2,7 @@ package keys
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -55,22 +56,33 @@ func (f *Follower) State() State { return *f.state.Load() }
 // disk, if there is one, and asks the store at once.
 func (f *Follower) Run(ctx context.Context) error {
 	f.startFromCopy()
-	var seen blob.Tag
+	var (
+		seen    blob.Tag
+		refused error // why the document with that tag is not the current table
+		down    bool  // the latest look failed
+	)
 	for failures := 0; ; {
-		object, err := f.store.Watch(ctx, Object, seen)
+		look := func() (blob.Object, error) { return f.store.Watch(ctx, Object, seen) }
+		if down {
+			// Watch returns at a change only; this tells at once that the store is back.
+			look = func() (blob.Object, error) { return f.store.Get(ctx, Object) }
+		}
+		object, err := look()
 		if ctx.Err() != nil {
 			return nil
 		}
-		if err == nil {
+		down = err != nil
+		if !down && object.Tag != seen {
 			seen = object.Tag // also when it is refused: it will not get better
-			err = f.apply(object.Data, false)
+			if refused = f.apply(object.Data, false); refused == nil {
+				f.keepCopy(object.Data)
+			}
 		}
-		if err == nil {
+		f.note(errors.Join(err, refused))
+		if !down {
 			failures = 0
-			f.keepCopy(object.Data)
 			continue
 		}
-		f.note(err)
 		failures++
 		select {
 		case <-time.After(backOff(failures)):
@@ -91,7 +103,9 @@ func (f *Follower) apply(data []byte, copied bool) error {
 		return err
 	}
 	f.table.Store(table)
-	f.state.Store(&State{Loaded: time.Now(), Copied: copied})
+	state := *f.state.Load()
+	state.Loaded, state.Copied = time.Now(), copied
+	f.state.Store(&state)
 	f.log.Info("keys loaded", "keys", table.Len(), "from_copy", copied)
 	for _, skipped := range table.Skipped() {
 		f.log.Warn("key left out", "reason", skipped)
@@ -99,9 +113,15 @@ func (f *Follower) apply(data []byte, copied bool) error {
 	return nil
 }
 
-// note keeps the first instant of a row of failures, and logs only that one.
+// note says what is wrong with the latest look, if anything. It keeps the first instant of a
+// row of failures, and logs only what is new.
 func (f *Follower) note(err error) {
 	state := *f.state.Load()
+	if err == nil {
+		state.Problem, state.Since = "", time.Time{}
+		f.state.Store(&state)
+		return
+	}
 	if state.Problem == "" {
 		state.Since = time.Now()
 	}

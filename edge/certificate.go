@@ -1,0 +1,77 @@
+package edge
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// recheck is how often a handshake may look whether the files have changed.
+const recheck = 5 * time.Second
+
+// certificate is the pair of PEM files, read again when they change. A pair that can not be
+// read, such as one half written, leaves the last good one in place.
+type certificate struct {
+	certFile, keyFile string
+	log               *slog.Logger
+
+	mu      sync.Mutex // guards what follows
+	pair    *tls.Certificate
+	changed [2]time.Time // modification times of the files of pair, or of those refused
+	checked time.Time
+}
+
+func newCertificate(certFile, keyFile string, log *slog.Logger) (*certificate, error) {
+	c := &certificate{certFile: certFile, keyFile: keyFile, log: log}
+	if err := c.load(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// get implements tls.Config.GetCertificate. Looking at the files in a handshake needs no
+// goroutine, and a handshake costs far more than two calls of stat.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.checked) < recheck {
+		return c.pair, nil
+	}
+	if changed, err := c.modified(); err != nil || changed != c.changed {
+		if err := c.load(); err != nil {
+			c.log.Error("certificate not reloaded, the last one stays", "err", err)
+		} else {
+			c.log.Info("certificate reloaded", "file", c.certFile)
+		}
+	}
+	c.checked = time.Now()
+	return c.pair, nil
+}
+
+func (c *certificate) load() error {
+	changed, err := c.modified()
+	if err != nil {
+		return err
+	}
+	c.changed = changed
+	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	if err != nil {
+		return fmt.Errorf("load certificate %s: %w", c.certFile, err)
+	}
+	c.pair = &pair
+	return nil
+}
+
+func (c *certificate) modified() (times [2]time.Time, err error) {
+	for i, file := range []string{c.certFile, c.keyFile} {
+		info, err := os.Stat(file)
+		if err != nil {
+			return times, fmt.Errorf("look at certificate: %w", err)
+		}
+		times[i] = info.ModTime()
+	}
+	return times, nil
+}

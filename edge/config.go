@@ -1,0 +1,127 @@
+package edge
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"gridcast/edge/keys"
+)
+
+// Config is what an operator decides about an edge. The zero value is not valid: begin with
+// [DefaultConfig].
+type Config struct {
+	// Listen is the host:port of the API. It is not used where Deps.Listener is given.
+	Listen string
+	// AdminListen is the host:port of metrics and profiles; empty: none. Whoever reaches it
+	// can read them, so it belongs on a private address.
+	AdminListen string
+	// CacheDir is where the edge keeps its own copy of keys and version, from which it
+	// starts when the storage is down; empty: none. No other process may use the folder.
+	CacheDir string
+
+	// TLSCert and TLSKey are PEM files; both or neither. They are read again when they change.
+	TLSCert, TLSKey string
+	// TrustedProxies are the networks from which X-Forwarded-For is believed.
+	TrustedProxies []netip.Prefix
+
+	// Tiers are the requests per minute of the keys.
+	Tiers keys.Tiers
+	// AnonymousLimit is what the rate headers say to a client without a valid key, which is
+	// refused in any case: requests per minute of its address.
+	AnonymousLimit int
+	// AnonymousSlots is how many windows of addresses there are, 16 bytes each.
+	AnonymousSlots int
+
+	// ReadTimeout ends a connection on which a request does not arrive whole in time.
+	ReadTimeout time.Duration
+	// WriteTimeout ends a connection that does not take a response in time.
+	WriteTimeout time.Duration
+	// IdleTimeout ends a connection without a new request.
+	IdleTimeout time.Duration
+	// MaxHeaderBytes is the most that request line and header may measure: beyond it, 431.
+	MaxHeaderBytes int
+	// MaxBodyBytes is the most that a request body may measure, which no endpoint reads:
+	// beyond it, 413.
+	MaxBodyBytes int
+	// MaxConnections is how many connections are open at once; more wait in the kernel.
+	MaxConnections int
+
+	// DrainDelay is how long the edge goes on accepting after it was told to stop, while
+	// /readyz already says so, for load balancers to notice.
+	DrainDelay time.Duration
+	// DrainTimeout is how long it then waits for connections to end.
+	DrainTimeout time.Duration
+}
+
+// DefaultConfig returns the values that hold where nothing else is configured.
+func DefaultConfig() Config {
+	return Config{
+		Listen:         "127.0.0.1:8080",
+		Tiers:          keys.DefaultTiers(),
+		AnonymousLimit: 30,
+		AnonymousSlots: 1 << 14,
+		ReadTimeout:    10 * time.Second,
+		WriteTimeout:   10 * time.Second,
+		IdleTimeout:    75 * time.Second,
+		MaxHeaderBytes: 8 << 10,
+		MaxBodyBytes:   16 << 10,
+		MaxConnections: 50_000,
+		DrainTimeout:   20 * time.Second,
+	}
+}
+
+// Validate reports every fault at once.
+func (c *Config) Validate() error {
+	var errs []error
+	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		fault("listen %q: want host:port", c.Listen)
+	}
+	if _, _, err := net.SplitHostPort(c.AdminListen); err != nil && c.AdminListen != "" {
+		fault("admin listen %q: want host:port", c.AdminListen)
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		fault("TLS wants a certificate and a key, got certificate %q and key %q", c.TLSCert, c.TLSKey)
+	}
+	for _, p := range c.TrustedProxies {
+		if !p.IsValid() {
+			fault("trusted proxies: %v is not a network", p)
+		}
+	}
+	if err := c.Tiers.Validate(); err != nil {
+		fault("tiers: %w", err)
+	}
+	for _, bound := range []struct {
+		name          string
+		got, low, top int
+	}{
+		{"anonymous limit", c.AnonymousLimit, 1, 1e6},
+		{"anonymous slots", c.AnonymousSlots, 1, 1 << 24},
+		{"header bytes", c.MaxHeaderBytes, 1 << 10, 1 << 20},
+		{"body bytes", c.MaxBodyBytes, 1, 1 << 20},
+		{"connections", c.MaxConnections, 1, 1 << 20},
+	} {
+		if bound.got < bound.low || bound.got > bound.top {
+			fault("%s: %d, want %d to %d", bound.name, bound.got, bound.low, bound.top)
+		}
+	}
+	for _, bound := range []struct {
+		name     string
+		got, low time.Duration
+	}{
+		{"read timeout", c.ReadTimeout, time.Millisecond},
+		{"write timeout", c.WriteTimeout, time.Millisecond},
+		{"idle timeout", c.IdleTimeout, time.Millisecond},
+		{"drain delay", c.DrainDelay, 0},
+		{"drain timeout", c.DrainTimeout, time.Millisecond},
+	} {
+		if bound.got < bound.low {
+			fault("%s: %v, want at least %v", bound.name, bound.got, bound.low)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,36 @@
+package edge
+
+import (
+	"bytes"
+	"time"
+
+	"gridcast/edge/keys"
+)
+
+var bearer = []byte("bearer")
+
+// credential returns the key that a request was sent with. A Bearer decides, also when it is
+// wrong; another scheme is ignored. Repeated credential fields are never a valid key: an
+// intermediary may have read another one of them than we do. Present says that a key was sent.
+func (r *request) credential() (key []byte, present bool) {
+	if r.authorization.count > 1 || r.apiKey.count > 1 {
+		return nil, true
+	}
+	if r.authorization.count == 1 {
+		scheme, token, _ := bytes.Cut(r.authorization.value, []byte{' '})
+		if bytes.EqualFold(scheme, bearer) {
+			token = bytes.Trim(token, " \t")
+			return token, len(token) > 0
+		}
+	}
+	return r.apiKey.value, len(r.apiKey.value) > 0
+}
+
+// authenticate returns the entry of the key, nil unless it is valid at now.
+func authenticate(table *keys.Table, key []byte, now time.Time) *keys.Entry {
+	hash, ok := keys.Parse(key)
+	if !ok {
+		return nil
+	}
+	return table.Lookup(hash, now)
+}

@@ -1,0 +1,157 @@
+package edge
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"gridcast/edge/keys"
+	"gridcast/edge/limit"
+	"gridcast/edge/resident"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+)
+
+// gateway answers requests. Everything in it is read-only or atomic.
+type gateway struct {
+	keys      *keys.Follower
+	versions  *versions
+	public    *public
+	anonymous *limit.Anonymous
+	proxies   []netip.Prefix
+	clock     func() time.Time // limits, expiry of keys
+	raceTime  func() time.Time // the countdown
+	metrics   *metrics
+	log       *slog.Logger
+}
+
+// serve is the request path under the base path, in the order of the contract: preflight,
+// key table, key, limit, origin, route, method, parameters, version, data.
+func (g *gateway) serve(r *request) answer {
+	now := g.clock()
+	if r.method == options {
+		return g.withoutKey(r, preflight, now, g.anonymous.Peek)
+	}
+	if !underBase(r.target) {
+		a := g.public.serve(r)
+		a.rate, a.endpoint, a.tier = g.anonymous.Peek(g.client(r), now), outside, noTier
+		return a
+	}
+	table := g.keys.Table()
+	if table == nil {
+		return g.withoutKey(r, noKeysYet, now, g.anonymous.Peek)
+	}
+	key, present := r.credential()
+	entry := authenticate(table, key, now)
+	if entry == nil {
+		if present {
+			return g.withoutKey(r, keyRefused, now, g.anonymous.Take)
+		}
+		return g.withoutKey(r, anonymousRefused, now, g.anonymous.Take)
+	}
+	a := answer{rate: entry.Counter.Take(now, entry.PerMinute), endpoint: unrouted, tier: entry.Tier}
+	if !a.rate.Allowed {
+		a.response, a.retryAfter = overLimit, a.rate.RetryAfter(now)
+		return a
+	}
+	if !entry.Allows(r.origin) {
+		a.response = originRefused
+		return a
+	}
+	set := g.versions.current()
+	page := g.route(r, set, &a)
+	switch {
+	case page == nil: // route has answered
+	case page.Computed:
+		a.count(set.Countdown(), g.raceTime())
+	default:
+		a.response = page.Answer(r.acceptEncoding, r.ifNoneMatch)
+	}
+	return a
+}
+
+// route returns the page that the target means in the set, which is nil before the first
+// version; or it returns nil and puts the refusal into the answer.
+func (g *gateway) route(r *request, set *resident.Set, a *answer) *resident.Page {
+	if set != nil && r.method == get {
+		if page := set.Find(r.target); page != nil {
+			a.endpoint = page.Endpoint
+			return page
+		}
+	}
+	path, query, _ := bytes.Cut(r.target[len(catalog.BasePath):], []byte{'?'})
+	if len(path) > 1 {
+		path = bytes.TrimSuffix(path, []byte{'/'})
+	}
+	endpoint, index := lookup(path)
+	if endpoint == nil {
+		a.response = noRoute
+		return nil
+	}
+	a.endpoint = index
+	if r.method != get {
+		a.response = wrongMethod
+		return nil
+	}
+	known := everyYear
+	if set != nil {
+		known = set.Known()
+	}
+	variant, err := endpoint.Select(query, known)
+	if err != nil {
+		a.response = refusal(http.StatusUnprocessableEntity, wire.BadParam, err.Error())
+		return nil
+	}
+	if set == nil {
+		a.response, a.retryAfter = noVersionYet, retrySoon
+		return nil
+	}
+	return set.Page(variant)
+}
+
+// withoutKey answers a request that nobody's limit is charged for; the headers show the
+// window of the client's address.
+func (g *gateway) withoutKey(r *request, response *resident.Response, now time.Time,
+	window func(netip.Addr, time.Time) limit.Decision,
+) answer {
+	a := answer{response: response, rate: window(g.client(r), now), endpoint: unrouted, tier: noTier}
+	if response.Status == http.StatusServiceUnavailable {
+		a.retryAfter = retrySoon
+	}
+	return a
+}
+
+func (g *gateway) client(r *request) netip.Addr {
+	return client(r.peer, r.forwardedFor, g.proxies)
+}
+
+// everyYear stands in for what a version knows before there is one, so that malformed
+// parameters are told from an edge that can not answer yet.
+var everyYear = func() catalog.Known {
+	k := catalog.Known{Current: 1}
+	for year := 1; year < 10000; year++ {
+		k.Seasons = append(k.Seasons, year)
+	}
+	return k
+}()
+
+// underBase reports whether the raw target is the base path or below it.
+func underBase(target []byte) bool {
+	const base = catalog.BasePath
+	if len(target) < len(base) || string(target[:len(base)]) != base {
+		return false
+	}
+	return len(target) == len(base) || target[len(base)] == '/' || target[len(base)] == '?'
+}
+
+// lookup is catalog.Lookup with the index.
+func lookup(path []byte) (*catalog.Endpoint, int) {
+	for i := range catalog.Endpoints {
+		if string(path) == catalog.Endpoints[i].Path {
+			return &catalog.Endpoints[i], i
+		}
+	}
+	return nil, 0
+}

@@ -1,0 +1,122 @@
+package edge
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"gridcast/schemas/catalog"
+)
+
+// Labels of requests that no endpoint of the catalog stands for, and of those without a key.
+const (
+	unrouted = -1 // decided before a route was found, or no route
+	outside  = -2 // outside the base path
+	httpOnly = -3 // refused by the HTTP layer
+	noTier   = -1
+)
+
+// statuses is the fixed list of the label status: everything the edge ever answers.
+var statuses = []int{200, 204, 304, 400, 401, 403, 404, 405, 408, 413, 422, 429, 431, 500, 503}
+
+// metrics are the counters of an edge. Those of requests are found by index, so that counting
+// one is a single atomic addition.
+type metrics struct {
+	requests [][][]prometheus.Counter // by endpoint + offset, tier + offset, index in statuses
+	refused  prometheus.Counter
+	panics   prometheus.Counter
+	swaps    prometheus.Counter
+}
+
+const (
+	endpointOffset = 3 // httpOnly becomes 0
+	tierOffset     = 1 // noTier becomes 0
+)
+
+func newMetrics(registry *prometheus.Registry, tiers []string, e *Edge) *metrics {
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "gridcast_edge_requests_total",
+		Help: "Responses by endpoint, status and tier of the key. " +
+			"status=429 are refusals for the limit, status=401 requests without a valid key.",
+	}, []string{"endpoint", "status", "tier"})
+	m := &metrics{
+		refused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gridcast_edge_versions_refused_total",
+			Help: "Published versions that were not taken because something in them was wrong.",
+		}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gridcast_edge_panics_total",
+			Help: "Requests that ran into a bug of the edge.",
+		}),
+		swaps: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gridcast_edge_versions_loaded_total",
+			Help: "Versions that were taken.",
+		}),
+	}
+	registry.MustRegister(requests, m.refused, m.panics, m.swaps)
+	m.registerState(registry, e)
+
+	endpoints := []string{"http", "outside", "unrouted"} // as the constants above, ascending
+	for i := range catalog.Endpoints {
+		endpoints = append(endpoints, string(catalog.Endpoints[i].Name))
+	}
+	for _, endpoint := range endpoints {
+		var byTier [][]prometheus.Counter
+		for _, tier := range append([]string{"none"}, tiers...) {
+			var byStatus []prometheus.Counter
+			for _, status := range statuses {
+				byStatus = append(byStatus, requests.WithLabelValues(endpoint, strconv.Itoa(status), tier))
+			}
+			byTier = append(byTier, byStatus)
+		}
+		m.requests = append(m.requests, byTier)
+	}
+	return m
+}
+
+// registerState registers what is read when the metrics are.
+func (m *metrics) registerState(registry *prometheus.Registry, e *Edge) {
+	gauge := func(name, help string, value func(Status) float64) {
+		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "gridcast_edge_" + name, Help: help,
+		}, func() float64 { return value(e.Status()) }))
+	}
+	gauge("version", "The version being served, 0 before the first.", func(s Status) float64 { return float64(s.Version) })
+	gauge("version_age_seconds", "Race time since the version being served was built.",
+		func(s Status) float64 { return float64(s.AgeSeconds) })
+	gauge("version_overdue_seconds", "Race time since a newer version was due, 0 if it is not.", func(s Status) float64 {
+		if !s.Overdue {
+			return 0
+		}
+		return time.Time(s.RaceTime).Sub(time.Time(s.DueAt)).Seconds()
+	})
+	gauge("held", "1 while automatic builds are held.", func(s Status) float64 { return number(s.Held) })
+	gauge("ready", "1 while requests are answered with data.", func(s Status) float64 { return number(s.Ready) })
+	gauge("keys", "Keys in the table, expired ones included.", func(s Status) float64 { return float64(s.Keys.Count) })
+	gauge("keys_stale", "1 while the latest look at the stored keys failed.",
+		func(s Status) float64 { return number(s.Keys.Problem != "") })
+}
+
+// count counts one answer.
+func (m *metrics) count(a *answer) {
+	if i := slices.Index(statuses, a.response.Status); i >= 0 {
+		m.requests[a.endpoint+endpointOffset][a.tier+tierOffset][i].Inc()
+	}
+}
+
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// newRegistry returns a registry with the metrics of the runtime and the process.
+func newRegistry() *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return registry
+}

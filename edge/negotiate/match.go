@@ -1,0 +1,76 @@
+package negotiate
+
+// None and Any are answers of [NoneMatch] that are not an index.
+const (
+	None = -1 // no tag of the list is among those given
+	Any  = -2 // the header is "*"
+)
+
+// NoneMatch reads an If-None-Match header and returns the index of the first of tags, which
+// are written with their quotes, that it lists, whatever the order in the header; or None, or
+// Any. The comparison is weak: W/"x" matches "x". What follows the first fault of the list is
+// not read.
+func NoneMatch(header []byte, tags [][]byte) int {
+	header = trim(header)
+	if string(header) == "*" {
+		return Any
+	}
+	found := None
+	for {
+		for len(header) > 0 && (header[0] == ',' || header[0] == ' ' || header[0] == '\t') {
+			header = header[1:]
+		}
+		tag, rest, ok := entityTag(header)
+		if !ok {
+			return found
+		}
+		for i := range tags {
+			if (found == None || i < found) && string(tag) == string(tags[i]) {
+				found = i
+			}
+		}
+		header = trim(rest)
+		if len(header) > 0 && header[0] != ',' {
+			return found
+		}
+	}
+}
+
+// entityTag cuts the first tag off a list and returns it with its quotes, without W/.
+func entityTag(list []byte) (tag, rest []byte, ok bool) {
+	if len(list) > 2 && list[0] == 'W' && list[1] == '/' {
+		list = list[2:]
+	}
+	if len(list) == 0 || list[0] != '"' {
+		return nil, nil, false
+	}
+	for i := 1; i < len(list); i++ {
+		switch c := list[i]; {
+		case c == '"':
+			return list[:i+1], list[i+1:], true
+		case c < 0x21 || c == 0x7f: // not an etagc
+			return nil, nil, false
+		}
+	}
+	return nil, nil, false
+}
+
+// PrefersHTML reports whether an Accept header names text/html, as browsers do, and does so
+// before any JSON it names.
+func PrefersHTML(accept []byte) bool {
+	for len(accept) > 0 {
+		var member []byte
+		member, accept = cut(accept, ',')
+		media, parameters := cut(member, ';')
+		if q, ok := weight(parameters); !ok || q == 0 {
+			continue
+		}
+		switch media = trim(media); {
+		case equalFold(media, "text/html"):
+			return true
+		case equalFold(media, "application/json"):
+			return false
+		}
+	}
+	return false
+}

@@ -1,0 +1,166 @@
+// Package negotiate reads the request headers by which a client says which form of a response
+// it takes: Accept-Encoding, If-None-Match and Accept (RFC 9110, sections 12.5 and 13.1.2). It
+// does not allocate, and nothing a client sends is an error: what can not be read is not said.
+package negotiate
+
+// Encoding is a content coding that the service stores.
+type Encoding int
+
+// The codings, by falling preference among equals.
+const (
+	Brotli Encoding = iota
+	Zstd
+	Gzip
+	Identity
+
+	Encodings // how many there are
+)
+
+var tokens = [Encodings]string{"br", "zstd", "gzip", "identity"}
+
+// Token returns the coding's name in Accept-Encoding and Content-Encoding.
+func (e Encoding) Token() string { return tokens[e] }
+
+// Suffix returns what distinguishes the coding's ETag and stored object: "br", "zst", "gz",
+// and "" for the identity.
+func (e Encoding) Suffix() string { return [Encodings]string{"br", "zst", "gz", ""}[e] }
+
+// Order holds the codings that a client takes, the best first. It ends with the identity,
+// which is served even where the client refuses it, for want of anything better.
+type Order struct {
+	list [Encodings]Encoding
+	n    int
+}
+
+// All returns the codings in order.
+func (o *Order) All() []Encoding { return o.list[:o.n] }
+
+// unset is the quality of a coding that no member of the list names.
+const unset = -1
+
+// AcceptEncoding reads the header's value. Without one, or with an empty one, only the
+// identity is left. A coding that is not named has the quality of "*"; the identity, if "*" is
+// not there either, is acceptable but the last choice. Of members that name the same coding
+// the last counts; one that can not be read is ignored.
+func AcceptEncoding(header []byte) Order {
+	quality := [Encodings]int{unset, unset, unset, unset}
+	star := unset
+	for len(header) > 0 {
+		var member []byte
+		member, header = cut(header, ',')
+		token, parameters := cut(member, ';')
+		q, ok := weight(parameters)
+		if !ok {
+			continue
+		}
+		switch token = trim(token); {
+		case string(token) == "*":
+			star = q
+		case equalFold(token, "x-gzip"):
+			quality[Gzip] = q
+		default:
+			for e := range tokens {
+				if equalFold(token, tokens[e]) {
+					quality[e] = q
+				}
+			}
+		}
+	}
+	return order(quality, star)
+}
+
+// order sorts what is acceptable: four values, so the simplest sort will do.
+func order(quality [Encodings]int, star int) Order {
+	var o Order
+	for e := range quality {
+		if quality[e] == unset {
+			quality[e] = max(star, 0)
+		}
+		if quality[e] == 0 {
+			continue
+		}
+		i := o.n
+		for ; i > 0 && quality[o.list[i-1]] < quality[e]; i-- {
+			o.list[i] = o.list[i-1]
+		}
+		o.list[i] = Encoding(e)
+		o.n++
+	}
+	if quality[Identity] == 0 {
+		o.list[o.n] = Identity
+		o.n++
+	}
+	return o
+}
+
+// weight reads the parameters of a member, in which only q has a meaning, and returns the
+// quality in thousandths.
+func weight(parameters []byte) (q int, ok bool) {
+	q = 1000
+	for len(parameters) > 0 {
+		var parameter []byte
+		parameter, parameters = cut(parameters, ';')
+		name, value := cut(parameter, '=')
+		if !equalFold(trim(name), "q") {
+			continue
+		}
+		if q, ok = qvalue(trim(value)); !ok {
+			return 0, false
+		}
+	}
+	return q, true
+}
+
+// qvalue reads 0 to 1 with at most three decimals.
+func qvalue(s []byte) (int, bool) {
+	if len(s) == 0 || len(s) > 5 || s[0] != '0' && s[0] != '1' || len(s) > 1 && s[1] != '.' {
+		return 0, false
+	}
+	q := int(s[0]-'0') * 1000
+	unit := 100
+	for _, c := range s[min(2, len(s)):] {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		q += int(c-'0') * unit
+		unit /= 10
+	}
+	return q, q <= 1000
+}
+
+// cut splits s at the first sep; without one all of s is before it.
+func cut(s []byte, sep byte) (before, after []byte) {
+	for i, c := range s {
+		if c == sep {
+			return s[:i], s[i+1:]
+		}
+	}
+	return s, nil
+}
+
+// trim removes optional white space as HTTP has it: spaces and tabs.
+func trim(s []byte) []byte {
+	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {
+		s = s[1:]
+	}
+	for len(s) > 0 && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// equalFold compares with a lower-case ASCII word.
+func equalFold(s []byte, lower string) bool {
+	if len(s) != len(lower) {
+		return false
+	}
+	for i, c := range s {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,99 @@
+package edge
+
+import (
+	"bytes"
+	"net"
+	"net/netip"
+
+	"github.com/valyala/fasthttp"
+)
+
+// request is what the gateway reads of a request. Its bytes are valid until the response has
+// been written.
+type request struct {
+	method         method
+	target         []byte // raw, as in the request line
+	authorization  field
+	apiKey         field
+	origin         []byte
+	accept         []byte
+	acceptEncoding []byte
+	ifNoneMatch    []byte
+	forwardedFor   []byte     // believed only from a trusted proxy
+	peer           netip.Addr // of the connection; zero if it has none
+}
+
+// field is a header field that must not be repeated.
+type field struct {
+	value []byte
+	count int
+}
+
+// method is what the gateway tells apart.
+type method byte
+
+const (
+	get method = iota // or HEAD: the server leaves the body out
+	options
+	otherMethod
+)
+
+// read fills r from ctx.
+func (r *request) read(ctx *fasthttp.RequestCtx) {
+	h := &ctx.Request.Header
+	switch m := h.Method(); {
+	case string(m) == fasthttp.MethodGet || string(m) == fasthttp.MethodHead:
+		r.method = get
+	case string(m) == fasthttp.MethodOptions:
+		r.method = options
+	default:
+		r.method = otherMethod
+	}
+	// Not ctx.Path: it decodes, and folds "//" and "..".
+	r.target = originForm(h.RequestURI())
+	r.authorization = single(h, fasthttp.HeaderAuthorization)
+	r.apiKey = single(h, "X-Api-Key")
+	r.origin = h.Peek(fasthttp.HeaderOrigin)
+	r.accept = list(h, fasthttp.HeaderAccept)
+	r.acceptEncoding = list(h, fasthttp.HeaderAcceptEncoding)
+	r.ifNoneMatch = list(h, fasthttp.HeaderIfNoneMatch)
+	r.forwardedFor = list(h, fasthttp.HeaderXForwardedFor)
+	if tcp, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
+		r.peer = tcp.AddrPort().Addr().Unmap()
+	}
+}
+
+// originForm turns "http://host/path", which every server must understand, into "/path".
+func originForm(target []byte) []byte {
+	if len(target) == 0 || target[0] == '/' {
+		return target
+	}
+	_, rest, found := bytes.Cut(target, []byte("://"))
+	if !found {
+		return target
+	}
+	if slash := bytes.IndexByte(rest, '/'); slash >= 0 {
+		return rest[slash:]
+	}
+	return []byte("/")
+}
+
+func single(h *fasthttp.RequestHeader, name string) field {
+	values := h.PeekAll(name)
+	if len(values) == 0 {
+		return field{}
+	}
+	return field{value: values[0], count: len(values)}
+}
+
+// list returns a header field that is a list, whose repetitions mean one longer list.
+func list(h *fasthttp.RequestHeader, name string) []byte {
+	switch values := h.PeekAll(name); len(values) {
+	case 0:
+		return nil
+	case 1:
+		return values[0]
+	default:
+		return bytes.Join(values, []byte(", "))
+	}
+}

@@ -1,0 +1,67 @@
+package resident
+
+import (
+	"gridcast/edge/negotiate"
+)
+
+// Field is one header field, spelled as it goes over the wire.
+type Field struct{ Name, Value []byte }
+
+// Response is a finished response but for Date, Content-Length, which follows from the body,
+// and the fields of the rate limit. It is immutable and shared by all requests.
+type Response struct {
+	Status int
+	ETag   []byte  // with its quotes; nil: none
+	Fields []Field // the others, shared between responses
+	Body   []byte
+}
+
+// The fields of the contract that several responses share.
+var (
+	JSON = Field{[]byte("Content-Type"), []byte("application/json; charset=utf-8")}
+
+	noSniff     = Field{[]byte("X-Content-Type-Options"), []byte("nosniff")}
+	anyOrigin   = Field{[]byte("Access-Control-Allow-Origin"), []byte("*")}
+	exposed     = Field{[]byte("Access-Control-Expose-Headers"), []byte("Date, ETag, Retry-After, WWW-Authenticate, Allow, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset")}
+	noStore     = Field{[]byte("Cache-Control"), []byte("no-store")}
+	variesByAE  = Field{[]byte("Vary"), []byte("Accept-Encoding")}
+	moving      = Field{[]byte("Cache-Control"), []byte("private, max-age=30, must-revalidate")}
+	seasonOver  = Field{[]byte("Cache-Control"), []byte("private, max-age=300, must-revalidate")}
+	contentCode = []byte("Content-Encoding")
+)
+
+// NewField returns a field.
+func NewField(name, value string) Field { return Field{[]byte(name), []byte(value)} }
+
+// Common returns extra fields followed by those that every response has.
+func Common(extra ...Field) []Field {
+	return append(extra[:len(extra):len(extra)], noSniff, anyOrigin, exposed)
+}
+
+// Uncached is Common for a response that nobody may keep, such as an error.
+func Uncached(extra ...Field) []Field {
+	return Common(append(extra[:len(extra):len(extra)], noStore)...)
+}
+
+// shelf holds the fields of snapshot responses of one lifetime, by coding.
+type shelf struct {
+	full        [negotiate.Encodings][]Field
+	notModified []Field
+}
+
+func newShelf(lifetime Field) *shelf {
+	s := &shelf{notModified: Common(lifetime, variesByAE)}
+	for e := range negotiate.Encodings {
+		fields := []Field{JSON}
+		if e != negotiate.Identity {
+			fields = append(fields, Field{contentCode, []byte(e.Token())})
+		}
+		s.full[e] = Common(append(fields, lifetime, variesByAE)...)
+	}
+	return s
+}
+
+var (
+	movingShelf     = newShelf(moving)
+	seasonOverShelf = newShelf(seasonOver)
+)

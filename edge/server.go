@@ -1,0 +1,169 @@
+package edge
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"golang.org/x/net/netutil"
+
+	"gridcast/edge/limit"
+	"gridcast/edge/resident"
+)
+
+// server is something that Run runs and stops.
+type server struct {
+	serve    func() error // returns nil once it is shut down
+	shutdown func(context.Context) error
+}
+
+// listen opens the listeners, so that Run fails at once if an address is taken.
+func (e *Edge) listen() ([]server, error) {
+	listener := e.deps.Listener
+	if listener == nil {
+		opened, err := net.Listen("tcp", e.cfg.Listen)
+		if err != nil {
+			return nil, fmt.Errorf("listen for the API: %w", err)
+		}
+		listener = opened
+	}
+	api, err := e.apiServer(listener)
+	if err != nil {
+		listener.Close()
+		return nil, err
+	}
+	e.log.Info("edge listens", "address", listener.Addr().String(), "tls", e.cfg.TLSCert != "")
+	if e.cfg.AdminListen == "" {
+		return []server{api}, nil
+	}
+	admin, err := e.adminServer()
+	if err != nil {
+		listener.Close()
+		return nil, err
+	}
+	return []server{api, admin}, nil
+}
+
+// apiServer serves the API on the listener.
+func (e *Edge) apiServer(listener net.Listener) (server, error) {
+	// Beyond Concurrency fasthttp answers in plain text, so connections wait before it.
+	listener = netutil.LimitListener(listener, e.cfg.MaxConnections)
+	if e.cfg.TLSCert != "" {
+		certificate, err := newCertificate(e.cfg.TLSCert, e.cfg.TLSKey, e.log)
+		if err != nil {
+			return server{}, err
+		}
+		listener = tls.NewListener(listener, &tls.Config{
+			GetCertificate: certificate.get,
+			NextProtos:     []string{"http/1.1"},
+			MinVersion:     tls.VersionTLS12,
+		})
+	}
+	s := e.httpServer()
+	return server{
+		serve: func() error {
+			if err := s.Serve(listener); err != nil && !e.stopping.Load() {
+				return fmt.Errorf("serve the API: %w", err)
+			}
+			return nil
+		},
+		shutdown: func(ctx context.Context) error {
+			if err := s.ShutdownWithContext(ctx); err != nil && !errors.Is(err, net.ErrClosed) {
+				return fmt.Errorf("drain the API: %d connections still open: %w", s.GetOpenConnectionsCount(), err)
+			}
+			return nil
+		},
+	}, nil
+}
+
+// httpServer is the configuration of fasthttp.
+func (e *Edge) httpServer() *fasthttp.Server {
+	return &fasthttp.Server{
+		Name:         "gridcast",
+		Handler:      e.gateway.handle,
+		ErrorHandler: e.gateway.handleHTTPError,
+		Concurrency:  e.cfg.MaxConnections + 1,
+
+		ReadTimeout:  e.cfg.ReadTimeout,
+		WriteTimeout: e.cfg.WriteTimeout,
+		IdleTimeout:  e.cfg.IdleTimeout,
+
+		ReadBufferSize:     e.cfg.MaxHeaderBytes,
+		WriteBufferSize:    32 << 10, // a response in one write: the largest bodies are compressed
+		MaxRequestBodySize: e.cfg.MaxBodyBytes,
+
+		CloseOnShutdown:              true,
+		DisablePreParseMultipartForm: true,
+		NoDefaultContentType:         true,
+		SecureErrorLogMessage:        true, // requests carry keys
+		Logger:                       debugLog{e.log},
+	}
+}
+
+// debugLog takes what fasthttp says about connections that end badly, which clients do.
+type debugLog struct{ log *slog.Logger }
+
+func (d debugLog) Printf(format string, args ...any) {
+	d.log.Debug("http server", "message", fmt.Sprintf(format, args...))
+}
+
+// handle is the handler of fasthttp.
+func (g *gateway) handle(ctx *fasthttp.RequestCtx) {
+	var (
+		r request
+		a answer
+	)
+	defer func() {
+		if p := recover(); p != nil {
+			g.metrics.panics.Inc()
+			g.log.Error("request ran into a bug", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			g.failed(ctx, &r, panicked, unrouted)
+		}
+	}()
+	r.read(ctx)
+	a = g.serve(&r)
+	a.write(&ctx.Response)
+	g.metrics.count(&a)
+}
+
+// handleHTTPError answers what fasthttp refuses to hand to handle.
+func (g *gateway) handleHTTPError(ctx *fasthttp.RequestCtx, err error) {
+	var (
+		small   *fasthttp.ErrSmallBuffer
+		network net.Error
+	)
+	response := malformedRequest
+	switch {
+	case errors.As(err, &small):
+		response = largeHeader
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		response = largeBody
+	case errors.As(err, &network) && network.Timeout():
+		response = slowRequest
+	}
+	r := request{}
+	if tcp, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
+		r.peer = tcp.AddrPort().Addr().Unmap()
+	}
+	g.failed(ctx, &r, response, httpOnly)
+}
+
+// failed replaces whatever the response was by a refusal.
+func (g *gateway) failed(ctx *fasthttp.RequestCtx, r *request, response *resident.Response, endpoint int) {
+	ctx.Response.Reset()
+	a := answer{response: response, rate: g.window(r), endpoint: endpoint, tier: noTier}
+	a.write(&ctx.Response)
+	g.metrics.count(&a)
+}
+
+// window shows the client's anonymous window without counting. It reads the wall clock: the
+// injected one may be what failed.
+func (g *gateway) window(r *request) limit.Decision {
+	return g.anonymous.Peek(g.client(r), time.Now())
+}

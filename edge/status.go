@@ -1,0 +1,83 @@
+package edge
+
+import (
+	"time"
+
+	"gridcast/schemas/wire"
+)
+
+// Status is the data of /status: what an operator asks an edge first.
+type Status struct {
+	Ready    bool   `json:"ready"`
+	NotReady string `json:"not_ready,omitzero"` // why
+
+	Version    int64        `json:"version,omitzero"` // being served; absent: none yet
+	BuiltAt    wire.Instant `json:"built_at,omitzero"`
+	AgeSeconds int64        `json:"age_seconds,omitzero"` // race time since BuiltAt
+	DueAt      wire.Instant `json:"due_at,omitzero"`      // when a newer version should be built
+	Overdue    bool         `json:"overdue"`              // race time is past DueAt: the builder is late
+	Held       bool         `json:"held"`                 // automatic builds are stopped
+	HeldReason string       `json:"held_reason,omitzero"`
+	Season     int          `json:"season,omitzero"` // the default year
+	Ledger     *LedgerHead  `json:"ledger,omitzero"`
+	NextRace   wire.Instant `json:"next_race,omitzero"` // lights out of the next race
+	Refused    *Refused     `json:"refused,omitzero"`   // the latest version that was not taken
+
+	Keys     KeyStatus    `json:"keys"`
+	RaceTime wire.Instant `json:"race_time"`
+	Limits   string       `json:"limits"` // how requests are counted
+}
+
+// LedgerHead is the head of the record that the version was built from.
+type LedgerHead struct {
+	Kind string `json:"kind"` // real or simulated
+	Seq  int64  `json:"seq"`
+	Hash string `json:"hash"`
+}
+
+// KeyStatus says how the table of keys stands.
+type KeyStatus struct {
+	Loaded   bool         `json:"loaded"`
+	Count    int          `json:"count"` // not revoked
+	FromCopy bool         `json:"from_copy"`
+	Since    wire.Instant `json:"since,omitzero"`   // when this table was loaded
+	Problem  string       `json:"problem,omitzero"` // of the latest look at the store
+	Skipped  []string     `json:"skipped,omitzero"` // keys left out, and why
+}
+
+// Status describes the edge as of now.
+func (e *Edge) Status() Status {
+	now := e.deps.RaceTime()
+	s := Status{RaceTime: wire.Instant(now), Limits: "each edge for itself, in memory", Keys: e.keyStatus()}
+	if err := e.Ready(); err != nil {
+		s.NotReady = err.Error()
+	} else {
+		s.Ready = true
+	}
+	state := e.versions.status()
+	s.Refused = state.refused
+	s.Held, s.HeldReason = state.pointer.Held, state.pointer.Reason
+	set := e.versions.current()
+	if set == nil {
+		return s
+	}
+	m := set.Manifest()
+	s.Version, s.Season = m.Version, m.CurrentSeason
+	s.BuiltAt, s.DueAt = wire.Instant(m.BuiltAt), wire.Instant(m.DueAt)
+	s.AgeSeconds = int64(now.Sub(m.BuiltAt) / time.Second)
+	s.Overdue = !m.DueAt.IsZero() && now.After(m.DueAt)
+	s.Ledger = &LedgerHead{Kind: m.Ledger.Kind, Seq: m.Ledger.Seq, Hash: m.Ledger.Hash}
+	if round := set.Countdown().Next(now); round != nil {
+		s.NextRace = round.Start
+	}
+	return s
+}
+
+func (e *Edge) keyStatus() KeyStatus {
+	state := e.keys.State()
+	s := KeyStatus{FromCopy: state.Copied, Since: wire.Instant(state.Loaded), Problem: state.Problem}
+	if table := e.keys.Table(); table != nil {
+		s.Loaded, s.Count, s.Skipped = true, table.Len(), table.Skipped()
+	}
+	return s
+}
