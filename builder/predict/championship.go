@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"math"
 	"slices"
 
 	"gridcast/builder/season"
@@ -57,4 +58,69 @@ func byLastRace(runners []runner, races []race) []runner {
 	sorted := slices.Clone(runners)
 	slices.SortStableFunc(sorted, func(a, b runner) int { return rank(a) - rank(b) })
 	return sorted
+}
+
+// championshipLeader is who leads the championship before the last of the races; at the first
+// race of a season it is the champion of the one before.
+func championshipLeader(races []race) season.DriverID {
+	rows, _ := standings(races)
+	for _, row := range rows {
+		if row.Position == 1 {
+			return row.Driver
+		}
+	}
+	return ""
+}
+
+// teamPoints returns for every team, by the first of its lineage, the square root of its
+// share of wins: its points this season counted in wins per race, with its share of last
+// season weighing as much as prior races.
+func teamPoints(races []race, cars lineages, prior float64) map[season.TeamID]float64 {
+	year := races[len(races)-1].year
+	this, rounds := teamWins(races, year, cars)
+	last, lastRounds := teamWins(races, year-1, cars)
+	share := make(map[season.TeamID]float64)
+	for team, wins := range this {
+		share[team] += wins / (rounds + prior)
+	}
+	for team, wins := range last {
+		share[team] += prior * wins / lastRounds / (rounds + prior)
+	}
+	for team := range share {
+		share[team] = math.Sqrt(max(0, share[team]))
+	}
+	return share
+}
+
+// teamWins returns the points of the teams in the year's races before the last of the races,
+// counted in wins, and the number of those races.
+func teamWins(races []race, year int, cars lineages) (map[season.TeamID]float64, float64) {
+	wins := make(map[season.TeamID]float64)
+	rounds := 0.0
+	var rows []season.TeamStanding
+	for _, r := range races[:len(races)-1] {
+		if r.year == year && len(r.round.Results) > 0 {
+			rounds++
+			if len(r.round.TeamStandings) > 0 {
+				rows = r.round.TeamStandings
+			}
+		}
+	}
+	for _, row := range rows {
+		wins[cars.root(row.Team, year)] += row.Points / winPoints(year)
+	}
+	return wins, rounds
+}
+
+// winPoints is what a win counted in the drivers' championship of a year.
+func winPoints(year int) float64 {
+	switch {
+	case year >= 2010:
+		return 25
+	case year >= 1991:
+		return 10
+	case year >= 1961:
+		return 9
+	}
+	return 8
 }

@@ -24,10 +24,14 @@ func oneRace(gp season.GrandPrixID, grid, finish []season.DriverID) season.Round
 	return r
 }
 
+func viewOf(seasons ...season.Season) *season.View {
+	return &season.View{Seasons: seasons}
+}
+
 func ids(names ...season.DriverID) []season.DriverID { return names }
 
 func smallView(next season.Round) *season.View {
-	return &season.View{Seasons: []season.Season{
+	return viewOf([]season.Season{
 		{Year: 2019, Rounds: []season.Round{
 			oneRace("one", ids("ann", "bob", "cat", "dan"), ids("ann", "cat", "bob", "dan")),
 			oneRace("two", ids("bob", "ann", "cat", "dan"), ids("ann", "bob", "cat", "dan")),
@@ -36,7 +40,7 @@ func smallView(next season.Round) *season.View {
 			oneRace("one", ids("cat", "bob", "ann", "dan"), ids("cat", "bob", "ann", "dan")),
 			next,
 		}},
-	}}
+	}...)
 }
 
 func TestPickFollowsTheBestKnownOrder(t *testing.T) {
@@ -157,7 +161,7 @@ func TestAResultOfTheRoundItselfIsNotLookedAt(t *testing.T) {
 }
 
 func TestPredictRefuses(t *testing.T) {
-	empty := &season.View{Seasons: []season.Season{{Year: 2020, Rounds: []season.Round{{GrandPrix: "one"}}}}}
+	empty := viewOf(season.Season{Year: 2020, Rounds: []season.Round{{GrandPrix: "one"}}})
 	if _, err := predict.GridFrequency().Predict(empty, 2020, "one"); !errors.Is(err, predict.ErrNobody) {
 		t.Errorf("no drivers: got %v, want ErrNobody", err)
 	}
@@ -167,7 +171,7 @@ func TestPredictRefuses(t *testing.T) {
 }
 
 func TestTwoStartersMakeAForecast(t *testing.T) {
-	v := &season.View{Seasons: []season.Season{{Year: 2020, Rounds: []season.Round{oneRace("one", ids("ann", "bob"), nil)}}}}
+	v := viewOf(season.Season{Year: 2020, Rounds: []season.Round{oneRace("one", ids("ann", "bob"), nil)}})
 	got, err := predict.GridFrequency().Predict(v, 2020, "one")
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,206 @@
+package predict
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"gridcast/builder/season"
+)
+
+// A session is turned into the gap of every starter to the best, in percent; NaN where he has
+// none. The zero of a session means nothing, see weekend.update.
+
+// starters tells the places of the drivers of a grid.
+type starters map[season.DriverID]int
+
+// percentOver returns 100 ln(t/best) for each starter with a time, and how many have one.
+func (s starters) percentOver(times map[season.DriverID]time.Duration) ([]float64, int) {
+	gaps := s.none()
+	var best time.Duration
+	n := 0
+	for d, t := range times {
+		if _, ok := s[d]; ok && t > 0 {
+			n++
+			if best == 0 || t < best {
+				best = t
+			}
+		}
+	}
+	for d, k := range s {
+		if t := times[d]; t > 0 {
+			gaps[k] = 100 * math.Log(float64(t)/float64(best))
+		}
+	}
+	return gaps, n
+}
+
+func (s starters) none() []float64 {
+	gaps := make([]float64, len(s))
+	for k := range gaps {
+		gaps[k] = math.NaN()
+	}
+	return gaps
+}
+
+// practice returns the gaps of a practice session.
+func (s starters) practice(laps []season.TimedLap) ([]float64, int) {
+	times := make(map[season.DriverID]time.Duration, len(laps))
+	for _, l := range laps {
+		times[l.Driver] = l.Time
+	}
+	return s.percentOver(times)
+}
+
+// fastestLaps returns the gaps of the fastest laps of those who drove at least 40 % of the
+// winner's laps.
+func (s starters) fastestLaps(laps []season.FastestLap, results []season.Result) ([]float64, int) {
+	driven := make(map[season.DriverID]int, len(results))
+	for _, r := range results {
+		driven[r.Driver] = r.Laps
+	}
+	times := make(map[season.DriverID]time.Duration, len(laps))
+	for _, l := range laps {
+		if 10*driven[l.Driver] >= 4*winnerLaps(results) {
+			times[l.Driver] = l.Time
+		}
+	}
+	return s.percentOver(times)
+}
+
+// qualifying returns the gaps of a qualifying session. Where it had segments, the times of
+// each are brought to the track of the first by the median gain of those who drove both; a
+// driver counts half with his last segment and half with his best.
+func (s starters) qualifying(rows []season.QualifyingRow) ([]float64, int) {
+	if !segmented(rows) {
+		times := make(map[season.DriverID]time.Duration, len(rows))
+		for _, r := range rows {
+			times[r.Driver] = r.Time
+		}
+		return s.percentOver(times)
+	}
+	offsets := segmentOffsets(rows)
+	gaps := s.none()
+	n, best := 0, math.Inf(1)
+	for _, r := range rows {
+		k, ok := s[r.Driver]
+		last, least := math.NaN(), math.Inf(1)
+		for i, t := range r.Segments {
+			if t > 0 {
+				last = math.Log(float64(t)) - offsets[i]
+				least = min(least, last)
+			}
+		}
+		if !ok || math.IsNaN(last) {
+			continue
+		}
+		gaps[k] = (last + least) / 2
+		best = min(best, gaps[k])
+		n++
+	}
+	for k := range gaps {
+		gaps[k] = 100 * (gaps[k] - best)
+	}
+	return gaps, n
+}
+
+// segmented says whether a qualifying session was held in segments.
+func segmented(rows []season.QualifyingRow) bool {
+	for _, r := range rows {
+		if r.Segments != [3]time.Duration{} {
+			return true
+		}
+	}
+	return false
+}
+
+// segmentOffsets returns how much slower the track was in each segment than in the first, as
+// a logarithm; a segment with fewer than four drivers of the one before adds nothing.
+func segmentOffsets(rows []season.QualifyingRow) [3]float64 {
+	var off [3]float64
+	for i := 1; i < len(off); i++ {
+		var gain []float64
+		for _, r := range rows {
+			if a, b := r.Segments[i-1], r.Segments[i]; a > 0 && b > 0 {
+				gain = append(gain, math.Log(float64(b)/float64(a)))
+			}
+		}
+		off[i] = off[i-1]
+		if len(gain) >= 4 {
+			off[i] += median(gain)
+		}
+	}
+	return off
+}
+
+// sprint returns the gaps of a sprint race to its winner.
+func (s starters) sprint(results []season.Result) ([]float64, int) {
+	return s.finish(results, false)
+}
+
+// race returns the gaps of a race to its winner, scaled to a common spread and without what
+// is owed to the grid slot. Lapped drivers have the gap of their missing laps.
+func (s starters) race(results []season.Result, slots []float64, p PaceParams) ([]float64, int) {
+	gaps, n := s.finish(results, true)
+	scale := spreadScale(gaps, p.Spread)
+	for k := range gaps {
+		gaps[k] = gaps[k]*scale - p.GridAdvantage*math.Log(slots[k])
+	}
+	return gaps, n
+}
+
+// finish returns the gaps to the winner of those with a time, and if lapped is true of those
+// who drove at least three quarters of his laps.
+func (s starters) finish(results []season.Result, lapped bool) ([]float64, int) {
+	gaps := s.none()
+	laps := winnerLaps(results)
+	var won time.Duration
+	for _, r := range results {
+		if r.Position == 1 {
+			won = r.Time
+		}
+	}
+	n := 0
+	for _, r := range results {
+		k, ok := s[r.Driver]
+		if !ok || r.Position == 0 {
+			continue
+		}
+		switch {
+		case r.Laps == laps && r.Time > 0 && won > 0:
+			gaps[k] = 100 * (float64(r.Time)/float64(won) - 1)
+			n++
+		case lapped && r.Laps < laps && 4*r.Laps >= 3*laps:
+			gaps[k] = max(100*(float64(laps-r.Laps)+.5)/float64(laps), 1)
+			n++
+		}
+	}
+	return gaps, n
+}
+
+// winnerLaps is how many laps the winner drove.
+func winnerLaps(results []season.Result) int {
+	for _, r := range results {
+		if r.Position == 1 {
+			return r.Laps
+		}
+	}
+	return 0
+}
+
+// spreadScale brings a race to the common spread of 0.75 % in the median gap of the second to
+// the ninth; 0.6 % is taken where there are fewer than four of them.
+func spreadScale(gaps []float64, power float64) float64 {
+	var sorted []float64
+	for _, g := range gaps {
+		if !math.IsNaN(g) {
+			sorted = append(sorted, g)
+		}
+	}
+	slices.Sort(sorted)
+	mid := .6
+	if len(sorted) > 4 {
+		mid = median(sorted[1:min(9, len(sorted))])
+	}
+	return math.Pow(min(max(.75/max(mid, .05), .4), 3), power)
+}

@@ -1,0 +1,117 @@
+package predict
+
+import (
+	"slices"
+
+	"gridcast/builder/season"
+)
+
+// memory is the history of a view, worked through once. It is asked with the races of another
+// view and keeps what was done for the longest common beginning: the answer is always what
+// working through the given races from the first one gives.
+type memory struct {
+	p       Params
+	steps   []step
+	state   *state         // after all steps
+	winters map[int]*state // by number of steps: the state before a season's first race
+}
+
+// step is one race of the history, with what it was made from.
+type step struct {
+	year   int
+	round  season.Round
+	teams  []season.TeamID // of the starters, by the first of their lineage
+	sample *sample
+}
+
+// follow brings the memory to the races before the last of the given ones.
+func (m *memory) follow(races []race, cars lineages) {
+	var run []int // the finished races
+	for i, r := range races[:len(races)-1] {
+		if r.round.Finished() {
+			run = append(run, i)
+		}
+	}
+	same := 0
+	for same < len(m.steps) && same < len(run) && m.steps[same].is(races[:run[same]+1], cars) {
+		same++
+	}
+	m.rewind(same)
+	for _, i := range run[len(m.steps):] {
+		m.step(races[:i+1], cars)
+	}
+}
+
+// is says whether the step was made from the last of the races.
+func (s *step) is(races []race, cars lineages) bool {
+	r := races[len(races)-1]
+	if s.year != r.year || !sameRound(&s.round, r.round) {
+		return false
+	}
+	runners, _ := field(races)
+	return slices.EqualFunc(s.teams, runners, func(t season.TeamID, run runner) bool { return t == cars.root(run.team, r.year) })
+}
+
+// rewind forgets all steps but the first n, and those since the winter before them, which are
+// then done again.
+func (m *memory) rewind(n int) {
+	if n == len(m.steps) && m.state != nil {
+		return
+	}
+	for n > 0 && m.winters[n] == nil {
+		n--
+	}
+	m.steps = m.steps[:n:n]
+	m.state = newState(m.p)
+	if before := m.winters[n]; before != nil {
+		m.state = before.clone()
+	}
+	for k := range m.winters {
+		if k > n {
+			delete(m.winters, k)
+		}
+	}
+}
+
+// step works through the last of the races.
+func (m *memory) step(races []race, cars lineages) {
+	r := races[len(races)-1]
+	if r.year != m.state.year {
+		if m.winters == nil {
+			m.winters = map[int]*state{}
+		}
+		m.winters[len(m.steps)] = m.state.clone()
+	}
+	m.state.enter(r.year)
+	smp, w := m.state.before(races, cars)
+	m.state.after(smp, w, r.round)
+	m.steps = append(m.steps, step{r.year, *r.round, smp.teams, smp})
+}
+
+// sameRound says whether two rounds hold the same facts of all that the models look at.
+func sameRound(a, b *season.Round) bool {
+	for i := range a.Practice {
+		if !same(a.Practice[i], b.Practice[i]) {
+			return false
+		}
+	}
+	return a.GrandPrix == b.GrandPrix &&
+		same(a.Entries, b.Entries) &&
+		same(a.Qualifying, b.Qualifying) &&
+		same(a.SprintQualifying, b.SprintQualifying) &&
+		same(a.SprintResults, b.SprintResults) &&
+		same(a.Grid, b.Grid) &&
+		same(a.Results, b.Results) &&
+		same(a.FastestLaps, b.FastestLaps) &&
+		same(a.DriverStandings, b.DriverStandings) &&
+		same(a.TeamStandings, b.TeamStandings)
+}
+
+// same compares two slices of facts. Facts never change once they are in an archive, so equal
+// addresses are equal facts.
+func same[T comparable](a, b []T) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	return len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b)
+}
