@@ -1,0 +1,270 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/dirblob"
+	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// Several processes append at once to one store. Nothing is lost, nothing is there twice, and
+// what each of them appended is in the order in which it did.
+func TestConcurrentAppends(t *testing.T) {
+	const appenders, each = 6, 8
+	for name, store := range map[string]blob.Store{
+		"memory":    newStore(t),
+		"directory": newDir(t),
+	} {
+		t.Run(name, func(t *testing.T) {
+			openWith(t, store)
+			var wait sync.WaitGroup
+			for who := range appenders {
+				wait.Go(func() {
+					l, err := ledger.Load(t.Context(), store, ledger.Real)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					for i := range each {
+						gp := season.GrandPrixID(fmt.Sprintf("gp-%d-%d", who, i))
+						_, err := l.Append(t.Context(), opened, fmt.Sprint(who), func(s *ledger.State) ([]ledger.Event, error) {
+							keys, err := ledger.AssignKeys(s, []season.Season{calendar(2027, gp)})
+							return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err
+						})
+						if err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			wait.Wait()
+
+			l, err := ledger.Load(t.Context(), store, ledger.Real)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next := map[string]int{}
+			for _, entry := range l.Entries()[2:] {
+				who := entry.Events[0].Actor
+				want := season.GrandPrixID(fmt.Sprintf("gp-%s-%d", who, next[who]))
+				if got := entry.Events[0].Keys[0].GrandPrix; got != want {
+					t.Errorf("file %d: got %s, want %s", entry.Seq, got, want)
+				}
+				next[who]++
+			}
+			if got, want := len(l.Entries()), 2+appenders*each; got != want {
+				t.Errorf("got %d files, want %d", got, want)
+			}
+			mustBeGreen(t, store)
+		})
+	}
+}
+
+// Of many that freeze the pick of one round, one does; the others learn that it is frozen.
+func TestConcurrentFreezes(t *testing.T) {
+	store := newStore(t)
+	shared := openWith(t, store)
+	var wait sync.WaitGroup
+	results := make(chan error, 16)
+	for i := range cap(results) {
+		wait.Go(func() {
+			l := shared // half of them are goroutines of one process
+			if i%2 == 0 {
+				own, err := ledger.Load(t.Context(), store, ledger.Real)
+				if err != nil {
+					results <- err
+					return
+				}
+				l = own
+			}
+			results <- appendEvents(t.Context(), l, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true))
+		})
+	}
+	wait.Wait()
+	close(results)
+	frozen := 0
+	for err := range results {
+		if err == nil {
+			frozen++
+		} else if !errors.Is(err, ledger.ErrAlreadyFrozen) {
+			t.Errorf("got %v, want ErrAlreadyFrozen", err)
+		}
+	}
+	if frozen != 1 {
+		t.Errorf("the pick was frozen %d times", frozen)
+	}
+	mustBeGreen(t, store)
+}
+
+func newDir(t *testing.T) blob.Store {
+	t.Helper()
+	store, err := dirblob.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// script appends the life of a round, six files with those of openWith.
+var script = []func(s ledger.Session) (time.Time, []ledger.Event){
+	func(ledger.Session) (time.Time, []ledger.Event) {
+		return start.Add(-3 * time.Hour), one(ledger.Freeze(monaco, pick, start, false))
+	},
+	func(s ledger.Session) (time.Time, []ledger.Event) {
+		return start.Add(-2 * time.Hour), s.Postpone(start, "flood")
+	},
+	func(s ledger.Session) (time.Time, []ledger.Event) {
+		return start.Add(-time.Hour), one(s.Reinstate(start.Add(24*time.Hour), "dry"))
+	},
+	func(s ledger.Session) (time.Time, []ledger.Event) {
+		return start.Add(30 * time.Hour), one(s.Verify(rows("leclerc", "norris", "russell"), start.Add(24*time.Hour), ""))
+	},
+}
+
+func runScript(ctx context.Context, store blob.Store) error {
+	l, err := ledger.Open(ctx, store, ledger.Real, opened, "builder")
+	if err != nil {
+		return err
+	}
+	if err := appendEvents(ctx, l, opened, keyEvent(monaco, 2026, "monaco")); err != nil {
+		return err
+	}
+	for _, do := range script {
+		s, _ := l.State().Session(monaco)
+		at, events := do(s)
+		if err := appendEvents(ctx, l, at, events...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Every write of a life fails once, in each way it can. Whatever the store did, the record
+// ends up whole, with every event in it once.
+func TestFailingWrites(t *testing.T) {
+	broken := errors.New("disk on fire")
+	const writes = 6
+	for name, c := range map[string]struct {
+		fate    faultblob.Fate
+		succeed bool // in spite of it
+	}{
+		"refused, outcome unknown":     {faultblob.Fate{Err: blob.ErrUnknown}, true},
+		"done, answer lost":            {faultblob.Fate{Err: blob.ErrUnknown, Applied: true}, true},
+		"refused, called a conflict":   {faultblob.Fate{Err: blob.ErrConflict}, true},
+		"done, repeat called conflict": {faultblob.Fate{Err: blob.ErrConflict, Applied: true}, true},
+		"refused":                      {faultblob.Fate{Err: broken}, false},
+	} {
+		for position := range writes {
+			t.Run(fmt.Sprintf("%s/write %d", name, position+1), func(t *testing.T) {
+				inner := newStore(t)
+				created := 0
+				store := faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+					if call.Op != faultblob.Create {
+						return faultblob.Fate{}
+					}
+					created++
+					if created == position+1 {
+						return c.fate
+					}
+					return faultblob.Fate{}
+				})
+				err := runScript(t.Context(), store)
+				if c.succeed && err != nil {
+					t.Fatalf("got %v, want success", err)
+				}
+				if !c.succeed && !errors.Is(err, broken) {
+					t.Fatalf("got %v, want %v", err, broken)
+				}
+				want := writes
+				if !c.succeed {
+					want = position // the files before the one that failed
+				}
+				if l, err := ledger.Load(t.Context(), inner, ledger.AnyKind); want > 0 && (err != nil || len(l.Entries()) != want) {
+					t.Errorf("in the store: %v, want %d files", err, want)
+				}
+				if want > 0 {
+					mustBeGreen(t, inner)
+				}
+			})
+		}
+	}
+}
+
+// Somebody else takes the place at every write: the append is decided again on his.
+func TestOvertakenAtEveryWrite(t *testing.T) {
+	inner := newStore(t)
+	openWith(t, inner)
+	rival, err := ledger.Load(t.Context(), inner, ledger.Real)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overtaken := 0
+	store := faultblob.Wrap(inner, func(ctx context.Context, call faultblob.Call) faultblob.Fate {
+		if call.Op == faultblob.Create && overtaken < 5 {
+			overtaken++
+			if err := appendEvents(ctx, rival, opened, keyEvent(2028000+int64(overtaken), 2028, season.GrandPrixID(fmt.Sprint(overtaken)))); err != nil {
+				t.Error(err)
+			}
+		}
+		return faultblob.Fate{}
+	})
+	l, err := ledger.Load(t.Context(), store, ledger.Real)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decided := 0
+	_, err = l.Append(t.Context(), opened, "builder", func(s *ledger.State) ([]ledger.Event, error) {
+		decided++
+		keys, err := ledger.AssignKeys(s, []season.Season{calendar(2028, "late")})
+		return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err
+	})
+	if err != nil || decided != 6 {
+		t.Errorf("got %v after %d decisions, want success at the sixth", err, decided)
+	}
+	if got, _ := l.State().Key(2028, "late"); got != 2028006 {
+		t.Errorf("key: got %d, want 2028006, the first free after those of the rival", got)
+	}
+	mustBeGreen(t, inner)
+}
+
+// A store that never gives an answer leaves the caller with ErrUnknown, not with a guess.
+func TestOutcomeStaysUnknown(t *testing.T) {
+	inner := memblob.New()
+	openWith(t, inner)
+	for name, c := range map[string]struct{ create, get faultblob.Fate }{
+		"never written":     {create: faultblob.Fate{Err: blob.ErrUnknown}},
+		"can not read back": {create: faultblob.Fate{Err: blob.ErrUnknown, Applied: true}, get: faultblob.Fate{Err: errors.New("down")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			writing := false
+			store := faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+				switch {
+				case call.Op == faultblob.Create:
+					writing = true
+					return c.create
+				case call.Op == faultblob.Get && writing:
+					return c.get
+				}
+				return faultblob.Fate{}
+			})
+			l, err := ledger.Load(t.Context(), store, ledger.Real)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := l.Head()
+			err = appendEvents(t.Context(), l, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true))
+			if !errors.Is(err, blob.ErrUnknown) || l.Head() != before {
+				t.Errorf("got %v and head %v, want ErrUnknown and head %v", err, l.Head(), before)
+			}
+		})
+	}
+}

@@ -1,0 +1,300 @@
+package ledger_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/ledger"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+func audit(t *testing.T, store blob.Store, noted ...string) ledger.Report {
+	t.Helper()
+	report, err := ledger.Audit(t.Context(), store, noted...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func mustBeGreen(t *testing.T, store blob.Store) {
+	t.Helper()
+	if err := audit(t, store).Err(); err != nil {
+		t.Errorf("audit: %v", err)
+	}
+}
+
+func mustBlame(t *testing.T, r ledger.Report, key string) {
+	t.Helper()
+	if r.Green() || r.Faults[0].Key != key {
+		t.Errorf("audit: got %v, want the first fault at %s", r.Faults, key)
+	}
+	if r.Err() == nil {
+		t.Error("a report with faults has no error")
+	}
+}
+
+func TestAuditReports(t *testing.T) {
+	store := newStore(t)
+	if err := runScript(t.Context(), store); err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.Load(t.Context(), store, ledger.Real)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := session(t, l.State())
+	moved := start.Add(24 * time.Hour)
+	mustAppend(t, l, start.Add(900*time.Hour), s.Verify(rows("norris", "russell", "piastri"), moved, "leclerc disqualified"))
+
+	round := ledger.Round{Session: monaco, Year: 2026, GrandPrix: "monaco"}
+	want := ledger.Report{
+		Kind: ledger.Real, Opened: opened, Head: l.Head(), Events: 8,
+		Picks: []ledger.AuditedPick{{
+			Round: round, Pick: pick, Frozen: start.Add(-3 * time.Hour), Start: start, Actor: "builder",
+			Voided: start.Add(-2 * time.Hour), Reason: "postponed before the grid was known",
+		}},
+		Corrections: []ledger.Correction{{
+			Round: round, Revision: 2, At: start.Add(900 * time.Hour), Actor: "builder", Reason: "leclerc disqualified",
+		}},
+		Decisions: []ledger.Decision{
+			{Round: round, Type: ledger.RoundPostponed, At: start.Add(-2 * time.Hour), Actor: "builder", Reason: "flood", Was: start},
+			{Round: round, Type: ledger.RoundReinstated, At: start.Add(-time.Hour), Actor: "builder", Reason: "dry", Start: moved},
+		},
+		Noted: []ledger.Head{{Seq: 3, Hash: l.Entries()[2].Hash}},
+	}
+	got := audit(t, store, l.Entries()[2].Hash)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	if got, want := got.Picks[0].Margin(), 3*time.Hour; got != want {
+		t.Errorf("margin: got %s, want %s", got, want)
+	}
+}
+
+// Any byte of any file that is changed is found, in the file where it is.
+func TestAuditFindsEveryChangedByte(t *testing.T) {
+	store := memblob.New()
+	if err := runScript(t.Context(), store); err != nil {
+		t.Fatal(err)
+	}
+	for seq := int64(1); seq <= 6; seq++ {
+		whole, err := store.Get(t.Context(), ledger.Key(seq))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range whole.Data {
+			for _, flip := range []byte{0x01, 0x20, 0x80} {
+				data := bytes.Clone(whole.Data)
+				data[i] ^= flip
+				store.Corrupt(ledger.Key(seq), data)
+				mustBlame(t, audit(t, store), ledger.Key(seq))
+			}
+		}
+		store.Corrupt(ledger.Key(seq), whole.Data)
+	}
+	mustBeGreen(t, store)
+}
+
+// rewrite replaces a file by one that is valid by itself.
+func rewrite(t *testing.T, store *memblob.Store, seq int64, edit func(*ledger.File)) {
+	t.Helper()
+	object, err := store.Get(t.Context(), ledger.Key(seq))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := ledger.DecodeFile(object.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edit(&f)
+	data, err := f.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	store.Corrupt(ledger.Key(seq), data)
+}
+
+func TestAuditFindsRewriting(t *testing.T) {
+	const freezes = 3 // the file of the freeze in runScript
+	otherPick := func(f *ledger.File) {
+		f.Events[0].Pick = &ledger.Pick{P1: "x", P2: "y", P3: "z", WinProbability: 1, Model: "m"}
+	}
+	t.Run("a file in the middle", func(t *testing.T) {
+		store := memblob.New()
+		if err := runScript(t.Context(), store); err != nil {
+			t.Fatal(err)
+		}
+		rewrite(t, store, freezes, otherPick)
+		mustBlame(t, audit(t, store), ledger.Key(freezes+1))
+	})
+	for name, tamper := range map[string]func(*testing.T, *memblob.Store, ledger.Head){
+		"the last file": func(t *testing.T, store *memblob.Store, head ledger.Head) {
+			rewrite(t, store, head.Seq, func(f *ledger.File) { f.Events[0].Result.Rows[0].Points = 26 })
+		},
+		"the last file cut off": func(t *testing.T, store *memblob.Store, head ledger.Head) {
+			if err := store.Delete(t.Context(), ledger.Key(head.Seq)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := memblob.New()
+			if err := runScript(t.Context(), store); err != nil {
+				t.Fatal(err)
+			}
+			head := audit(t, store).Head
+			tamper(t, store, head)
+			mustBeGreen(t, store) // by itself it looks well
+			if r := audit(t, store, head.Hash); r.Green() {
+				t.Error("a ledger that lost a noted head passed the audit")
+			}
+		})
+	}
+}
+
+// plant puts a valid file with events after the head, without asking whether they may be there.
+func plant(t *testing.T, store *memblob.Store, at time.Time, events ...ledger.Event) string {
+	t.Helper()
+	head := audit(t, store).Head
+	for i := range events {
+		events[i].ID, events[i].At, events[i].Actor = "planted-"+string(rune('a'+i)), at, "mallory"
+	}
+	data, err := ledger.File{Seq: head.Seq + 1, Previous: head.Hash, Kind: ledger.Real, Events: events}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Create(t.Context(), ledger.Key(head.Seq+1), data); err != nil {
+		t.Fatal(err)
+	}
+	return ledger.Key(head.Seq + 1)
+}
+
+// What another program wrote against the rules is ignored by readers and reported.
+func TestBreachesAreIgnoredAndReported(t *testing.T) {
+	better := ledger.Pick{P1: "norris", P2: "russell", P3: "piastri", WinProbability: 0.9, Model: "hindsight"}
+	for name, c := range map[string]struct {
+		frozen bool // a pick was frozen by the rules before
+		at     time.Time
+		events []ledger.Event
+		want   error
+	}{
+		"a second freeze":          {true, start.Add(-time.Minute), one(ledger.Freeze(monaco, better, start, true)), ledger.ErrAlreadyFrozen},
+		"a late freeze":            {false, start.Add(time.Minute), one(ledger.Freeze(monaco, better, start, true)), ledger.ErrStarted},
+		"an early live pick":       {true, start.Add(-time.Minute), one(ledger.FreezeLive(monaco, better, start, 50)), ledger.ErrNotStarted},
+		"an early result":          {true, start.Add(-time.Minute), one((&ledger.Session{Key: monaco}).Verify(rows("norris"), start, "")), ledger.ErrNotStarted},
+		"a freeze of nothing":      {false, start.Add(-time.Minute), one(ledger.Event{Type: ledger.PickFrozen, Session: monaco, Start: start}), nil},
+		"an event from the future": {true, start.Add(-time.Minute), one(ledger.Event{Type: "rewritten", Session: monaco}), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := memblob.New()
+			l := openWith(t, store)
+			if c.frozen {
+				mustAppend(t, l, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true))
+			}
+			before := session(t, l.State())
+			key := plant(t, store, c.at, c.events...)
+			if err := l.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(before, session(t, l.State())); diff != "" {
+				t.Errorf("readers follow the planted event (-before +after):\n%s", diff)
+			}
+			breaches := l.State().Breaches()
+			if len(breaches) != 1 || (c.want != nil && !errors.Is(breaches[0].Err, c.want)) {
+				t.Errorf("breaches: got %v, want one, %v", breaches, c.want)
+			}
+			mustBlame(t, audit(t, store), key)
+		})
+	}
+}
+
+func TestAuditMarksExtraFreezes(t *testing.T) {
+	store := memblob.New()
+	l := openWith(t, store)
+	mustAppend(t, l, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true))
+	plant(t, store, start.Add(-time.Minute), ledger.Freeze(monaco, pick, start, true))
+	picks := audit(t, store).Picks
+	if len(picks) != 2 || picks[0].Extra || !picks[1].Extra {
+		t.Errorf("picks: got %+v, want the second marked as extra", picks)
+	}
+}
+
+// A round that was put off only after its start had passed can be picked again. That keeps the
+// rules, but the audit marks it.
+func TestAuditMarksPicksAfterAMissedStart(t *testing.T) {
+	store := newStore(t)
+	l := openWith(t, store)
+	s := session(t, l.State())
+	late, next := start.Add(10*time.Minute), start.Add(2*time.Hour)
+	mustAppend(t, l, late, s.Postpone(start, "rain at the start")...)
+	mustAppend(t, l, late, s.Reinstate(next, "rain has stopped"))
+	mustAppend(t, l, start.Add(time.Hour), ledger.Freeze(monaco, pick, next, true))
+	r := audit(t, store)
+	if !r.Green() || len(r.Picks) != 1 || !r.Picks[0].Late {
+		t.Errorf("got faults %v and picks %+v, want no fault and one pick marked late", r.Faults, r.Picks)
+	}
+}
+
+func TestAuditOfOtherThings(t *testing.T) {
+	t.Run("nothing", func(t *testing.T) {
+		mustBlame(t, audit(t, newStore(t)), ledger.Key(1))
+	})
+	t.Run("a foreign file", func(t *testing.T) {
+		store := newStore(t)
+		l := openWith(t, store)
+		if _, err := store.Create(t.Context(), "ledger/3.json", []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		mustBlame(t, audit(t, store), "ledger/3.json")
+		if err := l.Refresh(t.Context()); err != nil {
+			t.Errorf("a reader stumbles over it: %v", err)
+		}
+	})
+	t.Run("a hole", func(t *testing.T) {
+		store := memblob.New()
+		if err := runScript(t.Context(), store); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Delete(t.Context(), ledger.Key(4)); err != nil {
+			t.Fatal(err)
+		}
+		r := audit(t, store)
+		mustBlame(t, r, ledger.Key(4))
+		if r.Head.Seq != 3 {
+			t.Errorf("head: got file %d, want 3, the last before the hole", r.Head.Seq)
+		}
+	})
+	t.Run("an event twice", func(t *testing.T) {
+		store := memblob.New()
+		openWith(t, store)
+		plant(t, store, opened, keyEvent(2026009, 2026, "spain"))
+		mustBlame(t, func() ledger.Report {
+			plant(t, store, opened, keyEvent(2026010, 2026, "austria"))
+			return audit(t, store)
+		}(), ledger.Key(4))
+	})
+	t.Run("two kinds", func(t *testing.T) {
+		store := memblob.New()
+		openWith(t, store)
+		rewrite(t, store, 2, func(f *ledger.File) { f.Kind = ledger.Simulated })
+		mustBlame(t, audit(t, store), ledger.Key(2))
+	})
+	t.Run("time runs backwards", func(t *testing.T) {
+		store := memblob.New()
+		openWith(t, store)
+		rewrite(t, store, 2, func(f *ledger.File) { f.Events[0].At = opened.Add(-1) })
+		mustBlame(t, audit(t, store), ledger.Key(2))
+		rewrite(t, store, 2, func(f *ledger.File) {
+			f.Events = slices.Concat(f.Events, f.Events)
+			f.Events[0].At, f.Events[1].At = opened, opened.Add(1)
+		})
+		mustBlame(t, audit(t, store), ledger.Key(2))
+	})
+}
