@@ -219,7 +219,8 @@ type DriverStanding struct {
 }
 
 // TeamStanding is a row of the constructors' championship, where a chassis with another
-// engine is another constructor.
+// engine is another constructor. A team that was excluded and entered again in the same season
+// has two rows: one without a position and one with.
 type TeamStanding struct {
 	Team     TeamID
 	Engine   EngineID

@@ -107,6 +107,7 @@ func (f *Facts) validateStandings(r *Round) error {
 	type entrant struct {
 		team   TeamID
 		engine EngineID
+		ranked bool // a team that was excluded and entered again stands there as both
 	}
 	teams := make(map[entrant]bool, len(r.TeamStandings))
 	for i, row := range r.TeamStandings {
@@ -116,10 +117,11 @@ func (f *Facts) validateStandings(r *Round) error {
 		if _, ok := f.Engines[row.Engine]; !ok && row.Engine != "" {
 			return fmt.Errorf("team standings, row %d: unknown engine %q", i+1, row.Engine)
 		}
-		if teams[entrant{row.Team, row.Engine}] {
+		key := entrant{row.Team, row.Engine, row.Position > 0}
+		if teams[key] {
 			return fmt.Errorf("team standings, row %d: team %q is there twice", i+1, row.Team)
 		}
-		teams[entrant{row.Team, row.Engine}] = true
+		teams[key] = true
 	}
 	return nil
 }

@@ -1,0 +1,213 @@
+package f1db
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// release is what was read of a release, in its own terms.
+type release struct {
+	single       bool
+	countries    []country
+	drivers      []driver
+	constructors []constructor
+	engines      []engine
+	circuits     []circuit
+	grandsPrix   []grandPrix
+	races        []race
+	chronology   []link
+	rows         map[table]map[int][]row // by race id; tables of a season by year
+	report       Report
+}
+
+// reader reads the files of a release and counts the bytes.
+type reader struct {
+	files       *files
+	done, total int64
+	limit       int64
+	progress    Progress
+}
+
+func read(f *files, opts Options) (*release, error) {
+	in := &reader{files: f, limit: opts.MaxBytes, progress: opts.Progress}
+	rel := &release{rows: make(map[table]map[int][]row)}
+	for _, t := range append(raceTables, seasonTables...) {
+		rel.rows[t] = make(map[int][]row)
+	}
+	if f.has(single) {
+		return rel, in.readSingle(rel)
+	}
+	return rel, in.readSplit(rel)
+}
+
+// readSplit reads a file per table.
+func (in *reader) readSplit(rel *release) error {
+	things := map[table]func(*json.Decoder) error{
+		countriesTable:    appendTo(&rel.countries),
+		driversTable:      appendTo(&rel.drivers),
+		constructorsTable: appendTo(&rel.constructors),
+		enginesTable:      appendTo(&rel.engines),
+		circuitsTable:     appendTo(&rel.circuits),
+		grandsPrixTable:   appendTo(&rel.grandsPrix),
+		racesTable:        appendTo(&rel.races),
+		chronologyTable:   appendTo(&rel.chronology),
+	}
+	order := []table{
+		countriesTable, driversTable, constructorsTable, enginesTable, circuitsTable, grandsPrixTable,
+		racesTable, chronologyTable,
+	}
+	for _, t := range raceTables {
+		things[t] = rel.appendRow(t, func(r row) int { return r.RaceID })
+		order = append(order, t)
+	}
+	for _, t := range seasonTables {
+		things[t] = rel.appendRow(t, func(r row) int { return r.Year })
+		order = append(order, t)
+	}
+	used := make(map[string]bool)
+	for _, t := range order {
+		used[t.file()] = true
+		in.total += in.files.named[t.file()].size
+	}
+	for _, t := range order {
+		if !in.files.has(t.file()) {
+			if t.required {
+				return fmt.Errorf("%s is missing", t.file())
+			}
+			rel.report.skip(t.file(), "not in this release", 0)
+			continue
+		}
+		rows, err := in.readArray(t.file(), things[t])
+		if err != nil {
+			return err
+		}
+		rel.report.Tables = append(rel.report.Tables, Table{Name: t.stem, Rows: rows})
+	}
+	for _, name := range in.files.names() {
+		switch {
+		case used[name]:
+		case strings.HasSuffix(name, ".schema.json"):
+			rel.report.skip("*.schema.json", "schemas, not data", 1)
+		default:
+			rel.report.skip(name, "not needed", 0)
+		}
+	}
+	return nil
+}
+
+// appendTo returns a function that decodes one row of a table into the list.
+func appendTo[T any](list *[]T) func(*json.Decoder) error {
+	return func(d *json.Decoder) error {
+		var value T
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		*list = append(*list, value)
+		return nil
+	}
+}
+
+// appendRow returns a function that decodes one row of a table and files it by its key.
+func (rel *release) appendRow(t table, key func(row) int) func(*json.Decoder) error {
+	n := 0
+	return func(d *json.Decoder) error {
+		var r row
+		if err := d.Decode(&r); err != nil {
+			return err
+		}
+		n++
+		r.n = n
+		rel.rows[t][key(r)] = append(rel.rows[t][key(r)], r)
+		return nil
+	}
+}
+
+// readArray calls row for every element of a file that is one array, and counts them.
+func (in *reader) readArray(name string, row func(*json.Decoder) error) (n int, err error) {
+	r, err := in.open(name)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	d := json.NewDecoder(r)
+	n, err = decodeArray(d, row)
+	if err != nil {
+		return 0, fmt.Errorf("%s, %w", name, err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return 0, fmt.Errorf("%s: more after the end of the array", name)
+	}
+	return n, nil
+}
+
+// decodeArray calls row for every element of the array that comes next. Errors begin with the
+// row, counted from 1.
+func decodeArray(d *json.Decoder, row func(*json.Decoder) error) (int, error) {
+	if err := expect(d, json.Delim('[')); err != nil {
+		return 0, fmt.Errorf("row 1: %w", err)
+	}
+	n := 0
+	for d.More() {
+		n++
+		if err := row(d); err != nil {
+			return 0, fmt.Errorf("row %d: %w", n, unexpectedEnd(err))
+		}
+	}
+	if err := expect(d, json.Delim(']')); err != nil {
+		return 0, fmt.Errorf("row %d: %w", n+1, err)
+	}
+	return n, nil
+}
+
+func expect(d *json.Decoder, want json.Delim) error {
+	got, err := d.Token()
+	if err != nil {
+		return unexpectedEnd(err)
+	}
+	if got != want {
+		return fmt.Errorf("got %v, want %v", got, want)
+	}
+	return nil
+}
+
+// unexpectedEnd says what an end of file is while more is due.
+func unexpectedEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// open opens a file to be read through the count and the limit of the reader.
+func (in *reader) open(name string) (io.ReadCloser, error) {
+	r, err := in.files.named[name].open()
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{bufio.NewReaderSize(counted{r, in}, 1<<16), r}, nil
+}
+
+// counted is a file whose bytes count towards the limit of all.
+type counted struct {
+	file io.Reader
+	in   *reader
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.file.Read(p)
+	c.in.done += int64(n)
+	if c.in.done > c.in.limit {
+		return 0, fmt.Errorf("release is larger than %d bytes unpacked", c.in.limit)
+	}
+	if c.in.progress != nil {
+		c.in.progress(c.in.done, max(c.in.total, c.in.done))
+	}
+	return n, err
+}

@@ -1,0 +1,36 @@
+package f1db
+
+// Report says what an import took from a release and what it left.
+type Report struct {
+	From, To int // first and last season
+	Seasons  int
+	Rounds   int
+	Results  int // rows of race results
+	Tables   []Table
+	Skipped  []Skip
+}
+
+// Table counts the rows of a table that was read.
+type Table struct {
+	Name     string
+	Rows     int // in the release
+	Imported int // in the archive
+}
+
+// Skip is something of the release that is not in the archive, or that it did not have.
+type Skip struct {
+	What string // a file, a table, or kind of row
+	Rows int    // 0 where nothing was counted
+	Why  string
+}
+
+// skip adds to the count of the same thing skipped for the same reason.
+func (r *Report) skip(what, why string, rows int) {
+	for i := range r.Skipped {
+		if r.Skipped[i].What == what && r.Skipped[i].Why == why {
+			r.Skipped[i].Rows += rows
+			return
+		}
+	}
+	r.Skipped = append(r.Skipped, Skip{What: what, Rows: rows, Why: why})
+}

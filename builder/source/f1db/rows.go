@@ -1,0 +1,113 @@
+package f1db
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"gridcast/builder/season"
+)
+
+// ordered returns the rows of a race in display order, counts them as imported and keeps what
+// they refer to.
+func (c *converter) ordered(t table, rows []row) []row {
+	if len(rows) == 0 {
+		return nil
+	}
+	c.imported[t] += len(rows)
+	sorted := slices.SortedStableFunc(slices.Values(rows), func(a, b row) int { return cmp.Compare(a.Order, b.Order) })
+	for i := range sorted {
+		c.keep(&sorted[i])
+	}
+	return sorted
+}
+
+// keep takes what a row refers to into the archive.
+func (c *converter) keep(r *row) {
+	if r.Driver != "" {
+		c.facts.Drivers[r.Driver] = c.things.Drivers[r.Driver]
+	}
+	if r.Team != "" {
+		c.facts.Teams[r.Team] = c.things.Teams[r.Team]
+	}
+	if r.Engine != "" {
+		c.facts.Engines[r.Engine] = c.things.Engines[r.Engine]
+	}
+}
+
+// each converts the rows of a table of a race.
+func each[T any](c *converter, t table, race int, convert func(r *row) T) []T {
+	rows := c.ordered(t, c.rel.rows[t][race])
+	if rows == nil {
+		return nil
+	}
+	list := make([]T, len(rows))
+	for i := range rows {
+		list[i] = convert(&rows[i])
+	}
+	return list
+}
+
+func (c *converter) timedLaps(t table, race int) []season.TimedLap {
+	return each(c, t, race, func(r *row) season.TimedLap {
+		return season.TimedLap{Driver: r.Driver, Team: r.Team, Time: millis(r.Time), Laps: r.Laps}
+	})
+}
+
+func (c *converter) qualifying(t table, race int) []season.QualifyingRow {
+	return each(c, t, race, func(r *row) season.QualifyingRow {
+		return season.QualifyingRow{
+			Driver: r.Driver, Team: r.Team, Position: r.Position, Time: millis(r.Time),
+			Segments: [3]time.Duration{millis(r.Q1), millis(r.Q2), millis(r.Q3)},
+		}
+	})
+}
+
+func (c *converter) grid(t table, race int) []season.GridSlot {
+	return each(c, t, race, func(r *row) season.GridSlot {
+		return season.GridSlot{Driver: r.Driver, Team: r.Team, Position: r.Position}
+	})
+}
+
+func (c *converter) results(t table, race int) []season.Result {
+	return each(c, t, race, func(r *row) season.Result {
+		result := season.Result{
+			Driver: r.Driver, Team: r.Team, Engine: r.Engine, Position: r.Position, Grid: r.Grid,
+			Laps: r.Laps, Time: millis(r.Time), Points: r.Points, Reason: r.Reason, Shared: r.Shared,
+		}
+		if r.Position == 0 {
+			result.Outcome = season.Outcome(r.PositionText)
+		}
+		return result
+	})
+}
+
+func (c *converter) fastestLaps(race int) []season.FastestLap {
+	return each(c, fastestLaps, race, func(r *row) season.FastestLap {
+		return season.FastestLap{Driver: r.Driver, Lap: r.Lap, Time: millis(r.Time)}
+	})
+}
+
+func (c *converter) pitStops(race int) []season.PitStop {
+	return each(c, pitStops, race, func(r *row) season.PitStop {
+		return season.PitStop{Driver: r.Driver, Stop: r.Stop, Lap: r.Lap, Time: millis(r.Time)}
+	})
+}
+
+func (c *converter) driverStandings(t table, rows []row) []season.DriverStanding {
+	var list []season.DriverStanding
+	for _, r := range c.ordered(t, rows) {
+		list = append(list, season.DriverStanding{Driver: r.Driver, Position: r.Position, Points: r.Points})
+	}
+	return list
+}
+
+func (c *converter) teamStandings(t table, rows []row) []season.TeamStanding {
+	var list []season.TeamStanding
+	for _, r := range c.ordered(t, rows) {
+		list = append(list, season.TeamStanding{Team: r.Team, Engine: r.Engine, Position: r.Position, Points: r.Points})
+	}
+	return list
+}
+
+func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
