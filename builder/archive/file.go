@@ -1,0 +1,84 @@
+package archive
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"gridcast/builder/season"
+)
+
+//go:embed seasons.zst
+var embedded []byte
+
+var decodeEmbedded = sync.OnceValues(func() (*season.Archive, error) {
+	a, err := Decode(bytes.NewReader(embedded))
+	if err != nil {
+		return nil, fmt.Errorf("embedded seasons: %w", err)
+	}
+	return a, nil
+})
+
+// Embedded returns the seasons that gridcast comes with. They are decoded once.
+func Embedded() (*season.Archive, error) { return decodeEmbedded() }
+
+// EmbeddedBytes returns a copy of the file of the embedded seasons.
+func EmbeddedBytes() []byte { return bytes.Clone(embedded) }
+
+// Sum returns the SHA-256 of an archive file in hexadecimal: its name in a store.
+func Sum(file []byte) string {
+	sum := sha256.Sum256(file)
+	return hex.EncodeToString(sum[:])
+}
+
+// ReadFile reads an archive file and returns its Sum with it.
+func ReadFile(path string) (*season.Archive, string, error) {
+	file, err := os.ReadFile(path)
+	if err != nil {
+		return nil, "", fmt.Errorf("read archive: %w", err)
+	}
+	a, err := Decode(bytes.NewReader(file))
+	if err != nil {
+		return nil, "", fmt.Errorf("%s: %w", path, err)
+	}
+	return a, Sum(file), nil
+}
+
+// WriteFile writes an archive file and returns its Sum. It replaces the file that was there in
+// one step: whatever goes wrong, path holds the old archive or the new one.
+func WriteFile(path string, a *season.Archive) (string, error) {
+	var file bytes.Buffer
+	if err := Encode(&file, a); err != nil {
+		return "", err
+	}
+	if err := replace(path, file.Bytes()); err != nil {
+		return "", fmt.Errorf("write archive %s: %w", path, err)
+	}
+	return Sum(file.Bytes()), nil
+}
+
+// replace writes a temporary file beside path and renames it, so that the data is on disk
+// before the name is.
+func replace(path string, data []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".archive-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
