@@ -1,0 +1,84 @@
+package scheduler
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are those of all jobs; the label is the job's name.
+type metrics struct {
+	runs        *prometheus.CounterVec
+	failures    *prometheus.CounterVec
+	duration    *prometheus.HistogramVec
+	running     *prometheus.GaugeVec
+	lastSuccess *prometheus.GaugeVec
+	caughtUp    *prometheus.CounterVec
+}
+
+func newMetrics(jobs []Job) *metrics {
+	label := []string{"job"}
+	counter := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, label)
+	}
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, label)
+	}
+	m := &metrics{
+		runs:     counter("gridcast_job_runs_total", "Runs that have ended."),
+		failures: counter("gridcast_job_failures_total", "Runs that have ended with an error."),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "gridcast_job_duration_seconds", Help: "Real duration of runs.",
+			Buckets: []float64{.01, .05, .1, .5, 1, 2.5, 5, 10, 30, 60, 300},
+		}, label),
+		running:     gauge("gridcast_job_running", "1 while the job runs."),
+		lastSuccess: gauge("gridcast_job_last_success_timestamp_seconds", "Real time at which the last run without an error ended; 0: never."),
+		caughtUp:    counter("gridcast_job_caught_up_total", "Instants made good more than a heartbeat late."),
+	}
+	// Every series exists from the start: an alert on a job that never ran must see it.
+	for _, j := range jobs {
+		m.runs.WithLabelValues(j.Name)
+		m.failures.WithLabelValues(j.Name)
+		m.duration.WithLabelValues(j.Name)
+		m.running.WithLabelValues(j.Name)
+		m.lastSuccess.WithLabelValues(j.Name)
+		m.caughtUp.WithLabelValues(j.Name)
+	}
+	return m
+}
+
+func (m *metrics) began(job string, caughtUp int) {
+	m.running.WithLabelValues(job).Set(1)
+	m.caughtUp.WithLabelValues(job).Add(float64(caughtUp))
+}
+
+func (m *metrics) ended(job string, took time.Duration, err error) {
+	m.running.WithLabelValues(job).Set(0)
+	m.runs.WithLabelValues(job).Inc()
+	m.duration.WithLabelValues(job).Observe(took.Seconds())
+	if err != nil {
+		m.failures.WithLabelValues(job).Inc()
+		return
+	}
+	m.lastSuccess.WithLabelValues(job).SetToCurrentTime()
+}
+
+var _ prometheus.Collector = (*metrics)(nil)
+
+func (m *metrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.runs, m.failures, m.duration, m.running, m.lastSuccess, m.caughtUp}
+}
+
+// Describe implements prometheus.Collector.
+func (m *metrics) Describe(out chan<- *prometheus.Desc) {
+	for _, c := range m.collectors() {
+		c.Describe(out)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *metrics) Collect(out chan<- prometheus.Metric) {
+	for _, c := range m.collectors() {
+		c.Collect(out)
+	}
+}

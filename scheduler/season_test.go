@@ -1,0 +1,111 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/scheduler"
+	"gridcast/scheduler/cadence"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// A season with a round that is cancelled, one that is postponed and comes back, one whose
+// start is brought forward so late that the freeze is overdue at once, and one whose source
+// fails when the grid is known. The list of runs is the same at any speed of the clock.
+func TestSeason(t *testing.T) {
+	for _, speed := range []int{1, 2000} {
+		t.Run(fmt.Sprintf("speed %d", speed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { testSeason(t, speed) })
+		})
+	}
+}
+
+func testSeason(t *testing.T, speed int) {
+	clock := newRaceClock(at(t, "2026-02-27 12:00:00"), speed)
+	w := &world{clock: clock, rounds: []cadence.Round{
+		weekend(2026001, at(t, "2026-03-08 04:00:00")),
+		weekend(2026002, at(t, "2026-03-15 07:00:00")),
+		weekend(2026003, at(t, "2026-03-29 05:00:00")),
+		weekend(2026004, at(t, "2026-04-12 15:00:00")),
+	}}
+	down := false // the source, when a grid is known
+	freeze := w.record("freeze", cadence.Freeze, func(_ context.Context, tr scheduler.Trigger) error {
+		if down && tr.Due[0].Reason == cadence.GridKnown && tr.Attempt < 4 {
+			return errors.New("source is down")
+		}
+		clock.sleepUntil(tr.At.Add(20 * time.Second))
+		w.freeze(tr)
+		return nil
+	})
+	cfg := scheduler.DefaultConfig()
+	cfg.CatchUp = time.Minute
+	cfg.Heartbeat = time.Hour // nothing here may depend on it
+	s := start(t, w, cfg,
+		w.record("poll", cadence.Poll, nil), freeze,
+		w.record("build", cadence.Build, nil), w.record("verify", cadence.Verify, nil))
+
+	for _, news := range []struct {
+		at    string
+		text  string
+		round int
+		apply func(*cadence.Round)
+	}{
+		{"2026-03-08 06:20:30", "result verified", 0, func(r *cadence.Round) { r.Verified = true }},
+		{"2026-03-10 08:00:30", "cancelled", 1, func(r *cadence.Round) { r.State = cadence.Cancelled }},
+		{"2026-03-28 02:00:30", "postponed", 2, func(r *cadence.Round) { r.State = cadence.Postponed }},
+		{"2026-03-30 12:00:30", "comes back on 2026-04-05", 2, func(r *cadence.Round) { *r = weekend(2026003, at(t, "2026-04-05 05:00:00")) }},
+		{"2026-04-03 12:00:30", "source goes down", 2, func(*cadence.Round) { down = true }},
+		{"2026-04-05 12:00:30", "result verified", 2, func(r *cadence.Round) { r.Verified = true }},
+		{"2026-04-10 09:00:30", "grid will not be known", 3, func(r *cadence.Round) { r.GridKnown = time.Time{} }},
+		{"2026-04-12 13:57:10", "start brought forward to 14:00", 3, func(r *cadence.Round) { r.Start = at(t, "2026-04-12 14:00:00") }},
+	} {
+		clock.sleepUntil(at(t, news.at))
+		synctest.Wait()
+		w.change(news.round, news.apply)
+		w.note("%s  -- %d %s", news.at, w.rounds[news.round].Key, news.text)
+		trigger(t, s, "build", news.text)
+		synctest.Wait()
+	}
+	clock.sleepUntil(at(t, "2026-04-14 03:00:00"))
+	stop(t, s)
+
+	runs, nights := w.ran(), 0
+	runs = slices.DeleteFunc(runs, func(run string) bool {
+		night := strings.HasSuffix(run, " 02:30:00  verify: nightly")
+		if night {
+			nights++
+		}
+		return night
+	})
+	if nights != 46 {
+		t.Errorf("verified in %d nights, want 46", nights)
+	}
+	golden(t, "testdata/season.txt", summary(runs))
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}

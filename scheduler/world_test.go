@@ -1,0 +1,186 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"gridcast/scheduler"
+	"gridcast/scheduler/cadence"
+)
+
+// world is a calendar that changes and a record of what ran.
+type world struct {
+	clock clockwork.Clock
+
+	mu     sync.Mutex
+	rounds []cadence.Round
+	runs   []string
+}
+
+func (w *world) calendar() cadence.Calendar {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return cadence.Calendar{Rounds: append([]cadence.Round(nil), w.rounds...)}
+}
+
+// change applies news about a round.
+func (w *world) change(round int, apply func(*cadence.Round)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	apply(&w.rounds[round])
+}
+
+// freeze freezes the pick of every round the trigger names.
+func (w *world) freeze(t scheduler.Trigger) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range t.Due {
+		for i := range w.rounds {
+			if w.rounds[i].Key == d.Round {
+				w.rounds[i].Frozen = true
+			}
+		}
+	}
+}
+
+// record makes a job that notes when and why it ran and then does what it is given.
+func (w *world) record(name string, work cadence.Work, do func(context.Context, scheduler.Trigger) error) scheduler.Job {
+	return scheduler.Job{Name: name, Work: work, Run: func(ctx context.Context, t scheduler.Trigger) error {
+		w.note("%s  %s: %s", t.At.Format(time.DateTime), name, t)
+		if do == nil {
+			return nil
+		}
+		return do(ctx, t)
+	}}
+}
+
+func (w *world) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.runs = append(w.runs, fmt.Sprintf(format, args...))
+}
+
+// ran lists the record and clears it.
+func (w *world) ran() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	runs := w.runs
+	w.runs = nil
+	return runs
+}
+
+func start(t *testing.T, w *world, cfg scheduler.Config, jobs ...scheduler.Job) *scheduler.Scheduler {
+	t.Helper()
+	s, err := scheduler.New(cfg, w.clock, w.calendar, slog.New(slog.NewTextHandler(io.Discard, nil)), jobs...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	return s
+}
+
+// stop stops a scheduler whose jobs end by themselves.
+func stop(t *testing.T, s *scheduler.Scheduler) {
+	t.Helper()
+	if err := s.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func trigger(t *testing.T, s *scheduler.Scheduler, name, reason string) <-chan error {
+	t.Helper()
+	done, err := s.Trigger(name, reason)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+// at reads an instant such as "2026-11-22 04:00:00".
+func at(t *testing.T, s string) time.Time {
+	t.Helper()
+	v, err := time.Parse(time.DateTime, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// weekend is a round whose qualifying is over 22 h before the race, which lasts 95 minutes.
+func weekend(key int64, start time.Time) cadence.Round {
+	return cadence.Round{
+		Key: key, Start: start, State: cadence.Scheduled,
+		GridKnown: start.Add(-22 * time.Hour), ResultExpected: start.Add(95 * time.Minute),
+	}
+}
+
+// raceClock runs speed times as fast as real time, from race on. Its timers are cut to whole
+// nanoseconds of real time, so that they fire a little early.
+type raceClock struct {
+	clockwork.Clock
+	race, real time.Time
+	speed      time.Duration
+
+	mu     sync.Mutex
+	jumped time.Duration
+}
+
+func newRaceClock(race time.Time, speed int) *raceClock {
+	real := clockwork.NewRealClock()
+	return &raceClock{Clock: real, race: race, real: real.Now(), speed: time.Duration(speed)}
+}
+
+func (c *raceClock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.race.Add(c.jumped + time.Since(c.real)*c.speed)
+}
+
+func (c *raceClock) AfterFunc(d time.Duration, f func()) clockwork.Timer {
+	return c.Clock.AfterFunc(d/c.speed, f)
+}
+
+// jump moves the clock without any timer noticing, as the suspension of a machine does.
+func (c *raceClock) jump(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.jumped += d
+}
+
+// sleepUntil waits for an instant of race time.
+func (c *raceClock) sleepUntil(t time.Time) {
+	for now := c.Now(); now.Before(t); now = c.Now() {
+		time.Sleep(t.Sub(now)/c.speed + 1)
+	}
+}
+
+// summary joins a record, with one line for consecutive polls that have the same reason. What
+// began at the same second is in the order of the names: jobs run side by side.
+func summary(runs []string) string {
+	slices.Sort(runs)
+	var out strings.Builder
+	for i := 0; i < len(runs); {
+		when, what, _ := strings.Cut(runs[i], "  ")
+		n := 1
+		for strings.HasPrefix(what, "poll: ") && i+n < len(runs) && strings.HasSuffix(runs[i+n], "  "+what) {
+			n++
+		}
+		fmt.Fprintf(&out, "%s  %s", when, what)
+		if n > 1 {
+			last, _, _ := strings.Cut(runs[i+n-1], "  ")
+			fmt.Fprintf(&out, ", %d to %s", n, last)
+		}
+		out.WriteByte('\n')
+		i += n
+	}
+	return out.String()
+}
