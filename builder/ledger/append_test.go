@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -13,7 +14,6 @@ import (
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/blob/faultblob"
-	"gridcast/snapshots/blob/memblob"
 )
 
 // Several processes append at once to one store. Nothing is lost, nothing is there twice, and
@@ -36,7 +36,7 @@ func TestConcurrentAppends(t *testing.T) {
 					}
 					for i := range each {
 						gp := season.GrandPrixID(fmt.Sprintf("gp-%d-%d", who, i))
-						_, err := l.Append(t.Context(), opened, fmt.Sprint(who), func(s *ledger.State) ([]ledger.Event, error) {
+						_, err := l.Append(t.Context(), opened, strconv.Itoa(who), func(s *ledger.State) ([]ledger.Event, error) {
 							keys, err := ledger.AssignKeys(s, []season.Season{calendar(2027, gp)})
 							return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err
 						})
@@ -211,7 +211,7 @@ func TestOvertakenAtEveryWrite(t *testing.T) {
 	store := faultblob.Wrap(inner, func(ctx context.Context, call faultblob.Call) faultblob.Fate {
 		if call.Op == faultblob.Create && overtaken < 5 {
 			overtaken++
-			if err := appendEvents(ctx, rival, opened, keyEvent(2028000+int64(overtaken), 2028, season.GrandPrixID(fmt.Sprint(overtaken)))); err != nil {
+			if err := appendEvents(ctx, rival, opened, keyEvent(2028000+int64(overtaken), 2028, season.GrandPrixID(strconv.Itoa(overtaken)))); err != nil {
 				t.Error(err)
 			}
 		}
@@ -238,13 +238,13 @@ func TestOvertakenAtEveryWrite(t *testing.T) {
 
 // A store that never gives an answer leaves the caller with ErrUnknown, not with a guess.
 func TestOutcomeStaysUnknown(t *testing.T) {
-	inner := memblob.New()
-	openWith(t, inner)
 	for name, c := range map[string]struct{ create, get faultblob.Fate }{
 		"never written":     {create: faultblob.Fate{Err: blob.ErrUnknown}},
 		"can not read back": {create: faultblob.Fate{Err: blob.ErrUnknown, Applied: true}, get: faultblob.Fate{Err: errors.New("down")}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			inner := newStore(t)
+			openWith(t, inner)
 			writing := false
 			store := faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
 				switch {

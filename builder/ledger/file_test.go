@@ -1,0 +1,123 @@
+package ledger_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/ledger"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// The bytes of a file are part of what outsiders hold us to: they never change.
+func TestFileBytes(t *testing.T) {
+	freeze := ledger.Freeze(monaco, pick, start, true)
+	freeze.ID, freeze.At, freeze.Actor = "A1", opened, "builder <1>"
+	got, err := ledger.File{Seq: 3, Previous: "ab12", Kind: ledger.Real, Events: one(freeze)}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"seq":3,"previous":"ab12","kind":"real","events":[{"id":"A1","type":"pick_frozen","at":"2026-06-01T09:00:00Z",` +
+		`"actor":"builder <1>","session_key":2026008,"pick":{"p1":"leclerc","p2":"norris","p3":"russell","win_probability":0.41,` +
+		`"model":"r2/1"},"start":"2026-06-07T13:00:00Z","grid_known":true}],` +
+		`"checksum":"ca88277d655777a412fed3028addae0c0398a629506e934863b70fb249ef260c"}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("bytes (-want +got):\n%s", diff)
+	}
+}
+
+func TestDecodeFileTakesOneFormOnly(t *testing.T) {
+	good, err := ledger.File{Seq: 1, Kind: ledger.Real, Events: one(ledger.Event{ID: "A1", Type: ledger.Opened, At: opened, Actor: "b", Kind: ledger.Real})}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ledger.DecodeFile(good); err != nil {
+		t.Fatal(err)
+	}
+	for name, edit := range map[string]func(string) string{
+		"a newline at the end": func(s string) string { return s + "\n" },
+		"a space":              func(s string) string { return strings.Replace(s, ":", ": ", 1) },
+		"an unknown field":     func(s string) string { return strings.Replace(s, `{`, `{"by":"me",`, 1) },
+		"a field twice":        func(s string) string { return strings.Replace(s, `"seq":1`, `"seq":1,"seq":1`, 1) },
+		"another order":        func(s string) string { return strings.Replace(s, `"seq":1,"previous":""`, `"previous":"","seq":1`, 1) },
+		"another offset":       func(s string) string { return strings.Replace(s, "09:00:00Z", "09:00:00+00:00", 1) },
+		"an escape":            func(s string) string { return strings.Replace(s, `"b"`, `"\u0062"`, 1) },
+		"another number":       func(s string) string { return strings.Replace(s, `"seq":1`, `"seq":2`, 1) },
+		"no checksum":          func(s string) string { before, _, _ := strings.Cut(s, `,"checksum"`); return before + "}" },
+		"nothing":              func(string) string { return "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			edited := edit(string(good))
+			if edited == string(good) {
+				t.Fatal("the case changes nothing")
+			}
+			if f, err := ledger.DecodeFile([]byte(edited)); err == nil {
+				t.Errorf("%s was read as %+v", edited, f)
+			}
+		})
+	}
+}
+
+// Text that would not survive being written down is refused, not mangled.
+func TestAppendRefusesBrokenText(t *testing.T) {
+	l := openWith(t, newStore(t))
+	s := session(t, l.State())
+	if err := appendEvents(t.Context(), l, opened, s.Cancel("caf\xe9")...); err == nil {
+		t.Error("a reason that is not UTF-8 was accepted")
+	}
+	if err := appendEvents(t.Context(), l, opened, s.Cancel("Überschwemmung & <Schlamm>\u2028")...); err != nil {
+		t.Errorf("a reason in UTF-8: %v", err)
+	}
+}
+
+// Whatever DecodeFile reads, it reads from the only bytes that say it; and neither a reader nor
+// the audit breaks on it.
+func FuzzDecodeFile(f *testing.F) {
+	store := memblob.New()
+	if err := runScript(f.Context(), store); err != nil {
+		f.Fatal(err)
+	}
+	for seq := int64(1); seq <= 6; seq++ {
+		object, err := store.Get(f.Context(), ledger.Key(seq))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(object.Data)
+	}
+	f.Add([]byte(`{"seq":2,"events":[{}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if file, err := ledger.DecodeFile(data); err == nil {
+			again, err := file.Encode()
+			if err != nil || !bytes.Equal(again, data) {
+				t.Fatalf("decoded %s, encoded %s (%v)", data, again, err)
+			}
+		}
+		// The events alone, brought by a file that is right in everything else.
+		var file ledger.File
+		if json.Unmarshal(data, &file) != nil {
+			return
+		}
+		store := memblob.New()
+		l := openWith(t, store)
+		file.Seq, file.Previous, file.Kind = l.Head().Seq+1, l.Head().Hash, ledger.Real
+		planted, err := file.Encode()
+		if err != nil {
+			return
+		}
+		if _, err := store.Create(t.Context(), ledger.Key(file.Seq), planted); err != nil {
+			t.Fatal(err)
+		}
+		var damage *ledger.DamageError
+		refreshErr := l.Refresh(t.Context())
+		if refreshErr != nil && !errors.As(refreshErr, &damage) {
+			t.Fatalf("refresh: %v", refreshErr)
+		}
+		if r := audit(t, store); refreshErr != nil && r.Green() {
+			t.Fatalf("a reader refuses the ledger with %v, but the audit is green", refreshErr)
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package ledger_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// randomEvents proposes what a careless caller might: often against the rules.
+func randomEvents(r *rand.Rand, s *ledger.State, at time.Time) []ledger.Event {
+	drivers := []season.DriverID{"a", "b", "c", "d"}
+	r.Shuffle(len(drivers), func(i, j int) { drivers[i], drivers[j] = drivers[j], drivers[i] })
+	random := ledger.Pick{P1: drivers[0], P2: drivers[1], P3: drivers[2], WinProbability: r.Float64(), Model: "random"}
+	around := func() time.Time { return at.Add(time.Duration(r.IntN(72)-24) * time.Hour) }
+	key := 2026000 + int64(1+r.IntN(4))
+	round, _ := s.Session(key)
+	round.Key = key
+	valid := round.Start(opened.Add(time.Duration(key-2026000) * 48 * time.Hour))
+	if r.IntN(8) == 0 {
+		valid = around()
+	}
+	switch r.IntN(10) {
+	case 0:
+		names := []season.GrandPrixID{"monaco", "spain", "austria", "britain"}
+		keys, err := ledger.AssignKeys(s, []season.Season{calendar(2026, names[:1+r.IntN(4)]...)})
+		if err != nil || len(keys) == 0 {
+			return nil
+		}
+		return one(keysEvent(keys...))
+	case 1, 2:
+		return one(ledger.Freeze(key, random, valid, r.IntN(2) == 0))
+	case 3:
+		return one(ledger.FreezeLive(key, random, valid, 25*r.IntN(4)))
+	case 4, 5:
+		return one(round.Verify(rows(drivers...), valid, []string{"", "stewards"}[r.IntN(2)]))
+	case 6:
+		return round.Postpone(valid, "flood")
+	case 7:
+		return round.Cancel("flood")
+	case 8:
+		return one(round.Move(valid, around(), "storm"))
+	default:
+		return one(round.Reinstate([]time.Time{{}, around()}[r.IntN(2)], "dry"))
+	}
+}
+
+// What Append accepts always passes the audit, and the state at any instant is the one that
+// was there then.
+func TestRandomLives(t *testing.T) {
+	accepted := map[ledger.Type]int{}
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 0))
+			store := memblob.New(memblob.Strict(t, isLedgerFile))
+			l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay")
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := opened
+			var states []*ledger.State
+			for range 120 {
+				at = at.Add(time.Duration(r.IntN(4)) * time.Hour)
+				var events []ledger.Event
+				for range 1 + r.IntN(2) {
+					events = append(events, randomEvents(r, l.State(), at)...)
+				}
+				written, err := l.Append(t.Context(), at, "random", func(*ledger.State) ([]ledger.Event, error) { return events, nil })
+				if err != nil || len(written) == 0 {
+					continue
+				}
+				for _, e := range written {
+					accepted[e.Type]++
+				}
+				states = append(states, l.State())
+			}
+			mustBeGreen(t, store)
+
+			read, err := ledger.Load(t.Context(), store, ledger.Simulated)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, then := range states {
+				if i+1 < len(states) && states[i+1].At().Equal(then.At()) {
+					continue // not the last of its instant
+				}
+				sameState(t, then, read.AsOf(then.At()))
+			}
+			sameState(t, l.State(), read.State())
+		})
+	}
+	for _, kind := range []ledger.Type{
+		ledger.KeysAssigned, ledger.PickFrozen, ledger.PickVoided, ledger.LivePickFrozen, ledger.ResultVerified,
+		ledger.RoundPostponed, ledger.RoundCancelled, ledger.RoundMoved, ledger.RoundReinstated,
+	} {
+		if accepted[kind] < 10 {
+			t.Errorf("only %d events %s were accepted: the test proves little of them", accepted[kind], kind)
+		}
+	}
+}
+
+func sameState(t *testing.T, want, got *ledger.State) {
+	t.Helper()
+	if want.Head() != got.Head() || want.Kind() != got.Kind() || !want.At().Equal(got.At()) {
+		t.Fatalf("got a %s state at %v, want a %s one at %v", got.Kind(), got.Head(), want.Kind(), want.Head())
+	}
+	sessions := func(s *ledger.State) (all []ledger.Session) {
+		for session := range s.Sessions() {
+			all = append(all, session)
+		}
+		return all
+	}
+	if diff := cmp.Diff(sessions(want), sessions(got)); diff != "" {
+		t.Fatalf("sessions at %v (-want +got):\n%s", want.Head(), diff)
+	}
+}
+
+// A state handed out stays what it was while the ledger goes on.
+func TestStatesAreImmutable(t *testing.T) {
+	l := openWith(t, newStore(t))
+	mustAppend(t, l, start.Add(-2*time.Hour), ledger.Freeze(monaco, pick, start, true))
+	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 50))
+	kept := session(t, l.State())
+	before := fmt.Sprintf("%+v %+v", kept, *kept.Pick)
+	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 25))
+	mustAppend(t, l, start.Add(time.Hour), kept.Cancel("too wet")...)
+	if after := fmt.Sprintf("%+v %+v", kept, *kept.Pick); after != before {
+		t.Errorf("got %s, want %s", after, before)
+	}
+}
