@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"gridcast/schemas/wire"
 )
 
-// adminServer serves metrics and profiles on the admin address. It is net/http: nothing here
+// adminServer serves metrics, profiles and the status on the admin address. It is net/http: nothing here
 // is asked often, and pprof speaks it.
 func (e *Edge) adminServer() (server, error) {
 	listener, err := net.Listen("tcp", e.cfg.AdminListen)
@@ -25,6 +27,7 @@ func (e *Edge) adminServer() (server, error) {
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /status", e.showStatus)
 	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	e.log.Info("edge shows metrics", "address", listener.Addr().String())
 	return server{
@@ -41,4 +44,16 @@ func (e *Edge) adminServer() (server, error) {
 			return nil
 		},
 	}, nil
+}
+
+// showStatus answers as /status of the API does, for the operator's console: the API's own
+// address may be one that balances over several edges.
+func (e *Edge) showStatus(w http.ResponseWriter, _ *http.Request) {
+	body, err := wire.Marshal(wire.Wrap(e.Status(), e.deps.RaceTime()))
+	if err != nil {
+		panic("BUG: status: " + err.Error())
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(body) // a console that went away needs no answer
 }

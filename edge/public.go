@@ -13,31 +13,26 @@ import (
 )
 
 //go:embed status.html
-var statusHTML string
+var statusSource string
 
 var (
-	html       = resident.NewField("Content-Type", "text/html; charset=utf-8")
-	variesByA  = resident.NewField("Vary", "Accept")
-	fiveMinute = resident.NewField("Cache-Control", "public, max-age=300")
+	html      = resident.NewField("Content-Type", "text/html; charset=utf-8")
+	variesByA = resident.NewField("Vary", "Accept")
 )
 
 // public answers what needs no key: the documents of the contract, health and status.
 type public struct {
 	edge       *Edge
 	documents  map[string]*resident.Response
-	statusPage *template.Template
+	statusHTML *template.Template
 }
 
 func newPublic(e *Edge) (*public, error) {
-	page, err := template.New("status").Parse(statusHTML)
+	page, err := template.New("status").Parse(statusSource)
 	if err != nil {
 		return nil, fmt.Errorf("status page: %w", err)
 	}
-	documents, err := documents()
-	if err != nil {
-		return nil, err
-	}
-	return &public{edge: e, documents: documents, statusPage: page}, nil
+	return &public{edge: e, documents: documents(), statusHTML: page}, nil
 }
 
 // serve answers a target outside the base path.
@@ -46,29 +41,31 @@ func (p *public) serve(r *request) answer {
 	if len(path) > 1 {
 		path = bytes.TrimSuffix(path, []byte{'/'})
 	}
-	respond := p.find(string(path))
+	document := p.documents[string(path)]
 	switch {
-	case respond == nil:
+	case document == nil && !computed(path):
 		return answer{response: noRoute}
 	case r.method != get:
 		return answer{response: wrongMethod}
+	case document != nil:
+		return answer{response: document}
+	case string(path) == healthPath:
+		return p.health()
+	case string(path) == readyPath:
+		return p.readiness()
 	}
-	return respond(r)
+	return p.status(r.accept)
 }
 
-func (p *public) find(path string) func(*request) answer {
-	if document := p.documents[path]; document != nil {
-		return func(*request) answer { return answer{response: document} }
-	}
-	switch path {
-	case "/healthz":
-		return p.health
-	case "/readyz":
-		return p.readiness
-	case "/status":
-		return p.status
-	}
-	return nil
+// The paths whose answer depends on the moment.
+const (
+	healthPath = "/healthz"
+	readyPath  = "/readyz"
+	statusPath = "/status"
+)
+
+func computed(path []byte) bool {
+	return string(path) == healthPath || string(path) == readyPath || string(path) == statusPath
 }
 
 // Health is the data of /healthz and /readyz.
@@ -77,12 +74,12 @@ type Health struct {
 }
 
 // health says that the process answers: to restart it would not help.
-func (p *public) health(*request) answer {
+func (p *public) health() answer {
 	return answer{response: p.data(Health{Status: "ok"})}
 }
 
 // readiness says whether requests should be sent here.
-func (p *public) readiness(*request) answer {
+func (p *public) readiness() answer {
 	if err := p.edge.Ready(); err != nil {
 		return answer{
 			response:   refusal(http.StatusServiceUnavailable, wire.Unavailable, err.Error()),
@@ -92,13 +89,13 @@ func (p *public) readiness(*request) answer {
 	return answer{response: p.data(Health{Status: "ok"})}
 }
 
-func (p *public) status(r *request) answer {
+func (p *public) status(accept []byte) answer {
 	status := p.edge.Status()
-	if !negotiate.PrefersHTML(r.accept) {
+	if !negotiate.PrefersHTML(accept) {
 		return answer{response: p.data(status, variesByA)}
 	}
 	var page bytes.Buffer
-	if err := p.statusPage.Execute(&page, status); err != nil {
+	if err := p.statusHTML.Execute(&page, status); err != nil {
 		panic("BUG: status page: " + err.Error())
 	}
 	return answer{response: &resident.Response{
@@ -119,9 +116,4 @@ func (p *public) data(v any, fields ...resident.Field) *resident.Response {
 		Fields: resident.Uncached(append([]resident.Field{resident.JSON}, fields...)...),
 		Body:   body,
 	}
-}
-
-// document makes the response of something that is the same for the life of the process.
-func document(contentType resident.Field, body []byte) *resident.Response {
-	return &resident.Response{Status: http.StatusOK, Fields: resident.Common(contentType, fiveMinute), Body: body}
 }

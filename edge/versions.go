@@ -39,6 +39,16 @@ func (v *versions) status() versionState {
 	return versionState{}
 }
 
+// accept makes a version the one that is served, or says why not and leaves the last one.
+func (e *Edge) accept(version resident.Version) error {
+	set, err := resident.Load(version)
+	if err != nil {
+		return err
+	}
+	e.versions.set.Store(set)
+	return nil
+}
+
 // followVersions swaps in every new version until ctx ends.
 func (e *Edge) followVersions(ctx context.Context) error {
 	<-ctx.Done()

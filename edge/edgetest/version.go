@@ -1,0 +1,190 @@
+// Package edgetest makes versions for tests of the edge: small, complete, valid against the
+// contract, and different from each other in every body.
+package edgetest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/molecule-man/go-brrr"
+
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+)
+
+// Known are the seasons of every version, Picks the rounds with a prediction.
+var (
+	Known = catalog.Known{Seasons: []int{1950, 2023, 2024}, Current: 2024}
+	Picks = []int64{2023005, 2024001}
+)
+
+// The starts of the two coming rounds: the last of a season and the first of the next, whose
+// hour nobody knows yet.
+var (
+	AbuDhabi  = time.Date(2024, 12, 8, 13, 0, 0, 0, time.UTC)
+	Melbourne = time.Date(2025, 3, 16, 13, 0, 0, 0, time.UTC)
+)
+
+// Version is a version in memory. It implements resident.Version.
+type Version struct {
+	manifest snapshots.Manifest
+	bodies   map[string][]byte // by object key
+}
+
+// Manifest implements resident.Version.
+func (v *Version) Manifest() *snapshots.Manifest { return &v.manifest }
+
+// Body implements resident.Version.
+func (v *Version) Body(entry *snapshots.Entry, encoding string) ([]byte, error) {
+	key := entry.Object
+	if encoding != "" {
+		key += "." + encoding
+	}
+	body, ok := v.bodies[key]
+	if !ok {
+		return nil, fmt.Errorf("no object %s", key)
+	}
+	return body, nil
+}
+
+// New returns version n. The points of its standings say so.
+func New(t testing.TB, n int64) *Version {
+	t.Helper()
+	v := &Version{
+		manifest: snapshots.Manifest{
+			Format:        1,
+			Version:       n,
+			BuiltAt:       AbuDhabi.Add(-time.Hour),
+			DueAt:         AbuDhabi,
+			CurrentSeason: Known.Current,
+			Seasons:       Known.Seasons,
+			Ledger:        snapshots.Ledger{Kind: "simulated", Seq: 7, Hash: snapshots.Digest([]byte("ledger"))},
+		},
+		bodies: map[string][]byte{},
+	}
+	for _, variant := range catalog.All(Known, Picks) {
+		v.add(t, variant, render(t, variant, n))
+	}
+	return v
+}
+
+// Remove takes the entry with this path out of the version.
+func (v *Version) Remove(path string) {
+	for i, entry := range v.manifest.Entries {
+		if entry.Path == path {
+			v.manifest.Entries = append(v.manifest.Entries[:i:i], v.manifest.Entries[i+1:]...)
+			return
+		}
+	}
+}
+
+func (v *Version) add(t testing.TB, variant catalog.Variant, body []byte) {
+	digest := snapshots.Digest(body)
+	entry := snapshots.Entry{
+		Path:   variant.Path(),
+		Object: snapshots.ObjectKey(v.manifest.Version, variant.Path()),
+		SHA256: digest,
+		Size:   int64(len(body)),
+	}
+	v.bodies[entry.Object] = body
+	if variant.Endpoint != catalog.NextRace {
+		entry.ETag = snapshots.ETag(digest)
+		entry.Encodings = map[string]snapshots.Encoded{}
+		for suffix, encoded := range encode(t, body) {
+			v.bodies[entry.Object+"."+suffix] = encoded
+			entry.Encodings[suffix] = snapshots.Encoded{SHA256: snapshots.Digest(encoded), Size: int64(len(encoded))}
+		}
+	}
+	v.manifest.Entries = append(v.manifest.Entries, entry)
+}
+
+func encode(t testing.TB, body []byte) map[string][]byte {
+	var zipped bytes.Buffer
+	w := gzip.NewWriter(&zipped)
+	if _, err := w.Write(body); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer encoder.Close()
+	brotli, err := brrr.Compress(body, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]byte{"gz": zipped.Bytes(), "zst": encoder.EncodeAll(body, nil), "br": brotli}
+}
+
+// render makes the body of a variant in version n.
+func render(t testing.TB, v catalog.Variant, n int64) []byte {
+	var data any
+	at := AbuDhabi.Add(time.Duration(n) * time.Second)
+	podium := wire.Podium{P1: "NOR", P2: "VER", P3: "LEC"}
+	switch v.Endpoint {
+	case catalog.Standings:
+		if v.Type == catalog.DriversType {
+			data = wire.Wrap([]wire.DriverStanding{{
+				Position: 1, Driver: "NOR", Name: "Lando Norris", Team: "McLaren", TeamColour: "#FF8000",
+				Points: float64(n), Wins: 1, Podiums: 2,
+			}}, at)
+		} else {
+			data = wire.Wrap([]wire.ConstructorStanding{{Position: 1, Team: "McLaren", Points: float64(n), Wins: 1, Podiums: 2}}, at)
+		}
+	case catalog.Calendar:
+		data = wire.Wrap([]wire.CalendarEntry{{
+			Round: 24, SessionKey: int64(v.Year)*1000 + 24, GPName: "Abu Dhabi Grand Prix", Circuit: "Yas Marina",
+			Locality: "Abu Dhabi", Country: "United Arab Emirates", Date: "2024-12-08", DateStart: wire.Instant(AbuDhabi),
+			Status: wire.Scheduled,
+		}}, at)
+	case catalog.Drivers:
+		data = wire.Wrap([]wire.Driver{{
+			Driver: "NOR", Name: "Lando Norris", FirstName: "Lando", LastName: "Norris", Number: 4, Team: "McLaren", Country: "GBR",
+		}}, at)
+	case catalog.Predictions:
+		records := []wire.PredictionRecord{}
+		if v.SessionKey > 0 {
+			records = append(records, wire.PredictionRecord{
+				SessionKey: v.SessionKey, GPName: "Monaco Grand Prix",
+				Prediction: wire.Prediction{Winner: "NOR", ConfidencePct: 625, Podium: podium},
+			})
+		}
+		data = wire.Wrap(records, at)
+	case catalog.Accuracy:
+		data = wire.Wrap(wire.Accuracy{RacesEvaluated: int(n)}, at)
+	case catalog.NextRace:
+		data = Countdown(t)
+	}
+	body, err := wire.Marshal(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// Countdown returns the coming rounds of every version.
+func Countdown(t testing.TB) wire.Countdown {
+	var c wire.Countdown
+	for _, race := range []wire.NextRace{
+		{
+			Name: "Abu Dhabi Grand Prix", Circuit: "Yas Marina", Country: "United Arab Emirates", DateStart: wire.Instant(AbuDhabi),
+			Prediction: &wire.Prediction{Winner: "NOR", ConfidencePct: 625, Podium: wire.Podium{P1: "NOR", P2: "VER", P3: "LEC"}},
+		},
+		{Name: "Australian Grand Prix", Circuit: "Albert Park", Country: "Australia", DateStart: wire.Instant(Melbourne), Provisional: true},
+	} {
+		round, err := wire.NewCountdownRound(race)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Rounds = append(c.Rounds, round)
+	}
+	return c
+}

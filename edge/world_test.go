@@ -1,0 +1,268 @@
+package edge_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp/fasthttputil"
+
+	"gridcast/edge"
+	"gridcast/edge/edgetest"
+	"gridcast/edge/keys"
+	"gridcast/schemas"
+	"gridcast/schemas/catalog"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// realNow is where the clock of limits stands in tests, some way into a minute.
+var realNow = time.Date(2026, 11, 20, 12, 0, 30, 0, time.UTC)
+
+// clock stands still until it is set.
+type clock struct{ at atomic.Pointer[time.Time] }
+
+func newClock(at time.Time) *clock {
+	c := &clock{}
+	c.set(at)
+	return c
+}
+
+func (c *clock) set(at time.Time)    { c.at.Store(&at) }
+func (c *clock) now() time.Time      { return *c.at.Load() }
+func (c *clock) add(d time.Duration) { c.set(c.now().Add(d)) }
+
+// world is a running edge with a key of each kind.
+type world struct {
+	t        testing.TB
+	edge     *edge.Edge
+	listener *fasthttputil.InmemoryListener
+	store    *memblob.Store
+	real     *clock
+	race     *clock
+	key      map[string]string // by tier, and "expired", "revoked", "widget"
+	stop     func() error      // ends the edge and returns what Run returned
+}
+
+type option func(*edge.Config, *edge.Deps, *setup)
+
+type setup struct{ keys, version bool }
+
+func withoutKeys(_ *edge.Config, _ *edge.Deps, s *setup)    { s.keys = false }
+func withoutVersion(_ *edge.Config, _ *edge.Deps, s *setup) { s.version = false }
+
+// newWorld starts an edge that serves version 1. It ends with the test.
+func newWorld(t testing.TB, options ...option) *world {
+	t.Helper()
+	w := &world{
+		t: t, listener: fasthttputil.NewInmemoryListener(), store: memblob.New(),
+		real: newClock(realNow), race: newClock(edgetest.AbuDhabi.Add(-time.Hour)), key: map[string]string{},
+	}
+	cfg := edge.DefaultConfig()
+	deps := edge.Deps{
+		Store: w.store, Log: slog.New(slog.DiscardHandler), Listener: w.listener,
+		Clock: w.real.now, RaceTime: w.race.now,
+	}
+	want := setup{keys: true, version: true}
+	for _, o := range options {
+		o(&cfg, &deps, &want)
+	}
+	if want.keys {
+		w.createKeys()
+	}
+	e, err := edge.New(cfg, deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.edge = e
+	if want.version {
+		if err := e.Accept(edgetest.New(t, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- e.Run(ctx) }()
+	ended := false
+	w.stop = func() error {
+		cancel()
+		if ended {
+			return nil
+		}
+		ended = true
+		return <-ran
+	}
+	t.Cleanup(func() {
+		if err := w.stop(); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	if want.keys && want.version {
+		<-e.Started()
+	}
+	return w
+}
+
+func (w *world) createKeys() {
+	w.t.Helper()
+	err := keys.Update(w.t.Context(), w.store, func(d *keys.Document) error {
+		for _, tier := range keys.DefaultTiers().Names() {
+			_, key, err := d.Create(keys.Request{Name: tier, Tier: tier}, realNow)
+			if err != nil {
+				return err
+			}
+			w.key[tier] = key
+		}
+		var err error
+		if _, w.key["expired"], err = d.Create(keys.Request{Name: "e", Tier: "pro", Expires: realNow}, realNow.Add(-time.Hour)); err != nil {
+			return err
+		}
+		if _, w.key["widget"], err = d.Create(keys.Request{
+			Name: "w", Tier: "pro", Origins: []string{"https://example.org"},
+		}, realNow); err != nil {
+			return err
+		}
+		record, key, err := d.Create(keys.Request{Name: "r", Tier: "pro"}, realNow)
+		if err != nil {
+			return err
+		}
+		w.key["revoked"] = key
+		_, err = d.Revoke(record.ID, realNow)
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// response is what came over the wire.
+type response struct {
+	*http.Response
+	head string // status line and header, byte for byte
+	body []byte
+}
+
+// dial opens a connection that is closed with the test.
+func (w *world) dial() net.Conn {
+	w.t.Helper()
+	c, err := w.listener.Dial()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// raw sends bytes on a connection of their own and reads one response to a request of method.
+func (w *world) raw(method, bytes string) response {
+	w.t.Helper()
+	c := w.dial()
+	defer c.Close()
+	if _, err := io.WriteString(c, bytes); err != nil {
+		w.t.Fatal(err)
+	}
+	r, err := read(bufio.NewReader(c), method)
+	if err != nil {
+		w.t.Fatalf("%q: %v", bytes, err)
+	}
+	check(w.t, r, bytes)
+	return r
+}
+
+// do sends a request with these header lines.
+func (w *world) do(method, target string, lines ...string) response {
+	w.t.Helper()
+	return w.raw(method, request(method, target, lines...))
+}
+
+// get is do with a key of the tier pro.
+func (w *world) get(target string, lines ...string) response {
+	w.t.Helper()
+	return w.do("GET", target, append(lines, "X-API-Key: "+w.key["pro"])...)
+}
+
+func request(method, target string, lines ...string) string {
+	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: api.example.org\r\n%s\r\n", method, target, strings.Join(append(lines, ""), "\r\n"))
+}
+
+// read reads a response and keeps the bytes of its head.
+func read(r *bufio.Reader, method string) (response, error) {
+	var head bytes.Buffer
+	for !bytes.HasSuffix(head.Bytes(), []byte("\r\n\r\n")) {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			return response{}, fmt.Errorf("after %q: %w", head.String(), err)
+		}
+		head.Write(line)
+	}
+	parsed, err := http.ReadResponse(bufio.NewReader(io.MultiReader(bytes.NewReader(head.Bytes()), r)), &http.Request{Method: method})
+	if err != nil {
+		return response{}, err
+	}
+	body, err := io.ReadAll(io.LimitReader(parsed.Body, max(parsed.ContentLength, 0)))
+	if method == http.MethodHead {
+		body = nil
+	}
+	return response{Response: parsed, head: head.String(), body: body}, err
+}
+
+// check holds every response to what all of them have in common.
+func check(t testing.TB, r response, request string) {
+	t.Helper()
+	for _, name := range []string{
+		"X-RateLimit-Limit: ", "X-RateLimit-Remaining: ", "X-RateLimit-Reset: ",
+		"Access-Control-Allow-Origin: *\r\n", "Access-Control-Expose-Headers: ", "X-Content-Type-Options: nosniff\r\n",
+		"Server: gridcast\r\n", "Date: ",
+	} {
+		if n := strings.Count(r.head, "\r\n"+name); n != 1 {
+			t.Errorf("%q: %d times %q in\n%s", request, n, name, r.head)
+		}
+	}
+	if r.StatusCode >= 400 {
+		if got := r.Header.Get("Content-Type"); got != "application/json; charset=utf-8" {
+			t.Errorf("%q: error of type %q", request, got)
+		}
+		if got := r.Header.Get("Cache-Control"); got != "no-store" {
+			t.Errorf("%q: error with Cache-Control %q", request, got)
+		}
+		if r.body != nil {
+			if err := schemas.ValidateError(r.body); err != nil {
+				t.Errorf("%q: %v", request, err)
+			}
+		}
+	}
+	if strings.Contains(r.head, "Content-Length") && (r.StatusCode == 204 || r.StatusCode == 304) {
+		t.Errorf("%q: content length with status %d", request, r.StatusCode)
+	}
+}
+
+// variant is the variant that a target of the fixture means.
+func variant(t testing.TB, target string) catalog.Variant {
+	t.Helper()
+	path, query, _ := strings.Cut(strings.TrimPrefix(target, catalog.BasePath), "?")
+	endpoint, ok := catalog.Lookup(strings.TrimSuffix(path, "/"))
+	if !ok {
+		t.Fatalf("no endpoint for %s", target)
+	}
+	v, err := endpoint.Select([]byte(query), edgetest.Known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// valid reports how a 200 body differs from the contract.
+func valid(t testing.TB, target string, body []byte) {
+	t.Helper()
+	if err := schemas.Validate(variant(t, target), body); err != nil {
+		t.Errorf("%s: %v\n%s", target, err, body)
+	}
+}
