@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"reflect"
 	"strconv"
 	"time"
 )
@@ -27,8 +28,12 @@ type Meta struct {
 	GeneratedAt Instant `json:"generated_at"`
 }
 
-// Wrap puts data into the success envelope.
+// Wrap puts data into the success envelope. A nil slice becomes an empty array: no rows are
+// [], never null.
 func Wrap[T any](data T, generatedAt time.Time) Success[T] {
+	if rows := reflect.ValueOf(&data).Elem(); rows.Kind() == reflect.Slice && rows.IsNil() {
+		rows.Set(reflect.MakeSlice(rows.Type(), 0, 0))
+	}
 	return Success[T]{OK: true, Data: data, Meta: Meta{API: API, GeneratedAt: Instant(generatedAt)}}
 }
 

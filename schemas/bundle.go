@@ -1,0 +1,134 @@
+package schemas
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// bundle returns the OpenAPI document with every schema file moved into its components, so
+// that it can be read without the files. A file's schema is named by its title, a definition
+// by its key; no two may share a name. The order of everything is that of the sources.
+func bundle() (*yaml.Node, error) {
+	document, err := parse("openapi.yaml")
+	if err != nil {
+		return nil, err
+	}
+	schemas := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	titles := map[string]string{} // file -> name in components
+	for _, file := range schemaFiles {
+		schema, err := parse(file)
+		if err != nil {
+			return nil, err
+		}
+		if err := hoist(schemas, titles, file, schema); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+	}
+	components := member(document, "components")
+	if components == nil {
+		return nil, fmt.Errorf("openapi.yaml: no components")
+	}
+	appendMember(components, "schemas", schemas)
+	return document, redirect(document, titles)
+}
+
+// hoist moves a file's schema and its definitions into schemas.
+func hoist(schemas *yaml.Node, titles map[string]string, file string, schema *yaml.Node) error {
+	title := member(schema, "title")
+	if title == nil {
+		return fmt.Errorf("no title")
+	}
+	defs := member(schema, "$defs")
+	removeMembers(schema, "$schema", "title", "$defs")
+	if member(schema, "type") != nil { // the common file is nothing but definitions
+		if member(schemas, title.Value) != nil {
+			return fmt.Errorf("two schemas are named %s", title.Value)
+		}
+		titles[path.Base(file)] = title.Value
+		appendMember(schemas, title.Value, schema)
+	}
+	if defs == nil {
+		return nil
+	}
+	for i := 0; i < len(defs.Content); i += 2 {
+		name := defs.Content[i].Value
+		if member(schemas, name) != nil {
+			return fmt.Errorf("two schemas are named %s", name)
+		}
+		appendMember(schemas, name, defs.Content[i+1])
+	}
+	return nil
+}
+
+// redirect points every reference to a file or to a file's definition at the components.
+func redirect(n *yaml.Node, titles map[string]string) error {
+	for i, child := range n.Content {
+		if n.Kind != yaml.MappingNode || i%2 == 0 || n.Content[i-1].Value != "$ref" {
+			if err := redirect(child, titles); err != nil {
+				return err
+			}
+			continue
+		}
+		file, fragment, _ := strings.Cut(child.Value, "#")
+		name, isDef := strings.CutPrefix(fragment, "/$defs/")
+		if !isDef && file != "" {
+			name = titles[path.Base(file)]
+		}
+		switch {
+		case name != "" && (isDef || fragment == ""):
+			child.Value = "#/components/schemas/" + name
+		case !strings.HasPrefix(child.Value, "#/components/"):
+			return fmt.Errorf("reference %s (line %d) leads nowhere", child.Value, child.Line)
+		}
+	}
+	return nil
+}
+
+// parse reads an embedded file, YAML or JSON, as a tree that keeps the order of members.
+func parse(file string) (*yaml.Node, error) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(source(file), &document); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	plain(&document)
+	return document.Content[0], nil
+}
+
+// plain forgets how the source was laid out, so that all of the bundle looks alike.
+func plain(n *yaml.Node) {
+	n.Style = 0
+	for _, child := range n.Content {
+		plain(child)
+	}
+}
+
+// member returns the value of a mapping's key, or nil.
+func member(mapping *yaml.Node, key string) *yaml.Node {
+	for i := 0; i < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i+1]
+		}
+	}
+	return nil
+}
+
+func appendMember(mapping *yaml.Node, key string, value *yaml.Node) {
+	mapping.Content = append(mapping.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
+}
+
+func removeMembers(mapping *yaml.Node, keys ...string) {
+	kept := mapping.Content[:0]
+	for i := 0; i < len(mapping.Content); i += 2 {
+		removed := false
+		for _, key := range keys {
+			removed = removed || mapping.Content[i].Value == key
+		}
+		if !removed {
+			kept = append(kept, mapping.Content[i], mapping.Content[i+1])
+		}
+	}
+	mapping.Content = kept
+}

@@ -1,0 +1,410 @@
+package schemas_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/pb33f/libopenapi"
+	validator "github.com/pb33f/libopenapi-validator"
+	"go.yaml.in/yaml/v3"
+
+	"gridcast/schemas"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+)
+
+// document is the part of OpenAPI that the tests look at.
+type document struct {
+	Paths      map[string]map[string]operation
+	Components struct {
+		Parameters map[string]parameter
+		Headers    map[string]header
+		Responses  map[string]response
+		Schemas    map[string]schema
+	}
+}
+
+type operation struct {
+	Parameters []reference
+	Responses  map[string]struct {
+		response
+		reference
+	}
+	Security *[]any
+}
+
+type reference struct {
+	Ref string `json:"$ref"`
+}
+
+type parameter struct {
+	Name, In string
+	Required bool
+	Example  string
+	Schema   struct {
+		Pattern string
+		Enum    []string
+		Default string
+	}
+}
+
+type header struct {
+	Example any
+	Schema  json.RawMessage
+}
+
+type response struct {
+	Headers map[string]reference
+	Content map[string]struct {
+		Example  json.RawMessage
+		Examples map[string]struct{ Value json.RawMessage }
+	}
+}
+
+type schema struct {
+	Properties map[string]json.RawMessage
+	Required   []string
+}
+
+func parse(t *testing.T) (d document) {
+	t.Helper()
+	if err := json.Unmarshal(schemas.OpenAPIJSON(), &d); err != nil {
+		t.Fatalf("parse: %v", err)
+	}
+	return d
+}
+
+// TestDocumentIsValid asks a validator of others whether both forms are OpenAPI 3.1.
+func TestDocumentIsValid(t *testing.T) {
+	for form, text := range map[string][]byte{"JSON": schemas.OpenAPIJSON(), "YAML": schemas.OpenAPIYAML()} {
+		document, err := libopenapi.NewDocument(text)
+		if err != nil {
+			t.Fatalf("%s: %v", form, err)
+		}
+		v, errs := validator.NewValidator(document)
+		for _, err := range errs {
+			t.Fatalf("%s: %v", form, err)
+		}
+		if ok, faults := v.ValidateDocument(); !ok {
+			for _, fault := range faults {
+				t.Errorf("%s: %s: %s", form, fault.Message, fault.Reason)
+				for _, detail := range fault.SchemaValidationErrors {
+					t.Errorf("  %s: %s", detail.Location, detail.Reason)
+				}
+			}
+		}
+		if _, err := document.BuildV3Model(); err != nil {
+			t.Errorf("%s: build model: %v", form, err)
+		}
+	}
+}
+
+// TestDocumentFindsItsResponses sends every example through the validator as the answer to a
+// request: the schemas must be right in the document too, not only in their files.
+func TestDocumentFindsItsResponses(t *testing.T) {
+	document, err := libopenapi.NewDocument(schemas.OpenAPIJSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, errs := validator.NewValidator(document)
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	for _, tt := range bodies {
+		body := marshal(t, tt.body)
+		request, err := http.NewRequest(http.MethodGet, "https://api.example"+tt.variant.Target(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer gc_live_x")
+		if ok, faults := v.ValidateHttpRequest(request); !ok {
+			t.Errorf("%s: %v", tt.variant.Target(), faults[0])
+		}
+		answer := func(body []byte) *http.Response {
+			return &http.Response{
+				StatusCode: http.StatusOK,
+				Header:     http.Header{"Content-Type": {"application/json; charset=utf-8"}},
+				Body:       readCloser{bytes.NewReader(body)},
+			}
+		}
+		if ok, faults := v.ValidateHttpResponse(request, answer(body)); !ok {
+			t.Errorf("%s: %v: %s", tt.variant.Target(), faults[0], body)
+		}
+		spoiled := bytes.Replace(body, []byte(`"api":"gridcast-v1"`), []byte(`"api":null`), 1)
+		if ok, _ := v.ValidateHttpResponse(request, answer(spoiled)); ok {
+			t.Errorf("%s: accepted %s", tt.variant.Target(), spoiled)
+		}
+	}
+}
+
+type readCloser struct{ *bytes.Reader }
+
+func (readCloser) Close() error { return nil }
+
+func TestBothFormsSayTheSame(t *testing.T) {
+	var fromJSON, fromYAML any
+	if err := json.Unmarshal(schemas.OpenAPIJSON(), &fromJSON); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(schemas.OpenAPIYAML(), &fromYAML); err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(fromYAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fromYAML = nil
+	if err := json.Unmarshal(again, &fromYAML); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(fromJSON, fromYAML); diff != "" {
+		t.Errorf("-JSON +YAML:\n%s", diff)
+	}
+}
+
+// TestReferencesResolve follows every $ref, and finds no component that nobody refers to.
+func TestReferencesResolve(t *testing.T) {
+	var root any
+	if err := json.Unmarshal(schemas.OpenAPIJSON(), &root); err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	var walk func(node any)
+	walk = func(node any) {
+		switch node := node.(type) {
+		case []any:
+			for _, child := range node {
+				walk(child)
+			}
+		case map[string]any:
+			for key, child := range node {
+				if ref, ok := child.(string); ok && key == "$ref" {
+					used[ref] = true
+					continue
+				}
+				walk(child)
+			}
+		}
+	}
+	walk(root)
+	for ref := range used {
+		target := root
+		for _, key := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
+			object, ok := target.(map[string]any)
+			if target = object[key]; !ok || target == nil {
+				t.Errorf("%s leads nowhere", ref)
+				break
+			}
+		}
+	}
+	components := root.(map[string]any)["components"].(map[string]any)
+	for kind, members := range components {
+		for name := range members.(map[string]any) {
+			if ref := "#/components/" + kind + "/" + name; kind != "securitySchemes" && !used[ref] {
+				t.Errorf("nobody refers to %s", ref)
+			}
+		}
+	}
+}
+
+// TestDocumentFollowsTheCatalog compares paths and parameters with the table of endpoints.
+func TestDocumentFollowsTheCatalog(t *testing.T) {
+	d := parse(t)
+	for _, e := range catalog.Endpoints {
+		get, ok := d.Paths[catalog.BasePath+e.Path]["get"]
+		if !ok {
+			t.Errorf("%s: not documented", e.Path)
+			continue
+		}
+		var want, got []catalog.Param
+		for _, param := range e.Params {
+			want = append(want, catalog.Param{Name: param.Name, Pattern: param.Pattern, Values: param.Values})
+		}
+		for _, ref := range get.Parameters {
+			p := d.Components.Parameters[strings.TrimPrefix(ref.Ref, "#/components/parameters/")]
+			if p.In != "query" {
+				continue
+			}
+			param := catalog.Param{Name: p.Name, Pattern: p.Schema.Pattern, Values: p.Schema.Enum}
+			if p.Schema.Enum != nil {
+				param.Pattern = "^(" + strings.Join(p.Schema.Enum, "|") + ")$"
+				if p.Schema.Default != p.Schema.Enum[0] {
+					t.Errorf("%s: %s: got default %q, want the first of %q", e.Path, p.Name, p.Schema.Default, p.Schema.Enum)
+				}
+			}
+			if p.Required {
+				t.Errorf("%s: %s is documented as required", e.Path, p.Name)
+			}
+			got = append(got, param)
+			known := catalog.Known{Seasons: []int{2024}, Current: 2024}
+			if _, err := e.Select([]byte(p.Name+"="+p.Example), known); err != nil {
+				t.Errorf("%s: example: %v", e.Path, err)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -catalog +document:\n%s", e.Path, diff)
+		}
+	}
+	for path, methods := range d.Paths {
+		name, isData := strings.CutPrefix(path, catalog.BasePath)
+		if _, ok := catalog.Lookup(name); isData && !ok {
+			t.Errorf("%s: documented, but not in the catalog", path)
+		}
+		if get := methods["get"]; isData == (get.Security != nil) {
+			t.Errorf("%s: only the data needs a key", path)
+		}
+	}
+}
+
+// statuses says which statuses each error code comes with.
+var statuses = map[wire.Code][]int{
+	wire.BadRequest: {400}, wire.Unauthorized: {401}, wire.OriginNotAllowed: {403}, wire.NotFound: {404},
+	wire.MethodNotAllowed: {405}, wire.Timeout: {408}, wire.TooLarge: {413, 431}, wire.BadParam: {422},
+	wire.RateLimited: {429}, wire.InternalError: {500}, wire.Unavailable: {503},
+}
+
+// TestErrorsAreDocumented finds every code under its status, on every endpoint, with a valid
+// example and with the headers that belong to it.
+func TestErrorsAreDocumented(t *testing.T) {
+	d := parse(t)
+	always := []string{
+		"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset",
+		"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Cache-Control",
+	}
+	special := map[int]string{401: "WWW-Authenticate", 405: "Allow", 429: "Retry-After", 503: "Retry-After"}
+	for _, e := range catalog.Endpoints {
+		responses := d.Paths[catalog.BasePath+e.Path]["get"].Responses
+		for code, wanted := range statuses {
+			for _, status := range wanted {
+				ref := responses[strconv.Itoa(status)].Ref
+				r, ok := d.Components.Responses[strings.TrimPrefix(ref, "#/components/responses/")]
+				if !ok {
+					t.Errorf("%s: status %d is not documented", e.Path, status)
+					continue
+				}
+				example := r.Content["application/json"].Example
+				if err := schemas.ValidateError(example); err != nil {
+					t.Errorf("%d: %v: %s", status, err, example)
+				}
+				var body wire.Error
+				if err := json.Unmarshal(example, &body); err != nil || body.Error != code {
+					t.Errorf("%d: got code %s, %v, want %s", status, body.Error, err, code)
+				}
+				for _, name := range append(always, special[status]) {
+					if _, ok := r.Headers[name]; name != "" && !ok {
+						t.Errorf("%d: header %s is not documented", status, name)
+					}
+				}
+			}
+		}
+		if _, ok := responses["304"]; ok == e.Computed {
+			t.Errorf("%s: 304 documented: %t, computed: %t", e.Path, ok, e.Computed)
+		}
+		for _, name := range always {
+			if _, ok := responses["200"].Headers[name]; !ok {
+				t.Errorf("%s: 200: header %s is not documented", e.Path, name)
+			}
+		}
+		if _, ok := responses["200"].Headers["ETag"]; ok == e.Computed {
+			t.Errorf("%s: ETag documented: %t, computed: %t", e.Path, ok, e.Computed)
+		}
+	}
+	for name, h := range d.Components.Headers {
+		if h.Example == nil || h.Schema == nil {
+			t.Errorf("header %s: no example or no schema", name)
+		}
+	}
+}
+
+// TestExamplesAreValid checks the examples of every body, byte for byte.
+func TestExamplesAreValid(t *testing.T) {
+	d := parse(t)
+	count := 0
+	for _, e := range catalog.Endpoints {
+		examples := d.Paths[catalog.BasePath+e.Path]["get"].Responses["200"].Content["application/json"].Examples
+		if len(examples) == 0 {
+			t.Errorf("%s: no example", e.Path)
+		}
+		for name, example := range examples {
+			count++
+			v := catalog.Variant{Endpoint: e.Name}
+			if e.Name == catalog.Standings {
+				v.Type = catalog.DriversType
+				if bytes.Contains(example.Value, []byte(`"team":"McLaren","team_colour":"#FF8000","points":666`)) {
+					v.Type = catalog.ConstructorsType
+				}
+			}
+			if err := schemas.Validate(v, example.Value); err != nil {
+				t.Errorf("example %s: %v", name, err)
+			}
+		}
+	}
+	if count < 10 {
+		t.Errorf("got %d examples, want at least 10", count)
+	}
+}
+
+// TestSchemasFollowTheStructs compares names, order and presence of every struct's fields
+// with the schema of the same name.
+func TestSchemasFollowTheStructs(t *testing.T) {
+	d := parse(t)
+	for name, value := range map[string]any{
+		"Meta": wire.Meta{}, "DriverStanding": wire.DriverStanding{}, "ConstructorStanding": wire.ConstructorStanding{},
+		"CalendarEntry": wire.CalendarEntry{}, "Driver": wire.Driver{}, "PredictionRecord": wire.PredictionRecord{},
+		"Prediction": wire.Prediction{}, "Result": wire.Result{}, "NextRace": wire.NextRace{},
+		"Accuracy": wire.Accuracy{}, "HitRates": wire.HitRates{}, "Error": wire.Error{},
+		"DriverStandingsBody": wire.Success[int]{}, "ConstructorStandingsBody": wire.Success[int]{},
+		"CalendarBody": wire.Success[int]{}, "DriversBody": wire.Success[int]{}, "PredictionsBody": wire.Success[int]{},
+		"NextRaceBody": wire.Success[int]{}, "AccuracyBody": wire.Success[int]{},
+	} {
+		s, ok := d.Components.Schemas[name]
+		if !ok {
+			t.Errorf("%s: no schema", name)
+			continue
+		}
+		var all, always []string
+		for field := range reflect.TypeOf(value).Fields() {
+			key, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+			all = append(all, key)
+			if options != "omitzero" {
+				always = append(always, key)
+			}
+		}
+		if diff := cmp.Diff(all, propertyOrder(t, name)); diff != "" {
+			t.Errorf("%s: fields: -struct +schema:\n%s", name, diff)
+		}
+		if diff := cmp.Diff(always, s.Required); diff != "" {
+			t.Errorf("%s: required: -struct +schema:\n%s", name, diff)
+		}
+	}
+	for _, picked := range []string{"Podium", "PickedPodium"} {
+		if diff := cmp.Diff([]string{"p1", "p2", "p3"}, propertyOrder(t, picked)); diff != "" {
+			t.Errorf("%s: -struct +schema:\n%s", picked, diff)
+		}
+	}
+}
+
+// propertyOrder returns the names of a schema's properties as the document orders them.
+func propertyOrder(t *testing.T, name string) []string {
+	t.Helper()
+	var d struct {
+		Components struct {
+			Schemas map[string]struct{ Properties yaml.Node }
+		}
+	}
+	if err := yaml.Unmarshal(schemas.OpenAPIYAML(), &d); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	properties := d.Components.Schemas[name].Properties
+	for i := 0; i < len(properties.Content); i += 2 {
+		names = append(names, properties.Content[i].Value)
+	}
+	return names
+}

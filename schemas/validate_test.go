@@ -1,0 +1,214 @@
+package schemas_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/schemas"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+)
+
+var (
+	now  = time.Date(2024, 12, 8, 11, 30, 0, 0, time.UTC)
+	hit  = true
+	pick = wire.Prediction{Winner: "NOR", ConfidencePct: 625, Podium: wire.Podium{P1: "NOR", P2: "PIA", P3: "SAI"}}
+
+	driverStandings      = catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: 2024}
+	constructorStandings = catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: 2024}
+	calendar             = catalog.Variant{Endpoint: catalog.Calendar, Year: 2024}
+	drivers              = catalog.Variant{Endpoint: catalog.Drivers}
+	predictions          = catalog.Variant{Endpoint: catalog.Predictions, Year: 2024}
+	nextRace             = catalog.Variant{Endpoint: catalog.NextRace}
+	accuracy             = catalog.Variant{Endpoint: catalog.Accuracy}
+)
+
+// bodies has each kind of row twice: with everything known, and with nothing that may be
+// absent.
+var bodies = []struct {
+	variant catalog.Variant
+	body    any
+}{
+	{driverStandings, wire.Wrap([]wire.DriverStanding{
+		{Position: 1, Driver: "VER", Name: "Max Verstappen", Team: "Red Bull", TeamColour: "#3671C6", Points: 437, Wins: 9, Podiums: 14},
+		{Driver: "RIC", Name: "Daniel Ricciardo", Team: "RB", Points: 12.5},
+	}, now)},
+	{constructorStandings, wire.Wrap([]wire.ConstructorStanding{
+		{Position: 1, Team: "Cooper", Engine: "Climax", TeamColour: "#00FF7A", Points: 40, Wins: 5, Podiums: 13},
+		{Team: "Cooper"},
+	}, now)},
+	{calendar, wire.Wrap([]wire.CalendarEntry{
+		{
+			Round: 24, SessionKey: 2024024, GPName: "Abu Dhabi Grand Prix", Circuit: "Yas Marina", Locality: "Abu Dhabi",
+			Country: "United Arab Emirates", Date: "2024-12-08", DateStart: wire.Instant(now), Sprint: true,
+			Status: wire.Finished, Winner: "NOR",
+		},
+		{
+			Round: 1, SessionKey: 1950001, GPName: "British Grand Prix", Circuit: "Silverstone", Locality: "Silverstone",
+			Country: "United Kingdom", Date: "1950-05-13", Status: wire.Scheduled,
+		},
+	}, now)},
+	{drivers, wire.Wrap([]wire.Driver{
+		{
+			Driver: "NOR", Name: "Lando Norris", FirstName: "Lando", LastName: "Norris", Number: 4, Team: "McLaren",
+			TeamColour: "#FF8000", HeadshotURL: "https://media.example/nor.png", Country: "GBR",
+		},
+		{Driver: "HIL", Name: "Damon Hill", FirstName: "Damon", LastName: "Hill", Team: "Williams", Country: "GBR"},
+	}, now)},
+	{predictions, wire.Wrap([]wire.PredictionRecord{
+		{
+			SessionKey: 2024024, GPName: "Abu Dhabi Grand Prix", Prediction: pick, WinnerHit: &hit,
+			Result: &wire.Result{Winner: "NOR", Podium: wire.Podium{P1: "NOR", P2: "SAI", P3: "LEC"}},
+		},
+		{SessionKey: 2024025, GPName: "Another Grand Prix", Prediction: pick},
+	}, now)},
+	{nextRace, wire.Wrap(wire.NextRace{
+		Name: "Abu Dhabi Grand Prix", Circuit: "Yas Marina", Country: "United Arab Emirates",
+		DateStart: wire.Instant(now.Add(90 * time.Minute)), Provisional: true, SecondsToLights: 5400, Prediction: &pick,
+	}, now)},
+	{nextRace, wire.Wrap(wire.NextRace{
+		Name: "Abu Dhabi Grand Prix", Circuit: "Yas Marina", Country: "United Arab Emirates",
+		DateStart: wire.Instant(now.Add(time.Second)), SecondsToLights: 1,
+	}, now)},
+	{accuracy, wire.Wrap(wire.Accuracy{
+		RacesEvaluated: 24, PreRace: wire.HitRates{WinnerHitRatePct: 542, PodiumAccuracyPct: 1000},
+	}, now)},
+	{driverStandings, wire.Wrap([]wire.DriverStanding(nil), now)},
+	{constructorStandings, wire.Wrap([]wire.ConstructorStanding(nil), now)},
+	{calendar, wire.Wrap([]wire.CalendarEntry(nil), now)},
+	{drivers, wire.Wrap([]wire.Driver(nil), now)},
+	{predictions, wire.Wrap([]wire.PredictionRecord(nil), now)},
+}
+
+func marshal(t testing.TB, v any) []byte {
+	t.Helper()
+	b, err := wire.Marshal(v)
+	if err != nil {
+		t.Fatalf("Marshal: %v", err)
+	}
+	return b
+}
+
+func TestValidateAcceptsWhatWireMakes(t *testing.T) {
+	for _, tt := range bodies {
+		if err := schemas.Validate(tt.variant, marshal(t, tt.body)); err != nil {
+			t.Errorf("%s: %v", tt.variant.Path(), err)
+		}
+	}
+}
+
+// TestValidateCoversTheCatalog shows that there is a schema for everything that is rendered.
+func TestValidateCoversTheCatalog(t *testing.T) {
+	known := catalog.Known{Seasons: []int{2023, 2024}, Current: 2024}
+	for _, v := range catalog.All(known, []int64{2024001}) {
+		err := schemas.Validate(v, []byte(`{}`))
+		if err == nil || !strings.Contains(err.Error(), "missing properties 'ok', 'data', 'meta'") {
+			t.Errorf("%s: got %v, want a complaint about the missing envelope", v.Path(), err)
+		}
+	}
+	if err := schemas.Validate(catalog.Variant{Endpoint: "laps"}, []byte(`{}`)); err == nil {
+		t.Error("an unknown endpoint has a schema")
+	}
+}
+
+// TestValidateRefuses spoils good bodies, one fault at a time.
+func TestValidateRefuses(t *testing.T) {
+	good := map[catalog.Variant]string{}
+	for _, tt := range bodies {
+		if _, ok := good[tt.variant]; !ok {
+			good[tt.variant] = string(marshal(t, tt.body))
+		}
+	}
+	for _, tt := range []struct {
+		fault    string
+		variant  catalog.Variant
+		old, new string
+	}{
+		{"Z for an offset", drivers, `11:30:00+00:00`, `11:30:00Z`},
+		{"another offset", drivers, `11:30:00+00:00`, `11:30:00+01:00`},
+		{"fraction of a second", drivers, `11:30:00+00:00`, `11:30:00.5+00:00`},
+		{"impossible instant", drivers, `T11:30:00`, `T25:30:00`},
+		{"impossible day", calendar, `"date":"2024-12-08"`, `"date":"2024-02-30"`},
+		{"null", driverStandings, `"team_colour":"#3671C6"`, `"team_colour":null`},
+		{"empty text", driverStandings, `"Red Bull"`, `""`},
+		{"lower-case colour", driverStandings, `#3671C6`, `#3671c6`},
+		{"lower-case code", driverStandings, `"VER"`, `"ver"`},
+		{"long code", driverStandings, `"VER"`, `"VERS"`},
+		{"position 0", driverStandings, `"position":1`, `"position":0`},
+		{"fraction of a win", driverStandings, `"wins":9`, `"wins":9.5`},
+		{"number as text", driverStandings, `"points":437`, `"points":"437"`},
+		{"another decimal", driverStandings, `"points":437`, `"points":437.0`},
+		{"a field too many", driverStandings, `"wins":9`, `"wins":9,"losses":0`},
+		{"a field too few", driverStandings, `"wins":9,`, ``},
+		{"another order", driverStandings, `"wins":9,"podiums":14`, `"podiums":14,"wins":9`},
+		{"a field twice", driverStandings, `"wins":9`, `"wins":9,"wins":9`},
+		{"white space", driverStandings, `"wins":9`, `"wins": 9`},
+		{"HTML escapes", constructorStandings, `"Climax"`, `"\u003cClimax"`},
+		{"trailing newline", accuracy, `+00:00"}}`, `+00:00"}}` + "\n"},
+		{"two values", accuracy, `+00:00"}}`, `+00:00"}}{}`},
+		{"truncated", accuracy, `+00:00"}}`, `+00:00"}`},
+		{"whole percentage", accuracy, `100.0`, `100`},
+		{"two decimals", accuracy, `54.2`, `54.25`},
+		{"more than everything", accuracy, `100.0`, `100.1`},
+		{"not ok", accuracy, `"ok":true`, `"ok":false`},
+		{"another API", accuracy, `gridcast-v1`, `gridcast-v2`},
+		{"finished without a winner", calendar, `,"winner":"NOR"`, ``},
+		{"a winner before the result", calendar, `"finished"`, `"awaiting_result"`},
+		{"unknown status", calendar, `"scheduled"`, `"delayed"`},
+		{"result without a verdict", predictions, `,"winner_hit":true`, ``},
+		{"pick of two", predictions, `,"p3":"SAI"`, ``},
+		{"seconds at lights out", nextRace, `"seconds_to_lights":5400`, `"seconds_to_lights":0`},
+		{"not provisional", nextRace, `"provisional":true`, `"provisional":false`},
+		{"plain HTTP portrait", drivers, `https://`, `http://`},
+		{"nationality in full", drivers, `"country":"GBR"`, `"country":"Britain"`},
+		{"drivers for constructors", constructorStandings, `"engine":"Climax"`, `"driver":"BRA"`},
+	} {
+		t.Run(tt.fault, func(t *testing.T) {
+			spoiled := strings.Replace(good[tt.variant], tt.old, tt.new, 1)
+			if spoiled == good[tt.variant] {
+				t.Fatalf("%s does not occur in %s", tt.old, spoiled)
+			}
+			if err := schemas.Validate(tt.variant, []byte(spoiled)); err == nil {
+				t.Errorf("accepted: %s", spoiled)
+			}
+		})
+	}
+}
+
+func TestValidateSaysWhere(t *testing.T) {
+	body := strings.Replace(string(marshal(t, bodies[0].body)), `437`, `437.0`, 1)
+	err := schemas.Validate(driverStandings, []byte(body))
+	const want = `standings/drivers/2024: at byte 126: got "3671C6\",\"points\":437.0,\"wins\":9,\"podiums", want "3671C6\",\"points\":437,\"wins\":9,\"podiums\":"`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+func TestValidateError(t *testing.T) {
+	good := string(marshal(t, wire.NewError(wire.BadParam, `bad value "x" for parameter year`)))
+	if err := schemas.ValidateError([]byte(good)); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{
+		`{}`, `null`, ``, `404 not found`,
+		strings.Replace(good, `"ok":false`, `"ok":true`, 1),
+		strings.Replace(good, `bad_param`, `teapot`, 1),
+		strings.Replace(good, `"ok":false,`, ``, 1),
+		strings.Replace(good, `}`, `,"status":422}`, 1),
+		string(marshal(t, wire.NewError(wire.BadParam, ""))),
+	} {
+		if err := schemas.ValidateError([]byte(bad)); err == nil {
+			t.Errorf("accepted: %s", bad)
+		}
+	}
+}
+
+func BenchmarkValidate(b *testing.B) {
+	body := marshal(b, bodies[0].body)
+	for b.Loop() {
+		if err := schemas.Validate(driverStandings, body); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
