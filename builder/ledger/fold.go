@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 )
@@ -79,8 +80,9 @@ func (s *State) apply(e Event) {
 	}
 }
 
-// assign binds keys to rounds.
+// assign binds keys to rounds, in a copy of the keys known before.
 func (s *State) assign(keys []KeyAssignment) {
+	s.keys = maps.Clone(s.keys)
 	for _, k := range keys {
 		s.keys[roundID{k.Year, k.GrandPrix}] = k.Session
 		s.sessions[k.Session] = &Session{Key: k.Session, Year: k.Year, GrandPrix: k.GrandPrix}

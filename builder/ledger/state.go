@@ -39,11 +39,10 @@ func newState() *State {
 	return &State{keys: map[roundID]int64{}, sessions: map[int64]*Session{}}
 }
 
-// clone returns a copy that can be changed without s being changed. Sessions are shared: see
-// State.change.
+// clone returns a copy that can be changed without s being changed. Keys and sessions are
+// shared: see State.assign and State.change.
 func (s *State) clone() *State {
 	c := *s
-	c.keys = maps.Clone(s.keys)
 	c.sessions = maps.Clone(s.sessions)
 	c.breaches = slices.Clip(s.breaches)
 	return &c
