@@ -76,10 +76,15 @@ const countback = 30
 
 func newTable[K comparable]() *table[K] { return &table[K]{by: map[K]*row[K]{}} }
 
+// add appends a row. A competitor may have two: Force India of 2018 is ranked and, for the part
+// of the season from which it was excluded, listed without a rank. What he reaches counts in
+// the first.
 func (t *table[K]) add(key K, position int, points float64) {
 	r := &row[K]{key: key, Tally: Tally{Position: position, Points: points}}
 	t.rows = append(t.rows, r)
-	t.by[key] = r
+	if _, listed := t.by[key]; !listed {
+		t.by[key] = r
+	}
 }
 
 // adjust adds points to a competitor, who joins at the end if he is new and has scored.

@@ -1,0 +1,112 @@
+// Package builder makes published versions: it loads the facts, settles in the ledger what has
+// fallen due, joins both, renders every variant, checks the whole and publishes it. Build is
+// that sequence, top to bottom; each step is a package below this one.
+package builder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+)
+
+// Builder builds versions into a store. It is safe for concurrent use, also by several
+// processes on one store: the ledger and the pointer decide who was first.
+type Builder struct {
+	Store  blob.Store
+	Ledger *ledger.Ledger
+	Facts  func(context.Context) (Facts, error) // the archive in use
+	Policy Policy
+	Name   string // who builds: host and process, for people
+	Log    *slog.Logger
+}
+
+// Request is what a build is asked for.
+type Request struct {
+	At       time.Time // race time
+	Reason   string    // why, for people; may be empty
+	Release  bool      // end a hold
+	Progress func(phase string, done, total int) // called concurrently; may be nil
+}
+
+// Outcome is what a build did.
+type Outcome struct {
+	snapshots.Receipt
+	Events []ledger.Event // appended to the ledger
+}
+
+// maxRebases is how often a build starts again on a newer version before it gives up. Each
+// time somebody else has published, so the service is not behind.
+const maxRebases = 5
+
+// Build settles what is due at r.At and publishes the version of that instant. If everything
+// is as published already, it publishes nothing and says so in the receipt. A pointer that is
+// held gives snapshots.ErrHeld, after settling: picks are frozen whether or not anybody may
+// publish them.
+func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
+	began := time.Now()
+	facts, err := b.Facts(ctx)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("build: %w", err)
+	}
+	events, err := b.Policy.Settle(ctx, b.Ledger, facts.Archive, r.At)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("build: %w", err)
+	}
+	for range maxRebases {
+		receipt, err := b.publish(ctx, r, facts)
+		if errors.Is(err, snapshots.ErrBaseChanged) {
+			b.Log.Info("somebody else published; building again on the new version")
+			continue
+		}
+		if err != nil {
+			return Outcome{Events: events}, fmt.Errorf("build: %w", err)
+		}
+		receipt.Seconds = time.Since(began).Seconds() // rendering counts, not only publishing
+		return Outcome{Receipt: receipt, Events: events}, nil
+	}
+	return Outcome{Events: events}, fmt.Errorf("build: others published %d versions meanwhile", maxRebases)
+}
+
+// publish makes one attempt on the version that is current now.
+func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshots.Receipt, error) {
+	base, err := snapshots.LoadBase(ctx, b.Store)
+	if err != nil {
+		return snapshots.Receipt{}, err
+	}
+	if err := b.Ledger.Refresh(ctx); err != nil {
+		return snapshots.Receipt{}, err
+	}
+	state := b.Ledger.AsOf(r.At)
+	a, err := almanac.Join(facts.Archive.AsOf(r.At), state)
+	if err != nil {
+		return snapshots.Receipt{}, err
+	}
+	version, err := renderAll(ctx, base, a, func(done, total int) { r.progress("rendering", done, total) })
+	if err != nil {
+		return snapshots.Receipt{}, err
+	}
+	if err := version.check(); err != nil {
+		return snapshots.Receipt{}, fmt.Errorf("refused by the checks, nothing was published:\n%w", err)
+	}
+	draft := version.draft
+	draft.Builder, draft.Reason, draft.Release = b.Name, r.Reason, r.Release
+	draft.Archive = facts.SHA256
+	draft.Ledger = snapshots.Ledger{Kind: string(state.Kind()), Seq: state.Head().Seq, Hash: state.Head().Hash}
+	publisher := snapshots.Publisher{Store: b.Store, Progress: func(p snapshots.Progress) {
+		r.progress(string(p.Stage), p.Done, p.Total)
+	}}
+	return publisher.Publish(ctx, draft)
+}
+
+func (r Request) progress(phase string, done, total int) {
+	if r.Progress != nil {
+		r.Progress(phase, done, total)
+	}
+}

@@ -1,0 +1,191 @@
+package builder_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// service is a builder on the embedded seasons, a store in memory and a simulated ledger.
+func service(t *testing.T, opened time.Time, policy builder.Policy) *builder.Builder {
+	t.Helper()
+	store := memblob.New()
+	facts := builder.NewFactsStore(store)
+	if _, err := facts.Put(t.Context(), archive.EmbeddedBytes()); err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &builder.Builder{Store: store, Ledger: l, Facts: facts.Load, Policy: policy, Name: "test", Log: slog.New(slog.DiscardHandler)}
+}
+
+func build(t *testing.T, b *builder.Builder, at time.Time) builder.Outcome {
+	t.Helper()
+	outcome, err := b.Build(t.Context(), builder.Request{At: at})
+	if err != nil {
+		t.Fatalf("build at %s: %v", at, err)
+	}
+	return outcome
+}
+
+// objects returns every object of the published bodies by key.
+func objects(t *testing.T, store blob.Store) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for info, err := range store.List(t.Context(), "objects/") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := store.Get(t.Context(), info.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[info.Key] = string(o.Data)
+	}
+	return all
+}
+
+var midSeason = time.Date(2024, time.July, 1, 12, 0, 0, 0, time.UTC)
+
+func policy() builder.Policy {
+	return builder.Policy{Model: predict.GridFrequency(), AutoVerifyAfter: time.Hour}
+}
+
+func TestSameInputsSameBytes(t *testing.T) {
+	first, second := service(t, midSeason, policy()), service(t, midSeason, policy())
+	build(t, first, midSeason)
+	build(t, second, midSeason)
+	got, want := objects(t, second.Store), objects(t, first.Store)
+	if len(want) < 300 {
+		t.Fatalf("published %d objects, want hundreds", len(want))
+	}
+	for key, data := range want {
+		if got[key] != data {
+			t.Errorf("%s: the second build has other bytes", key)
+		}
+	}
+}
+
+func TestNothingNewIsNotPublished(t *testing.T) {
+	b := service(t, midSeason, policy())
+	first := build(t, b, midSeason)
+	again := build(t, b, midSeason.Add(time.Minute))
+	if !again.Unchanged || again.Version != first.Version {
+		t.Errorf("a minute later: got version %d, unchanged %v; want version %d as it was", again.Version, again.Unchanged, first.Version)
+	}
+}
+
+// A race weekend of 2024, instant by instant: what is published, and how few objects change.
+func TestRaceWeekend(t *testing.T) {
+	// Austria: qualifying on 29 June at 14:00, race on 30 June at 13:00 UTC.
+	qualified := time.Date(2024, 6, 29, 15, 0, 0, 0, time.UTC)
+	lightsOut := time.Date(2024, 6, 30, 13, 0, 0, 0, time.UTC)
+	b := service(t, qualified.Add(-time.Hour), policy())
+	build(t, b, qualified.Add(-time.Hour))
+	for _, step := range []struct {
+		what     string
+		at       time.Time
+		event    ledger.Type
+		rendered []string // variants, by path, of the bytes that are new
+	}{
+		{"the grid is known", qualified, ledger.PickFrozen, []string{"next-race", "predictions/2024", "predictions/session/2024011"}},
+		{"lights out", lightsOut, "", []string{"calendar/2024", "next-race"}},
+		{
+			"the result is verified", lightsOut.Add(3 * time.Hour), ledger.ResultVerified,
+			[]string{
+				"accuracy/2024", "accuracy/all", "calendar/2024", "predictions/2024", "predictions/session/2024011",
+				"standings/constructors/2024", "standings/drivers/2024",
+			},
+		},
+	} {
+		before := objects(t, b.Store)
+		outcome := build(t, b, step.at)
+		var events []string
+		for _, e := range outcome.Events {
+			events = append(events, string(e.Type))
+		}
+		if got := strings.Join(events, " "); got != string(step.event) {
+			t.Errorf("%s: settled %q, want %q", step.what, got, step.event)
+		}
+		var rendered []string
+		for key := range objects(t, b.Store) {
+			if _, old := before[key]; !old && strings.HasSuffix(key, ".json") {
+				path := strings.TrimSuffix(key, ".json")
+				rendered = append(rendered, strings.SplitN(path, "/", 3)[2])
+			}
+		}
+		wantSet(t, step.what, rendered, step.rendered)
+	}
+}
+
+func wantSet(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	missing := map[string]bool{}
+	for _, w := range want {
+		missing[w] = true
+	}
+	for _, g := range got {
+		if !missing[g] {
+			t.Errorf("%s: rendered %s anew, which should not have changed", what, g)
+		}
+		delete(missing, g)
+	}
+	for w := range missing {
+		t.Errorf("%s: %s was not rendered anew", what, w)
+	}
+}
+
+func TestReplayGivesARecord(t *testing.T) {
+	from := builder.ReplayFrom(2023)
+	b := service(t, from, policy())
+	facts, err := b.Facts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Policy.Replay(t.Context(), b.Ledger, facts.Archive, time.Date(2024, 12, 31, 0, 0, 0, 0, time.UTC), func(int, int) {}); err != nil {
+		t.Fatal(err)
+	}
+	picks, results := 0, 0
+	for s := range b.Ledger.State().Sessions() {
+		if s.Pick != nil {
+			picks++
+			if !s.Pick.FrozenAt.Before(s.Pick.Start) {
+				t.Errorf("session %d: frozen at %s, lights out at %s", s.Key, s.Pick.FrozenAt, s.Pick.Start)
+			}
+		}
+		if s.Result() != nil {
+			results++
+		}
+	}
+	if picks != 46 || results != 46 { // 22 rounds in 2023, 24 in 2024
+		t.Errorf("replayed %d picks and %d results, want 46 of each", picks, results)
+	}
+}
+
+func TestReplayRefusesARealLedger(t *testing.T) {
+	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Real, midSeason, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := policy().Replay(context.Background(), l, a, midSeason.AddDate(1, 0, 0), func(int, int) {}); err == nil {
+		t.Error("a real ledger was replayed into")
+	}
+	if head := l.Head().Seq; head != 1 {
+		t.Errorf("the ledger has %d files, want only the one that opened it", head)
+	}
+}

@@ -1,0 +1,156 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+
+	"gridcast/schemas/wire"
+)
+
+// contradictions returns every place where two bodies, or two values of one, do not fit
+// together.
+func (v *version) contradictions() error {
+	var errs []error
+	complain := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+
+	sessions := map[int64]int{}
+	starts := map[wire.Instant]string{}
+	var all tally
+	for _, year := range v.years {
+		winners := map[int64]string{}
+		for _, e := range v.calendar[year] {
+			if other, taken := sessions[e.SessionKey]; taken {
+				complain("calendar/%d: session key %d of round %d is taken in %d", year, e.SessionKey, e.Round, other)
+			}
+			sessions[e.SessionKey] = year
+			if (e.Status == wire.Finished) != (e.Winner != "") {
+				complain("calendar/%d: round %d is %s with winner %q", year, e.Round, e.Status, e.Winner)
+			}
+			winners[e.SessionKey] = e.Winner
+			if e.Status == wire.Scheduled && !e.DateStart.IsZero() {
+				starts[e.DateStart] = e.GPName
+			}
+		}
+		var season tally
+		for _, p := range v.picks[year] {
+			winner, known := winners[p.SessionKey]
+			if !known {
+				complain("predictions/%d: session key %d is not in the calendar", year, p.SessionKey)
+			}
+			if p.Result != nil && p.Result.Winner != winner {
+				complain("predictions/%d: %s was won by %q, the calendar says %q", year, p.GPName, p.Result.Winner, winner)
+			}
+			if p.Result == nil && winner != "" {
+				complain("predictions/%d: %s has no result, the calendar says %q", year, p.GPName, winner)
+			}
+			if p.Prediction.Winner != p.Prediction.Podium.P1 || repeated(p.Prediction.Podium) {
+				complain("predictions/%d: %s: winner %q with podium %v", year, p.GPName, p.Prediction.Winner, p.Prediction.Podium)
+			}
+			season.add(p)
+			all.add(p)
+		}
+		season.compare(fmt.Sprintf("accuracy/%d", year), v.accuracy[year], complain)
+		checkOrder(year, v, complain)
+	}
+	all.compare("accuracy/all", v.accuracy[0], complain)
+
+	codes := map[string]string{}
+	for _, d := range v.grid {
+		if other, taken := codes[d.Driver]; taken {
+			complain("drivers: %s and %s share the code %s", other, d.Name, d.Driver)
+		}
+		codes[d.Driver] = d.Name
+	}
+	for start, name := range starts {
+		if !v.countsDownTo(start) {
+			complain("next-race: %s, scheduled for %s, is missing", name, start)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (v *version) countsDownTo(start wire.Instant) bool {
+	for _, r := range v.countdown.Rounds {
+		if r.Start == start {
+			return true
+		}
+	}
+	return false
+}
+
+// checkOrder holds both championships of a year to their order: ranked rows by position with
+// points that do not rise, unranked ones at the end, nobody ranked twice.
+func checkOrder(year int, v *version, complain func(string, ...any)) {
+	seen := map[string]bool{}
+	drivers := order{name: fmt.Sprintf("standings/drivers/%d", year), complain: complain}
+	for _, s := range v.drivers[year] {
+		drivers.next(s.Driver, s.Position, s.Points)
+		if seen[s.Driver] {
+			complain("standings/drivers/%d: the code %s stands twice", year, s.Driver)
+		}
+		seen[s.Driver] = true
+	}
+	teams := order{name: fmt.Sprintf("standings/constructors/%d", year), complain: complain}
+	for _, s := range v.teams[year] {
+		teams.next(s.Team, s.Position, s.Points)
+		if name := s.Team + " " + s.Engine; s.Position != 0 {
+			if seen[name] {
+				complain("standings/constructors/%d: %s is ranked twice", year, name)
+			}
+			seen[name] = true
+		}
+	}
+}
+
+// order follows one championship from row to row.
+type order struct {
+	name     string
+	complain func(string, ...any)
+	started  bool
+	position int
+	points   float64
+}
+
+func (o *order) next(who string, position int, points float64) {
+	if o.started {
+		switch {
+		case position == 0: // unranked rows may have any points
+		case o.position == 0 || position < o.position:
+			o.complain("%s: %s in position %d stands after position %d", o.name, who, position, o.position)
+		case points > o.points:
+			o.complain("%s: %s has %v points behind %v", o.name, who, points, o.points)
+		}
+	}
+	o.started, o.position, o.points = true, position, points
+}
+
+func repeated(p wire.Podium) bool { return p.P1 == p.P2 || p.P1 == p.P3 || p.P2 == p.P3 && p.P2 != "" }
+
+// tally scores prediction records as a reader of /predictions would.
+type tally struct{ races, winners, podiums int }
+
+func (t *tally) add(p wire.PredictionRecord) {
+	if p.Result == nil {
+		return
+	}
+	t.races++
+	if p.Prediction.Winner == p.Result.Winner {
+		t.winners++
+	}
+	onPodium := map[string]bool{p.Result.Podium.P1: true, p.Result.Podium.P2: true, p.Result.Podium.P3: true}
+	for _, code := range []string{p.Prediction.Podium.P1, p.Prediction.Podium.P2, p.Prediction.Podium.P3} {
+		if code != "" && onPodium[code] {
+			t.podiums++
+		}
+	}
+}
+
+func (t *tally) compare(name string, published wire.Accuracy, complain func(string, ...any)) {
+	want := wire.HitRates{
+		WinnerHitRatePct:  wire.PercentOf(t.winners, t.races),
+		PodiumAccuracyPct: wire.PercentOf(t.podiums, 3*t.races),
+	}
+	if published.RacesEvaluated != t.races || published.PreRace != want {
+		complain("%s: says %+v over %d races, the predictions say %+v over %d", name, published.PreRace, published.RacesEvaluated, want, t.races)
+	}
+}

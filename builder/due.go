@@ -1,0 +1,142 @@
+package builder
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/builder/season"
+)
+
+// LastFreeze is how long before lights out a pick is made at the latest, with or without a
+// grid.
+const LastFreeze = 5 * time.Minute
+
+// Actor is the name under which a builder writes to the ledger.
+const Actor = "builder"
+
+// Policy says what a builder decides without being asked.
+type Policy struct {
+	// Model makes the picks.
+	Model predict.Model
+	// AutoVerifyAfter is how long after the end of a race its result in the archive counts as
+	// verified by itself. Zero, the default: only an operator verifies.
+	AutoVerifyAfter time.Duration
+}
+
+// Settle appends to the ledger what has fallen due by t: keys for rounds seen for the first
+// time, picks whose grid is known or whose start is near, and, if the policy has the rule,
+// results. It returns the events it added. Two builders that settle at once add each event
+// once.
+func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, archive *season.Archive, t time.Time) ([]ledger.Event, error) {
+	v := archive.AsOf(t)
+	var added []ledger.Event
+	for {
+		events, err := l.Append(ctx, t, Actor, func(s *ledger.State) ([]ledger.Event, error) { return p.due(v, s) })
+		if err != nil || len(events) == 0 {
+			return added, err
+		}
+		added = append(added, events...)
+	}
+}
+
+// due returns the events that v and s call for now. Keys come alone: what else is due of their
+// rounds is found in the state that has them.
+func (p Policy) due(v *season.View, s *ledger.State) ([]ledger.Event, error) {
+	keys, err := ledger.AssignKeys(s, v.Seasons)
+	if err != nil {
+		return nil, err
+	}
+	if len(keys) > 0 {
+		return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, nil
+	}
+	picks, err := p.picksDue(v, s)
+	if err != nil {
+		return nil, err
+	}
+	return append(picks, p.resultsDue(v, s)...), nil
+}
+
+// picksDue freezes a pick for every round to be held that has none, from the moment its grid
+// is known, or LastFreeze before the start now valid, until that start.
+func (p Policy) picksDue(v *season.View, s *ledger.State) ([]ledger.Event, error) {
+	var events []ledger.Event
+	for year, r := range rounds(v, v.At.Year()-1) {
+		said, ok := session(s, year, r)
+		start := said.Start(r.StartsAt())
+		gridKnown := len(r.Grid) > 0
+		switch {
+		case !ok, said.Pick != nil, said.Override.Status != ledger.AsPlanned, r.Finished(), said.Result() != nil:
+			continue
+		case !v.At.Before(start):
+			continue // it missed its moment and stays without a pick
+		case !gridKnown && v.At.Before(start.Add(-LastFreeze)):
+			continue
+		}
+		forecast, err := p.Model.Predict(v, year, r.GrandPrix)
+		if err != nil {
+			return nil, fmt.Errorf("predict %s of %d: %w", r.Name, year, err)
+		}
+		events = append(events, ledger.Freeze(said.Key, pickFrom(p.Model.Name(), forecast), start, gridKnown))
+	}
+	return events, nil
+}
+
+func pickFrom(model string, f predict.Forecast) ledger.Pick {
+	pick := ledger.Pick{P1: f.Podium[0], P2: f.Podium[1], P3: f.Podium[2], Model: model}
+	for _, c := range f.Candidates {
+		if c.Driver == pick.P1 {
+			pick.WinProbability = c.Win
+		}
+	}
+	return pick
+}
+
+// resultsDue verifies the archive's result of every race that nobody has verified by the time
+// the rule allows.
+func (p Policy) resultsDue(v *season.View, s *ledger.State) []ledger.Event {
+	if p.AutoVerifyAfter == 0 {
+		return nil
+	}
+	var events []ledger.Event
+	for year, r := range rounds(v, s.OpenedAt().Year()-1) {
+		ended := r.ResultKnownAt()
+		said, ok := session(s, year, r)
+		start := said.Start(r.StartsAt())
+		switch {
+		case !ok, !r.Finished(), said.Result() != nil, said.Override.Status != ledger.AsPlanned:
+			continue
+		case ended.Before(s.OpenedAt()), v.At.Before(ended.Add(p.AutoVerifyAfter)), !v.At.After(start):
+			continue
+		}
+		events = append(events, said.Verify(almanac.Rows(r.Results), start, ""))
+	}
+	return events
+}
+
+// rounds yields the rounds of the known seasons from a year on.
+func rounds(v *season.View, from int) func(yield func(int, *season.Round) bool) {
+	return func(yield func(int, *season.Round) bool) {
+		for i := range v.Seasons {
+			if v.Seasons[i].Year < from {
+				continue
+			}
+			for j := range v.Seasons[i].Rounds {
+				if !yield(v.Seasons[i].Year, &v.Seasons[i].Rounds[j]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func session(s *ledger.State, year int, r *season.Round) (ledger.Session, bool) {
+	key, ok := s.Key(year, r.GrandPrix)
+	if !ok {
+		return ledger.Session{}, false
+	}
+	return s.Session(key)
+}

@@ -1,0 +1,140 @@
+package builder
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"gridcast/builder/archive"
+	"gridcast/builder/season"
+	"gridcast/snapshots/blob"
+)
+
+// Facts is an archive and the sum of the file it was read from.
+type Facts struct {
+	Archive *season.Archive
+	SHA256  string // lower-case hex, of the file
+}
+
+const (
+	factsKey    = "archive.json"
+	factsFolder = "archives/"
+)
+
+// factsInUse is the content of archive.json.
+type factsInUse struct {
+	SHA256 string `json:"sha256"`
+	Source string `json:"source"` // for people
+}
+
+// FactsStore keeps the archive that all builders of a store build from. It is safe for
+// concurrent use.
+type FactsStore struct {
+	store blob.Store
+
+	mu     sync.Mutex
+	loaded Facts // the last that was read
+}
+
+// NewFactsStore returns the archive's place in a store.
+func NewFactsStore(store blob.Store) *FactsStore { return &FactsStore{store: store} }
+
+// Load returns the archive in use; the error wraps blob.ErrNotFound if the store has none. An
+// archive that is still in use is not read again.
+func (f *FactsStore) Load(ctx context.Context) (Facts, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	inUse, _, err := f.inUse(ctx)
+	if err != nil {
+		return Facts{}, err
+	}
+	if f.loaded.SHA256 == inUse.SHA256 {
+		return f.loaded, nil
+	}
+	object, err := f.store.Get(ctx, factsFolder+inUse.SHA256)
+	if err != nil {
+		return Facts{}, fmt.Errorf("load archive: %w", err)
+	}
+	facts, err := decodeFacts(object.Data)
+	if err != nil {
+		return Facts{}, err
+	}
+	if facts.SHA256 != inUse.SHA256 {
+		return Facts{}, fmt.Errorf("load archive: %s%s has the sum %s", factsFolder, inUse.SHA256, facts.SHA256)
+	}
+	f.loaded = facts
+	return facts, nil
+}
+
+// Put makes the archive file the one in use, unless it is already. A file that is no archive
+// is refused and leaves the store as it was.
+func (f *FactsStore) Put(ctx context.Context, file []byte) (Facts, error) {
+	facts, err := decodeFacts(file)
+	if err != nil {
+		return Facts{}, err
+	}
+	if err := f.create(ctx, factsFolder+facts.SHA256, file); err != nil {
+		return Facts{}, fmt.Errorf("put archive: %w", err)
+	}
+	data, err := json.MarshalIndent(factsInUse{SHA256: facts.SHA256, Source: facts.Archive.Facts().Source}, "", "  ")
+	if err != nil {
+		return Facts{}, fmt.Errorf("put archive: %w", err)
+	}
+	for {
+		inUse, tag, err := f.inUse(ctx)
+		if err != nil && !errors.Is(err, blob.ErrNotFound) {
+			return Facts{}, err
+		}
+		if inUse.SHA256 == facts.SHA256 {
+			return facts, nil
+		}
+		_, err = f.store.Swap(ctx, factsKey, tag, data)
+		switch {
+		case err == nil:
+			return facts, nil
+		case errors.Is(err, blob.ErrConflict), errors.Is(err, blob.ErrUnknown):
+			if ctx.Err() != nil {
+				return Facts{}, fmt.Errorf("put archive: %w", err)
+			}
+		default:
+			return Facts{}, fmt.Errorf("put archive: %w", err)
+		}
+	}
+}
+
+// create writes an object that is named after its content: whoever wrote it first wrote the
+// same.
+func (f *FactsStore) create(ctx context.Context, key string, data []byte) error {
+	_, err := f.store.Create(ctx, key, data)
+	if err == nil || errors.Is(err, blob.ErrConflict) {
+		return nil
+	}
+	if object, readErr := f.store.Get(ctx, key); readErr == nil && bytes.Equal(object.Data, data) {
+		return nil
+	}
+	return err
+}
+
+// inUse reads archive.json.
+func (f *FactsStore) inUse(ctx context.Context) (factsInUse, blob.Tag, error) {
+	object, err := f.store.Get(ctx, factsKey)
+	if err != nil {
+		return factsInUse{}, "", fmt.Errorf("load archive: %w", err)
+	}
+	var inUse factsInUse
+	if err := json.Unmarshal(object.Data, &inUse); err != nil {
+		return factsInUse{}, object.Tag, fmt.Errorf("load archive: %s is damaged: %w", factsKey, err)
+	}
+	return inUse, object.Tag, nil
+}
+
+func decodeFacts(file []byte) (Facts, error) {
+	a, err := archive.Decode(bytes.NewReader(file))
+	if err != nil {
+		return Facts{}, fmt.Errorf("decode archive: %w", err)
+	}
+	return Facts{Archive: a, SHA256: archive.Sum(file)}, nil
+}

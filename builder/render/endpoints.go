@@ -1,0 +1,211 @@
+package render
+
+import (
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+	"gridcast/schemas/wire"
+)
+
+func driverStandings(y *almanac.Year) []wire.DriverStanding {
+	rows := make([]wire.DriverStanding, len(y.Drivers))
+	for i, s := range y.Drivers {
+		rows[i] = wire.DriverStanding{
+			Position:   s.Position,
+			Driver:     y.Codes[s.Driver.ID],
+			Name:       s.Driver.Name,
+			Team:       s.Team.Name,
+			TeamColour: s.Colour,
+			Points:     s.Points,
+			Wins:       s.Wins,
+			Podiums:    s.Podiums,
+		}
+	}
+	return rows
+}
+
+func constructorStandings(y *almanac.Year) []wire.ConstructorStanding {
+	rows := make([]wire.ConstructorStanding, len(y.Constructors))
+	for i, s := range y.Constructors {
+		rows[i] = wire.ConstructorStanding{
+			Position:   s.Position,
+			Team:       s.Team.Name,
+			Engine:     s.Engine,
+			TeamColour: s.Colour,
+			Points:     s.Points,
+			Wins:       s.Wins,
+			Podiums:    s.Podiums,
+		}
+	}
+	return rows
+}
+
+var statuses = map[almanac.State]wire.Status{
+	almanac.Scheduled:      wire.Scheduled,
+	almanac.Live:           wire.Live,
+	almanac.AwaitingResult: wire.AwaitingResult,
+	almanac.Finished:       wire.Finished,
+	almanac.Postponed:      wire.Postponed,
+	almanac.Cancelled:      wire.Cancelled,
+}
+
+func calendar(y *almanac.Year) []wire.CalendarEntry {
+	entries := make([]wire.CalendarEntry, len(y.Rounds))
+	for i := range y.Rounds {
+		r := &y.Rounds[i]
+		e := wire.CalendarEntry{
+			Round:      r.Facts.Number,
+			SessionKey: r.Session,
+			GPName:     r.Facts.Name,
+			Circuit:    r.Circuit.Name,
+			Locality:   r.Circuit.Locality,
+			Country:    r.Circuit.Country,
+			Date:       r.Start.UTC().Format("2006-01-02"),
+			Sprint:     r.Facts.Sprint,
+			Status:     statuses[r.State],
+		}
+		if !r.Provisional {
+			e.DateStart = wire.Instant(r.Start)
+		}
+		if r.State == almanac.Finished {
+			e.Winner = podium(y, almanac.Podium(r.Result)).P1
+		}
+		entries[i] = e
+	}
+	return entries
+}
+
+func drivers(g almanac.Grid) []wire.Driver {
+	entries := make([]wire.Driver, len(g.Entries))
+	for i, e := range g.Entries {
+		entries[i] = wire.Driver{
+			Driver:      e.Code,
+			Name:        e.Driver.Name,
+			FirstName:   e.Driver.FirstName,
+			LastName:    e.Driver.LastName,
+			Number:      e.Number,
+			Team:        e.Team.Name,
+			TeamColour:  e.Colour,
+			HeadshotURL: e.Driver.HeadshotURL,
+			Country:     e.Driver.Country,
+		}
+	}
+	return entries
+}
+
+func podium(y *almanac.Year, drivers [3]season.DriverID) wire.Podium {
+	return wire.Podium{P1: y.Codes[drivers[0]], P2: y.Codes[drivers[1]], P3: y.Codes[drivers[2]]}
+}
+
+func prediction(y *almanac.Year, p *ledger.FrozenPick) *wire.Prediction {
+	if p == nil {
+		return nil
+	}
+	places := podium(y, [3]season.DriverID{p.P1, p.P2, p.P3})
+	return &wire.Prediction{
+		Winner:        places.P1,
+		ConfidencePct: wire.PercentFrom(p.WinProbability),
+		Podium:        places,
+	}
+}
+
+func predictions(y *almanac.Year) []wire.PredictionRecord {
+	records := []wire.PredictionRecord{}
+	for i := range y.Rounds {
+		if r := &y.Rounds[i]; r.Pick != nil {
+			records = append(records, record(y, r))
+		}
+	}
+	return records
+}
+
+// predictionsOf is the list for one session key: one record, or none.
+func predictionsOf(a *almanac.Almanac, session int64) []wire.PredictionRecord {
+	for i := range a.Years {
+		y := &a.Years[i]
+		for j := range y.Rounds {
+			if r := &y.Rounds[j]; r.Session == session && r.Pick != nil {
+				return []wire.PredictionRecord{record(y, r)}
+			}
+		}
+	}
+	return []wire.PredictionRecord{}
+}
+
+func record(y *almanac.Year, r *almanac.Round) wire.PredictionRecord {
+	rec := wire.PredictionRecord{SessionKey: r.Session, GPName: r.Facts.Name, Prediction: *prediction(y, r.Pick)}
+	if r.Result != nil {
+		places := podium(y, almanac.Podium(r.Result))
+		hit := places.P1 == rec.Prediction.Winner
+		rec.Result = &wire.Result{Winner: places.P1, Podium: places}
+		rec.WinnerHit = &hit
+	}
+	return rec
+}
+
+// accuracy scores the frozen picks of a year, or of all years if year is 0, against verified
+// results.
+func accuracy(a *almanac.Almanac, year int) wire.Accuracy {
+	var preRace, live score
+	for i := range a.Years {
+		y := &a.Years[i]
+		if year != 0 && y.Year != year {
+			continue
+		}
+		for j := range y.Rounds {
+			r := &y.Rounds[j]
+			if r.Pick == nil || r.Result == nil {
+				continue
+			}
+			places := almanac.Podium(r.Result)
+			preRace.add(r.Pick, places)
+			if r.LivePick != nil {
+				live.add(r.LivePick, places)
+			}
+		}
+	}
+	return wire.Accuracy{RacesEvaluated: preRace.races, PreRace: preRace.rates(), Live: live.rates()}
+}
+
+// score counts hits over races.
+type score struct{ races, winners, podiums int }
+
+func (s *score) add(p *ledger.FrozenPick, places [3]season.DriverID) {
+	s.races++
+	if p.P1 == places[0] {
+		s.winners++
+	}
+	for _, picked := range []season.DriverID{p.P1, p.P2, p.P3} {
+		for _, finished := range places {
+			if picked != "" && picked == finished {
+				s.podiums++
+			}
+		}
+	}
+}
+
+func (s score) rates() wire.HitRates {
+	return wire.HitRates{
+		WinnerHitRatePct:  wire.PercentOf(s.winners, s.races),
+		PodiumAccuracyPct: wire.PercentOf(s.podiums, 3*s.races),
+	}
+}
+
+func countdown(a *almanac.Almanac) (*wire.Countdown, error) {
+	c := &wire.Countdown{Rounds: []wire.CountdownRound{}}
+	for _, r := range a.Coming() {
+		round, err := wire.NewCountdownRound(wire.NextRace{
+			Name:        r.Facts.Name,
+			Circuit:     r.Circuit.Name,
+			Country:     r.Circuit.Country,
+			DateStart:   wire.Instant(r.Start),
+			Provisional: r.Provisional,
+			Prediction:  prediction(r.Year, r.Pick),
+		})
+		if err != nil {
+			return nil, err
+		}
+		c.Rounds = append(c.Rounds, round)
+	}
+	return c, nil
+}

@@ -1,0 +1,56 @@
+package builder
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+)
+
+// ReplayFrom is the instant at which a ledger has to be opened to replay the seasons from a
+// year on: all races before are vouched for by the archive.
+func ReplayFrom(year int) time.Time { return time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC) }
+
+// Replay fills a simulated ledger with what would have been settled from its head until an
+// instant, had the service run then: it calls Settle at every instant at which something falls
+// due, in order, so that each pick is made from what was known when it is frozen. A ledger of
+// the other kind is refused by its own rules. progress is called with the instants done and
+// all of them.
+func (p Policy) Replay(ctx context.Context, l *ledger.Ledger, archive *season.Archive, until time.Time, progress func(done, total int)) error {
+	if kind := l.State().Kind(); kind != ledger.Simulated {
+		return fmt.Errorf("replay into a %s ledger: %w", kind, ledger.ErrKind)
+	}
+	instants := p.instants(archive.AsOf(until), l.State().At(), until)
+	for i, t := range instants {
+		if _, err := p.Settle(ctx, l, archive, t); err != nil {
+			return fmt.Errorf("replay at %s: %w", t.Format(time.RFC3339), err)
+		}
+		progress(i+1, len(instants))
+	}
+	return nil
+}
+
+// instants lists when something can fall due after one instant and up to another, ascending:
+// a calendar becomes known, a grid is known, a start is near, a result is to be verified.
+func (p Policy) instants(v *season.View, after, until time.Time) []time.Time {
+	var all []time.Time
+	note := func(t time.Time) {
+		if t.After(after) && !t.After(until) {
+			all = append(all, t)
+		}
+	}
+	for i := range v.Seasons {
+		note(season.CalendarKnownAt(v.Seasons[i].Year))
+	}
+	note(after.Add(time.Second)) // the keys of what is known when the ledger is opened
+	for _, r := range rounds(v, after.Year()) {
+		note(r.GridKnownAt())
+		note(r.StartsAt().Add(-LastFreeze))
+		note(r.ResultKnownAt().Add(p.AutoVerifyAfter))
+	}
+	slices.SortFunc(all, time.Time.Compare)
+	return slices.CompactFunc(all, time.Time.Equal)
+}
