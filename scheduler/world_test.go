@@ -78,9 +78,11 @@ func (w *world) ran() []string {
 	return runs
 }
 
+var discard = slog.New(slog.NewTextHandler(io.Discard, nil))
+
 func start(t *testing.T, w *world, cfg scheduler.Config, jobs ...scheduler.Job) *scheduler.Scheduler {
 	t.Helper()
-	s, err := scheduler.New(cfg, w.clock, w.calendar, slog.New(slog.NewTextHandler(io.Discard, nil)), jobs...)
+	s, err := scheduler.New(cfg, w.clock, w.calendar, discard, jobs...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,256 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jonboulle/clockwork"
+
+	"gridcast/scheduler"
+	"gridcast/scheduler/cadence"
+)
+
+// lightsOut is the start of the round most of these tests are about.
+const lightsOut = "2026-11-22 04:00:00"
+
+// On a clock that only moves when told to, a run begins at its second and not one earlier.
+func TestFakeClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start22 := at(t, lightsOut)
+		clock := clockwork.NewFakeClockAt(start22.Add(-time.Hour))
+		w := &world{clock: clock, rounds: []cadence.Round{weekend(2026022, start22)}}
+		freeze := w.record("freeze", cadence.Freeze, func(_ context.Context, tr scheduler.Trigger) error {
+			w.freeze(tr)
+			return nil
+		})
+		freeze.Since = clock.Now()
+		build := w.record("build", cadence.Build, nil)
+		build.Since = clock.Now()
+		s := start(t, w, scheduler.DefaultConfig(), freeze, build)
+		synctest.Wait()
+
+		for _, step := range []struct {
+			to   string
+			want []string
+		}{
+			{"2026-11-22 03:54:59", nil},
+			{"2026-11-22 03:55:00", []string{"2026-11-22 03:55:00  freeze: freeze_latest 2026022"}},
+			{"2026-11-22 03:59:59", nil},
+			{"2026-11-22 04:00:00", []string{"2026-11-22 04:00:00  build: lights_out 2026022"}},
+			{"2026-11-22 07:59:59", nil},
+			{"2026-11-22 08:00:00", []string{"2026-11-22 08:00:00  build: race_window_end 2026022"}},
+		} {
+			clock.Advance(at(t, step.to).Sub(clock.Now()))
+			synctest.Wait()
+			if diff := cmp.Diff(step.want, w.ran()); diff != "" {
+				t.Errorf("up to %s (-want +got):\n%s", step.to, diff)
+			}
+		}
+		stop(t, s)
+	})
+}
+
+// A trigger during a run causes one more run after it, however many there are; triggers that
+// wait share a run.
+func TestTriggersCoalesce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
+		finish := make(chan error)
+		s := start(t, w, scheduler.DefaultConfig(), w.record("build", "", func(context.Context, scheduler.Trigger) error {
+			return <-finish
+		}))
+		first := trigger(t, s, "build", "source changed")
+		synctest.Wait()
+		during := []<-chan error{
+			trigger(t, s, "build", "ledger"), trigger(t, s, "build", "operator"), trigger(t, s, "build", "ledger"),
+		}
+		synctest.Wait()
+		if st := s.Status()[0]; !st.Running || !st.Pending || st.Runs != 0 {
+			t.Errorf("during the first run: %+v, want one running and one pending", st)
+		}
+		finish <- nil
+		if err := <-first; err != nil {
+			t.Errorf("first: %v, want no error", err)
+		}
+		finish <- nil
+		for _, done := range during {
+			if err := <-done; err != nil {
+				t.Errorf("during: %v, want no error", err)
+			}
+		}
+		synctest.Wait()
+		want := []string{
+			"2026-11-22 04:00:00  build: source changed",
+			"2026-11-22 04:00:00  build: ledger; operator",
+		}
+		if diff := cmp.Diff(want, w.ran()); diff != "" {
+			t.Errorf("runs (-want +got):\n%s", diff)
+		}
+		if st := s.Status()[0]; st.Running || st.Pending || st.Runs != 2 {
+			t.Errorf("afterwards: %+v, want two runs and nothing to do", st)
+		}
+		stop(t, s)
+	})
+}
+
+// A run that fails is tried again with growing waits and the same reasons, and tells its
+// waiters of the first outcome only.
+func TestRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
+		cfg := scheduler.DefaultConfig()
+		cfg.RetryMin, cfg.RetryMax = 10*time.Second, 30*time.Second
+		broken := errors.New("store does not answer")
+		s := start(t, w, cfg, w.record("build", "", func(_ context.Context, tr scheduler.Trigger) error {
+			if tr.Attempt < 5 {
+				return broken
+			}
+			return nil
+		}))
+		if err := <-trigger(t, s, "build", "operator"); !errors.Is(err, broken) {
+			t.Errorf("outcome: %v, want %v", err, broken)
+		}
+		synctest.Wait()
+		if st := s.Status()[0]; st.Attempt != 2 || st.NextReason != scheduler.Retry || !st.Next.Equal(at(t, "2026-11-22 04:00:10")) {
+			t.Errorf("after the error: %+v, want a second attempt at 04:00:10", st)
+		}
+		time.Sleep(time.Hour)
+		want := []string{
+			"2026-11-22 04:00:00  build: operator",
+			"2026-11-22 04:00:10  build: operator",
+			"2026-11-22 04:00:30  build: operator",
+			"2026-11-22 04:01:00  build: operator",
+			"2026-11-22 04:01:30  build: operator",
+		}
+		if diff := cmp.Diff(want, w.ran()); diff != "" {
+			t.Errorf("runs (-want +got):\n%s", diff)
+		}
+		if st := s.Status()[0]; st.LastError != "" || st.Runs != 5 || st.Failures != 4 || !st.Next.IsZero() {
+			t.Errorf("at last: %+v, want 5 runs, 4 failures and none to come", st)
+		}
+		stop(t, s)
+	})
+}
+
+// A freeze that fails is tried again ever more often until lights out, and not once after.
+func TestFreezeIsNotRetriedAfterLightsOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start22 := at(t, lightsOut)
+		clock := newRaceClock(start22.Add(-6*time.Minute), 1)
+		w := &world{clock: clock, rounds: []cadence.Round{weekend(2026022, start22)}}
+		var last time.Time
+		attempts := 0
+		job := scheduler.Job{Name: "freeze", Work: cadence.Freeze, Since: clock.Now(), Run: func(_ context.Context, tr scheduler.Trigger) error {
+			last, attempts = tr.At, tr.Attempt
+			return errors.New("ledger does not answer")
+		}}
+		s := start(t, w, scheduler.DefaultConfig(), job)
+		clock.sleepUntil(start22.Add(time.Hour))
+		synctest.Wait()
+		if !last.Before(start22) || start22.Sub(last) > 5*time.Second {
+			t.Errorf("last attempt %d was at %v, want one in the last 5 s before %v", attempts, last, start22)
+		}
+		if st := s.Status()[0]; st.Pending || !st.Next.IsZero() || st.LastError == "" {
+			t.Errorf("after lights out: %+v, want nothing to come and the error still to be seen", st)
+		}
+		stop(t, s)
+	})
+}
+
+// What was missed while nothing ran is made good at the start, from what the job is known to
+// have done.
+func TestCatchUpAfterRestart(t *testing.T) {
+	tests := []struct {
+		name, since, now string
+		want             []string
+	}{
+		{"before the freeze", "2026-11-22 03:00:00", "2026-11-22 03:54:59", nil},
+		{"between freeze and start", "2026-11-22 03:00:00", "2026-11-22 03:59:58", []string{
+			"2026-11-22 03:59:58  freeze: freeze_latest 2026022",
+		}},
+		{"at the start", "2026-11-22 03:00:00", lightsOut, []string{
+			"2026-11-22 04:00:00  build: lights_out 2026022",
+		}},
+		{"after the race", "2026-11-22 03:00:00", "2026-11-22 09:00:00", []string{
+			"2026-11-22 09:00:00  build: lights_out 2026022; race_window_end 2026022",
+		}},
+		{"built since", lightsOut, "2026-11-22 07:00:00", nil},
+		{"unknown for how long", "", "2026-11-22 03:50:00", []string{
+			"2026-11-22 03:50:00  freeze: grid_known 2026022",
+		}},
+		{"a year later", "2026-11-22 03:00:00", "2027-10-02 00:00:00", []string{
+			"2027-10-02 00:00:00  build: lights_out 2026022; race_window_end 2026022; year_turn; calendar_known",
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := &world{clock: newRaceClock(at(t, tt.now), 1), rounds: []cadence.Round{weekend(2026022, at(t, lightsOut))}}
+				jobs := []scheduler.Job{w.record("freeze", cadence.Freeze, nil), w.record("build", cadence.Build, nil)}
+				if tt.since != "" {
+					jobs[0].Since, jobs[1].Since = at(t, tt.since), at(t, tt.since)
+				}
+				s := start(t, w, scheduler.DefaultConfig(), jobs...)
+				synctest.Wait()
+				stop(t, s)
+				if diff := cmp.Diff(tt.want, w.ran()); diff != "" {
+					t.Errorf("runs (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// A machine that slept through lights out does what is due within a heartbeat, though none of
+// its timers noticed.
+func TestCatchUpAfterSuspension(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start22 := at(t, lightsOut)
+		clock := newRaceClock(start22.Add(-3*time.Hour), 1)
+		w := &world{clock: clock, rounds: []cadence.Round{weekend(2026022, start22)}}
+		jobs := []scheduler.Job{w.record("freeze", cadence.Freeze, nil), w.record("build", cadence.Build, nil)}
+		jobs[0].Since, jobs[1].Since = clock.Now(), clock.Now()
+		s := start(t, w, scheduler.DefaultConfig(), jobs...)
+		time.Sleep(30 * time.Second)
+		clock.jump(8 * time.Hour)
+		time.Sleep(scheduler.DefaultConfig().Heartbeat)
+		synctest.Wait()
+		want := []string{"2026-11-22 09:01:00  build: lights_out 2026022; race_window_end 2026022"}
+		if diff := cmp.Diff(want, w.ran()); diff != "" {
+			t.Errorf("runs (-want +got):\n%s", diff)
+		}
+		stop(t, s)
+	})
+}
+
+// An interval is counted from nothing but UTC, and a long run is followed by one, not many.
+func TestInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clock := newRaceClock(at(t, "2026-11-22 04:00:07"), 1)
+		w := &world{clock: clock}
+		job := w.record("prune", "", func(_ context.Context, tr scheduler.Trigger) error {
+			if tr.At.Minute() == 20 {
+				time.Sleep(25 * time.Minute)
+			}
+			return nil
+		})
+		job.Every, job.Since = 10*time.Minute, clock.Now()
+		s := start(t, w, scheduler.DefaultConfig(), job)
+		clock.sleepUntil(at(t, "2026-11-22 05:00:30"))
+		stop(t, s)
+		want := []string{
+			"2026-11-22 04:10:00  prune: interval",
+			"2026-11-22 04:20:00  prune: interval",
+			"2026-11-22 04:45:00  prune: interval",
+			"2026-11-22 04:50:00  prune: interval",
+			"2026-11-22 05:00:00  prune: interval",
+		}
+		if diff := cmp.Diff(want, w.ran()); diff != "" {
+			t.Errorf("runs (-want +got):\n%s", diff)
+		}
+	})
+}

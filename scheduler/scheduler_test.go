@@ -1,0 +1,197 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"gridcast/scheduler"
+	"gridcast/scheduler/cadence"
+)
+
+func TestStopWaitsForRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
+		s := start(t, w, scheduler.DefaultConfig(), w.record("build", "", func(ctx context.Context, _ scheduler.Trigger) error {
+			time.Sleep(20 * time.Second)
+			return ctx.Err()
+		}))
+		running := trigger(t, s, "build", "operator")
+		synctest.Wait()
+		waiting := trigger(t, s, "build", "ledger")
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if err := s.Stop(ctx); err != nil {
+			t.Errorf("stop: %v, want no error", err)
+		}
+		if err := <-running; err != nil {
+			t.Errorf("run under way: %v, want it undisturbed", err)
+		}
+		if err := <-waiting; !errors.Is(err, scheduler.ErrStopped) {
+			t.Errorf("run not begun: %v, want %v", err, scheduler.ErrStopped)
+		}
+		if _, err := s.Trigger("build", "too late"); !errors.Is(err, scheduler.ErrStopped) {
+			t.Errorf("trigger: %v, want %v", err, scheduler.ErrStopped)
+		}
+		time.Sleep(time.Hour)
+		if got := w.ran(); len(got) != 1 {
+			t.Errorf("ran %q, want one run", got)
+		}
+	})
+}
+
+func TestStopCancelsAtTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
+		s := start(t, w, scheduler.DefaultConfig(), w.record("build", "", func(ctx context.Context, _ scheduler.Trigger) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}))
+		running := trigger(t, s, "build", "operator")
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		began := time.Now()
+		if err := s.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("stop: %v, want %v", err, context.DeadlineExceeded)
+		}
+		if took := time.Since(began); took != 30*time.Second {
+			t.Errorf("stop took %v, want the 30 s of its deadline", took)
+		}
+		if err := <-running; !errors.Is(err, context.Canceled) {
+			t.Errorf("run: %v, want %v", err, context.Canceled)
+		}
+	})
+}
+
+func TestPanicIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
+		s := start(t, w, scheduler.DefaultConfig(),
+			w.record("build", "", func(context.Context, scheduler.Trigger) error { panic("no such driver") }),
+			w.record("poll", "", nil))
+		if err := <-trigger(t, s, "build", "operator"); err == nil || !strings.Contains(err.Error(), "no such driver") {
+			t.Errorf("outcome: %v, want the panic", err)
+		}
+		if err := <-trigger(t, s, "poll", "operator"); err != nil {
+			t.Errorf("another job: %v, want no error", err)
+		}
+		stop(t, s)
+	})
+}
+
+func TestUnknownJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, &world{clock: newRaceClock(at(t, lightsOut), 1)}, scheduler.DefaultConfig())
+		if _, err := s.Trigger("biuld", "typo"); !errors.Is(err, scheduler.ErrUnknownJob) {
+			t.Errorf("trigger: %v, want %v", err, scheduler.ErrUnknownJob)
+		}
+		stop(t, s)
+	})
+}
+
+func TestStatusAndMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start22 := at(t, lightsOut)
+		clock := newRaceClock(start22.Add(-time.Hour), 60)
+		w := &world{clock: clock, rounds: []cadence.Round{weekend(2026022, start22)}}
+		build := w.record("build", cadence.Build, func(_ context.Context, tr scheduler.Trigger) error {
+			time.Sleep(2 * time.Second)
+			if tr.Attempt == 1 {
+				return errors.New("store does not answer")
+			}
+			return nil
+		})
+		build.Since = clock.Now()
+		s := start(t, w, scheduler.DefaultConfig(), build)
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(s.Collector())
+
+		want := []scheduler.Status{{Name: "build", Next: start22, NextReason: cadence.LightsOut, NextRound: 2026022}}
+		if diff := cmp.Diff(want, s.Status()); diff != "" {
+			t.Errorf("at first (-want +got):\n%s", diff)
+		}
+		clock.sleepUntil(start22.Add(time.Hour))
+		synctest.Wait()
+		got := s.Status()[0]
+		want[0] = scheduler.Status{
+			Name: "build", Next: start22.Add(4 * time.Hour), NextReason: cadence.RaceWindowEnd, NextRound: 2026022,
+			// Two seconds of work are two minutes of this race.
+			LastStart:    start22.Add(2*time.Minute + 5*time.Second),
+			LastEnd:      start22.Add(4*time.Minute + 5*time.Second),
+			LastSuccess:  start22.Add(4*time.Minute + 5*time.Second),
+			LastDuration: 2 * time.Second, LastReason: "lights_out 2026022",
+			Runs: 2, Failures: 1,
+		}
+		for _, v := range []*time.Time{&got.LastStart, &got.LastEnd, &got.LastSuccess} {
+			*v = v.Truncate(time.Second)
+		}
+		if diff := cmp.Diff(want[0], got); diff != "" {
+			t.Errorf("afterwards (-want +got):\n%s", diff)
+		}
+		wantMetrics := map[string]float64{
+			"gridcast_job_runs_total": 2, "gridcast_job_failures_total": 1, "gridcast_job_duration_seconds": 4,
+			"gridcast_job_running": 0, "gridcast_job_caught_up_total": 0,
+			"gridcast_job_last_success_timestamp_seconds": float64(clock.real.Add(64*time.Second + 84*time.Millisecond).Unix()),
+		}
+		if diff := cmp.Diff(wantMetrics, gather(t, registry)); diff != "" {
+			t.Errorf("metrics (-want +got):\n%s", diff)
+		}
+		stop(t, s)
+	})
+}
+
+// gather reads the values of metrics that have one series each; of a histogram the sum, and
+// of what is an instant whole seconds.
+func gather(t *testing.T, registry *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := make(map[string]float64)
+	for _, f := range families {
+		m := f.GetMetric()[0]
+		v := m.GetCounter().GetValue() + m.GetGauge().GetValue() + m.GetHistogram().GetSampleSum()
+		values[f.GetName()] = float64(int64(v))
+	}
+	return values
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	if err := scheduler.DefaultConfig().Validate(); err != nil {
+		t.Errorf("the default: %v, want no error", err)
+	}
+	err := scheduler.Config{RetryMin: time.Minute, RetryMax: time.Second, CatchUp: -1, StopGrace: 1}.Validate()
+	for _, want := range []string{"CatchUp is -1ns", "Heartbeat is 0s", "RetryMax 1s is less than RetryMin 1m0s"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want it to say %q", err, want)
+		}
+	}
+}
+
+func TestJobsAreChecked(t *testing.T) {
+	run := func(context.Context, scheduler.Trigger) error { return nil }
+	_, err := scheduler.New(scheduler.DefaultConfig(), newRaceClock(time.Now(), 1), nil, nil,
+		scheduler.Job{Name: "build", Run: run},
+		scheduler.Job{Name: "build", Run: run},
+		scheduler.Job{Run: run},
+		scheduler.Job{Name: "poll"},
+		scheduler.Job{Name: "verify", Run: run, Work: cadence.Verify, Every: time.Hour},
+		scheduler.Job{Name: "bake", Run: run, Work: "bake"},
+	)
+	for _, want := range []string{
+		"two jobs are named build", "a job has no name", "job poll has no function",
+		`job verify must fall due by work "verify" or every 1h0m0s, not both`, `job bake is for unknown work "bake"`,
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want it to say %q", err, want)
+		}
+	}
+}
