@@ -11,7 +11,22 @@
 //	objects/<n>/<path>.json   bodies first written in version n (+ .gz .br .zst), created once
 package snapshots
 
-import "time"
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"gridcast/snapshots/blob"
+)
+
+// format is the Manifest.Format that this program writes and reads.
+const format = 1
+
+// hashSize is the length of a hash in bytes.
+const hashSize = sha256.Size
 
 // Pointer is the content of current.json.
 type Pointer struct {
@@ -58,9 +73,78 @@ type Entry struct {
 	GeneratedAt time.Time          `json:"generated_at,omitzero"`
 }
 
+// equal says whether two entries stand for the same stored bytes under the same path.
+func (e Entry) equal(other Entry) bool {
+	return e.Path == other.Path && e.Object == other.Object && e.SHA256 == other.SHA256 && e.Size == other.Size &&
+		e.ETag == other.ETag && e.GeneratedAt.Equal(other.GeneratedAt) && maps.Equal(e.Encodings, other.Encodings)
+}
+
+// stored yields every object of the entry: its key, hash and size.
+func (e Entry) stored() []storedObject {
+	objects := []storedObject{{e.Object, e.SHA256, e.Size}}
+	for _, coding := range Codings {
+		if encoded, ok := e.Encodings[coding]; ok {
+			objects = append(objects, storedObject{EncodedKey(e.Object, coding), encoded.SHA256, encoded.Size})
+		}
+	}
+	return objects
+}
+
+// storedObject is one object that a manifest names.
+type storedObject struct {
+	key    string
+	sha256 string
+	size   int64
+}
+
 // Encoded is one stored content coding of an entry, under the entry's Object + "." + its
 // name: gz, br or zst.
 type Encoded struct {
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"`
+}
+
+// check reports what makes the manifest unusable as that of version.
+func (m *Manifest) check(version int64) error {
+	switch {
+	case m.Format != format:
+		return fmt.Errorf("format %d, want %d: written by another release", m.Format, format)
+	case m.Version != version:
+		return fmt.Errorf("it is of version %d", m.Version)
+	case m.Base >= m.Version:
+		return fmt.Errorf("based on version %d, which is no earlier one", m.Base)
+	case len(m.Entries) == 0:
+		return fmt.Errorf("no entries")
+	case !slices.IsSortedFunc(m.Entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) }):
+		return fmt.Errorf("entries are not in order of their paths")
+	}
+	for i, e := range m.Entries {
+		if i > 0 && m.Entries[i-1].Path == e.Path {
+			return fmt.Errorf("two entries for %s", e.Path)
+		}
+		if err := e.check(); err != nil {
+			return fmt.Errorf("entry %s: %w", e.Path, err)
+		}
+	}
+	return nil
+}
+
+func (e Entry) check() error {
+	for coding := range e.Encodings {
+		if !slices.Contains(Codings, coding) {
+			return fmt.Errorf("unknown coding %q", coding)
+		}
+	}
+	for _, object := range e.stored() {
+		if err := blob.CheckKey(object.key); err != nil {
+			return err
+		}
+		if len(object.sha256) != 2*hashSize {
+			return fmt.Errorf("%s: %q is no hash", object.key, object.sha256)
+		}
+	}
+	if e.ETag != "" && e.ETag != ETag(e.SHA256) {
+		return fmt.Errorf("tag %q is not that of the bytes", e.ETag)
+	}
+	return nil
 }

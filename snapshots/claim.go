@@ -1,0 +1,86 @@
+package snapshots
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"gridcast/snapshots/blob"
+)
+
+// claim is the content of versions/<n>.json: from its creation on, number n belongs to the
+// builder that wrote it and is never used by anybody else.
+type claim struct {
+	Builder string    `json:"builder"`
+	Nonce   string    `json:"nonce"` // tells two claims of the same builder apart
+	At      time.Time `json:"at"`
+}
+
+// claim takes the first free number above current and above every claim.
+func (p *Publisher) claim(ctx context.Context, current int64, c claim) (int64, error) {
+	last, err := lastClaim(ctx, p.Store)
+	if err != nil {
+		return 0, err
+	}
+	c.Nonce, c.At = rand.Text(), p.now()
+	data, err := json.Marshal(c)
+	if err != nil {
+		return 0, fmt.Errorf("claim: %w", err)
+	}
+	for version := max(current, last) + 1; ; version++ {
+		mine, err := p.take(ctx, claimKey(version), data)
+		if err != nil {
+			return 0, fmt.Errorf("claim version %d: %w", version, err)
+		}
+		if mine {
+			return version, nil
+		}
+	}
+}
+
+// take creates key, and says whether this call did. When the outcome is unknown it reads
+// back; the nonce in data tells whose object it is.
+func (p *Publisher) take(ctx context.Context, key string, data []byte) (bool, error) {
+	for attempt := 0; ; attempt++ {
+		_, err := p.Store.Create(ctx, key, data)
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, blob.ErrConflict):
+			return false, nil
+		case !errors.Is(err, blob.ErrUnknown):
+			return false, err
+		}
+		o, readErr := p.Store.Get(ctx, key)
+		switch {
+		case readErr == nil:
+			return bytes.Equal(o.Data, data), nil
+		case errors.Is(readErr, blob.ErrNotFound) && attempt < unknownAttempts:
+			// It did not arrive, or not yet: then the next Create is refused.
+		default:
+			return false, errors.Join(err, readErr)
+		}
+	}
+}
+
+// unknownAttempts is how often a write of unknown outcome that left no trace is repeated. The
+// store has already retried within each.
+const unknownAttempts = 3
+
+// lastClaim returns the highest number ever claimed or used in the store; 0: none.
+func lastClaim(ctx context.Context, store blob.Store) (int64, error) {
+	last := int64(0)
+	for info, err := range store.List(ctx, claimFolder) {
+		if err != nil {
+			return 0, fmt.Errorf("look for claims: %w", err)
+		}
+		if version, ok := versionIn(info.Key, claimFolder); ok {
+			last = max(last, version)
+		}
+	}
+	return last, nil
+}

@@ -1,0 +1,177 @@
+package snapshots
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gridcast/snapshots/blob"
+)
+
+// Draft is what a builder wants to publish: a complete version, made from a base.
+type Draft struct {
+	Base          *Base     // from LoadBase
+	Builder       string    // who builds: host and process, for people
+	Reason        string    // why, for people; may be empty
+	BuiltAt       time.Time // race time
+	DueAt         time.Time // race time at which the next status moves; zero: never
+	CurrentSeason int
+	Seasons       []int  // known years, ascending
+	Archive       string // hex SHA-256 of the archive's bytes
+	Ledger        Ledger
+	Variants      []Variant // every variant of the version, in any order
+	Release       bool      // publish although the pointer is held, and end the hold
+}
+
+// Variant is one variant of a draft: bytes, or an entry of the base. Make it with New or
+// Reused.
+type Variant struct {
+	entry     Entry
+	reused    bool
+	identity  []byte
+	encodings map[string][]byte
+}
+
+// Reused is a variant whose stored bytes are those of an entry of the base.
+func Reused(e Entry) Variant { return Variant{entry: e, reused: true} }
+
+// New is a variant with new bytes and their codings (GZ, BR, ZST; any of them may be
+// missing). Nothing is copied: the slices must not change until Publish has returned. If the
+// base has these very bytes under the path, Publish uses the base's entry, with its
+// generatedAt and codings.
+func New(path string, identity []byte, encodings map[string][]byte, generatedAt time.Time) Variant {
+	digest := Digest(identity)
+	e := Entry{
+		Path: path, SHA256: digest, Size: int64(len(identity)), ETag: ETag(digest), GeneratedAt: generatedAt,
+	}
+	for coding, data := range encodings {
+		if e.Encodings == nil {
+			e.Encodings = make(map[string]Encoded, len(encodings))
+		}
+		e.Encodings[coding] = Encoded{SHA256: Digest(data), Size: int64(len(data))}
+	}
+	return Variant{entry: e, identity: identity, encodings: encodings}
+}
+
+// Unfinished is a variant that the edge completes for every request: it has no codings, no
+// tag and no generated_at of its own.
+func Unfinished(path string, data []byte) Variant {
+	v := New(path, data, nil, time.Time{})
+	v.entry.ETag = ""
+	return v
+}
+
+// Path returns the catalog path of the variant.
+func (v Variant) Path() string { return v.entry.Path }
+
+// validate reports what makes the draft no complete version.
+func (d *Draft) validate() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if d.Base == nil {
+		return errors.New("draft without a base")
+	}
+	if len(d.Variants) == 0 {
+		fault("draft without variants")
+	}
+	if d.BuiltAt.IsZero() {
+		fault("draft without the time it was built at")
+	}
+	if d.Ledger.Kind == "" {
+		fault("draft does not say whether its ledger is real or simulated")
+	}
+	if !slices.IsSorted(d.Seasons) || !slices.Contains(d.Seasons, d.CurrentSeason) {
+		fault("current season %d is not among the seasons %v, or they are out of order", d.CurrentSeason, d.Seasons)
+	}
+	seen := make(map[string]bool, len(d.Variants))
+	for _, v := range d.Variants {
+		path := v.Path()
+		if seen[path] {
+			fault("variant %s twice", path)
+		}
+		seen[path] = true
+		if err := blob.CheckKey(path); err != nil {
+			fault("variant %q: %w", path, err)
+		}
+		if e, ok := d.Base.Entry(path); v.reused && (!ok || !e.equal(v.entry)) {
+			fault("variant %s reuses an entry that base %d does not have", path, d.Base.Pointer.Version)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// resolve sorts the variants and replaces bytes that the base has by the base's entries.
+func (d *Draft) resolve() []Variant {
+	variants := slices.SortedFunc(slices.Values(d.Variants), func(a, b Variant) int { return strings.Compare(a.Path(), b.Path()) })
+	for i, v := range variants {
+		if e, ok := d.Base.Entry(v.Path()); ok && e.SHA256 == v.entry.SHA256 && (e.ETag == "") == (v.entry.ETag == "") {
+			variants[i] = Reused(e)
+		}
+	}
+	return variants
+}
+
+// manifest returns the manifest of the draft under a claimed number.
+func (d *Draft) manifest(version int64, variants []Variant) Manifest {
+	m := Manifest{
+		Format: format, Version: version, Base: d.Base.Pointer.Version,
+		Builder: d.Builder, Reason: d.Reason, BuiltAt: d.BuiltAt, DueAt: d.DueAt,
+		CurrentSeason: d.CurrentSeason, Seasons: d.Seasons, Archive: d.Archive, Ledger: d.Ledger,
+		Entries: make([]Entry, 0, len(variants)),
+	}
+	for _, v := range variants {
+		e := v.entry
+		if !v.reused {
+			e.Object = ObjectKey(version, e.Path)
+		}
+		m.Entries = append(m.Entries, e)
+	}
+	return m
+}
+
+// changes says whether publishing the draft would tell a reader anything new: another entry,
+// season, archive, ledger head or due time. When it was built, by whom and why does not
+// count; ending a hold does.
+func (d *Draft) changes(variants []Variant) bool {
+	base := &d.Base.Manifest
+	if d.Base.Empty() || d.Base.Pointer.Held || len(variants) != len(base.Entries) {
+		return true
+	}
+	for _, v := range variants {
+		if !v.reused {
+			return true
+		}
+	}
+	return d.CurrentSeason != base.CurrentSeason || !slices.Equal(d.Seasons, base.Seasons) ||
+		d.Archive != base.Archive || d.Ledger != base.Ledger || !d.DueAt.Equal(base.DueAt)
+}
+
+// mayFollow reports why the draft must not become the version after its base: what readers
+// were told must not be lost, and time must not run backwards.
+func (d *Draft) mayFollow() error {
+	base := &d.Base.Manifest
+	if d.Base.Empty() {
+		return nil
+	}
+	var faults []error
+	if d.BuiltAt.Before(base.BuiltAt) {
+		faults = append(faults, fmt.Errorf("built at %s, before version %d of %s",
+			d.BuiltAt.Format(time.RFC3339), base.Version, base.BuiltAt.Format(time.RFC3339)))
+	}
+	for _, year := range base.Seasons {
+		if !slices.Contains(d.Seasons, year) {
+			faults = append(faults, fmt.Errorf("season %d of version %d is missing", year, base.Version))
+		}
+	}
+	switch {
+	case d.Ledger.Kind != base.Ledger.Kind:
+		faults = append(faults, fmt.Errorf("ledger is %s, that of version %d is %s", d.Ledger.Kind, base.Version, base.Ledger.Kind))
+	case d.Ledger.Seq < base.Ledger.Seq:
+		faults = append(faults, fmt.Errorf("ledger ends at %d, version %d has seen %d", d.Ledger.Seq, base.Version, base.Ledger.Seq))
+	case d.Ledger.Seq == base.Ledger.Seq && d.Ledger.Hash != base.Ledger.Hash:
+		faults = append(faults, fmt.Errorf("ledger file %d is another than the one version %d has seen", d.Ledger.Seq, base.Version))
+	}
+	return errors.Join(faults...)
+}

@@ -1,0 +1,285 @@
+package snapshots_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// edge follows a store inside a synctest bubble.
+type edge struct {
+	versions []*snapshots.Version
+	reports  []snapshots.Report
+	cache    []error
+	stop     func() error // ends Follow and returns its error
+}
+
+func follow(t *testing.T, store, cache blob.Store) *edge {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	e := &edge{}
+	done := make(chan error, 1)
+	go func() {
+		done <- snapshots.Follow(ctx, snapshots.FollowConfig{
+			Store: store, Cache: cache,
+			Deliver:     func(v *snapshots.Version) { e.versions = append(e.versions, v) },
+			Report:      func(r snapshots.Report) { e.reports = append(e.reports, r) },
+			CacheFailed: func(err error) { e.cache = append(e.cache, err) },
+		})
+	}()
+	e.stop = func() error {
+		cancel(errStopped)
+		return <-done
+	}
+	synctest.Wait()
+	return e
+}
+
+var errStopped = errors.New("stopped by the test")
+
+func (e *edge) numbers() []int64 {
+	var numbers []int64
+	for _, v := range e.versions {
+		numbers = append(numbers, v.Pointer.Version)
+	}
+	return numbers
+}
+
+func (e *edge) states() string {
+	var states []string
+	for _, r := range e.reports {
+		states = append(states, string(r.State))
+	}
+	return strings.Join(states, " ")
+}
+
+func (e *edge) lastContent() bodies {
+	if len(e.versions) == 0 {
+		return nil
+	}
+	return contentOf(e.versions[len(e.versions)-1])
+}
+
+func TestFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := strict(t)
+		e := follow(t, s, nil)
+		publish(t, s, bodies{"drivers": "d1", "calendar/2024": "c1"})
+		synctest.Wait()
+		publish(t, s, bodies{"drivers": "d2", "calendar/2024": "c1"})
+		synctest.Wait()
+		if err := e.stop(); !errors.Is(err, errStopped) {
+			t.Errorf("follow returned %v, want the cause of its context's end", err)
+		}
+		if diff := cmp.Diff([]int64{1, 2}, e.numbers()); diff != "" {
+			t.Fatalf("versions (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(bodies{"drivers": "d2", "calendar/2024": "c1"}, e.lastContent()); diff != "" {
+			t.Errorf("content (-want +got):\n%s", diff)
+		}
+		if want := "waiting following following"; e.states() != want {
+			t.Errorf("states: got %q, want %q", e.states(), want)
+		}
+		first, _ := e.versions[0].Body("calendar/2024")
+		second, _ := e.versions[1].Body("calendar/2024")
+		if first != second {
+			t.Error("a body that did not change is in memory twice")
+		}
+		if body, _ := e.versions[1].Body("drivers"); string(body.Encoded[snapshots.GZ]) != "gz d2" {
+			t.Errorf("coding: got %q", body.Encoded[snapshots.GZ])
+		}
+	})
+}
+
+// However an object of the next version is wrong, the last good version stays, and the edge
+// goes on by itself when the store is well again.
+func TestFollowRefuses(t *testing.T) {
+	flip := func(data []byte) []byte { data[len(data)/2] ^= 1; return data }
+	half := func(data []byte) []byte { return data[:len(data)/2] }
+	gone := func(string) faultblob.Fate { return faultblob.Fate{Err: blob.ErrNotFound} }
+	for _, test := range []struct {
+		name string
+		key  string
+		fate func(key string) faultblob.Fate
+	}{
+		{"body with a wrong bit", "objects/2/drivers.json", func(string) faultblob.Fate { return faultblob.Fate{Mangle: flip} }},
+		{"body cut short", "objects/2/drivers.json", func(string) faultblob.Fate { return faultblob.Fate{Mangle: half} }},
+		{"coding with a wrong bit", "objects/2/drivers.json.gz", func(string) faultblob.Fate { return faultblob.Fate{Mangle: flip} }},
+		{"body missing", "objects/2/drivers.json", gone},
+		{"coding missing", "objects/2/drivers.json.br", gone},
+		{"manifest with a wrong bit", "manifests/2.json", func(string) faultblob.Fate { return faultblob.Fate{Mangle: flip} }},
+		{"manifest missing", "manifests/2.json", gone},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := strict(t)
+				broken := true
+				faulty := faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+					if broken && call.Key == test.key {
+						return test.fate(call.Key)
+					}
+					return faultblob.Fate{}
+				})
+				publish(t, s, bodies{"drivers": "d1"})
+				e := follow(t, faulty, nil)
+				publish(t, s, bodies{"drivers": "d2"})
+				time.Sleep(time.Minute) // of the bubble
+				synctest.Wait()
+				if diff := cmp.Diff([]int64{1}, e.numbers()); diff != "" {
+					t.Errorf("versions while broken (-want +got):\n%s", diff)
+				}
+				if last := e.reports[len(e.reports)-1]; last.State != snapshots.Refused || last.Version != 2 || !strings.Contains(last.Err.Error(), "2") {
+					t.Errorf("report: got %+v, want version 2 refused", last)
+				}
+				broken = false
+				time.Sleep(10 * time.Second)
+				synctest.Wait()
+				if diff := cmp.Diff([]int64{1, 2}, e.numbers()); diff != "" {
+					t.Errorf("versions when well again (-want +got):\n%s", diff)
+				}
+				if want := "following refused following"; e.states() != want {
+					t.Errorf("states: got %q, want %q", e.states(), want)
+				}
+				_ = e.stop()
+			})
+		})
+	}
+}
+
+// restore puts the pointer of an earlier moment back, as a restored backup would.
+func restore(t *testing.T, s blob.Store, pointer []byte) {
+	t.Helper()
+	now, err := s.Get(t.Context(), snapshots.PointerKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Swap(t.Context(), snapshots.PointerKey, now.Tag, pointer); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFollowRefusesLowerVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := strict(t)
+		publish(t, s, bodies{"drivers": "d1"})
+		old, err := s.Get(t.Context(), snapshots.PointerKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		publish(t, s, bodies{"drivers": "d2"})
+		e := follow(t, s, nil)
+		restore(t, s, old.Data)
+		synctest.Wait()
+		last := e.reports[len(e.reports)-1]
+		if last.State != snapshots.Refused || !errors.Is(last.Err, snapshots.ErrLower) {
+			t.Errorf("report: got %+v, want version 1 refused as lower", last)
+		}
+		// The next publish claims above every claim, so it is accepted at once.
+		r := publish(t, s, bodies{"drivers": "d3"})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if diff := cmp.Diff([]int64{2, 3}, e.numbers()); r.Version != 3 || diff != "" {
+			t.Errorf("published %d, want 3; versions (-want +got):\n%s", r.Version, diff)
+		}
+		_ = e.stop()
+	})
+}
+
+func TestFollowStartsFromCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, cache := strict(t), memblob.New()
+		down := false
+		store := faultblob.Wrap(s, func(context.Context, faultblob.Call) faultblob.Fate {
+			if down {
+				return faultblob.Fate{Err: errors.New("connection refused")}
+			}
+			return faultblob.Fate{}
+		})
+		publish(t, s, bodies{"drivers": "d1", "calendar/2024": "c1"})
+		e := follow(t, store, cache)
+		publish(t, s, bodies{"drivers": "d2", "calendar/2024": "c1"})
+		synctest.Wait()
+		_ = e.stop()
+
+		down = true
+		e = follow(t, store, cache)
+		if diff := cmp.Diff([]int64{2}, e.numbers()); diff != "" {
+			t.Fatalf("versions without the store (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(bodies{"drivers": "d2", "calendar/2024": "c1"}, e.lastContent()); diff != "" {
+			t.Errorf("content without the store (-want +got):\n%s", diff)
+		}
+		publish(t, s, bodies{"drivers": "d3", "calendar/2024": "c1"})
+		down = false
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if diff := cmp.Diff([]int64{2, 3}, e.numbers()); diff != "" {
+			t.Errorf("versions when the store is back (-want +got):\n%s", diff)
+		}
+		if want := "unreachable following"; e.states() != want {
+			t.Errorf("states: got %q, want %q", e.states(), want)
+		}
+		_ = e.stop()
+		var kept []string
+		for info := range cache.List(t.Context(), "") {
+			kept = append(kept, info.Key)
+		}
+		want := []string{
+			"current.json", "manifests/3.json", "objects/1/calendar/2024.json", "objects/1/calendar/2024.json.br",
+			"objects/1/calendar/2024.json.gz", "objects/3/drivers.json", "objects/3/drivers.json.br", "objects/3/drivers.json.gz", "source.txt",
+		}
+		if diff := cmp.Diff(want, kept); diff != "" {
+			t.Errorf("the copy (-want +got):\n%s", diff)
+		}
+		if len(e.cache) > 0 {
+			t.Errorf("the copy failed: %v", e.cache)
+		}
+	})
+}
+
+func TestDamagedCacheIsRepaired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, cache := strict(t), memblob.New()
+		publish(t, s, bodies{"drivers": "d1", "calendar/2024": "c1"})
+		_ = follow(t, s, cache).stop()
+		cache.Corrupt("objects/1/drivers.json", []byte("dX"))
+
+		e := follow(t, s, cache)
+		if len(e.cache) != 1 || !errors.Is(e.cache[0], snapshots.ErrDamaged) {
+			t.Errorf("trouble with the copy: got %v, want it damaged", e.cache)
+		}
+		if diff := cmp.Diff([]int64{1}, e.numbers()); diff != "" {
+			t.Errorf("versions (-want +got):\n%s", diff)
+		}
+		_ = e.stop()
+		if version, content := served(t, cache); version != 1 || content["drivers"] != "d1" {
+			t.Errorf("the copy holds version %d, %q; want it repaired", version, content)
+		}
+	})
+}
+
+func TestCacheOfAnotherStoreIsIgnored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, other, cache := strict(t), strict(t), memblob.New()
+		publish(t, other, bodies{"drivers": "other"})
+		publish(t, other, bodies{"drivers": "other 2"})
+		publish(t, s, bodies{"drivers": "d1"})
+		_ = follow(t, faultblob.Wrap(other, func(context.Context, faultblob.Call) faultblob.Fate { return faultblob.Fate{} }), cache).stop()
+
+		e := follow(t, s, cache)
+		_ = e.stop()
+		if diff := cmp.Diff(bodies{"drivers": "d1"}, e.lastContent()); diff != "" || len(e.versions) != 1 {
+			t.Errorf("%d versions, content (-want +got):\n%s", len(e.versions), diff)
+		}
+	})
+}

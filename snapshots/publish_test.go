@@ -1,0 +1,277 @@
+package snapshots_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/dirblob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+var raceDay = time.Date(2024, 11, 24, 6, 0, 0, 0, time.UTC)
+
+// strict returns a store that fails the test when something immutable is written twice.
+func strict(t *testing.T) *memblob.Store {
+	return memblob.New(memblob.Strict(t, snapshots.Immutable))
+}
+
+func directory(t *testing.T) blob.Store {
+	t.Helper()
+	s, err := dirblob.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// bodies are the identity bytes of a version by path.
+type bodies map[string]string
+
+// draftOf returns a draft with these bodies, each with two codings.
+func draftOf(base *snapshots.Base, content bodies) snapshots.Draft {
+	d := snapshots.Draft{
+		Base: base, Builder: "test", BuiltAt: raceDay, DueAt: raceDay.Add(time.Hour),
+		CurrentSeason: 2024, Seasons: []int{2023, 2024},
+		Archive: snapshots.Digest([]byte("archive")),
+		Ledger:  snapshots.Ledger{Kind: "simulated", Seq: 3, Hash: snapshots.Digest([]byte("ledger"))},
+	}
+	for path, body := range content {
+		d.Variants = append(d.Variants, variant(path, body))
+	}
+	return d
+}
+
+func variant(path, body string) snapshots.Variant {
+	return snapshots.New(path, []byte(body), map[string][]byte{
+		snapshots.GZ: []byte("gz " + body), snapshots.BR: []byte("br " + body),
+	}, raceDay)
+}
+
+func loadBase(t *testing.T, s blob.Store) *snapshots.Base {
+	t.Helper()
+	base, err := snapshots.LoadBase(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return base
+}
+
+func publish(t *testing.T, s blob.Store, content bodies) snapshots.Receipt {
+	t.Helper()
+	p := snapshots.Publisher{Store: s}
+	r, err := p.Publish(t.Context(), draftOf(loadBase(t, s), content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// served reads the current version as an edge does.
+func served(t *testing.T, s blob.Store) (int64, bodies) {
+	t.Helper()
+	v, err := snapshots.Open(t.Context(), s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.Pointer.Version, contentOf(v)
+}
+
+func contentOf(v *snapshots.Version) bodies {
+	content := bodies{}
+	for path, b := range v.All() {
+		content[path] = string(b.Identity)
+	}
+	return content
+}
+
+func TestPublish(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) blob.Store{
+		"memory":    func(t *testing.T) blob.Store { return strict(t) },
+		"directory": directory,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t)
+			first := bodies{"calendar/2024": "c1", "drivers": "d1", "standings/drivers/2024": "s1"}
+			r := publish(t, s, first)
+			want := snapshots.Receipt{Version: 1, Variants: 3, ObjectsWritten: 9, BytesWritten: 3 * (2 + 5 + 5)}
+			if diff := cmp.Diff(want, withoutSeconds(r)); diff != "" {
+				t.Errorf("first receipt (-want +got):\n%s", diff)
+			}
+
+			second := bodies{"calendar/2024": "c1", "drivers": "d2", "standings/drivers/2024": "s1", "standings/drivers/2023": "new"}
+			r = publish(t, s, second)
+			want = snapshots.Receipt{Version: 2, Variants: 4, ObjectsWritten: 6, ObjectsReused: 6, BytesWritten: (2 + 5 + 5) + (3 + 6 + 6)}
+			if diff := cmp.Diff(want, withoutSeconds(r)); diff != "" {
+				t.Errorf("second receipt (-want +got):\n%s", diff)
+			}
+			version, got := served(t, s)
+			if diff := cmp.Diff(second, got); version != 2 || diff != "" {
+				t.Errorf("served version %d, want 2 (-want +got):\n%s", version, diff)
+			}
+		})
+	}
+}
+
+func withoutSeconds(r snapshots.Receipt) snapshots.Receipt {
+	r.Seconds = 0
+	return r
+}
+
+func TestEntriesOfAVersion(t *testing.T) {
+	s := strict(t)
+	publish(t, s, bodies{"drivers": "d1"})
+	base := loadBase(t, s)
+	got, _ := base.Entry("drivers")
+	digest := snapshots.Digest([]byte("d1"))
+	want := snapshots.Entry{
+		Path: "drivers", Object: "objects/1/drivers.json", SHA256: digest, Size: 2, ETag: digest[:32], GeneratedAt: raceDay,
+		Encodings: map[string]snapshots.Encoded{
+			"gz": {SHA256: snapshots.Digest([]byte("gz d1")), Size: 5},
+			"br": {SHA256: snapshots.Digest([]byte("br d1")), Size: 5},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("entry (-want +got):\n%s", diff)
+	}
+	if body, err := base.Body(t.Context(), got); err != nil || string(body) != "d1" {
+		t.Errorf("body of the entry: got %q, %v", body, err)
+	}
+}
+
+// Only what a reader could notice is a change.
+func TestUnchanged(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		change  func(*snapshots.Draft)
+		publish bool
+	}{
+		{"nothing", func(*snapshots.Draft) {}, false},
+		{"builder, reason and time of the build", func(d *snapshots.Draft) {
+			d.Builder, d.Reason, d.BuiltAt = "another", "because", d.BuiltAt.Add(time.Minute)
+		}, false},
+		{"the same bytes, rendered later", func(d *snapshots.Draft) {
+			d.Variants[0] = snapshots.New("drivers", []byte("d1"), nil, raceDay.Add(time.Minute))
+		}, false},
+		{"a body", func(d *snapshots.Draft) { d.Variants[0] = variant("drivers", "d2") }, true},
+		{"a body loses its tag", func(d *snapshots.Draft) { d.Variants[0] = snapshots.Unfinished("drivers", []byte("d1")) }, true},
+		{"a new variant", func(d *snapshots.Draft) { d.Variants = append(d.Variants, variant("calendar/2024", "c")) }, true},
+		{"due time", func(d *snapshots.Draft) { d.DueAt = d.DueAt.Add(time.Minute) }, true},
+		{"ledger head", func(d *snapshots.Draft) { d.Ledger.Seq++ }, true},
+		{"archive", func(d *snapshots.Draft) { d.Archive = snapshots.Digest(nil) }, true},
+		{"current season", func(d *snapshots.Draft) { d.CurrentSeason = 2023 }, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := strict(t)
+			publish(t, s, bodies{"drivers": "d1"})
+			d := draftOf(loadBase(t, s), bodies{"drivers": "d1"})
+			test.change(&d)
+			p := snapshots.Publisher{Store: s}
+			r, err := p.Publish(t.Context(), d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Unchanged == test.publish {
+				t.Errorf("unchanged: got %v, want %v", r.Unchanged, !test.publish)
+			}
+			if version, _ := served(t, s); version != r.Version || (version == 2) != test.publish {
+				t.Errorf("version %d is current, the receipt says %d; published: want %v", version, r.Version, test.publish)
+			}
+		})
+	}
+}
+
+func TestReuse(t *testing.T) {
+	s := strict(t)
+	publish(t, s, bodies{"drivers": "d1", "calendar/2024": "c1"})
+	base := loadBase(t, s)
+	entry, _ := base.Entry("drivers")
+
+	d := draftOf(base, bodies{"calendar/2024": "c2"})
+	d.Variants = append(d.Variants, snapshots.Reused(entry))
+	p := snapshots.Publisher{Store: s}
+	if _, err := p.Publish(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := loadBase(t, s).Entry("drivers"); !cmp.Equal(got, entry) {
+		t.Errorf("reused entry (-want +got):\n%s", cmp.Diff(entry, got))
+	}
+
+	forged := entry
+	forged.Object = "objects/9/drivers.json"
+	d = draftOf(loadBase(t, s), bodies{"calendar/2024": "c3"})
+	d.Variants = append(d.Variants, snapshots.Reused(forged))
+	if _, err := p.Publish(t.Context(), d); err == nil {
+		t.Error("an entry that the base does not have was published")
+	}
+}
+
+func TestMayNotFollow(t *testing.T) {
+	for name, change := range map[string]func(*snapshots.Draft){
+		"an earlier time":             func(d *snapshots.Draft) { d.BuiltAt = d.BuiltAt.Add(-time.Second) },
+		"a season lost":               func(d *snapshots.Draft) { d.Seasons = []int{2024} },
+		"another kind of ledger":      func(d *snapshots.Draft) { d.Ledger.Kind = "real" },
+		"a shorter ledger":            func(d *snapshots.Draft) { d.Ledger.Seq-- },
+		"another ledger of that size": func(d *snapshots.Draft) { d.Ledger.Hash = snapshots.Digest(nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := strict(t)
+			publish(t, s, bodies{"drivers": "d1"})
+			d := draftOf(loadBase(t, s), bodies{"drivers": "d2"})
+			change(&d)
+			p := snapshots.Publisher{Store: s}
+			if _, err := p.Publish(t.Context(), d); !errors.Is(err, snapshots.ErrMayNotFollow) {
+				t.Errorf("got %v, want %v", err, snapshots.ErrMayNotFollow)
+			}
+			if version, content := served(t, s); version != 1 || content["drivers"] != "d1" {
+				t.Errorf("version %d with %q is current, want the first", version, content["drivers"])
+			}
+		})
+	}
+}
+
+func TestInvalidDrafts(t *testing.T) {
+	for name, change := range map[string]func(*snapshots.Draft){
+		"no base":          func(d *snapshots.Draft) { d.Base = nil },
+		"no variants":      func(d *snapshots.Draft) { d.Variants = nil },
+		"a path twice":     func(d *snapshots.Draft) { d.Variants = append(d.Variants, d.Variants[0]) },
+		"a path outside":   func(d *snapshots.Draft) { d.Variants = append(d.Variants, variant("../keys", "x")) },
+		"no time":          func(d *snapshots.Draft) { d.BuiltAt = time.Time{} },
+		"no kind":          func(d *snapshots.Draft) { d.Ledger.Kind = "" },
+		"unknown season":   func(d *snapshots.Draft) { d.CurrentSeason = 1949 },
+		"seasons unsorted": func(d *snapshots.Draft) { d.Seasons = []int{2024, 2023} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := strict(t)
+			d := draftOf(loadBase(t, s), bodies{"drivers": "d1"})
+			change(&d)
+			p := snapshots.Publisher{Store: s}
+			if _, err := p.Publish(t.Context(), d); err == nil {
+				t.Error("it was published")
+			}
+			for info := range s.List(t.Context(), "") {
+				t.Errorf("it left %s behind", info.Key)
+			}
+		})
+	}
+}
+
+func TestProgress(t *testing.T) {
+	s := strict(t)
+	var got []string
+	p := snapshots.Publisher{Store: s, Workers: 4, Progress: func(p snapshots.Progress) {
+		got = append(got, fmt.Sprintf("%s %d/%d", p.Stage, p.Done, p.Total))
+	}}
+	if _, err := p.Publish(t.Context(), draftOf(loadBase(t, s), bodies{"drivers": "d1"})); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"upload 1/3", "upload 2/3", "upload 3/3", "check 1/3", "check 2/3", "check 3/3"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("progress (-want +got):\n%s", diff)
+	}
+}

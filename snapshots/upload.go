@@ -1,0 +1,109 @@
+package snapshots
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"gridcast/snapshots/blob"
+)
+
+// upload stores the new bytes of the variants under the claimed version, then reads all of
+// them back and compares.
+func (p *Publisher) upload(ctx context.Context, version int64, variants []Variant) error {
+	var objects []newObject
+	for _, v := range variants {
+		if v.reused {
+			continue
+		}
+		key := ObjectKey(version, v.Path())
+		objects = append(objects, newObject{key, v.entry.SHA256, v.identity})
+		for _, coding := range Codings {
+			if data, ok := v.encodings[coding]; ok {
+				objects = append(objects, newObject{EncodedKey(key, coding), v.entry.Encodings[coding].SHA256, data})
+			}
+		}
+	}
+	if err := p.each(ctx, Upload, objects, func(ctx context.Context, o newObject) error {
+		return p.put(ctx, o.key, o.data)
+	}); err != nil {
+		return err
+	}
+	return p.each(ctx, Check, objects, func(ctx context.Context, o newObject) error {
+		_, err := readChecked(ctx, p.Store, o.key, o.sha256)
+		return err
+	})
+}
+
+// newObject is an object to be written.
+type newObject struct {
+	key    string
+	sha256 string
+	data   []byte
+}
+
+// each runs do for every object, several at once, and reports progress. It stops at the
+// first error.
+func (p *Publisher) each(ctx context.Context, stage Stage, objects []newObject, do func(context.Context, newObject) error) error {
+	var mu sync.Mutex
+	progress := Progress{Stage: stage, Total: len(objects)}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(workers(p.Workers))
+	for _, object := range objects {
+		if groupCtx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			if err := do(groupCtx, object); err != nil {
+				return fmt.Errorf("%s: %w", stage, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			progress.Done++
+			progress.Bytes += int64(len(object.data))
+			if p.Progress != nil {
+				p.Progress(progress)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// put creates an object whose key nobody else may write. An object that is there already
+// counts as written if it has these bytes: an earlier attempt, whose answer was lost.
+func (p *Publisher) put(ctx context.Context, key string, data []byte) error {
+	for attempt := 0; ; attempt++ {
+		_, err := p.Store.Create(ctx, key, data)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, blob.ErrConflict) && !errors.Is(err, blob.ErrUnknown) {
+			return err
+		}
+		o, readErr := p.Store.Get(ctx, key)
+		switch {
+		case readErr == nil && bytes.Equal(o.Data, data):
+			return nil
+		case readErr == nil:
+			return fmt.Errorf("object %s: %w: another one is there already", key, ErrDamaged)
+		case errors.Is(readErr, blob.ErrNotFound) && attempt < unknownAttempts:
+		default:
+			return errors.Join(err, readErr)
+		}
+	}
+}
+
+func workers(configured int) int {
+	if configured > 0 {
+		return configured
+	}
+	return defaultWorkers
+}
