@@ -184,7 +184,7 @@ type Result struct {
 	Time     time.Duration // 0 if not on the lead lap at the flag, or unknown
 	Points   float64
 	Reason   string // why he retired, in the source's words
-	Shared   bool   // the car was shared
+	Shared   bool   // he drove a car that another had started the race in
 }
 
 // Started reports whether the driver took the start.

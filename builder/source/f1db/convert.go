@@ -252,6 +252,19 @@ func (c *converter) summarise() {
 	}
 	for i := range c.report.Tables {
 		t := &c.report.Tables[i]
+		if t.Name == countriesTable.stem || t.Name == grandsPrixTable.stem {
+			t.Imported = t.Rows // looked up by name, not kept
+			continue
+		}
 		t.Imported = things[t.Name]
+	}
+	for _, t := range []table{driversTable, constructorsTable, enginesTable, circuitsTable} {
+		all := map[table]int{
+			driversTable: len(c.rel.drivers), constructorsTable: len(c.rel.constructors),
+			enginesTable: len(c.rel.engines), circuitsTable: len(c.rel.circuits),
+		}[t]
+		if unused := all - things[t.stem]; unused > 0 {
+			c.report.skip(t.stem, "no row refers to them", unused)
+		}
 	}
 }

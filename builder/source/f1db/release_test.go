@@ -1,0 +1,313 @@
+package f1db_test
+
+import (
+	"archive/zip"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/season"
+	"gridcast/builder/source/f1db"
+)
+
+const (
+	splitZip  = "../../../../shared/data/f1db/f1db-json-splitted.zip"
+	singleZip = "../../../../shared/data/f1db/f1db-json-single.zip"
+)
+
+// imported is the whole release, read once for all tests.
+var imported = sync.OnceValues(func() (*season.Archive, error) {
+	a, _, err := f1db.Import(splitZip, f1db.Options{})
+	return a, err
+})
+
+func needRelease(t testing.TB, path string) {
+	t.Helper()
+	if _, err := os.Stat(path); os.IsNotExist(err) {
+		t.Skipf("%s is missing", path)
+	}
+}
+
+func wholeRelease(t testing.TB) season.Facts {
+	t.Helper()
+	needRelease(t, splitZip)
+	a, err := imported()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.Facts()
+}
+
+// rawRow is what the checks below read of the release, apart from the importer.
+type rawRow struct {
+	RaceID               int
+	Year, Round          int
+	PositionNumber       int
+	DriverID             season.DriverID
+	ConstructorID        season.TeamID
+	EngineManufacturerID season.EngineID
+	Points               float64
+}
+
+func rawTable(t *testing.T, name string) []rawRow {
+	t.Helper()
+	z, err := zip.OpenReader(splitZip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	f, err := z.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var rows []rawRow
+	if err := json.NewDecoder(f).Decode(&rows); err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func TestFinalStandingsEqualSeasonFiles(t *testing.T) {
+	facts := wholeRelease(t)
+	drivers, teams := make(map[int][]season.DriverStanding), make(map[int][]season.TeamStanding)
+	for _, r := range rawTable(t, "f1db-seasons-driver-standings.json") {
+		drivers[r.Year] = append(drivers[r.Year], season.DriverStanding{Driver: r.DriverID, Position: r.PositionNumber, Points: r.Points})
+	}
+	for _, r := range rawTable(t, "f1db-seasons-constructor-standings.json") {
+		teams[r.Year] = append(teams[r.Year], season.TeamStanding{
+			Team: r.ConstructorID, Engine: r.EngineManufacturerID, Position: r.PositionNumber, Points: r.Points,
+		})
+	}
+	rows := 0
+	for _, s := range facts.Seasons {
+		last := s.Rounds[len(s.Rounds)-1]
+		if diff := cmp.Diff(drivers[s.Year], last.DriverStandings); diff != "" {
+			t.Errorf("%d drivers (-season file +archive):\n%s", s.Year, diff)
+		}
+		if diff := cmp.Diff(teams[s.Year], last.TeamStandings); diff != "" {
+			t.Errorf("%d teams (-season file +archive):\n%s", s.Year, diff)
+		}
+		rows += len(last.DriverStandings) + len(last.TeamStandings)
+	}
+	if got, want := rows, 1637+700; got != want {
+		t.Errorf("compared %d standings, want %d", got, want)
+	}
+	t.Logf("%d seasons, %d standings equal", len(facts.Seasons), rows)
+}
+
+func TestWinnersEqualRaceResults(t *testing.T) {
+	facts := wholeRelease(t)
+	type round struct{ year, number int }
+	winners := make(map[round]season.DriverID) // the first shown
+	for _, r := range rawTable(t, "f1db-races-race-results.json") {
+		if key := (round{r.Year, r.Round}); r.PositionNumber == 1 && winners[key] == "" {
+			winners[key] = r.DriverID
+		}
+	}
+	races := 0
+	for _, s := range facts.Seasons {
+		for _, r := range s.Rounds {
+			races++
+			if got, want := r.Winner().Driver, winners[round{s.Year, r.Number}]; got != want {
+				t.Errorf("%d round %d: winner %s, want %s", s.Year, r.Number, got, want)
+			}
+		}
+	}
+	if races != 1125 {
+		t.Errorf("compared %d winners, want 1125", races)
+	}
+	t.Logf("%d winners equal", races)
+}
+
+func TestFormsOfARelease(t *testing.T) {
+	want := wholeRelease(t)
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "split")
+	unpack(t, splitZip, folder)
+	unpack(t, singleZip, dir)
+	for _, path := range []string{folder, singleZip, filepath.Join(dir, "f1db.json")} {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			var done, total int64
+			start := time.Now()
+			a, report, err := f1db.Import(path, f1db.Options{Progress: func(d, n int64) { done, total = d, n }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%.1f s, %d bytes", time.Since(start).Seconds(), done)
+			if got := a.Facts(); !reflect.DeepEqual(got, want) { // first, for cmp takes seconds
+				t.Errorf("facts differ from those of the split zip:\n%s", cmp.Diff(want, got))
+			}
+			if done != total || done == 0 {
+				t.Errorf("progress ended at %d of %d", done, total)
+			}
+			if report.Seasons != 75 || report.Rounds != 1125 || report.Results != 26811 {
+				t.Errorf("report says %d seasons, %d rounds, %d results, want 75, 1125, 26811", report.Seasons, report.Rounds, report.Results)
+			}
+		})
+	}
+}
+
+func unpack(t *testing.T, path, dir string) {
+	t.Helper()
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, f.Name), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestKnownRows looks at rows that are unlike the others.
+func TestKnownRows(t *testing.T) {
+	facts := wholeRelease(t)
+	round := func(year, number int) *season.Round {
+		for _, s := range facts.Seasons {
+			for i := range s.Rounds {
+				if s.Year == year && s.Rounds[i].Number == number {
+					return &s.Rounds[i]
+				}
+			}
+		}
+		t.Fatalf("no round %d of %d", number, year)
+		return nil
+	}
+
+	t.Run("a shared win", func(t *testing.T) {
+		r := round(1951, 4)
+		first, second := r.Results[0], r.Results[1]
+		if first.Driver != "luigi-fagioli" || first.Position != 1 || first.Shared {
+			t.Errorf("got %+v, want the driver of the car", first)
+		}
+		if second.Driver != "juan-manuel-fangio" || second.Position != 1 || !second.Shared || second.Team != first.Team {
+			t.Errorf("got %+v, want the driver who took it over", second)
+		}
+		if r.Winner().Driver != first.Driver {
+			t.Errorf("winner %s, want the first shown", r.Winner().Driver)
+		}
+	})
+	t.Run("relief drivers have no entry", func(t *testing.T) {
+		if e := round(1950, 1).Entry("tony-rolt"); e != nil {
+			t.Errorf("got %+v, want none: he took over the car during the race", e)
+		}
+	})
+	t.Run("who did not qualify has no entry", func(t *testing.T) {
+		if e := round(1989, 1).Entry("bernd-schneider"); e == nil {
+			t.Error("no entry for a driver who qualified")
+		}
+		if e := round(1989, 2).Entry("bernd-schneider"); e != nil {
+			t.Errorf("got %+v, want none", e)
+		}
+	})
+	t.Run("pit lane", func(t *testing.T) {
+		for _, g := range round(2018, 10).Grid {
+			if g.Driver == "brendon-hartley" {
+				if g.Position != 0 {
+					t.Errorf("got grid position %d, want 0", g.Position)
+				}
+				return
+			}
+		}
+		t.Error("brendon-hartley is not on the grid")
+	})
+	t.Run("sprints of 2021 to 2024", func(t *testing.T) {
+		held := make(map[int]int)
+		for _, s := range facts.Seasons {
+			for _, r := range s.Rounds {
+				if r.Sprint != (len(r.SprintResults) > 0) {
+					t.Errorf("%d round %d: sprint %v, %d sprint results", s.Year, r.Number, r.Sprint, len(r.SprintResults))
+				}
+				if r.Sprint {
+					held[s.Year]++
+				}
+			}
+		}
+		if diff := cmp.Diff(map[int]int{2021: 3, 2022: 3, 2023: 6, 2024: 6}, held); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("hours are known in 2024 only", func(t *testing.T) {
+		for _, s := range facts.Seasons {
+			for _, r := range s.Rounds {
+				if got, want := r.Provisional(), s.Year != 2024; got != want {
+					t.Errorf("%d round %d: provisional %v, want %v", s.Year, r.Number, got, want)
+				}
+			}
+		}
+	})
+	t.Run("qualifying in segments and in one session", func(t *testing.T) {
+		if q := round(2024, 24).Qualifying[0]; q.Time != 0 || q.Segments[2] != 82595*time.Millisecond {
+			t.Errorf("got %+v", q)
+		}
+		if q := round(1988, 1).Qualifying[0]; q.Time == 0 || q.Segments[0] != 0 {
+			t.Errorf("got %+v", q)
+		}
+	})
+	t.Run("lineages", func(t *testing.T) {
+		a, err := imported()
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := a.AsOf(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
+		for _, test := range []struct {
+			team season.TeamID
+			year int
+			want season.TeamID
+		}{
+			{"rb", 2024, "minardi"}, {"toro-rosso", 2010, "minardi"}, {"alphatauri", 2021, "minardi"},
+			{"aston-martin", 2024, "jordan"}, {"alpine", 2024, "toleman"}, {"mclaren", 2024, "mclaren"},
+		} {
+			if got := v.Root(test.team, test.year); got != test.want {
+				t.Errorf("root of %s in %d: %s, want %s", test.team, test.year, got, test.want)
+			}
+		}
+	})
+}
+
+// TestEntriesCoverStarters checks that every driver who started in a car of his own was entered.
+func TestEntriesCoverStarters(t *testing.T) {
+	missing := 0
+	for _, s := range wholeRelease(t).Seasons {
+		for _, r := range s.Rounds {
+			for i := range r.Results {
+				row := &r.Results[i]
+				if row.Started() && !row.Shared && r.Entry(row.Driver) == nil {
+					missing++
+					t.Errorf("%d round %d: %s started without an entry", s.Year, r.Number, row.Driver)
+				}
+			}
+		}
+	}
+	t.Logf("%d starters without an entry", missing)
+}
+
+func BenchmarkImport(b *testing.B) {
+	needRelease(b, splitZip)
+	for b.Loop() {
+		if _, _, err := f1db.Import(splitZip, f1db.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

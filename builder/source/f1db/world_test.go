@@ -1,0 +1,363 @@
+package f1db_test
+
+import (
+	"archive/zip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"gridcast/builder/season"
+	"gridcast/builder/source/f1db"
+)
+
+// world is the small release of testdata, as files by name.
+func world(t testing.TB) map[string]string {
+	t.Helper()
+	a, err := txtar.ParseFile("testdata/world.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := make(map[string]string)
+	for _, f := range a.Files {
+		files[f.Name] = string(f.Data)
+	}
+	return files
+}
+
+// folder writes files to a new folder and returns its path.
+func folder(t testing.TB, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestSmallRelease(t *testing.T) {
+	colours := f1db.Colours{2023: {"verde": "#00FF00", "blu": "#0000FF"}, 1999: {"verde": "#112233"}}
+	a, report, err := f1db.Import(folder(t, world(t)), f1db.Options{Colours: colours})
+	if err != nil {
+		t.Fatal(err)
+	}
+	day := func(d int) time.Time { return time.Date(2023, 6, d, 0, 0, 0, 0, time.UTC) }
+	want := season.Facts{
+		Source: f1db.Source,
+		Drivers: map[season.DriverID]season.Driver{
+			"anna-arno": {ID: "anna-arno", Name: "Anna Arno", FirstName: "Anna", LastName: "Arno", Abbreviation: "ARN", Country: "ITA"},
+			"bert-berg": {ID: "bert-berg", Name: "Bert Berg", FirstName: "Bert", LastName: "Berg", Abbreviation: "BER", Country: "AUT"},
+			"carl-coda": {ID: "carl-coda", Name: "Carl Coda", FirstName: "Carl", LastName: "Coda", Abbreviation: "COD", Country: "ITA"},
+		},
+		Teams: map[season.TeamID]season.Team{
+			"rosso": {ID: "rosso", Name: "Rosso", Country: "ITA"},
+			"verde": {ID: "verde", Name: "Verde", Country: "ITA"},
+		},
+		Engines:  map[season.EngineID]season.Engine{"vee": {ID: "vee", Name: "Vee"}},
+		Circuits: map[season.CircuitID]season.Circuit{"ring": {ID: "ring", Name: "Alpenring", Locality: "Alpdorf", Country: "Austria"}},
+		Lineages: []season.Lineage{{Links: []season.Link{{Team: "verde", From: 2019, To: 2022}, {Team: "rosso", From: 2023}}}},
+		Seasons: []season.Season{{
+			Year:    2023,
+			Colours: map[season.TeamID]string{"verde": "#00FF00"},
+			Rounds: []season.Round{{
+				Number: 1, GrandPrix: "austria", Name: "Austrian Grand Prix", Circuit: "ring", Street: true, CourseKm: 4.5,
+				ScheduledLaps: 60, Date: day(4), Start: day(4).Add(13 * time.Hour),
+				Sessions: []season.Session{
+					{Kind: season.Practice1, Date: day(2), Start: day(2).Add(11*time.Hour + 30*time.Minute)},
+					{Kind: season.Qualifying, Date: day(3), Start: day(3).Add(14 * time.Hour)},
+				},
+				Entries: []season.Entry{{"anna-arno", "rosso", "vee", 1}, {"bert-berg", "verde", "vee", 2}},
+				Practice: [4][]season.TimedLap{{
+					{Driver: "anna-arno", Team: "rosso", Time: 90500 * time.Millisecond, Laps: 20},
+				}},
+				Qualifying: []season.QualifyingRow{
+					{
+						Driver: "anna-arno", Team: "rosso", Position: 1,
+						Segments: [3]time.Duration{90 * time.Second, 89500 * time.Millisecond, 89 * time.Second},
+					},
+					{Driver: "bert-berg", Team: "verde", Position: 2, Segments: [3]time.Duration{91 * time.Second, 90500 * time.Millisecond}},
+					{Driver: "carl-coda", Team: "verde", Position: 3, Segments: [3]time.Duration{92 * time.Second}},
+				},
+				Grid: []season.GridSlot{{"anna-arno", "rosso", 1}, {"bert-berg", "verde", 0}},
+				Results: []season.Result{
+					{Driver: "bert-berg", Team: "verde", Engine: "vee", Position: 1, Laps: 50, Time: 90 * time.Minute, Points: 25},
+					{Driver: "anna-arno", Team: "rosso", Engine: "vee", Outcome: season.DidNotFinish, Grid: 1, Laps: 12, Reason: "Engine"},
+					{Driver: "carl-coda", Team: "verde", Engine: "vee", Outcome: season.DidNotQualify},
+				},
+				DriverStandings: []season.DriverStanding{{"bert-berg", 1, 25}}, // the season is not complete
+				TeamStandings:   []season.TeamStanding{{"verde", "vee", 1, 25}},
+			}, {
+				Number: 2, GrandPrix: "alps", Name: "Grand Prix of the Alps", Circuit: "ring", CourseKm: 4.5,
+				ScheduledLaps: 60, Date: day(11), Sprint: true,
+				Sessions: []season.Session{{Kind: season.Sprint, Date: day(10)}},
+			}},
+		}},
+	}
+	if diff := cmp.Diff(want, a.Facts()); diff != "" {
+		t.Errorf("facts (-want +got):\n%s", diff)
+	}
+	skips := make(map[string]string)
+	for _, s := range report.Skipped {
+		skips[s.What] = s.Why
+	}
+	for what, why := range map[string]string{
+		"f1db-chassis.json":         "not needed",
+		"*.schema.json":             "schemas, not data",
+		"f1db-races-pit-stops.json": "not in this release",
+		"drivers":                   "no row refers to them",
+		"team colours":              "teams not in these seasons",
+	} {
+		if got := skips[what]; got != why {
+			t.Errorf("skipped %s: got %q, want %q", what, got, why)
+		}
+	}
+	if report.Seasons != 1 || report.Rounds != 2 || report.Results != 3 || report.From != 2023 || report.To != 2023 {
+		t.Errorf("got report %+v", report)
+	}
+}
+
+// TestCompleteSeason checks that the standings of a complete season are those of its own file.
+func TestCompleteSeason(t *testing.T) {
+	files := world(t)
+	files["f1db-races.json"] = strings.Split(files["f1db-races.json"], "},\n")[0] + "}]"
+	a, _, err := f1db.Import(folder(t, files), f1db.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := a.Facts().Seasons[0].Rounds[0].DriverStandings
+	if diff := cmp.Diff([]season.DriverStanding{{Driver: "bert-berg", Points: 25}}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestRoundBeforeItsResult checks the entries of a round of which only qualifying is known.
+func TestRoundBeforeItsResult(t *testing.T) {
+	files := world(t)
+	files["f1db-races-race-results.json"] = "[]"
+	delete(files, "f1db-races-starting-grid-positions.json")
+	a, _, err := f1db.Import(folder(t, files), f1db.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []season.Entry{{"anna-arno", "rosso", "vee", 1}, {"bert-berg", "verde", "vee", 2}, {"carl-coda", "verde", "vee", 3}}
+	if diff := cmp.Diff(want, a.Facts().Seasons[0].Rounds[0].Entries); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestImportErrors changes one thing of the small release at a time.
+func TestImportErrors(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		file      string
+		old, with string // old is replaced once; with no old, the file is replaced
+		want      []string
+	}{
+		{"unknown driver", "f1db-races-race-results.json", `"driverId":"anna-arno"`, `"driverId":"zeno"`,
+			[]string{"f1db-races-race-results.json", "row 2", `unknown driver "zeno"`}},
+		{"unknown team", "f1db-races-qualifying-results.json", `"constructorId":"verde"`, `"constructorId":"nero"`,
+			[]string{"f1db-races-qualifying-results.json", "row 1", `unknown constructor "nero"`}},
+		{"unknown engine", "f1db-races-constructor-standings.json", `"vee"`, `"wee"`,
+			[]string{"f1db-races-constructor-standings.json", "row 1", `unknown engine manufacturer "wee"`}},
+		{"unknown race", "f1db-races-free-practice-1-results.json", `"raceId":7`, `"raceId":70`,
+			[]string{"f1db-races-free-practice-1-results.json", "row 1", "unknown race 70"}},
+		{"unknown circuit", "f1db-races.json", `"circuitId":"ring"`, `"circuitId":"rang"`,
+			[]string{"f1db-races.json", "row 1", `unknown circuit "rang"`}},
+		{"unknown grand prix", "f1db-races.json", `"grandPrixId":"alps"`, `"grandPrixId":"alp"`,
+			[]string{"f1db-races.json", "row 2", `unknown grand prix "alp"`}},
+		{"unknown country", "f1db-drivers.json", `"nationalityCountryId":"austria"`, `"nationalityCountryId":"at"`,
+			[]string{"f1db-drivers.json", "row 2", `unknown country "at"`}},
+		{"race twice", "f1db-races.json", `"id":8`, `"id":7`, []string{"f1db-races.json", "row 2", "race 7 is row 1 already"}},
+		{"bad date", "f1db-races.json", "2023-06-11", "11.6.2023", []string{"f1db-races.json", "row 2", `"11.6.2023"`}},
+		{"bad hour", "f1db-races.json", `"qualifyingTime":"14:00"`, `"qualifyingTime":"2 pm"`,
+			[]string{"f1db-races.json", "row 1", "qualifying", `"2 pm"`}},
+		{"no position and no reason", "f1db-races-race-results.json", `"positionText":"DNF"`, `"positionText":null`,
+			[]string{"f1db-races-race-results.json", "row 2", "neither position nor reason"}},
+		{"wrong type", "f1db-races-race-results.json", `"laps":12`, `"laps":"twelve"`,
+			[]string{"f1db-races-race-results.json", "row 2", "laps"}},
+		{"cut off", "f1db-races-race-results.json", "", `[{"raceId":7,`, []string{"f1db-races-race-results.json", "row 1", "unexpected EOF"}},
+		{"not an array", "f1db-races-race-results.json", "", `{}`, []string{"f1db-races-race-results.json", "want ["}},
+		{"empty file", "f1db-circuits.json", "", "", []string{"f1db-circuits.json", "unexpected EOF"}},
+		{"more after the end", "f1db-circuits.json", "}]", "}][]", []string{"f1db-circuits.json", "more after the end"}},
+		{"negative time", "f1db-races-free-practice-1-results.json", "90500", "-90500",
+			[]string{"season 2023", "round 1", "practice-1, row 1", "negative"}},
+		{"driver twice on the grid", "f1db-races-starting-grid-positions.json", "bert-berg", "anna-arno",
+			[]string{"season 2023", "round 1", "grid, row 2", `"anna-arno" is there twice`}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			files := world(t)
+			if test.old == "" {
+				files[test.file] = test.with
+			} else {
+				changed := strings.Replace(files[test.file], test.old, test.with, 1)
+				if changed == files[test.file] {
+					t.Fatalf("%s does not hold %s", test.file, test.old)
+				}
+				files[test.file] = changed
+			}
+			wantError(t, folder(t, files), f1db.Options{}, test.want...)
+		})
+	}
+}
+
+// wantError imports and expects an error that holds all the texts.
+func wantError(t *testing.T, path string, opts f1db.Options, texts ...string) {
+	t.Helper()
+	_, _, err := f1db.Import(path, opts)
+	if err == nil {
+		t.Fatalf("imported, want an error with %q", texts)
+	}
+	for _, text := range append(texts, path) {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("got error %q, want it to say %q", err, text)
+		}
+	}
+}
+
+func TestNotARelease(t *testing.T) {
+	t.Run("missing", func(t *testing.T) {
+		wantError(t, filepath.Join(t.TempDir(), "none.zip"), f1db.Options{}, "no such file")
+	})
+	t.Run("empty folder", func(t *testing.T) { wantError(t, t.TempDir(), f1db.Options{}, "not an F1DB release") })
+	t.Run("broken zip", func(t *testing.T) {
+		path := filepath.Join(folder(t, map[string]string{"f1db.zip": "PK\x03\x04 and no more"}), "f1db.zip")
+		wantError(t, path, f1db.Options{}, "zip")
+	})
+	t.Run("damaged zip", func(t *testing.T) {
+		path := zipped(t, world(t))
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := strings.Index(string(data), "f1db-drivers.json") + 40
+		data[at] ^= 0xff
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, path, f1db.Options{}, "f1db-drivers.json")
+	})
+	t.Run("other zip", func(t *testing.T) {
+		wantError(t, zipped(t, map[string]string{"readme.txt": "hello"}), f1db.Options{}, "not an F1DB release")
+	})
+	t.Run("other JSON", func(t *testing.T) {
+		path := filepath.Join(folder(t, map[string]string{"x.json": `{"races": []}`}), "x.json")
+		wantError(t, path, f1db.Options{}, "not F1DB", "drivers")
+	})
+	t.Run("required file missing", func(t *testing.T) {
+		files := world(t)
+		delete(files, "f1db-drivers.json")
+		wantError(t, folder(t, files), f1db.Options{}, "f1db-drivers.json is missing")
+	})
+	t.Run("too large", func(t *testing.T) {
+		wantError(t, zipped(t, world(t)), f1db.Options{MaxBytes: 1000}, "larger than 1000 bytes")
+	})
+	t.Run("no season asked for", func(t *testing.T) {
+		wantError(t, folder(t, world(t)), f1db.Options{From: 2024}, "no races from 2024")
+	})
+}
+
+func zipped(t *testing.T, files map[string]string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "release.zip")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	for name, data := range files {
+		w, err := z.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestSingleFormErrors checks that errors of the single form name race and row.
+func TestSingleFormErrors(t *testing.T) {
+	files := world(t)
+	head := `{"countries":` + files["f1db-countries.json"] + `,"drivers":` + files["f1db-drivers.json"] +
+		`,"constructors":` + files["f1db-constructors.json"] + `,"engineManufacturers":` + files["f1db-engine-manufacturers.json"] +
+		`,"circuits":` + files["f1db-circuits.json"] + `,"grandsPrix":` + files["f1db-grands-prix.json"] + `,"seasons":[],"races":`
+	races := strings.Replace(files["f1db-races.json"], `"id":8`, `"raceResults":[{"positionNumber":1,"driverId":"zeno"}],"id":8`, 1)
+	for name, test := range map[string]struct {
+		data string
+		want []string
+	}{
+		"unknown driver": {head + races + "}", []string{"f1db.json", "races, row 2, raceResults, row 1", `unknown driver "zeno"`}},
+		"wrong type":     {head + `[{"id":"seven"}]}`, []string{"f1db.json", "races, row 1", "id"}},
+		"cut off":        {head + `[{"id":7`, []string{"f1db.json", "races, row 1", "unexpected EOF"}},
+		"no end":         {head + "[]", []string{"f1db.json", "unexpected EOF"}},
+		"not an object":  {"[]", []string{"f1db.json", "want {"}},
+		"more after it":  {head + "[]}{}", []string{"f1db.json", "more after the end"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(folder(t, map[string]string{"f1db.json": test.data}), "f1db.json")
+			wantError(t, path, f1db.Options{}, test.want...)
+		})
+	}
+}
+
+func TestReadColours(t *testing.T) {
+	const file = `{"seasons":{"2023":{
+		"rosso":{"fastf1":{"official":"#aa0000","fastf1":"#bb0000"},"openf1":{"teamColour":"#CC0000"}},
+		"verde":{"openf1":{"teamColour":"#00cc00"}},
+		"nero":{}}}}`
+	got, err := f1db.ReadColours(strings.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(f1db.Colours{2023: {"rosso": "#AA0000", "verde": "#00CC00"}}, got); diff != "" {
+		t.Error(diff)
+	}
+	for data, want := range map[string]string{
+		`{`:                      "unexpected EOF",
+		`{}`:                     "no seasons",
+		`{"seasons":{"now":{}}}`: `"now" is not a year`,
+		`{"seasons":{"2023":{"rosso":{"fastf1":{"official":"red"}}}}}`: "#RRGGBB",
+	} {
+		if _, err := f1db.ReadColours(strings.NewReader(data)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an error with %q", data, err, want)
+		}
+	}
+}
+
+// FuzzImport feeds any bytes as the results of a release: an error or an archive, never a panic.
+func FuzzImport(f *testing.F) {
+	files := world(f)
+	f.Add(files["f1db-races-race-results.json"])
+	f.Add(`[{"raceId":7,"positionNumber":-1,"driverId":"anna-arno","driverNumber":"-3"}]`)
+	f.Add(`[{"raceId":7,"positionText":"?","driverId":"anna-arno","timeMillis":9223372036854775807}]`)
+	f.Fuzz(func(t *testing.T, results string) {
+		dir := folder(t, files)
+		if err := os.WriteFile(filepath.Join(dir, "f1db-races-race-results.json"), []byte(results), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		a, report, err := f1db.Import(dir, f1db.Options{})
+		if err != nil {
+			return
+		}
+		rows := 0
+		for _, r := range a.Facts().Seasons[0].Rounds {
+			rows += len(r.Results)
+		}
+		if rows != report.Results {
+			t.Errorf("%d results in the archive, %d in the report", rows, report.Results)
+		}
+	})
+}
