@@ -8,8 +8,9 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// Audit reads the ledger in store anew and reports what it proves. It needs no other source,
-// and trusts neither Append nor the rules that readers apply: it looks at the files.
+// Audit reads the ledger in store anew and reports what it proves. It needs no other source
+// and does not assume that Append wrote the files. It checks the chain, that every event keeps
+// the rules, and, from the files alone, that every pick was frozen on its side of the start.
 //
 // noted are hashes of heads that somebody wrote down earlier, from a manifest or from /status.
 // Each must be that of a file in the ledger: without one, an audit can not see that the last
@@ -25,7 +26,12 @@ func Audit(ctx context.Context, store blob.Store, noted ...string) (Report, erro
 	if err != nil {
 		return Report{}, fmt.Errorf("audit the ledger in %s: %w", store, err)
 	}
-	a := &auditor{state: newState(), picks: map[int64]int{}, ids: map[string]string{}}
+	a := &auditor{
+		report: Report{Picks: []AuditedPick{}, Corrections: []Correction{}, Decisions: []Decision{}, Faults: []Fault{}},
+		state:  newState(),
+		picks:  map[int64]int{},
+		ids:    map[string]string{},
+	}
 	if last == 0 {
 		a.fault(Key(1), "the file that opens the ledger", "none")
 	}

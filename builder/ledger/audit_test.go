@@ -67,7 +67,8 @@ func TestAuditReports(t *testing.T) {
 			{Round: round, Type: ledger.RoundPostponed, At: start.Add(-2 * time.Hour), Actor: "builder", Reason: "flood", Was: start},
 			{Round: round, Type: ledger.RoundReinstated, At: start.Add(-time.Hour), Actor: "builder", Reason: "dry", Start: moved},
 		},
-		Noted: []ledger.Head{{Seq: 3, Hash: l.Entries()[2].Hash}},
+		Faults: []ledger.Fault{},
+		Noted:  []ledger.Head{{Seq: 3, Hash: l.Entries()[2].Hash}},
 	}
 	got := audit(t, store, l.Entries()[2].Hash)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -97,7 +97,8 @@ func checkKind(k Kind) error {
 // field is one of the fields of an Event that not all types use.
 type field string
 
-// need and may say which fields a type must and can have; the rest must be absent.
+// fieldsOf says which fields an event of a type needs and which it may have. The rest are
+// absent.
 var fieldsOf = map[Type]struct{ need, may []field }{
 	Opened:          {need: []field{"kind"}},
 	KeysAssigned:    {need: []field{"keys"}},

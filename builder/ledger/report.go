@@ -7,7 +7,8 @@ import (
 	"gridcast/builder/season"
 )
 
-// Report is what an audit found. Its slices are tables in the order of the ledger.
+// Report is what an audit found. Its slices are tables in the order of the ledger, empty but
+// not nil where there is nothing to tell.
 type Report struct {
 	Kind        Kind          `json:"kind"`
 	Opened      time.Time     `json:"opened,omitzero"`
