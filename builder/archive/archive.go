@@ -24,6 +24,9 @@ const (
 	version = 1
 )
 
+// magic is how a zstd stream begins.
+const magic = "\x28\xb5\x2f\xfd"
+
 // window is how far back the stream refers: what a reader must hold of it.
 const window = 8 << 20
 
@@ -81,15 +84,19 @@ func Decode(r io.Reader) (*season.Archive, error) {
 }
 
 func decode(r io.Reader) (*season.Archive, error) {
-	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window))
+	packed := bufio.NewReader(r)
+	if start, _ := packed.Peek(len(magic)); string(start) != magic {
+		return nil, fmt.Errorf("%w: no zstd stream", ErrNotArchive)
+	}
+	z, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotArchive, err)
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	defer z.Close()
 	lines := bufio.NewReaderSize(io.LimitReader(z, maxBytes), 1<<16)
 	first, err := readLine(lines)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotArchive, err)
+		return nil, fmt.Errorf("%w: header: %w", ErrDamaged, err)
 	}
 	head, err := readHeader(first)
 	if err != nil {

@@ -1,0 +1,346 @@
+package archive_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+
+	"gridcast/builder/archive"
+	"gridcast/builder/season"
+	"gridcast/builder/source/f1db"
+)
+
+// smallFacts hold at least one row of every table.
+func smallFacts() season.Facts {
+	day := time.Date(2024, 5, 26, 0, 0, 0, 0, time.UTC)
+	lap := 90*time.Second + 123*time.Millisecond
+	timed := []season.TimedLap{{Driver: "a", Team: "x", Time: lap, Laps: 20}, {Driver: "b"}}
+	qualifying := []season.QualifyingRow{{Driver: "b", Team: "y", Position: 1, Time: lap, Segments: [3]time.Duration{lap, 0, lap}}}
+	grid := []season.GridSlot{{Driver: "a", Team: "x"}, {Driver: "b", Team: "y", Position: 2}}
+	results := []season.Result{
+		{Driver: "a", Team: "x", Engine: "e", Position: 1, Grid: 2, Laps: 78, Time: 2 * time.Hour, Points: 25.5},
+		{Driver: "b", Team: "y", Outcome: season.DidNotFinish, Reason: "Collision", Shared: true},
+	}
+	return season.Facts{
+		Source:   "test <&>",
+		Drivers:  map[season.DriverID]season.Driver{"a": {ID: "a", Name: "A", HeadshotURL: "https://h/"}, "b": {ID: "b", LastName: "Bé"}},
+		Teams:    map[season.TeamID]season.Team{"x": {ID: "x", Name: "X", Country: "ITA"}, "y": {ID: "y"}},
+		Engines:  map[season.EngineID]season.Engine{"e": {ID: "e", Name: "E"}},
+		Circuits: map[season.CircuitID]season.Circuit{"c": {ID: "c", Name: "C", Locality: "L", Country: "Monaco"}},
+		Lineages: []season.Lineage{{Links: []season.Link{{Team: "y", From: 2000, To: 2010}, {Team: "x", From: 2011}}}},
+		Seasons: []season.Season{
+			{
+				Year: 2024, Colours: map[season.TeamID]string{"x": "#00FF00"},
+				Rounds: []season.Round{{
+					Number: 8, GrandPrix: "monaco", Name: "Monaco Grand Prix", Circuit: "c", Street: true, CourseKm: 3.337,
+					ScheduledLaps: 78, Date: day, Start: day.Add(13 * time.Hour), Sprint: true,
+					Sessions: []season.Session{
+						{Kind: season.Sprint, Date: day.AddDate(0, 0, -1)},
+						{Kind: season.Qualifying, Date: day.AddDate(0, 0, -1), Start: day.Add(-10 * time.Hour)},
+					},
+					Entries:    []season.Entry{{Driver: "a", Team: "x", Engine: "e", Number: 4}},
+					Practice:   [4][]season.TimedLap{timed, nil, timed, timed},
+					Qualifying: qualifying, SprintQualifying: qualifying, SprintGrid: grid, Grid: grid,
+					SprintResults: results, Results: results,
+					FastestLaps:     []season.FastestLap{{Driver: "a", Lap: 7, Time: lap}},
+					PitStops:        []season.PitStop{{Driver: "b", Stop: 1, Lap: 3, Time: 23 * time.Second}},
+					DriverStandings: []season.DriverStanding{{Driver: "a", Position: 1, Points: 25.5}, {Driver: "b"}},
+					TeamStandings:   []season.TeamStanding{{Team: "x", Engine: "e", Position: 1, Points: 25.5}, {Team: "y"}},
+				}},
+			},
+			{Year: 2025, Rounds: []season.Round{{Number: 1, GrandPrix: "g", Name: "G", Circuit: "c", Date: day.AddDate(1, 0, 0)}}},
+		},
+	}
+}
+
+func smallFile(t testing.TB) []byte {
+	t.Helper()
+	a, err := season.New(smallFacts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encode(t, a)
+}
+
+func encode(t testing.TB, a *season.Archive) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := archive.Encode(&b, a); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestDecodeInvertsEncode(t *testing.T) {
+	file := smallFile(t)
+	a, err := archive.Decode(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(smallFacts(), a.Facts()); diff != "" {
+		t.Errorf("facts (-written +read):\n%s", diff)
+	}
+	if again := encode(t, a); !bytes.Equal(file, again) {
+		t.Error("encoding what was decoded gives other bytes")
+	}
+}
+
+// TestSmallFactsFillEveryField makes sure that the test above sees every field there is.
+func TestSmallFactsFillEveryField(t *testing.T) {
+	r := reflect.ValueOf(smallFacts().Seasons[0].Rounds[0])
+	for i := range r.NumField() {
+		if r.Field(i).IsZero() {
+			t.Errorf("Round.%s is zero", r.Type().Field(i).Name)
+		}
+	}
+}
+
+func TestDecodeInvertsEncodeAtFullScale(t *testing.T) {
+	if _, err := os.Stat(release); os.IsNotExist(err) {
+		t.Skipf("%s is missing", release)
+	}
+	a, _, err := f1db.Import(release, f1db.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := encode(t, a)
+	start := time.Now()
+	got, err := archive.Decode(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("75 seasons: %d bytes, decoded in %d ms", len(file), time.Since(start).Milliseconds())
+	if !reflect.DeepEqual(a.Facts(), got.Facts()) { // first, for cmp takes seconds
+		t.Errorf("facts (-written +read):\n%s", cmp.Diff(a.Facts(), got.Facts()))
+	}
+}
+
+func TestEmbedded(t *testing.T) {
+	a, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := a.Facts()
+	if got := len(f.Seasons); got != 18 || f.Seasons[0].Year != 2007 || f.Seasons[17].Year != 2024 {
+		t.Errorf("%d seasons, from %d to %d; want 18 from 2007 to 2024", got, f.Seasons[0].Year, f.Seasons[got-1].Year)
+	}
+	if got := len(archive.EmbeddedBytes()); got > 3<<20 {
+		t.Errorf("%d bytes, want at most 3 MB", got)
+	}
+	if got := f.Seasons[17].Colours["ferrari"]; got != "#E8002D" {
+		t.Errorf("Ferrari's colour of 2024 is %q", got)
+	}
+	if f.Source != f1db.Source {
+		t.Errorf("source %q, want %q", f.Source, f1db.Source)
+	}
+}
+
+// lines packs text as an archive file would be.
+func lines(t testing.TB, text string) []byte {
+	t.Helper()
+	z, err := zstd.NewWriter(nil, zstd.WithWindowSize(1<<20))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return z.EncodeAll([]byte(text), nil)
+}
+
+func unpacked(t testing.TB, file []byte) string {
+	t.Helper()
+	z, err := zstd.NewReader(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestDecodeErrors(t *testing.T) {
+	file := smallFile(t)
+	text := unpacked(t, file)
+	change := func(old, with string) []byte {
+		t.Helper()
+		changed := strings.Replace(text, old, with, 1)
+		if changed == text {
+			t.Fatalf("the file does not hold %s", old)
+		}
+		return lines(t, changed)
+	}
+	flipped := bytes.Clone(file)
+	flipped[len(flipped)-1] ^= 1 // in the sum at the end
+	season2 := strings.LastIndex(text, `{"year":2025`)
+	for _, test := range []struct {
+		name string
+		file []byte
+		is   error
+		says string
+	}{
+		{"empty", nil, archive.ErrNotArchive, ""},
+		{"other bytes", []byte("hello, world"), archive.ErrNotArchive, ""},
+		{"not JSON", lines(t, "hello\n"), archive.ErrNotArchive, ""},
+		{"other JSON", lines(t, "{}\n"), archive.ErrNotArchive, ""},
+		{"newer version", change(`"version":1`, `"version":2`), archive.ErrVersion, "version 2, want 1"},
+		{"cut off", file[:len(file)-20], archive.ErrDamaged, ""},
+		{"wrong sum", flipped, archive.ErrDamaged, "CRC"},
+		{"a season missing", lines(t, text[:season2]), archive.ErrDamaged, "season 2 of 2"},
+		{"a season too many", change(`"seasons":2`, `"seasons":1`), archive.ErrDamaged, "more after the last season"},
+		{"a line cut off", lines(t, text[:len(text)-1]), archive.ErrDamaged, "season 2 of 2"},
+		{"no such name", change(`"driver":[1,2]`, `"driver":[1,3]`), archive.ErrDamaged, "season 2024: round 8: place 3"},
+		{"short column", change(`"laps":[20,0]`, `"laps":[20]`), archive.ErrDamaged, "column of 1 values in a table of 2 rows"},
+		{"rows without names", change(`"rows":2`, `"rows":2000000000`), archive.ErrDamaged, "table of 2000000000 rows"},
+		{"bad date", change(`"date":"2024-05-26"`, `"date":"26 May"`), archive.ErrDamaged, "26 May"},
+		{"unknown driver", change(`{"id":"b"`, `{"id":"z"`), nil, `unknown driver "b"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := archive.Decode(bytes.NewReader(test.file))
+			if err == nil {
+				t.Fatal("decoded")
+			}
+			if test.is != nil && !errors.Is(err, test.is) {
+				t.Errorf("got %v, want it to be %v", err, test.is)
+			}
+			if !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v, want it to say %q", err, test.says)
+			}
+		})
+	}
+}
+
+// TestEveryPrefixIsDamaged cuts the file at every byte.
+func TestEveryPrefixIsDamaged(t *testing.T) {
+	file := smallFile(t)
+	for n := range file {
+		if _, err := archive.Decode(bytes.NewReader(file[:n])); err == nil {
+			t.Fatalf("the first %d of %d bytes were decoded", n, len(file))
+		}
+	}
+}
+
+func TestEncodeRefusesFineTimes(t *testing.T) {
+	f := smallFacts()
+	f.Seasons[0].Rounds[0].Results[0].Time++
+	a, err := season.New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = archive.Encode(io.Discard, a)
+	if err == nil || !strings.Contains(err.Error(), "season 2024: round 8") {
+		t.Errorf("got %v, want an error that names season and round", err)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "facts.zst")
+	a, err := season.New(smallFacts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := archive.WriteFile(path, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, read, err := archive.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(a.Facts(), got.Facts()); diff != "" {
+		t.Error(diff)
+	}
+	if want := archive.Sum(smallFile(t)); sum != want || read != want {
+		t.Errorf("sums %s written, %s read, want %s", sum, read, want)
+	}
+
+	// What cannot be encoded leaves the old file as it was, and nothing beside it.
+	f := smallFacts()
+	f.Seasons[0].Rounds[0].Results[0].Time++
+	fine, err := season.New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := archive.WriteFile(path, fine); err == nil {
+		t.Error("wrote times finer than a millisecond")
+	}
+	if _, again, err := archive.ReadFile(path); err != nil || again != sum {
+		t.Errorf("after a failed write: sum %s, error %v; want %s", again, err, sum)
+	}
+	if _, err := archive.WriteFile(filepath.Join(path, "below-a-file"), a); err == nil {
+		t.Error("wrote below a file")
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%d files in the folder, error %v; want the archive alone", len(entries), err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	text := unpacked(f, smallFile(f))
+	f.Add(text)
+	f.Add(strings.Replace(text, `"rows":2`, `"rows":-1`, 1))
+	f.Add(`{"format":"gridcast-archive","version":1,"seasons":-5}` + "\n")
+	f.Add(`{"format":"gridcast-archive","version":1,"seasons":1}` + "\n" + `{"year":2024,"rounds":[{"date":"x"}]}` + "\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		a, err := archive.Decode(bytes.NewReader(lines(t, text)))
+		if err != nil {
+			return
+		}
+		// What is accepted is written so that reading it gives the same bytes again.
+		file := encode(t, a)
+		b, err := archive.Decode(bytes.NewReader(file))
+		if err != nil {
+			t.Fatalf("what was encoded is refused: %v", err)
+		}
+		if !bytes.Equal(file, encode(t, b)) {
+			t.Error("decoding and encoding again gives other bytes")
+		}
+	})
+}
+
+// TestReadable checks that a person can read the file: every line is a JSON object.
+func TestReadable(t *testing.T) {
+	for i, line := range strings.Split(strings.TrimSuffix(unpacked(t, archive.EmbeddedBytes()), "\n"), "\n") {
+		if !json.Valid([]byte(line)) || line[0] != '{' {
+			t.Errorf("line %d is not a JSON object", i+1)
+		}
+	}
+}
+
+func BenchmarkDecodeEmbedded(b *testing.B) {
+	file := archive.EmbeddedBytes()
+	b.SetBytes(int64(len(file)))
+	for b.Loop() {
+		if _, err := archive.Decode(bytes.NewReader(file)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkDecode75Seasons(b *testing.B) {
+	if _, err := os.Stat(release); os.IsNotExist(err) {
+		b.Skipf("%s is missing", release)
+	}
+	a, _, err := f1db.Import(release, f1db.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	file := encode(b, a)
+	b.SetBytes(int64(len(file)))
+	for b.Loop() {
+		if _, err := archive.Decode(bytes.NewReader(file)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
