@@ -1,0 +1,94 @@
+// Package backtest measures models on past seasons the way they are used: every race is
+// predicted from the view at the instant its grid was known, with a model fitted on what that
+// view shows, and scored by the official classification.
+//
+// The figures of a run depend on the archive and the models alone: the bootstrap is seeded.
+package backtest
+
+import (
+	"context"
+	"fmt"
+
+	"gridcast/builder/predict"
+	"gridcast/builder/season"
+)
+
+// Config says what to measure.
+type Config struct {
+	From, To  int // seasons, inclusive
+	Model     predict.Model
+	Baselines []Baseline
+	RuleYears []int           // seasons with new rules, shown apart
+	Progress  func(races int) // called after each race; may be nil
+}
+
+// Baseline is a model to compare with, and its name in the report.
+type Baseline struct {
+	Name  string
+	Model predict.Model
+}
+
+// DefaultConfig measures the published model against all baselines.
+func DefaultConfig(from, to int) Config {
+	p := predict.DefaultParams()
+	return Config{
+		From: from, To: to,
+		Model: predict.NewR2(p),
+		Baselines: []Baseline{
+			{"pole", predict.Pole()},
+			{"grid_frequency", predict.GridFrequency()},
+			{"leader", predict.Leader()},
+			{"previous_winner", predict.PreviousWinner()},
+		},
+		RuleYears: p.Pace.RuleYears,
+	}
+}
+
+// Race is a race that was scored.
+type Race struct {
+	Year      int
+	Number    int
+	GrandPrix season.GrandPrixID
+}
+
+// Run predicts and scores every finished race of the seasons. It stops when ctx is done.
+func Run(ctx context.Context, archive *season.Archive, c Config) (*Report, error) {
+	models := []predict.Model{c.Model}
+	for _, b := range c.Baselines {
+		models = append(models, b.Model)
+	}
+	var races []Race
+	scores := make([][]Score, len(models))
+	facts := archive.Facts()
+	for i := range facts.Seasons {
+		s := &facts.Seasons[i]
+		if s.Year < c.From || s.Year > c.To {
+			continue
+		}
+		for j := range s.Rounds {
+			r := &s.Rounds[j]
+			if !r.Finished() {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, fmt.Errorf("backtest %d %s: %w", s.Year, r.GrandPrix, err)
+			}
+			view := archive.AsOf(r.GridKnownAt())
+			for k, m := range models {
+				f, err := m.Predict(view, s.Year, r.GrandPrix)
+				if err != nil {
+					return nil, fmt.Errorf("backtest of %s: %w", m.Name(), err)
+				}
+				scores[k] = append(scores[k], NewScore(f, r))
+			}
+			races = append(races, Race{s.Year, r.Number, r.GrandPrix})
+			if c.Progress != nil {
+				c.Progress(len(races))
+			}
+		}
+	}
+	if len(races) == 0 {
+		return nil, fmt.Errorf("backtest from %d to %d: the archive has no finished race there", c.From, c.To)
+	}
+	return newReport(c, races, scores), nil
+}

@@ -1,0 +1,118 @@
+package backtest
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// The bootstrap: races are drawn with replacement.
+const (
+	resamples = 2000
+	seed      = 2010
+)
+
+// Metrics sums up the scores of a model. Percentages are of 100, log-loss is in nats per race.
+type Metrics struct {
+	WinnerHitPct   float64 `json:"winner_hit_pct"`
+	PodiumPct      float64 `json:"podium_pct"`       // picked drivers on the podium, any order
+	ExactPodiumPct float64 `json:"exact_podium_pct"` // picked drivers in their picked place
+	LogLoss        float64 `json:"log_loss"`
+	Brier          float64 `json:"brier"`
+	ECEPct         float64 `json:"ece_pct"` // expected calibration error of the picked winner's chance
+
+	Intervals *Intervals `json:"intervals,omitempty"`
+}
+
+// Interval is a 95 % bootstrap interval over races.
+type Interval [2]float64
+
+// Intervals are those of Metrics.
+type Intervals struct {
+	WinnerHitPct   Interval `json:"winner_hit_pct"`
+	PodiumPct      Interval `json:"podium_pct"`
+	ExactPodiumPct Interval `json:"exact_podium_pct"`
+	LogLoss        Interval `json:"log_loss"`
+	Brier          Interval `json:"brier"`
+	ECEPct         Interval `json:"ece_pct"`
+}
+
+// NewMetrics sums up the scores, with intervals.
+func NewMetrics(scores []Score) Metrics {
+	sorted := byConfidence(scores)
+	once := make([]int, len(sorted))
+	for i := range once {
+		once[i] = 1
+	}
+	m := sum(sorted, once)
+	if len(scores) == 0 {
+		return m
+	}
+	var drawn [6][]float64
+	for times := range draws(len(scores)) {
+		d := sum(sorted, times)
+		for k, v := range [6]float64{d.WinnerHitPct, d.PodiumPct, d.ExactPodiumPct, d.LogLoss, d.Brier, d.ECEPct} {
+			drawn[k] = append(drawn[k], v)
+		}
+	}
+	m.Intervals = &Intervals{
+		interval(drawn[0]), interval(drawn[1]), interval(drawn[2]),
+		interval(drawn[3]), interval(drawn[4]), interval(drawn[5]),
+	}
+	return m
+}
+
+// sum sums up the scores, which are sorted by confidence, each as often as times says.
+func sum(sorted []Score, times []int) Metrics {
+	var m Metrics
+	n := 0.0
+	for i, s := range sorted {
+		w := float64(times[i])
+		n += w
+		m.WinnerHitPct += w * indicator(s.Hit)
+		m.PodiumPct += w * float64(s.Podium) / 3
+		m.ExactPodiumPct += w * float64(s.Exact) / 3
+		m.LogLoss += w * s.LogLoss
+		m.Brier += w * s.Brier
+	}
+	if n == 0 {
+		return m
+	}
+	m.WinnerHitPct *= 100 / n
+	m.PodiumPct *= 100 / n
+	m.ExactPodiumPct *= 100 / n
+	m.LogLoss /= n
+	m.Brier /= n
+	m.ECEPct = 100 * calibrationError(reliability(sorted, times))
+	return m
+}
+
+// draws yields how often each of n races is in a resample; the resamples are the same each time.
+func draws(n int) func(yield func([]int) bool) {
+	return func(yield func([]int) bool) {
+		rng := rand.New(rand.NewPCG(seed, uint64(n)))
+		times := make([]int, n)
+		for range resamples {
+			clear(times)
+			for range n {
+				times[rng.IntN(n)]++
+			}
+			if !yield(times) {
+				return
+			}
+		}
+	}
+}
+
+// interval returns the middle 95 % of the values.
+func interval(values []float64) Interval {
+	slices.Sort(values)
+	n := len(values)
+	return Interval{values[n*25/1000], values[min(n-1, n*975/1000)]}
+}
+
+func indicator(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,126 @@
+package backtest_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"gridcast/builder/predict"
+	"gridcast/builder/predict/backtest"
+	"gridcast/builder/season"
+)
+
+func TestScore(t *testing.T) {
+	forecast := predict.Forecast{
+		Candidates: []predict.Candidate{{Driver: "ann", Win: .6}, {Driver: "bob", Win: .3}, {Driver: "cat", Win: .1}, {Driver: "dan", Win: 0}},
+		Podium:     [3]season.DriverID{"ann", "bob", "cat"},
+	}
+	result := func(first, second, third season.DriverID) *season.Round {
+		return &season.Round{Results: []season.Result{
+			{Driver: first, Position: 1}, {Driver: second, Position: 2}, {Driver: third, Position: 3},
+		}}
+	}
+	for _, tc := range []struct {
+		name  string
+		round *season.Round
+		want  backtest.Score
+	}{
+		{"all right", result("ann", "bob", "cat"), backtest.Score{Hit: true, Podium: 3, Exact: 3, LogLoss: -math.Log(.6), Brier: .16 + .09 + .01}},
+		{"podium in another order", result("bob", "ann", "cat"), backtest.Score{Podium: 3, Exact: 1, LogLoss: -math.Log(.3), Brier: .36 + .49 + .01}},
+		{"one of three", result("ann", "dan", "eve"), backtest.Score{Hit: true, Podium: 1, Exact: 1, LogLoss: -math.Log(.6), Brier: .16 + .09 + .01}},
+		{"winner held for impossible", result("dan", "bob", "eve"), backtest.Score{Podium: 1, Exact: 1, LogLoss: -math.Log(1e-6), Brier: .36 + .09 + .01 + 1}},
+		{"winner no candidate", result("eve", "dan", "fay"), backtest.Score{LogLoss: -math.Log(1e-6), Brier: .36 + .09 + .01 + 1}},
+	} {
+		tc.want.Confidence = .6
+		got := backtest.NewScore(forecast, tc.round)
+		if diff := cmp.Diff(tc.want, got, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
+		}
+	}
+}
+
+// twenty are scores whose sums are easy: half are hits, with confidence 0.05 to 1.
+func twenty() []backtest.Score {
+	scores := make([]backtest.Score, 20)
+	for i := range scores {
+		scores[i] = backtest.Score{Confidence: float64(i+1) / 20, Hit: i >= 10, Podium: i % 4, Exact: i % 2, LogLoss: float64(i), Brier: .5}
+	}
+	return scores
+}
+
+func TestMetrics(t *testing.T) {
+	got := backtest.NewMetrics(twenty())
+	want := backtest.Metrics{
+		WinnerHitPct: 50, PodiumPct: 50, ExactPodiumPct: 50. / 3, LogLoss: 9.5, Brier: .5,
+		// The bins say .075, .175 … .975; the lower half won nothing, the upper half all.
+		ECEPct: 100 * (.075 + .175 + .275 + .375 + .475 + .425 + .325 + .225 + .125 + .025) / 10,
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9), cmpopts.IgnoreFields(got, "Intervals")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// The mean of 0 to 19 has a standard error of 1.29.
+	if i := got.Intervals.LogLoss; math.Abs(i[0]-(9.5-2.53)) > .35 || math.Abs(i[1]-(9.5+2.53)) > .35 {
+		t.Errorf("log-loss interval: got %v, want about [6.97 12.03]", i)
+	}
+	if diff := cmp.Diff(got, backtest.NewMetrics(twenty())); diff != "" {
+		t.Errorf("a second run differs:\n%s", diff)
+	}
+}
+
+func TestNoRacesHaveNoMetrics(t *testing.T) {
+	if diff := cmp.Diff(backtest.Metrics{}, backtest.NewMetrics(nil)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestReliabilityHasBinsOfEqualCount(t *testing.T) {
+	for _, n := range []int{1, 3, 10, 19, 20, 305} {
+		scores := make([]backtest.Score, n)
+		for i := range scores {
+			scores[i] = backtest.Score{Confidence: float64(n-i) / float64(n+1)}
+		}
+		table := backtest.Reliability(scores)
+		if len(table) != min(n, 10) {
+			t.Fatalf("%d races: got %d bins, want %d", n, len(table), min(n, 10))
+		}
+		total, last := 0, 0.0
+		for _, b := range table {
+			total += b.Races
+			if b.Races < n/10 || b.Races > n/10+1 || b.Said <= last {
+				t.Errorf("%d races: odd bin %+v", n, b)
+			}
+			last = b.Said
+		}
+		if total != n {
+			t.Errorf("%d races: got %d in the bins", n, total)
+		}
+	}
+}
+
+func TestACalibratedForecasterIsNotFreeOfError(t *testing.T) {
+	scores := make([]backtest.Score, 300)
+	for i := range scores {
+		scores[i].Confidence = .5
+	}
+	// The mean absolute deviation of a share of 30 around one half is 7.2 %.
+	got := backtest.CalibratedECE(scores)
+	if math.Abs(got.Mean-7.2) > .3 || got.Interval[0] > 5 || got.Interval[1] < 9 {
+		t.Errorf("got %+v, want a mean of about 7.2", got)
+	}
+}
+
+func TestPairingShowsASmallSteadyDifference(t *testing.T) {
+	better := twenty()
+	for i := range better {
+		better[i].LogLoss -= .1 + .01*float64(i%3)
+	}
+	d := backtest.Compare(better, twenty())
+	if d.LogLoss.Mean > -.1 || d.LogLoss.Interval[1] >= 0 {
+		t.Errorf("log-loss: got %+v, want an interval below 0", d.LogLoss)
+	}
+	if d.WinnerHitPct != (backtest.Paired{}) {
+		t.Errorf("hits: got %+v, want no difference", d.WinnerHitPct)
+	}
+}

@@ -1,0 +1,103 @@
+package backtest
+
+import (
+	"cmp"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// bins of equal count are what calibration is measured in.
+const bins = 10
+
+// Bin compares what was said with what came, for races of similar confidence.
+type Bin struct {
+	Races int     `json:"races"`
+	Said  float64 `json:"said"` // mean probability given to the picked winner
+	Won   float64 `json:"won"`  // share of them that won
+}
+
+// Reliability sorts the races by the picked winner's chance into bins of equal count.
+func Reliability(scores []Score) []Bin {
+	once := make([]int, len(scores))
+	for i := range once {
+		once[i] = 1
+	}
+	return reliability(byConfidence(scores), once)
+}
+
+func byConfidence(scores []Score) []Score {
+	sorted := slices.Clone(scores)
+	slices.SortStableFunc(sorted, func(a, b Score) int { return cmp.Compare(a.Confidence, b.Confidence) })
+	return sorted
+}
+
+// reliability fills the bins with sorted scores, each as often as times says.
+func reliability(sorted []Score, times []int) []Bin {
+	n := 0
+	for _, t := range times {
+		n += t
+	}
+	var table []Bin
+	var b Bin
+	done, edge := 0, 1
+	for i, s := range sorted {
+		for range times[i] {
+			b.Races++
+			b.Said += s.Confidence
+			b.Won += indicator(s.Hit)
+			done++
+			if done < edge*n/bins {
+				continue
+			}
+			table = append(table, b.mean())
+			b = Bin{}
+			for edge*n/bins <= done && edge <= bins {
+				edge++
+			}
+		}
+	}
+	return table
+}
+
+func (b Bin) mean() Bin {
+	n := float64(b.Races)
+	return Bin{b.Races, b.Said / n, b.Won / n}
+}
+
+// calibrationError is the mean distance of what was said from what came.
+func calibrationError(table []Bin) float64 {
+	sum, n := 0.0, 0.0
+	for _, b := range table {
+		sum += float64(b.Races) * math.Abs(b.Said-b.Won)
+		n += float64(b.Races)
+	}
+	return sum / max(n, 1)
+}
+
+// Expected is the calibration error that pure chance would leave.
+type Expected struct {
+	Mean     float64  `json:"mean"`
+	Interval Interval `json:"interval"` // the middle 95 %
+}
+
+// CalibratedECE returns the calibration error, %, of a forecaster who says the same and is
+// right: with few races it is far from 0.
+func CalibratedECE(scores []Score) Expected {
+	if len(scores) == 0 {
+		return Expected{}
+	}
+	rng := rand.New(rand.NewPCG(seed, uint64(len(scores))))
+	simulated := slices.Clone(scores)
+	var errs []float64
+	var e Expected
+	for range resamples {
+		for i := range simulated {
+			simulated[i].Hit = rng.Float64() < simulated[i].Confidence
+		}
+		errs = append(errs, 100*calibrationError(Reliability(simulated)))
+		e.Mean += errs[len(errs)-1] / resamples
+	}
+	e.Interval = interval(errs)
+	return e
+}

@@ -1,0 +1,146 @@
+package backtest_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"image/png"
+	"slices"
+	"testing"
+
+	"gridcast/builder/predict"
+	"gridcast/builder/predict/backtest"
+	"gridcast/builder/season"
+)
+
+// TestPublishedFigures is the bar: the figures the service is proud of, on the whole release.
+func TestPublishedFigures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds")
+	}
+	got, err := backtest.Run(t.Context(), allSeasons(t), backtest.DefaultConfig(2010, 2024))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Races != 305 || len(got.Seasons) != 15 {
+		t.Fatalf("got %d races in %d seasons, want 305 in 15", got.Races, len(got.Seasons))
+	}
+	m := got.Model
+	if m.LogLoss > 1.21 || m.WinnerHitPct < 57 || m.PodiumPct < 67 {
+		t.Errorf("got log-loss %.4f, hit %.2f %%, podium %.2f %%, want at most 1.21, at least 57 and 67", m.LogLoss, m.WinnerHitPct, m.PodiumPct)
+	}
+	if m.ECEPct > got.Calibrated.Interval[1] {
+		t.Errorf("calibration error %.1f %% is beyond the %.1f %% that chance leaves", m.ECEPct, got.Calibrated.Interval[1])
+	}
+	grid := got.Differences["grid_frequency"]
+	if grid.LogLoss.Interval[1] >= 0 || grid.WinnerHitPct.Interval[0] <= 0 {
+		t.Errorf("not better than the grid-slot table beyond noise: %+v", grid)
+	}
+	// What the baselines of the same name are known to score on these races.
+	for name, want := range map[string][3]float64{
+		"pole": {51.1, 66.4, 34.4}, "grid_frequency": {51.1, 66.4, 34.4}, "leader": {42.0, 57.4, 25.5}, "previous_winner": {35.7, 51.0, 22.8},
+	} {
+		b := got.Baselines[name]
+		for i, v := range []float64{b.WinnerHitPct, b.PodiumPct, b.ExactPodiumPct} {
+			if diff := v - want[i]; diff < -.06 || diff > .06 {
+				t.Errorf("%s: got %.2f, want %.1f", name, v, want[i])
+			}
+		}
+	}
+	for _, name := range []string{"rounds 1-4", "seasons with new rules"} {
+		if !slices.ContainsFunc(got.Subsets, func(s backtest.Subset) bool { return s.Name == name && s.Races > 0 }) {
+			t.Errorf("subset %q is missing", name)
+		}
+	}
+}
+
+// TestEmbeddedSeasonsStartEarly backtests what a fresh install has: from its first race on.
+func TestEmbeddedSeasonsStartEarly(t *testing.T) {
+	a := embedded(t)
+	first := a.Facts().Seasons[0].Year
+	c := backtest.DefaultConfig(first, first+2)
+	seen := 0
+	c.Progress = func(races int) { seen = races }
+	got, err := backtest.Run(t.Context(), a, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen != got.Races || got.Seasons[0].Year != first {
+		t.Errorf("got %d races from %d, told of %d", got.Races, got.Seasons[0].Year, seen)
+	}
+	if m, b := got.Model.LogLoss, got.Baselines["grid_frequency"].LogLoss; m > b+.02 {
+		t.Errorf("log-loss of the first three seasons: got %.3f, want no worse than the %.3f of the grid", m, b)
+	}
+}
+
+func TestReportForms(t *testing.T) {
+	a := embedded(t)
+	last := a.Facts().Seasons[len(a.Facts().Seasons)-1].Year
+	c := backtest.DefaultConfig(last, last)
+	c.Model = predict.GridFrequency()
+	r, err := backtest.Run(t.Context(), a, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var form struct {
+		From, To, Races int
+		Model           map[string]any
+		Baselines       map[string]map[string]any
+		Seasons         []struct {
+			Year  int
+			Model map[string]any
+		}
+	}
+	if err := json.Unmarshal(b, &form); err != nil {
+		t.Fatal(err)
+	}
+	if form.From != last || form.To != last || form.Races != r.Races || len(form.Seasons) != 1 || form.Seasons[0].Year != last {
+		t.Errorf("got %d to %d with %d races and %d seasons", form.From, form.To, form.Races, len(form.Seasons))
+	}
+	for _, m := range []map[string]any{form.Model, form.Baselines["pole"], form.Baselines["grid_frequency"], form.Seasons[0].Model} {
+		for _, key := range []string{"winner_hit_pct", "podium_pct", "exact_podium_pct", "log_loss", "brier", "ece_pct", "intervals"} {
+			if _, ok := m[key]; !ok {
+				t.Errorf("%s is missing in %v", key, m)
+			}
+		}
+	}
+	if d := r.Differences["grid_frequency"]; d != (backtest.Difference{}) {
+		t.Errorf("a model differs from itself by %+v", d)
+	}
+	var plot bytes.Buffer
+	if err := r.Plot(&plot); err != nil {
+		t.Fatal(err)
+	}
+	if img, err := png.Decode(&plot); err != nil || img.Bounds().Dx() < 800 {
+		t.Errorf("plot: got %v, %v, want a wide PNG", img.Bounds(), err)
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	a := embedded(t)
+	if _, err := backtest.Run(t.Context(), a, backtest.DefaultConfig(1900, 1901)); err == nil {
+		t.Error("seasons that are not there: got no error")
+	}
+	last := a.Facts().Seasons[len(a.Facts().Seasons)-1].Year
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := backtest.Run(done, a, backtest.DefaultConfig(last, last)); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: got %v", err)
+	}
+	if _, err := backtest.Run(t.Context(), a, backtest.Config{From: last, To: last, Model: refuser{}}); !errors.Is(err, predict.ErrNobody) {
+		t.Errorf("a model that refuses: got %v", err)
+	}
+}
+
+type refuser struct{}
+
+func (refuser) Name() string { return "refuser" }
+
+func (refuser) Predict(*season.View, int, season.GrandPrixID) (predict.Forecast, error) {
+	return predict.Forecast{}, predict.ErrNobody
+}

@@ -1,0 +1,58 @@
+package backtest
+
+import (
+	"math"
+
+	"gridcast/builder/predict"
+	"gridcast/builder/season"
+)
+
+// leastChance is given to a winner who was no candidate, so that the log-loss stays finite.
+const leastChance = 1e-6
+
+// Score is how one forecast did.
+type Score struct {
+	Confidence float64 // probability given to the picked winner
+	Hit        bool    // he won
+	Podium     int     // picked drivers on the podium, in any order
+	Exact      int     // of them, those in the picked place
+	LogLoss    float64 // -ln of the probability given to the winner
+	Brier      float64 // sum of squared errors over the candidates, 0 to 2
+}
+
+// NewScore scores a forecast by the official result of its round.
+func NewScore(f predict.Forecast, r *season.Round) Score {
+	var podium [3]season.DriverID
+	for i := range podium {
+		if row := r.Place(i + 1); row != nil {
+			podium[i] = row.Driver
+		}
+	}
+	return scoreOf(f, podium)
+}
+
+func scoreOf(f predict.Forecast, podium [3]season.DriverID) Score {
+	s := Score{Confidence: f.Winner().Win, Hit: f.Podium[0] != "" && f.Podium[0] == podium[0]}
+	for i, picked := range f.Podium {
+		for j, d := range podium {
+			if d != "" && d == picked {
+				s.Podium++
+				if i == j {
+					s.Exact++
+				}
+			}
+		}
+	}
+	chance := leastChance
+	s.Brier = 1 // of a winner who was no candidate
+	for _, c := range f.Candidates {
+		if c.Driver == podium[0] {
+			chance = max(c.Win, leastChance)
+			s.Brier += (1-c.Win)*(1-c.Win) - 1
+		} else {
+			s.Brier += c.Win * c.Win
+		}
+	}
+	s.LogLoss = -math.Log(chance)
+	return s
+}

@@ -1,0 +1,44 @@
+package backtest_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+	"testing"
+
+	"gridcast/builder/archive"
+	"gridcast/builder/season"
+	"gridcast/builder/source/f1db"
+)
+
+// release is the F1DB release that the published figures are made from.
+const release = "../../../../shared/data/f1db/f1db-json-splitted.zip"
+
+var importRelease = sync.OnceValues(func() (*season.Archive, error) {
+	a, _, err := f1db.Import(release, f1db.Options{})
+	return a, err
+})
+
+// allSeasons returns the whole release; the test is skipped where it is not there.
+func allSeasons(t testing.TB) *season.Archive {
+	t.Helper()
+	if _, err := os.Stat(release); errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("no F1DB release at %s", release)
+	}
+	a, err := importRelease()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// embedded returns the seasons in the program.
+func embedded(t testing.TB) *season.Archive {
+	t.Helper()
+	a, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
