@@ -3,11 +3,11 @@ package edge
 import (
 	"github.com/valyala/fasthttp"
 
-	"gridcast/edge/resident"
+	"gridcast/snapshots"
 )
 
 // Accept swaps a version in, as following the store does.
-func (e *Edge) Accept(version resident.Version) error { return e.accept(version) }
+func (e *Edge) Accept(version *snapshots.Version) error { return e.accept(version) }
 
 // Handle is the handler of the server.
 func (e *Edge) Handle(ctx *fasthttp.RequestCtx) { e.gateway.handle(ctx) }

@@ -28,7 +28,7 @@ type metrics struct {
 	requests [][][]prometheus.Counter // by endpoint + offset, tier + offset, index in statuses
 	refused  prometheus.Counter
 	panics   prometheus.Counter
-	swaps    prometheus.Counter
+	loaded   prometheus.Counter
 }
 
 const (
@@ -51,12 +51,12 @@ func newMetrics(registry *prometheus.Registry, tiers []string, e *Edge) *metrics
 			Name: "gridcast_edge_panics_total",
 			Help: "Requests that ran into a bug of the edge.",
 		}),
-		swaps: prometheus.NewCounter(prometheus.CounterOpts{
+		loaded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gridcast_edge_versions_loaded_total",
 			Help: "Versions that were taken.",
 		}),
 	}
-	registry.MustRegister(requests, m.refused, m.panics, m.swaps)
+	registry.MustRegister(requests, m.refused, m.panics, m.loaded)
 	m.registerState(registry, e)
 
 	endpoints := []string{"http", "outside", "unrouted"} // as the constants above, ascending
@@ -95,6 +95,8 @@ func (m *metrics) registerState(registry *prometheus.Registry, e *Edge) {
 	})
 	gauge("held", "1 while automatic builds are held.", func(s Status) float64 { return number(s.Held) })
 	gauge("ready", "1 while requests are answered with data.", func(s Status) float64 { return number(s.Ready) })
+	gauge("store_unreachable", "1 while the latest look for a newer version failed.",
+		func(s Status) float64 { return number(s.StoreProblem != "") })
 	gauge("keys", "Keys in the table, expired ones included.", func(s Status) float64 { return float64(s.Keys.Count) })
 	gauge("keys_stale", "1 while the latest look at the stored keys failed.",
 		func(s Status) float64 { return number(s.Keys.Problem != "") })

@@ -23,6 +23,9 @@ type Status struct {
 	NextRace   wire.Instant `json:"next_race,omitzero"` // lights out of the next race
 	Refused    *Refused     `json:"refused,omitzero"`   // the latest version that was not taken
 
+	// StoreProblem says why the latest look for a newer version failed.
+	StoreProblem string `json:"store_problem,omitzero"`
+
 	Keys     KeyStatus    `json:"keys"`
 	RaceTime wire.Instant `json:"race_time"`
 	Limits   string       `json:"limits"` // how requests are counted
@@ -54,14 +57,16 @@ func (e *Edge) Status() Status {
 	} else {
 		s.Ready = true
 	}
-	state := e.versions.status()
-	s.Refused = state.refused
-	s.Held, s.HeldReason = state.pointer.Held, state.pointer.Reason
+	s.Refused = e.versions.refused.Load()
+	if problem := e.versions.problem.Load(); problem != nil {
+		s.StoreProblem = *problem
+	}
 	set := e.versions.current()
 	if set == nil {
 		return s
 	}
-	m := set.Manifest()
+	m, pointer := &set.Version().Manifest, set.Version().Pointer
+	s.Held, s.HeldReason = pointer.Held, pointer.Reason
 	s.Version, s.Season = m.Version, m.CurrentSeason
 	s.BuiltAt, s.DueAt = wire.Instant(m.BuiltAt), wire.Instant(m.DueAt)
 	s.AgeSeconds = int64(now.Sub(m.BuiltAt) / time.Second)

@@ -2,55 +2,93 @@ package edge
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
 	"gridcast/edge/resident"
 	"gridcast/snapshots"
+	"gridcast/snapshots/blob/dirblob"
 )
 
-// versions holds the version that is served, and what is known about the others.
+// versions holds the version that is served, and what is known about the others. It is
+// written by the goroutine of followVersions and read by all.
 type versions struct {
-	set   atomic.Pointer[resident.Set]
-	state atomic.Pointer[versionState]
-}
-
-// versionState is for status and metrics. It is immutable.
-type versionState struct {
-	loaded  time.Time // real time at which the set was swapped in
-	pointer snapshots.Pointer
-	refused *Refused
+	set     atomic.Pointer[resident.Set]
+	refused atomic.Pointer[Refused]
+	problem atomic.Pointer[string] // of the latest look at the store; nil: none
 }
 
 // Refused says which version was not taken and why. The one before it stays.
 type Refused struct {
-	Version int64     `json:"version"`
-	At      time.Time `json:"at"` // real time
+	Version int64     `json:"version,omitzero"` // 0: it could not be learned
+	At      time.Time `json:"at"`               // real time
 	Reason  string    `json:"reason"`
 }
 
 // current returns the set that is served, nil before the first.
 func (v *versions) current() *resident.Set { return v.set.Load() }
 
-func (v *versions) status() versionState {
-	if state := v.state.Load(); state != nil {
-		return *state
+// followVersions serves every new version until ctx ends.
+func (e *Edge) followVersions(ctx context.Context) error {
+	config := snapshots.FollowConfig{
+		Store:       e.deps.Store,
+		Deliver:     e.deliver,
+		Report:      e.report,
+		CacheFailed: func(err error) { e.log.Warn("no copy of the version on disk", "err", err) },
 	}
-	return versionState{}
+	if e.cfg.CacheDir != "" {
+		cache, err := dirblob.Open(filepath.Join(e.cfg.CacheDir, "version"))
+		if err != nil {
+			return fmt.Errorf("cache of versions: %w", err)
+		}
+		config.Cache = cache
+	}
+	if err := snapshots.Follow(ctx, config); ctx.Err() == nil {
+		return fmt.Errorf("follow versions: %w", err)
+	}
+	return nil
+}
+
+// deliver takes what Follow has fetched. A version that the edge can not serve is refused,
+// although every hash in it is right.
+func (e *Edge) deliver(version *snapshots.Version) {
+	if err := e.accept(version); err != nil {
+		e.refuse(version.Pointer.Version, err)
+	}
 }
 
 // accept makes a version the one that is served, or says why not and leaves the last one.
-func (e *Edge) accept(version resident.Version) error {
+func (e *Edge) accept(version *snapshots.Version) error {
+	start := time.Now()
 	set, err := resident.Load(version)
 	if err != nil {
 		return err
 	}
 	e.versions.set.Store(set)
+	e.metrics.loaded.Inc()
+	e.log.Info("version served", "version", version.Pointer.Version, "variants", len(version.Manifest.Entries),
+		"bytes", version.Bytes(), "took", time.Since(start), "held", version.Pointer.Held)
 	return nil
 }
 
-// followVersions swaps in every new version until ctx ends.
-func (e *Edge) followVersions(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
+// report notes how a look at the store went.
+func (e *Edge) report(r snapshots.Report) {
+	switch r.State {
+	case snapshots.Refused:
+		e.refuse(r.Version, r.Err)
+	case snapshots.Unreachable:
+		problem := r.Err.Error()
+		e.versions.problem.Store(&problem)
+		e.log.Warn("store does not answer, the last version stays", "err", r.Err)
+	default:
+		e.versions.problem.Store(nil)
+	}
+}
+
+func (e *Edge) refuse(version int64, err error) {
+	e.metrics.refused.Inc()
+	e.versions.refused.Store(&Refused{Version: version, At: time.Now().UTC(), Reason: err.Error()})
+	e.log.Error("version refused, the last one stays", "version", version, "err", err)
 }

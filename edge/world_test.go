@@ -84,7 +84,7 @@ func newWorld(t testing.TB, options ...option) *world {
 	}
 	w.edge = e
 	if want.version {
-		if err := e.Accept(edgetest.New(t, 1)); err != nil {
+		if err := e.Accept(edgetest.Publish(t, w.store, 1)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,7 +5,7 @@ package edgetest
 import (
 	"bytes"
 	"compress/gzip"
-	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,6 +15,7 @@ import (
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
 )
 
 // Known are the seasons of every version, Picks the rounds with a prediction.
@@ -30,78 +31,47 @@ var (
 	Melbourne = time.Date(2025, 3, 16, 13, 0, 0, 0, time.UTC)
 )
 
-// Version is a version in memory. It implements resident.Version.
-type Version struct {
-	manifest snapshots.Manifest
-	bodies   map[string][]byte // by object key
-}
-
-// Manifest implements resident.Version.
-func (v *Version) Manifest() *snapshots.Manifest { return &v.manifest }
-
-// Body implements resident.Version.
-func (v *Version) Body(entry *snapshots.Entry, encoding string) ([]byte, error) {
-	key := entry.Object
-	if encoding != "" {
-		key += "." + encoding
-	}
-	body, ok := v.bodies[key]
-	if !ok {
-		return nil, fmt.Errorf("no object %s", key)
-	}
-	return body, nil
-}
-
-// New returns version n. The points of its standings say so.
-func New(t testing.TB, n int64) *Version {
+// Publish makes the next version of the store and returns it as an edge would read it. The
+// points of its standings are n. The paths in without are left out.
+func Publish(t testing.TB, store blob.Store, n int64, without ...string) *snapshots.Version {
 	t.Helper()
-	v := &Version{
-		manifest: snapshots.Manifest{
-			Format:        1,
-			Version:       n,
-			BuiltAt:       AbuDhabi.Add(-time.Hour),
-			DueAt:         AbuDhabi,
-			CurrentSeason: Known.Current,
-			Seasons:       Known.Seasons,
-			Ledger:        snapshots.Ledger{Kind: "simulated", Seq: 7, Hash: snapshots.Digest([]byte("ledger"))},
-		},
-		bodies: map[string][]byte{},
+	base, err := snapshots.LoadBase(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, variant := range catalog.All(Known, Picks) {
-		v.add(t, variant, render(t, variant, n))
+	draft := snapshots.Draft{
+		Base:          base,
+		Builder:       "edgetest",
+		BuiltAt:       AbuDhabi.Add(-time.Hour),
+		DueAt:         AbuDhabi,
+		CurrentSeason: Known.Current,
+		Seasons:       Known.Seasons,
+		Archive:       snapshots.Digest([]byte("archive")),
+		Ledger:        snapshots.Ledger{Kind: "simulated", Seq: 7, Hash: snapshots.Digest([]byte("ledger"))},
 	}
-	return v
+	for _, v := range catalog.All(Known, Picks) {
+		if slices.Contains(without, v.Path()) {
+			continue
+		}
+		body := render(t, v, n)
+		if v.Endpoint == catalog.NextRace {
+			draft.Variants = append(draft.Variants, snapshots.Unfinished(v.Path(), body))
+			continue
+		}
+		draft.Variants = append(draft.Variants, snapshots.New(v.Path(), body, encode(t, body), generatedAt(n)))
+	}
+	publisher := snapshots.Publisher{Store: store}
+	if _, err := publisher.Publish(t.Context(), draft); err != nil {
+		t.Fatal(err)
+	}
+	version, err := snapshots.Open(t.Context(), store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return version
 }
 
-// Remove takes the entry with this path out of the version.
-func (v *Version) Remove(path string) {
-	for i, entry := range v.manifest.Entries {
-		if entry.Path == path {
-			v.manifest.Entries = append(v.manifest.Entries[:i:i], v.manifest.Entries[i+1:]...)
-			return
-		}
-	}
-}
-
-func (v *Version) add(t testing.TB, variant catalog.Variant, body []byte) {
-	digest := snapshots.Digest(body)
-	entry := snapshots.Entry{
-		Path:   variant.Path(),
-		Object: snapshots.ObjectKey(v.manifest.Version, variant.Path()),
-		SHA256: digest,
-		Size:   int64(len(body)),
-	}
-	v.bodies[entry.Object] = body
-	if variant.Endpoint != catalog.NextRace {
-		entry.ETag = snapshots.ETag(digest)
-		entry.Encodings = map[string]snapshots.Encoded{}
-		for suffix, encoded := range encode(t, body) {
-			v.bodies[entry.Object+"."+suffix] = encoded
-			entry.Encodings[suffix] = snapshots.Encoded{SHA256: snapshots.Digest(encoded), Size: int64(len(encoded))}
-		}
-	}
-	v.manifest.Entries = append(v.manifest.Entries, entry)
-}
+func generatedAt(n int64) time.Time { return AbuDhabi.Add(time.Duration(n-86400) * time.Second) }
 
 func encode(t testing.TB, body []byte) map[string][]byte {
 	var zipped bytes.Buffer
@@ -127,7 +97,7 @@ func encode(t testing.TB, body []byte) map[string][]byte {
 // render makes the body of a variant in version n.
 func render(t testing.TB, v catalog.Variant, n int64) []byte {
 	var data any
-	at := AbuDhabi.Add(time.Duration(n) * time.Second)
+	at := generatedAt(n)
 	podium := wire.Podium{P1: "NOR", P2: "VER", P3: "LEC"}
 	switch v.Endpoint {
 	case catalog.Standings:

@@ -1,9 +1,11 @@
 package resident
 
 import (
+	"errors"
 	"net/http"
 
 	"gridcast/edge/negotiate"
+	"gridcast/snapshots"
 )
 
 // Page is one variant in every form it can be served in.
@@ -18,22 +20,23 @@ type Page struct {
 	notModified [negotiate.Encodings]*Response
 }
 
-// newPage makes the responses of a body and its encoded forms, of which any but the identity
-// may be nil.
-func newPage(endpoint int, etag string, bodies [negotiate.Encodings][]byte, fields *shelf) *Page {
-	p := &Page{Endpoint: endpoint}
+// fill makes the responses of a body and its codings.
+func (p *Page) fill(body *snapshots.Body, fields *shelf) error {
+	if body.Entry.ETag == "" {
+		return errors.New("no etag")
+	}
 	for e := range negotiate.Encodings {
-		if bodies[e] == nil {
+		bytes, tag := body.Identity, `"`+body.Entry.ETag+`"`
+		if e != negotiate.Identity {
+			bytes, tag = body.Encoded[e.Suffix()], `"`+body.Entry.ETag+"-"+e.Suffix()+`"`
+		}
+		if bytes == nil {
 			continue
 		}
-		tag := `"` + etag + `"`
-		if e != negotiate.Identity {
-			tag = `"` + etag + "-" + e.Suffix() + `"`
-		}
-		p.full[e] = &Response{Status: http.StatusOK, ETag: []byte(tag), Fields: fields.full[e], Body: bodies[e]}
+		p.full[e] = &Response{Status: http.StatusOK, ETag: []byte(tag), Fields: fields.full[e], Body: bytes}
 		p.notModified[e] = &Response{Status: http.StatusNotModified, ETag: []byte(tag), Fields: fields.notModified}
 	}
-	return p
+	return nil
 }
 
 // Answer returns the response to a request with these headers: the best form the client

@@ -7,24 +7,14 @@ package resident
 import (
 	"fmt"
 
-	"gridcast/edge/negotiate"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
 
-// Version is a complete version whose hashes have been checked.
-type Version interface {
-	// Manifest describes it. It is not changed any more.
-	Manifest() *snapshots.Manifest
-	// Body returns the stored bytes of an entry: encoding is "" for the identity or one of
-	// the names in Entry.Encodings. The caller keeps them and does not change them.
-	Body(entry *snapshots.Entry, encoding string) ([]byte, error)
-}
-
 // Set is one version, ready to be served. It is safe for concurrent use.
 type Set struct {
-	manifest  *snapshots.Manifest
+	version   *snapshots.Version
 	known     catalog.Known
 	countdown *wire.Countdown
 	variants  map[catalog.Variant]*Page
@@ -33,16 +23,16 @@ type Set struct {
 
 // Load makes the responses of a version. A version that lacks a variant, or whose countdown
 // can not be read, is an error.
-func Load(v Version) (*Set, error) {
-	m := v.Manifest()
+func Load(v *snapshots.Version) (*Set, error) {
+	m := &v.Manifest
 	s := &Set{
-		manifest: m,
+		version:  v,
 		known:    catalog.Known{Seasons: m.Seasons, Current: m.CurrentSeason},
 		variants: make(map[catalog.Variant]*Page, len(m.Entries)),
 		targets:  make(map[string]*Page, 8*len(m.Entries)),
 	}
-	for i := range m.Entries {
-		if err := s.add(v, &m.Entries[i]); err != nil {
+	for path, body := range v.All() {
+		if err := s.add(path, body); err != nil {
 			return nil, fmt.Errorf("version %d: %w", m.Version, err)
 		}
 	}
@@ -54,23 +44,22 @@ func Load(v Version) (*Set, error) {
 	return s, nil
 }
 
-// add makes the page of an entry and finds the targets that select it.
-func (s *Set) add(v Version, entry *snapshots.Entry) error {
-	variant, err := catalog.ParsePath(entry.Path)
+// add makes the page of a body and finds the targets that select it.
+func (s *Set) add(path string, body *snapshots.Body) error {
+	variant, err := catalog.ParsePath(path)
 	if err != nil {
 		return err
 	}
 	index := endpointIndex(variant.Endpoint)
 	endpoint := &catalog.Endpoints[index]
-	var page *Page
+	page := &Page{Endpoint: index, Computed: endpoint.Computed}
 	if endpoint.Computed {
-		page = &Page{Endpoint: index, Computed: true}
-		err = s.loadCountdown(v, entry)
+		s.countdown, err = wire.ParseCountdown(body.Identity)
 	} else {
-		page, err = s.load(v, entry, index, variant)
+		err = page.fill(body, s.shelf(variant))
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", entry.Path, err)
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	s.variants[variant] = page
 	for _, query := range queries(variant) {
@@ -81,46 +70,22 @@ func (s *Set) add(v Version, entry *snapshots.Entry) error {
 		if query != "" {
 			query = "?" + query
 		}
-		path := catalog.BasePath + endpoint.Path
-		s.targets[path+query] = page
-		s.targets[path+"/"+query] = page
+		s.targets[catalog.BasePath+endpoint.Path+query] = page
+		s.targets[catalog.BasePath+endpoint.Path+"/"+query] = page
 	}
 	return nil
 }
 
-func (s *Set) load(v Version, entry *snapshots.Entry, endpoint int, variant catalog.Variant) (*Page, error) {
-	if entry.ETag == "" {
-		return nil, fmt.Errorf("no etag")
+// shelf says how long responses of the variant may be kept.
+func (s *Set) shelf(v catalog.Variant) *shelf {
+	if year := season(v); year != 0 && year < s.known.Current {
+		return seasonOverShelf
 	}
-	var bodies [negotiate.Encodings][]byte
-	for e := range negotiate.Encodings {
-		if _, stored := entry.Encodings[e.Suffix()]; !stored && e != negotiate.Identity {
-			continue
-		}
-		body, err := v.Body(entry, e.Suffix())
-		if err != nil {
-			return nil, err
-		}
-		bodies[e] = body
-	}
-	fields := movingShelf
-	if year := season(variant); year != 0 && year < s.known.Current {
-		fields = seasonOverShelf
-	}
-	return newPage(endpoint, entry.ETag, bodies, fields), nil
+	return movingShelf
 }
 
-func (s *Set) loadCountdown(v Version, entry *snapshots.Entry) error {
-	data, err := v.Body(entry, "")
-	if err != nil {
-		return err
-	}
-	s.countdown, err = wire.ParseCountdown(data)
-	return err
-}
-
-// Manifest describes the version. It must not be changed.
-func (s *Set) Manifest() *snapshots.Manifest { return s.manifest }
+// Version is what the responses were made of.
+func (s *Set) Version() *snapshots.Version { return s.version }
 
 // Countdown is the content of the computed endpoint.
 func (s *Set) Countdown() *wire.Countdown { return s.countdown }
