@@ -179,6 +179,7 @@ func TestCatchUpAfterRestart(t *testing.T) {
 			"2026-11-22 09:00:00  build: lights_out 2026022; race_window_end 2026022",
 		}},
 		{"built since", lightsOut, "2026-11-22 07:00:00", nil},
+		{"done ahead of a clock set back", "2026-11-22 05:00:00", "2026-11-22 03:50:00", nil},
 		{"unknown for how long", "", "2026-11-22 03:50:00", []string{
 			"2026-11-22 03:50:00  freeze: grid_known 2026022",
 		}},

@@ -30,7 +30,7 @@ func (r *runner) begin(now time.Time) {
 	if since.IsZero() {
 		since = now.Add(-r.cfg.CatchUp)
 	}
-	// A clock that was set back must not make the job deaf until it is where it was.
+	// A clock set back since must not make the job deaf until it is where it was.
 	r.agenda.seen = earlier(since, now)
 }
 

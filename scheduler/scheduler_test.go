@@ -70,6 +70,32 @@ func TestStopCancelsAtTheDeadline(t *testing.T) {
 	})
 }
 
+// A job that ignores its context is named. This runs in real time: gocron spins while it waits
+// for such a job, and in a bubble that would be for ever.
+func TestStopNamesWhatHangs(t *testing.T) {
+	cfg := scheduler.DefaultConfig()
+	cfg.StopGrace = time.Millisecond
+	begun, release := make(chan bool), make(chan bool)
+	s := start(t, &world{clock: newRaceClock(at(t, lightsOut), 1)}, cfg,
+		scheduler.Job{Name: "poll", Run: func(context.Context, scheduler.Trigger) error { return nil }},
+		scheduler.Job{Name: "build", Run: func(context.Context, scheduler.Trigger) error {
+			close(begun)
+			<-release
+			return nil
+		}})
+	running := trigger(t, s, "build", "operator")
+	<-begun
+	killed, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Stop(killed); err == nil || !strings.Contains(err.Error(), "jobs [build] still run") {
+		t.Errorf("stop: %v, want it to name build alone", err)
+	}
+	close(release)
+	if err := <-running; err != nil {
+		t.Errorf("run: %v, want no error", err)
+	}
+}
+
 func TestPanicIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
