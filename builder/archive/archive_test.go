@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -145,10 +146,14 @@ func TestEmbedded(t *testing.T) {
 	}
 }
 
+var packer = sync.OnceValues(func() (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
+})
+
 // lines packs text as an archive file would be.
 func lines(t testing.TB, text string) []byte {
 	t.Helper()
-	z, err := zstd.NewWriter(nil, zstd.WithWindowSize(1<<20))
+	z, err := packer()
 	if err != nil {
 		t.Fatal(err)
 	}
