@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/clock"
+	"gridcast/scheduler"
+	"gridcast/scheduler/cadence"
+	"gridcast/snapshots"
+)
+
+// conductor keeps the published version true: it has the scheduler run the builder when
+// something falls due, and whenever ledger or archive change.
+type conductor struct {
+	builder *builder.Builder
+	clock   clock.Clock
+	log     *slog.Logger
+	facts   atomic.Pointer[builder.Facts] // as of the last build, for the schedule
+	jobs    *scheduler.Scheduler
+}
+
+// The jobs, by name.
+const (
+	buildJob  = "build"
+	freezeJob = "freeze"
+	pollJob   = "poll"
+)
+
+// lookEvery is how often the ledger is looked at for what others appended, in real time.
+const lookEvery = time.Second
+
+// stopGrace is how long a build under way may go on when the process is told to stop.
+const stopGrace = 20 * time.Second
+
+func newConductor(b *builder.Builder, c clock.Clock, log *slog.Logger) *conductor {
+	return &conductor{builder: b, clock: c, log: log}
+}
+
+// start publishes what is due now, so that there is something to serve.
+func (c *conductor) start(ctx context.Context, progress func(phase string, done, total int)) error {
+	return c.build(ctx, "start", progress)
+}
+
+// run conducts until ctx ends, and waits for a build under way.
+func (c *conductor) run(ctx context.Context) error {
+	base, err := snapshots.LoadBase(ctx, c.builder.Store)
+	if err != nil {
+		return err
+	}
+	since := base.Manifest.BuiltAt
+	build := func(ctx context.Context, t scheduler.Trigger) error { return c.build(ctx, t.String(), nil) }
+	c.jobs, err = scheduler.New(scheduler.DefaultConfig(), c.clock.Timers(), c.calendar, c.log,
+		scheduler.Job{Name: buildJob, Work: cadence.Build, Run: build, Since: since},
+		scheduler.Job{Name: freezeJob, Work: cadence.Freeze, Run: build, Since: since},
+		scheduler.Job{Name: pollJob, Work: cadence.Poll, Run: c.poll, Since: since},
+	)
+	if err != nil {
+		return err
+	}
+	c.jobs.Start()
+	c.follow(ctx)
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+	defer cancel()
+	return c.jobs.Stop(stopping)
+}
+
+// build settles and publishes as of now. A held pointer is the operator's decision, no error.
+func (c *conductor) build(ctx context.Context, reason string, progress func(phase string, done, total int)) error {
+	outcome, err := c.builder.Build(ctx, builder.Request{At: c.clock.Now(), Reason: reason, Progress: progress})
+	if factsErr := c.loadFacts(ctx); factsErr != nil {
+		return errors.Join(err, factsErr)
+	}
+	for _, e := range outcome.Events {
+		c.log.Info("settled", "event", e.Type, "session_key", e.Session, "what", describe(e), "race_time", e.At)
+	}
+	switch {
+	case errors.Is(err, snapshots.ErrHeld):
+		c.log.Warn("publishing is held; gridcast build --release ends it", "err", err)
+		return nil
+	case err != nil:
+		return err
+	case !outcome.Unchanged:
+		c.log.Info("published", "version", outcome.Version, "reason", reason,
+			"objects_written", outcome.ObjectsWritten, "objects_reused", outcome.ObjectsReused, "seconds", outcome.Seconds)
+	}
+	return nil
+}
+
+// poll settles what the archive now shows, and has a version built if that was anything.
+func (c *conductor) poll(ctx context.Context, _ scheduler.Trigger) error {
+	if err := c.loadFacts(ctx); err != nil {
+		return err
+	}
+	events, err := c.builder.Policy.Settle(ctx, c.builder.Ledger, c.facts.Load().Archive, c.clock.Now())
+	if err != nil || len(events) == 0 {
+		return err
+	}
+	for _, e := range events {
+		c.log.Info("settled", "event", e.Type, "session_key", e.Session, "what", describe(e), "race_time", e.At)
+	}
+	_, err = c.jobs.Trigger(buildJob, "settled")
+	return err
+}
+
+// follow triggers a build when somebody else appended to the ledger or put another archive
+// into the store, until ctx ends.
+func (c *conductor) follow(ctx context.Context) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	head, facts := c.builder.Ledger.Head(), c.facts.Load().SHA256
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := errors.Join(c.builder.Ledger.Refresh(ctx), c.loadFacts(ctx)); err != nil {
+			if ctx.Err() == nil {
+				c.log.Warn("the store can not be read; builds wait", "err", err)
+			}
+			continue
+		}
+		reason := ""
+		if newHead := c.builder.Ledger.Head(); newHead != head {
+			head, reason = newHead, "ledger changed"
+		}
+		if newFacts := c.facts.Load().SHA256; newFacts != facts {
+			facts, reason = newFacts, "archive changed"
+		}
+		if reason == "" {
+			continue
+		}
+		if _, err := c.jobs.Trigger(buildJob, reason); err != nil {
+			c.log.Error("build not triggered", "reason", reason, "err", err)
+		}
+	}
+}
+
+func (c *conductor) loadFacts(ctx context.Context) error {
+	facts, err := c.builder.Facts(ctx)
+	if err != nil {
+		return err
+	}
+	c.facts.Store(&facts)
+	return nil
+}
+
+// calendar is what the schedule goes by: the facts and the ledger as they are in memory.
+func (c *conductor) calendar() cadence.Calendar {
+	now := c.clock.Now()
+	return calendarOf(c.facts.Load().Archive.AsOf(now), c.builder.Ledger.AsOf(now))
+}

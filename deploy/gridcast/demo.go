@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/clock"
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+	"gridcast/edge/keys"
+	"gridcast/snapshots/blob"
+)
+
+const (
+	demoFolder = ".var/demo"
+
+	// demoLead is how long before the end of qualifying the demo begins, in race time.
+	demoLead = 75 * time.Minute
+	// demoVerifiesAfter stands for the operator of the demo.
+	demoVerifiesAfter = 30 * time.Minute
+	// demoSeasons is how many seasons before the demo's have picks.
+	demoSeasons = 5
+	// demoRoundsAfter is how many rounds follow the demo's weekend.
+	demoRoundsAfter = 2
+)
+
+// weekend is the one that a demo replays.
+type weekend struct {
+	year  int
+	round season.Round
+}
+
+// demoWeekend chooses the latest weekend of known hours that has rounds after it.
+func demoWeekend(a *season.Archive) (weekend, error) {
+	for _, year := range a.Facts().Seasons {
+		if n := len(year.Rounds) - 1 - demoRoundsAfter; n >= 0 && !year.Rounds[n].Provisional() {
+			return weekend{year.Year, year.Rounds[n]}, nil
+		}
+	}
+	return weekend{}, errors.New("the archive has no race weekend of known hours to replay")
+}
+
+// runDemo serves a replayed weekend from a store that is made for it.
+func (c *serveCmd) runDemo(ctx context.Context, s *streams) error {
+	if c.Now != "" || c.RaceClock != "" {
+		return usageError{errors.New("--demo sets race time itself; leave out --now and --race-clock")}
+	}
+	if c.DemoSpeed <= 0 || c.DemoSpeed > clock.MaxSpeed {
+		return usageError{fmt.Errorf("--demo-speed %v: must be above 0 and at most %v", c.DemoSpeed, float64(clock.MaxSpeed))}
+	}
+	store, release, err := demoStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	a, err := c.demoArchive()
+	if err != nil {
+		return err
+	}
+	w, err := demoWeekend(a)
+	if err != nil {
+		return err
+	}
+	begin := w.round.GridKnownAt().Add(-demoLead)
+	c.AutoVerifyAfter = demoVerifiesAfter
+	b, err := c.builderOn(ctx, s, store, ledger.Simulated, builder.ReplayFrom(w.year-demoSeasons))
+	if err != nil {
+		return err
+	}
+	bar := newProgress(s.err, "replaying seasons")
+	err = b.Policy.Replay(ctx, b.Ledger, a, begin, bar.set)
+	bar.finish()
+	if err != nil {
+		return err
+	}
+	client, err := demoKeys(ctx, store)
+	if err != nil {
+		return err
+	}
+	race, err := clock.At(begin, time.Now(), c.DemoSpeed)
+	if err != nil {
+		return err
+	}
+	return c.serve(ctx, s, b, race, func(address string) error {
+		return s.printBanner(address, store, race, w, client)
+	})
+}
+
+func (c *serveCmd) demoArchive() (*season.Archive, error) {
+	if c.Archive == "" {
+		return archive.Embedded()
+	}
+	a, _, err := archive.ReadFile(c.Archive)
+	return a, err
+}
+
+// demoStore makes an empty store and keeps other demos out of it until release is called.
+func demoStore(ctx context.Context) (store blob.Store, release func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(demoFolder), 0o755); err != nil {
+		return nil, nil, fmt.Errorf("demo: %w", err)
+	}
+	lock, err := os.OpenFile(demoFolder+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("demo: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("demo: another one runs in %s; stop it first", demoFolder), lock.Close())
+	}
+	release = func() { _ = lock.Close() } // the lock goes with the file
+	if err := os.RemoveAll(demoFolder); err != nil {
+		release()
+		return nil, nil, fmt.Errorf("demo: %w", err)
+	}
+	store, err = openStore(ctx, "dir:"+demoFolder)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return store, release, nil
+}
+
+// demoKeys creates a key of each tier, in the order of their limits.
+func demoKeys(ctx context.Context, store blob.Store) ([]demoKey, error) {
+	var created []demoKey
+	for _, tier := range []string{"trial", "standard", "pro", "sandbox"} {
+		err := keys.Update(ctx, store, func(d *keys.Document) error {
+			_, key, err := d.Create(keys.Request{Name: "demo " + tier, Tier: tier}, time.Now())
+			created = append(created, demoKey{tier, keys.DefaultTiers()[tier], key})
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return created, nil
+}
+
+type demoKey struct {
+	tier  string
+	limit int // requests per minute
+	key   string
+}
+
+// printBanner says where everything is and what will happen when.
+func (s *streams) printBanner(address string, store blob.Store, race clock.Clock, w weekend, client []demoKey) error {
+	var b strings.Builder
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&b, format+"\n", args...) }
+	now := race.Now()
+	line("")
+	line("gridcast serves %s", address)
+	line("")
+	line("  docs     %s/docs", address)
+	line("  status   %s/status", address)
+	line("  store    %s  (gridcast snapshots list --store %s)", store, "dir:"+demoFolder)
+	line("")
+	line("Keys, one for each tier, with their requests per minute:")
+	line("")
+	for _, k := range client {
+		line("  %-8s %4d  %s", k.tier, k.limit, k.key)
+	}
+	line("")
+	line("It is %s UTC of the %s, and a real second lasts %g.", now.Format("Monday 2 January 2006, 15:04"), w.round.Name, race.Speed())
+	line("What will happen:")
+	line("")
+	for _, event := range w.events() {
+		wait := race.Real(event.at).Sub(time.Now()).Round(time.Second)
+		line("  %s UTC  in %-8s %s", event.at.Format("2006-01-02 15:04"), wait, event.what)
+	}
+	line("")
+	line("Paste one of these:")
+	line("")
+	for _, path := range []string{"next-race", "standings", "standings?type=constructors&year=2012", "predictions", "accuracy", "calendar", "drivers"} {
+		line("  curl -s -H 'X-API-Key: %s' '%s/api/v1/%s'", client[2].key, address, path)
+	}
+	line("")
+	line("Ctrl-C ends it.")
+	return s.printf("%s", b.String())
+}
+
+type demoEvent struct {
+	at   time.Time
+	what string
+}
+
+func (w weekend) events() []demoEvent {
+	return []demoEvent{
+		{w.round.GridKnownAt(), "qualifying has ended: the pick is frozen and in /next-race"},
+		{w.round.StartsAt(), "lights out: /calendar says live, /next-race counts down to the next round"},
+		{w.round.ResultKnownAt(), "the race is over"},
+		{w.round.ResultKnownAt().Add(demoVerifiesAfter), "the result is verified: standings, predictions and accuracy follow"},
+	}
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"gridcast/edge"
+)
+
+// edgeFlags is what an edge is told.
+type edgeFlags struct {
+	Listen         string        `help:"Where the API is served." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
+	AdminListen    string        `help:"Where metrics and profiles are served; default: nowhere." placeholder:"HOST:PORT"`
+	CacheDir       string        `help:"Keep a copy of version and keys here, to start from when the storage is down." placeholder:"DIR" type:"path"`
+	TLSCert        string        `help:"Certificate, PEM; read again when it changes." name:"tls-cert" placeholder:"FILE" type:"path"`
+	TLSKey         string        `help:"Key of the certificate, PEM." name:"tls-key" placeholder:"FILE" type:"path"`
+	TrustedProxies []string      `help:"Networks whose X-Forwarded-For is believed, such as 10.0.0.0/8." placeholder:"CIDR"`
+	DrainDelay     time.Duration `help:"Keep accepting this long after a signal, while /readyz says no, for load balancers to notice." default:"0s"`
+}
+
+func (f *edgeFlags) config() (edge.Config, error) {
+	cfg := edge.DefaultConfig()
+	cfg.Listen, cfg.AdminListen, cfg.CacheDir = f.Listen, f.AdminListen, f.CacheDir
+	cfg.TLSCert, cfg.TLSKey, cfg.DrainDelay = f.TLSCert, f.TLSKey, f.DrainDelay
+	for _, text := range f.TrustedProxies {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			return cfg, usageError{fmt.Errorf("--trusted-proxies %q: must be a network such as 10.0.0.0/8", text)}
+		}
+		cfg.TrustedProxies = append(cfg.TrustedProxies, network)
+	}
+	if err := cfg.Validate(); err != nil {
+		return cfg, usageError{err}
+	}
+	return cfg, nil
+}
+
+type edgeCmd struct {
+	storeFlags `embed:""`
+	clockFlags `embed:""`
+	edgeFlags  `embed:""`
+}
+
+func (c *edgeCmd) Run(ctx context.Context, s *streams) error {
+	cfg, err := c.config()
+	if err != nil {
+		return err
+	}
+	clock, err := c.clock()
+	if err != nil {
+		return err
+	}
+	store, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	e, err := edge.New(cfg, edge.Deps{Store: store, Log: s.log, RaceTime: clock.Now})
+	if err != nil {
+		return err
+	}
+	return e.Run(ctx)
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/clock"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/snapshots/blob"
+)
+
+// storeFlags says where published versions, ledger, keys and archive are kept.
+type storeFlags struct {
+	Store string `help:"Where everything is kept: dir:PATH or s3://bucket/prefix?endpoint=URL&region=R." default:"dir:.var/store" placeholder:"URL"`
+}
+
+func (f *storeFlags) open(ctx context.Context) (blob.Store, error) { return openStore(ctx, f.Store) }
+
+// clockFlags sets race time. What runs on another clock than the real one writes only
+// simulated ledgers.
+type clockFlags struct {
+	Now       string `help:"Race time at the start of this command, RFC 3339; for a simulated ledger." placeholder:"INSTANT" xor:"clock"`
+	RaceClock string `help:"Race time as RACE@REAL*SPEED, the same for every process; for a simulated ledger." placeholder:"CLOCK" xor:"clock"`
+}
+
+func (f *clockFlags) clock() (clock.Clock, error) {
+	switch {
+	case f.RaceClock != "":
+		c, err := clock.Parse(f.RaceClock)
+		if err != nil {
+			return clock.Clock{}, usageError{fmt.Errorf("--race-clock: %w", err)}
+		}
+		return c, nil
+	case f.Now != "":
+		t, err := time.Parse(time.RFC3339, f.Now)
+		if err != nil {
+			return clock.Clock{}, usageError{fmt.Errorf("--now %q: must be an instant such as 2024-07-28T12:00:00Z", f.Now)}
+		}
+		return clock.From(t)
+	default:
+		return clock.System(), nil
+	}
+}
+
+// kindOf says which kind of ledger may be written on a clock.
+func kindOf(c clock.Clock) ledger.Kind {
+	if c.IsSystem() {
+		return ledger.Real
+	}
+	return ledger.Simulated
+}
+
+// builderFlags is what a process that builds is told.
+type builderFlags struct {
+	storeFlags      `embed:""`
+	clockFlags      `embed:""`
+	Archive         string        `help:"An archive file to build from; it is put into the store. Default: the one in the store, else the embedded seasons." placeholder:"PATH" type:"path"`
+	Model           string        `help:"What makes the picks: ${enum}." enum:"r2,grid-frequency" default:"r2"`
+	AutoVerifyAfter time.Duration `help:"Verify results by themselves this long after the end of a race; 0: only an operator does." default:"0s"`
+}
+
+var models = map[string]func() predict.Model{
+	"r2":             func() predict.Model { return predict.NewR2(predict.DefaultParams()) },
+	"grid-frequency": func() predict.Model { return predict.GridFrequency() },
+}
+
+func (f *builderFlags) policy() (builder.Policy, error) {
+	if f.AutoVerifyAfter < 0 {
+		return builder.Policy{}, usageError{fmt.Errorf("--auto-verify-after %s: must not be negative", f.AutoVerifyAfter)}
+	}
+	return builder.Policy{Model: models[f.Model](), AutoVerifyAfter: f.AutoVerifyAfter}, nil
+}
+
+// builder returns a builder on the store and the race time it builds at.
+func (f *builderFlags) builder(ctx context.Context, s *streams) (*builder.Builder, clock.Clock, error) {
+	c, err := f.clock()
+	if err != nil {
+		return nil, c, err
+	}
+	store, err := f.open(ctx)
+	if err != nil {
+		return nil, c, err
+	}
+	b, err := f.builderOn(ctx, s, store, kindOf(c), c.Now())
+	return b, c, err
+}
+
+// builderOn is builder on an open store, whose ledger is of the kind or is opened at the
+// instant.
+func (f *builderFlags) builderOn(ctx context.Context, s *streams, store blob.Store, kind ledger.Kind, at time.Time) (*builder.Builder, error) {
+	policy, err := f.policy()
+	if err != nil {
+		return nil, err
+	}
+	facts := builder.NewFactsStore(store)
+	if err := f.putArchive(ctx, facts); err != nil {
+		return nil, err
+	}
+	l, err := ledger.Open(ctx, store, kind, at, builder.Actor)
+	if err != nil {
+		return nil, err
+	}
+	return &builder.Builder{Store: store, Ledger: l, Facts: facts.Load, Policy: policy, Name: processName(), Log: s.log}, nil
+}
+
+// putArchive makes sure that the store has an archive: the file asked for, else what is there,
+// else the embedded seasons.
+func (f *builderFlags) putArchive(ctx context.Context, facts *builder.FactsStore) error {
+	if f.Archive != "" {
+		file, err := os.ReadFile(f.Archive)
+		if err != nil {
+			return fmt.Errorf("read archive: %w", err)
+		}
+		_, err = facts.Put(ctx, file)
+		return err
+	}
+	_, err := facts.Load(ctx)
+	if errors.Is(err, blob.ErrNotFound) {
+		_, err = facts.Put(ctx, archive.EmbeddedBytes())
+	}
+	return err
+}
+
+// processName tells builders apart for people.
+func processName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
+}

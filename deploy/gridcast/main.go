@@ -1,0 +1,118 @@
+// Command gridcast is the whole service in one binary: a command for each role and for
+// everything an operator does. It is the only place where the roles meet; each command is a
+// file here and does no more than flags, wiring and output.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// version is set when the binary is built.
+var version = "devel"
+
+// Exit statuses.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// cli is the command line; every flag is also an environment variable with the prefix
+// GRIDCAST_.
+type cli struct {
+	LogFormat string `help:"How servers log: text or json." enum:"text,json" default:"text"`
+	JSON      bool   `help:"Print machine-readable JSON instead of tables." name:"json"`
+
+	Serve     serveCmd     `cmd:"" help:"Builder, scheduler and edge in one process."`
+	Edge      edgeCmd      `cmd:"" help:"Serve the published version from memory."`
+	Build     buildCmd     `cmd:"" help:"Build and publish once."`
+	Replay    replayCmd    `cmd:"" help:"Fill a simulated ledger with the picks and results of past seasons."`
+	Archive   archiveCmds  `cmd:"" help:"The facts everything is made from."`
+	Keys      keysCmds     `cmd:"" help:"API keys of clients."`
+	Snapshots snapshotCmds `cmd:"" help:"Published versions."`
+	Ledger    ledgerCmds   `cmd:"" help:"The append-only record of picks and results."`
+	Version   versionCmd   `cmd:"" help:"Print the version."`
+}
+
+// streams is where a command prints: results to out, progress and complaints to err.
+type streams struct {
+	out, err io.Writer
+	json     bool
+	log      *slog.Logger
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal ends what runs in good order; with the handler gone the second ends it
+	// at once.
+	context.AfterFunc(ctx, stop)
+	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}
+
+// run executes one command line and returns the exit status.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var c cli
+	exited := -1
+	parser, err := kong.New(&c,
+		kong.Name("gridcast"),
+		kong.Description("A read-only JSON API over a motor-racing season."),
+		kong.DefaultEnvars("GRIDCAST"),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: true}),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(code int) { exited = code }),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+	)
+	if err != nil {
+		panic(fmt.Sprintf("BUG: command line: %v", err))
+	}
+	command, err := parser.Parse(args)
+	if exited >= 0 { // help was printed
+		return exited
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(stderr, "gridcast: %v; try gridcast --help\n", err)
+		return exitUsage
+	}
+	err = command.Run(&streams{out: stdout, err: stderr, json: c.JSON, log: newLogger(stderr, c.LogFormat)})
+	var usage usageError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &usage):
+		_, _ = fmt.Fprintf(stderr, "gridcast: %v\n", err)
+		return exitUsage
+	default:
+		_, _ = fmt.Fprintf(stderr, "gridcast: %v\n", err)
+		return exitFailed
+	}
+}
+
+// usageError is a fault in the command line that the parser can not see.
+type usageError struct{ error }
+
+func newLogger(w io.Writer, format string) *slog.Logger {
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, nil))
+	}
+	return slog.New(slog.NewTextHandler(w, nil))
+}
+
+type versionCmd struct{}
+
+func (versionCmd) Run(s *streams) error {
+	if s.json {
+		return s.printJSON(map[string]string{"version": version})
+	}
+	return s.printf("gridcast %s\n", version)
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+func (s *streams) printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(s.out, format, args...)
+	return err
+}
+
+// printJSON prints a value as one indented JSON document.
+func (s *streams) printJSON(v any) error {
+	enc := json.NewEncoder(s.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// printTable prints aligned columns under a header.
+func (s *streams) printTable(header []any, rows [][]any) error {
+	return s.printf("%s\n", renderTable(header, rows))
+}
+
+func renderTable(header []any, rows [][]any) string {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.Style().Options = table.OptionsNoBordersAndSeparators
+	t.AppendHeader(header)
+	for _, row := range rows {
+		t.AppendRow(row)
+	}
+	return t.Render()
+}
+
+// shortTime is an instant in a table; empty if there is none.
+func shortTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05")
+}
+
+// progress shows how far a job of many steps has come: a bar on a terminal, otherwise nothing,
+// since whoever reads a log wants the outcome.
+type progress struct{ bar *progressbar.ProgressBar }
+
+func newProgress(w io.Writer, what string) *progress {
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return &progress{}
+	}
+	return &progress{bar: progressbar.NewOptions(0,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(),
+		progressbar.OptionThrottle(50*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetWidth(30),
+	)}
+}
+
+// set moves the bar; it is safe for concurrent use. Errors of drawing are of no consequence.
+func (p *progress) set(done, total int) {
+	if p.bar == nil {
+		return
+	}
+	p.bar.ChangeMax(total)
+	_ = p.bar.Set(done)
+}
+
+// phase is set with a name for what is under way.
+func (p *progress) phase(name string, done, total int) {
+	if p.bar != nil {
+		p.bar.Describe(name)
+	}
+	p.set(done, total)
+}
+
+func (p *progress) finish() {
+	if p.bar != nil {
+		_ = p.bar.Finish()
+	}
+}

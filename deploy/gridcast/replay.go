@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/ledger"
+)
+
+type replayCmd struct {
+	storeFlags `embed:""`
+	Archive    string `help:"An archive file to build from; it is put into the store. Default: the one in the store, else the embedded seasons." placeholder:"PATH" type:"path"`
+	Model      string `help:"What makes the picks: ${enum}." enum:"r2,grid-frequency" default:"r2"`
+	From       int    `required:"" help:"First season to replay." placeholder:"YEAR"`
+	To         int    `required:"" help:"Last season to replay." placeholder:"YEAR"`
+}
+
+// replayVerifiesAfter is how long after a race a replay has its result verified: about as long
+// as an operator takes.
+const replayVerifiesAfter = time.Hour
+
+func (c *replayCmd) Run(ctx context.Context, s *streams) error {
+	if c.From > c.To {
+		return usageError{fmt.Errorf("--from %d: must not be after --to %d", c.From, c.To)}
+	}
+	store, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	flags := builderFlags{Archive: c.Archive, Model: c.Model, AutoVerifyAfter: replayVerifiesAfter}
+	b, err := flags.builderOn(ctx, s, store, ledger.Simulated, builder.ReplayFrom(c.From))
+	if err != nil {
+		return err
+	}
+	facts, err := b.Facts(ctx)
+	if err != nil {
+		return err
+	}
+	bar := newProgress(s.err, "replaying")
+	until := builder.ReplayFrom(c.To + 1)
+	err = b.Policy.Replay(ctx, b.Ledger, facts.Archive, until, bar.set)
+	bar.finish()
+	if err != nil {
+		return err
+	}
+	bar = newProgress(s.err, "building")
+	outcome, err := b.Build(ctx, builder.Request{At: until, Reason: fmt.Sprintf("replay %d to %d", c.From, c.To), Progress: bar.phase})
+	bar.finish()
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.printOutcome(outcome)
+	}
+	if err := s.printRecord(b.Ledger.State()); err != nil {
+		return err
+	}
+	return s.printOutcome(outcome)
+}
+
+// printRecord prints what a ledger holds, by year.
+func (s *streams) printRecord(state *ledger.State) error {
+	type count struct{ picks, results, hits int }
+	years := map[int]*count{}
+	var order []int
+	for session := range state.Sessions() {
+		year := years[session.Year]
+		if year == nil {
+			year = &count{}
+			years[session.Year] = year
+			order = append(order, session.Year)
+		}
+		result := session.Result()
+		if session.Pick == nil {
+			continue
+		}
+		year.picks++
+		if result == nil {
+			continue
+		}
+		year.results++
+		for _, row := range result.Rows {
+			if row.Position == 1 && row.Driver == session.Pick.P1 {
+				year.hits++
+			}
+		}
+	}
+	var rows [][]any
+	for _, year := range order {
+		if c := years[year]; c.picks > 0 {
+			rows = append(rows, []any{year, c.picks, c.results, c.hits})
+		}
+	}
+	return s.printTable([]any{"season", "picks", "results", "winner hits"}, rows)
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"golang.org/x/sync/errgroup"
+
+	"gridcast/builder"
+	"gridcast/builder/clock"
+	"gridcast/edge"
+)
+
+type serveCmd struct {
+	builderFlags `embed:""`
+	edgeFlags    `embed:""`
+	Demo         bool    `help:"Replay a race weekend of the embedded seasons in a new store under .var/demo."`
+	DemoSpeed    float64 `help:"Race seconds in a real second of the demo." default:"300"`
+}
+
+func (c *serveCmd) Run(ctx context.Context, s *streams) error {
+	if c.Demo {
+		return c.runDemo(ctx, s)
+	}
+	b, clock, err := c.builder(ctx, s)
+	if err != nil {
+		return err
+	}
+	return c.serve(ctx, s, b, clock, func(address string) error {
+		return s.printf("gridcast serves %s from %s\n", address, b.Store)
+	})
+}
+
+// serve builds, then conducts and serves until ctx ends. Once requests are answered it calls
+// started with the address.
+func (c *serveCmd) serve(ctx context.Context, s *streams, b *builder.Builder, clock clock.Clock, started func(address string) error) error {
+	cfg, err := c.config()
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w; choose another address with --listen", cfg.Listen, err)
+	}
+	e, err := edge.New(cfg, edge.Deps{Store: b.Store, Log: s.log, RaceTime: clock.Now, Listener: listener})
+	if err != nil {
+		return err
+	}
+	conductor := newConductor(b, clock, s.log)
+	bar := newProgress(s.err, "building")
+	err = conductor.start(ctx, bar.phase)
+	bar.finish()
+	if err != nil {
+		return err
+	}
+	scheme := "http"
+	if cfg.TLSCert != "" {
+		scheme = "https"
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return e.Run(ctx) })
+	group.Go(func() error { return conductor.run(ctx) })
+	group.Go(func() error {
+		select {
+		case <-e.Started():
+			return started(fmt.Sprintf("%s://%s", scheme, listener.Addr()))
+		case <-ctx.Done():
+			return nil
+		}
+	})
+	return group.Wait()
+}
