@@ -245,8 +245,8 @@ func constructorStandings(v *season.View, facts *season.Season, verified []*Roun
 	settle(t, verified, base, func(line ledger.Row) constructor { return constructor{line.Team, line.Engine} })
 
 	engines := map[season.TeamID]int{}
-	for _, r := range t.rows {
-		engines[r.key.team]++
+	for key := range t.by {
+		engines[key.team]++
 	}
 	standings := make([]ConstructorStanding, len(t.rows))
 	for i, r := range t.rows {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,8 @@ type conductor struct {
 	log     *slog.Logger
 	facts   atomic.Pointer[builder.Facts] // as of the last build, for the schedule
 	jobs    *scheduler.Scheduler
+
+	building sync.Mutex // jobs run side by side; their builds need not race each other
 }
 
 // The jobs, by name.
@@ -71,6 +74,8 @@ func (c *conductor) run(ctx context.Context) error {
 
 // build settles and publishes as of now. A held pointer is the operator's decision, no error.
 func (c *conductor) build(ctx context.Context, reason string, progress func(phase string, done, total int)) error {
+	c.building.Lock()
+	defer c.building.Unlock()
 	outcome, err := c.builder.Build(ctx, builder.Request{At: c.clock.Now(), Reason: reason, Progress: progress})
 	if factsErr := c.loadFacts(ctx); factsErr != nil {
 		return errors.Join(err, factsErr)
