@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -29,7 +30,7 @@ func bundle() (*yaml.Node, error) {
 	}
 	components := member(document, "components")
 	if components == nil {
-		return nil, fmt.Errorf("openapi.yaml: no components")
+		return nil, errors.New("openapi.yaml: no components")
 	}
 	appendMember(components, "schemas", schemas)
 	return document, redirect(document, titles)
@@ -39,7 +40,7 @@ func bundle() (*yaml.Node, error) {
 func hoist(schemas *yaml.Node, titles map[string]string, file string, schema *yaml.Node) error {
 	title := member(schema, "title")
 	if title == nil {
-		return fmt.Errorf("no title")
+		return errors.New("no title")
 	}
 	defs := member(schema, "$defs")
 	removeMembers(schema, "$schema", "title", "$defs")

@@ -23,12 +23,14 @@ const (
 	nextRaceFile             = "v1/next-race.schema.json"
 	accuracyFile             = "v1/accuracy.schema.json"
 	errorFile                = "v1/error.schema.json"
+	healthFile               = "v1/health.schema.json"
+	statusFile               = "v1/status.schema.json"
 	commonFile               = "v1/common.schema.json"
 )
 
 var schemaFiles = []string{
 	driverStandingsFile, constructorStandingsFile, calendarFile, driversFile, predictionsFile,
-	nextRaceFile, accuracyFile, errorFile, commonFile,
+	nextRaceFile, accuracyFile, errorFile, healthFile, statusFile, commonFile,
 }
 
 // source returns an embedded file.

@@ -35,6 +35,19 @@ func ValidateError(body []byte) error {
 	return nil
 }
 
+// ValidateService reports how the body of a success of /healthz, /readyz or /status differs
+// from its JSON Schema.
+func ValidateService(path string, body []byte) error {
+	c, ok := serviceContracts[path]
+	if !ok {
+		return fmt.Errorf("%s: no schema for this path", path)
+	}
+	if err := c.validate(body); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
 // subject is what a body depends on.
 type subject struct {
 	endpoint catalog.Name
@@ -53,16 +66,23 @@ var contracts = map[subject]contract{
 
 var errorContract = newContract[wire.Error](errorFile)
 
+// The service's own bodies are no variants, and their Go types belong to the gateway.
+var serviceContracts = map[string]contract{
+	"/healthz": {schema: lazily(healthFile)},
+	"/readyz":  {schema: lazily(healthFile)},
+	"/status":  {schema: lazily(statusFile)},
+}
+
 // contract is the promise about one kind of body.
 type contract struct {
 	schema func() *jsonschema.Schema    // compiled when first called
-	render func([]byte) ([]byte, error) // the bytes wire.Marshal makes of a body's content
+	render func([]byte) ([]byte, error) // the bytes wire.Marshal makes of a body's content; nil: any will do
 }
 
 // newContract pairs a schema file with the Go type of its body.
 func newContract[T any](file string) contract {
 	return contract{
-		schema: sync.OnceValue(func() *jsonschema.Schema { return compile(file) }),
+		schema: lazily(file),
 		render: func(body []byte) ([]byte, error) {
 			var content T
 			if err := json.Unmarshal(body, &content); err != nil {
@@ -81,6 +101,9 @@ func (c contract) validate(body []byte) error {
 	if err := c.schema().Validate(content); err != nil {
 		return err
 	}
+	if c.render == nil {
+		return nil
+	}
 	want, err := c.render(body)
 	if err != nil {
 		return err
@@ -89,6 +112,10 @@ func (c contract) validate(body []byte) error {
 		return fmt.Errorf("at byte %d: got %q, want %q", i, excerpt(body, i), excerpt(want, i))
 	}
 	return nil
+}
+
+func lazily(file string) func() *jsonschema.Schema {
+	return sync.OnceValue(func() *jsonschema.Schema { return compile(file) })
 }
 
 // compile compiles a schema file and what it refers to.

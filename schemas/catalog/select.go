@@ -3,6 +3,7 @@ package catalog
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Select returns the variant that a request with this raw query wants from a version that
@@ -164,14 +165,7 @@ func allowed(param *Param, k Known) string {
 	case sessionKeyParam:
 		return "one whole number of 1 to 16 digits that does not start with 0"
 	}
-	words := "one of "
-	for i, value := range param.Values {
-		if i > 0 {
-			words += ", "
-		}
-		words += value
-	}
-	return words
+	return "one of " + strings.Join(param.Values, ", ")
 }
 
 // seasonRanges lists ascending years, runs of them as "from 1950 to 2026".
@@ -179,20 +173,18 @@ func seasonRanges(seasons []int) string {
 	if len(seasons) == 0 {
 		return "(none is known yet)"
 	}
-	var words string
+	var ranges []string
 	for i := 0; i < len(seasons); {
 		last := i
 		for last+1 < len(seasons) && seasons[last+1] == seasons[last]+1 {
 			last++
 		}
-		if i > 0 {
-			words += ", "
-		}
+		words := strconv.Itoa(seasons[last])
 		if last > i {
-			words += "from " + strconv.Itoa(seasons[i]) + " to "
+			words = "from " + strconv.Itoa(seasons[i]) + " to " + words
 		}
-		words += strconv.Itoa(seasons[last])
+		ranges = append(ranges, words)
 		i = last + 1
 	}
-	return words
+	return strings.Join(ranges, ", ")
 }

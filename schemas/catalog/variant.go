@@ -39,12 +39,14 @@ func (k Known) Has(year int) bool {
 // All returns every variant that must be rendered, in ascending order of Path. Picks are the
 // session keys of the rounds with a pick.
 func All(k Known, picks []int64) []Variant {
-	all := []Variant{
-		{Endpoint: Drivers},
-		{Endpoint: NextRace},
-		{Endpoint: Accuracy},
-		{Endpoint: Predictions, SessionKey: NoSession},
-	}
+	const fixed, perSeason = 4, 5
+	all := make([]Variant, 0, fixed+perSeason*len(k.Seasons)+len(picks))
+	all = append(all,
+		Variant{Endpoint: Drivers},
+		Variant{Endpoint: NextRace},
+		Variant{Endpoint: Accuracy},
+		Variant{Endpoint: Predictions, SessionKey: NoSession},
+	)
 	for _, year := range k.Seasons {
 		all = append(all,
 			Variant{Endpoint: Standings, Type: DriversType, Year: year},

@@ -56,9 +56,10 @@ func TestParsePathRefuses(t *testing.T) {
 
 func TestAll(t *testing.T) {
 	k := catalog.Known{Seasons: []int{2025, 2026}, Current: 2026}
-	var got []string
-	for _, v := range catalog.All(k, []int64{2026002, 2025001, 2026002}) {
-		got = append(got, v.Path())
+	all := catalog.All(k, []int64{2026002, 2025001, 2026002})
+	got := make([]string, len(all))
+	for i, v := range all {
+		got[i] = v.Path()
 	}
 	want := strings.Fields(`
 		accuracy/2025 accuracy/2026 accuracy/all
