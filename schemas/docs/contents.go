@@ -1,0 +1,234 @@
+package docs
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// contents is what the page's template is filled with.
+type contents struct {
+	Title, Summary, Version string
+
+	Description []string // paragraphs
+
+	Endpoints []endpoint
+	Services  []service
+	Headers   []headerRow
+	Errors    []errorRow
+}
+
+type endpoint struct {
+	ID, Path, Summary, Description string
+
+	Params   []paramRow
+	Requests []string // request targets worth trying
+	Bodies   []bodyTable
+	Examples []example
+}
+
+type paramRow struct{ Name, Description, Values, Example, Default string }
+
+// bodyTable lists the fields of data in one kind of body.
+type bodyTable struct {
+	Description string
+	List        bool // data is an array of rows with these fields
+	Fields      []fieldRow
+}
+
+type fieldRow struct {
+	Name, Type, Description string
+
+	Depth    int // how deep it is nested in the row
+	Optional bool
+}
+
+type example struct{ Summary, JSON string }
+
+type service struct{ Path, Summary, Description string }
+
+type headerRow struct{ Name, Description, Example string }
+
+type errorRow struct {
+	Status                     int
+	Code, Description, Message string
+}
+
+func (d *document) contents() (*contents, error) {
+	c := &contents{
+		Title: d.Info.Title, Summary: d.Info.Summary, Version: d.Info.Version,
+		Description: strings.Split(d.Info.Description, "\n"),
+	}
+	for _, path := range d.Paths {
+		get := path.Value.Get
+		if !slices.Contains(get.Tags, "data") {
+			c.Services = append(c.Services, service{path.Name, get.Summary, get.Description})
+			continue
+		}
+		e, err := d.endpoint(path.Name, get)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path.Name, err)
+		}
+		c.Endpoints = append(c.Endpoints, e)
+		if err := d.addErrors(c, get); err != nil {
+			return nil, fmt.Errorf("%s: %w", path.Name, err)
+		}
+		if err := d.addHeaders(c, get); err != nil {
+			return nil, fmt.Errorf("%s: %w", path.Name, err)
+		}
+	}
+	slices.SortFunc(c.Errors, func(a, b errorRow) int { return a.Status - b.Status })
+	slices.SortStableFunc(c.Headers, func(a, b headerRow) int { return strings.Compare(a.Name, b.Name) })
+	return c, nil
+}
+
+func (d *document) endpoint(path string, get operation) (endpoint, error) {
+	e := endpoint{
+		ID: path[strings.LastIndexByte(path, '/')+1:], Path: path, Summary: get.Summary, Description: get.Description,
+		Requests: []string{path},
+	}
+	for _, ref := range get.Parameters {
+		p, err := find(d.Components.Parameters, ref.Ref, "parameters")
+		if err != nil {
+			return e, err
+		}
+		if p.In != "query" {
+			continue
+		}
+		e.Params = append(e.Params, paramRow{
+			Name: p.Name, Description: p.Description,
+			Values: strings.Join(p.Schema.Enum, " | "), Example: p.Example, Default: p.Schema.Default,
+		})
+		e.Requests = append(e.Requests, path+"?"+url.Values{p.Name: {p.Example}}.Encode())
+	}
+	ok, _ := get.Responses.get("200")
+	content := ok.Content["application/json"]
+	kinds := content.Schema.AnyOf
+	if kinds == nil {
+		kinds = []schema{content.Schema}
+	}
+	for _, kind := range kinds {
+		table, err := d.bodyTable(kind)
+		if err != nil {
+			return e, err
+		}
+		e.Bodies = append(e.Bodies, table)
+	}
+	for _, ex := range content.Examples {
+		var pretty bytes.Buffer
+		if err := json.Indent(&pretty, ex.Value.Value, "", "  "); err != nil {
+			return e, fmt.Errorf("example %s: %w", ex.Name, err)
+		}
+		e.Examples = append(e.Examples, example{ex.Value.Summary, pretty.String()})
+	}
+	return e, nil
+}
+
+// bodyTable lists the fields of data; the envelope around it is the same everywhere.
+func (d *document) bodyTable(body schema) (bodyTable, error) {
+	body, err := d.schema(body)
+	if err != nil {
+		return bodyTable{}, err
+	}
+	table := bodyTable{Description: body.Description}
+	data, _ := body.Properties.get("data")
+	if data, err = d.schema(data); err != nil {
+		return table, err
+	}
+	if data.Items != nil {
+		table.List = true
+		if data, err = d.schema(*data.Items); err != nil {
+			return table, err
+		}
+	}
+	table.Fields, err = d.fields(nil, data, 0)
+	return table, err
+}
+
+func (d *document) fields(rows []fieldRow, object schema, depth int) ([]fieldRow, error) {
+	for _, property := range object.Properties {
+		s, err := d.schema(property.Value)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, fieldRow{
+			Name: property.Name, Type: typeWords(s), Description: s.Description,
+			Depth: depth, Optional: !slices.Contains(object.Required, property.Name),
+		})
+		if rows, err = d.fields(rows, s, depth+1); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// typeWords names a field's type as briefly as its reader needs.
+func typeWords(s schema) string {
+	switch {
+	case s.Const != nil:
+		return fmt.Sprint(s.Const)
+	case s.Enum != nil:
+		return strings.Join(s.Enum, " | ")
+	case s.Format == "date-time":
+		return "instant"
+	case s.Format == "date":
+		return "date"
+	case s.Format == "uri":
+		return "URL"
+	}
+	return s.Type
+}
+
+// addErrors adds the errors of an operation that are not listed yet.
+func (d *document) addErrors(c *contents, get operation) error {
+	for _, answer := range get.Responses {
+		status, err := strconv.Atoi(answer.Name)
+		if err != nil || status < 400 || slices.ContainsFunc(c.Errors, func(e errorRow) bool { return e.Status == status }) {
+			continue
+		}
+		r, err := find(d.Components.Responses, answer.Value.Ref, "responses")
+		if err != nil {
+			return err
+		}
+		var body struct{ Error, Message string }
+		if err := json.Unmarshal(r.Content["application/json"].Example, &body); err != nil {
+			return fmt.Errorf("example of %d: %w", status, err)
+		}
+		c.Errors = append(c.Errors, errorRow{status, body.Error, r.Description, body.Message})
+	}
+	return nil
+}
+
+// addHeaders adds the headers of an operation's answers that are not listed yet.
+func (d *document) addHeaders(c *contents, get operation) error {
+	for _, answer := range get.Responses {
+		r := answer.Value
+		if r.Ref != "" {
+			var err error
+			if r, err = find(d.Components.Responses, r.Ref, "responses"); err != nil {
+				return err
+			}
+		}
+		for _, h := range r.Headers {
+			described, err := find(d.Components.Headers, h.Value.Ref, "headers")
+			if err != nil {
+				return err
+			}
+			example := string(described.Example) // a number is shown as it is spelt
+			if strings.HasPrefix(example, `"`) {
+				if err := json.Unmarshal(described.Example, &example); err != nil {
+					return fmt.Errorf("example of %s: %w", h.Name, err)
+				}
+			}
+			row := headerRow{h.Name, described.Description, example}
+			if !slices.Contains(c.Headers, row) {
+				c.Headers = append(c.Headers, row)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+// Package docs is the page that explains the API to the developer of a site that reads it.
+//
+// Endpoints, parameters, fields, examples, headers and errors are taken from the OpenAPI
+// document, so the page can not say anything else. The page is one file: it loads nothing
+// from elsewhere, and sends a request only when its reader presses the button.
+package docs
+
+import (
+	"bytes"
+	"embed"
+	"html/template"
+	"sync"
+
+	"gridcast/schemas"
+)
+
+//go:embed page.html page.css page.js
+var assets embed.FS
+
+// Page returns the page as HTML in UTF-8. It is rendered when first asked for; the result must
+// not be changed. Safe for concurrent use.
+func Page() []byte { return page() }
+
+var page = sync.OnceValue(func() []byte {
+	html, err := render()
+	if err != nil {
+		panic("BUG: render docs: " + err.Error())
+	}
+	return html
+})
+
+func render() ([]byte, error) {
+	document, err := readDocument(schemas.OpenAPIJSON())
+	if err != nil {
+		return nil, err
+	}
+	filling, err := document.contents()
+	if err != nil {
+		return nil, err
+	}
+	css, err := assets.ReadFile("page.css")
+	if err != nil {
+		return nil, err
+	}
+	js, err := assets.ReadFile("page.js")
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := template.ParseFS(assets, "page.html")
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = parsed.Execute(&b, struct {
+		*contents
+		CSS    template.CSS
+		Script template.JS
+	}{filling, template.CSS(css), template.JS(js)}) //nolint:gosec // both are embedded files of ours
+	return b.Bytes(), err
+}

@@ -1,0 +1,127 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"html"
+	"regexp"
+	"strings"
+	"testing"
+
+	"gridcast/schemas"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/docs"
+)
+
+func page() string { return string(docs.Page()) }
+
+// TestPageShowsTheWholeDocument looks for every path, parameter, field, header, status and
+// message of the OpenAPI document.
+func TestPageShowsTheWholeDocument(t *testing.T) {
+	var d struct {
+		Paths      map[string]any
+		Components struct {
+			Parameters map[string]struct{ In, Name, Description string }
+			Headers    map[string]struct{ Description string }
+			Responses  map[string]struct {
+				Description string
+				Headers     map[string]any
+			}
+			Schemas map[string]struct {
+				Properties map[string]struct{ Description string }
+			}
+		}
+	}
+	if err := json.Unmarshal(schemas.OpenAPIJSON(), &d); err != nil {
+		t.Fatal(err)
+	}
+	text := html.UnescapeString(page())
+	shows := func(what string) {
+		t.Helper()
+		if !strings.Contains(text, what) {
+			t.Errorf("the page does not show %q", what)
+		}
+	}
+	for path := range d.Paths {
+		shows("<code>" + path + "</code>")
+	}
+	for _, p := range d.Components.Parameters {
+		if p.In == "query" {
+			shows("<code>" + p.Name + "</code>")
+			shows(p.Description)
+		}
+	}
+	for _, h := range d.Components.Headers {
+		shows(h.Description)
+	}
+	for name, r := range d.Components.Responses {
+		for header := range r.Headers {
+			shows("<code>" + header + "</code>")
+		}
+		if name != "Fine" && name != "NotReady" && name != "NotModified" {
+			shows(r.Description)
+		}
+	}
+	for name, s := range d.Components.Schemas {
+		// The envelope is explained in prose, and the service's bodies are for operators.
+		if strings.HasSuffix(name, "Body") || name == "Status" || name == "LedgerHead" || name == "Error" || name == "Meta" {
+			continue
+		}
+		for field, property := range s.Properties {
+			shows("<code>" + field + "</code>")
+			shows(property.Description)
+		}
+	}
+}
+
+// TestPageIsSelfContained shows that a browser loads nothing for the page, from anywhere.
+func TestPageIsSelfContained(t *testing.T) {
+	loads := regexp.MustCompile(`(\ssrc=|@import|\burl\(|<link[^>]*href="[^"d]|<iframe|<object|<embed)`)
+	if found := loads.FindString(page()); found != "" {
+		t.Errorf("the page loads something: %q", found)
+	}
+	if strings.Contains(page(), "ZgotmplZ") {
+		t.Error("the template refused a value")
+	}
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	ids := map[string]int{}
+	for _, id := range regexp.MustCompile(`\sid="([^"]+)"`).FindAllStringSubmatch(page(), -1) {
+		ids[id[1]]++
+	}
+	for id, n := range ids {
+		if n > 1 {
+			t.Errorf("%d elements have the id %s", n, id)
+		}
+	}
+	links := regexp.MustCompile(`href="#([^"]*)"`).FindAllStringSubmatch(page(), -1)
+	for _, link := range links {
+		if ids[link[1]] == 0 {
+			t.Errorf("#%s leads nowhere", link[1])
+		}
+	}
+	if len(links) < 20 {
+		t.Errorf("got %d links within the page, want at least 20", len(links))
+	}
+}
+
+// TestRequestsAreValid shows that every request the page suggests selects a variant.
+func TestRequestsAreValid(t *testing.T) {
+	known := catalog.Known{Seasons: []int{2024}, Current: 2024}
+	suggested := regexp.MustCompile(`data-target="([^"]+)"`).FindAllStringSubmatch(page(), -1)
+	for _, match := range suggested {
+		target := html.UnescapeString(match[1])
+		path, query, _ := strings.Cut(strings.TrimPrefix(target, catalog.BasePath), "?")
+		e, ok := catalog.Lookup(path)
+		if !ok {
+			t.Errorf("%s: no such endpoint", target)
+			continue
+		}
+		if _, err := e.Select([]byte(query), known); err != nil {
+			t.Errorf("%s: %v", target, err)
+		}
+	}
+	if len(suggested) <= len(catalog.Endpoints) {
+		t.Errorf("got %d requests, want some for each endpoint", len(suggested))
+	}
+}
