@@ -1,0 +1,47 @@
+// Package open opens the store that a --store flag names.
+package open
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/dirblob"
+	"gridcast/snapshots/blob/s3blob"
+)
+
+// Access says what a store is opened for.
+type Access int
+
+// The kinds of access.
+const (
+	ReadOnly Access = iota // nothing is written, not even to check the server
+	ReadWrite
+)
+
+// Store opens dir:PATH or s3://bucket/prefix?endpoint=…&region=…&addressing=…&ca=… (see
+// s3blob.ParseURL). For ReadWrite, a server that does not honour conditional writes is
+// refused.
+func Store(ctx context.Context, name string, access Access) (blob.Store, error) {
+	if path, ok := strings.CutPrefix(name, "dir:"); ok && path != "" {
+		return dirblob.Open(path)
+	}
+	if !strings.HasPrefix(name, "s3://") {
+		return nil, fmt.Errorf("store %q: want dir:PATH or s3://bucket/prefix?endpoint=URL", name)
+	}
+	config, err := s3blob.ParseURL(name)
+	if err != nil {
+		return nil, err
+	}
+	store, err := s3blob.New(config)
+	if err != nil {
+		return nil, err
+	}
+	if access == ReadWrite {
+		if err := store.CheckConditions(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return store, nil
+}

@@ -1,0 +1,144 @@
+package s3blob
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+
+	"gridcast/snapshots/blob"
+)
+
+// The pause before a retry is random up to a bound that doubles from the first to the
+// longest, so that many edges do not come back in step.
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = 3 * time.Second
+)
+
+// errUnmodified is the answer to a conditional read of an object that still has the tag.
+var errUnmodified = errors.New("not modified")
+
+// call is one operation on the store, however many requests it takes.
+type call struct {
+	operation   string
+	on          string // key, prefix or bucket
+	write       bool
+	conditional bool          // a write under a condition
+	deadline    time.Duration // 0: that of the store
+}
+
+// retry sends a request until it is answered for good or the deadline has passed.
+func (s *Store) retry(ctx context.Context, c call, send func(context.Context) error) error {
+	if err := context.Cause(ctx); err != nil {
+		return fmt.Errorf("%s %s: %w", c.operation, c.on, err)
+	}
+	within := s.config.Deadline
+	if c.deadline > 0 {
+		within = c.deadline
+	}
+	deadline, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	inDoubt := false // an earlier request may have been applied, and may be applied yet
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := s.attempt(deadline, send)
+		verdict := judge(err, c)
+		if verdict.again {
+			inDoubt = inDoubt || c.write && verdict.perhapsApplied
+			if wait(deadline, rand.N(pause)) {
+				continue
+			}
+			verdict.err = errors.Join(context.Cause(ctx), err)
+		}
+		if verdict.err == nil {
+			return nil
+		}
+		if inDoubt {
+			verdict.err = unknown(verdict.err)
+		}
+		return fmt.Errorf("%s %s in %s: %w", c.operation, c.on, s, verdict.err)
+	}
+}
+
+func (s *Store) attempt(ctx context.Context, send func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Attempt)
+	defer cancel()
+	return send(ctx)
+}
+
+// wait returns false if ctx ends before the pause is over.
+func wait(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// verdict is what the outcome of one request means for the operation.
+type verdict struct {
+	err            error // final, unless again
+	again          bool
+	perhapsApplied bool // by the server, although it did not say so
+}
+
+// judge decides what the error of one request means.
+func judge(err error, c call) verdict {
+	if err == nil {
+		return verdict{}
+	}
+	answer := minio.ToErrorResponse(err)
+	switch {
+	case answer.StatusCode == 0:
+		return judgeTransport(err)
+	case answer.StatusCode == http.StatusNotModified:
+		return verdict{err: errUnmodified}
+	case answer.Code == minio.NoSuchBucket:
+		return verdict{err: fmt.Errorf("bucket does not exist: %w", err)}
+	case answer.StatusCode == http.StatusNotFound && c.conditional, answer.StatusCode == http.StatusPreconditionFailed:
+		return verdict{err: fmt.Errorf("%w: %w", blob.ErrConflict, err)}
+	case answer.StatusCode == http.StatusNotFound:
+		return verdict{err: fmt.Errorf("%w: %w", blob.ErrNotFound, err)}
+	case answer.StatusCode == http.StatusConflict && c.conditional:
+		// Another write was in progress: ask again, then the condition decides.
+		return verdict{again: true, perhapsApplied: true}
+	case answer.StatusCode >= 500, slices.Contains(temporaryStatus, answer.StatusCode), slices.Contains(temporaryCodes, answer.Code):
+		return verdict{again: true, perhapsApplied: true}
+	}
+	return verdict{err: err}
+}
+
+var (
+	temporaryStatus = []int{http.StatusRequestTimeout, http.StatusTooManyRequests, 499}
+	temporaryCodes  = []string{"RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "RequestThrottled", "BadDigest", "IncompleteBody"}
+)
+
+// judgeTransport judges a request that was not answered, or not to the end.
+func judgeTransport(err error) verdict {
+	var certificate *tls.CertificateVerificationError
+	if errors.As(err, &certificate) {
+		return verdict{err: err}
+	}
+	var operation *net.OpError
+	neverSent := errors.As(err, &operation) && operation.Op == "dial"
+	return verdict{again: true, perhapsApplied: !neverSent}
+}
+
+// unknown is the outcome of a write of which an earlier request is in doubt. That request may
+// be what made the condition fail, so a conflict must not look like one.
+func unknown(err error) error {
+	if errors.Is(err, blob.ErrConflict) {
+		return fmt.Errorf("%w: an earlier request was not answered: %v", blob.ErrUnknown, err)
+	}
+	return fmt.Errorf("%w: %w", blob.ErrUnknown, err)
+}

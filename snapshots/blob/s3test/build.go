@@ -1,0 +1,55 @@
+package s3test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+const (
+	versityModule  = "github.com/versity/versitygw/cmd/versitygw"
+	versityVersion = "v1.8.0"
+)
+
+// versityBinary returns the path of versitygw, built into the ignored folder of the checkout
+// by the first test that needs it; others wait for that.
+func versityBinary(t testing.TB) string {
+	t.Helper()
+	folder := filepath.Join(checkout(t), ".var", "tools", "versitygw-"+versityVersion)
+	binary := filepath.Join(folder, "versitygw")
+	if built(binary) {
+		return binary
+	}
+	if testing.Short() {
+		t.Skipf("%s is not built and short mode does not build it", binary)
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.Create(filepath.Join(folder, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = lock.Close() }()
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatalf("lock %s: %v", lock.Name(), err)
+	}
+	if built(binary) {
+		return binary
+	}
+	t.Logf("building versitygw %s into %s, about a minute", versityVersion, folder)
+	install := exec.Command("go", "install", versityModule+"@"+versityVersion)
+	install.Dir = folder
+	install.Env = append(os.Environ(), "GOBIN="+folder, "GOFLAGS=", "CGO_ENABLED=0")
+	if output, err := install.CombinedOutput(); err != nil {
+		t.Fatalf("build versitygw %s: %v\n%s", versityVersion, err, output)
+	}
+	return binary
+}
+
+func built(binary string) bool {
+	_, err := os.Stat(binary)
+	return err == nil
+}

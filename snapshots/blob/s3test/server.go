@@ -1,0 +1,199 @@
+// Package s3test starts a real S3 server for tests, built from its own Go module, and puts a
+// proxy with seeded faults in front of it.
+package s3test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"gridcast/snapshots/blob/s3blob"
+)
+
+// The credentials of every server in a test.
+const (
+	AccessKey = "gridcast-test"
+	SecretKey = "gridcast-test-secret"
+)
+
+// startTime bounds the start of a server.
+const startTime = 30 * time.Second
+
+// Server is an S3 server on a free port of this machine, with an empty folder of its own. It
+// ends with the test.
+type Server struct {
+	Kind    string // "versitygw" or "minio"
+	Address string // host:port
+
+	tls     bool
+	command func() *exec.Cmd
+	process *exec.Cmd
+	health  string
+	buckets atomic.Int64
+}
+
+// Versity starts versitygw, which is built first if it is not there yet. In short mode the
+// test is skipped instead of building.
+func Versity(t testing.TB, arguments ...string) *Server {
+	t.Helper()
+	binary := versityBinary(t)
+	folder := t.TempDir()
+	s := &Server{Kind: "versitygw", Address: freeAddress(t), health: "/health"}
+	for _, argument := range arguments {
+		s.tls = s.tls || argument == "--cert"
+	}
+	s.command = func() *exec.Cmd {
+		arguments := append([]string{"--port", s.Address, "--health", s.health, "--quiet", "--keep-alive"}, arguments...)
+		cmd := exec.Command(binary, append(arguments, "posix", folder)...)
+		cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+AccessKey, "ROOT_SECRET_KEY="+SecretKey)
+		return cmd
+	}
+	s.run(t)
+	return s
+}
+
+// MinIO starts MinIO, or skips the test where its binary is not in the path.
+func MinIO(t testing.TB) *Server {
+	t.Helper()
+	binary, err := exec.LookPath("minio")
+	if err != nil {
+		t.Skip("no minio in the path: this server is not tested")
+	}
+	folder := t.TempDir()
+	s := &Server{Kind: "minio", Address: freeAddress(t), health: "/minio/health/live"}
+	s.command = func() *exec.Cmd {
+		cmd := exec.Command(binary, "server", folder, "--address", s.Address)
+		cmd.Env = append(os.Environ(), "MINIO_ROOT_USER="+AccessKey, "MINIO_ROOT_PASSWORD="+SecretKey, "MINIO_BROWSER=off")
+		return cmd
+	}
+	s.run(t)
+	return s
+}
+
+func (s *Server) run(t testing.TB) {
+	t.Helper()
+	s.Start(t)
+	t.Cleanup(func() { s.Stop() })
+}
+
+// Start starts the server, with what it stored before, and waits until it answers.
+func (s *Server) Start(t testing.TB) {
+	t.Helper()
+	var output strings.Builder
+	s.process = s.command()
+	s.process.Stdout, s.process.Stderr = &output, &output
+	// The server must not survive a test binary that is killed.
+	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := s.process.Start(); err != nil {
+		t.Fatalf("start %s: %v", s.Kind, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !s.answers(ctx) {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			s.Stop()
+			t.Fatalf("%s does not answer after %v: %s", s.Kind, startTime, output.String())
+		}
+	}
+}
+
+// Stop kills the server at once.
+func (s *Server) Stop() {
+	if s.process == nil {
+		return
+	}
+	_ = s.process.Process.Kill()
+	_ = s.process.Wait() // that it was killed is no news
+	s.process = nil
+}
+
+func (s *Server) answers(ctx context.Context) bool {
+	if s.tls {
+		connection, err := net.Dial("tcp", s.Address)
+		if err != nil {
+			return false
+		}
+		_ = connection.Close()
+		return true
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.Address+s.health, nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+// Config describes a new, empty bucket on the server.
+func (s *Server) Config(t testing.TB) s3blob.Config {
+	t.Helper()
+	scheme := "http://"
+	if s.tls {
+		scheme = "https://"
+	}
+	return s3blob.Config{
+		Bucket: fmt.Sprintf("bucket-%d", s.buckets.Add(1)), Prefix: "test/gridcast",
+		Endpoint: scheme + s.Address, Region: "us-east-1", AccessKey: AccessKey, SecretKey: SecretKey,
+	}
+}
+
+// Store opens a store, and makes its bucket.
+func Store(t testing.TB, c s3blob.Config) *s3blob.Store {
+	t.Helper()
+	store, err := s3blob.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.MakeBucket(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+// checkout returns the root of the source tree: the folder of go.mod above the test.
+func checkout(t testing.TB) string {
+	t.Helper()
+	folder, err := os.Getwd()
+	for err == nil {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			return folder
+		}
+		if parent := filepath.Dir(folder); parent != folder {
+			folder = parent
+			continue
+		}
+		break
+	}
+	t.Fatalf("no go.mod above the test: %v", err)
+	return ""
+}
