@@ -9,9 +9,6 @@ import (
 	"time"
 )
 
-// recheck is how often a handshake may look whether the files have changed.
-const recheck = 5 * time.Second
-
 // certificate is the pair of PEM files, read again when they change. A pair that can not be
 // read, such as one half written, leaves the last good one in place.
 type certificate struct {
@@ -20,8 +17,7 @@ type certificate struct {
 
 	mu      sync.Mutex // guards what follows
 	pair    *tls.Certificate
-	changed [2]time.Time // modification times of the files of pair, or of those refused
-	checked time.Time
+	changed [2]time.Time // modification times of the files of pair, or of one refused
 }
 
 func newCertificate(certFile, keyFile string, log *slog.Logger) (*certificate, error) {
@@ -37,17 +33,13 @@ func newCertificate(certFile, keyFile string, log *slog.Logger) (*certificate, e
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if time.Since(c.checked) < recheck {
-		return c.pair, nil
-	}
-	if changed, err := c.modified(); err != nil || changed != c.changed {
+	if changed, err := c.modified(); err == nil && changed != c.changed {
 		if err := c.load(); err != nil {
 			c.log.Error("certificate not reloaded, the last one stays", "err", err)
 		} else {
 			c.log.Info("certificate reloaded", "file", c.certFile)
 		}
 	}
-	c.checked = time.Now()
 	return c.pair, nil
 }
 

@@ -135,8 +135,8 @@ func (g *gateway) handle(ctx *fasthttp.RequestCtx) {
 // handleHTTPError answers what fasthttp refuses to hand to handle.
 func (g *gateway) handleHTTPError(ctx *fasthttp.RequestCtx, err error) {
 	var (
-		small   *fasthttp.ErrSmallBuffer
-		network net.Error
+		small *fasthttp.ErrSmallBuffer
+		timed interface{ Timeout() bool }
 	)
 	response := malformedRequest
 	switch {
@@ -144,7 +144,7 @@ func (g *gateway) handleHTTPError(ctx *fasthttp.RequestCtx, err error) {
 		response = largeHeader
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		response = largeBody
-	case errors.As(err, &network) && network.Timeout():
+	case errors.As(err, &timed) && timed.Timeout():
 		response = slowRequest
 	}
 	r := request{}

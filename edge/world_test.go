@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -54,7 +55,13 @@ type world struct {
 
 type option func(*edge.Config, *edge.Deps, *setup)
 
-type setup struct{ keys, version bool }
+// setup says what the store holds when the edge starts.
+type setup struct {
+	keys, version bool
+	copied        bool // the edge has a copy of both
+}
+
+var discard = slog.New(slog.DiscardHandler)
 
 func withoutKeys(_ *edge.Config, _ *edge.Deps, s *setup)    { s.keys = false }
 func withoutVersion(_ *edge.Config, _ *edge.Deps, s *setup) { s.version = false }
@@ -68,7 +75,7 @@ func newWorld(t testing.TB, options ...option) *world {
 	}
 	cfg := edge.DefaultConfig()
 	deps := edge.Deps{
-		Store: w.store, Log: slog.New(slog.DiscardHandler), Listener: w.listener,
+		Store: w.store, Log: discard, Listener: w.listener,
 		Clock: w.real.now, RaceTime: w.race.now,
 	}
 	want := setup{keys: true, version: true}
@@ -78,16 +85,14 @@ func newWorld(t testing.TB, options ...option) *world {
 	if want.keys {
 		w.createKeys()
 	}
+	if want.version {
+		edgetest.Publish(t, w.store, 1)
+	}
 	e, err := edge.New(cfg, deps)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.edge = e
-	if want.version {
-		if err := e.Accept(edgetest.Publish(t, w.store, 1)); err != nil {
-			t.Fatal(err)
-		}
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- e.Run(ctx) }()
@@ -105,9 +110,8 @@ func newWorld(t testing.TB, options ...option) *world {
 			t.Errorf("Run: %v", err)
 		}
 	})
-	if want.keys && want.version {
-		<-e.Started()
-	}
+	w.await("keys loaded", func() bool { return e.Status().Keys.Loaded == (want.keys || want.copied) })
+	w.await("version loaded", func() bool { return (e.Status().Version > 0) == (want.version || want.copied) })
 	return w
 }
 
@@ -203,13 +207,14 @@ func read(r *bufio.Reader, method string) (response, error) {
 		}
 		head.Write(line)
 	}
-	parsed, err := http.ReadResponse(bufio.NewReader(io.MultiReader(bytes.NewReader(head.Bytes()), r)), &http.Request{Method: method})
+	parsed, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(head.Bytes())), &http.Request{Method: method})
 	if err != nil {
 		return response{}, err
 	}
-	body, err := io.ReadAll(io.LimitReader(parsed.Body, max(parsed.ContentLength, 0)))
-	if method == http.MethodHead {
-		body = nil
+	var body []byte
+	if method != http.MethodHead && parsed.ContentLength > 0 {
+		body = make([]byte, parsed.ContentLength)
+		_, err = io.ReadFull(r, body)
 	}
 	return response{Response: parsed, head: head.String(), body: body}, err
 }
@@ -264,5 +269,15 @@ func valid(t testing.TB, target string, body []byte) {
 	t.Helper()
 	if err := schemas.Validate(variant(t, target), body); err != nil {
 		t.Errorf("%s: %v\n%s", target, err, body)
+	}
+}
+
+// await waits until something that another goroutine does has happened.
+func (w *world) await(what string, happened func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !happened(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("not after 10 seconds: %s", what)
+		}
 	}
 }

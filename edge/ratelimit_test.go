@@ -1,0 +1,114 @@
+package edge_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"gridcast/edge"
+)
+
+// rate reads the three headers.
+func rate(t testing.TB, r response) (limit, remaining int, reset int64) {
+	t.Helper()
+	var numbers [3]int64
+	for i, name := range []string{"Limit", "Remaining", "Reset"} {
+		n, err := strconv.ParseInt(r.Header.Get("X-RateLimit-"+name), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbers[i] = n
+	}
+	return int(numbers[0]), int(numbers[1]), numbers[2]
+}
+
+func TestLimitOfEachTier(t *testing.T) {
+	w := newWorld(t)
+	for tier, want := range map[string]int{"trial": 30, "sandbox": 30, "standard": 120, "pro": 600} {
+		limit, remaining, reset := rate(t, w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key[tier]))
+		if limit != want || remaining != want-1 {
+			t.Errorf("%s: got limit %d with %d remaining, want %d with one less", tier, limit, remaining, want)
+		}
+		if now := realNow.Unix(); reset <= now || reset > now+60 {
+			t.Errorf("%s: window ends at %d, want within a minute of %d", tier, reset, now)
+		}
+	}
+}
+
+// TestEveryRequestWithAKeyCounts has a row for each outcome.
+func TestEveryRequestWithAKeyCounts(t *testing.T) {
+	w := newWorld(t)
+	etag := w.get("/api/v1/calendar").Header.Get("ETag")
+	_, last, _ := rate(t, w.get("/api/v1/calendar"))
+	for _, tt := range []struct {
+		method, target, line string
+		status               int
+	}{
+		{"GET", "/api/v1/calendar", "", 200},
+		{"HEAD", "/api/v1/calendar", "", 200},
+		{"GET", "/api/v1/next-race", "", 200},
+		{"GET", "/api/v1/calendar", "If-None-Match: " + etag, 304},
+		{"GET", "/api/v1/nothing", "", 404},
+		{"POST", "/api/v1/calendar", "Content-Length: 0", 405},
+		{"GET", "/api/v1/calendar?year=1", "", 422},
+	} {
+		lines := []string{"X-API-Key: " + w.key["pro"]}
+		if tt.line != "" {
+			lines = append(lines, tt.line)
+		}
+		r := w.do(tt.method, tt.target, lines...)
+		_, remaining, _ := rate(t, r)
+		if r.StatusCode != tt.status || remaining != last-1 {
+			t.Errorf("%s %s: got %d with %d remaining, want %d with %d", tt.method, tt.target, r.StatusCode, remaining, tt.status, last-1)
+		}
+		last = remaining
+	}
+	for _, uncounted := range [][2]string{{"OPTIONS", "/api/v1/calendar"}, {"GET", "/healthz"}, {"GET", "/openapi.json"}, {"GET", "/nothing"}} {
+		w.do(uncounted[0], uncounted[1], "X-API-Key: "+w.key["pro"])
+	}
+	if _, remaining, _ := rate(t, w.get("/api/v1/calendar")); remaining != last-1 {
+		t.Errorf("preflight or what is outside the base path counted: got %d remaining, want %d", remaining, last-1)
+	}
+}
+
+func TestOverTheLimit(t *testing.T) {
+	w := newWorld(t)
+	send := func() response { return w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["trial"]) }
+	_, _, reset := rate(t, send())
+	for i := range 29 {
+		if r := send(); r.StatusCode != 200 {
+			t.Fatalf("request %d of 30: got %d", i+2, r.StatusCode)
+		}
+	}
+	w.real.set(time.Unix(reset, 0).Add(-1500 * time.Millisecond))
+	for range 3 { // a refusal counts no further
+		r := send()
+		limit, remaining, end := rate(t, r)
+		if r.StatusCode != 429 || limit != 30 || remaining != 0 || end != reset {
+			t.Errorf("got %d, limit %d, remaining %d, reset %d, want 429, 30, 0, %d", r.StatusCode, limit, remaining, end, reset)
+		}
+		if got := r.Header.Get("Retry-After"); got != "2" {
+			t.Errorf("1.5 s before the end: got Retry-After %q, want 2: rounded up", got)
+		}
+	}
+	w.real.set(time.Unix(reset, 0).Add(-time.Nanosecond))
+	if got := send().Header.Get("Retry-After"); got != "1" {
+		t.Errorf("just before the end: got Retry-After %q, want 1", got)
+	}
+	w.real.set(time.Unix(reset, 0))
+	if r := send(); r.StatusCode != 200 || r.Header.Get("X-RateLimit-Remaining") != "29" {
+		t.Errorf("in the next window: got %d with %s remaining, want 200 with 29", r.StatusCode, r.Header.Get("X-RateLimit-Remaining"))
+	}
+}
+
+// TestAnonymousWindow shows that a client without a key sees its own window run down, and is
+// told 401 also beyond it.
+func TestAnonymousWindow(t *testing.T) {
+	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.AnonymousLimit = 2 })
+	for i, want := range []int{1, 0, 0} {
+		r := w.do("GET", "/api/v1/calendar")
+		if limit, remaining, _ := rate(t, r); r.StatusCode != 401 || limit != 2 || remaining != want {
+			t.Errorf("request %d: got %d, limit %d, remaining %d, want 401, 2, %d", i+1, r.StatusCode, limit, remaining, want)
+		}
+	}
+}
