@@ -19,7 +19,7 @@ type Facts struct {
 // Archive holds all facts, of the past and of a known future. It is immutable.
 type Archive struct {
 	facts Facts
-	index index
+	index *index
 }
 
 // New returns an archive of the facts, which the caller must not change afterwards. It returns

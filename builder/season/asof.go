@@ -23,11 +23,12 @@ func CalendarKnownAt(year int) time.Time {
 func (a *Archive) AsOf(t time.Time) *View {
 	v := &View{
 		At:       t,
-		Drivers:  knownMap(a.index.drivers, t),
-		Teams:    knownMap(a.index.teams, t),
-		Engines:  knownMap(a.index.engines, t),
-		Circuits: knownMap(a.index.circuits, t),
+		Drivers:  a.index.drivers.asOf(t),
+		Teams:    a.index.teams.asOf(t),
+		Engines:  a.index.engines.asOf(t),
+		Circuits: a.index.circuits.asOf(t),
 	}
+	v.Seasons = make([]Season, 0, len(a.facts.Seasons))
 	for i := range a.facts.Seasons {
 		s := &a.facts.Seasons[i]
 		switch {
@@ -36,7 +37,9 @@ func (a *Archive) AsOf(t time.Time) *View {
 		case t.Before(a.index.complete[i]):
 			v.Seasons = append(v.Seasons, s.asOf(t, a.index.appeared[i]))
 		default:
-			v.Seasons = append(v.Seasons, *s)
+			all := *s
+			all.Colours = a.index.colours[i]
+			v.Seasons = append(v.Seasons, all)
 		}
 	}
 	for i := range a.facts.Lineages {
@@ -52,14 +55,21 @@ func (s *Season) asOf(t time.Time, appeared map[TeamID]time.Time) Season {
 	for i := range known.Rounds {
 		known.Rounds[i].withhold(t)
 	}
+	known.Colours = coloursOf(s, appeared, t)
+	return known
+}
+
+// coloursOf returns the colours of the teams that have appeared in the season by t.
+func coloursOf(s *Season, appeared map[TeamID]time.Time, t time.Time) map[TeamID]string {
+	var known map[TeamID]string
 	for team, colour := range s.Colours {
 		if at, ok := appeared[team]; !ok || at.After(t) {
 			continue
 		}
-		if known.Colours == nil {
-			known.Colours = make(map[TeamID]string, len(s.Colours))
+		if known == nil {
+			known = make(map[TeamID]string, len(s.Colours))
 		}
-		known.Colours[team] = colour
+		known[team] = colour
 	}
 	return known
 }

@@ -1,42 +1,18 @@
 package season
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // index holds the instants at which facts that carry no date of their own became known, so
 // that AsOf need not look for them in every row.
 type index struct {
-	drivers  []dated[DriverID, Driver] // by instant, as the next three
-	teams    []dated[TeamID, Team]
-	engines  []dated[EngineID, Engine]
-	circuits []dated[CircuitID, Circuit]
+	drivers  catalogue[DriverID, Driver]
+	teams    catalogue[TeamID, Team]
+	engines  catalogue[EngineID, Engine]
+	circuits catalogue[CircuitID, Circuit]
 	complete []time.Time            // by season: when all of it is known
 	appeared []map[TeamID]time.Time // by season: first appearance of a team in it
+	colours  []map[TeamID]string    // by season: those of all teams that appear in it
 	links    [][]time.Time          // by lineage and link; zero if never known
-}
-
-// dated is a fact, its key, and when it became known.
-type dated[K ~string, V any] struct {
-	at    time.Time
-	key   K
-	value V
-}
-
-// knownMap returns the facts known at t of a list in order of time.
-func knownMap[K ~string, V any](facts []dated[K, V], t time.Time) map[K]V {
-	n, _ := slices.BinarySearchFunc(facts, t, func(d dated[K, V], t time.Time) int {
-		if d.at.After(t) {
-			return 1
-		}
-		return -1
-	})
-	known := make(map[K]V, n)
-	for i := range facts[:n] {
-		known[facts[i].key] = facts[i].value
-	}
-	return known
 }
 
 // sighting is the first time that each thing was referred to.
@@ -47,14 +23,14 @@ type sighting struct {
 	circuits map[CircuitID]time.Time
 }
 
-func newIndex(f *Facts) index {
+func newIndex(f *Facts) *index {
 	seen := sighting{
 		drivers:  make(map[DriverID]time.Time),
 		teams:    make(map[TeamID]time.Time),
 		engines:  make(map[EngineID]time.Time),
 		circuits: make(map[CircuitID]time.Time),
 	}
-	var x index
+	x := &index{}
 	for i := range f.Seasons {
 		s := &f.Seasons[i]
 		inSeason := sighting{seen.drivers, make(map[TeamID]time.Time), seen.engines, seen.circuits}
@@ -70,14 +46,15 @@ func newIndex(f *Facts) index {
 		}
 		x.complete = append(x.complete, complete)
 		x.appeared = append(x.appeared, inSeason.teams)
+		x.colours = append(x.colours, coloursOf(s, inSeason.teams, complete))
 	}
 	for i := range f.Lineages {
 		x.links = append(x.links, linksKnown(f, &f.Lineages[i], x.appeared))
 	}
-	x.drivers = inOrder(seen.drivers, f.Drivers)
-	x.teams = inOrder(seen.teams, f.Teams)
-	x.engines = inOrder(seen.engines, f.Engines)
-	x.circuits = inOrder(seen.circuits, f.Circuits)
+	x.drivers.fill(seen.drivers, f.Drivers)
+	x.teams.fill(seen.teams, f.Teams)
+	x.engines.fill(seen.engines, f.Engines)
+	x.circuits.fill(seen.circuits, f.Circuits)
 	return x
 }
 
@@ -151,14 +128,4 @@ func note[K ~string](first map[K]time.Time, key K, at time.Time) {
 	if known, ok := first[key]; !ok || at.Before(known) {
 		first[key] = at
 	}
-}
-
-// inOrder returns the facts that were seen, by instant.
-func inOrder[K ~string, V any](seen map[K]time.Time, facts map[K]V) []dated[K, V] {
-	list := make([]dated[K, V], 0, len(seen))
-	for key, at := range seen {
-		list = append(list, dated[K, V]{at, key, facts[key]})
-	}
-	slices.SortFunc(list, func(a, b dated[K, V]) int { return a.at.Compare(b.at) })
-	return list
 }

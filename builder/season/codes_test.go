@@ -1,0 +1,208 @@
+package season_test
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/season"
+)
+
+var (
+	codePattern = regexp.MustCompile(`^[A-Z]{3}$`)
+	forever     = at("2100-01-01T00:00:00Z")
+)
+
+func TestCodesAreAbbreviationsSince2007(t *testing.T) {
+	v := embedded(t).AsOf(forever)
+	codes := 0
+	for _, s := range v.Seasons {
+		for id, code := range v.Codes(s.Year) {
+			codes++
+			if want := v.Drivers[id].Abbreviation; code != want {
+				t.Errorf("%d: %s has code %s, want %s", s.Year, id, code, want)
+			}
+		}
+	}
+	if codes < 18*20 {
+		t.Errorf("only %d codes were compared", codes)
+	}
+	t.Logf("%d codes", codes)
+}
+
+// TestCodesDoNotDependOnTheArchive compares the embedded seasons with all: fewer earlier starts
+// are known to the former.
+func TestCodesDoNotDependOnTheArchive(t *testing.T) {
+	few, all := embedded(t).AsOf(forever), whole(t).AsOf(forever)
+	for _, s := range few.Seasons {
+		if diff := cmp.Diff(all.Codes(s.Year), few.Codes(s.Year)); diff != "" {
+			t.Errorf("%d (-all +embedded):\n%s", s.Year, diff)
+		}
+	}
+}
+
+func TestCodesOfAllSeasons(t *testing.T) {
+	v := whole(t).AsOf(forever)
+	changed := 0
+	for _, s := range v.Seasons {
+		taken := make(map[string]season.DriverID)
+		codes := v.Codes(s.Year)
+		for id, code := range codes {
+			if !codePattern.MatchString(code) {
+				t.Errorf("%d: %s has code %q", s.Year, id, code)
+			}
+			if other, ok := taken[code]; ok {
+				t.Errorf("%d: %s and %s have code %s", s.Year, id, other, code)
+			}
+			taken[code] = id
+			if code != v.Drivers[id].Abbreviation {
+				changed++
+			}
+		}
+		for _, r := range s.Rounds {
+			for _, row := range r.Results {
+				if codes[row.Driver] == "" {
+					t.Errorf("%d round %d: %s has no code", s.Year, r.Number, row.Driver)
+				}
+			}
+			for _, row := range r.DriverStandings {
+				if codes[row.Driver] == "" {
+					t.Errorf("%d round %d: %s of the standings has no code", s.Year, r.Number, row.Driver)
+				}
+			}
+		}
+	}
+	t.Logf("%d codes differ from the abbreviation", changed)
+}
+
+// TestCodesStay walks through every season: a code that was given is never taken back.
+func TestCodesStay(t *testing.T) {
+	a := whole(t)
+	step := 1
+	if testing.Short() {
+		step = 10
+	}
+	f := a.Facts()
+	for i := 0; i < len(f.Seasons); i += step {
+		s := &f.Seasons[i]
+		instants := boundaries(s)
+		slices.SortFunc(instants, time.Time.Compare)
+		var before map[season.DriverID]string
+		for _, now := range slices.CompactFunc(instants, time.Time.Equal) {
+			codes := a.AsOf(now).Codes(s.Year)
+			for id, code := range before {
+				if codes[id] != code {
+					t.Fatalf("%d: the code of %s was %s and is %q at %s", s.Year, id, code, codes[id], now)
+				}
+			}
+			before = codes
+		}
+	}
+}
+
+// TestCodeRules gives drivers of one race codes, in the order of their starts.
+func TestCodeRules(t *testing.T) {
+	driver := func(id, abbreviation, surname string) season.Driver {
+		return season.Driver{ID: season.DriverID(id), Abbreviation: abbreviation, LastName: surname}
+	}
+	var many []season.Driver
+	for i := range 40 {
+		many = append(many, driver(fmt.Sprintf("li-%02d", i), "LI", "Li"))
+	}
+	for _, test := range []struct {
+		name    string
+		starts  map[season.DriverID]int // in the season before
+		drivers []season.Driver
+		want    map[season.DriverID]string
+	}{
+		{
+			"by identifier", nil,
+			[]season.Driver{driver("max-hill", "HIL", "Hill"), driver("ann-hill", "HIL", "Hill")},
+			map[season.DriverID]string{"ann-hill": "HIL", "max-hill": "HLL"},
+		},
+		{
+			"most starts first", map[season.DriverID]int{"max-hill": 2, "ann-hill": 1},
+			[]season.Driver{driver("max-hill", "HIL", "Hill"), driver("ann-hill", "HIL", "Hill")},
+			map[season.DriverID]string{"max-hill": "HIL", "ann-hill": "HLL"},
+		},
+		{
+			"an apostrophe", nil,
+			[]season.Driver{driver("a", "D'O", "D'Orey"), driver("b", "O'B", "O'Brien")},
+			map[season.DriverID]string{"a": "DOR", "b": "OBR"},
+		},
+		{
+			"accents", nil,
+			[]season.Driver{driver("a", "RAI", "Räikkönen"), driver("b", "RAI", "Räikkönen"), driver("c", "", "Ødegård")},
+			map[season.DriverID]string{"a": "RAI", "b": "RAK", "c": "ODE"},
+		},
+		{
+			"pairs of letters before any letter", nil,
+			[]season.Driver{driver("a", "FOX", "Fox"), driver("b", "FOX", "Fox"), driver("c", "FOX", "Fox")},
+			map[season.DriverID]string{"a": "FOX", "b": "FOA", "c": "FOB"},
+		},
+		{
+			"no surname in Latin letters", nil,
+			[]season.Driver{driver("zhou", "", "周"), driver("y", "", "")},
+			map[season.DriverID]string{"zhou": "ZHO", "y": "AAA"},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := race(t, test.drivers, test.starts)
+			if diff := cmp.Diff(test.want, v.Codes(2020)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	t.Run("more than the letters of a name give", func(t *testing.T) {
+		codes := race(t, many, nil).Codes(2020)
+		if got := len(slices.Compact(slices.Sorted(maps.Values(codes)))); got != 40 {
+			t.Errorf("%d different codes for 40 drivers: %v", got, codes)
+		}
+	})
+	t.Run("unknown season", func(t *testing.T) {
+		if codes := race(t, many, nil).Codes(2030); codes != nil {
+			t.Errorf("got %v", codes)
+		}
+	})
+}
+
+// race returns the view of a season with one race in which the drivers take part, after a
+// season in which each started as often as starts says.
+func race(t *testing.T, drivers []season.Driver, starts map[season.DriverID]int) *season.View {
+	t.Helper()
+	f := season.Facts{
+		Drivers:  make(map[season.DriverID]season.Driver),
+		Circuits: map[season.CircuitID]season.Circuit{"c": {ID: "c"}},
+	}
+	now := season.Round{Number: 1, GrandPrix: "g", Name: "G", Circuit: "c", Date: at("2020-06-01T00:00:00Z")}
+	for i, d := range drivers {
+		f.Drivers[d.ID] = d
+		now.Entries = append(now.Entries, season.Entry{Driver: d.ID, Number: i + 1})
+	}
+	earlier := season.Season{Year: 2019}
+	for n := 1; n <= 3; n++ {
+		r := season.Round{
+			Number: n, GrandPrix: season.GrandPrixID(fmt.Sprint("g", n)), Name: "G", Circuit: "c",
+			Date: at("2019-06-01T00:00:00Z").AddDate(0, 0, 7*n),
+		}
+		for id, count := range starts {
+			row := season.Result{Driver: id, Outcome: season.DidNotStart}
+			if count >= n {
+				row.Outcome = season.DidNotFinish
+			}
+			r.Results = append(r.Results, row)
+		}
+		earlier.Rounds = append(earlier.Rounds, r)
+	}
+	f.Seasons = []season.Season{earlier, {Year: 2020, Rounds: []season.Round{now}}}
+	a, err := season.New(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a.AsOf(forever)
+}
