@@ -5,6 +5,7 @@ import (
 
 	"gridcast/edge/resident"
 	"gridcast/schemas"
+	"gridcast/schemas/docs"
 )
 
 // documents are the pages that never change, by path.
@@ -12,6 +13,7 @@ func documents() map[string]*resident.Response {
 	yaml := resident.NewField("Content-Type", "application/yaml; charset=utf-8")
 	return map[string]*resident.Response{
 		"/openapi.json": document(resident.JSON, schemas.OpenAPIJSON()),
+		"/docs":         document(html, docs.Page()),
 		"/openapi.yaml": document(yaml, schemas.OpenAPIYAML()),
 	}
 }

@@ -1,0 +1,43 @@
+package edge_test
+
+import (
+	"strings"
+	"testing"
+
+	"gridcast/edge"
+	"gridcast/edge/keys"
+)
+
+func TestDefaultConfigIsValid(t *testing.T) {
+	cfg := edge.DefaultConfig()
+	if err := cfg.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestValidateReportsEveryFault(t *testing.T) {
+	cfg := edge.DefaultConfig()
+	cfg.Listen = "8080"
+	cfg.AdminListen = "here"
+	cfg.TLSCert = "cert.pem"
+	cfg.Tiers = keys.Tiers{"trial": 0}
+	cfg.AnonymousLimit = 0
+	cfg.MaxHeaderBytes = 1
+	cfg.IdleTimeout = -1
+	cfg.DrainDelay = -1
+	err := cfg.Validate()
+	if err == nil {
+		t.Fatal("got no error")
+	}
+	for _, want := range []string{
+		`listen "8080"`, `admin listen "here"`, "TLS wants", `tier "trial": 0`, "anonymous limit: 0",
+		"header bytes: 1", "idle timeout: -1ns", "drain delay: -1ns",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in:\n%v", want, err)
+		}
+	}
+	if _, err := edge.New(cfg, edge.Deps{}); err == nil {
+		t.Error("New takes a configuration that is not valid")
+	}
+}

@@ -1,0 +1,177 @@
+package edge_test
+
+import (
+	"encoding/json"
+	"html"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/edge"
+	"gridcast/edge/edgetest"
+	"gridcast/edge/keys"
+	"gridcast/schemas"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+)
+
+// TestOutsideTheBasePath has a row for each path that needs no key.
+func TestOutsideTheBasePath(t *testing.T) {
+	w := newWorld(t)
+	for _, tt := range []struct {
+		method, target string
+		status         int
+		contentType    string
+	}{
+		{"GET", "/openapi.json", 200, "application/json; charset=utf-8"},
+		{"GET", "/openapi.yaml", 200, "application/yaml; charset=utf-8"},
+		{"GET", "/docs", 200, "text/html; charset=utf-8"},
+		{"GET", "/docs/", 200, "text/html; charset=utf-8"},
+		{"HEAD", "/docs", 200, "text/html; charset=utf-8"},
+		{"GET", "/healthz", 200, "application/json; charset=utf-8"},
+		{"GET", "/readyz?verbose", 200, "application/json; charset=utf-8"},
+		{"GET", "/status", 200, "application/json; charset=utf-8"},
+		{"OPTIONS", "/openapi.json", 204, ""},
+		{"POST", "/status", 405, "application/json; charset=utf-8"},
+		{"GET", "/", 404, "application/json; charset=utf-8"},
+		{"GET", "/api/v1x/calendar", 404, "application/json; charset=utf-8"},
+		{"GET", "/api/v2/calendar", 404, "application/json; charset=utf-8"},
+		{"GET", "/docs//", 404, "application/json; charset=utf-8"},
+	} {
+		var lines []string
+		if tt.method == "POST" {
+			lines = append(lines, "Content-Length: 0")
+		}
+		r := w.do(tt.method, tt.target, lines...)
+		if r.StatusCode != tt.status || r.Header.Get("Content-Type") != tt.contentType {
+			t.Errorf("%s %s: got %d %q, want %d %q", tt.method, tt.target,
+				r.StatusCode, r.Header.Get("Content-Type"), tt.status, tt.contentType)
+		}
+	}
+	if got := w.do("GET", "/openapi.json").body; string(got) != string(schemas.OpenAPIJSON()) {
+		t.Error("/openapi.json is not the document of the contract")
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	w := newWorld(t, withoutKeys, withoutVersion)
+	ready := func(status int, why string) {
+		t.Helper()
+		if r := w.do("GET", "/readyz"); r.StatusCode != status || !strings.Contains(string(r.body), why) {
+			t.Errorf("got %d %s, want %d with %q", r.StatusCode, r.body, status, why)
+		}
+		if r := w.do("GET", "/healthz"); r.StatusCode != 200 {
+			t.Errorf("healthz: got %d, want 200", r.StatusCode)
+		}
+	}
+	ready(503, "no keys loaded")
+	w.createKeys()
+	w.await("keys", func() bool { return w.edge.Status().Keys.Loaded })
+	ready(503, "no version loaded")
+	edgetest.Publish(t, w.store, 1)
+	<-w.edge.Started()
+	ready(200, `"status":"ok"`)
+}
+
+func TestStatus(t *testing.T) {
+	w := newWorld(t)
+	status := func() edge.Status {
+		t.Helper()
+		r := w.do("GET", "/status", "Accept: application/json")
+		var body wire.Success[edge.Status]
+		if err := json.Unmarshal(r.body, &body); err != nil {
+			t.Fatal(err)
+		}
+		return body.Data
+	}
+	s := status()
+	if !s.Ready || s.Version != 1 || s.AgeSeconds != 0 || s.Overdue || s.Held || s.Season != 2024 ||
+		s.Ledger.Kind != "simulated" || s.Ledger.Seq != 7 || !time.Time(s.NextRace).Equal(edgetest.AbuDhabi) ||
+		!s.Keys.Loaded || s.Keys.Count != 6 || s.Refused != nil {
+		t.Errorf("fresh: got %+v", s)
+	}
+	w.race.set(edgetest.AbuDhabi.Add(time.Second))
+	if s := status(); !s.Overdue || s.AgeSeconds != 3601 {
+		t.Errorf("after the due time: got %+v, want it overdue and 3601 s old", s)
+	}
+
+	edgetest.Publish(t, w.store, 2, "drivers")
+	w.await("version 2 refused", func() bool { return w.edge.Status().Refused != nil })
+	if s := status(); s.Version != 1 || s.Refused.Version != 2 || !strings.Contains(s.Refused.Reason, "drivers is missing") {
+		t.Errorf("after a version without drivers: got %+v, want 1 served and 2 refused", s)
+	}
+	edgetest.Publish(t, w.store, 3)
+	w.await("version 3", func() bool { return w.edge.Status().Version == 3 })
+
+	hold(t, w.store, "wrong points")
+	w.await("hold", func() bool { return w.edge.Status().Held })
+	if s := status(); s.Version != 3 || s.HeldReason != "wrong points" {
+		t.Errorf("held: got %+v, want version 3", s)
+	}
+}
+
+// hold marks the pointer as an operator does who wants no automatic builds.
+func hold(t testing.TB, store blob.Store, reason string) {
+	t.Helper()
+	pointer, tag, err := snapshots.LoadPointer(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pointer.Held, pointer.Reason = true, reason
+	data, err := json.Marshal(pointer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Swap(t.Context(), snapshots.PointerKey, tag, data); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStatusPage(t *testing.T) {
+	w := newWorld(t)
+	browser := "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+	r := w.do("GET", "/status", browser)
+	if r.Header.Get("Content-Type") != "text/html; charset=utf-8" || r.Header.Get("Vary") != "Accept" {
+		t.Errorf("got\n%swant a page that varies by Accept", r.head)
+	}
+	page := html.UnescapeString(string(r.body))
+	for _, want := range []string{`<span class="good">ready</span>`, "<td>1, built 2024-12-08T12:00:00+00:00, 0 s ago</td>", "simulated, event file 7", "2024-12-08T13:00:00+00:00"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("page without %q:\n%s", want, page)
+		}
+	}
+	empty := newWorld(t, withoutKeys, withoutVersion)
+	if r := empty.do("GET", "/status", browser); !strings.Contains(string(r.body), "not ready: no keys loaded yet") {
+		t.Errorf("page of an edge without anything:\n%s", r.body)
+	}
+}
+
+// TestKeysAreReloaded changes the document under a running edge.
+func TestKeysAreReloaded(t *testing.T) {
+	w := newWorld(t)
+	var (
+		id, key string
+		change  = func(f func(*keys.Document) error) {
+			t.Helper()
+			if err := keys.Update(t.Context(), w.store, f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		status = func() int { return w.do("GET", "/api/v1/calendar", "X-API-Key: "+key).StatusCode }
+	)
+	change(func(d *keys.Document) error {
+		record, created, err := d.Create(keys.Request{Name: "new", Tier: "trial"}, realNow)
+		id, key = record.ID, created
+		return err
+	})
+	w.await("the new key works", func() bool { return status() == 200 })
+	change(func(d *keys.Document) error {
+		_, err := d.Revoke(id, realNow)
+		return err
+	})
+	w.await("the revoked key is refused", func() bool { return status() == 401 })
+	if r := w.get("/api/v1/calendar"); r.StatusCode != 200 {
+		t.Errorf("another key: got %d, want 200", r.StatusCode)
+	}
+}
