@@ -41,9 +41,9 @@ func ObjectKey(version int64, path string) string {
 func EncodedKey(object, coding string) string { return object + "." + coding }
 
 // Immutable says whether key is written at most once, ever: claims, manifests, objects,
-// archives and ledger files. The pointer and the keys are not.
+// archives, ledger files and operator log. The pointer and the keys are not.
 func Immutable(key string) bool {
-	for _, folder := range []string{claimFolder, manifestFolder, objectFolder, "archives/", "ledger/"} {
+	for _, folder := range []string{claimFolder, manifestFolder, objectFolder, "archives/", "ledger/", "audit/"} {
 		if strings.HasPrefix(key, folder) {
 			return true
 		}
