@@ -73,14 +73,9 @@ const unknownAttempts = 3
 
 // lastClaim returns the highest number ever claimed or used in the store; 0: none.
 func lastClaim(ctx context.Context, store blob.Store) (int64, error) {
-	last := int64(0)
-	for info, err := range store.List(ctx, claimFolder) {
-		if err != nil {
-			return 0, fmt.Errorf("look for claims: %w", err)
-		}
-		if version, ok := versionIn(info.Key, claimFolder); ok {
-			last = max(last, version)
-		}
+	claims, err := numbers(ctx, store, claimFolder, manifestFolder)
+	if err != nil || len(claims) == 0 {
+		return 0, err
 	}
-	return last, nil
+	return claims[len(claims)-1], nil
 }

@@ -116,7 +116,7 @@ func (d *Draft) resolve() []Variant {
 // manifest returns the manifest of the draft under a claimed number.
 func (d *Draft) manifest(version int64, variants []Variant) Manifest {
 	m := Manifest{
-		Format: format, Version: version, Base: d.Base.Pointer.Version,
+		Format: format, Version: version, Base: d.Base.Pointer.Version, BaseManifest: d.Base.Pointer.Manifest,
 		Builder: d.Builder, Reason: d.Reason, BuiltAt: d.BuiltAt, DueAt: d.DueAt,
 		CurrentSeason: d.CurrentSeason, Seasons: d.Seasons, Archive: d.Archive, Ledger: d.Ledger,
 		Entries: make([]Entry, 0, len(variants)),

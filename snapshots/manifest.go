@@ -41,7 +41,8 @@ type Pointer struct {
 type Manifest struct {
 	Format        int       `json:"format"` // 1
 	Version       int64     `json:"version"`
-	Base          int64     `json:"base"` // the version it was built on; 0: none
+	Base          int64     `json:"base"`                   // the version it was built on; 0: none
+	BaseManifest  string    `json:"base_manifest,omitzero"` // hash of that version's manifest
 	Builder       string    `json:"builder"`
 	Reason        string    `json:"reason,omitzero"`
 	BuiltAt       time.Time `json:"built_at"`        // race time

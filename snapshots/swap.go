@@ -74,15 +74,16 @@ func (p *Publisher) outcome(ctx context.Context, old blob.Tag, next Pointer) (ou
 
 // ancestor says won if the version is among those that the pointer's version was built on.
 func (p *Publisher) ancestor(ctx context.Context, pointer Pointer, version int64) (outcome, error) {
-	hash := pointer.Manifest
-	for at := pointer.Version; at > version; hash = "" {
+	at, hash := pointer.Version, pointer.Manifest
+	for at > version {
 		manifest, _, err := loadManifest(ctx, p.Store, at, hash)
 		if err != nil {
 			return undecided, err
 		}
-		if at = manifest.Base; at == version {
-			return won, nil
-		}
+		at, hash = manifest.Base, manifest.BaseManifest
+	}
+	if at == version {
+		return won, nil
 	}
 	return lost, nil
 }

@@ -1,0 +1,327 @@
+package snapshots_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+func rollback(t *testing.T, s blob.Store, to int64) snapshots.Receipt {
+	t.Helper()
+	p := snapshots.Publisher{Store: s}
+	r, err := p.Rollback(t.Context(), to, "operator", "wrong result", raceDay.Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestRollbackHolds(t *testing.T) {
+	s := strict(t)
+	publish(t, s, bodies{"drivers": "d1"})
+	publish(t, s, bodies{"drivers": "d2"})
+	r := rollback(t, s, 1)
+	version, content := served(t, s)
+	if r.Version != 3 || version != 3 || content["drivers"] != "d1" {
+		t.Fatalf("version %d with %q is current, want 3 with the content of 1", version, content["drivers"])
+	}
+	base := loadBase(t, s)
+	if !base.Pointer.Held || base.Pointer.Reason != "wrong result" || base.Manifest.RollbackOf != 1 || base.Manifest.Base != 2 {
+		t.Errorf("pointer %+v, manifest rolls back %d on base %d; want held, with the reason, 1 on 2",
+			base.Pointer, base.Manifest.RollbackOf, base.Manifest.Base)
+	}
+
+	p := snapshots.Publisher{Store: s}
+	d := draftOf(base, bodies{"drivers": "d2"})
+	d.BuiltAt = raceDay.Add(2 * time.Hour)
+	if _, err := p.Publish(t.Context(), d); !errors.Is(err, snapshots.ErrHeld) {
+		t.Errorf("publish while held: got %v, want %v", err, snapshots.ErrHeld)
+	}
+	d.Release = true
+	if r, err := p.Publish(t.Context(), d); err != nil || r.Version != 4 {
+		t.Errorf("publish with release: got version %d, %v; want 4", r.Version, err)
+	}
+	if loadBase(t, s).Pointer.Held {
+		t.Error("the pointer is held after the release")
+	}
+}
+
+// A release ends the hold also when the build says what the rollback said.
+func TestReleaseWithoutChange(t *testing.T) {
+	s := strict(t)
+	publish(t, s, bodies{"drivers": "d1"})
+	publish(t, s, bodies{"drivers": "d2"})
+	rollback(t, s, 1)
+	d := draftOf(loadBase(t, s), bodies{"drivers": "d1"})
+	d.BuiltAt, d.Release = raceDay.Add(2*time.Hour), true
+	p := snapshots.Publisher{Store: s}
+	if _, err := p.Publish(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	if base := loadBase(t, s); base.Pointer.Held || base.Pointer.Version != 4 {
+		t.Errorf("pointer %+v, want version 4, not held", base.Pointer)
+	}
+}
+
+func TestRollbackRefuses(t *testing.T) {
+	s := memblob.New() // objects are damaged on purpose
+	publish(t, s, bodies{"drivers": "d1"})
+	publish(t, s, bodies{"drivers": "d2"})
+	publish(t, s, bodies{"drivers": "d3"})
+	s.Corrupt("objects/2/drivers.json.br", []byte("x"))
+	p := snapshots.Publisher{Store: s}
+	for _, to := range []int64{0, 3, 4} {
+		if _, err := p.Rollback(t.Context(), to, "operator", "why", raceDay); err == nil {
+			t.Errorf("rolled back to version %d", to)
+		}
+	}
+	if _, err := p.Rollback(t.Context(), 1, "operator", "", raceDay); err == nil {
+		t.Error("rolled back without a reason")
+	}
+	if _, err := p.Rollback(t.Context(), 2, "operator", "why", raceDay); !errors.Is(err, snapshots.ErrDamaged) {
+		t.Errorf("rollback to a damaged version: got %v, want %v", err, snapshots.ErrDamaged)
+	}
+	if version, _ := served(t, s); version != 3 {
+		t.Errorf("version %d is current, want 3", version)
+	}
+}
+
+// A rollback is the way out when what is current is damaged.
+func TestRollbackFromDamage(t *testing.T) {
+	for _, key := range []string{snapshots.PointerKey, "manifests/3.json", "objects/3/drivers.json"} {
+		t.Run(key, func(t *testing.T) {
+			s := memblob.New()
+			for _, body := range []string{"d1", "d2", "d3"} {
+				publish(t, s, bodies{"drivers": body})
+			}
+			s.Corrupt(key, []byte("{"))
+			if r := rollback(t, s, 2); r.Version != 4 {
+				t.Errorf("rolled back under number %d, want 4", r.Version)
+			}
+			if version, content := served(t, s); version != 4 || content["drivers"] != "d2" {
+				t.Errorf("version %d with %q is current, want 4 with the content of 2", version, content["drivers"])
+			}
+		})
+	}
+}
+
+func TestList(t *testing.T) {
+	s := strict(t)
+	publish(t, s, bodies{"drivers": "d1"})
+	publish(t, s, bodies{"drivers": "d22"})
+	abandon(t, s, bodies{"drivers": "d3"})
+	rollback(t, s, 1)
+	got, err := snapshots.List(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []snapshots.Summary{
+		{Version: 4, Standing: snapshots.Current, Held: true, Builder: "operator", Reason: "wrong result", BuiltAt: raceDay.Add(time.Hour), Base: 2, RollbackOf: 1, Variants: 1, Bytes: 2 + 5 + 5},
+		{Version: 3, Standing: snapshots.Unpublished},
+		{Version: 2, Standing: snapshots.Published, Builder: "test", BuiltAt: raceDay, Base: 1, Variants: 1, Bytes: 3 + 6 + 6},
+		{Version: 1, Standing: snapshots.Published, Builder: "test", BuiltAt: raceDay, Variants: 1, Bytes: 2 + 5 + 5},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("list (-want +got):\n%s", diff)
+	}
+}
+
+// abandon publishes until the first object is written, and stops.
+func abandon(t *testing.T, s blob.Store, content bodies) {
+	t.Helper()
+	wrote := false
+	dying := faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+		if wrote {
+			return faultblob.Fate{Err: errKilled}
+		}
+		wrote = call.Op == faultblob.Create && call.Key[0] == 'o'
+		return faultblob.Fate{}
+	})
+	p := snapshots.Publisher{Store: dying, Workers: 1}
+	if _, err := p.Publish(t.Context(), draftOf(loadBase(t, s), content)); !errors.Is(err, errKilled) {
+		t.Fatalf("the builder was to be killed: %v", err)
+	}
+}
+
+var errKilled = errors.New("killed")
+
+func TestVerify(t *testing.T) {
+	s := memblob.New()
+	publish(t, s, bodies{"drivers": "d1", "calendar/2024": "c1"})
+	got, err := snapshots.Verify(t.Context(), s, 0, nil)
+	want := snapshots.Verification{Version: 1, Objects: 6, Bytes: 2 * (2 + 5 + 5)}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+
+	s.Corrupt("objects/1/drivers.json", []byte("dX"))
+	if err := s.Delete(t.Context(), "objects/1/calendar/2024.json.gz"); err != nil {
+		t.Fatal(err)
+	}
+	got, err = snapshots.Verify(t.Context(), s, 1, nil)
+	if err != nil || len(got.Faults) != 2 {
+		t.Fatalf("got faults %v, %v; want 2", got.Faults, err)
+	}
+	joined := errors.Join(got.Faults...)
+	if !errors.Is(joined, snapshots.ErrDamaged) || !errors.Is(joined, blob.ErrNotFound) {
+		t.Errorf("faults %v: want one damaged, one missing", joined)
+	}
+}
+
+func TestDiff(t *testing.T) {
+	const rendered = `"meta":{"api":"gridcast-v1","generated_at":"2024-11-24T06:00:00+00:00"}}`
+	standings := func(rows string) string { return `{"ok":true,"data":[` + rows + `],` + rendered }
+	s := strict(t)
+	publish(t, s, bodies{
+		"standings/drivers/2024": standings(`{"position":1,"driver":"VER","points":403},{"position":2,"driver":"NOR","points":340}`),
+		"calendar/2024":          `{"data":{"sessions":[1,2]}}`,
+		"drivers":                `{"data":[],` + rendered,
+		"gone":                   "1",
+		"next-race":              "no JSON",
+	})
+	publish(t, s, bodies{
+		"standings/drivers/2024": standings(`{"position":1,"driver":"NOR","points":410},{"position":2,"driver":"VER","points":403},{"position":3,"driver":"P&A","points":1}`),
+		"calendar/2024":          `{"data":{"sessions":[1,3,4],"winner":"VER"}}`,
+		"drivers":                `{"data":[],"meta":{"api":"gridcast-v1","generated_at":"2025-01-01T00:00:00+00:00"}}`,
+		"here":                   "1",
+		"next-race":              "still none",
+	})
+	got, err := snapshots.Diff(t.Context(), s, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []snapshots.Change{
+		{Path: "calendar/2024", Kind: snapshots.Changed, Values: []snapshots.ValueChange{
+			{At: "data.sessions[1]", Old: "2", New: "3"},
+			{At: "data.sessions[2]", New: "4"},
+			{At: "data.winner", New: `"VER"`},
+		}},
+		{Path: "drivers", Kind: snapshots.Changed},
+		{Path: "gone", Kind: snapshots.Removed},
+		{Path: "here", Kind: snapshots.Added},
+		{Path: "next-race", Kind: snapshots.Changed, Values: []snapshots.ValueChange{{At: "(not JSON)", Old: `"no JSON"`, New: `"still none"`}}},
+		{Path: "standings/drivers/2024", Kind: snapshots.Changed, Values: []snapshots.ValueChange{
+			{At: "data[driver=VER].position", Old: "1", New: "2"},
+			{At: "data[driver=NOR].position", Old: "2", New: "1"},
+			{At: "data[driver=NOR].points", Old: "340", New: "410"},
+			{At: "data[driver=P&A]", New: `{"position":3,"driver":"P&A","points":1}`},
+		}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
+}
+
+// clock is the store's; tests move it.
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+func TestPrune(t *testing.T) {
+	c := &clock{now: raceDay}
+	s := memblob.New(memblob.Strict(t, snapshots.Immutable), memblob.Clock(c.Now))
+	publish(t, s, bodies{"drivers": "d1", "calendar/2024": "c1"}) // 1
+	publish(t, s, bodies{"drivers": "d2", "calendar/2024": "c1"}) // 2
+	abandon(t, s, bodies{"drivers": "d9", "calendar/2024": "c9"}) // 3
+	c.now = c.now.Add(48 * time.Hour)
+	publish(t, s, bodies{"drivers": "d4", "calendar/2024": "c1"}) // 4
+	abandon(t, s, bodies{"drivers": "d9", "calendar/2024": "c9"}) // 5
+	before := keysOf(t, s)
+
+	dry, err := snapshots.Prune(t.Context(), s, 1, c.now, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, keysOf(t, s)); diff != "" {
+		t.Errorf("the dry run changed the store (-before +after):\n%s", diff)
+	}
+	real, err := snapshots.Prune(t.Context(), s, 1, c.now, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(dry, real); diff != "" {
+		t.Errorf("the dry run said something else (-dry +real):\n%s", diff)
+	}
+
+	// Version 4 still uses the calendar of version 1. Version 5 is too young to be judged.
+	removed := map[string]bool{}
+	for _, info := range real.Removed {
+		removed[info.Key] = true
+	}
+	wantRemoved := map[string]bool{
+		"manifests/1.json": true, "manifests/2.json": true,
+		"versions/1.json": true, "versions/2.json": true, "versions/3.json": true,
+		"objects/1/drivers.json": true, "objects/1/drivers.json.br": true, "objects/1/drivers.json.gz": true,
+		"objects/2/drivers.json": true, "objects/2/drivers.json.br": true, "objects/2/drivers.json.gz": true,
+		"objects/3/calendar/2024.json": true,
+	}
+	if diff := cmp.Diff(wantRemoved, removed); diff != "" {
+		t.Errorf("removed (-want +got):\n%s", diff)
+	}
+	if result, err := snapshots.Verify(t.Context(), s, 0, nil); err != nil || len(result.Faults) > 0 {
+		t.Errorf("the current version after the prune: %v, %v", result.Faults, err)
+	}
+	if r := publish(t, s, bodies{"drivers": "d6", "calendar/2024": "c1"}); r.Version != 6 {
+		t.Errorf("next version is %d, want 6", r.Version)
+	}
+}
+
+func TestPruneKeepsVersionsToRollBackTo(t *testing.T) {
+	c := &clock{now: raceDay}
+	s := memblob.New(memblob.Strict(t, snapshots.Immutable), memblob.Clock(c.Now))
+	for _, body := range []string{"d1", "d2", "d3", "d4"} {
+		publish(t, s, bodies{"drivers": body})
+	}
+	c.now = c.now.Add(48 * time.Hour)
+	got, err := snapshots.Prune(t.Context(), s, 3, c.now, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int64{4, 3, 2}, got.Kept, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+	rollback(t, s, 2)
+	if _, content := served(t, s); content["drivers"] != "d2" {
+		t.Errorf("served %q, want d2", content["drivers"])
+	}
+}
+
+func TestPruneRefuses(t *testing.T) {
+	c := &clock{now: raceDay}
+	s := memblob.New(memblob.Clock(c.Now))
+	publish(t, s, bodies{"drivers": "d1"})
+	publish(t, s, bodies{"drivers": "d2"})
+	c.now = c.now.Add(48 * time.Hour)
+	if _, err := snapshots.Prune(t.Context(), s, 0, c.now, false); err == nil {
+		t.Error("pruned with 0 to keep")
+	}
+	s.Corrupt("manifests/2.json", []byte("{}"))
+	before := keysOf(t, s)
+	if _, err := snapshots.Prune(t.Context(), s, 1, c.now, false); !errors.Is(err, snapshots.ErrDamaged) {
+		t.Errorf("prune with a damaged current version: got %v, want %v", err, snapshots.ErrDamaged)
+	}
+	if diff := cmp.Diff(before, keysOf(t, s)); diff != "" {
+		t.Errorf("it removed something (-before +after):\n%s", diff)
+	}
+}
+
+func keysOf(t *testing.T, s blob.Store) []string {
+	t.Helper()
+	var keys []string
+	for info, err := range s.List(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, info.Key)
+	}
+	return keys
+}

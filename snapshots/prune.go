@@ -1,0 +1,143 @@
+package snapshots
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"gridcast/snapshots/blob"
+)
+
+// PruneAge is how old something must be to be pruned: a builder that is still at work, or an
+// edge that is still loading, needs nothing that old.
+const PruneAge = 24 * time.Hour
+
+// Pruned says what a Prune removed, or would remove.
+type Pruned struct {
+	Kept    []int64 // published versions that stay, the newest first
+	Removed []blob.Info
+	Bytes   int64
+}
+
+// Prune removes the manifests of all but the newest keep published versions, abandoned
+// claims, and objects that no manifest left reaches; always only what is older than PruneAge
+// at now, which is real time. A dry run removes nothing. keep counts the current version and
+// is at least 1.
+//
+// Prune stops before it removes anything if the current version can not be read.
+func Prune(ctx context.Context, store blob.Store, keep int, now time.Time, dryRun bool) (Pruned, error) {
+	if keep < 1 {
+		return Pruned{}, fmt.Errorf("prune: keep %d versions: want at least 1", keep)
+	}
+	p := &pruning{store: store, before: now.Add(-PruneAge), dryRun: dryRun}
+	if err := p.run(ctx, keep); err != nil {
+		return p.result, fmt.Errorf("prune: %w", err)
+	}
+	return p.result, nil
+}
+
+type pruning struct {
+	store  blob.Store
+	before time.Time
+	dryRun bool
+	result Pruned
+}
+
+func (p *pruning) run(ctx context.Context, keep int) error {
+	h, err := loadHistory(ctx, p.store)
+	if err != nil {
+		return err
+	}
+	if len(h.versions) == 0 || h.versions[0] != h.pointer.Version {
+		return fmt.Errorf("current version %d: %w", h.pointer.Version, h.damage)
+	}
+	p.result.Kept = h.versions[:min(keep, len(h.versions))]
+	retained := map[int64]bool{}
+	for _, version := range p.result.Kept {
+		retained[version] = true
+	}
+	// Manifests go first: a rollback that starts now finds its target missing, instead of
+	// objects that vanish under it.
+	if err := p.sweep(ctx, manifestFolder, func(key string) bool {
+		version, ok := versionIn(key, manifestFolder)
+		return ok && !retained[version]
+	}); err != nil {
+		return err
+	}
+	left, reached, err := p.survey(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.sweep(ctx, objectFolder, func(key string) bool { return !reached[key] }); err != nil {
+		return err
+	}
+	// A claim below the pointer protects nothing any more: numbers grow from the pointer on.
+	return p.sweep(ctx, claimFolder, func(key string) bool {
+		version, ok := versionIn(key, claimFolder)
+		return ok && version < h.pointer.Version && !left[version]
+	})
+}
+
+// survey returns the versions whose manifest is left, published or not, and the objects that
+// they reach.
+func (p *pruning) survey(ctx context.Context) (left map[int64]bool, reached map[string]bool, err error) {
+	gone := map[string]bool{}
+	for _, info := range p.result.Removed {
+		gone[info.Key] = true
+	}
+	left, reached = map[int64]bool{}, map[string]bool{}
+	versions, err := numbers(ctx, p.store, manifestFolder)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, version := range versions {
+		if gone[ManifestKey(version)] {
+			continue
+		}
+		m, err := LoadManifest(ctx, p.store, version)
+		if err != nil {
+			return nil, nil, err // what it reaches is not known, so nothing is safe to remove
+		}
+		left[version] = true
+		for _, e := range m.Entries {
+			for _, object := range e.stored() {
+				reached[object.key] = true
+			}
+		}
+	}
+	if len(left) == 0 {
+		return nil, nil, errors.New("no manifest is left")
+	}
+	return left, reached, nil
+}
+
+// sweep removes the old objects in a folder that are unwanted.
+func (p *pruning) sweep(ctx context.Context, folder string, unwanted func(key string) bool) error {
+	var doomed []blob.Info
+	for info, err := range p.store.List(ctx, folder) {
+		if err != nil {
+			return err
+		}
+		if info.Modified.Before(p.before) && unwanted(info.Key) {
+			doomed = append(doomed, info)
+		}
+	}
+	if !p.dryRun {
+		group, groupCtx := errgroup.WithContext(ctx)
+		group.SetLimit(defaultWorkers)
+		for _, info := range doomed {
+			group.Go(func() error { return p.store.Delete(groupCtx, info.Key) })
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+	}
+	for _, info := range doomed {
+		p.result.Removed = append(p.result.Removed, info)
+		p.result.Bytes += info.Size
+	}
+	return nil
+}
