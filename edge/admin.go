@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"gridcast/edge/keys"
 	"gridcast/schemas/wire"
 )
 
@@ -28,6 +29,7 @@ func (e *Edge) adminServer() (server, error) {
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /status", e.showStatus)
+	mux.HandleFunc("GET /usage", e.showUsage)
 	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	e.log.Info("edge shows metrics", "address", listener.Addr().String())
 	return server{
@@ -48,10 +50,26 @@ func (e *Edge) adminServer() (server, error) {
 
 // showStatus answers as /status of the API does, for the operator's console: the API's own
 // address may be one that balances over several edges.
-func (e *Edge) showStatus(w http.ResponseWriter, _ *http.Request) {
-	body, err := wire.Marshal(wire.Wrap(e.Status(), e.deps.RaceTime()))
+func (e *Edge) showStatus(w http.ResponseWriter, _ *http.Request) { e.show(w, e.Status()) }
+
+// showUsage answers with what each key asked of this edge. It is a list and no metric: clients
+// come and go, and a label would keep every one of them for ever.
+func (e *Edge) showUsage(w http.ResponseWriter, _ *http.Request) { e.show(w, e.Usage()) }
+
+// Usage lists what each key asked of this edge since it was started.
+func (e *Edge) Usage() []keys.KeyUsage {
+	table := e.keys.Table()
+	if table == nil {
+		return nil
+	}
+	return table.Usage()
+}
+
+// show answers with a value in the envelope of the API.
+func (e *Edge) show(w http.ResponseWriter, v any) {
+	body, err := wire.Marshal(wire.Wrap(v, e.deps.RaceTime()))
 	if err != nil {
-		panic("BUG: status: " + err.Error())
+		panic("BUG: admin answer: " + err.Error())
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")

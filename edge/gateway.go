@@ -52,6 +52,7 @@ func (g *gateway) serve(r *request) answer {
 		return g.withoutKey(r, anonymousRefused, now, g.anonymous.Take)
 	}
 	a := answer{rate: entry.Counter.Take(now, entry.PerMinute), endpoint: unrouted, tier: entry.Tier}
+	entry.Usage.Count(a.rate.Allowed)
 	if !a.rate.Allowed {
 		a.response, a.retryAfter = overLimit, a.rate.RetryAfter(now)
 		return a

@@ -78,7 +78,9 @@ type DamageError struct {
 	Reason string
 }
 
-func (e *DamageError) Error() string { return fmt.Sprintf("audit log damaged at %s: %s", e.Key, e.Reason) }
+func (e *DamageError) Error() string {
+	return fmt.Sprintf("audit log damaged at %s: %s", e.Key, e.Reason)
+}
 
 // Log is the log in a store, as far as it has been read. It is safe for concurrent use; any
 // number of Logs, in any number of processes, may append to the same store.

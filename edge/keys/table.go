@@ -23,6 +23,7 @@ type Entry struct {
 	Tier      int // index into Tiers.Names
 	PerMinute int
 	Counter   limit.Counter
+	Usage     *Usage
 
 	origins []string
 	expires int64 // Unix nanoseconds, 0: never
@@ -54,8 +55,9 @@ func NewTable(d *Document, tiers Tiers, source limit.Source, previous *Table) (*
 			entry.expires = r.Expires.UnixNano()
 		}
 		if old := previous.entry(hash); old != nil {
-			entry.Counter = old.Counter
+			entry.Counter, entry.Usage = old.Counter, old.Usage
 		} else {
+			entry.Usage = &Usage{}
 			// The hash is as good as random and the same on every edge.
 			entry.Counter = source.Counter(r.ID, limit.Offset(binary.BigEndian.Uint64(hash[:])))
 		}

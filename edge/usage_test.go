@@ -1,0 +1,50 @@
+package edge_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/edge/keys"
+)
+
+func TestUsageOfEachKey(t *testing.T) {
+	w := newWorld(t)
+	for range 32 { // the tier trial has 30
+		w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["trial"])
+	}
+	w.get("/api/v1/nothing")
+	w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["revoked"])
+	want := map[string]keys.KeyUsage{}
+	for key, usage := range map[string]keys.KeyUsage{"trial": {Requests: 32, Refused: 2}, "pro": {Requests: 1}} {
+		hash, ok := keys.Parse([]byte(w.key[key]))
+		if !ok {
+			t.Fatalf("key %q is malformed", w.key[key])
+		}
+		usage.ID = hash.String()[:12]
+		want[usage.ID] = usage
+	}
+	if diff := cmp.Diff(want, usage(w)); diff != "" {
+		t.Errorf("usage (-want +got):\n%s", diff)
+	}
+	before := w.edge.Status().Keys.Count
+	err := keys.Update(t.Context(), w.store, func(d *keys.Document) error {
+		_, _, err := d.Create(keys.Request{Name: "new", Tier: "pro"}, realNow)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.await("another table", func() bool { return w.edge.Status().Keys.Count == before+1 })
+	if diff := cmp.Diff(want, usage(w)); diff != "" {
+		t.Errorf("usage after a reload (-want +got):\n%s", diff)
+	}
+}
+
+func usage(w *world) map[string]keys.KeyUsage {
+	byID := map[string]keys.KeyUsage{}
+	for _, u := range w.edge.Usage() {
+		byID[u.ID] = u
+	}
+	return byID
+}
