@@ -1,0 +1,201 @@
+package keys_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/edge/keys"
+	"gridcast/edge/limit"
+)
+
+var now = time.Date(2026, 11, 20, 12, 0, 0, 500, time.UTC)
+
+func create(t testing.TB, d *keys.Document, r keys.Request) (keys.Record, string) {
+	t.Helper()
+	record, key, err := d.Create(r, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record, key
+}
+
+func TestCreate(t *testing.T) {
+	var d keys.Document
+	record, key := create(t, &d, keys.Request{
+		Name: "Example Media", Tier: "pro", Expires: now.Add(time.Hour), Origins: []string{"https://example.org"},
+	})
+	hash, _ := keys.Parse([]byte(key))
+	want := keys.Record{
+		ID: hash.String()[:12], SHA256: hash.String(), Prefix: key[:12], Name: "Example Media", Tier: "pro",
+		Created: now.Truncate(time.Second), Expires: now.Add(time.Hour).Truncate(time.Second), Origins: []string{"https://example.org"},
+	}
+	if diff := cmp.Diff(want, record); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	data, err := d.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(data), key) || strings.Contains(string(data), key[8:40]) {
+		t.Errorf("the document holds the key:\n%s", data)
+	}
+	decoded, err := keys.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&d, decoded); diff != "" {
+		t.Errorf("Decode is not the inverse of Encode: -want +got:\n%s", diff)
+	}
+}
+
+func TestCreateRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		request keys.Request
+		want    string
+	}{
+		{keys.Request{Tier: "pro"}, "name is empty"},
+		{keys.Request{Name: "n"}, "tier is empty"},
+		{keys.Request{Name: "n", Tier: "pro", Expires: now}, "past"},
+		{keys.Request{Name: "n", Tier: "pro", Origins: []string{"example.org"}}, "https://host"},
+		{keys.Request{Name: "n", Tier: "pro", Origins: []string{"https://example.org/"}}, "https://host"},
+		{keys.Request{Name: "n", Tier: "pro", Origins: []string{"https://Example.org"}}, "upper-case"},
+		{keys.Request{Name: "n", Tier: "pro", Origins: []string{"https://example.org:443"}}, "default port"},
+		{keys.Request{Name: "n", Tier: "pro", Origins: []string{"*"}}, "https://host"},
+	} {
+		var d keys.Document
+		if _, _, err := d.Create(tt.request, now); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: got %v, want %q", tt.request, err, tt.want)
+		}
+		if len(d.Keys) != 0 {
+			t.Errorf("%+v: refused, but in the document", tt.request)
+		}
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	var d keys.Document
+	create(t, &d, keys.Request{Name: "n", Tier: "pro"})
+	data, err := d.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := string(data)
+	for name, bad := range map[string]string{
+		"cut short":        good[:len(good)/2],
+		"something after":  good + "{}",
+		"another format":   strings.Replace(good, `"format": 1`, `"format": 2`, 1),
+		"an unknown field": strings.Replace(good, `"tier"`, `"only_on_sundays": true, "tier"`, 1),
+		"another hash":     strings.Replace(good, `"sha256": "`, `"sha256": "0`, 1),
+		"no name":          strings.Replace(good, `"name": "n"`, `"name": " "`, 1),
+		"not a document":   "[]",
+		"empty":            "",
+	} {
+		if _, err := keys.Decode([]byte(bad)); err == nil {
+			t.Errorf("%s: got no error", name)
+		}
+	}
+	d.Keys = append(d.Keys, d.Keys[0])
+	if _, err := d.Encode(); err == nil || !strings.Contains(err.Error(), "taken") {
+		t.Errorf("the same key twice: got %v", err)
+	}
+}
+
+func TestRevokeAndRotate(t *testing.T) {
+	var d keys.Document
+	old, oldKey := create(t, &d, keys.Request{Name: "n", Tier: "pro", Origins: []string{"https://example.org"}})
+	fresh, freshKey, err := d.Rotate(old.ID, 24*time.Hour, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fresh.Name != "n" || fresh.Tier != "pro" || !fresh.Expires.IsZero() || fresh.Origins[0] != "https://example.org" || freshKey == oldKey {
+		t.Errorf("rotated into %+v, want a new key for the same client", fresh)
+	}
+	replaced, err := d.Find(old.ID)
+	if err != nil || !replaced.Active(now.Add(23*time.Hour)) || replaced.Active(now.Add(24*time.Hour)) {
+		t.Errorf("the old key: got %+v, %v, want it to work for 24 hours more", replaced, err)
+	}
+	// A second rotation must not give the old key more time.
+	if _, _, err := d.Rotate(old.ID, 72*time.Hour, now); err != nil || !replaced.Expires.Equal(now.Add(24*time.Hour).Truncate(time.Second)) {
+		t.Errorf("rotated twice: got expiry %s, %v", replaced.Expires, err)
+	}
+
+	revoked, err := d.Revoke(fresh.ID, now)
+	if err != nil || revoked.Active(now) {
+		t.Errorf("revoked: got %+v, %v", revoked, err)
+	}
+	again, err := d.Revoke(fresh.ID, now.Add(time.Hour))
+	if err != nil || !again.Revoked.Equal(revoked.Revoked) {
+		t.Errorf("revoked again: got %s, %v, want %s", again.Revoked, err, revoked.Revoked)
+	}
+	if _, _, err := d.Rotate(fresh.ID, time.Hour, now); !errors.Is(err, keys.ErrInactive) {
+		t.Errorf("rotate a revoked key: got %v", err)
+	}
+	if _, err := d.Revoke("nobody", now); !errors.Is(err, keys.ErrNoKey) {
+		t.Errorf("revoke an unknown key: got %v", err)
+	}
+}
+
+func TestTable(t *testing.T) {
+	var d keys.Document
+	_, expiring := create(t, &d, keys.Request{Name: "e", Tier: "standard", Expires: now.Add(time.Hour)})
+	widget, widgetKey := create(t, &d, keys.Request{Name: "w", Tier: "pro", Origins: []string{"https://example.org"}})
+	_, odd := create(t, &d, keys.Request{Name: "o", Tier: "platinum"})
+	table := func(previous *keys.Table) *keys.Table {
+		t.Helper()
+		table, err := keys.NewTable(&d, keys.DefaultTiers(), limit.Memory{}, previous)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return table
+	}
+	find := func(table *keys.Table, key string, at time.Time) *keys.Entry {
+		t.Helper()
+		hash, ok := keys.Parse([]byte(key))
+		if !ok {
+			t.Fatal("key does not parse")
+		}
+		return table.Lookup(hash, at)
+	}
+	first := table(nil)
+	e := find(first, expiring, now)
+	if e == nil || e.PerMinute != 120 || keys.DefaultTiers().Names()[e.Tier] != "standard" {
+		t.Errorf("got %+v, want a key of the tier standard", e)
+	}
+	if find(first, expiring, now.Add(time.Hour)) != nil {
+		t.Error("an expired key is found")
+	}
+	if find(first, odd, now) != nil || len(first.Skipped()) != 1 || !strings.Contains(first.Skipped()[0], "platinum") {
+		t.Errorf("a key of an unknown tier: skipped %q", first.Skipped())
+	}
+	w := find(first, widgetKey, now)
+	if !w.Allows([]byte("https://example.org")) || w.Allows([]byte("https://example.com")) || !w.Allows(nil) {
+		t.Error("origins are not judged by the record")
+	}
+	w.Counter.Take(now, w.PerMinute)
+
+	// A reload keeps the counters, and takes a revocation into account.
+	if got := find(table(first), widgetKey, now).Counter.Take(now, 600).Remaining; got != 598 {
+		t.Errorf("after a reload: got %d remaining, want 598", got)
+	}
+	if _, err := d.Revoke(widget.ID, now); err != nil {
+		t.Fatal(err)
+	}
+	if find(table(first), widgetKey, now) != nil {
+		t.Error("a revoked key is found")
+	}
+}
+
+func TestTiersValidate(t *testing.T) {
+	if err := keys.DefaultTiers().Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []keys.Tiers{nil, {"": 1}, {"x": 0}, {"x": 1e6 + 1}} {
+		if err := bad.Validate(); err == nil {
+			t.Errorf("%v: got no error", bad)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package limit_test
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gridcast/edge/limit"
+)
+
+var minute = time.Unix(1_800_000_000, 0) // a multiple of 60
+
+func TestWindowsBeginAtTheOffset(t *testing.T) {
+	for offset := range int64(limit.Period) {
+		w := limit.NewWindow(offset)
+		for second := range int64(2 * limit.Period) {
+			for _, part := range []time.Duration{0, 999 * time.Millisecond} {
+				now := minute.Add(time.Duration(second)*time.Second + part)
+				d := w.Peek(now, 10)
+				begin := d.Reset - limit.Period
+				if begin%limit.Period != offset || now.Unix() < begin || now.Unix() >= d.Reset {
+					t.Fatalf("offset %d at %d s: got the window from %d to %d", offset, second, begin, d.Reset)
+				}
+			}
+		}
+	}
+}
+
+func TestTake(t *testing.T) {
+	w := limit.NewWindow(0)
+	for i := range 3 {
+		want := limit.Decision{Allowed: true, Limit: 3, Remaining: 2 - i, Reset: minute.Unix() + 60}
+		if got := w.Take(minute, 3); got != want {
+			t.Errorf("request %d: got %+v, want %+v", i+1, got, want)
+		}
+	}
+	refused := limit.Decision{Limit: 3, Reset: minute.Unix() + 60}
+	for range 2 {
+		if got := w.Take(minute.Add(time.Second), 3); got != refused {
+			t.Errorf("over the limit: got %+v, want %+v", got, refused)
+		}
+	}
+	if got := w.Take(minute.Add(2*time.Second), 5); !got.Allowed || got.Remaining != 1 {
+		t.Errorf("the tier was raised: got %+v, want the fourth of five: refusals do not count", got)
+	}
+	if got := w.Take(minute.Add(3*time.Second), 2); got.Allowed || got.Remaining != 0 {
+		t.Errorf("the tier was lowered: got %+v, want a refusal", got)
+	}
+	if got := w.Take(minute.Add(time.Minute), 3); !got.Allowed || got.Remaining != 2 || got.Reset != minute.Unix()+120 {
+		t.Errorf("the next window: got %+v", got)
+	}
+	if got := w.Take(minute, 3); !got.Allowed || got.Remaining != 1 || got.Reset != minute.Unix()+120 {
+		t.Errorf("the clock was set back: got %+v, want the same window", got)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	d := limit.Decision{Reset: minute.Unix()}
+	for _, tt := range []struct {
+		before time.Duration
+		want   int
+	}{
+		{60 * time.Second, 60},
+		{59*time.Second + 1, 60},
+		{time.Second + 1, 2},
+		{time.Second, 1},
+		{1, 1},
+		{0, 1},
+		{-time.Hour, 1},
+	} {
+		if got := d.RetryAfter(minute.Add(-tt.before)); got != tt.want {
+			t.Errorf("%v before the end: got %d, want %d", tt.before, got, tt.want)
+		}
+	}
+}
+
+// TestExactUnderConcurrency counts from many goroutines over window changes: each window
+// allows exactly the limit.
+func TestExactUnderConcurrency(t *testing.T) {
+	const goroutines, requests, perMinute = 16, 4000, 1000
+	w := limit.NewWindow(17)
+	var clock atomic.Int64 // seconds
+	clock.Store(minute.Unix())
+	var (
+		mu      sync.Mutex
+		allowed = map[int64]int{} // by end of the window
+		refused = map[int64]int{}
+		lowest  = map[int64]int{}
+		wg      sync.WaitGroup
+	)
+	for range goroutines {
+		wg.Go(func() {
+			own, none, low := map[int64]int{}, map[int64]int{}, map[int64]int{}
+			for i := range requests {
+				if i%1000 == 999 && rand.N(4) == 0 {
+					clock.Add(limit.Period)
+				}
+				d := w.Take(time.Unix(clock.Load(), 0), perMinute)
+				if d.Allowed {
+					own[d.Reset]++
+				} else {
+					none[d.Reset]++
+				}
+				if n, seen := low[d.Reset]; !seen || d.Remaining < n {
+					low[d.Reset] = d.Remaining
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for end := range low {
+				allowed[end] += own[end]
+				refused[end] += none[end]
+				if n, seen := lowest[end]; !seen || low[end] < n {
+					lowest[end] = low[end]
+				}
+			}
+		})
+	}
+	wg.Wait()
+	total := 0
+	for end := range lowest {
+		total += allowed[end] + refused[end]
+		if refused[end] > 0 && allowed[end] != perMinute {
+			t.Errorf("window to %d: got %d allowed and %d refused, want %d before the first refusal",
+				end, allowed[end], refused[end], perMinute)
+		}
+		if allowed[end]+lowest[end] != perMinute {
+			t.Errorf("window to %d: got %d allowed, but %d remaining", end, allowed[end], lowest[end])
+		}
+	}
+	if total != goroutines*requests {
+		t.Errorf("got %d decisions, want %d", total, goroutines*requests)
+	}
+}
+
+func TestTakeDoesNotAllocate(t *testing.T) {
+	counter := limit.Memory{}.Counter("id", 3)
+	anonymous := limit.NewAnonymous(30, 64)
+	client := netip.MustParseAddr("2001:db8::1")
+	if n := testing.AllocsPerRun(100, func() {
+		counter.Take(minute, 10)
+		anonymous.Take(client, minute)
+	}); n != 0 {
+		t.Errorf("got %v allocations, want 0", n)
+	}
+}
+
+func TestAnonymous(t *testing.T) {
+	a := limit.NewAnonymous(2, 1<<16)
+	take := func(addr string) int { return a.Take(netip.MustParseAddr(addr), minute).Remaining }
+	for _, tt := range []struct {
+		addr string
+		want int
+	}{
+		{"203.0.113.9", 1},
+		{"::ffff:203.0.113.9", 0}, // the same
+		{"203.0.113.9", 0},
+		{"2001:db8:0:1::1", 1},
+		{"2001:db8:0:1:ffff::2", 0}, // the same network
+		{"2001:db8:0:1::3", 0},
+	} {
+		if got := take(tt.addr); got != tt.want {
+			t.Errorf("%s: got %d remaining, want %d", tt.addr, got, tt.want)
+		}
+	}
+	if d := a.Peek(netip.MustParseAddr("203.0.113.9"), minute); d.Allowed || d.Remaining != 0 {
+		t.Errorf("peek: got %+v", d)
+	}
+	// An address that is not known, as of a connection in memory, has a window too.
+	if got := a.Take(netip.Addr{}, minute); got.Limit != 2 {
+		t.Errorf("no address: got %+v", got)
+	}
+	// Other addresses have other windows, but for a collision in 65536 slots.
+	fresh := 0
+	for i := range 100 {
+		if take(netip.AddrFrom4([4]byte{198, 51, 100, byte(i)}).String()) == 1 {
+			fresh++
+		}
+	}
+	if fresh < 95 {
+		t.Errorf("of 100 new addresses %d had a fresh window", fresh)
+	}
+}
+
+func TestOffsetsAreSpread(t *testing.T) {
+	seen := map[int64]bool{}
+	for i := range uint64(1000) {
+		offset := limit.Offset(i * 0x9e3779b97f4a7c15)
+		if offset < 0 || offset >= limit.Period {
+			t.Fatalf("got offset %d", offset)
+		}
+		seen[offset] = true
+	}
+	if len(seen) != limit.Period {
+		t.Errorf("1000 keys begin at %d different seconds, want all 60", len(seen))
+	}
+}
+
+func BenchmarkTake(b *testing.B) {
+	w := limit.NewWindow(0)
+	for b.Loop() {
+		w.Take(minute, 1<<30)
+	}
+}
