@@ -25,6 +25,15 @@ const (
 	features
 )
 
+var featureNames = [features]string{
+	"grid slot", "pole", "qualifying gap", "race pace", "qualifying pace", "driver rating", "team rating", "team-mate form",
+	"finish form", "practice gap", "team points", "leads", "crashes", "smallest qualifying gap",
+	"race pace before qualifying", "qualifying pace before qualifying",
+}
+
+// String returns the name of the feature.
+func (f Feature) String() string { return featureNames[f] }
+
 // The sets of features that are fitted.
 var (
 	// Essential is the small set E of the recipe.

@@ -52,19 +52,28 @@ func fit(samples []*sample, year int, set []Feature, window Window, p FitParams)
 			}
 		}
 	}
-	result, err := optimize.Minimize(optimize.Problem{
-		Func: func(b []float64) float64 { return loss(races, b, p, nil) },
-		Grad: func(grad, b []float64) { loss(races, b, p, grad) },
-	}, make([]float64, len(set)), &optimize.Settings{GradientThreshold: 1e-4}, &optimize.LBFGS{})
+	weights, err := maximise(races, len(set), p)
 	if err != nil {
 		return nil, fmt.Errorf("fit of %d on %d races: %w", year, len(used), err)
 	}
-	f.Sharpness = sharpness(races, result.X)
-	f.Weights = result.X
+	f.Sharpness = sharpness(races, weights)
+	f.Weights = weights
 	for j := range f.Weights {
 		f.Weights[j] /= scale[j]
 	}
 	return f, nil
+}
+
+// maximise returns the d weights of the largest penalised likelihood.
+func maximise(races []learnable, d int, p FitParams) ([]float64, error) {
+	result, err := optimize.Minimize(optimize.Problem{
+		Func: func(b []float64) float64 { return loss(races, b, p, nil) },
+		Grad: func(grad, b []float64) { loss(races, b, p, grad) },
+	}, make([]float64, d), &optimize.Settings{GradientThreshold: 1e-4}, &optimize.LBFGS{})
+	if err != nil {
+		return nil, err
+	}
+	return result.X, nil
 }
 
 // spreads returns the standard deviation of each feature over all starters. The mean needs no
@@ -79,11 +88,17 @@ func spreads(samples []*sample, set []Feature) []float64 {
 				column = append(column, s.x[k][feature])
 			}
 		}
-		if scale[j] = stat.PopStdDev(column, nil); !(scale[j] > 1e-9) {
-			scale[j] = 1 // a constant: its weight stays 0
-		}
+		scale[j] = spread(column)
 	}
 	return scale
+}
+
+// spread is the standard deviation of x; 1 if it is a constant, whose weight stays 0.
+func spread(x []float64) float64 {
+	if sd := stat.PopStdDev(x, nil); sd > 1e-9 {
+		return sd
+	}
+	return 1
 }
 
 // loss is the penalised negative log-likelihood of the first places, and its gradient.

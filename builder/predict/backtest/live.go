@@ -1,0 +1,201 @@
+package backtest
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gridcast/builder/predict"
+	"gridcast/builder/predict/laps"
+	"gridcast/builder/season"
+)
+
+// LiveConfig says what to measure of the live picks.
+type LiveConfig struct {
+	From, To int           // seasons, inclusive
+	Learn    int           // seasons before From that the first fit learns from; later ones learn from more
+	HalfLife float64       // seasons after which a race counts half
+	Model    predict.Model // the forecast before the race
+}
+
+// DefaultLiveConfig measures the published live model.
+func DefaultLiveConfig(from, to int) LiveConfig {
+	return LiveConfig{From: from, To: to, Learn: 14, HalfLife: 8, Model: predict.NewR2(predict.DefaultParams())}
+}
+
+// LiveReport is the outcome of LiveRun. Its JSON form is stable.
+type LiveReport struct {
+	From        int          `json:"from"`
+	To          int          `json:"to"`
+	ModelName   string       `json:"model_name"`
+	Checkpoints []Checkpoint `json:"checkpoints"`
+}
+
+// Checkpoint is the part of a live report about the picks made there.
+type Checkpoint struct {
+	Percent int `json:"checkpoint_pct"` // of the scheduled distance; 0 is the end of the first lap
+	Part
+	Differences map[string]Difference `json:"differences"`
+}
+
+// leaderNow is the baseline that picks the first three of the running order.
+const leaderNow = "leader"
+
+// moments are the shares of the distance that a fit learns from, beside the checkpoints.
+const moments = 20
+
+// liveRace is a race with its forecast.
+type liveRace struct {
+	laps   *laps.Race
+	round  *season.Round
+	before predict.Forecast
+	podium []season.DriverID
+}
+
+// LiveRun measures live picks at the checkpoints. The weights of a season are learnt from the
+// seasons before it, with the forecasts that could have been made then.
+func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c LiveConfig) (*LiveReport, error) {
+	held, err := forecasts(ctx, archive, races, c)
+	if err != nil {
+		return nil, err
+	}
+	model := map[int][]Score{}
+	leader := map[int][]Score{}
+	n := 0
+	for year := c.From; year <= c.To; year++ {
+		weights, err := predict.FitLive(samplesBefore(held, year, c.HalfLife))
+		if err != nil {
+			return nil, fmt.Errorf("live backtest of %d: %w", year, err)
+		}
+		for i, r := range held {
+			if r.laps.Year != year {
+				continue
+			}
+			n++
+			for _, percent := range predict.Checkpoints {
+				state, ok := r.at(percent)
+				if !ok {
+					continue
+				}
+				f, err := weights.Live(state, r.before)
+				if err != nil {
+					return nil, fmt.Errorf("live backtest of %d %s: %w", year, r.round.GrandPrix, err)
+				}
+				model[percent] = append(model[percent], NewScore(f, r.round))
+				leader[percent] = append(leader[percent], NewScore(positionFrequency(held[:i], state, percent), r.round))
+			}
+		}
+	}
+	if n == 0 {
+		return nil, fmt.Errorf("live backtest from %d to %d: no lap times", c.From, c.To)
+	}
+	report := &LiveReport{From: c.From, To: c.To, ModelName: c.Model.Name()}
+	for _, percent := range predict.Checkpoints {
+		report.Checkpoints = append(report.Checkpoints, Checkpoint{
+			Percent: percent,
+			Part: Part{
+				Races: len(model[percent]), Model: NewMetrics(model[percent]),
+				Baselines: map[string]Metrics{leaderNow: NewMetrics(leader[percent])},
+			},
+			Differences: map[string]Difference{leaderNow: Compare(model[percent], leader[percent])},
+		})
+	}
+	return report, nil
+}
+
+// LearnLive returns the weights learnt from all races before the year.
+func LearnLive(ctx context.Context, archive *season.Archive, races []*laps.Race, year int, c LiveConfig) (predict.LiveWeights, error) {
+	c.From, c.To = year, year-1
+	held, err := forecasts(ctx, archive, races, c)
+	if err != nil {
+		return predict.LiveWeights{}, err
+	}
+	return predict.FitLive(samplesBefore(held, year, c.HalfLife))
+}
+
+// forecasts predicts every race with lap times from what was known before it.
+func forecasts(ctx context.Context, archive *season.Archive, races []*laps.Race, c LiveConfig) ([]liveRace, error) {
+	facts := archive.Facts()
+	view := season.View{Seasons: facts.Seasons}
+	var held []liveRace
+	for _, l := range races {
+		if l.Year < c.From-c.Learn || l.Year > max(c.To, c.From-1) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("forecasts of %d: %w", l.Year, err)
+		}
+		r, ok := view.Round(l.Year, l.GrandPrix)
+		if !ok {
+			return nil, fmt.Errorf("lap times of %d %s: the archive has no such race", l.Year, l.GrandPrix)
+		}
+		f, err := c.Model.Predict(archive.AsOf(r.GridKnownAt()), l.Year, r.GrandPrix)
+		if err != nil {
+			return nil, fmt.Errorf("forecast of %d %s: %w", l.Year, r.GrandPrix, err)
+		}
+		race := liveRace{laps: l, round: r, before: f}
+		for place := range 3 {
+			if row := r.Place(place + 1); row != nil {
+				race.podium = append(race.podium, row.Driver)
+			}
+		}
+		held = append(held, race)
+	}
+	return held, nil
+}
+
+// at returns the state of the race at a checkpoint.
+func (r liveRace) at(percent int) (predict.RaceState, bool) {
+	scheduled := r.round.ScheduledLaps
+	return r.laps.At(predict.CheckpointLap(percent, scheduled), scheduled)
+}
+
+// samplesBefore returns many moments of every race before the year, of equal weight together.
+func samplesBefore(held []liveRace, year int, halfLife float64) []predict.LiveSample {
+	var samples []predict.LiveSample
+	for _, r := range held {
+		if r.laps.Year >= year {
+			continue
+		}
+		for k := range moments {
+			if state, ok := r.at(100 * k / moments); ok {
+				samples = append(samples, predict.LiveSample{
+					State: state, Before: r.before, Podium: r.podium,
+					Weight: math.Exp2(-float64(year-1-r.laps.Year)/halfLife) / moments,
+				})
+			}
+		}
+	}
+	return samples
+}
+
+// positionFrequency gives every running car the smoothed frequency with which its position at
+// the checkpoint has won in the races before.
+func positionFrequency(before []liveRace, state predict.RaceState, percent int) predict.Forecast {
+	f := predict.Forecast{}
+	wins := make([]float64, len(state.Cars))
+	total := 0.0
+	for i := range wins {
+		wins[i] = 1 / float64((i+1)*(i+1))
+		total += wins[i]
+	}
+	for _, r := range before {
+		past, ok := r.at(percent)
+		if !ok || len(r.podium) == 0 {
+			continue
+		}
+		for i, c := range past.Cars {
+			if c.Driver == r.podium[0] && i < len(wins) {
+				wins[i]++
+				total++
+			}
+		}
+	}
+	for i, c := range state.Cars {
+		f.Candidates = append(f.Candidates, predict.Candidate{Driver: c.Driver, Win: wins[i] / total})
+		if i < len(f.Podium) {
+			f.Podium[i] = c.Driver
+		}
+	}
+	return f
+}

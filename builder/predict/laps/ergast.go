@@ -1,0 +1,218 @@
+package laps
+
+import (
+	"compress/gzip"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"gridcast/builder/season"
+)
+
+// dateSlack is how far apart the two sources' dates of a race may be: one has local dates, and
+// one a race a week early.
+const dateSlack = 8 * 24 * time.Hour
+
+// Read reads the races of the folder that the archive knows, with the archive's drivers and
+// pit stops. A driver is found by his name among the starters of his race.
+func Read(dir string, archive *season.Archive) ([]*Race, error) {
+	races := map[string]*Race{}
+	rounds := map[string]*season.Round{}
+	numbered := roundsByNumber(archive)
+	err := eachRow(dir, "races", []string{"raceId", "year", "round", "date"}, func(row []string) error {
+		date, err := time.Parse(time.DateOnly, row[3])
+		if err != nil {
+			return err
+		}
+		r, ok := numbered[row[1]+"/"+row[2]]
+		if !ok || r.Date.Sub(date).Abs() > dateSlack {
+			return nil
+		}
+		rounds[row[0]] = r
+		races[row[0]] = &Race{Year: date.Year(), GrandPrix: r.GrandPrix, Completed: map[season.DriverID][]time.Duration{}, Stops: stopsOf(r)}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	err = eachRow(dir, "drivers", []string{"driverId", "forename", "surname"}, func(row []string) error {
+		names[row[0]] = row[1] + " " + row[2]
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	facts := archive.Facts()
+	if err := readLaps(dir, races, rounds, names, facts.Drivers); err != nil {
+		return nil, err
+	}
+	var list []*Race
+	for i := range facts.Seasons {
+		for j := range facts.Seasons[i].Rounds {
+			for id, r := range rounds {
+				if r == &facts.Seasons[i].Rounds[j] && len(races[id].Completed) > 0 {
+					list = append(list, races[id])
+				}
+			}
+		}
+	}
+	return list, nil
+}
+
+// readLaps adds up the lap times, which are in order of race and lap.
+func readLaps(dir string, races map[string]*Race, rounds map[string]*season.Round, names map[string]string, drivers map[season.DriverID]season.Driver) error {
+	known := map[[2]string]season.DriverID{}
+	return eachRow(dir, "lap_times", []string{"raceId", "driverId", "lap", "milliseconds"}, func(row []string) error {
+		race, ok := races[row[0]]
+		if !ok {
+			return nil
+		}
+		key := [2]string{row[0], row[1]}
+		driver, ok := known[key]
+		if !ok {
+			driver = starter(names[row[1]], rounds[row[0]], drivers)
+			if driver == "" {
+				return fmt.Errorf("%s: no starter %q", fmt.Sprint(race.Year, " ", race.GrandPrix), names[row[1]])
+			}
+			known[key] = driver
+		}
+		lap, err := strconv.Atoi(row[2])
+		if err != nil {
+			return err
+		}
+		ms, err := strconv.Atoi(row[3])
+		if err != nil {
+			return err
+		}
+		laps := race.Completed[driver]
+		if lap != len(laps)+1 {
+			return fmt.Errorf("%s: %s: lap %d follows lap %d", fmt.Sprint(race.Year, " ", race.GrandPrix), driver, lap, len(laps))
+		}
+		at := time.Duration(ms) * time.Millisecond
+		if len(laps) > 0 {
+			at += laps[len(laps)-1]
+		}
+		race.Completed[driver] = append(laps, at)
+		return nil
+	})
+}
+
+// roundsByNumber returns the rounds of the archive by year/number.
+func roundsByNumber(archive *season.Archive) map[string]*season.Round {
+	rounds := map[string]*season.Round{}
+	facts := archive.Facts()
+	for i := range facts.Seasons {
+		s := &facts.Seasons[i]
+		for j := range s.Rounds {
+			rounds[fmt.Sprintf("%d/%d", s.Year, s.Rounds[j].Number)] = &s.Rounds[j]
+		}
+	}
+	return rounds
+}
+
+func stopsOf(r *season.Round) map[season.DriverID][]int {
+	stops := map[season.DriverID][]int{}
+	for _, s := range r.PitStops {
+		stops[s.Driver] = append(stops[s.Driver], s.Lap)
+	}
+	return stops
+}
+
+// starter returns the driver of that name in the race; where the sources write his name
+// differently, the only one of his surname.
+func starter(name string, r *season.Round, drivers map[season.DriverID]season.Driver) season.DriverID {
+	want := plain(name)
+	var same []season.DriverID
+	for _, res := range r.Results {
+		has := plain(drivers[res.Driver].Name)
+		if has == want {
+			return res.Driver
+		}
+		if surname(has) == surname(want) || strings.HasPrefix(has, want) || strings.HasPrefix(want, has) {
+			same = append(same, res.Driver)
+		}
+	}
+	if len(same) == 1 {
+		return same[0]
+	}
+	return ""
+}
+
+func surname(name string) string { return name[strings.LastIndex(name, " ")+1:] }
+
+// plain folds a name to lower-case letters without accents.
+var accents = strings.NewReplacer("á", "a", "é", "e", "è", "e", "í", "i", "ó", "o", "ô", "o", "ú", "u", "ä", "a", "ö", "o", "ü", "u", "ñ", "n", "ç", "c", "ã", "a", "-", " ", "'", "", ".", "")
+
+func plain(name string) string { return accents.Replace(strings.ToLower(name)) }
+
+// eachRow calls f with the named columns of every row of all files of the table.
+func eachRow(dir, table string, columns []string, f func(row []string) error) error {
+	paths, err := filepath.Glob(filepath.Join(dir, table+"*.csv*"))
+	if err != nil {
+		return fmt.Errorf("list %s in %s: %w", table, dir, err)
+	}
+	if len(paths) == 0 {
+		return fmt.Errorf("no %s*.csv or .csv.gz in %s", table, dir)
+	}
+	for _, path := range paths {
+		if err := eachRowOf(path, columns, f); err != nil {
+			return fmt.Errorf("read %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+func eachRowOf(path string, columns []string, f func(row []string) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	var in io.Reader = file
+	if strings.HasSuffix(path, ".gz") {
+		if in, err = gzip.NewReader(file); err != nil {
+			return err
+		}
+	}
+	r := csv.NewReader(in)
+	r.ReuseRecord = true
+	head, err := r.Read()
+	if err != nil {
+		return err
+	}
+	at := make([]int, len(columns))
+	for i, c := range columns {
+		at[i] = -1
+		for j, h := range head {
+			if h == c {
+				at[i] = j
+			}
+		}
+		if at[i] < 0 {
+			return fmt.Errorf("no column %q", c)
+		}
+	}
+	row := make([]string, len(columns))
+	for {
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i, j := range at {
+			row[i] = strings.Clone(record[j])
+		}
+		if err := f(row); err != nil {
+			return err
+		}
+	}
+}

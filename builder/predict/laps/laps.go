@@ -1,0 +1,101 @@
+// Package laps reads lap times of past races in the layout of the Ergast database dump, to
+// learn and to measure live picks: races*.csv, drivers*.csv and lap_times*.csv, each plain or
+// compressed (.gz).
+//
+// The data itself is not part of gridcast: its licence forbids commercial use.
+package laps
+
+import (
+	"slices"
+	"time"
+
+	"gridcast/builder/predict"
+	"gridcast/builder/season"
+)
+
+// Race is when every car completed each of its laps, counted from the start.
+type Race struct {
+	Year      int
+	GrandPrix season.GrandPrixID
+	Completed map[season.DriverID][]time.Duration
+	Stops     map[season.DriverID][]int // laps at whose end he stopped
+}
+
+// overdue is how many laps' time a car may take for a lap before it counts as out.
+const overdue = 2.5
+
+// At returns the race as it was known when the leader completed the lap, and whether it got so
+// far. Cars are ordered by the time that separates them from him at the last line they
+// crossed. A car that is not much overdue counts as running.
+func (r *Race) At(lap, scheduled int) (predict.RaceState, bool) {
+	leader, now := r.leader(lap)
+	if leader == "" {
+		return predict.RaceState{}, false
+	}
+	ahead := r.Completed[leader]
+	state := predict.RaceState{Laps: lap, Scheduled: max(scheduled, lap)}
+	for driver, laps := range r.Completed {
+		done, _ := slices.BinarySearch(laps, now+1)
+		done = min(done, lap)
+		if done == 0 && lap > 1 {
+			continue
+		}
+		last, pace := time.Duration(0), now/time.Duration(lap)
+		if done > 0 {
+			last = laps[done-1]
+		}
+		if float64(now-last) > overdue*float64(pace) && driver != leader {
+			continue
+		}
+		car := predict.Car{Driver: driver, Stops: stopsBefore(r.Stops[driver], lap)}
+		switch {
+		case driver == leader:
+		case len(laps) > done && laps[done]-now < pace && done == lap-1:
+			car.Gap = laps[done] - now // on the lead lap: what the timing screens show
+		case done > 0:
+			car.Gap = max(last-ahead[done-1], 0) + time.Millisecond
+		}
+		state.Cars = append(state.Cars, car)
+	}
+	sortCars(state.Cars, leader)
+	return state, true
+}
+
+// leader returns who completed the lap first, and when.
+func (r *Race) leader(lap int) (season.DriverID, time.Duration) {
+	var first season.DriverID
+	var at time.Duration
+	for driver, laps := range r.Completed {
+		if len(laps) >= lap && (first == "" || laps[lap-1] < at || laps[lap-1] == at && driver < first) {
+			first, at = driver, laps[lap-1]
+		}
+	}
+	return first, at
+}
+
+// sortCars puts the leader first and the others by their gap.
+func sortCars(cars []predict.Car, leader season.DriverID) {
+	slices.SortFunc(cars, func(a, b predict.Car) int {
+		switch {
+		case a.Driver == leader:
+			return -1
+		case b.Driver == leader:
+			return 1
+		case a.Gap != b.Gap:
+			return int(a.Gap - b.Gap)
+		case a.Driver < b.Driver:
+			return -1
+		}
+		return 1
+	})
+}
+
+func stopsBefore(stops []int, lap int) int {
+	n := 0
+	for _, l := range stops {
+		if l < lap {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,153 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"gridcast/builder/season"
+)
+
+// RaceState is what is known of a race at the moment its leader has completed a lap.
+type RaceState struct {
+	Laps      int // completed by the leader
+	Scheduled int // laps of the race
+	Cars      []Car
+}
+
+// Car is a car that is still running. Cars are in running order, the leader first.
+type Car struct {
+	Driver season.DriverID
+	Gap    time.Duration // to the leader, however many laps that is; 0 for him
+	Stops  int           // pit stops made
+}
+
+// Checkpoints are when a live pick is made, in percent of the scheduled distance; 0 is the end
+// of the first lap.
+var Checkpoints = []int{0, 25, 50, 75, 90}
+
+// CountingCheckpoint is the checkpoint whose pick counts.
+const CountingCheckpoint = 50
+
+// CheckpointLap is the lap whose completion by the leader is the checkpoint.
+func CheckpointLap(percent, scheduled int) int {
+	return max(1, (percent*scheduled+99)/100)
+}
+
+// liveFeatures is how many numbers describe a running car.
+const liveFeatures = 14
+
+// LiveWeights are the weights of a Plackett-Luce model of the running cars, and the factor on
+// the sum that gives the chance to win.
+type LiveWeights struct {
+	Weights   [liveFeatures]float64
+	Sharpness float64
+}
+
+// Live returns the chances of the cars that are still running. before is the forecast made
+// before the race; a car that it does not know counts as its least likely one. The error is
+// ErrNobody if nobody is running, or says what is wrong with the state.
+func (w LiveWeights) Live(state RaceState, before Forecast) (Forecast, error) {
+	x, err := liveRows(state, before)
+	if err != nil {
+		return Forecast{}, fmt.Errorf("live pick at lap %d of %d: %w", state.Laps, state.Scheduled, err)
+	}
+	drivers := make([]season.DriverID, len(x))
+	u := make([]float64, len(x))
+	for i := range x {
+		drivers[i] = state.Cars[i].Driver
+		for j := range x[i] {
+			u[i] += w.Sharpness * w.Weights[j] * x[i][j]
+		}
+	}
+	win := softmax(u)
+	return newForecast(drivers, win, byChance(drivers, win), before.Basis), nil
+}
+
+// Live predicts with the weights of the published model.
+func Live(state RaceState, before Forecast) (Forecast, error) {
+	return DefaultLiveWeights().Live(state, before)
+}
+
+// stopSeconds is what a pit stop costs against driving on: about 20 s on most circuits.
+const stopSeconds = 20
+
+// liveRows returns the features of the running cars. With p the share of the race that is
+// done, they are
+//
+//	0, 6, 12  -ln of the position, the same times p, times p⁴
+//	1, 7      1 for the leader, the same times p
+//	2, 8, 13  -sqrt of the gap to the leader in seconds, the same times p, times p⁴
+//	3, 9      ln of the chance before the race, the same times p
+//	4, 10     pit stops made above the mean of the running cars, the same times p
+//	5, 11     -sqrt of the gap to the best, in seconds, had all made equally many stops; times p
+//
+// The last pair tells a leader who still has to stop from one who has done so. It was added to
+// a recipe that ends with the fourth: at half distance of 2011 to 2024 (285 races) it changes
+// the log-loss from .746 to .732, of 2021 to 2024 (89) from .636 to .614.
+func liveRows(state RaceState, before Forecast) ([][liveFeatures]float64, error) {
+	switch {
+	case len(state.Cars) == 0:
+		return nil, ErrNobody
+	case state.Laps < 1 || state.Scheduled < state.Laps:
+		return nil, fmt.Errorf("the race has %d laps", state.Scheduled)
+	}
+	chances := chancesBefore(state.Cars, before)
+	projected := projectedGaps(state.Cars)
+	stops := 0.0
+	for _, c := range state.Cars {
+		stops += float64(c.Stops) / float64(len(state.Cars))
+	}
+	p := float64(state.Laps) / float64(state.Scheduled)
+	x := make([][liveFeatures]float64, len(state.Cars))
+	for i, c := range state.Cars {
+		f := &x[i]
+		f[0] = -math.Log(float64(i + 1))
+		if i == 0 {
+			f[1] = 1
+		}
+		f[2] = -math.Sqrt(max(0, c.Gap.Seconds()))
+		f[3] = math.Log(chances[i])
+		f[4] = float64(c.Stops) - stops
+		f[5] = -math.Sqrt(projected[i])
+		for j := range 6 {
+			f[j+6] = p * f[j]
+		}
+		f[12], f[13] = math.Pow(p, 4)*f[0], math.Pow(p, 4)*f[2]
+	}
+	return x, nil
+}
+
+// chancesBefore returns the cars' chances before the race; who is not in the forecast has that
+// of its least likely driver.
+func chancesBefore(cars []Car, before Forecast) []float64 {
+	const floor = 1e-6
+	known := make(map[season.DriverID]float64, len(before.Candidates))
+	least := 1e-4
+	for _, c := range before.Candidates {
+		known[c.Driver] = max(c.Win, floor)
+		least = min(least, known[c.Driver])
+	}
+	chances := make([]float64, len(cars))
+	for i, c := range cars {
+		var ok bool
+		if chances[i], ok = known[c.Driver]; !ok {
+			chances[i] = least
+		}
+	}
+	return chances
+}
+
+// projectedGaps returns the gaps in seconds to the best car had all stopped equally often.
+func projectedGaps(cars []Car) []float64 {
+	gaps := make([]float64, len(cars))
+	best := math.Inf(1)
+	for i, c := range cars {
+		gaps[i] = c.Gap.Seconds() - stopSeconds*float64(c.Stops)
+		best = min(best, gaps[i])
+	}
+	for i := range gaps {
+		gaps[i] -= best
+	}
+	return gaps
+}
