@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
@@ -102,17 +101,10 @@ func (p Policy) resultsDue(v *season.View, s *ledger.State) []ledger.Event {
 		return nil
 	}
 	var events []ledger.Event
-	for year, r := range rounds(v, s.OpenedAt().Year()-1) {
-		ended := r.ResultKnownAt()
-		said, ok := session(s, year, r)
-		start := said.Start(r.StartsAt())
-		switch {
-		case !ok, !r.Finished(), said.Result() != nil, said.Override.Status != ledger.AsPlanned:
-			continue
-		case ended.Before(s.OpenedAt()), v.At.Before(ended.Add(p.AutoVerifyAfter)), !v.At.After(start):
-			continue
+	for _, a := range AwaitingResults(v, s) {
+		if !v.At.Before(a.Ended.Add(p.AutoVerifyAfter)) {
+			events = append(events, a.Session.Verify(a.Rows, a.Start, ""))
 		}
-		events = append(events, said.Verify(almanac.Rows(r.Results), start, ""))
 	}
 	return events
 }
