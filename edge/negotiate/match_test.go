@@ -1,0 +1,105 @@
+package negotiate_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"gridcast/edge/negotiate"
+)
+
+var tags = [][]byte{[]byte(`"a"`), []byte(`"a-gz"`), []byte(`"a-br"`)}
+
+func TestNoneMatch(t *testing.T) {
+	for _, tt := range []struct {
+		header string
+		want   int
+	}{
+		{``, negotiate.None},
+		{`"a"`, 0},
+		{`W/"a"`, 0},
+		{`w/"a"`, negotiate.None},
+		{`"a-br"`, 2},
+		{`"a-br", "a-gz"`, 1}, // the order is that of the tags
+		{`"x","a-gz"`, 1},
+		{` , ,"x" ,	W/"a-gz",`, 1},
+		{`*`, negotiate.Any},
+		{` * `, negotiate.Any},
+		{`*, "a"`, negotiate.None},
+		{`"x", *`, negotiate.None},
+		{`a`, negotiate.None},
+		{`"a`, negotiate.None},
+		{`"a" "a-gz"`, 0}, // what follows the fault is not read
+		{`"x" "a"`, negotiate.None},
+		{`"x y", "a"`, negotiate.None},
+		{`"a,b", "a"`, 0},
+		{`"", "a"`, 0},
+		{`"é", "a"`, 0},
+	} {
+		if got := negotiate.NoneMatch([]byte(tt.header), tags); got != tt.want {
+			t.Errorf("%q: got %d, want %d", tt.header, got, tt.want)
+		}
+	}
+}
+
+// element is one entity tag of a list and what separates it from the next: RFC 9110, 8.8.3,
+// with the empty elements that a recipient must accept (5.6.1).
+var element = regexp.MustCompile(`^[, \t]*(?:W/)?("[!\x23-\x7e\x80-\xff]*")[ \t]*(,|$)?`)
+
+// referenceMatch reads a header, in Latin-1 as HTTP has it, with a regular expression.
+func referenceMatch(header string, tags []string) int {
+	if strings.Trim(header, " \t") == "*" {
+		return negotiate.Any
+	}
+	var listed []string
+	for {
+		m := element.FindStringSubmatchIndex(header)
+		if m == nil {
+			break
+		}
+		listed = append(listed, header[m[2]:m[3]])
+		if m[4] < 0 {
+			break
+		}
+		header = header[m[1]:]
+	}
+	return slices.IndexFunc(tags, func(tag string) bool { return slices.Contains(listed, tag) })
+}
+
+func FuzzNoneMatch(f *testing.F) {
+	for _, seed := range []string{`"a", W/"a-gz"`, `*`, `,,"x" , "a-br"`, `"a" x`, `W/"`, `"a""a-br"`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, header []byte) {
+		latin1 := make([]rune, len(header))
+		for i, c := range header {
+			latin1[i] = rune(c)
+		}
+		// The regular expression works on characters, so each byte becomes one.
+		if got, want := negotiate.NoneMatch(header, tags), referenceMatch(string(latin1), []string{`"a"`, `"a-gz"`, `"a-br"`}); got != want {
+			t.Errorf("%q: got %d, want %d", header, got, want)
+		}
+	})
+}
+
+func TestPrefersHTML(t *testing.T) {
+	for _, tt := range []struct {
+		accept string
+		want   bool
+	}{
+		{"", false},
+		{"*/*", false},
+		{"application/json", false},
+		{"text/html", true},
+		{"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", true},
+		{"application/json, text/html", false},
+		{"Text/HTML; charset=utf-8", true},
+		{"text/html;q=0, application/json", false},
+		{"text/*", false},
+	} {
+		if got := negotiate.PrefersHTML([]byte(tt.accept)); got != tt.want {
+			t.Errorf("%q: got %t, want %t", tt.accept, got, tt.want)
+		}
+	}
+}

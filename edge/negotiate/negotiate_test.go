@@ -1,0 +1,141 @@
+package negotiate_test
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gridcast/edge/negotiate"
+)
+
+func order(header string) []string {
+	var names []string
+	o := negotiate.AcceptEncoding([]byte(header))
+	for _, e := range o.All() {
+		names = append(names, e.Token())
+	}
+	return names
+}
+
+func TestAcceptEncoding(t *testing.T) {
+	for _, tt := range []struct{ header, want string }{
+		{"", "identity"},
+		{"br", "br identity"},
+		{"gzip, deflate, br, zstd", "br zstd gzip identity"},
+		{"gzip;q=1.0, zstd;q=0.9, br;q=0.8", "gzip zstd br identity"},
+		{"gzip;q=0.8, br;q=0.8", "br gzip identity"},
+		{"GZIP", "gzip identity"},
+		{"x-gzip", "gzip identity"},
+		{" gzip ; q=0.5 ,\tbr\t;\tQ=0.4", "gzip br identity"},
+		{"br;q=0", "identity"},
+		{"br;q=0.000, gzip;q=0.001", "gzip identity"},
+		{"*", "br zstd gzip identity"},
+		{"*;q=0.5, gzip", "gzip br zstd identity"},
+		{"*, br;q=0", "zstd gzip identity"},
+		{"identity, gzip;q=0.5", "identity gzip"},
+		{"identity;q=0.5, gzip;q=0.5", "gzip identity"},
+		{"identity;q=0", "identity"},
+		{"*;q=0", "identity"},
+		{"gzip, identity;q=0", "gzip identity"},
+		{"br;q=2", "identity"},
+		{"br;q=1.001, gzip", "gzip identity"},
+		{"br;q=0.1234, gzip", "gzip identity"},
+		{"br;q=, gzip;q", "identity"},
+		{"br;q=.5", "identity"},
+		{"br;level=5", "br identity"},
+		{"brotli, gz", "identity"},
+		{",,gzip,,", "gzip identity"},
+		{"gzip;q=0, gzip", "gzip identity"},
+	} {
+		if got := strings.Join(order(tt.header), " "); got != tt.want {
+			t.Errorf("%q: got %s, want %s", tt.header, got, tt.want)
+		}
+	}
+}
+
+var qvalue = regexp.MustCompile(`^(0(\.[0-9]{0,3})?|1(\.0{0,3})?)$`)
+
+// reference reads the header with the means of package strings.
+func reference(header string) []string {
+	names := []string{"br", "zstd", "gzip", "identity"}
+	given := map[string]float64{}
+members:
+	for member := range strings.SplitSeq(header, ",") {
+		parts := strings.Split(member, ";")
+		q := 1.0
+		for _, parameter := range parts[1:] {
+			name, value, _ := strings.Cut(parameter, "=")
+			if lower(strings.Trim(name, " \t")) != "q" {
+				continue
+			}
+			value = strings.Trim(value, " \t")
+			if !qvalue.MatchString(value) {
+				continue members
+			}
+			q, _ = strconv.ParseFloat(value, 64)
+		}
+		token := lower(strings.Trim(parts[0], " \t"))
+		if token == "x-gzip" {
+			token = "gzip"
+		}
+		given[token] = q
+	}
+	quality := func(name string) float64 {
+		if q, ok := given[name]; ok {
+			return q
+		}
+		return given["*"]
+	}
+	acceptable := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return quality(name) == 0 })
+	slices.SortStableFunc(acceptable, func(a, b string) int {
+		switch qa, qb := quality(a), quality(b); {
+		case qa > qb:
+			return -1
+		case qa < qb:
+			return 1
+		}
+		return 0
+	})
+	if !slices.Contains(acceptable, "identity") {
+		acceptable = append(acceptable, "identity")
+	}
+	return acceptable
+}
+
+// lower is for ASCII only, unlike strings.ToLower: the Kelvin sign is no k.
+func lower(s string) string {
+	return strings.Map(func(c rune) rune {
+		if 'A' <= c && c <= 'Z' {
+			return c + 'a' - 'A'
+		}
+		return c
+	}, s)
+}
+
+func FuzzAcceptEncoding(f *testing.F) {
+	for _, seed := range []string{
+		"gzip, deflate, br;q=0.9, zstd;q=0.123", "*;q=0.5,identity;q=0", "x-gzip;q=1.000;level=1", "br;Q= 0.7 ,,;", "*", "q=1;q=0",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, header string) {
+		if got, want := order(header), reference(header); !slices.Equal(got, want) {
+			t.Errorf("%q: got %v, want %v", header, got, want)
+		}
+	})
+}
+
+func TestDoesNotAllocate(t *testing.T) {
+	accept := []byte("gzip, deflate, br;q=0.9, zstd;q=0.123")
+	match := []byte(`W/"x", "y", "z"`)
+	tags := [][]byte{[]byte(`"a"`), []byte(`"z"`)}
+	if n := testing.AllocsPerRun(100, func() {
+		negotiate.AcceptEncoding(accept)
+		negotiate.NoneMatch(match, tags)
+		negotiate.PrefersHTML(accept)
+	}); n != 0 {
+		t.Errorf("got %v allocations, want 0", n)
+	}
+}

@@ -1,0 +1,120 @@
+package resident_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"gridcast/edge/edgetest"
+	"gridcast/edge/resident"
+	"gridcast/schemas/catalog"
+	"gridcast/snapshots/blob/memblob"
+)
+
+func load(t testing.TB) *resident.Set {
+	t.Helper()
+	set, err := resident.Load(edgetest.Publish(t, memblob.New(), 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// TestFind lists targets that must be found by one look-up, and some that must not.
+func TestFind(t *testing.T) {
+	set := load(t)
+	for _, target := range []string{
+		"/standings", "/standings/", "/standings?type=drivers", "/standings?year=2023",
+		"/standings?type=constructors&year=2023", "/standings?year=2023&type=constructors", "/standings/?year=2024&type=drivers",
+		"/calendar", "/calendar?year=1950", "/drivers", "/drivers/", "/next-race", "/next-race/",
+		"/accuracy", "/accuracy?year=2023", "/predictions", "/predictions?year=2023",
+		"/predictions?session_key=2023005", "/predictions?year=2023&session_key=2023005", "/predictions?session_key=2023005&year=2023",
+	} {
+		if set.Find([]byte(catalog.BasePath+target)) == nil {
+			t.Errorf("%s is not found", target)
+		}
+	}
+	for _, target := range []string{
+		"", "/", "/standings//", "/standings?", "/standings?year=1999", "/standings?year=2024&year=2024",
+		"/predictions?year=2024&session_key=2023005", "/drivers?year=2024",
+	} {
+		if set.Find([]byte(catalog.BasePath+target)) != nil {
+			t.Errorf("%s is found", target)
+		}
+	}
+}
+
+// TestFindAgreesWithTheCatalog compares the map with the general path for every plain
+// spelling of every parameter, whether it is found or not.
+func TestFindAgreesWithTheCatalog(t *testing.T) {
+	set := load(t)
+	queries := []string{""}
+	values := []string{"", "type=drivers", "type=constructors", "year=1950", "year=2023", "year=2024", "session_key=2023005", "session_key=2024001"}
+	for _, a := range values {
+		for _, b := range values {
+			queries = append(queries, strings.Trim(a+"&"+b, "&"))
+		}
+	}
+	found := 0
+	for i := range catalog.Endpoints {
+		e := &catalog.Endpoints[i]
+		for _, query := range queries {
+			target := strings.TrimSuffix(fmt.Sprintf("%s%s?%s", catalog.BasePath, e.Path, query), "?")
+			page := set.Find([]byte(target))
+			variant, err := e.Select([]byte(query), set.Known())
+			if page == nil {
+				continue
+			}
+			found++
+			if err != nil || set.Page(variant) != page {
+				t.Errorf("%s: the map and the catalog disagree", target)
+			}
+			if page.Endpoint != i || page.Computed != e.Computed {
+				t.Errorf("%s: got a page of endpoint %d", target, page.Endpoint)
+			}
+		}
+	}
+	if found < 40 {
+		t.Errorf("got %d targets in the map, want all the plain ones", found)
+	}
+}
+
+func TestSessionWithoutPickIsTheEmptyList(t *testing.T) {
+	set := load(t)
+	none := set.Page(catalog.Variant{Endpoint: catalog.Predictions, SessionKey: catalog.NoSession})
+	if got := set.Page(catalog.Variant{Endpoint: catalog.Predictions, SessionKey: 2024020}); got == nil || got != none {
+		t.Errorf("got %p, want %p", got, none)
+	}
+}
+
+func TestLoadRefusesAnIncompleteVersion(t *testing.T) {
+	for _, path := range []string{"drivers", "standings/drivers/1950", "next-race", "predictions/none", "accuracy/all"} {
+		_, err := resident.Load(edgetest.Publish(t, memblob.New(), 1, path))
+		if err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("without %s: got %v", path, err)
+		}
+	}
+}
+
+func TestAnswerDoesNotAllocate(t *testing.T) {
+	set := load(t)
+	target := []byte("/api/v1/standings?type=constructors&year=2023")
+	accept, match := []byte("gzip, br;q=0.5"), []byte(`W/"x", "y"`)
+	if n := testing.AllocsPerRun(100, func() {
+		if set.Find(target).Answer(accept, match).Status != 200 {
+			t.Error("not a 200")
+		}
+	}); n != 0 {
+		t.Errorf("got %v allocations, want 0", n)
+	}
+}
+
+func BenchmarkLoad(b *testing.B) {
+	v := edgetest.Publish(b, memblob.New(), 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := resident.Load(v); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
