@@ -1,0 +1,139 @@
+package racecontrol
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gridcast/builder/ledger"
+)
+
+// Action is something that an operator can decide about a round.
+type Action string
+
+// The actions, by the names that the commands have.
+const (
+	Verify    Action = "verify"
+	Correct   Action = "correct"
+	Postpone  Action = "postpone"
+	Cancel    Action = "cancel"
+	Move      Action = "move"
+	Reinstate Action = "reinstate"
+)
+
+// ErrVouched says that a round is not open to decisions: the archive vouches for its result.
+var ErrVouched = errors.New("the archive vouches for its result, which was known before the ledger was opened")
+
+// Allowed returns the actions that the ledger would take now.
+func (r *Round) Allowed() []Action {
+	const reason = "why"
+	later := r.desk.view.At
+	if r.Start.After(later) {
+		later = r.Start
+	}
+	later = later.Add(time.Hour).Truncate(time.Second)
+	var allowed []Action
+	for _, trial := range []struct {
+		action Action
+		events func() ([]ledger.Event, error)
+	}{
+		{Verify, r.Verify},
+		{Correct, func() ([]ledger.Event, error) { return r.Correct(r.Source(), reason) }},
+		{Postpone, func() ([]ledger.Event, error) { return r.Postpone(reason) }},
+		{Cancel, func() ([]ledger.Event, error) { return r.Cancel(reason) }},
+		{Move, func() ([]ledger.Event, error) { return r.Move(later, reason) }},
+		{Reinstate, func() ([]ledger.Event, error) { return r.Reinstate(later, reason) }},
+	} {
+		if events, err := trial.events(); err == nil && r.taken(events[0], trial.action) {
+			allowed = append(allowed, trial.action)
+		}
+	}
+	return allowed
+}
+
+// taken says whether the ledger would take the event now. That a correction would change
+// nothing is no fault of the action: another classification would.
+func (r *Round) taken(e ledger.Event, action Action) bool {
+	e.ID, e.At, e.Actor = "trial", r.desk.view.At, "trial"
+	err := r.desk.state.Check(e)
+	return err == nil || action == Correct && errors.Is(err, ledger.ErrUnchanged)
+}
+
+// advice says what is allowed now.
+func (r *Round) advice() string {
+	allowed := r.Allowed()
+	if len(allowed) == 0 {
+		return "nothing can be decided about it now"
+	}
+	names := make([]string, len(allowed))
+	for i, a := range allowed {
+		names[i] = string(a)
+	}
+	return "allowed now: " + strings.Join(names, ", ")
+}
+
+// Verify returns the event that vouches for the source's classification as the first revision.
+func (r *Round) Verify() ([]ledger.Event, error) {
+	switch {
+	case r.Vouched():
+		return nil, fmt.Errorf("verify %d: %w", r.Session, ErrVouched)
+	case r.Said.Result() == nil && r.Source() == nil:
+		return nil, fmt.Errorf("verify %d: the source has no classification yet; one can be entered with correct", r.Session)
+	case r.Said.Result() != nil:
+		return nil, fmt.Errorf("verify %d: %w as revision %d; another revision is made with correct",
+			r.Session, ledger.ErrAlreadyVerified, r.Said.Result().Revision)
+	}
+	return []ledger.Event{r.Said.Verify(r.Source(), r.Start, "")}, nil
+}
+
+// Correct returns the event that makes the rows the next revision of the result.
+func (r *Round) Correct(rows []ledger.Row, reason string) ([]ledger.Event, error) {
+	if reason == "" {
+		return nil, fmt.Errorf("correct %d: a reason is required", r.Session)
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("correct %d: the source has no classification yet", r.Session)
+	}
+	if r.Vouched() && !changed(r.Valid(), rows) {
+		return nil, fmt.Errorf("correct %d: %w: the classification is that of the archive", r.Session, ledger.ErrUnchanged)
+	}
+	return []ledger.Event{r.Said.Verify(rows, r.Start, reason)}, nil
+}
+
+// Postpone returns the events that take the round off its date.
+func (r *Round) Postpone(reason string) ([]ledger.Event, error) {
+	was := r.Start
+	if r.Provisional {
+		was = time.Time{}
+	}
+	return r.decided(Postpone, r.Said.Postpone(was, reason)...)
+}
+
+// Cancel returns the events that call the round off.
+func (r *Round) Cancel(reason string) ([]ledger.Event, error) {
+	return r.decided(Cancel, r.Said.Cancel(reason)...)
+}
+
+// Move returns the event that gives the round another start.
+func (r *Round) Move(start time.Time, reason string) ([]ledger.Event, error) {
+	return r.decided(Move, r.Said.Move(r.Start, start, reason))
+}
+
+// Reinstate returns the event that puts the round back, at a start or, if that is zero, at the
+// one that its calendar says.
+func (r *Round) Reinstate(start time.Time, reason string) ([]ledger.Event, error) {
+	if start.IsZero() && r.Said.Override.Status != ledger.AsPlanned && !r.desk.view.At.Before(r.Start) {
+		return nil, fmt.Errorf("reinstate %d: the start in the calendar, %s, has passed: give another one",
+			r.Session, r.Start.UTC().Format(time.RFC3339))
+	}
+	return r.decided(Reinstate, r.Said.Reinstate(start, reason))
+}
+
+// decided refuses what the ledger can not know to be wrong.
+func (r *Round) decided(action Action, events ...ledger.Event) ([]ledger.Event, error) {
+	if r.Vouched() {
+		return nil, fmt.Errorf("%s %d: %w", action, r.Session, ErrVouched)
+	}
+	return events, nil
+}

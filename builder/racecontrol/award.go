@@ -1,0 +1,119 @@
+package racecontrol
+
+import (
+	"errors"
+	"fmt"
+
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+)
+
+// scales are the points for the first places by the season from which on they were given.
+var scales = []struct {
+	from   int
+	points []float64
+}{
+	{2010, []float64{25, 18, 15, 12, 10, 8, 6, 4, 2, 1}},
+	{2003, []float64{10, 8, 6, 5, 4, 3, 2, 1}},
+	{1991, []float64{10, 6, 4, 3, 2, 1}},
+	{1961, []float64{9, 6, 4, 3, 2, 1}},
+	{1960, []float64{8, 6, 4, 3, 2, 1}},
+	{1950, []float64{8, 6, 4, 3, 2}},
+}
+
+// In 2014 the last race counted double; a race that is cut short counts half.
+var factors = []float64{1, 2, 0.5}
+
+// award is how a classification gave its points.
+type award struct {
+	points []float64       // for the first places
+	bonus  season.DriverID // who had bonusPoints more, for the fastest lap; empty if nobody
+}
+
+const (
+	bonusPoints = 1
+	bonusPlaces = 10 // only a driver among these keeps it
+)
+
+// bonusGiven: the fastest lap was worth a point from 2019 to 2024. It was from 1950 to 1959
+// too, but among shared cars and shared laps nothing follows from one classification.
+func bonusGiven(year int) bool { return year >= 2019 && year <= 2024 }
+
+var errAward = errors.New("its points do not follow from the places, so that those of a changed order can not be worked out; give the classification as a file")
+
+// awardOf tells from a classification how it gave its points. Every place has to fit: a season's
+// scale, doubled or halved for the whole race, and one bonus at most.
+func awardOf(year int, order []ledger.Row) (award, error) {
+	for _, scale := range scales {
+		if year < scale.from {
+			continue
+		}
+		for _, factor := range factors {
+			a := award{points: make([]float64, len(scale.points))}
+			for i, p := range scale.points {
+				a.points[i] = p * factor
+			}
+			if a.fits(order, bonusGiven(year) && factor == 1) {
+				return a, nil
+			}
+		}
+		break
+	}
+	return award{}, errAward
+}
+
+// fits says whether the award gives the order the points it has, and notes who has the bonus.
+func (a *award) fits(order []ledger.Row, bonus bool) bool {
+	a.bonus = ""
+	for i, row := range order {
+		switch row.Points {
+		case a.place(i):
+		case a.place(i) + bonusPoints:
+			if !bonus || a.bonus != "" || i >= bonusPlaces {
+				return false
+			}
+			a.bonus = row.Driver
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func (a *award) place(i int) float64 {
+	if i < len(a.points) {
+		return a.points[i]
+	}
+	return 0
+}
+
+// give numbers the order anew and gives it its points. Who is disqualified, or falls out of
+// the places that keep it, loses the bonus, and nobody inherits it.
+func (a *award) give(order []ledger.Row) {
+	for i := range order {
+		order[i].Position, order[i].Points = i+1, a.place(i)
+		if order[i].Driver == a.bonus && i < bonusPlaces {
+			order[i].Points += bonusPoints
+		}
+	}
+}
+
+// split returns the rows with a place, which have to be in order without a gap and not shared,
+// and the rest, which have to be without points.
+func split(rows []ledger.Row) (order, rest []ledger.Row, err error) {
+	for _, row := range rows {
+		switch {
+		case row.Shared:
+			return nil, nil, fmt.Errorf("%s shared a car; give the classification as a file", row.Driver)
+		case row.Position == 0 && row.Points != 0:
+			return nil, nil, errAward
+		case row.Position == 0:
+			rest = append(rest, row)
+		case row.Position != len(order)+1:
+			return nil, nil, fmt.Errorf("position %d does not follow %d; give the classification as a file", row.Position, len(order))
+		default:
+			order = append(order, row)
+		}
+	}
+	return order, rest, nil
+}

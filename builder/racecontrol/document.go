@@ -1,0 +1,101 @@
+package racecontrol
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"gridcast/builder/ledger"
+)
+
+// ReadClassification reads a whole classification in the form of ledger.Classification, as an
+// operator writes it down from the official document:
+//
+//	{"rows": [{"driver": "NOR", "position": 1, "points": 25}, …, {"driver": "HAM"}]}
+//
+// A driver is given by code or id. Team and engine may be left out where the driver took part
+// for one only. Every driver who took part has to be there, and nobody else: what is left out by
+// mistake would lose his points. Rows are in the order of the document, those without a
+// place at the end.
+func (r *Round) ReadClassification(document []byte) ([]ledger.Row, error) {
+	dec := json.NewDecoder(bytes.NewReader(document))
+	dec.DisallowUnknownFields()
+	var c ledger.Classification
+	if err := dec.Decode(&c); err != nil {
+		return nil, fmt.Errorf("read the classification of %d: %w", r.Session, err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read the classification of %d: there is more than one document", r.Session)
+	}
+	took := r.tookPart()
+	var errs []error
+	for i := range c.Rows {
+		if err := r.complete(&c.Rows[i], took); err != nil {
+			errs = append(errs, fmt.Errorf("row %d: %w", i+1, err))
+		}
+	}
+	for _, part := range took {
+		if !slices.ContainsFunc(c.Rows, func(row ledger.Row) bool { return row.Driver == part.Driver }) {
+			errs = append(errs, fmt.Errorf("%s is missing", part.Driver))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("read the classification of %d: %w", r.Session, err)
+	}
+	return c.Rows, nil
+}
+
+// tookPart returns who took part for whom: by the source's result, else by the entries.
+func (r *Round) tookPart() []ledger.Row {
+	if source := r.Source(); source != nil {
+		return source
+	}
+	took := make([]ledger.Row, len(r.Facts.Entries))
+	for i, e := range r.Facts.Entries {
+		took[i] = ledger.Row{Driver: e.Driver, Team: e.Team, Engine: e.Engine}
+	}
+	return took
+}
+
+// complete finds the driver that a row names and fills in his team and engine.
+func (r *Round) complete(row *ledger.Row, took []ledger.Row) error {
+	driver, err := r.FindDriver(string(row.Driver))
+	if err != nil {
+		return err
+	}
+	row.Driver = driver
+	var fits []ledger.Row
+	known := false
+	for _, part := range took {
+		if part.Driver != driver {
+			continue
+		}
+		known = true
+		if (row.Team == "" || row.Team == part.Team) && (row.Engine == "" || row.Engine == part.Engine) {
+			fits = append(fits, part)
+		}
+	}
+	switch {
+	case !known:
+		return fmt.Errorf("%s did not take part", driver)
+	case len(fits) == 0:
+		return fmt.Errorf("%s did not take part for %s", driver, entrant(row))
+	}
+	for _, part := range fits[1:] {
+		if part.Team != fits[0].Team || part.Engine != fits[0].Engine {
+			return fmt.Errorf("%s took part for several teams: say for which", driver)
+		}
+	}
+	row.Team, row.Engine = fits[0].Team, fits[0].Engine
+	return nil
+}
+
+func entrant(row *ledger.Row) string {
+	if row.Engine == "" {
+		return string(row.Team)
+	}
+	return string(row.Team) + " with " + string(row.Engine)
+}
