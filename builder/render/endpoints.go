@@ -49,6 +49,9 @@ var statuses = map[almanac.State]wire.Status{
 	almanac.Cancelled:      wire.Cancelled,
 }
 
+// Status is how the API names a state.
+func Status(s almanac.State) wire.Status { return statuses[s] }
+
 func calendar(y *almanac.Year) []wire.CalendarEntry {
 	entries := make([]wire.CalendarEntry, len(y.Rounds))
 	for i := range y.Rounds {
@@ -62,7 +65,7 @@ func calendar(y *almanac.Year) []wire.CalendarEntry {
 			Country:    r.Circuit.Country,
 			Date:       r.Start.UTC().Format("2006-01-02"),
 			Sprint:     r.Facts.Sprint,
-			Status:     statuses[r.State],
+			Status:     Status(r.State),
 		}
 		if !r.Provisional {
 			e.DateStart = wire.Instant(r.Start)

@@ -38,6 +38,8 @@ type cli struct {
 	Replay    replayCmd    `cmd:"" help:"Fill a simulated ledger with the picks and results of past seasons."`
 	Archive   archiveCmds  `cmd:"" help:"The facts everything is made from."`
 	Keys      keysCmds     `cmd:"" help:"API keys of clients."`
+	Results   resultsCmds  `cmd:"" help:"Results that an operator vouches for."`
+	Rounds    roundsCmds   `cmd:"" help:"Rounds that are postponed, cancelled, moved or reinstated."`
 	Snapshots snapshotCmds `cmd:"" help:"Published versions."`
 	Ledger    ledgerCmds   `cmd:"" help:"The append-only record of picks and results."`
 	Version   versionCmd   `cmd:"" help:"Print the version."`

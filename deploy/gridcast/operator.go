@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+
+	"golang.org/x/term"
+
+	"gridcast/builder"
+	"gridcast/builder/ledger"
+	"gridcast/builder/racecontrol"
+	"gridcast/builder/season"
+	"gridcast/snapshots/blob"
+)
+
+// operatorFlags is what a command is told that looks at race control.
+type operatorFlags struct {
+	storeFlags `embed:""`
+	clockFlags `embed:""`
+}
+
+// record is the ledger and what is known, as of one instant of race time.
+type record struct {
+	ledger *ledger.Ledger
+	view   *season.View
+}
+
+// load reads the record of the store. The ledger has to be of the kind that the clock may
+// write: at the real time a simulated race looks long over.
+func (f *operatorFlags) load(ctx context.Context) (*record, error) {
+	c, err := f.clock()
+	if err != nil {
+		return nil, err
+	}
+	store, err := f.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l, err := ledger.Load(ctx, store, kindOf(c))
+	switch {
+	case errors.Is(err, ledger.ErrNotOpened):
+		return nil, fmt.Errorf("%w; gridcast build makes one", err)
+	case errors.Is(err, ledger.ErrKind) && c.IsSystem():
+		return nil, fmt.Errorf("%w; say what time it is there with --race-clock, as the server was told, or with --now", err)
+	case errors.Is(err, ledger.ErrKind):
+		return nil, fmt.Errorf("%w; leave out --now and --race-clock", err)
+	case err != nil:
+		return nil, err
+	}
+	facts, err := builder.NewFactsStore(store).Load(ctx)
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil, fmt.Errorf("%w; gridcast build puts one into the store", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &record{ledger: l, view: facts.Archive.AsOf(c.Now())}, nil
+}
+
+func (r *record) desk() (*racecontrol.Desk, error) {
+	return racecontrol.Open(r.view, r.ledger.AsOf(r.view.At))
+}
+
+// round returns a round of the record.
+func (r *record) round(session int64) (*racecontrol.Round, error) {
+	desk, err := r.desk()
+	if err != nil {
+		return nil, err
+	}
+	return desk.Round(session)
+}
+
+// deciderFlags is what a command is told that decides.
+type deciderFlags struct {
+	operatorFlags `embed:""`
+	By            string `help:"Who decides, for the record. Default: the user of this machine." placeholder:"NAME"`
+}
+
+// actor is the name under which the operator writes to the ledger.
+func (f *deciderFlags) actor() string {
+	name := f.By
+	if name == "" {
+		if u, err := user.Current(); err == nil {
+			name = u.Username
+		}
+	}
+	if name == "" {
+		name = "unknown"
+	}
+	return "operator:" + name
+}
+
+// confirm asks on a terminal; elsewhere the answer has to be in the flags.
+func (s *streams) confirm(question string) error {
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		return usageError{errors.New("nobody is there to be asked: confirm with --yes")}
+	}
+	if _, err := fmt.Fprintf(s.err, "%s [y/N] ", question); err != nil {
+		return err
+	}
+	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	default:
+		return errors.New("not confirmed: nothing was written")
+	}
+}

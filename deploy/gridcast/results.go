@@ -1,0 +1,400 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"gridcast/builder/ledger"
+	"gridcast/builder/racecontrol"
+	"gridcast/builder/season"
+)
+
+type resultsCmds struct {
+	List    resultsListCmd    `cmd:"" help:"List the results that wait to be verified, and the last that were."`
+	Show    resultsShowCmd    `cmd:"" help:"Show a classification next to the pick and to the last verified revision."`
+	Verify  resultsVerifyCmd  `cmd:"" help:"Vouch for the source's classification."`
+	Correct resultsCorrectCmd `cmd:"" help:"Make another revision of a result."`
+}
+
+type resultsListCmd struct {
+	operatorFlags `embed:""`
+	Recent        int `help:"How many verified results to list." default:"5"`
+}
+
+// listedResult is a row of results list --json.
+type listedResult struct {
+	SessionKey int64      `json:"session_key"`
+	Year       int        `json:"year"`
+	Name       string     `json:"gp_name"`
+	Start      time.Time  `json:"start"`
+	State      string     `json:"state"`
+	Winner     string     `json:"winner,omitzero"`
+	Picked     string     `json:"picked,omitzero"`
+	Revision   int        `json:"revision,omitzero"`
+	VerifiedAt *time.Time `json:"verified_at,omitempty"`
+	By         string     `json:"by,omitzero"`
+}
+
+// How a result stands.
+const (
+	noResult      = "no result in the source yet"
+	waiting       = "waiting"
+	verified      = "verified"
+	sourceDiffers = "verified, the source differs"
+	vouchedFor    = "vouched for by the archive"
+)
+
+func standingOf(r *racecontrol.Round) string {
+	switch {
+	case r.Vouched():
+		return vouchedFor
+	case r.Said.Result() != nil && r.Differs():
+		return sourceDiffers
+	case r.Said.Result() != nil:
+		return verified
+	case r.Source() == nil:
+		return noResult
+	default:
+		return waiting
+	}
+}
+
+func newListedResult(r *racecontrol.Round) listedResult {
+	l := listedResult{SessionKey: r.Session, Year: r.Year, Name: r.Facts.Name, Start: r.Start.UTC(), State: standingOf(r)}
+	rows := r.Valid()
+	if rows == nil {
+		rows = r.Source()
+	}
+	for _, row := range rows {
+		if row.Position == 1 {
+			l.Winner = r.Code(row.Driver)
+			break
+		}
+	}
+	if r.Pick != nil {
+		l.Picked = r.Code(r.Pick.P1)
+	}
+	if last := r.Said.Result(); last != nil {
+		l.Revision, l.VerifiedAt, l.By = last.Revision, &last.At, last.Actor
+	}
+	return l
+}
+
+func (c *resultsListCmd) Run(ctx context.Context, s *streams) error {
+	record, err := c.load(ctx)
+	if err != nil {
+		return err
+	}
+	desk, err := record.desk()
+	if err != nil {
+		return err
+	}
+	done := desk.Verified()
+	rounds := append(desk.Waiting(), done[:min(max(c.Recent, 0), len(done))]...)
+	listed := make([]listedResult, len(rounds))
+	rows := make([][]any, len(rounds))
+	for i, r := range rounds {
+		listed[i] = newListedResult(r)
+		l := &listed[i]
+		revision, at := "", ""
+		if l.VerifiedAt != nil {
+			revision, at = fmt.Sprint(l.Revision), shortTime(*l.VerifiedAt)
+		}
+		rows[i] = []any{l.SessionKey, l.Name, shortTime(l.Start), l.State, l.Winner, l.Picked, revision, at, l.By}
+	}
+	if s.json {
+		return s.printJSON(listed)
+	}
+	if len(rows) == 0 {
+		return s.printf("no result waits to be verified\n")
+	}
+	return s.printTable([]any{"session", "round", "start", "result", "won by", "picked", "revision", "verified", "by"}, rows)
+}
+
+type resultsShowCmd struct {
+	operatorFlags `embed:""`
+	Key           int64 `arg:"" help:"Session key of the round, from results list."`
+}
+
+// shownResult is the answer of results show --json. Source and Valid can be edited and given to
+// results correct --file.
+type shownResult struct {
+	listedResult
+	Pick    *ledger.FrozenPick     `json:"pick,omitempty"`
+	Source  *ledger.Classification `json:"source,omitempty"` // the source's present classification
+	Valid   *ledger.Classification `json:"valid,omitempty"`  // the one that counts
+	History []shownRevision        `json:"history,omitempty"`
+}
+
+type shownRevision struct {
+	Revision int       `json:"revision"`
+	At       time.Time `json:"at"`
+	By       string    `json:"by"`
+	Reason   string    `json:"reason,omitzero"`
+}
+
+func (c *resultsShowCmd) Run(ctx context.Context, s *streams) error {
+	record, err := c.load(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := record.round(c.Key)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.printJSON(newShownResult(r))
+	}
+	return s.printResult(r)
+}
+
+func newShownResult(r *racecontrol.Round) shownResult {
+	shown := shownResult{listedResult: newListedResult(r), Pick: r.Pick, Valid: r.Result}
+	if source := r.Source(); source != nil {
+		shown.Source = &ledger.Classification{Rows: source}
+	}
+	for _, v := range r.Said.Revisions {
+		shown.History = append(shown.History, shownRevision{v.Revision, v.At, v.Actor, v.Reason})
+	}
+	return shown
+}
+
+// printResult shows the source's classification next to pick and verified revision.
+func (s *streams) printResult(r *racecontrol.Round) error {
+	if err := s.printHeading(r); err != nil {
+		return err
+	}
+	rows := r.Source()
+	if rows == nil {
+		rows = r.Valid()
+	}
+	if rows == nil {
+		return s.printf("\nThe source has no classification yet.\n")
+	}
+	var table [][]any
+	for _, p := range racecontrol.Compare(r.Valid(), rows) {
+		counts := ""
+		if r.Valid() != nil && p.Changed() {
+			counts = "differs: " + placeAndPoints(p.Before)
+		}
+		picked := ""
+		if place := r.PickedFor(p.Driver); place > 0 {
+			picked = fmt.Sprintf("P%d", place)
+		}
+		shown := p.After
+		if shown == nil {
+			table = append(table, []any{"", r.Code(p.Driver), r.Driver(p.Driver).Name, r.Team(p.Before.Team).Name, "", picked, counts})
+			continue
+		}
+		table = append(table, []any{
+			placeCell(shown), r.Code(p.Driver), r.Driver(p.Driver).Name, r.Team(shown.Team).Name, shown.Points, picked, counts,
+		})
+	}
+	return s.printf("\n%s\n", renderTable([]any{"place", "driver", "name", "team", "points", "picked", "verified"}, table))
+}
+
+// printHeading says how a round and its result stand.
+func (s *streams) printHeading(r *racecontrol.Round) error {
+	if err := s.printf("round     %d %s of %d, start %s\nresult    %s\n", r.Session, r.Facts.Name, r.Year, startCell(r), standingOf(r)); err != nil {
+		return err
+	}
+	for _, v := range r.Said.Revisions {
+		if err := s.printf("revision  %d at %s by %s %s\n", v.Revision, shortTime(v.At), v.Actor, v.Reason); err != nil {
+			return err
+		}
+	}
+	if r.Pick == nil {
+		return s.printf("pick      none\n")
+	}
+	return s.printf("pick      %s %s %s, %.1f %%, frozen %s\n", r.Code(r.Pick.P1), r.Code(r.Pick.P2), r.Code(r.Pick.P3),
+		100*r.Pick.WinProbability, shortTime(r.Pick.FrozenAt))
+}
+
+func placeCell(row *ledger.Row) string {
+	if row.Position == 0 {
+		return "-"
+	}
+	return fmt.Sprint(row.Position)
+}
+
+func placeAndPoints(row *ledger.Row) string {
+	switch {
+	case row == nil:
+		return "not in it"
+	case row.Position == 0:
+		return fmt.Sprintf("no place, %g points", row.Points)
+	default:
+		return fmt.Sprintf("place %d, %g points", row.Position, row.Points)
+	}
+}
+
+type resultsVerifyCmd struct {
+	deciderFlags `embed:""`
+	Key          int64 `arg:"" help:"Session key of the round, from results list."`
+	Yes          bool  `help:"Do not ask."`
+}
+
+func (c *resultsVerifyCmd) Run(ctx context.Context, s *streams) error {
+	record, err := c.load(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := record.round(c.Key)
+	if err != nil {
+		return err
+	}
+	if _, err := r.Verify(); err != nil {
+		return err
+	}
+	if !s.json {
+		if err := s.printResult(r); err != nil {
+			return err
+		}
+	}
+	if !c.Yes {
+		if err := s.confirm(fmt.Sprintf("Is this the result of the %s?", r.Facts.Name)); err != nil {
+			return err
+		}
+	}
+	events, err := racecontrol.Decide(ctx, record.ledger, record.view, c.actor(), c.Key, (*racecontrol.Round).Verify)
+	if err != nil {
+		return err
+	}
+	return s.printVerified(events, r)
+}
+
+func (s *streams) printVerified(events []ledger.Event, r *racecontrol.Round) error {
+	if s.json {
+		return s.printJSON(events)
+	}
+	return s.printf("\nrevision %d of the %s is verified; a running scheduler publishes it, else gridcast build does.\n",
+		events[0].Result.Revision, r.Facts.Name)
+}
+
+type resultsCorrectCmd struct {
+	deciderFlags `embed:""`
+	Key          int64                    `arg:"" help:"Session key of the round, from results list."`
+	Reason       string                   `required:"" help:"Why, for the record." placeholder:"TEXT"`
+	File         string                   `help:"The whole classification as JSON, in the form of results show --json; default: the source's present one." placeholder:"FILE" type:"path"`
+	Disqualify   []string                 `help:"A driver who loses his place, by code or id; repeat for more." placeholder:"DRIVER"`
+	TimePenalty  map[string]time.Duration `help:"A penalty on a driver's race time; repeat for more." placeholder:"DRIVER=5s"`
+	Yes          bool                     `help:"Do not ask."`
+}
+
+func (c *resultsCorrectCmd) Run(ctx context.Context, s *streams) error {
+	record, err := c.load(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := record.round(c.Key)
+	if err != nil {
+		return err
+	}
+	rows, err := c.rows(r)
+	if err != nil {
+		return err
+	}
+	if _, err := r.Correct(rows, c.Reason); err != nil {
+		return err
+	}
+	if !s.json {
+		if err := s.printCorrection(r, rows); err != nil {
+			return err
+		}
+	}
+	if !c.Yes {
+		if err := s.confirm(fmt.Sprintf("Correct the result of the %s?", r.Facts.Name)); err != nil {
+			return err
+		}
+	}
+	shown := len(r.Said.Revisions)
+	events, err := racecontrol.Decide(ctx, record.ledger, record.view, c.actor(), c.Key, func(now *racecontrol.Round) ([]ledger.Event, error) {
+		if len(now.Said.Revisions) != shown {
+			return nil, fmt.Errorf("correct %d: somebody else made revision %d meanwhile; look at it first", c.Key, len(now.Said.Revisions))
+		}
+		return now.Correct(rows, c.Reason)
+	})
+	if err != nil {
+		return err
+	}
+	return s.printVerified(events, r)
+}
+
+// rows is the classification that the flags ask for.
+func (c *resultsCorrectCmd) rows(r *racecontrol.Round) ([]ledger.Row, error) {
+	ruling := racecontrol.Ruling{Penalties: map[season.DriverID]time.Duration{}}
+	for _, text := range c.Disqualify {
+		driver, err := r.FindDriver(text)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--disqualify: %w", err)}
+		}
+		ruling.Disqualified = append(ruling.Disqualified, driver)
+	}
+	for text, penalty := range c.TimePenalty {
+		driver, err := r.FindDriver(text)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--time-penalty: %w", err)}
+		}
+		ruling.Penalties[driver] = penalty
+	}
+	switch {
+	case c.File != "" && !ruling.Empty():
+		return nil, usageError{errors.New("--file is the whole classification: leave out --disqualify and --time-penalty")}
+	case c.File != "":
+		document, err := os.ReadFile(c.File)
+		if err != nil {
+			return nil, fmt.Errorf("read classification: %w", err)
+		}
+		return r.ReadClassification(document)
+	case !ruling.Empty():
+		return r.Rule(ruling)
+	default:
+		return r.Source(), nil
+	}
+}
+
+// printCorrection shows what a correction changes, for drivers and teams.
+func (s *streams) printCorrection(r *racecontrol.Round, rows []ledger.Row) error {
+	if err := s.printHeading(r); err != nil {
+		return err
+	}
+	var table [][]any
+	teams := map[season.TeamID]float64{}
+	var order []season.TeamID
+	for _, p := range racecontrol.Compare(r.Valid(), rows) {
+		if !p.Changed() {
+			continue
+		}
+		table = append(table, []any{
+			r.Code(p.Driver), r.Driver(p.Driver).Name, placeAndPoints(p.Before), placeAndPoints(p.After), fmt.Sprintf("%+g", p.Points()),
+		})
+		for _, side := range []struct {
+			row  *ledger.Row
+			sign float64
+		}{{p.Before, -1}, {p.After, 1}} {
+			if side.row == nil {
+				continue
+			}
+			if _, ok := teams[side.row.Team]; !ok {
+				order = append(order, side.row.Team)
+			}
+			teams[side.row.Team] += side.sign * side.row.Points
+		}
+	}
+	if err := s.printf("\n%s\n", renderTable([]any{"driver", "name", "was", "is", "points"}, table)); err != nil {
+		return err
+	}
+	table = nil
+	for _, team := range order {
+		if teams[team] != 0 {
+			table = append(table, []any{r.Team(team).Name, fmt.Sprintf("%+g", teams[team])})
+		}
+	}
+	if len(table) == 0 {
+		return nil
+	}
+	return s.printf("\n%s\n", renderTable([]any{"team", "points"}, table))
+}

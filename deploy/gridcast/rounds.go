@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"gridcast/builder/ledger"
+	"gridcast/builder/racecontrol"
+	"gridcast/builder/render"
+)
+
+type roundsCmds struct {
+	List      roundsListCmd      `cmd:"" help:"List the rounds of a season and what can be decided about them."`
+	Postpone  roundsPostponeCmd  `cmd:"" help:"Take a round off its date; it will be held later."`
+	Cancel    roundsCancelCmd    `cmd:"" help:"Call a round off; its pick is void."`
+	Move      roundsMoveCmd      `cmd:"" help:"Give a round another start, before the one it has."`
+	Reinstate roundsReinstateCmd `cmd:"" help:"Put a postponed or cancelled round back."`
+}
+
+type roundsListCmd struct {
+	operatorFlags `embed:""`
+	Year          int `help:"The season; default: the current one."`
+}
+
+// listedRound is a round of rounds list --json.
+type listedRound struct {
+	SessionKey  int64                `json:"session_key"`
+	Year        int                  `json:"year"`
+	Round       int                  `json:"round"`
+	Name        string               `json:"gp_name"`
+	Start       time.Time            `json:"start"`
+	Provisional bool                 `json:"provisional,omitzero"`
+	Status      string               `json:"status"`
+	Frozen      *time.Time           `json:"pick_frozen_at,omitempty"`
+	Allowed     []racecontrol.Action `json:"allowed"`
+}
+
+func (c *roundsListCmd) Run(ctx context.Context, s *streams) error {
+	record, err := c.load(ctx)
+	if err != nil {
+		return err
+	}
+	desk, err := record.desk()
+	if err != nil {
+		return err
+	}
+	rounds := desk.Rounds(c.Year)
+	if len(rounds) == 0 {
+		return fmt.Errorf("list rounds: no calendar of %d is known", c.Year)
+	}
+	listed := make([]listedRound, len(rounds))
+	rows := make([][]any, len(rounds))
+	for i, r := range rounds {
+		listed[i] = newListedRound(r)
+		l := &listed[i]
+		frozen := ""
+		if l.Frozen != nil {
+			frozen = shortTime(*l.Frozen)
+		}
+		rows[i] = []any{l.SessionKey, l.Name, startCell(r), l.Status, frozen, joined(l.Allowed)}
+	}
+	if s.json {
+		return s.printJSON(listed)
+	}
+	return s.printTable([]any{"session", "round", "start", "status", "pick frozen", "allowed now"}, rows)
+}
+
+func newListedRound(r *racecontrol.Round) listedRound {
+	l := listedRound{
+		SessionKey: r.Session, Year: r.Year, Round: r.Facts.Number, Name: r.Facts.Name,
+		Start: r.Start.UTC(), Provisional: r.Provisional, Status: string(render.Status(r.State)), Allowed: r.Allowed(),
+	}
+	if r.Pick != nil {
+		l.Frozen = &r.Pick.FrozenAt
+	}
+	return l
+}
+
+func startCell(r *racecontrol.Round) string {
+	if r.Provisional {
+		return shortTime(r.Start) + " assumed"
+	}
+	return shortTime(r.Start)
+}
+
+func joined(actions []racecontrol.Action) string {
+	names := make([]string, len(actions))
+	for i, a := range actions {
+		names[i] = string(a)
+	}
+	return strings.Join(names, " ")
+}
+
+// roundFlags is what a decision about the calendar is told.
+type roundFlags struct {
+	deciderFlags `embed:""`
+	Key          int64  `arg:"" help:"Session key of the round, from rounds list."`
+	Reason       string `required:"" help:"Why, for the record." placeholder:"TEXT"`
+}
+
+type roundsPostponeCmd struct {
+	roundFlags `embed:""`
+}
+
+func (c *roundsPostponeCmd) Run(ctx context.Context, s *streams) error {
+	return c.decide(ctx, s, func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Postpone(c.Reason) })
+}
+
+type roundsCancelCmd struct {
+	roundFlags `embed:""`
+}
+
+func (c *roundsCancelCmd) Run(ctx context.Context, s *streams) error {
+	return c.decide(ctx, s, func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Cancel(c.Reason) })
+}
+
+type roundsMoveCmd struct {
+	roundFlags `embed:""`
+	Start      time.Time `required:"" help:"The new start, RFC 3339." placeholder:"INSTANT"`
+}
+
+func (c *roundsMoveCmd) Run(ctx context.Context, s *streams) error {
+	return c.decide(ctx, s, func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Move(c.Start, c.Reason) })
+}
+
+type roundsReinstateCmd struct {
+	roundFlags `embed:""`
+	Start      time.Time `help:"The new start, RFC 3339; default: the one in the calendar." placeholder:"INSTANT"`
+}
+
+func (c *roundsReinstateCmd) Run(ctx context.Context, s *streams) error {
+	return c.decide(ctx, s, func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Reinstate(c.Start, c.Reason) })
+}
+
+// decide appends what is decided about the round, and says how it stands then.
+func (c *roundFlags) decide(ctx context.Context, s *streams, decide func(*racecontrol.Round) ([]ledger.Event, error)) error {
+	record, err := c.load(ctx)
+	if err != nil {
+		return err
+	}
+	events, err := racecontrol.Decide(ctx, record.ledger, record.view, c.actor(), c.Key, decide)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.printJSON(events)
+	}
+	r, err := record.round(c.Key)
+	if err != nil {
+		return err
+	}
+	if err := s.printf("%d %s: %s, start %s\n", r.Session, r.Facts.Name, render.Status(r.State), startCell(r)); err != nil {
+		return err
+	}
+	for _, e := range events {
+		if e.Type == ledger.PickVoided {
+			return s.printf("its pick is void: %s\n", e.Reason)
+		}
+	}
+	if r.Pick != nil {
+		return s.printf("its pick of %s stands\n", shortTime(r.Pick.FrozenAt))
+	}
+	return nil
+}
