@@ -63,6 +63,7 @@ type constructor struct {
 type table[K comparable] struct {
 	rows []*row[K]
 	by   map[K]*row[K]
+	cars bool // a competitor has several cars in a race, each of which can finish
 }
 
 type row[K comparable] struct {
@@ -74,7 +75,7 @@ type row[K comparable] struct {
 // countback is how many places decide between equal points, the most first places first.
 const countback = 30
 
-func newTable[K comparable]() *table[K] { return &table[K]{by: map[K]*row[K]{}} }
+func newTable[K comparable](cars bool) *table[K] { return &table[K]{by: map[K]*row[K]{}, cars: cars} }
 
 // add appends a row. A competitor may have two: Force India of 2018 is ranked and, for the part
 // of the season from which it was excluded, listed without a rank. What he reaches counts in
@@ -123,26 +124,29 @@ func btoi(b bool) int {
 	return 0
 }
 
-// count adds a finishing place; a place counts once for a competitor however many of his rows
-// hold it.
+// count adds the finishing places of a race. Several drivers may have shared a car, and a driver
+// several cars: a constructor's car counts once, and a driver by the first of his places.
 func (t *table[K]) count(c *ledger.Classification, keyOf func(ledger.Row) K) {
 	type finish struct {
-		key   K
-		place int
+		key K
+		car int // by its place
 	}
 	seen := map[finish]bool{}
 	for _, line := range c.Rows {
-		f := finish{keyOf(line), line.Position}
+		f, place := finish{key: keyOf(line)}, line.Position
+		if t.cars {
+			f.car = place
+		}
 		r, ok := t.by[f.key]
-		if !ok || f.place == 0 || f.place > countback || seen[f] {
+		if !ok || place == 0 || place > countback || seen[f] {
 			continue
 		}
 		seen[f] = true
-		r.finishes[f.place-1]++
-		if f.place == 1 {
+		r.finishes[place-1]++
+		if place == 1 {
 			r.Wins++
 		}
-		if f.place <= 3 {
+		if place <= 3 {
 			r.Podiums++
 		}
 	}
@@ -199,7 +203,7 @@ func lastWith(verified []*Round, has func(*season.Round) bool) int {
 }
 
 func driverStandings(v *season.View, facts *season.Season, verified []*Round) []DriverStanding {
-	t := newTable[season.DriverID]()
+	t := newTable[season.DriverID](false)
 	base := lastWith(verified, func(r *season.Round) bool { return len(r.DriverStandings) > 0 })
 	if base >= 0 {
 		for _, s := range verified[base].Facts.DriverStandings {
@@ -234,7 +238,7 @@ func latestTeams(verified []*Round) map[season.DriverID]season.TeamID {
 }
 
 func constructorStandings(v *season.View, facts *season.Season, verified []*Round) []ConstructorStanding {
-	t := newTable[constructor]()
+	t := newTable[constructor](true)
 	base := lastWith(verified, func(r *season.Round) bool { return len(r.TeamStandings) > 0 })
 	if base < 0 {
 		return nil // no constructors' championship, or no race yet

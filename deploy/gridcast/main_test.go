@@ -20,14 +20,14 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata"})
 }
 
-// built is the real binary, as a user builds it.
+// built is the real binary.
 var built = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "gridcast-test-")
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, "gridcast")
-	output, err := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, ".").CombinedOutput()
+	output, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build gridcast: %w\n%s", err, output)
 	}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"archive/zip"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+)
+
+// sourceRow is what the comparison reads of F1DB's own files.
+type sourceRow struct {
+	ID             string
+	Name           string
+	Year, Round    int
+	RaceID         int
+	PositionNumber int
+	DriverID       string
+	ConstructorID  string
+	Points         float64
+	TotalRaceWins  int
+	TotalPodiums   int
+}
+
+// sourceTable reads a table of the release, apart from the importer.
+func sourceTable(t *testing.T, release, name string) []sourceRow {
+	t.Helper()
+	z, err := zip.OpenReader(release)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	f, err := z.Open("f1db-" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var rows []sourceRow
+	if err := json.NewDecoder(f).Decode(&rows); err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func namesOf(rows []sourceRow) map[string]string {
+	names := map[string]string{}
+	for _, r := range rows {
+		names[r.ID] = r.Name
+	}
+	return names
+}
+
+// TestAllSeasons imports, publishes and serves 1950 to 2024 by the real binary, and compares
+// what a client reads with the release's own files.
+func TestAllSeasons(t *testing.T) {
+	release := sharedData(t, "f1db/f1db-json-splitted.zip")
+	dir := t.TempDir()
+
+	began := time.Now()
+	gridcast(t, dir, "archive", "import", "f1db", release, "--store", "dir:store")
+	imported := time.Since(began)
+
+	var receipt snapshots.Receipt
+	if err := json.Unmarshal([]byte(gridcast(t, dir, "build", "--json", "--store", "dir:store")), &receipt); err != nil {
+		t.Fatal(err)
+	}
+	key := newKey(t, dir, "dir:store", "pro")
+	began = time.Now()
+	server := startServer(t, dir, "edge", "--store", "dir:store")
+	ready := time.Since(began)
+	resident := residentMiB(t, server.cmd.Process.Pid)
+	c := newClient(server.url, key)
+
+	drivers, constructors := namesOf(sourceTable(t, release, "drivers")), namesOf(sourceTable(t, release, "constructors"))
+	winners := map[[2]int]string{}
+	for _, r := range sourceTable(t, release, "races-race-results") {
+		at := [2]int{r.Year, r.Round}
+		if _, shared := winners[at]; r.PositionNumber == 1 && !shared {
+			winners[at] = drivers[r.DriverID]
+		}
+	}
+	driverRows, teamRows := byYear(sourceTable(t, release, "seasons-driver-standings")), byYear(sourceTable(t, release, "seasons-constructor-standings"))
+	totals := map[string]sourceRow{}
+	for _, r := range sourceTable(t, release, "seasons-drivers") {
+		totals[fmt.Sprint(r.Year, drivers[r.DriverID])] = r
+	}
+
+	var rounds, standings, teams int
+	for year := 1950; year <= 2024; year++ {
+		query := "&year=" + strconv.Itoa(year)
+		codes := map[string]string{}
+		var got, want []string
+		for _, s := range data[[]wire.DriverStanding](t, c.get(t, "/standings?type=drivers"+query)) {
+			got = append(got, fmt.Sprintf("%d %s %v", s.Position, s.Name, s.Points))
+			codes[s.Driver] = s.Name
+			if total := totals[fmt.Sprint(year, s.Name)]; s.Wins != total.TotalRaceWins || s.Podiums != total.TotalPodiums {
+				t.Errorf("%d %s: got %d wins and %d podiums, F1DB has %d and %d", year, s.Name, s.Wins, s.Podiums, total.TotalRaceWins, total.TotalPodiums)
+			}
+		}
+		for _, r := range driverRows[year] {
+			want = append(want, fmt.Sprintf("%d %s %v", r.PositionNumber, drivers[r.DriverID], r.Points))
+		}
+		sameRows(t, fmt.Sprintf("drivers' championship of %d", year), got, want)
+		standings += len(got)
+
+		got, want = nil, nil
+		for _, s := range data[[]wire.ConstructorStanding](t, c.get(t, "/standings?type=constructors"+query)) {
+			got = append(got, fmt.Sprintf("%d %s %v", s.Position, s.Team, s.Points))
+		}
+		for _, r := range teamRows[year] {
+			want = append(want, fmt.Sprintf("%d %s %v", r.PositionNumber, constructors[r.ConstructorID], r.Points))
+		}
+		sameRows(t, fmt.Sprintf("constructors' championship of %d", year), got, want)
+		teams += len(got)
+
+		for _, e := range data[[]wire.CalendarEntry](t, c.get(t, "/calendar?year="+strconv.Itoa(year))) {
+			if winner := winners[[2]int{year, e.Round}]; e.Status != wire.Finished || codes[e.Winner] != winner {
+				t.Errorf("%d round %d: got %s won by %s (%s), want %s", year, e.Round, e.Status, e.Winner, codes[e.Winner], winner)
+			}
+			rounds++
+		}
+	}
+	if rounds != len(winners) || rounds != 1125 {
+		t.Errorf("compared %d rounds, the release has %d winners, want 1125", rounds, len(winners))
+	}
+	t.Logf("75 seasons: %d rounds, %d driver standings, %d constructor standings equal F1DB's", rounds, standings, teams)
+	t.Logf("import %.1f s, build %.1f s of %d variants (%d objects, %.1f MiB), edge ready in %.2f s, resident %.0f MiB, on %d cores",
+		imported.Seconds(), receipt.Seconds, receipt.Variants, receipt.ObjectsWritten, float64(receipt.BytesWritten)/(1<<20), ready.Seconds(), resident, runtime.NumCPU())
+}
+
+func byYear(rows []sourceRow) map[int][]sourceRow {
+	years := map[int][]sourceRow{}
+	for _, r := range rows {
+		years[r.Year] = append(years[r.Year], r)
+	}
+	return years
+}
+
+func sameRows(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w {
+		t.Errorf("%s: got\n%s\nwant\n%s", what, g, w)
+	}
+}
+
+// residentMiB reads the resident memory of a process, 0 where the system does not tell.
+func residentMiB(t *testing.T, pid int) float64 {
+	t.Helper()
+	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		if kib, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(kib), " kB"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return float64(n) / 1024
+		}
+	}
+	return 0
+}

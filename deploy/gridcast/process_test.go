@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"gridcast/schemas"
+	"gridcast/schemas/catalog"
+)
+
+// process is a running gridcast.
+type process struct {
+	cmd    *exec.Cmd
+	url    string // http://host:port of the API
+	output lockedBuffer
+}
+
+// lockedBuffer collects what a process prints while a test looks at it.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// freeAddress returns a loopback address that nobody listens on.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// startServer starts a serving command of the real binary in dir and waits until it is ready.
+// It is ended, and must end well, when the test ends.
+func startServer(t testing.TB, dir string, args ...string) *process {
+	t.Helper()
+	address := freeAddress(t)
+	p := &process{cmd: exec.Command(binary(t), append(args, "--listen", address)...), url: "http://" + address}
+	p.cmd.Dir = dir
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.cmd.Wait() }()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("gridcast %s printed:\n%s", strings.Join(args, " "), p.output.String())
+		}
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("gridcast %s ended with %v:\n%s", strings.Join(args, " "), err, p.output.String())
+			}
+		case <-time.After(30 * time.Second):
+			_ = p.cmd.Process.Kill()
+			t.Errorf("gridcast %s does not end", strings.Join(args, " "))
+		}
+	})
+	p.await(t, ended, func() bool {
+		response, err := http.Get(p.url + "/readyz")
+		if err != nil {
+			return false
+		}
+		_ = response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+	return p
+}
+
+// await polls until the condition holds; it fails the test if the process ends or does not get
+// there within two minutes.
+func (p *process) await(t testing.TB, ended <-chan error, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
+		if condition() {
+			return
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("gridcast ended with %v:\n%s", err, p.output.String())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	t.Fatalf("gridcast did not get there:\n%s", p.output.String())
+}
+
+// gridcast runs a command of the real binary in dir to its end and returns what it prints.
+func gridcast(t testing.TB, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(binary(t), args...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		var failed *exec.ExitError
+		if errors.As(err, &failed) {
+			t.Fatalf("gridcast %s: %v\n%s", strings.Join(args, " "), err, failed.Stderr)
+		}
+		t.Fatalf("gridcast %s: %v", strings.Join(args, " "), err)
+	}
+	return string(out)
+}
+
+// newKey creates a key and returns it.
+func newKey(t testing.TB, dir, store, tier string) string {
+	t.Helper()
+	var created createdKey
+	if err := json.Unmarshal([]byte(gridcast(t, dir, "keys", "create", "--json", "--name", "test", "--tier", tier, "--store", store)), &created); err != nil {
+		t.Fatal(err)
+	}
+	return created.Key
+}
+
+// client is a user of the API with a key. Every body it sees is held against the contract.
+type client struct {
+	url, key string
+	http     http.Client
+}
+
+// answer is a response, read to its end.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func newClient(url, key string) *client {
+	return &client{url: url, key: key, http: http.Client{
+		Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
+		Timeout:   30 * time.Second,
+	}}
+}
+
+// do sends a request with the key, unless the header has a credential already, and a response
+// that breaks the contract fails the test.
+func (c *client) do(t testing.TB, method, target string, header http.Header) answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(context.Background(), method, c.url+target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range header {
+		request.Header[name] = values
+	}
+	if c.key != "" && request.Header.Get("Authorization") == "" && request.Header.Get("X-API-Key") == "" {
+		request.Header.Set("X-API-Key", c.key)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, target, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, target, err)
+	}
+	return answer{response.StatusCode, response.Header, body}
+}
+
+// get is a GET whose answer must be a success that satisfies the schema of the endpoint.
+func (c *client) get(t testing.TB, path string) answer {
+	t.Helper()
+	a := c.do(t, http.MethodGet, "/api/v1"+path, nil)
+	if a.status != http.StatusOK {
+		t.Fatalf("GET %s: got status %d, want 200: %s", path, a.status, a.body)
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "?")
+	v := catalog.Variant{Endpoint: catalog.Name(name)}
+	if v.Endpoint == catalog.Standings {
+		v.Type = catalog.DriversType
+		if strings.Contains(path, "type="+catalog.ConstructorsType) {
+			v.Type = catalog.ConstructorsType
+		}
+	}
+	if err := schemas.Validate(v, a.body); err != nil {
+		t.Errorf("GET %s: %v", path, err)
+	}
+	return a
+}
+
+// data decodes the data of a success.
+func data[T any](t testing.TB, a answer) T {
+	t.Helper()
+	var envelope struct {
+		OK   bool `json:"ok"`
+		Data T    `json:"data"`
+	}
+	if err := json.Unmarshal(a.body, &envelope); err != nil {
+		t.Fatalf("%v: %s", err, a.body)
+	}
+	return envelope.Data
+}
+
+// sharedData returns the path of a file of real data beside the checkout, and skips the test
+// where it is missing.
+func sharedData(t testing.TB, name string) string {
+	t.Helper()
+	path := "../../../shared/data/" + name
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("no real data here: %v", err)
+	}
+	absolute, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s/%s", absolute, path)
+}
