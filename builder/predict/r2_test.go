@@ -1,0 +1,170 @@
+package predict_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/archive"
+	"gridcast/builder/predict"
+	"gridcast/builder/season"
+)
+
+// embedded returns the seasons in the program.
+func embedded(t testing.TB) *season.Archive {
+	t.Helper()
+	a, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// atGrid returns the view at the instant the grid of a round was known.
+func atGrid(t testing.TB, a *season.Archive, year int, gp season.GrandPrixID) *season.View {
+	t.Helper()
+	full := a.AsOf(time.Date(year+1, 1, 1, 0, 0, 0, 0, time.UTC))
+	r, ok := full.Round(year, gp)
+	if !ok {
+		t.Fatalf("no %d %s", year, gp)
+	}
+	return a.AsOf(r.GridKnownAt())
+}
+
+// changed returns the view with a copy of the round that change may alter.
+func changed(v *season.View, year int, gp season.GrandPrixID, change func(*season.Round)) *season.View {
+	w := *v
+	w.Seasons = slices.Clone(v.Seasons)
+	s, _ := w.Season(year)
+	s.Rounds = slices.Clone(s.Rounds)
+	r, _ := s.Round(gp)
+	r.Grid, r.Qualifying, r.Entries = slices.Clone(r.Grid), slices.Clone(r.Qualifying), slices.Clone(r.Entries)
+	change(r)
+	return &w
+}
+
+func forecast(t testing.TB, m predict.Model, v *season.View, year int, gp season.GrandPrixID) predict.Forecast {
+	t.Helper()
+	f, err := m.Predict(v, year, gp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestSameViewSamePick(t *testing.T) {
+	a := embedded(t)
+	v := atGrid(t, a, 2016, "spain")
+	want := forecast(t, predict.NewR2(predict.DefaultParams()), v, 2016, "spain")
+
+	m := predict.NewR2(predict.DefaultParams())
+	forecast(t, m, atGrid(t, a, 2018, "monaco"), 2018, "monaco") // later: to be unlearnt
+	forecast(t, m, atGrid(t, a, 2016, "australia"), 2016, "australia")
+	forecast(t, m, atGrid(t, a, 2012, "brazil"), 2012, "brazil")
+	// Another history up to the race before, as after a correction of a result.
+	corrected := changed(v, 2016, "russia", func(r *season.Round) {
+		r.Results = slices.Clone(r.Results)
+		r.Results[0].Driver, r.Results[5].Driver = r.Results[5].Driver, r.Results[0].Driver
+	})
+	if cmp.Equal(want, forecast(t, m, corrected, 2016, "spain")) {
+		t.Error("a corrected result changes nothing")
+	}
+	if diff := cmp.Diff(want, forecast(t, m, v, 2016, "spain")); diff != "" {
+		t.Errorf("the pick depends on what was asked before (-fresh +used):\n%s", diff)
+	}
+}
+
+func TestModelIsSafeForConcurrentUse(t *testing.T) {
+	a := embedded(t)
+	m := predict.NewR2(predict.DefaultParams())
+	rounds := []season.GrandPrixID{"australia", "monaco", "italy"}
+	views := make([]*season.View, len(rounds))
+	for i, gp := range rounds {
+		views[i] = atGrid(t, a, 2009, gp)
+	}
+	got := make([]predict.Forecast, 3*len(rounds))
+	done := make(chan error)
+	for i := range got {
+		go func() {
+			var err error
+			got[i], err = m.Predict(views[i%3], 2009, rounds[i%3])
+			done <- err
+		}()
+	}
+	for range got {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range got {
+		if diff := cmp.Diff(got[i%3], got[i]); diff != "" {
+			t.Errorf("two forecasts of %s differ:\n%s", rounds[i%3], diff)
+		}
+	}
+}
+
+func TestShortHistoryPredictsByTheGrid(t *testing.T) {
+	a := embedded(t)
+	year := a.Facts().Seasons[0].Year
+	first := a.Facts().Seasons[0].Rounds[0].GrandPrix
+	v := atGrid(t, a, year, first)
+	m := predict.NewR2(predict.DefaultParams())
+	if diff := cmp.Diff(forecast(t, predict.GridFrequency(), v, year, first), forecast(t, m, v, year, first)); diff != "" {
+		t.Errorf("(-grid +r2):\n%s", diff)
+	}
+	next := forecast(t, m, atGrid(t, a, year+1, "australia"), year+1, "australia")
+	if next.Basis.From != year || next.Basis.To != year || next.Basis.Races != len(a.Facts().Seasons[0].Rounds) {
+		t.Errorf("second season: learnt from %+v, want all races of the first", next.Basis)
+	}
+}
+
+// BenchmarkSeason predicts a season from nothing but its views: history, fit and picks.
+func BenchmarkSeason(b *testing.B) {
+	a := allSeasons(b)
+	s, _ := a.AsOf(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)).Season(2024)
+	var views []*season.View
+	for i := range s.Rounds {
+		views = append(views, atGrid(b, a, 2024, s.Rounds[i].GrandPrix))
+	}
+	for b.Loop() {
+		m := predict.NewR2(predict.DefaultParams())
+		for i := range views {
+			forecast(b, m, views[i], 2024, s.Rounds[i].GrandPrix)
+		}
+	}
+}
+
+// BenchmarkNextPick predicts a race whose history is known already.
+func BenchmarkNextPick(b *testing.B) {
+	a := embedded(b)
+	v := atGrid(b, a, 2024, "italy")
+	m := predict.NewR2(predict.DefaultParams())
+	forecast(b, m, v, 2024, "italy")
+	for b.Loop() {
+		forecast(b, m, v, 2024, "italy")
+	}
+}
+
+// logLoss is the mean of -ln of the winners' chances in a season whose rounds are altered by
+// change before they are predicted.
+func logLoss(t *testing.T, m predict.Model, year int, change func(*season.Round)) float64 {
+	t.Helper()
+	a := embedded(t)
+	s, _ := a.AsOf(time.Date(year+1, 1, 1, 0, 0, 0, 0, time.UTC)).Season(year)
+	sum := 0.0
+	for i := range s.Rounds {
+		r := &s.Rounds[i]
+		f := forecast(t, m, changed(a.AsOf(r.GridKnownAt()), year, r.GrandPrix, change), year, r.GrandPrix)
+		chance := 1e-6
+		for _, c := range f.Candidates {
+			if c.Driver == r.Winner().Driver {
+				chance = c.Win
+			}
+		}
+		sum -= math.Log(chance)
+	}
+	return sum / float64(len(s.Rounds))
+}
