@@ -14,6 +14,9 @@ import (
 	"gridcast/builder/season"
 )
 
+// The file is made from a release of F1DB and a file of team colours, which are no part of the
+// project, by: go test ./builder/archive -run EmbeddedIsImport -update
+//
 //go:embed seasons.zst
 var embedded []byte
 

@@ -1,9 +1,9 @@
 package season_test
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -82,7 +82,7 @@ func TestInstantsOfRounds(t *testing.T) {
 // instant at which something becomes known.
 func TestWalk(t *testing.T) {
 	for _, year := range []int{1950, 1958, 1984, 2007, 2021, 2024} {
-		t.Run(fmt.Sprint(year), func(t *testing.T) {
+		t.Run(strconv.Itoa(year), func(t *testing.T) {
 			a := embedded(t)
 			if year < 2007 {
 				a = whole(t)

@@ -22,7 +22,7 @@ func (v *View) Codes(year int) map[DriverID]string {
 	if !ok {
 		return nil
 	}
-	starts := v.startsBefore(year)
+	starts := v.startsBefore(s)
 	codes := make(map[DriverID]string)
 	taken := make(map[string]bool)
 	for i := range s.Rounds {
@@ -71,11 +71,22 @@ func (s *Season) appearances(round int, starts map[DriverID]int) [2][]DriverID {
 	}
 }
 
-// startsBefore counts the race starts of every driver in the seasons before the year.
-func (v *View) startsBefore(year int) map[DriverID]int {
+// startsBefore counts the race starts in earlier seasons of every driver who appears in this one.
+func (v *View) startsBefore(s *Season) map[DriverID]int {
 	starts := make(map[DriverID]int)
+	for i := range s.Rounds {
+		for _, row := range s.Rounds[i].Entries {
+			starts[row.Driver] = 0
+		}
+		for _, row := range s.Rounds[i].Qualifying {
+			starts[row.Driver] = 0
+		}
+		for _, row := range s.Rounds[i].Results {
+			starts[row.Driver] = 0
+		}
+	}
 	for i := range v.Seasons {
-		if v.Seasons[i].Year >= year {
+		if v.Seasons[i].Year >= s.Year {
 			break
 		}
 		for j := range v.Seasons[i].Rounds {
@@ -85,13 +96,17 @@ func (v *View) startsBefore(year int) map[DriverID]int {
 	return starts
 }
 
-// countStarts adds one for every driver who started the race, in however many cars.
+// countStarts adds one for every driver of starts who started the race, in however many cars.
 func (r *Round) countStarts(starts map[DriverID]int) {
 	for i := range r.Results {
 		row := &r.Results[i]
+		n, ok := starts[row.Driver]
+		if !ok || !row.Started() {
+			continue
+		}
 		again := func(other Result) bool { return other.Driver == row.Driver && other.Started() }
-		if row.Started() && !slices.ContainsFunc(r.Results[:i], again) {
-			starts[row.Driver]++
+		if !slices.ContainsFunc(r.Results[:i], again) {
+			starts[row.Driver] = n + 1
 		}
 	}
 }

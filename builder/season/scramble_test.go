@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 // season: the view at t stays the same to the byte.
 func TestFutureDoesNotShow(t *testing.T) {
 	for _, year := range []int{1951, 1976, 1988, 2003, 2018, 2021, 2023} {
-		t.Run(fmt.Sprint(year), func(t *testing.T) {
+		t.Run(strconv.Itoa(year), func(t *testing.T) {
 			a := embedded(t)
 			if year < 2007 {
 				a = whole(t)

@@ -9,9 +9,12 @@ package season
 
 import "time"
 
-// Identifiers are those of F1DB: lower-case slugs, stable across releases.
+// DriverID identifies a driver. This and the other identifiers are those of F1DB: lower-case
+// slugs, stable across releases.
+type DriverID string
+
+// The other identifiers.
 type (
-	DriverID    string
 	TeamID      string // F1DB's constructor
 	CircuitID   string
 	GrandPrixID string

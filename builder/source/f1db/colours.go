@@ -2,6 +2,7 @@ package f1db
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -35,7 +36,7 @@ func ReadColours(r io.Reader) (Colours, error) {
 		return nil, fmt.Errorf("read team colours: %w", err)
 	}
 	if file.Seasons == nil {
-		return nil, fmt.Errorf("read team colours: no seasons")
+		return nil, errors.New("read team colours: no seasons")
 	}
 	colours := make(Colours)
 	for name, teams := range file.Seasons {

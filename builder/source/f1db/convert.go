@@ -2,6 +2,7 @@ package f1db
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -160,7 +161,7 @@ func (c *converter) checkRow(t table, within string, r row) error {
 	switch _, ok := c.things.Drivers[r.Driver]; {
 	case t == teamStandings || t == finalTeams:
 		if r.Team == "" {
-			fault = fmt.Errorf("no constructor")
+			fault = errors.New("no constructor")
 		}
 	case !ok:
 		fault = fmt.Errorf("unknown driver %q", r.Driver)
@@ -172,7 +173,7 @@ func (c *converter) checkRow(t table, within string, r row) error {
 		fault = fmt.Errorf("unknown engine manufacturer %q", r.Engine)
 	}
 	if t == raceResults && r.Position == 0 && r.PositionText == "" {
-		fault = fmt.Errorf("neither position nor reason for none")
+		fault = errors.New("neither position nor reason for none")
 	}
 	switch {
 	case fault == nil:

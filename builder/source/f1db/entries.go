@@ -44,7 +44,10 @@ func (c *converter) entries(race int) []season.Entry {
 			drivers[r.Driver] = r
 		}
 	}
-	var list []season.Entry
+	if len(drivers) == 0 {
+		return nil
+	}
+	list := make([]season.Entry, 0, len(drivers))
 	for _, r := range drivers {
 		list = append(list, season.Entry{Driver: r.Driver, Team: r.Team, Engine: r.Engine, Number: c.number(r)})
 	}
@@ -70,7 +73,7 @@ func takesPart(r *row) bool {
 func (c *converter) number(r *row) int {
 	n, err := strconv.Atoi(r.Number)
 	if err != nil && r.Number != "" {
-		c.report.skip("car numbers", "not a number", 1)
+		c.report.skip("car numbers", "not a number", 0)
 	}
 	return max(n, 0)
 }

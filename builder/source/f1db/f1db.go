@@ -7,6 +7,7 @@
 package f1db
 
 import (
+	"errors"
 	"fmt"
 
 	"gridcast/builder/season"
@@ -47,9 +48,8 @@ func load(path string, opts Options) (*season.Archive, Report, error) {
 	if err != nil {
 		return nil, Report{}, err
 	}
-	defer files.Close()
 	rel, err := read(files, opts)
-	if err != nil {
+	if err := errors.Join(err, files.Close()); err != nil {
 		return nil, Report{}, err
 	}
 	return convert(rel, opts)

@@ -11,9 +11,6 @@ import (
 // ordered returns the rows of a race in display order, counts them as imported and keeps what
 // they refer to.
 func (c *converter) ordered(t table, rows []row) []row {
-	if len(rows) == 0 {
-		return nil
-	}
 	c.imported[t] += len(rows)
 	sorted := slices.SortedStableFunc(slices.Values(rows), func(a, b row) int { return cmp.Compare(a.Order, b.Order) })
 	for i := range sorted {
@@ -37,13 +34,17 @@ func (c *converter) keep(r *row) {
 
 // each converts the rows of a table of a race.
 func each[T any](c *converter, t table, race int, convert func(r *row) T) []T {
-	rows := c.ordered(t, c.rel.rows[t][race])
-	if rows == nil {
+	return all(c, t, c.rel.rows[t][race], convert)
+}
+
+// all converts rows of a table; none give nil.
+func all[T any](c *converter, t table, rows []row, convert func(r *row) T) []T {
+	if len(rows) == 0 {
 		return nil
 	}
 	list := make([]T, len(rows))
-	for i := range rows {
-		list[i] = convert(&rows[i])
+	for i, r := range c.ordered(t, rows) {
+		list[i] = convert(&r)
 	}
 	return list
 }
@@ -95,19 +96,15 @@ func (c *converter) pitStops(race int) []season.PitStop {
 }
 
 func (c *converter) driverStandings(t table, rows []row) []season.DriverStanding {
-	var list []season.DriverStanding
-	for _, r := range c.ordered(t, rows) {
-		list = append(list, season.DriverStanding{Driver: r.Driver, Position: r.Position, Points: r.Points})
-	}
-	return list
+	return all(c, t, rows, func(r *row) season.DriverStanding {
+		return season.DriverStanding{Driver: r.Driver, Position: r.Position, Points: r.Points}
+	})
 }
 
 func (c *converter) teamStandings(t table, rows []row) []season.TeamStanding {
-	var list []season.TeamStanding
-	for _, r := range c.ordered(t, rows) {
-		list = append(list, season.TeamStanding{Team: r.Team, Engine: r.Engine, Position: r.Position, Points: r.Points})
-	}
-	return list
+	return all(c, t, rows, func(r *row) season.TeamStanding {
+		return season.TeamStanding{Team: r.Team, Engine: r.Engine, Position: r.Position, Points: r.Points}
+	})
 }
 
 func millis(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }

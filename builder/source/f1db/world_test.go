@@ -72,7 +72,7 @@ func TestSmallRelease(t *testing.T) {
 					{Kind: season.Practice1, Date: day(2), Start: day(2).Add(11*time.Hour + 30*time.Minute)},
 					{Kind: season.Qualifying, Date: day(3), Start: day(3).Add(14 * time.Hour)},
 				},
-				Entries: []season.Entry{{"anna-arno", "rosso", "vee", 1}, {"bert-berg", "verde", "vee", 2}},
+				Entries: []season.Entry{{Driver: "anna-arno", Team: "rosso", Engine: "vee", Number: 1}, {Driver: "bert-berg", Team: "verde", Engine: "vee", Number: 2}},
 				Practice: [4][]season.TimedLap{{
 					{Driver: "anna-arno", Team: "rosso", Time: 90500 * time.Millisecond, Laps: 20},
 				}},
@@ -84,14 +84,14 @@ func TestSmallRelease(t *testing.T) {
 					{Driver: "bert-berg", Team: "verde", Position: 2, Segments: [3]time.Duration{91 * time.Second, 90500 * time.Millisecond}},
 					{Driver: "carl-coda", Team: "verde", Position: 3, Segments: [3]time.Duration{92 * time.Second}},
 				},
-				Grid: []season.GridSlot{{"anna-arno", "rosso", 1}, {"bert-berg", "verde", 0}},
+				Grid: []season.GridSlot{{Driver: "anna-arno", Team: "rosso", Position: 1}, {Driver: "bert-berg", Team: "verde", Position: 0}},
 				Results: []season.Result{
 					{Driver: "bert-berg", Team: "verde", Engine: "vee", Position: 1, Laps: 50, Time: 90 * time.Minute, Points: 25},
 					{Driver: "anna-arno", Team: "rosso", Engine: "vee", Outcome: season.DidNotFinish, Grid: 1, Laps: 12, Reason: "Engine"},
 					{Driver: "carl-coda", Team: "verde", Engine: "vee", Outcome: season.DidNotQualify},
 				},
-				DriverStandings: []season.DriverStanding{{"bert-berg", 1, 25}}, // the season is not complete
-				TeamStandings:   []season.TeamStanding{{"verde", "vee", 1, 25}},
+				DriverStandings: []season.DriverStanding{{Driver: "bert-berg", Position: 1, Points: 25}}, // the season is not complete
+				TeamStandings:   []season.TeamStanding{{Team: "verde", Engine: "vee", Position: 1, Points: 25}},
 			}, {
 				Number: 2, GrandPrix: "alps", Name: "Grand Prix of the Alps", Circuit: "ring", CourseKm: 4.5,
 				ScheduledLaps: 60, Date: day(11), Sprint: true,
@@ -145,7 +145,7 @@ func TestRoundBeforeItsResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []season.Entry{{"anna-arno", "rosso", "vee", 1}, {"bert-berg", "verde", "vee", 2}, {"carl-coda", "verde", "vee", 3}}
+	want := []season.Entry{{Driver: "anna-arno", Team: "rosso", Engine: "vee", Number: 1}, {Driver: "bert-berg", Team: "verde", Engine: "vee", Number: 2}, {Driver: "carl-coda", Team: "verde", Engine: "vee", Number: 3}}
 	if diff := cmp.Diff(want, a.Facts().Seasons[0].Rounds[0].Entries); diff != "" {
 		t.Error(diff)
 	}
@@ -159,36 +159,60 @@ func TestImportErrors(t *testing.T) {
 		old, with string // old is replaced once; with no old, the file is replaced
 		want      []string
 	}{
-		{"unknown driver", "f1db-races-race-results.json", `"driverId":"anna-arno"`, `"driverId":"zeno"`,
-			[]string{"f1db-races-race-results.json", "row 2", `unknown driver "zeno"`}},
-		{"unknown team", "f1db-races-qualifying-results.json", `"constructorId":"verde"`, `"constructorId":"nero"`,
-			[]string{"f1db-races-qualifying-results.json", "row 1", `unknown constructor "nero"`}},
-		{"unknown engine", "f1db-races-constructor-standings.json", `"vee"`, `"wee"`,
-			[]string{"f1db-races-constructor-standings.json", "row 1", `unknown engine manufacturer "wee"`}},
-		{"unknown race", "f1db-races-free-practice-1-results.json", `"raceId":7`, `"raceId":70`,
-			[]string{"f1db-races-free-practice-1-results.json", "row 1", "unknown race 70"}},
-		{"unknown circuit", "f1db-races.json", `"circuitId":"ring"`, `"circuitId":"rang"`,
-			[]string{"f1db-races.json", "row 1", `unknown circuit "rang"`}},
-		{"unknown grand prix", "f1db-races.json", `"grandPrixId":"alps"`, `"grandPrixId":"alp"`,
-			[]string{"f1db-races.json", "row 2", `unknown grand prix "alp"`}},
-		{"unknown country", "f1db-drivers.json", `"nationalityCountryId":"austria"`, `"nationalityCountryId":"at"`,
-			[]string{"f1db-drivers.json", "row 2", `unknown country "at"`}},
+		{
+			"unknown driver", "f1db-races-race-results.json", `"driverId":"anna-arno"`, `"driverId":"zeno"`,
+			[]string{"f1db-races-race-results.json", "row 2", `unknown driver "zeno"`},
+		},
+		{
+			"unknown team", "f1db-races-qualifying-results.json", `"constructorId":"verde"`, `"constructorId":"nero"`,
+			[]string{"f1db-races-qualifying-results.json", "row 1", `unknown constructor "nero"`},
+		},
+		{
+			"unknown engine", "f1db-races-constructor-standings.json", `"vee"`, `"wee"`,
+			[]string{"f1db-races-constructor-standings.json", "row 1", `unknown engine manufacturer "wee"`},
+		},
+		{
+			"unknown race", "f1db-races-free-practice-1-results.json", `"raceId":7`, `"raceId":70`,
+			[]string{"f1db-races-free-practice-1-results.json", "row 1", "unknown race 70"},
+		},
+		{
+			"unknown circuit", "f1db-races.json", `"circuitId":"ring"`, `"circuitId":"rang"`,
+			[]string{"f1db-races.json", "row 1", `unknown circuit "rang"`},
+		},
+		{
+			"unknown grand prix", "f1db-races.json", `"grandPrixId":"alps"`, `"grandPrixId":"alp"`,
+			[]string{"f1db-races.json", "row 2", `unknown grand prix "alp"`},
+		},
+		{
+			"unknown country", "f1db-drivers.json", `"nationalityCountryId":"austria"`, `"nationalityCountryId":"at"`,
+			[]string{"f1db-drivers.json", "row 2", `unknown country "at"`},
+		},
 		{"race twice", "f1db-races.json", `"id":8`, `"id":7`, []string{"f1db-races.json", "row 2", "race 7 is row 1 already"}},
 		{"bad date", "f1db-races.json", "2023-06-11", "11.6.2023", []string{"f1db-races.json", "row 2", `"11.6.2023"`}},
-		{"bad hour", "f1db-races.json", `"qualifyingTime":"14:00"`, `"qualifyingTime":"2 pm"`,
-			[]string{"f1db-races.json", "row 1", "qualifying", `"2 pm"`}},
-		{"no position and no reason", "f1db-races-race-results.json", `"positionText":"DNF"`, `"positionText":null`,
-			[]string{"f1db-races-race-results.json", "row 2", "neither position nor reason"}},
-		{"wrong type", "f1db-races-race-results.json", `"laps":12`, `"laps":"twelve"`,
-			[]string{"f1db-races-race-results.json", "row 2", "laps"}},
+		{
+			"bad hour", "f1db-races.json", `"qualifyingTime":"14:00"`, `"qualifyingTime":"2 pm"`,
+			[]string{"f1db-races.json", "row 1", "qualifying", `"2 pm"`},
+		},
+		{
+			"no position and no reason", "f1db-races-race-results.json", `"positionText":"DNF"`, `"positionText":null`,
+			[]string{"f1db-races-race-results.json", "row 2", "neither position nor reason"},
+		},
+		{
+			"wrong type", "f1db-races-race-results.json", `"laps":12`, `"laps":"twelve"`,
+			[]string{"f1db-races-race-results.json", "row 2", "laps"},
+		},
 		{"cut off", "f1db-races-race-results.json", "", `[{"raceId":7,`, []string{"f1db-races-race-results.json", "row 1", "unexpected EOF"}},
 		{"not an array", "f1db-races-race-results.json", "", `{}`, []string{"f1db-races-race-results.json", "want ["}},
 		{"empty file", "f1db-circuits.json", "", "", []string{"f1db-circuits.json", "unexpected EOF"}},
 		{"more after the end", "f1db-circuits.json", "}]", "}][]", []string{"f1db-circuits.json", "more after the end"}},
-		{"negative time", "f1db-races-free-practice-1-results.json", "90500", "-90500",
-			[]string{"season 2023", "round 1", "practice-1, row 1", "negative"}},
-		{"driver twice on the grid", "f1db-races-starting-grid-positions.json", "bert-berg", "anna-arno",
-			[]string{"season 2023", "round 1", "grid, row 2", `"anna-arno" is there twice`}},
+		{
+			"negative time", "f1db-races-free-practice-1-results.json", "90500", "-90500",
+			[]string{"season 2023", "round 1", "practice-1, row 1", "negative"},
+		},
+		{
+			"driver twice on the grid", "f1db-races-starting-grid-positions.json", "bert-berg", "anna-arno",
+			[]string{"season 2023", "round 1", "grid, row 2", `"anna-arno" is there twice`},
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			files := world(t)
