@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
+	"net/http/httptrace"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -47,15 +48,19 @@ func (s *Store) retry(ctx context.Context, c call, send func(context.Context) er
 	deadline, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	inDoubt := false // an earlier request may have been applied, and may be applied yet
+	var last error   // what went wrong before time ran out
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		err := s.attempt(deadline, send)
+		sent, err := s.attempt(deadline, send)
 		verdict := judge(err, c)
 		if verdict.again {
-			inDoubt = inDoubt || c.write && verdict.perhapsApplied
+			inDoubt = inDoubt || c.write && sent
+			if last == nil || !errors.Is(err, context.DeadlineExceeded) {
+				last = err
+			}
 			if wait(deadline, rand.N(pause)) {
 				continue
 			}
-			verdict.err = errors.Join(context.Cause(ctx), err)
+			verdict.err = errors.Join(context.Cause(ctx), last)
 		}
 		if verdict.err == nil {
 			return nil
@@ -67,10 +72,15 @@ func (s *Store) retry(ctx context.Context, c call, send func(context.Context) er
 	}
 }
 
-func (s *Store) attempt(ctx context.Context, send func(context.Context) error) error {
+// attempt sends one request. It says whether any of it left this machine: if not, it can not
+// have been applied, whatever the error is.
+func (s *Store) attempt(ctx context.Context, send func(context.Context) error) (sent bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Attempt)
 	defer cancel()
-	return send(ctx)
+	var wrote atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaderField: func(string, []string) { wrote.Store(true) }})
+	err = send(ctx)
+	return wrote.Load(), err
 }
 
 // wait returns false if ctx ends before the pause is over.
@@ -87,9 +97,8 @@ func wait(ctx context.Context, pause time.Duration) bool {
 
 // verdict is what the outcome of one request means for the operation.
 type verdict struct {
-	err            error // final, unless again
-	again          bool
-	perhapsApplied bool // by the server, although it did not say so
+	err   error // final, unless again
+	again bool
 }
 
 // judge decides what the error of one request means.
@@ -111,9 +120,9 @@ func judge(err error, c call) verdict {
 		return verdict{err: fmt.Errorf("%w: %w", blob.ErrNotFound, err)}
 	case answer.StatusCode == http.StatusConflict && c.conditional:
 		// Another write was in progress: ask again, then the condition decides.
-		return verdict{again: true, perhapsApplied: true}
+		return verdict{again: true}
 	case answer.StatusCode >= 500, slices.Contains(temporaryStatus, answer.StatusCode), slices.Contains(temporaryCodes, answer.Code):
-		return verdict{again: true, perhapsApplied: true}
+		return verdict{again: true}
 	}
 	return verdict{err: err}
 }
@@ -129,9 +138,7 @@ func judgeTransport(err error) verdict {
 	if errors.As(err, &certificate) {
 		return verdict{err: err}
 	}
-	var operation *net.OpError
-	neverSent := errors.As(err, &operation) && operation.Op == "dial"
-	return verdict{again: true, perhapsApplied: !neverSent}
+	return verdict{again: true}
 }
 
 // unknown is the outcome of a write of which an earlier request is in doubt. That request may

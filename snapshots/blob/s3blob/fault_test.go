@@ -1,0 +1,209 @@
+package s3blob_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/s3blob"
+	"gridcast/snapshots/blob/s3test"
+)
+
+// operation is one call of the contract, on a store in which "there" holds "old" and
+// "missing" holds nothing.
+type operation struct {
+	name string
+	key  string // that it is about
+	do   func(ctx context.Context, s blob.Store, tag blob.Tag) (string, error)
+
+	write   bool
+	done    string // what the key holds when it was done
+	outcome string // what the caller sees without a fault
+}
+
+var operations = []operation{
+	{"get", "there", func(ctx context.Context, s blob.Store, _ blob.Tag) (string, error) {
+		o, err := s.Get(ctx, "there")
+		return string(o.Data), err
+	}, false, "old", "old"},
+	{"list", "there", func(ctx context.Context, s blob.Store, _ blob.Tag) (string, error) {
+		var keys []string
+		for info, err := range s.List(ctx, "") {
+			if err != nil {
+				return "", err
+			}
+			keys = append(keys, info.Key)
+		}
+		return strings.Join(keys, " "), nil
+	}, false, "old", "there"},
+	{"watch", "there", func(ctx context.Context, s blob.Store, _ blob.Tag) (string, error) {
+		o, err := s.Watch(ctx, "there", "another")
+		return string(o.Data), err
+	}, false, "old", "old"},
+	{"create", "missing", func(ctx context.Context, s blob.Store, _ blob.Tag) (string, error) {
+		_, err := s.Create(ctx, "missing", []byte("new"))
+		return "done", err
+	}, true, "new", "done"},
+	{"create, refused", "there", func(ctx context.Context, s blob.Store, _ blob.Tag) (string, error) {
+		_, err := s.Create(ctx, "there", []byte("new"))
+		return "done", err
+	}, true, "old", "conflict"},
+	{"swap", "there", func(ctx context.Context, s blob.Store, tag blob.Tag) (string, error) {
+		_, err := s.Swap(ctx, "there", tag, []byte("new"))
+		return "done", err
+	}, true, "new", "done"},
+	{"swap, refused", "there", func(ctx context.Context, s blob.Store, _ blob.Tag) (string, error) {
+		_, err := s.Swap(ctx, "there", "0123456789abcdef0123456789abcdef", []byte("new"))
+		return "done", err
+	}, true, "old", "conflict"},
+	{"delete", "there", func(ctx context.Context, s blob.Store, _ blob.Tag) (string, error) {
+		return "done", s.Delete(ctx, "there")
+	}, true, "nothing", "done"},
+}
+
+// seen says in a word what a caller saw.
+func seen(result string, err error) string {
+	switch {
+	case err == nil:
+		return result
+	case errors.Is(err, blob.ErrUnknown):
+		return "unknown"
+	case errors.Is(err, blob.ErrConflict):
+		return "conflict"
+	case errors.Is(err, blob.ErrNotFound):
+		return "not found"
+	}
+	return "error"
+}
+
+// TestFaults makes every fault on the first request of every operation, then on every
+// request, and prints what the caller saw and what the store held afterwards.
+func TestFaults(t *testing.T) {
+	server := s3test.Versity(t)
+	rows := make([]string, len(s3test.Faults))
+	t.Run("faults", func(t *testing.T) {
+		for i, fault := range s3test.Faults {
+			t.Run(string(fault), func(t *testing.T) {
+				t.Parallel()
+				rows[i] = faultRows(t, server, fault)
+			})
+		}
+	})
+	if !testing.Verbose() {
+		return
+	}
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "fault\toperation\tonce: caller saw\tin the store\talways: caller saw\tin the store")
+	fmt.Fprint(table, strings.Join(rows, ""))
+	if err := table.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func faultRows(t *testing.T, server *s3test.Server, fault s3test.Fault) string {
+	proxy := s3test.Front(t, server)
+	var rows strings.Builder
+	for _, op := range operations {
+		once, held := faulty(t, server, proxy, op, 5*time.Second, func() { proxy.First(1, fault) })
+		checkOnce(t, fault, op, once, held)
+		always, heldAlways := faulty(t, server, proxy, op, 250*time.Millisecond, func() { proxy.Seeded(1, 1, []s3test.Fault{fault}) })
+		checkAlways(t, fault, op, always, heldAlways)
+		fmt.Fprintf(&rows, "%s\t%s\t%s\t%s\t%s\t%s\n", fault, op.name, once, held, always, heldAlways)
+	}
+	return rows.String()
+}
+
+// faulty runs the operation through the proxy and returns what the caller saw, and what the
+// store holds, read around the proxy.
+func faulty(t *testing.T, server *s3test.Server, proxy *s3test.Proxy, op operation, deadline time.Duration, arrange func()) (saw, holds string) {
+	t.Helper()
+	config := server.Config(t)
+	direct := s3test.Store(t, config)
+	tag, err := direct.Create(t.Context(), "there", []byte("old"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Endpoint = proxy.URL()
+	config.Deadline, config.Attempt = deadline, 150*time.Millisecond
+	through, err := s3blob.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrange()
+	result, err := op.do(t.Context(), through, tag)
+	proxy.First(0, s3test.None)
+	o, getErr := direct.Get(t.Context(), op.key)
+	switch {
+	case getErr == nil:
+		return seen(result, err), string(o.Data)
+	case errors.Is(getErr, blob.ErrNotFound):
+		return seen(result, err), "nothing"
+	}
+	t.Fatal(getErr)
+	return "", ""
+}
+
+// checkOnce: one fault is overcome. Only a conditional write whose answer was lost is in
+// doubt, because its repetition is refused; and then it says so.
+func checkOnce(t *testing.T, fault s3test.Fault, op operation, saw, holds string) {
+	t.Helper()
+	if holds != op.done {
+		t.Errorf("%s once, %s: the store holds %q, want %q", fault, op.name, holds, op.done)
+	}
+	doubtful := op.write && op.name != "delete" && fault != s3test.Latency
+	if saw != op.outcome && !(doubtful && saw == "unknown") {
+		t.Errorf("%s once, %s: the caller saw %q, want %q", fault, op.name, saw, op.outcome)
+	}
+}
+
+// checkAlways: a caller is never told what did not happen.
+func checkAlways(t *testing.T, fault s3test.Fault, op operation, saw, holds string) {
+	t.Helper()
+	switch saw {
+	case op.outcome:
+		if holds != op.done {
+			t.Errorf("%s always, %s: the caller saw %q and the store holds %q, want %q", fault, op.name, saw, holds, op.done)
+		}
+	case "unknown":
+		if !op.write {
+			t.Errorf("%s always, %s: a read is in doubt", fault, op.name)
+		}
+	case "error":
+		if op.write && fault != s3test.Cut {
+			t.Errorf("%s always, %s: a write that may have arrived is not in doubt", fault, op.name)
+		}
+	default:
+		t.Errorf("%s always, %s: the caller saw %q", fault, op.name, saw)
+	}
+}
+
+// A server that is not there is an error within the deadline, and no doubt: nothing was sent.
+func TestUnreachable(t *testing.T) {
+	server := s3test.Versity(t)
+	config := server.Config(t)
+	config.Deadline = 300 * time.Millisecond
+	s3test.Store(t, config)
+	server.Stop()
+	store, err := s3blob.New(config) // without connections from before
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	_, err = store.Create(t.Context(), "a", []byte("x"))
+	if err == nil || errors.Is(err, blob.ErrUnknown) || errors.Is(err, blob.ErrConflict) {
+		t.Errorf("create without a server: got %v, want an error that leaves no doubt", err)
+	}
+	if took := time.Since(start); took > 3*time.Second {
+		t.Errorf("create without a server took %v, deadline is %v", took, config.Deadline)
+	}
+	server.Start(t)
+	if _, err := store.Create(t.Context(), "a", []byte("x")); err != nil {
+		t.Errorf("create when the server is back: %v", err)
+	}
+}

@@ -1,0 +1,196 @@
+package s3blob_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/minio/minio-go/v7/pkg/signer"
+
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/s3blob"
+	"gridcast/snapshots/blob/s3test"
+)
+
+// A server that forgets a condition is found out, and the condition is named.
+func TestCheckConditions(t *testing.T) {
+	server := s3test.Versity(t)
+	for _, header := range []string{"If-None-Match", "If-Match"} {
+		t.Run(header, func(t *testing.T) {
+			config := server.Config(t)
+			config.Endpoint = forgetful(t, server, header)
+			store := s3test.Store(t, config)
+			err := store.CheckConditions(t.Context())
+			if !errors.Is(err, s3blob.ErrUnconditional) || !strings.Contains(err.Error(), header+": ") && !strings.Contains(err.Error(), header+" ignored") {
+				t.Errorf("got %v, want %v, naming %s", err, s3blob.ErrUnconditional, header)
+			}
+			for info := range store.List(t.Context(), "") {
+				t.Errorf("the check left %s behind", info.Key)
+			}
+		})
+	}
+}
+
+// forgetful stands before the server, drops a header of every write and signs it again.
+func forgetful(t *testing.T, server *s3test.Server, header string) string {
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: server.Address})
+		r.Out.Host = r.In.Host
+		if r.In.Method == http.MethodPut {
+			r.Out.Header.Del(header)
+			r.Out.Header.Del("Authorization")
+			signed := signer.SignV4(*r.Out, s3test.AccessKey, s3test.SecretKey, "", "us-east-1")
+			r.Out.Header = signed.Header
+		}
+	}}
+	front := httptest.NewServer(proxy)
+	t.Cleanup(front.Close)
+	return front.URL
+}
+
+func TestTLS(t *testing.T) {
+	certificate, key := selfSigned(t)
+	server := s3test.Versity(t, "--cert", certificate, "--key", key)
+	config := server.Config(t)
+
+	untrusting, err := s3blob.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if _, err := untrusting.Get(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a server of unknown authority: got %v, want an error about the certificate", err)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %v to refuse, as if that could change", took)
+	}
+
+	config.CA = certificate
+	s := s3test.Store(t, config)
+	if _, err := s.Create(t.Context(), "a", []byte("x")); err != nil {
+		t.Errorf("with the authority given: %v", err)
+	}
+}
+
+func TestCAMustBeCertificates(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(file, []byte("none"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{file, file + ".missing"} {
+		if _, err := s3blob.New(s3blob.Config{Bucket: "data", CA: path}); err == nil {
+			t.Errorf("certificates from %s: no error", path)
+		}
+	}
+}
+
+// selfSigned writes a certificate for 127.0.0.1 and its key, and returns their files.
+func selfSigned(t *testing.T) (certificate, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "gridcast test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	public, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	write := func(name, kind string, data []byte) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	return write("cert.pem", "CERTIFICATE", public), write("key.pem", "EC PRIVATE KEY", secret)
+}
+
+// With virtual-host addressing the bucket is a part of the host's name.
+func TestHostAddressing(t *testing.T) {
+	resolver := net.DefaultResolver
+	t.Cleanup(func() { net.DefaultResolver = resolver })
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("no names here")
+	}}
+	s, err := s3blob.New(s3blob.Config{
+		Bucket: "data", Prefix: "live", Endpoint: "http://storage.invalid", Region: "eu-1", Addressing: s3blob.Host,
+		AccessKey: "key", SecretKey: "secret", Deadline: time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "http://data.storage.invalid/live/current.json"
+	if _, err := s.Get(t.Context(), "current.json"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a host that does not exist: got %v, want an error about %s", err, want)
+	}
+}
+
+func TestCredentialsFromTheEnvironment(t *testing.T) {
+	server := s3test.Versity(t)
+	config := server.Config(t)
+	s3test.Store(t, config)
+	config.AccessKey, config.SecretKey = "", ""
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	file := filepath.Join(t.TempDir(), "credentials")
+	content := "[gridcast]\naws_access_key_id = " + s3test.AccessKey + "\naws_secret_access_key = " + s3test.SecretKey + "\n"
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, environment := range map[string]map[string]string{
+		"variables": {"AWS_ACCESS_KEY_ID": s3test.AccessKey, "AWS_SECRET_ACCESS_KEY": s3test.SecretKey},
+		"file":      {"AWS_SHARED_CREDENTIALS_FILE": file, "AWS_PROFILE": "gridcast"},
+		"none":      {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for variable, value := range environment {
+				t.Setenv(variable, value)
+			}
+			s, err := s3blob.New(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = s.Create(t.Context(), name, []byte("x"))
+			if (err == nil) != (len(environment) > 0) {
+				t.Errorf("create with these credentials: %v", err)
+			}
+		})
+	}
+}
+
+func TestMissingBucket(t *testing.T) {
+	server := s3test.Versity(t)
+	s, err := s3blob.New(server.Config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(t.Context(), "a"); err == nil || errors.Is(err, blob.ErrNotFound) || !strings.Contains(err.Error(), "bucket does not exist") {
+		t.Errorf("get: got %v, want that the bucket does not exist", err)
+	}
+}

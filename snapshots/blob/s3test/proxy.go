@@ -1,0 +1,216 @@
+package s3test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Fault is something that goes wrong between client and server.
+type Fault string
+
+// The faults.
+const (
+	None       Fault = "none"
+	Latency    Fault = "latency"     // the request arrives late
+	Cut        Fault = "cut"         // the connection ends before the server sees the request
+	LostAnswer Fault = "lost answer" // the server applies the request, then the connection ends
+	Stalled    Fault = "stalled"     // the server applies the request, and no answer ever comes
+	Status500  Fault = "500"         // InternalError, and the server did not see the request
+	Status503  Fault = "503"         // ServiceUnavailable, the same
+	SlowDown   Fault = "SlowDown"    // 503 SlowDown, the same
+	Late500    Fault = "500 applied" // the server applies the request, and 500 is answered
+	Truncated  Fault = "truncated"   // the answer's body ends early
+)
+
+// Faults are all faults but None.
+var Faults = []Fault{Latency, Cut, LostAnswer, Stalled, Status500, Status503, SlowDown, Late500, Truncated}
+
+// Proxy stands before a server and makes faults.
+type Proxy struct {
+	server *Server
+	front  *httptest.Server
+	done   chan struct{} // closed at the end: releases stalled answers
+
+	mu   sync.Mutex // guards all below
+	next func(*http.Request) Fault
+	made map[Fault]int
+}
+
+// latency is short against the time that one request may take, and long against the network.
+const latency = 20 * time.Millisecond
+
+// Front puts a proxy without faults before the server. It ends with the test.
+func Front(t testing.TB, s *Server) *Proxy {
+	t.Helper()
+	p := &Proxy{server: s, done: make(chan struct{}), made: map[Fault]int{}, next: func(*http.Request) Fault { return None }}
+	p.front = httptest.NewServer(p)
+	t.Cleanup(func() {
+		close(p.done)
+		p.front.CloseClientConnections()
+		p.front.Close()
+	})
+	return p
+}
+
+// URL is the endpoint of the proxy.
+func (p *Proxy) URL() string { return p.front.URL }
+
+// Choose lets choose decide the fate of each request from now on.
+func (p *Proxy) Choose(choose func(*http.Request) Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.next = choose
+}
+
+// First makes the fault on the first n requests, and none after them.
+func (p *Proxy) First(n int, fault Fault) {
+	p.Choose(func(*http.Request) Fault {
+		if n--; n >= 0 {
+			return fault
+		}
+		return None
+	})
+}
+
+// Seeded makes a fault, chosen at random from faults, on the given share of the requests. The
+// same seed gives the same sequence.
+func (p *Proxy) Seeded(seed uint64, share float64, faults []Fault) {
+	random := rand.New(rand.NewPCG(seed, seed))
+	p.Choose(func(*http.Request) Fault {
+		if random.Float64() >= share {
+			return None
+		}
+		return faults[random.IntN(len(faults))]
+	})
+}
+
+// Made says how often each fault was made.
+func (p *Proxy) Made() map[Fault]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	made := map[Fault]int{}
+	for fault, n := range p.made {
+		made[fault] = n
+	}
+	return made
+}
+
+func (p *Proxy) choose(r *http.Request) Fault {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fault := p.next(r)
+	p.made[fault]++
+	return fault
+}
+
+// ServeHTTP implements http.Handler.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	fault := p.choose(r)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		cut()
+	}
+	switch fault {
+	case Latency:
+		if !p.sleep(r, latency) {
+			return
+		}
+	case Cut:
+		cut()
+	case Status500:
+		refuse(w, http.StatusInternalServerError, "InternalError")
+		return
+	case Status503:
+		refuse(w, http.StatusServiceUnavailable, "ServiceUnavailable")
+		return
+	case SlowDown:
+		refuse(w, http.StatusServiceUnavailable, "SlowDown")
+		return
+	}
+	answer, data, err := p.forward(r, body)
+	if err != nil {
+		cut()
+	}
+	switch fault {
+	case LostAnswer:
+		cut()
+	case Stalled:
+		p.sleep(r, time.Hour)
+		cut()
+	case Late500:
+		refuse(w, http.StatusInternalServerError, "InternalError")
+		return
+	case Truncated:
+		truncate(w, answer, data)
+	}
+	copyHeader(w, answer)
+	w.WriteHeader(answer.StatusCode)
+	_, _ = w.Write(data)
+}
+
+// forward sends the request on as it came: its signature covers the host it was meant for.
+func (p *Proxy) forward(r *http.Request, body []byte) (*http.Response, []byte, error) {
+	target := url.URL{Scheme: "http", Host: p.server.Address, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
+	// The server may apply what its client no longer waits for.
+	request, err := http.NewRequest(r.Method, target.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	request.Header, request.Host = r.Header, r.Host
+	answer, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := io.ReadAll(answer.Body)
+	_ = answer.Body.Close()
+	return answer, data, err
+}
+
+// sleep returns false if the client or the test is gone before the time is over.
+func (p *Proxy) sleep(r *http.Request, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-r.Context().Done():
+	case <-p.done:
+	}
+	return false
+}
+
+// cut ends the connection without an answer.
+func cut() { panic(http.ErrAbortHandler) }
+
+// truncate promises the whole body, sends half of it and ends the connection.
+func truncate(w http.ResponseWriter, answer *http.Response, data []byte) {
+	copyHeader(w, answer)
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)+1))
+	w.WriteHeader(answer.StatusCode)
+	_, _ = w.Write(data[:len(data)/2])
+	if f, ok := w.(http.Flusher); ok {
+		f.Flush()
+	}
+	cut()
+}
+
+func copyHeader(w http.ResponseWriter, answer *http.Response) {
+	for name, values := range answer.Header {
+		w.Header()[name] = values
+	}
+}
+
+func refuse(w http.ResponseWriter, status int, code string) {
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code><Message>injected</Message></Error>", code)
+}
