@@ -1,6 +1,7 @@
 package edge_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -46,12 +47,12 @@ func TestCredentials(t *testing.T) {
 		t.Run(tt.decision, func(t *testing.T) {
 			r := w.do("GET", "/api/v1/calendar", tt.lines...)
 			if tt.challenge == "" {
-				if r.StatusCode != 200 {
+				if r.StatusCode != http.StatusOK {
 					t.Errorf("got %d, want 200: %s", r.StatusCode, r.body)
 				}
 				return
 			}
-			if r.StatusCode != 401 || !strings.Contains(r.head, "\r\nWWW-Authenticate: "+tt.challenge+"\r\n") {
+			if r.StatusCode != http.StatusUnauthorized || !strings.Contains(r.head, "\r\nWWW-Authenticate: "+tt.challenge+"\r\n") {
 				t.Errorf("got\n%swant 401 with %s", r.head, tt.challenge)
 			}
 			const body = `{"ok":false,"error":"unauthorized","message":"a valid API key is required, as Authorization: Bearer KEY or X-API-Key: KEY"}`
@@ -62,7 +63,7 @@ func TestCredentials(t *testing.T) {
 	}
 	t.Run("never in the query", func(t *testing.T) {
 		for _, name := range []string{"key", "api_key", "access_token"} {
-			if r := w.do("GET", "/api/v1/calendar?"+name+"="+good); r.StatusCode != 401 {
+			if r := w.do("GET", "/api/v1/calendar?"+name+"="+good); r.StatusCode != http.StatusUnauthorized {
 				t.Errorf("%s: got %d, want 401", name, r.StatusCode)
 			}
 		}
@@ -70,7 +71,7 @@ func TestCredentials(t *testing.T) {
 	t.Run("expiry is real time", func(t *testing.T) {
 		w.real.add(-time.Minute)
 		defer w.real.add(time.Minute)
-		if r := w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["expired"]); r.StatusCode != 200 {
+		if r := w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["expired"]); r.StatusCode != http.StatusOK {
 			t.Errorf("before the expiry: got %d, want 200", r.StatusCode)
 		}
 	})

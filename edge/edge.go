@@ -166,7 +166,7 @@ func (e *Edge) stop(serving []server) error {
 	}
 	deadline, cancel := context.WithTimeout(context.Background(), e.cfg.DrainTimeout)
 	defer cancel()
-	var errs []error
+	errs := make([]error, 0, len(serving))
 	for _, server := range serving {
 		errs = append(errs, server.shutdown(deadline))
 	}

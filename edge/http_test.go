@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -225,12 +226,12 @@ func TestNotModified(t *testing.T) {
 			}
 			r := w.get(target, lines...)
 			if tt.etag == "" {
-				if r.StatusCode != 200 || len(r.body) == 0 {
+				if r.StatusCode != http.StatusOK || len(r.body) == 0 {
 					t.Errorf("got %d with %d bytes, want 200", r.StatusCode, len(r.body))
 				}
 				return
 			}
-			if r.StatusCode != 304 || r.Header.Get("ETag") != tt.etag {
+			if r.StatusCode != http.StatusNotModified || r.Header.Get("ETag") != tt.etag {
 				t.Errorf("got %d with %s, want 304 with %s", r.StatusCode, r.Header.Get("ETag"), tt.etag)
 			}
 			for _, name := range []string{"Cache-Control: private, max-age=30, must-revalidate", "Vary: Accept-Encoding"} {
@@ -244,12 +245,12 @@ func TestNotModified(t *testing.T) {
 		})
 	}
 	t.Run("a repeated field is one list", func(t *testing.T) {
-		if r := w.get(target, "If-None-Match: "+other, "If-None-Match: "+tag("")); r.StatusCode != 304 {
+		if r := w.get(target, "If-None-Match: "+other, "If-None-Match: "+tag("")); r.StatusCode != http.StatusNotModified {
 			t.Errorf("got %d, want 304", r.StatusCode)
 		}
 	})
 	t.Run("the countdown has nothing to match", func(t *testing.T) {
-		if r := w.get("/api/v1/next-race", "If-None-Match: *"); r.StatusCode != 200 {
+		if r := w.get("/api/v1/next-race", "If-None-Match: *"); r.StatusCode != http.StatusOK {
 			t.Errorf("got %d, want 200", r.StatusCode)
 		}
 	})
@@ -259,7 +260,7 @@ func TestPreflight(t *testing.T) {
 	w := newWorld(t)
 	r := w.do("OPTIONS", "/api/v1/standings?year=2024", "Origin: https://example.org",
 		"Access-Control-Request-Method: GET", "Access-Control-Request-Headers: x-api-key")
-	if r.StatusCode != 204 || len(r.body) != 0 {
+	if r.StatusCode != http.StatusNoContent || len(r.body) != 0 {
 		t.Errorf("got %d with %q, want 204 without a body", r.StatusCode, r.body)
 	}
 	for name, want := range map[string]string{

@@ -59,22 +59,24 @@ func newMetrics(registry *prometheus.Registry, tiers []string, e *Edge) *metrics
 	registry.MustRegister(requests, m.refused, m.panics, m.loaded)
 	m.registerState(registry, e)
 
-	endpoints := []string{"http", "outside", "unrouted"} // as the constants above, ascending
+	m.requests = append(m.requests, // as the constants above, ascending
+		resolve(requests, "http", tiers), resolve(requests, "outside", tiers), resolve(requests, "unrouted", tiers))
 	for i := range catalog.Endpoints {
-		endpoints = append(endpoints, string(catalog.Endpoints[i].Name))
-	}
-	for _, endpoint := range endpoints {
-		var byTier [][]prometheus.Counter
-		for _, tier := range append([]string{"none"}, tiers...) {
-			var byStatus []prometheus.Counter
-			for _, status := range statuses {
-				byStatus = append(byStatus, requests.WithLabelValues(endpoint, strconv.Itoa(status), tier))
-			}
-			byTier = append(byTier, byStatus)
-		}
-		m.requests = append(m.requests, byTier)
+		m.requests = append(m.requests, resolve(requests, string(catalog.Endpoints[i].Name), tiers))
 	}
 	return m
+}
+
+// resolve finds the counters of an endpoint, by tier + offset and index in statuses.
+func resolve(requests *prometheus.CounterVec, endpoint string, tiers []string) [][]prometheus.Counter {
+	counters := make([][]prometheus.Counter, len(tiers)+tierOffset)
+	for i, tier := range append([]string{"none"}, tiers...) {
+		counters[i] = make([]prometheus.Counter, len(statuses))
+		for j, status := range statuses {
+			counters[i][j] = requests.WithLabelValues(endpoint, strconv.Itoa(status), tier)
+		}
+	}
+	return counters
 }
 
 // registerState registers what is read when the metrics are.

@@ -1,6 +1,7 @@
 package edge_test
 
 import (
+	"net/http"
 	"strconv"
 	"testing"
 	"time"
@@ -76,7 +77,7 @@ func TestOverTheLimit(t *testing.T) {
 	send := func() response { return w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["trial"]) }
 	_, _, reset := rate(t, send())
 	for i := range 29 {
-		if r := send(); r.StatusCode != 200 {
+		if r := send(); r.StatusCode != http.StatusOK {
 			t.Fatalf("request %d of 30: got %d", i+2, r.StatusCode)
 		}
 	}
@@ -84,7 +85,7 @@ func TestOverTheLimit(t *testing.T) {
 	for range 3 { // a refusal counts no further
 		r := send()
 		limit, remaining, end := rate(t, r)
-		if r.StatusCode != 429 || limit != 30 || remaining != 0 || end != reset {
+		if r.StatusCode != http.StatusTooManyRequests || limit != 30 || remaining != 0 || end != reset {
 			t.Errorf("got %d, limit %d, remaining %d, reset %d, want 429, 30, 0, %d", r.StatusCode, limit, remaining, end, reset)
 		}
 		if got := r.Header.Get("Retry-After"); got != "2" {
@@ -96,7 +97,7 @@ func TestOverTheLimit(t *testing.T) {
 		t.Errorf("just before the end: got Retry-After %q, want 1", got)
 	}
 	w.real.set(time.Unix(reset, 0))
-	if r := send(); r.StatusCode != 200 || r.Header.Get("X-RateLimit-Remaining") != "29" {
+	if r := send(); r.StatusCode != http.StatusOK || r.Header.Get("X-RateLimit-Remaining") != "29" {
 		t.Errorf("in the next window: got %d with %s remaining, want 200 with 29", r.StatusCode, r.Header.Get("X-RateLimit-Remaining"))
 	}
 }
@@ -107,7 +108,7 @@ func TestAnonymousWindow(t *testing.T) {
 	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.AnonymousLimit = 2 })
 	for i, want := range []int{1, 0, 0} {
 		r := w.do("GET", "/api/v1/calendar")
-		if limit, remaining, _ := rate(t, r); r.StatusCode != 401 || limit != 2 || remaining != want {
+		if limit, remaining, _ := rate(t, r); r.StatusCode != http.StatusUnauthorized || limit != 2 || remaining != want {
 			t.Errorf("request %d: got %d, limit %d, remaining %d, want 401, 2, %d", i+1, r.StatusCode, limit, remaining, want)
 		}
 	}

@@ -35,8 +35,7 @@ func (e *Edge) listen() ([]server, error) {
 	}
 	api, err := e.apiServer(listener)
 	if err != nil {
-		listener.Close()
-		return nil, err
+		return nil, errors.Join(err, listener.Close())
 	}
 	e.log.Info("edge listens", "address", listener.Addr().String(), "tls", e.cfg.TLSCert != "")
 	if e.cfg.AdminListen == "" {
@@ -44,8 +43,7 @@ func (e *Edge) listen() ([]server, error) {
 	}
 	admin, err := e.adminServer()
 	if err != nil {
-		listener.Close()
-		return nil, err
+		return nil, errors.Join(err, listener.Close())
 	}
 	return []server{api, admin}, nil
 }

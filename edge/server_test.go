@@ -139,7 +139,7 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := read(reader, "GET")
-	if err != nil || r.StatusCode != 200 {
+	if err != nil || r.StatusCode != http.StatusOK {
 		t.Fatalf("got %v, %v, want the response to the request under way", r.Response, err)
 	}
 	if _, err := reader.ReadByte(); err != io.EOF {
@@ -156,10 +156,10 @@ func TestDrainDelay(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- w.stop() }()
 	w.await("stopping", func() bool { return w.edge.Ready() != nil })
-	if r := w.do("GET", "/readyz"); r.StatusCode != 503 || !strings.Contains(string(r.body), "stopping") {
+	if r := w.do("GET", "/readyz"); r.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(r.body), "stopping") {
 		t.Errorf("readyz: got %d %s, want 503", r.StatusCode, r.body)
 	}
-	if r := w.get("/api/v1/calendar"); r.StatusCode != 200 {
+	if r := w.get("/api/v1/calendar"); r.StatusCode != http.StatusOK {
 		t.Errorf("data: got %d, want 200", r.StatusCode)
 	}
 	if err := <-stopped; err != nil {
@@ -212,7 +212,7 @@ func TestTLSReload(t *testing.T) {
 		if _, err := io.WriteString(c, request("GET", "/healthz")); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := read(bufio.NewReader(c), "GET"); err != nil || r.StatusCode != 200 {
+		if r, err := read(bufio.NewReader(c), "GET"); err != nil || r.StatusCode != http.StatusOK {
 			t.Fatalf("over TLS: got %v, %v", r.Response, err)
 		}
 		return c.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
@@ -309,7 +309,7 @@ func fetch(t testing.TB, url string) string {
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != 200 {
+	if err != nil || response.StatusCode != http.StatusOK {
 		t.Fatalf("%s: got %s, %v", url, response.Status, err)
 	}
 	return string(body)

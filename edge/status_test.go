@@ -3,6 +3,7 @@ package edge_test
 import (
 	"encoding/json"
 	"html"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +62,7 @@ func TestReadiness(t *testing.T) {
 		if r := w.do("GET", "/readyz"); r.StatusCode != status || !strings.Contains(string(r.body), why) {
 			t.Errorf("got %d %s, want %d with %q", r.StatusCode, r.body, status, why)
 		}
-		if r := w.do("GET", "/healthz"); r.StatusCode != 200 {
+		if r := w.do("GET", "/healthz"); r.StatusCode != http.StatusOK {
 			t.Errorf("healthz: got %d, want 200", r.StatusCode)
 		}
 	}
@@ -171,7 +172,7 @@ func TestKeysAreReloaded(t *testing.T) {
 		return err
 	})
 	w.await("the revoked key is refused", func() bool { return status() == 401 })
-	if r := w.get("/api/v1/calendar"); r.StatusCode != 200 {
+	if r := w.get("/api/v1/calendar"); r.StatusCode != http.StatusOK {
 		t.Errorf("another key: got %d, want 200", r.StatusCode)
 	}
 }

@@ -2,8 +2,8 @@ package edge_test
 
 import (
 	"bufio"
-	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,8 +21,8 @@ func TestSwapsUnderLoad(t *testing.T) {
 	const clients, requests = 8, 250
 	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e6 })
 	store := memblob.New()
-	var versions []*snapshots.Version
-	for n := range int64(4) {
+	versions := make([]*snapshots.Version, 0, 4)
+	for n := range int64(cap(versions)) {
 		versions = append(versions, edgetest.Publish(t, store, n+10))
 	}
 	var done atomic.Bool
@@ -66,7 +66,7 @@ func readVersions(t *testing.T, c io.ReadWriter, key string, client, requests in
 			return
 		}
 		r, err := read(reader, "GET")
-		if err != nil || r.StatusCode != 200 {
+		if err != nil || r.StatusCode != http.StatusOK {
 			t.Errorf("client %d, request %d: got %v, %v", client, i, r.Response, err)
 			return
 		}
@@ -76,6 +76,6 @@ func readVersions(t *testing.T, c io.ReadWriter, key string, client, requests in
 			t.Errorf("client %d, request %d: tag %s of a body that has %s", client, i, tag, want)
 			return
 		}
-		seen[fmt.Sprint(tag)] = true
+		seen[tag] = true
 	}
 }

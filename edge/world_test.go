@@ -244,7 +244,7 @@ func check(t testing.TB, r response, request string) {
 			}
 		}
 	}
-	if strings.Contains(r.head, "Content-Length") && (r.StatusCode == 204 || r.StatusCode == 304) {
+	if strings.Contains(r.head, "Content-Length") && (r.StatusCode == http.StatusNoContent || r.StatusCode == http.StatusNotModified) {
 		t.Errorf("%q: content length with status %d", request, r.StatusCode)
 	}
 }

@@ -86,12 +86,15 @@ func encode(t testing.TB, body []byte) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer encoder.Close()
+	compressed := encoder.EncodeAll(body, nil)
+	if err := encoder.Close(); err != nil {
+		t.Fatal(err)
+	}
 	brotli, err := brrr.Compress(body, 5)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string][]byte{"gz": zipped.Bytes(), "zst": encoder.EncodeAll(body, nil), "br": brotli}
+	return map[string][]byte{"gz": zipped.Bytes(), "zst": compressed, "br": brotli}
 }
 
 // render makes the body of a variant in version n.

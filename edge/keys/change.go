@@ -8,9 +8,9 @@ import (
 )
 
 var (
-	// ErrNoKey: the document has no key with that id.
+	// ErrNoKey means that the document has no key with that id.
 	ErrNoKey = errors.New("no such key")
-	// ErrInactive: the key is revoked or expired, so there is nothing to rotate.
+	// ErrInactive means that the key is revoked or expired, so there is nothing to rotate.
 	ErrInactive = errors.New("key is revoked or expired")
 )
 

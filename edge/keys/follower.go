@@ -69,7 +69,7 @@ func (f *Follower) Run(ctx context.Context) error {
 		}
 		object, err := look()
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // err says that ctx has ended, which is how Run ends
 		}
 		down = err != nil
 		if !down && object.Tag != seen {
@@ -164,7 +164,7 @@ func writeFile(path string, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("keep copy of keys: %w", err)
 	}
-	defer os.Remove(temporary.Name()) // nothing to remove once it is renamed
+	defer func() { _ = os.Remove(temporary.Name()) }() // fails once it is renamed, as it should
 	_, err = temporary.Write(data)
 	if closeErr := temporary.Close(); err == nil {
 		err = closeErr
@@ -181,5 +181,5 @@ func writeFile(path string, data []byte) error {
 // backOff grows from half a second to five, by chance, so that edges do not ask in step.
 func backOff(failures int) time.Duration {
 	longest := min(time.Second<<min(failures-1, 3), 5*time.Second)
-	return longest/2 + rand.N(longest/2)
+	return longest/2 + rand.N(longest/2) //nolint:gosec // spreads load, guards nothing
 }

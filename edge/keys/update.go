@@ -67,7 +67,7 @@ func Update(ctx context.Context, store blob.Store, change func(*Document) error)
 func pause(ctx context.Context, attempt int) error {
 	longest := min(20*time.Millisecond<<min(attempt, 6), time.Second)
 	select {
-	case <-time.After(rand.N(longest)):
+	case <-time.After(rand.N(longest)): //nolint:gosec // spreads writers, guards nothing
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

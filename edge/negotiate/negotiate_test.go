@@ -11,8 +11,8 @@ import (
 )
 
 func order(header string) []string {
-	var names []string
 	o := negotiate.AcceptEncoding([]byte(header))
+	names := make([]string, 0, negotiate.Encodings)
 	for _, e := range o.All() {
 		names = append(names, e.Token())
 	}

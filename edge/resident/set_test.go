@@ -48,8 +48,8 @@ func TestFind(t *testing.T) {
 // spelling of every parameter, whether it is found or not.
 func TestFindAgreesWithTheCatalog(t *testing.T) {
 	set := load(t)
-	queries := []string{""}
 	values := []string{"", "type=drivers", "type=constructors", "year=1950", "year=2023", "year=2024", "session_key=2023005", "session_key=2024001"}
+	queries := make([]string, 0, len(values)*len(values))
 	for _, a := range values {
 		for _, b := range values {
 			queries = append(queries, strings.Trim(a+"&"+b, "&"))
