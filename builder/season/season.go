@@ -13,13 +13,17 @@ import "time"
 // slugs, stable across releases.
 type DriverID string
 
-// The other identifiers.
-type (
-	TeamID      string // F1DB's constructor
-	CircuitID   string
-	GrandPrixID string
-	EngineID    string // F1DB's engine manufacturer
-)
+// TeamID identifies a team, which is F1DB's constructor.
+type TeamID string
+
+// EngineID identifies an engine manufacturer.
+type EngineID string
+
+// CircuitID identifies a circuit.
+type CircuitID string
+
+// GrandPrixID identifies a Grand Prix through the years; within a season, a round.
+type GrandPrixID string
 
 // Driver is a person who took part in at least one session.
 type Driver struct {
