@@ -1,0 +1,356 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/molecule-man/go-brrr"
+
+	"gridcast/schemas"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+)
+
+// demo is a running demonstration: a weekend of 2024 replayed on the embedded seasons.
+type demo struct {
+	*process
+	keys map[string]string // by tier
+}
+
+var bannerKey = regexp.MustCompile(`(?m)^  (trial|standard|pro|sandbox) +\d+  (gc_live_\w+)$`)
+
+func startDemo(t testing.TB, speed string, args ...string) demo {
+	t.Helper()
+	d := demo{startServer(t, t.TempDir(), append([]string{"serve", "--demo", "--demo-speed", speed}, args...)...), map[string]string{}}
+	for deadline := time.Now().Add(time.Minute); len(d.keys) < 4 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		for _, m := range bannerKey.FindAllStringSubmatch(d.output.String(), -1) {
+			d.keys[m[1]] = m[2]
+		}
+	}
+	if len(d.keys) != 4 {
+		t.Fatalf("the banner does not name a key of each tier:\n%s", d.output.String())
+	}
+	return d
+}
+
+// want is what an answer must have.
+type want struct {
+	status int
+	code   wire.Code         // of an error; empty: a success
+	header map[string]string // exact values; "-": absent
+	data   func(t *testing.T, a answer)
+}
+
+// TestContract walks through what the contract decides, a row for each decision, over the
+// network against the real binary. Rows that spend a limit come last.
+func TestContract(t *testing.T) {
+	d := startDemo(t, "1")
+	c, anonymous := newClient(d.url, d.keys["pro"]), newClient(d.url, "")
+
+	etag := c.get(t, "/standings?year=2023").header.Get("ETag")
+	if !regexp.MustCompile(`^"[0-9a-f]{32}"$`).MatchString(etag) {
+		t.Fatalf("entity tag %s is not a strong tag of 32 hexadecimal digits", etag)
+	}
+	gzipTag := strings.TrimSuffix(etag, `"`) + `-gz"`
+
+	rows := []struct {
+		paragraph, decision string
+		client              *client
+		method, target      string
+		header              http.Header
+		want                want
+	}{
+		{"endpoints", "standings default to drivers of the current season", c, "GET", "/standings", nil, want{status: 200, data: same(c, "/standings?type=drivers&year=2024")}},
+		{"endpoints", "constructors' standings", c, "GET", "/standings?type=constructors&year=2024", nil, want{status: 200, data: first(func(s wire.ConstructorStanding) any { return s.Team }, "McLaren")}},
+		{"endpoints", "the calendar of a season that is over names every winner", c, "GET", "/calendar?year=2007", nil, want{status: 200, data: first(func(e wire.CalendarEntry) any { return []any{e.Winner, e.Status, e.SessionKey} }, []any{"RAI", wire.Finished, int64(2007001)})}},
+		{"endpoints", "a round of unknown hour has a date and no start", c, "GET", "/calendar?year=2007", nil, want{status: 200, data: first(func(e wire.CalendarEntry) any { return []any{e.Date, e.DateStart.IsZero()} }, []any{"2007-03-18", true})}},
+		{"endpoints", "a round of known hour has its start", c, "GET", "/calendar?year=2024", nil, want{status: 200, data: first(func(e wire.CalendarEntry) any { return e.DateStart.String() }, "2024-03-02T15:00:00+00:00")}},
+		{"endpoints", "the grid has twenty drivers", c, "GET", "/drivers", nil, want{status: 200, data: count[wire.Driver](20)}},
+		{"endpoints", "predictions of a replayed season", c, "GET", "/predictions?year=2023", nil, want{status: 200, data: count[wire.PredictionRecord](22)}},
+		{"endpoints", "next-race counts down", c, "GET", "/next-race", nil, want{status: 200, data: countsDown}},
+		{"endpoints", "accuracy over all seasons and over one", c, "GET", "/accuracy?year=2023", nil, want{status: 200, data: func(t *testing.T, a answer) {
+			all, one := data[wire.Accuracy](t, c.get(t, "/accuracy")), data[wire.Accuracy](t, a)
+			if one.RacesEvaluated != 22 || all.RacesEvaluated <= one.RacesEvaluated {
+				t.Errorf("evaluated %d races of 2023 and %d in all, want 22 and more", one.RacesEvaluated, all.RacesEvaluated)
+			}
+		}}},
+		{"endpoints", "a season without picks has accuracy 0 over 0 races", c, "GET", "/accuracy?year=2010", nil, want{status: 200, data: func(t *testing.T, a answer) {
+			if !bytes.Contains(a.body, []byte(`"races_evaluated":0,"pre_race":{"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0}`)) {
+				t.Errorf("got %s", a.body)
+			}
+		}}},
+
+		{"parameters", "session_key alone looks through all seasons", c, "GET", "/predictions?session_key=2023001", nil, want{status: 200, data: count[wire.PredictionRecord](1)}},
+		{"parameters", "session_key and year both match", c, "GET", "/predictions?session_key=2023001&year=2023", nil, want{status: 200, data: count[wire.PredictionRecord](1)}},
+		{"parameters", "session_key of another year matches nothing", c, "GET", "/predictions?session_key=2023001&year=2024", nil, want{status: 200, data: count[wire.PredictionRecord](0)}},
+		{"parameters", "an unknown session_key matches nothing", c, "GET", "/predictions?session_key=9999999999999999", nil, want{status: 200, data: count[wire.PredictionRecord](0)}},
+		{"parameters", "a season without picks is empty", c, "GET", "/predictions?year=2010", nil, want{status: 200, data: count[wire.PredictionRecord](0)}},
+		{"parameters", "unknown parameters are ignored", c, "GET", "/drivers?_=1700000000&year=1", nil, want{status: 200, data: same(c, "/drivers")}},
+		{"parameters", "order does not matter", c, "GET", "/standings?year=2012&type=constructors", nil, want{status: 200, data: same(c, "/standings?type=constructors&year=2012")}},
+		{"parameters", "a season that is not known", c, "GET", "/calendar?year=1949", nil, want{status: 422, code: wire.BadParam, data: says("year", "1949", "2007 to 2024")}},
+		{"parameters", "a year that is none", c, "GET", "/calendar?year=24", nil, want{status: 422, code: wire.BadParam, data: says("year", "24")}},
+		{"parameters", "an empty year", c, "GET", "/calendar?year=", nil, want{status: 422, code: wire.BadParam, data: says("year", "empty")}},
+		{"parameters", "a repeated year", c, "GET", "/calendar?year=2023&year=2023", nil, want{status: 422, code: wire.BadParam, data: says("year", "more than once")}},
+		{"parameters", "a type in upper case", c, "GET", "/standings?type=Drivers", nil, want{status: 422, code: wire.BadParam, data: says("type", "Drivers", "drivers", "constructors")}},
+		{"parameters", "a session_key with a leading zero", c, "GET", "/predictions?session_key=02024001", nil, want{status: 422, code: wire.BadParam, data: says("session_key", "02024001")}},
+		{"parameters", "bad percent-encoding", c, "GET", "/calendar?year=%zz", nil, want{status: 422, code: wire.BadParam, data: says("%zz")}},
+
+		{"keys", "Bearer in any case", anonymous, "GET", "/drivers", http.Header{"Authorization": {"bEaReR " + d.keys["pro"]}}, want{status: 200, data: same(c, "/drivers")}},
+		{"keys", "a wrong Bearer decides over a right X-API-Key", anonymous, "GET", "/drivers", http.Header{"Authorization": {"Bearer x"}, "X-Api-Key": {d.keys["pro"]}}, want{status: 401, code: wire.Unauthorized, header: map[string]string{"WWW-Authenticate": `Bearer realm="gridcast", error="invalid_token"`}}},
+		{"keys", "another scheme is ignored", anonymous, "GET", "/drivers", http.Header{"Authorization": {"Basic eA=="}, "X-Api-Key": {d.keys["pro"]}}, want{status: 200, data: same(c, "/drivers")}},
+		{"keys", "repeated credentials", anonymous, "GET", "/drivers", http.Header{"X-Api-Key": {d.keys["pro"], d.keys["pro"]}}, want{status: 401, code: wire.Unauthorized}},
+		{"keys", "no key", anonymous, "GET", "/drivers", nil, want{status: 401, code: wire.Unauthorized, header: map[string]string{"WWW-Authenticate": `Bearer realm="gridcast"`, "X-RateLimit-Limit": "30", "Cache-Control": "no-store"}}},
+		{"keys", "never in the query string", anonymous, "GET", "/drivers?api_key=" + d.keys["pro"], nil, want{status: 401, code: wire.Unauthorized}},
+		{"keys", "an unknown path without a key is 401, not 404", anonymous, "GET", "/nothing", nil, want{status: 401, code: wire.Unauthorized}},
+
+		{"http", "an unknown path", c, "GET", "/nothing", nil, want{status: 404, code: wire.NotFound}},
+		{"http", "one trailing slash is tolerated", c, "GET", "/drivers/", nil, want{status: 200, data: same(c, "/drivers")}},
+		{"http", "two are not", c, "GET", "/drivers//", nil, want{status: 404, code: wire.NotFound}},
+		{"http", "an encoded path is another path", c, "GET", "/driver%73", nil, want{status: 404, code: wire.NotFound}},
+		{"http", "another method", c, "POST", "/drivers", nil, want{status: 405, code: wire.MethodNotAllowed, header: map[string]string{"Allow": "GET, HEAD, OPTIONS"}}},
+		{"http", "HEAD is GET without a body", c, "HEAD", "/standings?year=2023", nil, want{status: 200, header: map[string]string{"ETag": etag}}},
+		{"http", "preflight needs no key", anonymous, "OPTIONS", "/drivers", http.Header{"Origin": {"https://example.org"}, "Access-Control-Request-Method": {"GET"}}, want{status: 204, header: map[string]string{"Access-Control-Allow-Origin": "*", "Access-Control-Max-Age": "7200"}}},
+		{"http", "the tag of this content is not modified", c, "GET", "/standings?year=2023", http.Header{"If-None-Match": {etag}}, want{status: 304, header: map[string]string{"ETag": etag}}},
+		{"http", "a weak tag in a list", c, "GET", "/standings?year=2023", http.Header{"If-None-Match": {`"x", W/` + etag}}, want{status: 304, header: map[string]string{"ETag": etag}}},
+		{"http", "the tag of another coding of it", c, "GET", "/standings?year=2023", http.Header{"If-None-Match": {gzipTag}}, want{status: 304, header: map[string]string{"ETag": gzipTag}}},
+		{"http", "any tag", c, "GET", "/standings?year=2023", http.Header{"If-None-Match": {"*"}, "Accept-Encoding": {"gzip"}}, want{status: 304, header: map[string]string{"ETag": gzipTag}}},
+		{"http", "another tag", c, "GET", "/standings?year=2023", http.Header{"If-None-Match": {`"0"`}}, want{status: 200, header: map[string]string{"ETag": etag}}},
+		{"http", "a season that is over may be cached longer", c, "GET", "/standings?year=2023", nil, want{status: 200, header: map[string]string{"Cache-Control": "private, max-age=300, must-revalidate", "Vary": "Accept-Encoding", "X-Content-Type-Options": "nosniff"}}},
+		{"http", "the current season for half a minute", c, "GET", "/standings", nil, want{status: 200, header: map[string]string{"Cache-Control": "private, max-age=30, must-revalidate"}}},
+		{"http", "the countdown not at all, and it has no tag", c, "GET", "/next-race", http.Header{"Accept-Encoding": {"gzip"}}, want{status: 200, header: map[string]string{"Cache-Control": "no-store", "ETag": "-", "Content-Encoding": "-"}}},
+		{"http", "gzip where it is all that is accepted", c, "GET", "/standings?year=2023", http.Header{"Accept-Encoding": {"gzip, br;q=0, zstd;q=0"}}, want{status: 200, header: map[string]string{"Content-Encoding": "gzip", "ETag": gzipTag}, data: decodesTo(c, "/standings?year=2023")}},
+		{"http", "brotli first among equals", c, "GET", "/standings?year=2023", http.Header{"Accept-Encoding": {"gzip, zstd, br"}}, want{status: 200, header: map[string]string{"Content-Encoding": "br"}, data: decodesTo(c, "/standings?year=2023")}},
+		{"http", "zstd where it is preferred", c, "GET", "/standings?year=2023", http.Header{"Accept-Encoding": {"br;q=0.5, zstd"}}, want{status: 200, header: map[string]string{"Content-Encoding": "zstd"}, data: decodesTo(c, "/standings?year=2023")}},
+		{"http", "identity where nothing is said", c, "GET", "/standings?year=2023", nil, want{status: 200, header: map[string]string{"Content-Encoding": "-", "Content-Type": "application/json; charset=utf-8"}}},
+	}
+	for _, row := range rows {
+		t.Run(row.paragraph+": "+row.decision, func(t *testing.T) {
+			a := row.client.do(t, row.method, "/api/v1"+row.target, row.header)
+			a.holds(t, row.want)
+		})
+	}
+	t.Run("keys: a typo is refused like any unknown key", func(t *testing.T) {
+		typo := []byte(d.keys["pro"])
+		typo[12] ^= 1
+		wrong := newClient(d.url, string(typo)).do(t, "GET", "/api/v1/drivers", nil)
+		unknown := newClient(d.url, "gc_live_nothing").do(t, "GET", "/api/v1/drivers", nil)
+		if !bytes.Equal(wrong.body, unknown.body) {
+			t.Errorf("the messages differ:\n%s\n%s", wrong.body, unknown.body)
+		}
+	})
+	t.Run("service: no key outside the API", func(t *testing.T) {
+		for _, path := range []string{"/healthz", "/readyz", "/status", "/openapi.json", "/openapi.yaml", "/docs"} {
+			a := anonymous.do(t, "GET", path, nil)
+			if a.status != 200 || len(a.body) == 0 {
+				t.Errorf("GET %s: got status %d and %d bytes, want 200 with a body", path, a.status, len(a.body))
+			}
+			if again := anonymous.do(t, "GET", path, nil); again.header.Get("X-Ratelimit-Remaining") != a.header.Get("X-Ratelimit-Remaining") {
+				t.Errorf("GET %s counts: %s remain, then %s", path, a.header.Get("X-Ratelimit-Remaining"), again.header.Get("X-Ratelimit-Remaining"))
+			}
+		}
+		if a := anonymous.do(t, "GET", "/status", nil); schemas.ValidateService("/status", a.body) != nil || !bytes.Contains(a.body, []byte(`"kind":"simulated"`)) {
+			t.Errorf("/status: %v\n%s", schemas.ValidateService("/status", a.body), a.body)
+		}
+	})
+	t.Run("limits: a window of requests, then 429 until it ends", func(t *testing.T) { spendLimit(t, newClient(d.url, d.keys["trial"]), 30) })
+	t.Run("endpoints: every variant of every season", func(t *testing.T) { everyVariant(t, d) })
+}
+
+// holds checks an answer against what is wanted and against what every answer has.
+func (a answer) holds(t *testing.T, w want) {
+	t.Helper()
+	if a.status != w.status {
+		t.Errorf("got status %d, want %d: %s", a.status, w.status, a.body)
+	}
+	for name, value := range w.header {
+		got := a.header.Get(name)
+		if value == "-" {
+			value = ""
+		}
+		if got != value {
+			t.Errorf("%s: got %q, want %q", name, got, value)
+		}
+	}
+	for _, name := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
+		if _, err := strconv.Atoi(a.header.Get(name)); err != nil {
+			t.Errorf("%s: got %q, want a number on every response", name, a.header.Get(name))
+		}
+	}
+	if a.header.Get("Access-Control-Allow-Origin") != "*" {
+		t.Errorf("Access-Control-Allow-Origin: got %q, want * on every response", a.header.Get("Access-Control-Allow-Origin"))
+	}
+	if w.code != "" {
+		if err := schemas.ValidateError(a.body); err != nil || !bytes.Contains(a.body, []byte(`"error":"`+string(w.code)+`"`)) {
+			t.Errorf("want the error %s, got %s (%v)", w.code, a.body, err)
+		}
+		if a.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("an error has Cache-Control %q, want no-store", a.header.Get("Cache-Control"))
+		}
+	}
+	if w.data != nil {
+		w.data(t, a)
+	}
+}
+
+// same wants the bytes of another target.
+func same(c *client, path string) func(*testing.T, answer) {
+	return func(t *testing.T, a answer) {
+		if other := c.get(t, path); !bytes.Equal(a.body, other.body) {
+			t.Errorf("got other bytes than %s:\n%s\n%s", path, a.body, other.body)
+		}
+	}
+}
+
+// first wants something of the first row.
+func first[T any](pick func(T) any, want any) func(*testing.T, answer) {
+	return func(t *testing.T, a answer) {
+		rows := data[[]T](t, a)
+		if len(rows) == 0 || fmt.Sprint(pick(rows[0])) != fmt.Sprint(want) {
+			t.Errorf("first row: got %s, want %v", a.body, want)
+		}
+	}
+}
+
+func count[T any](want int) func(*testing.T, answer) {
+	return func(t *testing.T, a answer) {
+		if got := len(data[[]T](t, a)); got != want {
+			t.Errorf("got %d rows, want %d", got, want)
+		}
+	}
+}
+
+// says wants a message that has all the parts.
+func says(parts ...string) func(*testing.T, answer) {
+	return func(t *testing.T, a answer) {
+		for _, part := range parts {
+			if !bytes.Contains(a.body, []byte(part)) {
+				t.Errorf("the message does not say %q: %s", part, a.body)
+			}
+		}
+	}
+}
+
+// decodesTo wants a content coding of the bytes of a target.
+func decodesTo(c *client, path string) func(*testing.T, answer) {
+	return func(t *testing.T, a answer) {
+		var plain []byte
+		var err error
+		switch coding := a.header.Get("Content-Encoding"); coding {
+		case "gzip":
+			var r *gzip.Reader
+			if r, err = gzip.NewReader(bytes.NewReader(a.body)); err == nil {
+				plain, err = io.ReadAll(r)
+			}
+		case "br":
+			plain, err = brrr.Decompress(a.body)
+		case "zstd":
+			var r *zstd.Decoder
+			if r, err = zstd.NewReader(nil); err == nil {
+				defer r.Close()
+				plain, err = r.DecodeAll(a.body, nil)
+			}
+		default:
+			t.Fatalf("unexpected coding %q", coding)
+		}
+		if identity := c.get(t, path); err != nil || !bytes.Equal(plain, identity.body) {
+			t.Errorf("decodes to other bytes than the identity: %v", err)
+		}
+	}
+}
+
+// countsDown wants the countdown to fit the instant of the answer exactly.
+func countsDown(t *testing.T, a answer) {
+	next := data[wire.NextRace](t, a)
+	var envelope wire.Success[wire.NextRace]
+	envelope.Data = next
+	at := generatedAt(t, a)
+	if got := time.Time(next.DateStart).Sub(at); got != time.Duration(next.SecondsToLights)*time.Second || next.SecondsToLights < 1 {
+		t.Errorf("%d seconds to lights, date_start - generated_at is %s", next.SecondsToLights, got)
+	}
+}
+
+var generated = regexp.MustCompile(`"generated_at":"([^"]+)"`)
+
+func generatedAt(t testing.TB, a answer) time.Time {
+	t.Helper()
+	m := generated.FindSubmatch(a.body)
+	if m == nil {
+		t.Fatalf("no generated_at: %s", a.body)
+	}
+	at, err := time.Parse(wire.InstantLayout, string(m[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// spendLimit sends one request more than a window allows, within one window.
+func spendLimit(t *testing.T, c *client, limit int) {
+	a := c.do(t, "GET", "/api/v1/drivers", nil)
+	reset, err := strconv.ParseInt(a.header.Get("X-Ratelimit-Reset"), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := time.Until(time.Unix(reset, 0)); left < 10*time.Second {
+		t.Logf("waiting %s for the next window", left)
+		time.Sleep(left + time.Second)
+		a = c.do(t, "GET", "/api/v1/drivers", nil)
+	}
+	for remaining := limit - 1; remaining >= 0; remaining-- {
+		if got := a.header.Get("X-Ratelimit-Remaining"); a.status != 200 || got != strconv.Itoa(remaining) {
+			t.Fatalf("request %d: got status %d with %s remaining, want 200 with %d", limit-remaining, a.status, got, remaining)
+		}
+		a = c.do(t, "GET", "/api/v1/drivers", nil)
+	}
+	a.holds(t, want{status: 429, code: wire.RateLimited, header: map[string]string{"X-RateLimit-Remaining": "0"}})
+	retry, err := strconv.ParseInt(a.header.Get("Retry-After"), 10, 64)
+	if err != nil || retry < 1 || retry > 60 {
+		t.Errorf("Retry-After: got %q, want 1 to 60 seconds", a.header.Get("Retry-After"))
+	}
+	if a = c.do(t, "OPTIONS", "/api/v1/drivers", http.Header{"Access-Control-Request-Method": {"GET"}}); a.status != 204 {
+		t.Errorf("preflight over the limit: got %d, want 204", a.status)
+	}
+}
+
+// everyVariant reads every parameter value of every endpoint, with the keys of all tiers in
+// turn so that no limit is met.
+func everyVariant(t *testing.T, d demo) {
+	c := newClient(d.url, d.keys["standard"])
+	var years []int
+	for year := 2007; year <= 2024; year++ {
+		years = append(years, year)
+	}
+	var sessions []int64
+	for _, p := range data[[]wire.PredictionRecord](t, c.get(t, "/predictions?year=2022")) {
+		sessions = append(sessions, p.SessionKey)
+	}
+	read := map[catalog.Name]int{}
+	for _, v := range catalog.All(catalog.Known{Seasons: years, Current: 2024}, sessions) {
+		path := strings.TrimPrefix(v.Target(), catalog.BasePath)
+		if sum(read) == 100 {
+			c = newClient(d.url, d.keys["pro"])
+		}
+		c.get(t, path)
+		read[v.Endpoint]++
+	}
+	t.Logf("read %v", read)
+}
+
+func sum(counts map[catalog.Name]int) int {
+	total := 0
+	for _, n := range slices.Collect(maps.Values(counts)) {
+		total += n
+	}
+	return total
+}
