@@ -10,7 +10,6 @@ import (
 
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
-	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -21,14 +20,7 @@ func strict(t *testing.T) *memblob.Store {
 	return memblob.New(memblob.Strict(t, snapshots.Immutable))
 }
 
-func directory(t *testing.T) blob.Store {
-	t.Helper()
-	s, err := dirblob.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
+func directory(t *testing.T) blob.Store { return openDirectory(t, t.TempDir()) }
 
 // bodies are the identity bytes of a version by path.
 type bodies map[string]string

@@ -1,0 +1,244 @@
+package snapshots_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// mortal returns a store that dies at its nth write: with that write refused, or applied and
+// its answer lost. Nothing gets through afterwards, as after kill -9. died says whether it
+// came to that.
+func mortal(s blob.Store, n int, applied bool) (store blob.Store, died func() bool) {
+	writes := 0
+	return faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+		if call.Op.Writes() {
+			writes++
+		}
+		switch {
+		case writes == n && call.Op.Writes():
+			return faultblob.Fate{Err: errKilled, Applied: applied}
+		case writes >= n:
+			return faultblob.Fate{Err: errKilled}
+		}
+		return faultblob.Fate{}
+	}), func() bool { return writes >= n }
+}
+
+// checkWhole compares every byte that an edge would serve with the manifest's hashes.
+func checkWhole(t *testing.T, v *snapshots.Version) {
+	t.Helper()
+	if len(v.Manifest.Entries) == 0 {
+		t.Errorf("version %d is empty", v.Pointer.Version)
+	}
+	for path, b := range v.All() {
+		if got := snapshots.Digest(b.Identity); got != b.Entry.SHA256 {
+			t.Errorf("version %d serves %s with hash %s, manifest says %s", v.Pointer.Version, path, got, b.Entry.SHA256)
+		}
+		for coding, encoded := range b.Entry.Encodings {
+			if got := snapshots.Digest(b.Encoded[coding]); got != encoded.SHA256 {
+				t.Errorf("version %d serves %s in %s with hash %s, manifest says %s", v.Pointer.Version, path, coding, got, encoded.SHA256)
+			}
+		}
+	}
+}
+
+var (
+	crashBefore = bodies{"drivers": "d1", "calendar/2024": "c1", "next-race": "n1"}
+	crashAfter  = bodies{"drivers": "d2", "calendar/2024": "c1", "next-race": "n2"}
+)
+
+// A builder is killed at each of its writes in turn, then another runs. An edge follows
+// throughout: it must never see anything but the whole version before or the whole one after.
+func TestCrashAtEveryWrite(t *testing.T) {
+	for _, applied := range []bool{false, true} {
+		positions := 0
+		for n := 1; ; n++ {
+			died := false
+			t.Run(fmt.Sprintf("write %d, applied %v", n, applied), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { died = crashAt(t, n, applied) })
+			})
+			if !died {
+				break
+			}
+			positions = n
+		}
+		// A claim, two bodies with two codings each, a manifest and the pointer.
+		if want := 1 + 2*3 + 1 + 1; positions != want {
+			t.Errorf("the builder was killed at %d writes, want %d", positions, want)
+		}
+	}
+}
+
+func crashAt(t *testing.T, n int, applied bool) bool {
+	clock := &clock{now: time.Now()}
+	s := memblob.New(memblob.Strict(t, snapshots.Immutable), memblob.Clock(clock.Now))
+	publish(t, s, crashBefore)
+	e := follow(t, s, memblob.New())
+
+	store, died := mortal(s, n, applied)
+	p := snapshots.Publisher{Store: store, Workers: 1}
+	_, err := p.Publish(t.Context(), draftOf(loadBase(t, s), crashAfter))
+	synctest.Wait()
+	if died() != (err != nil) {
+		t.Errorf("killed: %v; publish returned %v", died(), err)
+	}
+	reached, content := served(t, s)
+	if want := map[int64]bodies{1: crashBefore, 2: crashAfter}[reached]; !cmp.Equal(content, want) {
+		t.Errorf("after the kill version %d is %v, want %v", reached, content, want)
+	}
+
+	r := publish(t, s, crashAfter)
+	synctest.Wait()
+	if r.Version < reached || (r.Version == reached) != r.Unchanged {
+		t.Errorf("the next run published version %d over %d, unchanged %v", r.Version, reached, r.Unchanged)
+	}
+	if _, content := served(t, s); !cmp.Equal(content, crashAfter) {
+		t.Errorf("after the next run: %v, want %v", content, crashAfter)
+	}
+	for i, v := range e.versions {
+		checkWhole(t, v)
+		if i > 0 && v.Pointer.Version <= e.versions[i-1].Pointer.Version {
+			t.Errorf("the edge went from version %d to %d", e.versions[i-1].Pointer.Version, v.Pointer.Version)
+		}
+	}
+	for _, report := range e.reports {
+		if report.State != snapshots.Following {
+			t.Errorf("the edge was told %s: %v", report.State, report.Err)
+		}
+	}
+	_ = e.stop()
+
+	clock.now = clock.now.Add(2 * snapshots.PruneAge)
+	if _, err := snapshots.Prune(t.Context(), s, 1, clock.now, false); err != nil {
+		t.Fatal(err)
+	}
+	checkNothingLeftOver(t, s)
+	return died()
+}
+
+// checkNothingLeftOver: everything but claims is reached from the current version.
+func checkNothingLeftOver(t *testing.T, s blob.Store) {
+	t.Helper()
+	base := loadBase(t, s)
+	want := map[string]bool{snapshots.PointerKey: true, snapshots.ManifestKey(base.Pointer.Version): true}
+	for _, e := range base.Manifest.Entries {
+		want[e.Object] = true
+		for coding := range e.Encodings {
+			want[snapshots.EncodedKey(e.Object, coding)] = true
+		}
+	}
+	got := map[string]bool{}
+	for _, key := range keysOf(t, s) {
+		if snapshots.Immutable(key) && key[0] == 'v' {
+			continue
+		}
+		got[key] = true
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("after the prune (-reached +left):\n%s", diff)
+	}
+}
+
+// Each write of a publish fails once, both ways: refused for an unknown reason, and done with
+// the answer lost. The builder is alive, so it must find out and finish.
+func TestDoubtfulWrites(t *testing.T) {
+	for _, applied := range []bool{false, true} {
+		for n := 1; ; n++ {
+			hit := false
+			t.Run(fmt.Sprintf("write %d, applied %v", n, applied), func(t *testing.T) {
+				s := strict(t)
+				publish(t, s, crashBefore)
+				writes := 0
+				doubtful := faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+					if !call.Op.Writes() {
+						return faultblob.Fate{}
+					}
+					if writes++; writes != n {
+						return faultblob.Fate{}
+					}
+					hit = true
+					return faultblob.Fate{Err: blob.ErrUnknown, Applied: applied}
+				})
+				p := snapshots.Publisher{Store: doubtful, Workers: 1}
+				r, err := p.Publish(t.Context(), draftOf(loadBase(t, s), crashAfter))
+				if err != nil || r.Version != 2 {
+					t.Errorf("got version %d, %v; want 2", r.Version, err)
+				}
+				if version, content := served(t, s); version != 2 || !cmp.Equal(content, crashAfter) {
+					t.Errorf("version %d with %v is current", version, content)
+				}
+			})
+			if !hit {
+				break
+			}
+		}
+	}
+}
+
+// The answer to the swap is lost, and before the builder reads back another one has published
+// on top. It has won all the same: its version was current.
+func TestWonAndSucceeded(t *testing.T) {
+	s := strict(t)
+	publish(t, s, crashBefore)
+	overtaken := faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+		if call.Op == faultblob.Swap {
+			return faultblob.Fate{Err: blob.ErrUnknown, Applied: true}
+		}
+		if base := loadBase(t, s); call == (faultblob.Call{Op: faultblob.Get, Key: snapshots.PointerKey}) && base.Pointer.Version == 2 {
+			publish(t, s, bodies{"drivers": "d3"})
+		}
+		return faultblob.Fate{}
+	})
+	p := snapshots.Publisher{Store: overtaken}
+	r, err := p.Publish(t.Context(), draftOf(loadBase(t, s), crashAfter))
+	if err != nil || r.Version != 2 {
+		t.Errorf("got version %d, %v; want 2 and no error", r.Version, err)
+	}
+	if version, _ := served(t, s); version != 3 {
+		t.Errorf("version %d is current, want 3", version)
+	}
+}
+
+func TestBaseChanged(t *testing.T) {
+	s := strict(t)
+	publish(t, s, crashBefore)
+	stale := loadBase(t, s)
+	publish(t, s, crashAfter)
+	p := snapshots.Publisher{Store: s}
+	if _, err := p.Publish(t.Context(), draftOf(stale, bodies{"drivers": "d9"})); !errors.Is(err, snapshots.ErrBaseChanged) {
+		t.Errorf("got %v, want %v", err, snapshots.ErrBaseChanged)
+	}
+	if version, content := served(t, s); version != 2 || !cmp.Equal(content, crashAfter) {
+		t.Errorf("version %d with %v is current, want the second", version, content)
+	}
+}
+
+// What was uploaded is read back: a store that returns other bytes publishes nothing.
+func TestUploadIsCheckedBeforeTheSwap(t *testing.T) {
+	s := memblob.New()
+	publish(t, s, crashBefore)
+	bad := faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+		if call.Key == "objects/2/drivers.json.gz" && call.Op == faultblob.Get {
+			return faultblob.Fate{Mangle: func(data []byte) []byte { return data[:1] }}
+		}
+		return faultblob.Fate{}
+	})
+	p := snapshots.Publisher{Store: bad}
+	if _, err := p.Publish(t.Context(), draftOf(loadBase(t, s), crashAfter)); !errors.Is(err, snapshots.ErrDamaged) {
+		t.Errorf("got %v, want %v", err, snapshots.ErrDamaged)
+	}
+	if version, _ := served(t, s); version != 1 {
+		t.Errorf("version %d is current, want 1", version)
+	}
+}
