@@ -1,6 +1,9 @@
 package edge_test
 
 import (
+	"bufio"
+	"io"
+	"net"
 	"net/netip"
 	"testing"
 
@@ -25,5 +28,43 @@ func TestClientAddress(t *testing.T) {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestWindowsBehindAProxy shows that the header reaches the windows, if the proxy is trusted.
+func TestWindowsBehindAProxy(t *testing.T) {
+	for _, tt := range []struct {
+		proxies string
+		want    []int // remaining for two clients, one of them twice
+	}{
+		{"127.0.0.0/8", []int{29, 29, 28}},
+		{"10.0.0.0/8", []int{29, 28, 27}},
+	} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		newWorld(t, func(c *edge.Config, d *edge.Deps, _ *setup) {
+			c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix(tt.proxies)}
+			d.Listener = listener
+		})
+		c, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		reader := bufio.NewReader(c)
+		for i, client := range []string{"198.51.100.1", "203.0.113.9", "203.0.113.9"} {
+			if _, err := io.WriteString(c, request("GET", "/api/v1/calendar", "X-Forwarded-For: "+client)); err != nil {
+				t.Fatal(err)
+			}
+			r, err := read(reader, "GET")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, remaining, _ := rate(t, r); remaining != tt.want[i] {
+				t.Errorf("trusting %s, %s: got %d remaining, want %d", tt.proxies, client, remaining, tt.want[i])
+			}
+		}
 	}
 }

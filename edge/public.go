@@ -90,7 +90,7 @@ func (p *public) readiness() answer {
 }
 
 func (p *public) status(accept []byte) answer {
-	status := p.edge.Status()
+	status := p.edge.Status().forStrangers()
 	if !negotiate.PrefersHTML(accept) {
 		return answer{response: p.data(status, variesByA)}
 	}

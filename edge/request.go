@@ -16,7 +16,7 @@ type request struct {
 	authorization  field
 	apiKey         field
 	origin         []byte
-	accept         []byte
+	accept         []byte // read outside the base path only
 	acceptEncoding []byte
 	ifNoneMatch    []byte
 	forwardedFor   []byte     // believed only from a trusted proxy
@@ -38,8 +38,9 @@ const (
 	otherMethod
 )
 
-// read fills r from ctx.
-func (r *request) read(ctx *fasthttp.RequestCtx) {
+// read fills r from ctx. Each field costs a walk through the header, so that what nobody will
+// ask for is left out.
+func (r *request) read(ctx *fasthttp.RequestCtx, behindProxy bool) {
 	h := &ctx.Request.Header
 	switch m := h.Method(); {
 	case string(m) == fasthttp.MethodGet || string(m) == fasthttp.MethodHead:
@@ -54,10 +55,14 @@ func (r *request) read(ctx *fasthttp.RequestCtx) {
 	r.authorization = single(h, fasthttp.HeaderAuthorization)
 	r.apiKey = single(h, "X-Api-Key")
 	r.origin = h.Peek(fasthttp.HeaderOrigin)
-	r.accept = list(h, fasthttp.HeaderAccept)
+	if !underBase(r.target) {
+		r.accept = list(h, fasthttp.HeaderAccept)
+	}
 	r.acceptEncoding = list(h, fasthttp.HeaderAcceptEncoding)
 	r.ifNoneMatch = list(h, fasthttp.HeaderIfNoneMatch)
-	r.forwardedFor = list(h, fasthttp.HeaderXForwardedFor)
+	if behindProxy {
+		r.forwardedFor = list(h, fasthttp.HeaderXForwardedFor)
+	}
 	if tcp, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
 		r.peer = tcp.AddrPort().Addr().Unmap()
 	}

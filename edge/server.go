@@ -72,7 +72,10 @@ func (e *Edge) apiServer(listener net.Listener) (server, error) {
 			return nil
 		},
 		shutdown: func(ctx context.Context) error {
-			if err := s.ShutdownWithContext(ctx); err != nil && !errors.Is(err, net.ErrClosed) {
+			err := s.ShutdownWithContext(ctx)
+			// Serve may not have begun when Shutdown came: this ends it as soon as it does.
+			_ = listener.Close()
+			if err != nil && !errors.Is(err, net.ErrClosed) {
 				return fmt.Errorf("drain the API: %d connections still open: %w", s.GetOpenConnectionsCount(), err)
 			}
 			return nil
@@ -124,7 +127,7 @@ func (g *gateway) handle(ctx *fasthttp.RequestCtx) {
 			g.failed(ctx, &r, panicked, unrouted)
 		}
 	}()
-	r.read(ctx)
+	r.read(ctx, len(g.proxies) > 0)
 	a = g.serve(&r)
 	a.write(&ctx.Response)
 	g.metrics.count(&a)

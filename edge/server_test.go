@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -147,6 +148,26 @@ func TestDrain(t *testing.T) {
 	}
 	if err := <-stopped; err != nil {
 		t.Errorf("Run: %v", err)
+	}
+}
+
+// TestStopBeforeStart ends edges that have hardly begun.
+func TestStopBeforeStart(t *testing.T) {
+	w := newWorld(t) // for its store
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 50 {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := edge.New(edge.DefaultConfig(), edge.Deps{Store: w.store, Log: discard, Listener: listener})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Run(stopped); err != nil {
+			t.Errorf("Run: %v", err)
+		}
 	}
 }
 
@@ -351,6 +372,9 @@ func TestStartWithoutStorage(t *testing.T) {
 		s := second.edge.Status()
 		return s.StoreProblem != "" && s.Keys.Problem != ""
 	})
+	if body := second.do("GET", "/status").body; bytes.Contains(body, []byte(errDead.Error())) {
+		t.Errorf("strangers are told about the storage: %s", body)
+	}
 	if s := second.edge.Status(); !s.Keys.FromCopy || !s.Ready {
 		t.Errorf("got status %+v, want it ready from the copy", s)
 	}

@@ -78,6 +78,19 @@ func (e *Edge) Status() Status {
 	return s
 }
 
+// forStrangers leaves out what names addresses of ours or clients: the admin listener shows
+// it.
+func (s Status) forStrangers() Status {
+	if s.StoreProblem != "" {
+		s.StoreProblem = "the storage does not answer"
+	}
+	if s.Keys.Problem != "" {
+		s.Keys.Problem = "the keys could not be read"
+	}
+	s.Keys.Skipped = nil
+	return s
+}
+
 func (e *Edge) keyStatus() KeyStatus {
 	state := e.keys.State()
 	s := KeyStatus{FromCopy: state.Copied, Since: wire.Instant(state.Loaded), Problem: state.Problem}

@@ -49,9 +49,20 @@ func TestOutsideTheBasePath(t *testing.T) {
 			t.Errorf("%s %s: got %d %q, want %d %q", tt.method, tt.target,
 				r.StatusCode, r.Header.Get("Content-Type"), tt.status, tt.contentType)
 		}
+		if path, _, _ := strings.Cut(tt.target, "?"); r.StatusCode == http.StatusOK && strings.HasSuffix(path, "z") {
+			service(t, path, r)
+		}
 	}
 	if got := w.do("GET", "/openapi.json").body; string(got) != string(schemas.OpenAPIJSON()) {
 		t.Error("/openapi.json is not the document of the contract")
+	}
+}
+
+// service holds the body of a service path against its schema.
+func service(t testing.TB, path string, r response) {
+	t.Helper()
+	if err := schemas.ValidateService(path, r.body); err != nil {
+		t.Errorf("%v\n%s", err, r.body)
 	}
 }
 
@@ -80,6 +91,7 @@ func TestStatus(t *testing.T) {
 	status := func() edge.Status {
 		t.Helper()
 		r := w.do("GET", "/status", "Accept: application/json")
+		service(t, "/status", r)
 		var body wire.Success[edge.Status]
 		if err := json.Unmarshal(r.body, &body); err != nil {
 			t.Fatal(err)

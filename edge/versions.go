@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gridcast/edge/resident"
+	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/dirblob"
 )
@@ -22,9 +23,9 @@ type versions struct {
 
 // Refused says which version was not taken and why. The one before it stays.
 type Refused struct {
-	Version int64     `json:"version,omitzero"` // 0: it could not be learned
-	At      time.Time `json:"at"`               // real time
-	Reason  string    `json:"reason"`
+	Version int64        `json:"version,omitzero"` // 0: it could not be learned
+	At      wire.Instant `json:"at"`               // real time
+	Reason  string       `json:"reason"`
 }
 
 // current returns the set that is served, nil before the first.
@@ -89,6 +90,6 @@ func (e *Edge) report(r snapshots.Report) {
 
 func (e *Edge) refuse(version int64, err error) {
 	e.metrics.refused.Inc()
-	e.versions.refused.Store(&Refused{Version: version, At: time.Now().UTC(), Reason: err.Error()})
+	e.versions.refused.Store(&Refused{Version: version, At: wire.Instant(time.Now()), Reason: err.Error()})
 	e.log.Error("version refused, the last one stays", "version", version, "err", err)
 }
