@@ -2,7 +2,9 @@ package builder
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"gridcast/builder/ledger"
@@ -62,6 +64,7 @@ func (p Policy) due(v *season.View, s *ledger.State) ([]ledger.Event, error) {
 // picksDue freezes a pick for every round to be held that has none, from the moment its grid
 // is known, or LastFreeze before the start now valid, until that start.
 func (p Policy) picksDue(v *season.View, s *ledger.State) ([]ledger.Event, error) {
+	v = held(v, s)
 	var events []ledger.Event
 	for year, r := range rounds(v, v.At.Year()-1) {
 		said, ok := session(s, year, r)
@@ -76,6 +79,9 @@ func (p Policy) picksDue(v *season.View, s *ledger.State) ([]ledger.Event, error
 			continue
 		}
 		forecast, err := p.Model.Predict(v, year, r.GrandPrix)
+		if errors.Is(err, predict.ErrNobody) || err == nil && slices.Contains(forecast.Podium[:], "") {
+			continue // too few are known to take part: perhaps at the next look
+		}
 		if err != nil {
 			return nil, fmt.Errorf("predict %s of %d: %w", r.Name, year, err)
 		}

@@ -23,7 +23,7 @@ func (p Policy) Replay(ctx context.Context, l *ledger.Ledger, archive *season.Ar
 	if kind := l.State().Kind(); kind != ledger.Simulated {
 		return fmt.Errorf("replay into a %s ledger: %w", kind, ledger.ErrKind)
 	}
-	instants := p.instants(archive.AsOf(until), l.State().At(), until)
+	instants := p.instants(archive.AsOf(until), l.State(), until)
 	for i, t := range instants {
 		if _, err := p.Settle(ctx, l, archive, t); err != nil {
 			return fmt.Errorf("replay at %s: %w", t.Format(time.RFC3339), err)
@@ -33,10 +33,12 @@ func (p Policy) Replay(ctx context.Context, l *ledger.Ledger, archive *season.Ar
 	return nil
 }
 
-// instants lists when something can fall due after one instant and up to another, ascending:
-// a calendar becomes known, a grid is known, a start is near, a result is to be verified.
-func (p Policy) instants(v *season.View, after, until time.Time) []time.Time {
+// instants lists when something can fall due after the ledger's last event and up to an instant,
+// ascending: a calendar becomes known, a grid is known, a start is near, a result is to be
+// verified.
+func (p Policy) instants(v *season.View, s *ledger.State, until time.Time) []time.Time {
 	var all []time.Time
+	after := s.At()
 	note := func(t time.Time) {
 		if t.After(after) && !t.After(until) {
 			all = append(all, t)
@@ -46,10 +48,11 @@ func (p Policy) instants(v *season.View, after, until time.Time) []time.Time {
 		note(season.CalendarKnownAt(v.Seasons[i].Year))
 	}
 	note(after.Add(time.Second)) // the keys of what is known when the ledger is opened
-	for _, r := range rounds(v, after.Year()) {
+	for year, r := range rounds(v, after.Year()) {
+		said, _ := session(s, year, r)
 		note(r.GridKnownAt())
-		note(r.StartsAt().Add(-LastFreeze))
-		note(r.ResultKnownAt().Add(p.AutoVerifyAfter))
+		note(said.Start(r.StartsAt()).Add(-LastFreeze))
+		note(ended(r, &said).Add(p.AutoVerifyAfter))
 	}
 	slices.SortFunc(all, time.Time.Compare)
 	return slices.CompactFunc(all, time.Time.Equal)

@@ -43,30 +43,32 @@ func (a AwaitingResult) Digest() string {
 
 // AwaitingResults lists the races of v that wait for a verification, oldest first.
 func AwaitingResults(v *season.View, s *ledger.State) []AwaitingResult {
+	v = held(v, s)
 	var awaiting []AwaitingResult
 	for year, r := range rounds(v, s.OpenedAt().Year()-1) {
 		said, ok := session(s, year, r)
 		if !ok {
 			continue
 		}
-		if a, ok := awaits(v, s, said, r); ok {
+		if a, ok := awaits(s, said, r); ok {
 			awaiting = append(awaiting, a)
 		}
 	}
 	return awaiting
 }
 
-// awaits says whether the round waits for a verification. A race that had ended before the
+// awaits says whether the round, of a view of races held, waits for a verification. A race that had ended before the
 // ledger was opened is vouched for by the archive.
-func awaits(v *season.View, s *ledger.State, said ledger.Session, r *season.Round) (AwaitingResult, bool) {
-	ended, start := r.ResultKnownAt(), said.Start(r.StartsAt())
+func awaits(s *ledger.State, said ledger.Session, r *season.Round) (AwaitingResult, bool) {
 	switch {
 	case !r.Finished(), said.Result() != nil, said.Override.Status != ledger.AsPlanned:
 		return AwaitingResult{}, false
-	case ended.Before(s.OpenedAt()), !v.At.After(start):
+	case r.ResultKnownAt().Before(s.OpenedAt()):
 		return AwaitingResult{}, false
 	}
-	return AwaitingResult{Session: said, Round: r, Start: start, Ended: ended, Rows: almanac.Rows(r.Results)}, true
+	return AwaitingResult{
+		Session: said, Round: r, Start: said.Start(r.StartsAt()), Ended: ended(r, &said), Rows: almanac.Rows(r.Results),
+	}, true
 }
 
 // VerifyResult vouches for the archive's classification of a round in the name of the actor.
@@ -83,11 +85,11 @@ func VerifyResult(ctx context.Context, l *ledger.Ledger, archive *season.Archive
 		if last := said.Result(); last != nil {
 			return nil, fmt.Errorf("verify the result of %d: %w by %s", key, ledger.ErrAlreadyVerified, last.Actor)
 		}
-		r, ok := v.Round(said.Year, said.GrandPrix)
+		r, ok := held(v, s).Round(said.Year, said.GrandPrix)
 		if !ok {
 			return nil, fmt.Errorf("verify the result of %d: %w", key, ErrNoResult)
 		}
-		a, ok := awaits(v, s, said, r)
+		a, ok := awaits(s, said, r)
 		if !ok {
 			return nil, fmt.Errorf("verify the result of %d: %w", key, ErrNoResult)
 		}

@@ -1,0 +1,338 @@
+package builder_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/builder/racecontrol"
+	"gridcast/builder/season"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// The Austrian Grand Prix of 2024, on which these tests turn.
+const (
+	austria    season.GrandPrixID = "austria"
+	austriaKey                    = 2024011
+)
+
+var (
+	austriaQualified = time.Date(2024, 6, 29, 15, 0, 0, 0, time.UTC)
+	austriaStart     = time.Date(2024, 6, 30, 13, 0, 0, 0, time.UTC)
+)
+
+var embedded = sync.OnceValues(archive.Embedded)
+
+// altered returns the seasons 2023 and 2024 of the embedded archive, with the Austrian Grand
+// Prix of 2024 edited.
+func altered(t *testing.T, edit func(*season.Round)) *season.Archive {
+	t.Helper()
+	a, err := embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := a.Facts()
+	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year < 2023 })
+	year := &facts.Seasons[1]
+	year.Rounds = slices.Clone(year.Rounds)
+	i := slices.IndexFunc(year.Rounds, func(r season.Round) bool { return r.GrandPrix == austria })
+	edit(&year.Rounds[i])
+	a, err = season.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func asItWas(*season.Round)       {}
+func withoutGrid(r *season.Round) { r.Grid = nil }
+func withoutQualifying(r *season.Round) {
+	r.Grid, r.Qualifying, r.Entries = nil, nil, nil
+	r.Practice = [4][]season.TimedLap{}
+}
+
+// weekend is a ledger of the Austrian weekend, which is settled and decided on by hand.
+type weekend struct {
+	t       *testing.T
+	store   blob.Store
+	archive *season.Archive
+	ledger  *ledger.Ledger
+	policy  builder.Policy
+}
+
+func newWeekend(t *testing.T, edit func(*season.Round)) *weekend {
+	t.Helper()
+	w := &weekend{t: t, store: memblob.New(), archive: altered(t, edit), policy: builder.Policy{Model: predict.GridFrequency()}}
+	opened := austriaStart.AddDate(0, 0, -5)
+	l, err := ledger.Open(t.Context(), w.store, ledger.Simulated, opened, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.ledger = l
+	w.settle(opened)
+	return w
+}
+
+// settle returns the types of the events that were due for the Austrian Grand Prix.
+func (w *weekend) settle(at time.Time) []ledger.Type {
+	w.t.Helper()
+	events, err := w.policy.Settle(w.t.Context(), w.ledger, w.archive, at)
+	if err != nil {
+		w.t.Fatalf("settle at %s: %v", at, err)
+	}
+	var types []ledger.Type
+	for _, e := range events {
+		if e.Session == austriaKey {
+			types = append(types, e.Type)
+		}
+	}
+	return types
+}
+
+func (w *weekend) decide(at time.Time, decide func(*racecontrol.Round) ([]ledger.Event, error)) {
+	w.t.Helper()
+	if _, err := racecontrol.Decide(w.t.Context(), w.ledger, w.archive.AsOf(at), "operator:test", austriaKey, decide); err != nil {
+		w.t.Fatalf("decide at %s: %v", at, err)
+	}
+}
+
+func (w *weekend) round() ledger.Session {
+	s, _ := w.ledger.State().Session(austriaKey)
+	return s
+}
+
+func (w *weekend) wantNone(at time.Time) {
+	w.t.Helper()
+	if got := w.settle(at); len(got) > 0 {
+		w.t.Fatalf("at %s: settled %v, want nothing", at, got)
+	}
+}
+
+// wantFreeze settles, and expects that a pick is frozen from this order for this start.
+func (w *weekend) wantFreeze(at, start time.Time, from predict.Order) {
+	w.t.Helper()
+	if got := w.settle(at); !slices.Equal(got, []ledger.Type{ledger.PickFrozen}) {
+		w.t.Fatalf("at %s: settled %v, want a frozen pick", at, got)
+	}
+	forecast, err := w.policy.Model.Predict(w.archive.AsOf(at), 2024, austria)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if forecast.Basis.Order != from {
+		w.t.Errorf("predicted from %s, want %s", forecast.Basis.Order, from)
+	}
+	pick := w.round().Pick
+	if got := [3]season.DriverID{pick.P1, pick.P2, pick.P3}; got != forecast.Podium {
+		w.t.Errorf("froze %v, want the forecast %v", got, forecast.Podium)
+	}
+	if !pick.Start.Equal(start) || !pick.FrozenAt.Equal(at) || pick.GridKnown != (from == predict.FromGrid) {
+		w.t.Errorf("frozen at %s for %s, grid known %v; want %s, %s, %v",
+			pick.FrozenAt, pick.Start, pick.GridKnown, at, start, from == predict.FromGrid)
+	}
+}
+
+func TestPickIsFrozenWhenTheGridIsKnown(t *testing.T) {
+	w := newWeekend(t, asItWas)
+	w.wantNone(austriaQualified.Add(-time.Second))
+	w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
+	w.wantNone(austriaStart.Add(-builder.LastFreeze))
+}
+
+func TestPickWithoutGridIsFrozenAtTheLastMoment(t *testing.T) {
+	for _, tt := range []struct {
+		what string
+		edit func(*season.Round)
+		from predict.Order
+	}{
+		{"no grid", withoutGrid, predict.FromQualifying},
+		{"no qualifying", withoutQualifying, predict.FromForm},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			w := newWeekend(t, tt.edit)
+			last := austriaStart.Add(-builder.LastFreeze)
+			w.wantNone(last.Add(-time.Second))
+			w.wantFreeze(last, austriaStart, tt.from)
+		})
+	}
+}
+
+func TestNoPickAtLightsOut(t *testing.T) {
+	w := newWeekend(t, asItWas)
+	w.wantNone(austriaStart)
+	w.wantNone(austriaStart.Add(24 * time.Hour))
+	if w.round().Pick != nil {
+		t.Error("a round that missed its moment has a pick")
+	}
+}
+
+func TestRaceMovedForwardOnTheDay(t *testing.T) {
+	forward := func(r *racecontrol.Round) ([]ledger.Event, error) {
+		return r.Move(austriaStart.Add(-3*time.Hour), "storm in the afternoon")
+	}
+	decided, start := austriaStart.Add(-5*time.Hour), austriaStart.Add(-3*time.Hour)
+	t.Run("without a grid", func(t *testing.T) {
+		w := newWeekend(t, withoutGrid)
+		w.decide(decided, forward)
+		w.wantNone(start.Add(-builder.LastFreeze - time.Second))
+		w.wantFreeze(start.Add(-builder.LastFreeze), start, predict.FromQualifying)
+	})
+	t.Run("noticed after the new start", func(t *testing.T) {
+		w := newWeekend(t, withoutGrid)
+		w.decide(decided, forward)
+		w.wantNone(start)
+		w.wantNone(austriaStart.Add(-builder.LastFreeze))
+	})
+	t.Run("with a frozen pick", func(t *testing.T) {
+		w := newWeekend(t, asItWas)
+		w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
+		frozen := *w.round().Pick
+		w.decide(decided, forward)
+		w.wantNone(start.Add(-time.Minute))
+		if got := *w.round().Pick; got != frozen {
+			t.Errorf("the pick is %+v, want the frozen %+v", got, frozen)
+		}
+	})
+}
+
+func TestCancelledRound(t *testing.T) {
+	w := newWeekend(t, asItWas)
+	w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
+	w.decide(austriaQualified.Add(time.Hour), func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Cancel("flood") })
+	if r := w.round(); r.Pick != nil || len(r.Voided) != 1 {
+		t.Errorf("after the cancellation: pick %v, %d voided; want none and 1", r.Pick, len(r.Voided))
+	}
+	w.wantNone(austriaQualified.Add(2 * time.Hour))
+	w.decide(austriaQualified.Add(3*time.Hour), func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Reinstate(time.Time{}, "dry again") })
+	w.wantFreeze(austriaQualified.Add(3*time.Hour), austriaStart, predict.FromGrid)
+	if r := w.round(); len(r.Voided) != 1 {
+		t.Errorf("the voided pick is not kept: %d", len(r.Voided))
+	}
+}
+
+func TestPostponedRound(t *testing.T) {
+	postpone := func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Postpone("fog") }
+	later := austriaStart.AddDate(0, 0, 21)
+	reinstate := func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Reinstate(later, "new date") }
+
+	t.Run("with the grid keeps its pick", func(t *testing.T) {
+		w := newWeekend(t, asItWas)
+		w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
+		frozen := *w.round().Pick
+		w.decide(austriaStart.Add(-time.Hour), postpone)
+		w.decide(austriaStart.AddDate(0, 0, 2), reinstate)
+		w.wantNone(later.Add(-time.Minute))
+		if got := *w.round().Pick; got != frozen {
+			t.Errorf("the pick is %+v, want the frozen %+v", got, frozen)
+		}
+	})
+	t.Run("without it gets a new one", func(t *testing.T) {
+		w := newWeekend(t, withoutGrid)
+		w.wantFreeze(austriaStart.Add(-builder.LastFreeze), austriaStart, predict.FromQualifying)
+		w.decide(austriaStart.Add(-time.Minute), postpone)
+		if r := w.round(); r.Pick != nil || len(r.Voided) != 1 {
+			t.Errorf("after the postponement: pick %v, %d voided; want none and 1", r.Pick, len(r.Voided))
+		}
+		w.wantNone(austriaStart.AddDate(0, 0, 1)) // though this archive has a result by then
+		w.decide(austriaStart.AddDate(0, 0, 2), reinstate)
+		w.wantNone(later.Add(-builder.LastFreeze - time.Second))
+		w.wantFreeze(later.Add(-builder.LastFreeze), later, predict.FromQualifying)
+	})
+}
+
+// Another process with another model freezes after the first: nothing happens.
+func TestSecondFreezeIsHarmless(t *testing.T) {
+	w := newWeekend(t, asItWas)
+	second, err := ledger.Open(t.Context(), w.store, ledger.Simulated, austriaStart, "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
+	frozen, head := *w.round().Pick, w.ledger.Head()
+	other := builder.Policy{Model: predict.PreviousWinner()}
+	events, err := other.Settle(t.Context(), second, w.archive, austriaQualified)
+	if err != nil || len(events) > 0 {
+		t.Errorf("the second freeze: got events %v and error %v, want neither", events, err)
+	}
+	s, _ := second.State().Session(austriaKey)
+	if got := *s.Pick; got != frozen {
+		t.Errorf("the other process sees %+v, want %+v", got, frozen)
+	}
+	if got := second.Head(); got != head {
+		t.Errorf("the ledger went on to file %d, want %d", got.Seq, head.Seq)
+	}
+}
+
+func TestRoundWithoutAnybodyHoldsNothingUp(t *testing.T) {
+	opened := time.Date(2023, 3, 5, 15, 0, 0, 0, time.UTC) // Bahrain 2023, the first race the archive has
+	a := altered(t, asItWas)
+	facts := a.Facts()
+	facts.Seasons = slices.Clone(facts.Seasons)
+	facts.Seasons[0].Rounds = slices.Clone(facts.Seasons[0].Rounds)
+	withoutQualifying(&facts.Seasons[0].Rounds[0])
+	a, err := season.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened.AddDate(0, 0, -1), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := policy()
+	before := facts.Seasons[0].Rounds[0].StartsAt().Add(-time.Minute)
+	events, err := p.Settle(t.Context(), l, a, before)
+	if err != nil || len(events) != 1 || events[0].Type != ledger.KeysAssigned {
+		t.Fatalf("nobody to pick from: got %v and error %v, want keys and nothing else", events, err)
+	}
+}
+
+func TestAutoVerification(t *testing.T) {
+	const rule = 24 * time.Hour
+	verified := []ledger.Type{ledger.ResultVerified}
+	a := altered(t, asItWas)
+	v := a.AsOf(austriaStart.AddDate(0, 0, 1))
+	r, _ := v.Round(2024, austria)
+	length := r.ResultKnownAt().Sub(austriaStart)
+
+	t.Run("off", func(t *testing.T) {
+		w := newWeekend(t, asItWas)
+		w.wantNone(austriaStart.AddDate(0, 1, 0))
+	})
+	t.Run("on", func(t *testing.T) {
+		w := newWeekend(t, asItWas)
+		w.policy.AutoVerifyAfter = rule
+		due := austriaStart.Add(length + rule)
+		w.wantNone(due.Add(-time.Second))
+		if got := w.settle(due); !slices.Equal(got, verified) {
+			t.Errorf("settled %v, want a verified result", got)
+		}
+		w.wantNone(due.Add(time.Hour))
+	})
+	t.Run("of a race held later", func(t *testing.T) {
+		w := newWeekend(t, asItWas)
+		w.policy.AutoVerifyAfter = rule
+		w.decide(austriaStart.Add(-time.Hour), func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Postpone("fog") })
+		w.wantNone(austriaStart.AddDate(0, 0, 3))
+		later := austriaStart.AddDate(0, 0, 21)
+		w.decide(austriaStart.AddDate(0, 0, 3), func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Reinstate(later, "new date") })
+		if got := w.settle(austriaStart.AddDate(0, 0, 4)); !slices.Equal(got, []ledger.Type{ledger.PickFrozen}) {
+			t.Errorf("settled %v, want a pick for the new date", got)
+		}
+		due := later.Add(length + rule)
+		w.wantNone(due.Add(-time.Second))
+		if got := w.settle(due); !slices.Equal(got, verified) {
+			t.Errorf("settled %v, want a verified result", got)
+		}
+	})
+	t.Run("of a cancelled race", func(t *testing.T) {
+		w := newWeekend(t, asItWas)
+		w.policy.AutoVerifyAfter = rule
+		w.decide(austriaStart.Add(-time.Hour), func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Cancel("fog") })
+		w.wantNone(austriaStart.AddDate(0, 1, 0))
+	})
+}
