@@ -141,8 +141,8 @@ func joinYear(v *season.View, s *ledger.State, facts *season.Season) (Year, erro
 		y.Rounds[i] = r
 	}
 	verified := verifiedPrefix(y.Rounds)
-	y.Drivers = driverStandings(v, facts, verified)
-	y.Constructors = constructorStandings(v, facts, verified)
+	y.Drivers = driverStandings(v, facts, y.Rounds, verified)
+	y.Constructors = constructorStandings(v, facts, y.Rounds, verified)
 	return y, nil
 }
 

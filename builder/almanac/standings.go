@@ -152,13 +152,15 @@ func (t *table[K]) count(c *ledger.Classification, keyOf func(ledger.Row) K) {
 	}
 }
 
-// settle brings a table that holds the source's standings after the round at index base up to
-// the last verified round: results that differ from the source's own are put in by their
-// difference in points, later rounds that the source has no standings for by their points.
+// settle brings a table that holds the source's standings after the round base up to the
+// verified rounds. What the source counts in them and is not verified is taken out: a race that
+// the ledger says was not held then. A result that differs from the source's own is put in by
+// its difference in points, a later round that the source has no standings for by its points.
 // Only then is the order worked out anew; otherwise the source's stands.
-func settle[K comparable](t *table[K], verified []*Round, base int, keyOf func(ledger.Row) K) {
+func settle[K comparable](t *table[K], rounds []Round, verified []*Round, base *Round, keyOf func(ledger.Row) K) {
 	changed := false
-	for i, r := range verified {
+	for i := range rounds {
+		r := &rounds[i]
 		diff := map[K]float64{}
 		var order []K
 		move := func(rows []ledger.Row, sign float64) {
@@ -170,11 +172,19 @@ func settle[K comparable](t *table[K], verified []*Round, base int, keyOf func(l
 				diff[key] += sign * line.Points
 			}
 		}
-		move(r.Result.Rows, 1)
-		if i <= base {
+		counted := base != nil && !r.Facts.StartsAt().After(base.Facts.StartsAt())
+		held := slices.Contains(verified, r)
+		if counted {
 			move(Rows(r.Facts.Results), -1)
-		} else {
+		}
+		if held {
+			move(r.Result.Rows, 1)
+		}
+		switch {
+		case held && !counted:
 			move(Rows(r.Facts.SprintResults), 1)
+		case counted && !held:
+			move(Rows(r.Facts.SprintResults), -1)
 		}
 		for _, key := range order {
 			if d := diff[key]; d != 0 {
@@ -191,26 +201,27 @@ func settle[K comparable](t *table[K], verified []*Round, base int, keyOf func(l
 	}
 }
 
-// lastWith returns the index of the last verified round whose facts have what is asked for, or
-// -1.
-func lastWith(verified []*Round, has func(*season.Round) bool) int {
-	for i, r := range slices.Backward(verified) {
-		if has(r.Facts) {
-			return i
+// lastWith returns the verified round that the source holds last among those whose facts have
+// what is asked for, or nil.
+func lastWith(verified []*Round, has func(*season.Round) bool) *Round {
+	var last *Round
+	for _, r := range verified {
+		if has(r.Facts) && (last == nil || !r.Facts.StartsAt().Before(last.Facts.StartsAt())) {
+			last = r
 		}
 	}
-	return -1
+	return last
 }
 
-func driverStandings(v *season.View, facts *season.Season, verified []*Round) []DriverStanding {
+func driverStandings(v *season.View, facts *season.Season, rounds []Round, verified []*Round) []DriverStanding {
 	t := newTable[season.DriverID](false)
 	base := lastWith(verified, func(r *season.Round) bool { return len(r.DriverStandings) > 0 })
-	if base >= 0 {
-		for _, s := range verified[base].Facts.DriverStandings {
+	if base != nil {
+		for _, s := range base.Facts.DriverStandings {
 			t.add(s.Driver, s.Position, s.Points)
 		}
 	}
-	settle(t, verified, base, func(line ledger.Row) season.DriverID { return line.Driver })
+	settle(t, rounds, verified, base, func(line ledger.Row) season.DriverID { return line.Driver })
 
 	teams := latestTeams(verified)
 	standings := make([]DriverStanding, len(t.rows))
@@ -237,16 +248,16 @@ func latestTeams(verified []*Round) map[season.DriverID]season.TeamID {
 	return teams
 }
 
-func constructorStandings(v *season.View, facts *season.Season, verified []*Round) []ConstructorStanding {
+func constructorStandings(v *season.View, facts *season.Season, rounds []Round, verified []*Round) []ConstructorStanding {
 	t := newTable[constructor](true)
 	base := lastWith(verified, func(r *season.Round) bool { return len(r.TeamStandings) > 0 })
-	if base < 0 {
+	if base == nil {
 		return nil // no constructors' championship, or no race yet
 	}
-	for _, s := range verified[base].Facts.TeamStandings {
+	for _, s := range base.Facts.TeamStandings {
 		t.add(constructor{s.Team, s.Engine}, s.Position, s.Points)
 	}
-	settle(t, verified, base, func(line ledger.Row) constructor { return constructor{line.Team, line.Engine} })
+	settle(t, rounds, verified, base, func(line ledger.Row) constructor { return constructor{line.Team, line.Engine} })
 
 	engines := map[season.TeamID]int{}
 	for key := range t.by {
