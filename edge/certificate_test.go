@@ -1,0 +1,92 @@
+package edge_test
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"gridcast/edge"
+)
+
+// TestTLSReload replaces the certificate under a running edge.
+func TestTLSReload(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificate(t, cert, key, 1)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newWorld(t, func(c *edge.Config, d *edge.Deps, _ *setup) {
+		c.TLSCert, c.TLSKey = cert, key
+		d.Listener = listener
+	})
+	serial := func() int64 {
+		c, err := tls.Dial("tcp", listener.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, request("GET", "/healthz")); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := read(bufio.NewReader(c), "GET"); err != nil || r.StatusCode != http.StatusOK {
+			t.Fatalf("over TLS: got %v, %v", r.Response, err)
+		}
+		return c.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+	}
+	if got := serial(); got != 1 {
+		t.Errorf("got certificate %d, want 1", got)
+	}
+	if err := os.WriteFile(cert, []byte("half a certif"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := serial(); got != 1 {
+		t.Errorf("with a broken file: got certificate %d, want the last good one", got)
+	}
+	writeCertificate(t, cert, key, 2)
+	if got := serial(); got != 2 {
+		t.Errorf("got certificate %d, want 2", got)
+	}
+}
+
+func writeCertificate(t testing.TB, certFile, keyFile string, serial int64) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, block := range map[string]*pem.Block{
+		certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: pkcs8},
+	} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		// Files written within one tick of the clock must differ in time.
+		at := time.Now().Add(time.Duration(serial) * time.Second)
+		if err := os.Chtimes(file, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package edge_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/edge"
+)
+
+// TestDrain stops an edge while a connection is busy: it gets its response, then the end.
+func TestDrain(t *testing.T) {
+	w := newWorld(t)
+	c := w.dial()
+	reader := bufio.NewReader(c)
+	half := request("GET", "/api/v1/calendar", "X-API-Key: "+w.key["pro"])
+	if _, err := io.WriteString(c, half[:20]); err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- w.stop() }()
+	w.await("stopping", func() bool { return w.edge.Ready() != nil })
+	if _, err := io.WriteString(c, half[20:]); err != nil {
+		t.Fatal(err)
+	}
+	r, err := read(reader, "GET")
+	if err != nil || r.StatusCode != http.StatusOK {
+		t.Fatalf("got %v, %v, want the response to the request under way", r.Response, err)
+	}
+	if _, err := reader.ReadByte(); err != io.EOF {
+		t.Errorf("after the response: got %v, want the end of the connection", err)
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// TestStopBeforeStart ends edges that have hardly begun.
+func TestStopBeforeStart(t *testing.T) {
+	w := newWorld(t) // for its store
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 50 {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := edge.New(edge.DefaultConfig(), edge.Deps{Store: w.store, Log: discard, Listener: listener})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Run(stopped); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	}
+}
+
+// TestDrainDelay shows that /readyz is bad before connections are refused.
+func TestDrainDelay(t *testing.T) {
+	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.DrainDelay = 300 * time.Millisecond })
+	stopped := make(chan error, 1)
+	go func() { stopped <- w.stop() }()
+	w.await("stopping", func() bool { return w.edge.Ready() != nil })
+	if r := w.do("GET", "/readyz"); r.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(r.body), "stopping") {
+		t.Errorf("readyz: got %d %s, want 503", r.StatusCode, r.body)
+	}
+	if r := w.get("/api/v1/calendar"); r.StatusCode != http.StatusOK {
+		t.Errorf("data: got %d, want 200", r.StatusCode)
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
