@@ -82,7 +82,7 @@ func (c *importF1DBCmd) keep(ctx context.Context, a *season.Archive) (sum string
 		sum, err = archive.WriteFile(c.Archive, a)
 		return sum, file.Len(), err
 	}
-	store, err := openStore(ctx, c.Store)
+	store, err := (&storeFlags{Store: c.Store}).open(ctx)
 	if err != nil {
 		return "", 0, err
 	}
@@ -157,7 +157,7 @@ func (c *archiveShowCmd) load(ctx context.Context) (builder.Facts, error) {
 		a, sum, err := archive.ReadFile(c.Archive)
 		return builder.Facts{Archive: a, SHA256: sum}, err
 	case c.Store != "":
-		store, err := openStore(ctx, c.Store)
+		store, err := (&storeFlags{Store: c.Store}).openToRead(ctx)
 		if err != nil {
 			return builder.Facts{}, err
 		}

@@ -119,7 +119,7 @@ func demoStore(ctx context.Context) (store blob.Store, release func(), err error
 		release()
 		return nil, nil, fmt.Errorf("demo: %w", err)
 	}
-	store, err = openStore(ctx, "dir:"+demoFolder)
+	store, err = (&storeFlags{Store: "dir:" + demoFolder}).open(ctx)
 	if err != nil {
 		release()
 		return nil, nil, err

@@ -52,7 +52,7 @@ func (c *edgeCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	store, err := c.open(ctx)
+	store, err := c.openToRead(ctx)
 	if err != nil {
 		return err
 	}

@@ -15,13 +15,6 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// storeFlags says where published versions, ledger, keys and archive are kept.
-type storeFlags struct {
-	Store string `help:"Where everything is kept: dir:PATH or s3://bucket/prefix?endpoint=URL&region=R." default:"dir:.var/store" placeholder:"URL"`
-}
-
-func (f *storeFlags) open(ctx context.Context) (blob.Store, error) { return openStore(ctx, f.Store) }
-
 // clockFlags sets race time. What runs on another clock than the real one writes only
 // simulated ledgers.
 type clockFlags struct {

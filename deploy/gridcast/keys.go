@@ -72,7 +72,7 @@ type keysListCmd struct {
 }
 
 func (c *keysListCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.open(ctx)
+	store, err := c.openToRead(ctx)
 	if err != nil {
 		return err
 	}

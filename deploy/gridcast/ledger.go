@@ -21,7 +21,7 @@ type ledgerListCmd struct {
 }
 
 func (c *ledgerListCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.open(ctx)
+	store, err := c.openToRead(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ type ledgerAuditCmd struct {
 }
 
 func (c *ledgerAuditCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.open(ctx)
+	store, err := c.openToRead(ctx)
 	if err != nil {
 		return err
 	}

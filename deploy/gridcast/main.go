@@ -36,6 +36,7 @@ type cli struct {
 	Edge      edgeCmd      `cmd:"" help:"Serve the published version from memory."`
 	Build     buildCmd     `cmd:"" help:"Build and publish once."`
 	Replay    replayCmd    `cmd:"" help:"Fill a simulated ledger with the picks and results of past seasons."`
+	Backtest  backtestCmd  `cmd:"" help:"Score a model on past seasons, race by race, as if they were to come."`
 	Archive   archiveCmds  `cmd:"" help:"The facts everything is made from."`
 	Keys      keysCmds     `cmd:"" help:"API keys of clients."`
 	Results   resultsCmds  `cmd:"" help:"Results that an operator vouches for."`

@@ -1,3 +1,244 @@
 package main
 
-type snapshotCmds struct{}
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"gridcast/builder/ledger"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+)
+
+type snapshotCmds struct {
+	List     snapshotsListCmd     `cmd:"" help:"List the versions in the store."`
+	Show     snapshotsShowCmd     `cmd:"" help:"Show what a version holds."`
+	Diff     snapshotsDiffCmd     `cmd:"" help:"Show what differs between two versions, value by value."`
+	Verify   snapshotsVerifyCmd   `cmd:"" help:"Read every object of a version again and compare its hash."`
+	Rollback snapshotsRollbackCmd `cmd:"" help:"Publish an earlier version's content again, and hold publishing."`
+	Prune    snapshotsPruneCmd    `cmd:"" help:"Remove old versions and what no version needs."`
+}
+
+type snapshotsListCmd struct {
+	storeFlags `embed:""`
+}
+
+func (c *snapshotsListCmd) Run(ctx context.Context, s *streams) error {
+	store, err := c.openToRead(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := snapshots.List(ctx, store)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.printJSON(list)
+	}
+	rows := make([][]any, len(list))
+	for i, v := range list {
+		standing := string(v.Standing)
+		if v.Held {
+			standing += ", held"
+		}
+		if v.Damage != "" {
+			standing += ", damaged: " + v.Damage
+		}
+		rows[i] = []any{v.Version, standing, shortTime(v.BuiltAt), v.Variants, v.Bytes, v.Base, reasonCell(v), v.Builder}
+	}
+	return s.printTable([]any{"version", "standing", "built (race time)", "variants", "bytes", "base", "reason", "builder"}, rows)
+}
+
+func reasonCell(v snapshots.Summary) string {
+	if v.RollbackOf == 0 {
+		return v.Reason
+	}
+	return fmt.Sprintf("rollback to %d: %s", v.RollbackOf, v.Reason)
+}
+
+type snapshotsShowCmd struct {
+	storeFlags `embed:""`
+	Version    int64 `arg:"" optional:"" help:"The version; default: the current one." placeholder:"V"`
+}
+
+func (c *snapshotsShowCmd) Run(ctx context.Context, s *streams) error {
+	store, err := c.openToRead(ctx)
+	if err != nil {
+		return err
+	}
+	m, err := loadManifest(ctx, store, c.Version)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.printJSON(m)
+	}
+	if err := s.printf("version   %d, on %d\nbuilt     %s by %s\nreason    %s\nseasons   %d, current %d\narchive   %s\nledger    %s, file %d, %s\n\n",
+		m.Version, m.Base, shortTime(m.BuiltAt), m.Builder, m.Reason, len(m.Seasons), m.CurrentSeason,
+		m.Archive, m.Ledger.Kind, m.Ledger.Seq, m.Ledger.Hash); err != nil {
+		return err
+	}
+	rows := make([][]any, len(m.Entries))
+	for i, e := range m.Entries {
+		rows[i] = []any{e.Path, e.Size, codedSize(e, snapshots.GZ), codedSize(e, snapshots.BR), codedSize(e, snapshots.ZST), e.ETag, shortTime(e.GeneratedAt), e.Object}
+	}
+	return s.printTable([]any{"variant", "bytes", "gzip", "brotli", "zstd", "entity tag", "generated", "object"}, rows)
+}
+
+func codedSize(e snapshots.Entry, coding string) string {
+	if coded, ok := e.Encodings[coding]; ok {
+		return strconv.FormatInt(coded.Size, 10)
+	}
+	return ""
+}
+
+// loadManifest is snapshots.LoadManifest with an error that says what there is.
+func loadManifest(ctx context.Context, store blob.Store, version int64) (snapshots.Manifest, error) {
+	m, err := snapshots.LoadManifest(ctx, store, version)
+	switch {
+	case errors.Is(err, snapshots.ErrNone):
+		return m, fmt.Errorf("%s: nothing has been published yet; gridcast build does it", store)
+	case errors.Is(err, blob.ErrNotFound):
+		return m, fmt.Errorf("%s has no version %d; gridcast snapshots list shows what there is", store, version)
+	}
+	return m, err
+}
+
+type snapshotsDiffCmd struct {
+	storeFlags `embed:""`
+	From       int64 `arg:"" help:"The version to compare from." placeholder:"A"`
+	To         int64 `arg:"" optional:"" help:"The version to compare to; default: the current one." placeholder:"B"`
+}
+
+func (c *snapshotsDiffCmd) Run(ctx context.Context, s *streams) error {
+	store, err := c.openToRead(ctx)
+	if err != nil {
+		return err
+	}
+	changes, err := snapshots.Diff(ctx, store, c.From, c.To)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.printJSON(changes)
+	}
+	if len(changes) == 0 {
+		return s.printf("no variant differs\n")
+	}
+	var rows [][]any
+	for _, change := range changes {
+		if len(change.Values) == 0 {
+			rows = append(rows, []any{change.Path, change.Kind, "", "", ""})
+		}
+		for _, v := range change.Values {
+			rows = append(rows, []any{change.Path, change.Kind, v.At, v.Old, v.New})
+		}
+	}
+	return s.printTable([]any{"variant", "", "value", "old", "new"}, rows)
+}
+
+type snapshotsVerifyCmd struct {
+	storeFlags `embed:""`
+	Version    int64 `arg:"" optional:"" help:"The version; default: the current one." placeholder:"V"`
+}
+
+func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *streams) error {
+	store, err := c.openToRead(ctx)
+	if err != nil {
+		return err
+	}
+	bar := newProgress(s.err, "verifying")
+	v, err := snapshots.Verify(ctx, store, c.Version, func(p snapshots.Progress) { bar.phase(string(p.Stage), p.Done, p.Total) })
+	bar.finish()
+	if err != nil {
+		return err
+	}
+	faults := make([]string, len(v.Faults))
+	for i, fault := range v.Faults {
+		faults[i] = fault.Error()
+	}
+	if s.json {
+		err = s.printJSON(map[string]any{"version": v.Version, "objects": v.Objects, "bytes": v.Bytes, "faults": faults})
+	} else {
+		err = s.printf("version %d: %d objects, %d bytes, %d faults\n", v.Version, v.Objects, v.Bytes, len(v.Faults))
+	}
+	if err != nil {
+		return err
+	}
+	if len(v.Faults) > 0 {
+		return fmt.Errorf("version %d is damaged: %w", v.Version, errors.Join(v.Faults...))
+	}
+	return nil
+}
+
+type snapshotsRollbackCmd struct {
+	storeFlags `embed:""`
+	Version    int64  `arg:"" help:"The version whose content becomes current again." placeholder:"V"`
+	Reason     string `required:"" help:"Why, for people; shown while publishing is held." placeholder:"TEXT"`
+}
+
+// raceTime is the instant of a rollback: now, where race time is real time. Where it is not,
+// nobody can tell it from the store; that of the version rolled back from is never wrong.
+func (c *snapshotsRollbackCmd) raceTime(ctx context.Context, store blob.Store) time.Time {
+	now := time.Now()
+	current, err := snapshots.LoadManifest(ctx, store, 0)
+	if err != nil || current.Ledger.Kind != string(ledger.Simulated) {
+		return now // a damaged manifest is no reason not to roll back
+	}
+	return current.BuiltAt
+}
+
+func (c *snapshotsRollbackCmd) Run(ctx context.Context, s *streams) error {
+	store, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	publisher := snapshots.Publisher{Store: store}
+	receipt, err := publisher.Rollback(ctx, c.Version, processName(), c.Reason, c.raceTime(ctx, store))
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.printJSON(receipt)
+	}
+	return s.printf("version %d has the content of version %d, and publishing is held.\nEdges follow within a second or two; gridcast build --release ends the hold.\n", receipt.Version, c.Version)
+}
+
+type snapshotsPruneCmd struct {
+	storeFlags `embed:""`
+	Keep       int  `default:"50" help:"How many published versions stay." placeholder:"N"`
+	DryRun     bool `help:"Only show what would be removed."`
+}
+
+func (c *snapshotsPruneCmd) Run(ctx context.Context, s *streams) error {
+	if c.Keep < 1 {
+		return usageError{fmt.Errorf("--keep %d: must be at least 1", c.Keep)}
+	}
+	store, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	pruned, err := snapshots.Prune(ctx, store, c.Keep, time.Now(), c.DryRun)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.printJSON(map[string]any{"kept": pruned.Kept, "removed": pruned.Removed, "bytes": pruned.Bytes, "dry_run": c.DryRun})
+	}
+	rows := make([][]any, len(pruned.Removed))
+	for i, o := range pruned.Removed {
+		rows[i] = []any{o.Key, o.Size, shortTime(o.Modified)}
+	}
+	if len(rows) > 0 {
+		if err := s.printTable([]any{"removed", "bytes", "written"}, rows); err != nil {
+			return err
+		}
+	}
+	verb := "removed"
+	if c.DryRun {
+		verb = "would be removed"
+	}
+	return s.printf("%d objects, %d bytes %s; %d versions kept\n", len(pruned.Removed), pruned.Bytes, verb, len(pruned.Kept))
+}

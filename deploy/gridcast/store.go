@@ -2,18 +2,21 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"gridcast/snapshots/blob"
-	"gridcast/snapshots/blob/dirblob"
+	"gridcast/snapshots/blob/open"
 )
 
-// openStore opens the store that a --store flag names.
-func openStore(_ context.Context, name string) (blob.Store, error) {
-	path, ok := strings.CutPrefix(name, "dir:")
-	if !ok {
-		return nil, usageError{fmt.Errorf("--store %q: must be dir:PATH", name)}
-	}
-	return dirblob.Open(path)
+// storeFlags says where published versions, ledger, keys and archive are kept.
+type storeFlags struct {
+	Store string `help:"Where everything is kept: dir:PATH or s3://bucket/prefix?endpoint=URL&region=R." default:"dir:.var/store" placeholder:"URL"`
+}
+
+func (f *storeFlags) open(ctx context.Context) (blob.Store, error) {
+	return open.Store(ctx, f.Store, open.ReadWrite)
+}
+
+// openToRead leaves the store as it is, even where it would be checked for what writing needs.
+func (f *storeFlags) openToRead(ctx context.Context) (blob.Store, error) {
+	return open.Store(ctx, f.Store, open.ReadOnly)
 }

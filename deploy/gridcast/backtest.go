@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"gridcast/builder/archive"
+	"gridcast/builder/predict/backtest"
+	"gridcast/builder/predict/laps"
+	"gridcast/builder/season"
+)
+
+type backtestCmd struct {
+	From    int    `required:"" help:"First season to score." placeholder:"YEAR"`
+	To      int    `required:"" help:"Last season to score." placeholder:"YEAR"`
+	Archive string `help:"An archive file; default: the embedded seasons." placeholder:"FILE" type:"path"`
+	Model   string `help:"What makes the picks: ${enum}." enum:"r2,grid-frequency" default:"r2"`
+	Plot    string `help:"Write a PNG: reliability, and the log-loss saved against the grid-slot table." placeholder:"FILE.png" type:"path"`
+	Live    bool   `help:"Score the picks made during the races, by checkpoint; needs --laps."`
+	Laps    string `help:"A folder with lap times as in the Ergast dump." placeholder:"DIR" type:"path"`
+}
+
+func (c *backtestCmd) Run(ctx context.Context, s *streams) error {
+	switch {
+	case c.From > c.To:
+		return usageError{fmt.Errorf("--from %d: must not be after --to %d", c.From, c.To)}
+	case c.Live && c.Laps == "":
+		return usageError{errors.New("--live: needs lap times, --laps DIR")}
+	case c.Live && c.Plot != "":
+		return usageError{errors.New("--plot: there is no plot of live picks")}
+	case !c.Live && c.Laps != "":
+		return usageError{errors.New("--laps: only --live reads lap times")}
+	}
+	a, err := c.archive()
+	if err != nil {
+		return err
+	}
+	if first := a.Facts().Seasons[0].Year; c.From < first {
+		return fmt.Errorf("backtest from %d: the archive begins in %d; give another one with --archive", c.From, first)
+	}
+	if c.Live {
+		return c.live(ctx, s, a)
+	}
+	config := backtest.DefaultConfig(c.From, c.To)
+	config.Model = models[c.Model]()
+	bar, races := newProgress(s.err, "races"), racesIn(a, c.From, c.To)
+	config.Progress = func(done int) { bar.set(done, races) }
+	report, err := backtest.Run(ctx, a, config)
+	bar.finish()
+	if err != nil {
+		return err
+	}
+	if c.Plot != "" {
+		var png bytes.Buffer
+		if err := report.Plot(&png); err != nil {
+			return err
+		}
+		if err := os.WriteFile(c.Plot, png.Bytes(), 0o644); err != nil {
+			return fmt.Errorf("write plot: %w", err)
+		}
+	}
+	if s.json {
+		return s.printJSON(report)
+	}
+	return s.printBacktest(report)
+}
+
+func (c *backtestCmd) archive() (*season.Archive, error) {
+	if c.Archive == "" {
+		return archive.Embedded()
+	}
+	a, _, err := archive.ReadFile(c.Archive)
+	return a, err
+}
+
+func (c *backtestCmd) live(ctx context.Context, s *streams, a *season.Archive) error {
+	races, err := laps.Read(c.Laps, a)
+	if err != nil {
+		return err
+	}
+	config := backtest.DefaultLiveConfig(c.From, c.To)
+	config.Model = models[c.Model]()
+	report, err := backtest.LiveRun(ctx, a, races, config)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.printJSON(report)
+	}
+	return s.printLive(report)
+}
+
+func racesIn(a *season.Archive, from, to int) int {
+	n := 0
+	for _, year := range a.Facts().Seasons {
+		for i := range year.Rounds {
+			if year.Year >= from && year.Year <= to && year.Rounds[i].Finished() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// gridSlots is the baseline that a model is compared with where there is room for one.
+const gridSlots = "grid_frequency"
+
+// printBacktest prints the tables of a report. In square brackets are 95 % bootstrap intervals.
+func (s *streams) printBacktest(r *backtest.Report) error {
+	if err := s.printf("%s, %d to %d, %d races, walk-forward\n\n", r.ModelName, r.From, r.To, r.Races); err != nil {
+		return err
+	}
+	rows := [][]any{metricsRow(r.ModelName, r.Model)}
+	for _, name := range byLogLoss(r.Baselines) {
+		rows = append(rows, metricsRow(name, r.Baselines[name]))
+	}
+	header := []any{"total", "winner %", "podium %", "exact podium %", "log-loss", "brier", "ece %"}
+	if err := s.printTable(header, rows); err != nil {
+		return err
+	}
+	if err := s.printf("\nA forecaster who is right about his chances has an ECE of %.1f %% [%.1f, %.1f] in as many races.\n\n",
+		r.Calibrated.Mean, r.Calibrated.Interval[0], r.Calibrated.Interval[1]); err != nil {
+		return err
+	}
+	if err := s.printDifferences(r.ModelName, r.Differences); err != nil {
+		return err
+	}
+	header = []any{"", "races", "winner %", "pole", "podium %", "pole", "log-loss", gridSlots, "brier", gridSlots}
+	rows = nil
+	for _, part := range r.Subsets {
+		rows = append(rows, partRow(part.Name, part.Part))
+	}
+	if err := s.printf("\n%s\n\n", renderTable(header, rows)); err != nil {
+		return err
+	}
+	rows = nil
+	for _, part := range r.Seasons {
+		rows = append(rows, partRow(part.Year, part.Part))
+	}
+	if err := s.printTable(header, rows); err != nil {
+		return err
+	}
+	rows = nil
+	for _, bin := range r.Reliability {
+		rows = append(rows, []any{bin.Races, percent(100 * bin.Said), percent(100 * bin.Won)})
+	}
+	return s.printf("\n%s\n", renderTable([]any{"races", "said %", "won %"}, rows))
+}
+
+// printDifferences prints by how much a model is better or worse on the same races.
+func (s *streams) printDifferences(model string, differences map[string]backtest.Difference) error {
+	var rows [][]any
+	for _, name := range slices.Sorted(maps.Keys(differences)) {
+		d := differences[name]
+		rows = append(rows, []any{
+			name, paired("%+.1f", d.WinnerHitPct), paired("%+.1f", d.PodiumPct), paired("%+.3f", d.LogLoss), paired("%+.3f", d.Brier),
+		})
+	}
+	return s.printTable([]any{model + " minus", "winner %", "podium %", "log-loss", "brier"}, rows)
+}
+
+// paired shows a difference, with a star where it is more than noise.
+func paired(format string, p backtest.Paired) string {
+	text := fmt.Sprintf(format+" ["+format+", "+format+"]", p.Mean, p.Interval[0], p.Interval[1])
+	if p.Interval[0] > 0 || p.Interval[1] < 0 {
+		return text + " *"
+	}
+	return text
+}
+
+func (s *streams) printLive(r *backtest.LiveReport) error {
+	if err := s.printf("%s, live, %d to %d, walk-forward\n", r.ModelName, r.From, r.To); err != nil {
+		return err
+	}
+	for _, c := range r.Checkpoints {
+		rows := [][]any{metricsRow("live", c.Model)}
+		for _, name := range byLogLoss(c.Baselines) {
+			rows = append(rows, metricsRow(name, c.Baselines[name]))
+		}
+		header := []any{fmt.Sprintf("at %d %%, %d races", c.Percent, c.Races), "winner %", "podium %", "exact podium %", "log-loss", "brier", "ece %"}
+		if err := s.printf("\n%s\n\n", renderTable(header, rows)); err != nil {
+			return err
+		}
+		if err := s.printDifferences("live", c.Differences); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func byLogLoss(m map[string]backtest.Metrics) []string {
+	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
+		return cmp.Or(cmp.Compare(m[a].LogLoss, m[b].LogLoss), cmp.Compare(a, b))
+	})
+}
+
+func metricsRow(name string, m backtest.Metrics) []any {
+	var i backtest.Intervals
+	if m.Intervals != nil {
+		i = *m.Intervals
+	}
+	within := func(format string, value float64, interval backtest.Interval) string {
+		return fmt.Sprintf(format+" ["+format+", "+format+"]", value, interval[0], interval[1])
+	}
+	return []any{
+		name, within("%.1f", m.WinnerHitPct, i.WinnerHitPct), within("%.1f", m.PodiumPct, i.PodiumPct),
+		within("%.1f", m.ExactPodiumPct, i.ExactPodiumPct), within("%.3f", m.LogLoss, i.LogLoss),
+		within("%.3f", m.Brier, i.Brier), within("%.1f", m.ECEPct, i.ECEPct),
+	}
+}
+
+func partRow(name any, p backtest.Part) []any {
+	pole, grid := p.Baselines["pole"], p.Baselines[gridSlots]
+	return []any{
+		name, p.Races, percent(p.Model.WinnerHitPct), percent(pole.WinnerHitPct), percent(p.Model.PodiumPct), percent(pole.PodiumPct),
+		decimals(p.Model.LogLoss), decimals(grid.LogLoss), decimals(p.Model.Brier), decimals(grid.Brier),
+	}
+}
+
+func percent(v float64) string { return fmt.Sprintf("%.1f", v) }
+
+func decimals(v float64) string { return fmt.Sprintf("%.3f", v) }
