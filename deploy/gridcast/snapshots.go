@@ -133,10 +133,19 @@ func (c *snapshotsDiffCmd) Run(ctx context.Context, s *streams) error {
 			rows = append(rows, []any{change.Path, change.Kind, "", "", ""})
 		}
 		for _, v := range change.Values {
-			rows = append(rows, []any{change.Path, change.Kind, v.At, v.Old, v.New})
+			rows = append(rows, []any{change.Path, change.Kind, v.At, short(v.Old), short(v.New)})
 		}
 	}
 	return s.printTable([]any{"variant", "", "value", "old", "new"}, rows)
+}
+
+// short cuts a value to what fits a table; --json has all of it.
+func short(value string) string {
+	const most = 60
+	if runes := []rune(value); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return value
 }
 
 type snapshotsVerifyCmd struct {
