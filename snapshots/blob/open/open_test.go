@@ -1,0 +1,59 @@
+package open_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gridcast/snapshots/blob/open"
+	"gridcast/snapshots/blob/s3test"
+)
+
+func TestDirectory(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "store")
+	s, err := open.Store(t.Context(), "dir:"+root, open.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Create(t.Context(), "a", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(root, "a")); err != nil || string(data) != "x" {
+		t.Errorf("file of the object: got %q, %v", data, err)
+	}
+}
+
+func TestS3(t *testing.T) {
+	server := s3test.Versity(t)
+	config := server.Config(t)
+	s3test.Store(t, config)
+	t.Setenv("AWS_ACCESS_KEY_ID", s3test.AccessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", s3test.SecretKey)
+	name := "s3://" + config.Bucket + "/live?region=us-east-1&endpoint=" + config.Endpoint
+	s, err := open.Store(t.Context(), name, open.ReadWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Create(t.Context(), "a", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	readOnly, err := open.Store(t.Context(), name, open.ReadOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o, err := readOnly.Get(t.Context(), "a"); err != nil || string(o.Data) != "x" {
+		t.Errorf("read back: got %q, %v", o.Data, err)
+	}
+	if _, err := open.Store(t.Context(), strings.Replace(name, config.Bucket, "no-such-bucket", 1), open.ReadWrite); err == nil {
+		t.Error("a bucket that does not exist was opened for writing")
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, name := range []string{"", "dir:", "/tmp/store", "s3:bucket", "s3://bucket?what=1", "http://host/bucket"} {
+		if _, err := open.Store(t.Context(), name, open.ReadOnly); err == nil {
+			t.Errorf("store %q was opened", name)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package snapshots_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/s3test"
+)
+
+// measureAll makes the measurements full size: 10,000 variants, 100 publishes, a server too.
+const measureAll = "GRIDCAST_MEASURE"
+
+func measuringAll() bool { return os.Getenv(measureAll) != "" }
+
+// TestScale publishes ever larger versions, then one changed variant, and loads the result as
+// an edge does. The second publish must write that variant alone.
+func TestScale(t *testing.T) {
+	sizes := []int{10, 100}
+	backends := []string{"memory", "directory"}
+	if measuringAll() {
+		sizes = []int{10, 100, 1000, 10000}
+		backends = append(backends, "versitygw")
+	}
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "store\tvariants\tall: objects\tMB\tseconds\tone: objects\tkB\tmanifest kB\tseconds\tload seconds\t")
+	for _, name := range backends {
+		for _, size := range sizes {
+			s := openers(t)[name](t)()
+			all, one, load, manifest := scale(t, s, size)
+			fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%.3f\t%d of %d\t%.1f\t%.0f\t%.3f\t%.3f\t\n", name, size,
+				all.ObjectsWritten, float64(all.BytesWritten)/1e6, all.Seconds,
+				one.ObjectsWritten, one.ObjectsWritten+one.ObjectsReused, float64(one.BytesWritten)/1e3, float64(manifest)/1e3, one.Seconds,
+				load.Seconds())
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	t.Log("\n" + table.String())
+}
+
+func scale(t *testing.T, s blob.Store, size int) (all, one snapshots.Receipt, load time.Duration, manifest int64) {
+	t.Helper()
+	d := draftOf(loadBase(t, s), nil)
+	for i := range size {
+		d.Variants = append(d.Variants, sized(i, "before"))
+	}
+	p := snapshots.Publisher{Store: s}
+	all, err := p.Publish(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := loadBase(t, s)
+	next := draftOf(base, nil)
+	next.Variants = append(next.Variants, sized(0, "after"))
+	for _, e := range base.Manifest.Entries {
+		if e.Path != next.Variants[0].Path() {
+			next.Variants = append(next.Variants, snapshots.Reused(e))
+		}
+	}
+	if one, err = p.Publish(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	if one.ObjectsWritten != 4 || one.ObjectsReused != 4*(size-1) {
+		t.Errorf("one variant of %d changed: %d objects written, %d reused; want 4 and %d", size, one.ObjectsWritten, one.ObjectsReused, 4*(size-1))
+	}
+	start := time.Now()
+	v, err := snapshots.Open(t.Context(), s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load = time.Since(start)
+	checkWhole(t, v)
+	o, err := s.Get(t.Context(), snapshots.ManifestKey(one.Version))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all, one, load, int64(len(o.Data))
+}
+
+// sized is a variant of about the size of a season's standings. All three codings hold gzip:
+// how bytes were compressed makes no difference here.
+func sized(i int, text string) snapshots.Variant {
+	var body bytes.Buffer
+	for row := range 25 {
+		fmt.Fprintf(&body, `{"position":%d,"driver":"D%02d","name":"Driver %d of %s %d","team":"Team %d","points":%d},`, row, row, row*i, text, i, row/2, (row*7919+i)%400)
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, _ = z.Write(body.Bytes())
+	_ = z.Close()
+	return snapshots.New(fmt.Sprintf("standings/drivers/%d", i), body.Bytes(), map[string][]byte{
+		snapshots.GZ: packed.Bytes(), snapshots.BR: packed.Bytes(), snapshots.ZST: packed.Bytes(),
+	}, raceDay)
+}
+
+// TestTimeToEdge measures from the start of a publish, and of a rollback, to the delivery at
+// an edge that polls at the usual rate.
+func TestTimeToEdge(t *testing.T) {
+	runs, backends := 4, []string{"directory"}
+	if measuringAll() {
+		runs, backends = 100, []string{"directory", "versitygw"}
+	}
+	for _, name := range backends {
+		t.Run(name, func(t *testing.T) {
+			s := usualPolling(t, name)
+			publish(t, s, bodies{"drivers": "d0"})
+			f := followReal(t, s, nil)
+			f.wantVersion(t, 1, bodies{"drivers": "d0"})
+			var published, rolledBack []time.Duration
+			for i := range runs {
+				content := bodies{"drivers": fmt.Sprintf("d%d", i+1)}
+				start := time.Now()
+				r := release(t, s, content)
+				f.wantVersion(t, r.Version, content)
+				published = append(published, time.Since(start))
+
+				start = time.Now()
+				r = rollback(t, s, 1)
+				f.wantVersion(t, r.Version, bodies{"drivers": "d0"})
+				rolledBack = append(rolledBack, time.Since(start))
+			}
+			t.Logf("publish to edge: %s", quantiles(published))
+			t.Logf("rollback to edge: %s", quantiles(rolledBack))
+		})
+	}
+}
+
+func usualPolling(t *testing.T, name string) blob.Store {
+	t.Helper()
+	if name == "directory" {
+		return directory(t)
+	}
+	return s3test.Store(t, s3test.Versity(t).Config(t))
+}
+
+// release publishes, whether the pointer is held by a rollback or not.
+func release(t *testing.T, s blob.Store, content bodies) snapshots.Receipt {
+	t.Helper()
+	d := draftOf(loadBase(t, s), content)
+	d.Release, d.BuiltAt = true, raceDay.Add(time.Hour)
+	p := snapshots.Publisher{Store: s}
+	r, err := p.Publish(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func quantiles(times []time.Duration) string {
+	slices.Sort(times)
+	at := func(share float64) time.Duration {
+		return times[int(share*float64(len(times)-1)+0.5)].Round(10 * time.Microsecond)
+	}
+	return fmt.Sprintf("median %v, p99 %v, slowest %v of %d", at(0.5), at(0.99), times[len(times)-1].Round(10*time.Microsecond), len(times))
+}

@@ -1,0 +1,135 @@
+package snapshots_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/s3blob"
+	"gridcast/snapshots/blob/s3test"
+)
+
+// following runs Follow against a real store and hands over what it delivers and reports.
+type following struct {
+	versions chan *snapshots.Version
+	reports  chan snapshots.Report
+}
+
+func followReal(t *testing.T, s, cache blob.Store) *following {
+	t.Helper()
+	f := &following{versions: make(chan *snapshots.Version, 100), reports: make(chan snapshots.Report, 100)}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() {
+		done <- snapshots.Follow(ctx, snapshots.FollowConfig{
+			Store: s, Cache: cache,
+			Deliver:     func(v *snapshots.Version) { f.versions <- v },
+			Report:      func(r snapshots.Report) { f.reports <- r },
+			CacheFailed: func(err error) { t.Errorf("cache: %v", err) },
+		})
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return f
+}
+
+const patience = 20 * time.Second
+
+func (f *following) wantVersion(t *testing.T, want int64, content bodies) {
+	t.Helper()
+	select {
+	case v := <-f.versions:
+		checkWhole(t, v)
+		if got := contentOf(v); v.Pointer.Version != want || got["drivers"] != content["drivers"] {
+			t.Fatalf("delivered version %d, %v; want %d, %v", v.Pointer.Version, got, want, content)
+		}
+	case <-time.After(patience):
+		t.Fatalf("version %d was not delivered within %v", want, patience)
+	}
+}
+
+func (f *following) wantState(t *testing.T, want snapshots.State) {
+	t.Helper()
+	deadline := time.After(patience)
+	for {
+		select {
+		case r := <-f.reports:
+			if r.State == want {
+				return
+			}
+		case <-deadline:
+			t.Fatalf("not %s within %v", want, patience)
+		}
+	}
+}
+
+// The S3 server dies. The edge keeps its version and says so; another edge starts from its
+// own copy meanwhile; both go on when the server is back.
+func TestOutage(t *testing.T) {
+	server := s3test.Versity(t)
+	config := server.Config(t)
+	config.Poll, config.Deadline = 100*time.Millisecond, 500*time.Millisecond
+	s := s3test.Store(t, config)
+	root := t.TempDir()
+	publish(t, s, bodies{"drivers": "d1"})
+	running := followReal(t, s, openDirectory(t, t.TempDir()))
+	running.wantVersion(t, 1, bodies{"drivers": "d1"})
+	running.wantState(t, snapshots.Following)
+
+	// Another edge makes its copy and is stopped when the copy is complete.
+	t.Run("copy", func(t *testing.T) {
+		cache := openDirectory(t, root)
+		followReal(t, s, cache).wantVersion(t, 1, bodies{"drivers": "d1"})
+		if _, err := cache.Watch(t.Context(), snapshots.PointerKey, ""); err != nil {
+			t.Fatal(err)
+		}
+	})
+
+	server.Stop()
+	running.wantState(t, snapshots.Unreachable)
+	start := time.Now()
+	restarted := followReal(t, s, openDirectory(t, root))
+	restarted.wantVersion(t, 1, bodies{"drivers": "d1"})
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("it took %v to start from the copy, want less than a second", took)
+	}
+	restarted.wantState(t, snapshots.Unreachable)
+
+	server.Start(t)
+	for _, f := range []*following{running, restarted} {
+		f.wantState(t, snapshots.Following)
+	}
+	direct, err := s3blob.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish(t, direct, bodies{"drivers": "d2"})
+	for _, f := range []*following{running, restarted} {
+		f.wantVersion(t, 2, bodies{"drivers": "d2"})
+	}
+}
+
+// Publishing and following through a network that fails in every way, by a seed: everything
+// arrives in the end, whole and in order.
+func TestFollowThroughFaults(t *testing.T) {
+	server := s3test.Versity(t)
+	config := server.Config(t)
+	direct := s3test.Store(t, config)
+	proxy := s3test.Front(t, server)
+	config.Endpoint, config.Poll, config.Attempt = proxy.URL(), 50*time.Millisecond, 300*time.Millisecond
+	through, err := s3blob.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.Seeded(11, 0.2, s3test.Faults)
+	publish(t, direct, bodies{"drivers": "d0", "calendar/2024": "c"})
+	f := followReal(t, through, nil)
+	f.wantVersion(t, 1, bodies{"drivers": "d0"})
+	for i := range int64(5) {
+		content := bodies{"drivers": "d" + string(rune('1'+i)), "calendar/2024": "c"}
+		r := publish(t, through, content)
+		f.wantVersion(t, r.Version, content)
+	}
+	t.Logf("faults made: %v", proxy.Made())
+}
