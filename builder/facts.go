@@ -54,7 +54,17 @@ func (f *FactsStore) Load(ctx context.Context) (Facts, error) {
 	if f.loaded.SHA256 == inUse.SHA256 {
 		return f.loaded, nil
 	}
-	object, err := f.store.Get(ctx, factsFolder+inUse.SHA256)
+	facts, err := loadFacts(ctx, f.store, inUse.SHA256)
+	if err != nil {
+		return Facts{}, err
+	}
+	f.loaded = facts
+	return facts, nil
+}
+
+// loadFacts reads an archive of the store, in use or not, by the sum of its file.
+func loadFacts(ctx context.Context, store blob.Store, sum string) (Facts, error) {
+	object, err := store.Get(ctx, factsFolder+sum)
 	if err != nil {
 		return Facts{}, fmt.Errorf("load archive: %w", err)
 	}
@@ -62,10 +72,9 @@ func (f *FactsStore) Load(ctx context.Context) (Facts, error) {
 	if err != nil {
 		return Facts{}, err
 	}
-	if facts.SHA256 != inUse.SHA256 {
-		return Facts{}, fmt.Errorf("load archive: %s%s has the sum %s", factsFolder, inUse.SHA256, facts.SHA256)
+	if facts.SHA256 != sum {
+		return Facts{}, fmt.Errorf("load archive: %s%s has the sum %s", factsFolder, sum, facts.SHA256)
 	}
-	f.loaded = facts
 	return facts, nil
 }
 

@@ -195,9 +195,21 @@ func (l *Ledger) AsOf(t time.Time) *State {
 	if !r.state.at.After(t) {
 		return r.state
 	}
-	state := newState()
 	known := sort.Search(len(r.files), func(i int) bool { return r.files[i].Events[0].At.After(t) })
-	for _, f := range r.files[:known] {
+	return r.upTo(known)
+}
+
+// UpTo returns what the events of the files up to seq, inclusive, add up to: what somebody saw
+// for whom that was the head. Files that have not been read are left out.
+func (l *Ledger) UpTo(seq int64) *State {
+	r := l.read.Load()
+	return r.upTo(int(min(max(seq, 0), int64(len(r.files)))))
+}
+
+// upTo folds the first n files.
+func (r *record) upTo(n int) *State {
+	state := newState()
+	for _, f := range r.files[:n] {
 		state.add(f.File, Head{Seq: f.Seq, Hash: f.Hash})
 	}
 	return state

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"gridcast/builder"
 	"gridcast/builder/ledger"
 )
 
@@ -96,21 +97,21 @@ func (c *ledgerAuditCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	report, err := ledger.Audit(ctx, store, c.SinceHead...)
+	audit, err := builder.AuditStore(ctx, store, c.SinceHead...)
 	if err != nil {
 		return err
 	}
 	if s.json {
-		return errors.Join(s.printJSON(report), report.Err())
+		return errors.Join(s.printJSON(audit), audit.Err())
 	}
-	if err := s.printAudit(report); err != nil {
+	if err := s.printAudit(audit); err != nil {
 		return err
 	}
-	return report.Err()
+	return audit.Err()
 }
 
 // printAudit prints the tables of a report: what it proves, and where it breaks.
-func (s *streams) printAudit(r ledger.Report) error {
+func (s *streams) printAudit(r builder.Audit) error {
 	closest := time.Duration(-1)
 	for _, p := range r.Picks {
 		if margin := p.Margin(); !p.Live && (closest < 0 || margin < closest) {
@@ -125,6 +126,9 @@ func (s *streams) printAudit(r ledger.Report) error {
 		if err := s.printf("closest  %s before lights out\n", closest); err != nil {
 			return err
 		}
+	}
+	if err := s.printf("versions %d, whose heads were looked for\nserved   version %d, with %d picks compared\n", r.Versions, r.Current, r.Served); err != nil {
+		return err
 	}
 	for _, h := range r.Noted {
 		if err := s.printf("noted    %s is file %d\n", h.Hash, h.Seq); err != nil {
@@ -144,7 +148,7 @@ func (s *streams) printAudit(r ledger.Report) error {
 		}
 	}
 	if r.Green() {
-		return s.printf("\nThe record is whole: every pick was frozen before lights out and never changed.\n")
+		return s.printf("\nThe record is whole: every pick served was frozen before lights out and never changed.\n")
 	}
 	rows = nil
 	for _, f := range r.Faults {
