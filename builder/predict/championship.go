@@ -8,21 +8,21 @@ import (
 )
 
 // standings returns the drivers' championship before the last of the races: after the latest
-// race of its season, else the final one of the season before. ofSeason says which.
-func standings(races []race) (rows []season.DriverStanding, ofSeason bool) {
+// race of its season, else the final one of the season before.
+func standings(races []race) []season.DriverStanding {
 	year := races[len(races)-1].year
 	for i := len(races) - 2; i >= 0 && races[i].year >= year-1; i-- {
 		if rows := races[i].round.DriverStandings; len(rows) > 0 {
-			return rows, races[i].year == year
+			return rows
 		}
 	}
-	return nil, false
+	return nil
 }
 
 // byChampionship sorts the runners by their place in the championship before the last of the
 // races; those without a place keep their order behind the others.
 func byChampionship(runners []runner, races []race) []runner {
-	rows, _ := standings(races)
+	rows := standings(races)
 	place := make(map[season.DriverID]int, len(rows))
 	for i, row := range rows {
 		place[row.Driver] = i
@@ -63,7 +63,7 @@ func byLastRace(runners []runner, races []race) []runner {
 // championshipLeader is who leads the championship before the last of the races; at the first
 // race of a season it is the champion of the one before.
 func championshipLeader(races []race) season.DriverID {
-	rows, _ := standings(races)
+	rows := standings(races)
 	for _, row := range rows {
 		if row.Position == 1 {
 			return row.Driver

@@ -15,9 +15,8 @@ const (
 // Frequency ranks the starters by something known before the race and gives each the
 // frequency with which his rank won in the last ten years. The pick is the first three ranks.
 //
-// The frequencies are smoothed by eight races in which rank k won in proportion to 1/k², which
-// is about what the grid has been worth since 1950; so the first race of an archive has a
-// forecast too.
+// The frequencies are smoothed by eight races in which rank k won in proportion to 1/k², so
+// that the first race of an archive has a forecast too.
 type Frequency struct {
 	name string
 	rank func(runners []runner, races []race) []runner

@@ -26,6 +26,9 @@ type Car struct {
 // of the first lap.
 var Checkpoints = []int{0, 25, 50, 75, 90}
 
+// LiveName identifies the live model and its version in every frozen live pick.
+const LiveName = "live-1"
+
 // CountingCheckpoint is the checkpoint whose pick counts.
 const CountingCheckpoint = 50
 

@@ -92,9 +92,9 @@ func TestLiveRefuses(t *testing.T) {
 
 func TestFitLiveFindsWhatDecides(t *testing.T) {
 	// Whoever leads at half distance wins, whatever was said before.
-	var samples []predict.LiveSample
+	samples := make([]predict.LiveSample, 0, 40)
 	order := ids("ann", "bob", "cat", "dan")
-	for i := range 40 {
+	for i := range cap(samples) {
 		a, b, c, d := order[i%4], order[(i+1)%4], order[(i+2)%4], order[(i+3)%4]
 		samples = append(samples, predict.LiveSample{
 			State:  running(30, car(a, 0, 1), car(b, 3, 1), car(c, 6, 1), car(d, 9, 1)),

@@ -49,10 +49,10 @@ type Candidate struct {
 
 // Basis says what a forecast was made from.
 type Basis struct {
-	Order    Order // what is known of the starting order
-	Races    int   // earlier races that the probabilities were learnt from
-	From, To int   // their first and last season, 0 without races
-	Missing  []season.SessionKind
+	Order    Order                // what is known of the starting order
+	Races    int                  // earlier races that the probabilities were learnt from
+	From, To int                  // their first and last season, 0 without races
+	Missing  []season.SessionKind // sessions without times; Practice1 stands for all practice
 }
 
 // Order says how good the knowledge of the starting order was.

@@ -10,7 +10,32 @@ import (
 )
 
 // R2 is the published model: a Kalman filter of the pace of cars and drivers in front of four
-// small Plackett-Luce fits, whose log-probabilities are averaged.
+// small Plackett-Luce fits of the first three places, whose log-probabilities are averaged. Two
+// fits have few features and two have many, each over a long and a short window of seasons; all
+// are made once a season, on the seasons before it.
+//
+// What is missing is borne: a session that was not held teaches the filter nothing, a feature
+// that is missing for all cancels, missing qualifying times count as those typical of the grid
+// slot. Without a grid the order of qualifying stands for it; without both, fits of form and
+// practice alone predict. With fewer than MinRaces races before the season GridFrequency does.
+//
+// Walk-forward on F1DB, 2010 to 2024, 305 races [95 %]:
+//
+//	                     winner hit %   podium %       log-loss           Brier   ECE %
+//	R2                   57.0 [51,62]   67.1 [64,70]   1.207 [1.09,1.34]  .575    8.2
+//	GridFrequency        51.1 [46,57]   66.4 [63,69]   1.513 [1.36,1.67]  .662    9.2
+//	R2 from 2007 only    56.7           67.0           1.207              .57     7.2
+//
+// A perfectly calibrated forecaster shows an ECE of 6.8 [3.8,10.2] on so few races. In rounds
+// 1 to 4 (60 races) the log-loss is 1.248 against 1.444 of GridFrequency, in seasons with new
+// rules (80) 1.272 against 1.637, in rounds 1 to 4 of those (16) 1.165 against 1.359.
+//
+// The feature lists and constants were chosen with these seasons in sight, so expect a little
+// less on new ones. Choosing for each season among 17 settings of filter, ratings and penalty
+// by their log-loss in the seasons before gives 1.207 to 1.210. Tried on 1998 to 2024 without a
+// gain beyond noise: weights that depend on the round or on new rules, mixtures with the grid
+// table or with equal chances, another sharpness for the pool, other windows, concave or capped
+// gaps, ratings of wins alone or with larger steps, places gained, recent wins.
 type R2 struct {
 	p Params
 
@@ -28,6 +53,9 @@ type fitKey struct {
 	start Order
 	last  *sample
 }
+
+// mostFits is how many sets of fits are remembered; they are quickly made again.
+const mostFits = 64
 
 // NewR2 returns the model with the given constants.
 func NewR2(p Params) *R2 {
@@ -73,7 +101,7 @@ func (m *R2) Explain(v *season.View, year int, round season.GrandPrixID) (Explan
 	if err != nil {
 		return Explanation{}, err
 	}
-	races = m.recent(races)
+	races = m.history(races)
 	cars := newLineages(v)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -96,8 +124,8 @@ func (m *R2) Explain(v *season.View, year int, round season.GrandPrixID) (Explan
 	return explain(smp, now.pace, fits), nil
 }
 
-// recent drops the seasons before FirstSeason, if enough are left.
-func (m *R2) recent(races []race) []race {
+// history drops the seasons before FirstSeason, if enough are left.
+func (m *R2) history(races []race) []race {
 	if races[len(races)-1].year < m.p.FirstSeason+m.p.Warmup {
 		return races
 	}
@@ -135,6 +163,9 @@ func (m *R2) fitsFor(year int, start Order) ([]*Fit, error) {
 			}
 			fits = append(fits, f)
 		}
+	}
+	if len(m.fits) >= mostFits {
+		clear(m.fits)
 	}
 	m.fits[key] = fits
 	return fits, nil

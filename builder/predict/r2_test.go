@@ -125,9 +125,9 @@ func TestShortHistoryPredictsByTheGrid(t *testing.T) {
 func BenchmarkSeason(b *testing.B) {
 	a := allSeasons(b)
 	s, _ := a.AsOf(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)).Season(2024)
-	var views []*season.View
+	views := make([]*season.View, len(s.Rounds))
 	for i := range s.Rounds {
-		views = append(views, atGrid(b, a, 2024, s.Rounds[i].GrandPrix))
+		views[i] = atGrid(b, a, 2024, s.Rounds[i].GrandPrix)
 	}
 	for b.Loop() {
 		m := predict.NewR2(predict.DefaultParams())

@@ -22,6 +22,9 @@ var importRelease = sync.OnceValues(func() (*season.Archive, error) {
 	return a, err
 })
 
+// published is shared by the tests here: what it remembers saves time and changes nothing.
+var published = predict.NewR2(predict.DefaultParams())
+
 // allSeasons returns the whole F1DB release; the test is skipped where it is not there.
 func allSeasons(t testing.TB) *season.Archive {
 	t.Helper()
@@ -62,8 +65,7 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 // the order in which new cars enter, hence the tolerances of a few thousandths.
 
 func TestPaceOfAWorkedRace(t *testing.T) {
-	m := predict.NewR2(predict.DefaultParams())
-	e := explained(t, m, allSeasons(t), 2024, "abu-dhabi")
+	e := explained(t, published, allSeasons(t), 2024, "abu-dhabi")
 
 	// The level of all cars together means nothing, so cars are compared with McLaren's. The
 	// lineages begin with Tyrrell (Mercedes) and Stewart (Red Bull).
@@ -108,7 +110,6 @@ func TestPaceOfAWorkedRace(t *testing.T) {
 }
 
 func TestChancesOfWorkedRaces(t *testing.T) {
-	m := predict.NewR2(predict.DefaultParams())
 	for _, tc := range []struct {
 		gp   season.GrandPrixID
 		want map[season.DriverID]float64
@@ -116,7 +117,7 @@ func TestChancesOfWorkedRaces(t *testing.T) {
 		{"abu-dhabi", map[season.DriverID]float64{"lando-norris": .5747, "oscar-piastri": .1440, "max-verstappen": .1403, "carlos-sainz-jr": .0801, "george-russell": .0230}},
 		{"miami", map[season.DriverID]float64{"max-verstappen": .8534, "charles-leclerc": .0740, "carlos-sainz-jr": .0279, "sergio-perez": .0227, "lando-norris": .0121}},
 	} {
-		e := explained(t, m, allSeasons(t), 2024, tc.gp)
+		e := explained(t, published, allSeasons(t), 2024, tc.gp)
 		checkChances(t, e.Forecast, 20)
 		for _, c := range e.Forecast.Candidates[:5] {
 			near(t, string(tc.gp)+" "+string(c.Driver), c.Win, tc.want[c.Driver], .006)
@@ -126,10 +127,9 @@ func TestChancesOfWorkedRaces(t *testing.T) {
 
 func TestWeightsOfTheFits(t *testing.T) {
 	a := allSeasons(t)
-	m := predict.NewR2(predict.DefaultParams())
 
 	// The first race of 2025, with nothing known but who was there last.
-	e := explainedNext(t, m, a)
+	e := explainedNext(t, published, a)
 	for i, want := range []struct {
 		races   int
 		weights map[predict.Feature]float64

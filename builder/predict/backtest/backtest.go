@@ -53,7 +53,7 @@ type Race struct {
 
 // Run predicts and scores every finished race of the seasons. It stops when ctx is done.
 func Run(ctx context.Context, archive *season.Archive, c Config) (*Report, error) {
-	models := []predict.Model{c.Model}
+	models := append(make([]predict.Model, 0, 1+len(c.Baselines)), c.Model)
 	for _, b := range c.Baselines {
 		models = append(models, b.Model)
 	}

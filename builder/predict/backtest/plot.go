@@ -68,7 +68,7 @@ func (r *Report) reliabilityPlot() (*plot.Plot, error) {
 }
 
 func (r *Report) savedPlot() (*plot.Plot, error) {
-	points := plotter.XYs{{}}
+	points := make(plotter.XYs, 1, 1+len(r.Scores)) // from 0 at no race
 	sum := 0.0
 	base := r.BaseScores[gridFrequency]
 	for i, s := range r.Scores {

@@ -87,7 +87,7 @@ func CalibratedECE(scores []Score) Expected {
 	if len(scores) == 0 {
 		return Expected{}
 	}
-	rng := rand.New(rand.NewPCG(seed, uint64(len(scores))))
+	rng := rand.New(rand.NewPCG(seed, uint64(len(scores)))) //nolint:gosec // to be repeated, not to be secret
 	simulated := slices.Clone(scores)
 	var errs []float64
 	var e Expected

@@ -1,0 +1,213 @@
+package predict
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+
+	"gridcast/builder/season"
+)
+
+// weekend is the state during one race weekend, with an effect that is true of this weekend
+// only for every car and driver appended to it.
+type weekend struct {
+	pace
+	rows []paceRow // one per starter
+	base int       // length of the state without the weekend's effects
+}
+
+// paceRow says where a starter's car, driver and weekend effects are in the state.
+type paceRow struct {
+	car, driver, carEffect, driverEffect int
+}
+
+// open begins a weekend with the given starters; car is parallel to drivers. The state of s
+// itself is left alone.
+func (s *pace) open(cars []season.TeamID, drivers []season.DriverID, year int) *weekend {
+	newCar := s.newCar()
+	entities, seen := slices.Clone(s.entities), slices.Clone(s.seen)
+	held := len(entities)
+	place := func(e entity) int {
+		i := slices.Index(entities, e)
+		if i < 0 {
+			i = len(entities)
+			entities, seen = append(entities, e), append(seen, year)
+		}
+		seen[i] = year
+		return i
+	}
+	rows := make([]paceRow, len(drivers))
+	var present []int // entities that take part, each once
+	for k := range drivers {
+		rows[k].car, rows[k].driver = place(entity{car: cars[k]}), place(entity{driver: drivers[k]})
+		for _, i := range []int{rows[k].car, rows[k].driver} {
+			if !slices.Contains(present, i) {
+				present = append(present, i)
+			}
+		}
+	}
+	base := 2 * len(entities)
+	n := base + len(present)
+	w := &weekend{pace: pace{s.p, entities, seen, make([]float64, n), make([]float64, n*n)}, rows: rows, base: base}
+	copy(w.mean, s.mean)
+	for i := range s.mean {
+		copy(w.cov[i*n:], s.cov[i*len(s.mean):(i+1)*len(s.mean)])
+	}
+	effect := map[int]int{}
+	for k, i := range present {
+		w.enter(i, i >= held, newCar)
+		sd := s.p.DriverWeekend
+		if entities[i].car != "" {
+			sd = s.p.CarWeekend
+		}
+		effect[i] = base + k
+		w.cov[(base+k)*n+base+k] = sd * sd
+	}
+	for k := range rows {
+		rows[k].carEffect, rows[k].driverEffect = effect[rows[k].car], effect[rows[k].driver]
+	}
+	return w
+}
+
+// enter gives a new entity its start, and a known one the change since its last race.
+func (w *weekend) enter(i int, isNew bool, newCar [2]float64) {
+	isCar := w.entities[i].car != ""
+	switch {
+	case isNew && isCar:
+		w.mean[2*i], w.mean[2*i+1] = newCar[0], newCar[1]
+		w.loosen(i, w.p.CarStart)
+	case isNew:
+		w.mean[2*i], w.mean[2*i+1] = w.p.NewDriver, w.p.NewDriver
+		w.loosen(i, w.p.DriverStart)
+	case isCar:
+		w.loosen(i, w.p.CarWeek)
+	default:
+		w.loosen(i, w.p.DriverWeek)
+	}
+}
+
+// close ends the weekend and returns the state without its effects.
+func (w *weekend) close() *pace {
+	n, m := len(w.mean), w.base
+	s := &pace{w.p, w.entities, w.seen, slices.Clone(w.mean[:m]), make([]float64, m*m)}
+	for i := range m {
+		copy(s.cov[i*m:(i+1)*m], w.cov[i*n:])
+	}
+	return s
+}
+
+// term is one coefficient of a row of the observation matrix.
+type term struct {
+	at int
+	by float64
+}
+
+// qualifying and race are the two types of observation of starter k.
+func (w *weekend) qualifying(k int) [4]term {
+	r := w.rows[k]
+	return [4]term{{2 * r.car, 1}, {2 * r.driver, 1}, {r.carEffect, 1}, {r.driverEffect, 1}}
+}
+
+func (w *weekend) race(k int) [4]term {
+	r := w.rows[k]
+	return [4]term{{2*r.car + 1, 1}, {2*r.driver + 1, 1}, {r.carEffect, w.p.WeekendInRace}, {r.driverEffect, w.p.WeekendInRace}}
+}
+
+// expected is the gap expected of an observation.
+func (w *weekend) expected(h [4]term) float64 {
+	sum := 0.0
+	for _, t := range h {
+		sum += t.by * w.mean[t.at]
+	}
+	return sum
+}
+
+// update learns from the gaps of one session, by starter; absent ones are NaN. Outliers count
+// less, a wild session as a whole too, and what all have in common counts nothing.
+func (w *weekend) update(gaps []float64, row func(k int) [4]term, sd, largest float64) {
+	var h [][4]term
+	var resid []float64
+	for k, y := range gaps {
+		if !math.IsNaN(y) {
+			h = append(h, row(k))
+			resid = append(resid, min(y, largest)-w.expected(h[len(h)-1]))
+		}
+	}
+	if len(h) < w.p.MinUpdated {
+		return
+	}
+	n, k := len(w.mean), len(h)
+	hp := blas64.General{Rows: k, Cols: n, Stride: n, Data: make([]float64, k*n)}
+	for i, terms := range h {
+		for _, t := range terms {
+			blas64.Axpy(t.by, blas64.Vector{N: n, Inc: 1, Data: w.cov[t.at*n : (t.at+1)*n]},
+				blas64.Vector{N: n, Inc: 1, Data: hp.Data[i*n : (i+1)*n]})
+		}
+	}
+	s := mat.NewSymDense(k, nil)
+	for i := range k {
+		for j := i; j < k; j++ {
+			v := w.p.SessionOffset
+			for _, t := range h[j] {
+				v += t.by * hp.Data[i*n+t.at]
+			}
+			s.SetSym(i, j, v)
+		}
+	}
+	for i, noise := range w.noise(resid, s, sd) {
+		s.SetSym(i, i, s.At(i, i)+noise)
+	}
+	w.learn(hp, s, resid)
+}
+
+// noise returns the variance of each observation: sd², more in a wild session, more for an
+// outlier. s holds the variance of what was expected, and the session's offset.
+func (w *weekend) noise(resid []float64, s *mat.SymDense, sd float64) []float64 {
+	mid := median(resid)
+	z := make([]float64, len(resid))
+	for i, e := range resid {
+		z[i] = math.Abs((e - mid) / math.Sqrt(s.At(i, i)-w.p.SessionOffset+sd*sd))
+	}
+	wild := max(1, 1.4826*median(z))
+	r := make([]float64, len(resid))
+	for i := range r {
+		r[i] = math.Pow(sd*wild*max(1, z[i]/(wild*w.p.Outlier)), 2)
+	}
+	return r
+}
+
+// learn moves the state by the residuals: with S = LL' and W = L⁻¹HP the mean gains W'L⁻¹e
+// and the covariance loses W'W, which keeps it symmetric.
+func (w *weekend) learn(hp blas64.General, s *mat.SymDense, resid []float64) {
+	var chol mat.Cholesky
+	if !chol.Factorize(s) {
+		return // S holds positive noise on its diagonal: only overflow can bring us here
+	}
+	var lower mat.TriDense
+	chol.LTo(&lower)
+	l := lower.RawTriangular()
+	n, k := hp.Cols, hp.Rows
+	blas64.Trsm(blas.Left, blas.NoTrans, 1, l, hp)
+	e := blas64.Vector{N: k, Inc: 1, Data: slices.Clone(resid)}
+	blas64.Trsv(blas.NoTrans, l, e)
+	blas64.Gemv(blas.Trans, 1, hp, e, 1, blas64.Vector{N: n, Inc: 1, Data: w.mean})
+	blas64.Syrk(blas.Trans, -1, hp, 1, blas64.Symmetric{N: n, Stride: n, Data: w.cov, Uplo: blas.Upper})
+	for i := range n {
+		for j := range i {
+			w.cov[i*n+j] = w.cov[j*n+i]
+		}
+	}
+}
+
+// median of x, which is not empty; of an even number the mean of the middle two.
+func median(x []float64) float64 {
+	s := slices.Sorted(slices.Values(x))
+	m := len(s) / 2
+	if len(s)%2 == 1 {
+		return s[m]
+	}
+	return (s[m-1] + s[m]) / 2
+}
