@@ -85,6 +85,13 @@ func (c *serveCmd) runDemo(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	// Built before the race clock starts, so that the weekend begins when it can be watched.
+	bar = newProgress(s.err, "building")
+	_, err = b.Build(ctx, builder.Request{At: begin, Reason: "demo", Progress: bar.phase})
+	bar.finish()
+	if err != nil {
+		return err
+	}
 	race, err := clock.At(begin, time.Now(), c.DemoSpeed)
 	if err != nil {
 		return err

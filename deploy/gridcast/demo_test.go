@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gridcast/builder/render"
+	"gridcast/edge/keys"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob/dirblob"
+)
+
+// eventually polls until the condition holds, and fails the test after a minute without.
+func eventually(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if condition() {
+			return
+		}
+	}
+	t.Fatalf("did not happen: %s", what)
+}
+
+func (d demo) store(t testing.TB) *dirblob.Store {
+	t.Helper()
+	store, err := dirblob.Open(filepath.Join(d.cmd.Dir, ".var", "demo"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// manyClients creates keys and returns a client of each, once the edge accepts them.
+func (d demo) manyClients(t testing.TB, n int) []*client {
+	t.Helper()
+	clients := make([]*client, n)
+	if err := keys.Update(t.Context(), d.store(t), func(doc *keys.Document) error {
+		for i := range clients {
+			_, key, err := doc.Create(keys.Request{Name: "test", Tier: "pro"}, time.Now())
+			if err != nil {
+				return err
+			}
+			clients[i] = newClient(d.url, key)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the new keys are accepted", func() bool {
+		return clients[n-1].do(t, http.MethodGet, "/api/v1/drivers", nil).status == http.StatusOK
+	})
+	return clients
+}
+
+// TestDemoWeekend watches a whole race weekend through the API: qualifying, the frozen pick,
+// lights out, the result.
+func TestDemoWeekend(t *testing.T) {
+	const lasVegas = 2024022
+	d := startDemo(t, "6000")
+	clients := d.manyClients(t, 20)
+	c := func() *client { // in turn, so that looking often meets no limit
+		clients = append(clients[1:], clients[0])
+		return clients[0]
+	}
+	next := func() wire.NextRace { return data[wire.NextRace](t, c().get(t, "/next-race")) }
+	round := func() wire.CalendarEntry {
+		for _, e := range data[[]wire.CalendarEntry](t, c().get(t, "/calendar?year=2024")) {
+			if e.SessionKey == lasVegas {
+				return e
+			}
+		}
+		t.Fatalf("session %d is not in the calendar", lasVegas)
+		return wire.CalendarEntry{}
+	}
+	scored := data[wire.Accuracy](t, c().get(t, "/accuracy?year=2024")).RacesEvaluated
+
+	var frozen *wire.Prediction
+	eventually(t, "the pick is in /next-race", func() bool {
+		race := next()
+		frozen = race.Prediction
+		return race.Name == "Las Vegas Grand Prix" && frozen != nil
+	})
+	eventually(t, "/next-race moves on at lights out", func() bool { return next().Name == "Qatar Grand Prix" })
+	eventually(t, "the calendar says live", func() bool { return round().Status == wire.Live })
+	eventually(t, "the result is in the calendar", func() bool { return round().Winner == "RUS" })
+
+	records := data[[]wire.PredictionRecord](t, c().get(t, "/predictions?session_key=2024022"))
+	if len(records) != 1 || records[0].Prediction != *frozen {
+		t.Fatalf("the pick moved: frozen %+v, published %+v", frozen, records)
+	}
+	if r := records[0].Result; r == nil || r.Podium != (wire.Podium{P1: "RUS", P2: "HAM", P3: "SAI"}) {
+		t.Errorf("result: got %+v, want RUS, HAM, SAI", r)
+	}
+	if got := data[wire.Accuracy](t, c().get(t, "/accuracy?year=2024")).RacesEvaluated; got != scored+1 {
+		t.Errorf("accuracy evaluates %d races, want %d", got, scored+1)
+	}
+	for _, s := range data[[]wire.DriverStanding](t, c().get(t, "/standings")) {
+		if s.Driver == "RUS" && (s.Points != 217 || s.Wins != 2) {
+			t.Errorf("standings: RUS has %v points and %d wins, want 217 and 2", s.Points, s.Wins)
+		}
+	}
+	if out := gridcast(t, d.cmd.Dir, "ledger", "audit", "--store", "dir:.var/demo"); !strings.Contains(out, "The record is whole") {
+		t.Errorf("the audit says:\n%s", out)
+	}
+}
+
+// TestSwapsUnderLoad sends 10,000 requests while another version is published every 100 ms:
+// none fails, and every body is exactly what its entity tag says.
+func TestSwapsUnderLoad(t *testing.T) {
+	const requests, minSwaps, workers, keyCount = 10_000, 10, 16, 200
+	d := startDemo(t, "1")
+	store := d.store(t)
+	clients := d.manyClients(t, keyCount)
+	ctx, stop := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	var swaps atomic.Int64
+	group.Go(func() {
+		for tick := time.NewTicker(100 * time.Millisecond); ; {
+			select {
+			case <-ctx.Done():
+				tick.Stop()
+				return
+			case <-tick.C:
+				republish(t, store)
+				swaps.Add(1)
+			}
+		}
+	})
+	var sent atomic.Int64
+	var seen sync.Map
+	var load sync.WaitGroup
+	for w := range workers {
+		load.Go(func() {
+			for n := sent.Add(1); (n <= requests || swaps.Load() < minSwaps) && !t.Failed(); n = sent.Add(1) {
+				a := clients[int(n)%keyCount].do(t, http.MethodGet, "/api/v1/standings?year=2024", nil)
+				sum := sha256.Sum256(a.body)
+				if tag := a.header.Get("ETag"); a.status != http.StatusOK || tag != `"`+hex.EncodeToString(sum[:])[:32]+`"` {
+					t.Errorf("request %d of worker %d: status %d, tag %s of a body with hash %x", n, w, a.status, tag, sum)
+				}
+				seen.Store(sum, true)
+			}
+		})
+	}
+	load.Wait()
+	stop()
+	group.Wait()
+	versions := 0
+	seen.Range(func(any, any) bool { versions++; return true })
+	t.Logf("%d requests during %d swaps saw %d versions", sent.Load(), swaps.Load(), versions)
+	if versions < 3 {
+		t.Errorf("the load saw only %d versions: nothing was swapped under it", versions)
+	}
+}
+
+var instant = regexp.MustCompile(`"generated_at":"[^"]*"`)
+
+// republish publishes the current version with the drivers' standings as of now.
+func republish(t *testing.T, store *dirblob.Store) {
+	base, err := snapshots.LoadBase(t.Context(), store)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	m := base.Manifest
+	draft := snapshots.Draft{
+		Base: base, Builder: "test", BuiltAt: m.BuiltAt, DueAt: m.DueAt, CurrentSeason: m.CurrentSeason,
+		Seasons: m.Seasons, Archive: m.Archive, Ledger: m.Ledger,
+	}
+	changed := catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: 2024}.Path()
+	for _, e := range m.Entries {
+		if e.Path != changed {
+			draft.Variants = append(draft.Variants, snapshots.Reused(e))
+			continue
+		}
+		body, err := base.Body(t.Context(), e)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		now := e.GeneratedAt.Add(time.Second)
+		body = instant.ReplaceAll(body, []byte(`"generated_at":"`+wire.Instant(now).String()+`"`))
+		encodings, err := render.Encode(body)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		draft.Variants = append(draft.Variants, snapshots.New(e.Path, body, encodings, now))
+	}
+	publisher := snapshots.Publisher{Store: store}
+	if _, err := publisher.Publish(t.Context(), draft); err != nil {
+		t.Error(err)
+	}
+}
