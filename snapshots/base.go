@@ -10,9 +10,9 @@ import (
 )
 
 var (
-	// ErrNone: nothing has been published in the store.
+	// ErrNone says that nothing has been published in the store.
 	ErrNone = errors.New("nothing published yet")
-	// ErrDamaged: the store holds something else than what was published.
+	// ErrDamaged says that the store holds something else than what was published.
 	ErrDamaged = errors.New("damaged")
 )
 

@@ -79,14 +79,22 @@ func diffBodies(ctx context.Context, store blob.Store, x, y Entry) ([]ValueChang
 	if err != nil {
 		return nil, err
 	}
-	old, errOld := parseValue(before)
-	new, errNew := parseValue(after)
-	if errOld != nil || errNew != nil {
-		return []ValueChange{{At: "(not JSON)", Old: excerpt(before), New: excerpt(after)}}, nil
+	return diffValues(before, after), nil
+}
+
+// diffValues compares two bodies as JSON, or shows how they begin where one is none.
+func diffValues(before, after []byte) []ValueChange {
+	old, err := parseValue(before)
+	if err != nil {
+		return []ValueChange{{At: "(not JSON)", Old: excerpt(before), New: excerpt(after)}}
+	}
+	fresh, err := parseValue(after)
+	if err != nil {
+		return []ValueChange{{At: "(not JSON)", Old: excerpt(before), New: excerpt(after)}}
 	}
 	var d valueDiff
-	d.compare("", old, new)
-	return d.changes, nil
+	d.compare("", old, fresh)
+	return d.changes
 }
 
 // excerpt shows the beginning of bytes that are no JSON.

@@ -42,7 +42,7 @@ type Report struct {
 	Err     error // nil when following
 }
 
-// ErrLower: the pointer names a lower version than the one delivered before.
+// ErrLower says that the pointer names a lower version than the one delivered before.
 var ErrLower = errors.New("lower than the version served")
 
 // Follow delivers the current version, and each later one, until ctx ends; it returns the
@@ -146,13 +146,12 @@ func (f *follower) deliver(v *Version) {
 func (f *follower) startFrom(ctx context.Context, k *keeper) {
 	f.keeper = k
 	v, err := k.open(ctx)
-	if err != nil {
-		f.cacheFailed(err)
-		return
-	}
-	if v != nil {
+	switch {
+	case err == nil:
 		f.current = v
 		f.Deliver(v)
+	case !errors.Is(err, ErrNone):
+		f.cacheFailed(err)
 	}
 }
 
@@ -181,7 +180,7 @@ const (
 // edges. A refused version is watched meanwhile, because the next one may be good.
 func (f *follower) pause(ctx context.Context, failures int, err error) {
 	long := min(firstPause<<min(failures, 10), longestPause)
-	ctx, cancel := context.WithTimeout(ctx, long/2+rand.N(long/2))
+	ctx, cancel := context.WithTimeout(ctx, long/2+rand.N(long/2)) //nolint:gosec // G404: jitter
 	defer cancel()
 	if stateOf(err) == Refused {
 		if _, err := f.Store.Watch(ctx, PointerKey, f.seen); err == nil {

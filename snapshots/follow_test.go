@@ -48,7 +48,7 @@ func follow(t *testing.T, store, cache blob.Store) *edge {
 var errStopped = errors.New("stopped by the test")
 
 func (e *edge) numbers() []int64 {
-	var numbers []int64
+	numbers := make([]int64, 0, len(e.versions))
 	for _, v := range e.versions {
 		numbers = append(numbers, v.Pointer.Version)
 	}
@@ -56,7 +56,7 @@ func (e *edge) numbers() []int64 {
 }
 
 func (e *edge) states() string {
-	var states []string
+	states := make([]string, 0, len(e.reports))
 	for _, r := range e.reports {
 		states = append(states, string(r.State))
 	}

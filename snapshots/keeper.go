@@ -30,19 +30,19 @@ func newKeeper(cache blob.Store, source string, workers int) *keeper {
 	return &keeper{cache: cache, source: source, workers: workers, latest: make(chan *Version, 1), kept: map[string]bool{}}
 }
 
-// open returns the version in the cache, or nil if there is none of this source.
+// open returns the version in the cache, or ErrNone if there is none of this source.
 func (k *keeper) open(ctx context.Context) (*Version, error) {
 	o, err := k.cache.Get(ctx, sourceKey)
 	switch {
 	case errors.Is(err, blob.ErrNotFound) || err == nil && string(o.Data) != k.source:
-		return nil, k.begin(ctx)
+		if err := k.begin(ctx); err != nil {
+			return nil, err
+		}
+		return nil, ErrNone
 	case err != nil:
 		return nil, fmt.Errorf("open cache %s: %w", k.cache, err)
 	}
 	v, err := Open(ctx, k.cache, nil)
-	if errors.Is(err, ErrNone) {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, fmt.Errorf("open cache %s: %w", k.cache, err)
 	}

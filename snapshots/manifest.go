@@ -13,6 +13,7 @@ package snapshots
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -115,9 +116,9 @@ func (m *Manifest) check(version int64) error {
 	case m.Base >= m.Version:
 		return fmt.Errorf("based on version %d, which is no earlier one", m.Base)
 	case len(m.Entries) == 0:
-		return fmt.Errorf("no entries")
+		return errors.New("no entries")
 	case !slices.IsSortedFunc(m.Entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) }):
-		return fmt.Errorf("entries are not in order of their paths")
+		return errors.New("entries are not in order of their paths")
 	}
 	for i, e := range m.Entries {
 		if i > 0 && m.Entries[i-1].Path == e.Path {

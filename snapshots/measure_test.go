@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -32,15 +33,16 @@ func TestScale(t *testing.T) {
 	}
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "store\tvariants\tall: objects\tMB\tseconds\tone: objects\tkB\tmanifest kB\tseconds\tload seconds\t")
+	fmt.Fprintln(w, "store\tvariants\tall: objects\tMB\tseconds\tone: objects\tkB\tmanifest kB\tseconds\tload seconds\tMB resident\t")
 	for _, name := range backends {
 		for _, size := range sizes {
 			s := openers(t)[name](t)()
-			all, one, load, manifest := scale(t, s, size)
-			fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%.3f\t%d of %d\t%.1f\t%.0f\t%.3f\t%.3f\t\n", name, size,
+			all, one, manifest := scale(t, s, size)
+			seconds, resident := load(t, s)
+			fmt.Fprintf(w, "%s\t%d\t%d\t%.1f\t%.3f\t%d of %d\t%.1f\t%.0f\t%.3f\t%.3f\t%.1f\t\n", name, size,
 				all.ObjectsWritten, float64(all.BytesWritten)/1e6, all.Seconds,
 				one.ObjectsWritten, one.ObjectsWritten+one.ObjectsReused, float64(one.BytesWritten)/1e3, float64(manifest)/1e3, one.Seconds,
-				load.Seconds())
+				seconds, float64(resident)/1e6)
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -49,7 +51,7 @@ func TestScale(t *testing.T) {
 	t.Log("\n" + table.String())
 }
 
-func scale(t *testing.T, s blob.Store, size int) (all, one snapshots.Receipt, load time.Duration, manifest int64) {
+func scale(t *testing.T, s blob.Store, size int) (all, one snapshots.Receipt, manifest int) {
 	t.Helper()
 	d := draftOf(loadBase(t, s), nil)
 	for i := range size {
@@ -74,18 +76,33 @@ func scale(t *testing.T, s blob.Store, size int) (all, one snapshots.Receipt, lo
 	if one.ObjectsWritten != 4 || one.ObjectsReused != 4*(size-1) {
 		t.Errorf("one variant of %d changed: %d objects written, %d reused; want 4 and %d", size, one.ObjectsWritten, one.ObjectsReused, 4*(size-1))
 	}
+	o, err := s.Get(t.Context(), snapshots.ManifestKey(one.Version))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all, one, len(o.Data)
+}
+
+// load opens the current version, and says how long that took and what it occupies.
+func load(t *testing.T, s blob.Store) (seconds float64, resident int64) {
+	t.Helper()
+	before := heap()
 	start := time.Now()
 	v, err := snapshots.Open(t.Context(), s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	load = time.Since(start)
+	seconds = time.Since(start).Seconds()
+	resident = heap() - before
 	checkWhole(t, v)
-	o, err := s.Get(t.Context(), snapshots.ManifestKey(one.Version))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all, one, load, int64(len(o.Data))
+	return seconds, resident
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 // sized is a variant of about the size of a season's standings. All three codings hold gzip:
@@ -117,7 +134,7 @@ func TestTimeToEdge(t *testing.T) {
 			publish(t, s, bodies{"drivers": "d0"})
 			f := followReal(t, s, nil)
 			f.wantVersion(t, 1, bodies{"drivers": "d0"})
-			var published, rolledBack []time.Duration
+			published, rolledBack := make([]time.Duration, 0, runs), make([]time.Duration, 0, runs)
 			for i := range runs {
 				content := bodies{"drivers": fmt.Sprintf("d%d", i+1)}
 				start := time.Now()

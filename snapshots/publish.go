@@ -11,12 +11,12 @@ import (
 )
 
 var (
-	// ErrHeld: an operator has rolled back and holds the pointer; only a draft with Release
-	// may be published.
+	// ErrHeld says that an operator has rolled back and holds the pointer; only a draft with
+	// Release may be published.
 	ErrHeld = errors.New("publishing is held")
-	// ErrBaseChanged: another builder published meanwhile. Load the base and build again.
+	// ErrBaseChanged says that another builder published meanwhile. Load the base and build again.
 	ErrBaseChanged = errors.New("another version was published meanwhile")
-	// ErrMayNotFollow: the version would take back what readers were told.
+	// ErrMayNotFollow says that the version would take back what readers were told.
 	ErrMayNotFollow = errors.New("may not follow the current version")
 )
 

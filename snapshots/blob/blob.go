@@ -10,13 +10,13 @@ import (
 )
 
 var (
-	// ErrNotFound: there is no object under the key.
+	// ErrNotFound says that there is no object under the key.
 	ErrNotFound = errors.New("no such object")
-	// ErrConflict: the condition of a write did not hold, so nothing was written. Create
-	// found an object; Swap found another tag, or none.
+	// ErrConflict says that the condition of a write did not hold, so nothing was written:
+	// Create found an object; Swap found another tag, or none.
 	ErrConflict = errors.New("object changed or already there")
-	// ErrUnknown: a write may or may not have been applied (timed out, answer lost, 409 of
-	// a concurrent write). The caller must read back before it decides.
+	// ErrUnknown says that a write may or may not have been applied (timed out, answer lost,
+	// 409 of a concurrent write). The caller must read back before it decides.
 	ErrUnknown = errors.New("outcome of the write is unknown")
 )
 
@@ -39,7 +39,8 @@ type Info struct {
 
 // Store holds objects. Keys are non-empty slash-separated paths of the characters
 // [A-Za-z0-9._-] without empty, "." or ".." segments; others are refused with an error that
-// names the key. Every method is safe for concurrent use by any number of goroutines and
+// names the key. A key must not be a folder of another, as "a" is of "a/b": a directory can
+// not hold both. Every method is safe for concurrent use by any number of goroutines and
 // processes. A read that begins after a write returned sees that write or a later one.
 // Methods retry what is safe to retry within ctx; errors wrap one of the sentinels above
 // where it applies and name the operation and the key.

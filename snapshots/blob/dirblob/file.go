@@ -29,7 +29,7 @@ func (s *Store) writeNew(data []byte) (string, error) {
 // lock waits for the lock of the store and returns the function that releases it. The kernel
 // releases it too when the process dies.
 func (s *Store) lock() (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(s.root, lockFile), os.O_CREATE|os.O_RDWR, 0o644)
+	f, err := os.OpenFile(filepath.Join(s.root, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (s *Store) lock() (unlock func(), err error) {
 // makeFolder makes folder and what is missing above it, and waits until the new names are on
 // disk.
 func makeFolder(folder string) error {
-	err := os.Mkdir(folder, 0o755)
+	err := os.Mkdir(folder, 0o755) //nolint:gosec // G301: an edge of another user reads here
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return nil

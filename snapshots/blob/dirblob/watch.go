@@ -66,7 +66,7 @@ func (n *notices) wait(ctx context.Context, path string, tick <-chan time.Time) 
 			if event.Name == path {
 				return nil
 			}
-		case <-n.errors: // such as an overflow: events are lost, so look
+		case <-n.errors: //nolint:errcheck // such as an overflow: events are lost, so look
 			return nil
 		case <-tick:
 			return nil

@@ -9,7 +9,7 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// ErrUnconditional: the server ignores a condition that gridcast's safety rests on.
+// ErrUnconditional says that the server ignores a condition that gridcast's safety rests on.
 var ErrUnconditional = errors.New("server does not honour conditional writes")
 
 // CheckConditions finds out, with an object of its own that it removes, whether the server
@@ -35,7 +35,7 @@ func (s *Store) probe(ctx context.Context) error {
 	key := "probe/" + rand.Text()
 	tag, err := s.Create(ctx, key, []byte("one"))
 	if err != nil {
-		return err
+		return errors.Join(err, s.Delete(ctx, key)) // it may be there all the same
 	}
 	err = errors.Join(s.checkCreate(ctx, key), s.checkSwap(ctx, key, tag), s.checkSwapOfNothing(ctx, key+"-nothing"))
 	return errors.Join(err, s.Delete(ctx, key))

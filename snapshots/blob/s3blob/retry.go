@@ -57,7 +57,7 @@ func (s *Store) retry(ctx context.Context, c call, send func(context.Context) er
 			if last == nil || !errors.Is(err, context.DeadlineExceeded) {
 				last = err
 			}
-			if wait(deadline, rand.N(pause)) {
+			if wait(deadline, rand.N(pause)) { //nolint:gosec // G404: jitter
 				continue
 			}
 			verdict.err = errors.Join(context.Cause(ctx), last)
@@ -145,7 +145,7 @@ func judgeTransport(err error) verdict {
 // be what made the condition fail, so a conflict must not look like one.
 func unknown(err error) error {
 	if errors.Is(err, blob.ErrConflict) {
-		return fmt.Errorf("%w: an earlier request was not answered: %v", blob.ErrUnknown, err)
+		return fmt.Errorf("%w: an earlier request was not answered: %s", blob.ErrUnknown, err.Error())
 	}
 	return fmt.Errorf("%w: %w", blob.ErrUnknown, err)
 }

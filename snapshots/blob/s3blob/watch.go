@@ -35,7 +35,7 @@ func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag) (blob.Obje
 			return blob.Object{}, err
 		}
 		jitter := s.config.Poll / 10
-		if !wait(ctx, s.config.Poll-jitter+rand.N(2*jitter+1)) {
+		if !wait(ctx, s.config.Poll-jitter+rand.N(2*jitter+1)) { //nolint:gosec // G404: jitter
 			return blob.Object{}, fmt.Errorf("watch %s in %s: %w", key, s, context.Cause(ctx))
 		}
 	}

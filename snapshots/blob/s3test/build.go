@@ -25,7 +25,7 @@ func versityBinary(t testing.TB) string {
 	if testing.Short() {
 		t.Skipf("%s is not built and short mode does not build it", binary)
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o750); err != nil {
 		t.Fatal(err)
 	}
 	lock, err := os.Create(filepath.Join(folder, "lock"))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -84,7 +85,7 @@ func (p *Proxy) First(n int, fault Fault) {
 // Seeded makes a fault, chosen at random from faults, on the given share of the requests. The
 // same seed gives the same sequence.
 func (p *Proxy) Seeded(seed uint64, share float64, faults []Fault) {
-	random := rand.New(rand.NewPCG(seed, seed))
+	random := rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // G404: faults must repeat
 	p.Choose(func(*http.Request) Fault {
 		if random.Float64() >= share {
 			return None
@@ -136,7 +137,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, "SlowDown")
 		return
 	}
-	answer, data, err := p.forward(r, body)
+	answer, err := p.forward(r, body)
 	if err != nil {
 		cut()
 	}
@@ -150,29 +151,34 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusInternalServerError, "InternalError")
 		return
 	case Truncated:
-		truncate(w, answer, data)
+		answer.truncate(w)
 	}
-	copyHeader(w, answer)
-	w.WriteHeader(answer.StatusCode)
-	_, _ = w.Write(data)
+	answer.write(w, answer.data)
+}
+
+// answer is what the server answered.
+type answer struct {
+	status int
+	header http.Header
+	data   []byte
 }
 
 // forward sends the request on as it came: its signature covers the host it was meant for.
-func (p *Proxy) forward(r *http.Request, body []byte) (*http.Response, []byte, error) {
+func (p *Proxy) forward(r *http.Request, body []byte) (*answer, error) {
 	target := url.URL{Scheme: "http", Host: p.server.Address, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
 	// The server may apply what its client no longer waits for.
 	request, err := http.NewRequest(r.Method, target.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	request.Header, request.Host = r.Header, r.Host
-	answer, err := http.DefaultTransport.RoundTrip(request)
+	response, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	data, err := io.ReadAll(answer.Body)
-	_ = answer.Body.Close()
-	return answer, data, err
+	defer func() { _ = response.Body.Close() }()
+	data, err := io.ReadAll(response.Body)
+	return &answer{response.StatusCode, response.Header, data}, err
 }
 
 // sleep returns false if the client or the test is gone before the time is over.
@@ -192,21 +198,19 @@ func (p *Proxy) sleep(r *http.Request, d time.Duration) bool {
 func cut() { panic(http.ErrAbortHandler) }
 
 // truncate promises the whole body, sends half of it and ends the connection.
-func truncate(w http.ResponseWriter, answer *http.Response, data []byte) {
-	copyHeader(w, answer)
-	w.Header().Set("Content-Length", strconv.Itoa(len(data)+1))
-	w.WriteHeader(answer.StatusCode)
-	_, _ = w.Write(data[:len(data)/2])
+func (a *answer) truncate(w http.ResponseWriter) {
+	a.header.Set("Content-Length", strconv.Itoa(len(a.data)+1))
+	a.write(w, a.data[:len(a.data)/2])
 	if f, ok := w.(http.Flusher); ok {
 		f.Flush()
 	}
 	cut()
 }
 
-func copyHeader(w http.ResponseWriter, answer *http.Response) {
-	for name, values := range answer.Header {
-		w.Header()[name] = values
-	}
+func (a *answer) write(w http.ResponseWriter, data []byte) {
+	maps.Copy(w.Header(), a.header)
+	w.WriteHeader(a.status)
+	_, _ = w.Write(data) //nolint:gosec // G705: nobody but a test reads it
 }
 
 func refuse(w http.ResponseWriter, status int, code string) {
