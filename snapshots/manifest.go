@@ -9,6 +9,14 @@
 //	versions/<n>.json         a builder's claim on number n, created once
 //	manifests/<n>.json        the manifest of version n, created once
 //	objects/<n>/<path>.json   bodies first written in version n (+ .gz .br .zst), created once
+//
+// A builder calls LoadBase, fills a Draft and hands it to Publisher.Publish, and starts over
+// when that says ErrBaseChanged. An edge calls Follow and serves from the Version it is given.
+// An operator has List, LoadManifest, Diff, Verify, Publisher.Rollback and Prune.
+//
+// Three rules carry the rest. A number belongs to the builder that claimed it first, and to
+// nobody after it. What is created once is never written again. Readers see a version only
+// through the pointer, which is swapped last.
 package snapshots
 
 import (

@@ -2,7 +2,6 @@ package snapshots_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -78,7 +77,7 @@ func TestRollbackAndPrune(t *testing.T) {
 			if done == 0 || refused == 0 {
 				t.Errorf("%d interruptions were refused and %d were not: want some of both", refused, done)
 			}
-			t.Log(fmt.Sprintf("%d interruptions: one operator refused in %d", refused+done, refused))
+			t.Logf("%d interruptions: one operator refused in %d", refused+done, refused)
 		})
 	}
 }
