@@ -11,7 +11,7 @@ import (
 
 // edgeFlags is what an edge is told.
 type edgeFlags struct {
-	Listen         string        `help:"Where the API is served." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
+	Listen         string        `help:"Where the API is served; default ${default}." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
 	AdminListen    string        `help:"Where metrics and profiles are served; default: nowhere." placeholder:"HOST:PORT"`
 	CacheDir       string        `help:"Keep a copy of version and keys here, to start from when the storage is down." placeholder:"DIR" type:"path"`
 	TLSCert        string        `help:"Certificate, PEM; read again when it changes." name:"tls-cert" placeholder:"FILE" type:"path"`

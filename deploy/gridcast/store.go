@@ -9,7 +9,7 @@ import (
 
 // storeFlags says where published versions, ledger, keys and archive are kept.
 type storeFlags struct {
-	Store string `help:"Where everything is kept: dir:PATH or s3://bucket/prefix?endpoint=URL&region=R." default:"dir:.var/store" placeholder:"URL"`
+	Store string `help:"Where everything is kept: dir:PATH or s3://bucket/prefix?endpoint=URL&region=R; default ${default}." default:"dir:.var/store" placeholder:"URL"`
 }
 
 func (f *storeFlags) open(ctx context.Context) (blob.Store, error) {
