@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -22,9 +23,11 @@ type conductor struct {
 	clock   clock.Clock
 	log     *slog.Logger
 	facts   atomic.Pointer[builder.Facts] // as of the last build, for the schedule
-	jobs    *scheduler.Scheduler
+	jobs    *scheduler.Scheduler          // from start on
+	metrics *conductorMetrics
 
-	building sync.Mutex // jobs run side by side; their builds need not race each other
+	building  sync.Mutex                     // jobs run side by side; their builds need not race each other
+	published atomic.Pointer[snapshots.Base] // as of the last build
 }
 
 // The jobs, by name.
@@ -32,6 +35,7 @@ const (
 	buildJob  = "build"
 	freezeJob = "freeze"
 	pollJob   = "poll"
+	verifyJob = "verify"
 )
 
 // lookEvery is how often the ledger is looked at for what others appended, in real time.
@@ -41,30 +45,30 @@ const lookEvery = time.Second
 const stopGrace = 20 * time.Second
 
 func newConductor(b *builder.Builder, c clock.Clock, log *slog.Logger) *conductor {
-	return &conductor{builder: b, clock: c, log: log}
+	conductor := &conductor{builder: b, clock: c, log: log}
+	conductor.metrics = newConductorMetrics(conductor)
+	return conductor
 }
 
-// start publishes what is due now, so that there is something to serve.
+// start publishes what is due now, so that there is something to serve, and makes the jobs.
 func (c *conductor) start(ctx context.Context, progress func(phase string, done, total int)) error {
-	return c.build(ctx, "start", progress)
-}
-
-// run conducts until ctx ends, and waits for a build under way.
-func (c *conductor) run(ctx context.Context) error {
-	base, err := snapshots.LoadBase(ctx, c.builder.Store)
+	err := c.build(ctx, "start", progress)
 	if err != nil {
 		return err
 	}
-	since := base.Manifest.BuiltAt
+	since := c.published.Load().Manifest.BuiltAt
 	build := func(ctx context.Context, t scheduler.Trigger) error { return c.build(ctx, t.String(), nil) }
 	c.jobs, err = scheduler.New(scheduler.DefaultConfig(), c.clock.Timers(), c.calendar, c.log,
 		scheduler.Job{Name: buildJob, Work: cadence.Build, Run: build, Since: since},
 		scheduler.Job{Name: freezeJob, Work: cadence.Freeze, Run: build, Since: since},
 		scheduler.Job{Name: pollJob, Work: cadence.Poll, Run: c.poll, Since: since},
+		scheduler.Job{Name: verifyJob, Work: cadence.Verify, Run: c.verify, Since: since},
 	)
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+// run conducts until ctx ends, and waits for a build under way.
+func (c *conductor) run(ctx context.Context) error {
 	c.jobs.Start()
 	c.follow(ctx)
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
@@ -72,27 +76,63 @@ func (c *conductor) run(ctx context.Context) error {
 	return c.jobs.Stop(stopping)
 }
 
-// build settles and publishes as of now. A held pointer is the operator's decision, no error.
+// build is publish for the jobs: a held pointer is the operator's decision, no error.
 func (c *conductor) build(ctx context.Context, reason string, progress func(phase string, done, total int)) error {
+	_, err := c.publish(ctx, builder.Request{Reason: reason, Progress: progress})
+	if errors.Is(err, snapshots.ErrHeld) {
+		c.log.Warn("publishing is held; gridcast build --release ends it", "err", err)
+		return nil
+	}
+	return err
+}
+
+// publish settles and publishes once, as of the moment its turn comes, and notes what came of
+// it.
+func (c *conductor) publish(ctx context.Context, request builder.Request) (builder.Outcome, error) {
 	c.building.Lock()
 	defer c.building.Unlock()
-	outcome, err := c.builder.Build(ctx, builder.Request{At: c.clock.Now(), Reason: reason, Progress: progress})
+	request.At = c.clock.Now()
+	phases := c.metrics.begin(request.Progress)
+	request.Progress = phases.progress
+	outcome, err := c.builder.Build(ctx, request)
+	phases.end(err)
 	if factsErr := c.loadFacts(ctx); factsErr != nil {
-		return errors.Join(err, factsErr)
+		return outcome, errors.Join(err, factsErr)
 	}
 	for _, e := range outcome.Events {
 		c.log.Info("settled", "event", e.Type, "session_key", e.Session, "what", describe(e), "race_time", e.At)
 	}
-	switch {
-	case errors.Is(err, snapshots.ErrHeld):
-		c.log.Warn("publishing is held; gridcast build --release ends it", "err", err)
-		return nil
-	case err != nil:
-		return err
-	case !outcome.Unchanged:
-		c.log.Info("published", "version", outcome.Version, "reason", reason,
+	if baseErr := c.notePublished(ctx); baseErr != nil {
+		return outcome, errors.Join(err, baseErr)
+	}
+	if err == nil && !outcome.Unchanged {
+		c.log.Info("published", "version", outcome.Version, "reason", request.Reason,
 			"objects_written", outcome.ObjectsWritten, "objects_reused", outcome.ObjectsReused, "seconds", outcome.Seconds)
 	}
+	return outcome, err
+}
+
+// notePublished remembers what is published now.
+func (c *conductor) notePublished(ctx context.Context) error {
+	base, err := snapshots.LoadBase(ctx, c.builder.Store)
+	if err != nil {
+		return err
+	}
+	c.published.Store(base)
+	return nil
+}
+
+// verify reads every object of the current version again: what is damaged in the store is
+// found before an edge has to start from it.
+func (c *conductor) verify(ctx context.Context, _ scheduler.Trigger) error {
+	found, err := snapshots.Verify(ctx, c.builder.Store, 0, nil)
+	if err != nil {
+		return err
+	}
+	if len(found.Faults) > 0 {
+		return fmt.Errorf("version %d: %d of %d objects are wrong: %w", found.Version, len(found.Faults), found.Objects, errors.Join(found.Faults...))
+	}
+	c.log.Info("verified", "version", found.Version, "objects", found.Objects, "bytes", found.Bytes)
 	return nil
 }
 
@@ -132,7 +172,10 @@ func (c *conductor) follow(ctx context.Context) {
 		}
 		reason := ""
 		if newHead := c.builder.Ledger.Head(); newHead != head {
-			head, reason = newHead, "ledger changed"
+			head = newHead
+			if head.Seq > c.published.Load().Manifest.Ledger.Seq {
+				reason = "ledger changed"
+			}
 		}
 		if newFacts := c.facts.Load().SHA256; newFacts != facts {
 			facts, reason = newFacts, "archive changed"

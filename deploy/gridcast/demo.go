@@ -21,6 +21,7 @@ import (
 
 const (
 	demoFolder = ".var/demo"
+	demoToken  = ".var/demo-operator-token" //nolint:gosec // a file's name
 
 	// demoLead is how long before the end of qualifying the demo begins, in race time.
 	demoLead = 75 * time.Minute
@@ -70,7 +71,9 @@ func (c *serveCmd) runDemo(ctx context.Context, s *streams) error {
 		return err
 	}
 	begin := w.round.GridKnownAt().Add(-demoLead)
-	c.AutoVerifyAfter = demoVerifiesAfter
+	if c.AutoVerifyAfter == 0 {
+		c.AutoVerifyAfter = demoVerifiesAfter
+	}
 	b, err := c.builderOn(ctx, s, store, ledger.Simulated, builder.ReplayFrom(w.year-demoSeasons))
 	if err != nil {
 		return err
@@ -96,8 +99,9 @@ func (c *serveCmd) runDemo(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	return c.serve(ctx, s, b, race, func(address string) error {
-		return s.printBanner(address, store, race, w, client)
+	c.OperatorTokenFile = demoToken
+	return c.serve(ctx, s, b, race, func(address, console string) error {
+		return s.printBanner(address, console, store, race, w, client)
 	})
 }
 
@@ -157,7 +161,7 @@ type demoKey struct {
 }
 
 // printBanner says where everything is and what will happen when.
-func (s *streams) printBanner(address string, store blob.Store, race clock.Clock, w weekend, client []demoKey) error {
+func (s *streams) printBanner(address, console string, store blob.Store, race clock.Clock, w weekend, client []demoKey) error {
 	var b strings.Builder
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&b, format+"\n", args...) }
 	now := race.Now()
@@ -166,6 +170,9 @@ func (s *streams) printBanner(address string, store blob.Store, race clock.Clock
 	line("")
 	line("  docs     %s/docs", address)
 	line("  status   %s/status", address)
+	if console != "" {
+		line("  console  %s  (sign in with the token in %s)", console, demoToken)
+	}
 	line("  store    %s  (gridcast snapshots list --store %s)", store, "dir:"+demoFolder)
 	line("")
 	line("Keys, one for each tier, with their requests per minute:")

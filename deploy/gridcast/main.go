@@ -34,6 +34,7 @@ type cli struct {
 
 	Serve     serveCmd     `cmd:"" help:"Builder, scheduler and edge in one process."`
 	Edge      edgeCmd      `cmd:"" help:"Serve the published version from memory."`
+	Scheduler schedulerCmd `cmd:"" help:"Build when something falls due, and show operators the console."`
 	Build     buildCmd     `cmd:"" help:"Build and publish once."`
 	Replay    replayCmd    `cmd:"" help:"Fill a simulated ledger with the picks and results of past seasons."`
 	Backtest  backtestCmd  `cmd:"" help:"Score a model on past seasons, race by race, as if they were to come."`

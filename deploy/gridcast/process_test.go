@@ -62,6 +62,9 @@ func freeAddress(t testing.TB) string {
 func startServer(t testing.TB, dir string, args ...string) *process {
 	t.Helper()
 	address := freeAddress(t)
+	if args[0] == "serve" {
+		args = append(args, "--operator-listen", "127.0.0.1:0")
+	}
 	p := &process{cmd: exec.Command(binary(t), append(args, "--listen", address)...), url: "http://" + address}
 	p.cmd.Dir = dir
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output

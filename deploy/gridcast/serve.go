@@ -9,12 +9,14 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/clock"
+	"gridcast/deploy/console"
 	"gridcast/edge"
 )
 
 type serveCmd struct {
 	builderFlags `embed:""`
 	edgeFlags    `embed:""`
+	consoleFlags `embed:""`
 	Demo         bool    `help:"Replay a race weekend of the embedded seasons in a new store under .var/demo."`
 	DemoSpeed    float64 `help:"Race seconds in a real second of the demo." default:"300"`
 }
@@ -27,14 +29,17 @@ func (c *serveCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	return c.serve(ctx, s, b, clock, func(address string) error {
-		return s.printf("gridcast serves %s from %s\n", address, b.Store)
+	return c.serve(ctx, s, b, clock, func(address, console string) error {
+		if console == "" {
+			return s.printf("gridcast serves %s from %s\n", address, b.Store)
+		}
+		return s.printf("gridcast serves %s from %s, operators at %s with the token in %s\n", address, b.Store, console, c.OperatorTokenFile)
 	})
 }
 
 // serve builds, then conducts and serves until ctx ends. Once requests are answered it calls
-// started with the address.
-func (c *serveCmd) serve(ctx context.Context, s *streams, b *builder.Builder, clock clock.Clock, started func(address string) error) error {
+// started with the addresses of the API and of the operator's console, which may be empty.
+func (c *serveCmd) serve(ctx context.Context, s *streams, b *builder.Builder, clock clock.Clock, started func(address, console string) error) error {
 	cfg, err := c.config()
 	if err != nil {
 		return err
@@ -43,7 +48,8 @@ func (c *serveCmd) serve(ctx context.Context, s *streams, b *builder.Builder, cl
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w; choose another address with --listen", cfg.Listen, err)
 	}
-	e, err := edge.New(cfg, edge.Deps{Store: b.Store, Log: s.log, RaceTime: clock.Now, Listener: listener})
+	registry := newRegistry()
+	e, err := edge.New(cfg, edge.Deps{Store: b.Store, Log: s.log, RaceTime: clock.Now, Listener: listener, Registry: registry})
 	if err != nil {
 		return err
 	}
@@ -54,6 +60,11 @@ func (c *serveCmd) serve(ctx context.Context, s *streams, b *builder.Builder, cl
 	if err != nil {
 		return err
 	}
+	operators, err := c.openConsole(ctx, conductor, console.Local(e))
+	if err != nil {
+		return err
+	}
+	registry.MustRegister(conductor.metrics, conductor.jobs.Collector())
 	scheme := "http"
 	if cfg.TLSCert != "" {
 		scheme = "https"
@@ -61,10 +72,11 @@ func (c *serveCmd) serve(ctx context.Context, s *streams, b *builder.Builder, cl
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.Run(ctx) })
 	group.Go(func() error { return conductor.run(ctx) })
+	group.Go(func() error { return operators.serve(ctx) })
 	group.Go(func() error {
 		select {
 		case <-e.Started():
-			return started(fmt.Sprintf("%s://%s", scheme, listener.Addr()))
+			return started(fmt.Sprintf("%s://%s", scheme, listener.Addr()), operators.url())
 		case <-ctx.Done():
 			return nil
 		}

@@ -1,0 +1,271 @@
+package console
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/auditlog"
+	"gridcast/builder/ledger"
+	"gridcast/builder/racecontrol"
+	"gridcast/edge/keys"
+	"gridcast/scheduler"
+	"gridcast/snapshots"
+)
+
+// actor is the operator as ledger and audit log name him.
+func actor(operator string) string { return "operator:" + operator }
+
+// reason is why, in the operator's words.
+func reason(r *http.Request) string { return strings.TrimSpace(r.PostFormValue("reason")) }
+
+// progressFunc is told how far a build is.
+type progressFunc = func(phase string, done, total int)
+
+// rebuild builds and publishes now.
+func (c *Console) rebuild(w http.ResponseWriter, r *http.Request, operator string) {
+	why := reason(r)
+	if why == "" {
+		c.refuse(w, r, http.StatusUnprocessableEntity, "say why in a few words: the reason stands in the version and in the audit log")
+		return
+	}
+	c.answerRun(w, r, c.begin(publishing{
+		title:   "Rebuild: " + why,
+		change:  auditlog.Change{Actor: actor(operator), Action: auditlog.Rebuild, Reason: why},
+		publish: c.build(builder.Request{Reason: why}),
+	}))
+}
+
+// release ends a hold and builds.
+func (c *Console) release(w http.ResponseWriter, r *http.Request, operator string) {
+	why := reason(r)
+	if why == "" {
+		c.refuse(w, r, http.StatusUnprocessableEntity, "say why publishing may go on: the reason stands in the audit log")
+		return
+	}
+	c.answerRun(w, r, c.begin(publishing{
+		title:   "Release and build",
+		change:  auditlog.Change{Actor: actor(operator), Action: auditlog.Release, Reason: why},
+		publish: c.build(builder.Request{Reason: why, Release: true}),
+	}))
+}
+
+// verifyResult vouches for a classification and publishes what follows from it.
+func (c *Console) verifyResult(w http.ResponseWriter, r *http.Request, operator string) {
+	key, err := strconv.ParseInt(r.PathValue("session"), 10, 64)
+	if err != nil {
+		c.refuse(w, r, http.StatusNotFound, "no such session key")
+		return
+	}
+	seen := r.PostFormValue("seen")
+	if seen == "" {
+		c.refuse(w, r, http.StatusUnprocessableEntity, "the form does not say which classification you looked at; reload the page")
+		return
+	}
+	c.answerRun(w, r, c.begin(publishing{
+		title:     fmt.Sprintf("Verify the result of %d and rebuild", key),
+		change:    auditlog.Change{Actor: actor(operator), Action: auditlog.VerifyResult, Subject: strconv.FormatInt(key, 10), Reason: reason(r)},
+		firstText: "writing the verification to the ledger",
+		first: func(ctx context.Context) error {
+			return c.vouch(ctx, key, seen, actor(operator))
+		},
+		publish: c.build(builder.Request{Reason: fmt.Sprintf("result of %d verified", key)}),
+	}))
+}
+
+// errOtherResult: the source now has another classification than the one that was looked at.
+var errOtherResult = errors.New("the classification has changed since it was looked at")
+
+// vouch verifies the source's classification of a round, if it is still the one of the digest.
+func (c *Console) vouch(ctx context.Context, key int64, seen, actor string) error {
+	v := c.Facts().Archive.AsOf(c.RaceTime())
+	_, err := racecontrol.Decide(ctx, c.Ledger, v, actor, key, func(r *racecontrol.Round) ([]ledger.Event, error) {
+		if rows := r.Source(); rows != nil && digest(rows) != seen {
+			return nil, fmt.Errorf("verify %d: %w", key, errOtherResult)
+		}
+		return r.Verify()
+	})
+	return err
+}
+
+// digest names a classification, to tell whether it is still the one that was looked at.
+func digest(rows []ledger.Row) string {
+	data, err := json.Marshal(rows)
+	if err != nil {
+		panic("BUG: rows of a classification: " + err.Error())
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
+// build returns the publish step of a build as of the moment it runs.
+func (c *Console) build(request builder.Request) func(context.Context, progressFunc) (snapshots.Receipt, error) {
+	return func(ctx context.Context, progress progressFunc) (snapshots.Receipt, error) {
+		request.At, request.Progress = c.RaceTime(), progress
+		outcome, err := c.Build(ctx, request)
+		return outcome.Receipt, err
+	}
+}
+
+// rollback publishes an earlier version again and holds the pointer.
+func (c *Console) rollback(w http.ResponseWriter, r *http.Request, operator string) {
+	version, ok := c.version(w, r)
+	if !ok {
+		return
+	}
+	why := reason(r)
+	if why == "" {
+		c.refuse(w, r, http.StatusUnprocessableEntity, "say why: clients and colleagues see the reason while publishing is held")
+		return
+	}
+	c.answerRun(w, r, c.begin(publishing{
+		title:  fmt.Sprintf("Roll back to version %d", version),
+		change: auditlog.Change{Actor: actor(operator), Action: auditlog.Rollback, Subject: strconv.FormatInt(version, 10), Reason: why},
+		publish: func(ctx context.Context, progress progressFunc) (snapshots.Receipt, error) {
+			p := *c.Publisher
+			p.Progress = func(s snapshots.Progress) { progress(string(s.Stage), s.Done, s.Total) }
+			return p.Rollback(ctx, version, c.Name, why, c.RaceTime())
+		},
+	}))
+}
+
+// verifyVersion reads every object of a version again and says whether all are what they
+// should be. It changes nothing.
+func (c *Console) verifyVersion(w http.ResponseWriter, r *http.Request, operator string) {
+	version, ok := c.version(w, r)
+	if !ok {
+		return
+	}
+	run := c.runs.begin(fmt.Sprintf("Check every object of version %d", version), actor(operator))
+	c.wg.Go(func() {
+		found, err := snapshots.Verify(c.ctx, c.Store, version, func(p snapshots.Progress) {
+			run.tell(Event{Phase: Check, Done: p.Done, Total: p.Total})
+		})
+		switch {
+		case err != nil:
+			run.tell(Event{Phase: Failed, Error: explain(err)})
+		case len(found.Faults) > 0:
+			run.tell(Event{Phase: Failed, Error: fmt.Sprintf("%d of %d objects are wrong: %v. What to do: roll back to a version that is whole, then rebuild.",
+				len(found.Faults), found.Objects, errors.Join(found.Faults...))})
+		default:
+			run.tell(Event{Phase: Done, Text: fmt.Sprintf("Version %d is whole: %d objects, %d bytes read and compared.", version, found.Objects, found.Bytes)})
+		}
+	})
+	c.answerRun(w, r, run)
+}
+
+// version is the version in the path of a request; false if there is none and the request has
+// been answered.
+func (c *Console) version(w http.ResponseWriter, r *http.Request) (int64, bool) {
+	version, err := strconv.ParseInt(r.PathValue("version"), 10, 64)
+	if err != nil || version < 1 {
+		c.refuse(w, r, http.StatusNotFound, "no such version")
+		return 0, false
+	}
+	return version, true
+}
+
+// runJob has a job run at once and reports how that run went.
+func (c *Console) runJob(w http.ResponseWriter, r *http.Request, operator string) {
+	name := r.PathValue("job")
+	if !slices.ContainsFunc(c.Jobs(), func(s scheduler.Status) bool { return s.Name == name }) {
+		c.refuse(w, r, http.StatusNotFound, "no job of that name")
+		return
+	}
+	run := c.runs.begin("Run the job "+name, actor(operator))
+	c.wg.Go(func() {
+		change := auditlog.Change{Actor: actor(operator), Action: auditlog.RunJob, Subject: name, Reason: reason(r)}
+		err := c.Audit.Do(c.ctx, change, func() error {
+			outcome, err := c.RunJob(name, "asked for by "+operator)
+			if err != nil {
+				return err
+			}
+			run.tell(Event{Phase: Change, Text: "waiting for its turn, then running"})
+			select {
+			case err := <-outcome:
+				return err
+			case <-c.ctx.Done():
+				return c.ctx.Err()
+			}
+		})
+		if err != nil {
+			run.tell(Event{Phase: Failed, Error: explain(err)})
+			return
+		}
+		run.tell(Event{Phase: Done, Text: "The job " + name + " has run without an error."})
+	})
+	c.answerRun(w, r, run)
+}
+
+// createKey makes a key and shows it, this once.
+func (c *Console) createKey(w http.ResponseWriter, r *http.Request, operator string) {
+	request := keys.Request{Name: strings.TrimSpace(r.PostFormValue("client")), Tier: r.PostFormValue("tier")}
+	if _, ok := c.Tiers[request.Tier]; !ok {
+		c.refuse(w, r, http.StatusUnprocessableEntity, "the tier must be one of "+strings.Join(c.Tiers.Names(), ", "))
+		return
+	}
+	if request.Name == "" {
+		c.refuse(w, r, http.StatusUnprocessableEntity, "enter the client that the key is for")
+		return
+	}
+	request.Origins = strings.Fields(r.PostFormValue("origins"))
+	var record keys.Record
+	var key string
+	change := auditlog.Change{Actor: actor(operator), Action: auditlog.CreateKey, Subject: request.Name + ", " + request.Tier, Reason: reason(r)}
+	err := c.Audit.Do(r.Context(), change, func() error {
+		return keys.Update(r.Context(), c.Store, func(d *keys.Document) (err error) {
+			record, key, err = d.Create(request, time.Now())
+			return err
+		})
+	})
+	if err != nil {
+		c.refuse(w, r, http.StatusUnprocessableEntity, err.Error())
+		return
+	}
+	created := createdKey{ID: record.ID, Key: key, Name: record.Name, Tier: record.Tier}
+	if wantsPage(r) {
+		c.render(w, http.StatusOK, "key", created)
+		return
+	}
+	writeJSON(w, http.StatusOK, created)
+}
+
+// createdKey is a new key as it is shown, once.
+type createdKey struct {
+	ID   string `json:"id"`
+	Key  string `json:"key"`
+	Name string `json:"name"`
+	Tier string `json:"tier"`
+}
+
+// revokeKey refuses a key from now on.
+func (c *Console) revokeKey(w http.ResponseWriter, r *http.Request, operator string) {
+	id := r.PathValue("key")
+	change := auditlog.Change{Actor: actor(operator), Action: auditlog.RevokeKey, Subject: id, Reason: reason(r)}
+	var record keys.Record
+	err := c.Audit.Do(r.Context(), change, func() error {
+		return keys.Update(r.Context(), c.Store, func(d *keys.Document) (err error) {
+			record, err = d.Revoke(id, time.Now())
+			return err
+		})
+	})
+	switch {
+	case errors.Is(err, keys.ErrNoKey):
+		c.refuse(w, r, http.StatusNotFound, "no key of that id")
+	case err != nil:
+		c.refuse(w, r, http.StatusBadGateway, "the key was not revoked: "+err.Error()+"; try again")
+	case wantsPage(r):
+		http.Redirect(w, r, "/#keys", http.StatusSeeOther)
+	default:
+		writeJSON(w, http.StatusOK, map[string]string{"id": record.ID, "text": "Key " + record.ID + " of " + record.Name + " is revoked; edges follow within a second or two."})
+	}
+}

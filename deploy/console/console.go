@@ -1,0 +1,159 @@
+// Package console is the operator's port: one page that shows what the service does and lets a
+// person step in, and the few requests behind it.
+//
+// It is never on the public port. Whoever has the operator's token may do everything here; he
+// gives his name when he signs in, and every change he makes is in the audit log before it is
+// made. A browser signs in by a form and is given a cookie; a program sends the token as
+// Authorization: Bearer, and may name its operator in X-Operator. Requests that change
+// something are refused when a page of another origin makes them.
+//
+// The console has no logic of its own: it calls the functions that the command line calls, and
+// shows the almanac, the ledger and the versions as they are.
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/auditlog"
+	"gridcast/builder/ledger"
+	"gridcast/edge/keys"
+	"gridcast/scheduler"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+)
+
+// Config is what a console is given by the process it runs in. All fields but Edges and Sources
+// are required.
+type Config struct {
+	Token  string // what signs in; at least MinToken characters
+	Store  blob.Store
+	Ledger *ledger.Ledger
+	Audit  *auditlog.Log
+	Tiers  keys.Tiers
+	Log    *slog.Logger
+
+	// RaceTime is the race time of now, Speed how many race seconds a real second has.
+	RaceTime func() time.Time
+	Speed    float64
+	// Facts is the archive in use, from memory.
+	Facts func() builder.Facts
+	// Build builds and publishes once; it does not hide that publishing is held.
+	Build func(context.Context, builder.Request) (builder.Outcome, error)
+	// Publisher makes rollbacks; Name is who publishes, for people.
+	Publisher *snapshots.Publisher
+	Name      string
+	// Jobs tells how the scheduler's jobs stand, RunJob has one run now.
+	Jobs   func() []scheduler.Status
+	RunJob func(name, reason string) (<-chan error, error)
+	// Edges are asked what they serve, and how long a new version takes to get there.
+	Edges []Edge
+	// Sources tells how the sources of the facts stand.
+	Sources func() []Source
+}
+
+// MinToken is the least length of a token.
+const MinToken = 16
+
+// Source is where facts come from, and how it stands.
+type Source struct {
+	Name    string
+	Detail  string    // what it holds
+	Checked time.Time // race time of the last look; zero: never
+	Problem string    // of the last look; empty: none
+}
+
+// Validate reports every fault at once.
+func (c *Config) Validate() error {
+	var faults []error
+	if len(c.Token) < MinToken {
+		faults = append(faults, fmt.Errorf("the operator's token has %d characters, want at least %d", len(c.Token), MinToken))
+	}
+	if c.Store == nil || c.Ledger == nil || c.Audit == nil || c.Log == nil || c.RaceTime == nil || c.Facts == nil ||
+		c.Build == nil || c.Publisher == nil || c.Jobs == nil || c.RunJob == nil || c.Speed <= 0 {
+		faults = append(faults, errors.New("store, ledger, audit log, log, race time, facts, build, publisher and jobs are required"))
+	}
+	return errors.Join(faults...)
+}
+
+// Console answers the requests of operators. It is safe for concurrent use.
+type Console struct {
+	Config
+	sessions sessions
+	runs     runs
+	history  history
+
+	ctx  context.Context // of the runs
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+}
+
+// New returns a console. Close ends what it does in the background.
+func New(cfg Config) (*Console, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("operator's port: %w", err)
+	}
+	c := &Console{Config: cfg, sessions: newSessions(cfg.Token)}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	return c, nil
+}
+
+// Close cancels the runs under way and waits for them to end.
+func (c *Console) Close() {
+	c.stop()
+	c.wg.Wait()
+}
+
+// Handler is the operator's port.
+func (c *Console) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /sign-in", c.showSignIn)
+	mux.HandleFunc("POST /sign-in", c.signIn)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+
+	for pattern, handle := range map[string]operatorFunc{
+		"GET /{$}":                          c.showPage,
+		"POST /sign-out":                    c.signOut,
+		"GET /versions/{version}":           c.showVersion,
+		"GET /runs/{run}":                   c.showRun,
+		"GET /runs/{run}/events":            c.streamRun,
+		"POST /rebuild":                     c.rebuild,
+		"POST /release":                     c.release,
+		"POST /results/{session}/verify":    c.verifyResult,
+		"POST /versions/{version}/rollback": c.rollback,
+		"POST /versions/{version}/verify":   c.verifyVersion,
+		"POST /jobs/{job}/run":              c.runJob,
+		"POST /keys":                        c.createKey,
+		"POST /keys/{key}/revoke":           c.revokeKey,
+	} {
+		mux.Handle(pattern, c.signedIn(handle))
+	}
+	sameOrigin := http.NewCrossOriginProtection()
+	sameOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c.refuse(w, r, http.StatusForbidden, "refused: another site's page made this request; use the console itself")
+	}))
+	return secured(sameOrigin.Handler(mux))
+}
+
+// secured sets the headers that every answer has. The page brings its style and its script
+// along, and may load nothing else.
+func secured(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", contentSecurityPolicy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "same-origin") // not no-referrer: it would blank the Origin of our own forms
+		h.Set("Cache-Control", "no-store")
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// maxForm is the most bytes that a form may have.
+const maxForm = 64 << 10

@@ -1,0 +1,116 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"gridcast/edge"
+	"gridcast/edge/keys"
+	"gridcast/schemas/wire"
+)
+
+// Edge is an edge as the operator's port knows it.
+type Edge interface {
+	// Name tells edges apart for people.
+	Name() string
+	// Status is what the edge serves.
+	Status(ctx context.Context) (edge.Status, error)
+	// Usage is what each key asked of it.
+	Usage(ctx context.Context) ([]keys.KeyUsage, error)
+}
+
+// Local returns an edge in this process.
+func Local(e *edge.Edge) Edge { return localEdge{e} }
+
+type localEdge struct{ edge *edge.Edge }
+
+func (l localEdge) Name() string                                   { return "this process" }
+func (l localEdge) Status(context.Context) (edge.Status, error)    { return l.edge.Status(), nil }
+func (l localEdge) Usage(context.Context) ([]keys.KeyUsage, error) { return l.edge.Usage(), nil }
+
+// Remote returns the edge whose admin port is at the address, host:port or a URL.
+func Remote(address string) Edge {
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	return remoteEdge{strings.TrimSuffix(address, "/")}
+}
+
+type remoteEdge struct{ url string }
+
+func (r remoteEdge) Name() string {
+	_, host, _ := strings.Cut(r.url, "://")
+	return host
+}
+
+func (r remoteEdge) Status(ctx context.Context) (edge.Status, error) {
+	return ask[edge.Status](ctx, r.url+"/status")
+}
+
+func (r remoteEdge) Usage(ctx context.Context) ([]keys.KeyUsage, error) {
+	return ask[[]keys.KeyUsage](ctx, r.url+"/usage")
+}
+
+// edgePatience is how long an edge may take to answer before it counts as unreachable.
+const edgePatience = 2 * time.Second
+
+// maxAnswer bounds what is read of an edge's answer.
+const maxAnswer = 4 << 20
+
+var edgeClient = &http.Client{Timeout: edgePatience}
+
+// ask gets a value in the envelope of the API.
+func ask[T any](ctx context.Context, url string) (T, error) {
+	var answer wire.Success[T]
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return answer.Data, err
+	}
+	response, err := edgeClient.Do(request)
+	if err != nil {
+		return answer.Data, fmt.Errorf("the edge does not answer: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return answer.Data, fmt.Errorf("%s answers %s; is this an edge's --admin-listen?", url, response.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer); err != nil {
+		return answer.Data, fmt.Errorf("%s does not answer as an edge does: %w", url, err)
+	}
+	return answer.Data, nil
+}
+
+// EdgeReport is what one edge says of itself.
+type EdgeReport struct {
+	Name    string
+	Status  edge.Status
+	Usage   []keys.KeyUsage
+	Problem string // why it could not be asked; empty: it could
+}
+
+// AskEdges asks all edges at once.
+func AskEdges(ctx context.Context, edges []Edge) []EdgeReport {
+	reports := make([]EdgeReport, len(edges))
+	var wg sync.WaitGroup
+	for i, e := range edges {
+		wg.Go(func() {
+			r := EdgeReport{Name: e.Name()}
+			var err error
+			if r.Status, err = e.Status(ctx); err == nil {
+				r.Usage, err = e.Usage(ctx)
+			}
+			if err != nil {
+				r.Problem = err.Error()
+			}
+			reports[i] = r
+		})
+	}
+	wg.Wait()
+	return reports
+}

@@ -1,0 +1,302 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"gridcast/builder/auditlog"
+	"gridcast/builder/ledger"
+	"gridcast/builder/racecontrol"
+	"gridcast/edge/keys"
+	"gridcast/scheduler"
+	"gridcast/snapshots"
+)
+
+// page is everything the console shows, at one instant.
+type page struct {
+	Operator string
+	RaceTime time.Time
+	Speed    float64
+	Kind     ledger.Kind
+	Run      *runView // the latest, if it was begun lately
+
+	Notices  []notice
+	Served   served
+	Next     *comingRace
+	Jobs     []jobView
+	Waiting  []waitingResult
+	Season   seasonView
+	Record   recordView
+	Versions []versionView
+	Keys     []keyView
+	Tiers    []string
+	Sources  []Source
+	Audit    []auditView
+	AuditAll int // entries in the log
+}
+
+// notice is something the operator should see first, and what to do about it.
+type notice struct {
+	Urgent  bool
+	Text    string
+	Advice  string
+	Section string // id of the section to go to
+}
+
+// shown are the numbers of rows that the page has room for.
+const (
+	shownVersions = 12
+	shownAudit    = 25
+	runStaysFor   = 5 * time.Minute
+)
+
+// collect looks at everything once. What can not be read is a notice on the page: the rest is
+// needed all the more.
+func (c *Console) collect(ctx context.Context, operator string) page {
+	now := c.RaceTime()
+	state := c.Ledger.AsOf(now)
+	p := page{
+		Operator: operator, RaceTime: now, Speed: c.Speed, Kind: state.Kind(),
+		Jobs: jobViews(c.Jobs()), Tiers: c.Tiers.Names(),
+	}
+	if run := c.runs.current(); run != nil && (!run.Ended() || time.Since(run.Began) < runStaysFor) {
+		view := viewOf(run)
+		p.Run = &view
+	}
+	if c.Sources != nil {
+		p.Sources = c.Sources()
+	}
+	reports := AskEdges(ctx, c.Edges)
+	p.trouble(c.collectServed(ctx, &p, reports), "The store can not be read", "Check the storage. Edges go on serving what they have.", "served")
+	p.trouble(c.collectSeason(&p, now, state), "The season can not be joined with the ledger", "Run gridcast doctor.", "season")
+	p.trouble(c.collectVersions(ctx, &p), "The versions can not be listed", "Check the storage.", "versions")
+	p.trouble(c.collectKeys(ctx, &p, reports), "The keys can not be read", "Check the storage. Edges go on with the keys they have.", "keys")
+	p.trouble(c.collectAudit(ctx, &p), "The audit log can not be read, so nothing can be changed from here", "Check the storage, then gridcast doctor.", "audit")
+	p.notices()
+	return p
+}
+
+// trouble makes a notice of an error.
+func (p *page) trouble(err error, what, advice, section string) {
+	if err != nil {
+		p.Notices = append(p.Notices, notice{Urgent: true, Text: what + ": " + err.Error(), Advice: advice, Section: section})
+	}
+}
+
+// notices adds what follows from the state as a whole.
+func (p *page) notices() {
+	add := func(urgent bool, section, advice, format string, args ...any) {
+		p.Notices = append(p.Notices, notice{Urgent: urgent, Text: fmt.Sprintf(format, args...), Advice: advice, Section: section})
+	}
+	if p.Served.Held {
+		add(true, "versions", "Release it under Versions once the cause is gone.", "Publishing is held: %s", p.Served.HeldReason)
+	}
+	if late := p.Served.OverdueBy(p.RaceTime); late > time.Minute && !p.Served.Held {
+		add(true, "rebuild", "Rebuild now; if that fails the error says why.", "The published version is overdue by %s", longTime(late))
+	}
+	for _, w := range p.Waiting {
+		if w.Digest != "" {
+			add(false, "waiting", "Compare it with the official document and verify it.", "The result of the %s waits for verification", w.Name)
+		}
+	}
+	for _, e := range p.Served.Edges {
+		switch {
+		case e.Problem != "":
+			add(true, "served", "Is it running, and is --edges its --admin-listen?", "Edge %s can not be asked: %s", e.Name, e.Problem)
+		case e.Behind:
+			add(false, "served", "It follows within seconds. If it stays, look at its log: it may have refused the version or not reach the store.", "Edge %s serves version %d", e.Name, e.Version)
+		case e.Trouble != "":
+			add(true, "served", "Look at the edge's log.", "Edge %s: %s", e.Name, e.Trouble)
+		}
+	}
+	for _, j := range p.Jobs {
+		if j.LastError != "" {
+			add(true, "jobs", "It is tried again by itself; run it now once the cause is gone.", "The job %s failed: %s", j.Name, j.LastError)
+		}
+	}
+	for _, s := range p.Sources {
+		if s.Problem != "" {
+			add(true, "sources", "Picks and published data stay as they are. gridcast source check says more.", "The source %s fails: %s", s.Name, s.Problem)
+		}
+	}
+	slices.SortStableFunc(p.Notices, func(a, b notice) int { return cmp.Compare(rank(a.Urgent), rank(b.Urgent)) })
+}
+
+func rank(urgent bool) int {
+	if urgent {
+		return 0
+	}
+	return 1
+}
+
+// jobView is how a job stands.
+type jobView struct {
+	scheduler.Status
+	State string // in a word
+	Bad   bool
+}
+
+func jobViews(all []scheduler.Status) []jobView {
+	views := make([]jobView, len(all))
+	for i, s := range all {
+		v := jobView{Status: s, State: "waiting"}
+		switch {
+		case s.Running:
+			v.State = "running"
+		case s.LastError != "":
+			v.State, v.Bad = "failed", true
+		case s.Pending:
+			v.State = "about to run"
+		}
+		views[i] = v
+	}
+	return views
+}
+
+// auditView is an entry of the audit log, with its failure if it had one.
+type auditView struct {
+	auditlog.Entry
+	Failure string
+}
+
+func (c *Console) collectAudit(ctx context.Context, p *page) error {
+	if err := c.Audit.Refresh(ctx); err != nil {
+		return err
+	}
+	entries := c.Audit.Entries()
+	p.AuditAll = len(entries)
+	failures := map[int64]string{}
+	for _, e := range slices.Backward(entries) {
+		if e.Action == auditlog.Failed {
+			failures[e.Of] = e.Reason
+			continue
+		}
+		p.Audit = append(p.Audit, auditView{e, failures[e.Seq]})
+		if len(p.Audit) == shownAudit {
+			break
+		}
+	}
+	return nil
+}
+
+// keyView is a key and what it asked of all edges since they were started.
+type keyView struct {
+	keys.Record
+	State             string
+	Active            bool
+	Requests, Refused uint64
+}
+
+func (c *Console) collectKeys(ctx context.Context, p *page, reports []EdgeReport) error {
+	document, _, err := keys.Load(ctx, c.Store)
+	if err != nil {
+		return err
+	}
+	usage := map[string]keys.KeyUsage{}
+	for _, r := range reports {
+		for _, u := range r.Usage {
+			sum := usage[u.ID]
+			usage[u.ID] = keys.KeyUsage{ID: u.ID, Requests: sum.Requests + u.Requests, Refused: sum.Refused + u.Refused}
+		}
+	}
+	now := time.Now()
+	for _, k := range document.Keys {
+		v := keyView{Record: k, Active: k.Active(now), State: "active", Requests: usage[k.ID].Requests, Refused: usage[k.ID].Refused}
+		switch {
+		case !k.Revoked.IsZero():
+			v.State = "revoked"
+		case !v.Active:
+			v.State = "expired"
+		}
+		p.Keys = append(p.Keys, v)
+	}
+	slices.SortStableFunc(p.Keys, func(a, b keyView) int {
+		return cmp.Or(cmp.Compare(rank(a.Active), rank(b.Active)), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name))
+	})
+	return nil
+}
+
+func (c *Console) showPage(w http.ResponseWriter, r *http.Request, operator string) {
+	c.render(w, http.StatusOK, "page", c.collect(r.Context(), operator))
+}
+
+// served is what is published, and what of it the edges serve.
+type served struct {
+	Version    int64
+	BuiltAt    time.Time // race time
+	DueAt      time.Time // race time; zero: nothing is due
+	Reason     string
+	Held       bool
+	HeldReason string
+	RollbackOf int64
+	Published  time.Time // real time
+	Ledger     snapshots.Ledger
+	Edges      []edgeView
+}
+
+// OverdueBy is how long a newer version has been due; 0 if none is.
+func (s *served) OverdueBy(now time.Time) time.Duration {
+	if s.DueAt.IsZero() || now.Before(s.DueAt) {
+		return 0
+	}
+	return now.Sub(s.DueAt)
+}
+
+// edgeView is what one edge serves.
+type edgeView struct {
+	Name    string
+	Version int64
+	BuiltAt time.Time // race time
+	Behind  bool      // it serves an older version than the one published
+	Keys    int
+	Problem string // it can not be asked
+	Trouble string // what it says is wrong
+}
+
+func (c *Console) collectServed(ctx context.Context, p *page, reports []EdgeReport) error {
+	base, err := snapshots.LoadBase(ctx, c.Store)
+	if err == nil {
+		m := &base.Manifest
+		p.Served = served{
+			Version: base.Pointer.Version, BuiltAt: m.BuiltAt, DueAt: m.DueAt, Reason: m.Reason, Held: base.Pointer.Held,
+			HeldReason: base.Pointer.Reason, RollbackOf: m.RollbackOf, Published: base.Pointer.At, Ledger: m.Ledger,
+		}
+	}
+	for _, r := range reports {
+		v := edgeView{
+			Name: r.Name, Version: r.Status.Version, BuiltAt: time.Time(r.Status.BuiltAt), Keys: r.Status.Keys.Count, Problem: r.Problem,
+			Behind: r.Problem == "" && r.Status.Version < p.Served.Version,
+		}
+		switch {
+		case r.Status.Refused != nil && v.Behind:
+			v.Trouble = fmt.Sprintf("it refused version %d: %s", r.Status.Refused.Version, r.Status.Refused.Reason)
+		case r.Status.StoreProblem != "":
+			v.Trouble = "it can not read the store: " + r.Status.StoreProblem
+		case r.Status.Keys.Problem != "":
+			v.Trouble = "it can not read the keys: " + r.Status.Keys.Problem
+		case r.Problem == "" && !r.Status.Ready:
+			v.Trouble = "it is not ready: " + r.Status.NotReady
+		}
+		p.Served.Edges = append(p.Served.Edges, v)
+	}
+	return err
+}
+
+func (c *Console) collectSeason(p *page, now time.Time, state *ledger.State) error {
+	v := c.Facts().Archive.AsOf(now)
+	desk, err := racecontrol.Open(v, state)
+	if err != nil {
+		return err
+	}
+	p.Next = nextRace(desk, v)
+	for _, r := range desk.Waiting() {
+		p.Waiting = append(p.Waiting, newWaiting(r))
+	}
+	p.Season = newSeason(desk, v.CurrentSeason())
+	p.Record = newRecord(desk, v)
+	return nil
+}

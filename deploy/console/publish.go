@@ -1,0 +1,197 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"gridcast/builder/auditlog"
+	"gridcast/builder/ledger"
+	"gridcast/snapshots"
+)
+
+// edgesWait is how long a run waits for edges to serve its version before it reports those
+// that do not.
+const edgesWait = 30 * time.Second
+
+// askEvery is how often a run asks an edge meanwhile.
+const askEvery = 20 * time.Millisecond
+
+// publishing is a run that ends with a version being served.
+type publishing struct {
+	title  string
+	change auditlog.Change
+	// first is done before anything is built, such as verifying a result; nil: nothing.
+	first     func(context.Context) error
+	firstText string
+	// publish makes the version.
+	publish func(ctx context.Context, progress func(phase string, done, total int)) (snapshots.Receipt, error)
+}
+
+// begin starts a run that goes on when the request that asked for it is over. Every run is in
+// the audit log before it does anything.
+func (c *Console) begin(p publishing) *Run {
+	run := c.runs.begin(p.title, p.change.Actor)
+	c.wg.Go(func() {
+		var result Result
+		err := c.Audit.Do(c.ctx, p.change, func() (err error) {
+			result, err = c.publishAndWait(c.ctx, run, p)
+			return err
+		})
+		if err != nil {
+			c.Log.Warn("operator's request failed", "what", p.title, "operator", p.change.Actor, "err", err)
+			run.tell(Event{Phase: Failed, Error: explain(err)})
+			return
+		}
+		c.Log.Info("operator's request done", "what", p.title, "operator", p.change.Actor,
+			"version", result.Version, "seconds", result.ServedSeconds)
+		run.tell(Event{Phase: Done, Result: &result, Text: result.summary()})
+	})
+	return run
+}
+
+func (c *Console) publishAndWait(ctx context.Context, run *Run, p publishing) (Result, error) {
+	before, err := snapshots.LoadBase(ctx, c.Store)
+	if err != nil && !errors.Is(err, snapshots.ErrDamaged) { // a rollback is the way out of damage
+		return Result{}, err
+	}
+	if p.first != nil {
+		run.tell(Event{Phase: Change, Text: p.firstText})
+		if err := p.first(ctx); err != nil {
+			return Result{}, err
+		}
+	}
+	run.tell(Event{Phase: Prepare, Text: "loading the facts"})
+	receipt, err := p.publish(ctx, func(phase string, done, total int) {
+		run.tell(Event{Phase: Phase(phase), Done: done, Total: total})
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{
+		Version: receipt.Version, Unchanged: receipt.Unchanged,
+		ObjectsWritten: receipt.ObjectsWritten, ObjectsReused: receipt.ObjectsReused, BuildSeconds: receipt.Seconds,
+	}
+	if result.Changed, err = c.changedSince(ctx, before, receipt.Version); err != nil {
+		return Result{}, err
+	}
+	c.awaitEdges(ctx, run, &result)
+	return result, nil
+}
+
+// changedSince lists the variants of a version whose bytes differ from those of the one before.
+func (c *Console) changedSince(ctx context.Context, before *snapshots.Base, version int64) ([]string, error) {
+	changed := []string{}
+	if before == nil || before.Pointer.Version == version {
+		return changed, nil
+	}
+	m, err := snapshots.LoadManifest(ctx, c.Store, version)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range m.Entries {
+		if old, ok := before.Entry(e.Path); !ok || old.SHA256 != e.SHA256 {
+			changed = append(changed, e.Path)
+		}
+	}
+	return changed, nil
+}
+
+// awaitEdges waits until every edge serves the version, or a later one.
+func (c *Console) awaitEdges(ctx context.Context, run *Run, result *Result) {
+	ctx, cancel := context.WithTimeout(ctx, edgesWait)
+	defer cancel()
+	result.Edges = make([]EdgeResult, len(c.Edges))
+	var served sync.Mutex
+	count := 0
+	run.tell(Event{Phase: Serve, Total: len(c.Edges), Text: fmt.Sprintf("version %d is published; edges take it", result.Version)})
+	var wg sync.WaitGroup
+	for i, e := range c.Edges {
+		wg.Go(func() {
+			r := EdgeResult{Name: e.Name(), Problem: awaitVersion(ctx, e, result.Version)}
+			r.Seconds = time.Since(run.Began).Seconds()
+			result.Edges[i] = r
+			if r.Problem == "" {
+				served.Lock()
+				defer served.Unlock()
+				count++
+				run.tell(Event{Phase: Serve, Done: count, Total: len(c.Edges), Text: r.Name + " serves it"})
+			}
+		})
+	}
+	wg.Wait()
+	result.ServedSeconds = time.Since(run.Began).Seconds()
+	if count > 0 && count == len(c.Edges) {
+		result.ServedSince = time.Now().UTC()
+	}
+}
+
+// awaitVersion returns why the edge does not serve the version, or nothing once it does.
+func awaitVersion(ctx context.Context, e Edge, version int64) string {
+	ticker := time.NewTicker(askEvery)
+	defer ticker.Stop()
+	for {
+		status, err := e.Status(ctx)
+		if err == nil && status.Version >= version {
+			return ""
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			switch {
+			case err != nil:
+				return err.Error()
+			case status.StoreProblem != "":
+				return "it can not read the store: " + status.StoreProblem
+			default:
+				return fmt.Sprintf("it still serves version %d", status.Version)
+			}
+		}
+	}
+}
+
+// summary says in one line what a run did.
+func (r Result) summary() string {
+	if r.Unchanged {
+		return fmt.Sprintf("Nothing has changed: version %d is up to date.", r.Version)
+	}
+	text := fmt.Sprintf("Version %d, %d variants changed, ", r.Version, len(r.Changed))
+	var behind []string
+	for _, e := range r.Edges {
+		if e.Problem != "" {
+			behind = append(behind, e.Name)
+		}
+	}
+	switch {
+	case len(r.Edges) == 0:
+		return text + "is published. Name the edges with --edges to see when they serve it."
+	case len(behind) > 0:
+		return text + "is published, but not served by " + strings.Join(behind, " and ") + "."
+	}
+	return fmt.Sprintf("%sserved since %s UTC, %.2f s after you asked.", text, r.ServedSince.Format("15:04:05"), r.ServedSeconds)
+}
+
+// explain adds to an error what the operator can do about it.
+func explain(err error) string {
+	advice := ""
+	switch {
+	case errors.Is(err, snapshots.ErrHeld):
+		advice = "a rollback holds publishing; press “Release and build” once the cause is gone"
+	case errors.Is(err, errOtherResult):
+		advice = "the source has corrected the result; reload the page, compare again and verify what you see"
+	case errors.Is(err, ledger.ErrAlreadyVerified):
+		advice = "somebody was faster; a correction needs gridcast results correct with a reason"
+	case errors.Is(err, snapshots.ErrBaseChanged):
+		advice = "another version was published meanwhile; look at it and try again"
+	case errors.Is(err, snapshots.ErrMayNotFollow):
+		advice = "nothing was published; check that ledger and archive are the ones you mean"
+	case errors.Is(err, context.Canceled):
+		advice = "the scheduler is stopping; try again once it runs"
+	default:
+		return err.Error()
+	}
+	return err.Error() + ". What to do: " + advice + "."
+}

@@ -1,0 +1,188 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/predict/backtest"
+	"gridcast/builder/racecontrol"
+	"gridcast/builder/season"
+)
+
+// recordView is how good the picks of the whole ledger were, beside whoever stood on pole.
+type recordView struct {
+	Races      int
+	From, To   int // seasons
+	Hits       int
+	PoleHits   int
+	Podium     int
+	Running    chart // hits and those of the pole, race by race
+	Calibrated chart // what was said against what came
+	Bins       []binView
+}
+
+// binView is a row of the calibration, for those who do not see the plot.
+type binView struct {
+	Races     int
+	Said, Won string
+}
+
+// WinnerPct is the winner hit rate.
+func (r recordView) WinnerPct() string { return share(r.Hits, r.Races) }
+
+// PodiumPct is the podium accuracy.
+func (r recordView) PodiumPct() string { return share(r.Podium, 3*r.Races) }
+
+// PolePct is how often the driver on pole won the same races.
+func (r recordView) PolePct() string { return share(r.PoleHits, r.Races) }
+
+func newRecord(desk *racecontrol.Desk, v *season.View) recordView {
+	var record recordView
+	var scores []backtest.Score
+	var hits, pole []int // cumulative
+	for i := range v.Seasons {
+		for _, r := range desk.Rounds(v.Seasons[i].Year) {
+			if r.Pick == nil || r.Result == nil {
+				continue
+			}
+			podium := almanac.Podium(r.Result)
+			hit, onPodium := score(r.Pick, podium)
+			record.Podium += onPodium
+			if hit {
+				record.Hits++
+			}
+			if len(r.Facts.Grid) > 0 && r.Facts.Grid[0].Driver == podium[0] {
+				record.PoleHits++
+			}
+			if record.Races == 0 {
+				record.From = r.Year
+			}
+			record.To = r.Year
+			record.Races++
+			hits, pole = append(hits, record.Hits), append(pole, record.PoleHits)
+			scores = append(scores, backtest.Score{Confidence: r.Pick.WinProbability, Hit: hit})
+		}
+	}
+	if record.Races == 0 {
+		return record
+	}
+	bins := backtest.Reliability(scores)
+	record.Running = runningChart(hits, pole)
+	record.Calibrated = calibrationChart(bins)
+	for _, b := range bins {
+		record.Bins = append(record.Bins, binView{b.Races, percent(b.Said), percent(b.Won)})
+	}
+	return record
+}
+
+// chart is the geometry of a plot in a box of chartWidth by chartHeight, y downwards.
+type chart struct {
+	Width, Height int
+	Left, Bottom  int // where the axes cross
+	Right, Top    int
+	XTicks        []tick
+	YTicks        []tick
+	Lines         []line
+	Dots          []dot
+}
+
+type tick struct {
+	At    int
+	Label string
+}
+
+type line struct {
+	Class  string
+	Points string // of an SVG polyline
+}
+
+type dot struct {
+	X, Y, R int
+	Title   string
+}
+
+// The size of a plot.
+const (
+	chartWidth, chartHeight = 340, 240
+	marginLeft, marginRight = 40, 12
+	marginTop, marginBottom = 12, 30
+)
+
+func newChart() chart {
+	return chart{
+		Width: chartWidth, Height: chartHeight,
+		Left: marginLeft, Right: chartWidth - marginRight, Top: marginTop, Bottom: chartHeight - marginBottom,
+	}
+}
+
+// at places a point given by its shares of both axes.
+func (c *chart) at(x, y float64) (int, int) {
+	return c.Left + int(x*float64(c.Right-c.Left)+0.5), c.Bottom - int(y*float64(c.Bottom-c.Top)+0.5)
+}
+
+func (c *chart) ticks(xMax, yMax int, unit string) {
+	for _, x := range round(xMax) {
+		at, _ := c.at(float64(x)/float64(xMax), 0)
+		c.XTicks = append(c.XTicks, tick{at, fmt.Sprint(x) + unit})
+	}
+	for _, y := range round(yMax) {
+		_, at := c.at(0, float64(y)/float64(yMax))
+		c.YTicks = append(c.YTicks, tick{at, fmt.Sprint(y) + unit})
+	}
+}
+
+// round returns about four round numbers from 0 to most.
+func round(most int) []int {
+	step := 1
+	for _, s := range []int{1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500, 1000} {
+		if step = s; most/s <= 5 {
+			break
+		}
+	}
+	var numbers []int
+	for n := 0; n <= most; n += step {
+		numbers = append(numbers, n)
+	}
+	return numbers
+}
+
+// runningChart shows the hits of the picks and of the pole, race by race.
+func runningChart(hits, pole []int) chart {
+	c := newChart()
+	races := len(hits)
+	most := max(hits[races-1], pole[races-1], 1)
+	c.ticks(races, most, "")
+	for _, l := range []struct {
+		class  string
+		values []int
+	}{{"pole", pole}, {"model", hits}} {
+		var points strings.Builder
+		x, y := c.at(0, 0)
+		fmt.Fprintf(&points, "%d,%d", x, y)
+		for i, n := range l.values {
+			x, y := c.at(float64(i+1)/float64(races), float64(n)/float64(most))
+			fmt.Fprintf(&points, " %d,%d", x, y)
+		}
+		c.Lines = append(c.Lines, line{l.class, points.String()})
+	}
+	return c
+}
+
+// calibrationChart shows for picks of similar confidence how many came true: on the diagonal
+// the chances are honest.
+func calibrationChart(bins []backtest.Bin) chart {
+	c := newChart()
+	c.ticks(100, 100, "")
+	x0, y0 := c.at(0, 0)
+	x1, y1 := c.at(1, 1)
+	c.Lines = append(c.Lines, line{"honest", fmt.Sprintf("%d,%d %d,%d", x0, y0, x1, y1)})
+	var points []string
+	for _, b := range bins {
+		x, y := c.at(b.Said, b.Won)
+		points = append(points, fmt.Sprintf("%d,%d", x, y))
+		c.Dots = append(c.Dots, dot{x, y, 4, fmt.Sprintf("%d races: %s said, %s won", b.Races, percent(b.Said), percent(b.Won))})
+	}
+	c.Lines = append(c.Lines, line{"model", strings.Join(points, " ")})
+	return c
+}

@@ -1,0 +1,79 @@
+package console
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+	"time"
+)
+
+//go:embed page.html
+var pageSource string
+
+//go:embed style.css
+var styleSource string
+
+//go:embed script.js
+var scriptSource string
+
+// contentSecurityPolicy allows the page its own style and script, and nothing from elsewhere.
+var contentSecurityPolicy = fmt.Sprintf("default-src 'none'; style-src '%s'; script-src '%s'; connect-src 'self'; "+
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; img-src data:", sourceHash(styleSource), sourceHash(scriptSource))
+
+func sourceHash(source string) string {
+	sum := sha256.Sum256([]byte(source))
+	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
+}
+
+var templates = template.Must(template.New("console").Funcs(template.FuncMap{
+	"style":   func() template.CSS { return template.CSS(styleSource) }, //nolint:gosec // it is our own file
+	"script":  func() template.JS { return template.JS(scriptSource) },  //nolint:gosec // it is our own file
+	"instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"clock":   clockTime,
+	"ago":     longTime,
+	"since":   func(now, t time.Time) string { return longTime(now.Sub(t)) },
+	"join":    func(s []string) string { return strings.Join(s, " ") },
+	"mib":     func(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) },
+}).Parse(pageSource))
+
+// clockTime is an instant as the tables show it.
+func clockTime(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return t.UTC().Format("2 Jan 2006 15:04:05")
+}
+
+// longTime is a duration in its two largest units.
+func longTime(d time.Duration) string {
+	if d < 0 {
+		return "-" + longTime(-d)
+	}
+	s := int64(d / time.Second)
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%d s", s)
+	case s < 3600:
+		return fmt.Sprintf("%d min %d s", s/60, s%60)
+	case s < 86400:
+		return fmt.Sprintf("%d h %d min", s/3600, s%3600/60)
+	default:
+		return fmt.Sprintf("%d d %d h", s/86400, s%86400/3600)
+	}
+}
+
+// render answers with a page. It is made whole before anything is sent.
+func (c *Console) render(w http.ResponseWriter, status int, name string, data any) {
+	var body bytes.Buffer
+	if err := templates.ExecuteTemplate(&body, name, data); err != nil {
+		panic("BUG: page " + name + ": " + err.Error())
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = body.WriteTo(w) // who went away needs no answer
+}

@@ -1,0 +1,183 @@
+package console
+
+import (
+	"context"
+	"crypto/rand"
+	"math"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Phase is a part of a run.
+type Phase string
+
+// The phases, in their order. A run has those that it needs, and ends with Done or Failed.
+const (
+	Change  Phase = "change"  // the ledger or the pointer is written
+	Prepare Phase = "prepare" // facts are loaded, what is due is settled
+	Render  Phase = "rendering"
+	Upload  Phase = "upload"
+	Check   Phase = "check"
+	Serve   Phase = "serve" // edges take the version
+	Done    Phase = "done"
+	Failed  Phase = "failed"
+)
+
+// Event is one step of a run, as it is streamed.
+type Event struct {
+	Seq   int    `json:"seq"` // from 1
+	Phase Phase  `json:"phase"`
+	Done  int    `json:"done,omitzero"`
+	Total int    `json:"total,omitzero"`
+	Text  string `json:"text,omitzero"` // for people
+
+	Result *Result `json:"result,omitzero"` // of Done
+	Error  string  `json:"error,omitzero"`  // of Failed
+}
+
+// Result is what a run did.
+type Result struct {
+	Version        int64        `json:"version"`
+	Unchanged      bool         `json:"unchanged"` // everything was as published already
+	Changed        []string     `json:"changed"`   // variants that differ from the version before
+	ObjectsWritten int          `json:"objects_written"`
+	ObjectsReused  int          `json:"objects_reused"`
+	BuildSeconds   float64      `json:"build_seconds"`
+	ServedSeconds  float64      `json:"served_seconds"` // from the request until the last edge served it
+	ServedSince    time.Time    `json:"served_since,omitzero"`
+	Edges          []EdgeResult `json:"edges"`
+}
+
+// EdgeResult says when an edge served the version of a run.
+type EdgeResult struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds,omitzero"` // from the request
+	Problem string  `json:"problem,omitzero"`
+}
+
+// Run is something an operator started that takes a while. It is safe for concurrent use.
+type Run struct {
+	ID       string
+	Title    string
+	Operator string
+	Began    time.Time
+
+	mu      sync.Mutex
+	events  []Event
+	changed chan struct{} // closed at the next event
+}
+
+// since returns the events after a number, whether the run has ended, and a channel that is
+// closed when there are more.
+func (r *Run) since(seq int) (events []Event, ended bool, more <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if seq < len(r.events) {
+		events = slices.Clone(r.events[max(seq, 0):])
+	}
+	return events, r.ended(), r.changed
+}
+
+// Last is the latest event; the zero one before the first.
+func (r *Run) Last() Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.events) == 0 {
+		return Event{}
+	}
+	return r.events[len(r.events)-1]
+}
+
+// Ended says whether the run is over.
+func (r *Run) Ended() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ended()
+}
+
+func (r *Run) ended() bool {
+	if len(r.events) == 0 {
+		return false
+	}
+	last := r.events[len(r.events)-1].Phase
+	return last == Done || last == Failed
+}
+
+// wait waits until the run has ended; false if ctx ends first.
+func (r *Run) wait(ctx context.Context) bool {
+	for {
+		_, ended, more := r.since(math.MaxInt)
+		if ended {
+			return true
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// tell adds an event. Progress within a phase is thinned out: a reader can not see more.
+func (r *Run) tell(e Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.events); n > 0 && !worthTelling(r.events[n-1], e) {
+		return
+	}
+	e.Seq = len(r.events) + 1
+	r.events = append(r.events, e)
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// steps is into how many events the progress of a phase is divided at most.
+const steps = 20
+
+func worthTelling(last, next Event) bool {
+	if next.Phase != last.Phase || next.Total == 0 || next.Done == next.Total {
+		return true
+	}
+	return next.Done*steps/next.Total > last.Done*steps/next.Total
+}
+
+// runs remembers the latest runs.
+type runs struct {
+	mu     sync.Mutex
+	latest []*Run // oldest first
+}
+
+// keptRuns is how many runs can still be looked at.
+const keptRuns = 50
+
+func (rs *runs) begin(title, operator string) *Run {
+	r := &Run{ID: rand.Text(), Title: title, Operator: operator, Began: time.Now(), changed: make(chan struct{})}
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.latest = append(rs.latest, r)
+	if len(rs.latest) > keptRuns {
+		rs.latest = slices.Clone(rs.latest[1:])
+	}
+	return r
+}
+
+func (rs *runs) find(id string) (*Run, bool) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	i := slices.IndexFunc(rs.latest, func(r *Run) bool { return r.ID == id })
+	if i < 0 {
+		return nil, false
+	}
+	return rs.latest[i], true
+}
+
+// current is the latest run, nil if there was none.
+func (rs *runs) current() *Run {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if len(rs.latest) == 0 {
+		return nil
+	}
+	return rs.latest[len(rs.latest)-1]
+}

@@ -1,0 +1,197 @@
+package console
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
+	"gridcast/builder/racecontrol"
+	"gridcast/builder/render"
+	"gridcast/builder/season"
+)
+
+// comingRace is the next one.
+type comingRace struct {
+	Session     int64
+	Name        string
+	Circuit     string
+	Start       time.Time
+	Provisional bool
+	Pick        *pickView
+	PickDue     time.Time // when the pick is frozen, as far as known
+}
+
+// pickView is a pick as people read it.
+type pickView struct {
+	Places     [3]string // driver codes
+	Confidence string
+	FrozenAt   time.Time
+	Model      string
+}
+
+func newPick(r *racecontrol.Round) *pickView {
+	if r.Pick == nil {
+		return nil
+	}
+	return &pickView{
+		Places:     [3]string{r.Code(r.Pick.P1), r.Code(r.Pick.P2), r.Code(r.Pick.P3)},
+		Confidence: percent(r.Pick.WinProbability), FrozenAt: r.Pick.FrozenAt, Model: r.Pick.Model,
+	}
+}
+
+func percent(p float64) string { return fmt.Sprintf("%.1f %%", 100*p) }
+
+// nextRace is the scheduled round that starts first.
+func nextRace(desk *racecontrol.Desk, v *season.View) *comingRace {
+	var next *racecontrol.Round
+	for i := range v.Seasons {
+		if v.Seasons[i].Year < v.At.UTC().Year() {
+			continue
+		}
+		for _, r := range desk.Rounds(v.Seasons[i].Year) {
+			if r.State == almanac.Scheduled && (next == nil || r.Start.Before(next.Start)) {
+				next = r
+			}
+		}
+	}
+	if next == nil {
+		return nil
+	}
+	return &comingRace{
+		Session: next.Session, Name: next.Facts.Name, Circuit: next.Circuit.Name, Start: next.Start,
+		Provisional: next.Provisional, Pick: newPick(next), PickDue: next.Facts.GridKnownAt(),
+	}
+}
+
+// waitingResult is a race that has begun and has no verified result: the pick beside what the
+// source says.
+type waitingResult struct {
+	Session int64
+	Name    string
+	Year    int
+	Start   time.Time
+	State   string
+	Pick    *pickView
+	Rows    []classified // empty: the source has nothing yet
+	Digest  string       // of the rows, to verify just these
+	Hit     bool         // the pick names the winner
+}
+
+// classified is a row of a classification.
+type classified struct {
+	Place  string
+	Code   string
+	Name   string
+	Team   string
+	Points string
+	Picked string // the place he was picked for
+}
+
+func newWaiting(r *racecontrol.Round) waitingResult {
+	w := waitingResult{
+		Session: r.Session, Name: r.Facts.Name, Year: r.Year, Start: r.Start, State: stateWord(r.State), Pick: newPick(r),
+	}
+	rows := r.Source()
+	if rows == nil {
+		return w
+	}
+	w.Digest = digest(rows)
+	for _, row := range rows {
+		c := classified{
+			Place: "–", Code: r.Code(row.Driver), Name: r.Driver(row.Driver).Name, Team: r.Team(row.Team).Name,
+			Points: fmt.Sprintf("%g", row.Points),
+		}
+		if row.Position > 0 {
+			c.Place = fmt.Sprint(row.Position)
+		}
+		if place := r.PickedFor(row.Driver); place > 0 {
+			c.Picked = fmt.Sprintf("P%d", place)
+			w.Hit = w.Hit || place == 1 && row.Position == 1
+		}
+		w.Rows = append(w.Rows, c)
+	}
+	return w
+}
+
+// stateWord is how people call a state.
+func stateWord(s almanac.State) string {
+	if s == almanac.AwaitingResult {
+		return "awaiting result"
+	}
+	return string(render.Status(s))
+}
+
+// seasonView is the current season's rounds with picks and results.
+type seasonView struct {
+	Year   int
+	Rounds []seasonRound
+	Scored int
+	Hits   int
+	Podium int // picked drivers that finished on the podium
+}
+
+// WinnerPct is the winner hit rate.
+func (s seasonView) WinnerPct() string { return share(s.Hits, s.Scored) }
+
+// PodiumPct is the podium accuracy.
+func (s seasonView) PodiumPct() string { return share(s.Podium, 3*s.Scored) }
+
+// share is a part of a whole in percent; a dash while there is no whole.
+func share(part, whole int) string {
+	if whole == 0 {
+		return "–"
+	}
+	return percent(float64(part) / float64(whole))
+}
+
+// seasonRound is a round of the season's table.
+type seasonRound struct {
+	Number  int
+	Session int64
+	Name    string
+	Start   time.Time
+	State   string
+	Pick    *pickView
+	Result  []string // codes of the podium, once verified
+	Scored  bool
+	Hit     bool
+	OnPod   int // picked drivers on the podium
+}
+
+func newSeason(desk *racecontrol.Desk, year int) seasonView {
+	s := seasonView{Year: year}
+	for _, r := range desk.Rounds(year) {
+		row := seasonRound{
+			Number: r.Facts.Number, Session: r.Session, Name: r.Facts.Name, Start: r.Start, State: stateWord(r.State), Pick: newPick(r),
+		}
+		if r.Result != nil {
+			podium := almanac.Podium(r.Result)
+			for _, d := range podium {
+				row.Result = append(row.Result, r.Code(d))
+			}
+			if r.Pick != nil {
+				row.Scored = true
+				row.Hit, row.OnPod = score(r.Pick, podium)
+				s.Scored++
+				s.Podium += row.OnPod
+				if row.Hit {
+					s.Hits++
+				}
+			}
+		}
+		s.Rounds = append(s.Rounds, row)
+	}
+	return s
+}
+
+// score says whether the pick named the winner, and how many of it stood on the podium.
+func score(p *ledger.FrozenPick, podium [3]season.DriverID) (hit bool, onPodium int) {
+	for _, d := range []season.DriverID{p.P1, p.P2, p.P3} {
+		if slices.Contains(podium[:], d) {
+			onPodium++
+		}
+	}
+	return p.P1 == podium[0], onPodium
+}

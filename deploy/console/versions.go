@@ -1,0 +1,114 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"gridcast/snapshots"
+)
+
+// history remembers the list of versions: making it reads every manifest, and it is the same
+// until the pointer moves.
+type history struct {
+	mu     sync.Mutex
+	of     snapshots.Pointer
+	listed []snapshots.Summary
+}
+
+// versionView is a row of the history.
+type versionView struct {
+	snapshots.Summary
+	Current bool
+	MayRoll bool // it can be rolled back to
+}
+
+func (c *Console) collectVersions(ctx context.Context, p *page) error {
+	list, err := c.history.list(ctx, c)
+	if err != nil {
+		return err
+	}
+	for _, s := range list {
+		if s.Standing == snapshots.Unpublished {
+			continue
+		}
+		current := s.Standing == snapshots.Current
+		p.Versions = append(p.Versions, versionView{s, current, !current && s.Damage == ""})
+		if len(p.Versions) == shownVersions {
+			break
+		}
+	}
+	return nil
+}
+
+func (h *history) list(ctx context.Context, c *Console) ([]snapshots.Summary, error) {
+	pointer, _, err := snapshots.LoadPointer(ctx, c.Store)
+	if err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.of == pointer {
+		return h.listed, nil
+	}
+	listed, err := snapshots.List(ctx, c.Store)
+	if err != nil {
+		return nil, err
+	}
+	h.of, h.listed = pointer, listed
+	return listed, nil
+}
+
+// versionPage shows what a version changed.
+type versionPage struct {
+	Operator string
+	Version  int64
+	From     int64
+	BuiltAt  time.Time
+	Builder  string
+	Reason   string
+	Current  bool
+	Changes  []snapshots.Change
+	Values   int  // how many values are shown
+	More     bool // and not all are
+}
+
+// shownValues is how many changed values a page lists.
+const shownValues = 400
+
+// showVersion shows a version beside the one it was built on.
+func (c *Console) showVersion(w http.ResponseWriter, r *http.Request, operator string) {
+	version, ok := c.version(w, r)
+	if !ok {
+		return
+	}
+	m, err := snapshots.LoadManifest(r.Context(), c.Store, version)
+	if err != nil {
+		c.refuse(w, r, http.StatusNotFound, "version can not be read: "+err.Error()+"; it may have been pruned")
+		return
+	}
+	p := versionPage{Operator: operator, Version: version, From: m.Base, BuiltAt: m.BuiltAt, Builder: m.Builder, Reason: m.Reason}
+	pointer, _, err := snapshots.LoadPointer(r.Context(), c.Store)
+	p.Current = err == nil && pointer.Version == version
+	if m.Base > 0 {
+		if p.Changes, err = snapshots.Diff(r.Context(), c.Store, m.Base, version); err != nil {
+			c.refuse(w, r, http.StatusNotFound, "versions can not be compared: "+err.Error()+"; the older one may have been pruned")
+			return
+		}
+	}
+	p.shorten()
+	c.render(w, http.StatusOK, "version", p)
+}
+
+// shorten drops values beyond what a page can show.
+func (p *versionPage) shorten() {
+	left := shownValues
+	for i := range p.Changes {
+		if n := len(p.Changes[i].Values); n > left {
+			p.Changes[i].Values, p.More = p.Changes[i].Values[:left], true
+		}
+		left -= len(p.Changes[i].Values)
+	}
+	p.Values = shownValues - left
+}

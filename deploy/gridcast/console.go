@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/auditlog"
+	"gridcast/deploy/console"
+	"gridcast/edge/keys"
+	"gridcast/snapshots"
+)
+
+// consoleFlags is what the operator's port is told.
+type consoleFlags struct {
+	OperatorListen    string   `help:"Where operators find the console; empty: nowhere. Keep it private: whoever has the token may do everything." default:"127.0.0.1:8090" placeholder:"HOST:PORT"`
+	OperatorTokenFile string   `help:"A file with the token that operators sign in with; made with a new one if it is not there." default:".var/operator-token" placeholder:"FILE" type:"path"`
+	Edges             []string `help:"The admin ports of the edges, for the console." placeholder:"URL"`
+}
+
+// token reads the operator's token, or makes one.
+func (f *consoleFlags) token() (string, error) {
+	data, err := os.ReadFile(f.OperatorTokenFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f.makeToken()
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the operator's token: %w", err)
+	}
+	token := strings.TrimSpace(string(data))
+	if len(token) < console.MinToken {
+		return "", fmt.Errorf("read the operator's token: %s holds %d characters, want at least %d", f.OperatorTokenFile, len(token), console.MinToken)
+	}
+	return token, nil
+}
+
+func (f *consoleFlags) makeToken() (string, error) {
+	if err := os.MkdirAll(filepath.Dir(f.OperatorTokenFile), 0o750); err != nil {
+		return "", fmt.Errorf("make the operator's token: %w", err)
+	}
+	token := rand.Text()
+	file, err := os.OpenFile(f.OperatorTokenFile, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", fmt.Errorf("make the operator's token: %w", err)
+	}
+	_, err = fmt.Fprintln(file, token)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return "", fmt.Errorf("make the operator's token: %w", err)
+	}
+	return token, nil
+}
+
+// operatorPort is the console, listening.
+type operatorPort struct {
+	console  *console.Console
+	listener net.Listener
+	server   *http.Server
+}
+
+// openConsole opens the operator's port of a conductor, which local edges share the process
+// with. It returns nil if there is to be none.
+func (f *consoleFlags) openConsole(ctx context.Context, c *conductor, local ...console.Edge) (*operatorPort, error) {
+	if f.OperatorListen == "" {
+		return nil, nil //nolint:nilnil // no port is no error, and serve of nil does nothing
+	}
+	token, err := f.token()
+	if err != nil {
+		return nil, err
+	}
+	log, err := auditlog.Load(ctx, c.builder.Store)
+	if err != nil {
+		return nil, err
+	}
+	edges := local
+	for _, address := range f.Edges {
+		edges = append(edges, console.Remote(address))
+	}
+	page, err := console.New(console.Config{
+		Token: token, Store: c.builder.Store, Ledger: c.builder.Ledger, Audit: log, Tiers: keys.DefaultTiers(), Log: c.log,
+		RaceTime: c.clock.Now, Speed: c.clock.Speed(), Facts: c.known, Build: c.publish, Name: c.builder.Name,
+		Publisher: &snapshots.Publisher{Store: c.builder.Store},
+		Jobs:      c.jobs.Status, RunJob: c.jobs.Trigger, Edges: edges, Sources: c.sources,
+	})
+	if err != nil {
+		return nil, err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.OperatorListen)
+	if err != nil {
+		return nil, fmt.Errorf("listen for operators on %s: %w; choose another address with --operator-listen", f.OperatorListen, err)
+	}
+	if address, ok := listener.Addr().(*net.TCPAddr); ok && !address.IP.IsLoopback() {
+		c.log.Warn("the operator's port is not on loopback; have a proxy before it speak TLS", "address", address)
+	}
+	return &operatorPort{
+		console: page, listener: listener,
+		server: &http.Server{Handler: page.Handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute},
+	}, nil
+}
+
+// url is where an operator finds the console; empty if there is none.
+func (p *operatorPort) url() string {
+	if p == nil {
+		return ""
+	}
+	return "http://" + p.listener.Addr().String()
+}
+
+// serve answers operators until ctx ends.
+func (p *operatorPort) serve(ctx context.Context) error {
+	if p == nil {
+		return nil
+	}
+	stopped := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		p.console.Close() // ends streams and runs, so that the server can drain
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+		defer cancel()
+		_ = p.server.Shutdown(drain) // what is left then is cut off with the process
+	})
+	if err := p.server.Serve(p.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve operators: %w", err)
+	}
+	<-stopped
+	return nil
+}
+
+// known is the facts in memory.
+func (c *conductor) known() builder.Facts { return *c.facts.Load() }
+
+// archiveDetail says what an archive is and how far it goes.
+func archiveDetail(facts builder.Facts, now time.Time) string {
+	detail := facts.Archive.Facts().Source
+	v := facts.Archive.AsOf(now)
+	for i := len(v.Seasons) - 1; i >= 0; i-- {
+		if r := v.Seasons[i].LatestResult(); r != nil {
+			return fmt.Sprintf("%s; last result: %s of %d", detail, r.Name, v.Seasons[i].Year)
+		}
+	}
+	return detail
+}
+
+// sources tells how the facts stand, for the console.
+func (c *conductor) sources() []console.Source {
+	facts := c.known()
+	s := console.Source{Name: "archive", Detail: archiveDetail(facts, c.clock.Now())}
+	for _, job := range c.jobs.Status() {
+		if job.Name == pollJob {
+			s.Checked, s.Problem = job.LastEnd, job.LastError
+		}
+	}
+	if lag, _ := c.overdueResults(); lag > sourcePatience && s.Problem == "" {
+		s.Problem = "a result has been due for " + lag.Round(time.Minute).String()
+	}
+	return []console.Source{s}
+}
+
+// sourcePatience is how long after a race, in race time, a source may be without its result.
+const sourcePatience = time.Hour

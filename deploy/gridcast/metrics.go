@@ -1,0 +1,186 @@
+package main
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"gridcast/builder/racecontrol"
+	"gridcast/snapshots"
+)
+
+// conductorMetrics are those of builds, and of what is read off the record when somebody asks.
+type conductorMetrics struct {
+	phases *prometheus.HistogramVec
+	builds *prometheus.CounterVec
+	gauges []prometheus.Collector
+}
+
+// The outcomes of a build.
+const (
+	buildDone   = "done"
+	buildHeld   = "held"
+	buildFailed = "failed"
+)
+
+// The phases of a build that it does not name itself: before it renders, and after the last
+// object was checked.
+const (
+	settlePhase = "settle"
+	swapPhase   = "swap"
+)
+
+var buildPhases = []string{settlePhase, "rendering", string(snapshots.Upload), string(snapshots.Check), swapPhase}
+
+// weekendLead and weekendTail bound a race weekend around the start, as the schedule does.
+const (
+	weekendLead = 72 * time.Hour
+	weekendTail = 24 * time.Hour
+)
+
+func newConductorMetrics(c *conductor) *conductorMetrics {
+	m := &conductorMetrics{
+		phases: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "gridcast_build_phase_seconds", Help: "Real duration of the phases of builds.",
+			Buckets: []float64{.001, .005, .01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+		}, []string{"phase"}),
+		builds: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gridcast_builds_total", Help: "Builds by outcome.",
+		}, []string{"outcome"}),
+	}
+	for _, phase := range buildPhases {
+		m.phases.WithLabelValues(phase)
+	}
+	for _, outcome := range []string{buildDone, buildHeld, buildFailed} {
+		m.builds.WithLabelValues(outcome)
+	}
+	gauge := func(name, help string, value func() float64) {
+		m.gauges = append(m.gauges, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "gridcast_" + name, Help: help}, value))
+	}
+	gauge("published_version", "The version that is published, as of the last build.", func() float64 {
+		if base := c.published.Load(); base != nil {
+			return float64(base.Pointer.Version)
+		}
+		return 0
+	})
+	gauge("publishing_held", "1 while an operator holds publishing, as of the last build.", func() float64 {
+		if base := c.published.Load(); base != nil && base.Pointer.Held {
+			return 1
+		}
+		return 0
+	})
+	gauge("ledger_head", "The last file of the ledger.", func() float64 { return float64(c.builder.Ledger.Head().Seq) })
+	gauge("race_weekend", "1 from 72 hours before a race to 24 hours after its start, in race time.", func() float64 { return c.raceWeekend() })
+	gauge("source_lag_seconds", "Race time since the oldest result that the source should have and has not; 0: it has all.",
+		func() float64 { lag, _ := c.overdueResults(); return lag.Seconds() })
+	gauge("result_unverified_seconds", "Race time since the end of the oldest race whose result waits for verification; 0: none does.",
+		func() float64 { _, unverified := c.overdueResults(); return unverified.Seconds() })
+	return m
+}
+
+// overdueResults says how long the source has owed a result, and how long one has waited to be
+// verified.
+func (c *conductor) overdueResults() (lag, unverified time.Duration) {
+	facts := c.facts.Load()
+	if facts == nil {
+		return 0, 0
+	}
+	now := c.clock.Now()
+	desk, err := racecontrol.Open(facts.Archive.AsOf(now), c.builder.Ledger.AsOf(now))
+	if err != nil {
+		return 0, 0 // rounds without keys yet: the next build gives them some
+	}
+	for _, r := range desk.Waiting() {
+		over := now.Sub(r.Start.Add(r.Facts.ResultKnownAt().Sub(r.Facts.StartsAt())))
+		if r.Source() == nil {
+			lag = max(lag, over)
+		} else {
+			unverified = max(unverified, over)
+		}
+	}
+	return lag, unverified
+}
+
+func (c *conductor) raceWeekend() float64 {
+	if c.facts.Load() == nil {
+		return 0
+	}
+	now := c.clock.Now()
+	for _, r := range c.calendar().Rounds {
+		if !now.Before(r.Start.Add(-weekendLead)) && now.Before(r.Start.Add(weekendTail)) {
+			return 1
+		}
+	}
+	return 0
+}
+
+var _ prometheus.Collector = (*conductorMetrics)(nil)
+
+func (m *conductorMetrics) all() []prometheus.Collector {
+	return append([]prometheus.Collector{m.phases, m.builds}, m.gauges...)
+}
+
+// Describe implements prometheus.Collector.
+func (m *conductorMetrics) Describe(out chan<- *prometheus.Desc) {
+	for _, c := range m.all() {
+		c.Describe(out)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *conductorMetrics) Collect(out chan<- prometheus.Metric) {
+	for _, c := range m.all() {
+		c.Collect(out)
+	}
+}
+
+// phaseTimer measures the phases of one build by the progress it reports.
+type phaseTimer struct {
+	metrics *conductorMetrics
+	next    func(phase string, done, total int) // may be nil
+
+	mu    sync.Mutex // guards the following
+	phase string
+	since time.Time
+}
+
+func (m *conductorMetrics) begin(next func(phase string, done, total int)) *phaseTimer {
+	return &phaseTimer{metrics: m, next: next, phase: settlePhase, since: time.Now()}
+}
+
+// progress moves on to the phase, if it is another one, and passes on what it is told. After
+// the last object was checked only the manifest and the swap are left.
+func (t *phaseTimer) progress(phase string, done, total int) {
+	t.enter(phase)
+	if phase == string(snapshots.Check) && done == total {
+		t.enter(swapPhase)
+	}
+	if t.next != nil {
+		t.next(phase, done, total)
+	}
+}
+
+func (t *phaseTimer) enter(phase string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if phase == t.phase {
+		return
+	}
+	now := time.Now()
+	t.metrics.phases.WithLabelValues(t.phase).Observe(now.Sub(t.since).Seconds())
+	t.phase, t.since = phase, now
+}
+
+func (t *phaseTimer) end(err error) {
+	t.enter("")
+	outcome := buildDone
+	switch {
+	case errors.Is(err, snapshots.ErrHeld):
+		outcome = buildHeld
+	case err != nil:
+		outcome = buildFailed
+	}
+	t.metrics.builds.WithLabelValues(outcome).Inc()
+}
