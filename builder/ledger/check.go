@@ -21,6 +21,8 @@ var (
 	ErrUnchanged = errors.New("nothing would change")
 	// ErrNotHeld: the round is postponed or cancelled.
 	ErrNotHeld = errors.New("the round is postponed or cancelled")
+	// ErrNoStart: a race starts at a whole second.
+	ErrNoStart = errors.New("a start is a whole second")
 	// ErrUnknownSession: the session key was never assigned.
 	ErrUnknownSession = errors.New("unknown session key")
 )

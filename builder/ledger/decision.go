@@ -55,6 +55,9 @@ func (s *Session) checkDecision(e Event) error {
 	if !e.Start.IsZero() && !e.At.Before(e.Start) {
 		return fmt.Errorf("%w: the new start %s has passed", ErrStarted, instant(e.Start))
 	}
+	if e.Start.Nanosecond() != 0 {
+		return fmt.Errorf("%w: not %s", ErrNoStart, instant(e.Start))
+	}
 	status := s.Override.Status
 	switch e.Type {
 	case RoundPostponed:

@@ -28,6 +28,7 @@ var ErrVouched = errors.New("the archive vouches for its result, which was known
 // Allowed returns the actions that the ledger would take now.
 func (r *Round) Allowed() []Action {
 	const reason = "why"
+	other := []ledger.Row{{Driver: "somebody", Team: "else", Position: 1}}
 	later := r.desk.view.At
 	if r.Start.After(later) {
 		later = r.Start
@@ -39,25 +40,23 @@ func (r *Round) Allowed() []Action {
 		events func() ([]ledger.Event, error)
 	}{
 		{Verify, r.Verify},
-		{Correct, func() ([]ledger.Event, error) { return r.Correct(r.Source(), reason) }},
+		{Correct, func() ([]ledger.Event, error) { return r.Correct(other, reason) }},
 		{Postpone, func() ([]ledger.Event, error) { return r.Postpone(reason) }},
 		{Cancel, func() ([]ledger.Event, error) { return r.Cancel(reason) }},
 		{Move, func() ([]ledger.Event, error) { return r.Move(later, reason) }},
 		{Reinstate, func() ([]ledger.Event, error) { return r.Reinstate(later, reason) }},
 	} {
-		if events, err := trial.events(); err == nil && r.taken(events[0], trial.action) {
+		if events, err := trial.events(); err == nil && r.taken(events[0]) {
 			allowed = append(allowed, trial.action)
 		}
 	}
 	return allowed
 }
 
-// taken says whether the ledger would take the event now. That a correction would change
-// nothing is no fault of the action: another classification would.
-func (r *Round) taken(e ledger.Event, action Action) bool {
+// taken says whether the ledger would take the event now.
+func (r *Round) taken(e ledger.Event) bool {
 	e.ID, e.At, e.Actor = "trial", r.desk.view.At, "trial"
-	err := r.desk.state.Check(e)
-	return err == nil || action == Correct && errors.Is(err, ledger.ErrUnchanged)
+	return r.desk.state.Check(e) == nil
 }
 
 // advice says what is allowed now.
@@ -93,10 +92,10 @@ func (r *Round) Correct(rows []ledger.Row, reason string) ([]ledger.Event, error
 		return nil, fmt.Errorf("correct %d: a reason is required", r.Session)
 	}
 	if len(rows) == 0 {
-		return nil, fmt.Errorf("correct %d: the source has no classification yet", r.Session)
+		return nil, fmt.Errorf("correct %d: the source has no classification yet; give one as a file", r.Session)
 	}
-	if r.Vouched() && !changed(r.Valid(), rows) {
-		return nil, fmt.Errorf("correct %d: %w: the classification is that of the archive", r.Session, ledger.ErrUnchanged)
+	if r.Result != nil && !changed(r.Valid(), rows) {
+		return nil, fmt.Errorf("correct %d: %w: the classification is the one that counts", r.Session, ledger.ErrUnchanged)
 	}
 	return []ledger.Event{r.Said.Verify(rows, r.Start, reason)}, nil
 }

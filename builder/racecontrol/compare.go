@@ -1,6 +1,9 @@
 package racecontrol
 
 import (
+	"cmp"
+	"slices"
+
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 )
@@ -51,6 +54,33 @@ func Compare(before, after []ledger.Row) []Pair {
 		}
 	}
 	return pairs
+}
+
+// TeamPoints is by how much the points of a team change.
+type TeamPoints struct {
+	Team   season.TeamID
+	Points float64
+}
+
+// CompareTeams returns the teams whose points change, who gains most first.
+func CompareTeams(before, after []ledger.Row) []TeamPoints {
+	points := map[season.TeamID]float64{}
+	for _, row := range before {
+		points[row.Team] -= row.Points
+	}
+	for _, row := range after {
+		points[row.Team] += row.Points
+	}
+	var teams []TeamPoints
+	for team, diff := range points {
+		if diff != 0 {
+			teams = append(teams, TeamPoints{team, diff})
+		}
+	}
+	slices.SortFunc(teams, func(a, b TeamPoints) int {
+		return cmp.Or(cmp.Compare(b.Points, a.Points), cmp.Compare(a.Team, b.Team))
+	})
+	return teams
 }
 
 func changed(before, after []ledger.Row) bool {

@@ -172,7 +172,7 @@ func Decide(ctx context.Context, l *ledger.Ledger, v *season.View, actor string,
 		return decide(seen)
 	})
 	var refused *ledger.RefusedError
-	if errors.As(err, &refused) {
+	if errors.As(err, &refused) && !errors.Is(err, ledger.ErrOlder) {
 		return nil, fmt.Errorf("%w; %s", err, seen.advice())
 	}
 	return events, err

@@ -56,10 +56,12 @@ func (r *Round) Rule(u Ruling) ([]ledger.Row, error) {
 func remove(driver season.DriverID, order, rest []ledger.Row) (row ledger.Row, newOrder, newRest []ledger.Row, err error) {
 	his := func(r ledger.Row) bool { return r.Driver == driver }
 	if i := slices.IndexFunc(order, his); i >= 0 {
-		return order[i], slices.Delete(order, i, i+1), rest, nil
+		row = order[i] // before it is moved over
+		return row, slices.Delete(order, i, i+1), rest, nil
 	}
 	if i := slices.IndexFunc(rest, his); i >= 0 {
-		return rest[i], order, slices.Delete(rest, i, i+1), nil
+		row = rest[i]
+		return row, order, slices.Delete(rest, i, i+1), nil
 	}
 	return ledger.Row{}, nil, nil, fmt.Errorf("%s is not in the classification", driver)
 }

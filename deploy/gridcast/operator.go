@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 
@@ -79,6 +80,20 @@ func (r *record) round(session int64) (*racecontrol.Round, error) {
 type deciderFlags struct {
 	operatorFlags `embed:""`
 	By            string `help:"Who decides, for the record. Default: the user of this machine." placeholder:"NAME"`
+}
+
+// load is that of operatorFlags; the clock must not be behind the ledger, whose last events
+// would not be seen.
+func (f *deciderFlags) load(ctx context.Context) (*record, error) {
+	r, err := f.operatorFlags.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if last := r.ledger.State().At(); last.After(r.view.At) {
+		return nil, fmt.Errorf("it is %s, %w, which has an event of %s; set the clock right",
+			r.view.At.UTC().Format(time.RFC3339), ledger.ErrOlder, last.Format(time.RFC3339Nano))
+	}
+	return r, nil
 }
 
 // actor is the name under which the operator writes to the ledger.

@@ -361,40 +361,32 @@ func (s *streams) printCorrection(r *racecontrol.Round, rows []ledger.Row) error
 	if err := s.printHeading(r); err != nil {
 		return err
 	}
-	var table [][]any
-	teams := map[season.TeamID]float64{}
-	var order []season.TeamID
-	for _, p := range racecontrol.Compare(r.Valid(), rows) {
-		if !p.Changed() {
-			continue
-		}
-		table = append(table, []any{
-			r.Code(p.Driver), r.Driver(p.Driver).Name, placeAndPoints(p.Before), placeAndPoints(p.After), fmt.Sprintf("%+g", p.Points()),
-		})
-		for _, side := range []struct {
-			row  *ledger.Row
-			sign float64
-		}{{p.Before, -1}, {p.After, 1}} {
-			if side.row == nil {
-				continue
-			}
-			if _, ok := teams[side.row.Team]; !ok {
-				order = append(order, side.row.Team)
-			}
-			teams[side.row.Team] += side.sign * side.row.Points
+	before := r.Valid()
+	if before == nil {
+		before = r.Source()
+		if err := s.printf("\nNothing is verified yet; this is next to the source's classification.\n"); err != nil {
+			return err
 		}
 	}
-	if err := s.printf("\n%s\n", renderTable([]any{"driver", "name", "was", "is", "points"}, table)); err != nil {
+	var drivers, teams [][]any
+	for _, p := range racecontrol.Compare(before, rows) {
+		if p.Changed() {
+			drivers = append(drivers, []any{
+				r.Code(p.Driver), r.Driver(p.Driver).Name, placeAndPoints(p.Before), placeAndPoints(p.After), fmt.Sprintf("%+g", p.Points()),
+			})
+		}
+	}
+	if len(drivers) == 0 {
+		return s.printf("\nThe classification stays as it is.\n")
+	}
+	if err := s.printf("\n%s\n", renderTable([]any{"driver", "name", "was", "is", "points"}, drivers)); err != nil {
 		return err
 	}
-	table = nil
-	for _, team := range order {
-		if teams[team] != 0 {
-			table = append(table, []any{r.Team(team).Name, fmt.Sprintf("%+g", teams[team])})
-		}
+	for _, t := range racecontrol.CompareTeams(before, rows) {
+		teams = append(teams, []any{r.Team(t.Team).Name, fmt.Sprintf("%+g", t.Points)})
 	}
-	if len(table) == 0 {
+	if len(teams) == 0 {
 		return nil
 	}
-	return s.printf("\n%s\n", renderTable([]any{"team", "points"}, table))
+	return s.printf("\n%s\n", renderTable([]any{"team", "points"}, teams))
 }

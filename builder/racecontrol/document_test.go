@@ -1,0 +1,87 @@
+package racecontrol_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"gridcast/builder/ledger"
+	"gridcast/builder/racecontrol"
+)
+
+// written is a classification as somebody writes it down: codes, places and points.
+func written(t *testing.T, r *racecontrol.Round, edit func([]map[string]any) []map[string]any) []byte {
+	t.Helper()
+	var rows []map[string]any
+	for _, row := range r.Source() {
+		line := map[string]any{"driver": r.Code(row.Driver)}
+		if row.Position > 0 {
+			line["position"], line["points"] = row.Position, row.Points
+		}
+		rows = append(rows, line)
+	}
+	document, err := json.Marshal(map[string]any{"rows": edit(rows)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document
+}
+
+func asWritten(rows []map[string]any) []map[string]any { return rows }
+
+func TestReadClassification(t *testing.T) {
+	w := newWorld(t, opened)
+	r := w.round(belgiumOver, belgium)
+	rows, err := r.ReadClassification(written(t, r, asWritten))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range racecontrol.Compare(r.Source(), rows) {
+		if p.Changed() {
+			t.Errorf("%s: read %+v, want %+v", p.Driver, p.After, p.Before)
+		}
+	}
+	// What show prints can be read again.
+	document, err := json.Marshal(ledger.Classification{Revision: 3, Rows: r.Source()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := r.ReadClassification(document); err != nil || len(again) != len(rows) {
+		t.Errorf("as the ledger has it: got %d rows and error %v", len(again), err)
+	}
+}
+
+// Before the source has a result, the entries say who took part.
+func TestReadClassificationAheadOfTheSource(t *testing.T) {
+	w := newWorld(t, opened)
+	document := written(t, w.round(belgiumOver, belgium), asWritten)
+	r := w.round(belgiumStart.Add(1), belgium)
+	if r.Source() != nil {
+		t.Fatal("the source has a result at lights out")
+	}
+	rows, err := r.ReadClassification(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows[0].Team != "mercedes" || rows[0].Engine != "mercedes" {
+		t.Errorf("the winner drove for %s with %s, want Mercedes", rows[0].Team, rows[0].Engine)
+	}
+}
+
+func TestClassificationsThatAreRefused(t *testing.T) {
+	w := newWorld(t, opened)
+	r := w.round(belgiumOver, belgium)
+	for want, document := range map[string][]byte{
+		"lewis-hamilton is missing":                  written(t, r, func(rows []map[string]any) []map[string]any { return rows[1:] }),
+		`no driver of 2024 has the code or id "SEN"`: written(t, r, func(rows []map[string]any) []map[string]any { rows[0]["driver"] = "SEN"; return rows }),
+		"oliver-bearman did not take part":           written(t, r, func(rows []map[string]any) []map[string]any { rows[0]["driver"] = "BEA"; return rows }),
+		"did not take part for ferrari":              written(t, r, func(rows []map[string]any) []map[string]any { rows[0]["team"] = "ferrari"; return rows }),
+		`unknown field "place"`:                      written(t, r, func(rows []map[string]any) []map[string]any { rows[0]["place"] = 1; return rows }),
+		"more than one document":                     append(written(t, r, asWritten), "{}"...),
+		"unexpected EOF":                             []byte(`{"rows": [`),
+	} {
+		if rows, err := r.ReadClassification(document); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %d rows and error %v, want %q", len(rows), err, want)
+		}
+	}
+}

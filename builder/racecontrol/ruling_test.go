@@ -1,0 +1,185 @@
+package racecontrol_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/ledger"
+	"gridcast/builder/racecontrol"
+	"gridcast/builder/season"
+)
+
+// points of a race since 2010.
+var points = []float64{25, 18, 15, 12, 10, 8, 6, 4, 2, 1}
+
+// onTheRoad is the Belgian classification as it was before Russell, who had won, was
+// disqualified; the fastest lap was Pérez's.
+func onTheRoad(r *racecontrol.Round) []ledger.Row {
+	rows := slices.Clone(r.Source())
+	i := slices.IndexFunc(rows, func(row ledger.Row) bool { return row.Driver == "george-russell" })
+	winner := rows[i]
+	rows = slices.Insert(slices.Delete(rows, i, i+1), 0, winner)
+	place := 0
+	for i := range rows {
+		if i > 0 && rows[i].Position == 0 {
+			continue
+		}
+		place++
+		rows[i].Position, rows[i].Points = place, 0
+		if place <= len(points) {
+			rows[i].Points = points[place-1]
+		}
+		if rows[i].Driver == "sergio-perez" {
+			rows[i].Points++
+		}
+	}
+	return rows
+}
+
+func TestDisqualificationAsItHappened(t *testing.T) {
+	w := newWorld(t, opened)
+	w.decide(belgiumOver, belgium, func(r *racecontrol.Round) ([]ledger.Event, error) {
+		return []ledger.Event{r.Said.Verify(onTheRoad(r), r.Start, "")}, nil
+	})
+	r := w.round(belgiumOver, belgium)
+	if !r.Differs() {
+		t.Error("the source does not differ from the order on the road")
+	}
+	got, err := r.Rule(racecontrol.Ruling{Disqualified: []season.DriverID{"george-russell"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range racecontrol.Compare(r.Source(), got) {
+		if p.Changed() {
+			t.Errorf("%s: the ruling gives %+v, the source says %+v", p.Driver, p.After, p.Before)
+		}
+	}
+	// Hamilton +7, Piastri +3, Leclerc +3, Verstappen +2, Norris +2, Sainz +2, Pérez +2, Alonso +2,
+	// Ocon +1, Ricciardo +1, Russell -25.
+	want := []racecontrol.TeamPoints{{"ferrari", 5}, {"mclaren", 5}, {"red-bull", 4}, {"aston-martin", 2}, {"alpine", 1}, {"rb", 1}, {"mercedes", -18}}
+	if diff := cmp.Diff(want, racecontrol.CompareTeams(onTheRoad(r), got)); diff != "" {
+		t.Errorf("teams (-want +got)\n%s", diff)
+	}
+}
+
+func TestTimePenalty(t *testing.T) {
+	w := newWorld(t, opened)
+	r := w.round(belgiumOver, belgium)
+	times := map[season.DriverID]time.Duration{}
+	for _, row := range r.Facts.Results {
+		times[row.Driver] = row.Time
+	}
+	// The first two, Hamilton and Piastri, were less than a second apart.
+	gap := times["oscar-piastri"] - times["lewis-hamilton"]
+	if gap <= 0 || gap > time.Second {
+		t.Fatalf("the gap between the first two is %s", gap)
+	}
+	for _, tt := range []struct {
+		penalty time.Duration
+		first   season.DriverID
+	}{
+		{gap - time.Millisecond, "lewis-hamilton"},
+		{gap + time.Millisecond, "oscar-piastri"},
+	} {
+		rows, err := r.Rule(racecontrol.Ruling{Penalties: map[season.DriverID]time.Duration{"lewis-hamilton": tt.penalty}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows[0].Driver != tt.first || rows[0].Position != 1 || rows[0].Points != 25 || rows[1].Position != 2 || rows[1].Points != 18 {
+			t.Errorf("penalty of %s: first two %+v and %+v, want %s in front", tt.penalty, rows[0], rows[1], tt.first)
+		}
+	}
+	// An hour: last of those on the lead lap.
+	rows, err := r.Rule(racecontrol.Ruling{Penalties: map[season.DriverID]time.Duration{"lewis-hamilton": time.Hour}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := 0
+	for i, row := range rows {
+		if row.Position > 0 && times[row.Driver] > 0 {
+			last = i
+		}
+	}
+	if rows[last].Driver != "lewis-hamilton" {
+		t.Errorf("after an hour's penalty %s is last on the lead lap, want Hamilton", rows[last].Driver)
+	}
+}
+
+func TestRulingsThatAreRefused(t *testing.T) {
+	w := newWorld(t, opened)
+	r := w.round(belgiumOver, belgium)
+	penalty := func(driver season.DriverID, d time.Duration) racecontrol.Ruling {
+		return racecontrol.Ruling{Penalties: map[season.DriverID]time.Duration{driver: d}}
+	}
+	for what, tt := range map[string]struct {
+		ruling racecontrol.Ruling
+		want   string
+	}{
+		"a driver who was not there":  {racecontrol.Ruling{Disqualified: []season.DriverID{"ayrton-senna"}}, "not in the classification"},
+		"a penalty for a retired car": {penalty("guanyu-zhou", 5*time.Second), "no time in the source"},
+		"a penalty that is none":      {penalty("lewis-hamilton", 0), "is none"},
+		"a penalty that is a favour":  {penalty("lewis-hamilton", -time.Second), "is none"},
+	} {
+		if rows, err := r.Rule(tt.ruling); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %d rows and error %v, want one with %q", what, len(rows), err, tt.want)
+		}
+	}
+	t.Run("points that do not follow from the places", func(t *testing.T) {
+		rows := slices.Clone(r.Source())
+		rows[4].Points = 3
+		w.decide(belgiumOver, belgium, func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Correct(rows, "an odd one") })
+		_, err := w.round(belgiumOver, belgium).Rule(racecontrol.Ruling{Disqualified: []season.DriverID{"lewis-hamilton"}})
+		if err == nil || !strings.Contains(err.Error(), "as a file") {
+			t.Errorf("got error %v, want one that asks for a file", err)
+		}
+	})
+}
+
+// In every race of the embedded seasons a disqualified winner leaves a classification with the
+// same drivers, places without a gap, and the points of the places.
+func TestDisqualifiedWinnerOfEveryRace(t *testing.T) {
+	w := newWorld(t, time.Date(2006, 10, 1, 0, 0, 0, 0, time.UTC))
+	desk := w.desk(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
+	ruled := 0
+	for year := 2007; year <= 2024; year++ {
+		for _, r := range desk.Rounds(year) {
+			before := r.Source()
+			rows, err := r.Rule(racecontrol.Ruling{Disqualified: []season.DriverID{r.Facts.Winner().Driver}})
+			if err != nil {
+				t.Errorf("%s of %d: %v", r.Facts.Name, year, err)
+				continue
+			}
+			ruled++
+			var placed []float64
+			for _, row := range before {
+				if row.Position > 0 {
+					placed = append(placed, row.Points)
+				}
+			}
+			for i, row := range rows[:len(placed)-1] {
+				if row.Position != i+1 || row.Points < placed[i]-1 || row.Points > placed[i]+1 {
+					t.Errorf("%s of %d: place %d has %+v, before it gave %v", r.Facts.Name, year, i+1, row, placed[i])
+				}
+			}
+			if diff := cmp.Diff(drivers(before), drivers(rows)); diff != "" {
+				t.Errorf("%s of %d: drivers (-before +after)\n%s", r.Facts.Name, year, diff)
+			}
+		}
+	}
+	if ruled < 350 {
+		t.Errorf("ruled on %d races, want all of 18 seasons", ruled)
+	}
+}
+
+func drivers(rows []ledger.Row) []string {
+	var ids []string
+	for _, row := range rows {
+		ids = append(ids, string(row.Driver))
+	}
+	slices.Sort(ids)
+	return ids
+}

@@ -1,0 +1,89 @@
+package racecontrol_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"gridcast/builder/archive"
+	"gridcast/builder/ledger"
+	"gridcast/builder/racecontrol"
+	"gridcast/builder/season"
+	"gridcast/snapshots/blob/memblob"
+)
+
+var embedded = sync.OnceValues(archive.Embedded)
+
+// world is the embedded seasons with a ledger opened at an instant.
+type world struct {
+	t       *testing.T
+	archive *season.Archive
+	ledger  *ledger.Ledger
+}
+
+func newWorld(t *testing.T, opened time.Time) *world {
+	t.Helper()
+	a, err := embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = l.Append(t.Context(), opened, "test", func(s *ledger.State) ([]ledger.Event, error) {
+		keys, err := ledger.AssignKeys(s, a.Facts().Seasons)
+		return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{t, a, l}
+}
+
+func (w *world) desk(at time.Time) *racecontrol.Desk {
+	w.t.Helper()
+	desk, err := racecontrol.Open(w.archive.AsOf(at), w.ledger.AsOf(at))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return desk
+}
+
+func (w *world) round(at time.Time, session int64) *racecontrol.Round {
+	w.t.Helper()
+	r, err := w.desk(at).Round(session)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+func (w *world) try(at time.Time, session int64, decide func(*racecontrol.Round) ([]ledger.Event, error)) error {
+	_, err := racecontrol.Decide(w.t.Context(), w.ledger, w.archive.AsOf(at), "operator:test", session, decide)
+	return err
+}
+
+func (w *world) decide(at time.Time, session int64, decide func(*racecontrol.Round) ([]ledger.Event, error)) {
+	w.t.Helper()
+	if err := w.try(at, session, decide); err != nil {
+		w.t.Fatalf("decide on %d at %s: %v", session, at, err)
+	}
+}
+
+func (w *world) wantAllowed(what string, at time.Time, session int64, want ...racecontrol.Action) {
+	w.t.Helper()
+	if got := w.round(at, session).Allowed(); !slices.Equal(got, want) {
+		w.t.Errorf("%s: allowed %v, want %v", what, got, want)
+	}
+}
+
+// Belgium 2024: Russell won on the road and was disqualified.
+const belgium = 2024014
+
+var (
+	belgiumStart = time.Date(2024, 7, 28, 13, 0, 0, 0, time.UTC)
+	belgiumOver  = belgiumStart.Add(3 * time.Hour)
+	opened       = time.Date(2024, 7, 1, 0, 0, 0, 0, time.UTC)
+)
