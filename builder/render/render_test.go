@@ -1,0 +1,209 @@
+package render_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+	"github.com/molecule-man/go-brrr"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
+	"gridcast/builder/render"
+	"gridcast/builder/season"
+	"gridcast/schemas/catalog"
+)
+
+var (
+	generated = time.Date(2025, 6, 8, 15, 0, 0, 0, time.UTC)
+	ann       = season.Driver{ID: "ann", Name: "Ann <O'Hara>", FirstName: "Ann", LastName: "O'Hara", Country: "IRL", HeadshotURL: "https://example.org/ann?a=1&b=2"}
+	bob       = season.Driver{ID: "bob", Name: "Bob Müller", FirstName: "Bob", LastName: "Müller", Country: "DEU"}
+	alpha     = season.Team{ID: "alpha", Name: "Alpha"}
+	ring      = season.Circuit{ID: "ring", Name: "The Ring", Locality: "Town", Country: "Italy"}
+)
+
+// small is a season of four rounds: one finished and scored, one of unknown hour that is
+// awaited, one cancelled, one to come.
+func small() *almanac.Almanac {
+	pick := &ledger.FrozenPick{Pick: ledger.Pick{P1: "ann", P2: "bob", P3: "cay", WinProbability: 0.625}}
+	miss := &ledger.FrozenPick{Pick: ledger.Pick{P1: "bob", P2: "ann", P3: "cay", WinProbability: 0.3333}}
+	round := func(number int, start time.Time, state almanac.State) almanac.Round {
+		return almanac.Round{
+			Session: 2025000 + int64(number), Circuit: ring, Start: start, State: state,
+			Facts: &season.Round{Number: number, Name: "Grand Prix " + string(rune('A'+number-1)), Sprint: number == 1},
+		}
+	}
+	finished := round(1, time.Date(2025, 6, 1, 13, 0, 0, 0, time.UTC), almanac.Finished)
+	finished.Pick = pick
+	finished.Result = &ledger.Classification{Rows: []ledger.Row{{Driver: "ann", Position: 1}, {Driver: "cay", Position: 1, Shared: true}, {Driver: "bob", Position: 3}}}
+	awaited := round(2, time.Date(2025, 6, 8, 13, 0, 0, 0, time.UTC), almanac.AwaitingResult)
+	awaited.Provisional = true
+	awaited.Pick, awaited.LivePick = miss, pick
+	toCome := round(4, time.Date(2025, 6, 22, 4, 0, 0, 0, time.FixedZone("", 2*3600)), almanac.Scheduled)
+	return &almanac.Almanac{
+		At: generated, Current: 2025,
+		Years: []almanac.Year{
+			{Year: 2024},
+			{
+				Year:   2025,
+				Codes:  map[season.DriverID]string{"ann": "OHA", "bob": "MUL", "cay": "CAY"},
+				Rounds: []almanac.Round{finished, awaited, round(3, time.Date(2025, 6, 15, 13, 0, 0, 0, time.UTC), almanac.Cancelled), toCome},
+				Drivers: []almanac.DriverStanding{
+					{Driver: ann, Team: alpha, Colour: "#112233", Tally: almanac.Tally{Position: 1, Points: 12.5, Wins: 1, Podiums: 1}},
+					{Driver: bob, Team: alpha, Tally: almanac.Tally{Points: 4}},
+				},
+				Constructors: []almanac.ConstructorStanding{{Team: alpha, Engine: "V6", Tally: almanac.Tally{Position: 1, Points: 16.5, Wins: 1, Podiums: 2}}},
+			},
+		},
+		Grid: almanac.Grid{Year: 2025, Entries: []almanac.GridEntry{{Driver: ann, Code: "OHA", Team: alpha, Colour: "#112233", Number: 7}}},
+	}
+}
+
+// The exact bytes of every endpoint: order of members, what is absent, how values look.
+func TestBytes(t *testing.T) {
+	const meta = `,"meta":{"api":"gridcast-v1","generated_at":"2025-06-08T15:00:00+00:00"}}`
+	a := small()
+	for _, c := range []struct {
+		decision string
+		variant  catalog.Variant
+		want     string
+	}{
+		{
+			"no HTML escaping, colour and position absent where unknown",
+			catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: 2025},
+			`{"ok":true,"data":[{"position":1,"driver":"OHA","name":"Ann <O'Hara>","team":"Alpha","team_colour":"#112233","points":12.5,"wins":1,"podiums":1},{"driver":"MUL","name":"Bob Müller","team":"Alpha","points":4,"wins":0,"podiums":0}]` + meta,
+		},
+		{
+			"the engine where it tells constructors apart",
+			catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: 2025},
+			`{"ok":true,"data":[{"position":1,"team":"Alpha","engine":"V6","points":16.5,"wins":1,"podiums":2}]` + meta,
+		},
+		{
+			"a season without results has no standings",
+			catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: 2024},
+			`{"ok":true,"data":[]` + meta,
+		},
+		{
+			"states, winner only when finished, the start only when its hour is known, the date in UTC",
+			catalog.Variant{Endpoint: catalog.Calendar, Year: 2025},
+			`{"ok":true,"data":[` +
+				`{"round":1,"session_key":2025001,"gp_name":"Grand Prix A","circuit":"The Ring","locality":"Town","country":"Italy","date":"2025-06-01","date_start":"2025-06-01T13:00:00+00:00","sprint":true,"status":"finished","winner":"OHA"},` +
+				`{"round":2,"session_key":2025002,"gp_name":"Grand Prix B","circuit":"The Ring","locality":"Town","country":"Italy","date":"2025-06-08","sprint":false,"status":"awaiting_result"},` +
+				`{"round":3,"session_key":2025003,"gp_name":"Grand Prix C","circuit":"The Ring","locality":"Town","country":"Italy","date":"2025-06-15","date_start":"2025-06-15T13:00:00+00:00","sprint":false,"status":"cancelled"},` +
+				`{"round":4,"session_key":2025004,"gp_name":"Grand Prix D","circuit":"The Ring","locality":"Town","country":"Italy","date":"2025-06-22","date_start":"2025-06-22T02:00:00+00:00","sprint":false,"status":"scheduled"}]` + meta,
+		},
+		{
+			"the grid",
+			catalog.Variant{Endpoint: catalog.Drivers},
+			`{"ok":true,"data":[{"driver":"OHA","name":"Ann <O'Hara>","first_name":"Ann","last_name":"O'Hara","number":7,"team":"Alpha","team_colour":"#112233","headshot_url":"https://example.org/ann?a=1&b=2","country":"IRL"}]` + meta,
+		},
+		{
+			"result and winner_hit absent until verified; of a shared first place the first; a place nobody holds absent",
+			catalog.Variant{Endpoint: catalog.Predictions, Year: 2025},
+			`{"ok":true,"data":[` +
+				`{"session_key":2025001,"gp_name":"Grand Prix A","prediction":{"winner":"OHA","confidence_pct":62.5,"podium":{"p1":"OHA","p2":"MUL","p3":"CAY"}},"result":{"winner":"OHA","podium":{"p1":"OHA","p3":"MUL"}},"winner_hit":true},` +
+				`{"session_key":2025002,"gp_name":"Grand Prix B","prediction":{"winner":"MUL","confidence_pct":33.3,"podium":{"p1":"MUL","p2":"OHA","p3":"CAY"}}}]` + meta,
+		},
+		{
+			"one session",
+			catalog.Variant{Endpoint: catalog.Predictions, SessionKey: 2025002},
+			`{"ok":true,"data":[{"session_key":2025002,"gp_name":"Grand Prix B","prediction":{"winner":"MUL","confidence_pct":33.3,"podium":{"p1":"MUL","p2":"OHA","p3":"CAY"}}}]` + meta,
+		},
+		{
+			"no such session",
+			catalog.Variant{Endpoint: catalog.Predictions, SessionKey: catalog.NoSession},
+			`{"ok":true,"data":[]` + meta,
+		},
+		{
+			"a season without picks",
+			catalog.Variant{Endpoint: catalog.Predictions, Year: 2024},
+			`{"ok":true,"data":[]` + meta,
+		},
+		{
+			"one decimal, half up: two of three on the podium are 66.7; a live pick of an unverified race does not count",
+			catalog.Variant{Endpoint: catalog.Accuracy},
+			`{"ok":true,"data":{"races_evaluated":1,"pre_race":{"winner_hit_rate_pct":100.0,"podium_accuracy_pct":66.7},"live":{"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0}}` + meta,
+		},
+		{
+			"no races",
+			catalog.Variant{Endpoint: catalog.Accuracy, Year: 2024},
+			`{"ok":true,"data":{"races_evaluated":0,"pre_race":{"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0},"live":{"winner_hit_rate_pct":0.0,"podium_accuracy_pct":0.0}}` + meta,
+		},
+	} {
+		got, err := render.Body(a, c.variant, generated)
+		if err != nil {
+			t.Errorf("%s: %v", c.decision, err)
+			continue
+		}
+		if diff := cmp.Diff(c.want, string(got)); diff != "" {
+			t.Errorf("%s: %s (-want +got)\n%s", c.variant.Path(), c.decision, diff)
+		}
+	}
+}
+
+func TestVariantsAreThoseOfTheCatalog(t *testing.T) {
+	var paths []string
+	for _, v := range render.Variants(small()) {
+		paths = append(paths, v.Path())
+	}
+	want := []string{
+		"accuracy/2024", "accuracy/2025", "accuracy/all", "calendar/2024", "calendar/2025", "drivers", "next-race",
+		"predictions/2024", "predictions/2025", "predictions/none", "predictions/session/2025001", "predictions/session/2025002",
+		"standings/constructors/2024", "standings/constructors/2025", "standings/drivers/2024", "standings/drivers/2025",
+	}
+	if diff := cmp.Diff(want, paths); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestUnknownSeasonIsAnError(t *testing.T) {
+	if body, err := render.Body(small(), catalog.Variant{Endpoint: catalog.Calendar, Year: 1949}, generated); err == nil {
+		t.Errorf("got %s, want an error", body)
+	}
+}
+
+func TestEncodingsDecodeToTheBody(t *testing.T) {
+	body := bytes.Repeat([]byte(`{"driver":"OHA","points":12.5},`), 200)
+	first, err := render.Encode(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := render.Encode(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(first, again); diff != "" {
+		t.Errorf("the same body gave other bytes (-first +again)\n%s", diff)
+	}
+	decoders := map[string]func([]byte) ([]byte, error){
+		"gz": func(b []byte) ([]byte, error) {
+			r, err := gzip.NewReader(bytes.NewReader(b))
+			if err != nil {
+				return nil, err
+			}
+			return io.ReadAll(r)
+		},
+		"br": brrr.Decompress,
+		"zst": func(b []byte) ([]byte, error) {
+			r, err := zstd.NewReader(nil)
+			if err != nil {
+				return nil, err
+			}
+			defer r.Close()
+			return r.DecodeAll(b, nil)
+		},
+	}
+	for coding, decode := range decoders {
+		got, err := decode(first[coding])
+		if err != nil || !bytes.Equal(got, body) {
+			t.Errorf("%s: decodes to %d bytes (%v), want the body of %d", coding, len(got), err, len(body))
+		}
+		if len(first[coding]) > len(body)/10 {
+			t.Errorf("%s: %d bytes of %d, hardly smaller", coding, len(first[coding]), len(body))
+		}
+	}
+}
