@@ -174,7 +174,7 @@ func (a *Audit) compare(entry snapshots.Entry, should map[string]servedPick, bod
 type servedPick wire.Prediction
 
 func (p servedPick) String() string {
-	return fmt.Sprintf("%s %s %s with %.1f %%", p.Podium.P1, p.Podium.P2, p.Podium.P3, float64(p.ConfidencePct)/10)
+	return fmt.Sprintf("%s with %.1f %%, podium %s %s %s", p.Winner, float64(p.ConfidencePct)/10, p.Podium.P1, p.Podium.P2, p.Podium.P3)
 }
 
 // picksIn returns the picks in a body by what they are of: a session, or the round that starts

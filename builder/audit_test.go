@@ -1,0 +1,131 @@
+package builder_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/ledger"
+	"gridcast/builder/racecontrol"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob/dirblob"
+)
+
+func mustAudit(t *testing.T, w *weekend) builder.Audit {
+	t.Helper()
+	audit, err := builder.AuditStore(t.Context(), w.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return audit
+}
+
+// blamed is the first fault of an audit as text.
+func blamed(a builder.Audit) string {
+	if a.Green() {
+		return "nothing"
+	}
+	return a.Faults[0].String()
+}
+
+// onDisk is a weekend with a frozen pick and three versions, in a folder that a hand can reach into.
+func onDisk(t *testing.T) (*weekend, string) {
+	t.Helper()
+	dir := t.TempDir()
+	store, err := dirblob.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWeekend(t, asItWas)
+	w.store = store
+	if w.ledger, err = ledger.Open(t.Context(), store, ledger.Simulated, austriaStart.AddDate(0, 0, -5), "test"); err != nil {
+		t.Fatal(err)
+	}
+	b := w.builder()
+	build(t, b, austriaQualified)
+	over := austriaStart.Add(3 * time.Hour)
+	build(t, b, over)
+	w.decide(over, (*racecontrol.Round).Verify)
+	build(t, b, over)
+	return w, dir
+}
+
+func TestAuditOfAWholeStore(t *testing.T) {
+	w, _ := onDisk(t)
+	audit := mustAudit(t, w)
+	if !audit.Green() || audit.Versions != 3 || audit.Current != 3 {
+		t.Errorf("audit: blames %s, looked at %d versions, serves %d; want nothing, 3, 3", blamed(audit), audit.Versions, audit.Current)
+	}
+	if audit.Served != 2 { // in the list of the year and in that of the session
+		t.Errorf("compared %d picks, want 2", audit.Served)
+	}
+}
+
+func TestAuditSeesWhatWasCutOff(t *testing.T) {
+	w, dir := onDisk(t)
+	if err := os.Remove(filepath.Join(dir, ledger.Key(w.ledger.Head().Seq))); err != nil {
+		t.Fatal(err)
+	}
+	if got := blamed(mustAudit(t, w)); !strings.Contains(got, "manifests/") || !strings.Contains(got, "the ledger was cut") {
+		t.Errorf("the last file is gone: the audit blames %s", got)
+	}
+}
+
+func TestAuditSeesAnotherLedger(t *testing.T) {
+	w, dir := onDisk(t)
+	other, _ := onDisk(t)
+	for seq := int64(1); seq <= w.ledger.Head().Seq; seq++ {
+		o, err := other.store.Get(t.Context(), ledger.Key(seq))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, ledger.Key(seq)), o.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := blamed(mustAudit(t, w)); !strings.Contains(got, "written anew") {
+		t.Errorf("another ledger: the audit blames %s", got)
+	}
+}
+
+// A version with a pick that nobody froze, published by the rules of snapshots.
+func TestAuditSeesAForgedPick(t *testing.T) {
+	for what, path := range map[string]string{"of the year": "predictions/2024", "of the session": "predictions/session/2024011"} {
+		t.Run(what, func(t *testing.T) {
+			w, _ := onDisk(t)
+			base, err := snapshots.LoadBase(t.Context(), w.store)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := base.Manifest
+			draft := snapshots.Draft{
+				Base: base, BuiltAt: m.BuiltAt, DueAt: m.DueAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons, Archive: m.Archive, Ledger: m.Ledger,
+			}
+			for _, e := range m.Entries {
+				if e.Path != path {
+					draft.Variants = append(draft.Variants, snapshots.Reused(e))
+					continue
+				}
+				body, err := base.Body(t.Context(), e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				forged := bytes.Replace(body, []byte(`"winner":"VER"`), []byte(`"winner":"RUS"`), 1)
+				if bytes.Equal(forged, body) {
+					t.Fatal("there is nothing to forge")
+				}
+				draft.Variants = append(draft.Variants, snapshots.New(path, forged, nil, m.BuiltAt))
+			}
+			if _, err := (&snapshots.Publisher{Store: w.store}).Publish(t.Context(), draft); err != nil {
+				t.Fatal(err)
+			}
+			if got := blamed(mustAudit(t, w)); !strings.Contains(got, path) || !strings.Contains(got, "the frozen pick of session 2024011") {
+				t.Errorf("the audit blames %s", got)
+			}
+		})
+	}
+}
