@@ -1,40 +1,22 @@
 package edge
 
 import (
-	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/valyala/fasthttp"
 
 	"gridcast/edge/limit"
 	"gridcast/edge/resident"
-	"gridcast/schemas/wire"
 )
 
 // answer is a decided response: a finished one and what is the request's own.
 type answer struct {
 	response   *resident.Response
-	round      *wire.CountdownRound // body of the response as of instant, if not nil
-	instant    time.Time
 	retryAfter int // seconds; 0: no such header
 	rate       limit.Decision
 
 	endpoint int // label of the metrics: index into catalog.Endpoints, unrouted or outside
 	tier     int // label of the metrics: index into keys.Tiers.Names, or noTier
-}
-
-// counting is the response of the computed endpoint, but for its body.
-var counting = &resident.Response{Status: http.StatusOK, Fields: resident.Uncached(resident.JSON)}
-
-// count answers with the first round that starts after now, which is race time.
-func (a *answer) count(countdown *wire.Countdown, now time.Time) {
-	a.round = countdown.Next(now)
-	if a.round == nil {
-		a.response = noRace
-		return
-	}
-	a.response, a.instant = counting, now
 }
 
 // The names of the fields that are the request's own, in their spelling on the wire.
@@ -62,15 +44,18 @@ func (a *answer) write(response *fasthttp.Response) {
 	if a.retryAfter > 0 {
 		setInt(h, retryAfter, int64(a.retryAfter))
 	}
-	if a.round == nil {
-		response.SetBodyRaw(a.response.Body)
-		return
-	}
-	var body [4 << 10]byte
-	response.SetBody(a.round.Append(body[:0], a.instant))
+	response.SetBodyRaw(a.response.Body)
 }
 
 func setInt(h *fasthttp.ResponseHeader, name []byte, value int64) {
 	var digits [20]byte
 	h.SetCanonical(name, strconv.AppendInt(digits[:0], value, 10))
+}
+
+// append appends the bytes that the server would send for the answer. It does not allocate.
+func (a *answer) append(dst, date []byte) []byte {
+	return a.response.Append(dst, &resident.Open{
+		Date:  date,
+		Limit: a.rate.Limit, Remaining: a.rate.Remaining, Reset: a.rate.Reset, RetryAfter: a.retryAfter,
+	})
 }

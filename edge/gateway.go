@@ -14,12 +14,14 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// gateway answers requests. Everything in it is read-only or atomic.
+// gateway answers requests. What is in it is read-only or
+// atomic.
 type gateway struct {
 	keys      *keys.Follower
 	versions  *versions
 	public    *public
 	anonymous *limit.Anonymous
+	countdown countdown
 	proxies   []netip.Prefix
 	clock     func() time.Time // limits, expiry of keys
 	raceTime  func() time.Time // the countdown
@@ -65,8 +67,8 @@ func (g *gateway) serve(r *request) answer {
 	page := g.route(r, set, &a)
 	switch {
 	case page == nil: // route has answered
-	case page.Computed:
-		a.count(set.Countdown(), g.raceTime())
+	case page.Countdown != nil:
+		a.response = g.countdown.answer(page.Countdown, g.raceTime())
 	default:
 		a.response = page.Answer(r.acceptEncoding, r.ifNoneMatch)
 	}

@@ -23,7 +23,7 @@ var (
 // public answers what needs no key: the documents of the contract, health and status.
 type public struct {
 	edge       *Edge
-	documents  map[string]*resident.Response
+	documents  map[string]*resident.Page
 	statusHTML *template.Template
 }
 
@@ -32,7 +32,11 @@ func newPublic(e *Edge) (*public, error) {
 	if err != nil {
 		return nil, fmt.Errorf("status page: %w", err)
 	}
-	return &public{edge: e, documents: documents(), statusHTML: page}, nil
+	documents, err := documents()
+	if err != nil {
+		return nil, err
+	}
+	return &public{edge: e, documents: documents, statusHTML: page}, nil
 }
 
 // serve answers a target outside the base path.
@@ -48,7 +52,7 @@ func (p *public) serve(r *request) answer {
 	case r.method != get:
 		return answer{response: wrongMethod}
 	case document != nil:
-		return answer{response: document}
+		return answer{response: document.Answer(r.acceptEncoding, r.ifNoneMatch)}
 	case string(path) == healthPath:
 		return p.health()
 	case string(path) == readyPath:
@@ -98,11 +102,7 @@ func (p *public) status(accept []byte) answer {
 	if err := p.statusHTML.Execute(&page, status); err != nil {
 		panic("BUG: status page: " + err.Error())
 	}
-	return answer{response: &resident.Response{
-		Status: http.StatusOK,
-		Fields: resident.Uncached(html, variesByA),
-		Body:   page.Bytes(),
-	}}
+	return answer{response: resident.New(http.StatusOK, nil, resident.Uncached(html, variesByA), page.Bytes())}
 }
 
 // data makes a success response of something that is computed on request.
@@ -111,9 +111,5 @@ func (p *public) data(v any, fields ...resident.Field) *resident.Response {
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	return &resident.Response{
-		Status: http.StatusOK,
-		Fields: resident.Uncached(append([]resident.Field{resident.JSON}, fields...)...),
-		Body:   body,
-	}
+	return resident.New(http.StatusOK, nil, resident.Uncached(append([]resident.Field{resident.JSON}, fields...)...), body)
 }

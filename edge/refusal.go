@@ -44,15 +44,12 @@ const unauthorizedMessage = "a valid API key is required, as Authorization: Bear
 
 var (
 	allow     = resident.NewField("Allow", "GET, HEAD, OPTIONS")
-	preflight = &resident.Response{
-		Status: http.StatusNoContent,
-		Fields: resident.Common(
-			allow,
-			resident.NewField("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS"),
-			resident.NewField("Access-Control-Allow-Headers", "Authorization, X-API-Key, If-None-Match, Cache-Control, Content-Type"),
-			resident.NewField("Access-Control-Max-Age", "7200"),
-		),
-	}
+	preflight = resident.New(http.StatusNoContent, nil, resident.Common(
+		allow,
+		resident.NewField("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS"),
+		resident.NewField("Access-Control-Allow-Headers", "Authorization, X-API-Key, If-None-Match, Cache-Control, Content-Type"),
+		resident.NewField("Access-Control-Max-Age", "7200"),
+	), nil)
 )
 
 // refusal makes an error response.
@@ -61,9 +58,5 @@ func refusal(status int, code wire.Code, message string, fields ...resident.Fiel
 	if err != nil {
 		panic("BUG: an error body can not be marshalled: " + err.Error())
 	}
-	return &resident.Response{
-		Status: status,
-		Fields: resident.Uncached(append([]resident.Field{resident.JSON}, fields...)...),
-		Body:   body,
-	}
+	return resident.New(status, nil, resident.Uncached(append([]resident.Field{resident.JSON}, fields...)...), body)
 }

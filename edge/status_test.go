@@ -58,6 +58,26 @@ func TestOutsideTheBasePath(t *testing.T) {
 	}
 }
 
+// TestDocumentsAreCached has the validator and the codings of the documents.
+func TestDocumentsAreCached(t *testing.T) {
+	w := newWorld(t)
+	for _, path := range []string{"/openapi.json", "/openapi.yaml", "/docs"} {
+		plain := w.do("GET", path)
+		for _, coding := range []string{"gzip", "br", "zstd"} {
+			r := w.do("GET", path, "Accept-Encoding: "+coding)
+			if r.Header.Get("Content-Encoding") != coding || string(decode(t, coding, r.body)) != string(plain.body) {
+				t.Errorf("%s: got %q of something else, want it in %s", path, r.Header.Get("Content-Encoding"), coding)
+			}
+			if r := w.do("GET", path, "If-None-Match: "+r.Header.Get("ETag")); r.StatusCode != http.StatusNotModified {
+				t.Errorf("%s, tag of %s: got %d, want 304", path, coding, r.StatusCode)
+			}
+		}
+		if got := plain.Header.Get("Cache-Control"); got != "public, max-age=300" {
+			t.Errorf("%s: got Cache-Control %q", path, got)
+		}
+	}
+}
+
 // service holds the body of a service path against its schema.
 func service(t testing.TB, path string, r response) {
 	t.Helper()

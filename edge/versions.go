@@ -63,7 +63,7 @@ func (e *Edge) deliver(version *snapshots.Version) {
 // accept makes a version the one that is served, or says why not and leaves the last one.
 func (e *Edge) accept(version *snapshots.Version) error {
 	start := time.Now()
-	set, err := resident.Load(version)
+	set, err := resident.Load(version, e.versions.current())
 	if err != nil {
 		return err
 	}

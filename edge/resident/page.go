@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"gridcast/edge/negotiate"
+	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
 
@@ -12,12 +13,23 @@ import (
 type Page struct {
 	// Endpoint is the index into catalog.Endpoints.
 	Endpoint int
-	// Computed says that the edge completes the body, so that Answer must not be asked.
-	Computed bool
+	// Countdown is what the edge completes the body from; then Answer must not be asked. It
+	// is nil for every other page.
+	Countdown *wire.Countdown
 
 	// By coding; nil where the variant is not stored in it. The identity is always there.
 	full        [negotiate.Encodings]*Response
 	notModified [negotiate.Encodings]*Response
+
+	// What it was made of, by which the next version knows whether it can keep it.
+	body  *snapshots.Body
+	shelf *shelf
+}
+
+// NewPage makes the page of a document that is the same for the life of the process.
+func NewPage(body *snapshots.Body, contentType, lifetime Field) (*Page, error) {
+	p := &Page{}
+	return p, p.fill(body, newShelf(contentType, lifetime))
 }
 
 // fill makes the responses of a body and its codings.
@@ -25,6 +37,7 @@ func (p *Page) fill(body *snapshots.Body, fields *shelf) error {
 	if body.Entry.ETag == "" {
 		return errors.New("no etag")
 	}
+	p.body, p.shelf = body, fields
 	for e := range negotiate.Encodings {
 		bytes, tag := body.Identity, `"`+body.Entry.ETag+`"`
 		if e != negotiate.Identity {
@@ -33,8 +46,9 @@ func (p *Page) fill(body *snapshots.Body, fields *shelf) error {
 		if bytes == nil {
 			continue
 		}
-		p.full[e] = &Response{Status: http.StatusOK, ETag: []byte(tag), Fields: fields.full[e], Body: bytes}
-		p.notModified[e] = &Response{Status: http.StatusNotModified, ETag: []byte(tag), Fields: fields.notModified}
+		etag := []byte(tag)
+		p.full[e] = New(http.StatusOK, etag, fields.full[e], bytes)
+		p.notModified[e] = New(http.StatusNotModified, etag, fields.notModified, nil)
 	}
 	return nil
 }
@@ -67,6 +81,9 @@ func (p *Page) Answer(acceptEncoding, ifNoneMatch []byte) *Response {
 }
 
 func (p *Page) best(acceptEncoding []byte) negotiate.Encoding {
+	if len(acceptEncoding) == 0 {
+		return negotiate.Identity
+	}
 	order := negotiate.AcceptEncoding(acceptEncoding)
 	for _, e := range order.All() {
 		if p.full[e] != nil {

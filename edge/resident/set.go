@@ -21,9 +21,10 @@ type Set struct {
 	targets   map[string]*Page
 }
 
-// Load makes the responses of a version. A version that lacks a variant, or whose countdown
-// can not be read, is an error.
-func Load(v *snapshots.Version) (*Set, error) {
+// Load makes the responses of a version. Pages of previous, which may be nil, whose content is
+// the same value stay as they are. A version that lacks a variant, or whose countdown can not
+// be read, is an error.
+func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 	m := &v.Manifest
 	s := &Set{
 		version:  v,
@@ -32,7 +33,7 @@ func Load(v *snapshots.Version) (*Set, error) {
 		targets:  make(map[string]*Page, 8*len(m.Entries)),
 	}
 	for path, body := range v.All() {
-		if err := s.add(path, body); err != nil {
+		if err := s.add(path, body, previous); err != nil {
 			return nil, fmt.Errorf("version %d: %w", m.Version, err)
 		}
 	}
@@ -45,16 +46,19 @@ func Load(v *snapshots.Version) (*Set, error) {
 }
 
 // add makes the page of a body and finds the targets that select it.
-func (s *Set) add(path string, body *snapshots.Body) error {
+func (s *Set) add(path string, body *snapshots.Body, previous *Set) error {
 	variant, err := catalog.ParsePath(path)
 	if err != nil {
 		return err
 	}
 	index := endpointIndex(variant.Endpoint)
 	endpoint := &catalog.Endpoints[index]
-	page := &Page{Endpoint: index, Computed: endpoint.Computed}
+	page := &Page{Endpoint: index}
 	if endpoint.Computed {
-		s.countdown, err = wire.ParseCountdown(body.Identity)
+		page.Countdown, err = wire.ParseCountdown(body.Identity)
+		s.countdown = page.Countdown
+	} else if kept := previous.page(variant, body, s.shelf(variant)); kept != nil {
+		page = kept
 	} else {
 		err = page.fill(body, s.shelf(variant))
 	}
@@ -72,6 +76,17 @@ func (s *Set) add(path string, body *snapshots.Body) error {
 		}
 		s.targets[catalog.BasePath+endpoint.Path+query] = page
 		s.targets[catalog.BasePath+endpoint.Path+"/"+query] = page
+	}
+	return nil
+}
+
+// page returns the page of a variant if it was made of the same, nil otherwise.
+func (s *Set) page(variant catalog.Variant, body *snapshots.Body, shelf *shelf) *Page {
+	if s == nil {
+		return nil
+	}
+	if page := s.variants[variant]; page != nil && page.body == body && page.shelf == shelf {
+		return page
 	}
 	return nil
 }

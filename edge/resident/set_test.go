@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"gridcast/edge/edgetest"
 	"gridcast/edge/resident"
 	"gridcast/schemas/catalog"
@@ -13,7 +15,7 @@ import (
 
 func load(t testing.TB) *resident.Set {
 	t.Helper()
-	set, err := resident.Load(edgetest.Publish(t, memblob.New(), 1))
+	set, err := resident.Load(edgetest.Publish(t, memblob.New(), 1), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +71,7 @@ func TestFindAgreesWithTheCatalog(t *testing.T) {
 			if err != nil || set.Page(variant) != page {
 				t.Errorf("%s: the map and the catalog disagree", target)
 			}
-			if page.Endpoint != i || page.Computed != e.Computed {
+			if page.Endpoint != i || (page.Countdown != nil) != e.Computed {
 				t.Errorf("%s: got a page of endpoint %d", target, page.Endpoint)
 			}
 		}
@@ -89,7 +91,7 @@ func TestSessionWithoutPickIsTheEmptyList(t *testing.T) {
 
 func TestLoadRefusesAnIncompleteVersion(t *testing.T) {
 	for _, path := range []string{"drivers", "standings/drivers/1950", "next-race", "predictions/none", "accuracy/all"} {
-		_, err := resident.Load(edgetest.Publish(t, memblob.New(), 1, path))
+		_, err := resident.Load(edgetest.Publish(t, memblob.New(), 1, path), nil)
 		if err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("without %s: got %v", path, err)
 		}
@@ -109,11 +111,69 @@ func TestAnswerDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// TestPagesAreKept loads a version over itself and over another one.
+func TestPagesAreKept(t *testing.T) {
+	store := memblob.New()
+	first := edgetest.Publish(t, store, 1)
+	set, err := resident.Load(first, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := []byte("/api/v1/standings")
+	same, err := resident.Load(first, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same.Find(target) != set.Find(target) {
+		t.Error("the same content has another page")
+	}
+	other, err := resident.Load(edgetest.Publish(t, store, 2), set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other.Find(target) == set.Find(target) {
+		t.Error("other content has the same page")
+	}
+}
+
+// TestAppend spells out a whole response.
+func TestAppend(t *testing.T) {
+	r := resident.New(429, []byte(`"tag"`), []resident.Field{
+		resident.NewField("Vary", "Accept-Encoding"), resident.NewField("Content-Encoding", "br"), resident.JSON,
+	}, []byte("{}"))
+	open := resident.Open{
+		Date: []byte("Fri, 20 Nov 2026 12:00:30 GMT"), Limit: 30, Remaining: 7, Reset: 1795176060, RetryAfter: 3,
+	}
+	want := strings.ReplaceAll(`HTTP/1.1 429 Too Many Requests
+Server: gridcast
+Date: Fri, 20 Nov 2026 12:00:30 GMT
+Content-Type: application/json; charset=utf-8
+Content-Encoding: br
+Content-Length: 2
+ETag: "tag"
+Vary: Accept-Encoding
+X-RateLimit-Limit: 30
+X-RateLimit-Remaining: 7
+X-RateLimit-Reset: 1795176060
+Retry-After: 3
+
+{}`, "\n", "\r\n")
+	for _, dst := range []string{"", "what was there"} {
+		if diff := cmp.Diff(dst+want, string(r.Append([]byte(dst), &open))); diff != "" {
+			t.Errorf("after %q (-want +got):\n%s", dst, diff)
+		}
+	}
+	into := make([]byte, 0, 1<<10)
+	if n := testing.AllocsPerRun(100, func() { r.Append(into, &open) }); n != 0 {
+		t.Errorf("got %v allocations, want 0", n)
+	}
+}
+
 func BenchmarkLoad(b *testing.B) {
 	v := edgetest.Publish(b, memblob.New(), 1)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := resident.Load(v); err != nil {
+		if _, err := resident.Load(v, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
