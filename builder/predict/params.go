@@ -5,7 +5,8 @@ package predict
 // flat: moving any constant of Pace by a third changes the log-loss by less than 0.005.
 type Params struct {
 	// FirstSeason is where the history begins, if the predicted season is at least Warmup
-	// seasons later; else it begins with the archive. Earlier seasons change no digit.
+	// seasons later; else it begins with the archive. Beginning in 1950 or in 1992 changes the
+	// log-loss of 2010 to 2024 by 0.0002.
 	FirstSeason, Warmup int
 
 	Pace   PaceParams
