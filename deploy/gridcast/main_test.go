@@ -20,6 +20,20 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{Dir: "testdata"})
 }
 
+// maxBinary is what the binary may weigh: it is copied to every edge.
+const maxBinary = 30_000_000
+
+func TestBinarySize(t *testing.T) {
+	info, err := os.Stat(binary(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("the binary is %.1f MB", float64(info.Size())/1e6)
+	if info.Size() > maxBinary {
+		t.Errorf("the binary is %d bytes, may be %d", info.Size(), maxBinary)
+	}
+}
+
 // built is the real binary.
 var built = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "gridcast-test-")
@@ -27,7 +41,7 @@ var built = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "gridcast")
-	output, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
+	output, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", path, ".").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build gridcast: %w\n%s", err, output)
 	}

@@ -1,0 +1,74 @@
+package builder_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"gridcast/schemas/catalog"
+	"gridcast/snapshots"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestGolden holds what is published at the turning points of a weekend against a file that a
+// person can read: the bodies that differ from the version before, whole.
+func TestGolden(t *testing.T) {
+	qualified := time.Date(2024, 6, 29, 15, 0, 0, 0, time.UTC)
+	lightsOut := time.Date(2024, 6, 30, 13, 0, 0, 0, time.UTC)
+	b := service(t, qualified.Add(-time.Hour), policy())
+	archive := &txtar.Archive{Comment: []byte("The Austrian weekend of 2024: what each build publishes anew, of the seasons from 2024 on.\n")}
+	for _, step := range []struct {
+		name string
+		at   time.Time
+	}{
+		{"1-before-qualifying", qualified.Add(-time.Hour)},
+		{"2-grid-known", qualified},
+		{"3-lights-out", lightsOut},
+		{"4-verified", lightsOut.Add(3 * time.Hour)},
+	} {
+		outcome := build(t, b, step.at)
+		base, err := snapshots.LoadBase(t.Context(), b.Store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range base.Manifest.Entries {
+			variant, err := catalog.ParsePath(e.Path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reused := e.Object != snapshots.ObjectKey(outcome.Version, e.Path)
+			if reused || variant.Year != 0 && variant.Year < 2024 {
+				continue
+			}
+			body, err := base.Body(t.Context(), e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// A row a line, for people; the bytes themselves have no white space.
+			body = bytes.ReplaceAll(body, []byte(`},{"`), []byte("},\n{\""))
+			archive.Files = append(archive.Files, txtar.File{Name: step.name + "/" + e.Path, Data: append(body, '\n')})
+		}
+	}
+	path := filepath.Join("testdata", "austria-2024.txtar")
+	got := txtar.Format(archive)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
+		t.Errorf("published something else than %s (-want +got); -update writes it anew\n%s", path, diff)
+	}
+}
