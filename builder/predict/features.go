@@ -36,9 +36,9 @@ func (f Feature) String() string { return featureNames[f] }
 
 // The sets of features that are fitted.
 var (
-	// Essential is the small set E of the recipe.
+	// essential is the small set.
 	essential = []Feature{GridSlot, QualifyingGap, OnPole, RacePace, QualifyingPace, DriverRating, TeamRating, TeamMateForm}
-	// general is the large set G.
+	// general is the large set: more of the record, less sure weights.
 	general = []Feature{
 		GridSlot, QualifyingGap, OnPole, FinishForm, PracticeGap, TeamMateForm, TeamPoints, Leads, TeamRating,
 		Crashes, SmallestGap, RacePace, QualifyingPace, DriverRating,

@@ -67,7 +67,15 @@ func (w LiveWeights) Live(state RaceState, before Forecast) (Forecast, error) {
 	return newForecast(drivers, win, byChance(drivers, win), before.Basis), nil
 }
 
-// Live predicts with the weights of the published model.
+// Live predicts with the weights of the published model. Walk-forward on 2021 to 2024, hit and
+// podium in %, log-loss, with the frequency of the positions as baseline:
+//
+//	            races   Live                 order at that moment
+//	lap 1       90      55.6  71.9  1.138    53.3  71.1  1.480
+//	25 %        89      71.9  72.3   .832    62.9  73.0  1.119
+//	50 %        89      82.0  81.3   .614    77.5  80.1   .871
+//	75 %        88      85.2  85.2   .461    81.8  86.0   .611
+//	90 %        87      93.1  91.6   .217    92.0  92.0   .310
 func Live(state RaceState, before Forecast) (Forecast, error) {
 	return DefaultLiveWeights().Live(state, before)
 }
@@ -85,9 +93,9 @@ const stopSeconds = 20
 //	4, 10     pit stops made above the mean of the running cars, the same times p
 //	5, 11     -sqrt of the gap to the best, in seconds, had all made equally many stops; times p
 //
-// The last pair tells a leader who still has to stop from one who has done so. It was added to
-// a recipe that ends with the fourth: at half distance of 2011 to 2024 (285 races) it changes
-// the log-loss from .746 to .732, of 2021 to 2024 (89) from .636 to .614.
+// The last pair tells a leader who still has to stop from one who has done so: at half distance
+// it changes the log-loss of 2011 to 2024 (285 races) from .746 to .732, of 2021 to 2024 (89)
+// from .636 to .614.
 func liveRows(state RaceState, before Forecast) ([][liveFeatures]float64, error) {
 	switch {
 	case len(state.Cars) == 0:

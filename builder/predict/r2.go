@@ -25,7 +25,7 @@ import (
 //	R2                   57.0 [51,62]   67.1 [64,70]   1.207 [1.09,1.34]  .575    8.2
 //	GridFrequency        51.1 [46,57]   66.4 [63,69]   1.513 [1.36,1.67]  .662    9.2
 //
-// and with an archive that begins in 2007, for the same races and for all 359 since then:
+// and with an archive that begins in 2007, for the same races and for all 357 since then:
 //
 //	R2, 2010 to 2024     56.7 [51,62]   67.0 [64,70]   1.207 [1.08,1.34]  .577    7.2
 //	R2, 2007 to 2024     55.7 [51,61]   66.9 [64,70]   1.236 [1.12,1.36]  .593    7.9

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/laps"
@@ -12,10 +13,11 @@ import (
 
 // LiveConfig says what to measure of the live picks.
 type LiveConfig struct {
-	From, To int           // seasons, inclusive
-	Learn    int           // seasons before From that the first fit learns from; later ones learn from more
-	HalfLife float64       // seasons after which a race counts half
-	Model    predict.Model // the forecast before the race
+	From, To int                   // seasons, inclusive
+	Learn    int                   // seasons before From that the first fit learns from; later ones learn from more
+	HalfLife float64               // seasons after which a race counts half
+	Model    predict.Model         // the forecast before the race
+	Progress func(done, total int) // called after each forecast; may be nil
 }
 
 // DefaultLiveConfig measures the published live model.
@@ -117,11 +119,11 @@ func LearnLive(ctx context.Context, archive *season.Archive, races []*laps.Race,
 func forecasts(ctx context.Context, archive *season.Archive, races []*laps.Race, c LiveConfig) ([]liveRace, error) {
 	facts := archive.Facts()
 	view := season.View{Seasons: facts.Seasons}
+	races = slices.DeleteFunc(slices.Clone(races), func(l *laps.Race) bool {
+		return l.Year < c.From-c.Learn || l.Year > max(c.To, c.From-1)
+	})
 	var held []liveRace
-	for _, l := range races {
-		if l.Year < c.From-c.Learn || l.Year > max(c.To, c.From-1) {
-			continue
-		}
+	for i, l := range races {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("forecasts of %d: %w", l.Year, err)
 		}
@@ -140,6 +142,9 @@ func forecasts(ctx context.Context, archive *season.Archive, races []*laps.Race,
 			}
 		}
 		held = append(held, race)
+		if c.Progress != nil {
+			c.Progress(i+1, len(races))
+		}
 	}
 	return held, nil
 }

@@ -74,6 +74,21 @@ func TestEmbeddedSeasonsStartEarly(t *testing.T) {
 	}
 }
 
+// TestEmbeddedFigures is the bar with nothing but the seasons in the program.
+func TestEmbeddedFigures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes five seconds")
+	}
+	got, err := backtest.Run(t.Context(), embedded(t), backtest.DefaultConfig(2010, 2024))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := got.Model; got.Races != 305 || m.LogLoss > 1.21 || m.WinnerHitPct < 56.5 || m.PodiumPct < 66.9 {
+		t.Errorf("got %d races, log-loss %.4f, hit %.2f %%, podium %.2f %%, want 305, at most 1.21, at least 56.5 and 66.9",
+			got.Races, m.LogLoss, m.WinnerHitPct, m.PodiumPct)
+	}
+}
+
 func TestReportForms(t *testing.T) {
 	a := embedded(t)
 	last := a.Facts().Seasons[len(a.Facts().Seasons)-1].Year
