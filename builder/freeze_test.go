@@ -19,7 +19,7 @@ import (
 // The Austrian Grand Prix of 2024, on which these tests turn.
 const (
 	austria    season.GrandPrixID = "austria"
-	austriaKey                    = 2024011
+	austriaKey int64              = 2024011
 )
 
 var (

@@ -91,7 +91,7 @@ func (a *auditor) event(key string, e Event) {
 			delete(a.picks, e.Session)
 		}
 	case ResultVerified:
-		if e.Result != nil && e.Result.Revision > 1 {
+		if e.Result != nil && (e.Result.Revision > 1 || e.Reason != "") {
 			a.report.Corrections = append(a.report.Corrections, Correction{
 				Round: a.round(e), Revision: e.Result.Revision, At: e.At, Actor: e.Actor, Reason: e.Reason,
 			})

@@ -55,7 +55,8 @@ type AuditedPick struct {
 // Margin is how long before the start the pick was frozen; negative for a live pick.
 func (p AuditedPick) Margin() time.Duration { return p.Start.Sub(p.Frozen) }
 
-// Correction is a revision of a result after the first.
+// Correction is a revision of a result that was decided on for a reason: every one after the
+// first, and a first that is not the source's.
 type Correction struct {
 	Round
 	Revision int       `json:"revision"`

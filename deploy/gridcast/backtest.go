@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -57,12 +56,12 @@ func (c *backtestCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if c.Plot != "" {
-		var png bytes.Buffer
-		if err := report.Plot(&png); err != nil {
-			return err
-		}
-		if err := os.WriteFile(c.Plot, png.Bytes(), 0o644); err != nil {
+		file, err := os.Create(c.Plot)
+		if err != nil {
 			return fmt.Errorf("write plot: %w", err)
+		}
+		if err := errors.Join(report.Plot(file), file.Close()); err != nil {
+			return fmt.Errorf("write plot %s: %w", c.Plot, err)
 		}
 	}
 	if s.json {
@@ -86,7 +85,10 @@ func (c *backtestCmd) live(ctx context.Context, s *streams, a *season.Archive) e
 	}
 	config := backtest.DefaultLiveConfig(c.From, c.To)
 	config.Model = models[c.Model]()
+	bar := newProgress(s.err, "races")
+	config.Progress = bar.set
 	report, err := backtest.LiveRun(ctx, a, races, config)
+	bar.finish()
 	if err != nil {
 		return err
 	}
@@ -155,7 +157,7 @@ func (s *streams) printBacktest(r *backtest.Report) error {
 
 // printDifferences prints by how much a model is better or worse on the same races.
 func (s *streams) printDifferences(model string, differences map[string]backtest.Difference) error {
-	var rows [][]any
+	rows := make([][]any, 0, len(differences))
 	for _, name := range slices.Sorted(maps.Keys(differences)) {
 		d := differences[name]
 		rows = append(rows, []any{

@@ -195,6 +195,12 @@ func (s *streams) printBanner(address, console string, store blob.Store, race cl
 		line("  curl -s -H 'X-API-Key: %s' '%s/api/v1/%s'", client[2].key, address, path)
 	}
 	line("")
+	line("Or decide as its operator, in another terminal here:")
+	line("")
+	line("  export GRIDCAST_STORE=dir:%s GRIDCAST_RACE_CLOCK='%s'", demoFolder, race)
+	line("  gridcast rounds list")
+	line("  gridcast results list")
+	line("")
 	line("Ctrl-C ends it.")
 	return s.printf("%s", b.String())
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
 	"gridcast/builder/ledger"
@@ -101,7 +102,7 @@ func (c *resultsListCmd) Run(ctx context.Context, s *streams) error {
 		l := &listed[i]
 		revision, at := "", ""
 		if l.VerifiedAt != nil {
-			revision, at = fmt.Sprint(l.Revision), shortTime(*l.VerifiedAt)
+			revision, at = strconv.Itoa(l.Revision), shortTime(*l.VerifiedAt)
 		}
 		rows[i] = []any{l.SessionKey, l.Name, shortTime(l.Start), l.State, l.Winner, l.Picked, revision, at, l.By}
 	}
@@ -217,7 +218,7 @@ func placeCell(row *ledger.Row) string {
 	if row.Position == 0 {
 		return "-"
 	}
-	return fmt.Sprint(row.Position)
+	return strconv.Itoa(row.Position)
 }
 
 func placeAndPoints(row *ledger.Row) string {
