@@ -19,7 +19,7 @@ type following struct {
 
 func followReal(t *testing.T, s, cache blob.Store) *following {
 	t.Helper()
-	f := &following{versions: make(chan *snapshots.Version, 100), reports: make(chan snapshots.Report, 100)}
+	f := &following{versions: make(chan *snapshots.Version, 1000), reports: make(chan snapshots.Report, 1000)}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
