@@ -3,9 +3,11 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -66,22 +68,26 @@ const maxAnswer = 4 << 20
 var edgeClient = &http.Client{Timeout: edgePatience}
 
 // ask gets a value in the envelope of the API.
-func ask[T any](ctx context.Context, url string) (T, error) {
+func ask[T any](ctx context.Context, address string) (T, error) {
 	var answer wire.Success[T]
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return answer.Data, err
 	}
 	response, err := edgeClient.Do(request)
+	var failed *url.Error // its text repeats the address
+	if errors.As(err, &failed) {
+		return answer.Data, fmt.Errorf("it does not answer: %w", failed.Err)
+	}
 	if err != nil {
-		return answer.Data, fmt.Errorf("the edge does not answer: %w", err)
+		return answer.Data, fmt.Errorf("it does not answer: %w", err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return answer.Data, fmt.Errorf("%s answers %s; is this an edge's --admin-listen?", url, response.Status)
+		return answer.Data, fmt.Errorf("%s answers %s; is this an edge's --admin-listen?", address, response.Status)
 	}
 	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer); err != nil {
-		return answer.Data, fmt.Errorf("%s does not answer as an edge does: %w", url, err)
+		return answer.Data, fmt.Errorf("%s does not answer as an edge does: %w", address, err)
 	}
 	return answer.Data, nil
 }

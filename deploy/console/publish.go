@@ -14,8 +14,8 @@ import (
 )
 
 // edgesWait is how long a run waits for edges to serve its version before it reports those
-// that do not.
-const edgesWait = 30 * time.Second
+// that do not. An edge whose storage answers takes one in about a second.
+const edgesWait = 15 * time.Second
 
 // askEvery is how often a run asks an edge meanwhile.
 const askEvery = 20 * time.Millisecond
@@ -133,22 +133,24 @@ func (c *Console) awaitEdges(ctx context.Context, run *Run, result *Result) {
 func awaitVersion(ctx context.Context, e Edge, version int64) string {
 	ticker := time.NewTicker(askEvery)
 	defer ticker.Stop()
+	problem := ""
 	for {
 		status, err := e.Status(ctx)
-		if err == nil && status.Version >= version {
+		switch {
+		case err == nil && status.Version >= version:
 			return ""
+		case ctx.Err() != nil: // what it said before tells more
+		case err != nil:
+			problem = err.Error()
+		case status.StoreProblem != "":
+			problem = "it can not read the store: " + status.StoreProblem
+		default:
+			problem = fmt.Sprintf("it still serves version %d", status.Version)
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			switch {
-			case err != nil:
-				return err.Error()
-			case status.StoreProblem != "":
-				return "it can not read the store: " + status.StoreProblem
-			default:
-				return fmt.Sprintf("it still serves version %d", status.Version)
-			}
+			return problem
 		}
 	}
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"gridcast/builder/almanac"
@@ -97,9 +98,11 @@ type line struct {
 	Points string // of an SVG polyline
 }
 
+// dot is a point with the range in which its true place lies.
 type dot struct {
-	X, Y, R int
-	Title   string
+	X, Y, R   int
+	High, Low int // the range on the y axis
+	Title     string
 }
 
 // The size of a plot.
@@ -177,12 +180,22 @@ func calibrationChart(bins []backtest.Bin) chart {
 	x0, y0 := c.at(0, 0)
 	x1, y1 := c.at(1, 1)
 	c.Lines = append(c.Lines, line{"honest", fmt.Sprintf("%d,%d %d,%d", x0, y0, x1, y1)})
-	var points []string
 	for _, b := range bins {
 		x, y := c.at(b.Said, b.Won)
-		points = append(points, fmt.Sprintf("%d,%d", x, y))
-		c.Dots = append(c.Dots, dot{x, y, 4, fmt.Sprintf("%d races: %s said, %s won", b.Races, percent(b.Said), percent(b.Won))})
+		low, high := wilson(b.Won, b.Races)
+		_, bottom := c.at(0, low)
+		_, top := c.at(0, high)
+		c.Dots = append(c.Dots, dot{x, y, 4, top, bottom, fmt.Sprintf("%d races: %s said, %s won", b.Races, percent(b.Said), percent(b.Won))})
 	}
-	c.Lines = append(c.Lines, line{"model", strings.Join(points, " ")})
 	return c
+}
+
+// wilson returns the 95 % interval of a share seen in n trials, by Wilson's score.
+func wilson(share float64, n int) (low, high float64) {
+	const z = 1.96
+	trials := float64(n)
+	centre := share + z*z/(2*trials)
+	spread := z * math.Sqrt(share*(1-share)/trials+z*z/(4*trials*trials))
+	scale := 1 + z*z/trials
+	return (centre - spread) / scale, (centre + spread) / scale
 }

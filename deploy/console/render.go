@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"gridcast/builder/auditlog"
 )
 
 //go:embed page.html
@@ -35,7 +37,8 @@ var templates = template.Must(template.New("console").Funcs(template.FuncMap{
 	"script":  func() template.JS { return template.JS(scriptSource) },  //nolint:gosec // it is our own file
 	"instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"clock":   clockTime,
-	"ago":     longTime,
+	"minute":  func(t time.Time) string { return t.UTC().Format("2 Jan 2006 15:04") },
+	"what":    func(a auditlog.Action) string { return strings.ReplaceAll(string(a), "_", " ") },
 	"since":   func(now, t time.Time) string { return longTime(now.Sub(t)) },
 	"join":    func(s []string) string { return strings.Join(s, " ") },
 	"mib":     func(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) },

@@ -75,7 +75,8 @@ function show(panel, e) {
   if (e.phase === "failed") {
     bar.hidden = true; text.className = "problem"; text.textContent = e.error;
   } else if (e.phase === "done") {
-    bar.value = 100; text.className = "good"; text.textContent = e.text;
+    bar.value = 100; text.textContent = e.text;
+    text.className = (e.result?.edges || []).some((edge) => edge.problem) ? "warn" : "good";
     edges.replaceChildren(...(e.result?.edges || []).map((edge) => {
       const item = document.createElement("li");
       item.className = edge.problem ? "bad" : "good";
@@ -123,6 +124,7 @@ function said(title, event) {
 async function submit(form, button) {
   const title = button.textContent;
   button.disabled = true;
+  document.getElementById("run").dataset.state = "asked"; // whatever it shows is of something else
   try {
     const response = await fetch(form.action, { method: "POST", headers: { Accept: "application/json" }, body: new URLSearchParams(new FormData(form)) });
     const body = await response.json();

@@ -1,0 +1,131 @@
+// Package browsertest drives a headless Chromium through the console, for tests: it clicks as
+// an operator does, keeps pictures of what he sees, and fails the test when a script does.
+package browsertest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// Browser is a Chromium with one tab. It is for one goroutine.
+type Browser struct {
+	t   testing.TB
+	ctx context.Context
+	dir string
+}
+
+// patience is how long the steps of one Do may take together.
+const patience = time.Minute
+
+// Open starts Chromium, which ends with the test. Where there is none it skips the test.
+// Pictures are kept in the folder.
+func Open(t testing.TB, pictures string) *Browser {
+	t.Helper()
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("no chromium on this machine: the console is not looked at in a browser")
+	}
+	// Without these, Chromium asks for hosts of its maker at every start.
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true))
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(stop)
+	ctx, closeTab := chromedp.NewContext(allocator)
+	t.Cleanup(closeTab)
+	b := &Browser{t: t, ctx: ctx, dir: pictures}
+	// The first steps start the browser, and it lives as long as their context.
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(desktop.width, desktop.height)); err != nil {
+		t.Fatalf("start chromium: %v", err)
+	}
+	messages := chromedp.Console(ctx)
+	go func() {
+		for m, err := range messages {
+			if err != nil {
+				return // the browser has ended
+			}
+			if m.IsException() {
+				t.Errorf("script of the page: %s", m)
+			}
+		}
+	}()
+	return b
+}
+
+// Do takes steps one after the other. If one of them can not be taken the test ends, with what
+// the page shows.
+func (b *Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		shown, textErr := chromedp.Run(b.ctx, chromedp.Text("body"))
+		b.t.Fatalf("browser: %v; it shows (%v):\n%s", err, textErr, shown)
+	}
+}
+
+// Text waits for an element and returns what it shows.
+func (b *Browser) Text(selector string) string {
+	b.t.Helper()
+	return run(b, chromedp.Text(chromedp.CSS(selector)))
+}
+
+func run[T any](b *Browser, action chromedp.Action[T]) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, action)
+	if err != nil {
+		b.t.Fatalf("browser: %v", err)
+	}
+	return value
+}
+
+type size struct {
+	name          string
+	width, height int64
+}
+
+var (
+	desktop = size{"desktop", 1280, 900}
+	phone   = size{"phone", 390, 844}
+)
+
+// Picture keeps what the page looks like at desktop and phone width, light and dark. A page
+// that has to be scrolled sideways fails the test.
+func (b *Browser) Picture(name string) {
+	b.t.Helper()
+	for _, scheme := range []string{"light", "dark"} {
+		media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}}
+		if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media); err != nil {
+			b.t.Fatalf("browser: %v", err)
+		}
+		for _, s := range []size{desktop, phone} {
+			b.Do(chromedp.EmulateViewport(s.width, s.height))
+			if wide := run(b, chromedp.Evaluate[[]string](tooWide)); len(wide) > 0 {
+				b.t.Errorf("%s at %s width: wider than the page: %s", name, s.name, strings.Join(wide, ", "))
+			}
+			picture := run(b, chromedp.FullScreenshot(100))
+			file := filepath.Join(b.dir, fmt.Sprintf("%s-%s-%s.png", name, s.name, scheme))
+			if err := os.WriteFile(file, picture, 0o600); err != nil {
+				b.t.Fatal(err)
+			}
+		}
+	}
+	b.Do(chromedp.EmulateViewport(desktop.width, desktop.height))
+}
+
+// tooWide lists the first elements that make the page scroll sideways.
+const tooWide = `document.documentElement.scrollWidth <= innerWidth ? [] :
+	[...document.querySelectorAll("body *")]
+	.filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, .places"))
+	.map(e => e.tagName + "#" + e.id + "." + e.className).slice(0, 5)`

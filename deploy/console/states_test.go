@@ -1,0 +1,96 @@
+package console_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"gridcast/deploy/console"
+	"gridcast/deploy/console/browsertest"
+	"gridcast/scheduler"
+)
+
+// TestStates goes through a weekend as an operator sees it, and keeps a picture of every state.
+func TestStates(t *testing.T) {
+	var sources []console.Source
+	w := newWorld(t, func(c *console.Config) {
+		c.Sources = func() []console.Source { return sources }
+		c.Edges = append(c.Edges, console.Remote("127.0.0.1:9"))
+	})
+	sources = []console.Source{{Name: "archive", Detail: "F1DB v2025.0.0, CC BY 4.0", Checked: w.now()}}
+	b := browsertest.Open(t, t.ArtifactDir())
+
+	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)))
+	b.Picture("01-sign-in")
+	b.Do(
+		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), "not the token at all"),
+		chromedp.Submit(chromedp.CSS(`input[name=token]`)), chromedp.WaitVisible(chromedp.CSS(`.problem`)),
+	)
+	b.Picture("02-wrong-token")
+	b.Do(chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token), chromedp.Submit(chromedp.CSS(`input[name=token]`)), chromedp.WaitVisible(chromedp.CSS(`#served`)))
+	b.Picture("03-nothing-published")
+
+	w.build("start")
+	see := func(state, selector, want string) {
+		t.Helper()
+		b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`#served`)))
+		if got := b.Text(selector); !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q in it", state, got, want)
+		}
+		b.Picture(state)
+	}
+	see("04-before-qualifying", "#next", "frozen once the grid is known")
+	w.set(w.weekend.GridKnownAt())
+	w.build("grid_known 2024022")
+	see("05-pick-frozen", "#next", "frozen 23 Nov 2024")
+	w.set(w.weekend.StartsAt().Add(time.Minute))
+	w.build("lights_out 2024022")
+	see("06-live", "#waiting", "The source has no classification yet")
+	w.set(w.weekend.ResultKnownAt())
+	w.build("settled")
+	see("07-result-waits", "#waiting", "Another driver won")
+
+	b.Do(chromedp.Click(chromedp.CSS(`#waiting button`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
+	if got := b.Text("#run"); !strings.Contains(got, "this process serves it after") || !strings.Contains(got, "not served by 127.0.0.1:9") {
+		t.Errorf("after the verification: got %q, want it served by one edge and not by the other", got)
+	}
+	b.Picture("08-verified")
+	b.Do(chromedp.WaitVisible(`//section[@id="waiting"]//p[contains(., "No result waits")]`))
+	see("09-after", "#season", "RUS HAM SAI")
+
+	b.Do(
+		chromedp.Click(`//tr[td/a[.="3"]]//summary`), chromedp.SendKeys(`//tr[td/a[.="3"]]//input`, "wrong result"),
+	)
+	b.Picture("10-about-to-roll-back")
+	b.Do(chromedp.Click(`//tr[td/a[.="3"]]//button[contains(., "Roll back")]`), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done]`)))
+	see("11-held", "#notices", "Publishing is held: wrong result")
+
+	b.Do(chromedp.SendKeys(chromedp.CSS(`#rebuild input`), "try all the same"), chromedp.Click(chromedp.CSS(`#rebuild button`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=failed]`)))
+	if got := b.Text("#run-text"); !strings.Contains(got, "Release and build") {
+		t.Errorf("a rebuild while held: got %q, want what to do", got)
+	}
+	b.Picture("12-refused")
+
+	b.Do(chromedp.Click(chromedp.CSS(`#keys > details > summary`)), chromedp.SendKeys(chromedp.CSS(`input[name=client]`), "Betting House"),
+		chromedp.Click(chromedp.CSS(`#keys > details button`)), chromedp.WaitVisible(chromedp.CSS(`#run .secret`)))
+	if got := b.Text("#run .secret"); !strings.HasPrefix(got, "gc_live_") {
+		t.Errorf("new key: got %q", got)
+	}
+	b.Picture("13-new-key")
+
+	w.mu.Lock()
+	w.jobs = append([]scheduler.Status(nil), w.jobs...)
+	w.jobs[2].LastError, w.jobs[2].Failures = "source f1db: GET https://example.org/: 503 Service Unavailable", 3
+	w.mu.Unlock()
+	sources = append(sources, console.Source{Name: "jolpica", Detail: "results", Checked: w.now(), Problem: "503 Service Unavailable"})
+	w.set(w.now().Add(10 * 24 * time.Hour))
+	see("14-everything-wrong", "#notices", "The job poll failed")
+
+	b.Do(chromedp.Navigate(w.console.URL+"/versions/4"), chromedp.WaitVisible(chromedp.CSS(`h1`)))
+	b.Picture("15-what-changed")
+	b.Do(chromedp.Navigate(w.console.URL+"/versions/99"), chromedp.WaitVisible(chromedp.CSS(`.problem`)))
+	b.Picture("16-no-such-version")
+	w.console.CloseClientConnections()
+}

@@ -1,0 +1,250 @@
+package console_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/auditlog"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/builder/season"
+	"gridcast/deploy/console"
+	"gridcast/edge"
+	"gridcast/edge/keys"
+	"gridcast/scheduler"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+const token = "correct horse battery staple"
+
+// world is a service in this process whose race time the test sets, with an edge and a console.
+type world struct {
+	t       testing.TB
+	store   blob.Store
+	builder *builder.Builder
+	archive *season.Archive
+	edge    *edge.Edge
+	console *httptest.Server
+	weekend *season.Round // the one that the world is about
+	key     string        // of the client "newsroom"
+
+	mu   sync.Mutex
+	at   time.Time // race time
+	jobs []scheduler.Status
+}
+
+// newWorld begins some rounds before the weekend it is about, with picks for those, and has
+// published nothing yet.
+func newWorld(t testing.TB, options ...func(*console.Config)) *world {
+	t.Helper()
+	w := &world{t: t, store: memblob.New(memblob.Strict(t, snapshots.Immutable))}
+	facts := builder.NewFactsStore(w.store)
+	loaded, err := facts.Put(t.Context(), archive.EmbeddedBytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.archive = loaded.Archive
+	year := &w.archive.Facts().Seasons[len(w.archive.Facts().Seasons)-1]
+	w.weekend = &year.Rounds[len(year.Rounds)-3]
+	w.at = w.weekend.GridKnownAt().Add(-time.Hour)
+	policy := builder.Policy{Model: predict.Leader()}
+	l, err := ledger.Open(t.Context(), w.store, ledger.Simulated, year.Rounds[0].StartsAt().AddDate(0, 0, -7), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	replay := policy
+	replay.AutoVerifyAfter = time.Hour
+	if err := replay.Replay(t.Context(), l, w.archive, w.at.Add(-time.Minute), func(int, int) {}); err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	w.builder = &builder.Builder{Store: w.store, Ledger: l, Facts: facts.Load, Policy: policy, Name: "test", Log: log}
+	w.createKeys()
+	w.startEdge(log)
+	w.jobs = []scheduler.Status{
+		{Name: "build", Next: w.weekend.StartsAt(), NextReason: "lights_out", NextRound: 2024022, LastEnd: w.at, LastReason: "start", Runs: 1},
+		{Name: "freeze", Next: w.weekend.GridKnownAt(), NextReason: "grid_known", NextRound: 2024022},
+		{Name: "poll", Next: w.at.Add(5 * time.Minute), NextReason: "poll_weekend", LastEnd: w.at, LastReason: "poll_weekend 2024022", Runs: 12},
+	}
+	w.startConsole(log, facts, options)
+	return w
+}
+
+func (w *world) createKeys() {
+	err := keys.Update(w.t.Context(), w.store, func(d *keys.Document) error {
+		for _, client := range []struct{ name, tier string }{{"newsroom", "trial"}, {"Fantasy League Ltd", "pro"}} {
+			_, key, err := d.Create(keys.Request{Name: client.name, Tier: client.tier}, time.Now())
+			if err != nil {
+				return err
+			}
+			if w.key == "" {
+				w.key = key
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) startEdge(log *slog.Logger) {
+	w.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.edge, err = edge.New(edge.DefaultConfig(), edge.Deps{Store: w.store, Log: log, RaceTime: w.now, Listener: listener})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(w.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.edge.Run(ctx) }()
+	w.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.t.Errorf("edge: %v", err)
+		}
+	})
+	for range 32 { // 30 a minute are allowed
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+listener.Addr().String()+"/api/v1/calendar", nil)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		request.Header.Set("X-API-Key", w.key)
+		w.await("the keys at the edge", func() bool { return w.edge.Status().Keys.Loaded })
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		_ = response.Body.Close()
+	}
+}
+
+func (w *world) startConsole(log *slog.Logger, facts *builder.FactsStore, options []func(*console.Config)) {
+	w.t.Helper()
+	audit, err := auditlog.Load(w.t.Context(), w.store)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	cfg := console.Config{
+		Token: token, Store: w.store, Ledger: w.builder.Ledger, Audit: audit, Tiers: keys.DefaultTiers(), Log: log,
+		RaceTime: w.now, Speed: 1, Build: w.builder.Build, Name: "test", Publisher: &snapshots.Publisher{Store: w.store},
+		Facts: func() builder.Facts {
+			loaded, err := facts.Load(w.t.Context())
+			if err != nil {
+				w.t.Error(err)
+			}
+			return loaded
+		},
+		Jobs: func() []scheduler.Status { w.mu.Lock(); defer w.mu.Unlock(); return w.jobs },
+		RunJob: func(name, _ string) (<-chan error, error) {
+			done := make(chan error, 1)
+			done <- nil
+			if name == "freeze" {
+				<-done
+				done <- errors.New("the model has nobody to choose from")
+			}
+			return done, nil
+		},
+		Edges: []console.Edge{console.Local(w.edge)},
+	}
+	for _, o := range options {
+		o(&cfg)
+	}
+	c, err := console.New(cfg)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.console = httptest.NewServer(c.Handler())
+	w.t.Cleanup(func() { c.Close(); w.console.Close() })
+}
+
+func (w *world) now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.at
+}
+
+// set moves race time to an instant.
+func (w *world) set(t time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.at = t
+}
+
+// build publishes as of now and waits until the edge serves it.
+func (w *world) build(reason string) int64 {
+	w.t.Helper()
+	outcome, err := w.builder.Build(w.t.Context(), builder.Request{At: w.now(), Reason: reason})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.await(fmt.Sprintf("version %d at the edge", outcome.Version), func() bool { return w.edge.Status().Version >= outcome.Version })
+	return outcome.Version
+}
+
+// await waits until something that another goroutine does has happened.
+func (w *world) await(what string, happened func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !happened(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("not after 20 seconds: %s", what)
+		}
+	}
+}
+
+// answer is a response, read to its end; redirects are not followed.
+type answer struct {
+	*http.Response
+	body string
+}
+
+// do sends a request with header lines such as "Accept: text/html".
+func (w *world) do(method, path string, form url.Values, lines ...string) answer {
+	w.t.Helper()
+	request, err := http.NewRequestWithContext(w.t.Context(), method, w.console.URL+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if form != nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, ": ")
+		request.Header.Set(name, value)
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return answer{response, string(body)}
+}
+
+// asOperator is do with the token, as a program sends it.
+func (w *world) asOperator(method, path string, form url.Values, lines ...string) answer {
+	w.t.Helper()
+	return w.do(method, path, form, append(lines, "Authorization: Bearer "+token, "X-Operator: anna")...)
+}
