@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"gridcast/builder"
@@ -59,7 +60,7 @@ func sessionCell(key int64) string {
 	if key == 0 {
 		return ""
 	}
-	return fmt.Sprint(key)
+	return strconv.FormatInt(key, 10)
 }
 
 // describe says in a few words what an event decided.

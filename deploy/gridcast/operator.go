@@ -110,6 +110,15 @@ func (f *deciderFlags) actor() string {
 	return "operator:" + name
 }
 
+// ask has a decision confirmed, and returns the record as it is then: the operator may have
+// taken his time.
+func (f *deciderFlags) ask(ctx context.Context, s *streams, question string) (*record, error) {
+	if err := s.confirm(question); err != nil {
+		return nil, err
+	}
+	return f.load(ctx)
+}
+
 // confirm asks on a terminal; elsewhere the answer has to be in the flags.
 func (s *streams) confirm(question string) error {
 	if !term.IsTerminal(int(os.Stdin.Fd())) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -256,11 +257,16 @@ func (c *resultsVerifyCmd) Run(ctx context.Context, s *streams) error {
 		}
 	}
 	if !c.Yes {
-		if err := s.confirm(fmt.Sprintf("Is this the result of the %s?", r.Facts.Name)); err != nil {
+		if record, err = c.ask(ctx, s, fmt.Sprintf("Is this the result of the %s?", r.Facts.Name)); err != nil {
 			return err
 		}
 	}
-	events, err := racecontrol.Decide(ctx, record.ledger, record.view, c.actor(), c.Key, (*racecontrol.Round).Verify)
+	events, err := racecontrol.Decide(ctx, record.ledger, record.view, c.actor(), c.Key, func(now *racecontrol.Round) ([]ledger.Event, error) {
+		if !slices.Equal(now.Source(), r.Source()) {
+			return nil, fmt.Errorf("verify %d: the source's classification has changed meanwhile; look at it first", c.Key)
+		}
+		return now.Verify()
+	})
 	if err != nil {
 		return err
 	}
@@ -307,7 +313,7 @@ func (c *resultsCorrectCmd) Run(ctx context.Context, s *streams) error {
 		}
 	}
 	if !c.Yes {
-		if err := s.confirm(fmt.Sprintf("Correct the result of the %s?", r.Facts.Name)); err != nil {
+		if record, err = c.ask(ctx, s, fmt.Sprintf("Correct the result of the %s?", r.Facts.Name)); err != nil {
 			return err
 		}
 	}
