@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +20,7 @@ import (
 
 // edge follows a store inside a synctest bubble.
 type edge struct {
+	mu       sync.Mutex // guards the slices while it runs
 	versions []*snapshots.Version
 	reports  []snapshots.Report
 	cache    []error
@@ -32,9 +35,9 @@ func follow(t *testing.T, store, cache blob.Store) *edge {
 	go func() {
 		done <- snapshots.Follow(ctx, snapshots.FollowConfig{
 			Store: store, Cache: cache,
-			Deliver:     func(v *snapshots.Version) { e.versions = append(e.versions, v) },
-			Report:      func(r snapshots.Report) { e.reports = append(e.reports, r) },
-			CacheFailed: func(err error) { e.cache = append(e.cache, err) },
+			Deliver:     func(v *snapshots.Version) { note(e, &e.versions, v) },
+			Report:      func(r snapshots.Report) { note(e, &e.reports, r) },
+			CacheFailed: func(err error) { note(e, &e.cache, err) },
 		})
 	}()
 	e.stop = func() error {
@@ -45,9 +48,23 @@ func follow(t *testing.T, store, cache blob.Store) *edge {
 	return e
 }
 
+func note[T any](e *edge, list *[]T, item T) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	*list = append(*list, item)
+}
+
+func (e *edge) lastReport() snapshots.Report {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.reports[len(e.reports)-1]
+}
+
 var errStopped = errors.New("stopped by the test")
 
 func (e *edge) numbers() []int64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	numbers := make([]int64, 0, len(e.versions))
 	for _, v := range e.versions {
 		numbers = append(numbers, v.Pointer.Version)
@@ -56,6 +73,8 @@ func (e *edge) numbers() []int64 {
 }
 
 func (e *edge) states() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	states := make([]string, 0, len(e.reports))
 	for _, r := range e.reports {
 		states = append(states, string(r.State))
@@ -64,6 +83,8 @@ func (e *edge) states() string {
 }
 
 func (e *edge) lastContent() bodies {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if len(e.versions) == 0 {
 		return nil
 	}
@@ -123,9 +144,10 @@ func TestFollowRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := strict(t)
-				broken := true
+				var broken atomic.Bool
+				broken.Store(true)
 				faulty := faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) faultblob.Fate {
-					if broken && call.Key == test.key {
+					if broken.Load() && call.Key == test.key {
 						return test.fate(call.Key)
 					}
 					return faultblob.Fate{}
@@ -138,10 +160,10 @@ func TestFollowRefuses(t *testing.T) {
 				if diff := cmp.Diff([]int64{1}, e.numbers()); diff != "" {
 					t.Errorf("versions while broken (-want +got):\n%s", diff)
 				}
-				if last := e.reports[len(e.reports)-1]; last.State != snapshots.Refused || last.Version != 2 || !strings.Contains(last.Err.Error(), "2") {
+				if last := e.lastReport(); last.State != snapshots.Refused || last.Version != 2 || !strings.Contains(last.Err.Error(), "2") {
 					t.Errorf("report: got %+v, want version 2 refused", last)
 				}
-				broken = false
+				broken.Store(false)
 				time.Sleep(10 * time.Second)
 				synctest.Wait()
 				if diff := cmp.Diff([]int64{1, 2}, e.numbers()); diff != "" {
@@ -180,7 +202,7 @@ func TestFollowRefusesLowerVersion(t *testing.T) {
 		e := follow(t, s, nil)
 		restore(t, s, old.Data)
 		synctest.Wait()
-		last := e.reports[len(e.reports)-1]
+		last := e.lastReport()
 		if last.State != snapshots.Refused || !errors.Is(last.Err, snapshots.ErrLower) {
 			t.Errorf("report: got %+v, want version 1 refused as lower", last)
 		}
@@ -198,9 +220,9 @@ func TestFollowRefusesLowerVersion(t *testing.T) {
 func TestFollowStartsFromCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, cache := strict(t), memblob.New()
-		down := false
+		var down atomic.Bool
 		store := faultblob.Wrap(s, func(context.Context, faultblob.Call) faultblob.Fate {
-			if down {
+			if down.Load() {
 				return faultblob.Fate{Err: errors.New("connection refused")}
 			}
 			return faultblob.Fate{}
@@ -211,7 +233,7 @@ func TestFollowStartsFromCache(t *testing.T) {
 		synctest.Wait()
 		_ = e.stop()
 
-		down = true
+		down.Store(true)
 		e = follow(t, store, cache)
 		if diff := cmp.Diff([]int64{2}, e.numbers()); diff != "" {
 			t.Fatalf("versions without the store (-want +got):\n%s", diff)
@@ -220,7 +242,7 @@ func TestFollowStartsFromCache(t *testing.T) {
 			t.Errorf("content without the store (-want +got):\n%s", diff)
 		}
 		publish(t, s, bodies{"drivers": "d3", "calendar/2024": "c1"})
-		down = false
+		down.Store(false)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if diff := cmp.Diff([]int64{2, 3}, e.numbers()); diff != "" {

@@ -55,7 +55,7 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	if _, err := LoadManifest(ctx, p.Store, to); err != nil {
 		return Receipt{}, fmt.Errorf("pruned meanwhile: %w", err)
 	}
-	result, err := verify(ctx, p.Store, m, p.Progress)
+	result, err := verify(ctx, p.Store, m, workers(p.Workers), p.Progress)
 	if err != nil {
 		return Receipt{}, err
 	}

@@ -2,6 +2,7 @@ package snapshots_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,14 +14,14 @@ import (
 
 // at returns a store that does something else right before its nth call. did says whether it
 // came to that.
-func at(s blob.Store, n int, do func()) (store blob.Store, did func() bool) {
-	calls := 0
+func at(s blob.Store, n int64, do func()) (store blob.Store, did func() bool) {
+	var calls atomic.Int64 // a rollback and a prune have several at once
 	return faultblob.Wrap(s, func(context.Context, faultblob.Call) faultblob.Fate {
-		if calls++; calls == n {
+		if calls.Add(1) == n {
 			do()
 		}
 		return faultblob.Fate{}
-	}), func() bool { return calls >= n }
+	}), func() bool { return calls.Load() >= n }
 }
 
 // twoOperators prepares a store with three old versions, and what each operator does.
@@ -55,7 +56,7 @@ func TestRollbackAndPrune(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			refused, done := 0, 0
-			for n := 1; ; n++ {
+			for n := int64(1); ; n++ {
 				s, rollback, prune := twoOperators(t)
 				outer, inner := test.outer(rollback, prune)
 				var innerErr error

@@ -27,10 +27,10 @@ func Verify(ctx context.Context, store blob.Store, version int64, progress func(
 	if err != nil {
 		return Verification{}, fmt.Errorf("verify: %w", err)
 	}
-	return verify(ctx, store, m, progress)
+	return verify(ctx, store, m, defaultWorkers, progress)
 }
 
-func verify(ctx context.Context, store blob.Store, m Manifest, progress func(Progress)) (Verification, error) {
+func verify(ctx context.Context, store blob.Store, m Manifest, parallel int, progress func(Progress)) (Verification, error) {
 	var objects []storedObject
 	for _, e := range m.Entries {
 		objects = append(objects, e.stored()...)
@@ -38,7 +38,7 @@ func verify(ctx context.Context, store blob.Store, m Manifest, progress func(Pro
 	var mu sync.Mutex // guards result
 	result := Verification{Version: m.Version}
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(defaultWorkers)
+	group.SetLimit(parallel)
 	for _, object := range objects {
 		group.Go(func() error {
 			fault := verifyObject(groupCtx, store, object)
