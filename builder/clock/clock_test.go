@@ -85,8 +85,12 @@ func TestText(t *testing.T) {
 func TestConversion(t *testing.T) {
 	c := at(t, monaco, morning, 60)
 	for _, row := range []struct{ actual, race time.Duration }{
-		{0, 0}, {time.Second, time.Minute}, {time.Minute, time.Hour}, {-time.Second, -time.Minute},
-		{24 * time.Hour, 60 * 24 * time.Hour}, {time.Nanosecond, 60},
+		{0, 0},
+		{time.Second, time.Minute},
+		{time.Minute, time.Hour},
+		{-time.Second, -time.Minute},
+		{24 * time.Hour, 60 * 24 * time.Hour},
+		{time.Nanosecond, 60},
 	} {
 		actual, race := morning.Add(row.actual), monaco.Add(row.race)
 		if got := c.Race(actual); !got.Equal(race) {

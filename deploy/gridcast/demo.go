@@ -115,7 +115,7 @@ func (c *serveCmd) demoArchive() (*season.Archive, error) {
 
 // demoStore makes an empty store and keeps other demos out of it until release is called.
 func demoStore(ctx context.Context) (store blob.Store, release func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(demoFolder), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(demoFolder), 0o750); err != nil {
 		return nil, nil, fmt.Errorf("demo: %w", err)
 	}
 	lock, err := os.OpenFile(demoFolder+".lock", os.O_CREATE|os.O_RDWR, 0o600)
@@ -185,7 +185,7 @@ func (s *streams) printBanner(address, console string, store blob.Store, race cl
 	line("What will happen:")
 	line("")
 	for _, event := range w.events() {
-		wait := race.Real(event.at).Sub(time.Now()).Round(time.Second)
+		wait := time.Until(race.Real(event.at)).Round(time.Second)
 		line("  %s UTC  in %-8s %s", event.at.Format("2006-01-02 15:04"), wait, event.what)
 	}
 	line("")
