@@ -29,8 +29,8 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// Config is what a console is given by the process it runs in. All fields but Edges and Sources
-// are required.
+// Config is what a console is given by the process it runs in. All fields but Edges,
+// EdgesWait and Sources are required.
 type Config struct {
 	Token  string // what signs in; at least MinToken characters
 	Store  blob.Store
@@ -54,6 +54,9 @@ type Config struct {
 	RunJob func(name, reason string) (<-chan error, error)
 	// Edges are asked what they serve, and how long a new version takes to get there.
 	Edges []Edge
+	// EdgesWait is how long a run waits for edges to serve its version before it reports those
+	// that do not; 0: DefaultEdgesWait.
+	EdgesWait time.Duration
 	// Sources tells how the sources of the facts stand.
 	Sources func() []Source
 }
@@ -98,6 +101,9 @@ type Console struct {
 func New(cfg Config) (*Console, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("operator's port: %w", err)
+	}
+	if cfg.EdgesWait == 0 {
+		cfg.EdgesWait = DefaultEdgesWait
 	}
 	c := &Console{Config: cfg, sessions: newSessions(cfg.Token)}
 	c.ctx, c.stop = context.WithCancel(context.Background())

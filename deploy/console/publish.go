@@ -13,9 +13,9 @@ import (
 	"gridcast/snapshots"
 )
 
-// edgesWait is how long a run waits for edges to serve its version before it reports those
-// that do not. An edge whose storage answers takes one in about a second.
-const edgesWait = 15 * time.Second
+// DefaultEdgesWait is the default of Config.EdgesWait. An edge whose storage answers takes a
+// version in about a second.
+const DefaultEdgesWait = 15 * time.Second
 
 // askEvery is how often a run asks an edge meanwhile.
 const askEvery = 20 * time.Millisecond
@@ -102,7 +102,7 @@ func (c *Console) changedSince(ctx context.Context, before *snapshots.Base, vers
 
 // awaitEdges waits until every edge serves the version, or a later one.
 func (c *Console) awaitEdges(ctx context.Context, run *Run, result *Result) {
-	ctx, cancel := context.WithTimeout(ctx, edgesWait)
+	ctx, cancel := context.WithTimeout(ctx, c.EdgesWait)
 	defer cancel()
 	result.Edges = make([]EdgeResult, len(c.Edges))
 	var served sync.Mutex

@@ -14,9 +14,13 @@ import (
 
 // TestStates goes through a weekend as an operator sees it, and keeps a picture of every state.
 func TestStates(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: the pictures take half a minute")
+	}
 	var sources []console.Source
 	w := newWorld(t, func(c *console.Config) {
 		c.Sources = func() []console.Source { return sources }
+		c.EdgesWait = 3 * time.Second
 		c.Edges = append(c.Edges, console.Remote("127.0.0.1:9"))
 	})
 	sources = []console.Source{{Name: "archive", Detail: "F1DB v2025.0.0, CC BY 4.0", Checked: w.now()}}

@@ -1,0 +1,311 @@
+package console_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/auditlog"
+	"gridcast/deploy/console"
+	"gridcast/edge/keys"
+	"gridcast/snapshots"
+)
+
+// run is what a run answers with.
+type run struct {
+	ID    string        `json:"id"`
+	Ended bool          `json:"ended"`
+	Last  console.Event `json:"last"`
+}
+
+// wait starts something and waits for its end.
+func (w *world) wait(path string, form url.Values) run {
+	w.t.Helper()
+	a := w.asOperator("POST", path+"?wait", form)
+	if a.StatusCode != http.StatusOK {
+		w.t.Fatalf("POST %s: got %s: %s", path, a.Status, a.body)
+	}
+	var r run
+	if err := json.Unmarshal([]byte(a.body), &r); err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+// audit lists what the log has, as "actor action subject reason".
+func (w *world) audit() []string {
+	w.t.Helper()
+	log, err := auditlog.Load(w.t.Context(), w.store)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	lines := []string{}
+	for _, e := range log.Entries() {
+		lines = append(lines, strings.Join([]string{e.Actor, string(e.Action), e.Subject, e.Reason}, "|"))
+	}
+	return lines
+}
+
+func TestSignIn(t *testing.T) {
+	w := newWorld(t)
+	form := func(name, token string) url.Values { return url.Values{"name": {name}, "token": {token}} }
+
+	if a := w.do("GET", "/", nil, "Accept: text/html"); a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != "/sign-in" {
+		t.Errorf("a browser that is not signed in: got %s to %q, want the form", a.Status, a.Header.Get("Location"))
+	}
+	if a := w.do("GET", "/", nil); a.StatusCode != http.StatusUnauthorized || !strings.Contains(a.body, `"error":"unauthorized"`) {
+		t.Errorf("a program without a token: got %s, %s", a.Status, a.body)
+	}
+	if a := w.do("POST", "/sign-in", form("anna", token+"x")); a.StatusCode != http.StatusUnauthorized || a.Header.Get("Set-Cookie") != "" {
+		t.Errorf("wrong token: got %s with cookie %q", a.Status, a.Header.Get("Set-Cookie"))
+	}
+	if a := w.do("POST", "/sign-in", form("<b>", token)); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("impossible name: got %s", a.Status)
+	}
+	a := w.do("POST", "/sign-in", form("anna", token))
+	if a.StatusCode != http.StatusSeeOther || len(a.Cookies()) != 1 {
+		t.Fatalf("right token: got %s, cookies %v", a.Status, a.Cookies())
+	}
+	cookie := a.Cookies()[0]
+	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || strings.Contains(cookie.Value, token) {
+		t.Errorf("got cookie %v, want it http-only, same-site strict and without the token", cookie)
+	}
+	if a := w.do("GET", "/", nil, "Cookie: "+cookie.Name+"="+cookie.Value); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "anna") {
+		t.Errorf("with the cookie: got %s", a.Status)
+	}
+	for i := range cookie.Value {
+		forged := []byte(cookie.Value)
+		if forged[i]++; i == len(forged)-1 {
+			forged[i] = 'A' // of the last character only some bits count
+			if cookie.Value[i] < 'E' {
+				forged[i] = 'z'
+			}
+		}
+		if a := w.do("GET", "/", nil, "Cookie: "+cookie.Name+"="+string(forged)); a.StatusCode != http.StatusUnauthorized {
+			t.Fatalf("cookie changed at %d: got %s, want 401", i, a.Status)
+		}
+	}
+}
+
+func TestGuessingIsSlow(t *testing.T) {
+	w := newWorld(t)
+	for i := range 10 {
+		if a := w.do("POST", "/rebuild", url.Values{"reason": {"x"}}, "Authorization: Bearer guess"); a.StatusCode != http.StatusUnauthorized {
+			t.Fatalf("guess %d: got %s", i, a.Status)
+		}
+	}
+	if a := w.asOperator("POST", "/rebuild", url.Values{"reason": {"x"}}); a.StatusCode != http.StatusTooManyRequests || a.Header.Get("Retry-After") == "" {
+		t.Errorf("after ten guesses, even with the right token: got %s, want 429 with Retry-After", a.Status)
+	}
+	if got := w.audit(); len(got) != 0 {
+		t.Errorf("got %v in the audit log, want nothing", got)
+	}
+}
+
+// Whoever is signed in must not be made to do something by another page.
+func TestOtherSitesAreRefused(t *testing.T) {
+	w := newWorld(t)
+	cookie := w.do("POST", "/sign-in", url.Values{"name": {"anna"}, "token": {token}}).Cookies()[0]
+	signed := "Cookie: " + cookie.Name + "=" + cookie.Value
+	for name, line := range map[string]string{
+		"by what the browser says": "Sec-Fetch-Site: cross-site",
+		"by the origin":            "Origin: https://evil.example",
+		"of an opaque origin":      "Origin: null",
+	} {
+		if a := w.do("POST", "/rebuild", url.Values{"reason": {"x"}}, signed, line); a.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: got %s, want 403", name, a.Status)
+		}
+	}
+	if a := w.do("POST", "/rebuild", url.Values{"reason": {"x"}}, signed, "Origin: "+w.console.URL); a.StatusCode != http.StatusAccepted {
+		t.Errorf("from the console itself: got %s, want 202", a.Status)
+	}
+}
+
+func TestVerifyRebuildRollback(t *testing.T) {
+	w := newWorld(t)
+	w.build("start")
+	w.set(w.weekend.GridKnownAt())
+	w.build("grid known")
+	w.set(w.weekend.ResultKnownAt())
+	before := w.build("settled")
+
+	path := "/results/2024022/verify"
+	page := w.asOperator("GET", "/", nil).body
+	_, after, _ := strings.Cut(page, `name="seen" value="`)
+	seen, _, _ := strings.Cut(after, `"`)
+
+	if a := w.asOperator("POST", path, url.Values{}); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("verify without saying what was seen: got %s, want 422", a.Status)
+	}
+	if r := w.wait(path, url.Values{"seen": {"0123456789abcdef"}}); r.Last.Phase != console.Failed || !strings.Contains(r.Last.Error, "What to do: ") {
+		t.Errorf("verify something else: got %+v, want it refused with advice", r.Last)
+	}
+	r := w.wait(path, url.Values{"seen": {seen}})
+	if r.Last.Phase != console.Done || r.Last.Result == nil {
+		t.Fatalf("verify: got %+v", r.Last)
+	}
+	result := r.Last.Result
+	if result.Version <= before || len(result.Edges) != 1 || result.Edges[0].Problem != "" || result.ServedSince.IsZero() {
+		t.Errorf("verify: got %+v, want a new version served by the edge", result)
+	}
+	wantChanged := []string{
+		"accuracy/2024", "accuracy/all", "calendar/2024", "predictions/2024", "predictions/session/2024022",
+		"standings/constructors/2024", "standings/drivers/2024",
+	}
+	if diff := cmp.Diff(wantChanged, result.Changed); diff != "" {
+		t.Errorf("changed variants (-want +got):\n%s", diff)
+	}
+	if r := w.wait(path, url.Values{"seen": {seen}}); r.Last.Phase != console.Failed || !strings.Contains(r.Last.Error, "somebody was faster") {
+		t.Errorf("verify once more: got %+v, want it refused", r.Last)
+	}
+
+	r = w.wait("/versions/2/rollback", url.Values{"reason": {"wrong result"}})
+	if r.Last.Phase != console.Done || r.Last.Result.Version != result.Version+1 {
+		t.Errorf("rollback: got %+v", r.Last)
+	}
+	if r := w.wait("/rebuild", url.Values{"reason": {"try"}}); r.Last.Phase != console.Failed || !strings.Contains(r.Last.Error, "Release") {
+		t.Errorf("rebuild while held: got %+v, want it refused with the way out", r.Last)
+	}
+	if r := w.wait("/release", url.Values{"reason": {"it was right"}}); r.Last.Phase != console.Done {
+		t.Errorf("release: got %+v", r.Last)
+	}
+	pointer, _, err := snapshots.LoadPointer(t.Context(), w.store)
+	if err != nil || pointer.Held {
+		t.Errorf("after the release: pointer %+v, error %v", pointer, err)
+	}
+	want := []string{
+		"operator:anna|verify_result|2024022|",
+		"operator:anna|failed|2024022|verify 2024022: the classification has changed since it was looked at",
+		"operator:anna|verify_result|2024022|",
+		"operator:anna|verify_result|2024022|",
+		"operator:anna|failed|2024022|verify 2024022: the result is already verified as revision 1; another revision is made with correct",
+		"operator:anna|rollback|2|wrong result",
+		"operator:anna|rebuild||try",
+		"operator:anna|failed||build: publish to mem:: version 5: publishing is held: wrong result",
+		"operator:anna|release||it was right",
+	}
+	if diff := cmp.Diff(want, w.audit()); diff != "" {
+		t.Errorf("audit log (-want +got):\n%s", diff)
+	}
+}
+
+// A stream has every event once, in order, and takes up where it broke off.
+func TestStream(t *testing.T) {
+	w := newWorld(t)
+	r := w.wait("/rebuild", url.Values{"reason": {"first"}})
+	whole := w.events(r.ID)
+	var phases []console.Phase
+	for i, e := range whole {
+		if e.Seq != i+1 {
+			t.Fatalf("event %d has number %d", i+1, e.Seq)
+		}
+		if len(phases) == 0 || phases[len(phases)-1] != e.Phase {
+			phases = append(phases, e.Phase)
+		}
+	}
+	want := []console.Phase{console.Prepare, console.Render, console.Upload, console.Check, console.Serve, console.Done}
+	if diff := cmp.Diff(want, phases); diff != "" {
+		t.Errorf("phases (-want +got):\n%s", diff)
+	}
+	rest := w.events(r.ID, "Last-Event-ID: 3")
+	if diff := cmp.Diff(whole[3:], rest); diff != "" {
+		t.Errorf("stream taken up after event 3 (-want +got):\n%s", diff)
+	}
+	if a := w.asOperator("GET", "/runs/"+r.ID+"/events", nil, "Last-Event-ID: x"); a.StatusCode != http.StatusBadRequest {
+		t.Errorf("Last-Event-ID x: got %s, want 400", a.Status)
+	}
+}
+
+func (w *world) events(id string, lines ...string) []console.Event {
+	w.t.Helper()
+	a := w.asOperator("GET", "/runs/"+id+"/events", nil, lines...)
+	if got := a.Header.Get("Content-Type"); got != "text/event-stream" {
+		w.t.Errorf("stream of type %q", got)
+	}
+	var events []console.Event
+	for scanner := bufio.NewScanner(strings.NewReader(a.body)); scanner.Scan(); {
+		if data, ok := strings.CutPrefix(scanner.Text(), "data: "); ok {
+			var e console.Event
+			if err := json.Unmarshal([]byte(data), &e); err != nil {
+				w.t.Fatal(err)
+			}
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+func TestKeysAndJobs(t *testing.T) {
+	w := newWorld(t)
+	a := w.asOperator("POST", "/keys", url.Values{"client": {"Betting House"}, "tier": {"pro"}, "reason": {"contract 7"}})
+	var created struct{ ID, Key string }
+	if err := json.Unmarshal([]byte(a.body), &created); err != nil || a.StatusCode != http.StatusOK {
+		t.Fatalf("create: got %s, %s", a.Status, a.body)
+	}
+	if _, ok := keys.Parse([]byte(created.Key)); !ok {
+		t.Errorf("got key %q", created.Key)
+	}
+	for what, form := range map[string]url.Values{
+		"no client": {"tier": {"pro"}}, "an unknown tier": {"client": {"x"}, "tier": {"gold"}},
+		"an impossible origin": {"client": {"x"}, "tier": {"pro"}, "origins": {"example.org"}},
+	} {
+		if a := w.asOperator("POST", "/keys", form); a.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("create with %s: got %s, want 422", what, a.Status)
+		}
+	}
+	if a := w.asOperator("POST", "/keys/"+created.ID+"/revoke", url.Values{"reason": {"leaked"}}); a.StatusCode != http.StatusOK {
+		t.Errorf("revoke: got %s, %s", a.Status, a.body)
+	}
+	document, _, err := keys.Load(t.Context(), w.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if record, err := document.Find(created.ID); err != nil || record.Revoked.IsZero() {
+		t.Errorf("after the revocation: %+v, %v", record, err)
+	}
+	if a := w.asOperator("POST", "/keys/000000000000/revoke", url.Values{}); a.StatusCode != http.StatusNotFound {
+		t.Errorf("revoke an unknown key: got %s, want 404", a.Status)
+	}
+	if r := w.wait("/jobs/poll/run", url.Values{}); r.Last.Phase != console.Done {
+		t.Errorf("poll now: got %+v", r.Last)
+	}
+	if r := w.wait("/jobs/freeze/run", url.Values{}); r.Last.Phase != console.Failed || !strings.Contains(r.Last.Error, "nobody to choose from") {
+		t.Errorf("a job that fails: got %+v, want its error", r.Last)
+	}
+	if a := w.asOperator("POST", "/jobs/nothing/run", url.Values{}); a.StatusCode != http.StatusNotFound {
+		t.Errorf("an unknown job: got %s, want 404", a.Status)
+	}
+	if a := w.asOperator("GET", "/", nil); strings.Contains(a.body, created.Key) {
+		t.Error("the page shows the key once more")
+	}
+}
+
+// Nothing that comes from outside becomes part of the page's code.
+func TestPageEscapes(t *testing.T) {
+	w := newWorld(t)
+	const bad = `<script>alert("x")</script>`
+	w.wait("/rebuild", url.Values{"reason": {bad}})
+	if a := w.asOperator("POST", "/keys", url.Values{"client": {bad}, "tier": {"pro"}}); a.StatusCode != http.StatusOK {
+		t.Fatal(a.body)
+	}
+	for _, path := range []string{"/", "/versions/1"} {
+		a := w.asOperator("GET", path, nil, "Accept: text/html")
+		if strings.Contains(a.body, bad) || !strings.Contains(a.body, "&lt;script&gt;") {
+			t.Errorf("%s does not escape what an operator wrote", path)
+		}
+		if policy := a.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
+			t.Errorf("%s has the policy %q", path, policy)
+		}
+	}
+}
+
+func TestTokenMustBeLong(t *testing.T) {
+	if _, err := console.New(console.Config{Token: "short"}); err == nil || !strings.Contains(err.Error(), "at least 16") {
+		t.Errorf("got %v, want the least length of a token", err)
+	}
+}
