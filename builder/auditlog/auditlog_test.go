@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -97,7 +98,7 @@ func TestManyWriters(t *testing.T) {
 		log := load(t, store)
 		wg.Go(func() {
 			for i := range each {
-				c := auditlog.Change{Actor: fmt.Sprint(w), Action: auditlog.RunJob, Subject: fmt.Sprint(i)}
+				c := auditlog.Change{Actor: strconv.Itoa(w), Action: auditlog.RunJob, Subject: strconv.Itoa(i)}
 				if err := log.Do(t.Context(), c, nothing); err != nil {
 					t.Error(err)
 				}

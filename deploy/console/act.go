@@ -31,8 +31,13 @@ func reason(r *http.Request) string { return strings.TrimSpace(r.PostFormValue("
 // progressFunc is told how far a build is.
 type progressFunc = func(phase string, done, total int)
 
-// rebuild builds and publishes now.
+// rebuild builds and publishes now. A program may say on which store, so that it does not
+// reach the scheduler of another one.
 func (c *Console) rebuild(w http.ResponseWriter, r *http.Request, operator string) {
+	if store := r.PostFormValue("store"); store != "" && store != c.Store.String() {
+		c.refuse(w, r, http.StatusConflict, fmt.Sprintf("this scheduler works on %s, not on %s", c.Store, store))
+		return
+	}
 	why := reason(r)
 	if why == "" {
 		c.refuse(w, r, http.StatusUnprocessableEntity, "say why in a few words: the reason stands in the version and in the audit log")

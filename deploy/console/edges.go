@@ -82,7 +82,7 @@ func ask[T any](ctx context.Context, address string) (T, error) {
 	if err != nil {
 		return answer.Data, fmt.Errorf("it does not answer: %w", err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }() // it was only read
 	if response.StatusCode != http.StatusOK {
 		return answer.Data, fmt.Errorf("%s answers %s; is this an edge's --admin-listen?", address, response.Status)
 	}

@@ -178,7 +178,7 @@ func (r Result) summary() string {
 
 // explain adds to an error what the operator can do about it.
 func explain(err error) string {
-	advice := ""
+	var advice string
 	switch {
 	case errors.Is(err, snapshots.ErrHeld):
 		advice = "a rollback holds publishing; press “Release and build” once the cause is gone"

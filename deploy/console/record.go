@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"gridcast/builder/almanac"
@@ -127,11 +128,11 @@ func (c *chart) at(x, y float64) (int, int) {
 func (c *chart) ticks(xMax, yMax int, unit string) {
 	for _, x := range round(xMax) {
 		at, _ := c.at(float64(x)/float64(xMax), 0)
-		c.XTicks = append(c.XTicks, tick{at, fmt.Sprint(x) + unit})
+		c.XTicks = append(c.XTicks, tick{at, strconv.Itoa(x) + unit})
 	}
 	for _, y := range round(yMax) {
 		_, at := c.at(0, float64(y)/float64(yMax))
-		c.YTicks = append(c.YTicks, tick{at, fmt.Sprint(y) + unit})
+		c.YTicks = append(c.YTicks, tick{at, strconv.Itoa(y) + unit})
 	}
 }
 

@@ -182,19 +182,22 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	until := time.Now().Add(sessionLength)
-	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: c.sessions.cookie(name, until), Path: "/", Expires: until,
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: overTLS(r),
-	})
+	http.SetCookie(w, newCookie(r, c.sessions.cookie(name, until), until))
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
 func (c *Console) signOut(w http.ResponseWriter, r *http.Request, _ string) {
-	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Path: "/", MaxAge: -1,
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: overTLS(r),
-	})
+	http.SetCookie(w, newCookie(r, "", time.Unix(1, 0)))
 	http.Redirect(w, r, "/sign-in", http.StatusSeeOther)
+}
+
+// newCookie returns the cookie of a session. On loopback, where TLS is not worth its while, it
+// can not be a secure one.
+func newCookie(r *http.Request, value string, until time.Time) *http.Cookie {
+	return &http.Cookie{ //nolint:gosec // Secure depends on how the console is reached
+		Name: cookieName, Value: value, Path: "/", Expires: until,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: overTLS(r),
+	}
 }
 
 // overTLS reports whether the browser speaks TLS, to us or to a proxy before us. Who lies

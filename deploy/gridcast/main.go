@@ -36,6 +36,8 @@ type cli struct {
 	Edge      edgeCmd      `cmd:"" help:"Serve the published version from memory."`
 	Scheduler schedulerCmd `cmd:"" help:"Build when something falls due, and show operators the console."`
 	Build     buildCmd     `cmd:"" help:"Build and publish once."`
+	Rebuild   rebuildCmd   `cmd:"" help:"Ask the running scheduler to build now; build here where none runs."`
+	Status    statusCmd    `cmd:"" help:"Say how the service stands, from the store and the edges."`
 	Replay    replayCmd    `cmd:"" help:"Fill a simulated ledger with the picks and results of past seasons."`
 	Backtest  backtestCmd  `cmd:"" help:"Score a model on past seasons, race by race, as if they were to come."`
 	Archive   archiveCmds  `cmd:"" help:"The facts everything is made from."`

@@ -97,8 +97,11 @@ func (f *deciderFlags) load(ctx context.Context) (*record, error) {
 }
 
 // actor is the name under which the operator writes to the ledger.
-func (f *deciderFlags) actor() string {
-	name := f.By
+func (f *deciderFlags) actor() string { return operatorActor(f.By) }
+
+// operatorActor is the operator of that name, or the user of this machine if it is empty, as
+// ledger and audit log name him.
+func operatorActor(name string) string {
 	if name == "" {
 		if u, err := user.Current(); err == nil {
 			name = u.Username
@@ -107,8 +110,10 @@ func (f *deciderFlags) actor() string {
 	if name == "" {
 		name = "unknown"
 	}
-	return "operator:" + name
+	return operatorPrefix + name
 }
+
+const operatorPrefix = "operator:"
 
 // ask has a decision confirmed, and returns the record as it is then: the operator may have
 // taken his time.

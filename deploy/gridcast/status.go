@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/almanac"
+	"gridcast/builder/auditlog"
+	"gridcast/builder/ledger"
+	"gridcast/builder/racecontrol"
+	"gridcast/deploy/console"
+	"gridcast/snapshots"
+)
+
+// statusCmd says how the service stands, from the store and from the edges' admin ports.
+type statusCmd struct {
+	storeFlags `embed:""`
+	clockFlags `embed:""`
+	Edges      []string `help:"The admin ports of the edges." placeholder:"URL"`
+}
+
+// serviceState is the answer of status --json. Instants are race time.
+type serviceState struct {
+	Store     string       `json:"store"`
+	RaceTime  time.Time    `json:"race_time"`
+	Version   int64        `json:"version"` // 0: nothing is published
+	BuiltAt   time.Time    `json:"built_at,omitzero"`
+	DueAt     time.Time    `json:"due_at,omitzero"`
+	Overdue   bool         `json:"overdue"`
+	Held      string       `json:"held,omitzero"` // why publishing is held
+	Ledger    ledger.Head  `json:"ledger"`
+	Kind      ledger.Kind  `json:"ledger_kind"`
+	NextRace  string       `json:"next_race,omitzero"`
+	LightsOut time.Time    `json:"lights_out,omitzero"`
+	Frozen    bool         `json:"pick_frozen"`
+	Waiting   []string     `json:"results_waiting"`
+	Edges     []edgeStands `json:"edges"`
+	Changes   int          `json:"operator_changes"` // entries of the audit log
+}
+
+type edgeStands struct {
+	Name    string `json:"name"`
+	Version int64  `json:"version,omitzero"`
+	Problem string `json:"problem,omitzero"`
+}
+
+func (c *statusCmd) Run(ctx context.Context, s *streams) error {
+	store, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	l, err := ledger.Load(ctx, store, ledger.AnyKind)
+	if errors.Is(err, ledger.ErrNotOpened) {
+		return fmt.Errorf("%w; gridcast build makes the first version", err)
+	}
+	if err != nil {
+		return err
+	}
+	base, err := snapshots.LoadBase(ctx, store)
+	if err != nil {
+		return err
+	}
+	log, err := auditlog.Load(ctx, store)
+	if err != nil {
+		return err
+	}
+	now, err := c.raceTime(l, base)
+	if err != nil {
+		return err
+	}
+	st := serviceState{
+		Store: store.String(), RaceTime: now, Version: base.Pointer.Version, BuiltAt: base.Manifest.BuiltAt, DueAt: base.Manifest.DueAt,
+		Overdue: !base.Manifest.DueAt.IsZero() && now.After(base.Manifest.DueAt),
+		Ledger:  l.Head(), Kind: l.State().Kind(), Waiting: []string{}, Edges: []edgeStands{}, Changes: len(log.Entries()),
+	}
+	if base.Pointer.Held {
+		st.Held = base.Pointer.Reason
+	}
+	facts, err := builder.NewFactsStore(store).Load(ctx)
+	if err != nil {
+		return err
+	}
+	desk, err := racecontrol.Open(facts.Archive.AsOf(now), l.AsOf(now))
+	if err != nil {
+		return err
+	}
+	st.rounds(desk, now)
+	st.edges(ctx, c.Edges)
+	if s.json {
+		return s.printJSON(st)
+	}
+	return s.printState(st)
+}
+
+// raceTime is what the clock flags say. A simulated ledger without them stands still at what
+// was published last: its race time is known only to the server that makes it.
+func (c *statusCmd) raceTime(l *ledger.Ledger, base *snapshots.Base) (time.Time, error) {
+	clock, err := c.clock()
+	if err != nil {
+		return time.Time{}, err
+	}
+	if !clock.IsSystem() || l.State().Kind() == ledger.Real {
+		return clock.Now(), nil
+	}
+	if at := l.State().At(); base.Empty() || at.After(base.Manifest.BuiltAt) {
+		return at, nil
+	}
+	return base.Manifest.BuiltAt, nil
+}
+
+// rounds fills in the next race and the results that wait.
+func (st *serviceState) rounds(desk *racecontrol.Desk, now time.Time) {
+	for _, r := range desk.Waiting() {
+		if r.Source() != nil {
+			st.Waiting = append(st.Waiting, fmt.Sprintf("%d %s", r.Session, r.Facts.Name))
+		}
+	}
+	for _, year := range []int{now.UTC().Year(), now.UTC().Year() + 1} {
+		for _, r := range desk.Rounds(year) {
+			if r.State == almanac.Scheduled && (st.LightsOut.IsZero() || r.Start.Before(st.LightsOut)) {
+				st.NextRace, st.LightsOut, st.Frozen = r.Facts.Name, r.Start, r.Pick != nil
+			}
+		}
+	}
+}
+
+func (st *serviceState) edges(ctx context.Context, addresses []string) {
+	var edges []console.Edge
+	for _, address := range addresses {
+		edges = append(edges, console.Remote(address))
+	}
+	for _, r := range console.AskEdges(ctx, edges) {
+		st.Edges = append(st.Edges, edgeStands{r.Name, r.Status.Version, r.Problem})
+	}
+}
+
+func (s *streams) printState(st serviceState) error {
+	published := "nothing yet"
+	if st.Version > 0 {
+		published = fmt.Sprintf("version %d, built for %s", st.Version, shortTime(st.BuiltAt))
+	}
+	switch {
+	case st.Held != "":
+		published += "; publishing is held: " + st.Held + " (gridcast build --release ends it)"
+	case st.Overdue:
+		published += "; overdue since " + shortTime(st.DueAt) + " (is the scheduler running?)"
+	}
+	next := "none is known"
+	if st.NextRace != "" {
+		next = fmt.Sprintf("%s, lights out %s", st.NextRace, shortTime(st.LightsOut))
+		if st.Frozen {
+			next += ", pick frozen"
+		}
+	}
+	rows := [][]any{
+		{"store", st.Store},
+		{"race time", shortTime(st.RaceTime)},
+		{"published", published},
+		{"ledger", fmt.Sprintf("%s, file %d", st.Kind, st.Ledger.Seq)},
+		{"next race", next},
+	}
+	for _, w := range st.Waiting {
+		rows = append(rows, []any{"result waits", w + " (gridcast results verify)"})
+	}
+	for _, e := range st.Edges {
+		state := fmt.Sprintf("serves version %d", e.Version)
+		if e.Problem != "" {
+			state = e.Problem
+		}
+		rows = append(rows, []any{"edge " + e.Name, state})
+	}
+	return s.printTable([]any{"", ""}, append(rows, []any{"operators", fmt.Sprintf("%d changes in the audit log", st.Changes)}))
+}
