@@ -16,8 +16,8 @@ build:                ## the one binary
 test:                 ## every test that needs nothing but Go; lists what was skipped
 	@deploy/test.sh
 
-race:                 ## the same under the race detector (needs gcc)
-	@deploy/test.sh -race
+race:                 ## the same under the race detector (needs gcc), less the whole seasons
+	@deploy/test.sh -race -short
 
 lint: tools           ## gofumpt, vet, golangci-lint, dead code
 	@deploy/lint.sh

@@ -51,6 +51,9 @@ var built = sync.OnceValues(func() (string, error) {
 // binary returns the path of the real binary, which is built once.
 func binary(t testing.TB) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the real binary")
+	}
 	path, err := built()
 	if err != nil {
 		t.Fatal(err)
