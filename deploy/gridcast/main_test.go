@@ -36,11 +36,10 @@ func TestBinarySize(t *testing.T) {
 
 // built is the real binary.
 var built = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "gridcast-test-")
+	path, err := filepath.Abs("../../.var/test/gridcast")
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "gridcast")
 	output, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", path, ".").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build gridcast: %w\n%s", err, output)
