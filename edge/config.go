@@ -35,6 +35,10 @@ type Config struct {
 	// AnonymousSlots is how many windows of addresses there are, 16 bytes each.
 	AnonymousSlots int
 
+	// ExpressLane answers plain requests below the HTTP server, see package express. It is
+	// not used for TLS.
+	ExpressLane bool
+
 	// ReadTimeout ends a connection on which a request does not arrive whole in time.
 	ReadTimeout time.Duration
 	// WriteTimeout ends a connection that does not take a response in time.
@@ -63,6 +67,7 @@ func DefaultConfig() Config {
 		Tiers:          keys.DefaultTiers(),
 		AnonymousLimit: 30,
 		AnonymousSlots: 1 << 14,
+		ExpressLane:    true,
 		ReadTimeout:    10 * time.Second,
 		WriteTimeout:   10 * time.Second,
 		IdleTimeout:    75 * time.Second,

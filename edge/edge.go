@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"gridcast/edge/express"
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
 	"gridcast/snapshots/blob"
@@ -51,6 +52,7 @@ type Edge struct {
 	keys     *keys.Follower
 	versions *versions
 	gateway  *gateway
+	lane     *express.Lane
 	metrics  *metrics
 
 	stopping atomic.Bool
@@ -96,6 +98,8 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 		metrics:   e.metrics,
 		log:       deps.Log,
 	}
+	e.lane = e.newLane()
+	e.metrics.registerLane(deps.Registry, e.lane)
 	return e, nil
 }
 

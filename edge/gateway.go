@@ -41,6 +41,11 @@ func (g *gateway) serve(r *request) answer {
 		a.rate, a.endpoint, a.tier = g.anonymous.Peek(g.client(r), now), outside, noTier
 		return a
 	}
+	return g.serveBase(r, now)
+}
+
+// serveBase is serve below the base path, from the key table on.
+func (g *gateway) serveBase(r *request, now time.Time) answer {
 	table := g.keys.Table()
 	if table == nil {
 		return g.withoutKey(r, noKeysYet, now, g.anonymous.Peek)
@@ -63,8 +68,12 @@ func (g *gateway) serve(r *request) answer {
 		a.response = originRefused
 		return a
 	}
-	set := g.versions.current()
-	page := g.route(r, set, &a)
+	page := r.page
+	if page == nil {
+		page = g.route(r, g.versions.current(), &a)
+	} else {
+		a.endpoint = page.Endpoint
+	}
 	switch {
 	case page == nil: // route has answered
 	case page.Countdown != nil:

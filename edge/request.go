@@ -6,6 +6,8 @@ import (
 	"net/netip"
 
 	"github.com/valyala/fasthttp"
+
+	"gridcast/edge/resident"
 )
 
 // request is what the gateway reads of a request. Its bytes are valid until the response has
@@ -21,6 +23,8 @@ type request struct {
 	ifNoneMatch    []byte
 	forwardedFor   []byte     // believed only from a trusted proxy
 	peer           netip.Addr // of the connection; zero if it has none
+
+	page *resident.Page // found already; nil: not looked for
 }
 
 // field is a header field that must not be repeated.

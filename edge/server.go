@@ -13,7 +13,6 @@ import (
 	"github.com/valyala/fasthttp"
 	"golang.org/x/net/netutil"
 
-	"gridcast/edge/limit"
 	"gridcast/edge/resident"
 )
 
@@ -64,6 +63,10 @@ func (e *Edge) apiServer(listener net.Listener) (server, error) {
 		})
 	}
 	s := e.httpServer()
+	drain := func() {}
+	if e.cfg.ExpressLane && e.cfg.TLSCert == "" {
+		listener, s.ConnState, drain = e.lane.Listen(listener), e.lane.ConnState, e.lane.Drain
+	}
 	return server{
 		serve: func() error {
 			if err := s.Serve(listener); err != nil && !e.stopping.Load() {
@@ -72,6 +75,7 @@ func (e *Edge) apiServer(listener net.Listener) (server, error) {
 			return nil
 		},
 		shutdown: func(ctx context.Context) error {
+			drain()
 			err := s.ShutdownWithContext(ctx)
 			// Serve may not have begun when Shutdown came: this ends it as soon as it does.
 			_ = listener.Close()
@@ -122,8 +126,7 @@ func (g *gateway) handle(ctx *fasthttp.RequestCtx) {
 	)
 	defer func() {
 		if p := recover(); p != nil {
-			g.metrics.panics.Inc()
-			g.log.Error("request ran into a bug", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			g.reportBug(p)
 			g.failed(ctx, &r, panicked, unrouted)
 		}
 	}()
@@ -158,13 +161,20 @@ func (g *gateway) handleHTTPError(ctx *fasthttp.RequestCtx, err error) {
 // failed replaces whatever the response was by a refusal.
 func (g *gateway) failed(ctx *fasthttp.RequestCtx, r *request, response *resident.Response, endpoint int) {
 	ctx.Response.Reset()
-	a := answer{response: response, rate: g.window(r), endpoint: endpoint, tier: noTier}
+	a := g.refuse(r, response, endpoint)
 	a.write(&ctx.Response)
-	g.metrics.count(&a)
 }
 
-// window shows the client's anonymous window without counting. It reads the wall clock: the
-// injected one may be what failed.
-func (g *gateway) window(r *request) limit.Decision {
-	return g.anonymous.Peek(g.client(r), time.Now())
+// reportBug notes that a request ran into a panic.
+func (g *gateway) reportBug(p any) {
+	g.metrics.panics.Inc()
+	g.log.Error("request ran into a bug", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+}
+
+// refuse makes and counts an answer that does not depend on the request, which is not charged
+// to anybody. It reads the wall clock: the injected one may be what failed.
+func (g *gateway) refuse(r *request, response *resident.Response, endpoint int) answer {
+	a := answer{response: response, rate: g.anonymous.Peek(g.client(r), time.Now()), endpoint: endpoint, tier: noTier}
+	g.metrics.count(&a)
+	return a
 }

@@ -74,6 +74,7 @@ func newWorld(t testing.TB, options ...option) *world {
 		real: newClock(realNow), race: newClock(edgetest.AbuDhabi.Add(-time.Hour)), key: map[string]string{},
 	}
 	cfg := edge.DefaultConfig()
+	cfg.ExpressLane = expressLane
 	deps := edge.Deps{
 		Store: w.store, Log: discard, Listener: w.listener,
 		Clock: w.real.now, RaceTime: w.race.now,

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"time"
 
@@ -11,19 +12,23 @@ import (
 
 // edgeFlags is what an edge is told.
 type edgeFlags struct {
-	Listen         string        `help:"Where the API is served; default ${default}." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
-	AdminListen    string        `help:"Where metrics and profiles are served; default: nowhere." placeholder:"HOST:PORT"`
-	CacheDir       string        `help:"Keep a copy of version and keys here, to start from when the storage is down." placeholder:"DIR" type:"path"`
-	TLSCert        string        `help:"Certificate, PEM; read again when it changes." name:"tls-cert" placeholder:"FILE" type:"path"`
-	TLSKey         string        `help:"Key of the certificate, PEM." name:"tls-key" placeholder:"FILE" type:"path"`
-	TrustedProxies []string      `help:"Networks whose X-Forwarded-For is believed, such as 10.0.0.0/8." placeholder:"CIDR"`
-	DrainDelay     time.Duration `help:"Keep accepting this long after a signal, while /readyz says no, for load balancers to notice." default:"0s"`
+	Listen         string         `help:"Where the API is served; default ${default}." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
+	AdminListen    string         `help:"Where metrics and profiles are served; default: nowhere." placeholder:"HOST:PORT"`
+	CacheDir       string         `help:"Keep a copy of version and keys here, to start from when the storage is down." placeholder:"DIR" type:"path"`
+	TLSCert        string         `help:"Certificate, PEM; read again when it changes." name:"tls-cert" placeholder:"FILE" type:"path"`
+	TLSKey         string         `help:"Key of the certificate, PEM." name:"tls-key" placeholder:"FILE" type:"path"`
+	TrustedProxies []string       `help:"Networks whose X-Forwarded-For is believed, such as 10.0.0.0/8." placeholder:"CIDR"`
+	Tiers          map[string]int `help:"Requests a minute of a tier of keys, where it is not the default; may be repeated." name:"tier" placeholder:"NAME=N"`
+	ExpressLane    string         `help:"Answer plain requests below the HTTP server: ${enum}." enum:"on,off" default:"on"`
+	DrainDelay     time.Duration  `help:"Keep accepting this long after a signal, while /readyz says no, for load balancers to notice." default:"0s"`
 }
 
 func (f *edgeFlags) config() (edge.Config, error) {
 	cfg := edge.DefaultConfig()
 	cfg.Listen, cfg.AdminListen, cfg.CacheDir = f.Listen, f.AdminListen, f.CacheDir
 	cfg.TLSCert, cfg.TLSKey, cfg.DrainDelay = f.TLSCert, f.TLSKey, f.DrainDelay
+	cfg.ExpressLane = f.ExpressLane == "on"
+	maps.Copy(cfg.Tiers, f.Tiers)
 	for _, text := range f.TrustedProxies {
 		network, err := netip.ParsePrefix(text)
 		if err != nil {

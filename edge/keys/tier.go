@@ -18,7 +18,7 @@ func DefaultTiers() Tiers {
 // Names returns the tiers in ascending order of name.
 func (t Tiers) Names() []string { return slices.Sorted(maps.Keys(t)) }
 
-// Validate reports every tier whose name is empty or whose limit is not from 1 to a million.
+// Validate reports every tier whose name is empty or whose limit is not from 1 to a thousand million.
 func (t Tiers) Validate() error {
 	if len(t) == 0 {
 		return errors.New("no tiers")
@@ -28,8 +28,8 @@ func (t Tiers) Validate() error {
 		if name == "" {
 			errs = append(errs, errors.New("tier without a name"))
 		}
-		if n := t[name]; n < 1 || n > 1e6 {
-			errs = append(errs, fmt.Errorf("tier %q: %d requests a minute, want 1 to 1000000", name, n))
+		if n := t[name]; n < 1 || n > 1e9 {
+			errs = append(errs, fmt.Errorf("tier %q: %d requests a minute, want 1 to 1000000000", name, n))
 		}
 	}
 	return errors.Join(errs...)

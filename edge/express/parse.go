@@ -1,0 +1,206 @@
+package express
+
+import "bytes"
+
+const (
+	method  = "GET "
+	version = " HTTP/1.1\r\n"
+)
+
+// parse reads the head of a request from the beginning of b and returns its length, or 0 if it
+// is not whole or not strictly of the form that the lane recognises. What is recognised must
+// mean the same to the server; everything else is left to it, whether it is valid or not.
+func (r *Request) parse(b []byte) int {
+	if len(b) < len(method) || string(b[:len(method)]) != method {
+		return 0
+	}
+	end := bytes.IndexByte(b[len(method):], ' ')
+	if end < 0 {
+		return 0
+	}
+	at := len(method) + end
+	if len(b)-at < len(version) || string(b[at:at+len(version)]) != version {
+		return 0
+	}
+	// That the target holds nothing odd is for the handler to see, which knows all targets.
+	r.Target = b[len(method):at]
+	r.Authorization, r.APIKey, r.Origin = nil, nil, nil
+	r.AcceptEncoding, r.IfNoneMatch, r.ForwardedFor = nil, nil, nil
+	at += len(version)
+	var seen fields
+	for {
+		if len(b)-at >= 2 && b[at] == '\r' && b[at+1] == '\n' {
+			if seen&host == 0 {
+				return 0
+			}
+			return at + 2
+		}
+		n := r.field(b[at:], &seen)
+		if n == 0 {
+			return 0
+		}
+		at += n
+	}
+}
+
+// fields is a set of the header fields that matter.
+type fields uint8
+
+const (
+	host fields = 1 << iota
+	connection
+	authorization
+	apiKey
+	origin
+	acceptEncoding
+	ifNoneMatch
+	forwardedFor
+)
+
+// field reads one line of the header and returns its length, or 0 if it is not whole or not
+// plain.
+func (r *Request) field(b []byte, seen *fields) int {
+	colon := 0
+	for colon < len(b) && class[b[colon]]&inName != 0 {
+		colon++
+	}
+	if colon == 0 || colon == len(b) || b[colon] != ':' {
+		return 0
+	}
+	start := colon + 1
+	for start < len(b) && (b[start] == ' ' || b[start] == '\t') {
+		start++
+	}
+	end := start
+	for end < len(b) && class[b[end]]&inValue != 0 {
+		end++
+	}
+	if len(b)-end < 2 || b[end] != '\r' || b[end+1] != '\n' {
+		return 0
+	}
+	length := end + 2
+	for end > start && (b[end-1] == ' ' || b[end-1] == '\t') {
+		end--
+	}
+	if !r.take(b[:colon], b[start:end], seen) {
+		return 0
+	}
+	return length
+}
+
+// take keeps the value of a field that matters. It reports false if the field is none that the
+// lane can judge, or is repeated.
+func (r *Request) take(name, value []byte, seen *fields) bool {
+	var (
+		field fields
+		place *[]byte
+	)
+	switch len(name) {
+	case len("host"):
+		if !is(name, "host") {
+			return true
+		}
+		if !plainHost(value) {
+			return false
+		}
+		field = host
+	case len("trailer"):
+		return !is(name, "trailer")
+	case len("expect"): // and origin
+		if is(name, "expect") {
+			return false
+		}
+		if is(name, "origin") {
+			field, place = origin, &r.Origin
+		}
+	case len("x-api-key"):
+		if is(name, "x-api-key") {
+			field, place = apiKey, &r.APIKey
+		}
+	case len("connection"):
+		if !is(name, "connection") {
+			return true
+		}
+		if !is(value, "keep-alive") {
+			return false
+		}
+		field = connection
+	case len("authorization"): // and if-none-match
+		if is(name, "authorization") {
+			field, place = authorization, &r.Authorization
+		} else if is(name, "if-none-match") {
+			field, place = ifNoneMatch, &r.IfNoneMatch
+		}
+	case len("content-length"):
+		return !is(name, "content-length")
+	case len("accept-encoding"): // and x-forwarded-for
+		if is(name, "accept-encoding") {
+			field, place = acceptEncoding, &r.AcceptEncoding
+		} else if is(name, "x-forwarded-for") {
+			field, place = forwardedFor, &r.ForwardedFor
+		}
+	case len("transfer-encoding"):
+		return !is(name, "transfer-encoding")
+	}
+	if *seen&field != 0 {
+		return false
+	}
+	*seen |= field
+	if place != nil {
+		*place = value
+	}
+	return true
+}
+
+// is compares with a word in lower case.
+func is(s []byte, lower string) bool {
+	if len(s) != len(lower) {
+		return false
+	}
+	for i, c := range s {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// plainHost accepts a name or an IPv4 address, with a port or without.
+func plainHost(s []byte) bool {
+	colons := 0
+	for _, c := range s {
+		if c == ':' {
+			colons++
+		} else if class[c]&inHost == 0 || colons > 0 && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return len(s) > 0 && colons <= 1
+}
+
+// What a byte may be part of.
+const (
+	inName  = 1 << iota // a token, RFC 9110 section 5.6.2
+	inValue             // a field's value: visible ASCII, space and tab
+	inHost
+)
+
+var class = func() (table [256]byte) {
+	for c := byte(' '); c <= '~'; c++ {
+		table[c] |= inValue
+	}
+	table['\t'] |= inValue
+	for _, c := range []byte("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") {
+		table[c] |= inName | inHost
+	}
+	for _, c := range []byte("!#$%&'*+-.^_`|~") {
+		table[c] |= inName
+	}
+	for _, c := range []byte("-.") {
+		table[c] |= inHost
+	}
+	return table
+}()
