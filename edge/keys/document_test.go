@@ -193,7 +193,7 @@ func TestTiersValidate(t *testing.T) {
 	if err := keys.DefaultTiers().Validate(); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []keys.Tiers{nil, {"": 1}, {"x": 0}, {"x": 1e6 + 1}} {
+	for _, bad := range []keys.Tiers{nil, {"": 1}, {"x": 0}, {"x": 1e9 + 1}} {
 		if err := bad.Validate(); err == nil {
 			t.Errorf("%v: got no error", bad)
 		}
