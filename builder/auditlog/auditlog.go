@@ -32,17 +32,18 @@ type Action string
 
 // The actions.
 const (
-	Rebuild      Action = "rebuild"
-	VerifyResult Action = "verify_result"
-	ChangeRound  Action = "change_round"
-	Rollback     Action = "rollback"
-	Release      Action = "release" // of a held pointer
-	RunJob       Action = "run_job"
-	CreateKey    Action = "create_key"
-	RotateKey    Action = "rotate_key"
-	RevokeKey    Action = "revoke_key"
-	PutArchive   Action = "put_archive"
-	Prune        Action = "prune"
+	Rebuild       Action = "rebuild"
+	VerifyResult  Action = "verify_result"
+	CorrectResult Action = "correct_result"
+	ChangeRound   Action = "change_round" // postpone, cancel, move or reinstate
+	Rollback      Action = "rollback"
+	Release       Action = "release" // of a held pointer
+	RunJob        Action = "run_job"
+	CreateKey     Action = "create_key"
+	RotateKey     Action = "rotate_key"
+	RevokeKey     Action = "revoke_key"
+	PutArchive    Action = "put_archive"
+	Prune         Action = "prune"
 
 	// Failed says that the change announced by the entry Of did not take place.
 	Failed Action = "failed"

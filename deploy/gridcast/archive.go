@@ -10,6 +10,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
+	"gridcast/builder/auditlog"
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
 	"gridcast/snapshots/blob"
@@ -86,7 +87,11 @@ func (c *importF1DBCmd) keep(ctx context.Context, a *season.Archive) (sum string
 	if err != nil {
 		return "", 0, err
 	}
-	facts, err := builder.NewFactsStore(store).Put(ctx, file.Bytes())
+	var facts builder.Facts
+	err = audited(ctx, store, auditlog.Change{Action: auditlog.PutArchive, Subject: c.Path}, func() (err error) {
+		facts, err = builder.NewFactsStore(store).Put(ctx, file.Bytes())
+		return err
+	})
 	return facts.SHA256, file.Len(), err
 }
 

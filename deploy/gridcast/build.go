@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"gridcast/builder"
+	"gridcast/builder/auditlog"
 )
 
 type buildCmd struct {
@@ -18,12 +19,16 @@ func (c *buildCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	bar := newProgress(s.err, "building")
-	outcome, err := b.Build(ctx, builder.Request{
-		At:       clock.Now(),
-		Reason:   c.Reason,
-		Release:  c.Release,
-		Progress: func(phase string, done, total int) { bar.phase(phase, done, total) },
-	})
+	var outcome builder.Outcome
+	build := func() (err error) {
+		outcome, err = b.Build(ctx, builder.Request{At: clock.Now(), Reason: c.Reason, Release: c.Release, Progress: bar.phase})
+		return err
+	}
+	if c.Release {
+		err = audited(ctx, b.Store, auditlog.Change{Action: auditlog.Release, Reason: c.Reason}, build)
+	} else {
+		err = build()
+	}
 	bar.finish()
 	if err != nil {
 		return err

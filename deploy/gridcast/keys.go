@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"gridcast/builder/auditlog"
 	"gridcast/edge/keys"
 )
 
@@ -46,7 +47,8 @@ func (c *keysCreateCmd) Run(ctx context.Context, s *streams) error {
 	}
 	var record keys.Record
 	var key string
-	err := c.update(ctx, func(d *keys.Document) (err error) {
+	change := auditlog.Change{Action: auditlog.CreateKey, Subject: c.Name + ", " + c.Tier}
+	err := c.update(ctx, change, func(d *keys.Document) (err error) {
 		record, key, err = d.Create(request, now)
 		return err
 	})
@@ -111,7 +113,7 @@ type keysRotateCmd struct {
 func (c *keysRotateCmd) Run(ctx context.Context, s *streams) error {
 	var record keys.Record
 	var key string
-	err := c.update(ctx, func(d *keys.Document) (err error) {
+	err := c.update(ctx, auditlog.Change{Action: auditlog.RotateKey, Subject: c.ID}, func(d *keys.Document) (err error) {
 		record, key, err = d.Rotate(c.ID, c.Grace, time.Now())
 		return err
 	})
@@ -128,7 +130,7 @@ type keysRevokeCmd struct {
 
 func (c *keysRevokeCmd) Run(ctx context.Context, s *streams) error {
 	var record keys.Record
-	err := c.update(ctx, func(d *keys.Document) (err error) {
+	err := c.update(ctx, auditlog.Change{Action: auditlog.RevokeKey, Subject: c.ID}, func(d *keys.Document) (err error) {
 		record, err = d.Revoke(c.ID, time.Now())
 		return err
 	})
@@ -141,11 +143,11 @@ func (c *keysRevokeCmd) Run(ctx context.Context, s *streams) error {
 	return s.printf("key %s for %s is revoked; edges follow within a second or two.\n", record.ID, record.Name)
 }
 
-// update changes the key document of the store.
-func (f *storeFlags) update(ctx context.Context, change func(*keys.Document) error) error {
+// update changes the key document of the store, once the audit log has it.
+func (f *storeFlags) update(ctx context.Context, change auditlog.Change, edit func(*keys.Document) error) error {
 	store, err := f.open(ctx)
 	if err != nil {
 		return err
 	}
-	return keys.Update(ctx, store, change)
+	return audited(ctx, store, change, func() error { return keys.Update(ctx, store, edit) })
 }

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"os"
 	"os/user"
+	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/term"
 
 	"gridcast/builder"
+	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
 	"gridcast/builder/racecontrol"
 	"gridcast/builder/season"
@@ -27,6 +29,7 @@ type operatorFlags struct {
 
 // record is the ledger and what is known, as of one instant of race time.
 type record struct {
+	store  blob.Store
 	ledger *ledger.Ledger
 	view   *season.View
 }
@@ -60,7 +63,7 @@ func (f *operatorFlags) load(ctx context.Context) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &record{ledger: l, view: facts.Archive.AsOf(c.Now())}, nil
+	return &record{store: store, ledger: l, view: facts.Archive.AsOf(c.Now())}, nil
 }
 
 func (r *record) desk() (*racecontrol.Desk, error) {
@@ -114,6 +117,16 @@ func operatorActor(name string) string {
 }
 
 const operatorPrefix = "operator:"
+
+// decide appends what an operator decides about a round, once the audit log has it.
+func (r *record) decide(ctx context.Context, change auditlog.Change, session int64, decide func(*racecontrol.Round) ([]ledger.Event, error)) (events []ledger.Event, err error) {
+	change.Subject = strconv.FormatInt(session, 10)
+	err = audited(ctx, r.store, change, func() (err error) {
+		events, err = racecontrol.Decide(ctx, r.ledger, r.view, change.Actor, session, decide)
+		return err
+	})
+	return events, err
+}
 
 // ask has a decision confirmed, and returns the record as it is then: the operator may have
 // taken his time.

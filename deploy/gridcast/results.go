@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
 	"gridcast/builder/racecontrol"
 	"gridcast/builder/season"
@@ -261,7 +262,7 @@ func (c *resultsVerifyCmd) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 	}
-	events, err := racecontrol.Decide(ctx, record.ledger, record.view, c.actor(), c.Key, func(now *racecontrol.Round) ([]ledger.Event, error) {
+	events, err := record.decide(ctx, auditlog.Change{Actor: c.actor(), Action: auditlog.VerifyResult}, c.Key, func(now *racecontrol.Round) ([]ledger.Event, error) {
 		if !slices.Equal(now.Source(), r.Source()) {
 			return nil, fmt.Errorf("verify %d: the source's classification has changed meanwhile; look at it first", c.Key)
 		}
@@ -318,7 +319,7 @@ func (c *resultsCorrectCmd) Run(ctx context.Context, s *streams) error {
 		}
 	}
 	shown := len(r.Said.Revisions)
-	events, err := racecontrol.Decide(ctx, record.ledger, record.view, c.actor(), c.Key, func(now *racecontrol.Round) ([]ledger.Event, error) {
+	events, err := record.decide(ctx, auditlog.Change{Actor: c.actor(), Action: auditlog.CorrectResult, Reason: c.Reason}, c.Key, func(now *racecontrol.Round) ([]ledger.Event, error) {
 		if len(now.Said.Revisions) != shown {
 			return nil, fmt.Errorf("correct %d: somebody else made revision %d meanwhile; look at it first", c.Key, len(now.Said.Revisions))
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
 	"gridcast/builder/racecontrol"
 	"gridcast/builder/render"
@@ -140,7 +141,7 @@ func (c *roundFlags) decide(ctx context.Context, s *streams, decide func(*raceco
 	if err != nil {
 		return err
 	}
-	events, err := racecontrol.Decide(ctx, record.ledger, record.view, c.actor(), c.Key, decide)
+	events, err := record.decide(ctx, auditlog.Change{Actor: c.actor(), Action: auditlog.ChangeRound, Reason: c.Reason}, c.Key, decide)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
@@ -205,7 +206,12 @@ func (c *snapshotsRollbackCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	publisher := snapshots.Publisher{Store: store}
-	receipt, err := publisher.Rollback(ctx, c.Version, processName(), c.Reason, c.raceTime(ctx, store))
+	var receipt snapshots.Receipt
+	change := auditlog.Change{Action: auditlog.Rollback, Subject: strconv.FormatInt(c.Version, 10), Reason: c.Reason}
+	err = audited(ctx, store, change, func() (err error) {
+		receipt, err = publisher.Rollback(ctx, c.Version, processName(), c.Reason, c.raceTime(ctx, store))
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -229,7 +235,16 @@ func (c *snapshotsPruneCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	pruned, err := snapshots.Prune(ctx, store, c.Keep, time.Now(), c.DryRun)
+	var pruned snapshots.Pruned
+	prune := func() (err error) {
+		pruned, err = snapshots.Prune(ctx, store, c.Keep, time.Now(), c.DryRun)
+		return err
+	}
+	if c.DryRun {
+		err = prune()
+	} else {
+		err = audited(ctx, store, auditlog.Change{Action: auditlog.Prune, Subject: fmt.Sprintf("all but %d versions", c.Keep)}, prune)
+	}
 	if err != nil {
 		return err
 	}

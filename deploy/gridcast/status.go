@@ -38,7 +38,7 @@ type serviceState struct {
 	Frozen    bool         `json:"pick_frozen"`
 	Waiting   []string     `json:"results_waiting"`
 	Edges     []edgeStands `json:"edges"`
-	Changes   int          `json:"operator_changes"` // entries of the audit log
+	Audited   int          `json:"audit_entries"`
 }
 
 type edgeStands struct {
@@ -74,7 +74,7 @@ func (c *statusCmd) Run(ctx context.Context, s *streams) error {
 	st := serviceState{
 		Store: store.String(), RaceTime: now, Version: base.Pointer.Version, BuiltAt: base.Manifest.BuiltAt, DueAt: base.Manifest.DueAt,
 		Overdue: !base.Manifest.DueAt.IsZero() && now.After(base.Manifest.DueAt),
-		Ledger:  l.Head(), Kind: l.State().Kind(), Waiting: []string{}, Edges: []edgeStands{}, Changes: len(log.Entries()),
+		Ledger:  l.Head(), Kind: l.State().Kind(), Waiting: []string{}, Edges: []edgeStands{}, Audited: len(log.Entries()),
 	}
 	if base.Pointer.Held {
 		st.Held = base.Pointer.Reason
@@ -172,5 +172,5 @@ func (s *streams) printState(st serviceState) error {
 		}
 		rows = append(rows, []any{"edge " + e.Name, state})
 	}
-	return s.printTable([]any{"", ""}, append(rows, []any{"operators", fmt.Sprintf("%d changes in the audit log", st.Changes)}))
+	return s.printTable([]any{"", ""}, append(rows, []any{"operators", fmt.Sprintf("%d entries in the audit log", st.Audited)}))
 }
