@@ -65,7 +65,22 @@ func startServer(t testing.TB, dir string, args ...string) *process {
 	if args[0] == "serve" {
 		args = append(args, "--operator-listen", "127.0.0.1:0")
 	}
-	p := &process{cmd: exec.Command(binary(t), append(args, "--listen", address)...), url: "http://" + address}
+	return launch(t, dir, "http://"+address, "/readyz", append(args, "--listen", address))
+}
+
+// startScheduler starts a scheduler, whose url is that of the operator's port, and waits until
+// that answers. The operator's token is in the file "token" of dir.
+func startScheduler(t testing.TB, dir string, args ...string) *process {
+	t.Helper()
+	address := freeAddress(t)
+	return launch(t, dir, "http://"+address, "/healthz",
+		append([]string{"scheduler", "--operator-listen", address, "--operator-token-file", "token"}, args...))
+}
+
+// launch starts the real binary in dir and waits until it answers on the path.
+func launch(t testing.TB, dir, url, path string, args []string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(binary(t), args...), url: url}
 	p.cmd.Dir = dir
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	if err := p.cmd.Start(); err != nil {
@@ -89,7 +104,7 @@ func startServer(t testing.TB, dir string, args ...string) *process {
 		}
 	})
 	p.await(t, ended, func() bool {
-		response, err := http.Get(p.url + "/readyz")
+		response, err := http.Get(p.url + path)
 		if err != nil {
 			return false
 		}

@@ -1,0 +1,260 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"gridcast/builder/archive"
+	"gridcast/builder/clock"
+	"gridcast/deploy/console"
+	"gridcast/deploy/console/browsertest"
+	"gridcast/schemas/wire"
+)
+
+// house is a scheduler and two edges on one store, each a process of its own, on one race clock.
+type house struct {
+	scheduler *process
+	token     string
+	edges     []*client
+}
+
+func startHouse(t testing.TB, race clock.Clock, schedulerArgs ...string) *house {
+	t.Helper()
+	return startHouseOpened(t, race, race.Now(), schedulerArgs...)
+}
+
+// startHouseOpened is startHouse with a ledger that was opened earlier: the results since then
+// are for operators to verify.
+func startHouseOpened(t testing.TB, race clock.Clock, opened time.Time, schedulerArgs ...string) *house {
+	t.Helper()
+	dir := t.TempDir()
+	gridcast(t, dir, "build", "--store", "dir:store", "--now", opened.Format(time.RFC3339), "--model", "grid-frequency")
+	h := &house{}
+	common := []string{"--store", "dir:store", "--race-clock", race.String()}
+	admin := []string{freeAddress(t), freeAddress(t)}
+	h.scheduler = startScheduler(t, dir, append(append(common, "--edges", strings.Join(admin, ",")), schedulerArgs...)...)
+	key := newKey(t, dir, "dir:store", "pro")
+	for _, address := range admin {
+		edge := startServer(t, dir, append([]string{"edge", "--admin-listen", address}, common...)...)
+		h.edges = append(h.edges, newClient(edge.url, key))
+	}
+	token, err := os.ReadFile(filepath.Join(dir, "token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.token = strings.TrimSpace(string(token))
+	return h
+}
+
+// await polls every edge until the condition holds there, often enough for a race clock that
+// makes a minute of an hour, and seldom enough for the key's limit.
+func (h *house) await(t testing.TB, what string, condition func(c *client) bool) {
+	t.Helper()
+	began := time.Now()
+	for i, edge := range h.edges {
+		for !condition(edge) {
+			if time.Since(began) > time.Minute {
+				t.Fatalf("edge %d, not after a minute: %s", i+1, what)
+			}
+			time.Sleep(250 * time.Millisecond) // real processes: there is no clock to inject
+		}
+	}
+	t.Logf("after %5.1f s: %s", time.Since(began).Seconds(), what)
+}
+
+// entry is the calendar's row of a session.
+func entry(t testing.TB, c *client, session int64) wire.CalendarEntry {
+	t.Helper()
+	rows := data[[]wire.CalendarEntry](t, c.get(t, "/calendar"))
+	i := slices.IndexFunc(rows, func(e wire.CalendarEntry) bool { return e.SessionKey == session })
+	if i < 0 {
+		t.Fatalf("no session %d in the calendar", session)
+	}
+	return rows[i]
+}
+
+// TestWeekend lives through a race weekend with the real binaries: from before qualifying until
+// both edges serve the result that an operator has verified in the console.
+func TestWeekend(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: a weekend takes a minute")
+	}
+	const (
+		session = 2024022 // Las Vegas
+		speed   = 3000
+		lead    = 12 * time.Hour // for three processes to start
+	)
+	a, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := demoWeekend(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	race, err := clock.At(w.round.GridKnownAt().Add(-lead), time.Now(), speed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := startHouse(t, race)
+	nextRace := func(c *client) wire.NextRace { return data[wire.NextRace](t, c.get(t, "/next-race")) }
+
+	if now := race.Now(); now.Before(w.round.GridKnownAt()) {
+		if next := nextRace(h.edges[0]); next.Name != w.round.Name || next.Prediction != nil {
+			t.Errorf("before qualifying: got %+v, want %s without a pick", next, w.round.Name)
+		}
+	} else {
+		t.Logf("the processes took until %s to start: what is before qualifying was not looked at", now)
+	}
+	h.await(t, "qualifying has ended, the pick is frozen", func(c *client) bool { return nextRace(c).Prediction != nil })
+	pick := *nextRace(h.edges[0]).Prediction
+	h.await(t, "lights out, the round is live", func(c *client) bool { return entry(t, c, session).Status == wire.Live })
+	if next := nextRace(h.edges[0]); next.Name == w.round.Name || next.Prediction != nil {
+		t.Errorf("after lights out: got %+v, want the next round without a pick", next)
+	}
+	h.await(t, "the race is over, its result is awaited", func(c *client) bool { return entry(t, c, session).Status == wire.AwaitingResult })
+	before := data[[]wire.DriverStanding](t, h.edges[0].get(t, "/standings"))
+	record := func(c *client) wire.PredictionRecord {
+		rows := data[[]wire.PredictionRecord](t, c.get(t, "/predictions?session_key=2024022"))
+		if len(rows) != 1 {
+			t.Fatalf("got %d prediction records of session %d, want 1", len(rows), session)
+		}
+		return rows[0]
+	}
+	if r := record(h.edges[0]); r.Result != nil || r.Prediction != pick {
+		t.Errorf("before the verification: got %+v, want the frozen pick %+v and no result", r, pick)
+	}
+
+	verified := false
+	t.Run("verify in the browser", func(t *testing.T) {
+		b := browsertest.Open(t, t.ArtifactDir())
+		h.verifyInBrowser(t, b)
+		verified = true
+	})
+	if !verified && !t.Failed() {
+		if _, err := exec.LookPath("chromium"); err == nil {
+			t.Fatal("the browser did not verify the result")
+		}
+		t.Log("no chromium: the result is verified by requests instead")
+		if run := h.verify(t, session); run.Last.Phase != console.Done {
+			t.Fatalf("verify: got %+v", run.Last)
+		}
+	}
+
+	winner := w.round.Winner()
+	for i, c := range h.edges {
+		r := record(c)
+		if r.Result == nil || r.WinnerHit == nil || *r.WinnerHit != (r.Result.Winner == pick.Winner) || r.Prediction != pick {
+			t.Fatalf("edge %d: got %+v, want the result beside the pick that was frozen", i+1, r)
+		}
+		if e := entry(t, c, session); e.Status != wire.Finished || e.Winner != r.Result.Winner {
+			t.Errorf("edge %d: got %+v, want it finished and won by %s", i+1, e, r.Result.Winner)
+		}
+		after := data[[]wire.DriverStanding](t, c.get(t, "/standings"))
+		if got := points(after, r.Result.Winner) - points(before, r.Result.Winner); got != winner.Points {
+			t.Errorf("edge %d: the winner's points grew by %v, want %v", i+1, got, winner.Points)
+		}
+		if accuracy := data[wire.Accuracy](t, c.get(t, "/accuracy")); accuracy.RacesEvaluated != 1 {
+			t.Errorf("edge %d: %d races evaluated, want 1", i+1, accuracy.RacesEvaluated)
+		}
+	}
+	gridcast(t, h.scheduler.cmd.Dir, "ledger", "audit", "--store", "dir:store")
+}
+
+func points(rows []wire.DriverStanding, driver string) float64 {
+	for _, r := range rows {
+		if r.Driver == driver {
+			return r.Points
+		}
+	}
+	return 0
+}
+
+// verifyInBrowser signs in, verifies the one result that waits, and looks at the progress.
+func (h *house) verifyInBrowser(t *testing.T, b *browsertest.Browser) {
+	b.Do(
+		chromedp.Navigate(h.scheduler.url), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)),
+		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), h.token),
+		chromedp.Submit(chromedp.CSS(`input[name=token]`)), chromedp.WaitVisible(chromedp.CSS(`#waiting form button`)),
+	)
+	b.Picture("waiting")
+	b.Do(
+		chromedp.Click(chromedp.CSS(`#waiting form button`)),
+		chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)),
+	)
+	if got := b.Text("#run-text"); !strings.Contains(got, "served since") {
+		t.Errorf("the console says %q, want since when the version is served", got)
+	}
+	if got := b.Text("#run-edges"); strings.Count(got, "serves it after") != len(h.edges) {
+		t.Errorf("the console says %q of the edges, want each to serve it", got)
+	}
+	b.Picture("served")
+}
+
+// startedRun is what the operator's port says of a run.
+type startedRun struct {
+	Last console.Event `json:"last"`
+}
+
+// verify verifies the result of a session by requests, and waits until the edges serve it.
+func (h *house) verify(t testing.TB, session int64) startedRun {
+	t.Helper()
+	return h.post(t, session, h.form(t, session))
+}
+
+// form is what the console's button sends to verify the result of a session.
+func (h *house) form(t testing.TB, session int64) url.Values {
+	t.Helper()
+	_, form, found := strings.Cut(h.ask(t, http.MethodGet, "/", nil), verifyPath(session))
+	_, after, _ := strings.Cut(form, `name="seen" value="`)
+	seen, _, _ := strings.Cut(after, `"`)
+	if !found || seen == "" {
+		t.Fatalf("the console does not offer to verify the result of %d", session)
+	}
+	return url.Values{"seen": {seen}}
+}
+
+func verifyPath(session int64) string { return "/results/" + sessionCell(session) + "/verify" }
+
+// post sends the form and waits until the run has ended.
+func (h *house) post(t testing.TB, session int64, form url.Values) startedRun {
+	t.Helper()
+	var run startedRun
+	if err := json.Unmarshal([]byte(h.ask(t, http.MethodPost, verifyPath(session)+"?wait", form)), &run); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// ask asks the operator's port and returns the body of the answer, which must be good.
+func (h *house) ask(t testing.TB, method, path string, form url.Values) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, h.scheduler.url+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header = http.Header{
+		"Authorization": {"Bearer " + h.token}, "X-Operator": {"anna"}, "Content-Type": {"application/x-www-form-urlencoded"},
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: got %s, %v: %s", method, path, response.Status, err, body)
+	}
+	return string(body)
+}
