@@ -232,9 +232,11 @@ func TestPrune(t *testing.T) {
 	publish(t, s, bodies{"drivers": "d1", "calendar/2024": "c1"}) // 1
 	publish(t, s, bodies{"drivers": "d2", "calendar/2024": "c1"}) // 2
 	abandon(t, s, bodies{"drivers": "d9", "calendar/2024": "c9"}) // 3
+	probe(t, s, "dead")
 	c.now = c.now.Add(48 * time.Hour)
 	publish(t, s, bodies{"drivers": "d4", "calendar/2024": "c1"}) // 4
 	abandon(t, s, bodies{"drivers": "d9", "calendar/2024": "c9"}) // 5
+	probe(t, s, "alive")
 	before := keysOf(t, s)
 
 	dry, err := snapshots.Prune(t.Context(), s, 1, c.now, true)
@@ -263,6 +265,7 @@ func TestPrune(t *testing.T) {
 		"objects/1/drivers.json": true, "objects/1/drivers.json.br": true, "objects/1/drivers.json.gz": true,
 		"objects/2/drivers.json": true, "objects/2/drivers.json.br": true, "objects/2/drivers.json.gz": true,
 		"objects/3/calendar/2024.json": true,
+		"probe/dead":                   true,
 	}
 	if diff := cmp.Diff(wantRemoved, removed); diff != "" {
 		t.Errorf("removed (-want +got):\n%s", diff)
@@ -272,6 +275,14 @@ func TestPrune(t *testing.T) {
 	}
 	if r := publish(t, s, bodies{"drivers": "d6", "calendar/2024": "c1"}); r.Version != 6 {
 		t.Errorf("next version is %d, want 6", r.Version)
+	}
+}
+
+// probe leaves an object as of a process that was killed while it checked the server.
+func probe(t *testing.T, s blob.Store, name string) {
+	t.Helper()
+	if _, err := s.Create(t.Context(), blob.ProbeFolder+name, []byte("one")); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -23,8 +23,8 @@ type Pruned struct {
 }
 
 // Prune removes the manifests of all but the newest keep published versions, abandoned
-// claims, and objects that no manifest left reaches; always only what is older than PruneAge
-// at now, which is real time. A dry run removes nothing. keep counts the current version and
+// claims and probes, and objects that no manifest left reaches; always only what is older than
+// PruneAge at now, which is real time. A dry run removes nothing. keep counts the current version and
 // is at least 1.
 //
 // Prune stops before it removes anything if the current version can not be read.
@@ -72,6 +72,9 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 		return err
 	}
 	if err := p.sweep(ctx, objectFolder, func(key string) bool { return !reached[key] }); err != nil {
+		return err
+	}
+	if err := p.sweep(ctx, blob.ProbeFolder, func(string) bool { return true }); err != nil {
 		return err
 	}
 	// A claim below the pointer protects nothing any more: numbers grow from the pointer on.

@@ -5,6 +5,10 @@ import (
 	"strings"
 )
 
+// ProbeFolder is the prefix of the objects by which a store finds out how its server behaves.
+// They live for a moment; an old one is what a killed process left behind.
+const ProbeFolder = "probe/"
+
 // CheckKey reports what is wrong with key, or nil: see Store for the rule. Stores call it
 // before every operation, so that a key that one of them could not hold is refused by all.
 func CheckKey(key string) error {

@@ -32,10 +32,13 @@ func (s *Store) CheckConditions(ctx context.Context) error {
 const probes = 3
 
 func (s *Store) probe(ctx context.Context) error {
-	key := "probe/" + rand.Text()
+	key := blob.ProbeFolder + rand.Text()
 	tag, err := s.Create(ctx, key, []byte("one"))
-	if err != nil {
+	if errors.Is(err, blob.ErrUnknown) {
 		return errors.Join(err, s.Delete(ctx, key)) // it may be there all the same
+	}
+	if err != nil {
+		return err
 	}
 	err = errors.Join(s.checkCreate(ctx, key), s.checkSwap(ctx, key, tag), s.checkSwapOfNothing(ctx, key+"-nothing"))
 	return errors.Join(err, s.Delete(ctx, key))

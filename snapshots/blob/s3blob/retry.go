@@ -60,7 +60,7 @@ func (s *Store) retry(ctx context.Context, c call, send func(context.Context) er
 			if wait(deadline, rand.N(pause)) { //nolint:gosec // G404: jitter
 				continue
 			}
-			verdict.err = errors.Join(context.Cause(ctx), last)
+			verdict.err = givenUp(ctx, within, last)
 		}
 		if verdict.err == nil {
 			return nil
@@ -70,6 +70,14 @@ func (s *Store) retry(ctx context.Context, c call, send func(context.Context) er
 		}
 		return fmt.Errorf("%s %s in %s: %w", c.operation, c.on, s, verdict.err)
 	}
+}
+
+// givenUp is the error of an operation that ran out of time, of which last was the latest.
+func givenUp(ctx context.Context, within time.Duration, last error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("%w: %w", cause, last)
+	}
+	return fmt.Errorf("no success within %v: %w", within, last)
 }
 
 // attempt sends one request. It says whether any of it left this machine: if not, it can not
@@ -113,10 +121,12 @@ func judge(err error, c call) verdict {
 	case answer.StatusCode == http.StatusNotModified:
 		return verdict{err: errUnmodified}
 	case answer.Code == minio.NoSuchBucket:
-		return verdict{err: fmt.Errorf("bucket does not exist: %w", err)}
-	case answer.StatusCode == http.StatusNotFound && c.conditional, answer.StatusCode == http.StatusPreconditionFailed:
+		return verdict{err: fmt.Errorf("bucket does not exist, make it first: %w", err)}
+	case slices.Contains(credentialCodes, answer.Code):
+		return verdict{err: fmt.Errorf("credentials are refused, set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or a credentials file: %w", err)}
+	case answer.Code == minio.NoSuchKey && c.conditional, answer.StatusCode == http.StatusPreconditionFailed:
 		return verdict{err: fmt.Errorf("%w: %w", blob.ErrConflict, err)}
-	case answer.StatusCode == http.StatusNotFound:
+	case answer.Code == minio.NoSuchKey:
 		return verdict{err: fmt.Errorf("%w: %w", blob.ErrNotFound, err)}
 	case answer.StatusCode == http.StatusConflict && c.conditional:
 		// Another write was in progress: ask again, then the condition decides.
@@ -129,7 +139,11 @@ func judge(err error, c call) verdict {
 
 var (
 	temporaryStatus = []int{http.StatusRequestTimeout, http.StatusTooManyRequests, 499}
-	temporaryCodes  = []string{"RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "RequestThrottled", "BadDigest", "IncompleteBody"}
+	credentialCodes = []string{
+		minio.AccessDenied, minio.InvalidAccessKeyID, minio.SignatureDoesNotMatch, "ExpiredToken", "InvalidToken",
+		"XAdminUserNotFound", // versitygw to an access key that it does not know, with 404
+	}
+	temporaryCodes = []string{"RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "RequestThrottled", "BadDigest", "IncompleteBody"}
 )
 
 // judgeTransport judges a request that was not answered, or not to the end.

@@ -194,3 +194,40 @@ func TestMissingBucket(t *testing.T) {
 		t.Errorf("get: got %v, want that the bucket does not exist", err)
 	}
 }
+
+// Credentials that the server refuses are an error that says so: an unknown access key, which
+// this server answers with 404, must not look like an object that is missing.
+func TestRefusedCredentials(t *testing.T) {
+	server := s3test.Versity(t)
+	good := server.Config(t)
+	s3test.Store(t, good)
+	for name, spoil := range map[string]func(*s3blob.Config){
+		"access key": func(c *s3blob.Config) { c.AccessKey = "nobody" },
+		"secret":     func(c *s3blob.Config) { c.SecretKey = "wrong" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := good
+			spoil(&config)
+			s, err := s3blob.New(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, getErr := s.Get(t.Context(), "a")
+			_, createErr := s.Create(t.Context(), "a", []byte("x"))
+			_, swapErr := s.Swap(t.Context(), "a", "0123456789abcdef0123456789abcdef", []byte("x"))
+			for operation, err := range map[string]error{
+				"get": getErr, "create": createErr, "swap": swapErr,
+				"delete": s.Delete(t.Context(), "a"), "check": s.CheckConditions(t.Context()),
+			} {
+				switch {
+				case err == nil || !strings.Contains(err.Error(), "credentials are refused"):
+					t.Errorf("%s: got %v, want that the credentials are refused", operation, err)
+				case errors.Is(err, blob.ErrNotFound), errors.Is(err, blob.ErrConflict), errors.Is(err, blob.ErrUnknown):
+					t.Errorf("%s: %v says something about the object", operation, err)
+				case strings.Contains(err.Error(), "\n"):
+					t.Errorf("%s: more than one line: %v", operation, err)
+				}
+			}
+		})
+	}
+}
