@@ -49,6 +49,25 @@ func versityBinary(t testing.TB) string {
 	return binary
 }
 
+// minioBinary returns the path of MinIO. It takes minutes to build, so the tests use what is
+// there: in the ignored folder of the checkout, by
+//
+//	GOBIN=$PWD/.var/tools/minio go install github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
+//
+// or in the path. Without it the test is skipped.
+func minioBinary(t testing.TB) string {
+	t.Helper()
+	binary := filepath.Join(checkout(t), ".var", "tools", "minio", "minio")
+	if built(binary) {
+		return binary
+	}
+	binary, err := exec.LookPath("minio")
+	if err != nil {
+		t.Skip("MinIO is not built and not in the path: this server is not tested")
+	}
+	return binary
+}
+
 func built(binary string) bool {
 	_, err := os.Stat(binary)
 	return err == nil

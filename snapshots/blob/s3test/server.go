@@ -33,6 +33,7 @@ const startTime = 30 * time.Second
 type Server struct {
 	Kind    string // "versitygw" or "minio"
 	Address string // host:port
+	Folder  string // where versitygw keeps each object as a file of its own; "" of other servers
 
 	tls     bool
 	command func() *exec.Cmd
@@ -47,7 +48,7 @@ func Versity(t testing.TB, arguments ...string) *Server {
 	t.Helper()
 	binary := versityBinary(t)
 	folder := t.TempDir()
-	s := &Server{Kind: "versitygw", Address: freeAddress(t), health: "/health"}
+	s := &Server{Kind: "versitygw", Address: freeAddress(t), Folder: folder, health: "/health"}
 	for _, argument := range arguments {
 		s.tls = s.tls || argument == "--cert"
 	}
@@ -61,13 +62,10 @@ func Versity(t testing.TB, arguments ...string) *Server {
 	return s
 }
 
-// MinIO starts MinIO, or skips the test where its binary is not in the path.
+// MinIO starts MinIO, or skips the test where nobody has built it: see minioBinary.
 func MinIO(t testing.TB) *Server {
 	t.Helper()
-	binary, err := exec.LookPath("minio")
-	if err != nil {
-		t.Skip("no minio in the path: this server is not tested")
-	}
+	binary := minioBinary(t)
 	folder := t.TempDir()
 	s := &Server{Kind: "minio", Address: freeAddress(t), health: "/minio/health/live"}
 	s.command = func() *exec.Cmd {
