@@ -18,6 +18,7 @@ import (
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
 )
 
@@ -166,7 +167,7 @@ func TestSwapsUnderLoad(t *testing.T) {
 var instant = regexp.MustCompile(`"generated_at":"[^"]*"`)
 
 // republish publishes the current version with the drivers' standings as of now.
-func republish(t *testing.T, store *dirblob.Store) {
+func republish(t *testing.T, store blob.Store) {
 	base, err := snapshots.LoadBase(t.Context(), store)
 	if err != nil {
 		t.Error(err)

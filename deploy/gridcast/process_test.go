@@ -26,6 +26,8 @@ type process struct {
 	cmd    *exec.Cmd
 	url    string // http://host:port of the API
 	output lockedBuffer
+	ended  chan error // what the process ended with
+	killed bool       // by the test
 }
 
 // lockedBuffer collects what a process prints while a test looks at it.
@@ -80,21 +82,31 @@ func startScheduler(t testing.TB, dir string, args ...string) *process {
 // launch starts the real binary in dir and waits until it answers on the path.
 func launch(t testing.TB, dir, url, path string, args []string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(binary(t), args...), url: url}
+	p := begin(t, dir, url, args)
+	p.await(t, func() bool { return p.answers(path) })
+	return p
+}
+
+// begin is launch without the wait.
+func begin(t testing.TB, dir, url string, args []string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(binary(t), args...), url: url, ended: make(chan error, 1)}
 	p.cmd.Dir = dir
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- p.cmd.Wait() }()
+	go func() { p.ended <- p.cmd.Wait() }()
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("gridcast %s printed:\n%s", strings.Join(args, " "), p.output.String())
 		}
+		if p.killed {
+			return
+		}
 		_ = p.cmd.Process.Signal(syscall.SIGTERM)
 		select {
-		case err := <-ended:
+		case err := <-p.ended:
 			if err != nil {
 				t.Errorf("gridcast %s ended with %v:\n%s", strings.Join(args, " "), err, p.output.String())
 			}
@@ -103,27 +115,40 @@ func launch(t testing.TB, dir, url, path string, args []string) *process {
 			t.Errorf("gridcast %s does not end", strings.Join(args, " "))
 		}
 	})
-	p.await(t, ended, func() bool {
-		response, err := http.Get(p.url + path)
-		if err != nil {
-			return false
-		}
-		_ = response.Body.Close()
-		return response.StatusCode == http.StatusOK
-	})
 	return p
+}
+
+// answers says whether a GET of the path succeeds.
+func (p *process) answers(path string) bool {
+	response, err := http.Get(p.url + path)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+// kill ends the process as a crash does, by SIGKILL.
+func (p *process) kill(t testing.TB) {
+	t.Helper()
+	p.killed = true
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-p.ended
 }
 
 // await polls until the condition holds; it fails the test if the process ends or does not get
 // there within two minutes.
-func (p *process) await(t testing.TB, ended <-chan error, condition func() bool) {
+func (p *process) await(t testing.TB, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
 		if condition() {
 			return
 		}
 		select {
-		case err := <-ended:
+		case err := <-p.ended:
+			p.ended <- err // for the end of the test
 			t.Fatalf("gridcast ended with %v:\n%s", err, p.output.String())
 		case <-time.After(20 * time.Millisecond):
 		}
