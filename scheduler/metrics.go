@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are those of all jobs; the label is the job's name.
+// metrics are those of all jobs; the label is the name of the job.
 type metrics struct {
 	runs        *prometheus.CounterVec
 	failures    *prometheus.CounterVec
@@ -17,7 +17,7 @@ type metrics struct {
 }
 
 func newMetrics(jobs []Job) *metrics {
-	label := []string{"job"}
+	label := []string{"name"} // not job: Prometheus calls its targets so
 	counter := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, label)
 	}

@@ -1,0 +1,87 @@
+// Package prometheus_test tests the alert rules that gridcast ships.
+package prometheus_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// rules is what this test reads of the rules and of their tests.
+type rules struct {
+	Groups []struct {
+		Rules []struct {
+			Alert       string            `yaml:"alert"`
+			Labels      map[string]string `yaml:"labels"`
+			Annotations map[string]string `yaml:"annotations"`
+		} `yaml:"rules"`
+	} `yaml:"groups"`
+}
+
+type ruleTests struct {
+	Tests []struct {
+		Alerts []struct {
+			Name     string `yaml:"alertname"`
+			Expected []any  `yaml:"exp_alerts"`
+		} `yaml:"alert_rule_test"`
+	} `yaml:"tests"`
+}
+
+func read(t *testing.T, file string, v any) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(data, v); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+}
+
+// Every rule is shown to fire and shown to stay silent, and says what to do.
+func TestEveryRuleIsTested(t *testing.T) {
+	var shipped rules
+	var tests ruleTests
+	read(t, "alerts.yaml", &shipped)
+	read(t, "alerts_test.yaml", &tests)
+	fires, silent := map[string]bool{}, map[string]bool{}
+	for _, test := range tests.Tests {
+		for _, a := range test.Alerts {
+			fires[a.Name] = fires[a.Name] || len(a.Expected) > 0
+			silent[a.Name] = silent[a.Name] || len(a.Expected) == 0
+		}
+	}
+	count := 0
+	for _, group := range shipped.Groups {
+		for _, r := range group.Rules {
+			count++
+			if !fires[r.Alert] || !silent[r.Alert] {
+				t.Errorf("%s: tested to fire %v, to stay silent %v; want both", r.Alert, fires[r.Alert], silent[r.Alert])
+			}
+			if s := r.Labels["severity"]; s != "page" && s != "ticket" {
+				t.Errorf("%s: severity %q, want page or ticket", r.Alert, s)
+			}
+			if r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
+				t.Errorf("%s: says not what it is and what to do", r.Alert)
+			}
+		}
+	}
+	if count < 5 {
+		t.Errorf("found only %d rules", count)
+	}
+}
+
+// TestRules has Prometheus itself evaluate the rules over the series of their tests.
+func TestRules(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("no promtool on this machine (Debian's package prometheus has it): the rules are not evaluated")
+	}
+	output, err := exec.Command(promtool, "test", "rules", "alerts_test.yaml").CombinedOutput()
+	if err != nil || !strings.Contains(string(output), "SUCCESS") {
+		t.Errorf("promtool: %v\n%s", err, output)
+	}
+}
