@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
@@ -106,11 +107,19 @@ func (p Policy) resultsDue(v *season.View, s *ledger.State) []ledger.Event {
 	if p.AutoVerifyAfter == 0 {
 		return nil
 	}
+	v = held(v, s)
 	var events []ledger.Event
-	for _, a := range AwaitingResults(v, s) {
-		if !v.At.Before(a.Ended.Add(p.AutoVerifyAfter)) {
-			events = append(events, a.Session.Verify(a.Rows, a.Start, ""))
+	for year, r := range rounds(v, s.OpenedAt().Year()-1) {
+		said, ok := session(s, year, r)
+		switch {
+		case !ok, !r.Finished(), said.Result() != nil, said.Override.Status != ledger.AsPlanned:
+			continue
+		case r.ResultKnownAt().Before(s.OpenedAt()): // the archive vouches
+			continue
+		case v.At.Before(ended(r, &said).Add(p.AutoVerifyAfter)):
+			continue
 		}
+		events = append(events, said.Verify(almanac.Rows(r.Results), said.Start(r.StartsAt()), ""))
 	}
 	return events
 }
