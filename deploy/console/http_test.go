@@ -194,6 +194,30 @@ func TestVerifyRebuildRollback(t *testing.T) {
 	}
 }
 
+// The console works without scripts too: a run has a page of its own.
+func TestWithoutScripts(t *testing.T) {
+	w := newWorld(t)
+	const browser = "Accept: text/html,application/xhtml+xml"
+	a := w.asOperator("POST", "/rebuild", url.Values{"reason": {"first"}}, browser)
+	place := a.Header.Get("Location")
+	if a.StatusCode != http.StatusSeeOther || !strings.HasPrefix(place, "/runs/") {
+		t.Fatalf("got %s to %q, want the run's page", a.Status, place)
+	}
+	w.await("the end of the run", func() bool {
+		a = w.asOperator("GET", place, nil, browser)
+		return a.Header.Get("Refresh") == ""
+	})
+	if !strings.Contains(a.body, "Version 1, ") || !strings.Contains(a.body, "served since") {
+		t.Errorf("the run's page says:\n%s", a.body)
+	}
+	if a := w.asOperator("POST", "/rebuild", url.Values{"reason": {" "}}, browser); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "say why") {
+		t.Errorf("without a reason: got %s:\n%s", a.Status, a.body)
+	}
+	if a := w.asOperator("POST", "/rebuild", url.Values{"reason": {"x"}, "store": {"dir:/elsewhere"}}); a.StatusCode != http.StatusConflict {
+		t.Errorf("for another store: got %s, want 409", a.Status)
+	}
+}
+
 // A stream has every event once, in order, and takes up where it broke off.
 func TestStream(t *testing.T) {
 	w := newWorld(t)

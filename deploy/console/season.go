@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"gridcast/builder/almanac"
@@ -104,7 +105,7 @@ func newWaiting(r *racecontrol.Round) waitingResult {
 			Points: fmt.Sprintf("%g", row.Points),
 		}
 		if row.Position > 0 {
-			c.Place = fmt.Sprint(row.Position)
+			c.Place = strconv.Itoa(row.Position)
 		}
 		if place := r.PickedFor(row.Driver); place > 0 {
 			c.Picked = fmt.Sprintf("P%d", place)

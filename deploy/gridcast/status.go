@@ -128,9 +128,9 @@ func (st *serviceState) rounds(desk *racecontrol.Desk, now time.Time) {
 }
 
 func (st *serviceState) edges(ctx context.Context, addresses []string) {
-	var edges []console.Edge
-	for _, address := range addresses {
-		edges = append(edges, console.Remote(address))
+	edges := make([]console.Edge, len(addresses))
+	for i, address := range addresses {
+		edges[i] = console.Remote(address)
 	}
 	for _, r := range console.AskEdges(ctx, edges) {
 		st.Edges = append(st.Edges, edgeStands{r.Name, r.Status.Version, r.Problem})
