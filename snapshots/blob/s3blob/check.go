@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"time"
 
 	"gridcast/snapshots/blob"
 )
@@ -14,11 +15,12 @@ var ErrUnconditional = errors.New("server does not honour conditional writes")
 
 // CheckConditions finds out, with an object of its own that it removes, whether the server
 // honours If-None-Match and If-Match. A server that accepts a write against its condition is
-// refused with ErrUnconditional and the name of the header.
+// refused with ErrUnconditional and the name of the header. The check is less patient than
+// other operations, because somebody waits who has just started the program.
 func (s *Store) CheckConditions(ctx context.Context) error {
 	var err error
 	for range probes {
-		if err = s.probe(ctx); !errors.Is(err, blob.ErrUnknown) {
+		if err = s.probeInTime(ctx); !errors.Is(err, blob.ErrUnknown) {
 			break
 		}
 	}
@@ -30,6 +32,15 @@ func (s *Store) CheckConditions(ctx context.Context) error {
 
 // probes is how often the check is tried while answers are lost.
 const probes = 3
+
+// probeTime bounds one try.
+const probeTime = 5 * time.Second
+
+func (s *Store) probeInTime(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("not done within %v", probeTime))
+	defer cancel()
+	return s.probe(ctx)
+}
 
 func (s *Store) probe(ctx context.Context) error {
 	key := blob.ProbeFolder + rand.Text()

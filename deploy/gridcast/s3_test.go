@@ -1,0 +1,234 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/dirblob"
+	"gridcast/snapshots/blob/s3test"
+)
+
+// storage is a store as the binary names it and as the test sees it.
+type storage struct {
+	blob.Store
+	name   string // for --store
+	folder string // where each object is a file; empty: nowhere
+}
+
+// inDirectory is a new store in a directory.
+func inDirectory(t testing.TB) storage {
+	t.Helper()
+	folder := filepath.Join(t.TempDir(), "store")
+	store, err := dirblob.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return storage{store, "dir:" + folder, folder}
+}
+
+// onServer is a new store on an S3 server. The binary finds the credentials in its environment.
+func onServer(t testing.TB, server *s3test.Server) storage {
+	t.Helper()
+	t.Setenv("AWS_ACCESS_KEY_ID", s3test.AccessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", s3test.SecretKey)
+	c := server.Config(t)
+	name := fmt.Sprintf("s3://%s/%s?endpoint=%s&region=%s", c.Bucket, c.Prefix, c.Endpoint, c.Region)
+	return storage{s3test.Store(t, c), name, server.Folder}
+}
+
+// age makes every object older.
+func (s storage) age(t testing.TB, by time.Duration) {
+	t.Helper()
+	err := filepath.WalkDir(s.folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		return os.Chtimes(path, time.Time{}, info.ModTime().Add(-by))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// build publishes by the real binary at an instant of race time.
+func (s storage) build(t testing.TB, at string, args ...string) snapshots.Receipt {
+	t.Helper()
+	args = append([]string{"build", "--json", "--model", "grid-frequency", "--store", s.name, "--now", at}, args...)
+	var receipt snapshots.Receipt
+	if err := json.Unmarshal([]byte(gridcast(t, t.TempDir(), args...)), &receipt); err != nil {
+		t.Fatal(err)
+	}
+	return receipt
+}
+
+// refused runs a command of the real binary that must fail with one line that says all of
+// that. It returns how long it took.
+func refused(t testing.TB, says []string, args ...string) time.Duration {
+	t.Helper()
+	cmd := exec.Command(binary(t), args...)
+	cmd.Dir = t.TempDir()
+	began := time.Now()
+	var complaint bytes.Buffer
+	cmd.Stderr = &complaint
+	var failed *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &failed) || failed.ExitCode() != exitFailed {
+		t.Errorf("gridcast %s: ended with %v, want exit status %d", strings.Join(args, " "), err, exitFailed)
+	}
+	line := strings.TrimSuffix(complaint.String(), "\n")
+	for _, part := range says {
+		if !strings.Contains(line, part) {
+			t.Errorf("gridcast %s: does not say %q: %s", strings.Join(args, " "), part, line)
+		}
+	}
+	if strings.Contains(line, "\n") {
+		t.Errorf("gridcast %s: more than one line:\n%s", strings.Join(args, " "), line)
+	}
+	return time.Since(began)
+}
+
+// TestOnS3 is a short life of the service on a real S3 server: every command is the real
+// binary's, and every byte that a client reads is compared with the bucket.
+func TestOnS3(t *testing.T) {
+	nowhere := "s3://bucket?region=us-east-1&endpoint=http://" + freeAddress(t)
+	down := make(chan time.Duration, 1)
+	go func() { down <- refused(t, []string{"s3://bucket", "connection refused"}, "build", "--store", nowhere) }() // it is patient
+	defer func() { t.Logf("gave up on a server that is down after %.1f s", (<-down).Seconds()) }()
+	for kind, start := range map[string]func(testing.TB) *s3test.Server{
+		"versitygw": func(t testing.TB) *s3test.Server { return s3test.Versity(t) },
+		"minio":     s3test.MinIO,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			s := onServer(t, start(t))
+			t.Run("import", func(t *testing.T) { importIntoStore(t, s) })
+			t.Run("serve", func(t *testing.T) { serveFromStore(t, s) })
+			t.Run("errors", func(t *testing.T) { misconfigured(t, s) })
+		})
+	}
+}
+
+func importIntoStore(t *testing.T, s storage) {
+	release := sharedData(t, "f1db/f1db-json-splitted.zip")
+	gridcast(t, t.TempDir(), "archive", "import", "f1db", release, "--from", "2023", "--to", "2024", "--store", s.name)
+	if out := gridcast(t, t.TempDir(), "archive", "show", "--store", s.name); !strings.Contains(out, "2024") || strings.Contains(out, "2022") {
+		t.Errorf("the archive is not the one imported:\n%s", out)
+	}
+}
+
+// serveFromStore verifies a result, rolls back, releases and prunes while an edge follows.
+func serveFromStore(t *testing.T, s storage) {
+	dir := t.TempDir()
+	if r := s.build(t, "2024-11-24T05:00:00Z"); r.Version != 1 || r.ObjectsWritten == 0 {
+		t.Fatalf("first build: %+v", r)
+	}
+	key := newKey(t, dir, s.name, "pro")
+	edge := startServer(t, dir, "edge", "--store", s.name, "--cache-dir", "cache", "--now", "2024-11-24T05:00:00Z")
+	c := newClient(edge.url, key)
+	sameAsStored(t, s, c)
+	winner := func() string { return entry(t, c, 2024022).Winner }
+	if w := winner(); w != "" {
+		t.Fatalf("won by %s before the race", w)
+	}
+
+	if out := gridcast(t, dir, "results", "list", "--store", s.name, "--now", "2024-11-24T09:00:00Z"); !strings.Contains(out, "2024022") {
+		t.Errorf("no result waits to be verified:\n%s", out)
+	}
+	gridcast(t, dir, "results", "verify", "2024022", "--yes", "--by", "anna", "--store", s.name, "--now", "2024-11-24T09:00:00Z")
+	s.build(t, "2024-11-24T09:01:00Z")
+	eventually(t, "the edge serves the result", func() bool { return winner() == "RUS" })
+	sameAsStored(t, s, c)
+
+	gridcast(t, dir, "snapshots", "rollback", "1", "--reason", "looked wrong", "--store", s.name)
+	eventually(t, "the edge follows the rollback", func() bool { return winner() == "" })
+	refused(t, []string{"held", "looked wrong"}, "build", "--model", "grid-frequency", "--store", s.name, "--now", "2024-11-24T09:02:00Z")
+	s.build(t, "2024-11-24T09:03:00Z", "--release")
+	eventually(t, "the edge follows the release", func() bool { return winner() == "RUS" })
+
+	if out := gridcast(t, dir, "snapshots", "prune", "--keep", "1", "--store", s.name); !strings.Contains(out, "0 objects, 0 bytes removed") {
+		t.Errorf("what is younger than a day was pruned:\n%s", out)
+	}
+	if s.folder != "" {
+		s.age(t, 25*time.Hour)
+		if out := gridcast(t, dir, "snapshots", "prune", "--keep", "1", "--store", s.name); !strings.Contains(out, "manifests/2.json") {
+			t.Errorf("prune kept the manifest of version 2:\n%s", out)
+		}
+	}
+	if out := gridcast(t, dir, "snapshots", "verify", "--store", s.name); !strings.Contains(out, " 0 faults") {
+		t.Errorf("snapshots verify:\n%s", out)
+	}
+	if out := gridcast(t, dir, "ledger", "audit", "--store", s.name); !strings.Contains(out, "The record is whole") {
+		t.Errorf("the audit says:\n%s", out)
+	}
+	sameAsStored(t, s, c)
+}
+
+// sameAsStored compares what a client reads with the current version in the store.
+func sameAsStored(t *testing.T, s storage, c *client) {
+	t.Helper()
+	version, err := snapshots.Open(t.Context(), s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, target := range map[string]string{
+		"standings/drivers/2024": "/standings?type=drivers&year=2024", "standings/constructors/2024": "/standings?type=constructors",
+		"calendar/2024": "/calendar", "drivers": "/drivers", "predictions/2024": "/predictions", "accuracy/all": "/accuracy",
+	} {
+		body, ok := version.Body(path)
+		if !ok {
+			t.Fatalf("version %d has no %s", version.Pointer.Version, path)
+		}
+		if a := c.get(t, target); !bytes.Equal(a.body, body.Identity) {
+			t.Errorf("GET %s is not %s of version %d:\n%s\n%s", target, path, version.Pointer.Version, a.body, body.Identity)
+		}
+	}
+	if next := data[wire.NextRace](t, c.get(t, "/next-race")); next.SecondsToLights < 1 {
+		t.Errorf("next race: %+v", next)
+	}
+}
+
+// misconfigured gives the binary a store that it can not use, in every usual way.
+func misconfigured(t *testing.T, s storage) {
+	noBucket := strings.Replace(s.name, "s3://bucket-", "s3://nobody-made-", 1)
+	for _, command := range [][]string{{"build"}, {"snapshots", "list"}, {"keys", "list"}, {"ledger", "audit"}} {
+		refused(t, []string{"bucket does not exist", "nobody-made-"}, append(command, "--store", noBucket)...)
+	}
+	edgeWaits(t, noBucket, "bucket does not exist")
+
+	credentials := []string{"credentials are refused", "AWS_SECRET_ACCESS_KEY", s.String()}
+	for variable, value := range map[string]string{"AWS_SECRET_ACCESS_KEY": "wrong", "AWS_ACCESS_KEY_ID": "nobody"} {
+		t.Run(variable, func(t *testing.T) {
+			t.Setenv(variable, value)
+			for _, command := range [][]string{{"build"}, {"snapshots", "list"}, {"keys", "list"}, {"ledger", "audit"}} {
+				refused(t, credentials, append(command, "--store", s.name)...)
+			}
+			edgeWaits(t, s.name, "credentials are refused")
+		})
+	}
+}
+
+// edgeWaits starts an edge that has nothing to serve: it says why, and is not ready.
+func edgeWaits(t *testing.T, store, says string) {
+	t.Helper()
+	address := freeAddress(t)
+	edge := begin(t, t.TempDir(), "http://"+address, []string{"edge", "--store", store, "--listen", address})
+	edge.await(t, func() bool { return strings.Contains(edge.output.String(), says) })
+	edge.await(t, func() bool { return edge.answers("/healthz") })
+	if edge.answers("/readyz") {
+		t.Error("an edge without data is ready")
+	}
+}
