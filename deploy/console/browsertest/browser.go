@@ -101,7 +101,8 @@ var (
 )
 
 // Picture keeps what the page looks like at desktop and phone width, light and dark. A page
-// that has to be scrolled sideways fails the test.
+// that has to be scrolled sideways fails the test, and so does text of too little contrast, a
+// field without a label, or a button without a name.
 func (b *Browser) Picture(name string) {
 	b.t.Helper()
 	for _, scheme := range []string{"light", "dark"} {
@@ -113,6 +114,9 @@ func (b *Browser) Picture(name string) {
 			b.Do(chromedp.EmulateViewport(s.width, s.height))
 			if wide := run(b, chromedp.Evaluate[[]string](tooWide)); len(wide) > 0 {
 				b.t.Errorf("%s at %s width: wider than the page: %s", name, s.name, strings.Join(wide, ", "))
+			}
+			for _, fault := range run(b, chromedp.Evaluate[[]string](hardToUse)) {
+				b.t.Errorf("%s at %s width, %s: %s", name, s.name, scheme, fault)
 			}
 			picture := run(b, chromedp.FullScreenshot(100))
 			file := filepath.Join(b.dir, fmt.Sprintf("%s-%s-%s.png", name, s.name, scheme))
@@ -129,3 +133,26 @@ const tooWide = `document.documentElement.scrollWidth <= innerWidth ? [] :
 	[...document.querySelectorAll("body *")]
 	.filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, .places"))
 	.map(e => e.tagName + "#" + e.id + "." + e.className).slice(0, 5)`
+
+// hardToUse lists what keeps people from reading or operating the page: text whose contrast is
+// below that of WCAG 2.2 AA, fields without a label, and buttons and links without a name.
+const hardToUse = `(() => {
+	const faults = new Set();
+	const parts = (c) => { const n = c.match(/[\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
+	const light = (c) => { const [r, g, b] = parts(c).map((v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+	const behind = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (parts(c)[3] > 0) return c; } return "rgb(255, 255, 255)"; };
+	const what = (e) => e.tagName.toLowerCase() + (e.className.baseVal ?? e.className ? "." + (e.className.baseVal ?? e.className) : "") + " " + JSON.stringify(e.textContent.trim().slice(0, 30));
+	for (const e of document.querySelectorAll("body *")) {
+		if (!e.checkVisibility() || e.closest("script, style")) continue;
+		const style = getComputedStyle(e);
+		if ([...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())) {
+			const a = light(e.closest("svg") ? style.fill : style.color), b = light(behind(e));
+			const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), size = parseFloat(style.fontSize);
+			const large = size >= 24 || size >= 18.66 && Number(style.fontWeight) >= 700;
+			if (ratio < (large ? 3 : 4.5) && !e.closest(":disabled")) faults.add("contrast of " + ratio.toFixed(2) + " at " + what(e));
+		}
+		if (e.matches("input:not([type=hidden]), select, textarea") && !e.labels.length) faults.add("no label: " + e.name);
+		if (e.matches("button, a, summary") && !(e.textContent.trim() || e.ariaLabel)) faults.add("no name: " + what(e));
+	}
+	return [...faults].slice(0, 8);
+})()`
