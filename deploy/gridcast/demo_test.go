@@ -68,7 +68,7 @@ func (d demo) manyClients(t testing.TB, n int) []*client {
 // lights out, the result.
 func TestDemoWeekend(t *testing.T) {
 	const lasVegas = 2024022
-	d := startDemo(t, "6000")
+	d := startDemo(t, "3000")
 	clients := d.manyClients(t, 20)
 	c := func() *client { // in turn, so that looking often meets no limit
 		clients = append(clients[1:], clients[0])
