@@ -96,7 +96,7 @@ type follower struct {
 // look reads the pointer and delivers the version it names, if it is another than before.
 func (f *follower) look(ctx context.Context) error {
 	f.named = 0
-	pointer, tag, err := LoadPointer(ctx, f.Store)
+	pointer, tag, err := f.loadPointer(ctx)
 	f.seen, f.named = tag, pointer.Version
 	if errors.Is(err, ErrNone) && f.current == nil {
 		f.report(Report{State: Waiting, Err: err})
@@ -117,6 +117,16 @@ func (f *follower) look(ctx context.Context) error {
 	}
 	f.report(Report{State: Following, Version: pointer.Version})
 	return nil
+}
+
+// pointerTime bounds the read of the pointer. A store takes longer before it gives up; a
+// follower that has just started from its copy should soon say that nobody answers.
+const pointerTime = 5 * time.Second
+
+func (f *follower) loadPointer(ctx context.Context) (Pointer, blob.Tag, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, pointerTime, fmt.Errorf("no answer within %v", pointerTime))
+	defer cancel()
+	return LoadPointer(ctx, f.Store)
 }
 
 // mayServe refuses a pointer that goes back, or that gives a number another content.
