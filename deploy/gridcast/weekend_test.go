@@ -170,7 +170,31 @@ func TestWeekend(t *testing.T) {
 			t.Errorf("edge %d: %d races evaluated, want 1", i+1, accuracy.RacesEvaluated)
 		}
 	}
-	gridcast(t, h.scheduler.cmd.Dir, "ledger", "audit", "--store", "dir:store")
+	dir := h.scheduler.cmd.Dir
+	gridcast(t, dir, "ledger", "audit", "--store", "dir:store")
+	h.rebuildByCommand(t, dir)
+}
+
+// rebuildByCommand asks the scheduler from the command line: there is nothing new to build.
+func (h *house) rebuildByCommand(t *testing.T, dir string) {
+	t.Helper()
+	rebuild := []string{
+		"rebuild", "--wait", "--store", "dir:store", "--operator-token-file", "token", "--reason", "by hand", "--by", "anna",
+		"--operator-listen", strings.TrimPrefix(h.scheduler.url, "http://"),
+	}
+	var result console.Result
+	if err := json.Unmarshal([]byte(gridcast(t, dir, append(rebuild, "--json")...)), &result); err != nil {
+		t.Fatal(err)
+	}
+	if !result.Unchanged || len(result.Edges) != len(h.edges) || slices.ContainsFunc(result.Edges, func(e console.EdgeResult) bool { return e.Problem != "" }) {
+		t.Errorf("rebuild: got %+v, want nothing changed and every edge asked", result)
+	}
+	if said := gridcast(t, dir, rebuild...); !strings.Contains(said, "is up to date") {
+		t.Errorf("rebuild prints %q", said)
+	}
+	if page := h.ask(t, http.MethodGet, "/", nil); !strings.Contains(page, "by hand") {
+		t.Error("the rebuild is not in the console's audit log")
+	}
 }
 
 func points(rows []wire.DriverStanding, driver string) float64 {
