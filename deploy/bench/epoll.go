@@ -1,0 +1,88 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"syscall"
+)
+
+// serveEpoll answers every request with the same bytes from one loop over the system calls
+// themselves: the practical limit of a server that reads and writes.
+func serveEpoll(address string, body []byte) error {
+	response := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nServer: constant\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	listener, err := listenEpoll(address)
+	if err != nil {
+		return err
+	}
+	poll, err := syscall.EpollCreate1(0)
+	if err != nil {
+		return fmt.Errorf("epoll: %w", err)
+	}
+	watch := func(fd int) error {
+		return syscall.EpollCtl(poll, syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(fd)})
+	}
+	if err := watch(listener); err != nil {
+		return fmt.Errorf("epoll: %w", err)
+	}
+	events, buffer := make([]syscall.EpollEvent, 256), make([]byte, 8<<10)
+	for {
+		n, err := syscall.EpollWait(poll, events, -1)
+		if err != nil && err != syscall.EINTR { //nolint:errorlint // an errno is never wrapped here
+			return fmt.Errorf("epoll: %w", err)
+		}
+		for _, event := range events[:max(n, 0)] {
+			fd := int(event.Fd)
+			if fd != listener {
+				if !answerEpoll(fd, buffer, response) {
+					_ = syscall.Close(fd) // the client has left
+				}
+				continue
+			}
+			client, _, err := syscall.Accept4(listener, syscall.SOCK_NONBLOCK)
+			if err != nil {
+				continue // it left before it was accepted
+			}
+			_ = syscall.SetsockoptInt(client, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
+			if err := watch(client); err != nil {
+				return fmt.Errorf("epoll: %w", err)
+			}
+		}
+	}
+}
+
+// answerEpoll answers what a connection has sent. It takes a read for whole requests, and
+// reports false when the connection is over. A response of which the socket takes only a part
+// ends it: the load generator reads at once.
+func answerEpoll(fd int, buffer, response []byte) bool {
+	n, err := syscall.Read(fd, buffer)
+	if err != nil || n <= 0 {
+		return err == syscall.EAGAIN //nolint:errorlint // an errno is never wrapped here
+	}
+	for range bytes.Count(buffer[:n], []byte("\r\n\r\n")) {
+		if sent, err := syscall.Write(fd, response); err != nil || sent < len(response) {
+			return false
+		}
+	}
+	return true
+}
+
+func listenEpoll(address string) (int, error) {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return 0, fmt.Errorf("listen: %w", err)
+	}
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return 0, fmt.Errorf("listen: %w", err)
+	}
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}); err != nil {
+		return 0, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	if err := syscall.Listen(fd, 1024); err != nil {
+		return 0, fmt.Errorf("listen on %s: %w", address, err)
+	}
+	return fd, nil
+}

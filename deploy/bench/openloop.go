@@ -1,0 +1,130 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The load of the open loop.
+const (
+	openConnections = 64
+	openLength      = 5 * time.Second
+	openSuffix      = ", open loop at half"
+)
+
+// openLoop measures latencies at half of the capacity that rows have. Requests are sent when
+// they are due, whether others have been answered or not, and their latency counts from then:
+// a stall is seen by all requests that fall into it.
+func (f *fixture) openLoop(ctx context.Context, rows []row, only string) ([]row, error) {
+	var measured []row
+	for _, c := range f.cases(only) {
+		if c.name != "2 KB" && c.name != "12 KB" {
+			continue
+		}
+		for _, s := range f.servers(c, "") {
+			i := slices.IndexFunc(rows, func(r row) bool {
+				return r.Server == s.name && r.Case == c.name && r.Connections == openConnections
+			})
+			if i < 0 {
+				continue
+			}
+			r := row{Server: s.name, Case: c.name + openSuffix, Connections: openConnections}
+			if err := f.openRun(ctx, s, c, rows[i].PerSecond/2, &r); err != nil {
+				return nil, fmt.Errorf("%s, %s: %w", s.name, r.Case, err)
+			}
+			measured = append(measured, r)
+		}
+	}
+	return measured, nil
+}
+
+// openRun sends so many requests a second and fills in the row.
+func (f *fixture) openRun(ctx context.Context, s server, c benchCase, perSecond float64, r *row) error {
+	p, err := s.start(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.stop()
+	request := []byte("GET " + c.target + " HTTP/1.1\r\nHost: api.example.org\r\nX-API-Key: " + f.keys[0] + "\r\n" +
+		strings.Join(append(c.header, ""), "\r\n") + "\r\n")
+	before, err := p.cpu()
+	if err != nil {
+		return err
+	}
+	var (
+		running   sync.WaitGroup
+		latencies [openConnections][]time.Duration
+		errs      [openConnections]error
+	)
+	interval := time.Duration(float64(time.Second) * openConnections / perSecond)
+	begin := time.Now().Add(100 * time.Millisecond)
+	for i := range openConnections {
+		first := begin.Add(interval * time.Duration(i) / openConnections)
+		running.Go(func() {
+			latencies[i], errs[i] = sendWhenDue(p.address, request, first, interval, begin.Add(openLength))
+		})
+	}
+	running.Wait()
+	after, err := p.cpu()
+	if err != nil {
+		return err
+	}
+	all := slices.Concat(latencies[:]...)
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	slices.Sort(all)
+	r.PerSecond = float64(len(all)) / openLength.Seconds()
+	r.P50, r.P99 = milliseconds(all[len(all)/2]), milliseconds(all[len(all)*99/100])
+	r.CPUMicros = 1000 * milliseconds(after-before) / float64(len(all))
+	return nil
+}
+
+// sendWhenDue sends on one connection from an instant on, at an interval, until the end. One
+// goroutine sends and one reads, so that a late answer delays no request.
+func sendWhenDue(address string, request []byte, first time.Time, interval time.Duration, end time.Time) ([]time.Duration, error) {
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("open loop: %w", err)
+	}
+	defer c.Close()
+	due := make(chan time.Time, 1<<16)
+	sent := make(chan error, 1)
+	go func() {
+		defer close(due)
+		for at := first; at.Before(end); at = at.Add(interval) {
+			time.Sleep(time.Until(at))
+			due <- at
+			if _, err := c.Write(request); err != nil {
+				sent <- err
+				return
+			}
+		}
+		sent <- nil
+	}()
+	var latencies []time.Duration
+	reader := bufio.NewReaderSize(c, 64<<10)
+	for at := range due {
+		response, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			return nil, fmt.Errorf("open loop: %w", err)
+		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode >= http.StatusBadRequest {
+			return nil, fmt.Errorf("open loop: status %s, %w", response.Status, err)
+		}
+		latencies = append(latencies, time.Since(at))
+	}
+	return latencies, <-sent
+}
