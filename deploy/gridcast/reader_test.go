@@ -1,0 +1,107 @@
+package main
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"gridcast/snapshots"
+)
+
+// reader is a client that reads from an edge all the time and remembers what it saw.
+type reader struct {
+	stop func() // ends reading; may be called twice
+
+	// What follows belongs to the goroutine that reads, until it is stopped.
+	bodies   map[string][]string // by catalog path: entity tags in order, each once in a row
+	versions []int64             // that the edge said it serves, likewise
+	read     int
+}
+
+// readTargets are what is read, by catalog path.
+var readTargets = map[string]string{
+	"standings/drivers/2023": "/standings?year=2023", "standings/constructors/2023": "/standings?year=2023&type=constructors",
+	"calendar/2023": "/calendar?year=2023", "predictions/2023": "/predictions?year=2023", "accuracy/all": "/accuracy", "drivers": "/drivers",
+}
+
+// readFrom reads with the keys in turn until it is stopped, at the latest when the test ends.
+func readFrom(t *testing.T, edge *process, keys []string) *reader {
+	t.Helper()
+	r := &reader{bodies: map[string][]string{}}
+	c, paths := newClient(edge.url, ""), slices.Sorted(maps.Keys(readTargets))
+	stopping := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		tick := time.NewTicker(15 * time.Millisecond)
+		defer tick.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-tick.C:
+				r.look(t, c, keys[n%len(keys)], paths[n%len(paths)])
+				r.versions = appendNew(r.versions, servedVersion(t, edge))
+			case <-stopping:
+				return
+			}
+		}
+	})
+	r.stop = sync.OnceFunc(func() { close(stopping); group.Wait() })
+	t.Cleanup(r.stop)
+	return r
+}
+
+// look reads one variant; its body must be what its tag says.
+func (r *reader) look(t *testing.T, c *client, key, path string) {
+	a := c.do(t, http.MethodGet, "/api/v1"+readTargets[path], http.Header{"X-Api-Key": {key}})
+	tag := tagOf(a.body)
+	if a.status != http.StatusOK || a.header.Get("ETag") != tag {
+		t.Errorf("GET %s: status %d, tag %s of a body whose tag is %s", readTargets[path], a.status, a.header.Get("ETag"), tag)
+	}
+	r.bodies[path] = appendNew(r.bodies[path], tag)
+	r.read++
+}
+
+// appendNew appends what is not the last element already.
+func appendNew[T comparable](row []T, next T) []T {
+	if len(row) > 0 && row[len(row)-1] == next {
+		return row
+	}
+	return append(row, next)
+}
+
+// check compares what was read with the published versions: the bodies of each variant must be
+// theirs, in their order.
+func (r *reader) check(t *testing.T, s storage) {
+	t.Helper()
+	if !slices.IsSorted(r.versions) {
+		t.Errorf("the edge served versions in the order %v", r.versions)
+	}
+	published := map[string][]string{} // entity tags by path, from the first version on
+	versions := s.versions(t)
+	for _, version := range slices.Backward(versions) {
+		if version.Standing == snapshots.Unpublished {
+			continue
+		}
+		m, err := snapshots.LoadManifest(t.Context(), s, version.Version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range m.Entries {
+			published[e.Path] = appendNew(published[e.Path], `"`+snapshots.ETag(e.SHA256)+`"`)
+		}
+	}
+	for path, seen := range r.bodies {
+		rest := published[path]
+		for _, tag := range seen {
+			at := slices.Index(rest, tag)
+			if at < 0 {
+				t.Errorf("%s was served with the tags %v, published were %v", path, seen, published[path])
+				break
+			}
+			rest = rest[at:]
+		}
+	}
+	t.Logf("%d bodies read, of versions %v", r.read, r.versions)
+}
