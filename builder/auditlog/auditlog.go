@@ -5,8 +5,8 @@
 // past shows. The ledger says what was decided about the season; this log also has what leaves
 // no trace there: rebuilds, rollbacks, keys, jobs started by hand.
 //
-// An entry is written before the change that it announces: Do refuses a change that can not be
-// recorded, and records it too if the change then fails. Instants are real time, in UTC.
+// An entry is written before the change that it announces: what can not be recorded is not
+// done. If the change then fails, a second entry says so. Instants are real time, in UTC.
 package auditlog
 
 import (
@@ -159,21 +159,33 @@ func (l *Log) Entries() []Entry {
 // Do announces the change and makes it. If the log can not be written the change is not made;
 // if the change fails that is noted too. The error is that of the log or of do.
 func (l *Log) Do(ctx context.Context, c Change, do func() error) error {
-	announced, err := l.append(ctx, Entry{Actor: c.Actor, Action: c.Action, Subject: c.Subject, Reason: c.Reason})
+	announced, err := l.Announce(ctx, c)
 	if err != nil {
-		return fmt.Errorf("%s was not done, because it could not be recorded: %w", c.Action, err)
+		return err
 	}
-	err = do()
-	if err == nil {
-		return nil
+	if err := do(); err != nil {
+		return errors.Join(err, l.Failed(ctx, announced, err))
 	}
-	// Also when ctx is what ended it.
-	noting, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteFailure)
+	return nil
+}
+
+// Announce is the first half of Do, for a change that is made later: without its entry it must
+// not be made.
+func (l *Log) Announce(ctx context.Context, c Change) (Entry, error) {
+	e, err := l.append(ctx, Entry{Actor: c.Actor, Action: c.Action, Subject: c.Subject, Reason: c.Reason})
+	if err != nil {
+		return Entry{}, fmt.Errorf("%s was not done, because it could not be recorded: %w", c.Action, err)
+	}
+	return e, nil
+}
+
+// Failed is the second half of Do: it notes why an announced change did not take place, also
+// when the end of ctx is why.
+func (l *Log) Failed(ctx context.Context, announced Entry, why error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteFailure)
 	defer cancel()
-	_, logErr := l.append(noting, Entry{
-		Actor: c.Actor, Action: Failed, Subject: c.Subject, Reason: err.Error(), Of: announced.Seq,
-	})
-	return errors.Join(err, logErr)
+	_, err := l.append(ctx, Entry{Actor: announced.Actor, Action: Failed, Subject: announced.Subject, Reason: why.Error(), Of: announced.Seq})
+	return err
 }
 
 // noteFailure is how long it may take to record that a change failed.

@@ -43,11 +43,11 @@ func (c *Console) rebuild(w http.ResponseWriter, r *http.Request, operator strin
 		c.refuse(w, r, http.StatusUnprocessableEntity, "say why in a few words: the reason stands in the version and in the audit log")
 		return
 	}
-	c.answerRun(w, r, c.begin(publishing{
+	c.publishRun(w, r, publishing{
 		title:   "Rebuild: " + why,
 		change:  auditlog.Change{Actor: actor(operator), Action: auditlog.Rebuild, Reason: why},
 		publish: c.build(builder.Request{Reason: why}),
-	}))
+	})
 }
 
 // release ends a hold and builds.
@@ -57,11 +57,11 @@ func (c *Console) release(w http.ResponseWriter, r *http.Request, operator strin
 		c.refuse(w, r, http.StatusUnprocessableEntity, "say why publishing may go on: the reason stands in the audit log")
 		return
 	}
-	c.answerRun(w, r, c.begin(publishing{
+	c.publishRun(w, r, publishing{
 		title:   "Release and build",
 		change:  auditlog.Change{Actor: actor(operator), Action: auditlog.Release, Reason: why},
 		publish: c.build(builder.Request{Reason: why, Release: true}),
-	}))
+	})
 }
 
 // verifyResult vouches for a classification and publishes what follows from it.
@@ -76,7 +76,7 @@ func (c *Console) verifyResult(w http.ResponseWriter, r *http.Request, operator 
 		c.refuse(w, r, http.StatusUnprocessableEntity, "the form does not say which classification you looked at; reload the page")
 		return
 	}
-	c.answerRun(w, r, c.begin(publishing{
+	c.publishRun(w, r, publishing{
 		title:     fmt.Sprintf("Verify the result of %d and rebuild", key),
 		change:    auditlog.Change{Actor: actor(operator), Action: auditlog.VerifyResult, Subject: strconv.FormatInt(key, 10), Reason: reason(r)},
 		firstText: "writing the verification to the ledger",
@@ -84,7 +84,7 @@ func (c *Console) verifyResult(w http.ResponseWriter, r *http.Request, operator 
 			return c.vouch(ctx, key, seen, actor(operator))
 		},
 		publish: c.build(builder.Request{Reason: fmt.Sprintf("result of %d verified", key)}),
-	}))
+	})
 }
 
 // errOtherResult: the source now has another classification than the one that was looked at.
@@ -132,7 +132,7 @@ func (c *Console) rollback(w http.ResponseWriter, r *http.Request, operator stri
 		c.refuse(w, r, http.StatusUnprocessableEntity, "say why: clients and colleagues see the reason while publishing is held")
 		return
 	}
-	c.answerRun(w, r, c.begin(publishing{
+	c.publishRun(w, r, publishing{
 		title:  fmt.Sprintf("Roll back to version %d", version),
 		change: auditlog.Change{Actor: actor(operator), Action: auditlog.Rollback, Subject: strconv.FormatInt(version, 10), Reason: why},
 		publish: func(ctx context.Context, progress progressFunc) (snapshots.Receipt, error) {
@@ -140,7 +140,7 @@ func (c *Console) rollback(w http.ResponseWriter, r *http.Request, operator stri
 			p.Progress = func(s snapshots.Progress) { progress(string(s.Stage), s.Done, s.Total) }
 			return p.Rollback(ctx, version, c.Name, why, c.RaceTime())
 		},
-	}))
+	})
 }
 
 // verifyVersion reads every object of a version again and says whether all are what they
@@ -186,29 +186,20 @@ func (c *Console) runJob(w http.ResponseWriter, r *http.Request, operator string
 		c.refuse(w, r, http.StatusNotFound, "no job of that name")
 		return
 	}
-	run := c.runs.begin("Run the job "+name, actor(operator))
-	c.wg.Go(func() {
-		change := auditlog.Change{Actor: actor(operator), Action: auditlog.RunJob, Subject: name, Reason: reason(r)}
-		err := c.Audit.Do(c.ctx, change, func() error {
-			outcome, err := c.RunJob(name, "asked for by "+operator)
-			if err != nil {
-				return err
-			}
-			run.tell(Event{Phase: Change, Text: "waiting for its turn, then running"})
-			select {
-			case err := <-outcome:
-				return err
-			case <-c.ctx.Done():
-				return c.ctx.Err()
-			}
-		})
+	change := auditlog.Change{Actor: actor(operator), Action: auditlog.RunJob, Subject: name, Reason: reason(r)}
+	c.start(w, r, "Run the job "+name, change, func(ctx context.Context, run *Run) (Event, error) {
+		outcome, err := c.RunJob(name, "asked for by "+operator)
 		if err != nil {
-			run.tell(Event{Phase: Failed, Error: explain(err)})
-			return
+			return Event{}, err
 		}
-		run.tell(Event{Phase: Done, Text: "The job " + name + " has run without an error."})
+		run.tell(Event{Phase: Change, Text: "waiting for its turn, then running"})
+		select {
+		case err := <-outcome:
+			return Event{Text: "The job " + name + " has run without an error."}, err
+		case <-ctx.Done():
+			return Event{}, ctx.Err()
+		}
 	})
-	c.answerRun(w, r, run)
 }
 
 // createKey makes a key and shows it, this once.

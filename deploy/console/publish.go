@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -31,26 +32,36 @@ type publishing struct {
 	publish func(ctx context.Context, progress func(phase string, done, total int)) (snapshots.Receipt, error)
 }
 
-// begin starts a run that goes on when the request that asked for it is over. Every run is in
-// the audit log before it does anything.
-func (c *Console) begin(p publishing) *Run {
-	run := c.runs.begin(p.title, p.change.Actor)
+// publishRun starts a publishing run and answers the request that asked for it.
+func (c *Console) publishRun(w http.ResponseWriter, r *http.Request, p publishing) {
+	c.start(w, r, p.title, p.change, func(ctx context.Context, run *Run) (Event, error) {
+		result, err := c.publishAndWait(ctx, run, p)
+		return Event{Result: &result, Text: result.summary()}, err
+	})
+}
+
+// start begins a run once it is in the audit log, and answers the request. The run goes on when
+// the request is over, and ends with what do returns.
+func (c *Console) start(w http.ResponseWriter, r *http.Request, title string, change auditlog.Change, do func(context.Context, *Run) (Event, error)) {
+	announced, err := c.Audit.Announce(r.Context(), change)
+	if err != nil {
+		c.refuse(w, r, http.StatusBadGateway, err.Error()+". What to do: check the storage and try again.")
+		return
+	}
+	run := c.runs.begin(title, change.Actor)
 	c.wg.Go(func() {
-		var result Result
-		err := c.Audit.Do(c.ctx, p.change, func() (err error) {
-			result, err = c.publishAndWait(c.ctx, run, p)
-			return err
-		})
+		last, err := do(c.ctx, run)
 		if err != nil {
-			c.Log.Warn("operator's request failed", "what", p.title, "operator", p.change.Actor, "err", err)
+			c.Log.Warn("operator's request failed", "what", title, "operator", change.Actor, "err", err)
+			err = errors.Join(err, c.Audit.Failed(c.ctx, announced, err))
 			run.tell(Event{Phase: Failed, Error: explain(err)})
 			return
 		}
-		c.Log.Info("operator's request done", "what", p.title, "operator", p.change.Actor,
-			"version", result.Version, "seconds", result.ServedSeconds)
-		run.tell(Event{Phase: Done, Result: &result, Text: result.summary()})
+		c.Log.Info("operator's request done", "what", title, "operator", change.Actor)
+		last.Phase = Done
+		run.tell(last)
 	})
-	return run
+	c.answerRun(w, r, run)
 }
 
 func (c *Console) publishAndWait(ctx context.Context, run *Run, p publishing) (Result, error) {
