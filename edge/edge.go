@@ -98,6 +98,9 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 		metrics:   e.metrics,
 		log:       deps.Log,
 	}
+	if c, ok := deps.Limits.(prometheus.Collector); ok {
+		deps.Registry.MustRegister(c)
+	}
 	e.lane = e.newLane()
 	e.metrics.registerLane(deps.Registry, e.lane)
 	return e, nil

@@ -51,7 +51,7 @@ type KeyStatus struct {
 // Status describes the edge as of now.
 func (e *Edge) Status() Status {
 	now := e.deps.RaceTime()
-	s := Status{RaceTime: wire.Instant(now), Limits: "each edge for itself, in memory", Keys: e.keyStatus()}
+	s := Status{RaceTime: wire.Instant(now), Limits: e.deps.Limits.String(), Keys: e.keyStatus()}
 	if err := e.Ready(); err != nil {
 		s.NotReady = err.Error()
 	} else {

@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/netip"
 	"time"
 
 	"gridcast/edge"
+	"gridcast/edge/limit"
+	"gridcast/edge/limit/redislimit"
 )
 
 // edgeFlags is what an edge is told.
@@ -20,6 +23,8 @@ type edgeFlags struct {
 	TrustedProxies []string       `help:"Networks whose X-Forwarded-For is believed, such as 10.0.0.0/8." placeholder:"CIDR"`
 	Tiers          map[string]int `help:"Requests a minute of a tier of keys, where it is not the default; may be repeated." name:"tier" placeholder:"NAME=N"`
 	ExpressLane    string         `help:"Answer plain requests below the HTTP server: ${enum}." enum:"on,off" default:"on"`
+	Redis          string         `help:"Count requests over all edges in this Redis; default: each edge for itself." placeholder:"URL"`
+	RedisMode      string         `help:"Ask Redis for shares of a limit, or for every request: ${enum}." enum:"lease,strict" default:"lease"`
 	DrainDelay     time.Duration  `help:"Keep accepting this long after a signal, while /readyz says no, for load balancers to notice." default:"0s"`
 }
 
@@ -42,6 +47,18 @@ func (f *edgeFlags) config() (edge.Config, error) {
 	return cfg, nil
 }
 
+// limits opens what counts requests, which the caller must close, after the edge has ended.
+func (f *edgeFlags) limits(ctx context.Context, log *slog.Logger) (source limit.Source, done func(), err error) {
+	if f.Redis == "" {
+		return limit.Memory{}, func() {}, nil
+	}
+	shared, err := redislimit.Open(ctx, redislimit.Config{URL: f.Redis, Mode: redislimit.Mode(f.RedisMode), Log: log})
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	return shared, shared.Close, nil
+}
+
 type edgeCmd struct {
 	storeFlags `embed:""`
 	clockFlags `embed:""`
@@ -61,7 +78,12 @@ func (c *edgeCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	e, err := edge.New(cfg, edge.Deps{Store: store, Log: s.log, RaceTime: clock.Now})
+	limits, done, err := c.limits(ctx, s.log)
+	if err != nil {
+		return err
+	}
+	defer done()
+	e, err := edge.New(cfg, edge.Deps{Store: store, Log: s.log, RaceTime: clock.Now, Limits: limits})
 	if err != nil {
 		return err
 	}

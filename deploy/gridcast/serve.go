@@ -49,7 +49,14 @@ func (c *serveCmd) serve(ctx context.Context, s *streams, b *builder.Builder, cl
 		return fmt.Errorf("listen on %s: %w; choose another address with --listen", cfg.Listen, err)
 	}
 	registry := newRegistry()
-	e, err := edge.New(cfg, edge.Deps{Store: b.Store, Log: s.log, RaceTime: clock.Now, Listener: listener, Registry: registry})
+	limits, done, err := c.limits(ctx, s.log)
+	if err != nil {
+		return err
+	}
+	defer done()
+	e, err := edge.New(cfg, edge.Deps{
+		Store: b.Store, Log: s.log, RaceTime: clock.Now, Listener: listener, Registry: registry, Limits: limits,
+	})
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,10 @@
 // the window full is refused and counts no further.
 package limit
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Period is the length of every window, in seconds.
 const Period = 60
@@ -18,12 +21,14 @@ func Offset(seed uint64) int64 { return int64(seed % Period) }
 // Counter counts the requests of one key. It is safe for concurrent use.
 type Counter interface {
 	// Take counts one request at now, which is real time, unless perMinute are counted in
-	// this window already. It does not allocate.
+	// this window already. Where it decides by itself it does not allocate.
 	Take(now time.Time, perMinute int) Decision
 }
 
 // Source makes counters: [Memory], or one that shares its counts with other edges.
 type Source interface {
+	// String says how requests are counted, for an operator.
+	fmt.Stringer
 	// Counter returns a new counter for the key with this id, whose windows begin offset
 	// seconds into the minute.
 	Counter(id string, offset int64) Counter

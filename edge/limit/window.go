@@ -38,6 +38,22 @@ func (w *Window) Peek(now time.Time, perMinute int) Decision {
 	return w.decision(number, count, perMinute, count < perMinute)
 }
 
+// Raise makes the count of the window that ends at reset at least count, as when others have
+// counted too.
+func (w *Window) Raise(reset int64, count int) {
+	number := (reset-w.offset)/Period - 1
+	for {
+		state := w.state.Load()
+		last, known := int64(state>>32), int(uint32(state))
+		if last > number || last == number && known >= count {
+			return
+		}
+		if w.state.CompareAndSwap(state, uint64(number)<<32|uint64(count)) {
+			return
+		}
+	}
+}
+
 // at returns the number and the count of the window at now. A clock that was set back stays
 // in the later window: going back would hand out the same minute twice.
 func (w *Window) at(state uint64, now time.Time) (number int64, count int) {
@@ -62,6 +78,9 @@ func (w *Window) decision(number int64, count, perMinute int, allowed bool) Deci
 type Memory struct{}
 
 var _ Source = Memory{}
+
+// String implements [Source].
+func (Memory) String() string { return "each edge for itself, in memory" }
 
 // Counter implements [Source].
 func (Memory) Counter(_ string, offset int64) Counter { return NewWindow(offset) }

@@ -1,0 +1,203 @@
+// Package redislimit counts requests over all edges, in Redis.
+//
+// In the mode [Strict] each request is one script in Redis, and the count is exact. In the mode
+// [Lease] an edge reserves a share of what a window has left and decides by itself until the
+// share is used up: the sum over all edges never exceeds the limit, and tokens that an edge
+// does not use are lost with their window. Shares are an eighth of what is left, divided by
+// the number of edges, so that little is lost.
+//
+// Windows are those of Redis' clock. When Redis does not answer, an edge uses the tokens it
+// holds and then counts for itself, from the last count it knows: together edges then allow
+// the limit times their number at most. A background goroutine tries Redis every second and
+// returns to it. An edge starts without Redis too.
+package redislimit
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"gridcast/edge/limit"
+)
+
+// Mode says how often Redis is asked.
+type Mode string
+
+// The modes.
+const (
+	Lease  Mode = "lease"  // for a share of what is left
+	Strict Mode = "strict" // for every request
+)
+
+// Config says which Redis counts and how.
+type Config struct {
+	URL  string // redis://user:password@host:port/db, or rediss:// for TLS
+	Mode Mode
+	Log  *slog.Logger
+}
+
+// patience is how long a request waits for Redis.
+const patience = 5 * time.Millisecond
+
+// The rhythm of the background.
+const (
+	beatEvery  = time.Second
+	beatWithin = 500 * time.Millisecond
+)
+
+// Source makes counters that share their counts through Redis. It is safe for concurrent use.
+type Source struct {
+	mode    Mode
+	options rueidis.ClientOption
+	log     *slog.Logger
+	name    string // of this edge, among the others
+
+	client atomic.Pointer[rueidis.Client] // nil until Redis has been reached once
+	up     atomic.Bool
+	edges  atomic.Int64  // that count in this Redis, this one included
+	skew   atomic.Int64  // Redis' clock minus ours, in milliseconds
+	failed chan struct{} // wakes the background
+
+	counts counts
+
+	stop    context.CancelFunc
+	running sync.WaitGroup
+}
+
+var _ limit.Source = (*Source)(nil)
+
+// Open returns a source that is trying to reach Redis; it has tried once. Close must be called.
+func Open(ctx context.Context, cfg Config) (*Source, error) {
+	if cfg.Mode != Lease && cfg.Mode != Strict {
+		return nil, fmt.Errorf("limits in Redis: mode %q, want %s or %s", cfg.Mode, Lease, Strict)
+	}
+	options, err := rueidis.ParseURL(cfg.URL)
+	if err != nil {
+		return nil, errors.New("limits in Redis: want a URL such as redis://host:6379") // the cause shows the password
+	}
+	options.DisableCache, options.DisableRetry = true, true
+	options.ForceSingleClient = true
+	options.Dialer.Timeout = beatWithin
+	s := &Source{mode: cfg.Mode, options: options, log: cfg.Log, name: rand.Text(), failed: make(chan struct{}, 1)}
+	s.edges.Store(1)
+	s.counts = newCounts(s)
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.beat(ctx)
+	s.running.Go(func() { s.run(ctx) })
+	return s, nil
+}
+
+// Close lets the other edges know, and ends the background.
+func (s *Source) Close() {
+	s.stop()
+	s.running.Wait()
+	if c := s.client.Load(); c != nil {
+		client := *c
+		ctx, cancel := context.WithTimeout(context.Background(), beatWithin)
+		defer cancel()
+		_ = client.Do(ctx, client.B().Zrem().Key(edgesKey).Member(s.name).Build()).Error() // it would be forgotten anyway
+		client.Close()
+	}
+}
+
+// String implements [limit.Source].
+func (s *Source) String() string {
+	switch {
+	case !s.up.Load():
+		return "each edge for itself, because Redis does not answer"
+	case s.mode == Strict:
+		return "exactly over all edges, in Redis"
+	default:
+		return fmt.Sprintf("over %d edges, leased from Redis", s.edges.Load())
+	}
+}
+
+// Counter implements [limit.Source].
+func (s *Source) Counter(id string, offset int64) limit.Counter {
+	shared := shared{source: s, key: "gridcast:limit:" + id, offset: offset, own: limit.NewWindow(offset)}
+	if s.mode == Strict {
+		return &strict{shared}
+	}
+	return &lease{shared: shared}
+}
+
+// run keeps the edge among the living until ctx ends.
+func (s *Source) run(ctx context.Context) {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-s.failed:
+		}
+		s.beat(ctx)
+	}
+}
+
+// beat tells Redis that this edge is there, and learns how many there are and what time it is.
+func (s *Source) beat(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, beatWithin)
+	defer cancel()
+	err := s.connect()
+	if err == nil {
+		err = s.greet(ctx)
+	}
+	if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return // closing
+	}
+	switch was := s.up.Swap(err == nil); {
+	case err != nil && was:
+		s.log.Warn("redis does not answer, this edge counts for itself", "err", err)
+	case err == nil && !was:
+		s.log.Info("redis counts requests", "mode", string(s.mode), "edges", s.edges.Load())
+	}
+}
+
+func (s *Source) connect() error {
+	if s.client.Load() != nil {
+		return nil
+	}
+	client, err := rueidis.NewClient(s.options)
+	if err != nil {
+		return fmt.Errorf("reach Redis: %w", err)
+	}
+	s.client.Store(&client)
+	return nil
+}
+
+func (s *Source) greet(ctx context.Context) error {
+	began := time.Now()
+	reply, err := greeting.Exec(ctx, *s.client.Load(), []string{edgesKey}, []string{s.name}).AsIntSlice()
+	if err != nil {
+		return fmt.Errorf("greet Redis: %w", err)
+	}
+	s.edges.Store(max(1, reply[0]))
+	s.skew.Store(reply[1] - began.Add(time.Since(began)/2).UnixMilli())
+	return nil
+}
+
+// fail notes that a request was not answered in time. Until the background has reached Redis
+// again, no other waits for it.
+func (s *Source) fail() {
+	if s.up.Swap(false) {
+		s.log.Warn("redis does not answer in time, this edge counts for itself")
+	}
+	select {
+	case s.failed <- struct{}{}:
+	default:
+	}
+}
+
+// inRedis is now by Redis' clock.
+func (s *Source) inRedis(now time.Time) time.Time {
+	return now.Add(time.Duration(s.skew.Load()) * time.Millisecond)
+}

@@ -1,0 +1,344 @@
+package redislimit_test
+
+import (
+	"log/slog"
+	"net"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"gridcast/edge/limit"
+	"gridcast/edge/limit/redislimit"
+)
+
+// server is a real Redis on a port of its own.
+type server struct {
+	t       testing.TB
+	address string
+	cmd     *exec.Cmd
+}
+
+func newServer(t testing.TB) *server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skipf("no redis-server here: %v", err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{t: t, address: l.Addr().String()}
+	l.Close()
+	s.start()
+	t.Cleanup(s.kill)
+	return s
+}
+
+func (s *server) start() {
+	s.t.Helper()
+	_, port, _ := net.SplitHostPort(s.address)
+	s.cmd = exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.t.TempDir())
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	await(s.t, "redis accepts", func() bool {
+		c, err := net.Dial("tcp", s.address)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+}
+
+func (s *server) signal(sig syscall.Signal) {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *server) kill() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+}
+
+// await looks every few milliseconds whether something that another process does has happened.
+func await(t testing.TB, what string, happened func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for tick := time.Tick(5 * time.Millisecond); !happened(); {
+		select {
+		case <-tick:
+		case <-deadline:
+			t.Fatalf("not after 20 seconds: %s", what)
+		}
+	}
+}
+
+// open returns the sources of so many edges, all of which know how many they are.
+func (s *server) open(mode redislimit.Mode, edges int) []*redislimit.Source {
+	s.t.Helper()
+	var sources []*redislimit.Source
+	for range edges {
+		source, err := redislimit.Open(s.t.Context(), redislimit.Config{
+			URL: "redis://" + s.address, Mode: mode, Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.t.Cleanup(source.Close)
+		sources = append(sources, source)
+	}
+	for _, source := range sources {
+		await(s.t, "all edges known", func() bool { return metric(s.t, source, "gridcast_edge_limit_edges") == float64(edges) })
+	}
+	return sources
+}
+
+// counters returns a counter for the same key on each edge, whose window has just begun.
+func counters(sources []*redislimit.Source) []limit.Counter {
+	var counters []limit.Counter
+	for _, source := range sources {
+		counters = append(counters, source.Counter("key", time.Now().Unix()%limit.Period))
+	}
+	return counters
+}
+
+// metric returns the sum of a metric over its labels.
+func metric(t testing.TB, source *redislimit.Source, name string) float64 {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(source)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, found := 0.0, false
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == name {
+				sum, found = sum+m.GetCounter().GetValue()+m.GetGauge().GetValue(), true
+			}
+		}
+	}
+	if !found {
+		t.Fatalf("no metric %s", name)
+	}
+	return sum
+}
+
+// TestSums lets edges share a limit under even load and holds the sum against what the mode
+// promises.
+func TestSums(t *testing.T) {
+	redis := newServer(t)
+	for _, tt := range []struct {
+		name        string
+		mode        redislimit.Mode
+		edges       int
+		limit, low  int
+		mostAskedOf float64 // questions to Redis, for the limit
+	}{
+		{"strict over four", redislimit.Strict, 4, 600, 600, 4},
+		{"strict over one", redislimit.Strict, 1, 120, 120, 4},
+		{"lease over four", redislimit.Lease, 4, 600, 570, 0.6},
+		{"lease over four of a small limit", redislimit.Lease, 4, 30, 29, 2},
+		{"lease over one", redislimit.Lease, 1, 600, 600, 0.2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			sources := redis.open(tt.mode, tt.edges)
+			var allowed atomic.Int64
+			var running sync.WaitGroup
+			for i, source := range sources {
+				c := source.Counter(tt.name, time.Now().Unix()%limit.Period)
+				for range 4 { // connections
+					running.Go(func() {
+						for range tt.limit / len(sources) / 2 { // twice as many as may
+							if d := c.Take(time.Now(), tt.limit); d.Allowed {
+								allowed.Add(1)
+							} else if d.Remaining != 0 {
+								t.Errorf("edge %d: refused with %d remaining", i, d.Remaining)
+							}
+						}
+					})
+				}
+			}
+			running.Wait()
+			if got := int(allowed.Load()); got > tt.limit || got < tt.low {
+				t.Errorf("allowed %d of %d, want at least %d and never more", got, tt.limit, tt.low)
+			}
+			asked := 0.0
+			for _, source := range sources {
+				asked += metric(t, source, "gridcast_edge_limit_redis_asks_total")
+				if alone := metric(t, source, "gridcast_edge_limit_alone_total"); alone > 0 {
+					t.Logf("an edge counted %v requests for itself: Redis took more than 5 ms", alone)
+				}
+			}
+			if asked > tt.mostAskedOf*float64(tt.limit) {
+				t.Errorf("asked Redis %v times for %d tokens", asked, tt.limit)
+			}
+			t.Logf("allowed %d of %d with %v questions to Redis", allowed.Load(), tt.limit, asked)
+			for _, source := range sources {
+				source.Close()
+			}
+		})
+	}
+}
+
+// TestRemainingRunsDown shows the numbers that one client of one edge sees.
+func TestRemainingRunsDown(t *testing.T) {
+	redis := newServer(t)
+	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
+		sources := redis.open(mode, 1)
+		offset := time.Now().Unix() % limit.Period
+		c := sources[0].Counter(string(mode), offset)
+		for want := 39; want >= 0; want-- {
+			d := c.Take(time.Now(), 40)
+			if !d.Allowed || d.Remaining != want || d.Limit != 40 {
+				t.Fatalf("%s: got %+v, want %d remaining", mode, d, want)
+			}
+			if left := time.Until(time.Unix(d.Reset, 0)); left < 50*time.Second || left > time.Minute {
+				t.Fatalf("%s: window ends in %s, want nearly a minute", mode, left)
+			}
+		}
+		if d := c.Take(time.Now(), 40); d.Allowed || d.Remaining != 0 {
+			t.Errorf("%s: beyond the limit: got %+v", mode, d)
+		}
+		sources[0].Close()
+	}
+}
+
+// TestRedisGone kills Redis in the middle of a window and starts an empty one later.
+func TestRedisGone(t *testing.T) {
+	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
+		t.Run(string(mode), func(t *testing.T) {
+			redis := newServer(t)
+			sources := redis.open(mode, 2)
+			const perMinute = 100
+			edges := counters(sources)
+			var allowed [2]int
+			take := func(times int) {
+				for i, c := range edges {
+					for range times {
+						if c.Take(time.Now(), perMinute).Allowed {
+							allowed[i]++
+						}
+					}
+				}
+			}
+			take(20)
+			if allowed != [2]int{20, 20} {
+				t.Fatalf("with Redis: allowed %d", allowed)
+			}
+			redis.kill()
+			began := time.Now()
+			take(200)
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("400 requests without Redis took %s: they waited for it", took)
+			}
+			if sum := allowed[0] + allowed[1]; sum > 2*perMinute || allowed[0] <= 20 || allowed[1] <= 20 {
+				t.Errorf("without Redis: allowed %d, want more on each edge, and at most %d", allowed, 2*perMinute)
+			}
+			for _, source := range sources {
+				if got := source.String(); !strings.Contains(got, "Redis does not answer") {
+					t.Errorf("status says %q", got)
+				}
+				if metric(t, source, "gridcast_edge_limit_redis_up") != 0 || metric(t, source, "gridcast_edge_limit_alone_total") == 0 {
+					t.Error("the metrics do not say that Redis is gone")
+				}
+			}
+			redis.start()
+			for _, source := range sources {
+				await(t, "Redis counts again", func() bool { return !strings.Contains(source.String(), "does not answer") })
+			}
+			c := sources[0].Counter("another key", time.Now().Unix()%limit.Period)
+			if d := c.Take(time.Now(), perMinute); !d.Allowed || d.Remaining != perMinute-1 {
+				t.Errorf("after its return: got %+v", d)
+			}
+		})
+	}
+}
+
+// TestSpentAloneIsTold lets an edge count for itself while Redis hangs: what it allowed is not
+// allowed again.
+func TestSpentAloneIsTold(t *testing.T) {
+	redis := newServer(t)
+	sources := redis.open(redislimit.Lease, 1)
+	c := counters(sources)[0]
+	allowed := 0
+	take := func() {
+		if c.Take(time.Now(), 50).Allowed {
+			allowed++
+		}
+	}
+	take()
+	redis.signal(syscall.SIGSTOP)
+	began := time.Now()
+	for range 20 {
+		take()
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("20 requests while Redis hangs took %s, want the patience once", took)
+	}
+	redis.signal(syscall.SIGCONT)
+	await(t, "Redis counts again", func() bool { return metric(t, sources[0], "gridcast_edge_limit_redis_up") == 1 })
+	for range 100 {
+		take()
+	}
+	if allowed > 50 || allowed < 40 {
+		t.Errorf("allowed %d of 50: what was allowed without Redis was forgotten, or too much was lost", allowed)
+	}
+}
+
+func TestStartWithoutRedis(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	source, err := redislimit.Open(t.Context(), redislimit.Config{
+		URL: "redis://" + address, Mode: redislimit.Lease, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	c := source.Counter("key", 0)
+	for want := 2; want >= 0; want-- {
+		if d := c.Take(time.Now(), 3); !d.Allowed || d.Remaining != want {
+			t.Errorf("got %+v, want %d remaining", d, want)
+		}
+	}
+	if d := c.Take(time.Now(), 3); d.Allowed {
+		t.Errorf("beyond the limit: got %+v", d)
+	}
+}
+
+func TestBadConfig(t *testing.T) {
+	for _, cfg := range []redislimit.Config{
+		{URL: "redis://127.0.0.1:1", Mode: "loose"},
+		{URL: "http://user:secret@host", Mode: redislimit.Lease},
+	} {
+		_, err := redislimit.Open(t.Context(), cfg)
+		if err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%+v: got %v, want an error without the password", cfg, err)
+		}
+	}
+}
+
+// TestHeldTokensCostNothing has the path that nearly all requests take.
+func TestHeldTokensCostNothing(t *testing.T) {
+	redis := newServer(t)
+	c := counters(redis.open(redislimit.Lease, 1))[0]
+	c.Take(time.Now(), 1e6)
+	now := time.Now()
+	if n := testing.AllocsPerRun(1000, func() { c.Take(now, 1e6) }); n != 0 {
+		t.Errorf("got %v allocations, want 0", n)
+	}
+}

@@ -1,0 +1,25 @@
+package redislimit
+
+import (
+	"errors"
+	"time"
+
+	"gridcast/edge/limit"
+)
+
+var errDown = errors.New("redis does not answer")
+
+// strict asks Redis for every request.
+type strict struct{ shared }
+
+var _ limit.Counter = (*strict)(nil)
+
+// Take implements [limit.Counter].
+func (c *strict) Take(now time.Time, perMinute int) limit.Decision {
+	g, err := c.reserve(perMinute, 0, 0, 0)
+	if err != nil {
+		c.source.counts.alone.Inc()
+		return c.own.Take(c.source.inRedis(now), perMinute)
+	}
+	return limit.Decision{Allowed: g.granted > 0, Limit: perMinute, Remaining: g.left, Reset: c.reset(g.window)}
+}
