@@ -1,7 +1,12 @@
 package edge_test
 
 import (
+	"os"
+	"strconv"
+	"sync"
 	"testing"
+
+	"gridcast/edge"
 )
 
 // expressLane says whether the edges of tests have an express lane.
@@ -47,4 +52,81 @@ func TestContractWithoutExpressLane(t *testing.T) {
 	} {
 		t.Run(contract.name, contract.test)
 	}
+}
+
+// TestLaneDoesNotAllocate serves one connection, which sends the same request again and again.
+func TestLaneDoesNotAllocate(t *testing.T) {
+	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e9 })
+	etag := w.get("/api/v1/calendar").Header.Get("ETag")
+	for range 31 { // the tier trial has 30
+		w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["trial"])
+	}
+	for _, tt := range []struct {
+		name, target, line, key string
+		status                  int
+	}{
+		{"200", "/api/v1/standings?year=2023&type=constructors", "Accept-Encoding: gzip, deflate, br;q=0.9", "pro", 200},
+		{"304", "/api/v1/calendar", "If-None-Match: W/\"other\", " + etag, "pro", 304},
+		{"401 without a key", "/api/v1/calendar", "Accept: */*", "", 401},
+		{"401 with an unknown key", "/api/v1/calendar", "Accept: */*", "revoked", 401},
+		{"429", "/api/v1/calendar", "Accept: */*", "trial", 429},
+		{"next race", "/api/v1/next-race", "Accept: */*", "pro", 200},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newRepeater(request("GET", tt.target, tt.line, "Authorization: Bearer "+w.key[tt.key]))
+			before := w.edge.OnLane()
+			go w.edge.ConnServer()(c)
+			defer c.Close()
+			n := testing.AllocsPerRun(500, c.once)
+			if got := string(c.response[len("HTTP/1.1 "):][:3]); got != strconv.Itoa(tt.status) {
+				t.Fatalf("got status %s, want %d", got, tt.status)
+			}
+			if w.edge.OnLane() < before+500 {
+				t.Error("it is not the lane that answers")
+			}
+			if n != 0 {
+				t.Errorf("got %v allocations, want 0", n)
+			}
+		})
+	}
+}
+
+// repeater is a connection on which a request arrives each time it is told to.
+type repeater struct {
+	trace
+	request  []byte
+	send     chan []byte
+	done     chan struct{}
+	response []byte
+	end      sync.Once
+}
+
+func newRepeater(request string) *repeater {
+	return &repeater{request: []byte(request), send: make(chan []byte), done: make(chan struct{})}
+}
+
+// once sends the request and waits for the response.
+func (c *repeater) once() {
+	c.send <- c.request
+	<-c.done
+}
+
+func (c *repeater) Read(p []byte) (int, error) {
+	request, open := <-c.send
+	if !open {
+		return 0, os.ErrClosed
+	}
+	return copy(p, request), nil
+}
+
+func (c *repeater) Write(p []byte) (int, error) {
+	c.response = append(c.response[:0], p...)
+	c.done <- struct{}{}
+	return len(p), nil
+}
+
+// Close ends the reading side; the server closes too, which is no news then.
+func (c *repeater) Close() error {
+	c.end.Do(func() { close(c.send) })
+	return nil
 }

@@ -1,0 +1,148 @@
+package edge_test
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"gridcast/edge"
+	"gridcast/edge/edgetest"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// TestDrainOfBusyConnections stops an edge under a thousand connections that ask without a
+// pause, over real sockets. A connection may end between two requests; a response that has
+// begun must be whole, and a request that the edge has read is answered.
+func TestDrainOfBusyConnections(t *testing.T) {
+	const connections = 1000
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, func(c *edge.Config, d *edge.Deps, _ *setup) {
+		c.Tiers["pro"] = 1e9
+		d.Listener = listener
+	})
+	var answered, last atomic.Int64
+	allBusy := make(chan struct{})
+	var busy sync.WaitGroup
+	target := request("GET", "/api/v1/standings?year=2023", "X-API-Key: "+w.key["pro"])
+	open := make([]net.Conn, 0, connections)
+	for range connections {
+		c, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		open = append(open, c)
+	}
+	for i, c := range open {
+		busy.Go(func() {
+			reader := bufio.NewReader(c)
+			for {
+				_, err := io.WriteString(c, target)
+				if err == nil {
+					var r response
+					if r, err = whole(reader); err == nil {
+						if answered.Add(1) == 5*connections {
+							close(allBusy)
+						}
+						if r.StatusCode != http.StatusOK {
+							t.Errorf("connection %d: got %d", i, r.StatusCode)
+						}
+						if r.Close {
+							last.Add(1)
+							return
+						}
+						continue
+					}
+				}
+				// The end came before a byte of the response.
+				if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+					t.Errorf("connection %d: %v", i, err)
+				}
+				return
+			}
+		})
+	}
+	<-allBusy
+	if err := w.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	busy.Wait()
+	counted := w.edge.Usage()[0].Requests
+	if got := answered.Load(); uint64(got) != counted {
+		t.Errorf("%d requests were counted and %d answered: %d responses were lost", counted, got, int64(counted)-got)
+	}
+	t.Logf("%d responses on %d connections, %d of which were told that it was the last", answered.Load(), connections, last.Load())
+}
+
+// whole reads a response. The error is io.EOF only if nothing of it came.
+func whole(reader *bufio.Reader) (response, error) {
+	if _, err := reader.Peek(1); err != nil {
+		return response{}, err
+	}
+	r, err := read(reader, "GET")
+	if err == io.EOF || errors.Is(err, syscall.ECONNRESET) {
+		err = errors.New("the response was cut off")
+	}
+	return r, err
+}
+
+// TestThousandSwaps reads the standings on 256 connections during a thousand swaps.
+func TestThousandSwaps(t *testing.T) {
+	const connections, swaps = 256, 1000
+	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e9 })
+	store := memblob.New()
+	versions := make([]*snapshots.Version, 0, 4)
+	for n := range int64(cap(versions)) {
+		versions = append(versions, edgetest.Publish(t, store, n+10))
+	}
+	var done atomic.Bool
+	var responses atomic.Int64
+	progress := make(chan struct{}, 1)
+	var reading sync.WaitGroup
+	seen := make([]map[string]bool, connections)
+	for i := range connections {
+		seen[i] = map[string]bool{}
+		c := w.dial()
+		reading.Go(func() {
+			for !done.Load() && !t.Failed() {
+				readVersions(t, c, w.key["pro"], i, 4, seen[i])
+				responses.Add(4)
+				select {
+				case progress <- struct{}{}:
+				default:
+				}
+			}
+		})
+	}
+	for i := range swaps {
+		<-progress // so that responses come between any two swaps
+		if err := w.edge.Accept(versions[i%len(versions)]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done.Store(true)
+	reading.Wait()
+	bodies := map[string]bool{}
+	for _, s := range seen {
+		for tag := range s {
+			bodies[tag] = true
+		}
+	}
+	if len(bodies) < len(versions) {
+		t.Errorf("saw %d bodies of %d versions", len(bodies), len(versions))
+	}
+	if w.edge.OnLane() == 0 {
+		t.Error("the lane answered nothing")
+	}
+	t.Logf("%d responses on %d connections during %d swaps", responses.Load(), connections, swaps)
+}
