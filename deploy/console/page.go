@@ -11,9 +11,7 @@ import (
 	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
 	"gridcast/builder/racecontrol"
-	"gridcast/edge/keys"
 	"gridcast/scheduler"
-	"gridcast/snapshots"
 )
 
 // page is everything the console shows, at one instant.
@@ -183,107 +181,8 @@ func (c *Console) collectAudit(ctx context.Context, p *page) error {
 	return nil
 }
 
-// keyView is a key and what it asked of all edges since they were started.
-type keyView struct {
-	keys.Record
-	State             string
-	Active            bool
-	Requests, Refused uint64
-}
-
-func (c *Console) collectKeys(ctx context.Context, p *page, reports []EdgeReport) error {
-	document, _, err := keys.Load(ctx, c.Store)
-	if err != nil {
-		return err
-	}
-	usage := map[string]keys.KeyUsage{}
-	for _, r := range reports {
-		for _, u := range r.Usage {
-			sum := usage[u.ID]
-			usage[u.ID] = keys.KeyUsage{ID: u.ID, Requests: sum.Requests + u.Requests, Refused: sum.Refused + u.Refused}
-		}
-	}
-	now := time.Now()
-	for _, k := range document.Keys {
-		v := keyView{Record: k, Active: k.Active(now), State: "active", Requests: usage[k.ID].Requests, Refused: usage[k.ID].Refused}
-		switch {
-		case !k.Revoked.IsZero():
-			v.State = "revoked"
-		case !v.Active:
-			v.State = "expired"
-		}
-		p.Keys = append(p.Keys, v)
-	}
-	slices.SortStableFunc(p.Keys, func(a, b keyView) int {
-		return cmp.Or(cmp.Compare(rank(a.Active), rank(b.Active)), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name))
-	})
-	return nil
-}
-
 func (c *Console) showPage(w http.ResponseWriter, r *http.Request, operator string) {
 	c.render(w, http.StatusOK, "page", c.collect(r.Context(), operator))
-}
-
-// served is what is published, and what of it the edges serve.
-type served struct {
-	Version    int64
-	BuiltAt    time.Time // race time
-	DueAt      time.Time // race time; zero: nothing is due
-	Reason     string
-	Held       bool
-	HeldReason string
-	RollbackOf int64
-	Published  time.Time // real time
-	Ledger     snapshots.Ledger
-	Edges      []edgeView
-}
-
-// OverdueBy is how long a newer version has been due; 0 if none is.
-func (s *served) OverdueBy(now time.Time) time.Duration {
-	if s.DueAt.IsZero() || now.Before(s.DueAt) {
-		return 0
-	}
-	return now.Sub(s.DueAt)
-}
-
-// edgeView is what one edge serves.
-type edgeView struct {
-	Name    string
-	Version int64
-	BuiltAt time.Time // race time
-	Behind  bool      // it serves an older version than the one published
-	Keys    int
-	Problem string // it can not be asked
-	Trouble string // what it says is wrong
-}
-
-func (c *Console) collectServed(ctx context.Context, p *page, reports []EdgeReport) error {
-	base, err := snapshots.LoadBase(ctx, c.Store)
-	if err == nil {
-		m := &base.Manifest
-		p.Served = served{
-			Version: base.Pointer.Version, BuiltAt: m.BuiltAt, DueAt: m.DueAt, Reason: m.Reason, Held: base.Pointer.Held,
-			HeldReason: base.Pointer.Reason, RollbackOf: m.RollbackOf, Published: base.Pointer.At, Ledger: m.Ledger,
-		}
-	}
-	for _, r := range reports {
-		v := edgeView{
-			Name: r.Name, Version: r.Status.Version, BuiltAt: time.Time(r.Status.BuiltAt), Keys: r.Status.Keys.Count, Problem: r.Problem,
-			Behind: r.Problem == "" && r.Status.Version < p.Served.Version,
-		}
-		switch {
-		case r.Status.Refused != nil && v.Behind:
-			v.Trouble = fmt.Sprintf("it refused version %d: %s", r.Status.Refused.Version, r.Status.Refused.Reason)
-		case r.Status.StoreProblem != "":
-			v.Trouble = "it can not read the store: " + r.Status.StoreProblem
-		case r.Status.Keys.Problem != "":
-			v.Trouble = "it can not read the keys: " + r.Status.Keys.Problem
-		case r.Problem == "" && !r.Status.Ready:
-			v.Trouble = "it is not ready: " + r.Status.NotReady
-		}
-		p.Served.Edges = append(p.Served.Edges, v)
-	}
-	return err
 }
 
 func (c *Console) collectSeason(p *page, now time.Time, state *ledger.State) error {

@@ -1,0 +1,71 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gridcast/snapshots"
+)
+
+// served is what is published, and what of it the edges serve.
+type served struct {
+	Version    int64
+	BuiltAt    time.Time // race time
+	DueAt      time.Time // race time; zero: nothing is due
+	Reason     string
+	Held       bool
+	HeldReason string
+	RollbackOf int64
+	Published  time.Time // real time
+	Ledger     snapshots.Ledger
+	Edges      []edgeView
+}
+
+// OverdueBy is how long a newer version has been due; 0 if none is.
+func (s *served) OverdueBy(now time.Time) time.Duration {
+	if s.DueAt.IsZero() || now.Before(s.DueAt) {
+		return 0
+	}
+	return now.Sub(s.DueAt)
+}
+
+// edgeView is what one edge serves.
+type edgeView struct {
+	Name    string
+	Version int64
+	BuiltAt time.Time // race time
+	Behind  bool      // it serves an older version than the one published
+	Keys    int
+	Problem string // it can not be asked
+	Trouble string // what it says is wrong
+}
+
+func (c *Console) collectServed(ctx context.Context, p *page, reports []EdgeReport) error {
+	base, err := snapshots.LoadBase(ctx, c.Store)
+	if err == nil {
+		m := &base.Manifest
+		p.Served = served{
+			Version: base.Pointer.Version, BuiltAt: m.BuiltAt, DueAt: m.DueAt, Reason: m.Reason, Held: base.Pointer.Held,
+			HeldReason: base.Pointer.Reason, RollbackOf: m.RollbackOf, Published: base.Pointer.At, Ledger: m.Ledger,
+		}
+	}
+	for _, r := range reports {
+		v := edgeView{
+			Name: r.Name, Version: r.Status.Version, BuiltAt: time.Time(r.Status.BuiltAt), Keys: r.Status.Keys.Count, Problem: r.Problem,
+			Behind: r.Problem == "" && r.Status.Version < p.Served.Version,
+		}
+		switch {
+		case r.Status.Refused != nil && v.Behind:
+			v.Trouble = fmt.Sprintf("it refused version %d: %s", r.Status.Refused.Version, r.Status.Refused.Reason)
+		case r.Status.StoreProblem != "":
+			v.Trouble = "it can not read the store: " + r.Status.StoreProblem
+		case r.Status.Keys.Problem != "":
+			v.Trouble = "it can not read the keys: " + r.Status.Keys.Problem
+		case r.Problem == "" && !r.Status.Ready:
+			v.Trouble = "it is not ready: " + r.Status.NotReady
+		}
+		p.Served.Edges = append(p.Served.Edges, v)
+	}
+	return err
+}
