@@ -65,7 +65,7 @@ func (c *lease) spend(number int64, perMinute int) (limit.Decision, bool) {
 
 // ask reserves a share and uses a token of it.
 func (c *lease) ask(now time.Time, number int64, perMinute int) limit.Decision {
-	g, err := c.reserve(perMinute, portions*c.source.edges.Load(), c.window, c.spent)
+	g, err := c.reserve(leasePatience, perMinute, portions*c.source.edges.Load(), c.window, c.spent)
 	if err != nil {
 		return c.alone(now, number, perMinute)
 	}
@@ -81,13 +81,16 @@ func (c *lease) ask(now time.Time, number int64, perMinute int) limit.Decision {
 	return d
 }
 
+// divisor is by how much what is left is divided for a share.
+func (c *lease) divisor() int64 { return portions * c.source.edges.Load() }
+
 // alone counts without Redis, and keeps in mind what it must be told when it is back.
 func (c *lease) alone(now time.Time, number int64, perMinute int) limit.Decision {
 	c.source.counts.alone.Inc()
-	d := c.own.Take(c.source.inRedis(now), perMinute)
 	if c.window < number {
 		c.window, c.spent, c.empty = number, 0, false
 	}
+	d := c.own.Take(c.source.inRedis(now), perMinute)
 	if d.Allowed {
 		c.spent++
 	}

@@ -22,7 +22,7 @@ func newCounts(s *Source) counts {
 	}
 	return counts{
 		up: gauge("redis_up", "1 while Redis counts, 0 while this edge counts for itself.", func() float64 {
-			if s.up.Load() {
+			if s.answers() {
 				return 1
 			}
 			return 0

@@ -8,8 +8,8 @@
 //
 // Windows are those of Redis' clock. When Redis does not answer, an edge uses the tokens it
 // holds and then counts for itself, from the last count it knows: together edges then allow
-// the limit times their number at most. A background goroutine tries Redis every second and
-// returns to it. An edge starts without Redis too.
+// the limit times their number at most, and tell Redis when it is back. A background goroutine
+// tries Redis every second and returns to it. An edge starts without Redis too.
 package redislimit
 
 import (
@@ -43,8 +43,12 @@ type Config struct {
 	Log  *slog.Logger
 }
 
-// patience is how long a request waits for Redis.
-const patience = 5 * time.Millisecond
+// How long a request waits for Redis: for a share not long, because it has a choice; for its
+// own count long, because exactness is what it is asked for.
+const (
+	leasePatience  = 5 * time.Millisecond
+	strictPatience = 250 * time.Millisecond
+)
 
 // The rhythm of the background.
 const (
@@ -61,6 +65,7 @@ type Source struct {
 
 	client atomic.Pointer[rueidis.Client] // nil until Redis has been reached once
 	up     atomic.Bool
+	late   atomic.Bool   // an answer was, and the background has not found out yet what that means
 	edges  atomic.Int64  // that count in this Redis, this one included
 	skew   atomic.Int64  // Redis' clock minus ours, in milliseconds
 	failed chan struct{} // wakes the background
@@ -110,7 +115,7 @@ func (s *Source) Close() {
 // String implements [limit.Source].
 func (s *Source) String() string {
 	switch {
-	case !s.up.Load():
+	case !s.answers():
 		return "each edge for itself, because Redis does not answer"
 	case s.mode == Strict:
 		return "exactly over all edges, in Redis"
@@ -154,6 +159,7 @@ func (s *Source) beat(ctx context.Context) {
 	if ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return // closing
 	}
+	defer s.late.Store(false)
 	switch was := s.up.Swap(err == nil); {
 	case err != nil && was:
 		s.log.Warn("redis does not answer, this edge counts for itself", "err", err)
@@ -185,17 +191,22 @@ func (s *Source) greet(ctx context.Context) error {
 	return nil
 }
 
-// fail notes that a request was not answered in time. Until the background has reached Redis
-// again, no other waits for it.
-func (s *Source) fail() {
-	if s.up.Swap(false) {
-		s.log.Warn("redis does not answer in time, this edge counts for itself")
+// fail notes that a request was not answered. No other asks until the background has reached
+// Redis: what a late answer grants is lost, and should be one share at most.
+func (s *Source) fail(err error) {
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.late.Store(true)
+	} else if s.up.Swap(false) {
+		s.log.Warn("redis does not answer, this edge counts for itself", "err", err)
 	}
 	select {
 	case s.failed <- struct{}{}:
 	default:
 	}
 }
+
+// answers reports whether Redis is asked.
+func (s *Source) answers() bool { return s.up.Load() && !s.late.Load() }
 
 // inRedis is now by Redis' clock.
 func (s *Source) inRedis(now time.Time) time.Time {

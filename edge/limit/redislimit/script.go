@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -65,10 +66,10 @@ type shared struct {
 }
 
 // reserve asks Redis. Spent requests of a window were allowed without asking.
-func (c *shared) reserve(perMinute int, divisor, window int64, spent int) (grant, error) {
+func (c *shared) reserve(patience time.Duration, perMinute int, divisor, window int64, spent int) (grant, error) {
 	s := c.source
 	client := s.client.Load()
-	if client == nil || !s.up.Load() {
+	if client == nil || !s.answers() {
 		return grant{}, errDown
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -79,7 +80,7 @@ func (c *shared) reserve(perMinute int, divisor, window int64, spent int) (grant
 	}).AsIntSlice()
 	if err != nil {
 		s.counts.failed.Inc()
-		s.fail()
+		s.fail(err)
 		return grant{}, fmt.Errorf("ask Redis: %w", err)
 	}
 	s.counts.answered.Inc()

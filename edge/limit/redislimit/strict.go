@@ -16,7 +16,7 @@ var _ limit.Counter = (*strict)(nil)
 
 // Take implements [limit.Counter].
 func (c *strict) Take(now time.Time, perMinute int) limit.Decision {
-	g, err := c.reserve(perMinute, 0, 0, 0)
+	g, err := c.reserve(strictPatience, perMinute, 0, 0, 0)
 	if err != nil {
 		c.source.counts.alone.Inc()
 		return c.own.Take(c.source.inRedis(now), perMinute)
