@@ -121,7 +121,7 @@ func (f *follower) look(ctx context.Context) error {
 
 // pointerTime bounds the read of the pointer. A store takes longer before it gives up; a
 // follower that has just started from its copy should soon say that nobody answers.
-const pointerTime = 5 * time.Second
+const pointerTime = 3 * time.Second
 
 func (f *follower) loadPointer(ctx context.Context) (Pointer, blob.Tag, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, pointerTime, fmt.Errorf("no answer within %v", pointerTime))

@@ -168,10 +168,20 @@ var instant = regexp.MustCompile(`"generated_at":"[^"]*"`)
 
 // republish publishes the current version with the drivers' standings as of now.
 func republish(t *testing.T, store blob.Store) {
+	draft, _ := nextStandings(t, store)
+	publisher := snapshots.Publisher{Store: store}
+	if _, err := publisher.Publish(t.Context(), draft); err != nil {
+		t.Error(err)
+	}
+}
+
+// nextStandings is the current version with the drivers' standings of 2024 generated a second
+// later, and what they are then.
+func nextStandings(t *testing.T, store blob.Store) (snapshots.Draft, []byte) {
 	base, err := snapshots.LoadBase(t.Context(), store)
 	if err != nil {
 		t.Error(err)
-		return
+		return snapshots.Draft{}, nil
 	}
 	m := base.Manifest
 	draft := snapshots.Draft{
@@ -179,6 +189,7 @@ func republish(t *testing.T, store blob.Store) {
 		Seasons: m.Seasons, Archive: m.Archive, Ledger: m.Ledger,
 	}
 	changed := catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: 2024}.Path()
+	var next []byte
 	for _, e := range m.Entries {
 		if e.Path != changed {
 			draft.Variants = append(draft.Variants, snapshots.Reused(e))
@@ -187,19 +198,16 @@ func republish(t *testing.T, store blob.Store) {
 		body, err := base.Body(t.Context(), e)
 		if err != nil {
 			t.Error(err)
-			return
+			return snapshots.Draft{}, nil
 		}
 		now := e.GeneratedAt.Add(time.Second)
-		body = instant.ReplaceAll(body, []byte(`"generated_at":"`+wire.Instant(now).String()+`"`))
-		encodings, err := render.Encode(body)
+		next = instant.ReplaceAll(body, []byte(`"generated_at":"`+wire.Instant(now).String()+`"`))
+		encodings, err := render.Encode(next)
 		if err != nil {
 			t.Error(err)
-			return
+			return snapshots.Draft{}, nil
 		}
-		draft.Variants = append(draft.Variants, snapshots.New(e.Path, body, encodings, now))
+		draft.Variants = append(draft.Variants, snapshots.New(e.Path, next, encodings, now))
 	}
-	publisher := snapshots.Publisher{Store: store}
-	if _, err := publisher.Publish(t.Context(), draft); err != nil {
-		t.Error(err)
-	}
+	return draft, next
 }

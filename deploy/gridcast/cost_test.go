@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"gridcast/snapshots"
+)
+
+// TestCostOfChanges publishes all seasons since 1950, then what happens at a race weekend, and
+// prints what each build wrote of how much. Nothing may be written but what the event changes.
+func TestCostOfChanges(t *testing.T) {
+	release := sharedData(t, "f1db/f1db-json-splitted.zip")
+	s := inDirectory(t)
+	gridcast(t, t.TempDir(), "archive", "import", "f1db", release, "--store", s.name)
+	const predictions, session = "predictions/2024", "predictions/session/2024022"
+
+	rows := make([][]any, 0, 5)
+	for _, step := range []struct {
+		what, at string
+		changed  []string // catalog paths; nil: all
+		ledger   int      // files that are appended
+	}{
+		{"all seasons", "2024-11-22T00:00:00Z", nil, 2}, // opened, keys assigned
+		{"nothing", "2024-11-22T00:01:00Z", []string{}, 0},
+		// The grid is that of the latest qualifying, so it changes along with the pick.
+		{"pick frozen", "2024-11-23T08:00:00Z", []string{"drivers", "next-race", predictions, session}, 1},
+		{"lights out", "2024-11-24T06:00:01Z", []string{"calendar/2024", "next-race"}, 0},
+		{"result verified", "2024-11-24T09:00:00Z", []string{
+			"accuracy/2024", "accuracy/all", "calendar/2024", predictions, session, "standings/constructors/2024", "standings/drivers/2024",
+		}, 1},
+	} {
+		before := s.sizes(t)
+		receipt := s.build(t, step.at, "--auto-verify-after", "30m")
+		after := s.sizes(t)
+		written, bytes := map[string]int{}, int64(0) // new objects by folder
+		for key, size := range after {
+			if _, old := before[key]; !old {
+				folder, _, _ := strings.Cut(key, "/")
+				written[folder]++
+				bytes += size
+			}
+		}
+		rows = append(rows, []any{step.what, receipt.ObjectsWritten, receipt.ObjectsWritten + receipt.ObjectsReused, receipt.BytesWritten, bytes, fmt.Sprintf("%.2f", receipt.Seconds)})
+
+		changed := s.changedIn(t, receipt)
+		if step.changed == nil {
+			if receipt.ObjectsReused > 0 || len(changed) != receipt.Variants {
+				t.Errorf("%s: %+v, want every variant written", step.what, receipt)
+			}
+			continue
+		}
+		if diff := cmp.Diff(step.changed, slices.Sorted(maps.Keys(changed)), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: variants written (-want +got):\n%s", step.what, diff)
+		}
+		want := map[string]int{}
+		for _, objects := range changed {
+			want["objects"] += objects
+		}
+		if len(changed) > 0 {
+			want["versions"], want["manifests"] = 1, 1
+		}
+		if step.ledger > 0 {
+			want["ledger"] = step.ledger
+		}
+		if diff := cmp.Diff(want, written); diff != "" {
+			t.Errorf("%s: objects written by folder (-want +got):\n%s", step.what, diff)
+		}
+		if receipt.ObjectsWritten != want["objects"] {
+			t.Errorf("%s: the receipt says %d objects, written were %d", step.what, receipt.ObjectsWritten, want["objects"])
+		}
+	}
+	t.Logf("\n%s", renderTable([]any{"event", "objects written", "of", "bytes", "with manifest and record", "seconds"}, rows))
+}
+
+// sizes returns the size of every object in the store.
+func (s storage) sizes(t *testing.T) map[string]int64 {
+	t.Helper()
+	sizes := map[string]int64{}
+	for info, err := range s.List(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes[info.Key] = info.Size
+	}
+	return sizes
+}
+
+// changedIn returns how many objects a build wrote for each variant, by the manifest; none if
+// it published nothing.
+func (s storage) changedIn(t *testing.T, receipt snapshots.Receipt) map[string]int {
+	t.Helper()
+	changed := map[string]int{}
+	if receipt.ObjectsWritten == 0 {
+		return changed
+	}
+	var m snapshots.Manifest
+	out := gridcast(t, t.TempDir(), "snapshots", "show", "--json", "--store", s.name)
+	if err := json.Unmarshal([]byte(out), &m); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range m.Entries {
+		if e.Object == snapshots.ObjectKey(receipt.Version, e.Path) {
+			changed[e.Path] = 1 + len(e.Encodings)
+		}
+	}
+	return changed
+}
