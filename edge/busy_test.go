@@ -90,7 +90,7 @@ func whole(reader *bufio.Reader) (response, error) {
 		return response{}, err
 	}
 	r, err := read(reader, "GET")
-	if err == io.EOF || errors.Is(err, syscall.ECONNRESET) {
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
 		err = errors.New("the response was cut off")
 	}
 	return r, err

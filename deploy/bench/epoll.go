@@ -30,7 +30,7 @@ func serveEpoll(address string, body []byte) error {
 	events, buffer := make([]syscall.EpollEvent, 256), make([]byte, 8<<10)
 	for {
 		n, err := syscall.EpollWait(poll, events, -1)
-		if err != nil && err != syscall.EINTR { //nolint:errorlint // an errno is never wrapped here
+		if err != nil && err != syscall.EINTR {
 			return fmt.Errorf("epoll: %w", err)
 		}
 		for _, event := range events[:max(n, 0)] {
@@ -59,7 +59,7 @@ func serveEpoll(address string, body []byte) error {
 func answerEpoll(fd int, buffer, response []byte) bool {
 	n, err := syscall.Read(fd, buffer)
 	if err != nil || n <= 0 {
-		return err == syscall.EAGAIN //nolint:errorlint // an errno is never wrapped here
+		return err == syscall.EAGAIN
 	}
 	for range bytes.Count(buffer[:n], []byte("\r\n\r\n")) {
 		if sent, err := syscall.Write(fd, response); err != nil || sent < len(response) {

@@ -32,6 +32,7 @@ type fixture struct {
 	binary  string
 	version *snapshots.Version
 	keys    []string
+	redis   string // URL; empty: there is none
 }
 
 func newFixture(ctx context.Context, dir, binary string) (*fixture, error) {
@@ -97,7 +98,7 @@ type benchCase struct {
 	keys   int // keys used in turn
 }
 
-// cases returns those whose name contains a text.
+// cases returns those whose name begins with a text.
 func (f *fixture) cases(only string) []benchCase {
 	small, medium, large := f.nearest(500), f.nearest(2<<10), f.nearest(12<<10)
 	gzip := []string{"Accept-Encoding: gzip"}
@@ -114,7 +115,7 @@ func (f *fixture) cases(only string) []benchCase {
 	}
 	var cases []benchCase
 	for _, c := range all {
-		if strings.Contains(c.name, only) {
+		if strings.HasPrefix(c.name, only) {
 			cases = append(cases, c)
 		}
 	}
@@ -156,8 +157,13 @@ func (f *fixture) servers(c benchCase, only string) []server {
 		"--tier", "pro=1000000000", "--log-format", "json", "--listen",
 	}
 	all := []server{
-		{name: "gridcast", command: edge},
+		{name: gridcastName, command: edge},
 		{name: "gridcast, lane off", command: edge, more: []string{"--express-lane", "off"}},
+	}
+	if f.redis != "" && c.name == "2 KB" {
+		for _, mode := range []string{"lease", "strict"} {
+			all = append(all, server{name: "gridcast, redis " + mode, command: edge, more: []string{"--redis", f.redis, "--redis-mode", mode}})
+		}
 	}
 	if c.body != nil && c.keys == 0 {
 		constant := func(kind string) []string {

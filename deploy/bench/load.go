@@ -54,7 +54,7 @@ func (f *fixture) wrk(ctx context.Context, p *process, c benchCase, connections 
 	if err != nil {
 		return "", fmt.Errorf("folder for wrk: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	script := filepath.Join(dir, "requests.lua")
 	if err := os.WriteFile(script, []byte(f.requests(c)), 0o600); err != nil {
 		return "", fmt.Errorf("script of wrk: %w", err)

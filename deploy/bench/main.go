@@ -60,7 +60,7 @@ func parse(args []string) (options, error) {
 	f.IntVar(&o.seconds, "seconds", 3, "length of one run")
 	f.IntVar(&o.rounds, "rounds", 3, "runs of each server in each case, of which the median counts")
 	f.BoolVar(&o.quick, "quick", false, "one round of one second with 64 connections: shows that it works, measures little")
-	f.StringVar(&o.only, "case", "", "only the cases whose name contains this")
+	f.StringVar(&o.only, "case", "", "only the cases whose name begins with this")
 	f.StringVar(&o.servers, "server", "", "only the servers whose name contains this")
 	f.BoolVar(&o.openLoop, "open-loop", true, "also latencies at half of the capacity")
 	err := f.Parse(args)
@@ -82,11 +82,16 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("folder for the bench: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	f, err := newFixture(ctx, dir, o.binary)
 	if err != nil {
 		return err
 	}
+	stopRedis, err := f.startRedis(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopRedis()
 	connections := []int{64, 256}
 	if o.quick {
 		connections = connections[:1]

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -99,7 +100,7 @@ func sendWhenDue(address string, request []byte, first time.Time, interval time.
 	if err != nil {
 		return nil, fmt.Errorf("open loop: %w", err)
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	due := make(chan time.Time, 1<<16)
 	sent := make(chan error, 1)
 	go func() {
@@ -121,8 +122,12 @@ func sendWhenDue(address string, request []byte, first time.Time, interval time.
 		if err != nil {
 			return nil, fmt.Errorf("open loop: %w", err)
 		}
-		if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode >= http.StatusBadRequest {
-			return nil, fmt.Errorf("open loop: status %s, %w", response.Status, err)
+		_, err = io.Copy(io.Discard, response.Body)
+		if err := errors.Join(err, response.Body.Close()); err != nil {
+			return nil, fmt.Errorf("open loop: %w", err)
+		}
+		if response.StatusCode >= http.StatusBadRequest {
+			return nil, fmt.Errorf("open loop: status %s", response.Status)
 		}
 		latencies = append(latencies, time.Since(at))
 	}

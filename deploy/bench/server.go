@@ -16,11 +16,12 @@ import (
 	"time"
 )
 
-// The names of the servers that gridcast is compared with.
+// The names of the servers that others are compared with.
 const (
 	fasthttpName = "fasthttp constant"
 	epollName    = "epoll constant"
 	nginxName    = "nginx"
+	gridcastName = "gridcast"
 )
 
 // server is how a server is started.
@@ -85,7 +86,7 @@ func (p *process) answers() bool {
 	if err != nil {
 		return false
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	var head [12]byte
 	_ = c.SetDeadline(time.Now().Add(time.Second))
 	if _, err := c.Write([]byte("GET /readyz HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n")); err != nil {
@@ -132,6 +133,6 @@ func freeAddress() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find a free port: %w", err)
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	return l.Addr().String(), nil
 }

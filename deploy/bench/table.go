@@ -78,7 +78,7 @@ func printTable(out io.Writer, rows []row) {
 	t.SetOutputMirror(out)
 	t.AppendHeader(table.Row{
 		"case", "conns", "server", "req/s", "p50 ms", "p99 ms", "CPU us/req",
-		"CPU of fasthttp", "CPU of epoll", "req/s of nginx", "req/s of its static case",
+		"CPU of fasthttp", "CPU of epoll", "req/s of nginx", "req/s of gridcast", "req/s of its static case",
 	})
 	for i, r := range rows {
 		if i > 0 && (rows[i-1].Case != r.Case || rows[i-1].Connections != r.Connections) {
@@ -90,7 +90,8 @@ func printTable(out io.Writer, rows []row) {
 			r.Case, r.Connections, r.Server, fmt.Sprintf("%.0f", r.PerSecond), fmt.Sprintf("%.3f", r.P50), fmt.Sprintf("%.3f", r.P99),
 			fmt.Sprintf("%.2f", r.CPUMicros),
 			ratio(rows, fasthttpName, r.Case, r.Connections, cpu), ratio(rows, epollName, r.Case, r.Connections, cpu),
-			ratio(rows, nginxName, r.Case, r.Connections, speed), ratio(rows, r.Server, compared[r.Case], r.Connections, speed),
+			ratio(rows, nginxName, r.Case, r.Connections, speed), ratio(rows, gridcastName, r.Case, r.Connections, speed),
+			ratio(rows, r.Server, compared[r.Case], r.Connections, speed),
 		})
 	}
 	t.SetStyle(table.StyleLight)

@@ -81,9 +81,6 @@ func (c *lease) ask(now time.Time, number int64, perMinute int) limit.Decision {
 	return d
 }
 
-// divisor is by how much what is left is divided for a share.
-func (c *lease) divisor() int64 { return portions * c.source.edges.Load() }
-
 // alone counts without Redis, and keeps in mind what it must be told when it is back.
 func (c *lease) alone(now time.Time, number int64, perMinute int) limit.Decision {
 	c.source.counts.alone.Inc()
