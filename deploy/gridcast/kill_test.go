@@ -54,6 +54,8 @@ func killBuilders(t *testing.T, s storage, kills int, seed uint64) {
 		// Every fourth is left alone: the dead before it must not be in its way.
 		moment := moment{afterClaim: within(random, window)}
 		switch i % 4 {
+		case 0: // so that some die while they publish, however fast they are
+			moment.afterClaim = 1
 		case 1:
 			moment.beforeClaim = within(random, 200*time.Millisecond)
 		case 3:

@@ -38,11 +38,17 @@ func inDirectory(t testing.TB) storage {
 	return storage{store, "dir:" + folder, folder}
 }
 
-// onServer is a new store on an S3 server. The binary finds the credentials in its environment.
-func onServer(t testing.TB, server *s3test.Server) storage {
+// s3Credentials puts the credentials of every test server where the binary looks for them.
+func s3Credentials(t testing.TB) {
 	t.Helper()
 	t.Setenv("AWS_ACCESS_KEY_ID", s3test.AccessKey)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", s3test.SecretKey)
+}
+
+// onServer is a new store on an S3 server.
+func onServer(t testing.TB, server *s3test.Server) storage {
+	t.Helper()
+	s3Credentials(t)
 	c := server.Config(t)
 	name := fmt.Sprintf("s3://%s/%s?endpoint=%s&region=%s", c.Bucket, c.Prefix, c.Endpoint, c.Region)
 	return storage{s3test.Store(t, c), name, server.Folder}
@@ -105,7 +111,9 @@ func refused(t testing.TB, says []string, args ...string) time.Duration {
 // TestOnS3 is a short life of the service on a real S3 server: every command is the real
 // binary's, and every byte that a client reads is compared with the bucket.
 func TestOnS3(t *testing.T) {
-	nowhere := "s3://bucket?region=us-east-1&endpoint=http://" + freeAddress(t)
+	// Nobody listens on port 1. A free port of the usual range may be taken by another test.
+	s3Credentials(t)
+	const nowhere = "s3://bucket?region=us-east-1&endpoint=http://127.0.0.1:1"
 	down := make(chan time.Duration, 1)
 	go func() { down <- refused(t, []string{"s3://bucket", "connection refused"}, "build", "--store", nowhere) }() // it is patient
 	defer func() { t.Logf("gave up on a server that is down after %.1f s", (<-down).Seconds()) }()

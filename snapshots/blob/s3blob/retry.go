@@ -86,9 +86,24 @@ func (s *Store) attempt(ctx context.Context, send func(context.Context) error) (
 	ctx, cancel := context.WithTimeout(ctx, s.config.Attempt)
 	defer cancel()
 	var wrote atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaderField: func(string, []string) { wrote.Store(true) }})
-	err = send(ctx)
+	err = send(context.WithValue(ctx, wroteKey{}, &wrote))
 	return wrote.Load(), err
+}
+
+// wroteKey is the key of a context's *atomic.Bool that a witness sets.
+type wroteKey struct{}
+
+// witness notes that a request has begun to leave. It stands in the way to the server alone:
+// a request for credentials, which is sent meanwhile with the same context, is none that
+// changes an object.
+type witness struct{ http.RoundTripper }
+
+func (w witness) RoundTrip(r *http.Request) (*http.Response, error) {
+	if wrote, ok := r.Context().Value(wroteKey{}).(*atomic.Bool); ok {
+		trace := &httptrace.ClientTrace{WroteHeaderField: func(string, []string) { wrote.Store(true) }}
+		r = r.WithContext(httptrace.WithClientTrace(r.Context(), trace))
+	}
+	return w.RoundTripper.RoundTrip(r)
 }
 
 // wait returns false if ctx ends before the pause is over.

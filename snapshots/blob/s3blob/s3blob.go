@@ -55,7 +55,7 @@ func New(c Config) (*Store, error) {
 		return nil, err
 	}
 	client, err := minio.New(host, &minio.Options{
-		Creds: c.credentials(), Secure: secure, Region: c.Region, Transport: transport,
+		Creds: c.credentials(), Secure: secure, Region: c.Region, Transport: witness{transport},
 		BucketLookup: lookups[c.Addressing],
 		MaxRetries:   1, // retries are ours: they know what a repeated write may do
 	})

@@ -231,3 +231,21 @@ func TestRefusedCredentials(t *testing.T) {
 		})
 	}
 }
+
+// A request for credentials that got through does not make a write doubtful that was never sent.
+func TestCredentialsAreNoWrite(t *testing.T) {
+	identity := httptest.NewServer(http.NotFoundHandler()) // it knows nobody
+	t.Cleanup(identity.Close)
+	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", identity.URL)
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
+	for _, variable := range []string{"AWS_ACCESS_KEY_ID", "AWS_ACCESS_KEY", "MINIO_ROOT_USER", "MINIO_ACCESS_KEY", "AWS_EC2_METADATA_DISABLED"} {
+		t.Setenv(variable, "")
+	}
+	s, err := s3blob.New(s3blob.Config{Bucket: "data", Endpoint: "http://127.0.0.1:1", Region: "eu-1", Deadline: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Create(t.Context(), "a", []byte("x")); err == nil || errors.Is(err, blob.ErrUnknown) {
+		t.Errorf("create without a server: got %v, want an error that leaves no doubt", err)
+	}
+}
