@@ -49,7 +49,6 @@ var borders = map[string][]string{
 	"github.com/fsnotify/fsnotify":    {"snapshots/blob/dirblob", "edge"},
 	"github.com/valyala/fasthttp":     {"edge", "deploy/bench"},
 	"github.com/go-co-op/gocron/v2":   {"scheduler"},
-	"github.com/redis/rueidis":        {"edge/limit/redislimit"},
 	"github.com/klauspost/compress":   {"builder/render", "builder/archive"},
 	"github.com/molecule-man/go-brrr": {"builder/render"},
 	"github.com/alecthomas/kong":      {"deploy/gridcast"},

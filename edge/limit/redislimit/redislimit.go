@@ -22,9 +22,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"gridcast/edge/limit"
+	"gridcast/edge/limit/resp"
 )
 
 // Mode says how often Redis is asked.
@@ -59,11 +58,11 @@ const (
 // Source makes counters that share their counts through Redis. It is safe for concurrent use.
 type Source struct {
 	mode    Mode
-	options rueidis.ClientOption
+	options resp.Options
 	log     *slog.Logger
 	name    string // of this edge, among the others
 
-	client atomic.Pointer[rueidis.Client] // nil until Redis has been reached once
+	client atomic.Pointer[resp.Client] // nil until Redis has been reached once
 	up     atomic.Bool
 	late   atomic.Bool   // an answer was, and the background has not found out yet what that means
 	edges  atomic.Int64  // that count in this Redis, this one included
@@ -83,13 +82,10 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if cfg.Mode != Lease && cfg.Mode != Strict {
 		return nil, fmt.Errorf("limits in Redis: mode %q, want %s or %s", cfg.Mode, Lease, Strict)
 	}
-	options, err := rueidis.ParseURL(cfg.URL)
+	options, err := resp.ParseURL(cfg.URL)
 	if err != nil {
-		return nil, errors.New("limits in Redis: want a URL such as redis://host:6379") // the cause shows the password
+		return nil, fmt.Errorf("limits in Redis: %w", err)
 	}
-	options.DisableCache, options.DisableRetry = true, true
-	options.ForceSingleClient = true
-	options.Dialer.Timeout = beatWithin
 	s := &Source{mode: cfg.Mode, options: options, log: cfg.Log, name: rand.Text(), failed: make(chan struct{}, 1)}
 	s.edges.Store(1)
 	s.counts = newCounts(s)
@@ -104,11 +100,10 @@ func (s *Source) Close() {
 	s.stop()
 	s.running.Wait()
 	if c := s.client.Load(); c != nil {
-		client := *c
 		ctx, cancel := context.WithTimeout(context.Background(), beatWithin)
 		defer cancel()
-		_ = client.Do(ctx, client.B().Zrem().Key(edgesKey).Member(s.name).Build()).Error() // it would be forgotten anyway
-		client.Close()
+		_, _ = c.Do(ctx, "ZREM", edgesKey, s.name) // it would be forgotten anyway
+		c.Close()
 	}
 }
 
@@ -152,7 +147,7 @@ func (s *Source) run(ctx context.Context) {
 func (s *Source) beat(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, beatWithin)
 	defer cancel()
-	err := s.connect()
+	err := s.connect(ctx)
 	if err == nil {
 		err = s.greet(ctx)
 	}
@@ -168,21 +163,25 @@ func (s *Source) beat(ctx context.Context) {
 	}
 }
 
-func (s *Source) connect() error {
-	if s.client.Load() != nil {
+// connect makes a connection where there is none that is of use.
+func (s *Source) connect(ctx context.Context) error {
+	if c := s.client.Load(); c != nil && c.Err() == nil {
 		return nil
 	}
-	client, err := rueidis.NewClient(s.options)
+	client, err := resp.Dial(ctx, s.options)
 	if err != nil {
-		return fmt.Errorf("reach Redis: %w", err)
+		return err
 	}
-	s.client.Store(&client)
+	s.client.Store(client)
 	return nil
 }
 
 func (s *Source) greet(ctx context.Context) error {
 	began := time.Now()
-	reply, err := greeting.Exec(ctx, *s.client.Load(), []string{edgesKey}, []string{s.name}).AsIntSlice()
+	reply, err := greeting.Ints(ctx, s.client.Load(), []string{edgesKey}, []string{s.name})
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.client.Load().Close() // nobody may be at the other end any more
+	}
 	if err != nil {
 		return fmt.Errorf("greet Redis: %w", err)
 	}

@@ -6,9 +6,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"gridcast/edge/limit"
+	"gridcast/edge/limit/resp"
 )
 
 // edgesKey is the sorted set of edges by the time of their last sign of life.
@@ -16,7 +15,7 @@ const edgesKey = "gridcast:edges"
 
 // greeting notes a sign of life of ARGV[1], forgets who gave none for 5 s, and returns how many
 // are left and the time in milliseconds.
-var greeting = rueidis.NewLuaScript(`
+var greeting = resp.NewScript(`
 local t = redis.call('TIME')
 redis.call('ZADD', KEYS[1], t[1], ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', t[1] - 6)
@@ -28,7 +27,7 @@ return {redis.call('ZCARD', KEYS[1]), t[1] * 1000 + math.floor(t[2] / 1000)}
 // its count. ARGV: the second at which windows begin, the limit, by how much what is left is
 // divided for a share, 0 for a single token, and the window and number of requests that were
 // allowed without asking. It returns window, tokens granted, and tokens left.
-var reservation = rueidis.NewLuaScript(`
+var reservation = resp.NewScript(`
 local now = tonumber(redis.call('TIME')[1])
 local window = math.floor((now - ARGV[1]) / 60)
 local limit, divisor = tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -74,10 +73,10 @@ func (c *shared) reserve(patience time.Duration, perMinute int, divisor, window 
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	reply, err := reservation.Exec(ctx, *client, []string{c.key}, []string{
+	reply, err := reservation.Ints(ctx, client, []string{c.key}, []string{
 		strconv.FormatInt(c.offset, 10), strconv.Itoa(perMinute), strconv.FormatInt(divisor, 10),
 		strconv.FormatInt(window, 10), strconv.Itoa(spent),
-	}).AsIntSlice()
+	})
 	if err != nil {
 		s.counts.failed.Inc()
 		s.fail(err)

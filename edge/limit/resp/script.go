@@ -1,0 +1,50 @@
+package resp
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // the name that Redis gives to a script
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Script is a Lua script that Redis runs as one step.
+type Script struct{ source, sha string }
+
+// NewScript returns the script with this source.
+func NewScript(source string) *Script {
+	sum := sha1.Sum([]byte(source)) //nolint:gosec // the name that Redis gives to a script
+	return &Script{source, hex.EncodeToString(sum[:])}
+}
+
+// Ints runs the script, whose reply must be an array of integers. The source is sent only to a
+// Redis that does not know it.
+func (s *Script) Ints(ctx context.Context, c *Client, keys, args []string) ([]int64, error) {
+	reply, err := c.Do(ctx, s.command("EVALSHA", s.sha, keys, args)...)
+	var refused Error
+	if errors.As(err, &refused) && strings.HasPrefix(string(refused), "NOSCRIPT") {
+		reply, err = c.Do(ctx, s.command("EVAL", s.source, keys, args)...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	items, ok := reply.([]any)
+	if !ok {
+		return nil, fmt.Errorf("run script: got %T, want an array", reply)
+	}
+	ints := make([]int64, len(items))
+	for i, item := range items {
+		if ints[i], ok = item.(int64); !ok {
+			return nil, fmt.Errorf("run script: item %d is %T, want an integer", i, item)
+		}
+	}
+	return ints, nil
+}
+
+func (s *Script) command(name, what string, keys, args []string) []string {
+	command := make([]string, 0, 3+len(keys)+len(args))
+	command = append(command, name, what, strconv.Itoa(len(keys)))
+	return append(append(command, keys...), args...)
+}
