@@ -29,9 +29,9 @@ type Builder struct {
 
 // Request is what a build is asked for.
 type Request struct {
-	At       time.Time // race time
-	Reason   string    // why, for people; may be empty
-	Release  bool      // end a hold
+	At       time.Time                           // race time
+	Reason   string                              // why, for people; may be empty
+	Release  bool                                // end a hold
 	Progress func(phase string, done, total int) // called concurrently; may be nil
 }
 
