@@ -85,7 +85,7 @@ func (p *Proxy) First(n int, fault Fault) {
 // Seeded makes a fault, chosen at random from faults, on the given share of the requests. The
 // same seed gives the same sequence.
 func (p *Proxy) Seeded(seed uint64, share float64, faults []Fault) {
-	random := rand.New(rand.NewPCG(seed, seed)) //nolint:gosec // G404: faults must repeat
+	random := rand.New(rand.NewPCG(seed, seed))
 	p.Choose(func(*http.Request) Fault {
 		if random.Float64() >= share {
 			return None

@@ -22,7 +22,7 @@ import (
 // The credentials of every server in a test.
 const (
 	AccessKey = "gridcast-test"
-	SecretKey = "gridcast-test-secret" //nolint:gosec // G101: of servers that live as long as a test
+	SecretKey = "gridcast-test-secret"
 )
 
 // startTime bounds the start of a server.
@@ -54,7 +54,7 @@ func Versity(t testing.TB, arguments ...string) *Server {
 	}
 	s.command = func() *exec.Cmd {
 		arguments := append([]string{"--port", s.Address, "--health", s.health, "--quiet", "--keep-alive"}, arguments...)
-		cmd := exec.Command(binary, append(arguments, "posix", folder)...) //nolint:gosec // G204: built by build.go
+		cmd := exec.Command(binary, append(arguments, "posix", folder)...)
 		cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+AccessKey, "ROOT_SECRET_KEY="+SecretKey)
 		return cmd
 	}
@@ -69,7 +69,7 @@ func MinIO(t testing.TB) *Server {
 	folder := t.TempDir()
 	s := &Server{Kind: "minio", Address: freeAddress(t), health: "/minio/health/live"}
 	s.command = func() *exec.Cmd {
-		cmd := exec.Command(binary, "server", folder, "--address", s.Address) //nolint:gosec // G204: found in the path
+		cmd := exec.Command(binary, "server", folder, "--address", s.Address)
 		cmd.Env = append(os.Environ(), "MINIO_ROOT_USER="+AccessKey, "MINIO_ROOT_PASSWORD="+SecretKey, "MINIO_BROWSER=off")
 		return cmd
 	}
