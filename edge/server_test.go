@@ -59,6 +59,7 @@ func TestBugIsAnError(t *testing.T) {
 			return race()
 		}
 	})
+	<-w.edge.Started() // which reads that clock too
 	broken.Store(true)
 	c := w.dial()
 	reader := bufio.NewReader(c)
