@@ -21,7 +21,7 @@ func (c *buildCmd) Run(ctx context.Context, s *streams) error {
 	bar := newProgress(s.err, "building")
 	var outcome builder.Outcome
 	build := func() (err error) {
-		outcome, err = b.Build(ctx, builder.Request{At: clock.Now(), Reason: c.Reason, Release: c.Release, Progress: bar.phase})
+		outcome, err = b.Build(ctx, builder.Request{At: c.instant(clock), Reason: c.Reason, Release: c.Release, Progress: bar.phase})
 		return err
 	}
 	if c.Release {

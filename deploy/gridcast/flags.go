@@ -31,14 +31,31 @@ func (f *clockFlags) clock() (clock.Clock, error) {
 		}
 		return c, nil
 	case f.Now != "":
-		t, err := time.Parse(time.RFC3339, f.Now)
+		t, err := f.now()
 		if err != nil {
-			return clock.Clock{}, usageError{fmt.Errorf("--now %q: must be an instant such as 2024-07-28T12:00:00Z", f.Now)}
+			return clock.Clock{}, err
 		}
 		return clock.From(t)
 	default:
 		return clock.System(), nil
 	}
+}
+
+// instant is the race time of a command that runs once on clock c: with --now exactly that,
+// however long the command takes, so that what it does can be repeated to the byte.
+func (f *clockFlags) instant(c clock.Clock) time.Time {
+	if t, err := f.now(); err == nil {
+		return t
+	}
+	return c.Now()
+}
+
+func (f *clockFlags) now() (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, f.Now)
+	if err != nil {
+		return time.Time{}, usageError{fmt.Errorf("--now %q: must be an instant such as 2024-07-28T12:00:00Z", f.Now)}
+	}
+	return t.UTC(), nil
 }
 
 // kindOf says which kind of ledger may be written on a clock.
@@ -80,7 +97,7 @@ func (f *builderFlags) builder(ctx context.Context, s *streams) (*builder.Builde
 	if err != nil {
 		return nil, c, err
 	}
-	b, err := f.builderOn(ctx, s, store, kindOf(c), c.Now())
+	b, err := f.builderOn(ctx, s, store, kindOf(c), f.instant(c))
 	return b, c, err
 }
 

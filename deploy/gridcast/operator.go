@@ -63,7 +63,7 @@ func (f *operatorFlags) load(ctx context.Context) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &record{store: store, ledger: l, view: facts.Archive.AsOf(c.Now())}, nil
+	return &record{store: store, ledger: l, view: facts.Archive.AsOf(f.instant(c))}, nil
 }
 
 func (r *record) desk() (*racecontrol.Desk, error) {

@@ -68,7 +68,7 @@ func (c *rebuildCmd) buildHere(ctx context.Context, s *streams, why string) erro
 	var outcome builder.Outcome
 	change := auditlog.Change{Actor: operatorActor(c.By), Action: auditlog.Rebuild, Reason: c.Reason}
 	err = audited(ctx, b.Store, change, func() (err error) {
-		outcome, err = b.Build(ctx, builder.Request{At: clock.Now(), Reason: c.Reason, Progress: bar.phase})
+		outcome, err = b.Build(ctx, builder.Request{At: c.instant(clock), Reason: c.Reason, Progress: bar.phase})
 		return err
 	})
 	bar.finish()

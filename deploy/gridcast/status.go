@@ -103,7 +103,7 @@ func (c *statusCmd) raceTime(l *ledger.Ledger, base *snapshots.Base) (time.Time,
 		return time.Time{}, err
 	}
 	if !clock.IsSystem() || l.State().Kind() == ledger.Real {
-		return clock.Now(), nil
+		return c.instant(clock), nil
 	}
 	if at := l.State().At(); base.Empty() || at.After(base.Manifest.BuiltAt) {
 		return at, nil
