@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/builder/archive"
-	"gridcast/builder/clock"
 	"gridcast/builder/ledger"
 	"gridcast/deploy/console"
 	"gridcast/schemas/wire"
@@ -25,18 +23,7 @@ func TestSchedulerTakesOver(t *testing.T) {
 		speed   = 3000
 		lead    = 16 * time.Hour // for four processes to start
 	)
-	a, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := demoWeekend(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	race, err := clock.At(w.round.GridKnownAt().Add(-lead), time.Now(), speed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, race := replayedWeekend(t, lead, speed)
 	h := startHouse(t, race, "--model", "grid-frequency")
 	dir := h.scheduler.cmd.Dir
 	startScheduler(t, dir, "--store", "dir:store", "--race-clock", race.String(), "--model", "grid-frequency")

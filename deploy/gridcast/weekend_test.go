@@ -84,6 +84,26 @@ func entry(t testing.TB, c *client, session int64) wire.CalendarEntry {
 	return rows[i]
 }
 
+// replayedWeekend returns the weekend of the demo and a race clock that has just begun, lead
+// before its grid is known.
+func replayedWeekend(t testing.TB, lead time.Duration, speed float64) (weekend, clock.Clock) {
+	t.Helper()
+	binary(t) // built before the race clock runs
+	a, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := demoWeekend(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	race, err := clock.At(w.round.GridKnownAt().Add(-lead), time.Now(), speed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, race
+}
+
 // TestWeekend lives through a race weekend with the real binaries: from before qualifying until
 // both edges serve the result that an operator has verified in the console.
 func TestWeekend(t *testing.T) {
@@ -95,19 +115,7 @@ func TestWeekend(t *testing.T) {
 		speed   = 3000
 		lead    = 12 * time.Hour // for three processes to start
 	)
-	a, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := demoWeekend(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	binary(t) // built before the race clock runs
-	race, err := clock.At(w.round.GridKnownAt().Add(-lead), time.Now(), speed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, race := replayedWeekend(t, lead, speed)
 	h := startHouse(t, race)
 	nextRace := func(c *client) wire.NextRace { return data[wire.NextRace](t, c.get(t, "/next-race")) }
 
