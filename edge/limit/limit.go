@@ -22,7 +22,12 @@ func Offset(seed uint64) int64 { return int64(seed % Period) }
 type Counter interface {
 	// Take counts one request at now, which is real time, unless perMinute are counted in
 	// this window already. Where it decides by itself it does not allocate.
+	// It may wait for another process, or for another request that does.
 	Take(now time.Time, perMinute int) Decision
+
+	// TryTake is Take for who must not wait. Where that would take another process or a lock
+	// that is held, it counts nothing and reports false: Take will do. It does not allocate.
+	TryTake(now time.Time, perMinute int) (Decision, bool)
 }
 
 // Source makes counters: [Memory], or one that shares its counts with other edges.

@@ -32,6 +32,11 @@ func (w *Window) Take(now time.Time, perMinute int) Decision {
 	}
 }
 
+// TryTake implements [Counter]. It always decides.
+func (w *Window) TryTake(now time.Time, perMinute int) (Decision, bool) {
+	return w.Take(now, perMinute), true
+}
+
 // Peek returns what Take would find, without counting.
 func (w *Window) Peek(now time.Time, perMinute int) Decision {
 	number, count := w.at(w.state.Load(), now)

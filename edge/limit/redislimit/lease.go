@@ -36,13 +36,38 @@ func (c *lease) Take(now time.Time, perMinute int) limit.Decision {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if d, ok := c.spend(number, perMinute); ok { // another request has asked meanwhile
+	if d, ok := c.decide(now, number, perMinute); ok {
 		return d
 	}
-	if c.empty && c.window >= number {
-		return limit.Decision{Limit: perMinute, Reset: c.reset(c.window)}
-	}
 	return c.ask(now, number, perMinute)
+}
+
+// TryTake implements [limit.Counter]. It decides unless Redis has to be asked, or is being asked
+// for this key.
+func (c *lease) TryTake(now time.Time, perMinute int) (limit.Decision, bool) {
+	number := (c.source.inRedis(now).Unix() - c.offset) / limit.Period
+	if d, ok := c.spend(number, perMinute); ok {
+		return d, true
+	}
+	if !c.mu.TryLock() {
+		return limit.Decision{}, false
+	}
+	defer c.mu.Unlock()
+	return c.decide(now, number, perMinute)
+}
+
+// decide does what can be done without asking Redis. The caller holds the lock.
+func (c *lease) decide(now time.Time, number int64, perMinute int) (limit.Decision, bool) {
+	if d, ok := c.spend(number, perMinute); ok { // another request has asked meanwhile
+		return d, true
+	}
+	if c.empty && c.window >= number {
+		return limit.Decision{Limit: perMinute, Reset: c.reset(c.window)}, true
+	}
+	if !c.source.answers() {
+		return c.alone(now, number, perMinute), true
+	}
+	return limit.Decision{}, false
 }
 
 // spend uses a token, if there is one for the window. A later window than asked for counts too:

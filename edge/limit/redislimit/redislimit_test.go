@@ -30,12 +30,7 @@ func newServer(t testing.TB) *server {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skipf("no redis-server here: %v", err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &server{t: t, address: l.Addr().String()}
-	l.Close()
+	s := &server{t: t, address: unused(t)}
 	s.start()
 	t.Cleanup(s.kill)
 	return s
@@ -298,14 +293,8 @@ func TestSpentAloneIsTold(t *testing.T) {
 }
 
 func TestStartWithoutRedis(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
 	source, err := redislimit.Open(t.Context(), redislimit.Config{
-		URL: "redis://" + address, Mode: redislimit.Lease, Log: slog.New(slog.DiscardHandler),
+		URL: "redis://" + unused(t), Mode: redislimit.Lease, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -341,6 +330,74 @@ func TestHeldTokensCostNothing(t *testing.T) {
 	c.Take(time.Now(), 1e6)
 	now := time.Now()
 	if n := testing.AllocsPerRun(1000, func() { c.Take(now, 1e6) }); n != 0 {
-		t.Errorf("got %v allocations, want 0", n)
+		t.Errorf("Take: got %v allocations, want 0", n)
 	}
+	if n := testing.AllocsPerRun(1000, func() {
+		if _, ok := c.TryTake(now, 1e6); !ok {
+			t.Error("TryTake did not decide with a token at hand")
+		}
+	}); n != 0 {
+		t.Errorf("TryTake: got %v allocations, want 0", n)
+	}
+}
+
+// TestTryTakeNeverAsks has the request path that must not wait.
+func TestTryTakeNeverAsks(t *testing.T) {
+	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
+		t.Run(string(mode), func(t *testing.T) {
+			source := newServer(t).open(mode, 1)[0]
+			c := counters([]*redislimit.Source{source})[0]
+			if d, ok := c.TryTake(time.Now(), 2); ok {
+				t.Fatalf("the first request: got %+v without a question to Redis", d)
+			}
+			if asked := metric(t, source, "gridcast_edge_limit_redis_asks_total"); asked != 0 {
+				t.Errorf("asked Redis %v times", asked)
+			}
+			for want := 1; want >= 0; want-- {
+				if d := c.Take(time.Now(), 2); !d.Allowed || d.Remaining != want {
+					t.Fatalf("got %+v, want %d remaining: the attempt counted", d, want)
+				}
+			}
+			if d, ok := c.TryTake(time.Now(), 2); d.Allowed || ok != (mode == redislimit.Lease) {
+				t.Errorf("window known to be empty: got %+v, %t", d, ok)
+			}
+		})
+	}
+}
+
+// TestTryTakeDecidesWithoutRedis counts in memory while there is none.
+func TestTryTakeDecidesWithoutRedis(t *testing.T) {
+	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
+		source, err := redislimit.Open(t.Context(), redislimit.Config{
+			URL: "redis://" + unused(t), Mode: mode, Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer source.Close()
+		c := source.Counter("key", 0)
+		now := time.Now()
+		for want := 2; want >= 0; want-- {
+			if d, ok := c.TryTake(now, 3); !ok || !d.Allowed || d.Remaining != want {
+				t.Errorf("%s: got %+v, %t, want %d remaining", mode, d, ok, want)
+			}
+		}
+		if d, ok := c.TryTake(now, 3); !ok || d.Allowed {
+			t.Errorf("%s: beyond the limit: got %+v, %t", mode, d, ok)
+		}
+		if n := testing.AllocsPerRun(1000, func() { c.TryTake(now, 1e6) }); n != 0 {
+			t.Errorf("%s: got %v allocations, want 0", mode, n)
+		}
+	}
+}
+
+// unused returns an address at which nobody listens.
+func unused(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }

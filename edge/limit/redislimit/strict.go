@@ -18,8 +18,21 @@ var _ limit.Counter = (*strict)(nil)
 func (c *strict) Take(now time.Time, perMinute int) limit.Decision {
 	g, err := c.reserve(strictPatience, perMinute, 0, 0, 0)
 	if err != nil {
-		c.source.counts.alone.Inc()
-		return c.own.Take(c.source.inRedis(now), perMinute)
+		return c.alone(now, perMinute)
 	}
 	return limit.Decision{Allowed: g.granted > 0, Limit: perMinute, Remaining: g.left, Reset: c.reset(g.window)}
+}
+
+// TryTake implements [limit.Counter]. It decides only while Redis does not answer.
+func (c *strict) TryTake(now time.Time, perMinute int) (limit.Decision, bool) {
+	if c.source.answers() {
+		return limit.Decision{}, false
+	}
+	return c.alone(now, perMinute), true
+}
+
+// alone counts without Redis.
+func (c *strict) alone(now time.Time, perMinute int) limit.Decision {
+	c.source.counts.alone.Inc()
+	return c.own.Take(c.source.inRedis(now), perMinute)
 }
