@@ -12,8 +12,6 @@ package dirblob
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -197,22 +195,4 @@ func (s *Store) path(ctx context.Context, key string) (string, error) {
 		return "", fmt.Errorf("%s: %w", key, err)
 	}
 	return filepath.Join(s.root, filepath.FromSlash(key)), nil
-}
-
-// read returns the object in the file path. A file never changes once it has its name, so
-// what is read is one object, whole.
-func read(path string) (blob.Object, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return blob.Object{}, blob.ErrNotFound
-	}
-	if err != nil {
-		return blob.Object{}, err
-	}
-	return blob.Object{Data: data, Tag: tagOf(data)}, nil
-}
-
-func tagOf(data []byte) blob.Tag {
-	sum := sha256.Sum256(data)
-	return blob.Tag(hex.EncodeToString(sum[:16]))
 }

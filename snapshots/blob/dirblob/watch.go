@@ -13,7 +13,9 @@ import (
 )
 
 // Watch implements blob.Store. It is woken by the file system and looks each second besides,
-// since notifications are missing on some file systems and can overflow on all.
+// since notifications are missing on some file systems and can overflow on all. The bytes are
+// read at the first look and when the file is another one, so that waiting costs the same
+// whatever the size of the object.
 func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag) (blob.Object, error) {
 	path, err := s.path(ctx, key)
 	if err != nil {
@@ -23,9 +25,12 @@ func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag) (blob.Obje
 	defer notices.close()
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+	file := watched{path: path}
+	defer file.close()
 	for {
-		o, err := read(path)
+		o, err := file.read()
 		switch {
+		case errors.Is(err, errUnchanged):
 		case err == nil && o.Tag != seen:
 			return o, nil
 		case errors.Is(err, blob.ErrNotFound) && seen == "":
