@@ -42,12 +42,14 @@ type Config struct {
 	Log  *slog.Logger
 }
 
-// How long a request waits for Redis: for a share not long, because it has a choice; for its
-// own count long, because exactness is what it is asked for.
+// How long Redis is waited for.
 const (
-	leasePatience  = 5 * time.Millisecond
-	strictPatience = 250 * time.Millisecond
+	patience      = 250 * time.Millisecond // afterwards it does not answer
+	leasePatience = 5 * time.Millisecond   // by the first request of a window
 )
+
+// portions is into how many shares an edge divides its part of what is left.
+const portions = 8
 
 // The rhythm of the background.
 const (
@@ -69,6 +71,7 @@ type Source struct {
 	skew   atomic.Int64  // Redis' clock minus ours, in milliseconds
 	failed chan struct{} // wakes the background
 
+	queue  queue
 	counts counts
 
 	stop    context.CancelFunc
@@ -86,12 +89,15 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("limits in Redis: %w", err)
 	}
-	s := &Source{mode: cfg.Mode, options: options, log: cfg.Log, name: rand.Text(), failed: make(chan struct{}, 1)}
+	s := &Source{mode: cfg.Mode, options: options, log: cfg.Log, name: rand.Text(), failed: make(chan struct{}, 1), queue: newQueue()}
 	s.edges.Store(1)
 	s.counts = newCounts(s)
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.beat(ctx)
 	s.running.Go(func() { s.run(ctx) })
+	for range callers {
+		s.running.Go(func() { s.serve(ctx) })
+	}
 	return s, nil
 }
 
@@ -99,6 +105,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 func (s *Source) Close() {
 	s.stop()
 	s.running.Wait()
+	s.queue.close()
 	if c := s.client.Load(); c != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), beatWithin)
 		defer cancel()
@@ -121,11 +128,7 @@ func (s *Source) String() string {
 
 // Counter implements [limit.Source].
 func (s *Source) Counter(id string, offset int64) limit.Counter {
-	shared := shared{source: s, key: "gridcast:limit:" + id, offset: offset, own: limit.NewWindow(offset)}
-	if s.mode == Strict {
-		return &strict{shared}
-	}
-	return &lease{shared: shared}
+	return &counter{source: s, key: "gridcast:limit:" + id, offset: offset, own: limit.NewWindow(offset)}
 }
 
 // run keeps the edge among the living until ctx ends.
@@ -178,7 +181,10 @@ func (s *Source) connect(ctx context.Context) error {
 
 func (s *Source) greet(ctx context.Context) error {
 	began := time.Now()
-	reply, err := greeting.Ints(ctx, s.client.Load(), []string{edgesKey}, []string{s.name})
+	var words resp.Words
+	words.Add(edgesKey)
+	words.Add(s.name)
+	reply, err := greeting.Ints(ctx, s.client.Load(), 1, &words)
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.client.Load().Close() // nobody may be at the other end any more
 	}

@@ -22,22 +22,34 @@ const (
 
 var errProtocol = errors.New("not the Redis protocol")
 
-// writeCommand writes a command as an array of bulk strings.
-func writeCommand(w *bufio.Writer, args []string) error {
-	var number [24]byte
-	head := func(kind byte, n int) {
-		line := append(number[:0], kind)
-		line = strconv.AppendInt(line, int64(n), 10)
-		_, _ = w.Write(append(line, '\r', '\n')) // a bufio.Writer keeps its error
-	}
-	head('*', len(args))
-	for _, arg := range args {
-		head('$', len(arg))
-		_, _ = w.WriteString(arg)
-		_, _ = w.WriteString("\r\n")
-	}
-	_, err := w.Write(nil)
-	return err
+// Words are the end of a command, as they are sent. To use them again, Reset them. They are not
+// safe for concurrent use.
+type Words struct {
+	n    int
+	wire []byte
+}
+
+// Reset makes them none.
+func (w *Words) Reset() { w.n, w.wire = 0, w.wire[:0] }
+
+// Add adds a word.
+func (w *Words) Add(word string) {
+	w.n++
+	w.wire = appendHead(w.wire, '$', len(word))
+	w.wire = append(append(w.wire, word...), '\r', '\n')
+}
+
+// AddInt adds a number.
+func (w *Words) AddInt(n int64) {
+	var digits [20]byte
+	number := strconv.AppendInt(digits[:0], n, 10)
+	w.n++
+	w.wire = appendHead(w.wire, '$', len(number))
+	w.wire = append(append(w.wire, number...), '\r', '\n')
+}
+
+func appendHead(wire []byte, kind byte, n int) []byte {
+	return append(strconv.AppendInt(append(wire, kind), int64(n), 10), '\r', '\n')
 }
 
 // readReply reads one reply of RESP2.
@@ -49,14 +61,14 @@ func readReply(r *bufio.Reader, depth int) (any, error) {
 	if len(line) < 3 || line[len(line)-2] != '\r' {
 		return nil, fmt.Errorf("%w: line %q", errProtocol, line)
 	}
-	kind, rest := line[0], string(line[1:len(line)-2])
+	kind, rest := line[0], line[1:len(line)-2]
 	switch kind {
 	case '+':
-		return rest, nil
+		return string(rest), nil
 	case '-':
 		return Error(rest), nil
 	}
-	n, err := strconv.ParseInt(rest, 10, 64)
+	n, err := strconv.ParseInt(string(rest), 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("%w: line %q", errProtocol, line)
 	}

@@ -66,6 +66,7 @@ type Client struct {
 
 	mu      sync.Mutex // guards what follows
 	w       *bufio.Writer
+	begin   Words           // of the command that is being sent
 	waiting []chan<- answer // in the order of their commands
 	broken  error
 }
@@ -139,9 +140,14 @@ func (c *Client) Close() {
 // Do runs a command and returns its reply: int64, string, nil, or a slice of those. An error
 // of Redis is an Error. If ctx ends first, the command may or may not have run; the connection
 // goes on.
-func (c *Client) Do(ctx context.Context, args ...string) (any, error) {
+func (c *Client) Do(ctx context.Context, command ...string) (any, error) {
+	return c.do(ctx, &Words{}, command...)
+}
+
+// do runs a command that begins with these words and goes on with those of the tail.
+func (c *Client) do(ctx context.Context, tail *Words, begin ...string) (any, error) {
 	done := make(chan answer, 1)
-	if err := c.send(done, args); err != nil {
+	if err := c.send(done, begin, tail); err != nil {
 		return nil, err
 	}
 	select {
@@ -155,7 +161,7 @@ func (c *Client) Do(ctx context.Context, args ...string) (any, error) {
 	}
 }
 
-func (c *Client) send(done chan<- answer, args []string) error {
+func (c *Client) send(done chan<- answer, begin []string, tail *Words) error {
 	c.writers.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,7 +172,13 @@ func (c *Client) send(done chan<- answer, args []string) error {
 	c.waiting = append(c.waiting, done)
 	err := c.conn.SetWriteDeadline(time.Now().Add(writeWithin))
 	if err == nil {
-		err = writeCommand(c.w, args)
+		c.begin.Reset()
+		for _, word := range begin {
+			c.begin.Add(word)
+		}
+		_, _ = c.w.Write(appendHead(c.w.AvailableBuffer(), '*', c.begin.n+tail.n)) // a bufio.Writer keeps its error
+		_, _ = c.w.Write(c.begin.wire)
+		_, err = c.w.Write(tail.wire)
 	}
 	if err == nil && last {
 		err = c.w.Flush()

@@ -210,6 +210,9 @@ func TestScriptIsSentOnlyToWhoDoesNotKnowIt(t *testing.T) {
 	var names []string
 	client, err := dial(t, server(t, func(words []string) string {
 		names = append(names, words[0])
+		if diff := cmp.Diff([]string{"1", "key", "-3"}, words[2:]); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
 		if words[0] == "EVALSHA" && !known {
 			return "-NOSCRIPT No matching script\r\n"
 		}
@@ -220,8 +223,11 @@ func TestScriptIsSentOnlyToWhoDoesNotKnowIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := resp.NewScript("return {1,2}")
+	var words resp.Words
+	words.Add("key")
+	words.AddInt(-3)
 	for range 2 {
-		got, err := script.Ints(t.Context(), client, []string{"key"}, []string{"a"})
+		got, err := script.Ints(t.Context(), client, 1, &words)
 		if diff := cmp.Diff([]int64{1, 2}, got); diff != "" || err != nil {
 			t.Errorf("%v (-want +got)\n%s", err, diff)
 		}

@@ -19,13 +19,13 @@ func NewScript(source string) *Script {
 	return &Script{source, hex.EncodeToString(sum[:])}
 }
 
-// Ints runs the script, whose reply must be an array of integers. The source is sent only to a
-// Redis that does not know it.
-func (s *Script) Ints(ctx context.Context, c *Client, keys, args []string) ([]int64, error) {
-	reply, err := c.Do(ctx, s.command("EVALSHA", s.sha, keys, args)...)
+// Ints runs the script, whose reply must be an array of integers. The words are so many keys and
+// then the arguments. The source is sent only to a Redis that does not know it.
+func (s *Script) Ints(ctx context.Context, c *Client, keys int, words *Words) ([]int64, error) {
+	reply, err := c.do(ctx, words, "EVALSHA", s.sha, strconv.Itoa(keys))
 	var refused Error
 	if errors.As(err, &refused) && strings.HasPrefix(string(refused), "NOSCRIPT") {
-		reply, err = c.Do(ctx, s.command("EVAL", s.source, keys, args)...)
+		reply, err = c.do(ctx, words, "EVAL", s.source, strconv.Itoa(keys))
 	}
 	if err != nil {
 		return nil, err
@@ -41,10 +41,4 @@ func (s *Script) Ints(ctx context.Context, c *Client, keys, args []string) ([]in
 		}
 	}
 	return ints, nil
-}
-
-func (s *Script) command(name, what string, keys, args []string) []string {
-	command := make([]string, 0, 3+len(keys)+len(args))
-	command = append(command, name, what, strconv.Itoa(len(keys)))
-	return append(append(command, keys...), args...)
 }

@@ -1,0 +1,144 @@
+package redislimit
+
+import (
+	"sync"
+)
+
+// queue gathers requests into calls: those that come while the callers are busy wait for the
+// next call, and go together.
+type queue struct {
+	ready chan struct{} // wakes a caller for a call
+
+	mu     sync.Mutex // guards what follows, and the groups of all calls until they are done
+	calls  []*call    // that no caller has taken; the last may be joined
+	closed bool
+}
+
+// call is one question to Redis, for all requests that joined it.
+type call struct {
+	groups []group
+	done   chan struct{} // closed when err and all answers are there
+	err    error
+}
+
+// group is the requests of one key in a call.
+type group struct {
+	counter   *counter
+	perMinute int
+	wanted    int   // requests that joined
+	credit    int64 // the window in which the first of them was allowed before the answer, or 0
+	debt      debt  // told with the call
+	answer    answer
+}
+
+// debt is requests of a window that were allowed without Redis.
+type debt struct {
+	window int64
+	n      int
+}
+
+// answer is what Redis says to a group: the window of now, tokens granted, and the count of
+// the window with them.
+type answer struct {
+	window  int64
+	granted int
+	count   int
+}
+
+// place is that of a request in a call.
+type place struct {
+	call  *call
+	group int
+	index int // in the group, from 0
+}
+
+// mostGroups bounds a call, for which Redis does nothing else for about 2 µs each.
+const mostGroups = 128
+
+func newQueue() queue { return queue{ready: make(chan struct{}, callers)} }
+
+// join lets a request of the counter take part in a call that has not begun, unless the queue
+// is closed.
+func (q *queue) join(c *counter, perMinute int) (p place, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return place{}, false
+	}
+	latest := q.latest()
+	if c.call != latest || latest == nil || latest.groups[c.group].perMinute != perMinute {
+		if latest == nil || len(latest.groups) == mostGroups {
+			latest = q.begin()
+		}
+		c.call, c.group = latest, len(latest.groups)
+		latest.groups = append(latest.groups, group{counter: c, perMinute: perMinute})
+	}
+	g := &latest.groups[c.group]
+	g.wanted++
+	return place{latest, c.group, g.wanted - 1}, true
+}
+
+// latest returns the call that may be joined, or nil.
+func (q *queue) latest() *call {
+	if len(q.calls) == 0 {
+		return nil
+	}
+	return q.calls[len(q.calls)-1]
+}
+
+// begin opens a new call.
+func (q *queue) begin() *call {
+	c := &call{done: make(chan struct{})}
+	q.calls = append(q.calls, c)
+	select {
+	case q.ready <- struct{}{}:
+	default: // all callers have been woken, and take it when they are free
+	}
+	return c
+}
+
+// next takes the oldest call, which nobody joins any more, or returns nil.
+func (q *queue) next() *call {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.calls) == 0 {
+		return nil
+	}
+	c := q.calls[0]
+	q.calls = q.calls[1:]
+	for i := range c.groups {
+		g := &c.groups[i]
+		g.debt.window, g.debt.n = g.counter.debt.drain()
+	}
+	return c
+}
+
+// finish hands a call with its answers, or with the reason why there are none, to whoever
+// waits for it.
+func (q *queue) finish(c *call, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	c.err = err
+	for i := range c.groups {
+		g := &c.groups[i]
+		if err == nil {
+			g.counter.settle(g)
+		} else {
+			g.counter.fail(g)
+		}
+		if g.counter.call == c {
+			g.counter.call = nil // not kept alive by a counter that is idle
+		}
+	}
+	close(c.done)
+}
+
+// close answers all that wait, and lets nobody join any more.
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	for c := q.next(); c != nil; c = q.next() {
+		q.finish(c, errDown)
+	}
+}
