@@ -2,9 +2,6 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
-	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"regexp"
@@ -13,9 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
-	"github.com/molecule-man/go-brrr"
 
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
@@ -44,18 +38,52 @@ func startDemo(t testing.TB, speed string, args ...string) demo {
 	return d
 }
 
-// want is what an answer must have.
-type want struct {
-	status int
-	code   wire.Code         // of an error; empty: a success
-	header map[string]string // exact values; "-": absent
-	data   func(t *testing.T, a answer)
+// TestContract holds the real binary against the contract, with the express lane and without.
+// Both edges serve what one demonstration publishes, with the same keys.
+func TestContract(t *testing.T) {
+	admin := freeAddress(t)
+	on := startDemo(t, "1", "--express-lane", "on", "--admin-listen", admin)
+	t.Run("lane on", func(t *testing.T) {
+		t.Parallel() // so that the two wait for the window of a limit together
+		walkContract(t, on)
+		before := onLane(t, admin)
+		read := everyVariant(t, on)
+		if got := onLane(t, admin) - before; got < 0.9*float64(read) || got > float64(read) {
+			t.Errorf("the lane answered %.0f of %d plain requests, want nearly all", got, read)
+		}
+	})
+	t.Run("lane off", func(t *testing.T) {
+		t.Parallel()
+		admin := freeAddress(t)
+		off := demo{startServer(t, on.cmd.Dir, "edge", "--express-lane", "off", "--admin-listen", admin,
+			"--store", "dir:.var/demo", "--now", statusOf(t, on.process).RaceTime), on.keys}
+		walkContract(t, off)
+		everyVariant(t, off)
+		if got := onLane(t, admin); got != 0 {
+			t.Errorf("the lane answered %.0f requests, want none", got)
+		}
+	})
 }
 
-// TestContract walks through what the contract decides, a row for each decision, over the
-// network against the real binary. Rows that spend a limit come last.
-func TestContract(t *testing.T) {
-	d := startDemo(t, "1")
+var laneRequests = regexp.MustCompile(`(?m)^gridcast_edge_express_requests_total (\S+)$`)
+
+// onLane returns how many requests the express lane has answered.
+func onLane(t testing.TB, admin string) float64 {
+	t.Helper()
+	m := laneRequests.FindStringSubmatch(exposed(t, admin))
+	if m == nil {
+		t.Fatalf("%s exposes nothing that matches %s", admin, laneRequests)
+	}
+	count, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
+}
+
+// walkContract walks through what the contract decides, a row for each decision, over the
+// network. Rows that spend a limit come last.
+func walkContract(t *testing.T, d demo) {
 	c, anonymous := newClient(d.url, d.keys["pro"]), newClient(d.url, "")
 
 	etag := c.get(t, "/standings?year=2023").header.Get("ETag")
@@ -164,135 +192,6 @@ func TestContract(t *testing.T) {
 		}
 	})
 	t.Run("limits: a window of requests, then 429 until it ends", func(t *testing.T) { spendLimit(t, newClient(d.url, d.keys["trial"]), 30) })
-	t.Run("endpoints: every variant of every season", func(t *testing.T) { everyVariant(t, d) })
-}
-
-// holds checks an answer against what is wanted and against what every answer has.
-func (a answer) holds(t *testing.T, w want) {
-	t.Helper()
-	if a.status != w.status {
-		t.Errorf("got status %d, want %d: %s", a.status, w.status, a.body)
-	}
-	for name, value := range w.header {
-		got := a.header.Get(name)
-		if value == "-" {
-			value = ""
-		}
-		if got != value {
-			t.Errorf("%s: got %q, want %q", name, got, value)
-		}
-	}
-	for _, name := range []string{"X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"} {
-		if _, err := strconv.Atoi(a.header.Get(name)); err != nil {
-			t.Errorf("%s: got %q, want a number on every response", name, a.header.Get(name))
-		}
-	}
-	if a.header.Get("Access-Control-Allow-Origin") != "*" {
-		t.Errorf("Access-Control-Allow-Origin: got %q, want * on every response", a.header.Get("Access-Control-Allow-Origin"))
-	}
-	if w.code != "" {
-		if err := schemas.ValidateError(a.body); err != nil || !bytes.Contains(a.body, []byte(`"error":"`+string(w.code)+`"`)) {
-			t.Errorf("want the error %s, got %s (%v)", w.code, a.body, err)
-		}
-		if a.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("an error has Cache-Control %q, want no-store", a.header.Get("Cache-Control"))
-		}
-	}
-	if w.data != nil {
-		w.data(t, a)
-	}
-}
-
-// same wants the bytes of another target.
-func same(c *client, path string) func(*testing.T, answer) {
-	return func(t *testing.T, a answer) {
-		if other := c.get(t, path); !bytes.Equal(a.body, other.body) {
-			t.Errorf("got other bytes than %s:\n%s\n%s", path, a.body, other.body)
-		}
-	}
-}
-
-// first wants something of the first row.
-func first[T any](pick func(T) any, want any) func(*testing.T, answer) {
-	return func(t *testing.T, a answer) {
-		rows := data[[]T](t, a)
-		if len(rows) == 0 || fmt.Sprint(pick(rows[0])) != fmt.Sprint(want) {
-			t.Errorf("first row: got %s, want %v", a.body, want)
-		}
-	}
-}
-
-func count[T any](want int) func(*testing.T, answer) {
-	return func(t *testing.T, a answer) {
-		if got := len(data[[]T](t, a)); got != want {
-			t.Errorf("got %d rows, want %d", got, want)
-		}
-	}
-}
-
-// says wants a message that has all the parts.
-func says(parts ...string) func(*testing.T, answer) {
-	return func(t *testing.T, a answer) {
-		for _, part := range parts {
-			if !bytes.Contains(a.body, []byte(part)) {
-				t.Errorf("the message does not say %q: %s", part, a.body)
-			}
-		}
-	}
-}
-
-// decodesTo wants a content coding of the bytes of a target.
-func decodesTo(c *client, path string) func(*testing.T, answer) {
-	return func(t *testing.T, a answer) {
-		var plain []byte
-		var err error
-		switch coding := a.header.Get("Content-Encoding"); coding {
-		case "gzip":
-			var r *gzip.Reader
-			if r, err = gzip.NewReader(bytes.NewReader(a.body)); err == nil {
-				plain, err = io.ReadAll(r)
-			}
-		case "br":
-			plain, err = brrr.Decompress(a.body)
-		case "zstd":
-			var r *zstd.Decoder
-			if r, err = zstd.NewReader(nil); err == nil {
-				defer r.Close()
-				plain, err = r.DecodeAll(a.body, nil)
-			}
-		default:
-			t.Fatalf("unexpected coding %q", coding)
-		}
-		if identity := c.get(t, path); err != nil || !bytes.Equal(plain, identity.body) {
-			t.Errorf("decodes to other bytes than the identity: %v", err)
-		}
-	}
-}
-
-// countsDown wants the countdown to fit the instant of the answer exactly.
-func countsDown(t *testing.T, a answer) {
-	next := data[wire.NextRace](t, a)
-	var envelope wire.Success[wire.NextRace]
-	envelope.Data = next
-	at := generatedAt(t, a)
-	if got := time.Time(next.DateStart).Sub(at); got != time.Duration(next.SecondsToLights)*time.Second || next.SecondsToLights < 1 {
-		t.Errorf("%d seconds to lights, date_start - generated_at is %s", next.SecondsToLights, got)
-	}
-}
-
-var generated = regexp.MustCompile(`"generated_at":"([^"]+)"`)
-
-func generatedAt(t testing.TB, a answer) time.Time {
-	t.Helper()
-	m := generated.FindSubmatch(a.body)
-	if m == nil {
-		t.Fatalf("no generated_at: %s", a.body)
-	}
-	at, err := time.Parse(wire.InstantLayout, string(m[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return at
 }
 
 // spendLimit sends one request more than a window allows, within one window.
@@ -324,8 +223,9 @@ func spendLimit(t *testing.T, c *client, limit int) {
 }
 
 // everyVariant reads every parameter value of every endpoint, with the keys of all tiers in
-// turn so that no limit is met.
-func everyVariant(t *testing.T, d demo) {
+// turn so that no limit is met. It returns how many requests that were.
+func everyVariant(t *testing.T, d demo) int {
+	t.Helper()
 	c := newClient(d.url, d.keys["standard"])
 	var years []int
 	for year := 2007; year <= 2024; year++ {
@@ -345,6 +245,7 @@ func everyVariant(t *testing.T, d demo) {
 		read[v.Endpoint]++
 	}
 	t.Logf("read %v", read)
+	return sum(read) + 1 // that which found the sessions
 }
 
 func sum(counts map[catalog.Name]int) int {
