@@ -15,7 +15,7 @@ const callers = 2
 
 var errDown = errors.New("redis does not answer")
 
-// serve makes calls until ctx ends.
+// serve makes calls, one after the other, until ctx ends.
 func (s *Source) serve(ctx context.Context) {
 	var words resp.Words
 	for {
@@ -47,6 +47,9 @@ func (s *Source) call(ctx context.Context, c *call, words *resp.Words) error {
 	reply, err := reservation.Ints(ctx, client, len(c.groups), words)
 	if err == nil && len(reply) != 3*len(c.groups) {
 		err = fmt.Errorf("got %d numbers for %d keys", len(reply), len(c.groups))
+	}
+	if errors.Is(err, context.Canceled) {
+		return errDown // closing
 	}
 	if err != nil {
 		s.counts.failed.Inc()

@@ -1,15 +1,23 @@
 // Package redislimit counts requests over all edges, in Redis.
 //
-// In the mode [Strict] each request is one script in Redis, and the count is exact. In the mode
-// [Lease] an edge reserves a share of what a window has left and decides by itself until the
-// share is used up: the sum over all edges never exceeds the limit, and tokens that an edge
-// does not use are lost with their window. Shares are an eighth of what is left, divided by
-// the number of edges, so that little is lost.
+// In the mode [Strict] Redis counts each request, and the count is exact. Requests that come
+// while Redis is being asked wait for the next call, which counts all of them.
 //
-// Windows are those of Redis' clock. When Redis does not answer, an edge uses the tokens it
-// holds and then counts for itself, from the last count it knows: together edges then allow
-// the limit times their number at most, and tell Redis when it is back. A background goroutine
-// tries Redis every second and returns to it. An edge starts without Redis too.
+// In the mode [Lease] an edge reserves a share of what a window has left and decides by itself
+// until the share is used up. Tokens that an edge does not use are lost with their window.
+// Shares are an eighth of what is left, divided by the number of edges, so that little is lost.
+// Without a token a request waits for Redis, but the first of a window on an edge no more than
+// 5 ms: then it is allowed, and takes its token from the answer. So the sum over all edges never
+// exceeds the limit, be Redis fast or slow, with one exception: if others use up the whole
+// window before that first question reaches Redis, the sum is one more for each such edge.
+//
+// Windows are those of Redis' clock. A Redis that has not answered for 250 ms is taken for gone.
+// Then an edge uses the tokens it holds and counts for itself, from the last count it knows:
+// together edges then allow the limit times their number at most, and tell Redis when it is
+// back, even one that has forgotten everything. A background goroutine tries Redis every second
+// and returns to it. An edge starts without Redis too.
+//
+// All keys of a call are in one script, and so Redis must be a single server, not a cluster.
 package redislimit
 
 import (
@@ -101,11 +109,12 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	return s, nil
 }
 
-// Close lets the other edges know, and ends the background.
+// Close lets the other edges know, and ends the background. Counters go on alone.
 func (s *Source) Close() {
 	s.stop()
 	s.running.Wait()
 	s.queue.close()
+	s.up.Store(false)
 	if c := s.client.Load(); c != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), beatWithin)
 		defer cancel()
@@ -180,6 +189,8 @@ func (s *Source) connect(ctx context.Context) error {
 }
 
 func (s *Source) greet(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	began := time.Now()
 	var words resp.Words
 	words.Add(edgesKey)
@@ -196,8 +207,8 @@ func (s *Source) greet(ctx context.Context) error {
 	return nil
 }
 
-// fail notes that a request was not answered. No other asks until the background has reached
-// Redis: what a late answer grants is lost, and should be one share at most.
+// fail notes that a call was not answered. There is no other until the background has reached
+// Redis: what a late answer grants is lost, and nobody else should wait in vain.
 func (s *Source) fail(err error) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.late.Store(true)

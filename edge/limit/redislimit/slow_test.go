@@ -1,0 +1,211 @@
+package redislimit_test
+
+import (
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gridcast/edge/limit"
+	"gridcast/edge/limit/redislimit"
+)
+
+// far puts a network in front of the server that keeps every byte for a while on its way there,
+// and returns a server at its near end.
+func (s *server) far(delay time.Duration) *server {
+	s.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	s.t.Cleanup(func() { l.Close(); group.Wait() })
+	group.Go(func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			group.Go(func() {
+				defer near.Close()
+				far, err := net.Dial("tcp", s.address)
+				if err != nil {
+					return
+				}
+				group.Go(func() {
+					_, _ = io.Copy(near, far)
+					near.Close()
+				})
+				keep(far, near, delay)
+				far.Close()
+			})
+		}
+	})
+	return &server{t: s.t, address: l.Addr().String()}
+}
+
+// keep copies, but lets each piece wait.
+func keep(to io.Writer, from io.Reader, delay time.Duration) {
+	type piece struct {
+		bytes []byte
+		due   time.Time
+	}
+	pieces := make(chan piece, 1024)
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for p := range pieces {
+			<-time.After(time.Until(p.due))
+			_, _ = to.Write(p.bytes) // its end shows at the reader too
+		}
+	})
+	for {
+		buffer := make([]byte, 4096)
+		n, err := from.Read(buffer)
+		if err != nil {
+			break
+		}
+		pieces <- piece{buffer[:n], time.Now().Add(delay)}
+	}
+	close(pieces)
+	writer.Wait()
+}
+
+// TestFirstRequestWaitsBriefly has a Redis that is slow, though alive.
+func TestFirstRequestWaitsBriefly(t *testing.T) {
+	const delay = 50 * time.Millisecond
+	source := newServer(t).far(delay).open(redislimit.Lease, 1)[0]
+	c := source.Counter("key", time.Now().Unix()%limit.Period)
+	began := time.Now()
+	if d := c.Take(began, 50); !d.Allowed || d.Remaining != 49 {
+		t.Errorf("first request: got %+v", d)
+	}
+	if took := time.Since(began); took >= delay {
+		t.Errorf("the first request took %s: it waited for Redis", took)
+	}
+	allowed := 1
+	for range 100 {
+		if take(c, 50).Allowed {
+			allowed++
+		}
+	}
+	if allowed != 50 {
+		t.Errorf("allowed %d of 50", allowed)
+	}
+	if alone := metric(t, source, "gridcast_edge_limit_alone_total"); alone != 1 {
+		t.Errorf("decided %v requests without Redis, want only the first", alone)
+	}
+}
+
+// TestSlowRedisIsExact is the sum over edges that all have to wait for every answer.
+func TestSlowRedisIsExact(t *testing.T) {
+	const edges, perMinute = 4, 600
+	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
+		t.Run(string(mode), func(t *testing.T) {
+			sources := newServer(t).far(20*time.Millisecond).open(mode, edges)
+			var allowed atomic.Int64
+			var running sync.WaitGroup
+			for _, c := range counters(sources) {
+				for range 30 { // connections
+					running.Go(func() {
+						for range 2 * perMinute / edges / 30 {
+							if take(c, perMinute).Allowed {
+								allowed.Add(1)
+							}
+						}
+					})
+				}
+			}
+			running.Wait()
+			if got := allowed.Load(); got != perMinute {
+				t.Errorf("allowed %d of %d", got, perMinute)
+			}
+			for i, source := range sources {
+				if alone := metric(t, source, "gridcast_edge_limit_alone_total"); mode == redislimit.Strict && alone != 0 || alone > 1 {
+					t.Errorf("edge %d decided %v requests without Redis", i, alone)
+				}
+			}
+		})
+	}
+}
+
+// TestWaitingRequestsGoTogether shows what each of many requests at a time is told.
+func TestWaitingRequestsGoTogether(t *testing.T) {
+	const requests, perMinute = 100, 80
+	source := newServer(t).far(20*time.Millisecond).open(redislimit.Strict, 1)[0]
+	offset := time.Now().Unix() % limit.Period
+	keys := []limit.Counter{source.Counter("one", offset), source.Counter("two", offset)}
+	var mu sync.Mutex
+	remaining, refused := make([][]int, len(keys)), make([]int, len(keys))
+	var running sync.WaitGroup
+	for range requests {
+		for i, c := range keys {
+			running.Go(func() {
+				d := c.Take(time.Now(), perMinute)
+				mu.Lock()
+				defer mu.Unlock()
+				if d.Allowed {
+					remaining[i] = append(remaining[i], d.Remaining)
+				} else {
+					refused[i]++
+				}
+			})
+		}
+	}
+	running.Wait()
+	for i := range keys {
+		slices.Sort(remaining[i])
+		for n := range perMinute {
+			if len(remaining[i]) != perMinute || remaining[i][n] != n {
+				t.Fatalf("key %d: %d were allowed, with %d remaining, want each number below %d once",
+					i, len(remaining[i]), remaining[i], perMinute)
+			}
+		}
+		if refused[i] != requests-perMinute {
+			t.Errorf("key %d: refused %d, want %d", i, refused[i], requests-perMinute)
+		}
+	}
+	if asked := metric(t, source, "gridcast_edge_limit_redis_asks_total"); asked > requests/4 {
+		t.Errorf("asked Redis %v times for %d requests", asked, 2*requests)
+	}
+}
+
+// TestLargeCallsAreDivided has more keys waiting than one call may have.
+func TestLargeCallsAreDivided(t *testing.T) {
+	source := newServer(t).far(20*time.Millisecond).open(redislimit.Strict, 1)[0]
+	var running sync.WaitGroup
+	for i := range 1000 {
+		c := source.Counter(strconv.Itoa(i), int64(i%limit.Period))
+		running.Go(func() {
+			if d := c.Take(time.Now(), i+1); !d.Allowed || d.Remaining != i {
+				t.Errorf("key %d: got %+v", i, d)
+			}
+		})
+	}
+	running.Wait()
+	if failed := metric(t, source, "gridcast_edge_limit_redis_asks_total", "failed"); failed != 0 {
+		t.Errorf("%v calls failed", failed)
+	}
+}
+
+// TestCloseLetsNobodyWait closes while Redis is being asked.
+func TestCloseLetsNobodyWait(t *testing.T) {
+	source := newServer(t).far(100*time.Millisecond).open(redislimit.Strict, 1)[0]
+	c := source.Counter("key", 0)
+	var running sync.WaitGroup
+	for range 10 {
+		running.Go(func() {
+			if d := c.Take(time.Now(), 20); !d.Allowed {
+				t.Errorf("got %+v", d)
+			}
+		})
+	}
+	source.Close()
+	running.Wait()
+	if d := c.Take(time.Now(), 20); !d.Allowed {
+		t.Errorf("after Close: got %+v", d)
+	}
+}
