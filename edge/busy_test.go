@@ -22,26 +22,14 @@ import (
 // begun must be whole, and a request that the edge has read is answered.
 func TestDrainOfBusyConnections(t *testing.T) {
 	const connections = 1000
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWorld(t, func(c *edge.Config, d *edge.Deps, _ *setup) {
-		c.Tiers["pro"] = 1e9
-		d.Listener = listener
-	})
+	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e9 })
 	var answered, last atomic.Int64
 	allBusy := make(chan struct{})
 	var busy sync.WaitGroup
 	target := request("GET", "/api/v1/standings?year=2023", "X-API-Key: "+w.key["pro"])
 	open := make([]net.Conn, 0, connections)
 	for range connections {
-		c, err := net.Dial("tcp", listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		open = append(open, c)
+		open = append(open, w.dial())
 	}
 	for i, c := range open {
 		busy.Go(func() {

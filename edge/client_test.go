@@ -3,7 +3,6 @@ package edge_test
 import (
 	"bufio"
 	"io"
-	"net"
 	"net/netip"
 	"testing"
 
@@ -40,19 +39,9 @@ func TestWindowsBehindAProxy(t *testing.T) {
 		{"127.0.0.0/8", []int{29, 29, 28}},
 		{"10.0.0.0/8", []int{29, 28, 27}},
 	} {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		newWorld(t, func(c *edge.Config, d *edge.Deps, _ *setup) {
+		c := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) {
 			c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix(tt.proxies)}
-			d.Listener = listener
-		})
-		c, err := net.Dial("tcp", listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
+		}).dial()
 		reader := bufio.NewReader(c)
 		for i, client := range []string{"198.51.100.1", "203.0.113.9", "203.0.113.9"} {
 			if _, err := io.WriteString(c, request("GET", "/api/v1/calendar", "X-Forwarded-For: "+client)); err != nil {

@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,7 +30,7 @@ import (
 func TestLaneEqualsServer(t *testing.T) {
 	inputs := setting(t, "GRIDCAST_LANE_INPUTS", 30_000)
 	seed := setting(t, "GRIDCAST_LANE_SEED", 1)
-	p := newPair(t)
+	p := newPair(t, newHandedListener())
 	random := rand.New(rand.NewPCG(uint64(seed), 0))
 	versions := []*snapshots.Version{edgetest.Publish(t, memblob.New(), 11), edgetest.Publish(t, memblob.New(), 12)}
 	var g generator
@@ -59,10 +61,60 @@ func TestLaneEqualsServer(t *testing.T) {
 		inputs, sent/1e6, received/1e6, onLane, time.Since(began).Round(time.Second))
 }
 
+// TestLaneEqualsServerOverSockets is TestLaneEqualsServer for the loops that wait for sockets: a
+// stream arrives in one piece, after which the client sends no more. GRIDCAST_LANE_SOCKETS sets
+// how many.
+func TestLaneEqualsServerOverSockets(t *testing.T) {
+	inputs := setting(t, "GRIDCAST_LANE_SOCKETS", 3_000)
+	p := newPair(t, nil)
+	random := rand.New(rand.NewPCG(1, 1))
+	var g generator
+	began, before := time.Now(), p.edges[0].OnLane()
+	for i := range inputs {
+		if i%200 == 0 {
+			p.real.add(time.Minute)
+		}
+		s := g.stream(random, p.words)
+		s.cuts, s.end = nil, io.EOF
+		p.plainTrace.reset(s)
+		_ = p.edges[1].ServeConn(&p.plainTrace) // its errors are in what it sends
+		got, want := p.overSocket(t, s.data), p.plainTrace.out
+		hideDates(got)
+		hideDates(want)
+		if !bytes.Equal(got, want) {
+			t.Fatalf("stream %d: responses to %q (-server +lane):\n%s", i, s.data, cmp.Diff(string(want), string(got)))
+		}
+	}
+	p.compareMetrics(t)
+	onLane := p.edges[0].OnLane() - before
+	if int(onLane) < inputs/3 {
+		t.Errorf("the lane answered %d requests of %d streams: the test shows too little", onLane, inputs)
+	}
+	t.Logf("%d streams, %d responses by the lane, no difference, in %s", inputs, onLane, time.Since(began).Round(time.Second))
+}
+
+// overSocket sends a stream to the edge with the lane and returns what it answers until it
+// closes the connection.
+func (p *pair) overSocket(t *testing.T, data []byte) []byte {
+	c, err := net.Dial("tcp", p.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	// The edge may close before it has read everything: then its answer is there all the same.
+	_, _ = c.Write(data)
+	_ = c.(*net.TCPConn).CloseWrite()
+	out, err := io.ReadAll(c)
+	if err != nil && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("%q: %v", data, err)
+	}
+	return out
+}
+
 // FuzzLane is TestLaneEqualsServer with the streams of Go's fuzzer. The keys of the edges are
 // {pro}, {trial} and so on in them, a tag is {etag}.
 func FuzzLane(f *testing.F) {
-	p := newPair(f)
+	p := newPair(f, newHandedListener())
 	for _, seed := range []string{
 		"GET /api/v1/calendar HTTP/1.1\r\nHost: x\r\nX-API-Key: {pro}\r\n\r\n",
 		"GET /api/v1/standings?year=2023 HTTP/1.1\r\nHost: x:80\r\nAuthorization: Bearer {pro}\r\nAccept-Encoding: gzip, br\r\nIf-None-Match: {etag}\r\n\r\n",
@@ -89,16 +141,21 @@ func FuzzLane(f *testing.F) {
 
 // pair is two edges of the same keys, versions and clocks.
 type pair struct {
-	lane, plain           func(net.Conn) error
-	edges                 [2]*edge.Edge
+	edges                 [2]*edge.Edge   // with the lane, without
+	handed                *handedListener // where the lane accepts; nil: at address
+	address               string
 	registries            [2]*prometheus.Registry
 	real, race            *clock
 	words                 map[string]string // keys by their names, and a tag
 	laneTrace, plainTrace trace
 }
 
-func newPair(t testing.TB) *pair {
-	p := &pair{registries: [2]*prometheus.Registry{prometheus.NewRegistry(), prometheus.NewRegistry()}}
+func newPair(t testing.TB, handed *handedListener) *pair {
+	p := &pair{
+		registries: [2]*prometheus.Registry{prometheus.NewRegistry(), prometheus.NewRegistry()},
+		handed:     handed,
+	}
+	p.laneTrace.ended = make(chan struct{})
 	same := func(i int, lane bool) option {
 		return func(c *edge.Config, d *edge.Deps, _ *setup) {
 			c.ExpressLane = lane
@@ -108,12 +165,16 @@ func newPair(t testing.TB) *pair {
 			d.Registry = p.registries[i]
 		}
 	}
-	lane := newWorld(t, same(0, true))
+	lane := newWorld(t, same(0, true), func(_ *edge.Config, d *edge.Deps, _ *setup) {
+		if handed != nil {
+			d.Listener = handed
+		}
+	})
+	p.address = lane.listener.Addr().String()
 	plain := newWorld(t, same(1, false), withoutKeys, withoutVersion, func(_ *edge.Config, d *edge.Deps, s *setup) {
 		d.Store, d.Clock, d.RaceTime = lane.store, lane.real.now, lane.race.now
 		s.copied = true
 	})
-	p.lane, p.plain = lane.edge.ConnServer(), plain.edge.ConnServer()
 	p.edges = [2]*edge.Edge{lane.edge, plain.edge}
 	p.real, p.race, p.words = lane.real, lane.race, lane.key
 	p.words["etag"] = lane.get("/api/v1/calendar").Header.Get("ETag")
@@ -134,7 +195,9 @@ func (p *pair) accept(t *testing.T, v *snapshots.Version) {
 func (p *pair) compare(t testing.TB, s stream) int {
 	p.laneTrace.reset(s)
 	p.plainTrace.reset(s)
-	laneErr, plainErr := p.lane(&p.laneTrace), p.plain(&p.plainTrace)
+	p.handed.conns <- &p.laneTrace
+	err := p.edges[1].ServeConn(&p.plainTrace)
+	<-p.laneTrace.ended
 	hideDates(p.laneTrace.out)
 	hideDates(p.plainTrace.out)
 	got, want := &p.laneTrace, &p.plainTrace
@@ -142,8 +205,8 @@ func (p *pair) compare(t testing.TB, s stream) int {
 		t.Errorf("responses to %q cut at %d, then %v (-server +lane):\n%s", s.data, s.cuts, s.end, cmp.Diff(string(want.out), string(got.out)))
 	}
 	if !slices.Equal(got.reads, want.reads) || got.closed != want.closed {
-		t.Errorf("%q cut at %d, then %v: the lane reads up to %d and closes at %d, the server %d and %d; errors %v and %v",
-			s.data, s.cuts, s.end, got.reads, got.closed, want.reads, want.closed, laneErr, plainErr)
+		t.Errorf("%q cut at %d, then %v: the lane reads up to %d and closes at %d, the server %d and %d with %v",
+			s.data, s.cuts, s.end, got.reads, got.closed, want.reads, want.closed, err)
 	}
 	for i := range min(len(got.written), len(want.written)) {
 		if got.written[i] < want.written[i] {
@@ -190,13 +253,14 @@ type trace struct {
 	stream
 	at      int
 	out     []byte
-	reads   []int // how far each read went; -1: it got the end
-	written []int // how much was sent before each read
-	closed  int   // how far was read when the connection was closed; -1: it is open
+	reads   []int         // how far each read went; -1: it got the end
+	written []int         // how much was sent before each read
+	closed  int           // how far was read when the connection was closed; -1: it is open
+	ended   chan struct{} // takes a value when the connection is closed; may be nil
 }
 
 func (c *trace) reset(s stream) {
-	*c = trace{stream: s, out: c.out[:0], reads: c.reads[:0], written: c.written[:0], closed: -1}
+	*c = trace{stream: s, out: c.out[:0], reads: c.reads[:0], written: c.written[:0], closed: -1, ended: c.ended}
 }
 
 func (c *trace) Read(p []byte) (int, error) {
@@ -229,6 +293,9 @@ func (c *trace) Write(p []byte) (int, error) {
 func (c *trace) Close() error {
 	if c.closed < 0 {
 		c.closed = c.at
+		if c.ended != nil {
+			c.ended <- struct{}{}
+		}
 	}
 	return nil
 }

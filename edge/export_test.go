@@ -14,16 +14,8 @@ func (e *Edge) Accept(version *snapshots.Version) error { return e.accept(versio
 // Handle is the handler of the server.
 func (e *Edge) Handle(ctx *fasthttp.RequestCtx) { e.gateway.handle(ctx) }
 
-// ConnServer returns a function that serves a connection to its end, as the edge's server
-// does.
-func (e *Edge) ConnServer() func(net.Conn) error {
-	s := e.httpServer()
-	if !e.cfg.ExpressLane {
-		return s.ServeConn
-	}
-	s.ConnState = e.lane.ConnState
-	return func(c net.Conn) error { return s.ServeConn(e.lane.Wrap(c)) }
-}
+// ServeConn serves a connection to its end, as the edge's server does without a lane.
+func (e *Edge) ServeConn(c net.Conn) error { return e.httpServer().ServeConn(c) }
 
 // OnLane returns how many requests the express lane has answered.
 func (e *Edge) OnLane() uint64 { return e.lane.Answered() }

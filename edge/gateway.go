@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"gridcast/edge/keys"
@@ -27,6 +28,8 @@ type gateway struct {
 	raceTime  func() time.Time // the countdown
 	metrics   *metrics
 	log       *slog.Logger
+
+	closing atomic.Bool // the server says of each response that it is its connection's last
 }
 
 // serve is the request path under the base path, in the order of the contract: preflight,
@@ -44,7 +47,8 @@ func (g *gateway) serve(r *request) answer {
 	return g.serveBase(r, now)
 }
 
-// serveBase is serve below the base path, from the key table on.
+// serveBase is serve below the base path, from the key table on. The answer to a request that
+// must not wait has no response, and nothing has been counted, if it had to wait.
 func (g *gateway) serveBase(r *request, now time.Time) answer {
 	table := g.keys.Table()
 	if table == nil {
@@ -58,7 +62,14 @@ func (g *gateway) serveBase(r *request, now time.Time) answer {
 		}
 		return g.withoutKey(r, anonymousRefused, now, g.anonymous.Take)
 	}
-	a := answer{rate: entry.Counter.Take(now, entry.PerMinute), endpoint: unrouted, tier: entry.Tier}
+	a := answer{endpoint: unrouted, tier: entry.Tier}
+	if !r.mustNotWait {
+		a.rate = entry.Counter.Take(now, entry.PerMinute)
+	} else if rate, decided := entry.Counter.TryTake(now, entry.PerMinute); decided {
+		a.rate = rate
+	} else {
+		return a
+	}
 	entry.Usage.Count(a.rate.Allowed)
 	if !a.rate.Allowed {
 		a.response, a.retryAfter = overLimit, a.rate.RetryAfter(now)

@@ -8,10 +8,12 @@ import (
 // newLane returns an express lane that answers as the gateway does.
 func (e *Edge) newLane() *express.Lane {
 	return express.New(express.Config{
-		Handler:      laneHandler{e.gateway},
-		ReadTimeout:  e.cfg.ReadTimeout,
-		WriteTimeout: e.cfg.WriteTimeout,
-		IdleTimeout:  e.cfg.IdleTimeout,
+		Handler:        laneHandler{e.gateway},
+		ReadTimeout:    e.cfg.ReadTimeout,
+		WriteTimeout:   e.cfg.WriteTimeout,
+		IdleTimeout:    e.cfg.IdleTimeout,
+		ReadBufferSize: e.cfg.MaxHeaderBytes,
+		MaxConnections: e.cfg.MaxConnections,
 	})
 }
 
@@ -32,7 +34,7 @@ func (h laneHandler) Knows(q *express.Request) bool {
 }
 
 // Append implements [express.Handler].
-func (h laneHandler) Append(dst []byte, q *express.Request) (response []byte) {
+func (h laneHandler) Append(dst []byte, q *express.Request, mayWait bool) (response []byte, ok bool) {
 	g := h.gateway
 	r := request{
 		target:         q.Target,
@@ -43,18 +45,22 @@ func (h laneHandler) Append(dst []byte, q *express.Request) (response []byte) {
 		ifNoneMatch:    q.IfNoneMatch,
 		forwardedFor:   q.ForwardedFor,
 		peer:           q.Peer,
+		mustNotWait:    !mayWait,
 	}
 	r.page, _ = q.Found.(*resident.Page)
 	defer func() {
 		if p := recover(); p != nil {
 			g.reportBug(p)
 			a := g.refuse(&r, panicked, unrouted)
-			response = a.append(dst, q.Date)
+			response, ok = a.append(dst, q.Date), true
 		}
 	}()
 	a := g.serveBase(&r, g.clock())
+	if a.response == nil {
+		return dst, false
+	}
 	g.metrics.count(&a)
-	return a.append(dst, q.Date)
+	return a.append(dst, q.Date), true
 }
 
 // once is a field that was sent once, or not at all.

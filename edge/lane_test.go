@@ -1,6 +1,8 @@
 package edge_test
 
 import (
+	"fmt"
+	"net"
 	"os"
 	"strconv"
 	"sync"
@@ -54,40 +56,52 @@ func TestContractWithoutExpressLane(t *testing.T) {
 	}
 }
 
-// TestLaneDoesNotAllocate serves one connection, which sends the same request again and again.
+// TestLaneDoesNotAllocate sends the same request again and again, over a socket for a loop and
+// on a connection that has a goroutine.
 func TestLaneDoesNotAllocate(t *testing.T) {
-	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e9 })
-	etag := w.get("/api/v1/calendar").Header.Get("ETag")
-	for range 31 { // the tier trial has 30
-		w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["trial"])
-	}
-	for _, tt := range []struct {
-		name, target, line, key string
-		status                  int
-	}{
-		{"200", "/api/v1/standings?year=2023&type=constructors", "Accept-Encoding: gzip, deflate, br;q=0.9", "pro", 200},
-		{"304", "/api/v1/calendar", "If-None-Match: W/\"other\", " + etag, "pro", 304},
-		{"401 without a key", "/api/v1/calendar", "Accept: */*", "", 401},
-		{"401 with an unknown key", "/api/v1/calendar", "Accept: */*", "revoked", 401},
-		{"429", "/api/v1/calendar", "Accept: */*", "trial", 429},
-		{"next race", "/api/v1/next-race", "Accept: */*", "pro", 200},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			c := newRepeater(request("GET", tt.target, tt.line, "Authorization: Bearer "+w.key[tt.key]))
-			before := w.edge.OnLane()
-			go w.edge.ConnServer()(c)
-			defer c.Close()
-			n := testing.AllocsPerRun(500, c.once)
-			if got := string(c.response[len("HTTP/1.1 "):][:3]); got != strconv.Itoa(tt.status) {
-				t.Fatalf("got status %s, want %d", got, tt.status)
-			}
-			if w.edge.OnLane() < before+500 {
-				t.Error("it is not the lane that answers")
-			}
-			if n != 0 {
-				t.Errorf("got %v allocations, want 0", n)
-			}
+	handed := newHandedListener()
+	for _, listener := range []net.Listener{nil, handed} {
+		w := newWorld(t, func(c *edge.Config, d *edge.Deps, _ *setup) {
+			c.Tiers["pro"] = 1e9
+			d.Listener = listener
 		})
+		etag := w.get("/api/v1/calendar").Header.Get("ETag")
+		for range 31 { // the tier trial has 30
+			w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["trial"])
+		}
+		for _, tt := range []struct {
+			name, target, line, key string
+			status                  int
+		}{
+			{"200", "/api/v1/standings?year=2023&type=constructors", "Accept-Encoding: gzip, deflate, br;q=0.9", "pro", 200},
+			{"304", "/api/v1/calendar", "If-None-Match: W/\"other\", " + etag, "pro", 304},
+			{"401 without a key", "/api/v1/calendar", "Accept: */*", "", 401},
+			{"401 with an unknown key", "/api/v1/calendar", "Accept: */*", "revoked", 401},
+			{"429", "/api/v1/calendar", "Accept: */*", "trial", 429},
+			{"next race", "/api/v1/next-race", "Accept: */*", "pro", 200},
+		} {
+			t.Run(fmt.Sprintf("%s, socket %t", tt.name, listener == nil), func(t *testing.T) {
+				r := newRepeater(request("GET", tt.target, tt.line, "Authorization: Bearer "+w.key[tt.key]))
+				once := r.once
+				if listener != nil {
+					handed.conns <- r
+				} else {
+					once = r.over(t, w.dial())
+				}
+				defer r.Close()
+				before := w.edge.OnLane()
+				n := testing.AllocsPerRun(500, once)
+				if got := string(r.response[len("HTTP/1.1 "):][:3]); got != strconv.Itoa(tt.status) {
+					t.Fatalf("got status %s, want %d", got, tt.status)
+				}
+				if w.edge.OnLane() < before+500 {
+					t.Error("it is not the lane that answers")
+				}
+				if n != 0 {
+					t.Errorf("got %v allocations, want 0", n)
+				}
+			})
+		}
 	}
 }
 
@@ -103,6 +117,21 @@ type repeater struct {
 
 func newRepeater(request string) *repeater {
 	return &repeater{request: []byte(request), send: make(chan []byte), done: make(chan struct{})}
+}
+
+// over returns what once is over a socket. Responses fit in a buffer and come in one piece.
+func (c *repeater) over(t *testing.T, socket net.Conn) func() {
+	buffer := make([]byte, 64<<10)
+	return func() {
+		if _, err := socket.Write(c.request); err != nil {
+			t.Error(err)
+		}
+		n, err := socket.Read(buffer)
+		if err != nil {
+			t.Error(err)
+		}
+		c.response = buffer[:n]
+	}
 }
 
 // once sends the request and waits for the response.

@@ -24,7 +24,8 @@ type request struct {
 	forwardedFor   []byte     // believed only from a trusted proxy
 	peer           netip.Addr // of the connection; zero if it has none
 
-	page *resident.Page // found already; nil: not looked for
+	page        *resident.Page // found already; nil: not looked for
+	mustNotWait bool           // for the limits of another process
 }
 
 // field is a header field that must not be repeated.

@@ -49,23 +49,11 @@ func (e *Edge) listen() ([]server, error) {
 
 // apiServer serves the API on the listener.
 func (e *Edge) apiServer(listener net.Listener) (server, error) {
-	// Beyond Concurrency fasthttp answers in plain text, so connections wait before it.
-	listener = netutil.LimitListener(listener, e.cfg.MaxConnections)
-	if e.cfg.TLSCert != "" {
-		certificate, err := newCertificate(e.cfg.TLSCert, e.cfg.TLSKey, e.log)
-		if err != nil {
-			return server{}, err
-		}
-		listener = tls.NewListener(listener, &tls.Config{
-			GetCertificate: certificate.get,
-			NextProtos:     []string{"http/1.1"},
-			MinVersion:     tls.VersionTLS12,
-		})
-	}
 	s := e.httpServer()
-	drain := func() {}
-	if e.cfg.ExpressLane && e.cfg.TLSCert == "" {
-		listener, s.ConnState, drain = e.lane.Listen(listener), e.lane.ConnState, e.lane.Drain
+	onLane := e.cfg.ExpressLane && e.cfg.TLSCert == ""
+	listener, err := e.accepting(listener, s, onLane)
+	if err != nil {
+		return server{}, err
 	}
 	return server{
 		serve: func() error {
@@ -75,16 +63,45 @@ func (e *Edge) apiServer(listener net.Listener) (server, error) {
 			return nil
 		},
 		shutdown: func(ctx context.Context) error {
-			drain()
-			err := s.ShutdownWithContext(ctx)
+			e.gateway.closing.Store(true)
+			var err error
+			if onLane {
+				err = e.lane.Drain(ctx)
+			}
+			if err == nil {
+				err = s.ShutdownWithContext(ctx)
+			}
 			// Serve may not have begun when Shutdown came: this ends it as soon as it does.
 			_ = listener.Close()
 			if err != nil && !errors.Is(err, net.ErrClosed) {
-				return fmt.Errorf("drain the API: %d connections still open: %w", s.GetOpenConnectionsCount(), err)
+				return fmt.Errorf("drain the API: %d connections still open: %w", max(s.GetOpenConnectionsCount(), int32(e.lane.Open())), err)
 			}
 			return nil
 		},
 	}, nil
+}
+
+// accepting returns what the server accepts from: the listener with TLS, with the express lane
+// before the server, or as it is.
+func (e *Edge) accepting(listener net.Listener, s *fasthttp.Server, onLane bool) (net.Listener, error) {
+	if onLane {
+		s.ConnState = e.lane.ConnState
+		return e.lane.Listen(listener)
+	}
+	// Beyond Concurrency fasthttp answers in plain text, so connections wait before it.
+	listener = netutil.LimitListener(listener, e.cfg.MaxConnections)
+	if e.cfg.TLSCert == "" {
+		return listener, nil
+	}
+	certificate, err := newCertificate(e.cfg.TLSCert, e.cfg.TLSKey, e.log)
+	if err != nil {
+		return nil, err
+	}
+	return tls.NewListener(listener, &tls.Config{
+		GetCertificate: certificate.get,
+		NextProtos:     []string{"http/1.1"},
+		MinVersion:     tls.VersionTLS12,
+	}), nil
 }
 
 // httpServer is the configuration of fasthttp.
@@ -103,7 +120,6 @@ func (e *Edge) httpServer() *fasthttp.Server {
 		WriteBufferSize:    32 << 10, // a response in one write: the largest bodies are compressed
 		MaxRequestBodySize: e.cfg.MaxBodyBytes,
 
-		CloseOnShutdown:              true,
 		DisablePreParseMultipartForm: true,
 		NoDefaultContentType:         true,
 		SecureErrorLogMessage:        true, // requests carry keys
@@ -130,6 +146,9 @@ func (g *gateway) handle(ctx *fasthttp.RequestCtx) {
 			g.failed(ctx, &r, panicked, unrouted)
 		}
 	}()
+	if g.closing.Load() {
+		ctx.SetConnectionClose()
+	}
 	r.read(ctx, len(g.proxies) > 0)
 	a = g.serve(&r)
 	a.write(&ctx.Response)

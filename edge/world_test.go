@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/valyala/fasthttp/fasthttputil"
-
 	"gridcast/edge"
 	"gridcast/edge/edgetest"
 	"gridcast/edge/keys"
@@ -45,7 +43,7 @@ func (c *clock) add(d time.Duration) { c.set(c.now().Add(d)) }
 type world struct {
 	t        testing.TB
 	edge     *edge.Edge
-	listener *fasthttputil.InmemoryListener
+	listener net.Listener // where the edge accepts; a loopback address unless an option says otherwise
 	store    *memblob.Store
 	real     *clock
 	race     *clock
@@ -70,19 +68,27 @@ func withoutVersion(_ *edge.Config, _ *edge.Deps, s *setup) { s.version = false 
 func newWorld(t testing.TB, options ...option) *world {
 	t.Helper()
 	w := &world{
-		t: t, listener: fasthttputil.NewInmemoryListener(), store: memblob.New(),
+		t: t, store: memblob.New(),
 		real: newClock(realNow), race: newClock(edgetest.AbuDhabi.Add(-time.Hour)), key: map[string]string{},
 	}
 	cfg := edge.DefaultConfig()
 	cfg.ExpressLane = expressLane
 	deps := edge.Deps{
-		Store: w.store, Log: discard, Listener: w.listener,
+		Store: w.store, Log: discard,
 		Clock: w.real.now, RaceTime: w.race.now,
 	}
 	want := setup{keys: true, version: true}
 	for _, o := range options {
 		o(&cfg, &deps, &want)
 	}
+	if deps.Listener == nil {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		deps.Listener = listener
+	}
+	w.listener = deps.Listener
 	if want.keys {
 		w.createKeys()
 	}
@@ -158,8 +164,13 @@ type response struct {
 // dial opens a connection that is closed with the test.
 func (w *world) dial() net.Conn {
 	w.t.Helper()
-	c, err := w.listener.Dial()
-	if err != nil {
+	var (
+		c   net.Conn
+		err error
+	)
+	if handed, ok := w.listener.(*handedListener); ok {
+		c = handed.dial()
+	} else if c, err = net.Dial("tcp", w.listener.Addr().String()); err != nil {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { c.Close() })

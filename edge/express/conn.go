@@ -1,237 +1,144 @@
 package express
 
 import (
-	"io"
 	"net"
-	"runtime"
-	"sync"
+	"net/netip"
+	"os"
 	"sync/atomic"
 	"time"
-
-	"github.com/valyala/fasthttp"
 )
 
-// conn is a connection on the lane. Except where noted, its fields belong to the goroutine of
-// the server that serves the connection.
+// conn is a connection on the lane. Except for what is atomic, it belongs to its owner.
 type conn struct {
-	net.Conn
 	lane *Lane
+	net  net.Conn
+	peer netip.Addr
+	loop *loop // that waits for it; nil: a goroutine does
+	fd   int   // where there is a loop
 
-	mu     sync.Mutex // guards place, which the goroutine that shuts down looks at
-	place  place
-	ending atomic.Bool // set by that goroutine
-
-	begun   bool // the server has read before
-	between bool // the server waits for a request, its buffer being empty
-
-	answered        bool      // the lane has answered since the server last saw a byte
-	readBy, writeBy time.Time // deadlines set by the lane since then
-	request         Request
+	place atomic.Int32 // a place
+	due   atomic.Int64 // when waiting takes too long, in Unix nanoseconds
+	begun bool         // something has arrived on it
 }
 
-// place is where a connection is.
-type place int
+// place says who owns a connection. Whoever moves it from waiting to busy is its owner, until
+// he lets it wait again or closes it.
+type place = int32
 
 const (
-	inServer  place = iota // the server reads, answers or closes
-	inLane                 // the lane waits or answers
-	delivered              // the lane has returned the beginning of a request, which the server has not noticed
+	waiting place = iota // for a request: nobody's
+	busy                 // with one: the lane's, or the server's to which it is lent
 	closed
 )
 
-// grace is how long a connection that is to end may still deliver a request that was on its way.
-const grace = 100 * time.Millisecond
+// move changes the place, unless the connection has left the old one.
+func (c *conn) move(from, to place) bool { return c.place.CompareAndSwap(from, to) }
 
-// waitEvery says how often a connection waits in the network poller. The other times it lets
-// the others go first: under load the next request is there by then, and reading it costs
-// neither a call in vain nor a wait. But the runtime polls only when no goroutine can run, so
-// that the connections that do wait would starve if none ever joined them.
-const waitEvery = 4
-
-// slack is how much longer than configured a deadline may be, so that it need not be moved
-// for every request.
+// slack is how much longer than configured a connection may wait, so that the end of its time
+// need not be moved for every request.
 const slack = time.Second
 
-// state follows the server. It calls a connection active when it has the first byte of a
-// request, or at once for the first one, and idle when it has answered.
-func (c *conn) state(s fasthttp.ConnState) {
-	switch s {
-	case fasthttp.StateActive:
-		c.between = false
-		c.move(delivered, inServer)
-	case fasthttp.StateIdle:
-		c.between = true
+// extend gives the connection so much time for its next request.
+func (c *conn) extend(now time.Time, d time.Duration) {
+	if due := now.UnixNano() + int64(d); due > c.due.Load() {
+		c.due.Store(due + int64(min(slack, d/4)))
 	}
 }
 
-// Read is called by the server. Where a request begins, the lane reads instead, into the
-// buffer that the server offers: all of its own, so that what does not fit is too large.
-func (c *conn) Read(p []byte) (int, error) {
-	first := !c.begun
-	c.begun = true
-	if !first && !c.between {
-		return c.Conn.Read(p)
+// wait lets the connection wait for a request after its owner was somebody else than who waits
+// for it.
+func (c *conn) wait() {
+	if c.loop != nil {
+		c.place.Store(waiting)
+		c.loop.watch(c)
+		return
 	}
-	if !c.move(inServer, inLane) {
-		return 0, io.EOF
-	}
-	c.answered, c.readBy, c.writeBy = false, time.Time{}, time.Time{}
-	n, err := c.serve(p)
-	if n == 0 {
-		c.move(inLane, inServer)
-		if c.answered || c.ending.Load() {
-			// The server must not take the end of a used connection for a request that
-			// never came.
-			return 0, io.EOF
-		}
-		return 0, err
-	}
-	if !first {
-		c.move(inLane, delivered)
-		return n, nil
-	}
-	c.move(inLane, inServer)
-	if c.answered || c.ending.Load() {
-		// For its first request the server has set the deadline before the lane moved it.
-		err = c.Conn.SetReadDeadline(time.Now().Add(c.lane.cfg.ReadTimeout))
-	}
-	return n, err
+	_ = c.net.SetReadDeadline(time.Time{}) // the server's; reading tells if the connection is broken
+	c.place.Store(waiting)
+	go c.serve()
 }
 
-// move changes the place, unless the connection has left the old one.
-func (c *conn) move(from, to place) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.place != from {
-		return false
-	}
-	c.place = to
-	return true
-}
-
-// serve answers as long as it reads nothing but recognised requests, and returns how much of
-// something else is in p. It never answers a part of what it has read: the server, which
-// sends the answers to pipelined requests together, drops them if it then fails on one.
-func (c *conn) serve(p []byte) (int, error) {
-	for turn := 1; ; turn++ {
-		if c.ending.Load() {
-			if err := c.Conn.SetReadDeadline(time.Now().Add(grace)); err != nil {
-				return 0, err
-			}
+// serve reads and answers requests until somebody else owns the connection.
+func (c *conn) serve() {
+	w, _ := c.lane.workers.Get().(*worker)
+	defer c.lane.workers.Put(w)
+	for {
+		n, err := c.net.Read(w.in)
+		if !c.move(waiting, busy) || !w.take(c, n, err) {
+			return
 		}
-		n, err := c.Conn.Read(p)
-		if n == 0 {
-			return 0, err
-		}
-		// The last response must say that it is the last, which is the server's to know.
-		if c.ending.Load() {
-			return n, nil
-		}
-		requests := c.recognise(p[:n])
-		if requests == 0 {
-			return n, nil
-		}
-		if err := c.answer(p[:n], requests); err != nil {
-			return 0, err
-		}
-		if turn%waitEvery != 0 {
-			runtime.Gosched()
-		}
+		c.place.Store(waiting)
 	}
 }
 
-// recognise returns how many whole requests for the lane b is, 0 if there is anything else in
-// it.
-func (c *conn) recognise(b []byte) (requests int) {
-	for len(b) > 0 {
-		n := c.request.parse(b)
-		if n == 0 || !c.lane.cfg.Handler.Knows(&c.request) {
-			return 0
-		}
-		b = b[n:]
-		requests++
+// write writes as much as the connection takes at once, if it has a loop, and all otherwise.
+func (c *conn) write(out []byte) (n int, err error) {
+	if c.loop != nil {
+		return send(c.fd, out)
 	}
-	return requests
+	return len(out), c.writeAll(out)
 }
 
-// answer answers the requests in p, in as few writes as can be. A single one has been read by
-// recognise already.
-func (c *conn) answer(p []byte, requests int) (err error) {
-	buffer := buffers.Get().(*[]byte)
-	out := (*buffer)[:0]
-	now := time.Now()
-	c.request.Date = c.lane.dates.at(now)
-	c.answered = true
-	c.lane.answered.Add(uint64(requests))
-	several := requests > 1
-	for ; requests > 0 && err == nil; requests-- {
-		if several {
-			p = p[c.request.parse(p):]
-			c.lane.cfg.Handler.Knows(&c.request)
-		}
-		out = c.lane.cfg.Handler.Append(out, &c.request)
-		if len(out) >= flushAt || requests == 1 {
-			err = c.write(out, now)
-			out = out[:0]
-		}
+// writeAll waits until everything is written.
+func (c *conn) writeAll(out []byte) error {
+	if err := c.net.SetWriteDeadline(time.Now().Add(c.lane.cfg.WriteTimeout)); err != nil {
+		return err
 	}
-	if cap(out) <= keepUpTo {
-		*buffer = out
-	}
-	buffers.Put(buffer)
+	_, err := c.net.Write(out)
 	return err
 }
 
-// write sends responses and gives time for the next request.
-func (c *conn) write(out []byte, now time.Time) error {
-	cfg := &c.lane.cfg
-	if c.writeBy.Sub(now) < cfg.WriteTimeout {
-		c.writeBy = now.Add(cfg.WriteTimeout + slack)
-		if err := c.Conn.SetWriteDeadline(c.writeBy); err != nil {
-			return err
+// finish writes what the connection has not taken, answers requests that have to wait for
+// something, and then lets the connection wait.
+func (c *conn) finish(unsent, p []byte, requests int) {
+	w, _ := c.lane.workers.Get().(*worker)
+	defer c.lane.workers.Put(w)
+	for {
+		if err := c.writeAll(unsent); err != nil {
+			c.close()
+			return
+		}
+		if requests == 0 {
+			c.wait()
+			return
+		}
+		unsent, p, requests = w.render(c, p, requests, true)
+	}
+}
+
+// lend makes the server the owner. It reads head first, and then err if there is one.
+func (c *conn) lend(head []byte, err error) {
+	c.lane.lend(&lent{Conn: c.net, conn: c, head: head, err: err})
+}
+
+// end ends a connection that has waited long enough, unless something has arrived on it.
+func (c *conn) end() {
+	if c.loop != nil {
+		w, _ := c.lane.workers.Get().(*worker)
+		defer c.lane.workers.Put(w)
+		if n, ready, err := receive(c.fd, w.in); ready {
+			if w.take(c, n, err) {
+				c.wait()
+			}
+			return
 		}
 	}
-	if _, err := c.Conn.Write(out); err != nil {
-		return err
-	}
-	if c.readBy.Sub(now) < cfg.IdleTimeout {
-		c.readBy = now.Add(cfg.IdleTimeout + slack)
-		return c.Conn.SetReadDeadline(c.readBy)
-	}
-	return nil
-}
-
-// Close closes the connection, unless the lane has it: then it is the server shutting down,
-// and what has begun is answered first. The server's own goroutine closes again.
-func (c *conn) Close() error {
-	if c.move(inServer, closed) {
-		c.lane.forget(c)
-		return c.Conn.Close()
-	}
-	c.end()
-	return nil
-}
-
-// end makes the lane give the connection back. It may be called by any goroutine.
-func (c *conn) end() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ending.Store(true)
-	if c.place == inLane {
-		// An error means that the connection is broken, as the lane will find. Should the lane
-		// move the deadline just now, it looks at ending before it reads.
-		_ = c.Conn.SetReadDeadline(time.Now().Add(grace))
+	if c.begun || c.lane.draining.Load() {
+		c.close()
+	} else {
+		c.lend(nil, os.ErrDeadlineExceeded) // the server may have something to say to that
 	}
 }
 
-// The sizes of output buffers: pipelined responses are sent when there are so many bytes, and
-// a buffer that has grown further is not kept.
-const (
-	flushAt  = 64 << 10
-	keepUpTo = 2 * flushAt
-)
-
-var buffers = sync.Pool{New: func() any {
-	buffer := make([]byte, 0, 16<<10)
-	return &buffer
-}}
+// close ends the connection. Only its owner may close it, once.
+func (c *conn) close() {
+	c.place.Store(closed)
+	if c.loop != nil {
+		c.loop.forget(c)
+	}
+	_ = c.net.Close() // nothing is left to be sent
+	c.lane.mu.Lock()
+	delete(c.lane.open, c)
+	c.lane.mu.Unlock()
+	<-c.lane.slots
+}

@@ -1,0 +1,243 @@
+package express
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// Lane is an express lane for the connections of one server. To the server it is a
+// [net.Listener], which accepts what the lane does not answer itself.
+type Lane struct {
+	cfg      Config
+	dates    dates
+	workers  sync.Pool
+	loops    []*loop // empty: every connection has a goroutine
+	answered atomic.Uint64
+
+	inner net.Listener
+	slots chan struct{} // as many as there may be connections; full while they are open
+	lent  chan *lent    // to the server; never blocks a sender
+	fault chan error    // the end of inner
+	deaf  chan struct{} // closed when no more connections are accepted
+
+	closing  sync.Once
+	closed   chan struct{}
+	draining atomic.Bool
+
+	mu   sync.Mutex // guards what follows
+	open map[*conn]struct{}
+}
+
+// New returns a lane that does nothing before Listen.
+func New(cfg Config) *Lane {
+	l := &Lane{
+		cfg:    cfg,
+		slots:  make(chan struct{}, cfg.MaxConnections),
+		lent:   make(chan *lent, cfg.MaxConnections),
+		fault:  make(chan error, 1),
+		deaf:   make(chan struct{}),
+		closed: make(chan struct{}),
+		open:   map[*conn]struct{}{},
+	}
+	l.workers.New = func() any { return l.newWorker() }
+	return l
+}
+
+// Listen puts the connections of a listener on the lane and returns the listener for the
+// server, whose hook must be [Lane.ConnState]. It must be called once.
+func (l *Lane) Listen(inner net.Listener) (net.Listener, error) {
+	l.inner = inner
+	for range runtime.GOMAXPROCS(0) {
+		loop, err := newLoop(l)
+		if err != nil {
+			l.endLoops()
+			return nil, fmt.Errorf("express lane: %w", err)
+		}
+		if loop != nil {
+			l.loops = append(l.loops, loop)
+		}
+	}
+	for _, loop := range l.loops {
+		go loop.run()
+	}
+	go l.accept()
+	go l.watch()
+	return l, nil
+}
+
+// accept takes connections from the listener for as long as it is open.
+func (l *Lane) accept() {
+	defer close(l.deaf)
+	for i := 0; ; i++ {
+		select {
+		case l.slots <- struct{}{}:
+		case <-l.closed:
+			return
+		}
+		c, err := l.inner.Accept()
+		if err != nil {
+			if !l.draining.Load() {
+				l.fault <- err
+			}
+			return
+		}
+		l.add(c, i)
+	}
+}
+
+// add begins with the i-th connection.
+func (l *Lane) add(inner net.Conn, i int) {
+	c := &conn{lane: l, net: inner}
+	if tcp, ok := inner.RemoteAddr().(*net.TCPAddr); ok {
+		c.peer = tcp.AddrPort().Addr().Unmap()
+	}
+	c.extend(time.Now(), l.cfg.ReadTimeout)
+	l.mu.Lock()
+	l.open[c] = struct{}{}
+	l.mu.Unlock()
+	if len(l.loops) > 0 {
+		l.loops[i%len(l.loops)].adopt(c)
+	}
+	c.wait()
+}
+
+// Accept returns the next connection that the server has to serve, which begins with a request.
+func (l *Lane) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.lent:
+		return c, nil
+	case err := <-l.fault:
+		return nil, err
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Addr is that of the listener.
+func (l *Lane) Addr() net.Addr { return l.inner.Addr() }
+
+// ConnState is the hook of fasthttp.Server by which the lane learns where a request ends.
+func (l *Lane) ConnState(c net.Conn, state fasthttp.ConnState) {
+	if c, ok := c.(*lent); ok {
+		c.between = state == fasthttp.StateIdle
+	}
+}
+
+// Open returns how many connections are open, whoever has them.
+func (l *Lane) Open() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.open)
+}
+
+// Answered returns how many requests the lane has answered.
+func (l *Lane) Answered() uint64 { return l.answered.Load() }
+
+// lend queues a connection for the server.
+func (l *Lane) lend(c *lent) {
+	l.lent <- c
+	select {
+	case <-l.closed:
+		l.refuse()
+	default:
+	}
+}
+
+// refuse closes what nobody will serve any more.
+func (l *Lane) refuse() {
+	for {
+		select {
+		case c := <-l.lent:
+			_ = c.Close()
+		default:
+			return
+		}
+	}
+}
+
+// watch ends connections on which nothing has arrived in time.
+func (l *Lane) watch() {
+	every := min(time.Second, l.cfg.ReadTimeout/4, l.cfg.IdleTimeout/4)
+	tick := time.NewTicker(max(every, time.Millisecond))
+	defer tick.Stop()
+	for {
+		select {
+		case now := <-tick.C:
+			l.endWaiting(func(c *conn) bool { return c.due.Load() < now.UnixNano() })
+		case <-l.closed:
+			return
+		}
+	}
+}
+
+// endWaiting ends the connections that wait for a request and are to end.
+func (l *Lane) endWaiting(to func(*conn) bool) {
+	l.mu.Lock()
+	var ended []*conn
+	for c := range l.open {
+		if to(c) && c.move(waiting, busy) {
+			ended = append(ended, c)
+		}
+	}
+	l.mu.Unlock()
+	for _, c := range ended {
+		c.end()
+	}
+}
+
+// grace is how long connections may still come, and deliver a request that was on its way, when
+// everything is to end.
+const grace = 100 * time.Millisecond
+
+// Drain lets everything end: after a moment no more connections are accepted, and those that
+// wait for a request are closed; any other is closed when what has begun is answered. From now
+// on the server answers everything, and can say which response is the last. Drain returns when
+// no connection is open, or with the error of ctx. Call it before the server's Shutdown.
+func (l *Lane) Drain(ctx context.Context) error {
+	l.draining.Store(true)
+	tick := time.NewTicker(grace)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			_ = l.inner.Close() // it may be closed already
+			l.endWaiting(func(*conn) bool { return true })
+			tick.Reset(grace / 10)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		select {
+		case <-l.deaf:
+			if l.Open() == 0 {
+				return nil
+			}
+		default:
+		}
+	}
+}
+
+// Close closes the listener and everything on the lane that waits.
+func (l *Lane) Close() (err error) {
+	l.closing.Do(func() {
+		l.draining.Store(true)
+		err = l.inner.Close()
+		close(l.closed)
+		l.refuse()
+		l.endWaiting(func(*conn) bool { return true })
+		l.endLoops()
+	})
+	return err
+}
+
+func (l *Lane) endLoops() {
+	for _, loop := range l.loops {
+		loop.end()
+	}
+}

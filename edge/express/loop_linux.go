@@ -1,0 +1,208 @@
+package express
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// loop waits for many connections at once, by epoll, and answers on each as it becomes ready.
+//
+// Its epoll instance is watched by the poller of the Go runtime in turn, so that a loop without
+// work blocks no thread. The sockets are known to both: the runtime's poller serves those that
+// are lent or take a response slowly.
+type loop struct {
+	worker *worker
+	epoll  *os.File
+	poll   syscall.RawConn
+	waker  int // an eventfd in the epoll instance
+
+	mu    sync.Mutex // guards what follows
+	conns []*conn    // by file descriptor
+	fd    int        // of the epoll instance
+	ended bool       // both descriptors are closed
+
+	events []unix.EpollEvent
+	ready  []*conn // of events; nil: it has been closed
+}
+
+const (
+	// eventsAtOnce is how many ready connections are taken from the kernel at a time.
+	eventsAtOnce = 128
+	// turnsInARow is how many of them are served before other goroutines have their turn.
+	turnsInARow = 256
+	// readsInARow is how often a connection that fills the buffer is read from before the
+	// others have their turn.
+	readsInARow = 8
+)
+
+// newLoop returns a loop that has no connections yet.
+func newLoop(l *Lane) (*loop, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("create an epoll instance: %w", err)
+	}
+	// Only what does not block is watched by the runtime.
+	if err := unix.SetNonblock(fd, true); err != nil {
+		_ = unix.Close(fd)
+		return nil, fmt.Errorf("prepare an epoll instance: %w", err)
+	}
+	p := &loop{
+		worker: l.newWorker(),
+		epoll:  os.NewFile(uintptr(fd), "epoll"),
+		fd:     fd,
+		events: make([]unix.EpollEvent, eventsAtOnce),
+		ready:  make([]*conn, eventsAtOnce),
+	}
+	if p.poll, err = p.epoll.SyscallConn(); err != nil {
+		_ = p.epoll.Close()
+		return nil, fmt.Errorf("watch an epoll instance: %w", err)
+	}
+	if p.waker, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		_ = p.epoll.Close()
+		return nil, fmt.Errorf("create an eventfd: %w", err)
+	}
+	if err := p.control(unix.EPOLL_CTL_ADD, p.waker, unix.EPOLLIN|unix.EPOLLET); err != nil {
+		p.end()
+		return nil, err
+	}
+	return p, nil
+}
+
+// run serves until end.
+func (p *loop) run() {
+	var n, turns int
+	wait := func(fd uintptr) bool {
+		if turns >= turnsInARow {
+			// The scheduler looks for other connections only when no goroutine can run: so
+			// this one waits, for an event that it makes itself.
+			turns = 0
+			p.wake()
+			return false
+		}
+		n, _ = unix.EpollWait(int(fd), p.events, 0)
+		return n > 0
+	}
+	for p.poll.Read(wait) == nil {
+		turns += n
+		p.find(n)
+		for i, c := range p.ready[:n] {
+			if c != nil {
+				p.turn(c, p.events[i].Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0)
+			}
+		}
+	}
+}
+
+// find looks the connections of the first n events up. An event may be of one that has been
+// closed meanwhile, or whose descriptor is another one's by now: which then has nothing to read.
+func (p *loop) find(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, event := range p.events[:n] {
+		p.ready[i] = nil
+		if fd := int(event.Fd); fd < len(p.conns) {
+			p.ready[i] = p.conns[fd]
+		}
+	}
+}
+
+// turn answers what has arrived on a connection, whose other side may have hung up.
+func (p *loop) turn(c *conn, hungUp bool) {
+	if !c.move(waiting, busy) {
+		return // whoever has it will have it watched again
+	}
+	for range readsInARow {
+		n, ready, err := receive(c.fd, p.worker.in)
+		if !ready {
+			c.place.Store(waiting)
+			return
+		}
+		if !p.worker.take(c, n, err) {
+			return
+		}
+		if n < len(p.worker.in) && !hungUp {
+			c.place.Store(waiting) // the next byte will be an event
+			return
+		}
+	}
+	c.wait()
+}
+
+// adopt makes the loop that of a connection, if it is a socket. The connection is not watched
+// yet.
+func (p *loop) adopt(c *conn) {
+	socket, ok := c.net.(syscall.Conn)
+	if !ok {
+		return
+	}
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return
+	}
+	if err := raw.Control(func(fd uintptr) { c.fd = int(fd) }); err != nil {
+		return
+	}
+	p.mu.Lock()
+	for len(p.conns) <= c.fd {
+		p.conns = append(p.conns, nil)
+	}
+	p.conns[c.fd] = c
+	p.mu.Unlock()
+	if err := p.control(unix.EPOLL_CTL_ADD, c.fd, 0); err != nil {
+		p.forget(c)
+		return
+	}
+	c.loop = p
+}
+
+// watch has the loop told when there is something to read, also if there is already.
+func (p *loop) watch(c *conn) {
+	err := p.control(unix.EPOLL_CTL_MOD, c.fd, unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLET)
+	if err != nil && c.move(waiting, busy) {
+		c.close()
+	}
+}
+
+func (p *loop) forget(c *conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.conns[c.fd] = nil
+}
+
+func (p *loop) control(operation, fd int, events uint32) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return net.ErrClosed
+	}
+	if err := unix.EpollCtl(p.fd, operation, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)}); err != nil {
+		return fmt.Errorf("watch a connection: %w", err)
+	}
+	return nil
+}
+
+// wake makes an event.
+func (p *loop) wake() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
+		one := [8]byte{1}
+		_, _ = unix.Write(p.waker, one[:]) // it fails when there are 2^64 events, which are as good
+	}
+}
+
+// end makes run return.
+func (p *loop) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
+		p.ended = true
+		_ = p.epoll.Close()
+		_ = unix.Close(p.waker)
+	}
+}
