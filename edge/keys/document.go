@@ -1,7 +1,6 @@
 package keys
 
 import (
-	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -38,14 +37,9 @@ type Record struct {
 // Decode reads a document. Anything unexpected is an error: a field that this program does
 // not know may be a restriction that it would not enforce.
 func Decode(data []byte) (*Document, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
 	var d Document
-	if err := dec.Decode(&d); err != nil {
+	if err := decodeStrictly(data, &d); err != nil {
 		return nil, fmt.Errorf("decode keys: %w", err)
-	}
-	if dec.More() {
-		return nil, errors.New("decode keys: data after the document")
 	}
 	if d.Format != format {
 		return nil, fmt.Errorf("decode keys: format %d, this program reads %d", d.Format, format)

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/edge/keys"
-	"gridcast/edge/limit"
 )
 
 var now = time.Date(2026, 11, 20, 12, 0, 0, 500, time.UTC)
@@ -87,6 +86,7 @@ func TestDecodeRefuses(t *testing.T) {
 	for name, bad := range map[string]string{
 		"cut short":        good[:len(good)/2],
 		"something after":  good + "{}",
+		"a brace after":    good + "}",
 		"another format":   strings.Replace(good, `"format": 1`, `"format": 2`, 1),
 		"an unknown field": strings.Replace(good, `"tier"`, `"only_on_sundays": true, "tier"`, 1),
 		"another hash":     strings.Replace(good, `"sha256": "`, `"sha256": "0`, 1),
@@ -146,11 +146,7 @@ func TestTable(t *testing.T) {
 	_, odd := create(t, &d, keys.Request{Name: "o", Tier: "platinum"})
 	table := func(previous *keys.Table) *keys.Table {
 		t.Helper()
-		table, err := keys.NewTable(&d, keys.DefaultTiers(), limit.Memory{}, previous)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return table
+		return tableOf(t, &d, keys.DefaultTiers(), previous)
 	}
 	find := func(table *keys.Table, key string, at time.Time) *keys.Entry {
 		t.Helper()

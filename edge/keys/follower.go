@@ -94,11 +94,7 @@ func (f *Follower) Run(ctx context.Context) error {
 
 // apply makes the document the current table, or changes nothing and says why.
 func (f *Follower) apply(data []byte, copied bool) error {
-	d, err := Decode(data)
-	if err != nil {
-		return err
-	}
-	table, err := NewTable(d, f.tiers, f.source, f.table.Load())
+	table, err := NewTable(data, f.tiers, f.source, f.table.Load())
 	if err != nil {
 		return err
 	}

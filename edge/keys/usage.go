@@ -28,13 +28,17 @@ type KeyUsage struct {
 	Refused  uint64 `json:"refused"`  // for the limit: 429
 }
 
-// Usage lists the keys of the table that were used, by id. Revoked keys have left the table
-// and are not there.
+// Usage lists the keys of the table that were used, by id. Revoked keys are not
+// there.
 func (t *Table) Usage() []KeyUsage {
 	used := []KeyUsage{}
-	for _, e := range t.entries {
+	for _, r := range t.read {
+		e := r.entry
+		if e.end == always {
+			continue
+		}
 		if n := e.Usage.requests.Load(); n > 0 {
-			used = append(used, KeyUsage{ID: e.ID, Requests: n, Refused: e.Usage.refused.Load()})
+			used = append(used, KeyUsage{ID: e.id(), Requests: n, Refused: e.Usage.refused.Load()})
 		}
 	}
 	slices.SortFunc(used, func(a, b KeyUsage) int { return cmp.Compare(a.ID, b.ID) })

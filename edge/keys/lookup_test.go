@@ -1,0 +1,88 @@
+package keys_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"gridcast/edge/keys"
+	"gridcast/edge/limit"
+)
+
+// document returns a document of n keys, without the cost of making keys that anybody could
+// use, and their hashes.
+func document(n int) (*keys.Document, []keys.Hash) {
+	d := &keys.Document{Format: 1}
+	hashes := make([]keys.Hash, n)
+	for i := range hashes {
+		hashes[i] = sha256.Sum256(fmt.Append(nil, "key ", i))
+		text := hashes[i].String()
+		d.Keys = append(d.Keys, keys.Record{
+			ID: text[:12], SHA256: text, Prefix: keys.Prefix + "test", Name: "bench", Tier: "pro", Created: now,
+		})
+	}
+	return d, hashes
+}
+
+// tableOf returns the table of a document that is in order.
+func tableOf(t testing.TB, d *keys.Document, tiers keys.Tiers, previous *keys.Table) *keys.Table {
+	t.Helper()
+	data, err := d.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := keys.NewTable(data, tiers, limit.Memory{}, previous)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// BenchmarkLookup is what a request does with a key whose hash is known: it is found, its
+// request is counted for the limit and for the usage.
+func BenchmarkLookup(b *testing.B) {
+	for _, n := range []int{1, 100_000} {
+		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {
+			d, hashes := document(n)
+			table := tableOf(b, d, keys.Tiers{"pro": 1e9}, nil)
+			random := rand.New(rand.NewPCG(1, 2))
+			random.Shuffle(n, func(i, j int) { hashes[i], hashes[j] = hashes[j], hashes[i] })
+			b.ReportAllocs()
+			next := 0
+			for b.Loop() {
+				entry := table.Lookup(hashes[next], now)
+				entry.Usage.Count(entry.Counter.Take(now, entry.PerMinute).Allowed)
+				if next++; next == n {
+					next = 0
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkNewTable makes the table of 100,000 keys: the first one, and the next one after a
+// key was revoked.
+func BenchmarkNewTable(b *testing.B) {
+	d, _ := document(100_000)
+	tiers := keys.Tiers{"pro": 1e9}
+	before := tableOf(b, d, tiers, nil)
+	if _, err := d.Revoke(d.Keys[50_000].ID, now); err != nil {
+		b.Fatal(err)
+	}
+	data, err := d.Encode()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, previous := range map[string]*keys.Table{"first": nil, "next": before} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				table, err := keys.NewTable(data, tiers, limit.Memory{}, previous)
+				if err != nil || table.Len() != 99_999 {
+					b.Fatalf("got %d keys, %v", table.Len(), err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,320 @@
+package keys_test
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"gridcast/edge/keys"
+	"gridcast/edge/limit"
+)
+
+// model says by a plain map what a table should hold.
+type model struct {
+	random *rand.Rand
+	serial int
+	d      keys.Document
+
+	hashes   map[string]keys.Hash // by ID
+	requests map[string]int       // by ID
+}
+
+// record returns a record of a new key. Many of them have their place next to one another in
+// an index, or the same one.
+func (m *model) record() keys.Record {
+	m.serial++
+	hash := keys.Hash(sha256.Sum256(fmt.Append(nil, m.serial)))
+	binary.BigEndian.PutUint16(hash[4:], uint16(m.random.IntN(4)))
+	text := hash.String()
+	m.hashes[text[:12]] = hash
+	r := keys.Record{
+		ID: text[:12], SHA256: text, Prefix: keys.Prefix + "test", Name: "some } \"name\"\n    }", Created: now,
+		Tier: []string{"pro", "standard", "trial", "unknown"}[m.random.IntN(4)],
+	}
+	if m.random.IntN(4) == 0 {
+		r.Expires = now.Truncate(time.Second).Add(time.Duration(m.random.IntN(5)-2) * time.Second)
+	}
+	return r
+}
+
+// change does to the document what commands and people do.
+func (m *model) change() {
+	n := len(m.d.Keys)
+	if n == 0 {
+		m.d.Keys = append(m.d.Keys, m.record())
+		return
+	}
+	r := &m.d.Keys[m.random.IntN(n)]
+	switch m.random.IntN(9) {
+	case 0:
+		r.Revoked = now
+	case 1:
+		r.Revoked = time.Time{}
+	case 2:
+		r.Expires = now.Truncate(time.Second).Add(time.Duration(m.random.IntN(3)-1) * time.Second)
+	case 3:
+		r.Tier = "trial"
+	case 4:
+		r.Origins = []string{"https://example.org"}
+	case 5:
+		i := m.random.IntN(n)
+		m.d.Keys = append(m.d.Keys[:i:i], m.d.Keys[i+1:]...)
+	case 6:
+		i := m.random.IntN(n)
+		m.d.Keys[0], m.d.Keys[i] = m.d.Keys[i], m.d.Keys[0]
+	default:
+		for range m.random.IntN(20) {
+			m.d.Keys = append(m.d.Keys, m.record())
+		}
+	}
+}
+
+// encode lays the document out as programs do, or as a person might.
+func (m *model) encode(t *testing.T) []byte {
+	t.Helper()
+	data, err := m.d.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var other bytes.Buffer
+	switch m.random.IntN(6) {
+	case 0:
+		err = json.Compact(&other, data)
+	case 1:
+		err = json.Indent(&other, data, "", "    ")
+	default:
+		return data
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return other.Bytes()
+}
+
+// check compares a table with the document, and makes one request with each key.
+func (m *model) check(t *testing.T, table *keys.Table) {
+	t.Helper()
+	const limit = 1e6
+	tiers := keys.DefaultTiers()
+	accepted, skipped := 0, 0
+	usage := []keys.KeyUsage{}
+	for _, r := range m.d.Keys {
+		perMinute, configured := tiers[r.Tier]
+		revoked := !r.Revoked.IsZero()
+		if !revoked && configured {
+			accepted++
+		}
+		if !revoked && !configured {
+			skipped++
+		}
+		hash := m.hashes[r.ID]
+		entry := table.Lookup(hash, now)
+		if want := configured && r.Active(now); want != (entry != nil) {
+			t.Fatalf("%+v: found %t, want %t", r, entry != nil, want)
+		}
+		hash[31]++
+		if table.Lookup(hash, now) != nil {
+			t.Fatalf("%+v: found by another hash", r)
+		}
+		if entry != nil {
+			if entry.PerMinute != perMinute || tiers.Names()[entry.Tier] != r.Tier {
+				t.Fatalf("%+v: got %d requests a minute in tier %d", r, entry.PerMinute, entry.Tier)
+			}
+			if entry.Allows([]byte("https://example.com")) != (len(r.Origins) == 0) {
+				t.Fatalf("%+v: origins are not judged by the record", r)
+			}
+			m.requests[r.ID]++
+			entry.Usage.Count(true)
+			if got := limit - entry.Counter.Take(now, limit).Remaining; got != m.requests[r.ID] {
+				t.Fatalf("%+v: got %d requests counted, want %d", r, got, m.requests[r.ID])
+			}
+		}
+		if n := m.requests[r.ID]; n > 0 && !revoked {
+			usage = append(usage, keys.KeyUsage{ID: r.ID, Requests: uint64(n)})
+		}
+	}
+	if table.Len() != accepted || len(table.Skipped()) != skipped {
+		t.Fatalf("got %d keys and %q skipped, want %d and %d", table.Len(), table.Skipped(), accepted, skipped)
+	}
+	slices.SortFunc(usage, func(a, b keys.KeyUsage) int { return cmp.Compare(a.ID, b.ID) })
+	if diff := gocmp.Diff(usage, table.Usage()); diff != "" {
+		t.Fatalf("usage (-want +got)\n%s", diff)
+	}
+}
+
+// TestTableIsWhatTheDocumentSays follows a document through many changes, one or several at a
+// time. Whatever a table takes over from the one before it, it finds what a map would.
+func TestTableIsWhatTheDocumentSays(t *testing.T) {
+	for seed := range uint64(8) {
+		m := model{
+			random: rand.New(rand.NewPCG(seed, 1)),
+			hashes: map[string]keys.Hash{}, requests: map[string]int{},
+		}
+		var table *keys.Table
+		for range 60 {
+			for range m.random.IntN(3) {
+				m.change()
+			}
+			var err error
+			if table, err = keys.NewTable(m.encode(t), keys.DefaultTiers(), limit.Memory{}, table); err != nil {
+				t.Fatal(err)
+			}
+			m.check(t, table)
+		}
+	}
+}
+
+func TestNewTableRefusesTheSameIDTwice(t *testing.T) {
+	d, _ := document(3)
+	good := tableOf(t, d, keys.DefaultTiers(), nil)
+	data, err := d.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := d.Keys[0].SHA256, d.Keys[2].SHA256
+	data = bytes.ReplaceAll(data, []byte(last), []byte(first[:12]+last[12:]))
+	data = bytes.ReplaceAll(data, []byte(last[:12]), []byte(first[:12]))
+	for _, previous := range []*keys.Table{nil, good} {
+		if _, err := keys.NewTable(data, keys.DefaultTiers(), limit.Memory{}, previous); err == nil || !strings.Contains(err.Error(), "taken") {
+			t.Errorf("got %v, want that the id is taken", err)
+		}
+	}
+}
+
+// FuzzNewTable: a table is made of exactly the documents that can be decoded, also when it
+// takes over most records of another one.
+func FuzzNewTable(f *testing.F) {
+	d, _ := document(3)
+	d.Keys[1].Origins = []string{"https://example.org"}
+	d.Keys[2].Revoked = now
+	good, err := d.Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	for _, change := range [][2]string{
+		{"    },\n    {", "    }\n    {"},
+		{"    },\n    {", "    }]\n    },\n    {"},
+		{"    },\n    {", "    }}\n    },\n    {"},
+		{"    },\n    {", "    },\n    {\n    },\n    {"},
+		{`"name": "bench"`, `"name": ""`},
+		{`"name": "bench"`, `"day": "bench"`},
+		{`"format": 1`, `"format": 2`},
+		{"\n    }\n  ]\n}\n", "\n    },\n  ]\n}\n"},
+		{"\n    }\n  ]\n}\n", "\n  ]\n}\n"},
+		{"\n  ]\n}\n", "\n  ]\n}"},
+		{"\n  ]\n}\n", "\n  ]}\n  ]\n}\n"},
+		{"\n  ]\n}\n", "\n  ]\n}\n}"},
+		{string(good), "{\n  \"format\": 1,\n  \"keys\": [\n\n  ]\n}\n"},
+		{string(good), "{\n  \"format\": 1,\n  \"keys\": null\n}\n"},
+	} {
+		f.Add(bytes.Replace(good, []byte(change[0]), []byte(change[1]), 1))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		want, wantErr := keys.Decode(data)
+		previous, err := keys.NewTable(good, keys.Tiers{"pro": 1}, limit.Memory{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, previous := range []*keys.Table{nil, previous} {
+			table, err := keys.NewTable(data, keys.Tiers{"pro": 1}, limit.Memory{}, previous)
+			if (err == nil) != (wantErr == nil) {
+				t.Fatalf("%q: got error %v, Decode has %v", data, err, wantErr)
+			}
+			if err != nil {
+				continue
+			}
+			accepted := 0
+			for _, r := range want.Keys {
+				if r.Revoked.IsZero() {
+					accepted++
+				}
+			}
+			if got := table.Len() + len(table.Skipped()); got != accepted {
+				t.Fatalf("%q: got %d keys, want %d", data, got, accepted)
+			}
+		}
+	})
+}
+
+// TestReloadUnderLoad counts requests while tables come and go: none is lost.
+func TestReloadUnderLoad(t *testing.T) {
+	d, hashes := document(50)
+	tiers := keys.Tiers{"pro": 1e9}
+	var current atomic.Pointer[keys.Table]
+	current.Store(tableOf(t, d, tiers, nil))
+	var load sync.WaitGroup
+	var done atomic.Bool
+	var made atomic.Uint64
+	for range 4 {
+		load.Go(func() {
+			for i := 0; !done.Load(); i++ {
+				entry := current.Load().Lookup(hashes[i%len(hashes)], now)
+				entry.Usage.Count(entry.Counter.Take(now, entry.PerMinute).Allowed)
+				made.Add(1)
+			}
+		})
+	}
+	for i := range 100 {
+		d.Keys[i%len(hashes)].Expires = now.Add(time.Duration(i+1) * time.Hour).Truncate(time.Second)
+		current.Store(tableOf(t, d, tiers, current.Load()))
+	}
+	done.Store(true)
+	load.Wait()
+	counted := uint64(0)
+	for _, u := range current.Load().Usage() {
+		counted += u.Requests
+	}
+	taken := 0
+	for _, hash := range hashes {
+		taken += 1e9 - 1 - current.Load().Lookup(hash, now).Counter.Take(now, 1e9).Remaining
+	}
+	if counted != made.Load() || uint64(taken) != made.Load() {
+		t.Errorf("got %d requests counted and %d taken, %d were made", counted, taken, made.Load())
+	}
+}
+
+func TestExpiryFarAway(t *testing.T) {
+	d, hashes := document(1)
+	d.Keys[0].Expires = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+	table := tableOf(t, d, keys.DefaultTiers(), nil)
+	if table.Lookup(hashes[0], now) == nil || table.Lookup(hashes[0], d.Keys[0].Expires) != nil {
+		t.Error("a key that expires in 9999 does not work until then")
+	}
+}
+
+func TestLookupDoesNotAllocate(t *testing.T) {
+	d, hashes := document(1000)
+	table := tableOf(t, d, keys.DefaultTiers(), nil)
+	next := 0
+	if n := testing.AllocsPerRun(2000, func() {
+		hash := hashes[next%len(hashes)]
+		hash[0] ^= byte(next & 1) // every second one is not there
+		if entry := table.Lookup(hash, now); entry != nil {
+			entry.Usage.Count(entry.Counter.Take(now, entry.PerMinute).Allowed)
+		}
+		next++
+	}); n != 0 {
+		t.Errorf("got %v allocations, want 0", n)
+	}
+}
+
+// An entry of another size would share its cache lines with its neighbours.
+func TestEntryFillsTwoCacheLines(t *testing.T) {
+	if size := reflect.TypeFor[keys.Entry]().Size(); size <= 112 || size > 128 {
+		t.Errorf("got %d bytes, want it in the size class of 128", size)
+	}
+}
