@@ -9,9 +9,9 @@ import (
 	"gridcast/edge/limit/resp"
 )
 
-// callers is how many calls may be under way. With a second one Redis has work while the
-// answers of the first are handed out.
-const callers = 2
+// callers is how many calls may be under way: Redis has work while answers are handed out, and
+// a slow network is used better.
+const callers = 4
 
 var errDown = errors.New("redis does not answer")
 
@@ -41,10 +41,14 @@ func (s *Source) call(ctx context.Context, c *call, words *resp.Words) error {
 	if client == nil || !s.answers() {
 		return errDown
 	}
-	s.write(c, words)
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithDeadline(ctx, c.begun.Add(patience))
 	defer cancel()
-	reply, err := reservation.Ints(ctx, client, len(c.groups), words)
+	var reply []int64
+	err := ctx.Err() // it may have waited too long for its turn
+	if err == nil {
+		s.write(c, words)
+		reply, err = reservation.Ints(ctx, client, len(c.groups), words)
+	}
 	if err == nil && len(reply) != 3*len(c.groups) {
 		err = fmt.Errorf("got %d numbers for %d keys", len(reply), len(c.groups))
 	}

@@ -49,8 +49,8 @@ func (c *counter) Take(now time.Time, perMinute int) limit.Decision {
 	return c.answered(p, now, perMinute)
 }
 
-// TryTake implements [limit.Counter]. It decides unless Redis has to be asked, which in strict
-// mode is always.
+// TryTake implements [limit.Counter]. It decides unless Redis has to be asked, as it always has
+// to be in strict mode while it answers. It takes no lock.
 func (c *counter) TryTake(now time.Time, perMinute int) (limit.Decision, bool) {
 	if c.source.mode == Lease {
 		number := c.number(now)

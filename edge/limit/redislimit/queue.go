@@ -1,6 +1,9 @@
 package redislimit
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // queue gathers requests into calls: those that come while the callers are busy wait for the
 // next call, and go together.
@@ -14,6 +17,7 @@ type queue struct {
 
 // call is one question to Redis, for all requests that joined it.
 type call struct {
+	begun  time.Time // when the first of them joined
 	groups []group
 	done   chan struct{} // closed when err and all answers are there
 	err    error
@@ -24,7 +28,7 @@ type group struct {
 	counter   *counter
 	perMinute int
 	wanted    int   // requests that joined
-	credit    int64 // the window in which the first of them was allowed before the answer, or 0
+	credit    int64 // the window in which one of them was allowed before the answer, or 0
 	debt      debt  // told with the call
 	answer    answer
 }
@@ -86,7 +90,7 @@ func (q *queue) latest() *call {
 
 // begin opens a new call.
 func (q *queue) begin() *call {
-	c := &call{done: make(chan struct{})}
+	c := &call{begun: time.Now(), done: make(chan struct{})}
 	q.calls = append(q.calls, c)
 	select {
 	case q.ready <- struct{}{}:

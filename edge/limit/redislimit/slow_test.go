@@ -175,9 +175,9 @@ func TestWaitingRequestsGoTogether(t *testing.T) {
 
 // TestLargeCallsAreDivided has more keys waiting than one call may have.
 func TestLargeCallsAreDivided(t *testing.T) {
-	source := newServer(t).far(20*time.Millisecond).open(redislimit.Strict, 1)[0]
+	source := newServer(t).far(10*time.Millisecond).open(redislimit.Strict, 1)[0]
 	var running sync.WaitGroup
-	for i := range 1000 {
+	for i := range 500 {
 		c := source.Counter(strconv.Itoa(i), int64(i%limit.Period))
 		running.Go(func() {
 			if d := c.Take(time.Now(), i+1); !d.Allowed || d.Remaining != i {
@@ -188,6 +188,28 @@ func TestLargeCallsAreDivided(t *testing.T) {
 	running.Wait()
 	if failed := metric(t, source, "gridcast_edge_limit_redis_asks_total", "failed"); failed != 0 {
 		t.Errorf("%v calls failed", failed)
+	}
+}
+
+// TestNobodyWaitsForLong has so many keys that their calls would take turns for seconds.
+func TestNobodyWaitsForLong(t *testing.T) {
+	source := newServer(t).far(100*time.Millisecond).open(redislimit.Strict, 1)[0]
+	var running sync.WaitGroup
+	began := time.Now()
+	for i := range 8000 {
+		c := source.Counter(strconv.Itoa(i), 0)
+		running.Go(func() {
+			if d := c.Take(time.Now(), 1); !d.Allowed {
+				t.Errorf("key %d: got %+v", i, d)
+			}
+		})
+	}
+	running.Wait()
+	if took := time.Since(began); took > 2*time.Second {
+		t.Errorf("took %s", took)
+	}
+	if alone := metric(t, source, "gridcast_edge_limit_alone_total"); alone == 0 {
+		t.Error("no request was decided alone")
 	}
 }
 
