@@ -8,12 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"time"
 
 	"gridcast/snapshots/blob"
 )
 
-// piece is how much of a file is read and hashed in one step, in bytes. Neither a read nor the
-// hash of a slice can be interrupted, and other goroutines may share the only processor.
+// piece is how much of a file is read and hashed in one step, in bytes. The scheduler can not
+// interrupt the hashing of a slice, and there may be one processor only.
 const piece = 256 << 10
 
 // read returns the object in the file path. A file never changes once it has its name, so
@@ -24,7 +25,7 @@ func read(path string) (blob.Object, error) {
 		return blob.Object{}, err
 	}
 	defer func() { _ = f.Close() }()
-	return readObject(f)
+	return readObject(f, func(time.Duration) {})
 }
 
 func open(path string) (*os.File, error) {
@@ -35,7 +36,8 @@ func open(path string) (*os.File, error) {
 	return f, err
 }
 
-func readObject(f *os.File) (blob.Object, error) {
+// readObject reads an open file. After each whole piece it calls pause with the time it took.
+func readObject(f *os.File, pause func(time.Duration)) (blob.Object, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return blob.Object{}, err
@@ -43,6 +45,7 @@ func readObject(f *os.File) (blob.Object, error) {
 	data := make([]byte, 0, info.Size()+1) // the last byte is where the end of the file is met
 	hash := sha256.New()
 	for {
+		began := time.Now()
 		n, err := f.Read(data[len(data):min(len(data)+piece, cap(data))])
 		data = data[:len(data)+n]
 		hash.Write(data[len(data)-n:])
@@ -54,6 +57,9 @@ func readObject(f *os.File) (blob.Object, error) {
 		}
 		if len(data) == cap(data) {
 			data = slices.Grow(data, piece) // somebody writes to the file
+		}
+		if n == piece {
+			pause(time.Since(began))
 		}
 	}
 }

@@ -122,3 +122,16 @@ func BenchmarkGet(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkFirstLook reads such an object, as a Watch does that finds another one.
+func BenchmarkFirstLook(b *testing.B) {
+	_, _, path, _ := watched(b, bytes.Repeat([]byte("0123456789abcdef"), 24<<20/16))
+	b.ReportAllocs()
+	for b.Loop() {
+		w := dirblob.NewWatched(path)
+		if _, err := w.Look(); err != nil {
+			b.Fatal(err)
+		}
+		w.Close()
+	}
+}
