@@ -18,23 +18,29 @@ type measurement struct {
 	perSecond float64
 	p50, p99  time.Duration
 	cpu       time.Duration // per request
+	idleBytes float64       // resident for each idle connection beside the load
 }
 
-// measure starts a server, warms it up, and loads it with wrk.
-func (f *fixture) measure(ctx context.Context, s server, c benchCase, connections int, length time.Duration) (measurement, error) {
+// measure starts a server, warms it up, and loads it.
+func (f *fixture) measure(ctx context.Context, s server, c benchCase, length time.Duration) (measurement, error) {
 	p, err := s.start(ctx)
 	if err != nil {
 		return measurement{}, err
 	}
 	defer p.stop()
-	if _, err := f.wrk(ctx, p, c, connections, time.Second); err != nil {
+	if _, err := f.wrk(ctx, p, c, time.Second); err != nil {
 		return measurement{}, err
 	}
+	return f.loaded(ctx, p, c, length)
+}
+
+// loaded loads a server that runs.
+func (f *fixture) loaded(ctx context.Context, p *process, c benchCase, length time.Duration) (measurement, error) {
 	before, err := p.cpu()
 	if err != nil {
 		return measurement{}, err
 	}
-	report, err := f.wrk(ctx, p, c, connections, length)
+	report, err := f.wrk(ctx, p, c, length)
 	if err != nil {
 		return measurement{}, err
 	}
@@ -49,7 +55,7 @@ func (f *fixture) measure(ctx context.Context, s server, c benchCase, connection
 type report string
 
 // wrk sends requests from the second core for some whole seconds.
-func (f *fixture) wrk(ctx context.Context, p *process, c benchCase, connections int, length time.Duration) (report, error) {
+func (f *fixture) wrk(ctx context.Context, p *process, c benchCase, length time.Duration) (report, error) {
 	dir, err := os.MkdirTemp("", "gridcast-wrk-")
 	if err != nil {
 		return "", fmt.Errorf("folder for wrk: %w", err)
@@ -60,7 +66,7 @@ func (f *fixture) wrk(ctx context.Context, p *process, c benchCase, connections 
 		return "", fmt.Errorf("script of wrk: %w", err)
 	}
 	args := onCore(1, []string{
-		"wrk", "-t1", "-c" + strconv.Itoa(connections), fmt.Sprintf("-d%ds", int(length.Seconds())),
+		"wrk", "-t1", "-c" + strconv.Itoa(c.connections), fmt.Sprintf("-d%ds", int(length.Seconds())),
 		"--latency", "-s", script, "http://" + p.address + c.target,
 	})
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)

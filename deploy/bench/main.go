@@ -6,7 +6,8 @@
 // that what else the machine does falls on all of them alike. It reads /proc, so it runs on
 // Linux only.
 //
-// It prints one table of medians and writes its rows to .var/bench.json.
+// It prints one table of medians, another of the load beside idle connections, and which of its
+// goals the edge meets. The rows go to .var/bench.json.
 package main
 
 import (
@@ -50,6 +51,8 @@ type options struct {
 	only     string
 	servers  string
 	openLoop bool
+	markdown bool
+	printed  bool
 }
 
 func parse(args []string) (options, error) {
@@ -63,6 +66,8 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.only, "case", "", "only the cases whose name begins with this")
 	f.StringVar(&o.servers, "server", "", "only the servers whose name contains this")
 	f.BoolVar(&o.openLoop, "open-loop", true, "also latencies at half of the capacity")
+	f.BoolVar(&o.markdown, "markdown", false, "print what gridcast does as a table for a README")
+	f.BoolVar(&o.printed, "print", false, "measure nothing: print the rows that are in --out")
 	err := f.Parse(args)
 	if o.quick {
 		o.seconds, o.rounds = 1, 1
@@ -74,6 +79,14 @@ func run(ctx context.Context, args []string) error {
 	o, err := parse(args)
 	if err != nil {
 		return err
+	}
+	if o.printed {
+		rows, err := read(o.out)
+		if err != nil {
+			return err
+		}
+		o.print(rows)
+		return nil
 	}
 	if _, err := exec.LookPath("wrk"); err != nil {
 		return fmt.Errorf("wrk is needed: %w", err)
@@ -92,38 +105,98 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	defer stopRedis()
-	connections := []int{64, 256}
-	if o.quick {
-		connections = connections[:1]
-	}
 	began := load()
+	rows, err := o.measure(ctx, f)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s, load average before %s, after %s; medians of %d runs of %d s\n%s\n", machine(), began, load(), o.rounds, o.seconds, &f.weights)
+	o.print(rows)
+	return write(o.out, rows)
+}
+
+// measure runs the series, all servers and cases in turn, round by round.
+func (o *options) measure(ctx context.Context, f *fixture) ([]row, error) {
+	idle, err := idleCount()
+	if err != nil {
+		return nil, err
+	}
+	length := time.Duration(o.seconds) * time.Second
+	cases := f.cases(o.only)
+	if o.quick {
+		cases = slices.DeleteFunc(cases, func(c benchCase) bool { return c.connections != usual })
+	}
 	var series series
-	for round := range o.rounds {
-		for _, c := range f.cases(o.only) {
-			for _, n := range connections {
-				for _, s := range f.servers(c, o.servers) {
-					fmt.Fprintf(os.Stderr, "\rround %d of %d: %-60s", round+1, o.rounds, fmt.Sprintf("%s, %s, %d connections", s.name, c.name, n))
-					m, err := f.measure(ctx, s, c, n, time.Duration(o.seconds)*time.Second)
-					if err != nil {
-						return fmt.Errorf("%s, %s: %w", s.name, c.name, err)
-					}
-					series.add(s.name, c.name, n, m)
+	said := newProgress(o.rounds)
+	for said.round = 1; said.round <= o.rounds; said.round++ {
+		for _, c := range cases {
+			for _, s := range f.servers(c, o.servers) {
+				run := fmt.Sprintf("%s, %s, %d connections", s.name, c.name, c.connections)
+				said.begins(run)
+				m, err := f.measure(ctx, s, c, length)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", run, err)
 				}
+				series.add(row{Server: s.name, Case: c.name, Connections: c.connections}, m)
+				said.ends(run, m.row())
 			}
 		}
-	}
-	fmt.Fprintf(os.Stderr, "\r%80s\r", "")
-	rows := series.medians()
-	if o.openLoop {
-		open, err := f.openLoop(ctx, rows, o.only)
-		if err != nil {
-			return err
+		if err := o.beside(ctx, f, idle, said, &series); err != nil {
+			return nil, err
 		}
-		rows = append(rows, open...)
 	}
-	fmt.Printf("%s, load average before %s, after %s; medians of %d runs of %d s\n\n", machine(), began, load(), o.rounds, o.seconds)
-	printTable(os.Stdout, rows)
-	return write(o.out, rows)
+	defer said.finish()
+	rows := series.medians()
+	if !o.openLoop {
+		return rows, nil
+	}
+	open, err := f.openLoop(ctx, rows, o.only, said)
+	return append(rows, open...), err
+}
+
+// beside measures the usual load beside idle connections.
+func (o *options) beside(ctx context.Context, f *fixture, idle int, said *progress, series *series) error {
+	if !strings.HasPrefix(idleCase, o.only) {
+		return nil
+	}
+	c := f.cases(smallCase)[0]
+	c.servers = idleServers
+	for _, s := range f.servers(c, o.servers) {
+		run := fmt.Sprintf("%s, %s, %d idle connections", s.name, c.name, idle)
+		said.begins(run)
+		m, err := f.measureIdle(ctx, s, c, idle, time.Duration(o.seconds)*time.Second)
+		if err != nil {
+			return fmt.Errorf("%s: %w", run, err)
+		}
+		series.add(row{Server: s.name, Case: idleCase, Connections: c.connections}, m.without)
+		series.add(row{Server: s.name, Case: idleCase, Connections: c.connections, Idle: idle}, m.with)
+		said.ends(run, m.with.row())
+	}
+	return nil
+}
+
+// print prints the rows, and what they say about the goals.
+func (o *options) print(rows []row) {
+	if o.markdown {
+		show(briefTable(rows), true)
+	} else {
+		show(fullTable(rows), false)
+	}
+	show(idleTable(rows), o.markdown)
+	show(goalTable(rows), o.markdown)
+}
+
+// read reads what write has written.
+func read(path string) ([]row, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("rows of the bench: %w", err)
+	}
+	var rows []row
+	if err := json.Unmarshal(data, &rows); err != nil {
+		return nil, fmt.Errorf("rows of the bench in %s: %w", path, err)
+	}
+	return rows, nil
 }
 
 // write writes the rows where other tools read them.

@@ -18,7 +18,8 @@ daemon off;
 user %[1]s;
 pid %[2]s/nginx.pid;
 error_log /dev/null;
-events { worker_connections 4096; }
+worker_rlimit_nofile %[4]d;
+events { worker_connections 16384; }
 http {
   access_log off;
   client_body_temp_path %[2]s/body;
@@ -66,13 +67,17 @@ func (f *fixture) nginx(c benchCase, address string) ([]string, error) {
 	for i, key := range f.keys[:max(1, c.keys)] {
 		fmt.Fprintf(&lines, "%s c%d;\n", key, i)
 	}
+	limit, err := fileLimit()
+	if err != nil {
+		return nil, err
+	}
 	user := "root"
 	if os.Getuid() != 0 {
 		user = "nobody" // it is not looked at
 	}
 	plain := c.body
 	files := map[string][]byte{
-		filepath.Join(dir, "nginx.conf"): fmt.Appendf(nil, nginxConfig, user, dir, address),
+		filepath.Join(dir, "nginx.conf"): fmt.Appendf(nil, nginxConfig, user, dir, address, limit),
 		filepath.Join(dir, "keys.map"):   []byte(lines.String()),
 	}
 	if c.gzip {

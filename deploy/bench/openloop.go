@@ -11,25 +11,24 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 )
 
 // The load of the open loop.
 const (
-	openConnections = 64
+	openConnections = usual
 	openLength      = 5 * time.Second
-	openSuffix      = ", open loop at half"
+	openSuffix      = ", at half"
 )
 
 // openLoop measures latencies at half of the capacity that rows have. Requests are sent when
 // they are due, whether others have been answered or not, and their latency counts from then:
 // a stall is seen by all requests that fall into it.
-func (f *fixture) openLoop(ctx context.Context, rows []row, only string) ([]row, error) {
+func (f *fixture) openLoop(ctx context.Context, rows []row, only string, said *progress) ([]row, error) {
 	var measured []row
 	for _, c := range f.cases(only) {
-		if c.name != "2 KB" && c.name != "12 KB" {
+		if c.connections != usual || c.name != smallCase && c.name != largeCase {
 			continue
 		}
 		for _, s := range f.servers(c, "") {
@@ -40,9 +39,12 @@ func (f *fixture) openLoop(ctx context.Context, rows []row, only string) ([]row,
 				continue
 			}
 			r := row{Server: s.name, Case: c.name + openSuffix, Connections: openConnections}
+			run := s.name + ", " + r.Case
+			said.begins(run)
 			if err := f.openRun(ctx, s, c, rows[i].PerSecond/2, &r); err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", s.name, r.Case, err)
+				return nil, fmt.Errorf("%s: %w", run, err)
 			}
+			said.ends(run, r)
 			measured = append(measured, r)
 		}
 	}
@@ -56,8 +58,7 @@ func (f *fixture) openRun(ctx context.Context, s server, c benchCase, perSecond 
 		return err
 	}
 	defer p.stop()
-	request := []byte("GET " + c.target + " HTTP/1.1\r\nHost: api.example.org\r\nX-API-Key: " + f.keys[0] + "\r\n" +
-		strings.Join(append(c.header, ""), "\r\n") + "\r\n")
+	request := f.request(c.target, c.header)
 	before, err := p.cpu()
 	if err != nil {
 		return err

@@ -7,21 +7,11 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
-)
-
-// The names of the servers that others are compared with.
-const (
-	fasthttpName = "fasthttp constant"
-	epollName    = "epoll constant"
-	nginxName    = "nginx"
-	gridcastName = "gridcast"
 )
 
 // server is how a server is started.
@@ -99,32 +89,6 @@ func (p *process) answers() bool {
 func (p *process) stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	_ = p.cmd.Wait() // how it ends does not matter here
-}
-
-// cpu returns the processor time that the server has used. Its children are included, such as
-// the worker of nginx.
-func (p *process) cpu() (time.Duration, error) {
-	total := time.Duration(0)
-	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, fmt.Errorf("children of the server: %w", err)
-	}
-	for _, pid := range append(strings.Fields(string(children)), strconv.Itoa(p.cmd.Process.Pid)) {
-		stat, err := os.ReadFile("/proc/" + pid + "/stat")
-		if err != nil {
-			return 0, fmt.Errorf("processor time of the server: %w", err)
-		}
-		// The name in parentheses may hold anything; 12 and 13 after it are utime and stime.
-		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-		for _, field := range fields[11:13] {
-			ticks, err := strconv.ParseInt(field, 10, 64)
-			if err != nil {
-				return 0, fmt.Errorf("processor time of the server: %w", err)
-			}
-			total += time.Duration(ticks) * (time.Second / 100) // USER_HZ is 100 on every Linux
-		}
-	}
-	return total, nil
 }
 
 // freeAddress returns a loopback address that nobody listens on.

@@ -3,108 +3,112 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
-	"io"
-	"slices"
-	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// row is one line of .var/bench.json.
-type row struct {
-	Server      string  `json:"server"`
-	Case        string  `json:"case"`
-	Connections int     `json:"connections"`
-	PerSecond   float64 `json:"requests_per_second"`
-	P50         float64 `json:"p50_ms"`
-	P99         float64 `json:"p99_ms"`
-	CPUMicros   float64 `json:"cpu_us_per_request"`
-}
+// figure is what rows are compared by.
+type figure func(row) float64
 
-// series collects the measurements of each server in each case, in order of the first ones.
-type series struct {
-	rows []row
-	runs [][]measurement
-}
+func cpu(r row) float64  { return r.CPUMicros }
+func rate(r row) float64 { return r.PerSecond }
 
-func (s *series) add(server, benchCase string, connections int, m measurement) {
-	i := slices.IndexFunc(s.rows, func(r row) bool {
-		return r.Server == server && r.Case == benchCase && r.Connections == connections
-	})
-	if i < 0 {
-		i = len(s.rows)
-		s.rows = append(s.rows, row{Server: server, Case: benchCase, Connections: connections})
-		s.runs = append(s.runs, nil)
-	}
-	s.runs[i] = append(s.runs[i], m)
-}
-
-// medians fills in the rows.
-func (s *series) medians() []row {
-	for i, runs := range s.runs {
-		r := &s.rows[i]
-		r.PerSecond = median(runs, func(m measurement) float64 { return m.perSecond })
-		r.P50 = median(runs, func(m measurement) float64 { return milliseconds(m.p50) })
-		r.P99 = median(runs, func(m measurement) float64 { return milliseconds(m.p99) })
-		r.CPUMicros = median(runs, func(m measurement) float64 { return 1000 * milliseconds(m.cpu) })
-	}
-	return s.rows
-}
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-func median(runs []measurement, value func(measurement) float64) float64 {
-	values := make([]float64, 0, len(runs))
-	for _, m := range runs {
-		values = append(values, value(m))
-	}
-	slices.SortFunc(values, cmp.Compare)
-	middle := len(values) / 2
-	if len(values)%2 == 0 {
-		return (values[middle-1] + values[middle]) / 2
-	}
-	return values[middle]
-}
-
-// compared says which other case of the same server a case is held against, where it is not
-// other servers in the same case.
-var compared = map[string]string{"next-race": "small", "304": "small", "2 KB, 100000 keys": "2 KB, 1 key of a list"}
-
-// printTable prints the rows with what they are of others.
-func printTable(out io.Writer, rows []row) {
-	t := table.NewWriter()
-	t.SetOutputMirror(out)
-	t.AppendHeader(table.Row{
-		"case", "conns", "server", "req/s", "p50 ms", "p99 ms", "CPU us/req",
-		"CPU of fasthttp", "CPU of epoll", "req/s of nginx", "req/s of gridcast", "req/s of its static case",
-	})
-	for i, r := range rows {
-		if i > 0 && (rows[i-1].Case != r.Case || rows[i-1].Connections != r.Connections) {
-			t.AppendSeparator()
-		}
-		cpu := func(other row) float64 { return r.CPUMicros / other.CPUMicros }
-		speed := func(other row) float64 { return r.PerSecond / other.PerSecond }
-		t.AppendRow(table.Row{
-			r.Case, r.Connections, r.Server, fmt.Sprintf("%.0f", r.PerSecond), fmt.Sprintf("%.3f", r.P50), fmt.Sprintf("%.3f", r.P99),
-			fmt.Sprintf("%.2f", r.CPUMicros),
-			ratio(rows, fasthttpName, r.Case, r.Connections, cpu), ratio(rows, epollName, r.Case, r.Connections, cpu),
-			ratio(rows, nginxName, r.Case, r.Connections, speed), ratio(rows, gridcastName, r.Case, r.Connections, speed),
-			ratio(rows, r.Server, compared[r.Case], r.Connections, speed),
-		})
-	}
-	t.SetStyle(table.StyleLight)
-	t.Render()
-}
-
-// ratio compares with the row of a server in a case, and is empty where there is none.
-func ratio(rows []row, server, benchCase string, connections int, of func(row) float64) string {
-	i := slices.IndexFunc(rows, func(r row) bool {
-		return r.Server == server && r.Case == benchCase && r.Connections == connections
-	})
-	if i < 0 {
+// than returns the figure of a row as a share of that of another server or case under the same
+// load, and nothing where that was not measured.
+func (r row) than(rows []row, server, benchCase string, f figure) string {
+	other, ok := find(rows, row{Server: server, Case: benchCase, Connections: r.Connections, Idle: r.Idle})
+	if !ok {
 		return ""
 	}
-	return fmt.Sprintf("%.2f", of(rows[i]))
+	return fmt.Sprintf("%.2f", f(r)/f(other))
+}
+
+// figures are the columns that are the same in every table.
+func (r row) figures() table.Row {
+	return table.Row{fmt.Sprintf("%.0f", r.PerSecond), fmt.Sprintf("%.3f", r.P50), fmt.Sprintf("%.3f", r.P99), fmt.Sprintf("%.2f", r.CPUMicros)}
+}
+
+// newTable returns a table. The columns of its header that are in a range, counted from 1, hold
+// numbers.
+func newTable(header table.Row, first, last int) table.Writer {
+	t := table.NewWriter()
+	style := table.StyleLight
+	style.Options.DrawBorder, style.Options.SeparateColumns = false, false
+	style.Format.Header = text.FormatDefault
+	t.SetStyle(style)
+	t.AppendHeader(header)
+	columns := make([]table.ColumnConfig, 0, len(header))
+	for n := first; n <= last; n++ {
+		columns = append(columns, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	t.SetColumnConfigs(columns)
+	return t
+}
+
+// show prints a table that is not empty.
+func show(t table.Writer, markdown bool) {
+	switch {
+	case t.Length() == 0:
+	case markdown:
+		fmt.Printf("%s\n\n", t.RenderMarkdown())
+	default:
+		fmt.Printf("%s\n\n", t.Render())
+	}
+}
+
+// fullTable holds all rows and what they are of others.
+func fullTable(rows []row) table.Writer {
+	t := newTable(table.Row{
+		"case", "conns", "server", "req/s", "p50 ms", "p99 ms", "CPU us",
+		"CPU of\nfasthttp", "CPU of\nepoll", "req/s of\nnginx", "req/s of\ngridcast", "req/s of\nreference",
+	}, 4, 12)
+	var last row
+	for _, r := range rows {
+		if r.Case == idleCase {
+			continue
+		}
+		if last.Case != "" && (last.Case != r.Case || last.Connections != r.Connections) {
+			t.AppendSeparator()
+		}
+		last = r
+		t.AppendRow(append(append(table.Row{r.Case, r.Connections, r.Server}, r.figures()...),
+			r.than(rows, fasthttpName, r.Case, cpu), r.than(rows, epollName, r.Case, cpu),
+			r.than(rows, nginxName, r.Case, rate), r.than(rows, gridcastName, r.Case, rate),
+			r.than(rows, r.Server, compared[r.Case], rate)))
+	}
+	t.SetCaption("reference: the case with -sized after its name, or with one key")
+	return t
+}
+
+// briefTable holds what gridcast does, and what that is of others.
+func briefTable(rows []row) table.Writer {
+	t := newTable(table.Row{
+		"case", "connections", "req/s", "p50 ms", "p99 ms", "CPU µs per request", "CPU of fasthttp", "CPU of epoll", "req/s of nginx",
+	}, 2, 9)
+	for _, r := range rows {
+		if r.Server == gridcastName && r.Case != idleCase {
+			t.AppendRow(append(append(table.Row{r.Case, r.Connections}, r.figures()...),
+				r.than(rows, fasthttpName, r.Case, cpu), r.than(rows, epollName, r.Case, cpu), r.than(rows, nginxName, r.Case, rate)))
+		}
+	}
+	return t
+}
+
+// idleTable holds the load beside idle connections, and what it is of the load without.
+func idleTable(rows []row) table.Writer {
+	t := newTable(table.Row{"server", "idle connections", "req/s", "CPU µs per request", "req/s of none idle", "CPU of none idle", "KB each"}, 2, 7)
+	for _, r := range rows {
+		without, ok := find(rows, row{Server: r.Server, Case: idleCase, Connections: r.Connections})
+		if r.Case != idleCase || r.Idle == 0 || !ok {
+			continue
+		}
+		t.AppendRow(table.Row{
+			r.Server, r.Idle, fmt.Sprintf("%.0f", r.PerSecond), fmt.Sprintf("%.2f", r.CPUMicros),
+			fmt.Sprintf("%.2f", r.PerSecond/without.PerSecond), fmt.Sprintf("%.2f", r.CPUMicros/without.CPUMicros), fmt.Sprintf("%.1f", r.IdleBytes/1024),
+		})
+	}
+	t.SetCaption("%s beside connections that are idle, after one response each; KB are resident in the process", smallCase)
+	return t
 }

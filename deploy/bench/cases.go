@@ -1,0 +1,102 @@
+//go:build linux
+
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"gridcast/schemas/catalog"
+	"gridcast/snapshots"
+)
+
+// benchCase is one kind of load.
+type benchCase struct {
+	name        string
+	connections int
+	servers     []string // those that it says something about
+	target      string
+	header      []string
+	body        []byte // what a 200 carries; nil: no other server can answer it
+	gzip        bool
+	keys        int // keys used in turn; 0: one, in every request the same
+}
+
+// usual is the load of most cases. The case of a crowd is measured where it may differ.
+const (
+	usual = 64
+	crowd = 256
+)
+
+// compared says which other case of the same server a case is held against, where it is not
+// other servers in the same case.
+var compared = map[string]string{
+	nextRaceCase: nextRaceSized, notModifiedCase: notModifiedSized, manyKeysCase: oneKeyCase,
+}
+
+// The names of the cases that are looked up.
+const (
+	smallCase        = "2 KB"
+	largeCase        = "12 KB"
+	nextRaceCase     = "next-race"
+	nextRaceSized    = "next-race-sized"
+	notModifiedCase  = "304"
+	notModifiedSized = "304-sized"
+	oneKeyCase       = "2 KB, 1 key"
+	manyKeysCase     = "2 KB, 100000 keys"
+)
+
+// cases returns those whose name begins with a text.
+func (f *fixture) cases(only string) []benchCase {
+	var (
+		everyone = []string{gridcastName, laneOffName, fasthttpName, epollName, nginxName}
+		limited  = slices.Concat(everyone, []string{leaseName, strictName})
+		encoded  = []string{gridcastName, fasthttpName, nginxName}
+		alone    = []string{gridcastName}
+		gzip     = []string{"Accept-Encoding: gzip"}
+	)
+	small, large := f.nearest(2<<10), f.nearest(12<<10)
+	likeNextRace, likeNotModified := f.weights.nearest(f.weights.nextRace), f.weights.nearest(f.weights.notModified)
+	all := []benchCase{
+		{name: smallCase, connections: usual, servers: limited, target: target(small), body: small.Identity},
+		{name: smallCase, connections: crowd, servers: everyone, target: target(small), body: small.Identity},
+		{name: largeCase, connections: usual, servers: everyone, target: target(large), body: large.Identity},
+		{name: largeCase, connections: crowd, servers: everyone, target: target(large), body: large.Identity},
+		{name: smallCase + " gzip", connections: usual, servers: encoded, target: target(small), header: gzip, body: small.Encoded[snapshots.GZ], gzip: true},
+		{name: largeCase + " gzip", connections: usual, servers: encoded, target: target(large), header: gzip, body: large.Encoded[snapshots.GZ], gzip: true},
+		{name: nextRaceCase, connections: usual, servers: alone, target: nextRaceTarget},
+		{name: nextRaceSized, connections: usual, servers: alone, target: target(likeNextRace), body: likeNextRace.Identity},
+		{name: notModifiedCase, connections: usual, servers: alone, target: target(small), header: []string{matches(small)}},
+		{name: notModifiedSized, connections: usual, servers: alone, target: target(likeNotModified), body: likeNotModified.Identity},
+		{name: oneKeyCase, connections: usual, servers: alone, target: target(small), body: small.Identity, keys: 1},
+		{name: manyKeysCase, connections: usual, servers: alone, target: target(small), body: small.Identity, keys: manyKeys},
+	}
+	return slices.DeleteFunc(all, func(c benchCase) bool { return !strings.HasPrefix(c.name, only) })
+}
+
+const nextRaceTarget = catalog.BasePath + "/next-race"
+
+// nearest returns the variant whose body is nearest to a size.
+func (f *fixture) nearest(size int) *snapshots.Body {
+	var best *snapshots.Body
+	for _, body := range f.version.All() {
+		if body.Entry.ETag != "" && (best == nil || distance(len(body.Identity), size) < distance(len(best.Identity), size)) {
+			best = body
+		}
+	}
+	return best
+}
+
+func distance(a, b int) int { return max(a-b, b-a) }
+
+// target returns a request target that selects a body.
+func target(b *snapshots.Body) string {
+	variant, err := catalog.ParsePath(b.Entry.Path)
+	if err != nil {
+		panic("BUG: a published path: " + err.Error())
+	}
+	return variant.Target()
+}
+
+// matches is the field of a request by a client that has the body already.
+func matches(b *snapshots.Body) string { return `If-None-Match: "` + b.Entry.ETag + `"` }

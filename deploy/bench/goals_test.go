@@ -1,0 +1,39 @@
+//go:build linux
+
+package main
+
+import "testing"
+
+func TestGoals(t *testing.T) {
+	rows := []row{
+		{Server: gridcastName, Case: smallCase, Connections: usual, PerSecond: 150, CPUMicros: 4},
+		{Server: gridcastName, Case: smallCase, Connections: crowd, PerSecond: 1, CPUMicros: 400},
+		{Server: fasthttpName, Case: smallCase, Connections: usual, PerSecond: 100, CPUMicros: 5},
+		{Server: epollName, Case: smallCase, Connections: usual, PerSecond: 160, CPUMicros: 3.2},
+		{Server: nginxName, Case: smallCase, Connections: usual, PerSecond: 120, CPUMicros: 6},
+		{Server: strictName, Case: smallCase, Connections: usual, PerSecond: 90, CPUMicros: 9},
+		{Server: gridcastName, Case: notModifiedCase, Connections: usual, PerSecond: 97, CPUMicros: 4},
+		{Server: gridcastName, Case: notModifiedSized, Connections: usual, PerSecond: 100, CPUMicros: 4},
+	}
+	want := map[string]string{
+		"2 KB: CPU of fasthttp constant":                            "met by 0.150",
+		"2 KB: req/s of nginx":                                      "missed by 0.050",
+		"2 KB: CPU of epoll constant":                               "missed by 0.100",
+		"2 KB, gridcast, redis strict: req/s of gridcast in memory": "met by 0.050",
+		"304: req/s of 304-sized":                                   "met by 0.000",
+	}
+	for _, g := range goals {
+		share, measured := g.reached(rows)
+		wanted, expected := want[g.String()]
+		if measured != expected {
+			t.Errorf("%s: measured %v, want %v", &g, measured, expected)
+		}
+		if _, got := g.verdict(share); measured && got != wanted {
+			t.Errorf("%s: got %q of share %v, want %q", &g, got, share, wanted)
+		}
+		delete(want, g.String())
+	}
+	for name := range want {
+		t.Errorf("no goal %s", name)
+	}
+}

@@ -1,0 +1,88 @@
+//go:build linux
+
+package main
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// row is one line of .var/bench.json.
+type row struct {
+	Server      string  `json:"server"`
+	Case        string  `json:"case"`
+	Connections int     `json:"connections"`
+	PerSecond   float64 `json:"requests_per_second"`
+	P50         float64 `json:"p50_ms"`
+	P99         float64 `json:"p99_ms"`
+	CPUMicros   float64 `json:"cpu_us_per_request"`
+	Idle        int     `json:"idle_connections,omitempty"` // beside those of the load
+	IdleBytes   float64 `json:"resident_bytes_per_idle_connection,omitempty"`
+}
+
+// same reports whether both are of the same server under the same load.
+func (r *row) same(other *row) bool {
+	return r.Server == other.Server && r.Case == other.Case && r.Connections == other.Connections && r.Idle == other.Idle
+}
+
+// find returns the row of a server under a load.
+func find(rows []row, like row) (row, bool) {
+	i := slices.IndexFunc(rows, func(r row) bool { return r.same(&like) })
+	if i < 0 {
+		return row{}, false
+	}
+	return rows[i], true
+}
+
+// series collects the measurements of each server under each load, in order of the first ones.
+type series struct {
+	rows []row
+	runs [][]measurement
+}
+
+func (s *series) add(of row, m measurement) {
+	i := slices.IndexFunc(s.rows, func(r row) bool { return r.same(&of) })
+	if i < 0 {
+		i = len(s.rows)
+		s.rows = append(s.rows, of)
+		s.runs = append(s.runs, nil)
+	}
+	s.runs[i] = append(s.runs[i], m)
+}
+
+// row returns the figures of a single run.
+func (m measurement) row() row {
+	return row{
+		PerSecond: m.perSecond, P50: milliseconds(m.p50), P99: milliseconds(m.p99),
+		CPUMicros: 1000 * milliseconds(m.cpu), IdleBytes: m.idleBytes,
+	}
+}
+
+// medians fills in the rows.
+func (s *series) medians() []row {
+	for i, runs := range s.runs {
+		r := &s.rows[i]
+		r.PerSecond = median(runs, func(one row) float64 { return one.PerSecond })
+		r.P50 = median(runs, func(one row) float64 { return one.P50 })
+		r.P99 = median(runs, func(one row) float64 { return one.P99 })
+		r.CPUMicros = median(runs, func(one row) float64 { return one.CPUMicros })
+		r.IdleBytes = median(runs, func(one row) float64 { return one.IdleBytes })
+	}
+	return s.rows
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func median(runs []measurement, value figure) float64 {
+	values := make([]float64, 0, len(runs))
+	for _, m := range runs {
+		values = append(values, value(m.row()))
+	}
+	slices.SortFunc(values, cmp.Compare)
+	middle := len(values) / 2
+	if len(values)%2 == 0 {
+		return (values[middle-1] + values[middle]) / 2
+	}
+	return values[middle]
+}

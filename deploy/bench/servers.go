@@ -1,0 +1,86 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// The names of the servers.
+const (
+	gridcastName = "gridcast"
+	laneOffName  = "gridcast, lane off"
+	leaseName    = "gridcast, redis lease"
+	strictName   = "gridcast, redis strict"
+	fasthttpName = "fasthttp constant"
+	epollName    = "epoll constant"
+	nginxName    = "nginx"
+)
+
+// servers returns those of a case whose name contains a text. Of what is not installed there
+// is none.
+func (f *fixture) servers(c benchCase, only string) []server {
+	var servers []server
+	for _, name := range c.servers {
+		if s, installed := f.server(name, c); installed && strings.Contains(name, only) {
+			servers = append(servers, s)
+		}
+	}
+	return servers
+}
+
+// server returns how a server is started to answer a case.
+func (f *fixture) server(name string, c benchCase) (s server, installed bool) {
+	switch name {
+	case gridcastName:
+		return f.gridcast(name, c), true
+	case laneOffName:
+		return f.gridcast(name, c, "--express-lane", "off"), true
+	case leaseName:
+		return f.gridcast(name, c, "--redis", f.redis, "--redis-mode", "lease"), f.redis != ""
+	case strictName:
+		return f.gridcast(name, c, "--redis", f.redis, "--redis-mode", "strict"), f.redis != ""
+	case fasthttpName:
+		return f.constant(name, c, "fasthttp"), true
+	case epollName:
+		return f.constant(name, c, "epoll"), true
+	case nginxName:
+		nginx, err := exec.LookPath("nginx")
+		return server{name: name, command: []string{nginx}, prepare: func(address string) ([]string, error) {
+			return f.nginx(c, address)
+		}}, err == nil
+	}
+	panic("BUG: no server " + name)
+}
+
+func (f *fixture) gridcast(name string, c benchCase, more ...string) server {
+	store := "one"
+	if c.keys > 1 {
+		store = "many"
+	}
+	return server{name: name, more: more, command: []string{
+		f.binary, "edge", "--store", "dir:" + f.store(store), "--now", raceTime,
+		"--tier", "pro=1000000000", "--log-format", "json", "--listen",
+	}}
+}
+
+func (f *fixture) constant(name string, c benchCase, kind string) server {
+	return server{name: name, command: []string{os.Args[0], constantCommand, kind, f.bodyFile(c)}}
+}
+
+// bodyFile writes the body of a case to a file and returns its name.
+func (f *fixture) bodyFile(c benchCase) string {
+	name := filepath.Join(f.dir, strings.ReplaceAll(c.name, " ", "-")+".body")
+	if old, err := os.ReadFile(name); errors.Is(err, os.ErrNotExist) || !bytes.Equal(old, c.body) {
+		if err := os.WriteFile(name, c.body, 0o600); err != nil {
+			panic(fmt.Sprintf("body of a case: %v", err)) // the folder is ours
+		}
+	}
+	return name
+}
