@@ -50,6 +50,7 @@ func TestContractWithoutExpressLane(t *testing.T) {
 		{"SwapsUnderLoad", TestSwapsUnderLoad},
 		{"Drain", TestDrain},
 		{"DrainDelay", TestDrainDelay},
+		{"OutOfDescriptors", TestOutOfDescriptors},
 		{"Admin", TestAdmin},
 	} {
 		t.Run(contract.name, contract.test)

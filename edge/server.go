@@ -51,7 +51,7 @@ func (e *Edge) listen() ([]server, error) {
 func (e *Edge) apiServer(listener net.Listener) (server, error) {
 	s := e.httpServer()
 	onLane := e.cfg.ExpressLane && e.cfg.TLSCert == ""
-	listener, err := e.accepting(listener, s, onLane)
+	listener, err := e.accepting(patient{listener, e.log}, s, onLane)
 	if err != nil {
 		return server{}, err
 	}

@@ -21,8 +21,8 @@ type conn struct {
 	begun bool         // something has arrived on it
 }
 
-// place says who owns a connection. Whoever moves it from waiting to busy is its owner, until
-// he lets it wait again or closes it.
+// place says who owns a connection: nobody while it waits, and then whoever claims it, until he
+// lets it wait again or closes it.
 type place = int32
 
 const (
@@ -31,8 +31,8 @@ const (
 	closed
 )
 
-// move changes the place, unless the connection has left the old one.
-func (c *conn) move(from, to place) bool { return c.place.CompareAndSwap(from, to) }
+// claim makes the caller the owner, unless the connection has one.
+func (c *conn) claim() bool { return c.place.CompareAndSwap(waiting, busy) }
 
 // slack is how much longer than configured a connection may wait, so that the end of its time
 // need not be moved for every request.
@@ -40,8 +40,9 @@ const slack = time.Second
 
 // extend gives the connection so much time for its next request.
 func (c *conn) extend(now time.Time, d time.Duration) {
-	if due := now.UnixNano() + int64(d); due > c.due.Load() {
-		c.due.Store(due + int64(min(slack, d/4)))
+	least := now.UnixNano() + int64(d)
+	if due := c.due.Load(); due < least || due > least+int64(slack) {
+		c.due.Store(least + int64(min(slack, d/4)))
 	}
 }
 
@@ -64,7 +65,8 @@ func (c *conn) serve() {
 	defer c.lane.workers.Put(w)
 	for {
 		n, err := c.net.Read(w.in)
-		if !c.move(waiting, busy) || !w.take(c, n, err) {
+		w.now = time.Now()
+		if !c.claim() || !w.take(c, n, err) {
 			return
 		}
 		c.place.Store(waiting)
@@ -88,21 +90,23 @@ func (c *conn) writeAll(out []byte) error {
 	return err
 }
 
-// finish writes what the connection has not taken, answers requests that have to wait for
-// something, and then lets the connection wait.
-func (c *conn) finish(unsent, p []byte, requests int) {
+// finish writes what the connection has not taken, answers the requests that p is, which may
+// wait for something, and then lets the connection wait.
+func (c *conn) finish(unsent, p []byte) {
 	w, _ := c.lane.workers.Get().(*worker)
 	defer c.lane.workers.Put(w)
+	w.recognise(p)
 	for {
 		if err := c.writeAll(unsent); err != nil {
 			c.close()
 			return
 		}
-		if requests == 0 {
+		if len(w.requests) == 0 {
 			c.wait()
 			return
 		}
-		unsent, p, requests = w.render(c, p, requests, true)
+		w.now = time.Now()
+		unsent = w.render(c, true)
 	}
 }
 
@@ -116,6 +120,7 @@ func (c *conn) end() {
 	if c.loop != nil {
 		w, _ := c.lane.workers.Get().(*worker)
 		defer c.lane.workers.Put(w)
+		w.now = time.Now()
 		if n, ready, err := receive(c.fd, w.in); ready {
 			if w.take(c, n, err) {
 				c.wait()

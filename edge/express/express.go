@@ -63,4 +63,6 @@ type Request struct {
 	Date []byte     // the HTTP date of the response
 
 	Found any // what the handler's Knows keeps for Append
+
+	at int // where it begins in what was read together
 }

@@ -95,6 +95,7 @@ func (l *Lane) accept() {
 // add begins with the i-th connection.
 func (l *Lane) add(inner net.Conn, i int) {
 	c := &conn{lane: l, net: inner}
+	c.place.Store(busy)
 	if tcp, ok := inner.RemoteAddr().(*net.TCPAddr); ok {
 		c.peer = tcp.AddrPort().Addr().Unmap()
 	}
@@ -182,7 +183,7 @@ func (l *Lane) endWaiting(to func(*conn) bool) {
 	l.mu.Lock()
 	var ended []*conn
 	for c := range l.open {
-		if to(c) && c.move(waiting, busy) {
+		if to(c) && c.claim() {
 			ended = append(ended, c)
 		}
 	}
@@ -226,8 +227,10 @@ func (l *Lane) Drain(ctx context.Context) error {
 // Close closes the listener and everything on the lane that waits.
 func (l *Lane) Close() (err error) {
 	l.closing.Do(func() {
-		l.draining.Store(true)
 		err = l.inner.Close()
+		if l.draining.Swap(true) {
+			err = nil // it has been closed already
+		}
 		close(l.closed)
 		l.refuse()
 		l.endWaiting(func(*conn) bool { return true })

@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -89,6 +90,7 @@ func (p *loop) run() {
 	}
 	for p.poll.Read(wait) == nil {
 		turns += n
+		p.worker.now = time.Now()
 		p.find(n)
 		for i, c := range p.ready[:n] {
 			if c != nil {
@@ -113,7 +115,7 @@ func (p *loop) find(n int) {
 
 // turn answers what has arrived on a connection, whose other side may have hung up.
 func (p *loop) turn(c *conn, hungUp bool) {
-	if !c.move(waiting, busy) {
+	if !c.claim() {
 		return // whoever has it will have it watched again
 	}
 	for range readsInARow {
@@ -153,7 +155,7 @@ func (p *loop) adopt(c *conn) {
 	}
 	p.conns[c.fd] = c
 	p.mu.Unlock()
-	if err := p.control(unix.EPOLL_CTL_ADD, c.fd, 0); err != nil {
+	if err := p.control(unix.EPOLL_CTL_ADD, c.fd, unix.EPOLLET); err != nil {
 		p.forget(c)
 		return
 	}
@@ -163,7 +165,7 @@ func (p *loop) adopt(c *conn) {
 // watch has the loop told when there is something to read, also if there is already.
 func (p *loop) watch(c *conn) {
 	err := p.control(unix.EPOLL_CTL_MOD, c.fd, unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLET)
-	if err != nil && c.move(waiting, busy) {
+	if err != nil && c.claim() {
 		c.close()
 	}
 }

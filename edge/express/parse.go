@@ -7,8 +7,8 @@ const (
 	version = " HTTP/1.1\r\n"
 )
 
-// parse reads the head of a request from the beginning of b and returns its length, or 0 if it
-// is not whole or not strictly of the form that the lane recognises. What is recognised must
+// parse reads the head of a request from the beginning of b into r and returns its length, or 0
+// if it is not whole or not strictly of the form that the lane recognises. What is recognised must
 // mean the same to the server; everything else is left to it, whether it is valid or not.
 func (r *Request) parse(b []byte) int {
 	if len(b) < len(method) || string(b[:len(method)]) != method {
@@ -23,9 +23,7 @@ func (r *Request) parse(b []byte) int {
 		return 0
 	}
 	// That the target holds nothing odd is for the handler to see, which knows all targets.
-	r.Target = b[len(method):at]
-	r.Authorization, r.APIKey, r.Origin = nil, nil, nil
-	r.AcceptEncoding, r.IfNoneMatch, r.ForwardedFor = nil, nil, nil
+	*r = Request{Target: b[len(method):at]}
 	at += len(version)
 	var seen fields
 	for {

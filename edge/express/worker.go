@@ -5,11 +5,13 @@ import (
 	"time"
 )
 
-// worker answers what has been read, for one connection at a time.
+// worker answers what has been read, for one connection at a time. Whoever uses it sets now.
 type worker struct {
-	lane    *Lane
-	in, out []byte
-	request Request
+	lane     *Lane
+	now      time.Time // of what is being answered
+	in, out  []byte
+	parsed   []Request // of what has been recognised
+	requests []Request // those of parsed that are to be answered yet
 }
 
 // The sizes of output buffers: pipelined responses are sent when there are so many bytes, and
@@ -38,70 +40,74 @@ func (w *worker) take(c *conn, n int, err error) bool {
 		return false
 	}
 	c.begun = true
-	if !w.lane.draining.Load() {
-		if requests := w.recognise(w.in[:n]); requests > 0 {
-			return w.answer(c, w.in[:n], requests)
-		}
+	if !w.lane.draining.Load() && w.recognise(w.in[:n]) {
+		return w.answer(c, w.in[:n])
 	}
 	c.lend(bytes.Clone(w.in[:n]), nil)
 	return false
 }
 
-// recognise returns how many whole requests for the lane p is, 0 if there is anything else in
-// it.
-func (w *worker) recognise(p []byte) (requests int) {
-	for len(p) > 0 {
-		n := w.request.parse(p)
-		if n == 0 || !w.lane.cfg.Handler.Knows(&w.request) {
-			return 0
+// recognise reads the requests that p is. It reports false if there is anything else in p than
+// whole requests for the lane; then there are none.
+func (w *worker) recognise(p []byte) bool {
+	w.parsed, w.requests = w.parsed[:0], nil
+	for at := 0; at < len(p); {
+		w.parsed = append(w.parsed, Request{})
+		r := &w.parsed[len(w.parsed)-1]
+		n := r.parse(p[at:])
+		if n == 0 || !w.lane.cfg.Handler.Knows(r) {
+			return false
 		}
-		p = p[n:]
-		requests++
+		r.at = at
+		at += n
 	}
-	return requests
+	w.requests = w.parsed
+	return true
 }
 
 // answer answers the requests that p is, in as few writes as can be, and reports whether the
 // connection still is the caller's.
-func (w *worker) answer(c *conn, p []byte, requests int) bool {
-	for requests > 0 {
-		var out []byte
-		before := requests
-		out, p, requests = w.render(c, p, requests, false)
+func (w *worker) answer(c *conn, p []byte) bool {
+	for len(w.requests) > 0 {
+		out := w.render(c, false)
 		n, err := c.write(out)
 		switch {
 		case err != nil:
 			c.close()
 			return false
-		case n < len(out), requests == before:
-			go c.finish(bytes.Clone(out[n:]), bytes.Clone(p), requests)
+		case n < len(out), len(out) == 0:
+			var rest []byte
+			if len(w.requests) > 0 {
+				rest = p[w.requests[0].at:]
+			}
+			go c.finish(bytes.Clone(out[n:]), bytes.Clone(rest))
 			return false
 		}
 	}
 	return true
 }
 
-// render returns responses to the requests that p is: to all, or as many as are sent together,
-// or unless it may wait, to those before the first that has to. It returns the others too. The
-// last request that was parsed is in w.request.
-func (w *worker) render(c *conn, p []byte, requests int, mayWait bool) (out, rest []byte, left int) {
-	now := time.Now()
-	c.extend(now, w.lane.cfg.IdleTimeout)
+// render returns responses to the requests, which it removes: to as many as are sent together,
+// or unless it may wait, to those before the first that has to.
+func (w *worker) render(c *conn, mayWait bool) (out []byte) {
+	c.extend(w.now, w.lane.cfg.IdleTimeout)
+	date := w.lane.dates.at(w.now)
 	out = w.out[:0]
-	for requests > 0 && len(out) < flushAt {
-		n := w.request.parse(p)
-		w.lane.cfg.Handler.Knows(&w.request)
-		w.request.Peer, w.request.Date = c.peer, w.lane.dates.at(now)
-		next, ok := w.lane.cfg.Handler.Append(out, &w.request, mayWait)
+	before := len(w.requests)
+	for len(w.requests) > 0 && len(out) < flushAt {
+		r := &w.requests[0]
+		r.Peer, r.Date = c.peer, date
+		response, ok := w.lane.cfg.Handler.Append(out, r, mayWait)
 		if !ok {
 			break
 		}
-		out, p = next, p[n:]
-		requests--
-		w.lane.answered.Add(1)
+		out, w.requests = response, w.requests[1:]
+	}
+	if answered := before - len(w.requests); answered > 0 {
+		w.lane.answered.Add(uint64(answered))
 	}
 	if cap(out) <= keepUpTo {
 		w.out = out
 	}
-	return out, p, requests
+	return out
 }

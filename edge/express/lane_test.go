@@ -1,0 +1,371 @@
+package express_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"gridcast/edge/express"
+)
+
+// answers is a handler that knows /lane, whose body is size bytes, and /slow, which waits for
+// the channel once it has said that it does.
+type answers struct {
+	size  int
+	waits atomic.Int32
+	slow  chan struct{}
+}
+
+func (a *answers) Knows(r *express.Request) bool {
+	return string(r.Target) == "/lane" || string(r.Target) == "/slow"
+}
+
+func (a *answers) Append(dst []byte, r *express.Request, mayWait bool) ([]byte, bool) {
+	if string(r.Target) == "/slow" {
+		if !mayWait {
+			return dst, false
+		}
+		a.waits.Add(1)
+		<-a.slow
+	}
+	dst = fmt.Appendf(dst, "HTTP/1.1 200 OK\r\nServer: lane\r\nContent-Length: %d\r\n\r\n", a.size)
+	return append(dst, bytes.Repeat([]byte("x"), a.size)...), true
+}
+
+// system is a server with a lane.
+type system struct {
+	t       *testing.T
+	lane    *express.Lane
+	address string
+	stop    func() error
+}
+
+func start(t *testing.T, handler *answers, change func(*express.Config)) *system {
+	cfg := express.Config{
+		Handler: handler, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
+		ReadBufferSize: 4 << 10, MaxConnections: 1000,
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	lane := express.New(cfg)
+	server := &fasthttp.Server{
+		Name: "server", ConnState: lane.ConnState, ReadBufferSize: cfg.ReadBufferSize,
+		ReadTimeout: cfg.ReadTimeout, WriteTimeout: cfg.WriteTimeout, IdleTimeout: cfg.IdleTimeout,
+		Handler: func(ctx *fasthttp.RequestCtx) {
+			if string(ctx.Path()) == "/lane" {
+				ctx.SetBody(make([]byte, handler.size))
+			} else {
+				ctx.SetBodyString(string(ctx.Path()))
+			}
+		},
+		Logger: quiet{},
+	}
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := lane.Listen(inner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	s := &system{t: t, lane: lane, address: inner.Addr().String()}
+	s.stop = sync.OnceValue(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		return errors.Join(lane.Drain(ctx), server.ShutdownWithContext(ctx), <-served)
+	})
+	t.Cleanup(func() {
+		if err := s.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+func (s *system) dial() net.Conn {
+	s.t.Helper()
+	c, err := net.Dial("tcp", s.address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func get(target string) string { return "GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n" }
+
+// expect reads the next response and wants it from the lane or from the server, or from either.
+func expect(t *testing.T, r *bufio.Reader, from string, length int) {
+	t.Helper()
+	response, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := io.Copy(io.Discard, response.Body)
+	if got := response.Header.Get("Server"); err != nil || from != "" && got != from || int(n) != length {
+		t.Fatalf("got %d bytes from %q, %v; want %d from %q", n, got, err, length, from)
+	}
+}
+
+// TestLentAndReturned sends requests for the lane and for the server in turn on one connection.
+func TestLentAndReturned(t *testing.T) {
+	s := start(t, &answers{size: 100}, nil)
+	c := s.dial()
+	r := bufio.NewReader(c)
+	for range 100 {
+		fmt.Fprint(c, get("/lane"))
+		expect(t, r, "lane", 100)
+		fmt.Fprint(c, get("/server"))
+		expect(t, r, "server", len("/server"))
+	}
+	if got := s.lane.Answered(); got != 100 {
+		t.Errorf("the lane answered %d requests, want 100", got)
+	}
+}
+
+// TestSlowReader asks for far more than the sockets hold and reads only after that. Where what
+// has arrived ends within a request, the server answers, too.
+func TestSlowReader(t *testing.T) {
+	const requests, size = 500, 60_000
+	s := start(t, &answers{size: size}, nil)
+	c := s.dial()
+	sent := make(chan error, 1)
+	go func() {
+		var err error
+		for range requests {
+			_, failed := io.WriteString(c, get("/lane"))
+			err = errors.Join(err, failed)
+		}
+		sent <- err
+	}()
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+	other := s.dial() // is served meanwhile
+	reader := bufio.NewReader(other)
+	for range 10 {
+		fmt.Fprint(other, get("/lane"))
+		expect(t, reader, "lane", size)
+	}
+	r := bufio.NewReader(c)
+	for range requests {
+		expect(t, r, "", size)
+	}
+	if s.lane.Answered() < 20 {
+		t.Errorf("the lane answered %d requests: the test shows too little", s.lane.Answered())
+	}
+}
+
+// TestReaderThatStops lets a client ask for more than the sockets hold and read nothing: the
+// write timeout ends its connection.
+func TestReaderThatStops(t *testing.T) {
+	s := start(t, &answers{size: 10 << 20}, func(c *express.Config) { c.WriteTimeout = 50 * time.Millisecond })
+	for range 3 {
+		s.dialAnd(get("/lane"))
+	}
+	s.await("the connections are closed", func() bool { return s.lane.Open() == 0 && s.lane.Answered() == 3 })
+}
+
+// TestWaiting shows that a request which has to wait holds up nobody but its own connection,
+// on which the responses keep their order.
+func TestWaiting(t *testing.T) {
+	slow := make(chan struct{})
+	s := start(t, &answers{size: 10, slow: slow}, nil)
+	waiting := s.dial()
+	fmt.Fprint(waiting, get("/lane")+get("/slow")+get("/lane"))
+	r := bufio.NewReader(waiting)
+	expect(t, r, "lane", 10)
+	others := bufio.NewReader(s.dialAnd(get("/lane")))
+	expect(t, others, "lane", 10)
+	close(slow)
+	expect(t, r, "lane", 10)
+	expect(t, r, "lane", 10)
+	fmt.Fprint(waiting, get("/lane"))
+	expect(t, r, "lane", 10)
+}
+
+// TestTimeouts has a connection that never asks, which the server answers, one that asks once
+// and one that asks by halves.
+func TestTimeouts(t *testing.T) {
+	s := start(t, &answers{size: 10}, func(c *express.Config) {
+		c.ReadTimeout, c.IdleTimeout = 50*time.Millisecond, 50*time.Millisecond
+	})
+	for _, tt := range []struct {
+		name, sent string
+		want       []string
+	}{
+		{"never", "", []string{"400"}},
+		{"once", get("/lane"), []string{"200"}},
+		{"by the server", get("/server"), []string{"200"}},
+		{"by halves", get("/lane") + get("/lane")[:10], []string{"200", "400"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			// What comes together is the server's if a part of it is, so the half comes alone.
+			c := s.dial()
+			r := bufio.NewReader(c)
+			first, second, _ := strings.Cut(tt.sent, "\r\n\r\n")
+			if first != "" {
+				fmt.Fprint(c, first+"\r\n\r\n")
+			}
+			for i, want := range tt.want {
+				response, err := http.ReadResponse(r, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.Copy(io.Discard, response.Body); err != nil {
+					t.Fatal(err)
+				}
+				if got := response.Status[:3]; got != want {
+					t.Errorf("response %d: got %s, want %s", i, got, want)
+				}
+				fmt.Fprint(c, second)
+			}
+			if _, err := r.ReadByte(); err != io.EOF && !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("got %v, want the end of the connection", err)
+			}
+		})
+	}
+	s.await("all are closed", func() bool { return s.lane.Open() == 0 })
+}
+
+// TestHangUp closes the sending side together with a request, which is answered all the same.
+func TestHangUp(t *testing.T) {
+	s := start(t, &answers{size: 10}, nil)
+	for _, target := range []string{"/lane", "/server"} {
+		c := s.dialAnd(get(target))
+		if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		all, err := io.ReadAll(c)
+		if err != nil || !bytes.HasPrefix(all, []byte("HTTP/1.1 200 OK\r\n")) {
+			t.Errorf("%s: got %q, %v", target, all, err)
+		}
+	}
+	s.await("both are closed", func() bool { return s.lane.Open() == 0 })
+}
+
+// TestMaxConnections has one connection more than are allowed: it is served when another ends.
+func TestMaxConnections(t *testing.T) {
+	s := start(t, &answers{size: 10}, func(c *express.Config) { c.MaxConnections = 3 })
+	open := make([]net.Conn, 3)
+	for i := range open {
+		open[i] = s.dialAnd(get("/lane"))
+		expect(t, bufio.NewReader(open[i]), "lane", 10)
+	}
+	late := s.dialAnd(get("/lane"))
+	if n := s.lane.Open(); n != 3 {
+		t.Errorf("%d connections are open, want 3", n)
+	}
+	open[1].Close()
+	expect(t, bufio.NewReader(late), "lane", 10)
+}
+
+// TestOthersHaveTheirTurn keeps a lane busy without a pause and asks the server, whose
+// connections the runtime watches only when the lane lets it.
+func TestOthersHaveTheirTurn(t *testing.T) {
+	s := start(t, &answers{size: 10}, nil)
+	stop := make(chan struct{})
+	var busy sync.WaitGroup
+	for range 16 {
+		c := s.dial()
+		busy.Go(func() {
+			r := bufio.NewReader(c)
+			for {
+				fmt.Fprint(c, strings.Repeat(get("/lane"), 20))
+				for range 20 {
+					expect(t, r, "lane", 10)
+				}
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	c := s.dial()
+	r := bufio.NewReader(c)
+	for range 50 {
+		fmt.Fprint(c, get("/server"))
+		expect(t, r, "server", len("/server"))
+	}
+	close(stop)
+	busy.Wait()
+}
+
+// TestDrainTellsTheServer drains a lane under requests: those that still come are the server's.
+func TestDrainTellsTheServer(t *testing.T) {
+	s := start(t, &answers{size: 10}, nil)
+	idle := s.dialAnd(get("/lane"))
+	r := bufio.NewReader(idle)
+	expect(t, r, "lane", 10)
+	half := s.dialAnd(get("/lane")[:10])
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.stop() }()
+	if _, err := r.ReadByte(); err != io.EOF {
+		t.Errorf("the idle connection: got %v, want its end", err)
+	}
+	fmt.Fprint(half, get("/lane")[10:])
+	expect(t, bufio.NewReader(half), "server", 10)
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	if _, err := net.Dial("tcp", s.address); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("after the end: got %v, want a refused connection", err)
+	}
+}
+
+// TestDrainGivesUp drains while a request waits for something that never comes.
+func TestDrainGivesUp(t *testing.T) {
+	slow := make(chan struct{})
+	handler := &answers{size: 10, slow: slow}
+	s := start(t, handler, nil)
+	c := s.dialAnd(get("/slow"))
+	s.await("the request waits", func() bool { return handler.waits.Load() == 1 })
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := s.lane.Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want that the time is over", err)
+	}
+	close(slow)
+	expect(t, bufio.NewReader(c), "lane", 10)
+}
+
+// dialAnd opens a connection and sends something.
+func (s *system) dialAnd(sent string) net.Conn {
+	s.t.Helper()
+	c := s.dial()
+	if _, err := io.WriteString(c, sent); err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+func (s *system) await(what string, happened func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !happened(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("not after 10 seconds: %s", what)
+		}
+	}
+}
