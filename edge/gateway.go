@@ -50,29 +50,18 @@ func (g *gateway) serve(r *request) answer {
 // serveBase is serve below the base path, from the key table on. The answer to a request that
 // must not wait has no response, and nothing has been counted, if it had to wait.
 func (g *gateway) serveBase(r *request, now time.Time) answer {
-	table := g.keys.Table()
-	if table == nil {
-		return g.withoutKey(r, noKeysYet, now, g.anonymous.Peek)
-	}
-	key, present := r.credential()
-	entry := authenticate(table, key, now)
+	entry, a := g.identify(r, now)
 	if entry == nil {
-		if present {
-			return g.withoutKey(r, keyRefused, now, g.anonymous.Take)
-		}
-		return g.withoutKey(r, anonymousRefused, now, g.anonymous.Take)
-	}
-	a := answer{endpoint: unrouted, tier: entry.Tier}
-	if !r.mustNotWait {
-		a.rate = entry.Counter.Take(now, entry.PerMinute)
-	} else if rate, decided := entry.Counter.TryTake(now, entry.PerMinute); decided {
-		a.rate = rate
-	} else {
 		return a
 	}
-	entry.Usage.Count(a.rate.Allowed)
-	if !a.rate.Allowed {
-		a.response, a.retryAfter = overLimit, a.rate.RetryAfter(now)
+	rate, decided := r.rate(entry, now)
+	if !decided {
+		return answer{}
+	}
+	a = answer{rate: rate, endpoint: unrouted, tier: entry.Tier}
+	entry.Usage.Count(rate.Allowed)
+	if !rate.Allowed {
+		a.response, a.retryAfter = overLimit, rate.RetryAfter(now)
 		return a
 	}
 	if !entry.Allows(r.origin) {
@@ -93,6 +82,24 @@ func (g *gateway) serveBase(r *request, now time.Time) answer {
 		a.response = page.Answer(r.acceptEncoding, r.ifNoneMatch)
 	}
 	return a
+}
+
+// identify returns the entry of the request's key, or nil and the refusal.
+func (g *gateway) identify(r *request, now time.Time) (*keys.Entry, answer) {
+	table := g.keys.Table()
+	if table == nil {
+		return nil, g.withoutKey(r, noKeysYet, now, g.anonymous.Peek)
+	}
+	key, present := r.credential()
+	entry := authenticate(table, key, now)
+	switch {
+	case entry != nil:
+		return entry, answer{}
+	case present:
+		return nil, g.withoutKey(r, keyRefused, now, g.anonymous.Take)
+	default:
+		return nil, g.withoutKey(r, anonymousRefused, now, g.anonymous.Take)
+	}
 }
 
 // route returns the page that the target means in the set, which is nil before the first

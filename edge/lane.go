@@ -2,6 +2,7 @@ package edge
 
 import (
 	"gridcast/edge/express"
+	"gridcast/edge/limit"
 	"gridcast/edge/resident"
 )
 
@@ -36,18 +37,8 @@ func (h laneHandler) Knows(q *express.Request) bool {
 // Append implements [express.Handler].
 func (h laneHandler) Append(dst []byte, q *express.Request, mayWait bool) (response []byte, ok bool) {
 	g := h.gateway
-	r := request{
-		target:         q.Target,
-		authorization:  once(q.Authorization),
-		apiKey:         once(q.APIKey),
-		origin:         q.Origin,
-		acceptEncoding: q.AcceptEncoding,
-		ifNoneMatch:    q.IfNoneMatch,
-		forwardedFor:   q.ForwardedFor,
-		peer:           q.Peer,
-		mustNotWait:    !mayWait,
-	}
-	r.page, _ = q.Found.(*resident.Page)
+	r := onLane(q)
+	r.mustNotWait = !mayWait
 	defer func() {
 		if p := recover(); p != nil {
 			g.reportBug(p)
@@ -61,6 +52,36 @@ func (h laneHandler) Append(dst []byte, q *express.Request, mayWait bool) (respo
 	}
 	g.metrics.count(&a)
 	return a.append(dst, q.Date), true
+}
+
+// Ask implements [express.Handler]: who counts the request is another process.
+func (h laneHandler) Ask(q *express.Request, then func(decided any)) {
+	r, now := onLane(q), h.gateway.clock()
+	table := h.gateway.keys.Table()
+	key, _ := r.credential()
+	entry := authenticate(table, key, now)
+	if entry == nil {
+		then(nil) // the key has just been revoked: Append will say so
+		return
+	}
+	entry.Counter.Ask(now, entry.PerMinute, func(d limit.Decision) { then(&d) })
+}
+
+// onLane is the request as the gateway reads it.
+func onLane(q *express.Request) request {
+	r := request{
+		target:         q.Target,
+		authorization:  once(q.Authorization),
+		apiKey:         once(q.APIKey),
+		origin:         q.Origin,
+		acceptEncoding: q.AcceptEncoding,
+		ifNoneMatch:    q.IfNoneMatch,
+		forwardedFor:   q.ForwardedFor,
+		peer:           q.Peer,
+	}
+	r.page, _ = q.Found.(*resident.Page)
+	r.decided, _ = q.Decided.(*limit.Decision)
+	return r
 }
 
 // once is a field that was sent once, or not at all.

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"net"
 	"net/netip"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
+	"gridcast/edge/keys"
+	"gridcast/edge/limit"
 	"gridcast/edge/resident"
 )
 
@@ -24,8 +27,9 @@ type request struct {
 	forwardedFor   []byte     // believed only from a trusted proxy
 	peer           netip.Addr // of the connection; zero if it has none
 
-	page        *resident.Page // found already; nil: not looked for
-	mustNotWait bool           // for the limits of another process
+	page        *resident.Page  // found already; nil: not looked for
+	decided     *limit.Decision // counted already; nil: not yet
+	mustNotWait bool            // for who counts
 }
 
 // field is a header field that must not be repeated.
@@ -70,6 +74,18 @@ func (r *request) read(ctx *fasthttp.RequestCtx, behindProxy bool) {
 	}
 	if tcp, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
 		r.peer = tcp.AddrPort().Addr().Unmap()
+	}
+}
+
+// rate counts the request for its key, once. It reports false if it must not wait for that.
+func (r *request) rate(entry *keys.Entry, now time.Time) (limit.Decision, bool) {
+	switch {
+	case r.decided != nil:
+		return *r.decided, true
+	case r.mustNotWait:
+		return entry.Counter.TryTake(now, entry.PerMinute)
+	default:
+		return entry.Counter.Take(now, entry.PerMinute), true
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/netip"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // serveEpoll answers every request with the same bytes from one loop over the system calls
@@ -54,16 +56,33 @@ func serveEpoll(address string, body []byte) error {
 }
 
 // answerEpoll answers what a connection has sent. It takes a read for whole requests, and
-// reports false when the connection is over. A response of which the socket takes only a part
-// ends it: the load generator reads at once.
+// reports false when the connection is over.
 func answerEpoll(fd int, buffer, response []byte) bool {
 	n, err := syscall.Read(fd, buffer)
 	if err != nil || n <= 0 {
 		return err == syscall.EAGAIN
 	}
 	for range bytes.Count(buffer[:n], []byte("\r\n\r\n")) {
-		if sent, err := syscall.Write(fd, response); err != nil || sent < len(response) {
+		if !writeWhole(fd, response) {
 			return false
+		}
+	}
+	return true
+}
+
+// writeWhole writes, and waits where the socket is full: the load generator reads at once.
+func writeWhole(fd int, p []byte) bool {
+	for len(p) > 0 {
+		n, err := syscall.Write(fd, p)
+		switch {
+		case err == syscall.EAGAIN:
+			if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, 1000); err != nil && err != syscall.EINTR {
+				return false
+			}
+		case err != nil:
+			return false
+		default:
+			p = p[n:]
 		}
 	}
 	return true

@@ -13,6 +13,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -60,8 +61,8 @@ func parse(args []string) (options, error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.StringVar(&o.binary, "binary", ".var/bin/gridcast", "the gridcast to measure")
 	f.StringVar(&o.out, "out", ".var/bench.json", "where the rows go")
-	f.IntVar(&o.seconds, "seconds", 3, "length of one run")
-	f.IntVar(&o.rounds, "rounds", 3, "runs of each server in each case, of which the median counts")
+	f.IntVar(&o.seconds, "seconds", 2, "length of one run")
+	f.IntVar(&o.rounds, "rounds", 5, "runs of each server in each case, of which the median counts")
 	f.BoolVar(&o.quick, "quick", false, "one round of one second with 64 connections: shows that it works, measures little")
 	f.StringVar(&o.only, "case", "", "only the cases whose name begins with this")
 	f.StringVar(&o.servers, "server", "", "only the servers whose name contains this")
@@ -107,15 +108,16 @@ func run(ctx context.Context, args []string) error {
 	defer stopRedis()
 	began := load()
 	rows, err := o.measure(ctx, f)
-	if err != nil {
-		return err
+	if len(rows) > 0 { // also before a fault: they took their time
+		fmt.Printf("%s, load average before %s, after %s; medians of %d runs of %d s\n%s\n", machine(), began, load(), o.rounds, o.seconds, &f.weights)
+		o.print(rows)
+		err = errors.Join(err, write(o.out, rows))
 	}
-	fmt.Printf("%s, load average before %s, after %s; medians of %d runs of %d s\n%s\n", machine(), began, load(), o.rounds, o.seconds, &f.weights)
-	o.print(rows)
-	return write(o.out, rows)
+	return err
 }
 
-// measure runs the series, all servers and cases in turn, round by round.
+// measure runs the series, all servers and cases in turn, round by round. With an error it
+// returns the rows so far.
 func (o *options) measure(ctx context.Context, f *fixture) ([]row, error) {
 	idle, err := idleCount()
 	if err != nil {
@@ -135,14 +137,14 @@ func (o *options) measure(ctx context.Context, f *fixture) ([]row, error) {
 				said.begins(run)
 				m, err := f.measure(ctx, s, c, length)
 				if err != nil {
-					return nil, fmt.Errorf("%s: %w", run, err)
+					return series.medians(), fmt.Errorf("%s: %w", run, err)
 				}
 				series.add(row{Server: s.name, Case: c.name, Connections: c.connections}, m)
 				said.ends(run, m.row())
 			}
 		}
 		if err := o.beside(ctx, f, idle, said, &series); err != nil {
-			return nil, err
+			return series.medians(), err
 		}
 	}
 	defer said.finish()

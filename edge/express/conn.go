@@ -16,6 +16,9 @@ type conn struct {
 	loop *loop // that waits for it; nil: a goroutine does
 	fd   int   // where there is a loop
 
+	parked []byte // requests of which the first is being decided
+	missed bool   // something happened on it meanwhile
+
 	place atomic.Int32 // a place
 	due   atomic.Int64 // when waiting takes too long, in Unix nanoseconds
 	begun bool         // something has arrived on it

@@ -30,9 +30,11 @@ type Handler interface {
 	// set Found, and has no other effect.
 	Knows(r *Request) bool
 	// Append appends the whole response to a request after Knows has accepted it. Unless it
-	// may wait, it reports false, without any effect, if it had to wait for something: then it
-	// is called again where it may.
+	// may wait, it reports false, without any effect, if it had to wait for a decision.
 	Append(dst []byte, r *Request, mayWait bool) (response []byte, ok bool)
+	// Ask is called then. It does not wait; when there is a decision it calls then with it,
+	// once, from any goroutine. Append is called again, with Decided.
+	Ask(r *Request, then func(decided any))
 }
 
 // Config is what a lane is made of. All is required.
@@ -62,7 +64,8 @@ type Request struct {
 	Peer netip.Addr // of the connection
 	Date []byte     // the HTTP date of the response
 
-	Found any // what the handler's Knows keeps for Append
+	Found   any // what the handler's Knows keeps for Append
+	Decided any // what the handler's Ask has decided; nil: it was not asked
 
 	at int // where it begins in what was read together
 }

@@ -34,7 +34,7 @@ func (a *answers) Knows(r *express.Request) bool {
 }
 
 func (a *answers) Append(dst []byte, r *express.Request, mayWait bool) ([]byte, bool) {
-	if string(r.Target) == "/slow" {
+	if string(r.Target) == "/slow" && r.Decided == nil {
 		if !mayWait {
 			return dst, false
 		}
@@ -43,6 +43,14 @@ func (a *answers) Append(dst []byte, r *express.Request, mayWait bool) ([]byte, 
 	}
 	dst = fmt.Appendf(dst, "HTTP/1.1 200 OK\r\nServer: lane\r\nContent-Length: %d\r\n\r\n", a.size)
 	return append(dst, bytes.Repeat([]byte("x"), a.size)...), true
+}
+
+func (a *answers) Ask(_ *express.Request, then func(any)) {
+	a.waits.Add(1)
+	go func() {
+		<-a.slow
+		then(true)
+	}()
 }
 
 // system is a server with a lane.

@@ -1,6 +1,7 @@
 package express
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -22,13 +23,21 @@ type loop struct {
 	poll   syscall.RawConn
 	waker  int // an eventfd in the epoll instance
 
-	mu    sync.Mutex // guards what follows
-	conns []*conn    // by file descriptor
-	fd    int        // of the epoll instance
-	ended bool       // both descriptors are closed
+	mu      sync.Mutex // guards what follows
+	conns   []*conn    // by file descriptor
+	decided []decision // of parked connections
+	fd      int        // of the epoll instance
+	ended   bool       // both descriptors are closed
 
 	events []unix.EpollEvent
-	ready  []*conn // of events; nil: it has been closed
+	ready  []*conn    // of events; nil: it has been closed
+	unpark []decision // taken from decided
+}
+
+// decision is what a parked connection waits for.
+type decision struct {
+	conn    *conn
+	decided any
 }
 
 const (
@@ -82,7 +91,7 @@ func (p *loop) run() {
 			// The scheduler looks for other connections only when no goroutine can run: so
 			// this one waits, for an event that it makes itself.
 			turns = 0
-			p.wake()
+			p.yield()
 			return false
 		}
 		n, _ = unix.EpollWait(int(fd), p.events, 0)
@@ -92,6 +101,9 @@ func (p *loop) run() {
 		turns += n
 		p.worker.now = time.Now()
 		p.find(n)
+		for _, d := range p.unpark {
+			p.resume(d.conn, d.decided)
+		}
 		for i, c := range p.ready[:n] {
 			if c != nil {
 				p.turn(c, p.events[i].Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0)
@@ -100,11 +112,22 @@ func (p *loop) run() {
 	}
 }
 
-// find looks the connections of the first n events up. An event may be of one that has been
+// yield makes an event for the loop itself.
+func (p *loop) yield() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended {
+		p.wake()
+	}
+}
+
+// find takes the decisions that are there and looks up the connections of the first n events. An event may be of one that has been
 // closed meanwhile, or whose descriptor is another one's by now: which then has nothing to read.
 func (p *loop) find(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	clear(p.unpark)
+	p.unpark, p.decided = p.decided, p.unpark[:0]
 	for i, event := range p.events[:n] {
 		p.ready[i] = nil
 		if fd := int(event.Fd); fd < len(p.conns) {
@@ -116,7 +139,8 @@ func (p *loop) find(n int) {
 // turn answers what has arrived on a connection, whose other side may have hung up.
 func (p *loop) turn(c *conn, hungUp bool) {
 	if !c.claim() {
-		return // whoever has it will have it watched again
+		c.missed = true // for the loop itself; anybody else will have the connection watched again
+		return
 	}
 	for range readsInARow {
 		n, ready, err := receive(c.fd, p.worker.in)
@@ -133,6 +157,43 @@ func (p *loop) turn(c *conn, hungUp bool) {
 		}
 	}
 	c.wait()
+}
+
+// park has the first of some requests, which are p, decided. The loop goes on with them then.
+func (p *loop) park(c *conn, r *Request, rest []byte) {
+	c.missed = false
+	c.lane.cfg.Handler.Ask(r, func(decided any) { p.decide(c, decided) })
+	c.parked = append(c.parked[:0], rest...)
+}
+
+// decide is called by any goroutine.
+func (p *loop) decide(c *conn, decided any) {
+	p.mu.Lock()
+	ended := p.ended
+	p.decided = append(p.decided, decision{c, decided})
+	if len(p.decided) == 1 && !ended {
+		p.wake()
+	}
+	p.mu.Unlock()
+	if ended {
+		c.close()
+	}
+}
+
+// resume goes on with a parked connection.
+func (p *loop) resume(c *conn, decided any) {
+	if !p.worker.recognise(c.parked) {
+		c.lend(bytes.Clone(c.parked), nil) // the handler has changed its mind
+		return
+	}
+	p.worker.requests[0].Decided = decided
+	if !p.worker.answer(c, c.parked) {
+		return
+	}
+	c.place.Store(waiting)
+	if c.missed {
+		p.turn(c, true)
+	}
 }
 
 // adopt makes the loop that of a connection, if it is a socket. The connection is not watched
@@ -188,14 +249,10 @@ func (p *loop) control(operation, fd int, events uint32) error {
 	return nil
 }
 
-// wake makes an event.
+// wake makes an event. The caller holds the lock.
 func (p *loop) wake() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.ended {
-		one := [8]byte{1}
-		_, _ = unix.Write(p.waker, one[:]) // it fails when there are 2^64 events, which are as good
-	}
+	one := [8]byte{1}
+	_, _ = unix.Write(p.waker, one[:]) // it fails when there are 2^64 events, which are as good
 }
 
 // end makes run return.

@@ -13,5 +13,7 @@ func (*loop) adopt(*conn)  {}
 func (*loop) watch(*conn)  {}
 func (*loop) forget(*conn) {}
 
+func (*loop) park(*conn, *Request, []byte) {}
+
 func receive(int, []byte) (int, bool, error) { panic("BUG: a connection without a loop") }
 func send(int, []byte) (int, error)          { panic("BUG: a connection without a loop") }

@@ -69,20 +69,27 @@ func (w *worker) recognise(p []byte) bool {
 // connection still is the caller's.
 func (w *worker) answer(c *conn, p []byte) bool {
 	for len(w.requests) > 0 {
-		out := w.render(c, false)
+		before := len(w.requests)
+		out := w.render(c, c.loop == nil)
 		n, err := c.write(out)
-		switch {
-		case err != nil:
+		if err != nil {
 			c.close()
 			return false
-		case n < len(out), len(out) == 0:
-			var rest []byte
-			if len(w.requests) > 0 {
-				rest = p[w.requests[0].at:]
-			}
-			go c.finish(bytes.Clone(out[n:]), bytes.Clone(rest))
-			return false
 		}
+		undecided := len(w.requests) == before || len(w.requests) > 0 && len(out) < flushAt
+		if n == len(out) && !undecided {
+			continue
+		}
+		var rest []byte
+		if len(w.requests) > 0 {
+			rest = p[w.requests[0].at:]
+		}
+		if n < len(out) {
+			go c.finish(bytes.Clone(out[n:]), bytes.Clone(rest))
+		} else {
+			c.loop.park(c, &w.requests[0], rest)
+		}
+		return false
 	}
 	return true
 }

@@ -28,6 +28,10 @@ type Counter interface {
 	// TryTake is Take for who must not wait. Where that would take another process or a lock
 	// that is held, it counts nothing and reports false: Take will do. It does not allocate.
 	TryTake(now time.Time, perMinute int) (Decision, bool)
+
+	// Ask is Take for who must not wait and goes on when there is a decision: then is called
+	// with it, once, by this goroutine or by another one, which it must not keep.
+	Ask(now time.Time, perMinute int, then func(Decision))
 }
 
 // Source makes counters: [Memory], or one that shares its counts with other edges.

@@ -37,6 +37,9 @@ func (w *Window) TryTake(now time.Time, perMinute int) (Decision, bool) {
 	return w.Take(now, perMinute), true
 }
 
+// Ask implements [Counter].
+func (w *Window) Ask(now time.Time, perMinute int, then func(Decision)) { then(w.Take(now, perMinute)) }
+
 // Peek returns what Take would find, without counting.
 func (w *Window) Peek(now time.Time, perMinute int) Decision {
 	number, count := w.at(w.state.Load(), now)

@@ -49,6 +49,21 @@ func (c *counter) Take(now time.Time, perMinute int) limit.Decision {
 	return c.answered(p, now, perMinute)
 }
 
+// Ask implements [limit.Counter].
+func (c *counter) Ask(now time.Time, perMinute int, then func(limit.Decision)) {
+	if d, ok := c.TryTake(now, perMinute); ok {
+		then(d)
+		return
+	}
+	if c.source.mode == Lease {
+		go func() { then(c.Take(now, perMinute)) }() // seldom, and with a patience of its own
+		return
+	}
+	if !c.source.queue.joinUntil(c, perMinute, func(p place) { then(c.answered(p, now, perMinute)) }) {
+		then(c.alone(now, perMinute))
+	}
+}
+
 // TryTake implements [limit.Counter]. It decides unless Redis has to be asked, as it always has
 // to be in strict mode while it answers. It takes no lock.
 func (c *counter) TryTake(now time.Time, perMinute int) (limit.Decision, bool) {

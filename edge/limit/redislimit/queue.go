@@ -21,6 +21,7 @@ type call struct {
 	groups []group
 	done   chan struct{} // closed when err and all answers are there
 	err    error
+	then   []func() // is called after that
 }
 
 // group is the requests of one key in a call.
@@ -64,6 +65,22 @@ func newQueue() queue { return queue{ready: make(chan struct{}, callers)} }
 func (q *queue) join(c *counter, perMinute int) (p place, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return q.add(c, perMinute)
+}
+
+// joinUntil is join for a request that goes on in then.
+func (q *queue) joinUntil(c *counter, perMinute int, then func(place)) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	p, ok := q.add(c, perMinute)
+	if ok {
+		p.call.then = append(p.call.then, func() { then(p) })
+	}
+	return ok
+}
+
+// add is join where the lock is held.
+func (q *queue) add(c *counter, perMinute int) (p place, ok bool) {
 	if q.closed {
 		return place{}, false
 	}
@@ -118,6 +135,14 @@ func (q *queue) next() *call {
 // finish hands a call with its answers, or with the reason why there are none, to whoever
 // waits for it.
 func (q *queue) finish(c *call, err error) {
+	q.settle(c, err)
+	for _, then := range c.then {
+		then()
+	}
+}
+
+// settle takes note of how a call ended. From then on nothing in it changes.
+func (q *queue) settle(c *call, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	c.err = err
