@@ -52,9 +52,10 @@ func setInt(h *fasthttp.ResponseHeader, name []byte, value int64) {
 	h.SetCanonical(name, strconv.AppendInt(digits[:0], value, 10))
 }
 
-// append appends the bytes that the server would send for the answer. It does not allocate.
-func (a *answer) append(dst, date []byte) []byte {
-	return a.response.Append(dst, &resident.Open{
+// appendHead appends the bytes that the server would send before the body. It does not
+// allocate.
+func (a *answer) appendHead(dst, date []byte) []byte {
+	return a.response.AppendHead(dst, &resident.Open{
 		Date:  date,
 		Limit: a.rate.Limit, Remaining: a.rate.Remaining, Reset: a.rate.Reset, RetryAfter: a.retryAfter,
 	})

@@ -35,7 +35,7 @@ func (h laneHandler) Knows(q *express.Request) bool {
 }
 
 // Append implements [express.Handler].
-func (h laneHandler) Append(dst []byte, q *express.Request, mayWait bool) (response []byte, ok bool) {
+func (h laneHandler) Append(dst []byte, q *express.Request, mayWait bool) (head, body []byte, ok bool) {
 	g := h.gateway
 	r := onLane(q)
 	r.mustNotWait = !mayWait
@@ -43,15 +43,15 @@ func (h laneHandler) Append(dst []byte, q *express.Request, mayWait bool) (respo
 		if p := recover(); p != nil {
 			g.reportBug(p)
 			a := g.refuse(&r, panicked, unrouted)
-			response, ok = a.append(dst, q.Date), true
+			head, body, ok = a.appendHead(dst, q.Date), a.response.Body, true
 		}
 	}()
 	a := g.serveBase(&r, g.clock())
 	if a.response == nil {
-		return dst, false
+		return dst, nil, false
 	}
 	g.metrics.count(&a)
-	return a.append(dst, q.Date), true
+	return a.appendHead(dst, q.Date), a.response.Body, true
 }
 
 // Ask implements [express.Handler]: who counts the request is another process.

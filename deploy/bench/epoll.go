@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/netip"
 	"syscall"
@@ -76,7 +77,7 @@ func writeWhole(fd int, p []byte) bool {
 		n, err := syscall.Write(fd, p)
 		switch {
 		case err == syscall.EAGAIN:
-			if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, 1000); err != nil && err != syscall.EINTR {
+			if _, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, 1000); err != nil && !errors.Is(err, syscall.EINTR) {
 				return false
 			}
 		case err != nil:

@@ -77,11 +77,11 @@ func (c *conn) serve() {
 }
 
 // write writes as much as the connection takes at once, if it has a loop, and all otherwise.
-func (c *conn) write(out []byte) (n int, err error) {
+func (c *conn) write(w *worker, out output) (n int, err error) {
 	if c.loop != nil {
-		return send(c.fd, out)
+		return w.vector.send(c.fd, out)
 	}
-	return len(out), c.writeAll(out)
+	return out.len(), c.writeAll(out.whole())
 }
 
 // writeAll waits until everything is written.
@@ -109,7 +109,8 @@ func (c *conn) finish(unsent, p []byte) {
 			return
 		}
 		w.now = time.Now()
-		unsent = w.render(c, true)
+		out, _ := w.render(c, true)
+		unsent = out.whole()
 	}
 }
 

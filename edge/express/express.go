@@ -29,9 +29,10 @@ type Handler interface {
 	// Knows reports whether the target of the request is one to answer on the lane. It may
 	// set Found, and has no other effect.
 	Knows(r *Request) bool
-	// Append appends the whole response to a request after Knows has accepted it. Unless it
-	// may wait, it reports false, without any effect, if it had to wait for a decision.
-	Append(dst []byte, r *Request, mayWait bool) (response []byte, ok bool)
+	// Append appends the head of the response to a request after Knows has accepted it, and
+	// returns the body, which must never change. Unless it may wait, it reports false, without
+	// any effect, if it had to wait for a decision.
+	Append(dst []byte, r *Request, mayWait bool) (head, body []byte, ok bool)
 	// Ask is called then. It does not wait; when there is a decision it calls then with it,
 	// once, from any goroutine. Append is called again, with Decided.
 	Ask(r *Request, then func(decided any))

@@ -33,16 +33,16 @@ func (a *answers) Knows(r *express.Request) bool {
 	return string(r.Target) == "/lane" || string(r.Target) == "/slow"
 }
 
-func (a *answers) Append(dst []byte, r *express.Request, mayWait bool) ([]byte, bool) {
+func (a *answers) Append(dst []byte, r *express.Request, mayWait bool) (head, body []byte, ok bool) {
 	if string(r.Target) == "/slow" && r.Decided == nil {
 		if !mayWait {
-			return dst, false
+			return dst, nil, false
 		}
 		a.waits.Add(1)
 		<-a.slow
 	}
 	dst = fmt.Appendf(dst, "HTTP/1.1 200 OK\r\nServer: lane\r\nContent-Length: %d\r\n\r\n", a.size)
-	return append(dst, bytes.Repeat([]byte("x"), a.size)...), true
+	return dst, bytes.Repeat([]byte("x"), a.size), true
 }
 
 func (a *answers) Ask(_ *express.Request, then func(any)) {

@@ -16,4 +16,7 @@ func (*loop) forget(*conn) {}
 func (*loop) park(*conn, *Request, []byte) {}
 
 func receive(int, []byte) (int, bool, error) { panic("BUG: a connection without a loop") }
-func send(int, []byte) (int, error)          { panic("BUG: a connection without a loop") }
+
+type vector struct{}
+
+func (vector) send(int, output) (int, error) { panic("BUG: a connection without a loop") }

@@ -16,7 +16,7 @@ import (
 // receive reads from a socket; ready says that there was something to read. The end of the
 // stream is io.EOF.
 func receive(fd int, p []byte) (n int, ready bool, err error) {
-	r, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), unix.MSG_DONTWAIT, 0, 0) //nolint:gosec // p is not empty, and outlives the call
+	r, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), unix.MSG_DONTWAIT, 0, 0) //nolint:gosec // p outlives the call
 	switch {
 	case errno == unix.EAGAIN:
 		return 0, false, nil
@@ -28,12 +28,34 @@ func receive(fd int, p []byte) (n int, ready bool, err error) {
 	return int(r), true, nil
 }
 
+// vector is what the kernel is told to send from two places.
+type vector struct {
+	header unix.Msghdr
+	parts  [2]unix.Iovec
+}
+
 // send writes as much to a socket as it takes without waiting.
-func send(fd int, p []byte) (n int, err error) {
-	if len(p) == 0 {
+func (v *vector) send(fd int, out output) (n int, err error) {
+	const flags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
+	var (
+		r     uintptr
+		errno syscall.Errno
+	)
+	switch {
+	case out.len() == 0:
 		return 0, nil
+	case len(out.body) == 0:
+		p := unsafe.Pointer(unsafe.SliceData(out.buffer)) //nolint:gosec // it outlives the call
+		r, _, errno = unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(p), uintptr(len(out.buffer)), flags, 0, 0)
+	default:
+		v.parts[0].Base = unsafe.SliceData(out.buffer) //nolint:gosec // as above
+		v.parts[1].Base = unsafe.SliceData(out.body)   //nolint:gosec // as above
+		v.parts[0].SetLen(len(out.buffer))
+		v.parts[1].SetLen(len(out.body))
+		v.header.Iov = &v.parts[0]
+		v.header.SetIovlen(len(v.parts))
+		r, _, errno = unix.RawSyscall6(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&v.header)), flags, 0, 0, 0) //nolint:gosec // as above
 	}
-	r, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&p[0])), uintptr(len(p)), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0) //nolint:gosec // as above
 	switch errno {
 	case 0:
 		return int(r), nil

@@ -2,12 +2,14 @@ package express
 
 import (
 	"bytes"
+	"slices"
 	"time"
 )
 
 // worker answers what has been read, for one connection at a time. Whoever uses it sets now.
 type worker struct {
 	lane     *Lane
+	vector   vector
 	now      time.Time // of what is being answered
 	in, out  []byte
 	parsed   []Request // of what has been recognised
@@ -20,6 +22,10 @@ const (
 	flushAt  = 64 << 10
 	keepUpTo = 2 * flushAt
 )
+
+// sendInPlace is from how many bytes on a body is sent from where it lies: to copy less is
+// faster than to name two places to the kernel.
+const sendInPlace = 4 << 10
 
 func (l *Lane) newWorker() *worker {
 	return &worker{lane: l, in: make([]byte, l.cfg.ReadBufferSize), out: make([]byte, 0, 16<<10)}
@@ -69,23 +75,21 @@ func (w *worker) recognise(p []byte) bool {
 // connection still is the caller's.
 func (w *worker) answer(c *conn, p []byte) bool {
 	for len(w.requests) > 0 {
-		before := len(w.requests)
-		out := w.render(c, c.loop == nil)
-		n, err := c.write(out)
+		out, decided := w.render(c, c.loop == nil)
+		n, err := c.write(w, out)
 		if err != nil {
 			c.close()
 			return false
 		}
-		undecided := len(w.requests) == before || len(w.requests) > 0 && len(out) < flushAt
-		if n == len(out) && !undecided {
+		if n == out.len() && decided {
 			continue
 		}
 		var rest []byte
 		if len(w.requests) > 0 {
 			rest = p[w.requests[0].at:]
 		}
-		if n < len(out) {
-			go c.finish(bytes.Clone(out[n:]), bytes.Clone(rest))
+		if n < out.len() {
+			go c.finish(out.after(n), bytes.Clone(rest))
 		} else {
 			c.loop.park(c, &w.requests[0], rest)
 		}
@@ -94,27 +98,46 @@ func (w *worker) answer(c *conn, p []byte) bool {
 	return true
 }
 
+// output is responses: in a buffer, and the body of the last one where it already lies.
+type output struct{ buffer, body []byte }
+
+func (o output) len() int { return len(o.buffer) + len(o.body) }
+
+// whole returns everything in one piece, which is the buffer's if there is room.
+func (o output) whole() []byte { return append(o.buffer, o.body...) }
+
+// after returns a copy of all but the first n bytes.
+func (o output) after(n int) []byte {
+	if n >= len(o.buffer) {
+		return bytes.Clone(o.body[n-len(o.buffer):])
+	}
+	return slices.Concat(o.buffer[n:], o.body)
+}
+
 // render returns responses to the requests, which it removes: to as many as are sent together,
-// or unless it may wait, to those before the first that has to.
-func (w *worker) render(c *conn, mayWait bool) (out []byte) {
+// or unless it may wait, to those before the first that has to be decided.
+func (w *worker) render(c *conn, mayWait bool) (out output, decided bool) {
 	c.extend(w.now, w.lane.cfg.IdleTimeout)
 	date := w.lane.dates.at(w.now)
-	out = w.out[:0]
-	before := len(w.requests)
-	for len(w.requests) > 0 && len(out) < flushAt {
+	out.buffer, decided = w.out[:0], true
+	answered := uint64(0)
+	for len(w.requests) > 0 && out.len() < flushAt {
 		r := &w.requests[0]
 		r.Peer, r.Date = c.peer, date
-		response, ok := w.lane.cfg.Handler.Append(out, r, mayWait)
-		if !ok {
+		out.buffer = append(out.buffer, out.body...) // it is not the last
+		out.buffer, out.body, decided = w.lane.cfg.Handler.Append(out.buffer, r, mayWait)
+		if !decided {
 			break
 		}
-		out, w.requests = response, w.requests[1:]
+		if len(out.body) < sendInPlace {
+			out.buffer, out.body = append(out.buffer, out.body...), nil
+		}
+		w.requests = w.requests[1:]
+		answered++
 	}
-	if answered := before - len(w.requests); answered > 0 {
-		w.lane.answered.Add(uint64(answered))
+	w.lane.answered.Add(answered)
+	if cap(out.buffer) <= keepUpTo {
+		w.out = out.buffer
 	}
-	if cap(out) <= keepUpTo {
-		w.out = out
-	}
-	return out
+	return out, decided
 }

@@ -12,7 +12,7 @@ type Field struct{ Name, Value []byte }
 
 // Response is a finished response but for the values in [Open]. It is immutable and shared by
 // all requests. There are two ways to send it: field by field through an HTTP library, or as
-// the block of bytes that [Response.Append] copies, which are the same ones in the same order.
+// the block of bytes that [Response.AppendHead] copies, which are the same ones in the same order.
 type Response struct {
 	Status int
 	ETag   []byte  // with its quotes; nil: none
@@ -85,8 +85,8 @@ func appendField(head []byte, f Field) []byte {
 	return append(append(head, f.Value...), "\r\n"...)
 }
 
-// Append appends the whole response.
-func (r *Response) Append(dst []byte, open *Open) []byte {
+// AppendHead appends status line and header, to which the body belongs.
+func (r *Response) AppendHead(dst []byte, open *Open) []byte {
 	date := len(dst) + r.dateAt
 	dst = append(dst, r.head...)
 	copy(dst[date:date+len(blankDate)], open.Date)
@@ -99,8 +99,7 @@ func (r *Response) Append(dst []byte, open *Open) []byte {
 		dst = append(dst, retryAfter...)
 		dst = strconv.AppendInt(dst, int64(open.RetryAfter), 10)
 	}
-	dst = append(dst, headEnd...)
-	return append(dst, r.Body...)
+	return append(dst, headEnd...)
 }
 
 // The fields of the contract that several responses share.

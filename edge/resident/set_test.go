@@ -136,8 +136,8 @@ func TestPagesAreKept(t *testing.T) {
 	}
 }
 
-// TestAppend spells out a whole response.
-func TestAppend(t *testing.T) {
+// TestAppendHead spells out all of a response but its body.
+func TestAppendHead(t *testing.T) {
 	r := resident.New(429, []byte(`"tag"`), []resident.Field{
 		resident.NewField("Vary", "Accept-Encoding"), resident.NewField("Content-Encoding", "br"), resident.JSON,
 	}, []byte("{}"))
@@ -157,14 +157,14 @@ X-RateLimit-Remaining: 7
 X-RateLimit-Reset: 1795176060
 Retry-After: 3
 
-{}`, "\n", "\r\n")
+`, "\n", "\r\n")
 	for _, dst := range []string{"", "what was there"} {
-		if diff := cmp.Diff(dst+want, string(r.Append([]byte(dst), &open))); diff != "" {
+		if diff := cmp.Diff(dst+want, string(r.AppendHead([]byte(dst), &open))); diff != "" {
 			t.Errorf("after %q (-want +got):\n%s", dst, diff)
 		}
 	}
 	into := make([]byte, 0, 1<<10)
-	if n := testing.AllocsPerRun(100, func() { r.Append(into, &open) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { r.AppendHead(into, &open) }); n != 0 {
 		t.Errorf("got %v allocations, want 0", n)
 	}
 }
