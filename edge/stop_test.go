@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,6 +46,7 @@ func TestStopBeforeStart(t *testing.T) {
 	w := newWorld(t) // for its store
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
+	var ended sync.WaitGroup
 	for range 50 {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -54,10 +56,13 @@ func TestStopBeforeStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := e.Run(stopped); err != nil {
-			t.Errorf("Run: %v", err)
-		}
+		ended.Go(func() {
+			if err := e.Run(stopped); err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		})
 	}
+	ended.Wait()
 }
 
 // TestDrainDelay shows that /readyz is bad before connections are refused.

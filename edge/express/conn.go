@@ -17,7 +17,7 @@ type conn struct {
 	fd   int   // where there is a loop
 
 	parked []byte // requests of which the first is being decided
-	missed bool   // something happened on it meanwhile
+	missed bool   // something has happened on it meanwhile; the loop's, whoever the owner is
 
 	place atomic.Int32 // a place
 	due   atomic.Int64 // when waiting takes too long, in Unix nanoseconds
@@ -121,20 +121,12 @@ func (c *conn) lend(head []byte, err error) {
 
 // end ends a connection that has waited long enough, unless something has arrived on it.
 func (c *conn) end() {
-	if c.loop != nil {
-		w, _ := c.lane.workers.Get().(*worker)
-		defer c.lane.workers.Put(w)
-		w.now = time.Now()
-		if n, ready, err := receive(c.fd, w.in); ready {
-			if w.take(c, n, err) {
-				c.wait()
-			}
-			return
-		}
-	}
-	if c.begun || c.lane.draining.Load() {
+	switch {
+	case c.loop != nil && arrived(c.fd):
+		c.wait() // and the loop will find it
+	case c.begun || c.lane.draining.Load():
 		c.close()
-	} else {
+	default:
 		c.lend(nil, os.ErrDeadlineExceeded) // the server may have something to say to that
 	}
 }

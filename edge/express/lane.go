@@ -233,8 +233,8 @@ func (l *Lane) Close() (err error) {
 		}
 		close(l.closed)
 		l.refuse()
-		l.endWaiting(func(*conn) bool { return true })
 		l.endLoops()
+		l.endWaiting(func(*conn) bool { return true })
 	})
 	return err
 }

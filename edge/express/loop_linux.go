@@ -121,8 +121,9 @@ func (p *loop) yield() {
 	}
 }
 
-// find takes the decisions that are there and looks up the connections of the first n events. An event may be of one that has been
-// closed meanwhile, or whose descriptor is another one's by now: which then has nothing to read.
+// find takes the decisions that are there, and looks up the connections of the first n events.
+// An event may be of one that has been closed meanwhile, or whose descriptor is another one's by
+// now: which then has nothing to read.
 func (p *loop) find(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,11 +160,12 @@ func (p *loop) turn(c *conn, hungUp bool) {
 	c.wait()
 }
 
-// park has the first of some requests, which are p, decided. The loop goes on with them then.
+// park has r decided, which is the first of the requests that rest is, and goes on with them
+// then.
 func (p *loop) park(c *conn, r *Request, rest []byte) {
 	c.missed = false
 	c.lane.cfg.Handler.Ask(r, func(decided any) { p.decide(c, decided) })
-	c.parked = append(c.parked[:0], rest...)
+	c.parked = append(c.parked[:0], rest...) // r may lie there, and is of no more use
 }
 
 // decide is called by any goroutine.

@@ -1,6 +1,7 @@
 package express
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"syscall"
@@ -26,6 +27,13 @@ func receive(fd int, p []byte) (n int, ready bool, err error) {
 		return 0, true, io.EOF
 	}
 	return int(r), true, nil
+}
+
+// arrived reports whether receive would find something.
+func arrived(fd int) bool {
+	var p [1]byte
+	_, _, err := unix.Recvfrom(fd, p[:], unix.MSG_DONTWAIT|unix.MSG_PEEK)
+	return !errors.Is(err, unix.EAGAIN)
 }
 
 // vector is what the kernel is told to send from two places.
