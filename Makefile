@@ -26,7 +26,7 @@ fuzz:                 ## each fuzz target for FUZZTIME
 	@deploy/fuzz.sh $(FUZZTIME)
 
 bench: build          ## request path and servers side by side
-	@deploy/bench/run.sh
+	@deploy/bench/run.sh $(ARGS)
 
 check: build lint test race fuzz   ## everything CI runs except the servers it installs
 

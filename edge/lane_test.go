@@ -106,6 +106,31 @@ func TestLaneDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// BenchmarkLane measures a request over a loopback connection, the client's part included.
+func BenchmarkLane(b *testing.B) {
+	for _, lane := range []bool{true, false} {
+		w := newWorld(b, func(c *edge.Config, _ *edge.Deps, _ *setup) {
+			c.Tiers["pro"] = 1e9
+			c.ExpressLane = lane
+		})
+		etag := w.get("/api/v1/calendar").Header.Get("ETag")
+		for _, tt := range []struct{ name, target, line string }{
+			{"200", "/api/v1/standings?year=2023", "Accept-Encoding: gzip, deflate, br, zstd"},
+			{"304", "/api/v1/calendar", "If-None-Match: " + etag},
+			{"next-race", "/api/v1/next-race", "Accept: */*"},
+		} {
+			b.Run(fmt.Sprintf("%s/lane=%t", tt.name, lane), func(b *testing.B) {
+				r := newRepeater(request("GET", tt.target, tt.line, "X-API-Key: "+w.key["pro"]))
+				once := r.over(b, w.dial())
+				b.ReportAllocs()
+				for b.Loop() {
+					once()
+				}
+			})
+		}
+	}
+}
+
 // repeater is a connection on which a request arrives each time it is told to.
 type repeater struct {
 	trace
@@ -121,7 +146,7 @@ func newRepeater(request string) *repeater {
 }
 
 // over returns what once is over a socket. Responses fit in a buffer and come in one piece.
-func (c *repeater) over(t *testing.T, socket net.Conn) func() {
+func (c *repeater) over(t testing.TB, socket net.Conn) func() {
 	buffer := make([]byte, 64<<10)
 	return func() {
 		if _, err := socket.Write(c.request); err != nil {
