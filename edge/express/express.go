@@ -14,7 +14,7 @@
 // otherwise: so the lane suits clients that wait for an answer or send a few requests ahead.
 //
 // Where the system has epoll, a loop for each processor waits for all connections, which then
-// cost a few hundred bytes each while they are idle. Elsewhere, and for connections that are no
+// cost about a kilobyte each while they are idle. Elsewhere, and for connections that are no
 // sockets, each has a goroutine. A connection always has one owner, who alone reads, writes and
 // closes: see [place].
 package express

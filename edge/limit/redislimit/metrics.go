@@ -7,7 +7,7 @@ type counts struct {
 	up               prometheus.GaugeFunc
 	edges            prometheus.GaugeFunc
 	answered, failed prometheus.Counter
-	alone            prometheus.Counter
+	outages, alone   prometheus.Counter
 }
 
 func newCounts(s *Source) counts {
@@ -30,6 +30,9 @@ func newCounts(s *Source) counts {
 		edges:    gauge("edges", "Edges that count in this Redis.", func() float64 { return float64(s.edges.Load()) }),
 		answered: asks("answered"),
 		failed:   asks("failed"),
+		outages: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gridcast_edge_limit_redis_outages_total", Help: "How often Redis has stopped answering.",
+		}),
 		alone: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gridcast_edge_limit_alone_total", Help: "Requests that were decided without Redis and without a token.",
 		}),
@@ -43,7 +46,7 @@ func (s *Source) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCo
 
 // Collect implements prometheus.Collector.
 func (s *Source) Collect(out chan<- prometheus.Metric) {
-	for _, m := range []prometheus.Metric{s.counts.up, s.counts.edges, s.counts.answered, s.counts.failed, s.counts.alone} {
+	for _, m := range []prometheus.Metric{s.counts.up, s.counts.edges, s.counts.answered, s.counts.failed, s.counts.outages, s.counts.alone} {
 		out <- m
 	}
 }

@@ -169,7 +169,7 @@ func (s *Source) beat(ctx context.Context) {
 	defer s.late.Store(false)
 	switch was := s.up.Swap(err == nil); {
 	case err != nil && was:
-		s.log.Warn("redis does not answer, this edge counts for itself", "err", err)
+		s.lost(err)
 	case err == nil && !was:
 		s.log.Info("redis counts requests", "mode", string(s.mode), "edges", s.edges.Load())
 	}
@@ -213,12 +213,18 @@ func (s *Source) fail(err error) {
 	if errors.Is(err, context.DeadlineExceeded) {
 		s.late.Store(true)
 	} else if s.up.Swap(false) {
-		s.log.Warn("redis does not answer, this edge counts for itself", "err", err)
+		s.lost(err)
 	}
 	select {
 	case s.failed <- struct{}{}:
 	default:
 	}
+}
+
+// lost notes that Redis has stopped answering.
+func (s *Source) lost(err error) {
+	s.counts.outages.Inc()
+	s.log.Warn("redis does not answer, this edge counts for itself", "err", err)
 }
 
 // answers reports whether Redis is asked.

@@ -92,6 +92,7 @@ func (s *server) open(mode redislimit.Mode, edges int) []*redislimit.Source {
 		sources = append(sources, source)
 	}
 	for _, source := range sources {
+		await(s.t, "Redis counts", func() bool { return metric(s.t, source, "gridcast_edge_limit_redis_up") == 1 })
 		await(s.t, "all edges known", func() bool { return metric(s.t, source, "gridcast_edge_limit_edges") == float64(edges) })
 	}
 	return sources
