@@ -2,6 +2,7 @@ package edge
 
 import (
 	"bytes"
+	"crypto/subtle"
 	"time"
 
 	"gridcast/edge/keys"
@@ -26,11 +27,30 @@ func (r *request) credential() (key []byte, present bool) {
 	return r.apiKey.value, len(r.apiKey.value) > 0
 }
 
-// authenticate returns the entry of the key, nil unless it is valid at now.
-func authenticate(table *keys.Table, key []byte, now time.Time) *keys.Entry {
+// authenticate returns the entry of the key, nil unless it is valid at now. Where the request's
+// connection has a memory, a key that was valid on it before is not hashed again.
+func (r *request) authenticate(table *keys.Table, key []byte, now time.Time) *keys.Entry {
+	m := r.memory
+	if m != nil && m.table == table && subtle.ConstantTimeCompare(m.key[:], key) == 1 {
+		if !m.entry.Accepts(now) {
+			return nil
+		}
+		return m.entry
+	}
 	hash, ok := keys.Parse(key)
 	if !ok {
 		return nil
 	}
-	return table.Lookup(hash, now)
+	entry := table.Lookup(hash, now)
+	if entry != nil && m != nil {
+		m.table, m.entry, m.key = table, entry, [keys.Length]byte(key)
+	}
+	return entry
+}
+
+// memory is what a connection remembers of its last valid key.
+type memory struct {
+	table *keys.Table // in which it was found
+	entry *keys.Entry
+	key   [keys.Length]byte
 }

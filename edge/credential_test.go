@@ -1,6 +1,8 @@
 package edge_test
 
 import (
+	"bufio"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -104,5 +106,66 @@ func TestOrigins(t *testing.T) {
 				t.Errorf("got body %s", r.body)
 			}
 		})
+	}
+}
+
+// TestConnectionRemembersItsKey changes what a key may do under a connection that goes on.
+func TestConnectionRemembersItsKey(t *testing.T) {
+	w := newWorld(t)
+	c := w.dial()
+	reader := bufio.NewReader(c)
+	ask := func(key string) int {
+		t.Helper()
+		if _, err := io.WriteString(c, request("GET", "/api/v1/calendar", "X-API-Key: "+key)); err != nil {
+			t.Fatal(err)
+		}
+		r, err := read(reader, "GET")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.StatusCode
+	}
+	var record keys.Record
+	var key string
+	change := func(f func(*keys.Document) error) {
+		t.Helper()
+		if err := keys.Update(t.Context(), w.store, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(func(d *keys.Document) (err error) {
+		record, key, err = d.Create(keys.Request{Name: "n", Tier: "pro", Expires: realNow.Add(time.Hour)}, realNow)
+		return err
+	})
+	w.await("the new key works", func() bool { return ask(key) == 200 })
+	for _, tt := range []struct {
+		name, key string
+		want      int
+	}{
+		{"again", key, 200},
+		{"another one", w.key["standard"], 200},
+		{"one that is like it", key[:len(key)-1] + "!", 401},
+		{"none", "", 401},
+		{"the first", key, 200},
+	} {
+		if got := ask(tt.key); got != tt.want {
+			t.Errorf("%s: got %d, want %d", tt.name, got, tt.want)
+		}
+	}
+	w.real.add(time.Hour)
+	if got := ask(key); got != 401 {
+		t.Errorf("expired: got %d, want 401", got)
+	}
+	w.real.add(-time.Hour)
+	if got := ask(key); got != 200 {
+		t.Errorf("before it expires: got %d, want 200", got)
+	}
+	change(func(d *keys.Document) error {
+		_, err := d.Revoke(record.ID, realNow)
+		return err
+	})
+	w.await("the revoked key is refused", func() bool { return ask(key) == 401 })
+	if got := ask(w.key["standard"]); got != 200 {
+		t.Errorf("another key: got %d, want 200", got)
 	}
 }

@@ -33,7 +33,7 @@ type Deps struct {
 	Log   *slog.Logger
 	// RaceTime is the clock of the countdown; nil: time.Now.
 	RaceTime func() time.Time
-	// Clock is the clock of limits and of the expiry of keys; nil: time.Now.
+	// Clock is the clock of limits and of the expiry of keys; nil: real time.
 	Clock func() time.Time
 	// Limits makes the counters of the keys; nil: limit.Memory.
 	Limits limit.Source
@@ -69,9 +69,6 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 	}
 	if deps.RaceTime == nil {
 		deps.RaceTime = time.Now
-	}
-	if deps.Clock == nil {
-		deps.Clock = time.Now
 	}
 	if deps.Limits == nil {
 		deps.Limits = limit.Memory{}

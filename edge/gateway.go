@@ -24,7 +24,7 @@ type gateway struct {
 	anonymous *limit.Anonymous
 	countdown countdown
 	proxies   []netip.Prefix
-	clock     func() time.Time // limits, expiry of keys
+	clock     func() time.Time // limits, expiry of keys; nil: real time
 	raceTime  func() time.Time // the countdown
 	metrics   *metrics
 	log       *slog.Logger
@@ -35,7 +35,7 @@ type gateway struct {
 // serve is the request path under the base path, in the order of the contract: preflight,
 // key table, key, limit, origin, route, method, parameters, version, data.
 func (g *gateway) serve(r *request) answer {
-	now := g.clock()
+	now := g.now(time.Now())
 	if r.method == options {
 		return g.withoutKey(r, preflight, now, g.anonymous.Peek)
 	}
@@ -45,6 +45,14 @@ func (g *gateway) serve(r *request) answer {
 		return a
 	}
 	return g.serveBase(r, now)
+}
+
+// now is the time by the clock of limits, where real is the real one.
+func (g *gateway) now(real time.Time) time.Time {
+	if g.clock == nil {
+		return real
+	}
+	return g.clock()
 }
 
 // serveBase is serve below the base path, from the key table on. The answer to a request that
@@ -91,7 +99,7 @@ func (g *gateway) identify(r *request, now time.Time) (*keys.Entry, answer) {
 		return nil, g.withoutKey(r, noKeysYet, now, g.anonymous.Peek)
 	}
 	key, present := r.credential()
-	entry := authenticate(table, key, now)
+	entry := r.authenticate(table, key, now)
 	switch {
 	case entry != nil:
 		return entry, answer{}

@@ -37,7 +37,8 @@ func (h laneHandler) Knows(q *express.Request) bool {
 // Append implements [express.Handler].
 func (h laneHandler) Append(dst []byte, q *express.Request, mayWait bool) (head, body []byte, ok bool) {
 	g := h.gateway
-	r := onLane(q)
+	var r request
+	r.readLane(q)
 	r.mustNotWait = !mayWait
 	defer func() {
 		if p := recover(); p != nil {
@@ -46,7 +47,7 @@ func (h laneHandler) Append(dst []byte, q *express.Request, mayWait bool) (head,
 			head, body, ok = a.appendHead(dst, q.Date), a.response.Body, true
 		}
 	}()
-	a := g.serveBase(&r, g.clock())
+	a := g.serveBase(&r, g.now(q.Now))
 	if a.response == nil {
 		return dst, nil, false
 	}
@@ -56,10 +57,12 @@ func (h laneHandler) Append(dst []byte, q *express.Request, mayWait bool) (head,
 
 // Ask implements [express.Handler]: who counts the request is another process.
 func (h laneHandler) Ask(q *express.Request, then func(decided any)) {
-	r, now := onLane(q), h.gateway.clock()
+	var r request
+	r.readLane(q)
+	now := h.gateway.now(q.Now)
 	table := h.gateway.keys.Table()
 	key, _ := r.credential()
-	entry := authenticate(table, key, now)
+	entry := r.authenticate(table, key, now)
 	if entry == nil {
 		then(nil) // the key has just been revoked: Append will say so
 		return
@@ -67,21 +70,20 @@ func (h laneHandler) Ask(q *express.Request, then func(decided any)) {
 	entry.Counter.Ask(now, entry.PerMinute, func(d limit.Decision) { then(&d) })
 }
 
-// onLane is the request as the gateway reads it.
-func onLane(q *express.Request) request {
-	r := request{
-		target:         q.Target,
-		authorization:  once(q.Authorization),
-		apiKey:         once(q.APIKey),
-		origin:         q.Origin,
-		acceptEncoding: q.AcceptEncoding,
-		ifNoneMatch:    q.IfNoneMatch,
-		forwardedFor:   q.ForwardedFor,
-		peer:           q.Peer,
-	}
+// readLane is read for a request on the lane.
+func (r *request) readLane(q *express.Request) {
+	r.target = q.Target
+	r.authorization, r.apiKey = once(q.Authorization), once(q.APIKey)
+	r.origin = q.Origin
+	r.acceptEncoding, r.ifNoneMatch = q.AcceptEncoding, q.IfNoneMatch
+	r.forwardedFor, r.peer = q.ForwardedFor, q.Peer
 	r.page, _ = q.Found.(*resident.Page)
 	r.decided, _ = q.Decided.(*limit.Decision)
-	return r
+	var known bool
+	if r.memory, known = (*q.Kept).(*memory); !known {
+		r.memory = &memory{}
+		*q.Kept = r.memory
+	}
 }
 
 // once is a field that was sent once, or not at all.

@@ -29,6 +29,7 @@ type request struct {
 
 	page        *resident.Page  // found already; nil: not looked for
 	decided     *limit.Decision // counted already; nil: not yet
+	memory      *memory         // of the connection; nil: it has none
 	mustNotWait bool            // for who counts
 }
 

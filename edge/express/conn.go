@@ -13,6 +13,7 @@ type conn struct {
 	lane *Lane
 	net  net.Conn
 	peer netip.Addr
+	kept any   // the handler's
 	loop *loop // that waits for it; nil: a goroutine does
 	fd   int   // where there is a loop
 

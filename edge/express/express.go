@@ -63,10 +63,12 @@ type Request struct {
 	ForwardedFor   []byte
 
 	Peer netip.Addr // of the connection
+	Now  time.Time  // when it was found to have arrived
 	Date []byte     // the HTTP date of the response
 
-	Found   any // what the handler's Knows keeps for Append
-	Decided any // what the handler's Ask has decided; nil: it was not asked
+	Kept    *any // what the handler keeps for the connection; empty at first
+	Found   any  // what the handler's Knows keeps for Append
+	Decided any  // what the handler's Ask has decided; nil: it was not asked
 
 	at int // where it begins in what was read together
 }

@@ -1,6 +1,9 @@
 package express
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 const (
 	method  = "GET "
@@ -69,10 +72,7 @@ func (r *Request) field(b []byte, seen *fields) int {
 	for start < len(b) && (b[start] == ' ' || b[start] == '\t') {
 		start++
 	}
-	end := start
-	for end < len(b) && class[b[end]]&inValue != 0 {
-		end++
-	}
+	end := start + plainValue(b[start:])
 	if len(b)-end < 2 || b[end] != '\r' || b[end+1] != '\n' {
 		return 0
 	}
@@ -84,6 +84,25 @@ func (r *Request) field(b []byte, seen *fields) int {
 		return 0
 	}
 	return length
+}
+
+// plainValue returns how long b is made of bytes that a value may have. It looks at eight at a
+// time: a byte is too small if subtracting ' ' borrows, and too large if adding 1 to its lower
+// seven bits, or it by itself, reaches the highest bit.
+func plainValue(b []byte) (n int) {
+	const ones, highest = 0x0101010101010101, 0x8080808080808080
+	for ; len(b)-n >= 8; n += 8 {
+		v := binary.LittleEndian.Uint64(b[n:])
+		small := (v - ' '*ones) &^ v
+		large := v&^highest + ones | v
+		if (small|large)&highest != 0 {
+			break // or it is a tab, which is plain
+		}
+	}
+	for n < len(b) && class[b[n]]&inValue != 0 {
+		n++
+	}
+	return n
 }
 
 // take keeps the value of a field that matters. It reports false if the field is none that the

@@ -1,6 +1,9 @@
 package express
 
-import "testing"
+import (
+	"bytes"
+	"testing"
+)
 
 // TestParse has a row for each thing that the lane leaves to the server. It is in the package,
 // since from outside nobody can tell who has answered.
@@ -74,6 +77,25 @@ func TestFieldsOfARequest(t *testing.T) {
 	}
 	if r.parse([]byte("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")); r.APIKey != nil || r.Authorization != nil {
 		t.Error("fields of the request before are kept")
+	}
+}
+
+// TestPlainValue puts each byte at each place and looks at one after the other for comparison.
+func TestPlainValue(t *testing.T) {
+	for length := range 20 {
+		for at := range length {
+			for c := range 256 {
+				b := bytes.Repeat([]byte("a~ "), 7)[:length]
+				b[at] = byte(c)
+				want := length
+				if c != '\t' && (c < ' ' || c > '~') {
+					want = at
+				}
+				if got := plainValue(b); got != want {
+					t.Fatalf("%q: got %d, want %d", b, got, want)
+				}
+			}
+		}
 	}
 }
 

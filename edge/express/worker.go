@@ -123,7 +123,7 @@ func (w *worker) render(c *conn, mayWait bool) (out output, decided bool) {
 	answered := uint64(0)
 	for len(w.requests) > 0 && out.len() < flushAt {
 		r := &w.requests[0]
-		r.Peer, r.Date = c.peer, date
+		r.Peer, r.Kept, r.Now, r.Date = c.peer, &c.kept, w.now, date
 		out.buffer = append(out.buffer, out.body...) // it is not the last
 		out.buffer, out.body, decided = w.lane.cfg.Handler.Append(out.buffer, r, mayWait)
 		if !decided {

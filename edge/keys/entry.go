@@ -3,6 +3,7 @@ package keys
 import (
 	"math"
 	"slices"
+	"time"
 
 	"gridcast/edge/limit"
 )
@@ -71,6 +72,9 @@ func refusedEntry(hash Hash, old *Entry) *Entry {
 
 // id returns the name of the key in commands and logs.
 func (e *Entry) id() string { return e.hash.String()[:idLen] }
+
+// Accepts reports whether the key is neither revoked nor expired at now, which is real time.
+func (e *Entry) Accepts(now time.Time) bool { return now.Unix() < e.end }
 
 // Allows reports whether a request with this Origin header may use the key. Without an Origin
 // it may: the header is a browser's, and protects no secret.

@@ -52,7 +52,7 @@ func NewTable(document []byte, tiers Tiers, source limit.Source, previous *Table
 // does not allocate.
 func (t *Table) Lookup(hash Hash, now time.Time) *Entry {
 	entry := t.index.find(&hash)
-	if entry == nil || now.Unix() >= entry.end {
+	if entry == nil || !entry.Accepts(now) {
 		return nil
 	}
 	return entry
