@@ -46,9 +46,9 @@ func (g *goal) reached(rows []row) (share float64, ok bool) {
 		return 0, false
 	}
 	if g.by == byCPU {
-		return cpu(ours) / cpu(theirs), true
+		return ours.share(theirs, cpu), true
 	}
-	return rate(ours) / rate(theirs), true
+	return ours.share(theirs, rate), true
 }
 
 // String says what is compared with what.

@@ -37,3 +37,16 @@ func TestGoals(t *testing.T) {
 		t.Errorf("no goal %s", name)
 	}
 }
+
+// TestShareIsThatOfARound compares on a machine that was twice as fast for one of three rounds,
+// which fell on different runs' medians.
+func TestShareIsThatOfARound(t *testing.T) {
+	ours := row{CPUMicros: 9, Runs: []sample{{CPUMicros: 9}, {CPUMicros: 4.5}, {CPUMicros: 9.1}}}
+	theirs := row{CPUMicros: 10, Runs: []sample{{CPUMicros: 10}, {CPUMicros: 5}, {CPUMicros: 10}}}
+	if got := ours.share(theirs, cpu); got != 0.9 {
+		t.Errorf("got %v, want 0.9", got)
+	}
+	if got := ours.share(row{CPUMicros: 18}, cpu); got != 0.5 {
+		t.Errorf("without runs: got %v, want 0.5", got)
+	}
+}

@@ -10,15 +10,36 @@ import (
 
 // row is one line of .var/bench.json.
 type row struct {
-	Server      string  `json:"server"`
-	Case        string  `json:"case"`
-	Connections int     `json:"connections"`
-	PerSecond   float64 `json:"requests_per_second"`
-	P50         float64 `json:"p50_ms"`
-	P99         float64 `json:"p99_ms"`
-	CPUMicros   float64 `json:"cpu_us_per_request"`
-	Idle        int     `json:"idle_connections,omitempty"` // beside those of the load
-	IdleBytes   float64 `json:"resident_bytes_per_idle_connection,omitempty"`
+	Server      string   `json:"server"`
+	Case        string   `json:"case"`
+	Connections int      `json:"connections"`
+	PerSecond   float64  `json:"requests_per_second"`
+	P50         float64  `json:"p50_ms"`
+	P99         float64  `json:"p99_ms"`
+	CPUMicros   float64  `json:"cpu_us_per_request"`
+	Idle        int      `json:"idle_connections,omitempty"` // beside those of the load
+	IdleBytes   float64  `json:"resident_bytes_per_idle_connection,omitempty"`
+	Runs        []sample `json:"runs,omitempty"` // of which the figures are the medians, by round
+}
+
+// sample is what runs of the same round are compared by.
+type sample struct {
+	PerSecond float64 `json:"requests_per_second"`
+	CPUMicros float64 `json:"cpu_us_per_request"`
+}
+
+// share returns what a figure of r is of another row's: the median over the rounds. A machine
+// whose speed changes does so for all servers of a round.
+func (r row) share(of row, f figure) float64 {
+	if len(r.Runs) == 0 || len(r.Runs) != len(of.Runs) {
+		return f(r) / f(of)
+	}
+	shares := make([]float64, 0, len(r.Runs))
+	for i, one := range r.Runs {
+		other := of.Runs[i]
+		shares = append(shares, f(row{PerSecond: one.PerSecond, CPUMicros: one.CPUMicros})/f(row{PerSecond: other.PerSecond, CPUMicros: other.CPUMicros}))
+	}
+	return middle(shares)
 }
 
 // same reports whether both are of the same server under the same load.
@@ -68,6 +89,11 @@ func (s *series) medians() []row {
 		r.P99 = median(runs, func(one row) float64 { return one.P99 })
 		r.CPUMicros = median(runs, func(one row) float64 { return one.CPUMicros })
 		r.IdleBytes = median(runs, func(one row) float64 { return one.IdleBytes })
+		r.Runs = nil
+		for _, m := range runs {
+			one := m.row()
+			r.Runs = append(r.Runs, sample{one.PerSecond, one.CPUMicros})
+		}
 	}
 	return s.rows
 }
@@ -79,10 +105,15 @@ func median(runs []measurement, value figure) float64 {
 	for _, m := range runs {
 		values = append(values, value(m.row()))
 	}
+	return middle(values)
+}
+
+// middle returns the median of some values, which it sorts.
+func middle(values []float64) float64 {
 	slices.SortFunc(values, cmp.Compare)
-	middle := len(values) / 2
+	half := len(values) / 2
 	if len(values)%2 == 0 {
-		return (values[middle-1] + values[middle]) / 2
+		return (values[half-1] + values[half]) / 2
 	}
-	return values[middle]
+	return values[half]
 }

@@ -22,7 +22,7 @@ func (r row) than(rows []row, server, benchCase string, f figure) string {
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf("%.2f", f(r)/f(other))
+	return fmt.Sprintf("%.2f", r.share(other, f))
 }
 
 // figures are the columns that are the same in every table.
@@ -106,7 +106,7 @@ func idleTable(rows []row) table.Writer {
 		}
 		t.AppendRow(table.Row{
 			r.Server, r.Idle, fmt.Sprintf("%.0f", r.PerSecond), fmt.Sprintf("%.2f", r.CPUMicros),
-			fmt.Sprintf("%.2f", r.PerSecond/without.PerSecond), fmt.Sprintf("%.2f", r.CPUMicros/without.CPUMicros), fmt.Sprintf("%.1f", r.IdleBytes/1024),
+			fmt.Sprintf("%.2f", r.share(without, rate)), fmt.Sprintf("%.2f", r.share(without, cpu)), fmt.Sprintf("%.1f", r.IdleBytes/1024),
 		})
 	}
 	t.SetCaption("%s beside connections that are idle, after one response each; KB are resident in the process", smallCase)
