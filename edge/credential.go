@@ -31,7 +31,7 @@ func (r *request) credential() (key []byte, present bool) {
 // connection has a memory, a key that was valid on it before is not hashed again.
 func (r *request) authenticate(table *keys.Table, key []byte, now time.Time) *keys.Entry {
 	m := r.memory
-	if m != nil && m.table == table && subtle.ConstantTimeCompare(m.key[:], key) == 1 {
+	if m != nil && m.table == table.Number() && subtle.ConstantTimeCompare(m.key[:], key) == 1 {
 		if !m.entry.Accepts(now) {
 			return nil
 		}
@@ -43,14 +43,14 @@ func (r *request) authenticate(table *keys.Table, key []byte, now time.Time) *ke
 	}
 	entry := table.Lookup(hash, now)
 	if entry != nil && m != nil {
-		m.table, m.entry, m.key = table, entry, [keys.Length]byte(key)
+		m.table, m.entry, m.key = table.Number(), entry, [keys.Length]byte(key)
 	}
 	return entry
 }
 
 // memory is what a connection remembers of its last valid key.
 type memory struct {
-	table *keys.Table // in which it was found
+	table uint64 // number of the one in which it was found
 	entry *keys.Entry
 	key   [keys.Length]byte
 }

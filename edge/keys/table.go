@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"sync/atomic"
 	"time"
 
 	"gridcast/edge/limit"
@@ -9,6 +10,7 @@ import (
 // Table finds keys by their hash. It is immutable and safe for concurrent use; the counters
 // of its entries are shared with the tables before and after it.
 type Table struct {
+	number   uint64
 	index    index
 	read     []readRecord // in the order of the document
 	accepted int
@@ -45,8 +47,16 @@ func NewTable(document []byte, tiers Tiers, source limit.Source, previous *Table
 	if err := m.fillIndex(); err != nil {
 		return nil, err
 	}
+	m.table.number = tables.Add(1)
 	return &m.table, nil
 }
+
+// tables is how many have been made.
+var tables atomic.Uint64
+
+// Number is the table's own. What is known of a key holds as long as the number of the table
+// is the same, and a number keeps no table alive.
+func (t *Table) Number() uint64 { return t.number }
 
 // Lookup returns the entry of a key that is accepted at now, which is real time, or nil. It
 // does not allocate.
