@@ -100,6 +100,7 @@ func (c *conn) finish(unsent, p []byte) {
 	w, _ := c.lane.workers.Get().(*worker)
 	defer c.lane.workers.Put(w)
 	w.recognise(p)
+	defer c.lane.elsewhere.Add(-1)
 	for {
 		if err := c.writeAll(unsent); err != nil {
 			c.close()

@@ -21,6 +21,8 @@ type Lane struct {
 	loops    []*loop // empty: every connection has a goroutine
 	answered atomic.Uint64
 
+	elsewhere atomic.Int32 // connections on which others than who waits for them are working
+
 	inner net.Listener
 	slots chan struct{} // as many as there may be connections; full while they are open
 	lent  chan *lent    // to the server; never blocks a sender
@@ -143,6 +145,7 @@ func (l *Lane) Answered() uint64 { return l.answered.Load() }
 
 // lend queues a connection for the server.
 func (l *Lane) lend(c *lent) {
+	l.elsewhere.Add(1)
 	l.lent <- c
 	select {
 	case <-l.closed:

@@ -44,6 +44,7 @@ func (c *lent) Close() error {
 	if !c.ended.CompareAndSwap(false, true) {
 		return nil
 	}
+	c.conn.lane.elsewhere.Add(-1)
 	if c.returned.Load() && !c.conn.lane.draining.Load() {
 		c.conn.wait()
 	} else {

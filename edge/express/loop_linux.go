@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,6 +30,8 @@ type loop struct {
 	fd      int        // of the epoll instance
 	ended   bool       // both descriptors are closed
 
+	noMoments bool // the kernel can not wait for less than a millisecond
+
 	events []unix.EpollEvent
 	ready  []*conn    // of events; nil: it has been closed
 	unpark []decision // taken from decided
@@ -45,6 +48,9 @@ const (
 	eventsAtOnce = 128
 	// turnsInARow is how many of them are served before other goroutines have their turn.
 	turnsInARow = 256
+	// momentsInARow is how often a loop waits for a moment before other goroutines have their
+	// turn.
+	momentsInARow = 32
 	// readsInARow is how often a connection that fills the buffer is read from before the
 	// others have their turn.
 	readsInARow = 8
@@ -85,20 +91,24 @@ func newLoop(l *Lane) (*loop, error) {
 
 // run serves until end.
 func (p *loop) run() {
-	var n, turns int
+	var n, turns, moments int
 	wait := func(fd uintptr) bool {
-		if turns >= turnsInARow {
+		if turns >= turnsInARow || moments >= momentsInARow {
 			// The scheduler looks for other connections only when no goroutine can run: so
 			// this one waits, for an event that it makes itself.
-			turns = 0
+			turns, moments = 0, 0
 			p.yield()
 			return false
 		}
-		n, _ = unix.EpollWait(int(fd), p.events, 0)
-		return n > 0
+		if n = p.take(int(fd)); n > 0 {
+			return true
+		}
+		moments = 0
+		return false
 	}
 	for p.poll.Read(wait) == nil {
 		turns += n
+		moments++
 		p.worker.now = time.Now()
 		p.find(n)
 		for _, d := range p.unpark {
@@ -110,6 +120,25 @@ func (p *loop) run() {
 			}
 		}
 	}
+}
+
+// moment is how long a loop sleeps in the kernel, where it has nothing to do, before it lets the
+// scheduler wake it. Under load the next request comes sooner, and is had for less.
+var moment = unix.Timespec{Nsec: int64(50 * time.Microsecond)}
+
+// take takes events from the kernel and returns how many. While others work on connections of
+// the lane it does not wait for any: they need the processor.
+func (p *loop) take(fd int) int {
+	if p.noMoments || p.worker.lane.elsewhere.Load() > 0 {
+		n, _ := unix.EpollWait(fd, p.events, 0)
+		return n
+	}
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(fd), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(unsafe.Pointer(&moment)), 0, 0) //nolint:gosec // both outlive the call
+	if errno != 0 {
+		p.noMoments = errno != unix.EINTR // the kernel is older than 5.11, or does not let us
+		return 0
+	}
+	return int(n)
 }
 
 // yield makes an event for the loop itself.
@@ -164,6 +193,7 @@ func (p *loop) turn(c *conn, hungUp bool) {
 // then.
 func (p *loop) park(c *conn, r *Request, rest []byte) {
 	c.missed = false
+	c.lane.elsewhere.Add(1)
 	c.lane.cfg.Handler.Ask(r, func(decided any) { p.decide(c, decided) })
 	c.parked = append(c.parked[:0], rest...) // r may lie there, and is of no more use
 }
@@ -178,12 +208,14 @@ func (p *loop) decide(c *conn, decided any) {
 	}
 	p.mu.Unlock()
 	if ended {
+		c.lane.elsewhere.Add(-1)
 		c.close()
 	}
 }
 
 // resume goes on with a parked connection.
 func (p *loop) resume(c *conn, decided any) {
+	c.lane.elsewhere.Add(-1)
 	if !p.worker.recognise(c.parked) {
 		c.lend(bytes.Clone(c.parked), nil) // the handler has changed its mind
 		return

@@ -89,6 +89,7 @@ func (w *worker) answer(c *conn, p []byte) bool {
 			rest = p[w.requests[0].at:]
 		}
 		if n < out.len() {
+			w.lane.elsewhere.Add(1)
 			go c.finish(out.after(n), bytes.Clone(rest))
 		} else {
 			c.loop.park(c, &w.requests[0], rest)
