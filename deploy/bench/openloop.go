@@ -5,11 +5,8 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -32,16 +29,14 @@ func (f *fixture) openLoop(ctx context.Context, rows []row, only string, said *p
 			continue
 		}
 		for _, s := range f.servers(c, "") {
-			i := slices.IndexFunc(rows, func(r row) bool {
-				return r.Server == s.name && r.Case == c.name && r.Connections == openConnections
-			})
-			if i < 0 {
+			closed, loaded := find(rows, row{Server: s.name, Case: c.name, Connections: openConnections})
+			if !loaded {
 				continue
 			}
 			r := row{Server: s.name, Case: c.name + openSuffix, Connections: openConnections}
 			run := s.name + ", " + r.Case
 			said.begins(run)
-			if err := f.openRun(ctx, s, c, rows[i].PerSecond/2, &r); err != nil {
+			if err := f.openRun(ctx, s, c, closed.PerSecond/2, &r); err != nil {
 				return nil, fmt.Errorf("%s: %w", run, err)
 			}
 			said.ends(run, r)
@@ -119,16 +114,8 @@ func sendWhenDue(address string, request []byte, first time.Time, interval time.
 	var latencies []time.Duration
 	reader := bufio.NewReaderSize(c, 64<<10)
 	for at := range due {
-		response, err := http.ReadResponse(reader, nil)
-		if err != nil {
+		if err := receive(reader); err != nil {
 			return nil, fmt.Errorf("open loop: %w", err)
-		}
-		_, err = io.Copy(io.Discard, response.Body)
-		if err := errors.Join(err, response.Body.Close()); err != nil {
-			return nil, fmt.Errorf("open loop: %w", err)
-		}
-		if response.StatusCode >= http.StatusBadRequest {
-			return nil, fmt.Errorf("open loop: status %s", response.Status)
 		}
 		latencies = append(latencies, time.Since(at))
 	}

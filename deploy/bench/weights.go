@@ -103,18 +103,26 @@ func exchange(c net.Conn, reader *bufio.Reader, request []byte) (int, error) {
 	}
 	var counted counter
 	reader.Reset(io.TeeReader(c, &counted))
+	if err := receive(reader); err != nil {
+		return 0, err
+	}
+	return int(counted) - reader.Buffered(), nil
+}
+
+// receive reads a response, which must be a success.
+func receive(reader *bufio.Reader) error {
 	response, err := http.ReadResponse(reader, nil)
 	if err != nil {
-		return 0, fmt.Errorf("receive: %w", err)
+		return fmt.Errorf("receive: %w", err)
 	}
 	_, err = io.Copy(io.Discard, response.Body)
 	if err := errors.Join(err, response.Body.Close()); err != nil {
-		return 0, fmt.Errorf("receive: %w", err)
+		return fmt.Errorf("receive: %w", err)
 	}
 	if response.StatusCode >= http.StatusBadRequest {
-		return 0, fmt.Errorf("status %s", response.Status)
+		return fmt.Errorf("status %s", response.Status)
 	}
-	return int(counted) - reader.Buffered(), nil
+	return nil
 }
 
 // counter counts bytes.
