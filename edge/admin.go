@@ -67,7 +67,7 @@ func (e *Edge) Usage() []keys.KeyUsage {
 
 // show answers with a value in the envelope of the API.
 func (e *Edge) show(w http.ResponseWriter, v any) {
-	body, err := wire.Marshal(wire.Wrap(v, e.deps.RaceTime()))
+	body, err := wire.Marshal(wire.Wrap(v, e.deps.RaceTime(time.Now())))
 	if err != nil {
 		panic("BUG: admin answer: " + err.Error())
 	}

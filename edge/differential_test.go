@@ -172,7 +172,7 @@ func newPair(t testing.TB, handed *handedListener) *pair {
 	})
 	p.address = lane.listener.Addr().String()
 	plain := newWorld(t, same(1, false), withoutKeys, withoutVersion, func(_ *edge.Config, d *edge.Deps, s *setup) {
-		d.Store, d.Clock, d.RaceTime = lane.store, lane.real.now, lane.race.now
+		d.Store, d.Clock, d.RaceTime = lane.store, lane.real.now, lane.race.instead
 		s.copied = true
 	})
 	p.edges = [2]*edge.Edge{lane.edge, plain.edge}

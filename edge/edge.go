@@ -31,8 +31,9 @@ import (
 type Deps struct {
 	Store blob.Store
 	Log   *slog.Logger
-	// RaceTime is the clock of the countdown; nil: time.Now.
-	RaceTime func() time.Time
+	// RaceTime converts an instant to race time, in which the countdown runs; nil: they are
+	// the same.
+	RaceTime func(actual time.Time) time.Time
 	// Clock is the clock of limits and of the expiry of keys; nil: real time.
 	Clock func() time.Time
 	// Limits makes the counters of the keys; nil: limit.Memory.
@@ -68,7 +69,7 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 		return nil, errors.New("edge: store and log are required")
 	}
 	if deps.RaceTime == nil {
-		deps.RaceTime = time.Now
+		deps.RaceTime = func(actual time.Time) time.Time { return actual }
 	}
 	if deps.Limits == nil {
 		deps.Limits = limit.Memory{}

@@ -24,8 +24,8 @@ type gateway struct {
 	anonymous *limit.Anonymous
 	countdown countdown
 	proxies   []netip.Prefix
-	clock     func() time.Time // limits, expiry of keys; nil: real time
-	raceTime  func() time.Time // the countdown
+	clock     func() time.Time                 // limits, expiry of keys; nil: real time
+	raceTime  func(actual time.Time) time.Time // the countdown
 	metrics   *metrics
 	log       *slog.Logger
 
@@ -85,7 +85,7 @@ func (g *gateway) serveBase(r *request, now time.Time) answer {
 	switch {
 	case page == nil: // route has answered
 	case page.Countdown != nil:
-		a.response = g.countdown.answer(page.Countdown, g.raceTime())
+		a.response = g.countdown.answer(page.Countdown, g.raceTime(now))
 	default:
 		a.response = page.Answer(r.acceptEncoding, r.ifNoneMatch)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"time"
 
 	"gridcast/edge/negotiate"
 	"gridcast/edge/resident"
@@ -107,7 +108,7 @@ func (p *public) status(accept []byte) answer {
 
 // data makes a success response of something that is computed on request.
 func (p *public) data(v any, fields ...resident.Field) *resident.Response {
-	body, err := wire.Marshal(wire.Wrap(v, p.edge.deps.RaceTime()))
+	body, err := wire.Marshal(wire.Wrap(v, p.edge.deps.RaceTime(time.Now())))
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}

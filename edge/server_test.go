@@ -52,11 +52,11 @@ func TestBugIsAnError(t *testing.T) {
 	var broken atomic.Bool
 	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, _ *setup) {
 		race := d.RaceTime
-		d.RaceTime = func() time.Time {
+		d.RaceTime = func(actual time.Time) time.Time {
 			if broken.Load() {
 				panic("clock fell off the wall")
 			}
-			return race()
+			return race(actual)
 		}
 	})
 	<-w.edge.Started() // which reads that clock too

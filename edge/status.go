@@ -50,7 +50,7 @@ type KeyStatus struct {
 
 // Status describes the edge as of now.
 func (e *Edge) Status() Status {
-	now := e.deps.RaceTime()
+	now := e.deps.RaceTime(time.Now())
 	s := Status{RaceTime: wire.Instant(now), Limits: e.deps.Limits.String(), Keys: e.keyStatus()}
 	if err := e.Ready(); err != nil {
 		s.NotReady = err.Error()

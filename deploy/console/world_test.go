@@ -110,7 +110,8 @@ func (w *world) startEdge(log *slog.Logger) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.edge, err = edge.New(edge.DefaultConfig(), edge.Deps{Store: w.store, Log: log, RaceTime: w.now, Listener: listener})
+	race := func(time.Time) time.Time { return w.now() }
+	w.edge, err = edge.New(edge.DefaultConfig(), edge.Deps{Store: w.store, Log: log, RaceTime: race, Listener: listener})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func (c *edgeCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	defer done()
-	e, err := edge.New(cfg, edge.Deps{Store: store, Log: s.log, RaceTime: clock.Now, Limits: limits})
+	e, err := edge.New(cfg, edge.Deps{Store: store, Log: s.log, RaceTime: clock.Race, Limits: limits})
 	if err != nil {
 		return err
 	}

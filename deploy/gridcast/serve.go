@@ -55,7 +55,7 @@ func (c *serveCmd) serve(ctx context.Context, s *streams, b *builder.Builder, cl
 	}
 	defer done()
 	e, err := edge.New(cfg, edge.Deps{
-		Store: b.Store, Log: s.log, RaceTime: clock.Now, Listener: listener, Registry: registry, Limits: limits,
+		Store: b.Store, Log: s.log, RaceTime: clock.Race, Listener: listener, Registry: registry, Limits: limits,
 	})
 	if err != nil {
 		return err
