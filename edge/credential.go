@@ -37,7 +37,7 @@ func (r *request) authenticate(table *keys.Table, key []byte, now time.Time) *ke
 		}
 		return m.entry
 	}
-	hash, ok := keys.Parse(key)
+	hash, ok := keys.Sum(key)
 	if !ok {
 		return nil
 	}

@@ -17,7 +17,7 @@ func TestUsageOfEachKey(t *testing.T) {
 	w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["revoked"])
 	want := map[string]keys.KeyUsage{}
 	for key, usage := range map[string]keys.KeyUsage{"trial": {Requests: 32, Refused: 2}, "pro": {Requests: 1}} {
-		hash, ok := keys.Parse([]byte(w.key[key]))
+		hash, ok := keys.Sum([]byte(w.key[key]))
 		if !ok {
 			t.Fatalf("key %q is malformed", w.key[key])
 		}

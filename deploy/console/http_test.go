@@ -271,7 +271,7 @@ func TestKeysAndJobs(t *testing.T) {
 	if err := json.Unmarshal([]byte(a.body), &created); err != nil || a.StatusCode != http.StatusOK {
 		t.Fatalf("create: got %s, %s", a.Status, a.body)
 	}
-	if _, ok := keys.Parse([]byte(created.Key)); !ok {
+	if _, ok := keys.Sum([]byte(created.Key)); !ok {
 		t.Errorf("got key %q", created.Key)
 	}
 	for what, form := range map[string]url.Values{

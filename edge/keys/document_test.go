@@ -27,7 +27,7 @@ func TestCreate(t *testing.T) {
 	record, key := create(t, &d, keys.Request{
 		Name: "Example Media", Tier: "pro", Expires: now.Add(time.Hour), Origins: []string{"https://example.org"},
 	})
-	hash, _ := keys.Parse([]byte(key))
+	hash, _ := keys.Sum([]byte(key))
 	want := keys.Record{
 		ID: hash.String()[:12], SHA256: hash.String(), Prefix: key[:12], Name: "Example Media", Tier: "pro",
 		Created: now.Truncate(time.Second), Expires: now.Add(time.Hour).Truncate(time.Second), Origins: []string{"https://example.org"},
@@ -150,9 +150,9 @@ func TestTable(t *testing.T) {
 	}
 	find := func(table *keys.Table, key string, at time.Time) *keys.Entry {
 		t.Helper()
-		hash, ok := keys.Parse([]byte(key))
+		hash, ok := keys.Sum([]byte(key))
 		if !ok {
-			t.Fatal("key does not parse")
+			t.Fatalf("key %q is malformed", key)
 		}
 		return table.Lookup(hash, at)
 	}
