@@ -46,8 +46,9 @@ const (
 	manyKeysCase     = "2 KB, 100000 keys"
 )
 
-// cases returns those whose name begins with a text.
-func (f *fixture) cases(only string) []benchCase {
+// contests returns the cases whose name begins with a text: those together that are compared
+// with one another.
+func (f *fixture) contests(only string) [][]benchCase {
 	var (
 		everyone = []string{gridcastName, laneOffName, fasthttpName, epollName, nginxName}
 		limited  = slices.Concat(everyone, []string{leaseName, strictName})
@@ -56,23 +57,36 @@ func (f *fixture) cases(only string) []benchCase {
 		gzip     = []string{"Accept-Encoding: gzip"}
 	)
 	small, large := f.nearest(2<<10), f.nearest(12<<10)
-	likeNextRace, likeNotModified := f.weights.nearest(f.weights.nextRace), f.weights.nearest(f.weights.notModified)
-	all := []benchCase{
-		{name: smallCase, connections: usual, servers: limited, target: target(small), body: small.Identity},
-		{name: smallCase, connections: crowd, servers: everyone, target: target(small), body: small.Identity},
-		{name: largeCase, connections: usual, servers: everyone, target: target(large), body: large.Identity},
-		{name: largeCase, connections: crowd, servers: everyone, target: target(large), body: large.Identity},
-		{name: smallCase + " gzip", connections: usual, servers: encoded, target: target(small), header: gzip, body: small.Encoded[snapshots.GZ], gzip: true},
-		{name: largeCase + " gzip", connections: usual, servers: encoded, target: target(large), header: gzip, body: large.Encoded[snapshots.GZ], gzip: true},
-		{name: nextRaceCase, connections: usual, servers: alone, target: nextRaceTarget},
-		{name: nextRaceSized, connections: usual, servers: alone, target: target(likeNextRace), body: likeNextRace.Identity},
-		{name: notModifiedCase, connections: usual, servers: alone, target: target(small), header: []string{matches(small)}},
-		{name: notModifiedSized, connections: usual, servers: alone, target: target(likeNotModified), body: likeNotModified.Identity},
-		{name: oneKeyCase, connections: usual, servers: alone, target: target(small), body: small.Identity, keys: 1},
-		{name: manyKeysCase, connections: usual, servers: alone, target: target(small), body: small.Identity, keys: manyKeys},
+	likeNextRace := f.responses.nearest(len(f.responses.nextRace))
+	likeNotModified := f.responses.nearest(len(f.responses.notModified))
+	all := [][]benchCase{
+		{{name: smallCase, connections: usual, servers: limited, target: target(small), body: small.Identity}},
+		{{name: smallCase, connections: crowd, servers: everyone, target: target(small), body: small.Identity}},
+		{{name: largeCase, connections: usual, servers: everyone, target: target(large), body: large.Identity}},
+		{{name: largeCase, connections: crowd, servers: everyone, target: target(large), body: large.Identity}},
+		{{name: smallCase + " gzip", connections: usual, servers: encoded, target: target(small), header: gzip, body: small.Encoded[snapshots.GZ], gzip: true}},
+		{{name: largeCase + " gzip", connections: usual, servers: encoded, target: target(large), header: gzip, body: large.Encoded[snapshots.GZ], gzip: true}},
+		{
+			{name: nextRaceCase, connections: usual, servers: alone, target: nextRaceTarget},
+			{name: nextRaceSized, connections: usual, servers: alone, target: target(likeNextRace), body: likeNextRace.Identity},
+		},
+		{
+			{name: notModifiedCase, connections: usual, servers: alone, target: target(small), header: []string{matches(small)}},
+			{name: notModifiedSized, connections: usual, servers: alone, target: target(likeNotModified), body: likeNotModified.Identity},
+		},
+		{
+			{name: manyKeysCase, connections: usual, servers: alone, target: target(small), body: small.Identity, keys: manyKeys},
+			{name: oneKeyCase, connections: usual, servers: alone, target: target(small), body: small.Identity, keys: 1},
+		},
 	}
-	return slices.DeleteFunc(all, func(c benchCase) bool { return !strings.HasPrefix(c.name, only) })
+	for i := range all {
+		all[i] = slices.DeleteFunc(all[i], func(c benchCase) bool { return !strings.HasPrefix(c.name, only) })
+	}
+	return slices.DeleteFunc(all, func(cases []benchCase) bool { return len(cases) == 0 })
 }
+
+// small is the case that most others are variations of.
+func (f *fixture) small() benchCase { return f.contests(smallCase)[0][0] }
 
 const nextRaceTarget = catalog.BasePath + "/next-race"
 

@@ -25,12 +25,12 @@ const manyKeys = 100_000
 
 // fixture is what all servers serve: the embedded seasons, published by the real binary.
 type fixture struct {
-	dir     string
-	binary  string
-	version *snapshots.Version
-	keys    []string
-	redis   string // URL; empty: there is none
-	weights weights
+	dir       string
+	binary    string
+	version   *snapshots.Version
+	keys      []string
+	redis     string // URL; empty: there is none
+	responses responses
 }
 
 func newFixture(ctx context.Context, dir, binary string) (*fixture, error) {
@@ -58,7 +58,7 @@ func newFixture(ctx context.Context, dir, binary string) (*fixture, error) {
 	if err := os.WriteFile(filepath.Join(dir, "keys"), []byte(strings.Join(f.keys, "\n")+"\n"), 0o600); err != nil {
 		return nil, fmt.Errorf("file of keys: %w", err)
 	}
-	return f, f.weigh(ctx)
+	return f, f.ask(ctx)
 }
 
 func (f *fixture) store(name string) string { return filepath.Join(f.dir, name) }

@@ -57,10 +57,10 @@ func (f *fixture) measureIdle(ctx context.Context, s server, c benchCase, n int,
 		return m, err
 	}
 	defer p.stop()
-	if _, err := f.wrk(ctx, p, c, time.Second); err != nil {
+	if _, err := f.light(ctx, p, c, warmUp); err != nil {
 		return m, err
 	}
-	if m.without, err = f.loaded(ctx, p, c, length); err != nil {
+	if m.without, err = f.load(ctx, wrkLoad, p, c, length); err != nil {
 		return m, err
 	}
 	before, err := p.memory()
@@ -80,7 +80,7 @@ func (f *fixture) measureIdle(ctx context.Context, s server, c benchCase, n int,
 	if err != nil {
 		return m, err
 	}
-	m.with, err = f.loaded(ctx, p, c, length)
+	m.with, err = f.load(ctx, wrkLoad, p, c, length)
 	m.with.idleBytes = float64(after-before) / float64(max(n, 1))
 	return m, err
 }
@@ -88,7 +88,7 @@ func (f *fixture) measureIdle(ctx context.Context, s server, c benchCase, n int,
 // openIdle opens connections and exchanges a request on each. It also returns those it opened
 // before an error.
 func (f *fixture) openIdle(address string, c benchCase, n int) ([]net.Conn, error) {
-	request, reader := f.request(c.target, c.header), bufio.NewReader(nil)
+	request, reader := request(f.keys[0], c.target, c.header), bufio.NewReader(nil)
 	opened := make([]net.Conn, 0, n)
 	for range n {
 		conn, err := dial(address)

@@ -6,6 +6,9 @@
 // that what else the machine does falls on all of them alike. It reads /proc, so it runs on
 // Linux only.
 //
+// There are two loads: wrk, and a light one of its own, because wrk on one core is at its limit
+// before a fast server on another one is. How busy the load itself was stands beside each row.
+//
 // It prints one table of medians, another of the load beside idle connections, and which of its
 // goals the edge meets. The rows go to .var/bench.json.
 package main
@@ -28,8 +31,13 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if len(os.Args) > 1 && os.Args[1] == constantCommand {
-		exit(serveConstant(os.Args[2:]))
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case constantCommand:
+			exit(serveConstant(os.Args[2:]))
+		case lightCommand:
+			exit(runLight(os.Args[2:]))
+		}
 	}
 	exit(run(ctx, os.Args[1:]))
 }
@@ -61,9 +69,9 @@ func parse(args []string) (options, error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.StringVar(&o.binary, "binary", ".var/bin/gridcast", "the gridcast to measure")
 	f.StringVar(&o.out, "out", ".var/bench.json", "where the rows go")
-	f.IntVar(&o.seconds, "seconds", 2, "length of one run")
-	f.IntVar(&o.rounds, "rounds", 5, "runs of each server in each case, of which the median counts")
-	f.BoolVar(&o.quick, "quick", false, "one round of one second with 64 connections: shows that it works, measures little")
+	f.IntVar(&o.seconds, "seconds", 1, "length of one run")
+	f.IntVar(&o.rounds, "rounds", 7, "runs of each server under each load, of which the median counts")
+	f.BoolVar(&o.quick, "quick", false, "one round with 64 connections: shows that it works, measures little")
 	f.StringVar(&o.only, "case", "", "only the cases whose name begins with this")
 	f.StringVar(&o.servers, "server", "", "only the servers whose name contains this")
 	f.BoolVar(&o.openLoop, "open-loop", true, "also latencies at half of the capacity")
@@ -109,70 +117,84 @@ func run(ctx context.Context, args []string) error {
 	began := load()
 	rows, err := o.measure(ctx, f)
 	if len(rows) > 0 { // also before a fault: they took their time
-		fmt.Printf("%s, load average before %s, after %s; medians of %d runs of %d s\n%s\n", machine(), began, load(), o.rounds, o.seconds, &f.weights)
+		fmt.Printf("%s, load average before %s, after %s; medians of %d runs of %d s\n%s\n", machine(), began, load(), o.rounds, o.seconds, &f.responses)
 		o.print(rows)
 		err = errors.Join(err, write(o.out, rows))
 	}
 	return err
 }
 
-// measure runs the series, all servers and cases in turn, round by round. With an error it
-// returns the rows so far.
+// measure runs the series: contest by contest, then the load beside idle connections, then the
+// open loop. With an error it returns the rows so far.
 func (o *options) measure(ctx context.Context, f *fixture) ([]row, error) {
 	idle, err := idleCount()
 	if err != nil {
 		return nil, err
 	}
-	length := time.Duration(o.seconds) * time.Second
-	cases := f.cases(o.only)
-	if o.quick {
-		cases = slices.DeleteFunc(cases, func(c benchCase) bool { return c.connections != usual })
-	}
 	var series series
-	said := newProgress(o.rounds)
-	for said.round = 1; said.round <= o.rounds; said.round++ {
-		for _, c := range cases {
-			for _, s := range f.servers(c, o.servers) {
-				run := fmt.Sprintf("%s, %s, %d connections", s.name, c.name, c.connections)
-				said.begins(run)
-				m, err := f.measure(ctx, s, c, length)
-				if err != nil {
-					return series.medians(), fmt.Errorf("%s: %w", run, err)
-				}
-				series.add(row{Server: s.name, Case: c.name, Connections: c.connections}, m)
-				said.ends(run, m.row())
-			}
-		}
-		if err := o.beside(ctx, f, idle, said, &series); err != nil {
+	said := newProgress()
+	defer said.finish()
+	contests := f.contests(o.only)
+	if o.quick {
+		contests = slices.DeleteFunc(contests, func(cases []benchCase) bool { return cases[0].connections != usual })
+	}
+	for i, cases := range contests {
+		said.stage = fmt.Sprintf("%d/%d", i+1, len(contests))
+		if err := o.hold(ctx, f, cases, said, &series); err != nil {
 			return series.medians(), err
 		}
 	}
-	defer said.finish()
+	if err := o.beside(ctx, f, idle, said, &series); err != nil {
+		return series.medians(), err
+	}
 	rows := series.medians()
 	if !o.openLoop {
 		return rows, nil
 	}
+	said.stage = "open loop"
 	open, err := f.openLoop(ctx, rows, o.only, said)
 	return append(rows, open...), err
 }
+
+// hold runs all rounds of a contest.
+func (o *options) hold(ctx context.Context, f *fixture, cases []benchCase, said *progress, series *series) error {
+	contest, err := f.newContest(ctx, cases, o.servers)
+	if err != nil {
+		return err
+	}
+	defer contest.close()
+	stage := said.stage
+	for round := range o.rounds {
+		said.stage = fmt.Sprintf("%s, round %d/%d", stage, round+1, o.rounds)
+		if err := contest.round(ctx, round, o.length(), said, series); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *options) length() time.Duration { return time.Duration(o.seconds) * time.Second }
 
 // beside measures the usual load beside idle connections.
 func (o *options) beside(ctx context.Context, f *fixture, idle int, said *progress, series *series) error {
 	if !strings.HasPrefix(idleCase, o.only) {
 		return nil
 	}
-	c := f.cases(smallCase)[0]
+	c := f.small()
 	c.servers = idleServers
-	for _, s := range f.servers(c, o.servers) {
-		run := fmt.Sprintf("%s, %s, %d idle connections", s.name, c.name, idle)
-		said.begins(run)
-		m, err := f.measureIdle(ctx, s, c, idle, time.Duration(o.seconds)*time.Second)
-		if err != nil {
-			return fmt.Errorf("%s: %w", run, err)
+	for round := range o.rounds {
+		said.stage = fmt.Sprintf("idle, round %d/%d", round+1, o.rounds)
+		for _, s := range f.servers(c, o.servers) {
+			run := fmt.Sprintf("%s, %s, %d idle connections", s.name, c.name, idle)
+			said.begins(run)
+			m, err := f.measureIdle(ctx, s, c, idle, o.length())
+			if err != nil {
+				return fmt.Errorf("%s: %w", run, err)
+			}
+			series.add(row{Server: s.name, Case: idleCase, Connections: c.connections, Load: wrkLoad}, m.without)
+			series.add(row{Server: s.name, Case: idleCase, Connections: c.connections, Load: wrkLoad, Idle: idle}, m.with)
+			said.ends(run, m.with.row())
 		}
-		series.add(row{Server: s.name, Case: idleCase, Connections: c.connections}, m.without)
-		series.add(row{Server: s.name, Case: idleCase, Connections: c.connections, Idle: idle}, m.with)
-		said.ends(run, m.with.row())
 	}
 	return nil
 }

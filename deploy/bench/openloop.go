@@ -17,6 +17,7 @@ const (
 	openConnections = usual
 	openLength      = 5 * time.Second
 	openSuffix      = ", at half"
+	openLoad        = "open loop"
 )
 
 // openLoop measures latencies at half of the capacity that rows have. Requests are sent when
@@ -24,16 +25,16 @@ const (
 // a stall is seen by all requests that fall into it.
 func (f *fixture) openLoop(ctx context.Context, rows []row, only string, said *progress) ([]row, error) {
 	var measured []row
-	for _, c := range f.cases(only) {
+	for _, c := range slices.Concat(f.contests(only)...) {
 		if c.connections != usual || c.name != smallCase && c.name != largeCase {
 			continue
 		}
 		for _, s := range f.servers(c, "") {
-			closed, loaded := find(rows, row{Server: s.name, Case: c.name, Connections: openConnections})
+			closed, loaded := find(rows, row{Server: s.name, Case: c.name, Connections: openConnections, Load: wrkLoad})
 			if !loaded {
 				continue
 			}
-			r := row{Server: s.name, Case: c.name + openSuffix, Connections: openConnections}
+			r := row{Server: s.name, Case: c.name + openSuffix, Connections: openConnections, Load: openLoad}
 			run := s.name + ", " + r.Case
 			said.begins(run)
 			if err := f.openRun(ctx, s, c, closed.PerSecond/2, &r); err != nil {
@@ -53,7 +54,7 @@ func (f *fixture) openRun(ctx context.Context, s server, c benchCase, perSecond 
 		return err
 	}
 	defer p.stop()
-	request := f.request(c.target, c.header)
+	request := request(f.keys[0], c.target, c.header)
 	before, err := p.cpu()
 	if err != nil {
 		return err

@@ -7,11 +7,33 @@ import (
 	"strings"
 )
 
+// inTurn returns the requests of a case, each of which follows the one before it. With a list of
+// keys they are as many however long it is, so that who sends them has the same work.
+func (f *fixture) inTurn(c benchCase) [][]byte {
+	if c.keys == 0 {
+		return [][]byte{request(f.keys[0], c.target, c.header)}
+	}
+	requests := make([][]byte, manyKeys)
+	for i := range requests {
+		requests[i] = request(f.keys[i%c.keys], c.target, c.header)
+	}
+	return requests
+}
+
+// request returns the bytes of a request.
+func request(key, target string, header []string) []byte {
+	lines := append([]string{"GET " + target + " HTTP/1.1", "Host: " + host, "X-API-Key: " + key}, header...)
+	return []byte(strings.Join(lines, "\r\n") + "\r\n\r\n")
+}
+
+// host is what all requests ask for.
+const host = "api.example.org"
+
 // requests returns the script by which wrk makes the requests of a case. With a list of keys
 // it takes the next one for each request; the requests are made before the first is sent.
 func (f *fixture) requests(c benchCase) string {
 	var script strings.Builder
-	fmt.Fprintf(&script, "wrk.headers['Host'] = 'api.example.org'\nwrk.headers['X-API-Key'] = '%s'\n", f.keys[0])
+	fmt.Fprintf(&script, "wrk.headers['Host'] = '%s'\nwrk.headers['X-API-Key'] = '%s'\n", host, f.keys[0])
 	for _, line := range c.header {
 		name, value, _ := strings.Cut(line, ": ")
 		fmt.Fprintf(&script, "wrk.headers['%s'] = '%s'\n", name, value)

@@ -13,12 +13,14 @@ type row struct {
 	Server      string   `json:"server"`
 	Case        string   `json:"case"`
 	Connections int      `json:"connections"`
+	Load        string   `json:"load"` // what made it
 	PerSecond   float64  `json:"requests_per_second"`
 	P50         float64  `json:"p50_ms"`
 	P99         float64  `json:"p99_ms"`
 	CPUMicros   float64  `json:"cpu_us_per_request"`
 	Idle        int      `json:"idle_connections,omitempty"` // beside those of the load
 	IdleBytes   float64  `json:"resident_bytes_per_idle_connection,omitempty"`
+	LoadBusy    float64  `json:"load_busy"`      // share of the time in which the load used its core
 	Runs        []sample `json:"runs,omitempty"` // of which the figures are the medians, by round
 }
 
@@ -44,7 +46,7 @@ func (r row) share(of row, f figure) float64 {
 
 // same reports whether both are of the same server under the same load.
 func (r *row) same(other *row) bool {
-	return r.Server == other.Server && r.Case == other.Case && r.Connections == other.Connections && r.Idle == other.Idle
+	return r.Server == other.Server && r.Case == other.Case && r.Connections == other.Connections && r.Load == other.Load && r.Idle == other.Idle
 }
 
 // find returns the row of a server under a load.
@@ -56,19 +58,23 @@ func find(rows []row, like row) (row, bool) {
 	return rows[i], true
 }
 
-// series collects the measurements of each server under each load, in order of the first ones.
+// series collects the measurements of each server under each load.
 type series struct {
 	rows []row
 	runs [][]measurement
 }
 
-func (s *series) add(of row, m measurement) {
-	i := slices.IndexFunc(s.rows, func(r row) bool { return r.same(&of) })
-	if i < 0 {
-		i = len(s.rows)
-		s.rows = append(s.rows, of)
-		s.runs = append(s.runs, nil)
+// expect makes a place for a row, after those that there are.
+func (s *series) expect(of row) (place int) {
+	if i := slices.IndexFunc(s.rows, func(r row) bool { return r.same(&of) }); i >= 0 {
+		return i
 	}
+	s.rows, s.runs = append(s.rows, of), append(s.runs, nil)
+	return len(s.rows) - 1
+}
+
+func (s *series) add(of row, m measurement) {
+	i := s.expect(of)
 	s.runs[i] = append(s.runs[i], m)
 }
 
@@ -76,26 +82,32 @@ func (s *series) add(of row, m measurement) {
 func (m measurement) row() row {
 	return row{
 		PerSecond: m.perSecond, P50: milliseconds(m.p50), P99: milliseconds(m.p99),
-		CPUMicros: 1000 * milliseconds(m.cpu), IdleBytes: m.idleBytes,
+		CPUMicros: 1000 * milliseconds(m.cpu), IdleBytes: m.idleBytes, LoadBusy: m.busy,
 	}
 }
 
-// medians fills in the rows.
+// medians returns the rows of which there are measurements.
 func (s *series) medians() []row {
+	rows := make([]row, 0, len(s.rows))
 	for i, runs := range s.runs {
-		r := &s.rows[i]
+		if len(runs) == 0 {
+			continue
+		}
+		r := s.rows[i]
 		r.PerSecond = median(runs, func(one row) float64 { return one.PerSecond })
 		r.P50 = median(runs, func(one row) float64 { return one.P50 })
 		r.P99 = median(runs, func(one row) float64 { return one.P99 })
 		r.CPUMicros = median(runs, func(one row) float64 { return one.CPUMicros })
 		r.IdleBytes = median(runs, func(one row) float64 { return one.IdleBytes })
+		r.LoadBusy = median(runs, func(one row) float64 { return one.LoadBusy })
 		r.Runs = nil
 		for _, m := range runs {
 			one := m.row()
 			r.Runs = append(r.Runs, sample{one.PerSecond, one.CPUMicros})
 		}
+		rows = append(rows, r)
 	}
-	return s.rows
+	return rows
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -47,9 +45,9 @@ func (f *fixture) server(name string, c benchCase) (s server, installed bool) {
 	case strictName:
 		return f.gridcast(name, c, "--redis", f.redis, "--redis-mode", "strict"), f.redis != ""
 	case fasthttpName:
-		return f.constant(name, c, "fasthttp"), true
+		return f.constant(name, c, fasthttpConstant), true
 	case epollName:
-		return f.constant(name, c, "epoll"), true
+		return f.constant(name, c, epollConstant), true
 	case nginxName:
 		nginx, err := exec.LookPath("nginx")
 		return server{name: name, command: []string{nginx}, prepare: func(address string) ([]string, error) {
@@ -71,16 +69,24 @@ func (f *fixture) gridcast(name string, c benchCase, more ...string) server {
 }
 
 func (f *fixture) constant(name string, c benchCase, kind string) server {
-	return server{name: name, command: []string{os.Args[0], constantCommand, kind, f.bodyFile(c)}}
+	return server{name: name, command: []string{os.Args[0], constantCommand, kind}, prepare: func(address string) ([]string, error) {
+		constant, file := c.body, filepath.Join(f.dir, kind+".constant")
+		if kind == epollConstant {
+			constant = f.whole(c)
+		}
+		if err := os.WriteFile(file, constant, 0o600); err != nil {
+			return nil, fmt.Errorf("constant of a server: %w", err)
+		}
+		return []string{file, address}, nil
+	}}
 }
 
-// bodyFile writes the body of a case to a file and returns its name.
-func (f *fixture) bodyFile(c benchCase) string {
-	name := filepath.Join(f.dir, strings.ReplaceAll(c.name, " ", "-")+".body")
-	if old, err := os.ReadFile(name); errors.Is(err, os.ErrNotExist) || !bytes.Equal(old, c.body) {
-		if err := os.WriteFile(name, c.body, 0o600); err != nil {
-			panic(fmt.Sprintf("body of a case: %v", err)) // the folder is ours
+// whole returns what gridcast answers in a case whose body is stored and not compressed.
+func (f *fixture) whole(c benchCase) []byte {
+	for body, response := range f.responses.static {
+		if target(body) == c.target {
+			return response
 		}
 	}
-	return name
+	panic("BUG: no stored response in the case " + c.name)
 }

@@ -18,7 +18,7 @@ func rate(r row) float64 { return r.PerSecond }
 // than returns the figure of a row as a share of that of another server or case under the same
 // load, and nothing where that was not measured.
 func (r row) than(rows []row, server, benchCase string, f figure) string {
-	other, ok := find(rows, row{Server: server, Case: benchCase, Connections: r.Connections, Idle: r.Idle})
+	other, ok := find(rows, row{Server: server, Case: benchCase, Connections: r.Connections, Load: r.Load, Idle: r.Idle})
 	if !ok {
 		return ""
 	}
@@ -27,7 +27,11 @@ func (r row) than(rows []row, server, benchCase string, f figure) string {
 
 // figures are the columns that are the same in every table.
 func (r row) figures() table.Row {
-	return table.Row{fmt.Sprintf("%.0f", r.PerSecond), fmt.Sprintf("%.3f", r.P50), fmt.Sprintf("%.3f", r.P99), fmt.Sprintf("%.2f", r.CPUMicros)}
+	busy := ""
+	if r.LoadBusy > 0 {
+		busy = fmt.Sprintf("%.0f %%", 100*r.LoadBusy)
+	}
+	return table.Row{r.Load, busy, fmt.Sprintf("%.0f", r.PerSecond), fmt.Sprintf("%.3f", r.P50), fmt.Sprintf("%.3f", r.P99), fmt.Sprintf("%.2f", r.CPUMicros)}
 }
 
 // newTable returns a table. The columns of its header that are in a range, counted from 1, hold
@@ -61,36 +65,36 @@ func show(t table.Writer, markdown bool) {
 // fullTable holds all rows and what they are of others.
 func fullTable(rows []row) table.Writer {
 	t := newTable(table.Row{
-		"case", "conns", "server", "req/s", "p50 ms", "p99 ms", "CPU us",
-		"CPU of\nfasthttp", "CPU of\nepoll", "req/s of\nnginx", "req/s of\ngridcast", "req/s of\nreference",
-	}, 4, 12)
+		"case", "conns", "server", "load", "busy", "req/s", "p50 ms", "p99 ms", "CPU us",
+		"CPU of\nfasthttp", "CPU of\nepoll", "req/s of\nepoll", "req/s of\nnginx", "req/s of\ngridcast", "req/s of\nreference",
+	}, 5, 15)
 	var last row
 	for _, r := range rows {
 		if r.Case == idleCase {
 			continue
 		}
-		if last.Case != "" && (last.Case != r.Case || last.Connections != r.Connections) {
+		if last.Case != "" && (last.Case != r.Case || last.Connections != r.Connections || last.Load != r.Load) {
 			t.AppendSeparator()
 		}
 		last = r
 		t.AppendRow(append(append(table.Row{r.Case, r.Connections, r.Server}, r.figures()...),
-			r.than(rows, fasthttpName, r.Case, cpu), r.than(rows, epollName, r.Case, cpu),
+			r.than(rows, fasthttpName, r.Case, cpu), r.than(rows, epollName, r.Case, cpu), r.than(rows, epollName, r.Case, rate),
 			r.than(rows, nginxName, r.Case, rate), r.than(rows, gridcastName, r.Case, rate),
 			r.than(rows, r.Server, compared[r.Case], rate)))
 	}
-	t.SetCaption("reference: the case with -sized after its name, or with one key")
+	t.SetCaption("busy: for which share of the time the load used its core; reference: the case with -sized after its name, or with one key")
 	return t
 }
 
 // briefTable holds what gridcast does, and what that is of others.
 func briefTable(rows []row) table.Writer {
 	t := newTable(table.Row{
-		"case", "connections", "req/s", "p50 ms", "p99 ms", "CPU µs per request", "CPU of fasthttp", "CPU of epoll", "req/s of nginx",
-	}, 2, 9)
+		"case", "connections", "load", "busy", "req/s", "p50 ms", "p99 ms", "CPU µs per request", "CPU of fasthttp", "CPU of epoll", "req/s of epoll", "req/s of nginx",
+	}, 4, 12)
 	for _, r := range rows {
 		if r.Server == gridcastName && r.Case != idleCase {
 			t.AppendRow(append(append(table.Row{r.Case, r.Connections}, r.figures()...),
-				r.than(rows, fasthttpName, r.Case, cpu), r.than(rows, epollName, r.Case, cpu), r.than(rows, nginxName, r.Case, rate)))
+				r.than(rows, fasthttpName, r.Case, cpu), r.than(rows, epollName, r.Case, cpu), r.than(rows, epollName, r.Case, rate), r.than(rows, nginxName, r.Case, rate)))
 		}
 	}
 	return t
@@ -100,7 +104,7 @@ func briefTable(rows []row) table.Writer {
 func idleTable(rows []row) table.Writer {
 	t := newTable(table.Row{"server", "idle connections", "req/s", "CPU µs per request", "req/s of none idle", "CPU of none idle", "KB each"}, 2, 7)
 	for _, r := range rows {
-		without, ok := find(rows, row{Server: r.Server, Case: idleCase, Connections: r.Connections})
+		without, ok := find(rows, row{Server: r.Server, Case: idleCase, Connections: r.Connections, Load: r.Load})
 		if r.Case != idleCase || r.Idle == 0 || !ok {
 			continue
 		}

@@ -1,0 +1,75 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"gridcast/deploy/bench/light"
+)
+
+// lightCommand makes this program the light load.
+const lightCommand = "light"
+
+// light is the load of this program, run as another process.
+func (f *fixture) light(ctx context.Context, p *process, c benchCase, length time.Duration) (report, error) {
+	requests := filepath.Join(f.dir, "requests")
+	if err := os.WriteFile(requests, bytes.Join(f.inTurn(c), nil), 0o600); err != nil {
+		return report{}, fmt.Errorf("requests of a load: %w", err)
+	}
+	out, busy, err := onSecondCore(ctx, []string{os.Args[0], lightCommand, p.address, strconv.Itoa(c.connections), length.String(), requests})
+	if err != nil {
+		return report{}, err
+	}
+	var r light.Report
+	if err := json.Unmarshal(out, &r); err != nil {
+		return report{}, fmt.Errorf("report of a load: %w", err)
+	}
+	return report{
+		requests: r.Requests, perSecond: float64(r.Requests) / r.Length.Seconds(),
+		p50: r.P50, p99: r.P99, busy: busy,
+	}, nil
+}
+
+// runLight is that process.
+func runLight(args []string) error {
+	if len(args) != 4 {
+		return fmt.Errorf("%s: want an address, a number of connections, a duration and a file", lightCommand)
+	}
+	server, err := netip.ParseAddrPort(args[0])
+	if err != nil {
+		return fmt.Errorf("server to load: %w", err)
+	}
+	connections, err := strconv.Atoi(args[1])
+	if err != nil {
+		return fmt.Errorf("connections: %w", err)
+	}
+	length, err := time.ParseDuration(args[2])
+	if err != nil {
+		return fmt.Errorf("length of a load: %w", err)
+	}
+	requests, err := os.ReadFile(args[3])
+	if err != nil {
+		return fmt.Errorf("requests of a load: %w", err)
+	}
+	cfg := light.Config{Server: server, Connections: connections, Length: length}
+	for request := range strings.SplitAfterSeq(string(requests), "\r\n\r\n") {
+		if request != "" {
+			cfg.Requests = append(cfg.Requests, []byte(request))
+		}
+	}
+	r, err := light.Run(cfg)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(r)
+}

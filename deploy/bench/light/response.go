@@ -1,0 +1,74 @@
+//go:build linux
+
+package light
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// response is one that arrives in parts.
+type response struct {
+	head []byte // of one whose header is not complete yet
+	body int    // bytes that are missing of one whose header is
+}
+
+var (
+	headEnd       = []byte("\r\n\r\n")
+	contentLength = []byte("\r\nContent-Length: ")
+)
+
+// maxHead bounds what a header may be.
+const maxHead = 64 << 10
+
+// take takes what has arrived, and reports whether that completes a response. It must be no
+// more than one.
+func (r *response) take(p []byte) (complete bool, err error) {
+	if r.body == 0 {
+		if p, err = r.takeHead(p); err != nil || p == nil {
+			return false, err
+		}
+	}
+	if r.body -= len(p); r.body < 0 {
+		return false, fmt.Errorf("load: %d bytes follow a response", -r.body)
+	}
+	return r.body == 0, nil
+}
+
+// takeHead returns what follows the header in p, which is nil while there is more to come of
+// the header.
+func (r *response) takeHead(p []byte) (rest []byte, err error) {
+	if len(r.head) > 0 {
+		r.head = append(r.head, p...)
+		p = r.head
+	}
+	end := bytes.Index(p, headEnd)
+	switch {
+	case end < 0 && len(p) > maxHead:
+		return nil, fmt.Errorf("load: no end of a header in %d bytes", len(p))
+	case end < 0:
+		if len(r.head) == 0 {
+			r.head = bytes.Clone(p)
+		}
+		return nil, nil
+	}
+	head, rest := p[:end], p[end+len(headEnd):]
+	r.head = nil
+	if status := string(head[:min(len(head), len("HTTP/1.1 200"))]); status == "HTTP/1.1 304" {
+		return rest, nil
+	} else if status != "HTTP/1.1 200" {
+		line, _, _ := bytes.Cut(head, []byte("\r\n"))
+		return nil, fmt.Errorf("load: answered with %q", line)
+	}
+	_, field, found := bytes.Cut(head, contentLength)
+	if !found {
+		return nil, errors.New("load: a response without Content-Length")
+	}
+	digits, _, _ := bytes.Cut(field, []byte("\r\n"))
+	if r.body, err = strconv.Atoi(string(digits)); err != nil {
+		return nil, fmt.Errorf("load: %w", err)
+	}
+	return rest, nil
+}

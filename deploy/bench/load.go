@@ -1,0 +1,71 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"time"
+)
+
+// The loads. wrk is what everybody knows; on one core it is itself at its limit before a fast
+// server on another one is, so that there is a second one, which leaves the limit to the server.
+const (
+	wrkLoad   = "wrk"
+	lightLoad = "light"
+)
+
+// report is what a load found.
+type report struct {
+	requests  int
+	perSecond float64
+	p50, p99  time.Duration
+	busy      float64 // share of the time in which the generator used its core
+}
+
+// measurement is one run of a load against a server.
+type measurement struct {
+	report
+	cpu       time.Duration // of the server, per request
+	idleBytes float64       // resident for each idle connection beside the load
+}
+
+// load loads a server that runs.
+func (f *fixture) load(ctx context.Context, kind string, p *process, c benchCase, length time.Duration) (measurement, error) {
+	generate := f.wrk
+	if kind == lightLoad {
+		generate = f.light
+	}
+	before, err := p.cpu()
+	if err != nil {
+		return measurement{}, err
+	}
+	r, err := generate(ctx, p, c, length)
+	if err != nil {
+		return measurement{}, err
+	}
+	after, err := p.cpu()
+	if err != nil {
+		return measurement{}, err
+	}
+	return measurement{report: r, cpu: (after - before) / time.Duration(max(1, r.requests))}, nil
+}
+
+// onSecondCore runs a command there. It returns what the command prints, and for which share of
+// the time it used the core.
+func onSecondCore(ctx context.Context, command []string) (out []byte, busy float64, err error) {
+	args := onCore(1, command)
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	begun := time.Now()
+	out, err = cmd.Output()
+	took := time.Since(begun)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w\n%s%s", command[0], err, out, &errs)
+	}
+	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return out, float64(used) / float64(took), nil
+}
