@@ -1,6 +1,7 @@
 package resident
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 
@@ -39,15 +40,15 @@ func (p *Page) fill(body *snapshots.Body, fields *shelf) error {
 	}
 	p.body, p.shelf = body, fields
 	for e := range negotiate.Encodings {
-		bytes, tag := body.Identity, `"`+body.Entry.ETag+`"`
+		content, tag := body.Identity, `"`+body.Entry.ETag+`"`
 		if e != negotiate.Identity {
-			bytes, tag = body.Encoded[e.Suffix()], `"`+body.Entry.ETag+"-"+e.Suffix()+`"`
+			content, tag = body.Encoded[e.Suffix()], `"`+body.Entry.ETag+"-"+e.Suffix()+`"`
 		}
-		if bytes == nil {
+		if content == nil {
 			continue
 		}
 		etag := []byte(tag)
-		p.full[e] = New(http.StatusOK, etag, fields.full[e], bytes)
+		p.full[e] = New(http.StatusOK, etag, fields.full[e], content)
 		p.notModified[e] = New(http.StatusNotModified, etag, fields.notModified, nil)
 	}
 	return nil
@@ -58,8 +59,11 @@ func (p *Page) fill(body *snapshots.Body, fields *shelf) error {
 // that of the best form if it is among them.
 func (p *Page) Answer(acceptEncoding, ifNoneMatch []byte) *Response {
 	best := p.best(acceptEncoding)
-	if len(ifNoneMatch) == 0 {
+	switch {
+	case len(ifNoneMatch) == 0:
 		return p.full[best]
+	case bytes.Equal(ifNoneMatch, p.full[best].ETag): // as most clients send it
+		return p.notModified[best]
 	}
 	forms := [negotiate.Encodings]negotiate.Encoding{best}
 	tags := [negotiate.Encodings][]byte{p.full[best].ETag}
