@@ -20,13 +20,19 @@ import (
 // lightCommand makes this program the light load.
 const lightCommand = "light"
 
-// light is the load of this program, run as another process.
+// light is the load of this program in a closed loop.
 func (f *fixture) light(ctx context.Context, p *process, c benchCase, length time.Duration) (report, error) {
+	return f.due(ctx, p, c, 0, length)
+}
+
+// due is the load of this program, run as another process, in an open loop of so many requests
+// a second unless they are 0.
+func (f *fixture) due(ctx context.Context, p *process, c benchCase, perSecond float64, length time.Duration) (report, error) {
 	requests := filepath.Join(f.dir, "requests")
 	if err := os.WriteFile(requests, bytes.Join(f.inTurn(c), nil), 0o600); err != nil {
 		return report{}, fmt.Errorf("requests of a load: %w", err)
 	}
-	out, busy, err := onSecondCore(ctx, []string{os.Args[0], lightCommand, p.address, strconv.Itoa(c.connections), length.String(), requests})
+	out, busy, err := onSecondCore(ctx, []string{os.Args[0], lightCommand, p.address, strconv.Itoa(c.connections), length.String(), fmt.Sprint(perSecond), requests})
 	if err != nil {
 		return report{}, err
 	}
@@ -42,8 +48,8 @@ func (f *fixture) light(ctx context.Context, p *process, c benchCase, length tim
 
 // runLight is that process.
 func runLight(args []string) error {
-	if len(args) != 4 {
-		return fmt.Errorf("%s: want an address, a number of connections, a duration and a file", lightCommand)
+	if len(args) != 5 {
+		return fmt.Errorf("%s: want an address, a number of connections, a duration, a rate and a file", lightCommand)
 	}
 	server, err := netip.ParseAddrPort(args[0])
 	if err != nil {
@@ -57,11 +63,15 @@ func runLight(args []string) error {
 	if err != nil {
 		return fmt.Errorf("length of a load: %w", err)
 	}
-	requests, err := os.ReadFile(args[3])
+	perSecond, err := strconv.ParseFloat(args[3], 64)
+	if err != nil {
+		return fmt.Errorf("rate of a load: %w", err)
+	}
+	requests, err := os.ReadFile(args[4])
 	if err != nil {
 		return fmt.Errorf("requests of a load: %w", err)
 	}
-	cfg := light.Config{Server: server, Connections: connections, Length: length}
+	cfg := light.Config{Server: server, Connections: connections, Length: length, PerSecond: perSecond}
 	for request := range strings.SplitAfterSeq(string(requests), "\r\n\r\n") {
 		if request != "" {
 			cfg.Requests = append(cfg.Requests, []byte(request))

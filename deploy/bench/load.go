@@ -38,11 +38,16 @@ func (f *fixture) load(ctx context.Context, kind string, p *process, c benchCase
 	if kind == lightLoad {
 		generate = f.light
 	}
+	return p.loaded(func() (report, error) { return generate(ctx, p, c, length) })
+}
+
+// loaded measures what a load costs the server.
+func (p *process) loaded(load func() (report, error)) (measurement, error) {
 	before, err := p.cpu()
 	if err != nil {
 		return measurement{}, err
 	}
-	r, err := generate(ctx, p, c, length)
+	r, err := load()
 	if err != nil {
 		return measurement{}, err
 	}

@@ -3,9 +3,11 @@
 // Package light is a load generator that spends little on a request: against a fast server on
 // one core, wrk on another one is what limits the requests of a second, and not the server.
 //
-// On each connection it sends a request when the one before it is answered, from one loop over
-// the system calls themselves. It reads of a response what it must to know where it ends, and
-// that it is a success.
+// It is one loop over the system calls themselves, and reads of a response what it must to know
+// where it ends and that it is a success. In a closed loop a connection's next request is sent
+// when the one before it is answered; in an open loop requests are sent when they are due,
+// whether others have been answered or not, so that a stall of the server is seen by all
+// requests that fall into it.
 package light
 
 import (
@@ -18,36 +20,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Config is what is to be sent. All is required.
+// Config is what is to be sent. All is required but for PerSecond.
 type Config struct {
 	Server      netip.AddrPort
 	Connections int
 	Length      time.Duration // for how long requests are sent
-	Requests    [][]byte      // in turn, over all connections; none may have to do with the connection
+	Requests    [][]byte      // in turn, over all connections; none may end its connection
+	PerSecond   float64       // requests due at even intervals, on one connection after the other; 0: a closed loop
 }
 
 // Report is what came of it.
 type Report struct {
 	Requests int           // that were answered
-	Length   time.Duration // in which they were
-	P50, P99 time.Duration // from when a request was sent to when its answer was found
+	Length   time.Duration // in which they were sent
+	P50, P99 time.Duration // from when a request was sent, or was due, to when its answer was found
 }
 
-// generator is a run.
+// generator is a run. Its times are since the beginning.
 type generator struct {
 	cfg       Config
 	epoll     int
-	conns     []*conn // by file descriptor; nil: not ours
+	events    []unix.EpollEvent
+	conns     []*conn
+	byFD      []*conn // nil: not ours
 	next      int     // in Requests
+	due       int     // how many requests have been, in an open loop
+	waiting   int     // requests for an answer
 	buffer    []byte
 	begun     time.Time
 	latencies []time.Duration
 }
 
-// conn is a connection, on which always one request is waiting for its answer.
+// conn is a connection. Its requests are answered in their order.
 type conn struct {
-	fd   int
-	sent time.Duration // since the beginning
+	fd      int
+	waiting []time.Duration // since when each request waits for its answer
 	response
 }
 
@@ -63,24 +70,23 @@ func Run(cfg Config) (Report, error) {
 		return Report{}, err
 	}
 	g.begun = time.Now()
-	for _, c := range g.conns {
-		if c != nil {
-			if err := g.send(c, time.Since(g.begun)); err != nil {
-				return Report{}, err
-			}
-		}
+	run := g.closedLoop
+	if cfg.PerSecond > 0 {
+		run = g.openLoop
 	}
-	took, err := g.serve()
+	length, err := run()
 	if err != nil {
 		return Report{}, err
 	}
-	return g.report(took), nil
+	return g.report(length), nil
 }
 
 func newGenerator(cfg Config) (*generator, error) {
 	switch {
 	case !cfg.Server.Addr().Is4():
 		return nil, fmt.Errorf("load: server %s, want an IPv4 address with a port", cfg.Server)
+	case cfg.PerSecond < 0:
+		return nil, fmt.Errorf("load: %v requests a second, want some, or 0 for a closed loop", cfg.PerSecond)
 	case cfg.Connections < 1 || cfg.Length <= 0 || len(cfg.Requests) == 0:
 		return nil, fmt.Errorf("load: %d connections, %s, %d requests: want at least some of each", cfg.Connections, cfg.Length, len(cfg.Requests))
 	}
@@ -88,7 +94,9 @@ func newGenerator(cfg Config) (*generator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load: epoll: %w", err)
 	}
-	return &generator{cfg: cfg, epoll: epoll, buffer: make([]byte, 256<<10)}, nil
+	return &generator{
+		cfg: cfg, epoll: epoll, events: make([]unix.EpollEvent, cfg.Connections), buffer: make([]byte, 256<<10),
+	}, nil
 }
 
 // connect opens the connections.
@@ -99,10 +107,11 @@ func (g *generator) connect() error {
 		if err != nil {
 			return fmt.Errorf("load: socket: %w", err)
 		}
-		for len(g.conns) <= fd {
-			g.conns = append(g.conns, nil)
+		for len(g.byFD) <= fd {
+			g.byFD = append(g.byFD, nil)
 		}
-		g.conns[fd] = &conn{fd: fd}
+		g.byFD[fd] = &conn{fd: fd}
+		g.conns = append(g.conns, g.byFD[fd])
 		err = errors.Join(
 			unix.Connect(fd, to),
 			unix.SetNonblock(fd, true),
@@ -118,52 +127,116 @@ func (g *generator) connect() error {
 	return nil
 }
 
-// serve exchanges requests and responses until the time is over, and returns how long that
+// closedLoop exchanges requests and responses until the time is over, and returns how long that
 // took.
-func (g *generator) serve() (time.Duration, error) {
-	events := make([]unix.EpollEvent, g.cfg.Connections)
-	for now := time.Duration(0); ; now = time.Since(g.begun) {
+func (g *generator) closedLoop() (time.Duration, error) {
+	for _, c := range g.conns {
+		if err := g.send(c, g.now()); err != nil {
+			return 0, err
+		}
+	}
+	for {
+		now := g.now()
 		if now >= g.cfg.Length {
 			return now, nil
 		}
-		n, err := unix.EpollWait(g.epoll, events, 100)
-		if err != nil && !errors.Is(err, unix.EINTR) {
-			return now, fmt.Errorf("load: wait: %w", err)
+		if err := g.take(100*time.Millisecond, func(c *conn, now time.Duration) error { return g.send(c, now) }); err != nil {
+			return now, err
 		}
-		for _, event := range events[:max(n, 0)] {
-			if err := g.turn(g.conns[event.Fd]); err != nil {
+	}
+}
+
+// patience is how long an open loop waits for the last answers.
+const patience = 5 * time.Second
+
+// openLoop sends the requests that are due until the time is over, and waits for the answers.
+// It never sleeps: to be woken late would count as the server's.
+func (g *generator) openLoop() (time.Duration, error) {
+	for {
+		now := g.now()
+		for at := g.dueAt(); at <= now && at < g.cfg.Length; at = g.dueAt() {
+			if err := g.send(g.conns[g.due%len(g.conns)], at); err != nil {
 				return now, err
+			}
+			g.due++
+		}
+		switch {
+		case now >= g.cfg.Length && g.waiting == 0:
+			return g.cfg.Length, nil
+		case now >= g.cfg.Length+patience:
+			return now, fmt.Errorf("load: %d requests have no answer after %s", g.waiting, patience)
+		}
+		if err := g.take(0, func(*conn, time.Duration) error { return nil }); err != nil {
+			return now, err
+		}
+	}
+}
+
+// dueAt is when the next request of an open loop is due.
+func (g *generator) dueAt() time.Duration {
+	return time.Duration(float64(g.due) / g.cfg.PerSecond * float64(time.Second))
+}
+
+func (g *generator) now() time.Duration { return time.Since(g.begun) }
+
+// take waits for responses, and calls then when all requests of a connection are answered.
+func (g *generator) take(wait time.Duration, then func(c *conn, now time.Duration) error) error {
+	n, err := unix.EpollWait(g.epoll, g.events, int(wait.Milliseconds()))
+	if err != nil && !errors.Is(err, unix.EINTR) {
+		return fmt.Errorf("load: wait: %w", err)
+	}
+	for _, event := range g.events[:max(n, 0)] {
+		c := g.byFD[event.Fd]
+		now, err := g.read(c)
+		if err != nil {
+			return err
+		}
+		if len(c.waiting) == 0 {
+			if err := then(c, now); err != nil {
+				return err
 			}
 		}
 	}
+	return nil
 }
 
-// turn reads what has arrived, and sends the next request when that completes a response.
-func (g *generator) turn(c *conn) error {
+// read takes what has arrived on a connection, and returns when that was.
+func (g *generator) read(c *conn) (now time.Duration, err error) {
 	n, err := receive(c.fd, g.buffer)
+	now = g.now()
 	switch {
 	case errors.Is(err, unix.EAGAIN):
-		return nil
+		return now, nil
 	case err != nil:
-		return fmt.Errorf("load: receive: %w", err)
+		return now, fmt.Errorf("load: receive: %w", err)
 	case n == 0:
-		return errors.New("load: the server has closed a connection")
+		return now, errors.New("load: the server has closed a connection")
 	}
-	complete, err := c.take(g.buffer[:n])
-	if err != nil || !complete {
-		return err
+	for rest := g.buffer[:n]; len(rest) > 0; {
+		if len(c.waiting) == 0 {
+			return now, fmt.Errorf("load: %d bytes that nobody has asked for", len(rest))
+		}
+		var complete bool
+		if rest, complete, err = c.take(rest); err != nil {
+			return now, err
+		}
+		if complete {
+			g.latencies = append(g.latencies, now-c.waiting[0])
+			c.waiting = append(c.waiting[:0], c.waiting[1:]...)
+			g.waiting--
+		}
 	}
-	now := time.Since(g.begun)
-	g.latencies = append(g.latencies, now-c.sent)
-	return g.send(c, now)
+	return now, nil
 }
 
-func (g *generator) send(c *conn, now time.Duration) error {
+// send sends the next request, which waits for its answer since an instant.
+func (g *generator) send(c *conn, since time.Duration) error {
 	request := g.cfg.Requests[g.next]
 	if g.next++; g.next == len(g.cfg.Requests) {
 		g.next = 0
 	}
-	c.sent = now
+	c.waiting = append(c.waiting, since)
+	g.waiting++
 	n, err := send(c.fd, request)
 	if err != nil || n < len(request) {
 		return fmt.Errorf("load: %d of %d bytes sent: %w", n, len(request), err)
@@ -171,8 +244,8 @@ func (g *generator) send(c *conn, now time.Duration) error {
 	return nil
 }
 
-func (g *generator) report(took time.Duration) Report {
-	r := Report{Requests: len(g.latencies), Length: took}
+func (g *generator) report(length time.Duration) Report {
+	r := Report{Requests: len(g.latencies), Length: length}
 	if r.Requests > 0 {
 		slices.Sort(g.latencies)
 		r.P50, r.P99 = g.latencies[r.Requests/2], g.latencies[r.Requests*99/100]
@@ -182,9 +255,7 @@ func (g *generator) report(took time.Duration) Report {
 
 func (g *generator) close() {
 	for _, c := range g.conns {
-		if c != nil {
-			_ = unix.Close(c.fd)
-		}
+		_ = unix.Close(c.fd)
 	}
 	_ = unix.Close(g.epoll)
 }

@@ -37,7 +37,7 @@ func serve(t *testing.T, handler http.HandlerFunc) netip.AddrPort {
 // TestRunCountsAnswers lets the server count too. One of two requests is answered with more
 // than arrives at once, the other without a body.
 func TestRunCountsAnswers(t *testing.T) {
-	const connections, length = 8, 300 * time.Millisecond
+	const connections, length = 8, time.Second
 	var full, bare atomic.Int64
 	body := strings.Repeat("x", 300<<10)
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -71,6 +71,12 @@ func TestRunRefuses(t *testing.T) {
 		return serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 	}
 	closing := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	talkative := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err == nil {
+			_, _ = io.WriteString(c, "HTTP/1.1 304 Not Modified\r\n\r\nmore")
+		}
+	})
 	good := Config{Server: answering(http.StatusOK), Connections: 2, Length: 10 * time.Second, Requests: requests}
 	for _, tt := range []struct {
 		name   string
@@ -80,6 +86,8 @@ func TestRunRefuses(t *testing.T) {
 		{"an error", func(c *Config) { c.Server = answering(http.StatusUnauthorized) }, `answered with "HTTP/1.1 401 Unauthorized"`},
 		{"a connection that ends", func(c *Config) { c.Server = closing }, "the server has closed a connection"},
 		{"nobody", func(c *Config) { c.Server = netip.MustParseAddrPort("127.0.0.1:1") }, "connect to 127.0.0.1:1: connection refused"},
+		{"a rate below zero", func(c *Config) { c.PerSecond = -1 }, "-1 requests a second"},
+		{"more than was asked for", func(c *Config) { c.Server = talkative }, "4 bytes that nobody has asked for"},
 		{"no requests", func(c *Config) { c.Requests = nil }, "2 connections, 10s, 0 requests"},
 		{"an address that is not", func(c *Config) { c.Server = netip.AddrPort{} }, "want an IPv4 address"},
 	} {
@@ -93,7 +101,29 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// TestResponseInParts gives every response in two parts, cut at every byte.
+// TestOpenLoop has requests answered late, so that several wait on a connection: their number
+// is that of the schedule, and their latency counts from when they were due.
+func TestOpenLoop(t *testing.T) {
+	const length, stall = 400 * time.Millisecond, 200 * time.Millisecond
+	var served atomic.Int64
+	server := serve(t, func(http.ResponseWriter, *http.Request) {
+		if served.Add(1) == 1 {
+			time.Sleep(stall)
+		}
+	})
+	report, err := Run(Config{Server: server, Connections: 1, Length: length, Requests: requests, PerSecond: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 40; report.Requests != want || served.Load() != int64(want) || report.Length != length {
+		t.Errorf("got %+v of %d, want %d requests in %s", report, served.Load(), want, length)
+	}
+	if report.P99 < stall*9/10 {
+		t.Errorf("99 of 100 requests were answered in %s, but the first one took %s", report.P99, stall)
+	}
+}
+
+// TestResponseInParts gives two responses in a row in two parts, cut at every byte.
 func TestResponseInParts(t *testing.T) {
 	for _, whole := range []string{
 		"HTTP/1.1 200 OK\r\nServer: x\r\nContent-Length: 12\r\n\r\nContent-Len:",
@@ -101,12 +131,21 @@ func TestResponseInParts(t *testing.T) {
 		"HTTP/1.1 304 Not Modified\r\nServer: x\r\n\r\n",
 	} {
 		var r response
-		for cut := 1; cut < len(whole); cut++ {
-			if complete, err := r.take([]byte(whole[:cut])); complete || err != nil {
-				t.Fatalf("%d bytes of %q: complete %v, %v", cut, whole, complete, err)
+		for cut := 1; cut < 2*len(whole); cut++ {
+			ended := 0
+			for _, part := range []string{(whole + whole)[:cut], (whole + whole)[cut:]} {
+				for p := []byte(part); len(p) > 0; {
+					rest, complete, err := r.take(p)
+					if err != nil {
+						t.Fatalf("%q, %d bytes at once: %v", whole, cut, err)
+					}
+					if p = rest; complete {
+						ended++
+					}
+				}
 			}
-			if complete, err := r.take([]byte(whole[cut:])); !complete || err != nil {
-				t.Fatalf("%q after %d bytes: complete %v, %v", whole, cut, complete, err)
+			if ended != 2 {
+				t.Fatalf("%q, %d bytes at once: %d responses, want 2", whole, cut, ended)
 			}
 		}
 	}
@@ -114,15 +153,15 @@ func TestResponseInParts(t *testing.T) {
 
 func TestResponseRefused(t *testing.T) {
 	for whole, want := range map[string]string{
-		"HTTP/1.1 200 OK\r\n\r\n":                           "without Content-Length",
-		"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n":      `parsing "x"`,
-		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP": "4 bytes follow",
-		"HTTP/1.1 429 Too Many Requests\r\nA: b\r\n\r\n":    `"HTTP/1.1 429 Too Many Requests"`,
+		"HTTP/1.1 200 OK\r\n\r\n":                        "without Content-Length",
+		"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n":   `parsing "x"`,
+		"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n":  "Content-Length: -1",
+		"HTTP/1.1 429 Too Many Requests\r\nA: b\r\n\r\n": `"HTTP/1.1 429 Too Many Requests"`,
 		"\r\n\r\n": `answered with ""`,
 		"HTTP/1.1 200 OK\r\nA: " + strings.Repeat("b", 1<<16): "no end of a header",
 	} {
 		var r response
-		if _, err := r.take([]byte(whole)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := r.take([]byte(whole)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: got %v, want an error with %q", whole, err, want)
 		}
 	}

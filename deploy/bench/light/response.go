@@ -23,18 +23,17 @@ var (
 // maxHead bounds what a header may be.
 const maxHead = 64 << 10
 
-// take takes what has arrived, and reports whether that completes a response. It must be no
-// more than one.
-func (r *response) take(p []byte) (complete bool, err error) {
+// take takes of what has arrived what belongs to the response, and returns the rest. Complete
+// says that it has ended: then r is ready for the next one.
+func (r *response) take(p []byte) (rest []byte, complete bool, err error) {
 	if r.body == 0 {
 		if p, err = r.takeHead(p); err != nil || p == nil {
-			return false, err
+			return nil, false, err
 		}
 	}
-	if r.body -= len(p); r.body < 0 {
-		return false, fmt.Errorf("load: %d bytes follow a response", -r.body)
-	}
-	return r.body == 0, nil
+	n := min(len(p), r.body)
+	r.body -= n
+	return p[n:], r.body == 0, nil
 }
 
 // takeHead returns what follows the header in p, which is nil while there is more to come of
@@ -67,8 +66,10 @@ func (r *response) takeHead(p []byte) (rest []byte, err error) {
 		return nil, errors.New("load: a response without Content-Length")
 	}
 	digits, _, _ := bytes.Cut(field, []byte("\r\n"))
-	if r.body, err = strconv.Atoi(string(digits)); err != nil {
-		return nil, fmt.Errorf("load: %w", err)
+	n, err := strconv.Atoi(string(digits))
+	if err != nil || n < 0 {
+		return nil, errors.Join(fmt.Errorf("load: Content-Length: %s", digits), err)
 	}
+	r.body = n
 	return rest, nil
 }
