@@ -86,7 +86,7 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 	state := b.Ledger.AsOf(r.At)
 	a, err := almanac.Join(facts.Archive.AsOf(r.At), state)
 	if err != nil {
-		return snapshots.Receipt{}, err
+		return snapshots.Receipt{}, errors.Join(err, b.tooEarly(r.At))
 	}
 	version, err := renderAll(ctx, base, a, func(done, total int) { r.progress("rendering", done, total) })
 	if err != nil {
@@ -103,6 +103,20 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 		r.progress(string(p.Stage), p.Done, p.Total)
 	}}
 	return publisher.Publish(ctx, draft)
+}
+
+// tooEarly is the error of an instant before which the ledger did not end, nil if it did. What
+// was written later, such as the keys of the sessions, does not exist at that instant.
+func (b *Builder) tooEarly(at time.Time) error {
+	entries := b.Ledger.Entries()
+	if len(entries) == 0 {
+		return nil
+	}
+	if last := entries[len(entries)-1].Events[0].At; last.After(at) {
+		return fmt.Errorf("the build is of %s, but the ledger goes up to %s: give that instant or a later one",
+			at.UTC().Format(time.RFC3339), last.UTC().Format(time.RFC3339))
+	}
+	return nil
 }
 
 func (r Request) progress(phase string, done, total int) {

@@ -77,6 +77,17 @@ func TestSameInputsSameBytes(t *testing.T) {
 	}
 }
 
+// TestBuildOfEarlier builds at an instant at which the ledger had no keys yet.
+func TestBuildOfEarlier(t *testing.T) {
+	b := service(t, midSeason.Add(-time.Hour), policy())
+	build(t, b, midSeason)
+	_, err := b.Build(t.Context(), builder.Request{At: midSeason.Add(-time.Minute)})
+	const want = "the build is of 2024-07-01T11:59:00Z, but the ledger goes up to 2024-07-01T12:00:00Z"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want an error with %q", err, want)
+	}
+}
+
 func TestNothingNewIsNotPublished(t *testing.T) {
 	b := service(t, midSeason, policy())
 	first := build(t, b, midSeason)
