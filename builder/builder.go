@@ -108,11 +108,7 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 // tooEarly is the error of an instant before which the ledger did not end, nil if it did. What
 // was written later, such as the keys of the sessions, does not exist at that instant.
 func (b *Builder) tooEarly(at time.Time) error {
-	entries := b.Ledger.Entries()
-	if len(entries) == 0 {
-		return nil
-	}
-	if last := entries[len(entries)-1].Events[0].At; last.After(at) {
+	if last := b.Ledger.State().At(); last.After(at) {
 		return fmt.Errorf("the build is of %s, but the ledger goes up to %s: give that instant or a later one",
 			at.UTC().Format(time.RFC3339), last.UTC().Format(time.RFC3339))
 	}
