@@ -271,8 +271,8 @@ func TestKeysAndJobs(t *testing.T) {
 	if err := json.Unmarshal([]byte(a.body), &created); err != nil || a.StatusCode != http.StatusOK {
 		t.Fatalf("create: got %s, %s", a.Status, a.body)
 	}
-	if _, ok := keys.Sum([]byte(created.Key)); !ok {
-		t.Errorf("got key %q", created.Key)
+	if hash, ok := keys.Sum([]byte(created.Key)); !ok || !strings.HasPrefix(created.Key, keys.Prefix) || !strings.HasPrefix(hash.String(), created.ID) {
+		t.Errorf("got key %q with id %q", created.Key, created.ID)
 	}
 	for what, form := range map[string]url.Values{
 		"no client": {"tier": {"pro"}}, "an unknown tier": {"client": {"x"}, "tier": {"gold"}},
