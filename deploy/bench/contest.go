@@ -32,28 +32,19 @@ func (e *entrant) String() string {
 	return fmt.Sprintf("%s, %s, %d connections", e.server.name, e.c.name, e.c.connections)
 }
 
-// warmUp is how long a server is loaded before it is measured.
-const warmUp = time.Second
-
 // newContest starts the servers of some cases whose name contains a text, and warms them up.
 // The caller must close the contest.
-func (f *fixture) newContest(ctx context.Context, cases []benchCase, only string) (_ *contest, err error) {
+func (f *fixture) newContest(ctx context.Context, cases []benchCase, only string) (*contest, error) {
 	t := &contest{fixture: f}
-	defer func() {
-		if err != nil {
-			t.close()
-		}
-	}()
 	for _, c := range cases {
 		for _, s := range f.servers(c, only) {
 			e := entrant{server: s, c: c}
-			if e.process, err = s.start(ctx); err != nil {
-				return nil, err
-			}
-			t.entrants = append(t.entrants, e)
-			if _, err := f.light(ctx, e.process, c, warmUp); err != nil {
+			var err error
+			if e.process, err = f.warm(ctx, s, c); err != nil {
+				t.close()
 				return nil, fmt.Errorf("%s: %w", &e, err)
 			}
+			t.entrants = append(t.entrants, e)
 		}
 	}
 	return t, nil

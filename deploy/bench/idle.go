@@ -52,14 +52,11 @@ type idleMeasurement struct{ without, with measurement }
 // measureIdle loads a server, opens n connections each of which gets one response, and loads
 // the server again.
 func (f *fixture) measureIdle(ctx context.Context, s server, c benchCase, n int, length time.Duration) (m idleMeasurement, err error) {
-	p, err := s.start(ctx)
+	p, err := f.warm(ctx, s, c)
 	if err != nil {
 		return m, err
 	}
 	defer p.stop()
-	if _, err := f.light(ctx, p, c, warmUp); err != nil {
-		return m, err
-	}
 	if m.without, err = f.load(ctx, wrkLoad, p, c, length); err != nil {
 		return m, err
 	}

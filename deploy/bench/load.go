@@ -32,6 +32,22 @@ type measurement struct {
 	idleBytes float64       // resident for each idle connection beside the load
 }
 
+// warmUp is how long a server is loaded before it is measured.
+const warmUp = time.Second
+
+// warm starts a server that answers a case, and warms it up. The caller must stop it.
+func (f *fixture) warm(ctx context.Context, s server, c benchCase) (*process, error) {
+	p, err := s.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.light(ctx, p, c, warmUp); err != nil {
+		p.stop()
+		return nil, err
+	}
+	return p, nil
+}
+
 // load loads a server that runs.
 func (f *fixture) load(ctx context.Context, kind string, p *process, c benchCase, length time.Duration) (measurement, error) {
 	generate := f.wrk

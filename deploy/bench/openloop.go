@@ -11,10 +11,9 @@ import (
 
 // The load of the open loop.
 const (
-	openConnections = usual
-	openLength      = 3 * time.Second
-	openSuffix      = ", at half"
-	openLoad        = "open loop"
+	openLength = 3 * time.Second
+	openSuffix = ", at half"
+	openLoad   = "open loop"
 )
 
 // openLoop measures latencies at half of the capacity that rows have. Requests are sent when
@@ -27,11 +26,11 @@ func (f *fixture) openLoop(ctx context.Context, rows []row, only string, said *p
 			continue
 		}
 		for _, s := range f.servers(c, "") {
-			closed, loaded := find(rows, row{Server: s.name, Case: c.name, Connections: openConnections, Load: wrkLoad})
+			closed, loaded := find(rows, row{Server: s.name, Case: c.name, Connections: c.connections, Load: wrkLoad})
 			if !loaded {
 				continue
 			}
-			at := row{Server: s.name, Case: c.name + openSuffix, Connections: openConnections, Load: openLoad}
+			at := row{Server: s.name, Case: c.name + openSuffix, Connections: c.connections, Load: openLoad}
 			run := at.Server + ", " + at.Case
 			said.begins(run)
 			m, err := f.openRun(ctx, s, c, closed.PerSecond/2)
@@ -47,13 +46,10 @@ func (f *fixture) openLoop(ctx context.Context, rows []row, only string, said *p
 
 // openRun measures that.
 func (f *fixture) openRun(ctx context.Context, s server, c benchCase, perSecond float64) (measurement, error) {
-	p, err := s.start(ctx)
+	p, err := f.warm(ctx, s, c)
 	if err != nil {
 		return measurement{}, err
 	}
 	defer p.stop()
-	if _, err := f.light(ctx, p, c, warmUp); err != nil {
-		return measurement{}, err
-	}
 	return p.loaded(func() (report, error) { return f.due(ctx, p, c, perSecond, openLength) })
 }

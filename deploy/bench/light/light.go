@@ -43,9 +43,7 @@ type generator struct {
 	events    []unix.EpollEvent
 	conns     []*conn
 	byFD      []*conn // nil: not ours
-	next      int     // in Requests
-	due       int     // how many requests have been, in an open loop
-	waiting   int     // requests for an answer
+	sent      int     // requests
 	buffer    []byte
 	begun     time.Time
 	latencies []time.Duration
@@ -140,8 +138,19 @@ func (g *generator) closedLoop() (time.Duration, error) {
 		if now >= g.cfg.Length {
 			return now, nil
 		}
-		if err := g.take(100*time.Millisecond, func(c *conn, now time.Duration) error { return g.send(c, now) }); err != nil {
+		ready, err := g.wait(100 * time.Millisecond)
+		if err != nil {
 			return now, err
+		}
+		for _, event := range ready {
+			c := g.byFD[event.Fd]
+			now, err := g.read(c)
+			if err == nil && len(c.waiting) == 0 {
+				err = g.send(c, now)
+			}
+			if err != nil {
+				return now, err
+			}
 		}
 	}
 }
@@ -155,49 +164,44 @@ func (g *generator) openLoop() (time.Duration, error) {
 	for {
 		now := g.now()
 		for at := g.dueAt(); at <= now && at < g.cfg.Length; at = g.dueAt() {
-			if err := g.send(g.conns[g.due%len(g.conns)], at); err != nil {
+			if err := g.send(g.conns[g.sent%len(g.conns)], at); err != nil {
 				return now, err
 			}
-			g.due++
 		}
+		waiting := g.sent - len(g.latencies)
 		switch {
-		case now >= g.cfg.Length && g.waiting == 0:
+		case now >= g.cfg.Length && waiting == 0:
 			return g.cfg.Length, nil
 		case now >= g.cfg.Length+patience:
-			return now, fmt.Errorf("load: %d requests have no answer after %s", g.waiting, patience)
+			return now, fmt.Errorf("load: %d requests have no answer after %s", waiting, patience)
 		}
-		if err := g.take(0, func(*conn, time.Duration) error { return nil }); err != nil {
+		ready, err := g.wait(0)
+		if err != nil {
 			return now, err
+		}
+		for _, event := range ready {
+			if now, err := g.read(g.byFD[event.Fd]); err != nil {
+				return now, err
+			}
 		}
 	}
 }
 
 // dueAt is when the next request of an open loop is due.
 func (g *generator) dueAt() time.Duration {
-	return time.Duration(float64(g.due) / g.cfg.PerSecond * float64(time.Second))
+	return time.Duration(float64(g.sent) / g.cfg.PerSecond * float64(time.Second))
 }
 
 func (g *generator) now() time.Duration { return time.Since(g.begun) }
 
-// take waits for responses, and calls then when all requests of a connection are answered.
-func (g *generator) take(wait time.Duration, then func(c *conn, now time.Duration) error) error {
-	n, err := unix.EpollWait(g.epoll, g.events, int(wait.Milliseconds()))
+// wait returns the events of connections on which something has arrived, at the latest after a
+// time.
+func (g *generator) wait(atMost time.Duration) ([]unix.EpollEvent, error) {
+	n, err := unix.EpollWait(g.epoll, g.events, int(atMost.Milliseconds()))
 	if err != nil && !errors.Is(err, unix.EINTR) {
-		return fmt.Errorf("load: wait: %w", err)
+		return nil, fmt.Errorf("load: wait: %w", err)
 	}
-	for _, event := range g.events[:max(n, 0)] {
-		c := g.byFD[event.Fd]
-		now, err := g.read(c)
-		if err != nil {
-			return err
-		}
-		if len(c.waiting) == 0 {
-			if err := then(c, now); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return g.events[:max(n, 0)], nil
 }
 
 // read takes what has arrived on a connection, and returns when that was.
@@ -223,7 +227,6 @@ func (g *generator) read(c *conn) (now time.Duration, err error) {
 		if complete {
 			g.latencies = append(g.latencies, now-c.waiting[0])
 			c.waiting = append(c.waiting[:0], c.waiting[1:]...)
-			g.waiting--
 		}
 	}
 	return now, nil
@@ -231,12 +234,9 @@ func (g *generator) read(c *conn) (now time.Duration, err error) {
 
 // send sends the next request, which waits for its answer since an instant.
 func (g *generator) send(c *conn, since time.Duration) error {
-	request := g.cfg.Requests[g.next]
-	if g.next++; g.next == len(g.cfg.Requests) {
-		g.next = 0
-	}
+	request := g.cfg.Requests[g.sent%len(g.cfg.Requests)]
+	g.sent++
 	c.waiting = append(c.waiting, since)
-	g.waiting++
 	n, err := send(c.fd, request)
 	if err != nil || n < len(request) {
 		return fmt.Errorf("load: %d of %d bytes sent: %w", n, len(request), err)
