@@ -85,8 +85,12 @@ func (f *FactsStore) Put(ctx context.Context, file []byte) (Facts, error) {
 	if err != nil {
 		return Facts{}, err
 	}
-	if err := f.create(ctx, factsFolder+facts.SHA256, file); err != nil {
+	// The name is the sum of the content: whoever wrote it first wrote the same.
+	switch whole, err := blob.Claim(ctx, f.store, factsFolder+facts.SHA256, file); {
+	case err != nil:
 		return Facts{}, fmt.Errorf("put archive: %w", err)
+	case !whole:
+		return Facts{}, fmt.Errorf("put archive: %s%s is damaged: it does not hold what its name says", factsFolder, facts.SHA256)
 	}
 	data, err := json.MarshalIndent(factsInUse{SHA256: facts.SHA256, Source: facts.Archive.Facts().Source}, "", "  ")
 	if err != nil {
@@ -112,19 +116,6 @@ func (f *FactsStore) Put(ctx context.Context, file []byte) (Facts, error) {
 			return Facts{}, fmt.Errorf("put archive: %w", err)
 		}
 	}
-}
-
-// create writes an object that is named after its content: whoever wrote it first wrote the
-// same.
-func (f *FactsStore) create(ctx context.Context, key string, data []byte) error {
-	_, err := f.store.Create(ctx, key, data)
-	if err == nil || errors.Is(err, blob.ErrConflict) {
-		return nil
-	}
-	if object, readErr := f.store.Get(ctx, key); readErr == nil && bytes.Equal(object.Data, data) {
-		return nil
-	}
-	return err
 }
 
 // inUse reads archive.json.

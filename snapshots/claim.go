@@ -1,11 +1,9 @@
 package snapshots
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -32,9 +30,9 @@ func (p *Publisher) claim(ctx context.Context, current int64, c claim) (int64, e
 		return 0, fmt.Errorf("claim: %w", err)
 	}
 	for version := max(current, last) + 1; ; version++ {
-		mine, err := p.take(ctx, claimKey(version), data)
+		mine, err := blob.Claim(ctx, p.Store, claimKey(version), data)
 		if err != nil {
-			return 0, fmt.Errorf("claim version %d: %w", version, err)
+			return 0, err
 		}
 		if mine {
 			return version, nil
@@ -42,32 +40,7 @@ func (p *Publisher) claim(ctx context.Context, current int64, c claim) (int64, e
 	}
 }
 
-// take creates key, and says whether this call did. When the outcome is unknown it reads
-// back; the nonce in data tells whose object it is.
-func (p *Publisher) take(ctx context.Context, key string, data []byte) (bool, error) {
-	for attempt := 0; ; attempt++ {
-		_, err := p.Store.Create(ctx, key, data)
-		switch {
-		case err == nil:
-			return true, nil
-		case errors.Is(err, blob.ErrConflict):
-			return false, nil
-		case !errors.Is(err, blob.ErrUnknown):
-			return false, err
-		}
-		o, readErr := p.Store.Get(ctx, key)
-		switch {
-		case readErr == nil:
-			return bytes.Equal(o.Data, data), nil
-		case errors.Is(readErr, blob.ErrNotFound) && attempt < unknownAttempts:
-			// It did not arrive, or not yet: then the next Create is refused.
-		default:
-			return false, errors.Join(err, readErr)
-		}
-	}
-}
-
-// unknownAttempts is how often a write of unknown outcome that left no trace is repeated. The
+// unknownAttempts is how often a swap of unknown outcome that left no trace is repeated. The
 // store has already retried within each.
 const unknownAttempts = 3
 

@@ -1,9 +1,7 @@
 package snapshots
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -77,28 +75,15 @@ func (p *Publisher) each(ctx context.Context, stage Stage, objects []newObject, 
 	return context.Cause(ctx)
 }
 
-// put creates an object whose key nobody else may write. An object that is there already
-// counts as written if it has these bytes: an earlier attempt, whose answer was lost.
+// put creates an object whose key nobody else may write.
 func (p *Publisher) put(ctx context.Context, key string, data []byte) error {
-	for attempt := 0; ; attempt++ {
-		_, err := p.Store.Create(ctx, key, data)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, blob.ErrConflict) && !errors.Is(err, blob.ErrUnknown) {
-			return err
-		}
-		o, readErr := p.Store.Get(ctx, key)
-		switch {
-		case readErr == nil && bytes.Equal(o.Data, data):
-			return nil
-		case readErr == nil:
-			return fmt.Errorf("object %s: %w: another one is there already", key, ErrDamaged)
-		case errors.Is(readErr, blob.ErrNotFound) && attempt < unknownAttempts:
-		default:
-			return errors.Join(err, readErr)
-		}
+	switch mine, err := blob.Claim(ctx, p.Store, key, data); {
+	case err != nil:
+		return err
+	case !mine:
+		return fmt.Errorf("object %s: %w: another one is there already", key, ErrDamaged)
 	}
+	return nil
 }
 
 func workers(configured int) int {

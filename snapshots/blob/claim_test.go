@@ -1,0 +1,99 @@
+package blob_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+var errRefused = errors.New("refused")
+
+func TestClaim(t *testing.T) {
+	lost := fmt.Errorf("answer lost: %w", blob.ErrUnknown)
+	conflict := fmt.Errorf("repeated: %w", blob.ErrConflict)
+	for _, test := range []struct {
+		name    string
+		before  string           // what the key holds; empty: nothing
+		creates []faultblob.Fate // of the first writes; the rest get through
+		get     error            // of every read
+		won     bool
+		err     error
+		after   string
+		writes  int
+	}{
+		{name: "nothing there", won: true, after: "mine", writes: 1},
+		{name: "other bytes there", before: "other", after: "other", writes: 1},
+		{name: "the same bytes there", before: "mine", won: true, after: "mine", writes: 1},
+		{name: "refused", creates: []faultblob.Fate{{Err: errRefused}}, err: errRefused, writes: 1},
+		{name: "done but the answer was lost", creates: []faultblob.Fate{{Err: lost, Applied: true}}, won: true, after: "mine", writes: 1},
+		{name: "done, and the store's own repetition was refused", creates: []faultblob.Fate{{Err: conflict, Applied: true}}, won: true, after: "mine", writes: 1},
+		{name: "never arrived, once", creates: []faultblob.Fate{{Err: lost}}, won: true, after: "mine", writes: 2},
+		{name: "never arrived, each time", creates: []faultblob.Fate{{Err: lost}, {Err: lost}, {Err: lost}, {Err: lost}}, err: blob.ErrUnknown, writes: 4},
+		{name: "lost against another", before: "other", creates: []faultblob.Fate{{Err: lost}}, after: "other", writes: 1},
+		{name: "lost, then refused", creates: []faultblob.Fate{{Err: lost}, {Err: errRefused}}, err: blob.ErrUnknown, writes: 2},
+		{name: "lost, and unreadable", creates: []faultblob.Fate{{Err: lost, Applied: true}}, get: errRefused, err: blob.ErrUnknown, after: "mine", writes: 1},
+		{name: "refused by what is there, and unreadable", before: "other", get: errRefused, err: blob.ErrUnknown, after: "other", writes: 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inner := memblob.New()
+			if test.before != "" {
+				if _, err := inner.Create(t.Context(), "a/b", []byte(test.before)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			writes := 0
+			store := faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+				if call.Op == faultblob.Get {
+					return faultblob.Fate{Err: test.get}
+				}
+				writes++
+				if writes <= len(test.creates) {
+					return test.creates[writes-1]
+				}
+				return faultblob.Fate{}
+			})
+			won, err := blob.Claim(t.Context(), store, "a/b", []byte("mine"))
+			if won != test.won || !errors.Is(err, test.err) {
+				t.Errorf("got %t, %v; want %t, %v", won, err, test.won, test.err)
+			}
+			if writes != test.writes {
+				t.Errorf("%d writes, want %d", writes, test.writes)
+			}
+			object, err := inner.Get(t.Context(), "a/b")
+			if err != nil && !errors.Is(err, blob.ErrNotFound) {
+				t.Fatal(err)
+			}
+			if got := string(object.Data); got != test.after {
+				t.Errorf("the key holds %q, want %q", got, test.after)
+			}
+		})
+	}
+}
+
+func TestOneOfManyClaimsWins(t *testing.T) {
+	store := memblob.New()
+	var won atomic.Int32
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			mine, err := blob.Claim(t.Context(), store, "a", fmt.Append(nil, i))
+			if err != nil {
+				t.Error(err)
+			}
+			if mine {
+				won.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if got := won.Load(); got != 1 {
+		t.Errorf("%d claims won, want 1", got)
+	}
+}
