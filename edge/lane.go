@@ -1,6 +1,8 @@
 package edge
 
 import (
+	"time"
+
 	"gridcast/edge/express"
 	"gridcast/edge/limit"
 	"gridcast/edge/resident"
@@ -39,7 +41,9 @@ func (h laneHandler) Append(dst []byte, q *express.Request, mayWait bool) (head,
 	g := h.gateway
 	var r request
 	r.readLane(q)
-	r.mustNotWait = !mayWait
+	if !mayWait {
+		r.take = tryTake
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			g.reportBug(p)
@@ -67,7 +71,22 @@ func (h laneHandler) Ask(q *express.Request, then func(decided any)) {
 		then(nil) // the key has just been revoked: Append will say so
 		return
 	}
-	entry.Counter.Ask(now, entry.PerMinute, func(d limit.Decision) { then(&d) })
+	decide := func(d limit.Decision) { then(&d) }
+	if async, ok := entry.Counter.(limit.AsyncCounter); ok {
+		async.TakeAsync(now, entry.PerMinute, decide)
+		return
+	}
+	go func() { decide(entry.Counter.Take(now, entry.PerMinute)) }()
+}
+
+// tryTake counts a request if that takes no waiting. Nothing is known of a counter that is not
+// an AsyncCounter: it may wait.
+func tryTake(c limit.Counter, now time.Time, perMinute int) (limit.Decision, bool) {
+	async, ok := c.(limit.AsyncCounter)
+	if !ok {
+		return limit.Decision{}, false
+	}
+	return async.TryTake(now, perMinute)
 }
 
 // readLane is read for a request on the lane.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gridcast/edge"
+	"gridcast/edge/limit"
 )
 
 // rate reads the three headers.
@@ -111,5 +112,32 @@ func TestAnonymousWindow(t *testing.T) {
 		if limit, remaining, _ := rate(t, r); r.StatusCode != http.StatusUnauthorized || limit != 2 || remaining != want {
 			t.Errorf("request %d: got %d, limit %d, remaining %d, want 401, 2, %d", i+1, r.StatusCode, limit, remaining, want)
 		}
+	}
+}
+
+// plainSource makes counters that have the one method of limit.Counter.
+type plainSource struct{}
+
+func (plainSource) String() string { return "plain" }
+
+func (plainSource) Counter(_ string, offset int64) limit.Counter {
+	return struct{ limit.Counter }{limit.NewWindow(offset)}
+}
+
+// TestPlainCounter limits with a source that knows nothing of callers that must not wait.
+func TestPlainCounter(t *testing.T) {
+	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, _ *setup) { d.Limits = plainSource{} })
+	for i := range 31 {
+		r := w.do("GET", "/api/v1/calendar", "X-API-Key: "+w.key["trial"])
+		want := http.StatusOK
+		if i == 30 {
+			want = http.StatusTooManyRequests
+		}
+		if r.StatusCode != want || r.Header.Get("X-RateLimit-Remaining") != strconv.Itoa(max(0, 29-i)) {
+			t.Errorf("request %d: got %d with %s remaining", i+1, r.StatusCode, r.Header.Get("X-RateLimit-Remaining"))
+		}
+	}
+	if w.edge.OnLane() != 31 {
+		t.Errorf("the lane answered %d requests, want all 31", w.edge.OnLane())
 	}
 }

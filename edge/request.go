@@ -27,10 +27,13 @@ type request struct {
 	forwardedFor   []byte     // believed only from a trusted proxy
 	peer           netip.Addr // of the connection; zero if it has none
 
-	page        *resident.Page  // found already; nil: not looked for
-	decided     *limit.Decision // counted already; nil: not yet
-	memory      *memory         // of the connection; nil: it has none
-	mustNotWait bool            // for who counts
+	page   *resident.Page // found already; nil: not looked for
+	memory *memory        // of the connection; nil: it has none
+
+	decided *limit.Decision // counted already; nil: not yet
+	// take counts the request, or reports false if that would have to wait; nil: the counter's
+	// own Take, which may wait.
+	take func(c limit.Counter, now time.Time, perMinute int) (limit.Decision, bool)
 }
 
 // field is a header field that must not be repeated.
@@ -78,13 +81,13 @@ func (r *request) read(ctx *fasthttp.RequestCtx, behindProxy bool) {
 	}
 }
 
-// rate counts the request for its key, once. It reports false if it must not wait for that.
+// rate counts the request for its key, once. It returns false if r.take could not decide.
 func (r *request) rate(entry *keys.Entry, now time.Time) (limit.Decision, bool) {
 	switch {
 	case r.decided != nil:
 		return *r.decided, true
-	case r.mustNotWait:
-		return entry.Counter.TryTake(now, entry.PerMinute)
+	case r.take != nil:
+		return r.take(entry.Counter, now, entry.PerMinute)
 	default:
 		return entry.Counter.Take(now, entry.PerMinute), true
 	}

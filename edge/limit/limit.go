@@ -24,14 +24,20 @@ type Counter interface {
 	// this window already. Where it decides by itself it does not allocate.
 	// It may wait for another process, or for another request that does.
 	Take(now time.Time, perMinute int) Decision
+}
 
-	// TryTake is Take for who must not wait. Where that would take another process or a lock
-	// that is held, it counts nothing and reports false: Take will do. It does not allocate.
+// AsyncCounter is a Counter that also serves a caller that must not wait, such as an event
+// loop. Counters of both sources of this module are.
+type AsyncCounter interface {
+	Counter
+
+	// TryTake is Take if the decision needs neither another process nor a lock that is held.
+	// Otherwise it counts nothing and returns false. It does not allocate.
 	TryTake(now time.Time, perMinute int) (Decision, bool)
 
-	// Ask is Take for who must not wait and goes on when there is a decision: then is called
-	// with it, once, by this goroutine or by another one, which it must not keep.
-	Ask(now time.Time, perMinute int, then func(Decision))
+	// TakeAsync is Take that returns at once. It calls then once with the decision, from this
+	// goroutine or from another one, which then must not block.
+	TakeAsync(now time.Time, perMinute int, then func(Decision))
 }
 
 // Source makes counters: [Memory], or one that shares its counts with other edges.

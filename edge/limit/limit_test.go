@@ -147,7 +147,7 @@ func TestExactUnderConcurrency(t *testing.T) {
 }
 
 func TestTakeDoesNotAllocate(t *testing.T) {
-	counter := limit.Memory{}.Counter("id", 3)
+	counter := limit.Memory{}.Counter("id", 3).(limit.AsyncCounter)
 	anonymous := limit.NewAnonymous(30, 64)
 	client := netip.MustParseAddr("2001:db8::1")
 	if n := testing.AllocsPerRun(100, func() {

@@ -13,7 +13,7 @@ type Window struct {
 	state atomic.Uint64
 }
 
-var _ Counter = (*Window)(nil)
+var _ AsyncCounter = (*Window)(nil)
 
 // NewWindow returns a counter whose windows begin offset seconds into the minute.
 func NewWindow(offset int64) *Window { return &Window{offset: offset} }
@@ -32,13 +32,15 @@ func (w *Window) Take(now time.Time, perMinute int) Decision {
 	}
 }
 
-// TryTake implements [Counter]. It always decides.
+// TryTake implements [AsyncCounter]. It always decides.
 func (w *Window) TryTake(now time.Time, perMinute int) (Decision, bool) {
 	return w.Take(now, perMinute), true
 }
 
-// Ask implements [Counter].
-func (w *Window) Ask(now time.Time, perMinute int, then func(Decision)) { then(w.Take(now, perMinute)) }
+// TakeAsync implements [AsyncCounter]. It decides at once.
+func (w *Window) TakeAsync(now time.Time, perMinute int, then func(Decision)) {
+	then(w.Take(now, perMinute))
+}
 
 // Peek returns what Take would find, without counting.
 func (w *Window) Peek(now time.Time, perMinute int) Decision {

@@ -25,7 +25,7 @@ type counter struct {
 	group int
 }
 
-var _ limit.Counter = (*counter)(nil)
+var _ limit.AsyncCounter = (*counter)(nil)
 
 // Take implements [limit.Counter].
 func (c *counter) Take(now time.Time, perMinute int) limit.Decision {
@@ -49,8 +49,8 @@ func (c *counter) Take(now time.Time, perMinute int) limit.Decision {
 	return c.answered(p, now, perMinute)
 }
 
-// Ask implements [limit.Counter].
-func (c *counter) Ask(now time.Time, perMinute int, then func(limit.Decision)) {
+// TakeAsync implements [limit.AsyncCounter].
+func (c *counter) TakeAsync(now time.Time, perMinute int, then func(limit.Decision)) {
 	if d, ok := c.TryTake(now, perMinute); ok {
 		then(d)
 		return
@@ -64,7 +64,7 @@ func (c *counter) Ask(now time.Time, perMinute int, then func(limit.Decision)) {
 	}
 }
 
-// TryTake implements [limit.Counter]. It decides unless Redis has to be asked, as it always has
+// TryTake implements [limit.AsyncCounter]. It decides unless Redis has to be asked, as it always has
 // to be in strict mode while it answers. It takes no lock.
 func (c *counter) TryTake(now time.Time, perMinute int) (limit.Decision, bool) {
 	if c.source.mode == Lease {

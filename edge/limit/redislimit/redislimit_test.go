@@ -99,12 +99,17 @@ func (s *server) open(mode redislimit.Mode, edges int) []*redislimit.Source {
 }
 
 // counters returns a counter for the same key on each edge, whose window has just begun.
-func counters(sources []*redislimit.Source) []limit.Counter {
-	var counters []limit.Counter
+func counters(sources []*redislimit.Source) []limit.AsyncCounter {
+	var counters []limit.AsyncCounter
 	for _, source := range sources {
-		counters = append(counters, source.Counter("key", time.Now().Unix()%limit.Period))
+		counters = append(counters, async(source, "key", time.Now().Unix()%limit.Period))
 	}
 	return counters
+}
+
+// async returns a counter of the source, with all that it can do.
+func async(source *redislimit.Source, id string, offset int64) limit.AsyncCounter {
+	return source.Counter(id, offset).(limit.AsyncCounter)
 }
 
 // metric returns the sum of a metric over its labels, or of those with one of the values.
@@ -131,7 +136,7 @@ func metric(t testing.TB, source *redislimit.Source, name string, values ...stri
 }
 
 // take counts a request as one does who would rather not wait.
-func take(c limit.Counter, perMinute int) limit.Decision {
+func take(c limit.AsyncCounter, perMinute int) limit.Decision {
 	now := time.Now()
 	if d, ok := c.TryTake(now, perMinute); ok {
 		return d
@@ -161,7 +166,7 @@ func TestSums(t *testing.T) {
 			var allowed atomic.Int64
 			var running sync.WaitGroup
 			for i, source := range sources {
-				c := source.Counter(tt.name, time.Now().Unix()%limit.Period)
+				c := async(source, tt.name, time.Now().Unix()%limit.Period)
 				for range 4 { // connections
 					running.Go(func() {
 						for range tt.limit / len(sources) / 2 { // twice as many as may
@@ -203,7 +208,7 @@ func TestRemainingRunsDown(t *testing.T) {
 	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
 		sources := redis.open(mode, 1)
 		offset := time.Now().Unix() % limit.Period
-		c := sources[0].Counter(string(mode), offset)
+		c := async(sources[0], string(mode), offset)
 		for want := 39; want >= 0; want-- {
 			d := c.Take(time.Now(), 40)
 			if !d.Allowed || d.Remaining != want || d.Limit != 40 {
@@ -263,7 +268,7 @@ func TestRedisGone(t *testing.T) {
 			for _, source := range sources {
 				await(t, "Redis counts again", func() bool { return !strings.Contains(source.String(), "does not answer") })
 			}
-			c := sources[0].Counter("another key", time.Now().Unix()%limit.Period)
+			c := async(sources[0], "another key", time.Now().Unix()%limit.Period)
 			if d := c.Take(time.Now(), perMinute); !d.Allowed || d.Remaining != perMinute-1 {
 				t.Errorf("after its return: got %+v", d)
 			}
@@ -309,7 +314,7 @@ func TestRedisComesBackEmpty(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			redis := newServer(t)
 			source := redis.open(mode, 1)[0]
-			c := source.Counter("key", time.Now().Unix()%limit.Period)
+			c := async(source, "key", time.Now().Unix()%limit.Period)
 			allowed := 0
 			take := func(times int) {
 				for range times {
@@ -343,7 +348,7 @@ func TestStartWithoutRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer source.Close()
-	c := source.Counter("key", 0)
+	c := async(source, "key", 0)
 	for want := 2; want >= 0; want-- {
 		if d := c.Take(time.Now(), 3); !d.Allowed || d.Remaining != want {
 			t.Errorf("got %+v, want %d remaining", d, want)
@@ -418,7 +423,7 @@ func TestTryTakeDecidesWithoutRedis(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer source.Close()
-		c := source.Counter("key", 0)
+		c := async(source, "key", 0)
 		now := time.Now()
 		for want := 2; want >= 0; want-- {
 			if d, ok := c.TryTake(now, 3); !ok || !d.Allowed || d.Remaining != want {

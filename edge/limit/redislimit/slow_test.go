@@ -91,7 +91,7 @@ func skipIfGone(t *testing.T, sources ...*redislimit.Source) {
 func TestFirstRequestWaitsBriefly(t *testing.T) {
 	const delay = 50 * time.Millisecond
 	source := newServer(t).far(delay).open(redislimit.Lease, 1)[0]
-	c := source.Counter("key", time.Now().Unix()%limit.Period)
+	c := async(source, "key", time.Now().Unix()%limit.Period)
 	began := time.Now()
 	if d := c.Take(began, 50); !d.Allowed || d.Remaining != 49 {
 		t.Errorf("first request: got %+v", d)
@@ -152,7 +152,7 @@ func TestWaitingRequestsGoTogether(t *testing.T) {
 	const requests, perMinute = 100, 80
 	source := newServer(t).far(20*time.Millisecond).open(redislimit.Strict, 1)[0]
 	offset := time.Now().Unix() % limit.Period
-	keys := []limit.Counter{source.Counter("one", offset), source.Counter("two", offset)}
+	keys := []limit.AsyncCounter{async(source, "one", offset), async(source, "two", offset)}
 	var mu sync.Mutex
 	remaining, refused := make([][]int, len(keys)), make([]int, len(keys))
 	var running sync.WaitGroup
@@ -195,7 +195,7 @@ func TestLargeCallsAreDivided(t *testing.T) {
 	const keys = 150
 	var running sync.WaitGroup
 	for i := range keys {
-		c := source.Counter(strconv.Itoa(i), int64(i%limit.Period))
+		c := async(source, strconv.Itoa(i), int64(i%limit.Period))
 		running.Go(func() {
 			if d := c.Take(time.Now(), i+1); !d.Allowed || d.Remaining != i {
 				t.Errorf("key %d: got %+v", i, d)
@@ -215,7 +215,7 @@ func TestNobodyWaitsForLong(t *testing.T) {
 	var running sync.WaitGroup
 	began := time.Now()
 	for i := range 8000 {
-		c := source.Counter(strconv.Itoa(i), 0)
+		c := async(source, strconv.Itoa(i), 0)
 		running.Go(func() {
 			if d := c.Take(time.Now(), 1); !d.Allowed {
 				t.Errorf("key %d: got %+v", i, d)
@@ -234,7 +234,7 @@ func TestNobodyWaitsForLong(t *testing.T) {
 // TestCloseLetsNobodyWait closes while Redis is being asked.
 func TestCloseLetsNobodyWait(t *testing.T) {
 	source := newServer(t).far(100*time.Millisecond).open(redislimit.Strict, 1)[0]
-	c := source.Counter("key", 0)
+	c := async(source, "key", 0)
 	var running sync.WaitGroup
 	for range 10 {
 		running.Go(func() {
