@@ -1,0 +1,358 @@
+package chain_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"testing"
+
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/chain"
+	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// note is what the files of these tests say.
+type note struct {
+	Seq      int64  `json:"seq"`
+	Previous string `json:"previous"`
+	Text     string `json:"text"`
+}
+
+func encode(t *testing.T, head chain.Head, text string) []byte {
+	t.Helper()
+	data, err := chain.Encode(note{head.Seq + 1, head.Hash, text})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func mustAppend(t *testing.T, c chain.Chain, head chain.Head, texts ...string) chain.Head {
+	t.Helper()
+	for _, text := range texts {
+		next, won, err := c.Append(t.Context(), head, encode(t, head, text))
+		if err != nil || !won {
+			t.Fatalf("append %q after %d: got %t, %v", text, head.Seq, won, err)
+		}
+		head = next
+	}
+	return head
+}
+
+// texts reads a whole chain anew.
+func texts(t *testing.T, c chain.Chain) []string {
+	t.Helper()
+	files, rest, err := c.Load(t.Context())
+	if err != nil || rest.Gap != nil || len(rest.Foreign) > 0 {
+		t.Fatalf("load: got rest %+v, %v", rest, err)
+	}
+	var head chain.Head
+	var all []string
+	for _, f := range files {
+		if f.Err != nil {
+			t.Fatal(f.Err)
+		}
+		next, damage := c.Follow(head, f.Data)
+		if damage != nil {
+			t.Fatal(damage)
+		}
+		var n note
+		if err := chain.Decode(f.Data, &n); err != nil {
+			t.Fatal(err)
+		}
+		head, all = next, append(all, n.Text)
+	}
+	return all
+}
+
+func equal(t *testing.T, got, want []string) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAppendAndRead(t *testing.T) {
+	c := chain.Chain{Store: memblob.New(memblob.Strict(t, func(string) bool { return true })), Prefix: "log/"}
+	equal(t, texts(t, c), nil)
+	head := mustAppend(t, c, chain.Head{}, "one", "two")
+	equal(t, texts(t, c), []string{"one", "two"})
+	mustAppend(t, c, head, "three <&>")
+	files, err := c.After(t.Context(), head.Seq)
+	if err != nil || len(files) != 1 || files[0].Seq != 3 {
+		t.Fatalf("after %d: got %+v, %v", head.Seq, files, err)
+	}
+	if got, want := string(files[0].Data), `{"seq":3,"previous":"`+head.Hash+`","text":"three <&>"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Every write of a chain fails once, in each way it can. Whatever the store did, the chain ends up
+// whole, with every file in it once.
+func TestFailingWrites(t *testing.T) {
+	broken := errors.New("disk on fire")
+	want := []string{"one", "two", "three"}
+	for name, tt := range map[string]struct {
+		fate faultblob.Fate
+		err  error
+	}{
+		"refused, outcome unknown":     {fate: faultblob.Fate{Err: blob.ErrUnknown}},
+		"done, answer lost":            {fate: faultblob.Fate{Err: blob.ErrUnknown, Applied: true}},
+		"refused, called a conflict":   {fate: faultblob.Fate{Err: blob.ErrConflict}},
+		"done, repeat called conflict": {fate: faultblob.Fate{Err: blob.ErrConflict, Applied: true}},
+		"refused":                      {fate: faultblob.Fate{Err: broken}, err: broken},
+	} {
+		for position := range want {
+			t.Run(fmt.Sprintf("%s/write %d", name, position+1), func(t *testing.T) {
+				inner, writes := memblob.New(), 0
+				store := faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+					if call.Op != faultblob.Create {
+						return faultblob.Fate{}
+					}
+					if writes++; writes == position+1 {
+						return tt.fate
+					}
+					return faultblob.Fate{}
+				})
+				c, head := chain.Chain{Store: store, Prefix: "log/"}, chain.Head{}
+				for i, text := range want {
+					next, won, err := c.Append(t.Context(), head, encode(t, head, text))
+					if i == position && tt.err != nil {
+						if !errors.Is(err, tt.err) || won || next != head {
+							t.Fatalf("got %v, %t, %v; want %v", next, won, err, tt.err)
+						}
+						if next, won, err = c.Append(t.Context(), head, encode(t, head, text)); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if err != nil || !won {
+						t.Fatalf("append %q: got %t, %v", text, won, err)
+					}
+					head = next
+				}
+				equal(t, texts(t, chain.Chain{Store: inner, Prefix: "log/"}), want)
+			})
+		}
+	}
+}
+
+func TestOutcomeStaysUnknown(t *testing.T) {
+	for name, fates := range map[string]map[faultblob.Op]faultblob.Fate{
+		"never written":       {faultblob.Create: {Err: blob.ErrUnknown}},
+		"cannot be read back": {faultblob.Create: {Err: blob.ErrUnknown, Applied: true}, faultblob.Get: {Err: errors.New("down")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := faultblob.Wrap(memblob.New(), func(_ context.Context, call faultblob.Call) faultblob.Fate { return fates[call.Op] })
+			c := chain.Chain{Store: store, Prefix: "log/"}
+			head, won, err := c.Append(t.Context(), chain.Head{}, encode(t, chain.Head{}, "one"))
+			if !errors.Is(err, blob.ErrUnknown) || won || head != (chain.Head{}) {
+				t.Errorf("got %v, %t, %v; want ErrUnknown", head, won, err)
+			}
+		})
+	}
+}
+
+// A number belongs to one writer. The other reads what came in between, and goes on after it.
+func TestManyWriters(t *testing.T) {
+	const writers, each = 4, 20
+	c := chain.Chain{Store: memblob.New(memblob.Strict(t, func(string) bool { return true })), Prefix: "log/"}
+	var all sync.WaitGroup
+	for who := range writers {
+		all.Go(func() {
+			var head chain.Head
+			for i := 0; i < each; {
+				data, err := chain.Encode(note{head.Seq + 1, head.Hash, fmt.Sprint(who, "/", i)})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				next, won, err := c.Append(t.Context(), head, data)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if won {
+					head = next
+					i++
+					continue
+				}
+				files, err := c.After(t.Context(), head.Seq)
+				if err != nil || len(files) == 0 {
+					t.Errorf("after a lost number: got %d files, %v", len(files), err)
+					return
+				}
+				for _, f := range files {
+					if next, damage := c.Follow(head, f.Data); damage != nil {
+						t.Error(damage)
+					} else {
+						head = next
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	next := map[string]int{}
+	for _, text := range texts(t, c) {
+		who, i, _ := strings.Cut(text, "/")
+		if i != fmt.Sprint(next[who]) {
+			t.Errorf("writer %s: got note %s, want %d", who, i, next[who])
+		}
+		next[who]++
+	}
+	if len(next) != writers {
+		t.Errorf("got notes of %d writers, want %d", len(next), writers)
+	}
+}
+
+// A number that is missing, or one far ahead of the last, is found by the listing alone.
+func TestGap(t *testing.T) {
+	for name, tt := range map[string]struct {
+		remove int64
+		add    string
+		whole  int
+		gap    string
+	}{
+		"a file is missing":        {remove: 2, whole: 1, gap: "log/00000002.json"},
+		"the first is missing":     {remove: 1, whole: 0, gap: "log/00000001.json"},
+		"a stray number":           {add: "log/00000009.json", whole: 4, gap: "log/00000005.json"},
+		"the last number there is": {add: "log/99999999.json", whole: 4, gap: "log/00000005.json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inner, reads := memblob.New(), 0
+			c := chain.Chain{Store: inner, Prefix: "log/"}
+			mustAppend(t, c, chain.Head{}, "one", "two", "three", "four")
+			if tt.remove > 0 {
+				if err := inner.Delete(t.Context(), c.Key(tt.remove)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tt.add != "" {
+				if _, err := inner.Create(t.Context(), tt.add, []byte("{}")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var mu sync.Mutex
+			c.Store = faultblob.Wrap(inner, func(context.Context, faultblob.Call) faultblob.Fate {
+				mu.Lock()
+				defer mu.Unlock()
+				reads++
+				return faultblob.Fate{}
+			})
+			files, rest, err := c.Load(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(files) != tt.whole || rest.Gap == nil || rest.Gap.Key != tt.gap {
+				t.Errorf("got %d files, gap %v; want %d, a gap at %s", len(files), rest.Gap, tt.whole, tt.gap)
+			}
+			if reads > tt.whole+2 { // the listing, the files, the look at the gap
+				t.Errorf("%d calls to the store, want %d", reads, tt.whole+2)
+			}
+		})
+	}
+}
+
+// hiding is a store whose listing misses some keys, as one may that were written while it ran.
+type hiding struct {
+	blob.Store
+	keys []string
+}
+
+func (h hiding) List(ctx context.Context, prefix string) iter.Seq2[blob.Info, error] {
+	return func(yield func(blob.Info, error) bool) {
+		for info, err := range h.Store.List(ctx, prefix) {
+			hidden := false
+			for _, key := range h.keys {
+				hidden = hidden || key == info.Key
+			}
+			if !hidden && !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+func TestListingMayMissFiles(t *testing.T) {
+	store := memblob.New()
+	mustAppend(t, chain.Chain{Store: store, Prefix: "log/"}, chain.Head{}, "one", "two", "three", "four")
+	for _, keys := range [][]string{{"log/00000004.json"}, {"log/00000002.json"}, {"log/00000001.json", "log/00000003.json"}} {
+		equal(t, texts(t, chain.Chain{Store: hiding{store, keys}, Prefix: "log/"}), []string{"one", "two", "three", "four"})
+	}
+}
+
+func TestForeignKeysAndUnreadableFiles(t *testing.T) {
+	inner := memblob.New()
+	c := chain.Chain{Store: inner, Prefix: "log/"}
+	mustAppend(t, c, chain.Head{}, "one", "two")
+	for _, key := range []string{"log/3.json", "log/000000004.json", "log/notes/1"} {
+		if _, err := inner.Create(t.Context(), key, []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	broken := errors.New("bad sector")
+	c.Store = faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+		if call == (faultblob.Call{Op: faultblob.Get, Key: c.Key(1)}) {
+			return faultblob.Fate{Err: broken}
+		}
+		return faultblob.Fate{}
+	})
+	files, rest, err := c.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != 2 || !errors.Is(files[0].Err, broken) || files[1].Err != nil || rest.Gap != nil {
+		t.Errorf("got %+v, gap %v; want the first of two unreadable", files, rest.Gap)
+	}
+	equal(t, rest.Foreign, []string{"log/000000004.json", "log/3.json", "log/notes/1"})
+}
+
+func TestFollow(t *testing.T) {
+	c := chain.Chain{Prefix: "log/"}
+	head := chain.Head{Seq: 1, Hash: chain.Hash([]byte("one"))}
+	for name, tt := range map[string]struct {
+		data string
+		want string // expected there; empty: it follows
+	}{
+		"the next":       {`{"seq":2,"previous":"` + head.Hash + `"}`, ""},
+		"another number": {`{"seq":3,"previous":"` + head.Hash + `"}`, "sequence number 2"},
+		"another link":   {`{"seq":2,"previous":"00"}`, "the hash"},
+		"no link":        {`{"seq":2}`, "the hash"},
+		"cut":            {`{"seq":2,`, "a JSON object"},
+		"nothing":        {``, "a JSON object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			next, damage := c.Follow(head, []byte(tt.data))
+			switch {
+			case tt.want == "" && (damage != nil || next != chain.Head{Seq: 2, Hash: chain.Hash([]byte(tt.data))}):
+				t.Errorf("got %v, %v", next, damage)
+			case tt.want != "" && (damage == nil || damage.Key != "log/00000002.json" || !strings.HasPrefix(damage.Want, tt.want)):
+				t.Errorf("got %v, want damage: %s", damage, tt.want)
+			}
+		})
+	}
+}
+
+func TestDecodeTakesOneFormOnly(t *testing.T) {
+	good := `{"seq":1,"previous":"","text":"<a>"}`
+	var n note
+	if err := chain.Decode([]byte(good), &n); err != nil || n.Text != "<a>" {
+		t.Fatalf("got %+v, %v", n, err)
+	}
+	for name, text := range map[string]string{
+		"a newline":        good + "\n",
+		"a space":          strings.Replace(good, ":", ": ", 1),
+		"an escape":        strings.Replace(good, "<", `\u003c`, 1),
+		"an unknown field": strings.Replace(good, "{", `{"by":1,`, 1),
+		"a field twice":    strings.Replace(good, "{", `{"seq":1,`, 1),
+		"another order":    `{"previous":"","seq":1,"text":"<a>"}`,
+	} {
+		if err := chain.Decode([]byte(text), new(note)); !errors.Is(err, chain.ErrForm) {
+			t.Errorf("%s: got %v, want ErrForm", name, err)
+		}
+	}
+}
