@@ -123,8 +123,8 @@ func (g *gateway) route(r *request, set *resident.Set, a *answer) *resident.Page
 	if len(path) > 1 {
 		path = bytes.TrimSuffix(path, []byte{'/'})
 	}
-	endpoint, index := lookup(path)
-	if endpoint == nil {
+	index, ok := catalog.Lookup(path)
+	if !ok {
 		a.response = noRoute
 		return nil
 	}
@@ -137,7 +137,7 @@ func (g *gateway) route(r *request, set *resident.Set, a *answer) *resident.Page
 	if set != nil {
 		known = set.Known()
 	}
-	variant, err := endpoint.Select(query, known)
+	variant, err := catalog.Endpoints[index].Select(query, known)
 	if err != nil {
 		a.response = refusal(http.StatusUnprocessableEntity, wire.BadParam, err.Error())
 		return nil
@@ -146,7 +146,11 @@ func (g *gateway) route(r *request, set *resident.Set, a *answer) *resident.Page
 		a.response, a.retryAfter = noVersionYet, retrySoon
 		return nil
 	}
-	return set.Page(variant)
+	page := set.Page(variant)
+	if page == nil {
+		a.response, a.retryAfter = notInVersion, retrySoon
+	}
+	return page
 }
 
 // withoutKey answers a request that nobody's limit is charged for; the headers show the
@@ -182,14 +186,4 @@ func underBase(target []byte) bool {
 		return false
 	}
 	return len(target) == len(base) || target[len(base)] == '/' || target[len(base)] == '?'
-}
-
-// lookup is catalog.Lookup with the index.
-func lookup(path []byte) (*catalog.Endpoint, int) {
-	for i := range catalog.Endpoints {
-		if string(path) == catalog.Endpoints[i].Path {
-			return &catalog.Endpoints[i], i
-		}
-	}
-	return nil, 0
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"gridcast/edge"
+	"gridcast/schemas/catalog"
 )
 
 // TestOrderOfChecks has requests with several faults; the first check answers.
@@ -273,5 +274,18 @@ func TestAbsoluteForm(t *testing.T) {
 	r := w.get("http://api.example.org/api/v1/calendar?year=2023")
 	if want := w.get("/api/v1/calendar?year=2023"); !bytes.Equal(r.body, want.body) {
 		t.Errorf("got %d %s, want %s", r.StatusCode, r.body, want.body)
+	}
+}
+
+// TestEndpointThatTheVersionLacks asks for an endpoint that was added after the version was
+// published.
+func TestEndpointThatTheVersionLacks(t *testing.T) {
+	index, _ := catalog.Lookup("/drivers")
+	catalog.Endpoints[index].Additive = true
+	t.Cleanup(func() { catalog.Endpoints[index].Additive = false }) // after the edge has ended
+	w := newWorld(t, func(_ *edge.Config, _ *edge.Deps, s *setup) { s.lacks = "drivers" })
+	r := w.get("/api/v1/drivers")
+	if r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
+		t.Errorf("got %d %v, want a 503 that says when to come back", r.StatusCode, r.Header)
 	}
 }

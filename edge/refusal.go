@@ -30,6 +30,8 @@ var (
 		"the service is starting; try again in a few seconds")
 	noVersionYet = refusal(http.StatusServiceUnavailable, wire.Unavailable,
 		"no data has been loaded yet; try again in a few seconds")
+	notInVersion = refusal(http.StatusServiceUnavailable, wire.Unavailable,
+		"this has not been published yet; the next version will have it")
 	panicked = refusal(http.StatusInternalServerError, wire.InternalError,
 		"something went wrong on our side")
 
@@ -39,7 +41,7 @@ var (
 	largeHeader      = refusal(http.StatusRequestHeaderFieldsTooLarge, wire.TooLarge, "request line and header are too large")
 )
 
-// One message, whatever is wrong with a key: it must not tell a guesser how close he is.
+// One message, whatever is wrong with a key: it must not tell a guesser how close they are.
 const unauthorizedMessage = "a valid API key is required, as Authorization: Bearer KEY or X-API-Key: KEY"
 
 var (

@@ -60,7 +60,8 @@ type option func(*edge.Config, *edge.Deps, *setup)
 // setup says what the store holds when the edge starts.
 type setup struct {
 	keys, version bool
-	copied        bool // the edge has a copy of both
+	copied        bool   // the edge has a copy of both
+	lacks         string // a path that is left out of the version
 }
 
 var discard = slog.New(slog.DiscardHandler)
@@ -97,7 +98,7 @@ func newWorld(t testing.TB, options ...option) *world {
 		w.createKeys()
 	}
 	if want.version {
-		edgetest.Publish(t, w.store, 1)
+		edgetest.Publish(t, w.store, 1, want.lacks)
 	}
 	e, err := edge.New(cfg, deps)
 	if err != nil {
@@ -269,11 +270,11 @@ func check(t testing.TB, r response, request string) {
 func variant(t testing.TB, target string) catalog.Variant {
 	t.Helper()
 	path, query, _ := strings.Cut(strings.TrimPrefix(target, catalog.BasePath), "?")
-	endpoint, ok := catalog.Lookup(strings.TrimSuffix(path, "/"))
+	i, ok := catalog.Lookup(strings.TrimSuffix(path, "/"))
 	if !ok {
 		t.Fatalf("no endpoint for %s", target)
 	}
-	v, err := endpoint.Select([]byte(query), edgetest.Known)
+	v, err := catalog.Endpoints[i].Select([]byte(query), edgetest.Known)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func bundle() (*yaml.Node, error) {
 	}
 	schemas := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	titles := map[string]string{} // file -> name in components
-	for _, file := range schemaFiles {
+	for _, file := range schemaFiles() {
 		schema, err := parse(file)
 		if err != nil {
 			return nil, err

@@ -12,27 +12,6 @@ import "embed"
 //go:embed openapi.yaml v1/*.schema.json
 var sources embed.FS
 
-// The schema files, in the order in which they appear in the bundled document. Their common
-// values come last.
-const (
-	driverStandingsFile      = "v1/standings-drivers.schema.json"
-	constructorStandingsFile = "v1/standings-constructors.schema.json"
-	calendarFile             = "v1/calendar.schema.json"
-	driversFile              = "v1/drivers.schema.json"
-	predictionsFile          = "v1/predictions.schema.json"
-	nextRaceFile             = "v1/next-race.schema.json"
-	accuracyFile             = "v1/accuracy.schema.json"
-	errorFile                = "v1/error.schema.json"
-	healthFile               = "v1/health.schema.json"
-	statusFile               = "v1/status.schema.json"
-	commonFile               = "v1/common.schema.json"
-)
-
-var schemaFiles = []string{
-	driverStandingsFile, constructorStandingsFile, calendarFile, driversFile, predictionsFile,
-	nextRaceFile, accuracyFile, errorFile, healthFile, statusFile, commonFile,
-}
-
 // source returns an embedded file.
 func source(name string) []byte {
 	b, err := sources.ReadFile(name)

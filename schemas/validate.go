@@ -17,71 +17,73 @@ import (
 // wire.Marshal makes of its content, so that order of members, decimals of percentages and
 // the escaping of text are right too.
 func Validate(v catalog.Variant, body []byte) error {
-	c, ok := contracts[subject{v.Endpoint, v.Type}]
-	if !ok {
-		return fmt.Errorf("%s: no schema for this variant", v.Path())
+	for i := range contracts {
+		if c := &contracts[i]; c.endpoint == v.Endpoint && c.kind == v.Type {
+			return c.validate(v.Path(), body)
+		}
 	}
-	if err := c.validate(body); err != nil {
-		return fmt.Errorf("%s: %w", v.Path(), err)
-	}
-	return nil
+	return fmt.Errorf("%s: no schema for this variant", v.Path())
 }
 
 // ValidateError is Validate for the body of an error.
-func ValidateError(body []byte) error {
-	if err := errorContract.validate(body); err != nil {
-		return fmt.Errorf("error body: %w", err)
-	}
-	return nil
-}
+func ValidateError(body []byte) error { return errorContract.validate("error body", body) }
 
 // ValidateService reports how the body of a success of /healthz, /readyz or /status differs
 // from its JSON Schema.
 func ValidateService(path string, body []byte) error {
-	c, ok := serviceContracts[path]
-	if !ok {
-		return fmt.Errorf("%s: no schema for this path", path)
+	switch path {
+	case "/healthz", "/readyz":
+		return healthContract.validate(path, body)
+	case "/status":
+		return statusContract.validate(path, body)
 	}
-	if err := c.validate(body); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	return fmt.Errorf("%s: no schema for this path", path)
+}
+
+// contracts pairs each endpoint with the schema file and the Go type of its bodies, in the
+// order of the OpenAPI document. Standings have two, by the parameter type.
+var contracts = []contract{
+	newContract[wire.Success[[]wire.DriverStanding]](catalog.Standings, catalog.DriversType, "v1/standings-drivers.schema.json"),
+	newContract[wire.Success[[]wire.ConstructorStanding]](catalog.Standings, catalog.ConstructorsType, "v1/standings-constructors.schema.json"),
+	newContract[wire.Success[[]wire.CalendarEntry]](catalog.Calendar, "", "v1/calendar.schema.json"),
+	newContract[wire.Success[[]wire.Driver]](catalog.Drivers, "", "v1/drivers.schema.json"),
+	newContract[wire.Success[[]wire.PredictionRecord]](catalog.Predictions, "", "v1/predictions.schema.json"),
+	newContract[wire.Success[wire.NextRace]](catalog.NextRace, "", "v1/next-race.schema.json"),
+	newContract[wire.Success[wire.Accuracy]](catalog.Accuracy, "", "v1/accuracy.schema.json"),
+}
+
+// These bodies are no variants, and the Go types of the service's own belong to the gateway.
+var (
+	errorContract  = newContract[wire.Error]("", "", "v1/error.schema.json")
+	healthContract = contract{file: "v1/health.schema.json", schema: lazily("v1/health.schema.json")}
+	statusContract = contract{file: "v1/status.schema.json", schema: lazily("v1/status.schema.json")}
+)
+
+// commonFile is what the other files refer to.
+const commonFile = "v1/common.schema.json"
+
+// schemaFiles lists the files in the order in which they appear in the bundled document.
+func schemaFiles() []string {
+	var files []string
+	for i := range contracts {
+		files = append(files, contracts[i].file)
 	}
-	return nil
-}
-
-// subject is what a body depends on.
-type subject struct {
-	endpoint catalog.Name
-	kind     string // standings: the type
-}
-
-var contracts = map[subject]contract{
-	{catalog.Standings, catalog.DriversType}:      newContract[wire.Success[[]wire.DriverStanding]](driverStandingsFile),
-	{catalog.Standings, catalog.ConstructorsType}: newContract[wire.Success[[]wire.ConstructorStanding]](constructorStandingsFile),
-	{catalog.Calendar, ""}:                        newContract[wire.Success[[]wire.CalendarEntry]](calendarFile),
-	{catalog.Drivers, ""}:                         newContract[wire.Success[[]wire.Driver]](driversFile),
-	{catalog.Predictions, ""}:                     newContract[wire.Success[[]wire.PredictionRecord]](predictionsFile),
-	{catalog.NextRace, ""}:                        newContract[wire.Success[wire.NextRace]](nextRaceFile),
-	{catalog.Accuracy, ""}:                        newContract[wire.Success[wire.Accuracy]](accuracyFile),
-}
-
-var errorContract = newContract[wire.Error](errorFile)
-
-// The service's own bodies are no variants, and their Go types belong to the gateway.
-var serviceContracts = map[string]contract{
-	"/healthz": {schema: lazily(healthFile)},
-	"/readyz":  {schema: lazily(healthFile)},
-	"/status":  {schema: lazily(statusFile)},
+	return append(files, errorContract.file, healthContract.file, statusContract.file, commonFile)
 }
 
 // contract is the promise about one kind of body.
 type contract struct {
-	schema func() *jsonschema.Schema    // compiled when first called
-	render func([]byte) ([]byte, error) // the bytes wire.Marshal makes of a body's content; nil: any will do
+	endpoint catalog.Name
+	kind     string // of standings: the type
+	file     string
+	schema   func() *jsonschema.Schema    // compiled when first called
+	render   func([]byte) ([]byte, error) // the bytes wire.Marshal makes of a body's content; nil: any will do
 }
 
 // newContract pairs a schema file with the Go type of its body.
-func newContract[T any](file string) contract {
+func newContract[T any](endpoint catalog.Name, kind, file string) contract {
 	return contract{
+		endpoint: endpoint, kind: kind, file: file,
 		schema: lazily(file),
 		render: func(body []byte) ([]byte, error) {
 			var content T
@@ -93,23 +95,24 @@ func newContract[T any](file string) contract {
 	}
 }
 
-func (c contract) validate(body []byte) error {
+// validate says in its error what the body is.
+func (c *contract) validate(what string, body []byte) error {
 	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("not JSON: %w", err)
+		return fmt.Errorf("%s: not JSON: %w", what, err)
 	}
 	if err := c.schema().Validate(content); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	if c.render == nil {
 		return nil
 	}
 	want, err := c.render(body)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", what, err)
 	}
 	if i := firstDifference(body, want); i >= 0 {
-		return fmt.Errorf("at byte %d: got %q, want %q", i, excerpt(body, i), excerpt(want, i))
+		return fmt.Errorf("%s: at byte %d: got %q, want %q", what, i, excerpt(body, i), excerpt(want, i))
 	}
 	return nil
 }

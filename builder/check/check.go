@@ -17,7 +17,8 @@ import (
 )
 
 // Bodies checks the bodies of a whole version by path, and returns everything that is wrong
-// with them. Bodies in trusted, by path, have passed the schema before and are read only for
+// with them: each against its schema, that none is missing that k promises, and the endpoints
+// against each other. Bodies in trusted, by path, have passed the schema before and are read only for
 // the cross-checks.
 func Bodies(k catalog.Known, bodies map[string][]byte, trusted func(path string) bool) error {
 	var errs []error
@@ -27,6 +28,11 @@ func Bodies(k catalog.Known, bodies map[string][]byte, trusted func(path string)
 		}
 		if err := schema(path, bodies[path]); err != nil {
 			errs = append(errs, err)
+		}
+	}
+	for _, v := range catalog.All(k, nil) {
+		if _, ok := bodies[v.Path()]; !ok {
+			errs = append(errs, fmt.Errorf("%s: was not rendered", v.Path()))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -78,7 +84,7 @@ type version struct {
 	countdown wire.Countdown
 }
 
-// read decodes the bodies of every variant that k promises; a missing one is an error.
+// read decodes what the cross-checks compare.
 func read(k catalog.Known, bodies map[string][]byte) (*version, error) {
 	v := &version{
 		years:    k.Seasons,

@@ -15,7 +15,11 @@ import (
 // Body returns the bytes of a variant as first rendered at generatedAt. Those of /next-race
 // have no instant: the edge completes them for each request.
 func Body(a *almanac.Almanac, v catalog.Variant, generatedAt time.Time) ([]byte, error) {
-	data, err := data(a, v)
+	render, ok := renderers[v.Endpoint]
+	if !ok {
+		return nil, fmt.Errorf("render %s: no renderer for endpoint %q", v.Path(), v.Endpoint)
+	}
+	data, err := render(a, v)
 	if err != nil {
 		return nil, fmt.Errorf("render %s: %w", v.Path(), err)
 	}
@@ -47,34 +51,35 @@ func Known(a *almanac.Almanac) catalog.Known {
 	return k
 }
 
-func data(a *almanac.Almanac, v catalog.Variant) (any, error) {
-	switch v.Endpoint {
-	case catalog.Drivers:
-		return drivers(a.Grid), nil
-	case catalog.NextRace:
-		return countdown(a)
-	case catalog.Accuracy:
-		return accuracy(a, v.Year), nil
-	case catalog.Predictions:
+// renderers make the data of each endpoint's variants.
+var renderers = map[catalog.Name]func(*almanac.Almanac, catalog.Variant) (any, error){
+	catalog.Standings: ofYear(func(y *almanac.Year, v catalog.Variant) any {
+		if v.Type == catalog.ConstructorsType {
+			return constructorStandings(y)
+		}
+		return driverStandings(y)
+	}),
+	catalog.Calendar: ofYear(func(y *almanac.Year, _ catalog.Variant) any { return calendar(y) }),
+	catalog.Drivers:  func(a *almanac.Almanac, _ catalog.Variant) (any, error) { return drivers(a.Grid), nil },
+	catalog.Predictions: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
 		if v.SessionKey != 0 {
 			return predictionsOf(a, v.SessionKey), nil
 		}
-	}
-	y, ok := a.Year(v.Year)
-	if !ok {
-		return nil, fmt.Errorf("season %d is not in the almanac", v.Year)
-	}
-	switch v.Endpoint {
-	case catalog.Standings:
-		if v.Type == catalog.ConstructorsType {
-			return constructorStandings(y), nil
+		return predictionsOfYear(a, v)
+	},
+	catalog.NextRace: func(a *almanac.Almanac, _ catalog.Variant) (any, error) { return countdown(a) },
+	catalog.Accuracy: func(a *almanac.Almanac, v catalog.Variant) (any, error) { return accuracy(a, v.Year), nil },
+}
+
+var predictionsOfYear = ofYear(func(y *almanac.Year, _ catalog.Variant) any { return predictions(y) })
+
+// ofYear renders from the season that the variant names.
+func ofYear(render func(*almanac.Year, catalog.Variant) any) func(*almanac.Almanac, catalog.Variant) (any, error) {
+	return func(a *almanac.Almanac, v catalog.Variant) (any, error) {
+		y, ok := a.Year(v.Year)
+		if !ok {
+			return nil, fmt.Errorf("season %d is not in the almanac", v.Year)
 		}
-		return driverStandings(y), nil
-	case catalog.Calendar:
-		return calendar(y), nil
-	case catalog.Predictions:
-		return predictions(y), nil
-	default:
-		return nil, fmt.Errorf("no renderer for endpoint %q", v.Endpoint)
+		return render(y, v), nil
 	}
 }

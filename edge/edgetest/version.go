@@ -29,7 +29,8 @@ var (
 )
 
 // Publish makes the next version of the store and returns it as an edge would read it. The
-// points of its standings are n. The paths in without are left out.
+// points of its standings are n. The paths in without are left out. Each version has a body
+// whose path the catalog does not know.
 func Publish(t testing.TB, store blob.Store, n int64, without ...string) *snapshots.Version {
 	t.Helper()
 	base, err := snapshots.LoadBase(t.Context(), store)
@@ -57,6 +58,9 @@ func Publish(t testing.TB, store blob.Store, n int64, without ...string) *snapsh
 		}
 		draft.Variants = append(draft.Variants, snapshots.New(v.Path(), body, encode(body), generatedAt(n)))
 	}
+	// A newer builder may know more endpoints than the edge.
+	later := []byte(`{"later":true}`)
+	draft.Variants = append(draft.Variants, snapshots.New("later/2024", later, encode(later), generatedAt(n)))
 	publisher := snapshots.Publisher{Store: store}
 	if _, err := publisher.Publish(t.Context(), draft); err != nil {
 		t.Fatal(err)
@@ -78,46 +82,53 @@ func encode(body []byte) map[string][]byte {
 	}
 }
 
-// render makes the body of a variant in version n.
-func render(t testing.TB, v catalog.Variant, n int64) []byte {
-	var data any
-	at := generatedAt(n)
-	podium := wire.Podium{P1: "NOR", P2: "VER", P3: "LEC"}
-	switch v.Endpoint {
-	case catalog.Standings:
-		if v.Type == catalog.DriversType {
-			data = wire.Wrap([]wire.DriverStanding{{
-				Position: 1, Driver: "NOR", Name: "Lando Norris", Team: "McLaren", TeamColour: "#FF8000",
-				Points: float64(n), Wins: 1, Podiums: 2,
-			}}, at)
-		} else {
-			data = wire.Wrap([]wire.ConstructorStanding{{Position: 1, Team: "McLaren", Points: float64(n), Wins: 1, Podiums: 2}}, at)
+// samples say the data of each endpoint's variants in version n.
+var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
+	catalog.Standings: func(v catalog.Variant, n int64) any {
+		if v.Type == catalog.ConstructorsType {
+			return []wire.ConstructorStanding{{Position: 1, Team: "McLaren", Points: float64(n), Wins: 1, Podiums: 2}}
 		}
-	case catalog.Calendar:
-		data = wire.Wrap([]wire.CalendarEntry{{
+		return []wire.DriverStanding{{
+			Position: 1, Driver: "NOR", Name: "Lando Norris", Team: "McLaren", TeamColour: "#FF8000",
+			Points: float64(n), Wins: 1, Podiums: 2,
+		}}
+	},
+	catalog.Calendar: func(v catalog.Variant, _ int64) any {
+		return []wire.CalendarEntry{{
 			Round: 24, SessionKey: int64(v.Year)*1000 + 24, GPName: "Abu Dhabi Grand Prix", Circuit: "Yas Marina",
 			Locality: "Abu Dhabi", Country: "United Arab Emirates", Date: "2024-12-08", DateStart: wire.Instant(AbuDhabi),
 			Status: wire.Scheduled,
-		}}, at)
-	case catalog.Drivers:
-		data = wire.Wrap([]wire.Driver{{
+		}}
+	},
+	catalog.Drivers: func(catalog.Variant, int64) any {
+		return []wire.Driver{{
 			Driver: "NOR", Name: "Lando Norris", FirstName: "Lando", LastName: "Norris", Number: 4, Team: "McLaren", Country: "GBR",
-		}}, at)
-	case catalog.Predictions:
+		}}
+	},
+	catalog.Predictions: func(v catalog.Variant, _ int64) any {
 		records := []wire.PredictionRecord{}
 		if v.SessionKey > 0 {
 			records = append(records, wire.PredictionRecord{
 				SessionKey: v.SessionKey, GPName: "Monaco Grand Prix",
-				Prediction: wire.Prediction{Winner: "NOR", ConfidencePct: 625, Podium: podium},
+				Prediction: wire.Prediction{Winner: "NOR", ConfidencePct: 625, Podium: wire.Podium{P1: "NOR", P2: "VER", P3: "LEC"}},
 			})
 		}
-		data = wire.Wrap(records, at)
-	case catalog.Accuracy:
-		data = wire.Wrap(wire.Accuracy{RacesEvaluated: int(n)}, at)
-	case catalog.NextRace:
-		data = Countdown(t)
+		return records
+	},
+	catalog.Accuracy: func(_ catalog.Variant, n int64) any { return wire.Accuracy{RacesEvaluated: int(n)} },
+}
+
+// render makes the body of a variant in version n.
+func render(t testing.TB, v catalog.Variant, n int64) []byte {
+	var content any
+	if v.Endpoint == catalog.NextRace {
+		content = Countdown(t)
+	} else if sample := samples[v.Endpoint]; sample != nil {
+		content = wire.Wrap(sample(v, n), generatedAt(n))
+	} else {
+		t.Fatalf("edgetest has no sample of %s", v.Endpoint)
 	}
-	body, err := wire.Marshal(data)
+	body, err := wire.Marshal(content)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,8 +22,9 @@ type Set struct {
 }
 
 // Load makes the responses of a version. Pages of previous, which may be nil, whose content is
-// the same value stay as they are. A version that lacks a variant, or whose countdown can not
-// be read, is an error.
+// the same value stay as they are. A version that lacks a variant of an endpoint that is not
+// additive, or whose countdown cannot be read, is an error. A body whose path the catalog does
+// not know is of an endpoint that came after this edge, and is left out.
 func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 	m := &v.Manifest
 	s := &Set{
@@ -38,7 +39,7 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 		}
 	}
 	for _, variant := range catalog.All(s.known, nil) {
-		if s.variants[variant] == nil {
+		if _, endpoint := row(variant); s.variants[variant] == nil && !endpoint.Additive {
 			return nil, fmt.Errorf("version %d: %s is missing", m.Version, variant.Path())
 		}
 	}
@@ -49,10 +50,9 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 func (s *Set) add(path string, body *snapshots.Body, previous *Set) error {
 	variant, err := catalog.ParsePath(path)
 	if err != nil {
-		return err
+		return nil
 	}
-	index := endpointIndex(variant.Endpoint)
-	endpoint := &catalog.Endpoints[index]
+	index, endpoint := row(variant)
 	page := &Page{Endpoint: index}
 	if endpoint.Computed {
 		page.Countdown, err = wire.ParseCountdown(body.Identity)
@@ -113,12 +113,21 @@ func (s *Set) Known() catalog.Known { return s.known }
 func (s *Set) Find(target []byte) *Page { return s.targets[string(target)] }
 
 // Page returns the page of a variant that the catalog selected. A session key without a pick
-// has the page of the empty list.
+// has the page of the empty list. It is nil where the version lacks an additive endpoint.
 func (s *Set) Page(variant catalog.Variant) *Page {
 	if page := s.variants[variant]; page != nil {
 		return page
 	}
 	return s.variants[catalog.Variant{Endpoint: variant.Endpoint, SessionKey: catalog.NoSession}]
+}
+
+// row is the place of a variant's endpoint in the catalog.
+func row(v catalog.Variant) (int, *catalog.Endpoint) {
+	index, ok := catalog.Lookup("/" + string(v.Endpoint))
+	if !ok {
+		panic("BUG: the catalog parsed the path of an endpoint it does not have: " + v.Endpoint)
+	}
+	return index, &catalog.Endpoints[index]
 }
 
 // season returns the year that a variant is about, 0 if it is about none or all.
@@ -127,13 +136,4 @@ func season(v catalog.Variant) int {
 		return int(v.SessionKey / catalog.KeysPerSeason)
 	}
 	return v.Year
-}
-
-func endpointIndex(name catalog.Name) int {
-	for i := range catalog.Endpoints {
-		if catalog.Endpoints[i].Name == name {
-			return i
-		}
-	}
-	panic("BUG: the catalog parsed the path of an endpoint it does not have: " + name)
 }

@@ -98,6 +98,20 @@ func TestLoadRefusesAnIncompleteVersion(t *testing.T) {
 	}
 }
 
+// TestAdditiveEndpointsMayBeMissing loads a version from before an endpoint was added.
+func TestAdditiveEndpointsMayBeMissing(t *testing.T) {
+	index, _ := catalog.Lookup("/drivers")
+	catalog.Endpoints[index].Additive = true
+	defer func() { catalog.Endpoints[index].Additive = false }()
+	set, err := resident.Load(edgetest.Publish(t, memblob.New(), 1, "drivers"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page := set.Page(catalog.Variant{Endpoint: catalog.Drivers}); page != nil || set.Find([]byte("/api/v1/drivers")) != nil {
+		t.Errorf("got %+v, want no page", page)
+	}
+}
+
 func TestAnswerDoesNotAllocate(t *testing.T) {
 	set := load(t)
 	target := []byte("/api/v1/standings?type=constructors&year=2023")

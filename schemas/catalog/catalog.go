@@ -4,6 +4,21 @@
 // A request's path finds an [Endpoint] with [Lookup]; its raw query selects a [Variant] with
 // [Endpoint.Select]; the variant's [Variant.Path] is the name under which its body is stored.
 // Everything here is pure, and safe for concurrent use.
+//
+// # A new endpoint
+//
+// What exists, how it is asked for and where it is stored follows from one row of [Endpoints].
+// A new endpoint takes:
+//
+//   - here, a [Name] and a row, Additive, with the path patterns of its variants;
+//   - in schemas, a struct in wire, a schema file in v1, a row of the table contracts that
+//     pairs them (validate.go), and its path in openapi.yaml, with an example;
+//   - in builder/render, a function, and its row of the table renderers (render.go);
+//   - in edge/edgetest, a small body in the table samples (version.go).
+//
+// The tests of those packages name whatever is missing. The edge needs no change: it serves
+// what a version has, and says of the rest that it is not published yet. A cross-check of the
+// new bodies with the others belongs to builder/check.
 package catalog
 
 // BasePath precedes every endpoint path of the contract.
@@ -25,9 +40,16 @@ const (
 // Endpoint is one row of the table.
 type Endpoint struct {
 	Name     Name
-	Path     string  // after BasePath, such as "/standings"
+	Path     string  // after BasePath: "/" and the name
 	Params   []Param // in documentation order
 	Computed bool    // the edge completes the body for each request
+
+	// Additive marks an endpoint that came after the first six: a version that was published
+	// before, or before its figures were ready, lacks some or all of its variants.
+	Additive bool
+
+	// The shapes of its variants' paths. No variant has two of them.
+	patterns []pattern
 }
 
 // Param is a query parameter that an endpoint understands. All parameters are optional.
@@ -76,22 +98,46 @@ var (
 )
 
 // Endpoints is the table, in documentation order. It must not be changed.
+//
+// A pattern is a path whose segments in braces are parameters: {type}, {year}, {session_key}.
+// With "=" such a segment stands for the one value that no request spells: {year=all} for all
+// seasons, {session_key=none} for every session key without a body of its own. An endpoint
+// with no path without a season serves the current one where a request names none.
 var Endpoints = []Endpoint{
-	{Name: Standings, Path: "/standings", Params: []Param{championship, season}},
-	{Name: Calendar, Path: "/calendar", Params: []Param{season}},
-	{Name: Drivers, Path: "/drivers"},
-	{Name: Predictions, Path: "/predictions", Params: []Param{season, sessionKey}},
-	{Name: NextRace, Path: "/next-race", Computed: true},
-	{Name: Accuracy, Path: "/accuracy", Params: []Param{everySeason}},
+	{
+		Name: Standings, Path: "/standings", Params: []Param{championship, season},
+		patterns: patterns("standings/{type}/{year}"),
+	},
+	{
+		Name: Calendar, Path: "/calendar", Params: []Param{season},
+		patterns: patterns("calendar/{year}"),
+	},
+	{
+		Name: Drivers, Path: "/drivers",
+		patterns: patterns("drivers"),
+	},
+	{
+		Name: Predictions, Path: "/predictions", Params: []Param{season, sessionKey},
+		patterns: patterns("predictions/{year}", "predictions/session/{session_key}", "predictions/{session_key=none}"),
+	},
+	{
+		Name: NextRace, Path: "/next-race", Computed: true,
+		patterns: patterns("next-race"),
+	},
+	{
+		Name: Accuracy, Path: "/accuracy", Params: []Param{everySeason},
+		patterns: patterns("accuracy/{year}", "accuracy/{year=all}"),
+	},
 }
 
-// Lookup finds the endpoint of a path, which is what follows BasePath, byte for byte: neither
-// a trailing slash nor another spelling is understood.
-func Lookup(path string) (*Endpoint, bool) {
+// Lookup returns the index in Endpoints of the endpoint with a path, which is what follows
+// BasePath, byte for byte: neither a trailing slash nor another spelling is understood. It
+// does not allocate.
+func Lookup[T string | []byte](path T) (index int, ok bool) {
 	for i := range Endpoints {
-		if Endpoints[i].Path == path {
-			return &Endpoints[i], true
+		if string(path) == Endpoints[i].Path {
+			return i, true
 		}
 	}
-	return nil, false
+	return 0, false
 }

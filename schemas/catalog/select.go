@@ -11,7 +11,7 @@ import (
 // are ("+" is a space); unknown parameters are ignored, unless their percent-encoding is bad.
 //
 // A session key whose season is not known, or is not the requested year, gives NoSession.
-// Select can not know whether a round has a pick: where the version has no variant for a
+// Select cannot know whether a round has a pick: where the version has no variant for a
 // session key, serve the one of NoSession.
 //
 // Select does not allocate, unless it returns an error.
@@ -98,23 +98,15 @@ func (s *selection) set(param *Param, p pair, k Known) error {
 
 // variant fills in what was not given.
 func (e *Endpoint) variant(given selection, k Known) Variant {
-	v := Variant{Endpoint: e.Name, Year: given.year}
-	switch e.Name {
-	case Standings:
-		v.Type = given.championship
-		if v.Type == "" {
-			v.Type = DriversType
-		}
-	case Predictions:
-		if given.sessionKey != 0 {
-			return Variant{Endpoint: e.Name, SessionKey: sessionIn(given, k)}
-		}
-	case Calendar:
-	default:
-		return v // no season, or all of them
+	v := Variant{Endpoint: e.Name, Type: given.championship, Year: given.year}
+	if given.sessionKey != 0 {
+		v.Year, v.SessionKey = 0, sessionIn(given, k)
 	}
-	if v.Year == 0 {
-		v.Year = k.Current
+	if param := e.param([]byte(typeParam)); param != nil && v.Type == "" {
+		v.Type = param.Values[0]
+	}
+	if e.pattern(v) == nil {
+		v.Year = k.Current // every variant of this endpoint is of one season
 	}
 	return v
 }

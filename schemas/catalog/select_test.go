@@ -17,11 +17,11 @@ var known = catalog.Known{Seasons: []int{1950, 1951, 1952, 2007, 2024, 2025, 202
 
 func endpoint(t testing.TB, path string) *catalog.Endpoint {
 	t.Helper()
-	e, ok := catalog.Lookup(path)
+	i, ok := catalog.Lookup(path)
 	if !ok {
 		t.Fatalf("Lookup(%q): not found", path)
 	}
-	return e
+	return &catalog.Endpoints[i]
 }
 
 func TestSelect(t *testing.T) {

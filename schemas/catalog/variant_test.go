@@ -96,7 +96,7 @@ func TestTargetsSelectTheirVariant(t *testing.T) {
 func TestLookup(t *testing.T) {
 	for i := range catalog.Endpoints {
 		e := &catalog.Endpoints[i]
-		if got, ok := catalog.Lookup(e.Path); !ok || got != e {
+		if got, ok := catalog.Lookup(e.Path); !ok || got != i {
 			t.Errorf("Lookup(%q): got %v, %v", e.Path, got, ok)
 		}
 		if e.Path != "/"+string(e.Name) {
@@ -104,8 +104,8 @@ func TestLookup(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"", "/", "/standings/", "standings", "//standings", "/Standings", "/standing%73"} {
-		if e, ok := catalog.Lookup(path); ok {
-			t.Errorf("Lookup(%q): got %s, want nothing", path, e.Name)
+		if i, ok := catalog.Lookup(path); ok {
+			t.Errorf("Lookup(%q): got %s, want nothing", path, catalog.Endpoints[i].Name)
 		}
 	}
 }

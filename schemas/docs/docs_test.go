@@ -112,12 +112,12 @@ func TestRequestsAreValid(t *testing.T) {
 	for _, match := range suggested {
 		target := html.UnescapeString(match[1])
 		path, query, _ := strings.Cut(strings.TrimPrefix(target, catalog.BasePath), "?")
-		e, ok := catalog.Lookup(path)
+		i, ok := catalog.Lookup(path)
 		if !ok {
 			t.Errorf("%s: no such endpoint", target)
 			continue
 		}
-		if _, err := e.Select([]byte(query), known); err != nil {
+		if _, err := catalog.Endpoints[i].Select([]byte(query), known); err != nil {
 			t.Errorf("%s: %v", target, err)
 		}
 	}
