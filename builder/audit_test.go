@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"gridcast/builder"
+	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
-	"gridcast/builder/racecontrol"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/dirblob"
 )
@@ -49,7 +49,7 @@ func onDisk(t *testing.T) (*weekend, string) {
 	build(t, b, austriaQualified)
 	over := austriaStart.Add(3 * time.Hour)
 	build(t, b, over)
-	w.decide(over, (*racecontrol.Round).Verify)
+	w.decide(over, (*almanac.Round).Verify)
 	build(t, b, over)
 	return w, dir
 }

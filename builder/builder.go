@@ -84,9 +84,9 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 		return snapshots.Receipt{}, err
 	}
 	state := b.Ledger.AsOf(r.At)
-	a, err := almanac.Join(facts.Archive.AsOf(r.At), state)
-	if err != nil {
-		return snapshots.Receipt{}, errors.Join(err, b.tooEarly(r.At))
+	a := almanac.Join(facts.Archive.AsOf(r.At), state)
+	if len(a.Years) == 0 {
+		return snapshots.Receipt{}, b.nothingKnown(r.At)
 	}
 	version, err := renderAll(ctx, base, a, func(done, total int) { r.progress("rendering", done, total) })
 	if err != nil {
@@ -105,14 +105,14 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 	return publisher.Publish(ctx, draft)
 }
 
-// tooEarly is the error of an instant before which the ledger did not end, nil if it did. What
-// was written later, such as the keys of the sessions, does not exist at that instant.
-func (b *Builder) tooEarly(at time.Time) error {
+// nothingKnown says why there is nothing to publish at an instant. What was written later, such as
+// the keys of the sessions, does not exist then.
+func (b *Builder) nothingKnown(at time.Time) error {
 	if last := b.Ledger.State().At(); last.After(at) {
 		return fmt.Errorf("the build is of %s, but the ledger goes up to %s: give that instant or a later one",
 			at.UTC().Format(time.RFC3339), last.UTC().Format(time.RFC3339))
 	}
-	return nil
+	return fmt.Errorf("no season is known at %s", at.UTC().Format(time.RFC3339))
 }
 
 func (r Request) progress(phase string, done, total int) {

@@ -10,10 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder"
+	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
-	"gridcast/builder/racecontrol"
 	"gridcast/builder/season"
+	"gridcast/builder/stewards"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
@@ -103,7 +104,7 @@ func TestCorrectionsWeeksLater(t *testing.T) {
 	if got := w.shown(); got.Pick.Result != nil || got.Calendar.Winner != "" || !cmp.Equal(got.Standings, before.Standings) {
 		t.Error("an unverified result is shown")
 	}
-	w.decide(over, (*racecontrol.Round).Verify)
+	w.decide(over, (*almanac.Round).Verify)
 	build(t, b, over)
 	asRun := w.shown()
 	w.wantShown("verified", asRun, frozen, wire.Result{Winner: "RUS", Podium: wire.Podium{P1: "RUS", P2: "PIA", P3: "SAI"}}, false)
@@ -114,8 +115,8 @@ func TestCorrectionsWeeksLater(t *testing.T) {
 	// Without the first four Verstappen, fifth on the road, has won: the pick was right.
 	out := []season.DriverID{"george-russell", "oscar-piastri", "carlos-sainz-jr", "lewis-hamilton"}
 	weeks := over.AddDate(0, 0, 24)
-	w.decide(weeks, func(r *racecontrol.Round) ([]ledger.Event, error) {
-		rows, err := r.Rule(racecontrol.Ruling{Disqualified: out})
+	w.decide(weeks, func(r *almanac.Round) ([]ledger.Event, error) {
+		rows, err := stewards.Ruling{Disqualified: out}.Apply(r)
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +138,7 @@ func TestCorrectionsWeeksLater(t *testing.T) {
 
 	// The appeal restores the source's classification: everything is as it was.
 	later := weeks.AddDate(0, 0, 30)
-	w.decide(later, func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Correct(r.Source(), "appeal upheld") })
+	w.decide(later, func(r *almanac.Round) ([]ledger.Event, error) { return r.Correct(r.Source(), "appeal upheld") })
 	build(t, b, later)
 	restored := w.shown()
 	if diff := cmp.Diff(asRun, restored, sameInstant); diff != "" {

@@ -13,10 +13,6 @@ import (
 	"gridcast/builder/season"
 )
 
-// LastFreeze is how long before lights out a pick is made at the latest, with or without a
-// grid.
-const LastFreeze = 5 * time.Minute
-
 // Actor is the name under which a builder writes to the ledger.
 const Actor = "builder"
 
@@ -63,30 +59,28 @@ func (p Policy) due(v *season.View, s *ledger.State) ([]ledger.Event, error) {
 }
 
 // picksDue freezes a pick for every round to be held that has none, from the moment its grid
-// is known, or LastFreeze before the start now valid, until that start.
+// is known, or almanac.LastFreeze before the start now valid, until that start.
 func (p Policy) picksDue(v *season.View, s *ledger.State) ([]ledger.Event, error) {
-	v = held(v, s)
+	v = almanac.Held(v, s)
 	var events []ledger.Event
-	for year, r := range rounds(v, v.At.Year()-1) {
-		said, ok := session(s, year, r)
-		start := said.Start(r.StartsAt())
-		gridKnown := len(r.Grid) > 0
+	for _, r := range almanac.Rounds(v, s, v.At.UTC().Year()-1) {
+		gridKnown := len(r.Facts.Grid) > 0
 		switch {
-		case !ok, said.Pick != nil, said.Override.Status != ledger.AsPlanned, r.Finished(), said.Result() != nil:
+		case r.Pick != nil, r.Off(), r.Facts.Finished(), r.Result != nil:
 			continue
-		case !v.At.Before(start):
+		case !v.At.Before(r.Start):
 			continue // it missed its moment and stays without a pick
-		case !gridKnown && v.At.Before(start.Add(-LastFreeze)):
+		case !gridKnown && v.At.Before(r.FreezeBy()):
 			continue
 		}
-		forecast, err := p.Model.Predict(v, year, r.GrandPrix)
+		forecast, err := p.Model.Predict(v, r.Year, r.Facts.GrandPrix)
 		if errors.Is(err, predict.ErrNobody) || err == nil && slices.Contains(forecast.Podium[:], "") {
 			continue // too few are known to take part: perhaps at the next look
 		}
 		if err != nil {
-			return nil, fmt.Errorf("predict %s of %d: %w", r.Name, year, err)
+			return nil, fmt.Errorf("predict %s of %d: %w", r.Facts.Name, r.Year, err)
 		}
-		events = append(events, ledger.Freeze(said.Key, pickFrom(p.Model.Name(), forecast), start, gridKnown))
+		events = append(events, ledger.Freeze(r.Session, pickFrom(p.Model.Name(), forecast), r.Start, gridKnown))
 	}
 	return events, nil
 }
@@ -107,43 +101,16 @@ func (p Policy) resultsDue(v *season.View, s *ledger.State) []ledger.Event {
 	if p.AutoVerifyAfter == 0 {
 		return nil
 	}
-	v = held(v, s)
+	v = almanac.Held(v, s)
 	var events []ledger.Event
-	for year, r := range rounds(v, s.OpenedAt().Year()-1) {
-		said, ok := session(s, year, r)
+	for _, r := range almanac.Rounds(v, s, s.OpenedAt().UTC().Year()-1) {
 		switch {
-		case !ok, !r.Finished(), said.Result() != nil, said.Override.Status != ledger.AsPlanned:
+		case !r.Facts.Finished(), r.Result != nil, r.Off():
 			continue
-		case r.ResultKnownAt().Before(s.OpenedAt()): // the archive vouches
-			continue
-		case v.At.Before(ended(r, &said).Add(p.AutoVerifyAfter)):
+		case v.At.Before(r.End().Add(p.AutoVerifyAfter)):
 			continue
 		}
-		events = append(events, said.Verify(almanac.Rows(r.Results), said.Start(r.StartsAt()), ""))
+		events = append(events, r.Record.Verify(almanac.Rows(r.Facts.Results), r.Start, ""))
 	}
 	return events
-}
-
-// rounds yields the rounds of the known seasons from a year on.
-func rounds(v *season.View, from int) func(yield func(int, *season.Round) bool) {
-	return func(yield func(int, *season.Round) bool) {
-		for i := range v.Seasons {
-			if v.Seasons[i].Year < from {
-				continue
-			}
-			for j := range v.Seasons[i].Rounds {
-				if !yield(v.Seasons[i].Year, &v.Seasons[i].Rounds[j]) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func session(s *ledger.State, year int, r *season.Round) (ledger.Session, bool) {
-	key, ok := s.Key(year, r.GrandPrix)
-	if !ok {
-		return ledger.Session{}, false
-	}
-	return s.Session(key)
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"gridcast/builder"
+	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
-	"gridcast/builder/racecontrol"
 	"gridcast/builder/season"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
@@ -95,9 +95,9 @@ func (w *weekend) settle(at time.Time) []ledger.Type {
 	return types
 }
 
-func (w *weekend) decide(at time.Time, decide func(*racecontrol.Round) ([]ledger.Event, error)) {
+func (w *weekend) decide(at time.Time, decide func(*almanac.Round) ([]ledger.Event, error)) {
 	w.t.Helper()
-	if _, err := racecontrol.Decide(w.t.Context(), w.ledger, w.archive.AsOf(at), "operator:test", austriaKey, decide); err != nil {
+	if _, err := almanac.Decide(w.t.Context(), w.ledger, w.archive.AsOf(at), "operator:test", austriaKey, decide); err != nil {
 		w.t.Fatalf("decide at %s: %v", at, err)
 	}
 }
@@ -141,7 +141,7 @@ func TestPickIsFrozenWhenTheGridIsKnown(t *testing.T) {
 	w := newWeekend(t, asItWas)
 	w.wantNone(austriaQualified.Add(-time.Second))
 	w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
-	w.wantNone(austriaStart.Add(-builder.LastFreeze))
+	w.wantNone(austriaStart.Add(-almanac.LastFreeze))
 }
 
 func TestPickWithoutGridIsFrozenAtTheLastMoment(t *testing.T) {
@@ -155,7 +155,7 @@ func TestPickWithoutGridIsFrozenAtTheLastMoment(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			w := newWeekend(t, tt.edit)
-			last := austriaStart.Add(-builder.LastFreeze)
+			last := austriaStart.Add(-almanac.LastFreeze)
 			w.wantNone(last.Add(-time.Second))
 			w.wantFreeze(last, austriaStart, tt.from)
 		})
@@ -172,21 +172,21 @@ func TestNoPickAtLightsOut(t *testing.T) {
 }
 
 func TestRaceMovedForwardOnTheDay(t *testing.T) {
-	forward := func(r *racecontrol.Round) ([]ledger.Event, error) {
+	forward := func(r *almanac.Round) ([]ledger.Event, error) {
 		return r.Move(austriaStart.Add(-3*time.Hour), "storm in the afternoon")
 	}
 	decided, start := austriaStart.Add(-5*time.Hour), austriaStart.Add(-3*time.Hour)
 	t.Run("without a grid", func(t *testing.T) {
 		w := newWeekend(t, withoutGrid)
 		w.decide(decided, forward)
-		w.wantNone(start.Add(-builder.LastFreeze - time.Second))
-		w.wantFreeze(start.Add(-builder.LastFreeze), start, predict.FromQualifying)
+		w.wantNone(start.Add(-almanac.LastFreeze - time.Second))
+		w.wantFreeze(start.Add(-almanac.LastFreeze), start, predict.FromQualifying)
 	})
 	t.Run("noticed after the new start", func(t *testing.T) {
 		w := newWeekend(t, withoutGrid)
 		w.decide(decided, forward)
 		w.wantNone(start)
-		w.wantNone(austriaStart.Add(-builder.LastFreeze))
+		w.wantNone(austriaStart.Add(-almanac.LastFreeze))
 	})
 	t.Run("with a frozen pick", func(t *testing.T) {
 		w := newWeekend(t, asItWas)
@@ -203,12 +203,12 @@ func TestRaceMovedForwardOnTheDay(t *testing.T) {
 func TestCancelledRound(t *testing.T) {
 	w := newWeekend(t, asItWas)
 	w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
-	w.decide(austriaQualified.Add(time.Hour), func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Cancel("flood") })
+	w.decide(austriaQualified.Add(time.Hour), func(r *almanac.Round) ([]ledger.Event, error) { return r.Cancel("flood") })
 	if r := w.round(); r.Pick != nil || len(r.Voided) != 1 {
 		t.Errorf("after the cancellation: pick %v, %d voided; want none and 1", r.Pick, len(r.Voided))
 	}
 	w.wantNone(austriaQualified.Add(2 * time.Hour))
-	w.decide(austriaQualified.Add(3*time.Hour), func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Reinstate(time.Time{}, "dry again") })
+	w.decide(austriaQualified.Add(3*time.Hour), func(r *almanac.Round) ([]ledger.Event, error) { return r.Reinstate(time.Time{}, "dry again") })
 	w.wantFreeze(austriaQualified.Add(3*time.Hour), austriaStart, predict.FromGrid)
 	if r := w.round(); len(r.Voided) != 1 {
 		t.Errorf("the voided pick is not kept: %d", len(r.Voided))
@@ -216,9 +216,9 @@ func TestCancelledRound(t *testing.T) {
 }
 
 func TestPostponedRound(t *testing.T) {
-	postpone := func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Postpone("fog") }
+	postpone := func(r *almanac.Round) ([]ledger.Event, error) { return r.Postpone("fog") }
 	later := austriaStart.AddDate(0, 0, 21)
-	reinstate := func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Reinstate(later, "new date") }
+	reinstate := func(r *almanac.Round) ([]ledger.Event, error) { return r.Reinstate(later, "new date") }
 
 	t.Run("with the grid keeps its pick", func(t *testing.T) {
 		w := newWeekend(t, asItWas)
@@ -233,15 +233,15 @@ func TestPostponedRound(t *testing.T) {
 	})
 	t.Run("without it gets a new one", func(t *testing.T) {
 		w := newWeekend(t, withoutGrid)
-		w.wantFreeze(austriaStart.Add(-builder.LastFreeze), austriaStart, predict.FromQualifying)
+		w.wantFreeze(austriaStart.Add(-almanac.LastFreeze), austriaStart, predict.FromQualifying)
 		w.decide(austriaStart.Add(-time.Minute), postpone)
 		if r := w.round(); r.Pick != nil || len(r.Voided) != 1 {
 			t.Errorf("after the postponement: pick %v, %d voided; want none and 1", r.Pick, len(r.Voided))
 		}
 		w.wantNone(austriaStart.AddDate(0, 0, 1)) // though this archive has a result by then
 		w.decide(austriaStart.AddDate(0, 0, 2), reinstate)
-		w.wantNone(later.Add(-builder.LastFreeze - time.Second))
-		w.wantFreeze(later.Add(-builder.LastFreeze), later, predict.FromQualifying)
+		w.wantNone(later.Add(-almanac.LastFreeze - time.Second))
+		w.wantFreeze(later.Add(-almanac.LastFreeze), later, predict.FromQualifying)
 	})
 }
 
@@ -316,10 +316,10 @@ func TestAutoVerification(t *testing.T) {
 	t.Run("of a race held later", func(t *testing.T) {
 		w := newWeekend(t, asItWas)
 		w.policy.AutoVerifyAfter = rule
-		w.decide(austriaStart.Add(-time.Hour), func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Postpone("fog") })
+		w.decide(austriaStart.Add(-time.Hour), func(r *almanac.Round) ([]ledger.Event, error) { return r.Postpone("fog") })
 		w.wantNone(austriaStart.AddDate(0, 0, 3))
 		later := austriaStart.AddDate(0, 0, 21)
-		w.decide(austriaStart.AddDate(0, 0, 3), func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Reinstate(later, "new date") })
+		w.decide(austriaStart.AddDate(0, 0, 3), func(r *almanac.Round) ([]ledger.Event, error) { return r.Reinstate(later, "new date") })
 		if got := w.settle(austriaStart.AddDate(0, 0, 4)); !slices.Equal(got, []ledger.Type{ledger.PickFrozen}) {
 			t.Errorf("settled %v, want a pick for the new date", got)
 		}
@@ -332,7 +332,7 @@ func TestAutoVerification(t *testing.T) {
 	t.Run("of a cancelled race", func(t *testing.T) {
 		w := newWeekend(t, asItWas)
 		w.policy.AutoVerifyAfter = rule
-		w.decide(austriaStart.Add(-time.Hour), func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Cancel("fog") })
+		w.decide(austriaStart.Add(-time.Hour), func(r *almanac.Round) ([]ledger.Event, error) { return r.Cancel("fog") })
 		w.wantNone(austriaStart.AddDate(0, 1, 0))
 	})
 }

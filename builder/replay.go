@@ -6,13 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 )
 
 // ReplayFrom is the instant at which a ledger has to be opened to replay the seasons from a
 // year on: all races before are vouched for by the archive.
-func ReplayFrom(year int) time.Time { return time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC) }
+func ReplayFrom(year int) time.Time { return season.BeginsAt(year) }
 
 // Replay fills a simulated ledger with what would have been settled from its head until an
 // instant, had the service run then: it calls Settle at every instant at which something falls
@@ -48,11 +49,10 @@ func (p Policy) instants(v *season.View, s *ledger.State, until time.Time) []tim
 		note(season.CalendarKnownAt(v.Seasons[i].Year))
 	}
 	note(after.Add(time.Second)) // the keys of what is known when the ledger is opened
-	for year, r := range rounds(v, after.Year()) {
-		said, _ := session(s, year, r)
-		note(r.GridKnownAt())
-		note(said.Start(r.StartsAt()).Add(-LastFreeze))
-		note(ended(r, &said).Add(p.AutoVerifyAfter))
+	for _, r := range almanac.Rounds(v, s, after.Year()) {
+		note(r.Facts.GridKnownAt())
+		note(r.FreezeBy())
+		note(r.End().Add(p.AutoVerifyAfter))
 	}
 	slices.SortFunc(all, time.Time.Compare)
 	return slices.CompactFunc(all, time.Time.Equal)

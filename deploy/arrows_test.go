@@ -19,28 +19,28 @@ const module = "gridcast/"
 // arrows says which of our packages a package may import, by the longest matching prefix of
 // its path. A package may always import what is below itself.
 var arrows = map[string][]string{
-	"schemas":             {},
-	"schemas/wire":        {},
-	"schemas/catalog":     {},
-	"schemas/docs":        {"schemas"},
-	"snapshots":           {"schemas", "snapshots/blob"},
-	"snapshots/blob":      {"snapshots/blob"},
-	"builder":             {"schemas", "snapshots", "builder"},
-	"builder/season":      {},
-	"builder/archive":     {"builder/season"},
-	"builder/source":      {"builder/season"},
-	"builder/predict":     {"builder/season", "builder/predict"},
-	"builder/ledger":      {"builder/season", "snapshots/blob"},
-	"builder/almanac":     {"builder/season", "builder/ledger"},
-	"builder/racecontrol": {"builder/almanac", "builder/ledger", "builder/season"},
-	"builder/render":      {"schemas", "builder/almanac", "builder/ledger", "builder/season"},
-	"edge":                {"schemas", "snapshots", "edge"},
-	"edge/express":        {},
-	"edge/keys":           {"snapshots/blob", "edge/limit"},
-	"edge/limit":          {"edge/limit"},
-	"scheduler":           {"schemas", "snapshots", "scheduler"},
-	"scheduler/cadence":   {},
-	"deploy":              {"schemas", "snapshots", "builder", "edge", "scheduler", "deploy"},
+	"schemas":           {},
+	"schemas/wire":      {},
+	"schemas/catalog":   {},
+	"schemas/docs":      {"schemas"},
+	"snapshots":         {"schemas", "snapshots/blob"},
+	"snapshots/blob":    {"snapshots/blob"},
+	"builder":           {"schemas", "snapshots", "builder"},
+	"builder/season":    {},
+	"builder/archive":   {"builder/season"},
+	"builder/source":    {"builder/season"},
+	"builder/predict":   {"builder/season", "builder/predict"},
+	"builder/ledger":    {"builder/season", "snapshots/blob"},
+	"builder/almanac":   {"builder/season", "builder/ledger"},
+	"builder/stewards":  {"builder/almanac", "builder/ledger", "builder/season"},
+	"builder/render":    {"schemas", "builder/almanac", "builder/ledger", "builder/season"},
+	"edge":              {"schemas", "snapshots", "edge"},
+	"edge/express":      {},
+	"edge/keys":         {"snapshots/blob", "edge/limit"},
+	"edge/limit":        {"edge/limit"},
+	"scheduler":         {"schemas", "snapshots", "scheduler"},
+	"scheduler/cadence": {},
+	"deploy":            {"schemas", "snapshots", "builder", "edge", "scheduler", "deploy"},
 }
 
 // borders says where a foreign module may be imported; modules that are not listed are free.
@@ -56,7 +56,7 @@ var borders = map[string][]string{
 }
 
 // pure lists packages that may know neither files, network nor clock.
-var pure = []string{"builder/season", "builder/predict", "builder/almanac", "builder/racecontrol", "builder/render", "scheduler/cadence", "schemas/wire", "schemas/catalog"}
+var pure = []string{"builder/season", "builder/predict", "builder/almanac", "builder/stewards", "builder/render", "scheduler/cadence", "schemas/wire", "schemas/catalog"}
 
 var impure = []string{"os", "net", "net/http", "io/ioutil", "os/exec", "syscall"}
 

@@ -111,7 +111,7 @@ func (n *node) calendar(rounds []cadence.Round) cadence.Calendar {
 		pick := fmt.Sprintf("%s %d", cadence.GridKnown, r.Key)
 		rounds[i].Frozen = slices.ContainsFunc(done, func(d deed) bool { return d.what == pick })
 	}
-	return cadence.Calendar{Rounds: rounds}
+	return calendar(rounds...)
 }
 
 // Two schedulers do everything once. The quicker one is killed in the middle of a build: the

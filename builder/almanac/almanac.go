@@ -1,27 +1,27 @@
-// Package almanac joins the facts of the archive with the decisions of the ledger: it holds
-// the seasons exactly as they may be published at one instant. Every rule about what is
-// shown and when (states, verified results, standings, the grid) is decided here, in terms of
-// the domain; how it looks on the wire is not.
+// Package almanac joins the facts of the archive with the decisions of the ledger. It alone says
+// where every round stands at an instant, what may be published of it, what is due, and what an
+// operator may decide about it. How it looks on the wire is not its concern.
+//
+// Join makes the whole almanac, Rounds only the rounds of some seasons, which costs a hundredth.
+// The package has no clock: the instant is that of the view. Where the ledger has a rule, it is
+// not repeated here: an action is allowed if the ledger would take its event.
 package almanac
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 )
 
-// RaceWindow is how long after its start a race counts as live; from then on its result is
-// awaited.
-const RaceWindow = 4 * time.Hour
-
-// Almanac is what may be published at an instant. It is immutable.
+// Almanac is what may be published at an instant. It is immutable and safe for concurrent use.
 type Almanac struct {
 	At      time.Time
-	Current int    // the default year
+	Current int    // the default year; 0 if no season is known
 	Years   []Year // ascending
 	Grid    Grid
 }
@@ -35,45 +35,72 @@ type Year struct {
 	Codes        map[season.DriverID]string
 }
 
-// State is where a round stands.
-type State int
-
-// The states of a round.
-const (
-	Scheduled State = iota
-	Live
-	AwaitingResult
-	Finished
-	Postponed
-	Cancelled
-)
-
-// Round is one Grand Prix with what was decided about it.
-type Round struct {
-	Session     int64
-	Facts       *season.Round
-	Circuit     season.Circuit
-	Start       time.Time // lights out as valid now; assumed if Provisional
-	Provisional bool      // no source names the hour
-	State       State
-	Pick        *ledger.FrozenPick     // nil before it is frozen
-	LivePick    *ledger.FrozenPick     // the one that is scored
-	Result      *ledger.Classification // verified, nil before
-}
-
 // Join makes the almanac of v.At from what was known then and from the ledger folded up to
-// then. Every round of v needs a session key in s.
-func Join(v *season.View, s *ledger.State) (*Almanac, error) {
-	a := &Almanac{At: v.At, Current: v.CurrentSeason()}
+// then. A round without a session key is left out, and so is a season without any other: it is
+// not published before the ledger has given it its key.
+func Join(v *season.View, s *ledger.State) *Almanac {
+	a := &Almanac{At: v.At}
 	for i := range v.Seasons {
-		y, err := joinYear(v, s, &v.Seasons[i])
-		if err != nil {
-			return nil, fmt.Errorf("season %d: %w", v.Seasons[i].Year, err)
+		facts := &v.Seasons[i]
+		y := Year{Year: facts.Year, Rounds: join(v, s, facts)}
+		y.Rounds = slices.DeleteFunc(y.Rounds, func(r Round) bool { return r.Session == 0 })
+		if len(y.Rounds) == 0 && len(facts.Rounds) > 0 {
+			continue
 		}
+		y.Codes = v.Codes(facts.Year)
+		verified := verifiedPrefix(y.Rounds)
+		y.Drivers = driverStandings(v, facts, y.Rounds, verified)
+		y.Constructors = constructorStandings(v, facts, y.Rounds, verified)
 		a.Years = append(a.Years, y)
 	}
+	if a.Current = v.CurrentSeason(); len(a.Years) > 0 {
+		if _, ok := a.Year(a.Current); !ok {
+			a.Current = a.Years[len(a.Years)-1].Year
+		}
+	}
 	a.Grid = latestGrid(v, a.Years)
-	return a, nil
+	return a
+}
+
+// Rounds returns the rounds of the seasons from a year on, by season and in calendar order, as
+// Join makes them, and those that have no session key yet: their Session is 0.
+func Rounds(v *season.View, s *ledger.State, from int) []*Round {
+	var all []*Round
+	for i := range v.Seasons {
+		if v.Seasons[i].Year < from {
+			continue
+		}
+		rounds := join(v, s, &v.Seasons[i])
+		for j := range rounds {
+			all = append(all, &rounds[j])
+		}
+	}
+	return all
+}
+
+// join makes the rounds of a season.
+func join(v *season.View, s *ledger.State, facts *season.Season) []Round {
+	codes := sync.OnceValue(func() map[season.DriverID]string { return v.Codes(facts.Year) })
+	rounds := make([]Round, len(facts.Rounds))
+	for i := range rounds {
+		r := &rounds[i]
+		*r = Round{Year: facts.Year, Facts: &facts.Rounds[i], view: v, state: s, codes: codes}
+		r.Circuit = v.Circuits[r.Facts.Circuit]
+		if key, ok := s.Key(facts.Year, r.Facts.GrandPrix); ok {
+			r.Session = key
+			r.Record, _ = s.Session(key)
+		}
+		r.Start = r.Record.Start(r.Facts.StartsAt())
+		r.Provisional = r.Facts.Provisional() && r.Record.Override.Start.IsZero()
+		r.Pick, r.LivePick = r.Record.Pick, r.Record.LivePick(ScoredCheckpoint)
+		if verified := r.Record.Result(); verified != nil {
+			r.Result = &verified.Classification
+		} else if r.Facts.Finished() && r.Facts.ResultKnownAt().Before(s.OpenedAt()) {
+			r.Result = &ledger.Classification{Rows: Rows(r.Facts.Results)} // the archive vouches
+		}
+		r.State = r.stateAt(v.At)
+	}
+	return rounds
 }
 
 // Year returns the season of a year that the almanac holds.
@@ -85,129 +112,145 @@ func (a *Almanac) Year(year int) (*Year, bool) {
 	return &a.Years[i], true
 }
 
-// Coming returns the scheduled rounds that start after the almanac's instant, over season
-// boundaries, in order of their start.
-func (a *Almanac) Coming() []ComingRound {
-	var coming []ComingRound
-	for i := range a.Years {
-		y := &a.Years[i]
-		for j := range y.Rounds {
-			if r := &y.Rounds[j]; r.State == Scheduled {
-				coming = append(coming, ComingRound{Year: y, Round: r})
-			}
-		}
+// Round returns the round of a session key; the error wraps ledger.ErrUnknownSession if no round
+// that is known has it.
+func (a *Almanac) Round(session int64) (*Round, error) {
+	if found := a.where(func(r *Round) bool { return r.Session == session }); len(found) > 0 {
+		return found[0], nil
 	}
-	slices.SortStableFunc(coming, func(x, y ComingRound) int { return x.Start.Compare(y.Start) })
+	return nil, fmt.Errorf("%w %d", ledger.ErrUnknownSession, session)
+}
+
+// Rounds returns the rounds of a year in calendar order; of the current season if year is 0.
+func (a *Almanac) Rounds(year int) []*Round {
+	if year == 0 {
+		year = a.Current
+	}
+	return a.where(func(r *Round) bool { return r.Year == year })
+}
+
+// Coming returns the scheduled rounds, all of which start after the almanac's instant, over
+// season boundaries, in order of their start. The first is the next race.
+func (a *Almanac) Coming() []*Round {
+	coming := a.where(func(r *Round) bool { return r.State == Scheduled })
+	slices.SortStableFunc(coming, byStart)
 	return coming
 }
 
-// ComingRound is a round that has not started, with its season.
-type ComingRound struct {
-	Year *Year
-	*Round
+// Waiting returns the rounds that have started and have no verified result, oldest first.
+func (a *Almanac) Waiting() []*Round {
+	waiting := a.where(func(r *Round) bool { return r.State == Live || r.State == AwaitingResult })
+	slices.SortStableFunc(waiting, byStart)
+	return waiting
 }
+
+// Verified returns the rounds whose result is verified by the ledger, the last decided first.
+func (a *Almanac) Verified() []*Round {
+	verified := a.where(func(r *Round) bool { return r.Record.Result() != nil })
+	slices.SortStableFunc(verified, func(x, y *Round) int {
+		return cmp.Or(y.Record.Result().At.Compare(x.Record.Result().At), cmp.Compare(y.Session, x.Session))
+	})
+	return verified
+}
+
+func (a *Almanac) where(want func(*Round) bool) []*Round {
+	var found []*Round
+	for i := range a.Years {
+		for j := range a.Years[i].Rounds {
+			if r := &a.Years[i].Rounds[j]; want(r) {
+				found = append(found, r)
+			}
+		}
+	}
+	return found
+}
+
+func byStart(x, y *Round) int { return x.Start.Compare(y.Start) }
 
 // DueAt returns the next instant at which a status moves by itself, or the zero time if none
 // does: until then a build at the same facts and ledger gives the same almanac.
 func (a *Almanac) DueAt() time.Time {
 	var due time.Time
-	for _, y := range a.Years {
-		for _, r := range y.Rounds {
-			switch r.State {
-			case Scheduled:
-				due = earlier(due, r.Start)
-			case Live:
-				due = earlier(due, r.Start.Add(RaceWindow))
-			}
+	for _, r := range a.where(func(r *Round) bool { return r.State == Scheduled || r.State == Live }) {
+		moves := r.Start
+		if r.State == Live {
+			moves = r.WindowEnd()
+		}
+		if due.IsZero() || moves.Before(due) {
+			due = moves
 		}
 	}
 	return due
 }
 
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || b.Before(a) {
-		return b
-	}
-	return a
-}
-
-func joinYear(v *season.View, s *ledger.State, facts *season.Season) (Year, error) {
-	y := Year{Year: facts.Year, Codes: v.Codes(facts.Year), Rounds: make([]Round, len(facts.Rounds))}
-	for i := range facts.Rounds {
-		r, err := joinRound(v, s, facts.Year, &facts.Rounds[i])
-		if err != nil {
-			return Year{}, err
+// Held returns the view without the races that by the ledger have not been held: of rounds that
+// are postponed or cancelled, or whose end, by the start now valid, is ahead. A source that is
+// up to date has nothing to say of them; an archive of the past has, when it is replayed with
+// other decisions, and nobody may predict from that or verify it.
+func Held(v *season.View, s *ledger.State) *season.View {
+	held := *v
+	held.Seasons = slices.Clone(v.Seasons)
+	for i := range held.Seasons {
+		rounds := map[season.GrandPrixID]bool{} // that have not been held
+		joined := join(v, s, &v.Seasons[i])
+		for j := range joined {
+			if r := &joined[j]; r.Facts.Finished() && (r.Off() || v.At.Before(r.End())) {
+				rounds[r.Facts.GrandPrix] = true
+			}
 		}
-		y.Rounds[i] = r
-	}
-	verified := verifiedPrefix(y.Rounds)
-	y.Drivers = driverStandings(v, facts, y.Rounds, verified)
-	y.Constructors = constructorStandings(v, facts, y.Rounds, verified)
-	return y, nil
-}
-
-func joinRound(v *season.View, s *ledger.State, year int, facts *season.Round) (Round, error) {
-	key, ok := s.Key(year, facts.GrandPrix)
-	if !ok {
-		return Round{}, fmt.Errorf("round %d, %s: no session key in the ledger", facts.Number, facts.GrandPrix)
-	}
-	said, _ := s.Session(key)
-	r := Round{
-		Session:     key,
-		Facts:       facts,
-		Circuit:     v.Circuits[facts.Circuit],
-		Start:       said.Start(facts.StartsAt()),
-		Provisional: facts.Provisional() && said.Override.Start.IsZero(),
-		Pick:        said.Pick,
-		LivePick:    said.LivePick(ScoredCheckpoint),
-	}
-	if verified := said.Result(); verified != nil {
-		r.Result = &verified.Classification
-	} else if facts.Finished() && facts.ResultKnownAt().Before(s.OpenedAt()) {
-		r.Result = &ledger.Classification{Rows: Rows(facts.Results)} // the archive vouches
-	}
-	r.State = stateOf(&r, said.Override.Status, v.At)
-	return r, nil
-}
-
-// ScoredCheckpoint is the live pick that counts in the accuracy: half of the scheduled
-// distance.
-const ScoredCheckpoint = 50
-
-func stateOf(r *Round, decided ledger.Status, now time.Time) State {
-	switch {
-	case decided == ledger.Cancelled:
-		return Cancelled
-	case decided == ledger.Postponed:
-		return Postponed
-	case r.Result != nil:
-		return Finished
-	case now.Before(r.Start):
-		return Scheduled
-	case now.Before(r.Start.Add(RaceWindow)):
-		return Live
-	default:
-		return AwaitingResult
-	}
-}
-
-// Rows returns the archive's own result in the form a verified one has.
-func Rows(results []season.Result) []ledger.Row {
-	rows := make([]ledger.Row, len(results))
-	for i, r := range results {
-		rows[i] = ledger.Row{Driver: r.Driver, Team: r.Team, Engine: r.Engine, Position: r.Position, Points: r.Points, Shared: r.Shared}
-	}
-	return rows
-}
-
-// Podium returns the drivers on the first three places; where a place was shared the first in
-// the source's order, and nobody where nobody holds it.
-func Podium(c *ledger.Classification) [3]season.DriverID {
-	var podium [3]season.DriverID
-	for _, row := range c.Rows {
-		if row.Position >= 1 && row.Position <= 3 && podium[row.Position-1] == "" {
-			podium[row.Position-1] = row.Driver
+		if len(rounds) == 0 {
+			continue
+		}
+		year := &held.Seasons[i]
+		year.Rounds = slices.Clone(year.Rounds)
+		for j := range year.Rounds {
+			if r := &year.Rounds[j]; rounds[r.GrandPrix] {
+				r.Results, r.FastestLaps, r.PitStops, r.DriverStandings, r.TeamStandings = nil, nil, nil, nil, nil
+			}
 		}
 	}
-	return podium
+	return &held
+}
+
+// Grid is who drives now: the entries of the latest round whose qualifying has ended.
+type Grid struct {
+	Year    int // of that round; 0 if no round has come that far
+	Entries []GridEntry
+}
+
+// GridEntry is one driver of the grid.
+type GridEntry struct {
+	Driver season.Driver
+	Code   string
+	Team   season.Team
+	Colour string
+	Number int
+}
+
+// latestGrid returns the grid of the latest round with entries, by team and number.
+func latestGrid(v *season.View, years []Year) Grid {
+	facts, round := v.LatestEntries()
+	if round == nil {
+		return Grid{}
+	}
+	codes := v.Codes(facts.Year)
+	if i := slices.IndexFunc(years, func(y Year) bool { return y.Year == facts.Year }); i >= 0 {
+		codes = years[i].Codes
+	}
+	g := Grid{Year: facts.Year}
+	seen := map[season.DriverID]bool{} // a driver who took over a second car is still one driver
+	for _, e := range round.Entries {
+		if seen[e.Driver] {
+			continue
+		}
+		seen[e.Driver] = true
+		g.Entries = append(g.Entries, GridEntry{
+			Driver: v.Drivers[e.Driver], Code: codes[e.Driver],
+			Team: v.Teams[e.Team], Colour: facts.Colours[e.Team], Number: e.Number,
+		})
+	}
+	slices.SortStableFunc(g.Entries, func(a, b GridEntry) int {
+		return cmp.Or(cmp.Compare(a.Team.Name, b.Team.Name), cmp.Compare(a.Number, b.Number))
+	})
+	return g
 }

@@ -37,8 +37,8 @@ func (o order) results() []season.Result {
 	return rows
 }
 
-// archive has a round for each order, with the standings that follow from them.
-func archive(t *testing.T, orders ...order) *season.Archive {
+// archiveOf has a round for each order, with the standings that follow from them.
+func archiveOf(t *testing.T, orders ...order) *season.Archive {
 	t.Helper()
 	drivers := map[season.DriverID]season.Driver{}
 	for d := range teamOf {
@@ -114,7 +114,7 @@ func newWorld(t *testing.T, opened time.Time, orders ...order) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, archive: archive(t, orders...), ledger: l}
+	w := &world{t: t, archive: archiveOf(t, orders...), ledger: l}
 	w.append(opened, func(s *ledger.State) []ledger.Event {
 		keys, err := ledger.AssignKeys(s, w.archive.Facts().Seasons)
 		if err != nil {
@@ -152,12 +152,7 @@ func (w *world) verify(at time.Time, round int, o order, reason string) {
 }
 
 func (w *world) at(t time.Time) *almanac.Almanac {
-	w.t.Helper()
-	a, err := almanac.Join(w.archive.AsOf(t), w.ledger.AsOf(t))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return a
+	return almanac.Join(w.archive.AsOf(t), w.ledger.AsOf(t))
 }
 
 func (w *world) states(t time.Time) []almanac.State {

@@ -71,7 +71,7 @@ func calendar(y *almanac.Year) []wire.CalendarEntry {
 			e.DateStart = wire.Instant(r.Start)
 		}
 		if r.State == almanac.Finished {
-			e.Winner = podium(y, almanac.Podium(r.Result)).P1
+			e.Winner = podium(y, almanac.Podium(r.Result.Rows)).P1
 		}
 		entries[i] = e
 	}
@@ -96,7 +96,7 @@ func drivers(g almanac.Grid) []wire.Driver {
 	return entries
 }
 
-func podium(y *almanac.Year, drivers [3]season.DriverID) wire.Podium {
+func podium(y *almanac.Year, drivers season.Podium) wire.Podium {
 	return wire.Podium{P1: y.Codes[drivers[0]], P2: y.Codes[drivers[1]], P3: y.Codes[drivers[2]]}
 }
 
@@ -104,7 +104,7 @@ func prediction(y *almanac.Year, p *ledger.FrozenPick) *wire.Prediction {
 	if p == nil {
 		return nil
 	}
-	places := podium(y, [3]season.DriverID{p.P1, p.P2, p.P3})
+	places := podium(y, almanac.Picked(p))
 	return &wire.Prediction{
 		Winner:        places.P1,
 		ConfidencePct: wire.PercentFrom(p.WinProbability),
@@ -124,21 +124,18 @@ func predictions(y *almanac.Year) []wire.PredictionRecord {
 
 // predictionsOf is the list for one session key: one record, or none.
 func predictionsOf(a *almanac.Almanac, session int64) []wire.PredictionRecord {
-	for i := range a.Years {
-		y := &a.Years[i]
-		for j := range y.Rounds {
-			if r := &y.Rounds[j]; r.Session == session && r.Pick != nil {
-				return []wire.PredictionRecord{record(y, r)}
-			}
-		}
+	r, err := a.Round(session)
+	if err != nil || r.Pick == nil {
+		return []wire.PredictionRecord{}
 	}
-	return []wire.PredictionRecord{}
+	y, _ := a.Year(r.Year)
+	return []wire.PredictionRecord{record(y, r)}
 }
 
 func record(y *almanac.Year, r *almanac.Round) wire.PredictionRecord {
 	rec := wire.PredictionRecord{SessionKey: r.Session, GPName: r.Facts.Name, Prediction: *prediction(y, r.Pick)}
 	if r.Result != nil {
-		places := podium(y, almanac.Podium(r.Result))
+		places := podium(y, almanac.Podium(r.Result.Rows))
 		hit := places.P1 == rec.Prediction.Winner
 		rec.Result = &wire.Result{Winner: places.P1, Podium: places}
 		rec.WinnerHit = &hit
@@ -160,7 +157,7 @@ func accuracy(a *almanac.Almanac, year int) wire.Accuracy {
 			if r.Pick == nil || r.Result == nil {
 				continue
 			}
-			places := almanac.Podium(r.Result)
+			places := almanac.Podium(r.Result.Rows)
 			preRace.add(r.Pick, places)
 			if r.LivePick != nil {
 				live.add(r.LivePick, places)
@@ -173,17 +170,12 @@ func accuracy(a *almanac.Almanac, year int) wire.Accuracy {
 // score counts hits over races.
 type score struct{ races, winners, podiums int }
 
-func (s *score) add(p *ledger.FrozenPick, places [3]season.DriverID) {
+func (s *score) add(p *ledger.FrozenPick, finished season.Podium) {
+	winner, onPodium := finished.Score(almanac.Picked(p))
 	s.races++
-	if p.P1 == places[0] {
+	s.podiums += onPodium
+	if winner {
 		s.winners++
-	}
-	for _, picked := range []season.DriverID{p.P1, p.P2, p.P3} {
-		for _, finished := range places {
-			if picked != "" && picked == finished {
-				s.podiums++
-			}
-		}
 	}
 }
 
@@ -197,13 +189,14 @@ func (s score) rates() wire.HitRates {
 func countdown(a *almanac.Almanac) (*wire.Countdown, error) {
 	c := &wire.Countdown{Rounds: []wire.CountdownRound{}}
 	for _, r := range a.Coming() {
+		y, _ := a.Year(r.Year)
 		round, err := wire.NewCountdownRound(wire.NextRace{
 			Name:        r.Facts.Name,
 			Circuit:     r.Circuit.Name,
 			Country:     r.Circuit.Country,
 			DateStart:   wire.Instant(r.Start),
 			Provisional: r.Provisional,
-			Prediction:  prediction(r.Year, r.Pick),
+			Prediction:  prediction(y, r.Pick),
 		})
 		if err != nil {
 			return nil, err

@@ -33,7 +33,7 @@ func small() *almanac.Almanac {
 	miss := &ledger.FrozenPick{Pick: ledger.Pick{P1: "bob", P2: "ann", P3: "cay", WinProbability: 0.3333}}
 	round := func(number int, start time.Time, state almanac.State) almanac.Round {
 		return almanac.Round{
-			Session: 2025000 + int64(number), Circuit: ring, Start: start, State: state,
+			Session: 2025000 + int64(number), Year: 2025, Circuit: ring, Start: start, State: state,
 			Facts: &season.Round{Number: number, Name: "Grand Prix " + string(rune('A'+number-1)), Sprint: number == 1},
 		}
 	}

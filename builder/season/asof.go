@@ -10,6 +10,9 @@ func CalendarKnownAt(year int) time.Time {
 	return time.Date(year-1, time.October, 1, 0, 0, 0, 0, time.UTC)
 }
 
+// BeginsAt is when a season becomes the current one, if its calendar is known: with its year.
+func BeginsAt(year int) time.Time { return time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC) }
+
 // AsOf returns what was known at t, inclusive:
 //
 //   - the calendar of a season from CalendarKnownAt;

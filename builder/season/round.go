@@ -1,6 +1,9 @@
 package season
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Instants that the source does not know are assumed: a session of unknown hour starts at
 // 13:00 UTC, a qualifying of unknown date on the day before the race. Sessions are over an
@@ -105,6 +108,32 @@ func (r *Round) Place(position int) *Result {
 		}
 	}
 	return nil
+}
+
+// Podium returns the drivers on the first three places. See Place.
+func (r *Round) Podium() Podium {
+	var podium Podium
+	for i := range podium {
+		if row := r.Place(i + 1); row != nil {
+			podium[i] = row.Driver
+		}
+	}
+	return podium
+}
+
+// Podium is the first three drivers of a race, or the three who are picked for them; empty where
+// nobody holds the place.
+type Podium [3]DriverID
+
+// Score says whether the winner is the one that was picked, and how many of those picked finished
+// on the podium, in any place.
+func (finished Podium) Score(picked Podium) (winner bool, onPodium int) {
+	for _, d := range picked {
+		if d != "" && slices.Contains(finished[:], d) {
+			onPodium++
+		}
+	}
+	return picked[0] != "" && picked[0] == finished[0], onPodium
 }
 
 // Entry returns the driver's entry, or nil.

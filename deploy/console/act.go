@@ -13,9 +13,9 @@ import (
 	"strings"
 
 	"gridcast/builder"
+	"gridcast/builder/almanac"
 	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
-	"gridcast/builder/racecontrol"
 	"gridcast/scheduler"
 	"gridcast/snapshots"
 )
@@ -91,7 +91,7 @@ var errOtherResult = errors.New("the classification has changed since it was loo
 // vouch verifies the source's classification of a round, if it is still the one of the digest.
 func (c *Console) vouch(ctx context.Context, key int64, seen, actor string) error {
 	v := c.Facts().Archive.AsOf(c.RaceTime())
-	_, err := racecontrol.Decide(ctx, c.Ledger, v, actor, key, func(r *racecontrol.Round) ([]ledger.Event, error) {
+	_, err := almanac.Decide(ctx, c.Ledger, v, actor, key, func(r *almanac.Round) ([]ledger.Event, error) {
 		if rows := r.Source(); rows != nil && digest(rows) != seen {
 			return nil, fmt.Errorf("verify %d: %w", key, errOtherResult)
 		}

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"gridcast/builder/almanac"
 	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
-	"gridcast/builder/racecontrol"
 	"gridcast/scheduler"
 )
 
@@ -187,15 +187,12 @@ func (c *Console) showPage(w http.ResponseWriter, r *http.Request, operator stri
 
 func (c *Console) collectSeason(p *page, now time.Time, state *ledger.State) error {
 	v := c.Facts().Archive.AsOf(now)
-	desk, err := racecontrol.Open(v, state)
-	if err != nil {
-		return err
-	}
-	p.Next = nextRace(desk, v)
-	for _, r := range desk.Waiting() {
+	a := almanac.Join(v, state)
+	p.Next = nextRace(a)
+	for _, r := range a.Waiting() {
 		p.Waiting = append(p.Waiting, newWaiting(r))
 	}
-	p.Season = newSeason(desk, v.CurrentSeason())
-	p.Record = newRecord(desk, v)
+	p.Season = newSeason(a)
+	p.Record = newRecord(a)
 	return nil
 }

@@ -8,8 +8,6 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/predict/backtest"
-	"gridcast/builder/racecontrol"
-	"gridcast/builder/season"
 )
 
 // recordView is how good the picks of the whole ledger were, beside whoever stood on pole.
@@ -39,17 +37,17 @@ func (r recordView) PodiumPct() string { return share(r.Podium, 3*r.Races) }
 // PolePct is how often the driver on pole won the same races.
 func (r recordView) PolePct() string { return share(r.PoleHits, r.Races) }
 
-func newRecord(desk *racecontrol.Desk, v *season.View) recordView {
+func newRecord(a *almanac.Almanac) recordView {
 	var record recordView
 	var scores []backtest.Score
 	var hits, pole []int // cumulative
-	for i := range v.Seasons {
-		for _, r := range desk.Rounds(v.Seasons[i].Year) {
+	for _, y := range a.Years {
+		for _, r := range a.Rounds(y.Year) {
 			if r.Pick == nil || r.Result == nil {
 				continue
 			}
-			podium := almanac.Podium(r.Result)
-			hit, onPodium := score(r.Pick, podium)
+			podium := almanac.Podium(r.Result.Rows)
+			hit, onPodium := podium.Score(almanac.Picked(r.Pick))
 			record.Podium += onPodium
 			if hit {
 				record.Hits++

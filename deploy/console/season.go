@@ -2,15 +2,11 @@ package console
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/ledger"
-	"gridcast/builder/racecontrol"
 	"gridcast/builder/render"
-	"gridcast/builder/season"
 )
 
 // comingRace is the next one.
@@ -32,7 +28,7 @@ type pickView struct {
 	Model      string
 }
 
-func newPick(r *racecontrol.Round) *pickView {
+func newPick(r *almanac.Round) *pickView {
 	if r.Pick == nil {
 		return nil
 	}
@@ -44,22 +40,13 @@ func newPick(r *racecontrol.Round) *pickView {
 
 func percent(p float64) string { return fmt.Sprintf("%.1f %%", 100*p) }
 
-// nextRace is the scheduled round that starts first.
-func nextRace(desk *racecontrol.Desk, v *season.View) *comingRace {
-	var next *racecontrol.Round
-	for i := range v.Seasons {
-		if v.Seasons[i].Year < v.At.UTC().Year() {
-			continue
-		}
-		for _, r := range desk.Rounds(v.Seasons[i].Year) {
-			if r.State == almanac.Scheduled && (next == nil || r.Start.Before(next.Start)) {
-				next = r
-			}
-		}
-	}
-	if next == nil {
+// nextRace is the scheduled round that starts first; nil if none is known.
+func nextRace(a *almanac.Almanac) *comingRace {
+	coming := a.Coming()
+	if len(coming) == 0 {
 		return nil
 	}
+	next := coming[0]
 	return &comingRace{
 		Session: next.Session, Name: next.Facts.Name, Circuit: next.Circuit.Name, Start: next.Start,
 		Provisional: next.Provisional, Pick: newPick(next), PickDue: next.Facts.GridKnownAt(),
@@ -87,10 +74,10 @@ type classified struct {
 	Name   string
 	Team   string
 	Points string
-	Picked string // the place he was picked for
+	Picked string // the place the driver was picked for
 }
 
-func newWaiting(r *racecontrol.Round) waitingResult {
+func newWaiting(r *almanac.Round) waitingResult {
 	w := waitingResult{
 		Session: r.Session, Name: r.Facts.Name, Year: r.Year, Start: r.Start, State: stateWord(r.State), Pick: newPick(r),
 	}
@@ -161,20 +148,20 @@ type seasonRound struct {
 	OnPod   int // picked drivers on the podium
 }
 
-func newSeason(desk *racecontrol.Desk, year int) seasonView {
-	s := seasonView{Year: year}
-	for _, r := range desk.Rounds(year) {
+func newSeason(a *almanac.Almanac) seasonView {
+	s := seasonView{Year: a.Current}
+	for _, r := range a.Rounds(0) {
 		row := seasonRound{
 			Number: r.Facts.Number, Session: r.Session, Name: r.Facts.Name, Start: r.Start, State: stateWord(r.State), Pick: newPick(r),
 		}
 		if r.Result != nil {
-			podium := almanac.Podium(r.Result)
+			podium := almanac.Podium(r.Result.Rows)
 			for _, d := range podium {
 				row.Result = append(row.Result, r.Code(d))
 			}
 			if r.Pick != nil {
 				row.Scored = true
-				row.Hit, row.OnPod = score(r.Pick, podium)
+				row.Hit, row.OnPod = podium.Score(almanac.Picked(r.Pick))
 				s.Scored++
 				s.Podium += row.OnPod
 				if row.Hit {
@@ -185,14 +172,4 @@ func newSeason(desk *racecontrol.Desk, year int) seasonView {
 		s.Rounds = append(s.Rounds, row)
 	}
 	return s
-}
-
-// score says whether the pick named the winner, and how many of it stood on the podium.
-func score(p *ledger.FrozenPick, podium [3]season.DriverID) (hit bool, onPodium int) {
-	for _, d := range []season.DriverID{p.P1, p.P2, p.P3} {
-		if slices.Contains(podium[:], d) {
-			onPodium++
-		}
-	}
-	return p.P1 == podium[0], onPodium
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gridcast/builder"
+	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 )
 
@@ -73,14 +74,7 @@ func describe(e ledger.Event) string {
 	case ledger.PickFrozen, ledger.LivePickFrozen:
 		return fmt.Sprintf("%s %.1f %%, %s, %s", e.Pick.P1, 100*e.Pick.WinProbability, e.Pick.P2, e.Pick.P3)
 	case ledger.ResultVerified:
-		winner := ""
-		for _, r := range e.Result.Rows {
-			if r.Position == 1 {
-				winner = string(r.Driver)
-				break
-			}
-		}
-		return fmt.Sprintf("revision %d, won by %s %s", e.Result.Revision, winner, e.Reason)
+		return fmt.Sprintf("revision %d, won by %s %s", e.Result.Revision, almanac.Podium(e.Result.Rows)[0], e.Reason)
 	case ledger.RoundMoved, ledger.RoundReinstated:
 		return fmt.Sprintf("to %s %s", shortTime(e.Start), e.Reason)
 	default:

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"gridcast/builder/racecontrol"
+	"gridcast/builder/almanac"
 	"gridcast/snapshots"
 )
 
@@ -33,12 +33,6 @@ const (
 )
 
 var buildPhases = []string{settlePhase, "rendering", string(snapshots.Upload), string(snapshots.Check), swapPhase}
-
-// weekendLead and weekendTail bound a race weekend around the start, as the schedule does.
-const (
-	weekendLead = 72 * time.Hour
-	weekendTail = 24 * time.Hour
-)
 
 func newConductorMetrics(c *conductor) *conductorMetrics {
 	m := &conductorMetrics{
@@ -88,12 +82,8 @@ func (c *conductor) overdueResults() (lag, unverified time.Duration) {
 		return 0, 0
 	}
 	now := c.clock.Now()
-	desk, err := racecontrol.Open(facts.Archive.AsOf(now), c.builder.Ledger.AsOf(now))
-	if err != nil {
-		return 0, 0 // rounds without keys yet: the next build gives them some
-	}
-	for _, r := range desk.Waiting() {
-		over := now.Sub(r.Start.Add(r.Facts.ResultKnownAt().Sub(r.Facts.StartsAt())))
+	for _, r := range almanac.Join(facts.Archive.AsOf(now), c.builder.Ledger.AsOf(now)).Waiting() {
+		over := now.Sub(r.End())
 		if r.Source() == nil {
 			lag = max(lag, over)
 		} else {
@@ -109,7 +99,7 @@ func (c *conductor) raceWeekend() float64 {
 	}
 	now := c.clock.Now()
 	for _, r := range c.calendar().Rounds {
-		if !now.Before(r.Start.Add(-weekendLead)) && now.Before(r.Start.Add(weekendTail)) {
+		if !now.Before(r.WeekendFrom) && now.Before(r.WeekendUntil) {
 			return 1
 		}
 	}

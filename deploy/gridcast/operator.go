@@ -14,14 +14,14 @@ import (
 	"golang.org/x/term"
 
 	"gridcast/builder"
+	"gridcast/builder/almanac"
 	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
-	"gridcast/builder/racecontrol"
 	"gridcast/builder/season"
 	"gridcast/snapshots/blob"
 )
 
-// operatorFlags is what a command is told that looks at race control.
+// operatorFlags is what a command is told that looks at the rounds.
 type operatorFlags struct {
 	storeFlags `embed:""`
 	clockFlags `embed:""`
@@ -66,17 +66,11 @@ func (f *operatorFlags) load(ctx context.Context) (*record, error) {
 	return &record{store: store, ledger: l, view: facts.Archive.AsOf(f.instant(c))}, nil
 }
 
-func (r *record) desk() (*racecontrol.Desk, error) {
-	return racecontrol.Open(r.view, r.ledger.AsOf(r.view.At))
-}
+func (r *record) almanac() *almanac.Almanac { return almanac.Join(r.view, r.ledger.AsOf(r.view.At)) }
 
 // round returns a round of the record.
-func (r *record) round(session int64) (*racecontrol.Round, error) {
-	desk, err := r.desk()
-	if err != nil {
-		return nil, err
-	}
-	return desk.Round(session)
+func (r *record) round(session int64) (*almanac.Round, error) {
+	return r.almanac().Round(session)
 }
 
 // deciderFlags is what a command is told that decides.
@@ -119,10 +113,10 @@ func operatorActor(name string) string {
 const operatorPrefix = "operator:"
 
 // decide appends what an operator decides about a round, once the audit log has it.
-func (r *record) decide(ctx context.Context, change auditlog.Change, session int64, decide func(*racecontrol.Round) ([]ledger.Event, error)) (events []ledger.Event, err error) {
+func (r *record) decide(ctx context.Context, change auditlog.Change, session int64, decide func(*almanac.Round) ([]ledger.Event, error)) (events []ledger.Event, err error) {
 	change.Subject = strconv.FormatInt(session, 10)
 	err = audited(ctx, r.store, change, func() (err error) {
-		events, err = racecontrol.Decide(ctx, r.ledger, r.view, change.Actor, session, decide)
+		events, err = almanac.Decide(ctx, r.ledger, r.view, change.Actor, session, decide)
 		return err
 	})
 	return events, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gridcast/builder"
+	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 )
 
@@ -81,10 +82,8 @@ func (s *streams) printRecord(state *ledger.State) error {
 			continue
 		}
 		year.results++
-		for _, row := range result.Rows {
-			if row.Position == 1 && row.Driver == session.Pick.P1 {
-				year.hits++
-			}
+		if hit, _ := almanac.Podium(result.Rows).Score(almanac.Picked(session.Pick)); hit {
+			year.hits++
 		}
 	}
 	var rows [][]any

@@ -9,10 +9,11 @@ import (
 	"strconv"
 	"time"
 
+	"gridcast/builder/almanac"
 	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
-	"gridcast/builder/racecontrol"
 	"gridcast/builder/season"
+	"gridcast/builder/stewards"
 )
 
 type resultsCmds struct {
@@ -50,13 +51,13 @@ const (
 	vouchedFor    = "vouched for by the archive"
 )
 
-func standingOf(r *racecontrol.Round) string {
+func standingOf(r *almanac.Round) string {
 	switch {
 	case r.Vouched():
 		return vouchedFor
-	case r.Said.Result() != nil && r.Differs():
+	case r.Record.Result() != nil && r.Differs():
 		return sourceDiffers
-	case r.Said.Result() != nil:
+	case r.Record.Result() != nil:
 		return verified
 	case r.Source() == nil:
 		return noResult
@@ -65,22 +66,17 @@ func standingOf(r *racecontrol.Round) string {
 	}
 }
 
-func newListedResult(r *racecontrol.Round) listedResult {
+func newListedResult(r *almanac.Round) listedResult {
 	l := listedResult{SessionKey: r.Session, Year: r.Year, Name: r.Facts.Name, Start: r.Start.UTC(), State: standingOf(r)}
 	rows := r.Valid()
 	if rows == nil {
 		rows = r.Source()
 	}
-	for _, row := range rows {
-		if row.Position == 1 {
-			l.Winner = r.Code(row.Driver)
-			break
-		}
-	}
+	l.Winner = r.Code(almanac.Podium(rows)[0])
 	if r.Pick != nil {
 		l.Picked = r.Code(r.Pick.P1)
 	}
-	if last := r.Said.Result(); last != nil {
+	if last := r.Record.Result(); last != nil {
 		l.Revision, l.VerifiedAt, l.By = last.Revision, &last.At, last.Actor
 	}
 	return l
@@ -91,12 +87,9 @@ func (c *resultsListCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	desk, err := record.desk()
-	if err != nil {
-		return err
-	}
-	done := desk.Verified()
-	rounds := append(desk.Waiting(), done[:min(max(c.Recent, 0), len(done))]...)
+	a := record.almanac()
+	done := a.Verified()
+	rounds := append(a.Waiting(), done[:min(max(c.Recent, 0), len(done))]...)
 	listed := make([]listedResult, len(rounds))
 	rows := make([][]any, len(rounds))
 	for i, r := range rounds {
@@ -154,19 +147,19 @@ func (c *resultsShowCmd) Run(ctx context.Context, s *streams) error {
 	return s.printResult(r)
 }
 
-func newShownResult(r *racecontrol.Round) shownResult {
+func newShownResult(r *almanac.Round) shownResult {
 	shown := shownResult{listedResult: newListedResult(r), Pick: r.Pick, Valid: r.Result}
 	if source := r.Source(); source != nil {
 		shown.Source = &ledger.Classification{Rows: source}
 	}
-	for _, v := range r.Said.Revisions {
+	for _, v := range r.Record.Revisions {
 		shown.History = append(shown.History, shownRevision{v.Revision, v.At, v.Actor, v.Reason})
 	}
 	return shown
 }
 
 // printResult shows the source's classification next to pick and verified revision.
-func (s *streams) printResult(r *racecontrol.Round) error {
+func (s *streams) printResult(r *almanac.Round) error {
 	if err := s.printHeading(r); err != nil {
 		return err
 	}
@@ -178,7 +171,7 @@ func (s *streams) printResult(r *racecontrol.Round) error {
 		return s.printf("\nThe source has no classification yet.\n")
 	}
 	var table [][]any
-	for _, p := range racecontrol.Compare(r.Valid(), rows) {
+	for _, p := range almanac.Compare(r.Valid(), rows) {
 		counts := ""
 		if r.Valid() != nil && p.Changed() {
 			counts = "differs: " + placeAndPoints(p.Before)
@@ -200,11 +193,11 @@ func (s *streams) printResult(r *racecontrol.Round) error {
 }
 
 // printHeading says how a round and its result stand.
-func (s *streams) printHeading(r *racecontrol.Round) error {
+func (s *streams) printHeading(r *almanac.Round) error {
 	if err := s.printf("round     %d %s of %d, start %s\nresult    %s\n", r.Session, r.Facts.Name, r.Year, startCell(r), standingOf(r)); err != nil {
 		return err
 	}
-	for _, v := range r.Said.Revisions {
+	for _, v := range r.Record.Revisions {
 		if err := s.printf("revision  %d at %s by %s %s\n", v.Revision, shortTime(v.At), v.Actor, v.Reason); err != nil {
 			return err
 		}
@@ -262,7 +255,7 @@ func (c *resultsVerifyCmd) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 	}
-	events, err := record.decide(ctx, auditlog.Change{Actor: c.actor(), Action: auditlog.VerifyResult}, c.Key, func(now *racecontrol.Round) ([]ledger.Event, error) {
+	events, err := record.decide(ctx, auditlog.Change{Actor: c.actor(), Action: auditlog.VerifyResult}, c.Key, func(now *almanac.Round) ([]ledger.Event, error) {
 		if !slices.Equal(now.Source(), r.Source()) {
 			return nil, fmt.Errorf("verify %d: the source's classification has changed meanwhile; look at it first", c.Key)
 		}
@@ -274,7 +267,7 @@ func (c *resultsVerifyCmd) Run(ctx context.Context, s *streams) error {
 	return s.printVerified(events, r)
 }
 
-func (s *streams) printVerified(events []ledger.Event, r *racecontrol.Round) error {
+func (s *streams) printVerified(events []ledger.Event, r *almanac.Round) error {
 	if s.json {
 		return s.printJSON(events)
 	}
@@ -318,10 +311,10 @@ func (c *resultsCorrectCmd) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 	}
-	shown := len(r.Said.Revisions)
-	events, err := record.decide(ctx, auditlog.Change{Actor: c.actor(), Action: auditlog.CorrectResult, Reason: c.Reason}, c.Key, func(now *racecontrol.Round) ([]ledger.Event, error) {
-		if len(now.Said.Revisions) != shown {
-			return nil, fmt.Errorf("correct %d: somebody else made revision %d meanwhile; look at it first", c.Key, len(now.Said.Revisions))
+	shown := len(r.Record.Revisions)
+	events, err := record.decide(ctx, auditlog.Change{Actor: c.actor(), Action: auditlog.CorrectResult, Reason: c.Reason}, c.Key, func(now *almanac.Round) ([]ledger.Event, error) {
+		if len(now.Record.Revisions) != shown {
+			return nil, fmt.Errorf("correct %d: somebody else made revision %d meanwhile; look at it first", c.Key, len(now.Record.Revisions))
 		}
 		return now.Correct(rows, c.Reason)
 	})
@@ -332,8 +325,8 @@ func (c *resultsCorrectCmd) Run(ctx context.Context, s *streams) error {
 }
 
 // rows is the classification that the flags ask for.
-func (c *resultsCorrectCmd) rows(r *racecontrol.Round) ([]ledger.Row, error) {
-	ruling := racecontrol.Ruling{Penalties: map[season.DriverID]time.Duration{}}
+func (c *resultsCorrectCmd) rows(r *almanac.Round) ([]ledger.Row, error) {
+	ruling := stewards.Ruling{Penalties: map[season.DriverID]time.Duration{}}
 	for _, text := range c.Disqualify {
 		driver, err := r.FindDriver(text)
 		if err != nil {
@@ -356,16 +349,16 @@ func (c *resultsCorrectCmd) rows(r *racecontrol.Round) ([]ledger.Row, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read classification: %w", err)
 		}
-		return r.ReadClassification(document)
+		return stewards.ReadClassification(r, document)
 	case !ruling.Empty():
-		return r.Rule(ruling)
+		return ruling.Apply(r)
 	default:
 		return r.Source(), nil
 	}
 }
 
 // printCorrection shows what a correction changes, for drivers and teams.
-func (s *streams) printCorrection(r *racecontrol.Round, rows []ledger.Row) error {
+func (s *streams) printCorrection(r *almanac.Round, rows []ledger.Row) error {
 	if err := s.printHeading(r); err != nil {
 		return err
 	}
@@ -377,7 +370,7 @@ func (s *streams) printCorrection(r *racecontrol.Round, rows []ledger.Row) error
 		}
 	}
 	var drivers, teams [][]any
-	for _, p := range racecontrol.Compare(before, rows) {
+	for _, p := range almanac.Compare(before, rows) {
 		if p.Changed() {
 			drivers = append(drivers, []any{
 				r.Code(p.Driver), r.Driver(p.Driver).Name, placeAndPoints(p.Before), placeAndPoints(p.After), fmt.Sprintf("%+g", p.Points()),
@@ -390,7 +383,7 @@ func (s *streams) printCorrection(r *racecontrol.Round, rows []ledger.Row) error
 	if err := s.printf("\n%s\n", renderTable([]any{"driver", "name", "was", "is", "points"}, drivers)); err != nil {
 		return err
 	}
-	for _, t := range racecontrol.CompareTeams(before, rows) {
+	for _, t := range almanac.CompareTeams(before, rows) {
 		teams = append(teams, []any{r.Team(t.Team).Name, fmt.Sprintf("%+g", t.Points)})
 	}
 	if len(teams) == 0 {

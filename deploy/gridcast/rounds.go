@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"gridcast/builder/almanac"
 	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
-	"gridcast/builder/racecontrol"
 	"gridcast/builder/render"
 )
 
@@ -27,15 +27,15 @@ type roundsListCmd struct {
 
 // listedRound is a round of rounds list --json.
 type listedRound struct {
-	SessionKey  int64                `json:"session_key"`
-	Year        int                  `json:"year"`
-	Round       int                  `json:"round"`
-	Name        string               `json:"gp_name"`
-	Start       time.Time            `json:"start"`
-	Provisional bool                 `json:"provisional,omitzero"`
-	Status      string               `json:"status"`
-	Frozen      *time.Time           `json:"pick_frozen_at,omitempty"`
-	Allowed     []racecontrol.Action `json:"allowed"`
+	SessionKey  int64            `json:"session_key"`
+	Year        int              `json:"year"`
+	Round       int              `json:"round"`
+	Name        string           `json:"gp_name"`
+	Start       time.Time        `json:"start"`
+	Provisional bool             `json:"provisional,omitzero"`
+	Status      string           `json:"status"`
+	Frozen      *time.Time       `json:"pick_frozen_at,omitempty"`
+	Allowed     []almanac.Action `json:"allowed"`
 }
 
 func (c *roundsListCmd) Run(ctx context.Context, s *streams) error {
@@ -43,11 +43,7 @@ func (c *roundsListCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	desk, err := record.desk()
-	if err != nil {
-		return err
-	}
-	rounds := desk.Rounds(c.Year)
+	rounds := record.almanac().Rounds(c.Year)
 	if len(rounds) == 0 {
 		return fmt.Errorf("list rounds: no calendar of %d is known", c.Year)
 	}
@@ -68,7 +64,7 @@ func (c *roundsListCmd) Run(ctx context.Context, s *streams) error {
 	return s.printTable([]any{"session", "round", "start", "status", "pick frozen", "allowed now"}, rows)
 }
 
-func newListedRound(r *racecontrol.Round) listedRound {
+func newListedRound(r *almanac.Round) listedRound {
 	l := listedRound{
 		SessionKey: r.Session, Year: r.Year, Round: r.Facts.Number, Name: r.Facts.Name,
 		Start: r.Start.UTC(), Provisional: r.Provisional, Status: string(render.Status(r.State)), Allowed: r.Allowed(),
@@ -79,14 +75,14 @@ func newListedRound(r *racecontrol.Round) listedRound {
 	return l
 }
 
-func startCell(r *racecontrol.Round) string {
+func startCell(r *almanac.Round) string {
 	if r.Provisional {
 		return shortTime(r.Start) + " assumed"
 	}
 	return shortTime(r.Start)
 }
 
-func joined(actions []racecontrol.Action) string {
+func joined(actions []almanac.Action) string {
 	names := make([]string, len(actions))
 	for i, a := range actions {
 		names[i] = string(a)
@@ -106,7 +102,7 @@ type roundsPostponeCmd struct {
 }
 
 func (c *roundsPostponeCmd) Run(ctx context.Context, s *streams) error {
-	return c.decide(ctx, s, func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Postpone(c.Reason) })
+	return c.decide(ctx, s, func(r *almanac.Round) ([]ledger.Event, error) { return r.Postpone(c.Reason) })
 }
 
 type roundsCancelCmd struct {
@@ -114,7 +110,7 @@ type roundsCancelCmd struct {
 }
 
 func (c *roundsCancelCmd) Run(ctx context.Context, s *streams) error {
-	return c.decide(ctx, s, func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Cancel(c.Reason) })
+	return c.decide(ctx, s, func(r *almanac.Round) ([]ledger.Event, error) { return r.Cancel(c.Reason) })
 }
 
 type roundsMoveCmd struct {
@@ -123,7 +119,7 @@ type roundsMoveCmd struct {
 }
 
 func (c *roundsMoveCmd) Run(ctx context.Context, s *streams) error {
-	return c.decide(ctx, s, func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Move(c.Start, c.Reason) })
+	return c.decide(ctx, s, func(r *almanac.Round) ([]ledger.Event, error) { return r.Move(c.Start, c.Reason) })
 }
 
 type roundsReinstateCmd struct {
@@ -132,11 +128,11 @@ type roundsReinstateCmd struct {
 }
 
 func (c *roundsReinstateCmd) Run(ctx context.Context, s *streams) error {
-	return c.decide(ctx, s, func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Reinstate(c.Start, c.Reason) })
+	return c.decide(ctx, s, func(r *almanac.Round) ([]ledger.Event, error) { return r.Reinstate(c.Start, c.Reason) })
 }
 
 // decide appends what is decided about the round, and says how it stands then.
-func (c *roundFlags) decide(ctx context.Context, s *streams, decide func(*racecontrol.Round) ([]ledger.Event, error)) error {
+func (c *roundFlags) decide(ctx context.Context, s *streams, decide func(*almanac.Round) ([]ledger.Event, error)) error {
 	record, err := c.load(ctx)
 	if err != nil {
 		return err

@@ -1,51 +1,31 @@
 package main
 
 import (
+	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/scheduler/cadence"
 )
 
-// calendarOf tells the schedule what it has to know of the rounds of last season, this one and
-// those to come.
+// calendarOf tells the schedule what it has to know: the rounds to be held of last season, this
+// one and those to come, and when a season's calendar becomes known and the season current. A
+// round without a session key is left out: the next build assigns it.
 func calendarOf(v *season.View, s *ledger.State) cadence.Calendar {
 	var cal cadence.Calendar
-	for i := range v.Seasons {
-		year := &v.Seasons[i]
-		if year.Year < v.At.UTC().Year()-1 {
+	now := v.At.UTC().Year()
+	for _, r := range almanac.Rounds(v, s, now-1) {
+		if r.Session == 0 || r.Off() {
 			continue
 		}
-		for j := range year.Rounds {
-			if r, ok := roundOf(year.Year, &year.Rounds[j], s); ok {
-				cal.Rounds = append(cal.Rounds, r)
-			}
-		}
+		from, until := r.Weekend()
+		cal.Rounds = append(cal.Rounds, cadence.Round{
+			Key: r.Session, Start: r.Start, WeekendFrom: from, WeekendUntil: until,
+			GridKnown: r.Facts.GridKnownAt(), FreezeBy: r.FreezeBy(), End: r.End(), WindowEnd: r.WindowEnd(),
+			Frozen: r.Pick != nil, Verified: r.Result != nil,
+		})
+	}
+	for year := now - 1; year <= now+2; year++ {
+		cal.Seasons = append(cal.Seasons, cadence.Season{Known: season.CalendarKnownAt(year), Begins: season.BeginsAt(year)})
 	}
 	return cal
-}
-
-var states = map[ledger.Status]cadence.State{
-	ledger.AsPlanned: cadence.Scheduled,
-	ledger.Postponed: cadence.Postponed,
-	ledger.Cancelled: cadence.Cancelled,
-}
-
-// roundOf returns false for a round that has no session key yet: the next build assigns it.
-func roundOf(year int, r *season.Round, s *ledger.State) (cadence.Round, bool) {
-	key, ok := s.Key(year, r.GrandPrix)
-	if !ok {
-		return cadence.Round{}, false
-	}
-	said, _ := s.Session(key)
-	start := said.Start(r.StartsAt())
-	moved := start.Sub(r.StartsAt())
-	return cadence.Round{
-		Key:            key,
-		Start:          start,
-		GridKnown:      r.GridKnownAt(),
-		ResultExpected: r.ResultKnownAt().Add(moved),
-		State:          states[said.Override.Status],
-		Frozen:         said.Pick != nil,
-		Verified:       said.Result() != nil || r.ResultKnownAt().Before(s.OpenedAt()),
-	}, true
 }

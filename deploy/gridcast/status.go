@@ -10,7 +10,6 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
-	"gridcast/builder/racecontrol"
 	"gridcast/deploy/console"
 	"gridcast/snapshots"
 )
@@ -83,11 +82,7 @@ func (c *statusCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	desk, err := racecontrol.Open(facts.Archive.AsOf(now), l.AsOf(now))
-	if err != nil {
-		return err
-	}
-	st.rounds(desk, now)
+	st.rounds(almanac.Join(facts.Archive.AsOf(now), l.AsOf(now)))
 	st.edges(ctx, c.Edges)
 	if s.json {
 		return s.printJSON(st)
@@ -112,18 +107,14 @@ func (c *statusCmd) raceTime(l *ledger.Ledger, base *snapshots.Base) (time.Time,
 }
 
 // rounds fills in the next race and the results that wait.
-func (st *serviceState) rounds(desk *racecontrol.Desk, now time.Time) {
-	for _, r := range desk.Waiting() {
+func (st *serviceState) rounds(a *almanac.Almanac) {
+	for _, r := range a.Waiting() {
 		if r.Source() != nil {
 			st.Waiting = append(st.Waiting, fmt.Sprintf("%d %s", r.Session, r.Facts.Name))
 		}
 	}
-	for _, year := range []int{now.UTC().Year(), now.UTC().Year() + 1} {
-		for _, r := range desk.Rounds(year) {
-			if r.State == almanac.Scheduled && (st.LightsOut.IsZero() || r.Start.Before(st.LightsOut)) {
-				st.NextRace, st.LightsOut, st.Frozen = r.Facts.Name, r.Start, r.Pick != nil
-			}
-		}
+	if coming := a.Coming(); len(coming) > 0 {
+		st.NextRace, st.LightsOut, st.Frozen = coming[0].Facts.Name, coming[0].Start, coming[0].Pick != nil
 	}
 }
 

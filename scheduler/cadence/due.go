@@ -60,8 +60,8 @@ func compare(a, b Due) int {
 	)
 }
 
-// Coming lists the instants after now, in order: every one of every round, and the next of
-// what recurs: polls, nights, years.
+// Coming lists the instants after now, in order: every one of every round and season, and the
+// next of what recurs: polls and nights.
 func Coming(cal Calendar, now time.Time) []Due {
 	var coming []Due
 	for _, d := range instants(cal) {
@@ -69,7 +69,7 @@ func Coming(cal Calendar, now time.Time) []Due {
 			coming = append(coming, d)
 		}
 	}
-	coming = append(coming, nextPoll(cal, now), nextNight(now), nextYearTurn(now), nextCalendarKnown(now))
+	coming = append(coming, nextPoll(cal, now), nextNight(now))
 	slices.SortFunc(coming, compare)
 	return coming
 }
@@ -89,7 +89,7 @@ func Next(cal Calendar, work Work, now time.Time) (Due, bool) {
 // good if nobody attended to them: all but a freeze after lights out. Of what recurs only the
 // last is listed, for one run makes good for all.
 func Missed(cal Calendar, from, now time.Time) []Due {
-	recurring := []Due{lastPoll(cal, now), lastNight(now), lastYearTurn(now), lastCalendarKnown(now)}
+	recurring := []Due{lastPoll(cal, now), lastNight(now)}
 	var missed []Due
 	for _, d := range append(instants(cal), recurring...) {
 		if d.At.After(from) && !d.At.After(now) && !d.TooLate(now) {

@@ -25,17 +25,13 @@ type beat struct {
 func beats(cal Calendar) []beat {
 	var all []beat
 	for _, r := range cal.Rounds {
-		if r.State != Scheduled {
-			continue
-		}
-		start := r.Start.UTC()
-		weekendEnd := start.Add(WeekendTail)
-		all = append(all, beat{start.Add(-WeekendLead), weekendEnd, WeekendInterval, PollWeekend, r.Key})
+		until := r.WeekendUntil.UTC()
+		all = append(all, beat{r.WeekendFrom.UTC(), until, WeekendInterval, PollWeekend, r.Key})
 		if !r.Frozen && !r.GridKnown.IsZero() {
-			all = append(all, beat{r.GridKnown.UTC(), start, AwaitingInterval, PollAwaiting, r.Key})
+			all = append(all, beat{r.GridKnown.UTC(), r.Start.UTC(), AwaitingInterval, PollAwaiting, r.Key})
 		}
 		if !r.Verified {
-			all = append(all, beat{r.resultExpected().UTC(), weekendEnd, AwaitingInterval, PollAwaiting, r.Key})
+			all = append(all, beat{r.End.UTC(), until, AwaitingInterval, PollAwaiting, r.Key})
 		}
 	}
 	return all

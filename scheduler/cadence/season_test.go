@@ -39,12 +39,11 @@ func TestSeason(t *testing.T) {
 	story := []news{
 		{"2026-03-07T06:00:30Z", "pick frozen", 0, frozen},
 		{"2026-03-08T06:20:00Z", "result verified", 0, verified},
-		{"2026-03-14T09:00:00Z", "cancelled", 1, func(r *cadence.Round) { r.State = cadence.Cancelled }},
-		{"2026-04-17T12:34:56Z", "postponed", 2, func(r *cadence.Round) { r.State = cadence.Postponed }},
+		{"2026-03-14T09:00:00Z", "cancelled", 1, off},
+		{"2026-04-17T12:34:56Z", "postponed", 2, off},
 		{"2026-06-06T15:02:00Z", "pick frozen", 3, frozen},
 		{"2026-06-07T10:00:00Z", "start brought forward by 90 minutes", 3, func(r *cadence.Round) {
-			r.Start = r.Start.Add(-90 * time.Minute)
-			r.ResultExpected = r.ResultExpected.Add(-90 * time.Minute)
+			startAt(r, r.Start.Add(-90*time.Minute))
 		}},
 		{"2026-06-08T08:00:00Z", "result verified", 3, verified},
 		{"2026-06-20T08:00:00Z", "reinstated on 2026-10-04", 2, func(r *cadence.Round) {
@@ -59,7 +58,7 @@ func TestSeason(t *testing.T) {
 	var log season
 	now, end := at(t, "2025-09-30T23:59:59Z"), at(t, "2027-01-01T00:00:00Z")
 	for now.Before(end) {
-		d := cadence.Coming(cadence.Calendar{Rounds: rounds}, now)[0]
+		d := cadence.Coming(calendar(rounds...), now)[0]
 		if len(story) > 0 && at(t, story[0].at).Before(d.At) {
 			n := story[0]
 			story = story[1:]
@@ -69,7 +68,7 @@ func TestSeason(t *testing.T) {
 			continue
 		}
 		now = d.At
-		for _, d := range cadence.Missed(cadence.Calendar{Rounds: rounds}, now.Add(-1), now) {
+		for _, d := range cadence.Missed(calendar(rounds...), now.Add(-1), now) {
 			log.due(d)
 		}
 	}
@@ -78,11 +77,20 @@ func TestSeason(t *testing.T) {
 
 // weekend is a round whose qualifying is over 22 h before the race, which lasts 95 minutes.
 func weekend(key int64, start time.Time) cadence.Round {
-	return cadence.Round{
-		Key: key, Start: start, State: cadence.Scheduled,
-		GridKnown: start.Add(-22 * time.Hour), ResultExpected: start.Add(95 * time.Minute),
-	}
+	r := cadence.Round{Key: key, GridKnown: start.Add(-22 * time.Hour)}
+	startAt(&r, start)
+	return r
 }
+
+// startAt gives the round a start, and all instants that follow from it.
+func startAt(r *cadence.Round, start time.Time) {
+	r.Start = start
+	r.WeekendFrom, r.WeekendUntil = start.Add(-72*time.Hour), start.Add(24*time.Hour)
+	r.FreezeBy, r.End, r.WindowEnd = start.Add(-5*time.Minute), start.Add(95*time.Minute), start.Add(4*time.Hour)
+}
+
+// off takes the round off the calendar until it gets a start again.
+func off(r *cadence.Round) { r.Start = time.Time{} }
 
 // season writes a line for each instant, but one for consecutive polls and nights.
 type season struct {

@@ -13,7 +13,7 @@ const leastChance = 1e-6
 // Score is how one forecast did.
 type Score struct {
 	Confidence float64 // probability given to the picked winner
-	Hit        bool    // he won
+	Hit        bool    // that driver won
 	Podium     int     // picked drivers on the podium, in any order
 	Exact      int     // of them, those in the picked place
 	LogLoss    float64 // -ln of the probability given to the winner
@@ -22,25 +22,15 @@ type Score struct {
 
 // NewScore scores a forecast by the official result of its round.
 func NewScore(f predict.Forecast, r *season.Round) Score {
-	var podium [3]season.DriverID
-	for i := range podium {
-		if row := r.Place(i + 1); row != nil {
-			podium[i] = row.Driver
-		}
-	}
-	return scoreOf(f, podium)
+	return scoreOf(f, r.Podium())
 }
 
-func scoreOf(f predict.Forecast, podium [3]season.DriverID) Score {
-	s := Score{Confidence: f.Winner().Win, Hit: f.Podium[0] != "" && f.Podium[0] == podium[0]}
+func scoreOf(f predict.Forecast, podium season.Podium) Score {
+	s := Score{Confidence: f.Winner().Win}
+	s.Hit, s.Podium = podium.Score(f.Podium)
 	for i, picked := range f.Podium {
-		for j, d := range podium {
-			if d != "" && d == picked {
-				s.Podium++
-				if i == j {
-					s.Exact++
-				}
-			}
+		if picked != "" && picked == podium[i] {
+			s.Exact++
 		}
 	}
 	chance := leastChance

@@ -1,4 +1,4 @@
-package racecontrol
+package stewards
 
 import (
 	"errors"
@@ -39,7 +39,7 @@ const (
 // too, but among shared cars and shared laps nothing follows from one classification.
 func bonusGiven(year int) bool { return year >= 2019 && year <= 2024 }
 
-var errAward = errors.New("its points do not follow from the places, so that those of a changed order can not be worked out; give the classification as a file")
+var errAward = errors.New("its points do not follow from the places, so that those of a changed order cannot be worked out; give the classification as a file")
 
 // awardOf tells from a classification how it gave its points. Every place has to fit: a season's
 // scale, doubled or halved for the whole race, and one bonus at most.

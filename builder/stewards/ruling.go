@@ -1,10 +1,14 @@
-package racecontrol
+// Package stewards works out what follows from a decision of the stewards after a race, and reads
+// the classification that their document holds. It decides nothing by itself: where places and
+// points do not follow from what is known, it asks for the document.
+package stewards
 
 import (
 	"fmt"
 	"slices"
 	"time"
 
+	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 )
@@ -12,19 +16,19 @@ import (
 // Ruling is what the stewards decided after a race, in its two common forms.
 type Ruling struct {
 	Disqualified []season.DriverID
-	Penalties    map[season.DriverID]time.Duration // added to his race time
+	Penalties    map[season.DriverID]time.Duration // added to the race time
 }
 
 // Empty says that nothing was decided.
 func (u Ruling) Empty() bool { return len(u.Disqualified) == 0 && len(u.Penalties) == 0 }
 
-// Rule returns the classification that follows from a ruling: that which counts now, or the
-// source's if none is verified, with the disqualified at its end without place and points,
+// Apply returns the classification of a round that follows from the ruling: that which counts now,
+// or the source's if none is verified, with the disqualified at its end without place and points,
 // those with a penalty in the place that their time then gives, and everybody else moved up.
 //
-// Points go by the places as they do in the classification before. Where that can not be told,
+// Points go by the places as they do in the classification before. Where that cannot be told,
 // or the times are not known, the error says so; nothing is guessed.
-func (r *Round) Rule(u Ruling) ([]ledger.Row, error) {
+func (u Ruling) Apply(r *almanac.Round) ([]ledger.Row, error) {
 	rows := r.Valid()
 	if rows == nil {
 		rows = r.Source()
@@ -37,7 +41,7 @@ func (r *Round) Rule(u Ruling) ([]ledger.Row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rule on %d: %w", r.Session, err)
 	}
-	if order, err = r.penalise(order, u.Penalties); err != nil {
+	if order, err = penalise(r, order, u.Penalties); err != nil {
 		return nil, fmt.Errorf("rule on %d: %w", r.Session, err)
 	}
 	for _, driver := range u.Disqualified {
@@ -54,12 +58,12 @@ func (r *Round) Rule(u Ruling) ([]ledger.Row, error) {
 
 // remove takes a driver's row out of those with a place or of the rest.
 func remove(driver season.DriverID, order, rest []ledger.Row) (row ledger.Row, newOrder, newRest []ledger.Row, err error) {
-	his := func(r ledger.Row) bool { return r.Driver == driver }
-	if i := slices.IndexFunc(order, his); i >= 0 {
+	theirs := func(r ledger.Row) bool { return r.Driver == driver }
+	if i := slices.IndexFunc(order, theirs); i >= 0 {
 		row = order[i] // before it is moved over
 		return row, slices.Delete(order, i, i+1), rest, nil
 	}
-	if i := slices.IndexFunc(rest, his); i >= 0 {
+	if i := slices.IndexFunc(rest, theirs); i >= 0 {
 		row = rest[i]
 		return row, order, slices.Delete(rest, i, i+1), nil
 	}
@@ -68,7 +72,7 @@ func remove(driver season.DriverID, order, rest []ledger.Row) (row ledger.Row, n
 
 // penalise sorts the finishers on the lead lap by their times with the penalties. A lapped car
 // has no time, and a car on the lead lap never falls behind one.
-func (r *Round) penalise(order []ledger.Row, penalties map[season.DriverID]time.Duration) ([]ledger.Row, error) {
+func penalise(r *almanac.Round, order []ledger.Row, penalties map[season.DriverID]time.Duration) ([]ledger.Row, error) {
 	if len(penalties) == 0 {
 		return order, nil
 	}

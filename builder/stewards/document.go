@@ -1,4 +1,4 @@
-package racecontrol
+package stewards
 
 import (
 	"bytes"
@@ -8,19 +8,20 @@ import (
 	"io"
 	"slices"
 
+	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 )
 
-// ReadClassification reads a whole classification in the form of ledger.Classification, as an
+// ReadClassification reads a whole classification of a round, in the form of ledger.Classification, as an
 // operator writes it down from the official document:
 //
 //	{"rows": [{"driver": "NOR", "position": 1, "points": 25}, …, {"driver": "HAM"}]}
 //
 // A driver is given by code or id. Team and engine may be left out where the driver took part
 // for one only. Every driver who took part has to be there, and nobody else: what is left out by
-// mistake would lose his points. Rows are in the order of the document, those without a
+// mistake would lose their points. Rows are in the order of the document, those without a
 // place at the end.
-func (r *Round) ReadClassification(document []byte) ([]ledger.Row, error) {
+func ReadClassification(r *almanac.Round, document []byte) ([]ledger.Row, error) {
 	dec := json.NewDecoder(bytes.NewReader(document))
 	dec.DisallowUnknownFields()
 	var c ledger.Classification
@@ -30,10 +31,10 @@ func (r *Round) ReadClassification(document []byte) ([]ledger.Row, error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read the classification of %d: there is more than one document", r.Session)
 	}
-	took := r.tookPart()
+	took := tookPart(r)
 	var errs []error
 	for i := range c.Rows {
-		if err := r.complete(&c.Rows[i], took); err != nil {
+		if err := complete(r, &c.Rows[i], took); err != nil {
 			errs = append(errs, fmt.Errorf("row %d: %w", i+1, err))
 		}
 	}
@@ -49,7 +50,7 @@ func (r *Round) ReadClassification(document []byte) ([]ledger.Row, error) {
 }
 
 // tookPart returns who took part for whom: by the source's result, else by the entries.
-func (r *Round) tookPart() []ledger.Row {
+func tookPart(r *almanac.Round) []ledger.Row {
 	if source := r.Source(); source != nil {
 		return source
 	}
@@ -60,8 +61,8 @@ func (r *Round) tookPart() []ledger.Row {
 	return took
 }
 
-// complete finds the driver that a row names and fills in his team and engine.
-func (r *Round) complete(row *ledger.Row, took []ledger.Row) error {
+// complete finds the driver that a row names and fills in the team and engine.
+func complete(r *almanac.Round, row *ledger.Row, took []ledger.Row) error {
 	driver, err := r.FindDriver(string(row.Driver))
 	if err != nil {
 		return err

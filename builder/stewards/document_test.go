@@ -1,16 +1,17 @@
-package racecontrol_test
+package stewards_test
 
 import (
 	"encoding/json"
 	"strings"
 	"testing"
 
+	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
-	"gridcast/builder/racecontrol"
+	"gridcast/builder/stewards"
 )
 
 // written is a classification as somebody writes it down: codes, places and points.
-func written(t *testing.T, r *racecontrol.Round, edit func([]map[string]any) []map[string]any) []byte {
+func written(t *testing.T, r *almanac.Round, edit func([]map[string]any) []map[string]any) []byte {
 	t.Helper()
 	var rows []map[string]any
 	for _, row := range r.Source() {
@@ -32,11 +33,11 @@ func asWritten(rows []map[string]any) []map[string]any { return rows }
 func TestReadClassification(t *testing.T) {
 	w := newWorld(t, opened)
 	r := w.round(belgiumOver, belgium)
-	rows, err := r.ReadClassification(written(t, r, asWritten))
+	rows, err := stewards.ReadClassification(r, written(t, r, asWritten))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range racecontrol.Compare(r.Source(), rows) {
+	for _, p := range almanac.Compare(r.Source(), rows) {
 		if p.Changed() {
 			t.Errorf("%s: read %+v, want %+v", p.Driver, p.After, p.Before)
 		}
@@ -46,7 +47,7 @@ func TestReadClassification(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := r.ReadClassification(document); err != nil || len(again) != len(rows) {
+	if again, err := stewards.ReadClassification(r, document); err != nil || len(again) != len(rows) {
 		t.Errorf("as the ledger has it: got %d rows and error %v", len(again), err)
 	}
 }
@@ -59,7 +60,7 @@ func TestReadClassificationAheadOfTheSource(t *testing.T) {
 	if r.Source() != nil {
 		t.Fatal("the source has a result at lights out")
 	}
-	rows, err := r.ReadClassification(document)
+	rows, err := stewards.ReadClassification(r, document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestClassificationsThatAreRefused(t *testing.T) {
 		"more than one document":                     append(written(t, r, asWritten), "{}"...),
 		"unexpected EOF":                             []byte(`{"rows": [`),
 	} {
-		if rows, err := r.ReadClassification(document); err == nil || !strings.Contains(err.Error(), want) {
+		if rows, err := stewards.ReadClassification(r, document); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %d rows and error %v, want %q", len(rows), err, want)
 		}
 	}

@@ -1,14 +1,13 @@
-package racecontrol_test
+package stewards_test
 
 import (
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
-	"gridcast/builder/racecontrol"
 	"gridcast/builder/season"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -42,40 +41,28 @@ func newWorld(t *testing.T, opened time.Time) *world {
 	return &world{t, a, l}
 }
 
-func (w *world) desk(at time.Time) *racecontrol.Desk {
-	w.t.Helper()
-	desk, err := racecontrol.Open(w.archive.AsOf(at), w.ledger.AsOf(at))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return desk
+func (w *world) almanac(at time.Time) *almanac.Almanac {
+	return almanac.Join(w.archive.AsOf(at), w.ledger.AsOf(at))
 }
 
-func (w *world) round(at time.Time, session int64) *racecontrol.Round {
+func (w *world) round(at time.Time, session int64) *almanac.Round {
 	w.t.Helper()
-	r, err := w.desk(at).Round(session)
+	r, err := w.almanac(at).Round(session)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return r
 }
 
-func (w *world) try(at time.Time, session int64, decide func(*racecontrol.Round) ([]ledger.Event, error)) error {
-	_, err := racecontrol.Decide(w.t.Context(), w.ledger, w.archive.AsOf(at), "operator:test", session, decide)
+func (w *world) try(at time.Time, session int64, decide func(*almanac.Round) ([]ledger.Event, error)) error {
+	_, err := almanac.Decide(w.t.Context(), w.ledger, w.archive.AsOf(at), "operator:test", session, decide)
 	return err
 }
 
-func (w *world) decide(at time.Time, session int64, decide func(*racecontrol.Round) ([]ledger.Event, error)) {
+func (w *world) decide(at time.Time, session int64, decide func(*almanac.Round) ([]ledger.Event, error)) {
 	w.t.Helper()
 	if err := w.try(at, session, decide); err != nil {
 		w.t.Fatalf("decide on %d at %s: %v", session, at, err)
-	}
-}
-
-func (w *world) wantAllowed(what string, at time.Time, session int64, want ...racecontrol.Action) {
-	w.t.Helper()
-	if got := w.round(at, session).Allowed(); !slices.Equal(got, want) {
-		w.t.Errorf("%s: allowed %v, want %v", what, got, want)
 	}
 }
 

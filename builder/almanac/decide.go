@@ -1,12 +1,14 @@
-package racecontrol
+package almanac
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"gridcast/builder/ledger"
+	"gridcast/builder/season"
 )
 
 // Action is something that an operator can decide about a round.
@@ -29,7 +31,7 @@ var ErrVouched = errors.New("the archive vouches for its result, which was known
 func (r *Round) Allowed() []Action {
 	const reason = "why"
 	other := []ledger.Row{{Driver: "somebody", Team: "else", Position: 1}}
-	later := r.desk.view.At
+	later := r.view.At
 	if r.Start.After(later) {
 		later = r.Start
 	}
@@ -55,8 +57,8 @@ func (r *Round) Allowed() []Action {
 
 // taken says whether the ledger would take the event now.
 func (r *Round) taken(e ledger.Event) bool {
-	e.ID, e.At, e.Actor = "trial", r.desk.view.At, "trial"
-	return r.desk.state.Check(e) == nil
+	e.ID, e.At, e.Actor = "trial", r.view.At, "trial"
+	return r.state.Check(e) == nil
 }
 
 // advice says what is allowed now.
@@ -77,13 +79,13 @@ func (r *Round) Verify() ([]ledger.Event, error) {
 	switch {
 	case r.Vouched():
 		return nil, fmt.Errorf("verify %d: %w", r.Session, ErrVouched)
-	case r.Said.Result() == nil && r.Source() == nil:
+	case r.Record.Result() == nil && r.Source() == nil:
 		return nil, fmt.Errorf("verify %d: the source has no classification yet; one can be entered with correct", r.Session)
-	case r.Said.Result() != nil:
+	case r.Record.Result() != nil:
 		return nil, fmt.Errorf("verify %d: %w as revision %d; another revision is made with correct",
-			r.Session, ledger.ErrAlreadyVerified, r.Said.Result().Revision)
+			r.Session, ledger.ErrAlreadyVerified, r.Record.Result().Revision)
 	}
-	return []ledger.Event{r.Said.Verify(r.Source(), r.Start, "")}, nil
+	return []ledger.Event{r.Record.Verify(r.Source(), r.Start, "")}, nil
 }
 
 // Correct returns the event that makes the rows the next revision of the result.
@@ -97,7 +99,7 @@ func (r *Round) Correct(rows []ledger.Row, reason string) ([]ledger.Event, error
 	if r.Result != nil && !changed(r.Valid(), rows) {
 		return nil, fmt.Errorf("correct %d: %w: the classification is the one that counts", r.Session, ledger.ErrUnchanged)
 	}
-	return []ledger.Event{r.Said.Verify(rows, r.Start, reason)}, nil
+	return []ledger.Event{r.Record.Verify(rows, r.Start, reason)}, nil
 }
 
 // Postpone returns the events that take the round off its date.
@@ -106,33 +108,55 @@ func (r *Round) Postpone(reason string) ([]ledger.Event, error) {
 	if r.Provisional {
 		was = time.Time{}
 	}
-	return r.decided(Postpone, r.Said.Postpone(was, reason)...)
+	return r.decided(Postpone, r.Record.Postpone(was, reason)...)
 }
 
 // Cancel returns the events that call the round off.
 func (r *Round) Cancel(reason string) ([]ledger.Event, error) {
-	return r.decided(Cancel, r.Said.Cancel(reason)...)
+	return r.decided(Cancel, r.Record.Cancel(reason)...)
 }
 
 // Move returns the event that gives the round another start.
 func (r *Round) Move(start time.Time, reason string) ([]ledger.Event, error) {
-	return r.decided(Move, r.Said.Move(r.Start, start, reason))
+	return r.decided(Move, r.Record.Move(r.Start, start, reason))
 }
 
 // Reinstate returns the event that puts the round back, at a start or, if that is zero, at the
 // one that its calendar says.
 func (r *Round) Reinstate(start time.Time, reason string) ([]ledger.Event, error) {
-	if start.IsZero() && r.Said.Override.Status != ledger.AsPlanned && !r.desk.view.At.Before(r.Start) {
+	if start.IsZero() && r.Record.Override.Status != ledger.AsPlanned && !r.view.At.Before(r.Start) {
 		return nil, fmt.Errorf("reinstate %d: the start in the calendar, %s, has passed: give another one",
 			r.Session, r.Start.UTC().Format(time.RFC3339))
 	}
-	return r.decided(Reinstate, r.Said.Reinstate(start, reason))
+	return r.decided(Reinstate, r.Record.Reinstate(start, reason))
 }
 
-// decided refuses what the ledger can not know to be wrong.
+// decided refuses what the ledger cannot know to be wrong.
 func (r *Round) decided(action Action, events ...ledger.Event) ([]ledger.Event, error) {
 	if r.Vouched() {
 		return nil, fmt.Errorf("%s %d: %w", action, r.Session, ErrVouched)
 	}
 	return events, nil
+}
+
+// Decide appends what decide makes of a round, as of v.At. decide is called again, with the
+// round as it is then, when somebody else appended in between. The error of a refused event
+// names what is allowed instead; of a session key that no known round has, it wraps
+// ledger.ErrUnknownSession.
+func Decide(ctx context.Context, l *ledger.Ledger, v *season.View, actor string, session int64, decide func(*Round) ([]ledger.Event, error)) ([]ledger.Event, error) {
+	var seen *Round
+	events, err := l.Append(ctx, v.At, actor, func(s *ledger.State) ([]ledger.Event, error) {
+		for _, r := range Rounds(v, s, 0) {
+			if r.Session == session && session != 0 {
+				seen = r
+				return decide(r)
+			}
+		}
+		return nil, fmt.Errorf("%w %d", ledger.ErrUnknownSession, session)
+	})
+	var refused *ledger.RefusedError
+	if errors.As(err, &refused) && !errors.Is(err, ledger.ErrOlder) {
+		return nil, fmt.Errorf("%w; %s", err, seen.advice())
+	}
+	return events, err
 }

@@ -1,4 +1,4 @@
-package racecontrol
+package almanac
 
 import (
 	"cmp"
@@ -7,6 +7,30 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 )
+
+// Rows returns the archive's own result in the form a verified one has.
+func Rows(results []season.Result) []ledger.Row {
+	rows := make([]ledger.Row, len(results))
+	for i, r := range results {
+		rows[i] = ledger.Row{Driver: r.Driver, Team: r.Team, Engine: r.Engine, Position: r.Position, Points: r.Points, Shared: r.Shared}
+	}
+	return rows
+}
+
+// Podium returns the drivers on the first three places; where a place was shared the first in
+// the source's order, and nobody where nobody holds it.
+func Podium(rows []ledger.Row) season.Podium {
+	var podium season.Podium
+	for _, row := range rows {
+		if row.Position >= 1 && row.Position <= 3 && podium[row.Position-1] == "" {
+			podium[row.Position-1] = row.Driver
+		}
+	}
+	return podium
+}
+
+// Picked returns the podium that a pick predicts.
+func Picked(p *ledger.FrozenPick) season.Podium { return season.Podium{p.P1, p.P2, p.P3} }
 
 // Pair is what two classifications say of one driver.
 type Pair struct {
@@ -20,7 +44,7 @@ func (p Pair) Changed() bool {
 	return p.Before == nil || p.After == nil || *p.Before != *p.After
 }
 
-// Points is by how much his points change.
+// Points is by how much the driver's points change.
 func (p Pair) Points() float64 {
 	var diff float64
 	if p.After != nil {
@@ -90,23 +114,4 @@ func changed(before, after []ledger.Row) bool {
 		}
 	}
 	return false
-}
-
-// Differs says that the source's present classification is not the one that counts.
-func (r *Round) Differs() bool {
-	source := r.Source()
-	return source != nil && r.Result != nil && changed(r.Valid(), source)
-}
-
-// PickedFor returns the place for which the frozen pick has the driver, 0 if for none.
-func (r *Round) PickedFor(driver season.DriverID) int {
-	if r.Pick == nil {
-		return 0
-	}
-	for i, picked := range []season.DriverID{r.Pick.P1, r.Pick.P2, r.Pick.P3} {
-		if picked == driver {
-			return i + 1
-		}
-	}
-	return 0
 }

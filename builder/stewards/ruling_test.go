@@ -1,4 +1,4 @@
-package racecontrol_test
+package stewards_test
 
 import (
 	"slices"
@@ -8,9 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
-	"gridcast/builder/racecontrol"
 	"gridcast/builder/season"
+	"gridcast/builder/stewards"
 )
 
 // points of a race since 2010.
@@ -18,7 +19,7 @@ var points = []float64{25, 18, 15, 12, 10, 8, 6, 4, 2, 1}
 
 // onTheRoad is the Belgian classification as it was before Russell, who had won, was
 // disqualified; the fastest lap was Pérez's.
-func onTheRoad(r *racecontrol.Round) []ledger.Row {
+func onTheRoad(r *almanac.Round) []ledger.Row {
 	rows := slices.Clone(r.Source())
 	i := slices.IndexFunc(rows, func(row ledger.Row) bool { return row.Driver == "george-russell" })
 	winner := rows[i]
@@ -42,26 +43,34 @@ func onTheRoad(r *racecontrol.Round) []ledger.Row {
 
 func TestDisqualificationAsItHappened(t *testing.T) {
 	w := newWorld(t, opened)
-	w.decide(belgiumOver, belgium, func(r *racecontrol.Round) ([]ledger.Event, error) {
-		return []ledger.Event{r.Said.Verify(onTheRoad(r), r.Start, "")}, nil
+	w.decide(belgiumOver, belgium, func(r *almanac.Round) ([]ledger.Event, error) {
+		return []ledger.Event{r.Record.Verify(onTheRoad(r), r.Start, "")}, nil
 	})
 	r := w.round(belgiumOver, belgium)
 	if !r.Differs() {
 		t.Error("the source does not differ from the order on the road")
 	}
-	got, err := r.Rule(racecontrol.Ruling{Disqualified: []season.DriverID{"george-russell"}})
+	got, err := stewards.Ruling{Disqualified: []season.DriverID{"george-russell"}}.Apply(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range racecontrol.Compare(r.Source(), got) {
+	for _, p := range almanac.Compare(r.Source(), got) {
 		if p.Changed() {
 			t.Errorf("%s: the ruling gives %+v, the source says %+v", p.Driver, p.After, p.Before)
 		}
 	}
 	// Hamilton +7, Piastri +3, Leclerc +3, Verstappen +2, Norris +2, Sainz +2, Pérez +2, Alonso +2,
 	// Ocon +1, Ricciardo +1, Russell -25.
-	want := []racecontrol.TeamPoints{{"ferrari", 5}, {"mclaren", 5}, {"red-bull", 4}, {"aston-martin", 2}, {"alpine", 1}, {"rb", 1}, {"mercedes", -18}}
-	if diff := cmp.Diff(want, racecontrol.CompareTeams(onTheRoad(r), got)); diff != "" {
+	want := []almanac.TeamPoints{
+		{Team: "ferrari", Points: 5},
+		{Team: "mclaren", Points: 5},
+		{Team: "red-bull", Points: 4},
+		{Team: "aston-martin", Points: 2},
+		{Team: "alpine", Points: 1},
+		{Team: "rb", Points: 1},
+		{Team: "mercedes", Points: -18},
+	}
+	if diff := cmp.Diff(want, almanac.CompareTeams(onTheRoad(r), got)); diff != "" {
 		t.Errorf("teams (-want +got)\n%s", diff)
 	}
 }
@@ -85,7 +94,7 @@ func TestTimePenalty(t *testing.T) {
 		{gap - time.Millisecond, "lewis-hamilton"},
 		{gap + time.Millisecond, "oscar-piastri"},
 	} {
-		rows, err := r.Rule(racecontrol.Ruling{Penalties: map[season.DriverID]time.Duration{"lewis-hamilton": tt.penalty}})
+		rows, err := stewards.Ruling{Penalties: map[season.DriverID]time.Duration{"lewis-hamilton": tt.penalty}}.Apply(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +103,7 @@ func TestTimePenalty(t *testing.T) {
 		}
 	}
 	// An hour: last of those on the lead lap.
-	rows, err := r.Rule(racecontrol.Ruling{Penalties: map[season.DriverID]time.Duration{"lewis-hamilton": time.Hour}})
+	rows, err := stewards.Ruling{Penalties: map[season.DriverID]time.Duration{"lewis-hamilton": time.Hour}}.Apply(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,27 +121,27 @@ func TestTimePenalty(t *testing.T) {
 func TestRulingsThatAreRefused(t *testing.T) {
 	w := newWorld(t, opened)
 	r := w.round(belgiumOver, belgium)
-	penalty := func(driver season.DriverID, d time.Duration) racecontrol.Ruling {
-		return racecontrol.Ruling{Penalties: map[season.DriverID]time.Duration{driver: d}}
+	penalty := func(driver season.DriverID, d time.Duration) stewards.Ruling {
+		return stewards.Ruling{Penalties: map[season.DriverID]time.Duration{driver: d}}
 	}
 	for what, tt := range map[string]struct {
-		ruling racecontrol.Ruling
+		ruling stewards.Ruling
 		want   string
 	}{
-		"a driver who was not there":  {racecontrol.Ruling{Disqualified: []season.DriverID{"ayrton-senna"}}, "not in the classification"},
+		"a driver who was not there":  {stewards.Ruling{Disqualified: []season.DriverID{"ayrton-senna"}}, "not in the classification"},
 		"a penalty for a retired car": {penalty("guanyu-zhou", 5*time.Second), "no time in the source"},
 		"a penalty that is none":      {penalty("lewis-hamilton", 0), "is none"},
 		"a penalty that is a favour":  {penalty("lewis-hamilton", -time.Second), "is none"},
 	} {
-		if rows, err := r.Rule(tt.ruling); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if rows, err := tt.ruling.Apply(r); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %d rows and error %v, want one with %q", what, len(rows), err, tt.want)
 		}
 	}
 	t.Run("points that do not follow from the places", func(t *testing.T) {
 		rows := slices.Clone(r.Source())
 		rows[4].Points = 3
-		w.decide(belgiumOver, belgium, func(r *racecontrol.Round) ([]ledger.Event, error) { return r.Correct(rows, "an odd one") })
-		_, err := w.round(belgiumOver, belgium).Rule(racecontrol.Ruling{Disqualified: []season.DriverID{"lewis-hamilton"}})
+		w.decide(belgiumOver, belgium, func(r *almanac.Round) ([]ledger.Event, error) { return r.Correct(rows, "an odd one") })
+		_, err := stewards.Ruling{Disqualified: []season.DriverID{"lewis-hamilton"}}.Apply(w.round(belgiumOver, belgium))
 		if err == nil || !strings.Contains(err.Error(), "as a file") {
 			t.Errorf("got error %v, want one that asks for a file", err)
 		}
@@ -143,12 +152,12 @@ func TestRulingsThatAreRefused(t *testing.T) {
 // same drivers, places without a gap, and the points of the places.
 func TestDisqualifiedWinnerOfEveryRace(t *testing.T) {
 	w := newWorld(t, time.Date(2006, 10, 1, 0, 0, 0, 0, time.UTC))
-	desk := w.desk(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
+	rounds := w.almanac(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
 	ruled := 0
 	for year := 2007; year <= 2024; year++ {
-		for _, r := range desk.Rounds(year) {
+		for _, r := range rounds.Rounds(year) {
 			before := r.Source()
-			rows, err := r.Rule(racecontrol.Ruling{Disqualified: []season.DriverID{r.Facts.Winner().Driver}})
+			rows, err := stewards.Ruling{Disqualified: []season.DriverID{r.Facts.Winner().Driver}}.Apply(r)
 			if err != nil {
 				t.Errorf("%s of %d: %v", r.Facts.Name, year, err)
 				continue

@@ -1,0 +1,155 @@
+package almanac
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+)
+
+// The distances of what happens to a round from lights out.
+const (
+	RaceWindow  = 4 * time.Hour   // so long the race counts as live; from then on its result is awaited
+	LastFreeze  = 5 * time.Minute // so long before lights out a pick is made at the latest, with or without a grid
+	weekendLead = 72 * time.Hour  // the race weekend begins so long before
+	weekendTail = 24 * time.Hour  // and ends so long after
+)
+
+// ScoredCheckpoint is the live pick that counts in the accuracy: half of the scheduled
+// distance.
+const ScoredCheckpoint = 50
+
+// State is where a round stands.
+type State int
+
+// The states of a round.
+const (
+	Scheduled State = iota
+	Live
+	AwaitingResult
+	Finished
+	Postponed
+	Cancelled
+)
+
+// Round is one Grand Prix with all that was decided about it.
+type Round struct {
+	Session     int64 // its key
+	Year        int
+	Facts       *season.Round
+	Circuit     season.Circuit
+	Start       time.Time // lights out as valid now; assumed if Provisional
+	Provisional bool      // no source names the hour
+	State       State
+	Record      ledger.Session         // what the ledger says of it
+	Pick        *ledger.FrozenPick     // nil before it is frozen
+	LivePick    *ledger.FrozenPick     // the one that is scored
+	Result      *ledger.Classification // verified, nil before
+
+	view  *season.View
+	state *ledger.State
+	codes func() map[season.DriverID]string
+}
+
+func (r *Round) stateAt(now time.Time) State {
+	switch status := r.Record.Override.Status; {
+	case status == ledger.Cancelled:
+		return Cancelled
+	case status == ledger.Postponed:
+		return Postponed
+	case r.Result != nil:
+		return Finished
+	case now.Before(r.Start):
+		return Scheduled
+	case now.Before(r.WindowEnd()):
+		return Live
+	default:
+		return AwaitingResult
+	}
+}
+
+// Off says that the round is postponed or cancelled: nothing falls due for it.
+func (r *Round) Off() bool { return r.State == Postponed || r.State == Cancelled }
+
+// FreezeBy is when the pick is frozen at the latest, whatever is known by then.
+func (r *Round) FreezeBy() time.Time { return r.Start.Add(-LastFreeze) }
+
+// End is when the race ends: it lasts as long as the source says, or usually does, from the
+// start that is valid.
+func (r *Round) End() time.Time {
+	return r.Start.Add(r.Facts.ResultKnownAt().Sub(r.Facts.StartsAt()))
+}
+
+// WindowEnd is when a race without a verified result is no longer live: its result is awaited.
+func (r *Round) WindowEnd() time.Time { return r.Start.Add(RaceWindow) }
+
+// Weekend is the time around the race in which news is expected.
+func (r *Round) Weekend() (from, until time.Time) {
+	return r.Start.Add(-weekendLead), r.Start.Add(weekendTail)
+}
+
+// Vouched says that the archive vouches for the result: the race had ended before the ledger
+// was opened, and nobody has corrected it since.
+func (r *Round) Vouched() bool { return r.Result != nil && r.Record.Result() == nil }
+
+// Source returns the source's present classification; nil if it has none, or if by the start
+// now valid the race has not begun, whatever the source says.
+func (r *Round) Source() []ledger.Row {
+	if !r.Facts.Finished() || !r.view.At.After(r.Start) {
+		return nil
+	}
+	return Rows(r.Facts.Results)
+}
+
+// Valid returns the classification that counts now; nil if none is verified.
+func (r *Round) Valid() []ledger.Row {
+	if r.Result == nil {
+		return nil
+	}
+	return r.Result.Rows
+}
+
+// Differs says that the source's present classification is not the one that counts.
+func (r *Round) Differs() bool {
+	source := r.Source()
+	return source != nil && r.Result != nil && changed(r.Valid(), source)
+}
+
+// PickedFor returns the place on the podium for which the frozen pick has the driver, 0 if for
+// none.
+func (r *Round) PickedFor(driver season.DriverID) int {
+	if r.Pick == nil {
+		return 0
+	}
+	for i, picked := range Picked(r.Pick) {
+		if picked == driver {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// Code returns the driver's code in the round's season.
+func (r *Round) Code(driver season.DriverID) string { return r.codes()[driver] }
+
+// Driver returns a driver of the archive.
+func (r *Round) Driver(driver season.DriverID) season.Driver { return r.view.Drivers[driver] }
+
+// Team returns a team of the archive.
+func (r *Round) Team(team season.TeamID) season.Team { return r.view.Teams[team] }
+
+// FindDriver returns the driver of the season whom the text names, by code or by id.
+func (r *Round) FindDriver(text string) (season.DriverID, error) {
+	codes := r.codes()
+	if _, ok := codes[season.DriverID(text)]; ok {
+		return season.DriverID(text), nil
+	}
+	for id, code := range codes {
+		if strings.EqualFold(code, text) {
+			return id, nil
+		}
+	}
+	return "", fmt.Errorf("no driver of %d has the code or id %q", r.Year, text)
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/archive"
+	"gridcast/builder/ledger"
+	"gridcast/scheduler/cadence"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// The schedule is handed the rules of the almanac as instants, and nothing of a round that is off.
+func TestCalendarOfTheSchedule(t *testing.T) {
+	const belgium = 2024014
+	now := time.Date(2024, 7, 20, 0, 0, 0, 0, time.UTC)
+	start := time.Date(2024, 7, 28, 13, 0, 0, 0, time.UTC)
+	a, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, now, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := func(decide func(*ledger.State) ([]ledger.Event, error)) {
+		t.Helper()
+		if _, err := l.Append(t.Context(), now, "test", decide); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record(func(s *ledger.State) ([]ledger.Event, error) {
+		keys, err := ledger.AssignKeys(s, a.AsOf(now).Seasons)
+		return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err
+	})
+	find := func() (found []cadence.Round) {
+		for _, r := range calendarOf(a.AsOf(now), l.State()).Rounds {
+			if r.Key == belgium {
+				found = append(found, r)
+			}
+		}
+		return found
+	}
+	want := cadence.Round{
+		Key: belgium, Start: start, WeekendFrom: start.AddDate(0, 0, -3), WeekendUntil: start.AddDate(0, 0, 1),
+		GridKnown: time.Date(2024, 7, 27, 15, 0, 0, 0, time.UTC), FreezeBy: start.Add(-5 * time.Minute),
+		End: start.Add(2 * time.Hour), WindowEnd: start.Add(4 * time.Hour),
+	}
+	if diff := cmp.Diff([]cadence.Round{want}, find()); diff != "" {
+		t.Errorf("Belgium as planned (-want +got)\n%s", diff)
+	}
+	on := func(decide func(ledger.Session) []ledger.Event) {
+		t.Helper()
+		record(func(s *ledger.State) ([]ledger.Event, error) {
+			session, _ := s.Session(belgium)
+			return decide(session), nil
+		})
+	}
+	on(func(s ledger.Session) []ledger.Event {
+		return []ledger.Event{s.Move(start, start.Add(-3*time.Hour), "storm")}
+	})
+	want.Start, want.WeekendFrom, want.WeekendUntil = start.Add(-3*time.Hour), want.WeekendFrom.Add(-3*time.Hour), want.WeekendUntil.Add(-3*time.Hour)
+	want.FreezeBy, want.End, want.WindowEnd = want.FreezeBy.Add(-3*time.Hour), want.End.Add(-3*time.Hour), want.WindowEnd.Add(-3*time.Hour)
+	if diff := cmp.Diff([]cadence.Round{want}, find()); diff != "" {
+		t.Errorf("Belgium, three hours earlier (-want +got)\n%s", diff)
+	}
+	on(func(s ledger.Session) []ledger.Event { return s.Postpone(start.Add(-3*time.Hour), "fog") })
+	if off := find(); len(off) > 0 {
+		t.Errorf("Belgium is postponed, the schedule has %+v", off)
+	}
+}
