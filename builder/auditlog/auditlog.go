@@ -42,6 +42,8 @@ const (
 	CreateKey     Action = "create_key"
 	RotateKey     Action = "rotate_key"
 	RevokeKey     Action = "revoke_key"
+	ExpireKey     Action = "expire_key"
+	SetOrigins    Action = "set_origins" // of a key
 	PutArchive    Action = "put_archive"
 	Prune         Action = "prune"
 

@@ -7,36 +7,49 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
-	"gridcast/builder/auditlog"
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
+	"gridcast/deploy/operator"
 	"gridcast/snapshots/blob"
 )
 
 type archiveCmds struct {
 	Import archiveImportCmds `cmd:"" help:"Import facts from a source."`
 	Show   archiveShowCmd    `cmd:"" help:"Show what an archive holds."`
+	List   archiveListCmd    `cmd:"" help:"List the archives that a store has used."`
+	Diff   archiveDiffCmd    `cmd:"" help:"Show what differs between two archives, round by round."`
+	Use    archiveUseCmd     `cmd:"" help:"Build from an archive that the store has used before."`
 }
 
 type archiveImportCmds struct {
-	F1DB importF1DBCmd `cmd:"" name:"f1db" help:"Import an F1DB release."`
+	F1DB importF1DBCmd `cmd:"" name:"f1db" help:"Import an F1DB release, into an archive file or into a store."`
 }
 
 // importF1DBCmd writes an archive file, or puts the archive into a store, whose builders then
 // build from it.
 type importF1DBCmd struct {
-	Path    string `arg:"" help:"f1db-json-splitted.zip, the folder it unpacks to, f1db-json-single.zip or f1db.json." type:"path"`
-	Archive string `help:"The archive file to write." placeholder:"FILE" type:"path" xor:"target" required:""`
-	Store   string `help:"The store to put the archive into." placeholder:"URL" xor:"target" required:""`
-	From    int    `help:"First season; default: the first there is." placeholder:"YEAR"`
-	To      int    `help:"Last season; default: the last there is." placeholder:"YEAR"`
-	Colours string `help:"A JSON file of team colours by season and constructor." placeholder:"FILE" type:"path"`
+	deedFlags  `embed:""`
+	reasonFlag `embed:""`
+	Path       string `arg:"" help:"f1db-json-splitted.zip, the folder it unpacks to, f1db-json-single.zip or f1db.json." type:"path"`
+	Archive    string `help:"Write an archive file, and leave the store alone." placeholder:"FILE" type:"path" env:"-"`
+	Store      string `help:"Put the archive into this store." placeholder:"URL"`
+	Force      bool   `help:"Also where results are lost that the archive in use has." env:"-"`
+	From       int    `help:"First season; default: the first there is." placeholder:"YEAR" env:"-"`
+	To         int    `help:"Last season; default: the last there is." placeholder:"YEAR" env:"-"`
+	Colours    string `help:"A JSON file of team colours by season and constructor." placeholder:"FILE" type:"path" env:"-"`
 }
 
 func (c *importF1DBCmd) Run(ctx context.Context, s *streams) error {
+	if c.Archive != "" && s.given("store") {
+		return usageError{errors.New("--archive writes a file, --store puts the archive into a store: give one of them")}
+	}
+	if c.Archive == "" && c.Store == "" {
+		return usageError{errors.New("say where the archive goes: --archive FILE or --store URL")}
+	}
 	opts := f1db.Options{From: c.From, To: c.To}
 	if c.Colours != "" {
 		file, err := os.Open(c.Colours)
@@ -56,7 +69,7 @@ func (c *importF1DBCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	sum, size, err := c.keep(ctx, a)
+	sum, size, err := c.keep(ctx, s, a)
 	if err != nil {
 		return err
 	}
@@ -74,7 +87,7 @@ type imported struct {
 }
 
 // keep writes the archive to where the command line says.
-func (c *importF1DBCmd) keep(ctx context.Context, a *season.Archive) (sum string, size int, err error) {
+func (c *importF1DBCmd) keep(ctx context.Context, s *streams, a *season.Archive) (sum string, size int, err error) {
 	var file bytes.Buffer
 	if err := archive.Encode(&file, a); err != nil {
 		return "", 0, err
@@ -83,16 +96,15 @@ func (c *importF1DBCmd) keep(ctx context.Context, a *season.Archive) (sum string
 		sum, err = archive.WriteFile(c.Archive, a)
 		return sum, file.Len(), err
 	}
-	store, err := (&storeFlags{Store: c.Store}).open(ctx)
+	o, err := (&storeFlags{Store: c.Store}).operate(ctx)
 	if err != nil {
 		return "", 0, err
 	}
-	var facts builder.Facts
-	err = audited(ctx, store, auditlog.Change{Action: auditlog.PutArchive, Subject: c.Path}, func() (err error) {
-		facts, err = builder.NewFactsStore(store).Put(ctx, file.Bytes())
-		return err
-	})
-	return facts.SHA256, file.Len(), err
+	done, err := c.carryOut(ctx, s, o, operator.Import{File: file.Bytes(), Origin: c.Path}, operator.Order{Reason: c.Reason, Force: c.Force})
+	if err != nil {
+		return "", 0, err
+	}
+	return done.Facts.SHA256, file.Len(), nil
 }
 
 func (s *streams) printImport(r f1db.Report, sum string, size int) error {
@@ -115,8 +127,8 @@ func (s *streams) printImport(r f1db.Report, sum string, size int) error {
 }
 
 type archiveShowCmd struct {
-	Archive string `help:"An archive file; default: the embedded seasons." placeholder:"FILE" type:"path" xor:"from"`
-	Store   string `help:"Show the archive a store's builders build from." placeholder:"URL" xor:"from"`
+	Archive string `help:"An archive file; default: the archive in the store, else the embedded seasons." placeholder:"FILE" type:"path" env:"-"`
+	Store   string `help:"Show the archive that a store's builders build from." placeholder:"URL"`
 }
 
 // shownSeason is a row of archive show.
@@ -131,6 +143,9 @@ type shownSeason struct {
 }
 
 func (c *archiveShowCmd) Run(ctx context.Context, s *streams) error {
+	if c.Archive != "" && s.given("store") {
+		return usageError{errors.New("--archive and --store name two archives: give one of them")}
+	}
 	facts, err := c.load(ctx)
 	if err != nil {
 		return err
@@ -191,4 +206,110 @@ func countSeason(year *season.Season) shownSeason {
 		shown.PitStops += len(r.PitStops)
 	}
 	return shown
+}
+
+type archiveListCmd struct {
+	storeFlags `embed:""`
+}
+
+func (c *archiveListCmd) Run(ctx context.Context, s *streams) error {
+	store, err := c.openToRead(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := operator.ListArchives(ctx, store)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.printJSON(list)
+	}
+	if len(list) == 0 {
+		return s.printf("%s has no archive yet; gridcast archive import puts one there\n", store)
+	}
+	rows := make([][]any, len(list))
+	for i, a := range list {
+		state := ""
+		if a.InUse {
+			state = "in use"
+		}
+		rows[i] = []any{a.SHA256[:min(len(a.SHA256), 16)], a.Bytes, shortTime(a.Added), state}
+	}
+	return s.printTable([]any{"sha256", "bytes", "added", ""}, rows)
+}
+
+type archiveDiffCmd struct {
+	storeFlags `embed:""`
+	Before     string `arg:"" help:"An archive file, or the first digits of the sum of an archive in the store." placeholder:"A"`
+	After      string `arg:"" optional:"" help:"The archive to compare with; default: the one in use." placeholder:"B"`
+}
+
+func (c *archiveDiffCmd) Run(ctx context.Context, s *streams) error {
+	store, err := c.openToRead(ctx)
+	if err != nil {
+		return err
+	}
+	load := func(name string) (builder.Facts, error) {
+		if _, err := os.Stat(name); err == nil {
+			a, sum, err := archive.ReadFile(name)
+			return builder.Facts{Archive: a, SHA256: sum}, err
+		}
+		if name == "" {
+			return builder.NewFactsStore(store).Load(ctx)
+		}
+		facts, _, err := operator.LoadArchive(ctx, store, name)
+		return facts, err
+	}
+	before, err := load(c.Before)
+	if err != nil {
+		return err
+	}
+	after, err := load(c.After)
+	if err != nil {
+		return err
+	}
+	diff := operator.CompareArchives(before.Archive, after.Archive)
+	if s.json {
+		return s.printJSON(diff)
+	}
+	for _, sentence := range diff.Sentences() {
+		if err := s.printf("%s\n", sentence); err != nil {
+			return err
+		}
+	}
+	rows := make([][]any, len(diff.Rounds))
+	for i, r := range diff.Rounds {
+		lost := ""
+		if r.LostResult {
+			lost = "result lost"
+		}
+		rows[i] = []any{r.Year, r.Name, r.Kind, strings.Join(r.Changed, ", "), lost}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return s.printf("\n%s\n", renderTable([]any{"season", "round", "", "what", ""}, rows))
+}
+
+type archiveUseCmd struct {
+	storeFlags `embed:""`
+	deedFlags  `embed:""`
+	whyFlag    `embed:""`
+	SHA256     string `arg:"" name:"sha" help:"The first digits of its sum, from archive list."`
+	Force      bool   `help:"Also where results are lost that the archive in use has." env:"-"`
+}
+
+func (c *archiveUseCmd) Run(ctx context.Context, s *streams) error {
+	o, err := c.operate(ctx)
+	if err != nil {
+		return err
+	}
+	done, err := c.carryOut(ctx, s, o, operator.UseArchive{SHA256: c.SHA256}, operator.Order{Reason: c.Reason, Force: c.Force})
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		return s.printJSON(map[string]string{"sha256": done.Facts.SHA256})
+	}
+	return s.printf("%s A running scheduler builds from it within a second; else gridcast build does.\n", done.Text)
 }

@@ -2,15 +2,18 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"gridcast/builder"
-	"gridcast/builder/auditlog"
+	"gridcast/builder/clock"
+	"gridcast/deploy/operator"
 )
 
 type buildCmd struct {
 	builderFlags `embed:""`
-	Release      bool   `help:"End a hold that a rollback has put on publishing."`
-	Reason       string `help:"Why, for people." placeholder:"TEXT"`
+	deedFlags    `embed:""`
+	reasonFlag   `embed:""`
+	Release      bool `help:"End a hold that a rollback has put on publishing; needs --reason." env:"-"`
 }
 
 func (c *buildCmd) Run(ctx context.Context, s *streams) error {
@@ -18,22 +21,41 @@ func (c *buildCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	bar := newProgress(s.err, "building")
-	var outcome builder.Outcome
-	build := func() (err error) {
-		outcome, err = b.Build(ctx, builder.Request{At: c.instant(clock), Reason: c.Reason, Release: c.Release, Progress: bar.phase})
-		return err
-	}
 	if c.Release {
-		err = audited(ctx, b.Store, auditlog.Change{Action: auditlog.Release, Reason: c.Reason}, build)
-	} else {
-		err = build()
+		return c.release(ctx, s, b, clock)
 	}
+	bar := newProgress(s.err, "building")
+	outcome, err := b.Build(ctx, builder.Request{At: c.instant(clock), Reason: c.Reason, Progress: bar.phase})
 	bar.finish()
 	if err != nil {
 		return err
 	}
 	return s.printOutcome(outcome)
+}
+
+func (c *buildCmd) release(ctx context.Context, s *streams, b *builder.Builder, clock clock.Clock) error {
+	o, err := c.operateOn(ctx, b, clock)
+	if err != nil {
+		return err
+	}
+	bar := newProgress(s.err, "building")
+	done, err := c.carryOut(ctx, s, o, operator.Release{}, operator.Order{Reason: c.Reason, Progress: bar.phase})
+	bar.finish()
+	if err != nil {
+		return err
+	}
+	return s.printOutcome(done.Outcome())
+}
+
+// operateOn opens the store of a builder for deeds that build.
+func (f *builderFlags) operateOn(ctx context.Context, b *builder.Builder, clock clock.Clock) (*operator.Operator, error) {
+	o, err := operate(ctx, b.Store)
+	if err != nil {
+		return nil, err
+	}
+	o.Ledger, o.Facts, o.Build = b.Ledger, b.Facts, b.Build
+	o.Now = func() time.Time { return f.instant(clock) }
+	return o, nil
 }
 
 func (s *streams) printOutcome(o builder.Outcome) error {

@@ -126,7 +126,7 @@ func TestEarlierStore(t *testing.T) {
 	gridcast(t, dir, "build", "--store", store, "--now", "2024-12-01T19:00:00Z")
 	gridcast(t, dir, "results", "verify", "2024023", "--store", store, "--now", "2024-12-01T19:05:00Z", "--yes")
 	gridcast(t, dir, "build", "--store", store, "--now", "2024-12-01T19:06:00Z")
-	gridcast(t, dir, "keys", "revoke", "a22ce64e57d7", "--store", store)
+	gridcast(t, dir, "keys", "revoke", "a22ce64e57d7", "--yes", "--store", store)
 	edge.await(t, func() bool {
 		rows := data[[]wire.CalendarEntry](t, c.get(t, "/calendar?year=2024"))
 		return len(rows) == 24 && rows[22].Status == wire.Finished && rows[22].Winner == "VER"

@@ -3,26 +3,47 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"strconv"
 	"strings"
 	"time"
 
-	"gridcast/builder/auditlog"
+	"gridcast/deploy/operator"
 	"gridcast/edge/keys"
 )
 
 type keysCmds struct {
-	Create keysCreateCmd `cmd:"" help:"Create a key; it is shown once."`
-	List   keysListCmd   `cmd:"" help:"List the keys."`
-	Rotate keysRotateCmd `cmd:"" help:"Create a successor of a key; the old one works on for a while."`
-	Revoke keysRevokeCmd `cmd:"" help:"Refuse a key from now on."`
+	Create  keysCreateCmd  `cmd:"" help:"Create a key; it is shown once."`
+	List    keysListCmd    `cmd:"" help:"List the keys."`
+	Rotate  keysRotateCmd  `cmd:"" help:"Create a successor of a key; the old one works on for a while."`
+	Revoke  keysRevokeCmd  `cmd:"" help:"Refuse a key from now on."`
+	Expire  keysExpireCmd  `cmd:"" help:"Say until when a key is valid."`
+	Origins keysOriginsCmd `cmd:"" help:"Say which browser origins may use a key."`
+}
+
+// tierFlags is the configuration of tiers, the same for edges and for who creates keys.
+type tierFlags struct {
+	Tiers map[string]int `help:"Requests a minute of a tier of keys, where it is not the default, as the edges are told; may be repeated." name:"tiers" env:"GRIDCAST_TIER" placeholder:"NAME=N"`
+}
+
+func (f *tierFlags) tiers() (keys.Tiers, error) {
+	tiers := keys.DefaultTiers()
+	maps.Copy(tiers, f.Tiers)
+	if err := tiers.Validate(); err != nil {
+		return nil, usageError{err}
+	}
+	return tiers, nil
 }
 
 type keysCreateCmd struct {
 	storeFlags `embed:""`
-	Name       string        `required:"" help:"The client the key is for."`
-	Tier       string        `required:"" help:"trial, standard, pro or sandbox."`
-	Expires    time.Duration `help:"How long the key is valid, such as 720h; default: for ever."`
-	Origin     []string      `help:"A browser origin that may use the key, such as https://example.org; repeat for more. Default: any."`
+	tierFlags  `embed:""`
+	deedFlags  `embed:""`
+	reasonFlag `embed:""`
+	Client     string   `required:"" name:"name" help:"The client the key is for." env:"-"`
+	Tier       string   `required:"" help:"One of the tiers: trial, standard, pro, sandbox or one of --tiers." env:"-"`
+	Expires    span     `help:"How long the key is valid, such as 36h or 30d; default: for ever." placeholder:"DURATION" env:"-"`
+	Origin     []string `help:"A browser origin that may use the key, such as https://example.org; repeat for more. Default: any." env:"-"`
 }
 
 // createdKey is the answer of keys create --json.
@@ -36,37 +57,40 @@ type createdKey struct {
 }
 
 func (c *keysCreateCmd) Run(ctx context.Context, s *streams) error {
-	tiers := keys.DefaultTiers()
-	if _, ok := tiers[c.Tier]; !ok {
-		return usageError{fmt.Errorf("--tier %q: must be one of %s", c.Tier, strings.Join(tiers.Names(), ", "))}
-	}
-	now := time.Now()
-	request := keys.Request{Name: c.Name, Tier: c.Tier, Origins: c.Origin}
-	if c.Expires != 0 {
-		request.Expires = now.Add(c.Expires)
-	}
-	var record keys.Record
-	var key string
-	change := auditlog.Change{Action: auditlog.CreateKey, Subject: c.Name + ", " + c.Tier}
-	err := c.update(ctx, change, func(d *keys.Document) (err error) {
-		record, key, err = d.Create(request, now)
-		return err
-	})
+	tiers, err := c.tiers()
 	if err != nil {
 		return err
 	}
-	return s.printKey(record, key)
+	if _, ok := tiers[c.Tier]; !ok {
+		return usageError{fmt.Errorf("--tier %q: must be one of %s; --tiers NAME=N or GRIDCAST_TIER adds one, as the edges are told",
+			c.Tier, strings.Join(tiers.Names(), ", "))}
+	}
+	o, err := c.operate(ctx)
+	if err != nil {
+		return err
+	}
+	o.Tiers = tiers
+	deed := operator.CreateKey{Client: c.Client, Tier: c.Tier, Origins: c.Origin}
+	if c.Expires != 0 {
+		deed.Expires = time.Now().Add(time.Duration(c.Expires))
+	}
+	done, err := c.carryOut(ctx, s, o, deed, operator.Order{Reason: c.Reason})
+	if err != nil {
+		return err
+	}
+	return s.printKey(done)
 }
 
-func (s *streams) printKey(record keys.Record, key string) error {
+// printKey shows a new key, this once.
+func (s *streams) printKey(done operator.Done) error {
 	if s.json {
-		created := createdKey{ID: record.ID, Key: key, Name: record.Name, Tier: record.Tier, Origins: record.Origins}
-		if !record.Expires.IsZero() {
-			created.Expires = &record.Expires
+		created := createdKey{ID: done.Key.ID, Key: done.Secret, Name: done.Key.Name, Tier: done.Key.Tier, Origins: done.Key.Origins}
+		if !done.Key.Expires.IsZero() {
+			created.Expires = &done.Key.Expires
 		}
 		return s.printJSON(created)
 	}
-	return s.printf("%s\n\nkey %s for %s, tier %s. It is shown this once: only its hash is kept.\n", key, record.ID, record.Name, record.Tier)
+	return s.printf("%s\n\n%s\n", done.Secret, done.Text)
 }
 
 type keysListCmd struct {
@@ -85,15 +109,29 @@ func (c *keysListCmd) Run(ctx context.Context, s *streams) error {
 	if s.json {
 		return s.printJSON(d.Keys)
 	}
+	if len(d.Keys) == 0 {
+		return s.printf("%s has no keys; gridcast keys create makes one\n", store)
+	}
 	now := time.Now()
 	rows := make([][]any, len(d.Keys))
 	for i, k := range d.Keys {
-		rows[i] = []any{k.ID, k.Prefix + "…", k.Name, k.Tier, shortTime(k.Created), shortTime(k.Expires), standing(&k, now), strings.Join(k.Origins, " ")}
+		rows[i] = []any{k.ID, k.Prefix + "…", plain(k.Name), k.Tier, shortTime(k.Created), shortTime(k.Expires), keyState(&k, now), strings.Join(k.Origins, " ")}
 	}
 	return s.printTable([]any{"id", "key", "name", "tier", "created", "expires", "state", "origins"}, rows)
 }
 
-func standing(k *keys.Record, now time.Time) string {
+// plain is a text as a terminal may show it: what is not printable is quoted.
+func plain(text string) string {
+	quoted := strconv.Quote(text)
+	for _, r := range text {
+		if !strconv.IsPrint(r) {
+			return quoted
+		}
+	}
+	return text
+}
+
+func keyState(k *keys.Record, now time.Time) string {
 	switch {
 	case !k.Revoked.IsZero():
 		return "revoked " + shortTime(k.Revoked)
@@ -104,50 +142,82 @@ func standing(k *keys.Record, now time.Time) string {
 	}
 }
 
-type keysRotateCmd struct {
+// keyFlags is what a deed about a key is told.
+type keyFlags struct {
 	storeFlags `embed:""`
-	ID         string        `arg:"" help:"The key's id, from keys list."`
-	Grace      time.Duration `default:"168h" help:"How long the old key still works."`
-}
-
-func (c *keysRotateCmd) Run(ctx context.Context, s *streams) error {
-	var record keys.Record
-	var key string
-	err := c.update(ctx, auditlog.Change{Action: auditlog.RotateKey, Subject: c.ID}, func(d *keys.Document) (err error) {
-		record, key, err = d.Rotate(c.ID, c.Grace, time.Now())
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return s.printKey(record, key)
-}
-
-type keysRevokeCmd struct {
-	storeFlags `embed:""`
+	deedFlags  `embed:""`
+	reasonFlag `embed:""`
 	ID         string `arg:"" help:"The key's id, from keys list."`
 }
 
-func (c *keysRevokeCmd) Run(ctx context.Context, s *streams) error {
-	var record keys.Record
-	err := c.update(ctx, auditlog.Change{Action: auditlog.RevokeKey, Subject: c.ID}, func(d *keys.Document) (err error) {
-		record, err = d.Revoke(c.ID, time.Now())
-		return err
-	})
+func (f *keyFlags) do(ctx context.Context, s *streams, deed operator.Deed) (operator.Done, error) {
+	o, err := f.operate(ctx)
 	if err != nil {
-		return err
+		return operator.Done{}, err
 	}
-	if s.json {
-		return s.printJSON(record)
-	}
-	return s.printf("key %s for %s is revoked; edges follow within a second or two.\n", record.ID, record.Name)
+	return f.carryOut(ctx, s, o, deed, operator.Order{Reason: f.Reason})
 }
 
-// update changes the key document of the store, once the audit log has it.
-func (f *storeFlags) update(ctx context.Context, change auditlog.Change, edit func(*keys.Document) error) error {
-	store, err := f.open(ctx)
+// change carries out a deed that makes no new key, and prints the record.
+func (f *keyFlags) change(ctx context.Context, s *streams, deed operator.Deed) error {
+	done, err := f.do(ctx, s, deed)
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		return s.printJSON(done.Key)
+	}
+	return s.printf("%s\n", done.Text)
+}
+
+type keysRotateCmd struct {
+	keyFlags `embed:""`
+	Grace    span `default:"168h" help:"How long the old key still works." placeholder:"DURATION" env:"-"`
+}
+
+func (c *keysRotateCmd) Run(ctx context.Context, s *streams) error {
+	done, err := c.do(ctx, s, operator.RotateKey{ID: c.ID, Grace: time.Duration(c.Grace)})
 	if err != nil {
 		return err
 	}
-	return audited(ctx, store, change, func() error { return keys.Update(ctx, store, edit) })
+	return s.printKey(done)
+}
+
+type keysRevokeCmd struct {
+	keyFlags `embed:""`
+}
+
+func (c *keysRevokeCmd) Run(ctx context.Context, s *streams) error {
+	return c.change(ctx, s, operator.RevokeKey{ID: c.ID})
+}
+
+type keysExpireCmd struct {
+	keyFlags `embed:""`
+	When     string `arg:"" help:"An instant such as 2027-01-31T00:00:00Z, a duration from now such as 30d, or never."`
+}
+
+func (c *keysExpireCmd) Run(ctx context.Context, s *streams) error {
+	deed := operator.ExpireKey{ID: c.ID}
+	var in span
+	if at, err := time.Parse(time.RFC3339, c.When); err == nil {
+		deed.At = at
+	} else if err := in.UnmarshalText([]byte(c.When)); err == nil && in > 0 {
+		deed.At = time.Now().Add(time.Duration(in))
+	} else if c.When != "never" {
+		return usageError{fmt.Errorf("%q: must be an instant such as 2027-01-31T00:00:00Z, a duration such as 30d, or never", c.When)}
+	}
+	return c.change(ctx, s, deed)
+}
+
+type keysOriginsCmd struct {
+	keyFlags `embed:""`
+	Origins  []string `arg:"" help:"Origins such as https://example.org, or any."`
+}
+
+func (c *keysOriginsCmd) Run(ctx context.Context, s *streams) error {
+	deed := operator.SetOrigins{ID: c.ID, Origins: c.Origins}
+	if len(c.Origins) == 1 && c.Origins[0] == "any" {
+		deed.Origins = nil
+	}
+	return c.change(ctx, s, deed)
 }

@@ -220,7 +220,7 @@ func (s storage) pruneLeftovers(t *testing.T, died int) {
 	}
 	before := len(s.unneeded(t))
 	s.age(t, 48*time.Hour)
-	gridcast(t, t.TempDir(), "snapshots", "prune", "--keep", "1", "--store", s.name)
+	gridcast(t, t.TempDir(), "snapshots", "prune", "--yes", "--keep", "1", "--store", s.name)
 	if left := s.unneeded(t); len(left) > 0 {
 		t.Errorf("prune left what nothing needs: %v", left)
 	}

@@ -10,6 +10,7 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
+	"gridcast/deploy/operator"
 )
 
 type ledgerCmds struct {
@@ -92,17 +93,17 @@ func (c *ledgerAuditCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	audit, err := builder.AuditStore(ctx, store, c.SinceHead...)
-	if err != nil {
+	done, err := (&operator.Operator{Store: store}).Do(ctx, operator.AuditLedger{Heads: c.SinceHead}, operator.Order{})
+	switch {
+	case done.Audited == nil:
+		return err
+	case s.json:
+		return errors.Join(s.printJSON(done.Audited), err)
+	}
+	if err := s.printAudit(*done.Audited); err != nil {
 		return err
 	}
-	if s.json {
-		return errors.Join(s.printJSON(audit), audit.Err())
-	}
-	if err := s.printAudit(audit); err != nil {
-		return err
-	}
-	return audit.Err()
+	return err
 }
 
 // printAudit prints the tables of a report: what it proves, and where it breaks.

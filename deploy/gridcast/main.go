@@ -54,7 +54,11 @@ type streams struct {
 	out, err io.Writer
 	json     bool
 	log      *slog.Logger
+	flags    map[string]bool // those given on the command line, not in the environment
 }
+
+// given says whether a flag was given on the command line: it beats what the environment says.
+func (s *streams) given(flag string) bool { return s.flags[flag] }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -90,7 +94,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintf(stderr, "gridcast: %v; try gridcast --help\n", err)
 		return exitUsage
 	}
-	err = command.Run(&streams{out: stdout, err: stderr, json: c.JSON, log: newLogger(stderr, c.LogFormat)})
+	given := map[string]bool{}
+	for _, part := range command.Path {
+		if part.Flag != nil && !part.Resolved {
+			given[part.Flag.Name] = true
+		}
+	}
+	err = command.Run(&streams{out: stdout, err: stderr, json: c.JSON, log: newLogger(stderr, c.LogFormat), flags: given})
 	var usage usageError
 	switch {
 	case err == nil:

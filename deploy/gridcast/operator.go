@@ -1,17 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/user"
 	"strconv"
-	"strings"
 	"time"
-
-	"golang.org/x/term"
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
@@ -76,7 +70,7 @@ func (r *record) round(session int64) (*almanac.Round, error) {
 // deciderFlags is what a command is told that decides.
 type deciderFlags struct {
 	operatorFlags `embed:""`
-	By            string `help:"Who decides, for the record. Default: the user of this machine." placeholder:"NAME"`
+	deedFlags     `embed:""`
 }
 
 // load is that of operatorFlags; the clock must not be behind the ledger, whose last events
@@ -92,25 +86,6 @@ func (f *deciderFlags) load(ctx context.Context) (*record, error) {
 	}
 	return r, nil
 }
-
-// actor is the name under which the operator writes to the ledger.
-func (f *deciderFlags) actor() string { return operatorActor(f.By) }
-
-// operatorActor is the operator of that name, or the user of this machine if it is empty, as
-// ledger and audit log name him.
-func operatorActor(name string) string {
-	if name == "" {
-		if u, err := user.Current(); err == nil {
-			name = u.Username
-		}
-	}
-	if name == "" {
-		name = "unknown"
-	}
-	return operatorPrefix + name
-}
-
-const operatorPrefix = "operator:"
 
 // decide appends what an operator decides about a round, once the audit log has it.
 func (r *record) decide(ctx context.Context, change auditlog.Change, session int64, decide func(*almanac.Round) ([]ledger.Event, error)) (events []ledger.Event, err error) {
@@ -129,24 +104,4 @@ func (f *deciderFlags) ask(ctx context.Context, s *streams, question string) (*r
 		return nil, err
 	}
 	return f.load(ctx)
-}
-
-// confirm asks on a terminal; elsewhere the answer has to be in the flags.
-func (s *streams) confirm(question string) error {
-	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		return usageError{errors.New("nobody is there to be asked: confirm with --yes")}
-	}
-	if _, err := fmt.Fprintf(s.err, "%s [y/N] ", question); err != nil {
-		return err
-	}
-	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
-	if err != nil {
-		return fmt.Errorf("read the answer: %w", err)
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
-	case "y", "yes":
-		return nil
-	default:
-		return errors.New("not confirmed: nothing was written")
-	}
 }

@@ -8,19 +8,18 @@ import (
 	"os"
 	"strings"
 
-	"gridcast/builder"
-	"gridcast/builder/auditlog"
 	"gridcast/deploy/console"
+	"gridcast/deploy/operator"
 )
 
 // rebuildCmd asks the running scheduler for a build.
 type rebuildCmd struct {
 	builderFlags      `embed:""`
+	deedFlags         `embed:""`
 	OperatorListen    string `help:"The operator's port of the scheduler." default:"127.0.0.1:8090" placeholder:"HOST:PORT"`
 	OperatorTokenFile string `help:"A file with the operator's token." default:".var/operator-token" placeholder:"FILE" type:"path"`
 	Wait              bool   `help:"Show the progress, and wait until the edges serve the version."`
-	Reason            string `help:"Why, for the record." default:"asked for by hand" placeholder:"TEXT"`
-	By                string `help:"Who asks, for the record. Default: the user of this machine." placeholder:"NAME"`
+	Reason            string `help:"Why, for the record." default:"asked for by hand" placeholder:"TEXT" env:"-"`
 }
 
 func (c *rebuildCmd) Run(ctx context.Context, s *streams) error {
@@ -37,7 +36,7 @@ func (c *rebuildCmd) Run(ctx context.Context, s *streams) error {
 	}
 	client := &console.Client{
 		Address: c.OperatorListen, Token: strings.TrimSpace(string(token)),
-		Operator: strings.TrimPrefix(operatorActor(c.By), operatorPrefix),
+		Operator: strings.TrimPrefix(c.actor(), operatorPrefix),
 	}
 	run, err := client.Rebuild(ctx, store.String(), c.Reason)
 	if errors.Is(err, console.ErrNobody) {
@@ -64,18 +63,17 @@ func (c *rebuildCmd) buildHere(ctx context.Context, s *streams, why string) erro
 	if err != nil {
 		return err
 	}
-	bar := newProgress(s.err, "building")
-	var outcome builder.Outcome
-	change := auditlog.Change{Actor: operatorActor(c.By), Action: auditlog.Rebuild, Reason: c.Reason}
-	err = audited(ctx, b.Store, change, func() (err error) {
-		outcome, err = b.Build(ctx, builder.Request{At: c.instant(clock), Reason: c.Reason, Progress: bar.phase})
+	o, err := c.operateOn(ctx, b, clock)
+	if err != nil {
 		return err
-	})
+	}
+	bar := newProgress(s.err, "building")
+	done, err := c.carryOut(ctx, s, o, operator.Rebuild{}, operator.Order{Reason: c.Reason, Progress: bar.phase})
 	bar.finish()
 	if err != nil {
 		return err
 	}
-	return s.printOutcome(outcome)
+	return s.printOutcome(done.Outcome())
 }
 
 // follow shows the progress of a run and what came of it.

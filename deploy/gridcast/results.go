@@ -230,7 +230,6 @@ func placeAndPoints(row *ledger.Row) string {
 type resultsVerifyCmd struct {
 	deciderFlags `embed:""`
 	Key          int64 `arg:"" help:"Session key of the round, from results list."`
-	Yes          bool  `help:"Do not ask."`
 }
 
 func (c *resultsVerifyCmd) Run(ctx context.Context, s *streams) error {
@@ -282,7 +281,6 @@ type resultsCorrectCmd struct {
 	File         string                   `help:"The whole classification as JSON, in the form of results show --json; default: the source's present one." placeholder:"FILE" type:"path"`
 	Disqualify   []string                 `help:"A driver who loses his place, by code or id; repeat for more." placeholder:"DRIVER"`
 	TimePenalty  map[string]time.Duration `help:"A penalty on a driver's race time; repeat for more." placeholder:"DRIVER=5s"`
-	Yes          bool                     `help:"Do not ask."`
 }
 
 func (c *resultsCorrectCmd) Run(ctx context.Context, s *streams) error {

@@ -162,18 +162,18 @@ func serveFromStore(t *testing.T, s storage) {
 	eventually(t, "the edge serves the result", func() bool { return winner() == "RUS" })
 	sameAsStored(t, s, c)
 
-	gridcast(t, dir, "snapshots", "rollback", "1", "--reason", "looked wrong", "--store", s.name)
+	gridcast(t, dir, "snapshots", "rollback", "1", "--yes", "--reason", "looked wrong", "--store", s.name)
 	eventually(t, "the edge follows the rollback", func() bool { return winner() == "" })
 	refused(t, []string{"held", "looked wrong"}, "build", "--model", "grid-frequency", "--store", s.name, "--now", "2024-11-24T09:02:00Z")
-	s.build(t, "2024-11-24T09:03:00Z", "--release")
+	s.build(t, "2024-11-24T09:03:00Z", "--release", "--yes", "--reason", "whole again")
 	eventually(t, "the edge follows the release", func() bool { return winner() == "RUS" })
 
-	if out := gridcast(t, dir, "snapshots", "prune", "--keep", "1", "--store", s.name); !strings.Contains(out, "0 objects, 0 bytes removed") {
+	if out := gridcast(t, dir, "snapshots", "prune", "--yes", "--keep", "1", "--store", s.name); !strings.Contains(out, "0 objects, 0 bytes removed") {
 		t.Errorf("what is younger than a day was pruned:\n%s", out)
 	}
 	if s.folder != "" {
 		s.age(t, 25*time.Hour)
-		if out := gridcast(t, dir, "snapshots", "prune", "--keep", "1", "--store", s.name); !strings.Contains(out, "manifests/2.json") {
+		if out := gridcast(t, dir, "snapshots", "prune", "--yes", "--keep", "1", "--store", s.name); !strings.Contains(out, "manifests/2.json") {
 			t.Errorf("prune kept the manifest of version 2:\n%s", out)
 		}
 	}

@@ -7,10 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"gridcast/builder/auditlog"
-	"gridcast/builder/ledger"
+	"gridcast/deploy/operator"
 	"gridcast/snapshots"
-	"gridcast/snapshots/blob"
 )
 
 type snapshotCmds struct {
@@ -69,7 +67,7 @@ func (c *snapshotsShowCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	m, err := loadManifest(ctx, store, c.Version)
+	m, err := operator.LoadManifest(ctx, store, c.Version)
 	if err != nil {
 		return err
 	}
@@ -93,18 +91,6 @@ func codedSize(e snapshots.Entry, coding string) string {
 		return strconv.FormatInt(coded.Size, 10)
 	}
 	return ""
-}
-
-// loadManifest is snapshots.LoadManifest with an error that says what there is.
-func loadManifest(ctx context.Context, store blob.Store, version int64) (snapshots.Manifest, error) {
-	m, err := snapshots.LoadManifest(ctx, store, version)
-	switch {
-	case errors.Is(err, snapshots.ErrNone):
-		return m, fmt.Errorf("%s: nothing has been published yet; gridcast build does it", store)
-	case errors.Is(err, blob.ErrNotFound):
-		return m, fmt.Errorf("%s has no version %d; gridcast snapshots list shows what there is", store, version)
-	}
-	return m, err
 }
 
 type snapshotsDiffCmd struct {
@@ -160,11 +146,12 @@ func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	bar := newProgress(s.err, "verifying")
-	v, err := snapshots.Verify(ctx, store, c.Version, func(p snapshots.Progress) { bar.phase(string(p.Stage), p.Done, p.Total) })
+	done, damage := (&operator.Operator{Store: store}).Do(ctx, operator.CheckVersion{Version: c.Version}, operator.Order{Progress: bar.phase})
 	bar.finish()
-	if err != nil {
-		return err
+	if done.Checked == nil {
+		return damage
 	}
+	v := done.Checked
 	faults := make([]string, len(v.Faults))
 	for i, fault := range v.Faults {
 		faults[i] = fault.Error()
@@ -174,82 +161,68 @@ func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *streams) error {
 	} else {
 		err = s.printf("version %d: %d objects, %d bytes, %d faults\n", v.Version, v.Objects, v.Bytes, len(v.Faults))
 	}
-	if err != nil {
-		return err
-	}
-	if len(v.Faults) > 0 {
-		return fmt.Errorf("version %d is damaged: %w", v.Version, errors.Join(v.Faults...))
-	}
-	return nil
+	return errors.Join(err, damage)
 }
 
 type snapshotsRollbackCmd struct {
 	storeFlags `embed:""`
-	Version    int64  `arg:"" help:"The version whose content becomes current again." placeholder:"V"`
-	Reason     string `required:"" help:"Why, for people; shown while publishing is held." placeholder:"TEXT"`
-}
-
-// raceTime is the instant of a rollback: now, where race time is real time. Where it is not,
-// nobody can tell it from the store; that of the version rolled back from is never wrong.
-func (c *snapshotsRollbackCmd) raceTime(ctx context.Context, store blob.Store) time.Time {
-	now := time.Now()
-	current, err := snapshots.LoadManifest(ctx, store, 0)
-	if err != nil || current.Ledger.Kind != string(ledger.Simulated) {
-		return now // a damaged manifest is no reason not to roll back
-	}
-	return current.BuiltAt
+	deedFlags  `embed:""`
+	whyFlag    `embed:""`
+	Version    int64 `arg:"" help:"The version whose content becomes current again." placeholder:"V"`
 }
 
 func (c *snapshotsRollbackCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.open(ctx)
+	o, err := c.operate(ctx)
 	if err != nil {
 		return err
 	}
-	publisher := snapshots.Publisher{Store: store}
-	var receipt snapshots.Receipt
-	change := auditlog.Change{Action: auditlog.Rollback, Subject: strconv.FormatInt(c.Version, 10), Reason: c.Reason}
-	err = audited(ctx, store, change, func() (err error) {
-		receipt, err = publisher.Rollback(ctx, c.Version, processName(), c.Reason, c.raceTime(ctx, store))
+	done, err := c.carryOut(ctx, s, o, operator.Rollback{Version: c.Version}, operator.Order{Reason: c.Reason})
+	switch {
+	case err != nil:
 		return err
-	})
-	if err != nil {
-		return err
+	case s.json:
+		return s.printJSON(done.Receipt)
 	}
-	if s.json {
-		return s.printJSON(receipt)
-	}
-	return s.printf("version %d has the content of version %d, and publishing is held.\nEdges follow within a second or two; gridcast build --release ends the hold.\n", receipt.Version, c.Version)
+	return s.printf("%s\ngridcast build --release ends the hold.\n", done.Text)
 }
 
 type snapshotsPruneCmd struct {
 	storeFlags `embed:""`
-	Keep       int  `default:"50" help:"How many published versions stay." placeholder:"N"`
-	DryRun     bool `help:"Only show what would be removed."`
+	deedFlags  `embed:""`
+	reasonFlag `embed:""`
+	Keep       int  `default:"50" help:"How many published versions stay." placeholder:"N" env:"-"`
+	DryRun     bool `help:"Only show what would be removed." env:"-"`
 }
 
 func (c *snapshotsPruneCmd) Run(ctx context.Context, s *streams) error {
 	if c.Keep < 1 {
 		return usageError{fmt.Errorf("--keep %d: must be at least 1", c.Keep)}
 	}
-	store, err := c.open(ctx)
-	if err != nil {
-		return err
-	}
-	var pruned snapshots.Pruned
-	prune := func() (err error) {
-		pruned, err = snapshots.Prune(ctx, store, c.Keep, time.Now(), c.DryRun)
-		return err
-	}
 	if c.DryRun {
-		err = prune()
-	} else {
-		err = audited(ctx, store, auditlog.Change{Action: auditlog.Prune, Subject: fmt.Sprintf("all but %d versions", c.Keep)}, prune)
+		store, err := c.openToRead(ctx)
+		if err != nil {
+			return err
+		}
+		pruned, err := snapshots.Prune(ctx, store, c.Keep, time.Now(), true)
+		if err != nil {
+			return err
+		}
+		return s.printPruned(pruned, "would be removed", true)
 	}
+	o, err := c.operate(ctx)
 	if err != nil {
 		return err
 	}
+	done, err := c.carryOut(ctx, s, o, operator.Prune{Keep: c.Keep}, operator.Order{Reason: c.Reason})
+	if err != nil {
+		return err
+	}
+	return s.printPruned(*done.Pruned, "removed", false)
+}
+
+func (s *streams) printPruned(pruned snapshots.Pruned, verb string, dryRun bool) error {
 	if s.json {
-		return s.printJSON(map[string]any{"kept": pruned.Kept, "removed": pruned.Removed, "bytes": pruned.Bytes, "dry_run": c.DryRun})
+		return s.printJSON(map[string]any{"kept": pruned.Kept, "removed": pruned.Removed, "bytes": pruned.Bytes, "dry_run": dryRun})
 	}
 	rows := make([][]any, len(pruned.Removed))
 	for i, o := range pruned.Removed {
@@ -259,10 +232,6 @@ func (c *snapshotsPruneCmd) Run(ctx context.Context, s *streams) error {
 		if err := s.printTable([]any{"removed", "bytes", "written"}, rows); err != nil {
 			return err
 		}
-	}
-	verb := "removed"
-	if c.DryRun {
-		verb = "would be removed"
 	}
 	return s.printf("%d objects, %d bytes %s; %d versions kept\n", len(pruned.Removed), pruned.Bytes, verb, len(pruned.Kept))
 }

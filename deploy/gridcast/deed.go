@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"gridcast/builder/auditlog"
+	"gridcast/deploy/operator"
+	"gridcast/edge/keys"
+	"gridcast/snapshots/blob"
+)
+
+// deedFlags is what every command is told that changes something.
+type deedFlags struct {
+	By  string `help:"Who does it, for the record. Default: the user of this machine." placeholder:"NAME"`
+	Yes bool   `help:"Do not ask." env:"-"`
+}
+
+// reasonFlag is for deeds that may have a reason.
+type reasonFlag struct {
+	Reason string `help:"Why, for the record." placeholder:"TEXT" env:"-"`
+}
+
+// whyFlag is for deeds that must have one.
+type whyFlag struct {
+	Reason string `required:"" help:"Why, for the record." placeholder:"TEXT" env:"-"`
+}
+
+// actor is the operator as ledger and audit log name them.
+func (f *deedFlags) actor() string { return operatorActor(f.By) }
+
+const operatorPrefix = "operator:"
+
+// operatorActor is the operator of that name, or the user of this machine if it is empty.
+func operatorActor(name string) string {
+	if name == "" {
+		if u, err := user.Current(); err == nil {
+			name = u.Username
+		}
+	}
+	if name == "" {
+		name = "unknown"
+	}
+	return operatorPrefix + name
+}
+
+// carryOut shows what a deed would do, asks where it voids, replaces or ends something, and does
+// it, if what was shown is still so.
+func (f *deedFlags) carryOut(ctx context.Context, s *streams, o *operator.Operator, deed operator.Deed, order operator.Order) (operator.Done, error) {
+	p, err := o.Preview(ctx, deed)
+	if err != nil {
+		return operator.Done{}, err
+	}
+	if err := s.printPreview(p); err != nil {
+		return operator.Done{}, err
+	}
+	if p.Refusal != "" && !order.Force {
+		return operator.Done{}, fmt.Errorf("%s; --force does it all the same", p.Refusal)
+	}
+	if p.Question != "" && !f.Yes {
+		if err := s.confirm(p.Question); err != nil {
+			return operator.Done{}, err
+		}
+	}
+	order.Actor, order.Seen = f.actor(), p.Seen
+	return o.Do(ctx, deed, order)
+}
+
+// printPreview says on the terminal what a deed will do. What needs no answer and has nothing
+// out of the ordinary speaks for itself afterwards.
+func (s *streams) printPreview(p operator.Preview) error {
+	var lines []string
+	if p.Question != "" {
+		lines = append(lines, p.Title+":")
+		for _, effect := range p.Effects {
+			lines = append(lines, "  "+effect)
+		}
+		if n := len(p.Variants); n > 0 {
+			lines = append(lines, fmt.Sprintf("  %d published variants change: %s.", n, firstOf(p.Variants)))
+		}
+	}
+	for _, warning := range p.Warnings {
+		lines = append(lines, "  ! "+warning)
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(s.err, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// firstOf lists the first of many.
+func firstOf(names []string) string {
+	const most = 6
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// confirm asks on a terminal; elsewhere the answer has to be in the flags.
+func (s *streams) confirm(question string) error {
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		return usageError{fmt.Errorf("%s Nobody is there to be asked: confirm with --yes", question)}
+	}
+	if _, err := fmt.Fprintf(s.err, "%s [y/N] ", question); err != nil {
+		return err
+	}
+	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return nil
+	default:
+		return errors.New("not confirmed: nothing was written")
+	}
+}
+
+// operate opens the store for deeds.
+func (f *storeFlags) operate(ctx context.Context) (*operator.Operator, error) {
+	store, err := f.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return operate(ctx, store)
+}
+
+func operate(ctx context.Context, store blob.Store) (*operator.Operator, error) {
+	log, err := auditlog.Load(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	return &operator.Operator{
+		Store: store, Audit: log, Tiers: keys.DefaultTiers(), Name: processName(),
+		Now: func() time.Time { return operator.RaceTime(ctx, store) },
+	}, nil
+}
+
+// span is how long something lasts, in the units of time.ParseDuration and in days (d) and weeks
+// (w): 90m, 36h, 30d.
+type span time.Duration
+
+// UnmarshalText reads a span from the command line.
+func (s *span) UnmarshalText(text []byte) error {
+	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
+		if number, ok := strings.CutSuffix(string(text), unit); ok {
+			n, err := strconv.Atoi(number)
+			if err != nil {
+				return fmt.Errorf("%q: must be a whole number of days or weeks, such as 30d", text)
+			}
+			*s = span(time.Duration(n) * length)
+			return nil
+		}
+	}
+	d, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q: must be a duration such as 90m, 36h or 30d", text)
+	}
+	*s = span(d)
+	return nil
+}

@@ -1,0 +1,280 @@
+package operator_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/auditlog"
+	"gridcast/builder/season"
+	"gridcast/deploy/operator"
+	"gridcast/edge/keys"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// desk is an operator on an empty store.
+func desk(t *testing.T) *operator.Operator {
+	t.Helper()
+	store := memblob.New()
+	log, err := auditlog.Load(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &operator.Operator{Store: store, Audit: log, Tiers: keys.DefaultTiers(), Name: "test", Now: time.Now}
+}
+
+// logged lists what the audit log has, as "actor|action|subject|reason".
+func logged(t *testing.T, o *operator.Operator) []string {
+	t.Helper()
+	log, err := auditlog.Load(t.Context(), o.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, e := range log.Entries() {
+		lines = append(lines, strings.Join([]string{e.Actor, string(e.Action), e.Subject, e.Reason}, "|"))
+	}
+	return lines
+}
+
+func must(t *testing.T, o *operator.Operator, d operator.Deed, order operator.Order) operator.Done {
+	t.Helper()
+	if order.Actor == "" {
+		order.Actor = "operator:anna"
+	}
+	done, err := o.Do(t.Context(), d, order)
+	if err != nil {
+		t.Fatalf("%#v: %v", d, err)
+	}
+	return done
+}
+
+func key(t *testing.T, o *operator.Operator, id string) *keys.Record {
+	t.Helper()
+	doc, _, err := keys.Load(t.Context(), o.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := doc.Find(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func TestDeedsOfAKey(t *testing.T) {
+	o := desk(t)
+	created := must(t, o, operator.CreateKey{Client: "Example Media", Tier: "pro"}, operator.Order{Reason: "contract 7"})
+	if !strings.HasPrefix(created.Secret, "gc_live_") || created.Key.Name != "Example Media" {
+		t.Errorf("created %+v", created)
+	}
+	id := created.Key.ID
+
+	until := time.Now().Add(30 * 24 * time.Hour).UTC().Truncate(time.Second)
+	must(t, o, operator.ExpireKey{ID: id, At: until}, operator.Order{})
+	must(t, o, operator.SetOrigins{ID: id, Origins: []string{"https://example.org"}}, operator.Order{})
+	if k := key(t, o, id); !k.Expires.Equal(until) || !slices.Equal(k.Origins, []string{"https://example.org"}) {
+		t.Errorf("got %+v, want it to expire at %s and to have the origin", k, until)
+	}
+	must(t, o, operator.ExpireKey{ID: id}, operator.Order{})
+	must(t, o, operator.SetOrigins{ID: id}, operator.Order{})
+	if k := key(t, o, id); !k.Expires.IsZero() || k.Origins != nil {
+		t.Errorf("got %+v, want it for ever and from anywhere", k)
+	}
+
+	rotated := must(t, o, operator.RotateKey{ID: id, Grace: time.Hour}, operator.Order{})
+	p, err := o.Preview(t.Context(), operator.RotateKey{ID: id, Grace: time.Hour})
+	if err != nil || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "rotated already") || !strings.Contains(p.Warnings[0], rotated.Key.ID) {
+		t.Errorf("rotate it again: got %+v, %v; want a warning that names %s", p, err, rotated.Key.ID)
+	}
+	if p, err := o.Preview(t.Context(), operator.RotateKey{ID: rotated.Key.ID, Grace: time.Hour}); err != nil || len(p.Warnings) != 0 {
+		t.Errorf("rotate its successor: got %+v, %v; want no warning", p, err)
+	}
+
+	must(t, o, operator.RevokeKey{ID: id}, operator.Order{Reason: "leaked"})
+	if k := key(t, o, id); k.Active(time.Now()) {
+		t.Errorf("got %+v, want it revoked", k)
+	}
+	if _, err := o.Do(t.Context(), operator.ExpireKey{ID: id}, operator.Order{Actor: "operator:anna"}); err == nil || !strings.Contains(err.Error(), "cannot be taken back") {
+		t.Errorf("let a revoked key live for ever: got %v", err)
+	}
+	want := []string{
+		"operator:anna|create_key|Example Media, pro|contract 7",
+		"operator:anna|expire_key|" + id + " " + until.Format(time.RFC3339) + "|",
+		"operator:anna|set_origins|" + id + " https://example.org|",
+		"operator:anna|expire_key|" + id + " never|",
+		"operator:anna|set_origins|" + id + " any|",
+		"operator:anna|rotate_key|" + id + "|",
+		"operator:anna|revoke_key|" + id + "|leaked",
+	}
+	if got := logged(t, o); !slices.Equal(got, want) {
+		t.Errorf("audit log\ngot  %q\nwant %q", got, want)
+	}
+}
+
+// What ends or replaces something asks; what was looked at must be what it is done to.
+func TestDeedsAskAndAreGuarded(t *testing.T) {
+	o := desk(t)
+	id := must(t, o, operator.CreateKey{Client: "A", Tier: "pro"}, operator.Order{}).Key.ID
+	revoke := operator.RevokeKey{ID: id}
+	seen, err := o.Preview(t.Context(), revoke)
+	if err != nil || seen.Question == "" || len(seen.Effects) == 0 {
+		t.Fatalf("got %+v, %v; want a question and what it does", seen, err)
+	}
+	must(t, o, operator.SetOrigins{ID: id, Origins: []string{"https://example.org"}}, operator.Order{Actor: "operator:ben"})
+	if _, err := o.Do(t.Context(), revoke, operator.Order{Actor: "operator:anna", Seen: seen.Seen}); !errors.Is(err, operator.ErrChanged) {
+		t.Errorf("after somebody else changed it: got %v, want ErrChanged", err)
+	}
+	if !key(t, o, id).Active(time.Now()) {
+		t.Error("it was revoked all the same")
+	}
+}
+
+func TestWhatIsRefusedBeforeItIsLogged(t *testing.T) {
+	o := desk(t)
+	for name, tt := range map[string]struct {
+		deed  operator.Deed
+		order operator.Order
+		want  string
+	}{
+		"a tier that nobody has":        {operator.CreateKey{Client: "A", Tier: "gold"}, operator.Order{}, `tier "gold": must be one of`},
+		"nobody":                        {operator.CreateKey{Tier: "pro"}, operator.Order{}, "name the client"},
+		"a name that rings":             {operator.CreateKey{Client: "A\a", Tier: "pro"}, operator.Order{}, "only printable characters"},
+		"a reason that clears the page": {operator.CreateKey{Client: "A", Tier: "pro"}, operator.Order{Reason: "\x1b[2J"}, "only printable characters"},
+		"an origin no browser sends":    {operator.CreateKey{Client: "A", Tier: "pro", Origins: []string{"example.org"}}, operator.Order{}, "https://host"},
+		"an expiry in the past":         {operator.CreateKey{Client: "A", Tier: "pro", Expires: time.Unix(1, 0)}, operator.Order{}, "past"},
+		"a key that is not there":       {operator.RevokeKey{ID: "nothere"}, operator.Order{}, "no such key"},
+		"no reason to rebuild":          {operator.Rebuild{}, operator.Order{}, "say why"},
+	} {
+		tt.order.Actor = "operator:anna"
+		if _, err := o.Do(t.Context(), tt.deed, tt.order); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", name, err, tt.want)
+		}
+	}
+	if got := logged(t, o); len(got) != 0 {
+		t.Errorf("audit log: got %q, want nothing", got)
+	}
+}
+
+func TestFailureOfADeedIsLogged(t *testing.T) {
+	o := desk(t)
+	o.Build = func(context.Context, builder.Request) (builder.Outcome, error) {
+		if got := logged(t, o); len(got) != 1 {
+			t.Errorf("while it is done the log has %q, want its announcement", got)
+		}
+		return builder.Outcome{}, errors.New("the disk is full")
+	}
+	if _, err := o.Do(t.Context(), operator.Rebuild{}, operator.Order{Actor: "operator:anna", Reason: "try"}); err == nil {
+		t.Error("got no error")
+	}
+	want := []string{"operator:anna|rebuild||try", "operator:anna|failed||the disk is full"}
+	if got := logged(t, o); !slices.Equal(got, want) {
+		t.Errorf("audit log: got %q, want %q", got, want)
+	}
+}
+
+// file returns an archive file of the embedded seasons after a change of the latest one.
+func file(t *testing.T, change func(*season.Facts)) []byte {
+	t.Helper()
+	embedded, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := embedded.Facts()
+	facts.Seasons = slices.Clone(facts.Seasons)
+	last := &facts.Seasons[len(facts.Seasons)-1]
+	last.Rounds = slices.Clone(last.Rounds)
+	change(&facts)
+	a, err := season.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := archive.Encode(&out, a); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// emptied takes what is known after the grid from the last rounds.
+func emptied(rounds int) func(*season.Facts) {
+	return func(f *season.Facts) {
+		last := &f.Seasons[len(f.Seasons)-1]
+		for i := len(last.Rounds) - rounds; i < len(last.Rounds); i++ {
+			r := &last.Rounds[i]
+			r.Results, r.FastestLaps, r.PitStops, r.DriverStandings, r.TeamStandings = nil, nil, nil, nil, nil
+		}
+	}
+}
+
+func TestImportThatLosesResults(t *testing.T) {
+	o := desk(t)
+	whole, older := file(t, func(*season.Facts) {}), file(t, emptied(2))
+	if p, err := o.Preview(t.Context(), operator.Import{File: older}); err != nil || p.Question != "" {
+		t.Errorf("the first archive: got %+v, %v; want no question", p, err)
+	}
+	must(t, o, operator.Import{File: older, Origin: "older"}, operator.Order{})
+
+	p, err := o.Preview(t.Context(), operator.Import{File: whole})
+	if err != nil || p.Question != "" || p.Refusal != "" || !strings.Contains(strings.Join(p.Effects, " "), "2 rounds differ") {
+		t.Errorf("results are added: got %+v, %v; want what is added, and no question", p, err)
+	}
+	done := must(t, o, operator.Import{File: whole, Origin: "whole"}, operator.Order{})
+	if done.Unpublished == "" {
+		t.Errorf("got %+v, want it to ask for a build", done)
+	}
+
+	_, err = o.Do(t.Context(), operator.Import{File: older, Origin: "older"}, operator.Order{Actor: "operator:anna"})
+	if !errors.Is(err, operator.ErrRefused) || !strings.Contains(err.Error(), "lacks the results of 2 rounds") {
+		t.Errorf("results are lost: got %v, want it refused", err)
+	}
+	list, err := operator.ListArchives(t.Context(), o.Store)
+	if err != nil || len(list) != 2 || list[0].InUse != (list[0].SHA256 == archive.Sum(whole)) {
+		t.Fatalf("archives: got %+v, %v", list, err)
+	}
+	must(t, o, operator.UseArchive{SHA256: archive.Sum(older)[:12]}, operator.Order{Force: true, Reason: "wrong release"})
+	if inUse, err := builder.NewFactsStore(o.Store).Load(t.Context()); err != nil || inUse.SHA256 != archive.Sum(older) {
+		t.Errorf("in use: %.12s, %v; want the older one", inUse.SHA256, err)
+	}
+	if _, err := o.Do(t.Context(), operator.UseArchive{SHA256: "zz"}, operator.Order{Actor: "operator:anna"}); err == nil {
+		t.Error("an archive that is not there: got no error")
+	}
+	if got := logged(t, o); len(got) != 3 || !strings.HasPrefix(got[2], fmt.Sprintf("operator:anna|put_archive|%s|wrong release", archive.Sum(older)[:12])) {
+		t.Errorf("audit log: got %q, want three imports", got)
+	}
+}
+
+func TestArchivesRoundByRound(t *testing.T) {
+	before, err := archive.Decode(bytes.NewReader(file(t, func(*season.Facts) {})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := archive.Decode(bytes.NewReader(file(t, func(f *season.Facts) {
+		last := &f.Seasons[len(f.Seasons)-1]
+		last.Rounds[0].Grid = nil
+		last.Colours = nil
+		f.Seasons = f.Seasons[1:]
+	})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := before.Facts().Seasons[0], before.Facts().Seasons[len(before.Facts().Seasons)-1]
+	diff := operator.CompareArchives(before, after)
+	if !slices.Equal(diff.SeasonsRemoved, []int{first.Year}) || !slices.Equal(diff.ColoursLost, []int{last.Year}) {
+		t.Errorf("got seasons %v and colours %v, want %d and %d", diff.SeasonsRemoved, diff.ColoursLost, first.Year, last.Year)
+	}
+	if n := len(diff.Lost()); n != len(first.Rounds) {
+		t.Errorf("got %d lost results, want those of %d rounds", n, len(first.Rounds))
+	}
+	changed := diff.Rounds[len(diff.Rounds)-1]
+	if changed.Kind != operator.RoundChanged || !slices.Equal(changed.Changed, []string{"grid"}) || changed.LostResult {
+		t.Errorf("got %+v, want the grid changed", changed)
+	}
+}

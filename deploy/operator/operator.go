@@ -1,0 +1,183 @@
+// Package operator is the running service, and everything that people can do to it.
+//
+// A Deed is one thing that an operator does: verify a result, cancel a round, revoke a key, roll
+// a version back. Command line and console make the same deeds and hand them to the same
+// Operator, which treats all of them alike:
+//
+//   - Preview says what a deed would do: to the pick, the standings, the winner, the published
+//     variants. It changes nothing.
+//   - Do carries a deed out once it is in the audit log, and refuses it with ErrChanged if what
+//     it is about has changed since it was looked at.
+//
+// A deed whose preview asks a question voids, replaces or ends something: whoever shows it to a
+// person must have an answer before Do.
+//
+// Service is what runs meanwhile: it builds what falls due, follows ledger and archive, reads
+// published versions again and tells how all of it stands.
+package operator
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"gridcast/builder"
+	"gridcast/builder/auditlog"
+	"gridcast/builder/ledger"
+	"gridcast/edge/keys"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+)
+
+var (
+	// ErrChanged says that what a deed is about has changed since it was looked at.
+	ErrChanged = errors.New("it has changed since you looked at it: look again")
+	// ErrNoReason says that a deed needs a reason and was given none.
+	ErrNoReason = errors.New("say why in a few words: the reason stands in the audit log")
+	// ErrRefused says that a deed is done only when it is forced; the text says why.
+	ErrRefused = errors.New("refused")
+)
+
+// Operator carries out deeds on a store. It is safe for concurrent use. A deed that needs a field
+// which is not set is refused with an error that says what is missing.
+type Operator struct {
+	Store blob.Store       // required
+	Audit *auditlog.Log    // required
+	Tiers keys.Tiers       // those that keys can be created with
+	Name  string           // which process publishes, for people
+	Now   func() time.Time // race time
+
+	Ledger *ledger.Ledger
+	Facts  func(context.Context) (builder.Facts, error) // the archive in use
+	// Build builds and publishes once. It does not hide that publishing is held.
+	Build func(context.Context, builder.Request) (builder.Outcome, error)
+}
+
+// Deed is one thing that an operator can do. It is a value: what it is done to, and how.
+type Deed interface {
+	// entry is the deed in the audit log; a deed without an action changes nothing and is not
+	// in it.
+	entry() auditlog.Change
+	// preview looks at what the deed would do. It refuses what could not be done now.
+	preview(ctx context.Context, o *Operator) (Preview, error)
+	// do carries the deed out, if what it is about is still what p was made from.
+	do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error)
+}
+
+// reasoned is a deed for which a reason is required.
+type reasoned interface{ needsReason() }
+
+// Preview says what a deed would do, in sentences for people.
+type Preview struct {
+	Title    string   `json:"title"`             // the deed: "Cancel the Dutch Grand Prix of 2026"
+	Question string   `json:"question,omitzero"` // to be answered with yes before the deed is done; empty: it needs no answer
+	Effects  []string `json:"effects"`           // what it does, the most important first
+	Warnings []string `json:"warnings,omitzero"` // what is out of the ordinary
+	Refusal  string   `json:"refusal,omitzero"`  // why it is not done unless it is forced
+	Variants []string `json:"variants,omitzero"` // the published variants that would change, if it can be told
+	Seen     string   `json:"seen"`              // names what the preview was made from, for Order.Seen
+}
+
+// Order is how a deed is asked for.
+type Order struct {
+	Actor  string // who, as the audit log and the ledger name them
+	Reason string // why, in their words
+	Seen   string // Preview.Seen of what they looked at; empty: they did not look
+	Force  bool   // do it although the preview refuses it
+
+	// Progress is called while a version is built or checked, concurrently; may be nil.
+	Progress func(phase string, done, total int)
+}
+
+// Done is what became of a deed.
+type Done struct {
+	Text    string // what was done, for people
+	Events  []ledger.Event
+	Receipt *snapshots.Receipt // of a deed that published or found everything published already
+	Key     keys.Record        // of a deed about a key
+	Secret  string             // a new key, which nobody can be shown again
+	Pruned  *snapshots.Pruned
+	Facts   *builder.Facts
+	Checked *snapshots.Verification
+	Audited *builder.Audit
+	// Unpublished is why a version should be built now, for Rebuild; empty if the deed leaves
+	// nothing to publish. A running service finds it by itself within a second or two.
+	Unpublished string
+}
+
+// Outcome is that of the build of a deed that published.
+func (d Done) Outcome() builder.Outcome {
+	outcome := builder.Outcome{Events: d.Events}
+	if d.Receipt != nil {
+		outcome.Receipt = *d.Receipt
+	}
+	return outcome
+}
+
+// Preview looks at what a deed would do now.
+func (o *Operator) Preview(ctx context.Context, d Deed) (Preview, error) { return d.preview(ctx, o) }
+
+// Do carries out a deed that was announced in the audit log. The log says what was asked for
+// also when it then fails, and that it did.
+func (o *Operator) Do(ctx context.Context, d Deed, order Order) (Done, error) {
+	if _, ok := d.(reasoned); ok && order.Reason == "" {
+		return Done{}, ErrNoReason
+	}
+	if err := errors.Join(printable("the name of an operator", order.Actor), printable("a reason", order.Reason)); err != nil {
+		return Done{}, err
+	}
+	p, err := d.preview(ctx, o)
+	switch {
+	case err != nil:
+		return Done{}, err
+	case order.Seen != "" && order.Seen != p.Seen:
+		return Done{}, ErrChanged
+	case p.Refusal != "" && !order.Force:
+		return Done{}, fmt.Errorf("%w: %s", ErrRefused, p.Refusal)
+	}
+	change := d.entry()
+	if change.Action == "" {
+		return d.do(ctx, o, order, p)
+	}
+	change.Actor, change.Reason = order.Actor, order.Reason
+	var done Done
+	err = o.Audit.Do(ctx, change, func() (err error) {
+		done, err = d.do(ctx, o, order, p)
+		return err
+	})
+	return done, err
+}
+
+// printable refuses what would reach into a terminal: names and reasons are shown to colleagues.
+func printable(what, text string) error {
+	for _, r := range text {
+		if !unicode.IsPrint(r) {
+			return fmt.Errorf("%s may hold only printable characters: %q has %U", what, text, r)
+		}
+	}
+	return nil
+}
+
+// digest names a value, to tell whether it is still the one that was looked at.
+func digest(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic("BUG: digest: " + err.Error())
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
+// sentence makes text the beginning of one.
+func sentence(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}

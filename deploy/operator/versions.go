@@ -1,0 +1,245 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/auditlog"
+	"gridcast/builder/ledger"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+)
+
+// Rebuild builds and publishes now.
+type Rebuild struct{}
+
+func (Rebuild) needsReason()           {}
+func (Rebuild) entry() auditlog.Change { return auditlog.Change{Action: auditlog.Rebuild} }
+
+func (Rebuild) preview(context.Context, *Operator) (Preview, error) {
+	return Preview{Title: "Rebuild", Effects: []string{"What is due is settled, and a version is published if anything has changed."}}, nil
+}
+
+func (Rebuild) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
+	return o.build(ctx, builder.Request{Reason: order.Reason, Progress: order.Progress})
+}
+
+// Release ends the hold that a rollback has put on publishing, and builds.
+type Release struct{}
+
+func (Release) needsReason()           {}
+func (Release) entry() auditlog.Change { return auditlog.Change{Action: auditlog.Release} }
+
+func (Release) preview(ctx context.Context, o *Operator) (Preview, error) {
+	pointer, _, err := snapshots.LoadPointer(ctx, o.Store)
+	if err != nil {
+		return Preview{}, fmt.Errorf("release: %w", err)
+	}
+	p := Preview{Title: "Release and build", Seen: digest(pointer)}
+	if !pointer.Held {
+		p.Effects = []string{"Publishing is not held: a version is built as at any other time."}
+		return p, nil
+	}
+	p.Question = "Let publishing go on?"
+	p.Effects = []string{
+		fmt.Sprintf("Publishing is held since version %d, because: %s.", pointer.Version, pointer.Reason),
+		"A version is built from the facts and the ledger of now, and clients get it; builds go on by themselves from then on.",
+	}
+	return p, nil
+}
+
+func (Release) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
+	return o.build(ctx, builder.Request{Reason: order.Reason, Release: true, Progress: order.Progress})
+}
+
+func (o *Operator) build(ctx context.Context, request builder.Request) (Done, error) {
+	request.At = o.Now()
+	outcome, err := o.Build(ctx, request)
+	done := Done{Events: outcome.Events, Receipt: &outcome.Receipt}
+	if outcome.Unchanged {
+		done.Text = fmt.Sprintf("Nothing has changed: version %d is up to date.", outcome.Version)
+	} else {
+		done.Text = fmt.Sprintf("Version %d is published.", outcome.Version)
+	}
+	return done, err
+}
+
+// Rollback publishes the content of an earlier version again and holds publishing.
+type Rollback struct{ Version int64 }
+
+func (Rollback) needsReason() {}
+
+func (d Rollback) entry() auditlog.Change {
+	return auditlog.Change{Action: auditlog.Rollback, Subject: strconv.FormatInt(d.Version, 10)}
+}
+
+// preview works also where the pointer or the current version is damaged: a rollback is the way
+// out of that.
+func (d Rollback) preview(ctx context.Context, o *Operator) (Preview, error) {
+	pointer, tag, err := snapshots.LoadPointer(ctx, o.Store)
+	if err != nil && !errors.Is(err, snapshots.ErrDamaged) {
+		return Preview{}, fmt.Errorf("roll back to version %d: %w", d.Version, err)
+	}
+	if err == nil && pointer.Version == d.Version {
+		return Preview{}, fmt.Errorf("roll back to version %d: it is the current version", d.Version)
+	}
+	m, err := LoadManifest(ctx, o.Store, d.Version)
+	if err != nil {
+		return Preview{}, fmt.Errorf("roll back to version %d: %w", d.Version, err)
+	}
+	p := Preview{
+		Title: fmt.Sprintf("Roll back to version %d", d.Version), Question: fmt.Sprintf("Give clients version %d again, and hold publishing?", d.Version),
+		Effects: []string{
+			fmt.Sprintf("Clients get the content of version %d again, which was built for %s.", d.Version, minute(m.BuiltAt)),
+			"Publishing is held until somebody releases it: results, picks and lights out are recorded, but clients do not see them.",
+		},
+		Seen: digest(tag),
+	}
+	changes, err := snapshots.Diff(ctx, o.Store, pointer.Version, d.Version)
+	if err != nil {
+		p.Warnings = []string{fmt.Sprintf("What clients will see differently cannot be told: %v.", err)}
+		return p, nil
+	}
+	for _, change := range changes {
+		p.Variants = append(p.Variants, change.Path)
+	}
+	return p, nil
+}
+
+func (d Rollback) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
+	publisher := snapshots.Publisher{Store: o.Store, Progress: stages(order.Progress)}
+	receipt, err := publisher.Rollback(ctx, d.Version, o.Name, order.Reason, o.Now())
+	return Done{
+		Receipt: &receipt,
+		Text:    fmt.Sprintf("Version %d has the content of version %d, and publishing is held. Edges follow within a second or two.", receipt.Version, d.Version),
+	}, err
+}
+
+func stages(progress func(phase string, done, total int)) func(snapshots.Progress) {
+	if progress == nil {
+		return nil
+	}
+	return func(p snapshots.Progress) { progress(string(p.Stage), p.Done, p.Total) }
+}
+
+// LoadManifest is snapshots.LoadManifest with an error that says what there is.
+func LoadManifest(ctx context.Context, store blob.Store, version int64) (snapshots.Manifest, error) {
+	m, err := snapshots.LoadManifest(ctx, store, version)
+	switch {
+	case errors.Is(err, snapshots.ErrNone):
+		return m, fmt.Errorf("%s: nothing has been published yet; gridcast build does it", store)
+	case errors.Is(err, blob.ErrNotFound):
+		return m, fmt.Errorf("%s has no version %d; gridcast snapshots list shows what there is", store, version)
+	}
+	return m, err
+}
+
+// Prune removes old versions and what no version needs.
+type Prune struct{ Keep int }
+
+func (d Prune) entry() auditlog.Change {
+	return auditlog.Change{Action: auditlog.Prune, Subject: fmt.Sprintf("all but %d versions", d.Keep)}
+}
+
+func (d Prune) preview(ctx context.Context, o *Operator) (Preview, error) {
+	pruned, err := snapshots.Prune(ctx, o.Store, d.Keep, time.Now(), true)
+	if err != nil {
+		return Preview{}, err
+	}
+	removed := make([]string, len(pruned.Removed))
+	for i, object := range pruned.Removed {
+		removed[i] = object.Key
+	}
+	p := Preview{Title: fmt.Sprintf("Remove all but %d versions", d.Keep), Seen: digest(removed)}
+	if len(removed) == 0 {
+		p.Effects = []string{fmt.Sprintf("There is nothing to remove: %d versions are kept, and the rest is younger than a day.", len(pruned.Kept))}
+		return p, nil
+	}
+	p.Question = fmt.Sprintf("Remove %d objects for ever?", len(removed))
+	p.Effects = []string{
+		fmt.Sprintf("%d objects, %.1f MiB, are removed for ever; %d versions are kept.", len(removed), float64(pruned.Bytes)/(1<<20), len(pruned.Kept)),
+		"A version that is removed cannot be rolled back to, and differences from it cannot be shown.",
+	}
+	return p, nil
+}
+
+func (d Prune) do(ctx context.Context, o *Operator, _ Order, _ Preview) (Done, error) {
+	pruned, err := snapshots.Prune(ctx, o.Store, d.Keep, time.Now(), false)
+	return Done{
+		Pruned: &pruned,
+		Text:   fmt.Sprintf("%d objects, %d bytes removed; %d versions kept.", len(pruned.Removed), pruned.Bytes, len(pruned.Kept)),
+	}, err
+}
+
+// CheckVersion reads every object of a version again and compares its hash. It changes nothing.
+type CheckVersion struct{ Version int64 } // 0: the current one
+
+func (CheckVersion) entry() auditlog.Change { return auditlog.Change{} }
+
+func (d CheckVersion) preview(context.Context, *Operator) (Preview, error) {
+	title := "Check every object of the current version"
+	if d.Version != 0 {
+		title = fmt.Sprintf("Check every object of version %d", d.Version)
+	}
+	return Preview{Title: title, Effects: []string{"Every object is read and compared with its hash. Nothing is changed."}}, nil
+}
+
+// do fails if an object is not what it should be; Done has what was found.
+func (d CheckVersion) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
+	found, err := snapshots.Verify(ctx, o.Store, d.Version, stages(order.Progress))
+	if err != nil {
+		return Done{}, err
+	}
+	done := Done{Checked: &found, Text: fmt.Sprintf("Version %d is whole: %d objects, %d bytes read and compared.", found.Version, found.Objects, found.Bytes)}
+	if len(found.Faults) > 0 {
+		done.Text = ""
+		return done, fmt.Errorf("version %d is damaged: %d of %d objects are wrong: %w; roll back to a version that is whole, then rebuild",
+			found.Version, len(found.Faults), found.Objects, errors.Join(found.Faults...))
+	}
+	return done, nil
+}
+
+// AuditLedger proves from the store alone that no pick was made late or changed. It changes
+// nothing.
+type AuditLedger struct{ Heads []string } // noted earlier: must still be part of the record
+
+func (AuditLedger) entry() auditlog.Change { return auditlog.Change{} }
+
+func (AuditLedger) preview(context.Context, *Operator) (Preview, error) {
+	return Preview{Title: "Audit the ledger", Effects: []string{"The whole record is read from the store and compared with what was published. Nothing is changed."}}, nil
+}
+
+// do fails if the record does not hold; Done has the report all the same.
+func (d AuditLedger) do(ctx context.Context, o *Operator, _ Order, _ Preview) (Done, error) {
+	audit, err := builder.AuditStore(ctx, o.Store, d.Heads...)
+	if err != nil {
+		return Done{}, err
+	}
+	done := Done{Audited: &audit}
+	if err := audit.Err(); err != nil {
+		return done, err
+	}
+	done.Text = fmt.Sprintf("The record is whole: %d events in %d files, %d picks, each frozen before its race and served as it was frozen; %d versions agree.",
+		audit.Events, audit.Head.Seq, len(audit.Picks), audit.Versions)
+	return done, nil
+}
+
+// RaceTime is the race time of a store that nobody has told a clock of: now, where its ledger is
+// real. Where it is simulated only the server that makes it knows its race time, and the last
+// instant of the record is never wrong.
+func RaceTime(ctx context.Context, store blob.Store) time.Time {
+	now := time.Now()
+	l, err := ledger.Load(ctx, store, ledger.AnyKind)
+	if err != nil || l.State().Kind() != ledger.Simulated {
+		return now // what is damaged is no reason not to roll back
+	}
+	at := l.State().At()
+	if m, err := snapshots.LoadManifest(ctx, store, 0); err == nil && m.BuiltAt.After(at) {
+		at = m.BuiltAt
+	}
+	return at
+}
