@@ -35,7 +35,7 @@ var arrows = map[string][]string{
 	"builder/stewards":  {"builder/almanac", "builder/ledger", "builder/season"},
 	"builder/render":    {"schemas", "builder/almanac", "builder/ledger", "builder/season"},
 	"edge":              {"schemas", "snapshots", "edge"},
-	"edge/express":      {},
+	"edge/express":      {"edge/negotiate"},
 	"edge/keys":         {"snapshots/blob", "edge/limit"},
 	"edge/limit":        {"edge/limit"},
 	"scheduler":         {"schemas", "snapshots", "scheduler"},

@@ -11,6 +11,7 @@ package edge
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,9 +20,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
+	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 
-	"gridcast/edge/express"
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
 	"gridcast/snapshots/blob"
@@ -53,12 +55,28 @@ type Edge struct {
 	keys     *keys.Follower
 	versions *versions
 	gateway  *gateway
-	lane     *express.Lane
+	lane     lane // nil: the HTTP server answers everything
 	metrics  *metrics
 
 	stopping atomic.Bool
 	started  chan struct{} // closed by awaitReady
 }
+
+// lane stands between the listener and the HTTP server, and answers plain requests before it.
+type lane interface {
+	// Listen takes the connections of a listener, and returns the listener of the server for
+	// those that the lane does not answer itself. It is called once.
+	Listen(net.Listener) (net.Listener, error)
+	// ConnState must be the server's hook.
+	ConnState(net.Conn, fasthttp.ConnState)
+	// Drain lets the connections end. It is called before the server's Shutdown.
+	Drain(context.Context) error
+	// Open returns how many connections are open, whoever serves them.
+	Open() int
+}
+
+// newLane is set where a lane is part of the program.
+var newLane func(*Edge) lane
 
 // New checks the configuration and returns an edge that does nothing yet.
 func New(cfg Config, deps Deps) (*Edge, error) {
@@ -81,14 +99,14 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 	e.keys = keys.NewFollower(deps.Store, cfg.CacheDir, cfg.Tiers, deps.Limits, deps.Log)
 	e.versions = &versions{}
 	e.metrics = newMetrics(deps.Registry, cfg.Tiers.Names(), e)
-	public, err := newPublic(e)
+	pages, err := newPages(e)
 	if err != nil {
 		return nil, fmt.Errorf("edge: %w", err)
 	}
 	e.gateway = &gateway{
 		keys:      e.keys,
 		versions:  e.versions,
-		public:    public,
+		pages:     pages,
 		anonymous: limit.NewAnonymous(cfg.AnonymousLimit, cfg.AnonymousSlots),
 		proxies:   cfg.TrustedProxies,
 		clock:     deps.Clock,
@@ -99,8 +117,9 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 	if c, ok := deps.Limits.(prometheus.Collector); ok {
 		deps.Registry.MustRegister(c)
 	}
-	e.lane = e.newLane()
-	e.metrics.registerLane(deps.Registry, e.lane)
+	if newLane != nil && cfg.ExpressLane && cfg.TLSCert == "" {
+		e.lane = newLane(e)
+	}
 	return e, nil
 }
 
@@ -176,4 +195,122 @@ func (e *Edge) stop(serving []server) error {
 		errs = append(errs, server.shutdown(deadline))
 	}
 	return errors.Join(errs...)
+}
+
+// server is something that Run runs and stops.
+type server struct {
+	serve    func() error // returns nil once it is shut down
+	shutdown func(context.Context) error
+}
+
+// listen opens the listeners, so that Run fails at once if an address is taken.
+func (e *Edge) listen() ([]server, error) {
+	listener := e.deps.Listener
+	if listener == nil {
+		opened, err := net.Listen("tcp", e.cfg.Listen)
+		if err != nil {
+			return nil, fmt.Errorf("listen for the API: %w", err)
+		}
+		listener = opened
+	}
+	api, err := e.apiServer(listener)
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	e.log.Info("edge listens", "address", listener.Addr().String(), "tls", e.cfg.TLSCert != "")
+	if e.cfg.AdminListen == "" {
+		return []server{api}, nil
+	}
+	admin, err := e.adminServer()
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return []server{api, admin}, nil
+}
+
+// apiServer serves the API on the listener.
+func (e *Edge) apiServer(listener net.Listener) (server, error) {
+	s := e.httpServer()
+	listener, err := e.accepting(retryListener{listener, e.log}, s)
+	if err != nil {
+		return server{}, err
+	}
+	return server{
+		serve: func() error {
+			if err := s.Serve(listener); err != nil && !e.stopping.Load() {
+				return fmt.Errorf("serve the API: %w", err)
+			}
+			return nil
+		},
+		shutdown: func(ctx context.Context) error {
+			e.gateway.closing.Store(true)
+			var err error
+			open := func() int { return int(s.GetOpenConnectionsCount()) }
+			if e.lane != nil {
+				err, open = e.lane.Drain(ctx), e.lane.Open
+			}
+			if err == nil {
+				err = s.ShutdownWithContext(ctx)
+			}
+			// Serve may not have begun when Shutdown came: this ends it as soon as it does.
+			_ = listener.Close()
+			if err != nil && !errors.Is(err, net.ErrClosed) {
+				return fmt.Errorf("drain the API: %d connections still open: %w", open(), err)
+			}
+			return nil
+		},
+	}, nil
+}
+
+// accepting returns what the server accepts from: the listener with TLS, with the express lane
+// before the server, or as it is.
+func (e *Edge) accepting(listener net.Listener, s *fasthttp.Server) (net.Listener, error) {
+	if e.lane != nil {
+		s.ConnState = e.lane.ConnState
+		return e.lane.Listen(listener)
+	}
+	// Beyond Concurrency fasthttp answers in plain text, so connections wait before it.
+	listener = netutil.LimitListener(listener, e.cfg.MaxConnections)
+	if e.cfg.TLSCert == "" {
+		return listener, nil
+	}
+	certificate, err := newCertificate(e.cfg.TLSCert, e.cfg.TLSKey, e.log)
+	if err != nil {
+		return nil, err
+	}
+	return tls.NewListener(listener, &tls.Config{
+		GetCertificate: certificate.get,
+		NextProtos:     []string{"http/1.1"},
+		MinVersion:     tls.VersionTLS12,
+	}), nil
+}
+
+// httpServer is the configuration of fasthttp.
+func (e *Edge) httpServer() *fasthttp.Server {
+	return &fasthttp.Server{
+		Name:         "gridcast",
+		Handler:      e.gateway.handle,
+		ErrorHandler: e.gateway.handleHTTPError,
+		Concurrency:  e.cfg.MaxConnections + 1,
+
+		ReadTimeout:  e.cfg.ReadTimeout,
+		WriteTimeout: e.cfg.WriteTimeout,
+		IdleTimeout:  e.cfg.IdleTimeout,
+
+		ReadBufferSize:     e.cfg.MaxHeaderBytes,
+		WriteBufferSize:    32 << 10, // a response in one write: the largest bodies are compressed
+		MaxRequestBodySize: e.cfg.MaxBodyBytes,
+
+		DisablePreParseMultipartForm: true,
+		NoDefaultContentType:         true,
+		SecureErrorLogMessage:        true, // requests carry keys
+		Logger:                       debugLog{e.log},
+	}
+}
+
+// debugLog takes what fasthttp says about connections that end badly, which clients do.
+type debugLog struct{ log *slog.Logger }
+
+func (d debugLog) Printf(format string, args ...any) {
+	d.log.Debug("http server", "message", fmt.Sprintf(format, args...))
 }

@@ -17,8 +17,5 @@ func (e *Edge) Handle(ctx *fasthttp.RequestCtx) { e.gateway.handle(ctx) }
 // ServeConn serves a connection to its end, as the edge's server does without a lane.
 func (e *Edge) ServeConn(c net.Conn) error { return e.httpServer().ServeConn(c) }
 
-// OnLane returns how many requests the express lane has answered.
-func (e *Edge) OnLane() uint64 { return e.lane.Answered() }
-
 // Client is the address that limits are counted for.
 var Client = client

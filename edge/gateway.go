@@ -2,11 +2,17 @@ package edge
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
@@ -15,12 +21,15 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// gateway answers requests. What is in it is read-only or
-// atomic.
+// gateway answers requests. What is in it is read-only or atomic.
+//
+// A request goes through this file from top to bottom: [gateway.handle] is called by the HTTP
+// server, [gateway.serve] decides by the path who answers, [gateway.serveBase] is the contract
+// below the base path. [request] says what is read of a request, [answer] what is sent.
 type gateway struct {
 	keys      *keys.Follower
 	versions  *versions
-	public    *public
+	pages     *pages
 	anonymous *limit.Anonymous
 	countdown countdown
 	proxies   []netip.Prefix
@@ -32,41 +41,69 @@ type gateway struct {
 	closing atomic.Bool // the server says of each response that it is its connection's last
 }
 
-// serve is the request path under the base path, in the order of the contract: preflight,
-// key table, key, limit, origin, route, method, parameters, version, data.
+// handle is the handler of fasthttp.
+func (g *gateway) handle(ctx *fasthttp.RequestCtx) {
+	var r request
+	defer func() {
+		if p := recover(); p != nil {
+			g.reportPanic(p)
+			g.replace(ctx, &r, panicked, unrouted, time.Now()) // the injected clock may be what failed
+		}
+	}()
+	if g.closing.Load() {
+		ctx.SetConnectionClose()
+	}
+	r.read(ctx, len(g.proxies) > 0)
+	a := g.serve(&r)
+	a.write(&ctx.Response)
+	g.metrics.count(&a)
+}
+
+// serve answers a preflight, a page outside the base path, or an endpoint.
 func (g *gateway) serve(r *request) answer {
 	now := g.now(time.Now())
 	if r.method == options {
-		return g.withoutKey(r, preflight, now, g.anonymous.Peek)
+		return g.uncharged(r, preflight, unrouted, g.anonymous.Peek, now)
 	}
 	if !underBase(r.target) {
-		a := g.public.serve(r)
+		a := g.pages.serve(r)
 		a.rate, a.endpoint, a.tier = g.anonymous.Peek(g.client(r), now), outside, noTier
 		return a
 	}
 	return g.serveBase(r, now)
 }
 
-// now is the time by the clock of limits, where real is the real one.
-func (g *gateway) now(real time.Time) time.Time {
+// now is the time by the clock of limits, where actual is the real one.
+func (g *gateway) now(actual time.Time) time.Time {
 	if g.clock == nil {
-		return real
+		return actual
 	}
 	return g.clock()
 }
 
-// serveBase is serve below the base path, from the key table on. The answer to a request that
-// must not wait has no response, and nothing has been counted, if it had to wait.
+// serveBase answers below the base path, in the order of the contract: key table, key, limit,
+// origin, route, method, parameters, version, data. If the request may not wait and counting it
+// would, the answer has no response and nothing has been counted.
 func (g *gateway) serveBase(r *request, now time.Time) answer {
-	entry, a := g.identify(r, now)
-	if entry == nil {
-		return a
+	table := g.keys.Table()
+	if table == nil {
+		return g.uncharged(r, noKeysYet, unrouted, g.anonymous.Peek, now)
 	}
-	rate, decided := r.rate(entry, now)
-	if !decided {
+	key, present := r.credential()
+	entry := r.authenticate(table, key, now)
+	switch {
+	case entry != nil:
+	case present:
+		return g.uncharged(r, keyRefused, unrouted, g.anonymous.Take, now)
+	default:
+		return g.uncharged(r, keyMissing, unrouted, g.anonymous.Take, now)
+	}
+
+	rate, counted := r.rate(entry, now)
+	if !counted {
 		return answer{}
 	}
-	a = answer{rate: rate, endpoint: unrouted, tier: entry.Tier}
+	a := answer{rate: rate, endpoint: unrouted, tier: entry.Tier}
 	entry.Usage.Count(rate.Allowed)
 	if !rate.Allowed {
 		a.response, a.retryAfter = overLimit, rate.RetryAfter(now)
@@ -76,6 +113,7 @@ func (g *gateway) serveBase(r *request, now time.Time) answer {
 		a.response = originRefused
 		return a
 	}
+
 	page := r.page
 	if page == nil {
 		page = g.route(r, g.versions.current(), &a)
@@ -92,29 +130,11 @@ func (g *gateway) serveBase(r *request, now time.Time) answer {
 	return a
 }
 
-// identify returns the entry of the request's key, or nil and the refusal.
-func (g *gateway) identify(r *request, now time.Time) (*keys.Entry, answer) {
-	table := g.keys.Table()
-	if table == nil {
-		return nil, g.withoutKey(r, noKeysYet, now, g.anonymous.Peek)
-	}
-	key, present := r.credential()
-	entry := r.authenticate(table, key, now)
-	switch {
-	case entry != nil:
-		return entry, answer{}
-	case present:
-		return nil, g.withoutKey(r, keyRefused, now, g.anonymous.Take)
-	default:
-		return nil, g.withoutKey(r, anonymousRefused, now, g.anonymous.Take)
-	}
-}
-
 // route returns the page that the target means in the set, which is nil before the first
-// version; or it returns nil and puts the refusal into the answer.
+// version; or it returns nil and puts the error response into the answer.
 func (g *gateway) route(r *request, set *resident.Set, a *answer) *resident.Page {
 	if set != nil && r.method == get {
-		if page := set.Find(r.target); page != nil {
+		if page := set.Find(r.target); page != nil { // one of the common spellings
 			a.endpoint = page.Endpoint
 			return page
 		}
@@ -153,24 +173,22 @@ func (g *gateway) route(r *request, set *resident.Set, a *answer) *resident.Page
 	return page
 }
 
-// withoutKey answers a request that nobody's limit is charged for; the headers show the
-// window of the client's address.
-func (g *gateway) withoutKey(r *request, response *resident.Response, now time.Time,
-	window func(netip.Addr, time.Time) limit.Decision,
+// uncharged answers without a key's limit: the rate headers show the window of the client's
+// address, as window finds or counts it.
+func (g *gateway) uncharged(r *request, response *resident.Response, endpoint int,
+	window func(netip.Addr, time.Time) limit.Decision, now time.Time,
 ) answer {
-	a := answer{response: response, rate: window(g.client(r), now), endpoint: unrouted, tier: noTier}
+	a := answer{response: response, rate: window(g.client(r), now), endpoint: endpoint, tier: noTier}
 	if response.Status == http.StatusServiceUnavailable {
 		a.retryAfter = retrySoon
 	}
 	return a
 }
 
-func (g *gateway) client(r *request) netip.Addr {
-	return client(r.peer, r.forwardedFor, g.proxies)
-}
+func (g *gateway) client(r *request) netip.Addr { return client(r.peer, r.forwardedFor, g.proxies) }
 
 // everyYear stands in for what a version knows before there is one, so that malformed
-// parameters are told from an edge that can not answer yet.
+// parameters are told from an edge that cannot answer yet.
 var everyYear = func() catalog.Known {
 	k := catalog.Known{Current: 1}
 	for year := 1; year < 10000; year++ {
@@ -186,4 +204,44 @@ func underBase(target []byte) bool {
 		return false
 	}
 	return len(target) == len(base) || target[len(base)] == '/' || target[len(base)] == '?'
+}
+
+// handleHTTPError answers what fasthttp refuses before there is a request for handle.
+func (g *gateway) handleHTTPError(ctx *fasthttp.RequestCtx, err error) {
+	var (
+		small *fasthttp.ErrSmallBuffer
+		timed interface{ Timeout() bool }
+	)
+	response := malformedRequest
+	switch {
+	case errors.As(err, &small):
+		response = largeHeader
+	case errors.Is(err, fasthttp.ErrBodyTooLarge):
+		response = largeBody
+	case errors.As(err, &timed) && timed.Timeout():
+		response = slowRequest
+	}
+	g.replace(ctx, &request{peer: peer(ctx)}, response, httpOnly, g.now(time.Now()))
+}
+
+// replace sends and counts an error instead of whatever the response was.
+func (g *gateway) replace(ctx *fasthttp.RequestCtx, r *request, response *resident.Response, endpoint int, now time.Time) {
+	ctx.Response.Reset()
+	a := g.uncharged(r, response, endpoint, g.anonymous.Peek, now)
+	a.write(&ctx.Response)
+	g.metrics.count(&a)
+}
+
+// reportPanic notes that a request ran into a bug.
+func (g *gateway) reportPanic(p any) {
+	g.metrics.panics.Inc()
+	g.log.Error("request ran into a bug", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+}
+
+// peer is the address of the other side of a connection, zero if it has none.
+func peer(ctx *fasthttp.RequestCtx) netip.Addr {
+	if tcp, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
 }

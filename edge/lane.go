@@ -1,26 +1,41 @@
 package edge
 
 import (
+	"net/http"
+	"strconv"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"gridcast/edge/express"
 	"gridcast/edge/limit"
 	"gridcast/edge/resident"
 )
 
-// newLane returns an express lane that answers as the gateway does.
-func (e *Edge) newLane() *express.Lane {
-	return express.New(express.Config{
-		Handler:        laneHandler{e.gateway},
-		ReadTimeout:    e.cfg.ReadTimeout,
-		WriteTimeout:   e.cfg.WriteTimeout,
-		IdleTimeout:    e.cfg.IdleTimeout,
-		ReadBufferSize: e.cfg.MaxHeaderBytes,
-		MaxConnections: e.cfg.MaxConnections,
-	})
+// The express lane is an optimisation that can be taken out: without this file, its tests and
+// the package express, the edge compiles, and the HTTP server answers everything.
+func init() {
+	newLane = func(e *Edge) lane {
+		l := express.New(express.Config{
+			Handler:        laneHandler{e.gateway},
+			ReadTimeout:    e.cfg.ReadTimeout,
+			WriteTimeout:   e.cfg.WriteTimeout,
+			IdleTimeout:    e.cfg.IdleTimeout,
+			ReadBufferSize: e.cfg.MaxHeaderBytes,
+			MaxConnections: e.cfg.MaxConnections,
+		})
+		e.deps.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "gridcast_edge_express_requests_total",
+			Help: "Requests answered by the express lane; they are among all the others too.",
+		}, func() float64 { return float64(l.Answered()) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "gridcast_edge_express_connections",
+			Help: "Open connections on the express lane.",
+		}, func() float64 { return float64(l.Open()) }))
+		return l
+	}
 }
 
-// laneHandler puts the targets that are found by one look-up on the lane.
+// laneHandler answers on the lane as the gateway does: all targets that one look-up finds.
 type laneHandler struct{ gateway *gateway }
 
 var _ express.Handler = laneHandler{}
@@ -46,9 +61,10 @@ func (h laneHandler) Append(dst []byte, q *express.Request, mayWait bool) (head,
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			g.reportBug(p)
-			a := g.refuse(&r, panicked, unrouted)
-			head, body, ok = a.appendHead(dst, q.Date), a.response.Body, true
+			g.reportPanic(p)
+			a := g.uncharged(&r, panicked, unrouted, g.anonymous.Peek, time.Now())
+			g.metrics.count(&a)
+			head, body, ok = appendHead(dst, &a, q.Date), a.response.Body, true
 		}
 	}()
 	a := g.serveBase(&r, g.now(q.Now))
@@ -56,10 +72,10 @@ func (h laneHandler) Append(dst []byte, q *express.Request, mayWait bool) (head,
 		return dst, nil, false
 	}
 	g.metrics.count(&a)
-	return a.appendHead(dst, q.Date), a.response.Body, true
+	return appendHead(dst, &a, q.Date), a.response.Body, true
 }
 
-// Ask implements [express.Handler]: who counts the request is another process.
+// Ask implements [express.Handler]: another process counts the request.
 func (h laneHandler) Ask(q *express.Request, then func(decided any)) {
 	var r request
 	r.readLane(q)
@@ -79,8 +95,8 @@ func (h laneHandler) Ask(q *express.Request, then func(decided any)) {
 	go func() { decide(entry.Counter.Take(now, entry.PerMinute)) }()
 }
 
-// tryTake counts a request if that takes no waiting. Nothing is known of a counter that is not
-// an AsyncCounter: it may wait.
+// tryTake counts a request if that takes no waiting. A counter that is not an AsyncCounter may
+// wait for all that is known of it.
 func tryTake(c limit.Counter, now time.Time, perMinute int) (limit.Decision, bool) {
 	async, ok := c.(limit.AsyncCounter)
 	if !ok {
@@ -111,4 +127,71 @@ func once(value []byte) field {
 		return field{}
 	}
 	return field{value: value, count: 1}
+}
+
+// appendHead appends the bytes that the server would send before the body. It allocates only
+// for the first answer with a response, whose fixed part it keeps there.
+func appendHead(dst []byte, a *answer, date []byte) []byte {
+	fixed := a.response.Rendered.Load()
+	if fixed == nil {
+		fixed = renderHead(a.response)
+		a.response.Rendered.Store(fixed)
+	}
+	at := len(dst) + fixed.DateAt
+	dst = append(dst, fixed.Head...)
+	copy(dst[at:at+len(blankDate)], date)
+	dst = strconv.AppendInt(dst, int64(a.rate.Limit), 10)
+	dst = append(dst, beforeRemaining...)
+	dst = strconv.AppendInt(dst, int64(a.rate.Remaining), 10)
+	dst = append(dst, beforeReset...)
+	dst = strconv.AppendInt(dst, a.rate.Reset, 10)
+	if a.retryAfter > 0 {
+		dst = append(dst, beforeRetryAfter...)
+		dst = strconv.AppendInt(dst, int64(a.retryAfter), 10)
+	}
+	return append(dst, "\r\n\r\n"...)
+}
+
+// The parts of a head around what is the request's own.
+const (
+	beforeDate       = "\r\nServer: gridcast\r\nDate: "
+	blankDate        = "Thu, 01 Jan 1970 00:00:00 GMT"
+	beforeLimit      = "X-RateLimit-Limit: "
+	beforeRemaining  = "\r\nX-RateLimit-Remaining: "
+	beforeReset      = "\r\nX-RateLimit-Reset: "
+	beforeRetryAfter = "\r\nRetry-After: "
+)
+
+// renderHead returns the head up to the name of the first rate field, with a blank date. The
+// order of the fields is that of fasthttp, so that lane and server send the same bytes.
+func renderHead(r *resident.Response) *resident.Rendered {
+	head := strconv.AppendInt([]byte("HTTP/1.1 "), int64(r.Status), 10)
+	head = append(append(head, ' '), http.StatusText(r.Status)...)
+	head = append(head, beforeDate...)
+	dateAt := len(head)
+	head = append(append(head, blankDate...), "\r\n"...)
+	add := func(name, value []byte) {
+		head = append(append(head, name...), ": "...)
+		head = append(append(head, value...), "\r\n"...)
+	}
+	for _, first := range []string{"Content-Type", "Content-Encoding"} {
+		for _, f := range r.Fields {
+			if string(f.Name) == first {
+				add(f.Name, f.Value)
+			}
+		}
+	}
+	if r.Status != http.StatusNotModified && r.Status != http.StatusNoContent {
+		add([]byte("Content-Length"), strconv.AppendInt(nil, int64(len(r.Body)), 10))
+	}
+	if r.ETag != nil {
+		add(etag, r.ETag)
+	}
+	for _, f := range r.Fields {
+		if name := string(f.Name); name != "Content-Type" && name != "Content-Encoding" {
+			add(f.Name, f.Value)
+		}
+	}
+	head = append(head, beforeLimit...)
+	return &resident.Rendered{Head: head[:len(head):len(head)], DateAt: dateAt}
 }

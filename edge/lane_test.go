@@ -1,18 +1,26 @@
 package edge_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"gridcast/edge"
+	"gridcast/edge/limit"
+	"gridcast/edge/resident"
 )
 
-// expressLane says whether the edges of tests have an express lane.
-var expressLane = true
+func init() { answeredOnLane = (*edge.Edge).OnLane }
 
 // TestContractWithoutExpressLane runs again without the lane what the others ran with it.
 func TestContractWithoutExpressLane(t *testing.T) {
@@ -54,6 +62,45 @@ func TestContractWithoutExpressLane(t *testing.T) {
 		{"Admin", TestAdmin},
 	} {
 		t.Run(contract.name, contract.test)
+	}
+}
+
+// TestEdgeWithoutLane compiles the edge without the express lane and runs the contract tests that
+// are left: the lane can be taken out by deleting the package express and the files lane*.go.
+func TestEdgeWithoutLane(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles the edge and its tests once more")
+	}
+	folder, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	removed := map[string]string{} // by path; an empty replacement means that there is no such file
+	for _, pattern := range []string{"lane*.go", "express/*.go"} {
+		files, err := filepath.Glob(filepath.Join(folder, pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			removed[file] = ""
+		}
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": removed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "overlay.json")
+	if err := os.WriteFile(file, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "test", "-short", "-count=1", "-v", "-overlay", file, ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, test := range []string{"TestOrderOfChecks", "TestHTTPLayer", "TestDrain"} {
+		if !bytes.Contains(out, []byte("--- PASS: "+test+" (")) {
+			t.Errorf("%s has not passed", test)
+		}
 	}
 }
 
@@ -103,6 +150,37 @@ func TestLaneDoesNotAllocate(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestLaneHead spells out all of a response but its body.
+func TestLaneHead(t *testing.T) {
+	r := resident.New(429, []byte(`"tag"`), []resident.Field{
+		resident.NewField("Vary", "Accept-Encoding"), resident.NewField("Content-Encoding", "br"), resident.JSON,
+	}, []byte("{}"))
+	rate, date := limit.Decision{Limit: 30, Remaining: 7, Reset: 1795176060}, []byte("Fri, 20 Nov 2026 12:00:30 GMT")
+	want := strings.ReplaceAll(`HTTP/1.1 429 Too Many Requests
+Server: gridcast
+Date: Fri, 20 Nov 2026 12:00:30 GMT
+Content-Type: application/json; charset=utf-8
+Content-Encoding: br
+Content-Length: 2
+ETag: "tag"
+Vary: Accept-Encoding
+X-RateLimit-Limit: 30
+X-RateLimit-Remaining: 7
+X-RateLimit-Reset: 1795176060
+Retry-After: 3
+
+`, "\n", "\r\n")
+	for _, dst := range []string{"", "what was there"} {
+		if diff := cmp.Diff(dst+want, string(edge.AppendHead([]byte(dst), r, rate, 3, date))); diff != "" {
+			t.Errorf("after %q (-want +got):\n%s", dst, diff)
+		}
+	}
+	into := make([]byte, 0, 1<<10)
+	if n := testing.AllocsPerRun(100, func() { edge.AppendHead(into, r, rate, 3, date) }); n != 0 {
+		t.Errorf("got %v allocations, want 0", n)
 	}
 }
 

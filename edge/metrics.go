@@ -7,7 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"gridcast/edge/express"
 	"gridcast/schemas/catalog"
 )
 
@@ -110,17 +109,6 @@ func (m *metrics) registerState(registry *prometheus.Registry, e *Edge) {
 	gauge("keys", "Keys in the table, expired ones included.", func(s Status) float64 { return float64(s.Keys.Count) })
 	gauge("keys_stale", "1 while the latest look at the stored keys failed.",
 		func(s Status) float64 { return number(s.Keys.Problem != "") })
-}
-
-// registerLane registers what the express lane counts itself.
-func (m *metrics) registerLane(registry *prometheus.Registry, lane *express.Lane) {
-	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "gridcast_edge_express_requests_total",
-		Help: "Requests answered by the express lane; they are among all the others too.",
-	}, func() float64 { return float64(lane.Answered()) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "gridcast_edge_express_connections",
-		Help: "Open connections on the express lane.",
-	}, func() float64 { return float64(lane.Open()) }))
 }
 
 // count counts one answer.

@@ -2,7 +2,7 @@ package edge
 
 import (
 	"bytes"
-	"net"
+	"crypto/subtle"
 	"net/netip"
 	"time"
 
@@ -27,13 +27,25 @@ type request struct {
 	forwardedFor   []byte     // believed only from a trusted proxy
 	peer           netip.Addr // of the connection; zero if it has none
 
-	page   *resident.Page // found already; nil: not looked for
-	memory *memory        // of the connection; nil: it has none
+	prepared
+}
 
-	decided *limit.Decision // counted already; nil: not yet
+// prepared is what the express lane has found out about a request before the gateway is asked.
+// It is zero for a request that comes from the HTTP server.
+type prepared struct {
+	page    *resident.Page  // of the target; nil: not looked for
+	memory  *memory         // of the connection; nil: it has none
+	decided *limit.Decision // the request is counted already; nil: not yet
 	// take counts the request, or reports false if that would have to wait; nil: the counter's
 	// own Take, which may wait.
 	take func(c limit.Counter, now time.Time, perMinute int) (limit.Decision, bool)
+}
+
+// memory is what a connection remembers of its last valid key.
+type memory struct {
+	table uint64 // number of the one in which it was found
+	entry *keys.Entry
+	key   [keys.Length]byte
 }
 
 // field is a header field that must not be repeated.
@@ -51,8 +63,8 @@ const (
 	otherMethod
 )
 
-// read fills r from ctx. Each field costs a walk through the header, so that what nobody will
-// ask for is left out.
+// read fills r from ctx. Each field costs a walk through the header, so what is not asked for
+// later is left out.
 func (r *request) read(ctx *fasthttp.RequestCtx, behindProxy bool) {
 	h := &ctx.Request.Header
 	switch m := h.Method(); {
@@ -76,21 +88,7 @@ func (r *request) read(ctx *fasthttp.RequestCtx, behindProxy bool) {
 	if behindProxy {
 		r.forwardedFor = list(h, fasthttp.HeaderXForwardedFor)
 	}
-	if tcp, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
-		r.peer = tcp.AddrPort().Addr().Unmap()
-	}
-}
-
-// rate counts the request for its key, once. It returns false if r.take could not decide.
-func (r *request) rate(entry *keys.Entry, now time.Time) (limit.Decision, bool) {
-	switch {
-	case r.decided != nil:
-		return *r.decided, true
-	case r.take != nil:
-		return r.take(entry.Counter, now, entry.PerMinute)
-	default:
-		return entry.Counter.Take(now, entry.PerMinute), true
-	}
+	r.peer = peer(ctx)
 }
 
 // originForm turns "http://host/path", which every server must understand, into "/path".
@@ -126,4 +124,85 @@ func list(h *fasthttp.RequestHeader, name string) []byte {
 	default:
 		return bytes.Join(values, []byte(", "))
 	}
+}
+
+var bearer = []byte("bearer")
+
+// credential returns the key that a request was sent with. A Bearer decides, also when it is
+// wrong; another scheme is ignored. Repeated credential fields are never a valid key: an
+// intermediary may have read another one of them than we do. Present says that a key was sent.
+func (r *request) credential() (key []byte, present bool) {
+	if r.authorization.count > 1 || r.apiKey.count > 1 {
+		return nil, true
+	}
+	if r.authorization.count == 1 {
+		scheme, token, _ := bytes.Cut(r.authorization.value, []byte{' '})
+		if bytes.EqualFold(scheme, bearer) {
+			token = bytes.Trim(token, " \t")
+			return token, len(token) > 0
+		}
+	}
+	return r.apiKey.value, len(r.apiKey.value) > 0
+}
+
+// authenticate returns the entry of the key, nil unless it is valid at now. Where the request's
+// connection has a memory, a key that was valid on it before is not hashed again.
+func (r *request) authenticate(table *keys.Table, key []byte, now time.Time) *keys.Entry {
+	m := r.memory
+	if m != nil && m.table == table.Number() && subtle.ConstantTimeCompare(m.key[:], key) == 1 {
+		if !m.entry.Accepts(now) {
+			return nil
+		}
+		return m.entry
+	}
+	hash, ok := keys.Sum(key)
+	if !ok {
+		return nil
+	}
+	entry := table.Lookup(hash, now)
+	if entry != nil && m != nil {
+		m.table, m.entry, m.key = table.Number(), entry, [keys.Length]byte(key)
+	}
+	return entry
+}
+
+// rate counts the request for its key, once. It returns false if r.take could not decide.
+func (r *request) rate(entry *keys.Entry, now time.Time) (limit.Decision, bool) {
+	switch {
+	case r.decided != nil:
+		return *r.decided, true
+	case r.take != nil:
+		return r.take(entry.Counter, now, entry.PerMinute)
+	default:
+		return entry.Counter.Take(now, entry.PerMinute), true
+	}
+}
+
+// client returns the address that a request came from: that of the connection, or, if it is a
+// trusted proxy's, the last address of X-Forwarded-For that is not. What stands before that
+// was said by the client itself.
+func client(peer netip.Addr, forwardedFor []byte, proxies []netip.Prefix) netip.Addr {
+	for trusted(peer, proxies) && len(forwardedFor) > 0 {
+		last := forwardedFor
+		if comma := bytes.LastIndexByte(forwardedFor, ','); comma >= 0 {
+			last, forwardedFor = forwardedFor[comma+1:], forwardedFor[:comma]
+		} else {
+			forwardedFor = nil
+		}
+		hop, err := netip.ParseAddr(string(bytes.Trim(last, " \t")))
+		if err != nil {
+			break // the proxy before which it stands is the last we know
+		}
+		peer = hop.Unmap()
+	}
+	return peer
+}
+
+func trusted(addr netip.Addr, proxies []netip.Prefix) bool {
+	for _, p := range proxies {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
 }

@@ -52,11 +52,11 @@ func (e *Edge) followVersions(ctx context.Context) error {
 	return nil
 }
 
-// deliver takes what Follow has fetched. A version that the edge can not serve is refused,
+// deliver takes what Follow has fetched. A version that the edge cannot serve is refused,
 // although every hash in it is right.
 func (e *Edge) deliver(version *snapshots.Version) {
 	if err := e.accept(version); err != nil {
-		e.refuse(version.Pointer.Version, err)
+		e.noteRefused(version.Pointer.Version, err)
 	}
 }
 
@@ -78,7 +78,7 @@ func (e *Edge) accept(version *snapshots.Version) error {
 func (e *Edge) report(r snapshots.Report) {
 	switch r.State {
 	case snapshots.Refused:
-		e.refuse(r.Version, r.Err)
+		e.noteRefused(r.Version, r.Err)
 	case snapshots.Unreachable:
 		problem := r.Err.Error()
 		e.versions.problem.Store(&problem)
@@ -88,7 +88,8 @@ func (e *Edge) report(r snapshots.Report) {
 	}
 }
 
-func (e *Edge) refuse(version int64, err error) {
+// noteRefused says that a version was not taken; the one before it stays.
+func (e *Edge) noteRefused(version int64, err error) {
 	e.metrics.refused.Inc()
 	e.versions.refused.Store(&Refused{Version: version, At: wire.Instant(time.Now()), Reason: err.Error()})
 	e.log.Error("version refused, the last one stays", "version", version, "err", err)

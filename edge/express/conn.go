@@ -1,6 +1,7 @@
 package express
 
 import (
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -17,26 +18,26 @@ type conn struct {
 	loop *loop // that waits for it; nil: a goroutine does
 	fd   int   // where there is a loop
 
-	parked []byte // requests of which the first is being decided
-	missed bool   // something has happened on it meanwhile; the loop's, whoever the owner is
+	pending []byte // requests of which the first is being decided
+	rearm   bool   // something has happened on it meanwhile; the loop's, whoever the owner is
 
-	place atomic.Int32 // a place
+	state atomic.Int32 // a connState
 	due   atomic.Int64 // when waiting takes too long, in Unix nanoseconds
 	begun bool         // something has arrived on it
 }
 
-// place says who owns a connection: nobody while it waits, and then whoever claims it, until he
-// lets it wait again or closes it.
-type place = int32
+// connState says who owns a connection: nobody while it waits, and then whoever acquires it, until they
+// let it wait again or close it.
+type connState = int32
 
 const (
-	waiting place = iota // for a request: nobody's
-	busy                 // with one: the lane's, or the server's to which it is lent
+	waiting connState = iota // for a request: nobody's
+	busy                     // with one: the lane's, or the server's to which it is handed off
 	closed
 )
 
-// claim makes the caller the owner, unless the connection has one.
-func (c *conn) claim() bool { return c.place.CompareAndSwap(waiting, busy) }
+// acquire makes the caller the owner, unless the connection has one.
+func (c *conn) acquire() bool { return c.state.CompareAndSwap(waiting, busy) }
 
 // slack is how much longer than configured a connection may wait, so that the end of its time
 // need not be moved for every request.
@@ -50,16 +51,16 @@ func (c *conn) extend(now time.Time, d time.Duration) {
 	}
 }
 
-// wait lets the connection wait for a request after its owner was somebody else than who waits
-// for it.
+// wait lets the connection wait for a request, after its owner was another goroutine than the one
+// that waits for it.
 func (c *conn) wait() {
 	if c.loop != nil {
-		c.place.Store(waiting)
+		c.state.Store(waiting)
 		c.loop.watch(c)
 		return
 	}
 	_ = c.net.SetReadDeadline(time.Time{}) // the server's; reading tells if the connection is broken
-	c.place.Store(waiting)
+	c.state.Store(waiting)
 	go c.serve()
 }
 
@@ -70,10 +71,10 @@ func (c *conn) serve() {
 	for {
 		n, err := c.net.Read(w.in)
 		w.now = time.Now()
-		if !c.claim() || !w.take(c, n, err) {
+		if !c.acquire() || !w.take(c, n, err) {
 			return
 		}
-		c.place.Store(waiting)
+		c.state.Store(waiting)
 	}
 }
 
@@ -100,7 +101,7 @@ func (c *conn) finish(unsent, p []byte) {
 	w, _ := c.lane.workers.Get().(*worker)
 	defer c.lane.workers.Put(w)
 	w.recognise(p)
-	defer c.lane.elsewhere.Add(-1)
+	defer c.lane.busyElsewhere.Add(-1)
 	for {
 		if err := c.writeAll(unsent); err != nil {
 			c.close()
@@ -116,9 +117,9 @@ func (c *conn) finish(unsent, p []byte) {
 	}
 }
 
-// lend makes the server the owner. It reads head first, and then err if there is one.
-func (c *conn) lend(head []byte, err error) {
-	c.lane.lend(&lent{Conn: c.net, conn: c, head: head, err: err})
+// handOff makes the server the owner. It reads head first, and then err if there is one.
+func (c *conn) handOff(head []byte, err error) {
+	c.lane.handOff(&handedOff{Conn: c.net, conn: c, head: head, err: err})
 }
 
 // end ends a connection that has waited long enough, unless something has arrived on it.
@@ -129,13 +130,13 @@ func (c *conn) end() {
 	case c.begun || c.lane.draining.Load():
 		c.close()
 	default:
-		c.lend(nil, os.ErrDeadlineExceeded) // the server may have something to say to that
+		c.handOff(nil, os.ErrDeadlineExceeded) // the server may have something to say to that
 	}
 }
 
 // close ends the connection. Only its owner may close it, once.
 func (c *conn) close() {
-	c.place.Store(closed)
+	c.state.Store(closed)
 	if c.loop != nil {
 		c.loop.forget(c)
 	}
@@ -144,4 +145,51 @@ func (c *conn) close() {
 	delete(c.lane.open, c)
 	c.lane.mu.Unlock()
 	<-c.lane.slots
+}
+
+// handedOff is a connection as the server sees it: from a request that the lane has not recognised
+// to where the next one would begin.
+type handedOff struct {
+	net.Conn
+	conn *conn
+
+	head    []byte // what the lane has read
+	err     error  // what reading ended with after that, nil: it goes on
+	between bool   // the server has answered and waits for a request
+
+	returned atomic.Bool // to the lane
+	ended    atomic.Bool
+}
+
+// Read reads what the lane has read, and then from the connection. Where another request would
+// begin, it tells the server that there is none.
+func (c *handedOff) Read(p []byte) (int, error) {
+	if len(c.head) > 0 {
+		n := copy(p, c.head)
+		c.head = c.head[n:]
+		return n, nil
+	}
+	if c.err != nil {
+		return 0, c.err
+	}
+	if c.between {
+		c.returned.Store(true)
+		return 0, io.EOF
+	}
+	return c.Conn.Read(p)
+}
+
+// Close gives the connection back to the lane if that is why the server has no further use for
+// it, and closes it otherwise. The server may close more than once, from several goroutines.
+func (c *handedOff) Close() error {
+	if !c.ended.CompareAndSwap(false, true) {
+		return nil
+	}
+	c.conn.lane.busyElsewhere.Add(-1)
+	if c.returned.Load() && !c.conn.lane.draining.Load() {
+		c.conn.wait()
+	} else {
+		c.conn.close()
+	}
+	return nil
 }

@@ -2,7 +2,7 @@
 // prebuilt bytes.
 //
 // A [Lane] stands between a listener and the server: it accepts the connections, answers by
-// itself every request that it strictly recognises, and lends a connection to the server when
+// itself every request that it strictly recognises, and hands a connection to the server when
 // anything else arrives on it, beginning with the bytes that it has read. When the server has
 // answered and waits for the next request, the lane has the connection back. So everything
 // unusual, half arrived, too large or wrong is the server's to parse, to refuse and to time out.
@@ -16,7 +16,7 @@
 // Where the system has epoll, a loop for each processor waits for all connections, which then
 // cost about a kilobyte each while they are idle. Elsewhere, and for connections that are no
 // sockets, each has a goroutine. A connection always has one owner, who alone reads, writes and
-// closes: see [place].
+// closes: see [connState].
 package express
 
 import (

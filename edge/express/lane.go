@@ -21,13 +21,13 @@ type Lane struct {
 	loops    []*loop // empty: every connection has a goroutine
 	answered atomic.Uint64
 
-	elsewhere atomic.Int32 // connections on which others than who waits for them are working
+	busyElsewhere atomic.Int32 // connections on which another goroutine works than the one that waits for them
 
-	inner net.Listener
-	slots chan struct{} // as many as there may be connections; full while they are open
-	lent  chan *lent    // to the server; never blocks a sender
-	fault chan error    // the end of inner
-	deaf  chan struct{} // closed when no more connections are accepted
+	inner      net.Listener
+	slots      chan struct{}   // as many as there may be connections; full while they are open
+	handedOff  chan *handedOff // to the server; never blocks a sender
+	fault      chan error      // the end of inner
+	acceptDone chan struct{}   // closed when no more connections are accepted
 
 	closing  sync.Once
 	closed   chan struct{}
@@ -40,13 +40,13 @@ type Lane struct {
 // New returns a lane that does nothing before Listen.
 func New(cfg Config) *Lane {
 	l := &Lane{
-		cfg:    cfg,
-		slots:  make(chan struct{}, cfg.MaxConnections),
-		lent:   make(chan *lent, cfg.MaxConnections),
-		fault:  make(chan error, 1),
-		deaf:   make(chan struct{}),
-		closed: make(chan struct{}),
-		open:   map[*conn]struct{}{},
+		cfg:        cfg,
+		slots:      make(chan struct{}, cfg.MaxConnections),
+		handedOff:  make(chan *handedOff, cfg.MaxConnections),
+		fault:      make(chan error, 1),
+		acceptDone: make(chan struct{}),
+		closed:     make(chan struct{}),
+		open:       map[*conn]struct{}{},
 	}
 	l.workers.New = func() any { return l.newWorker() }
 	return l
@@ -76,7 +76,7 @@ func (l *Lane) Listen(inner net.Listener) (net.Listener, error) {
 
 // accept takes connections from the listener for as long as it is open.
 func (l *Lane) accept() {
-	defer close(l.deaf)
+	defer close(l.acceptDone)
 	for i := 0; ; i++ {
 		select {
 		case l.slots <- struct{}{}:
@@ -97,7 +97,7 @@ func (l *Lane) accept() {
 // add begins with the i-th connection.
 func (l *Lane) add(inner net.Conn, i int) {
 	c := &conn{lane: l, net: inner}
-	c.place.Store(busy)
+	c.state.Store(busy)
 	if tcp, ok := inner.RemoteAddr().(*net.TCPAddr); ok {
 		c.peer = tcp.AddrPort().Addr().Unmap()
 	}
@@ -114,7 +114,7 @@ func (l *Lane) add(inner net.Conn, i int) {
 // Accept returns the next connection that the server has to serve, which begins with a request.
 func (l *Lane) Accept() (net.Conn, error) {
 	select {
-	case c := <-l.lent:
+	case c := <-l.handedOff:
 		return c, nil
 	case err := <-l.fault:
 		return nil, err
@@ -128,7 +128,7 @@ func (l *Lane) Addr() net.Addr { return l.inner.Addr() }
 
 // ConnState is the hook of fasthttp.Server by which the lane learns where a request ends.
 func (l *Lane) ConnState(c net.Conn, state fasthttp.ConnState) {
-	if c, ok := c.(*lent); ok {
+	if c, ok := c.(*handedOff); ok {
 		c.between = state == fasthttp.StateIdle
 	}
 }
@@ -143,22 +143,22 @@ func (l *Lane) Open() int {
 // Answered returns how many requests the lane has answered.
 func (l *Lane) Answered() uint64 { return l.answered.Load() }
 
-// lend queues a connection for the server.
-func (l *Lane) lend(c *lent) {
-	l.elsewhere.Add(1)
-	l.lent <- c
+// handOff queues a connection for the server.
+func (l *Lane) handOff(c *handedOff) {
+	l.busyElsewhere.Add(1)
+	l.handedOff <- c
 	select {
 	case <-l.closed:
-		l.refuse()
+		l.closeQueued()
 	default:
 	}
 }
 
-// refuse closes what nobody will serve any more.
-func (l *Lane) refuse() {
+// closeQueued closes what nobody will serve any more.
+func (l *Lane) closeQueued() {
 	for {
 		select {
-		case c := <-l.lent:
+		case c := <-l.handedOff:
 			_ = c.Close()
 		default:
 			return
@@ -186,7 +186,7 @@ func (l *Lane) endWaiting(to func(*conn) bool) {
 	l.mu.Lock()
 	var ended []*conn
 	for c := range l.open {
-		if to(c) && c.claim() {
+		if to(c) && c.acquire() {
 			ended = append(ended, c)
 		}
 	}
@@ -218,7 +218,7 @@ func (l *Lane) Drain(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		select {
-		case <-l.deaf:
+		case <-l.acceptDone:
 			if l.Open() == 0 {
 				return nil
 			}
@@ -235,7 +235,7 @@ func (l *Lane) Close() (err error) {
 			err = nil // it has been closed already
 		}
 		close(l.closed)
-		l.refuse()
+		l.closeQueued()
 		l.endLoops()
 		l.endWaiting(func(*conn) bool { return true })
 	})

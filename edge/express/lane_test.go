@@ -143,8 +143,8 @@ func expect(t *testing.T, r *bufio.Reader, from string, length int) {
 	}
 }
 
-// TestLentAndReturned sends requests for the lane and for the server in turn on one connection.
-func TestLentAndReturned(t *testing.T) {
+// TestHandedOffAndReturned sends requests for the lane and for the server in turn on one connection.
+func TestHandedOffAndReturned(t *testing.T) {
 	s := start(t, &answers{size: 100}, nil)
 	c := s.dial()
 	r := bufio.NewReader(c)

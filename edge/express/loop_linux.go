@@ -17,7 +17,7 @@ import (
 //
 // Its epoll instance is watched by the poller of the Go runtime in turn, so that a loop without
 // work blocks no thread. The sockets are known to both: the runtime's poller serves those that
-// are lent or take a response slowly.
+// are handed off or take a response slowly.
 type loop struct {
 	worker *worker
 	epoll  *os.File
@@ -26,18 +26,18 @@ type loop struct {
 
 	mu      sync.Mutex // guards what follows
 	conns   []*conn    // by file descriptor
-	decided []decision // of parked connections
+	decided []decision // of pending connections
 	fd      int        // of the epoll instance
 	ended   bool       // both descriptors are closed
 
-	noMoments bool // the kernel can not wait for less than a millisecond
+	noShortWait bool // the kernel cannot wait for less than a millisecond
 
-	events []unix.EpollEvent
-	ready  []*conn    // of events; nil: it has been closed
-	unpark []decision // taken from decided
+	events  []unix.EpollEvent
+	ready   []*conn    // of events; nil: it has been closed
+	resumed []decision // taken from decided
 }
 
-// decision is what a parked connection waits for.
+// decision is what a pending connection waits for.
 type decision struct {
 	conn    *conn
 	decided any
@@ -48,9 +48,9 @@ const (
 	eventsAtOnce = 128
 	// turnsInARow is how many of them are served before other goroutines have their turn.
 	turnsInARow = 256
-	// momentsInARow is how often a loop waits for a moment before other goroutines have their
+	// shortWaitsInARow is how often a loop waits for a moment before other goroutines have their
 	// turn.
-	momentsInARow = 32
+	shortWaitsInARow = 32
 	// readsInARow is how often a connection that fills the buffer is read from before the
 	// others have their turn.
 	readsInARow = 8
@@ -91,27 +91,27 @@ func newLoop(l *Lane) (*loop, error) {
 
 // run serves until end.
 func (p *loop) run() {
-	var n, turns, moments int
+	var n, turns, shortWaits int
 	wait := func(fd uintptr) bool {
-		if turns >= turnsInARow || moments >= momentsInARow {
+		if turns >= turnsInARow || shortWaits >= shortWaitsInARow {
 			// The scheduler looks for other connections only when no goroutine can run: so
 			// this one waits, for an event that it makes itself.
-			turns, moments = 0, 0
+			turns, shortWaits = 0, 0
 			p.yield()
 			return false
 		}
 		if n = p.take(int(fd)); n > 0 {
 			return true
 		}
-		moments = 0
+		shortWaits = 0
 		return false
 	}
 	for p.poll.Read(wait) == nil {
 		turns += n
-		moments++
+		shortWaits++
 		p.worker.now = time.Now()
 		p.find(n)
-		for _, d := range p.unpark {
+		for _, d := range p.resumed {
 			p.resume(d.conn, d.decided)
 		}
 		for i, c := range p.ready[:n] {
@@ -122,20 +122,20 @@ func (p *loop) run() {
 	}
 }
 
-// moment is how long a loop sleeps in the kernel, where it has nothing to do, before it lets the
+// shortWait is how long a loop sleeps in the kernel, where it has nothing to do, before it lets the
 // scheduler wake it. Under load the next request comes sooner, and is had for less.
-var moment = unix.Timespec{Nsec: int64(50 * time.Microsecond)}
+var shortWait = unix.Timespec{Nsec: int64(50 * time.Microsecond)}
 
 // take takes events from the kernel and returns how many. While others work on connections of
 // the lane it does not wait for any: they need the processor.
 func (p *loop) take(fd int) int {
-	if p.noMoments || p.worker.lane.elsewhere.Load() > 0 {
+	if p.noShortWait || p.worker.lane.busyElsewhere.Load() > 0 {
 		n, _ := unix.EpollWait(fd, p.events, 0)
 		return n
 	}
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(fd), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(unsafe.Pointer(&moment)), 0, 0) //nolint:gosec // both outlive the call
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(fd), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(unsafe.Pointer(&shortWait)), 0, 0) //nolint:gosec // both outlive the call
 	if errno != 0 {
-		p.noMoments = errno != unix.EINTR // the kernel is older than 5.11, or does not let us
+		p.noShortWait = errno != unix.EINTR // the kernel is older than 5.11, or does not let us
 		return 0
 	}
 	return int(n)
@@ -156,8 +156,8 @@ func (p *loop) yield() {
 func (p *loop) find(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	clear(p.unpark)
-	p.unpark, p.decided = p.decided, p.unpark[:0]
+	clear(p.resumed)
+	p.resumed, p.decided = p.decided, p.resumed[:0]
 	for i, event := range p.events[:n] {
 		p.ready[i] = nil
 		if fd := int(event.Fd); fd < len(p.conns) {
@@ -168,34 +168,34 @@ func (p *loop) find(n int) {
 
 // turn answers what has arrived on a connection, whose other side may have hung up.
 func (p *loop) turn(c *conn, hungUp bool) {
-	if !c.claim() {
-		c.missed = true // for the loop itself; anybody else will have the connection watched again
+	if !c.acquire() {
+		c.rearm = true // for the loop itself; anybody else will have the connection watched again
 		return
 	}
 	for range readsInARow {
 		n, ready, err := receive(c.fd, p.worker.in)
 		if !ready {
-			c.place.Store(waiting)
+			c.state.Store(waiting)
 			return
 		}
 		if !p.worker.take(c, n, err) {
 			return
 		}
 		if n < len(p.worker.in) && !hungUp {
-			c.place.Store(waiting) // the next byte will be an event
+			c.state.Store(waiting) // the next byte will be an event
 			return
 		}
 	}
 	c.wait()
 }
 
-// park has r decided, which is the first of the requests that rest is, and goes on with them
+// suspend has r decided, which is the first of the requests that rest is, and goes on with them
 // then.
-func (p *loop) park(c *conn, r *Request, rest []byte) {
-	c.missed = false
-	c.lane.elsewhere.Add(1)
+func (p *loop) suspend(c *conn, r *Request, rest []byte) {
+	c.rearm = false
+	c.lane.busyElsewhere.Add(1)
 	c.lane.cfg.Handler.Ask(r, func(decided any) { p.decide(c, decided) })
-	c.parked = append(c.parked[:0], rest...) // r may lie there, and is of no more use
+	c.pending = append(c.pending[:0], rest...) // r may lie there, and is of no more use
 }
 
 // decide is called by any goroutine.
@@ -208,24 +208,24 @@ func (p *loop) decide(c *conn, decided any) {
 	}
 	p.mu.Unlock()
 	if ended {
-		c.lane.elsewhere.Add(-1)
+		c.lane.busyElsewhere.Add(-1)
 		c.close()
 	}
 }
 
-// resume goes on with a parked connection.
+// resume goes on with a pending connection.
 func (p *loop) resume(c *conn, decided any) {
-	c.lane.elsewhere.Add(-1)
-	if !p.worker.recognise(c.parked) {
-		c.lend(bytes.Clone(c.parked), nil) // the handler has changed its mind
+	c.lane.busyElsewhere.Add(-1)
+	if !p.worker.recognise(c.pending) {
+		c.handOff(bytes.Clone(c.pending), nil) // the handler has changed its mind
 		return
 	}
 	p.worker.requests[0].Decided = decided
-	if !p.worker.answer(c, c.parked) {
+	if !p.worker.answer(c, c.pending) {
 		return
 	}
-	c.place.Store(waiting)
-	if c.missed {
+	c.state.Store(waiting)
+	if c.rearm {
 		p.turn(c, true)
 	}
 }
@@ -260,7 +260,7 @@ func (p *loop) adopt(c *conn) {
 // watch has the loop told when there is something to read, also if there is already.
 func (p *loop) watch(c *conn) {
 	err := p.control(unix.EPOLL_CTL_MOD, c.fd, unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLET)
-	if err != nil && c.claim() {
+	if err != nil && c.acquire() {
 		c.close()
 	}
 }

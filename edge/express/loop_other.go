@@ -13,7 +13,7 @@ func (*loop) adopt(*conn)  {}
 func (*loop) watch(*conn)  {}
 func (*loop) forget(*conn) {}
 
-func (*loop) park(*conn, *Request, []byte) {}
+func (*loop) suspend(*conn, *Request, []byte) {}
 
 func arrived(int) bool { panic("BUG: a connection without a loop") }
 

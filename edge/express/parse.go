@@ -3,6 +3,8 @@ package express
 import (
 	"bytes"
 	"encoding/binary"
+
+	"gridcast/edge/negotiate"
 )
 
 const (
@@ -110,11 +112,11 @@ func plainValue(b []byte) (n int) {
 func (r *Request) take(name, value []byte, seen *fields) bool {
 	var (
 		field fields
-		place *[]byte
+		dst   *[]byte
 	)
 	switch len(name) {
 	case len("host"):
-		if !is(name, "host") {
+		if !negotiate.EqualFold(name, "host") {
 			return true
 		}
 		if !plainHost(value) {
@@ -122,65 +124,49 @@ func (r *Request) take(name, value []byte, seen *fields) bool {
 		}
 		field = host
 	case len("trailer"):
-		return !is(name, "trailer")
+		return !negotiate.EqualFold(name, "trailer")
 	case len("expect"): // and origin
-		if is(name, "expect") {
+		if negotiate.EqualFold(name, "expect") {
 			return false
 		}
-		if is(name, "origin") {
-			field, place = origin, &r.Origin
+		if negotiate.EqualFold(name, "origin") {
+			field, dst = origin, &r.Origin
 		}
 	case len("x-api-key"):
-		if is(name, "x-api-key") {
-			field, place = apiKey, &r.APIKey
+		if negotiate.EqualFold(name, "x-api-key") {
+			field, dst = apiKey, &r.APIKey
 		}
 	case len("connection"):
-		if !is(name, "connection") {
+		if !negotiate.EqualFold(name, "connection") {
 			return true
 		}
-		if !is(value, "keep-alive") {
+		if !negotiate.EqualFold(value, "keep-alive") {
 			return false
 		}
 		field = connection
 	case len("authorization"): // and if-none-match
-		if is(name, "authorization") {
-			field, place = authorization, &r.Authorization
-		} else if is(name, "if-none-match") {
-			field, place = ifNoneMatch, &r.IfNoneMatch
+		if negotiate.EqualFold(name, "authorization") {
+			field, dst = authorization, &r.Authorization
+		} else if negotiate.EqualFold(name, "if-none-match") {
+			field, dst = ifNoneMatch, &r.IfNoneMatch
 		}
 	case len("content-length"):
-		return !is(name, "content-length")
+		return !negotiate.EqualFold(name, "content-length")
 	case len("accept-encoding"): // and x-forwarded-for
-		if is(name, "accept-encoding") {
-			field, place = acceptEncoding, &r.AcceptEncoding
-		} else if is(name, "x-forwarded-for") {
-			field, place = forwardedFor, &r.ForwardedFor
+		if negotiate.EqualFold(name, "accept-encoding") {
+			field, dst = acceptEncoding, &r.AcceptEncoding
+		} else if negotiate.EqualFold(name, "x-forwarded-for") {
+			field, dst = forwardedFor, &r.ForwardedFor
 		}
 	case len("transfer-encoding"):
-		return !is(name, "transfer-encoding")
+		return !negotiate.EqualFold(name, "transfer-encoding")
 	}
 	if *seen&field != 0 {
 		return false
 	}
 	*seen |= field
-	if place != nil {
-		*place = value
-	}
-	return true
-}
-
-// is compares with a word in lower case.
-func is(s []byte, lower string) bool {
-	if len(s) != len(lower) {
-		return false
-	}
-	for i, c := range s {
-		if 'A' <= c && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		if c != lower[i] {
-			return false
-		}
+	if dst != nil {
+		*dst = value
 	}
 	return true
 }

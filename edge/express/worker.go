@@ -2,7 +2,9 @@ package express
 
 import (
 	"bytes"
+	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -42,14 +44,14 @@ func (w *worker) take(c *conn, n int, err error) bool {
 		c.close()
 		return false
 	case n == 0:
-		c.lend(nil, err) // the server may have something to say to who never asks
+		c.handOff(nil, err) // the server may have something to say to a client that never asks
 		return false
 	}
 	c.begun = true
 	if !w.lane.draining.Load() && w.recognise(w.in[:n]) {
 		return w.answer(c, w.in[:n])
 	}
-	c.lend(bytes.Clone(w.in[:n]), nil)
+	c.handOff(bytes.Clone(w.in[:n]), nil)
 	return false
 }
 
@@ -89,10 +91,10 @@ func (w *worker) answer(c *conn, p []byte) bool {
 			rest = p[w.requests[0].at:]
 		}
 		if n < out.len() {
-			w.lane.elsewhere.Add(1)
+			w.lane.busyElsewhere.Add(1)
 			go c.finish(out.after(n), bytes.Clone(rest))
 		} else {
-			c.loop.park(c, &w.requests[0], rest)
+			c.loop.suspend(c, &w.requests[0], rest)
 		}
 		return false
 	}
@@ -141,4 +143,22 @@ func (w *worker) render(c *conn, mayWait bool) (out output, decided bool) {
 		w.out = out.buffer
 	}
 	return out, decided
+}
+
+// dates writes the HTTP date once a second for all connections.
+type dates struct{ latest atomic.Pointer[date] }
+
+type date struct {
+	unix int64
+	text []byte
+}
+
+func (d *dates) at(now time.Time) []byte {
+	unix := now.Unix()
+	if latest := d.latest.Load(); latest != nil && latest.unix == unix {
+		return latest.text
+	}
+	next := &date{unix, now.UTC().AppendFormat(nil, http.TimeFormat)}
+	d.latest.Store(next)
+	return next.text
 }

@@ -66,9 +66,9 @@ func PrefersHTML(accept []byte) bool {
 			continue
 		}
 		switch media = trim(media); {
-		case equalFold(media, "text/html"):
+		case EqualFold(media, "text/html"):
 			return true
-		case equalFold(media, "application/json"):
+		case EqualFold(media, "application/json"):
 			return false
 		}
 	}

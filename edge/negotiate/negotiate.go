@@ -1,6 +1,6 @@
 // Package negotiate reads the request headers by which a client says which form of a response
 // it takes: Accept-Encoding, If-None-Match and Accept (RFC 9110, sections 12.5 and 13.1.2). It
-// does not allocate, and nothing a client sends is an error: what can not be read is not said.
+// does not allocate, and nothing a client sends is an error: what cannot be read is not said.
 package negotiate
 
 // Encoding is a content coding that the service stores.
@@ -41,7 +41,7 @@ const unset = -1
 // AcceptEncoding reads the header's value. Without one, or with an empty one, only the
 // identity is left. A coding that is not named has the quality of "*"; the identity, if "*" is
 // not there either, is acceptable but the last choice. Of members that name the same coding
-// the last counts; one that can not be read is ignored.
+// the last counts; one that cannot be read is ignored.
 func AcceptEncoding(header []byte) Order {
 	quality := [Encodings]int{unset, unset, unset, unset}
 	star := unset
@@ -56,11 +56,11 @@ func AcceptEncoding(header []byte) Order {
 		switch token = trim(token); {
 		case string(token) == "*":
 			star = q
-		case equalFold(token, "x-gzip"):
+		case EqualFold(token, "x-gzip"):
 			quality[Gzip] = q
 		default:
 			for e := range tokens {
-				if equalFold(token, tokens[e]) {
+				if EqualFold(token, tokens[e]) {
 					quality[e] = q
 				}
 			}
@@ -101,7 +101,7 @@ func weight(parameters []byte) (q int, ok bool) {
 		var parameter []byte
 		parameter, parameters = cut(parameters, ';')
 		name, value := cut(parameter, '=')
-		if !equalFold(trim(name), "q") {
+		if !EqualFold(trim(name), "q") {
 			continue
 		}
 		if q, ok = qvalue(trim(value)); !ok {
@@ -149,8 +149,8 @@ func trim(s []byte) []byte {
 	return s
 }
 
-// equalFold compares with a lower-case ASCII word.
-func equalFold(s []byte, lower string) bool {
+// EqualFold reports whether s is the word, which is in lower case, in any case of its ASCII letters.
+func EqualFold(s []byte, lower string) bool {
 	if len(s) != len(lower) {
 		return false
 	}

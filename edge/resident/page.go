@@ -23,22 +23,22 @@ type Page struct {
 	notModified [negotiate.Encodings]*Response
 
 	// What it was made of, by which the next version knows whether it can keep it.
-	body  *snapshots.Body
-	shelf *shelf
+	body    *snapshots.Body
+	headers *headerSet
 }
 
 // NewPage makes the page of a document that is the same for the life of the process.
 func NewPage(body *snapshots.Body, contentType, lifetime Field) (*Page, error) {
 	p := &Page{}
-	return p, p.fill(body, newShelf(contentType, lifetime))
+	return p, p.fill(body, newHeaderSet(contentType, lifetime))
 }
 
 // fill makes the responses of a body and its codings.
-func (p *Page) fill(body *snapshots.Body, fields *shelf) error {
+func (p *Page) fill(body *snapshots.Body, fields *headerSet) error {
 	if body.Entry.ETag == "" {
 		return errors.New("no etag")
 	}
-	p.body, p.shelf = body, fields
+	p.body, p.headers = body, fields
 	for e := range negotiate.Encodings {
 		content, tag := body.Identity, `"`+body.Entry.ETag+`"`
 		if e != negotiate.Identity {

@@ -57,10 +57,10 @@ func (s *Set) add(path string, body *snapshots.Body, previous *Set) error {
 	if endpoint.Computed {
 		page.Countdown, err = wire.ParseCountdown(body.Identity)
 		s.countdown = page.Countdown
-	} else if kept := previous.page(variant, body, s.shelf(variant)); kept != nil {
+	} else if kept := previous.page(variant, body, s.headers(variant)); kept != nil {
 		page = kept
 	} else {
-		err = page.fill(body, s.shelf(variant))
+		err = page.fill(body, s.headers(variant))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -81,22 +81,22 @@ func (s *Set) add(path string, body *snapshots.Body, previous *Set) error {
 }
 
 // page returns the page of a variant if it was made of the same, nil otherwise.
-func (s *Set) page(variant catalog.Variant, body *snapshots.Body, shelf *shelf) *Page {
+func (s *Set) page(variant catalog.Variant, body *snapshots.Body, headers *headerSet) *Page {
 	if s == nil {
 		return nil
 	}
-	if page := s.variants[variant]; page != nil && page.body == body && page.shelf == shelf {
+	if page := s.variants[variant]; page != nil && page.body == body && page.headers == headers {
 		return page
 	}
 	return nil
 }
 
-// shelf says how long responses of the variant may be kept.
-func (s *Set) shelf(v catalog.Variant) *shelf {
+// headers returns the fields of the variant, which say how long its responses may be kept.
+func (s *Set) headers(v catalog.Variant) *headerSet {
 	if year := season(v); year != 0 && year < s.known.Current {
-		return seasonOverShelf
+		return seasonOverHeaders
 	}
-	return movingShelf
+	return movingHeaders
 }
 
 // Version is what the responses were made of.
@@ -136,4 +136,36 @@ func season(v catalog.Variant) int {
 		return int(v.SessionKey / catalog.KeysPerSeason)
 	}
 	return v.Year
+}
+
+// queries returns the raw queries that plainly spell a variant: its parameters, each given or
+// left to its default, in every order. Not all of them need select it.
+func queries(v catalog.Variant) []string {
+	var given []string
+	if v.Type != "" {
+		given = append(given, "type="+v.Type)
+	}
+	if year := season(v); year != 0 {
+		given = append(given, fmt.Sprintf("year=%d", year))
+	}
+	if v.SessionKey > 0 {
+		given = append(given, fmt.Sprintf("session_key=%d", v.SessionKey))
+	}
+	return arrangements(given)
+}
+
+// arrangements returns every subset of the parameters in every order, joined by "&".
+func arrangements(given []string) []string {
+	all := []string{""}
+	for i, first := range given {
+		others := append(append([]string(nil), given[:i]...), given[i+1:]...)
+		for _, rest := range arrangements(others) {
+			if rest == "" {
+				all = append(all, first)
+			} else {
+				all = append(all, first+"&"+rest)
+			}
+		}
+	}
+	return all
 }

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/edge/edgetest"
 	"gridcast/edge/resident"
 	"gridcast/schemas/catalog"
@@ -147,39 +145,6 @@ func TestPagesAreKept(t *testing.T) {
 	}
 	if other.Find(target) == set.Find(target) {
 		t.Error("other content has the same page")
-	}
-}
-
-// TestAppendHead spells out all of a response but its body.
-func TestAppendHead(t *testing.T) {
-	r := resident.New(429, []byte(`"tag"`), []resident.Field{
-		resident.NewField("Vary", "Accept-Encoding"), resident.NewField("Content-Encoding", "br"), resident.JSON,
-	}, []byte("{}"))
-	open := resident.Open{
-		Date: []byte("Fri, 20 Nov 2026 12:00:30 GMT"), Limit: 30, Remaining: 7, Reset: 1795176060, RetryAfter: 3,
-	}
-	want := strings.ReplaceAll(`HTTP/1.1 429 Too Many Requests
-Server: gridcast
-Date: Fri, 20 Nov 2026 12:00:30 GMT
-Content-Type: application/json; charset=utf-8
-Content-Encoding: br
-Content-Length: 2
-ETag: "tag"
-Vary: Accept-Encoding
-X-RateLimit-Limit: 30
-X-RateLimit-Remaining: 7
-X-RateLimit-Reset: 1795176060
-Retry-After: 3
-
-`, "\n", "\r\n")
-	for _, dst := range []string{"", "what was there"} {
-		if diff := cmp.Diff(dst+want, string(r.AppendHead([]byte(dst), &open))); diff != "" {
-			t.Errorf("after %q (-want +got):\n%s", dst, diff)
-		}
-	}
-	into := make([]byte, 0, 1<<10)
-	if n := testing.AllocsPerRun(100, func() { r.AppendHead(into, &open) }); n != 0 {
-		t.Errorf("got %v allocations, want 0", n)
 	}
 }
 

@@ -8,9 +8,14 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
 	"gridcast/edge/negotiate"
 	"gridcast/edge/resident"
+	"gridcast/schemas"
+	"gridcast/schemas/docs"
 	"gridcast/schemas/wire"
+	"gridcast/snapshots"
 )
 
 //go:embed status.html
@@ -21,14 +26,14 @@ var (
 	variesByA = resident.NewField("Vary", "Accept")
 )
 
-// public answers what needs no key: the documents of the contract, health and status.
-type public struct {
+// pages answers what needs no key: the documents of the contract, health and status.
+type pages struct {
 	edge       *Edge
 	documents  map[string]*resident.Page
 	statusHTML *template.Template
 }
 
-func newPublic(e *Edge) (*public, error) {
+func newPages(e *Edge) (*pages, error) {
 	page, err := template.New("status").Parse(statusSource)
 	if err != nil {
 		return nil, fmt.Errorf("status page: %w", err)
@@ -37,11 +42,11 @@ func newPublic(e *Edge) (*public, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &public{edge: e, documents: documents, statusHTML: page}, nil
+	return &pages{edge: e, documents: documents, statusHTML: page}, nil
 }
 
 // serve answers a target outside the base path.
-func (p *public) serve(r *request) answer {
+func (p *pages) serve(r *request) answer {
 	path, _, _ := bytes.Cut(r.target, []byte{'?'})
 	if len(path) > 1 {
 		path = bytes.TrimSuffix(path, []byte{'/'})
@@ -79,12 +84,12 @@ type Health struct {
 }
 
 // health says that the process answers: to restart it would not help.
-func (p *public) health() answer {
+func (p *pages) health() answer {
 	return answer{response: p.data(Health{Status: "ok"})}
 }
 
 // readiness says whether requests should be sent here.
-func (p *public) readiness() answer {
+func (p *pages) readiness() answer {
 	if err := p.edge.Ready(); err != nil {
 		return answer{
 			response:   refusal(http.StatusServiceUnavailable, wire.Unavailable, err.Error()),
@@ -94,7 +99,7 @@ func (p *public) readiness() answer {
 	return answer{response: p.data(Health{Status: "ok"})}
 }
 
-func (p *public) status(accept []byte) answer {
+func (p *pages) status(accept []byte) answer {
 	status := p.edge.Status().forStrangers()
 	if !negotiate.PrefersHTML(accept) {
 		return answer{response: p.data(status, variesByA)}
@@ -107,10 +112,46 @@ func (p *public) status(accept []byte) answer {
 }
 
 // data makes a success response of something that is computed on request.
-func (p *public) data(v any, fields ...resident.Field) *resident.Response {
+func (p *pages) data(v any, fields ...resident.Field) *resident.Response {
 	body, err := wire.Marshal(wire.Wrap(v, p.edge.deps.RaceTime(time.Now())))
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
 	return resident.New(http.StatusOK, nil, resident.Uncached(append([]resident.Field{resident.JSON}, fields...)...), body)
+}
+
+// documents are the pages that never change, by path.
+func documents() (map[string]*resident.Page, error) {
+	yaml := resident.NewField("Content-Type", "application/yaml; charset=utf-8")
+	pages := map[string]*resident.Page{}
+	for _, d := range []struct {
+		path        string
+		contentType resident.Field
+		body        []byte
+	}{
+		{"/openapi.json", resident.JSON, schemas.OpenAPIJSON()},
+		{"/openapi.yaml", yaml, schemas.OpenAPIYAML()},
+		{"/docs", html, docs.Page()},
+	} {
+		page, err := document(d.contentType, d.body)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", d.path, err)
+		}
+		pages[d.path] = page
+	}
+	return pages, nil
+}
+
+// document makes the page of something that is the same for the life of the process. It is
+// compressed here and not by the builder, since it is part of this program.
+func document(contentType resident.Field, body []byte) (*resident.Page, error) {
+	return resident.NewPage(&snapshots.Body{
+		Entry:    snapshots.Entry{ETag: snapshots.ETag(snapshots.Digest(body))},
+		Identity: body,
+		Encoded: map[string][]byte{
+			snapshots.GZ:  fasthttp.AppendGzipBytes(nil, body),
+			snapshots.ZST: fasthttp.AppendZstdBytes(nil, body),
+			snapshots.BR:  fasthttp.AppendBrotliBytes(nil, body),
+		},
+	}, contentType, resident.NewField("Cache-Control", "public, max-age=300"))
 }

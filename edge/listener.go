@@ -2,14 +2,51 @@ package edge
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 )
 
-// certificate is the pair of PEM files, read again when they change. A pair that can not be
+// retryListener is a listener that goes on after what passes: a client that has left before it was
+// accepted, and a system that has run out of descriptors or memory for another connection. To
+// the server each of them would be the end.
+type retryListener struct {
+	net.Listener
+	log *slog.Logger
+}
+
+// The pauses after a failure: longer with each in a row.
+const (
+	firstPause   = 5 * time.Millisecond
+	longestPause = time.Second
+)
+
+func (l retryListener) Accept() (net.Conn, error) {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		c, err := l.Listener.Accept()
+		if err == nil || !passes(err) {
+			return c, err
+		}
+		l.log.Warn("connection not accepted", "err", err, "again_in", pause)
+		time.Sleep(pause)
+	}
+}
+
+func passes(err error) bool {
+	for _, errno := range []syscall.Errno{syscall.ECONNABORTED, syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
+// certificate is the pair of PEM files, read again when they change. A pair that cannot be
 // read, such as one half written, leaves the last good one in place.
 type certificate struct {
 	certFile, keyFile string

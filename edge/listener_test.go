@@ -24,7 +24,7 @@ func (l *exhausted) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// TestOutOfDescriptors shows that an edge which can not accept goes on when it can.
+// TestOutOfDescriptors shows that an edge which cannot accept goes on when it can.
 func TestOutOfDescriptors(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
