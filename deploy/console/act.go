@@ -14,8 +14,8 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
-	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
+	"gridcast/deploy/auditlog"
 	"gridcast/scheduler"
 	"gridcast/snapshots"
 )

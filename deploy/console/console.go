@@ -21,8 +21,8 @@ import (
 	"time"
 
 	"gridcast/builder"
-	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
+	"gridcast/deploy/auditlog"
 	"gridcast/edge/keys"
 	"gridcast/scheduler"
 	"gridcast/snapshots"

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gridcast/builder/auditlog"
+	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
 	"gridcast/edge/keys"
 	"gridcast/snapshots"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"gridcast/builder/auditlog"
+	"gridcast/deploy/auditlog"
 	"gridcast/edge/keys"
 )
 

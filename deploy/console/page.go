@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
+	"gridcast/deploy/auditlog"
 	"gridcast/scheduler"
 )
 
@@ -35,6 +35,7 @@ type page struct {
 	Sources  []Source
 	Audit    []auditView
 	AuditAll int // entries in the log
+	Damaged  []auditlog.Damage
 }
 
 // notice is something the operator should see first, and what to do about it.
@@ -95,6 +96,9 @@ func (p *page) notices() {
 	}
 	if late := p.Served.OverdueBy(p.RaceTime); late > time.Minute && !p.Served.Held {
 		add(true, "rebuild", "Rebuild now; if that fails the error says why.", "The published version is overdue by %s", longTime(late))
+	}
+	for _, d := range p.Damaged {
+		add(true, "audit", "It goes on after the damage. Compare the file with a backup: somebody or something changed the record.", "The audit log is damaged at %s", d)
 	}
 	for _, w := range p.Waiting {
 		if w.Digest != "" {
@@ -166,7 +170,7 @@ func (c *Console) collectAudit(ctx context.Context, p *page) error {
 		return err
 	}
 	entries := c.Audit.Entries()
-	p.AuditAll = len(entries)
+	p.AuditAll, p.Damaged = len(entries), c.Audit.Damage()
 	failures := map[int64]string{}
 	for _, e := range slices.Backward(entries) {
 		if e.Action == auditlog.Failed {

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
+	"gridcast/deploy/auditlog"
 	"gridcast/snapshots"
 )
 

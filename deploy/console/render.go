@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"gridcast/builder/auditlog"
+	"gridcast/deploy/auditlog"
 )
 
 //go:embed page.html

@@ -18,10 +18,10 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
-	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
 	"gridcast/edge"
 	"gridcast/edge/keys"

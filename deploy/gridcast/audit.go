@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	"gridcast/builder/auditlog"
+	"gridcast/deploy/auditlog"
 	"gridcast/snapshots/blob"
 )
 

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"gridcast/builder"
-	"gridcast/builder/auditlog"
+	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
 	"gridcast/edge/keys"
 	"gridcast/snapshots"

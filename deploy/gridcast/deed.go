@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/term"
 
-	"gridcast/builder/auditlog"
+	"gridcast/deploy/auditlog"
 	"gridcast/deploy/operator"
 	"gridcast/edge/keys"
 	"gridcast/snapshots/blob"

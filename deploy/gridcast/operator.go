@@ -9,9 +9,9 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
-	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/auditlog"
 	"gridcast/snapshots/blob"
 )
 

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
+	"gridcast/deploy/auditlog"
 )
 
 type resultsCmds struct {

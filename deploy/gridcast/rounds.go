@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
 	"gridcast/builder/render"
+	"gridcast/deploy/auditlog"
 )
 
 type roundsCmds struct {

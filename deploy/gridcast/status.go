@@ -8,8 +8,8 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
-	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
+	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
 	"gridcast/snapshots"
 )
@@ -38,6 +38,7 @@ type serviceState struct {
 	Waiting   []string     `json:"results_waiting"`
 	Edges     []edgeStands `json:"edges"`
 	Audited   int          `json:"audit_entries"`
+	Damaged   []string     `json:"audit_damage,omitempty"` // files of the audit log that are not what they should be
 }
 
 type edgeStands struct {
@@ -74,6 +75,9 @@ func (c *statusCmd) Run(ctx context.Context, s *streams) error {
 		Store: store.String(), RaceTime: now, Version: base.Pointer.Version, BuiltAt: base.Manifest.BuiltAt, DueAt: base.Manifest.DueAt,
 		Overdue: !base.Manifest.DueAt.IsZero() && now.After(base.Manifest.DueAt),
 		Ledger:  l.Head(), Kind: l.State().Kind(), Waiting: []string{}, Edges: []edgeStands{}, Audited: len(log.Entries()),
+	}
+	for _, d := range log.Damage() {
+		st.Damaged = append(st.Damaged, d.String())
 	}
 	if base.Pointer.Held {
 		st.Held = base.Pointer.Reason
@@ -163,5 +167,9 @@ func (s *streams) printState(st serviceState) error {
 		}
 		rows = append(rows, []any{"edge " + e.Name, state})
 	}
-	return s.printTable([]any{"", ""}, append(rows, []any{"operators", fmt.Sprintf("%d entries in the audit log", st.Audited)}))
+	rows = append(rows, []any{"operators", fmt.Sprintf("%d entries in the audit log", st.Audited)})
+	for _, d := range st.Damaged {
+		rows = append(rows, []any{"DAMAGED", d})
+	}
+	return s.printTable([]any{"", ""}, rows)
 }

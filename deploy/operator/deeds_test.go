@@ -12,8 +12,8 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
-	"gridcast/builder/auditlog"
 	"gridcast/builder/season"
+	"gridcast/deploy/auditlog"
 	"gridcast/deploy/operator"
 	"gridcast/edge/keys"
 	"gridcast/snapshots/blob/memblob"

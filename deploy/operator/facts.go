@@ -13,8 +13,8 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
-	"gridcast/builder/auditlog"
 	"gridcast/builder/season"
+	"gridcast/deploy/auditlog"
 	"gridcast/snapshots/blob"
 )
 

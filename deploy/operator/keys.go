@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"gridcast/builder/auditlog"
+	"gridcast/deploy/auditlog"
 	"gridcast/edge/keys"
 )
 

@@ -28,8 +28,8 @@ import (
 	"unicode"
 
 	"gridcast/builder"
-	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
+	"gridcast/deploy/auditlog"
 	"gridcast/edge/keys"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"gridcast/builder"
-	"gridcast/builder/auditlog"
 	"gridcast/builder/ledger"
+	"gridcast/deploy/auditlog"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 )

@@ -81,6 +81,7 @@ func (c Chain) parseKey(key string) (seq int64, ok bool) {
 // Rest is what lies under the prefix beside the files of the chain.
 type Rest struct {
 	Gap     *DamageError // where a file is missing although there is one with a higher number; nil: nowhere
+	Beyond  string       // the key of the first file behind the gap; empty if there is no gap
 	Foreign []string     // keys that no file of the chain can have
 }
 
@@ -128,7 +129,8 @@ func (c Chain) Load(ctx context.Context) ([]File, Rest, error) {
 	files = append(files, more...)
 	next := int64(len(files)) + 1
 	if i, _ := slices.BinarySearch(listed, next); i < len(listed) {
-		rest.Gap = &DamageError{Key: c.Key(next), Want: "a file, for there is " + c.Key(listed[i]), Got: "none"}
+		rest.Beyond = c.Key(listed[i])
+		rest.Gap = &DamageError{Key: c.Key(next), Want: "a file, for there is " + rest.Beyond, Got: "none"}
 	}
 	return files, rest, nil
 }

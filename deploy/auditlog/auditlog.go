@@ -1,0 +1,332 @@
+// Package auditlog is the append-only record of what operators did: who, when, what and why.
+//
+// It is a chain of files under audit/, one for each entry. The ledger says what was decided about
+// the season; this log also has what leaves no trace there: rebuilds, rollbacks, keys, jobs
+// started by hand.
+//
+// An entry is written before the change that it announces: what cannot be recorded is not done.
+// If the change then fails, a second entry says so. Instants are real time, in UTC.
+//
+// A damaged file does not end the log, because revoking a leaked key must not depend on the past
+// being whole. Readers skip the file and name it in Log.Damage; the next change is preceded by an
+// entry DamageFound, which quotes the hash of the damaged bytes. So the damage cannot be undone
+// unseen, and what comes after it is held together by the chain again.
+package auditlog
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/chain"
+)
+
+// Prefix begins the key of every file.
+const Prefix = "audit/"
+
+// Action names what an operator does.
+type Action string
+
+// The actions.
+const (
+	Rebuild       Action = "rebuild"
+	VerifyResult  Action = "verify_result"
+	CorrectResult Action = "correct_result"
+	ChangeRound   Action = "change_round" // postpone, cancel, move or reinstate
+	Rollback      Action = "rollback"
+	Release       Action = "release" // of a held pointer
+	RunJob        Action = "run_job"
+	CreateKey     Action = "create_key"
+	RotateKey     Action = "rotate_key"
+	RevokeKey     Action = "revoke_key"
+	ExpireKey     Action = "expire_key"
+	SetOrigins    Action = "set_origins" // of a key
+	PutArchive    Action = "put_archive"
+	Prune         Action = "prune"
+
+	// Failed says that the change announced by the entry Of did not take place.
+	Failed Action = "failed"
+	// DamageFound says that the file Subject of this log is damaged. Nobody did it on purpose: it
+	// is written with the next change, by the name of Recorder.
+	DamageFound Action = "damage_found"
+)
+
+// Recorder is the actor of the entries that the log makes itself.
+const Recorder = "auditlog"
+
+// Change is what an operator is about to do. Its texts are printable and at most MaxText bytes.
+type Change struct {
+	Actor   string // "operator:anna"
+	Action  Action
+	Subject string // what it is done to: a session key, a version, a key's id; may be empty
+	Reason  string // why, in the operator's words; may be empty
+}
+
+// MaxText is how long a text of a change can be, in bytes.
+const MaxText = 2000
+
+// Entry is one line of the log.
+type Entry struct {
+	Seq      int64     `json:"seq"`      // 1 for the first
+	Previous string    `json:"previous"` // lower-case hex SHA-256 of the file before; empty in the first
+	ID       string    `json:"id"`       // unique; tells a lost answer from a lost race
+	At       time.Time `json:"at"`
+	Actor    string    `json:"actor"`
+	Action   Action    `json:"action"`
+	Subject  string    `json:"subject,omitzero"`
+	Reason   string    `json:"reason,omitzero"`  // of a failure: the error
+	Of       int64     `json:"of,omitzero"`      // of a failure: the entry that announced the change
+	Damaged  string    `json:"damaged,omitzero"` // of damage: lower-case hex SHA-256 of the bytes that were found; empty if they could not be read
+}
+
+// Damage is a file that is not what it should be.
+type Damage struct {
+	Key    string // of the file
+	SHA256 string // of what is there, lower-case hex; empty if that could not be read
+	Reason string
+}
+
+func (d Damage) String() string { return d.Key + ": " + d.Reason }
+
+// Log is the log in a store, as far as it has been read. It is safe for concurrent use; any
+// number of Logs, in any number of processes, may append to the same store.
+type Log struct {
+	files chain.Chain
+	now   func() time.Time
+
+	mu      sync.Mutex // held through the I/O of moving on
+	head    chain.Head // the last file, whole or not
+	broken  bool       // the last file is damaged, so that the link of the next one proves nothing
+	entries []Entry    // only appended to
+	damage  []Damage   // only appended to
+	noted   map[Damage]bool
+}
+
+// Key returns the store key of an entry.
+func Key(seq int64) string { return chain.Chain{Prefix: Prefix}.Key(seq) }
+
+// Load reads the log in store. A store without one has an empty log. Damage is no error: see
+// Log.Damage. The error is that of a store that cannot be listed.
+func Load(ctx context.Context, store blob.Store) (*Log, error) {
+	l := &Log{files: chain.Chain{Store: store, Prefix: Prefix}, now: time.Now, noted: map[Damage]bool{}}
+	files, rest, err := l.files.Load(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the audit log: %w", err)
+	}
+	for _, f := range files {
+		l.extend(f)
+	}
+	if rest.Gap != nil {
+		// It is named by what lies behind it, which stays where it is when the gap is filled.
+		l.found(Damage{Key: rest.Beyond, Reason: fmt.Sprintf("it is there, although there is no %s", rest.Gap.Key)})
+	}
+	return l, nil
+}
+
+// Refresh reads what was appended since by others.
+func (l *Log) Refresh(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.refresh(ctx)
+}
+
+func (l *Log) refresh(ctx context.Context) error {
+	files, err := l.files.After(ctx, l.head.Seq)
+	if err != nil {
+		return fmt.Errorf("read the audit log: %w", err)
+	}
+	for _, f := range files {
+		l.extend(f)
+	}
+	return nil
+}
+
+// extend moves on to the file after the head, whatever it is.
+func (l *Log) extend(f chain.File) {
+	key := l.files.Key(f.Seq)
+	before, broken := l.head, l.broken
+	if f.Err != nil {
+		l.head, l.broken = chain.Head{Seq: f.Seq}, true
+		l.found(Damage{Key: key, Reason: "cannot be read: " + f.Err.Error()})
+		return
+	}
+	hash := chain.Hash(f.Data)
+	l.head, l.broken = chain.Head{Seq: f.Seq, Hash: hash}, false
+	var e Entry
+	if err := chain.Decode(f.Data, &e); err != nil {
+		l.broken = true
+		l.found(Damage{key, hash, err.Error()})
+		return
+	}
+	_, wrong := l.files.Follow(before, f.Data)
+	switch {
+	case wrong == nil:
+	case e.Seq != f.Seq:
+		l.broken = true
+		l.found(Damage{key, hash, fmt.Sprintf("expected %s, found %s", wrong.Want, wrong.Got)})
+		return
+	case !broken && !l.fills(before.Seq):
+		// Either file may be the one that was changed. The entry is readable, so it is shown.
+		l.found(Damage{key, hash, fmt.Sprintf("expected %s, found %s", wrong.Want, wrong.Got)})
+	}
+	if e.Action == DamageFound {
+		l.noted[Damage{Key: e.Subject, SHA256: e.Damaged}] = true
+	}
+	l.entries = append(l.entries, e)
+}
+
+// fills says whether the entry, the last one, was put where a file was missing. The file after
+// it names the one that was there before.
+func (l *Log) fills(seq int64) bool {
+	if len(l.entries) == 0 {
+		return false
+	}
+	last := l.entries[len(l.entries)-1]
+	return last.Seq == seq && last.Action == DamageFound && last.Subject == l.files.Key(seq+1)
+}
+
+func (l *Log) found(d Damage) { l.damage = append(l.damage, d) }
+
+// Entries returns the whole entries that have been read, oldest first. It is shared: read only.
+func (l *Log) Entries() []Entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.entries[:len(l.entries):len(l.entries)]
+}
+
+// Damage returns what is wrong with the files that have been read, in their order; empty if the
+// log is whole. Whoever shows the log shows this first. It is shared: read only.
+func (l *Log) Damage() []Damage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.damage[:len(l.damage):len(l.damage)]
+}
+
+// Do announces the change and makes it. If the log cannot be written the change is not made;
+// if the change fails that is noted too. The error is that of the log or of do.
+func (l *Log) Do(ctx context.Context, c Change, do func() error) error {
+	announced, err := l.Announce(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return errors.Join(err, l.Failed(ctx, announced, err))
+	}
+	return nil
+}
+
+// Announce is the first half of Do, for a change that is made later: without its entry it must
+// not be made.
+func (l *Log) Announce(ctx context.Context, c Change) (Entry, error) {
+	e, err := l.announce(ctx, c)
+	if err != nil {
+		return Entry{}, fmt.Errorf("%s was not done, because it could not be recorded: %w", c.Action, err)
+	}
+	return e, nil
+}
+
+func (l *Log) announce(ctx context.Context, c Change) (Entry, error) {
+	if c.Actor == "" || c.Action == "" {
+		return Entry{}, errors.New("actor and action are required")
+	}
+	if err := cmp.Or(checkText("actor", c.Actor), checkText("subject", c.Subject), checkText("reason", c.Reason)); err != nil {
+		return Entry{}, err
+	}
+	return l.append(ctx, Entry{Actor: c.Actor, Action: c.Action, Subject: c.Subject, Reason: c.Reason})
+}
+
+// checkText refuses what would not show on a terminal as it is written, or would fill it.
+func checkText(name, text string) error {
+	if len(text) > MaxText {
+		return fmt.Errorf("the %s has %d bytes, at most %d are allowed", name, len(text), MaxText)
+	}
+	for _, r := range text {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			return fmt.Errorf("the %s %q contains %q: only printable characters are allowed", name, text, r)
+		}
+	}
+	return nil
+}
+
+// Failed is the second half of Do: it notes why an announced change did not take place, also
+// when the end of ctx is why.
+func (l *Log) Failed(ctx context.Context, announced Entry, why error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), failureTimeout)
+	defer cancel()
+	_, err := l.append(ctx, Entry{Actor: announced.Actor, Action: Failed, Subject: announced.Subject, Reason: printable(why.Error()), Of: announced.Seq})
+	return err
+}
+
+// failureTimeout is how long it may take to record that a change failed.
+const failureTimeout = 10 * time.Second
+
+// printable is the text of an error on one line, with a space for what does not print, cut at
+// MaxText.
+func printable(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			return ' '
+		}
+		return r
+	}, text)
+	if len(text) > MaxText {
+		text = strings.ToValidUTF8(text[:MaxText], "")
+	}
+	return text
+}
+
+// append adds an entry at the head, wherever that is by then, and before it one for each damage
+// that nobody has noted yet.
+func (l *Log) append(ctx context.Context, e Entry) (Entry, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.refresh(ctx); err != nil {
+		return Entry{}, fmt.Errorf("append to the audit log: %w", err)
+	}
+	for _, d := range l.damage {
+		if l.noted[Damage{Key: d.Key, SHA256: d.SHA256}] {
+			continue
+		}
+		note := Entry{Actor: Recorder, Action: DamageFound, Subject: d.Key, Reason: printable(d.Reason), Damaged: d.SHA256}
+		if _, err := l.write(ctx, note); err != nil {
+			return Entry{}, fmt.Errorf("append to the audit log: note the damage of %s: %w", d.Key, err)
+		}
+	}
+	e, err := l.write(ctx, e)
+	if err != nil {
+		return Entry{}, fmt.Errorf("append to the audit log: %w", err)
+	}
+	return e, nil
+}
+
+// write makes e the entry after the last file there is. The id makes its bytes unlike anybody
+// else's, as Append of the chain requires.
+func (l *Log) write(ctx context.Context, e Entry) (Entry, error) {
+	e.ID, e.At = rand.Text(), l.now().UTC().Round(0)
+	for {
+		e.Seq, e.Previous = l.head.Seq+1, l.head.Hash
+		data, err := chain.Encode(e)
+		if err != nil {
+			return Entry{}, err
+		}
+		_, won, err := l.files.Append(ctx, l.head, data)
+		if err != nil {
+			return Entry{}, err
+		}
+		if won {
+			l.extend(chain.File{Seq: e.Seq, Data: data})
+			return e, nil
+		}
+		if err := l.refresh(ctx); err != nil {
+			return Entry{}, err
+		}
+	}
+}

@@ -1,0 +1,336 @@
+package auditlog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gridcast/deploy/auditlog"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/chain"
+	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+func nothing() error { return nil }
+
+func TestDoAnnouncesTheChange(t *testing.T) {
+	store := memblob.New()
+	log := load(t, store)
+	change := auditlog.Change{Actor: "operator:anna", Action: auditlog.Rollback, Subject: "12", Reason: "wrong grid"}
+	err := log.Do(t.Context(), change, func() error {
+		if n := len(load(t, store).Entries()); n != 1 {
+			t.Errorf("got %d entries while the change is made, want 1", n)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := load(t, store).Entries()[0]
+	got := auditlog.Change{Actor: e.Actor, Action: e.Action, Subject: e.Subject, Reason: e.Reason}
+	if got != change || e.At.IsZero() {
+		t.Errorf("got %+v, want %+v with an instant", e, change)
+	}
+}
+
+func TestDoNotesAFailure(t *testing.T) {
+	log := load(t, memblob.New())
+	failure := errors.New("held")
+	ctx, cancel := context.WithCancel(t.Context())
+	err := log.Do(ctx, auditlog.Change{Actor: "a", Action: auditlog.Rebuild}, func() error {
+		cancel() // what made it fail must not keep it from being noted
+		return failure
+	})
+	if !errors.Is(err, failure) {
+		t.Errorf("got error %v, want %v", err, failure)
+	}
+	entries := log.Entries()
+	if len(entries) != 2 || entries[1].Action != auditlog.Failed || entries[1].Of != 1 || entries[1].Reason != "held" {
+		t.Errorf("got %+v, want the change and its failure", entries)
+	}
+}
+
+func TestWriteThatFails(t *testing.T) {
+	refused := errors.New("disk full")
+	for name, tt := range map[string]struct {
+		fate faultblob.Fate
+		want error
+	}{
+		"refused":                   {faultblob.Fate{Err: refused}, refused},
+		"done, but the answer lost": {faultblob.Fate{Err: blob.ErrUnknown, Applied: true}, nil},
+		"neither done nor answered": {faultblob.Fate{Err: blob.ErrUnknown}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var failed atomic.Bool
+			store := faultblob.Wrap(memblob.New(), func(_ context.Context, c faultblob.Call) faultblob.Fate {
+				if c.Op == faultblob.Create && !failed.Swap(true) {
+					return tt.fate
+				}
+				return faultblob.Fate{}
+			})
+			log := load(t, store)
+			done := false
+			err := log.Do(t.Context(), auditlog.Change{Actor: "a", Action: auditlog.RevokeKey}, func() error { done = true; return nil })
+			if !errors.Is(err, tt.want) || done != (tt.want == nil) {
+				t.Errorf("got error %v and done %v, want error %v", err, done, tt.want)
+			}
+			want := 0
+			if done {
+				want = 1
+			}
+			if n := len(load(t, store).Entries()); n != want {
+				t.Errorf("got %d entries, want %d", n, want)
+			}
+		})
+	}
+}
+
+func TestManyWriters(t *testing.T) {
+	store := memblob.New()
+	const writers, each = 4, 25
+	var wg sync.WaitGroup
+	for w := range writers {
+		log := load(t, store)
+		wg.Go(func() {
+			for i := range each {
+				c := auditlog.Change{Actor: strconv.Itoa(w), Action: auditlog.RunJob, Subject: strconv.Itoa(i)}
+				if err := log.Do(t.Context(), c, nothing); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	seen := map[string]bool{}
+	for _, e := range load(t, store).Entries() {
+		seen[e.Actor+"/"+e.Subject] = true
+	}
+	if len(seen) != writers*each {
+		t.Errorf("got %d different entries, want %d", len(seen), writers*each)
+	}
+}
+
+// three is a log of three entries, the reasons of which are "reason 0" to "reason 2".
+func three(t *testing.T) *memblob.Store {
+	t.Helper()
+	store := memblob.New()
+	log := load(t, store)
+	for i := range 3 {
+		c := auditlog.Change{Actor: "a", Action: auditlog.Rebuild, Reason: fmt.Sprint("reason ", i)}
+		if err := log.Do(t.Context(), c, nothing); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return store
+}
+
+// Whatever is wrong with the files, a key can be revoked. The damage is named, and noted once in
+// the log, with the hash of what was found.
+func TestLogGoesOnAfterDamage(t *testing.T) {
+	broken := errors.New("bad sector")
+	edit := func(seq int64, change func(string) string) func(*testing.T, *memblob.Store) blob.Store {
+		return func(t *testing.T, store *memblob.Store) blob.Store {
+			object, err := store.Get(t.Context(), auditlog.Key(seq))
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := change(string(object.Data))
+			if changed == string(object.Data) {
+				t.Fatal("the case changes nothing")
+			}
+			store.Corrupt(auditlog.Key(seq), []byte(changed))
+			return store
+		}
+	}
+	remove := func(seq int64) func(*testing.T, *memblob.Store) blob.Store {
+		return func(t *testing.T, store *memblob.Store) blob.Store {
+			if err := store.Delete(t.Context(), auditlog.Key(seq)); err != nil {
+				t.Fatal(err)
+			}
+			return store
+		}
+	}
+	for name, tt := range map[string]struct {
+		do      func(*testing.T, *memblob.Store) blob.Store
+		damaged string // the key that is named
+		unread  bool   // there are no bytes to quote
+		entries int    // that can still be read
+	}{
+		"the first cut":     {do: edit(1, func(s string) string { return s[:len(s)/2] }), damaged: auditlog.Key(1), entries: 2},
+		"the last cut":      {do: edit(3, func(s string) string { return s[:len(s)/2] }), damaged: auditlog.Key(3), entries: 2},
+		"the last empty":    {do: edit(3, func(string) string { return "" }), damaged: auditlog.Key(3), entries: 2},
+		"a field added":     {do: edit(2, func(s string) string { return strings.Replace(s, `"seq"`, `"more":1,"seq"`, 1) }), damaged: auditlog.Key(2), entries: 2},
+		"renumbered":        {do: edit(2, func(s string) string { return strings.Replace(s, `"seq":2`, `"seq":3`, 1) }), damaged: auditlog.Key(2), entries: 2},
+		"spaced":            {do: edit(2, func(s string) string { return s + " " }), damaged: auditlog.Key(2), entries: 2},
+		"a reason changed":  {do: edit(2, func(s string) string { return strings.Replace(s, "reason 1", "reason 7", 1) }), damaged: auditlog.Key(3), entries: 3},
+		"one missing":       {do: remove(2), damaged: auditlog.Key(3), unread: true, entries: 1},
+		"the first missing": {do: remove(1), damaged: auditlog.Key(2), unread: true, entries: 0},
+		"a stray number": {
+			do: func(t *testing.T, store *memblob.Store) blob.Store {
+				if _, err := store.Create(t.Context(), auditlog.Key(99_999_999), []byte("{}")); err != nil {
+					t.Fatal(err)
+				}
+				return store
+			},
+			damaged: auditlog.Key(99_999_999), unread: true, entries: 3,
+		},
+		"one unreadable": {
+			do: func(_ *testing.T, store *memblob.Store) blob.Store {
+				return faultblob.Wrap(store, func(_ context.Context, c faultblob.Call) faultblob.Fate {
+					if c == (faultblob.Call{Op: faultblob.Get, Key: auditlog.Key(2)}) {
+						return faultblob.Fate{Err: broken}
+					}
+					return faultblob.Fate{}
+				})
+			},
+			damaged: auditlog.Key(2), unread: true, entries: 2,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := tt.do(t, three(t))
+			log := load(t, store)
+			damage := log.Damage()
+			if len(damage) != 1 || damage[0].Key != tt.damaged || (damage[0].SHA256 == "") != tt.unread {
+				t.Fatalf("damage: got %v, want one at %s", damage, tt.damaged)
+			}
+			if got := len(log.Entries()); got != tt.entries {
+				t.Errorf("%d entries can be read, want %d", got, tt.entries)
+			}
+			for i := range 2 {
+				revoked := false
+				c := auditlog.Change{Actor: "operator:anna", Action: auditlog.RevokeKey, Subject: fmt.Sprint("leaked ", i)}
+				if err := load(t, store).Do(t.Context(), c, func() error { revoked = true; return nil }); err != nil || !revoked {
+					t.Fatalf("revoke: got %t, %v", revoked, err)
+				}
+			}
+			again := load(t, store)
+			var notes []auditlog.Entry
+			revoked := map[string]bool{}
+			for _, e := range again.Entries() {
+				switch e.Action {
+				case auditlog.DamageFound:
+					if e.Subject == tt.damaged {
+						notes = append(notes, e)
+					}
+				case auditlog.RevokeKey:
+					revoked[e.Subject] = true
+				}
+			}
+			if len(revoked) != 2 {
+				t.Errorf("the log has %d revocations, want 2", len(revoked))
+			}
+			if len(notes) != 1 || notes[0].Damaged != damage[0].SHA256 || notes[0].Actor != auditlog.Recorder || notes[0].Reason == "" {
+				t.Errorf("notes of the damage: got %+v, want one that quotes %q", notes, damage[0].SHA256)
+			}
+			files, rest, err := chain.Chain{Store: store, Prefix: auditlog.Prefix}.Load(t.Context())
+			if err != nil || len(files) < 3 {
+				t.Fatalf("got %d files, rest %+v, %v", len(files), rest, err)
+			}
+		})
+	}
+}
+
+// What is damaged stays damaged: also when the bytes are changed a second time, the hash that
+// was noted tells.
+func TestSecondDamageOfOneFileIsNoted(t *testing.T) {
+	store := three(t)
+	for i, text := range []string{"cut", "cut again"} {
+		store.Corrupt(auditlog.Key(1), []byte(text))
+		if err := load(t, store).Do(t.Context(), auditlog.Change{Actor: "a", Action: auditlog.Rebuild}, nothing); err != nil {
+			t.Fatal(err)
+		}
+		noted := map[string]bool{}
+		for _, e := range load(t, store).Entries() {
+			if e.Action == auditlog.DamageFound {
+				noted[e.Damaged] = true
+			}
+		}
+		if len(noted) != i+1 || !noted[chain.Hash([]byte(text))] {
+			t.Errorf("after %q: noted %v", text, noted)
+		}
+	}
+}
+
+// A process that runs on while a file is damaged behind its back goes on too.
+func TestRunningLogMeetsDamage(t *testing.T) {
+	store := three(t)
+	running := load(t, store)
+	if err := load(t, store).Do(t.Context(), auditlog.Change{Actor: "b", Action: auditlog.Rebuild}, nothing); err != nil {
+		t.Fatal(err)
+	}
+	store.Corrupt(auditlog.Key(4), []byte("{"))
+	if err := running.Do(t.Context(), auditlog.Change{Actor: "a", Action: auditlog.RevokeKey}, nothing); err != nil {
+		t.Fatal(err)
+	}
+	if got := running.Damage(); len(got) != 1 || got[0].Key != auditlog.Key(4) {
+		t.Errorf("damage: got %v, want file 4", got)
+	}
+}
+
+func TestTextsArePrintable(t *testing.T) {
+	store := memblob.New()
+	log := load(t, store)
+	for name, c := range map[string]auditlog.Change{
+		"an escape in the reason":    {Actor: "a", Action: auditlog.Rebuild, Reason: "\x1b[2J"},
+		"a bell in the subject":      {Actor: "a", Action: auditlog.RevokeKey, Subject: "key\a"},
+		"a line break in the actor":  {Actor: "a\nb", Action: auditlog.Rebuild},
+		"bytes that are not UTF-8":   {Actor: "a", Action: auditlog.Rebuild, Reason: "caf\xe9"},
+		"text written right to left": {Actor: "a", Action: auditlog.Rebuild, Reason: "\u202eabc"},
+		"a reason without end":       {Actor: "a", Action: auditlog.Rebuild, Reason: strings.Repeat("a", auditlog.MaxText+1)},
+	} {
+		if err := log.Do(t.Context(), c, func() error { t.Errorf("%s: done", name); return nil }); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+	fine := auditlog.Change{Actor: "operator:Jörg", Action: auditlog.Rebuild, Reason: "Überschwemmung & <Schlamm>"}
+	long := errors.New("one\ntwo\x1b " + strings.Repeat("ü", auditlog.MaxText))
+	if err := log.Do(t.Context(), fine, func() error { return long }); !errors.Is(err, long) {
+		t.Fatalf("got %v", err)
+	}
+	entries := load(t, store).Entries()
+	if len(entries) != 2 || !strings.HasPrefix(entries[1].Reason, "one two  ü") || len(entries[1].Reason) > auditlog.MaxText {
+		t.Errorf("got %+v, want the change and its failure on one line", entries)
+	}
+}
+
+// The bytes of an entry are what they always were.
+func TestFileBytes(t *testing.T) {
+	const old = `{"seq":1,"previous":"","id":"A1","at":"2026-06-01T09:00:00Z","actor":"operator:anna","action":"rollback","subject":"12","reason":"wrong <grid>"}`
+	store := memblob.New()
+	if _, err := store.Create(t.Context(), auditlog.Key(1), []byte(old)); err != nil {
+		t.Fatal(err)
+	}
+	log := load(t, store)
+	if len(log.Damage()) > 0 || len(log.Entries()) != 1 || log.Entries()[0].Reason != "wrong <grid>" {
+		t.Fatalf("got %+v, damage %v", log.Entries(), log.Damage())
+	}
+	e, err := log.Announce(t.Context(), auditlog.Change{Actor: "operator:anna", Action: auditlog.Rollback, Subject: "12", Reason: "wrong <grid>"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := store.Get(t.Context(), auditlog.Key(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.NewReplacer(`"seq":1`, `"seq":2`, `"previous":""`, `"previous":"`+chain.Hash([]byte(old))+`"`,
+		`"A1"`, `"`+e.ID+`"`, "2026-06-01T09:00:00Z", e.At.Format(time.RFC3339Nano)).Replace(old)
+	if got := string(object.Data); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func load(t *testing.T, store blob.Store) *auditlog.Log {
+	t.Helper()
+	log, err := auditlog.Load(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
+}
