@@ -12,6 +12,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
 )
 
@@ -79,7 +80,7 @@ func TestAuditSeesAnotherLedger(t *testing.T) {
 	w, dir := onDisk(t)
 	other, _ := onDisk(t)
 	for seq := int64(1); seq <= w.ledger.Head().Seq; seq++ {
-		o, err := other.store.Get(t.Context(), ledger.Key(seq))
+		o, err := other.store.Get(t.Context(), ledger.Key(seq), blob.MaxDocument)
 		if err != nil {
 			t.Fatal(err)
 		}

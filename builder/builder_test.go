@@ -47,7 +47,7 @@ func objects(t *testing.T, store blob.Store) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := store.Get(t.Context(), info.Key)
+		o, err := store.Get(t.Context(), info.Key, blob.MaxDocument)
 		if err != nil {
 			t.Fatal(err)
 		}

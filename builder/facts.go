@@ -22,6 +22,8 @@ type Facts struct {
 const (
 	factsKey    = "archive.json"
 	factsFolder = "archives/"
+
+	maxFacts = 64 << 20 // bytes of an archive's file that are read; all seasons take 1 % of it
 )
 
 // factsInUse is the content of archive.json.
@@ -64,7 +66,7 @@ func (f *FactsStore) Load(ctx context.Context) (Facts, error) {
 
 // loadFacts reads an archive of the store, in use or not, by the sum of its file.
 func loadFacts(ctx context.Context, store blob.Store, sum string) (Facts, error) {
-	object, err := store.Get(ctx, factsFolder+sum)
+	object, err := store.Get(ctx, factsFolder+sum, maxFacts)
 	if err != nil {
 		return Facts{}, fmt.Errorf("load archive: %w", err)
 	}
@@ -120,7 +122,7 @@ func (f *FactsStore) Put(ctx context.Context, file []byte) (Facts, error) {
 
 // inUse reads archive.json.
 func (f *FactsStore) inUse(ctx context.Context) (factsInUse, blob.Tag, error) {
-	object, err := f.store.Get(ctx, factsKey)
+	object, err := f.store.Get(ctx, factsKey, blob.MaxDocument)
 	if err != nil {
 		return factsInUse{}, "", fmt.Errorf("load archive: %w", err)
 	}

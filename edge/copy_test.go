@@ -17,9 +17,11 @@ type deadStore struct{ blob.Store }
 
 var errDead = errors.New("connection refused")
 
-func (deadStore) Get(context.Context, string) (blob.Object, error) { return blob.Object{}, errDead }
+func (deadStore) Get(context.Context, string, int64) (blob.Object, error) {
+	return blob.Object{}, errDead
+}
 
-func (deadStore) Watch(context.Context, string, blob.Tag) (blob.Object, error) {
+func (deadStore) Watch(context.Context, string, blob.Tag, int64) (blob.Object, error) {
 	return blob.Object{}, errDead
 }
 

@@ -57,15 +57,18 @@ func (b *Base) Entry(path string) (Entry, bool) {
 
 // Body reads the identity bytes of an entry of the base and checks them against its hash.
 func (b *Base) Body(ctx context.Context, e Entry) ([]byte, error) {
-	return readChecked(ctx, b.store, e.Object, e.SHA256)
+	return readChecked(ctx, b.store, e.identity())
 }
 
 // LoadPointer reads the pointer, or returns ErrNone; one that can not be read as a pointer is
 // ErrDamaged, with the tag to swap it by.
 func LoadPointer(ctx context.Context, store blob.Store) (Pointer, blob.Tag, error) {
-	o, err := store.Get(ctx, PointerKey)
+	o, err := store.Get(ctx, PointerKey, blob.MaxDocument)
 	if errors.Is(err, blob.ErrNotFound) {
 		return Pointer{}, "", fmt.Errorf("pointer in %s: %w", store, ErrNone)
+	}
+	if errors.Is(err, blob.ErrTooLarge) {
+		return Pointer{}, "", fmt.Errorf("pointer: %w: %w", ErrDamaged, err)
 	}
 	if err != nil {
 		return Pointer{}, "", fmt.Errorf("read pointer: %w", err)
@@ -89,7 +92,10 @@ func parsePointer(data []byte) (Pointer, error) {
 // the given hash unless that is empty.
 func loadManifest(ctx context.Context, store blob.Store, version int64, hash string) (Manifest, []byte, error) {
 	key := ManifestKey(version)
-	o, err := store.Get(ctx, key)
+	o, err := store.Get(ctx, key, maxManifest)
+	if errors.Is(err, blob.ErrTooLarge) {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
 	if err != nil {
 		return Manifest{}, nil, fmt.Errorf("read manifest of version %d: %w", version, err)
 	}
@@ -106,14 +112,19 @@ func loadManifest(ctx context.Context, store blob.Store, version int64, hash str
 	return m, o.Data, nil
 }
 
-// readChecked reads an object and compares it with the hash a manifest gives.
-func readChecked(ctx context.Context, store blob.Store, key, hash string) ([]byte, error) {
-	o, err := store.Get(ctx, key)
+// readChecked reads an object, of which no more is read than the size that the manifest states,
+// and compares it with the manifest.
+func readChecked(ctx context.Context, store blob.Store, object storedObject) ([]byte, error) {
+	o, err := store.Get(ctx, object.key, object.size)
+	if errors.Is(err, blob.ErrTooLarge) {
+		return nil, fmt.Errorf("object %s: %w: manifest says %d bytes: %w", object.key, ErrDamaged, object.size, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read object: %w", err)
 	}
-	if got := Digest(o.Data); got != hash {
-		return nil, fmt.Errorf("object %s: %w: %d bytes of hash %s, manifest says %s", key, ErrDamaged, len(o.Data), got, hash)
+	if got := Digest(o.Data); got != object.sha256 || int64(len(o.Data)) != object.size {
+		return nil, fmt.Errorf("object %s: %w: %d bytes of hash %s, manifest says %d of %s",
+			object.key, ErrDamaged, len(o.Data), got, object.size, object.sha256)
 	}
 	return o.Data, nil
 }

@@ -71,11 +71,11 @@ func Diff(ctx context.Context, store blob.Store, from, to int64) ([]Change, erro
 }
 
 func diffBodies(ctx context.Context, store blob.Store, x, y Entry) ([]ValueChange, error) {
-	before, err := readChecked(ctx, store, x.Object, x.SHA256)
+	before, err := readChecked(ctx, store, x.identity())
 	if err != nil {
 		return nil, err
 	}
-	after, err := readChecked(ctx, store, y.Object, y.SHA256)
+	after, err := readChecked(ctx, store, y.identity())
 	if err != nil {
 		return nil, err
 	}

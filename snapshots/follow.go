@@ -66,7 +66,7 @@ func Follow(ctx context.Context, config FollowConfig) error {
 		err := f.look(ctx)
 		if err == nil {
 			failures = 0
-			_, err = f.Store.Watch(ctx, PointerKey, f.seen)
+			_, err = f.Store.Watch(ctx, PointerKey, f.seen, blob.MaxDocument)
 			if err == nil || errors.Is(err, blob.ErrNotFound) {
 				continue
 			}
@@ -193,7 +193,7 @@ func (f *follower) pause(ctx context.Context, failures int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, long/2+rand.N(long/2)) //nolint:gosec // G404: jitter
 	defer cancel()
 	if stateOf(err) == Refused {
-		if _, err := f.Store.Watch(ctx, PointerKey, f.seen); err == nil {
+		if _, err := f.Store.Watch(ctx, PointerKey, f.seen, blob.MaxDocument); err == nil {
 			return
 		}
 	}

@@ -181,7 +181,7 @@ func TestFollowRefuses(t *testing.T) {
 // restore puts the pointer of an earlier moment back, as a restored backup would.
 func restore(t *testing.T, s blob.Store, pointer []byte) {
 	t.Helper()
-	now, err := s.Get(t.Context(), snapshots.PointerKey)
+	now, err := s.Get(t.Context(), snapshots.PointerKey, blob.MaxDocument)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestFollowRefusesLowerVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := strict(t)
 		publish(t, s, bodies{"drivers": "d1"})
-		old, err := s.Get(t.Context(), snapshots.PointerKey)
+		old, err := s.Get(t.Context(), snapshots.PointerKey, blob.MaxDocument)
 		if err != nil {
 			t.Fatal(err)
 		}

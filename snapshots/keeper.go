@@ -32,7 +32,7 @@ func newKeeper(cache blob.Store, source string, workers int) *keeper {
 
 // open returns the version in the cache, or ErrNone if there is none of this source.
 func (k *keeper) open(ctx context.Context) (*Version, error) {
-	o, err := k.cache.Get(ctx, sourceKey)
+	o, err := k.cache.Get(ctx, sourceKey, blob.MaxDocument)
 	switch {
 	case errors.Is(err, blob.ErrNotFound) || err == nil && string(o.Data) != k.source:
 		if err := k.begin(ctx); err != nil {
@@ -122,7 +122,7 @@ func (k *keeper) replace(ctx context.Context, key string, data []byte) error {
 	if !errors.Is(err, blob.ErrConflict) {
 		return err
 	}
-	o, err := k.cache.Get(ctx, key)
+	o, err := k.cache.Get(ctx, key, maxObject)
 	if err != nil || bytes.Equal(o.Data, data) {
 		return err
 	}

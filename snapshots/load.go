@@ -64,7 +64,7 @@ func (v *Version) body(e Entry) (*Body, bool) {
 }
 
 func loadBody(ctx context.Context, store blob.Store, e Entry) (*Body, error) {
-	identity, err := readChecked(ctx, store, e.Object, e.SHA256)
+	identity, err := readChecked(ctx, store, e.identity())
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func loadBody(ctx context.Context, store blob.Store, e Entry) (*Body, error) {
 		b.Encoded = make(map[string][]byte, len(e.Encodings))
 	}
 	for coding, encoded := range e.Encodings {
-		if b.Encoded[coding], err = readChecked(ctx, store, EncodedKey(e.Object, coding), encoded.SHA256); err != nil {
+		if b.Encoded[coding], err = readChecked(ctx, store, storedObject{EncodedKey(e.Object, coding), encoded.SHA256, encoded.Size}); err != nil {
 			return nil, err
 		}
 	}

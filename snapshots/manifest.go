@@ -1,7 +1,6 @@
 // Package snapshots says what a published version is: a numbered, complete and immutable set
 // of variants, described by a manifest, of which a pointer names the current one. It holds
-// everything that builders, edges and operators do with versions; it knows nothing of racing
-// beyond the catalog.
+// everything that builders, edges and operators do with versions, and knows nothing of racing.
 //
 // In the store:
 //
@@ -34,6 +33,13 @@ import (
 // format is the Manifest.Format that this program writes and reads.
 const format = 1
 
+// Limits of what is read, in bytes. The largest version of 75 seasons has a manifest of 0.2 MB
+// and objects of less than that.
+const (
+	maxManifest = 16 << 20
+	maxObject   = 256 << 20
+)
+
 // hashSize is the length of a hash in bytes.
 const hashSize = sha256.Size
 
@@ -59,7 +65,7 @@ type Manifest struct {
 	CurrentSeason int       `json:"current_season"`  // the default year
 	Seasons       []int     `json:"seasons"`         // known years, ascending
 	Archive       string    `json:"archive"`         // hex SHA-256 of the archive's bytes
-	Ledger        Ledger    `json:"ledger"`          //
+	Ledger        Ledger    `json:"ledger"`
 	RollbackOf    int64     `json:"rollback_of,omitzero"`
 	Entries       []Entry   `json:"entries"` // by ascending path
 }
@@ -89,9 +95,11 @@ func (e Entry) equal(other Entry) bool {
 		e.ETag == other.ETag && e.GeneratedAt.Equal(other.GeneratedAt) && maps.Equal(e.Encodings, other.Encodings)
 }
 
+func (e Entry) identity() storedObject { return storedObject{e.Object, e.SHA256, e.Size} }
+
 // stored yields every object of the entry: its key, hash and size.
 func (e Entry) stored() []storedObject {
-	objects := []storedObject{{e.Object, e.SHA256, e.Size}}
+	objects := []storedObject{e.identity()}
 	for _, coding := range Codings {
 		if encoded, ok := e.Encodings[coding]; ok {
 			objects = append(objects, storedObject{EncodedKey(e.Object, coding), encoded.SHA256, encoded.Size})
@@ -151,6 +159,9 @@ func (e Entry) check() error {
 		}
 		if len(object.sha256) != 2*hashSize {
 			return fmt.Errorf("%s: %q is no hash", object.key, object.sha256)
+		}
+		if object.size < 0 || object.size > maxObject {
+			return fmt.Errorf("%s: size %d, want 0 to %d bytes", object.key, object.size, int64(maxObject))
 		}
 	}
 	if e.ETag != "" && e.ETag != ETag(e.SHA256) {

@@ -76,7 +76,7 @@ func scale(t *testing.T, s blob.Store, size int) (all, one snapshots.Receipt, ma
 	if one.ObjectsWritten != 4 || one.ObjectsReused != 4*(size-1) {
 		t.Errorf("one variant of %d changed: %d objects written, %d reused; want 4 and %d", size, one.ObjectsWritten, one.ObjectsReused, 4*(size-1))
 	}
-	o, err := s.Get(t.Context(), snapshots.ManifestKey(one.Version))
+	o, err := s.Get(t.Context(), snapshots.ManifestKey(one.Version), blob.MaxDocument)
 	if err != nil {
 		t.Fatal(err)
 	}

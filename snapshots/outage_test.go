@@ -81,7 +81,7 @@ func TestOutage(t *testing.T) {
 	t.Run("copy", func(t *testing.T) {
 		cache := openDirectory(t, root)
 		followReal(t, s, cache).wantVersion(t, 1, bodies{"drivers": "d1"})
-		if _, err := cache.Watch(t.Context(), snapshots.PointerKey, ""); err != nil {
+		if _, err := cache.Watch(t.Context(), snapshots.PointerKey, "", blob.MaxDocument); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -128,7 +128,7 @@ func (p *Publisher) putManifest(ctx context.Context, m Manifest) (Pointer, error
 	if err := p.put(ctx, key, data); err != nil {
 		return Pointer{}, err
 	}
-	if _, err := readChecked(ctx, p.Store, key, digest); err != nil {
+	if _, err := readChecked(ctx, p.Store, storedObject{key, digest, int64(len(data))}); err != nil {
 		return Pointer{}, err
 	}
 	return Pointer{Version: m.Version, Manifest: digest, At: p.now()}, nil

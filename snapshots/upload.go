@@ -32,7 +32,7 @@ func (p *Publisher) upload(ctx context.Context, version int64, variants []Varian
 		return err
 	}
 	return p.each(ctx, Check, objects, func(ctx context.Context, o newObject) error {
-		_, err := readChecked(ctx, p.Store, o.key, o.sha256)
+		_, err := readChecked(ctx, p.Store, storedObject{o.key, o.sha256, int64(len(o.data))})
 		return err
 	})
 }

@@ -41,7 +41,7 @@ func verify(ctx context.Context, store blob.Store, m Manifest, parallel int, pro
 	group.SetLimit(parallel)
 	for _, object := range objects {
 		group.Go(func() error {
-			fault := verifyObject(groupCtx, store, object)
+			_, fault := readChecked(groupCtx, store, object)
 			mu.Lock()
 			defer mu.Unlock()
 			result.Objects++
@@ -60,12 +60,4 @@ func verify(ctx context.Context, store blob.Store, m Manifest, parallel int, pro
 		})
 	}
 	return result, group.Wait()
-}
-
-func verifyObject(ctx context.Context, store blob.Store, object storedObject) error {
-	data, err := readChecked(ctx, store, object.key, object.sha256)
-	if err == nil && int64(len(data)) != object.size {
-		return fmt.Errorf("object %s: %w: %d bytes, manifest says %d", object.key, ErrDamaged, len(data), object.size)
-	}
-	return err
 }

@@ -97,7 +97,7 @@ func (l *Ledger) create(ctx context.Context, key string, data []byte) (won bool,
 		}
 		// Not even a conflict is a defeat yet: the store may have repeated a write whose
 		// first answer was lost.
-		object, readErr := l.store.Get(ctx, key)
+		object, readErr := l.store.Get(ctx, key, blob.MaxDocument)
 		if readErr == nil {
 			return bytes.Equal(object.Data, data), nil
 		}

@@ -86,7 +86,7 @@ func TestAuditFindsEveryChangedByte(t *testing.T) {
 		t.Fatal(err)
 	}
 	for seq := int64(1); seq <= 6; seq++ {
-		whole, err := store.Get(t.Context(), ledger.Key(seq))
+		whole, err := store.Get(t.Context(), ledger.Key(seq), blob.MaxDocument)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestAuditFindsEveryChangedByte(t *testing.T) {
 // rewrite replaces a file by one that is valid by itself.
 func rewrite(t *testing.T, store *memblob.Store, seq int64, edit func(*ledger.File)) {
 	t.Helper()
-	object, err := store.Get(t.Context(), ledger.Key(seq))
+	object, err := store.Get(t.Context(), ledger.Key(seq), blob.MaxDocument)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/ledger"
+	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -82,7 +83,7 @@ func FuzzDecodeFile(f *testing.F) {
 		f.Fatal(err)
 	}
 	for seq := int64(1); seq <= 6; seq++ {
-		object, err := store.Get(f.Context(), ledger.Key(seq))
+		object, err := store.Get(f.Context(), ledger.Key(seq), blob.MaxDocument)
 		if err != nil {
 			f.Fatal(err)
 		}

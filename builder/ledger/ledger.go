@@ -127,7 +127,7 @@ func fetch(ctx context.Context, store blob.Store, last int64) ([][]byte, error) 
 	group.SetLimit(parallelReads)
 	for i := range files {
 		group.Go(func() error {
-			object, err := store.Get(ctx, Key(int64(i)+1))
+			object, err := store.Get(ctx, Key(int64(i)+1), blob.MaxDocument)
 			if errors.Is(err, blob.ErrNotFound) {
 				return nil
 			}
@@ -149,7 +149,7 @@ func (l *Ledger) Refresh(ctx context.Context) error {
 func (l *Ledger) refresh(ctx context.Context) error {
 	var files [][]byte
 	for seq := l.Head().Seq + 1; ; seq++ {
-		object, err := l.store.Get(ctx, Key(seq))
+		object, err := l.store.Get(ctx, Key(seq), blob.MaxDocument)
 		if errors.Is(err, blob.ErrNotFound) {
 			return l.extend(files)
 		}

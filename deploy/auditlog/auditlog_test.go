@@ -137,7 +137,7 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 	broken := errors.New("bad sector")
 	edit := func(seq int64, change func(string) string) func(*testing.T, *memblob.Store) blob.Store {
 		return func(t *testing.T, store *memblob.Store) blob.Store {
-			object, err := store.Get(t.Context(), auditlog.Key(seq))
+			object, err := store.Get(t.Context(), auditlog.Key(seq), blob.MaxDocument)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -315,7 +315,7 @@ func TestFileBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	object, err := store.Get(t.Context(), auditlog.Key(2))
+	object, err := store.Get(t.Context(), auditlog.Key(2), blob.MaxDocument)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"gridcast/builder/archive"
 	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/s3test"
 )
 
@@ -170,7 +171,7 @@ func (s storage) awaitObject(t *testing.T, key string, ended <-chan struct{}) {
 	for tick := time.Tick(time.Millisecond); ; {
 		select {
 		case <-tick:
-			if _, err := s.Get(t.Context(), key); err == nil {
+			if _, err := s.Get(t.Context(), key, blob.MaxDocument); err == nil {
 				return
 			}
 		case <-ended:

@@ -62,10 +62,10 @@ func (f *Follower) Run(ctx context.Context) error {
 		down    bool  // the latest look failed
 	)
 	for failures := 0; ; {
-		look := func() (blob.Object, error) { return f.store.Watch(ctx, Object, seen) }
+		look := func() (blob.Object, error) { return f.store.Watch(ctx, Object, seen, maxDocument) }
 		if down {
 			// Watch returns at a change only; this tells at once that the store is back.
-			look = func() (blob.Object, error) { return f.store.Get(ctx, Object) }
+			look = func() (blob.Object, error) { return f.store.Get(ctx, Object, maxDocument) }
 		}
 		object, err := look()
 		if ctx.Err() != nil {

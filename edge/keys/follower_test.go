@@ -78,7 +78,7 @@ func TestFollowerKeepsTheLastGoodTable(t *testing.T) {
 		}
 		replace := func(data []byte) {
 			t.Helper()
-			object, err := inner.Get(t.Context(), keys.Object)
+			object, err := inner.Get(t.Context(), keys.Object, blob.MaxDocument)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +93,7 @@ func TestFollowerKeepsTheLastGoodTable(t *testing.T) {
 		change("b")
 		want("two keys", 2, "")
 
-		good, err := inner.Get(t.Context(), keys.Object)
+		good, err := inner.Get(t.Context(), keys.Object, blob.MaxDocument)
 		if err != nil {
 			t.Fatal(err)
 		}

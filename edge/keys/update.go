@@ -11,9 +11,12 @@ import (
 	"gridcast/snapshots/blob"
 )
 
+// maxDocument is the largest document that is read, in bytes: some 200,000 keys.
+const maxDocument = 64 << 20
+
 // Load reads the document. A store without one yields an empty document and an empty tag.
 func Load(ctx context.Context, store blob.Store) (*Document, blob.Tag, error) {
-	object, err := store.Get(ctx, Object)
+	object, err := store.Get(ctx, Object, maxDocument)
 	if errors.Is(err, blob.ErrNotFound) {
 		return &Document{Format: format}, "", nil
 	}
@@ -50,7 +53,7 @@ func Update(ctx context.Context, store blob.Store, change func(*Document) error)
 		case err == nil:
 			return nil
 		case errors.Is(err, blob.ErrUnknown):
-			if stored, err := store.Get(ctx, Object); err == nil && bytes.Equal(stored.Data, data) {
+			if stored, err := store.Get(ctx, Object, maxDocument); err == nil && bytes.Equal(stored.Data, data) {
 				return nil
 			}
 		case !errors.Is(err, blob.ErrConflict):

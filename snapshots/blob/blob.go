@@ -18,7 +18,13 @@ var (
 	// ErrUnknown says that a write may or may not have been applied (timed out, answer lost,
 	// 409 of a concurrent write). The caller must read back before it decides.
 	ErrUnknown = errors.New("outcome of the write is unknown")
+	// ErrTooLarge says that an object is larger than its reader allows. None of it is returned.
+	ErrTooLarge = errors.New("object is larger than allowed")
 )
+
+// MaxDocument is a limit for Get and Watch of a small document, such as a pointer, a setting or
+// a file of the ledger, in bytes: far more than any of them holds, and little to a machine.
+const MaxDocument = 8 << 20
 
 // Tag identifies the bytes an object had when it was read or written. It is opaque and
 // comes from the store; two reads with the same tag returned the same bytes.
@@ -45,8 +51,11 @@ type Info struct {
 // Methods retry what is safe to retry within ctx; errors wrap one of the sentinels above
 // where it applies and name the operation and the key.
 type Store interface {
-	// Get returns the object under key, or ErrNotFound.
-	Get(ctx context.Context, key string) (Object, error)
+	// Get returns the object under key, or ErrNotFound, or ErrTooLarge if it has more than
+	// limit bytes. It holds little more memory than the object has bytes and never more than
+	// about twice the limit, whatever size the storage states: a storage may lie, and what it
+	// sends may have no end.
+	Get(ctx context.Context, key string, limit int64) (Object, error)
 
 	// Create writes data under a key that has no object. It returns ErrConflict if there is
 	// one, ErrUnknown if the outcome could not be learned. A reader sees all of data or no
@@ -66,12 +75,24 @@ type Store interface {
 	Delete(ctx context.Context, key string) error
 
 	// Watch waits until the object under key has another tag than seen (the empty tag stands
-	// for no object) and returns it; an object that vanished is ErrNotFound. It returns when
+	// for no object) and returns it as Get does; an object that vanished is ErrNotFound. It returns when
 	// ctx ends, with its cause, and at the first failed look, with that error: the caller
 	// decides how long to wait before it watches again. A change is noticed within about a
 	// second; of several changes in between only the last is seen.
-	Watch(ctx context.Context, key string, seen Tag) (Object, error)
+	Watch(ctx context.Context, key string, seen Tag, limit int64) (Object, error)
 
-	// String names the store for logs and errors, without credentials.
+	// String names the store for operators' logs and errors, without credentials. It says where
+	// the store is, so neither it nor an error of the store belongs in an answer to strangers.
 	String() string
+}
+
+// Clock is what a Store implements as well if its storage has a clock of its own, by which a
+// program can find out that the clock of its machine is wrong.
+type Clock interface {
+	// StoreTime returns the instant that the storage's clock shows now; the error of the
+	// reading is at most within, either way. A reading is as cheap as it can be: the store
+	// remembers what the last answers said, and asks only if those are old or if the clock of
+	// this machine was set since. The error is errors.ErrUnsupported if there is no such clock,
+	// else it says why the storage did not answer.
+	StoreTime(ctx context.Context) (at time.Time, within time.Duration, err error)
 }

@@ -39,10 +39,12 @@ func Claim(ctx context.Context, s Store, key string, data []byte) (bool, error) 
 		default:
 			return false, fmt.Errorf("claim %s: %w", key, errors.Join(doubt, err))
 		}
-		object, readErr := s.Get(ctx, key)
+		object, readErr := s.Get(ctx, key, int64(len(data)))
 		switch {
 		case readErr == nil:
 			return bytes.Equal(object.Data, data), nil
+		case errors.Is(readErr, ErrTooLarge):
+			return false, nil
 		case !errors.Is(readErr, ErrNotFound):
 			return false, fmt.Errorf("claim %s: %w: %w; reading back: %w", key, ErrUnknown, err, readErr)
 		}

@@ -66,7 +66,7 @@ func TestClaim(t *testing.T) {
 			if writes != test.writes {
 				t.Errorf("%d writes, want %d", writes, test.writes)
 			}
-			object, err := inner.Get(t.Context(), "a/b")
+			object, err := inner.Get(t.Context(), "a/b", blob.MaxDocument)
 			if err != nil && !errors.Is(err, blob.ErrNotFound) {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ func Run(t *testing.T, open func(t *testing.T) blob.Store) {
 	}{
 		{"get of nothing", getOfNothing},
 		{"create then get", createThenGet},
+		{"get has a limit", getHasALimit},
 		{"create is once", createIsOnce},
 		{"swap replaces", swapReplaces},
 		{"swap refuses", swapRefuses},
@@ -47,7 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) blob.Store) {
 }
 
 func getOfNothing(t *testing.T, s blob.Store) {
-	_, err := s.Get(t.Context(), "folder/nothing.json")
+	_, err := s.Get(t.Context(), "folder/nothing.json", blob.MaxDocument)
 	wantError(t, "get of a missing key", err, blob.ErrNotFound)
 }
 
@@ -69,6 +71,28 @@ func createThenGet(t *testing.T, s blob.Store) {
 		if tag == "" || o.Tag != tag {
 			t.Errorf("%s: tag when written %q, when read %q; want equal and not empty", test.key, tag, o.Tag)
 		}
+	}
+}
+
+func getHasALimit(t *testing.T, s blob.Store) {
+	data := large(3 << 20)
+	tag := create(t, s, "a/large", data)
+	o, err := s.Get(t.Context(), "a/large", int64(len(data)))
+	if err != nil || !bytes.Equal(o.Data, data) || o.Tag != tag {
+		t.Errorf("an object of the limit's size: got %d bytes, tag %q, %v", len(o.Data), o.Tag, err)
+	}
+	for _, limit := range []int64{0, 1, 4096, int64(len(data)) - 1} {
+		o, err := s.Get(t.Context(), "a/large", limit)
+		wantError(t, fmt.Sprintf("get of %d bytes, limit %d", len(data), limit), err, blob.ErrTooLarge)
+		if o.Data != nil || o.Tag != "" {
+			t.Errorf("limit %d: %d bytes were returned", limit, len(o.Data))
+		}
+		_, err = s.Watch(t.Context(), "a/large", "", limit)
+		wantError(t, fmt.Sprintf("watch of %d bytes, limit %d", len(data), limit), err, blob.ErrTooLarge)
+	}
+	create(t, s, "a/empty", nil)
+	if o, err := s.Get(t.Context(), "a/empty", 0); err != nil || len(o.Data) != 0 {
+		t.Errorf("an empty object, limit 0: got %q, %v", o.Data, err)
 	}
 }
 
@@ -113,7 +137,7 @@ func swapRefuses(t *testing.T, s blob.Store) {
 	}
 	_, err = s.Swap(t.Context(), "a/b", fresh, []byte("three"))
 	wantError(t, "swap of an object that is gone", err, blob.ErrConflict)
-	_, err = s.Get(t.Context(), "a/b")
+	_, err = s.Get(t.Context(), "a/b", blob.MaxDocument)
 	wantError(t, "get after a refused swap", err, blob.ErrNotFound)
 }
 
@@ -135,7 +159,7 @@ func deletes(t *testing.T, s blob.Store) {
 			t.Fatalf("delete: %v", err)
 		}
 	}
-	_, err := s.Get(t.Context(), "a/b/c")
+	_, err := s.Get(t.Context(), "a/b/c", blob.MaxDocument)
 	wantError(t, "get after delete", err, blob.ErrNotFound)
 	wantData(t, s, "a/d", "d")
 	create(t, s, "a/b/c", []byte("again"))
@@ -147,7 +171,7 @@ func keys(t *testing.T, s blob.Store) {
 		if _, err := s.Create(t.Context(), key, []byte("x")); err == nil {
 			t.Errorf("create under key %q: no error", key)
 		}
-		if _, err := s.Get(t.Context(), key); err == nil || errors.Is(err, blob.ErrNotFound) {
+		if _, err := s.Get(t.Context(), key, blob.MaxDocument); err == nil || errors.Is(err, blob.ErrNotFound) {
 			t.Errorf("get of key %q: got %v, want a refusal of the key", key, err)
 		}
 	}
@@ -172,9 +196,9 @@ func endedContext(t *testing.T, s blob.Store) {
 	if _, err := s.Create(ctx, "a", []byte("x")); !errors.Is(err, context.Canceled) {
 		t.Errorf("create after the context ended: got %v, want %v", err, context.Canceled)
 	}
-	if _, err := s.Get(ctx, "a"); !errors.Is(err, context.Canceled) {
+	if _, err := s.Get(ctx, "a", blob.MaxDocument); !errors.Is(err, context.Canceled) {
 		t.Errorf("get after the context ended: got %v, want %v", err, context.Canceled)
 	}
-	_, err := s.Get(t.Context(), "a")
+	_, err := s.Get(t.Context(), "a", blob.MaxDocument)
 	wantError(t, "get after a create whose context had ended", err, blob.ErrNotFound)
 }

@@ -19,7 +19,7 @@ func create(t *testing.T, s blob.Store, key string, data []byte) blob.Tag {
 
 func get(t *testing.T, s blob.Store, key string) blob.Object {
 	t.Helper()
-	o, err := s.Get(t.Context(), key)
+	o, err := s.Get(t.Context(), key, blob.MaxDocument)
 	if err != nil {
 		t.Fatalf("get %s: %v", key, err)
 	}

@@ -26,7 +26,7 @@ func race(t *testing.T, s blob.Store, key string, write func(me []byte) error) [
 			me := []byte(fmt.Sprintf("racer %d", i))
 			err := write(me)
 			if errors.Is(err, blob.ErrUnknown) {
-				if o, e := s.Get(t.Context(), key); e == nil && bytes.Equal(o.Data, me) {
+				if o, e := s.Get(t.Context(), key, blob.MaxDocument); e == nil && bytes.Equal(o.Data, me) {
 					err = nil
 				} else {
 					err = blob.ErrConflict
@@ -89,7 +89,7 @@ func wholeObjects(t *testing.T, s blob.Store) {
 					return
 				default:
 				}
-				o, err := s.Get(t.Context(), "current.json")
+				o, err := s.Get(t.Context(), "current.json", blob.MaxDocument)
 				if err != nil {
 					t.Errorf("get during swaps: %v", err)
 					return

@@ -18,7 +18,7 @@ func watching(t *testing.T, s blob.Store, key string, seen blob.Tag) func() (blo
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		o, err := s.Watch(ctx, key, seen)
+		o, err := s.Watch(ctx, key, seen, blob.MaxDocument)
 		answers <- answer{o, err}
 	}()
 	return func() (blob.Object, error) {
@@ -78,7 +78,7 @@ func watchEnds(t *testing.T, s blob.Store) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := s.Watch(ctx, "current.json", tag)
+		_, err := s.Watch(ctx, "current.json", tag, blob.MaxDocument)
 		done <- err
 	}()
 	cancel(cause)

@@ -112,7 +112,7 @@ func (c Chain) Load(ctx context.Context) ([]File, Rest, error) {
 	group.SetLimit(parallelReads)
 	for i := range files {
 		group.Go(func() error {
-			object, err := c.Store.Get(ctx, c.Key(listed[i]))
+			object, err := c.Store.Get(ctx, c.Key(listed[i]), blob.MaxDocument)
 			files[i] = File{Seq: listed[i], Data: object.Data, Err: err}
 			return context.Cause(ctx)
 		})
@@ -140,7 +140,7 @@ func (c Chain) Load(ctx context.Context) ([]File, Rest, error) {
 func (c Chain) After(ctx context.Context, seq int64) ([]File, error) {
 	var files []File
 	for seq++; seq <= Last; seq++ {
-		object, err := c.Store.Get(ctx, c.Key(seq))
+		object, err := c.Store.Get(ctx, c.Key(seq), blob.MaxDocument)
 		if errors.Is(err, blob.ErrNotFound) {
 			break
 		}

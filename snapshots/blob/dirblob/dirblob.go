@@ -5,6 +5,9 @@
 // holds files that are being written, @lock is held while an object is replaced or removed.
 // What a killed process leaves in @new is removed by the next Open a day later.
 //
+// A store that is opened for reading only writes nothing at all, so it needs no right to write,
+// and a directory that is not there is an error.
+//
 // A tag is the hash of the bytes. Any number of processes on one machine may use a directory
 // at the same time; network file systems are supported as far as link, rename and flock are
 // atomic on them.
@@ -15,8 +18,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"gridcast/snapshots/blob"
@@ -36,35 +41,65 @@ const (
 
 // Store is a directory of objects.
 type Store struct {
-	root string
+	root     string
+	readOnly bool
+	writing  chan struct{} // holds one token: the writer of this process that may ask for @lock
 }
+
+// errReadOnly says that the program writes to a store that it has opened to read.
+var errReadOnly = errors.New("the store was opened for reading only")
 
 // Open returns the store in the directory root, which is made if it is missing.
 func Open(root string) (*Store, error) {
-	absolute, err := filepath.Abs(root)
+	s, err := open(root)
 	if err != nil {
-		return nil, fmt.Errorf("open store %s: %w", root, err)
+		return nil, err
 	}
-	s := &Store{root: absolute}
-	if err := makeFolder(filepath.Join(absolute, newFolder)); err != nil {
-		return nil, fmt.Errorf("open store %s: %w", root, err)
+	if err := makeFolder(filepath.Join(s.root, newFolder)); err != nil {
+		return nil, fmt.Errorf("open store dir:%s: %w", root, err)
 	}
-	if err := s.removeAbandoned(time.Now()); err != nil {
-		return nil, fmt.Errorf("open store %s: %w", root, err)
+	s.removeAbandoned(time.Now())
+	return s, nil
+}
+
+// OpenReadOnly returns the store in the directory root for reading. Nothing is written, and
+// every write is an error.
+func OpenReadOnly(root string) (*Store, error) {
+	s, err := open(root)
+	if err != nil {
+		return nil, err
+	}
+	s.readOnly = true
+	info, err := os.Stat(s.root)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("open store dir:%s: there is no such directory: is the path right, and the disk mounted?", root)
+	case err != nil:
+		return nil, fmt.Errorf("open store dir:%s: %w", root, err)
+	case !info.IsDir():
+		return nil, fmt.Errorf("open store dir:%s: it is not a directory", root)
 	}
 	return s, nil
+}
+
+func open(root string) (*Store, error) {
+	absolute, err := filepath.Abs(root)
+	if err != nil {
+		return nil, fmt.Errorf("open store dir:%s: %w", root, err)
+	}
+	return &Store{root: absolute, writing: make(chan struct{}, 1)}, nil
 }
 
 // String names the store.
 func (s *Store) String() string { return "dir:" + s.root }
 
 // Get implements blob.Store.
-func (s *Store) Get(ctx context.Context, key string) (blob.Object, error) {
+func (s *Store) Get(ctx context.Context, key string, limit int64) (blob.Object, error) {
 	path, err := s.path(ctx, key)
 	if err != nil {
-		return blob.Object{}, fmt.Errorf("get: %w", err)
+		return blob.Object{}, fmt.Errorf("get %s: %w", key, err)
 	}
-	o, err := read(path)
+	o, err := read(path, limit)
 	if err != nil {
 		return blob.Object{}, fmt.Errorf("get %s: %w", key, err)
 	}
@@ -75,16 +110,19 @@ func (s *Store) Get(ctx context.Context, key string) (blob.Object, error) {
 // is complete and on disk, so no reader and no crash can meet a part of it.
 func (s *Store) Create(ctx context.Context, key string, data []byte) (blob.Tag, error) {
 	path, err := s.path(ctx, key)
-	if err != nil {
-		return "", fmt.Errorf("create: %w", err)
+	if err == nil {
+		err = s.create(path, data)
 	}
-	if err := s.create(path, data); err != nil {
+	if err != nil {
 		return "", fmt.Errorf("create %s: %w", key, err)
 	}
 	return tagOf(data), nil
 }
 
 func (s *Store) create(path string, data []byte) error {
+	if s.readOnly {
+		return errReadOnly
+	}
 	if _, err := os.Lstat(path); err == nil {
 		return blob.ErrConflict
 	}
@@ -127,23 +165,23 @@ func (s *Store) Swap(ctx context.Context, key string, old blob.Tag, data []byte)
 		return s.Create(ctx, key, data)
 	}
 	path, err := s.path(ctx, key)
-	if err != nil {
-		return "", fmt.Errorf("swap: %w", err)
+	if err == nil {
+		err = s.swap(ctx, path, old, data)
 	}
-	if err := s.swap(path, old, data); err != nil {
+	if err != nil {
 		return "", fmt.Errorf("swap %s: %w", key, err)
 	}
 	return tagOf(data), nil
 }
 
-func (s *Store) swap(path string, old blob.Tag, data []byte) error {
-	unlock, err := s.lock()
+func (s *Store) swap(ctx context.Context, path string, old blob.Tag, data []byte) error {
+	unlock, err := s.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	current, err := read(path)
-	if errors.Is(err, blob.ErrNotFound) || err == nil && current.Tag != old {
+	current, err := hashFile(path)
+	if errors.Is(err, blob.ErrNotFound) || err == nil && current != old {
 		return blob.ErrConflict
 	}
 	if err != nil {
@@ -167,16 +205,23 @@ func (s *Store) swap(path string, old blob.Tag, data []byte) error {
 // Delete implements blob.Store. Folders that become empty go too.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	path, err := s.path(ctx, key)
-	if err != nil {
-		return fmt.Errorf("delete: %w", err)
+	if err == nil {
+		err = s.remove(ctx, path)
 	}
-	unlock, err := s.lock()
 	if err != nil {
 		return fmt.Errorf("delete %s: %w", key, err)
+	}
+	return nil
+}
+
+func (s *Store) remove(ctx context.Context, path string) error {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
 	}
 	defer unlock()
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("delete %s: %w", key, err)
+		return err
 	}
 	for folder := filepath.Dir(path); folder != s.root; folder = filepath.Dir(folder) {
 		if os.Remove(folder) != nil {
@@ -192,7 +237,133 @@ func (s *Store) path(ctx context.Context, key string) (string, error) {
 		return "", err
 	}
 	if err := context.Cause(ctx); err != nil {
-		return "", fmt.Errorf("%s: %w", key, err)
+		return "", err
 	}
 	return filepath.Join(s.root, filepath.FromSlash(key)), nil
+}
+
+// writeNew writes data to a new file in @new, waits until it is on disk and returns its path.
+func (s *Store) writeNew(data []byte) (string, error) {
+	f, err := os.CreateTemp(filepath.Join(s.root, newFolder), "object-*")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(data)
+	// Temporary files are private by default; an edge of another user must read objects.
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
+}
+
+// The pause between two requests for a lock that another process holds.
+const (
+	shortestWait = time.Millisecond
+	longestWait  = 50 * time.Millisecond
+)
+
+// lock waits for the lock of the store and returns the function that releases it. The kernel
+// releases it too when the process dies, but not while it is stopped: then the wait ends with
+// ctx, and its error names the file.
+func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
+	if s.readOnly {
+		return nil, errReadOnly
+	}
+	name := filepath.Join(s.root, lockFile)
+	select {
+	case s.writing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for %s, which this process holds: %w", name, context.Cause(ctx))
+	}
+	defer func() {
+		if err != nil {
+			<-s.writing
+		}
+	}()
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for wait := shortestWait; ; wait = min(2*wait, longestWait) {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			break
+		}
+		select {
+		case <-time.After(wait/2 + rand.N(wait/2)): //nolint:gosec // G404: jitter
+		case <-ctx.Done():
+			_ = f.Close()
+			return nil, fmt.Errorf("wait for %s, which another process holds: %w", name, context.Cause(ctx))
+		}
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("lock %s: %w", name, err)
+	}
+	return func() { _ = f.Close(); <-s.writing }, nil
+}
+
+// makeFolder makes folder and what is missing above it, and waits until the new names are on
+// disk. The error is fs.ErrNotExist if the folder above was removed meanwhile, or if the file
+// system makes no folders there.
+func makeFolder(folder string) error {
+	err := os.Mkdir(folder, 0o755) //nolint:gosec // G301: an edge of another user reads here
+	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(folder) != folder {
+		if err := makeFolder(filepath.Dir(folder)); err != nil {
+			return err
+		}
+		err = os.Mkdir(folder, 0o755) //nolint:gosec // G301: the same
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return checkFolder(folder)
+	case err != nil:
+		return err
+	}
+	return syncFolder(filepath.Dir(folder))
+}
+
+// checkFolder says what is wrong with a name that is taken: by a link into a disk that is not
+// mounted, for one.
+func checkFolder(folder string) error {
+	info, err := os.Stat(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		if target, err := os.Readlink(folder); err == nil {
+			return fmt.Errorf("cannot make %s: it is a link to %s, which does not exist: is the disk mounted?", folder, target)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("cannot make %s: it is there and not a directory", folder)
+	}
+	return nil
+}
+
+func syncFolder(folder string) error {
+	f, err := os.Open(folder)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// removeAbandoned removes what killed writers left in @new. What cannot be removed stays for a
+// later Open: it takes some room and does no harm.
+func (s *Store) removeAbandoned(now time.Time) {
+	folder := filepath.Join(s.root, newFolder)
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return
+	}
+	for _, file := range files {
+		info, err := file.Info()
+		if err != nil || now.Sub(info.ModTime()) < abandonedAfter {
+			continue // gone meanwhile, or perhaps still being written
+		}
+		_ = os.Remove(filepath.Join(folder, file.Name()))
+	}
 }

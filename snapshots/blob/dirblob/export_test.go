@@ -8,7 +8,7 @@ var ErrUnchanged = errUnchanged
 type Watched struct{ watched }
 
 // NewWatched returns what a Watch of the file begins with.
-func NewWatched(path string) *Watched { return &Watched{watched{path: path}} }
+func NewWatched(path string) *Watched { return &Watched{watched{path: path, limit: blob.MaxDocument}} }
 
 // Look reads the file if it is another one.
 func (w *Watched) Look() (blob.Object, error) { return w.read() }

@@ -2,9 +2,16 @@ package dirblob
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -12,20 +19,104 @@ import (
 	"gridcast/snapshots/blob"
 )
 
+// piece is how much of a file is read and hashed in one step, in bytes. The scheduler cannot
+// interrupt the hashing of a slice, and there may be one processor only.
+const piece = 256 << 10
+
+// read returns the object in the file path. A file never changes once it has its name, so
+// what is read is one object, whole.
+func read(path string, limit int64) (blob.Object, error) {
+	f, _, err := openFile(path)
+	if err != nil {
+		return blob.Object{}, err
+	}
+	defer func() { _ = f.Close() }()
+	return readObject(f, limit, func(time.Duration) {})
+}
+
+// openFile opens a file to read. Only regular files are objects: opening a pipe would wait for
+// a writer, and reading a device may never end.
+func openFile(path string) (*os.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, blob.ErrNotFound
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file but %s", path, info.Mode().Type())
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// readObject reads an open file. After each whole piece it calls pause with the time it took.
+// The size that the file system states is not looked at: a file may have holes of any length.
+func readObject(f *os.File, limit int64, pause func(time.Duration)) (blob.Object, error) {
+	data := make([]byte, 0, 4<<10)
+	hash := sha256.New()
+	for {
+		began := time.Now()
+		if len(data) == cap(data) {
+			data = slices.Grow(data, min(cap(data), 16*piece))
+		}
+		n, err := f.Read(data[len(data):min(len(data)+piece, cap(data))])
+		data = data[:len(data)+n]
+		hash.Write(data[len(data)-n:])
+		switch {
+		case int64(len(data)) > limit:
+			return blob.Object{}, fmt.Errorf("%w: more than %d bytes", blob.ErrTooLarge, limit)
+		case errors.Is(err, io.EOF):
+			return blob.Object{Data: data, Tag: tag(hash.Sum(nil))}, nil
+		case err != nil:
+			return blob.Object{}, err
+		}
+		if n == piece {
+			pause(time.Since(began))
+		}
+	}
+}
+
+// hashFile returns the tag of the file path, of any size, in a few bytes of memory.
+func hashFile(path string) (blob.Tag, error) {
+	f, _, err := openFile(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return "", err
+	}
+	return tag(hash.Sum(nil)), nil
+}
+
+func tagOf(data []byte) blob.Tag {
+	sum := sha256.Sum256(data)
+	return tag(sum[:])
+}
+
+func tag(sum []byte) blob.Tag { return blob.Tag(hex.EncodeToString(sum[:16])) }
+
 // Watch implements blob.Store. It is woken by the file system and looks each second besides,
 // since notifications are missing on some file systems and can overflow on all. The bytes are
 // read at the first look and when the file is another one, so that waiting costs the same
 // whatever the size of the object.
-func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag) (blob.Object, error) {
+func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int64) (blob.Object, error) {
 	path, err := s.path(ctx, key)
 	if err != nil {
-		return blob.Object{}, fmt.Errorf("watch: %w", err)
+		return blob.Object{}, fmt.Errorf("watch %s: %w", key, err)
 	}
 	notices := watchFolder(filepath.Dir(path))
 	defer notices.close()
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	file := watched{path: path}
+	file := watched{path: path, limit: limit}
 	defer file.close()
 	for {
 		o, err := file.read()
@@ -84,5 +175,52 @@ func (n *notices) wait(ctx context.Context, path string, tick <-chan time.Time) 
 func (n *notices) close() {
 	if n.watcher != nil {
 		_ = n.watcher.Close()
+	}
+}
+
+// errUnchanged says that the file is the one that was read last.
+var errUnchanged = errors.New("unchanged")
+
+// watched reads a file over and over, but only when another file has its name. It remembers
+// the file by holding it open: so its inode is given to no other file, and the same inode is
+// the same file. Size and time are compared for a file that somebody wrote to in place.
+type watched struct {
+	path  string
+	limit int64    // bytes
+	file  *os.File // that was read last; nil: none
+	info  fs.FileInfo
+}
+
+// read returns the object, or errUnchanged.
+func (w *watched) read() (blob.Object, error) {
+	// The file is opened and not only looked up: on a network file system that asks the
+	// server, where a look-up may be answered from a cache.
+	f, info, err := openFile(w.path)
+	if err != nil {
+		return blob.Object{}, err
+	}
+	if w.isLast(info) {
+		_ = f.Close()
+		return blob.Object{}, errUnchanged
+	}
+	w.close()
+	w.file, w.info = f, info
+	// Who watches serves others meanwhile: half of the time is theirs.
+	o, err := readObject(f, w.limit, time.Sleep)
+	if err != nil {
+		w.close() // what was not read must be read again
+	}
+	return o, err
+}
+
+func (w *watched) isLast(info fs.FileInfo) bool {
+	return w.file != nil && os.SameFile(w.info, info) &&
+		w.info.Size() == info.Size() && w.info.ModTime().Equal(info.ModTime())
+}
+
+func (w *watched) close() {
+	if w.file != nil {
+		_ = w.file.Close()
+		w.file = nil
 	}
 }

@@ -117,7 +117,7 @@ func BenchmarkGet(b *testing.B) {
 	s, _, _, _ := watched(b, bytes.Repeat([]byte("0123456789abcdef"), 24<<20/16))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Get(b.Context(), watchedKey); err != nil {
+		if _, err := s.Get(b.Context(), watchedKey, blob.MaxDocument); err != nil {
 			b.Fatal(err)
 		}
 	}

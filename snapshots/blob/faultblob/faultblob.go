@@ -4,12 +4,18 @@ package faultblob
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"iter"
+	"time"
 
 	"gridcast/snapshots/blob"
 )
 
-var _ blob.Store = (*Store)(nil)
+var (
+	_ blob.Store = (*Store)(nil)
+	_ blob.Clock = (*Store)(nil)
+)
 
 // Op is the method that was called.
 type Op string
@@ -55,14 +61,22 @@ func Wrap(inner blob.Store, fate func(context.Context, Call) Fate) *Store {
 // String names the store.
 func (s *Store) String() string { return "faulty " + s.inner.String() }
 
+// StoreTime implements blob.Clock if the inner store does.
+func (s *Store) StoreTime(ctx context.Context) (time.Time, time.Duration, error) {
+	if clock, ok := s.inner.(blob.Clock); ok {
+		return clock.StoreTime(ctx)
+	}
+	return time.Time{}, 0, errors.ErrUnsupported
+}
+
 // Get implements blob.Store.
-func (s *Store) Get(ctx context.Context, key string) (blob.Object, error) {
-	return s.read(ctx, Call{Get, key}, func() (blob.Object, error) { return s.inner.Get(ctx, key) })
+func (s *Store) Get(ctx context.Context, key string, limit int64) (blob.Object, error) {
+	return s.read(ctx, Call{Get, key}, limit, func() (blob.Object, error) { return s.inner.Get(ctx, key, limit) })
 }
 
 // Watch implements blob.Store.
-func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag) (blob.Object, error) {
-	return s.read(ctx, Call{Watch, key}, func() (blob.Object, error) { return s.inner.Watch(ctx, key, seen) })
+func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int64) (blob.Object, error) {
+	return s.read(ctx, Call{Watch, key}, limit, func() (blob.Object, error) { return s.inner.Watch(ctx, key, seen, limit) })
 }
 
 // Create implements blob.Store.
@@ -89,7 +103,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[blob.Info, er
 	return s.inner.List(ctx, prefix)
 }
 
-func (s *Store) read(ctx context.Context, call Call, do func() (blob.Object, error)) (blob.Object, error) {
+func (s *Store) read(ctx context.Context, call Call, limit int64, do func() (blob.Object, error)) (blob.Object, error) {
 	f := s.fate(ctx, call)
 	if f.Err != nil {
 		return blob.Object{}, f.Err
@@ -97,6 +111,9 @@ func (s *Store) read(ctx context.Context, call Call, do func() (blob.Object, err
 	o, err := do()
 	if err == nil && f.Mangle != nil {
 		o.Data = f.Mangle(o.Data)
+		if int64(len(o.Data)) > limit {
+			return blob.Object{}, fmt.Errorf("%s %s: %w", call.Op, call.Key, blob.ErrTooLarge)
+		}
 	}
 	return o, err
 }

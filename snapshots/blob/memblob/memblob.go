@@ -17,7 +17,10 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-var _ blob.Store = (*Store)(nil)
+var (
+	_ blob.Store = (*Store)(nil)
+	_ blob.Clock = (*Store)(nil)
+)
 
 // Reporter is the part of *testing.T that a strict store complains to.
 type Reporter interface {
@@ -27,20 +30,28 @@ type Reporter interface {
 
 // Store is an in-memory blob.Store.
 type Store struct {
-	reporter  Reporter                 // nil: not strict
-	immutable func(key string) bool    // which keys are written at most once, ever
-	now       func() time.Time         // for Info.Modified
-	mu        sync.Mutex               // guards all below
-	objects   map[string]object        //
-	deleted   map[string]bool          // immutable keys that once existed
-	writes    int64                    // source of tags
-	changed   map[string]chan struct{} // closed at the next change of the key
+	reporter  Reporter              // nil: not strict
+	immutable func(key string) bool // which keys are written at most once, ever
+	now       func() time.Time      // for Info.Modified and StoreTime
+
+	mu      sync.Mutex // guards all below
+	objects map[string]object
+	deleted map[string]bool          // immutable keys that once existed
+	writes  int64                    // source of tags
+	changed map[string]chan struct{} // closed at the next change of the key
 }
 
 type object struct {
 	data     []byte
 	tag      blob.Tag
 	modified time.Time
+}
+
+func (o object) read(operation, key string, limit int64) (blob.Object, error) {
+	if int64(len(o.data)) > limit {
+		return blob.Object{}, fmt.Errorf("%s %s: %w: %d bytes, at most %d", operation, key, blob.ErrTooLarge, len(o.data), limit)
+	}
+	return blob.Object{Data: bytes.Clone(o.data), Tag: o.tag}, nil
 }
 
 // Option changes how a Store behaves.
@@ -53,7 +64,7 @@ func Strict(r Reporter, immutable func(key string) bool) Option {
 	return func(s *Store) { s.reporter, s.immutable = r, immutable }
 }
 
-// Clock sets where Info.Modified comes from; the default is time.Now.
+// Clock sets where Info.Modified and StoreTime come from; the default is time.Now.
 func Clock(now func() time.Time) Option {
 	return func(s *Store) { s.now = now }
 }
@@ -76,8 +87,13 @@ func New(options ...Option) *Store {
 // String names the store.
 func (s *Store) String() string { return "mem:" }
 
+// StoreTime implements blob.Clock.
+func (s *Store) StoreTime(context.Context) (time.Time, time.Duration, error) {
+	return s.now(), 0, nil
+}
+
 // Get implements blob.Store.
-func (s *Store) Get(ctx context.Context, key string) (blob.Object, error) {
+func (s *Store) Get(ctx context.Context, key string, limit int64) (blob.Object, error) {
 	if err := check(ctx, "get", key); err != nil {
 		return blob.Object{}, err
 	}
@@ -90,7 +106,7 @@ func (s *Store) Get(ctx context.Context, key string) (blob.Object, error) {
 		}
 		return blob.Object{}, fmt.Errorf("get %s: %w", key, blob.ErrNotFound)
 	}
-	return blob.Object{Data: bytes.Clone(o.data), Tag: o.tag}, nil
+	return o.read("get", key, limit)
 }
 
 // Create implements blob.Store.
@@ -179,7 +195,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 }
 
 // Watch implements blob.Store.
-func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag) (blob.Object, error) {
+func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int64) (blob.Object, error) {
 	for {
 		if err := check(ctx, "watch", key); err != nil {
 			return blob.Object{}, err
@@ -189,7 +205,7 @@ func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag) (blob.Obje
 		case o.tag != seen && o.tag == "":
 			return blob.Object{}, fmt.Errorf("watch %s: %w", key, blob.ErrNotFound)
 		case o.tag != seen:
-			return blob.Object{Data: bytes.Clone(o.data), Tag: o.tag}, nil
+			return o.read("watch", key, limit)
 		}
 		select {
 		case <-changed:

@@ -32,11 +32,11 @@ func TestStrict(t *testing.T) {
 		return func(t *testing.T, s *memblob.Store) { _ = s.Delete(t.Context(), key) }
 	}
 	get := func(key string) step {
-		return func(t *testing.T, s *memblob.Store) { _, _ = s.Get(t.Context(), key) }
+		return func(t *testing.T, s *memblob.Store) { _, _ = s.Get(t.Context(), key, blob.MaxDocument) }
 	}
 	swap := func(key string) step {
 		return func(t *testing.T, s *memblob.Store) {
-			o, err := s.Get(t.Context(), key)
+			o, err := s.Get(t.Context(), key, blob.MaxDocument)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,11 +20,14 @@ const (
 	ReadWrite
 )
 
-// Store opens dir:PATH or s3://bucket/prefix?endpoint=…&region=…&addressing=…&ca=… (see
+// Store opens dir:PATH (see dirblob: made if it is missing, but only for ReadWrite) or s3://bucket/prefix?endpoint=…&region=…&addressing=…&ca=… (see
 // s3blob.ParseURL). For ReadWrite, a server that does not honour conditional writes is
 // refused.
 func Store(ctx context.Context, name string, access Access) (blob.Store, error) {
 	if path, ok := strings.CutPrefix(name, "dir:"); ok && path != "" {
+		if access == ReadOnly {
+			return dirblob.OpenReadOnly(path)
+		}
 		return dirblob.Open(path)
 	}
 	if !strings.HasPrefix(name, "s3://") {

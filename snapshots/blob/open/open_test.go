@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/open"
 	"gridcast/snapshots/blob/s3test"
 )
@@ -42,7 +43,7 @@ func TestS3(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o, err := readOnly.Get(t.Context(), "a"); err != nil || string(o.Data) != "x" {
+	if o, err := readOnly.Get(t.Context(), "a", blob.MaxDocument); err != nil || string(o.Data) != "x" {
 		t.Errorf("read back: got %q, %v", o.Data, err)
 	}
 	if _, err := open.Store(t.Context(), strings.Replace(name, config.Bucket, "no-such-bucket", 1), open.ReadWrite); err == nil {

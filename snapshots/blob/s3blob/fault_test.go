@@ -29,7 +29,7 @@ type operation struct {
 
 var operations = []operation{
 	{"get", "there", func(ctx context.Context, s blob.Store, _ blob.Tag) (string, error) {
-		o, err := s.Get(ctx, "there")
+		o, err := s.Get(ctx, "there", blob.MaxDocument)
 		return string(o.Data), err
 	}, false, "old", "old"},
 	{"list", "there", func(ctx context.Context, s blob.Store, _ blob.Tag) (string, error) {
@@ -43,7 +43,7 @@ var operations = []operation{
 		return strings.Join(keys, " "), nil
 	}, false, "old", "there"},
 	{"watch", "there", func(ctx context.Context, s blob.Store, _ blob.Tag) (string, error) {
-		o, err := s.Watch(ctx, "there", "another")
+		o, err := s.Watch(ctx, "there", "another", blob.MaxDocument)
 		return string(o.Data), err
 	}, false, "old", "old"},
 	{"create", "missing", func(ctx context.Context, s blob.Store, _ blob.Tag) (string, error) {
@@ -138,7 +138,7 @@ func faulty(t *testing.T, server *s3test.Server, proxy *s3test.Proxy, op operati
 	arrange()
 	result, err := op.do(t.Context(), through, tag)
 	proxy.First(0, s3test.None)
-	o, getErr := direct.Get(t.Context(), op.key)
+	o, getErr := direct.Get(t.Context(), op.key, blob.MaxDocument)
 	switch {
 	case getErr == nil:
 		return seen(result, err), string(o.Data)

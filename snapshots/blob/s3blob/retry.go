@@ -93,17 +93,28 @@ func (s *Store) attempt(ctx context.Context, send func(context.Context) error) (
 // wroteKey is the key of a context's *atomic.Bool that a witness sets.
 type wroteKey struct{}
 
-// witness notes that a request has begun to leave. It stands in the way to the server alone:
-// a request for credentials, which is sent meanwhile with the same context, is none that
-// changes an object.
-type witness struct{ http.RoundTripper }
+// witness notes that a request has begun to leave, and what the server's clock was when it
+// answered. It stands in the way to the server alone: a request for credentials, which is sent
+// meanwhile with the same context, is none that changes an object.
+type witness struct {
+	http.RoundTripper
+
+	date *atomic.Pointer[date]
+}
 
 func (w witness) RoundTrip(r *http.Request) (*http.Response, error) {
 	if wrote, ok := r.Context().Value(wroteKey{}).(*atomic.Bool); ok {
 		trace := &httptrace.ClientTrace{WroteHeaderField: func(string, []string) { wrote.Store(true) }}
 		r = r.WithContext(httptrace.WithClientTrace(r.Context(), trace))
 	}
-	return w.RoundTripper.RoundTrip(r)
+	asked := time.Now()
+	response, err := w.RoundTripper.RoundTrip(r)
+	if err == nil {
+		if at, err := http.ParseTime(response.Header.Get("Date")); err == nil {
+			w.date.Store(&date{at: at, asked: asked, answered: time.Now()})
+		}
+	}
+	return response, err
 }
 
 // wait returns false if ctx ends before the pause is over.
@@ -131,6 +142,8 @@ func judge(err error, c call) verdict {
 	}
 	answer := minio.ToErrorResponse(err)
 	switch {
+	case errors.Is(err, blob.ErrTooLarge):
+		return verdict{err: err}
 	case answer.StatusCode == 0:
 		return judgeTransport(err)
 	case answer.StatusCode == http.StatusNotModified:

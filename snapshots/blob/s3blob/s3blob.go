@@ -14,8 +14,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -23,7 +27,10 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-var _ blob.Store = (*Store)(nil)
+var (
+	_ blob.Store = (*Store)(nil)
+	_ blob.Clock = (*Store)(nil)
+)
 
 // The defaults of Config.
 const (
@@ -36,6 +43,7 @@ const (
 type Store struct {
 	config Config
 	core   minio.Core
+	date   *atomic.Pointer[date] // of the latest answer
 }
 
 // New returns the store that c describes. It sends nothing yet.
@@ -54,8 +62,9 @@ func New(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	latest := &atomic.Pointer[date]{}
 	client, err := minio.New(host, &minio.Options{
-		Creds: c.credentials(), Secure: secure, Region: c.Region, Transport: witness{transport},
+		Creds: c.credentials(), Secure: secure, Region: c.Region, Transport: witness{transport, latest},
 		BucketLookup: lookups[c.Addressing],
 		MaxRetries:   1, // retries are ours: they know what a repeated write may do
 	})
@@ -63,7 +72,7 @@ func New(c Config) (*Store, error) {
 		return nil, fmt.Errorf("bucket %s: %w", c.Bucket, err)
 	}
 	client.SetAppInfo("gridcast", "1")
-	return &Store{config: c, core: minio.Core{Client: client}}, nil
+	return &Store{config: c, core: minio.Core{Client: client}, date: latest}, nil
 }
 
 func orDefault(d *time.Duration, value time.Duration) {
@@ -84,23 +93,12 @@ func (s *Store) String() string {
 	return name
 }
 
-// MakeBucket makes the bucket, unless it is there and ours already.
-func (s *Store) MakeBucket(ctx context.Context) error {
-	return s.retry(ctx, call{operation: "make bucket", on: s.config.Bucket}, func(ctx context.Context) error {
-		err := s.core.MakeBucket(ctx, s.config.Bucket, minio.MakeBucketOptions{Region: s.config.Region})
-		if code := minio.ToErrorResponse(err).Code; code == minio.BucketAlreadyOwnedByYou {
-			return nil
-		}
-		return err
-	})
-}
-
 // Get implements blob.Store.
-func (s *Store) Get(ctx context.Context, key string) (blob.Object, error) {
-	return s.get(ctx, call{operation: "get", on: key}, minio.GetObjectOptions{})
+func (s *Store) Get(ctx context.Context, key string, limit int64) (blob.Object, error) {
+	return s.get(ctx, call{operation: "get", on: key}, minio.GetObjectOptions{}, limit)
 }
 
-func (s *Store) get(ctx context.Context, c call, options minio.GetObjectOptions) (blob.Object, error) {
+func (s *Store) get(ctx context.Context, c call, options minio.GetObjectOptions, limit int64) (blob.Object, error) {
 	if err := blob.CheckKey(c.on); err != nil {
 		return blob.Object{}, fmt.Errorf("%s: %w", c.operation, err)
 	}
@@ -111,13 +109,13 @@ func (s *Store) get(ctx context.Context, c call, options minio.GetObjectOptions)
 			return err
 		}
 		defer func() { _ = body.Close() }()
-		o.Tag = blob.Tag(info.ETag)
-		if info.Size < 0 { // the server did not say
-			o.Data, err = io.ReadAll(body)
-			return err
+		// The size that the server states is not looked at: what counts is what it sends, and
+		// the transport sees to it that less than stated is an error.
+		o.Data, err = io.ReadAll(io.LimitReader(body, limit+1))
+		if err == nil && int64(len(o.Data)) > limit {
+			err = fmt.Errorf("%w: more than %d bytes", blob.ErrTooLarge, limit)
 		}
-		o.Data = make([]byte, info.Size)
-		_, err = io.ReadFull(body, o.Data)
+		o.Tag = blob.Tag(info.ETag)
 		return err
 	})
 	if err != nil {
@@ -185,4 +183,94 @@ func (s *Store) name(key string) string {
 		return key
 	}
 	return s.config.Prefix + "/" + key
+}
+
+// lookDeadline bounds one look of Watch, so that its caller soon learns of an outage.
+const lookDeadline = 3 * time.Second
+
+// Watch implements blob.Store by a conditional read each second: the notifications that some
+// servers offer are not delivered by others, and can be lost.
+func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int64) (blob.Object, error) {
+	c := call{operation: "watch", on: key, deadline: min(lookDeadline, s.config.Deadline)}
+	var options minio.GetObjectOptions
+	if seen != "" {
+		if err := options.SetMatchETagExcept(string(seen)); err != nil {
+			return blob.Object{}, fmt.Errorf("watch %s: %w", key, err)
+		}
+	}
+	for {
+		o, err := s.get(ctx, c, options, limit)
+		switch {
+		case err == nil && o.Tag != seen:
+			return o, nil
+		case err == nil, errors.Is(err, errUnmodified), errors.Is(err, blob.ErrNotFound) && seen == "":
+		default:
+			return blob.Object{}, err
+		}
+		jitter := s.config.Poll / 10
+		if !wait(ctx, s.config.Poll-jitter+rand.N(2*jitter+1)) { //nolint:gosec // G404: jitter
+			return blob.Object{}, fmt.Errorf("watch %s in %s: %w", key, s, context.Cause(ctx))
+		}
+	}
+}
+
+// List implements blob.Store. A page that fails is asked for again, after the last key that
+// was yielded.
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[blob.Info, error] {
+	return func(yield func(blob.Info, error) bool) {
+		if err := blob.CheckPrefix(prefix); err != nil {
+			yield(blob.Info{}, fmt.Errorf("list: %w", err))
+			return
+		}
+		for after := ""; ; {
+			page, err := s.page(ctx, prefix, after)
+			if err != nil {
+				yield(blob.Info{}, err)
+				return
+			}
+			for _, info := range page {
+				if !yield(info, nil) {
+					return
+				}
+				after = info.Key
+			}
+			if len(page) < pageSize {
+				return
+			}
+		}
+	}
+}
+
+// pageSize is what one request lists: the most that S3 allows.
+const pageSize = 1000
+
+// page returns the next objects after a key; fewer than pageSize are the last.
+func (s *Store) page(ctx context.Context, prefix, after string) ([]blob.Info, error) {
+	options := minio.ListObjectsOptions{Prefix: s.under(prefix), Recursive: true, MaxKeys: pageSize, FetchOwner: new(false)}
+	if after != "" {
+		options.StartAfter = s.name(after)
+	}
+	var page []blob.Info
+	err := s.retry(ctx, call{operation: "list", on: prefix}, func(ctx context.Context) error {
+		page = page[:0]
+		for object := range s.core.ListObjectsIter(ctx, s.config.Bucket, options) {
+			if object.Err != nil {
+				return object.Err
+			}
+			page = append(page, blob.Info{Key: object.Key[len(s.under("")):], Size: object.Size, Modified: object.LastModified})
+			if len(page) == pageSize {
+				return nil
+			}
+		}
+		return ctx.Err()
+	})
+	return page, err
+}
+
+// under is name for the prefix of a listing, which may be empty.
+func (s *Store) under(prefix string) string {
+	if s.config.Prefix == "" {
+		return prefix
+	}
+	return s.config.Prefix + "/" + prefix
 }

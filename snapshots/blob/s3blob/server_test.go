@@ -74,7 +74,7 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := time.Now()
-	if _, err := untrusting.Get(t.Context(), "a"); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if _, err := untrusting.Get(t.Context(), "a", blob.MaxDocument); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a server of unknown authority: got %v, want an error about the certificate", err)
 	}
 	if took := time.Since(start); took > 5*time.Second {
@@ -147,7 +147,7 @@ func TestHostAddressing(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "http://data.storage.invalid/live/current.json"
-	if _, err := s.Get(t.Context(), "current.json"); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := s.Get(t.Context(), "current.json", blob.MaxDocument); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("a host that does not exist: got %v, want an error about %s", err, want)
 	}
 }
@@ -190,7 +190,7 @@ func TestMissingBucket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Get(t.Context(), "a"); err == nil || errors.Is(err, blob.ErrNotFound) || !strings.Contains(err.Error(), "bucket does not exist") {
+	if _, err := s.Get(t.Context(), "a", blob.MaxDocument); err == nil || errors.Is(err, blob.ErrNotFound) || !strings.Contains(err.Error(), "bucket does not exist") {
 		t.Errorf("get: got %v, want that the bucket does not exist", err)
 	}
 }
@@ -212,7 +212,7 @@ func TestRefusedCredentials(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, getErr := s.Get(t.Context(), "a")
+			_, getErr := s.Get(t.Context(), "a", blob.MaxDocument)
 			_, createErr := s.Create(t.Context(), "a", []byte("x"))
 			_, swapErr := s.Swap(t.Context(), "a", "0123456789abcdef0123456789abcdef", []byte("x"))
 			for operation, err := range map[string]error{

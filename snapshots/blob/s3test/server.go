@@ -4,6 +4,8 @@ package s3test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"net/http"
@@ -15,6 +17,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"gridcast/snapshots/blob/s3blob"
 )
@@ -159,10 +164,33 @@ func Store(t testing.TB, c s3blob.Config) *s3blob.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.MakeBucket(t.Context()); err != nil {
+	makeBucket(t, c)
+	return store
+}
+
+// makeBucket makes the bucket, unless it is there already.
+func makeBucket(t testing.TB, c s3blob.Config) {
+	t.Helper()
+	options := &minio.Options{Creds: credentials.NewStaticV4(c.AccessKey, c.SecretKey, ""), Region: c.Region}
+	if c.CA != "" {
+		pem, err := os.ReadFile(c.CA)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(pem)
+		options.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
+	}
+	host, secure := strings.CutPrefix(c.Endpoint, "https://")
+	options.Secure = secure
+	client, err := minio.New(strings.TrimPrefix(host, "http://"), options)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return store
+	err = client.MakeBucket(t.Context(), c.Bucket, minio.MakeBucketOptions{Region: c.Region})
+	if err != nil && minio.ToErrorResponse(err).Code != minio.BucketAlreadyOwnedByYou {
+		t.Fatalf("make bucket %s: %v", c.Bucket, err)
+	}
 }
 
 func freeAddress(t testing.TB) string {

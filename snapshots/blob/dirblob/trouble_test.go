@@ -1,0 +1,174 @@
+package dirblob_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/dirblob"
+)
+
+// A folder that cannot be made is an error that says why, for one that the disk is missing.
+func TestOpenWhereNothingCanBeMade(t *testing.T) {
+	folder := t.TempDir()
+	link := filepath.Join(folder, "link")
+	if err := os.Symlink(filepath.Join(folder, "not-mounted"), link); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		link:                       "is the disk mounted?",
+		filepath.Join(link, "a/b"): "is the disk mounted?",
+		"/proc/no-such-folder/a":   "no-such-folder",
+	} {
+		if _, err := dirblob.Open(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("open %s: got %v, want an error with %q", path, err, want)
+		}
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "store")
+	if _, err := dirblob.OpenReadOnly(root); err == nil || !strings.Contains(err.Error(), "no such directory") {
+		t.Errorf("a directory that is not there: got %v, want an error that says so", err)
+	}
+	if _, err := os.Stat(root); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the directory after that: %v, want that nobody made it", err)
+	}
+	writer := open(t, root)
+	if _, err := writer.Create(t.Context(), "a", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	abandoned := filepath.Join(root, "@new", "object-1")
+	if err := os.WriteFile(abandoned, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(abandoned, time.Time{}, time.Now().Add(-48*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := dirblob.OpenReadOnly(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := reader.Get(t.Context(), "a", blob.MaxDocument)
+	if err != nil || string(o.Data) != "x" {
+		t.Errorf("get: got %q, %v", o.Data, err)
+	}
+	_, createErr := reader.Create(t.Context(), "b", nil)
+	_, swapErr := reader.Swap(t.Context(), "a", o.Tag, []byte("y"))
+	for write, err := range map[string]error{"create": createErr, "swap": swapErr, "delete": reader.Delete(t.Context(), "a")} {
+		if err == nil || !strings.Contains(err.Error(), "for reading only") {
+			t.Errorf("%s: got %v, want that it is refused", write, err)
+		}
+	}
+	if _, err := os.Stat(abandoned); err != nil {
+		t.Errorf("a reader cleaned up: %v", err)
+	}
+}
+
+// What is left of killed writers and cannot be removed keeps nobody from opening the store.
+func TestOpenGoesOnIfItCannotCleanUp(t *testing.T) {
+	root := t.TempDir()
+	stuck := filepath.Join(root, "@new", "object-1") // a folder with a file in it stands for what cannot be removed
+	if err := os.MkdirAll(filepath.Join(stuck, "file"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(stuck, time.Time{}, time.Now().Add(-48*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	open(t, root)
+}
+
+// A pipe in place of a file has no end and no beginning: reading it must not wait for a writer.
+func TestOnlyFilesAreObjects(t *testing.T) {
+	root := t.TempDir()
+	s := open(t, root)
+	path := filepath.Join(root, "current.json")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, getErr := s.Get(t.Context(), "current.json", blob.MaxDocument)
+		_, watchErr := s.Watch(t.Context(), "current.json", "", blob.MaxDocument)
+		_, swapErr := s.Swap(t.Context(), "current.json", "tag", nil)
+		for _, err := range []error{getErr, watchErr, swapErr} {
+			if err == nil || !strings.Contains(err.Error(), "no regular file") {
+				t.Errorf("a pipe: got %v, want that it is no regular file", err)
+			}
+		}
+		done <- nil
+	}()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal("a pipe in place of a file is read for ever")
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Create(t.Context(), "current.json", []byte("x")); err != nil {
+		t.Errorf("create when the pipe is gone: %v", err)
+	}
+}
+
+// The size of a file says nothing about how much memory it may take.
+func TestHugeFile(t *testing.T) {
+	root := t.TempDir()
+	s := open(t, root)
+	if err := os.WriteFile(filepath.Join(root, "huge"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(filepath.Join(root, "huge"), 1<<42); err != nil {
+		t.Skipf("the file system has no files of 4 TiB: %v", err)
+	}
+	if _, err := s.Get(t.Context(), "huge", 1<<20); !errors.Is(err, blob.ErrTooLarge) {
+		t.Errorf("get: got %v, want %v", err, blob.ErrTooLarge)
+	}
+}
+
+// A writer that is stopped while it holds the lock makes others wait, but not for ever.
+func TestLockHeldByAnother(t *testing.T) {
+	root := t.TempDir()
+	s := open(t, root)
+	tag, err := s.Create(t.Context(), "a", []byte("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.OpenFile(filepath.Join(root, "@lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	stopped := errors.New("told to stop")
+	for name, write := range map[string]func(context.Context) error{
+		"swap":   func(ctx context.Context) error { _, err := s.Swap(ctx, "a", tag, []byte("two")); return err },
+		"delete": func(ctx context.Context) error { return s.Delete(ctx, "a") },
+	} {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, stopped)
+		done := make(chan error, 1)
+		go func() { done <- write(ctx) }()
+		select {
+		case err := <-done:
+			if !errors.Is(err, stopped) || !strings.Contains(err.Error(), "@lock") {
+				t.Errorf("%s: got %v, want the cause and the name of the lock", name, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s waits for the lock although it was told to stop", name)
+		}
+		cancel()
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Swap(t.Context(), "a", tag, []byte("two")); err != nil {
+		t.Errorf("swap when the lock is free: %v", err)
+	}
+}

@@ -1,0 +1,120 @@
+package s3blob_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/s3blob"
+	"gridcast/snapshots/blob/s3test"
+)
+
+// liar is a server that answers every request with this head and sends bytes until its client
+// goes away.
+func liar(t *testing.T, head string, length int) *s3blob.Store {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = c.Close() }()
+				if _, err := c.Read(make([]byte, 64<<10)); err != nil {
+					return
+				}
+				_, err = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nLast-Modified: Sun, 22 Nov 2026 04:00:00 GMT\r\n%s\r\n", head)
+				for piece := make([]byte, 32<<10); err == nil && length > 0; length -= len(piece) {
+					_, err = c.Write(piece[:min(length, len(piece))])
+				}
+			}()
+		}
+	}()
+	s, err := s3blob.New(s3blob.Config{
+		Bucket: "data", Endpoint: "http://" + listener.Addr().String(), Region: "eu-1", AccessKey: "key", SecretKey: "secret",
+		Deadline: time.Second, Attempt: 500 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Whatever length a server states, and however much it sends, a read ends within its limit.
+func TestLyingLengths(t *testing.T) {
+	const endless = 1 << 40
+	for _, test := range []struct {
+		name, head string
+		length     int
+		want       error // nil: any
+	}{
+		{"largest number", "Content-Length: 9223372036854775807\r\n", 100, nil},
+		{"1 TiB, short", "Content-Length: 1099511627776\r\n", 100, nil},
+		{"1 TiB, endless", "Content-Length: 1099511627776\r\n", endless, blob.ErrTooLarge},
+		{"no length, endless", "Connection: close\r\n", endless, blob.ErrTooLarge},
+		{"negative", "Content-Length: -5\r\n", 100, nil},
+		{"no number", "Content-Length: many\r\n", 100, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := liar(t, test.head, test.length)
+			for operation, read := range map[string]func() (blob.Object, error){
+				"get":   func() (blob.Object, error) { return s.Get(t.Context(), "a", 1<<20) },
+				"watch": func() (blob.Object, error) { return s.Watch(t.Context(), "a", "", 1<<20) },
+			} {
+				if o, err := read(); err == nil || test.want != nil && !errors.Is(err, test.want) {
+					t.Errorf("%s: got %d bytes, %v; want an error, %v", operation, len(o.Data), err, test.want)
+				}
+			}
+		})
+	}
+}
+
+// The server's clock is learnt from its answers.
+func TestStoreTime(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"right": 0, "behind": -48 * time.Hour, "ahead": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			requests := 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				requests++
+				w.Header().Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
+				w.WriteHeader(http.StatusForbidden) // a refusal has a date too
+			}))
+			t.Cleanup(server.Close)
+			s, err := s3blob.New(s3blob.Config{Bucket: "data", Endpoint: server.URL, Region: "eu-1", AccessKey: "key", SecretKey: "secret"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 3 {
+				at, within, err := s.StoreTime(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if off := time.Until(at) - ahead; off.Abs() > within+50*time.Millisecond || within > 2*time.Second {
+					t.Errorf("it is %v off, and claims to be within %v", off, within)
+				}
+			}
+			if requests != 1 {
+				t.Errorf("%d requests for three readings, want 1", requests)
+			}
+		})
+	}
+}
+
+func TestStoreTimeOfARealServer(t *testing.T) {
+	s := s3test.Store(t, s3test.Versity(t).Config(t))
+	at, within, err := s.StoreTime(t.Context())
+	if err != nil || time.Until(at).Abs() > within+time.Second {
+		t.Errorf("got %v within %v, %v; want about now", at, within, err)
+	}
+}
