@@ -23,6 +23,6 @@ func TestPodiumChances(t *testing.T) {
 				}
 			}
 		}
-		near(t, string(c.Driver), c.Podium, 1-last, 1e-9)
+		near(t, string(c.Driver), c.Podium, 1-last, 2e-6)
 	}
 }

@@ -1,11 +1,14 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/optimize"
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -64,16 +67,106 @@ func fit(samples []*sample, year int, set []Feature, window Window, p FitParams)
 	return f, nil
 }
 
-// maximise returns the d weights of the largest penalised likelihood.
+// mostNewtonSteps is far beyond what a convex loss of a dozen weights needs: five to eight.
+const mostNewtonSteps = 100
+
+// maximise returns the d weights of the largest penalised likelihood, to about the last digit:
+// Newton's method, with the step halved while it does not lower the loss. That it ends at the
+// optimum and not merely near it is what makes the weights the same on every processor.
 func maximise(races []learnable, d int, p FitParams) ([]float64, error) {
-	result, err := optimize.Minimize(optimize.Problem{
-		Func: func(b []float64) float64 { return loss(races, b, p, nil) },
-		Grad: func(grad, b []float64) { loss(races, b, p, grad) },
-	}, make([]float64, d), &optimize.Settings{GradientThreshold: 1e-4}, &optimize.LBFGS{})
-	if err != nil {
-		return nil, err
+	b := make([]float64, d)
+	at := newCurve(d)
+	next := newCurve(d)
+	at.take(races, b, p)
+	for range mostNewtonSteps {
+		var chol mat.Cholesky
+		if !chol.Factorize(mat.NewSymDense(d, at.hess)) {
+			return nil, errors.New("the likelihood has no unique maximum")
+		}
+		var step mat.VecDense
+		if err := chol.SolveVecTo(&step, mat.NewVecDense(d, at.grad)); err != nil {
+			return nil, err
+		}
+		trial := make([]float64, d)
+		for scale := 1.0; ; scale /= 2 {
+			floats.AddScaledTo(trial, b, -scale, step.RawVector().Data)
+			next.take(races, trial, p)
+			if next.loss <= at.loss || scale < 1e-6 {
+				break
+			}
+		}
+		moved := floats.Distance(b, trial, math.Inf(1))
+		b, at, next = trial, next, at
+		if moved < 1e-9 {
+			return b, nil
+		}
 	}
-	return result.X, nil
+	return nil, errors.New("the likelihood has no maximum that can be found")
+}
+
+// curve is the penalised negative log-likelihood of the first places at some weights, with its
+// gradient and its Hessian, row by row; scratch holds what one race adds up.
+type curve struct {
+	loss       float64
+	grad, hess []float64
+
+	e, first, second []float64
+}
+
+func newCurve(d int) *curve {
+	return &curve{grad: make([]float64, d), hess: make([]float64, d*d), first: make([]float64, d), second: make([]float64, d*d)}
+}
+
+// take evaluates the curve at b.
+func (c *curve) take(races []learnable, b []float64, p FitParams) {
+	d := len(b)
+	c.loss = p.Penalty / 2 * floats.Dot(b, b)
+	clear(c.hess)
+	for j := range d {
+		c.grad[j] = p.Penalty * b[j]
+		c.hess[j*d+j] = p.Penalty
+	}
+	for _, r := range races {
+		c.e = utilities(c.e[:0], r.x, b)
+		top := floats.Max(c.e)
+		// From the last place to the first, so that what is left over at each only grows: the
+		// sums of e^u, of e^u x and of e^u xx' over the starters who are left.
+		sum0 := 0.0
+		clear(c.first)
+		clear(c.second)
+		add := func(i int) {
+			e := math.Exp(c.e[i] - top)
+			x := r.x[i*d : (i+1)*d]
+			sum0 += e
+			for j, v := range x {
+				ev := e * v
+				c.first[j] += ev
+				row := c.second[j*d : (j+1)*d]
+				for k := j; k < d; k++ {
+					row[k] += ev * x[k]
+				}
+			}
+		}
+		for i := range c.e {
+			if !slices.Contains(r.finish, i) {
+				add(i)
+			}
+		}
+		for k := len(r.finish) - 1; k >= 0; k-- {
+			chosen := r.finish[k]
+			add(chosen)
+			w := r.weight * p.StageWeights[k]
+			c.loss -= w * (c.e[chosen] - top - math.Log(sum0))
+			x := r.x[chosen*d : (chosen+1)*d]
+			for j := range d {
+				mean := c.first[j] / sum0
+				c.grad[j] += w * (mean - x[j])
+				for l := j; l < d; l++ {
+					c.hess[j*d+l] += w * (c.second[j*d+l] - mean*c.first[l]) / sum0
+				}
+			}
+		}
+	}
 }
 
 // spreads returns the standard deviation of each feature over all starters. The mean needs no
@@ -101,39 +194,6 @@ func spread(x []float64) float64 {
 	return 1
 }
 
-// loss is the penalised negative log-likelihood of the first places, and its gradient.
-func loss(races []learnable, b []float64, p FitParams, grad []float64) float64 {
-	d := len(b)
-	total := p.Penalty / 2 * floats.Dot(b, b)
-	for j := range grad {
-		grad[j] = p.Penalty * b[j]
-	}
-	var e []float64
-	for _, r := range races {
-		n := len(r.x) / d
-		e = utilities(e[:0], r.x, b)
-		top := floats.Max(e)
-		for i := range e {
-			e[i] = math.Exp(e[i] - top)
-		}
-		for k, chosen := range r.finish {
-			w := r.weight * p.StageWeights[k]
-			sum := floats.Sum(e)
-			total -= w * math.Log(e[chosen]/sum)
-			if grad != nil {
-				floats.AddScaled(grad, -w, r.x[chosen*d:(chosen+1)*d])
-				for i := range n {
-					if e[i] > 0 {
-						floats.AddScaled(grad, w*e[i]/sum, r.x[i*d:(i+1)*d])
-					}
-				}
-			}
-			e[chosen] = 0
-		}
-	}
-	return total
-}
-
 // utilities appends the utility of every row of x.
 func utilities(u, x, b []float64) []float64 {
 	for ; len(x) > 0; x = x[len(b):] {
@@ -142,17 +202,21 @@ func utilities(u, x, b []float64) []float64 {
 	return u
 }
 
+// sharpnessSteps is how many factors there are to choose from.
+const sharpnessSteps = 97
+
 // sharpness returns the factor on the utilities that gives the winners the best log-loss, of
-// 97 between 0.30 and 3.3: the fit of three places is too cautious about the first.
+// 97 between 0.30 and 3.3: the fit of three places is too cautious about the first. The log-loss
+// is convex in the factor, so that the best one is where it stops falling.
 func sharpness(races []learnable, b []float64) float64 {
-	best, least := 1.0, math.Inf(1)
 	us := make([][]float64, len(races))
 	for i, r := range races {
 		us[i] = utilities(nil, r.x, b)
 	}
+	factor := func(k int) float64 { return math.Exp(-1.2 + .025*float64(k)) }
 	var scaled []float64
-	for k := range 97 {
-		t := math.Exp(-1.2 + .025*float64(k))
+	loss := func(k int) float64 {
+		t := factor(k)
 		sum := 0.0
 		for i, r := range races {
 			scaled = scaled[:0]
@@ -161,11 +225,9 @@ func sharpness(races []learnable, b []float64) float64 {
 			}
 			sum += r.weight * (logSumExp(scaled) - scaled[r.finish[0]])
 		}
-		if sum < least {
-			best, least = t, sum
-		}
+		return sum
 	}
-	return best
+	return factor(sort.Search(sharpnessSteps-1, func(k int) bool { return loss(k) <= loss(k+1) }))
 }
 
 // logChances returns the logarithm of every starter's probability to win.

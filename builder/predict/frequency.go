@@ -72,7 +72,8 @@ func (m *Frequency) Predict(v *season.View, year int, round season.GrandPrixID) 
 	for i, r := range ranked {
 		drivers[i] = r.driver
 	}
-	return newForecast(drivers, normalised(wins), drivers[:min(3, len(drivers))], basis), nil
+	win := millionths(normalised(wins), 1, nil)
+	return newForecast(drivers, win, podiumChances(win, win), drivers[:min(3, len(drivers))], basis), nil
 }
 
 // wins returns the smoothed number of wins of each of n ranks in the races before the last,
@@ -122,24 +123,18 @@ func (b *Basis) add(year int) {
 
 // shareRest gives every rank but the first the mean of them.
 func shareRest(wins []float64) {
-	sum := 0.0
-	for _, w := range wins[1:] {
-		sum += w
-	}
+	others := sum(wins[1:])
 	for k := 1; k < len(wins); k++ {
-		wins[k] = sum / float64(len(wins)-1)
+		wins[k] = others / float64(len(wins)-1)
 	}
 }
 
 // normalised returns x divided by its sum.
 func normalised(x []float64) []float64 {
-	sum := 0.0
-	for _, w := range x {
-		sum += w
-	}
+	total := sum(x)
 	p := make([]float64, len(x))
 	for i, w := range x {
-		p[i] = w / sum
+		p[i] = w / total
 	}
 	return p
 }

@@ -27,7 +27,7 @@ type Car struct {
 var Checkpoints = []int{0, 25, 50, 75, 90}
 
 // LiveName identifies the live model and its version in every frozen live pick.
-const LiveName = "live-1"
+const LiveName = "live-2"
 
 // CountingCheckpoint is the checkpoint whose pick counts.
 const CountingCheckpoint = 50
@@ -63,19 +63,19 @@ func (w LiveWeights) Live(state RaceState, before Forecast) (Forecast, error) {
 			u[i] += w.Sharpness * w.Weights[j] * x[i][j]
 		}
 	}
-	win := softmax(u)
-	return newForecast(drivers, win, byChance(drivers, win), before.Basis), nil
+	win := millionths(softmax(u), 1, nil)
+	return newForecast(drivers, win, podiumChances(win, win), byChance(drivers, win), before.Basis), nil
 }
 
 // Live predicts with the weights of the published model. Walk-forward on 2021 to 2024, hit and
 // podium in %, log-loss, with the frequency of the positions as baseline:
 //
 //	            races   Live                 order at that moment
-//	lap 1       90      55.6  71.9  1.138    53.3  71.1  1.480
-//	25 %        89      71.9  72.3   .832    62.9  73.0  1.119
-//	50 %        89      82.0  81.3   .614    77.5  80.1   .871
-//	75 %        88      85.2  85.2   .461    81.8  86.0   .611
-//	90 %        87      93.1  91.6   .217    92.0  92.0   .310
+//	lap 1       90      56.7  71.1  1.147    53.3  71.1  1.480
+//	25 %        89      70.8  73.0   .841    62.9  73.0  1.119
+//	50 %        89      82.0  81.3   .621    77.5  80.1   .871
+//	75 %        88      85.2  84.8   .466    81.8  86.0   .611
+//	90 %        87      93.1  91.6   .220    92.0  92.0   .310
 func Live(state RaceState, before Forecast) (Forecast, error) {
 	return DefaultLiveWeights().Live(state, before)
 }
@@ -93,9 +93,9 @@ const stopSeconds = 20
 //	4, 10     pit stops made above the mean of the running cars, the same times p
 //	5, 11     -sqrt of the gap to the best, in seconds, had all made equally many stops; times p
 //
-// The last pair tells a leader who still has to stop from one who has done so: at half distance
-// it changes the log-loss of 2011 to 2024 (285 races) from .746 to .732, of 2021 to 2024 (89)
-// from .636 to .614.
+// The last pair tells a leader who still has to stop from one who has done so: at half distance,
+// with the forecasts of R2, it changed the log-loss of 2011 to 2024 (285 races) from .746 to
+// .732, of 2021 to 2024 (89) from .636 to .614.
 func liveRows(state RaceState, before Forecast) ([][liveFeatures]float64, error) {
 	switch {
 	case len(state.Cars) == 0:
@@ -161,4 +161,91 @@ func projectedGaps(cars []Car) []float64 {
 		gaps[i] -= best
 	}
 	return gaps
+}
+
+// LiveSample is a moment of a finished race to learn live picks from.
+type LiveSample struct {
+	State  RaceState
+	Before Forecast
+	Podium []season.DriverID // the official first three
+	Weight float64
+}
+
+// livePenalty is the half weight of the squared standardised coefficients.
+const livePenalty = 10
+
+// FitLive learns the weights of live picks.
+func FitLive(samples []LiveSample) (LiveWeights, error) {
+	var rows [][liveFeatures]float64
+	races := make([]learnable, 0, len(samples))
+	for _, s := range samples {
+		x, err := liveRows(s.State, s.Before)
+		if err != nil {
+			return LiveWeights{}, fmt.Errorf("fit live picks: %w", err)
+		}
+		r := learnable{weight: s.Weight}
+		for _, d := range s.Podium {
+			// A car that is out at this moment cannot be chosen; nobody behind it is then a choice.
+			i := placeOf(d, s.State.Cars)
+			if i < 0 {
+				break
+			}
+			r.finish = append(r.finish, i)
+		}
+		if len(r.finish) == 0 {
+			continue
+		}
+		for i := range x {
+			r.x = append(r.x, x[i][:]...)
+		}
+		rows = append(rows, x...)
+		races = append(races, r)
+	}
+	scale := make([]float64, liveFeatures)
+	for j := range scale {
+		column := make([]float64, len(rows))
+		for i := range rows {
+			column[i] = rows[i][j]
+		}
+		scale[j] = spread(column)
+	}
+	for _, r := range races {
+		for i := range r.x {
+			r.x[i] /= scale[i%liveFeatures]
+		}
+	}
+	p := FitParams{StageWeights: DefaultParams().Fit.StageWeights, Penalty: livePenalty}
+	b, err := maximise(races, liveFeatures, p)
+	if err != nil {
+		return LiveWeights{}, fmt.Errorf("fit live picks on %d moments: %w", len(races), err)
+	}
+	w := LiveWeights{Sharpness: sharpness(races, b)}
+	for j := range w.Weights {
+		w.Weights[j] = b[j] / scale[j]
+	}
+	return w, nil
+}
+
+// placeOf returns the place of a driver among the cars, -1 if he is not running.
+func placeOf(d season.DriverID, cars []Car) int {
+	for i, c := range cars {
+		if c.Driver == d {
+			return i
+		}
+	}
+	return -1
+}
+
+// DefaultLiveWeights are those of the published model: learnt from 289 races of 2011 to 2024,
+// twenty moments each, with lap times of the Ergast database and the forecasts of V2 as they
+// would have been made then. To learn them again see backtest.LearnLive.
+func DefaultLiveWeights() LiveWeights {
+	return LiveWeights{
+		Weights: [liveFeatures]float64{
+			.9294, -.5417, .1096, .3370, .5280, .1820,
+			.7038, .0985, .0861, -.0071, -.4347, .0917,
+			.9395, .1324,
+		},
+		Sharpness: 1.2214,
+	}
 }

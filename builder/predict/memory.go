@@ -10,10 +10,11 @@ import (
 // view and keeps what was done for the longest common beginning: the answer is always what
 // working through the given races from the first one gives.
 type memory struct {
-	p       Params
-	steps   []step
-	state   *state         // after all steps
-	winters map[int]*state // by number of steps: the state before a season's first race
+	p        Params
+	steps    []step
+	lineages []season.Lineage // by which the teams of all steps were found
+	state    *state           // after all steps
+	winters  map[int]*state   // by number of steps: the state before a season's first race
 }
 
 // step is one race of the history, with what it was made from.
@@ -32,24 +33,29 @@ func (m *memory) follow(races []race, cars lineages) {
 			run = append(run, i)
 		}
 	}
-	same := 0
-	for same < len(m.steps) && same < len(run) && m.steps[same].is(races[:run[same]+1], cars) {
-		same++
+	// The same facts and the same lineages make the same step. With other lineages, as when a
+	// team has taken another name, the teams are found again and compared.
+	sameLineages := slices.EqualFunc(m.lineages, cars.view.Lineages, func(a, b season.Lineage) bool { return same(a.Links, b.Links) })
+	kept := 0
+	for kept < len(m.steps) && kept < len(run) {
+		s, r := &m.steps[kept], races[run[kept]]
+		if s.year != r.year || !sameRound(&s.round, r.round) || !sameLineages && !s.sameTeams(races[:run[kept]+1], cars) {
+			break
+		}
+		kept++
 	}
-	m.rewind(same)
+	m.rewind(kept)
+	m.lineages = cars.view.Lineages
 	for _, i := range run[len(m.steps):] {
 		m.step(races[:i+1], cars)
 	}
 }
 
-// is says whether the step was made from the last of the races.
-func (s *step) is(races []race, cars lineages) bool {
-	r := races[len(races)-1]
-	if s.year != r.year || !sameRound(&s.round, r.round) {
-		return false
-	}
+// sameTeams says whether the starters of the last of the races, whose facts are those of the
+// step, belong to the same lineages as when it was made.
+func (s *step) sameTeams(races []race, cars lineages) bool {
 	runners, _ := field(races)
-	return slices.EqualFunc(s.teams, runners, func(t season.TeamID, run runner) bool { return t == cars.root(run.team, r.year) })
+	return slices.EqualFunc(s.teams, runners, func(t season.TeamID, run runner) bool { return t == cars.root(run.team, s.year) })
 }
 
 // rewind forgets all steps but the first n, and those since the winter before them, which are

@@ -18,7 +18,7 @@ func noGrid(r *season.Round) { r.Grid = nil }
 // TestMissingSessions withholds sessions of the race weekend in three seasons; the model has
 // learnt with everything. What is lost must be about what the session is worth.
 func TestMissingSessions(t *testing.T) {
-	m := predict.NewR2(predict.DefaultParams())
+	m := predict.NewV2(predict.DefaultParams())
 	all := func(*season.Round) {}
 	total := func(change func(*season.Round)) float64 {
 		return (logLoss(t, m, 2016, change) + logLoss(t, m, 2019, change) + logLoss(t, m, 2022, change)) / 3
@@ -80,9 +80,9 @@ func TestMissingHistory(t *testing.T) {
 					tc.change(&s.Rounds[j])
 				}
 			}
-			f := forecast(t, predict.NewR2(predict.DefaultParams()), &w, 2012, "italy")
+			f := forecast(t, predict.NewV2(predict.DefaultParams()), &w, 2012, "italy")
 			checkChances(t, f, 24)
-			full := forecast(t, predict.NewR2(predict.DefaultParams()), v, 2012, "italy")
+			full := forecast(t, predict.NewV2(predict.DefaultParams()), v, 2012, "italy")
 			if got, want := f.Winner(), full.Winner(); got.Driver != want.Driver || got.Win < want.Win-.15 || got.Win > want.Win+.15 {
 				t.Errorf("got %+v, want about the %+v with everything", got, want)
 			}
@@ -93,7 +93,7 @@ func TestMissingHistory(t *testing.T) {
 // TestUnusualWeekends shows that a forecast stays sensible where something is new.
 func TestUnusualWeekends(t *testing.T) {
 	a := embedded(t)
-	m := predict.NewR2(predict.DefaultParams())
+	m := predict.NewV2(predict.DefaultParams())
 	v := atGrid(t, a, 2024, "italy")
 	usual := forecast(t, m, v, 2024, "italy")
 	r, _ := v.Round(2024, "italy")
@@ -159,7 +159,7 @@ func TestUnusualWeekends(t *testing.T) {
 		checkChances(t, f, 20)
 		old := predict.DefaultParams()
 		old.Pace.RuleYears = nil
-		trusting := forecast(t, predict.NewR2(old), v, 2022, gp)
+		trusting := forecast(t, predict.NewV2(old), v, 2022, gp)
 		// Last year's best car has no hold on the forecast where the cars are new.
 		if got, with := chance(f, "lewis-hamilton"), chance(trusting, "lewis-hamilton"); got >= with {
 			t.Errorf("last year's best car: got %.3f, want less than the %.3f of old rules", got, with)

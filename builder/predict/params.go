@@ -1,6 +1,6 @@
 package predict
 
-// Params are the constants of R2. Gaps are in percent of a lap or race time, lower is faster;
+// Params are the constants of Ranked. Gaps are in percent of a lap or race time, lower is faster;
 // standard deviations are in the same unit. They were chosen on the seasons up to 2024 and are
 // flat: moving any constant of Pace by a third changes the log-loss by less than 0.005.
 type Params struct {
@@ -9,10 +9,11 @@ type Params struct {
 	// log-loss of 2010 to 2024 by 0.0002.
 	FirstSeason, Warmup int
 
-	Pace   PaceParams
-	Rating RatingParams
-	Form   FormParams
-	Fit    FitParams
+	Pace    PaceParams
+	Rating  RatingParams
+	Form    FormParams
+	Fit     FitParams
+	Mixture MixtureParams
 }
 
 // PaceParams are the constants of the Kalman filter that follows the pace of every car and
@@ -80,6 +81,28 @@ type Window struct {
 	HalfLife float64
 }
 
+// MixtureParams are the constants of V2. The order of the experts is that of Weights.
+type MixtureParams struct {
+	Usual    Weights // where a season starts, and where the weights tend to
+	NewRules Weights // where a season with new rules starts
+	Rate     float64 // power of a winner's chance by which an expert's weight is multiplied
+	Keeps    float64 // share that a race leaves of the weights; the rest is Usual
+}
+
+// ruleYears are the seasons whose cars were built to new rules. The list was fixed before its
+// effect was measured; a season joins it when its rules are announced, never for its results.
+var ruleYears = []int{
+	1998, // track 2.0 to 1.8 m, grooved tyres: https://formula1.com/en/latest/article/re-writing-the-f1-rulebook-part-3-narrow-cars-find-their-groove.5YeEtrJfLako8UUG6Smgo4
+	2005, // a quarter less downforce, one set of tyres a race, engines for two: https://en.wikipedia.org/wiki/Formula_One_regulations#History
+	2006, // V8 of 2.4 l for V10 of 3.0 l: https://en.wikipedia.org/wiki/Formula_One_regulations#History
+	2009, // new wings, slick tyres, KERS: https://en.wikipedia.org/wiki/Formula_One_regulations#History
+	2011, // adjustable rear wing, no double diffuser, KERS again, new tyres: http://www.formula1.com/news/headlines/2010/12/11603.html
+	2014, // turbo hybrid V6 of 1.6 l: http://en.espn.co.uk/f1/motorsport/page/3710.html
+	2017, // track 1.8 to 2.0 m, wider tyres: https://formula1.com/en/latest/article/re-writing-the-f1-rulebook-part-3-narrow-cars-find-their-groove.5YeEtrJfLako8UUG6Smgo4
+	2022, // ground effect, 18-inch wheels: https://www.independent.co.uk/sport/motor-racing/formula1/f1-rule-changes-2022-season-b2001185.html
+	2026, // active aerodynamics, half of the power electric: https://gpfans.com/us/f1-news/1022256/fia-announce-sweeping-f1-2026-rule-changes
+}
+
 // DefaultParams are those of the published model.
 func DefaultParams() Params {
 	return Params{
@@ -94,7 +117,7 @@ func DefaultParams() Params {
 			Practice: .60, Qualifying: .35, SprintQualifying: 1.3 * .35, Sprint: .55,
 			Race: .55, FastestLap: .80,
 			Outlier: 1.5, CapQualifying: 4, CapRace: 3, GridAdvantage: .10, Spread: .5,
-			RuleYears:     []int{1998, 2005, 2006, 2009, 2011, 2014, 2017, 2022, 2026},
+			RuleYears:     ruleYears,
 			SessionOffset: 100, MinTimes: 8, MinLaps: 6, MinUpdated: 4,
 		},
 		Rating: RatingParams{DriverStep: .05, TeamStep: .10, Places: 6, DriverKeeps: .95, TeamKeeps: .60},
@@ -110,5 +133,6 @@ func DefaultParams() Params {
 			Windows:  []Window{{18, 6}, {10, 3}},
 			MinRaces: 10,
 		},
+		Mixture: MixtureParams{Usual: Weights{.85, .10, .05}, NewRules: Weights{.10, .80, .10}, Rate: .5, Keeps: .88},
 	}
 }

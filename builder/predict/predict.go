@@ -5,12 +5,15 @@
 // machine, whatever was predicted before. A model may remember work between calls, but only
 // keyed by the facts it was done from. Models are safe for concurrent use.
 //
-// R2 is the model whose picks are published. GridFrequency, Pole, Leader and PreviousWinner
-// are the baselines it is measured against, see package backtest.
+// NewV2 makes the model whose picks are published; ByName those that can take its place.
+// GridFrequency, Pole, Leader and PreviousWinner are the baselines it is measured against, see
+// package backtest.
 package predict
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 
 	"gridcast/builder/season"
 )
@@ -32,19 +35,37 @@ type Model interface {
 	Predict(v *season.View, year int, round season.GrandPrixID) (Forecast, error)
 }
 
+// Names are the models that can make the service's picks, the default first.
+var Names = []string{"v2", "r2", "grid-frequency"}
+
+// ByName returns the model of that name, with the default constants; the error says which names
+// there are.
+func ByName(name string) (Model, error) {
+	switch name {
+	case "v2":
+		return NewV2(DefaultParams()), nil
+	case "r2":
+		return NewR2(DefaultParams()), nil
+	case "grid-frequency":
+		return GridFrequency(), nil
+	}
+	return nil, fmt.Errorf("model %q: must be one of %s", name, strings.Join(Names, ", "))
+}
+
 // Forecast is a probability of winning for every candidate, most probable first, and the pick
-// made from it.
+// made from it. All chances are whole millionths, so that they, and what is decided on them, are
+// the same on every processor.
 type Forecast struct {
 	Candidates []Candidate
 	Podium     [3]season.DriverID // Podium[0] is the picked winner; empty where there are fewer candidates
 	Basis      Basis
 }
 
-// Candidate is a driver who will start and his chances, each in [0, 1].
+// Candidate is a driver who will start, with chances in [0, 1].
 type Candidate struct {
 	Driver season.DriverID
-	Win    float64 // sums to 1 over the candidates
-	Podium float64 // sums to 3
+	Win    float64 // adds up to 1 over the candidates
+	Podium float64 // adds up to 3, or to as many as there are; never below Win
 }
 
 // Basis says what a forecast was made from.

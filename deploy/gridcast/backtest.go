@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"gridcast/builder/archive"
+	"gridcast/builder/predict"
 	"gridcast/builder/predict/backtest"
 	"gridcast/builder/predict/laps"
 	"gridcast/builder/season"
@@ -19,7 +20,8 @@ type backtestCmd struct {
 	From    int    `required:"" help:"First season to score." placeholder:"YEAR"`
 	To      int    `required:"" help:"Last season to score." placeholder:"YEAR"`
 	Archive string `help:"An archive file; default: the embedded seasons." placeholder:"FILE" type:"path"`
-	Model   string `help:"What makes the picks: ${enum}." enum:"r2,grid-frequency" default:"r2"`
+	Model   string `help:"What makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
+	Basis   string `help:"What is known of the weekend: ${enum}; form is nothing but who takes part." enum:"grid,qualifying,form" default:"grid"`
 	Plot    string `help:"Write a PNG: reliability, and the log-loss saved against the grid-slot table." placeholder:"FILE.png" type:"path"`
 	Live    bool   `help:"Score the picks made during the races, by checkpoint; needs --laps."`
 	Laps    string `help:"A folder with lap times as in the Ergast dump." placeholder:"DIR" type:"path"`
@@ -31,6 +33,8 @@ func (c *backtestCmd) Run(ctx context.Context, s *streams) error {
 		return usageError{fmt.Errorf("--from %d: must not be after --to %d", c.From, c.To)}
 	case c.Live && c.Laps == "":
 		return usageError{errors.New("--live: needs lap times, --laps DIR")}
+	case c.Live && c.Basis != string(predict.FromGrid):
+		return usageError{fmt.Errorf("--basis %s: live picks start from the forecast on the grid", c.Basis)}
 	case c.Live && c.Plot != "":
 		return usageError{errors.New("--plot: there is no plot of live picks")}
 	case !c.Live && c.Laps != "":
@@ -47,7 +51,10 @@ func (c *backtestCmd) Run(ctx context.Context, s *streams) error {
 		return c.live(ctx, s, a)
 	}
 	config := backtest.DefaultConfig(c.From, c.To)
-	config.Model = models[c.Model]()
+	if config.Model, err = predict.ByName(c.Model); err != nil {
+		return err
+	}
+	config.Basis = predict.Order(c.Basis)
 	bar, races := newProgress(s.err, "races"), racesIn(a, c.From, c.To)
 	config.Progress = func(done int) { bar.set(done, races) }
 	report, err := backtest.Run(ctx, a, config)
@@ -84,7 +91,9 @@ func (c *backtestCmd) live(ctx context.Context, s *streams, a *season.Archive) e
 		return err
 	}
 	config := backtest.DefaultLiveConfig(c.From, c.To)
-	config.Model = models[c.Model]()
+	if config.Model, err = predict.ByName(c.Model); err != nil {
+		return err
+	}
 	bar := newProgress(s.err, "races")
 	config.Progress = bar.set
 	report, err := backtest.LiveRun(ctx, a, races, config)
@@ -115,14 +124,14 @@ const gridSlots = "grid_frequency"
 
 // printBacktest prints the tables of a report. In square brackets are 95 % bootstrap intervals.
 func (s *streams) printBacktest(r *backtest.Report) error {
-	if err := s.printf("%s, %d to %d, %d races, walk-forward\n\n", r.ModelName, r.From, r.To, r.Races); err != nil {
+	if err := s.printf("%s from %s, %d to %d, %d races, walk-forward\n\n", r.ModelName, r.Basis, r.From, r.To, r.Races); err != nil {
 		return err
 	}
 	rows := [][]any{metricsRow(r.ModelName, r.Model)}
 	for _, name := range byLogLoss(r.Baselines) {
 		rows = append(rows, metricsRow(name, r.Baselines[name]))
 	}
-	header := []any{"total", "winner %", "podium %", "exact podium %", "log-loss", "brier", "ece %"}
+	header := []any{"total", "winner %", "podium %", "exact podium %", "log-loss", "brier", "podium brier", "ece %"}
 	if err := s.printTable(header, rows); err != nil {
 		return err
 	}
@@ -150,9 +159,9 @@ func (s *streams) printBacktest(r *backtest.Report) error {
 	}
 	rows = nil
 	for _, bin := range r.Reliability {
-		rows = append(rows, []any{bin.Races, percent(100 * bin.Said), percent(100 * bin.Won)})
+		rows = append(rows, []any{bin.Races, percent(100 * bin.Said), fmt.Sprintf("%.1f [%.1f, %.1f]", 100*bin.Won, 100*bin.Interval[0], 100*bin.Interval[1])})
 	}
-	return s.printf("\n%s\n", renderTable([]any{"races", "said %", "won %"}, rows))
+	return s.printf("\n%s\n", renderTable([]any{"races", "said %", "won % [95 %]"}, rows))
 }
 
 // printDifferences prints by how much a model is better or worse on the same races.
@@ -161,10 +170,10 @@ func (s *streams) printDifferences(model string, differences map[string]backtest
 	for _, name := range slices.Sorted(maps.Keys(differences)) {
 		d := differences[name]
 		rows = append(rows, []any{
-			name, paired("%+.1f", d.WinnerHitPct), paired("%+.1f", d.PodiumPct), paired("%+.3f", d.LogLoss), paired("%+.3f", d.Brier),
+			name, paired("%+.1f", d.WinnerHitPct), paired("%+.1f", d.PodiumPct), paired("%+.3f", d.LogLoss), paired("%+.3f", d.Brier), paired("%+.3f", d.PodiumBrier),
 		})
 	}
-	return s.printTable([]any{model + " minus", "winner %", "podium %", "log-loss", "brier"}, rows)
+	return s.printTable([]any{model + " minus", "winner %", "podium %", "log-loss", "brier", "podium brier"}, rows)
 }
 
 // paired shows a difference, with a star where it is more than noise.
@@ -185,7 +194,7 @@ func (s *streams) printLive(r *backtest.LiveReport) error {
 		for _, name := range byLogLoss(c.Baselines) {
 			rows = append(rows, metricsRow(name, c.Baselines[name]))
 		}
-		header := []any{fmt.Sprintf("at %d %%, %d races", c.Percent, c.Races), "winner %", "podium %", "exact podium %", "log-loss", "brier", "ece %"}
+		header := []any{fmt.Sprintf("at %d %%, %d races", c.Percent, c.Races), "winner %", "podium %", "exact podium %", "log-loss", "brier", "podium brier", "ece %"}
 		if err := s.printf("\n%s\n\n", renderTable(header, rows)); err != nil {
 			return err
 		}
@@ -213,7 +222,7 @@ func metricsRow(name string, m backtest.Metrics) []any {
 	return []any{
 		name, within("%.1f", m.WinnerHitPct, i.WinnerHitPct), within("%.1f", m.PodiumPct, i.PodiumPct),
 		within("%.1f", m.ExactPodiumPct, i.ExactPodiumPct), within("%.3f", m.LogLoss, i.LogLoss),
-		within("%.3f", m.Brier, i.Brier), within("%.1f", m.ECEPct, i.ECEPct),
+		within("%.3f", m.Brier, i.Brier), within("%.3f", m.PodiumBrier, i.PodiumBrier), within("%.1f", m.ECEPct, i.ECEPct),
 	}
 }
 

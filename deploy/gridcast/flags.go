@@ -71,20 +71,19 @@ type builderFlags struct {
 	storeFlags      `embed:""`
 	clockFlags      `embed:""`
 	Archive         string        `help:"An archive file to build from; it is put into the store. Default: the one in the store, else the embedded seasons." placeholder:"PATH" type:"path"`
-	Model           string        `help:"What makes the picks: ${enum}." enum:"r2,grid-frequency" default:"r2"`
+	Model           string        `help:"What makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
 	AutoVerifyAfter time.Duration `help:"Verify results by themselves this long after the end of a race; 0: only an operator does." default:"0s"`
-}
-
-var models = map[string]func() predict.Model{
-	"r2":             func() predict.Model { return predict.NewR2(predict.DefaultParams()) },
-	"grid-frequency": func() predict.Model { return predict.GridFrequency() },
 }
 
 func (f *builderFlags) policy() (builder.Policy, error) {
 	if f.AutoVerifyAfter < 0 {
 		return builder.Policy{}, usageError{fmt.Errorf("--auto-verify-after %s: must not be negative", f.AutoVerifyAfter)}
 	}
-	return builder.Policy{Model: models[f.Model](), AutoVerifyAfter: f.AutoVerifyAfter}, nil
+	model, err := predict.ByName(f.Model)
+	if err != nil {
+		return builder.Policy{}, usageError{fmt.Errorf("--model: %w", err)}
+	}
+	return builder.Policy{Model: model, AutoVerifyAfter: f.AutoVerifyAfter}, nil
 }
 
 // builder returns a builder on the store and the race time it builds at.

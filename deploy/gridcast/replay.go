@@ -13,7 +13,7 @@ import (
 type replayCmd struct {
 	storeFlags `embed:""`
 	Archive    string `help:"An archive file to build from; it is put into the store. Default: the one in the store, else the embedded seasons." placeholder:"PATH" type:"path"`
-	Model      string `help:"What makes the picks: ${enum}." enum:"r2,grid-frequency" default:"r2"`
+	Model      string `help:"What makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
 	From       int    `required:"" help:"First season to replay." placeholder:"YEAR"`
 	To         int    `required:"" help:"Last season to replay." placeholder:"YEAR"`
 }

@@ -8,6 +8,7 @@ package backtest
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
@@ -18,6 +19,7 @@ type Config struct {
 	From, To  int // seasons, inclusive
 	Model     predict.Model
 	Baselines []Baseline
+	Basis     predict.Order   // what is known of a weekend; empty is the grid
 	RuleYears []int           // seasons with new rules, shown apart
 	Progress  func(races int) // called after each race; may be nil
 }
@@ -33,7 +35,7 @@ func DefaultConfig(from, to int) Config {
 	p := predict.DefaultParams()
 	return Config{
 		From: from, To: to,
-		Model: predict.NewR2(p),
+		Model: predict.NewV2(p), Basis: predict.FromGrid,
 		Baselines: []Baseline{
 			{"pole", predict.Pole()},
 			{"grid_frequency", predict.GridFrequency()},
@@ -73,7 +75,7 @@ func Run(ctx context.Context, archive *season.Archive, c Config) (*Report, error
 			if err := ctx.Err(); err != nil {
 				return nil, fmt.Errorf("backtest %d %s: %w", s.Year, r.GrandPrix, err)
 			}
-			view := archive.AsOf(r.GridKnownAt())
+			view := viewOf(archive, s.Year, r, c.Basis)
 			for k, m := range models {
 				f, err := m.Predict(view, s.Year, r.GrandPrix)
 				if err != nil {
@@ -91,4 +93,27 @@ func Run(ctx context.Context, archive *season.Archive, c Config) (*Report, error
 		return nil, fmt.Errorf("backtest from %d to %d: the archive has no finished race there", c.From, c.To)
 	}
 	return newReport(c, races, scores), nil
+}
+
+// viewOf returns what was known of a round when a pick on the basis would have been made: with
+// the grid when it was known; on qualifying at the end of it, without the grid; on form
+// without any session of the weekend.
+func viewOf(archive *season.Archive, year int, r *season.Round, basis predict.Order) *season.View {
+	if basis == predict.FromGrid || basis == "" {
+		return archive.AsOf(r.GridKnownAt())
+	}
+	v := archive.AsOf(r.QualifyingKnownAt())
+	if _, ok := v.Season(year); !ok {
+		return v
+	}
+	w := *v
+	w.Seasons = slices.Clone(v.Seasons)
+	s, _ := w.Season(year)
+	s.Rounds = slices.Clone(s.Rounds)
+	known, _ := s.Round(r.GrandPrix)
+	known.Grid = nil
+	if basis == predict.FromForm {
+		known.Practice, known.Qualifying, known.SprintQualifying, known.SprintGrid, known.SprintResults = [4][]season.TimedLap{}, nil, nil, nil, nil
+	}
+	return &w
 }

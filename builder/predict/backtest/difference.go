@@ -7,6 +7,7 @@ type Difference struct {
 	PodiumPct    Paired `json:"podium_pct"`
 	LogLoss      Paired `json:"log_loss"`
 	Brier        Paired `json:"brier"`
+	PodiumBrier  Paired `json:"podium_brier"`
 }
 
 // Paired is a mean difference over races and its paired bootstrap interval.
@@ -22,6 +23,7 @@ func Compare(model, other []Score) Difference {
 		PodiumPct:    paired(model, other, func(s Score) float64 { return 100 * float64(s.Podium) / 3 }),
 		LogLoss:      paired(model, other, func(s Score) float64 { return s.LogLoss }),
 		Brier:        paired(model, other, func(s Score) float64 { return s.Brier }),
+		PodiumBrier:  paired(model, other, func(s Score) float64 { return s.PodiumBrier }),
 	}
 }
 

@@ -18,7 +18,7 @@ func TestNoPickSeesItsRace(t *testing.T) {
 	facts := embedded(t).Facts()
 	whole := embedded(t)
 	models := []predict.Model{
-		predict.NewR2(predict.DefaultParams()), predict.GridFrequency(), predict.Pole(), predict.Leader(), predict.PreviousWinner(),
+		predict.NewV2(predict.DefaultParams()), predict.GridFrequency(), predict.Pole(), predict.Leader(), predict.PreviousWinner(),
 	}
 	for _, year := range []int{2014, 2022} {
 		s, _ := whole.AsOf(season.CalendarKnownAt(year + 2)).Season(year)

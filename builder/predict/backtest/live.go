@@ -22,7 +22,7 @@ type LiveConfig struct {
 
 // DefaultLiveConfig measures the published live model.
 func DefaultLiveConfig(from, to int) LiveConfig {
-	return LiveConfig{From: from, To: to, Learn: 14, HalfLife: 8, Model: predict.NewR2(predict.DefaultParams())}
+	return LiveConfig{From: from, To: to, Learn: 14, HalfLife: 8, Model: predict.NewV2(predict.DefaultParams())}
 }
 
 // LiveReport is the outcome of LiveRun. Its JSON form is stable.
@@ -174,30 +174,33 @@ func samplesBefore(held []liveRace, year int, halfLife float64) []predict.LiveSa
 	return samples
 }
 
-// positionFrequency gives every running car the smoothed frequency with which its position at
-// the checkpoint has won in the races before.
+// positionFrequency gives every running car the smoothed frequencies with which its position at
+// the checkpoint has won, and has ended on the podium, in the races before.
 func positionFrequency(before []liveRace, state predict.RaceState, percent int) predict.Forecast {
 	f := predict.Forecast{}
-	wins := make([]float64, len(state.Cars))
-	total := 0.0
+	wins, podiums := make([]float64, len(state.Cars)), make([]float64, len(state.Cars))
+	total, races := 0.0, 1.0
 	for i := range wins {
 		wins[i] = 1 / float64((i+1)*(i+1))
 		total += wins[i]
+		podiums[i] = indicator(i < len(f.Podium)) // one race that ended in this order
 	}
 	for _, r := range before {
 		past, ok := r.at(percent)
 		if !ok || len(r.podium) == 0 {
 			continue
 		}
-		for i, c := range past.Cars {
-			if c.Driver == r.podium[0] && i < len(wins) {
+		races++
+		for i, c := range past.Cars[:min(len(past.Cars), len(wins))] {
+			if c.Driver == r.podium[0] {
 				wins[i]++
 				total++
 			}
+			podiums[i] += indicator(slices.Contains(r.podium, c.Driver))
 		}
 	}
 	for i, c := range state.Cars {
-		f.Candidates = append(f.Candidates, predict.Candidate{Driver: c.Driver, Win: wins[i] / total})
+		f.Candidates = append(f.Candidates, predict.Candidate{Driver: c.Driver, Win: wins[i] / total, Podium: podiums[i] / races})
 		if i < len(f.Podium) {
 			f.Podium[i] = c.Driver
 		}

@@ -18,12 +18,14 @@ type Metrics struct {
 	ExactPodiumPct float64 `json:"exact_podium_pct"` // picked drivers in their picked place
 	LogLoss        float64 `json:"log_loss"`
 	Brier          float64 `json:"brier"`
-	ECEPct         float64 `json:"ece_pct"` // expected calibration error of the picked winner's chance
+	PodiumBrier    float64 `json:"podium_brier"` // of the chances of a podium, 0 to 6
+	ECEPct         float64 `json:"ece_pct"`      // expected calibration error of the picked winner's chance
 
 	Intervals *Intervals `json:"intervals,omitempty"`
 }
 
-// Interval is a 95 % bootstrap interval over races.
+// Interval is a 95 % bootstrap interval over races. That of a calibration error is moved by the
+// bootstrap's own bias: drawing races twice makes any forecaster look worse calibrated.
 type Interval [2]float64
 
 // Intervals are those of Metrics.
@@ -33,6 +35,7 @@ type Intervals struct {
 	ExactPodiumPct Interval `json:"exact_podium_pct"`
 	LogLoss        Interval `json:"log_loss"`
 	Brier          Interval `json:"brier"`
+	PodiumBrier    Interval `json:"podium_brier"`
 	ECEPct         Interval `json:"ece_pct"`
 }
 
@@ -47,16 +50,16 @@ func NewMetrics(scores []Score) Metrics {
 	if len(scores) == 0 {
 		return m
 	}
-	var drawn [6][]float64
+	var drawn [7][]float64
 	for times := range draws(len(scores)) {
 		d := sum(sorted, times)
-		for k, v := range [6]float64{d.WinnerHitPct, d.PodiumPct, d.ExactPodiumPct, d.LogLoss, d.Brier, d.ECEPct} {
+		for k, v := range [7]float64{d.WinnerHitPct, d.PodiumPct, d.ExactPodiumPct, d.LogLoss, d.Brier, d.PodiumBrier, d.ECEPct} {
 			drawn[k] = append(drawn[k], v)
 		}
 	}
 	m.Intervals = &Intervals{
 		interval(drawn[0]), interval(drawn[1]), interval(drawn[2]),
-		interval(drawn[3]), interval(drawn[4]), interval(drawn[5]),
+		interval(drawn[3]), interval(drawn[4]), interval(drawn[5]), corrected(drawn[6], m.ECEPct),
 	}
 	return m
 }
@@ -73,6 +76,7 @@ func sum(sorted []Score, times []int) Metrics {
 		m.ExactPodiumPct += w * float64(s.Exact) / 3
 		m.LogLoss += w * s.LogLoss
 		m.Brier += w * s.Brier
+		m.PodiumBrier += w * s.PodiumBrier
 	}
 	if n == 0 {
 		return m
@@ -82,6 +86,7 @@ func sum(sorted []Score, times []int) Metrics {
 	m.ExactPodiumPct *= 100 / n
 	m.LogLoss /= n
 	m.Brier /= n
+	m.PodiumBrier /= n
 	m.ECEPct = 100 * calibrationError(reliability(sorted, times))
 	return m
 }
@@ -108,6 +113,17 @@ func interval(values []float64) Interval {
 	slices.Sort(values)
 	n := len(values)
 	return Interval{values[n*25/1000], values[min(n-1, n*975/1000)]}
+}
+
+// corrected returns the middle 95 % of the values, moved so that their mean is the estimate; it
+// holds the estimate always. None of them is negative.
+func corrected(values []float64, estimate float64) Interval {
+	mean := 0.0
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	i := interval(values)
+	return Interval{max(0, i[0]-mean+estimate), max(0, i[1]-mean+estimate)}
 }
 
 func indicator(b bool) float64 {

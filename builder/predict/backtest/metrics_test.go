@@ -2,6 +2,7 @@ package backtest_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,8 +15,10 @@ import (
 
 func TestScore(t *testing.T) {
 	forecast := predict.Forecast{
-		Candidates: []predict.Candidate{{Driver: "ann", Win: .6}, {Driver: "bob", Win: .3}, {Driver: "cat", Win: .1}, {Driver: "dan", Win: 0}},
-		Podium:     [3]season.DriverID{"ann", "bob", "cat"},
+		Candidates: []predict.Candidate{
+			{Driver: "ann", Win: .6, Podium: .9}, {Driver: "bob", Win: .3, Podium: .8}, {Driver: "cat", Win: .1, Podium: .7}, {Driver: "dan", Win: 0, Podium: .6},
+		},
+		Podium: [3]season.DriverID{"ann", "bob", "cat"},
 	}
 	result := func(first, second, third season.DriverID) *season.Round {
 		return &season.Round{Results: []season.Result{
@@ -27,11 +30,11 @@ func TestScore(t *testing.T) {
 		round *season.Round
 		want  backtest.Score
 	}{
-		{"all right", result("ann", "bob", "cat"), backtest.Score{Hit: true, Podium: 3, Exact: 3, LogLoss: -math.Log(.6), Brier: .16 + .09 + .01}},
-		{"podium in another order", result("bob", "ann", "cat"), backtest.Score{Podium: 3, Exact: 1, LogLoss: -math.Log(.3), Brier: .36 + .49 + .01}},
-		{"one of three", result("ann", "dan", "eve"), backtest.Score{Hit: true, Podium: 1, Exact: 1, LogLoss: -math.Log(.6), Brier: .16 + .09 + .01}},
-		{"winner held for impossible", result("dan", "bob", "eve"), backtest.Score{Podium: 1, Exact: 1, LogLoss: -math.Log(1e-6), Brier: .36 + .09 + .01 + 1}},
-		{"winner no candidate", result("eve", "dan", "fay"), backtest.Score{LogLoss: -math.Log(1e-6), Brier: .36 + .09 + .01 + 1}},
+		{"all right", result("ann", "bob", "cat"), backtest.Score{Hit: true, Podium: 3, Exact: 3, LogLoss: -math.Log(.6), Brier: .16 + .09 + .01, PodiumBrier: .50}},
+		{"podium in another order", result("bob", "ann", "cat"), backtest.Score{Podium: 3, Exact: 1, LogLoss: -math.Log(.3), Brier: .36 + .49 + .01, PodiumBrier: .50}},
+		{"one of three", result("ann", "dan", "eve"), backtest.Score{Hit: true, Podium: 1, Exact: 1, LogLoss: -math.Log(.6), Brier: .16 + .09 + .01, PodiumBrier: 2.30}},
+		{"winner held for impossible", result("dan", "bob", "eve"), backtest.Score{Podium: 1, Exact: 1, LogLoss: -math.Log(1e-6), Brier: .36 + .09 + .01 + 1, PodiumBrier: 2.50}},
+		{"winner no candidate", result("eve", "dan", "fay"), backtest.Score{LogLoss: -math.Log(1e-6), Brier: .36 + .09 + .01 + 1, PodiumBrier: 4.10}},
 	} {
 		tc.want.Confidence = .6
 		got := backtest.NewScore(forecast, tc.round)
@@ -122,5 +125,40 @@ func TestPairingShowsASmallSteadyDifference(t *testing.T) {
 	}
 	if d.WinnerHitPct != (backtest.Paired{}) {
 		t.Errorf("hits: got %+v, want no difference", d.WinnerHitPct)
+	}
+}
+
+// TestIntervalsHoldTheirEstimate is not true of a plain bootstrap of the calibration error:
+// whoever is drawn twice makes a forecaster look worse.
+func TestIntervalsHoldTheirEstimate(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7)) //nolint:gosec // to be repeated
+	for _, n := range []int{10, 35, 340} {
+		scores := make([]backtest.Score, n)
+		for i := range scores {
+			said := .2 + .6*rng.Float64()
+			hit := rng.Float64() < said
+			scores[i] = backtest.Score{Confidence: said, Hit: hit, LogLoss: rng.Float64(), Brier: rng.Float64(), PodiumBrier: rng.Float64(), Podium: rng.IntN(4)}
+		}
+		m := backtest.NewMetrics(scores)
+		for name, v := range map[string]struct {
+			estimate float64
+			interval backtest.Interval
+		}{
+			"winner":       {m.WinnerHitPct, m.Intervals.WinnerHitPct},
+			"podium":       {m.PodiumPct, m.Intervals.PodiumPct},
+			"log-loss":     {m.LogLoss, m.Intervals.LogLoss},
+			"brier":        {m.Brier, m.Intervals.Brier},
+			"podium brier": {m.PodiumBrier, m.Intervals.PodiumBrier},
+			"ece":          {m.ECEPct, m.Intervals.ECEPct},
+		} {
+			if v.estimate < v.interval[0] || v.estimate > v.interval[1] {
+				t.Errorf("%d races, %s: %v does not hold %v", n, name, v.interval, v.estimate)
+			}
+		}
+		for _, b := range backtest.Reliability(scores) {
+			if b.Won < b.Interval[0] || b.Won > b.Interval[1] || b.Interval[0] < 0 || b.Interval[1] > 1 {
+				t.Errorf("%d races: the interval of %+v", n, b)
+			}
+		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 // The colours of a plot: the model, what it is compared with, the lines behind both.
 var (
 	ink   = drawing.Color{R: 0x1f, G: 0x4e, B: 0x9c, A: 0xff}
+	light = drawing.Color{R: 0x9d, G: 0xb8, B: 0xe0, A: 0xff}
 	grey  = drawing.Color{R: 0x88, G: 0x88, B: 0x88, A: 0xff}
 	faint = drawing.Color{R: 0xdd, G: 0xdd, B: 0xdd, A: 0xff}
 )
@@ -58,12 +59,16 @@ func (r *Report) reliabilityPanel() chart.Chart {
 		said[i], won[i] = 100*b.Said, 100*b.Won
 	}
 	p := newPanel(fmt.Sprintf("Reliability, %d to %d, %d races", r.From, r.To, r.Races),
-		"chance given to the picked winner, %", "picked winners that won, %")
+		"chance given to the picked winner, %", "picked winners that won, % (bars: 95 %)")
 	p.XAxis.Ticks, p.YAxis.Ticks = ticks(0, 100), ticks(0, 100)
 	p.Series = []chart.Series{
 		line([]float64{0, 100}, []float64{0, 100}, chart.Style{StrokeColor: grey, StrokeWidth: 1.5}),
-		line(said, won, chart.Style{StrokeColor: ink, StrokeWidth: 2, DotColor: ink, DotWidth: 4}),
 	}
+	for _, b := range r.Reliability {
+		p.Series = append(p.Series, line([]float64{100 * b.Said, 100 * b.Said}, []float64{100 * b.Interval[0], 100 * b.Interval[1]},
+			chart.Style{StrokeColor: light, StrokeWidth: 3}))
+	}
+	p.Series = append(p.Series, line(said, won, chart.Style{StrokeColor: ink, StrokeWidth: 2, DotColor: ink, DotWidth: 4}))
 	return p
 }
 

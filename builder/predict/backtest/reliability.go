@@ -15,6 +15,9 @@ type Bin struct {
 	Races int     `json:"races"`
 	Said  float64 `json:"said"` // mean probability given to the picked winner
 	Won   float64 `json:"won"`  // share of them that won
+
+	// Interval is the 95 % Wilson interval of Won.
+	Interval Interval `json:"interval"`
 }
 
 // Reliability sorts the races by the picked winner's chance into bins of equal count.
@@ -62,7 +65,15 @@ func reliability(sorted []Score, times []int) []Bin {
 
 func (b Bin) mean() Bin {
 	n := float64(b.Races)
-	return Bin{b.Races, b.Said / n, b.Won / n}
+	return Bin{b.Races, b.Said / n, b.Won / n, wilson(b.Won/n, n)}
+}
+
+// wilson is the 95 % score interval of a share of n (E. B. Wilson, JASA 22, 1927).
+func wilson(share, n float64) Interval {
+	const z = 1.959964
+	mid := (share + z*z/(2*n)) / (1 + z*z/n)
+	half := z / (1 + z*z/n) * math.Sqrt(share*(1-share)/n+z*z/(4*n*n))
+	return Interval{max(0, mid-half), min(1, mid+half)}
 }
 
 // calibrationError is the mean distance of what was said from what came.

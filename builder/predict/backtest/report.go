@@ -1,6 +1,11 @@
 package backtest
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+
+	"gridcast/builder/predict"
+)
 
 // Report is the outcome of a run. Its JSON form is stable.
 type Report struct {
@@ -8,6 +13,7 @@ type Report struct {
 	To          int                   `json:"to"`
 	Races       int                   `json:"races"`
 	ModelName   string                `json:"model_name"`
+	Basis       predict.Order         `json:"basis"` // what is known of each weekend
 	Model       Metrics               `json:"model"`
 	Baselines   map[string]Metrics    `json:"baselines"`
 	Differences map[string]Difference `json:"differences"` // the model minus each baseline, paired
@@ -46,7 +52,7 @@ const earlyRounds = 4
 
 func newReport(c Config, races []Race, scores [][]Score) *Report {
 	r := &Report{
-		From: c.From, To: c.To, ModelName: c.Model.Name(),
+		From: c.From, To: c.To, ModelName: c.Model.Name(), Basis: cmp.Or(c.Basis, predict.FromGrid),
 		Differences: map[string]Difference{},
 		Reliability: Reliability(scores[0]),
 		Calibrated:  CalibratedECE(scores[0]),

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"image/png"
+	"math"
 	"slices"
 	"testing"
 
@@ -14,10 +15,19 @@ import (
 	"gridcast/builder/season"
 )
 
-// TestPublishedFigures is the bar: the figures the service is proud of, on the whole release.
+// TestPublishedFigures is the bar: the figures that README shows, on the whole release. The
+// seasons to 2024 were in sight when the model was made, 2025 and 2026 were not.
 func TestPublishedFigures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes ten seconds")
+	}
+	all, err := backtest.Run(t.Context(), allSeasons(t), backtest.DefaultConfig(2010, 2026))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := all.Model; all.Races < 340 || m.LogLoss > 1.193 || m.PodiumPct < 68.3 {
+		t.Errorf("2010 to 2026: %d races, log-loss %.4f, podium %.2f %%, want at least 340, at most 1.193, at least 68.3",
+			all.Races, m.LogLoss, m.PodiumPct)
 	}
 	got, err := backtest.Run(t.Context(), allSeasons(t), backtest.DefaultConfig(2010, 2024))
 	if err != nil {
@@ -27,14 +37,15 @@ func TestPublishedFigures(t *testing.T) {
 		t.Fatalf("got %d races in %d seasons, want 305 in 15", got.Races, len(got.Seasons))
 	}
 	m := got.Model
-	if m.LogLoss > 1.21 || m.WinnerHitPct < 57 || m.PodiumPct < 67 {
-		t.Errorf("got log-loss %.4f, hit %.2f %%, podium %.2f %%, want at most 1.21, at least 57 and 67", m.LogLoss, m.WinnerHitPct, m.PodiumPct)
+	if math.Abs(m.LogLoss-1.208) > .002 || math.Abs(m.PodiumPct-68.3) > .4 || m.PodiumBrier > 1.356 {
+		t.Errorf("got log-loss %.4f, podium %.2f %%, podium Brier %.4f, want 1.208 within .002, 68.3 within .4, at most 1.356",
+			m.LogLoss, m.PodiumPct, m.PodiumBrier)
 	}
 	if m.ECEPct > got.Calibrated.Interval[1] {
 		t.Errorf("calibration error %.1f %% is beyond the %.1f %% that chance leaves", m.ECEPct, got.Calibrated.Interval[1])
 	}
 	grid := got.Differences["grid_frequency"]
-	if grid.LogLoss.Interval[1] >= 0 || grid.WinnerHitPct.Interval[0] <= 0 {
+	if grid.LogLoss.Interval[1] >= 0 || grid.WinnerHitPct.Interval[0] <= 0 || grid.PodiumPct.Interval[0] <= 0 {
 		t.Errorf("not better than the grid-slot table beyond noise: %+v", grid)
 	}
 	// What the baselines of the same name are known to score on these races.
@@ -74,6 +85,34 @@ func TestEmbeddedSeasonsStartEarly(t *testing.T) {
 	}
 }
 
+// TestWhatTheGridIsWorth measures the picks on less than the grid. A grid is qualifying and its
+// penalties: that little, and no more, may be lost without it.
+func TestWhatTheGridIsWorth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds")
+	}
+	for _, tc := range []struct {
+		basis           predict.Order
+		logLoss, podium float64
+	}{
+		{predict.FromQualifying, 1.215, 67.2},
+		{predict.FromForm, 1.54, 57.5},
+	} {
+		c := backtest.DefaultConfig(2010, 2026)
+		c.Basis = tc.basis
+		got, err := backtest.Run(t.Context(), allSeasons(t), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := got.Model; got.Basis != tc.basis || m.LogLoss > tc.logLoss || m.PodiumPct < tc.podium {
+			t.Errorf("%s: got log-loss %.4f, podium %.2f %%, want at most %.3f, at least %.1f", got.Basis, m.LogLoss, m.PodiumPct, tc.logLoss, tc.podium)
+		}
+		if d := got.Differences["grid_frequency"]; d.LogLoss.Interval[1] >= 0 {
+			t.Errorf("%s: not better beyond noise than the frequency of the same order: %+v", tc.basis, d.LogLoss)
+		}
+	}
+}
+
 // TestEmbeddedFigures is the bar with nothing but the seasons in the program.
 func TestEmbeddedFigures(t *testing.T) {
 	if testing.Short() {
@@ -83,8 +122,8 @@ func TestEmbeddedFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m := got.Model; got.Races != 305 || m.LogLoss > 1.21 || m.WinnerHitPct < 56.5 || m.PodiumPct < 66.9 {
-		t.Errorf("got %d races, log-loss %.4f, hit %.2f %%, podium %.2f %%, want 305, at most 1.21, at least 56.5 and 66.9",
+	if m := got.Model; got.Races != 305 || m.LogLoss > 1.212 || m.WinnerHitPct < 55.5 || m.PodiumPct < 67.9 {
+		t.Errorf("got %d races, log-loss %.4f, hit %.2f %%, podium %.2f %%, want 305, at most 1.212, at least 55.5 and 67.9",
 			got.Races, m.LogLoss, m.WinnerHitPct, m.PodiumPct)
 	}
 }
@@ -118,7 +157,7 @@ func TestReportForms(t *testing.T) {
 		t.Errorf("got %d to %d with %d races and %d seasons", form.From, form.To, form.Races, len(form.Seasons))
 	}
 	for _, m := range []map[string]any{form.Model, form.Baselines["pole"], form.Baselines["grid_frequency"], form.Seasons[0].Model} {
-		for _, key := range []string{"winner_hit_pct", "podium_pct", "exact_podium_pct", "log_loss", "brier", "ece_pct", "intervals"} {
+		for _, key := range []string{"winner_hit_pct", "podium_pct", "exact_podium_pct", "log_loss", "brier", "podium_brier", "ece_pct", "intervals"} {
 			if _, ok := m[key]; !ok {
 				t.Errorf("%s is missing in %v", key, m)
 			}

@@ -2,6 +2,7 @@ package backtest
 
 import (
 	"math"
+	"slices"
 
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
@@ -18,6 +19,8 @@ type Score struct {
 	Exact      int     // of them, those in the picked place
 	LogLoss    float64 // -ln of the probability given to the winner
 	Brier      float64 // sum of squared errors over the candidates, 0 to 2
+	// PodiumBrier is the same of the chances of a podium, 0 to 6.
+	PodiumBrier float64
 }
 
 // NewScore scores a forecast by the official result of its round.
@@ -44,5 +47,18 @@ func scoreOf(f predict.Forecast, podium season.Podium) Score {
 		}
 	}
 	s.LogLoss = -math.Log(chance)
+	missed := 0.0
+	for _, d := range podium {
+		missed += indicator(d != "")
+	}
+	for _, c := range f.Candidates {
+		if slices.Contains(podium[:], c.Driver) {
+			missed--
+			s.PodiumBrier += (1 - c.Podium) * (1 - c.Podium)
+		} else {
+			s.PodiumBrier += c.Podium * c.Podium
+		}
+	}
+	s.PodiumBrier += missed // those on the podium who were no candidates
 	return s
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // release is the F1DB release that the published figures are made from.
-const release = "../../../../shared/data/f1db/f1db-json-splitted.zip"
+const release = "../../../../shared/data/f1db/f1db-2026-json-splitted.zip"
 
 var importRelease = sync.OnceValues(func() (*season.Archive, error) {
 	a, _, err := f1db.Import(release, f1db.Options{})
@@ -24,7 +24,7 @@ var importRelease = sync.OnceValues(func() (*season.Archive, error) {
 func allSeasons(t testing.TB) *season.Archive {
 	t.Helper()
 	if _, err := os.Stat(release); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("no F1DB release at %s", release)
+		t.Skipf("no F1DB release at %s: put f1db-json-splitted.zip of a release after the Hungarian Grand Prix of 2026 there", release)
 	}
 	a, err := importRelease()
 	if err != nil {

@@ -3,6 +3,7 @@ package predict
 import (
 	"maps"
 	"math"
+	"slices"
 
 	"gridcast/builder/season"
 )
@@ -81,12 +82,75 @@ func bestTeamMate(r season.Result, results []season.Result) int {
 	return best
 }
 
-// driverFaults are the reasons of retirement, in the words of F1DB, that are not the car's.
+// driverFaults are the reasons of retirement, in the words of F1DB, that are not the car's. Who
+// could not start after an accident in qualifying did not take part in the race, and what
+// becomes of the floor, a wheel nut or a pit stop is the team's.
 var driverFaults = map[string]bool{
-	"Collision": true, "Collision damage": true, "Accident": true, "Accident damage": true,
+	"Collision": true, "Collision damage": true, "Accident": true, "Accident damage": true, "Accident on formation lap": true,
 	"Fatal accident": true, "Spun off": true, "Spin": true, "Puncture damage": true,
 	"Caused collision with Trulli": true, "Broken wing": true, "Front wing": true,
 }
 
 // crashed says whether he retired through no fault of the car.
 func crashed(r season.Result) bool { return r.Position == 0 && driverFaults[r.Reason] }
+
+// rating is an online Plackett-Luce rating: a starter's strength is the sum of his own and his
+// team's part, and after each race both step along the gradient of the finishing order's
+// log-likelihood. Unknown ones are 0.
+type rating struct {
+	p      RatingParams
+	driver map[season.DriverID]float64
+	team   map[season.TeamID]float64 // by the first team of the lineage
+}
+
+func newRating(p RatingParams) *rating {
+	return &rating{p, map[season.DriverID]float64{}, map[season.TeamID]float64{}}
+}
+
+func (r *rating) clone() *rating {
+	return &rating{r.p, maps.Clone(r.driver), maps.Clone(r.team)}
+}
+
+// winter shrinks all ratings between two seasons.
+func (r *rating) winter() {
+	for d := range r.driver {
+		r.driver[d] *= r.p.DriverKeeps
+	}
+	for t := range r.team {
+		r.team[t] *= r.p.TeamKeeps
+	}
+}
+
+// learn takes the finishing order of a race: finish holds places of starters, winner first.
+func (r *rating) learn(drivers []season.DriverID, teams []season.TeamID, finish []int) {
+	strength := make([]float64, len(drivers))
+	for i := range drivers {
+		strength[i] = r.driver[drivers[i]] + r.team[teams[i]]
+	}
+	step := make([]float64, len(drivers))
+	gone := make([]bool, len(drivers)) // those ahead, and those who were not classified
+	for i := range gone {
+		gone[i] = !slices.Contains(finish, i)
+	}
+	for _, chosen := range finish[:min(r.p.Places, len(finish))] {
+		left := make([]float64, 0, len(drivers))
+		for i, u := range strength {
+			if !gone[i] {
+				left = append(left, u)
+			}
+		}
+		p := softmax(left)
+		for i, k := 0, 0; i < len(strength); i++ {
+			if !gone[i] {
+				step[i] -= p[k]
+				k++
+			}
+		}
+		step[chosen]++
+		gone[chosen] = true
+	}
+	for i := range drivers {
+		r.driver[drivers[i]] += r.p.DriverStep * step[i]
+		r.team[teams[i]] += r.p.TeamStep * step[i]
+	}
+}

@@ -58,9 +58,9 @@ func forecast(t testing.TB, m predict.Model, v *season.View, year int, gp season
 func TestSameViewSamePick(t *testing.T) {
 	a := embedded(t)
 	v := atGrid(t, a, 2016, "spain")
-	want := forecast(t, predict.NewR2(predict.DefaultParams()), v, 2016, "spain")
+	want := forecast(t, predict.NewV2(predict.DefaultParams()), v, 2016, "spain")
 
-	m := predict.NewR2(predict.DefaultParams())
+	m := predict.NewV2(predict.DefaultParams())
 	forecast(t, m, atGrid(t, a, 2018, "monaco"), 2018, "monaco") // later: to be unlearnt
 	forecast(t, m, atGrid(t, a, 2016, "australia"), 2016, "australia")
 	forecast(t, m, atGrid(t, a, 2012, "brazil"), 2012, "brazil")
@@ -79,7 +79,7 @@ func TestSameViewSamePick(t *testing.T) {
 
 func TestModelIsSafeForConcurrentUse(t *testing.T) {
 	a := embedded(t)
-	m := predict.NewR2(predict.DefaultParams())
+	m := predict.NewV2(predict.DefaultParams())
 	rounds := []season.GrandPrixID{"australia", "monaco", "italy"}
 	views := make([]*season.View, len(rounds))
 	for i, gp := range rounds {
@@ -111,9 +111,9 @@ func TestShortHistoryPredictsByTheGrid(t *testing.T) {
 	year := a.Facts().Seasons[0].Year
 	first := a.Facts().Seasons[0].Rounds[0].GrandPrix
 	v := atGrid(t, a, year, first)
-	m := predict.NewR2(predict.DefaultParams())
+	m := predict.NewV2(predict.DefaultParams())
 	if diff := cmp.Diff(forecast(t, predict.GridFrequency(), v, year, first), forecast(t, m, v, year, first)); diff != "" {
-		t.Errorf("(-grid +r2):\n%s", diff)
+		t.Errorf("(-grid +v2):\n%s", diff)
 	}
 	next := forecast(t, m, atGrid(t, a, year+1, "australia"), year+1, "australia")
 	if next.Basis.From != year || next.Basis.To != year || next.Basis.Races != len(a.Facts().Seasons[0].Rounds) {
@@ -130,7 +130,7 @@ func BenchmarkSeason(b *testing.B) {
 		views[i] = atGrid(b, a, 2024, s.Rounds[i].GrandPrix)
 	}
 	for b.Loop() {
-		m := predict.NewR2(predict.DefaultParams())
+		m := predict.NewV2(predict.DefaultParams())
 		for i := range views {
 			forecast(b, m, views[i], 2024, s.Rounds[i].GrandPrix)
 		}
@@ -141,7 +141,7 @@ func BenchmarkSeason(b *testing.B) {
 func BenchmarkNextPick(b *testing.B) {
 	a := embedded(b)
 	v := atGrid(b, a, 2024, "italy")
-	m := predict.NewR2(predict.DefaultParams())
+	m := predict.NewV2(predict.DefaultParams())
 	forecast(b, m, v, 2024, "italy")
 	for b.Loop() {
 		forecast(b, m, v, 2024, "italy")

@@ -1,11 +1,105 @@
 package predict
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
 	"gridcast/builder/season"
 )
+
+// race is a round of a view with its year.
+type race struct {
+	year  int
+	round *season.Round
+}
+
+// upTo returns the rounds of the view in calendar order up to and including the asked one.
+func upTo(v *season.View, year int, round season.GrandPrixID) ([]race, error) {
+	var races []race
+	for i := range v.Seasons {
+		s := &v.Seasons[i]
+		if s.Year > year {
+			break
+		}
+		for j := range s.Rounds {
+			races = append(races, race{s.Year, &s.Rounds[j]})
+			if s.Year == year && s.Rounds[j].GrandPrix == round {
+				return races, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("predict %d %s: %w", year, round, ErrNoRound)
+}
+
+// winner returns the winner of a race; where two drivers shared the car, the one the source
+// shows first.
+func (r race) winner() (season.DriverID, bool) {
+	for i := range r.round.Results {
+		if r.round.Results[i].Position == 1 {
+			return r.round.Results[i].Driver, true
+		}
+	}
+	return "", false
+}
+
+// runner is a driver who is expected to start, and his team.
+type runner struct {
+	driver season.DriverID
+	team   season.TeamID
+}
+
+// field returns who starts the last of the races, in the best known order: the grid, else
+// qualifying, else the championship. A driver whom the source shows twice counts once.
+func field(races []race) ([]runner, Order) {
+	now := races[len(races)-1].round
+	runners := make([]runner, 0, max(len(now.Grid), len(now.Qualifying)))
+	add := func(r runner) {
+		if !slices.ContainsFunc(runners, func(o runner) bool { return o.driver == r.driver }) {
+			runners = append(runners, r)
+		}
+	}
+	switch {
+	case len(now.Grid) > 0:
+		for _, g := range now.Grid {
+			add(runner{g.Driver, g.Team})
+		}
+		return runners, FromGrid
+	case len(now.Qualifying) > 0:
+		for _, q := range now.Qualifying {
+			add(runner{q.Driver, q.Team})
+		}
+		return runners, FromQualifying
+	}
+	for _, r := range entered(races) {
+		add(r)
+	}
+	return byChampionship(runners, races), FromForm
+}
+
+// entered returns who is entered in the last of the races: its entries, else the starters of
+// the race before.
+func entered(races []race) []runner {
+	last := races[len(races)-1].round
+	if len(last.Entries) > 0 {
+		runners := make([]runner, len(last.Entries))
+		for i, e := range last.Entries {
+			runners[i] = runner{e.Driver, e.Team}
+		}
+		return runners
+	}
+	for i := len(races) - 2; i >= 0; i-- {
+		if len(races[i].round.Results) == 0 {
+			continue
+		}
+		runners := make([]runner, len(races[i].round.Results))
+		for k, r := range races[i].round.Results {
+			runners[k] = runner{r.Driver, r.Team}
+		}
+		return runners
+	}
+	return nil
+}
 
 // standings returns the drivers' championship before the last of the races: after the latest
 // race of its season, else the final one of the season before.
@@ -123,4 +217,31 @@ func winPoints(year int) float64 {
 		return 9
 	}
 	return 8
+}
+
+// lineages finds the first team of a lineage, by which a car is known through all changes of
+// name. It remembers what it found.
+type lineages struct {
+	view  *season.View
+	roots map[teamYear]season.TeamID
+}
+
+type teamYear struct {
+	team season.TeamID
+	year int
+}
+
+func newLineages(v *season.View) lineages {
+	return lineages{v, map[teamYear]season.TeamID{}}
+}
+
+// root returns the first team of the lineage that the team belonged to in that year.
+func (l lineages) root(team season.TeamID, year int) season.TeamID {
+	key := teamYear{team, year}
+	if root, ok := l.roots[key]; ok {
+		return root
+	}
+	root := l.view.Root(team, year)
+	l.roots[key] = root
+	return root
 }

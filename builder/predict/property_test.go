@@ -1,0 +1,139 @@
+package predict_test
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"gridcast/builder/predict"
+	"gridcast/builder/season"
+)
+
+// TestChancesAreMillionthsThatAddUp asks for forecasts of weekends of which all kinds of things
+// are unknown, from all models.
+func TestChancesAreMillionthsThatAddUp(t *testing.T) {
+	a := embedded(t)
+	for _, name := range predict.Names {
+		m, err := predict.ByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // to be repeated
+		for _, year := range []int{2009, 2017, 2023} {
+			s, _ := a.AsOf(time.Date(year+1, 1, 1, 0, 0, 0, 0, time.UTC)).Season(year)
+			for range 8 {
+				gp := s.Rounds[rng.IntN(len(s.Rounds))].GrandPrix
+				v := changed(atGrid(t, a, year, gp), year, gp, func(r *season.Round) { maim(rng, r) })
+				f := forecast(t, m, v, year, gp)
+				win, podium := 0, 0
+				for _, c := range f.Candidates {
+					w, p := wholeMillionths(t, c.Win), wholeMillionths(t, c.Podium)
+					win, podium = win+w, podium+p
+					if p < w || p > 1e6 {
+						t.Errorf("%s %d %s: %+v", name, year, gp, c)
+					}
+				}
+				if win != 1e6 || podium != min(3, len(f.Candidates))*1e6 {
+					t.Errorf("%s %d %s: %d candidates have %d millionths of a win and %d of a podium", name, year, gp, len(f.Candidates), win, podium)
+				}
+				if n := min(3, len(f.Candidates)); slices.Contains(f.Podium[:n], "") || n == 3 && (f.Podium[0] == f.Podium[1] || f.Podium[0] == f.Podium[2] || f.Podium[1] == f.Podium[2]) {
+					t.Errorf("%s %d %s: picked %v", name, year, gp, f.Podium)
+				}
+				if f.Basis.Order != predict.FromForm && f.Winner().Win != f.Candidates[0].Win {
+					t.Errorf("%s %d %s: picked %v, not the likeliest", name, year, gp, f.Winner())
+				}
+			}
+		}
+	}
+}
+
+// wholeMillionths returns the chance in millionths and fails if it is between two of them.
+func wholeMillionths(t *testing.T, chance float64) int {
+	t.Helper()
+	n := math.Round(chance * 1e6)
+	if n/1e6 != chance {
+		t.Errorf("the chance %v is no whole number of millionths", chance)
+	}
+	return int(n)
+}
+
+// maim takes sessions, rows and times out of a weekend, and shows somebody twice.
+func maim(rng *rand.Rand, r *season.Round) {
+	if rng.IntN(2) == 0 {
+		r.Grid = nil
+	}
+	if rng.IntN(3) == 0 {
+		r.Qualifying = nil
+	}
+	if rng.IntN(3) == 0 {
+		r.Practice = [4][]season.TimedLap{}
+	}
+	if n := len(r.Qualifying); n > 0 {
+		r.Qualifying = slices.Delete(r.Qualifying, 0, rng.IntN(n))
+		r.Qualifying = append(r.Qualifying, r.Qualifying[0])
+		r.Qualifying[0].Segments, r.Qualifying[0].Time = [3]time.Duration{}, 0
+	}
+	if n := len(r.Grid); n > 0 {
+		r.Grid = slices.Delete(r.Grid, 0, rng.IntN(n))
+		r.Grid = append(r.Grid, r.Grid[0])
+	}
+}
+
+// TestBasisIsSaid shows what a forecast says it was made from, as the weekend becomes known.
+func TestBasisIsSaid(t *testing.T) {
+	a := embedded(t)
+	for _, tc := range []struct {
+		change func(*season.Round)
+		want   predict.Order
+	}{
+		{func(*season.Round) {}, predict.FromGrid},
+		{noGrid, predict.FromQualifying},
+		{func(r *season.Round) { noGrid(r); noQualifying(r) }, predict.FromForm},
+	} {
+		f := forecast(t, published, changed(atGrid(t, a, 2023, "italy"), 2023, "italy", tc.change), 2023, "italy")
+		if f.Basis.Order != tc.want {
+			t.Errorf("got the basis %s, want %s", f.Basis.Order, tc.want)
+		}
+		checkChances(t, f, 20)
+	}
+}
+
+// acrossProcessors is the SHA-256 of every chance, to the millionth, and every pick of two
+// seasons from each of the three bases, as made on amd64. Any processor must give it:
+//
+//	GOARCH=arm64 go test -c -o predict.test ./builder/predict
+//	qemu-aarch64 predict.test -test.run SameBytes
+const acrossProcessors = "130cc37391e11971c7747cae5bfbfafdd472233f08d4982c14ff6d2dadcdb609"
+
+func TestSameBytesOnEveryProcessor(t *testing.T) {
+	a := embedded(t)
+	m := predict.NewV2(predict.DefaultParams())
+	h := sha256.New()
+	n := 0
+	for _, year := range []int{2014, 2023} {
+		s, _ := a.AsOf(time.Date(year+1, 1, 1, 0, 0, 0, 0, time.UTC)).Season(year)
+		for i := range s.Rounds {
+			gp := s.Rounds[i].GrandPrix
+			for _, change := range []func(*season.Round){func(*season.Round) {}, noGrid, func(r *season.Round) { noGrid(r); noQualifying(r) }} {
+				f := forecast(t, m, changed(atGrid(t, a, year, gp), year, gp, change), year, gp)
+				for _, c := range f.Candidates {
+					h.Write([]byte(c.Driver))
+					h.Write(binary.BigEndian.AppendUint64(nil, math.Float64bits(c.Win)))
+					h.Write(binary.BigEndian.AppendUint64(nil, math.Float64bits(c.Podium)))
+					n += 2
+				}
+				for _, d := range f.Podium {
+					h.Write([]byte(d))
+				}
+			}
+		}
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != acrossProcessors {
+		t.Errorf("the chances of two seasons (%d numbers) are not those of amd64: got %s", n, got)
+	}
+}
