@@ -136,7 +136,7 @@ func (f *FactsStore) inUse(ctx context.Context) (factsInUse, blob.Tag, error) {
 func decodeFacts(file []byte) (Facts, error) {
 	a, err := archive.Decode(bytes.NewReader(file))
 	if err != nil {
-		return Facts{}, fmt.Errorf("decode archive: %w", err)
+		return Facts{}, err
 	}
 	return Facts{Archive: a, SHA256: archive.Sum(file)}, nil
 }

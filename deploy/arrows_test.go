@@ -53,6 +53,8 @@ var borders = map[string][]string{
 	"github.com/molecule-man/go-brrr": {"builder/render"},
 	"github.com/alecthomas/kong":      {"deploy/gridcast"},
 	"gonum.org/v1/gonum":              {"builder/predict"},
+
+	"github.com/go-json-experiment/json": {"builder/archive"},
 }
 
 // pure lists packages that may know neither files, network nor clock.

@@ -8,20 +8,26 @@ package archive
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/klauspost/compress/zstd"
 
+	"gridcast/builder/archive/columns"
 	"gridcast/builder/season"
 )
 
-// Format and version of the file. A reader refuses every other version.
+// Format and version of the file that Encode writes. Decode reads version 1 as well, which
+// held each table by columns, and refuses every other.
 const (
-	format  = "gridcast-archive"
-	version = 1
+	format    = "gridcast-archive"
+	version   = 2
+	byColumns = 1
 )
 
 // magic is how a zstd stream begins.
@@ -56,17 +62,13 @@ func encode(w io.Writer, facts season.Facts) error {
 	if err != nil {
 		return err
 	}
-	lines := json.NewEncoder(z)
-	lines.SetEscapeHTML(false)
-	if err := lines.Encode(newHeader(facts)); err != nil {
+	lines := jsontext.NewEncoder(z) // ends each value with a line feed
+	head := header{Format: format, Version: version, Seasons: len(facts.Seasons), Facts: facts}
+	if err := json.MarshalEncode(lines, &head, spelling); err != nil {
 		return err
 	}
 	for i := range facts.Seasons {
-		line, err := newSeasonLine(&facts.Seasons[i])
-		if err != nil {
-			return fmt.Errorf("season %d: %w", facts.Seasons[i].Year, err)
-		}
-		if err := lines.Encode(line); err != nil {
+		if err := json.MarshalEncode(lines, &facts.Seasons[i], spelling); err != nil {
 			return fmt.Errorf("season %d: %w", facts.Seasons[i].Year, err)
 		}
 	}
@@ -98,23 +100,18 @@ func decode(r io.Reader) (*season.Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: header: %w", ErrDamaged, err)
 	}
-	head, err := readHeader(first)
+	facts, seasons, readSeason, err := readHeader(first)
 	if err != nil {
 		return nil, err
 	}
-	facts := head.facts()
-	for i := range head.Seasons {
-		raw, err := readLine(lines)
+	for i := range seasons {
+		line, err := readLine(lines)
 		if err != nil {
-			return nil, fmt.Errorf("%w: season %d of %d: %w", ErrDamaged, i+1, head.Seasons, err)
+			return nil, fmt.Errorf("%w: season %d of %d: %w", ErrDamaged, i+1, seasons, err)
 		}
-		var line seasonLine
-		if err := json.Unmarshal(raw, &line); err != nil {
-			return nil, fmt.Errorf("%w: season %d of %d: %w", ErrDamaged, i+1, head.Seasons, err)
-		}
-		s, err := line.season()
+		s, err := readSeason(line)
 		if err != nil {
-			return nil, fmt.Errorf("%w: season %d: %w", ErrDamaged, line.Year, err)
+			return nil, fmt.Errorf("%w: season %d of %d: %w", ErrDamaged, i+1, seasons, err)
 		}
 		facts.Seasons = append(facts.Seasons, s)
 	}
@@ -135,4 +132,106 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 		return nil, io.ErrUnexpectedEOF
 	}
 	return line, err
+}
+
+// header is the first line of the file.
+type header struct {
+	Format  string `json:"format"`
+	Version int    `json:"version"`
+	Seasons int    `json:"seasons"` // lines that follow
+	season.Facts
+}
+
+// readHeader returns the facts of the first line, how many lines of seasons follow, and what
+// reads one. Format and version come before the rest, which in a version that is not known
+// here may mean something else.
+func readHeader(line []byte) (facts season.Facts, seasons int, readSeason func([]byte) (season.Season, error), err error) {
+	var is struct {
+		Format  string `json:"format"`
+		Version int    `json:"version"`
+	}
+	if err := json.Unmarshal(line, &is); err != nil {
+		return facts, 0, nil, fmt.Errorf("%w: %w", ErrNotArchive, err)
+	}
+	if is.Format != format {
+		return facts, 0, nil, fmt.Errorf("%w: format %q", ErrNotArchive, is.Format)
+	}
+	switch is.Version {
+	case version:
+		var h header
+		err = json.Unmarshal(line, &h, spelling)
+		facts, seasons = h.Facts, h.Seasons
+		readSeason = func(line []byte) (s season.Season, err error) {
+			return s, json.Unmarshal(line, &s, spelling)
+		}
+	case byColumns:
+		facts, seasons, err = columns.Header(line)
+		readSeason = func(line []byte) (season.Season, error) { return columns.Season(line, readTimes) }
+	default:
+		return facts, 0, nil, fmt.Errorf("%w: version %d, want %d; import it again", ErrVersion, is.Version, version)
+	}
+	if err != nil {
+		return facts, 0, nil, fmt.Errorf("%w: header: %w", ErrDamaged, err)
+	}
+	return facts, seasons, readSeason, nil
+}
+
+// spelling is how values stand in the file: zero values are absent, durations are whole
+// milliseconds, instants are in UTC, and those at midnight are days.
+var spelling = json.JoinOptions(
+	json.OmitZeroStructFields(true),
+	json.FormatNilSliceAsNull(true),
+	json.Deterministic(true),
+	json.WithMarshalers(json.JoinMarshalers(json.MarshalToFunc(writeDuration), json.MarshalToFunc(writeTime))),
+	json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(readDuration), readTimes)),
+)
+
+var readTimes = json.UnmarshalFromFunc(readTime)
+
+func writeDuration(e *jsontext.Encoder, d time.Duration) error {
+	if d%time.Millisecond != 0 {
+		return fmt.Errorf("time %s is not of whole milliseconds", d)
+	}
+	return e.WriteToken(jsontext.Int(d.Milliseconds()))
+}
+
+func readDuration(d *jsontext.Decoder, into *time.Duration) error {
+	if kind := d.PeekKind(); kind != '0' {
+		return fmt.Errorf("a time is a number of milliseconds, not of kind %s", kind)
+	}
+	token, err := d.ReadToken()
+	if err != nil {
+		return err
+	}
+	ms, err := token.Int()
+	if err != nil {
+		return err
+	}
+	if ms > math.MaxInt64/int64(time.Millisecond) || ms < math.MinInt64/int64(time.Millisecond) {
+		return fmt.Errorf("%d milliseconds are too many", ms)
+	}
+	*into = time.Duration(ms) * time.Millisecond
+	return nil
+}
+
+func writeTime(e *jsontext.Encoder, t time.Time) error {
+	t = t.UTC()
+	layout := time.RFC3339Nano
+	if t.Equal(t.Truncate(24 * time.Hour)) {
+		layout = time.DateOnly
+	}
+	return e.WriteToken(jsontext.String(t.Format(layout)))
+}
+
+func readTime(d *jsontext.Decoder, into *time.Time) error {
+	var text string
+	if err := json.UnmarshalDecode(d, &text); err != nil {
+		return err
+	}
+	t, err := time.Parse(time.DateOnly, text)
+	if len(text) != len(time.DateOnly) {
+		t, err = time.Parse(time.RFC3339Nano, text)
+	}
+	*into = t.UTC()
+	return err
 }

@@ -201,17 +201,17 @@ func TestDecodeErrors(t *testing.T) {
 		{"other bytes", []byte("hello, world"), archive.ErrNotArchive, ""},
 		{"not JSON", lines(t, "hello\n"), archive.ErrNotArchive, ""},
 		{"other JSON", lines(t, "{}\n"), archive.ErrNotArchive, ""},
-		{"newer version", change(`"version":1`, `"version":2`), archive.ErrVersion, "version 2, want 1"},
+		{"newer version", change(`"version":2`, `"version":3`), archive.ErrVersion, "version 3, want 2"},
 		{"cut off", file[:len(file)-20], archive.ErrDamaged, ""},
 		{"wrong sum", flipped, archive.ErrDamaged, "CRC"},
 		{"a season missing", lines(t, text[:season2]), archive.ErrDamaged, "season 2 of 2"},
 		{"a season too many", change(`"seasons":2`, `"seasons":1`), archive.ErrDamaged, "more after the last season"},
 		{"a line cut off", lines(t, text[:len(text)-1]), archive.ErrDamaged, "season 2 of 2"},
-		{"no such name", change(`"driver":[1,2]`, `"driver":[1,3]`), archive.ErrDamaged, "season 2024: round 8: place 3"},
-		{"short column", change(`"laps":[20,0]`, `"laps":[20]`), archive.ErrDamaged, "column of 1 values in a table of 2 rows"},
-		{"rows without names", change(`"rows":2`, `"rows":2000000000`), archive.ErrDamaged, "table of 2000000000 rows"},
+		{"a member twice", change(`"driver":"a",`, `"driver":"a","driver":"a",`), archive.ErrDamaged, "season 1 of 2"},
+		{"a time in words", change(`"time":90123`, `"time":"1:30.123"`), archive.ErrDamaged, "season 1 of 2"},
+		{"a time of many years", change(`"time":90123`, `"time":9223372036855`), archive.ErrDamaged, "9223372036855 milliseconds"},
 		{"bad date", change(`"date":"2024-05-26"`, `"date":"26 May"`), archive.ErrDamaged, "26 May"},
-		{"unknown driver", change(`{"id":"b"`, `{"id":"z"`), nil, `unknown driver "b"`},
+		{"unknown driver", change(`"b":{"id":"b"`, `"z":{"id":"z"`), nil, `unknown driver "b"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := archive.Decode(bytes.NewReader(test.file))
@@ -225,6 +225,38 @@ func TestDecodeErrors(t *testing.T) {
 				t.Errorf("got %v, want it to say %q", err, test.says)
 			}
 		})
+	}
+}
+
+// TestVersion1 reads a file that was written while tables were kept by columns.
+func TestVersion1(t *testing.T) {
+	file, err := os.ReadFile("testdata/version-1.zst")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := archive.Decode(bytes.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(smallFacts(), a.Facts()); diff != "" {
+		t.Errorf("facts (-written +read):\n%s", diff)
+	}
+	text := unpacked(t, file)
+	for _, test := range []struct{ old, with, says string }{
+		{`"driver":[1,2]`, `"driver":[1,3]`, "place 3 in a list of 2 names"},
+		{`"laps":[20,0]`, `"laps":[20]`, "column laps: 1 values in a table of 2 rows"},
+		{`"rows":2`, `"rows":2000000000`, "table of 2000000000 rows"},
+		{`"date":"2024-05-26"`, `"date":"26 May"`, "26 May"},
+		{`"laps":[20,0]`, `"laps":["x",0]`, "column laps"},
+	} {
+		changed := strings.Replace(text, test.old, test.with, 1)
+		if changed == text {
+			t.Fatalf("the file does not hold %s", test.old)
+		}
+		_, err := archive.Decode(bytes.NewReader(lines(t, changed)))
+		if !errors.Is(err, archive.ErrDamaged) || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: got %v, want it to say %q", test.with, err, test.says)
+		}
 	}
 }
 
@@ -246,8 +278,8 @@ func TestEncodeRefusesFineTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = archive.Encode(io.Discard, a)
-	if err == nil || !strings.Contains(err.Error(), "season 2024: round 8") {
-		t.Errorf("got %v, want an error that names season and round", err)
+	if err == nil || !strings.Contains(err.Error(), "season 2024: ") || !strings.Contains(err.Error(), `"/rounds/0/sprint_results/0/time"`) {
+		t.Errorf("got %v, want an error that names season and row", err)
 	}
 }
 
@@ -297,8 +329,13 @@ func TestFiles(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	text := unpacked(f, smallFile(f))
 	f.Add(text)
-	f.Add(strings.Replace(text, `"rows":2`, `"rows":-1`, 1))
-	f.Add(`{"format":"gridcast-archive","version":1,"seasons":-5}` + "\n")
+	old, err := os.ReadFile("testdata/version-1.zst")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(unpacked(f, old))
+	f.Add(strings.Replace(unpacked(f, old), `"rows":2`, `"rows":-1`, 1))
+	f.Add(`{"format":"gridcast-archive","version":2,"seasons":-5}` + "\n")
 	f.Add(`{"format":"gridcast-archive","version":1,"seasons":1}` + "\n" + `{"year":2024,"rounds":[{"date":"x"}]}` + "\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		a, err := archive.Decode(bytes.NewReader(lines(t, text)))

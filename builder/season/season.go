@@ -5,6 +5,8 @@
 // Archive.AsOf gives a View that holds only what was known at an instant, and there is no way
 // from a View to the rest. Archives and views are immutable and safe for concurrent use; their
 // slices and maps are shared, so callers read them and never write.
+//
+// The tags are the form of an archive file, in which zero values are absent.
 package season
 
 import "time"
@@ -27,83 +29,84 @@ type GrandPrixID string
 
 // Driver is a person who took part in at least one session.
 type Driver struct {
-	ID           DriverID
-	Name         string // "Max Verstappen"
-	FirstName    string
-	LastName     string
-	Abbreviation string // F1DB's, not unique; codes of the API come from Codes
-	Country      string // ISO 3166-1 alpha-3 of the nationality
-	HeadshotURL  string // empty if unknown
+	ID           DriverID `json:"id"`
+	Name         string   `json:"name"` // "Max Verstappen"
+	FirstName    string   `json:"first_name"`
+	LastName     string   `json:"last_name"`
+	Abbreviation string   `json:"abbreviation"` // F1DB's, not unique; codes of the API come from Codes
+	Country      string   `json:"country"`      // ISO 3166-1 alpha-3 of the nationality
+	HeadshotURL  string   `json:"headshot_url"` // empty if unknown
 }
 
 // Team is a constructor.
 type Team struct {
-	ID      TeamID
-	Name    string
-	Country string // ISO 3166-1 alpha-3
+	ID      TeamID `json:"id"`
+	Name    string `json:"name"`
+	Country string `json:"country"` // ISO 3166-1 alpha-3
 }
 
 // Lineage is one team through its changes of name and owner, oldest link first. It has no name
 // of its own: the source names it for its newest link, which would tell of the future.
 type Lineage struct {
-	Links []Link
+	Links []Link `json:"links"`
 }
 
 // Link is one name of a lineage; To is 0 while it lasts. Links may share a year in which the
 // name changed.
 type Link struct {
-	Team     TeamID
-	From, To int // years, inclusive
+	Team TeamID `json:"team"`
+	From int    `json:"from"` // years, inclusive
+	To   int    `json:"to"`
 }
 
 // Engine is an engine manufacturer.
 type Engine struct {
-	ID   EngineID
-	Name string
+	ID   EngineID `json:"id"`
+	Name string   `json:"name"`
 }
 
 // Circuit is where a round is held.
 type Circuit struct {
-	ID       CircuitID
-	Name     string
-	Locality string
-	Country  string // English short name
+	ID       CircuitID `json:"id"`
+	Name     string    `json:"name"`
+	Locality string    `json:"locality"`
+	Country  string    `json:"country"` // English short name
 }
 
 // Season is one championship year, with its rounds in calendar order.
 type Season struct {
-	Year    int
-	Rounds  []Round
-	Colours map[TeamID]string // #RRGGBB, upper case; teams of unknown colour are absent
+	Year    int               `json:"year"`
+	Rounds  []Round           `json:"rounds"`
+	Colours map[TeamID]string `json:"colours"` // #RRGGBB, upper case; teams of unknown colour are absent
 }
 
 // Round is one Grand Prix: when and where, and what is known of its sessions. A nil slice is
 // a session that was not held, or not yet known. Rows are in the order the source shows.
 type Round struct {
-	Number        int
-	GrandPrix     GrandPrixID // identifies the round within its season, through renumbering
-	Name          string      // "Monaco Grand Prix"
-	Circuit       CircuitID
-	Street        bool      // street circuit
-	CourseKm      float64   // length of a lap
-	ScheduledLaps int       // 0 if unknown; the laps really run are the winner's
-	Date          time.Time // midnight UTC of the day of the start
-	Start         time.Time // zero if the hour is unknown; see StartsAt
-	Sprint        bool      // the weekend has a sprint
-	Sessions      []Session // the other sessions of known date, in order of time
+	Number        int         `json:"round"`
+	GrandPrix     GrandPrixID `json:"grand_prix"` // identifies the round within its season, through renumbering
+	Name          string      `json:"name"`       // "Monaco Grand Prix"
+	Circuit       CircuitID   `json:"circuit"`
+	Street        bool        `json:"street"`         // street circuit
+	CourseKm      float64     `json:"course_km"`      // length of a lap
+	ScheduledLaps int         `json:"scheduled_laps"` // 0 if unknown; the laps really run are the winner's
+	Date          time.Time   `json:"date"`           // midnight UTC of the day of the start
+	Start         time.Time   `json:"start"`          // zero if the hour is unknown; see StartsAt
+	Sprint        bool        `json:"sprint"`         // the weekend has a sprint
+	Sessions      []Session   `json:"sessions"`       // the other sessions of known date, in order of time
 
-	Entries          []Entry       // who takes part in the race, else in qualifying, by car number
-	Practice         [4][]TimedLap // free practice 1 to 4
-	Qualifying       []QualifyingRow
-	SprintQualifying []QualifyingRow
-	SprintGrid       []GridSlot
-	SprintResults    []Result
-	Grid             []GridSlot
-	Results          []Result
-	FastestLaps      []FastestLap
-	PitStops         []PitStop
-	DriverStandings  []DriverStanding // after the race
-	TeamStandings    []TeamStanding   // after the race; none before 1958
+	Entries          []Entry          `json:"entries"`  // who takes part in the race, else in qualifying, by car number
+	Practice         [4][]TimedLap    `json:"practice"` // free practice 1 to 4
+	Qualifying       []QualifyingRow  `json:"qualifying"`
+	SprintQualifying []QualifyingRow  `json:"sprint_qualifying"`
+	SprintGrid       []GridSlot       `json:"sprint_grid"`
+	SprintResults    []Result         `json:"sprint_results"`
+	Grid             []GridSlot       `json:"grid"`
+	Results          []Result         `json:"results"`
+	FastestLaps      []FastestLap     `json:"fastest_laps"`
+	PitStops         []PitStop        `json:"pit_stops"`
+	DriverStandings  []DriverStanding `json:"driver_standings"` // after the race
+	TeamStandings    []TeamStanding   `json:"team_standings"`   // after the race; none before 1958
 }
 
 // SessionKind names a session of a weekend other than the race.
@@ -125,42 +128,42 @@ var practices = [...]SessionKind{Practice1, Practice2, Practice3, Practice4}
 
 // Session says when a session is held. Start is zero if only the day is known.
 type Session struct {
-	Kind  SessionKind
-	Date  time.Time // midnight UTC
-	Start time.Time
+	Kind  SessionKind `json:"session"`
+	Date  time.Time   `json:"date"` // midnight UTC
+	Start time.Time   `json:"start"`
 }
 
 // Entry is a driver's entry in a race.
 type Entry struct {
-	Driver DriverID
-	Team   TeamID
-	Engine EngineID
-	Number int // the one on the car
+	Driver DriverID `json:"driver"`
+	Team   TeamID   `json:"team"`
+	Engine EngineID `json:"engine"`
+	Number int      `json:"number"` // the one on the car
 }
 
-// TimedLap is a driver's best lap of a practice session; Time is 0 if he set none.
+// TimedLap is a driver's best lap of a practice session; Time is 0 if there is none.
 type TimedLap struct {
-	Driver DriverID
-	Team   TeamID
-	Time   time.Duration
-	Laps   int
+	Driver DriverID      `json:"driver"`
+	Team   TeamID        `json:"team"`
+	Time   time.Duration `json:"time"`
+	Laps   int           `json:"laps"`
 }
 
 // QualifyingRow is a driver's qualifying: the best lap of each knockout segment, or Time
 // where the session had no segments. Missing times are 0.
 type QualifyingRow struct {
-	Driver   DriverID
-	Team     TeamID
-	Position int // 0 if unranked
-	Time     time.Duration
-	Segments [3]time.Duration
+	Driver   DriverID         `json:"driver"`
+	Team     TeamID           `json:"team"`
+	Position int              `json:"position"` // 0 if unranked
+	Time     time.Duration    `json:"time"`
+	Segments [3]time.Duration `json:"segments"`
 }
 
 // GridSlot is a place on the starting grid, in starting order.
 type GridSlot struct {
-	Driver   DriverID
-	Team     TeamID
-	Position int // 0: starts from the pit lane
+	Driver   DriverID `json:"driver"`
+	Team     TeamID   `json:"team"`
+	Position int      `json:"position"` // 0: starts from the pit lane
 }
 
 // Outcome says why a result has no position.
@@ -181,17 +184,17 @@ const (
 // Result is a row of a race or sprint classification. A car shared by several drivers has a
 // row for each, with the same Position; a driver who drove several cars has several rows.
 type Result struct {
-	Driver   DriverID
-	Team     TeamID
-	Engine   EngineID
-	Position int           // 0 if not classified
-	Outcome  Outcome       // why there is no position, else empty
-	Grid     int           // 0: pit lane or unknown
-	Laps     int           // completed
-	Time     time.Duration // 0 if not on the lead lap at the flag, or unknown
-	Points   float64
-	Reason   string // why he retired, in the source's words
-	Shared   bool   // he drove a car that another had started the race in
+	Driver   DriverID      `json:"driver"`
+	Team     TeamID        `json:"team"`
+	Engine   EngineID      `json:"engine"`
+	Position int           `json:"position"` // 0 if not classified
+	Outcome  Outcome       `json:"outcome"`  // why there is no position, else empty
+	Grid     int           `json:"grid"`     // 0: pit lane or unknown
+	Laps     int           `json:"laps"`     // completed
+	Time     time.Duration `json:"time"`     // 0 if not on the lead lap at the flag, or unknown
+	Points   float64       `json:"points"`
+	Reason   string        `json:"reason"` // why the driver retired, in the source's words
+	Shared   bool          `json:"shared"` // the car had been started by another driver
 }
 
 // Started reports whether the driver took the start.
@@ -205,32 +208,32 @@ func (r *Result) Started() bool {
 
 // FastestLap is a driver's fastest lap of the race.
 type FastestLap struct {
-	Driver DriverID
-	Lap    int
-	Time   time.Duration
+	Driver DriverID      `json:"driver"`
+	Lap    int           `json:"lap"`
+	Time   time.Duration `json:"time"`
 }
 
 // PitStop is one stop; Time is the time in the pit lane, 0 if unknown.
 type PitStop struct {
-	Driver DriverID
-	Stop   int
-	Lap    int
-	Time   time.Duration
+	Driver DriverID      `json:"driver"`
+	Stop   int           `json:"stop"`
+	Lap    int           `json:"lap"`
+	Time   time.Duration `json:"time"`
 }
 
 // DriverStanding is a row of the drivers' championship.
 type DriverStanding struct {
-	Driver   DriverID
-	Position int // 0 if unranked
-	Points   float64
+	Driver   DriverID `json:"driver"`
+	Position int      `json:"position"` // 0 if unranked
+	Points   float64  `json:"points"`
 }
 
 // TeamStanding is a row of the constructors' championship, where a chassis with another
 // engine is another constructor. A team that was excluded and entered again in the same season
 // has two rows: one without a position and one with.
 type TeamStanding struct {
-	Team     TeamID
-	Engine   EngineID
-	Position int // 0 if unranked
-	Points   float64
+	Team     TeamID   `json:"team"`
+	Engine   EngineID `json:"engine"`
+	Position int      `json:"position"` // 0 if unranked
+	Points   float64  `json:"points"`
 }

@@ -1,0 +1,23 @@
+package builder_test
+
+import (
+	"errors"
+	"testing"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// TestPutRefusesWhatIsNoArchive shows that the error says so once and the store stays empty.
+func TestPutRefusesWhatIsNoArchive(t *testing.T) {
+	store := memblob.New()
+	_, err := builder.NewFactsStore(store).Put(t.Context(), []byte("hello"))
+	if want := "decode archive: not a gridcast archive: no zstd stream"; !errors.Is(err, archive.ErrNotArchive) || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if _, err := builder.NewFactsStore(store).Load(t.Context()); !errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("got %v, want an empty store", err)
+	}
+}
