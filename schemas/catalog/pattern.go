@@ -146,7 +146,7 @@ func (p pattern) expand(e *Endpoint, k Known, picks []int64) []Variant {
 		default:
 			continue // a literal, or all seasons
 		}
-		var next []Variant
+		next := make([]Variant, 0, len(all)*len(values))
 		for _, v := range all {
 			for _, value := range values {
 				next = append(next, Variant{
