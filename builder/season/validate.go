@@ -74,13 +74,15 @@ func (f *Facts) validateSeason(s *Season) error {
 		}
 	}
 	held := make(map[GrandPrixID]int)
-	last := 0
 	for i := range s.Rounds {
 		r := &s.Rounds[i]
-		if r.Number <= last {
-			return fmt.Errorf("round %d follows round %d", r.Number, last)
+		// Numbers are for display: a source renumbers when a round vanishes, which stays here.
+		if r.Number < 1 {
+			return fmt.Errorf("round %d of %s: numbers begin with 1", r.Number, r.GrandPrix)
 		}
-		last = r.Number
+		if i > 0 && r.StartsAt().Before(s.Rounds[i-1].StartsAt()) {
+			return fmt.Errorf("round %d, %s, starts before round %d, which stands before it", r.Number, r.GrandPrix, s.Rounds[i-1].Number)
+		}
 		if other, ok := held[r.GrandPrix]; ok {
 			return fmt.Errorf("round %d: grand prix %q is round %d already", r.Number, r.GrandPrix, other)
 		}
