@@ -90,8 +90,15 @@ func (c *converter) fastestLaps(race int) []season.FastestLap {
 }
 
 func (c *converter) pitStops(race int) []season.PitStop {
-	return each(c, pitStops, race, func(r *row) season.PitStop {
+	stops := each(c, pitStops, race, func(r *row) season.PitStop {
 		return season.PitStop{Driver: r.Driver, Stop: r.Stop, Lap: r.Lap, Time: millis(r.Time)}
+	})
+	// The source has had every stop of a race twice.
+	seen := make(map[season.PitStop]bool, len(stops))
+	return slices.DeleteFunc(stops, func(s season.PitStop) bool {
+		twice := seen[s]
+		seen[s] = true
+		return twice
 	})
 }
 

@@ -61,82 +61,82 @@ var seasonTables = []table{finalDrivers, finalTeams}
 // and older releases lack some: both leave the zero value.
 type (
 	country struct {
-		ID    string `json:"id"`
-		Name  string `json:"name"`
-		Alpha string `json:"alpha3Code"`
+		ID    string `json:"id" yaml:"id"`
+		Name  string `json:"name" yaml:"name"`
+		Alpha string `json:"alpha3Code" yaml:"alpha3Code"`
 	}
 	driver struct {
-		ID           season.DriverID `json:"id"`
-		Name         string          `json:"name"`
-		FirstName    string          `json:"firstName"`
-		LastName     string          `json:"lastName"`
-		Abbreviation string          `json:"abbreviation"`
-		Country      string          `json:"nationalityCountryId"`
+		ID           season.DriverID `json:"id" yaml:"id"`
+		Name         string          `json:"name" yaml:"name"`
+		FirstName    string          `json:"firstName" yaml:"firstName"`
+		LastName     string          `json:"lastName" yaml:"lastName"`
+		Abbreviation string          `json:"abbreviation" yaml:"abbreviation"`
+		Country      string          `json:"nationalityCountryId" yaml:"nationalityCountryId"`
 	}
 	constructor struct {
-		ID         season.TeamID `json:"id"`
-		Name       string        `json:"name"`
-		Country    string        `json:"countryId"`
-		Chronology []link        `json:"chronology"` // single form only
+		ID         season.TeamID `json:"id" yaml:"id"`
+		Name       string        `json:"name" yaml:"name"`
+		Country    string        `json:"countryId" yaml:"countryId"`
+		Chronology []link        `json:"chronology" yaml:"chronology"` // single form only
 	}
 	link struct {
-		Parent season.TeamID `json:"parentConstructorId"` // split form only
-		Order  int           `json:"positionDisplayOrder"`
-		Team   season.TeamID `json:"constructorId"`
-		From   int           `json:"yearFrom"`
-		To     int           `json:"yearTo"`
+		Parent season.TeamID `json:"parentConstructorId" yaml:"parentConstructorId"` // split form only
+		Order  int           `json:"positionDisplayOrder" yaml:"positionDisplayOrder"`
+		Team   season.TeamID `json:"constructorId" yaml:"constructorId"`
+		From   int           `json:"yearFrom" yaml:"yearFrom"`
+		To     int           `json:"yearTo" yaml:"yearTo"`
 	}
 	engine struct {
-		ID   season.EngineID `json:"id"`
-		Name string          `json:"name"`
+		ID   season.EngineID `json:"id" yaml:"id"`
+		Name string          `json:"name" yaml:"name"`
 	}
 	circuit struct {
-		ID      season.CircuitID `json:"id"`
-		Name    string           `json:"fullName"`
-		Place   string           `json:"placeName"`
-		Country string           `json:"countryId"`
+		ID      season.CircuitID `json:"id" yaml:"id"`
+		Name    string           `json:"fullName" yaml:"fullName"`
+		Place   string           `json:"placeName" yaml:"placeName"`
+		Country string           `json:"countryId" yaml:"countryId"`
 	}
 	grandPrix struct {
-		ID   season.GrandPrixID `json:"id"`
-		Name string             `json:"fullName"`
+		ID   season.GrandPrixID `json:"id" yaml:"id"`
+		Name string             `json:"fullName" yaml:"fullName"`
 	}
 )
 
 // race is a row of races.
 type race struct {
-	ID               int                `json:"id"`
-	Year             int                `json:"year"`
-	Round            int                `json:"round"`
-	Date             string             `json:"date"`
-	Time             string             `json:"time"`
-	GrandPrix        season.GrandPrixID `json:"grandPrixId"`
-	QualifyingFormat string             `json:"qualifyingFormat"`
-	SprintFormat     string             `json:"sprintQualifyingFormat"`
-	Circuit          season.CircuitID   `json:"circuitId"`
-	CircuitType      string             `json:"circuitType"`
-	CourseLength     float64            `json:"courseLength"`
-	Laps             int                `json:"laps"`
-	ScheduledLaps    int                `json:"scheduledLaps"`
-	SprintLaps       int                `json:"sprintRaceLaps"`
+	ID               int                `json:"id" yaml:"id"`
+	Year             int                `json:"year" yaml:"year"`
+	Round            int                `json:"round" yaml:"round"`
+	Date             string             `json:"date" yaml:"date"`
+	Time             string             `json:"time" yaml:"time"`
+	GrandPrix        season.GrandPrixID `json:"grandPrixId" yaml:"grandPrixId"`
+	QualifyingFormat string             `json:"qualifyingFormat" yaml:"qualifyingFormat"`
+	SprintFormat     string             `json:"sprintQualifyingFormat" yaml:"sprintQualifyingFormat"`
+	Circuit          season.CircuitID   `json:"circuitId" yaml:"circuitId"`
+	CircuitType      string             `json:"circuitType" yaml:"circuitType"`
+	CourseLength     float64            `json:"courseLength" yaml:"courseLength"`
+	Laps             int                `json:"laps" yaml:"laps"`
+	ScheduledLaps    int                `json:"scheduledLaps" yaml:"scheduledLaps"`
+	SprintLaps       int                `json:"sprintRaceLaps" yaml:"sprintRaceLaps"`
 
-	Practice1Date        string `json:"freePractice1Date"`
-	Practice1Time        string `json:"freePractice1Time"`
-	Practice2Date        string `json:"freePractice2Date"`
-	Practice2Time        string `json:"freePractice2Time"`
-	Practice3Date        string `json:"freePractice3Date"`
-	Practice3Time        string `json:"freePractice3Time"`
-	Practice4Date        string `json:"freePractice4Date"`
-	Practice4Time        string `json:"freePractice4Time"`
-	Qualifying1Date      string `json:"qualifying1Date"`
-	Qualifying1Time      string `json:"qualifying1Time"`
-	Qualifying2Date      string `json:"qualifying2Date"`
-	Qualifying2Time      string `json:"qualifying2Time"`
-	QualifyingDate       string `json:"qualifyingDate"`
-	QualifyingTime       string `json:"qualifyingTime"`
-	SprintQualifyingDate string `json:"sprintQualifyingDate"`
-	SprintQualifyingTime string `json:"sprintQualifyingTime"`
-	SprintDate           string `json:"sprintRaceDate"`
-	SprintTime           string `json:"sprintRaceTime"`
+	Practice1Date        string `json:"freePractice1Date" yaml:"freePractice1Date"`
+	Practice1Time        string `json:"freePractice1Time" yaml:"freePractice1Time"`
+	Practice2Date        string `json:"freePractice2Date" yaml:"freePractice2Date"`
+	Practice2Time        string `json:"freePractice2Time" yaml:"freePractice2Time"`
+	Practice3Date        string `json:"freePractice3Date" yaml:"freePractice3Date"`
+	Practice3Time        string `json:"freePractice3Time" yaml:"freePractice3Time"`
+	Practice4Date        string `json:"freePractice4Date" yaml:"freePractice4Date"`
+	Practice4Time        string `json:"freePractice4Time" yaml:"freePractice4Time"`
+	Qualifying1Date      string `json:"qualifying1Date" yaml:"qualifying1Date"`
+	Qualifying1Time      string `json:"qualifying1Time" yaml:"qualifying1Time"`
+	Qualifying2Date      string `json:"qualifying2Date" yaml:"qualifying2Date"`
+	Qualifying2Time      string `json:"qualifying2Time" yaml:"qualifying2Time"`
+	QualifyingDate       string `json:"qualifyingDate" yaml:"qualifyingDate"`
+	QualifyingTime       string `json:"qualifyingTime" yaml:"qualifyingTime"`
+	SprintQualifyingDate string `json:"sprintQualifyingDate" yaml:"sprintQualifyingDate"`
+	SprintQualifyingTime string `json:"sprintQualifyingTime" yaml:"sprintQualifyingTime"`
+	SprintDate           string `json:"sprintRaceDate" yaml:"sprintRaceDate"`
+	SprintTime           string `json:"sprintRaceTime" yaml:"sprintRaceTime"`
 }
 
 // row is a row of any table of a race or a season; each table fills some of it.

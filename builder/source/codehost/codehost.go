@@ -1,0 +1,305 @@
+// Package codehost is a code host on loopback for tests: it serves a branch of a git repository as
+// the tar.gz that it was at an instant of race time, with the commit in the header of the archive
+// and an ETag, and misbehaves on command.
+package codehost
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// Host serves one repository. Its methods are safe for concurrent use.
+type Host struct {
+	URL     string // of the branch as a tar.gz
+	Commits []Commit
+
+	now  func() time.Time
+	repo string
+
+	mu       sync.Mutex
+	blobs    *exec.Cmd
+	ask      io.WriteCloser
+	answers  *bufio.Reader
+	content  map[string][]byte // by blob
+	edits    []Edit
+	fault    func(http.ResponseWriter, *http.Request) bool
+	packed   map[string][]byte // by commit
+	requests int
+	sent     int
+}
+
+// Commit is a commit of the branch.
+type Commit struct {
+	ID      string
+	At      time.Time
+	Subject string
+}
+
+// Edit is a commit that a test makes: from an instant on, files are replaced, and those that are
+// nil are removed. Paths are those of the repository; Rename moves whole folders first.
+type Edit struct {
+	At     time.Time
+	Rename map[string]string // folder to folder
+	Change func(files map[string][]byte)
+}
+
+// folders hold what the seasons need; the many old seasons are left out, for speed.
+var folders = []string{"drivers", "constructors", "engine-manufacturers", "circuits", "grands-prix", "countries"}
+
+// New starts a host for the repository in a git bundle, as of now(), and ends it with the test.
+// The test is skipped where the bundle is missing.
+func New(t testing.TB, bundle string, now func() time.Time) *Host {
+	t.Helper()
+	if _, err := os.Stat(bundle); err != nil {
+		t.Skipf("needs a git bundle of F1DB's repository at %s: %v", bundle, err)
+	}
+	h := &Host{now: now, repo: filepath.Join(t.TempDir(), "repository"), content: make(map[string][]byte), packed: make(map[string][]byte)}
+	if out, err := exec.Command("git", "clone", "--quiet", "--bare", "-b", "main", bundle, h.repo).CombinedOutput(); err != nil {
+		t.Fatalf("git clone %s: %v\n%s", bundle, err, out)
+	}
+	log, err := exec.Command("git", "-C", h.repo, "log", "--first-parent", "--reverse", "--format=%H %cI %s", "main").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(log)) {
+		parts := strings.SplitN(strings.TrimSpace(line), " ", 3)
+		at, err := time.Parse(time.RFC3339, parts[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Commits = append(h.Commits, Commit{parts[0], at.UTC(), parts[2]})
+	}
+	h.blobs = exec.Command("git", "-C", h.repo, "cat-file", "--batch")
+	if h.ask, err = h.blobs.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := h.blobs.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.answers = bufio.NewReader(out)
+	if err := h.blobs.Start(); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h)
+	h.URL = server.URL + "/f1db/f1db/tar.gz/refs/heads/main"
+	t.Cleanup(func() {
+		server.Close()
+		_ = h.ask.Close()
+		_ = h.blobs.Wait()
+	})
+	return h
+}
+
+// Edit adds commits that the test makes.
+func (h *Host) Edit(edits ...Edit) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.edits = append(h.edits, edits...)
+	sort.SliceStable(h.edits, func(i, j int) bool { return h.edits[i].At.Before(h.edits[j].At) })
+}
+
+// Misbehave has every request answered by the function first; it returns whether it did. Nil ends
+// it.
+func (h *Host) Misbehave(fault func(http.ResponseWriter, *http.Request) bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fault = fault
+}
+
+// Served is how many requests came, and how many archives were sent in answer.
+func (h *Host) Served() (requests, archives int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.requests, h.sent
+}
+
+// Instants are those at which the branch changes, in order.
+func (h *Host) Instants() []time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var at []time.Time
+	for _, c := range h.Commits {
+		at = append(at, c.At)
+	}
+	for _, e := range h.edits {
+		at = append(at, e.At)
+	}
+	slices.SortFunc(at, time.Time.Compare)
+	return at
+}
+
+func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	fault := h.fault
+	h.requests++
+	h.mu.Unlock()
+	if fault != nil && fault(w, r) {
+		return
+	}
+	packed, id, err := h.Archive(h.now())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	tag := `"` + id + `"`
+	w.Header().Set("ETag", tag)
+	if r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h.mu.Lock()
+	h.sent++
+	h.mu.Unlock()
+	w.Header().Set("Content-Type", "application/x-gzip")
+	_, _ = w.Write(packed)
+}
+
+// Archive returns the branch as it was at an instant, and the commit that it says it is.
+func (h *Host) Archive(at time.Time) (packed []byte, id string, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i, found := slices.BinarySearchFunc(h.Commits, at, func(c Commit, at time.Time) int { return c.At.Compare(at) })
+	if !found {
+		i--
+	}
+	if i < 0 {
+		return nil, "", fmt.Errorf("the repository has no commit at %s", at.Format(time.RFC3339))
+	}
+	commit := h.Commits[i]
+	id = commit.ID
+	edits := 0
+	for edits < len(h.edits) && !h.edits[edits].At.After(at) {
+		edits++
+	}
+	if edits > 0 {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", id, edits))
+		id = hex.EncodeToString(sum[:20])
+	}
+	if packed, ok := h.packed[id]; ok {
+		return packed, id, nil
+	}
+	files, err := h.files(commit)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, e := range h.edits[:edits] {
+		for from, to := range e.Rename {
+			for _, name := range slices.Collect(maps.Keys(files)) {
+				if rest, ok := strings.CutPrefix(name, from+"/"); ok {
+					files[to+"/"+rest] = files[name]
+					delete(files, name)
+				}
+			}
+		}
+		if e.Change != nil {
+			e.Change(files)
+		}
+	}
+	if packed, err = pack(files, id); err != nil {
+		return nil, "", err
+	}
+	h.packed[id] = packed
+	return packed, id, nil
+}
+
+// files returns the files of a commit: things, and the seasons about its year.
+func (h *Host) files(c Commit) (map[string][]byte, error) {
+	args := []string{"-C", h.repo, "ls-tree", "-r", c.ID, "--"}
+	for _, folder := range folders {
+		args = append(args, "src/data/"+folder)
+	}
+	for year := c.At.Year() - 1; year <= c.At.Year()+1; year++ {
+		args = append(args, "src/data/seasons/"+strconv.Itoa(year))
+	}
+	list, err := exec.Command("git", args...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("git ls-tree %s: %w", c.ID, err)
+	}
+	files := make(map[string][]byte)
+	for line := range strings.Lines(string(list)) {
+		about, name, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		blob := strings.Fields(about)[2]
+		if _, ok := h.content[blob]; !ok {
+			if h.content[blob], err = h.read(blob); err != nil {
+				return nil, err
+			}
+		}
+		files[name] = h.content[blob]
+	}
+	return files, nil
+}
+
+// read asks git for a blob.
+func (h *Host) read(blob string) ([]byte, error) {
+	if _, err := fmt.Fprintln(h.ask, blob); err != nil {
+		return nil, fmt.Errorf("git cat-file %s: %w", blob, err)
+	}
+	header, err := h.answers.ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("git cat-file %s: %w", blob, err)
+	}
+	fields := strings.Fields(header)
+	if len(fields) != 3 {
+		return nil, fmt.Errorf("git cat-file %s: %s", blob, header)
+	}
+	size, err := strconv.Atoi(fields[2])
+	if err != nil {
+		return nil, fmt.Errorf("git cat-file %s: %s", blob, header)
+	}
+	content := make([]byte, size+1) // and a line feed
+	if _, err := io.ReadFull(h.answers, content); err != nil {
+		return nil, fmt.Errorf("git cat-file %s: %w", blob, err)
+	}
+	return content[:size], nil
+}
+
+// pack makes the tar.gz of a branch.
+func pack(files map[string][]byte, id string) ([]byte, error) {
+	var packed bytes.Buffer
+	zipped, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	archive := tar.NewWriter(zipped)
+	header := tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "pax_global_header", PAXRecords: map[string]string{"comment": id}}
+	if err := archive.WriteHeader(&header); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		header := tar.Header{Typeflag: tar.TypeReg, Name: "f1db-main/" + name, Mode: 0o644, Size: int64(len(files[name]))}
+		if err := archive.WriteHeader(&header); err != nil {
+			return nil, err
+		}
+		if _, err := archive.Write(files[name]); err != nil {
+			return nil, err
+		}
+	}
+	if err := archive.Close(); err != nil {
+		return nil, err
+	}
+	if err := zipped.Close(); err != nil {
+		return nil, err
+	}
+	return packed.Bytes(), nil
+}

@@ -1,0 +1,299 @@
+package f1db
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"gridcast/builder/season"
+)
+
+// Facts reads the facts of the tree's seasons. Keys that gridcast does not use are ignored, since
+// F1DB adds some in patch releases; what it uses must be of its type. The error names the file.
+func (t *Tree) Facts(colours Colours) (season.Facts, Report, error) {
+	rel, err := t.release()
+	if err != nil {
+		return season.Facts{}, Report{}, fmt.Errorf("read f1db commit %.12s: %w", t.Commit, err)
+	}
+	archive, report, err := convert(rel, Options{Colours: colours})
+	if err != nil {
+		return season.Facts{}, Report{}, fmt.Errorf("read f1db commit %.12s: %w", t.Commit, err)
+	}
+	return archive.Facts(), report, nil
+}
+
+// raceFiles are the files of a race's folder that hold the rows of a table.
+var raceFiles = map[string]table{
+	"free-practice-1-results.yml": practice[0], "free-practice-2-results.yml": practice[1],
+	"free-practice-3-results.yml": practice[2], "free-practice-4-results.yml": practice[3],
+	"sprint-qualifying-results.yml": sprintQualifying, "sprint-starting-grid-positions.yml": sprintGrid,
+	"sprint-race-results.yml": sprintResults, "qualifying-results.yml": qualifying,
+	"starting-grid-positions.yml": startingGrid, "race-results.yml": raceResults,
+	"fastest-laps.yml": fastestLaps, "pit-stops.yml": pitStops,
+	"driver-standings.yml": driverStandings, "constructor-standings.yml": teamStandings,
+}
+
+// release reads the tree into the terms of a release, which then are converted alike. Of the
+// things that rows may refer to it reads those that they do refer to.
+func (t *Tree) release() (*release, error) {
+	rel := &release{rows: make(map[table]map[int][]row)}
+	for _, table := range append(raceTables, seasonTables...) {
+		rel.rows[table] = make(map[int][]row)
+	}
+	refer := make(references)
+	names := slices.Sorted(maps.Keys(t.files))
+	for _, name := range names {
+		rest, ok := strings.CutPrefix(name, "seasons/")
+		if !ok {
+			continue
+		}
+		yearName, file, _ := strings.Cut(rest, "/")
+		year, err := strconv.Atoi(yearName)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %q is not a year", name, yearName)
+		}
+		switch {
+		case file == "driver-standings.yml":
+			err = t.readRows(name, rel, finalDrivers, row{Year: year}, year, refer)
+		case file == "constructor-standings.yml":
+			err = t.readRows(name, rel, finalTeams, row{Year: year}, year, refer)
+		case path.Base(file) == "race.yml":
+			err = t.readRace(name, year, rel, refer)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(rel.races) == 0 {
+		return nil, fmt.Errorf("no race from %d to %d", t.From, t.To)
+	}
+	rel.report.Tables = append(rel.report.Tables, Table{Name: racesTable.stem, Rows: len(rel.races)})
+	return rel, t.readThings(rel, refer)
+}
+
+// readRace reads race.yml and the tables beside it.
+func (t *Tree) readRace(name string, year int, rel *release, refer references) error {
+	var r race
+	if err := decodeYAML(t.files[name], &r); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if r.ID == 0 || r.Date == "" || r.GrandPrix == "" || r.Circuit == "" {
+		return fmt.Errorf("%s: id %d, date %q, grandPrixId %q, circuitId %q: all are needed", name, r.ID, r.Date, r.GrandPrix, r.Circuit)
+	}
+	r.Year = year
+	refer.add("circuits", string(r.Circuit))
+	refer.add("grands-prix", string(r.GrandPrix))
+	rel.races = append(rel.races, r)
+	folder := path.Dir(name)
+	for _, file := range slices.Sorted(maps.Keys(raceFiles)) {
+		beside := path.Join(folder, file)
+		if _, ok := t.files[beside]; !ok {
+			continue
+		}
+		if err := t.readRows(beside, rel, raceFiles[file], row{RaceID: r.ID, Year: year}, r.ID, refer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readRows reads the rows of a table; each begins with what base says.
+func (t *Tree) readRows(name string, rel *release, of table, base row, key int, refer references) error {
+	var rows []yamlRow
+	if err := decodeYAML(t.files[name], &rows); err != nil && !errors.Is(err, errEmpty) {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	for i, y := range rows {
+		r := base
+		r.Order, r.n = i+1, i+1
+		r.Position, _ = strconv.Atoi(string(y.Position))
+		r.PositionText = string(y.Position)
+		r.Grid, _ = strconv.Atoi(string(y.Grid)) // PL is the pit lane
+		r.Number, r.Driver, r.Team, r.Engine = string(y.Number), y.Driver, y.Team, y.Engine
+		r.Shared, r.Laps, r.Reason, r.Points, r.Stop, r.Lap = y.Shared, y.Laps, string(y.Reason), y.Points, y.Stop, y.Lap
+		for _, lap := range []struct {
+			text text
+			ms   *int64
+			key  string
+		}{{y.Time, &r.Time, "time"}, {y.Q1, &r.Q1, "q1"}, {y.Q2, &r.Q2, "q2"}, {y.Q3, &r.Q3, "q3"}} {
+			ms, ok := lapMillis(string(lap.text))
+			if !ok {
+				// A time that cannot be read is one that is not known: it never holds up a result.
+				rel.report.skip(name, fmt.Sprintf("%s %q is no time", lap.key, string(lap.text)), 1)
+			}
+			*lap.ms = ms
+		}
+		refer.add("drivers", string(r.Driver))
+		refer.add("constructors", string(r.Team))
+		refer.add("engine-manufacturers", string(r.Engine))
+		rel.rows[of][key] = append(rel.rows[of][key], r)
+	}
+	return nil
+}
+
+// references are the things that rows refer to, as paths below src/data.
+type references map[string]bool
+
+func (r references) add(folder, id string) {
+	if id != "" {
+		r[folder+"/"+id+".yml"] = true
+	}
+}
+
+// readThings reads what rows refer to, and the countries of that. What is not there is left out:
+// the converter names the row that refers to it.
+func (t *Tree) readThings(rel *release, refer references) error {
+	home := make(references)
+	var err error
+	for _, name := range slices.Sorted(maps.Keys(refer)) {
+		switch path.Dir(name) {
+		case "drivers":
+			rel.drivers, err = readThing(t, name, rel.drivers, func(d *driver) string { home.add("countries", d.Country); return string(d.ID) })
+		case "constructors":
+			rel.constructors, err = readThing(t, name, rel.constructors, func(c *constructor) string {
+				for i, l := range c.Chronology {
+					l.Parent, l.Order = c.ID, i+1
+					rel.chronology = append(rel.chronology, l)
+				}
+				home.add("countries", c.Country)
+				return string(c.ID)
+			})
+		case "engine-manufacturers":
+			rel.engines, err = readThing(t, name, rel.engines, func(e *engine) string { return string(e.ID) })
+		case "circuits":
+			rel.circuits, err = readThing(t, name, rel.circuits, func(c *circuit) string { home.add("countries", c.Country); return string(c.ID) })
+		case "grands-prix":
+			rel.grandsPrix, err = readThing(t, name, rel.grandsPrix, func(g *grandPrix) string { return string(g.ID) })
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(home)) {
+		if rel.countries, err = readThing(t, name, rel.countries, func(c *country) string { return c.ID }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readThing reads the file of a thing, if there is one, and appends it to the list. The file is
+// named for the identifier, which look returns.
+func readThing[T any](t *Tree, name string, list []T, look func(*T) string) ([]T, error) {
+	content, ok := t.files[name]
+	if !ok {
+		return list, nil
+	}
+	var thing T
+	if err := decodeYAML(content, &thing); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if id := look(&thing); id+".yml" != path.Base(name) {
+		return nil, fmt.Errorf("%s: its id is %q", name, id)
+	}
+	return append(list, thing), nil
+}
+
+// text is a scalar as it is written: YAML itself would read 04:00, 2026-03-08 and 900 as other
+// things than F1DB means by them.
+type text string
+
+func (t *text) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind != yaml.ScalarNode {
+		return fmt.Errorf("line %d: got a list or a mapping, want one value", node.Line)
+	}
+	if node.Tag != "!!null" {
+		*t = text(node.Value)
+	}
+	return nil
+}
+
+// yamlRow is a row of any table of a race or a season, as the repository writes it.
+type yamlRow struct {
+	Position text            `yaml:"position"`
+	Number   text            `yaml:"driverNumber"`
+	Driver   season.DriverID `yaml:"driverId"`
+	Team     season.TeamID   `yaml:"constructorId"`
+	Engine   season.EngineID `yaml:"engineManufacturerId"`
+	Shared   bool            `yaml:"sharedCar"`
+	Laps     int             `yaml:"laps"`
+	Time     text            `yaml:"time"`
+	Q1       text            `yaml:"q1"`
+	Q2       text            `yaml:"q2"`
+	Q3       text            `yaml:"q3"`
+	Reason   text            `yaml:"reasonRetired"`
+	Points   float64         `yaml:"points"`
+	Grid     text            `yaml:"gridPosition"`
+	Stop     int             `yaml:"stop"`
+	Lap      int             `yaml:"lap"`
+}
+
+// decodeYAML decodes a file that is one plain document into a typed value: without anchors and
+// aliases, which can make a small file a large one, without tags, and without a second document.
+func decodeYAML(content []byte, into any) error {
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
+	var document yaml.Node
+	if err := decoder.Decode(&document); err != nil {
+		if errors.Is(err, io.EOF) {
+			return errEmpty
+		}
+		return err
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return errors.New("more than one document")
+	}
+	if err := plain(&document); err != nil {
+		return err
+	}
+	return document.Decode(into)
+}
+
+// errEmpty says that a file has no document. A table that has not been filled in yet is such a file.
+var errEmpty = errors.New("the file is empty")
+
+// plain returns an error that names the line of the first anchor, alias or tag.
+func plain(node *yaml.Node) error {
+	switch {
+	case node.Kind == yaml.AliasNode:
+		return fmt.Errorf("line %d: an alias", node.Line)
+	case node.Anchor != "":
+		return fmt.Errorf("line %d: an anchor", node.Line)
+	case node.Style&yaml.TaggedStyle != 0:
+		return fmt.Errorf("line %d: a tag", node.Line)
+	}
+	for _, child := range node.Content {
+		if err := plain(child); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var lapTime = regexp.MustCompile(`^(?:(?:(\d{1,2}):)?(\d{1,2}):)?(\d{1,2})(?:\.(\d{1,3}))?$`)
+
+// lapMillis reads a time such as 23.062, 1:19.507 or 1:23:06.801 as milliseconds. No time is 0;
+// what is no time is 0 and not ok.
+func lapMillis(text string) (ms int64, ok bool) {
+	if text == "" {
+		return 0, true
+	}
+	parts := lapTime.FindStringSubmatch(text)
+	if parts == nil {
+		return 0, false
+	}
+	for i, unit := range []int64{3_600_000, 60_000, 1000} {
+		n, _ := strconv.ParseInt(parts[i+1], 10, 64) // digits by the pattern, or empty
+		ms += n * unit
+	}
+	fraction, _ := strconv.ParseInt((parts[4] + "000")[:3], 10, 64)
+	return ms + fraction, true
+}

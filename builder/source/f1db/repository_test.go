@@ -1,0 +1,260 @@
+package f1db_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/gzip"
+
+	"gridcast/builder/source/codehost"
+	"gridcast/builder/source/f1db"
+)
+
+// TestRepositoryIsTheRelease: the repository, of which releases are made, gives the same facts as
+// the release that came later, but for what was corrected in between.
+func TestRepositoryIsTheRelease(t *testing.T) {
+	const release = "../../../../shared/data/f1db/f1db-2026-json-splitted.zip"
+	if _, err := os.Stat(release); err != nil {
+		t.Skipf("needs an F1DB release: %v", err)
+	}
+	host := codehost.New(t, "../../../../shared/data/f1db-history/f1db-2025-2026.bundle", time.Now)
+	packed, commit, err := host.Archive(time.Date(2026, 6, 15, 0, 0, 0, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := f1db.ReadTree(bytes.NewReader(packed), 2025, 2027)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tree.Commit != commit {
+		t.Errorf("the tree is of commit %s, want %s", tree.Commit, commit)
+	}
+	got, _, err := tree.Facts(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive, _, err := f1db.Import(release, f1db.Options{From: 2025})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := archive.Facts()
+	corrected := map[string]bool{"barcelona-catalunya": true, "japan": true} // reasons of retirements, the number of a stop
+	for i := range want.Seasons {
+		for j := range want.Seasons[i].Rounds {
+			r := want.Seasons[i].Rounds[j]
+			if len(r.Results) == 0 || corrected[string(r.GrandPrix)] && want.Seasons[i].Year == 2026 || want.Seasons[i].Year == 2026 && r.Number > 7 {
+				continue
+			}
+			if diff := cmp.Diff(r, got.Seasons[i].Rounds[j]); diff != "" {
+				t.Errorf("%d %s (-release +repository):\n%s", want.Seasons[i].Year, r.Name, diff)
+			}
+		}
+	}
+	if diff := cmp.Diff(want.Lineages, got.Lineages); diff != "" {
+		t.Errorf("lineages (-release +repository):\n%s", diff)
+	}
+
+	again, err := tree.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpacked, err := f1db.Unpack(again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(tree, unpacked, cmp.AllowUnexported(f1db.Tree{})); diff != "" {
+		t.Errorf("packed and unpacked (-want +got):\n%s", diff)
+	}
+	if second, err := tree.Pack(); err != nil || !bytes.Equal(again, second) {
+		t.Errorf("the same tree was packed as other bytes: %v", err)
+	}
+}
+
+// entry is one of a tar.
+type entry struct {
+	name    string
+	content string
+	kind    byte
+	size    int64
+}
+
+func tarball(t *testing.T, entries ...entry) []byte {
+	t.Helper()
+	var packed bytes.Buffer
+	zipped := gzip.NewWriter(&packed)
+	archive := tar.NewWriter(zipped)
+	for _, e := range entries {
+		header := tar.Header{Name: e.name, Typeflag: e.kind, Size: max(e.size, int64(len(e.content))), Mode: 0o644}
+		if e.kind == 0 {
+			header.Typeflag = tar.TypeReg
+		}
+		if e.kind == tar.TypeSymlink {
+			header.Linkname, header.Size = "/etc/passwd", 0
+		}
+		if err := archive.WriteHeader(&header); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := archive.Write([]byte(e.content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = archive.Close() // an entry shorter than it says is what some tests want
+	if err := zipped.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
+const raceFile = "f1db-main/src/data/seasons/2026/races/01-australia/race.yml"
+
+// TestReadTreeRefuses: an archive of another shape is refused whole, and the error names the entry.
+func TestReadTreeRefuses(t *testing.T) {
+	good := entry{name: raceFile, content: "id: 1\n"}
+	many := make([]entry, 0, f1db.MaxEntries+1)
+	for i := range f1db.MaxEntries + 1 {
+		many = append(many, entry{name: fmt.Sprintf("f1db-main/%d", i)})
+	}
+	for name, test := range map[string]struct {
+		packed []byte
+		says   string
+	}{
+		"no gzip":           {[]byte("<html>502 Bad Gateway</html>"), "not a tar.gz"},
+		"empty":             {nil, "not a tar.gz"},
+		"cut off":           {tarball(t, good)[:60], "unexpected EOF"},
+		"link":              {tarball(t, good, entry{name: "f1db-main/src/data/x.yml", kind: tar.TypeSymlink}), "neither a regular file nor a folder"},
+		"device":            {tarball(t, good, entry{name: "f1db-main/dev", kind: tar.TypeChar}), "neither a regular file nor a folder"},
+		"climbs":            {tarball(t, good, entry{name: "f1db-main/../../etc/cron.d/x", content: "x"}), "not clean"},
+		"absolute":          {tarball(t, good, entry{name: "/etc/cron.d/x", content: "x"}), "not clean"},
+		"two tops":          {tarball(t, good, entry{name: "other/src/data/x.yml", content: "x"}), "not in the top folder"},
+		"twice":             {tarball(t, good, good), "there twice"},
+		"large file":        {tarball(t, good, entry{name: "f1db-main/large", content: strings.Repeat("x", 1<<20+1)}), "may have 1048576"},
+		"many entries":      {tarball(t, many...), "more than 60000 entries"},
+		"nothing of theirs": {tarball(t, entry{name: "f1db-main/README.md", content: "x"}), "no file under src/data/"},
+		"a bomb":            {tarball(t, bomb()...), "bytes unpacked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := f1db.ReadTree(bytes.NewReader(test.packed), 2025, 2027)
+			if err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v, want an error that says %q", err, test.says)
+			}
+		})
+	}
+}
+
+// bomb is small packed and more than MaxUnpacked unpacked, each file within its limit.
+func bomb() []entry {
+	zeros := strings.Repeat("\x00", 1<<20)
+	list := make([]entry, f1db.MaxUnpacked>>20+1)
+	for i := range list {
+		list[i] = entry{name: fmt.Sprintf("f1db-main/%d", i), content: zeros}
+	}
+	return list
+}
+
+// oneRace is a repository with one race; a test replaces a file of it.
+var oneRace = map[string]string{
+	raceFile: "id: 1\nround: 1\ndate: 2026-03-08\ntime: 04:00\ngrandPrixId: australia\nqualifyingFormat: KNOCKOUT\n" +
+		"circuitId: melbourne\ncircuitType: STREET\ncourseLength: 5.278\nlaps: 58\nqualifyingDate: 2026-03-07\nqualifyingTime: 05:00\n",
+	"f1db-main/src/data/seasons/2026/races/01-australia/race-results.yml": "- position: 1\n  driverNumber: 63\n  driverId: george-russell\n" +
+		"  constructorId: mercedes\n  engineManufacturerId: mercedes\n  laps: 58\n  time: \"1:23:06.801\"\n  points: 25\n  gridPosition: PL\n",
+	"f1db-main/src/data/circuits/melbourne.yml":            "id: melbourne\nfullName: Melbourne Grand Prix Circuit\nplaceName: Melbourne\ncountryId: australia\n",
+	"f1db-main/src/data/grands-prix/australia.yml":         "id: australia\nfullName: Australian Grand Prix\n",
+	"f1db-main/src/data/countries/australia.yml":           "id: australia\nname: Australia\nalpha3Code: AUS\n",
+	"f1db-main/src/data/countries/united-kingdom.yml":      "id: united-kingdom\nname: United Kingdom\nalpha3Code: GBR\n",
+	"f1db-main/src/data/drivers/george-russell.yml":        "id: george-russell\nname: George Russell\nfirstName: George\nlastName: Russell\nabbreviation: RUS\nnationalityCountryId: united-kingdom\n",
+	"f1db-main/src/data/constructors/mercedes.yml":         "id: mercedes\nname: Mercedes\ncountryId: united-kingdom\n",
+	"f1db-main/src/data/engine-manufacturers/mercedes.yml": "id: mercedes\nname: Mercedes\n",
+}
+
+func factsOf(t *testing.T, files map[string]string) (int, time.Time, []string, error) {
+	t.Helper()
+	var entries []entry
+	for name, content := range files {
+		entries = append(entries, entry{name: name, content: content})
+	}
+	tree, err := f1db.ReadTree(bytes.NewReader(tarball(t, entries...)), 2025, 2027)
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts, report, err := tree.Facts(nil)
+	if err != nil {
+		return 0, time.Time{}, nil, err
+	}
+	var skipped []string
+	for _, s := range report.Skipped {
+		skipped = append(skipped, s.What+": "+s.Why)
+	}
+	r := facts.Seasons[0].Rounds[0]
+	if len(r.Results) == 0 {
+		return 0, r.StartsAt(), skipped, nil
+	}
+	return int(r.Results[0].Time / time.Millisecond), r.StartsAt(), skipped, nil
+}
+
+// TestRepositoryFiles: what a file may say, and what refuses the commit.
+func TestRepositoryFiles(t *testing.T) {
+	results := "f1db-main/src/data/seasons/2026/races/01-australia/race-results.yml"
+	replace := func(name, old, with string) map[string]string {
+		files := make(map[string]string)
+		for k, v := range oneRace {
+			files[k] = v
+		}
+		if !strings.Contains(files[name], old) {
+			t.Fatalf("%s does not hold %q", name, old)
+		}
+		files[name] = strings.Replace(files[name], old, with, 1)
+		return files
+	}
+	for name, test := range map[string]struct {
+		files map[string]string
+		ms    int
+		start string
+		says  string // of the error; none: it must be read
+		skips string
+	}{
+		"as it is":           {files: oneRace, ms: 4986801, start: "2026-03-08T04:00:00Z"},
+		"unknown key":        {files: replace(raceFile, "round: 1", "round: 1\nturns: 14\nnew: {a: [1]}"), ms: 4986801},
+		"hour unknown":       {files: replace(raceFile, "time: 04:00", "time:"), ms: 4986801, start: "2026-03-08T13:00:00Z"},
+		"hour in base 60":    {files: replace(raceFile, "time: 04:00", "time: 900"), says: `time "900" is not of the form 15:04`},
+		"no result yet":      {files: replace(results, oneRace[results], ""), start: "2026-03-08T04:00:00Z"},
+		"time of no sense":   {files: replace(results, `"1:23:06.801"`, `"+-1:38:49.328"`), skips: `time "+-1:38:49.328" is no time`},
+		"time left empty":    {files: replace(results, `"1:23:06.801"`, ""), ms: 0},
+		"anchor":             {files: replace(raceFile, "id: 1", "id: &a 1"), says: "line 1: an anchor"},
+		"alias":              {files: replace(raceFile, "id: 1\nround: 1", "id: 1\nround: 1\nx: &a 1\ny: *a"), says: "an anchor"},
+		"tag":                {files: replace(raceFile, "id: 1", "id: !!int \"1\""), says: "line 1: a tag"},
+		"two documents":      {files: replace(raceFile, "laps: 58", "laps: 58\n---\nid: 2"), says: "more than one document"},
+		"list for a value":   {files: replace(raceFile, "time: 04:00", "time: [4, 0]"), says: "race.yml"},
+		"text for a number":  {files: replace(results, "laps: 58", "laps: many"), says: "race-results.yml"},
+		"key twice":          {files: replace(raceFile, "round: 1", "round: 1\nround: 2"), says: "already defined"},
+		"unknown driver":     {files: replace(results, "driverId: george-russell", "driverId: nobody"), says: `unknown driver "nobody"`},
+		"id of another file": {files: replace("f1db-main/src/data/drivers/george-russell.yml", "id: george-russell", "id: other"), says: `its id is "other"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ms, start, skipped, err := factsOf(t, test.files)
+			if test.says != "" {
+				if err == nil || !strings.Contains(err.Error(), test.says) {
+					t.Errorf("got %v, want an error that says %q", err, test.says)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ms != test.ms {
+				t.Errorf("the winner's time is %d ms, want %d", ms, test.ms)
+			}
+			if test.start != "" && start.Format(time.RFC3339) != test.start {
+				t.Errorf("the start is %s, want %s", start.Format(time.RFC3339), test.start)
+			}
+			if test.skips != "" && !strings.Contains(strings.Join(skipped, "\n"), test.skips) {
+				t.Errorf("skipped %v, want %q", skipped, test.skips)
+			}
+		})
+	}
+}

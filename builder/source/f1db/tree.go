@@ -1,0 +1,197 @@
+package f1db
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Tree holds the files of F1DB's repository that speak of a few seasons: what lies under
+// src/data of a commit, less the other seasons. It is immutable.
+type Tree struct {
+	Commit   string // hexadecimal; empty if the archive does not say
+	From, To int    // seasons, inclusive
+	files    map[string][]byte
+}
+
+// Limits of what a branch of the repository may be when it is read from an archive. F1DB takes
+// 4 MB packed, 43 MB and 16,000 files unpacked.
+const (
+	MaxPacked   = 64 << 20
+	MaxUnpacked = 512 << 20
+	MaxEntries  = 60_000
+	maxFile     = 1 << 20
+)
+
+// dataFolder is where the repository keeps its facts.
+const dataFolder = "src/data/"
+
+// thingFolders hold a file for everything that rows refer to.
+var thingFolders = []string{"drivers", "constructors", "engine-manufacturers", "circuits", "grands-prix", "countries"}
+
+// ReadTree reads a branch of the repository from the tar.gz that a code host serves for it: one
+// top folder, regular files alone, the commit in the header of the archive. It keeps the seasons
+// from and to and those in between. An archive that is cut off, too large, or of another shape is
+// refused as a whole; the error names the entry.
+func ReadTree(packed io.Reader, from, to int) (*Tree, error) {
+	unzipped, err := gzip.NewReader(io.LimitReader(packed, MaxPacked+1))
+	if err != nil {
+		return nil, fmt.Errorf("read f1db repository: not a tar.gz: %w", err)
+	}
+	limited := &io.LimitedReader{R: unzipped, N: MaxUnpacked + 1}
+	tree := &Tree{From: from, To: to, files: make(map[string][]byte)}
+	archive := tar.NewReader(limited)
+	top, entries := "", 0
+	for {
+		header, err := archive.Next()
+		if limited.N <= 0 {
+			return nil, fmt.Errorf("read f1db repository: larger than %d bytes unpacked", MaxUnpacked)
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read f1db repository, entry %d: %w", entries+1, err)
+		}
+		if entries++; entries > MaxEntries {
+			return nil, fmt.Errorf("read f1db repository: more than %d entries", MaxEntries)
+		}
+		if header.Typeflag == tar.TypeXGlobalHeader {
+			// git writes the commit it archives as the comment of the archive.
+			if id, err := hex.DecodeString(header.PAXRecords["comment"]); err == nil && len(id) >= 20 {
+				tree.Commit = header.PAXRecords["comment"]
+			}
+			continue
+		}
+		name := header.Name
+		folder, rest, _ := strings.Cut(name, "/")
+		switch {
+		case header.Typeflag != tar.TypeReg && header.Typeflag != tar.TypeDir:
+			return nil, fmt.Errorf("read f1db repository: %q is neither a regular file nor a folder", name)
+		case path.IsAbs(name) || path.Clean(name) != strings.TrimSuffix(name, "/") || folder == "..":
+			return nil, fmt.Errorf("read f1db repository: path %q is not clean", name)
+		case top != "" && folder != top:
+			return nil, fmt.Errorf("read f1db repository: %q is not in the top folder %q", name, top)
+		case header.Size > maxFile:
+			return nil, fmt.Errorf("read f1db repository: %q has %d bytes, may have %d", name, header.Size, maxFile)
+		}
+		top = folder
+		rest, data := strings.CutPrefix(rest, dataFolder)
+		if header.Typeflag == tar.TypeDir || !data || !tree.wants(rest) {
+			continue
+		}
+		if _, ok := tree.files[rest]; ok {
+			return nil, fmt.Errorf("read f1db repository: %q is there twice", name)
+		}
+		if tree.files[rest], err = io.ReadAll(archive); err != nil {
+			return nil, fmt.Errorf("read f1db repository: %q: %w", name, err)
+		}
+	}
+	// What follows the last entry must end well too, else the archive may have been cut off.
+	if _, err := io.Copy(io.Discard, limited); err != nil {
+		return nil, fmt.Errorf("read f1db repository: %w", err)
+	}
+	if len(tree.files) == 0 {
+		return nil, fmt.Errorf("read f1db repository: no file under %s speaks of %d to %d", dataFolder, from, to)
+	}
+	return tree, nil
+}
+
+// wants reports whether a file below src/data speaks of the seasons, or is a thing that their
+// rows may refer to.
+func (t *Tree) wants(name string) bool {
+	folder, rest, _ := strings.Cut(name, "/")
+	if path.Ext(name) != ".yml" {
+		return false
+	}
+	if folder != "seasons" {
+		return slices.Contains(thingFolders, folder)
+	}
+	year, _, _ := strings.Cut(rest, "/")
+	n, err := strconv.Atoi(year)
+	return err == nil && n >= t.From && n <= t.To
+}
+
+// Pack returns the tree as one compressed file, from which Unpack makes the same tree. The same
+// tree gives the same bytes.
+func (t *Tree) Pack() ([]byte, error) {
+	var packed bytes.Buffer
+	compressed, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, fmt.Errorf("pack f1db tree: %w", err)
+	}
+	archive := tar.NewWriter(compressed)
+	about := fmt.Sprintf("%s %d %d\n", t.Commit, t.From, t.To)
+	write := func(name string, content []byte) error {
+		header := tar.Header{Name: name, Size: int64(len(content)), Mode: 0o644, Typeflag: tar.TypeReg}
+		if err := archive.WriteHeader(&header); err != nil {
+			return err
+		}
+		_, err := archive.Write(content)
+		return err
+	}
+	err = write("about", []byte(about))
+	for _, name := range slices.Sorted(maps.Keys(t.files)) {
+		err = errors.Join(err, write(name, t.files[name]))
+	}
+	if err := errors.Join(err, archive.Close(), compressed.Close()); err != nil {
+		return nil, fmt.Errorf("pack f1db tree: %w", err)
+	}
+	return packed.Bytes(), nil
+}
+
+// Unpack is the inverse of Pack.
+func Unpack(packed []byte) (*Tree, error) {
+	plain, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxUnpacked))
+	if err != nil {
+		return nil, fmt.Errorf("unpack f1db tree: %w", err)
+	}
+	defer plain.Close()
+	tree := &Tree{files: make(map[string][]byte)}
+	for archive := tar.NewReader(io.LimitReader(plain, MaxUnpacked)); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("unpack f1db tree: %w", err)
+		}
+		content, err := io.ReadAll(archive)
+		if err != nil {
+			return nil, fmt.Errorf("unpack f1db tree: %s: %w", header.Name, err)
+		}
+		if header.Name != "about" {
+			tree.files[header.Name] = content
+			continue
+		}
+		fields := strings.Split(strings.TrimSpace(string(content)), " ")
+		if len(fields) == 2 { // of a tree without a commit
+			fields = append([]string{""}, fields...)
+		}
+		if len(fields) != 3 {
+			return nil, fmt.Errorf("unpack f1db tree: about %q", content)
+		}
+		tree.Commit = fields[0]
+		from, errFrom := strconv.Atoi(fields[1])
+		to, errTo := strconv.Atoi(fields[2])
+		if err := errors.Join(errFrom, errTo); err != nil {
+			return nil, fmt.Errorf("unpack f1db tree: about %q: %w", content, err)
+		}
+		tree.From, tree.To = from, to
+	}
+	if len(tree.files) == 0 || tree.To == 0 {
+		return nil, errors.New("unpack f1db tree: no files in it")
+	}
+	return tree, nil
+}
