@@ -1,0 +1,434 @@
+// Package assemble makes the archive in use from what is there and what sources and people say. It
+// is pure: the same input gives the same facts. A round is taken block by block; a block that
+// changes passes the gates, or waits for a person and leaves what was there in use.
+package assemble
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"gridcast/builder/season"
+)
+
+// Document is what one source, or a person, says of some seasons.
+type Document struct {
+	Source   string // f1db; hand for what a person entered
+	Revision string // the source's name for this state of it
+	From, To int    // the seasons it may speak of
+	Facts    season.Facts
+	// CheckOnly documents are compared with the others and never used.
+	CheckOnly bool
+	// ByHand documents win over all others; what others say against them waits.
+	ByHand bool
+}
+
+// Decided is what the ledger holds of a round.
+type Decided struct {
+	Start     time.Time         // that is valid by the ledger; zero where it leaves it to the facts
+	StartHeld bool              // a person set it
+	Postponed bool              // or cancelled: it has no start to be kept
+	Verified  []season.DriverID // of the valid revision of its result; nil if there is none
+}
+
+// Input is what Assemble goes by.
+type Input struct {
+	Current   season.Facts // the archive in use
+	Documents []Document   // by falling precedence
+	// Accepted are the changes, by ID, that a person has let through.
+	Accepted map[string]bool
+	// Aliases are identifiers of drivers that a source has renamed: old to current.
+	Aliases map[season.DriverID]season.DriverID
+	// Decided returns what the ledger holds of a round.
+	Decided func(year int, gp season.GrandPrixID) Decided
+	Now     time.Time // race time
+}
+
+// Change is a block of a round that a document says anew.
+type Change struct {
+	// ID names what is said: the same block with the same content has the same ID, whichever
+	// revision says it.
+	ID        string             `json:"id"`
+	Year      int                `json:"year"`
+	GrandPrix season.GrandPrixID `json:"grand_prix"`
+	Block     Block              `json:"block"`
+	Source    string             `json:"source"`
+	Revision  string             `json:"revision,omitempty"`
+	New       bool               `json:"new,omitempty"` // the round was not known
+	Lines     []Line             `json:"lines,omitempty"`
+	Refused   []Refusal          `json:"refused,omitempty"`  // why it waits; none if it was taken
+	Accepted  bool               `json:"accepted,omitempty"` // a person let it through
+}
+
+// Missing is a round of a season that a source speaks of without it.
+type Missing struct {
+	Source    string             `json:"source"`
+	Year      int                `json:"year"`
+	GrandPrix season.GrandPrixID `json:"grand_prix"`
+}
+
+// Rename is a driver whom a source has given another identifier.
+type Rename struct {
+	Source   string          `json:"source"`
+	Revision string          `json:"revision"`
+	From     season.DriverID `json:"from"`
+	To       season.DriverID `json:"to"`
+}
+
+// Output is what came of it.
+type Output struct {
+	Facts     season.Facts
+	Taken     []Change // in use from now on
+	Waiting   []Change // for a person
+	Disputed  []Change // what a check-only document says otherwise
+	Missing   []Missing
+	Renames   []Rename
+	Standings []string // where a source's standings are not the sum of its results, per driver
+}
+
+// maxVanished is how many rounds of a season may be missing from a document before the document
+// counts as cut off and is not used at all.
+const maxVanished = 4
+
+// ShrunkenError says that a document lacks so many rounds that it is not believed.
+type ShrunkenError struct {
+	Source, Revision string
+	Year             int
+	Missing, Known   int
+}
+
+func (e *ShrunkenError) Error() string {
+	return fmt.Sprintf("%s %.12s lacks %d of the %d rounds of %d that are known: it is not used (a season may lose %d at a time)",
+		e.Source, e.Revision, e.Missing, e.Known, e.Year, maxVanished)
+}
+
+// Assemble judges the documents against the archive in use and returns the facts that follow it.
+// A document that lacks rounds wholesale is a *ShrunkenError, and nothing of it is used. The input
+// is not changed; the output shares with it what is alike.
+func Assemble(in Input) (Output, error) {
+	out := Output{Facts: clone(in.Current)}
+	out.Facts.Drivers = maps.Clone(out.Facts.Drivers)
+	for from, to := range in.Aliases {
+		renameDriver(&out.Facts, from, to)
+	}
+	taken := make(map[blockKey]Document) // what a document of higher precedence has said already
+	for _, d := range in.Documents {
+		d.Facts = clone(d.Facts)
+		d.Facts.Drivers = maps.Clone(d.Facts.Drivers)
+		for from, to := range in.Aliases {
+			renameDriver(&d.Facts, from, to)
+		}
+		if !d.CheckOnly && !d.ByHand {
+			if err := shrunken(&out.Facts, &d); err != nil {
+				return Output{}, err
+			}
+			for _, r := range renames(&out.Facts, &d) {
+				out.Renames = append(out.Renames, r)
+				renameDriver(&out.Facts, r.From, r.To)
+			}
+		}
+		in.document(&out, d, taken)
+	}
+	adopt(&out.Facts, in.Documents)
+	for i := range out.Facts.Seasons {
+		// By start, since numbers are for display; rounds that moved change places.
+		slices.SortStableFunc(out.Facts.Seasons[i].Rounds, func(a, b season.Round) int {
+			return cmp.Or(a.StartsAt().Compare(b.StartsAt()), cmp.Compare(a.Number, b.Number))
+		})
+	}
+	slices.SortFunc(out.Facts.Seasons, func(a, b season.Season) int { return cmp.Compare(a.Year, b.Year) })
+	prune(&out.Facts)
+	if err := out.Facts.Validate(); err != nil {
+		return Output{}, fmt.Errorf("assemble: what follows would not hold together: %w", err)
+	}
+	return out, nil
+}
+
+type blockKey struct {
+	year  int
+	gp    season.GrandPrixID
+	block Block
+}
+
+// document takes from a document what passes, and notes the rest.
+func (in *Input) document(out *Output, d Document, taken map[blockKey]Document) {
+	for i := range d.Facts.Seasons {
+		said := &d.Facts.Seasons[i]
+		known := yearOf(&out.Facts, said.Year, !d.CheckOnly)
+		if known == nil {
+			continue
+		}
+		vanished := make(map[season.GrandPrixID]*season.Round)
+		for j := range known.Rounds {
+			if r := &known.Rounds[j]; roundOf(said, r.GrandPrix) == nil {
+				vanished[r.GrandPrix] = r
+				if !d.CheckOnly && !d.ByHand {
+					out.Missing = append(out.Missing, Missing{d.Source, said.Year, r.GrandPrix})
+				}
+			}
+		}
+		for j := range said.Rounds {
+			is := &said.Rounds[j]
+			was := roundOf(known, is.GrandPrix)
+			fresh := was == nil
+			if fresh {
+				if d.CheckOnly {
+					continue
+				}
+				was = &season.Round{GrandPrix: is.GrandPrix}
+			}
+			next := *was
+			decided := in.Decided(said.Year, is.GrandPrix)
+			held := false // a new round waits whole
+			for _, block := range blocks {
+				if !has(block, is) || same(block, was, is) {
+					continue
+				}
+				proposed := next
+				take(block, &proposed, is)
+				c := candidate{
+					year: said.Year, block: block, was: was, is: &proposed, new: fresh,
+					decided: decided, rounds: known.Rounds, now: in.Now, seconded: in.seconded(said.Year, is, block, d.Source),
+				}
+				change := Change{
+					ID: identity(said.Year, is.GrandPrix, block, &proposed), Year: said.Year, GrandPrix: is.GrandPrix,
+					Block: block, Source: d.Source, Revision: d.Revision, New: fresh, Lines: difference(block, was, is),
+				}
+				key := blockKey{said.Year, is.GrandPrix, block}
+				if d.CheckOnly {
+					out.Disputed = append(out.Disputed, change)
+					continue
+				}
+				if before, ok := taken[key]; ok {
+					change.Refused = []Refusal{{DisputeGate, before.Source + " says otherwise and goes first"}}
+					out.Disputed = append(out.Disputed, change)
+					continue
+				}
+				change.Refused = c.judge()
+				if fresh && block == Calendar {
+					for gp, r := range vanished {
+						if r.Circuit == is.Circuit && r.Date.Equal(is.Date) {
+							change.Refused = append(change.Refused, Refusal{RenameGate, fmt.Sprintf(
+								"%s stands on %s at %s, where %s has vanished", is.Name, is.Date.Format(time.DateOnly), is.Circuit, gp,
+							)})
+							held = true
+						}
+					}
+				}
+				if in.Accepted[change.ID] || d.ByHand {
+					change.Accepted, change.Refused, held = true, nil, false
+				}
+				if len(change.Refused) > 0 || held {
+					out.Waiting = append(out.Waiting, change)
+					continue
+				}
+				next = proposed
+				taken[key] = d
+				out.Taken = append(out.Taken, change)
+			}
+			for _, block := range blocks { // what agrees goes first too
+				if key := (blockKey{said.Year, is.GrandPrix, block}); !d.CheckOnly && has(block, is) {
+					if _, ok := taken[key]; !ok {
+						taken[key] = d
+					}
+				}
+			}
+			switch {
+			case d.CheckOnly:
+			case !fresh:
+				*roundOf(known, is.GrandPrix) = next
+			case has(Calendar, &next) && has(Start, &next):
+				known.Rounds = append(known.Rounds, next)
+			}
+		}
+		if !d.CheckOnly && len(said.Colours) > 0 {
+			known.Colours = maps.Clone(known.Colours)
+			if known.Colours == nil {
+				known.Colours = make(map[season.TeamID]string)
+			}
+			maps.Copy(known.Colours, said.Colours)
+		}
+		if !d.CheckOnly {
+			out.Standings = append(out.Standings, standingsFaults(said)...)
+		}
+	}
+}
+
+// seconded reports whether another document says the same of a block.
+func (in *Input) seconded(year int, r *season.Round, b Block, source string) bool {
+	for _, d := range in.Documents {
+		if d.Source == source {
+			continue
+		}
+		for i := range d.Facts.Seasons {
+			if d.Facts.Seasons[i].Year != year {
+				continue
+			}
+			if other := roundOf(&d.Facts.Seasons[i], r.GrandPrix); other != nil && has(b, other) && same(b, r, other) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// shrunken returns an error if a document lacks rounds wholesale.
+func shrunken(current *season.Facts, d *Document) error {
+	for i := range d.Facts.Seasons {
+		said := &d.Facts.Seasons[i]
+		known := yearOf(current, said.Year, false)
+		if known == nil {
+			continue
+		}
+		missing := 0
+		for j := range known.Rounds {
+			if roundOf(said, known.Rounds[j].GrandPrix) == nil {
+				missing++
+			}
+		}
+		if missing > maxVanished {
+			return &ShrunkenError{d.Source, d.Revision, said.Year, missing, len(known.Rounds)}
+		}
+	}
+	return nil
+}
+
+// identity is the ID of a change.
+func identity(year int, gp season.GrandPrixID, b Block, r *season.Round) string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%d\n%s\n%s\n", year, gp, b)
+	encoder := json.NewEncoder(sum)
+	for _, field := range fields(b, r) {
+		if err := encoder.Encode(field); err != nil {
+			panic(fmt.Sprintf("BUG: block %s is not JSON: %v", b, err))
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:12]
+}
+
+// yearOf returns the season of a year, made if asked for; nil if there is none.
+func yearOf(f *season.Facts, year int, make bool) *season.Season {
+	for i := range f.Seasons {
+		if f.Seasons[i].Year == year {
+			return &f.Seasons[i]
+		}
+	}
+	if !make {
+		return nil
+	}
+	f.Seasons = append(f.Seasons, season.Season{Year: year})
+	return &f.Seasons[len(f.Seasons)-1]
+}
+
+func roundOf(s *season.Season, gp season.GrandPrixID) *season.Round {
+	for i := range s.Rounds {
+		if s.Rounds[i].GrandPrix == gp {
+			return &s.Rounds[i]
+		}
+	}
+	return nil
+}
+
+// clone copies facts as deep as Assemble writes: seasons and their lists of rounds. Rows are
+// shared, and replaced whole.
+func clone(f season.Facts) season.Facts {
+	f.Seasons = slices.Clone(f.Seasons)
+	for i := range f.Seasons {
+		f.Seasons[i].Rounds = slices.Clone(f.Seasons[i].Rounds)
+	}
+	return f
+}
+
+// adopt takes the names that documents give what rows refer to: those of the first document that
+// knows a thing. Names are cosmetic and pass no gate.
+func adopt(f *season.Facts, documents []Document) {
+	f.Drivers, f.Teams, f.Engines, f.Circuits = maps.Clone(f.Drivers), maps.Clone(f.Teams), maps.Clone(f.Engines), maps.Clone(f.Circuits)
+	for _, d := range slices.Backward(documents) {
+		if d.CheckOnly {
+			continue
+		}
+		for id, driver := range d.Facts.Drivers {
+			driver.HeadshotURL = cmp.Or(driver.HeadshotURL, f.Drivers[id].HeadshotURL)
+			f.Drivers[id] = driver
+		}
+		maps.Copy(f.Teams, d.Facts.Teams)
+		maps.Copy(f.Engines, d.Facts.Engines)
+		maps.Copy(f.Circuits, d.Facts.Circuits)
+		for _, l := range d.Facts.Lineages {
+			adoptLineage(f, l)
+		}
+	}
+}
+
+// adoptLineage joins a lineage with the one that shares a team and a year with it.
+func adoptLineage(f *season.Facts, l season.Lineage) {
+	f.Lineages = slices.Clone(f.Lineages)
+	for i := range f.Lineages {
+		known := slices.Clone(f.Lineages[i].Links)
+		if !slices.ContainsFunc(known, func(a season.Link) bool {
+			return slices.ContainsFunc(l.Links, func(b season.Link) bool { return a.Team == b.Team && a.From == b.From })
+		}) {
+			continue
+		}
+		for _, link := range l.Links {
+			at := slices.IndexFunc(known, func(a season.Link) bool { return a.Team == link.Team && a.From == link.From })
+			if at < 0 {
+				known = append(known, link)
+			} else {
+				known[at] = link
+			}
+		}
+		slices.SortFunc(known, func(a, b season.Link) int {
+			return cmp.Or(cmp.Compare(a.From, b.From), strings.Compare(string(a.Team), string(b.Team)))
+		})
+		f.Lineages[i].Links = known
+		return
+	}
+	f.Lineages = append(f.Lineages, l)
+}
+
+// prune removes seasons in which no round was taken, and drivers whom no row names any more.
+func prune(f *season.Facts) {
+	f.Seasons = slices.DeleteFunc(f.Seasons, func(s season.Season) bool { return len(s.Rounds) == 0 })
+	named := make(map[season.DriverID]bool, len(f.Drivers))
+	for i := range f.Seasons {
+		for j := range f.Seasons[i].Rounds {
+			drivers(&f.Seasons[i].Rounds[j], func(id season.DriverID) { named[id] = true })
+		}
+	}
+	maps.DeleteFunc(f.Drivers, func(id season.DriverID, _ season.Driver) bool { return !named[id] })
+}
+
+// standingsFaults returns, after each round of a season whose points add up from results, where the
+// source's standings differ from the sum.
+func standingsFaults(s *season.Season) []string {
+	if s.Year < 2010 {
+		return nil
+	}
+	var faults []string
+	sum := make(map[season.DriverID]float64)
+	for i := range s.Rounds {
+		r := &s.Rounds[i]
+		for _, rows := range [][]season.Result{r.SprintResults, r.Results} {
+			for _, row := range rows {
+				sum[row.Driver] += row.Points
+			}
+		}
+		if len(r.Results) == 0 {
+			continue
+		}
+		for _, row := range r.DriverStandings {
+			if row.Points != sum[row.Driver] {
+				faults = append(faults, fmt.Sprintf("%d %s: the source's standings give %s %g points, the results %g",
+					s.Year, r.Name, row.Driver, row.Points, sum[row.Driver]))
+			}
+		}
+	}
+	return faults
+}

@@ -1,0 +1,242 @@
+package assemble_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/assemble"
+	"gridcast/builder/season"
+	"gridcast/builder/source/codehost"
+	"gridcast/builder/source/f1db"
+)
+
+// shared is where real data lies beside a checkout; see the README, "Tests with real data".
+const shared = "../../../shared/data/"
+
+// archiveUpTo reads a release's seasons 2023 to year.
+func archiveUpTo(t *testing.T, release string, year int) season.Facts {
+	t.Helper()
+	if _, err := os.Stat(shared + release); err != nil {
+		t.Skipf("needs an F1DB release at %s: %v", shared+release, err)
+	}
+	archive, _, err := f1db.Import(shared+release, f1db.Options{From: 2023, To: year})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return archive.Facts()
+}
+
+// history runs the documents of a repository's commits of some years through Assemble, each at the
+// instant of its commit.
+type history struct {
+	facts   season.Facts
+	aliases map[season.DriverID]season.DriverID
+	refused map[string]error              // commits whose payload is not used at all, by subject
+	waited  map[string][]assemble.Refusal // changes that ever waited, by "year grand-prix block"
+	moved   map[string][]time.Time        // starts that were taken, by "year grand-prix"
+	waiting []assemble.Change             // at the end
+	missing []assemble.Missing            // at the end
+	last    season.Facts                  // what the last commit says
+	renames []assemble.Rename
+}
+
+func runHistory(t *testing.T, base season.Facts, from, to int) *history {
+	t.Helper()
+	host := codehost.New(t, shared+"f1db-history/f1db-2025-2026.bundle", time.Now)
+	h := &history{
+		facts: base, aliases: make(map[season.DriverID]season.DriverID),
+		refused: make(map[string]error), waited: make(map[string][]assemble.Refusal), moved: make(map[string][]time.Time),
+	}
+	for _, commit := range host.Commits {
+		year := commit.At.Year()
+		if year < from || year > to {
+			continue
+		}
+		packed, _, err := host.Archive(commit.At)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, err := f1db.ReadTree(bytes.NewReader(packed), year-1, year+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		facts, _, err := tree.Facts(nil)
+		if err != nil {
+			h.refused[commit.Subject] = err
+			continue
+		}
+		out, err := assemble.Assemble(assemble.Input{
+			Current:   h.facts,
+			Documents: []assemble.Document{{Source: "f1db", Revision: tree.Commit, From: year - 1, To: year + 1, Facts: facts}},
+			Aliases:   h.aliases,
+			Decided:   func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
+			Now:       commit.At,
+		})
+		if err != nil {
+			t.Fatalf("%s %s: %v", commit.At, commit.Subject, err)
+		}
+		for _, r := range out.Renames {
+			h.aliases[r.From] = r.To
+		}
+		h.renames = append(h.renames, out.Renames...)
+		for _, c := range out.Waiting {
+			h.waited[about(c)] = c.Refused
+		}
+		for _, c := range out.Taken {
+			if c.Block == assemble.Start && !c.New {
+				r := roundOf(t, out.Facts, c.Year, c.GrandPrix)
+				h.moved[string(c.GrandPrix)] = append(h.moved[string(c.GrandPrix)], r.StartsAt())
+			}
+		}
+		h.facts, h.last, h.waiting, h.missing = out.Facts, facts, out.Waiting, out.Missing
+	}
+	return h
+}
+
+func about(c assemble.Change) string {
+	return string(c.GrandPrix) + " " + string(c.Block)
+}
+
+func roundOf(t *testing.T, f season.Facts, year int, gp season.GrandPrixID) *season.Round {
+	t.Helper()
+	for i := range f.Seasons {
+		if f.Seasons[i].Year != year {
+			continue
+		}
+		for j := range f.Seasons[i].Rounds {
+			if f.Seasons[i].Rounds[j].GrandPrix == gp {
+				return &f.Seasons[i].Rounds[j]
+			}
+		}
+	}
+	t.Fatalf("no %s in %d", gp, year)
+	return nil
+}
+
+// sameResults compares the classifications of a year with those that a source says at last.
+func (h *history) sameResults(t *testing.T, year int) {
+	t.Helper()
+	held := 0
+	for _, s := range h.last.Seasons {
+		if s.Year != year {
+			continue
+		}
+		for _, want := range s.Rounds {
+			if len(want.Results) == 0 {
+				continue
+			}
+			held++
+			got := roundOf(t, h.facts, year, want.GrandPrix)
+			if diff := cmp.Diff(want.Results, got.Results); diff != "" {
+				t.Errorf("%d %s is not as the source says at last (-want +got):\n%s", year, want.Name, diff)
+			}
+			if diff := cmp.Diff(want.SprintResults, got.SprintResults); diff != "" {
+				t.Errorf("%d %s, sprint, is not as the source says at last (-want +got):\n%s", year, want.Name, diff)
+			}
+		}
+	}
+	t.Logf("%d: %d rounds were held", year, held)
+	if held == 0 {
+		t.Errorf("%d: no round was held", year)
+	}
+}
+
+// TestHistory2026 runs what F1DB really said in the first half of 2026, commit by commit.
+func TestHistory2026(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 90 commits")
+	}
+	h := runHistory(t, archiveUpTo(t, "f1db/f1db-2026-json-splitted.zip", 2025), 2026, 2026)
+	h.sameResults(t, 2026)
+	for subject, err := range h.refused {
+		t.Errorf("%s: refused: %v", subject, err)
+	}
+	// What waited, though nobody was there to look: two corrections that were wrong at first, the
+	// points not moved with the places, and last year's Las Vegas, which stood a day early in the
+	// source until May. Later commits mended all three.
+	want := map[string]assemble.Gate{"miami result": assemble.PointsGate, "monaco result": assemble.PointsGate, "las-vegas start": assemble.StartGate}
+	got := make(map[string]assemble.Gate)
+	for name, refused := range h.waited {
+		got[name] = refused[0].Gate
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("there waited (-want +got):\n%s", diff)
+	}
+	if len(h.waiting) != 0 {
+		t.Errorf("at the end wait %+v, want nothing", h.waiting)
+	}
+	// Miami was brought forward by three hours on the day itself.
+	if got, want := h.moved["miami"], []time.Time{time.Date(2026, 5, 3, 17, 0, 0, 0, time.UTC)}; !slices.EqualFunc(got, want, time.Time.Equal) {
+		t.Errorf("the start of Miami was moved to %v, want %v", got, want)
+	}
+	// Bahrain and Saudi Arabia were called off: the source deleted them and renumbered 19 rounds.
+	var missing []season.GrandPrixID
+	for _, m := range h.missing {
+		missing = append(missing, m.GrandPrix)
+	}
+	if want := []season.GrandPrixID{"bahrain", "saudi-arabia"}; !slices.Equal(missing, want) {
+		t.Errorf("missing at the end are %v, want %v", missing, want)
+	}
+	if r := roundOf(t, h.facts, 2026, "miami"); r.Number != 4 {
+		t.Errorf("Miami is round %d, want 4", r.Number)
+	}
+}
+
+// TestHistory2025 is the same from the end of 2024: the year of the renamed driver, of the start
+// written as a number, and of Las Vegas moved into the past.
+func TestHistory2025(t *testing.T) {
+	if os.Getenv("GRIDCAST_SEASONS") == "" {
+		t.Skip("reads 190 commits; GRIDCAST_SEASONS=all runs it")
+	}
+	h := runHistory(t, archiveUpTo(t, "f1db/f1db-json-splitted.zip", 2024), 2024, 2026)
+	h.sameResults(t, 2025)
+	h.sameResults(t, 2026)
+	want := []assemble.Rename{{Source: "f1db", Revision: "f522ad280919cdf8059fe34c386d9f0e7fc5699b", From: "andrea-kimi-antonelli", To: "kimi-antonelli"}}
+	if diff := cmp.Diff(want, h.renames); diff != "" {
+		t.Errorf("renamed (-want +got):\n%s", diff)
+	}
+	if _, ok := h.facts.Drivers["andrea-kimi-antonelli"]; ok {
+		t.Error("the renamed driver is two drivers")
+	}
+	if err := h.refused["2025 Bahrain GP update"]; err == nil {
+		t.Error("a start of 900 was read as a time")
+	}
+	start := time.Date(2025, 11, 23, 4, 0, 0, 0, time.UTC)
+	if got := roundOf(t, h.facts, 2025, "las-vegas").StartsAt(); !got.Equal(start) {
+		t.Errorf("Las Vegas starts at %s, want %s", got, start)
+	}
+	if got := h.waited["las-vegas start"]; len(got) == 0 || got[0].Gate != assemble.StartGate {
+		t.Errorf("the move of Las Vegas into the past was judged %v, want that it waits by gate %s", got, assemble.StartGate)
+	}
+}
+
+// TestShrunken: a document that lacks rounds wholesale is not used at all.
+func TestShrunken(t *testing.T) {
+	day := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	current := season.Facts{
+		Circuits: map[season.CircuitID]season.Circuit{"ring": {ID: "ring"}},
+		Seasons:  []season.Season{{Year: 2026}},
+	}
+	for i := range 8 {
+		gp := season.GrandPrixID(string(rune('a' + i)))
+		current.Seasons[0].Rounds = append(current.Seasons[0].Rounds, season.Round{
+			Number: i + 1, GrandPrix: gp, Name: string(gp), Circuit: "ring", Date: day.AddDate(0, 0, 7*i),
+		})
+	}
+	said := current
+	said.Seasons = []season.Season{{Year: 2026, Rounds: current.Seasons[0].Rounds[:3]}}
+	_, err := assemble.Assemble(assemble.Input{
+		Current: current, Documents: []assemble.Document{{Source: "f1db", Revision: "cut", From: 2025, To: 2027, Facts: said}},
+		Decided: func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} }, Now: day,
+	})
+	var shrunken *assemble.ShrunkenError
+	if !errors.As(err, &shrunken) || shrunken.Missing != 5 || shrunken.Known != 8 {
+		t.Errorf("got %v, want a shrunken season that lacks 5 of 8 rounds", err)
+	}
+}
