@@ -1,0 +1,245 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go/failsafehttp"
+	"github.com/failsafe-go/failsafe-go/retrypolicy"
+	"golang.org/x/time/rate"
+)
+
+// Client asks one upstream. It sends conditional requests within a budget, talks to allowed hosts
+// only, and believes nothing that an answer says of itself before it has been looked at. It is safe
+// for concurrent use.
+type Client struct {
+	config ClientConfig
+	http   *http.Client
+	second *rate.Limiter
+	hour   *rate.Limiter
+}
+
+// ClientConfig says how an upstream is asked.
+type ClientConfig struct {
+	// Hosts are the names that may be asked, redirects included. Each needs https, but for
+	// addresses of the loopback interface, where plain http will do.
+	Hosts []string
+	// UserAgent names the program and how its operator is reached.
+	UserAgent string
+	// PerSecond and PerHour are how many requests may be sent: two buckets in series, filled in
+	// race time. A bucket holds at most what it gains in its time.
+	PerSecond, PerHour int
+	// MaxBytes is the most that a body may have.
+	MaxBytes int64
+	// ContentTypes are the media types that an answer may have.
+	ContentTypes []string
+	// RetryDelay is about how long to wait, in real time, before the one retry after a broken
+	// connection or a 502, 503 or 504 that names no time of its own.
+	RetryDelay time.Duration
+}
+
+// Time limits of one request, all in real time: they bound sockets, not schedules.
+const (
+	headerTimeout  = 10 * time.Second
+	requestTimeout = 2 * time.Minute
+	maxRedirects   = 3
+)
+
+// Validators are what a host gave with an answer, for the next conditional request.
+type Validators struct {
+	ETag         string `json:"etag,omitempty"`
+	LastModified string `json:"last_modified,omitempty"`
+}
+
+// Answer is an answer of an upstream whose type and size were as expected.
+type Answer struct {
+	NotModified bool
+	Body        []byte
+	Header      http.Header
+	Validators
+}
+
+// Fault says why an upstream gave no answer that can be used.
+type Fault struct {
+	Kind       FaultKind
+	Status     int           // of HTTP; 0 if there was no response
+	RetryAfter time.Duration // that the upstream asked for; 0 if it did not
+	Err        error
+}
+
+// FaultKind sorts faults by what they mean for the operator. It is a label of metrics.
+type FaultKind string
+
+// The kinds of faults.
+const (
+	Unreachable FaultKind = "unreachable" // no connection, a broken one, a time limit, a 5xx
+	Throttled   FaultKind = "throttled"   // a 429, or our own budget is spent
+	Refused     FaultKind = "refused"     // a 401, 403 or another 4xx: a state of the source, asked again slowly
+	Malformed   FaultKind = "malformed"   // not what was asked for: type, size, form
+)
+
+func (f *Fault) Error() string { return f.Err.Error() }
+
+// Unwrap returns the cause.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// NewClient returns a client. It keeps connections of its own, which Close ends.
+func NewClient(config ClientConfig) *Client {
+	transport := &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: headerTimeout}).DialContext,
+		ForceAttemptHTTP2:      true,
+		TLSHandshakeTimeout:    headerTimeout,
+		ResponseHeaderTimeout:  headerTimeout,
+		MaxResponseHeaderBytes: 64 << 10,
+		IdleConnTimeout:        time.Minute,
+		DisableCompression:     true, // what is packed is packed by its content type
+	}
+	retry := retrypolicy.NewBuilder[*http.Response]().WithMaxRetries(1).WithJitterFactor(0.5).
+		HandleIf(func(response *http.Response, err error) bool {
+			if err != nil {
+				return !errors.Is(err, context.Canceled) && !errors.Is(err, errHost)
+			}
+			switch response.StatusCode {
+			case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+				return response.Header.Get("Retry-After") == ""
+			}
+			return false
+		}).WithDelay(max(config.RetryDelay, time.Millisecond)).Build()
+	c := &Client{
+		config: config,
+		second: rate.NewLimiter(rate.Limit(config.PerSecond), config.PerSecond),
+		hour:   rate.NewLimiter(rate.Limit(float64(config.PerHour)/time.Hour.Seconds()), config.PerHour),
+	}
+	c.http = &http.Client{
+		Transport: failsafehttp.NewRoundTripper(transport, retry),
+		Timeout:   requestTimeout,
+		CheckRedirect: func(request *http.Request, via []*http.Request) error {
+			if len(via) > maxRedirects {
+				return fmt.Errorf("%w: more than %d redirects", errHost, maxRedirects)
+			}
+			request.Header.Del("Authorization") // credentials never follow
+			request.Header.Del("Cookie")
+			return c.allowed(request.URL)
+		},
+	}
+	return c
+}
+
+// Close ends idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+var errHost = errors.New("not allowed")
+
+// allowed returns an error that wraps errHost unless the URL is one that may be asked.
+func (c *Client) allowed(u *url.URL) error {
+	host := u.Hostname()
+	ip := net.ParseIP(host)
+	loopback := host == "localhost" || ip != nil && ip.IsLoopback()
+	switch {
+	case !slices.Contains(c.config.Hosts, host):
+		return fmt.Errorf("%w: host %q is not one of %s", errHost, host, strings.Join(c.config.Hosts, ", "))
+	case u.Scheme == "https", u.Scheme == "http" && loopback:
+		return nil
+	}
+	return fmt.Errorf("%w: %s without TLS", errHost, u.Redacted())
+}
+
+// Get asks for the URL, conditionally where there are validators. now is race time, by which the
+// budget is filled. An error is a *Fault.
+func (c *Client) Get(ctx context.Context, now time.Time, target string, known Validators) (Answer, error) {
+	u, err := url.Parse(target)
+	if err != nil {
+		return Answer{}, &Fault{Kind: Malformed, Err: fmt.Errorf("get %q: %w", target, err)}
+	}
+	fault := func(kind FaultKind, status int, err error) error {
+		return &Fault{Kind: kind, Status: status, Err: fmt.Errorf("get %s: %w", u.Redacted(), err)}
+	}
+	if err := c.allowed(u); err != nil {
+		return Answer{}, fault(Refused, 0, err)
+	}
+	for _, bucket := range []*rate.Limiter{c.second, c.hour} {
+		if r := bucket.ReserveN(now, 1); !r.OK() || r.DelayFrom(now) > 0 {
+			wait := r.DelayFrom(now)
+			r.CancelAt(now)
+			return Answer{}, &Fault{Kind: Throttled, RetryAfter: wait, Err: fmt.Errorf("get %s: our own budget of %d a second and %d an hour is spent", u.Redacted(), c.config.PerSecond, c.config.PerHour)}
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return Answer{}, fault(Malformed, 0, err)
+	}
+	request.Header.Set("User-Agent", c.config.UserAgent)
+	request.Header.Set("Accept", strings.Join(c.config.ContentTypes, ", "))
+	if known.ETag != "" {
+		request.Header.Set("If-None-Match", known.ETag)
+	}
+	if known.LastModified != "" {
+		request.Header.Set("If-Modified-Since", known.LastModified)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		if errors.Is(err, errHost) {
+			return Answer{}, fault(Refused, 0, err)
+		}
+		return Answer{}, fault(Unreachable, 0, err)
+	}
+	defer func() { _ = response.Body.Close() }() // read to its end or given up
+	answer := Answer{Header: response.Header, Validators: Validators{response.Header.Get("ETag"), response.Header.Get("Last-Modified")}}
+	switch {
+	case response.StatusCode == http.StatusNotModified && known != (Validators{}):
+		answer.NotModified, answer.Validators = true, known
+		return answer, nil
+	case response.StatusCode == http.StatusTooManyRequests, response.StatusCode >= 500:
+		kind := Unreachable
+		if response.StatusCode == http.StatusTooManyRequests {
+			kind = Throttled
+		}
+		return Answer{}, &Fault{
+			Kind: kind, Status: response.StatusCode, RetryAfter: retryAfter(response.Header, now),
+			Err: fmt.Errorf("get %s: %s", u.Redacted(), response.Status),
+		}
+	case response.StatusCode != http.StatusOK:
+		return Answer{}, fault(Refused, response.StatusCode, errors.New(response.Status))
+	}
+	// An outage often answers 200 with a page: the type is looked at before the body is.
+	mediaType, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if err != nil || !slices.Contains(c.config.ContentTypes, mediaType) {
+		return Answer{}, fault(Malformed, response.StatusCode, fmt.Errorf("content type %q, want %s",
+			response.Header.Get("Content-Type"), strings.Join(c.config.ContentTypes, " or ")))
+	}
+	// What the answer says of its length is not believed; it only ends the wait for more.
+	answer.Body, err = io.ReadAll(io.LimitReader(response.Body, c.config.MaxBytes+1))
+	switch {
+	case err != nil:
+		return Answer{}, fault(Unreachable, response.StatusCode, fmt.Errorf("after %d bytes: %w", len(answer.Body), err))
+	case int64(len(answer.Body)) > c.config.MaxBytes:
+		return Answer{}, fault(Malformed, response.StatusCode, fmt.Errorf("more than %d bytes", c.config.MaxBytes))
+	}
+	return answer, nil
+}
+
+// maxRetryAfter bounds what an upstream may ask us to wait.
+const maxRetryAfter = time.Hour
+
+// retryAfter reads the field of that name (RFC 9110, 10.2.3): seconds or a date.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	value := h.Get("Retry-After")
+	if seconds, err := strconv.Atoi(value); err == nil {
+		return min(max(0, time.Duration(seconds)*time.Second), maxRetryAfter)
+	}
+	if date, err := http.ParseTime(value); err == nil {
+		return min(max(0, date.Sub(now)), maxRetryAfter)
+	}
+	return 0
+}
