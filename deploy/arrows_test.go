@@ -28,7 +28,8 @@ var arrows = map[string][]string{
 	"builder":           {"schemas", "snapshots", "builder"},
 	"builder/season":    {},
 	"builder/archive":   {"builder/season"},
-	"builder/source":    {"builder/season"},
+	"builder/source":    {"builder/season", "builder/source"},
+	"builder/assemble":  {"builder/season"},
 	"builder/predict":   {"builder/season", "builder/predict"},
 	"builder/ledger":    {"builder/season", "snapshots/blob"},
 	"builder/almanac":   {"builder/season", "builder/ledger"},
@@ -49,7 +50,7 @@ var borders = map[string][]string{
 	"github.com/fsnotify/fsnotify":    {"snapshots/blob/dirblob", "edge"},
 	"github.com/valyala/fasthttp":     {"edge", "deploy/bench"},
 	"github.com/go-co-op/gocron/v2":   {"scheduler"},
-	"github.com/klauspost/compress":   {"builder/render", "builder/archive"},
+	"github.com/klauspost/compress":   {"builder/render", "builder/archive", "builder/source"},
 	"github.com/molecule-man/go-brrr": {"builder/render"},
 	"github.com/alecthomas/kong":      {"deploy/gridcast"},
 	"gonum.org/v1/gonum":              {"builder/predict"},
@@ -58,7 +59,7 @@ var borders = map[string][]string{
 }
 
 // pure lists packages that may know neither files, network nor clock.
-var pure = []string{"builder/season", "builder/predict", "builder/almanac", "builder/stewards", "builder/render", "scheduler/cadence", "schemas/wire", "schemas/catalog"}
+var pure = []string{"builder/season", "builder/predict", "builder/almanac", "builder/stewards", "builder/assemble", "builder/render", "scheduler/cadence", "schemas/wire", "schemas/catalog"}
 
 var impure = []string{"os", "net", "net/http", "io/ioutil", "os/exec", "syscall"}
 

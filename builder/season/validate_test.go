@@ -61,7 +61,10 @@ func TestValidate(t *testing.T) {
 		{`colour of "x": "#ff0000"`, func(f *season.Facts, _ *season.Round) {
 			f.Seasons[1].Colours = map[season.TeamID]string{"x": "#ff0000"}
 		}},
-		{"round 2 follows round 2", func(_ *season.Facts, r *season.Round) { r.Number = 2 }},
+		{"numbers begin with 1", func(_ *season.Facts, r *season.Round) { r.Number = 0 }},
+		{"starts before round 1", func(_ *season.Facts, r *season.Round) {
+			r.Date, r.Start = r.Date.AddDate(0, 0, 14), time.Time{}
+		}},
 		{`round 2: grand prix "h" is round 1 already`, func(_ *season.Facts, r *season.Round) { r.GrandPrix = "h" }},
 		{"round 1: grand prix \"g\", name \"\"", func(_ *season.Facts, r *season.Round) { r.Name = "" }},
 		{`round 1: unknown circuit "z"`, func(_ *season.Facts, r *season.Round) { r.Circuit = "z" }},
