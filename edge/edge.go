@@ -96,7 +96,9 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 		deps.Registry = newRegistry()
 	}
 	e := &Edge{cfg: cfg, deps: deps, log: deps.Log, started: make(chan struct{})}
-	e.keys = keys.NewFollower(deps.Store, cfg.CacheDir, cfg.Tiers, deps.Limits, deps.Log)
+	e.keys = keys.NewFollower(keys.FollowerConfig{
+		Store: deps.Store, CacheDir: cfg.CacheDir, Tiers: cfg.Tiers, Limits: deps.Limits, Log: deps.Log,
+	})
 	e.versions = &versions{}
 	e.metrics = newMetrics(deps.Registry, cfg.Tiers.Names(), e)
 	pages, err := newPages(e)

@@ -107,8 +107,11 @@ func (m *metrics) registerState(registry *prometheus.Registry, e *Edge) {
 	gauge("store_unreachable", "1 while the latest look for a newer version failed.",
 		func(s Status) float64 { return number(s.StoreProblem != "") })
 	gauge("keys", "Keys in the table, expired ones included.", func(s Status) float64 { return float64(s.Keys.Count) })
-	gauge("keys_stale", "1 while the latest look at the stored keys failed.",
-		func(s Status) float64 { return number(s.Keys.Problem != "") })
+	gauge("keys_stale", "1 while the latest look at the stored keys failed, or was long ago.",
+		func(s Status) float64 { return number(s.Keys.Problem != "" || s.Keys.Stale) })
+	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "gridcast_edge_keys_panics_total", Help: "Looks at the stored keys that ended in a panic, which is a bug.",
+	}, func() float64 { return float64(e.keys.Panics()) }))
 }
 
 // count counts one answer.

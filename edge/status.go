@@ -54,7 +54,11 @@ type KeyStatus struct {
 	FromCopy bool         `json:"from_copy"`
 	Since    wire.Instant `json:"since,omitzero"`   // when this table was loaded
 	Problem  string       `json:"problem,omitzero"` // of the latest look at the store
-	Skipped  []string     `json:"skipped,omitzero"` // keys left out, and why
+	// AgeSeconds is how long ago, in real time, the table was last known to be that of the
+	// store; absent: never since the start.
+	AgeSeconds int64    `json:"age_seconds,omitzero"`
+	Stale      bool     `json:"stale,omitzero"`   // that is longer ago than it ever is in good order
+	Skipped    []string `json:"skipped,omitzero"` // keys left out, and why
 }
 
 // Status describes the edge as of now.
@@ -102,7 +106,11 @@ func (s Status) forStrangers() Status {
 
 func (e *Edge) keyStatus() KeyStatus {
 	state := e.keys.State()
-	s := KeyStatus{FromCopy: state.Copied, Since: wire.Instant(state.Loaded), Problem: state.Problem}
+	now := time.Now()
+	s := KeyStatus{FromCopy: state.Copied, Since: wire.Instant(state.Loaded), Problem: state.Problem, Stale: state.Stale(now)}
+	if !state.Current.IsZero() {
+		s.AgeSeconds = int64(now.Sub(state.Current) / time.Second)
+	}
 	if table := e.keys.Table(); table != nil {
 		s.Loaded, s.Count, s.Skipped = true, table.Len(), table.Skipped()
 	}

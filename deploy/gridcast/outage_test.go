@@ -36,7 +36,7 @@ func TestOutageUnderLoad(t *testing.T) {
 	}
 	keys := manyKeys(t, s, keyCount)
 	steady, crashing := startEdge("steady"), startEdge("crashing")
-	for _, copied := range []string{"keys.json", "version/current.json"} {
+	for _, copied := range []string{"keys/keys.json", "version/current.json"} {
 		eventually(t, "the edge has its own copy", func() bool {
 			_, err := os.Stat(filepath.Join(dir, "crashing", copied))
 			return err == nil

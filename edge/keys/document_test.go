@@ -1,14 +1,21 @@
 package keys_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gridcast/edge/keys"
+	"gridcast/edge/limit"
+	"gridcast/snapshots/blob/memblob"
 )
 
 var now = time.Date(2026, 11, 20, 12, 0, 0, 500, time.UTC)
@@ -58,6 +65,11 @@ func TestCreateRefuses(t *testing.T) {
 	}{
 		{keys.Request{Tier: "pro"}, "name is empty"},
 		{keys.Request{Name: "n"}, "tier is empty"},
+		{keys.Request{Name: "n\x1b[2J", Tier: "pro"}, "can be printed"},
+		{keys.Request{Name: "n\a", Tier: "pro"}, "can be printed"},
+		{keys.Request{Name: "n\nm", Tier: "pro"}, "can be printed"},
+		{keys.Request{Name: "n\u202em", Tier: "pro"}, "can be printed"},
+		{keys.Request{Name: "n\xff", Tier: "pro"}, "can be printed"},
 		{keys.Request{Name: "n", Tier: "pro", Expires: now}, "past"},
 		{keys.Request{Name: "n", Tier: "pro", Origins: []string{"example.org"}}, "https://host"},
 		{keys.Request{Name: "n", Tier: "pro", Origins: []string{"https://example.org/"}}, "https://host"},
@@ -87,10 +99,13 @@ func TestDecodeRefuses(t *testing.T) {
 		"cut short":        good[:len(good)/2],
 		"something after":  good + "{}",
 		"a brace after":    good + "}",
-		"another format":   strings.Replace(good, `"format": 1`, `"format": 2`, 1),
-		"an unknown field": strings.Replace(good, `"tier"`, `"only_on_sundays": true, "tier"`, 1),
-		"another hash":     strings.Replace(good, `"sha256": "`, `"sha256": "0`, 1),
-		"no name":          strings.Replace(good, `"name": "n"`, `"name": " "`, 1),
+		"another format":   strings.Replace(good, `"format":1`, `"format":2`, 1),
+		"an unknown field": strings.Replace(good, `"tier"`, `"only_on_sundays":true,"tier"`, 1),
+		"a longer hash":    strings.Replace(good, `"sha256":"`, `"sha256":"0`, 1),
+		"another name":     strings.Replace(good, `"name":"n"`, `"name":"m"`, 1),
+		"another number":   strings.Replace(good, `"prefix":"0"`, `"prefix":"1"`, 1),
+		"no checksum":      good[:strings.LastIndex(good, ",\n")] + "\n]}\n",
+		"a line less":      strings.Replace(good, good[strings.Index(good, "\n")+1:strings.LastIndex(good, ",\n")+2], "", 1),
 		"not a document":   "[]",
 		"empty":            "",
 	} {
@@ -101,6 +116,123 @@ func TestDecodeRefuses(t *testing.T) {
 	d.Keys = append(d.Keys, d.Keys[0])
 	if _, err := d.Encode(); err == nil || !strings.Contains(err.Error(), "taken") {
 		t.Errorf("the same key twice: got %v", err)
+	}
+}
+
+// TestEveryByteIsGuarded changes each byte of a document and cuts it at each place: what is
+// accepted has the same content.
+func TestEveryByteIsGuarded(t *testing.T) {
+	d := keys.Document{Serial: 17}
+	create(t, &d, keys.Request{Name: "n", Tier: "pro", Origins: []string{"https://example.org"}})
+	create(t, &d, keys.Request{Name: "m", Tier: "trial"})
+	good, err := d.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(what string, data []byte) {
+		t.Helper()
+		got, err := keys.Decode(data)
+		if err == nil {
+			if diff := cmp.Diff(&d, got); diff != "" {
+				t.Fatalf("%s: accepted with another content:\n%s", what, diff)
+			}
+		}
+		if _, tableErr := keys.NewTable(data, keys.DefaultTiers(), limit.Memory{}, nil); (tableErr == nil) != (err == nil) {
+			t.Fatalf("%s: the table says %v, Decode %v", what, tableErr, err)
+		}
+	}
+	for i := range good {
+		for _, c := range []byte{good[i] ^ 1, good[i] ^ 0x20, ' ', '0', 0} {
+			bad := bytes.Clone(good)
+			bad[i] = c
+			check(fmt.Sprintf("byte %d is %q", i, c), bad)
+		}
+		if _, err := keys.Decode(good[:i]); err == nil {
+			t.Errorf("cut off after %d bytes: got no error", i)
+		}
+	}
+}
+
+// before is a document as a program of before reads it: with no other fields.
+type before struct {
+	Format int `json:"format"`
+	Keys   []struct {
+		ID      string    `json:"id"`
+		SHA256  string    `json:"sha256"`
+		Prefix  string    `json:"prefix"`
+		Name    string    `json:"name"`
+		Tier    string    `json:"tier"`
+		Created time.Time `json:"created"`
+		Expires time.Time `json:"expires"`
+		Revoked time.Time `json:"revoked"`
+		Origins []string  `json:"origins"`
+	} `json:"keys"`
+}
+
+// TestDocumentsOfBefore goes there and back: a document that was written before is read and
+// rewritten, and programs of before can read what is written now, and write it.
+func TestDocumentsOfBefore(t *testing.T) {
+	data, err := os.ReadFile("testdata/before.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := memblob.New()
+	if _, err := store.Create(t.Context(), keys.Object, data); err != nil {
+		t.Fatal(err)
+	}
+	old, _, err := keys.Load(t.Context(), store)
+	if err != nil || old.Serial != 0 || len(old.Keys) != 3 {
+		t.Fatalf("got %+v, %v, want three keys and no serial number", old, err)
+	}
+	if err := keys.Update(t.Context(), store, add("new")); err != nil {
+		t.Fatal(err)
+	}
+	fresh, _, err := keys.Load(t.Context(), store)
+	if err != nil || fresh.Serial != 1 || len(fresh.Keys) != 4 {
+		t.Fatalf("got %+v, %v, want four keys and serial number 1", fresh, err)
+	}
+	if diff := cmp.Diff(old.Keys, fresh.Keys[:3]); diff != "" {
+		t.Errorf("keys changed while others were added: -before +now\n%s", diff)
+	}
+
+	object, err := store.Get(t.Context(), keys.Object, keys.MaxSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read before
+	decoder := json.NewDecoder(bytes.NewReader(object.Data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&read); err != nil || read.Format != 1 || len(read.Keys) != 5 {
+		t.Fatalf("got format %d with %d records, %v, want the four keys and a checksum", read.Format, len(read.Keys), err)
+	}
+	seen := map[string]bool{}
+	for _, k := range read.Keys {
+		if len(k.SHA256) != 64 || k.ID != k.SHA256[:12] || k.Name == "" || k.Tier == "" || k.Created.IsZero() || seen[k.ID] {
+			t.Errorf("a program of before refuses %+v", k)
+		}
+		seen[k.ID] = true
+	}
+	if last := read.Keys[4]; last.Revoked.IsZero() {
+		t.Errorf("a program of before takes the checksum for a key: %+v", last)
+	}
+
+	// It keeps the checksum among the keys, adds one after it, and writes it all in its layout.
+	read.Keys = append(read.Keys[1:], read.Keys[0])
+	data, err = json.MarshalIndent(read, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = bytes.ReplaceAll(bytes.ReplaceAll(data, []byte(`"expires": "0001-01-01T00:00:00Z",`), nil), []byte(`"revoked": "0001-01-01T00:00:00Z",`), nil)
+	again, err := keys.Decode(data)
+	if err != nil || len(again.Keys) != 4 || again.Serial != 1 {
+		t.Fatalf("got %+v, %v, want the four keys and serial number 1", again, err)
+	}
+	if diff := cmp.Diff(append(fresh.Keys[1:4:4], fresh.Keys[0]), again.Keys, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	table, err := keys.NewTable(data, keys.DefaultTiers(), limit.Memory{}, nil)
+	if err != nil || table.Len() != 3 || table.Serial() != 1 {
+		t.Errorf("got a table of %d keys, %v, want three, of serial number 1", table.Len(), err)
 	}
 }
 
@@ -189,7 +321,7 @@ func TestTiersValidate(t *testing.T) {
 	if err := keys.DefaultTiers().Validate(); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []keys.Tiers{nil, {"": 1}, {"x": 0}, {"x": 1e9 + 1}} {
+	for _, bad := range []keys.Tiers{nil, {"": 1}, {"checksum": 1}, {"x": 0}, {"x": 1e9 + 1}} {
 		if err := bad.Validate(); err == nil {
 			t.Errorf("%v: got no error", bad)
 		}

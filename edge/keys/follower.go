@@ -1,47 +1,64 @@
 package keys
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
 
 	"gridcast/edge/limit"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/dirblob"
 )
 
-// Follower keeps the table of the stored document current. What it can not read it refuses,
-// and the last good table stays. A copy on disk bridges a start without the storage.
-type Follower struct {
-	store  blob.Store
-	copyAt string // file of the copy; empty: none
-	tiers  Tiers
-	source limit.Source
-	log    *slog.Logger
+// FollowerConfig says what a Follower follows.
+type FollowerConfig struct {
+	Store blob.Store
+	// CacheDir is a folder for the follower's own copy of the document, from which it starts
+	// when the store does not answer; empty: none.
+	CacheDir string
+	Tiers    Tiers
+	Limits   limit.Source // makes the counters of the keys
+	Log      *slog.Logger
+}
 
-	table atomic.Pointer[Table]
-	state atomic.Pointer[State]
+// Follower keeps the table of the stored document current. What it cannot read it refuses and
+// reads again, while the last good table stays.
+type Follower struct {
+	cfg   FollowerConfig
+	cache blob.Store // nil: none
+
+	table  atomic.Pointer[Table]
+	state  atomic.Pointer[State]
+	panics atomic.Uint64
 }
 
 // State says for status pages how the table came to be. It is immutable.
 type State struct {
 	Loaded  time.Time // when the table was made; zero: there is none
 	Copied  bool      // from the copy on disk, the store has not answered yet
+	Current time.Time // when the table was last known to be that of the store; zero: never
 	Problem string    // of the latest look, empty if it was good
 	Since   time.Time // when the problem began
 }
 
-// NewFollower returns a follower that has no table yet. With an empty folder it keeps no copy.
-func NewFollower(store blob.Store, folder string, tiers Tiers, source limit.Source, log *slog.Logger) *Follower {
-	f := &Follower{store: store, tiers: tiers, source: source, log: log}
-	if folder != "" {
-		f.copyAt = filepath.Join(folder, "keys.json")
-	}
+// StaleAfter is how old State.Current may become. A look lasts at most a third of that.
+const StaleAfter = 30 * time.Second
+
+// Stale reports whether it is long ago at now that the table was known to be current, for
+// whatever reason.
+func (s *State) Stale(now time.Time) bool { return now.Sub(s.Current) > StaleAfter }
+
+// ErrOlder says that a document has a lower serial number than the one that is used.
+var ErrOlder = errors.New("keys document is older than the one in use")
+
+// NewFollower returns a follower that has no table yet.
+func NewFollower(cfg FollowerConfig) *Follower {
+	f := &Follower{cfg: cfg}
 	f.state.Store(&State{})
 	return f
 }
@@ -52,130 +69,129 @@ func (f *Follower) Table() *Table { return f.table.Load() }
 // State returns how the current table came to be.
 func (f *Follower) State() State { return *f.state.Load() }
 
+// Panics returns how many looks ended in a panic.
+func (f *Follower) Panics() uint64 { return f.panics.Load() }
+
 // Run follows the document until ctx ends; then it returns nil. It starts from the copy on
-// disk, if there is one, and asks the store at once.
+// disk, if there is one of this store, and asks the store at once.
 func (f *Follower) Run(ctx context.Context) error {
-	f.startFromCopy()
-	var (
-		seen    blob.Tag
-		refused error // why the document with that tag is not the current table
-		down    bool  // the latest look failed
-	)
-	for failures := 0; ; {
-		look := func() (blob.Object, error) { return f.store.Watch(ctx, Object, seen, maxDocument) }
-		if down {
-			// Watch returns at a change only; this tells at once that the store is back.
-			look = func() (blob.Object, error) { return f.store.Get(ctx, Object, maxDocument) }
-		}
-		object, err := look()
-		if ctx.Err() != nil {
-			return nil //nolint:nilerr // err says that ctx has ended, which is how Run ends
-		}
-		down = err != nil
-		if !down && object.Tag != seen {
-			seen = object.Tag // also when it is refused: it will not get better
-			if refused = f.apply(object.Data, false); refused == nil {
-				f.keepCopy(object.Data)
-			}
-		}
-		f.note(errors.Join(err, refused))
-		if !down {
-			failures = 0
-			continue
-		}
-		failures++
-		select {
-		case <-time.After(backOff(failures)):
-		case <-ctx.Done():
-			return nil
-		}
+	if f.cfg.CacheDir != "" {
+		f.openCopy(ctx)
 	}
+	_ = blob.Follow(ctx, blob.FollowConfig{Store: f.cfg.Store, Key: Object, Limit: MaxSize, Take: f.take, Looked: f.looked}) // ends with ctx
+	return nil
 }
 
-// apply makes the document the current table, or changes nothing and says why.
-func (f *Follower) apply(data []byte, copied bool) error {
-	table, err := NewTable(data, f.tiers, f.source, f.table.Load())
+// take makes the document the current table, or changes nothing and says why.
+func (f *Follower) take(ctx context.Context, o blob.Object) error {
+	if err := f.apply(o.Data, false); err != nil {
+		return err
+	}
+	if f.cache != nil {
+		if err := f.keepCopy(ctx, o.Data); err != nil {
+			f.cfg.Log.Warn("no copy of the keys on disk", "err", err)
+		}
+	}
+	return nil
+}
+
+func (f *Follower) apply(document []byte, copied bool) error {
+	previous := f.table.Load()
+	table, err := NewTable(document, f.cfg.Tiers, f.cfg.Limits, previous)
 	if err != nil {
 		return err
+	}
+	if previous != nil && table.Serial() < previous.Serial() {
+		// Keys that were revoked in between would work again.
+		return fmt.Errorf("%w: serial number %d, in use is %d", ErrOlder, table.Serial(), previous.Serial())
 	}
 	f.table.Store(table)
 	state := *f.state.Load()
 	state.Loaded, state.Copied = time.Now(), copied
 	f.state.Store(&state)
-	f.log.Info("keys loaded", "keys", table.Len(), "from_copy", copied)
+	f.cfg.Log.Info("keys loaded", "keys", table.Len(), "serial", table.Serial(), "from_copy", copied)
 	for _, skipped := range table.Skipped() {
-		f.log.Warn("key left out", "reason", skipped)
+		f.cfg.Log.Warn("key left out", "reason", skipped)
 	}
 	return nil
 }
 
-// note says what is wrong with the latest look, if anything. It keeps the first instant of a
-// row of failures, and logs only what is new.
-func (f *Follower) note(err error) {
+// looked notes how a look went. It keeps the first instant of a row of failures, and logs only
+// what is new.
+func (f *Follower) looked(err error) {
 	state := *f.state.Load()
-	if err == nil {
-		state.Problem, state.Since = "", time.Time{}
-		f.state.Store(&state)
-		return
+	var panicked *blob.PanicError
+	if errors.As(err, &panicked) {
+		f.panics.Add(1)
+		f.cfg.Log.Error("panic while following the keys", "panic", panicked.Value, "stack", string(panicked.Stack))
 	}
-	if state.Problem == "" {
-		state.Since = time.Now()
+	switch {
+	case err == nil:
+		state.Current, state.Problem, state.Since = time.Now(), "", time.Time{}
+	case errors.Is(err, blob.ErrNotFound) && f.table.Load() == nil: // no key has been created yet
+		state.Current, state.Problem, state.Since = time.Now(), "", time.Time{}
+	default:
+		if state.Problem == "" {
+			state.Since = time.Now()
+		}
+		if state.Problem != err.Error() {
+			f.cfg.Log.Warn("keys not updated, the last table stays", "err", err)
+		}
+		state.Problem = err.Error()
 	}
-	if state.Problem != err.Error() {
-		f.log.Warn("keys not updated, the last table stays", "err", err)
-	}
-	state.Problem = err.Error()
 	f.state.Store(&state)
 }
 
-func (f *Follower) startFromCopy() {
-	if f.copyAt == "" {
+// The copy, and the name of the store that it was made from.
+const (
+	copyKey   = "keys.json"
+	sourceKey = "source.txt"
+	maxSource = 4 << 10 // bytes
+)
+
+// openCopy opens the folder of the copy, and starts with the document in it.
+func (f *Follower) openCopy(ctx context.Context) {
+	cache, err := dirblob.Open(filepath.Join(f.cfg.CacheDir, "keys"))
+	if err != nil {
+		f.cfg.Log.Warn("no copy of the keys on disk", "err", err)
 		return
 	}
-	data, err := os.ReadFile(f.copyAt)
-	if err == nil {
-		err = f.apply(data, true)
+	f.cache = cache
+	source, err := cache.Get(ctx, sourceKey, maxSource)
+	if err == nil && string(source.Data) == f.cfg.Store.String() {
+		var document blob.Object
+		if document, err = cache.Get(ctx, copyKey, MaxSize); err == nil {
+			err = f.apply(document.Data, true)
+		}
 	}
-	if err != nil && !os.IsNotExist(err) {
-		f.log.Warn("copy of the keys not used", "err", err)
-	}
-}
-
-// keepCopy writes the document beside the old copy and renames it, so that a crash leaves
-// one or the other.
-func (f *Follower) keepCopy(data []byte) {
-	if f.copyAt == "" {
-		return
-	}
-	if err := writeFile(f.copyAt, data); err != nil {
-		f.log.Warn("no copy of the keys on disk", "err", err)
+	if err != nil && !errors.Is(err, blob.ErrNotFound) {
+		f.cfg.Log.Warn("copy of the keys not used", "err", err)
 	}
 }
 
-func writeFile(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("keep copy of keys: %w", err)
+// keepCopy replaces the copy. The document of another store goes first: a crash must not leave
+// it under the name of this one.
+func (f *Follower) keepCopy(ctx context.Context, document []byte) error {
+	source := []byte(f.cfg.Store.String())
+	kept, err := f.cache.Get(ctx, sourceKey, maxSource)
+	if err != nil || !bytes.Equal(kept.Data, source) {
+		if err := f.cache.Delete(ctx, copyKey); err != nil {
+			return err
+		}
+		if err := f.replace(ctx, sourceKey, source); err != nil {
+			return err
+		}
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".keys-*")
-	if err != nil {
-		return fmt.Errorf("keep copy of keys: %w", err)
-	}
-	defer func() { _ = os.Remove(temporary.Name()) }() // fails once it is renamed, as it should
-	_, err = temporary.Write(data)
-	if closeErr := temporary.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(temporary.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("keep copy of keys: %w", err)
-	}
-	return nil
+	return f.replace(ctx, copyKey, document)
 }
 
-// backOff grows from half a second to five, by chance, so that edges do not ask in step.
-func backOff(failures int) time.Duration {
-	longest := min(time.Second<<min(failures-1, 3), 5*time.Second)
-	return longest/2 + rand.N(longest/2) //nolint:gosec // spreads load, guards nothing
+func (f *Follower) replace(ctx context.Context, key string, data []byte) error {
+	old, err := f.cache.Get(ctx, key, MaxSize)
+	if err != nil && !errors.Is(err, blob.ErrNotFound) {
+		if err := f.cache.Delete(ctx, key); err != nil { // what cannot be read is of no use
+			return err
+		}
+	}
+	_, err = f.cache.Swap(ctx, key, old.Tag, data)
+	return err
 }

@@ -1,6 +1,7 @@
 package keys_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -22,8 +23,16 @@ import (
 // follow runs a follower until the test ends.
 func follow(t *testing.T, store blob.Store, folder string) *keys.Follower {
 	t.Helper()
-	f := keys.NewFollower(store, folder, keys.DefaultTiers(), limit.Memory{}, slog.New(slog.DiscardHandler))
-	ctx, cancel := context.WithCancel(t.Context())
+	return followUntil(t.Context(), t, store, folder)
+}
+
+// followUntil runs a follower until ctx ends, as it does before the end of the test.
+func followUntil(ctx context.Context, t *testing.T, store blob.Store, folder string) *keys.Follower {
+	t.Helper()
+	f := keys.NewFollower(keys.FollowerConfig{
+		Store: store, CacheDir: folder, Tiers: keys.DefaultTiers(), Limits: limit.Memory{}, Log: slog.New(slog.DiscardHandler),
+	})
+	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- f.Run(ctx) }()
 	t.Cleanup(func() {
@@ -116,10 +125,208 @@ func TestFollowerKeepsTheLastGoodTable(t *testing.T) {
 	})
 }
 
+// lyingStore answers reads of the document as lie says, while there is one. Tags stay those of the
+// store, as those of S3 do whatever arrives.
+type lyingStore struct {
+	blob.Store
+	lie atomic.Pointer[func(blob.Object) (blob.Object, error)]
+}
+
+func (s *lyingStore) Get(ctx context.Context, key string, limit int64) (blob.Object, error) {
+	return s.answer(s.Store.Get(ctx, key, limit))
+}
+
+// Watch asks each second, as the store on S3 does.
+func (s *lyingStore) Watch(ctx context.Context, key string, seen blob.Tag, limit int64) (blob.Object, error) {
+	for {
+		o, err := s.Get(ctx, key, limit)
+		if err == nil && o.Tag != seen || err != nil && (seen != "" || !errors.Is(err, blob.ErrNotFound)) {
+			return o, err
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return blob.Object{}, context.Cause(ctx)
+		}
+	}
+}
+
+func (s *lyingStore) answer(o blob.Object, err error) (blob.Object, error) {
+	if lie := s.lie.Load(); lie != nil && err == nil {
+		return (*lie)(o)
+	}
+	return o, err
+}
+
+// TestFollowerAfterALie has a store that lies for a while about a document of three keys: what
+// is served meanwhile is the last good table, and soon after the lie the right one. A follower
+// that runs has two keys before, one that starts anew with its copy too, and one without a copy
+// none.
+func TestFollowerAfterALie(t *testing.T) {
+	const lieFor, currentWithin = 25 * time.Second, 10 * time.Second
+	const cannotKnow = -2
+	endless := bytes.Repeat([]byte{' '}, keys.MaxSize+1)
+	var older blob.Object // of one key
+	mangle := func(change func(data []byte) []byte) func(blob.Object) (blob.Object, error) {
+		return func(o blob.Object) (blob.Object, error) { return blob.Object{Data: change(o.Data), Tag: o.Tag}, nil }
+	}
+	for _, tt := range []struct {
+		name  string
+		lie   func(blob.Object) (blob.Object, error)
+		fresh int // keys of a follower without a copy meanwhile; -1: no table
+	}{
+		{"damaged", mangle(func(data []byte) []byte {
+			data = bytes.Clone(data)
+			data[bytes.Index(data, []byte(`"sha256":"`))+40] ^= 1
+			return data
+		}), -1},
+		{"truncated", mangle(func(data []byte) []byte { return data[:len(data)/2] }), -1},
+		{"endless", mangle(func([]byte) []byte { return endless }), -1},
+		{"empty", mangle(func([]byte) []byte { return nil }), -1},
+		{"replaced", mangle(func([]byte) []byte { return []byte(`{"version":3,"manifest":"b3"}`) }), -1},
+		{"stale", func(blob.Object) (blob.Object, error) { return older, nil }, 1},
+		{"stale with the tag of now", mangle(func([]byte) []byte { return older.Data }), cannotKnow},
+		{"missing", func(blob.Object) (blob.Object, error) { return blob.Object{}, blob.ErrNotFound }, -1},
+		{"refused", func(blob.Object) (blob.Object, error) { return blob.Object{}, errors.New("connection refused") }, -1},
+		{"panicking", func(blob.Object) (blob.Object, error) { panic("no such length") }, -1},
+	} {
+		for _, state := range []string{"running", "restarted with its copy", "fresh"} {
+			if state == "fresh" && tt.fresh == cannotKnow {
+				continue // an older document, intact and under the right tag, to an edge that remembers nothing
+			}
+			t.Run(tt.name+"/"+state, func(t *testing.T) {
+				folder := t.TempDir()
+				synctest.Test(t, func(t *testing.T) {
+					store := &lyingStore{Store: memblob.New()}
+					change := func(name string) {
+						t.Helper()
+						if err := keys.Update(t.Context(), store.Store, add(name)); err != nil {
+							t.Fatal(err)
+						}
+					}
+					change("a")
+					var err error
+					if older, err = store.Store.Get(t.Context(), keys.Object, keys.MaxSize); err != nil {
+						t.Fatal(err)
+					}
+					change("b")
+					meanwhile := 2
+					var f *keys.Follower
+					if state == "fresh" {
+						folder, meanwhile = "", tt.fresh
+					} else {
+						ctx, stop := context.WithCancel(t.Context())
+						f = followUntil(ctx, t, store, folder)
+						settle()
+						if state != "running" {
+							stop()
+							synctest.Wait()
+							f = nil
+						}
+						defer stop()
+					}
+					store.lie.Store(&tt.lie)
+					change("c")
+					if f == nil {
+						f = follow(t, store, folder)
+					}
+					time.Sleep(lieFor)
+					synctest.Wait()
+					if count(f) != meanwhile {
+						t.Errorf("during the lie: got %d keys, want %d", count(f), meanwhile)
+					}
+					silent := state == "fresh" && (tt.name == "missing" || meanwhile == 1)
+					if problem := f.State().Problem; (problem == "") != silent {
+						t.Errorf("during the lie: got problem %q", problem)
+					}
+					if (f.Panics() > 0) != (tt.name == "panicking") {
+						t.Errorf("got %d panics", f.Panics())
+					}
+					time.Sleep(lieFor)
+					if meanwhile == 2 && !silent {
+						if state := f.State(); !state.Stale(time.Now()) {
+							t.Errorf("after %v of lies: got state %+v, want it stale", 2*lieFor, state)
+						}
+					}
+					store.lie.Store(nil)
+					time.Sleep(currentWithin)
+					synctest.Wait()
+					if state := f.State(); count(f) != 3 || state.Problem != "" || state.Copied {
+						t.Errorf("%v after the lie: got %d keys, state %+v, want three keys and no problem", currentWithin, count(f), state)
+					}
+					settle()
+					if state := f.State(); state.Stale(time.Now()) {
+						t.Errorf("a minute after the lie: got state %+v, want it current", state)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestFollowerTakesWhatIsRestored accepts an older document only if it was restored on purpose.
+func TestFollowerTakesWhatIsRestored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memblob.New()
+		var id string
+		if err := keys.Update(t.Context(), store, func(d *keys.Document) error {
+			record, _, err := d.Create(keys.Request{Name: "leaked", Tier: "pro"}, now)
+			id = record.ID
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		backup, err := store.Get(t.Context(), keys.Object, keys.MaxSize)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := follow(t, store, "")
+		if err := keys.Update(t.Context(), store, func(d *keys.Document) error {
+			_, err := d.Revoke(id, now)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		settle()
+		copied := func() {
+			t.Helper()
+			current, err := store.Get(t.Context(), keys.Object, keys.MaxSize)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := store.Swap(t.Context(), keys.Object, current.Tag, backup.Data); err != nil {
+				t.Fatal(err)
+			}
+			settle()
+		}
+		if copied(); count(f) != 0 || !strings.Contains(f.State().Problem, "older") {
+			t.Errorf("the backup was copied into the store: got %d keys, problem %q, want the revocation to stay", count(f), f.State().Problem)
+		}
+		document, err := keys.Decode(backup.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := keys.Restore(t.Context(), store, document, f.Table().Serial()); err != nil {
+			t.Fatal(err)
+		}
+		if settle(); count(f) != 1 || f.State().Problem != "" {
+			t.Errorf("restored: got %d keys, problem %q, want the key of the backup", count(f), f.State().Problem)
+		}
+		// A document of before serial numbers is older than any with one.
+		backup.Data, err = os.ReadFile("testdata/before.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if copied(); count(f) != 1 || !strings.Contains(f.State().Problem, "older") {
+			t.Errorf("without a serial number: got %d keys, problem %q, want those of before", count(f), f.State().Problem)
+		}
+	})
+}
+
 func TestFollowerStartsFromItsCopy(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		store := memblob.New()
+		store := named{memblob.New(), "one"}
 		if err := keys.Update(t.Context(), store, add("a")); err != nil {
 			t.Fatal(err)
 		}
@@ -129,28 +336,50 @@ func TestFollowerStartsFromItsCopy(t *testing.T) {
 			t.Errorf("got %d keys, copied %t", count(f), f.State().Copied)
 		}
 	})
-	dead := faultblob.Wrap(memblob.New(), func(context.Context, faultblob.Call) faultblob.Fate {
-		return faultblob.Fate{Err: errors.New("connection refused")}
-	})
-	synctest.Test(t, func(t *testing.T) {
-		f := follow(t, dead, folder)
-		settle()
-		if count(f) != 1 || !f.State().Copied || f.State().Problem == "" {
-			t.Errorf("without the store: got %d keys, state %+v, want the copy", count(f), f.State())
-		}
-	})
-	files, err := os.ReadDir(folder)
-	if err != nil || len(files) != 1 {
-		t.Errorf("got files %v, %v, want the copy alone", files, err)
+	dead := func(name string) blob.Store {
+		return named{faultblob.Wrap(memblob.New(), func(context.Context, faultblob.Call) faultblob.Fate {
+			return faultblob.Fate{Err: errors.New("connection refused")}
+		}), name}
 	}
-	if err := os.WriteFile(filepath.Join(folder, "keys.json"), []byte("cut sh"), 0o600); err != nil {
+	start := func(store, what string, want int) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			f := follow(t, dead(store), folder)
+			settle()
+			if state := f.State(); count(f) != want || state.Copied != (want >= 0) || state.Problem == "" || !state.Stale(time.Now()) {
+				t.Errorf("%s: got %d keys, state %+v, want %d from the copy, and the problem", what, count(f), state, want)
+			}
+		})
+	}
+	start("one", "without the store", 1)
+	start("two", "without another store", -1)
+	start("one", "without the store, again", 1)
+	document := filepath.Join(folder, "keys", "keys.json")
+	data, err := os.ReadFile(document)
+	if err != nil {
 		t.Fatal(err)
 	}
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(document, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start("one", "from a damaged copy", -1)
 	synctest.Test(t, func(t *testing.T) {
-		f := follow(t, dead, folder)
-		settle()
-		if count(f) != -1 {
-			t.Errorf("from a damaged copy: got %d keys, want no table", count(f))
+		store := named{memblob.New(), "two"}
+		if err := keys.Update(t.Context(), store, add("b")); err != nil {
+			t.Fatal(err)
 		}
+		follow(t, store, folder)
+		settle()
 	})
+	start("two", "after another store was followed", 1)
+	start("one", "after another store was followed", -1)
 }
+
+// named is a store of another name.
+type named struct {
+	blob.Store
+	name string
+}
+
+func (s named) String() string { return s.name }

@@ -13,7 +13,7 @@ import (
 // document returns a document of n keys, without the cost of making keys that anybody could
 // use, and their hashes.
 func document(n int) (*keys.Document, []keys.Hash) {
-	d := &keys.Document{Format: 1}
+	d := &keys.Document{}
 	hashes := make([]keys.Hash, n)
 	for i := range hashes {
 		hashes[i] = sha256.Sum256(fmt.Append(nil, "key ", i))

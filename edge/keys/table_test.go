@@ -187,6 +187,7 @@ func TestNewTableRefusesTheSameIDTwice(t *testing.T) {
 	first, last := d.Keys[0].SHA256, d.Keys[2].SHA256
 	data = bytes.ReplaceAll(data, []byte(last), []byte(first[:12]+last[12:]))
 	data = bytes.ReplaceAll(data, []byte(last[:12]), []byte(first[:12]))
+	data = append([]byte{' '}, data...) // another layout, which has no checksum
 	for _, previous := range []*keys.Table{nil, good} {
 		if _, err := keys.NewTable(data, keys.DefaultTiers(), limit.Memory{}, previous); err == nil || !strings.Contains(err.Error(), "taken") {
 			t.Errorf("got %v, want that the id is taken", err)
@@ -195,7 +196,8 @@ func TestNewTableRefusesTheSameIDTwice(t *testing.T) {
 }
 
 // FuzzNewTable: a table is made of exactly the documents that can be decoded, also when it
-// takes over most records of another one.
+// takes over most records of another one. The fuzzed lines get a checksum that is right, so that
+// they are looked at.
 func FuzzNewTable(f *testing.F) {
 	d, _ := document(3)
 	d.Keys[1].Origins = []string{"https://example.org"}
@@ -204,26 +206,31 @@ func FuzzNewTable(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(good)
+	begin := bytes.IndexByte(good, '\n') + 1
+	end := bytes.LastIndexByte(bytes.TrimSuffix(good, []byte("\n]}\n")), '\n') + 1
+	f.Add(good[begin:end], true)
+	f.Add(good, false)
 	for _, change := range [][2]string{
-		{"    },\n    {", "    }\n    {"},
-		{"    },\n    {", "    }]\n    },\n    {"},
-		{"    },\n    {", "    }}\n    },\n    {"},
-		{"    },\n    {", "    },\n    {\n    },\n    {"},
-		{`"name": "bench"`, `"name": ""`},
-		{`"name": "bench"`, `"day": "bench"`},
-		{`"format": 1`, `"format": 2`},
-		{"\n    }\n  ]\n}\n", "\n    },\n  ]\n}\n"},
-		{"\n    }\n  ]\n}\n", "\n  ]\n}\n"},
-		{"\n  ]\n}\n", "\n  ]\n}"},
-		{"\n  ]\n}\n", "\n  ]}\n  ]\n}\n"},
-		{"\n  ]\n}\n", "\n  ]\n}\n}"},
-		{string(good), "{\n  \"format\": 1,\n  \"keys\": [\n\n  ]\n}\n"},
-		{string(good), "{\n  \"format\": 1,\n  \"keys\": null\n}\n"},
+		{"},\n{", "}\n{"},
+		{"},\n{", "},{"},
+		{"},\n{", "}]},\n{"},
+		{"},\n{", "}},\n{"},
+		{"},\n{", "},\n,\n{"},
+		{"},\n{", "},\n\n{"},
+		{"},\n{", "}, \n {"},
+		{"},\n", "},\nnull,\n"},
+		{`"name":"bench"`, `"name":""`},
+		{`"name":"bench"`, `"day":"bench"`},
+		{`"tier":"pro"`, `"tier":"checksum"`},
 	} {
-		f.Add(bytes.Replace(good, []byte(change[0]), []byte(change[1]), 1))
+		f.Add(bytes.Replace(good[begin:end], []byte(change[0]), []byte(change[1]), 1), true)
+		f.Add(bytes.Replace(good, []byte(change[0]), []byte(change[1]), 1), false)
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
+	f.Fuzz(func(t *testing.T, data []byte, seal bool) {
+		if seal {
+			data = append(append([]byte{}, good[:begin]...), data...)
+			data = append(append(data, keys.SealLine(data, 3)...), "\n]}\n"...)
+		}
 		want, wantErr := keys.Decode(data)
 		previous, err := keys.NewTable(good, keys.Tiers{"pro": 1}, limit.Memory{}, nil)
 		if err != nil {
@@ -243,8 +250,8 @@ func FuzzNewTable(f *testing.F) {
 					accepted++
 				}
 			}
-			if got := table.Len() + len(table.Skipped()); got != accepted {
-				t.Fatalf("%q: got %d keys, want %d", data, got, accepted)
+			if got := table.Len() + len(table.Skipped()); got != accepted || table.Serial() != want.Serial {
+				t.Fatalf("%q: got %d keys, serial number %d, want %d and %d", data, got, table.Serial(), accepted, want.Serial)
 			}
 		}
 	})
