@@ -57,6 +57,56 @@ func TestTake(t *testing.T) {
 	}
 }
 
+// TestClockJumps has a clock that is wrong for one request, by as much and either way: before,
+// meanwhile and after, each window allows its limit at once.
+func TestClockJumps(t *testing.T) {
+	const perMinute = 30
+	for _, jump := range []time.Duration{
+		time.Minute, 2 * time.Minute, time.Hour, 10 * 365 * 24 * time.Hour, -time.Minute, -2 * time.Minute, -time.Hour, -10 * 365 * 24 * time.Hour,
+	} {
+		w := limit.NewWindow(0)
+		fill := func(now time.Time) (allowed int, last limit.Decision) {
+			for range 2 * perMinute {
+				if last = w.Take(now, perMinute); last.Allowed {
+					allowed++
+				}
+			}
+			return allowed, last
+		}
+		fill(minute)
+		wrong, _ := fill(minute.Add(jump))
+		if want := jump > 0 || jump < -time.Minute; (wrong == perMinute) != want {
+			t.Errorf("while the clock is %v wrong: allowed %d", jump, wrong)
+		}
+		// Right again. A window that has begun by mistake is over soon, if it was near; any
+		// other is forgotten.
+		windows := time.Duration(1)
+		if jump == time.Minute || jump == 2*time.Minute {
+			windows += jump / time.Minute
+		}
+		for i := range windows + 1 {
+			now := minute.Add(i * time.Minute)
+			allowed, d := fill(now)
+			if i == windows && allowed != perMinute {
+				t.Errorf("%d minutes after the clock was %v wrong: allowed %d of %d", i, jump, allowed, perMinute)
+			}
+			if retry := d.RetryAfter(now); retry > 120 || i == windows && retry > 60 {
+				t.Errorf("%d minutes after the clock was %v wrong: retry after %d s", i, jump, retry)
+			}
+		}
+	}
+}
+
+// TestRaiseAfterAJump takes over a count of others although the clock was an hour ahead once.
+func TestRaiseAfterAJump(t *testing.T) {
+	w := limit.NewWindow(0)
+	w.Take(minute.Add(time.Hour), 10)
+	w.Raise(minute.Unix()+limit.Period, 7)
+	if got := w.Take(minute, 10); got.Remaining != 2 {
+		t.Errorf("got %+v, want two remaining of ten after eight", got)
+	}
+}
+
 func TestTryTakeAlwaysDecidesInMemory(t *testing.T) {
 	w := limit.NewWindow(0)
 	for i := range 3 {

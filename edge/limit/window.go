@@ -55,7 +55,7 @@ func (w *Window) Raise(reset int64, count int) {
 	for {
 		state := w.state.Load()
 		last, known := int64(state>>32), int(uint32(state))
-		if last > number || last == number && known >= count {
+		if last == number && known >= count || last > number && last-number <= ahead {
 			return
 		}
 		if w.state.CompareAndSwap(state, uint64(number)<<32|uint64(count)) {
@@ -64,11 +64,16 @@ func (w *Window) Raise(reset int64, count int) {
 	}
 }
 
-// at returns the number and the count of the window at now. A clock that was set back stays
-// in the later window: going back would hand out the same minute twice.
+// ahead is by how many windows a stored one may be ahead of the one at now. A clock that is set
+// back a little stays in the later window: going back would hand out the same minute twice. A
+// window that is further ahead was begun while the clock was wrong, and counts for nothing:
+// waiting for it would refuse the key for as long as the clock was ahead.
+const ahead = 1
+
+// at returns the number and the count of the window at now.
 func (w *Window) at(state uint64, now time.Time) (number int64, count int) {
 	number = (now.Unix() - w.offset) / Period
-	if last := int64(state >> 32); last >= number {
+	if last := int64(state >> 32); last >= number && last-number <= ahead {
 		return last, int(uint32(state))
 	}
 	return number, 0
