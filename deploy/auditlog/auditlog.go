@@ -62,16 +62,13 @@ const (
 // Recorder is the actor of the entries that the log makes itself.
 const Recorder = "auditlog"
 
-// Change is what an operator is about to do. Its texts are printable and at most MaxText bytes.
+// Change is what an operator is about to do. Its texts are printable and at most chain.MaxText bytes.
 type Change struct {
 	Actor   string // "operator:anna"
 	Action  Action
 	Subject string // what it is done to: a session key, a version, a key's id; may be empty
 	Reason  string // why, in the operator's words; may be empty
 }
-
-// MaxText is how long a text of a change can be, in bytes.
-const MaxText = 2000
 
 // Entry is one line of the log.
 type Entry struct {
@@ -237,23 +234,10 @@ func (l *Log) announce(ctx context.Context, c Change) (Entry, error) {
 	if c.Actor == "" || c.Action == "" {
 		return Entry{}, errors.New("actor and action are required")
 	}
-	if err := cmp.Or(checkText("actor", c.Actor), checkText("subject", c.Subject), checkText("reason", c.Reason)); err != nil {
+	if err := cmp.Or(chain.CheckText("actor", c.Actor), chain.CheckText("subject", c.Subject), chain.CheckText("reason", c.Reason)); err != nil {
 		return Entry{}, err
 	}
 	return l.append(ctx, Entry{Actor: c.Actor, Action: c.Action, Subject: c.Subject, Reason: c.Reason})
-}
-
-// checkText refuses what would not show on a terminal as it is written, or would fill it.
-func checkText(name, text string) error {
-	if len(text) > MaxText {
-		return fmt.Errorf("the %s has %d bytes, at most %d are allowed", name, len(text), MaxText)
-	}
-	for _, r := range text {
-		if !unicode.IsPrint(r) || r == utf8.RuneError {
-			return fmt.Errorf("the %s %q contains %q: only printable characters are allowed", name, text, r)
-		}
-	}
-	return nil
 }
 
 // Failed is the second half of Do: it notes why an announced change did not take place, also
@@ -269,7 +253,7 @@ func (l *Log) Failed(ctx context.Context, announced Entry, why error) error {
 const failureTimeout = 10 * time.Second
 
 // printable is the text of an error on one line, with a space for what does not print, cut at
-// MaxText.
+// chain.MaxText.
 func printable(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {
@@ -277,8 +261,8 @@ func printable(text string) string {
 		}
 		return r
 	}, text)
-	if len(text) > MaxText {
-		text = strings.ToValidUTF8(text[:MaxText], "")
+	if len(text) > chain.MaxText {
+		text = strings.ToValidUTF8(text[:chain.MaxText], "")
 	}
 	return text
 }

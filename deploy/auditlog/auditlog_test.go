@@ -181,6 +181,7 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 			},
 			damaged: auditlog.Key(99_999_999), unread: true, entries: 3,
 		},
+		"one without end": {do: edit(2, func(s string) string { return s + strings.Repeat(" ", blob.MaxDocument) }), damaged: auditlog.Key(2), unread: true, entries: 2},
 		"one unreadable": {
 			do: func(_ *testing.T, store *memblob.Store) blob.Store {
 				return faultblob.Wrap(store, func(_ context.Context, c faultblob.Call) faultblob.Fate {
@@ -265,7 +266,7 @@ func TestRunningLogMeetsDamage(t *testing.T) {
 	if err := load(t, store).Do(t.Context(), auditlog.Change{Actor: "b", Action: auditlog.Rebuild}, nothing); err != nil {
 		t.Fatal(err)
 	}
-	store.Corrupt(auditlog.Key(4), []byte("{"))
+	store.Corrupt(auditlog.Key(4), make([]byte, blob.MaxDocument+1))
 	if err := running.Do(t.Context(), auditlog.Change{Actor: "a", Action: auditlog.RevokeKey}, nothing); err != nil {
 		t.Fatal(err)
 	}
@@ -283,19 +284,19 @@ func TestTextsArePrintable(t *testing.T) {
 		"a line break in the actor":  {Actor: "a\nb", Action: auditlog.Rebuild},
 		"bytes that are not UTF-8":   {Actor: "a", Action: auditlog.Rebuild, Reason: "caf\xe9"},
 		"text written right to left": {Actor: "a", Action: auditlog.Rebuild, Reason: "\u202eabc"},
-		"a reason without end":       {Actor: "a", Action: auditlog.Rebuild, Reason: strings.Repeat("a", auditlog.MaxText+1)},
+		"a reason without end":       {Actor: "a", Action: auditlog.Rebuild, Reason: strings.Repeat("a", chain.MaxText+1)},
 	} {
 		if err := log.Do(t.Context(), c, func() error { t.Errorf("%s: done", name); return nil }); err == nil {
 			t.Errorf("%s was accepted", name)
 		}
 	}
 	fine := auditlog.Change{Actor: "operator:Jörg", Action: auditlog.Rebuild, Reason: "Überschwemmung & <Schlamm>"}
-	long := errors.New("one\ntwo\x1b " + strings.Repeat("ü", auditlog.MaxText))
+	long := errors.New("one\ntwo\x1b " + strings.Repeat("ü", chain.MaxText))
 	if err := log.Do(t.Context(), fine, func() error { return long }); !errors.Is(err, long) {
 		t.Fatalf("got %v", err)
 	}
 	entries := load(t, store).Entries()
-	if len(entries) != 2 || !strings.HasPrefix(entries[1].Reason, "one two  ü") || len(entries[1].Reason) > auditlog.MaxText {
+	if len(entries) != 2 || !strings.HasPrefix(entries[1].Reason, "one two  ü") || len(entries[1].Reason) > chain.MaxText {
 		t.Errorf("got %+v, want the change and its failure on one line", entries)
 	}
 }

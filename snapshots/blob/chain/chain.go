@@ -25,6 +25,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
@@ -53,7 +55,7 @@ type Head struct {
 type File struct {
 	Seq  int64
 	Data []byte // nil, with Err, if it could not be read
-	Err  error  // of the read; only Load has such files
+	Err  error  // of the read
 }
 
 // DamageError says that the files in the store are not a whole chain, and where that shows
@@ -136,7 +138,7 @@ func (c Chain) Load(ctx context.Context) ([]File, Rest, error) {
 }
 
 // After returns the files after number seq, up to the first number that has none. It costs one
-// read if there is none.
+// read if there is none. A file that is too large to be read has its error in File.Err.
 func (c Chain) After(ctx context.Context, seq int64) ([]File, error) {
 	var files []File
 	for seq++; seq <= Last; seq++ {
@@ -144,10 +146,10 @@ func (c Chain) After(ctx context.Context, seq int64) ([]File, error) {
 		if errors.Is(err, blob.ErrNotFound) {
 			break
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, blob.ErrTooLarge) {
 			return nil, err
 		}
-		files = append(files, File{Seq: seq, Data: object.Data})
+		files = append(files, File{Seq: seq, Data: object.Data, Err: err})
 	}
 	return files, nil
 }
@@ -229,4 +231,22 @@ func Decode(data []byte, v any) error {
 func Hash(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
+}
+
+// MaxText is how long a text that somebody gives for a record can be, in bytes.
+const MaxText = 2000
+
+// CheckText refuses a text that would not show on a terminal as it is written, such as one with
+// control characters or bytes that are not UTF-8, or would fill it. Packages that fold a record
+// ask it before they append what people typed; what they find in a record they take as it is.
+func CheckText(name, text string) error {
+	if len(text) > MaxText {
+		return fmt.Errorf("the %s has %d bytes, at most %d are allowed", name, len(text), MaxText)
+	}
+	for _, r := range text {
+		if !unicode.IsPrint(r) || r == utf8.RuneError {
+			return fmt.Errorf("the %s %q contains %q: only printable characters are allowed", name, text, r)
+		}
+	}
+	return nil
 }
