@@ -43,7 +43,7 @@ func onDisk(t *testing.T) (*weekend, string) {
 	}
 	w := newWeekend(t, asItWas)
 	w.store = store
-	if w.ledger, err = ledger.Open(t.Context(), store, ledger.Simulated, austriaStart.AddDate(0, 0, -5), "test"); err != nil {
+	if w.ledger, err = ledger.Open(t.Context(), store, ledger.Simulated, austriaStart.AddDate(0, 0, -5), "test", ""); err != nil {
 		t.Fatal(err)
 	}
 	b := w.builder()

@@ -48,7 +48,8 @@ const maxRebases = 5
 // Build settles what is due at r.At and publishes the version of that instant. If everything
 // is as published already, it publishes nothing and says so in the receipt. A pointer that is
 // held gives snapshots.ErrHeld, after settling: picks are frozen whether or not anybody may
-// publish them.
+// publish them. An event that the ledger refuses is an error, a *ledger.RefusedError, of a build
+// that has published all the same. A clock that is ahead, ledger.ErrClock, publishes nothing.
 func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	began := time.Now()
 	facts, err := b.Facts(ctx)
@@ -56,9 +57,11 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("build: %w", err)
 	}
 	events, err := b.Policy.Settle(ctx, b.Ledger, facts.Archive, r.At)
-	if err != nil {
-		return Outcome{}, fmt.Errorf("build: %w", err)
+	var refused *ledger.RefusedError
+	if err != nil && !errors.As(err, &refused) {
+		return Outcome{Events: events}, fmt.Errorf("build: %w", err)
 	}
+	settled := err // a refused event keeps nobody from seeing the rest: publish first, and fail loudly then
 	for range maxRebases {
 		receipt, err := b.publish(ctx, r, facts)
 		if errors.Is(err, snapshots.ErrBaseChanged) {
@@ -69,7 +72,10 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 			return Outcome{Events: events}, fmt.Errorf("build: %w", err)
 		}
 		receipt.Seconds = time.Since(began).Seconds() // rendering counts, not only publishing
-		return Outcome{Receipt: receipt, Events: events}, nil
+		if settled != nil {
+			settled = fmt.Errorf("build: version %d is published, but without what was due: %w", receipt.Version, settled)
+		}
+		return Outcome{Receipt: receipt, Events: events}, settled
 	}
 	return Outcome{Events: events}, fmt.Errorf("build: others published %d versions meanwhile", maxRebases)
 }
@@ -83,7 +89,7 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 	if err := b.Ledger.Refresh(ctx); err != nil {
 		return snapshots.Receipt{}, err
 	}
-	state := b.Ledger.AsOf(r.At)
+	state := b.Ledger.Current(r.At)
 	a := almanac.Join(facts.Archive.AsOf(r.At), state)
 	if len(a.Years) == 0 {
 		return snapshots.Receipt{}, b.nothingKnown(r.At)

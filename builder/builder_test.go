@@ -23,7 +23,7 @@ func service(t *testing.T, opened time.Time, policy builder.Policy) *builder.Bui
 	if _, err := facts.Put(t.Context(), archive.EmbeddedBytes()); err != nil {
 		t.Fatal(err)
 	}
-	l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "test")
+	l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "test", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestReplayGivesARecord(t *testing.T) {
 }
 
 func TestReplayRefusesARealLedger(t *testing.T) {
-	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Real, midSeason, "test")
+	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Real, midSeason, "test", "")
 	if err != nil {
 		t.Fatal(err)
 	}

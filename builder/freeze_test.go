@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
@@ -70,7 +72,7 @@ func newWeekend(t *testing.T, edit func(*season.Round)) *weekend {
 	t.Helper()
 	w := &weekend{t: t, store: memblob.New(), archive: altered(t, edit), policy: builder.Policy{Model: predict.GridFrequency()}}
 	opened := austriaStart.AddDate(0, 0, -5)
-	l, err := ledger.Open(t.Context(), w.store, ledger.Simulated, opened, "test")
+	l, err := ledger.Open(t.Context(), w.store, ledger.Simulated, opened, "test", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,8 +196,8 @@ func TestRaceMovedForwardOnTheDay(t *testing.T) {
 		frozen := *w.round().Pick
 		w.decide(decided, forward)
 		w.wantNone(start.Add(-time.Minute))
-		if got := *w.round().Pick; got != frozen {
-			t.Errorf("the pick is %+v, want the frozen %+v", got, frozen)
+		if diff := cmp.Diff(frozen, *w.round().Pick); diff != "" {
+			t.Errorf("the pick is not the frozen one (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -227,8 +229,8 @@ func TestPostponedRound(t *testing.T) {
 		w.decide(austriaStart.Add(-time.Hour), postpone)
 		w.decide(austriaStart.AddDate(0, 0, 2), reinstate)
 		w.wantNone(later.Add(-time.Minute))
-		if got := *w.round().Pick; got != frozen {
-			t.Errorf("the pick is %+v, want the frozen %+v", got, frozen)
+		if diff := cmp.Diff(frozen, *w.round().Pick); diff != "" {
+			t.Errorf("the pick is not the frozen one (-want +got):\n%s", diff)
 		}
 	})
 	t.Run("without it gets a new one", func(t *testing.T) {
@@ -248,7 +250,7 @@ func TestPostponedRound(t *testing.T) {
 // Another process with another model freezes after the first: nothing happens.
 func TestSecondFreezeIsHarmless(t *testing.T) {
 	w := newWeekend(t, asItWas)
-	second, err := ledger.Open(t.Context(), w.store, ledger.Simulated, austriaStart, "other")
+	second, err := ledger.Open(t.Context(), w.store, ledger.Simulated, austriaStart, "other", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,8 +262,8 @@ func TestSecondFreezeIsHarmless(t *testing.T) {
 		t.Errorf("the second freeze: got events %v and error %v, want neither", events, err)
 	}
 	s, _ := second.State().Session(austriaKey)
-	if got := *s.Pick; got != frozen {
-		t.Errorf("the other process sees %+v, want %+v", got, frozen)
+	if diff := cmp.Diff(frozen, *s.Pick); diff != "" {
+		t.Errorf("the other process sees another pick (-want +got):\n%s", diff)
 	}
 	if got := second.Head(); got != head {
 		t.Errorf("the ledger went on to file %d, want %d", got.Seq, head.Seq)
@@ -279,7 +281,7 @@ func TestRoundWithoutAnybodyHoldsNothingUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened.AddDate(0, 0, -1), "test")
+	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened.AddDate(0, 0, -1), "test", "")
 	if err != nil {
 		t.Fatal(err)
 	}

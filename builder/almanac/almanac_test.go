@@ -110,7 +110,7 @@ type world struct {
 
 func newWorld(t *testing.T, opened time.Time, orders ...order) *world {
 	t.Helper()
-	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened, "test")
+	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened, "test", "")
 	if err != nil {
 		t.Fatal(err)
 	}

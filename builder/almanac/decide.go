@@ -57,8 +57,7 @@ func (r *Round) Allowed() []Action {
 
 // taken says whether the ledger would take the event now.
 func (r *Round) taken(e ledger.Event) bool {
-	e.ID, e.At, e.Actor = "trial", r.view.At, "trial"
-	return r.state.Check(e) == nil
+	return r.state.Allows(e, r.view.At) == nil
 }
 
 // advice says what is allowed now.

@@ -30,7 +30,7 @@ func newHistory(t *testing.T, opened time.Time) *history {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened, "test")
+	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened, "test", "")
 	if err != nil {
 		t.Fatal(err)
 	}

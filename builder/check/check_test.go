@@ -27,7 +27,7 @@ func rendered(t *testing.T) (catalog.Known, map[string][]byte) {
 	opened := time.Date(2024, 6, 29, 15, 0, 0, 0, time.UTC)
 	start := time.Date(2024, 6, 30, 13, 0, 0, 0, time.UTC)
 	now := time.Date(2024, 7, 1, 12, 0, 0, 0, time.UTC)
-	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened, "test")
+	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened, "test", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -131,7 +131,7 @@ var script = []func(s ledger.Session) (time.Time, []ledger.Event){
 }
 
 func runScript(ctx context.Context, store blob.Store) error {
-	l, err := ledger.Open(ctx, store, ledger.Real, opened, "builder")
+	l, err := ledger.Open(ctx, store, ledger.Real, opened, "builder", "")
 	if err != nil {
 		return err
 	}

@@ -2,27 +2,116 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
+	"gridcast/builder/season"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/chain"
 )
+
+// Report is what an audit found. Its slices are tables in the order of the ledger, empty but
+// not nil where there is nothing to tell. Drivers have the ids that are in the files.
+type Report struct {
+	Kind        Kind          `json:"kind"`
+	Opened      time.Time     `json:"opened,omitzero"`
+	Head        Head          `json:"head"` // the last file of the part that is whole
+	Events      int           `json:"events"`
+	Picks       []AuditedPick `json:"picks"`
+	Corrections []Correction  `json:"corrections"`
+	Decisions   []Decision    `json:"decisions"`
+	Noted       []Head        `json:"noted,omitempty"` // hashes noted earlier that were found
+	Faults      []Fault       `json:"faults"`          // the first is where the record breaks
+}
+
+// Fault is a place where the ledger is not what it should be.
+type Fault struct {
+	Key  string `json:"key"` // of the file
+	Want string `json:"want"`
+	Got  string `json:"got"`
+}
+
+func (f Fault) String() string { return fmt.Sprintf("%s: expected %s, found %s", f.Key, f.Want, f.Got) }
+
+// Round says which round a line is about. Year and grand prix are zero for an unknown key.
+type Round struct {
+	Session   int64              `json:"session_key"`
+	Year      int                `json:"year"`
+	GrandPrix season.GrandPrixID `json:"grand_prix"`
+}
+
+// AuditedPick is a freeze as it stands in the ledger.
+type AuditedPick struct {
+	Round
+	Pick
+	Live       bool      `json:"live,omitzero"`
+	Checkpoint int       `json:"checkpoint_pct,omitzero"` // of a live pick
+	Basis      Basis     `json:"basis,omitzero"`
+	Archive    string    `json:"archive,omitzero"`
+	Frozen     time.Time `json:"frozen_at"` // by the clock of the writer
+	// Recorded is the instant of the head, where that was later than Frozen: a clock had been
+	// ahead before. The ledger cannot tell which of the two was wrong; a head that somebody noted
+	// in between can.
+	Recorded time.Time `json:"recorded_at,omitzero"`
+	Start    time.Time `json:"start"` // lights out that was valid when it was frozen
+	Actor    string    `json:"actor"`
+	Voided   time.Time `json:"voided_at,omitzero"`
+	Reason   string    `json:"reason,omitzero"` // why it was voided
+	Extra    bool      `json:"extra,omitzero"`  // another pick stood already, so this one never counted
+	Late     bool      `json:"late,omitzero"`   // frozen after an earlier start had passed and was put off in hindsight
+}
+
+// Margin is how long before the start the pick was frozen; negative for a live pick.
+func (p AuditedPick) Margin() time.Duration { return p.Start.Sub(p.Frozen) }
+
+// Correction is a revision of a result that was decided on for a reason: every one after the
+// first, and a first that is not the source's.
+type Correction struct {
+	Round
+	Revision int       `json:"revision"`
+	At       time.Time `json:"at"`
+	Actor    string    `json:"actor"`
+	Reason   string    `json:"reason"`
+}
+
+// Decision is a change to the calendar.
+type Decision struct {
+	Round
+	Type   Type      `json:"type"`
+	At     time.Time `json:"at"`
+	Actor  string    `json:"actor"`
+	Reason string    `json:"reason"`
+	Start  time.Time `json:"start,omitzero"` // the new one, if any
+	Was    time.Time `json:"was,omitzero"`   // the one before, where it is known
+}
+
+// Green says that the ledger is whole and every event in it keeps the rules.
+func (r Report) Green() bool { return len(r.Faults) == 0 }
+
+// Err returns nil if the report is green, else an error that names the first fault.
+func (r Report) Err() error {
+	if r.Green() {
+		return nil
+	}
+	if more := len(r.Faults) - 1; more > 0 {
+		return fmt.Errorf("the ledger does not hold: %s (and %d more)", r.Faults[0], more)
+	}
+	return fmt.Errorf("the ledger does not hold: %s", r.Faults[0])
+}
 
 // Audit reads the ledger in store anew and reports what it proves. It needs no other source
 // and does not assume that Append wrote the files. It checks the chain, that every event keeps
 // the rules, and, from the files alone, that every pick was frozen on its side of the start.
 //
 // noted are hashes of heads that somebody wrote down earlier, from a manifest or from /status.
-// Each must be that of a file in the ledger: without one, an audit can not see that the last
+// Each must be that of a file in the ledger: without one, an audit cannot see that the last
 // files were cut off, or that everything was written anew.
 //
-// The error is for a store that can not be read. What is wrong with the ledger is in the report.
+// The error is for a store that cannot be read. What is wrong with the ledger is in the report.
 func Audit(ctx context.Context, store blob.Store, noted ...string) (Report, error) {
-	last, strangers, err := listed(ctx, store)
-	if err != nil {
-		return Report{}, fmt.Errorf("audit the ledger in %s: %w", store, err)
-	}
-	files, err := fetch(ctx, store, last)
+	files, rest, err := chain.Chain{Store: store, Prefix: Prefix}.Load(ctx)
 	if err != nil {
 		return Report{}, fmt.Errorf("audit the ledger in %s: %w", store, err)
 	}
@@ -32,48 +121,61 @@ func Audit(ctx context.Context, store blob.Store, noted ...string) (Report, erro
 		picks:  map[int64]int{},
 		ids:    map[string]string{},
 	}
-	if last == 0 {
-		a.fault(Key(1), "the file that opens the ledger", "none")
-	}
-	for _, key := range strangers {
+	for _, key := range rest.Foreign {
 		a.fault(key, "nothing but ledger files", "a file of another name")
 	}
-	a.files(files)
-	a.breaches()
-	a.heads(noted)
-	return a.report, nil
-}
-
-// auditor walks through the files once, oldest first.
-type auditor struct {
-	report Report
-	state  *State
-	hashes []string
-	picks  map[int64]int     // by session: where in report.Picks the standing one is
-	ids    map[string]string // event id: the file it was first seen in
-}
-
-func (a *auditor) fault(key, want, got string) {
-	a.report.Faults = append(a.report.Faults, Fault{Key: key, Want: want, Got: got})
-}
-
-// files checks the chain up to its first break: after it nothing can be trusted.
-func (a *auditor) files(files [][]byte) {
-	var links chain
-	for _, data := range files {
-		f, damage := links.next(data)
-		if damage != nil {
+	if len(files) == 0 && rest.Gap == nil {
+		a.fault(Key(1), "the file that opens the ledger", "none")
+	}
+	// The chain is followed up to its first break: after it nothing can be trusted.
+	var hashes []string
+	for _, file := range files {
+		f, head, err := follow(a.state, file)
+		var damage *DamageError
+		if errors.As(err, &damage) {
 			a.fault(damage.Key, damage.Want, damage.Got)
+			rest.Gap = nil
 			break
 		}
-		a.hashes = append(a.hashes, links.head.Hash)
-		a.state.add(f, links.head)
+		if err != nil {
+			return Report{}, fmt.Errorf("audit the ledger in %s: %w", store, err)
+		}
+		hashes = append(hashes, head.Hash)
+		a.state.add(f, head)
 		for _, e := range f.Events {
 			a.event(Key(f.Seq), e)
 		}
 		a.report.Events += len(f.Events)
 	}
-	a.report.Kind, a.report.Opened, a.report.Head = a.state.kind, a.state.opened, links.head
+	if rest.Gap != nil {
+		a.fault(rest.Gap.Key, rest.Gap.Want, rest.Gap.Got)
+	}
+	a.report.Kind, a.report.Opened, a.report.Head = a.state.kind, a.state.opened, a.state.head
+	for _, b := range a.state.breaches { // which readers ignore
+		a.fault(Key(b.Seq), "events that keep the rules", b.Err.Error())
+	}
+	for _, hash := range noted {
+		i := slices.Index(hashes, hash)
+		if i < 0 {
+			a.fault(Key(a.report.Head.Seq), "a file with the hash noted earlier, "+hash,
+				fmt.Sprintf("no such file among %d: the ledger was cut or written anew", len(hashes)))
+			continue
+		}
+		a.report.Noted = append(a.report.Noted, Head{Seq: int64(i) + 1, Hash: hash})
+	}
+	return a.report, nil
+}
+
+// auditor walks through the events once, oldest first.
+type auditor struct {
+	report Report
+	state  *State
+	picks  map[int64]int     // by session: where in report.Picks the one that counts is
+	ids    map[string]string // event id: the file it was first seen in
+}
+
+func (a *auditor) fault(key, want, got string) {
+	a.report.Faults = append(a.report.Faults, Fault{Key: key, Want: want, Got: got})
 }
 
 // event adds an event to the tables of the report.
@@ -82,84 +184,60 @@ func (a *auditor) event(key string, e Event) {
 		a.fault(key, "an event id of its own", fmt.Sprintf("%s, which is in %s too", e.ID, first))
 	}
 	a.ids[e.ID] = key
+	session, _ := a.state.Session(e.Session)
+	round := Round{Session: e.Session, Year: session.Year, GrandPrix: session.GrandPrix}
 	switch e.Type {
 	case PickFrozen, LivePickFrozen:
-		a.pick(key, e)
+		a.pick(key, round, e)
 	case PickVoided:
 		if i, ok := a.picks[e.Session]; ok {
-			a.report.Picks[i].Voided, a.report.Picks[i].Reason = e.At, e.Reason
+			a.report.Picks[i].Voided, a.report.Picks[i].Reason = e.When(), e.Reason
 			delete(a.picks, e.Session)
 		}
 	case ResultVerified:
 		if e.Result != nil && (e.Result.Revision > 1 || e.Reason != "") {
 			a.report.Corrections = append(a.report.Corrections, Correction{
-				Round: a.round(e), Revision: e.Result.Revision, At: e.At, Actor: e.Actor, Reason: e.Reason,
+				Round: round, Revision: e.Result.Revision, At: e.When(), Actor: e.Actor, Reason: e.Reason,
 			})
 		}
-	case RoundPostponed, RoundCancelled, RoundMoved, RoundReinstated:
-		a.decision(e)
+	case RoundPostponed, RoundCancelled, RoundMoved, RoundReinstated, RoundReleased:
+		a.report.Decisions = append(a.report.Decisions, Decision{
+			Round: round, Type: e.Type, At: e.When(), Actor: e.Actor, Reason: e.Reason, Start: e.Start, Was: e.Was,
+		})
 	}
 }
 
-// pick adds a frozen pick. Whether it stands follows from the files alone: it is the first
+// pick adds a frozen pick. Whether it counts follows from the files alone: it is the first
 // since the last void, and was frozen on the right side of the start.
-func (a *auditor) pick(key string, e Event) {
-	p := AuditedPick{Round: a.round(e), Frozen: e.At, Start: e.Start, Live: e.Type == LivePickFrozen, Checkpoint: e.Checkpoint, Actor: e.Actor}
+func (a *auditor) pick(key string, round Round, e Event) {
+	p := AuditedPick{
+		Round: round, Frozen: e.When(), Start: e.Start, Actor: e.Actor, Basis: e.Basis, Archive: e.Archive,
+		Live: e.Type == LivePickFrozen, Checkpoint: e.Checkpoint,
+	}
 	if e.Pick != nil {
 		p.Pick = *e.Pick
 	}
-	switch {
-	case p.Live && !e.At.After(e.Start):
-		a.fault(key, fmt.Sprintf("a live pick of %d frozen after its start %s", e.Session, instant(e.Start)), "one frozen at "+instant(e.At))
-	case !p.Live && !e.At.Before(e.Start):
-		a.fault(key, fmt.Sprintf("a pick of %d frozen before its start %s", e.Session, instant(e.Start)), "one frozen at "+instant(e.At))
+	if !e.Made.IsZero() {
+		p.Recorded = e.At
 	}
-	if !p.Live {
+	if p.Live {
+		if !p.Frozen.After(e.Start) {
+			a.fault(key, fmt.Sprintf("a live pick of %d frozen after its start %s", e.Session, instant(e.Start)), "one frozen at "+instant(p.Frozen))
+		}
+	} else {
+		if !p.Frozen.Before(e.Start) {
+			a.fault(key, fmt.Sprintf("a pick of %d frozen before its start %s", e.Session, instant(e.Start)), "one frozen at "+instant(p.Frozen))
+		}
 		if _, again := a.picks[e.Session]; again {
 			p.Extra = true
 		} else {
 			a.picks[e.Session] = len(a.report.Picks)
 		}
-		p.Late = a.passed(e)
+		// A start of the round had come before the pick was frozen and was put off only after
+		// that. Such a pick keeps the rules, but a reader should know.
+		p.Late = slices.ContainsFunc(a.report.Decisions, func(d Decision) bool {
+			return d.Session == e.Session && !d.Was.IsZero() && !d.At.Before(d.Was)
+		})
 	}
 	a.report.Picks = append(a.report.Picks, p)
-}
-
-// passed says that a start of the round had come before the pick was frozen: it was put off
-// only after that. Such a pick keeps the rules, but a reader should know.
-func (a *auditor) passed(e Event) bool {
-	return slices.ContainsFunc(a.report.Decisions, func(d Decision) bool {
-		return d.Session == e.Session && !d.Was.IsZero() && !d.At.Before(d.Was)
-	})
-}
-
-func (a *auditor) decision(e Event) {
-	a.report.Decisions = append(a.report.Decisions, Decision{
-		Round: a.round(e), Type: e.Type, At: e.At, Actor: e.Actor, Reason: e.Reason, Start: e.Start, Was: e.Was,
-	})
-}
-
-func (a *auditor) round(e Event) Round {
-	session, _ := a.state.Session(e.Session)
-	return Round{Session: e.Session, Year: session.Year, GrandPrix: session.GrandPrix}
-}
-
-// breaches reports the events that break a rule, which readers ignore.
-func (a *auditor) breaches() {
-	for _, b := range a.state.breaches {
-		a.fault(Key(b.Seq), "events that keep the rules", b.Err.Error())
-	}
-}
-
-// heads looks for each noted hash in the chain.
-func (a *auditor) heads(noted []string) {
-	for _, hash := range noted {
-		i := slices.Index(a.hashes, hash)
-		if i < 0 {
-			a.fault(Key(a.report.Head.Seq), "a file with the hash noted earlier, "+hash,
-				fmt.Sprintf("no such file among %d: the ledger was cut or written anew", len(a.hashes)))
-			continue
-		}
-		a.report.Noted = append(a.report.Noted, Head{Seq: int64(i) + 1, Hash: hash})
-	}
 }

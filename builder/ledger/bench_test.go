@@ -20,7 +20,7 @@ func BenchmarkAppend(b *testing.B) {
 		}
 		seasons = append(seasons, calendar(year, names...))
 	}
-	l, err := ledger.Open(b.Context(), memblob.New(), ledger.Simulated, opened, "replay")
+	l, err := ledger.Open(b.Context(), memblob.New(), ledger.Simulated, opened, "replay", "")
 	if err != nil {
 		b.Fatal(err)
 	}

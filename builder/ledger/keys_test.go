@@ -18,7 +18,7 @@ func calendar(year int, names ...season.GrandPrixID) season.Season {
 }
 
 func TestAssignKeys(t *testing.T) {
-	l, err := ledger.Open(t.Context(), newStore(t), ledger.Real, opened, "builder")
+	l, err := ledger.Open(t.Context(), newStore(t), ledger.Real, opened, "builder", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,46 +1,77 @@
+// Package ledger is the append-only record of what gridcast promised and what operators and
+// sources decided: session keys, frozen picks, verified results and changes to the calendar. A
+// fact that is in the ledger is never changed, only followed by another.
+//
+// It is a chain of files in a blob.Store, ledger/00000001.json and so on, one for each append:
+// see File for the format. Open or Load reads the record; Ledger.State and Ledger.AsOf give what
+// the events add up to; Ledger.Append adds events after checking them against that. Audit proves
+// the record from the store alone, without trusting anything that Append promised.
+//
+// An event that breaks a rule cannot be appended. Should one be in the store all the same,
+// written by a faulty or hostile program, every reader ignores it and the audit reports it.
+// The rule "the first freeze of a round since its last void counts" is a case of this.
+//
+// Times are race time, in UTC. The package has no clock. Instants in the ledger never decrease:
+// an event appended while the head lies in the future, because a clock was wrong once, gets the
+// instant of the head, and says beside it what its own clock showed. The rules judge it by that,
+// so that one wrong clock keeps nobody from freezing a pick in time. See Event.Made.
 package ledger
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"sort"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/chain"
 )
 
 var (
 	// ErrNotOpened says that the store holds no ledger.
 	ErrNotOpened = errors.New("there is no ledger")
-	// ErrKind says that the ledger is of the other kind, or the caller did not say which he wants.
+	// ErrKind says that the ledger is of the other kind, or the caller did not say which one they
+	// want.
 	ErrKind = errors.New("wrong kind of ledger")
-	// ErrOlder says that an event is older than the last one: the caller's clock is behind.
-	ErrOlder = errors.New("older than the head of the ledger")
+	// ErrClock says that the caller's clock is ahead of another one.
+	ErrClock = errors.New("the clock is ahead")
+	// ErrNewer says that a file was written by a newer gridcast in a format that this one does
+	// not know.
+	ErrNewer = errors.New("written by a newer gridcast: upgrade every builder and scheduler of the store")
 )
 
-// parallelReads bounds how many files are fetched at a time.
-const parallelReads = 16
+// MaxAhead is how far the clock of an append may be ahead of the second clock.
+const MaxAhead = 5 * time.Second
+
+// Head identifies a state of the ledger: its last file.
+type Head = chain.Head
+
+// DamageError says that the files in the store are not a whole ledger, and where that shows
+// first. Nothing after that place can be trusted.
+type DamageError = chain.DamageError
+
+// Clock tells the time. The error says that it cannot be told now.
+type Clock func(context.Context) (time.Time, error)
 
 // Ledger is the record in a store, as far as it has been read. It is safe for concurrent use;
 // any number of Ledgers, in any number of processes, may append to the same store.
 type Ledger struct {
-	store blob.Store
+	files chain.Chain
 	kind  Kind // what the caller wants; AnyKind: to read only
 
-	mu   sync.Mutex // held to move on to a later record, through the I/O that it takes
-	read atomic.Pointer[record]
+	mu     sync.Mutex // held to move on to a later record, through the I/O that it takes
+	second Clock      // guarded by mu; nil: there is none
+	read   atomic.Pointer[record]
 }
 
 // record is what has been read: immutable but for its spare capacity, which only the holder
 // of Ledger.mu uses.
 type record struct {
 	files []Entry
-	chain chain
 	state *State // folded from all files
 }
 
@@ -51,8 +82,10 @@ type Entry struct {
 }
 
 // Open returns the ledger in store, which must be of the kind; if there is none, it starts
-// one at the instant, in the name of the actor.
-func Open(ctx context.Context, store blob.Store, kind Kind, at time.Time, actor string) (*Ledger, error) {
+// one at the instant, in the name of the actor. archive is the lower-case hex SHA-256 of the
+// archive in use: it vouches for the results that it has of races that have ended by then, so
+// see State.OpenedOn. It may be empty, and then nothing vouches but the instant.
+func Open(ctx context.Context, store blob.Store, kind Kind, at time.Time, actor, archive string) (*Ledger, error) {
 	if err := checkKind(kind); err != nil {
 		return nil, fmt.Errorf("open the ledger in %s: %w: %w", store, ErrKind, err)
 	}
@@ -64,7 +97,7 @@ func Open(ctx context.Context, store blob.Store, kind Kind, at time.Time, actor 
 		if s.Kind() != AnyKind {
 			return nil, nil
 		}
-		return []Event{{Type: Opened, Kind: kind}}, nil
+		return []Event{{Type: Opened, Kind: kind, Archive: archive}}, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger in %s: %w", store, err)
@@ -74,7 +107,7 @@ func Open(ctx context.Context, store blob.Store, kind Kind, at time.Time, actor 
 
 // Load returns the ledger in store, which must be of the kind unless that is AnyKind, without
 // ever writing. The error wraps ErrNotOpened if there is none, ErrKind if it is of the other
-// kind, and a *DamageError if it is not whole.
+// kind, ErrNewer if it is of a later format, and a *DamageError if it is not whole.
 func Load(ctx context.Context, store blob.Store, kind Kind) (*Ledger, error) {
 	l, err := load(ctx, store, kind)
 	if err == nil && l.Head().Seq == 0 {
@@ -87,55 +120,32 @@ func Load(ctx context.Context, store blob.Store, kind Kind) (*Ledger, error) {
 }
 
 func load(ctx context.Context, store blob.Store, kind Kind) (*Ledger, error) {
-	l := &Ledger{store: store, kind: kind}
-	l.read.Store(&record{state: newState()})
-	last, _, err := listed(ctx, store)
-	if err != nil {
-		return nil, err
+	l := &Ledger{files: chain.Chain{Store: store, Prefix: Prefix}, kind: kind}
+	if dated, ok := store.(interface {
+		Date(context.Context) (time.Time, error)
+	}); ok {
+		l.second = dated.Date
 	}
-	files, err := fetch(ctx, store, last)
+	l.read.Store(&record{state: newState()})
+	files, rest, err := l.files.Load(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if err := l.extend(files); err != nil {
 		return nil, err
 	}
-	return l, l.Refresh(ctx)
+	if rest.Gap != nil {
+		return nil, rest.Gap
+	}
+	return l, nil
 }
 
-// listed returns the highest sequence number in the store, 0 for none, and the keys that are
-// not those of ledger files. A listing may miss files that are just being written, so what is
-// below the number is for Get to say.
-func listed(ctx context.Context, store blob.Store) (last int64, strangers []string, err error) {
-	for info, err := range store.List(ctx, Prefix) {
-		if err != nil {
-			return 0, nil, err
-		}
-		seq, ok := parseKey(info.Key)
-		if !ok {
-			strangers = append(strangers, info.Key)
-		}
-		last = max(last, seq)
-	}
-	return last, strangers, nil
-}
-
-// fetch returns the bytes of files 1 to last. The bytes of a missing file are nil.
-func fetch(ctx context.Context, store blob.Store, last int64) ([][]byte, error) {
-	files := make([][]byte, last)
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallelReads)
-	for i := range files {
-		group.Go(func() error {
-			object, err := store.Get(ctx, Key(int64(i)+1), blob.MaxDocument)
-			if errors.Is(err, blob.ErrNotFound) {
-				return nil
-			}
-			files[i] = append([]byte{}, object.Data...) // an empty file is not a missing one
-			return err
-		})
-	}
-	return files, group.Wait()
+// UseClock sets a second clock of real time, to which Append holds the instants that its caller
+// gives for a real ledger: see Append. A store that knows the date is one by itself.
+func (l *Ledger) UseClock(second Clock) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.second = second
 }
 
 // Refresh reads what was appended since by others. It costs one read if that is nothing. After
@@ -147,55 +157,204 @@ func (l *Ledger) Refresh(ctx context.Context) error {
 }
 
 func (l *Ledger) refresh(ctx context.Context) error {
-	var files [][]byte
-	for seq := l.Head().Seq + 1; ; seq++ {
-		object, err := l.store.Get(ctx, Key(seq), blob.MaxDocument)
-		if errors.Is(err, blob.ErrNotFound) {
-			return l.extend(files)
-		}
-		if err != nil {
-			return fmt.Errorf("read the ledger: %w", err)
-		}
-		files = append(files, object.Data)
+	files, err := l.files.After(ctx, l.Head().Seq)
+	if err != nil {
+		return fmt.Errorf("read the ledger: %w", err)
 	}
+	return l.extend(files)
 }
 
 // extend moves on to a record with these files at its end. The caller holds mu, or is the only
 // one to know l.
-func (l *Ledger) extend(files [][]byte) error {
+func (l *Ledger) extend(files []chain.File) error {
 	if len(files) == 0 {
 		return nil
 	}
 	next := *l.read.Load()
 	next.state = next.state.clone()
-	for _, data := range files {
-		f, damage := next.chain.next(data)
-		if damage != nil {
-			return damage
+	for _, file := range files {
+		f, head, err := follow(next.state, file)
+		if err != nil {
+			return err
 		}
 		if l.kind != AnyKind && f.Kind != l.kind {
 			return fmt.Errorf("%w: it is %s, not %s", ErrKind, f.Kind, l.kind)
 		}
-		next.files = append(next.files, Entry{File: f, Hash: next.chain.head.Hash})
-		next.state.add(f, next.chain.head)
+		next.files = append(next.files, Entry{File: f, Hash: head.Hash})
+		next.state.add(f, head)
 	}
 	l.read.Store(&next)
 	return nil
 }
 
+// follow checks that next is the file that follows on s, as far as that does not depend on what
+// the events say, and returns it. The error is a *DamageError if it is not, ErrNewer if that
+// cannot be told, or that of reading it.
+func follow(s *State, next chain.File) (File, Head, error) {
+	files := chain.Chain{Prefix: Prefix}
+	damage := func(want, got string) (File, Head, error) {
+		return File{}, Head{}, &DamageError{Key: files.Key(s.head.Seq + 1), Want: want, Got: got}
+	}
+	if errors.Is(next.Err, blob.ErrTooLarge) {
+		return damage("a ledger file", next.Err.Error())
+	}
+	if next.Err != nil {
+		return File{}, Head{}, next.Err
+	}
+	f, err := DecodeFile(next.Data)
+	if errors.Is(err, ErrNewer) {
+		return File{}, Head{}, fmt.Errorf("%s: %w", files.Key(s.head.Seq+1), err)
+	}
+	if err != nil {
+		return damage("a ledger file with the checksum of its content", err.Error())
+	}
+	head, broken := files.Follow(s.head, next.Data)
+	if broken != nil {
+		return File{}, Head{}, broken
+	}
+	if len(f.Events) == 0 {
+		return damage("at least one event", "none")
+	}
+	first := f.Events[0]
+	if s.head.Seq == 0 {
+		if first.Type != Opened || first.Kind != f.Kind || checkKind(f.Kind) != nil {
+			return damage("a first event that opens a real or simulated ledger",
+				fmt.Sprintf("%s %q in a file of kind %q", first.Type, first.Kind, f.Kind))
+		}
+	} else if f.Kind != s.kind {
+		return damage(fmt.Sprintf("kind %q", s.kind), fmt.Sprintf("%q", f.Kind))
+	}
+	if first.At.Before(s.at) {
+		return damage("an instant not before "+instant(s.at), instant(first.At))
+	}
+	for _, e := range f.Events {
+		if !e.At.Equal(first.At) || !e.Made.Equal(first.Made) {
+			return damage("events of one instant, "+instant(first.At), instant(e.At))
+		}
+	}
+	return f, head, nil
+}
+
+// Append adds the events that decide returns, as one file, all of them or none. It gives them
+// their ids, the instant and the actor, and returns them so. at is what the caller's clock shows;
+// where the head lies later, the events get its instant, and at as Event.Made.
+//
+// decide gets the state at the head and is called again, with the new state, whenever somebody
+// else appended in between: it must base what it returns on that state alone. If it returns no
+// events, or an error, nothing is written; its error is returned as it is.
+//
+// The error wraps a *RefusedError if an event breaks a rule, ErrKind if the ledger was not opened
+// to append, and blob.ErrUnknown if it could not be learned whether the events are in the ledger:
+// then Refresh, once the store answers, tells. A real ledger is also held to the second clock, if
+// there is one that can be read: the error wraps ErrClock if at is more than MaxAhead ahead of
+// it, and no pick is frozen whose race has started by either clock.
+func (l *Ledger) Append(ctx context.Context, at time.Time, actor string, decide func(*State) ([]Event, error)) ([]Event, error) {
+	if l.kind == AnyKind {
+		return nil, fmt.Errorf("append to the ledger: %w: it was loaded to be read only", ErrKind)
+	}
+	at = at.UTC().Round(0) // no monotonic reading: what is written is what is read back
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		if err := l.refresh(ctx); err != nil {
+			return nil, fmt.Errorf("append to the ledger: %w", err)
+		}
+		events, err := decide(l.State())
+		if err != nil || len(events) == 0 {
+			return nil, err
+		}
+		events = slices.Clone(events)
+		for i, e := range events {
+			e.ID, e.Actor = rand.Text(), actor
+			events[i] = l.State().stamp(e, at)
+		}
+		won, err := l.write(ctx, events)
+		if err != nil {
+			return nil, fmt.Errorf("append to the ledger: %w", err)
+		}
+		if won {
+			return events, nil
+		}
+	}
+}
+
+// write checks the events and makes them the file after the head. It returns false if that
+// number went to somebody else.
+func (l *Ledger) write(ctx context.Context, events []Event) (won bool, err error) {
+	for _, e := range events {
+		if err := errors.Join(chain.CheckText("actor", e.Actor), chain.CheckText("reason", e.Reason)); err != nil {
+			return false, &RefusedError{Event: e, Err: err}
+		}
+	}
+	if err := l.State().admit(events); err != nil {
+		return false, err
+	}
+	if err := l.checkClock(ctx, events); err != nil {
+		return false, err
+	}
+	head := l.Head()
+	data, err := File{Seq: head.Seq + 1, Previous: head.Hash, Kind: l.kind, Events: events}.Encode()
+	if err != nil {
+		return false, err
+	}
+	if _, err := DecodeFile(data); err != nil {
+		return false, fmt.Errorf("the events cannot be written down as they are: %w", err)
+	}
+	// The ids of the events make the file unlike anything that somebody else could write.
+	if _, won, err = l.files.Append(ctx, head, data); !won || err != nil {
+		return false, err
+	}
+	return true, l.extend([]chain.File{{Seq: head.Seq + 1, Data: data}})
+}
+
+// checkClock holds the events of a real ledger to the second clock. Where that cannot be read the
+// first has to do: a pick must not be lost for want of a second opinion.
+func (l *Ledger) checkClock(ctx context.Context, events []Event) error {
+	if l.second == nil || l.kind != Real {
+		return nil
+	}
+	now, err := l.second(ctx)
+	if err != nil {
+		return context.Cause(ctx)
+	}
+	if at := events[0].When(); at.Sub(now) > MaxAhead {
+		return fmt.Errorf("%w: it shows %s, %s later than a second clock; set it right, nothing was written",
+			ErrClock, instant(at), at.Sub(now).Round(time.Millisecond))
+	}
+	for _, e := range events {
+		if e.Type == PickFrozen && !now.Before(e.Start) {
+			return &RefusedError{Event: e, Err: fmt.Errorf("%w: lights out was at %s, and by a second clock it is %s",
+				ErrStarted, instant(e.Start), instant(now.UTC()))}
+		}
+	}
+	return nil
+}
+
 // Head returns the last file that has been read.
-func (l *Ledger) Head() Head { return l.read.Load().chain.head }
+func (l *Ledger) Head() Head { return l.State().head }
 
 // State returns what all events that have been read add up to.
 func (l *Ledger) State() *State { return l.read.Load().state }
 
-// AsOf returns what the events up to t, inclusive, add up to.
+// Current returns what a service goes by whose clock shows t. Of a real ledger that is everything
+// in it: what another machine has written is so, also if its clock is ahead. A simulated one can
+// be asked for its past, so there it is AsOf(t).
+func (l *Ledger) Current(t time.Time) *State {
+	if s := l.State(); s.kind == Real {
+		return s
+	}
+	return l.AsOf(t)
+}
+
+// AsOf returns what the events up to t, inclusive, add up to: those up to the last one that was
+// written at t or before by its own clock. What was written before that one was there as well,
+// whatever instant it claims.
 func (l *Ledger) AsOf(t time.Time) *State {
 	r := l.read.Load()
-	if !r.state.at.After(t) {
-		return r.state
+	known := len(r.files)
+	for known > 0 && r.files[known-1].Events[0].When().After(t) {
+		known--
 	}
-	known := sort.Search(len(r.files), func(i int) bool { return r.files[i].Events[0].At.After(t) })
 	return r.upTo(known)
 }
 
@@ -208,6 +367,9 @@ func (l *Ledger) UpTo(seq int64) *State {
 
 // upTo folds the first n files.
 func (r *record) upTo(n int) *State {
+	if n == len(r.files) {
+		return r.state
+	}
 	state := newState()
 	for _, f := range r.files[:n] {
 		state.add(f.File, Head{Seq: f.Seq, Hash: f.Hash})

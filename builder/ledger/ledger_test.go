@@ -42,7 +42,7 @@ func newStore(t *testing.T) *memblob.Store {
 // openWith returns a real ledger that knows the rounds of 2026 and its store.
 func openWith(t *testing.T, store blob.Store) *ledger.Ledger {
 	t.Helper()
-	l, err := ledger.Open(t.Context(), store, ledger.Real, opened, "builder")
+	l, err := ledger.Open(t.Context(), store, ledger.Real, opened, "builder", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,11 +79,11 @@ func TestOpenAndLoad(t *testing.T) {
 	if _, err := ledger.Load(t.Context(), store, ledger.Real); !errors.Is(err, ledger.ErrNotOpened) {
 		t.Fatalf("Load of an empty store: got %v, want ErrNotOpened", err)
 	}
-	first, err := ledger.Open(t.Context(), store, ledger.Real, opened, "builder")
+	first, err := ledger.Open(t.Context(), store, ledger.Real, opened, "builder", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := ledger.Open(t.Context(), store, ledger.Real, opened.Add(time.Hour), "another builder")
+	again, err := ledger.Open(t.Context(), store, ledger.Real, opened.Add(time.Hour), "another builder", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,13 +98,13 @@ func TestOpenAndLoad(t *testing.T) {
 func TestKindsNeverMix(t *testing.T) {
 	store := newStore(t)
 	openWith(t, store)
-	if _, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay"); !errors.Is(err, ledger.ErrKind) {
+	if _, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay", ""); !errors.Is(err, ledger.ErrKind) {
 		t.Errorf("Open of a real ledger as simulated: got %v, want ErrKind", err)
 	}
 	if _, err := ledger.Load(t.Context(), store, ledger.Simulated); !errors.Is(err, ledger.ErrKind) {
 		t.Errorf("Load of a real ledger as simulated: got %v, want ErrKind", err)
 	}
-	if _, err := ledger.Open(t.Context(), newStore(t), ledger.AnyKind, opened, "builder"); !errors.Is(err, ledger.ErrKind) {
+	if _, err := ledger.Open(t.Context(), newStore(t), ledger.AnyKind, opened, "builder", ""); !errors.Is(err, ledger.ErrKind) {
 		t.Errorf("Open of no kind: got %v, want ErrKind", err)
 	}
 	reader, err := ledger.Load(t.Context(), store, ledger.AnyKind)
@@ -247,8 +247,13 @@ func TestDamageIsNamed(t *testing.T) {
 		file int64
 		do   func(*memblob.Store, string) error
 	}{
-		"a hole":  {2, func(s *memblob.Store, key string) error { return s.Delete(context.Background(), key) }},
-		"cut":     {2, func(s *memblob.Store, key string) error { s.Corrupt(key, []byte(`{"seq":2`)); return nil }},
+		"a hole": {2, func(s *memblob.Store, key string) error { return s.Delete(context.Background(), key) }},
+		"cut":    {2, func(s *memblob.Store, key string) error { s.Corrupt(key, []byte(`{"seq":2`)); return nil }},
+		"no end": {3, func(s *memblob.Store, key string) error { s.Corrupt(key, make([]byte, blob.MaxDocument+1)); return nil }},
+		"a stray": {4, func(s *memblob.Store, _ string) error {
+			_, err := s.Create(context.Background(), ledger.Key(99_999_999), []byte("{}"))
+			return err
+		}},
 		"no JSON": {3, func(s *memblob.Store, key string) error { s.Corrupt(key, nil); return nil }},
 	} {
 		t.Run(name, func(t *testing.T) {

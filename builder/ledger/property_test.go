@@ -59,7 +59,7 @@ func TestRandomLives(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			store := memblob.New(memblob.Strict(t, isLedgerFile))
-			l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay")
+			l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay", "")
 			if err != nil {
 				t.Fatal(err)
 			}

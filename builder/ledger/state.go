@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"cmp"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -14,11 +16,13 @@ import (
 type State struct {
 	kind     Kind
 	opened   time.Time
+	openedOn string // see OpenedOn
 	at       time.Time
 	head     Head
 	keys     map[roundID]int64
 	sessions map[int64]*Session
-	order    []int64 // the keys of sessions, ascending
+	order    []int64                             // the keys of sessions, ascending
+	current  map[season.DriverID]season.DriverID // by an id of before: the one that is current
 	breaches []Breach
 }
 
@@ -35,12 +39,119 @@ type Breach struct {
 	Err   error
 }
 
+// Session is what the ledger says of one round. The zero values mean that nothing was recorded.
+// Ids of drivers are the current ones.
+type Session struct {
+	Key       int64
+	Year      int
+	GrandPrix season.GrandPrixID
+
+	Pick      *FrozenPick    // the one that counts; nil if there is none
+	Voided    []VoidedPick   // picks made before, oldest first
+	Live      []FrozenPick   // by ascending checkpoint
+	Revisions []Verification // of the result, oldest first
+	Override  Override
+}
+
+// FrozenPick is a pick and the circumstances that make it honest.
+type FrozenPick struct {
+	Pick
+	EventID    string
+	FrozenAt   time.Time
+	Actor      string
+	Start      time.Time // lights out that was valid then
+	GridKnown  bool
+	Checkpoint int // of a live pick, percent of the scheduled distance; 0: end of lap 1
+
+	// What was not recorded before format 2.
+
+	Archive string        // lower-case hex SHA-256 of the archive it was made from
+	Basis   Basis         // empty: only GridKnown is known
+	Chances []Chance      // of every driver who took part
+	Lap     int           // of a live pick: laps that the leader had completed
+	DataAge time.Duration // of a live pick: how old the timing data were
+}
+
+// afterQualifying says that a pick outlasts a postponement: grid or qualifying had been known.
+func (p *FrozenPick) afterQualifying() bool { return p.GridKnown || p.Basis == OnQualifying }
+
+// VoidedPick is a pick that no longer counts, and why.
+type VoidedPick struct {
+	FrozenPick
+	VoidedAt time.Time
+	Reason   string
+}
+
+// Verification is one revision of a result.
+type Verification struct {
+	Classification
+	EventID string
+	At      time.Time
+	Actor   string
+	Reason  string // of a correction
+}
+
+// Status is what an operator or a source decided about a round.
+type Status string
+
+// The statuses.
+const (
+	AsPlanned Status = "" // nothing decided, or reinstated
+	Postponed Status = "postponed"
+	Cancelled Status = "cancelled"
+)
+
+// Override is what was decided about a round against its calendar.
+type Override struct {
+	Status   Status
+	Start    time.Time // the start decided on, which outranks the archive's; zero if none was
+	ByPerson bool      // a person decided on status or start, so that no source changes them
+	Changes  []Change  // oldest first
+}
+
+// Change is one decision about a round.
+type Change struct {
+	Type   Type
+	At     time.Time
+	Actor  string
+	Reason string
+	Start  time.Time // see Event
+	Was    time.Time
+}
+
+// Result returns the revision of the result that counts, the last one; nil if none is verified.
+func (s *Session) Result() *Verification {
+	if len(s.Revisions) == 0 {
+		return nil
+	}
+	return &s.Revisions[len(s.Revisions)-1]
+}
+
+// LivePick returns the live pick made at a checkpoint; nil if there is none.
+func (s *Session) LivePick(checkpoint int) *FrozenPick {
+	for i := range s.Live {
+		if s.Live[i].Checkpoint == checkpoint {
+			return &s.Live[i]
+		}
+	}
+	return nil
+}
+
+// Start returns the start that is valid: the one decided on, else planned, which is what the
+// archive says.
+func (s *Session) Start(planned time.Time) time.Time {
+	if s.Override.Start.IsZero() {
+		return planned
+	}
+	return s.Override.Start
+}
+
 func newState() *State {
 	return &State{keys: map[roundID]int64{}, sessions: map[int64]*Session{}}
 }
 
-// clone returns a copy that can be changed without s being changed. Keys and sessions are
-// shared: see State.assign and State.change.
+// clone returns a copy that can be changed without s being changed. Keys, sessions and ids are
+// shared: see apply and change.
 func (s *State) clone() *State {
 	c := *s
 	c.sessions = maps.Clone(s.sessions)
@@ -51,9 +162,13 @@ func (s *State) clone() *State {
 // Kind says whether the ledger is real or simulated; AnyKind before it was opened.
 func (s *State) Kind() Kind { return s.kind }
 
-// OpenedAt is the instant of the first event: the archive vouches for every race that had
-// ended before it. It is zero before the ledger was opened.
+// OpenedAt is the instant of the first event. It is zero before the ledger was opened.
 func (s *State) OpenedAt() time.Time { return s.opened }
+
+// OpenedOn is the archive in use when the ledger was opened, lower-case hex SHA-256. It vouches
+// for the results that it has of races that had ended by OpenedAt. A ledger of before this was
+// recorded has none, and there every archive vouches for the races that had ended by then.
+func (s *State) OpenedOn() string { return s.openedOn }
 
 // At is the instant of the last event; zero if there is none.
 func (s *State) At() time.Time { return s.at }
@@ -88,6 +203,210 @@ func (s *State) Sessions() iter.Seq[Session] {
 	}
 }
 
+// Driver returns the current id of a driver whom the ledger may know by another.
+func (s *State) Driver(id season.DriverID) season.DriverID {
+	if current, ok := s.current[id]; ok {
+		return current
+	}
+	return id
+}
+
+// Renamed returns the state with further drivers renamed, from old to current ids: those that an
+// archive knows of and the ledger does not. Events that are appended on it do not keep them.
+func (s *State) Renamed(aliases map[season.DriverID]season.DriverID) *State {
+	renamed := s
+	for _, from := range slices.Sorted(maps.Keys(aliases)) {
+		if to := aliases[from]; from != to && s.Driver(from) != to {
+			if renamed == s {
+				renamed = s.clone()
+			}
+			renamed.rename(from, to)
+		}
+	}
+	return renamed
+}
+
 // Breaches lists the events that readers ignore, in order. It is empty unless something other
 // than Append wrote to the store.
 func (s *State) Breaches() []Breach { return s.breaches }
+
+// add folds a file into s, which must not be shared yet. Events that break a rule are noted
+// and otherwise left out.
+func (s *State) add(f File, head Head) {
+	for _, e := range f.Events {
+		if err := s.Check(e); err != nil {
+			s.breaches = append(s.breaches, Breach{Seq: f.Seq, Event: e, Err: err})
+			continue
+		}
+		s.apply(e)
+	}
+	if e, err := s.checkVoided(f.Events); err != nil {
+		s.breaches = append(s.breaches, Breach{Seq: f.Seq, Event: e, Err: err})
+	}
+	s.head, s.at = head, f.Events[0].At
+}
+
+// admit checks the events of one append, each against the state that the ones before it leave.
+func (s *State) admit(events []Event) error {
+	trial := s.clone()
+	for _, e := range events {
+		if err := trial.Check(e); err != nil {
+			return err
+		}
+		trial.apply(e)
+	}
+	_, err := trial.checkVoided(events)
+	return err
+}
+
+// apply makes an event's change. The event has passed Check.
+func (s *State) apply(e Event) {
+	s.at = e.At
+	switch e.Type {
+	case Opened:
+		s.kind, s.opened, s.openedOn = e.Kind, e.At, e.Archive
+	case KeysAssigned:
+		s.keys = maps.Clone(s.keys)
+		for _, k := range e.Keys {
+			s.keys[roundID{k.Year, k.GrandPrix}] = k.Session
+			s.sessions[k.Session] = &Session{Key: k.Session, Year: k.Year, GrandPrix: k.GrandPrix}
+		}
+		s.order = slices.Sorted(maps.Keys(s.sessions))
+	case PickFrozen:
+		s.change(e.Session, func(c *Session) { c.Pick = s.frozen(e) })
+	case LivePickFrozen:
+		s.change(e.Session, func(c *Session) {
+			c.Live = append(c.Live, *s.frozen(e))
+			slices.SortFunc(c.Live, func(a, b FrozenPick) int { return cmp.Compare(a.Checkpoint, b.Checkpoint) })
+		})
+	case PickVoided:
+		s.change(e.Session, func(c *Session) {
+			c.Voided = append(c.Voided, VoidedPick{FrozenPick: *c.Pick, VoidedAt: e.When(), Reason: e.Reason})
+			c.Pick = nil
+		})
+	case ResultVerified:
+		s.change(e.Session, func(c *Session) {
+			v := Verification{Classification: *e.Result, EventID: e.ID, At: e.When(), Actor: e.Actor, Reason: e.Reason}
+			v.Rows = renameRows(e.Result.Rows, s.Driver)
+			if v.Sprint = renameRows(e.Result.Sprint, s.Driver); v.Sprint == nil && len(c.Revisions) > 0 {
+				v.Sprint = c.Result().Sprint
+			}
+			c.Revisions = append(c.Revisions, v)
+		})
+	case RoundPostponed, RoundCancelled, RoundMoved, RoundReinstated, RoundReleased:
+		s.change(e.Session, func(c *Session) { c.Override.decide(e) })
+	case DriverRenamed:
+		s.rename(e.From, e.To)
+	default:
+		panic(errors.New("BUG: ledger: apply of an event that Check would refuse: " + string(e.Type)))
+	}
+}
+
+// change replaces a session by a copy that edit may change. The copy's slices are clipped, so
+// that appending to them leaves those of the original alone.
+func (s *State) change(key int64, edit func(*Session)) {
+	c := *s.sessions[key]
+	c.Voided, c.Live, c.Revisions = slices.Clip(c.Voided), slices.Clip(c.Live), slices.Clip(c.Revisions)
+	c.Override.Changes = slices.Clip(c.Override.Changes)
+	edit(&c)
+	s.sessions[key] = &c
+}
+
+func (s *State) frozen(e Event) *FrozenPick {
+	p := &FrozenPick{
+		Pick: *e.Pick, EventID: e.ID, FrozenAt: e.When(), Actor: e.Actor,
+		Start: e.Start, GridKnown: e.GridKnown, Checkpoint: e.Checkpoint,
+		Archive: e.Archive, Basis: e.Basis, Chances: e.Chances, Lap: e.Lap, DataAge: time.Duration(e.DataAge) * time.Millisecond,
+	}
+	p.rename(s.Driver)
+	return p
+}
+
+// decide takes over an operator's or a source's decision about the round.
+func (o *Override) decide(e Event) {
+	switch e.Type {
+	case RoundPostponed:
+		o.Status, o.Start = Postponed, time.Time{} // the date is off, also one decided on before
+	case RoundCancelled:
+		o.Status = Cancelled
+	case RoundReinstated:
+		o.Status = AsPlanned
+	}
+	if !e.Start.IsZero() {
+		o.Start = e.Start
+	}
+	// A person who puts a round back without naming a start leaves that to the sources.
+	o.ByPerson = !IsSource(e.Actor) && e.Type != RoundReleased && (o.Status != AsPlanned || !o.Start.IsZero())
+	o.Changes = append(o.Changes, Change{
+		Type: e.Type, At: e.When(), Actor: e.Actor, Reason: e.Reason, Start: e.Start, Was: e.Was,
+	})
+}
+
+// rename gives a driver another id in all that s says, and in what is added to it later.
+func (s *State) rename(from, to season.DriverID) {
+	s.current = maps.Clone(s.current)
+	if s.current == nil {
+		s.current = map[season.DriverID]season.DriverID{}
+	}
+	for id, current := range s.current {
+		if current == from {
+			s.current[id] = to
+		}
+	}
+	s.current[from] = to
+	delete(s.current, to) // it is the current one, also if it was not once
+	for _, key := range s.order {
+		if s.sessions[key].mentions(from) {
+			s.change(key, func(c *Session) { c.rename(s.Driver) })
+		}
+	}
+}
+
+// mentions says whether the driver is in anything that is recorded of the round.
+func (s *Session) mentions(id season.DriverID) bool {
+	inPick := func(p *FrozenPick) bool {
+		return p.P1 == id || p.P2 == id || p.P3 == id || slices.ContainsFunc(p.Chances, func(c Chance) bool { return c.Driver == id })
+	}
+	inRows := func(rows []Row) bool { return slices.ContainsFunc(rows, func(r Row) bool { return r.Driver == id }) }
+	return s.Pick != nil && inPick(s.Pick) ||
+		slices.ContainsFunc(s.Live, func(p FrozenPick) bool { return inPick(&p) }) ||
+		slices.ContainsFunc(s.Voided, func(p VoidedPick) bool { return inPick(&p.FrozenPick) }) ||
+		slices.ContainsFunc(s.Revisions, func(v Verification) bool { return inRows(v.Rows) || inRows(v.Sprint) })
+}
+
+// rename passes every id through current. The session is a copy whose slices are not.
+func (s *Session) rename(current func(season.DriverID) season.DriverID) {
+	if s.Pick != nil {
+		pick := *s.Pick
+		pick.rename(current)
+		s.Pick = &pick
+	}
+	s.Live, s.Voided, s.Revisions = slices.Clone(s.Live), slices.Clone(s.Voided), slices.Clone(s.Revisions)
+	for i := range s.Live {
+		s.Live[i].rename(current)
+	}
+	for i := range s.Voided {
+		s.Voided[i].rename(current)
+	}
+	for i := range s.Revisions {
+		v := &s.Revisions[i]
+		v.Rows, v.Sprint = renameRows(v.Rows, current), renameRows(v.Sprint, current)
+	}
+}
+
+// rename passes the ids of a pick that is not shared through current.
+func (p *FrozenPick) rename(current func(season.DriverID) season.DriverID) {
+	p.P1, p.P2, p.P3 = current(p.P1), current(p.P2), current(p.P3)
+	p.Chances = slices.Clone(p.Chances)
+	for i := range p.Chances {
+		p.Chances[i].Driver = current(p.Chances[i].Driver)
+	}
+}
+
+func renameRows(rows []Row, current func(season.DriverID) season.DriverID) []Row {
+	renamed := slices.Clone(rows)
+	for i := range renamed {
+		renamed[i].Driver = current(renamed[i].Driver)
+	}
+	return renamed
+}

@@ -27,7 +27,7 @@ func newWorld(t *testing.T, opened time.Time) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened, "test")
+	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened, "test", "")
 	if err != nil {
 		t.Fatal(err)
 	}

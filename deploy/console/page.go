@@ -57,7 +57,7 @@ const (
 // needed all the more.
 func (c *Console) collect(ctx context.Context, operator string) page {
 	now := c.RaceTime()
-	state := c.Ledger.AsOf(now)
+	state := c.Ledger.Current(now)
 	p := page{
 		Operator: operator, RaceTime: now, Speed: c.Speed, Kind: state.Kind(),
 		Jobs: jobViews(c.Jobs()), Tiers: c.Tiers.Names(),

@@ -64,7 +64,7 @@ func newWorld(t testing.TB, options ...func(*console.Config)) *world {
 	w.weekend = &year.Rounds[len(year.Rounds)-3]
 	w.at = w.weekend.GridKnownAt().Add(-time.Hour)
 	policy := builder.Policy{Model: predict.Leader()}
-	l, err := ledger.Open(t.Context(), w.store, ledger.Simulated, year.Rounds[0].StartsAt().AddDate(0, 0, -7), "test")
+	l, err := ledger.Open(t.Context(), w.store, ledger.Simulated, year.Rounds[0].StartsAt().AddDate(0, 0, -7), "test", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func (s *streams) printOutcome(o builder.Outcome) error {
 		return s.printJSON(o.Receipt)
 	}
 	for _, e := range o.Events {
-		if err := s.printf("settled    %s %s %s\n", e.Type, sessionCell(e.Session), describe(e)); err != nil {
+		if err := s.printf("settled    %s %s %s\n", e.Type, sessionCell(e.Session), e.String()); err != nil {
 			return err
 		}
 	}

@@ -100,7 +100,7 @@ func (c *conductor) publish(ctx context.Context, request builder.Request) (build
 		return outcome, errors.Join(err, factsErr)
 	}
 	for _, e := range outcome.Events {
-		c.log.Info("settled", "event", e.Type, "session_key", e.Session, "what", describe(e), "race_time", e.At)
+		c.log.Info("settled", "event", e.Type, "session_key", e.Session, "what", e.String(), "race_time", e.At)
 	}
 	if baseErr := c.notePublished(ctx); baseErr != nil {
 		return outcome, errors.Join(err, baseErr)
@@ -146,7 +146,7 @@ func (c *conductor) poll(ctx context.Context, _ scheduler.Trigger) error {
 		return err
 	}
 	for _, e := range events {
-		c.log.Info("settled", "event", e.Type, "session_key", e.Session, "what", describe(e), "race_time", e.At)
+		c.log.Info("settled", "event", e.Type, "session_key", e.Session, "what", e.String(), "race_time", e.At)
 	}
 	_, err = c.jobs.Trigger(buildJob, "settled")
 	return err
@@ -201,5 +201,5 @@ func (c *conductor) loadFacts(ctx context.Context) error {
 // calendar is what the schedule goes by: the facts and the ledger as they are in memory.
 func (c *conductor) calendar() cadence.Calendar {
 	now := c.clock.Now()
-	return calendarOf(c.facts.Load().Archive.AsOf(now), c.builder.Ledger.AsOf(now))
+	return calendarOf(c.facts.Load().Archive.AsOf(now), c.builder.Ledger.Current(now))
 }

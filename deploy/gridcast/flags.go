@@ -111,7 +111,11 @@ func (f *builderFlags) builderOn(ctx context.Context, s *streams, store blob.Sto
 	if err := f.putArchive(ctx, facts); err != nil {
 		return nil, err
 	}
-	l, err := ledger.Open(ctx, store, kind, at, builder.Actor)
+	inUse, err := facts.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l, err := ledger.Open(ctx, store, kind, at, builder.Actor, inUse.SHA256)
 	if err != nil {
 		return nil, err
 	}

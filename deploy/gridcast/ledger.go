@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"gridcast/builder"
-	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/deploy/operator"
 )
@@ -53,7 +52,7 @@ func (c *ledgerListCmd) Run(ctx context.Context, s *streams) error {
 	}
 	rows := make([][]any, len(events))
 	for i, e := range events {
-		rows[i] = []any{e.Seq, shortTime(e.At), e.Type, sessionCell(e.Session), describe(e.Event), e.Actor}
+		rows[i] = []any{e.Seq, shortTime(e.At), e.Type, sessionCell(e.Session), e.Event.String(), e.Actor}
 	}
 	return s.printTable([]any{"file", "at", "event", "session", "what", "actor"}, rows)
 }
@@ -63,24 +62,6 @@ func sessionCell(key int64) string {
 		return ""
 	}
 	return strconv.FormatInt(key, 10)
-}
-
-// describe says in a few words what an event decided.
-func describe(e ledger.Event) string {
-	switch e.Type {
-	case ledger.Opened:
-		return string(e.Kind)
-	case ledger.KeysAssigned:
-		return fmt.Sprintf("%d keys", len(e.Keys))
-	case ledger.PickFrozen, ledger.LivePickFrozen:
-		return fmt.Sprintf("%s %.1f %%, %s, %s", e.Pick.P1, 100*e.Pick.WinProbability, e.Pick.P2, e.Pick.P3)
-	case ledger.ResultVerified:
-		return fmt.Sprintf("revision %d, won by %s %s", e.Result.Revision, almanac.Podium(e.Result.Rows)[0], e.Reason)
-	case ledger.RoundMoved, ledger.RoundReinstated:
-		return fmt.Sprintf("to %s %s", shortTime(e.Start), e.Reason)
-	default:
-		return e.Reason
-	}
 }
 
 type ledgerAuditCmd struct {

@@ -82,7 +82,7 @@ func (c *conductor) overdueResults() (lag, unverified time.Duration) {
 		return 0, 0
 	}
 	now := c.clock.Now()
-	for _, r := range almanac.Join(facts.Archive.AsOf(now), c.builder.Ledger.AsOf(now)).Waiting() {
+	for _, r := range almanac.Join(facts.Archive.AsOf(now), c.builder.Ledger.Current(now)).Waiting() {
 		over := now.Sub(r.End())
 		if r.Source() == nil {
 			lag = max(lag, over)

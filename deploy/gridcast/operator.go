@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
@@ -60,7 +59,7 @@ func (f *operatorFlags) load(ctx context.Context) (*record, error) {
 	return &record{store: store, ledger: l, view: facts.Archive.AsOf(f.instant(c))}, nil
 }
 
-func (r *record) almanac() *almanac.Almanac { return almanac.Join(r.view, r.ledger.AsOf(r.view.At)) }
+func (r *record) almanac() *almanac.Almanac { return almanac.Join(r.view, r.ledger.Current(r.view.At)) }
 
 // round returns a round of the record.
 func (r *record) round(session int64) (*almanac.Round, error) {
@@ -71,20 +70,6 @@ func (r *record) round(session int64) (*almanac.Round, error) {
 type deciderFlags struct {
 	operatorFlags `embed:""`
 	deedFlags     `embed:""`
-}
-
-// load is that of operatorFlags; the clock must not be behind the ledger, whose last events
-// would not be seen.
-func (f *deciderFlags) load(ctx context.Context) (*record, error) {
-	r, err := f.operatorFlags.load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if last := r.ledger.State().At(); last.After(r.view.At) {
-		return nil, fmt.Errorf("it is %s, %w, which has an event of %s; set the clock right",
-			r.view.At.UTC().Format(time.RFC3339), ledger.ErrOlder, last.Format(time.RFC3339Nano))
-	}
-	return r, nil
 }
 
 // decide appends what an operator decides about a round, once the audit log has it.

@@ -21,7 +21,7 @@ func TestCalendarOfTheSchedule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, now, "test")
+	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, now, "test", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func (c *statusCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	st.rounds(almanac.Join(facts.Archive.AsOf(now), l.AsOf(now)))
+	st.rounds(almanac.Join(facts.Archive.AsOf(now), l.Current(now)))
 	st.edges(ctx, c.Edges)
 	if s.json {
 		return s.printJSON(st)

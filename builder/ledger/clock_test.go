@@ -1,0 +1,184 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"gridcast/builder/ledger"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// future is a real ledger with an event of two days after the race, which somebody wrote days
+// before it whose clock was ahead.
+func future(t *testing.T, store blob.Store) (*ledger.Ledger, time.Time) {
+	t.Helper()
+	l := openWith(t, store)
+	canada, _ := l.State().Session(2026007)
+	wrong := start.Add(48 * time.Hour)
+	mustAppend(t, l, wrong, canada.Postpone(time.Time{}, "a clock that is days ahead")...)
+	return l, wrong
+}
+
+// An event of the future keeps nobody from freezing in time, verifying and deciding.
+func TestEventOfTheFutureCostsNothing(t *testing.T) {
+	store := memblob.New(memblob.Strict(t, isLedgerFile))
+	l, wrong := future(t, store)
+	frozen, over := start.Add(-20*time.Hour), start.Add(2*time.Hour)
+	mustAppend(t, l, frozen, ledger.Freeze(monaco, pick, start, true))
+	if got := session(t, l.State()).Pick; got == nil || !got.FrozenAt.Equal(frozen) {
+		t.Fatalf("pick: got %+v, want it frozen at %s", got, frozen)
+	}
+	s := session(t, l.State())
+	mustAppend(t, l, over, s.Verify(rows("leclerc", "norris", "russell"), start, ""))
+	s = session(t, l.State())
+	if got := s.Result(); !got.At.Equal(over) {
+		t.Errorf("verified at %s, want %s", got.At, over)
+	}
+	for _, e := range l.Entries()[3:] {
+		if e := e.Events[0]; !e.At.Equal(wrong) || e.Made.IsZero() {
+			t.Errorf("%s: instant %s, made at %q; want that of the head, %s, and the clock's", e.Type, e.At, e.Made, wrong)
+		}
+	}
+	r := audit(t, store)
+	if !r.Green() {
+		t.Errorf("audit: %v", r.Err())
+	}
+	if p := r.Picks[0]; !p.Frozen.Equal(frozen) || !p.Recorded.Equal(wrong) || p.Margin() != 20*time.Hour {
+		t.Errorf("audited pick: %+v", p)
+	}
+	// When the future has come, events are as they always were.
+	mustAppend(t, l, wrong.Add(time.Hour), keyEvent(2026009, 2026, "spain"))
+	if e := l.Entries()[5].Events[0]; !e.Made.IsZero() || !e.At.Equal(wrong.Add(time.Hour)) {
+		t.Errorf("after the head: got %+v", e)
+	}
+}
+
+// The rules are judged by the clock of the writer, not by the instant of the head.
+func TestRulesGoByTheWritersClock(t *testing.T) {
+	for name, tt := range map[string]struct {
+		at    time.Time
+		event func(ledger.Session) ledger.Event
+		want  error
+	}{
+		"freeze after the start":  {start, func(ledger.Session) ledger.Event { return ledger.Freeze(monaco, pick, start, true) }, ledger.ErrStarted},
+		"verify before the start": {start.Add(-time.Hour), func(s ledger.Session) ledger.Event { return s.Verify(rows("leclerc"), start, "") }, ledger.ErrNotStarted},
+		"live pick before it":     {start.Add(-time.Hour), func(ledger.Session) ledger.Event { return ledger.FreezeLive(monaco, pick, start, 50) }, ledger.ErrNotStarted},
+		"move into the past":      {start.Add(-time.Hour), func(s ledger.Session) ledger.Event { return s.Move(start, start.Add(-2*time.Hour), "x") }, ledger.ErrStarted},
+		"move, before the head":   {start.Add(-time.Hour), func(s ledger.Session) ledger.Event { return s.Move(start, start.Add(time.Hour), "x") }, nil},
+		"before it was opened":    {opened.Add(-time.Second), func(ledger.Session) ledger.Event { return ledger.Freeze(monaco, pick, start, true) }, ledger.ErrOlder},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := future(t, newStore(t))
+			if err := appendEvents(t.Context(), l, tt.at, tt.event(session(t, l.State()))); !errors.Is(err, tt.want) {
+				t.Errorf("got %v, want %v", err, tt.want)
+			}
+		})
+	}
+}
+
+// A file that claims to be made before the head has the instant of the head, and no other.
+func TestMadeAtIsNoWayAroundTheOrder(t *testing.T) {
+	early := func(at time.Time) ledger.Event {
+		e := ledger.Freeze(monaco, pick, start, true)
+		e.ID, e.Actor, e.At, e.Made = "planted", "mallory", at, start.Add(-time.Hour)
+		return e
+	}
+	for name, at := range map[string]time.Time{
+		"after the head":                start.Add(72 * time.Hour),
+		"by a clock that is not behind": start.Add(-2 * time.Hour),
+	} {
+		store := memblob.New()
+		l := openWith(t, store)
+		data, err := ledger.File{Seq: 3, Previous: l.Head().Hash, Kind: ledger.Real, Events: one(early(at))}.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Create(t.Context(), ledger.Key(3), data); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if session(t, l.State()).Pick != nil || len(l.State().Breaches()) != 1 {
+			t.Errorf("%s: the pick counts", name)
+		}
+	}
+}
+
+// What an instant shows goes by the clocks of the writers. An event of the future is not there
+// yet, unless somebody wrote after it.
+func TestAsOfWithAnEventOfTheFuture(t *testing.T) {
+	l, wrong := future(t, newStore(t))
+	now := start.Add(-20 * time.Hour)
+	if got := l.AsOf(now).Head().Seq; got != 2 {
+		t.Errorf("before anything else: file %d, want 2", got)
+	}
+	if got := l.Current(now).Head().Seq; got != 3 {
+		t.Errorf("a service on a real ledger goes by file %d, want 3, all there is", got)
+	}
+	mustAppend(t, l, now, ledger.Freeze(monaco, pick, start, true))
+	for at, want := range map[time.Time]int64{now.Add(-1): 2, now: 4, wrong.Add(-1): 4, wrong: 4} {
+		if got := l.AsOf(at).Head().Seq; got != want {
+			t.Errorf("as of %s: file %d, want %d", at, got, want)
+		}
+	}
+}
+
+// dated is a store that knows the date, as one on a server does.
+type dated struct {
+	blob.Store
+	now time.Time
+	err error
+}
+
+func (d *dated) Date(context.Context) (time.Time, error) { return d.now, d.err }
+
+func TestSecondClock(t *testing.T) {
+	now := start.Add(-time.Hour)
+	freeze := ledger.Freeze(monaco, pick, start, true)
+	for name, tt := range map[string]struct {
+		second time.Time
+		err    error // of reading it
+		event  ledger.Event
+		want   error
+	}{
+		"agrees":                        {second: now, event: freeze},
+		"a little behind":               {second: now.Add(-ledger.MaxAhead), event: freeze},
+		"far behind: ours is ahead":     {second: now.Add(-ledger.MaxAhead - 1), event: freeze, want: ledger.ErrClock},
+		"far behind, for another event": {second: now.Add(-48 * time.Hour), event: keyEvent(2026009, 2026, "spain"), want: ledger.ErrClock},
+		"ahead, before the start":       {second: start.Add(-1), event: freeze},
+		"ahead, and the race is on":     {second: start, event: freeze, want: ledger.ErrStarted},
+		"ahead, for another event":      {second: start.Add(time.Hour), event: keyEvent(2026009, 2026, "spain")},
+		"cannot be read":                {second: now.Add(-48 * time.Hour), err: errors.New("no answer"), event: freeze},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := &dated{Store: newStore(t), now: opened}
+			l := openWith(t, store)
+			store.now, store.err = tt.second, tt.err
+			if err := appendEvents(t.Context(), l, now, tt.event); !errors.Is(err, tt.want) {
+				t.Errorf("the store's date: got %v, want %v", err, tt.want)
+			}
+			injected := openWith(t, newStore(t))
+			injected.UseClock(func(context.Context) (time.Time, error) { return tt.second, tt.err })
+			if err := appendEvents(t.Context(), injected, now, tt.event); !errors.Is(err, tt.want) {
+				t.Errorf("an injected clock: got %v, want %v", err, tt.want)
+			}
+		})
+	}
+	t.Run("a simulated ledger has race time alone", func(t *testing.T) {
+		store := &dated{Store: newStore(t), now: opened.AddDate(-10, 0, 0)}
+		if _, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay", ""); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("nothing to write asks nobody", func(t *testing.T) {
+		l := openWith(t, newStore(t))
+		l.UseClock(func(context.Context) (time.Time, error) { t.Error("asked"); return time.Time{}, nil })
+		if err := appendEvents(t.Context(), l, now); err != nil {
+			t.Error(err)
+		}
+	})
+}
