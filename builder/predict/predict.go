@@ -18,10 +18,11 @@ import (
 	"gridcast/builder/season"
 )
 
-// Errors of Predict. There is no other.
+// Errors of Predict and Outlook.
 var (
 	ErrNoRound = errors.New("round is not in the view")
 	ErrNobody  = errors.New("no grid, entries or earlier race to choose from")
+	ErrNoForm  = errors.New("too few earlier races to learn form from") // of Outlook alone
 )
 
 // Model predicts one race.

@@ -1,0 +1,95 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"gridcast/builder/season"
+)
+
+// Outlook is what form says of a race before its weekend, and how unsure it is: what a
+// simulation of the races to come draws from. The chances of a win are proportional to
+// exp(Strength). Slices are in the order of Drivers.
+type Outlook struct {
+	Drivers  []season.DriverID
+	Teams    []season.TeamID // as entered, not the first of the lineage
+	Strength []float64       // 0 for the strongest
+	Cov      []float64       // covariance of what is not known of Strength, row by row
+
+	// What changes from one race to the next: the standard deviation of what is common to a
+	// team's cars, and of what a driver adds.
+	TeamStep, DriverStep float64
+}
+
+// Outlook returns the form of who is expected to start the round, from the races before it.
+// Nothing of the round itself is looked at but who takes part. The error wraps ErrNoRound or
+// ErrNobody; ErrNoForm if there are too few races to learn from.
+func (m *Ranked) Outlook(v *season.View, year int, round season.GrandPrixID) (Outlook, error) {
+	races, err := upTo(v, year, round)
+	if err != nil {
+		return Outlook{}, err
+	}
+	races = m.history(races)
+	cars := newLineages(v)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.memory.follow(races, cars)
+	now := m.memory.state.clone()
+	now.enter(year)
+	smp, w := now.before(races, cars)
+	if len(smp.drivers) == 0 {
+		return Outlook{}, fmt.Errorf("outlook of %d %s: %w", year, round, ErrNobody)
+	}
+	before := now.pace.open(smp.teams, smp.drivers, year) // w has seen the sessions
+	fits, err := m.fitsFor(year, &sample{order: FromForm, missing: []season.SessionKind{season.Practice1}})
+	switch {
+	case err != nil:
+		return Outlook{}, fmt.Errorf("outlook of %d %s: %w", year, round, err)
+	case fits == nil:
+		return Outlook{}, fmt.Errorf("outlook of %d %s: %w", year, round, ErrNoForm)
+	}
+	n := len(smp.drivers)
+	o := Outlook{Drivers: smp.drivers, Strength: pool(fits.r2, smp.x), Cov: make([]float64, n*n)}
+	runners, _ := field(races)
+	for _, r := range runners {
+		o.Teams = append(o.Teams, r.team)
+	}
+	best := slices.Max(o.Strength)
+	for i := range o.Strength {
+		o.Strength[i] -= best
+	}
+	// A starter's strength falls by perQ and perR for each percent that car and driver are
+	// slower; so the covariance of the strengths is that of the paces, seen through both.
+	perQ, perR := 0.0, 0.0
+	for _, f := range fits.r2 {
+		for j, feature := range f.Features {
+			by := f.Sharpness * f.Weights[j] / float64(len(fits.r2))
+			switch feature {
+			case FormQualifyingPace:
+				perQ += by
+			case FormRacePace:
+				perR += by
+			}
+		}
+	}
+	d := len(before.mean)
+	for i := range n {
+		for j := range n {
+			for _, a := range w.paceTerms(i, perQ, perR) {
+				for _, b := range w.paceTerms(j, perQ, perR) {
+					o.Cov[i*n+j] += a.by * b.by * before.cov[a.at*d+b.at]
+				}
+			}
+		}
+	}
+	walk := math.Sqrt(perQ*perQ + perR*perR + 2*m.p.Pace.Correlation*perQ*perR)
+	o.TeamStep, o.DriverStep = walk*m.p.Pace.CarWeek, walk*m.p.Pace.DriverWeek
+	return o, nil
+}
+
+// paceTerms are the paces of starter k's car and driver in the state.
+func (w *weekend) paceTerms(k int, q, r float64) [4]term {
+	at := w.rows[k]
+	return [4]term{{2 * at.car, q}, {2*at.car + 1, r}, {2 * at.driver, q}, {2*at.driver + 1, r}}
+}

@@ -1,0 +1,133 @@
+package title
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"gridcast/builder/season"
+)
+
+// pointsOf returns the points of a round by the rules of its year: a race, a sprint if there is
+// one, and the fastest lap. The last race of 2014 counted twice.
+func pointsOf(year int, sprint, last bool) round {
+	var r round
+	switch {
+	case year >= 2010:
+		r.race = []float64{25, 18, 15, 12, 10, 8, 6, 4, 2, 1}
+	case year >= 2003:
+		r.race = []float64{10, 8, 6, 5, 4, 3, 2, 1}
+	default:
+		r.race = []float64{10, 6, 4, 3, 2, 1}
+	}
+	if year == 2014 && last {
+		r.race = slices.Clone(r.race)
+		for i := range r.race {
+			r.race[i] *= 2
+		}
+	}
+	if year >= 2019 && year <= 2024 {
+		r.fastest = 1
+	}
+	switch {
+	case sprint && year == 2021:
+		r.sprint = []float64{3, 2, 1}
+	case sprint:
+		r.sprint = []float64{8, 7, 6, 5, 4, 3, 2, 1}
+	}
+	return r
+}
+
+// field draws finishing orders.
+type field struct {
+	win, rest []float64 // proportional to the chances of the first, and of each later place
+	arrival   []float64
+}
+
+func newField(n int) *field {
+	return &field{make([]float64, n), make([]float64, n), make([]float64, n)}
+}
+
+// set takes the strengths of the next draws.
+func (f *field) set(strength []float64) {
+	top := slices.Max(strength)
+	for i, s := range strength {
+		f.win[i] = math.Exp(s - top)
+		f.rest[i] = math.Exp(restPower * (s - top))
+	}
+}
+
+// draw returns a finishing order of those who do not retire, reusing order; hazard is the
+// share of a race's length.
+func (f *field) draw(rng *rand.Rand, order []int, retires []float64, hazard float64) []int {
+	order = order[:0]
+	total := 0.0
+	for i := range f.win {
+		if rng.Float64() >= hazard*retires[i] {
+			order = append(order, i)
+			total += f.win[i]
+			// The one with the smallest of exponential times at the given rates is each with
+			// the chance rate / sum of rates; so is the second of those left over.
+			f.arrival[i] = rng.ExpFloat64() / f.rest[i]
+		}
+	}
+	if len(order) == 0 {
+		return order
+	}
+	at := rng.Float64() * total
+	winner := order[len(order)-1]
+	for _, i := range order {
+		if at -= f.win[i]; at < 0 {
+			winner = i
+			break
+		}
+	}
+	f.arrival[winner] = -1
+	slices.SortFunc(order, func(a, b int) int {
+		switch {
+		case f.arrival[a] < f.arrival[b]:
+			return -1
+		case f.arrival[a] > f.arrival[b]:
+			return 1
+		}
+		return 0
+	})
+	return order
+}
+
+// The rate at which cars retire is that of the team's starts in two seasons, with as many starts
+// at the rate of all as prior.
+const (
+	retirementSeasons = 2
+	retirementPrior   = 40
+)
+
+// retirementRates returns the rate for a team, of the seasons up to a year.
+func retirementRates(v *season.View, year int) func(season.TeamID) float64 {
+	var out, starts float64
+	outOf, startsOf := map[season.TeamID]float64{}, map[season.TeamID]float64{}
+	for i := range v.Seasons {
+		s := &v.Seasons[i]
+		if s.Year > year || s.Year <= year-retirementSeasons {
+			continue
+		}
+		for j := range s.Rounds {
+			for k := range s.Rounds[j].Results {
+				r := &s.Rounds[j].Results[k]
+				if !r.Started() {
+					continue
+				}
+				starts++
+				startsOf[r.Team]++
+				if r.Position == 0 {
+					out++
+					outOf[r.Team]++
+				}
+			}
+		}
+	}
+	all := out / max(starts, 1)
+	return func(t season.TeamID) float64 {
+		return (outOf[t] + retirementPrior*all) / (startsOf[t] + retirementPrior)
+	}
+}

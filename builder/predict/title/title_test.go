@@ -1,0 +1,201 @@
+package title_test
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/archive"
+	"gridcast/builder/predict"
+	"gridcast/builder/predict/title"
+	"gridcast/builder/season"
+	"gridcast/builder/source/f1db"
+)
+
+// model is shared: what it remembers saves time and changes nothing.
+var model = predict.NewV2(predict.DefaultParams())
+
+func embedded(t testing.TB) *season.Archive {
+	t.Helper()
+	a, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// after returns the view at the end of the n-th race of a season.
+func after(t testing.TB, a *season.Archive, year, n int) *season.View {
+	t.Helper()
+	s, ok := a.AsOf(time.Date(year+1, 1, 1, 0, 0, 0, 0, time.UTC)).Season(year)
+	if !ok {
+		t.Fatalf("no season %d", year)
+	}
+	if n == 0 {
+		return a.AsOf(s.Rounds[0].QualifyingStartsAt().Add(-24 * time.Hour))
+	}
+	return a.AsOf(s.Rounds[n-1].ResultKnownAt())
+}
+
+func quick() title.Config {
+	c := title.DefaultConfig()
+	c.Runs = 1000
+	return c
+}
+
+func simulate(t testing.TB, v *season.View, year int, c title.Config) title.Odds {
+	t.Helper()
+	o, err := title.Simulate(v, year, model, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestChancesAddUpAndFall(t *testing.T) {
+	a := embedded(t)
+	for _, tc := range []struct{ year, races int }{{2010, 0}, {2012, 10}, {2014, 18}, {2021, 21}, {2024, 12}} {
+		o := simulate(t, after(t, a, tc.year, tc.races), tc.year, quick())
+		if o.Races != tc.races || o.Remaining == 0 {
+			t.Errorf("%d: got %d races and %d remaining, want %d", tc.year, o.Races, o.Remaining, tc.races)
+		}
+		checkTitle(t, tc.year, o.Drivers)
+		checkTitle(t, tc.year, o.Teams)
+	}
+}
+
+func checkTitle[ID season.DriverID | season.TeamID](t *testing.T, year int, list []title.Chance[ID]) {
+	t.Helper()
+	sum := 0.0
+	for i, c := range list {
+		sum += c.Title
+		if c.Low < c.Points || c.High < c.Low || i > 0 && c.Title > list[i-1].Title {
+			t.Errorf("%d: %+v", year, c)
+		}
+	}
+	if math.Abs(sum-1) > 1e-9 {
+		t.Errorf("%d: the chances of %d contenders add up to %v", year, len(list), sum)
+	}
+}
+
+// TestOnlyWhoCanStillWin looks at two decided titles and one that was open until the last lap.
+func TestOnlyWhoCanStillWin(t *testing.T) {
+	a := embedded(t)
+	o := simulate(t, after(t, a, 2023, 17), 2023, quick()) // after Qatar
+	if len(o.Drivers) != 1 || o.Drivers[0].ID != "max-verstappen" || o.Drivers[0].Title != 1 {
+		t.Errorf("2023 was decided: got %+v", o.Drivers)
+	}
+	o = simulate(t, after(t, a, 2021, 21), 2021, quick()) // level on points before the last race
+	if len(o.Drivers) != 2 || o.Drivers[0].Title < .3 || o.Drivers[1].Title < .3 {
+		t.Errorf("2021 was open between two: got %+v", o.Drivers)
+	}
+	o = simulate(t, a.AsOf(time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC)), 2021, quick())
+	if o.Remaining != 0 || len(o.Drivers) != 1 || o.Drivers[0].ID != "max-verstappen" || o.Drivers[0].Title != 1 || o.Teams[0].ID != "mercedes" {
+		t.Errorf("2021 is over: got %+v", o)
+	}
+}
+
+func TestSameViewSameOdds(t *testing.T) {
+	a := embedded(t)
+	v := after(t, a, 2016, 12)
+	want := simulate(t, v, 2016, quick())
+	simulate(t, after(t, a, 2022, 4), 2022, quick())
+	if diff := cmp.Diff(want, simulate(t, v, 2016, quick())); diff != "" {
+		t.Errorf("(-first +second):\n%s", diff)
+	}
+	other := quick()
+	other.Seed++
+	if cmp.Equal(want, simulate(t, v, 2016, other)) {
+		t.Error("another seed gives the same odds")
+	}
+}
+
+// TestOddsDoNotSeeTheFuture cuts the archive after the race: nothing may change.
+func TestOddsDoNotSeeTheFuture(t *testing.T) {
+	a := embedded(t)
+	facts := a.Facts()
+	facts.Seasons = slices.Clone(facts.Seasons)
+	i := slices.IndexFunc(facts.Seasons, func(s season.Season) bool { return s.Year == 2016 })
+	facts.Seasons = facts.Seasons[:i+1]
+	rounds := slices.Clone(facts.Seasons[i].Rounds)
+	for k := 12; k < len(rounds); k++ {
+		r := rounds[k]
+		rounds[k] = season.Round{Number: r.Number, GrandPrix: r.GrandPrix, Name: r.Name, Circuit: r.Circuit, Date: r.Date, Start: r.Start, Sprint: r.Sprint, Sessions: r.Sessions}
+	}
+	facts.Seasons[i].Rounds = rounds
+	cut, err := season.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(simulate(t, after(t, a, 2016, 12), 2016, quick()), simulate(t, after(t, cut, 2016, 12), 2016, quick())); diff != "" {
+		t.Errorf("(-whole +cut):\n%s", diff)
+	}
+}
+
+func TestSimulateRefuses(t *testing.T) {
+	a := embedded(t)
+	first := a.Facts().Seasons[0].Year
+	if _, err := title.Simulate(after(t, a, first, 2), first, model, quick()); !errors.Is(err, predict.ErrNoForm) {
+		t.Errorf("two races to learn from: got %v, want ErrNoForm", err)
+	}
+	for _, year := range []int{1988, 2100} {
+		if _, err := title.Simulate(after(t, a, 2016, 2), year, model, quick()); err == nil {
+			t.Errorf("%d: got no error", year)
+		}
+	}
+}
+
+const release = "../../../../shared/data/f1db/f1db-2026-json-splitted.zip"
+
+var importRelease = sync.OnceValues(func() (*season.Archive, error) {
+	a, _, err := f1db.Import(release, f1db.Options{})
+	return a, err
+})
+
+// TestRecord is the bar of the odds: walk-forward, at three stages of every season.
+func TestRecord(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds")
+	}
+	if _, err := os.Stat(release); errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("no F1DB release at %s: put f1db-json-splitted.zip of a release with the season 2025 there", release)
+	}
+	a, err := importRelease()
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := title.Score(t.Context(), a, 2010, 2025, model, title.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	within, counted := 0, 0
+	for _, stage := range record.Stages {
+		for name, s := range map[string]title.Scores{"drivers": stage.Drivers, "teams": stage.Teams} {
+			t.Logf("%s after %.0f %%: log-loss %.3f, leader %.3f, share %.3f; %d hits, leader %d of %d; said %.2f; within %d of %d",
+				name, 100*stage.Part, s.LogLoss, s.Leader, s.Share, s.Hits, s.LeadHits, s.Seasons, s.Said, s.Within, s.Counted)
+			if s.Seasons != 16 || s.LogLoss >= s.Leader || s.LogLoss >= s.Share || s.Hits < s.LeadHits {
+				t.Errorf("%s after %.0f %%: not better than who leads, or than the share of points: %+v", name, 100*stage.Part, s)
+			}
+			within, counted = within+s.Within, counted+s.Counted
+		}
+	}
+	if share := float64(within) / float64(counted); share < .70 || share > .90 {
+		t.Errorf("%.0f %% of the points at the end are within their interval of 80 %%", 100*share)
+	}
+}
+
+// BenchmarkSimulate is a whole season.
+func BenchmarkSimulate(b *testing.B) {
+	v := after(b, embedded(b), 2024, 0)
+	simulate(b, v, 2024, title.DefaultConfig())
+	for b.Loop() {
+		simulate(b, v, 2024, title.DefaultConfig())
+	}
+}
