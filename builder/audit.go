@@ -72,7 +72,7 @@ func published(ctx context.Context, store blob.Store) ([]snapshots.Manifest, err
 	}
 	var manifests []snapshots.Manifest
 	for _, v := range versions {
-		if v.Standing == snapshots.Unpublished || v.Damage != "" {
+		if v.Status == snapshots.Unpublished || v.Damage != "" {
 			continue
 		}
 		m, err := snapshots.LoadManifest(ctx, store, v.Version)

@@ -27,6 +27,10 @@ type Builder struct {
 	Log    *slog.Logger
 }
 
+// Render is the phase of a build in which the variants are rendered. Those after it are
+// snapshots.Upload, snapshots.Check and snapshots.Swap.
+const Render = "rendering"
+
 // Request is what a build is asked for.
 type Request struct {
 	At       time.Time                           // race time
@@ -94,7 +98,7 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 	if len(a.Years) == 0 {
 		return snapshots.Receipt{}, b.nothingKnown(r.At)
 	}
-	version, err := renderAll(ctx, base, a, func(done, total int) { r.progress("rendering", done, total) })
+	version, err := renderAll(ctx, base, a, func(done, total int) { r.progress(Render, done, total) })
 	if err != nil {
 		return snapshots.Receipt{}, err
 	}
@@ -105,9 +109,7 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 	draft.Builder, draft.Reason, draft.Release = b.Name, r.Reason, r.Release
 	draft.Archive = facts.SHA256
 	draft.Ledger = snapshots.Ledger{Kind: string(state.Kind()), Seq: state.Head().Seq, Hash: state.Head().Hash}
-	publisher := snapshots.Publisher{Store: b.Store, Progress: func(p snapshots.Progress) {
-		r.progress(string(p.Stage), p.Done, p.Total)
-	}}
+	publisher := snapshots.Publisher{Store: b.Store, Progress: r.Progress}
 	return publisher.Publish(ctx, draft)
 }
 

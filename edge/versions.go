@@ -35,7 +35,7 @@ func (v *versions) current() *resident.Set { return v.set.Load() }
 func (e *Edge) followVersions(ctx context.Context) error {
 	config := snapshots.FollowConfig{
 		Store:       e.deps.Store,
-		Deliver:     e.deliver,
+		Deliver:     e.accept,
 		Report:      e.report,
 		CacheFailed: func(err error) { e.log.Warn("no copy of the version on disk", "err", err) },
 	}
@@ -52,15 +52,8 @@ func (e *Edge) followVersions(ctx context.Context) error {
 	return nil
 }
 
-// deliver takes what Follow has fetched. A version that the edge cannot serve is refused,
-// although every hash in it is right.
-func (e *Edge) deliver(version *snapshots.Version) {
-	if err := e.accept(version); err != nil {
-		e.noteRefused(version.Pointer.Version, err)
-	}
-}
-
-// accept makes a version the one that is served, or says why not and leaves the last one.
+// accept makes a version the one that is served, or says why the edge cannot serve it, although
+// every hash in it is right, and leaves the last one.
 func (e *Edge) accept(version *snapshots.Version) error {
 	start := time.Now()
 	set, err := resident.Load(version, e.versions.current())
@@ -76,8 +69,11 @@ func (e *Edge) accept(version *snapshots.Version) error {
 
 // report notes how a look at the store went.
 func (e *Edge) report(r snapshots.Report) {
+	if r.Repeated {
+		return
+	}
 	switch r.State {
-	case snapshots.Refused:
+	case snapshots.Refused, snapshots.Failed:
 		e.noteRefused(r.Version, r.Err)
 	case snapshots.Unreachable:
 		problem := r.Err.Error()

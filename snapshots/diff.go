@@ -3,7 +3,10 @@ package snapshots
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -104,4 +107,225 @@ func excerpt(data []byte) string {
 		return fmt.Sprintf("%q… (%d bytes)", data[:most], len(data))
 	}
 	return fmt.Sprintf("%q", bytes.TrimSpace(data))
+}
+
+// A value is JSON with the order of its members: json.RawMessage for what is neither object
+// nor array, []any for an array, and members.
+type members []member
+
+type member struct {
+	name  string
+	value any
+}
+
+func (m members) get(name string) (any, bool) {
+	for _, member := range m {
+		if member.name == name {
+			return member.value, true
+		}
+	}
+	return nil, false
+}
+
+// parseValue reads a body that is one JSON value.
+func parseValue(data []byte) (any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	value, err := decodeValue(decoder)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one value")
+	}
+	return value, nil
+}
+
+func decodeValue(decoder *json.Decoder) (any, error) {
+	token, err := decoder.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch token {
+	case json.Delim('['):
+		return decodeArray(decoder)
+	case json.Delim('{'):
+		return decodeObject(decoder)
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err = encoder.Encode(token)
+	return json.RawMessage(bytes.TrimSpace(text.Bytes())), err
+}
+
+func decodeArray(decoder *json.Decoder) (any, error) {
+	array := []any{}
+	for decoder.More() {
+		value, err := decodeValue(decoder)
+		if err != nil {
+			return nil, err
+		}
+		array = append(array, value)
+	}
+	_, err := decoder.Token()
+	return array, err
+}
+
+func decodeObject(decoder *json.Decoder) (any, error) {
+	object := members{}
+	for decoder.More() {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil, err
+		}
+		value, err := decodeValue(decoder)
+		if err != nil {
+			return nil, err
+		}
+		object = append(object, member{fmt.Sprint(token), value})
+	}
+	_, err := decoder.Token()
+	return object, err
+}
+
+// identities are the members that tell the elements of an array apart, the first that fits.
+// By them, a driver who moves up in the standings is one change of position, and not a
+// change of every value of every row between.
+var identities = []string{"session_key", "driver", "round", "team", "name"}
+
+// renderedAt differs whenever anything else does, and says nothing itself.
+const renderedAt = "meta.generated_at"
+
+// valueDiff collects how two values differ.
+type valueDiff struct {
+	changes []ValueChange
+}
+
+func (d *valueDiff) compare(at string, old, new any) {
+	if at == renderedAt {
+		return
+	}
+	switch o := old.(type) {
+	case members:
+		if n, ok := new.(members); ok {
+			d.compareObjects(at, o, n)
+			return
+		}
+	case []any:
+		if n, ok := new.([]any); ok {
+			d.compareArrays(at, o, n)
+			return
+		}
+	}
+	if before, after := textOf(old), textOf(new); before != after {
+		d.changes = append(d.changes, ValueChange{At: at, Old: before, New: after})
+	}
+}
+
+func (d *valueDiff) compareObjects(at string, old, new members) {
+	for _, m := range old {
+		value, _ := new.get(m.name)
+		d.compare(join(at, m.name), m.value, value)
+	}
+	for _, m := range new {
+		if _, ok := old.get(m.name); !ok {
+			d.compare(join(at, m.name), nil, m.value)
+		}
+	}
+}
+
+func (d *valueDiff) compareArrays(at string, old, new []any) {
+	for _, identity := range identities {
+		before, ok := index(old, identity)
+		after, also := index(new, identity)
+		if ok && also {
+			d.compareRows(at, identity, before, after)
+			return
+		}
+	}
+	for i := range max(len(old), len(new)) {
+		d.compare(fmt.Sprintf("%s[%d]", at, i), element(old, i), element(new, i))
+	}
+}
+
+func (d *valueDiff) compareRows(at, identity string, old, new members) {
+	for _, row := range old {
+		value, _ := new.get(row.name)
+		d.compare(fmt.Sprintf("%s[%s=%s]", at, identity, row.name), row.value, value)
+	}
+	for _, row := range new {
+		if _, ok := old.get(row.name); !ok {
+			d.compare(fmt.Sprintf("%s[%s=%s]", at, identity, row.name), nil, row.value)
+		}
+	}
+}
+
+// index names the elements of an array by a member, if all have it and no two share it.
+func index(array []any, identity string) (members, bool) {
+	rows := make(members, 0, len(array))
+	for _, value := range array {
+		object, ok := value.(members)
+		if !ok {
+			return nil, false
+		}
+		id, ok := object.get(identity)
+		if !ok {
+			return nil, false
+		}
+		rows = append(rows, member{unquoted(id), value})
+	}
+	names := make([]string, len(rows))
+	for i, row := range rows {
+		names[i] = row.name
+	}
+	slices.Sort(names)
+	return rows, len(slices.Compact(names)) == len(rows)
+}
+
+func element(array []any, i int) any {
+	if i < len(array) {
+		return array[i]
+	}
+	return nil
+}
+
+func join(at, name string) string {
+	if at == "" {
+		return name
+	}
+	return at + "." + name
+}
+
+// textOf returns a value as JSON, and nothing for a value that is not there.
+func textOf(value any) string {
+	switch v := value.(type) {
+	case json.RawMessage:
+		return string(v)
+	case []any:
+		return list('[', len(v), ']', func(i int) string { return textOf(v[i]) })
+	case members:
+		return list('{', len(v), '}', func(i int) string { return fmt.Sprintf("%q:%s", v[i].name, textOf(v[i].value)) })
+	}
+	return ""
+}
+
+func list(open byte, n int, end byte, element func(int) string) string {
+	text := []byte{open}
+	for i := range n {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = append(text, element(i)...)
+	}
+	return string(append(text, end))
+}
+
+func unquoted(value any) string {
+	text := textOf(value)
+	var s string
+	if json.Unmarshal([]byte(text), &s) == nil {
+		return s
+	}
+	return text
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -15,10 +16,17 @@ import (
 // set.
 type FollowConfig struct {
 	Store   blob.Store
-	Cache   blob.Store     // the follower's own copy, used by nobody else; nil: none
-	Workers int            // objects fetched at once; 0: 16
-	Deliver func(*Version) // takes each good version, by ascending number
-	Report  func(Report)   // hears how every look went that was not like the one before
+	Cache   blob.Store // the follower's own copy, used by nobody else; nil: none
+	Workers int        // objects fetched at once; 0: 16
+
+	// Deliver takes each good version, by ascending number. A version for which it returns an
+	// error is refused: the one before it stays, here and in the cache, and the same version
+	// is offered again after pauses that grow to a minute.
+	Deliver func(*Version) error
+
+	// Report hears how every look went, at least every ten seconds as long as Follow works:
+	// who hears nothing for longer must not trust what it serves. May be nil.
+	Report func(Report)
 
 	// CacheFailed hears when the copy could not be read or written. Following goes on.
 	CacheFailed func(error)
@@ -32,45 +40,115 @@ const (
 	Following   State = "following"   // the delivered version is the current one
 	Waiting     State = "waiting"     // nothing has been published yet
 	Unreachable State = "unreachable" // the store does not answer
-	Refused     State = "refused"     // what the store calls current is damaged, incomplete or lower
+	Refused     State = "refused"     // what the store calls current is damaged, incomplete, lower, or was not taken by Deliver
+	Failed      State = "failed"      // a panic: a fault of this program, see PanicError
 )
 
 // Report says how a look at the store went.
 type Report struct {
-	State   State
-	Version int64 // the version that the pointer named; 0: not learned
-	Err     error // nil when following
+	State    State
+	Version  int64 // the version that the pointer named; 0: not learned
+	Err      error // nil when following; for operators, it may say where the store is
+	Repeated bool  // the report before it said the same
 }
 
-// ErrLower says that the pointer names a lower version than the one delivered before.
-var ErrLower = errors.New("lower than the version served")
+// Public says in a few words what is wrong, for anybody: never where the store is. It is empty
+// when nothing is.
+func (r Report) Public() string {
+	what := "the current version"
+	if r.Version > 0 {
+		what = fmt.Sprintf("version %d", r.Version)
+	}
+	switch {
+	case r.Err == nil:
+		return ""
+	case errors.Is(r.Err, ErrNone):
+		return "nothing is published"
+	case errors.Is(r.Err, ErrLower):
+		return what + " is lower than the version served"
+	case errors.Is(r.Err, ErrDamaged):
+		return what + " is damaged"
+	case errors.Is(r.Err, blob.ErrNotFound):
+		return what + " is incomplete"
+	case errors.Is(r.Err, ErrNotTaken):
+		return what + " cannot be served by this release"
+	case r.State == Failed:
+		return "looking for versions fails by a fault of the program"
+	}
+	return "the storage does not answer"
+}
+
+var (
+	// ErrLower says that the pointer names a lower version than the one delivered before.
+	ErrLower = errors.New("lower than the version served")
+	// ErrNotTaken says that Deliver refused the version.
+	ErrNotTaken = errors.New("not taken")
+)
+
+// PanicError is a panic while following. It has not ended the program: the last good version
+// stays, and the look is repeated.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("BUG: panic while following: %v", e.Value) }
+
+// guard turns a panic of do into a *PanicError.
+func guard(do func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &PanicError{Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return do()
+}
+
+const (
+	// pointerTime bounds the read of the pointer. A store takes longer before it gives up; a
+	// follower that has just started from its copy should soon say that nobody answers.
+	pointerTime = 3 * time.Second
+	// watchTime bounds the wait for a change. After it the pointer is read whatever the store
+	// reports, for a tag that stayed the same proves little: what was read with it may have
+	// been damaged on its way.
+	watchTime = 5 * time.Second
+
+	// The pause after a failed look doubles from the first to the longest.
+	firstPause   = 100 * time.Millisecond
+	longestPause = 5 * time.Second
+
+	// The same for versions that Deliver does not take.
+	firstOffer   = time.Second
+	longestOffer = time.Minute
+)
 
 // Follow delivers the current version, and each later one, until ctx ends; it returns the
 // cause. A version is delivered when all of it is in memory and every hash is right. One that
 // is damaged, incomplete or lower than the last is refused and tried again, while the last
-// good one stays.
+// good one stays. Nothing that the store holds or does ends Follow, nor does a panic.
 //
 // With a cache, Follow starts with the version kept there, whether the store answers or not,
-// and keeps a copy of every version it delivers. Deliver and Report are called from Follow's
-// own goroutine, CacheFailed from another.
+// and keeps a copy of every version that was taken. Deliver and Report are called from
+// Follow's own goroutine, CacheFailed also from another.
 func Follow(ctx context.Context, config FollowConfig) error {
 	f := &follower{FollowConfig: config}
 	if f.Cache != nil {
-		keeper := newKeeper(f.Cache, f.Store.String(), workers(f.Workers))
-		f.startFrom(ctx, keeper)
+		f.cache = newCache(f.Cache, f.Store.String(), workers(f.Workers))
+		f.startFromCache(ctx)
+		keeping, stop := context.WithCancel(ctx)
 		var wg sync.WaitGroup
 		defer wg.Wait()
-		wg.Go(func() { keeper.run(ctx, f.cacheFailed) })
+		defer stop() // before the wait, however Follow ends
+		wg.Go(func() { f.cache.run(keeping, f.cacheFailed) })
 	}
 	for failures := 0; ctx.Err() == nil; {
-		err := f.look(ctx)
+		err := guard(func() error { return f.look(ctx) })
+		if err == nil {
+			err = guard(func() error { return f.watch(ctx) })
+		}
 		if err == nil {
 			failures = 0
-			_, err = f.Store.Watch(ctx, PointerKey, f.seen, blob.MaxDocument)
-			if err == nil || errors.Is(err, blob.ErrNotFound) {
-				continue
-			}
-			err = fmt.Errorf("watch pointer: %w", err)
+			continue
 		}
 		if ctx.Err() != nil {
 			break
@@ -86,11 +164,19 @@ func Follow(ctx context.Context, config FollowConfig) error {
 type follower struct {
 	FollowConfig
 
-	keeper  *keeper
-	current *Version // the last one delivered; nil: none yet
+	cache   *cache
+	current *Version // the last one that was taken; nil: none yet
 	seen    blob.Tag // of the pointer, at the last look
 	named   int64    // version in the pointer, at the last look
+	fresh   bool     // a version was taken since the last watch
+	idle    int      // changes in a row that were none
 	last    *Report
+
+	// The version that Deliver did not take, why, and when it is offered again.
+	refused *Version
+	why     error
+	again   time.Time
+	wait    time.Duration
 }
 
 // look reads the pointer and delivers the version it names, if it is another than before.
@@ -102,26 +188,21 @@ func (f *follower) look(ctx context.Context) error {
 		f.report(Report{State: Waiting, Err: err})
 		return nil
 	}
+	if err == nil {
+		err = f.mayServe(pointer)
+	}
 	if err != nil {
 		return err
 	}
-	if err := f.mayServe(pointer); err != nil {
-		return err
-	}
 	if f.current == nil || f.current.Pointer != pointer {
-		v, err := load(ctx, f.Store, pointer, f.current, f.Workers)
-		if err != nil {
+		if err := f.take(ctx, pointer); err != nil {
 			return err
 		}
-		f.deliver(v)
 	}
+	f.refused = nil
 	f.report(Report{State: Following, Version: pointer.Version})
 	return nil
 }
-
-// pointerTime bounds the read of the pointer. A store takes longer before it gives up; a
-// follower that has just started from its copy should soon say that nobody answers.
-const pointerTime = 3 * time.Second
 
 func (f *follower) loadPointer(ctx context.Context) (Pointer, blob.Tag, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, pointerTime, fmt.Errorf("no answer within %v", pointerTime))
@@ -129,7 +210,8 @@ func (f *follower) loadPointer(ctx context.Context) (Pointer, blob.Tag, error) {
 	return LoadPointer(ctx, f.Store)
 }
 
-// mayServe refuses a pointer that goes back, or that gives a number another content.
+// mayServe refuses a pointer that goes back, that gives a number another content, or whose
+// number is so far ahead that no builder can have reached it.
 func (f *follower) mayServe(pointer Pointer) error {
 	if f.current == nil {
 		return nil
@@ -138,38 +220,93 @@ func (f *follower) mayServe(pointer Pointer) error {
 	switch {
 	case pointer.Version < served.Version:
 		return fmt.Errorf("version %d: %w (%d)", pointer.Version, ErrLower, served.Version)
+	case pointer.Version-served.Version > maxGap:
+		return fmt.Errorf("version %d: %w: more than %d above the version served (%d)", pointer.Version, ErrDamaged, maxGap, served.Version)
 	case pointer.Version == served.Version && pointer.Manifest != served.Manifest:
 		return fmt.Errorf("version %d: %w: manifest is another one than before", pointer.Version, ErrDamaged)
 	}
 	return nil
 }
 
-func (f *follower) deliver(v *Version) {
-	f.current = v
-	f.Deliver(v)
-	if f.keeper != nil {
-		f.keeper.keep(v)
+// take loads the version that pointer names and delivers it.
+func (f *follower) take(ctx context.Context, pointer Pointer) error {
+	known := f.current
+	if f.refused != nil && f.refused.Pointer.Manifest == pointer.Manifest {
+		if time.Now().Before(f.again) {
+			return f.why
+		}
+		known = f.refused // it is in memory already
+	}
+	v, err := load(ctx, pointer, known, f.Workers, f.Store)
+	if err != nil {
+		return err
+	}
+	if err := guard(func() error { return f.Deliver(v) }); err != nil {
+		if f.refused == nil || f.refused.Pointer.Manifest != pointer.Manifest {
+			f.wait = firstOffer / 2
+		}
+		f.wait = min(2*f.wait, longestOffer)
+		f.refused, f.why, f.again = v, fmt.Errorf("version %d %w: %w", pointer.Version, ErrNotTaken, err), time.Now().Add(f.wait)
+		return f.why
+	}
+	f.current, f.fresh = v, true
+	if f.cache != nil {
+		f.cache.keep(v)
+	}
+	return nil
+}
+
+// watch returns nil when it is time for another look.
+func (f *follower) watch(ctx context.Context) error {
+	watching, cancel := context.WithTimeout(ctx, watchTime)
+	defer cancel()
+	began := time.Now()
+	_, err := f.Store.Watch(watching, PointerKey, f.seen, blob.MaxDocument)
+	switch {
+	case watching.Err() != nil:
+		return nil
+	case err != nil && !errors.Is(err, blob.ErrNotFound) && !errors.Is(err, blob.ErrTooLarge):
+		return fmt.Errorf("watch pointer: %w", err)
+	}
+	// A store that tells of changes where none are must not keep this loop busy.
+	if f.fresh || time.Since(began) >= firstPause {
+		f.idle = 0
+	} else if f.idle++; f.idle > maxIdle {
+		sleep(ctx, firstPause)
+	}
+	f.fresh = false
+	return nil
+}
+
+// maxIdle is how many changes in a row, told at once, may turn out to be none.
+const maxIdle = 3
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
 	}
 }
 
-// startFrom delivers what the cache holds.
-func (f *follower) startFrom(ctx context.Context, k *keeper) {
-	f.keeper = k
-	v, err := k.open(ctx)
-	switch {
-	case err == nil:
-		f.current = v
-		f.Deliver(v)
-	case !errors.Is(err, ErrNone):
+// startFromCache delivers what the cache holds: the newest version that is whole and taken.
+func (f *follower) startFromCache(ctx context.Context) {
+	for v, err := range f.cache.versions(ctx) {
+		if err == nil {
+			if err = guard(func() error { return f.Deliver(v) }); err == nil {
+				f.current = v
+				f.cache.keep(v) // repairs what is damaged in the cache
+				return
+			}
+		}
 		f.cacheFailed(err)
 	}
 }
 
-// report passes on what differs from the last report.
+// report passes on how a look went.
 func (f *follower) report(r Report) {
-	same := f.last != nil && f.last.State == r.State && f.last.Version == r.Version && errorText(f.last.Err) == errorText(r.Err)
+	r.Repeated = f.last != nil && f.last.State == r.State && f.last.Version == r.Version && errorText(f.last.Err) == errorText(r.Err)
 	f.last = &r
-	if f.Report != nil && !same {
+	if f.Report != nil {
 		f.Report(r)
 	}
 }
@@ -180,12 +317,6 @@ func (f *follower) cacheFailed(err error) {
 	}
 }
 
-// The pause after a failed look doubles from the first to the longest.
-const (
-	firstPause   = 100 * time.Millisecond
-	longestPause = 5 * time.Second
-)
-
 // pause waits before the next look: longer with every failure, and never in step with other
 // edges. A refused version is watched meanwhile, because the next one may be good.
 func (f *follower) pause(ctx context.Context, failures int, err error) {
@@ -193,7 +324,9 @@ func (f *follower) pause(ctx context.Context, failures int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, long/2+rand.N(long/2)) //nolint:gosec // G404: jitter
 	defer cancel()
 	if stateOf(err) == Refused {
-		if _, err := f.Store.Watch(ctx, PointerKey, f.seen, blob.MaxDocument); err == nil {
+		began := time.Now()
+		err := guard(func() error { _, err := f.Store.Watch(ctx, PointerKey, f.seen, blob.MaxDocument); return err })
+		if err == nil && time.Since(began) >= firstPause {
 			return
 		}
 	}
@@ -201,7 +334,11 @@ func (f *follower) pause(ctx context.Context, failures int, err error) {
 }
 
 func stateOf(err error) State {
-	for _, refused := range []error{ErrDamaged, ErrLower, ErrNone, blob.ErrNotFound} {
+	var fault *PanicError
+	if errors.As(err, &fault) {
+		return Failed
+	}
+	for _, refused := range []error{ErrDamaged, ErrLower, ErrNone, ErrNotTaken, blob.ErrNotFound} {
 		if errors.Is(err, refused) {
 			return Refused
 		}

@@ -3,6 +3,7 @@ package snapshots_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,19 +25,27 @@ type edge struct {
 	versions []*snapshots.Version
 	reports  []snapshots.Report
 	cache    []error
-	stop     func() error // ends Follow and returns its error
+	looked   time.Time                      // when the last report came
+	refuse   func(*snapshots.Version) error // what Deliver says to a version; nil: takes all
+	stop     func() error                   // ends Follow and returns its error
 }
 
 func follow(t *testing.T, store, cache blob.Store) *edge {
 	t.Helper()
+	return followWith(t, store, cache, nil)
+}
+
+// followWith is follow by an edge that refuses some versions.
+func followWith(t *testing.T, store, cache blob.Store, refuse func(*snapshots.Version) error) *edge {
+	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	e := &edge{}
+	e := &edge{refuse: refuse}
 	done := make(chan error, 1)
 	go func() {
 		done <- snapshots.Follow(ctx, snapshots.FollowConfig{
 			Store: store, Cache: cache,
-			Deliver:     func(v *snapshots.Version) { note(e, &e.versions, v) },
-			Report:      func(r snapshots.Report) { note(e, &e.reports, r) },
+			Deliver:     func(v *snapshots.Version) error { return e.deliver(v) },
+			Report:      e.report,
 			CacheFailed: func(err error) { note(e, &e.cache, err) },
 		})
 	}()
@@ -46,6 +55,30 @@ func follow(t *testing.T, store, cache blob.Store) *edge {
 	}
 	synctest.Wait()
 	return e
+}
+
+// deliver notes a version, unless the test has it refused.
+func (e *edge) deliver(v *snapshots.Version) error {
+	e.mu.Lock()
+	refuse := e.refuse
+	e.mu.Unlock()
+	if refuse != nil {
+		if err := refuse(v); err != nil {
+			return err
+		}
+	}
+	note(e, &e.versions, v)
+	return nil
+}
+
+// report notes what is new, and when the last report came.
+func (e *edge) report(r snapshots.Report) {
+	e.mu.Lock()
+	e.looked = time.Now()
+	e.mu.Unlock()
+	if !r.Repeated {
+		note(e, &e.reports, r)
+	}
 }
 
 func note[T any](e *edge, list *[]T, item T) {
@@ -256,10 +289,18 @@ func TestFollowStartsFromCache(t *testing.T) {
 		for info := range cache.List(t.Context(), "") {
 			kept = append(kept, info.Key)
 		}
-		want := []string{
-			"current.json", "manifests/3.json", "objects/1/calendar/2024.json", "objects/1/calendar/2024.json.br",
-			"objects/1/calendar/2024.json.gz", "objects/3/drivers.json", "objects/3/drivers.json.br", "objects/3/drivers.json.gz", "source.txt",
+		slot := func(prefix, version string) []string {
+			var keys []string
+			for _, key := range []string{
+				"current.json", "manifests/" + version + ".json", "objects/1/calendar/2024.json", "objects/1/calendar/2024.json.br",
+				"objects/1/calendar/2024.json.gz", "objects/" + version + "/drivers.json", "objects/" + version + "/drivers.json.br",
+				"objects/" + version + "/drivers.json.gz", "source.txt",
+			} {
+				keys = append(keys, prefix+key)
+			}
+			return keys
 		}
+		want := slices.Sorted(slices.Values(append(slot("", "2"), slot("spare/", "3")...)))
 		if diff := cmp.Diff(want, kept); diff != "" {
 			t.Errorf("the copy (-want +got):\n%s", diff)
 		}

@@ -19,15 +19,27 @@
 package snapshots
 
 import (
+	"context"
 	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"gridcast/snapshots/blob"
+)
+
+var (
+	// ErrNone says that nothing has been published in the store.
+	ErrNone = errors.New("nothing published yet")
+	// ErrDamaged says that the store holds something else than what was published.
+	ErrDamaged = errors.New("damaged")
 )
 
 // format is the Manifest.Format that this program writes and reads.
@@ -39,6 +51,13 @@ const (
 	maxManifest = 16 << 20
 	maxObject   = 256 << 20
 )
+
+// maxVersion is the largest number of a version: what every reader of JSON can hold.
+const maxVersion = 1 << 53
+
+// maxGap is how far apart the numbers of two versions that follow one another can be. Builders
+// that claim a number and die leave gaps; what lies further away is no builder's work.
+const maxGap = 1_000_000
 
 // hashSize is the length of a hash in bytes.
 const hashSize = sha256.Size
@@ -95,17 +114,22 @@ func (e Entry) equal(other Entry) bool {
 		e.ETag == other.ETag && e.GeneratedAt.Equal(other.GeneratedAt) && maps.Equal(e.Encodings, other.Encodings)
 }
 
+// identity is the object of the identity bytes.
 func (e Entry) identity() storedObject { return storedObject{e.Object, e.SHA256, e.Size} }
 
-// stored yields every object of the entry: its key, hash and size.
-func (e Entry) stored() []storedObject {
-	objects := []storedObject{e.identity()}
-	for _, coding := range Codings {
-		if encoded, ok := e.Encodings[coding]; ok {
-			objects = append(objects, storedObject{EncodedKey(e.Object, coding), encoded.SHA256, encoded.Size})
+// objects yields every object of the entry by its coding, which is empty for the identity.
+func (e Entry) objects() iter.Seq2[string, storedObject] {
+	return func(yield func(string, storedObject) bool) {
+		if !yield("", e.identity()) {
+			return
+		}
+		for _, coding := range Codings {
+			encoded, ok := e.Encodings[coding]
+			if ok && !yield(coding, storedObject{EncodedKey(e.Object, coding), encoded.SHA256, encoded.Size}) {
+				return
+			}
 		}
 	}
-	return objects
 }
 
 // storedObject is one object that a manifest names.
@@ -129,6 +153,8 @@ func (m *Manifest) check(version int64) error {
 		return fmt.Errorf("format %d, want %d: written by another release", m.Format, format)
 	case m.Version != version:
 		return fmt.Errorf("it is of version %d", m.Version)
+	case m.Version > maxVersion:
+		return fmt.Errorf("version %d, want at most %d", m.Version, int64(maxVersion))
 	case m.Base >= m.Version:
 		return fmt.Errorf("based on version %d, which is no earlier one", m.Base)
 	case len(m.Entries) == 0:
@@ -153,7 +179,7 @@ func (e Entry) check() error {
 			return fmt.Errorf("unknown coding %q", coding)
 		}
 	}
-	for _, object := range e.stored() {
+	for _, object := range e.objects() {
 		if err := blob.CheckKey(object.key); err != nil {
 			return err
 		}
@@ -168,4 +194,191 @@ func (e Entry) check() error {
 		return fmt.Errorf("tag %q is not that of the bytes", e.ETag)
 	}
 	return nil
+}
+
+// PointerKey is the store key of the pointer.
+const PointerKey = "current.json"
+
+// The content codings, as they end object keys and name Entry.Encodings.
+const (
+	GZ  = "gz"
+	BR  = "br"
+	ZST = "zst"
+)
+
+// Codings lists the content codings in the order in which the server prefers them.
+var Codings = []string{BR, ZST, GZ}
+
+const (
+	claimFolder    = "versions/"
+	manifestFolder = "manifests/"
+	objectFolder   = "objects/"
+)
+
+func claimKey(version int64) string { return fmt.Sprintf("%s%d.json", claimFolder, version) }
+
+// ManifestKey is the store key of a version's manifest.
+func ManifestKey(version int64) string { return fmt.Sprintf("%s%d.json", manifestFolder, version) }
+
+// ObjectKey is the store key of a body that is first written in version.
+func ObjectKey(version int64, path string) string {
+	return fmt.Sprintf("%s%d/%s.json", objectFolder, version, path)
+}
+
+// EncodedKey is the store key of a coding of the body under object.
+func EncodedKey(object, coding string) string { return object + "." + coding }
+
+// Immutable says whether key is written at most once, ever: claims, manifests, objects,
+// archives, ledger files and operator log. The pointer and the keys are not.
+func Immutable(key string) bool {
+	for _, folder := range []string{claimFolder, manifestFolder, objectFolder, "archives/", "ledger/", "audit/"} {
+		if strings.HasPrefix(key, folder) {
+			return true
+		}
+	}
+	return false
+}
+
+// versionIn returns the number in a key such as versions/12.json, given its folder.
+func versionIn(key, folder string) (int64, bool) {
+	number, ok := strings.CutSuffix(strings.TrimPrefix(key, folder), ".json")
+	if !ok {
+		return 0, false
+	}
+	version, err := strconv.ParseInt(number, 10, 64)
+	return version, err == nil && 0 < version && version <= maxVersion && number == strconv.FormatInt(version, 10)
+}
+
+// Digest returns the lower-case hex SHA-256 of data, as manifests and pointers hold it.
+func Digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// etagDigits is 128 bits of the hash: no two bodies of a service will ever share them.
+const etagDigits = 32
+
+// ETag returns the entity tag of a body with the given Digest, without quotes: its first 32
+// digits, so that a person can find the tag of a response in the manifest.
+func ETag(digest string) string { return digest[:etagDigits] }
+
+// Base is the current version as a builder found it: what a build starts from and what a
+// publish must find unchanged. It is immutable.
+type Base struct {
+	Pointer  Pointer  // zero if nothing was published
+	Manifest Manifest // zero if nothing was published
+
+	tag     blob.Tag
+	store   blob.Store
+	entries map[string]Entry
+}
+
+// LoadBase reads the pointer and the manifest it names. An empty store is no error but a
+// base of version 0. A pointer or manifest that is not what was published is ErrDamaged.
+func LoadBase(ctx context.Context, store blob.Store) (*Base, error) {
+	pointer, tag, err := LoadPointer(ctx, store)
+	if errors.Is(err, ErrNone) {
+		return &Base{store: store}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	manifest, _, err := loadManifest(ctx, store, pointer.Version, pointer.Manifest)
+	if err != nil {
+		return nil, err
+	}
+	b := &Base{Pointer: pointer, Manifest: manifest, tag: tag, store: store}
+	b.entries = byPath(manifest.Entries)
+	return b, nil
+}
+
+// Empty says whether nothing was published before.
+func (b *Base) Empty() bool { return b.Pointer.Version == 0 }
+
+// Entry returns the base's entry for a catalog path.
+func (b *Base) Entry(path string) (Entry, bool) {
+	e, ok := b.entries[path]
+	return e, ok
+}
+
+// Body reads the identity bytes of an entry of the base and checks them against its hash.
+func (b *Base) Body(ctx context.Context, e Entry) ([]byte, error) {
+	return readChecked(ctx, b.store, e.identity())
+}
+
+// LoadPointer reads the pointer, or returns ErrNone; one that can not be read as a pointer is
+// ErrDamaged, with the tag to swap it by.
+func LoadPointer(ctx context.Context, store blob.Store) (Pointer, blob.Tag, error) {
+	o, err := store.Get(ctx, PointerKey, blob.MaxDocument)
+	if errors.Is(err, blob.ErrNotFound) {
+		return Pointer{}, "", fmt.Errorf("pointer in %s: %w", store, ErrNone)
+	}
+	if errors.Is(err, blob.ErrTooLarge) {
+		return Pointer{}, "", fmt.Errorf("pointer: %w: %w", ErrDamaged, err)
+	}
+	if err != nil {
+		return Pointer{}, "", fmt.Errorf("read pointer: %w", err)
+	}
+	pointer, err := parsePointer(o.Data)
+	return pointer, o.Tag, err
+}
+
+func parsePointer(data []byte) (Pointer, error) {
+	var p Pointer
+	if err := json.Unmarshal(data, &p); err != nil {
+		return Pointer{}, fmt.Errorf("pointer %s: %w: %w", PointerKey, ErrDamaged, err)
+	}
+	if p.Version < 1 || p.Version > maxVersion || len(p.Manifest) != 2*hashSize {
+		return Pointer{}, fmt.Errorf("pointer %s: %w: version %d, manifest %q", PointerKey, ErrDamaged, p.Version, p.Manifest)
+	}
+	return p, nil
+}
+
+// loadManifest reads the manifest of version, parsed and as it is stored; its bytes must have
+// the given hash unless that is empty.
+func loadManifest(ctx context.Context, store blob.Store, version int64, hash string) (Manifest, []byte, error) {
+	key := ManifestKey(version)
+	o, err := store.Get(ctx, key, maxManifest)
+	if errors.Is(err, blob.ErrTooLarge) {
+		err = fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if err != nil {
+		return Manifest{}, nil, fmt.Errorf("read manifest of version %d: %w", version, err)
+	}
+	if got := Digest(o.Data); hash != "" && got != hash {
+		return Manifest{}, nil, fmt.Errorf("manifest %s: %w: hash is %s, pointer says %s", key, ErrDamaged, got, hash)
+	}
+	var m Manifest
+	if err := json.Unmarshal(o.Data, &m); err != nil {
+		return Manifest{}, nil, fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
+	}
+	if err := m.check(version); err != nil {
+		return Manifest{}, nil, fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
+	}
+	return m, o.Data, nil
+}
+
+// readChecked reads an object, of which no more is read than the size that the manifest states,
+// and compares it with the manifest.
+func readChecked(ctx context.Context, store blob.Store, object storedObject) ([]byte, error) {
+	o, err := store.Get(ctx, object.key, object.size)
+	if errors.Is(err, blob.ErrTooLarge) {
+		return nil, fmt.Errorf("object %s: %w: manifest says %d bytes: %w", object.key, ErrDamaged, object.size, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read object: %w", err)
+	}
+	if got := Digest(o.Data); got != object.sha256 || int64(len(o.Data)) != object.size {
+		return nil, fmt.Errorf("object %s: %w: %d bytes of hash %s, manifest says %d of %s",
+			object.key, ErrDamaged, len(o.Data), got, object.size, object.sha256)
+	}
+	return o.Data, nil
+}
+
+func byPath(entries []Entry) map[string]Entry {
+	index := make(map[string]Entry, len(entries))
+	for _, e := range entries {
+		index[e.Path] = e
+	}
+	return index
 }

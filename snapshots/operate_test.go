@@ -125,10 +125,10 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []snapshots.Summary{
-		{Version: 4, Standing: snapshots.Current, Held: true, Builder: "operator", Reason: "wrong result", BuiltAt: raceDay.Add(time.Hour), Base: 2, RollbackOf: 1, Variants: 1, Bytes: 2 + 5 + 5},
-		{Version: 3, Standing: snapshots.Unpublished},
-		{Version: 2, Standing: snapshots.Published, Builder: "test", BuiltAt: raceDay, Base: 1, Variants: 1, Bytes: 3 + 6 + 6},
-		{Version: 1, Standing: snapshots.Published, Builder: "test", BuiltAt: raceDay, Variants: 1, Bytes: 2 + 5 + 5},
+		{Version: 4, Status: snapshots.Current, Held: true, Builder: "operator", Reason: "wrong result", BuiltAt: raceDay.Add(time.Hour), Base: 2, RollbackOf: 1, Variants: 1, Bytes: 2 + 5 + 5},
+		{Version: 3, Status: snapshots.Unpublished},
+		{Version: 2, Status: snapshots.Published, Builder: "test", BuiltAt: raceDay, Base: 1, Variants: 1, Bytes: 3 + 6 + 6},
+		{Version: 1, Status: snapshots.Published, Builder: "test", BuiltAt: raceDay, Variants: 1, Bytes: 2 + 5 + 5},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("list (-want +got):\n%s", diff)

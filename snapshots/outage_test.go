@@ -25,8 +25,12 @@ func followReal(t *testing.T, s, cache blob.Store) *following {
 	go func() {
 		done <- snapshots.Follow(ctx, snapshots.FollowConfig{
 			Store: s, Cache: cache,
-			Deliver:     func(v *snapshots.Version) { f.versions <- v },
-			Report:      func(r snapshots.Report) { f.reports <- r },
+			Deliver: func(v *snapshots.Version) error { f.versions <- v; return nil },
+			Report: func(r snapshots.Report) {
+				if !r.Repeated {
+					f.reports <- r
+				}
+			},
 			CacheFailed: func(err error) { t.Errorf("cache: %v", err) },
 		})
 	}()

@@ -2,10 +2,14 @@ package snapshots
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"gridcast/snapshots/blob"
 )
@@ -23,29 +27,29 @@ var (
 // Publisher puts drafts into a store. Its fields must not change while it publishes; it may
 // be used by several goroutines, which then race like separate builders.
 type Publisher struct {
-	Store    blob.Store
-	Workers  int              // objects in flight at once; 0: 16
-	Now      func() time.Time // real time, for claims and the pointer; nil: time.Now
-	Progress func(Progress)   // called as objects are stored and checked, never concurrently; may be nil
+	Store   blob.Store
+	Workers int              // objects in flight at once; 0: 16
+	Now     func() time.Time // real time, for claims and the pointer; nil: time.Now
+
+	// Progress is called at the start of each phase and as its objects are done, never
+	// concurrently; may be nil.
+	Progress func(phase string, done, total int)
 }
+
+// The phases of a publish that take time, in their order.
+const (
+	Upload = "upload" // new objects are written
+	Check  = "check"  // objects are read back
+	Swap   = "swap"   // the version is made current
+)
 
 const defaultWorkers = 16
 
-// Stage is a part of a publish that takes time.
-type Stage string
-
-// The stages, in their order.
-const (
-	Upload Stage = "upload" // new objects are written
-	Check  Stage = "check"  // what was written is read back
-)
-
-// Progress says how far a stage is.
-type Progress struct {
-	Stage Stage
-	Done  int // objects
-	Total int
-	Bytes int64 // done
+func workers(configured int) int {
+	if configured > 0 {
+		return configured
+	}
+	return defaultWorkers
 }
 
 // Receipt says what a publish did.
@@ -91,28 +95,168 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 		return Receipt{}, fmt.Errorf("%w: %w", ErrMayNotFollow, err)
 	}
 	variants := d.resolve()
-	receipt := receiptOf(variants)
+	receipt := Receipt{Variants: len(variants)}
+	var fresh []newObject
+	for _, v := range variants {
+		for coding, object := range v.entry.objects() {
+			if v.reused {
+				receipt.ObjectsReused++
+				continue
+			}
+			data := v.identity
+			if coding != "" {
+				data = v.encodings[coding]
+			}
+			fresh = append(fresh, newObject{v.Path(), coding, object.sha256, data})
+			receipt.BytesWritten += object.size
+		}
+	}
+	receipt.ObjectsWritten = len(fresh)
 	if !d.changes(variants) {
 		receipt.Version, receipt.Unchanged = base.Version, true
 		return receipt, nil
 	}
 
-	version, err := p.claim(ctx, base.Version, claim{Builder: d.Builder})
+	version, err := p.claim(ctx, base.Version, d.Builder)
 	if err != nil {
 		return Receipt{}, err
 	}
-	if err := p.upload(ctx, version, variants); err != nil {
+	// If we crash here, the number is lost and nothing else: nobody uses it again.
+
+	if err := p.each(ctx, Upload, fresh, func(ctx context.Context, o newObject) error {
+		return p.create(ctx, o.key(version), o.data)
+	}); err != nil {
+		return Receipt{}, fmt.Errorf("version %d: %w", version, err)
+	}
+	// If we crash during or after the upload, objects remain that no manifest names, below a
+	// number that nobody uses again. Prune removes them a day later.
+
+	if err := p.each(ctx, Check, fresh, func(ctx context.Context, o newObject) error {
+		_, err := readChecked(ctx, p.Store, storedObject{o.key(version), o.sha256, int64(len(o.data))})
+		return err
+	}); err != nil {
 		return Receipt{}, fmt.Errorf("version %d: %w", version, err)
 	}
 	next, err := p.putManifest(ctx, d.manifest(version, variants))
 	if err != nil {
 		return Receipt{}, err
 	}
+	// If we crash here, the version is complete and nobody sees it: readers come by the
+	// pointer alone. It is never made current later, because the base may have moved on.
+
 	if err := p.swap(ctx, d.Base.tag, base.Version, next); err != nil {
 		return Receipt{}, err
 	}
+	// If we crash here, the version is current, and the next build finds nothing to do.
+
 	receipt.Version = version
 	return receipt, nil
+}
+
+// newObject is an object to be written.
+type newObject struct {
+	path, coding string
+	sha256       string
+	data         []byte
+}
+
+// key is the object's place in version.
+func (o newObject) key(version int64) string {
+	key := ObjectKey(version, o.path)
+	if o.coding != "" {
+		key = EncodedKey(key, o.coding)
+	}
+	return key
+}
+
+// claim is the content of versions/<n>.json: from its creation on, number n belongs to the
+// builder that wrote it and is never used by anybody else.
+type claim struct {
+	Builder string    `json:"builder"`
+	Nonce   string    `json:"nonce"` // tells two claims of the same builder apart
+	At      time.Time `json:"at"`
+}
+
+// claim takes the first free number above current and above every claim.
+func (p *Publisher) claim(ctx context.Context, current int64, builder string) (int64, error) {
+	manifests, err := numbers(ctx, p.Store, manifestFolder)
+	if err != nil {
+		return 0, err
+	}
+	used, err := numbers(ctx, p.Store, claimFolder, manifestFolder)
+	if err != nil {
+		return 0, err
+	}
+	if current == 0 && len(manifests) > 0 {
+		current = manifests[0] // the pointer is lost: go on from what is there
+	}
+	data, err := json.Marshal(claim{Builder: builder, Nonce: rand.Text(), At: p.now()})
+	if err != nil {
+		return 0, fmt.Errorf("claim: %w", err)
+	}
+	for version := last(used, current) + 1; version <= maxVersion; version++ {
+		mine, err := blob.Claim(ctx, p.Store, claimKey(version), data)
+		if err != nil {
+			return 0, err
+		}
+		if mine {
+			return version, nil
+		}
+	}
+	return 0, fmt.Errorf("no version above %d is possible", current)
+}
+
+// last returns the highest number in use: current or one above it, as far as no two that follow
+// one another are further apart than maxGap. A number beyond that was never claimed by a
+// builder; to go on from there would use up the numbers there are.
+func last(used []int64, current int64) int64 {
+	for _, version := range used {
+		if version-current > maxGap {
+			break
+		}
+		current = max(current, version)
+	}
+	return current
+}
+
+// each runs do for every object, several at once, and reports progress. It stops at the
+// first error.
+func (p *Publisher) each(ctx context.Context, phase string, objects []newObject, do func(context.Context, newObject) error) error {
+	var mu sync.Mutex // guards done
+	done := 0
+	p.progress(phase, done, len(objects))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(workers(p.Workers))
+	for _, object := range objects {
+		if groupCtx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			if err := do(groupCtx, object); err != nil {
+				return fmt.Errorf("%s: %w", phase, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			p.progress(phase, done, len(objects))
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// create writes an object whose key nobody else may write.
+func (p *Publisher) create(ctx context.Context, key string, data []byte) error {
+	switch mine, err := blob.Claim(ctx, p.Store, key, data); {
+	case err != nil:
+		return err
+	case !mine:
+		return fmt.Errorf("object %s: %w: another one is there already", key, ErrDamaged)
+	}
+	return nil
 }
 
 // putManifest stores the manifest, reads it back and returns the pointer to it.
@@ -124,30 +268,102 @@ func (p *Publisher) putManifest(ctx context.Context, m Manifest) (Pointer, error
 	if err != nil {
 		return Pointer{}, fmt.Errorf("manifest of version %d: %w", m.Version, err)
 	}
-	key, digest := ManifestKey(m.Version), Digest(data)
-	if err := p.put(ctx, key, data); err != nil {
+	object := storedObject{ManifestKey(m.Version), Digest(data), int64(len(data))}
+	if err := p.create(ctx, object.key, data); err != nil {
 		return Pointer{}, err
 	}
-	if _, err := readChecked(ctx, p.Store, storedObject{key, digest, int64(len(data))}); err != nil {
+	if _, err := readChecked(ctx, p.Store, object); err != nil {
 		return Pointer{}, err
 	}
-	return Pointer{Version: m.Version, Manifest: digest, At: p.now()}, nil
+	return Pointer{Version: m.Version, Manifest: object.sha256, At: p.now()}, nil
 }
 
-func receiptOf(variants []Variant) Receipt {
-	r := Receipt{Variants: len(variants)}
-	for _, v := range variants {
-		objects := v.entry.stored()
-		if v.reused {
-			r.ObjectsReused += len(objects)
-			continue
-		}
-		r.ObjectsWritten += len(objects)
-		for _, object := range objects {
-			r.BytesWritten += object.size
-		}
+const (
+	// settleTime is how long a publish goes on to learn the outcome of its swap after its
+	// context has ended.
+	settleTime = 5 * time.Second
+	// swapAttempts is how often a swap is tried whose outcome is unknown and that left no
+	// trace. The store has already retried within each.
+	swapAttempts = 4
+)
+
+// swap makes next the pointer if it still is the one with the tag old, of version base.
+// Whatever the store answers, the pointer is read back: what it says is what readers see.
+func (p *Publisher) swap(ctx context.Context, old blob.Tag, base int64, next Pointer) error {
+	data, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("pointer: %w", err)
 	}
-	return r
+	p.progress(Swap, 0, 1)
+	var unknown error // of a swap that may arrive yet
+	for attempt := 1; ; attempt++ {
+		_, swapErr := p.Store.Swap(ctx, PointerKey, old, data)
+		if errors.Is(swapErr, blob.ErrUnknown) {
+			unknown = swapErr
+		}
+		outcome, err := p.outcome(ctx, old, next)
+		switch {
+		case err != nil:
+			return fmt.Errorf("make version %d current: %w", next.Version, errors.Join(blob.ErrUnknown, swapErr, err))
+		case outcome == won:
+			p.progress(Swap, 1, 1)
+			return nil
+		case outcome == lost:
+			return fmt.Errorf("make version %d current: %w (base was %d)", next.Version, ErrBaseChanged, base)
+		case swapErr == nil:
+			return fmt.Errorf("make version %d current: %w: the store took the pointer and returns the old one", next.Version, ErrDamaged)
+		case attempt >= swapAttempts || !errors.Is(swapErr, blob.ErrUnknown):
+			return fmt.Errorf("make version %d current: %w", next.Version, errors.Join(unknown, swapErr))
+		}
+		// Still the old pointer. If the lost swap arrives later, this repetition is refused,
+		// and reading back shows that the first one won.
+	}
+}
+
+// outcome is what became of a swap.
+type outcome int
+
+const (
+	undecided outcome = iota // the pointer is the base's
+	won                      // the version is current, or was until a later one followed
+	lost                     // another version followed the base
+)
+
+// outcome reads the pointer back. Where it names a later version, ours has won if that one was
+// built on it.
+func (p *Publisher) outcome(ctx context.Context, old blob.Tag, next Pointer) (outcome, error) {
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), settleTime)
+		defer cancel()
+	}
+	pointer, tag, err := LoadPointer(ctx, p.Store)
+	switch {
+	case errors.Is(err, ErrNone) && old == "", err == nil && tag == old:
+		return undecided, nil
+	case err != nil:
+		return undecided, err
+	case pointer.Version == next.Version && pointer.Manifest == next.Manifest:
+		return won, nil
+	}
+	at, hash := pointer.Version, pointer.Manifest
+	for at > next.Version {
+		manifest, _, err := loadManifest(ctx, p.Store, at, hash)
+		if err != nil {
+			return undecided, err
+		}
+		at, hash = manifest.Base, manifest.BaseManifest
+	}
+	if at == next.Version && hash == next.Manifest {
+		return won, nil
+	}
+	return lost, nil
+}
+
+func (p *Publisher) progress(phase string, done, total int) {
+	if p.Progress != nil {
+		p.Progress(phase, done, total)
+	}
 }
 
 func (p *Publisher) now() time.Time {

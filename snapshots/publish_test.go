@@ -256,13 +256,13 @@ func TestInvalidDrafts(t *testing.T) {
 func TestProgress(t *testing.T) {
 	s := strict(t)
 	var got []string
-	p := snapshots.Publisher{Store: s, Workers: 4, Progress: func(p snapshots.Progress) {
-		got = append(got, fmt.Sprintf("%s %d/%d", p.Stage, p.Done, p.Total))
+	p := snapshots.Publisher{Store: s, Workers: 4, Progress: func(phase string, done, total int) {
+		got = append(got, fmt.Sprintf("%s %d/%d", phase, done, total))
 	}}
 	if _, err := p.Publish(t.Context(), draftOf(loadBase(t, s), bodies{"drivers": "d1"})); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"upload 1/3", "upload 2/3", "upload 3/3", "check 1/3", "check 2/3", "check 3/3"}
+	want := []string{"upload 0/3", "upload 1/3", "upload 2/3", "upload 3/3", "check 0/3", "check 1/3", "check 2/3", "check 3/3", "swap 0/1", "swap 1/1"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
 	}

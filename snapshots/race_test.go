@@ -79,7 +79,7 @@ func race(t *testing.T, open opener, builders int) {
 	reader := open()
 	var following sync.WaitGroup
 	following.Go(func() {
-		_ = snapshots.Follow(ctx, snapshots.FollowConfig{Store: reader, Deliver: func(v *snapshots.Version) { e.take(t, v) }})
+		_ = snapshots.Follow(ctx, snapshots.FollowConfig{Store: reader, Deliver: func(v *snapshots.Version) error { e.take(t, v); return nil }})
 	})
 
 	l := &racers{published: map[int64]int{}}

@@ -1,7 +1,13 @@
 package snapshots
 
 import (
+	"context"
+	"fmt"
 	"iter"
+
+	"golang.org/x/sync/errgroup"
+
+	"gridcast/snapshots/blob"
 )
 
 // Version is a complete version in memory, every byte of it checked. It is immutable and may
@@ -42,23 +48,110 @@ func (v *Version) All() iter.Seq2[string, *Body] {
 func (v *Version) Bytes() int64 {
 	total := int64(0)
 	for _, e := range v.Manifest.Entries {
-		for _, object := range e.stored() {
+		for _, object := range e.objects() {
 			total += object.size
 		}
 	}
 	return total
 }
 
-// stored yields the objects of the body: key and bytes.
-func (b *Body) stored() iter.Seq2[string, []byte] {
-	return func(yield func(string, []byte) bool) {
-		if !yield(b.Entry.Object, b.Identity) {
-			return
+// Open reads the current version completely and checks every hash. Bodies that previous,
+// which may be nil, has in common with it are taken from there.
+func Open(ctx context.Context, store blob.Store, previous *Version) (*Version, error) {
+	pointer, _, err := LoadPointer(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	return load(ctx, pointer, previous, 0, store)
+}
+
+// load reads the version that pointer names. What the first of the stores does not have, or
+// has in other bytes, is looked for in the next; the hashes say what is right.
+func load(ctx context.Context, pointer Pointer, previous *Version, parallel int, stores ...blob.Store) (*Version, error) {
+	if previous != nil && previous.Pointer.Version == pointer.Version && previous.Pointer.Manifest == pointer.Manifest {
+		return &Version{Pointer: pointer, Manifest: previous.Manifest, raw: previous.raw, bodies: previous.bodies}, nil
+	}
+	var manifest Manifest
+	var raw []byte
+	err := inAny(stores, func(s blob.Store) (err error) {
+		manifest, raw, err = loadManifest(ctx, s, pointer.Version, pointer.Manifest)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	bodies := make([]*Body, len(manifest.Entries))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(workers(parallel))
+	for i, e := range manifest.Entries {
+		if b, ok := previous.body(e); ok {
+			bodies[i] = b
+			continue
 		}
-		for coding, data := range b.Encoded {
-			if !yield(EncodedKey(b.Entry.Object, coding), data) {
-				return
+		group.Go(func() error {
+			// A panic here would end the program at once, a follower's recovery or not.
+			return guard(func() error {
+				b, err := loadBody(groupCtx, stores, e)
+				bodies[i] = b
+				return err
+			})
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, fmt.Errorf("load version %d: %w", pointer.Version, err)
+	}
+	v := &Version{Pointer: pointer, Manifest: manifest, raw: raw, bodies: make(map[string]*Body, len(bodies))}
+	for i := range bodies {
+		// One copy of the entry: manifests of a long-running edge share their strings too.
+		v.Manifest.Entries[i] = bodies[i].Entry
+		v.bodies[bodies[i].Entry.Path] = bodies[i]
+	}
+	return v, nil
+}
+
+// body returns the body of a nil or older version if it is the one the entry describes.
+func (v *Version) body(e Entry) (*Body, bool) {
+	if v == nil {
+		return nil, false
+	}
+	b, ok := v.bodies[e.Path]
+	return b, ok && b.Entry.equal(e)
+}
+
+func loadBody(ctx context.Context, stores []blob.Store, e Entry) (*Body, error) {
+	b := &Body{Entry: e}
+	if len(e.Encodings) > 0 {
+		b.Encoded = make(map[string][]byte, len(e.Encodings))
+	}
+	for coding, object := range e.objects() {
+		err := inAny(stores, func(s blob.Store) error {
+			data, err := readChecked(ctx, s, object)
+			if coding == "" {
+				b.Identity = data
+			} else {
+				b.Encoded[coding] = data
 			}
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
+	return b, nil
+}
+
+// inAny does something with one store after the other until it is done. The error is that of
+// the first.
+func inAny(stores []blob.Store, do func(blob.Store) error) error {
+	var first error
+	for _, s := range stores {
+		err := do(s)
+		if err == nil {
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
 }

@@ -135,7 +135,7 @@ func (c *Console) rollback(w http.ResponseWriter, r *http.Request, operator stri
 		change: auditlog.Change{Actor: actor(operator), Action: auditlog.Rollback, Subject: strconv.FormatInt(version, 10), Reason: why},
 		publish: func(ctx context.Context, progress progressFunc) (snapshots.Receipt, error) {
 			p := *c.Publisher
-			p.Progress = func(s snapshots.Progress) { progress(string(s.Stage), s.Done, s.Total) }
+			p.Progress = progress
 			return p.Rollback(ctx, version, c.Name, why, c.RaceTime())
 		},
 	})
@@ -150,8 +150,8 @@ func (c *Console) verifyVersion(w http.ResponseWriter, r *http.Request, operator
 	}
 	run := c.runs.begin(fmt.Sprintf("Check every object of version %d", version), actor(operator))
 	c.wg.Go(func() {
-		found, err := snapshots.Verify(c.ctx, c.Store, version, func(p snapshots.Progress) {
-			run.tell(Event{Phase: Check, Done: p.Done, Total: p.Total})
+		found, err := snapshots.Verify(c.ctx, c.Store, version, func(_ string, done, total int) {
+			run.tell(Event{Phase: Check, Done: done, Total: total})
 		})
 		switch {
 		case err != nil:

@@ -19,6 +19,7 @@ const (
 	Render  Phase = "rendering"
 	Upload  Phase = "upload"
 	Check   Phase = "check"
+	Swap    Phase = "swap"  // the version is made current
 	Serve   Phase = "serve" // edges take the version
 	Done    Phase = "done"
 	Failed  Phase = "failed"

@@ -65,7 +65,7 @@ function connected(yes) {
 
 const phases = {
   change: ["Recording the change", 2], prepare: ["Loading facts and settling what is due", 5], rendering: ["Rendering", 10, 55],
-  upload: ["Uploading", 55, 75], check: ["Reading back and comparing", 75, 90], serve: ["Edges take the version", 90, 99],
+  upload: ["Uploading", 55, 75], check: ["Reading back and comparing", 75, 88], swap: ["Making it current", 88, 90], serve: ["Edges take the version", 90, 99],
 };
 
 // show puts an event of a run into the panel.

@@ -30,10 +30,10 @@ func (c *Console) collectVersions(ctx context.Context, p *page) error {
 		return err
 	}
 	for _, s := range list {
-		if s.Standing == snapshots.Unpublished {
+		if s.Status == snapshots.Unpublished {
 			continue
 		}
-		current := s.Standing == snapshots.Current
+		current := s.Status == snapshots.Current
 		p.Versions = append(p.Versions, versionView{s, current, !current && s.Damage == ""})
 		if len(p.Versions) == shownVersions {
 			break

@@ -212,7 +212,7 @@ func (s storage) pruneLeftovers(t *testing.T, died int) {
 	t.Helper()
 	abandoned := 0
 	for _, version := range s.versions(t) {
-		if version.Standing == snapshots.Unpublished {
+		if version.Status == snapshots.Unpublished {
 			abandoned++
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/snapshots"
 )
@@ -25,14 +26,10 @@ const (
 	buildFailed = "failed"
 )
 
-// The phases of a build that it does not name itself: before it renders, and after the last
-// object was checked.
-const (
-	settlePhase = "settle"
-	swapPhase   = "swap"
-)
+// settlePhase is what a build does before it says which phase it is in.
+const settlePhase = "settle"
 
-var buildPhases = []string{settlePhase, "rendering", string(snapshots.Upload), string(snapshots.Check), swapPhase}
+var buildPhases = []string{settlePhase, builder.Render, snapshots.Upload, snapshots.Check, snapshots.Swap}
 
 func newConductorMetrics(c *conductor) *conductorMetrics {
 	m := &conductorMetrics{
@@ -140,13 +137,9 @@ func (m *conductorMetrics) begin(next func(phase string, done, total int)) *phas
 	return &phaseTimer{metrics: m, next: next, phase: settlePhase, since: time.Now()}
 }
 
-// progress moves on to the phase, if it is another one, and passes on what it is told. After
-// the last object was checked only the manifest and the swap are left.
+// progress moves on to the phase, if it is another one, and passes on what it is told.
 func (t *phaseTimer) progress(phase string, done, total int) {
 	t.enter(phase)
-	if phase == string(snapshots.Check) && done == total {
-		t.enter(swapPhase)
-	}
 	if t.next != nil {
 		t.next(phase, done, total)
 	}

@@ -81,7 +81,7 @@ func (r *reader) check(t *testing.T, s storage) {
 	published := map[string][]string{} // entity tags by path, from the first version on
 	versions := s.versions(t)
 	for _, version := range slices.Backward(versions) {
-		if version.Standing == snapshots.Unpublished {
+		if version.Status == snapshots.Unpublished {
 			continue
 		}
 		m, err := snapshots.LoadManifest(t.Context(), s, version.Version)

@@ -38,16 +38,16 @@ func (c *snapshotsListCmd) Run(ctx context.Context, s *streams) error {
 	}
 	rows := make([][]any, len(list))
 	for i, v := range list {
-		standing := string(v.Standing)
+		status := string(v.Status)
 		if v.Held {
-			standing += ", held"
+			status += ", held"
 		}
 		if v.Damage != "" {
-			standing += ", damaged: " + v.Damage
+			status += ", damaged: " + v.Damage
 		}
-		rows[i] = []any{v.Version, standing, shortTime(v.BuiltAt), v.Variants, v.Bytes, v.Base, reasonCell(v), v.Builder}
+		rows[i] = []any{v.Version, status, shortTime(v.BuiltAt), v.Variants, v.Bytes, v.Base, reasonCell(v), v.Builder}
 	}
-	return s.printTable([]any{"version", "standing", "built (race time)", "variants", "bytes", "base", "reason", "builder"}, rows)
+	return s.printTable([]any{"version", "status", "built (race time)", "variants", "bytes", "base", "reason", "builder"}, rows)
 }
 
 func reasonCell(v snapshots.Summary) string {

@@ -111,19 +111,12 @@ func (d Rollback) preview(ctx context.Context, o *Operator) (Preview, error) {
 }
 
 func (d Rollback) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
-	publisher := snapshots.Publisher{Store: o.Store, Progress: stages(order.Progress)}
+	publisher := snapshots.Publisher{Store: o.Store, Progress: order.Progress}
 	receipt, err := publisher.Rollback(ctx, d.Version, o.Name, order.Reason, o.Now())
 	return Done{
 		Receipt: &receipt,
 		Text:    fmt.Sprintf("Version %d has the content of version %d, and publishing is held. Edges follow within a second or two.", receipt.Version, d.Version),
 	}, err
-}
-
-func stages(progress func(phase string, done, total int)) func(snapshots.Progress) {
-	if progress == nil {
-		return nil
-	}
-	return func(p snapshots.Progress) { progress(string(p.Stage), p.Done, p.Total) }
 }
 
 // LoadManifest is snapshots.LoadManifest with an error that says what there is.
@@ -190,7 +183,7 @@ func (d CheckVersion) preview(context.Context, *Operator) (Preview, error) {
 
 // do fails if an object is not what it should be; Done has what was found.
 func (d CheckVersion) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
-	found, err := snapshots.Verify(ctx, o.Store, d.Version, stages(order.Progress))
+	found, err := snapshots.Verify(ctx, o.Store, d.Version, order.Progress)
 	if err != nil {
 		return Done{}, err
 	}

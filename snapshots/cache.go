@@ -1,0 +1,270 @@
+package snapshots
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"gridcast/snapshots/blob"
+)
+
+// cache keeps the last two versions of a store, each complete and under the same keys as in
+// the store it came from: one at the root, one below spare/. The older is replaced by the next,
+// so whatever happens to the files of one, and wherever a write is cut short, the other is
+// whole; and what they have in common is there twice.
+type cache struct {
+	source  string // name of the store that it is a copy of
+	workers int
+	name    string
+	slots   []*slot       // owned by versions, then by run
+	latest  chan *Version // holds at most the newest version not yet kept
+}
+
+// slot is a place for one version.
+type slot struct {
+	under
+
+	holds int64           // the version that is whole here; 0: none
+	kept  map[string]bool // keys that are known to hold the right bytes
+}
+
+// sourceKey holds the name of the store that a slot is a copy of.
+const sourceKey = "source.txt"
+
+func newCache(store blob.Store, source string, workers int) *cache {
+	c := &cache{source: source, workers: workers, name: store.String(), latest: make(chan *Version, 1)}
+	for _, prefix := range []string{"", "spare/"} {
+		c.slots = append(c.slots, &slot{under: under{store, prefix}})
+	}
+	return c
+}
+
+// versions yields what the cache holds of its source, the newest version first, or why that
+// cannot be read.
+func (c *cache) versions(ctx context.Context) iter.Seq2[*Version, error] {
+	return func(yield func(*Version, error) bool) {
+		type found struct {
+			slot    *slot
+			pointer Pointer
+		}
+		var all []found
+		for _, s := range c.slots {
+			pointer, err := c.pointer(ctx, s)
+			switch {
+			case err == nil:
+				all = append(all, found{s, pointer})
+			case !errors.Is(err, ErrNone) && !yield(nil, err):
+				return
+			}
+		}
+		slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(b.pointer.Version, a.pointer.Version) })
+		for i, f := range all {
+			stores := []blob.Store{f.slot}
+			if len(all) > 1 {
+				stores = append(stores, all[1-i].slot)
+			}
+			v, err := load(ctx, f.pointer, nil, c.workers, stores...)
+			if err != nil {
+				v, err = nil, fmt.Errorf("open cache %s: %w", c.name, err)
+			}
+			if !yield(v, err) {
+				return
+			}
+		}
+	}
+}
+
+// pointer reads the pointer of a slot, or returns ErrNone if it holds nothing of this source.
+func (c *cache) pointer(ctx context.Context, s *slot) (Pointer, error) {
+	o, err := s.Get(ctx, sourceKey, blob.MaxDocument)
+	if errors.Is(err, blob.ErrNotFound) || err == nil && string(o.Data) != c.source {
+		return Pointer{}, ErrNone
+	}
+	var pointer Pointer
+	if err == nil {
+		pointer, _, err = LoadPointer(ctx, s)
+	}
+	if err != nil {
+		return Pointer{}, fmt.Errorf("open cache %s: %w", c.name, err)
+	}
+	return pointer, nil
+}
+
+// keep asks run to keep v instead of whatever is waiting. It never blocks, and is called from
+// one goroutine.
+func (c *cache) keep(v *Version) {
+	select {
+	case <-c.latest:
+	default:
+	}
+	c.latest <- v
+}
+
+// run keeps versions until ctx ends. It first reads again what is there, so that a slot that
+// is not whole is the first to be written.
+func (c *cache) run(ctx context.Context, failed func(error)) {
+	check := func(s *slot) error {
+		pointer, err := c.pointer(ctx, s)
+		if err == nil {
+			if _, err = load(ctx, pointer, nil, c.workers, s); err == nil {
+				s.holds = pointer.Version
+			}
+		}
+		return err
+	}
+	for _, s := range c.slots {
+		if err := guard(func() error { return check(s) }); err != nil && !errors.Is(err, ErrNone) && ctx.Err() == nil {
+			failed(err)
+		}
+	}
+	for {
+		select {
+		case v := <-c.latest:
+			if err := guard(func() error { return c.save(ctx, v) }); err != nil && ctx.Err() == nil {
+				failed(fmt.Errorf("keep version %d in %s: %w", v.Pointer.Version, c.name, err))
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// save writes v into the slot of the older version, and into every slot that holds none.
+func (c *cache) save(ctx context.Context, v *Version) error {
+	older := slices.MinFunc(c.slots, func(a, b *slot) int { return cmp.Compare(a.holds, b.holds) })
+	for _, s := range c.slots {
+		has := slices.ContainsFunc(c.slots, func(s *slot) bool { return s.holds == v.Pointer.Version })
+		if s.holds != 0 && s.holds != v.Pointer.Version && (s != older || has) {
+			continue
+		}
+		if err := c.write(ctx, s, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write makes v the version of the slot.
+func (c *cache) write(ctx context.Context, s *slot, v *Version) error {
+	if s.holds == 0 {
+		// It may be of another store, or damaged: nothing of it is believed. If we crash before
+		// the end, the slot has no pointer, or one whose version is read and found wanting.
+		if err := s.Delete(ctx, PointerKey); err != nil {
+			return err
+		}
+		if err := s.replace(ctx, sourceKey, []byte(c.source)); err != nil {
+			return err
+		}
+		s.kept = nil
+	}
+	keep := map[string]bool{ManifestKey(v.Pointer.Version): true}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(c.workers)
+	for _, b := range v.All() {
+		for coding, object := range b.Entry.objects() {
+			data := b.Identity
+			if coding != "" {
+				data = b.Encoded[coding]
+			}
+			keep[object.key] = true
+			if !s.kept[object.key] {
+				group.Go(func() error { return s.replace(groupCtx, object.key, data) })
+			}
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	pointer, err := json.Marshal(v.Pointer)
+	if err != nil {
+		return err
+	}
+	if err := s.replace(ctx, ManifestKey(v.Pointer.Version), v.raw); err != nil {
+		return err
+	}
+	// Until here the slot held the version before. Its objects go only after this.
+	if err := s.replace(ctx, PointerKey, pointer); err != nil {
+		return err
+	}
+	s.holds, s.kept = v.Pointer.Version, keep
+	return s.sweep(ctx, keep)
+}
+
+// replace makes key hold data, whatever it held before.
+func (s *slot) replace(ctx context.Context, key string, data []byte) error {
+	_, err := s.Create(ctx, key, data)
+	if !errors.Is(err, blob.ErrConflict) {
+		return err
+	}
+	o, err := s.Get(ctx, key, int64(max(len(data), blob.MaxDocument)))
+	switch {
+	case errors.Is(err, blob.ErrTooLarge):
+		if err := s.Delete(ctx, key); err != nil {
+			return err
+		}
+		_, err = s.Create(ctx, key, data)
+		return err
+	case err != nil || bytes.Equal(o.Data, data):
+		return err
+	}
+	_, err = s.Swap(ctx, key, o.Tag, data)
+	return err
+}
+
+// sweep removes manifests and objects other than those to keep.
+func (s *slot) sweep(ctx context.Context, keep map[string]bool) error {
+	for info, err := range s.List(ctx, "") {
+		if err != nil {
+			return err
+		}
+		if Immutable(info.Key) && !keep[info.Key] {
+			if err := s.Delete(ctx, info.Key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// under is the part of a store below a prefix, which ends in a slash or is empty. Watch and the
+// keys in errors are those of the whole store.
+type under struct {
+	blob.Store
+
+	prefix string
+}
+
+func (u under) Get(ctx context.Context, key string, limit int64) (blob.Object, error) {
+	return u.Store.Get(ctx, u.prefix+key, limit)
+}
+
+func (u under) Create(ctx context.Context, key string, data []byte) (blob.Tag, error) {
+	return u.Store.Create(ctx, u.prefix+key, data)
+}
+
+func (u under) Swap(ctx context.Context, key string, old blob.Tag, data []byte) (blob.Tag, error) {
+	return u.Store.Swap(ctx, u.prefix+key, old, data)
+}
+
+func (u under) Delete(ctx context.Context, key string) error {
+	return u.Store.Delete(ctx, u.prefix+key)
+}
+
+func (u under) List(ctx context.Context, prefix string) iter.Seq2[blob.Info, error] {
+	return func(yield func(blob.Info, error) bool) {
+		for info, err := range u.Store.List(ctx, u.prefix+prefix) {
+			info.Key = strings.TrimPrefix(info.Key, u.prefix)
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
+}
