@@ -71,7 +71,7 @@ func (c *cache) versions(ctx context.Context) iter.Seq2[*Version, error] {
 			if len(all) > 1 {
 				stores = append(stores, all[1-i].slot)
 			}
-			v, err := load(ctx, f.pointer, nil, c.workers, stores...)
+			v, err := loader{workers: c.workers}.load(ctx, f.pointer, stores...)
 			if err != nil {
 				v, err = nil, fmt.Errorf("open cache %s: %w", c.name, err)
 			}
@@ -114,7 +114,7 @@ func (c *cache) run(ctx context.Context, failed func(error)) {
 	check := func(s *slot) error {
 		pointer, err := c.pointer(ctx, s)
 		if err == nil {
-			if _, err = load(ctx, pointer, nil, c.workers, s); err == nil {
+			if _, err = (loader{workers: c.workers}).load(ctx, pointer, s); err == nil {
 				s.holds = pointer.Version
 			}
 		}

@@ -113,9 +113,13 @@ const (
 	// been damaged on its way.
 	watchTime = 5 * time.Second
 
-	// The pause after a failed look doubles from the first to the longest.
+	// stallTime is how long the loading of a version goes on when nothing arrives.
+	stallTime = 5 * time.Second
+
+	// The pause after a failed look doubles from the first to the longest. Together with the
+	// time that a look takes it is less than ten seconds.
 	firstPause   = 100 * time.Millisecond
-	longestPause = 5 * time.Second
+	longestPause = 4 * time.Second
 
 	// The same for versions that Deliver does not take.
 	firstOffer   = time.Second
@@ -237,7 +241,12 @@ func (f *follower) take(ctx context.Context, pointer Pointer) error {
 		}
 		known = f.refused // it is in memory already
 	}
-	v, err := load(ctx, pointer, known, f.Workers, f.Store)
+	// A request that hangs must not keep the follower from asking again.
+	loading, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stalled := time.AfterFunc(stallTime, func() { cancel(fmt.Errorf("nothing arrived for %v", stallTime)) })
+	defer stalled.Stop()
+	v, err := loader{f.Workers, known, func() { stalled.Reset(stallTime) }}.load(loading, pointer, f.Store)
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func follow(t *testing.T, store, cache blob.Store) *edge {
 func followWith(t *testing.T, store, cache blob.Store, refuse func(*snapshots.Version) error) *edge {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	e := &edge{refuse: refuse}
+	e := &edge{refuse: refuse, looked: time.Now()}
 	done := make(chan error, 1)
 	go func() {
 		done <- snapshots.Follow(ctx, snapshots.FollowConfig{

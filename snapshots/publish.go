@@ -179,16 +179,15 @@ type claim struct {
 
 // claim takes the first free number above current and above every claim.
 func (p *Publisher) claim(ctx context.Context, current int64, builder string) (int64, error) {
-	manifests, err := numbers(ctx, p.Store, manifestFolder)
-	if err != nil {
-		return 0, err
-	}
 	used, err := numbers(ctx, p.Store, claimFolder, manifestFolder)
 	if err != nil {
 		return 0, err
 	}
-	if current == 0 && len(manifests) > 0 {
-		current = manifests[0] // the pointer is lost: go on from what is there
+	for i := 0; current == 0 && i < len(used); i++ {
+		// No pointer, but perhaps versions: go on from the first that is one.
+		if _, _, err := loadManifest(ctx, p.Store, used[i], ""); err == nil {
+			current = used[i]
+		}
 	}
 	data, err := json.Marshal(claim{Builder: builder, Nonce: rand.Text(), At: p.now()})
 	if err != nil {

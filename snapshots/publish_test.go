@@ -3,6 +3,7 @@ package snapshots_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -265,5 +266,58 @@ func TestProgress(t *testing.T) {
 	want := []string{"upload 0/3", "upload 1/3", "upload 2/3", "upload 3/3", "check 0/3", "check 1/3", "check 2/3", "check 3/3", "swap 0/1", "swap 1/1"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
+	}
+}
+
+// Numbers that no builder can have reached are in nobody's way, wherever they stand.
+func TestStrayNumbers(t *testing.T) {
+	for _, stray := range []string{
+		"versions/9223372036854775807.json", "manifests/9223372036854775807.json", "versions/9007199254740992.json",
+		"manifests/9007199254740992.json", "versions/5000000.json", "manifests/5000000.json", "versions/-5.json", "versions/007.json",
+	} {
+		t.Run(stray, func(t *testing.T) {
+			s := strict(t)
+			for range 2 {
+				if _, err := s.Create(t.Context(), stray, []byte(`{"builder":"stray"}`)); err != nil && !errors.Is(err, blob.ErrConflict) {
+					t.Fatal(err)
+				}
+				publish(t, s, bodies{"drivers": fmt.Sprint("d", loadBase(t, s).Pointer.Version)})
+			}
+			if version, content := served(t, s); version != 2 || content["drivers"] != "d1" {
+				t.Errorf("version %d with %q is current, want 2 with d1", version, content["drivers"])
+			}
+			if r := rollback(t, s, 1); r.Version != 3 {
+				t.Errorf("rolled back under number %d, want 3", r.Version)
+			}
+			if _, err := snapshots.List(t.Context(), s); err != nil {
+				t.Errorf("list: %v", err)
+			}
+		})
+	}
+}
+
+// A claim a little above the pointer is a builder's at work; its number is not taken away.
+func TestClaimsAboveAreRespected(t *testing.T) {
+	s := strict(t)
+	publish(t, s, bodies{"drivers": "d1"})
+	if _, err := s.Create(t.Context(), "versions/900000.json", []byte(`{}`)); err != nil {
+		t.Fatal(err)
+	}
+	if r := publish(t, s, bodies{"drivers": "d2"}); r.Version != 900001 {
+		t.Errorf("published under %d, want 900001", r.Version)
+	}
+}
+
+// A pointer with a number that cannot be is damaged: an operator can roll back from it.
+func TestStrayPointer(t *testing.T) {
+	s := memblob.New()
+	publish(t, s, bodies{"drivers": "d1"})
+	publish(t, s, bodies{"drivers": "d2"})
+	s.Corrupt(snapshots.PointerKey, []byte(`{"version":9223372036854775807,"manifest":"`+strings.Repeat("0", 64)+`","at":"2026-11-22T00:00:00Z"}`))
+	if _, err := snapshots.LoadBase(t.Context(), s); !errors.Is(err, snapshots.ErrDamaged) {
+		t.Errorf("load: got %v, want %v", err, snapshots.ErrDamaged)
+	}
+	if r := rollback(t, s, 1); r.Version != 3 {
+		t.Errorf("rolled back under number %d, want 3", r.Version)
 	}
 }

@@ -62,12 +62,20 @@ func Open(ctx context.Context, store blob.Store, previous *Version) (*Version, e
 	if err != nil {
 		return nil, err
 	}
-	return load(ctx, pointer, previous, 0, store)
+	return loader{previous: previous}.load(ctx, pointer, store)
+}
+
+// loader says how a version is loaded; every field may be zero.
+type loader struct {
+	workers  int
+	previous *Version // what it has in common with this is not read again
+	arrived  func()   // called whenever something has been read, concurrently
 }
 
 // load reads the version that pointer names. What the first of the stores does not have, or
 // has in other bytes, is looked for in the next; the hashes say what is right.
-func load(ctx context.Context, pointer Pointer, previous *Version, parallel int, stores ...blob.Store) (*Version, error) {
+func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store) (*Version, error) {
+	previous := l.previous
 	if previous != nil && previous.Pointer.Version == pointer.Version && previous.Pointer.Manifest == pointer.Manifest {
 		return &Version{Pointer: pointer, Manifest: previous.Manifest, raw: previous.raw, bodies: previous.bodies}, nil
 	}
@@ -75,6 +83,7 @@ func load(ctx context.Context, pointer Pointer, previous *Version, parallel int,
 	var raw []byte
 	err := inAny(stores, func(s blob.Store) (err error) {
 		manifest, raw, err = loadManifest(ctx, s, pointer.Version, pointer.Manifest)
+		l.tick()
 		return err
 	})
 	if err != nil {
@@ -82,7 +91,7 @@ func load(ctx context.Context, pointer Pointer, previous *Version, parallel int,
 	}
 	bodies := make([]*Body, len(manifest.Entries))
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(workers(parallel))
+	group.SetLimit(workers(l.workers))
 	for i, e := range manifest.Entries {
 		if b, ok := previous.body(e); ok {
 			bodies[i] = b
@@ -91,7 +100,7 @@ func load(ctx context.Context, pointer Pointer, previous *Version, parallel int,
 		group.Go(func() error {
 			// A panic here would end the program at once, a follower's recovery or not.
 			return guard(func() error {
-				b, err := loadBody(groupCtx, stores, e)
+				b, err := l.body(groupCtx, stores, e)
 				bodies[i] = b
 				return err
 			})
@@ -118,7 +127,7 @@ func (v *Version) body(e Entry) (*Body, bool) {
 	return b, ok && b.Entry.equal(e)
 }
 
-func loadBody(ctx context.Context, stores []blob.Store, e Entry) (*Body, error) {
+func (l loader) body(ctx context.Context, stores []blob.Store, e Entry) (*Body, error) {
 	b := &Body{Entry: e}
 	if len(e.Encodings) > 0 {
 		b.Encoded = make(map[string][]byte, len(e.Encodings))
@@ -131,6 +140,7 @@ func loadBody(ctx context.Context, stores []blob.Store, e Entry) (*Body, error) 
 			} else {
 				b.Encoded[coding] = data
 			}
+			l.tick()
 			return err
 		})
 		if err != nil {
@@ -138,6 +148,12 @@ func loadBody(ctx context.Context, stores []blob.Store, e Entry) (*Body, error) 
 		}
 	}
 	return b, nil
+}
+
+func (l loader) tick() {
+	if l.arrived != nil {
+		l.arrived()
+	}
 }
 
 // inAny does something with one store after the other until it is done. The error is that of

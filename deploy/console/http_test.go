@@ -232,7 +232,7 @@ func TestStream(t *testing.T) {
 			phases = append(phases, e.Phase)
 		}
 	}
-	want := []console.Phase{console.Prepare, console.Render, console.Upload, console.Check, console.Serve, console.Done}
+	want := []console.Phase{console.Prepare, console.Render, console.Upload, console.Check, console.Swap, console.Serve, console.Done}
 	if diff := cmp.Diff(want, phases); diff != "" {
 		t.Errorf("phases (-want +got):\n%s", diff)
 	}

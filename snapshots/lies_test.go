@@ -1,0 +1,417 @@
+package snapshots_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// lie answers a read of one key in place of the store; truth is what the store would say.
+type lie func(ctx context.Context, truth func() (blob.Object, error)) (blob.Object, error)
+
+// liar is a store that lies about one key, in Get, Watch or both, until it is told to stop.
+type liar struct {
+	blob.Store
+
+	mu    sync.Mutex // guards all below
+	key   string
+	ops   string // "get", "watch" or "get watch"
+	lying lie    // nil: honest
+}
+
+func (l *liar) tell(ops, key string, lying lie) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ops, l.key, l.lying = ops, key, lying
+}
+
+func (l *liar) read(ctx context.Context, op, key string, limit int64, truth func() (blob.Object, error)) (blob.Object, error) {
+	l.mu.Lock()
+	lying := l.lying
+	if l.key != key || !strings.Contains(l.ops, op) {
+		lying = nil
+	}
+	l.mu.Unlock()
+	if lying == nil {
+		return truth()
+	}
+	o, err := lying(ctx, truth)
+	if err == nil && int64(len(o.Data)) > limit {
+		return blob.Object{}, blob.ErrTooLarge
+	}
+	return o, err
+}
+
+func (l *liar) Get(ctx context.Context, key string, limit int64) (blob.Object, error) {
+	return l.read(ctx, "get", key, limit, func() (blob.Object, error) { return l.Store.Get(ctx, key, limit) })
+}
+
+func (l *liar) Watch(ctx context.Context, key string, seen blob.Tag, limit int64) (blob.Object, error) {
+	return l.read(ctx, "watch", key, limit, func() (blob.Object, error) { return l.Store.Watch(ctx, key, seen, limit) })
+}
+
+// lies returns every way in which a read can go wrong; other holds bytes that are right
+// elsewhere in the same store, stale those that the key's like had a version before.
+func lies(other, stale []byte) map[string]lie {
+	changed := func(change func([]byte) []byte) lie {
+		return func(_ context.Context, truth func() (blob.Object, error)) (blob.Object, error) {
+			o, err := truth()
+			o.Data = change(o.Data)
+			return o, err
+		}
+	}
+	fails := func(err error) lie {
+		return func(context.Context, func() (blob.Object, error)) (blob.Object, error) { return blob.Object{}, err }
+	}
+	var reads atomic.Int64
+	return map[string]lie{
+		"a wrong bit, elsewhere each time": changed(func(data []byte) []byte {
+			if n := reads.Add(1); len(data) > 0 {
+				data[int(n)%len(data)] ^= 1 << (n % 8)
+			}
+			return data
+		}),
+		"cut short":      changed(func(data []byte) []byte { return data[:len(data)/2] }),
+		"one byte short": changed(func(data []byte) []byte { return data[:max(len(data), 1)-1] }),
+		"one byte long":  changed(func(data []byte) []byte { return append(data, ' ') }),
+		"empty":          changed(func([]byte) []byte { return nil }),
+		"endless":        changed(func([]byte) []byte { return make([]byte, 20<<20) }),
+		"zeros":          changed(func(data []byte) []byte { return make([]byte, len(data)) }),
+		"null":           changed(func([]byte) []byte { return []byte("null") }),
+		"an error page":  changed(func([]byte) []byte { return []byte("<html>502 Bad Gateway</html>") }),
+		"replaced":       changed(func([]byte) []byte { return bytes.Clone(other) }),
+		"stale":          changed(func([]byte) []byte { return bytes.Clone(stale) }),
+		"a number too far": changed(func(data []byte) []byte {
+			return bytes.ReplaceAll(data, []byte(`"version":2`), []byte(`"version":9007199254740992`))
+		}),
+		"missing":       fails(fmt.Errorf("read: %w", blob.ErrNotFound)),
+		"forbidden":     fails(errors.New("403 Forbidden")),
+		"out of memory": fails(blob.ErrTooLarge),
+		"no answer": func(ctx context.Context, _ func() (blob.Object, error)) (blob.Object, error) {
+			<-ctx.Done()
+			return blob.Object{}, context.Cause(ctx)
+		},
+		"another tag each time": func(_ context.Context, truth func() (blob.Object, error)) (blob.Object, error) {
+			o, err := truth()
+			o.Tag = blob.Tag(fmt.Sprint(reads.Add(1)))
+			o.Data = append(o.Data, 'x')
+			return o, err
+		},
+		"panic": func(context.Context, func() (blob.Object, error)) (blob.Object, error) {
+			panic("a bug in the client")
+		},
+	}
+}
+
+// Whatever a store says of whatever it holds, a follower serves the last good version, says
+// every few seconds that it looks, and is current ten seconds after the store is honest again;
+// also one that was restarted meanwhile from its copy.
+func TestFollowOutlivesEveryLie(t *testing.T) {
+	first, second := bodies{"drivers": "d1", "calendar/2024": "c1"}, bodies{"drivers": "d2", "calendar/2024": "c1"}
+	// What the store holds with one version and with two, for lies that are old truths.
+	old := memblob.New()
+	publish(t, old, first)
+	get := func(s blob.Store, key string) []byte {
+		o, err := s.Get(t.Context(), key, blob.MaxDocument)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o.Data
+	}
+	for key, like := range map[string]string{
+		snapshots.PointerKey:        snapshots.PointerKey,
+		"manifests/2.json":          "manifests/1.json",
+		"objects/2/drivers.json":    "objects/1/drivers.json",
+		"objects/2/drivers.json.gz": "objects/1/drivers.json.gz",
+		"objects/2/drivers.json.br": "objects/1/drivers.json.br",
+	} {
+		for name, lying := range lies(get(old, "objects/1/calendar/2024.json"), get(old, like)) {
+			for _, ops := range []string{"get", "watch", "get watch"} {
+				if ops != "get" && key != snapshots.PointerKey {
+					continue // nothing else is watched
+				}
+				t.Run(fmt.Sprintf("%s/%s/%s", key, name, ops), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						outlive(t, first, second, func(l *liar) { l.tell(ops, key, lying) })
+					})
+				})
+			}
+		}
+	}
+}
+
+func outlive(t *testing.T, first, second bodies, begin func(*liar)) {
+	s, cache := &liar{Store: strict(t)}, memblob.New()
+	publish(t, s, first)
+	e := follow(t, s, cache)
+	begin(s)
+	publish(t, s.Store, second)
+	e.endure(t, time.Minute, first, second)
+	if len(e.numbers()) == 0 || e.numbers()[0] != 1 {
+		t.Fatalf("versions %v, want 1 first", e.numbers())
+	}
+
+	// Another one starts from the copy while the store still lies.
+	_ = e.stop()
+	e = follow(t, s, cache)
+	if len(e.numbers()) == 0 {
+		t.Fatal("nothing was served after a restart from the copy")
+	}
+	e.endure(t, time.Minute, first, second)
+
+	s.tell("", "", nil)
+	time.Sleep(10 * time.Second)
+	synctest.Wait()
+	if diff := cmp.Diff(second, e.lastContent()); diff != "" || e.lastReport().State != snapshots.Following {
+		t.Errorf("ten seconds after the store is honest: %+v, content (-want +got):\n%s", e.lastReport(), diff)
+	}
+	_ = e.stop()
+
+	// What is in the copy now is good enough without a store.
+	dead := faultblob.Wrap(s, func(context.Context, faultblob.Call) faultblob.Fate {
+		return faultblob.Fate{Err: errors.New("connection refused")}
+	})
+	e = follow(t, named{dead, s.String()}, cache)
+	if diff := cmp.Diff(second, e.lastContent()); diff != "" {
+		t.Errorf("from the copy, without a store (-want +got):\n%s", diff)
+	}
+	_ = e.stop()
+}
+
+// named is a store under another name: a cache belongs to the name of its store.
+type named struct {
+	blob.Store
+
+	name string
+}
+
+func (n named) String() string { return n.name }
+
+// endure lets time pass. Everything served meanwhile must be the first or the second version,
+// and there must be a report every ten seconds.
+func (e *edge) endure(t *testing.T, d time.Duration, first, second bodies) {
+	t.Helper()
+	for range d / time.Second {
+		time.Sleep(time.Second) // of the bubble
+		synctest.Wait()
+		e.mu.Lock()
+		if age := time.Since(e.looked); age > 10*time.Second {
+			t.Errorf("no report for %v", age)
+		}
+		for _, v := range e.versions {
+			want := map[int64]bodies{1: first, 2: second}[v.Pointer.Version]
+			if diff := cmp.Diff(want, contentOf(v)); diff != "" {
+				t.Errorf("version %d was served with (-want +got):\n%s", v.Pointer.Version, diff)
+			}
+		}
+		e.mu.Unlock()
+	}
+}
+
+// A version that the edge cannot serve is offered again now and then, without being fetched
+// again, and never replaces the good one in the copy.
+func TestVersionThatIsNotTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, cache := strict(t), memblob.New()
+		var reads atomic.Int64
+		store := faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+			if call.Op == faultblob.Get && strings.HasPrefix(call.Key, "objects/2/") {
+				reads.Add(1)
+			}
+			return faultblob.Fate{}
+		})
+		var offers int
+		cannot := errors.New("variant standings is missing")
+		refuse := func(v *snapshots.Version) error {
+			if v.Pointer.Version != 2 {
+				return nil
+			}
+			offers++
+			return cannot
+		}
+		publish(t, s, bodies{"drivers": "d1"})
+		e := followWith(t, store, cache, refuse)
+		publish(t, s, bodies{"drivers": "d2"})
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		last := e.lastReport()
+		if last.State != snapshots.Refused || !errors.Is(last.Err, snapshots.ErrNotTaken) || !errors.Is(last.Err, cannot) || last.Version != 2 {
+			t.Errorf("report: %+v, want version 2 refused with the edge's own reason", last)
+		}
+		if offers < 10 || offers > 20 {
+			t.Errorf("offered %d times in ten minutes, want some 15", offers)
+		}
+		if reads.Load() != 3 {
+			t.Errorf("%d reads of its three objects", reads.Load())
+		}
+		_ = e.stop()
+
+		// A restart without the store serves what was taken.
+		e = followWith(t, named{faultblob.Wrap(s, func(context.Context, faultblob.Call) faultblob.Fate {
+			return faultblob.Fate{Err: errors.New("connection refused")}
+		}), store.String()}, cache, refuse)
+		if diff := cmp.Diff([]int64{1}, e.numbers()); diff != "" {
+			t.Errorf("versions from the copy (-want +got):\n%s", diff)
+		}
+		_ = e.stop()
+
+		// The next version is taken at once.
+		e = followWith(t, store, cache, refuse)
+		publish(t, s, bodies{"drivers": "d3"})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if diff := cmp.Diff([]int64{1, 3}, e.numbers()); diff != "" {
+			t.Errorf("versions (-want +got):\n%s", diff)
+		}
+		_ = e.stop()
+	})
+}
+
+// A panic, wherever it comes from, is reported and does not end the following.
+func TestPanicIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := strict(t)
+		publish(t, s, bodies{"drivers": "d1"})
+		broken := true
+		e := followWith(t, s, memblob.New(), func(v *snapshots.Version) error {
+			if broken && v.Pointer.Version == 2 {
+				panic("index out of range")
+			}
+			return nil
+		})
+		publish(t, s, bodies{"drivers": "d2"})
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		last := e.lastReport()
+		var fault *snapshots.PanicError
+		if last.State != snapshots.Failed || !errors.As(last.Err, &fault) || !strings.Contains(string(fault.Stack), "TestPanicIsReported") {
+			t.Errorf("report: %+v, want the panic and where it was", last)
+		}
+		e.mu.Lock()
+		broken = false
+		e.mu.Unlock()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if diff := cmp.Diff([]int64{1, 2}, e.numbers()); diff != "" {
+			t.Errorf("versions (-want +got):\n%s", diff)
+		}
+		_ = e.stop()
+	})
+}
+
+// A store that tells of a change all the time does not keep the follower busy.
+func TestIdleChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &liar{Store: strict(t)}
+		publish(t, s, bodies{"drivers": "d1"})
+		var watches atomic.Int64
+		s.tell("watch", snapshots.PointerKey, func(context.Context, func() (blob.Object, error)) (blob.Object, error) {
+			watches.Add(1)
+			return blob.Object{Tag: "always new"}, nil
+		})
+		e := follow(t, s, nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := watches.Load(); n > 1000 {
+			t.Errorf("%d looks in a minute", n)
+		}
+		_ = e.stop()
+	})
+}
+
+// A wrong byte anywhere in the copy costs nothing while both slots hold the version, and one
+// version at most later; the copy is whole again soon after the store answers.
+func TestWrongByteInTheCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := bodies{"drivers": "d1", "calendar/2024": "c1"}, bodies{"drivers": "d2", "calendar/2024": "c1"}
+		for _, versions := range []int{1, 2} {
+			s, filled := strict(t), memblob.New()
+			publish(t, s, first)
+			e := follow(t, s, filled)
+			if versions == 2 {
+				publish(t, s, second)
+				time.Sleep(time.Second)
+				synctest.Wait()
+			}
+			_ = e.stop()
+			lost := 0
+			for _, key := range keysOf(t, filled) {
+				cache := memblob.New()
+				copyStore(t, filled, cache)
+				o, err := cache.Get(t.Context(), key, blob.MaxDocument)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Data[len(o.Data)/2] ^= 1
+				cache.Corrupt(key, o.Data)
+
+				down := faultblob.Wrap(s, func(context.Context, faultblob.Call) faultblob.Fate {
+					return faultblob.Fate{Err: errors.New("connection refused")}
+				})
+				e := follow(t, named{down, s.String()}, cache)
+				_ = e.stop()
+				switch diff := cmp.Diff(map[int]bodies{1: first, 2: second}[versions], e.lastContent()); {
+				case diff == "":
+				case versions == 2 && cmp.Equal(first, e.lastContent()):
+					lost++
+				default:
+					t.Errorf("a wrong byte in %s, %d versions (-want +got):\n%s", key, versions, diff)
+				}
+
+				e = follow(t, s, cache)
+				time.Sleep(time.Second)
+				synctest.Wait()
+				_ = e.stop()
+				e = follow(t, named{down, s.String()}, cache)
+				if _ = e.stop(); len(e.cache) > 0 {
+					t.Errorf("a wrong byte in %s was not repaired: %v", key, e.cache)
+				}
+			}
+			if versions == 2 && lost > 6 {
+				t.Errorf("the newer version was lost by %d wrong bytes, want only those in its own objects, manifest, pointer and source", lost)
+			}
+		}
+	})
+}
+
+func copyStore(t *testing.T, from, to blob.Store) {
+	t.Helper()
+	for _, key := range keysOf(t, from) {
+		o, err := from.Get(t.Context(), key, blob.MaxDocument)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := to.Create(t.Context(), key, o.Data); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What strangers read never says where the store is.
+func TestPublicReport(t *testing.T) {
+	for _, err := range []error{
+		snapshots.ErrNone, snapshots.ErrLower, snapshots.ErrDamaged, snapshots.ErrNotTaken, blob.ErrNotFound, errors.New("dial tcp"), &snapshots.PanicError{},
+	} {
+		r := snapshots.Report{Version: 7, Err: fmt.Errorf("pointer in s3://secret-bucket?endpoint=http://10.0.0.1: %w", err)}
+		if got := r.Public(); got == "" || strings.ContainsAny(got, ":/") || strings.Contains(got, "secret") {
+			t.Errorf("%v: public text %q", err, got)
+		}
+	}
+	if got := (snapshots.Report{State: snapshots.Following, Version: 7}).Public(); got != "" {
+		t.Errorf("nothing is wrong, public text %q", got)
+	}
+}
