@@ -53,6 +53,9 @@ func AuditStore(ctx context.Context, store blob.Store, noted ...string) (Audit, 
 	if err != nil {
 		return Audit{}, err
 	}
+	if err := NewFactsStore(store).Vouch(ctx, l); err != nil {
+		return Audit{}, fmt.Errorf("audit what is served: %w", err)
+	}
 	a.heads(manifests, l.Entries())
 	if !a.Green() || base.Empty() {
 		return *a, nil

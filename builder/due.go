@@ -34,11 +34,32 @@ func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, archive *season.Ar
 	var added []ledger.Event
 	for {
 		events, err := l.Append(ctx, t, Actor, func(s *ledger.State) ([]ledger.Event, error) { return p.due(v, s) })
-		if err != nil || len(events) == 0 {
+		if err != nil {
 			return added, err
+		}
+		if len(events) == 0 {
+			break
 		}
 		added = append(added, events...)
 	}
+	events, err := l.Append(ctx, t, ledger.ArchiveActor, func(s *ledger.State) ([]ledger.Event, error) { return lateResults(v, s), nil })
+	return append(added, events...), err
+}
+
+// lateResults verifies, in the name of the archive, the results that a new store should have
+// started with: of races that had ended ledger.ArchiveDelay before the ledger was opened, but
+// that the archive of that moment did not have yet. Older seasons, and news, wait for somebody
+// who verifies them.
+func lateResults(v *season.View, s *ledger.State) []ledger.Event {
+	v = almanac.Held(v, s)
+	var events []ledger.Event
+	opened := s.OpenedAt()
+	for _, r := range almanac.Rounds(v, s, opened.UTC().Year()-1) {
+		if r.Facts.Finished() && r.Result == nil && !r.Off() && !opened.Before(r.End().Add(ledger.ArchiveDelay)) {
+			events = append(events, r.Record.Verify(almanac.Rows(r.Facts.Results), r.Start, ""))
+		}
+	}
+	return events
 }
 
 // due returns the events that v and s call for now. Keys come alone: what else is due of their

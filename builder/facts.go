@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"gridcast/builder/archive"
+	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/snapshots/blob"
 )
@@ -62,6 +63,28 @@ func (f *FactsStore) Load(ctx context.Context) (Facts, error) {
 	}
 	f.loaded = facts
 	return facts, nil
+}
+
+// Vouch tells the ledger which results stood in the archive that it was opened on: see
+// ledger.State.Vouches. A store that no longer has that archive is taken as one that never
+// recorded it.
+func (f *FactsStore) Vouch(ctx context.Context, l *ledger.Ledger) error {
+	opened := l.State()
+	if opened.OpenedOn() == "" {
+		return nil
+	}
+	inUse, err := f.Load(ctx)
+	if err == nil && inUse.SHA256 != opened.OpenedOn() {
+		inUse, err = loadFacts(ctx, f.store, opened.OpenedOn())
+	}
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("the archive that the ledger was opened on: %w", err)
+	}
+	l.Vouch(inUse.Archive.AsOf(opened.OpenedAt()))
+	return nil
 }
 
 // loadFacts reads an archive of the store, in use or not, by the sum of its file.

@@ -95,7 +95,7 @@ func join(v *season.View, s *ledger.State, facts *season.Season) []Round {
 		r.Pick, r.LivePick = r.Record.Pick, r.Record.LivePick(ScoredCheckpoint)
 		if verified := r.Record.Result(); verified != nil {
 			r.Result = &verified.Classification
-		} else if r.Facts.Finished() && r.Facts.ResultKnownAt().Before(s.OpenedAt()) {
+		} else if r.Facts.Finished() && s.Vouches(facts.Year, r.Facts.GrandPrix, r.Facts.ResultKnownAt()) {
 			r.Result = &ledger.Classification{Rows: Rows(r.Facts.Results)} // the archive vouches
 		}
 		r.State = r.stateAt(v.At)

@@ -27,6 +27,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gridcast/builder/season"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
 )
@@ -146,6 +147,28 @@ func (l *Ledger) UseClock(second Clock) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.second = second
+}
+
+// Vouch says what was known by the archive that the ledger was opened on, at State.OpenedAt: the
+// states that l returns from now on go by its results in Vouches. For a ledger that does not name
+// its archive it does nothing.
+func (l *Ledger) Vouch(opening *season.View) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := *l.read.Load()
+	if next.state.openedOn == "" {
+		return
+	}
+	next.state = next.state.clone()
+	next.state.vouched = map[roundID]bool{}
+	for _, year := range opening.Seasons {
+		for i := range year.Rounds {
+			if r := &year.Rounds[i]; r.Finished() {
+				next.state.vouched[roundID{year.Year, r.GrandPrix}] = true
+			}
+		}
+	}
+	l.read.Store(&next)
 }
 
 // Refresh reads what was appended since by others. It costs one read if that is nothing. After
@@ -371,6 +394,7 @@ func (r *record) upTo(n int) *State {
 		return r.state
 	}
 	state := newState()
+	state.vouched = r.state.vouched
 	for _, f := range r.files[:n] {
 		state.add(f.File, Head{Seq: f.Seq, Hash: f.Hash})
 	}

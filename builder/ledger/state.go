@@ -23,6 +23,7 @@ type State struct {
 	sessions map[int64]*Session
 	order    []int64                             // the keys of sessions, ascending
 	current  map[season.DriverID]season.DriverID // by an id of before: the one that is current
+	vouched  map[roundID]bool                    // see Ledger.Vouch; nil: not known
 	breaches []Breach
 }
 
@@ -165,10 +166,17 @@ func (s *State) Kind() Kind { return s.kind }
 // OpenedAt is the instant of the first event. It is zero before the ledger was opened.
 func (s *State) OpenedAt() time.Time { return s.opened }
 
-// OpenedOn is the archive in use when the ledger was opened, lower-case hex SHA-256. It vouches
-// for the results that it has of races that had ended by OpenedAt. A ledger of before this was
-// recorded has none, and there every archive vouches for the races that had ended by then.
+// OpenedOn is the archive in use when the ledger was opened, lower-case hex SHA-256; empty in a
+// ledger of before that was recorded. See Vouches.
 func (s *State) OpenedOn() string { return s.openedOn }
+
+// Vouches says whether the archive vouches for the result of a round, which was known at an
+// instant: the race had ended when the ledger was opened, and its result stood in the archive of
+// that moment, so that a new store starts complete and nothing verifies itself later. Where that
+// archive is not recorded, or nobody has said what was in it, the instant alone decides.
+func (s *State) Vouches(year int, gp season.GrandPrixID, known time.Time) bool {
+	return known.Before(s.opened) && (s.vouched == nil || s.vouched[roundID{year, gp}])
+}
 
 // At is the instant of the last event; zero if there is none.
 func (s *State) At() time.Time { return s.at }

@@ -119,6 +119,9 @@ func (f *builderFlags) builderOn(ctx context.Context, s *streams, store blob.Sto
 	if err != nil {
 		return nil, err
 	}
+	if err := facts.Vouch(ctx, l); err != nil {
+		return nil, err
+	}
 	return &builder.Builder{Store: store, Ledger: l, Facts: facts.Load, Policy: policy, Name: processName(), Log: s.log}, nil
 }
 

@@ -49,11 +49,15 @@ func (f *operatorFlags) load(ctx context.Context) (*record, error) {
 	case err != nil:
 		return nil, err
 	}
-	facts, err := builder.NewFactsStore(store).Load(ctx)
+	archives := builder.NewFactsStore(store)
+	facts, err := archives.Load(ctx)
 	if errors.Is(err, blob.ErrNotFound) {
 		return nil, fmt.Errorf("%w; gridcast build puts one into the store", err)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := archives.Vouch(ctx, l); err != nil {
 		return nil, err
 	}
 	return &record{store: store, ledger: l, view: facts.Archive.AsOf(f.instant(c))}, nil

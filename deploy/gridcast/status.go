@@ -82,8 +82,12 @@ func (c *statusCmd) Run(ctx context.Context, s *streams) error {
 	if base.Pointer.Held {
 		st.Held = base.Pointer.Reason
 	}
-	facts, err := builder.NewFactsStore(store).Load(ctx)
+	archives := builder.NewFactsStore(store)
+	facts, err := archives.Load(ctx)
 	if err != nil {
+		return err
+	}
+	if err := archives.Vouch(ctx, l); err != nil {
 		return err
 	}
 	st.rounds(almanac.Join(facts.Archive.AsOf(now), l.Current(now)))

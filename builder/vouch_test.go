@@ -1,0 +1,134 @@
+package builder_test
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/builder/season"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// withoutResults returns the archive as it would be if nobody had entered the results of some
+// rounds of 2024.
+func withoutResults(t *testing.T, a *season.Archive, rounds ...season.GrandPrixID) *season.Archive {
+	t.Helper()
+	facts := a.Facts()
+	facts.Seasons = slices.Clone(facts.Seasons)
+	year := &facts.Seasons[1]
+	year.Rounds = slices.Clone(year.Rounds)
+	for i := range year.Rounds {
+		if r := &year.Rounds[i]; slices.Contains(rounds, r.GrandPrix) {
+			r.Results, r.FastestLaps, r.PitStops, r.DriverStandings, r.TeamStandings = nil, nil, nil, nil, nil
+		}
+	}
+	a, err := season.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// A ledger is opened on an archive that lacks two results. One is of a race ten days before: when
+// it comes, the archive vouches for it, in an event. The other race was three days before: that
+// is news, and waits for an operator, however long.
+func TestResultsThatTheFirstArchiveLacked(t *testing.T) {
+	const britain, britainKey = season.GrandPrixID("great-britain"), int64(2024012)
+	opened := austriaStart.AddDate(0, 0, 10)
+	whole := altered(t, asItWas)
+	w := &weekend{t: t, store: memblob.New(), policy: builder.Policy{Model: predict.GridFrequency()}}
+	w.archive = withoutResults(t, whole, austria, britain)
+	facts := builder.NewFactsStore(w.store)
+	put := func(a *season.Archive) builder.Facts {
+		t.Helper()
+		var file bytes.Buffer
+		if err := archive.Encode(&file, a); err != nil {
+			t.Fatal(err)
+		}
+		stored, err := facts.Put(t.Context(), file.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stored
+	}
+	var err error
+	if w.ledger, err = ledger.Open(t.Context(), w.store, ledger.Real, opened, "test", put(w.archive).SHA256); err != nil {
+		t.Fatal(err)
+	}
+	// state is that of a round for a process that starts now.
+	state := func(at time.Time, key int64) almanac.State {
+		t.Helper()
+		l, err := ledger.Load(t.Context(), w.store, ledger.Real)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := facts.Vouch(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+		inUse, err := facts.Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := almanac.Join(inUse.Archive.AsOf(at), l.Current(at)).Round(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.State
+	}
+	b := w.builder()
+	if err := facts.Vouch(t.Context(), w.ledger); err != nil {
+		t.Fatal(err)
+	}
+	build(t, b, opened)
+	if got := state(opened, austriaKey); got != almanac.AwaitingResult {
+		t.Errorf("without its result Austria is %v", got)
+	}
+	if got := state(opened, austriaKey-1); got != almanac.Finished {
+		t.Errorf("the round before, whose result the archive has, is %v", got)
+	}
+
+	// The results come.
+	w.archive = whole
+	b = w.builder()
+	later := opened.Add(time.Hour)
+	if got := state(later, austriaKey); got != almanac.AwaitingResult {
+		t.Errorf("the result that has just come verified itself: %v", got)
+	}
+	out := build(t, b, later)
+	if len(out.Events) != 1 || out.Events[0].Session != austriaKey || out.Events[0].Actor != ledger.ArchiveActor {
+		t.Errorf("settled %+v, want the result of Austria by the archive", out.Events)
+	}
+	if got := state(later, austriaKey); got != almanac.Finished {
+		t.Errorf("Austria is %v", got)
+	}
+	month := opened.AddDate(0, 1, 0)
+	build(t, b, month)
+	if got := state(month, britainKey); got != almanac.AwaitingResult {
+		t.Errorf("a month later Britain is %v, want it to wait for an operator", got)
+	}
+	if audit := mustAudit(t, w); !audit.Green() {
+		t.Errorf("the audit blames %s", blamed(audit))
+	}
+}
+
+// A store of before the archive was recorded goes on as it did: the instant vouches.
+func TestVouchingOfBefore(t *testing.T) {
+	w := newWeekend(t, asItWas)
+	b := w.builder()
+	if err := builder.NewFactsStore(w.store).Vouch(t.Context(), w.ledger); err != nil {
+		t.Fatal(err)
+	}
+	out := build(t, b, austriaQualified)
+	if len(out.Events) != 1 || out.Events[0].Type != ledger.PickFrozen {
+		t.Errorf("settled %v, want the pick alone", out.Events)
+	}
+	if got := w.shown(); len(got.Standings) == 0 {
+		t.Error("no standings are shown")
+	}
+}
