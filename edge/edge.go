@@ -233,7 +233,7 @@ func (e *Edge) listen() ([]server, error) {
 // apiServer serves the API on the listener.
 func (e *Edge) apiServer(listener net.Listener) (server, error) {
 	s := e.httpServer()
-	listener, err := e.accepting(retryListener{listener, e.log}, s)
+	listener, err := e.accepting(retrying(listener, e.log), s)
 	if err != nil {
 		return server{}, err
 	}

@@ -20,6 +20,18 @@ type retryListener struct {
 	log *slog.Logger
 }
 
+// retrying returns the listener as a retryListener, which is a socket if the listener is.
+func retrying(listener net.Listener, log *slog.Logger) net.Listener {
+	retry := retryListener{listener, log}
+	if socket, ok := listener.(syscall.Conn); ok {
+		return struct {
+			retryListener
+			syscall.Conn
+		}{retry, socket}
+	}
+	return retry
+}
+
 // The pauses after a failure: longer with each in a row.
 const (
 	firstPause   = 5 * time.Millisecond

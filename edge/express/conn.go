@@ -96,18 +96,24 @@ func (c *conn) writeAll(out []byte) error {
 }
 
 // finish writes what the connection has not taken, answers the requests that p is, which may
-// wait for something, and then lets the connection wait.
+// wait for something, and then lets the connection wait. The server answers them if the handler
+// knows one of them no longer.
 func (c *conn) finish(unsent, p []byte) {
 	w, _ := c.lane.workers.Get().(*worker)
 	defer c.lane.workers.Put(w)
-	w.recognise(p)
+	recognised := w.recognise(p)
 	defer c.lane.busyElsewhere.Add(-1)
 	for {
 		if err := c.writeAll(unsent); err != nil {
 			c.close()
 			return
 		}
+		if !recognised {
+			c.handOff(p, nil)
+			return
+		}
 		if len(w.requests) == 0 {
+			c.extend(time.Now(), c.lane.cfg.IdleTimeout)
 			c.wait()
 			return
 		}
@@ -187,6 +193,7 @@ func (c *handedOff) Close() error {
 	}
 	c.conn.lane.busyElsewhere.Add(-1)
 	if c.returned.Load() && !c.conn.lane.draining.Load() {
+		c.conn.extend(time.Now(), c.conn.lane.cfg.IdleTimeout) // the server has answered on it
 		c.conn.wait()
 	} else {
 		c.conn.close()

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -56,7 +57,11 @@ func New(cfg Config) *Lane {
 // server, whose hook must be [Lane.ConnState]. It must be called once.
 func (l *Lane) Listen(inner net.Listener) (net.Listener, error) {
 	l.inner = inner
-	for range runtime.GOMAXPROCS(0) {
+	loops := runtime.GOMAXPROCS(0)
+	if _, sockets := inner.(syscall.Conn); !sockets {
+		loops = 0 // what it accepts cannot be waited for by the system
+	}
+	for range loops {
 		loop, err := newLoop(l)
 		if err != nil {
 			l.endLoops()

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -28,13 +29,15 @@ type answers struct {
 	size  int
 	waits atomic.Int32
 	slow  chan struct{}
+
+	forgotten atomic.Bool // it knows nothing any more
 }
 
 // large is more than two sockets hold by default.
 const large = 32 << 20
 
 func (a *answers) Knows(r *express.Request) bool {
-	return slices.Contains([]string{"/lane", "/large", "/slow"}, string(r.Target))
+	return !a.forgotten.Load() && slices.Contains([]string{"/lane", "/large", "/slow"}, string(r.Target))
 }
 
 func (a *answers) Append(dst []byte, r *express.Request, mayWait bool) (head, body []byte, ok bool) {
@@ -70,6 +73,14 @@ type system struct {
 }
 
 func start(t *testing.T, handler *answers, change func(*express.Config)) *system {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startOn(t, inner, handler, change)
+}
+
+func startOn(t *testing.T, inner net.Listener, handler *answers, change func(*express.Config)) *system {
 	cfg := express.Config{
 		Handler: handler, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 		ReadBufferSize: 4 << 10, MaxConnections: 1000,
@@ -89,10 +100,6 @@ func start(t *testing.T, handler *answers, change func(*express.Config)) *system
 			}
 		},
 		Logger: quiet{},
-	}
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
 	}
 	listener, err := lane.Listen(inner)
 	if err != nil {
@@ -125,6 +132,7 @@ func (s *system) dial() net.Conn {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { c.Close() })
+	_ = c.SetReadDeadline(time.Now().Add(time.Minute)) // a response that is lost ends the test
 	return c
 }
 
@@ -188,6 +196,105 @@ func TestPipelinedLarge(t *testing.T) {
 	expect(t, r, "lane", large)
 	expect(t, r, "lane", 10)
 }
+
+// TestSlowReaderAfterASwap forgets a target while a slow reader waits for what it has asked
+// for before: the server answers what the lane cannot any more.
+func TestSlowReaderAfterASwap(t *testing.T) {
+	handler := &answers{size: 10}
+	s := start(t, handler, nil)
+	c := s.dialAnd(get("/large") + get("/lane") + get("/lane"))
+	s.await("the first request is answered", func() bool { return s.lane.Answered() == 1 })
+	handler.forgotten.Store(true)
+	r := bufio.NewReader(c)
+	expect(t, r, "lane", large)
+	expect(t, r, "server", 10)
+	expect(t, r, "server", 10)
+	handler.forgotten.Store(false)
+	fmt.Fprint(c, get("/lane"))
+	expect(t, r, "lane", 10)
+}
+
+// TestBusyConnectionLives keeps connections busy for three times every limit, whoever answers
+// on them, and then leaves them idle until they are closed.
+func TestBusyConnectionLives(t *testing.T) {
+	// The server starts a goroutine at its first connection that never ends: not in the bubble.
+	warm := fasthttp.Server{Handler: func(*fasthttp.RequestCtx) {}, Logger: quiet{}}
+	client, served := net.Pipe()
+	go func() { _ = warm.ServeConn(served) }()
+	fmt.Fprint(client, get("/"))
+	if _, err := http.ReadResponse(bufio.NewReader(client), nil); err != nil {
+		t.Fatal(err)
+	}
+	client.Close()
+
+	for name, mix := range map[string][]string{
+		"the lane alone":   {"/lane"},
+		"the server alone": {"/server"},
+		"in turn":          {"/lane", "/server"},
+		"the lane first":   {"/lane", "/server", "/server", "/server", "/server", "/server", "/server", "/server"},
+		"the server first": {"/server", "/lane", "/lane", "/lane", "/lane", "/lane", "/lane", "/lane"},
+		"decided later":    {"/slow", "/server", "/slow"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				slow := make(chan struct{})
+				close(slow)
+				handed := &handedListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+				s := startOn(t, handed, &answers{size: 10, slow: slow}, func(c *express.Config) {
+					c.ReadTimeout, c.WriteTimeout, c.IdleTimeout = 10*time.Second, 10*time.Second, 30*time.Second
+				})
+				c, served := net.Pipe()
+				handed.conns <- served
+				r := bufio.NewReader(c)
+				began := time.Now()
+				for i := 0; time.Since(began) < 3*30*time.Second; i++ {
+					target := mix[i%len(mix)]
+					go fmt.Fprint(c, get(target))
+					from, length := "lane", 10
+					if target == "/server" {
+						from, length = "server", len("/server")
+					}
+					expect(t, r, from, length)
+					time.Sleep(7 * time.Second)
+				}
+				idle := time.Now()
+				if _, err := r.ReadByte(); err != io.EOF {
+					t.Errorf("left idle: got %v, want the end of the connection", err)
+				}
+				if d := time.Since(idle); d < 20*time.Second || d > 35*time.Second {
+					t.Errorf("closed %s after the last look, want about 30 s after the last request", d)
+				}
+				if err := s.stop(); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(time.Minute) // the server's workers look once in a while whether they are to end
+			})
+		})
+	}
+}
+
+// handedListener accepts the connections that a test hands it, which are no sockets.
+type handedListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (l *handedListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *handedListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (*handedListener) Addr() net.Addr { return &net.TCPAddr{} }
 
 // TestReaderThatStops lets clients ask for more than the sockets hold and read nothing: the
 // write timeout ends their connections.
