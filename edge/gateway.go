@@ -54,9 +54,17 @@ func (g *gateway) handle(ctx *fasthttp.RequestCtx) {
 		ctx.SetConnectionClose()
 	}
 	r.read(ctx, len(g.proxies) > 0)
-	a := g.serve(&r)
-	a.write(&ctx.Response)
-	g.metrics.count(&a)
+	sound, last := framing(&ctx.Request.Header)
+	if !sound {
+		g.replace(ctx, &r, malformedRequest, httpOnly, g.now(time.Now()))
+	} else {
+		a := g.serve(&r)
+		a.write(&ctx.Response)
+		g.metrics.count(&a)
+	}
+	if !sound || last {
+		ctx.SetConnectionClose()
+	}
 }
 
 // serve answers a preflight, a page outside the base path, or an endpoint.

@@ -53,6 +53,8 @@ func TestContractWithoutExpressLane(t *testing.T) {
 		{"KeysAreReloaded", TestKeysAreReloaded},
 		{"UsageOfEachKey", TestUsageOfEachKey},
 		{"HTTPLayer", TestHTTPLayer},
+		{"StrictFraming", TestStrictFraming},
+		{"SmuggledRequest", TestSmuggledRequest},
 		{"BugIsAnError", TestBugIsAnError},
 		{"PipelinedRequests", TestPipelinedRequests},
 		{"SwapsUnderLoad", TestSwapsUnderLoad},

@@ -10,6 +10,7 @@ import (
 
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
+	"gridcast/edge/negotiate"
 	"gridcast/edge/resident"
 )
 
@@ -89,6 +90,34 @@ func (r *request) read(ctx *fasthttp.RequestCtx, behindProxy bool) {
 		r.forwardedFor = list(h, fasthttp.HeaderXForwardedFor)
 	}
 	r.peer = peer(ctx)
+}
+
+// framing looks at what fasthttp lets pass although another recipient might read it differently,
+// and take the end of the request for the beginning of another one (RFC 9112, section 11.2): an
+// HTTP version other than 1.0 and 1.1, a line that ends without CR, one that continues the line
+// before, and any Transfer-Encoding, and with it trailers, since no path wants a body. Such a
+// request is not sound, and its connection must be closed. Last says that the client closes it:
+// fasthttp reads Connection as one word in lower case.
+func framing(h *fasthttp.RequestHeader) (sound, last bool) {
+	if version := h.Protocol(); string(version) != "HTTP/1.1" && string(version) != "HTTP/1.0" {
+		return false, true
+	}
+	for rest := h.RawHeaders(); len(rest) > 0; {
+		end := bytes.IndexByte(rest, '\n')
+		if end < 1 || rest[end-1] != '\r' || rest[0] == ' ' || rest[0] == '\t' {
+			return false, true
+		}
+		line := rest[:end-1]
+		rest = rest[end+1:]
+		name, value, _ := bytes.Cut(line, []byte{':'})
+		switch {
+		case negotiate.EqualFold(name, "transfer-encoding"):
+			return false, true
+		case negotiate.EqualFold(name, "connection") && negotiate.Lists(value, "close"):
+			last = true
+		}
+	}
+	return true, last
 }
 
 // originForm turns "http://host/path", which every server must understand, into "/path".

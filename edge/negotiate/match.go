@@ -74,3 +74,16 @@ func PrefersHTML(accept []byte) bool {
 	}
 	return false
 }
+
+// Lists reports whether a header field that is a list of words, such as Connection, names the
+// word, which is in lower case, in any case.
+func Lists(header []byte, word string) bool {
+	for len(header) > 0 {
+		var member []byte
+		member, header = cut(header, ',')
+		if EqualFold(trim(member), word) {
+			return true
+		}
+	}
+	return false
+}
