@@ -91,14 +91,15 @@ var (
 )
 
 // One message, whatever is wrong with a key: it must not tell a guesser how close they are.
-const unauthorizedMessage = "a valid API key is required, as Authorization: Bearer KEY or X-API-Key: KEY"
+const unauthorizedMessage = "a valid API key is required, as Authorization: Bearer KEY or X-API-Key: KEY; " +
+	"check that it was sent, that all of it was copied, and that it has neither expired nor been revoked"
 
 var (
 	allow     = resident.NewField("Allow", "GET, HEAD, OPTIONS")
 	preflight = resident.New(http.StatusNoContent, nil, resident.Common(
 		allow,
 		resident.NewField("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS"),
-		resident.NewField("Access-Control-Allow-Headers", "Authorization, X-API-Key, If-None-Match, Cache-Control, Content-Type"),
+		resident.NewField("Access-Control-Allow-Headers", "Authorization, X-API-Key, If-None-Match, Cache-Control, Content-Type, X-Requested-With, traceparent, tracestate, baggage"),
 		resident.NewField("Access-Control-Max-Age", "7200"),
 	), nil)
 )

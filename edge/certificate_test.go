@@ -48,6 +48,9 @@ func TestTLSReload(t *testing.T) {
 	if got := serial(); got != 1 {
 		t.Errorf("with a broken file: got certificate %d, want the last good one", got)
 	}
+	if s := w.edge.Status(); s.Certificate == nil || !s.Certificate.Expiring || time.Until(time.Time(s.Certificate.Expires)) > time.Hour {
+		t.Errorf("status: got %+v, want a certificate that ends within the hour", s.Certificate)
+	}
 	writeCertificate(t, cert, key, 2)
 	if got := serial(); got != 2 {
 		t.Errorf("got certificate %d, want 2", got)

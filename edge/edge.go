@@ -58,8 +58,11 @@ type Edge struct {
 	lane     lane // nil: the HTTP server answers everything
 	metrics  *metrics
 
+	certificate atomic.Pointer[certificate] // nil without TLS
+
 	stopping atomic.Bool
 	started  chan struct{} // closed by awaitReady
+	sayAfter time.Duration // of waiting, before the edge says what it waits for
 }
 
 // lane stands between the listener and the HTTP server, and answers plain requests before it.
@@ -95,7 +98,16 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 	if deps.Registry == nil {
 		deps.Registry = newRegistry()
 	}
-	e := &Edge{cfg: cfg, deps: deps, log: deps.Log, started: make(chan struct{})}
+	files, err := descriptors()
+	if err != nil {
+		return nil, fmt.Errorf("edge: %w", err)
+	}
+	if bound := connectionBound(cfg.MaxConnections, files); bound < cfg.MaxConnections {
+		deps.Log.Info("fewer connections than configured: the limit of open files is low, see ulimit -n",
+			"connections", bound, "configured", cfg.MaxConnections, "open_files", files)
+		cfg.MaxConnections = bound
+	}
+	e := &Edge{cfg: cfg, deps: deps, log: deps.Log, started: make(chan struct{}), sayAfter: 3 * time.Second}
 	e.keys = keys.NewFollower(keys.FollowerConfig{
 		Store: deps.Store, CacheDir: cfg.CacheDir, Tiers: cfg.Tiers, Limits: deps.Limits, Log: deps.Log,
 	})
@@ -167,20 +179,42 @@ func (e *Edge) Ready() error {
 // Started returns a channel that is closed when the edge has been ready for the first time.
 func (e *Edge) Started() <-chan struct{} { return e.started }
 
-// awaitReady closes the channel of Started.
+// awaitReady closes the channel of Started. Until then it says what the edge waits for, once for
+// each reason.
 func (e *Edge) awaitReady(ctx context.Context) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for e.Ready() != nil {
+	var said string
+	for began := time.Now(); e.Ready() != nil; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return nil
 		}
+		if why := e.Ready(); why != nil && !e.stopping.Load() && why.Error() != said && time.Since(began) > e.sayAfter {
+			said = why.Error()
+			e.warnWaiting(said)
+		}
 	}
 	e.log.Info("edge ready", "version", e.Status().Version)
 	close(e.started)
 	return nil
+}
+
+// warnWaiting says what is missing and which command brings it.
+func (e *Edge) warnWaiting(why string) {
+	problem, command := e.keys.State().Problem, "gridcast keys create --name NAME --tier standard --store "+e.deps.Store.String()
+	if e.keys.Table() != nil {
+		status := e.Status()
+		problem, command = status.StoreProblem, "gridcast build --store "+e.deps.Store.String()
+		if status.Refused != nil {
+			problem = status.Refused.Reason
+		}
+	}
+	if problem == "" {
+		problem = "the store has none"
+	}
+	e.log.Warn("edge waits, requests are answered 503", "why", why, "problem", problem, "if_it_was_never_made", command)
 }
 
 // stop drains the servers.
@@ -280,6 +314,7 @@ func (e *Edge) accepting(listener net.Listener, s *fasthttp.Server) (net.Listene
 	if err != nil {
 		return nil, err
 	}
+	e.certificate.Store(certificate)
 	return tls.NewListener(listener, &tls.Config{
 		GetCertificate: certificate.get,
 		NextProtos:     []string{"http/1.1"},

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"net"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -16,6 +17,15 @@ func (e *Edge) Handle(ctx *fasthttp.RequestCtx) { e.gateway.handle(ctx) }
 
 // ServeConn serves a connection to its end, as the edge's server does without a lane.
 func (e *Edge) ServeConn(c net.Conn) error { return e.httpServer().ServeConn(c) }
+
+// SayAfter sets how long the edge waits before it says what for.
+func (e *Edge) SayAfter(d time.Duration) { e.sayAfter = d }
+
+// MaxConnections is how many connections the edge allows.
+func (e *Edge) MaxConnections() int { return e.cfg.MaxConnections }
+
+// ConnectionBound is how many connections may be open.
+var ConnectionBound = connectionBound
 
 // Client is the address that limits are counted for.
 var Client = client

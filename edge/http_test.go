@@ -78,7 +78,7 @@ func TestHeadersOfData(t *testing.T) {
 			"a snapshot", "/api/v1/standings",
 			[]string{
 				"Content-Type: application/json; charset=utf-8", "Cache-Control: private, max-age=30, must-revalidate",
-				"Vary: Accept-Encoding", "ETag: ",
+				"Vary: Accept-Encoding, Authorization, X-API-Key", "ETag: ",
 			},
 			[]string{"Last-Modified", "Content-Encoding", "Retry-After", "Allow"},
 		},
@@ -223,7 +223,7 @@ func TestNotModified(t *testing.T) {
 			if r.StatusCode != http.StatusNotModified || r.Header.Get("ETag") != tt.etag {
 				t.Errorf("got %d with %s, want 304 with %s", r.StatusCode, r.Header.Get("ETag"), tt.etag)
 			}
-			for _, name := range []string{"Cache-Control: private, max-age=30, must-revalidate", "Vary: Accept-Encoding"} {
+			for _, name := range []string{"Cache-Control: private, max-age=30, must-revalidate", "Vary: Accept-Encoding, Authorization, X-API-Key"} {
 				if !strings.Contains(r.head, "\r\n"+name+"\r\n") {
 					t.Errorf("304 without %q:\n%s", name, r.head)
 				}
@@ -255,7 +255,7 @@ func TestPreflight(t *testing.T) {
 	for name, want := range map[string]string{
 		"Access-Control-Max-Age":       "7200",
 		"Access-Control-Allow-Methods": "GET, HEAD, OPTIONS",
-		"Access-Control-Allow-Headers": "Authorization, X-API-Key, If-None-Match, Cache-Control, Content-Type",
+		"Access-Control-Allow-Headers": "Authorization, X-API-Key, If-None-Match, Cache-Control, Content-Type, X-Requested-With, traceparent, tracestate, baggage",
 		"Allow":                        "GET, HEAD, OPTIONS",
 	} {
 		if got := r.Header.Get(name); got != want {

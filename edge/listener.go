@@ -58,6 +58,22 @@ func passes(err error) bool {
 	return false
 }
 
+// connectionBound returns how many connections may be open: as many as configured, but so few
+// that the store, the cache, Redis and the operators find descriptors too.
+func connectionBound(configured int, descriptors uint64) int {
+	reserved := min(256, descriptors/2)
+	return int(min(uint64(configured), max(1, descriptors-reserved))) //nolint:gosec // at most configured
+}
+
+// descriptors returns how many files the process may have open.
+func descriptors() (uint64, error) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 0, fmt.Errorf("look at the limit of open files: %w", err)
+	}
+	return limit.Cur, nil
+}
+
 // certificate is the pair of PEM files, read again when they change. A pair that cannot be
 // read, such as one half written, leaves the last good one in place.
 type certificate struct {
@@ -90,6 +106,12 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		}
 	}
 	return c.pair, nil
+}
+
+// expires returns when the certificate in use ends.
+func (c *certificate) expires() time.Time {
+	pair, _ := c.get(nil) // which fails never
+	return pair.Leaf.NotAfter
 }
 
 func (c *certificate) load() error {

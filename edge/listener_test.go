@@ -1,8 +1,10 @@
 package edge_test
 
 import (
+	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -39,5 +41,51 @@ func TestOutOfDescriptors(t *testing.T) {
 	}
 	if listener.failed.Load() < 9 {
 		t.Errorf("accepting failed %d times, want 9 or more", listener.failed.Load())
+	}
+}
+
+func TestConnectionBound(t *testing.T) {
+	for _, tt := range []struct {
+		configured int
+		files      uint64
+		want       int
+	}{
+		{50_000, 1 << 20, 50_000},
+		{50_000, 50_256, 50_000},
+		{50_000, 50_000, 49_744},
+		{50_000, 1024, 768},
+		{50_000, 256, 128},
+		{50_000, 1, 1},
+		{100, 1 << 63, 100},
+	} {
+		if got := edge.ConnectionBound(tt.configured, tt.files); got != tt.want {
+			t.Errorf("%d configured, %d files: got %d, want %d", tt.configured, tt.files, got, tt.want)
+		}
+	}
+}
+
+// TestFewDescriptors starts an edge that may open fewer files than its connections need.
+func TestFewDescriptors(t *testing.T) {
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	few := before
+	few.Cur = 1000
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+			t.Fatal(err)
+		}
+	}()
+	var log lines
+	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, _ *setup) { d.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	if got := w.edge.MaxConnections(); got != 744 {
+		t.Errorf("got %d connections, want 744", got)
+	}
+	if !strings.Contains(log.String(), "connections=744 configured=50000 open_files=1000") {
+		t.Errorf("the log says nothing of it:\n%s", log.String())
 	}
 }

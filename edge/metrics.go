@@ -36,6 +36,8 @@ type metrics struct {
 	refused  prometheus.Counter
 	panics   prometheus.Counter
 	loaded   prometheus.Counter
+
+	followPanics prometheus.Counter
 }
 
 const (
@@ -58,12 +60,16 @@ func newMetrics(registry *prometheus.Registry, tiers []string, e *Edge) *metrics
 			Name: "gridcast_edge_panics_total",
 			Help: "Requests that ran into a bug of the edge.",
 		}),
+		followPanics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "gridcast_edge_follow_panics_total",
+			Help: "Looks for a newer version that ended in a panic, which is a bug.",
+		}),
 		loaded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gridcast_edge_versions_loaded_total",
 			Help: "Versions that were taken.",
 		}),
 	}
-	registry.MustRegister(requests, m.refused, m.panics, m.loaded)
+	registry.MustRegister(requests, m.refused, m.panics, m.loaded, m.followPanics)
 	m.registerState(registry, e)
 
 	m.requests = append(m.requests, // as the constants above, ascending
@@ -106,6 +112,14 @@ func (m *metrics) registerState(registry *prometheus.Registry, e *Edge) {
 	gauge("ready", "1 while requests are answered with data.", func(s Status) float64 { return number(s.Ready) })
 	gauge("store_unreachable", "1 while the latest look for a newer version failed.",
 		func(s Status) float64 { return number(s.StoreProblem != "") })
+	gauge("version_stale", "1 while it has not been known for 30 seconds whether the version served is the current one.",
+		func(s Status) float64 { return number(s.Stale) })
+	gauge("certificate_expiry_timestamp_seconds", "When the certificate in use expires, 0 without TLS.", func(s Status) float64 {
+		if s.Certificate == nil {
+			return 0
+		}
+		return float64(time.Time(s.Certificate.Expires).Unix())
+	})
 	gauge("keys", "Keys in the table, expired ones included.", func(s Status) float64 { return float64(s.Keys.Count) })
 	gauge("keys_stale", "1 while the latest look at the stored keys failed, or was long ago.",
 		func(s Status) float64 { return number(s.Keys.Problem != "" || s.Keys.Stale) })

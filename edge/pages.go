@@ -18,8 +18,18 @@ import (
 	"gridcast/snapshots"
 )
 
-//go:embed status.html
-var statusSource string
+var (
+	//go:embed status.html
+	statusSource string
+	//go:embed start.html
+	startPage []byte
+	//go:embed favicon.svg
+	favicon []byte
+)
+
+// robots keeps crawlers on what is written for people: everything else wants a key or changes by
+// the second.
+const robots = "User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /openapi.json\nDisallow: /\n"
 
 var (
 	html      = resident.NewField("Content-Type", "text/html; charset=utf-8")
@@ -34,7 +44,7 @@ type pages struct {
 }
 
 func newPages(e *Edge) (*pages, error) {
-	page, err := template.New("status").Parse(statusSource)
+	page, err := template.New("status").Funcs(template.FuncMap{"ago": ago}).Parse(statusSource)
 	if err != nil {
 		return nil, fmt.Errorf("status page: %w", err)
 	}
@@ -65,6 +75,19 @@ func (p *pages) serve(r *request) answer {
 		return p.readiness()
 	}
 	return p.status(r.accept)
+}
+
+// ago writes a duration for people: its two largest units.
+func ago(seconds int64) string {
+	switch days, hours, minutes := seconds/86400, seconds/3600, seconds/60; {
+	case days > 0:
+		return fmt.Sprintf("%d d %d h", days, hours%24)
+	case hours > 0:
+		return fmt.Sprintf("%d h %d min", hours, minutes%60)
+	case minutes > 0:
+		return fmt.Sprintf("%d min %d s", minutes, seconds%60)
+	}
+	return fmt.Sprintf("%d s", seconds)
 }
 
 // The paths whose answer depends on the moment.
@@ -132,6 +155,9 @@ func documents() (map[string]*resident.Page, error) {
 		{"/openapi.json", resident.JSON, schemas.OpenAPIJSON()},
 		{"/openapi.yaml", yaml, schemas.OpenAPIYAML()},
 		{"/docs", html, docs.Page()},
+		{"/", html, startPage},
+		{"/favicon.ico", resident.NewField("Content-Type", "image/svg+xml"), favicon},
+		{"/robots.txt", resident.NewField("Content-Type", "text/plain; charset=utf-8"), []byte(robots)},
 	} {
 		page, err := document(d.contentType, d.body)
 		if err != nil {

@@ -32,8 +32,14 @@ type Status struct {
 	NextRace   wire.Instant `json:"next_race,omitzero"` // lights out of the next race
 	Refused    *Refused     `json:"refused,omitzero"`   // the latest version that was not taken
 
+	// Stale: for more than 30 seconds it has not been known whether this version is the current
+	// one, for whatever reason.
+	Stale bool `json:"stale"`
 	// StoreProblem says why the latest look for a newer version failed.
 	StoreProblem string `json:"store_problem,omitzero"`
+
+	// Certificate is that of TLS; nil: the edge does not serve TLS itself.
+	Certificate *CertificateStatus `json:"certificate,omitzero"`
 
 	Keys     KeyStatus    `json:"keys"`
 	RaceTime wire.Instant `json:"race_time"`
@@ -46,6 +52,16 @@ type LedgerHead struct {
 	Seq  int64  `json:"seq"`
 	Hash string `json:"hash"`
 }
+
+// CertificateStatus says how long the certificate in use is valid.
+type CertificateStatus struct {
+	Expires  wire.Instant `json:"expires"`  // real time
+	Expiring bool         `json:"expiring"` // in less than 14 days, or it has expired
+}
+
+// renewBefore is how long before its end a certificate should have been renewed. Automatic
+// renewal usually comes 30 days before.
+const renewBefore = 14 * 24 * time.Hour
 
 // KeyStatus says how the table of keys stands.
 type KeyStatus struct {
@@ -70,7 +86,11 @@ func (e *Edge) Status() Status {
 	} else {
 		s.Ready = true
 	}
-	s.Refused = e.versions.refused.Load()
+	s.Refused, s.Stale = e.versions.refused.Load(), e.versions.stale(time.Now())
+	if c := e.certificate.Load(); c != nil {
+		expires := c.expires()
+		s.Certificate = &CertificateStatus{Expires: wire.Instant(expires), Expiring: time.Until(expires) < renewBefore}
+	}
 	if problem := e.versions.problem.Load(); problem != nil {
 		s.StoreProblem = *problem
 	}
@@ -91,11 +111,14 @@ func (e *Edge) Status() Status {
 	return s
 }
 
-// forStrangers leaves out what names addresses of ours or clients: the admin listener shows
-// it.
+// forStrangers leaves out what may name addresses of ours or clients, such as every error of the
+// store: the admin listener shows it.
 func (s Status) forStrangers() Status {
 	if s.StoreProblem != "" {
 		s.StoreProblem = "the storage does not answer"
+	}
+	if s.Refused != nil {
+		s.Refused = &Refused{Version: s.Refused.Version, At: s.Refused.At, Reason: s.Refused.public}
 	}
 	if s.Keys.Problem != "" {
 		s.Keys.Problem = "the keys could not be read"

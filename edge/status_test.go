@@ -3,8 +3,12 @@ package edge_test
 import (
 	"encoding/json"
 	"html"
+	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +19,7 @@ import (
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/dirblob"
 )
 
 // TestOutsideTheBasePath has a row for each path that needs no key.
@@ -35,7 +40,10 @@ func TestOutsideTheBasePath(t *testing.T) {
 		{"GET", "/status", 200, "application/json; charset=utf-8"},
 		{"OPTIONS", "/openapi.json", 204, ""},
 		{"POST", "/status", 405, "application/json; charset=utf-8"},
-		{"GET", "/", 404, "application/json; charset=utf-8"},
+		{"GET", "/", 200, "text/html; charset=utf-8"},
+		{"GET", "/?x", 200, "text/html; charset=utf-8"},
+		{"GET", "/favicon.ico", 200, "image/svg+xml"},
+		{"GET", "/robots.txt", 200, "text/plain; charset=utf-8"},
 		{"GET", "/api/v1x/calendar", 404, "application/json; charset=utf-8"},
 		{"GET", "/api/v2/calendar", 404, "application/json; charset=utf-8"},
 		{"GET", "/docs//", 404, "application/json; charset=utf-8"},
@@ -178,6 +186,85 @@ func TestStatusPage(t *testing.T) {
 	if r := empty.do("GET", "/status", browser); !strings.Contains(string(r.body), "not ready: no keys loaded yet") {
 		t.Errorf("page of an edge without anything:\n%s", r.body)
 	}
+}
+
+// TestStatusNeverNamesTheStore lets everything in the store of a running edge go wrong: what is
+// said about it is for the operators.
+func TestStatusNeverNamesTheStore(t *testing.T) {
+	dir := t.TempDir()
+	store, err := dirblob.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, s *setup) { d.Store, s.copied = store, true }, func(_ *edge.Config, d *edge.Deps, s *setup) {
+		s.keys, s.version = false, false
+		edgetest.Publish(t, store, 1)
+		if err := keys.Update(t.Context(), store, func(*keys.Document) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err := os.Remove(filepath.Join(dir, snapshots.PointerKey)); err != nil {
+		t.Fatal(err)
+	}
+	w.await("the pointer is missed", func() bool { return w.edge.Status().Refused != nil })
+	if reason := w.edge.Status().Refused.Reason; !strings.Contains(reason, dir) {
+		t.Errorf("operators read %q, want the place of the store", reason)
+	}
+	for _, accept := range []string{"application/json", "text/html"} {
+		if r := w.do("GET", "/status", "Accept: "+accept); strings.Contains(string(r.body), dir) {
+			t.Errorf("strangers read:\n%s", r.body)
+		}
+	}
+}
+
+// TestWaitingEdgeSaysWhy starts edges that lack something: each says in a line of its log what,
+// and how it comes to be.
+func TestWaitingEdgeSaysWhy(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		lack option
+		want []string
+	}{
+		{"keys", withoutKeys, []string{"no keys loaded yet", "gridcast keys create --name NAME --tier standard --store mem:"}},
+		{"a version", withoutVersion, []string{"no version loaded yet", "gridcast build --store mem:"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var log lines
+			w := newWorld(t, tt.lack, func(_ *edge.Config, d *edge.Deps, s *setup) {
+				d.Log, s.sayAfter = slog.New(slog.NewTextHandler(&log, nil)), time.Millisecond
+			})
+			w.await("it is said", func() bool { return strings.Contains(log.String(), "edge waits") })
+			for _, want := range tt.want {
+				if !strings.Contains(log.String(), want) {
+					t.Errorf("the log lacks %q:\n%s", want, log.String())
+				}
+			}
+			if err := w.stop(); err != nil {
+				t.Error(err)
+			}
+			if n := strings.Count(log.String(), "edge waits"); n != 1 {
+				t.Errorf("said %d times, want once:\n%s", n, log.String())
+			}
+		})
+	}
+}
+
+// lines is what a log has written.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
 
 // TestKeysAreReloaded changes the document under a running edge.

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync/atomic"
@@ -19,6 +20,8 @@ type versions struct {
 	set     atomic.Pointer[resident.Set]
 	refused atomic.Pointer[Refused]
 	problem atomic.Pointer[string] // of the latest look at the store; nil: none
+
+	confirmed atomic.Pointer[time.Time] // when set was last known to be the current one
 }
 
 // Refused says which version was not taken and why. The one before it stays.
@@ -26,6 +29,8 @@ type Refused struct {
 	Version int64        `json:"version,omitzero"` // 0: it could not be learned
 	At      wire.Instant `json:"at"`               // real time
 	Reason  string       `json:"reason"`
+
+	public string // the reason for anybody: never where the store is
 }
 
 // current returns the set that is served, nil before the first.
@@ -69,24 +74,43 @@ func (e *Edge) accept(version *snapshots.Version) error {
 
 // report notes how a look at the store went.
 func (e *Edge) report(r snapshots.Report) {
+	if r.State == snapshots.Following || r.State == snapshots.Waiting {
+		now := time.Now()
+		e.versions.confirmed.Store(&now)
+	}
 	if r.Repeated {
 		return
 	}
+	var problem *string
 	switch r.State {
 	case snapshots.Refused, snapshots.Failed:
-		e.noteRefused(r.Version, r.Err)
+		public := r.Public()
+		if errors.Is(r.Err, snapshots.ErrNotTaken) {
+			public = r.Err.Error() // it is about what is in the version, and says nothing about the store
+		}
+		var panicked *snapshots.PanicError
+		if errors.As(r.Err, &panicked) {
+			e.metrics.followPanics.Inc()
+			e.log.Error("panic while following versions", "panic", panicked.Value, "stack", string(panicked.Stack))
+		}
+		e.metrics.refused.Inc()
+		e.versions.refused.Store(&Refused{Version: r.Version, At: wire.Instant(time.Now()), Reason: r.Err.Error(), public: public})
+		e.log.Error("version refused, the last one stays", "version", r.Version, "err", r.Err)
 	case snapshots.Unreachable:
-		problem := r.Err.Error()
-		e.versions.problem.Store(&problem)
+		text := r.Err.Error()
+		problem = &text
 		e.log.Warn("store does not answer, the last version stays", "err", r.Err)
-	default:
-		e.versions.problem.Store(nil)
 	}
+	e.versions.problem.Store(problem)
 }
 
-// noteRefused says that a version was not taken; the one before it stays.
-func (e *Edge) noteRefused(version int64, err error) {
-	e.metrics.refused.Inc()
-	e.versions.refused.Store(&Refused{Version: version, At: wire.Instant(time.Now()), Reason: err.Error()})
-	e.log.Error("version refused, the last one stays", "version", version, "err", err)
+// staleAfter is how long ago a version may have been known to be the current one. A look at the
+// store lasts at most a third of that.
+const staleAfter = 30 * time.Second
+
+// stale reports whether it is long ago that the version served was known to be the current one,
+// for whatever reason.
+func (v *versions) stale(now time.Time) bool {
+	confirmed := v.confirmed.Load()
+	return confirmed == nil || now.Sub(*confirmed) > staleAfter
 }

@@ -66,8 +66,9 @@ type option func(*edge.Config, *edge.Deps, *setup)
 // setup says what the store holds when the edge starts.
 type setup struct {
 	keys, version bool
-	copied        bool   // the edge has a copy of both
-	lacks         string // a path that is left out of the version
+	copied        bool          // the edge has a copy of both
+	sayAfter      time.Duration // 0: the edge\'s own
+	lacks         string        // a path that is left out of the version
 }
 
 var discard = slog.New(slog.DiscardHandler)
@@ -109,6 +110,9 @@ func newWorld(t testing.TB, options ...option) *world {
 	e, err := edge.New(cfg, deps)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if want.sayAfter > 0 {
+		e.SayAfter(want.sayAfter)
 	}
 	w.edge = e
 	ctx, cancel := context.WithCancel(t.Context())

@@ -41,7 +41,7 @@ var (
 	anyOrigin   = Field{[]byte("Access-Control-Allow-Origin"), []byte("*")}
 	exposed     = Field{[]byte("Access-Control-Expose-Headers"), []byte("Date, ETag, Retry-After, WWW-Authenticate, Allow, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset")}
 	noStore     = Field{[]byte("Cache-Control"), []byte("no-store")}
-	variesByAE  = Field{[]byte("Vary"), []byte("Accept-Encoding")}
+	variesByKey = Field{[]byte("Vary"), []byte("Accept-Encoding, Authorization, X-API-Key")} // a browser's cache must not answer for another key
 	moving      = Field{[]byte("Cache-Control"), []byte("private, max-age=30, must-revalidate")}
 	seasonOver  = Field{[]byte("Cache-Control"), []byte("private, max-age=300, must-revalidate")}
 	contentCode = []byte("Content-Encoding")
@@ -67,13 +67,13 @@ type headerSet struct {
 }
 
 func newHeaderSet(contentType, lifetime Field) *headerSet {
-	s := &headerSet{notModified: Common(lifetime, variesByAE)}
+	s := &headerSet{notModified: Common(lifetime, variesByKey)}
 	for e := range negotiate.Encodings {
 		fields := []Field{contentType}
 		if e != negotiate.Identity {
 			fields = append(fields, Field{contentCode, []byte(e.Token())})
 		}
-		s.full[e] = Common(append(fields, lifetime, variesByAE)...)
+		s.full[e] = Common(append(fields, lifetime, variesByKey)...)
 	}
 	return s
 }
