@@ -109,8 +109,17 @@ func TestLists(t *testing.T) {
 		header string
 		want   bool
 	}{
-		{"close", true}, {"Close", true}, {"TE, close", true}, {"close,TE", true}, {" \tCLOSE\t , keep-alive", true}, {",,close", true},
-		{"", false}, {"keep-alive", false}, {"closed", false}, {"close x", false}, {"x-close", false},
+		{"close", true},
+		{"Close", true},
+		{"TE, close", true},
+		{"close,TE", true},
+		{" \tCLOSE\t , keep-alive", true},
+		{",,close", true},
+		{"", false},
+		{"keep-alive", false},
+		{"closed", false},
+		{"close x", false},
+		{"x-close", false},
 	} {
 		if got := negotiate.Lists([]byte(tt.header), "close"); got != tt.want {
 			t.Errorf("%q: got %t, want %t", tt.header, got, tt.want)
