@@ -244,8 +244,10 @@ func latestGrid(v *season.View, years []Year) Grid {
 			continue
 		}
 		seen[e.Driver] = true
+		driver := v.Drivers[e.Driver]
+		driver.HeadshotURL = v.Headshot(e.Driver, codes[e.Driver], facts.Year)
 		g.Entries = append(g.Entries, GridEntry{
-			Driver: v.Drivers[e.Driver], Code: codes[e.Driver],
+			Driver: driver, Code: codes[e.Driver],
 			Team: v.Teams[e.Team], Colour: facts.Colours[e.Team], Number: e.Number,
 		})
 	}

@@ -3,38 +3,22 @@ package archive_test
 import (
 	"bytes"
 	"flag"
-	"os"
 	"testing"
 
 	"gridcast/builder/archive"
 	"gridcast/builder/source/f1db"
+	"gridcast/builder/source/media"
+	"gridcast/builder/source/sourcetest"
 )
 
-var update = flag.Bool("update", false, "write seasons.zst from the release in ../shared/data")
-
-const (
-	release = "../../../shared/data/f1db/f1db-json-splitted.zip"
-	colours = "../../../shared/data/team-colours.json"
-)
+var update = flag.Bool("update", false, "write seasons.zst from the release")
 
 // TestEmbeddedIsImport makes the embedded seasons again from the release and compares.
 func TestEmbeddedIsImport(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a whole release")
 	}
-	f, err := os.Open(colours)
-	if os.IsNotExist(err) {
-		t.Skipf("%s is missing", colours)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	known, err := f1db.ReadColours(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, _, err := f1db.Import(release, f1db.Options{From: 2007, Colours: known})
+	a, _, err := f1db.Import(sourcetest.Path(t, sourcetest.F1DB2026), f1db.Options{From: 2007, Media: media.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,9 @@ import (
 	"gridcast/builder/season"
 )
 
-// The file is made from a release of F1DB and a file of team colours, which are no part of the
-// project, by: go test ./builder/archive -run EmbeddedIsImport -update
+// The seasons from 2007 to the Hungarian Grand Prix of 2026, made by our importer from the
+// release of F1DB that builder/source/sourcetest names, which is no part of the project, by:
+// go test ./builder/archive -run EmbeddedIsImport -update
 //
 //go:embed seasons.zst
 var embedded []byte

@@ -14,6 +14,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/codehost"
 	"gridcast/builder/source/f1db"
+	"gridcast/builder/source/media"
 )
 
 // shared is where real data lies beside a checkout; see the README, "Tests with real data".
@@ -66,7 +67,7 @@ func runHistory(t *testing.T, base season.Facts, from, to int) *history {
 		if err != nil {
 			t.Fatal(err)
 		}
-		facts, _, err := tree.Facts(nil)
+		facts, _, err := tree.Facts(media.Media{})
 		if err != nil {
 			h.refused[commit.Subject] = err
 			continue

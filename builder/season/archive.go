@@ -7,13 +7,14 @@ import (
 
 // Facts are seasons and what their rows refer to.
 type Facts struct {
-	Source   string                `json:"source"` // what the facts were imported from, for attribution
-	Drivers  map[DriverID]Driver   `json:"drivers"`
-	Teams    map[TeamID]Team       `json:"teams"`
-	Engines  map[EngineID]Engine   `json:"engines"`
-	Circuits map[CircuitID]Circuit `json:"circuits"`
-	Lineages []Lineage             `json:"lineages"`
-	Seasons  []Season              `json:"-"` // by ascending year; each is a line of its own in a file
+	Source    string                `json:"source"` // what the facts were imported from, for attribution
+	Drivers   map[DriverID]Driver   `json:"drivers"`
+	Teams     map[TeamID]Team       `json:"teams"`
+	Engines   map[EngineID]Engine   `json:"engines"`
+	Circuits  map[CircuitID]Circuit `json:"circuits"`
+	Lineages  []Lineage             `json:"lineages"`
+	Headshots Headshots             `json:"headshots"`
+	Seasons   []Season              `json:"-"` // by ascending year; each is a line of its own in a file
 }
 
 // Archive holds all facts, of the past and of a known future. It is immutable.
@@ -38,11 +39,12 @@ func (a *Archive) Facts() Facts { return a.facts }
 // View is what was known at an instant. Drivers, teams, engines and circuits are there once
 // something known refers to them.
 type View struct {
-	At       time.Time
-	Drivers  map[DriverID]Driver
-	Teams    map[TeamID]Team
-	Engines  map[EngineID]Engine
-	Circuits map[CircuitID]Circuit
-	Lineages []Lineage
-	Seasons  []Season // by ascending year
+	At        time.Time
+	Drivers   map[DriverID]Driver
+	Teams     map[TeamID]Team
+	Engines   map[EngineID]Engine
+	Circuits  map[CircuitID]Circuit
+	Lineages  []Lineage
+	Headshots Headshots
+	Seasons   []Season // by ascending year
 }

@@ -31,6 +31,12 @@ func (a *Archive) AsOf(t time.Time) *View {
 		Engines:  a.index.engines.asOf(t),
 		Circuits: a.index.circuits.asOf(t),
 	}
+	v.Headshots.Template = a.facts.Headshots.Template
+	for _, driver := range a.facts.Headshots.Drivers {
+		if _, ok := v.Drivers[driver]; ok {
+			v.Headshots.Drivers = append(v.Headshots.Drivers, driver)
+		}
+	}
 	v.Seasons = make([]Season, 0, len(a.facts.Seasons))
 	for i := range a.facts.Seasons {
 		s := &a.facts.Seasons[i]

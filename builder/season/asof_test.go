@@ -206,7 +206,7 @@ func TestSeasonOfTheDay(t *testing.T) {
 		{"2023-12-31T23:59:59Z", 2023},
 		{"2023-09-30T23:59:59Z", 2023},
 		{"2024-01-01T00:00:00Z", 2024},
-		{"2030-01-01T00:00:00Z", 2024},
+		{"2030-01-01T00:00:00Z", 2026},
 	} {
 		if got := a.AsOf(at(test.at)).CurrentSeason(); got != test.want {
 			t.Errorf("at %s: current season %d, want %d", test.at, got, test.want)

@@ -13,6 +13,14 @@ func (f *Facts) Validate() error {
 	if err := f.validateKeys(); err != nil {
 		return err
 	}
+	if err := f.Headshots.Validate(); err != nil {
+		return err
+	}
+	for _, driver := range f.Headshots.Drivers {
+		if _, ok := f.Drivers[driver]; !ok {
+			return fmt.Errorf("headshots: unknown driver %q", driver)
+		}
+	}
 	for i, l := range f.Lineages {
 		for j, link := range l.Links {
 			if _, ok := f.Teams[link.Team]; !ok {
@@ -61,6 +69,9 @@ func (f *Facts) validateKeys() error {
 
 var colour = regexp.MustCompile(`^#[0-9A-F]{6}$`)
 
+// IsColour reports whether the text is a colour as facts have it: #RRGGBB in upper case.
+func IsColour(text string) bool { return colour.MatchString(text) }
+
 func (f *Facts) validateSeason(s *Season) error {
 	if s.Year < 1000 || s.Year > 9999 {
 		return fmt.Errorf("year %d has not four digits", s.Year)
@@ -69,7 +80,7 @@ func (f *Facts) validateSeason(s *Season) error {
 		if _, ok := f.Teams[team]; !ok {
 			return fmt.Errorf("colours: unknown team %q", team)
 		}
-		if !colour.MatchString(value) {
+		if !IsColour(value) {
 			return fmt.Errorf("colour of %q: %q is not of the form #RRGGBB", team, value)
 		}
 	}

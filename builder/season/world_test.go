@@ -1,7 +1,6 @@
 package season_test
 
 import (
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -9,29 +8,27 @@ import (
 	"gridcast/builder/archive"
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
+	"gridcast/builder/source/sourcetest"
 )
 
-const release = "../../../shared/data/f1db/f1db-json-splitted.zip"
-
 // allSeasons are those since 1950, read once for all tests.
-var allSeasons = sync.OnceValues(func() (*season.Archive, error) {
-	a, _, err := f1db.Import(release, f1db.Options{})
-	return a, err
-})
+var allSeasons struct {
+	once    sync.Once
+	archive *season.Archive
+	err     error
+}
 
 func whole(t testing.TB) *season.Archive {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("reads all seasons")
 	}
-	if _, err := os.Stat(release); os.IsNotExist(err) {
-		t.Skipf("%s is missing", release)
+	path := sourcetest.Path(t, sourcetest.F1DB2024)
+	allSeasons.once.Do(func() { allSeasons.archive, _, allSeasons.err = f1db.Import(path, f1db.Options{}) })
+	if allSeasons.err != nil {
+		t.Fatal(allSeasons.err)
 	}
-	a, err := allSeasons()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
+	return allSeasons.archive
 }
 
 func embedded(t testing.TB) *season.Archive {

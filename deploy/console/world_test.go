@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -60,7 +61,8 @@ func newWorld(t testing.TB, options ...func(*console.Config)) *world {
 		t.Fatal(err)
 	}
 	w.archive = loaded.Archive
-	year := &w.archive.Facts().Seasons[len(w.archive.Facts().Seasons)-1]
+	seasons := w.archive.Facts().Seasons
+	year := &seasons[slices.IndexFunc(seasons, func(s season.Season) bool { return s.Year == 2024 })]
 	w.weekend = &year.Rounds[len(year.Rounds)-3]
 	w.at = w.weekend.GridKnownAt().Add(-time.Hour)
 	policy := builder.Policy{Model: predict.Leader()}

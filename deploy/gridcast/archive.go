@@ -13,6 +13,7 @@ import (
 	"gridcast/builder/archive"
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
+	"gridcast/builder/source/media"
 	"gridcast/deploy/operator"
 	"gridcast/snapshots/blob"
 )
@@ -34,13 +35,14 @@ type archiveImportCmds struct {
 type importF1DBCmd struct {
 	deedFlags  `embed:""`
 	reasonFlag `embed:""`
-	Path       string `arg:"" help:"f1db-json-splitted.zip, the folder it unpacks to, f1db-json-single.zip or f1db.json." type:"path"`
+	Path       string `arg:"" help:"f1db-json-splitted.zip, or the folder it unpacks to." type:"path"`
 	Archive    string `help:"Write an archive file, and leave the store alone." placeholder:"FILE" type:"path" env:"-"`
 	Store      string `help:"Put the archive into this store." placeholder:"URL"`
 	Force      bool   `help:"Also where results are lost that the archive in use has." env:"-"`
 	From       int    `help:"First season; default: the first there is." placeholder:"YEAR" env:"-"`
 	To         int    `help:"Last season; default: the last there is." placeholder:"YEAR" env:"-"`
-	Colours    string `help:"A JSON file of team colours by season and constructor." placeholder:"FILE" type:"path" env:"-"`
+	Colours    string `help:"Team colours instead of those that gridcast has: a file with a line such as \"2026 cadillac #444444\" for each." placeholder:"FILE" type:"path" env:"-"`
+	Headshots  string `help:"Portraits: a file with an https address, in which {driver}, {code} and {year} are filled in, and below it a line with the identifier of each driver who has one." placeholder:"FILE" type:"path" env:"-"`
 }
 
 func (c *importF1DBCmd) Run(ctx context.Context, s *streams) error {
@@ -50,17 +52,11 @@ func (c *importF1DBCmd) Run(ctx context.Context, s *streams) error {
 	if c.Archive == "" && c.Store == "" {
 		return usageError{errors.New("say where the archive goes: --archive FILE or --store URL")}
 	}
-	opts := f1db.Options{From: c.From, To: c.To}
-	if c.Colours != "" {
-		file, err := os.Open(c.Colours)
-		if err != nil {
-			return fmt.Errorf("read colours: %w", err)
-		}
-		opts.Colours, err = f1db.ReadColours(file)
-		if err := errors.Join(err, file.Close()); err != nil {
-			return fmt.Errorf("read colours: %s: %w", c.Colours, err)
-		}
+	looks, err := c.media()
+	if err != nil {
+		return err
 	}
+	opts := f1db.Options{From: c.From, To: c.To, Media: looks}
 	bar := newProgress(s.err, "importing")
 	const kib = 1 << 10
 	opts.Progress = func(done, total int64) { bar.set(int(done/kib), int(total/kib)) }
@@ -77,6 +73,32 @@ func (c *importF1DBCmd) Run(ctx context.Context, s *streams) error {
 		return s.printJSON(imported{Report: report, SHA256: sum, Bytes: size})
 	}
 	return s.printImport(report, sum, size)
+}
+
+// media is what gridcast has, overridden by what the files say.
+func (c *importF1DBCmd) media() (media.Media, error) {
+	m := media.Default()
+	if c.Colours != "" {
+		text, err := os.ReadFile(c.Colours)
+		if err != nil {
+			return m, fmt.Errorf("read colours: %w", err)
+		}
+		colours, err := media.ReadColours(bytes.NewReader(text))
+		if err != nil {
+			return m, fmt.Errorf("%s: %w", c.Colours, err)
+		}
+		m.Colours.Override(colours)
+	}
+	if c.Headshots != "" {
+		text, err := os.ReadFile(c.Headshots)
+		if err != nil {
+			return m, fmt.Errorf("read headshots: %w", err)
+		}
+		if m.Headshots, err = media.ReadHeadshots(bytes.NewReader(text)); err != nil {
+			return m, fmt.Errorf("%s: %w", c.Headshots, err)
+		}
+	}
+	return m, nil
 }
 
 // imported is the answer of archive import --json.

@@ -11,13 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"gridcast/builder/source/sourcetest"
 	"gridcast/snapshots"
 )
 
 // TestCostOfChanges publishes all seasons since 1950, then what happens at a race weekend, and
 // prints what each build wrote of how much. Nothing may be written but what the event changes.
 func TestCostOfChanges(t *testing.T) {
-	release := sharedData(t, "f1db/f1db-json-splitted.zip")
+	release := sourcetest.Path(t, sourcetest.F1DB2024)
 	s := inDirectory(t)
 	gridcast(t, t.TempDir(), "archive", "import", "f1db", release, "--store", s.name)
 	const predictions, session = "predictions/2024", "predictions/session/2024022"

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/builder/source/sourcetest"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
@@ -61,7 +62,7 @@ func namesOf(rows []sourceRow) map[string]string {
 // TestAllSeasons imports, publishes and serves 1950 to 2024 by the real binary, and compares
 // what a client reads with the release's own files.
 func TestAllSeasons(t *testing.T) {
-	release := sharedData(t, "f1db/f1db-json-splitted.zip")
+	release := sourcetest.Path(t, sourcetest.F1DB2024)
 	dir := t.TempDir()
 
 	began := time.Now()

@@ -5,11 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -260,19 +258,4 @@ func data[T any](t testing.TB, a answer) T {
 		t.Fatalf("%v: %s", err, a.body)
 	}
 	return envelope.Data
-}
-
-// sharedData returns the path of a file of real data beside the checkout, and skips the test
-// where it is missing.
-func sharedData(t testing.TB, name string) string {
-	t.Helper()
-	path := "../../../shared/data/" + name
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no real data here: %v", err)
-	}
-	absolute, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprintf("%s/%s", absolute, path)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/builder/source/sourcetest"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
@@ -132,7 +133,7 @@ func TestOnS3(t *testing.T) {
 }
 
 func importIntoStore(t *testing.T, s storage) {
-	release := sharedData(t, "f1db/f1db-json-splitted.zip")
+	release := sourcetest.Path(t, sourcetest.F1DB2024)
 	gridcast(t, t.TempDir(), "archive", "import", "f1db", release, "--from", "2023", "--to", "2024", "--store", s.name)
 	if out := gridcast(t, t.TempDir(), "archive", "show", "--store", s.name); !strings.Contains(out, "2024") || strings.Contains(out, "2022") {
 		t.Errorf("the archive is not the one imported:\n%s", out)

@@ -38,7 +38,13 @@ func convert(rel *release, opts Options) (*season.Archive, Report, error) {
 		return nil, Report{}, err
 	}
 	c.lineages()
-	c.colours()
+	colours, headshots := c.opts.Media.Apply(&c.facts)
+	if colours > 0 {
+		c.report.skip("team colours", "teams not in these seasons", colours)
+	}
+	if headshots > 0 {
+		c.report.skip("headshots", "drivers not in these seasons", headshots)
+	}
 	archive, err := season.New(c.facts)
 	if err != nil {
 		return nil, Report{}, err
@@ -59,9 +65,6 @@ func newFacts() season.Facts {
 
 // at returns where a row of a thing or of the list of races stands.
 func (c *converter) at(t table, n int) string {
-	if c.rel.single {
-		return fmt.Sprintf("%s, %s, row %d", single, t.key, n)
-	}
 	return fmt.Sprintf("%s, row %d", t.file(), n)
 }
 
@@ -127,13 +130,11 @@ func (c *converter) checkRows() error {
 	}
 	for _, t := range raceTables {
 		for id, rows := range c.rel.rows[t] {
-			i, ok := races[id]
-			if !ok {
+			if _, ok := races[id]; !ok {
 				return fmt.Errorf("%s: unknown race %d", c.at(t, rows[0].n), id)
 			}
-			within := fmt.Sprintf("races, row %d", i+1)
 			for _, r := range rows {
-				if err := c.checkRow(t, within, r); err != nil {
+				if err := c.checkRow(t, r); err != nil {
 					return err
 				}
 			}
@@ -146,7 +147,7 @@ func (c *converter) checkRows() error {
 				continue
 			}
 			for _, r := range rows {
-				if err := c.checkRow(t, fmt.Sprintf("season %d", year), r); err != nil {
+				if err := c.checkRow(t, r); err != nil {
 					return err
 				}
 			}
@@ -155,8 +156,8 @@ func (c *converter) checkRows() error {
 	return nil
 }
 
-// checkRow checks what a row refers to. within says in what it is nested in the single form.
-func (c *converter) checkRow(t table, within string, r row) error {
+// checkRow checks what a row refers to.
+func (c *converter) checkRow(t table, r row) error {
 	var fault error
 	switch _, ok := c.things.Drivers[r.Driver]; {
 	case t == teamStandings || t == finalTeams:
@@ -175,13 +176,10 @@ func (c *converter) checkRow(t table, within string, r row) error {
 	if t == raceResults && r.Position == 0 && r.PositionText == "" {
 		fault = errors.New("neither position nor reason for none")
 	}
-	switch {
-	case fault == nil:
-		return nil
-	case c.rel.single:
-		return fmt.Errorf("%s, %s, %s, row %d: %w", single, within, t.key, r.n, fault)
+	if fault != nil {
+		return fmt.Errorf("%s: %w", c.at(t, r.n), fault)
 	}
-	return fmt.Errorf("%s: %w", c.at(t, r.n), fault)
+	return nil
 }
 
 // seasons converts the races asked for, in order of year and round.

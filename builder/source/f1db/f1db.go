@@ -1,9 +1,9 @@
 // Package f1db reads releases of F1DB (https://github.com/f1db/f1db, CC BY 4.0), the open data
 // set of Formula One since 1950, into season values. Foreign names and types stop here.
 //
-// It reads the JSON forms of a release: f1db-json-splitted.zip, the folder it unpacks to,
-// f1db-json-single.zip and its f1db.json. Keys and files that older releases lack count as
-// unknown values. What the archive does not hold is reported, never dropped in silence.
+// It reads a release's f1db-json-splitted.zip or the folder that it unpacks to. Keys and files
+// that older releases lack count as unknown values. What the archive does not hold is
+// reported, never dropped in silence.
 package f1db
 
 import (
@@ -11,6 +11,7 @@ import (
 	"fmt"
 
 	"gridcast/builder/season"
+	"gridcast/builder/source/media"
 )
 
 // Source is the attribution of everything imported.
@@ -18,10 +19,10 @@ const Source = "F1DB, CC BY 4.0"
 
 // Options says what of a release to import.
 type Options struct {
-	From, To int      // seasons, inclusive; 0: from the first, to the last
-	Colours  Colours  // team colours, which F1DB does not have
-	Progress Progress // called while reading; may be nil
-	MaxBytes int64    // most bytes to unpack and read; 0: DefaultMaxBytes
+	From, To int         // seasons, inclusive; 0: from the first, to the last
+	Media    media.Media // colours and portraits, which F1DB does not have
+	Progress Progress    // called while reading; may be nil
+	MaxBytes int64       // most bytes to unpack and read; 0: DefaultMaxBytes
 }
 
 // DefaultMaxBytes is several times what a release takes unpacked.

@@ -9,11 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 )
-
-// single is the one data file of a release in single form.
-const single = "f1db.json"
 
 // files are the files of a release by base name, wherever they lie.
 type files struct {
@@ -27,27 +23,24 @@ type file struct {
 }
 
 // errNotF1DB says that a path holds no release.
-var errNotF1DB = errors.New("not an F1DB release in JSON: neither f1db.json nor f1db-races.json in it")
+var errNotF1DB = errors.New("not an F1DB release: want f1db-json-splitted.zip, or the folder it unpacks to, with f1db-races.json in it")
 
-// open finds the files of the release: in a folder, a zip archive, or f1db.json alone.
+// open finds the files of the release in a folder or a zip archive.
 func open(name string) (*files, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
 	}
 	var found *files
-	switch {
-	case info.IsDir():
+	if info.IsDir() {
 		found, err = openFolder(name)
-	case strings.EqualFold(filepath.Ext(name), ".json"):
-		found = &files{named: map[string]file{single: {info.Size(), func() (io.ReadCloser, error) { return os.Open(name) }}}}
-	default:
+	} else {
 		found, err = openZip(name)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !found.has(single) && !found.has(racesTable.file()) {
+	if !found.has(racesTable.file()) {
 		return nil, errors.Join(errNotF1DB, found.Close())
 	}
 	return found, nil
@@ -75,6 +68,9 @@ func openFolder(name string) (*files, error) {
 
 func openZip(name string) (*files, error) {
 	z, err := zip.OpenReader(name)
+	if errors.Is(err, zip.ErrFormat) {
+		return nil, errNotF1DB
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open zip: %w", err)
 	}

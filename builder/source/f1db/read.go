@@ -11,7 +11,6 @@ import (
 
 // release is what was read of a release, in its own terms.
 type release struct {
-	single       bool
 	countries    []country
 	drivers      []driver
 	constructors []constructor
@@ -38,14 +37,11 @@ func read(f *files, opts Options) (*release, error) {
 	for _, t := range append(raceTables, seasonTables...) {
 		rel.rows[t] = make(map[int][]row)
 	}
-	if f.has(single) {
-		return rel, in.readSingle(rel)
-	}
-	return rel, in.readSplit(rel)
+	return rel, in.read(rel)
 }
 
-// readSplit reads a file per table.
-func (in *reader) readSplit(rel *release) error {
+// read reads a file per table.
+func (in *reader) read(rel *release) error {
 	things := map[table]func(*json.Decoder) error{
 		countriesTable:    appendTo(&rel.countries),
 		driversTable:      appendTo(&rel.drivers),

@@ -15,37 +15,37 @@ import (
 
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
-)
-
-const (
-	splitZip  = "../../../../shared/data/f1db/f1db-json-splitted.zip"
-	singleZip = "../../../../shared/data/f1db/f1db-json-single.zip"
+	"gridcast/builder/source/sourcetest"
 )
 
 // imported is the whole release, read once for all tests.
-var imported = sync.OnceValues(func() (*season.Archive, error) {
-	a, _, err := f1db.Import(splitZip, f1db.Options{})
-	return a, err
-})
+var imported struct {
+	once    sync.Once
+	archive *season.Archive
+	err     error
+}
 
-func needRelease(t testing.TB, path string) {
+func release(t testing.TB) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("reads a whole release")
 	}
-	if _, err := os.Stat(path); os.IsNotExist(err) {
-		t.Skipf("%s is missing", path)
+	return sourcetest.Path(t, sourcetest.F1DB2024)
+}
+
+func wholeArchive(t testing.TB) *season.Archive {
+	t.Helper()
+	path := release(t)
+	imported.once.Do(func() { imported.archive, _, imported.err = f1db.Import(path, f1db.Options{}) })
+	if imported.err != nil {
+		t.Fatal(imported.err)
 	}
+	return imported.archive
 }
 
 func wholeRelease(t testing.TB) season.Facts {
 	t.Helper()
-	needRelease(t, splitZip)
-	a, err := imported()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a.Facts()
+	return wholeArchive(t).Facts()
 }
 
 // rawRow is what the checks below read of the release, apart from the importer.
@@ -61,7 +61,7 @@ type rawRow struct {
 
 func rawTable(t *testing.T, name string) []rawRow {
 	t.Helper()
-	z, err := zip.OpenReader(splitZip)
+	z, err := zip.OpenReader(release(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,11 +132,9 @@ func TestWinnersEqualRaceResults(t *testing.T) {
 
 func TestFormsOfARelease(t *testing.T) {
 	want := wholeRelease(t)
-	dir := t.TempDir()
-	folder := filepath.Join(dir, "split")
-	unpack(t, splitZip, folder)
-	unpack(t, singleZip, dir)
-	for _, path := range []string{folder, singleZip, filepath.Join(dir, "f1db.json")} {
+	folder := filepath.Join(t.TempDir(), "split")
+	unpack(t, release(t), folder)
+	for _, path := range []string{folder, release(t)} {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			var done, total int64
 			start := time.Now()
@@ -269,11 +267,7 @@ func TestKnownRows(t *testing.T) {
 		}
 	})
 	t.Run("lineages", func(t *testing.T) {
-		a, err := imported()
-		if err != nil {
-			t.Fatal(err)
-		}
-		v := a.AsOf(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
+		v := wholeArchive(t).AsOf(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
 		for _, test := range []struct {
 			team season.TeamID
 			year int
@@ -311,9 +305,9 @@ func TestEntriesCoverStarters(t *testing.T) {
 }
 
 func BenchmarkImport(b *testing.B) {
-	needRelease(b, splitZip)
+	path := release(b)
 	for b.Loop() {
-		if _, _, err := f1db.Import(splitZip, f1db.Options{}); err != nil {
+		if _, _, err := f1db.Import(path, f1db.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

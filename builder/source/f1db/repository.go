@@ -15,16 +15,18 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"gridcast/builder/season"
+	"gridcast/builder/source/media"
 )
 
 // Facts reads the facts of the tree's seasons. Keys that gridcast does not use are ignored, since
 // F1DB adds some in patch releases; what it uses must be of its type. The error names the file.
-func (t *Tree) Facts(colours Colours) (season.Facts, Report, error) {
+// Colours and portraits are added.
+func (t *Tree) Facts(add media.Media) (season.Facts, Report, error) {
 	rel, err := t.release()
 	if err != nil {
 		return season.Facts{}, Report{}, fmt.Errorf("read f1db commit %.12s: %w", t.Commit, err)
 	}
-	archive, report, err := convert(rel, Options{Colours: colours})
+	archive, report, err := convert(rel, Options{Media: add})
 	if err != nil {
 		return season.Facts{}, Report{}, fmt.Errorf("read f1db commit %.12s: %w", t.Commit, err)
 	}

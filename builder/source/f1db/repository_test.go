@@ -14,6 +14,7 @@ import (
 
 	"gridcast/builder/source/codehost"
 	"gridcast/builder/source/f1db"
+	"gridcast/builder/source/media"
 )
 
 // TestRepositoryIsTheRelease: the repository, of which releases are made, gives the same facts as
@@ -35,7 +36,7 @@ func TestRepositoryIsTheRelease(t *testing.T) {
 	if tree.Commit != commit {
 		t.Errorf("the tree is of commit %s, want %s", tree.Commit, commit)
 	}
-	got, _, err := tree.Facts(nil)
+	got, _, err := tree.Facts(media.Media{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func factsOf(t *testing.T, files map[string]string) (int, time.Time, []string, e
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts, report, err := tree.Facts(nil)
+	facts, report, err := tree.Facts(media.Media{})
 	if err != nil {
 		return 0, time.Time{}, nil, err
 	}

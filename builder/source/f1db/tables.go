@@ -2,11 +2,9 @@ package f1db
 
 import "gridcast/builder/season"
 
-// table is a table of the release: a file of its own in the split form, a key of f1db.json, of
-// its races or of its seasons in the single form.
+// table is a table of the release, in a file of its own.
 type table struct {
 	stem     string // file name without "f1db-" and ".json"
-	key      string
 	required bool
 }
 
@@ -14,40 +12,40 @@ func (t table) file() string { return "f1db-" + t.stem + ".json" }
 
 // The tables of things.
 var (
-	countriesTable    = table{"countries", "countries", true}
-	driversTable      = table{"drivers", "drivers", true}
-	constructorsTable = table{"constructors", "constructors", true}
-	enginesTable      = table{"engine-manufacturers", "engineManufacturers", true}
-	circuitsTable     = table{"circuits", "circuits", true}
-	grandsPrixTable   = table{"grands-prix", "grandsPrix", true}
-	racesTable        = table{"races", "races", true}
-	chronologyTable   = table{"constructors-chronology", "chronology", false}
+	countriesTable    = table{"countries", true}
+	driversTable      = table{"drivers", true}
+	constructorsTable = table{"constructors", true}
+	enginesTable      = table{"engine-manufacturers", true}
+	circuitsTable     = table{"circuits", true}
+	grandsPrixTable   = table{"grands-prix", true}
+	racesTable        = table{"races", true}
+	chronologyTable   = table{"constructors-chronology", false}
 )
 
 // The tables of rows, one set of rows per race.
 var (
-	raceResults      = table{"races-race-results", "raceResults", true}
-	qualifying       = table{"races-qualifying-results", "qualifyingResults", false}
-	sprintQualifying = table{"races-sprint-qualifying-results", "sprintQualifyingResults", false}
-	sprintGrid       = table{"races-sprint-starting-grid-positions", "sprintStartingGridPositions", false}
-	sprintResults    = table{"races-sprint-race-results", "sprintRaceResults", false}
-	startingGrid     = table{"races-starting-grid-positions", "startingGridPositions", false}
-	fastestLaps      = table{"races-fastest-laps", "fastestLaps", false}
-	pitStops         = table{"races-pit-stops", "pitStops", false}
-	driverStandings  = table{"races-driver-standings", "driverStandings", false}
-	teamStandings    = table{"races-constructor-standings", "constructorStandings", false}
+	raceResults      = table{"races-race-results", true}
+	qualifying       = table{"races-qualifying-results", false}
+	sprintQualifying = table{"races-sprint-qualifying-results", false}
+	sprintGrid       = table{"races-sprint-starting-grid-positions", false}
+	sprintResults    = table{"races-sprint-race-results", false}
+	startingGrid     = table{"races-starting-grid-positions", false}
+	fastestLaps      = table{"races-fastest-laps", false}
+	pitStops         = table{"races-pit-stops", false}
+	driverStandings  = table{"races-driver-standings", false}
+	teamStandings    = table{"races-constructor-standings", false}
 	practice         = [4]table{
-		{"races-free-practice-1-results", "freePractice1Results", false},
-		{"races-free-practice-2-results", "freePractice2Results", false},
-		{"races-free-practice-3-results", "freePractice3Results", false},
-		{"races-free-practice-4-results", "freePractice4Results", false},
+		{"races-free-practice-1-results", false},
+		{"races-free-practice-2-results", false},
+		{"races-free-practice-3-results", false},
+		{"races-free-practice-4-results", false},
 	}
 )
 
 // The tables of rows of a season.
 var (
-	finalDrivers = table{"seasons-driver-standings", "driverStandings", false}
-	finalTeams   = table{"seasons-constructor-standings", "constructorStandings", false}
+	finalDrivers = table{"seasons-driver-standings", false}
+	finalTeams   = table{"seasons-constructor-standings", false}
 )
 
 var raceTables = []table{
@@ -77,10 +75,10 @@ type (
 		ID         season.TeamID `json:"id" yaml:"id"`
 		Name       string        `json:"name" yaml:"name"`
 		Country    string        `json:"countryId" yaml:"countryId"`
-		Chronology []link        `json:"chronology" yaml:"chronology"` // single form only
+		Chronology []link        `json:"-" yaml:"chronology"` // of the repository; a release has a table of them
 	}
 	link struct {
-		Parent season.TeamID `json:"parentConstructorId" yaml:"parentConstructorId"` // split form only
+		Parent season.TeamID `json:"parentConstructorId" yaml:"parentConstructorId"`
 		Order  int           `json:"positionDisplayOrder" yaml:"positionDisplayOrder"`
 		Team   season.TeamID `json:"constructorId" yaml:"constructorId"`
 		From   int           `json:"yearFrom" yaml:"yearFrom"`
@@ -162,5 +160,5 @@ type row struct {
 	Stop         int             `json:"stop"`
 	Lap          int             `json:"lap"`
 
-	n int // its place in the table, or in the rows of its race in single form; from 1
+	n int // its place in the table, from 1
 }

@@ -13,6 +13,7 @@ import (
 
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
+	"gridcast/builder/source/media"
 )
 
 // world is the small release of testdata, as files by name.
@@ -42,8 +43,8 @@ func folder(t testing.TB, files map[string]string) string {
 }
 
 func TestSmallRelease(t *testing.T) {
-	colours := f1db.Colours{2023: {"verde": "#00FF00", "blu": "#0000FF"}, 1999: {"verde": "#112233"}}
-	a, report, err := f1db.Import(folder(t, world(t)), f1db.Options{Colours: colours})
+	colours := media.Colours{2023: {"verde": "#00FF00", "blu": "#0000FF"}, 1999: {"verde": "#112233"}}
+	a, report, err := f1db.Import(folder(t, world(t)), f1db.Options{Media: media.Media{Colours: colours}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +272,7 @@ func TestNotARelease(t *testing.T) {
 	})
 	t.Run("other JSON", func(t *testing.T) {
 		path := filepath.Join(folder(t, map[string]string{"x.json": `{"races": []}`}), "x.json")
-		wantError(t, path, f1db.Options{}, "not F1DB", "drivers")
+		wantError(t, path, f1db.Options{}, "not an F1DB release", "f1db-json-splitted.zip")
 	})
 	t.Run("required file missing", func(t *testing.T) {
 		files := world(t)
@@ -310,55 +311,6 @@ func zipped(t *testing.T, files map[string]string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// TestSingleFormErrors checks that errors of the single form name race and row.
-func TestSingleFormErrors(t *testing.T) {
-	files := world(t)
-	head := `{"countries":` + files["f1db-countries.json"] + `,"drivers":` + files["f1db-drivers.json"] +
-		`,"constructors":` + files["f1db-constructors.json"] + `,"engineManufacturers":` + files["f1db-engine-manufacturers.json"] +
-		`,"circuits":` + files["f1db-circuits.json"] + `,"grandsPrix":` + files["f1db-grands-prix.json"] + `,"seasons":[],"races":`
-	races := strings.Replace(files["f1db-races.json"], `"id":8`, `"raceResults":[{"positionNumber":1,"driverId":"zeno"}],"id":8`, 1)
-	for name, test := range map[string]struct {
-		data string
-		want []string
-	}{
-		"unknown driver": {head + races + "}", []string{"f1db.json", "races, row 2, raceResults, row 1", `unknown driver "zeno"`}},
-		"wrong type":     {head + `[{"id":"seven"}]}`, []string{"f1db.json", "races, row 1", "id"}},
-		"cut off":        {head + `[{"id":7`, []string{"f1db.json", "races, row 1", "unexpected EOF"}},
-		"no end":         {head + "[]", []string{"f1db.json", "unexpected EOF"}},
-		"not an object":  {"[]", []string{"f1db.json", "want {"}},
-		"more after it":  {head + "[]}{}", []string{"f1db.json", "more after the end"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(folder(t, map[string]string{"f1db.json": test.data}), "f1db.json")
-			wantError(t, path, f1db.Options{}, test.want...)
-		})
-	}
-}
-
-func TestReadColours(t *testing.T) {
-	const file = `{"seasons":{"2023":{
-		"rosso":{"fastf1":{"official":"#aa0000","fastf1":"#bb0000"},"openf1":{"teamColour":"#CC0000"}},
-		"verde":{"openf1":{"teamColour":"#00cc00"}},
-		"nero":{}}}}`
-	got, err := f1db.ReadColours(strings.NewReader(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(f1db.Colours{2023: {"rosso": "#AA0000", "verde": "#00CC00"}}, got); diff != "" {
-		t.Error(diff)
-	}
-	for data, want := range map[string]string{
-		`{`:                      "unexpected EOF",
-		`{}`:                     "no seasons",
-		`{"seasons":{"now":{}}}`: `"now" is not a year`,
-		`{"seasons":{"2023":{"rosso":{"fastf1":{"official":"red"}}}}}`: "#RRGGBB",
-	} {
-		if _, err := f1db.ReadColours(strings.NewReader(data)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %v, want an error with %q", data, err, want)
-		}
-	}
 }
 
 // FuzzImport feeds any bytes as the results of a release: an error or an archive, never a panic.

@@ -1,0 +1,60 @@
+// Package sourcetest finds real data for tests. It is too large for the repository, so a test
+// that reads it is skipped, saying what to put where, on a machine that does not have it.
+package sourcetest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The releases of F1DB that tests read, as files of the data folder.
+const (
+	F1DB2024 = "f1db/f1db-json-splitted.zip"      // whole seasons from 1950 to 2024
+	F1DB2026 = "f1db/f1db-2026-json-splitted.zip" // up to the Hungarian Grand Prix of 2026
+)
+
+var whatItIs = map[string]string{
+	F1DB2024: "the f1db-json-splitted.zip of F1DB's last release of the season 2024 (https://github.com/f1db/f1db/releases)",
+	F1DB2026: "the f1db-json-splitted.zip of F1DB's release after the Hungarian Grand Prix of 2026 (https://github.com/f1db/f1db/releases)",
+}
+
+// Path returns the absolute path of a file of the data folder: that which GRIDCAST_TEST_DATA
+// names, else shared/data beside the checkout. Without the file the test is skipped.
+func Path(t testing.TB, file string) string {
+	t.Helper()
+	folder := os.Getenv("GRIDCAST_TEST_DATA")
+	if folder == "" {
+		folder = filepath.Join(root(t), "..", "shared", "data")
+	}
+	path, err := filepath.Abs(filepath.Join(folder, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		what := whatItIs[file]
+		if what == "" {
+			what = "the data that the test reads"
+		}
+		t.Skipf("no real data here: put %s at %s below a folder, and name the folder in GRIDCAST_TEST_DATA", what, file)
+	}
+	return path
+}
+
+// root returns the folder of the module: a test runs in the folder of its package.
+func root(t testing.TB) string {
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			t.Fatal("no go.mod above the test")
+		}
+		dir = parent
+	}
+}
