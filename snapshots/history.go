@@ -66,10 +66,8 @@ func List(ctx context.Context, store blob.Store) ([]Summary, error) {
 func (s *Summary) describe(m Manifest) {
 	s.Builder, s.Reason, s.BuiltAt = m.Builder, m.Reason, m.BuiltAt
 	s.Base, s.RollbackOf, s.Variants = m.Base, m.RollbackOf, len(m.Entries)
-	for _, e := range m.Entries {
-		for _, object := range e.objects() {
-			s.Bytes += object.size
-		}
+	for object := range m.objects() {
+		s.Bytes += object.size
 	}
 }
 
@@ -100,17 +98,22 @@ type history struct {
 }
 
 // loadHistory follows the chain of bases. Where a link is damaged it goes on with the next
-// lower number, so that one bad manifest does not cut off the versions before it.
+// lower number, so that one bad manifest does not cut off the versions before it; where the
+// pointer is damaged or lost it begins with the highest. The error is ErrNone if there are
+// neither pointer nor manifests.
 func loadHistory(ctx context.Context, store blob.Store) (*history, error) {
 	h := &history{manifests: map[int64]Manifest{}}
 	var err error
 	h.pointer, h.tag, err = LoadPointer(ctx, store)
-	if err != nil && !errors.Is(err, ErrDamaged) {
+	if err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrNone) {
 		return nil, err
 	}
 	numbers, listErr := numbers(ctx, store, manifestFolder)
 	if listErr != nil {
 		return nil, listErr
+	}
+	if errors.Is(err, ErrNone) && len(numbers) == 0 {
+		return nil, err
 	}
 	h.damage = err
 	at, hash := h.pointer.Version, h.pointer.Manifest
@@ -166,7 +169,7 @@ func numbers(ctx context.Context, store blob.Store, folders ...string) ([]int64,
 
 // Rollback makes the content of version to current again, under a new number, and holds the
 // pointer: builders publish nothing until a draft says Release. It works although the
-// current manifest, or the pointer itself, is damaged. now is race time, reason is for people
+// current manifest, or the pointer itself, is damaged or lost. now is race time, reason is for people
 // and must not be empty.
 //
 // Every object of the version is read and checked first. If another version is published

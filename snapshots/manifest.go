@@ -11,7 +11,8 @@
 //
 // A builder calls LoadBase, fills a Draft and hands it to Publisher.Publish, and starts over
 // when that says ErrBaseChanged. An edge calls Follow and serves from the Version it is given.
-// An operator has List, LoadManifest, Diff, Verify, Publisher.Rollback and Prune.
+// An operator has List, LoadManifest, Diff, Verify, Publisher.Rollback, Prune, Backup and
+// Publisher.Restore.
 //
 // Three rules carry the rest. A number belongs to the builder that claimed it first, and to
 // nobody after it. What is created once is never written again. Readers see a version only
@@ -132,6 +133,19 @@ func (e Entry) objects() iter.Seq2[string, storedObject] {
 	}
 }
 
+// objects yields every object that the manifest names, in its order.
+func (m *Manifest) objects() iter.Seq[storedObject] {
+	return func(yield func(storedObject) bool) {
+		for _, e := range m.Entries {
+			for _, object := range e.objects() {
+				if !yield(object) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // storedObject is one object that a manifest names.
 type storedObject struct {
 	key    string
@@ -229,9 +243,10 @@ func ObjectKey(version int64, path string) string {
 func EncodedKey(object, coding string) string { return object + "." + coding }
 
 // Immutable says whether key is written at most once, ever: claims, manifests, objects,
-// archives, ledger files and operator log. The pointer and the keys are not.
+// archives, and the files of the ledger, the audit log and the facts. The pointer, the keys and
+// the settings are not.
 func Immutable(key string) bool {
-	for _, folder := range []string{claimFolder, manifestFolder, objectFolder, "archives/", "ledger/", "audit/"} {
+	for _, folder := range []string{claimFolder, manifestFolder, objectFolder, "archives/", ledgerFolder, "audit/", "facts/log/", "facts/hand/"} {
 		if strings.HasPrefix(key, folder) {
 			return true
 		}

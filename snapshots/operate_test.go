@@ -97,13 +97,19 @@ func TestRollbackRefuses(t *testing.T) {
 
 // A rollback is the way out when what is current is damaged.
 func TestRollbackFromDamage(t *testing.T) {
-	for _, key := range []string{snapshots.PointerKey, "manifests/3.json", "objects/3/drivers.json"} {
+	for _, key := range []string{snapshots.PointerKey, "no pointer", "manifests/3.json", "objects/3/drivers.json"} {
 		t.Run(key, func(t *testing.T) {
 			s := memblob.New()
 			for _, body := range []string{"d1", "d2", "d3"} {
 				publish(t, s, bodies{"drivers": body})
 			}
-			s.Corrupt(key, []byte("{"))
+			if key == "no pointer" {
+				if err := s.Delete(t.Context(), snapshots.PointerKey); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				s.Corrupt(key, []byte("{"))
+			}
 			if r := rollback(t, s, 2); r.Version != 4 {
 				t.Errorf("rolled back under number %d, want 4", r.Version)
 			}

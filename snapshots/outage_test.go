@@ -2,6 +2,7 @@ package snapshots_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 type following struct {
 	versions chan *snapshots.Version
 	reports  chan snapshots.Report
+	stop     func()
 }
 
 func followReal(t *testing.T, s, cache blob.Store) *following {
@@ -34,7 +36,8 @@ func followReal(t *testing.T, s, cache blob.Store) *following {
 			CacheFailed: func(err error) { t.Errorf("cache: %v", err) },
 		})
 	}()
-	t.Cleanup(func() { cancel(); <-done })
+	f.stop = sync.OnceFunc(func() { cancel(); <-done })
+	t.Cleanup(f.stop)
 	return f
 }
 

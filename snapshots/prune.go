@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -106,10 +107,8 @@ func (p *pruning) survey(ctx context.Context) (left map[int64]bool, reached map[
 			return nil, nil, err // what it reaches is not known, so nothing is safe to remove
 		}
 		left[version] = true
-		for _, e := range m.Entries {
-			for _, object := range e.objects() {
-				reached[object.key] = true
-			}
+		for object := range m.objects() {
+			reached[object.key] = true
 		}
 	}
 	if len(left) == 0 {
@@ -166,12 +165,7 @@ func Verify(ctx context.Context, store blob.Store, version int64, progress func(
 }
 
 func verify(ctx context.Context, store blob.Store, m Manifest, parallel int, progress func(phase string, done, total int)) (Verification, error) {
-	var objects []storedObject
-	for _, e := range m.Entries {
-		for _, object := range e.objects() {
-			objects = append(objects, object)
-		}
-	}
+	objects := slices.Collect(m.objects())
 	var mu sync.Mutex // guards result
 	result := Verification{Version: m.Version}
 	group, groupCtx := errgroup.WithContext(ctx)

@@ -47,10 +47,8 @@ func (v *Version) All() iter.Seq2[string, *Body] {
 // Bytes returns how many bytes of bodies and codings the version holds.
 func (v *Version) Bytes() int64 {
 	total := int64(0)
-	for _, e := range v.Manifest.Entries {
-		for _, object := range e.objects() {
-			total += object.size
-		}
+	for object := range v.Manifest.objects() {
+		total += object.size
 	}
 	return total
 }

@@ -1,0 +1,395 @@
+package snapshots_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
+	"gridcast/snapshots/blob/s3test"
+)
+
+// record appends a file to the ledger of a store, and returns it as the head.
+func record(t *testing.T, s blob.Store, seq int64) snapshots.Ledger {
+	t.Helper()
+	data := fmt.Appendf(nil, `{"seq":%d,"kind":"real"}`, seq)
+	create(t, s, fmt.Sprintf("ledger/%08d.json", seq), string(data))
+	return snapshots.Ledger{Kind: "real", Seq: seq, Hash: snapshots.Digest(data)}
+}
+
+func create(t *testing.T, s blob.Store, key, data string) {
+	t.Helper()
+	if _, err := s.Create(t.Context(), key, []byte(data)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// publishWith publishes on a ledger that ends at head.
+func publishWith(t *testing.T, s blob.Store, head snapshots.Ledger, content bodies) int64 {
+	t.Helper()
+	d := draftOf(loadBase(t, s), content)
+	d.Ledger = head
+	p := snapshots.Publisher{Store: s}
+	r, err := p.Publish(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Version
+}
+
+// furnish puts into a store what a service has besides versions.
+func furnish(t *testing.T, s blob.Store) {
+	t.Helper()
+	archive := "the archive"
+	create(t, s, "archives/"+snapshots.Digest([]byte(archive)), archive)
+	create(t, s, "archive.json", `{"sha256":"…"}`)
+	create(t, s, "keys/keys.json", `{"keys":["one"]}`)
+	create(t, s, "settings.json", `{"auto_verify_after":"1h"}`)
+	create(t, s, "audit/00000001.json", `{"seq":1}`)
+	create(t, s, "probe/left", "x")
+}
+
+func backup(t *testing.T, s, to blob.Store) snapshots.BackupInfo {
+	t.Helper()
+	info, err := snapshots.Backup(t.Context(), s, to, raceDay, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(info.Faults) > 0 {
+		t.Fatalf("faults: %v", info.Faults)
+	}
+	return info
+}
+
+func restoreFrom(t *testing.T, s, backup blob.Store, above int64, since snapshots.Ledger) snapshots.Restored {
+	t.Helper()
+	p := snapshots.Publisher{Store: s}
+	r, err := p.Restore(t.Context(), snapshots.Restoring{Backup: backup, Builder: "operator", Above: above, Since: since})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// The drill: a store is backed up, two more versions are published, the store is lost, and an
+// edge, which has seen the last of them and holds it in its cache, is restarted. One restore,
+// and it serves again; so does one that has run all the time.
+func TestDisasterDrill(t *testing.T) {
+	for name, lose := range map[string]func(t *testing.T) (s blob.Store, lose func()){
+		"directory": func(t *testing.T) (blob.Store, func()) {
+			root := filepath.Join(t.TempDir(), "store")
+			s := openDirectory(t, root)
+			return s, func() {
+				if err := os.RemoveAll(root); err != nil {
+					t.Fatal(err)
+				}
+				openDirectory(t, root)
+			}
+		},
+		"versitygw": func(t *testing.T) (blob.Store, func()) {
+			config := s3test.Versity(t).Config(t)
+			config.Poll = 100 * time.Millisecond
+			s := s3test.Store(t, config)
+			return s, func() {
+				for _, key := range keysOf(t, s) {
+					if err := s.Delete(t.Context(), key); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, lose := lose(t)
+			furnish(t, s)
+			record(t, s, 1)
+			publishWith(t, s, record(t, s, 2), bodies{"drivers": "d1", "calendar/2024": "c1"})
+			kept := bodies{"drivers": "d2", "calendar/2024": "c1"}
+			head := record(t, s, 3)
+			publishWith(t, s, head, kept)
+			place := openDirectory(t, t.TempDir())
+			info := backup(t, s, place)
+			if info.Version != 2 || info.Versions != 2 || info.Ledger != head {
+				t.Errorf("backup: %+v, want 2 versions and the ledger %+v", info, head)
+			}
+
+			publishWith(t, s, record(t, s, 4), bodies{"drivers": "d3", "calendar/2024": "c1"})
+			last := bodies{"drivers": "d4", "calendar/2024": "c2"}
+			noted := record(t, s, 5)
+			publishWith(t, s, noted, last)
+			cache, otherCache := openDirectory(t, t.TempDir()), openDirectory(t, t.TempDir())
+			running, stopped := followReal(t, s, cache), followReal(t, s, otherCache)
+			running.wantVersion(t, 4, last)
+			stopped.wantVersion(t, 4, last)
+			if _, err := otherCache.Watch(t.Context(), snapshots.PointerKey, "", blob.MaxDocument); err != nil { // until it is kept
+				t.Fatal(err)
+			}
+			stopped.stop()
+
+			lose()
+			restarted := followReal(t, s, otherCache)
+			restarted.wantVersion(t, 4, last)
+			running.wantState(t, snapshots.Refused)
+			got := restoreFrom(t, s, place, 4, noted)
+			if got.Version != 5 || got.Ledger != head || len(got.Kept) > 0 {
+				t.Errorf("restored: %+v, want version 5 on the ledger %+v", got, head)
+			}
+			want := []string{"ledger files 4 to 5: picks frozen, results verified and rounds moved in them", "versions 3 to 4"}
+			if diff := cmp.Diff(want, got.Lost); diff != "" {
+				t.Errorf("lost (-want +got):\n%s", diff)
+			}
+			running.wantVersion(t, 5, kept)
+			restarted.wantVersion(t, 5, kept)
+
+			// Everything else is back, and publishing goes on.
+			restored := map[string]bool{}
+			for _, key := range keysOf(t, s) {
+				restored[key] = true
+			}
+			for _, key := range keysOf(t, place) {
+				if !restored[key] && key != "backup.json" {
+					t.Errorf("%s was not restored", key)
+				}
+			}
+			publishWith(t, s, record(t, s, 4), bodies{"drivers": "d6", "calendar/2024": "c1"})
+			running.wantVersion(t, 6, bodies{"drivers": "d6"})
+			if _, err := snapshots.Backup(t.Context(), s, place, raceDay, nil); err != nil {
+				t.Errorf("the next backup into the same place: %v", err)
+			}
+		})
+	}
+}
+
+// Backups are made while builders publish and the ledger grows. Each of them, restored into an
+// empty store, is whole, and its ledger has the head that its manifest names and no hole.
+func TestBackupWhileOthersPublish(t *testing.T) {
+	s := openDirectory(t, t.TempDir())
+	furnish(t, s)
+	publishWith(t, s, record(t, s, 1), bodies{"count": "1", "drivers": "the same"})
+	ctx, stop := context.WithCancel(t.Context())
+	var builder sync.WaitGroup
+	builder.Go(func() {
+		for seq := int64(2); ctx.Err() == nil; seq++ {
+			publishWith(t, s, record(t, s, seq), bodies{"count": fmt.Sprint(seq), "drivers": "the same"})
+		}
+	})
+	place := openDirectory(t, t.TempDir())
+	for range 8 {
+		info := backup(t, s, place)
+		fresh := memblob.New()
+		got := restoreFrom(t, fresh, place, 0, snapshots.Ledger{})
+		if got.Ledger != info.Ledger || len(got.Lost) > 0 {
+			t.Errorf("ledger %+v restored, %+v backed up; lost %v", got.Ledger, info.Ledger, got.Lost)
+		}
+		_, content := served(t, fresh)
+		m, err := snapshots.LoadManifest(t.Context(), fresh, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if content["count"] != fmt.Sprint(m.Ledger.Seq) || m.Ledger.Seq > info.Ledger.Seq {
+			t.Errorf("count %s on the ledger up to %d; the backup's ends at %d", content["count"], m.Ledger.Seq, info.Ledger.Seq)
+		}
+		for seq := int64(1); seq <= info.Ledger.Seq; seq++ {
+			if _, err := fresh.Get(t.Context(), fmt.Sprintf("ledger/%08d.json", seq), blob.MaxDocument); err != nil {
+				t.Errorf("a hole: %v", err)
+			}
+		}
+	}
+	stop()
+	builder.Wait()
+}
+
+// dying lets a number of calls through and fails all after them.
+func dying(s blob.Store, calls int) (store blob.Store, died func() bool) {
+	var mu sync.Mutex
+	dead := false
+	return faultblob.Wrap(s, func(context.Context, faultblob.Call) faultblob.Fate {
+		mu.Lock()
+		defer mu.Unlock()
+		if calls--; calls < 0 {
+			dead = true
+			return faultblob.Fate{Err: errKilled}
+		}
+		return faultblob.Fate{}
+	}), func() bool { mu.Lock(); defer mu.Unlock(); return dead }
+}
+
+// A backup that breaks off anywhere leaves the one before it, or none; run again it is complete.
+func TestBackupBreaksOff(t *testing.T) {
+	for calls := 0; ; calls++ {
+		s, place := memblob.New(), memblob.New()
+		furnish(t, s)
+		publishWith(t, s, record(t, s, 1), bodies{"drivers": "d1"})
+		backup(t, s, place)
+		publishWith(t, s, record(t, s, 2), bodies{"drivers": "d2"})
+		broken, died := dying(place, calls)
+		if _, err := snapshots.Backup(t.Context(), s, broken, raceDay, nil); (err == nil) == died() {
+			t.Fatalf("broken off after %d calls: %v", calls, err)
+		}
+		fresh := memblob.New()
+		restoreFrom(t, fresh, place, 0, snapshots.Ledger{})
+		if _, content := served(t, fresh); content["drivers"] != "d1" && content["drivers"] != "d2" {
+			t.Errorf("after %d calls the backup holds %q", calls, content["drivers"])
+		}
+		backup(t, s, place)
+		fresh = memblob.New()
+		restoreFrom(t, fresh, place, 0, snapshots.Ledger{})
+		if _, content := served(t, fresh); content["drivers"] != "d2" {
+			t.Errorf("after %d calls and another run the backup holds %q, want d2", calls, content["drivers"])
+		}
+		if !died() {
+			t.Logf("%d calls", calls)
+			return
+		}
+	}
+}
+
+// A restore that breaks off anywhere can be run again, and no reader meets half of it.
+func TestRestoreBreaksOff(t *testing.T) {
+	s, place := memblob.New(), memblob.New()
+	furnish(t, s)
+	publishWith(t, s, record(t, s, 1), bodies{"drivers": "d1"})
+	backup(t, s, place)
+	for calls := 0; ; calls++ {
+		fresh := memblob.New()
+		broken, died := dying(fresh, calls)
+		p := snapshots.Publisher{Store: broken, Workers: 1}
+		if _, err := p.Restore(t.Context(), snapshots.Restoring{Backup: place, Builder: "operator"}); (err == nil) == died() && err == nil {
+			t.Fatalf("broken off after %d calls without an error", calls)
+		}
+		switch v, err := snapshots.Open(t.Context(), fresh, nil); {
+		case err == nil:
+			checkWhole(t, v)
+		case !errors.Is(err, snapshots.ErrNone):
+			t.Errorf("after %d calls readers meet %v", calls, err)
+		default:
+			restoreFrom(t, fresh, place, 0, snapshots.Ledger{})
+		}
+		if _, content := served(t, fresh); content["drivers"] != "d1" {
+			t.Errorf("after %d calls and another run %q is served", calls, content["drivers"])
+		}
+		if !died() {
+			t.Logf("%d calls", calls)
+			return
+		}
+	}
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	s, place := memblob.New(), memblob.New()
+	furnish(t, s)
+	head := record(t, s, 1)
+	publishWith(t, s, head, bodies{"drivers": "d1"})
+	backup(t, s, place)
+	p := snapshots.Publisher{Store: s}
+	if _, err := p.Restore(t.Context(), snapshots.Restoring{Backup: place}); !errors.Is(err, snapshots.ErrNotLost) {
+		t.Errorf("into the store itself: got %v, want %v", err, snapshots.ErrNotLost)
+	}
+
+	other := memblob.New()
+	create(t, other, "ledger/00000001.json", `{"seq":1,"of":"another service"}`)
+	before := keysOf(t, other)
+	p.Store = other
+	if _, err := p.Restore(t.Context(), snapshots.Restoring{Backup: place}); !errors.Is(err, snapshots.ErrOtherRecord) {
+		t.Errorf("over another ledger: got %v, want %v", err, snapshots.ErrOtherRecord)
+	}
+	if diff := cmp.Diff(before, keysOf(t, other)); diff != "" {
+		t.Errorf("and yet something was written (-before +after):\n%s", diff)
+	}
+
+	p.Store = memblob.New()
+	if _, err := p.Restore(t.Context(), snapshots.Restoring{Backup: place, Above: 1 << 40}); err == nil || !strings.Contains(err.Error(), "cannot have been served") {
+		t.Errorf("above a number that cannot be: %v", err)
+	}
+	if _, err := p.Restore(t.Context(), snapshots.Restoring{Backup: memblob.New()}); err == nil {
+		t.Error("restored from nothing")
+	}
+	place.Corrupt("objects/1/drivers.json", []byte("dX"))
+	if _, err := p.Restore(t.Context(), snapshots.Restoring{Backup: place}); !errors.Is(err, snapshots.ErrDamaged) {
+		t.Errorf("from a damaged backup: got %v, want %v", err, snapshots.ErrDamaged)
+	}
+	if keys := keysOf(t, p.Store); len(keys) > 0 {
+		t.Errorf("refused, and yet there is %v", keys)
+	}
+	if _, err := snapshots.Backup(t.Context(), s, other, raceDay, nil); err == nil {
+		t.Error("a backup was written over a store")
+	}
+}
+
+// What a damaged store still has is kept: a longer ledger, newer keys; what is damaged is
+// mended; and the number is above every claim that is left.
+func TestRestoreIntoWhatIsLeft(t *testing.T) {
+	s, place := memblob.New(), memblob.New()
+	furnish(t, s)
+	publishWith(t, s, record(t, s, 1), bodies{"drivers": "d1", "calendar/2024": "c1"})
+	backup(t, s, place)
+	newer := record(t, s, 2)
+	for version := 2; version <= 4; version++ {
+		create(t, s, fmt.Sprintf("versions/%d.json", version), `{"builder":"killed"}`)
+	}
+	keys, err := s.Get(t.Context(), "keys/keys.json", blob.MaxDocument)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Swap(t.Context(), "keys/keys.json", keys.Tag, []byte(`{"keys":[]}`)); err != nil {
+		t.Fatal(err)
+	}
+	s.Corrupt("objects/1/drivers.json", []byte("dX"))
+	s.Corrupt("settings.json", []byte("{"))
+	s.Corrupt("archives/"+snapshots.Digest([]byte("the archive")), nil)
+
+	got := restoreFrom(t, s, place, 0, newer)
+	if got.Version != 5 || got.Ledger != newer || len(got.Lost) > 0 {
+		t.Errorf("restored: %+v, want version 5 and nothing lost", got)
+	}
+	if diff := cmp.Diff([]string{"keys/keys.json"}, got.Kept); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+	if version, content := served(t, s); version != 5 || content["drivers"] != "d1" {
+		t.Errorf("version %d with %q is served, want 5 with d1", version, content["drivers"])
+	}
+	for key, want := range map[string]string{"settings.json": `{"auto_verify_after":"1h"}`, "keys/keys.json": `{"keys":[]}`} {
+		if o, err := s.Get(t.Context(), key, blob.MaxDocument); err != nil || string(o.Data) != want {
+			t.Errorf("%s holds %q, %v; want %q", key, o.Data, err, want)
+		}
+	}
+}
+
+// A fault of the store is in the result, and everything else in the backup.
+func TestBackupOfADamagedStore(t *testing.T) {
+	s, place := memblob.New(), memblob.New()
+	furnish(t, s)
+	record(t, s, 1)
+	publishWith(t, s, record(t, s, 2), bodies{"drivers": "d1", "calendar/2024": "c1"})
+	backup(t, s, place)
+	record(t, s, 3)
+	record(t, s, 4)
+	s.Corrupt("objects/1/drivers.json", []byte("dX"))
+	if err := s.Delete(t.Context(), "ledger/00000003.json"); err != nil {
+		t.Fatal(err)
+	}
+	info, err := snapshots.Backup(t.Context(), s, place, raceDay, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The object is good in the backup, so only the hole is a fault.
+	if len(info.Faults) != 1 || !strings.Contains(info.Faults[0], "ledger/00000003.json") {
+		t.Errorf("faults %q, want the hole in the ledger", info.Faults)
+	}
+	fresh := memblob.New()
+	restoreFrom(t, fresh, place, 0, snapshots.Ledger{})
+	if _, content := served(t, fresh); content["drivers"] != "d1" {
+		t.Errorf("%q is served, want d1", content["drivers"])
+	}
+}
