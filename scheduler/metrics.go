@@ -33,7 +33,7 @@ func newMetrics(jobs []Job) *metrics {
 		}, label),
 		running:     gauge("gridcast_job_running", "1 while the job runs."),
 		lastSuccess: gauge("gridcast_job_last_success_timestamp_seconds", "Real time at which the last run without an error ended; 0: never."),
-		caughtUp:    counter("gridcast_job_caught_up_total", "Instants made good more than a heartbeat late."),
+		caughtUp:    counter("gridcast_job_caught_up_total", "Instants made good more than a minute late."),
 	}
 	// Every series exists from the start: an alert on a job that never ran must see it.
 	for _, j := range jobs {

@@ -18,11 +18,12 @@ import (
 func TestStopWaitsForRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
-		s := start(t, w, scheduler.DefaultConfig(), w.record("build", "", func(ctx context.Context, _ scheduler.Trigger) error {
+		s := start(t, w, everySecond(), w.record("build", "", func(ctx context.Context, _ scheduler.Trigger) error {
 			time.Sleep(20 * time.Second)
 			return ctx.Err()
 		}))
 		running := trigger(t, s, "build", "operator")
+		time.Sleep(everySecond().Tick)
 		synctest.Wait()
 		waiting := trigger(t, s, "build", "ledger")
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -49,11 +50,12 @@ func TestStopWaitsForRuns(t *testing.T) {
 func TestStopCancelsAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
-		s := start(t, w, scheduler.DefaultConfig(), w.record("build", "", func(ctx context.Context, _ scheduler.Trigger) error {
+		s := start(t, w, everySecond(), w.record("build", "", func(ctx context.Context, _ scheduler.Trigger) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}))
 		running := trigger(t, s, "build", "operator")
+		time.Sleep(everySecond().Tick)
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
@@ -70,10 +72,9 @@ func TestStopCancelsAtTheDeadline(t *testing.T) {
 	})
 }
 
-// A job that ignores its context is named. This runs in real time: gocron spins while it waits
-// for such a job, and in a bubble that would be for ever.
+// A job that ignores its context is named.
 func TestStopNamesWhatHangs(t *testing.T) {
-	cfg := scheduler.DefaultConfig()
+	cfg := everySecond()
 	cfg.StopGrace = time.Millisecond
 	begun, release := make(chan bool), make(chan bool)
 	s := start(t, &world{clock: newRaceClock(at(t, lightsOut), 1)}, cfg,
@@ -99,7 +100,7 @@ func TestStopNamesWhatHangs(t *testing.T) {
 func TestPanicIsAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
-		s := start(t, w, scheduler.DefaultConfig(),
+		s := start(t, w, everySecond(),
 			w.record("build", "", func(context.Context, scheduler.Trigger) error { panic("no such driver") }),
 			w.record("poll", "", nil))
 		if err := <-trigger(t, s, "build", "operator"); err == nil || !strings.Contains(err.Error(), "no such driver") {
@@ -114,7 +115,7 @@ func TestPanicIsAnError(t *testing.T) {
 
 func TestUnknownJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, &world{clock: newRaceClock(at(t, lightsOut), 1)}, scheduler.DefaultConfig())
+		s := start(t, &world{clock: newRaceClock(at(t, lightsOut), 1)}, everySecond())
 		if _, err := s.Trigger("biuld", "typo"); !errors.Is(err, scheduler.ErrUnknownJob) {
 			t.Errorf("trigger: %v, want %v", err, scheduler.ErrUnknownJob)
 		}
@@ -135,7 +136,9 @@ func TestStatusAndMetrics(t *testing.T) {
 			return nil
 		})
 		build.Since = clock.Now()
-		s := start(t, w, scheduler.DefaultConfig(), build)
+		cfg := everySecond()
+		cfg.Tick = 10 * time.Millisecond
+		s := start(t, w, cfg, build)
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(s.Collector())
 
@@ -195,7 +198,7 @@ func TestConfigIsChecked(t *testing.T) {
 		t.Errorf("the default: %v, want no error", err)
 	}
 	err := scheduler.Config{RetryMin: time.Minute, RetryMax: time.Second, CatchUp: -1, StopGrace: 1}.Validate()
-	for _, want := range []string{"CatchUp is -1ns", "Heartbeat is 0s", "RetryMax 1s is less than RetryMin 1m0s"} {
+	for _, want := range []string{"CatchUp is -1ns", "Tick is 0s", "RetryMax 1s is less than RetryMin 1m0s"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want it to say %q", err, want)
 		}
@@ -204,7 +207,7 @@ func TestConfigIsChecked(t *testing.T) {
 
 func TestJobsAreChecked(t *testing.T) {
 	run := func(context.Context, scheduler.Trigger) error { return nil }
-	_, err := scheduler.New(scheduler.DefaultConfig(), newRaceClock(time.Now(), 1), nil, nil,
+	_, err := scheduler.New(scheduler.DefaultConfig(), time.Now, nil, nil,
 		scheduler.Job{Name: "build", Run: run},
 		scheduler.Job{Name: "build", Run: run},
 		scheduler.Job{Run: run},

@@ -11,15 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jonboulle/clockwork"
-
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
 )
 
 // world is a calendar that changes and a record of what ran.
 type world struct {
-	clock clockwork.Clock
+	clock *raceClock
 
 	mu     sync.Mutex
 	rounds []cadence.Round
@@ -80,9 +78,16 @@ func (w *world) ran() []string {
 
 var discard = slog.New(slog.NewTextHandler(io.Discard, nil))
 
+// everySecond is the default but for a tick of a second: hours of a bubble have many.
+func everySecond() scheduler.Config {
+	cfg := scheduler.DefaultConfig()
+	cfg.Tick = time.Second
+	return cfg
+}
+
 func start(t *testing.T, w *world, cfg scheduler.Config, jobs ...scheduler.Job) *scheduler.Scheduler {
 	t.Helper()
-	s, err := scheduler.New(cfg, w.clock, w.calendar, discard, jobs...)
+	s, err := scheduler.New(cfg, w.clock.Now, w.calendar, discard, jobs...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,10 +151,8 @@ func calendar(rounds ...cadence.Round) cadence.Calendar {
 	return cal
 }
 
-// raceClock runs speed times as fast as real time, from race on. Its timers are cut to whole
-// nanoseconds of real time, so that they fire a little early.
+// raceClock runs speed times as fast as real time, from race on.
 type raceClock struct {
-	clockwork.Clock
 	race, real time.Time
 	speed      time.Duration
 
@@ -158,8 +161,7 @@ type raceClock struct {
 }
 
 func newRaceClock(race time.Time, speed int) *raceClock {
-	real := clockwork.NewRealClock()
-	return &raceClock{Clock: real, race: race, real: real.Now(), speed: time.Duration(speed)}
+	return &raceClock{race: race, real: time.Now(), speed: time.Duration(speed)}
 }
 
 func (c *raceClock) Now() time.Time {
@@ -168,11 +170,7 @@ func (c *raceClock) Now() time.Time {
 	return c.race.Add(c.jumped + time.Since(c.real)*c.speed)
 }
 
-func (c *raceClock) AfterFunc(d time.Duration, f func()) clockwork.Timer {
-	return c.Clock.AfterFunc(d/c.speed, f)
-}
-
-// jump moves the clock without any timer noticing, as the suspension of a machine does.
+// jump moves the clock, as the suspension of a machine does.
 func (c *raceClock) jump(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

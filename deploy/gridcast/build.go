@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"gridcast/builder"
-	"gridcast/builder/clock"
+	"gridcast/deploy/clock"
 	"gridcast/deploy/operator"
 )
 

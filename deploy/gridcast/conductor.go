@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gridcast/builder"
-	"gridcast/builder/clock"
+	"gridcast/deploy/clock"
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
 	"gridcast/snapshots"
@@ -58,7 +58,7 @@ func (c *conductor) start(ctx context.Context, progress func(phase string, done,
 	}
 	since := c.published.Load().Manifest.BuiltAt
 	build := func(ctx context.Context, t scheduler.Trigger) error { return c.build(ctx, t.String(), nil) }
-	c.jobs, err = scheduler.New(scheduler.DefaultConfig(), c.clock.Timers(), c.calendar, c.log,
+	c.jobs, err = scheduler.New(scheduler.DefaultConfig(), c.clock.Now, c.calendar, c.log,
 		scheduler.Job{Name: buildJob, Work: cadence.Build, Run: build, Since: since},
 		scheduler.Job{Name: freezeJob, Work: cadence.Freeze, Run: build, Since: since},
 		scheduler.Job{Name: pollJob, Work: cadence.Poll, Run: c.poll, Since: since},

@@ -12,9 +12,9 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
-	"gridcast/builder/clock"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/deploy/clock"
 	"gridcast/edge/keys"
 	"gridcast/snapshots/blob"
 )

@@ -9,9 +9,9 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
-	"gridcast/builder/clock"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
+	"gridcast/deploy/clock"
 	"gridcast/snapshots/blob"
 )
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gridcast/builder/archive"
-	"gridcast/builder/clock"
+	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
 	"gridcast/schemas/wire"
 )

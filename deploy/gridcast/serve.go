@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"gridcast/builder"
-	"gridcast/builder/clock"
+	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
 	"gridcast/edge"
 )

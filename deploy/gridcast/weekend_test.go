@@ -16,7 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"gridcast/builder/archive"
-	"gridcast/builder/clock"
+	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
 	"gridcast/schemas/wire"

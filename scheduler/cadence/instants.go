@@ -4,7 +4,7 @@ import "time"
 
 // instants are those that belong to a round or a season and come once, in no particular order.
 func instants(cal Calendar) []Due {
-	var all []Due
+	all := make([]Due, 0, 4*len(cal.Rounds)+2*len(cal.Seasons))
 	for _, r := range cal.Rounds {
 		start := r.Start.UTC()
 		all = append(all, Due{At: start, Work: Build, Reason: LightsOut, Round: r.Key})

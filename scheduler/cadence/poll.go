@@ -23,7 +23,7 @@ type beat struct {
 
 // beats are the stretches around each round; between and under them the week's beat goes on.
 func beats(cal Calendar) []beat {
-	var all []beat
+	all := make([]beat, 0, 3*len(cal.Rounds))
 	for _, r := range cal.Rounds {
 		until := r.WeekendUntil.UTC()
 		all = append(all, beat{r.WeekendFrom.UTC(), until, WeekendInterval, PollWeekend, r.Key})

@@ -1,14 +1,13 @@
 package clock_test
 
 import (
-	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"gridcast/builder/clock"
+	"gridcast/deploy/clock"
 )
 
 var (
@@ -65,19 +64,6 @@ func TestParseRefuses(t *testing.T) {
 	} {
 		if got, err := clock.Parse(text); err == nil {
 			t.Errorf("Parse(%q): got %v, want an error", text, got)
-		}
-	}
-}
-
-func TestText(t *testing.T) {
-	for _, c := range []clock.Clock{clock.System(), at(t, monaco, morning, 7.5)} {
-		data, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := at(t, morning, monaco, 2)
-		if err := json.Unmarshal(data, &got); err != nil || got != c {
-			t.Errorf("through %s: got %v (%v), want %v", data, got, err, c)
 		}
 	}
 }

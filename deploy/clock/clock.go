@@ -6,14 +6,15 @@
 // one, as text on a command line or in the environment, has the same race time.
 //
 // What is published or written to the ledger uses race time. Limits, timeouts, key expiry,
-// polling and retention use real time and do not need this package. Code that only has to
-// know the time takes a func() time.Time and is given Clock.Now; code that waits for a race
-// instant takes a clockwork.Clock and is given Clock.Timers.
+// polling and retention use real time and do not need this package. Code that has to know the
+// time takes a func() time.Time and is given Clock.Now; Clock.Real says how long to wait for a
+// race instant.
 package clock
 
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -85,15 +86,6 @@ func (c Clock) String() string {
 		strconv.FormatFloat(c.speed, 'g', -1, 64))
 }
 
-// MarshalText implements encoding.TextMarshaler with String.
-func (c Clock) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler with Parse, for flags and files.
-func (c *Clock) UnmarshalText(text []byte) (err error) {
-	*c, err = Parse(string(text))
-	return err
-}
-
 // IsSystem says that race time is real time. Only then can what is recorded be real.
 func (c Clock) IsSystem() bool { return c == System() }
 
@@ -103,4 +95,48 @@ func (c Clock) Speed() float64 {
 		return 1
 	}
 	return c.speed
+}
+
+// Now is the race time of this moment, in UTC.
+func (c Clock) Now() time.Time { return c.Race(time.Now()) }
+
+// Race converts an instant of real time to race time, in UTC. A later instant never gives an
+// earlier race time. Both times reach about 292 years from the instants the clock was made
+// with; what is beyond is cut to that.
+func (c Clock) Race(actual time.Time) time.Time {
+	if c.IsSystem() {
+		return actual.UTC()
+	}
+	return c.race.Add(scale(actual.Sub(c.real), c.speed))
+}
+
+// Real converts an instant of race time to an instant of real time, in UTC, at which Race has
+// reached it: less than a microsecond of real time late.
+func (c Clock) Real(race time.Time) time.Time {
+	if c.IsSystem() {
+		return race.UTC()
+	}
+	elapsed := race.Sub(c.race)
+	actual := c.real.Add(scale(elapsed, 1/c.speed))
+	// Rounding may have left it a few nanoseconds short.
+	for step := time.Duration(1); step < time.Microsecond && c.Race(actual).Before(race); step *= 2 {
+		actual = actual.Add(step)
+	}
+	return actual
+}
+
+// scale returns d times factor, cut to what a Duration can hold. With the factor 1 it is exact;
+// else it is to 53 bits, which is a nanosecond in a hundred days.
+func scale(d time.Duration, factor float64) time.Duration {
+	if factor == 1 {
+		return d
+	}
+	switch scaled := math.Floor(float64(d) * factor); {
+	case scaled >= math.MaxInt64:
+		return math.MaxInt64
+	case scaled <= math.MinInt64:
+		return math.MinInt64
+	default:
+		return time.Duration(scaled)
+	}
 }

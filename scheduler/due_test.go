@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jonboulle/clockwork"
 
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
@@ -17,11 +16,11 @@ import (
 // lightsOut is the start of the round most of these tests are about.
 const lightsOut = "2026-11-22 04:00:00"
 
-// On a clock that only moves when told to, a run begins at its second and not one earlier.
-func TestFakeClock(t *testing.T) {
+// A run begins at its second, not one earlier and at most a tick later.
+func TestRunsBeginOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start22 := at(t, lightsOut)
-		clock := clockwork.NewFakeClockAt(start22.Add(-time.Hour))
+		clock := newRaceClock(start22.Add(-time.Hour), 1)
 		w := &world{clock: clock, rounds: []cadence.Round{weekend(2026022, start22)}}
 		freeze := w.record("freeze", cadence.Freeze, func(_ context.Context, tr scheduler.Trigger) error {
 			w.freeze(tr)
@@ -30,7 +29,7 @@ func TestFakeClock(t *testing.T) {
 		freeze.Since = clock.Now()
 		build := w.record("build", cadence.Build, nil)
 		build.Since = clock.Now()
-		s := start(t, w, scheduler.DefaultConfig(), freeze, build)
+		s := start(t, w, everySecond(), freeze, build)
 		synctest.Wait()
 
 		for _, step := range []struct {
@@ -44,7 +43,7 @@ func TestFakeClock(t *testing.T) {
 			{"2026-11-22 07:59:59", nil},
 			{"2026-11-22 08:00:00", []string{"2026-11-22 08:00:00  build: race_window_end 2026022"}},
 		} {
-			clock.Advance(at(t, step.to).Sub(clock.Now()))
+			clock.sleepUntil(at(t, step.to))
 			synctest.Wait()
 			if diff := cmp.Diff(step.want, w.ran()); diff != "" {
 				t.Errorf("up to %s (-want +got):\n%s", step.to, diff)
@@ -64,6 +63,7 @@ func TestTriggersCoalesce(t *testing.T) {
 			return <-finish
 		}))
 		first := trigger(t, s, "build", "source changed")
+		time.Sleep(scheduler.DefaultConfig().Tick)
 		synctest.Wait()
 		during := []<-chan error{
 			trigger(t, s, "build", "ledger"), trigger(t, s, "build", "operator"), trigger(t, s, "build", "ledger"),
@@ -102,7 +102,7 @@ func TestTriggersCoalesce(t *testing.T) {
 func TestRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
-		cfg := scheduler.DefaultConfig()
+		cfg := everySecond()
 		cfg.RetryMin, cfg.RetryMax = 10*time.Second, 30*time.Second
 		broken := errors.New("store does not answer")
 		s := start(t, w, cfg, w.record("build", "", func(_ context.Context, tr scheduler.Trigger) error {
@@ -148,7 +148,7 @@ func TestFreezeIsNotRetriedAfterLightsOut(t *testing.T) {
 			last, attempts = tr.At, tr.Attempt
 			return errors.New("ledger does not answer")
 		}}
-		s := start(t, w, scheduler.DefaultConfig(), job)
+		s := start(t, w, everySecond(), job)
 		clock.sleepUntil(start22.Add(time.Hour))
 		synctest.Wait()
 		if !last.Before(start22) || start22.Sub(last) > 5*time.Second {
@@ -195,7 +195,7 @@ func TestCatchUpAfterRestart(t *testing.T) {
 				if tt.since != "" {
 					jobs[0].Since, jobs[1].Since = at(t, tt.since), at(t, tt.since)
 				}
-				s := start(t, w, scheduler.DefaultConfig(), jobs...)
+				s := start(t, w, everySecond(), jobs...)
 				synctest.Wait()
 				stop(t, s)
 				if diff := cmp.Diff(tt.want, w.ran()); diff != "" {
@@ -206,8 +206,7 @@ func TestCatchUpAfterRestart(t *testing.T) {
 	}
 }
 
-// A machine that slept through lights out does what is due within a heartbeat, though none of
-// its timers noticed.
+// A machine that slept through lights out does what is due as soon as it is awake.
 func TestCatchUpAfterSuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start22 := at(t, lightsOut)
@@ -215,12 +214,12 @@ func TestCatchUpAfterSuspension(t *testing.T) {
 		w := &world{clock: clock, rounds: []cadence.Round{weekend(2026022, start22)}}
 		jobs := []scheduler.Job{w.record("freeze", cadence.Freeze, nil), w.record("build", cadence.Build, nil)}
 		jobs[0].Since, jobs[1].Since = clock.Now(), clock.Now()
-		s := start(t, w, scheduler.DefaultConfig(), jobs...)
+		s := start(t, w, everySecond(), jobs...)
 		time.Sleep(30 * time.Second)
 		clock.jump(8 * time.Hour)
-		time.Sleep(scheduler.DefaultConfig().Heartbeat)
+		time.Sleep(everySecond().Tick)
 		synctest.Wait()
-		want := []string{"2026-11-22 09:01:00  build: lights_out 2026022; race_window_end 2026022"}
+		want := []string{"2026-11-22 09:00:30  build: lights_out 2026022; race_window_end 2026022"}
 		if diff := cmp.Diff(want, w.ran()); diff != "" {
 			t.Errorf("runs (-want +got):\n%s", diff)
 		}
@@ -240,7 +239,7 @@ func TestInterval(t *testing.T) {
 			return nil
 		})
 		job.Every, job.Since = 10*time.Minute, clock.Now()
-		s := start(t, w, scheduler.DefaultConfig(), job)
+		s := start(t, w, everySecond(), job)
 		clock.sleepUntil(at(t, "2026-11-22 05:00:30"))
 		stop(t, s)
 		want := []string{
