@@ -143,6 +143,52 @@ func (f *FactsStore) Put(ctx context.Context, file []byte) (Facts, error) {
 	}
 }
 
+// ErrArchiveChanged says that another archive is in use than the one that is to be followed.
+var ErrArchiveChanged = errors.New("another archive is in use meanwhile")
+
+// Keep puts an archive's file into the store without using it.
+func (f *FactsStore) Keep(ctx context.Context, file []byte) error {
+	sum := archive.Sum(file)
+	switch whole, err := blob.Claim(ctx, f.store, factsFolder+sum, file); {
+	case err != nil:
+		return fmt.Errorf("keep archive: %w", err)
+	case !whole:
+		return fmt.Errorf("keep archive: %s%s is damaged: it does not hold what its name says", factsFolder, sum)
+	}
+	return nil
+}
+
+// Use makes an archive that the store keeps the one in use, if the one in use is after; the error
+// wraps ErrArchiveChanged if it is another.
+func (f *FactsStore) Use(ctx context.Context, sum, after string) error {
+	next, err := loadFacts(ctx, f.store, sum)
+	if err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(factsInUse{SHA256: sum, Source: next.Archive.Facts().Source}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("use archive: %w", err)
+	}
+	for {
+		inUse, tag, err := f.inUse(ctx)
+		switch {
+		case err != nil && !errors.Is(err, blob.ErrNotFound):
+			return err
+		case inUse.SHA256 == sum:
+			return nil
+		case inUse.SHA256 != after:
+			return fmt.Errorf("use archive: %w: %.12s, not %.12s", ErrArchiveChanged, inUse.SHA256, after)
+		}
+		_, err = f.store.Swap(ctx, factsKey, tag, data)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, blob.ErrConflict) && !errors.Is(err, blob.ErrUnknown), ctx.Err() != nil:
+			return fmt.Errorf("use archive: %w", err)
+		}
+	}
+}
+
 // inUse reads archive.json.
 func (f *FactsStore) inUse(ctx context.Context) (factsInUse, blob.Tag, error) {
 	object, err := f.store.Get(ctx, factsKey, blob.MaxDocument)

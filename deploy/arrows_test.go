@@ -30,6 +30,7 @@ var arrows = map[string][]string{
 	"builder/archive":   {"builder/season"},
 	"builder/source":    {"builder/season", "builder/source"},
 	"builder/assemble":  {"builder/season"},
+	"builder/ingest":    {"snapshots", "builder"},
 	"builder/predict":   {"builder/season", "builder/predict"},
 	"builder/ledger":    {"builder/season", "snapshots/blob"},
 	"builder/almanac":   {"builder/season", "builder/ledger"},

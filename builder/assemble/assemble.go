@@ -61,9 +61,12 @@ type Change struct {
 	Source    string             `json:"source"`
 	Revision  string             `json:"revision,omitempty"`
 	New       bool               `json:"new,omitempty"` // the round was not known
-	Lines     []Line             `json:"lines,omitempty"`
-	Refused   []Refusal          `json:"refused,omitempty"`  // why it waits; none if it was taken
-	Accepted  bool               `json:"accepted,omitempty"` // a person let it through
+	// Of a start: the one that was, and whether its hour was not known.
+	Was         time.Time `json:"was,omitzero"`
+	Provisional bool      `json:"provisional,omitempty"`
+	Lines       []Line    `json:"lines,omitempty"`
+	Refused     []Refusal `json:"refused,omitempty"`  // why it waits; none if it was taken
+	Accepted    bool      `json:"accepted,omitempty"` // a person let it through
 }
 
 // Missing is a round of a season that a source speaks of without it.
@@ -160,6 +163,9 @@ type blockKey struct {
 func (in *Input) document(out *Output, d Document, taken map[blockKey]Document) {
 	for i := range d.Facts.Seasons {
 		said := &d.Facts.Seasons[i]
+		if said.Year < d.From || said.Year > d.To {
+			continue
+		}
 		known := yearOf(&out.Facts, said.Year, !d.CheckOnly)
 		if known == nil {
 			continue
@@ -199,6 +205,9 @@ func (in *Input) document(out *Output, d Document, taken map[blockKey]Document) 
 				change := Change{
 					ID: identity(said.Year, is.GrandPrix, block, &proposed), Year: said.Year, GrandPrix: is.GrandPrix,
 					Block: block, Source: d.Source, Revision: d.Revision, New: fresh, Lines: difference(block, was, is),
+				}
+				if block == Start && !fresh {
+					change.Was, change.Provisional = was.StartsAt(), was.Provisional()
 				}
 				key := blockKey{said.Year, is.GrandPrix, block}
 				if d.CheckOnly {
@@ -283,7 +292,7 @@ func shrunken(current *season.Facts, d *Document) error {
 	for i := range d.Facts.Seasons {
 		said := &d.Facts.Seasons[i]
 		known := yearOf(current, said.Year, false)
-		if known == nil {
+		if known == nil || said.Year < d.From || said.Year > d.To {
 			continue
 		}
 		missing := 0

@@ -1,0 +1,243 @@
+package source_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gridcast/builder/source"
+)
+
+var noon = time.Date(2026, 5, 3, 12, 0, 0, 0, time.UTC)
+
+func config() source.ClientConfig {
+	return source.ClientConfig{
+		Hosts: []string{"127.0.0.1"}, UserAgent: "gridcast-test (operator@example.org)",
+		PerSecond: 100, PerHour: 1000, MaxBytes: 1000, ContentTypes: []string{"application/x-gzip"},
+	}
+}
+
+// ask sends one request to a server that answers as told.
+func ask(t *testing.T, c source.ClientConfig, answer http.HandlerFunc) (source.Answer, error) {
+	t.Helper()
+	server := httptest.NewServer(answer)
+	defer server.Close()
+	client := source.NewClient(c)
+	defer client.Close()
+	return client.Get(t.Context(), noon, server.URL+"/branch", source.Validators{})
+}
+
+func good(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/x-gzip")
+	_, _ = io.WriteString(w, "bytes")
+}
+
+// TestOutages: what upstreams really did (see the incidents named), and what it counts as.
+func TestOutages(t *testing.T) {
+	page := func(status int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "<html>"+http.StatusText(status)+"</html>")
+		}
+	}
+	for name, test := range map[string]struct {
+		answer http.HandlerFunc
+		kind   source.FaultKind
+		says   string
+		wait   time.Duration
+	}{
+		"504 of nginx, race day of Sao Paulo 2025": {page(504), source.Unreachable, "504", 0},
+		"502 while it is said to be fixed":         {page(502), source.Unreachable, "502", 0},
+		"521 of a proxy":                           {page(521), source.Unreachable, "521", 0},
+		"403 under the load of Monaco 2026":        {page(403), source.Refused, "403", 0},
+		"401 during a session":                     {page(401), source.Refused, "401", 0},
+		"404":                                      {page(404), source.Refused, "404", 0},
+		"429 far below the limit, April 2025":      {page(429), source.Throttled, "429", 0},
+		"429 that names a time": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", "90")
+			page(429)(w, r)
+		}, source.Throttled, "429", 90 * time.Second},
+		"503 that names a date": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", noon.Add(5*time.Minute).Format(http.TimeFormat))
+			page(503)(w, r)
+		}, source.Unreachable, "503", 5 * time.Minute},
+		"Retry-After of a year": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", "31536000")
+			page(429)(w, r)
+		}, source.Throttled, "429", time.Hour},
+		"a page with 200":  {page(200), source.Malformed, `content type "text/html"`, 0},
+		"no content type":  {func(w http.ResponseWriter, _ *http.Request) { w.Header()["Content-Type"] = nil }, source.Malformed, "content type", 0},
+		"304 without need": {page(304), source.Refused, "304", 0},
+		"too many bytes": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/x-gzip")
+			_, _ = io.WriteString(w, strings.Repeat("x", 1001))
+		}, source.Malformed, "more than 1000 bytes", 0},
+		"cut off": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/x-gzip")
+			w.Header().Set("Content-Length", "500")
+			_, _ = io.WriteString(w, "half")
+		}, source.Unreachable, "after 4 bytes", 0},
+		"hangs up": {func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, source.Unreachable, "EOF", 0},
+		"to another host": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://evil.example/branch", http.StatusFound)
+		}, source.Refused, `host "evil.example" is not one of 127.0.0.1`, 0},
+		"in a circle": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path, http.StatusFound)
+		}, source.Refused, "more than 3 redirects", 0},
+		"to a file": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "file:///etc/passwd")
+			w.WriteHeader(http.StatusFound)
+		}, source.Refused, "not allowed", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ask(t, config(), test.answer)
+			var fault *source.Fault
+			if !errors.As(err, &fault) {
+				t.Fatalf("got %v, want a fault", err)
+			}
+			if fault.Kind != test.kind || fault.RetryAfter != test.wait || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %s, again after %s: %v; want %s, %s, and %q", fault.Kind, fault.RetryAfter, err, test.kind, test.wait, test.says)
+			}
+		})
+	}
+}
+
+// TestRetriesOnce: a broken connection or a gateway's error is tried once more at once; a 429 never
+// is, for asking again is what it asks not to do.
+func TestRetriesOnce(t *testing.T) {
+	for status, want := range map[int]int32{502: 2, 503: 2, 504: 2, 429: 1, 403: 1, 500: 1} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			var asked atomic.Int32
+			if _, err := ask(t, config(), func(w http.ResponseWriter, _ *http.Request) {
+				asked.Add(1)
+				w.WriteHeader(status)
+			}); err == nil {
+				t.Error("no fault")
+			}
+			if got := asked.Load(); got != want {
+				t.Errorf("asked %d times, want %d", got, want)
+			}
+		})
+	}
+	var asked atomic.Int32
+	answer, err := ask(t, config(), func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		good(w, r)
+	})
+	if err != nil || string(answer.Body) != "bytes" {
+		t.Errorf("after one 502: got %q, %v", answer.Body, err)
+	}
+}
+
+// TestConditional: the validators of an answer come back with the next request, and who is asked
+// learns who asks.
+func TestConditional(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("User-Agent"); got != "gridcast-test (operator@example.org)" {
+			t.Errorf("User-Agent %q", got)
+		}
+		w.Header().Set("ETag", `"abc"`)
+		w.Header().Set("Last-Modified", noon.Format(http.TimeFormat))
+		if r.Header.Get("If-None-Match") == `"abc"` && r.Header.Get("If-Modified-Since") != "" {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		good(w, r)
+	}))
+	defer server.Close()
+	client := source.NewClient(config())
+	defer client.Close()
+	first, err := client.Get(t.Context(), noon, server.URL, source.Validators{})
+	if err != nil || first.NotModified {
+		t.Fatalf("first: %+v, %v", first, err)
+	}
+	again, err := client.Get(t.Context(), noon, server.URL, first.Validators)
+	if err != nil || !again.NotModified || again.Validators != first.Validators {
+		t.Errorf("again: %+v, %v; want that nothing changed", again, err)
+	}
+}
+
+// TestHosts: only hosts that are named are asked, and only they over TLS, but for loopback.
+func TestHosts(t *testing.T) {
+	c := config()
+	c.Hosts = append(c.Hosts, "f1db.example")
+	client := source.NewClient(c)
+	for _, target := range []string{"http://f1db.example/x", "https://other.example/x", "ftp://127.0.0.1/x", "file:///etc/passwd", "://", ""} {
+		_, err := client.Get(t.Context(), noon, target, source.Validators{})
+		var fault *source.Fault
+		if !errors.As(err, &fault) || fault.Status != 0 || fault.Kind == source.Unreachable {
+			t.Errorf("%q: got %v, want that it is not asked", target, err)
+		}
+	}
+}
+
+// TestBudget: two buckets in series, by race time; what is over the budget is not sent.
+func TestBudget(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		good(w, r)
+	}))
+	defer server.Close()
+	c := config()
+	c.PerSecond, c.PerHour = 2, 5
+	client := source.NewClient(c)
+	defer client.Close()
+	try := func(at time.Time) error {
+		_, err := client.Get(t.Context(), at, server.URL, source.Validators{})
+		return err
+	}
+	for i := range 2 {
+		if err := try(noon); err != nil {
+			t.Fatalf("request %d: %v", i+1, err)
+		}
+	}
+	var fault *source.Fault
+	if err := try(noon); !errors.As(err, &fault) || fault.Kind != source.Throttled || fault.RetryAfter <= 0 {
+		t.Errorf("third in the same second: got %v, want that it is throttled", err)
+	}
+	for i := range 3 {
+		if err := try(noon.Add(time.Duration(i+1) * time.Second)); err != nil {
+			t.Errorf("request %d a second later: %v", i+3, err)
+		}
+	}
+	if err := try(noon.Add(10 * time.Second)); !errors.As(err, &fault) || fault.RetryAfter < 10*time.Minute {
+		t.Errorf("sixth in the hour: got %v, again after %s; want that it is throttled for minutes", err, fault.RetryAfter)
+	}
+	if err := try(noon.Add(time.Hour)); err != nil {
+		t.Errorf("an hour later: %v", err)
+	}
+	if got := asked.Load(); got != 6 {
+		t.Errorf("%d requests were sent, want 6", got)
+	}
+}
+
+// TestGivesUp: the end of the context ends a request that hangs.
+func TestGivesUp(t *testing.T) {
+	hang := make(chan struct{})
+	defer close(hang)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-gzip")
+		_, _ = io.WriteString(w, "half")
+		_ = http.NewResponseController(w).Flush()
+		<-hang
+	}))
+	defer server.CloseClientConnections()
+	client := source.NewClient(config())
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if _, err := client.Get(ctx, noon, server.URL, source.Validators{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that it was cancelled", err)
+	}
+}
