@@ -1,0 +1,174 @@
+package f1db
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"gridcast/builder/season"
+	"gridcast/builder/source"
+)
+
+// Where F1DB is to be had.
+const (
+	RepositoryURL = "https://codeload.github.com/f1db/f1db/tar.gz/refs/heads/main"
+	ReleaseURL    = "https://github.com/f1db/f1db/releases/latest/download/f1db-json-splitted.zip"
+)
+
+var licence = source.Licence{Name: "CC BY 4.0", Credit: "F1DB (https://github.com/f1db/f1db)"}
+
+// clientConfig is how politely F1DB is asked, wherever it lies.
+func clientConfig(target, userAgent string, types ...string) (source.ClientConfig, error) {
+	u, err := url.Parse(target)
+	if err != nil || u.Hostname() == "" {
+		return source.ClientConfig{}, fmt.Errorf("source URL %q: want https://host/path", target)
+	}
+	return source.ClientConfig{
+		Hosts: []string{
+			u.Hostname(), "github.com", "codeload.github.com", "objects.githubusercontent.com", "release-assets.githubusercontent.com",
+		},
+		UserAgent: userAgent, PerSecond: 1, PerHour: 60, MaxBytes: MaxPacked, ContentTypes: types, RetryDelay: time.Second,
+	}, nil
+}
+
+// repository is F1DB's repository as an upstream.
+type repository struct {
+	url     string
+	colours Colours
+	client  *source.Client
+}
+
+// NewRepository returns F1DB's repository at the URL of a branch as tar.gz, of which the facts of a
+// weekend can be had as they are committed. Colours are those of its teams, which F1DB does not have.
+func NewRepository(target, userAgent string, colours Colours) (source.Upstream, error) {
+	config, err := clientConfig(target, userAgent, "application/x-gzip", "application/gzip", "application/octet-stream")
+	if err != nil {
+		return nil, err
+	}
+	return &repository{target, colours, source.NewClient(config)}, nil
+}
+
+func (*repository) Name() string            { return "f1db" }
+func (*repository) Licence() source.Licence { return licence }
+
+func (r *repository) Fetch(ctx context.Context, now time.Time, from, to int, known source.Known) (source.Payload, error) {
+	answer, err := r.client.Get(ctx, now, r.url, known.Validators)
+	if err != nil || answer.NotModified {
+		return source.Payload{NotModified: answer.NotModified, Validators: answer.Validators}, err
+	}
+	tree, err := ReadTree(bytes.NewReader(answer.Body), from, to)
+	if err != nil {
+		return source.Payload{}, &source.Fault{Kind: source.Malformed, Err: err}
+	}
+	packed, err := tree.Pack()
+	if err != nil {
+		return source.Payload{}, &source.Fault{Kind: source.Malformed, Err: err}
+	}
+	return payload(packed, tree.Commit, answer.Validators, known), nil
+}
+
+func (r *repository) Read(packed []byte) (source.Document, error) {
+	tree, err := Unpack(packed)
+	if err != nil {
+		return source.Document{}, err
+	}
+	facts, report, err := tree.Facts(r.colours)
+	if err != nil {
+		return source.Document{}, err
+	}
+	return document(r.Name(), tree.Commit, tree.From, tree.To, facts, report), nil
+}
+
+// latest is F1DB's latest release as an upstream.
+type latest struct {
+	place   string
+	colours Colours
+	client  *source.Client // nil for a file
+}
+
+// NewRelease returns an F1DB release as an upstream: the splitted zip at an https URL, or at a path.
+// A fragment #sha256=HEX of the URL names the digest that the file must have.
+func NewRelease(place, userAgent string, colours Colours) (source.Upstream, error) {
+	if !strings.Contains(place, "://") {
+		return &latest{place: place, colours: colours}, nil
+	}
+	config, err := clientConfig(place, userAgent, "application/zip", "application/octet-stream")
+	if err != nil {
+		return nil, err
+	}
+	return &latest{place, colours, source.NewClient(config)}, nil
+}
+
+func (*latest) Name() string            { return "f1db-release" }
+func (*latest) Licence() source.Licence { return licence }
+
+func (r *latest) Fetch(ctx context.Context, now time.Time, _, _ int, known source.Known) (source.Payload, error) {
+	if r.client == nil {
+		packed, err := os.ReadFile(r.place)
+		if err != nil {
+			return source.Payload{}, &source.Fault{Kind: source.Unreachable, Err: err}
+		}
+		return payload(packed, "", source.Validators{}, known), nil
+	}
+	target, fragment, _ := strings.Cut(r.place, "#")
+	answer, err := r.client.Get(ctx, now, target, known.Validators)
+	if err != nil || answer.NotModified {
+		return source.Payload{NotModified: answer.NotModified, Validators: answer.Validators}, err
+	}
+	sum := sha256.Sum256(answer.Body)
+	if want, ok := strings.CutPrefix(fragment, "sha256="); ok && !strings.EqualFold(want, hex.EncodeToString(sum[:])) {
+		return source.Payload{}, &source.Fault{Kind: source.Malformed, Err: fmt.Errorf("get %s: SHA-256 is %x, want %s", target, sum, want)}
+	}
+	return payload(answer.Body, "", answer.Validators, known), nil
+}
+
+func (r *latest) Read(packed []byte) (source.Document, error) {
+	// The importer reads files, of which a zip can be read from its end.
+	folder, err := os.MkdirTemp("", "gridcast-f1db-")
+	if err != nil {
+		return source.Document{}, err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	name := filepath.Join(folder, "release.zip")
+	if err := os.WriteFile(name, packed, 0o600); err != nil {
+		return source.Document{}, err
+	}
+	archive, report, err := Import(name, Options{Colours: r.colours})
+	if err != nil {
+		return source.Document{}, err
+	}
+	facts := archive.Facts()
+	if len(facts.Seasons) == 0 {
+		return source.Document{}, errors.New("no seasons in the release")
+	}
+	to := facts.Seasons[len(facts.Seasons)-1].Year
+	sum := sha256.Sum256(packed)
+	return document(r.Name(), hex.EncodeToString(sum[:])[:12], to-2, to, facts, report), nil
+}
+
+// payload is what was fetched, or that it is what was known.
+func payload(packed []byte, revision string, validators source.Validators, known source.Known) source.Payload {
+	sum := sha256.Sum256(packed)
+	if hex.EncodeToString(sum[:]) == known.SHA256 {
+		return source.Payload{NotModified: true, Validators: validators}
+	}
+	return source.Payload{Packed: packed, Revision: revision, Validators: validators}
+}
+
+func document(name, revision string, from, to int, facts season.Facts, report Report) source.Document {
+	d := source.Document{Source: name, Revision: revision, From: from, To: to, Facts: facts}
+	for _, s := range report.Skipped {
+		if strings.HasSuffix(s.Why, "no time") {
+			d.Notes = append(d.Notes, s.What+": "+s.Why)
+		}
+	}
+	return d
+}
