@@ -219,6 +219,9 @@ func (s *State) Driver(id season.DriverID) season.DriverID {
 	return id
 }
 
+// Aliases returns every id that is no longer current, with the one that is.
+func (s *State) Aliases() map[season.DriverID]season.DriverID { return maps.Clone(s.current) }
+
 // Renamed returns the state with further drivers renamed, from old to current ids: those that an
 // archive knows of and the ledger does not. Events that are appended on it do not keep them.
 func (s *State) Renamed(aliases map[season.DriverID]season.DriverID) *State {
