@@ -1,0 +1,532 @@
+// Package ingest brings facts in by themselves: it asks the sources when they are due, keeps what
+// they said, has package assemble judge it, writes what was taken into the facts log, what it means
+// for the calendar into the ledger, and swaps the archive in use. Any number of schedulers may do
+// so on one store: a source is asked by whoever claims it first, and the archive is swapped only
+// against the one that it was assembled from.
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/assemble"
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+	"gridcast/builder/source"
+	"gridcast/snapshots/blob"
+)
+
+// Ingest asks sources for a store. It is safe for concurrent use; one Run at a time does its work.
+type Ingest struct {
+	Store   blob.Store
+	Facts   *builder.FactsStore
+	Ledger  *ledger.Ledger
+	Sources []Source // by falling precedence
+	// Interval is how long after an answer a source is asked again, at an instant of race time.
+	Interval func(now time.Time) time.Duration
+	Log      *slog.Logger
+
+	mu        sync.Mutex
+	log       *Log
+	documents map[string]source.Document // by source and sum of the payload; the last of each
+}
+
+// Source is an upstream and what it may do here.
+type Source struct {
+	source.Upstream
+	// CheckOnly sources are compared with the others and never published: those under terms that
+	// the operator has not accepted, and those that are there for the comparison.
+	CheckOnly bool
+}
+
+// Report is what a run did.
+type Report struct {
+	Asked    []string          // sources that were asked
+	Faults   map[string]error  // of sources; the others went on
+	Taken    []assemble.Change // in use from now on
+	Waiting  []assemble.Change // for a person
+	Disputed []assemble.Change
+	Events   []ledger.Event // appended to the ledger
+	Archive  string         // SHA-256 of the archive in use after it
+	Changed  bool           // the archive is another than before
+}
+
+// maxAttempts is how often a run assembles again because somebody else changed the archive.
+const maxAttempts = 8
+
+// Run asks the sources that are due at now, all of them if asked to, and takes what passes. A source
+// that cannot be reached, or says what cannot be used, is a fault in the report and never an error:
+// the others go on, and the last good document of it stays. The error is that of the store, the
+// ledger or the facts log, or of facts that would not hold together.
+func (g *Ingest) Run(ctx context.Context, now time.Time, all bool) (Report, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	report := Report{Faults: make(map[string]error)}
+	states := make([]State, len(g.Sources))
+	faults := make([]error, len(g.Sources))
+	asked := make([]bool, len(g.Sources))
+	var group sync.WaitGroup
+	for i, s := range g.Sources {
+		group.Go(func() { states[i], asked[i], faults[i] = g.ask(ctx, s, now, all) })
+	}
+	group.Wait()
+	var documents []assemble.Document
+	for i, s := range g.Sources {
+		if asked[i] {
+			report.Asked = append(report.Asked, s.Name())
+		}
+		var fault *source.Fault
+		switch {
+		case errors.As(faults[i], &fault):
+			report.Faults[s.Name()] = faults[i]
+		case faults[i] != nil:
+			return report, faults[i]
+		}
+		d, ok, err := g.document(ctx, s, states[i].SHA256)
+		if err != nil {
+			report.Faults[s.Name()] = err
+			continue
+		}
+		if ok {
+			documents = append(documents, assemble.Document{
+				Source: d.Source, Revision: d.Revision, From: d.From, To: d.To, Facts: d.Facts, CheckOnly: s.CheckOnly,
+			})
+		}
+	}
+	for range maxAttempts {
+		done, err := g.take(ctx, now, documents, states, &report)
+		if err != nil || done {
+			return report, err
+		}
+	}
+	return report, fmt.Errorf("ingest: others changed the archive %d times meanwhile", maxAttempts)
+}
+
+// ask asks one source if it is due, and keeps what it said. It returns what is known of it then.
+func (g *Ingest) ask(ctx context.Context, s Source, now time.Time, all bool) (state State, asked bool, err error) {
+	state, tag, err := loadState(ctx, g.Store, s.Name())
+	if err != nil {
+		return state, false, err
+	}
+	if !all && now.Before(state.Next) {
+		return state, false, nil
+	}
+	// Whoever writes the state first asks; the others see that it was asked.
+	before := state
+	state.Asked, state.Next = now, now.Add(g.Interval(now))
+	if tag, err = saveState(ctx, g.Store, &state, tag); err != nil {
+		if errors.Is(err, blob.ErrConflict) || errors.Is(err, blob.ErrUnknown) {
+			return before, false, nil
+		}
+		return before, false, err
+	}
+	payload, err := s.Fetch(ctx, now, now.UTC().Year()-1, now.UTC().Year()+1, source.Known{Validators: state.Validators, SHA256: state.SHA256})
+	if err == nil && !payload.NotModified {
+		// What cannot be read is not kept, nor its validators: it must be asked for again.
+		if _, readErr := s.Read(payload.Packed); readErr != nil {
+			err = &source.Fault{Kind: source.Malformed, Err: readErr}
+		}
+	}
+	if err == nil && !payload.NotModified {
+		sum := archive.Sum(payload.Packed)
+		switch whole, claimErr := blob.Claim(ctx, g.Store, payloadKey(s.Name(), sum), payload.Packed); {
+		case claimErr != nil:
+			return before, true, fmt.Errorf("keep what %s said: %w", s.Name(), claimErr)
+		case !whole:
+			return before, true, fmt.Errorf("keep what %s said: %s is damaged", s.Name(), payloadKey(s.Name(), sum))
+		}
+		state.SHA256, state.Revision, state.Changed = sum, payload.Revision, now
+	}
+	var fault *source.Fault
+	switch {
+	case errors.As(err, &fault):
+		state.Failures++
+		state.Fault, state.Reason = fault.Kind, err.Error()
+		state.Next = now.Add(backOff(state.Failures, fault))
+		g.Log.Warn("source has no answer that can be used", "source", s.Name(), "fault", fault.Kind, "failures", state.Failures, "next", state.Next, "err", err)
+	case err != nil:
+		return before, true, err
+	default:
+		state.Failures, state.Fault, state.Reason, state.Answered = 0, "", "", now
+		state.Validators = payload.Validators
+	}
+	if _, saveErr := saveState(ctx, g.Store, &state, tag); saveErr != nil && !errors.Is(saveErr, blob.ErrConflict) && !errors.Is(saveErr, blob.ErrUnknown) {
+		return state, true, saveErr
+	}
+	return state, true, err
+}
+
+// document returns what a source said last, false if it never said anything.
+func (g *Ingest) document(ctx context.Context, s Source, sum string) (source.Document, bool, error) {
+	if sum == "" {
+		return source.Document{}, false, nil
+	}
+	if g.documents == nil {
+		g.documents = make(map[string]source.Document)
+	}
+	id := s.Name() + " " + sum
+	if d, ok := g.documents[id]; ok {
+		return d, true, nil
+	}
+	object, err := g.Store.Get(ctx, payloadKey(s.Name(), sum), maxPayload)
+	if err != nil {
+		return source.Document{}, false, fmt.Errorf("load what %s said: %w", s.Name(), err)
+	}
+	if got := archive.Sum(object.Data); got != sum {
+		return source.Document{}, false, fmt.Errorf("load what %s said: %s has the sum %s", s.Name(), payloadKey(s.Name(), sum), got)
+	}
+	d, err := s.Read(object.Data)
+	if err != nil {
+		return source.Document{}, false, fmt.Errorf("read what %s said: %w", s.Name(), err)
+	}
+	for other := range g.documents { // one of each source is enough
+		if g.documents[other].Source == d.Source {
+			delete(g.documents, other)
+		}
+	}
+	g.documents[id] = d
+	return d, true, nil
+}
+
+// take assembles once and makes what follows the archive in use. It is not done if somebody else
+// changed the archive or the log meanwhile.
+func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.Document, states []State, report *Report) (done bool, err error) {
+	if g.log == nil {
+		if g.log, err = LoadLog(ctx, g.Store); err != nil {
+			g.log = nil
+			return false, err
+		}
+	} else if err := g.log.Refresh(ctx); err != nil {
+		g.log = nil
+		return false, err
+	}
+	if err := g.Ledger.Refresh(ctx); err != nil {
+		return false, err
+	}
+	current, err := g.Facts.Load(ctx)
+	if err != nil {
+		return false, err
+	}
+	decided := g.Ledger.State()
+	was := current.Archive.Facts()
+	out, err := assemble.Assemble(assemble.Input{
+		Current: was, Documents: documents, Accepted: g.log.accepted, Aliases: decided.Aliases(), Now: now,
+		Decided: func(year int, gp season.GrandPrixID) assemble.Decided { return decidedOf(decided, year, gp) },
+	})
+	var shrunken *assemble.ShrunkenError
+	if errors.As(err, &shrunken) {
+		report.Faults[shrunken.Source] = &source.Fault{Kind: source.Malformed, Err: err}
+		return g.take(ctx, now, slices.DeleteFunc(slices.Clone(documents), func(d assemble.Document) bool { return d.Source == shrunken.Source }), states, report)
+	}
+	if err != nil {
+		return false, err
+	}
+	report.Taken, report.Waiting, report.Disputed, report.Archive = out.Taken, out.Waiting, out.Disputed, current.SHA256
+	// The ledger first: it alone says when lights go out. If we end here, the next run finds the
+	// events there and goes on.
+	events, err := g.decide(ctx, now, decided, &out, states)
+	report.Events = append(report.Events, events...)
+	if err != nil {
+		return false, err
+	}
+	if len(out.Taken) == 0 && len(out.Renames) == 0 && sameThings(&was, &out.Facts) {
+		return true, g.note(ctx, now, &out, states)
+	}
+	next, err := season.New(out.Facts)
+	if err != nil {
+		return false, fmt.Errorf("ingest: %w", err)
+	}
+	var file bytes.Buffer
+	if err := archive.Encode(&file, next); err != nil {
+		return false, fmt.Errorf("ingest: %w", err)
+	}
+	sum := archive.Sum(file.Bytes())
+	if sum == current.SHA256 {
+		return true, g.note(ctx, now, &out, states)
+	}
+	if err := g.Facts.Keep(ctx, file.Bytes()); err != nil {
+		return false, err
+	}
+	// The log before the swap, so that nothing is in use of which it does not know. If we end in
+	// between, the next run takes the same again and finds its entry there.
+	if last := g.log.last(); last == nil || last.Base != current.SHA256 || last.Archive != sum {
+		won, err := g.log.append(ctx, Entry{
+			ID: rand.Text(), At: now.UTC(), Actor: actorOf(out.Taken, documents), Base: current.SHA256, Archive: sum,
+			Changes: logged(out.Taken), Renames: out.Renames,
+		})
+		if err != nil || !won {
+			return false, err
+		}
+	}
+	switch err := g.Facts.Use(ctx, sum, current.SHA256); {
+	case errors.Is(err, builder.ErrArchiveChanged):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	report.Archive, report.Changed = sum, true
+	for _, c := range out.Taken {
+		g.Log.Info("facts taken", "source", c.Source, "revision", c.Revision, "year", c.Year, "grand_prix", c.GrandPrix, "block", c.Block)
+	}
+	return true, g.note(ctx, now, &out, states)
+}
+
+// decidedOf is what the ledger holds of a round.
+func decidedOf(s *ledger.State, year int, gp season.GrandPrixID) assemble.Decided {
+	key, ok := s.Key(year, gp)
+	if !ok {
+		return assemble.Decided{}
+	}
+	said, _ := s.Session(key)
+	d := assemble.Decided{Start: said.Override.Start, StartHeld: said.Override.ByPerson, Postponed: said.Override.Status != ledger.AsPlanned}
+	if result := said.Result(); result != nil {
+		for _, row := range result.Rows {
+			d.Verified = append(d.Verified, row.Driver)
+		}
+	}
+	return d
+}
+
+// A round that a source has lost is postponed when it was absent for this long and in two
+// revisions: a deletion by mistake is mended sooner.
+const lostAfter = 24 * time.Hour
+
+// decide appends to the ledger what the documents mean for it: starts that moved, rounds that
+// vanished and came back, drivers who were renamed. What the ledger refuses is logged and tried
+// again with the next run.
+func (g *Ingest) decide(ctx context.Context, now time.Time, s *ledger.State, out *assemble.Output, states []State) ([]ledger.Event, error) {
+	var appended []ledger.Event
+	add := func(actor string, decide func(*ledger.State) ([]ledger.Event, error)) error {
+		events, err := g.Ledger.Append(ctx, now, actor, decide)
+		appended = append(appended, events...)
+		return err
+	}
+	for _, r := range out.Renames {
+		err := add(ledger.SourceActor(r.Source, short(r.Revision)), func(s *ledger.State) ([]ledger.Event, error) {
+			if s.Aliases()[r.From] == r.To {
+				return nil, nil
+			}
+			return []ledger.Event{ledger.Rename(r.From, r.To)}, nil
+		})
+		if err != nil {
+			return appended, fmt.Errorf("ingest: %s is %s now: %w", r.From, r.To, err)
+		}
+	}
+	for _, c := range out.Taken {
+		if c.Block != assemble.Start || c.New {
+			continue
+		}
+		key, ok := s.Key(c.Year, c.GrandPrix)
+		if !ok {
+			continue
+		}
+		start, was := startOf(&out.Facts, c.Year, c.GrandPrix), c.Was
+		err := add(ledger.SourceActor(c.Source, short(c.Revision)), func(s *ledger.State) ([]ledger.Event, error) {
+			said, _ := s.Session(key)
+			valid := said.Start(was)
+			if valid.Equal(start) || said.Override.Status != ledger.AsPlanned || c.Provisional && said.Override.Start.IsZero() {
+				return nil, nil // the hour was not known: nobody was told of another
+			}
+			return []ledger.Event{said.Move(valid, start, "the source has another start")}, nil
+		})
+		if err != nil {
+			return appended, fmt.Errorf("ingest: move %d: %w", key, err)
+		}
+	}
+	for i := range states {
+		state := &states[i]
+		actor := ledger.SourceActor(state.Source, short(state.Revision))
+		for _, m := range missingRounds(state, out, now) {
+			key, ok := s.Key(m.Year, m.GrandPrix)
+			start := startOf(&out.Facts, m.Year, m.GrandPrix)
+			if !ok || m.Revision == state.Revision || now.Sub(m.Since) < lostAfter {
+				continue
+			}
+			err := add(actor, func(s *ledger.State) ([]ledger.Event, error) {
+				said, _ := s.Session(key)
+				if said.Override.Status != ledger.AsPlanned || said.Override.ByPerson || said.Result() != nil || !now.Before(said.Start(start)) {
+					return nil, nil
+				}
+				return said.Postpone(said.Start(start), "the source no longer has the round"), nil
+			})
+			if err != nil {
+				return appended, fmt.Errorf("ingest: postpone %d: %w", key, err)
+			}
+		}
+	}
+	return appended, g.reinstate(now, out, s, add)
+}
+
+// reinstate puts rounds back that a source took off and has again.
+func (g *Ingest) reinstate(now time.Time, out *assemble.Output, s *ledger.State, add func(string, func(*ledger.State) ([]ledger.Event, error)) error) error {
+	gone := make(map[season.GrandPrixID]map[int]bool)
+	for _, m := range out.Missing {
+		if gone[m.GrandPrix] == nil {
+			gone[m.GrandPrix] = make(map[int]bool)
+		}
+		gone[m.GrandPrix][m.Year] = true
+	}
+	for said := range s.Sessions() {
+		if said.Override.Status != ledger.Postponed || said.Override.ByPerson || gone[said.GrandPrix][said.Year] || len(said.Override.Changes) == 0 {
+			continue
+		}
+		last := said.Override.Changes[len(said.Override.Changes)-1]
+		start := startOf(&out.Facts, said.Year, said.GrandPrix)
+		if !ledger.IsSource(last.Actor) || start.Sub(now) < time.Hour {
+			continue
+		}
+		err := add(last.Actor, func(s *ledger.State) ([]ledger.Event, error) {
+			again, _ := s.Session(said.Key)
+			if again.Override.Status != ledger.Postponed || again.Override.ByPerson {
+				return nil, nil
+			}
+			return []ledger.Event{again.Reinstate(start, "the source has the round again")}, nil
+		})
+		if err != nil {
+			return fmt.Errorf("ingest: reinstate %d: %w", said.Key, err)
+		}
+	}
+	return nil
+}
+
+// missingRounds joins what was missing before with what is missing now.
+func missingRounds(state *State, out *assemble.Output, now time.Time) []MissingRound {
+	var missing []MissingRound
+	for _, m := range out.Missing {
+		if m.Source != state.Source {
+			continue
+		}
+		round := MissingRound{Year: m.Year, GrandPrix: m.GrandPrix, Since: now, Revision: state.Revision}
+		for _, before := range state.Missing {
+			if before.Year == m.Year && before.GrandPrix == m.GrandPrix {
+				round = before
+			}
+		}
+		missing = append(missing, round)
+	}
+	return missing
+}
+
+// note writes into the states what came of the documents, where that is new.
+func (g *Ingest) note(ctx context.Context, now time.Time, out *assemble.Output, states []State) error {
+	for i := range states {
+		state, tag, err := loadState(ctx, g.Store, states[i].Source)
+		if err != nil {
+			return err
+		}
+		before := state
+		of := func(list []assemble.Change) []assemble.Change {
+			var own []assemble.Change
+			for _, c := range list {
+				if c.Source == state.Source {
+					own = append(own, c)
+				}
+			}
+			return own
+		}
+		state.Waiting, state.Disputed, state.Missing = of(out.Waiting), of(out.Disputed), missingRounds(&state, out, now)
+		state.Standings = out.Standings
+		if reflect.DeepEqual(before, state) {
+			continue
+		}
+		for _, c := range state.Waiting {
+			if !slices.ContainsFunc(before.Waiting, func(b assemble.Change) bool { return b.ID == c.ID }) {
+				g.Log.Warn("facts wait for a person", "id", c.ID, "source", c.Source, "revision", c.Revision, "year", c.Year,
+					"grand_prix", c.GrandPrix, "block", c.Block, "gate", c.Refused[0].Gate, "reason", c.Refused[0].Reason)
+			}
+		}
+		if _, err := saveState(ctx, g.Store, &state, tag); err != nil && !errors.Is(err, blob.ErrConflict) && !errors.Is(err, blob.ErrUnknown) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Accept lets a waiting change through: the next run takes it, whatever the gates say. The error
+// names the changes that wait if there is none of that ID.
+func (g *Ingest) Accept(ctx context.Context, now time.Time, actor, id, reason string) (assemble.Change, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var known []string
+	for _, s := range g.Sources {
+		state, _, err := loadState(ctx, g.Store, s.Name())
+		if err != nil {
+			return assemble.Change{}, err
+		}
+		for _, c := range state.Waiting {
+			if c.ID != id {
+				known = append(known, c.ID)
+				continue
+			}
+			for {
+				log, err := LoadLog(ctx, g.Store)
+				if err != nil {
+					return assemble.Change{}, err
+				}
+				won, err := log.append(ctx, Entry{ID: rand.Text(), At: now.UTC(), Actor: actor, Accept: id, Reason: reason})
+				if err != nil {
+					return assemble.Change{}, fmt.Errorf("accept %s: %w", id, err)
+				}
+				if won {
+					return c, nil
+				}
+			}
+		}
+	}
+	return assemble.Change{}, fmt.Errorf("accept %s: no change of that ID waits; there wait %v", id, known)
+}
+
+// sameThings reports whether names and colours are alike.
+func sameThings(a, b *season.Facts) bool {
+	return maps.Equal(a.Drivers, b.Drivers) && maps.Equal(a.Teams, b.Teams) && maps.Equal(a.Engines, b.Engines) &&
+		maps.Equal(a.Circuits, b.Circuits) && reflect.DeepEqual(a.Lineages, b.Lineages) &&
+		slices.EqualFunc(a.Seasons, b.Seasons, func(x, y season.Season) bool { return maps.Equal(x.Colours, y.Colours) })
+}
+
+func startOf(f *season.Facts, year int, gp season.GrandPrixID) time.Time {
+	for i := range f.Seasons {
+		for j := range f.Seasons[i].Rounds {
+			if r := &f.Seasons[i].Rounds[j]; f.Seasons[i].Year == year && r.GrandPrix == gp {
+				return r.StartsAt()
+			}
+		}
+	}
+	return time.Time{}
+}
+
+// actorOf names the source whose changes were taken.
+func actorOf(taken []assemble.Change, documents []assemble.Document) string {
+	for _, c := range taken {
+		return ledger.SourceActor(c.Source, short(c.Revision))
+	}
+	for _, d := range documents {
+		return ledger.SourceActor(d.Source, short(d.Revision))
+	}
+	return "ingest"
+}
+
+// logged are the changes as the log has them. Of a round that was not known there is nothing to
+// compare with.
+func logged(taken []assemble.Change) []assemble.Change {
+	list := slices.Clone(taken)
+	for i := range list {
+		if list[i].New {
+			list[i].Lines = nil
+		}
+	}
+	return list
+}
+
+// short is a revision as people write it.
+func short(revision string) string { return revision[:min(12, len(revision))] }

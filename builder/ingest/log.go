@@ -1,0 +1,126 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gridcast/builder/assemble"
+	"gridcast/builder/season"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/chain"
+)
+
+// LogPrefix begins the key of every file of the facts log.
+const LogPrefix = "facts/log/"
+
+// Entry is one file of the facts log: an archive that followed another, and why; or that a person
+// let a waiting change through. The log says what the service had and since when.
+type Entry struct {
+	Seq      int64  `json:"seq"`      // 1 for the first
+	Previous string `json:"previous"` // lower-case hex SHA-256 of the file before; empty in the first
+
+	ID      string            `json:"id"` // random: tells a lost answer from a lost race
+	At      time.Time         `json:"at"` // race time
+	Actor   string            `json:"actor"`
+	Base    string            `json:"base,omitzero"`    // SHA-256 of the archive before
+	Archive string            `json:"archive,omitzero"` // and of the one that followed
+	Changes []assemble.Change `json:"changes,omitzero"`
+	Renames []assemble.Rename `json:"renames,omitzero"`
+	Accept  string            `json:"accept,omitzero"` // ID of a change that may be used
+	Reason  string            `json:"reason,omitzero"`
+}
+
+// Log is the facts log up to some file.
+type Log struct {
+	Entries  []Entry
+	accepted map[string]bool
+	since    map[blockOf]Origin
+	chain    chain.Chain
+	head     chain.Head
+}
+
+type blockOf struct {
+	year  int
+	gp    season.GrandPrixID
+	block assemble.Block
+}
+
+// Origin is where a block of a round came from, last.
+type Origin struct {
+	At       time.Time `json:"at"`
+	Source   string    `json:"source"`
+	Revision string    `json:"revision,omitzero"`
+	Archive  string    `json:"archive"` // the first that had it
+	Accepted bool      `json:"accepted,omitzero"`
+}
+
+// LoadLog reads the facts log of a store. Damage is an error that wraps a *chain.DamageError.
+func LoadLog(ctx context.Context, store blob.Store) (*Log, error) {
+	l := &Log{accepted: make(map[string]bool), since: make(map[blockOf]Origin), chain: chain.Chain{Store: store, Prefix: LogPrefix}}
+	return l, l.Refresh(ctx)
+}
+
+// Refresh reads what was appended since.
+func (l *Log) Refresh(ctx context.Context) error {
+	files, err := l.chain.After(ctx, l.head.Seq)
+	if err != nil {
+		return fmt.Errorf("read facts log: %w", err)
+	}
+	for _, f := range files {
+		head, damage := l.chain.Follow(l.head, f.Data)
+		if damage != nil {
+			return fmt.Errorf("read facts log: %w", damage)
+		}
+		var e Entry
+		if err := chain.Decode(f.Data, &e); err != nil {
+			return fmt.Errorf("read facts log: %s: %w", l.chain.Key(f.Seq), err)
+		}
+		l.head = head
+		l.fold(e)
+	}
+	return nil
+}
+
+func (l *Log) fold(e Entry) {
+	l.Entries = append(l.Entries, e)
+	if e.Accept != "" {
+		l.accepted[e.Accept] = true
+	}
+	for _, c := range e.Changes {
+		l.since[blockOf{c.Year, c.GrandPrix, c.Block}] = Origin{e.At, c.Source, c.Revision, e.Archive, c.Accepted}
+	}
+}
+
+// Origin returns where a block came from; none for what the base archive had.
+func (l *Log) Origin(year int, gp season.GrandPrixID, b assemble.Block) (Origin, bool) {
+	o, ok := l.since[blockOf{year, gp, b}]
+	return o, ok
+}
+
+// last is the last entry that changed the archive; nil if there is none.
+func (l *Log) last() *Entry {
+	for i := len(l.Entries) - 1; i >= 0; i-- {
+		if l.Entries[i].Archive != "" {
+			return &l.Entries[i]
+		}
+	}
+	return nil
+}
+
+// append adds an entry after the head, or returns false if somebody else was first; then the log is
+// to be refreshed and the decision made again.
+func (l *Log) append(ctx context.Context, e Entry) (bool, error) {
+	e.Seq, e.Previous = l.head.Seq+1, l.head.Hash
+	data, err := chain.Encode(e)
+	if err != nil {
+		return false, fmt.Errorf("append to facts log: %w", err)
+	}
+	head, won, err := l.chain.Append(ctx, l.head, data)
+	if err != nil || !won {
+		return false, err
+	}
+	l.head = head
+	l.fold(e)
+	return true, nil
+}
