@@ -20,6 +20,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/codehost"
 	"gridcast/builder/source/f1db"
+	"gridcast/builder/source/media"
 	"gridcast/snapshots/blob/dirblob"
 )
 
@@ -65,7 +66,7 @@ func newService(t *testing.T, release string, upTo int, now time.Time) *service 
 	if s.ledger, err = ledger.Open(t.Context(), store, ledger.Simulated, now, "builder", inUse.SHA256); err != nil {
 		t.Fatal(err)
 	}
-	repository, err := f1db.NewRepository(s.host.URL, "gridcast-test (operator@example.org)", nil)
+	repository, err := f1db.NewRepository(s.host.URL, "gridcast-test (operator@example.org)", media.Default())
 	if err != nil {
 		t.Fatal(err)
 	}

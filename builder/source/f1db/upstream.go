@@ -15,6 +15,7 @@ import (
 
 	"gridcast/builder/season"
 	"gridcast/builder/source"
+	"gridcast/builder/source/media"
 )
 
 // Where F1DB is to be had.
@@ -41,19 +42,19 @@ func clientConfig(target, userAgent string, types ...string) (source.ClientConfi
 
 // repository is F1DB's repository as an upstream.
 type repository struct {
-	url     string
-	colours Colours
-	client  *source.Client
+	url    string
+	media  media.Media
+	client *source.Client
 }
 
 // NewRepository returns F1DB's repository at the URL of a branch as tar.gz, of which the facts of a
-// weekend can be had as they are committed. Colours are those of its teams, which F1DB does not have.
-func NewRepository(target, userAgent string, colours Colours) (source.Upstream, error) {
+// weekend can be had as they are committed. What F1DB does not have is added.
+func NewRepository(target, userAgent string, add media.Media) (source.Upstream, error) {
 	config, err := clientConfig(target, userAgent, "application/x-gzip", "application/gzip", "application/octet-stream")
 	if err != nil {
 		return nil, err
 	}
-	return &repository{target, colours, source.NewClient(config)}, nil
+	return &repository{target, add, source.NewClient(config)}, nil
 }
 
 func (*repository) Name() string            { return "f1db" }
@@ -80,7 +81,7 @@ func (r *repository) Read(packed []byte) (source.Document, error) {
 	if err != nil {
 		return source.Document{}, err
 	}
-	facts, report, err := tree.Facts(r.colours)
+	facts, report, err := tree.Facts(r.media)
 	if err != nil {
 		return source.Document{}, err
 	}
@@ -89,22 +90,22 @@ func (r *repository) Read(packed []byte) (source.Document, error) {
 
 // latest is F1DB's latest release as an upstream.
 type latest struct {
-	place   string
-	colours Colours
-	client  *source.Client // nil for a file
+	place  string
+	media  media.Media
+	client *source.Client // nil for a file
 }
 
 // NewRelease returns an F1DB release as an upstream: the splitted zip at an https URL, or at a path.
 // A fragment #sha256=HEX of the URL names the digest that the file must have.
-func NewRelease(place, userAgent string, colours Colours) (source.Upstream, error) {
+func NewRelease(place, userAgent string, add media.Media) (source.Upstream, error) {
 	if !strings.Contains(place, "://") {
-		return &latest{place: place, colours: colours}, nil
+		return &latest{place: place, media: add}, nil
 	}
 	config, err := clientConfig(place, userAgent, "application/zip", "application/octet-stream")
 	if err != nil {
 		return nil, err
 	}
-	return &latest{place, colours, source.NewClient(config)}, nil
+	return &latest{place, add, source.NewClient(config)}, nil
 }
 
 func (*latest) Name() string            { return "f1db-release" }
@@ -141,7 +142,7 @@ func (r *latest) Read(packed []byte) (source.Document, error) {
 	if err := os.WriteFile(name, packed, 0o600); err != nil {
 		return source.Document{}, err
 	}
-	archive, report, err := Import(name, Options{Colours: r.colours})
+	archive, report, err := Import(name, Options{Media: r.media})
 	if err != nil {
 		return source.Document{}, err
 	}
