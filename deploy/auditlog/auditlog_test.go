@@ -335,3 +335,71 @@ func load(t *testing.T, store blob.Store) *auditlog.Log {
 	}
 	return log
 }
+
+// mortal returns a store that dies at its nth write: with that write refused, or applied and
+// its answer lost. Nothing gets through afterwards, as after kill -9.
+func mortal(s blob.Store, n int, applied bool) blob.Store {
+	killed, writes := errors.New("killed"), 0
+	return faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+		if call.Op.Writes() {
+			writes++
+		}
+		switch {
+		case writes == n && call.Op.Writes():
+			return faultblob.Fate{Err: killed, Applied: applied}
+		case writes >= n:
+			return faultblob.Fate{Err: killed}
+		}
+		return faultblob.Fate{}
+	})
+}
+
+// A process is killed at each of its writes in turn: of the notes of a damage, of an announced
+// change, of its failure. No change is made that the log does not have, and the next process goes
+// on with a log that is no worse than before.
+func TestCrashAtEveryWrite(t *testing.T) {
+	const writes = 4 // the note of the damage, two changes, and the failure of the second
+	for _, applied := range []bool{false, true} {
+		for n := 1; n <= writes+1; n++ {
+			t.Run(fmt.Sprintf("write %d, applied %v", n, applied), func(t *testing.T) {
+				inner := three(t)
+				inner.Corrupt(auditlog.Key(2), []byte("{"))
+				var made []string
+				failure := errors.New("the change failed")
+				log := load(t, mortal(inner, n, applied))
+				do := func(subject string, err error) error {
+					c := auditlog.Change{Actor: "a", Action: auditlog.RevokeKey, Subject: subject}
+					return log.Do(t.Context(), c, func() error { made = append(made, subject); return err })
+				}
+				first, second := do("one", nil), do("two", failure)
+				if (first == nil) != (n > 2) || errors.Is(second, failure) != (n > 3) {
+					t.Errorf("got %v and %v", first, second)
+				}
+
+				log = load(t, inner)
+				has := map[string]bool{}
+				for _, e := range log.Entries() {
+					has[e.Subject] = true
+				}
+				for _, subject := range made {
+					if !has[subject] {
+						t.Errorf("change %s was made, and the log does not have it", subject)
+					}
+				}
+				if err := do("three", nil); err != nil {
+					t.Fatalf("the next process: %v", err)
+				}
+				log = load(t, inner)
+				notes := 0
+				for _, e := range log.Entries() {
+					if e.Action == auditlog.DamageFound {
+						notes++
+					}
+				}
+				if notes != 1 || len(log.Damage()) != 1 {
+					t.Errorf("%d notes of %d damaged files, want 1 of 1: %v", notes, len(log.Damage()), log.Damage())
+				}
+			})
+		}
+	}
+}

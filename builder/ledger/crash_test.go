@@ -1,0 +1,158 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"gridcast/builder/ledger"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+var errKilled = errors.New("killed")
+
+// mortal returns a store that dies at its nth write: with that write refused, or applied and
+// its answer lost. Nothing gets through afterwards, as after kill -9.
+func mortal(s blob.Store, n int, applied bool) (store blob.Store, died func() bool) {
+	writes := 0
+	return faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+		if call.Op.Writes() {
+			writes++
+		}
+		switch {
+		case writes == n && call.Op.Writes():
+			return faultblob.Fate{Err: errKilled, Applied: applied}
+		case writes >= n:
+			return faultblob.Fate{Err: errKilled}
+		}
+		return faultblob.Fate{}
+	}), func() bool { return writes >= n }
+}
+
+// deeds are the life of a round as a service lives it: at each instant it does what is due and has
+// not been done. A process that starts anew goes through all of it again.
+var deeds = []struct {
+	at  time.Time
+	due func(s ledger.Session) []ledger.Event
+}{
+	{start.Add(-20 * time.Hour), func(s ledger.Session) []ledger.Event {
+		if s.Pick != nil || len(s.Voided) > 0 {
+			return nil
+		}
+		return one(fullFreeze(ledger.OnForm))
+	}},
+	{start.Add(-2 * time.Hour), func(s ledger.Session) []ledger.Event {
+		if len(s.Override.Changes) > 0 {
+			return nil
+		}
+		return s.Postpone(start, "flood") // two events in one file: the pick is void with it
+	}},
+	{start.Add(-time.Hour), func(s ledger.Session) []ledger.Event {
+		if s.Override.Status != ledger.Postponed {
+			return nil
+		}
+		return one(s.Reinstate(start.Add(24*time.Hour), "dry"))
+	}},
+	{start.Add(20 * time.Hour), func(s ledger.Session) []ledger.Event {
+		if s.Pick != nil {
+			return nil
+		}
+		return one(ledger.Freeze(monaco, pick, start.Add(24*time.Hour), true))
+	}},
+	{start.Add(26 * time.Hour), func(s ledger.Session) []ledger.Event {
+		if s.Result() != nil {
+			return nil
+		}
+		return one(s.Verify(rows("leclerc", "norris", "russell"), start.Add(24*time.Hour), ""))
+	}},
+	{start.Add(300 * time.Hour), func(s ledger.Session) []ledger.Event {
+		if len(s.Revisions) > 1 {
+			return nil
+		}
+		return one(s.Verify(rows("norris", "leclerc", "russell"), start.Add(24*time.Hour), "a penalty"))
+	}},
+}
+
+// runDeeds opens the ledger and does all deeds. It returns the head after the last append that it was
+// told of.
+func runDeeds(ctx context.Context, store blob.Store) (acknowledged ledger.Head, err error) {
+	l, err := ledger.Open(ctx, store, ledger.Real, opened, "builder", anArchive)
+	if err != nil {
+		return ledger.Head{}, err
+	}
+	acknowledged = l.Head()
+	if _, err := l.Append(ctx, opened, "builder", func(s *ledger.State) ([]ledger.Event, error) {
+		if _, known := s.Session(monaco); known {
+			return nil, nil
+		}
+		return one(keyEvent(monaco, 2026, "monaco")), nil
+	}); err != nil {
+		return acknowledged, err
+	}
+	acknowledged = l.Head()
+	for _, d := range deeds {
+		_, err := l.Append(ctx, d.at, "builder", func(s *ledger.State) ([]ledger.Event, error) {
+			session, _ := s.Session(monaco)
+			return d.due(session), nil
+		})
+		if err != nil {
+			return acknowledged, err
+		}
+		acknowledged = l.Head()
+	}
+	return acknowledged, nil
+}
+
+// A process is killed at each of its writes in turn, then another one starts and goes on. What the
+// first was told is in the ledger, each deed is in it once, and the record is whole. So it is with
+// a ledger whose head lies in the future.
+func TestCrashAtEveryWrite(t *testing.T) {
+	quiet := memblob.New()
+	if _, err := runDeeds(t.Context(), quiet); err != nil {
+		t.Fatal(err)
+	}
+	undisturbed, err := ledger.Load(t.Context(), quiet, ledger.Real)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := session(t, undisturbed.State())
+	files := 2 + len(deeds)
+	for _, applied := range []bool{false, true} {
+		for n := 1; n <= files+1; n++ {
+			t.Run(fmt.Sprintf("write %d, applied %v", n, applied), func(t *testing.T) {
+				inner := newStore(t)
+				store, died := mortal(inner, n, applied)
+				told, err := runDeeds(t.Context(), store)
+				if died() != (err != nil) || died() != (n <= files) {
+					t.Fatalf("killed: %v, with %v; want it at writes 1 to %d", died(), err, files)
+				}
+				if _, err := runDeeds(t.Context(), inner); err != nil {
+					t.Fatalf("the next process: %v", err)
+				}
+				l, err := ledger.Load(t.Context(), inner, ledger.Real)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := len(l.Entries()); got != files {
+					t.Errorf("%d files, want %d: every deed once", got, files)
+				}
+				if told.Seq > 0 && l.Entries()[told.Seq-1].Hash != told.Hash {
+					t.Errorf("file %d is not the one that the first process was told of", told.Seq)
+				}
+				ids := cmpopts.IgnoreFields(ledger.FrozenPick{}, "EventID")
+				revisions := cmpopts.IgnoreFields(ledger.Verification{}, "EventID")
+				if diff := cmp.Diff(want, session(t, l.State()), ids, revisions); diff != "" {
+					t.Errorf("the round (-undisturbed +after the crash):\n%s", diff)
+				}
+				mustBeGreen(t, inner)
+			})
+		}
+	}
+}
