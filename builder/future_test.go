@@ -66,7 +66,7 @@ func TestClockThatIsAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := austriaStart.AddDate(0, 0, -4)
-	w.ledger.UseClock(func(context.Context) (time.Time, error) { return now, nil })
+	w.ledger.UseClock(func(context.Context) (time.Time, time.Duration, error) { return now, 0, nil })
 	b, head := w.builder(), w.ledger.Head()
 	if _, err := b.Build(t.Context(), builder.Request{At: now.Add(time.Hour)}); !errors.Is(err, ledger.ErrClock) {
 		t.Errorf("an hour ahead: got %v, want ErrClock", err)

@@ -127,58 +127,83 @@ func TestAsOfWithAnEventOfTheFuture(t *testing.T) {
 	}
 }
 
-// dated is a store that knows the date, as one on a server does.
-type dated struct {
-	blob.Store
-	now time.Time
-	err error
-}
-
-func (d *dated) Date(context.Context) (time.Time, error) { return d.now, d.err }
-
 func TestSecondClock(t *testing.T) {
 	now := start.Add(-time.Hour)
 	freeze := ledger.Freeze(monaco, pick, start, true)
 	for name, tt := range map[string]struct {
 		second time.Time
-		err    error // of reading it
+		within time.Duration // how far it may be off, which is enough to allow it
+		err    error         // of reading it
 		event  ledger.Event
 		want   error
 	}{
 		"agrees":                        {second: now, event: freeze},
 		"a little behind":               {second: now.Add(-ledger.MaxAhead), event: freeze},
-		"far behind: ours is ahead":     {second: now.Add(-ledger.MaxAhead - 1), event: freeze, want: ledger.ErrClock},
+		"far behind: ours is ahead":     {second: now.Add(-ledger.MaxAhead - 1), within: 1, event: freeze, want: ledger.ErrClock},
 		"far behind, for another event": {second: now.Add(-48 * time.Hour), event: keyEvent(2026009, 2026, "spain"), want: ledger.ErrClock},
 		"ahead, before the start":       {second: start.Add(-1), event: freeze},
-		"ahead, and the race is on":     {second: start, event: freeze, want: ledger.ErrStarted},
+		"ahead, and the race is on":     {second: start, within: 1, event: freeze, want: ledger.ErrStarted},
 		"ahead, for another event":      {second: start.Add(time.Hour), event: keyEvent(2026009, 2026, "spain")},
 		"cannot be read":                {second: now.Add(-48 * time.Hour), err: errors.New("no answer"), event: freeze},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := &dated{Store: newStore(t), now: opened}
-			l := openWith(t, store)
-			store.now, store.err = tt.second, tt.err
-			if err := appendEvents(t.Context(), l, now, tt.event); !errors.Is(err, tt.want) {
-				t.Errorf("the store's date: got %v, want %v", err, tt.want)
+			shown := opened
+			l := openWith(t, memblob.New(memblob.Clock(func() time.Time { return shown })))
+			shown = tt.second
+			if err := appendEvents(t.Context(), l, now, tt.event); tt.err == nil && !errors.Is(err, tt.want) {
+				t.Errorf("the store's clock: got %v, want %v", err, tt.want)
 			}
-			injected := openWith(t, newStore(t))
-			injected.UseClock(func(context.Context) (time.Time, error) { return tt.second, tt.err })
-			if err := appendEvents(t.Context(), injected, now, tt.event); !errors.Is(err, tt.want) {
-				t.Errorf("an injected clock: got %v, want %v", err, tt.want)
+			l = openWith(t, newStore(t))
+			l.UseClock(func(context.Context) (time.Time, time.Duration, error) { return tt.second, tt.within, tt.err })
+			if err := appendEvents(t.Context(), l, now, tt.event); tt.within == 0 && !errors.Is(err, tt.want) {
+				t.Errorf("another clock: got %v, want %v", err, tt.want)
+			} else if tt.within > 0 && err != nil {
+				t.Errorf("a clock that may be %s off: got %v", tt.within, err)
 			}
 		})
 	}
 	t.Run("a simulated ledger has race time alone", func(t *testing.T) {
-		store := &dated{Store: newStore(t), now: opened.AddDate(-10, 0, 0)}
+		store := memblob.New(memblob.Clock(func() time.Time { return opened.AddDate(-10, 0, 0) }))
 		if _, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "replay", ""); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("nothing to write asks nobody", func(t *testing.T) {
 		l := openWith(t, newStore(t))
-		l.UseClock(func(context.Context) (time.Time, error) { t.Error("asked"); return time.Time{}, nil })
+		l.UseClock(func(context.Context) (time.Time, time.Duration, error) { t.Error("asked"); return time.Time{}, 0, nil })
 		if err := appendEvents(t.Context(), l, now); err != nil {
 			t.Error(err)
 		}
 	})
+}
+
+// A clock that is set while the process runs is noticed, and believed once it has stayed there.
+func TestSteady(t *testing.T) {
+	var elapsed, set time.Duration
+	wall := func() time.Time { return opened.Add(elapsed + set) }
+	steady := ledger.Steady(wall, func() time.Duration { return elapsed })
+	for _, step := range []struct {
+		name  string
+		after time.Duration
+		set   time.Duration // what the wall clock was set by, in all
+		off   time.Duration // of what the steady one shows
+	}{
+		{"at the start", 0, 0, 0},
+		{"an hour later", time.Hour, 0, 0},
+		{"a little ahead", time.Minute, ledger.MaxAhead, 0},
+		{"set two days ahead", time.Minute, 48 * time.Hour, 0},
+		{"still so", ledger.StepAccepted - time.Second, 48 * time.Hour, 0},
+		{"set back to almost right", time.Second, time.Second, 0},
+		{"right for an hour", time.Hour, 0, 0},
+		{"set an hour back", time.Minute, -time.Hour, 0},
+		{"and two hours", ledger.StepAccepted, -2 * time.Hour, 0},
+		{"and left there", ledger.StepAccepted, -2 * time.Hour, -2 * time.Hour},
+		{"from then on", time.Hour, -2 * time.Hour, -2 * time.Hour},
+	} {
+		elapsed, set = elapsed+step.after, step.set
+		got, within, err := steady(t.Context())
+		if want := opened.Add(elapsed + step.off); !got.Equal(want) || within != 0 || err != nil {
+			t.Errorf("%s: got %s, %s, %v; want %s", step.name, got, within, err, want)
+		}
+	}
 }

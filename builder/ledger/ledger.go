@@ -45,7 +45,7 @@ var (
 	ErrNewer = errors.New("written by a newer gridcast: upgrade every builder and scheduler of the store")
 )
 
-// MaxAhead is how far the clock of an append may be ahead of the second clock.
+// MaxAhead is how far the clock of an append may be ahead of another clock.
 const MaxAhead = 5 * time.Second
 
 // Head identifies a state of the ledger: its last file.
@@ -55,8 +55,8 @@ type Head = chain.Head
 // first. Nothing after that place can be trusted.
 type DamageError = chain.DamageError
 
-// Clock tells the time. The error says that it cannot be told now.
-type Clock func(context.Context) (time.Time, error)
+// Clock tells the real time, and how far it may be off; see blob.Clock.
+type Clock func(context.Context) (at time.Time, within time.Duration, err error)
 
 // Ledger is the record in a store, as far as it has been read. It is safe for concurrent use;
 // any number of Ledgers, in any number of processes, may append to the same store.
@@ -65,7 +65,7 @@ type Ledger struct {
 	kind  Kind // what the caller wants; AnyKind: to read only
 
 	mu     sync.Mutex // held to move on to a later record, through the I/O that it takes
-	second Clock      // guarded by mu; nil: there is none
+	clocks []Clock    // guarded by mu: what else tells the time
 	read   atomic.Pointer[record]
 }
 
@@ -122,10 +122,8 @@ func Load(ctx context.Context, store blob.Store, kind Kind) (*Ledger, error) {
 
 func load(ctx context.Context, store blob.Store, kind Kind) (*Ledger, error) {
 	l := &Ledger{files: chain.Chain{Store: store, Prefix: Prefix}, kind: kind}
-	if dated, ok := store.(interface {
-		Date(context.Context) (time.Time, error)
-	}); ok {
-		l.second = dated.Date
+	if clock, ok := store.(blob.Clock); ok {
+		l.clocks = append(l.clocks, clock.StoreTime)
 	}
 	l.read.Store(&record{state: newState()})
 	files, rest, err := l.files.Load(ctx)
@@ -141,12 +139,12 @@ func load(ctx context.Context, store blob.Store, kind Kind) (*Ledger, error) {
 	return l, nil
 }
 
-// UseClock sets a second clock of real time, to which Append holds the instants that its caller
-// gives for a real ledger: see Append. A store that knows the date is one by itself.
-func (l *Ledger) UseClock(second Clock) {
+// UseClock adds a clock to which Append holds the instants that its caller gives for a real
+// ledger: see Append. That of the store, if it has one, is there already.
+func (l *Ledger) UseClock(c Clock) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.second = second
+	l.clocks = append(l.clocks, c)
 }
 
 // Vouch says what was known by the archive that the ledger was opened on, at State.OpenedAt: the
@@ -268,9 +266,9 @@ func follow(s *State, next chain.File) (File, Head, error) {
 //
 // The error wraps a *RefusedError if an event breaks a rule, ErrKind if the ledger was not opened
 // to append, and blob.ErrUnknown if it could not be learned whether the events are in the ledger:
-// then Refresh, once the store answers, tells. A real ledger is also held to the second clock, if
-// there is one that can be read: the error wraps ErrClock if at is more than MaxAhead ahead of
-// it, and no pick is frozen whose race has started by either clock.
+// then Refresh, once the store answers, tells. A real ledger is also held to the other clocks that
+// can be read, of the store and of UseClock: the error wraps ErrClock if at is more than MaxAhead
+// ahead of one, and no pick is frozen whose race has started by any.
 func (l *Ledger) Append(ctx context.Context, at time.Time, actor string, decide func(*State) ([]Event, error)) ([]Event, error) {
 	if l.kind == AnyKind {
 		return nil, fmt.Errorf("append to the ledger: %w: it was loaded to be read only", ErrKind)
@@ -330,24 +328,29 @@ func (l *Ledger) write(ctx context.Context, events []Event) (won bool, err error
 	return true, l.extend([]chain.File{{Seq: head.Seq + 1, Data: data}})
 }
 
-// checkClock holds the events of a real ledger to the second clock. Where that cannot be read the
-// first has to do: a pick must not be lost for want of a second opinion.
+// checkClock holds the events of a real ledger to the other clocks. One that cannot be read is left
+// out: a pick must not be lost for want of a second opinion.
 func (l *Ledger) checkClock(ctx context.Context, events []Event) error {
-	if l.second == nil || l.kind != Real {
+	if l.kind != Real {
 		return nil
 	}
-	now, err := l.second(ctx)
-	if err != nil {
-		return context.Cause(ctx)
-	}
-	if at := events[0].When(); at.Sub(now) > MaxAhead {
-		return fmt.Errorf("%w: it shows %s, %s later than a second clock; set it right, nothing was written",
-			ErrClock, instant(at), at.Sub(now).Round(time.Millisecond))
-	}
-	for _, e := range events {
-		if e.Type == PickFrozen && !now.Before(e.Start) {
-			return &RefusedError{Event: e, Err: fmt.Errorf("%w: lights out was at %s, and by a second clock it is %s",
-				ErrStarted, instant(e.Start), instant(now.UTC()))}
+	for _, clock := range l.clocks {
+		now, within, err := clock(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			continue
+		}
+		if at := events[0].When(); at.Sub(now) > MaxAhead+within {
+			return fmt.Errorf("%w: it shows %s, %s later than another; set it right, nothing was written",
+				ErrClock, instant(at), at.Sub(now).Round(time.Millisecond))
+		}
+		for _, e := range events {
+			if e.Type == PickFrozen && !now.Add(-within).Before(e.Start) {
+				return &RefusedError{Event: e, Err: fmt.Errorf("%w: lights out was at %s, and by another clock it is %s",
+					ErrStarted, instant(e.Start), instant(now.UTC()))}
+			}
 		}
 	}
 	return nil

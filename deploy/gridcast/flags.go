@@ -122,6 +122,8 @@ func (f *builderFlags) builderOn(ctx context.Context, s *streams, store blob.Sto
 	if err := facts.Vouch(ctx, l); err != nil {
 		return nil, err
 	}
+	started := time.Now() // with its monotonic reading, by which Since goes
+	l.UseClock(ledger.Steady(time.Now, func() time.Duration { return time.Since(started) }))
 	return &builder.Builder{Store: store, Ledger: l, Facts: facts.Load, Policy: policy, Name: processName(), Log: s.log}, nil
 }
 

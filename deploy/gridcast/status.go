@@ -32,6 +32,7 @@ type serviceState struct {
 	Held      string       `json:"held,omitzero"` // why publishing is held
 	Ledger    ledger.Head  `json:"ledger"`
 	Kind      ledger.Kind  `json:"ledger_kind"`
+	Future    time.Time    `json:"ledger_future,omitzero"` // the instant of the head, if that is yet to come: some clock was ahead
 	NextRace  string       `json:"next_race,omitzero"`
 	LightsOut time.Time    `json:"lights_out,omitzero"`
 	Frozen    bool         `json:"pick_frozen"`
@@ -75,6 +76,9 @@ func (c *statusCmd) Run(ctx context.Context, s *streams) error {
 		Store: store.String(), RaceTime: now, Version: base.Pointer.Version, BuiltAt: base.Manifest.BuiltAt, DueAt: base.Manifest.DueAt,
 		Overdue: !base.Manifest.DueAt.IsZero() && now.After(base.Manifest.DueAt),
 		Ledger:  l.Head(), Kind: l.State().Kind(), Waiting: []string{}, Edges: []edgeStands{}, Audited: len(log.Entries()),
+	}
+	if at := l.State().At(); at.Sub(now) > ledger.MaxAhead {
+		st.Future = at
 	}
 	for _, d := range log.Damage() {
 		st.Damaged = append(st.Damaged, d.String())
@@ -154,11 +158,15 @@ func (s *streams) printState(st serviceState) error {
 			next += ", pick frozen"
 		}
 	}
+	head := fmt.Sprintf("%s, file %d", st.Kind, st.Ledger.Seq)
+	if !st.Future.IsZero() {
+		head += "; its head is of " + shortTime(st.Future) + ", which is yet to come: some clock was ahead (nothing waits for it)"
+	}
 	rows := [][]any{
 		{"store", st.Store},
 		{"race time", shortTime(st.RaceTime)},
 		{"published", published},
-		{"ledger", fmt.Sprintf("%s, file %d", st.Kind, st.Ledger.Seq)},
+		{"ledger", head},
 		{"next race", next},
 	}
 	for _, w := range st.Waiting {

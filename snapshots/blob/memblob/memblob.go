@@ -6,6 +6,7 @@ package memblob
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -33,6 +34,7 @@ type Store struct {
 	reporter  Reporter              // nil: not strict
 	immutable func(key string) bool // which keys are written at most once, ever
 	now       func() time.Time      // for Info.Modified and StoreTime
+	hasClock  bool                  // it was given one
 
 	mu      sync.Mutex // guards all below
 	objects map[string]object
@@ -64,9 +66,10 @@ func Strict(r Reporter, immutable func(key string) bool) Option {
 	return func(s *Store) { s.reporter, s.immutable = r, immutable }
 }
 
-// Clock sets where Info.Modified and StoreTime come from; the default is time.Now.
+// Clock gives the store a clock of its own, for Info.Modified and StoreTime. Without it objects are
+// dated by time.Now, and StoreTime is not supported.
 func Clock(now func() time.Time) Option {
-	return func(s *Store) { s.now = now }
+	return func(s *Store) { s.now, s.hasClock = now, true }
 }
 
 // New returns an empty store.
@@ -89,6 +92,9 @@ func (s *Store) String() string { return "mem:" }
 
 // StoreTime implements blob.Clock.
 func (s *Store) StoreTime(context.Context) (time.Time, time.Duration, error) {
+	if !s.hasClock {
+		return time.Time{}, 0, errors.ErrUnsupported
+	}
 	return s.now(), 0, nil
 }
 

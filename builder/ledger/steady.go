@@ -1,0 +1,41 @@
+package ledger
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// StepAccepted is how long the wall clock has to stay where a step has put it before Steady
+// believes it.
+const StepAccepted = 10 * time.Minute
+
+// Steady returns a clock that cannot be set, for Ledger.UseClock where the store has none: it
+// starts at what wall shows and goes on by elapsed, the time since some instant by a monotonic
+// clock. So it notices a wall clock that is set while the process runs.
+//
+// A step that stays for StepAccepted is taken over. The machine may have slept, through which a
+// monotonic clock stands still, or its clock have been wrong before.
+func Steady(wall func() time.Time, elapsed func() time.Duration) Clock {
+	var (
+		mu      sync.Mutex
+		zero    = wall().Round(0).Add(-elapsed()) // the instant at which elapsed was 0
+		step    time.Duration                     // by how much the wall clock was found off; 0: it was not
+		stepped time.Duration                     // elapsed when it was first found so
+	)
+	return func(context.Context) (time.Time, time.Duration, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		now := elapsed()
+		off := wall().Round(0).Sub(zero.Add(now))
+		switch {
+		case off.Abs() <= MaxAhead:
+			step = 0
+		case step == 0 || (off-step).Abs() > MaxAhead:
+			step, stepped = off, now
+		case now-stepped >= StepAccepted:
+			zero, step = zero.Add(off), 0
+		}
+		return zero.Add(now), 0, nil
+	}
+}
