@@ -37,20 +37,25 @@ type Action string
 
 // The actions.
 const (
-	Rebuild       Action = "rebuild"
-	VerifyResult  Action = "verify_result"
-	CorrectResult Action = "correct_result"
-	ChangeRound   Action = "change_round" // postpone, cancel, move or reinstate
-	Rollback      Action = "rollback"
-	Release       Action = "release" // of a held pointer
-	RunJob        Action = "run_job"
-	CreateKey     Action = "create_key"
-	RotateKey     Action = "rotate_key"
-	RevokeKey     Action = "revoke_key"
-	ExpireKey     Action = "expire_key"
-	SetOrigins    Action = "set_origins" // of a key
-	PutArchive    Action = "put_archive"
-	Prune         Action = "prune"
+	Rebuild        Action = "rebuild"
+	VerifyResult   Action = "verify_result"
+	CorrectResult  Action = "correct_result"
+	EnterResult    Action = "enter_result" // by hand
+	PostponeRound  Action = "postpone_round"
+	CancelRound    Action = "cancel_round"
+	MoveRound      Action = "move_round"
+	ReinstateRound Action = "reinstate_round"
+	ChangeRound    Action = "change_round" // what logs of before have for any of these
+	Rollback       Action = "rollback"
+	Release        Action = "release" // of a held pointer
+	RunJob         Action = "run_job"
+	CreateKey      Action = "create_key"
+	RotateKey      Action = "rotate_key"
+	RevokeKey      Action = "revoke_key"
+	ExpireKey      Action = "expire_key"
+	SetOrigins     Action = "set_origins" // of a key
+	PutArchive     Action = "put_archive"
+	Prune          Action = "prune"
 
 	// Failed says that the change announced by the entry Of did not take place.
 	Failed Action = "failed"

@@ -2,200 +2,326 @@ package console
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"gridcast/builder"
-	"gridcast/builder/almanac"
-	"gridcast/builder/ledger"
-	"gridcast/deploy/auditlog"
-	"gridcast/scheduler"
+	"gridcast/deploy/operator"
+	"gridcast/edge/keys"
 	"gridcast/snapshots"
 )
 
-// actor is the operator as ledger and audit log name him.
-func actor(operator string) string { return "operator:" + operator }
+// parser makes the deed that a form asks for. Its error is a *formError.
+type parser func(c *Console, r *http.Request) (operator.Deed, error)
 
-// reason is why, in the operator's words.
-func reason(r *http.Request) string { return strings.TrimSpace(r.PostFormValue("reason")) }
-
-// progressFunc is told how far a build is.
-type progressFunc = func(phase string, done, total int)
-
-// rebuild builds and publishes now. A program may say on which store, so that it does not
-// reach the scheduler of another one.
-func (c *Console) rebuild(w http.ResponseWriter, r *http.Request, operator string) {
-	if store := r.PostFormValue("store"); store != "" && store != c.Store.String() {
-		c.refuse(w, r, http.StatusConflict, fmt.Sprintf("this scheduler works on %s, not on %s", c.Store, store))
-		return
-	}
-	why := reason(r)
-	if why == "" {
-		c.refuse(w, r, http.StatusUnprocessableEntity, "say why in a few words: the reason stands in the version and in the audit log")
-		return
-	}
-	c.publishRun(w, r, publishing{
-		title:   "Rebuild: " + why,
-		change:  auditlog.Change{Actor: actor(operator), Action: auditlog.Rebuild, Reason: why},
-		publish: c.build(builder.Request{Reason: why}),
-	})
+// deeds are the forms of the console, by where they are sent. Each has beside its own fields:
+// reason; seen, what the operator looked at; confirm, the answer to the question of its preview;
+// force, to do what the preview refuses.
+var deeds = map[string]parser{
+	"POST /rebuild":                     (*Console).parseRebuild,
+	"POST /release":                     fixed(operator.Release{}),
+	"POST /prune":                       parsePrune,
+	"POST /ledger/audit":                fixed(operator.AuditLedger{}),
+	"POST /versions/{version}/rollback": ofVersion(func(v int64) operator.Deed { return operator.Rollback{Version: v} }),
+	"POST /versions/{version}/verify":   ofVersion(func(v int64) operator.Deed { return operator.CheckVersion{Version: v} }),
+	"POST /jobs/{job}/run": func(_ *Console, r *http.Request) (operator.Deed, error) {
+		return operator.RunJob{Name: r.PathValue("job")}, nil
+	},
+	"POST /results/{session}/verify": ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.Verify{Session: k}, nil }),
+	"POST /results/{session}/enter": ofRound(func(k int64, r *http.Request) (operator.Deed, error) {
+		return operator.Enter{Session: k, Result: classification(r)}, nil
+	}),
+	"POST /results/{session}/correct":  ofRound(parseCorrect),
+	"POST /rounds/{session}/postpone":  ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.Postpone{Session: k}, nil }),
+	"POST /rounds/{session}/cancel":    ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.Cancel{Session: k}, nil }),
+	"POST /rounds/{session}/move":      ofRound(parseMove),
+	"POST /rounds/{session}/reinstate": ofRound(parseReinstate),
+	"POST /keys":                       parseCreateKey,
+	"POST /keys/{key}/revoke": func(_ *Console, r *http.Request) (operator.Deed, error) {
+		return operator.RevokeKey{ID: r.PathValue("key")}, nil
+	},
+	"POST /keys/{key}/rotate":  parseRotateKey,
+	"POST /keys/{key}/expire":  parseExpireKey,
+	"POST /keys/{key}/origins": parseOrigins,
+	"POST /archive":            (*Console).parseImport,
+	"POST /archive/use":        parseUseArchive,
 }
 
-// release ends a hold and builds.
-func (c *Console) release(w http.ResponseWriter, r *http.Request, operator string) {
-	why := reason(r)
-	if why == "" {
-		c.refuse(w, r, http.StatusUnprocessableEntity, "say why publishing may go on: the reason stands in the audit log")
-		return
-	}
-	c.publishRun(w, r, publishing{
-		title:   "Release and build",
-		change:  auditlog.Change{Actor: actor(operator), Action: auditlog.Release, Reason: why},
-		publish: c.build(builder.Request{Reason: why, Release: true}),
-	})
+// formError is a fault in a form, and the status to refuse it with.
+type formError struct {
+	status int
+	text   string
 }
 
-// verifyResult vouches for a classification and publishes what follows from it.
-func (c *Console) verifyResult(w http.ResponseWriter, r *http.Request, operator string) {
-	key, err := strconv.ParseInt(r.PathValue("session"), 10, 64)
-	if err != nil {
-		c.refuse(w, r, http.StatusNotFound, "no such session key")
-		return
-	}
-	seen := r.PostFormValue("seen")
-	if seen == "" {
-		c.refuse(w, r, http.StatusUnprocessableEntity, "the form does not say which classification you looked at; reload the page")
-		return
-	}
-	c.publishRun(w, r, publishing{
-		title:     fmt.Sprintf("Verify the result of %d and rebuild", key),
-		change:    auditlog.Change{Actor: actor(operator), Action: auditlog.VerifyResult, Subject: strconv.FormatInt(key, 10), Reason: reason(r)},
-		firstText: "writing the verification to the ledger",
-		first: func(ctx context.Context) error {
-			return c.vouch(ctx, key, seen, actor(operator))
-		},
-		publish: c.build(builder.Request{Reason: fmt.Sprintf("result of %d verified", key)}),
-	})
+func (e *formError) Error() string { return e.text }
+
+func badForm(format string, args ...any) error {
+	return &formError{http.StatusUnprocessableEntity, fmt.Sprintf(format, args...)}
 }
 
-// errOtherResult: the source now has another classification than the one that was looked at.
-var errOtherResult = errors.New("the classification has changed since it was looked at")
+func fixed(d operator.Deed) parser {
+	return func(*Console, *http.Request) (operator.Deed, error) { return d, nil }
+}
 
-// vouch verifies the source's classification of a round, if it is still the one of the digest.
-func (c *Console) vouch(ctx context.Context, key int64, seen, actor string) error {
-	v := c.Facts().Archive.AsOf(c.RaceTime())
-	_, err := almanac.Decide(ctx, c.Ledger, v, actor, key, func(r *almanac.Round) ([]ledger.Event, error) {
-		if rows := r.Source(); rows != nil && digest(rows) != seen {
-			return nil, fmt.Errorf("verify %d: %w", key, errOtherResult)
+// field is what a form has in a field, without blanks around it.
+func field(r *http.Request, name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
+
+// parseRebuild: a program may say on which store, so that it does not reach the scheduler of
+// another one.
+func (c *Console) parseRebuild(r *http.Request) (operator.Deed, error) {
+	if store := r.PostFormValue("store"); store != "" && store != c.Operator.Store.String() {
+		return nil, &formError{http.StatusConflict, fmt.Sprintf("this scheduler works on %s, not on %s", c.Operator.Store, store)}
+	}
+	return operator.Rebuild{}, nil
+}
+
+func parsePrune(_ *Console, r *http.Request) (operator.Deed, error) {
+	keep, err := strconv.Atoi(field(r, "keep"))
+	if err != nil || keep < 1 {
+		return nil, badForm("how many versions to keep: %q: enter a number of at least 1", field(r, "keep"))
+	}
+	return operator.Prune{Keep: keep}, nil
+}
+
+func ofVersion(make func(int64) operator.Deed) parser {
+	return func(_ *Console, r *http.Request) (operator.Deed, error) {
+		version, err := strconv.ParseInt(r.PathValue("version"), 10, 64)
+		if err != nil || version < 1 {
+			return nil, &formError{http.StatusNotFound, "no such version"}
 		}
-		return r.Verify()
-	})
-	return err
+		return make(version), nil
+	}
 }
 
-// digest names a classification, to tell whether it is still the one that was looked at.
-func digest(rows []ledger.Row) string {
-	data, err := json.Marshal(rows)
+func ofRound(make func(int64, *http.Request) (operator.Deed, error)) parser {
+	return func(_ *Console, r *http.Request) (operator.Deed, error) {
+		key, err := strconv.ParseInt(r.PathValue("session"), 10, 64)
+		if err != nil {
+			return nil, &formError{http.StatusNotFound, "no such session key"}
+		}
+		return make(key, r)
+	}
+}
+
+// classification is the order that a form has, drivers' codes with anything between them.
+func classification(r *http.Request) operator.Classification {
+	notCode := func(r rune) bool { return !('A' <= r && r <= 'Z' || 'a' <= r && r <= 'z' || r == '-') }
+	return operator.Classification{Order: strings.FieldsFunc(r.PostFormValue("order"), notCode)}
+}
+
+// parseCorrect: a form gives an order, or drivers who are disqualified, or nothing: then the
+// source's present classification is meant.
+func parseCorrect(key int64, r *http.Request) (operator.Deed, error) {
+	c := classification(r)
+	c.Disqualify = strings.Fields(strings.ReplaceAll(r.PostFormValue("disqualify"), ",", " "))
+	if driver, seconds := field(r, "penalised"), field(r, "penalty"); driver != "" || seconds != "" {
+		penalty, err := strconv.ParseFloat(seconds, 64)
+		if err != nil || penalty <= 0 || driver == "" {
+			return nil, badForm("a time penalty needs a driver and seconds, such as NOR and 5")
+		}
+		c.Penalties = map[string]time.Duration{driver: time.Duration(penalty * float64(time.Second))}
+	}
+	return operator.Correct{Session: key, Result: c}, nil
+}
+
+// start reads a start as a browser gives it, which is UTC here, or as an instant.
+func start(r *http.Request) (time.Time, error) {
+	text := field(r, "start")
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339} {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC(), nil
+		}
+	}
+	return time.Time{}, badForm("the start %q: enter a day and an hour, UTC", text)
+}
+
+func parseMove(key int64, r *http.Request) (operator.Deed, error) {
+	at, err := start(r)
+	return operator.Move{Session: key, Start: at}, err
+}
+
+func parseReinstate(key int64, r *http.Request) (operator.Deed, error) {
+	d := operator.Reinstate{Session: key}
+	if field(r, "start") == "" {
+		return d, nil
+	}
+	at, err := start(r)
+	d.Start = at
+	return d, err
+}
+
+func parseCreateKey(_ *Console, r *http.Request) (operator.Deed, error) {
+	d := operator.CreateKey{Client: field(r, "client"), Tier: r.PostFormValue("tier"), Origins: strings.Fields(r.PostFormValue("origins"))}
+	at, err := expiry(r)
+	d.Expires = at
+	return d, err
+}
+
+// expiry reads the last day on which a key is valid; zero if none is given.
+func expiry(r *http.Request) (time.Time, error) {
+	text := field(r, "expires")
+	if text == "" {
+		return time.Time{}, nil
+	}
+	day, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		panic("BUG: rows of a classification: " + err.Error())
+		return day, badForm("the last day %q: enter it as 2027-01-31", text)
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:8])
+	return day.AddDate(0, 0, 1), nil
 }
 
-// build returns the publish step of a build as of the moment it runs.
-func (c *Console) build(request builder.Request) func(context.Context, progressFunc) (snapshots.Receipt, error) {
-	return func(ctx context.Context, progress progressFunc) (snapshots.Receipt, error) {
-		request.At, request.Progress = c.RaceTime(), progress
-		outcome, err := c.Build(ctx, request)
-		return outcome.Receipt, err
+func parseRotateKey(_ *Console, r *http.Request) (operator.Deed, error) {
+	days, err := strconv.Atoi(field(r, "grace"))
+	if err != nil || days < 0 {
+		return nil, badForm("days for which the old key works on: %q: enter a number", field(r, "grace"))
 	}
+	return operator.RotateKey{ID: r.PathValue("key"), Grace: time.Duration(days) * 24 * time.Hour}, nil
 }
 
-// rollback publishes an earlier version again and holds the pointer.
-func (c *Console) rollback(w http.ResponseWriter, r *http.Request, operator string) {
-	version, ok := c.version(w, r)
-	if !ok {
-		return
-	}
-	why := reason(r)
-	if why == "" {
-		c.refuse(w, r, http.StatusUnprocessableEntity, "say why: clients and colleagues see the reason while publishing is held")
-		return
-	}
-	c.publishRun(w, r, publishing{
-		title:  fmt.Sprintf("Roll back to version %d", version),
-		change: auditlog.Change{Actor: actor(operator), Action: auditlog.Rollback, Subject: strconv.FormatInt(version, 10), Reason: why},
-		publish: func(ctx context.Context, progress progressFunc) (snapshots.Receipt, error) {
-			p := *c.Publisher
-			p.Progress = progress
-			return p.Rollback(ctx, version, c.Name, why, c.RaceTime())
-		},
-	})
+func parseExpireKey(_ *Console, r *http.Request) (operator.Deed, error) {
+	at, err := expiry(r)
+	return operator.ExpireKey{ID: r.PathValue("key"), At: at}, err
 }
 
-// verifyVersion reads every object of a version again and says whether all are what they
-// should be. It changes nothing.
-func (c *Console) verifyVersion(w http.ResponseWriter, r *http.Request, operator string) {
-	version, ok := c.version(w, r)
-	if !ok {
-		return
-	}
-	run := c.runs.begin(fmt.Sprintf("Check every object of version %d", version), actor(operator))
-	c.wg.Go(func() {
-		found, err := snapshots.Verify(c.ctx, c.Store, version, func(_ string, done, total int) {
-			run.tell(Event{Phase: Check, Done: done, Total: total})
-		})
+func parseOrigins(_ *Console, r *http.Request) (operator.Deed, error) {
+	return operator.SetOrigins{ID: r.PathValue("key"), Origins: strings.Fields(r.PostFormValue("origins"))}, nil
+}
+
+// deed carries out what a form asks for. What has to be confirmed is first shown: with the
+// status 428 and the preview, which a browser without scripts gets as a form of its own.
+func (c *Console) deed(parse parser) operatorFunc {
+	return func(w http.ResponseWriter, r *http.Request, who string) {
+		deed, err := parse(c, r)
+		if err != nil {
+			c.refuseDeed(w, r, err)
+			return
+		}
+		order := operator.Order{Actor: actor(who), Reason: field(r, "reason"), Seen: r.PostFormValue("seen"), Force: r.PostFormValue("force") != ""}
+		p, err := c.Operator.Preview(r.Context(), deed)
+		if err == nil && order.Seen != "" && order.Seen != p.Seen {
+			err = operator.ErrChanged
+		}
+		if err == nil {
+			err = operator.Complete(deed, order)
+		}
 		switch {
 		case err != nil:
-			run.tell(Event{Phase: Failed, Error: explain(err)})
-		case len(found.Faults) > 0:
-			run.tell(Event{Phase: Failed, Error: fmt.Sprintf("%d of %d objects are wrong: %v. What to do: roll back to a version that is whole, then rebuild.",
-				len(found.Faults), found.Objects, errors.Join(found.Faults...))})
+			c.refuseDeed(w, r, err)
+		case (p.Question != "" || p.Refusal != "") && r.PostFormValue("confirm") == "" && !order.Force,
+			p.Refusal != "" && !order.Force:
+			c.ask(w, r, p)
+		case quick(deed):
+			done, err := c.Operator.Do(r.Context(), deed, order)
+			if err != nil {
+				c.refuseDeed(w, r, err)
+				return
+			}
+			c.answerKey(w, r, done)
 		default:
-			run.tell(Event{Phase: Done, Text: fmt.Sprintf("Version %d is whole: %d objects, %d bytes read and compared.", version, found.Objects, found.Bytes)})
+			c.start(w, r, p.Title, deed, order)
 		}
+	}
+}
+
+// quick says that a deed is over at once, and its answer is about a key.
+func quick(d operator.Deed) bool {
+	switch d.(type) {
+	case operator.CreateKey, operator.RotateKey, operator.RevokeKey, operator.ExpireKey, operator.SetOrigins:
+		return true
+	}
+	return false
+}
+
+// refuseDeed says why a deed is not done, and what the operator can do about it.
+func (c *Console) refuseDeed(w http.ResponseWriter, r *http.Request, err error) {
+	status := http.StatusUnprocessableEntity
+	var form *formError
+	switch {
+	case errors.As(err, &form):
+		status = form.status
+	case errors.Is(err, keys.ErrNoKey), errors.Is(err, operator.ErrNoJob):
+		status = http.StatusNotFound
+	case errors.Is(err, operator.ErrChanged):
+		status = http.StatusConflict
+	}
+	c.refuse(w, r, status, explain(err))
+}
+
+// asked is the preview of a deed with the form that it came from.
+type asked struct {
+	operator.Preview
+	Action string
+	Fields []formField // those of the form
+}
+
+type formField struct{ Name, Value string }
+
+// ask shows what a deed would do, and how to confirm it.
+func (c *Console) ask(w http.ResponseWriter, r *http.Request, p operator.Preview) {
+	if !wantsPage(r) {
+		writeJSON(w, http.StatusPreconditionRequired, map[string]any{
+			"ok": false, "error": "confirm", "message": strings.TrimSpace(p.Question + " Send the form again with seen and confirm=yes."), "preview": p,
+		})
+		return
+	}
+	a := asked{Preview: p, Action: r.URL.Path}
+	for name, values := range r.PostForm {
+		if name != "seen" && name != "confirm" && name != "force" {
+			for _, value := range values {
+				a.Fields = append(a.Fields, formField{name, value})
+			}
+		}
+	}
+	c.render(w, http.StatusPreconditionRequired, "ask", a)
+}
+
+// start begins a deed that takes a while and answers the request. The deed goes on when the
+// request is over, and ends with a version being served, where it has one built.
+func (c *Console) start(w http.ResponseWriter, r *http.Request, title string, deed operator.Deed, order operator.Order) {
+	run := c.runs.begin(title, order.Actor)
+	order.Progress = func(phase string, done, total int) { run.tell(Event{Phase: Phase(phase), Done: done, Total: total}) }
+	c.wg.Go(func() {
+		last, err := c.carryOut(c.ctx, run, deed, order)
+		if err != nil {
+			c.Log.Warn("operator's request failed", "what", title, "operator", order.Actor, "err", err)
+			run.tell(Event{Phase: Failed, Error: explain(err)})
+			return
+		}
+		c.Log.Info("operator's request done", "what", title, "operator", order.Actor)
+		last.Phase = Done
+		run.tell(last)
 	})
 	c.answerRun(w, r, run)
 }
 
-// version is the version in the path of a request; false if there is none and the request has
-// been answered.
-func (c *Console) version(w http.ResponseWriter, r *http.Request) (int64, bool) {
-	version, err := strconv.ParseInt(r.PathValue("version"), 10, 64)
-	if err != nil || version < 1 {
-		c.refuse(w, r, http.StatusNotFound, "no such version")
-		return 0, false
+func (c *Console) carryOut(ctx context.Context, run *Run, deed operator.Deed, order operator.Order) (Event, error) {
+	before, err := snapshots.LoadBase(ctx, c.Operator.Store)
+	if err != nil && !errors.Is(err, snapshots.ErrDamaged) { // a rollback is the way out of damage
+		return Event{}, err
 	}
-	return version, true
+	run.tell(Event{Phase: Prepare, Text: "recording it"})
+	done, err := c.Operator.Do(ctx, deed, order)
+	if err != nil {
+		return Event{}, err
+	}
+	if done.Unpublished != "" {
+		run.tell(Event{Phase: Prepare, Text: done.Text})
+		outcome, err := c.Operator.Build(ctx, builder.Request{At: c.Operator.Now(), Reason: done.Unpublished, Progress: order.Progress})
+		if err != nil {
+			return Event{}, fmt.Errorf("%s But it is not published: %w", done.Text, err)
+		}
+		done.Receipt = &outcome.Receipt
+	}
+	if done.Receipt == nil {
+		return Event{Text: done.Text}, nil
+	}
+	result, err := c.awaitServed(ctx, run, before, *done.Receipt)
+	return Event{Result: &result, Text: result.summary()}, err
 }
 
-// runJob has a job run at once and reports how that run went.
-func (c *Console) runJob(w http.ResponseWriter, r *http.Request, operator string) {
-	name := r.PathValue("job")
-	if !slices.ContainsFunc(c.Jobs(), func(s scheduler.Status) bool { return s.Name == name }) {
-		c.refuse(w, r, http.StatusNotFound, "no job of that name")
-		return
-	}
-	change := auditlog.Change{Actor: actor(operator), Action: auditlog.RunJob, Subject: name, Reason: reason(r)}
-	c.start(w, r, "Run the job "+name, change, func(ctx context.Context, run *Run) (Event, error) {
-		outcome, err := c.RunJob(name, "asked for by "+operator)
-		if err != nil {
-			return Event{}, err
-		}
-		run.tell(Event{Phase: Change, Text: "waiting for its turn, then running"})
-		select {
-		case err := <-outcome:
-			return Event{Text: "The job " + name + " has run without an error."}, err
-		case <-ctx.Done():
-			return Event{}, ctx.Err()
-		}
-	})
-}
+// actor is the operator as ledger and audit log name them.
+func actor(who string) string { return "operator:" + who }

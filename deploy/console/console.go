@@ -7,8 +7,8 @@
 // Authorization: Bearer, and may name its operator in X-Operator. Requests that change
 // something are refused when a page of another origin makes them.
 //
-// The console has no logic of its own: it calls the functions that the command line calls, and
-// shows the almanac, the ledger and the versions as they are.
+// The console has no logic of its own: it hands deeds to the operator as the command line does,
+// and shows the almanac, the ledger and the versions as they are.
 package console
 
 import (
@@ -20,57 +20,27 @@ import (
 	"sync"
 	"time"
 
-	"gridcast/builder"
-	"gridcast/builder/ledger"
-	"gridcast/deploy/auditlog"
-	"gridcast/edge/keys"
-	"gridcast/scheduler"
-	"gridcast/snapshots"
-	"gridcast/snapshots/blob"
+	"gridcast/deploy/operator"
 )
 
-// Config is what a console is given by the process it runs in. All fields but Edges,
-// EdgesWait and Sources are required.
+// Config is what a console is given by the process it runs in.
 type Config struct {
-	Token  string // what signs in; at least MinToken characters
-	Store  blob.Store
-	Ledger *ledger.Ledger
-	Audit  *auditlog.Log
-	Tiers  keys.Tiers
-	Log    *slog.Logger
+	Token    string             // what signs in; at least MinToken characters
+	Operator *operator.Operator // of the running service
+	Log      *slog.Logger
+	Speed    float64 // how many race seconds a real second has
 
-	// RaceTime is the race time of now, Speed how many race seconds a real second has.
-	RaceTime func() time.Time
-	Speed    float64
-	// Facts is the archive in use, from memory.
-	Facts func() builder.Facts
-	// Build builds and publishes once; it does not hide that publishing is held.
-	Build func(context.Context, builder.Request) (builder.Outcome, error)
-	// Publisher makes rollbacks; Name is who publishes, for people.
-	Publisher *snapshots.Publisher
-	Name      string
-	// Jobs tells how the scheduler's jobs stand, RunJob has one run now.
-	Jobs   func() []scheduler.Status
-	RunJob func(name, reason string) (<-chan error, error)
 	// Edges are asked what they serve, and how long a new version takes to get there.
 	Edges []Edge
 	// EdgesWait is how long a run waits for edges to serve its version before it reports those
 	// that do not; 0: DefaultEdgesWait.
 	EdgesWait time.Duration
-	// Sources tells how the sources of the facts stand.
-	Sources func() []Source
+	// Sources tells how the sources of the facts stand; may be nil.
+	Sources func() []operator.Source
 }
 
 // MinToken is the least length of a token.
 const MinToken = 16
-
-// Source is where facts come from, and how it stands.
-type Source struct {
-	Name    string
-	Detail  string    // what it holds
-	Checked time.Time // race time of the last look; zero: never
-	Problem string    // of the last look; empty: none
-}
 
 // Validate reports every fault at once.
 func (c *Config) Validate() error {
@@ -78,9 +48,8 @@ func (c *Config) Validate() error {
 	if len(c.Token) < MinToken {
 		faults = append(faults, fmt.Errorf("the operator's token has %d characters, want at least %d", len(c.Token), MinToken))
 	}
-	if c.Store == nil || c.Ledger == nil || c.Audit == nil || c.Log == nil || c.RaceTime == nil || c.Facts == nil ||
-		c.Build == nil || c.Publisher == nil || c.Jobs == nil || c.RunJob == nil || c.Speed <= 0 {
-		faults = append(faults, errors.New("store, ledger, audit log, log, race time, facts, build, publisher and jobs are required"))
+	if c.Operator == nil || c.Log == nil || c.Speed <= 0 {
+		faults = append(faults, errors.New("operator, log and speed are required"))
 	}
 	return errors.Join(faults...)
 }
@@ -91,6 +60,7 @@ type Console struct {
 	sessions sessions
 	runs     runs
 	history  history
+	upload   upload
 
 	ctx  context.Context // of the runs
 	stop context.CancelFunc
@@ -124,21 +94,16 @@ func (c *Console) Handler() http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 
 	for pattern, handle := range map[string]operatorFunc{
-		"GET /{$}":                          c.showPage,
-		"POST /sign-out":                    c.signOut,
-		"GET /versions/{version}":           c.showVersion,
-		"GET /runs/{run}":                   c.showRun,
-		"GET /runs/{run}/events":            c.streamRun,
-		"POST /rebuild":                     c.rebuild,
-		"POST /release":                     c.release,
-		"POST /results/{session}/verify":    c.verifyResult,
-		"POST /versions/{version}/rollback": c.rollback,
-		"POST /versions/{version}/verify":   c.verifyVersion,
-		"POST /jobs/{job}/run":              c.runJob,
-		"POST /keys":                        c.createKey,
-		"POST /keys/{key}/revoke":           c.revokeKey,
+		"GET /{$}":                c.showPage,
+		"POST /sign-out":          c.signOut,
+		"GET /versions/{version}": c.showVersion,
+		"GET /runs/{run}":         c.showRun,
+		"GET /runs/{run}/events":  c.streamRun,
 	} {
 		mux.Handle(pattern, c.signedIn(handle))
+	}
+	for pattern, parse := range deeds {
+		mux.Handle(pattern, c.signedIn(c.deed(parse)))
 	}
 	sameOrigin := http.NewCrossOriginProtection()
 	sameOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -156,7 +121,11 @@ func secured(next http.Handler) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "same-origin") // not no-referrer: it would blank the Origin of our own forms
 		h.Set("Cache-Control", "no-store")
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		most := int64(maxForm)
+		if r.URL.Path == "/archive" {
+			most = maxUpload
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, most)
 		next.ServeHTTP(w, r)
 	})
 }

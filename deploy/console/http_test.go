@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
+	"gridcast/deploy/operator"
 	"gridcast/edge/keys"
 	"gridcast/snapshots"
 )
@@ -139,13 +141,19 @@ func TestVerifyRebuildRollback(t *testing.T) {
 	_, after, _ := strings.Cut(page, `name="seen" value="`)
 	seen, _, _ := strings.Cut(after, `"`)
 
-	if a := w.asOperator("POST", path, url.Values{}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("verify without saying what was seen: got %s, want 422", a.Status)
+	var asked struct{ Preview operator.Preview }
+	a := w.asOperator("POST", path, url.Values{"seen": {seen}})
+	if err := json.Unmarshal([]byte(a.body), &asked); err != nil || a.StatusCode != http.StatusPreconditionRequired {
+		t.Fatalf("verify without an answer to its question: got %s, %s; want 428", a.Status, a.body)
 	}
-	if r := w.wait(path, url.Values{"seen": {"0123456789abcdef"}}); r.Last.Phase != console.Failed || !strings.Contains(r.Last.Error, "What to do: ") {
-		t.Errorf("verify something else: got %+v, want it refused with advice", r.Last)
+	if p := asked.Preview; p.Question != "Is this the result of the Las Vegas Grand Prix?" || p.Seen != seen || !slices.Contains(p.Effects, "The winner is George Russell.") ||
+		!slices.Contains(p.Variants, "standings/drivers/2024") {
+		t.Errorf("the preview of a verification is %+v", p)
 	}
-	r := w.wait(path, url.Values{"seen": {seen}})
+	if a := w.asOperator("POST", path, url.Values{"seen": {"0123456789abcdef"}, "confirm": {"yes"}}); a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "What to do: ") {
+		t.Errorf("verify something else: got %s, %s; want it refused with advice", a.Status, a.body)
+	}
+	r := w.wait(path, url.Values{"seen": {seen}, "confirm": {"yes"}})
 	if r.Last.Phase != console.Done || r.Last.Result == nil {
 		t.Fatalf("verify: got %+v", r.Last)
 	}
@@ -160,18 +168,21 @@ func TestVerifyRebuildRollback(t *testing.T) {
 	if diff := cmp.Diff(wantChanged, result.Changed); diff != "" {
 		t.Errorf("changed variants (-want +got):\n%s", diff)
 	}
-	if r := w.wait(path, url.Values{"seen": {seen}}); r.Last.Phase != console.Failed || !strings.Contains(r.Last.Error, "somebody was faster") {
-		t.Errorf("verify once more: got %+v, want it refused", r.Last)
+	if a := w.asOperator("POST", path, url.Values{"seen": {seen}, "confirm": {"yes"}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "somebody was faster") {
+		t.Errorf("verify once more: got %s, %s; want it refused", a.Status, a.body)
 	}
 
-	r = w.wait("/versions/2/rollback", url.Values{"reason": {"wrong result"}})
+	if a := w.asOperator("POST", "/versions/2/rollback", url.Values{"confirm": {"yes"}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "say why") {
+		t.Errorf("rollback without a reason: got %s, %s", a.Status, a.body)
+	}
+	r = w.wait("/versions/2/rollback", url.Values{"reason": {"wrong result"}, "confirm": {"yes"}})
 	if r.Last.Phase != console.Done || r.Last.Result.Version != result.Version+1 {
 		t.Errorf("rollback: got %+v", r.Last)
 	}
 	if r := w.wait("/rebuild", url.Values{"reason": {"try"}}); r.Last.Phase != console.Failed || !strings.Contains(r.Last.Error, "Release") {
 		t.Errorf("rebuild while held: got %+v, want it refused with the way out", r.Last)
 	}
-	if r := w.wait("/release", url.Values{"reason": {"it was right"}}); r.Last.Phase != console.Done {
+	if r := w.wait("/release", url.Values{"reason": {"it was right"}, "confirm": {"yes"}}); r.Last.Phase != console.Done {
 		t.Errorf("release: got %+v", r.Last)
 	}
 	pointer, _, err := snapshots.LoadPointer(t.Context(), w.store)
@@ -180,10 +191,6 @@ func TestVerifyRebuildRollback(t *testing.T) {
 	}
 	want := []string{
 		"operator:anna|verify_result|2024022|",
-		"operator:anna|failed|2024022|verify 2024022: the classification has changed since it was looked at",
-		"operator:anna|verify_result|2024022|",
-		"operator:anna|verify_result|2024022|",
-		"operator:anna|failed|2024022|verify 2024022: the result is already verified as revision 1; another revision is made with correct",
 		"operator:anna|rollback|2|wrong result",
 		"operator:anna|rebuild||try",
 		"operator:anna|failed||build: publish to mem:: version 5: publishing is held: wrong result",
@@ -282,7 +289,7 @@ func TestKeysAndJobs(t *testing.T) {
 			t.Errorf("create with %s: got %s, want 422", what, a.Status)
 		}
 	}
-	if a := w.asOperator("POST", "/keys/"+created.ID+"/revoke", url.Values{"reason": {"leaked"}}); a.StatusCode != http.StatusOK {
+	if a := w.asOperator("POST", "/keys/"+created.ID+"/revoke", url.Values{"reason": {"leaked"}, "confirm": {"yes"}}); a.StatusCode != http.StatusOK {
 		t.Errorf("revoke: got %s, %s", a.Status, a.body)
 	}
 	document, _, err := keys.Load(t.Context(), w.store)

@@ -11,6 +11,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/deploy/auditlog"
+	"gridcast/deploy/operator"
 	"gridcast/scheduler"
 )
 
@@ -32,7 +33,8 @@ type page struct {
 	Versions []versionView
 	Keys     []keyView
 	Tiers    []string
-	Sources  []Source
+	Sources  []operator.Source
+	Archives []operator.StoredArchive
 	Audit    []auditView
 	AuditAll int // entries in the log
 	Damaged  []auditlog.Damage
@@ -50,17 +52,18 @@ type notice struct {
 const (
 	shownVersions = 12
 	shownAudit    = 25
+	shownArchives = 10
 	runStaysFor   = 5 * time.Minute
 )
 
 // collect looks at everything once. What can not be read is a notice on the page: the rest is
 // needed all the more.
-func (c *Console) collect(ctx context.Context, operator string) page {
-	now := c.RaceTime()
-	state := c.Ledger.Current(now)
+func (c *Console) collect(ctx context.Context, who string) page {
+	now := c.Operator.Now()
+	state := c.Operator.Ledger.Current(now)
 	p := page{
-		Operator: operator, RaceTime: now, Speed: c.Speed, Kind: state.Kind(),
-		Jobs: jobViews(c.Jobs()), Tiers: c.Tiers.Names(),
+		Operator: who, RaceTime: now, Speed: c.Speed, Kind: state.Kind(),
+		Jobs: jobViews(c.Operator.Jobs()), Tiers: c.Operator.Tiers.Names(),
 	}
 	if run := c.runs.current(); run != nil && (!run.Ended() || time.Since(run.Began) < runStaysFor) {
 		view := viewOf(run)
@@ -71,9 +74,12 @@ func (c *Console) collect(ctx context.Context, operator string) page {
 	}
 	reports := AskEdges(ctx, c.Edges)
 	p.trouble(c.collectServed(ctx, &p, reports), "The store can not be read", "Check the storage. Edges go on serving what they have.", "served")
-	p.trouble(c.collectSeason(&p, now, state), "The season can not be joined with the ledger", "Run gridcast doctor.", "season")
+	p.trouble(c.collectSeason(ctx, &p, now, state), "The season can not be joined with the ledger", "Run gridcast doctor.", "season")
 	p.trouble(c.collectVersions(ctx, &p), "The versions can not be listed", "Check the storage.", "versions")
 	p.trouble(c.collectKeys(ctx, &p, reports), "The keys can not be read", "Check the storage. Edges go on with the keys they have.", "keys")
+	archives, err := operator.ListArchives(ctx, c.Operator.Store)
+	p.trouble(err, "The archives cannot be listed", "Check the storage.", "sources")
+	p.Archives = archives[:min(len(archives), shownArchives)]
 	p.trouble(c.collectAudit(ctx, &p), "The audit log can not be read, so nothing can be changed from here", "Check the storage, then gridcast doctor.", "audit")
 	p.notices()
 	return p
@@ -166,11 +172,11 @@ type auditView struct {
 }
 
 func (c *Console) collectAudit(ctx context.Context, p *page) error {
-	if err := c.Audit.Refresh(ctx); err != nil {
+	if err := c.Operator.Audit.Refresh(ctx); err != nil {
 		return err
 	}
-	entries := c.Audit.Entries()
-	p.AuditAll, p.Damaged = len(entries), c.Audit.Damage()
+	entries := c.Operator.Audit.Entries()
+	p.AuditAll, p.Damaged = len(entries), c.Operator.Audit.Damage()
 	failures := map[int64]string{}
 	for _, e := range slices.Backward(entries) {
 		if e.Action == auditlog.Failed {
@@ -185,13 +191,16 @@ func (c *Console) collectAudit(ctx context.Context, p *page) error {
 	return nil
 }
 
-func (c *Console) showPage(w http.ResponseWriter, r *http.Request, operator string) {
-	c.render(w, http.StatusOK, "page", c.collect(r.Context(), operator))
+func (c *Console) showPage(w http.ResponseWriter, r *http.Request, who string) {
+	c.render(w, http.StatusOK, "page", c.collect(r.Context(), who))
 }
 
-func (c *Console) collectSeason(p *page, now time.Time, state *ledger.State) error {
-	v := c.Facts().Archive.AsOf(now)
-	a := almanac.Join(v, state)
+func (c *Console) collectSeason(ctx context.Context, p *page, now time.Time, state *ledger.State) error {
+	facts, err := c.Operator.Facts(ctx)
+	if err != nil {
+		return err
+	}
+	a := almanac.Join(facts.Archive.AsOf(now), state)
 	p.Next = nextRace(a)
 	for _, r := range a.Waiting() {
 		p.Waiting = append(p.Waiting, newWaiting(r))

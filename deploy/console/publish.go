@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
 
 	"gridcast/builder/ledger"
-	"gridcast/deploy/auditlog"
+	"gridcast/deploy/operator"
 	"gridcast/snapshots"
 )
 
@@ -21,71 +20,13 @@ const DefaultEdgesWait = 15 * time.Second
 // askEvery is how often a run asks an edge meanwhile.
 const askEvery = 20 * time.Millisecond
 
-// publishing is a run that ends with a version being served.
-type publishing struct {
-	title  string
-	change auditlog.Change
-	// first is done before anything is built, such as verifying a result; nil: nothing.
-	first     func(context.Context) error
-	firstText string
-	// publish makes the version.
-	publish func(ctx context.Context, progress func(phase string, done, total int)) (snapshots.Receipt, error)
-}
-
-// publishRun starts a publishing run and answers the request that asked for it.
-func (c *Console) publishRun(w http.ResponseWriter, r *http.Request, p publishing) {
-	c.start(w, r, p.title, p.change, func(ctx context.Context, run *Run) (Event, error) {
-		result, err := c.publishAndWait(ctx, run, p)
-		return Event{Result: &result, Text: result.summary()}, err
-	})
-}
-
-// start begins a run once it is in the audit log, and answers the request. The run goes on when
-// the request is over, and ends with what do returns.
-func (c *Console) start(w http.ResponseWriter, r *http.Request, title string, change auditlog.Change, do func(context.Context, *Run) (Event, error)) {
-	announced, err := c.Audit.Announce(r.Context(), change)
-	if err != nil {
-		c.refuse(w, r, http.StatusBadGateway, err.Error()+". What to do: check the storage and try again.")
-		return
-	}
-	run := c.runs.begin(title, change.Actor)
-	c.wg.Go(func() {
-		last, err := do(c.ctx, run)
-		if err != nil {
-			c.Log.Warn("operator's request failed", "what", title, "operator", change.Actor, "err", err)
-			err = errors.Join(err, c.Audit.Failed(c.ctx, announced, err))
-			run.tell(Event{Phase: Failed, Error: explain(err)})
-			return
-		}
-		c.Log.Info("operator's request done", "what", title, "operator", change.Actor)
-		last.Phase = Done
-		run.tell(last)
-	})
-	c.answerRun(w, r, run)
-}
-
-func (c *Console) publishAndWait(ctx context.Context, run *Run, p publishing) (Result, error) {
-	before, err := snapshots.LoadBase(ctx, c.Store)
-	if err != nil && !errors.Is(err, snapshots.ErrDamaged) { // a rollback is the way out of damage
-		return Result{}, err
-	}
-	if p.first != nil {
-		run.tell(Event{Phase: Change, Text: p.firstText})
-		if err := p.first(ctx); err != nil {
-			return Result{}, err
-		}
-	}
-	run.tell(Event{Phase: Prepare, Text: "loading the facts"})
-	receipt, err := p.publish(ctx, func(phase string, done, total int) {
-		run.tell(Event{Phase: Phase(phase), Done: done, Total: total})
-	})
-	if err != nil {
-		return Result{}, err
-	}
+// awaitServed says what a published version changed, and waits until the edges serve it.
+func (c *Console) awaitServed(ctx context.Context, run *Run, before *snapshots.Base, receipt snapshots.Receipt) (Result, error) {
 	result := Result{
 		Version: receipt.Version, Unchanged: receipt.Unchanged,
 		ObjectsWritten: receipt.ObjectsWritten, ObjectsReused: receipt.ObjectsReused, BuildSeconds: receipt.Seconds,
 	}
+	var err error
 	if result.Changed, err = c.changedSince(ctx, before, receipt.Version); err != nil {
 		return Result{}, err
 	}
@@ -99,7 +40,7 @@ func (c *Console) changedSince(ctx context.Context, before *snapshots.Base, vers
 	if before == nil || before.Pointer.Version == version {
 		return changed, nil
 	}
-	m, err := snapshots.LoadManifest(ctx, c.Store, version)
+	m, err := snapshots.LoadManifest(ctx, c.Operator.Store, version)
 	if err != nil {
 		return nil, err
 	}
@@ -193,10 +134,10 @@ func explain(err error) string {
 	switch {
 	case errors.Is(err, snapshots.ErrHeld):
 		advice = "a rollback holds publishing; press “Release and build” once the cause is gone"
-	case errors.Is(err, errOtherResult):
-		advice = "the source has corrected the result; reload the page, compare again and verify what you see"
+	case errors.Is(err, operator.ErrChanged):
+		advice = "somebody else, or a source, was faster; reload the page and look again"
 	case errors.Is(err, ledger.ErrAlreadyVerified):
-		advice = "somebody was faster; a correction needs gridcast results correct with a reason"
+		advice = "somebody was faster; correct it, with a reason"
 	case errors.Is(err, snapshots.ErrBaseChanged):
 		advice = "another version was published meanwhile; look at it and try again"
 	case errors.Is(err, snapshots.ErrMayNotFollow):

@@ -37,6 +37,7 @@ var templates = template.Must(template.New("console").Funcs(template.FuncMap{
 	"script":  func() template.JS { return template.JS(scriptSource) },  //nolint:gosec // it is our own file
 	"instant": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"clock":   clockTime,
+	"local":   func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04") },
 	"minute":  func(t time.Time) string { return t.UTC().Format("2 Jan 2006 15:04") },
 	"what":    func(a auditlog.Action) string { return strings.ReplaceAll(string(a), "_", " ") },
 	"since":   func(now, t time.Time) string { return longTime(now.Sub(t)) },

@@ -14,8 +14,7 @@ type Phase string
 
 // The phases, in their order. A run has those that it needs, and ends with Done or Failed.
 const (
-	Change  Phase = "change"  // the ledger or the pointer is written
-	Prepare Phase = "prepare" // facts are loaded, what is due is settled
+	Prepare Phase = "prepare" // the deed is recorded, facts are loaded, what is due is settled
 	Render  Phase = "rendering"
 	Upload  Phase = "upload"
 	Check   Phase = "check"

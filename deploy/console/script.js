@@ -36,7 +36,13 @@ async function refresh() {
     const busy = section.contains(document.activeElement) || section.querySelector("details[open]") || section.querySelector("button:disabled");
     if (!other || busy || section.innerHTML === other.innerHTML) continue;
     const scrolled = [...section.querySelectorAll(".scroll")].map((e) => e.scrollLeft);
+    const panel = document.getElementById("run");
+    const within = section.contains(panel), of = panel.dataset.form;
     section.replaceChildren(...other.childNodes);
+    if (within) { // it stays beside the form that it tells about, if there still is one
+      const form = [...section.querySelectorAll("form")].find((f) => f.getAttribute("action") === of);
+      if (form) beside(form, panel); else section.prepend(panel);
+    }
     section.querySelectorAll(".scroll").forEach((e, i) => { e.scrollLeft = scrolled[i] || 0; });
   }
   tick();
@@ -64,7 +70,7 @@ function connected(yes) {
 }
 
 const phases = {
-  change: ["Recording the change", 2], prepare: ["Loading facts and settling what is due", 5], rendering: ["Rendering", 10, 55],
+  prepare: ["Recording it, loading facts and settling what is due", 5], rendering: ["Rendering", 10, 55],
   upload: ["Uploading", 55, 75], check: ["Reading back and comparing", 75, 88], swap: ["Making it current", 88, 90], serve: ["Edges take the version", 90, 99],
 };
 
@@ -121,29 +127,93 @@ function said(title, event) {
   document.getElementById("run-progress").hidden = true;
 }
 
+// send posts a form. Files need their own encoding; what is no file goes as browsers send it.
+async function send(form, more) {
+  const data = new FormData(form);
+  for (const [name, value] of Object.entries(more)) data.set(name, value);
+  const body = form.enctype === "multipart/form-data" ? data : new URLSearchParams(data);
+  const response = await fetch(form.action, { method: "POST", headers: { Accept: "application/json" }, body });
+  return [response, await response.json()];
+}
+
+// ask shows what a deed would do, and waits for the answer: null for no, else what to send along.
+function ask(preview) {
+  const dialog = document.getElementById("ask");
+  const list = (id, items) => document.getElementById(id).replaceChildren(...(items || []).map((text) => {
+    const item = document.createElement("li");
+    item.textContent = text;
+    return item;
+  }));
+  document.getElementById("ask-title").textContent = preview.title;
+  list("ask-effects", preview.effects);
+  list("ask-warnings", preview.warnings);
+  const variants = preview.variants || [], shown = variants.slice(0, 8).join(", ");
+  document.getElementById("ask-variants").textContent = variants.length ? `${variants.length} published variants change: ${shown}${variants.length > 8 ? " and more" : ""}.` : "";
+  document.getElementById("ask-refusal").hidden = !preview.refusal;
+  document.getElementById("ask-refusal-text").textContent = preview.refusal || "";
+  const force = document.getElementById("ask-force");
+  force.checked = false;
+  force.required = Boolean(preview.refusal);
+  document.getElementById("ask-question").textContent = preview.question || "Do it?";
+  dialog.returnValue = "no";
+  dialog.showModal();
+  return new Promise((answered) => {
+    dialog.onclose = () => {
+      if (dialog.returnValue !== "yes") { answered(null); return; }
+      const answer = { seen: preview.seen, confirm: "yes" };
+      if (force.checked) answer.force = "yes";
+      answered(answer);
+    };
+  });
+}
+
+// beside puts the panel after a form, or after the outermost closed fold that hides the form.
+function beside(form, panel) {
+  let place = form;
+  for (let fold = form.closest("details"); fold; fold = fold.parentElement.closest("details")) {
+    if (!fold.open) place = fold;
+  }
+  place.after(panel);
+}
+
 async function submit(form, button) {
   const title = button.textContent;
+  const panel = document.getElementById("run");
   button.disabled = true;
-  document.getElementById("run").dataset.state = "asked"; // whatever it shows is of something else
+  panel.hidden = true;
+  panel.dataset.state = "asked"; // whatever it shows is of something else
+  panel.dataset.form = form.getAttribute("action");
+  beside(form, panel);
   try {
-    const response = await fetch(form.action, { method: "POST", headers: { Accept: "application/json" }, body: new URLSearchParams(new FormData(form)) });
-    const body = await response.json();
+    let [response, body] = await send(form, {});
+    if (response.status === 428) {
+      const answer = await ask(body.preview);
+      if (!answer) return;
+      [response, body] = await send(form, answer);
+    }
     if (!response.ok) {
       said(title, { phase: "failed", error: body.message });
+      panel.scrollIntoView({ block: "nearest" });
     } else if ("run" in form.dataset) {
-      document.getElementById("run").scrollIntoView({ block: "center" });
-      await follow(body.id, body.title);
+      const ended = follow(body.id, body.title);
+      panel.scrollIntoView({ block: "nearest" });
+      await ended;
     } else if (body.key) {
       said("New key for " + body.name, { phase: "done", text: "It is shown this once; only its hash is kept:" });
       const key = document.createElement("code");
       key.className = "secret";
       key.textContent = body.key;
-      document.getElementById("run-edges").replaceChildren(key);
-      document.getElementById("run").scrollIntoView({ block: "center" });
+      const copy = document.createElement("button");
+      copy.type = "button";
+      copy.className = "quiet";
+      copy.textContent = "Copy";
+      copy.onclick = async () => { await navigator.clipboard.writeText(body.key); copy.textContent = "Copied"; };
+      document.getElementById("run-edges").replaceChildren(key, " ", copy);
+      panel.scrollIntoView({ block: "nearest" });
     } else {
       said(title, { phase: "done", text: body.text });
     }
-    if (response.ok) { form.reset(); form.closest("details")?.removeAttribute("open"); }
+    if (response.ok) { form.reset(); form.closest("details")?.removeAttribute("open"); beside(form, panel); }
   } catch {
     said(title, { phase: "failed", error: "The scheduler did not answer. What to do: look at the audit log below before you try again; the request may have arrived." });
   } finally {

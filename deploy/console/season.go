@@ -7,6 +7,7 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/render"
+	"gridcast/deploy/operator"
 )
 
 // comingRace is the next one.
@@ -63,7 +64,8 @@ type waitingResult struct {
 	State   string
 	Pick    *pickView
 	Rows    []classified // empty: the source has nothing yet
-	Digest  string       // of the rows, to verify just these
+	Digest  string       // of what is shown, to verify just this
+	Order   []string     // codes in finishing order as known, or those who take part
 	Hit     bool         // the pick names the winner
 }
 
@@ -81,11 +83,12 @@ func newWaiting(r *almanac.Round) waitingResult {
 	w := waitingResult{
 		Session: r.Session, Name: r.Facts.Name, Year: r.Year, Start: r.Start, State: stateWord(r.State), Pick: newPick(r),
 	}
+	w.Order = order(r)
 	rows := r.Source()
 	if rows == nil {
 		return w
 	}
-	w.Digest = digest(rows)
+	w.Digest = operator.SeenRound(r)
 	for _, row := range rows {
 		c := classified{
 			Place: "–", Code: r.Code(row.Driver), Name: r.Driver(row.Driver).Name, Team: r.Team(row.Team).Name,
@@ -146,13 +149,31 @@ type seasonRound struct {
 	Scored  bool
 	Hit     bool
 	OnPod   int // picked drivers on the podium
+	Allowed []almanac.Action
+	Order   []string // codes in finishing order, as it counts now
+}
+
+// order lists the codes of those who have a place in the classification that counts, or in the
+// source's.
+func order(r *almanac.Round) []string {
+	rows := r.Valid()
+	if rows == nil {
+		rows = r.Source()
+	}
+	var codes []string
+	for _, row := range rows {
+		if row.Position > 0 && !row.Shared {
+			codes = append(codes, r.Code(row.Driver))
+		}
+	}
+	return codes
 }
 
 func newSeason(a *almanac.Almanac) seasonView {
 	s := seasonView{Year: a.Current}
 	for _, r := range a.Rounds(0) {
 		row := seasonRound{
-			Number: r.Facts.Number, Session: r.Session, Name: r.Facts.Name, Start: r.Start, State: stateWord(r.State), Pick: newPick(r),
+			Number: r.Facts.Number, Session: r.Session, Name: r.Facts.Name, Start: r.Start, State: stateWord(r.State), Pick: newPick(r), Allowed: r.Allowed(), Order: order(r),
 		}
 		if r.Result != nil {
 			podium := almanac.Podium(r.Result.Rows)

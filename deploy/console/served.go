@@ -42,7 +42,7 @@ type edgeView struct {
 }
 
 func (c *Console) collectServed(ctx context.Context, p *page, reports []EdgeReport) error {
-	base, err := snapshots.LoadBase(ctx, c.Store)
+	base, err := snapshots.LoadBase(ctx, c.Operator.Store)
 	if err == nil {
 		m := &base.Manifest
 		p.Served = served{

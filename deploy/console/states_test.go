@@ -9,6 +9,7 @@ import (
 
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
+	"gridcast/deploy/operator"
 	"gridcast/scheduler"
 )
 
@@ -17,13 +18,13 @@ func TestStates(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: the pictures take half a minute")
 	}
-	var sources []console.Source
+	var sources []operator.Source
 	w := newWorld(t, func(c *console.Config) {
-		c.Sources = func() []console.Source { return sources }
+		c.Sources = func() []operator.Source { return sources }
 		c.EdgesWait = 3 * time.Second
 		c.Edges = append(c.Edges, console.Remote("127.0.0.1:9"))
 	})
-	sources = []console.Source{{Name: "archive", Detail: "F1DB v2025.0.0, CC BY 4.0", Checked: w.now()}}
+	sources = []operator.Source{{Name: "archive", Detail: "F1DB v2025.0.0, CC BY 4.0", Checked: w.now()}}
 	b := browsertest.Open(t, t.ArtifactDir())
 
 	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)))
@@ -56,7 +57,12 @@ func TestStates(t *testing.T) {
 	w.build("settled")
 	see("07-result-waits", "#waiting", "Another driver won")
 
-	b.Do(chromedp.Click(chromedp.CSS(`#waiting button`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
+	b.Do(chromedp.Click(chromedp.CSS(`#waiting button`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
+	if got := b.Text("#ask"); !strings.Contains(got, "The winner is George Russell.") || !strings.Contains(got, "is scored: the winner was not picked") {
+		t.Errorf("before the verification: got %q, want what it does", got)
+	}
+	b.Picture("07-asked")
+	b.Do(chromedp.Click(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 	if got := b.Text("#run"); !strings.Contains(got, "this process serves it after") || !strings.Contains(got, "not served by 127.0.0.1:9") {
 		t.Errorf("after the verification: got %q, want it served by one edge and not by the other", got)
 	}
@@ -68,7 +74,8 @@ func TestStates(t *testing.T) {
 		chromedp.Click(`//tr[td/a[.="3"]]//summary`), chromedp.SendKeys(`//tr[td/a[.="3"]]//input`, "wrong result"),
 	)
 	b.Picture("10-about-to-roll-back")
-	b.Do(chromedp.Click(`//tr[td/a[.="3"]]//button[contains(., "Roll back")]`), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done]`)))
+	b.Do(chromedp.Click(`//tr[td/a[.="3"]]//button[contains(., "Roll back")]`), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
+	b.Do(chromedp.Click(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done]`)))
 	see("11-held", "#notices", "Publishing is held: wrong result")
 
 	b.Do(chromedp.SendKeys(chromedp.CSS(`#rebuild input`), "try all the same"), chromedp.Click(chromedp.CSS(`#rebuild button`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=failed]`)))
@@ -88,7 +95,7 @@ func TestStates(t *testing.T) {
 	w.jobs = append([]scheduler.Status(nil), w.jobs...)
 	w.jobs[2].LastError, w.jobs[2].Failures = "source f1db: GET https://example.org/: 503 Service Unavailable", 3
 	w.mu.Unlock()
-	sources = append(sources, console.Source{Name: "jolpica", Detail: "results", Checked: w.now(), Problem: "503 Service Unavailable"})
+	sources = append(sources, operator.Source{Name: "jolpica", Detail: "results", Checked: w.now(), Problem: "503 Service Unavailable"})
 	w.set(w.now().Add(10 * 24 * time.Hour))
 	see("14-everything-wrong", "#notices", "The job poll failed")
 

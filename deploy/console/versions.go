@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -43,7 +44,7 @@ func (c *Console) collectVersions(ctx context.Context, p *page) error {
 }
 
 func (h *history) list(ctx context.Context, c *Console) ([]snapshots.Summary, error) {
-	pointer, _, err := snapshots.LoadPointer(ctx, c.Store)
+	pointer, _, err := snapshots.LoadPointer(ctx, c.Operator.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func (h *history) list(ctx context.Context, c *Console) ([]snapshots.Summary, er
 	if h.of == pointer {
 		return h.listed, nil
 	}
-	listed, err := snapshots.List(ctx, c.Store)
+	listed, err := snapshots.List(ctx, c.Operator.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -79,20 +80,21 @@ const shownValues = 400
 
 // showVersion shows a version beside the one it was built on.
 func (c *Console) showVersion(w http.ResponseWriter, r *http.Request, operator string) {
-	version, ok := c.version(w, r)
-	if !ok {
+	version, err := strconv.ParseInt(r.PathValue("version"), 10, 64)
+	if err != nil || version < 1 {
+		c.refuse(w, r, http.StatusNotFound, "no such version")
 		return
 	}
-	m, err := snapshots.LoadManifest(r.Context(), c.Store, version)
+	m, err := snapshots.LoadManifest(r.Context(), c.Operator.Store, version)
 	if err != nil {
 		c.refuse(w, r, http.StatusNotFound, "version can not be read: "+err.Error()+"; it may have been pruned")
 		return
 	}
 	p := versionPage{Operator: operator, Version: version, From: m.Base, BuiltAt: m.BuiltAt, Builder: m.Builder, Reason: m.Reason}
-	pointer, _, err := snapshots.LoadPointer(r.Context(), c.Store)
+	pointer, _, err := snapshots.LoadPointer(r.Context(), c.Operator.Store)
 	p.Current = err == nil && pointer.Version == version
 	if m.Base > 0 {
-		if p.Changes, err = snapshots.Diff(r.Context(), c.Store, m.Base, version); err != nil {
+		if p.Changes, err = snapshots.Diff(r.Context(), c.Operator.Store, m.Base, version); err != nil {
 			c.refuse(w, r, http.StatusNotFound, "versions can not be compared: "+err.Error()+"; the older one may have been pruned")
 			return
 		}

@@ -24,6 +24,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
+	"gridcast/deploy/operator"
 	"gridcast/edge"
 	"gridcast/edge/keys"
 	"gridcast/scheduler"
@@ -148,26 +149,21 @@ func (w *world) startConsole(log *slog.Logger, facts *builder.FactsStore, option
 		w.t.Fatal(err)
 	}
 	cfg := console.Config{
-		Token: token, Store: w.store, Ledger: w.builder.Ledger, Audit: audit, Tiers: keys.DefaultTiers(), Log: log,
-		RaceTime: w.now, Speed: 1, Build: w.builder.Build, Name: "test", Publisher: &snapshots.Publisher{Store: w.store},
-		Facts: func() builder.Facts {
-			loaded, err := facts.Load(w.t.Context())
-			if err != nil {
-				w.t.Error(err)
-			}
-			return loaded
+		Token: token, Log: log, Speed: 1, Edges: []console.Edge{console.Local(w.edge)},
+		Operator: &operator.Operator{
+			Store: w.store, Ledger: w.builder.Ledger, Audit: audit, Tiers: keys.DefaultTiers(),
+			Now: w.now, Build: w.builder.Build, Name: "test", Facts: facts.Load,
+			Jobs: func() []scheduler.Status { w.mu.Lock(); defer w.mu.Unlock(); return w.jobs },
+			RunJob: func(name, _ string) (<-chan error, error) {
+				done := make(chan error, 1)
+				done <- nil
+				if name == "freeze" {
+					<-done
+					done <- errors.New("the model has nobody to choose from")
+				}
+				return done, nil
+			},
 		},
-		Jobs: func() []scheduler.Status { w.mu.Lock(); defer w.mu.Unlock(); return w.jobs },
-		RunJob: func(name, _ string) (<-chan error, error) {
-			done := make(chan error, 1)
-			done <- nil
-			if name == "freeze" {
-				<-done
-				done <- errors.New("the model has nobody to choose from")
-			}
-			return done, nil
-		},
-		Edges: []console.Edge{console.Local(w.edge)},
 	}
 	for _, o := range options {
 		o(&cfg)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -13,11 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"gridcast/builder"
-	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
+	"gridcast/deploy/operator"
 	"gridcast/edge/keys"
-	"gridcast/snapshots"
 )
 
 // consoleFlags is what the operator's port is told.
@@ -66,9 +65,9 @@ type operatorPort struct {
 	server   *http.Server
 }
 
-// openConsole opens the operator's port of a conductor, which local edges share the process
-// with. It returns nil if there is to be none.
-func (f *consoleFlags) openConsole(ctx context.Context, c *conductor, local ...console.Edge) (*operatorPort, error) {
+// openConsole opens the operator's port of a service, which local edges share the process with.
+// It returns nil if there is to be none.
+func (f *consoleFlags) openConsole(ctx context.Context, service *operator.Service, tiers keys.Tiers, log *slog.Logger, local ...console.Edge) (*operatorPort, error) {
 	if f.OperatorListen == "" {
 		return nil, nil //nolint:nilnil // no port is no error, and serve of nil does nothing
 	}
@@ -76,7 +75,7 @@ func (f *consoleFlags) openConsole(ctx context.Context, c *conductor, local ...c
 	if err != nil {
 		return nil, err
 	}
-	log, err := auditlog.Load(ctx, c.builder.Store)
+	operator, err := service.Operator(ctx, tiers)
 	if err != nil {
 		return nil, err
 	}
@@ -85,10 +84,7 @@ func (f *consoleFlags) openConsole(ctx context.Context, c *conductor, local ...c
 		edges = append(edges, console.Remote(address))
 	}
 	page, err := console.New(console.Config{
-		Token: token, Store: c.builder.Store, Ledger: c.builder.Ledger, Audit: log, Tiers: keys.DefaultTiers(), Log: c.log,
-		RaceTime: c.clock.Now, Speed: c.clock.Speed(), Facts: c.known, Build: c.publish, Name: c.builder.Name,
-		Publisher: &snapshots.Publisher{Store: c.builder.Store},
-		Jobs:      c.jobs.Status, RunJob: c.jobs.Trigger, Edges: edges, Sources: c.sources,
+		Token: token, Operator: operator, Log: log, Speed: service.Speed(), Edges: edges, Sources: service.Sources,
 	})
 	if err != nil {
 		return nil, err
@@ -98,7 +94,7 @@ func (f *consoleFlags) openConsole(ctx context.Context, c *conductor, local ...c
 		return nil, fmt.Errorf("listen for operators on %s: %w; choose another address with --operator-listen", f.OperatorListen, err)
 	}
 	if address, ok := listener.Addr().(*net.TCPAddr); ok && !address.IP.IsLoopback() {
-		c.log.Warn("the operator's port is not on loopback; have a proxy before it speak TLS", "address", address)
+		log.Warn("the operator's port is not on loopback; have a proxy before it speak TLS", "address", address)
 	}
 	return &operatorPort{
 		console: page, listener: listener,
@@ -123,7 +119,7 @@ func (p *operatorPort) serve(ctx context.Context) error {
 	context.AfterFunc(ctx, func() {
 		defer close(stopped)
 		p.console.Close() // ends streams and runs, so that the server can drain
-		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), operator.StopGrace)
 		defer cancel()
 		_ = p.server.Shutdown(drain) // what is left then is cut off with the process
 	})
@@ -133,36 +129,3 @@ func (p *operatorPort) serve(ctx context.Context) error {
 	<-stopped
 	return nil
 }
-
-// known is the facts in memory.
-func (c *conductor) known() builder.Facts { return *c.facts.Load() }
-
-// archiveDetail says what an archive is and how far it goes.
-func archiveDetail(facts builder.Facts, now time.Time) string {
-	detail := facts.Archive.Facts().Source
-	v := facts.Archive.AsOf(now)
-	for i := len(v.Seasons) - 1; i >= 0; i-- {
-		if r := v.Seasons[i].LatestResult(); r != nil {
-			return fmt.Sprintf("%s; last result: %s of %d", detail, r.Name, v.Seasons[i].Year)
-		}
-	}
-	return detail
-}
-
-// sources tells how the facts stand, for the console.
-func (c *conductor) sources() []console.Source {
-	facts := c.known()
-	s := console.Source{Name: "archive", Detail: archiveDetail(facts, c.clock.Now())}
-	for _, job := range c.jobs.Status() {
-		if job.Name == pollJob {
-			s.Checked, s.Problem = job.LastEnd, job.LastError
-		}
-	}
-	if lag, _ := c.overdueResults(); lag > sourcePatience && s.Problem == "" {
-		s.Problem = "a result has been due for " + lag.Round(time.Minute).String()
-	}
-	return []console.Source{s}
-}
-
-// sourcePatience is how long after a race, in race time, a source may be without its result.
-const sourcePatience = time.Hour

@@ -13,6 +13,9 @@ import (
 
 	"golang.org/x/term"
 
+	"gridcast/builder"
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/operator"
 	"gridcast/edge/keys"
@@ -128,7 +131,7 @@ func (s *streams) confirm(question string) error {
 	}
 }
 
-// operate opens the store for deeds.
+// operate opens the store for deeds that need no more than the store.
 func (f *storeFlags) operate(ctx context.Context) (*operator.Operator, error) {
 	store, err := f.open(ctx)
 	if err != nil {
@@ -146,6 +149,72 @@ func operate(ctx context.Context, store blob.Store) (*operator.Operator, error) 
 		Store: store, Audit: log, Tiers: keys.DefaultTiers(), Name: processName(),
 		Now: func() time.Time { return operator.RaceTime(ctx, store) },
 	}, nil
+}
+
+// roundsFlags is what a command is told that looks at the rounds.
+type roundsFlags struct {
+	storeFlags `embed:""`
+	clockFlags `embed:""`
+}
+
+// look opens the store to look at rounds; nothing can be written with the operator it returns.
+func (f *roundsFlags) look(ctx context.Context) (*operator.Operator, error) {
+	store, err := f.openToRead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return f.operator(ctx, &operator.Operator{Store: store})
+}
+
+// decide opens the store to decide about rounds.
+func (f *roundsFlags) decide(ctx context.Context) (*operator.Operator, error) {
+	o, err := f.operate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return f.operator(ctx, o)
+}
+
+// operator gives o the ledger, the facts and race time. The ledger has to be of the kind that
+// the clock may write: at the real time a simulated race looks long over.
+func (f *roundsFlags) operator(ctx context.Context, o *operator.Operator) (*operator.Operator, error) {
+	c, err := f.clock()
+	if err != nil {
+		return nil, err
+	}
+	o.Ledger, err = ledger.Load(ctx, o.Store, kindOf(c))
+	switch {
+	case errors.Is(err, ledger.ErrNotOpened):
+		return nil, fmt.Errorf("%w; gridcast build makes one", err)
+	case errors.Is(err, ledger.ErrKind) && c.IsSystem():
+		return nil, fmt.Errorf("%w; say what time it is there with --race-clock, as the server was told, or with --now", err)
+	case errors.Is(err, ledger.ErrKind):
+		return nil, fmt.Errorf("%w; leave out --now and --race-clock", err)
+	case err != nil:
+		return nil, err
+	}
+	facts := builder.NewFactsStore(o.Store)
+	if err := facts.Vouch(ctx, o.Ledger); err != nil {
+		return nil, err
+	}
+	o.Facts = func(ctx context.Context) (builder.Facts, error) {
+		loaded, err := facts.Load(ctx)
+		if errors.Is(err, blob.ErrNotFound) {
+			err = fmt.Errorf("%w; gridcast build puts one into the store", err)
+		}
+		return loaded, err
+	}
+	o.Now = func() time.Time { return f.instant(c) }
+	return o, nil
+}
+
+// round returns a round as it stands now.
+func round(ctx context.Context, o *operator.Operator, session int64) (*almanac.Round, error) {
+	a, err := o.Almanac(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.Round(session)
 }
 
 // span is how long something lasts, in the units of time.ParseDuration and in days (d) and weeks

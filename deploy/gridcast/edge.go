@@ -21,7 +21,7 @@ type edgeFlags struct {
 	TLSCert        string         `help:"Certificate, PEM; read again when it changes." name:"tls-cert" placeholder:"FILE" type:"path"`
 	TLSKey         string         `help:"Key of the certificate, PEM." name:"tls-key" placeholder:"FILE" type:"path"`
 	TrustedProxies []string       `help:"Networks whose X-Forwarded-For is believed, such as 10.0.0.0/8." placeholder:"CIDR"`
-	Tiers          map[string]int `help:"Requests a minute of a tier of keys, where it is not the default; may be repeated." name:"tier" placeholder:"NAME=N"`
+	Tiers          map[string]int `help:"Requests a minute of a tier of keys, where it is not the default; may be repeated. Tell all processes the same." name:"tiers" aliases:"tier" env:"GRIDCAST_TIER" placeholder:"NAME=N"`
 	ExpressLane    string         `help:"Answer plain requests below the HTTP server: ${enum}." enum:"on,off" default:"on"`
 	Redis          string         `help:"Count requests over all edges in this Redis; default: each edge for itself." placeholder:"URL"`
 	RedisMode      string         `help:"Ask Redis for shares of a limit, or for every request: ${enum}." enum:"lease,strict" default:"lease"`

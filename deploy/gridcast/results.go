@@ -5,27 +5,26 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
-	"gridcast/builder/season"
-	"gridcast/builder/stewards"
-	"gridcast/deploy/auditlog"
+	"gridcast/deploy/operator"
 )
 
 type resultsCmds struct {
 	List    resultsListCmd    `cmd:"" help:"List the results that wait to be verified, and the last that were."`
 	Show    resultsShowCmd    `cmd:"" help:"Show a classification next to the pick and to the last verified revision."`
 	Verify  resultsVerifyCmd  `cmd:"" help:"Vouch for the source's classification."`
-	Correct resultsCorrectCmd `cmd:"" help:"Make another revision of a result."`
+	Enter   resultsEnterCmd   `cmd:"" help:"Enter the result of a race for which the source has none."`
+	Correct resultsCorrectCmd `cmd:"" help:"Make another revision of a result; without --file, --order and rulings it is the source's present one."`
 }
 
 type resultsListCmd struct {
-	operatorFlags `embed:""`
-	Recent        int `help:"How many verified results to list." default:"5"`
+	roundsFlags `embed:""`
+	Recent      int `help:"How many verified results to list." default:"5"`
 }
 
 // listedResult is a row of results list --json.
@@ -83,11 +82,14 @@ func newListedResult(r *almanac.Round) listedResult {
 }
 
 func (c *resultsListCmd) Run(ctx context.Context, s *streams) error {
-	record, err := c.load(ctx)
+	o, err := c.look(ctx)
 	if err != nil {
 		return err
 	}
-	a := record.almanac()
+	a, err := o.Almanac(ctx)
+	if err != nil {
+		return err
+	}
 	done := a.Verified()
 	rounds := append(a.Waiting(), done[:min(max(c.Recent, 0), len(done))]...)
 	listed := make([]listedResult, len(rounds))
@@ -111,8 +113,8 @@ func (c *resultsListCmd) Run(ctx context.Context, s *streams) error {
 }
 
 type resultsShowCmd struct {
-	operatorFlags `embed:""`
-	Key           int64 `arg:"" help:"Session key of the round, from results list."`
+	roundsFlags `embed:""`
+	Key         int64 `arg:"" help:"Session key of the round, from results list."`
 }
 
 // shownResult is the answer of results show --json. Source and Valid can be edited and given to
@@ -133,11 +135,11 @@ type shownRevision struct {
 }
 
 func (c *resultsShowCmd) Run(ctx context.Context, s *streams) error {
-	record, err := c.load(ctx)
+	o, err := c.look(ctx)
 	if err != nil {
 		return err
 	}
-	r, err := record.round(c.Key)
+	r, err := round(ctx, o, c.Key)
 	if err != nil {
 		return err
 	}
@@ -228,131 +230,116 @@ func placeAndPoints(row *ledger.Row) string {
 }
 
 type resultsVerifyCmd struct {
-	deciderFlags `embed:""`
-	Key          int64 `arg:"" help:"Session key of the round, from results list."`
+	roundsFlags `embed:""`
+	deedFlags   `embed:""`
+	reasonFlag  `embed:""`
+	Key         int64 `arg:"" help:"Session key of the round, from results list."`
 }
 
 func (c *resultsVerifyCmd) Run(ctx context.Context, s *streams) error {
-	record, err := c.load(ctx)
+	o, err := c.decide(ctx)
 	if err != nil {
 		return err
 	}
-	r, err := record.round(c.Key)
+	r, err := round(ctx, o, c.Key)
 	if err != nil {
 		return err
 	}
-	if _, err := r.Verify(); err != nil {
-		return err
-	}
-	if !s.json {
+	if _, err := r.Verify(); err == nil && !s.json {
 		if err := s.printResult(r); err != nil {
 			return err
 		}
 	}
-	if !c.Yes {
-		if record, err = c.ask(ctx, s, fmt.Sprintf("Is this the result of the %s?", r.Facts.Name)); err != nil {
-			return err
-		}
-	}
-	events, err := record.decide(ctx, auditlog.Change{Actor: c.actor(), Action: auditlog.VerifyResult}, c.Key, func(now *almanac.Round) ([]ledger.Event, error) {
-		if !slices.Equal(now.Source(), r.Source()) {
-			return nil, fmt.Errorf("verify %d: the source's classification has changed meanwhile; look at it first", c.Key)
-		}
-		return now.Verify()
-	})
+	done, err := c.carryOut(ctx, s, o, operator.Verify{Session: c.Key}, operator.Order{Reason: c.Reason})
 	if err != nil {
 		return err
 	}
-	return s.printVerified(events, r)
+	return s.printVerified(done)
 }
 
-func (s *streams) printVerified(events []ledger.Event, r *almanac.Round) error {
+func (s *streams) printVerified(done operator.Done) error {
 	if s.json {
-		return s.printJSON(events)
+		return s.printJSON(done.Events)
 	}
-	return s.printf("\nrevision %d of the %s is verified; a running scheduler publishes it, else gridcast build does.\n",
-		events[0].Result.Revision, r.Facts.Name)
+	return s.printf("\n%s A running scheduler publishes it, else gridcast build does.\n", done.Text)
 }
 
-type resultsCorrectCmd struct {
-	deciderFlags `embed:""`
-	Key          int64                    `arg:"" help:"Session key of the round, from results list."`
-	Reason       string                   `required:"" help:"Why, for the record." placeholder:"TEXT"`
-	File         string                   `help:"The whole classification as JSON, in the form of results show --json; default: the source's present one." placeholder:"FILE" type:"path"`
-	Disqualify   []string                 `help:"A driver who loses his place, by code or id; repeat for more." placeholder:"DRIVER"`
-	TimePenalty  map[string]time.Duration `help:"A penalty on a driver's race time; repeat for more." placeholder:"DRIVER=5s"`
+// resultFlags says which classification is meant.
+type resultFlags struct {
+	roundsFlags `embed:""`
+	deedFlags   `embed:""`
+	whyFlag     `embed:""`
+	Key         int64  `arg:"" help:"Session key of the round, from results list."`
+	File        string `help:"The whole classification as JSON, in the form of results show --json." placeholder:"FILE" type:"path" env:"-"`
+	Order       string `help:"The drivers in finishing order, by code: VER,NOR,RUS. Who is not named has no place." placeholder:"CODES" env:"-"`
+	Force       bool   `help:"Also when the race cannot be over yet." env:"-"`
 }
 
-func (c *resultsCorrectCmd) Run(ctx context.Context, s *streams) error {
-	record, err := c.load(ctx)
+func (c *resultFlags) classification() (result operator.Classification, err error) {
+	result.Order = strings.FieldsFunc(c.Order, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
+	if c.File == "" {
+		return result, nil
+	}
+	if result.Document, err = os.ReadFile(c.File); err != nil {
+		return result, fmt.Errorf("read classification: %w", err)
+	}
+	return result, nil
+}
+
+type resultsEnterCmd struct {
+	resultFlags `embed:""`
+}
+
+func (c *resultsEnterCmd) Run(ctx context.Context, s *streams) error {
+	result, err := c.classification()
 	if err != nil {
 		return err
 	}
-	r, err := record.round(c.Key)
+	if c.File == "" && c.Order == "" {
+		return usageError{errors.New("give the result: --order with the drivers' codes, or --file with the whole classification")}
+	}
+	return c.enter(ctx, s, result, operator.Enter{Session: c.Key, Result: result})
+}
+
+// enter shows what the result changes and carries the deed out.
+func (c *resultFlags) enter(ctx context.Context, s *streams, result operator.Classification, deed operator.Deed) error {
+	o, err := c.roundsFlags.decide(ctx)
 	if err != nil {
 		return err
 	}
-	rows, err := c.rows(r)
+	r, err := round(ctx, o, c.Key)
 	if err != nil {
 		return err
 	}
-	if _, err := r.Correct(rows, c.Reason); err != nil {
+	rows, err := result.Rows(r)
+	if err != nil {
 		return err
 	}
-	if !s.json {
+	if len(rows) > 0 && !s.json {
 		if err := s.printCorrection(r, rows); err != nil {
 			return err
 		}
 	}
-	if !c.Yes {
-		if record, err = c.ask(ctx, s, fmt.Sprintf("Correct the result of the %s?", r.Facts.Name)); err != nil {
-			return err
-		}
-	}
-	shown := len(r.Record.Revisions)
-	events, err := record.decide(ctx, auditlog.Change{Actor: c.actor(), Action: auditlog.CorrectResult, Reason: c.Reason}, c.Key, func(now *almanac.Round) ([]ledger.Event, error) {
-		if len(now.Record.Revisions) != shown {
-			return nil, fmt.Errorf("correct %d: somebody else made revision %d meanwhile; look at it first", c.Key, len(now.Record.Revisions))
-		}
-		return now.Correct(rows, c.Reason)
-	})
+	done, err := c.carryOut(ctx, s, o, deed, operator.Order{Reason: c.Reason, Force: c.Force})
 	if err != nil {
 		return err
 	}
-	return s.printVerified(events, r)
+	return s.printVerified(done)
 }
 
-// rows is the classification that the flags ask for.
-func (c *resultsCorrectCmd) rows(r *almanac.Round) ([]ledger.Row, error) {
-	ruling := stewards.Ruling{Penalties: map[season.DriverID]time.Duration{}}
-	for _, text := range c.Disqualify {
-		driver, err := r.FindDriver(text)
-		if err != nil {
-			return nil, usageError{fmt.Errorf("--disqualify: %w", err)}
-		}
-		ruling.Disqualified = append(ruling.Disqualified, driver)
+type resultsCorrectCmd struct {
+	resultFlags `embed:""`
+	Disqualify  []string                 `help:"A driver who loses their place, by code or id; repeat for more." placeholder:"DRIVER" env:"-"`
+	TimePenalty map[string]time.Duration `help:"A penalty on a driver's race time; repeat for more." placeholder:"DRIVER=5s" env:"-"`
+}
+
+func (c *resultsCorrectCmd) Run(ctx context.Context, s *streams) error {
+	result, err := c.classification()
+	if err != nil {
+		return err
 	}
-	for text, penalty := range c.TimePenalty {
-		driver, err := r.FindDriver(text)
-		if err != nil {
-			return nil, usageError{fmt.Errorf("--time-penalty: %w", err)}
-		}
-		ruling.Penalties[driver] = penalty
-	}
-	switch {
-	case c.File != "" && !ruling.Empty():
-		return nil, usageError{errors.New("--file is the whole classification: leave out --disqualify and --time-penalty")}
-	case c.File != "":
-		document, err := os.ReadFile(c.File)
-		if err != nil {
-			return nil, fmt.Errorf("read classification: %w", err)
-		}
-		return stewards.ReadClassification(r, document)
-	case !ruling.Empty():
-		return ruling.Apply(r)
-	default:
-		return r.Source(), nil
-	}
+	result.Disqualify, result.Penalties = c.Disqualify, c.TimePenalty
+	return c.enter(ctx, s, result, operator.Correct{Session: c.Key, Result: result})
 }
 
 // printCorrection shows what a correction changes, for drivers and teams.

@@ -9,7 +9,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/render"
-	"gridcast/deploy/auditlog"
+	"gridcast/deploy/operator"
 )
 
 type roundsCmds struct {
@@ -21,8 +21,8 @@ type roundsCmds struct {
 }
 
 type roundsListCmd struct {
-	operatorFlags `embed:""`
-	Year          int `help:"The season; default: the current one."`
+	roundsFlags `embed:""`
+	Year        int `help:"The season; default: the current one."`
 }
 
 // listedRound is a round of rounds list --json.
@@ -39,11 +39,15 @@ type listedRound struct {
 }
 
 func (c *roundsListCmd) Run(ctx context.Context, s *streams) error {
-	record, err := c.load(ctx)
+	o, err := c.look(ctx)
 	if err != nil {
 		return err
 	}
-	rounds := record.almanac().Rounds(c.Year)
+	a, err := o.Almanac(ctx)
+	if err != nil {
+		return err
+	}
+	rounds := a.Rounds(c.Year)
 	if len(rounds) == 0 {
 		return fmt.Errorf("list rounds: no calendar of %d is known", c.Year)
 	}
@@ -92,9 +96,10 @@ func joined(actions []almanac.Action) string {
 
 // roundFlags is what a decision about the calendar is told.
 type roundFlags struct {
-	deciderFlags `embed:""`
-	Key          int64  `arg:"" help:"Session key of the round, from rounds list."`
-	Reason       string `required:"" help:"Why, for the record." placeholder:"TEXT"`
+	roundsFlags `embed:""`
+	deedFlags   `embed:""`
+	whyFlag     `embed:""`
+	Key         int64 `arg:"" help:"Session key of the round, from rounds list."`
 }
 
 type roundsPostponeCmd struct {
@@ -102,7 +107,7 @@ type roundsPostponeCmd struct {
 }
 
 func (c *roundsPostponeCmd) Run(ctx context.Context, s *streams) error {
-	return c.decide(ctx, s, func(r *almanac.Round) ([]ledger.Event, error) { return r.Postpone(c.Reason) })
+	return c.change(ctx, s, operator.Postpone{Session: c.Key})
 }
 
 type roundsCancelCmd struct {
@@ -110,48 +115,45 @@ type roundsCancelCmd struct {
 }
 
 func (c *roundsCancelCmd) Run(ctx context.Context, s *streams) error {
-	return c.decide(ctx, s, func(r *almanac.Round) ([]ledger.Event, error) { return r.Cancel(c.Reason) })
+	return c.change(ctx, s, operator.Cancel{Session: c.Key})
 }
 
 type roundsMoveCmd struct {
 	roundFlags `embed:""`
-	Start      time.Time `required:"" help:"The new start, RFC 3339." placeholder:"INSTANT"`
+	Start      time.Time `required:"" help:"The new start, RFC 3339." placeholder:"INSTANT" env:"-"`
 }
 
 func (c *roundsMoveCmd) Run(ctx context.Context, s *streams) error {
-	return c.decide(ctx, s, func(r *almanac.Round) ([]ledger.Event, error) { return r.Move(c.Start, c.Reason) })
+	return c.change(ctx, s, operator.Move{Session: c.Key, Start: c.Start})
 }
 
 type roundsReinstateCmd struct {
 	roundFlags `embed:""`
-	Start      time.Time `help:"The new start, RFC 3339; default: the one in the calendar." placeholder:"INSTANT"`
+	Start      time.Time `help:"The new start, RFC 3339; default: the one in the calendar." placeholder:"INSTANT" env:"-"`
 }
 
 func (c *roundsReinstateCmd) Run(ctx context.Context, s *streams) error {
-	return c.decide(ctx, s, func(r *almanac.Round) ([]ledger.Event, error) { return r.Reinstate(c.Start, c.Reason) })
+	return c.change(ctx, s, operator.Reinstate{Session: c.Key, Start: c.Start})
 }
 
-// decide appends what is decided about the round, and says how it stands then.
-func (c *roundFlags) decide(ctx context.Context, s *streams, decide func(*almanac.Round) ([]ledger.Event, error)) error {
-	record, err := c.load(ctx)
+// change carries out a decision about the round, and says how it stands then.
+func (c *roundFlags) change(ctx context.Context, s *streams, deed operator.Deed) error {
+	o, err := c.roundsFlags.decide(ctx)
 	if err != nil {
 		return err
 	}
-	events, err := record.decide(ctx, auditlog.Change{Actor: c.actor(), Action: auditlog.ChangeRound, Reason: c.Reason}, c.Key, decide)
-	if err != nil {
+	done, err := c.carryOut(ctx, s, o, deed, operator.Order{Reason: c.Reason})
+	switch {
+	case err != nil:
 		return err
+	case s.json:
+		return s.printJSON(done.Events)
 	}
-	if s.json {
-		return s.printJSON(events)
-	}
-	r, err := record.round(c.Key)
-	if err != nil {
-		return err
-	}
+	r := done.Round
 	if err := s.printf("%d %s: %s, start %s\n", r.Session, r.Facts.Name, render.Status(r.State), startCell(r)); err != nil {
 		return err
 	}
-	for _, e := range events {
+	for _, e := range done.Events {
 		if e.Type == ledger.PickVoided {
 			return s.printf("its pick is void: %s\n", e.Reason)
 		}

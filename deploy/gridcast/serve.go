@@ -10,6 +10,7 @@ import (
 	"gridcast/builder"
 	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
+	"gridcast/deploy/operator"
 	"gridcast/edge"
 )
 
@@ -48,7 +49,7 @@ func (c *serveCmd) serve(ctx context.Context, s *streams, b *builder.Builder, cl
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w; choose another address with --listen", cfg.Listen, err)
 	}
-	registry := newRegistry()
+	registry := operator.NewRegistry()
 	limits, done, err := c.limits(ctx, s.log)
 	if err != nil {
 		return err
@@ -60,25 +61,24 @@ func (c *serveCmd) serve(ctx context.Context, s *streams, b *builder.Builder, cl
 	if err != nil {
 		return err
 	}
-	conductor := newConductor(b, clock, s.log)
+	service := operator.NewService(b, clock, s.log, registry)
 	bar := newProgress(s.err, "building")
-	err = conductor.start(ctx, bar.phase)
+	err = service.Start(ctx, bar.phase)
 	bar.finish()
 	if err != nil {
 		return err
 	}
-	operators, err := c.openConsole(ctx, conductor, console.Local(e))
+	operators, err := c.openConsole(ctx, service, cfg.Tiers, s.log, console.Local(e))
 	if err != nil {
 		return err
 	}
-	registry.MustRegister(conductor.metrics, conductor.jobs.Collector())
 	scheme := "http"
 	if cfg.TLSCert != "" {
 		scheme = "https"
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.Run(ctx) })
-	group.Go(func() error { return conductor.run(ctx) })
+	group.Go(func() error { return service.Run(ctx) })
 	group.Go(func() error { return operators.serve(ctx) })
 	group.Go(func() error {
 		select {

@@ -49,7 +49,7 @@ type edgeStands struct {
 }
 
 func (c *statusCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.open(ctx)
+	store, err := c.openToRead(ctx)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -326,6 +327,9 @@ func (d UseArchive) do(ctx context.Context, o *Operator, _ Order, p Preview) (Do
 	return o.useArchive(ctx, file, p)
 }
 
+// maxArchive is the most bytes that are read of an archive; all seasons take one percent of it.
+const maxArchive = 64 << 20
+
 // archives is the folder of every archive that the store ever used.
 const archives = "archives/"
 
@@ -339,9 +343,15 @@ type StoredArchive struct {
 
 // ListArchives returns the archives of a store, the newest first.
 func ListArchives(ctx context.Context, store blob.Store) ([]StoredArchive, error) {
-	inUse, err := builder.NewFactsStore(store).Load(ctx)
+	var inUse struct {
+		SHA256 string `json:"sha256"`
+	}
+	object, err := store.Get(ctx, "archive.json", blob.MaxDocument)
+	if err == nil {
+		err = json.Unmarshal(object.Data, &inUse)
+	}
 	if err != nil && !errors.Is(err, blob.ErrNotFound) {
-		return nil, err
+		return nil, fmt.Errorf("list archives: which is in use: %w", err)
 	}
 	list := []StoredArchive{}
 	for info, err := range store.List(ctx, archives) {

@@ -28,9 +28,11 @@ import (
 	"unicode"
 
 	"gridcast/builder"
+	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/deploy/auditlog"
 	"gridcast/edge/keys"
+	"gridcast/scheduler"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 )
@@ -57,6 +59,9 @@ type Operator struct {
 	Facts  func(context.Context) (builder.Facts, error) // the archive in use
 	// Build builds and publishes once. It does not hide that publishing is held.
 	Build func(context.Context, builder.Request) (builder.Outcome, error)
+	// Jobs tells how the jobs of the running service stand, RunJob has one run now.
+	Jobs   func() []scheduler.Status
+	RunJob func(name, reason string) (<-chan error, error)
 }
 
 // Deed is one thing that an operator can do. It is a value: what it is done to, and how.
@@ -99,6 +104,7 @@ type Order struct {
 type Done struct {
 	Text    string // what was done, for people
 	Events  []ledger.Event
+	Round   *almanac.Round     // of a deed about a round: how it stands now
 	Receipt *snapshots.Receipt // of a deed that published or found everything published already
 	Key     keys.Record        // of a deed about a key
 	Secret  string             // a new key, which nobody can be shown again
@@ -123,13 +129,18 @@ func (d Done) Outcome() builder.Outcome {
 // Preview looks at what a deed would do now.
 func (o *Operator) Preview(ctx context.Context, d Deed) (Preview, error) { return d.preview(ctx, o) }
 
+// Complete says what an order for a deed lacks, before anything is done.
+func Complete(d Deed, order Order) error {
+	if _, ok := d.(reasoned); ok && order.Reason == "" {
+		return ErrNoReason
+	}
+	return errors.Join(printable("the name of an operator", order.Actor), printable("a reason", order.Reason))
+}
+
 // Do carries out a deed that was announced in the audit log. The log says what was asked for
 // also when it then fails, and that it did.
 func (o *Operator) Do(ctx context.Context, d Deed, order Order) (Done, error) {
-	if _, ok := d.(reasoned); ok && order.Reason == "" {
-		return Done{}, ErrNoReason
-	}
-	if err := errors.Join(printable("the name of an operator", order.Actor), printable("a reason", order.Reason)); err != nil {
+	if err := Complete(d, order); err != nil {
 		return Done{}, err
 	}
 	p, err := d.preview(ctx, o)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"gridcast/builder"
 	"gridcast/builder/ledger"
 	"gridcast/deploy/auditlog"
+	"gridcast/scheduler"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 )
@@ -219,6 +221,36 @@ func (d AuditLedger) do(ctx context.Context, o *Operator, _ Order, _ Preview) (D
 	done.Text = fmt.Sprintf("The record is whole: %d events in %d files, %d picks, each frozen before its race and served as it was frozen; %d versions agree.",
 		audit.Events, audit.Head.Seq, len(audit.Picks), audit.Versions)
 	return done, nil
+}
+
+// RunJob has a job of the running service run at once, and waits for it.
+type RunJob struct{ Name string }
+
+func (d RunJob) entry() auditlog.Change {
+	return auditlog.Change{Action: auditlog.RunJob, Subject: d.Name}
+}
+
+// ErrNoJob says that the service has no job of that name.
+var ErrNoJob = errors.New("no job of that name")
+
+func (d RunJob) preview(_ context.Context, o *Operator) (Preview, error) {
+	if o.Jobs == nil || !slices.ContainsFunc(o.Jobs(), func(s scheduler.Status) bool { return s.Name == d.Name }) {
+		return Preview{}, fmt.Errorf("run %q: %w", d.Name, ErrNoJob)
+	}
+	return Preview{Title: "Run the job " + d.Name, Effects: []string{"It runs once, now or when its turn comes."}}, nil
+}
+
+func (d RunJob) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
+	outcome, err := o.RunJob(d.Name, "asked for by "+order.Actor)
+	if err != nil {
+		return Done{}, err
+	}
+	select {
+	case err := <-outcome:
+		return Done{Text: "The job " + d.Name + " has run without an error."}, err
+	case <-ctx.Done():
+		return Done{}, ctx.Err()
+	}
 }
 
 // RaceTime is the race time of a store that nobody has told a clock of: now, where its ledger is

@@ -1,4 +1,4 @@
-package main
+package operator
 
 import (
 	"errors"
@@ -12,11 +12,10 @@ import (
 	"gridcast/snapshots"
 )
 
-// conductorMetrics are those of builds, and of what is read off the record when somebody asks.
-type conductorMetrics struct {
+// serviceMetrics are those of builds, and of what is read off the record when somebody asks.
+type serviceMetrics struct {
 	phases *prometheus.HistogramVec
 	builds *prometheus.CounterVec
-	gauges []prometheus.Collector
 }
 
 // The outcomes of a build.
@@ -31,8 +30,8 @@ const settlePhase = "settle"
 
 var buildPhases = []string{settlePhase, builder.Render, snapshots.Upload, snapshots.Check, snapshots.Swap}
 
-func newConductorMetrics(c *conductor) *conductorMetrics {
-	m := &conductorMetrics{
+func newServiceMetrics(s *Service, registry prometheus.Registerer) *serviceMetrics {
+	m := &serviceMetrics{
 		phases: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "gridcast_build_phase_seconds", Help: "Real duration of the phases of builds.",
 			Buckets: []float64{.001, .005, .01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
@@ -41,6 +40,7 @@ func newConductorMetrics(c *conductor) *conductorMetrics {
 			Name: "gridcast_builds_total", Help: "Builds by outcome.",
 		}, []string{"outcome"}),
 	}
+	registry.MustRegister(m.phases, m.builds)
 	for _, phase := range buildPhases {
 		m.phases.WithLabelValues(phase)
 	}
@@ -48,38 +48,38 @@ func newConductorMetrics(c *conductor) *conductorMetrics {
 		m.builds.WithLabelValues(outcome)
 	}
 	gauge := func(name, help string, value func() float64) {
-		m.gauges = append(m.gauges, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "gridcast_" + name, Help: help}, value))
+		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "gridcast_" + name, Help: help}, value))
 	}
 	gauge("published_version", "The version that is published, as of the last build.", func() float64 {
-		if base := c.published.Load(); base != nil {
+		if base := s.published.Load(); base != nil {
 			return float64(base.Pointer.Version)
 		}
 		return 0
 	})
 	gauge("publishing_held", "1 while an operator holds publishing, as of the last build.", func() float64 {
-		if base := c.published.Load(); base != nil && base.Pointer.Held {
+		if base := s.published.Load(); base != nil && base.Pointer.Held {
 			return 1
 		}
 		return 0
 	})
-	gauge("ledger_head", "The last file of the ledger.", func() float64 { return float64(c.builder.Ledger.Head().Seq) })
-	gauge("race_weekend", "1 from 72 hours before a race to 24 hours after its start, in race time.", func() float64 { return c.raceWeekend() })
+	gauge("ledger_head", "The last file of the ledger.", func() float64 { return float64(s.builder.Ledger.Head().Seq) })
+	gauge("race_weekend", "1 from 72 hours before a race to 24 hours after its start, in race time.", func() float64 { return s.raceWeekend() })
 	gauge("source_lag_seconds", "Race time since the oldest result that the source should have and has not; 0: it has all.",
-		func() float64 { lag, _ := c.overdueResults(); return lag.Seconds() })
+		func() float64 { lag, _ := s.overdueResults(); return lag.Seconds() })
 	gauge("result_unverified_seconds", "Race time since the end of the oldest race whose result waits for verification; 0: none does.",
-		func() float64 { _, unverified := c.overdueResults(); return unverified.Seconds() })
+		func() float64 { _, unverified := s.overdueResults(); return unverified.Seconds() })
 	return m
 }
 
 // overdueResults says how long the source has owed a result, and how long one has waited to be
 // verified.
-func (c *conductor) overdueResults() (lag, unverified time.Duration) {
-	facts := c.facts.Load()
+func (s *Service) overdueResults() (lag, unverified time.Duration) {
+	facts := s.facts.Load()
 	if facts == nil {
 		return 0, 0
 	}
-	now := c.clock.Now()
-	for _, r := range almanac.Join(facts.Archive.AsOf(now), c.builder.Ledger.Current(now)).Waiting() {
+	now := s.clock.Now()
+	for _, r := range almanac.Join(facts.Archive.AsOf(now), s.builder.Ledger.Current(now)).Waiting() {
 		over := now.Sub(r.End())
 		if r.Source() == nil {
 			lag = max(lag, over)
@@ -90,12 +90,12 @@ func (c *conductor) overdueResults() (lag, unverified time.Duration) {
 	return lag, unverified
 }
 
-func (c *conductor) raceWeekend() float64 {
-	if c.facts.Load() == nil {
+func (s *Service) raceWeekend() float64 {
+	if s.facts.Load() == nil {
 		return 0
 	}
-	now := c.clock.Now()
-	for _, r := range c.calendar().Rounds {
+	now := s.clock.Now()
+	for _, r := range s.calendar().Rounds {
 		if !now.Before(r.WeekendFrom) && now.Before(r.WeekendUntil) {
 			return 1
 		}
@@ -103,29 +103,9 @@ func (c *conductor) raceWeekend() float64 {
 	return 0
 }
 
-var _ prometheus.Collector = (*conductorMetrics)(nil)
-
-func (m *conductorMetrics) all() []prometheus.Collector {
-	return append([]prometheus.Collector{m.phases, m.builds}, m.gauges...)
-}
-
-// Describe implements prometheus.Collector.
-func (m *conductorMetrics) Describe(out chan<- *prometheus.Desc) {
-	for _, c := range m.all() {
-		c.Describe(out)
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (m *conductorMetrics) Collect(out chan<- prometheus.Metric) {
-	for _, c := range m.all() {
-		c.Collect(out)
-	}
-}
-
 // phaseTimer measures the phases of one build by the progress it reports.
 type phaseTimer struct {
-	metrics *conductorMetrics
+	metrics *serviceMetrics
 	next    func(phase string, done, total int) // may be nil
 
 	mu    sync.Mutex // guards the following
@@ -133,7 +113,7 @@ type phaseTimer struct {
 	since time.Time
 }
 
-func (m *conductorMetrics) begin(next func(phase string, done, total int)) *phaseTimer {
+func (m *serviceMetrics) begin(next func(phase string, done, total int)) *phaseTimer {
 	return &phaseTimer{metrics: m, next: next, phase: settlePhase, since: time.Now()}
 }
 

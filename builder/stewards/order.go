@@ -1,0 +1,71 @@
+package stewards
+
+import (
+	"fmt"
+	"slices"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
+)
+
+// Order returns the classification of a round that has the drivers in this order, by code or id,
+// and everybody else who took part after them without a place. Teams are those for which they
+// took part, points those of their places, as the classification gave them that counts now, or
+// the source's; where there is none yet, as the season gives them for a whole race. Nobody is
+// given a point for the fastest lap who had none before: a season that gives one needs the
+// document of the stewards.
+func Order(r *almanac.Round, drivers []string) ([]ledger.Row, error) {
+	if len(drivers) == 0 {
+		return nil, fmt.Errorf("order of %d: name at least the winner", r.Session)
+	}
+	before := r.Valid()
+	if before == nil {
+		before = r.Source()
+	}
+	points, err := pointsOf(r, before)
+	if err != nil {
+		return nil, fmt.Errorf("order of %d: %w", r.Session, err)
+	}
+	rest := slices.Clone(before)
+	if rest == nil {
+		rest = slices.Clone(tookPart(r))
+	}
+	var order []ledger.Row
+	for i, text := range drivers {
+		driver, err := r.FindDriver(text)
+		if err != nil {
+			return nil, fmt.Errorf("order of %d: place %d: %w", r.Session, i+1, err)
+		}
+		at := slices.IndexFunc(rest, func(row ledger.Row) bool { return row.Driver == driver })
+		switch {
+		case slices.ContainsFunc(order, func(row ledger.Row) bool { return row.Driver == driver }):
+			return nil, fmt.Errorf("order of %d: place %d: %s has a place already", r.Session, i+1, text)
+		case at < 0:
+			return nil, fmt.Errorf("order of %d: place %d: %s did not take part", r.Session, i+1, text)
+		}
+		order = append(order, rest[at])
+		rest = slices.Delete(rest, at, at+1)
+	}
+	points.give(order)
+	for i := range rest {
+		rest[i].Position, rest[i].Points = 0, 0
+	}
+	return append(order, rest...), nil
+}
+
+// pointsOf tells how the classification of a round gives its points.
+func pointsOf(r *almanac.Round, before []ledger.Row) (award, error) {
+	if before == nil {
+		for _, scale := range scales {
+			if r.Year >= scale.from {
+				return award{points: scale.points}, nil
+			}
+		}
+		return award{}, errAward
+	}
+	order, _, err := split(before)
+	if err != nil {
+		return award{}, err
+	}
+	return awardOf(r.Year, order)
+}

@@ -1,0 +1,546 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
+	"gridcast/builder/render"
+	"gridcast/builder/season"
+	"gridcast/builder/stewards"
+	"gridcast/deploy/auditlog"
+	"gridcast/schemas/catalog"
+)
+
+// Verify vouches for the source's classification of a round.
+type Verify struct{ Session int64 }
+
+// Enter makes a classification that a person has written down the first verified one.
+type Enter struct {
+	Session int64
+	Result  Classification
+}
+
+// Correct makes another classification the next revision of a result.
+type Correct struct {
+	Session int64
+	Result  Classification
+}
+
+// Postpone takes a round off its date.
+type Postpone struct{ Session int64 }
+
+// Cancel calls a round off.
+type Cancel struct{ Session int64 }
+
+// Move gives a round another start.
+type Move struct {
+	Session int64
+	Start   time.Time
+}
+
+// Reinstate puts a postponed or cancelled round back.
+type Reinstate struct {
+	Session int64
+	Start   time.Time // zero: the one in the calendar
+}
+
+// Classification says which classification is meant, in one of the ways in which people say it.
+// The zero value is the source's present one.
+type Classification struct {
+	Document   []byte                   // the whole classification as JSON, in the form of stewards.ReadClassification
+	Order      []string                 // drivers in finishing order, by code or id; who is not named has no place
+	Disqualify []string                 // drivers who lose their place
+	Penalties  map[string]time.Duration // added to a driver's race time
+}
+
+func (Enter) needsReason()     {}
+func (Correct) needsReason()   {}
+func (Postpone) needsReason()  {}
+func (Cancel) needsReason()    {}
+func (Move) needsReason()      {}
+func (Reinstate) needsReason() {}
+
+func (d Verify) entry() auditlog.Change    { return roundEntry(auditlog.VerifyResult, d.Session) }
+func (d Enter) entry() auditlog.Change     { return roundEntry(auditlog.EnterResult, d.Session) }
+func (d Correct) entry() auditlog.Change   { return roundEntry(auditlog.CorrectResult, d.Session) }
+func (d Postpone) entry() auditlog.Change  { return roundEntry(auditlog.PostponeRound, d.Session) }
+func (d Cancel) entry() auditlog.Change    { return roundEntry(auditlog.CancelRound, d.Session) }
+func (d Move) entry() auditlog.Change      { return roundEntry(auditlog.MoveRound, d.Session) }
+func (d Reinstate) entry() auditlog.Change { return roundEntry(auditlog.ReinstateRound, d.Session) }
+
+func roundEntry(action auditlog.Action, session int64) auditlog.Change {
+	return auditlog.Change{Action: action, Subject: strconv.FormatInt(session, 10)}
+}
+
+func (d Verify) preview(ctx context.Context, o *Operator) (Preview, error) {
+	return o.previewRound(ctx, d.Session, d.decide, func(r *almanac.Round, p *Preview) {
+		p.Title = "Verify the result of the " + label(r)
+		p.Question = fmt.Sprintf("Is this the result of the %s?", r.Facts.Name)
+	})
+}
+
+func (d Verify) decide(r *almanac.Round, _ string) ([]ledger.Event, error) { return r.Verify() }
+
+func (d Verify) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
+	return o.decide(ctx, d.Session, order, p, d.decide)
+}
+
+func (d Enter) preview(ctx context.Context, o *Operator) (Preview, error) {
+	return o.previewRound(ctx, d.Session, d.decide, func(r *almanac.Round, p *Preview) {
+		p.Title = "Enter the result of the " + label(r)
+		p.Question = fmt.Sprintf("Is this the result of the %s?", r.Facts.Name)
+		p.Refusal = early(r, o.Now())
+	})
+}
+
+func (d Enter) decide(r *almanac.Round, reason string) ([]ledger.Event, error) {
+	if r.Result != nil {
+		return nil, fmt.Errorf("enter the result of %d: one is verified already; another revision is made with correct", r.Session)
+	}
+	rows, err := d.Result.Rows(r)
+	if err != nil {
+		return nil, err
+	}
+	return r.Correct(rows, reason)
+}
+
+func (d Enter) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
+	return o.decide(ctx, d.Session, order, p, d.decide)
+}
+
+func (d Correct) preview(ctx context.Context, o *Operator) (Preview, error) {
+	return o.previewRound(ctx, d.Session, d.decide, func(r *almanac.Round, p *Preview) {
+		p.Title = "Correct the result of the " + label(r)
+		p.Question = fmt.Sprintf("Correct the result of the %s?", r.Facts.Name)
+		if r.Result == nil {
+			p.Warnings = append(p.Warnings, "Nothing is verified yet: this is its first verified result.")
+			p.Refusal = early(r, o.Now())
+		}
+	})
+}
+
+func (d Correct) decide(r *almanac.Round, reason string) ([]ledger.Event, error) {
+	rows, err := d.Result.Rows(r)
+	if err != nil {
+		return nil, err
+	}
+	return r.Correct(rows, reason)
+}
+
+func (d Correct) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
+	return o.decide(ctx, d.Session, order, p, d.decide)
+}
+
+// shortestRace is the time before which no race over its full distance has ended: the shortest,
+// Monza in 2003, took 1 hour and 14 minutes.
+const shortestRace = time.Hour
+
+// early says why a result that a person enters cannot be one yet.
+func early(r *almanac.Round, now time.Time) string {
+	since := now.Sub(r.Start).Round(time.Second)
+	if since >= shortestRace {
+		return ""
+	}
+	return fmt.Sprintf("the race began %s ago and cannot be over", since)
+}
+
+// Rows is the classification of a round that is meant; nil if the source has none.
+func (c Classification) Rows(r *almanac.Round) ([]ledger.Row, error) {
+	ruling := stewards.Ruling{Penalties: map[season.DriverID]time.Duration{}}
+	for _, text := range c.Disqualify {
+		driver, err := r.FindDriver(text)
+		if err != nil {
+			return nil, fmt.Errorf("disqualify: %w", err)
+		}
+		ruling.Disqualified = append(ruling.Disqualified, driver)
+	}
+	for text, penalty := range c.Penalties {
+		driver, err := r.FindDriver(text)
+		if err != nil {
+			return nil, fmt.Errorf("time penalty: %w", err)
+		}
+		ruling.Penalties[driver] = penalty
+	}
+	ways := 0
+	for _, given := range []bool{len(c.Document) > 0, len(c.Order) > 0, !ruling.Empty()} {
+		if given {
+			ways++
+		}
+	}
+	switch {
+	case ways > 1:
+		return nil, errors.New("a whole classification, an order, and a ruling are three ways to say a result: give one of them")
+	case len(c.Document) > 0:
+		return stewards.ReadClassification(r, c.Document)
+	case len(c.Order) > 0:
+		return stewards.Order(r, c.Order)
+	case !ruling.Empty():
+		return ruling.Apply(r)
+	default:
+		return r.Source(), nil
+	}
+}
+
+func (d Postpone) preview(ctx context.Context, o *Operator) (Preview, error) {
+	return o.previewRound(ctx, d.Session, d.decide, func(r *almanac.Round, p *Preview) {
+		p.Title, p.Question = "Postpone the "+label(r), fmt.Sprintf("Take the %s off its date?", r.Facts.Name)
+	})
+}
+
+func (d Postpone) decide(r *almanac.Round, reason string) ([]ledger.Event, error) {
+	return r.Postpone(reason)
+}
+
+func (d Postpone) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
+	return o.decide(ctx, d.Session, order, p, d.decide)
+}
+
+func (d Cancel) preview(ctx context.Context, o *Operator) (Preview, error) {
+	return o.previewRound(ctx, d.Session, d.decide, func(r *almanac.Round, p *Preview) {
+		p.Title, p.Question = "Cancel the "+label(r), fmt.Sprintf("Call the %s off?", r.Facts.Name)
+	})
+}
+
+func (d Cancel) decide(r *almanac.Round, reason string) ([]ledger.Event, error) {
+	return r.Cancel(reason)
+}
+
+func (d Cancel) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
+	return o.decide(ctx, d.Session, order, p, d.decide)
+}
+
+func (d Move) preview(ctx context.Context, o *Operator) (Preview, error) {
+	return o.previewRound(ctx, d.Session, d.decide, func(r *almanac.Round, p *Preview) {
+		p.Title, p.Question = "Move the "+label(r), fmt.Sprintf("Move the start of the %s to %s?", r.Facts.Name, minute(d.Start))
+	})
+}
+
+func (d Move) decide(r *almanac.Round, reason string) ([]ledger.Event, error) {
+	return r.Move(d.Start, reason)
+}
+
+func (d Move) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
+	return o.decide(ctx, d.Session, order, p, d.decide)
+}
+
+func (d Reinstate) preview(ctx context.Context, o *Operator) (Preview, error) {
+	return o.previewRound(ctx, d.Session, d.decide, func(r *almanac.Round, p *Preview) {
+		p.Title, p.Question = "Reinstate the "+label(r), fmt.Sprintf("Put the %s back into the calendar?", r.Facts.Name)
+	})
+}
+
+func (d Reinstate) decide(r *almanac.Round, reason string) ([]ledger.Event, error) {
+	return r.Reinstate(d.Start, reason)
+}
+
+func (d Reinstate) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
+	return o.decide(ctx, d.Session, order, p, d.decide)
+}
+
+func label(r *almanac.Round) string { return fmt.Sprintf("%s of %d", r.Facts.Name, r.Year) }
+
+// decision makes the events of a deed from a round.
+type decision func(r *almanac.Round, reason string) ([]ledger.Event, error)
+
+// Almanac is where every round stands now, by the facts and the ledger as they are in the store.
+func (o *Operator) Almanac(ctx context.Context) (*almanac.Almanac, error) {
+	v, err := o.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return almanac.Join(v, o.Ledger.Current(v.At)), nil
+}
+
+// view is what is known now, with the ledger up to date.
+func (o *Operator) view(ctx context.Context) (*season.View, error) {
+	if o.Ledger == nil || o.Facts == nil {
+		return nil, ledger.ErrNotOpened
+	}
+	if err := o.Ledger.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	facts, err := o.Facts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return facts.Archive.AsOf(o.Now()), nil
+}
+
+// SeenRound names what is shown of a round: the record of it and the source's classification.
+func SeenRound(r *almanac.Round) string {
+	return digest(struct {
+		Record ledger.Session
+		Source []ledger.Row
+	}{r.Record, r.Source()})
+}
+
+// notGiven stands for the reason of a deed that is looked at before anybody gave one.
+const notGiven = "not given yet"
+
+// previewRound previews a decision about a round: what the ledger would take, and what clients
+// would see of it. title adds the words, and why the deed may be wrong.
+func (o *Operator) previewRound(ctx context.Context, session int64, decide decision, title func(*almanac.Round, *Preview)) (Preview, error) {
+	v, err := o.view(ctx)
+	if err != nil {
+		return Preview{}, err
+	}
+	state := o.Ledger.State()
+	before := almanac.Join(v, state)
+	r, err := before.Round(session)
+	if err != nil {
+		return Preview{}, err
+	}
+	events, err := decide(r, notGiven)
+	if err != nil {
+		return Preview{}, err
+	}
+	trial, err := state.Trial(v.At, events)
+	if err != nil {
+		return Preview{}, refused(r, err)
+	}
+	p := Preview{Seen: SeenRound(r), Effects: []string{}}
+	title(r, &p)
+	after := almanac.Join(v, trial)
+	p.Effects = effects(before, after, session)
+	if p.Variants, err = changedVariants(before, after, r.Year); err != nil && p.Refusal == "" {
+		p.Refusal = "what clients would get cannot be rendered: " + err.Error()
+	}
+	return p, nil
+}
+
+// refused says what the ledger does not take, and what it would take instead.
+func refused(r *almanac.Round, err error) error {
+	var refusal *ledger.RefusedError
+	if !errors.As(err, &refusal) {
+		return err
+	}
+	allowed := r.Allowed()
+	if len(allowed) == 0 {
+		return fmt.Errorf("%s (%d): %w; nothing can be decided about it now", label(r), r.Session, refusal.Err)
+	}
+	list := make([]string, len(allowed))
+	for i, action := range allowed {
+		list[i] = string(action)
+	}
+	return fmt.Errorf("%s (%d): %w; what can be done about it now: %s", label(r), r.Session, refusal.Err, strings.Join(list, ", "))
+}
+
+// decide appends a decision to the ledger, if the round is still what p was made from.
+func (o *Operator) decide(ctx context.Context, session int64, order Order, p Preview, decide decision) (Done, error) {
+	v, err := o.view(ctx)
+	if err != nil {
+		return Done{}, err
+	}
+	events, err := almanac.Decide(ctx, o.Ledger, v, order.Actor, session, func(r *almanac.Round) ([]ledger.Event, error) {
+		if SeenRound(r) != p.Seen {
+			return nil, fmt.Errorf("%s: %w", label(r), ErrChanged)
+		}
+		return decide(r, order.Reason)
+	})
+	if err != nil {
+		return Done{}, err
+	}
+	done := Done{Events: events, Unpublished: fmt.Sprintf("%s of %d", strings.ReplaceAll(string(events[0].Type), "_", " "), session)}
+	r, err := almanac.Join(v, o.Ledger.State()).Round(session)
+	if err != nil {
+		return done, err
+	}
+	done.Round = r
+	if events[0].Result != nil {
+		done.Text = fmt.Sprintf("Revision %d of the %s is verified.", events[0].Result.Revision, label(r))
+	} else {
+		done.Text = fmt.Sprintf("The %s is %s, start %s.", label(r), stateWords[r.State], minute(r.Start))
+	}
+	return done, nil
+}
+
+// stateWords are the states of a round as people call them.
+var stateWords = map[almanac.State]string{
+	almanac.Scheduled: "scheduled", almanac.Live: "live", almanac.AwaitingResult: "awaiting its result",
+	almanac.Finished: "finished", almanac.Postponed: "postponed", almanac.Cancelled: "cancelled",
+}
+
+// effects says what clients would see differently of a round, and of what follows from it.
+func effects(before, after *almanac.Almanac, session int64) []string {
+	x, err := before.Round(session)
+	if err != nil {
+		return nil
+	}
+	y, err := after.Round(session)
+	if err != nil {
+		return nil
+	}
+	var text []string
+	add := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
+	if x.State != y.State {
+		add("The round is %s; until now: %s.", stateWords[y.State], stateWords[x.State])
+	}
+	if !x.Start.Equal(y.Start) {
+		add("Lights out is at %s; until now: %s.", minute(y.Start), minute(x.Start))
+	}
+	switch was, is := winner(x), winner(y); {
+	case is != "" && was == "":
+		add("The winner is %s.", is)
+	case is != was:
+		add("The winner is %s; until now: %s.", is, was)
+	case is != "" && !slices.Equal(x.Valid(), y.Valid()):
+		add("The winner stays %s; places or points below change.", is)
+	}
+	text = append(text, pickEffect(x, y)...)
+	text = append(text, standingEffects(before, after, x.Year)...)
+	if was, is := next(before), next(after); was != is {
+		add("The next race is %s; until now: %s.", is, was)
+	}
+	if len(text) == 0 {
+		text = []string{"Clients see no difference."}
+	}
+	return text
+}
+
+func winner(r *almanac.Round) string {
+	for _, row := range r.Valid() {
+		if row.Position == 1 {
+			return r.Driver(row.Driver).Name
+		}
+	}
+	return ""
+}
+
+// pickEffect says what becomes of the pick.
+func pickEffect(x, y *almanac.Round) []string {
+	if x.Pick == nil {
+		return nil
+	}
+	pick := fmt.Sprintf("The pick %s %s %s (%.1f %%)", x.Code(x.Pick.P1), x.Code(x.Pick.P2), x.Code(x.Pick.P3), 100*x.Pick.WinProbability)
+	score := func(r *almanac.Round) string {
+		if r.Pick == nil || r.Result == nil {
+			return ""
+		}
+		hit, onPodium := almanac.Podium(r.Result.Rows).Score(almanac.Picked(r.Pick))
+		if hit {
+			return fmt.Sprintf("the winner was picked, %d of 3 on the podium", onPodium)
+		}
+		return fmt.Sprintf("the winner was not picked, %d of 3 on the podium", onPodium)
+	}
+	switch {
+	case y.Pick == nil:
+		return []string{pick + " is void, for ever."}
+	case score(x) != score(y):
+		return []string{pick + " is scored: " + score(y) + "."}
+	default:
+		return []string{pick + " stands."}
+	}
+}
+
+// mostMoves is how many changes of a championship a preview lists.
+const mostMoves = 4
+
+// standingEffects says what changes in the championships of a season.
+func standingEffects(before, after *almanac.Almanac, year int) []string {
+	x, hadYear := before.Year(year)
+	y, hasYear := after.Year(year)
+	if !hadYear || !hasYear {
+		return nil
+	}
+	var text []string
+	drivers := map[season.DriverID]almanac.Tally{}
+	for _, row := range x.Drivers {
+		drivers[row.Driver.ID] = row.Tally
+	}
+	var moves []string
+	for _, row := range y.Drivers {
+		if was := drivers[row.Driver.ID]; was != row.Tally {
+			moves = append(moves, move(row.Driver.Name, was, row.Tally))
+		}
+	}
+	text = append(text, moved("drivers", moves)...)
+	type car struct {
+		team   season.TeamID
+		engine string
+	}
+	teams := map[car]almanac.Tally{}
+	for _, row := range x.Constructors {
+		teams[car{row.Team.ID, row.Engine}] = row.Tally
+	}
+	moves = nil
+	for _, row := range y.Constructors {
+		if was := teams[car{row.Team.ID, row.Engine}]; was != row.Tally {
+			moves = append(moves, move(row.Team.Name, was, row.Tally))
+		}
+	}
+	return append(text, moved("constructors", moves)...)
+}
+
+func move(name string, was, is almanac.Tally) string {
+	text := fmt.Sprintf("%s %g → %g points", name, was.Points, is.Points)
+	if was.Position != is.Position && was.Position != 0 {
+		text += fmt.Sprintf(", P%d → P%d", was.Position, is.Position)
+	}
+	return text
+}
+
+func moved(what string, moves []string) []string {
+	switch n := len(moves); {
+	case n == 0:
+		return nil
+	case n > mostMoves:
+		return []string{fmt.Sprintf("Standings of the %s: %s; and %d more.", what, strings.Join(moves[:mostMoves], "; "), n-mostMoves)}
+	default:
+		return []string{fmt.Sprintf("Standings of the %s: %s.", what, strings.Join(moves, "; "))}
+	}
+}
+
+// next is the next race, as people say it.
+func next(a *almanac.Almanac) string {
+	if coming := a.Coming(); len(coming) > 0 {
+		return fmt.Sprintf("the %s on %s", label(coming[0]), minute(coming[0].Start))
+	}
+	return "none"
+}
+
+// changedVariants lists the variants of a season, and those without one, whose bytes differ
+// between two almanacs.
+func changedVariants(before, after *almanac.Almanac, year int) ([]string, error) {
+	bodies := func(a *almanac.Almanac) (map[string]string, error) {
+		all := map[string]string{}
+		for _, v := range render.Variants(a) {
+			if v.Year != 0 && v.Year != year || v.SessionKey > 0 && v.SessionKey/catalog.KeysPerSeason != int64(year) {
+				continue
+			}
+			body, err := render.Body(a, v, a.At)
+			if err != nil {
+				return nil, err
+			}
+			all[v.Path()] = string(body)
+		}
+		return all, nil
+	}
+	x, err := bodies(before)
+	if err != nil {
+		return nil, nil // nothing to compare with: whatever is published now stays as it is
+	}
+	y, err := bodies(after)
+	if err != nil {
+		return nil, err
+	}
+	var changed []string
+	for path, body := range y {
+		if old, ok := x[path]; !ok || old != body {
+			changed = append(changed, path)
+		}
+	}
+	for path := range x {
+		if _, ok := y[path]; !ok {
+			changed = append(changed, path)
+		}
+	}
+	slices.Sort(changed)
+	return changed, nil
+}

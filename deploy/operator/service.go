@@ -1,0 +1,278 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"gridcast/builder"
+	"gridcast/deploy/auditlog"
+	"gridcast/deploy/clock"
+	"gridcast/edge/keys"
+	"gridcast/scheduler"
+	"gridcast/scheduler/cadence"
+	"gridcast/snapshots"
+)
+
+// Service keeps the published version true: it has the scheduler run the builder when something
+// falls due, and whenever ledger or archive change. Start comes first, then Run; everything else
+// is for any goroutine from Start on.
+type Service struct {
+	builder *builder.Builder
+	clock   clock.Clock
+	log     *slog.Logger
+	facts   atomic.Pointer[builder.Facts] // as of the last build, for the schedule
+	jobs    *scheduler.Scheduler          // from Start on
+	metrics *serviceMetrics
+	reg     prometheus.Registerer
+
+	building  sync.Mutex                     // jobs run side by side; their builds need not race each other
+	published atomic.Pointer[snapshots.Base] // as of the last build
+}
+
+// The jobs, by name.
+const (
+	buildJob  = "build"
+	freezeJob = "freeze"
+	pollJob   = "poll"
+	verifyJob = "verify"
+)
+
+// lookEvery is how often the ledger is looked at for what others appended, in real time.
+const lookEvery = time.Second
+
+// StopGrace is how long a build under way may go on when the process is told to stop.
+const StopGrace = 20 * time.Second
+
+// NewService returns a service that does nothing yet. Its metrics, and from Start on those of its
+// jobs, are in the registry.
+func NewService(b *builder.Builder, c clock.Clock, log *slog.Logger, registry prometheus.Registerer) *Service {
+	s := &Service{builder: b, clock: c, log: log, reg: registry}
+	s.metrics = newServiceMetrics(s, registry)
+	return s
+}
+
+// Start publishes what is due now, so that there is something to serve, and makes the jobs.
+func (s *Service) Start(ctx context.Context, progress func(phase string, done, total int)) error {
+	err := s.build(ctx, "start", progress)
+	if err != nil {
+		return err
+	}
+	since := s.published.Load().Manifest.BuiltAt
+	build := func(ctx context.Context, t scheduler.Trigger) error { return s.build(ctx, t.String(), nil) }
+	s.jobs, err = scheduler.New(scheduler.DefaultConfig(), s.clock.Now, s.calendar, s.log,
+		scheduler.Job{Name: buildJob, Work: cadence.Build, Run: build, Since: since},
+		scheduler.Job{Name: freezeJob, Work: cadence.Freeze, Run: build, Since: since},
+		scheduler.Job{Name: pollJob, Work: cadence.Poll, Run: s.poll, Since: since},
+		scheduler.Job{Name: verifyJob, Work: cadence.Verify, Run: s.verify, Since: since},
+	)
+	if err != nil {
+		return err
+	}
+	return s.reg.Register(s.jobs.Collector())
+}
+
+// Run conducts until ctx ends, and waits for a build under way.
+func (s *Service) Run(ctx context.Context) error {
+	s.jobs.Start()
+	s.follow(ctx)
+	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopGrace)
+	defer cancel()
+	return s.jobs.Stop(stopping)
+}
+
+// build is Build for the jobs: a held pointer is the operator's decision, no error.
+func (s *Service) build(ctx context.Context, reason string, progress func(phase string, done, total int)) error {
+	_, err := s.Build(ctx, builder.Request{Reason: reason, Progress: progress})
+	if errors.Is(err, snapshots.ErrHeld) {
+		s.log.Warn("publishing is held; gridcast build --release ends it", "err", err)
+		return nil
+	}
+	return err
+}
+
+// Build settles and publishes once, as of the moment its turn comes, and notes what came of
+// it.
+func (s *Service) Build(ctx context.Context, request builder.Request) (builder.Outcome, error) {
+	s.building.Lock()
+	defer s.building.Unlock()
+	request.At = s.clock.Now()
+	phases := s.metrics.begin(request.Progress)
+	request.Progress = phases.progress
+	outcome, err := s.builder.Build(ctx, request)
+	phases.end(err)
+	if factsErr := s.loadFacts(ctx); factsErr != nil {
+		return outcome, errors.Join(err, factsErr)
+	}
+	for _, e := range outcome.Events {
+		s.log.Info("settled", "event", e.Type, "session_key", e.Session, "what", e.String(), "race_time", e.At)
+	}
+	if baseErr := s.notePublished(ctx); baseErr != nil {
+		return outcome, errors.Join(err, baseErr)
+	}
+	if err == nil && !outcome.Unchanged {
+		s.log.Info("published", "version", outcome.Version, "reason", request.Reason,
+			"objects_written", outcome.ObjectsWritten, "objects_reused", outcome.ObjectsReused, "seconds", outcome.Seconds)
+	}
+	return outcome, err
+}
+
+// notePublished remembers what is published now.
+func (s *Service) notePublished(ctx context.Context) error {
+	base, err := snapshots.LoadBase(ctx, s.builder.Store)
+	if err != nil {
+		return err
+	}
+	s.published.Store(base)
+	return nil
+}
+
+// verify reads every object of the current version again: what is damaged in the store is
+// found before an edge has to start from it.
+func (s *Service) verify(ctx context.Context, _ scheduler.Trigger) error {
+	found, err := snapshots.Verify(ctx, s.builder.Store, 0, nil)
+	if err != nil {
+		return err
+	}
+	if len(found.Faults) > 0 {
+		return fmt.Errorf("version %d: %d of %d objects are wrong: %w", found.Version, len(found.Faults), found.Objects, errors.Join(found.Faults...))
+	}
+	s.log.Info("verified", "version", found.Version, "objects", found.Objects, "bytes", found.Bytes)
+	return nil
+}
+
+// poll settles what the archive now shows, and has a version built if that was anything.
+func (s *Service) poll(ctx context.Context, _ scheduler.Trigger) error {
+	if err := s.loadFacts(ctx); err != nil {
+		return err
+	}
+	events, err := s.builder.Policy.Settle(ctx, s.builder.Ledger, s.facts.Load().Archive, s.clock.Now())
+	if err != nil || len(events) == 0 {
+		return err
+	}
+	for _, e := range events {
+		s.log.Info("settled", "event", e.Type, "session_key", e.Session, "what", e.String(), "race_time", e.At)
+	}
+	_, err = s.jobs.Trigger(buildJob, "settled")
+	return err
+}
+
+// follow triggers a build when somebody else appended to the ledger or put another archive
+// into the store, until ctx ends.
+func (s *Service) follow(ctx context.Context) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	head, facts := s.builder.Ledger.Head(), s.facts.Load().SHA256
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if err := errors.Join(s.builder.Ledger.Refresh(ctx), s.loadFacts(ctx)); err != nil {
+			if ctx.Err() == nil {
+				s.log.Warn("the store can not be read; builds wait", "err", err)
+			}
+			continue
+		}
+		reason := ""
+		if newHead := s.builder.Ledger.Head(); newHead != head {
+			head = newHead
+			if head.Seq > s.published.Load().Manifest.Ledger.Seq {
+				reason = "ledger changed"
+			}
+		}
+		if newFacts := s.facts.Load().SHA256; newFacts != facts {
+			facts, reason = newFacts, "archive changed"
+		}
+		if reason == "" {
+			continue
+		}
+		if _, err := s.jobs.Trigger(buildJob, reason); err != nil {
+			s.log.Error("build not triggered", "reason", reason, "err", err)
+		}
+	}
+}
+
+func (s *Service) loadFacts(ctx context.Context) error {
+	facts, err := s.builder.Facts(ctx)
+	if err != nil {
+		return err
+	}
+	s.facts.Store(&facts)
+	return nil
+}
+
+// calendar is what the schedule goes by: the facts and the ledger as they are in memory.
+func (s *Service) calendar() cadence.Calendar {
+	now := s.clock.Now()
+	return calendarOf(s.facts.Load().Archive.AsOf(now), s.builder.Ledger.Current(now))
+}
+
+// Facts is the archive in use, from memory.
+func (s *Service) Facts() builder.Facts { return *s.facts.Load() }
+
+// Jobs tells how the jobs stand.
+func (s *Service) Jobs() []scheduler.Status { return s.jobs.Status() }
+
+// Operator returns an operator whose deeds build through the service, one at a time with its own
+// builds.
+func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*Operator, error) {
+	log, err := auditlog.Load(ctx, s.builder.Store)
+	if err != nil {
+		return nil, err
+	}
+	return &Operator{
+		Store: s.builder.Store, Audit: log, Tiers: tiers, Name: s.builder.Name, Now: s.clock.Now,
+		Ledger: s.builder.Ledger, Build: s.Build,
+		Facts: func(context.Context) (builder.Facts, error) { return s.Facts(), nil },
+		Jobs:  s.Jobs, RunJob: s.jobs.Trigger,
+	}, nil
+}
+
+// Speed is how many race seconds a real second has.
+func (s *Service) Speed() float64 { return s.clock.Speed() }
+
+// Source is where facts come from, and how it stands.
+type Source struct {
+	Name    string
+	Detail  string    // what it holds
+	Checked time.Time // race time of the last look; zero: never
+	Problem string    // of the last look; empty: none
+}
+
+// sourcePatience is how long after a race, in race time, a source may be without its result.
+const sourcePatience = time.Hour
+
+// Sources tells how the sources of the facts stand.
+func (s *Service) Sources() []Source {
+	facts := s.Facts()
+	source := Source{Name: "archive", Detail: archiveDetail(facts, s.clock.Now())}
+	for _, job := range s.jobs.Status() {
+		if job.Name == pollJob {
+			source.Checked, source.Problem = job.LastEnd, job.LastError
+		}
+	}
+	if lag, _ := s.overdueResults(); lag > sourcePatience && source.Problem == "" {
+		source.Problem = "a result has been due for " + lag.Round(time.Minute).String()
+	}
+	return []Source{source}
+}
+
+// archiveDetail says what an archive is and how far it goes.
+func archiveDetail(facts builder.Facts, now time.Time) string {
+	detail := facts.Archive.Facts().Source
+	v := facts.Archive.AsOf(now)
+	for i := len(v.Seasons) - 1; i >= 0; i-- {
+		if r := v.Seasons[i].LatestResult(); r != nil {
+			return fmt.Sprintf("%s; last result: %s of %d", detail, r.Name, v.Seasons[i].Year)
+		}
+	}
+	return detail
+}
