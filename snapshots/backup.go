@@ -110,7 +110,7 @@ func (b *backup) run(ctx context.Context) error {
 	seen := map[string]bool{}
 	for _, version := range h.versions {
 		m := h.manifests[version]
-		for object := range m.objects() {
+		for object := range m.all() {
 			if !seen[object.key] {
 				seen[object.key] = true
 				copies = append(copies, copied{object, true})
@@ -445,7 +445,7 @@ func (p *Publisher) restore(ctx context.Context, r Restoring) (Restored, error) 
 	if err != nil {
 		return result, err
 	}
-	m, _, err := loadManifest(ctx, r.Backup, pointer.Version, pointer.Manifest)
+	m, _, err := loadManifest(ctx, pointer.Version, pointer.Manifest, nil, r.Backup)
 	if err != nil {
 		return result, err
 	}

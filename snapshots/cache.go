@@ -165,7 +165,7 @@ func (c *cache) write(ctx context.Context, s *slot, v *Version) error {
 		}
 		s.kept = nil
 	}
-	keep := map[string]bool{ManifestKey(v.Pointer.Version): true}
+	keep := map[string]bool{}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(c.workers)
 	for _, b := range v.All() {
@@ -180,14 +180,17 @@ func (c *cache) write(ctx context.Context, s *slot, v *Version) error {
 			}
 		}
 	}
+	for key, data := range v.files {
+		keep[key] = true
+		if !s.kept[key] {
+			group.Go(func() error { return s.replace(groupCtx, key, data) })
+		}
+	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	pointer, err := json.Marshal(v.Pointer)
 	if err != nil {
-		return err
-	}
-	if err := s.replace(ctx, ManifestKey(v.Pointer.Version), v.raw); err != nil {
 		return err
 	}
 	// Until here the slot held the version before. Its objects go only after this.

@@ -61,50 +61,60 @@ var (
 // A builder is killed at each of its writes in turn, then another runs. An edge follows
 // throughout: it must never see anything but the whole version before or the whole one after.
 func TestCrashAtEveryWrite(t *testing.T) {
-	for _, applied := range []bool{false, true} {
-		positions := 0
-		for n := 1; ; n++ {
-			died := false
-			t.Run(fmt.Sprintf("write %d, applied %v", n, applied), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { died = crashAt(t, n, applied) })
-			})
-			if !died {
-				break
-			}
-			positions = n
-		}
+	for _, test := range []struct {
+		name          string
+		before, after bodies
+		writes        int
+	}{
 		// A claim, two bodies with two codings each, a manifest and the pointer.
-		if want := 1 + 2*3 + 1 + 1; positions != want {
-			t.Errorf("the builder was killed at %d writes, want %d", positions, want)
+		{"few variants", crashBefore, crashAfter, 1 + 2*3 + 1 + 1},
+		// A claim, a body with two codings, a part of the manifest, a manifest and the pointer.
+		{"many variants", decades(), decades().with(bodies{"calendar/1950": "", "drivers": "d2"}), 1 + 3 + 1 + 1 + 1},
+	} {
+		for _, applied := range []bool{false, true} {
+			positions := 0
+			for n := 1; ; n++ {
+				died := false
+				t.Run(fmt.Sprintf("%s, write %d, applied %v", test.name, n, applied), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { died = crashAt(t, test.before, test.after, n, applied) })
+				})
+				if !died {
+					break
+				}
+				positions = n
+			}
+			if positions != test.writes {
+				t.Errorf("%s: the builder was killed at %d writes, want %d", test.name, positions, test.writes)
+			}
 		}
 	}
 }
 
-func crashAt(t *testing.T, n int, applied bool) bool {
+func crashAt(t *testing.T, before, after bodies, n int, applied bool) bool {
 	clock := &clock{now: time.Now()}
 	s := memblob.New(memblob.Strict(t, snapshots.Immutable), memblob.Clock(clock.Now))
-	publish(t, s, crashBefore)
+	publish(t, s, before)
 	e := follow(t, s, memblob.New())
 
 	store, died := mortal(s, n, applied)
 	p := snapshots.Publisher{Store: store, Workers: 1}
-	_, err := p.Publish(t.Context(), draftOf(loadBase(t, s), crashAfter))
+	_, err := p.Publish(t.Context(), draftOf(loadBase(t, s), after))
 	synctest.Wait()
 	if died() != (err != nil) {
 		t.Errorf("killed: %v; publish returned %v", died(), err)
 	}
 	reached, content := served(t, s)
-	if want := map[int64]bodies{1: crashBefore, 2: crashAfter}[reached]; !cmp.Equal(content, want) {
+	if want := map[int64]bodies{1: before, 2: after}[reached]; !cmp.Equal(content, want) {
 		t.Errorf("after the kill version %d is %v, want %v", reached, content, want)
 	}
 
-	r := publish(t, s, crashAfter)
+	r := publish(t, s, after)
 	synctest.Wait()
 	if r.Version < reached || (r.Version == reached) != r.Unchanged {
 		t.Errorf("the next run published version %d over %d, unchanged %v", r.Version, reached, r.Unchanged)
 	}
-	if _, content := served(t, s); !cmp.Equal(content, crashAfter) {
-		t.Errorf("after the next run: %v, want %v", content, crashAfter)
+	if _, content := served(t, s); !cmp.Equal(content, after) {
+		t.Errorf("after the next run: %v, want %v", content, after)
 	}
 	for i, v := range e.versions {
 		checkWhole(t, v)
@@ -132,11 +142,8 @@ func checkNothingLeftOver(t *testing.T, s blob.Store) {
 	t.Helper()
 	base := loadBase(t, s)
 	want := map[string]bool{snapshots.PointerKey: true, snapshots.ManifestKey(base.Pointer.Version): true}
-	for _, e := range base.Manifest.Entries {
-		want[e.Object] = true
-		for coding := range e.Encodings {
-			want[snapshots.EncodedKey(e.Object, coding)] = true
-		}
+	for key := range base.Manifest.Keys() {
+		want[key] = true
 	}
 	got := map[string]bool{}
 	for _, key := range keysOf(t, s) {

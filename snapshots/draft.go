@@ -115,11 +115,12 @@ func (d *Draft) resolve() []Variant {
 
 // manifest returns the manifest of the draft under a claimed number.
 func (d *Draft) manifest(version int64, variants []Variant) Manifest {
+	base := d.Base
 	m := Manifest{
-		Format: format, Version: version, Base: d.Base.Pointer.Version, BaseManifest: d.Base.Pointer.Manifest,
+		Version: version, Base: base.Pointer.Version, BaseManifest: base.Pointer.Manifest,
 		Builder: d.Builder, Reason: d.Reason, BuiltAt: d.BuiltAt, DueAt: d.DueAt,
 		CurrentSeason: d.CurrentSeason, Seasons: d.Seasons, Archive: d.Archive, Ledger: d.Ledger,
-		Entries: make([]Entry, 0, len(variants)),
+		Parts: base.Manifest.Parts, Entries: make([]Entry, 0, len(variants)),
 	}
 	for _, v := range variants {
 		e := v.entry

@@ -84,7 +84,7 @@ func LoadManifest(ctx context.Context, store blob.Store, version int64) (Manifes
 	if pointer.Version == version {
 		hash = pointer.Manifest
 	}
-	m, _, err := loadManifest(ctx, store, version, hash)
+	m, _, err := loadManifest(ctx, version, hash, nil, store)
 	return m, err
 }
 
@@ -125,7 +125,7 @@ func loadHistory(ctx context.Context, store blob.Store) (*history, error) {
 			at, hash = below(numbers, at), "" // pruned
 			continue
 		}
-		m, _, err := loadManifest(ctx, store, at, hash)
+		m, _, err := loadManifest(ctx, at, hash, nil, store)
 		switch {
 		case err == nil:
 			h.versions = append(h.versions, at)

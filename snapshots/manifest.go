@@ -7,6 +7,7 @@
 //	current.json              the pointer, swapped
 //	versions/<n>.json         a builder's claim on number n, created once
 //	manifests/<n>.json        the manifest of version n, created once
+//	manifests/parts/…         what manifests share, created once
 //	objects/<n>/<path>.json   bodies first written in version n (+ .gz .br .zst), created once
 //
 // A builder calls LoadBase, fills a Draft and hands it to Publisher.Publish, and starts over
@@ -43,8 +44,12 @@ var (
 	ErrDamaged = errors.New("damaged")
 )
 
-// format is the Manifest.Format that this program writes and reads.
-const format = 1
+// The values of Manifest.Format that this program writes and reads. Releases that know only the
+// first refuse the second, so edges are updated before builders.
+const (
+	formatWhole = 1 // all entries in one file
+	formatParts = 2 // see Part
+)
 
 // Limits of what is read, in bytes. The largest version of 75 seasons has a manifest of 0.2 MB
 // and objects of less than that.
@@ -74,7 +79,7 @@ type Pointer struct {
 
 // Manifest describes one version.
 type Manifest struct {
-	Format        int       `json:"format"` // 1
+	Format        int       `json:"format"` // 1 or 2
 	Version       int64     `json:"version"`
 	Base          int64     `json:"base"`                   // the version it was built on; 0: none
 	BaseManifest  string    `json:"base_manifest,omitzero"` // hash of that version's manifest
@@ -87,7 +92,8 @@ type Manifest struct {
 	Archive       string    `json:"archive"`         // hex SHA-256 of the archive's bytes
 	Ledger        Ledger    `json:"ledger"`
 	RollbackOf    int64     `json:"rollback_of,omitzero"`
-	Entries       []Entry   `json:"entries"` // by ascending path
+	Parts         []Part    `json:"parts,omitzero"`
+	Entries       []Entry   `json:"entries"` // by ascending path; as stored, those that no part has as they are
 }
 
 // Ledger is the head of the ledger a version was built from. Whoever noted it can hold the
@@ -133,6 +139,34 @@ func (e Entry) objects() iter.Seq2[string, storedObject] {
 	}
 }
 
+// Keys yields the key of everything in the store that the version is made of, except that of
+// its manifest itself.
+func (m *Manifest) Keys() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for object := range m.all() {
+			if !yield(object.key) {
+				return
+			}
+		}
+	}
+}
+
+// all yields the parts of the manifest, then every object that it names.
+func (m *Manifest) all() iter.Seq[storedObject] {
+	return func(yield func(storedObject) bool) {
+		for _, part := range m.Parts {
+			if !yield(part.object()) {
+				return
+			}
+		}
+		for object := range m.objects() {
+			if !yield(object) {
+				return
+			}
+		}
+	}
+}
+
 // objects yields every object that the manifest names, in its order.
 func (m *Manifest) objects() iter.Seq[storedObject] {
 	return func(yield func(storedObject) bool) {
@@ -163,8 +197,6 @@ type Encoded struct {
 // check reports what makes the manifest unusable as that of version.
 func (m *Manifest) check(version int64) error {
 	switch {
-	case m.Format != format:
-		return fmt.Errorf("format %d, want %d: written by another release", m.Format, format)
 	case m.Version != version:
 		return fmt.Errorf("it is of version %d", m.Version)
 	case m.Version > maxVersion:
@@ -298,7 +330,7 @@ func LoadBase(ctx context.Context, store blob.Store) (*Base, error) {
 	if err != nil {
 		return nil, err
 	}
-	manifest, _, err := loadManifest(ctx, store, pointer.Version, pointer.Manifest)
+	manifest, _, err := loadManifest(ctx, pointer.Version, pointer.Manifest, nil, store)
 	if err != nil {
 		return nil, err
 	}
@@ -349,30 +381,6 @@ func parsePointer(data []byte) (Pointer, error) {
 	return p, nil
 }
 
-// loadManifest reads the manifest of version, parsed and as it is stored; its bytes must have
-// the given hash unless that is empty.
-func loadManifest(ctx context.Context, store blob.Store, version int64, hash string) (Manifest, []byte, error) {
-	key := ManifestKey(version)
-	o, err := store.Get(ctx, key, maxManifest)
-	if errors.Is(err, blob.ErrTooLarge) {
-		err = fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	if err != nil {
-		return Manifest{}, nil, fmt.Errorf("read manifest of version %d: %w", version, err)
-	}
-	if got := Digest(o.Data); hash != "" && got != hash {
-		return Manifest{}, nil, fmt.Errorf("manifest %s: %w: hash is %s, pointer says %s", key, ErrDamaged, got, hash)
-	}
-	var m Manifest
-	if err := json.Unmarshal(o.Data, &m); err != nil {
-		return Manifest{}, nil, fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
-	}
-	if err := m.check(version); err != nil {
-		return Manifest{}, nil, fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
-	}
-	return m, o.Data, nil
-}
-
 // readChecked reads an object, of which no more is read than the size that the manifest states,
 // and compares it with the manifest.
 func readChecked(ctx context.Context, store blob.Store, object storedObject) ([]byte, error) {
@@ -388,12 +396,4 @@ func readChecked(ctx context.Context, store blob.Store, object storedObject) ([]
 			object.key, ErrDamaged, len(o.Data), got, object.size, object.sha256)
 	}
 	return o.Data, nil
-}
-
-func byPath(entries []Entry) map[string]Entry {
-	index := make(map[string]Entry, len(entries))
-	for _, e := range entries {
-		index[e.Path] = e
-	}
-	return index
 }

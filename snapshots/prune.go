@@ -73,8 +73,10 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 	if err != nil {
 		return err
 	}
-	if err := p.sweep(ctx, objectFolder, func(key string) bool { return !reached[key] }); err != nil {
-		return err
+	for _, folder := range []string{objectFolder, partFolder} {
+		if err := p.sweep(ctx, folder, func(key string) bool { return !reached[key] }); err != nil {
+			return err
+		}
 	}
 	if err := p.sweep(ctx, blob.ProbeFolder, func(string) bool { return true }); err != nil {
 		return err
@@ -107,7 +109,7 @@ func (p *pruning) survey(ctx context.Context) (left map[int64]bool, reached map[
 			return nil, nil, err // what it reaches is not known, so nothing is safe to remove
 		}
 		left[version] = true
-		for object := range m.objects() {
+		for object := range m.all() {
 			reached[object.key] = true
 		}
 	}
@@ -165,7 +167,7 @@ func Verify(ctx context.Context, store blob.Store, version int64, progress func(
 }
 
 func verify(ctx context.Context, store blob.Store, m Manifest, parallel int, progress func(phase string, done, total int)) (Verification, error) {
-	objects := slices.Collect(m.objects())
+	objects := slices.Collect(m.all())
 	var mu sync.Mutex // guards result
 	result := Verification{Version: m.Version}
 	group, groupCtx := errgroup.WithContext(ctx)

@@ -185,7 +185,7 @@ func (p *Publisher) claim(ctx context.Context, current int64, builder string) (i
 	}
 	for i := 0; current == 0 && i < len(used); i++ {
 		// No pointer, but perhaps versions: go on from the first that is one.
-		if _, _, err := loadManifest(ctx, p.Store, used[i], ""); err == nil {
+		if _, _, err := loadManifest(ctx, used[i], "", nil, p.Store); err == nil {
 			current = used[i]
 		}
 	}
@@ -258,23 +258,26 @@ func (p *Publisher) create(ctx context.Context, key string, data []byte) error {
 	return nil
 }
 
-// putManifest stores the manifest, reads it back and returns the pointer to it.
+// putManifest stores the manifest, reads back what is new of it and returns the pointer to it.
 func (p *Publisher) putManifest(ctx context.Context, m Manifest) (Pointer, error) {
 	if err := m.check(m.Version); err != nil {
 		return Pointer{}, fmt.Errorf("manifest of version %d: %w", m.Version, err)
 	}
-	data, err := json.Marshal(m)
+	files, err := m.encode()
 	if err != nil {
 		return Pointer{}, fmt.Errorf("manifest of version %d: %w", m.Version, err)
 	}
-	object := storedObject{ManifestKey(m.Version), Digest(data), int64(len(data))}
-	if err := p.create(ctx, object.key, data); err != nil {
-		return Pointer{}, err
+	next := Pointer{Version: m.Version, At: p.now()}
+	for _, f := range files { // its own last: whoever finds that one finds the parts
+		next.Manifest = Digest(f.data)
+		if err := p.create(ctx, f.key, f.data); err != nil {
+			return Pointer{}, err
+		}
+		if _, err := readChecked(ctx, p.Store, storedObject{f.key, next.Manifest, int64(len(f.data))}); err != nil {
+			return Pointer{}, err
+		}
 	}
-	if _, err := readChecked(ctx, p.Store, object); err != nil {
-		return Pointer{}, err
-	}
-	return Pointer{Version: m.Version, Manifest: object.sha256, At: p.now()}, nil
+	return next, nil
 }
 
 const (
@@ -347,7 +350,7 @@ func (p *Publisher) outcome(ctx context.Context, old blob.Tag, next Pointer) (ou
 	}
 	at, hash := pointer.Version, pointer.Manifest
 	for at > next.Version {
-		manifest, _, err := loadManifest(ctx, p.Store, at, hash)
+		manifest, _, err := loadManifest(ctx, at, hash, nil, p.Store)
 		if err != nil {
 			return undecided, err
 		}

@@ -16,7 +16,7 @@ type Version struct {
 	Pointer  Pointer
 	Manifest Manifest
 
-	raw    []byte // the manifest as it is stored
+	files  map[string][]byte // the manifest as it is stored, by key
 	bodies map[string]*Body
 }
 
@@ -75,15 +75,14 @@ type loader struct {
 func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store) (*Version, error) {
 	previous := l.previous
 	if previous != nil && previous.Pointer.Version == pointer.Version && previous.Pointer.Manifest == pointer.Manifest {
-		return &Version{Pointer: pointer, Manifest: previous.Manifest, raw: previous.raw, bodies: previous.bodies}, nil
+		return &Version{Pointer: pointer, Manifest: previous.Manifest, files: previous.files, bodies: previous.bodies}, nil
 	}
-	var manifest Manifest
-	var raw []byte
-	err := inAny(stores, func(s blob.Store) (err error) {
-		manifest, raw, err = loadManifest(ctx, s, pointer.Version, pointer.Manifest)
-		l.tick()
-		return err
-	})
+	var known map[string][]byte
+	if previous != nil {
+		known = previous.files
+	}
+	manifest, files, err := loadManifest(ctx, pointer.Version, pointer.Manifest, known, stores...)
+	l.tick()
 	if err != nil {
 		return nil, err
 	}
@@ -107,11 +106,14 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("load version %d: %w", pointer.Version, err)
 	}
-	v := &Version{Pointer: pointer, Manifest: manifest, raw: raw, bodies: make(map[string]*Body, len(bodies))}
+	v := &Version{Pointer: pointer, Manifest: manifest, files: files, bodies: make(map[string]*Body, len(bodies))}
 	for i := range bodies {
 		// One copy of the entry: manifests of a long-running edge share their strings too.
 		v.Manifest.Entries[i] = bodies[i].Entry
 		v.bodies[bodies[i].Entry.Path] = bodies[i]
+	}
+	for i := range v.Manifest.Parts {
+		v.Manifest.Parts[i].entries = nil
 	}
 	return v, nil
 }

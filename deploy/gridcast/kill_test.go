@@ -243,11 +243,8 @@ func (s storage) unneeded(t *testing.T) []string {
 		snapshots.PointerKey: true, snapshots.ManifestKey(base.Pointer.Version): true,
 		fmt.Sprintf("versions/%d.json", base.Pointer.Version): true, "archive.json": true, "keys/keys.json": true,
 	}
-	for _, e := range base.Manifest.Entries {
-		needed[e.Object] = true
-		for coding := range e.Encodings {
-			needed[snapshots.EncodedKey(e.Object, coding)] = true
-		}
+	for key := range base.Manifest.Keys() {
+		needed[key] = true
 	}
 	var left []string
 	for info, err := range s.List(t.Context(), "") {

@@ -1,0 +1,225 @@
+package snapshots
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"gridcast/snapshots/blob"
+)
+
+// A manifest of many entries is stored in parts, one for the entries of each decade, which the
+// manifests of later versions share: a publish that changes a few entries writes these and no
+// others. The manifest's own file lists the parts and the entries that are in none of them or
+// are newer than there, so a person reads what is new at once and finds the rest by the names.
+
+// Part is a part of a manifest, stored under manifests/parts/<name>-<sha256>.json.
+type Part struct {
+	Name   string `json:"name"` // such as 2020s
+	SHA256 string `json:"sha256"`
+	Size   int64  `json:"size"`
+
+	entries []Entry // as stored; nil: not known
+}
+
+// partFile is the content of a part.
+type partFile struct {
+	Name    string  `json:"name"`
+	Entries []Entry `json:"entries"` // by ascending path
+}
+
+const (
+	partFolder = manifestFolder + "parts/"
+
+	// minSplit is the number of entries from which a manifest is stored in parts.
+	minSplit = 64
+	// maxNewer is how many entries of a part may be newer before the part is written anew.
+	maxNewer = 16
+)
+
+func (p Part) object() storedObject {
+	return storedObject{fmt.Sprintf("%s%s-%s.json", partFolder, p.Name, p.SHA256), p.SHA256, p.Size}
+}
+
+// partOf returns the name of the part that the entry of a path belongs to: the decade of the
+// year in it. An entry without a year is in no part.
+func partOf(path string) string {
+	for segment := range strings.SplitSeq(path, "/") {
+		if len(segment) == 4 && strings.Trim(segment, "0123456789") == "" {
+			return segment[:3] + "0s"
+		}
+	}
+	return ""
+}
+
+// file is a stored file of a manifest.
+type file struct {
+	key  string
+	data []byte
+}
+
+// encode returns the files of a manifest that are new, its own last. Parts that m.Parts names,
+// of the version before, are used again where most of their entries still hold.
+func (m Manifest) encode() ([]file, error) {
+	var files []file
+	if len(m.Entries) < minSplit {
+		m.Format, m.Parts = formatWhole, nil
+	} else {
+		before := map[string]Part{}
+		for _, part := range m.Parts {
+			before[part.Name] = part
+		}
+		groups := map[string][]Entry{}
+		for _, e := range m.Entries {
+			groups[partOf(e.Path)] = append(groups[partOf(e.Path)], e)
+		}
+		inline := groups[""]
+		delete(groups, "")
+		m.Format, m.Parts = formatParts, nil
+		for _, name := range slices.Sorted(maps.Keys(groups)) {
+			part := before[name]
+			newer, ok := part.newer(groups[name])
+			if !ok {
+				data, err := json.Marshal(partFile{name, groups[name]})
+				if err != nil {
+					return nil, err
+				}
+				part, newer = Part{Name: name, SHA256: Digest(data), Size: int64(len(data))}, nil
+				files = append(files, file{part.object().key, data})
+			}
+			m.Parts = append(m.Parts, part)
+			inline = append(inline, newer...)
+		}
+		m.Entries = append([]Entry{}, slices.SortedFunc(slices.Values(inline), byAscendingPath)...)
+	}
+	data, err := json.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	return append(files, file{ManifestKey(m.Version), data}), nil
+}
+
+// newer returns the entries that differ from those of the part. It returns false if they are
+// too many, or if the part has an entry that is not wanted any more.
+func (p Part) newer(entries []Entry) ([]Entry, bool) {
+	stored := byPath(p.entries)
+	var newer []Entry
+	for _, e := range entries {
+		old, ok := stored[e.Path]
+		if !ok || !old.equal(e) {
+			newer = append(newer, e)
+		}
+		delete(stored, e.Path)
+	}
+	return newer, p.entries != nil && len(stored) == 0 && len(newer) <= maxNewer
+}
+
+// loadManifest reads the manifest of version, parsed and as it is stored, by key; the bytes of
+// its own file must have the given hash unless that is empty. Parts that are among known are
+// not read. What the first of the stores does not have is looked for in the next.
+func loadManifest(ctx context.Context, version int64, hash string, known map[string][]byte, stores ...blob.Store) (Manifest, map[string][]byte, error) {
+	key := ManifestKey(version)
+	var m Manifest
+	files := map[string][]byte{}
+	err := inAny(stores, func(s blob.Store) error {
+		o, err := s.Get(ctx, key, maxManifest)
+		if errors.Is(err, blob.ErrTooLarge) {
+			err = fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		if err != nil {
+			return fmt.Errorf("read manifest of version %d: %w", version, err)
+		}
+		if got := Digest(o.Data); hash != "" && got != hash {
+			return fmt.Errorf("manifest %s: %w: hash is %s, pointer says %s", key, ErrDamaged, got, hash)
+		}
+		m = Manifest{}
+		if err := json.Unmarshal(o.Data, &m); err != nil {
+			return fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
+		}
+		files[key] = o.Data
+		return nil
+	})
+	if err != nil {
+		return Manifest{}, nil, err
+	}
+	if err := m.checkParts(); err != nil {
+		return Manifest{}, nil, fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
+	}
+	contents := make([][]byte, len(m.Parts))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(defaultWorkers)
+	for i, part := range m.Parts {
+		if data, ok := known[part.object().key]; ok {
+			contents[i] = data
+			continue
+		}
+		group.Go(func() error {
+			return inAny(stores, func(s blob.Store) (err error) {
+				contents[i], err = readChecked(groupCtx, s, part.object())
+				return err
+			})
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return Manifest{}, nil, fmt.Errorf("manifest of version %d: part: %w", version, err)
+	}
+	merged := map[string]Entry{}
+	for i := range m.Parts {
+		var stored partFile
+		if err := json.Unmarshal(contents[i], &stored); err != nil || stored.Entries == nil {
+			return Manifest{}, nil, fmt.Errorf("manifest %s: %w: part %s: %w", key, ErrDamaged, m.Parts[i].Name, errors.Join(errors.New("no entries"), err))
+		}
+		m.Parts[i].entries = stored.Entries
+		files[m.Parts[i].object().key] = contents[i]
+		for _, e := range stored.Entries {
+			if _, twice := merged[e.Path]; twice {
+				return Manifest{}, nil, fmt.Errorf("manifest %s: %w: two parts have an entry for %s", key, ErrDamaged, e.Path)
+			}
+			merged[e.Path] = e
+		}
+	}
+	if len(m.Parts) > 0 {
+		maps.Copy(merged, byPath(m.Entries)) // these are newer
+		m.Entries = slices.SortedFunc(maps.Values(merged), byAscendingPath)
+	}
+	if err := m.check(version); err != nil {
+		return Manifest{}, nil, fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
+	}
+	return m, files, nil
+}
+
+// checkParts reports what keeps the parts from being read.
+func (m *Manifest) checkParts() error {
+	switch {
+	case m.Format != formatWhole && m.Format != formatParts:
+		return fmt.Errorf("format %d, want %d or %d: written by another release", m.Format, formatWhole, formatParts)
+	case m.Format == formatWhole && len(m.Parts) > 0:
+		return fmt.Errorf("format %d has no parts", formatWhole)
+	}
+	for _, part := range m.Parts {
+		object := part.object()
+		if err := blob.CheckKey(object.key); err != nil {
+			return fmt.Errorf("part %q: %w", part.Name, err)
+		}
+		if len(part.SHA256) != 2*hashSize || part.Size < 0 || part.Size > maxManifest {
+			return fmt.Errorf("part %s: hash %q, size %d: no part can be like that", part.Name, part.SHA256, part.Size)
+		}
+	}
+	return nil
+}
+
+func byAscendingPath(a, b Entry) int { return strings.Compare(a.Path, b.Path) }
+
+func byPath(entries []Entry) map[string]Entry {
+	index := make(map[string]Entry, len(entries))
+	for _, e := range entries {
+		index[e.Path] = e
+	}
+	return index
+}

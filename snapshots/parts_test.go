@@ -1,0 +1,240 @@
+package snapshots_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// decades is a version with three variants of each season from 1950 to 2026 and two of none.
+func decades() bodies {
+	content := bodies{"drivers": "d", "next-race": "n"}
+	for year := 1950; year <= 2026; year++ {
+		for _, path := range []string{"calendar/%d", "standings/drivers/%d", "predictions/%d"} {
+			content[fmt.Sprintf(path, year)] = fmt.Sprintf(path+" as it was", year)
+		}
+	}
+	return content
+}
+
+// with returns the content with other bodies for some paths; an empty body takes a path away.
+func (b bodies) with(changes bodies) bodies {
+	changed := maps.Clone(b)
+	maps.Copy(changed, changes)
+	maps.DeleteFunc(changed, func(_, body string) bool { return body == "" })
+	return changed
+}
+
+// written returns the manifest's own file of a version, and the parts that are in the store.
+func written(t *testing.T, s blob.Store, version int64) (own snapshots.Manifest, size int, parts []string) {
+	t.Helper()
+	o, err := s.Get(t.Context(), snapshots.ManifestKey(version), blob.MaxDocument)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(o.Data, &own); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keysOf(t, s) {
+		if strings.HasPrefix(key, "manifests/parts/") {
+			parts = append(parts, key)
+		}
+	}
+	return own, len(o.Data), parts
+}
+
+// A publish that changes little writes little, and every reader sees all of it.
+func TestManifestInParts(t *testing.T) {
+	s := strict(t)
+	all := decades()
+	publish(t, s, all)
+	own, first, parts := written(t, s, 1)
+	if own.Format != 2 || len(own.Parts) != 8 || len(parts) != 8 || len(own.Entries) != 2 {
+		t.Errorf("format %d, %d parts, %d files, %d entries beside them; want format 2, 8 decades and the 2 of no season",
+			own.Format, len(own.Parts), len(parts), len(own.Entries))
+	}
+
+	verified := bodies{"drivers": "d2", "calendar/2026": "verified", "standings/drivers/2026": "verified", "calendar/2027": "new"}
+	all = all.with(verified)
+	publish(t, s, all)
+	own, size, after := written(t, s, 2)
+	if diff := cmp.Diff(parts, after); diff != "" {
+		t.Errorf("parts after four changes (-before +after):\n%s", diff)
+	}
+	// What is new is there for a person to read.
+	shown := bodies{}
+	for _, e := range own.Entries {
+		shown[e.Path] = ""
+	}
+	if diff := cmp.Diff(bodies{"calendar/2026": "", "calendar/2027": "", "drivers": "", "next-race": "", "standings/drivers/2026": ""}, shown); diff != "" {
+		t.Errorf("entries in the manifest's own file (-want +got):\n%s", diff)
+	}
+	if size > first+3*800 {
+		t.Errorf("the manifest has %d bytes after %d: too many for three entries more", size, first)
+	}
+	if version, got := served(t, s); version != 2 || !cmp.Equal(all, got) {
+		t.Errorf("version %d is served with (-want +got):\n%s", version, cmp.Diff(all, got))
+	}
+
+	// Whatever happens to a season's variants, the next version says exactly what the draft did.
+	for i, change := range []bodies{
+		{"calendar/2026": ""},
+		{"predictions/1950": "p", "predictions/1951": "p", "predictions/2020": "p"},
+		{"calendar/2027": "", "drivers": ""},
+		func() bodies {
+			change := bodies{}
+			for year := 1960; year < 1970; year++ {
+				change[fmt.Sprintf("calendar/%d", year)], change[fmt.Sprintf("predictions/%d", year)] = "c", "p"
+			}
+			return change
+		}(),
+		{"drivers": "back", "calendar/1949": "older", "calendar/2026": "back"},
+	} {
+		all = all.with(change)
+		publish(t, s, all)
+		if _, got := served(t, s); !cmp.Equal(all, got) {
+			t.Errorf("change %d is served as (-want +got):\n%s", i, cmp.Diff(all, got))
+		}
+	}
+	rollback(t, s, 2)
+	if _, got := served(t, s); got["calendar/2026"] != "verified" || got["calendar/2027"] != "new" {
+		t.Errorf("after a rollback %q and %q are served", got["calendar/2026"], got["calendar/2027"])
+	}
+	if found, err := snapshots.Verify(t.Context(), s, 0, nil); err != nil || len(found.Faults) > 0 {
+		t.Errorf("verify: %v, %v", found.Faults, err)
+	}
+}
+
+// A manifest of a release before there were parts is read, and built upon.
+func TestWholeManifestIsRead(t *testing.T) {
+	s := memblob.New()
+	publish(t, s, decades())
+	m, err := snapshots.LoadManifest(t.Context(), s, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Format, m.Parts = 1, nil
+	old, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Corrupt(snapshots.ManifestKey(1), old)
+	s.Corrupt(snapshots.PointerKey, fmt.Appendf(nil, `{"version":1,"manifest":%q,"at":"2026-11-22T00:00:00Z"}`, snapshots.Digest(old)))
+	for _, key := range keysOf(t, s) {
+		if strings.HasPrefix(key, "manifests/parts/") {
+			if err := s.Delete(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, got := served(t, s); !cmp.Equal(decades(), got) {
+		t.Errorf("an old manifest is served as (-want +got):\n%s", cmp.Diff(decades(), got))
+	}
+	next := decades().with(bodies{"drivers": "d2"})
+	r := publish(t, s, next)
+	if _, got := served(t, s); !cmp.Equal(next, got) || r.ObjectsWritten != 3 {
+		t.Errorf("%d objects written; served (-want +got):\n%s", r.ObjectsWritten, cmp.Diff(next, got))
+	}
+}
+
+// An edge reads a part once, keeps it in its copy, and refuses one that is damaged.
+func TestFollowParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, cache := memblob.New(), memblob.New()
+		var mu sync.Mutex
+		reads, down := 0, false
+		store := faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+			mu.Lock()
+			defer mu.Unlock()
+			if strings.HasPrefix(call.Key, "manifests/parts/") {
+				reads++
+			}
+			if down {
+				return faultblob.Fate{Err: errKilled}
+			}
+			return faultblob.Fate{}
+		})
+		publish(t, s, decades())
+		e := follow(t, store, cache)
+		next := decades().with(bodies{"calendar/2026": "verified"})
+		publish(t, s, next)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if reads != 8 {
+			t.Errorf("%d reads of parts for two versions that share 8", reads)
+		}
+		_ = e.stop()
+		mu.Lock()
+		down = true
+		mu.Unlock()
+		e = follow(t, store, cache)
+		if diff := cmp.Diff(next, e.lastContent()); diff != "" {
+			t.Errorf("from the copy (-want +got):\n%s", diff)
+		}
+		_ = e.stop()
+
+		mu.Lock()
+		down = false
+		mu.Unlock()
+		_, _, parts := written(t, s, 1)
+		whole, err := s.Get(t.Context(), parts[0], blob.MaxDocument)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Corrupt(parts[0], []byte(`{"name":"1950s","entries":[]}`))
+		e = follow(t, store, nil)
+		if last := e.lastReport(); last.State != snapshots.Refused || last.Public() != "version 2 is damaged" {
+			t.Errorf("a damaged part: %+v, want it refused", last)
+		}
+		s.Corrupt(parts[0], whole.Data)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if diff := cmp.Diff(next, e.lastContent()); diff != "" {
+			t.Errorf("when the part is whole again (-want +got):\n%s", diff)
+		}
+		_ = e.stop()
+	})
+}
+
+func TestPruneParts(t *testing.T) {
+	c := &clock{now: raceDay}
+	s := memblob.New(memblob.Strict(t, snapshots.Immutable), memblob.Clock(c.Now))
+	publish(t, s, decades())
+	_, _, before := written(t, s, 1)
+	publish(t, s, decades().with(bodies{"calendar/1950": ""})) // the part of the 1950s is written anew
+	c.now = c.now.Add(48 * time.Hour)
+	if _, err := snapshots.Prune(t.Context(), s, 1, c.now, false); err != nil {
+		t.Fatal(err)
+	}
+	_, _, after := written(t, s, 2)
+	if len(before) != 8 || len(after) != 8 || cmp.Equal(before, after) {
+		t.Errorf("parts before %v\nafter %v\nwant the 1950s of version 1 gone and no other", before, after)
+	}
+	if _, got := served(t, s); !cmp.Equal(decades().with(bodies{"calendar/1950": ""}), got) {
+		t.Error("the current version is not what was published")
+	}
+	place := memblob.New()
+	furnish(t, s)
+	record(t, s, 1)
+	record(t, s, 2)
+	create(t, s, "ledger/00000003.json", "ledger")
+	backup(t, s, place)
+	fresh := memblob.New()
+	restoreFrom(t, fresh, place, 0, snapshots.Ledger{})
+	if _, got := served(t, fresh); !cmp.Equal(decades().with(bodies{"calendar/1950": ""}), got) {
+		t.Error("the restored version is not what was published")
+	}
+}
