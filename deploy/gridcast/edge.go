@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net/netip"
+	"os"
 	"time"
 
 	"gridcast/edge"
@@ -24,6 +26,7 @@ type edgeFlags struct {
 	Tiers          map[string]int `help:"Requests a minute of a tier of keys, where it is not the default; may be repeated. Tell all processes the same." name:"tiers" aliases:"tier" env:"GRIDCAST_TIER" placeholder:"NAME=N"`
 	ExpressLane    string         `help:"Answer plain requests below the HTTP server: ${enum}." enum:"on,off" default:"on"`
 	Redis          string         `help:"Count requests over all edges in this Redis; default: each edge for itself." placeholder:"URL"`
+	RedisCA        string         `help:"Certificates of the authorities that may vouch for Redis, PEM; default: the system's." name:"redis-ca" placeholder:"FILE" type:"path"`
 	RedisMode      string         `help:"Ask Redis for shares of a limit, or for every request: ${enum}." enum:"lease,strict" default:"lease"`
 	DrainDelay     time.Duration  `help:"Keep accepting this long after a signal, while /readyz says no, for load balancers to notice." default:"0s"`
 }
@@ -52,7 +55,18 @@ func (f *edgeFlags) limits(ctx context.Context, log *slog.Logger) (source limit.
 	if f.Redis == "" {
 		return limit.Memory{}, func() {}, nil
 	}
-	shared, err := redislimit.Open(ctx, redislimit.Config{URL: f.Redis, Mode: redislimit.Mode(f.RedisMode), Log: log})
+	cfg := redislimit.Config{URL: f.Redis, Mode: redislimit.Mode(f.RedisMode), Log: log}
+	if f.RedisCA != "" {
+		pem, err := os.ReadFile(f.RedisCA)
+		if err != nil {
+			return nil, nil, usageError{fmt.Errorf("--redis-ca: %w", err)}
+		}
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, nil, usageError{fmt.Errorf("--redis-ca %s: no certificate in it, want PEM", f.RedisCA)}
+		}
+	}
+	shared, err := redislimit.Open(ctx, cfg)
 	if err != nil {
 		return nil, nil, usageError{err}
 	}

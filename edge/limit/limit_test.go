@@ -1,8 +1,10 @@
 package limit_test
 
 import (
+	"math"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -138,7 +140,8 @@ func TestRetryAfter(t *testing.T) {
 }
 
 // TestExactUnderConcurrency counts from many goroutines over window changes: each window
-// allows exactly the limit.
+// allows exactly the limit. Their clocks are apart by one window at most: a clock that is two
+// behind the counter's is taken for one that was set right.
 func TestExactUnderConcurrency(t *testing.T) {
 	const goroutines, requests, perMinute = 16, 4000, 1000
 	w := limit.NewWindow(17)
@@ -151,14 +154,20 @@ func TestExactUnderConcurrency(t *testing.T) {
 		lowest  = map[int64]int{}
 		wg      sync.WaitGroup
 	)
-	for range goroutines {
+	seen := make([]*atomic.Int64, goroutines) // the time that each goroutine counts with
+	for g := range seen {
+		seen[g] = new(atomic.Int64)
+	}
+	for g := range goroutines {
 		wg.Go(func() {
 			own, none, low := map[int64]int{}, map[int64]int{}, map[int64]int{}
 			for i := range requests {
-				if i%1000 == 999 && rand.N(4) == 0 {
-					clock.Add(limit.Period)
+				now := clock.Load()
+				if i%100 == 99 && rand.N(4) == 0 && !slices.ContainsFunc(seen, func(s *atomic.Int64) bool { return s.Load() < now }) {
+					clock.CompareAndSwap(now, now+limit.Period)
 				}
-				d := w.Take(time.Unix(clock.Load(), 0), perMinute)
+				seen[g].Store(now)
+				d := w.Take(time.Unix(now, 0), perMinute)
 				if d.Allowed {
 					own[d.Reset]++
 				} else {
@@ -168,6 +177,7 @@ func TestExactUnderConcurrency(t *testing.T) {
 					low[d.Reset] = d.Remaining
 				}
 			}
+			seen[g].Store(math.MaxInt64)
 			mu.Lock()
 			defer mu.Unlock()
 			for end := range low {
@@ -190,6 +200,9 @@ func TestExactUnderConcurrency(t *testing.T) {
 		if allowed[end]+lowest[end] != perMinute {
 			t.Errorf("window to %d: got %d allowed, but %d remaining", end, allowed[end], lowest[end])
 		}
+	}
+	if len(lowest) < 3 {
+		t.Errorf("got %d windows: the clock did not advance", len(lowest))
 	}
 	if total != goroutines*requests {
 		t.Errorf("got %d decisions, want %d", total, goroutines*requests)

@@ -48,6 +48,13 @@ func (w *Window) Peek(now time.Time, perMinute int) Decision {
 	return w.decision(number, count, perMinute, count < perMinute)
 }
 
+// Latest returns the end, in Unix seconds, and the count of the latest window in which a request
+// was counted.
+func (w *Window) Latest() (reset int64, count int) {
+	state := w.state.Load()
+	return (int64(state>>32)+1)*Period + w.offset, int(uint32(state))
+}
+
 // Raise makes the count of the window that ends at reset at least count, as when others have
 // counted too.
 func (w *Window) Raise(reset int64, count int) {
@@ -89,7 +96,8 @@ func (w *Window) decision(number int64, count, perMinute int, allowed bool) Deci
 }
 
 // Memory is the Source of counters in this process. Edges that use it count each for
-// themselves: n of them together allow n times the limit.
+// themselves: n of them together allow n times the limit. Nothing is kept on disk, so that a
+// process that is started again gives every key a fresh window.
 type Memory struct{}
 
 var _ Source = Memory{}

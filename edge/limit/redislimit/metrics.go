@@ -2,15 +2,15 @@ package redislimit
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// counts are the metrics of a source.
-type counts struct {
+// sourceMetrics are the metrics of a source.
+type sourceMetrics struct {
 	up               prometheus.GaugeFunc
 	edges            prometheus.GaugeFunc
 	answered, failed prometheus.Counter
 	outages, alone   prometheus.Counter
 }
 
-func newCounts(s *Source) counts {
+func newMetrics(s *Source) sourceMetrics {
 	asks := func(result string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "gridcast_edge_limit_redis_asks_total", Help: "Questions to Redis by their result.",
@@ -20,9 +20,9 @@ func newCounts(s *Source) counts {
 	gauge := func(name, help string, value func() float64) prometheus.GaugeFunc {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "gridcast_edge_limit_" + name, Help: help}, value)
 	}
-	return counts{
+	return sourceMetrics{
 		up: gauge("redis_up", "1 while Redis counts, 0 while this edge counts for itself.", func() float64 {
-			if s.answers() {
+			if s.answering.Load() {
 				return 1
 			}
 			return 0
@@ -46,7 +46,7 @@ func (s *Source) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCo
 
 // Collect implements prometheus.Collector.
 func (s *Source) Collect(out chan<- prometheus.Metric) {
-	for _, m := range []prometheus.Metric{s.counts.up, s.counts.edges, s.counts.answered, s.counts.failed, s.counts.outages, s.counts.alone} {
+	for _, m := range []prometheus.Metric{s.metrics.up, s.metrics.edges, s.metrics.answered, s.metrics.failed, s.metrics.outages, s.metrics.alone} {
 		out <- m
 	}
 }

@@ -1,6 +1,8 @@
 package redislimit_test
 
 import (
+	"bufio"
+	"fmt"
 	"log/slog"
 	"net"
 	"os/exec"
@@ -22,24 +24,50 @@ import (
 type server struct {
 	t       testing.TB
 	address string
+	options []string // of the command line, beside those of every server
 	cmd     *exec.Cmd
 }
 
-func newServer(t testing.TB) *server {
+func newServer(t testing.TB, options ...string) *server {
 	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skipf("no redis-server here: %v", err)
 	}
-	s := &server{t: t, address: unused(t)}
+	s := &server{t: t, address: unused(t), options: options}
 	s.start()
 	t.Cleanup(s.kill)
 	return s
 }
 
+// do runs a command without spaces in its words, and returns the first line of the reply.
+func (s *server) do(words ...string) string {
+	s.t.Helper()
+	c, err := net.Dial("tcp", s.address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := fmt.Fprintf(c, "%s\r\n", strings.Join(words, " ")); err != nil {
+		s.t.Fatal(err)
+	}
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if err != nil || strings.HasPrefix(line, "-") {
+		s.t.Fatalf("%s: %q, %v", words, line, err)
+	}
+	return strings.TrimSpace(line)
+}
+
 func (s *server) start() {
 	s.t.Helper()
 	_, port, _ := net.SplitHostPort(s.address)
-	s.cmd = exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.t.TempDir())
+	options := []string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", s.t.TempDir()}
+	s.run(append(options, s.options...)...)
+}
+
+// run starts redis-server and waits until it accepts.
+func (s *server) run(args ...string) {
+	s.t.Helper()
+	s.cmd = exec.Command("redis-server", args...)
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -80,20 +108,24 @@ func await(t testing.TB, what string, happened func() bool) {
 // open returns the sources of so many edges, all of which know how many they are.
 func (s *server) open(mode redislimit.Mode, edges int) []*redislimit.Source {
 	s.t.Helper()
+	return open(s.t, redislimit.Config{URL: "redis://" + s.address, Mode: mode}, edges)
+}
+
+func open(t testing.TB, cfg redislimit.Config, edges int) []*redislimit.Source {
+	t.Helper()
+	cfg.Log = slog.New(slog.DiscardHandler)
 	var sources []*redislimit.Source
 	for range edges {
-		source, err := redislimit.Open(s.t.Context(), redislimit.Config{
-			URL: "redis://" + s.address, Mode: mode, Log: slog.New(slog.DiscardHandler),
-		})
+		source, err := redislimit.Open(t.Context(), cfg)
 		if err != nil {
-			s.t.Fatal(err)
+			t.Fatal(err)
 		}
-		s.t.Cleanup(source.Close)
+		t.Cleanup(source.Close)
 		sources = append(sources, source)
 	}
 	for _, source := range sources {
-		await(s.t, "Redis counts", func() bool { return metric(s.t, source, "gridcast_edge_limit_redis_up") == 1 })
-		await(s.t, "all edges known", func() bool { return metric(s.t, source, "gridcast_edge_limit_edges") == float64(edges) })
+		await(t, "Redis counts", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
+		await(t, "all edges known", func() bool { return metric(t, source, "gridcast_edge_limit_edges") == float64(edges) })
 	}
 	return sources
 }

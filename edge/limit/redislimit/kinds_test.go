@@ -1,0 +1,343 @@
+package redislimit_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"log/slog"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"gridcast/edge/limit"
+	"gridcast/edge/limit/redislimit"
+)
+
+// exact takes twice as many as may on each of the edges, and wants the limit to be kept.
+func exact(t *testing.T, sources []*redislimit.Source) {
+	t.Helper()
+	const perMinute = 60
+	allowed, id := 0, rand.Text()
+	for _, source := range sources {
+		c := source.Counter(id, time.Now().Unix()%limit.Period)
+		for range 2 * perMinute {
+			if c.Take(time.Now(), perMinute).Allowed {
+				allowed++
+			}
+		}
+	}
+	skipIfGone(t, sources...)
+	if allowed != perMinute {
+		t.Errorf("allowed %d of %d", allowed, perMinute)
+	}
+}
+
+// TestUserAndPassword has a Redis that lets a user do no more than counting takes.
+func TestUserAndPassword(t *testing.T) {
+	t.Parallel()
+	redis := newServer(t, append(strings.Fields("--user default off --user edge on >secret ~gridcast:* -@all"),
+		strings.Fields("+evalsha +eval +time +hmget +hset +expire +zadd +zremrangebyscore +zcard +zrem +hello +ping")...)...)
+	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
+		sources := open(t, redislimit.Config{URL: "redis://edge:secret@" + redis.address, Mode: mode}, 2)
+		exact(t, sources)
+		for _, source := range sources {
+			source.Close()
+		}
+	}
+	wrong, err := redislimit.Open(t.Context(), redislimit.Config{
+		URL: "redis://edge:wrong@" + redis.address, Mode: redislimit.Strict, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer wrong.Close()
+	if d := wrong.Counter("key", 0).Take(time.Now(), 2); !d.Allowed || !strings.Contains(wrong.String(), "does not answer") {
+		t.Errorf("with a wrong password: got %+v, %q, want it to count for itself", d, wrong)
+	}
+}
+
+// TestTLS has a Redis whose certificate is signed by an authority of our own.
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	roots := certificate(t, dir)
+	address := unused(t)
+	_, port, _ := net.SplitHostPort(address)
+	newServer(t, "--tls-port", port, "--tls-cert-file", filepath.Join(dir, "cert.pem"), "--tls-key-file", filepath.Join(dir, "key.pem"),
+		"--tls-ca-cert-file", filepath.Join(dir, "ca.pem"), "--tls-auth-clients", "no")
+	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
+		sources := open(t, redislimit.Config{URL: "rediss://" + address, RootCAs: roots, Mode: mode}, 2)
+		exact(t, sources)
+		for _, source := range sources {
+			source.Close()
+		}
+	}
+	for name, cfg := range map[string]redislimit.Config{
+		"an authority that is not known": {URL: "rediss://" + address},
+		"another name":                   {URL: "rediss://localhost:" + port, RootCAs: roots},
+	} {
+		cfg.Mode, cfg.Log = redislimit.Strict, slog.New(slog.DiscardHandler)
+		source, err := redislimit.Open(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer source.Close()
+		if metric(t, source, "gridcast_edge_limit_redis_up") != 0 {
+			t.Errorf("%s: Redis is believed", name)
+		}
+	}
+}
+
+// certificate writes an authority and a certificate for 127.0.0.1, and returns the authority.
+func certificate(t *testing.T, dir string) *x509.CertPool {
+	t.Helper()
+	write := func(name, kind string, der []byte, err error) {
+		t.Helper()
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	leaf := &x509.Certificate{SerialNumber: big.NewInt(2), NotAfter: authority.NotAfter, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	root, err := x509.CreateCertificate(rand.Reader, authority, authority, key.Public(), key)
+	write("ca.pem", "CERTIFICATE", root, err)
+	signed, err := x509.CreateCertificate(rand.Reader, leaf, authority, key.Public(), key)
+	write("cert.pem", "CERTIFICATE", signed, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	write("key.pem", "PRIVATE KEY", private, err)
+	parsed, err := x509.ParseCertificate(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(parsed)
+	return pool
+}
+
+// TestCluster shares keys among three servers, of which one is killed.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	const slots = 16384
+	nodes := make([]*server, 3)
+	for i := range nodes {
+		nodes[i] = newServer(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no")
+	}
+	for i, node := range nodes {
+		node.do("CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(i*slots/3), strconv.Itoa((i+1)*slots/3-1))
+		host, port, _ := net.SplitHostPort(nodes[0].address)
+		node.do("CLUSTER", "MEET", host, port)
+	}
+	var sources []*redislimit.Source
+	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
+		for _, node := range nodes {
+			await(t, "the cluster is whole", func() bool { return clusterState(t, node) == "ok" })
+		}
+		sources = open(t, redislimit.Config{URL: "redis://" + nodes[0].address + "?addr=" + nodes[1].address, Mode: mode}, 2)
+		var running sync.WaitGroup
+		for i := range 30 {
+			var allowed atomic.Int64
+			for _, source := range sources {
+				c := source.Counter(fmt.Sprintf("%s of %d", mode, i), time.Now().Unix()%limit.Period)
+				running.Go(func() {
+					for range 40 {
+						if c.Take(time.Now(), 20).Allowed {
+							allowed.Add(1)
+						}
+					}
+				})
+			}
+			running.Wait()
+			skipIfGone(t, sources...)
+			if got := allowed.Load(); got > 20 || got < 18 || mode == redislimit.Strict && got != 20 {
+				t.Errorf("%s, key %d: allowed %d of 20", mode, i, got)
+			}
+		}
+		for _, node := range nodes {
+			if node.do("DBSIZE") == ":0" {
+				t.Errorf("%s: the node %s holds no key", mode, node.address)
+			}
+		}
+		if mode == redislimit.Strict {
+			for _, source := range sources {
+				source.Close()
+			}
+		}
+	}
+	nodes[2].kill()
+	for i := range 30 {
+		for _, source := range sources {
+			allowed := 0
+			c := source.Counter(fmt.Sprint("later ", i), time.Now().Unix()%limit.Period)
+			for range 40 {
+				if c.Take(time.Now(), 20).Allowed {
+					allowed++
+				}
+			}
+			if allowed > 20 {
+				t.Errorf("without a node, key %d: one edge allowed %d of 20", i, allowed)
+			}
+		}
+	}
+	for _, source := range sources {
+		await(t, "the rest of the cluster counts", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
+	}
+}
+
+// clusterState is what a node says of its cluster: ok when each node knows the others.
+func clusterState(t *testing.T, node *server) string {
+	t.Helper()
+	c, err := net.Dial("tcp", node.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprint(c, "CLUSTER INFO\r\n")
+	buffer := make([]byte, 1<<12)
+	n, err := c.Read(buffer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(buffer[:n])
+	if !strings.Contains(text, "cluster_state:ok") || !strings.Contains(text, "cluster_slots_ok:16384") {
+		return text
+	}
+	return "ok"
+}
+
+// TestSentinel finds the server through a sentinel.
+func TestSentinel(t *testing.T) {
+	t.Parallel()
+	redis := newServer(t)
+	host, port, _ := net.SplitHostPort(redis.address)
+	file := filepath.Join(t.TempDir(), "sentinel.conf")
+	sentinel := &server{t: t, address: unused(t)}
+	_, own, _ := net.SplitHostPort(sentinel.address)
+	config := fmt.Sprintf("port %s\nbind 127.0.0.1\nsentinel monitor limits %s %s 1\n", own, host, port)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sentinel.run(file, "--sentinel")
+	t.Cleanup(sentinel.kill)
+	exact(t, open(t, redislimit.Config{URL: "redis://" + sentinel.address + "?master_set=limits", Mode: redislimit.Strict}, 2))
+}
+
+// TestFlapping stops Redis again and again: no edge allows more than the limit, and when it is
+// over they share it again.
+func TestFlapping(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
+		t.Run(string(mode), func(t *testing.T) {
+			redis := newServer(t)
+			sources := redis.open(mode, 2)
+			const perMinute = 200
+			edges := counters(sources)
+			var allowed [2]int
+			for round := range 6 {
+				for range 10 {
+					for i, c := range edges {
+						if c.Take(time.Now(), perMinute).Allowed {
+							allowed[i]++
+						}
+					}
+				}
+				switch round % 3 {
+				case 0:
+					redis.signal(syscall.SIGSTOP)
+				case 1:
+					redis.signal(syscall.SIGCONT)
+				default:
+					redis.kill()
+					redis.start()
+				}
+			}
+			for _, source := range sources {
+				await(t, "Redis counts again", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
+			}
+			for range 2 * perMinute {
+				for i, c := range edges {
+					if c.Take(time.Now(), perMinute).Allowed {
+						allowed[i]++
+					}
+				}
+			}
+			if allowed[0] > perMinute || allowed[1] > perMinute || allowed[0]+allowed[1] < perMinute/2 {
+				t.Errorf("allowed %d, want at most %d on each edge", allowed, perMinute)
+			}
+			for _, source := range sources {
+				source.Close()
+			}
+			exact(t, redis.open(mode, 2))
+		})
+	}
+}
+
+// TestFlush loses all counts again and again while Redis answers: at most the limit on each edge.
+func TestFlush(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
+		t.Run(string(mode), func(t *testing.T) {
+			redis := newServer(t)
+			sources := redis.open(mode, 2)
+			const perMinute = 100
+			edges := counters(sources)
+			var allowed [2]int
+			for range 20 {
+				for range 20 {
+					for i, c := range edges {
+						if c.Take(time.Now(), perMinute).Allowed {
+							allowed[i]++
+						}
+					}
+				}
+				redis.do("DEL", "gridcast:limit:key")
+			}
+			skipIfGone(t, sources...)
+			if allowed[0] > perMinute || allowed[1] > perMinute || allowed[0]+allowed[1] < perMinute {
+				t.Errorf("allowed %d, want at most %d on each edge, and together as many", allowed, perMinute)
+			}
+		})
+	}
+}
+
+// TestClockOfRedisWasAhead has a window in Redis that began in an hour: it counts for nothing.
+func TestClockOfRedisWasAhead(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
+		t.Run(string(mode), func(t *testing.T) {
+			redis := newServer(t)
+			sources := redis.open(mode, 2)
+			redis.do("HSET", "gridcast:limit:key", "window", strconv.FormatInt(time.Now().Unix()/limit.Period+60, 10), "count", "1000")
+			c := counters(sources)[0]
+			if d := c.Take(time.Now(), 60); !d.Allowed || d.RetryAfter(time.Now()) > limit.Period {
+				t.Errorf("got %+v", d)
+			}
+			redis.do("DEL", "gridcast:limit:key")
+			for _, source := range sources {
+				source.Close()
+			}
+			exact(t, redis.open(mode, 2))
+		})
+	}
+}

@@ -1,6 +1,0 @@
-package resp
-
-import "net"
-
-// NewClient is Dial without the dialling.
-func NewClient(conn net.Conn) *Client { return newClient(conn) }
