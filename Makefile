@@ -11,10 +11,11 @@ run: build            ## the whole service on embedded seasons, no configuration
 	@$(BIN)/gridcast serve --demo $(ARGS)
 
 build:                ## the one binary
+	@[ -x $(BIN)/gridcast ] || echo 'Compiling gridcast: the first time this fetches modules and takes one to two minutes, later some seconds.'
 	@go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/gridcast ./deploy/gridcast
 
 test:                 ## every test that needs nothing but Go; lists what was skipped
-	@deploy/test.sh
+	@deploy/test.sh $(ARGS)
 
 race:                 ## the same under the race detector (needs gcc), less the whole seasons
 	@deploy/test.sh -race -short

@@ -12,8 +12,11 @@ if [ -n "$unformatted" ]; then
 fi
 echo "go mod tidy"
 go mod tidy -diff
+go -C deploy/bench mod tidy -diff # a module of its own
 echo "golangci-lint"
 tool golangci-lint run ./...
+tools=$PWD/deploy/tools/go.mod
+(cd deploy/bench && go vet ./... && go tool -modfile="$tools" golangci-lint run ./...)
 echo "deadcode"
 # A test is no caller. What no program reaches is in deploy/deadcode.txt, with the reason.
 dead=$(tool deadcode -f '{{range .Funcs}}{{.Position.File}} {{.Name}}{{println}}{{end}}' ./deploy/gridcast | sed "s|^$PWD/||" | grep -v '^$' | sort)

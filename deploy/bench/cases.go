@@ -46,9 +46,9 @@ const (
 	manyKeysCase     = "2 KB, 100000 keys"
 )
 
-// contests returns the cases whose name begins with a text: those together that are compared
+// comparisons returns the cases whose name begins with a text: those together that are compared
 // with one another.
-func (f *fixture) contests(only string) [][]benchCase {
+func (f *fixture) comparisons(only string) [][]benchCase {
 	var (
 		everyone = []string{gridcastName, laneOffName, fasthttpName, epollName, nginxName}
 		limited  = slices.Concat(everyone, []string{leaseName, strictName})
@@ -86,7 +86,7 @@ func (f *fixture) contests(only string) [][]benchCase {
 }
 
 // small is the case that most others are variations of.
-func (f *fixture) small() benchCase { return f.contests(smallCase)[0][0] }
+func (f *fixture) small() benchCase { return f.comparisons(smallCase)[0][0] }
 
 const nextRaceTarget = catalog.BasePath + "/next-race"
 

@@ -83,27 +83,27 @@ func (g *goal) spare(share float64) float64 {
 }
 
 // verdict says under which loads shares reach the goal, and by how much they do not.
-func (g *goal) verdict(byWrk, byLight float64) string {
-	wrk, light := g.spare(byWrk), g.spare(byLight)
+func (g *goal) verdict(byWrk, byLoadgen float64) string {
+	wrk, loadgen := g.spare(byWrk), g.spare(byLoadgen)
 	switch {
-	case wrk >= 0 && light >= 0:
-		return fmt.Sprintf("met by %.3f", min(wrk, light))
+	case wrk >= 0 && loadgen >= 0:
+		return fmt.Sprintf("met by %.3f", min(wrk, loadgen))
 	case wrk >= 0:
-		return fmt.Sprintf("met under %s, missed by %.3f under %s", wrkLoad, -light, lightLoad)
-	case light >= 0:
-		return fmt.Sprintf("met under %s, missed by %.3f under %s", lightLoad, -wrk, wrkLoad)
+		return fmt.Sprintf("met under %s, missed by %.3f under %s", wrkLoad, -loadgen, loadgenLoad)
+	case loadgen >= 0:
+		return fmt.Sprintf("met under %s, missed by %.3f under %s", loadgenLoad, -wrk, wrkLoad)
 	}
-	return fmt.Sprintf("missed by %.3f", -max(wrk, light))
+	return fmt.Sprintf("missed by %.3f", -max(wrk, loadgen))
 }
 
 // goalTable says which goals are met, by the medians.
 func goalTable(rows []row) table.Writer {
-	t := newTable(table.Row{"goal", wrkLoad, lightLoad, "wanted", "verdict"}, 2, 4)
+	t := newTable(table.Row{"goal", wrkLoad, loadgenLoad, "wanted", "verdict"}, 2, 4)
 	for _, g := range goals {
 		wrk, measured := g.reached(rows, wrkLoad)
-		light, too := g.reached(rows, lightLoad)
+		loadgen, too := g.reached(rows, loadgenLoad)
 		if measured && too {
-			t.AppendRow(table.Row{&g, fmt.Sprintf("%.3f", wrk), fmt.Sprintf("%.3f", light), g.bound(), g.verdict(wrk, light)})
+			t.AppendRow(table.Row{&g, fmt.Sprintf("%.3f", wrk), fmt.Sprintf("%.3f", loadgen), g.bound(), g.verdict(wrk, loadgen)})
 		}
 	}
 	t.SetCaption("the shares under either load; where wrk is busy all the time, it is the limit and not the server")

@@ -16,32 +16,32 @@ func TestGoals(t *testing.T) {
 		{Server: gridcastName, Case: notModifiedCase, Connections: usual, PerSecond: 97, CPUMicros: 4},
 		{Server: gridcastName, Case: notModifiedSized, Connections: usual, PerSecond: 100, CPUMicros: 4},
 	} {
-		wrk, light := r, r
-		wrk.Load, light.Load = wrkLoad, lightLoad
+		wrk, loadgen := r, r
+		wrk.Load, loadgen.Load = wrkLoad, loadgenLoad
 		if r.Server == nginxName {
-			light.PerSecond = 100
+			loadgen.PerSecond = 100
 		}
 		if r.Server == strictName {
-			light.PerSecond = 75
+			loadgen.PerSecond = 75
 		}
-		rows = append(rows, wrk, light)
+		rows = append(rows, wrk, loadgen)
 	}
 	want := map[string]string{
 		"2 KB: CPU of fasthttp constant":                            "met by 0.150",
-		"2 KB: req/s of nginx":                                      "met under light, missed by 0.050 under wrk",
+		"2 KB: req/s of nginx":                                      "met under loadgen, missed by 0.050 under wrk",
 		"2 KB: CPU of epoll constant":                               "missed by 0.100",
-		"2 KB, gridcast, redis strict: req/s of gridcast in memory": "met under wrk, missed by 0.050 under light",
+		"2 KB, gridcast, redis strict: req/s of gridcast in memory": "met under wrk, missed by 0.050 under loadgen",
 		"304: req/s of 304-sized":                                   "met by 0.000",
 	}
 	for _, g := range goals {
 		wrk, measured := g.reached(rows, wrkLoad)
-		light, too := g.reached(rows, lightLoad)
+		loadgen, too := g.reached(rows, loadgenLoad)
 		wanted, expected := want[g.String()]
 		if measured != expected || too != expected {
 			t.Errorf("%s: measured %v and %v, want %v", &g, measured, too, expected)
 		}
-		if got := g.verdict(wrk, light); measured && got != wanted {
-			t.Errorf("%s: got %q of %v and %v, want %q", &g, got, wrk, light, wanted)
+		if got := g.verdict(wrk, loadgen); measured && got != wanted {
+			t.Errorf("%s: got %q of %v and %v, want %q", &g, got, wrk, loadgen, wanted)
 		}
 		delete(want, g.String())
 	}

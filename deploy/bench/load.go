@@ -13,8 +13,8 @@ import (
 // The loads. wrk is what everybody knows; on one core it is itself at its limit before a fast
 // server on another one is, so that there is a second one, which leaves the limit to the server.
 const (
-	wrkLoad   = "wrk"
-	lightLoad = "light"
+	wrkLoad     = "wrk"
+	loadgenLoad = "loadgen"
 )
 
 // report is what a load found.
@@ -41,7 +41,7 @@ func (f *fixture) warm(ctx context.Context, s server, c benchCase) (*process, er
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.light(ctx, p, c, warmUp); err != nil {
+	if _, err := f.loadgen(ctx, p, c, warmUp); err != nil {
 		p.stop()
 		return nil, err
 	}
@@ -51,8 +51,8 @@ func (f *fixture) warm(ctx context.Context, s server, c benchCase) (*process, er
 // load loads a server that runs.
 func (f *fixture) load(ctx context.Context, kind string, p *process, c benchCase, length time.Duration) (measurement, error) {
 	generate := f.wrk
-	if kind == lightLoad {
-		generate = f.light
+	if kind == loadgenLoad {
+		generate = f.loadgen
 	}
 	return p.loaded(func() (report, error) { return generate(ctx, p, c, length) })
 }

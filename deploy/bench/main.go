@@ -6,7 +6,7 @@
 // that what else the machine does falls on all of them alike. It reads /proc, so it runs on
 // Linux only.
 //
-// There are two loads: wrk, and a light one of its own, because wrk on one core is at its limit
+// There are two loads: wrk, and one of its own, loadgen, because wrk on one core is at its limit
 // before a fast server on another one is. How busy the load itself was stands beside each row.
 //
 // It prints one table of medians, another of the load beside idle connections, and which of its
@@ -35,8 +35,8 @@ func main() {
 		switch os.Args[1] {
 		case constantCommand:
 			exit(serveConstant(os.Args[2:]))
-		case lightCommand:
-			exit(runLight(os.Args[2:]))
+		case loadgenCommand:
+			exit(runLoadgen(os.Args[2:]))
 		}
 	}
 	exit(run(ctx, os.Args[1:]))
@@ -124,7 +124,7 @@ func run(ctx context.Context, args []string) error {
 	return err
 }
 
-// measure runs the series: contest by contest, then the load beside idle connections, then the
+// measure runs the series: comparison by comparison, then the load beside idle connections, then the
 // open loop. With an error it returns the rows so far.
 func (o *options) measure(ctx context.Context, f *fixture) ([]row, error) {
 	idle, err := idleCount()
@@ -134,12 +134,12 @@ func (o *options) measure(ctx context.Context, f *fixture) ([]row, error) {
 	var series series
 	said := newProgress()
 	defer said.finish()
-	contests := f.contests(o.only)
+	comparisons := f.comparisons(o.only)
 	if o.quick {
-		contests = slices.DeleteFunc(contests, func(cases []benchCase) bool { return cases[0].connections != usual })
+		comparisons = slices.DeleteFunc(comparisons, func(cases []benchCase) bool { return cases[0].connections != usual })
 	}
-	for i, cases := range contests {
-		said.stage = fmt.Sprintf("%d/%d", i+1, len(contests))
+	for i, cases := range comparisons {
+		said.stage = fmt.Sprintf("%d/%d", i+1, len(comparisons))
 		if err := o.hold(ctx, f, cases, said, &series); err != nil {
 			return series.medians(), err
 		}
@@ -156,17 +156,17 @@ func (o *options) measure(ctx context.Context, f *fixture) ([]row, error) {
 	return append(rows, open...), err
 }
 
-// hold runs all rounds of a contest.
+// hold runs all rounds of a comparison.
 func (o *options) hold(ctx context.Context, f *fixture, cases []benchCase, said *progress, series *series) error {
-	contest, err := f.newContest(ctx, cases, o.servers)
+	comparison, err := f.newComparison(ctx, cases, o.servers)
 	if err != nil {
 		return err
 	}
-	defer contest.close()
+	defer comparison.close()
 	stage := said.stage
 	for round := range o.rounds {
 		said.stage = fmt.Sprintf("%s, round %d/%d", stage, round+1, o.rounds)
-		if err := contest.round(ctx, round, o.length(), said, series); err != nil {
+		if err := comparison.round(ctx, round, o.length(), said, series); err != nil {
 			return err
 		}
 	}

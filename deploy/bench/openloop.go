@@ -21,7 +21,7 @@ const (
 // a stall is seen by all requests that fall into it.
 func (f *fixture) openLoop(ctx context.Context, rows []row, only string, said *progress) ([]row, error) {
 	var measured series
-	for _, c := range slices.Concat(f.contests(only)...) {
+	for _, c := range slices.Concat(f.comparisons(only)...) {
 		if c.connections != usual || c.name != smallCase && c.name != largeCase {
 			continue
 		}

@@ -11,5 +11,5 @@ if ! command -v wrk >/dev/null; then
     exit 1
   fi
 fi
-go build -o .var/bin/bench ./deploy/bench
+go -C deploy/bench build -o ../../.var/bin/bench . # a module of its own
 exec .var/bin/bench "$@"

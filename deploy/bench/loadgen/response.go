@@ -1,6 +1,6 @@
 //go:build linux
 
-package light
+package loadgen
 
 import (
 	"bytes"

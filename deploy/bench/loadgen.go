@@ -14,14 +14,14 @@ import (
 	"strings"
 	"time"
 
-	"gridcast/deploy/bench/light"
+	"gridcast/deploy/bench/loadgen"
 )
 
-// lightCommand makes this program the light load.
-const lightCommand = "light"
+// loadgenCommand makes this program the load generator.
+const loadgenCommand = "loadgen"
 
-// light is the load of this program in a closed loop.
-func (f *fixture) light(ctx context.Context, p *process, c benchCase, length time.Duration) (report, error) {
+// loadgen is the load of this program in a closed loop.
+func (f *fixture) loadgen(ctx context.Context, p *process, c benchCase, length time.Duration) (report, error) {
 	return f.due(ctx, p, c, 0, length)
 }
 
@@ -32,11 +32,11 @@ func (f *fixture) due(ctx context.Context, p *process, c benchCase, perSecond fl
 	if err := os.WriteFile(requests, bytes.Join(f.inTurn(c), nil), 0o600); err != nil {
 		return report{}, fmt.Errorf("requests of a load: %w", err)
 	}
-	out, busy, err := onSecondCore(ctx, []string{os.Args[0], lightCommand, p.address, strconv.Itoa(c.connections), length.String(), fmt.Sprint(perSecond), requests})
+	out, busy, err := onSecondCore(ctx, []string{os.Args[0], loadgenCommand, p.address, strconv.Itoa(c.connections), length.String(), fmt.Sprint(perSecond), requests})
 	if err != nil {
 		return report{}, err
 	}
-	var r light.Report
+	var r loadgen.Report
 	if err := json.Unmarshal(out, &r); err != nil {
 		return report{}, fmt.Errorf("report of a load: %w", err)
 	}
@@ -46,10 +46,10 @@ func (f *fixture) due(ctx context.Context, p *process, c benchCase, perSecond fl
 	}, nil
 }
 
-// runLight is that process.
-func runLight(args []string) error {
+// runLoadgen is that process.
+func runLoadgen(args []string) error {
 	if len(args) != 5 {
-		return fmt.Errorf("%s: want an address, a number of connections, a duration, a rate and a file", lightCommand)
+		return fmt.Errorf("%s: want an address, a number of connections, a duration, a rate and a file", loadgenCommand)
 	}
 	server, err := netip.ParseAddrPort(args[0])
 	if err != nil {
@@ -71,13 +71,13 @@ func runLight(args []string) error {
 	if err != nil {
 		return fmt.Errorf("requests of a load: %w", err)
 	}
-	cfg := light.Config{Server: server, Connections: connections, Length: length, PerSecond: perSecond}
+	cfg := loadgen.Config{Server: server, Connections: connections, Length: length, PerSecond: perSecond}
 	for request := range strings.SplitAfterSeq(string(requests), "\r\n\r\n") {
 		if request != "" {
 			cfg.Requests = append(cfg.Requests, []byte(request))
 		}
 	}
-	r, err := light.Run(cfg)
+	r, err := loadgen.Run(cfg)
 	if err != nil {
 		return err
 	}

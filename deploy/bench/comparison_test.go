@@ -7,15 +7,15 @@ import (
 	"testing"
 )
 
-// TestOrder looks at who is next to the first entrant, with which the others are compared.
+// TestOrder looks at who is next to the first server, with which the others are compared.
 func TestOrder(t *testing.T) {
-	var contest contest
+	var comparison comparison
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		contest.entrants = append(contest.entrants, entrant{server: server{name: name}})
+		comparison.servers = append(comparison.servers, runningServer{server: server{name: name}})
 	}
 	for round, want := range [][]string{{"b", "c", "a", "d", "e"}, {"e", "d", "a", "c", "b"}, {"b", "c", "a", "d", "e"}} {
 		var got []string
-		for _, e := range contest.order(round) {
+		for _, e := range comparison.order(round) {
 			got = append(got, e.server.name)
 		}
 		if !slices.Equal(got, want) {

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package light is a load generator that spends little on a request: against a fast server on
+// Package loadgen is a load generator that spends little on a request: against a fast server on
 // one core, wrk on another one is what limits the requests of a second, and not the server.
 //
 // It is one loop over the system calls themselves, and reads of a response what it must to know
@@ -8,7 +8,7 @@
 // when the one before it is answered; in an open loop requests are sent when they are due,
 // whether others have been answered or not, so that a stall of the server is seen by all
 // requests that fall into it.
-package light
+package loadgen
 
 import (
 	"errors"

@@ -1,0 +1,26 @@
+// The bench, kept out of the product's own dependencies and lint; it measures the product beside it.
+module gridcast/deploy/bench
+
+go 1.26.0
+
+require (
+	github.com/jedib0t/go-pretty/v6 v6.8.3
+	github.com/valyala/fasthttp v1.74.0
+	golang.org/x/sys v0.49.0
+	golang.org/x/term v0.47.0
+	gridcast v0.0.0-00010101000000-000000000000
+)
+
+require (
+	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
+	github.com/fsnotify/fsnotify v1.10.1 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/mattn/go-runewidth v0.0.24 // indirect
+	github.com/molecule-man/go-brrr v1.0.1 // indirect
+	github.com/stretchr/testify v1.12.1 // indirect
+	github.com/valyala/bytebufferpool v1.0.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
+)
+
+replace gridcast => ../..
