@@ -21,7 +21,7 @@ import (
 
 // Audit is what the store proves of its record.
 type Audit struct {
-	ledger.Report
+	ledger.Findings
 	Versions int   `json:"versions"`     // whose manifests name a head that was looked for
 	Current  int64 `json:"version"`      // the version served; 0: none
 	Served   int   `json:"picks_served"` // in its bodies, each the one that was frozen; one pick is in several
@@ -45,7 +45,7 @@ func AuditStore(ctx context.Context, store blob.Store, noted ...string) (Audit, 
 	if err != nil {
 		return Audit{}, err
 	}
-	a := &Audit{Report: report, Versions: len(manifests), Current: base.Manifest.Version}
+	a := &Audit{Findings: report, Versions: len(manifests), Current: base.Manifest.Version}
 	if !a.Green() {
 		return *a, nil // where the ledger itself does not hold, nothing can be held to it
 	}
@@ -56,7 +56,7 @@ func AuditStore(ctx context.Context, store blob.Store, noted ...string) (Audit, 
 	if err := NewFactsStore(store).Vouch(ctx, l); err != nil {
 		return Audit{}, fmt.Errorf("audit what is served: %w", err)
 	}
-	a.heads(manifests, l.Entries())
+	a.heads(manifests, l.Files())
 	if !a.Green() || base.Empty() {
 		return *a, nil
 	}
@@ -92,7 +92,7 @@ func (a *Audit) fault(key, want, got string) {
 }
 
 // heads holds the files of the ledger to the heads that the manifests name.
-func (a *Audit) heads(manifests []snapshots.Manifest, files []ledger.Entry) {
+func (a *Audit) heads(manifests []snapshots.Manifest, files []ledger.File) {
 	for _, m := range manifests {
 		named := fmt.Sprintf("file %d with the hash %s, as version %d says", m.Ledger.Seq, m.Ledger.Hash, m.Version)
 		switch seq := m.Ledger.Seq; {

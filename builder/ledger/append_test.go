@@ -53,7 +53,7 @@ func TestConcurrentAppends(t *testing.T) {
 				t.Fatal(err)
 			}
 			next := map[string]int{}
-			for _, entry := range l.Entries()[2:] {
+			for _, entry := range l.Files()[2:] {
 				who := entry.Events[0].Actor
 				want := season.GrandPrixID(fmt.Sprintf("gp-%s-%d", who, next[who]))
 				if got := entry.Events[0].Keys[0].GrandPrix; got != want {
@@ -61,7 +61,7 @@ func TestConcurrentAppends(t *testing.T) {
 				}
 				next[who]++
 			}
-			if got, want := len(l.Entries()), 2+appenders*each; got != want {
+			if got, want := len(l.Files()), 2+appenders*each; got != want {
 				t.Errorf("got %d files, want %d", got, want)
 			}
 			mustBeGreen(t, store)
@@ -188,7 +188,7 @@ func TestFailingWrites(t *testing.T) {
 				if !c.succeed {
 					want = position // the files before the one that failed
 				}
-				if l, err := ledger.Load(t.Context(), inner, ledger.AnyKind); want > 0 && (err != nil || len(l.Entries()) != want) {
+				if l, err := ledger.Load(t.Context(), inner, ledger.AnyKind); want > 0 && (err != nil || len(l.Files()) != want) {
 					t.Errorf("in the store: %v, want %d files", err, want)
 				}
 				if want > 0 {

@@ -7,14 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"gridcast/builder/season"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/chain"
 )
 
-// Report is what an audit found. Its slices are tables in the order of the ledger, empty but
+// Findings are what an audit found. Its slices are tables in the order of the ledger, empty but
 // not nil where there is nothing to tell. Drivers have the ids that are in the files.
-type Report struct {
+type Findings struct {
 	Kind        Kind          `json:"kind"`
 	Opened      time.Time     `json:"opened,omitzero"`
 	Head        Head          `json:"head"` // the last file of the part that is whole
@@ -35,16 +34,10 @@ type Fault struct {
 
 func (f Fault) String() string { return fmt.Sprintf("%s: expected %s, found %s", f.Key, f.Want, f.Got) }
 
-// Round says which round a line is about. Year and grand prix are zero for an unknown key.
-type Round struct {
-	Session   int64              `json:"session_key"`
-	Year      int                `json:"year"`
-	GrandPrix season.GrandPrixID `json:"grand_prix"`
-}
-
-// AuditedPick is a freeze as it stands in the ledger.
+// AuditedPick is a freeze as it stands in the ledger. Here and below, year and Grand Prix are zero
+// for a session key that is unknown.
 type AuditedPick struct {
-	Round
+	KeyAssignment
 	Pick
 	Live       bool      `json:"live,omitzero"`
 	Checkpoint int       `json:"checkpoint_pct,omitzero"` // of a live pick
@@ -69,7 +62,7 @@ func (p AuditedPick) Margin() time.Duration { return p.Start.Sub(p.Frozen) }
 // Correction is a revision of a result that was decided on for a reason: every one after the
 // first, and a first that is not the source's.
 type Correction struct {
-	Round
+	KeyAssignment
 	Revision int       `json:"revision"`
 	At       time.Time `json:"at"`
 	Actor    string    `json:"actor"`
@@ -78,7 +71,7 @@ type Correction struct {
 
 // Decision is a change to the calendar.
 type Decision struct {
-	Round
+	KeyAssignment
 	Type   Type      `json:"type"`
 	At     time.Time `json:"at"`
 	Actor  string    `json:"actor"`
@@ -88,10 +81,10 @@ type Decision struct {
 }
 
 // Green says that the ledger is whole and every event in it keeps the rules.
-func (r Report) Green() bool { return len(r.Faults) == 0 }
+func (r Findings) Green() bool { return len(r.Faults) == 0 }
 
 // Err returns nil if the report is green, else an error that names the first fault.
-func (r Report) Err() error {
+func (r Findings) Err() error {
 	if r.Green() {
 		return nil
 	}
@@ -110,13 +103,13 @@ func (r Report) Err() error {
 // files were cut off, or that everything was written anew.
 //
 // The error is for a store that cannot be read. What is wrong with the ledger is in the report.
-func Audit(ctx context.Context, store blob.Store, noted ...string) (Report, error) {
+func Audit(ctx context.Context, store blob.Store, noted ...string) (Findings, error) {
 	files, rest, err := chain.Chain{Store: store, Prefix: Prefix}.Load(ctx)
 	if err != nil {
-		return Report{}, fmt.Errorf("audit the ledger in %s: %w", store, err)
+		return Findings{}, fmt.Errorf("audit the ledger in %s: %w", store, err)
 	}
 	a := &auditor{
-		report: Report{Picks: []AuditedPick{}, Corrections: []Correction{}, Decisions: []Decision{}, Faults: []Fault{}},
+		report: Findings{Picks: []AuditedPick{}, Corrections: []Correction{}, Decisions: []Decision{}, Faults: []Fault{}},
 		state:  newState(),
 		picks:  map[int64]int{},
 		ids:    map[string]string{},
@@ -138,7 +131,7 @@ func Audit(ctx context.Context, store blob.Store, noted ...string) (Report, erro
 			break
 		}
 		if err != nil {
-			return Report{}, fmt.Errorf("audit the ledger in %s: %w", store, err)
+			return Findings{}, fmt.Errorf("audit the ledger in %s: %w", store, err)
 		}
 		hashes = append(hashes, head.Hash)
 		a.state.add(f, head)
@@ -168,7 +161,7 @@ func Audit(ctx context.Context, store blob.Store, noted ...string) (Report, erro
 
 // auditor walks through the events once, oldest first.
 type auditor struct {
-	report Report
+	report Findings
 	state  *State
 	picks  map[int64]int     // by session: where in report.Picks the one that counts is
 	ids    map[string]string // event id: the file it was first seen in
@@ -185,7 +178,7 @@ func (a *auditor) event(key string, e Event) {
 	}
 	a.ids[e.ID] = key
 	session, _ := a.state.Session(e.Session)
-	round := Round{Session: e.Session, Year: session.Year, GrandPrix: session.GrandPrix}
+	round := KeyAssignment{Session: e.Session, Year: session.Year, GrandPrix: session.GrandPrix}
 	switch e.Type {
 	case PickFrozen, LivePickFrozen:
 		a.pick(key, round, e)
@@ -197,21 +190,21 @@ func (a *auditor) event(key string, e Event) {
 	case ResultVerified:
 		if e.Result != nil && (e.Result.Revision > 1 || e.Reason != "") {
 			a.report.Corrections = append(a.report.Corrections, Correction{
-				Round: round, Revision: e.Result.Revision, At: e.When(), Actor: e.Actor, Reason: e.Reason,
+				KeyAssignment: round, Revision: e.Result.Revision, At: e.When(), Actor: e.Actor, Reason: e.Reason,
 			})
 		}
 	case RoundPostponed, RoundCancelled, RoundMoved, RoundReinstated, RoundReleased:
 		a.report.Decisions = append(a.report.Decisions, Decision{
-			Round: round, Type: e.Type, At: e.When(), Actor: e.Actor, Reason: e.Reason, Start: e.Start, Was: e.Was,
+			KeyAssignment: round, Type: e.Type, At: e.When(), Actor: e.Actor, Reason: e.Reason, Start: e.Start, Was: e.Was,
 		})
 	}
 }
 
 // pick adds a frozen pick. Whether it counts follows from the files alone: it is the first
 // since the last void, and was frozen on the right side of the start.
-func (a *auditor) pick(key string, round Round, e Event) {
+func (a *auditor) pick(key string, round KeyAssignment, e Event) {
 	p := AuditedPick{
-		Round: round, Frozen: e.When(), Start: e.Start, Actor: e.Actor, Basis: e.Basis, Archive: e.Archive,
+		KeyAssignment: round, Frozen: e.When(), Start: e.Start, Actor: e.Actor, Basis: e.Basis, Archive: e.Archive,
 		Live: e.Type == LivePickFrozen, Checkpoint: e.Checkpoint,
 	}
 	if e.Pick != nil {

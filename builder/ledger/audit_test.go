@@ -14,7 +14,7 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-func audit(t *testing.T, store blob.Store, noted ...string) ledger.Report {
+func audit(t *testing.T, store blob.Store, noted ...string) ledger.Findings {
 	t.Helper()
 	report, err := ledger.Audit(t.Context(), store, noted...)
 	if err != nil {
@@ -30,7 +30,7 @@ func mustBeGreen(t *testing.T, store blob.Store) {
 	}
 }
 
-func mustBlame(t *testing.T, r ledger.Report, key string) {
+func mustBlame(t *testing.T, r ledger.Findings, key string) {
 	t.Helper()
 	if r.Green() || r.Faults[0].Key != key {
 		t.Errorf("audit: got %v, want the first fault at %s", r.Faults, key)
@@ -53,24 +53,24 @@ func TestAuditReports(t *testing.T) {
 	moved := start.Add(24 * time.Hour)
 	mustAppend(t, l, start.Add(900*time.Hour), s.Verify(rows("norris", "russell", "piastri"), moved, "leclerc disqualified"))
 
-	round := ledger.Round{Session: monaco, Year: 2026, GrandPrix: "monaco"}
-	want := ledger.Report{
+	round := ledger.KeyAssignment{Session: monaco, Year: 2026, GrandPrix: "monaco"}
+	want := ledger.Findings{
 		Kind: ledger.Real, Opened: opened, Head: l.Head(), Events: 8,
 		Picks: []ledger.AuditedPick{{
-			Round: round, Pick: pick, Frozen: start.Add(-3 * time.Hour), Start: start, Actor: "builder",
+			KeyAssignment: round, Pick: pick, Frozen: start.Add(-3 * time.Hour), Start: start, Actor: "builder",
 			Voided: start.Add(-2 * time.Hour), Reason: "postponed before the grid was known",
 		}},
 		Corrections: []ledger.Correction{{
-			Round: round, Revision: 2, At: start.Add(900 * time.Hour), Actor: "builder", Reason: "leclerc disqualified",
+			KeyAssignment: round, Revision: 2, At: start.Add(900 * time.Hour), Actor: "builder", Reason: "leclerc disqualified",
 		}},
 		Decisions: []ledger.Decision{
-			{Round: round, Type: ledger.RoundPostponed, At: start.Add(-2 * time.Hour), Actor: "builder", Reason: "flood", Was: start},
-			{Round: round, Type: ledger.RoundReinstated, At: start.Add(-time.Hour), Actor: "builder", Reason: "dry", Start: moved},
+			{KeyAssignment: round, Type: ledger.RoundPostponed, At: start.Add(-2 * time.Hour), Actor: "builder", Reason: "flood", Was: start},
+			{KeyAssignment: round, Type: ledger.RoundReinstated, At: start.Add(-time.Hour), Actor: "builder", Reason: "dry", Start: moved},
 		},
 		Faults: []ledger.Fault{},
-		Noted:  []ledger.Head{{Seq: 3, Hash: l.Entries()[2].Hash}},
+		Noted:  []ledger.Head{{Seq: 3, Hash: l.Files()[2].Hash}},
 	}
-	got := audit(t, store, l.Entries()[2].Hash)
+	got := audit(t, store, l.Files()[2].Hash)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
@@ -276,7 +276,7 @@ func TestAuditOfOtherThings(t *testing.T) {
 		store := memblob.New()
 		openWith(t, store)
 		plant(t, store, opened, keyEvent(2026009, 2026, "spain"))
-		mustBlame(t, func() ledger.Report {
+		mustBlame(t, func() ledger.Findings {
 			plant(t, store, opened, keyEvent(2026010, 2026, "austria"))
 			return audit(t, store)
 		}(), ledger.Key(4))

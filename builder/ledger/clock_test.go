@@ -37,7 +37,7 @@ func TestEventOfTheFutureCostsNothing(t *testing.T) {
 	if got := s.Result(); !got.At.Equal(over) {
 		t.Errorf("verified at %s, want %s", got.At, over)
 	}
-	for _, e := range l.Entries()[3:] {
+	for _, e := range l.Files()[3:] {
 		if e := e.Events[0]; !e.At.Equal(wrong) || e.Made.IsZero() {
 			t.Errorf("%s: instant %s, made at %q; want that of the head, %s, and the clock's", e.Type, e.At, e.Made, wrong)
 		}
@@ -51,7 +51,7 @@ func TestEventOfTheFutureCostsNothing(t *testing.T) {
 	}
 	// When the future has come, events are as they always were.
 	mustAppend(t, l, wrong.Add(time.Hour), keyEvent(2026009, 2026, "spain"))
-	if e := l.Entries()[5].Events[0]; !e.Made.IsZero() || !e.At.Equal(wrong.Add(time.Hour)) {
+	if e := l.Files()[5].Events[0]; !e.Made.IsZero() || !e.At.Equal(wrong.Add(time.Hour)) {
 		t.Errorf("after the head: got %+v", e)
 	}
 }

@@ -140,10 +140,10 @@ func TestCrashAtEveryWrite(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := len(l.Entries()); got != files {
+				if got := len(l.Files()); got != files {
 					t.Errorf("%d files, want %d: every deed once", got, files)
 				}
-				if told.Seq > 0 && l.Entries()[told.Seq-1].Hash != told.Hash {
+				if told.Seq > 0 && l.Files()[told.Seq-1].Hash != told.Hash {
 					t.Errorf("file %d is not the one that the first process was told of", told.Seq)
 				}
 				ids := cmpopts.IgnoreFields(ledger.FrozenPick{}, "EventID")

@@ -283,6 +283,10 @@ type File struct {
 	Kind     Kind    `json:"kind"`            // of the whole ledger
 	Events   []Event `json:"events"`          // at least one; all of one instant
 	Checksum string  `json:"checksum"`        // lower-case hex SHA-256 of this file with an empty checksum
+
+	// Hash is the lower-case hex SHA-256 of these bytes, by which the file after it names it; empty
+	// in a file that was not read from a ledger.
+	Hash string `json:"-"`
 }
 
 // needsFormat2 says that the event uses a type or a field that format 1 does not have.

@@ -72,14 +72,8 @@ type Ledger struct {
 // record is what has been read: immutable but for its spare capacity, which only the holder
 // of Ledger.mu uses.
 type record struct {
-	files []Entry
+	files []File
 	state *State // folded from all files
-}
-
-// Entry is a file of the ledger and its hash.
-type Entry struct {
-	File
-	Hash string // lower-case hex SHA-256 of the file
 }
 
 // Open returns the ledger in store, which must be of the kind; if there is none, it starts
@@ -201,7 +195,7 @@ func (l *Ledger) extend(files []chain.File) error {
 		if l.kind != AnyKind && f.Kind != l.kind {
 			return fmt.Errorf("%w: it is %s, not %s", ErrKind, f.Kind, l.kind)
 		}
-		next.files = append(next.files, Entry{File: f, Hash: head.Hash})
+		next.files = append(next.files, f)
 		next.state.add(f, head)
 	}
 	l.read.Store(&next)
@@ -253,6 +247,7 @@ func follow(s *State, next chain.File) (File, Head, error) {
 			return damage("events of one instant, "+instant(first.At), instant(e.At))
 		}
 	}
+	f.Hash = head.Hash
 	return f, head, nil
 }
 
@@ -399,13 +394,13 @@ func (r *record) upTo(n int) *State {
 	state := newState()
 	state.vouched = r.state.vouched
 	for _, f := range r.files[:n] {
-		state.add(f.File, Head{Seq: f.Seq, Hash: f.Hash})
+		state.add(f, Head{Seq: f.Seq, Hash: f.Hash})
 	}
 	return state
 }
 
-// Entries returns the files that have been read, oldest first. They are shared: read only.
-func (l *Ledger) Entries() []Entry {
+// Files returns the files that have been read, oldest first. They are shared: read only.
+func (l *Ledger) Files() []File {
 	r := l.read.Load()
 	return r.files[:len(r.files):len(r.files)]
 }

@@ -207,7 +207,7 @@ func TestRefresh(t *testing.T) {
 	if session(t, seen).Pick != nil {
 		t.Error("a state handed out before was changed by the refresh")
 	}
-	if got, want := len(reader.Entries()), 3; got != want {
+	if got, want := len(reader.Files()), 3; got != want {
 		t.Errorf("entries: got %d, want %d", got, want)
 	}
 }

@@ -86,7 +86,7 @@ func (s *State) check(e Event) error {
 		return fmt.Errorf("%w: %s is before its last event, of %s", ErrOlder, instant(e.At), instant(s.at))
 	case e.When().Before(s.opened):
 		return fmt.Errorf("%w: %s is before it was opened, at %s", ErrOlder, instant(e.When()), instant(s.opened))
-	case !e.Made.IsZero() && !(e.Made.Before(e.At) && e.At.Equal(s.at)):
+	case !e.Made.IsZero() && (!e.Made.Before(e.At) || !e.At.Equal(s.at)):
 		return fmt.Errorf("made at %s, it has the instant of the head, not %s", instant(e.Made), instant(e.At))
 	case (e.Type == Opened) != (s.kind == AnyKind):
 		return errors.New("the first event and no other opens the ledger")

@@ -37,7 +37,7 @@ func (c *ledgerListCmd) Run(ctx context.Context, s *streams) error {
 		ledger.Event
 	}
 	var events []listed
-	for _, file := range l.Entries() {
+	for _, file := range l.Files() {
 		for _, e := range file.Events {
 			if c.Session == 0 || e.Session == c.Session {
 				events = append(events, listed{file.Seq, e})
@@ -52,7 +52,7 @@ func (c *ledgerListCmd) Run(ctx context.Context, s *streams) error {
 	}
 	rows := make([][]any, len(events))
 	for i, e := range events {
-		rows[i] = []any{e.Seq, shortTime(e.At), e.Type, sessionCell(e.Session), e.Event.String(), e.Actor}
+		rows[i] = []any{e.Seq, shortTime(e.When()), e.Type, sessionCell(e.Session), e.Event.String(), e.Actor}
 	}
 	return s.printTable([]any{"file", "at", "event", "session", "what", "actor"}, rows)
 }

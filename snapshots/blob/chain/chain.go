@@ -109,7 +109,7 @@ func (c Chain) Load(ctx context.Context) ([]File, Rest, error) {
 	for whole < len(listed) && listed[whole] == int64(whole)+1 {
 		whole++
 	}
-	files := make([]File, whole)
+	files := make([]File, whole, whole+1)
 	var group errgroup.Group
 	group.SetLimit(parallelReads)
 	for i := range files {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -199,7 +200,7 @@ func TestManyWriters(t *testing.T) {
 	next := map[string]int{}
 	for _, text := range texts(t, c) {
 		who, i, _ := strings.Cut(text, "/")
-		if i != fmt.Sprint(next[who]) {
+		if i != strconv.Itoa(next[who]) {
 			t.Errorf("writer %s: got note %s, want %d", who, i, next[who])
 		}
 		next[who]++
