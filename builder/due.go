@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"gridcast/builder/almanac"
@@ -20,9 +21,23 @@ const Actor = "builder"
 type Policy struct {
 	// Model makes the picks.
 	Model predict.Model
-	// AutoVerifyAfter is how long after the end of a race its result in the archive counts as
-	// verified by itself. Zero, the default: only an operator verifies.
+	// AutoVerifyAfter is how long a classification must have stood unchanged, since the later of
+	// the end of the race and its arrival, to count as verified by itself. Zero, the default: only
+	// an operator verifies.
 	AutoVerifyAfter time.Duration
+	// AutoReviseAfter is the same for another classification of a race that has a verified one: it
+	// becomes the next revision. Zero, the default: only an operator corrects.
+	AutoReviseAfter time.Duration
+	// Stood says since when the archive has a result as it is. It may be nil: since the end of the
+	// race.
+	Stood func(year int, gp season.GrandPrixID) Stood
+}
+
+// Stood is how long a result has been in the archive as it is, and who says otherwise.
+type Stood struct {
+	Since     time.Time // when it came; zero if nothing is known of that
+	From      string    // where from, for people
+	Contested bool      // a change of it waits for a person, or another source disagrees
 }
 
 // Settle appends to the ledger what has fallen due by t: keys for rounds seen for the first
@@ -42,8 +57,17 @@ func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, archive *season.Ar
 		}
 		added = append(added, events...)
 	}
-	events, err := l.Append(ctx, t, ledger.ArchiveActor, func(s *ledger.State) ([]ledger.Event, error) { return lateResults(v, s), nil })
-	return append(added, events...), err
+	for _, by := range []struct {
+		actor   string
+		results func(*season.View, *ledger.State) []ledger.Event
+	}{{ledger.ArchiveActor, lateResults}, {ledger.RuleActor, p.resultsDue}} {
+		events, err := l.Append(ctx, t, by.actor, func(s *ledger.State) ([]ledger.Event, error) { return by.results(v, s), nil })
+		added = append(added, events...)
+		if err != nil {
+			return added, err
+		}
+	}
+	return added, nil
 }
 
 // lateResults verifies, in the name of the archive, the results that a new store should have
@@ -72,11 +96,7 @@ func (p Policy) due(v *season.View, s *ledger.State) ([]ledger.Event, error) {
 	if len(keys) > 0 {
 		return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, nil
 	}
-	picks, err := p.picksDue(v, s)
-	if err != nil {
-		return nil, err
-	}
-	return append(picks, p.resultsDue(v, s)...), nil
+	return p.picksDue(v, s)
 }
 
 // picksDue freezes a pick for every round to be held that has none, from the moment its grid
@@ -116,22 +136,45 @@ func pickFrom(model string, f predict.Forecast) ledger.Pick {
 	return pick
 }
 
-// resultsDue verifies the archive's result of every race that nobody has verified by the time
-// the rule allows.
+// resultsDue verifies the archive's result of every race that nobody has verified by the time the
+// rule allows, and revises those that the archive has otherwise by now.
 func (p Policy) resultsDue(v *season.View, s *ledger.State) []ledger.Event {
-	if p.AutoVerifyAfter == 0 {
-		return nil
-	}
 	v = almanac.Held(v, s)
 	var events []ledger.Event
 	for _, r := range almanac.Rounds(v, s, s.OpenedAt().UTC().Year()-1) {
-		switch {
-		case !r.Facts.Finished(), r.Result != nil, r.Off():
-			continue
-		case v.At.Before(r.End().Add(p.AutoVerifyAfter)):
+		if !r.Facts.Finished() || r.Off() {
 			continue
 		}
-		events = append(events, r.Record.Verify(almanac.Rows(r.Facts.Results), r.Start, ""))
+		after, reason := p.AutoVerifyAfter, ""
+		if r.Result != nil {
+			if !r.Differs() {
+				continue
+			}
+			after = p.AutoReviseAfter
+		}
+		if after == 0 {
+			continue
+		}
+		since := r.End()
+		if p.Stood != nil {
+			stood := p.Stood(r.Year, r.Facts.GrandPrix)
+			if stood.Contested {
+				continue
+			}
+			if stood.Since.After(since) {
+				since = stood.Since
+			}
+			reason = stood.From
+		}
+		if v.At.Before(since.Add(after)) {
+			continue
+		}
+		if r.Result == nil {
+			reason = ""
+		} else {
+			reason = strings.TrimSpace("the source has another classification " + reason)
+		}
+		events = append(events, r.Record.Verify(almanac.Rows(r.Facts.Results), r.Start, reason))
 	}
 	return events
 }

@@ -39,6 +39,7 @@ type Ingest struct {
 
 	mu        sync.Mutex
 	log       *Log
+	contested map[blockOf]bool           // that wait for a person, or on which sources disagree
 	documents map[string]source.Document // by source and sum of the payload; the last of each
 }
 
@@ -231,6 +232,12 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 	}
 	if err != nil {
 		return false, err
+	}
+	g.contested = make(map[blockOf]bool)
+	for _, list := range [][]assemble.Change{out.Waiting, out.Disputed} {
+		for _, c := range list {
+			g.contested[blockOf{c.Year, c.GrandPrix, c.Block}] = true
+		}
 	}
 	report.Taken, report.Waiting, report.Disputed, report.Archive = out.Taken, out.Waiting, out.Disputed, current.SHA256
 	// The ledger first: it alone says when lights go out. If we end here, the next run finds the
@@ -451,6 +458,20 @@ func (g *Ingest) note(ctx context.Context, now time.Time, out *assemble.Output, 
 		}
 	}
 	return nil
+}
+
+// Stood returns since when the archive has the result of a round as it is, for the rule by which
+// results verify themselves. It goes by what the last Run saw.
+func (g *Ingest) Stood(year int, gp season.GrandPrixID) builder.Stood {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	stood := builder.Stood{Contested: g.contested[blockOf{year, gp, assemble.Result}]}
+	if g.log != nil {
+		if origin, ok := g.log.Origin(year, gp, assemble.Result); ok {
+			stood.Since, stood.From = origin.At, "of "+origin.Source+" "+short(origin.Revision)
+		}
+	}
+	return stood
 }
 
 // Accept lets a waiting change through: the next run takes it, whatever the gates say. The error

@@ -78,7 +78,10 @@ func newService(t *testing.T, release string, upTo int, now time.Time) *service 
 	}
 	s.builder = &builder.Builder{
 		Store: store, Ledger: s.ledger, Facts: s.facts.Load, Name: "test", Log: log,
-		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: 2 * time.Hour},
+		Policy: builder.Policy{
+			Model: predict.NewV2(predict.DefaultParams()), Stood: s.ingest.Stood,
+			AutoVerifyAfter: 2 * time.Hour, AutoReviseAfter: 2 * time.Hour,
+		},
 	}
 	return s
 }
@@ -156,6 +159,9 @@ func TestSeason2026(t *testing.T) {
 		case said.Result() == nil:
 			t.Errorf("%s: no result was verified", r.Name)
 		default:
+			if want := map[season.GrandPrixID]int{"monaco": 2}[r.GrandPrix]; len(said.Revisions) != max(1, want) {
+				t.Errorf("%s: %d revisions, want %d", r.Name, len(said.Revisions), max(1, want))
+			}
 			t.Logf("%-30s picked %s at %s, %s won, revision %d", r.Name, said.Pick.P1, said.Pick.FrozenAt.Format("2 Jan 15:04"),
 				said.Result().Winner(), said.Result().Revision)
 		}
