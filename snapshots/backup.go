@@ -386,7 +386,7 @@ func checkHead(ctx context.Context, store blob.Store, noted Ledger) error {
 }
 
 var (
-	// ErrNotLost says that the store serves a whole version: there is nothing to restore.
+	// ErrNotLost says that the store lacks nothing that the backup has.
 	ErrNotLost = errors.New("the store is not lost")
 	// ErrOtherRecord says that the store holds another ledger or audit log than the backup.
 	ErrOtherRecord = errors.New("the store holds another record than the backup")
@@ -419,8 +419,9 @@ type Restored struct {
 // serve, so with the right Above they all serve the restored version by themselves.
 //
 // What the store still has is not replaced unless it is damaged: a longer ledger, newer keys
-// (an older list would give revoked keys back). Nothing is written if the store serves a whole
-// version (ErrNotLost), if its ledger or audit log is not the one that the backup is a part of
+// (an older list would give revoked keys back). If it serves a whole version, only what else it
+// lacks is restored, such as files of its ledger, and nothing is published. Nothing is written
+// if it lacks nothing (ErrNotLost), if its ledger or audit log is not the one that the backup is a part of
 // (ErrOtherRecord), or if the backup is damaged. A restore that breaks off can be run again.
 func (p *Publisher) Restore(ctx context.Context, r Restoring) (Restored, error) {
 	start := time.Now()
@@ -462,12 +463,11 @@ func (p *Publisher) restore(ctx context.Context, r Restoring) (Restored, error) 
 
 	// Is the store lost, and is it this one's store?
 	lost, tag, err := LoadPointer(ctx, p.Store)
+	whole := false // what the store serves: then only what else it lacks is restored
 	switch {
 	case err == nil:
 		there, err := Verify(ctx, p.Store, 0, nil)
-		if err == nil && len(there.Faults) == 0 {
-			return result, fmt.Errorf("%w: version %d is whole, and what it shows can be rolled back", ErrNotLost, lost.Version)
-		}
+		whole = err == nil && len(there.Faults) == 0
 		if err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, blob.ErrNotFound) {
 			return result, err
 		}
@@ -479,7 +479,7 @@ func (p *Publisher) restore(ctx context.Context, r Restoring) (Restored, error) 
 		if err != nil {
 			return result, err
 		}
-		if info.Key == PointerKey || info.Key == backupKey {
+		if info.Key == PointerKey || info.Key == backupKey || whole && hasAnyPrefix(info.Key, manifestFolder, objectFolder) {
 			continue
 		}
 		write, err := p.mayRestore(ctx, r.Backup, info.Key, &result)
@@ -489,6 +489,10 @@ func (p *Publisher) restore(ctx context.Context, r Restoring) (Restored, error) 
 		if write {
 			missing = append(missing, info.Key)
 		}
+	}
+
+	if whole && len(missing) == 0 {
+		return result, fmt.Errorf("%w: version %d is whole, and what it shows can be rolled back", ErrNotLost, lost.Version)
 	}
 
 	// From here on the store is written to, in an order that leaves it lost until the end.
@@ -503,6 +507,10 @@ func (p *Publisher) restore(ctx context.Context, r Restoring) (Restored, error) 
 			result.Ledger.Seq+1, r.Since.Seq))
 	} else if err := checkHead(ctx, p.Store, r.Since); err != nil {
 		result.Lost = append(result.Lost, fmt.Sprintf("the record itself: %v", err))
+	}
+	if whole {
+		result.Receipt = Receipt{Version: lost.Version, ObjectsWritten: len(missing), Unchanged: true}
+		return result, nil
 	}
 	if r.Above > pointer.Version {
 		result.Lost = append(result.Lost, fmt.Sprintf("versions %d to %d", pointer.Version+1, r.Above))

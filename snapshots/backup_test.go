@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -181,7 +182,7 @@ func TestBackupWhileOthersPublish(t *testing.T) {
 	var builder sync.WaitGroup
 	builder.Go(func() {
 		for seq := int64(2); ctx.Err() == nil; seq++ {
-			publishWith(t, s, record(t, s, seq), bodies{"count": fmt.Sprint(seq), "drivers": "the same"})
+			publishWith(t, s, record(t, s, seq), bodies{"count": strconv.FormatInt(seq, 10), "drivers": "the same"})
 		}
 	})
 	place := openDirectory(t, t.TempDir())
@@ -197,7 +198,7 @@ func TestBackupWhileOthersPublish(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if content["count"] != fmt.Sprint(m.Ledger.Seq) || m.Ledger.Seq > info.Ledger.Seq {
+		if content["count"] != strconv.FormatInt(m.Ledger.Seq, 10) || m.Ledger.Seq > info.Ledger.Seq {
 			t.Errorf("count %s on the ledger up to %d; the backup's ends at %d", content["count"], m.Ledger.Seq, info.Ledger.Seq)
 		}
 		for seq := int64(1); seq <= info.Ledger.Seq; seq++ {
@@ -363,6 +364,29 @@ func TestRestoreIntoWhatIsLeft(t *testing.T) {
 		if o, err := s.Get(t.Context(), key, blob.MaxDocument); err != nil || string(o.Data) != want {
 			t.Errorf("%s holds %q, %v; want %q", key, o.Data, err, want)
 		}
+	}
+}
+
+// A store that serves a whole version and has lost files of its ledger gets these and no version.
+func TestRestoreOfARecord(t *testing.T) {
+	s, place := memblob.New(), memblob.New()
+	furnish(t, s)
+	record(t, s, 1)
+	head := record(t, s, 2)
+	publishWith(t, s, head, bodies{"drivers": "d1"})
+	backup(t, s, place)
+	publishWith(t, s, head, bodies{"drivers": "d2"})
+	for _, key := range []string{"ledger/00000001.json", "ledger/00000002.json", "keys/keys.json"} {
+		if err := s.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := restoreFrom(t, s, place, 0, head)
+	if got.Version != 2 || !got.Unchanged || got.ObjectsWritten != 3 || got.Ledger != head || len(got.Lost) > 0 {
+		t.Errorf("restored: %+v, want three objects and version 2 as it was", got)
+	}
+	if version, content := served(t, s); version != 2 || content["drivers"] != "d2" {
+		t.Errorf("version %d with %q is served, want 2 with d2", version, content["drivers"])
 	}
 }
 

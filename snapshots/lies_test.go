@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -107,7 +108,7 @@ func lies(other, stale []byte) map[string]lie {
 		},
 		"another tag each time": func(_ context.Context, truth func() (blob.Object, error)) (blob.Object, error) {
 			o, err := truth()
-			o.Tag = blob.Tag(fmt.Sprint(reads.Add(1)))
+			o.Tag = blob.Tag(strconv.FormatInt(reads.Add(1), 10))
 			o.Data = append(o.Data, 'x')
 			return o, err
 		},

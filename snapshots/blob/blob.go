@@ -5,7 +5,10 @@ package blob
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -84,6 +87,31 @@ type Store interface {
 	// String names the store for operators' logs and errors, without credentials. It says where
 	// the store is, so neither it nor an error of the store belongs in an answer to strangers.
 	String() string
+}
+
+// maxHint is the most memory that ReadAll believes a stated size for, in bytes.
+const maxHint = 1 << 20
+
+// ReadAll is io.ReadAll for stores: it returns ErrTooLarge for more than limit bytes. size is
+// what the storage states; it saves copying where it is true, and costs little where it is not.
+func ReadAll(r io.Reader, size, limit int64) ([]byte, error) {
+	// One byte more than expected: there the end of the data is met.
+	data := make([]byte, 0, max(min(size, limit, maxHint), 0)+1)
+	for {
+		n, err := r.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case int64(len(data)) > limit:
+			return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit)
+		case errors.Is(err, io.EOF):
+			return data, nil
+		case err != nil:
+			return nil, err
+		}
+		if len(data) == cap(data) {
+			data = slices.Grow(data, len(data))
+		}
+	}
 }
 
 // Clock is what a Store implements as well if its storage has a clock of its own, by which a

@@ -1,9 +1,11 @@
 package blob_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -74,6 +76,39 @@ func TestClaim(t *testing.T) {
 				t.Errorf("the key holds %q, want %q", got, test.after)
 			}
 		})
+	}
+}
+
+// pieces returns its data a few bytes at a time, like a connection.
+type pieces struct{ left []byte }
+
+func (p *pieces) Read(data []byte) (int, error) {
+	n := copy(data[:min(len(data), 7)], p.left)
+	p.left = p.left[n:]
+	if n == 0 && len(data) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+func TestReadAll(t *testing.T) {
+	for _, length := range []int{0, 1, 511, 1 << 16, 3 << 20} {
+		want := bytes.Repeat([]byte("x"), length)
+		for _, stated := range []int64{-1, 0, int64(length), int64(length) + 1, 1 << 62} {
+			got, err := blob.ReadAll(&pieces{want}, stated, int64(length))
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%d bytes, %d stated: got %d, %v", length, stated, len(got), err)
+			}
+			if stated == int64(length) && length < 1<<20 && cap(got) > length+length/4+64 {
+				t.Errorf("%d bytes take %d of memory", length, cap(got))
+			}
+			if length == 0 {
+				continue
+			}
+			if got, err := blob.ReadAll(&pieces{want}, stated, int64(length)-1); !errors.Is(err, blob.ErrTooLarge) || got != nil {
+				t.Errorf("%d bytes, %d stated, one too many: got %d, %v", length, stated, len(got), err)
+			}
+		}
 	}
 }
 

@@ -6,11 +6,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -26,12 +26,12 @@ const piece = 256 << 10
 // read returns the object in the file path. A file never changes once it has its name, so
 // what is read is one object, whole.
 func read(path string, limit int64) (blob.Object, error) {
-	f, _, err := openFile(path)
+	f, info, err := openFile(path)
 	if err != nil {
 		return blob.Object{}, err
 	}
 	defer func() { _ = f.Close() }()
-	return readObject(f, limit, func(time.Duration) {})
+	return readObject(f, info.Size(), limit, func(time.Duration) {})
 }
 
 // openFile opens a file to read. Only regular files are objects: opening a pipe would wait for
@@ -55,31 +55,32 @@ func openFile(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// readObject reads an open file. After each whole piece it calls pause with the time it took.
-// The size that the file system states is not looked at: a file may have holes of any length.
-func readObject(f *os.File, limit int64, pause func(time.Duration)) (blob.Object, error) {
-	data := make([]byte, 0, 4<<10)
-	hash := sha256.New()
-	for {
-		began := time.Now()
-		if len(data) == cap(data) {
-			data = slices.Grow(data, min(cap(data), 16*piece))
-		}
-		n, err := f.Read(data[len(data):min(len(data)+piece, cap(data))])
-		data = data[:len(data)+n]
-		hash.Write(data[len(data)-n:])
-		switch {
-		case int64(len(data)) > limit:
-			return blob.Object{}, fmt.Errorf("%w: more than %d bytes", blob.ErrTooLarge, limit)
-		case errors.Is(err, io.EOF):
-			return blob.Object{Data: data, Tag: tag(hash.Sum(nil))}, nil
-		case err != nil:
-			return blob.Object{}, err
-		}
-		if n == piece {
-			pause(time.Since(began))
-		}
+// readObject reads an open file of the stated size, and pauses as paced does.
+func readObject(f *os.File, size, limit int64, pause func(time.Duration)) (blob.Object, error) {
+	r := &paced{file: f, hash: sha256.New(), pause: pause}
+	data, err := blob.ReadAll(r, size, limit)
+	if err != nil {
+		return blob.Object{}, err
 	}
+	return blob.Object{Data: data, Tag: tag(r.hash.Sum(nil))}, nil
+}
+
+// paced reads a file piece by piece and hashes it. After each whole piece it calls pause with
+// the time it took.
+type paced struct {
+	file  *os.File
+	hash  hash.Hash
+	pause func(time.Duration)
+}
+
+func (p *paced) Read(data []byte) (int, error) {
+	began := time.Now()
+	n, err := p.file.Read(data[:min(len(data), piece)])
+	p.hash.Write(data[:n])
+	if n == piece {
+		p.pause(time.Since(began))
+	}
+	return n, err
 }
 
 // hashFile returns the tag of the file path, of any size, in a few bytes of memory.
@@ -206,7 +207,7 @@ func (w *watched) read() (blob.Object, error) {
 	w.close()
 	w.file, w.info = f, info
 	// Who watches serves others meanwhile: half of the time is theirs.
-	o, err := readObject(f, w.limit, time.Sleep)
+	o, err := readObject(f, info.Size(), w.limit, time.Sleep)
 	if err != nil {
 		w.close() // what was not read must be read again
 	}

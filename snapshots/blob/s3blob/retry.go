@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptrace"
@@ -114,8 +115,18 @@ func (w witness) RoundTrip(r *http.Request) (*http.Response, error) {
 			w.date.Store(&date{at: at, asked: asked, answered: time.Now()})
 		}
 	}
+	if err == nil && r.URL.Query().Has("list-type") {
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(response.Body, maxList), response.Body}
+	}
 	return response, err
 }
+
+// maxList is how much of a listing's page is read, in bytes: the rest of a longer one is cut
+// off, which its reader takes for a broken connection.
+const maxList = 16 << 20
 
 // wait returns false if ctx ends before the pause is over.
 func wait(ctx context.Context, pause time.Duration) bool {

@@ -16,7 +16,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"math/rand/v2"
 	"sync/atomic"
@@ -109,12 +108,9 @@ func (s *Store) get(ctx context.Context, c call, options minio.GetObjectOptions,
 			return err
 		}
 		defer func() { _ = body.Close() }()
-		// The size that the server states is not looked at: what counts is what it sends, and
-		// the transport sees to it that less than stated is an error.
-		o.Data, err = io.ReadAll(io.LimitReader(body, limit+1))
-		if err == nil && int64(len(o.Data)) > limit {
-			err = fmt.Errorf("%w: more than %d bytes", blob.ErrTooLarge, limit)
-		}
+		// What counts is what the server sends; the transport sees to it that less than it
+		// stated is an error.
+		o.Data, err = blob.ReadAll(body, info.Size, limit)
 		o.Tag = blob.Tag(info.ETag)
 		return err
 	})
