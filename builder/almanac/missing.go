@@ -1,0 +1,161 @@
+package almanac
+
+import (
+	"fmt"
+	"time"
+
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+)
+
+// When a fact that has not come is overdue.
+const (
+	qualifyingGrace = 30 * time.Minute    // after the end of qualifying
+	gridBefore      = 30 * time.Minute    // before lights out
+	hourBefore      = 14 * 24 * time.Hour // before the day of a race of unknown hour
+	resultGrace     = 2 * time.Hour       // after the end of the race
+)
+
+// Lack is a fact that the archive should have by now and has not.
+type Lack struct {
+	Code    LackCode  // fixed, for programs
+	Since   time.Time // since when it is overdue, race time
+	Session int64     // the key of the round that it is of; 0: of none in particular
+	Name    string    // of that round
+	Urgent  bool      // the pick or lights out is at stake: somebody has to act now
+	Text    string    // what is missing, for people: a sentence without its full stop
+	Mend    string    // the command that mends it
+}
+
+// LackCode names a kind of missing fact.
+type LackCode string
+
+// The kinds of missing facts.
+const (
+	NoFutureRound    LackCode = "no_future_round"
+	ArchiveOld       LackCode = "archive_old" // it lacks what a season of this year should have by now
+	HourUnknown      LackCode = "hour_unknown"
+	QualifyingMissed LackCode = "qualifying_overdue"
+	GridMissed       LackCode = "grid_overdue"
+	ResultMissed     LackCode = "result_overdue"
+)
+
+// LackCodes are all kinds of missing facts.
+var LackCodes = []LackCode{NoFutureRound, ArchiveOld, HourUnknown, QualifyingMissed, GridMissed, ResultMissed}
+
+// Missing lists what the archive lacks at v.At, those of the whole archive first, then by round:
+//
+//   - a round to come;
+//   - the calendar of this year, or the results of two races and more;
+//   - the hour of a race, from 14 days before it;
+//   - qualifying, from 30 minutes after its end until the start, while there is neither a grid nor
+//     a frozen pick;
+//   - the grid, from 30 minutes before the start until then; urgent while no pick is frozen;
+//   - a result, from 2 hours after the end of the race until one is verified.
+//
+// Rounds that are postponed or cancelled lack nothing.
+func Missing(v *season.View, s *ledger.State) []Lack {
+	now := v.At
+	var whole, byRound []Lack
+	var last *Round // of those that are on
+	var results []*Round
+	coming := false
+	for _, r := range Rounds(v, s, now.UTC().Year()-1) {
+		if r.Off() {
+			continue
+		}
+		if last == nil || !r.Start.Before(last.Start) {
+			last = r
+		}
+		lack := func(code LackCode, since time.Time, urgent bool, mend, text string) {
+			if now.Before(since) || r.Session == 0 { // the next build gives it a key
+				return
+			}
+			byRound = append(byRound, Lack{
+				Code: code, Since: since.UTC(), Session: r.Session, Name: r.Facts.Name, Urgent: urgent,
+				Text: fmt.Sprintf(text, fmt.Sprintf("%s of %d", r.Facts.Name, r.Year)), Mend: fmt.Sprintf(mend, r.Session),
+			})
+		}
+		switch {
+		case r.State == Scheduled:
+			coming = true
+			if r.Provisional {
+				lack(HourUnknown, r.Start.Add(-hourBefore), false,
+					"gridcast rounds move %d --start INSTANT --reason TEXT", "no source names the hour of the %s")
+			}
+			known := len(r.Facts.Grid) > 0
+			if !known && r.Pick == nil && len(r.Facts.Qualifying) == 0 {
+				lack(QualifyingMissed, r.Facts.QualifyingKnownAt().Add(qualifyingGrace), true,
+					"gridcast qualifying set %d --file FILE", "qualifying of the %s is over and its result has not come")
+			}
+			if !known {
+				lack(GridMissed, r.Start.Add(-gridBefore), r.Pick == nil,
+					"gridcast grid set %d --file FILE", "the grid of the %s has not come")
+			}
+		case r.Result == nil && !r.Facts.Finished():
+			lack(ResultMissed, r.End().Add(resultGrace), false,
+				"gridcast results correct %d --file FILE --reason TEXT", "the result of the %s has not come")
+			if !now.Before(r.End().Add(resultGrace)) {
+				results = append(results, r)
+			}
+		}
+	}
+	if !coming {
+		lack := Lack{Code: NoFutureRound, Text: "no race to come is known", Mend: "gridcast source pull, or gridcast calendar import FILE"}
+		if last != nil {
+			lack.Since = last.Start.UTC()
+		} else if n := len(v.Seasons); n > 0 {
+			lack.Since = season.BeginsAt(v.Seasons[n-1].Year + 1)
+		}
+		whole = append(whole, lack)
+	}
+	switch current := v.CurrentSeason(); {
+	case current != 0 && current < now.UTC().Year():
+		whole = append(whole, Lack{
+			Code: ArchiveOld, Since: season.BeginsAt(current + 1), Mend: "gridcast source pull, or gridcast archive import",
+			Text: fmt.Sprintf("the archive ends with the season %d", current),
+		})
+	case len(results) > 1:
+		whole = append(whole, Lack{
+			Code: ArchiveOld, Since: results[1].End().Add(resultGrace).UTC(), Mend: "gridcast source pull, or gridcast archive import",
+			Text: fmt.Sprintf("the archive lacks the results of %d races, the first of them the %s of %d", len(results), results[0].Facts.Name, results[0].Year),
+		})
+	}
+	return append(whole, byRound...)
+}
+
+// NextChange is when something about a season is next expected to change: the almanac's instant if
+// something is overdue, which may come at any moment, and zero if nothing is expected any more, as
+// of a season whose results are all verified. The year 0 stands for all seasons and for the
+// calendar that is not known yet.
+func (a *Almanac) NextChange(year int) time.Time {
+	var next time.Time
+	expect := func(at time.Time) {
+		if at.Before(a.At) {
+			at = a.At
+		}
+		if next.IsZero() || at.Before(next) {
+			next = at
+		}
+	}
+	for _, r := range a.where(func(r *Round) bool { return year == 0 || r.Year == year }) {
+		switch r.State {
+		case Scheduled:
+			expect(r.Start)
+			if r.Pick == nil {
+				expect(r.FreezeBy())
+			}
+			if known := r.Facts.GridKnownAt(); len(r.Facts.Entries) == 0 || a.At.Before(known) {
+				expect(known)
+			}
+		case Live:
+			expect(r.End())
+		case AwaitingResult:
+			expect(a.At)
+		}
+	}
+	if n := len(a.Years); year == 0 && n > 0 {
+		expect(season.CalendarKnownAt(a.Years[n-1].Year + 1))
+	}
+	return next
+}

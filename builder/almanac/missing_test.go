@@ -1,0 +1,149 @@
+package almanac_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+)
+
+// without returns the world with an archive from which edit has taken something.
+func (w *world) without(edit func(rounds []season.Round)) *world {
+	w.t.Helper()
+	facts := w.archive.Facts()
+	facts.Seasons = slices.Clone(facts.Seasons)
+	facts.Seasons[0].Rounds = slices.Clone(facts.Seasons[0].Rounds)
+	edit(facts.Seasons[0].Rounds)
+	a, err := season.New(facts)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.archive = a
+	return w
+}
+
+func (w *world) missing(at time.Time) (codes []string) {
+	for _, l := range almanac.Missing(w.archive.AsOf(at), w.ledger.AsOf(at)) {
+		code := string(l.Code)
+		if l.Urgent {
+			code += "!"
+		}
+		if l.Since.After(at) || l.Since.IsZero() || l.Text == "" || !strings.HasPrefix(l.Mend, "gridcast ") || strings.Contains(l.Text+l.Mend, "%!") {
+			w.t.Errorf("at %s: %+v", at, l)
+		}
+		codes = append(codes, code)
+	}
+	return codes
+}
+
+func TestMissingFacts(t *testing.T) {
+	first := order{"ann", "bob", "cay", "dan"}
+	withoutGrid := func(rounds []season.Round) { rounds[0].Grid, rounds[0].Entries = nil, nil }
+	pick := func(w *world) {
+		w.on(startOf(1).Add(-10*time.Hour), 1, func(s ledger.Session) []ledger.Event {
+			return []ledger.Event{ledger.Freeze(s.Key, ledger.Pick{P1: "ann", P2: "bob", P3: "cay", WinProbability: .5, Model: "m"}, startOf(1), false)}
+		})
+	}
+	qualified := startOf(1).AddDate(0, 0, -1).Add(time.Hour) // of unknown date: the day before, at 13:00 UTC
+	for _, c := range []struct {
+		what string
+		edit func([]season.Round)
+		do   func(*world)
+		at   time.Time
+		want []string
+	}{
+		{"all is there", nil, nil, startOf(1).Add(-time.Minute), nil},
+		{"29 minutes after qualifying", withoutGrid, nil, qualified.Add(29 * time.Minute), nil},
+		{"30 minutes after qualifying", withoutGrid, nil, qualified.Add(30 * time.Minute), []string{"qualifying_overdue!"}},
+		{"31 minutes to go", withoutGrid, nil, startOf(1).Add(-31 * time.Minute), []string{"qualifying_overdue!"}},
+		{"30 minutes to go", withoutGrid, nil, startOf(1).Add(-30 * time.Minute), []string{"qualifying_overdue!", "grid_overdue!"}},
+		{"30 minutes to go, with a pick", withoutGrid, pick, startOf(1).Add(-30 * time.Minute), []string{"grid_overdue"}},
+		{"at lights out", withoutGrid, nil, startOf(1), nil},
+		{"nobody verified a result that is there", nil, nil, startOf(1).Add(raceTime + 5*time.Hour), nil},
+		{
+			"postponed", withoutGrid,
+			func(w *world) {
+				w.on(preseason, 1, func(s ledger.Session) []ledger.Event { return s.Postpone(startOf(1), "fog") })
+			},
+			startOf(1).Add(-time.Minute), nil,
+		},
+		{
+			"two weeks before an unknown hour", func(rounds []season.Round) { rounds[1].Start = time.Time{} }, nil,
+			startOf(2).AddDate(0, 0, -14),
+			[]string{"hour_unknown"},
+		},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			w := newWorld(t, preseason, first, nil, nil)
+			if c.edit != nil {
+				w.without(c.edit)
+			}
+			if c.do != nil {
+				c.do(w)
+			}
+			if diff := cmp.Diff(c.want, w.missing(c.at)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestMissingResultsAndSeasons(t *testing.T) {
+	w := newWorld(t, preseason, nil, nil, nil)
+	over := 2*time.Hour + 2*time.Hour // without a winner's time the race takes two hours
+	for _, c := range []struct {
+		what string
+		at   time.Time
+		want []string
+	}{
+		{"the first race is not long over", startOf(1).Add(over - time.Second), nil},
+		{"two hours after it", startOf(1).Add(over), []string{"result_overdue"}},
+		{"after the second", startOf(2).Add(over), []string{"archive_old", "result_overdue", "result_overdue"}},
+		{"after the last", startOf(3).Add(over), []string{"no_future_round", "archive_old", "result_overdue", "result_overdue", "result_overdue"}},
+		{"in the next year", startOf(3).AddDate(1, 0, 0), []string{"no_future_round", "archive_old", "result_overdue", "result_overdue", "result_overdue"}},
+		{"in the year after", startOf(3).AddDate(2, 0, 0), []string{"no_future_round", "archive_old"}},
+	} {
+		if diff := cmp.Diff(c.want, w.missing(c.at)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", c.what, diff)
+		}
+	}
+	w.verify(startOf(1).Add(over), 1, order{"ann", "bob", "cay", "dan"}, "")
+	if diff := cmp.Diff([]string{"result_overdue"}, w.missing(startOf(2).Add(over))); diff != "" {
+		t.Errorf("the first was entered by hand (-want +got)\n%s", diff)
+	}
+}
+
+func TestNextChange(t *testing.T) {
+	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, nil)
+	qualified := startOf(1).AddDate(0, 0, -1).Add(time.Hour)
+	for _, c := range []struct {
+		what     string
+		at, want time.Time
+	}{
+		{"before the first qualifying", preseason, qualified},
+		{"at the first grid, without a pick", qualified, startOf(1).Add(-5 * time.Minute)},
+		{"after the last freeze", startOf(1).Add(-time.Minute), startOf(1).Add(-time.Minute)},
+		{"at lights out", startOf(1), startOf(1).Add(2 * time.Hour)},
+		{"while the result is awaited", startOf(1).Add(5 * time.Hour), startOf(1).Add(5 * time.Hour)},
+	} {
+		if got := w.at(c.at).NextChange(2025); !got.Equal(c.want) {
+			t.Errorf("%s: got %s, want %s", c.what, got, c.want)
+		}
+	}
+	for round := 1; round <= 2; round++ {
+		w.verify(startOf(2).Add(3*time.Hour), round, order{"ann", "bob", "cay", "dan"}, "")
+	}
+	over := w.at(startOf(2).Add(3 * time.Hour))
+	if got := over.NextChange(2025); !got.IsZero() {
+		t.Errorf("all is verified: got %s, want none", got)
+	}
+	if got, want := over.NextChange(0), season.CalendarKnownAt(2026); !got.Equal(want) {
+		t.Errorf("all seasons: got %s, want the next calendar at %s", got, want)
+	}
+}
