@@ -57,6 +57,11 @@ const (
 	PutArchive     Action = "put_archive"
 	Prune          Action = "prune"
 
+	AddOperator    Action = "add_operator"
+	RevokeOperator Action = "revoke_operator"
+	BackupStore    Action = "backup_store"
+	RestoreStore   Action = "restore_store"
+
 	// Failed says that the change announced by the entry Of did not take place.
 	Failed Action = "failed"
 	// DamageFound says that the file Subject of this log is damaged. Nobody did it on purpose: it

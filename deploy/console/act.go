@@ -194,13 +194,13 @@ func parseOrigins(_ *Console, r *http.Request) (operator.Deed, error) {
 // deed carries out what a form asks for. What has to be confirmed is first shown: with the
 // status 428 and the preview, which a browser without scripts gets as a form of its own.
 func (c *Console) deed(parse parser) operatorFunc {
-	return func(w http.ResponseWriter, r *http.Request, who string) {
+	return func(w http.ResponseWriter, r *http.Request, who visitor) {
 		deed, err := parse(c, r)
 		if err != nil {
 			c.refuseDeed(w, r, err)
 			return
 		}
-		order := operator.Order{Actor: actor(who), Reason: field(r, "reason"), Seen: r.PostFormValue("seen"), Force: r.PostFormValue("force") != ""}
+		order := operator.Order{Actor: who.actor(), Reason: field(r, "reason"), Seen: r.PostFormValue("seen"), Force: r.PostFormValue("force") != ""}
 		p, err := c.Operator.Preview(r.Context(), deed)
 		if err == nil && order.Seen != "" && order.Seen != p.Seen {
 			err = operator.ErrChanged
@@ -322,6 +322,3 @@ func (c *Console) carryOut(ctx context.Context, run *Run, deed operator.Deed, or
 	result, err := c.awaitServed(ctx, run, before, *done.Receipt)
 	return Event{Result: &result, Text: result.summary()}, err
 }
-
-// actor is the operator as ledger and audit log name them.
-func actor(who string) string { return "operator:" + who }

@@ -1,10 +1,11 @@
 // Package console is the operator's port: one page that shows what the service does and lets a
 // person step in, and the few requests behind it.
 //
-// It is never on the public port. Whoever has the operator's token may do everything here; he
-// gives his name when he signs in, and every change he makes is in the audit log before it is
-// made. A browser signs in by a form and is given a cookie; a program sends the token as
-// Authorization: Bearer, and may name its operator in X-Operator. Requests that change
+// It is never on the public port. An operator signs in with a token of their own, which says who
+// they are and whether they may change anything, or with the shared token of the process, with
+// which they only say who they are; every change they make is in the audit log before it is made.
+// A browser signs in by a form and is given a cookie; a program sends the token as Authorization:
+// Bearer, and with the shared one may name its operator in X-Operator. Requests that change
 // something are refused when a page of another origin makes them.
 //
 // The console has no logic of its own: it hands deeds to the operator as the command line does,
@@ -16,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -25,10 +27,11 @@ import (
 
 // Config is what a console is given by the process it runs in.
 type Config struct {
-	Token    string             // what signs in; at least MinToken characters
+	Token    string             // the shared one that signs in; at least MinToken characters
 	Operator *operator.Operator // of the running service
 	Log      *slog.Logger
-	Speed    float64 // how many race seconds a real second has
+	Speed    float64  // how many race seconds a real second has
+	Address  net.Addr // where the console listens: on loopback it answers only to local names; may be nil
 
 	// Edges are asked what they serve, and how long a new version takes to get there.
 	Edges []Edge
@@ -57,7 +60,7 @@ func (c *Config) Validate() error {
 // Console answers the requests of operators. It is safe for concurrent use.
 type Console struct {
 	Config
-	sessions sessions
+	sessions *sessions
 	runs     runs
 	history  history
 	upload   upload
@@ -75,7 +78,7 @@ func New(cfg Config) (*Console, error) {
 	if cfg.EdgesWait == 0 {
 		cfg.EdgesWait = DefaultEdgesWait
 	}
-	c := &Console{Config: cfg, sessions: newSessions(cfg.Token)}
+	c := &Console{Config: cfg, sessions: newSessions(cfg.Token, &operator.Door{Store: cfg.Operator.Store})}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	return c, nil
 }
@@ -109,7 +112,7 @@ func (c *Console) Handler() http.Handler {
 	sameOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.refuse(w, r, http.StatusForbidden, "refused: another site's page made this request; use the console itself")
 	}))
-	return secured(sameOrigin.Handler(mux))
+	return secured(operator.LocalHosts(c.Address, sameOrigin.Handler(mux)))
 }
 
 // secured sets the headers that every answer has. The page brings its style and its script

@@ -3,6 +3,7 @@ package console_test
 import (
 	"bufio"
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -39,15 +40,20 @@ func (w *world) wait(path string, form url.Values) run {
 	return r
 }
 
-// audit lists what the log has, as "actor action subject reason".
-func (w *world) audit() []string {
+func (w *world) auditLog() *auditlog.Log {
 	w.t.Helper()
 	log, err := auditlog.Load(w.t.Context(), w.store)
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return log
+}
+
+// audit lists what the log has, as "actor action subject reason".
+func (w *world) audit() []string {
+	w.t.Helper()
 	lines := []string{}
-	for _, e := range log.Entries() {
+	for _, e := range w.auditLog().Entries() {
 		lines = append(lines, strings.Join([]string{e.Actor, string(e.Action), e.Subject, e.Reason}, "|"))
 	}
 	return lines
@@ -94,6 +100,7 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
+// Wrong tokens are slowed down, and keep nobody out who has the right one.
 func TestGuessingIsSlow(t *testing.T) {
 	w := newWorld(t)
 	for i := range 10 {
@@ -101,11 +108,91 @@ func TestGuessingIsSlow(t *testing.T) {
 			t.Fatalf("guess %d: got %s", i, a.Status)
 		}
 	}
-	if a := w.asOperator("POST", "/rebuild", url.Values{"reason": {"x"}}); a.StatusCode != http.StatusTooManyRequests || a.Header.Get("Retry-After") == "" {
-		t.Errorf("after ten guesses, even with the right token: got %s, want 429 with Retry-After", a.Status)
+	if a := w.do("POST", "/rebuild", url.Values{"reason": {"x"}}, "Authorization: Bearer guess"); a.StatusCode != http.StatusTooManyRequests || a.Header.Get("Retry-After") == "" {
+		t.Errorf("after ten guesses: got %s, want 429 with Retry-After", a.Status)
+	}
+	if a := w.do("POST", "/sign-in", url.Values{"name": {"anna"}, "token": {"guess"}}); a.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("by the form: got %s, want 429", a.Status)
 	}
 	if got := w.audit(); len(got) != 0 {
 		t.Errorf("got %v in the audit log, want nothing", got)
+	}
+	if a := w.asOperator("GET", "/", nil); a.StatusCode != http.StatusOK {
+		t.Errorf("with the right token: got %s, want it let in", a.Status)
+	}
+	if a := w.do("POST", "/sign-in", url.Values{"name": {"anna"}, "token": {token}}); a.StatusCode != http.StatusSeeOther {
+		t.Errorf("by the form with the right token: got %s, want it let in", a.Status)
+	}
+}
+
+// Who has a token of their own is who they are, whatever name they give, until it is revoked.
+func TestPeople(t *testing.T) {
+	w := newWorld(t)
+	o := &operator.Operator{Store: w.store, Audit: w.auditLog()}
+	admin := operator.Order{Actor: "claimed:root"}
+	add := func(name string, role operator.Role) string {
+		done, err := o.Do(t.Context(), operator.AddOperator{Name: name, Role: role}, admin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return done.Secret
+	}
+	berta, carl := add("berta", operator.Operate), add("carl", operator.Read)
+	if _, err := o.Do(t.Context(), operator.AddOperator{Name: "carl", Role: operator.Operate}, admin); err == nil {
+		t.Error("two people of one name: got no error")
+	}
+	if object, err := w.store.Get(t.Context(), operator.PeopleKey, 1<<20); err != nil || strings.Contains(string(object.Data), berta) {
+		t.Errorf("the store holds the token itself: %s, %v", object.Data, err)
+	}
+
+	by := func(token string) string { return "Authorization: Bearer " + token }
+	if a := w.do("POST", "/rebuild?wait", url.Values{"reason": {"x"}}, by(berta), "X-Operator: anna"); a.StatusCode != http.StatusOK {
+		t.Errorf("berta: got %s, %s", a.Status, a.body)
+	}
+	if a := w.do("GET", "/", nil, by(carl)); a.StatusCode != http.StatusOK {
+		t.Errorf("carl looks: got %s", a.Status)
+	}
+	if a := w.do("POST", "/rebuild", url.Values{"reason": {"x"}}, by(carl)); a.StatusCode != http.StatusForbidden {
+		t.Errorf("carl, who may only look: got %s, want 403", a.Status)
+	}
+	cookie := w.do("POST", "/sign-in", url.Values{"name": {"anna"}, "token": {berta}}).Cookies()[0]
+	signed := "Cookie: " + cookie.Name + "=" + cookie.Value
+	if a := w.do("GET", "/", nil, signed); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "berta") || strings.Contains(a.body, ">anna<") {
+		t.Errorf("berta by the form: got %s", a.Status)
+	}
+	want := []string{"claimed:root|add_operator|berta, operate|", "claimed:root|add_operator|carl, read|", "operator:berta|rebuild||x"}
+	if diff := cmp.Diff(want, w.audit()); diff != "" {
+		t.Errorf("audit log (-want +got):\n%s", diff)
+	}
+
+	if _, err := o.Do(t.Context(), operator.RevokeOperator{Name: "berta"}, admin); err != nil {
+		t.Fatal(err)
+	}
+	w.await("the revocation", func() bool { return w.do("GET", "/", nil, signed).StatusCode == http.StatusUnauthorized })
+	if a := w.do("GET", "/", nil, by(berta)); a.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a revoked token: got %s, want 401", a.Status)
+	}
+}
+
+// A page whose own name resolves to this machine gets to the port, but not in.
+func TestOnlyLocalNamesReachALocalPort(t *testing.T) {
+	w := newWorld(t, func(c *console.Config) { c.Address = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8090} })
+	for host, want := range map[string]int{
+		"localhost:8090": http.StatusOK, "127.0.0.1:8090": http.StatusOK, "[::1]:8090": http.StatusOK, "localhost": http.StatusOK,
+		"evil.example:8090": http.StatusMisdirectedRequest, "10.0.0.1:8090": http.StatusMisdirectedRequest, "localhost.evil.example": http.StatusMisdirectedRequest,
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.console.URL+"/sign-in", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = host
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = response.Body.Close(); response.StatusCode != want {
+			t.Errorf("Host %s: got %s, want %d", host, response.Status, want)
+		}
 	}
 }
 
@@ -190,11 +277,11 @@ func TestVerifyRebuildRollback(t *testing.T) {
 		t.Errorf("after the release: pointer %+v, error %v", pointer, err)
 	}
 	want := []string{
-		"operator:anna|verify_result|2024022|",
-		"operator:anna|rollback|2|wrong result",
-		"operator:anna|rebuild||try",
-		"operator:anna|failed||build: publish to mem:: version 5: publishing is held: wrong result",
-		"operator:anna|release||it was right",
+		"claimed:anna|verify_result|2024022|",
+		"claimed:anna|rollback|2|wrong result",
+		"claimed:anna|rebuild||try",
+		"claimed:anna|failed||build: publish to mem:: version 5: publishing is held: wrong result",
+		"claimed:anna|release||it was right",
 	}
 	if diff := cmp.Diff(want, w.audit()); diff != "" {
 		t.Errorf("audit log (-want +got):\n%s", diff)

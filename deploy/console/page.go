@@ -17,11 +17,12 @@ import (
 
 // page is everything the console shows, at one instant.
 type page struct {
-	Operator string
-	RaceTime time.Time
-	Speed    float64
-	Kind     ledger.Kind
-	Run      *runView // the latest, if it was begun lately
+	Operator   string
+	MayOperate bool // else they only look
+	RaceTime   time.Time
+	Speed      float64
+	Kind       ledger.Kind
+	Run        *runView // the latest, if it was begun lately
 
 	Notices  []notice
 	Served   served
@@ -58,11 +59,11 @@ const (
 
 // collect looks at everything once. What can not be read is a notice on the page: the rest is
 // needed all the more.
-func (c *Console) collect(ctx context.Context, who string) page {
+func (c *Console) collect(ctx context.Context, who visitor) page {
 	now := c.Operator.Now()
 	state := c.Operator.Ledger.Current(now)
 	p := page{
-		Operator: who, RaceTime: now, Speed: c.Speed, Kind: state.Kind(),
+		Operator: who.name, MayOperate: who.role == operator.Operate, RaceTime: now, Speed: c.Speed, Kind: state.Kind(),
 		Jobs: jobViews(c.Operator.Jobs()), Tiers: c.Operator.Tiers.Names(),
 	}
 	if run := c.runs.current(); run != nil && (!run.Ended() || time.Since(run.Began) < runStaysFor) {
@@ -191,7 +192,7 @@ func (c *Console) collectAudit(ctx context.Context, p *page) error {
 	return nil
 }
 
-func (c *Console) showPage(w http.ResponseWriter, r *http.Request, who string) {
+func (c *Console) showPage(w http.ResponseWriter, r *http.Request, who visitor) {
 	c.render(w, http.StatusOK, "page", c.collect(r.Context(), who))
 }
 

@@ -1,77 +1,115 @@
 package console
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"net"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"gridcast/deploy/operator"
 )
 
 const (
 	cookieName    = "gridcast_operator"
 	sessionLength = 12 * time.Hour
 
-	// Failed attempts to sign in, of everybody together: nobody types more, and nobody guesses
-	// a token with so few.
+	// Wrong tokens from one address: nobody types more, and nobody guesses a token with so few.
 	maxFailures   = 10
 	failureWindow = time.Minute
+	// maxAddresses bounds how many addresses are remembered; above it the oldest are forgotten.
+	maxAddresses = 1024
 )
 
-// sessions tells who is signed in, from the token alone: there is nothing to store, every
-// process with the token agrees, and a new token ends all sessions.
+// sessions tells who is signed in. A cookie is the name, an instant, which token it was given for,
+// and a signature: nothing is stored, and every process with the shared token agrees. So signing
+// out only makes the browser forget its cookie; a copy of it is valid until its instant. What ends
+// a session everywhere is revoking the person's token, or another shared token for everybody.
 type sessions struct {
-	token   [sha256.Size]byte // its hash, so that comparing takes the same time for any length
+	token   [sha256.Size]byte // the hash of the shared one, so that comparing takes the same time for any length
 	signing [sha256.Size]byte // what cookies are signed with
+	door    *operator.Door    // of those who have a token of their own
 
-	failures *failures
+	failures failures
 }
 
-// failures counts failed attempts.
+// failures counts wrong tokens by address.
 type failures struct {
 	mu    sync.Mutex
-	since time.Time
-	count int
+	since time.Time // when the window began
+	count map[string]int
 }
 
-func newSessions(token string) sessions {
-	return sessions{
-		token:    sha256.Sum256([]byte(token)),
-		signing:  sha256.Sum256([]byte("gridcast operator session\x00" + token)),
-		failures: &failures{},
+func newSessions(token string, door *operator.Door) *sessions {
+	return &sessions{
+		token:   sha256.Sum256([]byte(token)),
+		signing: sha256.Sum256([]byte("gridcast operator session\x00" + token)),
+		door:    door,
 	}
 }
 
-// accepts reports whether the token is the operator's.
-func (s *sessions) accepts(token string) bool {
+// visitor is who makes a request.
+type visitor struct {
+	name   string
+	proven bool // by a token of their own; else they only say so
+	role   operator.Role
+	token  string // the hash of their own token, empty for the shared one
+}
+
+// actor is the visitor as ledger and audit log name them.
+func (v visitor) actor() string {
+	if v.proven {
+		return operator.Proven + v.name
+	}
+	return operator.Claimed + v.name
+}
+
+// byToken returns whose token it is. Who holds the shared one gives a name with it.
+func (s *sessions) byToken(ctx context.Context, token, name string) (visitor, bool) {
 	sum := sha256.Sum256([]byte(token))
-	return subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1
+	if subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 {
+		return visitor{name: name, role: operator.Operate}, true
+	}
+	p, ok := s.door.Find(ctx, token)
+	return visitor{name: p.Name, proven: true, role: p.Role, token: p.SHA256}, ok
 }
 
 // cookie returns the value that says who is signed in until when.
-func (s *sessions) cookie(name string, until time.Time) string {
-	said := base64.RawURLEncoding.EncodeToString([]byte(name)) + "." + strconv.FormatInt(until.Unix(), 10)
+func (s *sessions) cookie(v visitor, until time.Time) string {
+	said := base64.RawURLEncoding.EncodeToString([]byte(v.name)) + "." + strconv.FormatInt(until.Unix(), 10) + "." + v.token
 	return said + "." + s.sign(said)
 }
 
-// operator returns who a cookie says is signed in; false if it is not ours or has ended.
-func (s *sessions) operator(cookie string, now time.Time) (string, bool) {
+// byCookie returns who a cookie says is signed in; false if it is not ours, has ended, or its
+// token is revoked.
+func (s *sessions) byCookie(ctx context.Context, cookie string, now time.Time) (visitor, bool) {
 	i := strings.LastIndexByte(cookie, '.')
 	if i < 0 || !hmac.Equal([]byte(cookie[i+1:]), []byte(s.sign(cookie[:i]))) {
-		return "", false
+		return visitor{}, false
 	}
-	name, until, _ := strings.Cut(cookie[:i], ".")
-	seconds, err := strconv.ParseInt(until, 10, 64)
+	parts := strings.Split(cookie[:i], ".")
+	if len(parts) != 3 {
+		return visitor{}, false
+	}
+	seconds, err := strconv.ParseInt(parts[1], 10, 64)
 	if err != nil || now.Unix() >= seconds {
-		return "", false
+		return visitor{}, false
 	}
-	decoded, err := base64.RawURLEncoding.DecodeString(name)
-	return string(decoded), err == nil
+	name, err := base64.RawURLEncoding.DecodeString(parts[0])
+	if err != nil {
+		return visitor{}, false
+	}
+	if parts[2] == "" {
+		return visitor{name: string(name), role: operator.Operate}, true
+	}
+	p, ok := s.door.Known(ctx, parts[2])
+	return visitor{name: p.Name, proven: true, role: p.Role, token: p.SHA256}, ok
 }
 
 func (s *sessions) sign(text string) string {
@@ -80,40 +118,35 @@ func (s *sessions) sign(text string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// allowed reports whether another attempt may be made.
-func (f *failures) allowed(now time.Time) bool {
+// note counts a wrong token, and returns false if its address has had too many.
+func (f *failures) note(address string, now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if now.Sub(f.since) >= failureWindow {
-		f.since, f.count = now, 0
+	if now.Sub(f.since) >= failureWindow || len(f.count) >= maxAddresses {
+		f.since, f.count = now, map[string]int{}
 	}
-	return f.count < maxFailures
+	f.count[address]++
+	return f.count[address] <= maxFailures
 }
 
-func (f *failures) note() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.count++
-}
+// operatorFunc handles a request of an operator.
+type operatorFunc func(w http.ResponseWriter, r *http.Request, who visitor)
 
-// operatorName is what an operator may call himself in the logs.
-var operatorName = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,39}$`)
-
-// operatorFunc handles a request of an operator, whose name it is given.
-type operatorFunc func(w http.ResponseWriter, r *http.Request, operator string)
-
-// signedIn lets only operators through. A browser is sent to the form; a program is told.
+// signedIn lets only operators through, and those who may only look only where nothing changes. A
+// browser is sent to the form; a program is told.
 func (c *Console) signedIn(next operatorFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		operator, status := c.authenticate(r)
+		who, status := c.authenticate(r)
 		switch {
+		case status == 0 && r.Method != http.MethodGet && who.role != operator.Operate && r.URL.Path != "/sign-out":
+			c.refuse(w, r, http.StatusForbidden, "your token may look at everything, but change nothing: its role is "+string(who.role))
 		case status == 0:
-			next(w, r, operator)
+			next(w, r, who)
 		case status == http.StatusUnauthorized && r.Method == http.MethodGet && wantsPage(r):
 			http.Redirect(w, r, "/sign-in", http.StatusSeeOther)
 		case status == http.StatusTooManyRequests:
 			w.Header().Set("Retry-After", "60")
-			c.refuse(w, r, status, "too many wrong tokens; wait a minute and try again")
+			c.refuse(w, r, status, "too many wrong tokens from your address; the right one is let in at any time")
 		default:
 			w.Header().Set("WWW-Authenticate", `Bearer realm="gridcast operator"`)
 			c.refuse(w, r, status, "sign in: the operator's token is missing, wrong or no longer valid")
@@ -122,37 +155,39 @@ func (c *Console) signedIn(next operatorFunc) http.Handler {
 }
 
 // authenticate returns who makes the request, or the status to refuse it with.
-func (c *Console) authenticate(r *http.Request) (operator string, status int) {
+func (c *Console) authenticate(r *http.Request) (who visitor, status int) {
 	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
-		if status := c.checkToken(token); status != 0 {
-			return "", status
+		name := r.Header.Get("X-Operator")
+		if !operator.NamePattern.MatchString(name) {
+			name = "unnamed"
 		}
-		if name := r.Header.Get("X-Operator"); operatorName.MatchString(name) {
-			return name, 0
-		}
-		return "unnamed", 0
+		return c.checkToken(r, token, name)
 	}
 	cookie, err := r.Cookie(cookieName)
 	if err != nil {
-		return "", http.StatusUnauthorized
+		return visitor{}, http.StatusUnauthorized
 	}
-	if name, ok := c.sessions.operator(cookie.Value, time.Now()); ok {
-		return name, 0
+	if who, ok := c.sessions.byCookie(r.Context(), cookie.Value, time.Now()); ok {
+		return who, 0
 	}
-	return "", http.StatusUnauthorized
+	return visitor{}, http.StatusUnauthorized
 }
 
-// checkToken returns 0 if the token is right, else the status to refuse it with.
-func (c *Console) checkToken(token string) int {
-	switch {
-	case !c.sessions.failures.allowed(time.Now()):
-		return http.StatusTooManyRequests
-	case c.sessions.accepts(token):
-		return 0
+// checkToken returns whose token it is, or the status to refuse it with. A right token is let in
+// whatever others have tried: only wrong ones are slowed down, each address for itself.
+func (c *Console) checkToken(r *http.Request, token, name string) (visitor, int) {
+	if who, ok := c.sessions.byToken(r.Context(), token, name); ok {
+		return who, 0
 	}
-	c.sessions.failures.note()
+	address, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		address = r.RemoteAddr
+	}
+	if !c.sessions.failures.note(address, time.Now()) {
+		return visitor{}, http.StatusTooManyRequests
+	}
 	c.Log.Warn("somebody tried to sign in as operator with a wrong token")
-	return http.StatusUnauthorized
+	return visitor{}, http.StatusUnauthorized
 }
 
 func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request) {
@@ -167,32 +202,31 @@ type signInPage struct {
 
 func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	name, token := strings.TrimSpace(r.PostFormValue("name")), strings.TrimSpace(r.PostFormValue("token"))
-	if !operatorName.MatchString(name) {
+	who, status := c.checkToken(r, token, name)
+	switch {
+	case status == http.StatusTooManyRequests:
+		w.Header().Set("Retry-After", "60")
+		c.render(w, status, "sign-in", signInPage{name, "Too many wrong tokens from your address. Wait a minute, or enter the right one."})
+		return
+	case status != 0:
+		c.render(w, status, "sign-in", signInPage{name, "That is not a token that is known here. Your own was shown when you were added with gridcast operators add; the shared one is in the file that the scheduler was given as --operator-token-file."})
+		return
+	case !operator.NamePattern.MatchString(who.name):
 		c.render(w, http.StatusUnprocessableEntity, "sign-in", signInPage{name, "Enter your name, 1 to 40 letters and digits: it stands beside every change you make."})
 		return
 	}
-	switch status := c.checkToken(token); status {
-	case 0:
-	case http.StatusTooManyRequests:
-		w.Header().Set("Retry-After", "60")
-		c.render(w, status, "sign-in", signInPage{name, "Too many wrong tokens. Wait a minute and try again."})
-		return
-	default:
-		c.render(w, status, "sign-in", signInPage{name, "That is not the token. It is in the file that the scheduler was given as --operator-token-file."})
-		return
-	}
 	until := time.Now().Add(sessionLength)
-	http.SetCookie(w, newCookie(r, c.sessions.cookie(name, until), until))
+	http.SetCookie(w, newCookie(r, c.sessions.cookie(who, until), until))
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-func (c *Console) signOut(w http.ResponseWriter, r *http.Request, _ string) {
+func (c *Console) signOut(w http.ResponseWriter, r *http.Request, _ visitor) {
 	http.SetCookie(w, newCookie(r, "", time.Unix(1, 0)))
 	http.Redirect(w, r, "/sign-in", http.StatusSeeOther)
 }
 
 // newCookie returns the cookie of a session. On loopback, where TLS is not worth its while, it
-// can not be a secure one.
+// cannot be a secure one.
 func newCookie(r *http.Request, value string, until time.Time) *http.Cookie {
 	return &http.Cookie{ //nolint:gosec // Secure depends on how the console is reached
 		Name: cookieName, Value: value, Path: "/", Expires: until,
@@ -201,7 +235,7 @@ func newCookie(r *http.Request, value string, until time.Time) *http.Cookie {
 }
 
 // overTLS reports whether the browser speaks TLS, to us or to a proxy before us. Who lies
-// about it only loses his own cookie.
+// about it only loses their own cookie.
 func overTLS(r *http.Request) bool {
 	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }

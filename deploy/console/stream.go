@@ -2,6 +2,7 @@ package console
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -33,6 +34,8 @@ func (c *Console) answerRun(w http.ResponseWriter, r *http.Request, run *Run) {
 	}
 	status := http.StatusAccepted
 	if r.URL.Query().Has("wait") {
+		out := http.NewResponseController(w)
+		_ = errors.Join(out.SetReadDeadline(time.Time{}), out.SetWriteDeadline(time.Time{})) // else the limits of the server end it early
 		if !run.wait(r.Context()) {
 			return
 		}
@@ -43,7 +46,7 @@ func (c *Console) answerRun(w http.ResponseWriter, r *http.Request, run *Run) {
 }
 
 // showRun answers with how a run stands.
-func (c *Console) showRun(w http.ResponseWriter, r *http.Request, operator string) {
+func (c *Console) showRun(w http.ResponseWriter, r *http.Request, who visitor) {
 	run, ok := c.runs.find(r.PathValue("run"))
 	if !ok {
 		c.refuse(w, r, http.StatusNotFound, "no such run; only the latest are kept, and only until the scheduler restarts")
@@ -53,7 +56,7 @@ func (c *Console) showRun(w http.ResponseWriter, r *http.Request, operator strin
 		if !run.Ended() {
 			w.Header().Set("Refresh", "1")
 		}
-		c.render(w, http.StatusOK, "run", runPage{Run: viewOf(run), Operator: operator})
+		c.render(w, http.StatusOK, "run", runPage{Run: viewOf(run), Operator: who.name})
 		return
 	}
 	writeJSON(w, http.StatusOK, viewOf(run))
@@ -70,7 +73,7 @@ const keepAlive = 15 * time.Second
 
 // streamRun sends the events of a run as they come, from the beginning or after the one the
 // client saw last, and ends with the run.
-func (c *Console) streamRun(w http.ResponseWriter, r *http.Request, _ string) {
+func (c *Console) streamRun(w http.ResponseWriter, r *http.Request, _ visitor) {
 	run, ok := c.runs.find(r.PathValue("run"))
 	if !ok {
 		c.refuse(w, r, http.StatusNotFound, "no such run")
@@ -86,6 +89,9 @@ func (c *Console) streamRun(w http.ResponseWriter, r *http.Request, _ string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // a proxy that collects would defeat the purpose
 	out := http.NewResponseController(w)
+	if err := errors.Join(out.SetReadDeadline(time.Time{}), out.SetWriteDeadline(time.Time{})); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return // the limits of the server are for answers that end by themselves
+	}
 	quiet := time.NewTicker(keepAlive)
 	defer quiet.Stop()
 	for {

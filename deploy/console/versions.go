@@ -79,7 +79,7 @@ type versionPage struct {
 const shownValues = 400
 
 // showVersion shows a version beside the one it was built on.
-func (c *Console) showVersion(w http.ResponseWriter, r *http.Request, operator string) {
+func (c *Console) showVersion(w http.ResponseWriter, r *http.Request, who visitor) {
 	version, err := strconv.ParseInt(r.PathValue("version"), 10, 64)
 	if err != nil || version < 1 {
 		c.refuse(w, r, http.StatusNotFound, "no such version")
@@ -90,7 +90,7 @@ func (c *Console) showVersion(w http.ResponseWriter, r *http.Request, operator s
 		c.refuse(w, r, http.StatusNotFound, "version can not be read: "+err.Error()+"; it may have been pruned")
 		return
 	}
-	p := versionPage{Operator: operator, Version: version, From: m.Base, BuiltAt: m.BuiltAt, Builder: m.Builder, Reason: m.Reason}
+	p := versionPage{Operator: who.name, Version: version, From: m.Base, BuiltAt: m.BuiltAt, Builder: m.Builder, Reason: m.Reason}
 	pointer, _, err := snapshots.LoadPointer(r.Context(), c.Operator.Store)
 	p.Current = err == nil && pointer.Version == version
 	if m.Base > 0 {

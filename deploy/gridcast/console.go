@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"gridcast/deploy/console"
 	"gridcast/deploy/operator"
@@ -75,7 +74,7 @@ func (f *consoleFlags) openConsole(ctx context.Context, service *operator.Servic
 	if err != nil {
 		return nil, err
 	}
-	operator, err := service.Operator(ctx, tiers)
+	deeds, err := service.Operator(ctx, tiers)
 	if err != nil {
 		return nil, err
 	}
@@ -83,23 +82,20 @@ func (f *consoleFlags) openConsole(ctx context.Context, service *operator.Servic
 	for _, address := range f.Edges {
 		edges = append(edges, console.Remote(address))
 	}
-	page, err := console.New(console.Config{
-		Token: token, Operator: operator, Log: log, Speed: service.Speed(), Edges: edges, Sources: service.Sources,
-	})
-	if err != nil {
-		return nil, err
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.OperatorListen)
+	listener, err := operator.Listen(ctx, f.OperatorListen)
 	if err != nil {
 		return nil, fmt.Errorf("listen for operators on %s: %w; choose another address with --operator-listen", f.OperatorListen, err)
 	}
 	if address, ok := listener.Addr().(*net.TCPAddr); ok && !address.IP.IsLoopback() {
 		log.Warn("the operator's port is not on loopback; have a proxy before it speak TLS", "address", address)
 	}
-	return &operatorPort{
-		console: page, listener: listener,
-		server: &http.Server{Handler: page.Handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute},
-	}, nil
+	page, err := console.New(console.Config{
+		Token: token, Operator: deeds, Log: log, Speed: service.Speed(), Address: listener.Addr(), Edges: edges, Sources: service.Sources,
+	})
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	return &operatorPort{console: page, listener: listener, server: operator.Server(page.Handler())}, nil
 }
 
 // url is where an operator finds the console; empty if there is none.

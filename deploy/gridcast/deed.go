@@ -41,8 +41,6 @@ type whyFlag struct {
 // actor is the operator as ledger and audit log name them.
 func (f *deedFlags) actor() string { return operatorActor(f.By) }
 
-const operatorPrefix = "operator:"
-
 // operatorActor is the operator of that name, or the user of this machine if it is empty.
 func operatorActor(name string) string {
 	if name == "" {
@@ -53,7 +51,7 @@ func operatorActor(name string) string {
 	if name == "" {
 		name = "unknown"
 	}
-	return operatorPrefix + name
+	return operator.Claimed + name
 }
 
 // carryOut shows what a deed would do, asks where it voids, replaces or ends something, and does

@@ -36,7 +36,7 @@ func (c *rebuildCmd) Run(ctx context.Context, s *streams) error {
 	}
 	client := &console.Client{
 		Address: c.OperatorListen, Token: strings.TrimSpace(string(token)),
-		Operator: strings.TrimPrefix(c.actor(), operatorPrefix),
+		Operator: strings.TrimPrefix(c.actor(), operator.Claimed),
 	}
 	run, err := client.Rebuild(ctx, store.String(), c.Reason)
 	if errors.Is(err, console.ErrNobody) {

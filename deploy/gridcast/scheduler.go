@@ -41,7 +41,7 @@ func (c *schedulerCmd) Run(ctx context.Context, s *streams) error {
 	group.Go(func() error { return service.Run(ctx) })
 	group.Go(func() error { return operators.serve(ctx) })
 	if c.AdminListen != "" {
-		group.Go(func() error { return operator.ServeAdmin(ctx, c.AdminListen, registry) })
+		group.Go(func() error { return operator.ServeAdmin(ctx, c.AdminListen, operator.AdminMux(registry)) })
 	}
 	if operators != nil {
 		s.log.Info("scheduler runs", "store", b.Store.String(), "console", operators.url(), "token_file", c.OperatorTokenFile)

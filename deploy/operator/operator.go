@@ -37,6 +37,15 @@ import (
 	"gridcast/snapshots/blob"
 )
 
+// An actor in ledger and audit log is a name and how it is known.
+const (
+	// Proven begins the name of somebody who signed in with a token of their own.
+	Proven = "operator:"
+	// Claimed begins a name that somebody gave who holds the credentials of the store, or the
+	// shared token: they write as anybody.
+	Claimed = "claimed:"
+)
+
 var (
 	// ErrChanged says that what a deed is about has changed since it was looked at.
 	ErrChanged = errors.New("it has changed since you looked at it: look again")

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"gridcast/deploy/operator"
+)
+
+type operatorsCmds struct {
+	Add    operatorsAddCmd    `cmd:"" help:"Give a person a token of their own for the console; it is shown once."`
+	List   operatorsListCmd   `cmd:"" help:"List those who have a token."`
+	Revoke operatorsRevokeCmd `cmd:"" help:"Refuse a person's token from now on."`
+}
+
+type operatorsAddCmd struct {
+	storeFlags `embed:""`
+	deedFlags  `embed:""`
+	reasonFlag `embed:""`
+	Name       string `arg:"" help:"Who: stands beside every change they make."`
+	Role       string `required:"" help:"read: look at everything; operate: carry out every deed." enum:"read,operate" env:"-"`
+}
+
+func (c *operatorsAddCmd) Run(ctx context.Context, s *streams) error {
+	o, err := c.operate(ctx)
+	if err != nil {
+		return err
+	}
+	done, err := c.carryOut(ctx, s, o, operator.AddOperator{Name: c.Name, Role: operator.Role(c.Role)}, operator.Order{Reason: c.Reason})
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		return s.printJSON(map[string]string{"name": c.Name, "role": c.Role, "token": done.Secret})
+	}
+	return s.printf("%s\n\n%s\n", done.Secret, done.Text)
+}
+
+type operatorsListCmd struct {
+	storeFlags `embed:""`
+}
+
+func (c *operatorsListCmd) Run(ctx context.Context, s *streams) error {
+	store, err := c.openToRead(ctx)
+	if err != nil {
+		return err
+	}
+	list, err := operator.LoadPeople(ctx, store)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.printJSON(list)
+	}
+	if len(list) == 0 {
+		return s.printf("nobody has a token of their own; gridcast operators add NAME --role operate gives one\n")
+	}
+	rows := make([][]any, len(list))
+	for i, p := range list {
+		state := "active"
+		if !p.Revoked.IsZero() {
+			state = strings.TrimSpace("revoked " + shortTime(p.Revoked))
+		}
+		rows[i] = []any{plain(p.Name), p.Role, shortTime(p.Created), state}
+	}
+	return s.printTable([]any{"name", "role", "created", "state"}, rows)
+}
+
+type operatorsRevokeCmd struct {
+	storeFlags `embed:""`
+	deedFlags  `embed:""`
+	reasonFlag `embed:""`
+	Name       string `arg:"" help:"Whose token, from operators list."`
+}
+
+func (c *operatorsRevokeCmd) Run(ctx context.Context, s *streams) error {
+	o, err := c.operate(ctx)
+	if err != nil {
+		return err
+	}
+	done, err := c.carryOut(ctx, s, o, operator.RevokeOperator{Name: c.Name}, operator.Order{Reason: c.Reason})
+	if err != nil {
+		return err
+	}
+	return s.printf("%s\n", done.Text)
+}
