@@ -23,6 +23,7 @@ func init() {
 			IdleTimeout:    e.cfg.IdleTimeout,
 			ReadBufferSize: e.cfg.MaxHeaderBytes,
 			MaxConnections: e.cfg.MaxConnections,
+			NotAccepted:    func(err error) { e.log.Warn("connection not accepted, trying again", "err", err) },
 		})
 		e.deps.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "gridcast_edge_express_requests_total",
@@ -64,7 +65,7 @@ func (h laneHandler) Append(dst []byte, q *express.Request, mayWait bool) (head,
 			g.reportPanic(p)
 			a := g.uncharged(&r, panicked, unrouted, g.anonymous.Peek, time.Now())
 			g.metrics.count(&a)
-			head, body, ok = appendHead(dst, &a, q.Date), a.response.Body, true
+			head, body, ok = appendHead(dst, &a, q), a.response.Body, true
 		}
 	}()
 	a := g.serveBase(&r, g.now(q.Now))
@@ -72,7 +73,7 @@ func (h laneHandler) Append(dst []byte, q *express.Request, mayWait bool) (head,
 		return dst, nil, false
 	}
 	g.metrics.count(&a)
-	return appendHead(dst, &a, q.Date), a.response.Body, true
+	return appendHead(dst, &a, q), a.response.Body, true
 }
 
 // Ask implements [express.Handler]: another process counts the request.
@@ -131,7 +132,7 @@ func once(value []byte) field {
 
 // appendHead appends the bytes that the server would send before the body. It allocates only
 // for the first answer with a response, whose fixed part it keeps there.
-func appendHead(dst []byte, a *answer, date []byte) []byte {
+func appendHead(dst []byte, a *answer, q *express.Request) []byte {
 	fixed := a.response.Rendered.Load()
 	if fixed == nil {
 		fixed = renderHead(a.response)
@@ -139,7 +140,7 @@ func appendHead(dst []byte, a *answer, date []byte) []byte {
 	}
 	at := len(dst) + fixed.DateAt
 	dst = append(dst, fixed.Head...)
-	copy(dst[at:at+len(blankDate)], date)
+	copy(dst[at:at+len(blankDate)], q.Date)
 	dst = strconv.AppendInt(dst, int64(a.rate.Limit), 10)
 	dst = append(dst, beforeRemaining...)
 	dst = strconv.AppendInt(dst, int64(a.rate.Remaining), 10)
@@ -148,6 +149,9 @@ func appendHead(dst []byte, a *answer, date []byte) []byte {
 	if a.retryAfter > 0 {
 		dst = append(dst, beforeRetryAfter...)
 		dst = strconv.AppendInt(dst, int64(a.retryAfter), 10)
+	}
+	if q.Last {
+		dst = append(dst, "\r\nConnection: close"...)
 	}
 	return append(dst, "\r\n\r\n"...)
 }

@@ -11,5 +11,5 @@ func (e *Edge) OnLane() uint64 { return e.lane.(*express.Lane).Answered() }
 
 // AppendHead appends the head of an answer as the lane sends it.
 func AppendHead(dst []byte, r *resident.Response, rate limit.Decision, retryAfter int, date []byte) []byte {
-	return appendHead(dst, &answer{response: r, rate: rate, retryAfter: retryAfter}, date)
+	return appendHead(dst, &answer{response: r, rate: rate, retryAfter: retryAfter}, &express.Request{Date: date})
 }

@@ -62,7 +62,7 @@ func passes(err error) bool {
 // that the store, the cache, Redis and the operators find descriptors too.
 func connectionBound(configured int, descriptors uint64) int {
 	reserved := min(256, descriptors/2)
-	return int(min(uint64(configured), max(1, descriptors-reserved))) //nolint:gosec // at most configured
+	return int(min(uint64(configured), max(1, descriptors-reserved)))
 }
 
 // descriptors returns how many files the process may have open.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -154,7 +155,7 @@ func (w *world) statuses(t *testing.T, sent string) (statuses []int) {
 			t.Fatalf("%q: %v in %q", sent, err, all)
 		}
 		check(t, answer, sent)
-		if answer.StatusCode == 400 {
+		if answer.StatusCode == http.StatusBadRequest {
 			var body wire.Error
 			if err := json.Unmarshal(answer.body, &body); err != nil || body.Error != wire.BadRequest || !answer.Close {
 				t.Errorf("%q: got %s, close %t, want %s and the connection closed", sent, answer.body, answer.Close, wire.BadRequest)

@@ -196,7 +196,7 @@ func TestStatusNeverNamesTheStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, s *setup) { d.Store, s.copied = store, true }, func(_ *edge.Config, d *edge.Deps, s *setup) {
+	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, s *setup) { d.Store, s.copied = store, true }, func(_ *edge.Config, _ *edge.Deps, s *setup) {
 		s.keys, s.version = false, false
 		edgetest.Publish(t, store, 1)
 		if err := keys.Update(t.Context(), store, func(*keys.Document) error { return nil }); err != nil {

@@ -1,6 +1,7 @@
 package express
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -12,7 +13,7 @@ import (
 // conn is a connection on the lane. Except for what is atomic, it belongs to its owner.
 type conn struct {
 	lane *Lane
-	net  net.Conn
+	net  net.Conn // nil as long as only the loop has had to do with the socket
 	peer netip.Addr
 	kept any   // the handler's
 	loop *loop // that waits for it; nil: a goroutine does
@@ -20,6 +21,9 @@ type conn struct {
 
 	pending []byte // requests of which the first is being decided
 	rearm   bool   // something has happened on it meanwhile; the loop's, whoever the owner is
+	watched bool   // the loop is told of what arrives
+	shared  bool   // it has had another owner than its loop
+	last    bool   // the request being answered is the last
 
 	state atomic.Int32 // a connState
 	due   atomic.Int64 // when waiting takes too long, in Unix nanoseconds
@@ -55,7 +59,6 @@ func (c *conn) extend(now time.Time, d time.Duration) {
 // that waits for it.
 func (c *conn) wait() {
 	if c.loop != nil {
-		c.state.Store(waiting)
 		c.loop.watch(c)
 		return
 	}
@@ -101,6 +104,11 @@ func (c *conn) writeAll(out []byte) error {
 func (c *conn) finish(unsent, p []byte) {
 	w, _ := c.lane.workers.Get().(*worker)
 	defer c.lane.workers.Put(w)
+	if err := c.toNet(); err != nil {
+		c.lane.busyElsewhere.Add(-1)
+		c.close()
+		return
+	}
 	recognised := w.recognise(p)
 	defer c.lane.busyElsewhere.Add(-1)
 	for {
@@ -110,6 +118,10 @@ func (c *conn) finish(unsent, p []byte) {
 		}
 		if !recognised {
 			c.handOff(p, nil)
+			return
+		}
+		if len(w.requests) == 0 && c.last {
+			c.close()
 			return
 		}
 		if len(w.requests) == 0 {
@@ -125,11 +137,34 @@ func (c *conn) finish(unsent, p []byte) {
 
 // handOff makes the server the owner. It reads head first, and then err if there is one.
 func (c *conn) handOff(head []byte, err error) {
+	c.shared = true
+	if c.toNet() != nil {
+		c.close() // the system has no descriptor for it
+		return
+	}
 	c.lane.handOff(&handedOff{Conn: c.net, conn: c, head: head, err: err})
+}
+
+// toNet makes a net.Conn of the socket, for all that is not the loop's. The caller is the owner.
+func (c *conn) toNet() error {
+	if c.net != nil {
+		return nil
+	}
+	c.loop.forget(c)
+	file := os.NewFile(uintptr(c.fd), "connection")
+	inner, err := net.FileConn(file) // of a second descriptor
+	_ = file.Close()
+	if err != nil {
+		c.fd = -1
+		return fmt.Errorf("hand a connection over: %w", err)
+	}
+	c.net = inner
+	return c.loop.adopt(c)
 }
 
 // end ends a connection that has waited long enough, unless something has arrived on it.
 func (c *conn) end() {
+	c.shared = true
 	switch {
 	case c.loop != nil && arrived(c.fd):
 		c.wait() // and the loop will find it
@@ -142,15 +177,23 @@ func (c *conn) end() {
 
 // close ends the connection. Only its owner may close it, once.
 func (c *conn) close() {
+	l, inner, fd := c.lane, c.net, c.fd
 	c.state.Store(closed)
-	if c.loop != nil {
-		c.loop.forget(c)
+	if c.loop == nil {
+		l.mu.Lock()
+		delete(l.open, c)
+		l.mu.Unlock()
+	} else {
+		c.loop.forget(c) // before another connection has its descriptor
 	}
-	_ = c.net.Close() // nothing is left to be sent
-	c.lane.mu.Lock()
-	delete(c.lane.open, c)
-	c.lane.mu.Unlock()
-	<-c.lane.slots
+	switch {
+	case inner != nil:
+		_ = inner.Close() // nothing is left to be sent
+	case fd >= 0:
+		closeSocket(fd)
+	}
+	l.conns.Add(-1)
+	l.release()
 }
 
 // handedOff is a connection as the server sees it: from a request that the lane has not recognised

@@ -13,10 +13,11 @@
 // What arrives together is answered by the lane if all of it is recognised, and by the server
 // otherwise: so the lane suits clients that wait for an answer or send a few requests ahead.
 //
-// Where the system has epoll, a loop for each processor waits for all connections, which then
-// cost about a kilobyte each while they are idle. Elsewhere, and for connections that are no
-// sockets, each has a goroutine. A connection always has one owner, who alone reads, writes and
-// closes: see [connState].
+// Where the system has epoll and the listener is a socket, a loop for each processor accepts, waits
+// for all connections, answers and closes, with no more than the system calls for it: a
+// connection costs some hundred bytes while it is idle, and becomes one of the runtime's only
+// when the server has to answer on it. Elsewhere each has a goroutine. A connection always has one
+// owner, who alone reads, writes and closes: see [connState].
 package express
 
 import (
@@ -49,6 +50,9 @@ type Config struct {
 	ReadBufferSize int
 	// MaxConnections is how many connections are open at once; more wait in the kernel.
 	MaxConnections int
+	// NotAccepted hears why the system has no connection for the lane, which tries again after
+	// a while.
+	NotAccepted func(error)
 }
 
 // Request is what a recognised request says. Its bytes are valid until it is answered. Of the
@@ -66,7 +70,9 @@ type Request struct {
 	Now  time.Time  // when it was found to have arrived
 	Date []byte     // the HTTP date of the response
 
-	Kept    *any // what the handler keeps for the connection; empty at first
+	Last bool // the client asks for the connection to be closed: the response must say so too
+
+	Kept    *any // what the handler keeps; empty at first, or what was kept for an earlier connection
 	Found   any  // what the handler's Knows keeps for Append
 	Decided any  // what the handler's Ask has decided; nil: it was not asked
 

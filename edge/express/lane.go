@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -20,22 +19,26 @@ type Lane struct {
 	dates    dates
 	workers  sync.Pool
 	loops    []*loop // empty: every connection has a goroutine
+	socket   int     // that the loops accept from, if there are any
 	answered atomic.Uint64
 
 	busyElsewhere atomic.Int32 // connections on which another goroutine works than the one that waits for them
 
 	inner      net.Listener
 	slots      chan struct{}   // as many as there may be connections; full while they are open
+	full       atomic.Bool     // loops have stopped accepting for want of a slot or of anything else
 	handedOff  chan *handedOff // to the server; never blocks a sender
 	fault      chan error      // the end of inner
+	acceptors  sync.WaitGroup  // loops that accept
 	acceptDone chan struct{}   // closed when no more connections are accepted
 
 	closing  sync.Once
 	closed   chan struct{}
 	draining atomic.Bool
+	conns    atomic.Int32 // open ones
 
-	mu   sync.Mutex // guards what follows
-	open map[*conn]struct{}
+	mu   sync.Mutex         // guards what follows
+	open map[*conn]struct{} // those that have no loop
 }
 
 // New returns a lane that does nothing before Listen.
@@ -54,27 +57,18 @@ func New(cfg Config) *Lane {
 }
 
 // Listen puts the connections of a listener on the lane and returns the listener for the
-// server, whose hook must be [Lane.ConnState]. It must be called once.
+// server, whose hook must be [Lane.ConnState]. It must be called once. If the listener is a
+// socket, the loops accept from it themselves.
 func (l *Lane) Listen(inner net.Listener) (net.Listener, error) {
 	l.inner = inner
-	loops := runtime.GOMAXPROCS(0)
-	if _, sockets := inner.(syscall.Conn); !sockets {
-		loops = 0 // what it accepts cannot be waited for by the system
-	}
-	for range loops {
-		loop, err := newLoop(l)
-		if err != nil {
-			l.endLoops()
+	if socket, ok := inner.(syscall.Conn); ok {
+		if err := l.startLoops(socket); err != nil {
 			return nil, fmt.Errorf("express lane: %w", err)
 		}
-		if loop != nil {
-			l.loops = append(l.loops, loop)
-		}
 	}
-	for _, loop := range l.loops {
-		go loop.run()
+	if len(l.loops) == 0 {
+		go l.accept()
 	}
-	go l.accept()
 	go l.watch()
 	return l, nil
 }
@@ -82,7 +76,7 @@ func (l *Lane) Listen(inner net.Listener) (net.Listener, error) {
 // accept takes connections from the listener for as long as it is open.
 func (l *Lane) accept() {
 	defer close(l.acceptDone)
-	for i := 0; ; i++ {
+	for {
 		select {
 		case l.slots <- struct{}{}:
 		case <-l.closed:
@@ -95,25 +89,56 @@ func (l *Lane) accept() {
 			}
 			return
 		}
-		l.add(c, i)
+		l.add(c)
 	}
 }
 
-// add begins with the i-th connection.
-func (l *Lane) add(inner net.Conn, i int) {
+// add begins with a connection that has no loop.
+func (l *Lane) add(inner net.Conn) {
 	c := &conn{lane: l, net: inner}
 	c.state.Store(busy)
 	if tcp, ok := inner.RemoteAddr().(*net.TCPAddr); ok {
 		c.peer = tcp.AddrPort().Addr().Unmap()
 	}
 	c.extend(time.Now(), l.cfg.ReadTimeout)
+	l.conns.Add(1)
 	l.mu.Lock()
 	l.open[c] = struct{}{}
 	l.mu.Unlock()
-	if len(l.loops) > 0 {
-		l.loops[i%len(l.loops)].adopt(c)
-	}
 	c.wait()
+}
+
+// reserve takes a slot for a connection. If there is none, the loops are told when one is free.
+func (l *Lane) reserve() bool {
+	select {
+	case l.slots <- struct{}{}:
+		return true
+	default:
+	}
+	l.full.Store(true)
+	select {
+	case l.slots <- struct{}{}: // it became free before anybody could see that it is wanted
+		return true
+	default:
+		return false
+	}
+}
+
+// release gives back the slot of a connection that is closed.
+func (l *Lane) release() {
+	<-l.slots
+	if l.full.Load() {
+		l.acceptAgain()
+	}
+}
+
+// acceptAgain lets loops accept that have stopped.
+func (l *Lane) acceptAgain() {
+	if l.full.Swap(false) {
+		for _, p := range l.loops {
+			p.tell(acceptOn)
+		}
+	}
 }
 
 // Accept returns the next connection that the server has to serve, which begins with a request.
@@ -139,11 +164,7 @@ func (l *Lane) ConnState(c net.Conn, state fasthttp.ConnState) {
 }
 
 // Open returns how many connections are open, whoever has them.
-func (l *Lane) Open() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.open)
-}
+func (l *Lane) Open() int { return int(l.conns.Load()) }
 
 // Answered returns how many requests the lane has answered.
 func (l *Lane) Answered() uint64 { return l.answered.Load() }
@@ -179,6 +200,7 @@ func (l *Lane) watch() {
 	for {
 		select {
 		case now := <-tick.C:
+			l.acceptAgain() // there may be descriptors again
 			l.endWaiting(func(c *conn) bool { return c.due.Load() < now.UnixNano() })
 		case <-l.closed:
 			return
@@ -188,14 +210,17 @@ func (l *Lane) watch() {
 
 // endWaiting ends the connections that wait for a request and are to end.
 func (l *Lane) endWaiting(to func(*conn) bool) {
-	l.mu.Lock()
 	var ended []*conn
+	l.mu.Lock()
 	for c := range l.open {
 		if to(c) && c.acquire() {
 			ended = append(ended, c)
 		}
 	}
 	l.mu.Unlock()
+	for _, p := range l.loops {
+		ended = p.acquire(ended, to)
+	}
 	for _, c := range ended {
 		c.end()
 	}
@@ -216,14 +241,20 @@ func (l *Lane) Drain(ctx context.Context) error {
 	for {
 		select {
 		case <-tick.C:
-			_ = l.inner.Close() // it may be closed already
-			l.endWaiting(func(*conn) bool { return true })
 			tick.Reset(grace / 10)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
+		for _, p := range l.loops {
+			p.tell(acceptOff)
+		}
+		if len(l.loops) == 0 {
+			_ = l.inner.Close() // it may be closed already
+		}
+		l.endWaiting(func(*conn) bool { return true })
 		select {
 		case <-l.acceptDone:
+			_ = l.inner.Close() // it may be closed already
 			if l.Open() == 0 {
 				return nil
 			}

@@ -2,9 +2,12 @@ package express
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -24,9 +27,14 @@ type loop struct {
 	poll   syscall.RawConn
 	waker  int // an eventfd in the epoll instance
 
+	accepts accepting // the loop's own
+	yielded time.Time // when other goroutines had their turn; the loop's own
+
 	mu      sync.Mutex // guards what follows
 	conns   []*conn    // by file descriptor
+	free    []*conn    // that nobody uses any more
 	decided []decision // of pending connections
+	order   order      // the latest that has not been obeyed
 	fd      int        // of the epoll instance
 	ended   bool       // both descriptors are closed
 
@@ -37,6 +45,15 @@ type loop struct {
 	resumed []decision // taken from decided
 }
 
+// accepting says whether a loop is told of connections to accept.
+type accepting byte
+
+const (
+	accepts accepting = iota
+	paused            // for want of something
+	done              // for ever
+)
+
 // decision is what a pending connection waits for.
 type decision struct {
 	conn    *conn
@@ -46,15 +63,63 @@ type decision struct {
 const (
 	// eventsAtOnce is how many ready connections are taken from the kernel at a time.
 	eventsAtOnce = 128
-	// turnsInARow is how many of them are served before other goroutines have their turn.
-	turnsInARow = 256
-	// shortWaitsInARow is how often a loop waits for a moment before other goroutines have their
-	// turn.
+	// turnsInARow is how many of them are served, and shortWaitsInARow how often a loop waits for
+	// a moment, before other goroutines have their turn while some of them work for the lane.
+	turnsInARow      = 256
 	shortWaitsInARow = 32
+	// yieldEvery is how often they have it otherwise. Each time costs as much as some requests.
+	yieldEvery = 5 * time.Millisecond
+	// acceptsInARow is how many connections are accepted before those that there are have their
+	// turn.
+	acceptsInARow = 16
 	// readsInARow is how often a connection that fills the buffer is read from before the
 	// others have their turn.
 	readsInARow = 8
 )
+
+// startLoops starts a loop for each processor, all of which accept from a socket. They share it
+// instead of having one each, so that no connection waits behind a loop that is busy, and nobody
+// can listen on the same address unnoticed.
+func (l *Lane) startLoops(socket syscall.Conn) error {
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("look at the listener: %w", err)
+	}
+	if controlErr := raw.Control(func(fd uintptr) {
+		// Its own descriptor lasts as long as loops accept.
+		l.socket, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0)
+		if _, tcp := l.inner.Addr().(*net.TCPAddr); tcp && err == nil {
+			err = inherit(l.socket)
+		}
+	}); controlErr != nil {
+		err = controlErr
+	}
+	if err != nil {
+		return fmt.Errorf("prepare the listener: %w", err)
+	}
+	for range runtime.GOMAXPROCS(0) {
+		p, err := newLoop(l)
+		if err != nil {
+			l.endLoops()
+			_ = unix.Close(l.socket)
+			l.loops = nil
+			return err
+		}
+		l.loops = append(l.loops, p)
+	}
+	l.acceptors.Add(len(l.loops))
+	for _, p := range l.loops {
+		go p.run()
+	}
+	go func() {
+		l.acceptors.Wait()
+		// The sooner the socket is closed, the fewer connections come that nobody accepts.
+		_ = unix.Close(l.socket)
+		_ = l.inner.Close() // it may be closed already
+		close(l.acceptDone)
+	}()
+	return nil
+}
 
 // newLoop returns a loop that has no connections yet.
 func newLoop(l *Lane) (*loop, error) {
@@ -86,17 +151,147 @@ func newLoop(l *Lane) (*loop, error) {
 		p.end()
 		return nil, err
 	}
+	if err := p.listen(); err != nil {
+		p.end()
+		return nil, err
+	}
 	return p, nil
+}
+
+// listen has the loop told of connections to accept. Of several loops that wait, the kernel wakes
+// one.
+func (p *loop) listen() error {
+	return p.control(unix.EPOLL_CTL_ADD, p.worker.lane.socket, unix.EPOLLIN|unix.EPOLLEXCLUSIVE)
+}
+
+// pause stops that. The loop goes on when it is told to.
+func (p *loop) pause() {
+	_ = p.control(unix.EPOLL_CTL_DEL, p.worker.lane.socket, 0) // it fails if the loop has ended
+	p.accepts = paused
+}
+
+// order is what other goroutines tell a loop.
+type order byte
+
+const (
+	acceptOn order = 1 + iota
+	acceptOff
+)
+
+// tell gives the loop an order.
+func (p *loop) tell(o order) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.order < o && !p.ended {
+		p.order = o
+		p.wake()
+	}
+}
+
+// obey does what the loop was told.
+func (p *loop) obey(o order) {
+	switch {
+	case p.accepts == done:
+	case o == acceptOn && p.accepts == paused:
+		if p.listen() == nil {
+			p.accepts = accepts
+		}
+	case o == acceptOff:
+		if p.accepts == accepts {
+			for p.accept() { // what has come until now
+			}
+		}
+		p.pause()
+		p.accepts = done
+		p.worker.lane.acceptors.Done()
+	}
+}
+
+// accept takes connections from the listener and serves what they bring along. It reports
+// whether there may be more.
+func (p *loop) accept() bool {
+	l := p.worker.lane
+	for range acceptsInARow {
+		if !l.reserve() {
+			p.pause()
+			return false
+		}
+		fd, peer, err := acceptSocket(l.socket)
+		if err == nil {
+			p.begin(fd, peer)
+			continue
+		}
+		l.release()
+		switch {
+		case errors.Is(err, unix.EAGAIN): // another loop has been faster
+			return false
+		case errors.Is(err, unix.ECONNABORTED), errors.Is(err, unix.EINTR):
+		default:
+			p.pause()
+			l.full.Store(true) // so that the lane tries again
+			if l.cfg.NotAccepted != nil && !l.draining.Load() {
+				l.cfg.NotAccepted(err)
+			}
+			return false
+		}
+	}
+	return true
+}
+
+// begin begins with a connection.
+func (p *loop) begin(fd int, peer netip.Addr) {
+	w := p.worker
+	var c *conn
+	p.mu.Lock()
+	if n := len(p.free); n > 0 {
+		c, p.free = p.free[n-1], p.free[:n-1]
+	} else {
+		c = &conn{lane: w.lane, loop: p}
+	}
+	p.put(c, fd)
+	p.mu.Unlock()
+	c.peer, c.begun, c.watched, c.last = peer, false, false, false
+	c.due.Store(0)
+	c.state.Store(busy)
+	c.extend(w.now, w.lane.cfg.ReadTimeout)
+	w.lane.conns.Add(1)
+	n, ready, err := receive(fd, w.in)
+	if ready && !w.take(c, n, err) {
+		return
+	}
+	c.wait()
+}
+
+// put makes c the connection of a descriptor. The caller holds the lock.
+func (p *loop) put(c *conn, fd int) {
+	for len(p.conns) <= fd {
+		p.conns = append(p.conns, nil)
+	}
+	p.conns[fd], c.fd = c, fd
+}
+
+// acquire appends the connections that wait and are to end, of which the caller is the owner
+// then.
+func (p *loop) acquire(conns []*conn, to func(*conn) bool) []*conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		if c != nil && to(c) && c.acquire() {
+			conns = append(conns, c)
+		}
+	}
+	return conns
 }
 
 // run serves until end.
 func (p *loop) run() {
 	var n, turns, shortWaits int
 	wait := func(fd uintptr) bool {
-		if turns >= turnsInARow || shortWaits >= shortWaitsInARow {
+		if (turns >= turnsInARow || shortWaits >= shortWaitsInARow) &&
+			(p.worker.lane.busyElsewhere.Load() > 0 || p.worker.now.Sub(p.yielded) > yieldEvery) {
 			// The scheduler looks for other connections only when no goroutine can run: so
 			// this one waits, for an event that it makes itself.
-			turns, shortWaits = 0, 0
+			turns, shortWaits, p.yielded = 0, 0, p.worker.now
 			p.yield()
 			return false
 		}
@@ -106,25 +301,41 @@ func (p *loop) run() {
 		shortWaits = 0
 		return false
 	}
+	defer p.retire()
 	for p.poll.Read(wait) == nil {
 		turns += n
 		shortWaits++
 		p.worker.now = time.Now()
-		p.find(n)
+		o := p.find(n)
+		p.obey(o)
 		for _, d := range p.resumed {
 			p.resume(d.conn, d.decided)
 		}
 		for i, c := range p.ready[:n] {
-			if c != nil {
+			switch {
+			case c != nil:
 				p.turn(c, p.events[i].Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0)
+			case int(p.events[i].Fd) == p.worker.lane.socket && p.accepts == accepts:
+				p.accept()
 			}
 		}
 	}
 }
 
+// retire notes that the loop accepts no more.
+func (p *loop) retire() {
+	if p.accepts != done {
+		p.accepts = done
+		p.worker.lane.acceptors.Done()
+	}
+}
+
 // shortWait is how long a loop sleeps in the kernel, where it has nothing to do, before it lets the
-// scheduler wake it. Under load the next request comes sooner, and is had for less.
-var shortWait = unix.Timespec{Nsec: int64(50 * time.Microsecond)}
+// scheduler wake it. Under load the next request comes sooner, and is had for less: to be put to
+// sleep by the scheduler and woken again costs about as much as a request, and more by what the
+// runtime does to watch over it. For so long the loop also keeps a processor from goroutines that
+// do not work for the lane.
+var shortWait = unix.Timespec{Nsec: int64(500 * time.Microsecond)}
 
 // take takes events from the kernel and returns how many. While others work on connections of
 // the lane it does not wait for any: they need the processor.
@@ -153,7 +364,7 @@ func (p *loop) yield() {
 // find takes the decisions that are there, and looks up the connections of the first n events.
 // An event may be of one that has been closed meanwhile, or whose descriptor is another one's by
 // now: which then has nothing to read.
-func (p *loop) find(n int) {
+func (p *loop) find(n int) order {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	clear(p.resumed)
@@ -164,6 +375,9 @@ func (p *loop) find(n int) {
 			p.ready[i] = p.conns[fd]
 		}
 	}
+	o := p.order
+	p.order = 0
+	return o
 }
 
 // turn answers what has arrived on a connection, whose other side may have hung up.
@@ -221,55 +435,71 @@ func (p *loop) resume(c *conn, decided any) {
 		return
 	}
 	p.worker.requests[0].Decided = decided
-	if !p.worker.answer(c, c.pending) {
-		return
-	}
-	c.state.Store(waiting)
-	if c.rearm {
-		p.turn(c, true)
+	switch {
+	case !p.worker.answer(c, c.pending):
+	case !c.watched: // it was the first request
+		c.wait()
+	default:
+		c.state.Store(waiting)
+		if c.rearm {
+			p.turn(c, true)
+		}
 	}
 }
 
-// adopt makes the loop that of a connection, if it is a socket. The connection is not watched
-// yet.
-func (p *loop) adopt(c *conn) {
+// adopt makes the loop that of a connection which has become a net.Conn.
+func (p *loop) adopt(c *conn) error {
 	socket, ok := c.net.(syscall.Conn)
 	if !ok {
-		return
+		return errors.New("adopt a connection: it is no socket")
 	}
 	raw, err := socket.SyscallConn()
 	if err != nil {
-		return
-	}
-	if err := raw.Control(func(fd uintptr) { c.fd = int(fd) }); err != nil {
-		return
+		return fmt.Errorf("adopt a connection: %w", err)
 	}
 	p.mu.Lock()
-	for len(p.conns) <= c.fd {
-		p.conns = append(p.conns, nil)
+	defer p.mu.Unlock()
+	if err := raw.Control(func(fd uintptr) { p.put(c, int(fd)) }); err != nil {
+		return fmt.Errorf("adopt a connection: %w", err)
 	}
-	p.conns[c.fd] = c
-	p.mu.Unlock()
-	if err := p.control(unix.EPOLL_CTL_ADD, c.fd, unix.EPOLLET); err != nil {
-		p.forget(c)
-		return
-	}
-	c.loop = p
+	return nil
 }
 
-// watch has the loop told when there is something to read, also if there is already.
+// watch lets the connection wait: the loop is told when there is something to read, also if there
+// is already.
 func (p *loop) watch(c *conn) {
-	err := p.control(unix.EPOLL_CTL_MOD, c.fd, unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLET)
-	if err != nil && c.acquire() {
+	operation, fd := unix.EPOLL_CTL_ADD, c.fd
+	if c.watched {
+		operation = unix.EPOLL_CTL_MOD
+	}
+	c.watched = true
+	c.state.Store(waiting) // before the event that somebody else must not miss
+	if p.control(operation, fd, unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLET) != nil && c.acquire() {
 		c.close()
 	}
 }
 
+// forget ends that the loop knows the connection by its descriptor. One that only the loop has
+// had to do with is used again when it is closed.
 func (p *loop) forget(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.conns[c.fd] = nil
+	if c.fd >= 0 {
+		p.conns[c.fd] = nil
+	}
+	switch {
+	case c.state.Load() != closed:
+		if c.watched && !p.ended { // its descriptor is not the last one of the connection
+			_ = unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, c.fd, nil)
+		}
+		c.watched = false
+	case !c.shared && len(p.free) < freeConnections:
+		p.free = append(p.free, c)
+	}
 }
+
+// freeConnections is how many closed connections a loop keeps for new ones.
+const freeConnections = 256
 
 func (p *loop) control(operation, fd int, events uint32) error {
 	p.mu.Lock()

@@ -2,16 +2,22 @@
 
 package express
 
+import "syscall"
+
 // loop does not exist on this system: each connection has a goroutine.
 type loop struct{}
 
-func newLoop(*Lane) (*loop, error) { return nil, nil } //nolint:nilnil // there is none
+func (*Lane) startLoops(syscall.Conn) error { return nil }
 
-func (*loop) run()         {}
-func (*loop) end()         {}
-func (*loop) adopt(*conn)  {}
-func (*loop) watch(*conn)  {}
-func (*loop) forget(*conn) {}
+func (*loop) end()              {}
+func (*loop) adopt(*conn) error { return nil }
+func (*loop) watch(*conn)       {}
+func (*loop) forget(*conn)      {}
+func (*loop) tell(order)        {}
+
+func (*loop) acquire(conns []*conn, _ func(*conn) bool) []*conn { return conns }
+
+func closeSocket(int) {}
 
 func (*loop) suspend(*conn, *Request, []byte) {}
 

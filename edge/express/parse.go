@@ -140,7 +140,7 @@ func (r *Request) take(name, value []byte, seen *fields) bool {
 		if !negotiate.EqualFold(name, "connection") {
 			return true
 		}
-		if !negotiate.EqualFold(value, "keep-alive") {
+		if r.Last = negotiate.EqualFold(value, "close"); !r.Last && !negotiate.EqualFold(value, "keep-alive") {
 			return false
 		}
 		field = connection

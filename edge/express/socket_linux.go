@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"syscall"
 	"unsafe"
 
@@ -13,6 +14,45 @@ import (
 // The system calls of a request. They never block, so that the runtime need not know of them:
 // telling it would cost a tenth of a microsecond each time. The general calls read and write
 // take a longer way through the kernel to the same place.
+
+// inherit sets what every connection of a listener is to have: no delay for the end of a response,
+// and a look now and then whether an idle client is still there, as the net package has it.
+func inherit(listener int) error {
+	for _, option := range [][3]int{
+		{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
+		{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 15},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 15},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 9},
+	} {
+		if err := unix.SetsockoptInt(listener, option[0], option[1], option[2]); err != nil {
+			return fmt.Errorf("set an option of the listener: %w", err)
+		}
+	}
+	return nil
+}
+
+// acceptSocket accepts a connection, which does not block, and returns whose it is.
+func acceptSocket(listener int) (fd int, peer netip.Addr, err error) {
+	var (
+		address unix.RawSockaddrAny
+		size    = uint32(unix.SizeofSockaddrAny)
+	)
+	r, _, errno := unix.RawSyscall6(unix.SYS_ACCEPT4, uintptr(listener), uintptr(unsafe.Pointer(&address)), uintptr(unsafe.Pointer(&size)), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0) //nolint:gosec // both outlive the call
+	if errno != 0 {
+		return -1, peer, socketError("accept", errno)
+	}
+	switch address.Addr.Family {
+	case unix.AF_INET:
+		peer = netip.AddrFrom4((*unix.RawSockaddrInet4)(unsafe.Pointer(&address)).Addr) //nolint:gosec // as the family says
+	case unix.AF_INET6:
+		peer = netip.AddrFrom16((*unix.RawSockaddrInet6)(unsafe.Pointer(&address)).Addr).Unmap() //nolint:gosec // as the family says
+	}
+	return int(r), peer, nil
+}
+
+// closeSocket closes a connection of which nothing is left to be sent.
+func closeSocket(fd int) { _, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0) }
 
 // receive reads from a socket; ready says that there was something to read. The end of the
 // stream is io.EOF.

@@ -63,7 +63,7 @@ func (w *worker) recognise(p []byte) bool {
 		w.parsed = append(w.parsed, Request{})
 		r := &w.parsed[len(w.parsed)-1]
 		n := r.parse(p[at:])
-		if n == 0 || !w.lane.cfg.Handler.Knows(r) {
+		if n == 0 || !w.lane.cfg.Handler.Knows(r) || r.Last && at+n < len(p) {
 			return false
 		}
 		r.at = at
@@ -76,6 +76,7 @@ func (w *worker) recognise(p []byte) bool {
 // answer answers the requests that p is, in as few writes as can be, and reports whether the
 // connection still is the caller's.
 func (w *worker) answer(c *conn, p []byte) bool {
+	c.last = w.requests[len(w.requests)-1].Last
 	for len(w.requests) > 0 {
 		out, decided := w.render(c, c.loop == nil)
 		n, err := c.write(w, out)
@@ -90,6 +91,7 @@ func (w *worker) answer(c *conn, p []byte) bool {
 		if len(w.requests) > 0 {
 			rest = p[w.requests[0].at:]
 		}
+		c.shared = true
 		if n < out.len() {
 			w.lane.busyElsewhere.Add(1)
 			go c.finish(out.after(n), bytes.Clone(rest))
@@ -98,7 +100,10 @@ func (w *worker) answer(c *conn, p []byte) bool {
 		}
 		return false
 	}
-	return true
+	if c.last {
+		c.close()
+	}
+	return !c.last
 }
 
 // output is responses: in a buffer, and the body of the last one where it already lies.
