@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -143,8 +144,9 @@ func (p *pages) data(v any, fields ...resident.Field) *resident.Response {
 	return resident.New(http.StatusOK, nil, resident.Uncached(append([]resident.Field{resident.JSON}, fields...)...), body)
 }
 
-// documents are the pages that never change, by path.
-func documents() (map[string]*resident.Page, error) {
+// documents are the pages that never change, by path. They are compressed once in the life of the
+// process.
+var documents = sync.OnceValues(func() (map[string]*resident.Page, error) {
 	yaml := resident.NewField("Content-Type", "application/yaml; charset=utf-8")
 	pages := map[string]*resident.Page{}
 	for _, d := range []struct {
@@ -166,7 +168,7 @@ func documents() (map[string]*resident.Page, error) {
 		pages[d.path] = page
 	}
 	return pages, nil
-}
+})
 
 // document makes the page of something that is the same for the life of the process. It is
 // compressed here and not by the builder, since it is part of this program.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -308,3 +309,23 @@ func (w *world) await(what string, happened func() bool) {
 		}
 	}
 }
+
+// idleListener accepts nothing until it is closed.
+type idleListener struct {
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newIdleListener() *idleListener { return &idleListener{closed: make(chan struct{})} }
+
+func (l *idleListener) Accept() (net.Conn, error) {
+	<-l.closed
+	return nil, net.ErrClosed
+}
+
+func (l *idleListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (*idleListener) Addr() net.Addr { return &net.TCPAddr{} }
