@@ -112,8 +112,8 @@ type Log struct {
 	mu      sync.Mutex // held through the I/O of moving on
 	head    chain.Head // the last file, whole or not
 	broken  bool       // the last file is damaged, so that the link of the next one proves nothing
-	entries []Entry    // only appended to
-	damage  []Damage   // only appended to
+	entries []Entry    // never changed, but appended to or replaced
+	damage  []Damage   // likewise
 	noted   map[Damage]bool
 }
 
@@ -123,11 +123,20 @@ func Key(seq int64) string { return chain.Chain{Prefix: Prefix}.Key(seq) }
 // Load reads the log in store. A store without one has an empty log. Damage is no error: see
 // Log.Damage. The error is that of a store that cannot be listed.
 func Load(ctx context.Context, store blob.Store) (*Log, error) {
-	l := &Log{files: chain.Chain{Store: store, Prefix: Prefix}, now: time.Now, noted: map[Damage]bool{}}
-	files, rest, err := l.files.Load(ctx)
-	if err != nil {
+	l := &Log{files: chain.Chain{Store: store, Prefix: Prefix}, now: time.Now}
+	if err := l.load(ctx); err != nil {
 		return nil, fmt.Errorf("read the audit log: %w", err)
 	}
+	return l, nil
+}
+
+// load reads the log from its first file on.
+func (l *Log) load(ctx context.Context) error {
+	files, rest, err := l.files.Load(ctx)
+	if err != nil {
+		return err
+	}
+	l.head, l.broken, l.entries, l.damage, l.noted = chain.Head{}, false, nil, nil, map[Damage]bool{}
 	for _, f := range files {
 		l.extend(f)
 	}
@@ -135,7 +144,7 @@ func Load(ctx context.Context, store blob.Store) (*Log, error) {
 		// It is named by what lies behind it, which stays where it is when the gap is filled.
 		l.found(Damage{Key: rest.Beyond, Reason: fmt.Sprintf("it is there, although there is no %s", rest.Gap.Key)})
 	}
-	return l, nil
+	return nil
 }
 
 // Refresh reads what was appended since by others.
@@ -147,6 +156,12 @@ func (l *Log) Refresh(ctx context.Context) error {
 
 func (l *Log) refresh(ctx context.Context) error {
 	files, err := l.files.After(ctx, l.head.Seq)
+	if err != nil && ctx.Err() == nil {
+		// One file may be unreadable, or the whole store: a listing tells, and how to go on.
+		if l.load(ctx) == nil {
+			return nil
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("read the audit log: %w", err)
 	}
@@ -180,6 +195,8 @@ func (l *Log) extend(f chain.File) {
 		l.broken = true
 		l.found(Damage{key, hash, fmt.Sprintf("expected %s, found %s", wrong.Want, wrong.Got)})
 		return
+	case e.Action == DamageFound && e.Subject == l.files.Key(before.Seq):
+		// It was written when the file before could not be read, and says so.
 	case !broken && !l.fills(before.Seq):
 		// Either file may be the one that was changed. The entry is readable, so it is shown.
 		l.found(Damage{key, hash, fmt.Sprintf("expected %s, found %s", wrong.Want, wrong.Got)})

@@ -275,6 +275,42 @@ func TestRunningLogMeetsDamage(t *testing.T) {
 	}
 }
 
+// What another process wrote cannot be read: the log goes on behind it. A store that cannot be
+// read at all is another matter.
+func TestRunningLogMeetsAnUnreadableFile(t *testing.T) {
+	inner, down := three(t), errors.New("bad sector")
+	var bad atomic.Value
+	bad.Store("")
+	store := faultblob.Wrap(inner, func(_ context.Context, c faultblob.Call) faultblob.Fate {
+		if key := bad.Load(); c.Key == key && c.Op == faultblob.Get || key == "all" {
+			return faultblob.Fate{Err: down}
+		}
+		return faultblob.Fate{}
+	})
+	running := load(t, store)
+	if err := load(t, inner).Do(t.Context(), auditlog.Change{Actor: "b", Action: auditlog.Rebuild}, nothing); err != nil {
+		t.Fatal(err)
+	}
+	revoke := auditlog.Change{Actor: "a", Action: auditlog.RevokeKey}
+	bad.Store("all")
+	if err := running.Do(t.Context(), revoke, nothing); !errors.Is(err, down) {
+		t.Errorf("a store that is down: got %v, want %v", err, down)
+	}
+	bad.Store(auditlog.Key(4))
+	if err := running.Do(t.Context(), revoke, nothing); err != nil {
+		t.Fatalf("file 4 is unreadable: %v", err)
+	}
+	if got := running.Damage(); len(got) != 1 || got[0].Key != auditlog.Key(4) {
+		t.Errorf("damage: got %v, want file 4", got)
+	}
+	if e := running.Entries(); e[len(e)-1].Seq != 6 || e[len(e)-1].Action != auditlog.RevokeKey {
+		t.Errorf("the last entry is %+v, want the revocation behind file 4 and the note of it", e[len(e)-1])
+	}
+	if got := load(t, inner).Damage(); len(got) > 0 {
+		t.Errorf("when it can be read again: damage %v, want none", got)
+	}
+}
+
 func TestTextsArePrintable(t *testing.T) {
 	store := memblob.New()
 	log := load(t, store)
