@@ -26,7 +26,7 @@ func randomEvents(r *rand.Rand, s *ledger.State, at time.Time) []ledger.Event {
 	if r.IntN(8) == 0 {
 		valid = around()
 	}
-	switch r.IntN(10) {
+	switch r.IntN(13) {
 	case 0:
 		names := []season.GrandPrixID{"monaco", "spain", "austria", "britain"}
 		keys, err := ledger.AssignKeys(s, []season.Season{calendar(2026, names[:1+r.IntN(4)]...)})
@@ -35,7 +35,11 @@ func randomEvents(r *rand.Rand, s *ledger.State, at time.Time) []ledger.Event {
 		}
 		return one(keysEvent(keys...))
 	case 1, 2:
-		return one(ledger.Freeze(key, random, valid, r.IntN(2) == 0))
+		freeze := ledger.Freeze(key, random, valid, r.IntN(2) == 0)
+		if r.IntN(2) == 0 {
+			freeze.Archive, freeze.Basis = anArchive, []ledger.Basis{ledger.OnGrid, ledger.OnQualifying, ledger.OnForm}[r.IntN(3)]
+		}
+		return one(freeze)
 	case 3:
 		return one(ledger.FreezeLive(key, random, valid, 25*r.IntN(4)))
 	case 4, 5:
@@ -46,6 +50,10 @@ func randomEvents(r *rand.Rand, s *ledger.State, at time.Time) []ledger.Event {
 		return round.Cancel("flood")
 	case 8:
 		return one(round.Move(valid, around(), "storm"))
+	case 9, 11:
+		return one(round.Release(valid, []time.Time{valid, valid, valid, around()}[r.IntN(4)], "let go"))
+	case 10:
+		return one(ledger.Rename(drivers[0], drivers[1]+"2"))
 	default:
 		return one(round.Reinstate([]time.Time{{}, around()}[r.IntN(2)], "dry"))
 	}
@@ -54,6 +62,12 @@ func randomEvents(r *rand.Rand, s *ledger.State, at time.Time) []ledger.Event {
 // What Append accepts always passes the audit, and the state at any instant is the one that
 // was there then.
 func TestRandomLives(t *testing.T) {
+	for name, wrong := range map[string]bool{"clocks that agree": false, "clocks that are days ahead": true} {
+		t.Run(name, func(t *testing.T) { randomLives(t, wrong) })
+	}
+}
+
+func randomLives(t *testing.T, wrongClocks bool) {
 	accepted := map[ledger.Type]int{}
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -65,13 +79,17 @@ func TestRandomLives(t *testing.T) {
 			}
 			at := opened
 			var states []*ledger.State
-			for range 120 {
+			for range 250 {
 				at = at.Add(time.Duration(r.IntN(4)) * time.Hour)
 				var events []ledger.Event
 				for range 1 + r.IntN(2) {
 					events = append(events, randomEvents(r, l.State(), at)...)
 				}
-				written, err := l.Append(t.Context(), at, "random", func(*ledger.State) ([]ledger.Event, error) { return events, nil })
+				clock, actor := at, []string{"random", ledger.SourceActor("f1db", "1")}[r.IntN(2)]
+				if wrongClocks && r.IntN(8) == 0 {
+					clock = clock.Add(time.Duration(r.IntN(200)) * time.Hour)
+				}
+				written, err := l.Append(t.Context(), clock, actor, func(*ledger.State) ([]ledger.Event, error) { return events, nil })
 				if err != nil || len(written) == 0 {
 					continue
 				}
@@ -87,6 +105,10 @@ func TestRandomLives(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, then := range states {
+				sameState(t, then, read.UpTo(then.Head().Seq))
+				if wrongClocks {
+					continue // at that instant less was known
+				}
 				if i+1 < len(states) && states[i+1].At().Equal(then.At()) {
 					continue // not the last of its instant
 				}
@@ -97,7 +119,7 @@ func TestRandomLives(t *testing.T) {
 	}
 	for _, kind := range []ledger.Type{
 		ledger.KeysAssigned, ledger.PickFrozen, ledger.PickVoided, ledger.LivePickFrozen, ledger.ResultVerified,
-		ledger.RoundPostponed, ledger.RoundCancelled, ledger.RoundMoved, ledger.RoundReinstated,
+		ledger.RoundPostponed, ledger.RoundCancelled, ledger.RoundMoved, ledger.RoundReinstated, ledger.RoundReleased, ledger.DriverRenamed,
 	} {
 		if accepted[kind] < 10 {
 			t.Errorf("only %d events %s were accepted: the test proves little of them", accepted[kind], kind)
