@@ -23,9 +23,11 @@ type Facts struct {
 const (
 	factsKey    = "archive.json"
 	factsFolder = "archives/"
-
-	maxFacts = 64 << 20 // bytes of an archive's file that are read; all seasons take 1 % of it
 )
+
+// MaxArchive is the size of the largest archive file that is stored and read, in bytes. All
+// seasons take 1 % of it.
+const MaxArchive = 64 << 20
 
 // factsInUse is the content of archive.json.
 type factsInUse struct {
@@ -89,7 +91,7 @@ func (f *FactsStore) Vouch(ctx context.Context, l *ledger.Ledger) error {
 
 // loadFacts reads an archive of the store, in use or not, by the sum of its file.
 func loadFacts(ctx context.Context, store blob.Store, sum string) (Facts, error) {
-	object, err := store.Get(ctx, factsFolder+sum, maxFacts)
+	object, err := store.Get(ctx, factsFolder+sum, MaxArchive)
 	if err != nil {
 		return Facts{}, fmt.Errorf("load archive: %w", err)
 	}
@@ -109,6 +111,9 @@ func (f *FactsStore) Put(ctx context.Context, file []byte) (Facts, error) {
 	facts, err := decodeFacts(file)
 	if err != nil {
 		return Facts{}, err
+	}
+	if len(file) > MaxArchive {
+		return Facts{}, fmt.Errorf("put archive: it has %d bytes, at most %d can be read again", len(file), MaxArchive)
 	}
 	// The name is the sum of the content: whoever wrote it first wrote the same.
 	switch whole, err := blob.Claim(ctx, f.store, factsFolder+facts.SHA256, file); {

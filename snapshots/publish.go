@@ -31,8 +31,8 @@ type Publisher struct {
 	Workers int              // objects in flight at once; 0: 16
 	Now     func() time.Time // real time, for claims and the pointer; nil: time.Now
 
-	// Progress is called at the start of each phase and as its objects are done, never
-	// concurrently; may be nil.
+	// Progress is called at the start of each phase that has something to do and as its objects
+	// are done, never concurrently; may be nil.
 	Progress func(phase string, done, total int)
 }
 
@@ -221,6 +221,9 @@ func last(used []int64, current int64) int64 {
 // each runs do for every object, several at once, and reports progress. It stops at the
 // first error.
 func (p *Publisher) each(ctx context.Context, phase string, objects []newObject, do func(context.Context, newObject) error) error {
+	if len(objects) == 0 {
+		return nil
+	}
 	var mu sync.Mutex // guards done
 	done := 0
 	p.progress(phase, done, len(objects))

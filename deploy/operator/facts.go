@@ -380,7 +380,7 @@ func LoadArchive(ctx context.Context, store blob.Store, sum string) (builder.Fac
 	if len(found) != 1 {
 		return builder.Facts{}, nil, fmt.Errorf("load archive %q: %d archives of %s have a sum that begins so; gridcast archive list shows them", sum, len(found), store)
 	}
-	object, err := store.Get(ctx, archives+found[0], blob.MaxDocument)
+	object, err := store.Get(ctx, archives+found[0], builder.MaxArchive)
 	if err != nil {
 		return builder.Facts{}, nil, fmt.Errorf("load archive %s: %w", found[0], err)
 	}

@@ -25,6 +25,17 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
+// Who mistypes a path to read from is told so, and nothing is made there.
+func TestDirectoryThatIsNotThere(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "mistyped")
+	if _, err := open.Store(t.Context(), "dir:"+root, open.ReadOnly); err == nil || !strings.Contains(err.Error(), "mistyped: there is no such directory") {
+		t.Errorf("got %v, want that there is no such directory", err)
+	}
+	if _, err := os.Stat(root); !os.IsNotExist(err) {
+		t.Errorf("the directory after that: %v, want that there is none", err)
+	}
+}
+
 func TestS3(t *testing.T) {
 	server := s3test.Versity(t)
 	config := server.Config(t)

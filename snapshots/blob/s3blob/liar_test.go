@@ -35,8 +35,9 @@ func liar(t *testing.T, head string, length int) *s3blob.Store {
 					return
 				}
 				_, err = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nLast-Modified: Sun, 22 Nov 2026 04:00:00 GMT\r\n%s\r\n", head)
-				for piece := make([]byte, 32<<10); err == nil && length > 0; length -= len(piece) {
-					_, err = c.Write(piece[:min(length, len(piece))])
+				left := length
+				for piece := make([]byte, 32<<10); err == nil && left > 0; left -= len(piece) {
+					_, err = c.Write(piece[:min(left, len(piece))])
 				}
 			}()
 		}
