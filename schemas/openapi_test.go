@@ -385,6 +385,10 @@ func TestSchemasFollowTheStructs(t *testing.T) {
 		"DriverStandingsBody": wire.Success[int]{}, "ConstructorStandingsBody": wire.Success[int]{},
 		"CalendarBody": wire.Success[int]{}, "DriversBody": wire.Success[int]{}, "PredictionsBody": wire.Success[int]{},
 		"NextRaceBody": wire.Success[int]{}, "AccuracyBody": wire.Success[int]{},
+		"ProbabilitiesBody": wire.Success[int]{}, "ProbabilityRecord": wire.ProbabilityRecord{}, "DriverChance": wire.DriverChance{},
+		"TitleOddsBody": wire.Success[int]{}, "TitleOdds": wire.TitleOdds{}, "DriverOdds": wire.DriverOdds{}, "ConstructorOdds": wire.ConstructorOdds{},
+		"TrackRecordBody": wire.Success[int]{}, "TrackRecord": wire.TrackRecord{}, "Record": wire.Record{}, "SeasonRecord": wire.SeasonRecord{},
+		"Scores": wire.Scores{}, "PercentInterval": wire.PercentInterval{}, "NumberInterval": wire.NumberInterval{}, "ReliabilityBin": wire.ReliabilityBin{},
 	} {
 		s, ok := d.Components.Schemas[name]
 		if !ok {

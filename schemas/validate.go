@@ -50,6 +50,9 @@ var contracts = []contract{
 	newContract[wire.Success[[]wire.PredictionRecord]](catalog.Predictions, "", "v1/predictions.schema.json"),
 	newContract[wire.Success[wire.NextRace]](catalog.NextRace, "", "v1/next-race.schema.json"),
 	newContract[wire.Success[wire.Accuracy]](catalog.Accuracy, "", "v1/accuracy.schema.json"),
+	newContract[wire.Success[[]wire.ProbabilityRecord]](catalog.Probabilities, "", "v1/probabilities.schema.json"),
+	newContract[wire.Success[wire.TrackRecord]](catalog.TrackRecord, "", "v1/track-record.schema.json"),
+	newContract[wire.Success[wire.TitleOdds]](catalog.TitleOdds, "", "v1/title-odds.schema.json"),
 }
 
 // These bodies are no variants, and the Go types of the service's own belong to the gateway.

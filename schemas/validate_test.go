@@ -22,6 +22,9 @@ var (
 	predictions          = catalog.Variant{Endpoint: catalog.Predictions, Year: 2024}
 	nextRace             = catalog.Variant{Endpoint: catalog.NextRace}
 	accuracy             = catalog.Variant{Endpoint: catalog.Accuracy}
+	probabilities        = catalog.Variant{Endpoint: catalog.Probabilities, Year: 2024}
+	trackRecord          = catalog.Variant{Endpoint: catalog.TrackRecord}
+	titleOdds            = catalog.Variant{Endpoint: catalog.TitleOdds, Year: 2024}
 )
 
 // bodies has each kind of row twice: with everything known, and with nothing that may be
@@ -74,11 +77,35 @@ var bodies = []struct {
 	{accuracy, wire.Wrap(wire.Accuracy{
 		RacesEvaluated: 24, PreRace: wire.HitRates{WinnerHitRatePct: 542, PodiumAccuracyPct: 1000},
 	}, now)},
+	{probabilities, wire.Wrap([]wire.ProbabilityRecord{{
+		SessionKey: 2024024, GPName: "Abu Dhabi Grand Prix", Model: "v2-1", Basis: "grid", FrozenAt: wire.Instant(now),
+		Drivers: []wire.DriverChance{{Driver: "NOR", WinPct: 600, PodiumPct: 1000}, {Driver: "PIA", WinPct: 400, PodiumPct: 1000}, {Driver: "SAI", PodiumPct: 1000}},
+	}}, now)},
+	{probabilities, wire.Wrap([]wire.ProbabilityRecord(nil), now)},
+	{trackRecord, wire.Wrap(wire.TrackRecord{Hindsight: wire.Record{
+		Races: 305, RacesWithChances: 305, Picks: scores(), Pole: scores(), F0: scores(),
+		Seasons:     []wire.SeasonRecord{{Year: 2010, Races: 19, Picks: scores(), Pole: scores(), F0: scores()}},
+		Reliability: []wire.ReliabilityBin{{Races: 30, SaidPct: 345, WonPct: 333, LowPct: 192, HighPct: 512}},
+	}}, now)},
+	{trackRecord, wire.Wrap(wire.TrackRecord{Real: wire.Record{Races: 1, Picks: &wire.Scores{}}}, now)},
+	{titleOdds, wire.Wrap(wire.TitleOdds{
+		RacesCounted: 23, RacesRemaining: 1, Simulations: 10000,
+		Drivers:      []wire.DriverOdds{{Driver: "VER", Name: "Max Verstappen", Points: 429, TitlePct: 1000, PointsLow: 430, PointsHigh: 447}},
+		Constructors: []wire.ConstructorOdds{{Team: "McLaren", Points: 640, TitlePct: 893, PointsLow: 655, PointsHigh: 677.5}},
+	}, now)},
+	{titleOdds, wire.Wrap(wire.TitleOdds{Drivers: []wire.DriverOdds{}, Constructors: []wire.ConstructorOdds{}}, now)},
 	{driverStandings, wire.Wrap([]wire.DriverStanding(nil), now)},
 	{constructorStandings, wire.Wrap([]wire.ConstructorStanding(nil), now)},
 	{calendar, wire.Wrap([]wire.CalendarEntry(nil), now)},
 	{drivers, wire.Wrap([]wire.Driver(nil), now)},
 	{predictions, wire.Wrap([]wire.PredictionRecord(nil), now)},
+}
+
+func scores() *wire.Scores {
+	return &wire.Scores{
+		WinnerHitPct: wire.PercentInterval{Value: 567, Low: 511, High: 623}, PodiumPct: wire.PercentInterval{Value: 683, Low: 655, High: 713},
+		LogLoss: &wire.NumberInterval{Value: 1208, Low: 1089, High: 1337}, Brier: &wire.NumberInterval{Value: 577, Low: 526, High: 629},
+	}
 }
 
 func marshal(t testing.TB, v any) []byte {

@@ -116,6 +116,28 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 		return records
 	},
 	catalog.Accuracy: func(_ catalog.Variant, n int64) any { return wire.Accuracy{RacesEvaluated: int(n)} },
+	catalog.Probabilities: func(v catalog.Variant, _ int64) any {
+		records := []wire.ProbabilityRecord{}
+		if v.SessionKey > 0 {
+			records = append(records, wire.ProbabilityRecord{
+				SessionKey: v.SessionKey, GPName: "Monaco Grand Prix", Model: "v2-1", Basis: "grid", FrozenAt: wire.Instant(AbuDhabi.Add(-time.Hour)),
+				Drivers: []wire.DriverChance{
+					{Driver: "NOR", WinPct: 625, PodiumPct: 1000}, {Driver: "VER", WinPct: 250, PodiumPct: 1000}, {Driver: "LEC", WinPct: 125, PodiumPct: 1000},
+				},
+			})
+		}
+		return records
+	},
+	catalog.TrackRecord: func(_ catalog.Variant, n int64) any {
+		return wire.TrackRecord{Real: wire.Record{Races: int(n), Picks: &wire.Scores{}}}
+	},
+	catalog.TitleOdds: func(_ catalog.Variant, n int64) any {
+		return wire.TitleOdds{
+			RacesCounted: 23, RacesRemaining: 1, Simulations: 10_000,
+			Drivers:      []wire.DriverOdds{{Driver: "NOR", Name: "Lando Norris", Points: float64(n), TitlePct: 1000, PointsLow: float64(n), PointsHigh: float64(n + 25)}},
+			Constructors: []wire.ConstructorOdds{{Team: "McLaren", Points: float64(n), TitlePct: 1000, PointsLow: float64(n), PointsHigh: float64(n + 43)}},
+		}
+	},
 }
 
 // render makes the body of a variant in version n.

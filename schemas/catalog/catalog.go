@@ -35,6 +35,10 @@ const (
 	Predictions Name = "predictions"
 	NextRace    Name = "next-race"
 	Accuracy    Name = "accuracy"
+
+	Probabilities Name = "probabilities"
+	TrackRecord   Name = "track-record"
+	TitleOdds     Name = "title-odds"
 )
 
 // Endpoint is one row of the table.
@@ -127,6 +131,18 @@ var Endpoints = []Endpoint{
 	{
 		Name: Accuracy, Path: "/accuracy", Params: []Param{everySeason},
 		patterns: patterns("accuracy/{year}", "accuracy/{year=all}"),
+	},
+	{
+		Name: Probabilities, Path: "/probabilities", Params: []Param{season, sessionKey}, Additive: true,
+		patterns: patterns("probabilities/{year}", "probabilities/session/{session_key}", "probabilities/{session_key=none}"),
+	},
+	{
+		Name: TrackRecord, Path: "/track-record", Params: []Param{everySeason}, Additive: true,
+		patterns: patterns("track-record/{year}", "track-record/{year=all}"),
+	},
+	{
+		Name: TitleOdds, Path: "/title-odds", Params: []Param{season}, Additive: true,
+		patterns: patterns("title-odds/{year}"),
 	},
 }
 

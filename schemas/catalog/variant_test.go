@@ -68,8 +68,12 @@ func TestAll(t *testing.T) {
 		next-race
 		predictions/2025 predictions/2026 predictions/none
 		predictions/session/2025001 predictions/session/2026002
+		probabilities/2025 probabilities/2026 probabilities/none
+		probabilities/session/2025001 probabilities/session/2026002
 		standings/constructors/2025 standings/constructors/2026
-		standings/drivers/2025 standings/drivers/2026`)
+		standings/drivers/2025 standings/drivers/2026
+		title-odds/2025 title-odds/2026
+		track-record/2025 track-record/2026 track-record/all`)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

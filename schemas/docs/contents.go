@@ -145,21 +145,40 @@ func (d *document) bodyTable(body schema) (bodyTable, error) {
 			return table, err
 		}
 	}
-	table.Fields, err = d.fields(nil, data, 0)
+	table.Fields, err = d.fields(nil, data, 0, map[string]bool{})
 	return table, err
 }
 
-func (d *document) fields(rows []fieldRow, object schema, depth int) ([]fieldRow, error) {
+// fields lists the fields of an object and of what is nested in it, rows of lists too. Those of
+// an object that the table has shown before are not repeated.
+func (d *document) fields(rows []fieldRow, object schema, depth int, shown map[string]bool) ([]fieldRow, error) {
 	for _, property := range object.Properties {
 		s, err := d.schema(property.Value)
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, fieldRow{
+		row := fieldRow{
 			Name: property.Name, Type: typeWords(s), Description: s.Description,
 			Depth: depth, Optional: !slices.Contains(object.Required, property.Name),
-		})
-		if rows, err = d.fields(rows, s, depth+1); err != nil {
+		}
+		inner, ref := s, property.Value.Ref
+		if s.Items != nil {
+			row.Type = "list"
+			ref = s.Items.Ref
+			if inner, err = d.schema(*s.Items); err != nil {
+				return nil, err
+			}
+		}
+		again := len(inner.Properties) > 0 && shown[ref]
+		if again {
+			row.Type += ", as above"
+		}
+		rows = append(rows, row)
+		if again {
+			continue
+		}
+		shown[ref] = true
+		if rows, err = d.fields(rows, inner, depth+1, shown); err != nil {
 			return nil, err
 		}
 	}

@@ -216,6 +216,27 @@ func (p *Percent) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// Thousandths is a number that prints with exactly three decimals.
+type Thousandths int
+
+// ThousandthsOf rounds half up.
+func ThousandthsOf(x float64) Thousandths { return Thousandths(math.Floor(x*1000 + 0.5)) }
+
+// MarshalJSON implements json.Marshaler.
+func (n Thousandths) MarshalJSON() ([]byte, error) {
+	return strconv.AppendFloat(nil, float64(n)/1000, 'f', 3, 64), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *Thousandths) UnmarshalJSON(b []byte) error {
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil {
+		return err
+	}
+	*n = Thousandths(math.Round(f * 1000))
+	return nil
+}
+
 // Marshal is the one way a body becomes bytes: UTF-8, no HTML escaping, no trailing newline.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer

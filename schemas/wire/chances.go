@@ -1,0 +1,107 @@
+package wire
+
+// ProbabilityRecord is one record of /probabilities: the whole distribution that a pick was
+// frozen with.
+type ProbabilityRecord struct {
+	SessionKey int64          `json:"session_key"`
+	GPName     string         `json:"gp_name"`
+	Model      string         `json:"model"` // name and version
+	Basis      string         `json:"basis"` // grid, qualifying or form
+	FrozenAt   Instant        `json:"frozen_at"`
+	Drivers    []DriverChance `json:"drivers"` // the likeliest winner first
+}
+
+// DriverChance is what a starter's chances were.
+type DriverChance struct {
+	Driver    string  `json:"driver"` // three-letter code
+	WinPct    Percent `json:"win_pct"`
+	PodiumPct Percent `json:"podium_pct"`
+}
+
+// TitleOdds is the body of /title-odds. Low and high are the 10th and 90th percentile of the
+// points at the end of the season.
+type TitleOdds struct {
+	RacesCounted   int               `json:"races_counted"`   // with a verified result, and no gap before them
+	RacesRemaining int               `json:"races_remaining"` // 0: the titles are won
+	Simulations    int               `json:"simulations"`     // seasons simulated; 0 if none remains
+	Drivers        []DriverOdds      `json:"drivers"`         // who can still win, the likeliest first
+	Constructors   []ConstructorOdds `json:"constructors"`
+}
+
+// DriverOdds is a driver who can still be champion.
+type DriverOdds struct {
+	Driver     string  `json:"driver"` // three-letter code
+	Name       string  `json:"name"`
+	Points     float64 `json:"points"`
+	TitlePct   Percent `json:"title_pct"`
+	PointsLow  float64 `json:"points_low"`
+	PointsHigh float64 `json:"points_high"`
+}
+
+// ConstructorOdds is a constructor that can still win the title.
+type ConstructorOdds struct {
+	Team       string  `json:"team"`
+	Points     float64 `json:"points"`
+	TitlePct   Percent `json:"title_pct"`
+	PointsLow  float64 `json:"points_low"`
+	PointsHigh float64 `json:"points_high"`
+}
+
+// TrackRecord is the body of /track-record.
+type TrackRecord struct {
+	Real      Record `json:"real"`      // picks of the ledger, frozen before the start
+	Hindsight Record `json:"hindsight"` // what the model of today would have said, from what was known then
+}
+
+// Record scores forecasts of races with a verified result. What needs every driver's chances,
+// log-loss and Brier, is over the races that have them.
+type Record struct {
+	Races            int              `json:"races"`
+	RacesWithChances int              `json:"races_with_chances"`
+	Picks            *Scores          `json:"picks,omitzero"` // absent without races
+	Pole             *Scores          `json:"pole,omitzero"`  // who starts first wins, on the same races
+	F0               *Scores          `json:"f0,omitzero"`    // a model of the outcome of qualifying alone
+	Seasons          []SeasonRecord   `json:"seasons,omitzero"`
+	Reliability      []ReliabilityBin `json:"reliability,omitzero"`
+}
+
+// SeasonRecord is the part of a record about one season.
+type SeasonRecord struct {
+	Year  int     `json:"year"`
+	Races int     `json:"races"`
+	Picks *Scores `json:"picks"`
+	Pole  *Scores `json:"pole,omitzero"`
+	F0    *Scores `json:"f0,omitzero"`
+}
+
+// Scores are means over races, each with its 95 % bootstrap interval.
+type Scores struct {
+	WinnerHitPct PercentInterval `json:"winner_hit_pct"`
+	PodiumPct    PercentInterval `json:"podium_pct"`
+	LogLoss      *NumberInterval `json:"log_loss,omitzero"` // nats per race
+	Brier        *NumberInterval `json:"brier,omitzero"`    // 0 to 2
+}
+
+// PercentInterval is a percentage and its interval.
+type PercentInterval struct {
+	Value Percent `json:"value"`
+	Low   Percent `json:"low"`
+	High  Percent `json:"high"`
+}
+
+// NumberInterval is a number and its interval.
+type NumberInterval struct {
+	Value Thousandths `json:"value"`
+	Low   Thousandths `json:"low"`
+	High  Thousandths `json:"high"`
+}
+
+// ReliabilityBin compares what was said of picked winners with what came, for races of similar
+// confidence. Low and high are the 95 % interval of WonPct.
+type ReliabilityBin struct {
+	Races   int     `json:"races"`
+	SaidPct Percent `json:"said_pct"`
+	WonPct  Percent `json:"won_pct"`
+	LowPct  Percent `json:"low_pct"`
+	HighPct Percent `json:"high_pct"`
+}
