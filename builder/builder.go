@@ -60,7 +60,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, fmt.Errorf("build: %w", err)
 	}
-	events, err := b.Policy.Settle(ctx, b.Ledger, facts.Archive, r.At)
+	events, err := b.Policy.Settle(ctx, b.Ledger, facts, r.At)
 	var refused *ledger.RefusedError
 	if err != nil && !errors.As(err, &refused) {
 		return Outcome{Events: events}, fmt.Errorf("build: %w", err)
@@ -98,7 +98,11 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 	if len(a.Years) == 0 {
 		return snapshots.Receipt{}, b.nothingKnown(r.At)
 	}
-	version, err := renderAll(ctx, base, a, func(done, total int) { r.progress(Render, done, total) })
+	derived, err := b.derived(ctx, b.derivedKey(facts, a))
+	if err != nil {
+		return snapshots.Receipt{}, err
+	}
+	version, err := renderAll(ctx, base, a, derived, func(done, total int) { r.progress(Render, done, total) })
 	if err != nil {
 		return snapshots.Receipt{}, err
 	}

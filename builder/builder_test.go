@@ -110,7 +110,7 @@ func TestRaceWeekend(t *testing.T) {
 		event    ledger.Type
 		rendered []string // variants, by path, of the bytes that are new
 	}{
-		{"the grid is known", qualified, ledger.PickFrozen, []string{"next-race", "predictions/2024", "predictions/session/2024011"}},
+		{"the grid is known", qualified, ledger.PickFrozen, []string{"next-race", "predictions/2024", "predictions/session/2024011", "probabilities/2024", "probabilities/session/2024011"}},
 		{"lights out", lightsOut, "", []string{"calendar/2024", "next-race"}},
 		{
 			"the result is verified", lightsOut.Add(3 * time.Hour), ledger.ResultVerified,
@@ -164,7 +164,7 @@ func TestReplayGivesARecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Policy.Replay(t.Context(), b.Ledger, facts.Archive, time.Date(2024, 12, 31, 0, 0, 0, 0, time.UTC), func(int, int) {}); err != nil {
+	if err := b.Policy.Replay(t.Context(), b.Ledger, facts, time.Date(2024, 12, 31, 0, 0, 0, 0, time.UTC), func(int, int) {}); err != nil {
 		t.Fatal(err)
 	}
 	picks, results := 0, 0
@@ -193,7 +193,7 @@ func TestReplayRefusesARealLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := policy().Replay(context.Background(), l, a, midSeason.AddDate(1, 0, 0), func(int, int) {}); err == nil {
+	if err := policy().Replay(context.Background(), l, builder.Facts{Archive: a}, midSeason.AddDate(1, 0, 0), func(int, int) {}); err == nil {
 		t.Error("a real ledger was replayed into")
 	}
 	if head := l.Head().Seq; head != 1 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -44,11 +45,11 @@ type Stood struct {
 // time, picks whose grid is known or whose start is near, and, if the policy has the rule,
 // results. It returns the events it added. Two builders that settle at once add each event
 // once.
-func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, archive *season.Archive, t time.Time) ([]ledger.Event, error) {
-	v := archive.AsOf(t)
+func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, facts Facts, t time.Time) ([]ledger.Event, error) {
+	v := facts.Archive.AsOf(t)
 	var added []ledger.Event
 	for {
-		events, err := l.Append(ctx, t, Actor, func(s *ledger.State) ([]ledger.Event, error) { return p.due(v, s) })
+		events, err := l.Append(ctx, t, Actor, func(s *ledger.State) ([]ledger.Event, error) { return p.due(v, s, facts.SHA256) })
 		if err != nil {
 			return added, err
 		}
@@ -88,7 +89,7 @@ func lateResults(v *season.View, s *ledger.State) []ledger.Event {
 
 // due returns the events that v and s call for now. Keys come alone: what else is due of their
 // rounds is found in the state that has them.
-func (p Policy) due(v *season.View, s *ledger.State) ([]ledger.Event, error) {
+func (p Policy) due(v *season.View, s *ledger.State, archive string) ([]ledger.Event, error) {
 	keys, err := ledger.AssignKeys(s, v.Seasons)
 	if err != nil {
 		return nil, err
@@ -96,12 +97,12 @@ func (p Policy) due(v *season.View, s *ledger.State) ([]ledger.Event, error) {
 	if len(keys) > 0 {
 		return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, nil
 	}
-	return p.picksDue(v, s)
+	return p.picksDue(v, s, archive)
 }
 
 // picksDue freezes a pick for every round to be held that has none, from the moment its grid
 // is known, or almanac.LastFreeze before the start now valid, until that start.
-func (p Policy) picksDue(v *season.View, s *ledger.State) ([]ledger.Event, error) {
+func (p Policy) picksDue(v *season.View, s *ledger.State, archive string) ([]ledger.Event, error) {
 	v = almanac.Held(v, s)
 	var events []ledger.Event
 	for _, r := range almanac.Rounds(v, s, v.At.UTC().Year()-1) {
@@ -121,19 +122,23 @@ func (p Policy) picksDue(v *season.View, s *ledger.State) ([]ledger.Event, error
 		if err != nil {
 			return nil, fmt.Errorf("predict %s of %d: %w", r.Facts.Name, r.Year, err)
 		}
-		events = append(events, ledger.Freeze(r.Session, pickFrom(p.Model.Name(), forecast), r.Start, gridKnown))
+		events = append(events, freeze(r, p.Model.Name(), archive, forecast))
 	}
 	return events, nil
 }
 
-func pickFrom(model string, f predict.Forecast) ledger.Pick {
-	pick := ledger.Pick{P1: f.Podium[0], P2: f.Podium[1], P3: f.Podium[2], Model: model}
+// freeze returns the event that keeps a forecast for ever: the pick, every starter's chances, and
+// what they were made from.
+func freeze(r *almanac.Round, model, archive string, f predict.Forecast) ledger.Event {
+	pick := ledger.Pick{P1: f.Podium[0], P2: f.Podium[1], P3: f.Podium[2], WinProbability: f.Winner().Win, Model: model}
+	e := ledger.Freeze(r.Session, pick, r.Start, f.Basis.Order == predict.FromGrid)
+	e.Archive, e.Basis = archive, ledger.Basis(f.Basis.Order)
 	for _, c := range f.Candidates {
-		if c.Driver == pick.P1 {
-			pick.WinProbability = c.Win
-		}
+		e.Chances = append(e.Chances, ledger.Chance{
+			Driver: c.Driver, Win: int(math.Round(c.Win * ledger.Certain)), Podium: int(math.Round(c.Podium * ledger.Certain)),
+		})
 	}
-	return pick
+	return e
 }
 
 // resultsDue verifies the archive's result of every race that nobody has verified by the time the

@@ -2,6 +2,7 @@ package builder_test
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -68,6 +69,9 @@ type weekend struct {
 	policy  builder.Policy
 }
 
+// sum stands for the archive's file.
+var sum = strings.Repeat("5a", 32)
+
 func newWeekend(t *testing.T, edit func(*season.Round)) *weekend {
 	t.Helper()
 	w := &weekend{t: t, store: memblob.New(), archive: altered(t, edit), policy: builder.Policy{Model: predict.GridFrequency()}}
@@ -84,7 +88,7 @@ func newWeekend(t *testing.T, edit func(*season.Round)) *weekend {
 // settle returns the types of the events that were due for the Austrian Grand Prix.
 func (w *weekend) settle(at time.Time) []ledger.Type {
 	w.t.Helper()
-	events, err := w.policy.Settle(w.t.Context(), w.ledger, w.archive, at)
+	events, err := w.policy.Settle(w.t.Context(), w.ledger, builder.Facts{Archive: w.archive, SHA256: sum}, at)
 	if err != nil {
 		w.t.Fatalf("settle at %s: %v", at, err)
 	}
@@ -132,6 +136,14 @@ func (w *weekend) wantFreeze(at, start time.Time, from predict.Order) {
 	pick := w.round().Pick
 	if got := [3]season.DriverID{pick.P1, pick.P2, pick.P3}; got != forecast.Podium {
 		w.t.Errorf("froze %v, want the forecast %v", got, forecast.Podium)
+	}
+	if pick.Archive != sum || pick.Basis != ledger.Basis(from) || len(pick.Chances) != len(forecast.Candidates) {
+		w.t.Errorf("froze %d chances from %s of the archive %s, want %d from %s of %s", len(pick.Chances), pick.Basis, pick.Archive, len(forecast.Candidates), from, sum)
+	}
+	for i, c := range pick.Chances {
+		if want := forecast.Candidates[i]; c.Driver != want.Driver || float64(c.Win)/ledger.Certain != want.Win || float64(c.Podium)/ledger.Certain != want.Podium {
+			w.t.Errorf("froze %+v, want %+v", c, want)
+		}
 	}
 	if !pick.Start.Equal(start) || !pick.FrozenAt.Equal(at) || pick.GridKnown != (from == predict.FromGrid) {
 		w.t.Errorf("frozen at %s for %s, grid known %v; want %s, %s, %v",
@@ -233,9 +245,17 @@ func TestPostponedRound(t *testing.T) {
 			t.Errorf("the pick is not the frozen one (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("without it gets a new one", func(t *testing.T) {
+	t.Run("with qualifying keeps it too", func(t *testing.T) {
 		w := newWeekend(t, withoutGrid)
 		w.wantFreeze(austriaStart.Add(-almanac.LastFreeze), austriaStart, predict.FromQualifying)
+		w.decide(austriaStart.Add(-time.Minute), postpone)
+		if r := w.round(); r.Pick == nil || len(r.Voided) != 0 {
+			t.Errorf("after the postponement: pick %v, %d voided; want one and none", r.Pick, len(r.Voided))
+		}
+	})
+	t.Run("without either gets a new one", func(t *testing.T) {
+		w := newWeekend(t, withoutQualifying)
+		w.wantFreeze(austriaStart.Add(-almanac.LastFreeze), austriaStart, predict.FromForm)
 		w.decide(austriaStart.Add(-time.Minute), postpone)
 		if r := w.round(); r.Pick != nil || len(r.Voided) != 1 {
 			t.Errorf("after the postponement: pick %v, %d voided; want none and 1", r.Pick, len(r.Voided))
@@ -243,7 +263,7 @@ func TestPostponedRound(t *testing.T) {
 		w.wantNone(austriaStart.AddDate(0, 0, 1)) // though this archive has a result by then
 		w.decide(austriaStart.AddDate(0, 0, 2), reinstate)
 		w.wantNone(later.Add(-almanac.LastFreeze - time.Second))
-		w.wantFreeze(later.Add(-almanac.LastFreeze), later, predict.FromQualifying)
+		w.wantFreeze(later.Add(-almanac.LastFreeze), later, predict.FromForm)
 	})
 }
 
@@ -257,7 +277,7 @@ func TestSecondFreezeIsHarmless(t *testing.T) {
 	w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
 	frozen, head := *w.round().Pick, w.ledger.Head()
 	other := builder.Policy{Model: predict.PreviousWinner()}
-	events, err := other.Settle(t.Context(), second, w.archive, austriaQualified)
+	events, err := other.Settle(t.Context(), second, builder.Facts{Archive: w.archive}, austriaQualified)
 	if err != nil || len(events) > 0 {
 		t.Errorf("the second freeze: got events %v and error %v, want neither", events, err)
 	}
@@ -287,7 +307,7 @@ func TestRoundWithoutAnybodyHoldsNothingUp(t *testing.T) {
 	}
 	p := policy()
 	before := facts.Seasons[0].Rounds[0].StartsAt().Add(-time.Minute)
-	events, err := p.Settle(t.Context(), l, a, before)
+	events, err := p.Settle(t.Context(), l, builder.Facts{Archive: a}, before)
 	if err != nil || len(events) != 1 || events[0].Type != ledger.KeysAssigned {
 		t.Fatalf("nobody to pick from: got %v and error %v, want keys and nothing else", events, err)
 	}

@@ -20,13 +20,13 @@ func ReplayFrom(year int) time.Time { return season.BeginsAt(year) }
 // due, in order, so that each pick is made from what was known when it is frozen. A ledger of
 // the other kind is refused by its own rules. progress is called with the instants done and
 // all of them.
-func (p Policy) Replay(ctx context.Context, l *ledger.Ledger, archive *season.Archive, until time.Time, progress func(done, total int)) error {
+func (p Policy) Replay(ctx context.Context, l *ledger.Ledger, facts Facts, until time.Time, progress func(done, total int)) error {
 	if kind := l.State().Kind(); kind != ledger.Simulated {
 		return fmt.Errorf("replay into a %s ledger: %w", kind, ledger.ErrKind)
 	}
-	instants := p.instants(archive.AsOf(until), l.State(), until)
+	instants := p.instants(facts.Archive.AsOf(until), l.State(), until)
 	for i, t := range instants {
-		if _, err := p.Settle(ctx, l, archive, t); err != nil {
+		if _, err := p.Settle(ctx, l, facts, t); err != nil {
 			return fmt.Errorf("replay at %s: %w", t.Format(time.RFC3339), err)
 		}
 		progress(i+1, len(instants))

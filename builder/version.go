@@ -2,8 +2,12 @@ package builder
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -25,7 +29,7 @@ type version struct {
 // renderAll renders every variant of the almanac. A variant whose bytes, rendered as of when
 // the base first rendered them, are the base's keeps them, their codings and their tag; only
 // the others get the almanac's instant and are encoded.
-func renderAll(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, progress func(done, total int)) (*version, error) {
+func renderAll(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, derived derivedData, progress func(done, total int)) (*version, error) {
 	variants := render.Variants(a)
 	bodies := make([][]byte, len(variants))
 	published := make([]snapshots.Variant, len(variants))
@@ -59,7 +63,43 @@ func renderAll(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, pr
 	for i, v := range variants {
 		out.bodies[v.Path()], out.reused[v.Path()] = bodies[i], reused[i]
 	}
-	return out, nil
+	return out, out.addDerived(base, derived, a.At)
+}
+
+// addDerived adds the variants that a job of its own has made for what is published now. While
+// the job has not been there, what the base has of them stays.
+func (v *version) addDerived(base *snapshots.Base, derived derivedData, at time.Time) error {
+	if derived == nil {
+		for _, entry := range base.Manifest.Entries {
+			if variant, err := catalog.ParsePath(entry.Path); err == nil && render.Derived(variant.Endpoint) {
+				v.draft.Variants = append(v.draft.Variants, snapshots.Reused(entry))
+			}
+		}
+		return nil
+	}
+	for _, path := range slices.Sorted(maps.Keys(derived)) {
+		if entry, ok := base.Entry(path); ok {
+			body, err := render.Data(derived[path], entry.GeneratedAt)
+			if err != nil {
+				return fmt.Errorf("render %s: %w", path, err)
+			}
+			if snapshots.Digest(body) == entry.SHA256 {
+				v.draft.Variants = append(v.draft.Variants, snapshots.Reused(entry))
+				continue
+			}
+		}
+		body, err := render.Data(derived[path], at)
+		if err != nil {
+			return fmt.Errorf("render %s: %w", path, err)
+		}
+		encodings, err := render.Encode(body)
+		if err != nil {
+			return err
+		}
+		v.draft.Variants = append(v.draft.Variants, snapshots.New(path, body, encodings, at))
+		v.bodies[path] = body
+	}
+	return nil
 }
 
 func renderOne(base *snapshots.Base, a *almanac.Almanac, v catalog.Variant) ([]byte, snapshots.Variant, bool, error) {

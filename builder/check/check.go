@@ -31,6 +31,10 @@ func Bodies(k catalog.Known, bodies map[string][]byte, trusted func(path string)
 		}
 	}
 	for _, v := range catalog.All(k, nil) {
+		// These two come with a later version; what there is of them was read above.
+		if v.Endpoint == catalog.TrackRecord || v.Endpoint == catalog.TitleOdds {
+			continue
+		}
 		if _, ok := bodies[v.Path()]; !ok {
 			errs = append(errs, fmt.Errorf("%s: was not rendered", v.Path()))
 		}
@@ -79,7 +83,9 @@ type version struct {
 	teams     map[int][]wire.ConstructorStanding
 	calendar  map[int][]wire.CalendarEntry
 	picks     map[int][]wire.PredictionRecord
-	accuracy  map[int]wire.Accuracy // 0: all seasons
+	chances   map[int][]wire.ProbabilityRecord
+	odds      map[string]wire.TitleOdds // by path, of this version
+	accuracy  map[int]wire.Accuracy     // 0: all seasons
 	grid      []wire.Driver
 	countdown wire.Countdown
 }
@@ -92,6 +98,8 @@ func read(k catalog.Known, bodies map[string][]byte) (*version, error) {
 		teams:    map[int][]wire.ConstructorStanding{},
 		calendar: map[int][]wire.CalendarEntry{},
 		picks:    map[int][]wire.PredictionRecord{},
+		chances:  map[int][]wire.ProbabilityRecord{},
+		odds:     map[string]wire.TitleOdds{},
 		accuracy: map[int]wire.Accuracy{},
 	}
 	errs := []error{
@@ -104,6 +112,7 @@ func read(k catalog.Known, bodies map[string][]byte) (*version, error) {
 			decodeInto(bodies, catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: year}, v.teams, year),
 			decodeInto(bodies, catalog.Variant{Endpoint: catalog.Calendar, Year: year}, v.calendar, year),
 			decodeInto(bodies, catalog.Variant{Endpoint: catalog.Predictions, Year: year}, v.picks, year),
+			decodeInto(bodies, catalog.Variant{Endpoint: catalog.Probabilities, Year: year}, v.chances, year),
 			decodeInto(bodies, catalog.Variant{Endpoint: catalog.Accuracy, Year: year}, v.accuracy, year),
 		)
 	}
@@ -113,20 +122,28 @@ func read(k catalog.Known, bodies map[string][]byte) (*version, error) {
 	}
 	for _, year := range k.Seasons {
 		for _, p := range v.picks[year] {
-			errs = append(errs, sameRecord(bodies, p))
+			errs = append(errs, sameRecord(bodies, catalog.Variant{Endpoint: catalog.Predictions, SessionKey: p.SessionKey}, p))
+		}
+		for _, p := range v.chances[year] {
+			errs = append(errs, sameRecord(bodies, catalog.Variant{Endpoint: catalog.Probabilities, SessionKey: p.SessionKey}, p))
+		}
+		odds := catalog.Variant{Endpoint: catalog.TitleOdds, Year: year}
+		if _, ok := bodies[odds.Path()]; ok {
+			var data wire.TitleOdds
+			errs = append(errs, decode(bodies, odds, &data))
+			v.odds[odds.Path()] = data
 		}
 	}
 	return v, errors.Join(errs...)
 }
 
 // sameRecord checks that the variant of one session key says what the season's list says.
-func sameRecord(bodies map[string][]byte, p wire.PredictionRecord) error {
-	variant := catalog.Variant{Endpoint: catalog.Predictions, SessionKey: p.SessionKey}
-	var alone []wire.PredictionRecord
+func sameRecord[T any](bodies map[string][]byte, variant catalog.Variant, record T) error {
+	var alone []T
 	if err := decode(bodies, variant, &alone); err != nil {
 		return err
 	}
-	want, err := wire.Marshal([]wire.PredictionRecord{p})
+	want, err := wire.Marshal([]T{record})
 	if err != nil {
 		return err
 	}

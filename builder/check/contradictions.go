@@ -50,10 +50,18 @@ func (v *version) contradictions() error {
 			all.add(p)
 		}
 		season.compare(fmt.Sprintf("accuracy/%d", year), v.accuracy[year], complain)
+		for _, p := range v.chances[year] {
+			checkChances(p, v.picks[year], func(format string, args ...any) {
+				complain("probabilities/%d: %s: "+format, append([]any{year, p.GPName}, args...)...)
+			})
+		}
 		checkOrder(year, v, complain)
 	}
 	all.compare("accuracy/all", v.accuracy[0], complain)
 
+	for path, odds := range v.odds {
+		checkOdds(path, odds, complain)
+	}
 	codes := map[string]string{}
 	for _, d := range v.grid {
 		if other, taken := codes[d.Driver]; taken {
@@ -67,6 +75,62 @@ func (v *version) contradictions() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// checkChances holds a frozen distribution to itself and to the pick of the same round. Each
+// number is rounded to a tenth, so a sum of n may be off by n half tenths.
+func checkChances(p wire.ProbabilityRecord, picks []wire.PredictionRecord, complain func(string, ...any)) {
+	win, podium := 0, 0
+	of := map[string]wire.DriverChance{}
+	for _, c := range p.Drivers {
+		if _, twice := of[c.Driver]; twice {
+			complain("%s stands twice", c.Driver)
+		}
+		if c.PodiumPct < c.WinPct {
+			complain("%s has a smaller chance of a podium, %d, than to win, %d", c.Driver, c.PodiumPct, c.WinPct)
+		}
+		of[c.Driver] = c
+		win, podium = win+int(c.WinPct), podium+int(c.PodiumPct)
+	}
+	off := (len(p.Drivers) + 1) / 2
+	if win < 1000-off || win > 1000+off || podium < 3000-off || podium > 3000+off {
+		complain("chances of %d drivers add up to %d tenths of a win and %d of a podium", len(p.Drivers), win, podium)
+	}
+	for _, r := range picks {
+		if r.SessionKey != p.SessionKey {
+			continue
+		}
+		if got := of[r.Prediction.Winner].WinPct; got != r.Prediction.ConfidencePct {
+			complain("the picked winner %s has %d tenths, the prediction says %d", r.Prediction.Winner, got, r.Prediction.ConfidencePct)
+		}
+		return
+	}
+	complain("has no prediction")
+}
+
+// checkOdds holds the odds of both titles to themselves.
+func checkOdds(path string, o wire.TitleOdds, complain func(string, ...any)) {
+	sum, last := 0, 1000
+	check := func(who string, title wire.Percent, points, low, high float64) {
+		if int(title) > last || low < points || high < low {
+			complain("%s: %s: %d tenths after %d, points %v to %v from %v", path, who, title, last, low, high, points)
+		}
+		sum, last = sum+int(title), int(title)
+	}
+	end := func(title string, n int) {
+		if off := (n + 1) / 2; n > 0 && (sum < 1000-off || sum > 1000+off) {
+			complain("%s: the %s' chances add up to %d tenths", path, title, sum)
+		}
+		sum, last = 0, 1000
+	}
+	for _, d := range o.Drivers {
+		check(d.Driver, d.TitlePct, d.Points, d.PointsLow, d.PointsHigh)
+	}
+	end("drivers", len(o.Drivers))
+	for _, c := range o.Constructors {
+		check(c.Team, c.TitlePct, c.Points, c.PointsLow, c.PointsHigh)
+	}
+	end("constructors", len(o.Constructors))
 }
 
 func (v *version) countsDownTo(start wire.Instant) bool {

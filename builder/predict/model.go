@@ -103,6 +103,20 @@ type Explanation struct {
 	Paces    []Pace    // before the weekend
 }
 
+// Qualified is the forecast of the expert that knows the outcome of qualifying alone, f0: what
+// the whole is to be measured by. Where that expert is missing it is the forecast itself.
+func (e Explanation) Qualified() Forecast {
+	drivers, win := make([]season.DriverID, len(e.Starters)), make([]float64, len(e.Starters))
+	for i, s := range e.Starters {
+		drivers[i], win[i] = s.Driver, s.Experts[2]
+	}
+	if sum(win) == 0 {
+		return e.Forecast
+	}
+	win = millionths(win, 1, nil)
+	return newForecast(drivers, win, podiumChances(win, win), byChance(drivers, win), e.Forecast.Basis)
+}
+
 // Weights are the exponents of the chances of R2, of the fits without ratings and of
 // qualifying alone; they add up to 1.
 type Weights [3]float64

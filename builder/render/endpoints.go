@@ -1,6 +1,8 @@
 package render
 
 import (
+	"slices"
+
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
@@ -140,6 +142,40 @@ func record(y *almanac.Year, r *almanac.Round) wire.PredictionRecord {
 		rec.Result = &wire.Result{Winner: places.P1, Podium: places}
 		rec.WinnerHit = &hit
 	}
+	return rec
+}
+
+// probabilities lists the rounds of a year whose pick was frozen with all chances.
+func probabilities(y *almanac.Year) []wire.ProbabilityRecord {
+	records := []wire.ProbabilityRecord{}
+	for i := range y.Rounds {
+		if r := &y.Rounds[i]; r.Pick != nil && r.Pick.Chances != nil {
+			records = append(records, probabilityRecord(y, r))
+		}
+	}
+	return records
+}
+
+// probabilitiesOf is the list for one session key: one record, or none.
+func probabilitiesOf(a *almanac.Almanac, session int64) []wire.ProbabilityRecord {
+	r, err := a.Round(session)
+	if err != nil || r.Pick == nil || r.Pick.Chances == nil {
+		return []wire.ProbabilityRecord{}
+	}
+	y, _ := a.Year(r.Year)
+	return []wire.ProbabilityRecord{probabilityRecord(y, r)}
+}
+
+func probabilityRecord(y *almanac.Year, r *almanac.Round) wire.ProbabilityRecord {
+	rec := wire.ProbabilityRecord{
+		SessionKey: r.Session, GPName: r.Facts.Name, Model: r.Pick.Model, Basis: string(r.Pick.Basis), FrozenAt: wire.Instant(r.Pick.FrozenAt),
+	}
+	for _, c := range r.Pick.Chances {
+		rec.Drivers = append(rec.Drivers, wire.DriverChance{
+			Driver: y.Codes[c.Driver], WinPct: wire.PercentFrom(float64(c.Win) / ledger.Certain), PodiumPct: wire.PercentFrom(float64(c.Podium) / ledger.Certain),
+		})
+	}
+	slices.SortStableFunc(rec.Drivers, func(a, b wire.DriverChance) int { return int(b.WinPct - a.WinPct) })
 	return rec
 }
 

@@ -4,7 +4,9 @@
 package render
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"gridcast/builder/almanac"
@@ -29,7 +31,7 @@ func Body(a *almanac.Almanac, v catalog.Variant, generatedAt time.Time) ([]byte,
 	return wire.Marshal(wire.Wrap(data, generatedAt))
 }
 
-// Variants lists every variant that the almanac has, in ascending order of path.
+// Variants lists every variant that Body can render from the almanac, in ascending order of path.
 func Variants(a *almanac.Almanac) []catalog.Variant {
 	var picks []int64
 	for _, y := range a.Years {
@@ -39,7 +41,18 @@ func Variants(a *almanac.Almanac) []catalog.Variant {
 			}
 		}
 	}
-	return catalog.All(Known(a), picks)
+	return slices.DeleteFunc(catalog.All(Known(a), picks), func(v catalog.Variant) bool { return Derived(v.Endpoint) })
+}
+
+// Derived says that the bodies of an endpoint take more than the almanac: they are made by a job
+// of their own, and Body cannot render them. Data puts what the job made into its envelope.
+func Derived(endpoint catalog.Name) bool {
+	return endpoint == catalog.TrackRecord || endpoint == catalog.TitleOdds
+}
+
+// Data returns the bytes of a body with that data, as first rendered at generatedAt.
+func Data(data []byte, generatedAt time.Time) ([]byte, error) {
+	return wire.Marshal(wire.Wrap(json.RawMessage(data), generatedAt))
 }
 
 // Known says which seasons the almanac has.
@@ -67,11 +80,20 @@ var renderers = map[catalog.Name]func(*almanac.Almanac, catalog.Variant) (any, e
 		}
 		return predictionsOfYear(a, v)
 	},
+	catalog.Probabilities: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
+		if v.SessionKey != 0 {
+			return probabilitiesOf(a, v.SessionKey), nil
+		}
+		return probabilitiesOfYear(a, v)
+	},
 	catalog.NextRace: func(a *almanac.Almanac, _ catalog.Variant) (any, error) { return countdown(a) },
 	catalog.Accuracy: func(a *almanac.Almanac, v catalog.Variant) (any, error) { return accuracy(a, v.Year), nil },
 }
 
-var predictionsOfYear = ofYear(func(y *almanac.Year, _ catalog.Variant) any { return predictions(y) })
+var (
+	predictionsOfYear   = ofYear(func(y *almanac.Year, _ catalog.Variant) any { return predictions(y) })
+	probabilitiesOfYear = ofYear(func(y *almanac.Year, _ catalog.Variant) any { return probabilities(y) })
+)
 
 // ofYear renders from the season that the variant names.
 func ofYear(render func(*almanac.Year, catalog.Variant) any) func(*almanac.Almanac, catalog.Variant) (any, error) {

@@ -29,7 +29,11 @@ var (
 // small is a season of four rounds: one finished and scored, one of unknown hour that is
 // awaited, one cancelled, one to come.
 func small() *almanac.Almanac {
-	pick := &ledger.FrozenPick{Pick: ledger.Pick{P1: "ann", P2: "bob", P3: "cay", WinProbability: 0.625}}
+	pick := &ledger.FrozenPick{
+		Pick: ledger.Pick{P1: "ann", P2: "bob", P3: "cay", WinProbability: 0.625, Model: "v2-1"}, Basis: ledger.OnQualifying,
+		FrozenAt: time.Date(2025, 5, 31, 16, 0, 0, 0, time.UTC),
+		Chances:  []ledger.Chance{{Driver: "bob", Win: 250_000, Podium: ledger.Certain}, {Driver: "ann", Win: 625_000, Podium: ledger.Certain}, {Driver: "cay", Win: 125_000, Podium: ledger.Certain}},
+	}
 	miss := &ledger.FrozenPick{Pick: ledger.Pick{P1: "bob", P2: "ann", P3: "cay", WinProbability: 0.3333}}
 	round := func(number int, start time.Time, state almanac.State) almanac.Round {
 		return almanac.Round{
@@ -109,6 +113,17 @@ func TestBytes(t *testing.T) {
 				`{"session_key":2025002,"gp_name":"Grand Prix B","prediction":{"winner":"MUL","confidence_pct":33.3,"podium":{"p1":"MUL","p2":"OHA","p3":"CAY"}}}]` + meta,
 		},
 		{
+			"the frozen chances, to a tenth, the likeliest first; a pick without them is left out",
+			catalog.Variant{Endpoint: catalog.Probabilities, Year: 2025},
+			`{"ok":true,"data":[{"session_key":2025001,"gp_name":"Grand Prix A","model":"v2-1","basis":"qualifying","frozen_at":"2025-05-31T16:00:00+00:00",` +
+				`"drivers":[{"driver":"OHA","win_pct":62.5,"podium_pct":100.0},{"driver":"MUL","win_pct":25.0,"podium_pct":100.0},{"driver":"CAY","win_pct":12.5,"podium_pct":100.0}]}]` + meta,
+		},
+		{
+			"one session's chances",
+			catalog.Variant{Endpoint: catalog.Probabilities, SessionKey: 2025002},
+			`{"ok":true,"data":[]` + meta,
+		},
+		{
 			"one session",
 			catalog.Variant{Endpoint: catalog.Predictions, SessionKey: 2025002},
 			`{"ok":true,"data":[{"session_key":2025002,"gp_name":"Grand Prix B","prediction":{"winner":"MUL","confidence_pct":33.3,"podium":{"p1":"MUL","p2":"OHA","p3":"CAY"}}}]` + meta,
@@ -153,6 +168,7 @@ func TestVariantsAreThoseOfTheCatalog(t *testing.T) {
 	want := []string{
 		"accuracy/2024", "accuracy/2025", "accuracy/all", "calendar/2024", "calendar/2025", "drivers", "next-race",
 		"predictions/2024", "predictions/2025", "predictions/none", "predictions/session/2025001", "predictions/session/2025002",
+		"probabilities/2024", "probabilities/2025", "probabilities/none", "probabilities/session/2025001", "probabilities/session/2025002",
 		"standings/constructors/2024", "standings/constructors/2025", "standings/drivers/2024", "standings/drivers/2025",
 	}
 	if diff := cmp.Diff(want, paths); diff != "" {

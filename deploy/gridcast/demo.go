@@ -78,8 +78,12 @@ func (c *serveCmd) runDemo(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	facts, err := b.Facts(ctx)
+	if err != nil {
+		return err
+	}
 	bar := newProgress(s.err, "replaying seasons")
-	err = b.Policy.Replay(ctx, b.Ledger, a, begin, bar.set)
+	err = b.Policy.Replay(ctx, b.Ledger, facts, begin, bar.set)
 	bar.finish()
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ func (c *replayCmd) Run(ctx context.Context, s *streams) error {
 	}
 	bar := newProgress(s.err, "replaying")
 	until := builder.ReplayFrom(c.To + 1)
-	err = b.Policy.Replay(ctx, b.Ledger, facts.Archive, until, bar.set)
+	err = b.Policy.Replay(ctx, b.Ledger, facts, until, bar.set)
 	bar.finish()
 	if err != nil {
 		return err

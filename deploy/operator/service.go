@@ -42,6 +42,7 @@ const (
 	freezeJob = "freeze"
 	pollJob   = "poll"
 	verifyJob = "verify"
+	deriveJob = "derive" // title odds and track record, after a build that published
 )
 
 // lookEvery is how often the ledger is looked at for what others appended, in real time.
@@ -71,6 +72,7 @@ func (s *Service) Start(ctx context.Context, progress func(phase string, done, t
 		scheduler.Job{Name: freezeJob, Work: cadence.Freeze, Run: build, Since: since},
 		scheduler.Job{Name: pollJob, Work: cadence.Poll, Run: s.poll, Since: since},
 		scheduler.Job{Name: verifyJob, Work: cadence.Verify, Run: s.verify, Since: since},
+		scheduler.Job{Name: deriveJob, Run: s.derive},
 	)
 	if err != nil {
 		return err
@@ -81,6 +83,7 @@ func (s *Service) Start(ctx context.Context, progress func(phase string, done, t
 // Run conducts until ctx ends, and waits for a build under way.
 func (s *Service) Run(ctx context.Context) error {
 	s.jobs.Start()
+	s.wantDerived("start")
 	s.follow(ctx)
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopGrace)
 	defer cancel()
@@ -119,8 +122,31 @@ func (s *Service) Build(ctx context.Context, request builder.Request) (builder.O
 	if err == nil && !outcome.Unchanged {
 		s.log.Info("published", "version", outcome.Version, "reason", request.Reason,
 			"objects_written", outcome.ObjectsWritten, "objects_reused", outcome.ObjectsReused, "seconds", outcome.Seconds)
+		if s.jobs != nil { // before, Run asks for it
+			s.wantDerived(fmt.Sprintf("version %d", outcome.Version))
+		}
 	}
 	return outcome, err
+}
+
+// wantDerived has the odds and the record made of what is published now.
+func (s *Service) wantDerived(reason string) {
+	if _, err := s.jobs.Trigger(deriveJob, reason); err != nil {
+		s.log.Error("title odds and track record not made", "reason", reason, "err", err)
+	}
+}
+
+// derive makes title odds and track record, if the verified results are not those that they were
+// made of, and has a version built with them. Builds go on meanwhile.
+func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
+	began := time.Now()
+	made, err := s.builder.Derive(ctx, s.clock.Now())
+	if err != nil || !made {
+		return err
+	}
+	s.log.Info("derived", "what", "title odds, track record", "seconds", time.Since(began).Seconds())
+	_, err = s.jobs.Trigger(buildJob, "title odds and track record")
+	return err
 }
 
 // notePublished remembers what is published now.
@@ -152,7 +178,7 @@ func (s *Service) poll(ctx context.Context, _ scheduler.Trigger) error {
 	if err := s.loadFacts(ctx); err != nil {
 		return err
 	}
-	events, err := s.builder.Policy.Settle(ctx, s.builder.Ledger, s.facts.Load().Archive, s.clock.Now())
+	events, err := s.builder.Policy.Settle(ctx, s.builder.Ledger, *s.facts.Load(), s.clock.Now())
 	if err != nil || len(events) == 0 {
 		return err
 	}

@@ -25,10 +25,11 @@ type Score struct {
 
 // NewScore scores a forecast by the official result of its round.
 func NewScore(f predict.Forecast, r *season.Round) Score {
-	return scoreOf(f, r.Podium())
+	return ScoreOf(f, r.Podium())
 }
 
-func scoreOf(f predict.Forecast, podium season.Podium) Score {
+// ScoreOf scores a forecast by who was on the podium.
+func ScoreOf(f predict.Forecast, podium season.Podium) Score {
 	s := Score{Confidence: f.Winner().Win}
 	s.Hit, s.Podium = podium.Score(f.Podium)
 	for i, picked := range f.Podium {

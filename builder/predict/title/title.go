@@ -57,16 +57,19 @@ func DefaultConfig() Config { return Config{Runs: 10_000, Seed: 1950, Spread: 1.
 // FirstYear is the first season that can be simulated: before it not all results counted.
 const FirstYear = 1991
 
+// ErrTooEarly is the error of a season that cannot be simulated.
+var ErrTooEarly = fmt.Errorf("the season is not known, or before %d", FirstYear)
+
 // restPower flattens the strengths for all places but the first, as for podiums.
 const restPower = .75
 
 // Simulate returns the odds of the season's titles as v shows it: its finished rounds count,
 // its others are to be held. A season that is over has the champions at 1. The error says why
-// there can be no odds: the season is not known or too early, or predict.ErrNoForm, ErrNobody.
+// there can be no odds: it wraps ErrTooEarly, predict.ErrNoForm or predict.ErrNobody.
 func Simulate(v *season.View, year int, m *predict.Ranked, c Config) (Odds, error) {
 	s, ok := v.Season(year)
 	if !ok || year < FirstYear {
-		return Odds{}, fmt.Errorf("title odds of %d: the season is not known, or before %d", year, FirstYear)
+		return Odds{}, fmt.Errorf("title odds of %d: %w", year, ErrTooEarly)
 	}
 	var remaining []*season.Round
 	var latest *season.Round
