@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -415,4 +418,88 @@ func TestPublicReport(t *testing.T) {
 	if got := (snapshots.Report{State: snapshots.Following, Version: 7}).Public(); got != "" {
 		t.Errorf("nothing is wrong, public text %q", got)
 	}
+}
+
+// A long and unlucky life: versions are published, the store lies about one thing and then
+// another, bytes of the copy go wrong, the edge is restarted, in any order. Nothing is ever
+// served that was not published, and ten seconds of honesty are enough.
+func TestFollowOutlivesManyLies(t *testing.T) {
+	seeds := uint64(200)
+	if testing.Short() {
+		seeds = 40
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { unluckyLife(t, rand.New(rand.NewPCG(seed, 1))) })
+		})
+	}
+}
+
+func unluckyLife(t *testing.T, random *rand.Rand) {
+	s, cache := &liar{Store: strict(t)}, memblob.New()
+	published := map[int64]bodies{}
+	var history []string // for the log of a failure
+	next := func() {
+		content := bodies{"drivers": fmt.Sprint("d", len(published)), "calendar/2024": fmt.Sprint("c", len(published)/3)}
+		published[publish(t, s.Store, content).Version] = content
+	}
+	check := func(e *edge) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		last := int64(0)
+		for _, v := range e.versions {
+			if diff := cmp.Diff(published[v.Pointer.Version], contentOf(v)); diff != "" || v.Pointer.Version < last {
+				t.Errorf("version %d was served after %d, with (-want +got):\n%s\nafter %q", v.Pointer.Version, last, diff, history)
+			}
+			last = v.Pointer.Version
+		}
+	}
+	next()
+	e := follow(t, s, cache)
+	for range 12 {
+		switch deed := random.IntN(5); deed {
+		case 0, 1:
+			next()
+			history = append(history, "publish")
+		case 2:
+			keys := keysOf(t, s.Store)
+			some := lies([]byte("other"), []byte("{}"))
+			names := slices.Sorted(maps.Keys(some))
+			name, key := names[random.IntN(len(names))], keys[random.IntN(len(keys))]
+			if random.IntN(3) == 0 {
+				key = snapshots.PointerKey
+			}
+			s.tell([]string{"get", "watch", "get watch"}[random.IntN(3)], key, some[name])
+			history = append(history, name+" of "+key)
+		case 3:
+			s.tell("", "", nil)
+			history = append(history, "honest")
+		case 4:
+			check(e)
+			_ = e.stop()
+			if keys := keysOf(t, cache); len(keys) > 0 {
+				key := keys[random.IntN(len(keys))]
+				o, err := cache.Get(t.Context(), key, blob.MaxDocument)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(o.Data) > 0 {
+					o.Data[random.IntN(len(o.Data))] ^= 1 << random.IntN(8)
+				}
+				cache.Corrupt(key, o.Data)
+				history = append(history, "restart with a wrong bit in "+key)
+			}
+			e = follow(t, s, cache)
+		}
+		time.Sleep(time.Duration(random.Int64N(int64(20 * time.Second)))) // of the bubble
+		synctest.Wait()
+	}
+	s.tell("", "", nil)
+	time.Sleep(10 * time.Second)
+	synctest.Wait()
+	check(e)
+	if diff := cmp.Diff(published[loadBase(t, s.Store).Pointer.Version], e.lastContent()); diff != "" || e.lastReport().State != snapshots.Following {
+		t.Errorf("in the end: %+v, content (-want +got):\n%s\nafter %q", e.lastReport(), diff, history)
+	}
+	_ = e.stop()
 }

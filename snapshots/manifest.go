@@ -353,7 +353,7 @@ func (b *Base) Body(ctx context.Context, e Entry) ([]byte, error) {
 	return readChecked(ctx, b.store, e.identity())
 }
 
-// LoadPointer reads the pointer, or returns ErrNone; one that can not be read as a pointer is
+// LoadPointer reads the pointer, or returns ErrNone; one that cannot be read as a pointer is
 // ErrDamaged, with the tag to swap it by.
 func LoadPointer(ctx context.Context, store blob.Store) (Pointer, blob.Tag, error) {
 	o, err := store.Get(ctx, PointerKey, blob.MaxDocument)

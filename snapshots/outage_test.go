@@ -41,7 +41,7 @@ func followReal(t *testing.T, s, cache blob.Store) *following {
 	return f
 }
 
-const patience = 20 * time.Second
+const timeout = 20 * time.Second
 
 func (f *following) wantVersion(t *testing.T, want int64, content bodies) {
 	t.Helper()
@@ -51,14 +51,14 @@ func (f *following) wantVersion(t *testing.T, want int64, content bodies) {
 		if got := contentOf(v); v.Pointer.Version != want || got["drivers"] != content["drivers"] {
 			t.Fatalf("delivered version %d, %v; want %d, %v", v.Pointer.Version, got, want, content)
 		}
-	case <-time.After(patience):
-		t.Fatalf("version %d was not delivered within %v", want, patience)
+	case <-time.After(timeout):
+		t.Fatalf("version %d was not delivered within %v", want, timeout)
 	}
 }
 
 func (f *following) wantState(t *testing.T, want snapshots.State) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(timeout)
 	for {
 		select {
 		case r := <-f.reports:
@@ -66,7 +66,7 @@ func (f *following) wantState(t *testing.T, want snapshots.State) {
 				return
 			}
 		case <-deadline:
-			t.Fatalf("not %s within %v", want, patience)
+			t.Fatalf("not %s within %v", want, timeout)
 		}
 	}
 }

@@ -29,7 +29,7 @@ type Pruned struct {
 // PruneAge at now, which is real time. A dry run removes nothing. keep counts the current version and
 // is at least 1.
 //
-// Prune stops before it removes anything if the current version can not be read.
+// Prune stops before it removes anything if the current version cannot be read.
 func Prune(ctx context.Context, store blob.Store, keep int, now time.Time, dryRun bool) (Pruned, error) {
 	if keep < 1 {
 		return Pruned{}, fmt.Errorf("prune: keep %d versions: want at least 1", keep)

@@ -48,8 +48,8 @@ type Info struct {
 
 // Store holds objects. Keys are non-empty slash-separated paths of the characters
 // [A-Za-z0-9._-] without empty, "." or ".." segments; others are refused with an error that
-// names the key. A key must not be a folder of another, as "a" is of "a/b": a directory can
-// not hold both. Every method is safe for concurrent use by any number of goroutines and
+// names the key. A key must not be a folder of another, as "a" is of "a/b": a directory
+// cannot hold both. Every method is safe for concurrent use by any number of goroutines and
 // processes. A read that begins after a write returned sees that write or a later one.
 // Methods retry what is safe to retry within ctx; errors wrap one of the sentinels above
 // where it applies and name the operation and the key.

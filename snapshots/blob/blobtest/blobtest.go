@@ -13,8 +13,8 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// patience bounds what a store promises to do within about a second.
-const patience = 10 * time.Second
+// timeout bounds what a store promises to do within about a second.
+const timeout = 10 * time.Second
 
 // Run runs the suite; open returns a store that is empty and that nobody else uses.
 func Run(t *testing.T, open func(t *testing.T) blob.Store) {

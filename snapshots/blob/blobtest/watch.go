@@ -11,7 +11,7 @@ import (
 // watching starts a Watch and returns a function that waits for what it returned.
 func watching(t *testing.T, s blob.Store, key string, seen blob.Tag) func() (blob.Object, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	type answer struct {
 		o   blob.Object
 		err error
@@ -26,7 +26,7 @@ func watching(t *testing.T, s blob.Store, key string, seen blob.Tag) func() (blo
 		defer cancel()
 		a := <-answers
 		if errors.Is(a.err, context.DeadlineExceeded) {
-			t.Fatalf("watch %s: saw nothing within %v", key, patience)
+			t.Fatalf("watch %s: saw nothing within %v", key, timeout)
 		}
 		return a.o, a.err
 	}

@@ -81,7 +81,7 @@ func givenUp(ctx context.Context, within time.Duration, last error) error {
 	return fmt.Errorf("no success within %v: %w", within, last)
 }
 
-// attempt sends one request. It says whether any of it left this machine: if not, it can not
+// attempt sends one request. It says whether any of it left this machine: if not, it cannot
 // have been applied, whatever the error is.
 func (s *Store) attempt(ctx context.Context, send func(context.Context) error) (sent bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Attempt)
