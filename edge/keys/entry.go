@@ -19,11 +19,14 @@ import (
 // An entry is immutable but for what it counts. When its record changes another one takes its
 // place, and goes on with its Counter and its Usage.
 type Entry struct {
-	hash    Hash
+	hash Hash
+	// current is, in an entry of an index, the entry that holds for the hash: itself, or a later
+	// one; nil: the slot is free, and nothing else of it may be read.
+	current atomic.Pointer[Entry]
 	end     int64 // refused from this instant on: Unix seconds, never or always
 	Counter limit.Counter
-	Usage   *Usage
 
+	Usage     *Usage
 	PerMinute int
 	Tier      int       // index into Tiers.Names
 	origins   *[]string // nil: any
@@ -37,10 +40,10 @@ const (
 	always = math.MinInt64 // the key is revoked, or of no known tier
 )
 
-// newEntry returns an entry that is accepted, and goes on counting where the old one is, which
-// may be nil.
-func newEntry(r *Record, hash Hash, tier, perMinute int, source limit.Source, old *Entry) *Entry {
-	e := &Entry{hash: hash, end: never, PerMinute: perMinute, Tier: tier}
+// fill makes an entry that nobody reads yet that of a record, which is accepted. It goes on
+// counting where the old one is, which may be nil.
+func (e *Entry) fill(r *Record, hash Hash, tier, perMinute int, source limit.Source, old *Entry) {
+	e.hash, e.end, e.PerMinute, e.Tier = hash, never, perMinute, tier
 	if !r.Expires.IsZero() {
 		e.end = r.Expires.Unix()
 	}
@@ -50,7 +53,7 @@ func newEntry(r *Record, hash Hash, tier, perMinute int, source limit.Source, ol
 	}
 	if old != nil && old.Counter != nil {
 		e.Counter, e.Usage = old.Counter, old.Usage
-		return e
+		return
 	}
 	e.Usage = &e.usage
 	// The hash is as good as random and the same on every edge.
@@ -61,17 +64,28 @@ func newEntry(r *Record, hash Hash, tier, perMinute int, source limit.Source, ol
 	} else {
 		e.Counter = source.Counter(e.id(), offset)
 	}
-	return e
 }
 
-// refusedEntry returns an entry that is never accepted. It keeps what the old one, which may be
-// nil, has counted.
-func refusedEntry(hash Hash, old *Entry) *Entry {
-	e := &Entry{hash: hash, end: always}
+// refuse makes an entry that nobody reads yet one that is never accepted. It keeps what the old
+// one, which may be nil, has counted.
+func (e *Entry) refuse(hash Hash, old *Entry) {
+	e.hash, e.end = hash, always
 	if old != nil {
 		e.Counter, e.Usage = old.Counter, old.Usage
 	}
-	return e
+}
+
+// move makes an entry that nobody reads yet the same as the old one.
+func (e *Entry) move(old *Entry) {
+	e.hash, e.end, e.Counter, e.Usage = old.hash, old.end, old.Counter, old.Usage
+	e.PerMinute, e.Tier, e.origins = old.PerMinute, old.Tier, old.origins
+}
+
+// same reports whether both entries mean the same to a request.
+func (e *Entry) same(other *Entry) bool {
+	return e.hash == other.hash && e.end == other.end && e.Counter == other.Counter &&
+		e.PerMinute == other.PerMinute && e.Tier == other.Tier &&
+		(e.origins == nil) == (other.origins == nil) && (e.origins == nil || slices.Equal(*e.origins, *other.origins))
 }
 
 // id returns the name of the key in commands and logs.
@@ -94,53 +108,84 @@ func (e *Entry) Allows(origin []byte) bool {
 	return false
 }
 
-// index finds entries by hash: open addressing with linear probing. A look-up reads one cache
-// line here, seldom two, and then the entry it is after.
+// index finds entries by hash: open addressing with linear probing, the entries themselves in
+// the slots, so that a look-up waits for the memory once. It is shared by tables, one after the
+// other, and changed by the one that is being made: a free slot is filled and then becomes
+// current, and a slot in use gets another current entry. Readers need no lock for either.
 //
 // The place of an entry is in the first bytes of its hash. They are as good as random, and
 // nobody can choose them: an entry is there because a key was issued, whose 190 bits were
-// drawn by us. Who makes up keys can choose where he looks, and meets an empty slot after a
-// few steps; he can not make the rows that he walks along any longer.
+// drawn by us. Who makes up keys can choose where they look, and meets a free slot after a
+// few steps; they cannot make the rows that they walk along any longer.
 type index struct {
-	slots []slot // a power of two, more than half of them empty
+	slots []Entry // a power of two, more than half of them free
+	used  int     // by keys that were in a document once
 }
 
-// slot is empty where entry is nil.
-type slot struct {
-	prefix uint64 // of the entry's hash, so that other entries are passed by unread
-	entry  *Entry
+// newIndex returns an index with room for at least n entries.
+func newIndex(n int) *index {
+	return &index{slots: make([]Entry, 1<<bits.Len(uint(2*n)))}
 }
 
-// newIndex returns an index with room for n entries.
-func newIndex(n int) index {
-	return index{make([]slot, 1<<bits.Len(uint(2*n)))}
-}
+// full reports whether n more entries would be too many.
+func (x *index) full(n int) bool { return 2*(x.used+n) >= len(x.slots) }
 
-// find returns the entry with the hash, or nil.
+// find returns the entry with the hash, or nil. The entry of a key that was in an earlier
+// document alone is gone.
 func (x *index) find(hash *Hash) *Entry {
-	prefix := hash.prefix()
-	for i := place(prefix); ; i++ {
-		s := &x.slots[i&uint64(len(x.slots)-1)]
-		if s.entry == nil || s.prefix == prefix && s.entry.hash == *hash {
-			return s.entry
+	for i := place(hash.prefix()); ; i++ {
+		slot := &x.slots[i&uint64(len(x.slots)-1)]
+		entry := slot.current.Load()
+		if entry == nil || slot.hash == *hash {
+			return entry
 		}
 	}
 }
 
-// put adds an entry, unless there is one with its ID.
-func (x *index) put(entry *Entry) bool {
-	prefix := entry.hash.prefix()
-	for i := place(prefix); ; i++ {
-		s := &x.slots[i&uint64(len(x.slots)-1)]
-		if s.entry == nil {
-			*s = slot{prefix, entry}
-			return true
+// slot returns the slot for the hash, which is free or has the hash.
+func (x *index) slot(hash *Hash) *Entry {
+	for i := place(hash.prefix()); ; i++ {
+		slot := &x.slots[i&uint64(len(x.slots)-1)]
+		if slot.current.Load() == nil || slot.hash == *hash {
+			return slot
 		}
-		if place(s.prefix) == place(prefix) {
+	}
+}
+
+// hasID reports whether there is an entry, which is not gone, for the ID of the hash.
+func (x *index) hasID(hash *Hash) bool {
+	for i := place(hash.prefix()); ; i++ {
+		slot := &x.slots[i&uint64(len(x.slots)-1)]
+		entry := slot.current.Load()
+		if entry == nil {
 			return false
 		}
+		if entry != gone && place(slot.hash.prefix()) == place(hash.prefix()) {
+			return true
+		}
 	}
 }
+
+// put makes an entry the current one of its hash, as it is filled by fill, and returns it.
+func (x *index) put(hash *Hash, fill func(e *Entry)) *Entry {
+	slot := x.slot(hash)
+	entry := slot
+	switch old := slot.current.Load(); old {
+	case nil:
+		x.used++
+		fill(entry)
+	default:
+		entry = new(Entry)
+		if fill(entry); entry.same(old) {
+			return old
+		}
+	}
+	slot.current.Store(entry)
+	return entry
+}
+
+// gone is the current entry of keys that are in no document any more.
+var gone = &Entry{end: always}
 
 // prefix returns the first 64 bits of the hash.
 func (h *Hash) prefix() uint64 { return binary.BigEndian.Uint64(h[:]) }

@@ -13,12 +13,13 @@ import (
 	"gridcast/edge/limit"
 )
 
-// Table finds keys by their hash. It is immutable and safe for concurrent use; the counters
-// of its entries are shared with the tables before and after it.
+// Table finds keys by their hash. It is safe for concurrent use. It shares its entries, and what
+// they count, with the tables before and after it, and speaks of the latest document that one of
+// them was made of: it is to be replaced by the next one.
 type Table struct {
 	number   uint64
 	serial   int64 // of the document
-	index    index
+	index    *index
 	records  []tableRecord // in the order of the document
 	accepted int
 	skipped  []string
@@ -42,6 +43,8 @@ const unknownSum = 0
 // Documents are changed a record at a time, so the lines of records that the previous table
 // was made of are not decoded again. With a previous table the work is spread, so that it does
 // not keep a processor from the requests that are being served.
+//
+// The previous table is changed only if there is no error.
 func NewTable(document []byte, tiers Tiers, source limit.Source, previous *Table) (*Table, error) {
 	b := tableBuilder{tiers: tiers, names: tiers.Names(), source: source, previous: previous, serving: previous != nil, since: time.Now()}
 	if previous == nil {
@@ -53,7 +56,6 @@ func NewTable(document []byte, tiers Tiers, source limit.Source, previous *Table
 	lines, serial, sealed, err := unseal(document, b.yield)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("decode keys: %w", err)
 	case sealed:
 		b.table.serial = serial
 		err = b.readLines(lines)
@@ -61,11 +63,12 @@ func NewTable(document []byte, tiers Tiers, source limit.Source, previous *Table
 		err = b.readAny(document)
 	}
 	if err == nil {
-		err = b.fillIndex()
+		err = b.checkIDs()
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("decode keys: %w", err)
 	}
+	b.apply()
 	b.table.number = tables.Add(1)
 	return &b.table, nil
 }
@@ -96,7 +99,7 @@ func (t *Table) Len() int { return t.accepted }
 // Skipped says which keys were left out although they are not revoked, and why.
 func (t *Table) Skipped() []string { return t.skipped }
 
-// tableBuilder makes one table.
+// tableBuilder makes one table: it reads all of the document, and then changes the index.
 type tableBuilder struct {
 	tiers    Tiers
 	names    []string // of tiers
@@ -106,7 +109,17 @@ type tableBuilder struct {
 	serving bool      // requests are answered from previous meanwhile
 	since   time.Time // when the work went on after the last pause
 
-	table Table
+	table   Table           // its records have no entry yet where they are changed
+	changed []changedRecord // those that are not as in the previous table
+	dropped []*Entry        // those of the previous table that are not as in the document
+	added   int             // changed records of keys that the index does not have
+}
+
+// changedRecord is a record that the previous table does not have, or not in this place.
+type changedRecord struct {
+	at     int // in the document
+	record *Record
+	hash   Hash
 }
 
 // lineSeed makes the sums of lines such that nobody can find two lines with one sum.
@@ -115,31 +128,35 @@ var lineSeed = maphash.MakeSeed()
 // readLines reads the records of a sealed document. Those that the previous table was made of,
 // as the same line in the same place, are in order and need not be decoded.
 func (b *tableBuilder) readLines(lines []byte) error {
-	b.table.records = make([]tableRecord, 0, len(b.previous.records)+1)
 	known := b.previous.records
+	b.table.records = make([]tableRecord, 0, len(known)+1)
 	var errs []error
+	n := 0
 	for line := range bytes.Lines(lines) {
-		n := len(b.table.records) + len(errs)
 		if n%16 == 0 {
 			b.yield()
 		}
 		sum := maphash.Bytes(lineSeed, line)
 		if n < len(known) && known[n].sum == sum && sum != unknownSum {
-			b.append(known[n].entry, sum)
-			continue
+			b.table.records = append(b.table.records, known[n])
+		} else {
+			if n < len(known) {
+				b.dropped = append(b.dropped, known[n].entry)
+			}
+			r, err := decodeLine(line)
+			if err == nil {
+				err = b.add(r, sum)
+			}
+			if err != nil {
+				errs = append(errs, fmt.Errorf("key %d: %w", n, err))
+			}
 		}
-		r, err := decodeLine(line)
-		if err == nil {
-			err = b.add(r, sum)
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("key %d: %w", n, err))
-		}
+		n++
 	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("decode keys: %w", err)
+	for _, r := range known[min(n, len(known)):] {
+		b.dropped = append(b.dropped, r.entry)
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // readAny reads a document of any layout, all of it.
@@ -149,57 +166,108 @@ func (b *tableBuilder) readAny(document []byte) error {
 		return err
 	}
 	b.table.serial = d.Serial
-	b.table.records = make([]tableRecord, 0, len(d.Keys))
+	for _, r := range b.previous.records {
+		b.dropped = append(b.dropped, r.entry)
+	}
 	for i := range d.Keys {
 		if i%16 == 0 {
 			b.yield()
 		}
 		if err := b.add(&d.Keys[i], unknownSum); err != nil {
-			return fmt.Errorf("decode keys: key %d: %w", i, err)
+			return fmt.Errorf("key %d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-// add makes the entry of a record.
+// add notes a record that is not as in the previous table.
 func (b *tableBuilder) add(r *Record, sum uint64) error {
-	var hash Hash
-	if _, err := hex.Decode(hash[:], []byte(r.SHA256)); err != nil {
+	c := changedRecord{at: len(b.table.records), record: r}
+	if _, err := hex.Decode(c.hash[:], []byte(r.SHA256)); err != nil {
 		return fmt.Errorf("%q: %w", r.ID, err)
 	}
-	old := b.previous.index.find(&hash)
-	tier, configured := slices.BinarySearch(b.names, r.Tier)
-	switch {
-	case !r.Revoked.IsZero():
-		b.append(refusedEntry(hash, old), sum)
-	case !configured:
-		b.append(refusedEntry(hash, old), unknownSum) // so that the next table names it too
-		b.table.skipped = append(b.table.skipped, fmt.Sprintf("%s: tier %q is not configured", r.ID, r.Tier))
-	default:
-		b.append(newEntry(r, hash, tier, b.tiers[r.Tier], b.source, old), sum)
-	}
+	b.changed = append(b.changed, c)
+	b.table.records = append(b.table.records, tableRecord{sum: sum})
 	return nil
 }
 
-func (b *tableBuilder) append(entry *Entry, sum uint64) {
-	b.table.records = append(b.table.records, tableRecord{sum, entry})
-	if entry.end != always {
-		b.table.accepted++
-	}
-}
-
-// fillIndex makes the entries that were read those of the table.
-func (b *tableBuilder) fillIndex() error {
-	b.table.index = newIndex(len(b.table.records))
-	for i, r := range b.table.records {
+// checkIDs refuses two records with one ID: both changed, or one as in the previous table.
+func (b *tableBuilder) checkIDs() error {
+	free := make(map[uint64]bool, len(b.dropped)) // IDs of the previous table that may be used again
+	for i, e := range b.dropped {
 		if i%16 == 0 {
 			b.yield()
 		}
-		if !b.table.index.put(r.entry) {
-			return fmt.Errorf("decode keys: key %d (%q): id is taken", i, r.entry.id())
+		free[place(e.hash.prefix())] = true
+	}
+	taken := make(map[uint64]bool, len(b.changed))
+	for i, c := range b.changed {
+		if i%16 == 0 {
+			b.yield()
+		}
+		id := place(c.hash.prefix())
+		if taken[id] || !free[id] && b.previous.index.hasID(&c.hash) {
+			return fmt.Errorf("key %d (%q): id is taken", c.at, c.record.ID)
+		}
+		taken[id] = true
+		if b.previous.index.find(&c.hash) == nil {
+			b.added++
 		}
 	}
 	return nil
+}
+
+// apply makes the entries of the changed records current, and fills the table with all.
+func (b *tableBuilder) apply() {
+	previous := b.previous.index
+	b.table.index = previous
+	if previous.full(b.added) {
+		// Entries that move keep their counters where they are: requests go on counting there.
+		b.table.index = newIndex(len(b.table.records))
+		for i := range b.table.records {
+			if i%16 == 0 {
+				b.yield()
+			}
+			if r := &b.table.records[i]; r.entry != nil {
+				old := r.entry
+				r.entry = b.table.index.put(&old.hash, func(e *Entry) { e.move(old) })
+			}
+		}
+	}
+	kept := make(map[*Entry]bool, len(b.changed)) // of dropped ones: only their line or place is new
+	for i, c := range b.changed {
+		if i%16 == 0 {
+			b.yield()
+		}
+		old := previous.find(&c.hash)
+		entry := b.table.index.put(&c.hash, func(e *Entry) { b.fill(e, &c, old) })
+		b.table.records[c.at].entry, kept[entry] = entry, true
+	}
+	for _, e := range b.dropped {
+		if slot := b.table.index.slot(&e.hash); slot.current.Load() == e && !kept[e] {
+			slot.current.Store(gone)
+		}
+	}
+	for _, r := range b.table.records {
+		if r.entry.end != always {
+			b.table.accepted++
+		}
+	}
+}
+
+// fill makes an entry that nobody reads yet that of a changed record.
+func (b *tableBuilder) fill(e *Entry, c *changedRecord, old *Entry) {
+	tier, configured := slices.BinarySearch(b.names, c.record.Tier)
+	switch {
+	case !c.record.Revoked.IsZero():
+		e.refuse(c.hash, old)
+	case !configured:
+		e.refuse(c.hash, old)
+		b.table.records[c.at].sum = unknownSum // so that the next table names it too
+		b.table.skipped = append(b.table.skipped, fmt.Sprintf("%s: tier %q is not configured", c.record.ID, c.record.Tier))
+	default:
+		e.fill(c.record, c.hash, tier, b.tiers[c.record.Tier], b.source, old)
+	}
 }
 
 // timeSlice is how long a table is worked at without a pause while requests are answered.

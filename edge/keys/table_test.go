@@ -257,9 +257,10 @@ func FuzzNewTable(f *testing.F) {
 	})
 }
 
-// TestReloadUnderLoad counts requests while tables come and go: none is lost.
+// TestReloadUnderLoad counts requests while tables come and go, and keys with them: none is lost.
 func TestReloadUnderLoad(t *testing.T) {
 	d, hashes := document(50)
+	more, _ := document(350)
 	tiers := keys.Tiers{"pro": 1e9}
 	var current atomic.Pointer[keys.Table]
 	current.Store(tableOf(t, d, tiers, nil))
@@ -277,6 +278,7 @@ func TestReloadUnderLoad(t *testing.T) {
 	}
 	for i := range 100 {
 		d.Keys[i%len(hashes)].Expires = now.Add(time.Duration(i+1) * time.Hour).Truncate(time.Second)
+		d.Keys = append(d.Keys[:len(hashes)], more.Keys[len(hashes):len(hashes)+3*i]...)
 		current.Store(tableOf(t, d, tiers, current.Load()))
 	}
 	done.Store(true)
