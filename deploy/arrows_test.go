@@ -22,6 +22,7 @@ var arrows = map[string][]string{
 	"schemas":           {},
 	"schemas/wire":      {},
 	"schemas/catalog":   {},
+	"schemas/ordered":   {},
 	"schemas/docs":      {"schemas"},
 	"snapshots":         {"schemas", "snapshots/blob"},
 	"snapshots/blob":    {"snapshots/blob"},

@@ -4,12 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
+	"gridcast/schemas/ordered"
 	"gridcast/snapshots/blob"
 )
 
@@ -111,82 +110,52 @@ func excerpt(data []byte) string {
 
 // A value is JSON with the order of its members: json.RawMessage for what is neither object
 // nor array, []any for an array, and members.
-type members []member
-
-type member struct {
-	name  string
-	value any
-}
-
-func (m members) get(name string) (any, bool) {
-	for _, member := range m {
-		if member.name == name {
-			return member.value, true
-		}
-	}
-	return nil, false
-}
+type (
+	members = ordered.Object[any]
+	member  = ordered.Member[any]
+)
 
 // parseValue reads a body that is one JSON value.
 func parseValue(data []byte) (any, error) {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	value, err := decodeValue(decoder)
-	if err != nil {
-		return nil, err
+	switch data = bytes.TrimSpace(data); {
+	case bytes.HasPrefix(data, []byte{'{'}):
+		var raw ordered.Object[json.RawMessage]
+		if err := json.Unmarshal(data, &raw); err != nil {
+			return nil, err
+		}
+		object := make(members, len(raw))
+		for i, m := range raw {
+			value, err := parseValue(m.Value)
+			if err != nil {
+				return nil, err
+			}
+			object[i] = member{Name: m.Name, Value: value}
+		}
+		return object, nil
+	case bytes.HasPrefix(data, []byte{'['}):
+		var raw []json.RawMessage
+		if err := json.Unmarshal(data, &raw); err != nil {
+			return nil, err
+		}
+		array := make([]any, len(raw))
+		for i := range raw {
+			value, err := parseValue(raw[i])
+			if err != nil {
+				return nil, err
+			}
+			array[i] = value
+		}
+		return array, nil
 	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more than one value")
+	var text string
+	if json.Unmarshal(data, &text) != nil || bytes.Equal(data, []byte("null")) { // numbers keep their spelling
+		return json.RawMessage(data), json.Unmarshal(data, new(any))
 	}
-	return value, nil
-}
-
-func decodeValue(decoder *json.Decoder) (any, error) {
-	token, err := decoder.Token()
-	if err != nil {
-		return nil, err
-	}
-	switch token {
-	case json.Delim('['):
-		return decodeArray(decoder)
-	case json.Delim('{'):
-		return decodeObject(decoder)
-	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
+	var spelled bytes.Buffer // however it was escaped
+	encoder := json.NewEncoder(&spelled)
 	encoder.SetEscapeHTML(false)
-	err = encoder.Encode(token)
-	return json.RawMessage(bytes.TrimSpace(text.Bytes())), err
-}
-
-func decodeArray(decoder *json.Decoder) (any, error) {
-	array := []any{}
-	for decoder.More() {
-		value, err := decodeValue(decoder)
-		if err != nil {
-			return nil, err
-		}
-		array = append(array, value)
-	}
-	_, err := decoder.Token()
-	return array, err
-}
-
-func decodeObject(decoder *json.Decoder) (any, error) {
-	object := members{}
-	for decoder.More() {
-		token, err := decoder.Token()
-		if err != nil {
-			return nil, err
-		}
-		value, err := decodeValue(decoder)
-		if err != nil {
-			return nil, err
-		}
-		object = append(object, member{fmt.Sprint(token), value})
-	}
-	_, err := decoder.Token()
-	return object, err
+	err := encoder.Encode(text)
+	return json.RawMessage(bytes.TrimSpace(spelled.Bytes())), err
 }
 
 // identities are the members that tell the elements of an array apart, the first that fits.
@@ -225,12 +194,12 @@ func (d *valueDiff) compare(at string, old, new any) {
 
 func (d *valueDiff) compareObjects(at string, old, new members) {
 	for _, m := range old {
-		value, _ := new.get(m.name)
-		d.compare(join(at, m.name), m.value, value)
+		value, _ := new.Get(m.Name)
+		d.compare(join(at, m.Name), m.Value, value)
 	}
 	for _, m := range new {
-		if _, ok := old.get(m.name); !ok {
-			d.compare(join(at, m.name), nil, m.value)
+		if _, ok := old.Get(m.Name); !ok {
+			d.compare(join(at, m.Name), nil, m.Value)
 		}
 	}
 }
@@ -251,12 +220,12 @@ func (d *valueDiff) compareArrays(at string, old, new []any) {
 
 func (d *valueDiff) compareRows(at, identity string, old, new members) {
 	for _, row := range old {
-		value, _ := new.get(row.name)
-		d.compare(fmt.Sprintf("%s[%s=%s]", at, identity, row.name), row.value, value)
+		value, _ := new.Get(row.Name)
+		d.compare(fmt.Sprintf("%s[%s=%s]", at, identity, row.Name), row.Value, value)
 	}
 	for _, row := range new {
-		if _, ok := old.get(row.name); !ok {
-			d.compare(fmt.Sprintf("%s[%s=%s]", at, identity, row.name), nil, row.value)
+		if _, ok := old.Get(row.Name); !ok {
+			d.compare(fmt.Sprintf("%s[%s=%s]", at, identity, row.Name), nil, row.Value)
 		}
 	}
 }
@@ -269,15 +238,15 @@ func index(array []any, identity string) (members, bool) {
 		if !ok {
 			return nil, false
 		}
-		id, ok := object.get(identity)
+		id, ok := object.Get(identity)
 		if !ok {
 			return nil, false
 		}
-		rows = append(rows, member{unquoted(id), value})
+		rows = append(rows, member{Name: unquoted(id), Value: value})
 	}
 	names := make([]string, len(rows))
 	for i, row := range rows {
-		names[i] = row.name
+		names[i] = row.Name
 	}
 	slices.Sort(names)
 	return rows, len(slices.Compact(names)) == len(rows)
@@ -305,7 +274,7 @@ func textOf(value any) string {
 	case []any:
 		return list('[', len(v), ']', func(i int) string { return textOf(v[i]) })
 	case members:
-		return list('{', len(v), '}', func(i int) string { return fmt.Sprintf("%q:%s", v[i].name, textOf(v[i].value)) })
+		return list('{', len(v), '}', func(i int) string { return fmt.Sprintf("%q:%s", v[i].Name, textOf(v[i].Value)) })
 	}
 	return ""
 }

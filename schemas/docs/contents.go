@@ -105,7 +105,7 @@ func (d *document) endpoint(path string, get operation) (endpoint, error) {
 		})
 		e.Requests = append(e.Requests, path+"?"+url.Values{p.Name: {p.Example}}.Encode())
 	}
-	ok, _ := get.Responses.get("200")
+	ok, _ := get.Responses.Get("200")
 	content := ok.Content["application/json"]
 	kinds := content.Schema.AnyOf
 	if kinds == nil {
@@ -135,7 +135,7 @@ func (d *document) bodyTable(body schema) (bodyTable, error) {
 		return bodyTable{}, err
 	}
 	table := bodyTable{Description: body.Description}
-	data, _ := body.Properties.get("data")
+	data, _ := body.Properties.Get("data")
 	if data, err = d.schema(data); err != nil {
 		return table, err
 	}

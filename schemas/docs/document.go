@@ -1,10 +1,11 @@
 package docs
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"gridcast/schemas/ordered"
 )
 
 // document is the part of the OpenAPI document that the page shows.
@@ -13,12 +14,12 @@ type document struct {
 		Title, Summary, Version, Description string
 	}
 	Tags       []struct{ Name, Description string }
-	Paths      members[struct{ Get operation }]
+	Paths      ordered.Object[struct{ Get operation }]
 	Components struct {
-		Parameters members[parameter]
-		Headers    members[header]
-		Responses  members[response]
-		Schemas    members[schema]
+		Parameters ordered.Object[parameter]
+		Headers    ordered.Object[header]
+		Responses  ordered.Object[response]
+		Schemas    ordered.Object[schema]
 	}
 }
 
@@ -26,7 +27,7 @@ type operation struct {
 	Tags                 []string
 	Summary, Description string
 	Parameters           []reference
-	Responses            members[response]
+	Responses            ordered.Object[response]
 }
 
 type reference struct {
@@ -46,11 +47,11 @@ type header struct {
 type response struct {
 	reference
 	Description string
-	Headers     members[reference]
+	Headers     ordered.Object[reference]
 	Content     map[string]struct {
 		Schema   schema
 		Example  json.RawMessage
-		Examples members[struct {
+		Examples ordered.Object[struct {
 			Summary string
 			Value   json.RawMessage
 		}]
@@ -66,7 +67,7 @@ type schema struct {
 	Items                     *schema
 	AnyOf                     []schema
 	Required                  []string
-	Properties                members[schema]
+	Properties                ordered.Object[schema]
 }
 
 func readDocument(text []byte) (*document, error) {
@@ -91,49 +92,11 @@ func (d *document) schema(s schema) (schema, error) {
 }
 
 // find returns the component that ref names.
-func find[T any](components members[T], ref, kind string) (T, error) {
+func find[T any](components ordered.Object[T], ref, kind string) (T, error) {
 	name, ok := strings.CutPrefix(ref, "#/components/"+kind+"/")
-	if component, found := components.get(name); ok && found {
+	if component, found := components.Get(name); ok && found {
 		return component, nil
 	}
 	var none T
 	return none, fmt.Errorf("reference %s leads nowhere", ref)
-}
-
-// members is a JSON object whose order matters.
-type members[T any] []member[T]
-
-type member[T any] struct {
-	Name  string
-	Value T
-}
-
-func (m members[T]) get(name string) (T, bool) {
-	for i := range m {
-		if m[i].Name == name {
-			return m[i].Value, true
-		}
-	}
-	var none T
-	return none, false
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (m *members[T]) UnmarshalJSON(b []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	if start, err := dec.Token(); err != nil || start != json.Delim('{') {
-		return fmt.Errorf("got %v, want an object (%w)", start, err)
-	}
-	for dec.More() {
-		key, err := dec.Token()
-		if err != nil {
-			return err
-		}
-		next := member[T]{Name: fmt.Sprint(key)}
-		if err := dec.Decode(&next.Value); err != nil {
-			return fmt.Errorf("%s: %w", next.Name, err)
-		}
-		*m = append(*m, next)
-	}
-	return nil
 }

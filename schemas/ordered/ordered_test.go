@@ -1,0 +1,40 @@
+package ordered_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/schemas/ordered"
+)
+
+func TestObject(t *testing.T) {
+	var o ordered.Object[ordered.Object[int]]
+	if err := json.Unmarshal([]byte(` {"b":{"z":1,"a":2},"a":{}} `), &o); err != nil {
+		t.Fatal(err)
+	}
+	want := ordered.Object[ordered.Object[int]]{
+		{Name: "b", Value: ordered.Object[int]{{Name: "z", Value: 1}, {Name: "a", Value: 2}}},
+		{Name: "a", Value: ordered.Object[int]{}},
+	}
+	if diff := cmp.Diff(want, o); diff != "" {
+		t.Error(diff)
+	}
+	if b, ok := o.Get("b"); !ok || len(b) != 2 {
+		t.Errorf("Get(b): got %v, %t", b, ok)
+	}
+	if c, ok := o.Get("c"); ok {
+		t.Errorf("Get(c): got %v, want nothing", c)
+	}
+}
+
+func TestObjectErrors(t *testing.T) {
+	for text, want := range map[string]string{`[1]`: "want an object", `{"a":"x"}`: "a: ", `{"a":1`: "unexpected end"} {
+		var o ordered.Object[int]
+		if err := json.Unmarshal([]byte(text), &o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an error with %q", text, err, want)
+		}
+	}
+}
