@@ -5,7 +5,7 @@ VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 FUZZTIME ?= 10s
 
-.PHONY: run build test race lint fuzz bench check tools clean
+.PHONY: run build test race lint fuzz openapi bench check tools clean
 
 run: build            ## the whole service on embedded seasons, no configuration
 	@$(BIN)/gridcast serve --demo $(ARGS)
@@ -26,10 +26,13 @@ lint: tools           ## gofumpt, vet, golangci-lint, dead code
 fuzz:                 ## each fuzz target for FUZZTIME
 	@deploy/fuzz.sh $(FUZZTIME)
 
+openapi:              ## the OpenAPI document before redocly, spectral and TypeScript (needs npm)
+	@deploy/openapi/check.sh
+
 bench: build          ## request path and servers side by side
 	@deploy/bench/run.sh $(ARGS)
 
-check: build lint test race fuzz   ## everything CI runs except the servers it installs
+check: build lint openapi test race fuzz   ## everything CI runs except the servers it installs
 
 tools:                ## linters at the versions of deploy/tools/go.mod
 	@cd deploy/tools && GOBIN=$(CURDIR)/$(BIN) go install tool

@@ -1,0 +1,21 @@
+// What a client relies on in the types that are made from the OpenAPI document; check.sh
+// compiles it.
+import type { paths } from "./types";
+
+type Data<P extends keyof paths> = paths[P] extends {
+  get: { responses: { 200: { content: { "application/json": { data: infer D } } } } };
+}
+  ? D
+  : never;
+
+// A finished round has a winner, any other has none.
+export function winner(round: Data<"/api/v1/calendar">[number]): string {
+  if (round.status === "finished") return round.winner;
+  const none: undefined = round.winner;
+  return none ?? round.status;
+}
+
+// A row of standings with a driver is a driver's, any other a constructor's.
+export function label(row: Data<"/api/v1/standings">[number]): string {
+  return "driver" in row ? `${row.driver} ${row.name}` : row.team;
+}
