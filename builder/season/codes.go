@@ -15,8 +15,8 @@ import (
 // season, and once given stay as time goes on.
 //
 // In the order of first appearance, in one race most earlier starts first and then by
-// identifier, each driver takes the first that is free of: his abbreviation; the first letter
-// of his surname with each later pair of its letters; the first letter, a later one and A to Z.
+// identifier, each driver takes the first that is free of: the abbreviation; the first letter
+// of the surname with each later pair of its letters; the first letter, a later one and A to Z.
 func (v *View) Codes(year int) map[DriverID]string {
 	s, ok := v.Season(year)
 	if !ok {

@@ -125,3 +125,16 @@ func TestRequestsAreValid(t *testing.T) {
 		t.Errorf("got %d requests, want some for each endpoint", len(suggested))
 	}
 }
+
+// TestKeyboard shows that a box which scrolls can be reached without a mouse.
+func TestKeyboard(t *testing.T) {
+	boxes := regexp.MustCompile(`<pre\b[^>]*>`).FindAllString(page(), -1)
+	if len(boxes) < 10 {
+		t.Fatalf("got %d boxes, want those of the samples", len(boxes))
+	}
+	for _, box := range boxes {
+		if !strings.Contains(box, `tabindex="0"`) {
+			t.Errorf("%s cannot be reached", box)
+		}
+	}
+}

@@ -96,7 +96,7 @@ type Driver struct {
 	Name        string `json:"name"`
 	FirstName   string `json:"first_name"`
 	LastName    string `json:"last_name"`
-	Number      int    `json:"number"` // the one he races with
+	Number      int    `json:"number"` // the one on the car
 	Team        string `json:"team"`
 	TeamColour  string `json:"team_colour,omitzero"`
 	HeadshotURL string `json:"headshot_url,omitzero"`

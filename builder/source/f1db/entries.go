@@ -17,7 +17,7 @@ import (
 // Before the result they are the grid and those who took part in qualifying.
 //
 // A driver's car is the one on the grid, else that of qualifying, else that of the result with
-// the lowest number: in a race he may have driven several.
+// the lowest number: in a race they may have driven several.
 func (c *converter) entries(race int) []season.Entry {
 	grid, qualified, raced := c.rel.rows[startingGrid][race], c.rel.rows[qualifying][race], c.rel.rows[raceResults][race]
 	cars := make(map[season.DriverID]*row)
