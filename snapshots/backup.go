@@ -410,7 +410,12 @@ type Restored struct {
 	Backup BackupInfo `json:"backup"`
 	Ledger Ledger     `json:"ledger"` // head of the ledger in the store now
 	Kept   []string   `json:"kept"`   // documents that the store had itself, and that were left as they are
-	Lost   []string   `json:"lost"`   // sentences; empty: nothing that is known of
+
+	// Older are documents that are now as they were when the backup was made: what was changed
+	// since, such as a key that was revoked, is not in them.
+	Older []string `json:"older"`
+
+	Lost []string `json:"lost"` // sentences; empty: nothing that is known of
 }
 
 // Restore puts a backup into a store that is empty or has lost its current version, and
@@ -434,7 +439,7 @@ func (p *Publisher) Restore(ctx context.Context, r Restoring) (Restored, error) 
 }
 
 func (p *Publisher) restore(ctx context.Context, r Restoring) (Restored, error) {
-	result := Restored{Kept: []string{}, Lost: []string{}}
+	result := Restored{Kept: []string{}, Older: []string{}, Lost: []string{}}
 	o, err := r.Backup.Get(ctx, backupKey, blob.MaxDocument)
 	if err != nil {
 		return result, fmt.Errorf("it is no complete backup: %w", err)
@@ -488,6 +493,9 @@ func (p *Publisher) restore(ctx context.Context, r Restoring) (Restored, error) 
 		}
 		if write {
 			missing = append(missing, info.Key)
+		}
+		if write && !Immutable(info.Key) {
+			result.Older = append(result.Older, info.Key)
 		}
 	}
 
@@ -556,7 +564,7 @@ func (p *Publisher) mayRestore(ctx context.Context, backup blob.Store, key strin
 		return true, nil // damaged there: it is named for its content
 	case Immutable(key):
 		return false, fmt.Errorf("%w: %s differs; restore into an empty store if this one is worth nothing", ErrOtherRecord, key)
-	case json.Valid(o.Data) && !json.Valid(there.Data):
+	case len(there.Data) == 0, json.Valid(o.Data) && !json.Valid(there.Data):
 		return true, nil
 	}
 	result.Kept = append(result.Kept, key)

@@ -146,6 +146,9 @@ func TestDisasterDrill(t *testing.T) {
 			if got.Version != 5 || got.Ledger != head || len(got.Kept) > 0 {
 				t.Errorf("restored: %+v, want version 5 on the ledger %+v", got, head)
 			}
+			if diff := cmp.Diff([]string{"archive.json", "keys/keys.json", "settings.json"}, got.Older); diff != "" {
+				t.Errorf("documents as of the backup (-want +got):\n%s", diff)
+			}
 			want := []string{"ledger files 4 to 5: picks frozen, results verified and rounds moved in them", "versions 3 to 4"}
 			if diff := cmp.Diff(want, got.Lost); diff != "" {
 				t.Errorf("lost (-want +got):\n%s", diff)
@@ -356,6 +359,9 @@ func TestRestoreIntoWhatIsLeft(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"keys/keys.json"}, got.Kept); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"settings.json"}, got.Older); diff != "" {
+		t.Errorf("documents as of the backup (-want +got):\n%s", diff)
 	}
 	if version, content := served(t, s); version != 5 || content["drivers"] != "d1" {
 		t.Errorf("version %d with %q is served, want 5 with d1", version, content["drivers"])
