@@ -30,6 +30,9 @@ const (
 // blocks are all blocks, in the order in which a weekend fills them.
 var blocks = []Block{Calendar, Start, Sessions, Practice, Entries, Qualifying, Sprint, Grid, Result}
 
+// Blocks returns all blocks, in the order in which a weekend fills them.
+func Blocks() []Block { return slices.Clone(blocks) }
+
 // fields returns what a block consists of, as pointers into the round.
 func fields(b Block, r *season.Round) []any {
 	switch b {

@@ -15,18 +15,13 @@ import (
 	"gridcast/builder/source/codehost"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
+	"gridcast/builder/source/sourcetest"
 )
-
-// shared is where real data lies beside a checkout; see the README, "Tests with real data".
-const shared = "../../../shared/data/"
 
 // archiveUpTo reads a release's seasons 2023 to year.
 func archiveUpTo(t *testing.T, release string, year int) season.Facts {
 	t.Helper()
-	if _, err := os.Stat(shared + release); err != nil {
-		t.Skipf("needs an F1DB release at %s: %v", shared+release, err)
-	}
-	archive, _, err := f1db.Import(shared+release, f1db.Options{From: 2023, To: year})
+	archive, _, err := f1db.Import(sourcetest.Path(t, release), f1db.Options{From: 2023, To: year})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +44,7 @@ type history struct {
 
 func runHistory(t *testing.T, base season.Facts, from, to int) *history {
 	t.Helper()
-	host := codehost.New(t, shared+"f1db-history/f1db-2025-2026.bundle", time.Now)
+	host := codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), time.Now)
 	h := &history{
 		facts: base, aliases: make(map[season.DriverID]season.DriverID),
 		refused: make(map[string]error), waited: make(map[string][]assemble.Refusal), moved: make(map[string][]time.Time),
@@ -153,7 +148,7 @@ func TestHistory2026(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 90 commits")
 	}
-	h := runHistory(t, archiveUpTo(t, "f1db/f1db-2026-json-splitted.zip", 2025), 2026, 2026)
+	h := runHistory(t, archiveUpTo(t, sourcetest.F1DB2026, 2025), 2026, 2026)
 	h.sameResults(t, 2026)
 	for subject, err := range h.refused {
 		t.Errorf("%s: refused: %v", subject, err)
@@ -195,7 +190,7 @@ func TestHistory2025(t *testing.T) {
 	if os.Getenv("GRIDCAST_SEASONS") == "" {
 		t.Skip("reads 190 commits; GRIDCAST_SEASONS=all runs it")
 	}
-	h := runHistory(t, archiveUpTo(t, "f1db/f1db-json-splitted.zip", 2024), 2024, 2026)
+	h := runHistory(t, archiveUpTo(t, sourcetest.F1DB2024, 2024), 2024, 2026)
 	h.sameResults(t, 2025)
 	h.sameResults(t, 2026)
 	want := []assemble.Rename{{Source: "f1db", Revision: "f522ad280919cdf8059fe34c386d9f0e7fc5699b", From: "andrea-kimi-antonelli", To: "kimi-antonelli"}}

@@ -39,6 +39,7 @@ type Ingest struct {
 
 	mu        sync.Mutex
 	log       *Log
+	states    []State                    // of the sources, at the end of the last Run or Load
 	contested map[blockOf]bool           // that wait for a person, or on which sources disagree
 	documents map[string]source.Document // by source and sum of the payload; the last of each
 }
@@ -234,10 +235,8 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 		return false, err
 	}
 	g.contested = make(map[blockOf]bool)
-	for _, list := range [][]assemble.Change{out.Waiting, out.Disputed} {
-		for _, c := range list {
-			g.contested[blockOf{c.Year, c.GrandPrix, c.Block}] = true
-		}
+	for _, c := range slices.Concat(out.Waiting, out.Disputed) {
+		g.contested[blockOf{c.Year, c.GrandPrix, c.Block}] = true
 	}
 	report.Taken, report.Waiting, report.Disputed, report.Archive = out.Taken, out.Waiting, out.Disputed, current.SHA256
 	// The ledger first: it alone says when lights go out. If we end here, the next run finds the
@@ -427,6 +426,8 @@ func missingRounds(state *State, out *assemble.Output, now time.Time) []MissingR
 
 // note writes into the states what came of the documents, where that is new.
 func (g *Ingest) note(ctx context.Context, now time.Time, out *assemble.Output, states []State) error {
+	noted := make([]State, len(states))
+	defer func() { g.states = noted }()
 	for i := range states {
 		state, tag, err := loadState(ctx, g.Store, states[i].Source)
 		if err != nil {
@@ -444,6 +445,7 @@ func (g *Ingest) note(ctx context.Context, now time.Time, out *assemble.Output, 
 		}
 		state.Waiting, state.Disputed, state.Missing = of(out.Waiting), of(out.Disputed), missingRounds(&state, out, now)
 		state.Standings = out.Standings
+		noted[i] = state
 		if reflect.DeepEqual(before, state) {
 			continue
 		}
@@ -458,6 +460,35 @@ func (g *Ingest) note(ctx context.Context, now time.Time, out *assemble.Output, 
 		}
 	}
 	return nil
+}
+
+// Load reads what is known without asking anybody: the facts log, and what waits. Stood goes by it
+// where nothing runs.
+func (g *Ingest) Load(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	log, err := LoadLog(ctx, g.Store)
+	if err != nil {
+		return err
+	}
+	states, err := States(ctx, g.Store)
+	if err != nil {
+		return err
+	}
+	g.log, g.states, g.contested = log, states, make(map[blockOf]bool)
+	for _, state := range states {
+		for _, c := range slices.Concat(state.Waiting, state.Disputed) {
+			g.contested[blockOf{c.Year, c.GrandPrix, c.Block}] = true
+		}
+	}
+	return nil
+}
+
+// States is what was known of the sources at the end of the last Run or Load.
+func (g *Ingest) States() []State {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.states)
 }
 
 // Stood returns since when the archive has the result of a round as it is, for the rule by which

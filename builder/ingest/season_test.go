@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -21,11 +20,9 @@ import (
 	"gridcast/builder/source/codehost"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
+	"gridcast/builder/source/sourcetest"
 	"gridcast/snapshots/blob/dirblob"
 )
-
-// shared is where real data lies beside a checkout; see the README, "Tests with real data".
-const shared = "../../../shared/data/"
 
 // service is a builder and an ingest on a directory, without a person, at an instant that a test
 // sets.
@@ -41,12 +38,9 @@ type service struct {
 // newService starts from the seasons of a release up to a year.
 func newService(t *testing.T, release string, upTo int, now time.Time) *service {
 	t.Helper()
-	if _, err := os.Stat(shared + release); err != nil {
-		t.Skipf("needs an F1DB release at %s: %v", shared+release, err)
-	}
 	s := &service{now: now}
-	s.host = codehost.New(t, shared+"f1db-history/f1db-2025-2026.bundle", func() time.Time { return s.now })
-	base, _, err := f1db.Import(shared+release, f1db.Options{From: upTo - 8, To: upTo})
+	s.host = codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return s.now })
+	base, _, err := f1db.Import(sourcetest.Path(t, release), f1db.Options{From: upTo - 8, To: upTo})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,11 +101,11 @@ func TestSeason2026(t *testing.T) {
 		t.Skip("runs half a season")
 	}
 	begin, end := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 6, 15, 12, 0, 0, 0, time.UTC)
-	s := newService(t, "f1db/f1db-2026-json-splitted.zip", 2025, begin)
+	s := newService(t, sourcetest.F1DB2026, 2025, begin)
 	// The clock steps from instant to instant at which something is due: a commit, and about each
 	// start the last moment for a pick, lights out, and when the result may verify itself.
 	instants := s.host.Instants()
-	last, _, err := f1db.Import(shared+"f1db/f1db-2026-json-splitted.zip", f1db.Options{From: 2026})
+	last, _, err := f1db.Import(sourcetest.Path(t, sourcetest.F1DB2026), f1db.Options{From: 2026})
 	if err != nil {
 		t.Fatal(err)
 	}

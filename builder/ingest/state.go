@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"gridcast/builder/assemble"
@@ -71,6 +72,26 @@ func loadState(ctx context.Context, store blob.Store, name string) (State, blob.
 		return State{Source: name}, object.Tag, nil //nolint:nilerr // a damaged state is one that knows nothing
 	}
 	return state, object.Tag, nil
+}
+
+// States returns what is known of every source that a store was ever told of, by name.
+func States(ctx context.Context, store blob.Store) ([]State, error) {
+	var states []State
+	for info, err := range store.List(ctx, "sources/") {
+		if err != nil {
+			return nil, fmt.Errorf("list sources: %w", err)
+		}
+		name, ok := strings.CutSuffix(strings.TrimPrefix(info.Key, "sources/"), "/state.json")
+		if !ok {
+			continue
+		}
+		state, err := LoadState(ctx, store, name)
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, state)
+	}
+	return states, nil
 }
 
 // saveState swaps the state; the error wraps blob.ErrConflict if somebody else did.

@@ -72,18 +72,22 @@ type builderFlags struct {
 	clockFlags      `embed:""`
 	Archive         string        `help:"An archive file to build from; it is put into the store. Default: the one in the store, else the embedded seasons." placeholder:"PATH" type:"path"`
 	Model           string        `help:"What makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
-	AutoVerifyAfter time.Duration `help:"Verify results by themselves this long after the end of a race; 0: only an operator does." default:"0s"`
+	AutoVerifyAfter time.Duration `help:"Verify a result by itself once it has stood unchanged for so long after the end of the race; 0: only an operator does." default:"0s"`
+	AutoReviseAfter time.Duration `help:"Correct a verified result by itself once the source's other classification has stood for so long; 0: only an operator does." default:"0s"`
 }
 
 func (f *builderFlags) policy() (builder.Policy, error) {
 	if f.AutoVerifyAfter < 0 {
 		return builder.Policy{}, usageError{fmt.Errorf("--auto-verify-after %s: must not be negative", f.AutoVerifyAfter)}
 	}
+	if f.AutoReviseAfter < 0 {
+		return builder.Policy{}, usageError{fmt.Errorf("--auto-revise-after %s: must not be negative", f.AutoReviseAfter)}
+	}
 	model, err := predict.ByName(f.Model)
 	if err != nil {
 		return builder.Policy{}, usageError{fmt.Errorf("--model: %w", err)}
 	}
-	return builder.Policy{Model: model, AutoVerifyAfter: f.AutoVerifyAfter}, nil
+	return builder.Policy{Model: model, AutoVerifyAfter: f.AutoVerifyAfter, AutoReviseAfter: f.AutoReviseAfter}, nil
 }
 
 // builder returns a builder on the store and the race time it builds at.

@@ -40,6 +40,7 @@ type cli struct {
 	Status    statusCmd     `cmd:"" help:"Say how the service stands, from the store and the edges."`
 	Replay    replayCmd     `cmd:"" help:"Fill a simulated ledger with the picks and results of past seasons."`
 	Backtest  backtestCmd   `cmd:"" help:"Score a model on past seasons, race by race, as if they were to come."`
+	Source    sourceCmds    `cmd:"" help:"Where facts come from by themselves."`
 	Archive   archiveCmds   `cmd:"" help:"The facts everything is made from."`
 	Keys      keysCmds      `cmd:"" help:"API keys of clients."`
 	Operators operatorsCmds `cmd:"" help:"People who have a token of their own for the console."`

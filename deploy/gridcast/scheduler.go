@@ -12,6 +12,7 @@ import (
 type schedulerCmd struct {
 	builderFlags `embed:""`
 	consoleFlags `embed:""`
+	sourceFlags  `embed:""`
 	tierFlags    `embed:""`
 	AdminListen  string `help:"Where metrics and profiles are served; default: nowhere." placeholder:"HOST:PORT"`
 }
@@ -27,6 +28,11 @@ func (c *schedulerCmd) Run(ctx context.Context, s *streams) error {
 	}
 	registry := operator.NewRegistry()
 	service := operator.NewService(b, clock, s.log, registry)
+	sources, err := c.sources(ctx, b, clock.IsSystem(), s.log)
+	if err != nil {
+		return err
+	}
+	service.Ingest(sources)
 	bar := newProgress(s.err, "building")
 	err = service.Start(ctx, bar.phase)
 	bar.finish()

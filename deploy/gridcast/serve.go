@@ -18,6 +18,7 @@ type serveCmd struct {
 	builderFlags `embed:""`
 	edgeFlags    `embed:""`
 	consoleFlags `embed:""`
+	sourceFlags  `embed:""`
 	Demo         bool    `help:"Replay a race weekend of the embedded seasons in a new store under .var/demo."`
 	DemoSpeed    float64 `help:"Race seconds in a real second of the demo." default:"300"`
 }
@@ -62,6 +63,11 @@ func (c *serveCmd) serve(ctx context.Context, s *streams, b *builder.Builder, cl
 		return err
 	}
 	service := operator.NewService(b, clock, s.log, registry)
+	sources, err := c.sources(ctx, b, clock.IsSystem(), s.log)
+	if err != nil {
+		return err
+	}
+	service.Ingest(sources)
 	bar := newProgress(s.err, "building")
 	err = service.Start(ctx, bar.phase)
 	bar.finish()

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"gridcast/builder"
+	"gridcast/builder/ingest"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/clock"
 	"gridcast/edge/keys"
@@ -31,6 +32,7 @@ type Service struct {
 	jobs    *scheduler.Scheduler          // from Start on
 	metrics *serviceMetrics
 	reg     prometheus.Registerer
+	sources *ingest.Ingest // nil: facts come by import alone
 
 	building  sync.Mutex                     // jobs run side by side; their builds need not race each other
 	published atomic.Pointer[snapshots.Base] // as of the last build
@@ -59,6 +61,13 @@ func NewService(b *builder.Builder, c clock.Clock, log *slog.Logger, registry pr
 	return s
 }
 
+// Ingest has the service ask sources for facts, which it does when its polls are due. It comes
+// before Start.
+func (s *Service) Ingest(from *ingest.Ingest) {
+	s.sources = from
+	s.builder.Policy.Stood = from.Stood
+}
+
 // Start publishes what is due now, so that there is something to serve, and makes the jobs.
 func (s *Service) Start(ctx context.Context, progress func(phase string, done, total int)) error {
 	err := s.build(ctx, "start", progress)
@@ -84,6 +93,12 @@ func (s *Service) Start(ctx context.Context, progress func(phase string, done, t
 func (s *Service) Run(ctx context.Context) error {
 	s.jobs.Start()
 	s.wantDerived("start")
+	if s.sources != nil {
+		// Beside everything else: no source holds up a start.
+		if _, err := s.jobs.Trigger(pollJob, "start"); err != nil {
+			s.log.Error("sources are not asked at the start", "err", err)
+		}
+	}
 	s.follow(ctx)
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopGrace)
 	defer cancel()
@@ -173,8 +188,20 @@ func (s *Service) verify(ctx context.Context, _ scheduler.Trigger) error {
 	return nil
 }
 
-// poll settles what the archive now shows, and has a version built if that was anything.
-func (s *Service) poll(ctx context.Context, _ scheduler.Trigger) error {
+// poll asks the sources, settles what the archive now shows, and has a version built if that was
+// anything. A source that fails is no failure of the job: it is in its state and in the metrics.
+func (s *Service) poll(ctx context.Context, t scheduler.Trigger) error {
+	if s.sources != nil {
+		report, err := s.sources.Run(ctx, s.clock.Now(), len(t.Requested) > 0)
+		if err != nil {
+			return err
+		}
+		if report.Changed || len(report.Events) > 0 {
+			if _, err := s.jobs.Trigger(buildJob, "the sources have news"); err != nil {
+				return err
+			}
+		}
+	}
 	if err := s.loadFacts(ctx); err != nil {
 		return err
 	}
@@ -288,7 +315,17 @@ func (s *Service) Sources() []Source {
 	if lag, _ := s.overdueResults(); lag > sourcePatience && source.Problem == "" {
 		source.Problem = "a result has been due for " + lag.Round(time.Minute).String()
 	}
-	return []Source{source}
+	list := []Source{source}
+	if s.sources != nil {
+		for _, state := range s.sources.States() {
+			problem := state.Reason
+			if n := len(state.Waiting); n > 0 && problem == "" {
+				problem = fmt.Sprintf("%d changes wait for a person: gridcast source check", n)
+			}
+			list = append(list, Source{Name: state.Source, Detail: "revision " + state.Revision, Checked: state.Asked, Problem: problem})
+		}
+	}
+	return list
 }
 
 // archiveDetail says what an archive is and how far it goes.

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -15,16 +14,14 @@ import (
 	"gridcast/builder/source/codehost"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
+	"gridcast/builder/source/sourcetest"
 )
 
 // TestRepositoryIsTheRelease: the repository, of which releases are made, gives the same facts as
 // the release that came later, but for what was corrected in between.
 func TestRepositoryIsTheRelease(t *testing.T) {
-	const release = "../../../../shared/data/f1db/f1db-2026-json-splitted.zip"
-	if _, err := os.Stat(release); err != nil {
-		t.Skipf("needs an F1DB release: %v", err)
-	}
-	host := codehost.New(t, "../../../../shared/data/f1db-history/f1db-2025-2026.bundle", time.Now)
+	release := sourcetest.Path(t, sourcetest.F1DB2026)
+	host := codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), time.Now)
 	packed, commit, err := host.Archive(time.Date(2026, 6, 15, 0, 0, 0, 0, time.UTC))
 	if err != nil {
 		t.Fatal(err)

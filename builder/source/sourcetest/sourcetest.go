@@ -12,11 +12,15 @@ import (
 const (
 	F1DB2024 = "f1db/f1db-json-splitted.zip"      // whole seasons from 1950 to 2024
 	F1DB2026 = "f1db/f1db-2026-json-splitted.zip" // up to the Hungarian Grand Prix of 2026
+
+	// The history of src/data in F1DB's repository from 31 December 2024 to 14 June 2026.
+	F1DBHistory = "f1db-history/f1db-2025-2026.bundle"
 )
 
 var whatItIs = map[string]string{
-	F1DB2024: "the f1db-json-splitted.zip of F1DB's last release of the season 2024 (https://github.com/f1db/f1db/releases)",
-	F1DB2026: "the f1db-json-splitted.zip of F1DB's release after the Hungarian Grand Prix of 2026 (https://github.com/f1db/f1db/releases)",
+	F1DB2024:    "the f1db-json-splitted.zip of F1DB's last release of the season 2024 (https://github.com/f1db/f1db/releases)",
+	F1DB2026:    "the f1db-json-splitted.zip of F1DB's release after the Hungarian Grand Prix of 2026 (https://github.com/f1db/f1db/releases)",
+	F1DBHistory: "a git bundle of the branch main of F1DB's repository, with its commits of 2025 and 2026",
 }
 
 // Path returns the absolute path of a file of the data folder: that which GRIDCAST_TEST_DATA

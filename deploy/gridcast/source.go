@@ -1,0 +1,378 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/almanac"
+	"gridcast/builder/assemble"
+	"gridcast/builder/ingest"
+	"gridcast/builder/ledger"
+	"gridcast/builder/source"
+	"gridcast/builder/source/f1db"
+	"gridcast/builder/source/media"
+)
+
+// sourceFlags says which sources facts come from.
+type sourceFlags struct {
+	Source    []string `help:"A source of facts: f1db or f1db-release, each also as NAME=URL (https, or http on this machine), f1db-release as NAME=PATH. Given at all, the list is complete. Default: f1db, for a real ledger." placeholder:"NAME[=URL]" sep:" "`
+	NoSources bool     `help:"Ask nobody, unless --source is given: facts come by import alone."`
+}
+
+// userAgent says who asks, and how to reach those who wrote it.
+func userAgent() string { return "gridcast/" + version + " (+https://github.com/gridcast)" }
+
+// askAgain is how long the answer of a source counts as fresh. The schedule decides when to ask; this
+// keeps several schedulers of one store from asking the same twice.
+const askAgain = 50 * time.Second
+
+// upstreams returns the sources asked for. A ledger that is not real has none by default: the past
+// has no news.
+func (f *sourceFlags) upstreams(real bool) ([]ingest.Source, error) {
+	wanted := f.Source
+	switch {
+	case len(wanted) > 0:
+	case f.NoSources, !real:
+		return nil, nil
+	default:
+		wanted = []string{"f1db"}
+	}
+	var sources []ingest.Source
+	seen := make(map[string]bool)
+	for _, text := range wanted {
+		name, place, _ := strings.Cut(text, "=")
+		if seen[name] {
+			return nil, usageError{fmt.Errorf("--source %s is there twice", name)}
+		}
+		seen[name] = true
+		var upstream source.Upstream
+		var err error
+		switch name {
+		case "f1db":
+			if place == "" {
+				place = f1db.RepositoryURL
+			}
+			upstream, err = f1db.NewRepository(place, userAgent(), media.Default())
+		case "f1db-release":
+			if place == "" {
+				place = f1db.ReleaseURL
+			}
+			upstream, err = f1db.NewRelease(place, userAgent(), media.Default())
+		default:
+			err = fmt.Errorf("there is no source %q, only f1db and f1db-release", name)
+		}
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--source %s: %w", text, err)}
+		}
+		sources = append(sources, ingest.Source{Upstream: upstream})
+	}
+	return sources, nil
+}
+
+// sources returns what brings facts into the store of a builder.
+func (f *sourceFlags) sources(ctx context.Context, b *builder.Builder, real bool, log *slog.Logger) (*ingest.Ingest, error) {
+	upstreams, err := f.upstreams(real)
+	if err != nil {
+		return nil, err
+	}
+	in := &ingest.Ingest{
+		Store: b.Store, Facts: builder.NewFactsStore(b.Store), Ledger: b.Ledger, Sources: upstreams, Log: log,
+		Interval: func(time.Time) time.Duration { return askAgain },
+	}
+	return in, in.Load(ctx)
+}
+
+type sourceCmds struct {
+	Check  sourceCheckCmd  `cmd:"" help:"Say how each source stands and what waits for a person."`
+	Pull   sourcePullCmd   `cmd:"" help:"Ask the sources once, now, and take what passes."`
+	Trace  sourceTraceCmd  `cmd:"" help:"Say where each part of a round came from."`
+	Accept sourceAcceptCmd `cmd:"" help:"Let a change through that waits for a person."`
+}
+
+// sourceCmd is what every command of sources is told.
+type sourceCmd struct {
+	builderFlags `embed:""`
+	sourceFlags  `embed:""`
+}
+
+func (c *sourceCmd) open(ctx context.Context, s *streams) (*builder.Builder, *ingest.Ingest, time.Time, error) {
+	b, clock, err := c.builder(ctx, s)
+	if err != nil {
+		return nil, nil, time.Time{}, err
+	}
+	in, err := c.sources(ctx, b, clock.IsSystem(), s.log)
+	return b, in, c.instant(clock), err
+}
+
+type sourceCheckCmd struct {
+	sourceCmd `embed:""`
+}
+
+// checkedSource is a row of source check --json.
+type checkedSource struct {
+	ingest.State
+	Licence   string    `json:"licence,omitzero"`
+	NextStart time.Time `json:"next_start,omitzero"` // of the next race, as the archive in use has it
+}
+
+func (c *sourceCheckCmd) Run(ctx context.Context, s *streams) error {
+	b, in, now, err := c.open(ctx, s)
+	if err != nil {
+		return err
+	}
+	facts, err := in.Facts.Load(ctx)
+	if err != nil {
+		return err
+	}
+	next := nextStart(b, facts, now)
+	var checked []checkedSource
+	for _, source := range in.Sources {
+		state, err := ingest.LoadState(ctx, b.Store, source.Name())
+		if err != nil {
+			return err
+		}
+		checked = append(checked, checkedSource{State: state, Licence: source.Licence().Name, NextStart: next})
+	}
+	if s.json {
+		return s.printJSON(checked)
+	}
+	rows := make([][]any, len(checked))
+	for i, source := range checked {
+		state := "good"
+		switch {
+		case source.Asked.IsZero():
+			state = "never asked; gridcast source pull"
+		case source.Fault != "":
+			state = fmt.Sprintf("%s, %d times: %s", source.Fault, source.Failures, source.Reason)
+		}
+		rows[i] = []any{source.Source, source.Licence, ago(now, source.Answered), source.Revision[:min(12, len(source.Revision))], len(source.Waiting), state}
+	}
+	if err := s.printTable([]any{"source", "licence", "answered", "revision", "wait", "state"}, rows); err != nil {
+		return err
+	}
+	if !next.IsZero() {
+		if err := s.printf("\nThe next race starts at %s.\n", next.UTC().Format("2006-01-02 15:04 UTC")); err != nil {
+			return err
+		}
+	}
+	for _, source := range checked {
+		if err := s.printChanges("These changes wait for a person (gridcast source accept ID --reason …):", source.Waiting); err != nil {
+			return err
+		}
+		if err := s.printChanges("On these the sources disagree:", source.Disputed); err != nil {
+			return err
+		}
+		for _, line := range source.Standings {
+			if err := s.printf("  %s\n", line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// nextStart is when the next race starts; zero if none is known.
+func nextStart(b *builder.Builder, facts builder.Facts, now time.Time) time.Time {
+	for _, r := range almanac.Join(facts.Archive.AsOf(now), b.Ledger.Current(now)).Coming() {
+		return r.Start
+	}
+	return time.Time{}
+}
+
+func ago(now, at time.Time) string {
+	if at.IsZero() {
+		return "never"
+	}
+	return now.Sub(at).Round(time.Second).String() + " ago"
+}
+
+// printChanges lists changes with what differs and why they wait.
+func (s *streams) printChanges(title string, changes []assemble.Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	if err := s.printf("\n%s\n", title); err != nil {
+		return err
+	}
+	for _, c := range changes {
+		if err := s.printf("\n%s  %d %s, %s, by %s %.12s\n", c.ID, c.Year, c.GrandPrix, c.Block, c.Source, c.Revision); err != nil {
+			return err
+		}
+		for _, r := range c.Refused {
+			if err := s.printf("  %s: %s\n", r.Gate, r.Reason); err != nil {
+				return err
+			}
+		}
+		rows := make([][]any, 0, len(c.Lines))
+		for _, line := range c.Lines {
+			rows = append(rows, []any{line.About, line.Was, line.Is})
+		}
+		if err := s.printTable([]any{"", "was", "is"}, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sourcePullCmd is what a timer runs where no scheduler does.
+type sourcePullCmd struct {
+	sourceCmd `embed:""`
+}
+
+// pulled is the answer of source pull --json.
+type pulled struct {
+	Asked   []string          `json:"asked"`
+	Faults  map[string]string `json:"faults,omitzero"`
+	Taken   []assemble.Change `json:"taken"`
+	Waiting []assemble.Change `json:"waiting"`
+	Archive string            `json:"archive"`
+	Changed bool              `json:"changed"`
+}
+
+func (c *sourcePullCmd) Run(ctx context.Context, s *streams) error {
+	_, in, now, err := c.open(ctx, s)
+	if err != nil {
+		return err
+	}
+	if len(in.Sources) == 0 {
+		return usageError{errors.New("no source is named: --source NAME[=URL]")}
+	}
+	report, err := in.Run(ctx, now, true)
+	if err != nil {
+		return err
+	}
+	out := pulled{Asked: report.Asked, Taken: report.Taken, Waiting: report.Waiting, Archive: report.Archive, Changed: report.Changed}
+	var faults []error
+	for name, fault := range report.Faults {
+		if out.Faults == nil {
+			out.Faults = make(map[string]string)
+		}
+		out.Faults[name] = fault.Error()
+		faults = append(faults, fmt.Errorf("%s: %w", name, fault))
+	}
+	if s.json {
+		if err := s.printJSON(out); err != nil {
+			return err
+		}
+		return errors.Join(faults...)
+	}
+	for _, change := range report.Taken {
+		if err := s.printf("taken  %d %s, %s, by %s %.12s\n", change.Year, change.GrandPrix, change.Block, change.Source, change.Revision); err != nil {
+			return err
+		}
+	}
+	for _, event := range report.Events {
+		if err := s.printf("%s  %d  %s\n", event.Type, event.Session, event); err != nil {
+			return err
+		}
+	}
+	if err := s.printChanges("These changes wait for a person (gridcast source accept ID --reason …):", report.Waiting); err != nil {
+		return err
+	}
+	if !report.Changed && len(faults) == 0 {
+		if err := s.printf("Nothing new.\n"); err != nil {
+			return err
+		}
+	}
+	return errors.Join(faults...)
+}
+
+type sourceTraceCmd struct {
+	storeFlags `embed:""`
+	Key        int64 `arg:"" help:"The session key of a round."`
+}
+
+// tracedBlock is a row of source trace --json.
+type tracedBlock struct {
+	Block assemble.Block `json:"block"`
+	ingest.Origin
+}
+
+func (c *sourceTraceCmd) Run(ctx context.Context, s *streams) error {
+	store, err := c.openToRead(ctx)
+	if err != nil {
+		return err
+	}
+	l, err := ledger.Load(ctx, store, ledger.AnyKind)
+	if err != nil {
+		return err
+	}
+	session, ok := l.State().Session(c.Key)
+	if !ok {
+		return fmt.Errorf("trace %d: the ledger has no such session key; gridcast rounds list shows them", c.Key)
+	}
+	log, err := ingest.LoadLog(ctx, store)
+	if err != nil {
+		return err
+	}
+	var traced []tracedBlock
+	var rows [][]any
+	for _, block := range assemble.Blocks() {
+		origin, ok := log.Origin(session.Year, session.GrandPrix, block)
+		if !ok {
+			rows = append(rows, []any{block, "the archive that was imported", "", "", ""})
+			continue
+		}
+		traced = append(traced, tracedBlock{block, origin})
+		by := "the gates"
+		if origin.Accepted {
+			by = "a person"
+		}
+		rows = append(rows, []any{block, origin.Source, origin.Revision, origin.At.UTC().Format(time.DateTime), by})
+	}
+	if s.json {
+		return s.printJSON(traced)
+	}
+	return s.printTable([]any{"part", "source", "revision", "since", "let through by"}, rows)
+}
+
+type sourceAcceptCmd struct {
+	sourceCmd `embed:""`
+	deedFlags `embed:""`
+	whyFlag   `embed:""`
+	ID        string `arg:"" help:"Of the change, as gridcast source check lists it."`
+}
+
+func (c *sourceAcceptCmd) Run(ctx context.Context, s *streams) error {
+	_, in, now, err := c.open(ctx, s)
+	if err != nil {
+		return err
+	}
+	waiting := slices.Concat(stateChanges(in.States())...)
+	if i := slices.IndexFunc(waiting, func(change assemble.Change) bool { return change.ID == c.ID }); i >= 0 {
+		if err := s.printChanges("This change is let through:", waiting[i:i+1]); err != nil {
+			return err
+		}
+		if !c.Yes {
+			if err := s.confirm("Let it through?"); err != nil {
+				return err
+			}
+		}
+	}
+	change, err := in.Accept(ctx, now, c.actor(), c.ID, c.Reason)
+	if err != nil {
+		return err
+	}
+	report, err := in.Run(ctx, now, false)
+	if err != nil {
+		return err
+	}
+	if !report.Changed {
+		return s.printf("%s is accepted; it is taken when its source is asked again.\n", change.ID)
+	}
+	return s.printf("%s of %s is taken; a running scheduler publishes it, else gridcast build does.\n", change.Block, change.GrandPrix)
+}
+
+func stateChanges(states []ingest.State) [][]assemble.Change {
+	var lists [][]assemble.Change
+	for _, state := range states {
+		lists = append(lists, state.Waiting)
+	}
+	return lists
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/builder/ingest"
+	"gridcast/builder/source/codehost"
+	"gridcast/builder/source/sourcetest"
+)
+
+// TestSourceCommands goes through June 2026 with the real binary and F1DB's real history: facts are
+// pulled, a correction with wrong points waits, a person sees why and lets it through.
+func TestSourceCommands(t *testing.T) {
+	release := sourcetest.Path(t, sourcetest.F1DB2026)
+	now := time.Date(2026, 6, 7, 20, 0, 0, 0, time.UTC) // Monaco was raced
+	host := codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return now })
+	dir := t.TempDir()
+	run := func(args ...string) string {
+		t.Helper()
+		switch args[1] {
+		case "trace":
+			return gridcast(t, dir, append(args, "--store", "dir:store")...)
+		case "import":
+			return gridcast(t, dir, append(args, "--store", "dir:store", "--yes")...)
+		}
+		return gridcast(t, dir, append(args, "--store", "dir:store", "--now", now.Format(time.RFC3339), "--source", "f1db="+host.URL)...)
+	}
+	run("archive", "import", "f1db", release, "--from", "2020", "--to", "2025")
+	first := run("source", "pull")
+	for _, want := range []string{"2026 monaco, result, by f1db", "2026 miami, start, by f1db"} {
+		if !strings.Contains(first, want) {
+			t.Errorf("the first pull does not say %q:\n%s", want, first)
+		}
+	}
+	if again := run("source", "pull"); !strings.Contains(again, "Nothing new.") {
+		t.Errorf("the second pull found something new:\n%s", again)
+	}
+	requests, archives := host.Served()
+	if requests != 2 || archives != 1 {
+		t.Errorf("%d requests took %d archives, want 2 and 1", requests, archives)
+	}
+
+	gridcast(t, dir, "build", "--store", "dir:store", "--now", now.Format(time.RFC3339))
+	if trace := run("source", "trace", "2026006"); !strings.Contains(trace, "result") || !strings.Contains(trace, "f1db") {
+		t.Errorf("trace of Monaco:\n%s", trace)
+	}
+
+	now = time.Date(2026, 6, 12, 16, 0, 0, 0, time.UTC) // Gasly has the podium back, and P6 nine points
+	if waits := run("source", "pull"); !strings.Contains(waits, "points: race: P6 liam-lawson has 9 points, want 8") {
+		t.Errorf("the wrong points do not wait:\n%s", waits)
+	}
+	var checked []ingest.State
+	if err := json.Unmarshal([]byte(run("source", "check", "--json")), &checked); err != nil {
+		t.Fatal(err)
+	}
+	if len(checked) != 1 || len(checked[0].Waiting) != 1 {
+		t.Fatalf("source check: got %+v, want one source with one change that waits", checked)
+	}
+	id := checked[0].Waiting[0].ID
+	if table := run("source", "check"); !strings.Contains(table, id) || !strings.Contains(table, "pierre-gasly") {
+		t.Errorf("source check does not show what waits:\n%s", table)
+	}
+	refused(t, []string{"no change of that ID waits", id}, "source", "accept", "000000000000", "--yes", "--reason", "x",
+		"--store", "dir:"+dir+"/store", "--now", now.Format(time.RFC3339), "--source", "f1db="+host.URL)
+	if taken := run("source", "accept", id, "--yes", "--reason", "seen on the timing page"); !strings.Contains(taken, "result of monaco is taken") {
+		t.Errorf("accept: %s", taken)
+	}
+	if trace := run("source", "trace", "2026006"); !strings.Contains(trace, "a person") {
+		t.Errorf("trace does not name the person:\n%s", trace)
+	}
+	if quiet := run("source", "pull"); !strings.Contains(quiet, "Nothing new.") {
+		t.Errorf("what was accepted did not stay:\n%s", quiet)
+	}
+}
