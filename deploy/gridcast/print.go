@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -38,9 +41,31 @@ func renderTable(header []any, rows [][]any) string {
 	t.Style().Format.Header = text.FormatDefault
 	t.AppendHeader(header)
 	for _, row := range rows {
-		t.AppendRow(row)
+		shown := make([]any, len(row))
+		for i, cell := range row {
+			if text, ok := cell.(string); ok {
+				cell = printable(text)
+			}
+			shown[i] = cell
+		}
+		t.AppendRow(shown)
 	}
 	return t.Render()
+}
+
+// printable escapes what a terminal would take for a command, such as ESC in a name that
+// somebody once gave to a client.
+func printable(text string) string {
+	var out strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) || r == '\n' {
+			out.WriteRune(r)
+		} else {
+			quoted := strconv.QuoteRune(r)
+			out.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return out.String()
 }
 
 // shortTime is an instant in a table; empty if there is none.
