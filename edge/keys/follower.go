@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 	"sync/atomic"
@@ -53,9 +52,6 @@ const StaleAfter = 30 * time.Second
 // whatever reason.
 func (s *State) Stale(now time.Time) bool { return now.Sub(s.Current) > StaleAfter }
 
-// ErrOlder says that a document has a lower serial number than the one that is used.
-var ErrOlder = errors.New("keys document is older than the one in use")
-
 // NewFollower returns a follower that has no table yet.
 func NewFollower(cfg FollowerConfig) *Follower {
 	f := &Follower{cfg: cfg}
@@ -96,14 +92,9 @@ func (f *Follower) take(ctx context.Context, o blob.Object) error {
 }
 
 func (f *Follower) apply(document []byte, copied bool) error {
-	previous := f.table.Load()
-	table, err := NewTable(document, f.cfg.Tiers, f.cfg.Limits, previous)
+	table, err := NewTable(document, f.cfg.Tiers, f.cfg.Limits, f.table.Load())
 	if err != nil {
 		return err
-	}
-	if previous != nil && table.Serial() < previous.Serial() {
-		// Keys that were revoked in between would work again.
-		return fmt.Errorf("%w: serial number %d, in use is %d", ErrOlder, table.Serial(), previous.Serial())
 	}
 	f.table.Store(table)
 	state := *f.state.Load()

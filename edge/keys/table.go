@@ -25,6 +25,9 @@ type Table struct {
 	skipped  []string
 }
 
+// ErrOlder says that a document has a lower serial number than the one that is used.
+var ErrOlder = errors.New("keys document is older than the one in use")
+
 // tableRecord is a record of the document that was read.
 type tableRecord struct {
 	sum   uint64 // of its line, or unknownSum
@@ -44,7 +47,8 @@ const unknownSum = 0
 // was made of are not decoded again. With a previous table the work is spread, so that it does
 // not keep a processor from the requests that are being served.
 //
-// The previous table is changed only if there is no error.
+// A document with a lower serial number than the previous one is refused with ErrOlder. The
+// previous table is changed only if there is no error.
 func NewTable(document []byte, tiers Tiers, source limit.Source, previous *Table) (*Table, error) {
 	b := tableBuilder{tiers: tiers, names: tiers.Names(), source: source, previous: previous, serving: previous != nil, since: time.Now()}
 	if previous == nil {
@@ -61,6 +65,10 @@ func NewTable(document []byte, tiers Tiers, source limit.Source, previous *Table
 		err = b.readLines(lines)
 	default:
 		err = b.readAny(document)
+	}
+	if err == nil && previous != nil && b.table.serial < previous.serial {
+		// Keys that were revoked in between would work again.
+		err = fmt.Errorf("%w: serial number %d, in use is %d", ErrOlder, b.table.serial, previous.serial)
 	}
 	if err == nil {
 		err = b.checkIDs()

@@ -195,6 +195,52 @@ func TestNewTableRefusesTheSameIDTwice(t *testing.T) {
 	}
 }
 
+// TestRefusedDocumentsChangeNothing has documents that would revoke one key, accept another
+// and move a third, if they were not refused for something that is found late.
+func TestRefusedDocumentsChangeNothing(t *testing.T) {
+	good, hashes := document(5)
+	good.Serial = 7
+	good.Keys[1].Revoked = now
+	previous := tableOf(t, good, keys.DefaultTiers(), nil)
+	changed := func(serial int64) *keys.Document {
+		d := &keys.Document{Serial: serial, Keys: slices.Clone(good.Keys)}
+		d.Keys[0].Revoked, d.Keys[1].Revoked = now, time.Time{}
+		d.Keys[2].Origins = []string{"https://example.org"}
+		d.Keys[3].Expires = now.Add(-time.Hour).Truncate(time.Second)
+		return d
+	}
+	encode := func(d *keys.Document) []byte {
+		t.Helper()
+		data, err := d.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	twice := encode(changed(8))
+	twice = append([]byte{' '}, bytes.Replace(twice, []byte("},\n"), []byte("},\n"+strings.SplitAfter(string(twice), "\n")[5]), 1)...)
+	for name, data := range map[string][]byte{
+		"an older one":            encode(changed(6)),
+		"one ID twice":            twice,
+		"the last record damaged": append([]byte{' '}, bytes.Replace(encode(changed(8)), []byte(good.Keys[4].SHA256), []byte("x"), 1)...),
+		"the checksum damaged":    bytes.Replace(encode(changed(8)), []byte(`"prefix":"8"`), []byte(`"prefix":"9"`), 1),
+	} {
+		if _, err := keys.NewTable(data, keys.DefaultTiers(), limit.Memory{}, previous); err == nil {
+			t.Errorf("%s: got no error", name)
+		}
+		for i, hash := range hashes {
+			entry := previous.Lookup(hash, now)
+			if (entry != nil) != (i != 1) || entry != nil && !entry.Allows([]byte("https://example.com")) {
+				t.Errorf("%s: key %d is found: %t, and not as before", name, i, entry != nil)
+			}
+		}
+	}
+	next, err := keys.NewTable(encode(changed(8)), keys.DefaultTiers(), limit.Memory{}, previous)
+	if err != nil || next.Lookup(hashes[0], now) != nil || next.Lookup(hashes[1], now) == nil || next.Lookup(hashes[3], now) != nil {
+		t.Errorf("without a fault the document changes nothing: %v", err)
+	}
+}
+
 // FuzzNewTable: a table is made of exactly the documents that can be decoded, also when it
 // takes over most records of another one. The fuzzed lines get a checksum that is right, so that
 // they are looked at.
