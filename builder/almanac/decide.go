@@ -22,6 +22,7 @@ const (
 	Cancel    Action = "cancel"
 	Move      Action = "move"
 	Reinstate Action = "reinstate"
+	Release   Action = "release"
 )
 
 // ErrVouched says that a round is not open to decisions: the archive vouches for its result.
@@ -47,6 +48,7 @@ func (r *Round) Allowed() []Action {
 		{Cancel, func() ([]ledger.Event, error) { return r.Cancel(reason) }},
 		{Move, func() ([]ledger.Event, error) { return r.Move(later, reason) }},
 		{Reinstate, func() ([]ledger.Event, error) { return r.Reinstate(later, reason) }},
+		{Release, func() ([]ledger.Event, error) { return r.Release(reason) }},
 	} {
 		if events, err := trial.events(); err == nil && r.taken(events[0]) {
 			allowed = append(allowed, trial.action)
@@ -128,6 +130,12 @@ func (r *Round) Reinstate(start time.Time, reason string) ([]ledger.Event, error
 			r.Session, r.Start.UTC().Format(time.RFC3339))
 	}
 	return r.decided(Reinstate, r.Record.Reinstate(start, reason))
+}
+
+// Release returns the event that lets go of a start that a person gave the round: it is again the
+// one that the sources say, and follows them.
+func (r *Round) Release(reason string) ([]ledger.Event, error) {
+	return r.decided(Release, r.Record.Release(r.Start, r.Facts.StartsAt(), reason))
 }
 
 // decided refuses what the ledger cannot know to be wrong.

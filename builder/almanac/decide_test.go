@@ -92,6 +92,7 @@ const (
 	cancel    = almanac.Cancel
 	move      = almanac.Move
 	reinstate = almanac.Reinstate
+	release   = almanac.Release
 )
 
 func TestWhatIsAllowedWhen(t *testing.T) {
@@ -109,6 +110,14 @@ func TestWhatIsAllowedWhen(t *testing.T) {
 	w.wantAllowed("cancelled", before, belgium, reinstate)
 	w.decide(before, belgium, func(r *almanac.Round) ([]ledger.Event, error) { return r.Reinstate(time.Time{}, "sun") })
 	w.wantAllowed("reinstated", before, belgium, postpone, cancel, move)
+
+	w.decide(before, belgium, func(r *almanac.Round) ([]ledger.Event, error) { return r.Move(belgiumStart.Add(time.Hour), "storm") })
+	w.wantAllowed("moved", before, belgium, postpone, cancel, move, release)
+	w.decide(before, belgium, func(r *almanac.Round) ([]ledger.Event, error) { return r.Release("the source has it now") })
+	w.wantAllowed("released", before, belgium, postpone, cancel, move)
+	if got := w.round(before, belgium).Start; !got.Equal(belgiumStart) {
+		t.Errorf("released, it starts at %s, want %s, as the source says", got, belgiumStart)
+	}
 
 	w.decide(belgiumOver, belgium, (*almanac.Round).Verify)
 	w.wantAllowed("verified", belgiumOver, belgium, correct)

@@ -45,6 +45,7 @@ const (
 	CancelRound    Action = "cancel_round"
 	MoveRound      Action = "move_round"
 	ReinstateRound Action = "reinstate_round"
+	ReleaseRound   Action = "release_round"
 	ChangeRound    Action = "change_round" // what logs of before have for any of these
 	Rollback       Action = "rollback"
 	Release        Action = "release" // of a held pointer

@@ -40,6 +40,7 @@ var deeds = map[string]parser{
 	"POST /rounds/{session}/cancel":    ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.Cancel{Session: k}, nil }),
 	"POST /rounds/{session}/move":      ofRound(parseMove),
 	"POST /rounds/{session}/reinstate": ofRound(parseReinstate),
+	"POST /rounds/{session}/release":   ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.ReleaseRound{Session: k}, nil }),
 	"POST /keys":                       parseCreateKey,
 	"POST /keys/{key}/revoke": func(_ *Console, r *http.Request) (operator.Deed, error) {
 		return operator.RevokeKey{ID: r.PathValue("key")}, nil

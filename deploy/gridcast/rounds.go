@@ -18,6 +18,7 @@ type roundsCmds struct {
 	Cancel    roundsCancelCmd    `cmd:"" help:"Call a round off; its pick is void."`
 	Move      roundsMoveCmd      `cmd:"" help:"Give a round another start, before the one it has."`
 	Reinstate roundsReinstateCmd `cmd:"" help:"Put a postponed or cancelled round back."`
+	Release   roundsReleaseCmd   `cmd:"" help:"Let go of a start that somebody gave a round: it follows the sources again."`
 }
 
 type roundsListCmd struct {
@@ -134,6 +135,14 @@ type roundsReinstateCmd struct {
 
 func (c *roundsReinstateCmd) Run(ctx context.Context, s *streams) error {
 	return c.change(ctx, s, operator.Reinstate{Session: c.Key, Start: c.Start})
+}
+
+type roundsReleaseCmd struct {
+	roundFlags `embed:""`
+}
+
+func (c *roundsReleaseCmd) Run(ctx context.Context, s *streams) error {
+	return c.change(ctx, s, operator.ReleaseRound{Session: c.Key})
 }
 
 // change carries out a decision about the round, and says how it stands then.

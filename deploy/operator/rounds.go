@@ -45,6 +45,11 @@ type Move struct {
 	Start   time.Time
 }
 
+// ReleaseRound lets go of a start that somebody gave a round: it follows the sources again.
+type ReleaseRound struct {
+	Session int64
+}
+
 // Reinstate puts a postponed or cancelled round back.
 type Reinstate struct {
 	Session int64
@@ -60,20 +65,24 @@ type Classification struct {
 	Penalties  map[string]time.Duration // added to a driver's race time
 }
 
-func (Enter) needsReason()     {}
-func (Correct) needsReason()   {}
-func (Postpone) needsReason()  {}
-func (Cancel) needsReason()    {}
-func (Move) needsReason()      {}
-func (Reinstate) needsReason() {}
+func (Enter) needsReason()        {}
+func (Correct) needsReason()      {}
+func (Postpone) needsReason()     {}
+func (Cancel) needsReason()       {}
+func (Move) needsReason()         {}
+func (Reinstate) needsReason()    {}
+func (ReleaseRound) needsReason() {}
 
-func (d Verify) entry() auditlog.Change    { return roundEntry(auditlog.VerifyResult, d.Session) }
-func (d Enter) entry() auditlog.Change     { return roundEntry(auditlog.EnterResult, d.Session) }
-func (d Correct) entry() auditlog.Change   { return roundEntry(auditlog.CorrectResult, d.Session) }
-func (d Postpone) entry() auditlog.Change  { return roundEntry(auditlog.PostponeRound, d.Session) }
-func (d Cancel) entry() auditlog.Change    { return roundEntry(auditlog.CancelRound, d.Session) }
-func (d Move) entry() auditlog.Change      { return roundEntry(auditlog.MoveRound, d.Session) }
+func (d Verify) entry() auditlog.Change { return roundEntry(auditlog.VerifyResult, d.Session) }
+func (d Enter) entry() auditlog.Change  { return roundEntry(auditlog.EnterResult, d.Session) }
+func (d Correct) entry() auditlog.Change { return roundEntry(auditlog.CorrectResult, d.Session) }
+
+func (d Postpone) entry() auditlog.Change { return roundEntry(auditlog.PostponeRound, d.Session) }
+func (d Cancel) entry() auditlog.Change   { return roundEntry(auditlog.CancelRound, d.Session) }
+func (d Move) entry() auditlog.Change     { return roundEntry(auditlog.MoveRound, d.Session) }
 func (d Reinstate) entry() auditlog.Change { return roundEntry(auditlog.ReinstateRound, d.Session) }
+
+func (d ReleaseRound) entry() auditlog.Change { return roundEntry(auditlog.ReleaseRound, d.Session) }
 
 func roundEntry(action auditlog.Action, session int64) auditlog.Change {
 	return auditlog.Change{Action: action, Subject: strconv.FormatInt(session, 10)}
@@ -241,6 +250,21 @@ func (d Reinstate) decide(r *almanac.Round, reason string) ([]ledger.Event, erro
 }
 
 func (d Reinstate) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
+	return o.decide(ctx, d.Session, order, p, d.decide)
+}
+
+func (d ReleaseRound) preview(ctx context.Context, o *Operator) (Preview, error) {
+	return o.previewRound(ctx, d.Session, d.decide, func(r *almanac.Round, p *Preview) {
+		p.Title = "Release the start of the " + label(r)
+		p.Question = fmt.Sprintf("Let the %s start when the sources say, now %s?", r.Facts.Name, minute(r.Facts.StartsAt()))
+	})
+}
+
+func (d ReleaseRound) decide(r *almanac.Round, reason string) ([]ledger.Event, error) {
+	return r.Release(reason)
+}
+
+func (d ReleaseRound) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
 	return o.decide(ctx, d.Session, order, p, d.decide)
 }
 
