@@ -73,13 +73,13 @@ func (Move) needsReason()         {}
 func (Reinstate) needsReason()    {}
 func (ReleaseRound) needsReason() {}
 
-func (d Verify) entry() auditlog.Change { return roundEntry(auditlog.VerifyResult, d.Session) }
-func (d Enter) entry() auditlog.Change  { return roundEntry(auditlog.EnterResult, d.Session) }
+func (d Verify) entry() auditlog.Change  { return roundEntry(auditlog.VerifyResult, d.Session) }
+func (d Enter) entry() auditlog.Change   { return roundEntry(auditlog.EnterResult, d.Session) }
 func (d Correct) entry() auditlog.Change { return roundEntry(auditlog.CorrectResult, d.Session) }
 
-func (d Postpone) entry() auditlog.Change { return roundEntry(auditlog.PostponeRound, d.Session) }
-func (d Cancel) entry() auditlog.Change   { return roundEntry(auditlog.CancelRound, d.Session) }
-func (d Move) entry() auditlog.Change     { return roundEntry(auditlog.MoveRound, d.Session) }
+func (d Postpone) entry() auditlog.Change  { return roundEntry(auditlog.PostponeRound, d.Session) }
+func (d Cancel) entry() auditlog.Change    { return roundEntry(auditlog.CancelRound, d.Session) }
+func (d Move) entry() auditlog.Change      { return roundEntry(auditlog.MoveRound, d.Session) }
 func (d Reinstate) entry() auditlog.Change { return roundEntry(auditlog.ReinstateRound, d.Session) }
 
 func (d ReleaseRound) entry() auditlog.Change { return roundEntry(auditlog.ReleaseRound, d.Session) }
