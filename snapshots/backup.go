@@ -372,6 +372,21 @@ func ledgerHead(ctx context.Context, store blob.Store) (Ledger, error) {
 
 // checkHead says whether the ledger in a store has the file that somebody noted as its head.
 func checkHead(ctx context.Context, store blob.Store, noted Ledger) error {
+	if noted.Seq == 0 && noted.Hash != "" {
+		for info, err := range store.List(ctx, ledgerFolder) {
+			if err != nil {
+				return err
+			}
+			o, err := store.Get(ctx, info.Key, maxCopied)
+			if err != nil {
+				return err
+			}
+			if Digest(o.Data) == noted.Hash {
+				return nil
+			}
+		}
+		return fmt.Errorf("no ledger file has the hash %s that was noted: %w", noted.Hash, blob.ErrNotFound)
+	}
 	if noted.Seq == 0 {
 		return nil
 	}
@@ -399,7 +414,8 @@ type Restoring struct {
 	Above   int64      // the highest version that any edge has served, as edges report it; 0: not known
 
 	// Since is a head of the ledger that somebody noted before the loss, such as the one in
-	// the manifest that an edge serves; its Kind does not matter. Zero: none.
+	// the manifest that an edge serves. Its Kind does not matter, and a Seq of 0 stands for any:
+	// a hash alone is looked for in every file. Zero: none.
 	Since Ledger
 }
 
@@ -514,7 +530,7 @@ func (p *Publisher) restore(ctx context.Context, r Restoring) (Restored, error) 
 		result.Lost = append(result.Lost, fmt.Sprintf("ledger files %d to %d: picks frozen, results verified and rounds moved in them",
 			result.Ledger.Seq+1, r.Since.Seq))
 	} else if err := checkHead(ctx, p.Store, r.Since); err != nil {
-		result.Lost = append(result.Lost, fmt.Sprintf("the record itself: %v", err))
+		result.Lost = append(result.Lost, fmt.Sprintf("the record that was noted: %v", err))
 	}
 	if whole {
 		result.Receipt = Receipt{Version: lost.Version, ObjectsWritten: len(missing), Unchanged: true}

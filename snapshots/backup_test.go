@@ -373,6 +373,24 @@ func TestRestoreIntoWhatIsLeft(t *testing.T) {
 	}
 }
 
+// A head of which only the hash was noted is looked for in the whole record.
+func TestRestoreSinceAHash(t *testing.T) {
+	s, place := memblob.New(), memblob.New()
+	first := record(t, s, 1)
+	publishWith(t, s, record(t, s, 2), bodies{"drivers": "d1"})
+	backup(t, s, place)
+	lost := record(t, s, 3)
+	for _, test := range []struct {
+		hash string
+		lost int
+	}{{first.Hash, 0}, {lost.Hash, 1}} {
+		got := restoreFrom(t, memblob.New(), place, 0, snapshots.Ledger{Hash: test.hash})
+		if len(got.Lost) != test.lost || test.lost > 0 && !strings.Contains(got.Lost[0], test.hash) {
+			t.Errorf("since %s: lost %q, want %d", test.hash, got.Lost, test.lost)
+		}
+	}
+}
+
 // A store that serves a whole version and has lost files of its ledger gets these and no version.
 func TestRestoreOfARecord(t *testing.T) {
 	s, place := memblob.New(), memblob.New()

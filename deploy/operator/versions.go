@@ -79,11 +79,11 @@ func (d Rollback) entry() auditlog.Change {
 	return auditlog.Change{Action: auditlog.Rollback, Subject: strconv.FormatInt(d.Version, 10)}
 }
 
-// preview works also where the pointer or the current version is damaged: a rollback is the way
-// out of that.
+// preview works also where the pointer is damaged or gone, or the current version damaged: a
+// rollback is the way out of that.
 func (d Rollback) preview(ctx context.Context, o *Operator) (Preview, error) {
 	pointer, tag, err := snapshots.LoadPointer(ctx, o.Store)
-	if err != nil && !errors.Is(err, snapshots.ErrDamaged) {
+	if err != nil && !errors.Is(err, snapshots.ErrDamaged) && !errors.Is(err, snapshots.ErrNone) {
 		return Preview{}, fmt.Errorf("roll back to version %d: %w", d.Version, err)
 	}
 	if err == nil && pointer.Version == d.Version {
