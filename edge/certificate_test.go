@@ -57,6 +57,37 @@ func TestTLSReload(t *testing.T) {
 	}
 }
 
+// TestTLSResumption resumes sessions with another edge that has the same certificate, as after a
+// restart, with TLS 1.3 alone.
+func TestTLSResumption(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	writeCertificate(t, cert, key, 1)
+	withTLS := func(c *edge.Config, _ *edge.Deps, _ *setup) { c.TLSCert, c.TLSKey = cert, key }
+	first, second := newWorld(t, withTLS), newWorld(t, withTLS)
+	for version, want := range map[uint16]bool{tls.VersionTLS13: true, tls.VersionTLS12: false} {
+		client := &tls.Config{
+			InsecureSkipVerify: true, ServerName: "x", MaxVersion: version, ClientSessionCache: tls.NewLRUClientSessionCache(1),
+		}
+		for i, w := range []*world{first, second, first} {
+			c, err := tls.Dial("tcp", w.listener.Addr().String(), client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(c, request("GET", "/healthz")); err != nil {
+				t.Fatal(err)
+			}
+			if r, err := read(bufio.NewReader(c), "GET"); err != nil || r.StatusCode != http.StatusOK {
+				t.Fatalf("got %v, %v", r.Response, err)
+			}
+			if got := c.ConnectionState().DidResume; got != (want && i > 0) {
+				t.Errorf("%s, connection %d: resumed %t", tls.VersionName(version), i, got)
+			}
+			c.Close()
+		}
+	}
+}
+
 func writeCertificate(t testing.TB, certFile, keyFile string, serial int64) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -58,7 +59,8 @@ type Edge struct {
 	lane     lane // nil: the HTTP server answers everything
 	metrics  *metrics
 
-	certificate atomic.Pointer[certificate] // nil without TLS
+	tls         *tls.Config                 // nil: the edge does not serve TLS itself
+	certificate atomic.Pointer[certificate] // nil before the edge listens, and without TLS
 
 	stopping atomic.Bool
 	started  chan struct{} // closed by awaitReady
@@ -131,7 +133,10 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 	if c, ok := deps.Limits.(prometheus.Collector); ok {
 		deps.Registry.MustRegister(c)
 	}
-	if newLane != nil && cfg.ExpressLane && cfg.TLSCert == "" {
+	if cfg.TLSCert != "" {
+		e.tls = e.tlsConfig()
+	}
+	if newLane != nil && cfg.ExpressLane {
 		e.lane = newLane(e)
 	}
 	return e, nil
@@ -301,25 +306,44 @@ func (e *Edge) apiServer(listener net.Listener) (server, error) {
 // accepting returns what the server accepts from: the listener with TLS, with the express lane
 // before the server, or as it is.
 func (e *Edge) accepting(listener net.Listener, s *fasthttp.Server) (net.Listener, error) {
+	if e.tls != nil {
+		certificate, err := newCertificate(e.cfg.TLSCert, e.cfg.TLSKey, e.tls, e.log)
+		if err != nil {
+			return nil, err
+		}
+		e.certificate.Store(certificate)
+	}
 	if e.lane != nil {
 		s.ConnState = e.lane.ConnState
 		return e.lane.Listen(listener)
 	}
 	// Beyond Concurrency fasthttp answers in plain text, so connections wait before it.
 	listener = netutil.LimitListener(listener, e.cfg.MaxConnections)
-	if e.cfg.TLSCert == "" {
+	if e.tls == nil {
 		return listener, nil
 	}
-	certificate, err := newCertificate(e.cfg.TLSCert, e.cfg.TLSKey, e.log)
-	if err != nil {
-		return nil, err
-	}
-	e.certificate.Store(certificate)
-	return tls.NewListener(listener, &tls.Config{
-		GetCertificate: certificate.get,
+	return tls.NewListener(listener, e.tls), nil
+}
+
+// tlsConfig is the configuration of TLS. The certificate is loaded when the edge listens.
+func (e *Edge) tlsConfig() *tls.Config {
+	cfg := &tls.Config{
+		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return e.certificate.Load().get(hello) },
 		NextProtos:     []string{"http/1.1"},
 		MinVersion:     tls.VersionTLS12,
-	}), nil
+		// Responses are short: to begin with small records would only cost more of them.
+		DynamicRecordSizingDisabled: true,
+	}
+	// Whoever learns a ticket's key could read recordings of TLS 1.2, not those of TLS 1.3.
+	without := cfg.Clone()
+	without.SessionTicketsDisabled = true
+	cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if slices.Contains(hello.SupportedVersions, tls.VersionTLS13) {
+			return nil, nil //nolint:nilnil // cfg itself
+		}
+		return without, nil
+	}
+	return cfg
 }
 
 // httpServer is the configuration of fasthttp.

@@ -23,6 +23,7 @@ func init() {
 			IdleTimeout:    e.cfg.IdleTimeout,
 			ReadBufferSize: e.cfg.MaxHeaderBytes,
 			MaxConnections: e.cfg.MaxConnections,
+			TLS:            e.tls,
 			NotAccepted:    func(err error) { e.log.Warn("connection not accepted, trying again", "err", err) },
 		})
 		e.deps.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{

@@ -1,7 +1,10 @@
 package edge
 
 import (
+	"crypto/hkdf"
+	"crypto/sha256"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -78,16 +81,21 @@ func descriptors() (uint64, error) {
 // read, such as one half written, leaves the last good one in place.
 type certificate struct {
 	certFile, keyFile string
+	config            *tls.Config // whose keys of session tickets follow the pair
 	log               *slog.Logger
 
 	mu      sync.Mutex // guards what follows
 	pair    *tls.Certificate
 	changed [2]time.Time // modification times of the files of pair, or of one refused
+	day     int64        // of the ticket keys, Unix time in days
 }
 
-func newCertificate(certFile, keyFile string, log *slog.Logger) (*certificate, error) {
-	c := &certificate{certFile: certFile, keyFile: keyFile, log: log}
+func newCertificate(certFile, keyFile string, config *tls.Config, log *slog.Logger) (*certificate, error) {
+	c := &certificate{certFile: certFile, keyFile: keyFile, config: config, log: log}
 	if err := c.load(); err != nil {
+		return nil, err
+	}
+	if err := c.renewTickets(time.Now()); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -98,14 +106,47 @@ func newCertificate(certFile, keyFile string, log *slog.Logger) (*certificate, e
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if changed, err := c.modified(); err == nil && changed != c.changed {
+	now := time.Now()
+	changed, err := c.modified()
+	renewed := err == nil && changed != c.changed
+	if renewed {
 		if err := c.load(); err != nil {
 			c.log.Error("certificate not reloaded, the last one stays", "err", err)
 		} else {
 			c.log.Info("certificate reloaded", "file", c.certFile)
 		}
 	}
+	if renewed || now.Unix()/secondsADay != c.day {
+		if err := c.renewTickets(now); err != nil {
+			c.log.Error("keys of session tickets not renewed, the last ones stay", "err", err)
+		}
+	}
 	return c.pair, nil
+}
+
+const secondsADay = 24 * 60 * 60
+
+// renewTickets derives the keys of session tickets from the certificate's private key and the
+// day. So edges with the same certificate resume one another's sessions, also after a restart,
+// and nothing secret lies in the store that anybody who may read it could pass themselves off
+// as the service with. Tickets are made with the key of today; those of yesterday are taken, and
+// of tomorrow, from an edge whose clock is ahead.
+func (c *certificate) renewTickets(now time.Time) error {
+	private, err := x509.MarshalPKCS8PrivateKey(c.pair.PrivateKey)
+	if err != nil {
+		return fmt.Errorf("derive keys of session tickets: %w", err)
+	}
+	c.day = now.Unix() / secondsADay
+	var tickets [][32]byte
+	for _, day := range []int64{c.day, c.day - 1, c.day + 1} {
+		key, err := hkdf.Key(sha256.New, private, nil, fmt.Sprintf("gridcast session tickets %d", day), 32)
+		if err != nil {
+			return fmt.Errorf("derive keys of session tickets: %w", err)
+		}
+		tickets = append(tickets, [32]byte(key))
+	}
+	c.config.SetSessionTicketKeys(tickets)
+	return nil
 }
 
 // expires returns when the certificate in use ends.

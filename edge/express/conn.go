@@ -1,6 +1,7 @@
 package express
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -19,11 +20,15 @@ type conn struct {
 	loop *loop // that waits for it; nil: a goroutine does
 	fd   int   // where there is a loop
 
+	tls       *tls.Conn  // over transport; nil: the connection is plain, or has no loop
+	transport *transport // over net
+
 	pending []byte // requests of which the first is being decided
 	rearm   bool   // something has happened on it meanwhile; the loop's, whoever the owner is
 	watched bool   // the loop is told of what arrives
 	shared  bool   // it has had another owner than its loop
 	last    bool   // the request being answered is the last
+	broken  bool   // nothing can be written to it any more
 
 	state atomic.Int32 // a connState
 	due   atomic.Int64 // when waiting takes too long, in Unix nanoseconds
@@ -58,7 +63,11 @@ func (c *conn) extend(now time.Time, d time.Duration) {
 // wait lets the connection wait for a request, after its owner was another goroutine than the one
 // that waits for it.
 func (c *conn) wait() {
-	if c.loop != nil {
+	switch {
+	case c.tls != nil:
+		c.loop.read(c) // there may be something in the tls.Conn of which no event tells
+		return
+	case c.loop != nil:
 		c.loop.watch(c)
 		return
 	}
@@ -81,20 +90,37 @@ func (c *conn) serve() {
 	}
 }
 
-// write writes as much as the connection takes at once, if it has a loop, and all otherwise.
-func (c *conn) write(w *worker, out output) (n int, err error) {
-	if c.loop != nil {
-		return w.vector.send(c.fd, out)
+// write writes as much as the connection takes at once, if it has a loop, and all otherwise. With
+// TLS everything is written into one record, if it fits there, and sent is false if the socket has
+// not taken all of that.
+func (c *conn) write(w *worker, out output) (n int, sent bool, err error) {
+	switch {
+	case c.tls != nil:
+		p := out.whole()
+		if cap(p) <= keepUpTo {
+			w.out = p[:0]
+		}
+		_, err = c.tls.Write(p)
+		return len(p), len(c.transport.unsent) == 0, err
+	case c.loop != nil:
+		n, err = w.vector.send(c.fd, out)
+		return n, n == out.len(), err
 	}
-	return out.len(), c.writeAll(out.whole())
+	return out.len(), true, c.writeAll(out.whole())
 }
 
 // writeAll waits until everything is written.
 func (c *conn) writeAll(out []byte) error {
-	if err := c.net.SetWriteDeadline(time.Now().Add(c.lane.cfg.WriteTimeout)); err != nil {
+	stream := c.stream()
+	if err := stream.SetWriteDeadline(time.Now().Add(c.lane.cfg.WriteTimeout)); err != nil {
 		return err
 	}
-	_, err := c.net.Write(out)
+	if c.tls != nil {
+		if err := c.transport.flush(); err != nil {
+			return err
+		}
+	}
+	_, err := stream.Write(out)
 	return err
 }
 
@@ -113,6 +139,7 @@ func (c *conn) finish(unsent, p []byte) {
 	defer c.lane.busyElsewhere.Add(-1)
 	for {
 		if err := c.writeAll(unsent); err != nil {
+			c.broken = true
 			c.close()
 			return
 		}
@@ -142,7 +169,7 @@ func (c *conn) handOff(head []byte, err error) {
 		c.close() // the system has no descriptor for it
 		return
 	}
-	c.lane.handOff(&handedOff{Conn: c.net, conn: c, head: head, err: err})
+	c.lane.handOff(&handedOff{Conn: c.stream(), conn: c, head: head, err: err})
 }
 
 // toNet makes a net.Conn of the socket, for all that is not the loop's. The caller is the owner.
@@ -187,6 +214,8 @@ func (c *conn) close() {
 		c.loop.forget(c) // before another connection has its descriptor
 	}
 	switch {
+	case c.tls != nil && !c.broken:
+		_ = c.tls.Close() // says so to the other side, and closes inner
 	case inner != nil:
 		_ = inner.Close() // nothing is left to be sent
 	case fd >= 0:

@@ -21,6 +21,7 @@
 package express
 
 import (
+	"crypto/tls"
 	"net/netip"
 	"time"
 )
@@ -39,7 +40,7 @@ type Handler interface {
 	Ask(r *Request, then func(decided any))
 }
 
-// Config is what a lane is made of. All is required.
+// Config is what a lane is made of. All is required but TLS and NotAccepted.
 type Config struct {
 	Handler Handler
 	// ReadTimeout, WriteTimeout and IdleTimeout are those of the server. The lane looks for
@@ -50,6 +51,8 @@ type Config struct {
 	ReadBufferSize int
 	// MaxConnections is how many connections are open at once; more wait in the kernel.
 	MaxConnections int
+	// TLS is what connections are encrypted by; nil: they are plain.
+	TLS *tls.Config
 	// NotAccepted hears why the system has no connection for the lane, which tries again after
 	// a while.
 	NotAccepted func(error)

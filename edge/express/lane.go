@@ -2,6 +2,7 @@ package express
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"sync"
@@ -67,6 +68,9 @@ func (l *Lane) Listen(inner net.Listener) (net.Listener, error) {
 		}
 	}
 	if len(l.loops) == 0 {
+		if l.cfg.TLS != nil {
+			l.inner = tls.NewListener(inner, l.cfg.TLS)
+		}
 		go l.accept()
 	}
 	go l.watch()
@@ -131,6 +135,14 @@ func (l *Lane) release() {
 		l.acceptAgain()
 	}
 }
+
+// order is what other goroutines tell a loop.
+type order byte
+
+const (
+	acceptOn order = 1 + iota
+	acceptOff
+)
 
 // acceptAgain lets loops accept that have stopped.
 func (l *Lane) acceptAgain() {

@@ -85,6 +85,9 @@ func startOn(t *testing.T, inner net.Listener, handler *answers, change func(*ex
 		Handler: handler, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 		ReadBufferSize: 4 << 10, MaxConnections: 1000,
 	}
+	if overTLS {
+		cfg.TLS = serverTLS(t)
+	}
 	if change != nil {
 		change(&cfg)
 	}
@@ -127,7 +130,7 @@ func (quiet) Printf(string, ...any) {}
 
 func (s *system) dial() net.Conn {
 	s.t.Helper()
-	c, err := net.Dial("tcp", s.address)
+	c, err := dial(s.address)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -373,7 +376,7 @@ func TestHangUp(t *testing.T) {
 	s := start(t, &answers{size: 10}, nil)
 	for _, target := range []string{"/lane", "/server"} {
 		c := s.dialAnd(get(target))
-		if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+		if err := c.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
 			t.Fatal(err)
 		}
 		all, err := io.ReadAll(c)

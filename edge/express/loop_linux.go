@@ -34,6 +34,7 @@ type loop struct {
 	conns   []*conn    // by file descriptor
 	free    []*conn    // that nobody uses any more
 	decided []decision // of pending connections
+	readers []*conn    // that are to be read from whether there is an event or not
 	order   order      // the latest that has not been obeyed
 	fd      int        // of the epoll instance
 	ended   bool       // both descriptors are closed
@@ -43,6 +44,7 @@ type loop struct {
 	events  []unix.EpollEvent
 	ready   []*conn    // of events; nil: it has been closed
 	resumed []decision // taken from decided
+	reading []*conn    // taken from readers
 }
 
 // accepting says whether a loop is told of connections to accept.
@@ -170,14 +172,6 @@ func (p *loop) pause() {
 	p.accepts = paused
 }
 
-// order is what other goroutines tell a loop.
-type order byte
-
-const (
-	acceptOn order = 1 + iota
-	acceptOff
-)
-
 // tell gives the loop an order.
 func (p *loop) tell(o order) {
 	p.mu.Lock()
@@ -255,6 +249,12 @@ func (p *loop) begin(fd int, peer netip.Addr) {
 	c.state.Store(busy)
 	c.extend(w.now, w.lane.cfg.ReadTimeout)
 	w.lane.conns.Add(1)
+	if w.lane.cfg.TLS != nil {
+		c.shared = true
+		w.lane.busyElsewhere.Add(1)
+		go c.handshake()
+		return
+	}
 	n, ready, err := receive(fd, w.in)
 	if ready && !w.take(c, n, err) {
 		return
@@ -310,6 +310,9 @@ func (p *loop) run() {
 		p.obey(o)
 		for _, d := range p.resumed {
 			p.resume(d.conn, d.decided)
+		}
+		for _, c := range p.reading {
+			p.serve(c, true)
 		}
 		for i, c := range p.ready[:n] {
 			switch {
@@ -369,6 +372,8 @@ func (p *loop) find(n int) order {
 	defer p.mu.Unlock()
 	clear(p.resumed)
 	p.resumed, p.decided = p.decided, p.resumed[:0]
+	clear(p.reading)
+	p.reading, p.readers = p.readers, p.reading[:0]
 	for i, event := range p.events[:n] {
 		p.ready[i] = nil
 		if fd := int(event.Fd); fd < len(p.conns) {
@@ -386,6 +391,15 @@ func (p *loop) turn(c *conn, hungUp bool) {
 		c.rearm = true // for the loop itself; anybody else will have the connection watched again
 		return
 	}
+	p.serve(c, hungUp)
+}
+
+// serve is turn for the owner of the connection.
+func (p *loop) serve(c *conn, hungUp bool) {
+	if c.tls != nil {
+		p.serveTLS(c, hungUp)
+		return
+	}
 	for range readsInARow {
 		n, ready, err := receive(c.fd, p.worker.in)
 		if !ready {
@@ -401,6 +415,45 @@ func (p *loop) turn(c *conn, hungUp bool) {
 		}
 	}
 	c.wait()
+}
+
+// serveTLS is serve for a connection with TLS. What has arrived is read to its end, since the
+// tls.Conn may hold more than it has returned, of which no event tells.
+func (p *loop) serveTLS(c *conn, hungUp bool) {
+	if !c.watched {
+		c.watched = true
+		if p.control(unix.EPOLL_CTL_ADD, c.fd, unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLET) != nil {
+			c.close()
+			return
+		}
+	}
+	c.transport.waits, c.transport.drained, c.transport.toEnd = false, false, hungUp
+	for range readsInARow {
+		n, err := c.tls.Read(p.worker.in)
+		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+			c.state.Store(waiting)
+			return
+		}
+		if !p.worker.take(c, n, err) {
+			return
+		}
+	}
+	c.wait()
+}
+
+// read has the loop read from a connection, of which the caller is the owner, whether there is an
+// event or not.
+func (p *loop) read(c *conn) {
+	p.mu.Lock()
+	ended := p.ended
+	if !ended {
+		p.readers = append(p.readers, c)
+		p.wake()
+	}
+	p.mu.Unlock()
+	if ended {
+		c.close()
+	}
 }
 
 // suspend has r decided, which is the first of the requests that rest is, and goes on with them
@@ -437,7 +490,7 @@ func (p *loop) resume(c *conn, decided any) {
 	p.worker.requests[0].Decided = decided
 	switch {
 	case !p.worker.answer(c, c.pending):
-	case !c.watched: // it was the first request
+	case !c.watched || c.tls != nil: // it was the first request, or there may be more
 		c.wait()
 	default:
 		c.state.Store(waiting)

@@ -24,7 +24,7 @@ func TestShortConnections(t *testing.T) {
 	for i := range 16 {
 		clients.Go(func() {
 			for n := range 60 {
-				c, err := net.Dial("tcp", s.address)
+				c, err := dial(s.address)
 				if err != nil {
 					t.Error(err)
 					return
@@ -54,7 +54,9 @@ func TestShortConnections(t *testing.T) {
 				case 4: // the client leaves without a word
 				case 5: // and with one
 					fmt.Fprint(c, get("/lane"))
-					_ = c.(*net.TCPConn).SetLinger(0)
+					if tcp, ok := c.(*net.TCPConn); ok {
+						_ = tcp.SetLinger(0)
+					}
 				}
 				c.Close()
 			}

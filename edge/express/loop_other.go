@@ -12,6 +12,7 @@ func (*Lane) startLoops(syscall.Conn) error { return nil }
 func (*loop) end()              {}
 func (*loop) adopt(*conn) error { return nil }
 func (*loop) watch(*conn)       {}
+func (*loop) read(*conn)        {}
 func (*loop) forget(*conn)      {}
 func (*loop) tell(order)        {}
 
@@ -20,6 +21,10 @@ func (*loop) acquire(conns []*conn, _ func(*conn) bool) []*conn { return conns }
 func closeSocket(int) {}
 
 func (*loop) suspend(*conn, *Request, []byte) {}
+
+func receive(int, []byte) (int, bool, error) { panic("BUG: a connection without a loop") }
+
+func sendOnce(int, []byte) (int, error) { panic("BUG: a connection without a loop") }
 
 func arrived(int) bool { panic("BUG: a connection without a loop") }
 

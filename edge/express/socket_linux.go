@@ -113,4 +113,10 @@ func (v *vector) send(fd int, out output) (n int, err error) {
 	return 0, socketError("send", errno)
 }
 
+// sendOnce writes as much to a socket as it takes without waiting.
+func sendOnce(fd int, p []byte) (n int, err error) {
+	var v vector
+	return v.send(fd, output{buffer: p})
+}
+
 func socketError(call string, errno syscall.Errno) error { return fmt.Errorf("%s: %w", call, errno) }

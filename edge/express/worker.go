@@ -79,12 +79,13 @@ func (w *worker) answer(c *conn, p []byte) bool {
 	c.last = w.requests[len(w.requests)-1].Last
 	for len(w.requests) > 0 {
 		out, decided := w.render(c, c.loop == nil)
-		n, err := c.write(w, out)
+		size := out.len()
+		n, sent, err := c.write(w, out)
 		if err != nil {
 			c.close()
 			return false
 		}
-		if n == out.len() && decided {
+		if sent && decided {
 			continue
 		}
 		var rest []byte
@@ -92,9 +93,13 @@ func (w *worker) answer(c *conn, p []byte) bool {
 			rest = p[w.requests[0].at:]
 		}
 		c.shared = true
-		if n < out.len() {
+		if !sent {
 			w.lane.busyElsewhere.Add(1)
-			go c.finish(out.after(n), bytes.Clone(rest))
+			var unsent []byte
+			if n < size {
+				unsent = out.after(n)
+			}
+			go c.finish(unsent, bytes.Clone(rest))
 		} else {
 			c.loop.suspend(c, &w.requests[0], rest)
 		}

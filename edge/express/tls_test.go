@@ -1,0 +1,119 @@
+package express_test
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/edge/express"
+)
+
+// overTLS says whether the lanes of tests speak TLS.
+var overTLS bool
+
+// TestOverTLS runs again with TLS what the others ran without, but for TestMaxConnections, whose
+// last client would wait for its handshake.
+func TestOverTLS(t *testing.T) {
+	overTLS = true
+	t.Cleanup(func() { overTLS = false })
+	for name, test := range map[string]func(*testing.T){
+		"HandedOffAndReturned": TestHandedOffAndReturned, "SlowReader": TestSlowReader, "SlowReaderAfterASwap": TestSlowReaderAfterASwap,
+		"PipelinedLarge": TestPipelinedLarge, "ReaderThatStops": TestReaderThatStops, "Waiting": TestWaiting, "HangUp": TestHangUp,
+		"OthersHaveTheirTurn": TestOthersHaveTheirTurn, "DrainTellsTheServer": TestDrainTellsTheServer,
+		"DrainGivesUp": TestDrainGivesUp, "ShortConnections": TestShortConnections, "LastRequest": TestLastRequest,
+		"LastRequestOfASlowReader": TestLastRequestOfASlowReader,
+	} {
+		t.Run(name, test)
+	}
+}
+
+// TestRecords splits requests into records of all sizes and packs several of them into one.
+func TestRecords(t *testing.T) {
+	overTLS = true
+	t.Cleanup(func() { overTLS = false })
+	s := start(t, &answers{size: 10}, nil)
+	c := s.dial()
+	r := bufio.NewReader(c)
+	all := strings.Repeat(get("/lane"), 4) + get("/server") + strings.Repeat(get("/lane"), 3)
+	for size := 1; size <= len(all); size += 7 {
+		for rest := all; len(rest) > 0; {
+			n := min(size, len(rest))
+			if _, err := io.WriteString(c, rest[:n]); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		for i := range 8 {
+			if i == 4 {
+				expect(t, r, "server", len("/server"))
+			} else {
+				expect(t, r, "", 10)
+			}
+		}
+	}
+	before := s.lane.Answered()
+	for range 10 { // a record for each, all of which are there at once
+		for range 20 {
+			fmt.Fprint(c, get("/lane"))
+		}
+		for range 20 {
+			expect(t, r, "lane", 10)
+		}
+	}
+	if got := s.lane.Answered() - before; got != 200 {
+		t.Errorf("the lane answered %d of 200 requests", got)
+	}
+}
+
+// TestNoHandshake has clients that say nothing, or something else than TLS: they are closed, and
+// keep nobody from being served.
+func TestNoHandshake(t *testing.T) {
+	overTLS = true
+	t.Cleanup(func() { overTLS = false })
+	s := start(t, &answers{size: 10}, func(c *express.Config) { c.ReadTimeout = 300 * time.Millisecond })
+	for _, said := range []string{"", get("/lane"), "\x16\x03\x01\x02\x00"} {
+		c, err := net.Dial("tcp", s.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, said); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect(t, bufio.NewReader(s.dialAnd(get("/lane"))), "lane", 10)
+	s.await("only the one that speaks TLS is open", func() bool { return s.lane.Open() <= 1 })
+}
+
+func dial(address string) (net.Conn, error) {
+	if overTLS {
+		return tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})
+	}
+	return net.Dial("tcp", address)
+}
+
+func serverTLS(t *testing.T) *tls.Config {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tls.Config{
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: private}}, DynamicRecordSizingDisabled: true,
+	}
+}
