@@ -42,7 +42,8 @@ type Request struct {
 // Outcome is what a build did.
 type Outcome struct {
 	snapshots.Receipt
-	Events []ledger.Event // appended to the ledger
+	Events  []ledger.Event // appended to the ledger
+	Refused []Refused      // documents that stay as they were, because what was rendered is wrong
 }
 
 // maxRebases is how often a build starts again on a newer version before it gives up. Each
@@ -52,8 +53,9 @@ const maxRebases = 5
 // Build settles what is due at r.At and publishes the version of that instant. If everything
 // is as published already, it publishes nothing and says so in the receipt. A pointer that is
 // held gives snapshots.ErrHeld, after settling: picks are frozen whether or not anybody may
-// publish them. An event that the ledger refuses is an error, a *ledger.RefusedError, of a build
-// that has published all the same. A clock that is ahead, ledger.ErrClock, publishes nothing.
+// publish them. An event that was due and could not be appended is an error, an *UnsettledError, of
+// a build that has published all the same. A document that fails its check is no error: it stays as
+// it was, and the outcome says so. A clock that is ahead, ledger.ErrClock, publishes nothing.
 func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	began := time.Now()
 	facts, err := b.Facts(ctx)
@@ -61,13 +63,13 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("build: %w", err)
 	}
 	events, err := b.Policy.Settle(ctx, b.Ledger, facts, r.At)
-	var refused *ledger.RefusedError
-	if err != nil && !errors.As(err, &refused) {
+	var unsettled *UnsettledError
+	if err != nil && !errors.As(err, &unsettled) {
 		return Outcome{Events: events}, fmt.Errorf("build: %w", err)
 	}
-	settled := err // a refused event keeps nobody from seeing the rest: publish first, and fail loudly then
+	settled := err // what was not settled keeps nobody from seeing the rest: publish first, and fail loudly then
 	for range maxRebases {
-		receipt, err := b.publish(ctx, r, facts)
+		receipt, refused, err := b.publish(ctx, r, facts)
 		if errors.Is(err, snapshots.ErrBaseChanged) {
 			b.Log.Info("somebody else published; building again on the new version")
 			continue
@@ -76,45 +78,50 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 			return Outcome{Events: events}, fmt.Errorf("build: %w", err)
 		}
 		receipt.Seconds = time.Since(began).Seconds() // rendering counts, not only publishing
+		for _, d := range refused {
+			b.Log.Error("document refused; it stays as it was", "path", d.Path, "err", d.Err)
+		}
 		if settled != nil {
 			settled = fmt.Errorf("build: version %d is published, but without what was due: %w", receipt.Version, settled)
 		}
-		return Outcome{Receipt: receipt, Events: events}, settled
+		return Outcome{Receipt: receipt, Events: events, Refused: refused}, settled
 	}
 	return Outcome{Events: events}, fmt.Errorf("build: others published %d versions meanwhile", maxRebases)
 }
 
 // publish makes one attempt on the version that is current now.
-func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshots.Receipt, error) {
+func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshots.Receipt, []Refused, error) {
 	base, err := snapshots.LoadBase(ctx, b.Store)
 	if err != nil {
-		return snapshots.Receipt{}, err
+		return snapshots.Receipt{}, nil, err
 	}
 	if err := b.Ledger.Refresh(ctx); err != nil {
-		return snapshots.Receipt{}, err
+		return snapshots.Receipt{}, nil, err
 	}
 	state := b.Ledger.Current(r.At)
 	a := almanac.Join(facts.Archive.AsOf(r.At), state)
 	if len(a.Years) == 0 {
-		return snapshots.Receipt{}, b.nothingKnown(r.At)
+		return snapshots.Receipt{}, nil, b.nothingKnown(r.At)
 	}
 	derived, err := b.derived(ctx, b.derivedKey(facts, a))
-	if err != nil {
-		return snapshots.Receipt{}, err
+	if err != nil { // what is derived can wait, what it is derived from cannot
+		b.Log.Error("derived documents cannot be read; they stay as they were", "err", err)
 	}
 	version, err := renderAll(ctx, base, a, derived, func(done, total int) { r.progress(Render, done, total) })
 	if err != nil {
-		return snapshots.Receipt{}, err
+		return snapshots.Receipt{}, nil, err
 	}
-	if err := version.check(); err != nil {
-		return snapshots.Receipt{}, fmt.Errorf("refused by the checks, nothing was published:\n%w", err)
+	refused, err := refuse(ctx, base, a, version)
+	if err != nil {
+		return snapshots.Receipt{}, nil, err
 	}
-	draft := version.draft
+	draft := draftOf(base, a, version)
 	draft.Builder, draft.Reason, draft.Release = b.Name, r.Reason, r.Release
 	draft.Archive = facts.SHA256
 	draft.Ledger = snapshots.Ledger{Kind: string(state.Kind()), Seq: state.Head().Seq, Hash: state.Head().Hash}
 	publisher := snapshots.Publisher{Store: b.Store, Progress: r.Progress}
-	return publisher.Publish(ctx, draft)
+	receipt, err := publisher.Publish(ctx, draft)
+	return receipt, refused, err
 }
 
 // nothingKnown says why there is nothing to publish at an instant. What was written later, such as

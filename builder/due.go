@@ -41,78 +41,99 @@ type Stood struct {
 	Contested bool      // a change of it waits for a person, or another source disagrees
 }
 
+// UnsettledError is what was due and could not be appended: the ledger refuses it, or what it would
+// make visible cannot be published. Everything else was.
+type UnsettledError struct{ Errs []error }
+
+func (e *UnsettledError) Error() string   { return errors.Join(e.Errs...).Error() }
+func (e *UnsettledError) Unwrap() []error { return e.Errs }
+
 // Settle appends to the ledger what has fallen due by t: keys for rounds seen for the first
 // time, picks whose grid is known or whose start is near, and, if the policy has the rule,
 // results. It returns the events it added. Two builders that settle at once add each event
 // once.
+//
+// Nothing is appended whose consequence cannot be published: see Publishable. What is left out for
+// that, or because the ledger refuses it, keeps nothing else from being settled; the error is then
+// an *UnsettledError.
 func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, facts Facts, t time.Time) ([]ledger.Event, error) {
 	v := facts.Archive.AsOf(t)
 	var added []ledger.Event
-	for {
-		events, err := l.Append(ctx, t, Actor, func(s *ledger.State) ([]ledger.Event, error) { return p.due(v, s, facts.SHA256) })
-		if err != nil {
-			return added, err
-		}
-		if len(events) == 0 {
-			break
-		}
-		added = append(added, events...)
-	}
+	var left []error
 	for _, by := range []struct {
-		actor   string
-		results func(*season.View, *ledger.State) []ledger.Event
-	}{{ledger.ArchiveActor, lateResults}, {ledger.RuleActor, p.resultsDue}} {
-		events, err := l.Append(ctx, t, by.actor, func(s *ledger.State) ([]ledger.Event, error) { return by.results(v, s), nil })
-		added = append(added, events...)
-		if err != nil {
+		actor string
+		due   func(*season.View, *ledger.State) ([]ledger.Event, []error)
+	}{
+		{Actor, keysDue}, // first: what else is due of a round is found in the state that has its key
+		{Actor, func(v *season.View, s *ledger.State) ([]ledger.Event, []error) { return p.picksDue(v, s, facts.SHA256) }},
+		{ledger.ArchiveActor, lateResults},
+		{ledger.RuleActor, p.resultsDue},
+	} {
+		var out []error
+		events, err := l.Append(ctx, t, by.actor, func(s *ledger.State) ([]ledger.Event, error) {
+			due, faults := by.due(v, s)
+			accepted, refused := publishable(v, s, t, due)
+			out = append(faults, refused...)
+			return accepted, nil
+		})
+		added, left = append(added, events...), append(left, out...)
+		var refused *ledger.RefusedError
+		if errors.As(err, &refused) {
+			left = append(left, err)
+		} else if err != nil {
 			return added, err
 		}
+	}
+	if len(left) > 0 {
+		return added, &UnsettledError{left}
 	}
 	return added, nil
 }
 
-// lateResults verifies, in the name of the archive, the results that a new store should have
-// started with: of races that had ended ledger.ArchiveDelay before the ledger was opened, but
-// that the archive of that moment did not have yet. Older seasons, and news, wait for somebody
-// who verifies them.
-func lateResults(v *season.View, s *ledger.State) []ledger.Event {
-	v = almanac.Held(v, s)
-	var events []ledger.Event
-	opened := s.OpenedAt()
-	for _, r := range almanac.Rounds(v, s, opened.UTC().Year()-1) {
-		if r.Facts.Finished() && r.Result == nil && !r.Off() && !opened.Before(r.End().Add(ledger.ArchiveDelay)) {
-			events = append(events, r.Record.Verify(almanac.Rows(r.Facts.Results), r.Start, ""))
+// publishable keeps of the events those that the ledger takes, one after the other, and whose
+// consequence can be published.
+func publishable(v *season.View, s *ledger.State, t time.Time, due []ledger.Event) (accepted []ledger.Event, left []error) {
+	for _, e := range due {
+		after, err := s.Trial(t, []ledger.Event{e})
+		if err == nil {
+			if err = Publishable(v, s, after, e.Session); err != nil {
+				err = fmt.Errorf("%s of %d is not appended, for it cannot be published: %w", e.Type, e.Session, err)
+			}
 		}
+		if err != nil {
+			left = append(left, err)
+			continue
+		}
+		accepted, s = append(accepted, e), after
 	}
-	return events
+	return accepted, left
 }
 
-// due returns the events that v and s call for now. Keys come alone: what else is due of their
-// rounds is found in the state that has them.
-func (p Policy) due(v *season.View, s *ledger.State, archive string) ([]ledger.Event, error) {
-	keys, err := ledger.AssignKeys(s, v.Seasons)
-	if err != nil {
-		return nil, err
+// keysDue gives a session key to every round that has none.
+func keysDue(v *season.View, s *ledger.State) ([]ledger.Event, []error) {
+	var assigned []ledger.KeyAssignment
+	var faults []error
+	for i := range v.Seasons {
+		keys, err := ledger.AssignKeys(s, v.Seasons[i:i+1])
+		if err != nil {
+			faults = append(faults, err)
+		}
+		assigned = append(assigned, keys...)
 	}
-	if len(keys) > 0 {
-		return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, nil
+	if len(assigned) == 0 {
+		return nil, faults
 	}
-	return p.picksDue(v, s, archive)
+	return []ledger.Event{{Type: ledger.KeysAssigned, Keys: assigned}}, faults
 }
 
-// picksDue freezes a pick for every round to be held that has none, from the moment its grid
-// is known, or almanac.LastFreeze before the start now valid, until that start.
-func (p Policy) picksDue(v *season.View, s *ledger.State, archive string) ([]ledger.Event, error) {
+// picksDue freezes a pick for every round that is due one: see almanac.Round.PickDue. sum names the
+// archive that it is made from.
+func (p Policy) picksDue(v *season.View, s *ledger.State, sum string) ([]ledger.Event, []error) {
 	v = almanac.Held(v, s)
 	var events []ledger.Event
+	var faults []error
 	for _, r := range almanac.Rounds(v, s, v.At.UTC().Year()-1) {
-		gridKnown := len(r.Facts.Grid) > 0
-		switch {
-		case r.Pick != nil, r.Off(), r.Facts.Finished(), r.Result != nil:
-			continue
-		case !v.At.Before(r.Start):
-			continue // it missed its moment and stays without a pick
-		case !gridKnown && v.At.Before(r.FreezeBy()):
+		if r.Session == 0 || !r.PickDue() {
 			continue
 		}
 		forecast, err := p.Model.Predict(v, r.Year, r.Facts.GrandPrix)
@@ -120,9 +141,26 @@ func (p Policy) picksDue(v *season.View, s *ledger.State, archive string) ([]led
 			continue // too few are known to take part: perhaps at the next look
 		}
 		if err != nil {
-			return nil, fmt.Errorf("predict %s of %d: %w", r.Facts.Name, r.Year, err)
+			faults = append(faults, fmt.Errorf("predict %s of %d: %w", r.Facts.Name, r.Year, err))
+			continue
 		}
-		events = append(events, freeze(r, p.Model.Name(), archive, forecast))
+		events = append(events, freeze(r, p.Model.Name(), sum, forecast))
+	}
+	return events, faults
+}
+
+// lateResults verifies, in the name of the archive, the results that a new store should have
+// started with: of races that had ended ledger.ArchiveDelay before the ledger was opened, but
+// that the archive of that moment did not have yet. Older seasons, and news, wait for somebody
+// who verifies them.
+func lateResults(v *season.View, s *ledger.State) ([]ledger.Event, []error) {
+	v = almanac.Held(v, s)
+	var events []ledger.Event
+	opened := s.OpenedAt()
+	for _, r := range almanac.Rounds(v, s, opened.UTC().Year()-1) {
+		if r.Facts.Winner() != nil && r.Result == nil && !r.Off() && !opened.Before(r.End().Add(ledger.ArchiveDelay)) {
+			events = append(events, r.Record.Verify(almanac.Rows(r.Facts.Results), r.Start, ""))
+		}
 	}
 	return events, nil
 }
@@ -143,11 +181,11 @@ func freeze(r *almanac.Round, model, archive string, f predict.Forecast) ledger.
 
 // resultsDue verifies the archive's result of every race that nobody has verified by the time the
 // rule allows, and revises those that the archive has otherwise by now.
-func (p Policy) resultsDue(v *season.View, s *ledger.State) []ledger.Event {
+func (p Policy) resultsDue(v *season.View, s *ledger.State) ([]ledger.Event, []error) {
 	v = almanac.Held(v, s)
 	var events []ledger.Event
 	for _, r := range almanac.Rounds(v, s, s.OpenedAt().UTC().Year()-1) {
-		if !r.Facts.Finished() || r.Off() {
+		if r.Facts.Winner() == nil || r.Off() {
 			continue
 		}
 		after, reason := p.AutoVerifyAfter, ""
@@ -181,5 +219,5 @@ func (p Policy) resultsDue(v *season.View, s *ledger.State) []ledger.Event {
 		}
 		events = append(events, r.Record.Verify(almanac.Rows(r.Facts.Results), r.Start, reason))
 	}
-	return events
+	return events, nil
 }

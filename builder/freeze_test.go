@@ -158,22 +158,35 @@ func TestPickIsFrozenWhenTheGridIsKnown(t *testing.T) {
 	w.wantNone(austriaStart.Add(-almanac.LastFreeze))
 }
 
-func TestPickWithoutGridIsFrozenAtTheLastMoment(t *testing.T) {
-	for _, tt := range []struct {
-		what string
-		edit func(*season.Round)
-		from predict.Order
-	}{
-		{"no grid", withoutGrid, predict.FromQualifying},
-		{"no qualifying", withoutQualifying, predict.FromForm},
-	} {
-		t.Run(tt.what, func(t *testing.T) {
-			w := newWeekend(t, tt.edit)
-			last := austriaStart.Add(-almanac.LastFreeze)
-			w.wantNone(last.Add(-time.Second))
-			w.wantFreeze(last, austriaStart, tt.from)
-		})
-	}
+func TestPickOnQualifyingThatHasStood(t *testing.T) {
+	w := newWeekend(t, withoutGrid)
+	stood := austriaQualified.Add(2 * time.Hour)
+	w.wantNone(stood.Add(-time.Second))
+	w.wantFreeze(stood, austriaStart, predict.FromQualifying)
+	w.wantNone(austriaStart.Add(-almanac.LastFreeze))
+}
+
+func TestPickOnFormIsFrozenAtTheLastMoment(t *testing.T) {
+	w := newWeekend(t, withoutQualifying)
+	last := austriaStart.Add(-almanac.LastFreeze)
+	w.wantNone(last.Add(-time.Second))
+	w.wantFreeze(last, austriaStart, predict.FromForm)
+}
+
+// Qualifying that ends less than two hours before the start is not waited for.
+func TestPickOnQualifyingJustBefore(t *testing.T) {
+	w := newWeekend(t, func(r *season.Round) {
+		withoutGrid(r)
+		for i := range r.Sessions {
+			if r.Sessions[i].Kind == season.Qualifying {
+				r.Sessions = slices.Clone(r.Sessions)
+				r.Sessions[i].Date, r.Sessions[i].Start = r.Date, r.Start.Add(-2*time.Hour)
+			}
+		}
+	})
+	last := austriaStart.Add(-almanac.LastFreeze)
+	w.wantNone(last.Add(-time.Second))
+	w.wantFreeze(last, austriaStart, predict.FromQualifying)
 }
 
 func TestNoPickAtLightsOut(t *testing.T) {
@@ -191,13 +204,13 @@ func TestRaceMovedForwardOnTheDay(t *testing.T) {
 	}
 	decided, start := austriaStart.Add(-5*time.Hour), austriaStart.Add(-3*time.Hour)
 	t.Run("without a grid", func(t *testing.T) {
-		w := newWeekend(t, withoutGrid)
+		w := newWeekend(t, withoutQualifying)
 		w.decide(decided, forward)
 		w.wantNone(start.Add(-almanac.LastFreeze - time.Second))
-		w.wantFreeze(start.Add(-almanac.LastFreeze), start, predict.FromQualifying)
+		w.wantFreeze(start.Add(-almanac.LastFreeze), start, predict.FromForm)
 	})
 	t.Run("noticed after the new start", func(t *testing.T) {
-		w := newWeekend(t, withoutGrid)
+		w := newWeekend(t, withoutQualifying)
 		w.decide(decided, forward)
 		w.wantNone(start)
 		w.wantNone(austriaStart.Add(-almanac.LastFreeze))
@@ -247,7 +260,7 @@ func TestPostponedRound(t *testing.T) {
 	})
 	t.Run("with qualifying keeps it too", func(t *testing.T) {
 		w := newWeekend(t, withoutGrid)
-		w.wantFreeze(austriaStart.Add(-almanac.LastFreeze), austriaStart, predict.FromQualifying)
+		w.wantFreeze(austriaQualified.Add(2*time.Hour), austriaStart, predict.FromQualifying)
 		w.decide(austriaStart.Add(-time.Minute), postpone)
 		if r := w.round(); r.Pick == nil || len(r.Voided) != 0 {
 			t.Errorf("after the postponement: pick %v, %d voided; want one and none", r.Pick, len(r.Voided))

@@ -2,133 +2,284 @@ package builder
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/check"
+	"gridcast/builder/ledger"
 	"gridcast/builder/render"
+	"gridcast/builder/season"
 	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
 
-// version is a rendered version before it is checked and published.
-type version struct {
-	known  catalog.Known
-	bodies map[string][]byte // by path
-	reused map[string]bool   // paths whose bytes are those of the base
-	draft  snapshots.Draft
+// document is one variant of a version that is being built.
+type document struct {
+	variant   catalog.Variant
+	body      []byte // nil: derived, and that of the base
+	published snapshots.Variant
+	reused    bool  // the bytes are those of the base
+	fault     error // why it could not be rendered
+}
+
+// Refused is a document that a build did not publish as it was rendered, because it failed its
+// check: it stays as it was in the version before, or is empty where there was none.
+type Refused struct {
+	Path string
+	Err  error
 }
 
 // renderAll renders every variant of the almanac. A variant whose bytes, rendered as of when
 // the base first rendered them, are the base's keeps them, their codings and their tag; only
 // the others get the almanac's instant and are encoded.
-func renderAll(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, derived derivedData, progress func(done, total int)) (*version, error) {
+func renderAll(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, derived derivedData, progress func(done, total int)) (map[string]*document, error) {
 	variants := render.Variants(a)
-	bodies := make([][]byte, len(variants))
-	published := make([]snapshots.Variant, len(variants))
-	reused := make([]bool, len(variants))
-
+	documents := make([]*document, len(variants))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	var done atomic.Int64
 	for i, v := range variants {
-		group.Go(func() (err error) {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			bodies[i], published[i], reused[i], err = renderOne(base, a, v)
+		group.Go(func() error {
+			documents[i] = renderOne(base, a, v)
 			progress(int(done.Add(1)), len(variants))
-			return err
+			return ctx.Err()
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	out := &version{
-		known:  render.Known(a),
-		bodies: make(map[string][]byte, len(variants)),
-		reused: make(map[string]bool, len(variants)),
-		draft: snapshots.Draft{
-			Base: base, BuiltAt: a.At, DueAt: a.DueAt(), CurrentSeason: a.Current,
-			Seasons: render.Known(a).Seasons, Variants: published,
-		},
+	version := make(map[string]*document, len(documents))
+	for _, d := range documents {
+		version[d.variant.Path()] = d
 	}
-	for i, v := range variants {
-		out.bodies[v.Path()], out.reused[v.Path()] = bodies[i], reused[i]
-	}
-	return out, out.addDerived(base, derived, a.At)
+	addDerived(version, base, a, derived)
+	return version, nil
 }
 
 // addDerived adds the variants that a job of its own has made for what is published now. While
 // the job has not been there, what the base has of them stays.
-func (v *version) addDerived(base *snapshots.Base, derived derivedData, at time.Time) error {
+func addDerived(version map[string]*document, base *snapshots.Base, a *almanac.Almanac, derived derivedData) {
 	if derived == nil {
 		for _, entry := range base.Manifest.Entries {
-			if variant, err := catalog.ParsePath(entry.Path); err == nil && render.Derived(variant.Endpoint) {
-				v.draft.Variants = append(v.draft.Variants, snapshots.Reused(entry))
+			if v, err := catalog.ParsePath(entry.Path); err == nil && render.Derived(v.Endpoint) {
+				version[entry.Path] = &document{variant: v, published: snapshots.Reused(entry), reused: true}
 			}
 		}
-		return nil
+		return
 	}
-	for _, path := range slices.Sorted(maps.Keys(derived)) {
-		if entry, ok := base.Entry(path); ok {
-			body, err := render.Data(derived[path], entry.GeneratedAt)
-			if err != nil {
-				return fmt.Errorf("render %s: %w", path, err)
-			}
-			if snapshots.Digest(body) == entry.SHA256 {
-				v.draft.Variants = append(v.draft.Variants, snapshots.Reused(entry))
+	for path, data := range derived {
+		v, err := catalog.ParsePath(path)
+		d := &document{variant: v, fault: err}
+		version[path] = d
+		if entry, ok := base.Entry(path); ok && d.fault == nil {
+			if d.body, d.fault = render.Data(data, entry.GeneratedAt); d.fault == nil && snapshots.Digest(d.body) == entry.SHA256 {
+				d.published, d.reused = snapshots.Reused(entry), true
 				continue
 			}
 		}
-		body, err := render.Data(derived[path], at)
-		if err != nil {
-			return fmt.Errorf("render %s: %w", path, err)
+		if d.fault == nil {
+			if d.body, d.fault = render.Data(data, a.At); d.fault == nil {
+				d.fault = d.encode(a)
+			}
 		}
-		encodings, err := render.Encode(body)
-		if err != nil {
-			return err
-		}
-		v.draft.Variants = append(v.draft.Variants, snapshots.New(path, body, encodings, at))
-		v.bodies[path] = body
 	}
+}
+
+// renderOne renders a variant. One that cannot be rendered has a fault and no body.
+func renderOne(base *snapshots.Base, a *almanac.Almanac, v catalog.Variant) *document {
+	d := &document{variant: v}
+	entry, ok := base.Entry(v.Path())
+	if ok {
+		if d.body, d.fault = render.Body(a, v, entry.GeneratedAt); d.fault != nil {
+			return d
+		}
+		if snapshots.Digest(d.body) == entry.SHA256 {
+			d.published, d.reused = snapshots.Reused(entry), true
+			return d
+		}
+	}
+	if d.body, d.fault = render.Body(a, v, a.At); d.fault == nil {
+		d.fault = d.encode(a)
+	}
+	return d
+}
+
+// encode makes of the body what is published.
+func (d *document) encode(a *almanac.Almanac) error {
+	if d.variant.Endpoint == catalog.NextRace {
+		d.published = snapshots.Unfinished(d.variant.Path(), d.body)
+		return nil
+	}
+	encodings, err := render.Encode(d.body)
+	if err != nil {
+		return err
+	}
+	d.published = snapshots.New(d.variant.Path(), d.body, encodings, a.At)
 	return nil
 }
 
-func renderOne(base *snapshots.Base, a *almanac.Almanac, v catalog.Variant) ([]byte, snapshots.Variant, bool, error) {
-	path := v.Path()
-	if entry, ok := base.Entry(path); ok {
-		body, err := render.Body(a, v, entry.GeneratedAt)
+// refuse checks the documents as a client would read them, and puts in the place of each that
+// fails what was published before, so that one that is wrong keeps no other from being published.
+// It goes on until nothing is wrong but what was published before. Seasons that the almanac no
+// longer has, because the archive is an older one, stay too.
+func refuse(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, version map[string]*document) ([]Refused, error) {
+	refused := map[string]error{}
+	for _, entry := range base.Manifest.Entries {
+		v, err := catalog.ParsePath(entry.Path)
 		if err != nil {
-			return nil, snapshots.Variant{}, false, err
+			continue // of a release with other endpoints
 		}
-		if snapshots.Digest(body) == entry.SHA256 {
-			return body, snapshots.Reused(entry), true, nil
+		year := v.Year
+		if v.SessionKey > 0 {
+			year = int(v.SessionKey / catalog.KeysPerSeason)
 		}
+		_, rendered := version[entry.Path]
+		if _, ok := a.Year(year); year != 0 && !ok && !rendered {
+			version[entry.Path] = &document{variant: v, fault: fmt.Errorf("the archive no longer has the season %d", year)}
+		}
+	}
+	faults := check.Faults{}
+	for path, d := range version {
+		if d.fault != nil {
+			faults[path] = d.fault
+		}
+	}
+	for {
+		changed := false
+		for _, path := range slices.Sorted(maps.Keys(faults)) {
+			if _, before := refused[path]; before {
+				continue // it is as it was; nothing better is known
+			}
+			refused[path], changed = faults[path], true
+			if version[path] == nil { // promised, and not rendered
+				v, err := catalog.ParsePath(path)
+				if err != nil {
+					return nil, err
+				}
+				version[path] = &document{variant: v}
+			}
+			if _, before := base.Entry(path); !before && render.Derived(version[path].variant.Endpoint) {
+				delete(version, path) // it comes with a later version
+				continue
+			}
+			if err := version[path].stay(ctx, base, a); err != nil {
+				return nil, fmt.Errorf("keep %s as it was: %w", path, err)
+			}
+		}
+		if len(faults) > 0 && !changed {
+			break
+		}
+		bodies := make(map[string][]byte, len(version))
+		for path, d := range version {
+			if d.body != nil { // else it is derived, and that of the base
+				bodies[path] = d.body
+			}
+		}
+		known := catalog.Known{Current: a.Current, Seasons: seasonsOf(version)}
+		faults = check.Bodies(known, bodies, func(path string) bool { return version[path].reused })
+		if len(faults) == 0 {
+			break
+		}
+	}
+	all := make([]Refused, 0, len(refused))
+	for _, path := range slices.Sorted(maps.Keys(refused)) {
+		all = append(all, Refused{Path: path, Err: refused[path]})
+	}
+	return all, nil
+}
+
+// stay puts the document of the base in the place of this one; where the base has none, one that
+// says nothing.
+func (d *document) stay(ctx context.Context, base *snapshots.Base, a *almanac.Almanac) (err error) {
+	if entry, ok := base.Entry(d.variant.Path()); ok {
+		d.published, d.reused = snapshots.Reused(entry), true
+		d.body, err = base.Body(ctx, entry)
+		return err
+	}
+	switch d.variant.Endpoint {
+	case catalog.NextRace:
+		d.body, err = wire.Marshal(&wire.Countdown{Rounds: []wire.CountdownRound{}})
+	case catalog.Accuracy:
+		d.body, err = wire.Marshal(wire.Wrap(wire.Accuracy{}, a.At))
+	default:
+		d.body, err = wire.Marshal(wire.Wrap([]struct{}{}, a.At))
+	}
+	if err != nil {
+		return err
+	}
+	return d.encode(a)
+}
+
+// seasonsOf lists the seasons that the version has a calendar of, ascending.
+func seasonsOf(version map[string]*document) []int {
+	var years []int
+	for _, d := range version {
+		if d.variant.Endpoint == catalog.Calendar {
+			years = append(years, d.variant.Year)
+		}
+	}
+	slices.Sort(years)
+	return years
+}
+
+// draftOf is the version as it is published, its variants in the order of the catalog.
+func draftOf(base *snapshots.Base, a *almanac.Almanac, version map[string]*document) snapshots.Draft {
+	d := snapshots.Draft{Base: base, BuiltAt: a.At, DueAt: a.DueAt(), CurrentSeason: a.Current, Seasons: seasonsOf(version)}
+	for _, path := range slices.Sorted(maps.Keys(version)) {
+		d.Variants = append(d.Variants, version[path].published)
+	}
+	return d
+}
+
+// Publishable says whether what an event makes visible can be published: it renders and checks the
+// documents of its round as they would be, with the state after it. A document that is wrong
+// without the event too does not count. Events are appended only if they are publishable: the
+// ledger cannot take them back.
+func Publishable(v *season.View, before, after *ledger.State, session int64) error {
+	said, ok := after.Session(session)
+	if !ok {
+		return nil // keys, renames: they show nothing by themselves
+	}
+	then := almanac.Join(v, after, said.Year)
+	now := sync.OnceValue(func() *almanac.Almanac { return almanac.Join(v, before, said.Year) })
+	var faults []error
+	for _, variant := range []catalog.Variant{
+		{Endpoint: catalog.Predictions, SessionKey: session},
+		{Endpoint: catalog.Predictions, Year: said.Year},
+		{Endpoint: catalog.Probabilities, SessionKey: session},
+		{Endpoint: catalog.Probabilities, Year: said.Year},
+		{Endpoint: catalog.Calendar, Year: said.Year},
+		{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: said.Year},
+		{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: said.Year},
+		{Endpoint: catalog.NextRace},
+	} {
+		if err := whole(then, variant); err != nil && whole(now(), variant) == nil {
+			faults = append(faults, err)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// whole says what is wrong with a variant of the almanac by itself.
+func whole(a *almanac.Almanac, v catalog.Variant) error {
+	if _, ok := a.Year(v.Year); v.Year != 0 && !ok {
+		return nil
 	}
 	body, err := render.Body(a, v, a.At)
 	if err != nil {
-		return nil, snapshots.Variant{}, false, err
+		return fmt.Errorf("%s: %w", v.Path(), err)
 	}
-	if v.Endpoint == catalog.NextRace {
-		return body, snapshots.Unfinished(path, body), false, nil
+	if err := check.Body(v.Path(), body); err != nil {
+		return fmt.Errorf("%s: %w", v.Path(), err)
 	}
-	encodings, err := render.Encode(body)
-	if err != nil {
-		return nil, snapshots.Variant{}, false, err
-	}
-	return body, snapshots.New(path, body, encodings, a.At), false, nil
-}
-
-// check looks at the bytes as a client would. What the base has was checked when it was
-// published.
-func (v *version) check() error {
-	return check.Bodies(v.known, v.bodies, func(path string) bool { return v.reused[path] })
+	return nil
 }

@@ -36,18 +36,23 @@ type Year struct {
 }
 
 // Join makes the almanac of v.At from what was known then and from the ledger folded up to
-// then. A round without a session key is left out, and so is a season without any other: it is
+// then; only of the seasons of some years, if any are given. A round without a session key is left out, and so is a season without any other: it is
 // not published before the ledger has given it its key.
-func Join(v *season.View, s *ledger.State) *Almanac {
+func Join(v *season.View, s *ledger.State, years ...int) *Almanac {
 	a := &Almanac{At: v.At}
 	for i := range v.Seasons {
 		facts := &v.Seasons[i]
+		if len(years) > 0 && !slices.Contains(years, facts.Year) {
+			continue
+		}
 		y := Year{Year: facts.Year, Rounds: join(v, s, facts)}
 		y.Rounds = slices.DeleteFunc(y.Rounds, func(r Round) bool { return r.Session == 0 })
 		if len(y.Rounds) == 0 && len(facts.Rounds) > 0 {
 			continue
 		}
-		y.Codes = v.Codes(facts.Year)
+		if len(y.Rounds) > 0 {
+			y.Codes = y.Rounds[0].codes()
+		}
 		verified := verifiedPrefix(y.Rounds)
 		y.Drivers = driverStandings(v, facts, y.Rounds, verified)
 		y.Constructors = constructorStandings(v, facts, y.Rounds, verified)
@@ -80,8 +85,8 @@ func Rounds(v *season.View, s *ledger.State, from int) []*Round {
 
 // join makes the rounds of a season.
 func join(v *season.View, s *ledger.State, facts *season.Season) []Round {
-	codes := sync.OnceValue(func() map[season.DriverID]string { return v.Codes(facts.Year) })
 	rounds := make([]Round, len(facts.Rounds))
+	codes := sync.OnceValue(func() map[season.DriverID]string { return v.Codes(facts.Year, spokenOf(rounds)...) })
 	for i := range rounds {
 		r := &rounds[i]
 		*r = Round{Year: facts.Year, Facts: &facts.Rounds[i], view: v, state: s, codes: codes}
@@ -95,12 +100,32 @@ func join(v *season.View, s *ledger.State, facts *season.Season) []Round {
 		r.Pick, r.LivePick = r.Record.Pick, r.Record.LivePick(ScoredCheckpoint)
 		if verified := r.Record.Result(); verified != nil {
 			r.Result = &verified.Classification
-		} else if r.Facts.Finished() && s.Vouches(facts.Year, r.Facts.GrandPrix, r.Facts.ResultKnownAt()) {
+		} else if r.Facts.Winner() != nil && s.Vouches(facts.Year, r.Facts.GrandPrix, r.Facts.ResultKnownAt()) {
 			r.Result = &ledger.Classification{Rows: Rows(r.Facts.Results)} // the archive vouches
 		}
 		r.State = r.stateAt(v.At)
 	}
 	return rounds
+}
+
+// spokenOf lists the drivers in the picks and the results of the rounds.
+func spokenOf(rounds []Round) []season.DriverID {
+	var drivers []season.DriverID
+	for i := range rounds {
+		r := &rounds[i]
+		for _, p := range []*ledger.FrozenPick{r.Pick, r.LivePick} {
+			if p != nil {
+				drivers = append(drivers, p.P1, p.P2, p.P3)
+				for _, c := range p.Chances {
+					drivers = append(drivers, c.Driver)
+				}
+			}
+		}
+		for _, row := range r.Valid() {
+			drivers = append(drivers, row.Driver)
+		}
+	}
+	return drivers
 }
 
 // Year returns the season of a year that the almanac holds.
@@ -233,9 +258,11 @@ func latestGrid(v *season.View, years []Year) Grid {
 	if round == nil {
 		return Grid{}
 	}
-	codes := v.Codes(facts.Year)
+	var codes map[season.DriverID]string
 	if i := slices.IndexFunc(years, func(y Year) bool { return y.Year == facts.Year }); i >= 0 {
 		codes = years[i].Codes
+	} else {
+		codes = v.Codes(facts.Year)
 	}
 	g := Grid{Year: facts.Year}
 	seen := map[season.DriverID]bool{} // a driver who took over a second car is still one driver

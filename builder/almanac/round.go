@@ -9,6 +9,10 @@ import (
 	"gridcast/builder/season"
 )
 
+// When a pick is made on qualifying alone: once that has stood for so long, in which penalties are
+// given and the grid may come.
+const qualifyingStands = 2 * time.Hour
+
 // The distances of what happens to a round from lights out.
 const (
 	RaceWindow  = 4 * time.Hour   // so long the race counts as live; from then on its result is awaited
@@ -76,6 +80,24 @@ func (r *Round) Off() bool { return r.State == Postponed || r.State == Cancelled
 // FreezeBy is when the pick is frozen at the latest, whatever is known by then.
 func (r *Round) FreezeBy() time.Time { return r.Start.Add(-LastFreeze) }
 
+// StoodBy is when a pick is made on qualifying alone, if the grid has not come by then.
+func (r *Round) StoodBy() time.Time { return r.Facts.QualifyingKnownAt().Add(qualifyingStands) }
+
+// PickDue says whether the pick is to be frozen at the instant of the view: at once on a grid, on
+// qualifying that has stood, and at last on whatever is known; never at the start or after it.
+func (r *Round) PickDue() bool {
+	now := r.view.At
+	switch {
+	case r.Pick != nil, r.Off(), r.Result != nil, r.Facts.Finished(), !now.Before(r.Start):
+		return false
+	case len(r.Facts.Grid) > 0:
+		return true
+	case len(r.Facts.Qualifying) > 0 && !now.Before(r.StoodBy()):
+		return true
+	}
+	return !now.Before(r.FreezeBy())
+}
+
 // End is when the race ends: it lasts as long as the source says, or usually does, from the
 // start that is valid.
 func (r *Round) End() time.Time {
@@ -135,10 +157,10 @@ func (r *Round) PickedFor(driver season.DriverID) int {
 func (r *Round) Code(driver season.DriverID) string { return r.codes()[driver] }
 
 // Driver returns a driver of the archive.
-func (r *Round) Driver(driver season.DriverID) season.Driver { return r.view.Drivers[driver] }
+func (r *Round) Driver(driver season.DriverID) season.Driver { return r.view.Driver(driver) }
 
 // Team returns a team of the archive.
-func (r *Round) Team(team season.TeamID) season.Team { return r.view.Teams[team] }
+func (r *Round) Team(team season.TeamID) season.Team { return r.view.Team(team) }
 
 // FindDriver returns the driver of the season whom the text names, by code or by id.
 func (r *Round) FindDriver(text string) (season.DriverID, error) {

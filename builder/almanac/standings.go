@@ -227,7 +227,7 @@ func driverStandings(v *season.View, facts *season.Season, rounds []Round, verif
 	standings := make([]DriverStanding, len(t.rows))
 	for i, r := range t.rows {
 		team := teams[r.key]
-		standings[i] = DriverStanding{Driver: v.Drivers[r.key], Team: v.Teams[team], Colour: facts.Colours[team], Tally: r.Tally}
+		standings[i] = DriverStanding{Driver: v.Driver(r.key), Team: v.Team(team), Colour: facts.Colours[team], Tally: r.Tally}
 	}
 	return standings
 }
@@ -265,7 +265,7 @@ func constructorStandings(v *season.View, facts *season.Season, rounds []Round, 
 	}
 	standings := make([]ConstructorStanding, len(t.rows))
 	for i, r := range t.rows {
-		s := ConstructorStanding{Team: v.Teams[r.key.team], Colour: facts.Colours[r.key.team], Tally: r.Tally}
+		s := ConstructorStanding{Team: v.Team(r.key.team), Colour: facts.Colours[r.key.team], Tally: r.Tally}
 		if engines[r.key.team] > 1 {
 			s.Engine = v.Engines[r.key.engine].Name
 		}

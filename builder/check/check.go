@@ -16,18 +16,32 @@ import (
 	"gridcast/schemas/wire"
 )
 
+// Faults are what is wrong with a set of bodies, by the path of the one that is wrong.
+type Faults map[string]error
+
+// Err is all of it as one error, in the order of the paths; nil if there is none.
+func (f Faults) Err() error {
+	var errs []error
+	for _, path := range slices.Sorted(maps.Keys(f)) {
+		errs = append(errs, fmt.Errorf("%s: %w", path, f[path]))
+	}
+	return errors.Join(errs...)
+}
+
+func (f Faults) add(path string, err error) { f[path] = errors.Join(f[path], err) }
+
 // Bodies checks the bodies of a whole version by path, and returns everything that is wrong
 // with them: each against its schema, that none is missing that k promises, and the endpoints
-// against each other. Bodies in trusted, by path, have passed the schema before and are read only for
-// the cross-checks.
-func Bodies(k catalog.Known, bodies map[string][]byte, trusted func(path string) bool) error {
-	var errs []error
-	for _, path := range slices.Sorted(maps.Keys(bodies)) {
-		if trusted(path) {
-			continue
-		}
-		if err := schema(path, bodies[path]); err != nil {
-			errs = append(errs, err)
+// against each other. Bodies in trusted, by path, have passed the schema before and are read only
+// for the cross-checks. Of two that contradict each other, the one is wrong that is made from the
+// other: predictions by the calendar, accuracy by the predictions.
+func Bodies(k catalog.Known, bodies map[string][]byte, trusted func(path string) bool) Faults {
+	faults := Faults{}
+	for path, body := range bodies {
+		if !trusted(path) {
+			if err := Body(path, body); err != nil {
+				faults.add(path, err)
+			}
 		}
 	}
 	for _, v := range catalog.All(k, nil) {
@@ -36,21 +50,21 @@ func Bodies(k catalog.Known, bodies map[string][]byte, trusted func(path string)
 			continue
 		}
 		if _, ok := bodies[v.Path()]; !ok {
-			errs = append(errs, fmt.Errorf("%s: was not rendered", v.Path()))
+			faults.add(v.Path(), errors.New("was not rendered"))
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return err // the cross-checks could only repeat it
+	if len(faults) > 0 {
+		return faults // the cross-checks could only repeat it
 	}
-	v, err := read(k, bodies)
-	if err != nil {
-		return err
+	v := read(k, bodies, faults)
+	if len(faults) == 0 {
+		v.contradictions(faults)
 	}
-	return v.contradictions()
+	return faults
 }
 
-// schema validates one body.
-func schema(path string, body []byte) error {
+// Body checks one body by itself.
+func Body(path string, body []byte) error {
 	variant, err := catalog.ParsePath(path)
 	if err != nil {
 		return err
@@ -84,14 +98,14 @@ type version struct {
 	calendar  map[int][]wire.CalendarEntry
 	picks     map[int][]wire.PredictionRecord
 	chances   map[int][]wire.ProbabilityRecord
-	odds      map[string]wire.TitleOdds // by path, of this version
-	accuracy  map[int]wire.Accuracy     // 0: all seasons
+	odds      map[int]wire.TitleOdds // of this version
+	accuracy  map[int]wire.Accuracy  // 0: all seasons
 	grid      []wire.Driver
 	countdown wire.Countdown
 }
 
-// read decodes what the cross-checks compare.
-func read(k catalog.Known, bodies map[string][]byte) (*version, error) {
+// read decodes the bodies of every variant that k promises; a missing one is a fault.
+func read(k catalog.Known, bodies map[string][]byte, faults Faults) *version {
 	v := &version{
 		years:    k.Seasons,
 		drivers:  map[int][]wire.DriverStanding{},
@@ -99,76 +113,56 @@ func read(k catalog.Known, bodies map[string][]byte) (*version, error) {
 		calendar: map[int][]wire.CalendarEntry{},
 		picks:    map[int][]wire.PredictionRecord{},
 		chances:  map[int][]wire.ProbabilityRecord{},
-		odds:     map[string]wire.TitleOdds{},
+		odds:     map[int]wire.TitleOdds{},
 		accuracy: map[int]wire.Accuracy{},
 	}
-	errs := []error{
-		decode(bodies, catalog.Variant{Endpoint: catalog.Drivers}, &v.grid),
-		decodeInto(bodies, catalog.Variant{Endpoint: catalog.Accuracy}, v.accuracy, 0),
-	}
+	v.grid = decode[[]wire.Driver](bodies, catalog.Variant{Endpoint: catalog.Drivers}, faults)
+	v.accuracy[0] = decode[wire.Accuracy](bodies, catalog.Variant{Endpoint: catalog.Accuracy}, faults)
 	for _, year := range k.Seasons {
-		errs = append(errs,
-			decodeInto(bodies, catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: year}, v.drivers, year),
-			decodeInto(bodies, catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: year}, v.teams, year),
-			decodeInto(bodies, catalog.Variant{Endpoint: catalog.Calendar, Year: year}, v.calendar, year),
-			decodeInto(bodies, catalog.Variant{Endpoint: catalog.Predictions, Year: year}, v.picks, year),
-			decodeInto(bodies, catalog.Variant{Endpoint: catalog.Probabilities, Year: year}, v.chances, year),
-			decodeInto(bodies, catalog.Variant{Endpoint: catalog.Accuracy, Year: year}, v.accuracy, year),
-		)
-	}
-	next := catalog.Variant{Endpoint: catalog.NextRace}.Path()
-	if err := json.Unmarshal(bodies[next], &v.countdown); err != nil {
-		errs = append(errs, fmt.Errorf("%s: %w", next, err))
-	}
-	for _, year := range k.Seasons {
+		v.drivers[year] = decode[[]wire.DriverStanding](bodies, catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: year}, faults)
+		v.teams[year] = decode[[]wire.ConstructorStanding](bodies, catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: year}, faults)
+		v.calendar[year] = decode[[]wire.CalendarEntry](bodies, catalog.Variant{Endpoint: catalog.Calendar, Year: year}, faults)
+		v.picks[year] = decode[[]wire.PredictionRecord](bodies, catalog.Variant{Endpoint: catalog.Predictions, Year: year}, faults)
+		v.accuracy[year] = decode[wire.Accuracy](bodies, catalog.Variant{Endpoint: catalog.Accuracy, Year: year}, faults)
+		v.chances[year] = decode[[]wire.ProbabilityRecord](bodies, catalog.Variant{Endpoint: catalog.Probabilities, Year: year}, faults)
 		for _, p := range v.picks[year] {
-			errs = append(errs, sameRecord(bodies, catalog.Variant{Endpoint: catalog.Predictions, SessionKey: p.SessionKey}, p))
+			sameRecord(bodies, catalog.Variant{Endpoint: catalog.Predictions, SessionKey: p.SessionKey}, p, faults)
 		}
 		for _, p := range v.chances[year] {
-			errs = append(errs, sameRecord(bodies, catalog.Variant{Endpoint: catalog.Probabilities, SessionKey: p.SessionKey}, p))
+			sameRecord(bodies, catalog.Variant{Endpoint: catalog.Probabilities, SessionKey: p.SessionKey}, p, faults)
 		}
 		odds := catalog.Variant{Endpoint: catalog.TitleOdds, Year: year}
 		if _, ok := bodies[odds.Path()]; ok {
-			var data wire.TitleOdds
-			errs = append(errs, decode(bodies, odds, &data))
-			v.odds[odds.Path()] = data
+			v.odds[year] = decode[wire.TitleOdds](bodies, odds, faults)
 		}
 	}
-	return v, errors.Join(errs...)
+	if err := json.Unmarshal(bodies[nextRace], &v.countdown); err != nil {
+		faults.add(nextRace, err)
+	}
+	return v
 }
+
+var nextRace = catalog.Variant{Endpoint: catalog.NextRace}.Path()
 
 // sameRecord checks that the variant of one session key says what the season's list says.
-func sameRecord[T any](bodies map[string][]byte, variant catalog.Variant, record T) error {
-	var alone []T
-	if err := decode(bodies, variant, &alone); err != nil {
-		return err
-	}
+func sameRecord[T any](bodies map[string][]byte, variant catalog.Variant, record T, faults Faults) {
+	alone := decode[[]T](bodies, variant, faults)
 	want, err := wire.Marshal([]T{record})
 	if err != nil {
-		return err
+		faults.add(variant.Path(), err)
+		return
 	}
 	if got, err := wire.Marshal(alone); err != nil || string(got) != string(want) {
-		return fmt.Errorf("%s: got %s, the season's list has %s", variant.Path(), got, want)
+		faults.add(variant.Path(), fmt.Errorf("got %s, the season's list has %s", got, want))
 	}
-	return nil
 }
 
-func decode[T any](bodies map[string][]byte, variant catalog.Variant, data *T) error {
-	body, ok := bodies[variant.Path()]
-	if !ok {
-		return fmt.Errorf("%s: was not rendered", variant.Path())
-	}
+func decode[T any](bodies map[string][]byte, variant catalog.Variant, faults Faults) T {
 	var envelope wire.Success[T]
-	if err := json.Unmarshal(body, &envelope); err != nil {
-		return fmt.Errorf("%s: %w", variant.Path(), err)
+	if body, ok := bodies[variant.Path()]; !ok {
+		faults.add(variant.Path(), errors.New("was not rendered"))
+	} else if err := json.Unmarshal(body, &envelope); err != nil {
+		faults.add(variant.Path(), err)
 	}
-	*data = envelope.Data
-	return nil
-}
-
-func decodeInto[T any](bodies map[string][]byte, variant catalog.Variant, by map[int]T, year int) error {
-	var data T
-	err := decode(bodies, variant, &data)
-	by[year] = data
-	return err
+	return envelope.Data
 }

@@ -1,30 +1,32 @@
 package check
 
 import (
-	"errors"
 	"fmt"
 
+	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 )
 
-// contradictions returns every place where two bodies, or two values of one, do not fit
-// together.
-func (v *version) contradictions() error {
-	var errs []error
-	complain := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+// contradictions notes every place where two bodies, or two values of one, do not fit together.
+func (v *version) contradictions(faults Faults) {
+	of := func(variant catalog.Variant) complain {
+		return func(format string, args ...any) { faults.add(variant.Path(), fmt.Errorf(format, args...)) }
+	}
 
 	sessions := map[int64]int{}
 	starts := map[wire.Instant]string{}
 	var all tally
 	for _, year := range v.years {
+		calendar := of(catalog.Variant{Endpoint: catalog.Calendar, Year: year})
+		predictions := of(catalog.Variant{Endpoint: catalog.Predictions, Year: year})
 		winners := map[int64]string{}
 		for _, e := range v.calendar[year] {
 			if other, taken := sessions[e.SessionKey]; taken {
-				complain("calendar/%d: session key %d of round %d is taken in %d", year, e.SessionKey, e.Round, other)
+				calendar("session key %d of round %d is taken in %d", e.SessionKey, e.Round, other)
 			}
 			sessions[e.SessionKey] = year
 			if (e.Status == wire.Finished) != (e.Winner != "") {
-				complain("calendar/%d: round %d is %s with winner %q", year, e.Round, e.Status, e.Winner)
+				calendar("round %d is %s with winner %q", e.Round, e.Status, e.Winner)
 			}
 			winners[e.SessionKey] = e.Winner
 			if e.Status == wire.Scheduled && !e.DateStart.IsZero() {
@@ -35,51 +37,54 @@ func (v *version) contradictions() error {
 		for _, p := range v.picks[year] {
 			winner, known := winners[p.SessionKey]
 			if !known {
-				complain("predictions/%d: session key %d is not in the calendar", year, p.SessionKey)
+				predictions("session key %d is not in the calendar", p.SessionKey)
 			}
 			if p.Result != nil && p.Result.Winner != winner {
-				complain("predictions/%d: %s was won by %q, the calendar says %q", year, p.GPName, p.Result.Winner, winner)
+				predictions("%s was won by %q, the calendar says %q", p.GPName, p.Result.Winner, winner)
 			}
 			if p.Result == nil && winner != "" {
-				complain("predictions/%d: %s has no result, the calendar says %q", year, p.GPName, winner)
+				predictions("%s has no result, the calendar says %q", p.GPName, winner)
 			}
 			if p.Prediction.Winner != p.Prediction.Podium.P1 || repeated(p.Prediction.Podium) {
-				complain("predictions/%d: %s: winner %q with podium %v", year, p.GPName, p.Prediction.Winner, p.Prediction.Podium)
+				predictions("%s: winner %q with podium %v", p.GPName, p.Prediction.Winner, p.Prediction.Podium)
 			}
 			season.add(p)
 			all.add(p)
 		}
-		season.compare(fmt.Sprintf("accuracy/%d", year), v.accuracy[year], complain)
+		season.compare(v.accuracy[year], of(catalog.Variant{Endpoint: catalog.Accuracy, Year: year}))
+		probabilities := of(catalog.Variant{Endpoint: catalog.Probabilities, Year: year})
 		for _, p := range v.chances[year] {
 			checkChances(p, v.picks[year], func(format string, args ...any) {
-				complain("probabilities/%d: %s: "+format, append([]any{year, p.GPName}, args...)...)
+				probabilities("%s: "+format, append([]any{p.GPName}, args...)...)
 			})
 		}
-		checkOrder(year, v, complain)
+		if odds, ok := v.odds[year]; ok {
+			checkOdds(odds, of(catalog.Variant{Endpoint: catalog.TitleOdds, Year: year}))
+		}
+		v.checkOrder(year, of)
 	}
-	all.compare("accuracy/all", v.accuracy[0], complain)
+	all.compare(v.accuracy[0], of(catalog.Variant{Endpoint: catalog.Accuracy}))
 
-	for path, odds := range v.odds {
-		checkOdds(path, odds, complain)
-	}
 	codes := map[string]string{}
 	for _, d := range v.grid {
 		if other, taken := codes[d.Driver]; taken {
-			complain("drivers: %s and %s share the code %s", other, d.Name, d.Driver)
+			of(catalog.Variant{Endpoint: catalog.Drivers})("%s and %s share the code %s", other, d.Name, d.Driver)
 		}
 		codes[d.Driver] = d.Name
 	}
 	for start, name := range starts {
 		if !v.countsDownTo(start) {
-			complain("next-race: %s, scheduled for %s, is missing", name, start)
+			of(catalog.Variant{Endpoint: catalog.NextRace})("%s, scheduled for %s, is missing", name, start)
 		}
 	}
-	return errors.Join(errs...)
 }
+
+// complain notes what is wrong with one body.
+type complain func(format string, args ...any)
 
 // checkChances holds a frozen distribution to itself and to the pick of the same round. Each
 // number is rounded to a tenth, so a sum of n may be off by n half tenths.
-func checkChances(p wire.ProbabilityRecord, picks []wire.PredictionRecord, complain func(string, ...any)) {
+func checkChances(p wire.ProbabilityRecord, picks []wire.PredictionRecord, complain complain) {
 	win, podium := 0, 0
 	of := map[string]wire.DriverChance{}
 	for _, c := range p.Drivers {
@@ -109,17 +114,17 @@ func checkChances(p wire.ProbabilityRecord, picks []wire.PredictionRecord, compl
 }
 
 // checkOdds holds the odds of both titles to themselves.
-func checkOdds(path string, o wire.TitleOdds, complain func(string, ...any)) {
+func checkOdds(o wire.TitleOdds, complain complain) {
 	sum, last := 0, 1000
 	check := func(who string, title wire.Percent, points, low, high float64) {
 		if int(title) > last || low < points || high < low {
-			complain("%s: %s: %d tenths after %d, points %v to %v from %v", path, who, title, last, low, high, points)
+			complain("%s: %d tenths after %d, points %v to %v from %v", who, title, last, low, high, points)
 		}
 		sum, last = sum+int(title), int(title)
 	}
 	end := func(title string, n int) {
 		if off := (n + 1) / 2; n > 0 && (sum < 1000-off || sum > 1000+off) {
-			complain("%s: the %s' chances add up to %d tenths", path, title, sum)
+			complain("the %s' chances add up to %d tenths", title, sum)
 		}
 		sum, last = 0, 1000
 	}
@@ -144,22 +149,22 @@ func (v *version) countsDownTo(start wire.Instant) bool {
 
 // checkOrder holds both championships of a year to their order: ranked rows by position with
 // points that do not rise, unranked ones at the end, nobody ranked twice.
-func checkOrder(year int, v *version, complain func(string, ...any)) {
+func (v *version) checkOrder(year int, of func(catalog.Variant) complain) {
 	seen := map[string]bool{}
-	drivers := order{name: fmt.Sprintf("standings/drivers/%d", year), complain: complain}
+	drivers := order{complain: of(catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: year})}
 	for _, s := range v.drivers[year] {
 		drivers.next(s.Driver, s.Position, s.Points)
 		if seen[s.Driver] {
-			complain("standings/drivers/%d: the code %s stands twice", year, s.Driver)
+			drivers.complain("the code %s stands twice", s.Driver)
 		}
 		seen[s.Driver] = true
 	}
-	teams := order{name: fmt.Sprintf("standings/constructors/%d", year), complain: complain}
+	teams := order{complain: of(catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: year})}
 	for _, s := range v.teams[year] {
 		teams.next(s.Team, s.Position, s.Points)
 		if name := s.Team + " " + s.Engine; s.Position != 0 {
 			if seen[name] {
-				complain("standings/constructors/%d: %s is ranked twice", year, name)
+				teams.complain("%s is ranked twice", name)
 			}
 			seen[name] = true
 		}
@@ -168,8 +173,7 @@ func checkOrder(year int, v *version, complain func(string, ...any)) {
 
 // order follows one championship from row to row.
 type order struct {
-	name     string
-	complain func(string, ...any)
+	complain complain
 	started  bool
 	position int
 	points   float64
@@ -180,9 +184,9 @@ func (o *order) next(who string, position int, points float64) {
 		switch {
 		case position == 0: // unranked rows may have any points
 		case o.position == 0 || position < o.position:
-			o.complain("%s: %s in position %d stands after position %d", o.name, who, position, o.position)
+			o.complain("%s in position %d stands after position %d", who, position, o.position)
 		case points > o.points:
-			o.complain("%s: %s has %v points behind %v", o.name, who, points, o.points)
+			o.complain("%s has %v points behind %v", who, points, o.points)
 		}
 	}
 	o.started, o.position, o.points = true, position, points
@@ -209,12 +213,12 @@ func (t *tally) add(p wire.PredictionRecord) {
 	}
 }
 
-func (t *tally) compare(name string, published wire.Accuracy, complain func(string, ...any)) {
+func (t *tally) compare(published wire.Accuracy, complain complain) {
 	want := wire.HitRates{
 		WinnerHitRatePct:  wire.PercentOf(t.winners, t.races),
 		PodiumAccuracyPct: wire.PercentOf(t.podiums, 3*t.races),
 	}
 	if published.RacesEvaluated != t.races || published.PreRace != want {
-		complain("%s: says %+v over %d races, the predictions say %+v over %d", name, published.PreRace, published.RacesEvaluated, want, t.races)
+		complain("says %+v over %d races, the predictions say %+v over %d", published.PreRace, published.RacesEvaluated, want, t.races)
 	}
 }

@@ -17,7 +17,10 @@ import (
 // In the order of first appearance, in one race most earlier starts first and then by
 // identifier, each driver takes the first that is free of: the abbreviation; the first letter
 // of the surname with each later pair of its letters; the first letter, a later one and A to Z.
-func (v *View) Codes(year int) map[DriverID]string {
+//
+// others are spoken of, in a pick or in a result entered by hand. Those who have not appeared yet
+// come last: each takes the code of their last season if it is free, else one as above.
+func (v *View) Codes(year int, others ...DriverID) map[DriverID]string {
 	s, ok := v.Season(year)
 	if !ok {
 		return nil
@@ -36,7 +39,39 @@ func (v *View) Codes(year int) map[DriverID]string {
 			}
 		}
 	}
+	for _, id := range others {
+		if _, ok := codes[id]; ok || id == "" {
+			continue
+		}
+		code := v.lastCode(id, year)
+		if code == "" || taken[code] {
+			code = freeCode(v.Driver(id), taken)
+		}
+		codes[id], taken[code] = code, true
+	}
 	return codes
+}
+
+// lastCode is the driver's code in the last season before the year in which they appeared; empty
+// if there is none.
+func (v *View) lastCode(id DriverID, year int) string {
+	for i := len(v.Seasons) - 1; i >= 0; i-- {
+		s := &v.Seasons[i]
+		if s.Year >= year || !s.appears(id) {
+			continue
+		}
+		return v.Codes(s.Year)[id]
+	}
+	return ""
+}
+
+// appears says whether the driver is in the entries, the qualifying or the result of a round.
+func (s *Season) appears(id DriverID) bool {
+	return slices.ContainsFunc(s.Rounds, func(r Round) bool {
+		return r.Entry(id) != nil ||
+			slices.ContainsFunc(r.Qualifying, func(row QualifyingRow) bool { return row.Driver == id }) ||
+			slices.ContainsFunc(r.Results, func(row Result) bool { return row.Driver == id })
+	})
 }
 
 // appearances returns who appears in a round, in the order codes are given: first those known

@@ -1,6 +1,42 @@
 package season
 
-import "time"
+import (
+	"strings"
+	"time"
+)
+
+// Driver returns a driver. One of whom the view knows nothing, because the archive is older than
+// what speaks of them, has the name that the identifier spells.
+func (v *View) Driver(id DriverID) Driver {
+	if d, ok := v.Drivers[id]; ok {
+		return d
+	}
+	d := Driver{ID: id, Name: spelt(string(id))}
+	d.FirstName, d.LastName, _ = strings.Cut(d.Name, " ")
+	if d.LastName == "" {
+		d.FirstName, d.LastName = "", d.FirstName
+	}
+	return d
+}
+
+// Team returns a team, in the same way as Driver.
+func (v *View) Team(id TeamID) Team {
+	if t, ok := v.Teams[id]; ok {
+		return t
+	}
+	return Team{ID: id, Name: spelt(string(id))}
+}
+
+// spelt makes a name of an identifier: red-bull is Red Bull.
+func spelt(id string) string {
+	words := strings.Split(id, "-")
+	for i, w := range words {
+		if w != "" {
+			words[i] = strings.ToUpper(w[:1]) + w[1:]
+		}
+	}
+	return strings.Join(words, " ")
+}
 
 // Season returns the season of the year, if its calendar is known.
 func (v *View) Season(year int) (*Season, bool) {

@@ -20,7 +20,7 @@ func calendarOf(v *season.View, s *ledger.State) cadence.Calendar {
 		from, until := r.Weekend()
 		cal.Rounds = append(cal.Rounds, cadence.Round{
 			Key: r.Session, Start: r.Start, WeekendFrom: from, WeekendUntil: until,
-			GridKnown: r.Facts.GridKnownAt(), FreezeBy: r.FreezeBy(), End: r.End(), WindowEnd: r.WindowEnd(),
+			GridKnown: r.Facts.GridKnownAt(), StoodBy: r.StoodBy(), FreezeBy: r.FreezeBy(), End: r.End(), WindowEnd: r.WindowEnd(),
 			Frozen: r.Pick != nil, Verified: r.Result != nil,
 		})
 	}

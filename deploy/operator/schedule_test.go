@@ -45,7 +45,7 @@ func TestCalendarOfTheSchedule(t *testing.T) {
 	}
 	want := cadence.Round{
 		Key: belgium, Start: start, WeekendFrom: start.AddDate(0, 0, -3), WeekendUntil: start.AddDate(0, 0, 1),
-		GridKnown: time.Date(2024, 7, 27, 15, 0, 0, 0, time.UTC), FreezeBy: start.Add(-5 * time.Minute),
+		GridKnown: time.Date(2024, 7, 27, 15, 0, 0, 0, time.UTC), StoodBy: time.Date(2024, 7, 27, 17, 0, 0, 0, time.UTC), FreezeBy: start.Add(-5 * time.Minute),
 		End: start.Add(2 * time.Hour), WindowEnd: start.Add(4 * time.Hour),
 	}
 	if diff := cmp.Diff([]cadence.Round{want}, find()); diff != "" {

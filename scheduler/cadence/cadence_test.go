@@ -47,6 +47,8 @@ func TestInstantsToTheSecond(t *testing.T) {
 	frozen.Frozen = true
 	moved := round
 	startAt(&moved, round.Start.Add(-90*time.Minute))
+	stood := round
+	stood.StoodBy = round.GridKnown.Add(2 * time.Hour)
 	lateGrid := round
 	lateGrid.GridKnown = round.Start.Add(-4 * time.Minute)
 
@@ -59,6 +61,7 @@ func TestInstantsToTheSecond(t *testing.T) {
 		round int64
 	}{
 		{"grid known", calendar(round), "2026-11-21T05:00:00Z", cadence.Freeze, cadence.GridKnown, 2026022},
+		{"qualifying has stood", calendar(stood), "2026-11-21T07:00:00Z", cadence.Freeze, cadence.QualifyingStood, 2026022},
 		{"freeze at the latest", calendar(round), "2026-11-22T03:55:00Z", cadence.Freeze, cadence.FreezeLatest, 2026022},
 		{"grid known too late", calendar(lateGrid), "2026-11-22T03:55:00Z", cadence.Freeze, cadence.FreezeLatest, 2026022},
 		{"freeze of a moved start", calendar(moved), "2026-11-22T02:25:00Z", cadence.Freeze, cadence.FreezeLatest, 2026022},

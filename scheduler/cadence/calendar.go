@@ -14,8 +14,8 @@
 //	        every minute while a grid is awaited (from the instant it can be known to the
 //	        start, without a frozen pick) or a result (from the end of the race to the end of
 //	        the weekend, without a verified result)
-//	freeze  when the grid can be known, and at the latest instant for it, while there is no
-//	        frozen pick; never at the start or after it
+//	freeze  when the grid can be known, when qualifying has stood, and at the latest instant for
+//	        it, while there is no frozen pick; never at the start or after it
 //	build   at lights out; when the race window ends without a verified result; when a season's
 //	        calendar becomes known, and when the season becomes the current one
 //	verify  every night at 02:30 UTC: after the evening races of the Americas and before those
@@ -41,6 +41,7 @@ type Round struct {
 	WeekendFrom  time.Time // from when news is expected
 	WeekendUntil time.Time // and until when
 	GridKnown    time.Time // from when the grid can be known; zero: not before the start
+	StoodBy      time.Time // from when qualifying alone is enough for a pick; zero: not before FreezeBy
 	FreezeBy     time.Time // when the pick is frozen at the latest
 	End          time.Time // from when a result can be expected
 	WindowEnd    time.Time // from when a round without a verified result awaits it

@@ -24,16 +24,17 @@ type Reason string
 
 // The reasons, each for one kind of work.
 const (
-	PollWeek      Reason = "poll_week"
-	PollWeekend   Reason = "poll_weekend"
-	PollAwaiting  Reason = "poll_awaiting" // a grid or a result
-	GridKnown     Reason = "grid_known"
-	FreezeLatest  Reason = "freeze_latest"
-	LightsOut     Reason = "lights_out"
-	RaceWindowEnd Reason = "race_window_end"
-	YearTurn      Reason = "year_turn"
-	CalendarKnown Reason = "calendar_known" // the next season's
-	Nightly       Reason = "nightly"
+	PollWeek        Reason = "poll_week"
+	PollWeekend     Reason = "poll_weekend"
+	PollAwaiting    Reason = "poll_awaiting" // a grid or a result
+	GridKnown       Reason = "grid_known"
+	QualifyingStood Reason = "qualifying_stood"
+	FreezeLatest    Reason = "freeze_latest"
+	LightsOut       Reason = "lights_out"
+	RaceWindowEnd   Reason = "race_window_end"
+	YearTurn        Reason = "year_turn"
+	CalendarKnown   Reason = "calendar_known" // the next season's
+	Nightly         Reason = "nightly"
 )
 
 // Due is an instant at which work falls due.

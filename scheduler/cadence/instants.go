@@ -4,7 +4,7 @@ import "time"
 
 // instants are those that belong to a round or a season and come once, in no particular order.
 func instants(cal Calendar) []Due {
-	all := make([]Due, 0, 4*len(cal.Rounds)+2*len(cal.Seasons))
+	all := make([]Due, 0, 5*len(cal.Rounds)+2*len(cal.Seasons))
 	for _, r := range cal.Rounds {
 		start := r.Start.UTC()
 		all = append(all, Due{At: start, Work: Build, Reason: LightsOut, Round: r.Key})
@@ -15,9 +15,12 @@ func instants(cal Calendar) []Due {
 			continue
 		}
 		all = append(all, Due{At: r.FreezeBy.UTC(), Work: Freeze, Reason: FreezeLatest, Round: r.Key, Until: start})
-		// A grid that comes to be known later than that finds the pick frozen.
+		// What comes later than that finds the pick frozen.
 		if !r.GridKnown.IsZero() && r.GridKnown.Before(r.FreezeBy) {
 			all = append(all, Due{At: r.GridKnown.UTC(), Work: Freeze, Reason: GridKnown, Round: r.Key, Until: start})
+		}
+		if !r.StoodBy.IsZero() && r.StoodBy.Before(r.FreezeBy) {
+			all = append(all, Due{At: r.StoodBy.UTC(), Work: Freeze, Reason: QualifyingStood, Round: r.Key, Until: start})
 		}
 	}
 	for _, s := range cal.Seasons {

@@ -1,0 +1,313 @@
+package builder_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/check"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/builder/season"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// gaps is what an archive does not have. The fields are chances.
+type gaps struct {
+	lastYear                                                 float64 // of last season: all of its sessions
+	entries, qualifying, grid, results, standings, hour, day float64 // of each round of this one
+	future                                                   float64 // the last round
+}
+
+// patchy makes an archive of two small seasons, 2025 as it was and 2026 as it comes, that lacks
+// things by chance. The drivers change from one to the other, so that some have no code yet.
+func patchy(t *testing.T, r *rand.Rand, g gaps) *season.Archive {
+	t.Helper()
+	lacks := func(chance float64) bool { return r.Float64() < chance }
+	names := []string{"ann-abel", "bob-baker", "cay-cole", "dan-dorn", "eve-east", "fay-fox", "gil-gray"}
+	facts := season.Facts{
+		Source: "test", Drivers: map[season.DriverID]season.Driver{}, Teams: map[season.TeamID]season.Team{},
+		Engines:  map[season.EngineID]season.Engine{"v6": {ID: "v6", Name: "V6"}},
+		Circuits: map[season.CircuitID]season.Circuit{"ring": {ID: "ring", Name: "The Ring", Locality: "Town", Country: "Italy"}},
+	}
+	team := func(driver int) season.TeamID { return season.TeamID([]string{"alpha", "beta", "gamma"}[driver%3]) }
+	for i, name := range names {
+		id := season.DriverID(name)
+		facts.Drivers[id] = season.Driver{
+			ID: id, Name: name, FirstName: name[:3], LastName: name[4:], Country: "GBR",
+			Abbreviation: string([]byte{name[4] - 32, name[5] - 32, name[6] - 32}),
+		}
+		facts.Teams[team(i)] = season.Team{ID: team(i), Name: string(team(i)), Country: "GBR"}
+	}
+	for _, year := range []int{2025, 2026} {
+		s := season.Season{Year: year}
+		first := 0 // this year the first driver is gone and the last is new
+		if year == 2026 {
+			first = 1
+		}
+		empty := year == 2025 && lacks(g.lastYear)
+		points := map[season.DriverID]float64{}
+		teamPoints := map[season.TeamID]float64{}
+		for n := 1; n <= 3; n++ {
+			if year == 2026 && n == 3 && lacks(g.future) {
+				break
+			}
+			start := time.Date(year, time.March, 14*n, 13, 0, 0, 0, time.UTC)
+			round := season.Round{
+				Number: n, GrandPrix: season.GrandPrixID(fmt.Sprintf("gp-%d", n)), Name: fmt.Sprintf("Grand Prix %d", n), Circuit: "ring",
+				Date: start.Truncate(24 * time.Hour), Start: start,
+				Sessions: []season.Session{{Kind: season.Qualifying, Date: start.Truncate(24*time.Hour).AddDate(0, 0, -1), Start: start.AddDate(0, 0, -1)}},
+			}
+			this := year == 2026
+			if this && lacks(g.hour) {
+				round.Start = time.Time{}
+			}
+			if this && lacks(g.day) {
+				round.Sessions = nil
+			}
+			order := r.Perm(6)
+			for place, i := range order {
+				driver := season.DriverID(names[first+i])
+				slot := season.GridSlot{Driver: driver, Team: team(i), Position: place + 1}
+				round.Entries = append(round.Entries, season.Entry{Driver: driver, Team: team(i), Engine: "v6", Number: i + 1})
+				round.Qualifying = append(round.Qualifying, season.QualifyingRow{Driver: driver, Team: team(i), Position: place + 1})
+				round.Grid = append(round.Grid, slot)
+				row := season.Result{Driver: driver, Team: team(i), Engine: "v6", Position: place + 1, Grid: place + 1, Laps: 50, Points: float64(25 - 4*place)}
+				if place == 0 {
+					row.Time = 90 * time.Minute
+				}
+				round.Results = append(round.Results, row)
+				points[driver] += row.Points
+				teamPoints[row.Team] += row.Points
+			}
+			for driver := range points {
+				round.DriverStandings = append(round.DriverStandings, season.DriverStanding{Driver: driver, Points: points[driver]})
+			}
+			slices.SortFunc(round.DriverStandings, func(a, b season.DriverStanding) int {
+				return cmpPoints(a.Points, b.Points, string(a.Driver), string(b.Driver))
+			})
+			for i := range round.DriverStandings {
+				round.DriverStandings[i].Position = i + 1
+			}
+			for name := range teamPoints {
+				round.TeamStandings = append(round.TeamStandings, season.TeamStanding{Team: name, Engine: "v6", Points: teamPoints[name]})
+			}
+			slices.SortFunc(round.TeamStandings, func(a, b season.TeamStanding) int {
+				return cmpPoints(a.Points, b.Points, string(a.Team), string(b.Team))
+			})
+			for i := range round.TeamStandings {
+				round.TeamStandings[i].Position = i + 1
+			}
+			switch {
+			case empty:
+				round.Entries, round.Qualifying, round.Grid, round.Results, round.DriverStandings, round.TeamStandings = nil, nil, nil, nil, nil, nil
+			case this:
+				if lacks(g.entries) {
+					round.Entries = nil
+				}
+				if lacks(g.qualifying) {
+					round.Qualifying = nil
+				}
+				if lacks(g.grid) {
+					round.Grid = nil
+				}
+				if lacks(g.results) {
+					round.Results = nil
+				}
+				if lacks(g.standings) {
+					round.DriverStandings = nil
+				}
+				if lacks(g.standings) {
+					round.TeamStandings = nil
+				}
+			}
+			s.Rounds = append(s.Rounds, round)
+		}
+		facts.Seasons = append(facts.Seasons, s)
+	}
+	a, err := season.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func cmpPoints(a, b float64, x, y string) int {
+	switch {
+	case a != b && a > b, a == b && x < y:
+		return -1
+	}
+	return 1
+}
+
+// Whatever the archive lacks, every build publishes a version that is valid by schema and by the
+// cross-checks, at every instant that matters; and a race has a pick at lights out if anything at
+// all was known to choose from, which is served.
+func TestNothingStopsLightsOut(t *testing.T) {
+	worlds := 24
+	if testing.Short() {
+		worlds = 8
+	}
+	const some = 0.4
+	for seed := range worlds {
+		r := rand.New(rand.NewPCG(uint64(seed), 1))
+		g := gaps{entries: some, qualifying: some, grid: some, results: some, standings: some, hour: some, day: some, future: some}
+		if seed%4 == 3 {
+			g.lastYear = 1 // nobody is known but by what this season brings
+		}
+		t.Run(fmt.Sprintf("world %d", seed), func(t *testing.T) { nothingStops(t, r, g) })
+	}
+}
+
+func nothingStops(t *testing.T, r *rand.Rand, g gaps) {
+	// Archives follow one another: the one in use may be an older one, or know less.
+	archives := []*season.Archive{patchy(t, r, g), patchy(t, r, g)}
+	inUse := archives[0]
+	opened := time.Date(2025, 9, 1, 0, 0, 0, 0, time.UTC)
+	store := memblob.New()
+	l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "test", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &builder.Builder{
+		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
+		Facts:  func(context.Context) (builder.Facts, error) { return builder.Facts{Archive: inUse, SHA256: sum}, nil },
+		Policy: builder.Policy{Model: predict.GridFrequency(), AutoVerifyAfter: 24 * time.Hour},
+	}
+	for _, at := range instants(opened, archives) {
+		if r.IntN(6) == 0 {
+			inUse = archives[r.IntN(2)]
+		}
+		outcome, err := b.Build(t.Context(), builder.Request{At: at})
+		if err != nil || len(outcome.Refused) > 0 {
+			t.Fatalf("build at %s: refused %v, error %v", at, outcome.Refused, err)
+		}
+		holds(t, store, at)
+		v := inUse.AsOf(at)
+		for i := range v.Seasons {
+			for j := range v.Seasons[i].Rounds {
+				hasPick(t, l.State(), inUse, v.Seasons[i].Year, &v.Seasons[i].Rounds[j], at)
+			}
+		}
+	}
+}
+
+// instants are those at which something changes: calendars known, qualifying over, it has stood,
+// the last freeze, lights out, the end of the window, verified, the turn of the year.
+func instants(opened time.Time, archives []*season.Archive) []time.Time {
+	all := []time.Time{opened, season.CalendarKnownAt(2026), season.BeginsAt(2026), season.CalendarKnownAt(2027), season.BeginsAt(2027)}
+	for _, a := range archives {
+		s := a.Facts().Seasons[1]
+		for i := range s.Rounds {
+			start, known := s.Rounds[i].StartsAt(), s.Rounds[i].QualifyingKnownAt()
+			all = append(all, known.Add(-time.Second), known, known.Add(2*time.Hour), start.Add(-5*time.Minute), start,
+				start.Add(90*time.Minute), start.Add(4*time.Hour), start.Add(26*time.Hour))
+		}
+	}
+	slices.SortFunc(all, time.Time.Compare)
+	return slices.CompactFunc(all, time.Time.Equal)
+}
+
+// holds reads the published version as a client would.
+func holds(t *testing.T, store *memblob.Store, at time.Time) {
+	t.Helper()
+	base, err := snapshots.LoadBase(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bodies := map[string][]byte{}
+	for _, e := range base.Manifest.Entries {
+		if bodies[e.Path], err = base.Body(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	known := catalog.Known{Current: base.Manifest.CurrentSeason, Seasons: base.Manifest.Seasons}
+	if err := check.Bodies(known, bodies, func(string) bool { return false }).Err(); err != nil {
+		t.Fatalf("version %d, built at %s: %v", base.Manifest.Version, at, err)
+	}
+}
+
+// hasPick checks that a round that has started has a pick if there was anything to choose from, and
+// none if there was not.
+func hasPick(t *testing.T, s *ledger.State, a *season.Archive, year int, r *season.Round, at time.Time) {
+	t.Helper()
+	key, ok := s.Key(year, r.GrandPrix)
+	if !ok || year < 2026 || !at.Equal(r.StartsAt()) {
+		return
+	}
+	session, _ := s.Session(key)
+	_, err := predict.GridFrequency().Predict(a.AsOf(at.Add(-5*time.Minute)), year, r.GrandPrix)
+	if pick := session.Pick; (pick != nil) == errors.Is(err, predict.ErrNobody) {
+		t.Errorf("round %d of %d has the pick %v at lights out; what there was to choose from: %v", r.Number, year, pick, err)
+	}
+}
+
+// A document that fails its check stays as it was, the others are published, and the outcome says
+// which. What an event would make unpublishable is not appended.
+func TestOneWrongDocumentStopsNoOther(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	good := patchy(t, r, gaps{})
+	facts := good.Facts()
+	broken := season.Facts{
+		Source: facts.Source, Teams: facts.Teams, Engines: facts.Engines, Seasons: facts.Seasons, Drivers: facts.Drivers,
+		Circuits: map[season.CircuitID]season.Circuit{"ring": {ID: "ring"}}, // without a name
+	}
+	wrong, err := season.New(broken)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := facts.Seasons[1].Rounds[0]
+	store := memblob.New()
+	l, err := ledger.Open(t.Context(), store, ledger.Simulated, first.Start.AddDate(0, 0, -7), "test", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inUse := good
+	b := &builder.Builder{
+		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
+		Facts:  func(context.Context) (builder.Facts, error) { return builder.Facts{Archive: inUse, SHA256: sum}, nil },
+		Policy: builder.Policy{Model: predict.GridFrequency()},
+	}
+	before, err := b.Build(t.Context(), builder.Request{At: first.Start.AddDate(0, 0, -7)})
+	if err != nil || len(before.Refused) > 0 {
+		t.Fatal(before.Refused, err)
+	}
+	inUse = wrong
+	after, err := b.Build(t.Context(), builder.Request{At: first.QualifyingKnownAt()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, d := range after.Refused {
+		paths = append(paths, d.Path)
+	}
+	if want := []string{"calendar/2025", "calendar/2026", "next-race"}; !slices.Equal(paths, want) {
+		t.Errorf("refused %v, want %v", paths, want)
+	}
+	if after.Version <= before.Version || len(after.Events) == 0 {
+		t.Errorf("version %d after %d, events %v: want the pick frozen and published", after.Version, before.Version, after.Events)
+	}
+	base, err := snapshots.LoadBase(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, _ := base.Entry(fmt.Sprintf("predictions/session/%d", after.Events[0].Session))
+	body, err := base.Body(t.Context(), entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var picks wire.Success[[]wire.PredictionRecord]
+	if err := json.Unmarshal(body, &picks); err != nil || len(picks.Data) != 1 {
+		t.Errorf("the pick is not served: %s", body)
+	}
+}
