@@ -90,6 +90,25 @@ func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, facts Facts, t tim
 	return added, nil
 }
 
+// Decide is almanac.Decide for events whose consequence can be published: others are refused, and
+// the error says which document would be wrong.
+func Decide(ctx context.Context, l *ledger.Ledger, v *season.View, actor string, session int64, decide func(*almanac.Round) ([]ledger.Event, error)) ([]ledger.Event, error) {
+	return almanac.Decide(ctx, l, v, actor, session, func(r *almanac.Round) ([]ledger.Event, error) {
+		events, err := decide(r)
+		if err != nil {
+			return nil, err
+		}
+		before, after, err := r.Trial(events)
+		if err != nil {
+			return events, nil // Append refuses it, with what is allowed instead
+		}
+		if err := Publishable(v, before, after, session); err != nil {
+			return nil, fmt.Errorf("%d: nothing is written, for it could not be published: %w", session, err)
+		}
+		return events, nil
+	})
+}
+
 // publishable keeps of the events those that the ledger takes, one after the other, and whose
 // consequence can be published.
 func publishable(v *season.View, s *ledger.State, t time.Time, due []ledger.Event) (accepted []ledger.Event, left []error) {

@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"gridcast/builder"
+	"gridcast/builder/almanac"
 	"gridcast/builder/check"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
@@ -309,5 +311,49 @@ func TestOneWrongDocumentStopsNoOther(t *testing.T) {
 	var picks wire.Success[[]wire.PredictionRecord]
 	if err := json.Unmarshal(body, &picks); err != nil || len(picks.Data) != 1 {
 		t.Errorf("the pick is not served: %s", body)
+	}
+}
+
+// A result that would make the standings invalid is not verified, neither by the rule nor by a
+// person, and keeps nothing else from being published; once the archive is right, it is.
+func TestNothingUnpublishableIsAppended(t *testing.T) {
+	good := patchy(t, rand.New(rand.NewPCG(3, 4)), gaps{})
+	facts := good.Facts()
+	facts.Teams = map[season.TeamID]season.Team{"alpha": {ID: "alpha"}, "beta": facts.Teams["beta"], "gamma": facts.Teams["gamma"]}
+	nameless, err := season.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := facts.Seasons[1].Rounds[0]
+	store, opened := memblob.New(), first.Start.AddDate(0, 0, -1)
+	l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "test", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inUse := nameless
+	b := &builder.Builder{
+		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
+		Facts:  func(context.Context) (builder.Facts, error) { return builder.Facts{Archive: inUse, SHA256: sum}, nil },
+		Policy: builder.Policy{Model: predict.GridFrequency(), AutoVerifyAfter: time.Hour},
+	}
+	if _, err := b.Build(t.Context(), builder.Request{At: first.Start.Add(-time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	key, _ := l.State().Key(2026, first.GrandPrix)
+	verified := func() bool { s, _ := l.State().Session(key); return s.Result() != nil }
+
+	over := first.ResultKnownAt().Add(time.Hour)
+	outcome, err := b.Build(t.Context(), builder.Request{At: over})
+	var unsettled *builder.UnsettledError
+	if !errors.As(err, &unsettled) || outcome.Version == 0 || verified() {
+		t.Errorf("got version %d, verified %v and error %v; want a version, nothing verified and an UnsettledError", outcome.Version, verified(), err)
+	}
+	_, err = builder.Decide(t.Context(), l, inUse.AsOf(over), "operator:test", key, (*almanac.Round).Verify)
+	if err == nil || !strings.Contains(err.Error(), "standings/") || verified() {
+		t.Errorf("an operator verifies: got error %v, verified %v; want one that names the standings", err, verified())
+	}
+	inUse = good
+	if _, err := b.Build(t.Context(), builder.Request{At: over.Add(time.Minute)}); err != nil || !verified() {
+		t.Errorf("with the team's name: verified %v, error %v; want it verified", verified(), err)
 	}
 }

@@ -146,6 +146,13 @@ func (r *Round) decided(action Action, events ...ledger.Event) ([]ledger.Event, 
 	return events, nil
 }
 
+// Trial returns the ledger's state that the round was made from, and what it would be with the
+// events appended. The error is that of a refused event.
+func (r *Round) Trial(events []ledger.Event) (before, after *ledger.State, err error) {
+	after, err = r.state.Trial(r.view.At, events)
+	return r.state, after, err
+}
+
 // Decide appends what decide makes of a round, as of v.At. decide is called again, with the
 // round as it is then, when somebody else appended in between. The error of a refused event
 // names what is allowed instead; of a session key that no known round has, it wraps

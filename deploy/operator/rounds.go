@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/render"
@@ -362,7 +363,7 @@ func (o *Operator) decide(ctx context.Context, session int64, order Order, p Pre
 	if err != nil {
 		return Done{}, err
 	}
-	events, err := almanac.Decide(ctx, o.Ledger, v, order.Actor, session, func(r *almanac.Round) ([]ledger.Event, error) {
+	events, err := builder.Decide(ctx, o.Ledger, v, order.Actor, session, func(r *almanac.Round) ([]ledger.Event, error) {
 		if SeenRound(r) != p.Seen {
 			return nil, fmt.Errorf("%s: %w", label(r), ErrChanged)
 		}
