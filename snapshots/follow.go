@@ -138,7 +138,9 @@ func Follow(ctx context.Context, config FollowConfig) error {
 	f := &follower{FollowConfig: config}
 	if f.Cache != nil {
 		f.cache = newCache(f.Cache, f.Store.String(), workers(f.Workers))
-		f.startFromCache(ctx)
+		if err := guard(func() error { f.startFromCache(ctx); return nil }); err != nil {
+			f.cacheFailed(err)
+		}
 		keeping, stop := context.WithCancel(ctx)
 		var wg sync.WaitGroup
 		defer wg.Wait()
@@ -198,7 +200,7 @@ func (f *follower) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.current == nil || f.current.Pointer != pointer {
+	if f.current == nil || !f.current.Pointer.equal(pointer) {
 		if err := f.take(ctx, pointer); err != nil {
 			return err
 		}

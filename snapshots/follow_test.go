@@ -2,6 +2,7 @@ package snapshots_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -245,6 +246,35 @@ func TestFollowRefusesLowerVersion(t *testing.T) {
 		synctest.Wait()
 		if diff := cmp.Diff([]int64{2, 3}, e.numbers()); r.Version != 3 || diff != "" {
 			t.Errorf("published %d, want 3; versions (-want +got):\n%s", r.Version, diff)
+		}
+		_ = e.stop()
+	})
+}
+
+// A pointer whose instant is written in another zone is the same pointer at every look.
+func TestSamePointerIsDeliveredOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memblob.New()
+		publish(t, s, bodies{"drivers": "d1"})
+		o, err := s.Get(t.Context(), snapshots.PointerKey, blob.MaxDocument)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p snapshots.Pointer
+		if err := json.Unmarshal(o.Data, &p); err != nil {
+			t.Fatal(err)
+		}
+		p.At = p.At.In(time.FixedZone("", 1800))
+		data, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Corrupt(snapshots.PointerKey, data)
+		e := follow(t, s, nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if diff := cmp.Diff([]int64{1}, e.numbers()); diff != "" {
+			t.Errorf("versions (-want +got):\n%s", diff)
 		}
 		_ = e.stop()
 	})

@@ -77,6 +77,13 @@ type Pointer struct {
 	At       time.Time `json:"at"`              // real time of the swap
 }
 
+// equal says whether two pointers say the same, however their instants are written.
+func (p Pointer) equal(other Pointer) bool {
+	at := p.At.Equal(other.At)
+	p.At, other.At = time.Time{}, time.Time{}
+	return at && p == other
+}
+
 // Manifest describes one version.
 type Manifest struct {
 	Format        int       `json:"format"` // 1 or 2
