@@ -43,6 +43,7 @@ func startDemo(t testing.TB, speed string, args ...string) demo {
 func TestContract(t *testing.T) {
 	admin := freeAddress(t)
 	on := startDemo(t, "1", "--express-lane", "on", "--admin-listen", admin)
+	awaitDerived(t, newClient(on.url, on.keys["pro"]))
 	t.Run("lane on", func(t *testing.T) {
 		t.Parallel() // so that the two wait for the window of a limit together
 		walkContract(t, on)

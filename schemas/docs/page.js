@@ -84,6 +84,75 @@
     }
   });
 
+  // The track record: a plot for each of the two records, and a table by season.
+  const make = (name, attributes, ...children) => {
+    const svg = ["svg", "g", "line", "circle", "polyline", "text"].includes(name);
+    const e = svg ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) e.setAttribute(key, value);
+    e.append(...children);
+    return e;
+  };
+
+  function reliability(record, title) {
+    const size = 300, left = 38, top = 14, x = (p) => left + (p * size) / 100, y = (p) => top + size - (p * size) / 100;
+    const plot = make("svg", { viewBox: `0 0 ${left + size + 14} ${top + size + 40}`, role: "img", "aria-label": title });
+    for (let p = 0; p <= 100; p += 20) {
+      plot.append(
+        make("line", { class: "grid", x1: x(0), x2: x(100), y1: y(p), y2: y(p) }),
+        make("line", { class: "grid", x1: x(p), x2: x(p), y1: y(0), y2: y(100) }),
+        make("text", { x: x(0) - 6, y: y(p) + 4, "text-anchor": "end" }, p),
+        make("text", { x: x(p), y: y(0) + 16, "text-anchor": "middle" }, p));
+    }
+    plot.append(make("line", { class: "diagonal", x1: x(0), y1: y(0), x2: x(100), y2: y(100) }));
+    const bins = record.reliability ?? [];
+    for (const b of bins) {
+      plot.append(make("line", { class: "interval", x1: x(b.said_pct), x2: x(b.said_pct), y1: y(b.low_pct), y2: y(b.high_pct) }));
+    }
+    plot.append(make("polyline", { class: "curve", points: bins.map((b) => `${x(b.said_pct)},${y(b.won_pct)}`).join(" ") }));
+    for (const b of bins) plot.append(make("circle", { class: "point", cx: x(b.said_pct), cy: y(b.won_pct), r: 3.5 }));
+    plot.append(make("text", { x: x(50), y: y(0) + 34, "text-anchor": "middle" }, "chance given to the picked winner, % → share that won, %"));
+    return make("figure", {}, make("figcaption", {}, `${title}: ${record.races} races`), plot);
+  }
+
+  function recordTable(record) {
+    const interval = (i, digits) => `${i.value.toFixed(digits)} [${i.low.toFixed(digits)}, ${i.high.toFixed(digits)}]`;
+    const row = (name, races, s) => make("tr", {},
+      ...[name, races, interval(s.winner_hit_pct, 1), interval(s.podium_pct, 1),
+        s.log_loss ? interval(s.log_loss, 3) : "", s.brier ? interval(s.brier, 3) : ""].map((cell) => make("td", {}, cell)));
+    const rows = [["all: picks", record.picks], ["all: f0", record.f0], ["all: pole", record.pole]]
+      .filter(([, scores]) => scores).map(([name, scores]) => row(name, record.races, scores));
+    for (const s of record.seasons ?? []) rows.push(row(s.year, s.races, s.picks));
+    const head = ["", "races", "winner hit %", "podium %", "log-loss", "Brier"].map((name) => make("th", {}, name));
+    return make("table", { class: "record" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows));
+  }
+
+  $("record-draw")?.addEventListener("click", async () => {
+    const shown = $("record"), note = $("record-note");
+    if (!$("try-key").value) {
+      note.textContent = "Paste your key under “Try it” first.";
+      return $("try-key").focus();
+    }
+    try {
+      const answer = await fetch("/api/v1/track-record", {
+        headers: { Authorization: "Bearer " + $("try-key").value.trim() }, cache: "no-store", credentials: "omit",
+      });
+      const body = await answer.json();
+      if (!body.ok) {
+        note.textContent = `${answer.status}: ${body.message}`;
+        return;
+      }
+      const { real, hindsight } = body.data;
+      shown.replaceChildren(
+        make("div", { class: "plots" }, reliability(real, "Real picks"), reliability(hindsight, "Hindsight")),
+        ...[["Real picks", real], ["Hindsight: the model of today on past races", hindsight]]
+          .filter(([, record]) => record.races).flatMap(([title, record]) => [make("h4", {}, title), recordTable(record)]));
+      shown.hidden = false;
+      note.textContent = "In square brackets are 95 % intervals. Seasons are those of the picks.";
+    } catch (err) {
+      note.textContent = "No answer: " + err.message;
+    }
+  });
+
   // indent lays JSON out without parsing its numbers, so that 50.0 stays 50.0.
   function indent(json) {
     let depth = 0;

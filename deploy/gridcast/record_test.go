@@ -1,0 +1,64 @@
+package main
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"gridcast/deploy/console/browsertest"
+	"gridcast/schemas/wire"
+)
+
+// awaitDerived waits until title odds and track record, which are made after the first version,
+// are served.
+func awaitDerived(t testing.TB, c *client) {
+	t.Helper()
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(500 * time.Millisecond) {
+		a := c.do(t, http.MethodGet, "/api/v1/track-record", nil)
+		if a.status == http.StatusOK {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no track record: status %d, %s", a.status, a.body)
+		}
+	}
+}
+
+// TestRecordAndOdds reads what follows a version in the next one, and looks at the plot that the
+// documentation draws of it.
+func TestRecordAndOdds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: a record takes ten seconds to make")
+	}
+	d := startDemo(t, "1")
+	c := newClient(d.url, d.keys["pro"])
+	awaitDerived(t, c)
+	record := data[wire.TrackRecord](t, c.get(t, "/track-record"))
+	if record.Hindsight.Races < 300 || record.Real.Races < 20 || record.Real.RacesWithChances != record.Real.Races {
+		t.Errorf("got %d races in hindsight and %d real ones, %d with chances", record.Hindsight.Races, record.Real.Races, record.Real.RacesWithChances)
+	}
+	accuracy := data[wire.Accuracy](t, c.get(t, "/accuracy"))
+	if got, want := record.Real.Picks.WinnerHitPct.Value, accuracy.PreRace.WinnerHitRatePct; got != want || record.Real.Races != accuracy.RacesEvaluated {
+		t.Errorf("the record says %v over %d races, the accuracy %v over %d", got, record.Real.Races, want, accuracy.RacesEvaluated)
+	}
+	odds := data[wire.TitleOdds](t, c.get(t, "/title-odds"))
+	if odds.RacesCounted != 21 || odds.RacesRemaining != 3 || odds.Drivers[0].Driver != "VER" || odds.Drivers[0].TitlePct < 900 {
+		t.Errorf("before Las Vegas 2024: got %+v", odds)
+	}
+	chances := data[[]wire.ProbabilityRecord](t, c.get(t, "/probabilities?year=2024"))
+	if len(chances) < 20 || chances[0].Basis != "grid" || len(chances[0].Drivers) != 20 {
+		t.Errorf("got %d frozen distributions of 2024", len(chances))
+	}
+	t.Run("plot", func(t *testing.T) {
+		b := browsertest.Open(t, t.ArtifactDir())
+		b.Do(
+			chromedp.Navigate(d.url+"/docs"), chromedp.WaitVisible(chromedp.CSS(`#try-key`)),
+			chromedp.SendKeys(chromedp.CSS(`#try-key`), d.keys["pro"]),
+			chromedp.Click(chromedp.CSS(`#record-draw`)), chromedp.WaitVisible(chromedp.CSS(`#record svg`)),
+			chromedp.ScrollIntoView(chromedp.CSS(`#record`)),
+		)
+		b.Picture("docs")
+	})
+}
