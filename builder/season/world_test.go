@@ -23,7 +23,7 @@ func whole(t testing.TB) *season.Archive {
 	if testing.Short() {
 		t.Skip("reads all seasons")
 	}
-	path := sourcetest.Path(t, sourcetest.F1DB2024)
+	path := sourcetest.Path(t, sourcetest.F1DB2026)
 	allSeasons.once.Do(func() { allSeasons.archive, _, allSeasons.err = f1db.Import(path, f1db.Options{}) })
 	if allSeasons.err != nil {
 		t.Fatal(allSeasons.err)
