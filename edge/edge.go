@@ -25,6 +25,7 @@ import (
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 
+	"gridcast/edge/adminport"
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
 	"gridcast/snapshots/blob"
@@ -46,6 +47,9 @@ type Deps struct {
 	// Registry takes the edge's metrics and is what the admin listener shows; nil: a new
 	// one with the metrics of the Go runtime and the process.
 	Registry *prometheus.Registry
+	// Builder says why the builder of the same process does not build; nil: there is none, and
+	// an empty text: it does.
+	Builder func() string
 }
 
 // Edge is one gateway.
@@ -98,7 +102,7 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 		deps.Limits = limit.Memory{}
 	}
 	if deps.Registry == nil {
-		deps.Registry = newRegistry()
+		deps.Registry = adminport.NewRegistry()
 	}
 	files, err := descriptors()
 	if err != nil {

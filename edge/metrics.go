@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"gridcast/schemas/catalog"
 )
@@ -140,11 +139,4 @@ func number(b bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-// newRegistry returns a registry with the metrics of the runtime and the process.
-func newRegistry() *prometheus.Registry {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return registry
 }

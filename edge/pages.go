@@ -120,7 +120,11 @@ func (p *pages) readiness() answer {
 			retryAfter: retrySoon,
 		}
 	}
-	return answer{response: p.data(Health{Status: "ok"})}
+	health := Health{Status: "ok"}
+	if p.edge.deps.Builder != nil && p.edge.deps.Builder() != "" {
+		health.Status = "ok, but versions are not built: see /status of the admin port"
+	}
+	return answer{response: p.data(health)}
 }
 
 func (p *pages) status(accept []byte) answer {

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/http/pprof"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
+	"gridcast/edge/adminport"
 	"gridcast/edge/keys"
 	"gridcast/schemas/wire"
 )
@@ -44,6 +41,10 @@ type Status struct {
 	Keys     KeyStatus    `json:"keys"`
 	RaceTime wire.Instant `json:"race_time"`
 	Limits   string       `json:"limits"` // how requests are counted
+
+	// Builder says why no versions are built in this process, where they should be: the edge
+	// serves what is published.
+	Builder string `json:"builder,omitzero"`
 }
 
 // LedgerHead is the head of the record that the version was built from.
@@ -86,6 +87,9 @@ func (e *Edge) Status() Status {
 	} else {
 		s.Ready = true
 	}
+	if e.deps.Builder != nil {
+		s.Builder = e.deps.Builder()
+	}
 	s.Refused, s.Stale = e.versions.refused.Load(), e.versions.stale(time.Now())
 	if c := e.certificate.Load(); c != nil {
 		expires := c.expires()
@@ -124,6 +128,9 @@ func (s Status) forStrangers() Status {
 		s.Keys.Problem = "the keys could not be read"
 	}
 	s.Keys.Skipped = nil
+	if s.Builder != "" {
+		s.Builder = "versions are not built"
+	}
 	return s
 }
 
@@ -143,19 +150,14 @@ func (e *Edge) keyStatus() KeyStatus {
 // adminServer serves metrics, profiles and the status on the admin address. It is net/http: nothing here
 // is asked often, and pprof speaks it.
 func (e *Edge) adminServer() (server, error) {
-	listener, err := net.Listen("tcp", e.cfg.AdminListen)
+	listener, err := adminport.Listen(context.Background(), e.cfg.AdminListen)
 	if err != nil {
-		return server{}, fmt.Errorf("listen for metrics: %w", err)
+		return server{}, fmt.Errorf("listen for metrics: %w; choose another address with --admin-listen", err)
 	}
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(e.deps.Registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux := adminport.Mux(e.deps.Registry)
 	mux.HandleFunc("GET /status", e.showStatus)
 	mux.HandleFunc("GET /usage", e.showUsage)
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	s := adminport.Server(adminport.LocalHosts(listener.Addr(), mux))
 	e.log.Info("edge shows metrics", "address", listener.Addr().String())
 	return server{
 		serve: func() error {

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"gridcast/deploy/operator"
+	"gridcast/edge/adminport"
 )
 
 // Config is what a console is given by the process it runs in.
@@ -38,6 +39,8 @@ type Config struct {
 	// EdgesWait is how long a run waits for edges to serve its version before it reports those
 	// that do not; 0: DefaultEdgesWait.
 	EdgesWait time.Duration
+	// Problem says why versions are not built; empty: they are. May be nil.
+	Problem func() string
 	// Sources tells how the sources of the facts stand; may be nil.
 	Sources func() []operator.Source
 }
@@ -94,7 +97,6 @@ func (c *Console) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /sign-in", c.showSignIn)
 	mux.HandleFunc("POST /sign-in", c.signIn)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 
 	for pattern, handle := range map[string]operatorFunc{
 		"GET /{$}":                c.showPage,
@@ -112,7 +114,7 @@ func (c *Console) Handler() http.Handler {
 	sameOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.refuse(w, r, http.StatusForbidden, "refused: another site's page made this request; use the console itself")
 	}))
-	return secured(operator.LocalHosts(c.Address, sameOrigin.Handler(mux)))
+	return secured(adminport.LocalHosts(c.Address, sameOrigin.Handler(mux)))
 }
 
 // secured sets the headers that every answer has. The page brings its style and its script

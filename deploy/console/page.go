@@ -24,6 +24,7 @@ type page struct {
 	Kind       ledger.Kind
 	Run        *runView // the latest, if it was begun lately
 
+	Problem  string // why versions are not built
 	Notices  []notice
 	Served   served
 	Next     *comingRace
@@ -70,6 +71,9 @@ func (c *Console) collect(ctx context.Context, who visitor) page {
 		view := viewOf(run)
 		p.Run = &view
 	}
+	if c.Problem != nil {
+		p.Problem = c.Problem()
+	}
 	if c.Sources != nil {
 		p.Sources = c.Sources()
 	}
@@ -97,6 +101,9 @@ func (p *page) trouble(err error, what, advice, section string) {
 func (p *page) notices() {
 	add := func(urgent bool, section, advice, format string, args ...any) {
 		p.Notices = append(p.Notices, notice{Urgent: urgent, Text: fmt.Sprintf(format, args...), Advice: advice, Section: section})
+	}
+	if p.Problem != "" {
+		add(true, "rebuild", "It is tried again by itself; what is published is served meanwhile.", "Versions are not built: %s", p.Problem)
 	}
 	if p.Served.Held {
 		add(true, "versions", "Release it under Versions once the cause is gone.", "Publishing is held: %s", p.Served.HeldReason)

@@ -12,10 +12,20 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"gridcast/builder"
+	"gridcast/builder/ledger"
+	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
 	"gridcast/deploy/operator"
+	"gridcast/edge/adminport"
 	"gridcast/edge/keys"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
 )
 
 // consoleFlags is what the operator's port is told.
@@ -57,45 +67,84 @@ func (f *consoleFlags) makeToken() (string, error) {
 	return token, nil
 }
 
-// operatorPort is the console, listening.
+// operatorPort is the console's, listening from the start of the process on. Until there is a
+// service it says why.
 type operatorPort struct {
-	console  *console.Console
 	listener net.Listener
-	server   *http.Server
+	token    string
+	edges    []console.Edge
+	log      *slog.Logger
+	problem  func() string // why there is no service yet
+	ready    func() bool
+	console  atomic.Pointer[console.Console]
+	handler  atomic.Pointer[http.Handler] // of the console
 }
 
-// openConsole opens the operator's port of a service, which local edges share the process with.
-// It returns nil if there is to be none.
-func (f *consoleFlags) openConsole(ctx context.Context, service *operator.Service, tiers keys.Tiers, log *slog.Logger, local ...console.Edge) (*operatorPort, error) {
+// listen opens the operator's port of a process that local edges share. It returns nil if there is
+// to be none.
+func (f *consoleFlags) listen(ctx context.Context, b *backstage, local ...console.Edge) (*operatorPort, error) {
 	if f.OperatorListen == "" {
-		return nil, nil //nolint:nilnil // no port is no error, and serve of nil does nothing
+		return nil, nil //nolint:nilnil // no port is no error, and the methods of nil do nothing
 	}
 	token, err := f.token()
 	if err != nil {
 		return nil, err
 	}
-	deeds, err := service.Operator(ctx, tiers)
-	if err != nil {
-		return nil, err
-	}
-	edges := local
+	p := &operatorPort{token: token, edges: local, log: b.log, problem: b.trouble, ready: b.started.Load}
 	for _, address := range f.Edges {
-		edges = append(edges, console.Remote(address))
+		p.edges = append(p.edges, console.Remote(address))
 	}
-	listener, err := operator.Listen(ctx, f.OperatorListen)
-	if err != nil {
+	if p.listener, err = adminport.Listen(ctx, f.OperatorListen); err != nil {
 		return nil, fmt.Errorf("listen for operators on %s: %w; choose another address with --operator-listen", f.OperatorListen, err)
 	}
-	if address, ok := listener.Addr().(*net.TCPAddr); ok && !address.IP.IsLoopback() {
-		log.Warn("the operator's port is not on loopback; have a proxy before it speak TLS", "address", address)
+	if address, ok := p.listener.Addr().(*net.TCPAddr); ok && !address.IP.IsLoopback() {
+		b.log.Warn("the operator's port is not on loopback; have a proxy before it speak TLS", "address", address)
+	}
+	return p, nil
+}
+
+// open has the console answer for a service.
+func (p *operatorPort) open(ctx context.Context, service *operator.Service, tiers keys.Tiers) error {
+	if p == nil {
+		return nil
+	}
+	deeds, err := service.Operator(ctx, tiers)
+	if err != nil {
+		return err
 	}
 	page, err := console.New(console.Config{
-		Token: token, Operator: deeds, Log: log, Speed: service.Speed(), Address: listener.Addr(), Edges: edges, Sources: service.Sources,
+		Token: p.token, Operator: deeds, Log: p.log, Speed: service.Speed(), Address: p.listener.Addr(), Edges: p.edges,
+		Sources: service.Sources, Problem: p.problem,
 	})
 	if err != nil {
-		return nil, errors.Join(err, listener.Close())
+		return err
 	}
-	return &operatorPort{console: page, listener: listener, server: operator.Server(page.Handler())}, nil
+	handler := page.Handler()
+	p.console.Store(page)
+	p.handler.Store(&handler)
+	return nil
+}
+
+// ServeHTTP answers as the console does, once there is one. /healthz says that the process
+// answers, /readyz that versions are built.
+func (p *operatorPort) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	handler := p.handler.Load()
+	switch {
+	case r.URL.Path == "/healthz":
+		_, _ = w.Write([]byte("ok\n")) // who went away needs no answer
+		return
+	case r.URL.Path == "/readyz" && handler != nil && p.ready():
+		_, _ = w.Write([]byte("ok\n"))
+		return
+	case r.URL.Path == "/readyz":
+		http.Error(w, "versions are not built; the log and the console say why", http.StatusServiceUnavailable)
+		return
+	case handler != nil:
+		(*handler).ServeHTTP(w, r)
+		return
+	}
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, "the scheduler has not started yet; its log says why", http.StatusServiceUnavailable)
 }
 
 // url is where an operator finds the console; empty if there is none.
@@ -111,17 +160,104 @@ func (p *operatorPort) serve(ctx context.Context) error {
 	if p == nil {
 		return nil
 	}
+	server := adminport.Server(p)
 	stopped := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		p.console.Close() // ends streams and runs, so that the server can drain
+		if page := p.console.Load(); page != nil {
+			page.Close() // ends streams and runs, so that the server can drain
+		}
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), operator.StopGrace)
 		defer cancel()
-		_ = p.server.Shutdown(drain) // what is left then is cut off with the process
+		_ = server.Shutdown(drain) // what is left then is cut off with the process
 	})
-	if err := p.server.Serve(p.listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(p.listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve operators: %w", err)
 	}
 	<-stopped
 	return nil
+}
+
+// backstage is what a process runs beside an edge, or without one: the builder, the jobs, the
+// console.
+type backstage struct {
+	clock    clock.Clock
+	tiers    keys.Tiers
+	registry *prometheus.Registry
+	log      *slog.Logger
+	port     *operatorPort
+	sources  *sourceFlags
+
+	problem atomic.Pointer[string] // why the service has not started; nil: it has, or is about to
+	started atomic.Bool            // versions are built
+}
+
+// trouble says why versions are not built; empty: they are.
+func (b *backstage) trouble() string {
+	if text := b.problem.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
+
+// The pauses between attempts to start.
+const (
+	firstPause   = time.Second
+	longestPause = 30 * time.Second
+)
+
+// run opens a builder and runs the service until ctx ends. What fails is tried again, since an
+// edge serves meanwhile what is published; where published says that nothing is, or the command
+// line is wrong, the error is returned.
+func (b *backstage) run(ctx context.Context, bar *progress, open func(context.Context) (*builder.Builder, error), published func(context.Context) bool) error {
+	var service *operator.Service
+	attempt := func() error {
+		if service == nil {
+			built, err := open(ctx)
+			if err != nil {
+				return err
+			}
+			sources, err := b.sources.sources(ctx, built, b.clock.IsSystem(), b.log)
+			if err != nil {
+				return err
+			}
+			service = operator.NewService(built, b.clock, b.log, b.registry)
+			service.Ingest(sources)
+		}
+		if b.port != nil && b.port.console.Load() == nil {
+			if err := b.port.open(ctx, service, b.tiers); err != nil {
+				return err
+			}
+		}
+		return service.Start(ctx, bar.phase)
+	}
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := attempt()
+		bar.finish()
+		var usage usageError
+		switch {
+		case err == nil:
+			b.problem.Store(nil)
+			b.started.Store(true)
+			return service.Run(ctx)
+		case ctx.Err() != nil:
+			return nil
+		case errors.As(err, &usage), errors.Is(err, ledger.ErrKind), !published(ctx):
+			return err
+		}
+		text := err.Error()
+		b.problem.Store(&text)
+		b.log.Error("versions are not built; what is published is served meanwhile", "err", err, "again_in", pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// published says whether a store has a version, or had one before it was damaged.
+func published(ctx context.Context, store blob.Store) bool {
+	pointer, _, err := snapshots.LoadPointer(ctx, store)
+	return err != nil || pointer.Version > 0
 }

@@ -104,7 +104,8 @@ func (c *serveCmd) runDemo(ctx context.Context, s *streams) error {
 		return err
 	}
 	c.OperatorTokenFile = demoToken
-	return c.serve(ctx, s, b, race, func(address, console string) error {
+	open := func(context.Context) (*builder.Builder, error) { return b, nil }
+	return c.serve(ctx, s, store, race, open, func(address, console string) error {
 		return s.printBanner(address, console, store, race, w, client)
 	})
 }

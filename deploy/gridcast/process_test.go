@@ -73,7 +73,7 @@ func startServer(t testing.TB, dir string, args ...string) *process {
 func startScheduler(t testing.TB, dir string, args ...string) *process {
 	t.Helper()
 	address := freeAddress(t)
-	return launch(t, dir, "http://"+address, "/healthz",
+	return launch(t, dir, "http://"+address, "/readyz",
 		append([]string{"scheduler", "--operator-listen", address, "--operator-token-file", "token"}, args...))
 }
 

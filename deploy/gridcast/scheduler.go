@@ -5,7 +5,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"gridcast/deploy/operator"
+	"gridcast/builder"
+	"gridcast/edge/adminport"
 )
 
 // schedulerCmd builds when something falls due, and shows operators the console.
@@ -18,7 +19,7 @@ type schedulerCmd struct {
 }
 
 func (c *schedulerCmd) Run(ctx context.Context, s *streams) error {
-	b, clock, err := c.builder(ctx, s)
+	clock, err := c.clock()
 	if err != nil {
 		return err
 	}
@@ -26,31 +27,25 @@ func (c *schedulerCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	registry := operator.NewRegistry()
-	service := operator.NewService(b, clock, s.log, registry)
-	sources, err := c.sources(ctx, b, clock.IsSystem(), s.log)
+	store, err := c.open(ctx)
 	if err != nil {
 		return err
 	}
-	service.Ingest(sources)
-	bar := newProgress(s.err, "building")
-	err = service.Start(ctx, bar.phase)
-	bar.finish()
-	if err != nil {
+	b := &backstage{clock: clock, tiers: tiers, registry: adminport.NewRegistry(), log: s.log, sources: &c.sourceFlags}
+	if b.port, err = c.consoleFlags.listen(ctx, b); err != nil {
 		return err
 	}
-	operators, err := c.openConsole(ctx, service, tiers, s.log)
-	if err != nil {
-		return err
+	open := func(ctx context.Context) (*builder.Builder, error) {
+		return c.builderOn(ctx, s, store, kindOf(clock), c.instant(clock))
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return service.Run(ctx) })
-	group.Go(func() error { return operators.serve(ctx) })
+	group.Go(func() error {
+		return b.run(ctx, newProgress(s.err, "building"), open, func(ctx context.Context) bool { return published(ctx, store) })
+	})
+	group.Go(func() error { return b.port.serve(ctx) })
 	if c.AdminListen != "" {
-		group.Go(func() error { return operator.ServeAdmin(ctx, c.AdminListen, operator.AdminMux(registry)) })
+		group.Go(func() error { return adminport.Serve(ctx, c.AdminListen, adminport.Mux(b.registry)) })
 	}
-	if operators != nil {
-		s.log.Info("scheduler runs", "store", b.Store.String(), "console", operators.url(), "token_file", c.OperatorTokenFile)
-	}
+	s.log.Info("scheduler runs", "store", store.String(), "console", b.port.url(), "token_file", c.OperatorTokenFile)
 	return group.Wait()
 }

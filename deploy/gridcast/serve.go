@@ -10,8 +10,9 @@ import (
 	"gridcast/builder"
 	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
-	"gridcast/deploy/operator"
 	"gridcast/edge"
+	"gridcast/edge/adminport"
+	"gridcast/snapshots/blob"
 )
 
 type serveCmd struct {
@@ -27,21 +28,43 @@ func (c *serveCmd) Run(ctx context.Context, s *streams) error {
 	if c.Demo {
 		return c.runDemo(ctx, s)
 	}
-	b, clock, err := c.builder(ctx, s)
+	clock, err := c.clock()
 	if err != nil {
 		return err
 	}
-	return c.serve(ctx, s, b, clock, func(address, console string) error {
-		if console == "" {
-			return s.printf("gridcast serves %s from %s\n", address, b.Store)
+	if _, err := c.policy(); err != nil {
+		return err
+	}
+	// An edge only reads. A store that cannot be written is served all the same, and one that is
+	// not there yet is made.
+	store, err := c.open(ctx)
+	if err != nil {
+		var readErr error
+		if store, readErr = c.openToRead(ctx); readErr != nil {
+			return err
 		}
-		return s.printf("gridcast serves %s from %s, operators at %s with the token in %s\n", address, b.Store, console, c.OperatorTokenFile)
+	}
+	open := func(ctx context.Context) (*builder.Builder, error) {
+		store, err := c.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return c.builderOn(ctx, s, store, kindOf(clock), c.instant(clock))
+	}
+	return c.serve(ctx, s, store, clock, open, func(address, console string) error {
+		if console == "" {
+			return s.printf("gridcast serves %s from %s\n", address, store)
+		}
+		return s.printf("gridcast serves %s from %s, operators at %s with the token in %s\n", address, store, console, c.OperatorTokenFile)
 	})
 }
 
-// serve builds, then conducts and serves until ctx ends. Once requests are answered it calls
-// started with the addresses of the API and of the operator's console, which may be empty.
-func (c *serveCmd) serve(ctx context.Context, s *streams, b *builder.Builder, clock clock.Clock, started func(address, console string) error) error {
+// serve serves what is published until ctx ends, and builds beside it. Once requests are answered
+// it calls started with the addresses of the API and of the operator's console, which may be
+// empty.
+func (c *serveCmd) serve(ctx context.Context, s *streams, store blob.Store, clock clock.Clock,
+	open func(context.Context) (*builder.Builder, error), started func(address, console string) error,
+) error {
 	cfg, err := c.config()
 	if err != nil {
 		return err
@@ -50,32 +73,19 @@ func (c *serveCmd) serve(ctx context.Context, s *streams, b *builder.Builder, cl
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w; choose another address with --listen", cfg.Listen, err)
 	}
-	registry := operator.NewRegistry()
 	limits, done, err := c.limits(ctx, s.log)
 	if err != nil {
 		return err
 	}
 	defer done()
+	b := &backstage{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(), log: s.log, sources: &c.sourceFlags}
 	e, err := edge.New(cfg, edge.Deps{
-		Store: b.Store, Log: s.log, RaceTime: clock.Race, Listener: listener, Registry: registry, Limits: limits,
+		Store: store, Log: s.log, RaceTime: clock.Race, Listener: listener, Registry: b.registry, Limits: limits, Builder: b.trouble,
 	})
 	if err != nil {
 		return err
 	}
-	service := operator.NewService(b, clock, s.log, registry)
-	sources, err := c.sources(ctx, b, clock.IsSystem(), s.log)
-	if err != nil {
-		return err
-	}
-	service.Ingest(sources)
-	bar := newProgress(s.err, "building")
-	err = service.Start(ctx, bar.phase)
-	bar.finish()
-	if err != nil {
-		return err
-	}
-	operators, err := c.openConsole(ctx, service, cfg.Tiers, s.log, console.Local(e))
-	if err != nil {
+	if b.port, err = c.consoleFlags.listen(ctx, b, console.Local(e)); err != nil {
 		return err
 	}
 	scheme := "http"
@@ -84,12 +94,14 @@ func (c *serveCmd) serve(ctx context.Context, s *streams, b *builder.Builder, cl
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.Run(ctx) })
-	group.Go(func() error { return service.Run(ctx) })
-	group.Go(func() error { return operators.serve(ctx) })
+	group.Go(func() error {
+		return b.run(ctx, newProgress(s.err, "building"), open, func(ctx context.Context) bool { return published(ctx, store) })
+	})
+	group.Go(func() error { return b.port.serve(ctx) })
 	group.Go(func() error {
 		select {
 		case <-e.Started():
-			return started(fmt.Sprintf("%s://%s", scheme, listener.Addr()), operators.url())
+			return started(fmt.Sprintf("%s://%s", scheme, listener.Addr()), b.port.url())
 		case <-ctx.Done():
 			return nil
 		}

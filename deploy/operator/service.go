@@ -28,8 +28,8 @@ type Service struct {
 	builder *builder.Builder
 	clock   clock.Clock
 	log     *slog.Logger
-	facts   atomic.Pointer[builder.Facts] // as of the last build, for the schedule
-	jobs    *scheduler.Scheduler          // from Start on
+	facts   atomic.Pointer[builder.Facts]       // as of the last build, for the schedule
+	jobs    atomic.Pointer[scheduler.Scheduler] // from a successful Start on
 	metrics *serviceMetrics
 	reg     prometheus.Registerer
 	sources *ingest.Ingest // nil: facts come by import alone
@@ -68,7 +68,8 @@ func (s *Service) Ingest(from *ingest.Ingest) {
 	s.builder.Policy.Stood = from.Stood
 }
 
-// Start publishes what is due now, so that there is something to serve, and makes the jobs.
+// Start publishes what is due now, so that there is something to serve, and makes the jobs. If it
+// fails it can be called again; meanwhile an operator can see and do what needs no jobs.
 func (s *Service) Start(ctx context.Context, progress func(phase string, done, total int)) error {
 	err := s.build(ctx, "start", progress)
 	if err != nil {
@@ -76,7 +77,7 @@ func (s *Service) Start(ctx context.Context, progress func(phase string, done, t
 	}
 	since := s.published.Load().Manifest.BuiltAt
 	build := func(ctx context.Context, t scheduler.Trigger) error { return s.build(ctx, t.String(), nil) }
-	s.jobs, err = scheduler.New(scheduler.DefaultConfig(), s.clock.Now, s.calendar, s.log,
+	jobs, err := scheduler.New(scheduler.DefaultConfig(), s.clock.Now, s.calendar, s.log,
 		scheduler.Job{Name: buildJob, Work: cadence.Build, Run: build, Since: since},
 		scheduler.Job{Name: freezeJob, Work: cadence.Freeze, Run: build, Since: since},
 		scheduler.Job{Name: pollJob, Work: cadence.Poll, Run: s.poll, Since: since},
@@ -86,23 +87,24 @@ func (s *Service) Start(ctx context.Context, progress func(phase string, done, t
 	if err != nil {
 		return err
 	}
-	return s.reg.Register(s.jobs.Collector())
+	s.jobs.Store(jobs)
+	return s.reg.Register(jobs.Collector())
 }
 
 // Run conducts until ctx ends, and waits for a build under way.
 func (s *Service) Run(ctx context.Context) error {
-	s.jobs.Start()
+	s.jobs.Load().Start()
 	s.wantDerived("start")
 	if s.sources != nil {
 		// Beside everything else: no source holds up a start.
-		if _, err := s.jobs.Trigger(pollJob, "start"); err != nil {
+		if _, err := s.jobs.Load().Trigger(pollJob, "start"); err != nil {
 			s.log.Error("sources are not asked at the start", "err", err)
 		}
 	}
 	s.follow(ctx)
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopGrace)
 	defer cancel()
-	return s.jobs.Stop(stopping)
+	return s.jobs.Load().Stop(stopping)
 }
 
 // build is Build for the jobs: a held pointer is the operator's decision, no error.
@@ -137,7 +139,7 @@ func (s *Service) Build(ctx context.Context, request builder.Request) (builder.O
 	if err == nil && !outcome.Unchanged {
 		s.log.Info("published", "version", outcome.Version, "reason", request.Reason,
 			"objects_written", outcome.ObjectsWritten, "objects_reused", outcome.ObjectsReused, "seconds", outcome.Seconds)
-		if s.jobs != nil { // before, Run asks for it
+		if s.jobs.Load() != nil { // before, Run asks for it
 			s.wantDerived(fmt.Sprintf("version %d", outcome.Version))
 		}
 	}
@@ -146,7 +148,7 @@ func (s *Service) Build(ctx context.Context, request builder.Request) (builder.O
 
 // wantDerived has the odds and the record made of what is published now.
 func (s *Service) wantDerived(reason string) {
-	if _, err := s.jobs.Trigger(deriveJob, reason); err != nil {
+	if _, err := s.jobs.Load().Trigger(deriveJob, reason); err != nil {
 		s.log.Error("title odds and track record not made", "reason", reason, "err", err)
 	}
 }
@@ -160,7 +162,7 @@ func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 		return err
 	}
 	s.log.Info("derived", "what", "title odds, track record", "seconds", time.Since(began).Seconds())
-	_, err = s.jobs.Trigger(buildJob, "title odds and track record")
+	_, err = s.jobs.Load().Trigger(buildJob, "title odds and track record")
 	return err
 }
 
@@ -197,7 +199,7 @@ func (s *Service) poll(ctx context.Context, t scheduler.Trigger) error {
 			return err
 		}
 		if report.Changed || len(report.Events) > 0 {
-			if _, err := s.jobs.Trigger(buildJob, "the sources have news"); err != nil {
+			if _, err := s.jobs.Load().Trigger(buildJob, "the sources have news"); err != nil {
 				return err
 			}
 		}
@@ -212,7 +214,7 @@ func (s *Service) poll(ctx context.Context, t scheduler.Trigger) error {
 	for _, e := range events {
 		s.log.Info("settled", "event", e.Type, "session_key", e.Session, "what", e.String(), "race_time", e.At)
 	}
-	_, err = s.jobs.Trigger(buildJob, "settled")
+	_, err = s.jobs.Load().Trigger(buildJob, "settled")
 	return err
 }
 
@@ -247,7 +249,7 @@ func (s *Service) follow(ctx context.Context) {
 		if reason == "" {
 			continue
 		}
-		if _, err := s.jobs.Trigger(buildJob, reason); err != nil {
+		if _, err := s.jobs.Load().Trigger(buildJob, reason); err != nil {
 			s.log.Error("build not triggered", "reason", reason, "err", err)
 		}
 	}
@@ -268,11 +270,28 @@ func (s *Service) calendar() cadence.Calendar {
 	return calendarOf(s.facts.Load().Archive.AsOf(now), s.builder.Ledger.Current(now))
 }
 
-// Facts is the archive in use, from memory.
-func (s *Service) Facts() builder.Facts { return *s.facts.Load() }
+// Facts is the archive in use, from memory; not known before the first build.
+func (s *Service) Facts() (facts builder.Facts, known bool) {
+	if loaded := s.facts.Load(); loaded != nil {
+		return *loaded, true
+	}
+	return builder.Facts{}, false
+}
 
-// Jobs tells how the jobs stand.
-func (s *Service) Jobs() []scheduler.Status { return s.jobs.Status() }
+// Jobs tells how the jobs stand; there are none before Start has succeeded.
+func (s *Service) Jobs() []scheduler.Status {
+	if jobs := s.jobs.Load(); jobs != nil {
+		return jobs.Status()
+	}
+	return nil
+}
+
+func (s *Service) runJob(name, reason string) (<-chan error, error) {
+	if jobs := s.jobs.Load(); jobs != nil {
+		return jobs.Trigger(name, reason)
+	}
+	return nil, errors.New("the service has not started yet")
+}
 
 // Operator returns an operator whose deeds build through the service, one at a time with its own
 // builds.
@@ -284,9 +303,17 @@ func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*Operator, er
 	return &Operator{
 		Store: s.builder.Store, Audit: log, Tiers: tiers, Name: s.builder.Name, Now: s.clock.Now,
 		Ledger: s.builder.Ledger, Build: s.Build,
-		Facts: func(context.Context) (builder.Facts, error) { return s.Facts(), nil },
-		Jobs:  s.Jobs, RunJob: s.jobs.Trigger,
+		Facts: s.currentFacts,
+		Jobs:  s.Jobs, RunJob: s.runJob,
 	}, nil
+}
+
+// currentFacts is the archive in use, from memory as soon as it is there.
+func (s *Service) currentFacts(ctx context.Context) (builder.Facts, error) {
+	if facts, known := s.Facts(); known {
+		return facts, nil
+	}
+	return s.builder.Facts(ctx)
 }
 
 // Speed is how many race seconds a real second has.
@@ -305,9 +332,12 @@ const sourcePatience = time.Hour
 
 // Sources tells how the sources of the facts stand.
 func (s *Service) Sources() []Source {
-	facts := s.Facts()
+	facts, known := s.Facts()
+	if !known {
+		return nil
+	}
 	source := Source{Name: "archive", Detail: archiveDetail(facts, s.clock.Now())}
-	for _, job := range s.jobs.Status() {
+	for _, job := range s.Jobs() {
 		if job.Name == pollJob {
 			source.Checked, source.Problem = job.LastEnd, job.LastError
 		}

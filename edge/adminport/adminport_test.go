@@ -1,4 +1,4 @@
-package operator_test
+package adminport_test
 
 import (
 	"bufio"
@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"gridcast/deploy/operator"
+	"gridcast/edge/adminport"
 )
 
 // A private port does not wait for ever for a body that does not come, nor takes endless headers.
@@ -18,7 +18,7 @@ func TestServerHasLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		client, conn := net.Pipe()
-		server := operator.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		server := adminport.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if _, err := io.ReadAll(r.Body); err != nil {
 				w.WriteHeader(http.StatusRequestTimeout)
 			}
@@ -36,7 +36,7 @@ func TestServerHasLimits(t *testing.T) {
 			t.Errorf("it was waited for %s", waited)
 		}
 	})
-	if operator.Server(nil).MaxHeaderBytes == 0 || operator.Server(nil).WriteTimeout == 0 {
+	if adminport.Server(nil).MaxHeaderBytes == 0 || adminport.Server(nil).WriteTimeout == 0 {
 		t.Error("headers or answers have no limit")
 	}
 }
@@ -64,11 +64,11 @@ func (l *oneConn) Close() error {
 func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
 func TestListenBoundsConnections(t *testing.T) {
-	listener, err := operator.Listen(t.Context(), "127.0.0.1:0")
+	listener, err := adminport.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := operator.Server(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	server := adminport.Server(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
 	go func() { _ = server.Serve(listener) }()
 	defer func() { _ = server.Close() }()
 	var open []net.Conn

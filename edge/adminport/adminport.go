@@ -1,4 +1,6 @@
-package operator
+// Package adminport is what every private port has in common, of an edge, a scheduler or the console:
+// limits of time, size and connections, a look at the name it is asked by, metrics and profiles.
+package adminport
 
 import (
 	"context"
@@ -71,8 +73,8 @@ func LocalHosts(at net.Addr, next http.Handler) http.Handler {
 	})
 }
 
-// AdminMux returns what every admin port serves: metrics and profiles.
-func AdminMux(registry *prometheus.Registry) *http.ServeMux {
+// Mux returns what every admin port serves: metrics and profiles.
+func Mux(registry *prometheus.Registry) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
@@ -88,8 +90,8 @@ func AdminMux(registry *prometheus.Registry) *http.ServeMux {
 	return mux
 }
 
-// ServeAdmin serves an admin port until ctx ends.
-func ServeAdmin(ctx context.Context, address string, handler http.Handler) error {
+// Serve serves an admin port until ctx ends.
+func Serve(ctx context.Context, address string, handler http.Handler) error {
 	listener, err := Listen(ctx, address)
 	if err != nil {
 		return fmt.Errorf("listen for metrics on %s: %w; choose another address with --admin-listen", address, err)

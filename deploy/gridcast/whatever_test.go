@@ -1,0 +1,75 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gridcast/edge"
+	"gridcast/schemas/wire"
+)
+
+// What is published is served although nothing can be built, the admin port says why, and the
+// service starts by itself once that is mended.
+func TestServeServesWhateverIsPublished(t *testing.T) {
+	const at = "2024-07-01T12:00:00Z"
+	for name, file := range map[string]string{
+		"the last file of the ledger is cut short": "ledger",
+		"the archive is cut short":                 "archives",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			gridcast(t, dir, "build", "--store", "dir:store", "--now", at, "--model", "grid-frequency")
+			key := newKey(t, dir, "dir:store", "pro")
+			files, err := filepath.Glob(filepath.Join(dir, "store", file, "*"))
+			if err != nil || len(files) == 0 {
+				t.Fatalf("no files of the %s: %v", file, err)
+			}
+			path := files[len(files)-1]
+			whole, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			replace(t, path, whole[:len(whole)/2])
+
+			admin := freeAddress(t)
+			server := startServer(t, dir, "serve", "--store", "dir:store", "--now", at, "--model", "grid-frequency", "--admin-listen", admin)
+			c := newClient(server.url, key)
+			if got := data[[]wire.DriverStanding](t, c.get(t, "/standings")); len(got) == 0 {
+				t.Error("no standings are served")
+			}
+			status := func() string {
+				a := newClient("http://"+admin, "").do(t, "GET", "/status", nil)
+				var body wire.Success[edge.Status]
+				if err := json.Unmarshal(a.body, &body); err != nil {
+					t.Fatal(err)
+				}
+				return body.Data.Builder
+			}
+			eventually(t, "the status says why nothing is built", func() bool {
+				return strings.Contains(status(), filepath.Base(path)) || strings.Contains(status(), "archive")
+			})
+			if a := newClient(server.url, "").do(t, "GET", "/status", nil); !strings.Contains(string(a.body), `"builder":"versions are not built"`) || strings.Contains(string(a.body), dir) {
+				t.Errorf("the public status: %s", a.body)
+			}
+			if a := newClient(server.url, "").do(t, "GET", "/readyz", nil); a.status != 200 || !strings.Contains(string(a.body), "versions are not built") {
+				t.Errorf("readiness: %d %s", a.status, a.body)
+			}
+			replace(t, path, whole)
+			eventually(t, "versions are built again", func() bool { return status() == "" })
+		})
+	}
+}
+
+// replace writes a file as the store does, in one step.
+func replace(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
