@@ -31,7 +31,7 @@ func ReadClassification(r *almanac.Round, document []byte) ([]ledger.Row, error)
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read the classification of %d: there is more than one document", r.Session)
 	}
-	took := tookPart(r)
+	took := TookPart(r)
 	var errs []error
 	for i := range c.Rows {
 		if err := complete(r, &c.Rows[i], took); err != nil {
@@ -49,8 +49,8 @@ func ReadClassification(r *almanac.Round, document []byte) ([]ledger.Row, error)
 	return c.Rows, nil
 }
 
-// tookPart returns who took part for whom: by the source's result, else by the entries.
-func tookPart(r *almanac.Round) []ledger.Row {
+// TookPart returns who took part for whom: by the source's result, else by the entries.
+func TookPart(r *almanac.Round) []ledger.Row {
 	if source := r.Source(); source != nil {
 		return source
 	}

@@ -28,7 +28,7 @@ func Order(r *almanac.Round, drivers []string) ([]ledger.Row, error) {
 	}
 	rest := slices.Clone(before)
 	if rest == nil {
-		rest = slices.Clone(tookPart(r))
+		rest = slices.Clone(TookPart(r))
 	}
 	var order []ledger.Row
 	for i, text := range drivers {

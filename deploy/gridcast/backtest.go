@@ -17,8 +17,8 @@ import (
 )
 
 type backtestCmd struct {
-	From    int    `required:"" help:"First season to score." placeholder:"YEAR"`
-	To      int    `required:"" help:"Last season to score." placeholder:"YEAR"`
+	From    int    `required:"" help:"First season to score." placeholder:"YEAR" env:"-"`
+	To      int    `required:"" help:"Last season to score." placeholder:"YEAR" env:"-"`
 	Archive string `help:"An archive file; default: the embedded seasons." placeholder:"FILE" type:"path"`
 	Model   string `help:"What makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
 	Basis   string `help:"What is known of the weekend: ${enum}; form is nothing but who takes part." enum:"grid,qualifying,form" default:"grid"`

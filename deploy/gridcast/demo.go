@@ -25,8 +25,9 @@ const (
 
 	// demoLead is how long before the end of qualifying the demo begins, in race time.
 	demoLead = 75 * time.Minute
-	// demoVerifiesAfter stands for the operator of the demo.
-	demoVerifiesAfter = 30 * time.Minute
+	// demoVerifiesAfter is how long the demo waits for its visitor to verify the result, in real
+	// time, before it does it by itself.
+	demoVerifiesAfter = 10 * time.Minute
 	// demoSeasons is how many seasons before the demo's have picks.
 	demoSeasons = 5
 	// demoRoundsAfter is how many rounds follow the demo's weekend.
@@ -72,7 +73,7 @@ func (c *serveCmd) runDemo(ctx context.Context, s *streams) error {
 	}
 	begin := w.round.GridKnownAt().Add(-demoLead)
 	if c.AutoVerifyAfter == 0 {
-		c.AutoVerifyAfter = demoVerifiesAfter
+		c.AutoVerifyAfter = time.Duration(float64(demoVerifiesAfter) * c.DemoSpeed)
 	}
 	b, err := c.builderOn(ctx, s, store, ledger.Simulated, builder.ReplayFrom(w.year-demoSeasons))
 	if err != nil {
@@ -83,7 +84,9 @@ func (c *serveCmd) runDemo(ctx context.Context, s *streams) error {
 		return err
 	}
 	bar := newProgress(s.err, "replaying seasons")
-	err = b.Policy.Replay(ctx, b.Ledger, facts, begin, bar.set)
+	past := b.Policy // whose results nobody is asked about
+	past.AutoVerifyAfter = replayVerifiesAfter
+	err = past.Replay(ctx, b.Ledger, facts, begin, bar.set)
 	bar.finish()
 	if err != nil {
 		return err
@@ -106,8 +109,22 @@ func (c *serveCmd) runDemo(ctx context.Context, s *streams) error {
 	c.OperatorTokenFile = demoToken
 	open := func(context.Context) (*builder.Builder, error) { return b, nil }
 	return c.serve(ctx, s, store, race, open, func(address, console string) error {
-		return s.printBanner(address, console, store, race, w, client)
+		if err := s.printBanner(address, c.OperatorListen, console, store, race, w, client, c.AutoVerifyAfter); err != nil || console == "" {
+			return err
+		}
+		return c.awaitVisitor(ctx, s, race, w, console)
 	})
+}
+
+// awaitVisitor says when the race is over where its result is to be verified.
+func (c *serveCmd) awaitVisitor(ctx context.Context, s *streams, race clock.Clock, w weekend, console string) error {
+	select {
+	case <-time.After(time.Until(race.Real(w.round.ResultKnownAt()))):
+	case <-ctx.Done():
+		return nil
+	}
+	return s.printf("\nThe %s is over, and its result waits for you: verify it at\n\n  %s/#waiting  (sign in with the token in %s)\n\nIf nobody does, it is verified by itself in %s.\n",
+		w.round.Name, console, demoToken, time.Duration(float64(c.AutoVerifyAfter)/race.Speed()).Round(time.Second))
 }
 
 func (c *serveCmd) demoArchive() (*season.Archive, error) {
@@ -165,8 +182,24 @@ type demoKey struct {
 	key   string
 }
 
+// self is the program as somebody can type it here.
+func self() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "gridcast"
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if relative, err := filepath.Rel(here, path); err == nil && !strings.HasPrefix(relative, "..") {
+		return "./" + relative
+	}
+	return path
+}
+
 // printBanner says where everything is and what will happen when.
-func (s *streams) printBanner(address, console string, store blob.Store, race clock.Clock, w weekend, client []demoKey) error {
+func (s *streams) printBanner(address, operators, console string, store blob.Store, race clock.Clock, w weekend, client []demoKey, verifiesAfter time.Duration) error {
 	var b strings.Builder
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&b, format+"\n", args...) }
 	now := race.Now()
@@ -178,7 +211,7 @@ func (s *streams) printBanner(address, console string, store blob.Store, race cl
 	if console != "" {
 		line("  console  %s  (sign in with the token in %s)", console, demoToken)
 	}
-	line("  store    %s  (gridcast snapshots list --store %s)", store, "dir:"+demoFolder)
+	line("  store    %s  (%s snapshots list --store %s)", store, self(), "dir:"+demoFolder)
 	line("")
 	line("Keys, one for each tier, with their requests per minute:")
 	line("")
@@ -189,7 +222,7 @@ func (s *streams) printBanner(address, console string, store blob.Store, race cl
 	line("It is %s UTC of the %s, and a real second lasts %g.", now.Format("Monday 2 January 2006, 15:04"), w.round.Name, race.Speed())
 	line("What will happen:")
 	line("")
-	for _, event := range w.events() {
+	for _, event := range w.events(verifiesAfter) {
 		wait := time.Until(race.Real(event.at)).Round(time.Second)
 		line("  %s UTC  in %-8s %s", event.at.Format("2006-01-02 15:04"), wait, event.what)
 	}
@@ -203,8 +236,9 @@ func (s *streams) printBanner(address, console string, store blob.Store, race cl
 	line("Or decide as its operator, in another terminal here:")
 	line("")
 	line("  export GRIDCAST_STORE=dir:%s GRIDCAST_RACE_CLOCK='%s'", demoFolder, race)
-	line("  gridcast rounds list")
-	line("  gridcast results list")
+	line("  export GRIDCAST_OPERATOR_TOKEN_FILE=%s GRIDCAST_OPERATOR_LISTEN=%s", demoToken, operators)
+	line("  %s rounds list", self())
+	line("  %s results list", self())
 	line("")
 	line("Ctrl-C ends it.")
 	return s.printf("%s", b.String())
@@ -215,11 +249,11 @@ type demoEvent struct {
 	what string
 }
 
-func (w weekend) events() []demoEvent {
+func (w weekend) events(verifiesAfter time.Duration) []demoEvent {
 	return []demoEvent{
 		{w.round.GridKnownAt(), "qualifying has ended: the pick is frozen and in /next-race"},
 		{w.round.StartsAt(), "lights out: /calendar says live, /next-race counts down to the next round"},
-		{w.round.ResultKnownAt(), "the race is over"},
-		{w.round.ResultKnownAt().Add(demoVerifiesAfter), "the result is verified: standings, predictions and accuracy follow"},
+		{w.round.ResultKnownAt(), "the race is over: its result waits for you to verify it, in the console"},
+		{w.round.ResultKnownAt().Add(verifiesAfter), "the result is verified by itself, if you did not: standings, predictions and accuracy follow"},
 	}
 }

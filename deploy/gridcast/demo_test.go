@@ -94,6 +94,13 @@ func TestDemoWeekend(t *testing.T) {
 	})
 	eventually(t, "/next-race moves on at lights out", func() bool { return next().Name == "Qatar Grand Prix" })
 	eventually(t, "the calendar says live", func() bool { return round().Status == wire.Live })
+	// The result waits for the visitor, who verifies it as the banner says.
+	eventually(t, "the demo says where to verify", func() bool { return strings.Contains(d.output.String(), "verify it at") })
+	if r := round(); r.Winner != "" {
+		t.Errorf("nobody has verified the result, and the calendar has it: %+v", r)
+	}
+	raceClock := regexp.MustCompile(`GRIDCAST_RACE_CLOCK='([^']*)'`).FindStringSubmatch(d.output.String())
+	gridcast(t, d.cmd.Dir, "results", "verify", "2024022", "--yes", "--store", "dir:.var/demo", "--race-clock", raceClock[1])
 	eventually(t, "the result is in the calendar", func() bool { return round().Winner == "RUS" })
 
 	records := data[[]wire.PredictionRecord](t, c().get(t, "/predictions?session_key=2024022"))

@@ -18,13 +18,15 @@ import (
 // clockFlags sets race time. What runs on another clock than the real one writes only
 // simulated ledgers.
 type clockFlags struct {
-	Now       string `help:"Race time at the start of this command, RFC 3339; for a simulated ledger." placeholder:"INSTANT" xor:"clock"`
-	RaceClock string `help:"Race time as RACE@REAL*SPEED, the same for every process; for a simulated ledger." placeholder:"CLOCK" xor:"clock"`
+	Now       string `help:"Race time at the start of this command, RFC 3339; for a simulated ledger." placeholder:"INSTANT" env:"-"`
+	RaceClock string `help:"Race time as RACE@REAL*SPEED, the same for every process; for a simulated ledger." placeholder:"CLOCK"`
 }
 
 func (f *clockFlags) clock() (clock.Clock, error) {
 	switch {
-	case f.RaceClock != "":
+	case f.RaceClock != "" && f.Now != "" && f.RaceClock != os.Getenv("GRIDCAST_RACE_CLOCK"):
+		return clock.Clock{}, usageError{errors.New("--now and --race-clock both say what time it is: give one of them")}
+	case f.RaceClock != "" && f.Now == "": // a flag beats the environment
 		c, err := clock.Parse(f.RaceClock)
 		if err != nil {
 			return clock.Clock{}, usageError{fmt.Errorf("--race-clock: %w", err)}

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -26,11 +27,13 @@ const (
 	exitUsage  = 2
 )
 
-// cli is the command line; every flag is also an environment variable with the prefix
-// GRIDCAST_.
+// cli is the command line. A flag that configures is also an environment variable with the prefix
+// GRIDCAST_, which the flag beats; what a single deed needs, such as --yes, --reason or --file, is
+// not: it must be said each time.
 type cli struct {
-	LogFormat string `help:"How servers log: text or json." enum:"text,json" default:"text"`
-	JSON      bool   `help:"Print machine-readable JSON instead of tables." name:"json"`
+	LogFormat   string           `help:"How servers log: text or json." enum:"text,json" default:"text"`
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version and quit." env:"-"`
+	JSON        bool             `help:"Print machine-readable JSON instead of tables." name:"json"`
 
 	Serve     serveCmd      `cmd:"" help:"Builder, scheduler and edge in one process."`
 	Edge      edgeCmd       `cmd:"" help:"Serve the published version from memory."`
@@ -82,6 +85,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		kong.DefaultEnvars("GRIDCAST"),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: true}),
 		kong.Writers(stdout, stderr),
+		kong.Vars{"version": "gridcast " + version},
 		kong.Exit(func(code int) { exited = code }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
@@ -93,7 +97,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exited
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "gridcast: %v; try gridcast --help\n", err)
+		_, _ = fmt.Fprintf(stderr, "gridcast: %v; try %s --help\n", err, helpFor(err))
 		return exitUsage
 	}
 	given := map[string]bool{}
@@ -110,13 +114,31 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &usage):
 		_, _ = fmt.Fprintf(stderr, "gridcast: %v\n", err)
 		return exitUsage
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		_, _ = fmt.Fprintln(stderr, "gridcast: stopped by a signal before it was done; what it had written stays, and running it again goes on from there")
+		return exitFailed
 	default:
 		_, _ = fmt.Fprintf(stderr, "gridcast: %v\n", err)
 		return exitFailed
 	}
 }
 
-// usageError is a fault in the command line that the parser can not see.
+// helpFor is the command whose help says what the command line should be.
+func helpFor(err error) string {
+	var parse *kong.ParseError
+	if !errors.As(err, &parse) || parse.Context == nil {
+		return "gridcast"
+	}
+	command := []string{"gridcast"}
+	for _, part := range parse.Context.Path {
+		if part.Command != nil {
+			command = append(command, part.Command.Name)
+		}
+	}
+	return strings.Join(command, " ")
+}
+
+// usageError is a fault in the command line that the parser cannot see.
 type usageError struct{ error }
 
 func newLogger(w io.Writer, format string) *slog.Logger {

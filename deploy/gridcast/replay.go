@@ -2,25 +2,47 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
+	"gridcast/snapshots/blob"
 )
 
 type replayCmd struct {
 	storeFlags `embed:""`
 	Archive    string `help:"An archive file to build from; it is put into the store. Default: the one in the store, else the embedded seasons." placeholder:"PATH" type:"path"`
 	Model      string `help:"What makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
-	From       int    `required:"" help:"First season to replay." placeholder:"YEAR"`
-	To         int    `required:"" help:"Last season to replay." placeholder:"YEAR"`
+	From       int    `required:"" help:"First season to replay." placeholder:"YEAR" env:"-"`
+	To         int    `required:"" help:"Last season to replay." placeholder:"YEAR" env:"-"`
 }
 
 // replayVerifiesAfter is how long after a race a replay has its result verified: about as long
 // as an operator takes.
 const replayVerifiesAfter = time.Hour
+
+// known refuses seasons that the archive does not have, before the store becomes a simulated one.
+func (c *replayCmd) known(ctx context.Context, flags *builderFlags, store blob.Store) error {
+	archives := builder.NewFactsStore(store)
+	if err := flags.putArchive(ctx, archives); err != nil {
+		return err
+	}
+	facts, err := archives.Load(ctx)
+	if err != nil {
+		return err
+	}
+	seasons := facts.Archive.Facts().Seasons
+	if len(seasons) == 0 {
+		return errors.New("replay: the archive has no seasons")
+	}
+	if first, last := seasons[0].Year, seasons[len(seasons)-1].Year; c.To < first || c.From > last {
+		return usageError{fmt.Errorf("--from %d --to %d: the archive has the seasons %d to %d", c.From, c.To, first, last)}
+	}
+	return nil
+}
 
 func (c *replayCmd) Run(ctx context.Context, s *streams) error {
 	if c.From > c.To {
@@ -31,6 +53,9 @@ func (c *replayCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	flags := builderFlags{Archive: c.Archive, Model: c.Model, AutoVerifyAfter: replayVerifiesAfter}
+	if err := c.known(ctx, &flags, store); err != nil {
+		return err
+	}
 	b, err := flags.builderOn(ctx, s, store, ledger.Simulated, builder.ReplayFrom(c.From))
 	if err != nil {
 		return err

@@ -1,16 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
+	"gridcast/builder/stewards"
 	"gridcast/deploy/operator"
 )
 
@@ -121,10 +125,22 @@ type resultsShowCmd struct {
 // results correct --file.
 type shownResult struct {
 	listedResult
-	Pick    *ledger.FrozenPick     `json:"pick,omitempty"`
+	Pick    *shownPick             `json:"pick,omitempty"`
 	Source  *ledger.Classification `json:"source,omitempty"` // the source's present classification
 	Valid   *ledger.Classification `json:"valid,omitempty"`  // the one that counts
 	History []shownRevision        `json:"history,omitempty"`
+}
+
+// shownPick is the frozen pick, drivers by code.
+type shownPick struct {
+	P1            string    `json:"p1"`
+	P2            string    `json:"p2"`
+	P3            string    `json:"p3"`
+	ConfidencePct float64   `json:"confidence_pct"`
+	Model         string    `json:"model"`
+	FrozenAt      time.Time `json:"frozen_at"`
+	LightsOut     time.Time `json:"lights_out"` // as valid when it was frozen
+	GridKnown     bool      `json:"grid_known"`
 }
 
 type shownRevision struct {
@@ -150,7 +166,13 @@ func (c *resultsShowCmd) Run(ctx context.Context, s *streams) error {
 }
 
 func newShownResult(r *almanac.Round) shownResult {
-	shown := shownResult{listedResult: newListedResult(r), Pick: r.Pick, Valid: r.Result}
+	shown := shownResult{listedResult: newListedResult(r), Valid: r.Result}
+	if p := r.Pick; p != nil {
+		shown.Pick = &shownPick{
+			P1: r.Code(p.P1), P2: r.Code(p.P2), P3: r.Code(p.P3), ConfidencePct: math.Round(1000*p.WinProbability) / 10, Model: p.Model,
+			FrozenAt: p.FrozenAt, LightsOut: p.Start, GridKnown: p.GridKnown,
+		}
+	}
 	if source := r.Source(); source != nil {
 		shown.Source = &ledger.Classification{Rows: source}
 	}
@@ -165,17 +187,17 @@ func (s *streams) printResult(r *almanac.Round) error {
 	if err := s.printHeading(r); err != nil {
 		return err
 	}
-	rows := r.Source()
+	rows, other := r.Valid(), r.Source() // what counts, and beside it where the source differs
 	if rows == nil {
-		rows = r.Valid()
+		rows, other = other, nil
 	}
 	if rows == nil {
-		return s.printf("\nThe source has no classification yet.\n")
+		return s.printf("\nThe source has no classification yet; results enter takes one by hand.\n")
 	}
 	var table [][]any
-	for _, p := range almanac.Compare(r.Valid(), rows) {
+	for _, p := range almanac.Compare(other, rows) {
 		counts := ""
-		if r.Valid() != nil && p.Changed() {
+		if other != nil && p.Changed() {
 			counts = "differs: " + placeAndPoints(p.Before)
 		}
 		picked := ""
@@ -191,7 +213,7 @@ func (s *streams) printResult(r *almanac.Round) error {
 			placeCell(shown), r.Code(p.Driver), r.Driver(p.Driver).Name, r.Team(shown.Team).Name, shown.Points, picked, counts,
 		})
 	}
-	return s.printf("\n%s\n", renderTable([]any{"place", "driver", "name", "team", "points", "picked", "verified"}, table))
+	return s.printf("\n%s\n", renderTable([]any{"place", "driver", "name", "team", "points", "picked", "source"}, table))
 }
 
 // printHeading says how a round and its result stand.
@@ -276,29 +298,77 @@ type resultFlags struct {
 }
 
 func (c *resultFlags) classification() (result operator.Classification, err error) {
-	result.Order = strings.FieldsFunc(c.Order, func(r rune) bool { return r == ',' || r == ' ' || r == '\n' })
+	result.Order = codes(c.Order)
 	if c.File == "" {
 		return result, nil
 	}
-	if result.Document, err = os.ReadFile(c.File); err != nil {
+	file, err := os.ReadFile(c.File)
+	if err != nil {
 		return result, fmt.Errorf("read classification: %w", err)
 	}
+	if text := bytes.TrimSpace(file); len(text) > 0 && text[0] != '{' { // codes, as --template writes them
+		result.Order = append(result.Order, codes(string(text))...)
+		return result, nil
+	}
+	result.Document = file
 	return result, nil
 }
 
+// codes reads drivers' codes with anything between them. What follows a # is a remark.
+func codes(text string) []string {
+	var codes []string
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(line, "#")
+		codes = append(codes, strings.FieldsFunc(line, func(r rune) bool { return !unicode.IsLetter(r) && r != '-' })...)
+	}
+	return codes
+}
+
 type resultsEnterCmd struct {
-	resultFlags `embed:""`
+	roundsFlags `embed:""`
+	deedFlags   `embed:""`
+	reasonFlag  `embed:""`
+	Key         int64  `arg:"" help:"Session key of the round, from results list."`
+	File        string `help:"The drivers in finishing order, a code a line as --template writes them; or the whole classification as JSON." placeholder:"FILE" type:"path" env:"-"`
+	Order       string `help:"The drivers in finishing order, by code: VER,NOR,RUS. Who is not named has no place." placeholder:"CODES" env:"-"`
+	Force       bool   `help:"Also when the race cannot be over yet." env:"-"`
+	Template    bool   `help:"Only print the drivers who took part, to be put in order and given as --file." env:"-"`
 }
 
 func (c *resultsEnterCmd) Run(ctx context.Context, s *streams) error {
-	result, err := c.classification()
+	flags := resultFlags{c.roundsFlags, c.deedFlags, whyFlag(c.reasonFlag), c.Key, c.File, c.Order, c.Force}
+	if c.Template {
+		return flags.template(ctx, s)
+	}
+	result, err := flags.classification()
 	if err != nil {
 		return err
 	}
 	if c.File == "" && c.Order == "" {
 		return usageError{errors.New("give the result: --order with the drivers' codes, or --file with the whole classification")}
 	}
-	return c.enter(ctx, s, result, operator.Enter{Session: c.Key, Result: result})
+	return flags.enter(ctx, s, result, operator.Enter{Session: c.Key, Result: result})
+}
+
+// template prints those who took part, a code a line.
+func (c *resultFlags) template(ctx context.Context, s *streams) error {
+	o, err := c.look(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := round(ctx, o, c.Key)
+	if err != nil {
+		return err
+	}
+	if err := s.printf("# %s of %d: put the drivers in finishing order, take out those without a place.\n", r.Facts.Name, r.Year); err != nil {
+		return err
+	}
+	for _, row := range stewards.TookPart(r) {
+		if err := s.printf("%s  # %s, %s\n", r.Code(row.Driver), r.Driver(row.Driver).Name, r.Team(row.Team).Name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // enter shows what the result changes and carries the deed out.
