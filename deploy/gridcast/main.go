@@ -50,6 +50,7 @@ type cli struct {
 	Results   resultsCmds   `cmd:"" help:"Results that an operator vouches for."`
 	Rounds    roundsCmds    `cmd:"" help:"Rounds that are postponed, cancelled, moved or reinstated."`
 	Snapshots snapshotCmds  `cmd:"" help:"Published versions."`
+	Store     storeCmds     `cmd:"" help:"Copies of everything."`
 	Ledger    ledgerCmds    `cmd:"" help:"The append-only record of picks and results."`
 	Version   versionCmd    `cmd:"" help:"Print the version."`
 }

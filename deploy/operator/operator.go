@@ -111,16 +111,18 @@ type Order struct {
 
 // Done is what became of a deed.
 type Done struct {
-	Text    string // what was done, for people
-	Events  []ledger.Event
-	Round   *almanac.Round     // of a deed about a round: how it stands now
-	Receipt *snapshots.Receipt // of a deed that published or found everything published already
-	Key     keys.Record        // of a deed about a key
-	Secret  string             // a new key, which nobody can be shown again
-	Pruned  *snapshots.Pruned
-	Facts   *builder.Facts
-	Checked *snapshots.Verification
-	Audited *builder.Audit
+	Text     string // what was done, for people
+	Events   []ledger.Event
+	Round    *almanac.Round     // of a deed about a round: how it stands now
+	Receipt  *snapshots.Receipt // of a deed that published or found everything published already
+	Key      keys.Record        // of a deed about a key
+	Secret   string             // a new key, which nobody can be shown again
+	Pruned   *snapshots.Pruned
+	Facts    *builder.Facts
+	Checked  *snapshots.Verification
+	Audited  *builder.Audit
+	Backup   *snapshots.BackupInfo
+	Restored *snapshots.Restored
 	// Unpublished is why a version should be built now, for Rebuild; empty if the deed leaves
 	// nothing to publish. A running service finds it by itself within a second or two.
 	Unpublished string
@@ -164,6 +166,9 @@ func (o *Operator) Do(ctx context.Context, d Deed, order Order) (Done, error) {
 	change := d.entry()
 	if change.Action == "" {
 		return d.do(ctx, o, order, p)
+	}
+	if o.Audit == nil {
+		return Done{}, errors.New("the audit log cannot be read, so nothing can be done that belongs there")
 	}
 	change.Actor, change.Reason = order.Actor, order.Reason
 	var done Done

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"gridcast/deploy/auditlog"
+	"gridcast/deploy/console"
+	"gridcast/deploy/operator"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/open"
+)
+
+type storeCmds struct {
+	Backup  storeBackupCmd  `cmd:"" help:"Copy everything that the store holds; what is there already is not copied again."`
+	Restore storeRestoreCmd `cmd:"" help:"Put a backup back into a store that was lost."`
+}
+
+// place opens a store that a person names: a URL, or the path of a folder.
+func place(ctx context.Context, name string, access open.Access) (blob.Store, error) {
+	if !strings.HasPrefix(name, "dir:") && !strings.Contains(name, "://") {
+		name = "dir:" + name
+	}
+	return open.Store(ctx, name, access)
+}
+
+type storeBackupCmd struct {
+	storeFlags `embed:""`
+	deedFlags  `embed:""`
+	reasonFlag `embed:""`
+	To         string `arg:"" help:"Where to: a folder, or a store as --store names one."`
+}
+
+func (c *storeBackupCmd) Run(ctx context.Context, s *streams) error {
+	to, err := place(ctx, c.To, open.ReadWrite)
+	if err != nil {
+		return err
+	}
+	o, err := c.operate(ctx)
+	if err != nil {
+		return err
+	}
+	bar := newProgress(s.err, "copying")
+	done, damage := c.carryOut(ctx, s, o, operator.BackupStore{To: to}, operator.Order{Reason: c.Reason, Progress: bar.phase})
+	bar.finish()
+	switch {
+	case done.Backup == nil:
+		return damage
+	case s.json:
+		err = s.printJSON(done.Backup)
+	default:
+		err = s.printf("%s\n", done.Text)
+	}
+	if err != nil {
+		return err
+	}
+	return damage
+}
+
+type storeRestoreCmd struct {
+	storeFlags `embed:""`
+	deedFlags  `embed:""`
+	reasonFlag `embed:""`
+	From       string   `arg:"" help:"The backup: a folder, or a store as --store names one."`
+	Above      int64    `help:"The highest version that any edge has served." placeholder:"N" env:"-"`
+	Edges      []string `help:"The admin ports of the edges, which are asked what they have served." placeholder:"URL"`
+}
+
+func (c *storeRestoreCmd) Run(ctx context.Context, s *streams) error {
+	from, err := place(ctx, c.From, open.ReadOnly)
+	if err != nil {
+		return err
+	}
+	store, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	deed := operator.RestoreStore{From: from, Above: c.Above}
+	edges := make([]console.Edge, len(c.Edges))
+	for i, address := range c.Edges {
+		edges[i] = console.Remote(address)
+	}
+	for _, r := range console.AskEdges(ctx, edges) {
+		deed.Above = max(deed.Above, r.Status.Version)
+		if head := r.Status.Ledger; head != nil && head.Seq > deed.Since.Seq {
+			deed.Since = snapshots.Ledger{Kind: head.Kind, Seq: head.Seq, Hash: head.Hash}
+		}
+	}
+	o := &operator.Operator{Store: store, Name: processName()}
+	if o.Audit, err = auditlog.Load(ctx, store); err != nil {
+		return err
+	}
+	bar := newProgress(s.err, "restoring")
+	done, err := c.carryOut(ctx, s, o, deed, operator.Order{Reason: c.Reason, Progress: bar.phase})
+	bar.finish()
+	if err != nil {
+		return err
+	}
+	if s.json {
+		return s.printJSON(done.Restored)
+	}
+	if err := s.printf("%s\nledger   up to file %d\nkept     %d documents that the store had itself\n", done.Text, done.Restored.Ledger.Seq, len(done.Restored.Kept)); err != nil {
+		return err
+	}
+	for _, lost := range done.Restored.Lost {
+		if err := s.printf("LOST     %s\n", lost); err != nil {
+			return err
+		}
+	}
+	return nil
+}
