@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"gridcast/builder/almanac"
@@ -29,6 +30,7 @@ type page struct {
 	Served   served
 	Next     *comingRace
 	Jobs     []jobView
+	Missing  []almanac.Lack // facts that are overdue
 	Waiting  []waitingResult
 	Season   seasonView
 	Record   recordView
@@ -78,14 +80,14 @@ func (c *Console) collect(ctx context.Context, who visitor) page {
 		p.Sources = c.Sources()
 	}
 	reports := AskEdges(ctx, c.Edges)
-	p.trouble(c.collectServed(ctx, &p, reports), "The store can not be read", "Check the storage. Edges go on serving what they have.", "served")
-	p.trouble(c.collectSeason(ctx, &p, now, state), "The season can not be joined with the ledger", "Run gridcast doctor.", "season")
-	p.trouble(c.collectVersions(ctx, &p), "The versions can not be listed", "Check the storage.", "versions")
+	p.trouble(c.collectServed(ctx, &p, reports), "The store cannot be read", "Check the storage. Edges go on serving what they have.", "served")
+	p.trouble(c.collectSeason(ctx, &p, now, state), "The season cannot be joined with the ledger", "Run gridcast ledger audit: it names the file that does not hold.", "season")
+	p.trouble(c.collectVersions(ctx, &p), "The versions cannot be listed", "Check the storage.", "versions")
 	p.trouble(c.collectKeys(ctx, &p, reports), "The keys can not be read", "Check the storage. Edges go on with the keys they have.", "keys")
 	archives, err := operator.ListArchives(ctx, c.Operator.Store)
 	p.trouble(err, "The archives cannot be listed", "Check the storage.", "sources")
 	p.Archives = archives[:min(len(archives), shownArchives)]
-	p.trouble(c.collectAudit(ctx, &p), "The audit log can not be read, so nothing can be changed from here", "Check the storage, then gridcast doctor.", "audit")
+	p.trouble(c.collectAudit(ctx, &p), "The audit log can not be read, so nothing can be changed from here", "Check the storage.", "audit")
 	p.notices()
 	return p
 }
@@ -114,6 +116,13 @@ func (p *page) notices() {
 	for _, d := range p.Damaged {
 		add(true, "audit", "It goes on after the damage. Compare the file with a backup: somebody or something changed the record.", "The audit log is damaged at %s", d)
 	}
+	for _, lack := range p.Missing {
+		section := "sources"
+		if lack.Code == almanac.ResultMissed {
+			section = "waiting"
+		}
+		add(true, section, "What to do: "+lack.Mend+".", "%s; overdue since %s UTC", sentence(lack.Text), clockTime(lack.Since))
+	}
 	for _, w := range p.Waiting {
 		if w.Digest != "" {
 			add(false, "waiting", "Compare it with the official document and verify it.", "The result of the %s waits for verification", w.Name)
@@ -122,7 +131,7 @@ func (p *page) notices() {
 	for _, e := range p.Served.Edges {
 		switch {
 		case e.Problem != "":
-			add(true, "served", "Is it running, and is --edges its --admin-listen?", "Edge %s can not be asked: %s", e.Name, e.Problem)
+			add(true, "served", "Is it running, and is --edges its --admin-listen?", "Edge %s cannot be asked: %s", e.Name, e.Problem)
 		case e.Behind:
 			add(false, "served", "It follows within seconds. If it stays, look at its log: it may have refused the version or not reach the store.", "Edge %s serves version %d", e.Name, e.Version)
 		case e.Trouble != "":
@@ -136,10 +145,18 @@ func (p *page) notices() {
 	}
 	for _, s := range p.Sources {
 		if s.Problem != "" {
-			add(true, "sources", "Picks and published data stay as they are. gridcast source check says more.", "The source %s fails: %s", s.Name, s.Problem)
+			add(true, "sources", "Picks and published data stay as they are. gridcast status says what is missing.", "The source %s fails: %s", s.Name, s.Problem)
 		}
 	}
 	slices.SortStableFunc(p.Notices, func(a, b notice) int { return cmp.Compare(rank(a.Urgent), rank(b.Urgent)) })
+}
+
+// sentence makes text the beginning of one.
+func sentence(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 func rank(urgent bool) int {
@@ -213,6 +230,7 @@ func (c *Console) collectSeason(ctx context.Context, p *page, now time.Time, sta
 	for _, r := range a.Waiting() {
 		p.Waiting = append(p.Waiting, newWaiting(r))
 	}
+	p.Missing = almanac.Missing(facts.Archive.AsOf(now), state)
 	p.Season = newSeason(a)
 	p.Record = newRecord(a)
 	return nil

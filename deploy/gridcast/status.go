@@ -23,23 +23,34 @@ type statusCmd struct {
 
 // serviceState is the answer of status --json. Instants are race time.
 type serviceState struct {
-	Store     string       `json:"store"`
-	RaceTime  time.Time    `json:"race_time"`
-	Version   int64        `json:"version"` // 0: nothing is published
-	BuiltAt   time.Time    `json:"built_at,omitzero"`
-	DueAt     time.Time    `json:"due_at,omitzero"`
-	Overdue   bool         `json:"overdue"`
-	Held      string       `json:"held,omitzero"` // why publishing is held
-	Ledger    ledger.Head  `json:"ledger"`
-	Kind      ledger.Kind  `json:"ledger_kind"`
-	Future    time.Time    `json:"ledger_future,omitzero"` // the instant of the head, if that is yet to come: some clock was ahead
-	NextRace  string       `json:"next_race,omitzero"`
-	LightsOut time.Time    `json:"lights_out,omitzero"`
-	Frozen    bool         `json:"pick_frozen"`
-	Waiting   []string     `json:"results_waiting"`
-	Edges     []edgeStands `json:"edges"`
-	Audited   int          `json:"audit_entries"`
-	Damaged   []string     `json:"audit_damage,omitempty"` // files of the audit log that are not what they should be
+	Store     string        `json:"store"`
+	RaceTime  time.Time     `json:"race_time"`
+	Version   int64         `json:"version"` // 0: nothing is published
+	BuiltAt   time.Time     `json:"built_at,omitzero"`
+	DueAt     time.Time     `json:"due_at,omitzero"`
+	Overdue   bool          `json:"overdue"`
+	Held      string        `json:"held,omitzero"` // why publishing is held
+	Ledger    ledger.Head   `json:"ledger"`
+	Kind      ledger.Kind   `json:"ledger_kind"`
+	Future    time.Time     `json:"ledger_future,omitzero"` // the instant of the head, if that is yet to come: some clock was ahead
+	NextRace  string        `json:"next_race,omitzero"`
+	LightsOut time.Time     `json:"lights_out,omitzero"`
+	Frozen    bool          `json:"pick_frozen"`
+	Waiting   []string      `json:"results_waiting"`
+	Missing   []missingFact `json:"missing"` // facts that are overdue
+	Edges     []edgeStands  `json:"edges"`
+	Audited   int           `json:"audit_entries"`
+	Damaged   []string      `json:"audit_damage,omitempty"` // files of the audit log that are not what they should be
+}
+
+// missingFact is a fact that the archive should have by now and has not.
+type missingFact struct {
+	Code    string    `json:"code"`
+	Since   time.Time `json:"since"`
+	Session int64     `json:"session_key,omitzero"`
+	Urgent  bool      `json:"urgent"`
+	Text    string    `json:"text"`
+	Mend    string    `json:"mend"` // the command that mends it
 }
 
 type edgeStands struct {
@@ -75,7 +86,7 @@ func (c *statusCmd) Run(ctx context.Context, s *streams) error {
 	st := serviceState{
 		Store: store.String(), RaceTime: now, Version: base.Pointer.Version, BuiltAt: base.Manifest.BuiltAt, DueAt: base.Manifest.DueAt,
 		Overdue: !base.Manifest.DueAt.IsZero() && now.After(base.Manifest.DueAt),
-		Ledger:  l.Head(), Kind: l.State().Kind(), Waiting: []string{}, Edges: []edgeStands{}, Audited: len(log.Entries()),
+		Ledger:  l.Head(), Kind: l.State().Kind(), Waiting: []string{}, Missing: []missingFact{}, Edges: []edgeStands{}, Audited: len(log.Entries()),
 	}
 	if at := l.State().At(); at.Sub(now) > ledger.MaxAhead {
 		st.Future = at
@@ -95,6 +106,9 @@ func (c *statusCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	st.rounds(almanac.Join(facts.Archive.AsOf(now), l.Current(now)))
+	for _, lack := range almanac.Missing(facts.Archive.AsOf(now), l.Current(now)) {
+		st.Missing = append(st.Missing, missingFact{string(lack.Code), lack.Since, lack.Session, lack.Urgent, lack.Text, lack.Mend})
+	}
 	st.edges(ctx, c.Edges)
 	if s.json {
 		return s.printJSON(st)
@@ -140,6 +154,14 @@ func (st *serviceState) edges(ctx context.Context, addresses []string) {
 	}
 }
 
+// timeName: in a service with a real ledger race time is what everybody calls the time.
+func timeName(kind ledger.Kind) string {
+	if kind == ledger.Real {
+		return "time"
+	}
+	return "race time"
+}
+
 func (s *streams) printState(st serviceState) error {
 	published := "nothing yet"
 	if st.Version > 0 {
@@ -164,10 +186,17 @@ func (s *streams) printState(st serviceState) error {
 	}
 	rows := [][]any{
 		{"store", st.Store},
-		{"race time", shortTime(st.RaceTime)},
+		{timeName(st.Kind), shortTime(st.RaceTime)},
 		{"published", published},
 		{"ledger", head},
 		{"next race", next},
+	}
+	for _, m := range st.Missing {
+		what := "missing"
+		if m.Urgent {
+			what = "MISSING"
+		}
+		rows = append(rows, []any{what, fmt.Sprintf("%s, overdue since %s (%s)", m.Text, shortTime(m.Since), m.Mend)})
 	}
 	for _, w := range st.Waiting {
 		rows = append(rows, []any{"result waits", w + " (gridcast results verify)"})

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -68,7 +69,28 @@ func newServiceMetrics(s *Service, registry prometheus.Registerer) *serviceMetri
 		func() float64 { lag, _ := s.overdueResults(); return lag.Seconds() })
 	gauge("result_unverified_seconds", "Race time since the end of the oldest race whose result waits for verification; 0: none does.",
 		func() float64 { _, unverified := s.overdueResults(); return unverified.Seconds() })
+	for _, code := range almanac.LackCodes {
+		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "gridcast_missing_facts", Help: "Facts that are overdue, by kind; gridcast status says which, and the command that mends them.",
+			ConstLabels: prometheus.Labels{"code": string(code)},
+		}, func() float64 {
+			return float64(len(slices.DeleteFunc(s.Missing(), func(l almanac.Lack) bool { return l.Code != code })))
+		}))
+	}
+	gauge("missing_facts_urgent", "Overdue facts that a pick or lights out waits for.", func() float64 {
+		return float64(len(slices.DeleteFunc(s.Missing(), func(l almanac.Lack) bool { return !l.Urgent })))
+	})
 	return m
+}
+
+// Missing lists the facts that the archive should have by now and has not.
+func (s *Service) Missing() []almanac.Lack {
+	facts, known := s.Facts()
+	if !known {
+		return nil
+	}
+	now := s.clock.Now()
+	return almanac.Missing(facts.Archive.AsOf(now), s.builder.Ledger.Current(now))
 }
 
 // overdueResults says how long the source has owed a result, and how long one has waited to be
