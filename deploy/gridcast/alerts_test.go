@@ -1,0 +1,152 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// named finds what looks like a command of ours in a text.
+var named = regexp.MustCompile(`\bgridcast((?: [a-z][a-z0-9]*)+)`)
+
+// What an alert or the console tells the person who is paged to run has to be there.
+func TestAdviceNamesCommandsThatExist(t *testing.T) {
+	var c cli
+	parser, err := kong.New(&c, kong.Name("gridcast"), kong.DefaultEnvars("GRIDCAST"), kong.Vars{"version": ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := func(node *kong.Node, name string) *kong.Node {
+		for _, child := range node.Children {
+			if child.Name == name {
+				return child
+			}
+		}
+		return nil
+	}
+	count := 0
+	for _, pattern := range []string{"../prometheus/alerts.yaml", "../console/*.go", "../operator/*.go", "*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, match := range named.FindAllStringSubmatch(quotedText(file, string(text)), -1) {
+				words := strings.Fields(match[1])
+				node := find(parser.Model.Node, words[0])
+				if node == nil {
+					if ordinary[words[0]] {
+						continue
+					}
+					t.Errorf("%s names gridcast%s: there is no command %s", file, match[1], words[0])
+					continue
+				}
+				count++
+				if len(node.Children) > 0 && (len(words) < 2 || find(node, words[1]) == nil) {
+					t.Errorf("%s names gridcast%s: %s has no command of that name", file, match[1], words[0])
+				}
+			}
+		}
+	}
+	if count < 30 {
+		t.Errorf("found only %d commands: the test does not see them", count)
+	}
+}
+
+// ordinary are words that follow the name of the program where no command is meant.
+var ordinary = map[string]bool{"serves": true, "operator": true, "session": true, "gateway": true, "edges": true, "has": true}
+
+// quotedText is what people are shown: all of a text, the strings of a Go file.
+func quotedText(file, text string) string {
+	if !strings.HasSuffix(file, ".go") {
+		return text
+	}
+	return strings.Join(regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`).FindAllString(text, -1), "\n")
+}
+
+// A real Prometheus with the rules as they are shipped, but for their patience, sees a real edge
+// stop, and its store.
+func TestPrometheusSeesAnOutage(t *testing.T) {
+	prometheus, err := exec.LookPath("prometheus")
+	if err != nil {
+		t.Skip("no prometheus on this machine: the rules are tested by promtool alone")
+	}
+	dir := t.TempDir()
+	gridcast(t, dir, "build", "--store", "dir:store", "--now", "2024-07-01T12:00:00Z", "--model", "grid-frequency")
+	newKey(t, dir, "dir:store", "pro")
+	admin := freeAddress(t)
+	server := startServer(t, dir, "edge", "--store", "dir:store", "--now", "2024-07-01T12:00:00Z", "--admin-listen", admin)
+
+	rules, err := os.ReadFile("../prometheus/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	impatient := regexp.MustCompile(`for: \d+[mh]`).ReplaceAll(rules, []byte("for: 1s"))
+	write := func(name string, data string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("alerts.yaml", string(impatient))
+	write("prometheus.yaml", "global: {scrape_interval: 500ms, scrape_timeout: 400ms, evaluation_interval: 500ms}\nrule_files: [alerts.yaml]\n"+
+		"scrape_configs:\n  - {job_name: gridcast-edge, static_configs: [{targets: ['"+admin+"']}]}\n")
+	address := freeAddress(t)
+	cmd := exec.Command(prometheus, "--config.file=prometheus.yaml", "--storage.tsdb.path=tsdb", "--web.listen-address="+address)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, io.Discard, io.Discard
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+
+	firing := func(alert string) bool {
+		response, err := (&http.Client{Timeout: 5 * time.Second}).Get("http://" + address + "/api/v1/alerts")
+		if err != nil {
+			return false
+		}
+		defer response.Body.Close()
+		var answer struct {
+			Data struct {
+				Alerts []struct {
+					State  string
+					Labels map[string]string
+				}
+			}
+		}
+		if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+			return false // it still starts
+		}
+		for _, a := range answer.Data.Alerts {
+			if a.Labels["alertname"] == alert && a.State == "firing" {
+				return true
+			}
+		}
+		return false
+	}
+	eventually(t, "Prometheus has scraped the edge: nobody schedules", func() bool { return firing("GridcastNoScheduler") })
+	if firing("GridcastProcessGone") || firing("GridcastKeysStale") {
+		t.Error("an alert fires although the edge and its store are there")
+	}
+	if err := os.Rename(filepath.Join(dir, "store"), filepath.Join(dir, "gone")); err != nil {
+		t.Fatal(err)
+	}
+	// A folder that is not there any more looks like a store that lost its objects.
+	eventually(t, "keys and versions are gone", func() bool { return firing("GridcastKeysStale") && firing("GridcastVersionRefused") })
+	server.kill(t)
+	eventually(t, "the edge is gone", func() bool { return firing("GridcastProcessGone") })
+}
