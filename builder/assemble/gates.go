@@ -19,7 +19,7 @@ const (
 	OnceGate      Gate = "once"          // a driver and a car once in a session
 	OutcomeGate   Gate = "outcome"       // a driver without a position has no points
 	PointsGate    Gate = "points"        // by position, as the regulations of the year give them
-	VerifiedGate  Gate = "verified"      // nobody of a verified result disappears
+	VerifiedGate  Gate = "verified"      // nobody of a result that is known disappears
 	StartGate     Gate = "start"         // a start moves only as far as a source may move it
 	EarlyGate     Gate = "early"         // nothing is known of a session before it can have begun
 	RenameGate    Gate = "renamed_round" // a new Grand Prix where and when another one vanished
@@ -93,9 +93,15 @@ func (c *candidate) judge() []Refusal {
 	case Result:
 		c.judgeEarly(refuse, "race", c.lightsOut())
 		judgeClassification(refuse, "race", r.Results, racePoints(c.year, r.GrandPrix))
-		for _, driver := range c.decided.Verified {
+		known := slices.Clone(c.decided.Verified)
+		for _, row := range c.was.Results {
+			if !slices.Contains(known, row.Driver) {
+				known = append(known, row.Driver)
+			}
+		}
+		for _, driver := range known {
 			if !slices.ContainsFunc(r.Results, func(row season.Result) bool { return row.Driver == driver }) {
-				refuse(VerifiedGate, "%s is in the verified result and not in this one", driver)
+				refuse(VerifiedGate, "%s is in the result that is known and not in this one", driver)
 			}
 		}
 	}

@@ -60,6 +60,9 @@ func newService(t *testing.T, release string, upTo int, now time.Time) *service 
 	if s.ledger, err = ledger.Open(t.Context(), store, ledger.Simulated, now, "builder", inUse.SHA256); err != nil {
 		t.Fatal(err)
 	}
+	if err := s.facts.Vouch(t.Context(), s.ledger); err != nil {
+		t.Fatal(err)
+	}
 	repository, err := f1db.NewRepository(s.host.URL, "gridcast-test (operator@example.org)", media.Default())
 	if err != nil {
 		t.Fatal(err)

@@ -213,6 +213,8 @@ func (c *converter) seasons() error {
 	}
 	for i := range c.facts.Seasons {
 		c.finish(&c.facts.Seasons[i])
+		// A start that is wrong in the source puts its round elsewhere; it does not spoil the rest.
+		slices.SortStableFunc(c.facts.Seasons[i].Rounds, func(a, b season.Round) int { return a.StartsAt().Compare(b.StartsAt()) })
 	}
 	return nil
 }

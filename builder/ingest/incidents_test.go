@@ -1,0 +1,394 @@
+package ingest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/assemble"
+	"gridcast/builder/ingest"
+	"gridcast/builder/season"
+	"gridcast/builder/source"
+	"gridcast/builder/source/codehost"
+	"gridcast/builder/source/sourcetest"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+)
+
+// published returns the bodies of the current season as readers get them.
+func (s *service) published(t *testing.T) map[string]string {
+	t.Helper()
+	version, err := snapshots.Open(t.Context(), s.builder.Store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bodies := make(map[string]string)
+	for _, name := range []string{"calendar/2026", "standings/drivers/2026", "standings/constructors/2026", "predictions/2026", "drivers"} {
+		body, ok := version.Body(name)
+		if !ok {
+			t.Fatalf("version %d has no %s", version.Pointer.Version, name)
+		}
+		bodies[name] = string(body.Identity)
+	}
+	return bodies
+}
+
+// inMonaco is a service at an instant of the week of the Grand Prix of Monaco 2026, which knows all
+// that was known by then.
+func inMonaco(t *testing.T, begin time.Time) *service {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("reads commits of a season")
+	}
+	s := newService(t, sourcetest.F1DB2026, 2025, begin)
+	for _, at := range []time.Time{begin, begin.Add(2 * time.Minute)} {
+		if faults := s.step(t, at).Faults; len(faults) > 0 {
+			t.Fatal(faults)
+		}
+	}
+	return s
+}
+
+// TestOutagesOfTheSource: while a source is down, refuses, or answers with something else, readers
+// see what they saw before, the operator sees what it is, and once it is honest again it is asked.
+func TestOutagesOfTheSource(t *testing.T) {
+	s := inMonaco(t, time.Date(2026, 6, 5, 21, 0, 0, 0, time.UTC)) // a night in which nothing falls due
+	before := s.published(t)
+	page := func(status int, contentType, body string) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, _ *http.Request) bool {
+			w.Header().Set("Content-Type", contentType)
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+			return true
+		}
+	}
+	now := s.now
+	for _, test := range []struct {
+		incident string
+		fault    func(http.ResponseWriter, *http.Request) bool
+		want     source.FaultKind
+	}{
+		{"everybody gets 429 far below the limit (2025-04-04)", page(429, "application/json", `{"error":"ratelimited"}`), source.Throttled},
+		{"connections are refused at once (2025-08-02)", func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }, source.Unreachable},
+		{"503 in plain text for days (2025-11-02)", page(503, "text/plain", "upstream request timeout"), source.Unreachable},
+		{"401 long after the session (2025-11-07)", page(401, "application/json", `{"detail":"Session in progress"}`), source.Refused},
+		{"504 of nginx on race day (2025-11-09)", page(504, "text/html", "<html>504</html>"), source.Unreachable},
+		{"502 while it is said to be mended (2025-12-05)", page(502, "text/html", "<html>502</html>"), source.Unreachable},
+		{"403 under the load of Monaco (2026-06-07)", page(403, "text/html", "<html>403</html>"), source.Refused},
+		{"404 where there was data (2026-03-07)", page(404, "application/json", `{"detail":"No results found."}`), source.Refused},
+		{"a page that says 200", page(200, "text/html", "<html>maintenance</html>"), source.Malformed},
+		{"nothing at all, as an archive (2025-10-18)", page(200, "application/x-gzip", ""), source.Malformed},
+		{"an archive that is cut off", func(w http.ResponseWriter, _ *http.Request) bool {
+			packed, _, err := s.host.Archive(s.now)
+			if err != nil {
+				t.Error(err)
+			}
+			return page(200, "application/x-gzip", string(packed[:len(packed)/2]))(w, nil)
+		}, source.Malformed},
+	} {
+		t.Run(test.incident, func(t *testing.T) {
+			now = now.Add(2 * time.Minute)
+			s.host.Misbehave(test.fault)
+			report := s.step(t, now)
+			if len(report.Faults) != 1 {
+				t.Errorf("faults: got %v, want one", report.Faults)
+			}
+			state, err := ingest.LoadState(t.Context(), s.builder.Store, "f1db")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if state.Fault != test.want || state.Failures == 0 || !state.Next.After(now) || state.Reason == "" {
+				t.Errorf("the operator sees %q after %d failures, next at %s: %s; want %q", state.Fault, state.Failures, state.Next, state.Reason, test.want)
+			}
+			if diff := cmp.Diff(before, s.published(t)); diff != "" {
+				t.Errorf("readers see something else (-before +now):\n%s", diff)
+			}
+			asked, _ := s.host.Served()
+			s.step(t, now.Add(time.Second))
+			if again, _ := s.host.Served(); again != asked {
+				t.Error("a source that failed was asked again a second later")
+			}
+			s.host.Misbehave(nil)
+			if report := s.step(t, state.Next); len(report.Faults) > 0 {
+				t.Errorf("once it is honest again: %v", report.Faults)
+			}
+			state, err = ingest.LoadState(t.Context(), s.builder.Store, "f1db")
+			if err != nil || state.Fault != "" || state.Failures != 0 {
+				t.Errorf("once it is honest again the operator sees %q after %d failures, %v", state.Fault, state.Failures, err)
+			}
+			now = s.now
+		})
+	}
+}
+
+var raceMorning = time.Date(2026, 6, 7, 6, 0, 0, 0, time.UTC)
+
+const inMiami = "src/data/seasons/2026/races/04-miami/"
+
+// replacing returns a change of one file that must hold the old text.
+func replacing(t *testing.T, name, old, with string) func(map[string][]byte) {
+	return func(files map[string][]byte) {
+		content := string(files[name])
+		if !strings.Contains(content, old) {
+			t.Errorf("%s does not hold %q", name, old)
+		}
+		files[name] = []byte(strings.Replace(content, old, with, 1))
+	}
+}
+
+// TestWrongData: what a source says wrongly waits with a reason, or is refused as a whole; readers see
+// what they saw before.
+func TestWrongData(t *testing.T) {
+	s := inMonaco(t, raceMorning)
+	s.step(t, raceMorning.Add(3*time.Hour)) // by then the results have verified themselves
+	before := s.published(t)
+	now := s.now
+	for _, test := range []struct {
+		incident string
+		change   func(map[string][]byte)
+		gate     assemble.Gate // of the one change that waits; empty: the whole commit is refused
+		says     string
+	}{
+		{"two drivers in P9, one of them disqualified (2026-05-03)", replacing(t, inMiami+"race-results.yml", "- position: 10\n", "- position: 9\n"), assemble.PositionsGate, "P9 twice"},
+		{"a grid with two cars in one slot (2025-09)", replacing(t, inMiami+"starting-grid-positions.yml", "- position: 19\n", "- position: 18\n"), assemble.PositionsGate, "P18 twice"},
+		{"a position that nobody has", replacing(t, inMiami+"qualifying-results.yml", "- position: 5\n", "- position: 50\n"), assemble.PositionsGate, "nobody in P"},
+		{"P6 with nine points (2026-06-12)", replacing(t, inMiami+"race-results.yml", "points: 8\n", "points: 9\n"), assemble.PointsGate, "has 9 points, want 8"},
+		{"a disqualified driver who keeps the points (2025-08-05)", replacing(t, inMiami+"race-results.yml", "- position: 1\n", "- position: DSQ\n"), assemble.OutcomeGate, "DSQ and has 25 points"},
+		{"a driver twice in a session (2026-08-21)", func(files map[string][]byte) {
+			rows := string(files[inMiami+"race-results.yml"])
+			second := rows[strings.Index(rows, "- position: 2\n"):strings.Index(rows, "- position: 3\n")]
+			files[inMiami+"race-results.yml"] = []byte(rows + strings.Replace(second, "- position: 2\n", "- position: DNF\n", 1))
+		}, assemble.OnceGate, "twice"},
+		{"somebody of a result gone", func(files map[string][]byte) {
+			rows := string(files[inMiami+"race-results.yml"])
+			files[inMiami+"race-results.yml"] = []byte(rows[:strings.LastIndex(rows, "- position:")])
+		}, assemble.VerifiedGate, "is in the result that is known and not in this one"},
+		{"a start moved onto another round (2026-05-04)", replacing(t, "src/data/seasons/2026/races/08-austria/race.yml", "\ndate: 2026-06-28", "\ndate: 2026-07-06"), assemble.StartGate, "a source may move it by 48h0m0s"},
+		{"a result before its race", func(files map[string][]byte) {
+			files["src/data/seasons/2026/races/08-austria/race-results.yml"] = files[inMiami+"race-results.yml"]
+		}, assemble.EarlyGate, "starts at 2026-06-28 13:00 UTC"},
+		{"a time of 900 (2025-04-13)", replacing(t, "src/data/seasons/2026/races/08-austria/race.yml", "time: 13:00", "time: 900"), "", `time "900" is not of the form 15:04`},
+		{"a season without most of its races (2025-10-18)", func(files map[string][]byte) {
+			for name := range maps.Clone(files) {
+				if strings.HasPrefix(name, "src/data/seasons/2026/races/1") {
+					delete(files, name)
+				}
+			}
+		}, "", "lacks 10 of the"},
+		{"a driver whom no file describes (2026-03)", replacing(t, inMiami+"race-results.yml", "driverId: alexander-albon", "driverId: alex-albon"), "", `unknown driver "alex-albon"`},
+	} {
+		t.Run(test.incident, func(t *testing.T) {
+			now = now.Add(2 * time.Minute)
+			var whole map[string][]byte
+			s.host.Edit(codehost.Edit{At: now, Change: func(files map[string][]byte) { whole = maps.Clone(files); test.change(files) }})
+			report := s.step(t, now)
+			switch {
+			case test.gate == "":
+				if fault := report.Faults["f1db"]; fault == nil || !strings.Contains(fault.Error(), test.says) {
+					t.Errorf("got the fault %v, want one that says %q", fault, test.says)
+				}
+			default:
+				i := slices.IndexFunc(report.Waiting, func(c assemble.Change) bool {
+					return slices.ContainsFunc(c.Refused, func(r assemble.Refusal) bool { return r.Gate == test.gate })
+				})
+				if i < 0 || !strings.Contains(fmt.Sprint(report.Waiting[i].Refused), test.says) {
+					t.Errorf("there wait %+v; want a change refused by %s that says %q", report.Waiting, test.gate, test.says)
+				}
+			}
+			if diff := cmp.Diff(before, s.published(t)); diff != "" {
+				t.Errorf("readers see something else (-before +now):\n%s", diff)
+			}
+			// The next commit mends it. After a refused one the source is asked on a slower clock.
+			now = now.Add(time.Minute)
+			s.host.Edit(codehost.Edit{At: now, Change: func(files map[string][]byte) {
+				clear(files)
+				maps.Copy(files, whole)
+			}})
+			now = now.Add(time.Minute)
+			if report := s.step(t, now); len(report.Faults) > 0 || len(report.Waiting) > 0 {
+				t.Errorf("once it is mended: faults %v, waiting %+v", report.Faults, report.Waiting)
+			}
+		})
+	}
+}
+
+// TestHarmlessOddities: what upstreams add, leave out or double without changing what happened is
+// taken, and readers see the same.
+func TestHarmlessOddities(t *testing.T) {
+	s := inMonaco(t, raceMorning)
+	before := s.published(t)
+	for i, test := range []struct {
+		incident string
+		change   func(map[string][]byte)
+	}{
+		{"four keys that no schema had (2026-07-02)", replacing(t, "src/data/seasons/2026/races/08-austria/race.yml", "round: 8\n", "round: 8\nturnCount: 10\nlapRecord: {time: 1:05.619}\nscheduled: true\nnotes: []\n")},
+		{"every pit stop twice (2026-06-29)", func(files map[string][]byte) {
+			files[inMiami+"pit-stops.yml"] = append(slices.Clone(files[inMiami+"pit-stops.yml"]), files[inMiami+"pit-stops.yml"]...)
+		}},
+		{"the time of a retirement without sense (2026-03-06)", func(files map[string][]byte) {
+			rows := string(files[inMiami+"race-results.yml"])
+			at := strings.LastIndex(rows, "  time:")
+			end := at + strings.Index(rows[at:], "\n")
+			files[inMiami+"race-results.yml"] = []byte(rows[:at] + "  time: \"+-1:38:49.328\"" + rows[end:])
+		}},
+		{"no pit stops, no fastest laps (2026-03-08)", func(files map[string][]byte) {
+			delete(files, inMiami+"pit-stops.yml")
+			delete(files, inMiami+"fastest-laps.yml")
+		}},
+		{"no grid (2026-03-08)", func(files map[string][]byte) { delete(files, inMiami+"starting-grid-positions.yml") }},
+		{"standings that are behind the results (2026-09-13)", replacing(t, "src/data/seasons/2026/races/05-canada/driver-standings.yml", "points: ", "points: 1")},
+	} {
+		t.Run(test.incident, func(t *testing.T) {
+			now := s.now.Add(2 * time.Minute)
+			s.host.Edit(codehost.Edit{At: now, Change: test.change})
+			if report := s.step(t, now); len(report.Faults) > 0 || len(report.Waiting) > 0 {
+				t.Errorf("faults %v, waiting %+v", report.Faults, report.Waiting)
+			}
+			after := s.published(t)
+			if i == 5 {
+				// Points are those of the results: the difference is reported, and not published.
+				state, err := ingest.LoadState(t.Context(), s.builder.Store, "f1db")
+				if err != nil || len(state.Standings) == 0 {
+					t.Errorf("nobody is told that the standings differ: %v, %v", state.Standings, err)
+				}
+				return
+			}
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Errorf("readers see something else (-before +now):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestRoundTakenOffAndBack: a round that a source no longer has is postponed a day and a revision
+// later, keeps its key when the others are renumbered, and is back when the source has it again.
+func TestRoundTakenOffAndBack(t *testing.T) {
+	s := inMonaco(t, raceMorning)
+	key, _ := s.ledger.State().Key(2026, "hungary")
+	const folder = "src/data/seasons/2026/races/"
+	hungary := make(map[string][]byte)
+	renumbered := map[string]string{folder + "12-netherlands": folder + "11-netherlands"}
+	gone, again := s.now.Add(2*time.Minute), s.now.Add(72*time.Hour)
+	s.host.Edit(
+		codehost.Edit{At: gone, Rename: renumbered, Change: func(files map[string][]byte) {
+			for name, content := range maps.Clone(files) {
+				if strings.HasPrefix(name, folder+"11-hungary/") {
+					hungary[name] = content
+					delete(files, name)
+				}
+			}
+			race := folder + "11-netherlands/race.yml"
+			files[race] = []byte(strings.Replace(string(files[race]), "round: 12\n", "round: 11\n", 1))
+		}},
+		codehost.Edit{At: s.now.Add(4 * time.Hour), Change: func(files map[string][]byte) { // another revision, still without it
+			files["src/data/countries/italy.yml"] = append(slices.Clone(files["src/data/countries/italy.yml"]), '\n')
+			delete(files, "src/data/drivers/never.yml")
+			name := folder + "11-netherlands/race.yml"
+			files[name] = []byte(strings.Replace(string(files[name]), "circuitType", "# later\ncircuitType", 1))
+		}},
+		codehost.Edit{At: again, Change: func(files map[string][]byte) { maps.Copy(files, hungary) }},
+	)
+	status := func() wire.Status {
+		var calendar struct {
+			Data []wire.CalendarEntry `json:"data"`
+		}
+		if err := json.Unmarshal([]byte(s.published(t)["calendar/2026"]), &calendar); err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range calendar.Data {
+			if entry.SessionKey == key {
+				return entry.Status
+			}
+		}
+		t.Fatalf("the calendar has no round %d", key)
+		return ""
+	}
+	for _, test := range []struct {
+		at   time.Time
+		want wire.Status
+	}{
+		{gone, wire.Scheduled},                     // one revision: it may be a mistake
+		{gone.Add(5 * time.Hour), wire.Scheduled},  // two, but for some hours only
+		{gone.Add(25 * time.Hour), wire.Postponed}, // a day
+		{again.Add(time.Minute), wire.Scheduled},   // it is back
+		{again.Add(48 * time.Hour), wire.Scheduled},
+	} {
+		s.step(t, test.at)
+		if got := status(); got != test.want {
+			t.Errorf("at %s Hungary is %s, want %s", test.at.Format(time.RFC3339), got, test.want)
+		}
+	}
+	if still, _ := s.ledger.State().Key(2026, "hungary"); still != key {
+		t.Errorf("its key was %d and is %d", key, still)
+	}
+	said, _ := s.ledger.State().Session(key)
+	for _, change := range said.Override.Changes {
+		if !strings.HasPrefix(change.Actor, "source:f1db@") {
+			t.Errorf("%s by %s, want by the source", change.Type, change.Actor)
+		}
+	}
+}
+
+// TestTwoSchedulers: two on one store ask once, and neither undoes what the other took.
+func TestTwoSchedulers(t *testing.T) {
+	s := inMonaco(t, raceMorning)
+	other := s.ingest
+	two := &ingest.Ingest{Store: other.Store, Facts: other.Facts, Ledger: other.Ledger, Sources: other.Sources, Interval: other.Interval, Log: other.Log}
+	race := time.Date(2026, 6, 7, 20, 0, 0, 0, time.UTC)
+	requests, _ := s.host.Served()
+	s.now = race
+	done := make(chan error, 2)
+	for _, g := range []*ingest.Ingest{s.ingest, two} {
+		go func() {
+			_, err := g.Run(t.Context(), race, false)
+			done <- err
+		}()
+	}
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if now, _ := s.host.Served(); now != requests+1 {
+		t.Errorf("two schedulers asked %d times, want once", now-requests)
+	}
+	// Whoever did not ask takes it with the next run, and finds it taken.
+	for i := range 4 {
+		g := []*ingest.Ingest{s.ingest, two}[i%2]
+		report, err := g.Run(t.Context(), race.Add(time.Duration(i+1)*10*time.Second), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 && report.Changed {
+			t.Errorf("run %d changed the archive again: %v", i, report.Taken)
+		}
+	}
+	facts, err := s.facts.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := facts.Archive.Facts()
+	i := slices.IndexFunc(known.Seasons[len(known.Seasons)-1].Rounds, func(r season.Round) bool { return r.GrandPrix == "monaco" })
+	if len(known.Seasons[len(known.Seasons)-1].Rounds[i].Results) == 0 {
+		t.Error("the result of Monaco was not taken")
+	}
+	log, err := ingest.LoadLog(t.Context(), s.ingest.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[string]bool)
+	for _, e := range log.Entries {
+		if seen[e.Archive] {
+			t.Errorf("archive %.12s was taken into use twice", e.Archive)
+		}
+		seen[e.Archive] = true
+	}
+}
