@@ -341,3 +341,29 @@ func TestClockOfRedisWasAhead(t *testing.T) {
 		})
 	}
 }
+
+// TestStartWhileRedisHangs opens a source whose Redis accepts connections and says nothing, and
+// closes it again.
+func TestStartWhileRedisHangs(t *testing.T) {
+	t.Parallel()
+	redis := newServer(t)
+	redis.signal(syscall.SIGSTOP)
+	began := time.Now()
+	source, err := redislimit.Open(t.Context(), redislimit.Config{
+		URL: "redis://" + redis.address, Mode: redislimit.Strict, Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := source.Counter("key", 0).Take(time.Now(), 2); !d.Allowed || d.Remaining != 1 {
+		t.Errorf("got %+v", d)
+	}
+	t.Logf("opened after %v", time.Since(began))
+	redis.signal(syscall.SIGCONT)
+	await(t, "Redis counts", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
+	redis.signal(syscall.SIGSTOP)
+	began = time.Now()
+	source.Close()
+	t.Logf("closed after %v", time.Since(began))
+	redis.signal(syscall.SIGCONT)
+}
