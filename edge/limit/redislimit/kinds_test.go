@@ -25,7 +25,8 @@ import (
 	"gridcast/edge/limit/redislimit"
 )
 
-// exact takes twice as many as may on each of the edges, and wants the limit to be kept.
+// exact takes twice as many as may on each of the edges, and wants the limit to be kept, but for
+// an edge's first request of a window on a machine so busy that it did not wait for the answer.
 func exact(t *testing.T, sources []*redislimit.Source) {
 	t.Helper()
 	const perMinute = 60
@@ -39,8 +40,12 @@ func exact(t *testing.T, sources []*redislimit.Source) {
 		}
 	}
 	skipIfGone(t, sources...)
-	if allowed != perMinute {
-		t.Errorf("allowed %d of %d", allowed, perMinute)
+	early := 0
+	for _, source := range sources {
+		early += int(metric(t, source, "gridcast_edge_limit_alone_total"))
+	}
+	if allowed < perMinute || allowed > perMinute+early || early > len(sources) {
+		t.Errorf("allowed %d of %d, %d of them before Redis answered", allowed, perMinute, early)
 	}
 }
 
@@ -170,7 +175,7 @@ func TestCluster(t *testing.T) {
 			}
 			running.Wait()
 			skipIfGone(t, sources...)
-			if got := allowed.Load(); got > 20 || got < 18 || mode == redislimit.Strict && got != 20 {
+			if got := allowed.Load(); got > 20+int64(len(sources)) || got < 18 || mode == redislimit.Strict && got != 20 {
 				t.Errorf("%s, key %d: allowed %d of 20", mode, i, got)
 			}
 		}
