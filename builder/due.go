@@ -73,7 +73,7 @@ func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, facts Facts, t tim
 		events, err := l.Append(ctx, t, by.actor, func(s *ledger.State) ([]ledger.Event, error) {
 			due, faults := by.due(v, s)
 			accepted, refused := publishable(v, s, t, due)
-			out = append(faults, refused...)
+			out = slices.Concat(faults, refused)
 			return accepted, nil
 		})
 		added, left = append(added, events...), append(left, out...)
@@ -98,12 +98,11 @@ func Decide(ctx context.Context, l *ledger.Ledger, v *season.View, actor string,
 		if err != nil {
 			return nil, err
 		}
-		before, after, err := r.Trial(events)
-		if err != nil {
-			return events, nil // Append refuses it, with what is allowed instead
-		}
-		if err := Publishable(v, before, after, session); err != nil {
-			return nil, fmt.Errorf("%d: nothing is written, for it could not be published: %w", session, err)
+		before, after, refused := r.Trial(events)
+		if refused == nil { // else Append refuses it too, and says what is allowed instead
+			if err := Publishable(v, before, after, session); err != nil {
+				return nil, fmt.Errorf("%d: nothing is written, for it could not be published: %w", session, err)
+			}
 		}
 		return events, nil
 	})

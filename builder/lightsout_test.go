@@ -156,7 +156,7 @@ func cmpPoints(a, b float64, x, y string) int {
 // cross-checks, at every instant that matters; and a race has a pick at lights out if anything at
 // all was known to choose from, which is served.
 func TestNothingStopsLightsOut(t *testing.T) {
-	worlds := 24
+	worlds := 16
 	if testing.Short() {
 		worlds = 8
 	}

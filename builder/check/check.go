@@ -21,7 +21,7 @@ type Faults map[string]error
 
 // Err is all of it as one error, in the order of the paths; nil if there is none.
 func (f Faults) Err() error {
-	var errs []error
+	errs := make([]error, 0, len(f))
 	for _, path := range slices.Sorted(maps.Keys(f)) {
 		errs = append(errs, fmt.Errorf("%s: %w", path, f[path]))
 	}

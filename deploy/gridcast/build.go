@@ -67,6 +67,11 @@ func (s *streams) printOutcome(o builder.Outcome) error {
 			return err
 		}
 	}
+	for _, d := range o.Refused {
+		if err := s.printf("refused    %s stays as it was: %v\n", d.Path, d.Err); err != nil {
+			return err
+		}
+	}
 	if o.Unchanged {
 		return s.printf("version %d is up to date: nothing was published\n", o.Version)
 	}

@@ -63,6 +63,8 @@ func newServiceMetrics(s *Service, registry prometheus.Registerer) *serviceMetri
 		}
 		return 0
 	})
+	gauge("refused_documents", "Documents that the last build left as they were, because what it rendered failed its check.",
+		func() float64 { return float64(s.refused.Load()) })
 	gauge("ledger_head", "The last file of the ledger.", func() float64 { return float64(s.builder.Ledger.Head().Seq) })
 	gauge("race_weekend", "1 from 72 hours before a race to 24 hours after its start, in race time.", func() float64 { return s.raceWeekend() })
 	gauge("source_lag_seconds", "Race time since the oldest result that the source should have and has not; 0: it has all.",

@@ -34,6 +34,7 @@ type Service struct {
 	reg     prometheus.Registerer
 	sources *ingest.Ingest // nil: facts come by import alone
 
+	refused   atomic.Int64                   // documents that the last build left as they were
 	building  sync.Mutex                     // jobs run side by side; their builds need not race each other
 	published atomic.Pointer[snapshots.Base] // as of the last build
 }
@@ -127,6 +128,7 @@ func (s *Service) Build(ctx context.Context, request builder.Request) (builder.O
 	request.Progress = phases.progress
 	outcome, err := s.builder.Build(ctx, request)
 	phases.end(err)
+	s.refused.Store(int64(len(outcome.Refused)))
 	if factsErr := s.loadFacts(ctx); factsErr != nil {
 		return outcome, errors.Join(err, factsErr)
 	}
