@@ -20,6 +20,16 @@ type benchCase struct {
 	body        []byte // what a 200 carries; nil: no other server can answer it
 	gzip        bool
 	keys        int // keys used in turn; 0: one, in every request the same
+	tls         bool
+	short       bool // a new connection for each request
+}
+
+// loads returns what can make the load of the case.
+func (c *benchCase) loads() []string {
+	if c.tls || c.short {
+		return []string{wrkLoad}
+	}
+	return []string{wrkLoad, loadgenLoad}
 }
 
 // usual is the load of most cases. The case of a crowd is measured where it may differ.
@@ -44,6 +54,10 @@ const (
 	notModifiedSized = "304-sized"
 	oneKeyCase       = "2 KB, 1 key"
 	manyKeysCase     = "2 KB, 100000 keys"
+	shortCase        = "2 KB, a new connection each"
+	smallTLSCase     = "2 KB, TLS"
+	largeTLSCase     = "12 KB, TLS"
+	shortTLSCase     = "2 KB, TLS, a new connection each"
 )
 
 // comparisons returns the cases whose name begins with a text: those together that are compared
@@ -55,6 +69,8 @@ func (f *fixture) comparisons(only string) [][]benchCase {
 		encoded  = []string{gridcastName, fasthttpName, nginxName}
 		alone    = []string{gridcastName}
 		gzip     = []string{"Accept-Encoding: gzip"}
+		served   = []string{gridcastName, laneOffName, nginxName}
+		last     = []string{"Connection: close"}
 	)
 	small, large := f.nearest(2<<10), f.nearest(12<<10)
 	likeNextRace := f.responses.nearest(len(f.responses.nextRace))
@@ -79,6 +95,12 @@ func (f *fixture) comparisons(only string) [][]benchCase {
 			{name: oneKeyCase, connections: usual, servers: alone, target: target(small), body: small.Identity, keys: 1},
 		},
 	}
+	all = append(all,
+		[]benchCase{{name: shortCase, connections: usual, servers: served, target: target(small), header: last, body: small.Identity, short: true}},
+		[]benchCase{{name: smallTLSCase, connections: usual, servers: served, target: target(small), body: small.Identity, tls: true}},
+		[]benchCase{{name: largeTLSCase, connections: usual, servers: served, target: target(large), body: large.Identity, tls: true}},
+		[]benchCase{{name: shortTLSCase, connections: usual, servers: served, target: target(small), header: last, body: small.Identity, tls: true, short: true}},
+	)
 	for i := range all {
 		all[i] = slices.DeleteFunc(all[i], func(c benchCase) bool { return !strings.HasPrefix(c.name, only) })
 	}

@@ -58,7 +58,10 @@ func (t *comparison) close() {
 
 // round loads each server once with each load.
 func (t *comparison) round(ctx context.Context, n int, length time.Duration, said *progress, series *series) error {
-	for _, load := range []string{wrkLoad, loadgenLoad} {
+	if len(t.servers) == 0 {
+		return nil
+	}
+	for _, load := range t.servers[0].c.loads() {
 		for i := range t.servers {
 			series.expect(t.servers[i].row(load))
 		}

@@ -4,7 +4,13 @@ package main
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
+	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,11 +61,48 @@ func newFixture(ctx context.Context, dir, binary string) (*fixture, error) {
 	if err := f.createKeys(ctx); err != nil {
 		return nil, err
 	}
+	if err := f.createCertificate(); err != nil {
+		return nil, err
+	}
 	if err := os.WriteFile(filepath.Join(dir, "keys"), []byte(strings.Join(f.keys, "\n")+"\n"), 0o600); err != nil {
 		return nil, fmt.Errorf("file of keys: %w", err)
 	}
 	return f, f.ask(ctx)
 }
+
+// The files of the certificate.
+const (
+	certFile = "certificate.pem"
+	keyFile  = "certificate.key"
+)
+
+// createCertificate writes the certificate that all servers with TLS have: ECDSA P-256, as most
+// public ones are.
+func (f *fixture) createCertificate() error {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return fmt.Errorf("certificate: %w", err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour), DNSNames: []string{host}}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		return fmt.Errorf("certificate: %w", err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return fmt.Errorf("certificate: %w", err)
+	}
+	for name, block := range map[string]*pem.Block{
+		certFile: {Type: "CERTIFICATE", Bytes: der}, keyFile: {Type: "PRIVATE KEY", Bytes: pkcs8},
+	} {
+		if err := os.WriteFile(f.file(name), pem.EncodeToMemory(block), 0o600); err != nil {
+			return fmt.Errorf("certificate: %w", err)
+		}
+	}
+	return nil
+}
+
+func (f *fixture) file(name string) string { return filepath.Join(f.dir, name) }
 
 func (f *fixture) store(name string) string { return filepath.Join(f.dir, name) }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"slices"
 	"time"
 )
 
@@ -41,7 +42,11 @@ func (f *fixture) warm(ctx context.Context, s server, c benchCase) (*process, er
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.loadgen(ctx, p, c, warmUp); err != nil {
+	warm := f.loadgen
+	if !slices.Contains(c.loads(), loadgenLoad) {
+		warm = f.wrk
+	}
+	if _, err := warm(ctx, p, c, warmUp); err != nil {
 		p.stop()
 		return nil, err
 	}

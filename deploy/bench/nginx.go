@@ -38,7 +38,7 @@ http {
   map $http_x_api_key $client { default ""; include %[2]s/keys.map; }
   limit_req_zone $client zone=keys:32m rate=1000000r/s;
   server {
-    listen %[3]s backlog=4096;
+    listen %[3]s backlog=4096%[5]s
     root %[2]s/root;
     default_type "application/json; charset=utf-8";
     add_header X-RateLimit-Limit 600;
@@ -75,9 +75,14 @@ func (f *fixture) nginx(c benchCase, address string) ([]string, error) {
 	if os.Getuid() != 0 {
 		user = "nobody" // it is not looked at
 	}
+	listen := ";"
+	if c.tls {
+		listen = fmt.Sprintf(" ssl;\n    ssl_certificate %s;\n    ssl_certificate_key %s;\n    ssl_protocols TLSv1.3;\n    ssl_session_tickets on;",
+			f.file(certFile), f.file(keyFile))
+	}
 	plain := c.body
 	files := map[string][]byte{
-		filepath.Join(dir, "nginx.conf"): fmt.Appendf(nil, nginxConfig, user, dir, address, limit),
+		filepath.Join(dir, "nginx.conf"): fmt.Appendf(nil, nginxConfig, user, dir, address, limit, listen),
 		filepath.Join(dir, "keys.map"):   []byte(lines.String()),
 	}
 	if c.gzip {

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"os/exec"
@@ -20,12 +21,14 @@ type server struct {
 	command []string                               // its address is added
 	more    []string                               // and then these
 	prepare func(address string) ([]string, error) // arguments instead of the address
+	tls     bool
 }
 
 // process is a server that runs on the first core.
 type process struct {
 	cmd     *exec.Cmd
 	address string
+	tls     bool
 	output  bytes.Buffer
 }
 
@@ -53,7 +56,7 @@ func (s *server) start(ctx context.Context) (*process, error) {
 		args = append(append(args, address), s.more...)
 	}
 	args = onCore(0, args)
-	p := &process{cmd: exec.CommandContext(ctx, args[0], args[1:]...), address: address}
+	p := &process{cmd: exec.CommandContext(ctx, args[0], args[1:]...), address: address, tls: s.tls}
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", s.name, err)
@@ -75,6 +78,9 @@ func (p *process) answers() bool {
 	c, err := net.DialTimeout("tcp", p.address, time.Second)
 	if err != nil {
 		return false
+	}
+	if p.tls {
+		c = tls.Client(c, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}) //nolint:gosec // a certificate of our own
 	}
 	defer func() { _ = c.Close() }()
 	var head [12]byte

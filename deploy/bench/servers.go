@@ -50,7 +50,7 @@ func (f *fixture) server(name string, c benchCase) (s server, installed bool) {
 		return f.constant(name, c, epollConstant), true
 	case nginxName:
 		nginx, err := exec.LookPath("nginx")
-		return server{name: name, command: []string{nginx}, prepare: func(address string) ([]string, error) {
+		return server{name: name, tls: c.tls, command: []string{nginx}, prepare: func(address string) ([]string, error) {
 			return f.nginx(c, address)
 		}}, err == nil
 	}
@@ -62,7 +62,10 @@ func (f *fixture) gridcast(name string, c benchCase, more ...string) server {
 	if c.keys > 1 {
 		store = "many"
 	}
-	return server{name: name, more: more, command: []string{
+	if c.tls {
+		more = append(more, "--tls-cert", f.file(certFile), "--tls-key", f.file(keyFile))
+	}
+	return server{name: name, tls: c.tls, more: more, command: []string{
 		f.binary, "edge", "--store", "dir:" + f.store(store), "--now", raceTime,
 		"--tier", "pro=1000000000", "--log-format", "json", "--listen",
 	}}

@@ -18,9 +18,13 @@ func (f *fixture) wrk(ctx context.Context, p *process, c benchCase, length time.
 	if err := os.WriteFile(script, []byte(f.requests(c)), 0o600); err != nil {
 		return report{}, fmt.Errorf("script of wrk: %w", err)
 	}
+	scheme := "http://"
+	if c.tls {
+		scheme = "https://"
+	}
 	out, busy, err := onSecondCore(ctx, []string{
 		"wrk", "-t1", "-c" + strconv.Itoa(c.connections), fmt.Sprintf("-d%ds", int(length.Seconds())),
-		"--latency", "-s", script, "http://" + p.address + c.target,
+		"--latency", "-s", script, scheme + p.address + c.target,
 	})
 	if err != nil {
 		return report{}, err
