@@ -82,20 +82,26 @@ type nameless struct{ predict.Model }
 
 func (nameless) Name() string { return "" }
 
-// What the ledger refuses keeps nobody from seeing the rest, and is not hidden.
+// What the ledger refuses keeps nothing else from it, and nobody from seeing the rest; and it is
+// not hidden.
 func TestRefusedEventIsPublishedAround(t *testing.T) {
-	w := newWeekend(t, asItWas)
+	const spainKey = int64(2024010) // its race is a week before that of Austria
+	w := &weekend{t: t, store: memblob.New(), archive: altered(t, asItWas), policy: builder.Policy{Model: predict.GridFrequency()}}
+	var err error
+	if w.ledger, err = ledger.Open(t.Context(), w.store, ledger.Simulated, austriaStart.AddDate(0, 0, -10), "test", ""); err != nil {
+		t.Fatal(err)
+	}
 	b := w.builder()
 	build(t, b, austriaQualified.Add(-time.Hour))
-	b.Policy.Model = nameless{b.Policy.Model}
+	b.Policy.Model, b.Policy.AutoVerifyAfter = nameless{b.Policy.Model}, time.Hour
 	over := austriaStart.Add(-time.Minute)
 	out, err := b.Build(t.Context(), builder.Request{At: over})
 	var refused *ledger.RefusedError
 	if !errors.As(err, &refused) || refused.Event.Type != ledger.PickFrozen {
 		t.Fatalf("got %v, want the refusal of the pick", err)
 	}
-	if out.Version == 0 {
-		t.Error("nothing was published")
+	if out.Version == 0 || len(out.Events) != 1 || out.Events[0].Session != spainKey || out.Events[0].Type != ledger.ResultVerified {
+		t.Errorf("settled %v and published version %d; want the result of Spain, published", out.Events, out.Version)
 	}
 	// The next one, with a model that works, has it all.
 	b.Policy.Model = predict.GridFrequency()

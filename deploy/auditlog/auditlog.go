@@ -118,9 +118,6 @@ type Log struct {
 	noted   map[Damage]bool
 }
 
-// Key returns the store key of an entry.
-func Key(seq int64) string { return chain.Chain{Prefix: Prefix}.Key(seq) }
-
 // Load reads the log in store. A store without one has an empty log. Damage is no error: see
 // Log.Damage. The error is that of a store that cannot be listed.
 func Load(ctx context.Context, store blob.Store) (*Log, error) {

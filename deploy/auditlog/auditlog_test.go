@@ -20,6 +20,9 @@ import (
 
 func nothing() error { return nil }
 
+// key is the store key of an entry.
+func key(seq int64) string { return chain.Chain{Prefix: auditlog.Prefix}.Key(seq) }
+
 func TestDoAnnouncesTheChange(t *testing.T) {
 	store := memblob.New()
 	log := load(t, store)
@@ -137,7 +140,7 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 	broken := errors.New("bad sector")
 	edit := func(seq int64, change func(string) string) func(*testing.T, *memblob.Store) blob.Store {
 		return func(t *testing.T, store *memblob.Store) blob.Store {
-			object, err := store.Get(t.Context(), auditlog.Key(seq), blob.MaxDocument)
+			object, err := store.Get(t.Context(), key(seq), blob.MaxDocument)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,13 +148,13 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 			if changed == string(object.Data) {
 				t.Fatal("the case changes nothing")
 			}
-			store.Corrupt(auditlog.Key(seq), []byte(changed))
+			store.Corrupt(key(seq), []byte(changed))
 			return store
 		}
 	}
 	remove := func(seq int64) func(*testing.T, *memblob.Store) blob.Store {
 		return func(t *testing.T, store *memblob.Store) blob.Store {
-			if err := store.Delete(t.Context(), auditlog.Key(seq)); err != nil {
+			if err := store.Delete(t.Context(), key(seq)); err != nil {
 				t.Fatal(err)
 			}
 			return store
@@ -163,35 +166,35 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 		unread  bool   // there are no bytes to quote
 		entries int    // that can still be read
 	}{
-		"the first cut":     {do: edit(1, func(s string) string { return s[:len(s)/2] }), damaged: auditlog.Key(1), entries: 2},
-		"the last cut":      {do: edit(3, func(s string) string { return s[:len(s)/2] }), damaged: auditlog.Key(3), entries: 2},
-		"the last empty":    {do: edit(3, func(string) string { return "" }), damaged: auditlog.Key(3), entries: 2},
-		"a field added":     {do: edit(2, func(s string) string { return strings.Replace(s, `"seq"`, `"more":1,"seq"`, 1) }), damaged: auditlog.Key(2), entries: 2},
-		"renumbered":        {do: edit(2, func(s string) string { return strings.Replace(s, `"seq":2`, `"seq":3`, 1) }), damaged: auditlog.Key(2), entries: 2},
-		"spaced":            {do: edit(2, func(s string) string { return s + " " }), damaged: auditlog.Key(2), entries: 2},
-		"a reason changed":  {do: edit(2, func(s string) string { return strings.Replace(s, "reason 1", "reason 7", 1) }), damaged: auditlog.Key(3), entries: 3},
-		"one missing":       {do: remove(2), damaged: auditlog.Key(3), unread: true, entries: 1},
-		"the first missing": {do: remove(1), damaged: auditlog.Key(2), unread: true, entries: 0},
+		"the first cut":     {do: edit(1, func(s string) string { return s[:len(s)/2] }), damaged: key(1), entries: 2},
+		"the last cut":      {do: edit(3, func(s string) string { return s[:len(s)/2] }), damaged: key(3), entries: 2},
+		"the last empty":    {do: edit(3, func(string) string { return "" }), damaged: key(3), entries: 2},
+		"a field added":     {do: edit(2, func(s string) string { return strings.Replace(s, `"seq"`, `"more":1,"seq"`, 1) }), damaged: key(2), entries: 2},
+		"renumbered":        {do: edit(2, func(s string) string { return strings.Replace(s, `"seq":2`, `"seq":3`, 1) }), damaged: key(2), entries: 2},
+		"spaced":            {do: edit(2, func(s string) string { return s + " " }), damaged: key(2), entries: 2},
+		"a reason changed":  {do: edit(2, func(s string) string { return strings.Replace(s, "reason 1", "reason 7", 1) }), damaged: key(3), entries: 3},
+		"one missing":       {do: remove(2), damaged: key(3), unread: true, entries: 1},
+		"the first missing": {do: remove(1), damaged: key(2), unread: true, entries: 0},
 		"a stray number": {
 			do: func(t *testing.T, store *memblob.Store) blob.Store {
-				if _, err := store.Create(t.Context(), auditlog.Key(99_999_999), []byte("{}")); err != nil {
+				if _, err := store.Create(t.Context(), key(99_999_999), []byte("{}")); err != nil {
 					t.Fatal(err)
 				}
 				return store
 			},
-			damaged: auditlog.Key(99_999_999), unread: true, entries: 3,
+			damaged: key(99_999_999), unread: true, entries: 3,
 		},
-		"one without end": {do: edit(2, func(s string) string { return s + strings.Repeat(" ", blob.MaxDocument) }), damaged: auditlog.Key(2), unread: true, entries: 2},
+		"one without end": {do: edit(2, func(s string) string { return s + strings.Repeat(" ", blob.MaxDocument) }), damaged: key(2), unread: true, entries: 2},
 		"one unreadable": {
 			do: func(_ *testing.T, store *memblob.Store) blob.Store {
 				return faultblob.Wrap(store, func(_ context.Context, c faultblob.Call) faultblob.Fate {
-					if c == (faultblob.Call{Op: faultblob.Get, Key: auditlog.Key(2)}) {
+					if c == (faultblob.Call{Op: faultblob.Get, Key: key(2)}) {
 						return faultblob.Fate{Err: broken}
 					}
 					return faultblob.Fate{}
 				})
 			},
-			damaged: auditlog.Key(2), unread: true, entries: 2,
+			damaged: key(2), unread: true, entries: 2,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -243,7 +246,7 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 func TestSecondDamageOfOneFileIsNoted(t *testing.T) {
 	store := three(t)
 	for i, text := range []string{"cut", "cut again"} {
-		store.Corrupt(auditlog.Key(1), []byte(text))
+		store.Corrupt(key(1), []byte(text))
 		if err := load(t, store).Do(t.Context(), auditlog.Change{Actor: "a", Action: auditlog.Rebuild}, nothing); err != nil {
 			t.Fatal(err)
 		}
@@ -266,11 +269,11 @@ func TestRunningLogMeetsDamage(t *testing.T) {
 	if err := load(t, store).Do(t.Context(), auditlog.Change{Actor: "b", Action: auditlog.Rebuild}, nothing); err != nil {
 		t.Fatal(err)
 	}
-	store.Corrupt(auditlog.Key(4), make([]byte, blob.MaxDocument+1))
+	store.Corrupt(key(4), make([]byte, blob.MaxDocument+1))
 	if err := running.Do(t.Context(), auditlog.Change{Actor: "a", Action: auditlog.RevokeKey}, nothing); err != nil {
 		t.Fatal(err)
 	}
-	if got := running.Damage(); len(got) != 1 || got[0].Key != auditlog.Key(4) {
+	if got := running.Damage(); len(got) != 1 || got[0].Key != key(4) {
 		t.Errorf("damage: got %v, want file 4", got)
 	}
 }
@@ -296,11 +299,11 @@ func TestRunningLogMeetsAnUnreadableFile(t *testing.T) {
 	if err := running.Do(t.Context(), revoke, nothing); !errors.Is(err, down) {
 		t.Errorf("a store that is down: got %v, want %v", err, down)
 	}
-	bad.Store(auditlog.Key(4))
+	bad.Store(key(4))
 	if err := running.Do(t.Context(), revoke, nothing); err != nil {
 		t.Fatalf("file 4 is unreadable: %v", err)
 	}
-	if got := running.Damage(); len(got) != 1 || got[0].Key != auditlog.Key(4) {
+	if got := running.Damage(); len(got) != 1 || got[0].Key != key(4) {
 		t.Errorf("damage: got %v, want file 4", got)
 	}
 	if e := running.Entries(); e[len(e)-1].Seq != 6 || e[len(e)-1].Action != auditlog.RevokeKey {
@@ -341,7 +344,7 @@ func TestTextsArePrintable(t *testing.T) {
 func TestFileBytes(t *testing.T) {
 	const old = `{"seq":1,"previous":"","id":"A1","at":"2026-06-01T09:00:00Z","actor":"operator:anna","action":"rollback","subject":"12","reason":"wrong <grid>"}`
 	store := memblob.New()
-	if _, err := store.Create(t.Context(), auditlog.Key(1), []byte(old)); err != nil {
+	if _, err := store.Create(t.Context(), key(1), []byte(old)); err != nil {
 		t.Fatal(err)
 	}
 	log := load(t, store)
@@ -352,7 +355,7 @@ func TestFileBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	object, err := store.Get(t.Context(), auditlog.Key(2), blob.MaxDocument)
+	object, err := store.Get(t.Context(), key(2), blob.MaxDocument)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,7 +402,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 		for n := 1; n <= writes+1; n++ {
 			t.Run(fmt.Sprintf("write %d, applied %v", n, applied), func(t *testing.T) {
 				inner := three(t)
-				inner.Corrupt(auditlog.Key(2), []byte("{"))
+				inner.Corrupt(key(2), []byte("{"))
 				var made []string
 				failure := errors.New("the change failed")
 				log := load(t, mortal(inner, n, applied))
