@@ -357,3 +357,52 @@ func TestNothingUnpublishableIsAppended(t *testing.T) {
 		t.Errorf("with the team's name: verified %v, error %v; want it verified", verified(), err)
 	}
 }
+
+// An archive of before the season takes nothing back: what was published of the season stays, the
+// next race too, so that lights out comes; and its own seasons are published.
+func TestOlderArchiveTakesNothingBack(t *testing.T) {
+	good := patchy(t, rand.New(rand.NewPCG(5, 6)), gaps{})
+	facts := good.Facts()
+	facts.Seasons = facts.Seasons[:1]
+	older, err := season.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := good.Facts().Seasons[1].Rounds[0].Start
+	store := memblob.New()
+	l, err := ledger.Open(t.Context(), store, ledger.Simulated, start.AddDate(0, 0, -7), "test", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inUse := good
+	b := &builder.Builder{
+		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
+		Facts:  func(context.Context) (builder.Facts, error) { return builder.Facts{Archive: inUse, SHA256: sum}, nil },
+		Policy: builder.Policy{Model: predict.GridFrequency()},
+	}
+	if _, err := b.Build(t.Context(), builder.Request{At: start.Add(-time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	before, err := snapshots.LoadBase(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inUse = older
+	outcome, err := b.Build(t.Context(), builder.Request{At: start.Add(-time.Minute)})
+	if err != nil || len(outcome.Refused) == 0 {
+		t.Fatalf("refused %v, error %v; want the season of 2026 to stay as it was", outcome.Refused, err)
+	}
+	holds(t, store, start)
+	after, err := snapshots.LoadBase(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := after.Manifest.CurrentSeason; got != 2026 {
+		t.Errorf("the current season is %d, want 2026 as before", got)
+	}
+	for _, entry := range before.Manifest.Entries {
+		if now, ok := after.Entry(entry.Path); !ok || now.SHA256 != entry.SHA256 {
+			t.Errorf("%s is not as it was", entry.Path)
+		}
+	}
+}

@@ -25,7 +25,7 @@ import (
 // document is one variant of a version that is being built.
 type document struct {
 	variant   catalog.Variant
-	body      []byte // nil: derived, and that of the base
+	body      []byte // nil: that of the base, which was not read
 	published snapshots.Variant
 	reused    bool  // the bytes are those of the base
 	fault     error // why it could not be rendered
@@ -130,9 +130,11 @@ func (d *document) encode(a *almanac.Almanac) error {
 // refuse checks the documents as a client would read them, and puts in the place of each that
 // fails what was published before, so that one that is wrong keeps no other from being published.
 // It goes on until nothing is wrong but what was published before. Seasons that the almanac no
-// longer has, because the archive is an older one, stay too.
+// longer has, because the archive is an older one, stay too, and with them what is said across
+// seasons: who drives, and which race is next.
 func refuse(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, version map[string]*document) ([]Refused, error) {
 	refused := map[string]error{}
+	var lost error
 	for _, entry := range base.Manifest.Entries {
 		v, err := catalog.ParsePath(entry.Path)
 		if err != nil {
@@ -144,7 +146,13 @@ func refuse(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, versi
 		}
 		_, rendered := version[entry.Path]
 		if _, ok := a.Year(year); year != 0 && !ok && !rendered {
-			version[entry.Path] = &document{variant: v, fault: fmt.Errorf("the archive no longer has the season %d", year)}
+			lost = fmt.Errorf("the archive no longer has the season %d", year)
+			version[entry.Path] = &document{variant: v, fault: lost}
+		}
+	}
+	if lost != nil {
+		for _, endpoint := range []catalog.Name{catalog.Drivers, catalog.NextRace, catalog.Accuracy} {
+			version[catalog.Variant{Endpoint: endpoint}.Path()].fault = lost
 		}
 	}
 	faults := check.Faults{}
@@ -180,11 +188,11 @@ func refuse(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, versi
 		}
 		bodies := make(map[string][]byte, len(version))
 		for path, d := range version {
-			if d.body != nil { // else it is derived, and that of the base
+			if d.body != nil { // else it is that of the base, derived or not to be read
 				bodies[path] = d.body
 			}
 		}
-		known := catalog.Known{Current: a.Current, Seasons: seasonsOf(version)}
+		known := catalog.Known{Current: currentOf(base, a), Seasons: seasonsOf(version)}
 		faults = check.Bodies(known, bodies, func(path string) bool { return version[path].reused })
 		if len(faults) == 0 {
 			break
@@ -202,7 +210,9 @@ func refuse(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, versi
 func (d *document) stay(ctx context.Context, base *snapshots.Base, a *almanac.Almanac) (err error) {
 	if entry, ok := base.Entry(d.variant.Path()); ok {
 		d.published, d.reused = snapshots.Reused(entry), true
-		d.body, err = base.Body(ctx, entry)
+		if d.body, err = base.Body(ctx, entry); err != nil && ctx.Err() == nil {
+			d.body, err = nil, nil // the store's damage is for the nightly check to tell; nothing here needs the bytes
+		}
 		return err
 	}
 	switch d.variant.Endpoint {
@@ -231,9 +241,18 @@ func seasonsOf(version map[string]*document) []int {
 	return years
 }
 
+// currentOf is the default year: that of the almanac, or of the base where the archive has lost the
+// season that was.
+func currentOf(base *snapshots.Base, a *almanac.Almanac) int {
+	if _, ok := a.Year(base.Manifest.CurrentSeason); !ok && base.Manifest.CurrentSeason > a.Current {
+		return base.Manifest.CurrentSeason
+	}
+	return a.Current
+}
+
 // draftOf is the version as it is published, its variants in the order of the catalog.
 func draftOf(base *snapshots.Base, a *almanac.Almanac, version map[string]*document) snapshots.Draft {
-	d := snapshots.Draft{Base: base, BuiltAt: a.At, DueAt: a.DueAt(), CurrentSeason: a.Current, Seasons: seasonsOf(version)}
+	d := snapshots.Draft{Base: base, BuiltAt: a.At, DueAt: a.DueAt(), CurrentSeason: currentOf(base, a), Seasons: seasonsOf(version)}
 	for _, path := range slices.Sorted(maps.Keys(version)) {
 		d.Variants = append(d.Variants, version[path].published)
 	}
