@@ -18,6 +18,7 @@ import (
 
 // page is everything the console shows, at one instant.
 type page struct {
+	names      map[int64]string // of rounds, by session key
 	Operator   string
 	MayOperate bool // else they only look
 	RaceTime   time.Time
@@ -217,7 +218,8 @@ func (c *Console) collectAudit(ctx context.Context, p *page) error {
 }
 
 func (c *Console) showPage(w http.ResponseWriter, r *http.Request, who visitor) {
-	c.render(w, http.StatusOK, "page", c.collect(r.Context(), who))
+	p := c.collect(r.Context(), who)
+	c.render(w, http.StatusOK, "page", &p)
 }
 
 func (c *Console) collectSeason(ctx context.Context, p *page, now time.Time, state *ledger.State) error {
@@ -226,6 +228,7 @@ func (c *Console) collectSeason(ctx context.Context, p *page, now time.Time, sta
 		return err
 	}
 	a := almanac.Join(facts.Archive.AsOf(now), state)
+	p.names = roundNames(a)
 	p.Next = nextRace(a)
 	for _, r := range a.Waiting() {
 		p.Waiting = append(p.Waiting, newWaiting(r))

@@ -208,7 +208,9 @@ async function submit(form, button) {
       copy.className = "quiet";
       copy.textContent = "Copy";
       copy.onclick = async () => { await navigator.clipboard.writeText(body.key); copy.textContent = "Copied"; };
-      document.getElementById("run-edges").replaceChildren(key, " ", copy);
+      const item = document.createElement("li");
+      item.append(key, " ", copy);
+      document.getElementById("run-edges").replaceChildren(item);
       panel.scrollIntoView({ block: "nearest" });
     } else {
       said(title, { phase: "done", text: body.text });

@@ -118,6 +118,9 @@ func (b *Browser) Picture(name string) {
 			for _, fault := range run(b, chromedp.Evaluate[[]string](hardToUse)) {
 				b.t.Errorf("%s at %s width, %s: %s", name, s.name, scheme, fault)
 			}
+			if (s == desktop) == (scheme == "light") { // each width and each scheme once: it takes a second
+				b.Axe(name + " at " + s.name + " width, " + scheme)
+			}
 			picture := run(b, chromedp.FullScreenshot(100))
 			file := filepath.Join(b.dir, fmt.Sprintf("%s-%s-%s.png", name, s.name, scheme))
 			if err := os.WriteFile(file, picture, 0o600); err != nil {
@@ -127,6 +130,28 @@ func (b *Browser) Picture(name string) {
 	}
 	b.Do(chromedp.EmulateViewport(desktop.width, desktop.height))
 }
+
+// Axe has axe-core look at the page as it is, and fails the test for every rule that is broken.
+// Where it is not installed the check is left out: npm install --prefix .var/node axe-core
+func (b *Browser) Axe(name string) {
+	b.t.Helper()
+	source, err := os.ReadFile(axeFile)
+	if err != nil {
+		b.t.Logf("%s: axe-core is not in %s: the page is not held against its rules", name, axeFile)
+		return
+	}
+	// The policy of the page allows no script of others; what a debugger evaluates is not under it.
+	_ = run(b, chromedp.Evaluate[bool](string(source)+"; true"))
+	for _, fault := range run(b, chromedp.Evaluate[[]string](axeRun, chromedp.EvalAwaitPromise)) {
+		b.t.Errorf("%s: axe: %s", name, fault)
+	}
+}
+
+// axeFile is where npm puts axe-core, from the folder of a test below deploy.
+const axeFile = "../../.var/node/node_modules/axe-core/axe.min.js"
+
+const axeRun = `axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.map((v) =>
+	v.id + " (" + v.impact + "): " + v.help + ": " + v.nodes.slice(0, 3).map((n) => n.target.join(" ")).join(", ")))`
 
 // tooWide lists the first elements that make the page scroll sideways.
 const tooWide = `document.documentElement.scrollWidth <= innerWidth ? [] :

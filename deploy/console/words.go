@@ -1,0 +1,61 @@
+package console
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gridcast/builder/almanac"
+	"gridcast/scheduler/cadence"
+)
+
+// reasonWords are the reasons of the schedule as people call them.
+var reasonWords = map[string]string{
+	string(cadence.PollWeek):        "the look each week day",
+	string(cadence.PollWeekend):     "the look on a race weekend",
+	string(cadence.PollAwaiting):    "a grid or a result is awaited",
+	string(cadence.GridKnown):       "the grid should be known",
+	string(cadence.QualifyingStood): "qualifying has stood for two hours",
+	string(cadence.FreezeLatest):    "the last moment for a pick",
+	string(cadence.LightsOut):       "lights out",
+	string(cadence.RaceWindowEnd):   "the race is over",
+	string(cadence.YearTurn):        "the year turns",
+	string(cadence.CalendarKnown):   "the calendar of next season",
+	string(cadence.Nightly):         "every night",
+}
+
+// say puts a reason of a build or a job, such as "lights_out 2024022", into words.
+func say(reason string, names map[int64]string) string {
+	fields := strings.Fields(reason)
+	for i, field := range fields {
+		if words, ok := reasonWords[field]; ok {
+			fields[i] = words
+			continue
+		}
+		if key, err := strconv.ParseInt(field, 10, 64); err == nil && i > 0 && names[key] != "" {
+			fields[i] = "(" + names[key] + ")"
+		}
+	}
+	return strings.Join(fields, " ")
+}
+
+// Say puts a reason into words, with the names of the rounds that the page knows.
+func (p *page) Say(reason any) string { return say(fmt.Sprint(reason), p.names) }
+
+// SayRound is the name of a round for people, its key if the page does not know it.
+func (p *page) SayRound(key int64) string {
+	if name := p.names[key]; name != "" {
+		return name
+	}
+	return strconv.FormatInt(key, 10)
+}
+
+func roundNames(a *almanac.Almanac) map[int64]string {
+	names := map[int64]string{}
+	for _, y := range a.Years {
+		for _, r := range y.Rounds {
+			names[r.Session] = r.Facts.Name
+		}
+	}
+	return names
+}
