@@ -127,7 +127,7 @@ func walkContract(t *testing.T, d demo) {
 		{"parameters", "a season without picks is empty", c, "GET", "/predictions?year=2010", nil, want{status: 200, data: count[wire.PredictionRecord](0)}},
 		{"parameters", "unknown parameters are ignored", c, "GET", "/drivers?_=1700000000&year=1", nil, want{status: 200, data: same(c, "/drivers")}},
 		{"parameters", "order does not matter", c, "GET", "/standings?year=2012&type=constructors", nil, want{status: 200, data: same(c, "/standings?type=constructors&year=2012")}},
-		{"parameters", "a season that is not known", c, "GET", "/calendar?year=1949", nil, want{status: 422, code: wire.BadParam, data: says("year", "1949", "2007 to 2024")}},
+		{"parameters", "a season that is not known", c, "GET", "/calendar?year=1949", nil, want{status: 422, code: wire.BadParam, data: says("year", "1949", "2007 to 2025")}},
 		{"parameters", "a year that is none", c, "GET", "/calendar?year=24", nil, want{status: 422, code: wire.BadParam, data: says("year", "24")}},
 		{"parameters", "an empty year", c, "GET", "/calendar?year=", nil, want{status: 422, code: wire.BadParam, data: says("year", "empty")}},
 		{"parameters", "a repeated year", c, "GET", "/calendar?year=2023&year=2023", nil, want{status: 422, code: wire.BadParam, data: says("year", "more than once")}},
