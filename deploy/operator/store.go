@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gridcast/deploy/auditlog"
+	"gridcast/edge/keys"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 )
@@ -40,6 +41,20 @@ func (d BackupStore) do(ctx context.Context, o *Operator, order Order, _ Preview
 	return done, nil
 }
 
+// keysLeap is by how much the serial number of restored keys is above the backup's: by more
+// changes than anybody makes between a backup and a loss. Edges refuse a document that is older
+// than the one they have.
+const keysLeap = 1_000_000
+
+// restoreKeys makes edges take the keys that a backup has put into the store.
+func restoreKeys(ctx context.Context, store blob.Store) error {
+	document, tag, err := keys.Load(ctx, store)
+	if err != nil || tag == "" { // the backup has none
+		return err
+	}
+	return keys.Restore(ctx, store, document, document.Serial+keysLeap)
+}
+
 // RestoreStore puts a backup back into a store that was lost. Above and Since are what edges have
 // seen: the highest version, and the head of the ledger.
 type RestoreStore struct {
@@ -57,6 +72,7 @@ func (d RestoreStore) preview(ctx context.Context, o *Operator) (Preview, error)
 		Title: "Restore the store", Question: fmt.Sprintf("Restore %s from %s?", o.Store, d.From),
 		Effects: []string{
 			"What the store lacks is copied back; what it has and is whole stays, such as newer keys.",
+			"If the store has lost its keys, those of the backup hold: what was revoked since works again.",
 			fmt.Sprintf("The backup's version is published again under a number above %d, so that every edge takes it.", d.Above),
 		},
 	}
@@ -74,10 +90,16 @@ func (d RestoreStore) preview(ctx context.Context, o *Operator) (Preview, error)
 }
 
 func (d RestoreStore) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
+	_, stored, keysErr := keys.Load(ctx, o.Store)
 	publisher := snapshots.Publisher{Store: o.Store, Progress: order.Progress}
 	restored, err := publisher.Restore(ctx, snapshots.Restoring{Backup: d.From, Builder: o.Name, Above: d.Above, Since: d.Since})
 	if err != nil {
 		return Done{}, err
+	}
+	if stored == "" || keysErr != nil { // the keys are the backup's
+		if err := restoreKeys(ctx, o.Store); err != nil {
+			return Done{}, err
+		}
 	}
 	done := Done{Restored: &restored, Receipt: &restored.Receipt, Text: fmt.Sprintf("Version %d serves what the backup of %s had.",
 		restored.Version, restored.Backup.At.UTC().Format(time.RFC3339))}
