@@ -84,7 +84,7 @@ type lane interface {
 	Open() int
 }
 
-// newLane is set where a lane is part of the program.
+// newLane is set where a lane is part of the program. It returns nil if the configuration does without.
 var newLane func(*Edge) lane
 
 // New checks the configuration and returns an edge that does nothing yet.
@@ -140,7 +140,7 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 	if cfg.TLSCert != "" {
 		e.tls = e.tlsConfig()
 	}
-	if newLane != nil && cfg.ExpressLane {
+	if newLane != nil {
 		e.lane = newLane(e)
 	}
 	return e, nil

@@ -16,7 +16,28 @@ import (
 // the package express, the edge compiles, and the HTTP server answers everything.
 func init() {
 	newLane = func(e *Edge) lane {
-		l := express.New(express.Config{
+		var l *express.Lane // nil: the configuration does without
+		e.deps.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "gridcast_edge_express_requests_total",
+			Help: "Requests answered by the express lane; they are among all the others too.",
+		}, func() float64 {
+			if l == nil {
+				return 0
+			}
+			return float64(l.Answered())
+		}), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "gridcast_edge_express_connections",
+			Help: "Open connections on the express lane.",
+		}, func() float64 {
+			if l == nil {
+				return 0
+			}
+			return float64(l.Open())
+		}))
+		if !e.cfg.ExpressLane {
+			return nil
+		}
+		l = express.New(express.Config{
 			Handler:        laneHandler{e.gateway},
 			ReadTimeout:    e.cfg.ReadTimeout,
 			WriteTimeout:   e.cfg.WriteTimeout,
@@ -26,13 +47,6 @@ func init() {
 			TLS:            e.tls,
 			NotAccepted:    func(err error) { e.log.Warn("connection not accepted, trying again", "err", err) },
 		})
-		e.deps.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "gridcast_edge_express_requests_total",
-			Help: "Requests answered by the express lane; they are among all the others too.",
-		}, func() float64 { return float64(l.Answered()) }), prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "gridcast_edge_express_connections",
-			Help: "Open connections on the express lane.",
-		}, func() float64 { return float64(l.Open()) }))
 		return l
 	}
 }
