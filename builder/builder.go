@@ -103,7 +103,7 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 	if len(a.Years) == 0 {
 		return snapshots.Receipt{}, nil, b.nothingKnown(r.At)
 	}
-	derived, err := b.derived(ctx, b.derivedKey(facts, a))
+	derived, _, err := b.derived(ctx, b.derivedKey(facts, a))
 	if err != nil { // what is derived can wait, what it is derived from cannot
 		b.Log.Error("derived documents cannot be read; they stay as they were", "err", err)
 	}

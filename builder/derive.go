@@ -59,7 +59,7 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 	v := facts.Archive.AsOf(at)
 	a := almanac.Join(v, b.Ledger.Current(at))
 	key := b.derivedKey(facts, a)
-	if known, err := b.derived(ctx, key); err != nil || known != nil {
+	if _, made, err := b.derived(ctx, key); err != nil || made {
 		return false, err
 	}
 	d := deriver{archive: facts.Archive, view: v, almanac: a, model: predict.NewV2(predict.DefaultParams())}
@@ -85,7 +85,7 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 // verified, with its revision, and which rounds are still to be held.
 func (b *Builder) derivedKey(facts Facts, a *almanac.Almanac) string {
 	h := sha256.New()
-	fmt.Fprintln(h, derivedFormat, facts.SHA256, b.Policy.Model.Name(), a.Current)
+	h.Write(fmt.Appendln(nil, derivedFormat, facts.SHA256, b.Policy.Model.Name(), a.Current))
 	for i := range a.Years {
 		y := &a.Years[i]
 		for j := range y.Rounds {
@@ -95,26 +95,26 @@ func (b *Builder) derivedKey(facts Facts, a *almanac.Almanac) string {
 				revision = 1 + r.Result.Revision
 			}
 			// Before a season's first qualifying nobody has a code: with it the odds can be told.
-			fmt.Fprintln(h, r.Session, revision, r.Off(), len(y.Codes), r.Pick != nil && r.Result != nil)
+			h.Write(fmt.Appendln(nil, r.Session, revision, r.Off(), len(y.Codes), r.Pick != nil && r.Result != nil))
 		}
 	}
 	return derivedFolder + hex.EncodeToString(h.Sum(nil)) + ".json"
 }
 
-// derived reads the data of a key; nil if nobody has made it.
-func (b *Builder) derived(ctx context.Context, key string) (derivedData, error) {
+// derived reads the data of a key, and whether anybody has made it; nil if not.
+func (b *Builder) derived(ctx context.Context, key string) (data derivedData, made bool, err error) {
 	object, err := b.Store.Get(ctx, key, maxDerived)
 	if errors.Is(err, blob.ErrNotFound) {
-		return nil, nil
+		return nil, false, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read what was derived: %w", err)
+		return nil, false, fmt.Errorf("read what was derived: %w", err)
 	}
 	var file derivedFile
 	if err := json.Unmarshal(object.Data, &file); err != nil {
-		return nil, fmt.Errorf("read what was derived: %s: %w", key, err)
+		return nil, false, fmt.Errorf("read what was derived: %s: %w", key, err)
 	}
-	return file.Data, nil
+	return file.Data, true, nil
 }
 
 // deriver makes the data from what is verified.
@@ -375,7 +375,8 @@ func recordOf(races []scored, k kind, seasons bool) wire.Record {
 // scoresOf returns the scores of the picks, of pole and of f0 on the same races; the last two
 // only if all of them have been forecast.
 func scoresOf(races []scored, k kind) (picks, pole, f0 *wire.Scores) {
-	var all, withChances, poles, f0s []backtest.Score
+	all := make([]backtest.Score, 0, len(races))
+	var withChances, poles, f0s []backtest.Score
 	for _, s := range races {
 		score := s.model
 		if k == isReal {

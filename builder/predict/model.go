@@ -2,6 +2,7 @@ package predict
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -153,12 +154,12 @@ func (m *Ranked) Explain(v *season.View, year int, round season.GrandPrixID) (Ex
 		return Explanation{}, fmt.Errorf("predict %d %s: %w", year, round, ErrNobody)
 	}
 	fits, err := m.fitsFor(year, smp)
-	if err != nil {
-		return Explanation{}, fmt.Errorf("predict %d %s: %w", year, round, err)
-	}
-	if fits == nil {
+	if errors.Is(err, ErrNoForm) {
 		f, err := GridFrequency().Predict(v, year, round)
 		return Explanation{Forecast: f}, err
+	}
+	if err != nil {
+		return Explanation{}, fmt.Errorf("predict %d %s: %w", year, round, err)
 	}
 	fillGaps(smp, m.memory.steps)
 	e := m.explain(smp, fits)
@@ -270,8 +271,8 @@ func (m *Ranked) history(races []race) []race {
 	return races[first:]
 }
 
-// fitsFor returns the fits that predict a race from what is known of it, nil if there is too
-// little to learn from.
+// fitsFor returns the fits that predict a race from what is known of it, ErrNoForm if there is
+// too little to learn from.
 func (m *Ranked) fitsFor(year int, smp *sample) (*experts, error) {
 	var samples []*sample
 	for _, s := range m.memory.steps {
@@ -280,7 +281,7 @@ func (m *Ranked) fitsFor(year int, smp *sample) (*experts, error) {
 		}
 	}
 	if len(samples) < m.p.Fit.MinRaces {
-		return nil, nil
+		return nil, ErrNoForm
 	}
 	key := fitKey{year: year, order: smp.order, last: samples[len(samples)-1]}
 	if smp.order == FromForm {

@@ -43,11 +43,8 @@ func (m *Ranked) Outlook(v *season.View, year int, round season.GrandPrixID) (Ou
 	}
 	before := now.pace.open(smp.teams, smp.drivers, year) // w has seen the sessions
 	fits, err := m.fitsFor(year, &sample{order: FromForm, missing: []season.SessionKind{season.Practice1}})
-	switch {
-	case err != nil:
+	if err != nil {
 		return Outlook{}, fmt.Errorf("outlook of %d %s: %w", year, round, err)
-	case fits == nil:
-		return Outlook{}, fmt.Errorf("outlook of %d %s: %w", year, round, ErrNoForm)
 	}
 	n := len(smp.drivers)
 	o := Outlook{Drivers: smp.drivers, Strength: pool(fits.r2, smp.x), Cov: make([]float64, n*n)}

@@ -131,7 +131,7 @@ func TestPairingShowsASmallSteadyDifference(t *testing.T) {
 // TestIntervalsHoldTheirEstimate is not true of a plain bootstrap of the calibration error:
 // whoever is drawn twice makes a forecaster look worse.
 func TestIntervalsHoldTheirEstimate(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 7)) //nolint:gosec // to be repeated
+	rng := rand.New(rand.NewPCG(7, 7))
 	for _, n := range []int{10, 35, 340} {
 		scores := make([]backtest.Score, n)
 		for i := range scores {

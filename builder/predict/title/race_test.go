@@ -48,7 +48,7 @@ func TestPointsAreThoseOfTheResults(t *testing.T) {
 func TestDrawFollowsTheStrengths(t *testing.T) {
 	f := newField(3)
 	f.set([]float64{math.Log(.6), math.Log(.3), math.Log(.1)})
-	rng := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // to be repeated
+	rng := rand.New(rand.NewPCG(1, 1))
 	const n = 100_000
 	var first, second [3]float64
 	var order []int
