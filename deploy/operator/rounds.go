@@ -372,7 +372,7 @@ func (o *Operator) decide(ctx context.Context, session int64, order Order, p Pre
 	if err != nil {
 		return Done{}, err
 	}
-	done := Done{Events: events, Unpublished: fmt.Sprintf("%s of %d", strings.ReplaceAll(string(events[0].Type), "_", " "), session)}
+	done := Done{Events: events, Unpublished: fmt.Sprintf("%s %d", strings.ReplaceAll(string(events[0].Type), "_", " "), session)}
 	r, err := almanac.Join(v, o.Ledger.State()).Round(session)
 	if err != nil {
 		return done, err

@@ -131,6 +131,25 @@ func (b *Browser) Picture(name string) {
 	b.Do(chromedp.EmulateViewport(desktop.width, desktop.height))
 }
 
+// Phone makes the window as wide as a phone, and what is scrolled is there at once: a click must
+// not meet what only passes by.
+func (b *Browser) Phone() {
+	b.t.Helper()
+	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: "reduce"}}}
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, media); err != nil {
+		b.t.Fatalf("browser: %v", err)
+	}
+	b.Do(chromedp.EmulateViewport(phone.width, phone.height))
+}
+
+// Look keeps what is in the window now.
+func (b *Browser) Look(name string) {
+	b.t.Helper()
+	if err := os.WriteFile(filepath.Join(b.dir, name+".png"), run(b, chromedp.CaptureScreenshot()), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 // Axe has axe-core look at the page as it is, and fails the test for every rule that is broken.
 // Where it is not installed the check is left out: npm install --prefix .var/node axe-core
 func (b *Browser) Axe(name string) {

@@ -1,0 +1,89 @@
+package console_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"gridcast/builder/almanac"
+	"gridcast/deploy/console/browsertest"
+	"gridcast/edge/keys"
+)
+
+// Race control at night: everything that a weekend may need is done with a phone.
+func TestDeedsOnAPhone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: a browser takes half a minute")
+	}
+	w := newWorld(t)
+	w.build("start")
+	b := browsertest.Open(t, t.ArtifactDir())
+	b.Phone()
+	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)),
+		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token),
+		chromedp.Submit(chromedp.CSS(`input[name=token]`)), chromedp.WaitVisible(chromedp.CSS(`#served`)))
+
+	round := func(session int64) *almanac.Round {
+		t.Helper()
+		facts, err := w.builder.Facts(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := almanac.Join(facts.Archive.AsOf(w.now()), w.builder.Ledger.State()).Round(session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	// do fills in a form that may be folded away, says yes, and waits for the end.
+	do := func(picture, form, want string, fields ...string) {
+		t.Helper()
+		b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`#served`)), chromedp.Evaluate[chromedp.Void](
+			`for (let e = document.querySelector("`+form+`").closest("details"); e; e = e.parentElement.closest("details")) e.open = true`))
+		for i := 0; i < len(fields); i += 2 {
+			selector := form + ` [name=` + fields[i] + `]`
+			b.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector("` + selector + `").value = ""`))
+			b.Do(chromedp.SendKeys(chromedp.CSS(selector), fields[i+1]))
+		}
+		b.Look(picture + "-form")
+		b.Do(chromedp.Click(chromedp.CSS(form+` button`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
+		b.Look(picture + "-asked")
+		b.Do(chromedp.Click(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
+		b.Look(picture + "-done")
+		if got := b.Text("#run-text"); !strings.Contains(got, want) {
+			t.Errorf("%s: it says %q, want %q in it", picture, got, want)
+		}
+	}
+	const lasVegas, qatar = 2024022, 2024023
+	do("postpone", `form[action='/rounds/2024023/postpone']`, "Version", "reason", "track works")
+	if r := round(qatar); r.State != almanac.Postponed {
+		t.Errorf("after it was postponed the round is in state %v", r.State)
+	}
+	do("reinstate", `form[action='/rounds/2024023/reinstate']`, "Version", "reason", "works done")
+	if r := round(qatar); r.State != almanac.Scheduled {
+		t.Errorf("after it was reinstated the round is in state %v", r.State)
+	}
+
+	// The source is silent after the race, and somebody writes down what they saw.
+	w.set(w.weekend.StartsAt().Add(70 * time.Minute))
+	w.build("the race is run")
+	do("enter", `form[action='/results/2024022/enter']`, "Version", "order", "RUS HAM SAI", "reason", "seen on television")
+	if r := round(lasVegas); len(r.Valid()) < 3 || r.Code(r.Valid()[0].Driver) != "RUS" || r.Valid()[0].Points != 25 {
+		t.Errorf("after the result was entered it is %+v", r.Valid())
+	}
+	do("correct", `form[action='/results/2024022/correct']`, "Version", "order", "HAM RUS SAI", "reason", "stewards")
+	if r := round(lasVegas); r.Code(r.Valid()[0].Driver) != "HAM" || len(r.Record.Revisions) != 2 {
+		t.Errorf("after the correction it is %+v in revision %d", r.Valid()[:3], len(r.Record.Revisions))
+	}
+
+	document, _, err := keys.Load(t.Context(), w.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	do("rotate", `form[action='/keys/`+document.Keys[0].ID+`/rotate']`, "shown this once", "reason", "every year")
+	if got := b.Text("#run .secret"); !strings.HasPrefix(got, keys.Prefix) {
+		t.Errorf("the new key is %q", got)
+	}
+}
