@@ -1,0 +1,129 @@
+package operator_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/deploy/operator"
+)
+
+// race is an operator with a ledger opened before Belgium 2024, whose pick is frozen, and a clock.
+type race struct {
+	*operator.Operator
+	at time.Time
+}
+
+const belgium = 2024014
+
+var belgiumStart = time.Date(2024, 7, 28, 13, 0, 0, 0, time.UTC)
+
+func belgianWeekend(t *testing.T) *race {
+	t.Helper()
+	w := &race{Operator: desk(t), at: belgiumStart.Add(-time.Hour)}
+	facts := builder.NewFactsStore(w.Store)
+	inUse, err := facts.Put(t.Context(), archive.EmbeddedBytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := belgiumStart.AddDate(0, 0, -2)
+	if w.Ledger, err = ledger.Open(t.Context(), w.Store, ledger.Simulated, opened, "test", inUse.SHA256); err != nil {
+		t.Fatal(err)
+	}
+	policy := builder.Policy{Model: predict.GridFrequency()}
+	if _, err := policy.Settle(t.Context(), w.Ledger, inUse, w.at); err != nil {
+		t.Fatal(err)
+	}
+	w.Facts, w.Now = facts.Load, func() time.Time { return w.at }
+	return w
+}
+
+func (w *race) preview(t *testing.T, d operator.Deed) operator.Preview {
+	t.Helper()
+	p, err := w.Preview(t.Context(), d)
+	if err != nil {
+		t.Fatalf("%#v: %v", d, err)
+	}
+	return p
+}
+
+func TestPreviewOfARound(t *testing.T) {
+	w := belgianWeekend(t)
+	cancel := w.preview(t, operator.Cancel{Session: belgium})
+	said := strings.Join(cancel.Effects, " ")
+	for _, want := range []string{"The round is cancelled; until now: scheduled.", "is void, for ever.", "The next race is the Dutch Grand Prix of 2024"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("cancel: got %q, want %q in it", cancel.Effects, want)
+		}
+	}
+	if cancel.Question == "" || !slices.Contains(cancel.Variants, "calendar/2024") || !slices.Contains(cancel.Variants, "next-race") || slices.Contains(cancel.Variants, "calendar/2023") {
+		t.Errorf("cancel: got %+v, want a question, and only this season's variants", cancel)
+	}
+	if got := logged(t, w.Operator); len(got) != 0 || w.Ledger.State().At().After(w.at) {
+		t.Errorf("looking wrote %q", got)
+	}
+	if _, err := w.Preview(t.Context(), operator.Move{Session: belgium, Start: belgiumStart.Add(-2 * time.Hour)}); err == nil ||
+		!strings.Contains(err.Error(), "has passed") || !strings.Contains(err.Error(), "what can be done about it now: postpone, cancel, move") {
+		t.Errorf("move into the past: got %v", err)
+	}
+}
+
+// What is decided about a round must be about the round that was looked at.
+func TestRoundChangedMeanwhile(t *testing.T) {
+	w := belgianWeekend(t)
+	seen := w.preview(t, operator.Cancel{Session: belgium}).Seen
+	must(t, w.Operator, operator.Postpone{Session: belgium}, operator.Order{Actor: "operator:ben", Reason: "fog"})
+	if _, err := w.Do(t.Context(), operator.Cancel{Session: belgium}, operator.Order{Actor: "operator:anna", Reason: "fog", Seen: seen}); !errors.Is(err, operator.ErrChanged) {
+		t.Errorf("got %v, want ErrChanged", err)
+	}
+	// Between the last look and the append, too: the facts are loaded again for each.
+	seen = w.preview(t, operator.Reinstate{Session: belgium}).Seen
+	load, looks := w.Facts, 0
+	w.Facts = func(ctx context.Context) (builder.Facts, error) {
+		if looks++; looks == 2 { // the preview of Do has looked
+			other := *w.Operator
+			other.Facts = load
+			must(t, &other, operator.Cancel{Session: belgium}, operator.Order{Actor: "operator:ben", Reason: "more fog"})
+		}
+		return load(ctx)
+	}
+	if _, err := w.Do(t.Context(), operator.Reinstate{Session: belgium}, operator.Order{Actor: "operator:anna", Reason: "sun", Seen: seen}); !errors.Is(err, operator.ErrChanged) {
+		t.Errorf("in between: got %v, want ErrChanged", err)
+	}
+}
+
+// A result that cannot be one yet is not taken without saying so.
+func TestEarlyResult(t *testing.T) {
+	w := belgianWeekend(t)
+	w.at = belgiumStart.Add(9 * time.Second)
+	enter := operator.Enter{Session: belgium, Result: operator.Classification{Order: []string{"HAM", "PIA", "LEC"}}}
+	order := operator.Order{Actor: "operator:anna", Reason: "seen on television"}
+	if _, err := w.Do(t.Context(), enter, order); !errors.Is(err, operator.ErrRefused) || !strings.Contains(err.Error(), "began 9s ago and cannot be over") {
+		t.Errorf("9 s after lights out: got %v, want it refused", err)
+	}
+	order.Force = true
+	done := must(t, w.Operator, enter, order)
+	rows := done.Round.Valid()
+	if done.Unpublished == "" || len(rows) != 20 || rows[0].Points != 25 || rows[2].Points != 15 || rows[3].Position != 0 || rows[3].Points != 0 {
+		t.Errorf("forced: got %+v", rows)
+	}
+	if _, err := w.Do(t.Context(), enter, order); err == nil || !strings.Contains(err.Error(), "another revision is made with correct") {
+		t.Errorf("entered twice: got %v", err)
+	}
+	correct := operator.Correct{Session: belgium, Result: operator.Classification{Order: []string{"PIA", "HAM", "LEC"}}}
+	if p := w.preview(t, correct); p.Refusal != "" || !slices.Contains(p.Effects, "The winner is Oscar Piastri; until now: Lewis Hamilton.") {
+		t.Errorf("correct: got %+v", p)
+	}
+	for want, bad := range map[string][]string{"has a place already": {"HAM", "HAM"}, "did not take part": {"BEA"}, "no driver of 2024": {"SEN"}} {
+		if _, err := w.Preview(t.Context(), operator.Correct{Session: belgium, Result: operator.Classification{Order: bad}}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("order %v: got %v, want %q", bad, err, want)
+		}
+	}
+}
