@@ -311,7 +311,7 @@ func shrunken(current *season.Facts, d *Document) error {
 // identity is the ID of a change.
 func identity(year int, gp season.GrandPrixID, b Block, r *season.Round) string {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%d\n%s\n%s\n", year, gp, b)
+	sum.Write(fmt.Appendf(nil, "%d\n%s\n%s\n", year, gp, b))
 	encoder := json.NewEncoder(sum)
 	for _, field := range fields(b, r) {
 		if err := encoder.Encode(field); err != nil {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -97,11 +98,11 @@ func words(b Block, r *season.Round) map[string]string {
 	}
 	switch b {
 	case Calendar:
-		add("round", fmt.Sprint(r.Number))
+		add("round", strconv.Itoa(r.Number))
 		add("name", r.Name)
 		add("circuit", string(r.Circuit))
 		add("course", fmt.Sprintf("%g km, %d laps, street circuit %t", r.CourseKm, r.ScheduledLaps, r.Street))
-		add("sprint", fmt.Sprint(r.Sprint))
+		add("sprint", strconv.FormatBool(r.Sprint))
 	case Start:
 		if r.Provisional() {
 			add("start", r.Date.Format(time.DateOnly)+", hour unknown")

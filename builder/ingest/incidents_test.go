@@ -190,8 +190,8 @@ func TestWrongData(t *testing.T) {
 			var whole map[string][]byte
 			s.host.Edit(codehost.Edit{At: now, Change: func(files map[string][]byte) { whole = maps.Clone(files); test.change(files) }})
 			report := s.step(t, now)
-			switch {
-			case test.gate == "":
+			switch test.gate {
+			case "":
 				if fault := report.Faults["f1db"]; fault == nil || !strings.Contains(fault.Error(), test.says) {
 					t.Errorf("got the fault %v, want one that says %q", fault, test.says)
 				}

@@ -70,7 +70,7 @@ type Answer struct {
 }
 
 // Fault says why an upstream gave no answer that can be used.
-type Fault struct {
+type Fault struct { //nolint:errname // the word for what an upstream does
 	Kind       FaultKind
 	Status     int           // of HTTP; 0 if there was no response
 	RetryAfter time.Duration // that the upstream asked for; 0 if it did not
@@ -105,6 +105,7 @@ func NewClient(config ClientConfig) *Client {
 		IdleConnTimeout:        time.Minute,
 		DisableCompression:     true, // what is packed is packed by its content type
 	}
+	//nolint:bodyclose // the round tripper closes what it does not return
 	retry := retrypolicy.NewBuilder[*http.Response]().WithMaxRetries(1).WithJitterFactor(0.5).
 		HandleIf(func(response *http.Response, err error) bool {
 			if err != nil {

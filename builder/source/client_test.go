@@ -3,10 +3,10 @@ package source_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -85,14 +85,14 @@ func TestOutages(t *testing.T) {
 			w.Header().Set("Content-Length", "500")
 			_, _ = io.WriteString(w, "half")
 		}, source.Unreachable, "after 4 bytes", 0},
-		"hangs up": {func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, source.Unreachable, "EOF", 0},
+		"hangs up": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, source.Unreachable, "EOF", 0},
 		"to another host": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://evil.example/branch", http.StatusFound)
 		}, source.Refused, `host "evil.example" is not one of 127.0.0.1`, 0},
 		"in a circle": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path, http.StatusFound)
 		}, source.Refused, "more than 3 redirects", 0},
-		"to a file": {func(w http.ResponseWriter, r *http.Request) {
+		"to a file": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "file:///etc/passwd")
 			w.WriteHeader(http.StatusFound)
 		}, source.Refused, "not allowed", 0},
@@ -114,7 +114,7 @@ func TestOutages(t *testing.T) {
 // is, for asking again is what it asks not to do.
 func TestRetriesOnce(t *testing.T) {
 	for status, want := range map[int]int32{502: 2, 503: 2, 504: 2, 429: 1, 403: 1, 500: 1} {
-		t.Run(fmt.Sprint(status), func(t *testing.T) {
+		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			var asked atomic.Int32
 			if _, err := ask(t, config(), func(w http.ResponseWriter, _ *http.Request) {
 				asked.Add(1)

@@ -110,7 +110,7 @@ func ofRound(make func(int64, *http.Request) (operator.Deed, error)) parser {
 
 // classification is the order that a form has, drivers' codes with anything between them.
 func classification(r *http.Request) operator.Classification {
-	notCode := func(r rune) bool { return !('A' <= r && r <= 'Z' || 'a' <= r && r <= 'z' || r == '-') }
+	notCode := func(r rune) bool { return (r < 'A' || 'Z' < r) && (r < 'a' || 'z' < r) && r != '-' }
 	return operator.Classification{Order: strings.FieldsFunc(r.PostFormValue("order"), notCode)}
 }
 

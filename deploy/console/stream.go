@@ -29,7 +29,7 @@ func viewOf(r *Run) runView {
 // run's page; a script or a program gets its id, at once or, with ?wait, when it has ended.
 func (c *Console) answerRun(w http.ResponseWriter, r *http.Request, run *Run) {
 	if wantsPage(r) {
-		http.Redirect(w, r, "/runs/"+run.ID, http.StatusSeeOther) //nolint:gosec // the id is our own
+		http.Redirect(w, r, "/runs/"+run.ID, http.StatusSeeOther)
 		return
 	}
 	status := http.StatusAccepted

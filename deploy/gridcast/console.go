@@ -241,7 +241,7 @@ func (b *backstage) run(ctx context.Context, bar *progress, open func(context.Co
 			b.started.Store(true)
 			return service.Run(ctx)
 		case ctx.Err() != nil:
-			return nil
+			return nil //nolint:nilerr // it was told to stop, and a start that was broken off is no failure
 		case errors.As(err, &usage), errors.Is(err, ledger.ErrKind), !published(ctx):
 			return err
 		}

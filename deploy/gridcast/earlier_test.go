@@ -25,10 +25,10 @@ import (
 const earlierStore = "testdata/store-95278eb.tar.zst"
 
 // earlierKey is a key of that store, of tier pro.
-const earlierKey = "gc_live_v8sUVLPG6MQXsaFZpHQJTZKAq4LOyMsQ3TKx1T" //nolint:gosec // opens a store of the tests alone
+const earlierKey = "gc_live_v8sUVLPG6MQXsaFZpHQJTZKAq4LOyMsQ3TKx1T"
 
 // earlierRevokedKey is its revoked key.
-const earlierRevokedKey = "gc_live_cdQ702BJ6kQY7e0ZtpEb1q35chGV3lHa4KSCYJ" //nolint:gosec // refused everywhere
+const earlierRevokedKey = "gc_live_cdQ702BJ6kQY7e0ZtpEb1q35chGV3lHa4KSCYJ"
 
 // unpackStore writes the files of a .tar.zst into the folder "store" of dir.
 func unpackStore(t *testing.T, dir, path string) {

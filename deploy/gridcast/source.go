@@ -370,7 +370,7 @@ func (c *sourceAcceptCmd) Run(ctx context.Context, s *streams) error {
 }
 
 func stateChanges(states []ingest.State) [][]assemble.Change {
-	var lists [][]assemble.Change
+	lists := make([][]assemble.Change, 0, len(states))
 	for _, state := range states {
 		lists = append(lists, state.Waiting)
 	}

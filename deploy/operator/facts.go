@@ -327,9 +327,6 @@ func (d UseArchive) do(ctx context.Context, o *Operator, _ Order, p Preview) (Do
 	return o.useArchive(ctx, file, p)
 }
 
-// maxArchive is the most bytes that are read of an archive; all seasons take one percent of it.
-const maxArchive = 64 << 20
-
 // archives is the folder of every archive that the store ever used.
 const archives = "archives/"
 

@@ -19,7 +19,7 @@ func (d BackupStore) entry() auditlog.Change {
 	return auditlog.Change{Action: auditlog.BackupStore, Subject: d.To.String()}
 }
 
-func (d BackupStore) preview(context.Context, *Operator) (Preview, error) {
+func (d BackupStore) preview(context.Context, *Operator) (Preview, error) { //nolint:unparam // a Deed, of which others fail
 	return Preview{Title: "Back up the store", Effects: []string{fmt.Sprintf("Everything that %s lacks is copied there. The store goes on being used.", d.To)}}, nil
 }
 

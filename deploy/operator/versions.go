@@ -22,7 +22,7 @@ type Rebuild struct{}
 func (Rebuild) needsReason()           {}
 func (Rebuild) entry() auditlog.Change { return auditlog.Change{Action: auditlog.Rebuild} }
 
-func (Rebuild) preview(context.Context, *Operator) (Preview, error) {
+func (Rebuild) preview(context.Context, *Operator) (Preview, error) { //nolint:unparam // a Deed, of which others fail
 	return Preview{Title: "Rebuild", Effects: []string{"What is due is settled, and a version is published if anything has changed."}}, nil
 }
 
@@ -175,7 +175,7 @@ type CheckVersion struct{ Version int64 } // 0: the current one
 
 func (CheckVersion) entry() auditlog.Change { return auditlog.Change{} }
 
-func (d CheckVersion) preview(context.Context, *Operator) (Preview, error) {
+func (d CheckVersion) preview(context.Context, *Operator) (Preview, error) { //nolint:unparam // a Deed, of which others fail
 	title := "Check every object of the current version"
 	if d.Version != 0 {
 		title = fmt.Sprintf("Check every object of version %d", d.Version)
@@ -204,7 +204,7 @@ type AuditLedger struct{ Heads []string } // noted earlier: must still be part o
 
 func (AuditLedger) entry() auditlog.Change { return auditlog.Change{} }
 
-func (AuditLedger) preview(context.Context, *Operator) (Preview, error) {
+func (AuditLedger) preview(context.Context, *Operator) (Preview, error) { //nolint:unparam // a Deed, of which others fail
 	return Preview{Title: "Audit the ledger", Effects: []string{"The whole record is read from the store and compared with what was published. Nothing is changed."}}, nil
 }
 

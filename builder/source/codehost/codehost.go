@@ -138,7 +138,7 @@ func (h *Host) Served() (requests, archives int) {
 func (h *Host) Instants() []time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var at []time.Time
+	at := make([]time.Time, 0, len(h.Commits)+len(h.edits))
 	for _, c := range h.Commits {
 		at = append(at, c.At)
 	}

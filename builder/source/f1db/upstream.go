@@ -24,7 +24,7 @@ const (
 	ReleaseURL    = "https://github.com/f1db/f1db/releases/latest/download/f1db-json-splitted.zip"
 )
 
-var licence = source.Licence{Name: "CC BY 4.0", Credit: "F1DB (https://github.com/f1db/f1db)"}
+var licence = source.Licence{Name: "CC BY 4.0", Credit: "F1DB (https://github.com/f1db/f1db)"} //nolint:gosec // an address, no credentials
 
 // clientConfig is how politely F1DB is asked, wherever it lies.
 func clientConfig(target, userAgent string, types ...string) (source.ClientConfig, error) {
