@@ -146,7 +146,7 @@ func TestPrometheusSeesAnOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A folder that is not there any more looks like a store that lost its objects.
-	eventually(t, "keys and versions are gone", func() bool { return firing("GridcastKeysStale") && firing("GridcastVersionRefused") })
+	eventually(t, "the keys are gone", func() bool { return firing("GridcastKeysStale") })
 	server.kill(t)
 	eventually(t, "the edge is gone", func() bool { return firing("GridcastProcessGone") })
 }

@@ -223,7 +223,8 @@ func (h *house) verifyInBrowser(t *testing.T, b *browsertest.Browser) {
 	)
 	b.Picture("waiting")
 	b.Do(
-		chromedp.Click(chromedp.CSS(`#waiting form button`)),
+		chromedp.Click(chromedp.CSS(`#waiting form button`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)),
+		chromedp.Click(chromedp.CSS(`#ask button[value=yes]`)),
 		chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)),
 	)
 	if got := b.Text("#run-text"); !strings.Contains(got, "served since") {
@@ -255,7 +256,7 @@ func (h *house) form(t testing.TB, session int64) url.Values {
 	if !found || seen == "" {
 		t.Fatalf("the console does not offer to verify the result of %d", session)
 	}
-	return url.Values{"seen": {seen}}
+	return url.Values{"seen": {seen}, "confirm": {"yes"}}
 }
 
 func verifyPath(session int64) string { return "/results/" + sessionCell(session) + "/verify" }
