@@ -2,6 +2,8 @@ package almanac
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"gridcast/builder/ledger"
@@ -73,7 +75,7 @@ func Missing(v *season.View, s *ledger.State) []Lack {
 			}
 			byRound = append(byRound, Lack{
 				Code: code, Since: since.UTC(), Session: r.Session, Name: r.Facts.Name, Urgent: urgent,
-				Text: fmt.Sprintf(text, fmt.Sprintf("%s of %d", r.Facts.Name, r.Year)), Mend: fmt.Sprintf(mend, r.Session),
+				Text: fmt.Sprintf(text, fmt.Sprintf("%s of %d", r.Facts.Name, r.Year)), Mend: strings.ReplaceAll(mend, "KEY", strconv.FormatInt(r.Session, 10)),
 			})
 		}
 		switch {
@@ -81,27 +83,27 @@ func Missing(v *season.View, s *ledger.State) []Lack {
 			coming = true
 			if r.Provisional {
 				lack(HourUnknown, r.Start.Add(-hourBefore), false,
-					"gridcast rounds move %d --start INSTANT --reason TEXT", "no source names the hour of the %s")
+					"gridcast rounds move KEY --start INSTANT --reason TEXT", "no source names the hour of the %s")
 			}
 			known := len(r.Facts.Grid) > 0
 			if !known && r.Pick == nil && len(r.Facts.Qualifying) == 0 {
 				lack(QualifyingMissed, r.Facts.QualifyingKnownAt().Add(qualifyingGrace), true,
-					"gridcast qualifying set %d --file FILE", "qualifying of the %s is over and its result has not come")
+					"gridcast source pull, or gridcast archive import f1db PATH", "qualifying of the %s is over and its result has not come")
 			}
 			if !known {
 				lack(GridMissed, r.Start.Add(-gridBefore), r.Pick == nil,
-					"gridcast grid set %d --file FILE", "the grid of the %s has not come")
+					"gridcast source pull, or gridcast archive import f1db PATH", "the grid of the %s has not come")
 			}
 		case r.Result == nil && !r.Facts.Finished():
 			lack(ResultMissed, r.End().Add(resultGrace), false,
-				"gridcast results correct %d --file FILE --reason TEXT", "the result of the %s has not come")
+				"gridcast source pull, or gridcast results correct KEY --file FILE --reason TEXT", "the result of the %s has not come")
 			if !now.Before(r.End().Add(resultGrace)) {
 				results = append(results, r)
 			}
 		}
 	}
 	if !coming {
-		lack := Lack{Code: NoFutureRound, Text: "no race to come is known", Mend: "gridcast source pull, or gridcast calendar import FILE"}
+		lack := Lack{Code: NoFutureRound, Text: "no race to come is known", Mend: "gridcast source pull, or gridcast archive import f1db PATH"}
 		if last != nil {
 			lack.Since = last.Start.UTC()
 		} else if n := len(v.Seasons); n > 0 {
