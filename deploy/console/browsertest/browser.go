@@ -73,10 +73,18 @@ func (b *Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Text waits for an element and returns what it shows.
+// Text waits for an element and returns what it shows. It asks for both at once: an element that
+// the page replaces in between would be lost.
 func (b *Browser) Text(selector string) string {
 	b.t.Helper()
-	return run(b, chromedp.Text(chromedp.CSS(selector)))
+	script := fmt.Sprintf(`(() => { const e = document.querySelector(%q); return e === null ? [] : [e.innerText]; })()`, selector)
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if text := run(b, chromedp.Evaluate[[]string](script)); len(text) > 0 {
+			return text[0]
+		}
+	}
+	b.t.Fatalf("browser: no element %s within %s", selector, patience)
+	return ""
 }
 
 func run[T any](b *Browser, action chromedp.Action[T]) T {
