@@ -75,7 +75,7 @@ func (f *fixture) comparisons(only string) [][]benchCase {
 	small, large := f.nearest(2<<10), f.nearest(12<<10)
 	likeNextRace := f.responses.nearest(len(f.responses.nextRace))
 	likeNotModified := f.responses.nearest(len(f.responses.notModified))
-	all := [][]benchCase{
+	all := [][]benchCase{ //nolint:prealloc // a handful
 		{{name: smallCase, connections: usual, servers: limited, target: target(small), body: small.Identity}},
 		{{name: smallCase, connections: crowd, servers: everyone, target: target(small), body: small.Identity}},
 		{{name: largeCase, connections: usual, servers: everyone, target: target(large), body: large.Identity}},
