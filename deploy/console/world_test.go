@@ -203,9 +203,9 @@ func (w *world) build(reason string) int64 {
 // await waits until something that another goroutine does has happened.
 func (w *world) await(what string, happened func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !happened(); runtime.Gosched() {
+	for deadline := time.Now().Add(2 * time.Minute); !happened(); runtime.Gosched() {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("not after 20 seconds: %s", what)
+			w.t.Fatalf("not after two minutes: %s", what)
 		}
 	}
 }
