@@ -60,6 +60,11 @@ func TestFollow(t *testing.T) {
 				t.Errorf("%s: taken %q after %d looks, last error %v", what, taken, looks, last)
 			}
 		}
+		count := func(n *int) int {
+			mu.Lock()
+			defer mu.Unlock()
+			return *n
+		}
 		now := func() string { return taken[len(taken)-1] }
 		put := func(data string) {
 			t.Helper()
@@ -82,13 +87,13 @@ func TestFollow(t *testing.T) {
 		within(time.Second, "there", func() bool { return now() == "one" && last == nil })
 		put("two")
 		within(time.Second, "changed", func() bool { return now() == "two" && last == nil })
-		before := looks
+		before := count(&looks)
 		within(time.Minute, "unchanged", func() bool { return looks-before >= 5 && looks-before <= 7 && last == nil && len(taken) == 2 })
 
 		refused := errors.New("not today")
 		set(refused)
 		put("three")
-		before = offered
+		before = count(&offered)
 		within(time.Minute, "refused", func() bool {
 			return now() == "two" && errors.Is(last, refused) && offered-before > 10 && offered-before < 40
 		})
