@@ -318,15 +318,20 @@ func (e *Edge) accepting(listener net.Listener, s *fasthttp.Server) (net.Listene
 		e.certificate.Store(certificate)
 	}
 	if e.lane != nil {
-		s.ConnState = e.lane.ConnState
-		return e.lane.Listen(listener)
+		s.ConnState = func(c net.Conn, state fasthttp.ConnState) {
+			if c, ok := c.(*recorded); ok {
+				e.lane.ConnState(c.Conn, state)
+			}
+		}
+		handedOff, err := e.lane.Listen(listener)
+		return recorder{handedOff}, err
 	}
 	// Beyond Concurrency fasthttp answers in plain text, so connections wait before it.
 	listener = netutil.LimitListener(listener, e.cfg.MaxConnections)
-	if e.tls == nil {
-		return listener, nil
+	if e.tls != nil {
+		listener = tls.NewListener(listener, e.tls)
 	}
-	return tls.NewListener(listener, e.tls), nil
+	return recorder{listener}, nil
 }
 
 // tlsConfig is the configuration of TLS. The certificate is loaded when the edge listens.

@@ -16,7 +16,7 @@ func (e *Edge) Accept(version *snapshots.Version) error { return e.accept(versio
 func (e *Edge) Handle(ctx *fasthttp.RequestCtx) { e.gateway.handle(ctx) }
 
 // ServeConn serves a connection to its end, as the edge's server does without a lane.
-func (e *Edge) ServeConn(c net.Conn) error { return e.httpServer().ServeConn(c) }
+func (e *Edge) ServeConn(c net.Conn) error { return e.httpServer().ServeConn(&recorded{Conn: c}) }
 
 // SayAfter sets how long the edge waits before it says what for.
 func (e *Edge) SayAfter(d time.Duration) { e.sayAfter = d }

@@ -53,8 +53,8 @@ func (g *gateway) handle(ctx *fasthttp.RequestCtx) {
 	if g.closing.Load() {
 		ctx.SetConnectionClose()
 	}
+	sound, last := framing(ctx)
 	r.read(ctx, len(g.proxies) > 0)
-	sound, last := framing(&ctx.Request.Header)
 	if !sound {
 		g.replace(ctx, &r, malformedRequest, httpOnly, g.now(time.Now()))
 	} else {

@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"bytes"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"crypto/tls"
@@ -13,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/valyala/fasthttp"
 )
 
 // retryListener is a listener that goes on after what passes: a client that has left before it was
@@ -59,6 +62,50 @@ func passes(err error) bool {
 		}
 	}
 	return false
+}
+
+// recorder is a listener whose connections remember how each request was written: fasthttp forgets
+// how the request line ended, and the empty line after no fields.
+type recorder struct{ net.Listener }
+
+func (l recorder) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &recorded{Conn: c}, nil
+}
+
+// recorded belongs to the goroutine in which the server reads and answers.
+type recorded struct {
+	net.Conn
+	read []byte // by the server, from the beginning of a request on
+	used int    // how much of that is the request that head has returned
+}
+
+func (c *recorded) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.read = append(c.read, p[:n]...)
+	return n, err
+}
+
+// head returns the head of the request that the server has read, from its first line to the empty
+// one, until the next call. It must be called once for each request. Where a request is not sound,
+// which its first lines say, what it returns for the next one is undefined.
+func (c *recorded) head(h *fasthttp.RequestHeader) []byte {
+	c.read = append(c.read[:0], c.read[c.used:]...)
+	start := 0
+	for bytes.HasPrefix(c.read[start:], []byte("\r\n")) { // which the server has skipped
+		start += 2
+	}
+	end := start + bytes.IndexByte(c.read[start:], '\n') + 1
+	if fields := h.RawHeaders(); len(fields) > 0 {
+		end += len(fields)
+	} else {
+		end += bytes.IndexByte(c.read[end:], '\n') + 1
+	}
+	c.used = min(end+max(h.ContentLength(), 0), len(c.read))
+	return c.read[start:end]
 }
 
 // connectionBound returns how many connections may be open: as many as configured, but so few

@@ -98,11 +98,16 @@ func (r *request) read(ctx *fasthttp.RequestCtx, behindProxy bool) {
 // before, and any Transfer-Encoding, and with it trailers, since no path wants a body. Such a
 // request is not sound, and its connection must be closed. Last says that the client closes it:
 // fasthttp reads Connection as one word in lower case.
-func framing(h *fasthttp.RequestHeader) (sound, last bool) {
+func framing(ctx *fasthttp.RequestCtx) (sound, last bool) {
+	h := &ctx.Request.Header
+	head := h.RawHeaders()
+	if c, ok := ctx.Conn().(*recorded); ok {
+		head = c.head(h)
+	}
 	if version := h.Protocol(); string(version) != "HTTP/1.1" && string(version) != "HTTP/1.0" {
 		return false, true
 	}
-	for rest := h.RawHeaders(); len(rest) > 0; {
+	for rest := head; len(rest) > 0; {
 		end := bytes.IndexByte(rest, '\n')
 		if end < 1 || rest[end-1] != '\r' || rest[0] == ' ' || rest[0] == '\t' {
 			return false, true
