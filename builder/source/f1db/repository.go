@@ -2,6 +2,7 @@ package f1db
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 
@@ -22,7 +24,12 @@ import (
 // F1DB adds some in patch releases; what it uses must be of its type. The error names the file.
 // Colours and portraits are added.
 func (t *Tree) Facts(add media.Media) (season.Facts, Report, error) {
-	rel, err := t.release()
+	return t.facts(add, new(decoded))
+}
+
+func (t *Tree) facts(add media.Media, files *decoded) (season.Facts, Report, error) {
+	reading := files.begin()
+	rel, err := t.release(reading)
 	if err != nil {
 		return season.Facts{}, Report{}, fmt.Errorf("read f1db commit %.12s: %w", t.Commit, err)
 	}
@@ -30,6 +37,7 @@ func (t *Tree) Facts(add media.Media) (season.Facts, Report, error) {
 	if err != nil {
 		return season.Facts{}, Report{}, fmt.Errorf("read f1db commit %.12s: %w", t.Commit, err)
 	}
+	files.keep(reading)
 	return archive.Facts(), report, nil
 }
 
@@ -46,7 +54,7 @@ var raceFiles = map[string]table{
 
 // release reads the tree into the terms of a release, which then are converted alike. Of the
 // things that rows may refer to it reads those that they do refer to.
-func (t *Tree) release() (*release, error) {
+func (t *Tree) release(files *decoding) (*release, error) {
 	rel := &release{rows: make(map[table]map[int][]row)}
 	for _, table := range append(raceTables, seasonTables...) {
 		rel.rows[table] = make(map[int][]row)
@@ -65,11 +73,11 @@ func (t *Tree) release() (*release, error) {
 		}
 		switch {
 		case file == "driver-standings.yml":
-			err = t.readRows(name, rel, finalDrivers, row{Year: year}, year, refer)
+			err = t.readRows(files, name, rel, finalDrivers, row{Year: year}, year, refer)
 		case file == "constructor-standings.yml":
-			err = t.readRows(name, rel, finalTeams, row{Year: year}, year, refer)
+			err = t.readRows(files, name, rel, finalTeams, row{Year: year}, year, refer)
 		case path.Base(file) == "race.yml":
-			err = t.readRace(name, year, rel, refer)
+			err = t.readRace(files, name, year, rel, refer)
 		}
 		if err != nil {
 			return nil, err
@@ -79,13 +87,13 @@ func (t *Tree) release() (*release, error) {
 		return nil, fmt.Errorf("no race from %d to %d", t.From, t.To)
 	}
 	rel.report.Tables = append(rel.report.Tables, Table{Name: racesTable.stem, Rows: len(rel.races)})
-	return rel, t.readThings(rel, refer)
+	return rel, t.readThings(files, rel, refer)
 }
 
 // readRace reads race.yml and the tables beside it.
-func (t *Tree) readRace(name string, year int, rel *release, refer references) error {
-	var r race
-	if err := decodeYAML(t.files[name], &r); err != nil {
+func (t *Tree) readRace(files *decoding, name string, year int, rel *release, refer references) error {
+	r, err := decode[race](files, t.files[name])
+	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if r.ID == 0 || r.Date == "" || r.GrandPrix == "" || r.Circuit == "" {
@@ -101,7 +109,7 @@ func (t *Tree) readRace(name string, year int, rel *release, refer references) e
 		if _, ok := t.files[beside]; !ok {
 			continue
 		}
-		if err := t.readRows(beside, rel, raceFiles[file], row{RaceID: r.ID, Year: year}, r.ID, refer); err != nil {
+		if err := t.readRows(files, beside, rel, raceFiles[file], row{RaceID: r.ID, Year: year}, r.ID, refer); err != nil {
 			return err
 		}
 	}
@@ -109,9 +117,9 @@ func (t *Tree) readRace(name string, year int, rel *release, refer references) e
 }
 
 // readRows reads the rows of a table; each begins with what base says.
-func (t *Tree) readRows(name string, rel *release, of table, base row, key int, refer references) error {
-	var rows []yamlRow
-	if err := decodeYAML(t.files[name], &rows); err != nil && !errors.Is(err, errEmpty) {
+func (t *Tree) readRows(files *decoding, name string, rel *release, of table, base row, key int, refer references) error {
+	rows, err := decode[[]yamlRow](files, t.files[name])
+	if err != nil && !errors.Is(err, errEmpty) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	for i, y := range rows {
@@ -153,15 +161,15 @@ func (r references) add(folder, id string) {
 
 // readThings reads what rows refer to, and the countries of that. What is not there is left out:
 // the converter names the row that refers to it.
-func (t *Tree) readThings(rel *release, refer references) error {
+func (t *Tree) readThings(files *decoding, rel *release, refer references) error {
 	home := make(references)
 	var err error
 	for _, name := range slices.Sorted(maps.Keys(refer)) {
 		switch path.Dir(name) {
 		case "drivers":
-			rel.drivers, err = readThing(t, name, rel.drivers, func(d *driver) string { home.add("countries", d.Country); return string(d.ID) })
+			rel.drivers, err = readThing(t, files, name, rel.drivers, func(d *driver) string { home.add("countries", d.Country); return string(d.ID) })
 		case "constructors":
-			rel.constructors, err = readThing(t, name, rel.constructors, func(c *constructor) string {
+			rel.constructors, err = readThing(t, files, name, rel.constructors, func(c *constructor) string {
 				for i, l := range c.Chronology {
 					l.Parent, l.Order = c.ID, i+1
 					rel.chronology = append(rel.chronology, l)
@@ -170,18 +178,18 @@ func (t *Tree) readThings(rel *release, refer references) error {
 				return string(c.ID)
 			})
 		case "engine-manufacturers":
-			rel.engines, err = readThing(t, name, rel.engines, func(e *engine) string { return string(e.ID) })
+			rel.engines, err = readThing(t, files, name, rel.engines, func(e *engine) string { return string(e.ID) })
 		case "circuits":
-			rel.circuits, err = readThing(t, name, rel.circuits, func(c *circuit) string { home.add("countries", c.Country); return string(c.ID) })
+			rel.circuits, err = readThing(t, files, name, rel.circuits, func(c *circuit) string { home.add("countries", c.Country); return string(c.ID) })
 		case "grands-prix":
-			rel.grandsPrix, err = readThing(t, name, rel.grandsPrix, func(g *grandPrix) string { return string(g.ID) })
+			rel.grandsPrix, err = readThing(t, files, name, rel.grandsPrix, func(g *grandPrix) string { return string(g.ID) })
 		}
 		if err != nil {
 			return err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(home)) {
-		if rel.countries, err = readThing(t, name, rel.countries, func(c *country) string { return c.ID }); err != nil {
+		if rel.countries, err = readThing(t, files, name, rel.countries, func(c *country) string { return c.ID }); err != nil {
 			return err
 		}
 	}
@@ -190,13 +198,13 @@ func (t *Tree) readThings(rel *release, refer references) error {
 
 // readThing reads the file of a thing, if there is one, and appends it to the list. The file is
 // named for the identifier, which look returns.
-func readThing[T any](t *Tree, name string, list []T, look func(*T) string) ([]T, error) {
+func readThing[T any](t *Tree, files *decoding, name string, list []T, look func(*T) string) ([]T, error) {
 	content, ok := t.files[name]
 	if !ok {
 		return list, nil
 	}
-	var thing T
-	if err := decodeYAML(content, &thing); err != nil {
+	thing, err := decode[T](files, content)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if id := look(&thing); id+".yml" != path.Base(name) {
@@ -237,6 +245,45 @@ type yamlRow struct {
 	Grid     text            `yaml:"gridPosition"`
 	Stop     int             `yaml:"stop"`
 	Lap      int             `yaml:"lap"`
+}
+
+// decoded holds what the files of the tree that was read last say, by their content: from one commit
+// to the next few change, and parsing is nearly all the work. The zero value is empty. It is safe for
+// concurrent use.
+type decoded struct {
+	mu   sync.Mutex
+	last map[[sha256.Size]byte]any // not changed any more
+}
+
+// decoding is the reading of one tree.
+type decoding struct {
+	before, now map[[sha256.Size]byte]any
+}
+
+func (d *decoded) begin() *decoding {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return &decoding{before: d.last, now: make(map[[sha256.Size]byte]any)}
+}
+
+// keep has the next reading know what this one, which has ended, decoded.
+func (d *decoded) keep(done *decoding) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.last = done.now
+}
+
+// decode is decodeYAML for what may be known. What it returns is shared: nobody changes it in depth.
+func decode[T any](files *decoding, content []byte) (T, error) {
+	sum := sha256.Sum256(content)
+	value, known := files.before[sum].(T)
+	if !known {
+		if err := decodeYAML(content, &value); err != nil {
+			return value, err
+		}
+	}
+	files.now[sum] = value
+	return value, nil
 }
 
 // decodeYAML decodes a file that is one plain document into a typed value: without anchors and

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 
+	"gridcast/builder/source"
 	"gridcast/builder/source/codehost"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
@@ -254,5 +256,52 @@ func TestRepositoryFiles(t *testing.T) {
 				t.Errorf("skipped %v, want %q", skipped, test.skips)
 			}
 		})
+	}
+}
+
+// TestReadingChangesAlone: the commit after one that was read costs what has changed, and gives the
+// same facts as if nothing had been read before.
+func TestReadingChangesAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads commits of a season")
+	}
+	at := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+	host := codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return at })
+	upstream := func() source.Upstream {
+		u, err := f1db.NewRepository(host.URL, "gridcast-test (operator@example.org)", media.Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	read := func(u source.Upstream, packed []byte) (source.Document, uint64) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		d, err := u.Read(packed)
+		runtime.ReadMemStats(&after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d, after.Mallocs - before.Mallocs
+	}
+	long := upstream()
+	var revision string
+	for at.Before(time.Date(2026, 6, 9, 0, 0, 0, 0, time.UTC)) {
+		payload, err := long.Fetch(t.Context(), at, 2025, 2027, source.Known{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if payload.Revision != revision {
+			want, whole := read(upstream(), payload.Packed)
+			got, part := read(long, payload.Packed)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s (-read alone +read after others):\n%s", payload.Revision, diff)
+			}
+			if revision != "" && part*3 > whole {
+				t.Errorf("%s takes %d allocations after the commit before, %d alone", payload.Revision, part, whole)
+			}
+		}
+		revision = payload.Revision
+		at = at.Add(24 * time.Hour)
 	}
 }

@@ -45,6 +45,7 @@ type repository struct {
 	url    string
 	media  media.Media
 	client *source.Client
+	files  decoded
 }
 
 // NewRepository returns F1DB's repository at the URL of a branch as tar.gz, of which the facts of a
@@ -54,7 +55,7 @@ func NewRepository(target, userAgent string, add media.Media) (source.Upstream, 
 	if err != nil {
 		return nil, err
 	}
-	return &repository{target, add, source.NewClient(config)}, nil
+	return &repository{url: target, media: add, client: source.NewClient(config)}, nil
 }
 
 func (*repository) Name() string            { return "f1db" }
@@ -81,7 +82,7 @@ func (r *repository) Read(packed []byte) (source.Document, error) {
 	if err != nil {
 		return source.Document{}, err
 	}
-	facts, report, err := tree.Facts(r.media)
+	facts, report, err := tree.facts(r.media, &r.files)
 	if err != nil {
 		return source.Document{}, err
 	}
