@@ -165,7 +165,7 @@ func (f *FactsStore) Keep(ctx context.Context, file []byte) error {
 
 // Use makes an archive that the store keeps the one in use, if the one in use is after; the error
 // wraps ErrArchiveChanged if it is another.
-func (f *FactsStore) Use(ctx context.Context, sum, after string) error {
+func (f *FactsStore) Use(ctx context.Context, sum, after string) (err error) {
 	next, err := loadFacts(ctx, f.store, sum)
 	if err != nil {
 		return err
@@ -174,6 +174,13 @@ func (f *FactsStore) Use(ctx context.Context, sum, after string) error {
 	if err != nil {
 		return fmt.Errorf("use archive: %w", err)
 	}
+	defer func() { // who loads it next need not read it again
+		if err == nil {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.loaded = next
+		}
+	}()
 	for {
 		inUse, tag, err := f.inUse(ctx)
 		switch {

@@ -392,3 +392,34 @@ func TestTwoSchedulers(t *testing.T) {
 		seen[e.Archive] = true
 	}
 }
+
+// TestIdlePollsCostNothing: a poll that brings nothing is one conditional request; no archive is sent,
+// nothing is assembled, and nothing published. A change that waits for the clock is looked at again
+// when its time has come, though nobody says anything new.
+func TestIdlePollsCostNothing(t *testing.T) {
+	s := inMonaco(t, raceMorning)
+	s.step(t, s.now.Add(time.Minute))
+	requests, archives := s.host.Served()
+	assembled := s.ingest.Assembled()
+	const polls = 10
+	for range polls {
+		s.step(t, s.now.Add(time.Minute))
+	}
+	nowRequests, nowArchives := s.host.Served()
+	if nowRequests-requests != polls || nowArchives != archives || s.ingest.Assembled() != assembled {
+		t.Errorf("%d idle polls sent %d requests, took %d archives and assembled %d times; want %d, 0 and 0",
+			polls, nowRequests-requests, nowArchives-archives, s.ingest.Assembled()-assembled, polls)
+	}
+
+	// The result of a race that is to start in seven hours, as far as anybody here knows.
+	monaco := "src/data/seasons/2026/races/06-monaco/race-results.yml"
+	s.host.Edit(codehost.Edit{At: s.now.Add(time.Second), Change: func(files map[string][]byte) {
+		files[monaco] = files["src/data/seasons/2026/races/05-canada/race-results.yml"]
+	}})
+	if report := s.step(t, s.now.Add(time.Minute)); len(report.Waiting) != 1 || report.Waiting[0].Refused[0].Gate != assemble.EarlyGate {
+		t.Fatalf("there wait %+v, want the result of a race that has not begun", report.Waiting)
+	}
+	if report := s.step(t, time.Date(2026, 6, 7, 13, 0, 30, 0, time.UTC)); len(report.Waiting) != 0 || len(report.Taken) != 1 {
+		t.Errorf("after lights out there wait %+v and %d changes are taken, want none and one", report.Waiting, len(report.Taken))
+	}
+}

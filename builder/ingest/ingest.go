@@ -42,6 +42,31 @@ type Ingest struct {
 	states    []State                    // of the sources, at the end of the last Run or Load
 	contested map[blockOf]bool           // that wait for a person, or on which sources disagree
 	documents map[string]source.Document // by source and sum of the payload; the last of each
+	assembled assembled
+}
+
+// assembled is what Assemble made last, and of what.
+type assembled struct {
+	of    assembledOf
+	out   assemble.Output
+	times int // since the start
+}
+
+type assembledOf struct {
+	archive   string // SHA-256 of the one in use
+	documents string // sources and revisions
+	log       int64  // heads of the facts log and of the ledger
+	ledger    int64
+}
+
+// stands reports whether assembling again would give the same: nothing is new, and no change waits
+// at a gate that goes by the clock.
+func (a *assembled) stands(of assembledOf) bool {
+	return a.of == of && !slices.ContainsFunc(a.out.Waiting, func(c assemble.Change) bool {
+		return slices.ContainsFunc(c.Refused, func(r assemble.Refusal) bool {
+			return r.Gate == assemble.EarlyGate || r.Gate == assemble.StartGate
+		})
+	})
 }
 
 // Source is an upstream and what it may do here.
@@ -76,11 +101,12 @@ func (g *Ingest) Run(ctx context.Context, now time.Time, all bool) (Report, erro
 	defer g.mu.Unlock()
 	report := Report{Faults: make(map[string]error)}
 	states := make([]State, len(g.Sources))
+	news := make([]*source.Document, len(g.Sources))
 	faults := make([]error, len(g.Sources))
 	asked := make([]bool, len(g.Sources))
 	var group sync.WaitGroup
 	for i, s := range g.Sources {
-		group.Go(func() { states[i], asked[i], faults[i] = g.ask(ctx, s, now, all) })
+		group.Go(func() { states[i], news[i], asked[i], faults[i] = g.ask(ctx, s, now, all) })
 	}
 	group.Wait()
 	var documents []assemble.Document
@@ -94,6 +120,9 @@ func (g *Ingest) Run(ctx context.Context, now time.Time, all bool) (Report, erro
 			report.Faults[s.Name()] = faults[i]
 		case faults[i] != nil:
 			return report, faults[i]
+		}
+		if news[i] != nil {
+			g.remember(s.Name(), states[i].SHA256, *news[i])
 		}
 		d, ok, err := g.document(ctx, s, states[i].SHA256)
 		if err != nil {
@@ -115,38 +144,40 @@ func (g *Ingest) Run(ctx context.Context, now time.Time, all bool) (Report, erro
 	return report, fmt.Errorf("ingest: others changed the archive %d times meanwhile", maxAttempts)
 }
 
-// ask asks one source if it is due, and keeps what it said. It returns what is known of it then.
-func (g *Ingest) ask(ctx context.Context, s Source, now time.Time, all bool) (state State, asked bool, err error) {
+// ask asks one source if it is due, and keeps what it said. It returns what is known of it then, and
+// the document if it is a new one.
+func (g *Ingest) ask(ctx context.Context, s Source, now time.Time, all bool) (state State, news *source.Document, asked bool, err error) {
 	state, tag, err := loadState(ctx, g.Store, s.Name())
 	if err != nil {
-		return state, false, err
+		return state, nil, false, err
 	}
 	if !all && now.Before(state.Next) {
-		return state, false, nil
+		return state, nil, false, nil
 	}
 	// Whoever writes the state first asks; the others see that it was asked.
 	before := state
 	state.Asked, state.Next = now, now.Add(g.Interval(now))
 	if tag, err = saveState(ctx, g.Store, &state, tag); err != nil {
 		if errors.Is(err, blob.ErrConflict) || errors.Is(err, blob.ErrUnknown) {
-			return before, false, nil
+			return before, nil, false, nil
 		}
-		return before, false, err
+		return before, nil, false, err
 	}
 	payload, err := s.Fetch(ctx, now, now.UTC().Year()-1, now.UTC().Year()+1, source.Known{Validators: state.Validators, SHA256: state.SHA256})
 	if err == nil && !payload.NotModified {
 		// What cannot be read is not kept, nor its validators: it must be asked for again.
-		if _, readErr := s.Read(payload.Packed); readErr != nil {
-			err = &source.Fault{Kind: source.Malformed, Err: readErr}
+		document, readErr := s.Read(payload.Packed)
+		if news = &document; readErr != nil {
+			news, err = nil, &source.Fault{Kind: source.Malformed, Err: readErr}
 		}
 	}
 	if err == nil && !payload.NotModified {
 		sum := archive.Sum(payload.Packed)
 		switch whole, claimErr := blob.Claim(ctx, g.Store, payloadKey(s.Name(), sum), payload.Packed); {
 		case claimErr != nil:
-			return before, true, fmt.Errorf("keep what %s said: %w", s.Name(), claimErr)
+			return before, nil, true, fmt.Errorf("keep what %s said: %w", s.Name(), claimErr)
 		case !whole:
-			return before, true, fmt.Errorf("keep what %s said: %s is damaged", s.Name(), payloadKey(s.Name(), sum))
+			return before, nil, true, fmt.Errorf("keep what %s said: %s is damaged", s.Name(), payloadKey(s.Name(), sum))
 		}
 		state.SHA256, state.Revision, state.Changed = sum, payload.Revision, now
 	}
@@ -158,15 +189,24 @@ func (g *Ingest) ask(ctx context.Context, s Source, now time.Time, all bool) (st
 		state.Next = now.Add(backOff(state.Failures, fault))
 		g.Log.Warn("source has no answer that can be used", "source", s.Name(), "fault", fault.Kind, "failures", state.Failures, "next", state.Next, "err", err)
 	case err != nil:
-		return before, true, err
+		return before, nil, true, err
 	default:
 		state.Failures, state.Fault, state.Reason, state.Answered = 0, "", "", now
 		state.Validators = payload.Validators
 	}
 	if _, saveErr := saveState(ctx, g.Store, &state, tag); saveErr != nil && !errors.Is(saveErr, blob.ErrConflict) && !errors.Is(saveErr, blob.ErrUnknown) {
-		return state, true, saveErr
+		return state, nil, true, saveErr
 	}
-	return state, true, err
+	return state, news, true, err
+}
+
+// remember keeps a document, so that it need not be read again. One of each source is enough.
+func (g *Ingest) remember(name, sum string, d source.Document) {
+	if g.documents == nil {
+		g.documents = make(map[string]source.Document)
+	}
+	maps.DeleteFunc(g.documents, func(_ string, other source.Document) bool { return other.Source == d.Source })
+	g.documents[name+" "+sum] = d
 }
 
 // document returns what a source said last, false if it never said anything.
@@ -174,11 +214,7 @@ func (g *Ingest) document(ctx context.Context, s Source, sum string) (source.Doc
 	if sum == "" {
 		return source.Document{}, false, nil
 	}
-	if g.documents == nil {
-		g.documents = make(map[string]source.Document)
-	}
-	id := s.Name() + " " + sum
-	if d, ok := g.documents[id]; ok {
+	if d, ok := g.documents[s.Name()+" "+sum]; ok {
 		return d, true, nil
 	}
 	object, err := g.Store.Get(ctx, payloadKey(s.Name(), sum), maxPayload)
@@ -192,12 +228,7 @@ func (g *Ingest) document(ctx context.Context, s Source, sum string) (source.Doc
 	if err != nil {
 		return source.Document{}, false, fmt.Errorf("read what %s said: %w", s.Name(), err)
 	}
-	for other := range g.documents { // one of each source is enough
-		if g.documents[other].Source == d.Source {
-			delete(g.documents, other)
-		}
-	}
-	g.documents[id] = d
+	g.remember(s.Name(), sum, d)
 	return d, true, nil
 }
 
@@ -222,10 +253,20 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 	}
 	decided := g.Ledger.State()
 	was := current.Archive.Facts()
-	out, err := assemble.Assemble(assemble.Input{
-		Current: was, Documents: documents, Accepted: g.log.accepted, Aliases: decided.Aliases(), Now: now,
-		Decided: func(year int, gp season.GrandPrixID) assemble.Decided { return decidedOf(decided, year, gp) },
-	})
+	of := assembledOf{archive: current.SHA256, log: g.log.head.Seq, ledger: decided.Head().Seq}
+	for _, d := range documents {
+		of.documents += fmt.Sprintln(d.Source, d.Revision)
+	}
+	out := g.assembled.out
+	if !g.assembled.stands(of) {
+		out, err = assemble.Assemble(assemble.Input{
+			Current: was, Documents: documents, Accepted: g.log.accepted, Aliases: decided.Aliases(), Now: now,
+			Decided: func(year int, gp season.GrandPrixID) assemble.Decided { return decidedOf(decided, year, gp) },
+		})
+		if err == nil {
+			g.assembled = assembled{of, out, g.assembled.times + 1}
+		}
+	}
 	var shrunken *assemble.ShrunkenError
 	if errors.As(err, &shrunken) {
 		report.Faults[shrunken.Source] = &source.Fault{Kind: source.Malformed, Err: err}
@@ -482,6 +523,13 @@ func (g *Ingest) Load(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Assembled is how often documents were assembled since the start: not at a poll that brings nothing.
+func (g *Ingest) Assembled() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.assembled.times
 }
 
 // States is what was known of the sources at the end of the last Run or Load.

@@ -81,8 +81,10 @@ func (f *sourceFlags) sources(ctx context.Context, b *builder.Builder, real bool
 	if err != nil {
 		return nil, err
 	}
+	facts := builder.NewFactsStore(b.Store)
+	b.Facts = facts.Load // what is taken has been read then
 	in := &ingest.Ingest{
-		Store: b.Store, Facts: builder.NewFactsStore(b.Store), Ledger: b.Ledger, Sources: upstreams, Log: log,
+		Store: b.Store, Facts: facts, Ledger: b.Ledger, Sources: upstreams, Log: log,
 		Interval: func(time.Time) time.Duration { return askAgain },
 	}
 	return in, in.Load(ctx)
