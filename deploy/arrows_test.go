@@ -56,7 +56,6 @@ var borders = map[string][]string{
 	"github.com/klauspost/compress":   {"builder/render", "builder/archive", "builder/source"},
 	"github.com/molecule-man/go-brrr": {"builder/render"},
 	"github.com/alecthomas/kong":      {"deploy/gridcast"},
-	"gonum.org/v1/gonum":              {"builder/predict"},
 
 	"github.com/go-json-experiment/json": {"builder/archive"},
 }

@@ -4,10 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/mat"
-
+	"gridcast/builder/predict/matrix"
 	"gridcast/builder/season"
 )
 
@@ -258,36 +255,45 @@ func (w *weekend) update(gaps []float64, row func(k int) [4]term, sd, largest fl
 		return
 	}
 	n, k := len(w.mean), len(h)
-	hp := blas64.General{Rows: k, Cols: n, Stride: n, Data: make([]float64, k*n)}
+	hp := make([]float64, k*n) // of the observations and the state
 	for i, terms := range h {
 		for _, t := range terms {
-			blas64.Axpy(t.by, blas64.Vector{N: n, Inc: 1, Data: w.cov[t.at*n : (t.at+1)*n]},
-				blas64.Vector{N: n, Inc: 1, Data: hp.Data[i*n : (i+1)*n]})
+			matrix.AddScaled(hp[i*n:(i+1)*n], t.by, w.cov[t.at*n:(t.at+1)*n])
 		}
 	}
-	s := mat.NewSymDense(k, nil)
+	s := make([]float64, k*k) // of the observations
 	for i := range k {
-		for j := i; j < k; j++ {
-			v := w.p.SessionOffset
-			for _, t := range h[j] {
-				v += t.by * hp.Data[i*n+t.at]
+		for j := range k {
+			s[i*k+j] = w.p.SessionOffset
+			for _, t := range h[max(i, j)] {
+				s[i*k+j] += float64(t.by * hp[min(i, j)*n+t.at])
 			}
-			s.SetSym(i, j, v)
 		}
 	}
 	for i, noise := range w.noise(resid, s, sd) {
-		s.SetSym(i, i, s.At(i, i)+noise)
+		s[i*k+i] += noise
 	}
-	w.learn(hp, s, resid)
+	// With S = LL' and W = L⁻¹HP the mean gains W'L⁻¹e and the covariance loses W'W, which keeps
+	// it symmetric.
+	root, ok := matrix.Cholesky(s, k)
+	if !ok {
+		return // S holds positive noise on its diagonal: only overflow can bring us here
+	}
+	root.Solve(hp, n)
+	root.Solve(resid, 1)
+	for i, e := range resid {
+		matrix.AddScaled(w.mean, e, hp[i*n:(i+1)*n])
+	}
+	matrix.SubtractGram(w.cov, hp, n)
 }
 
 // noise returns the variance of each observation: sd², more in a wild session, more for an
-// outlier. s holds the variance of what was expected, and the session's offset.
-func (w *weekend) noise(resid []float64, s *mat.SymDense, sd float64) []float64 {
+// outlier. s holds the covariance of what was expected, and the session's offset.
+func (w *weekend) noise(resid []float64, s []float64, sd float64) []float64 {
 	mid := median(resid)
 	z := make([]float64, len(resid))
 	for i, e := range resid {
-		z[i] = math.Abs((e - mid) / math.Sqrt(s.At(i, i)-w.p.SessionOffset+sd*sd))
+		z[i] = math.Abs((e - mid) / math.Sqrt(s[i*len(resid)+i]-w.p.SessionOffset+sd*sd))
 	}
 	wild := max(1, 1.4826*median(z))
 	r := make([]float64, len(resid))
@@ -295,29 +301,6 @@ func (w *weekend) noise(resid []float64, s *mat.SymDense, sd float64) []float64 
 		r[i] = math.Pow(sd*wild*max(1, z[i]/(wild*w.p.Outlier)), 2)
 	}
 	return r
-}
-
-// learn moves the state by the residuals: with S = LL' and W = L⁻¹HP the mean gains W'L⁻¹e
-// and the covariance loses W'W, which keeps it symmetric.
-func (w *weekend) learn(hp blas64.General, s *mat.SymDense, resid []float64) {
-	var chol mat.Cholesky
-	if !chol.Factorize(s) {
-		return // S holds positive noise on its diagonal: only overflow can bring us here
-	}
-	var lower mat.TriDense
-	chol.LTo(&lower)
-	l := lower.RawTriangular()
-	n, k := hp.Cols, hp.Rows
-	blas64.Trsm(blas.Left, blas.NoTrans, 1, l, hp)
-	e := blas64.Vector{N: k, Inc: 1, Data: slices.Clone(resid)}
-	blas64.Trsv(blas.NoTrans, l, e)
-	blas64.Gemv(blas.Trans, 1, hp, e, 1, blas64.Vector{N: n, Inc: 1, Data: w.mean})
-	blas64.Syrk(blas.Trans, -1, hp, 1, blas64.Symmetric{N: n, Stride: n, Data: w.cov, Uplo: blas.Upper})
-	for i := range n {
-		for j := range i {
-			w.cov[i*n+j] = w.cov[j*n+i]
-		}
-	}
 }
 
 // median of x, which is not empty; of an even number the mean of the middle two.

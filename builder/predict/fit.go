@@ -7,9 +7,7 @@ import (
 	"slices"
 	"sort"
 
-	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/stat"
+	"gridcast/builder/predict/matrix"
 )
 
 // Fit is a Plackett-Luce model of who is first, second and third: a starter's utility is the
@@ -79,23 +77,25 @@ func maximise(races []learnable, d int, p FitParams) ([]float64, error) {
 	next := newCurve(d)
 	at.take(races, b, p)
 	for range mostNewtonSteps {
-		var chol mat.Cholesky
-		if !chol.Factorize(mat.NewSymDense(d, at.hess)) {
+		root, ok := matrix.Cholesky(at.hess, d)
+		if !ok {
 			return nil, errors.New("the likelihood has no unique maximum")
 		}
-		var step mat.VecDense
-		if err := chol.SolveVecTo(&step, mat.NewVecDense(d, at.grad)); err != nil {
-			return nil, err
-		}
+		step := slices.Clone(at.grad)
+		root.SolveBoth(step)
 		trial := make([]float64, d)
 		for scale := 1.0; ; scale /= 2 {
-			floats.AddScaledTo(trial, b, -scale, step.RawVector().Data)
+			copy(trial, b)
+			matrix.AddScaled(trial, -scale, step)
 			next.take(races, trial, p)
 			if next.loss <= at.loss || scale < 1e-6 {
 				break
 			}
 		}
-		moved := floats.Distance(b, trial, math.Inf(1))
+		moved := 0.0
+		for j := range b {
+			moved = max(moved, math.Abs(trial[j]-b[j]))
+		}
 		b, at, next = trial, next, at
 		if moved < 1e-9 {
 			return b, nil
@@ -105,7 +105,7 @@ func maximise(races []learnable, d int, p FitParams) ([]float64, error) {
 }
 
 // curve is the penalised negative log-likelihood of the first places at some weights, with its
-// gradient and its Hessian, row by row; scratch holds what one race adds up.
+// gradient and the upper triangle of its Hessian; scratch holds what one race adds up.
 type curve struct {
 	loss       float64
 	grad, hess []float64
@@ -120,7 +120,7 @@ func newCurve(d int) *curve {
 // take evaluates the curve at b.
 func (c *curve) take(races []learnable, b []float64, p FitParams) {
 	d := len(b)
-	c.loss = p.Penalty / 2 * floats.Dot(b, b)
+	c.loss = p.Penalty / 2 * matrix.Dot(b, b)
 	clear(c.hess)
 	for j := range d {
 		c.grad[j] = p.Penalty * b[j]
@@ -128,7 +128,7 @@ func (c *curve) take(races []learnable, b []float64, p FitParams) {
 	}
 	for _, r := range races {
 		c.e = utilities(c.e[:0], r.x, b)
-		top := floats.Max(c.e)
+		top := slices.Max(c.e)
 		// From the last place to the first, so that what is left over at each only grows: the
 		// sums of e^u, of e^u x and of e^u xx' over the starters who are left.
 		sum0 := 0.0
@@ -188,7 +188,15 @@ func spreads(samples []*sample, set []Feature) []float64 {
 
 // spread is the standard deviation of x; 1 if it is a constant, whose weight stays 0.
 func spread(x []float64) float64 {
-	if sd := stat.PopStdDev(x, nil); sd > 1e-9 {
+	mean, squares := 0.0, 0.0
+	for _, v := range x {
+		mean += v
+	}
+	mean /= float64(len(x))
+	for _, v := range x {
+		squares += float64((v - mean) * (v - mean))
+	}
+	if sd := math.Sqrt(squares / float64(len(x))); sd > 1e-9 {
 		return sd
 	}
 	return 1
@@ -197,7 +205,7 @@ func spread(x []float64) float64 {
 // utilities appends the utility of every row of x.
 func utilities(u, x, b []float64) []float64 {
 	for ; len(x) > 0; x = x[len(b):] {
-		u = append(u, floats.Dot(x[:len(b)], b))
+		u = append(u, matrix.Dot(x[:len(b)], b))
 	}
 	return u
 }

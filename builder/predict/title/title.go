@@ -16,9 +16,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/mat"
-
 	"gridcast/builder/predict"
+	"gridcast/builder/predict/matrix"
 	"gridcast/builder/season"
 )
 
@@ -155,7 +154,7 @@ type simulation struct {
 	car          []int // which of the cars, 0 …
 	cars         int
 	strength     []float64
-	root         *mat.TriDense // of their covariance; nil if all is known
+	root         matrix.Lower // of their covariance; of no rows if all is known
 	retires      []float64
 	teamStep     float64
 	driverStep   float64
@@ -234,19 +233,18 @@ func (sim *simulation) spread(cov []float64, by float64) error {
 	if by == 0 {
 		return nil
 	}
-	s := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := i; j < n; j++ {
-			s.SetSym(i, j, by*by*cov[i*n+j])
-		}
-		s.SetSym(i, i, s.At(i, i)+1e-9)
+	s := make([]float64, n*n)
+	for i, v := range cov {
+		s[i] = by * by * v
 	}
-	var chol mat.Cholesky
-	if !chol.Factorize(s) {
+	for i := range n {
+		s[i*n+i] += 1e-9
+	}
+	root, ok := matrix.Cholesky(s, n)
+	if !ok {
 		return fmt.Errorf("the covariance of %d strengths is not positive definite", n)
 	}
-	sim.root = mat.NewTriDense(n, mat.Lower, nil)
-	chol.LTo(sim.root)
+	sim.root = root
 	return nil
 }
 
@@ -258,10 +256,6 @@ func (sim *simulation) run(c Config) {
 	carStep := make([]float64, sim.cars)
 	noise := make([]float64, n)
 	order := make([]int, 0, n)
-	var lower []float64
-	if sim.root != nil {
-		lower = sim.root.RawTriangular().Data
-	}
 	field := newField(n)
 	for range c.Runs {
 		for _, t := range sim.drivers {
@@ -271,13 +265,9 @@ func (sim *simulation) run(c Config) {
 			t.reset()
 		}
 		copy(now, sim.strength)
-		if lower != nil {
-			for i := range noise {
-				noise[i] = rng.NormFloat64()
-				for j := range i + 1 {
-					now[i] += lower[i*n+j] * noise[j]
-				}
-			}
+		for i := range sim.root.N {
+			noise[i] = rng.NormFloat64()
+			now[i] += matrix.Dot(sim.root.Row(i)[:i+1], noise[:i+1])
 		}
 		for k := range sim.rounds {
 			r := &sim.rounds[k]
