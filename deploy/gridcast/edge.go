@@ -55,22 +55,32 @@ func (f *edgeFlags) limits(ctx context.Context, log *slog.Logger) (source limit.
 	if f.Redis == "" {
 		return limit.Memory{}, func() {}, nil
 	}
-	cfg := redislimit.Config{URL: f.Redis, Mode: redislimit.Mode(f.RedisMode), Log: log}
-	if f.RedisCA != "" {
-		pem, err := os.ReadFile(f.RedisCA)
-		if err != nil {
-			return nil, nil, usageError{fmt.Errorf("--redis-ca: %w", err)}
-		}
-		cfg.RootCAs = x509.NewCertPool()
-		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, nil, usageError{fmt.Errorf("--redis-ca %s: no certificate in it, want PEM", f.RedisCA)}
-		}
+	cfg, err := f.redis(log)
+	if err != nil {
+		return nil, nil, usageError{err}
 	}
 	shared, err := redislimit.Open(ctx, cfg)
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
 	return shared, shared.Close, nil
+}
+
+// redis is how the edge counts in Redis.
+func (f *edgeFlags) redis(log *slog.Logger) (redislimit.Config, error) {
+	cfg := redislimit.Config{URL: f.Redis, Mode: redislimit.Mode(f.RedisMode), Log: log}
+	if f.RedisCA == "" {
+		return cfg, nil
+	}
+	pem, err := os.ReadFile(f.RedisCA)
+	if err != nil {
+		return cfg, fmt.Errorf("--redis-ca: %w", err)
+	}
+	cfg.RootCAs = x509.NewCertPool()
+	if !cfg.RootCAs.AppendCertsFromPEM(pem) {
+		return cfg, fmt.Errorf("--redis-ca %s: no certificate in it, want PEM", f.RedisCA)
+	}
+	return cfg, nil
 }
 
 type edgeCmd struct {

@@ -52,6 +52,8 @@ type cli struct {
 	Snapshots snapshotCmds  `cmd:"" help:"Published versions."`
 	Store     storeCmds     `cmd:"" help:"Copies of everything."`
 	Ledger    ledgerCmds    `cmd:"" help:"The append-only record of picks and results."`
+	Doctor    doctorCmd     `cmd:"" help:"Look at everything a server depends on; each problem with the command that mends it."`
+	Init      initCmd       `cmd:"" help:"Set up a new installation: environment file, store, first key, token of the operator."`
 	Version   versionCmd    `cmd:"" help:"Print the version."`
 }
 

@@ -129,14 +129,14 @@ type Source struct {
 
 var _ limit.Source = (*Source)(nil)
 
-// Open returns a source that is trying to reach Redis; it has tried once. Close must be called.
-func Open(ctx context.Context, cfg Config) (*Source, error) {
+// client returns the options of the client that the configuration asks for.
+func (cfg Config) client() (rueidis.ClientOption, error) {
 	if cfg.Mode != Lease && cfg.Mode != Strict {
-		return nil, fmt.Errorf("limits in Redis: mode %q, want %s or %s", cfg.Mode, Lease, Strict)
+		return rueidis.ClientOption{}, fmt.Errorf("limits in Redis: mode %q, want %s or %s", cfg.Mode, Lease, Strict)
 	}
 	options, err := rueidis.ParseURL(cfg.URL)
 	if err != nil {
-		return nil, errors.New("limits in Redis: want a URL such as redis://host:6379") // err may show the password
+		return rueidis.ClientOption{}, errors.New("limits in Redis: want a URL such as redis://host:6379") // err may show the password
 	}
 	if options.TLSConfig != nil {
 		options.TLSConfig.RootCAs = cfg.RootCAs
@@ -146,7 +146,49 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	options.Dialer.Timeout, options.ConnWriteTimeout = dialTimeout, silentAfter
 	options.DisableCache, options.DisableRetry = true, true
 	options.ReadBufferEachConn, options.WriteBufferEachConn = 64<<10, 64<<10
+	return options, nil
+}
 
+// checkKey is what Check counts under. It is forgotten after two minutes.
+const checkKey = "gridcast:check"
+
+// Check finds out whether an edge with this configuration could count in Redis: whether it
+// answers, and lets the user do what both scripts do. It returns how far Redis' clock is ahead of
+// this machine's.
+func Check(ctx context.Context, cfg Config) (ahead time.Duration, err error) {
+	options, err := cfg.client()
+	if err != nil {
+		return 0, err
+	}
+	client, err := rueidis.NewClient(options)
+	if err != nil {
+		return 0, fmt.Errorf("reach Redis: %w", err)
+	}
+	defer client.Close()
+	name, began := rand.Text(), time.Now()
+	reply, err := greeting.Exec(ctx, client, []string{edgesKey}, []string{name}).AsIntSlice()
+	if err != nil {
+		return 0, fmt.Errorf("greet Redis: %w", err)
+	}
+	answered := time.Now()
+	if err := client.Do(ctx, client.B().Zrem().Key(edgesKey).Member(name).Build()).Error(); err != nil {
+		return 0, fmt.Errorf("take leave of Redis: %w", err)
+	}
+	if err := reservation.Exec(ctx, client, []string{checkKey}, []string{"0", "0", "1", "1", "-1", "0", "-1", "0"}).Error(); err != nil {
+		return 0, fmt.Errorf("count in Redis: %w", err)
+	}
+	if len(reply) != 2 {
+		return 0, fmt.Errorf("greet Redis: got %d numbers, want 2", len(reply))
+	}
+	return time.UnixMilli(reply[1]).Sub(began.Add(answered.Sub(began) / 2)), nil
+}
+
+// Open returns a source that is trying to reach Redis; it has tried once. Close must be called.
+func Open(ctx context.Context, cfg Config) (*Source, error) {
+	options, err := cfg.client()
+	if err != nil {
+		return nil, err
+	}
 	s := &Source{mode: cfg.Mode, options: options, log: cfg.Log, name: rand.Text(), failed: make(chan struct{}, 1)}
 	s.edges.Store(1)
 	s.metrics = newMetrics(s)

@@ -25,6 +25,14 @@ const (
 	longestPause = 3 * time.Second
 )
 
+var (
+	// ErrNoBucket says that the server does not know the bucket.
+	ErrNoBucket = errors.New("bucket does not exist, make it first")
+	// ErrCredentials says that the server does not know the credentials, or that they may not do
+	// what was asked for.
+	ErrCredentials = errors.New("credentials are refused, set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or a credentials file")
+)
+
 // errUnmodified is the answer to a conditional read of an object that still has the tag.
 var errUnmodified = errors.New("not modified")
 
@@ -160,9 +168,9 @@ func judge(err error, c call) verdict {
 	case answer.StatusCode == http.StatusNotModified:
 		return verdict{err: errUnmodified}
 	case answer.Code == minio.NoSuchBucket:
-		return verdict{err: fmt.Errorf("bucket does not exist, make it first: %w", err)}
+		return verdict{err: fmt.Errorf("%w: %w", ErrNoBucket, err)}
 	case slices.Contains(credentialCodes, answer.Code):
-		return verdict{err: fmt.Errorf("credentials are refused, set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or a credentials file: %w", err)}
+		return verdict{err: fmt.Errorf("%w: %w", ErrCredentials, err)}
 	case answer.Code == minio.NoSuchKey && c.conditional, answer.StatusCode == http.StatusPreconditionFailed:
 		return verdict{err: fmt.Errorf("%w: %w", blob.ErrConflict, err)}
 	case answer.Code == minio.NoSuchKey:

@@ -13,15 +13,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/minio/minio-go/v7/pkg/signer"
 
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/s3blob"
@@ -34,7 +30,7 @@ func TestCheckConditions(t *testing.T) {
 	for _, header := range []string{"If-None-Match", "If-Match"} {
 		t.Run(header, func(t *testing.T) {
 			config := server.Config(t)
-			config.Endpoint = forgetful(t, server, header)
+			config.Endpoint = s3test.Forgetful(t, server, header)
 			store := s3test.Store(t, config)
 			err := store.CheckConditions(t.Context())
 			if !errors.Is(err, s3blob.ErrUnconditional) || !strings.Contains(err.Error(), header+": ") && !strings.Contains(err.Error(), header+" ignored") {
@@ -45,23 +41,6 @@ func TestCheckConditions(t *testing.T) {
 			}
 		})
 	}
-}
-
-// forgetful stands before the server, drops a header of every write and signs it again.
-func forgetful(t *testing.T, server *s3test.Server, header string) string {
-	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(&url.URL{Scheme: "http", Host: server.Address})
-		r.Out.Host = r.In.Host
-		if r.In.Method == http.MethodPut {
-			r.Out.Header.Del(header)
-			r.Out.Header.Del("Authorization")
-			signed := signer.SignV4(*r.Out, s3test.AccessKey, s3test.SecretKey, "", "us-east-1")
-			r.Out.Header = signed.Header
-		}
-	}}
-	front := httptest.NewServer(proxy)
-	t.Cleanup(front.Close)
-	return front.URL
 }
 
 func TestTLS(t *testing.T) {

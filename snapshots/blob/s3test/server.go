@@ -40,6 +40,7 @@ type Server struct {
 	Address string // host:port
 	Folder  string // where versitygw keeps each object as a file of its own; "" of other servers
 
+	binary  string // of versitygw
 	tls     bool
 	command func() *exec.Cmd
 	process *exec.Cmd
@@ -53,7 +54,7 @@ func Versity(t testing.TB, arguments ...string) *Server {
 	t.Helper()
 	binary := versityBinary(t)
 	folder := t.TempDir()
-	s := &Server{Kind: "versitygw", Address: freeAddress(t), Folder: folder, health: "/health"}
+	s := &Server{Kind: "versitygw", Address: freeAddress(t), Folder: folder, binary: binary, health: "/health"}
 	for _, argument := range arguments {
 		s.tls = s.tls || argument == "--cert"
 	}

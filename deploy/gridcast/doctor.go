@@ -1,0 +1,593 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"gridcast/builder/ingest"
+	"gridcast/builder/ledger"
+	"gridcast/deploy/operator"
+	"gridcast/edge"
+	"gridcast/edge/keys"
+	"gridcast/edge/limit/redislimit"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/s3blob"
+)
+
+// doctorCmd looks at everything a server of the same configuration depends on. It changes
+// nothing but an object of its own, which it removes.
+type doctorCmd struct {
+	builderFlags `embed:""`
+	edgeFlags    `embed:""`
+	consoleFlags `embed:""`
+	sourceFlags  `embed:""`
+	Role         string `arg:"" optional:"" help:"Which server: ${enum}." enum:"serve,edge,scheduler" default:"serve"`
+}
+
+// health is how something stands that was looked at.
+type health string
+
+const (
+	good    health = "ok"
+	note    health = "note"    // not wrong, but better known
+	problem health = "PROBLEM" // the server does not do what it should
+)
+
+// finding is a row of doctor --json.
+type finding struct {
+	Check string `json:"check"`
+	State health `json:"state"`
+	Text  string `json:"text"`
+	Mend  string `json:"mend,omitzero"` // the command that mends it
+}
+
+// doctor looks, and collects what it finds.
+type doctor struct {
+	*doctorCmd
+
+	store    blob.Store // nil: it cannot be read
+	real     bool       // the clock is the real one, so the ledger has to be
+	findings []finding
+}
+
+// lookTime bounds one look at something over the network.
+const lookTime = 10 * time.Second
+
+func (c *doctorCmd) Run(ctx context.Context, s *streams) error {
+	d := &doctor{doctorCmd: c}
+	cfg := d.configuration()
+	d.openStore(ctx)
+	if d.store != nil {
+		d.writes(ctx)
+		d.storeClock(ctx)
+		d.ledger(ctx, d.published(ctx))
+		d.sources(ctx)
+		d.keys(ctx, cfg)
+	}
+	if c.Role != "scheduler" {
+		d.redis(ctx)
+		d.certificate(time.Now())
+	}
+	if c.Role != "edge" {
+		d.token()
+	}
+	d.disk()
+	d.files(cfg)
+	d.ports(ctx)
+	problems := 0
+	for _, f := range d.findings {
+		if f.State == problem {
+			problems++
+		}
+	}
+	if err := s.printFindings(d.findings); err != nil {
+		return err
+	}
+	if problems > 0 {
+		return fmt.Errorf("doctor: %d of %d checks found a problem", problems, len(d.findings))
+	}
+	return nil
+}
+
+// printFindings prints what was found, and then the commands that mend it.
+func (s *streams) printFindings(findings []finding) error {
+	if s.json {
+		return s.printJSON(findings)
+	}
+	rows := make([][]any, len(findings))
+	mend := ""
+	for i, f := range findings {
+		rows[i] = []any{f.Check, string(f.State), f.Text}
+		if f.Mend != "" {
+			mend += fmt.Sprintf("  %-12s %s\n", f.Check, f.Mend)
+		}
+	}
+	if err := s.printTable([]any{"check", "state", "found"}, rows); err != nil {
+		return err
+	}
+	if mend == "" {
+		return nil
+	}
+	return s.printf("\nWhat mends it:\n\n%s", mend)
+}
+
+func (d *doctor) found(check string, state health, mend, format string, args ...any) {
+	d.findings = append(d.findings, finding{check, state, fmt.Sprintf(format, args...), mend})
+}
+
+// configuration is what the server would refuse at its start.
+func (d *doctor) configuration() edge.Config {
+	cfg, edgeErr := d.config()
+	clock, clockErr := d.clock()
+	d.real = clockErr == nil && clock.IsSystem()
+	_, policyErr := d.policy()
+	_, sourceErr := d.upstreams(d.real)
+	if err := errors.Join(edgeErr, clockErr, policyErr, sourceErr); err != nil {
+		d.found("configuration", problem, "gridcast "+d.Role+" --help", "%s", oneLine(err))
+	} else {
+		d.found("configuration", good, "", "as gridcast %s reads it", d.Role)
+	}
+	return cfg
+}
+
+// oneLine is an error in a cell of a table.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// openStore finds out whether the store can be read.
+func (d *doctor) openStore(ctx context.Context) {
+	path, inFolder := strings.CutPrefix(d.Store, "dir:")
+	if _, err := os.Lstat(path); inFolder && errors.Is(err, fs.ErrNotExist) && d.Role != "edge" {
+		d.found("store", note, "", "%s is not there yet: the first start makes it", d.Store)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	store, err := d.openToRead(ctx)
+	if err == nil {
+		_, _, err = snapshots.LoadPointer(ctx, store)
+	}
+	switch {
+	case err == nil, errors.Is(err, snapshots.ErrNone), errors.Is(err, snapshots.ErrDamaged):
+		d.store = store
+		d.found("store", good, "", "%s can be read", store)
+	default:
+		d.found("store", problem, d.mendStore(err), "%s", oneLine(err))
+	}
+}
+
+// mendStore is the command that mends a store which cannot be used.
+func (d *doctor) mendStore(err error) string {
+	if path, ok := strings.CutPrefix(d.Store, "dir:"); ok {
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			return fmt.Sprintf("chown -R $(id -u) %s", path)
+		case d.Role == "edge":
+			return "gridcast build --store " + d.Store
+		}
+		return "ls -ld " + path
+	}
+	u, parseErr := url.Parse(d.Store)
+	if parseErr != nil {
+		return ""
+	}
+	endpoint := u.Query().Get("endpoint")
+	aws := "aws s3api"
+	if endpoint != "" {
+		aws = fmt.Sprintf("aws --endpoint-url %s s3api", endpoint)
+	}
+	switch {
+	case errors.Is(err, s3blob.ErrNoBucket):
+		return fmt.Sprintf("%s create-bucket --bucket %s", aws, u.Host)
+	case errors.Is(err, s3blob.ErrCredentials):
+		return "export AWS_ACCESS_KEY_ID=… AWS_SECRET_ACCESS_KEY=…   # rights: deploy/docs/s3.md"
+	}
+	return fmt.Sprintf("curl -sS -o /dev/null -w '%%{http_code}\\n' %s", endpoint)
+}
+
+// writes finds out what may be written, and whether both conditions of a write are honoured.
+func (d *doctor) writes(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	store := d.store
+	if strings.HasPrefix(d.Store, "dir:") {
+		if d.Role == "edge" {
+			return // it opens a folder to read, whoever owns it
+		}
+		var err error
+		if store, err = d.open(ctx); err != nil {
+			d.found("rights", problem, d.mendStore(err), "%s", oneLine(err))
+			return
+		}
+	}
+	key := blob.ProbeFolder + rand.Text()
+	tag, err := store.Create(ctx, key, []byte("one"))
+	switch {
+	case d.Role == "edge" && errors.Is(err, s3blob.ErrCredentials):
+		d.found("rights", good, "", "reader: it may read and not write, as an edge should")
+		return
+	case err != nil:
+		d.found("rights", problem, d.mendStore(err), "it may read, but not write: %s", oneLine(err))
+		return
+	}
+	defer func() {
+		if err := store.Delete(context.WithoutCancel(ctx), key); err != nil {
+			d.found("rights", problem, d.mendStore(err), "it may write, but not delete: %s", oneLine(err))
+		}
+	}()
+	if d.Role == "edge" {
+		d.found("rights", note, "", "writer: an edge needs to read only; deploy/docs/s3.md has the policy of a reader")
+		return
+	}
+	d.found("rights", good, "", "writer: it may read and write")
+	if _, err := store.Create(ctx, key, []byte("two")); errors.Is(err, blob.ErrConflict) {
+		d.found("create-once", good, "", "an object that is there is not replaced")
+	} else {
+		d.found("create-once", problem, "", "the server does not honour If-None-Match: *, without which two builders overwrite each other; use one that does (%s)", outcome(err))
+	}
+	_, err = store.Swap(ctx, key, tag, []byte("three"))
+	if err == nil {
+		_, err = store.Swap(ctx, key, tag, []byte("four"))
+	}
+	if errors.Is(err, blob.ErrConflict) {
+		d.found("swap", good, "", "an object that has changed meanwhile is not replaced")
+	} else {
+		d.found("swap", problem, "", "the server does not honour If-Match, without which two builders overwrite each other; use one that does (%s)", outcome(err))
+	}
+}
+
+// outcome says what came of a write that should have been refused.
+func outcome(err error) string {
+	if err == nil {
+		return "it replaced the object"
+	}
+	return oneLine(err)
+}
+
+// storeClock holds this machine's clock against the storage's.
+func (d *doctor) storeClock(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	c, ok := d.store.(blob.Clock)
+	if !ok {
+		d.found("clock", note, "", "a folder has no clock to hold this machine's against")
+		return
+	}
+	at, within, err := c.StoreTime(ctx)
+	if err != nil {
+		d.found("clock", problem, "timedatectl status", "%s", oneLine(err))
+		return
+	}
+	off := time.Since(at)
+	switch {
+	case off.Abs() > ledger.MaxAhead+within:
+		d.found("clock", problem, "timedatectl set-ntp true", "this machine is %s off the storage's clock; beyond %s nothing is frozen",
+			off.Round(time.Second/10), ledger.MaxAhead)
+	default:
+		d.found("clock", good, "", "within %s of the storage's", max(within, off.Abs()).Round(time.Second/10))
+	}
+}
+
+// published says what is served, and returns its version; 0: nothing is.
+func (d *doctor) published(ctx context.Context) int64 {
+	base, err := snapshots.LoadBase(ctx, d.store)
+	pointer := snapshots.Pointer{}
+	if err == nil {
+		pointer = base.Pointer
+	}
+	switch {
+	case err != nil:
+		d.found("version", problem, "gridcast snapshots verify --store '"+d.Store+"'", "%s", oneLine(err))
+	case base.Empty() && d.Role == "edge":
+		d.found("version", problem, "gridcast build --store '"+d.Store+"'", "nothing is published: an edge has nothing to serve")
+	case base.Empty():
+		d.found("version", note, "", "nothing is published yet: the first start builds version 1")
+	case pointer.Held:
+		d.found("version", note, "gridcast build --release --reason … --store '"+d.Store+"'", "version %d is held: %s", pointer.Version, pointer.Reason)
+	case d.real && !base.Manifest.DueAt.IsZero() && time.Now().After(base.Manifest.DueAt):
+		d.found("version", note, "gridcast rebuild --wait", "version %d is overdue since %s: does a scheduler run?", pointer.Version, shortTime(base.Manifest.DueAt))
+	default:
+		d.found("version", good, "", "version %d, built for %s", pointer.Version, shortTime(base.Manifest.BuiltAt))
+	}
+	return pointer.Version
+}
+
+// ledger audits the record, which a store with a version has.
+func (d *doctor) ledger(ctx context.Context, version int64) {
+	if _, err := ledger.Load(ctx, d.store, ledger.AnyKind); errors.Is(err, ledger.ErrNotOpened) && version == 0 {
+		d.found("ledger", note, "", "there is none yet: the first build opens it")
+		return
+	}
+	done, err := (&operator.Operator{Store: d.store}).Do(ctx, operator.AuditLedger{}, operator.Order{})
+	switch {
+	case err != nil:
+		d.found("ledger", problem, "gridcast ledger audit --store '"+d.Store+"'", "%s", oneLine(err))
+	case d.Role != "edge" && (done.Audited.Kind == ledger.Real) != d.real:
+		d.found("ledger", problem, "unset GRIDCAST_RACE_CLOCK   # or another --store", "it is %s, and this clock writes only the other kind", done.Audited.Kind)
+	default:
+		d.found("ledger", good, "", "%s, audited: %d events, %d picks", done.Audited.Kind, done.Audited.Events, len(done.Audited.Picks))
+	}
+}
+
+// sources says how the sources stood when they were asked last.
+func (d *doctor) sources(ctx context.Context) {
+	sources, err := d.upstreams(d.real)
+	if err != nil || d.Role == "edge" {
+		return
+	}
+	if len(sources) == 0 {
+		d.found("sources", note, "", "none: facts come by import alone")
+	}
+	for _, source := range sources {
+		state, err := ingest.LoadState(ctx, d.store, source.Name())
+		switch {
+		case err != nil:
+			d.found("sources", problem, "gridcast source pull --store '"+d.Store+"'", "%s: %s", source.Name(), oneLine(err))
+		case state.Fault != "":
+			d.found("sources", problem, "gridcast source pull --store '"+d.Store+"'", "%s: %s, %d times: %s", source.Name(), state.Fault, state.Failures, state.Reason)
+		case state.Asked.IsZero():
+			d.found("sources", note, "gridcast source pull --store '"+d.Store+"'", "%s was never asked", source.Name())
+		case len(state.Waiting) > 0:
+			d.found("sources", note, "gridcast source check --store '"+d.Store+"'", "%s answers; %d changes wait for a person", source.Name(), len(state.Waiting))
+		default:
+			d.found("sources", good, "", "%s answered %s", source.Name(), ago(time.Now(), state.Answered))
+		}
+	}
+}
+
+// soon is how long before its end a key or a certificate is worth a word.
+const soon = 14 * 24 * time.Hour
+
+// keys finds out whether any client could be served.
+func (d *doctor) keys(ctx context.Context, cfg edge.Config) {
+	document, _, err := keys.Load(ctx, d.store)
+	create := "gridcast keys create --name 'Example Media' --tier standard --store '" + d.Store + "'"
+	if err != nil {
+		d.found("keys", problem, "gridcast keys list --store '"+d.Store+"'", "%s", oneLine(err))
+		return
+	}
+	active, ending := 0, 0
+	var unknown []string
+	for _, k := range document.Keys {
+		if !k.Active(time.Now()) {
+			continue
+		}
+		active++
+		if !k.Active(time.Now().Add(soon)) {
+			ending++
+		}
+		if _, ok := cfg.Tiers[k.Tier]; !ok && !slices.Contains(unknown, k.Tier) {
+			unknown = append(unknown, k.Tier)
+		}
+	}
+	switch {
+	case len(unknown) > 0:
+		d.found("keys", problem, fmt.Sprintf("export GRIDCAST_TIER='%s=120'   # for every process", unknown[0]), "keys of the tiers %s are refused: this edge is not told of them", strings.Join(unknown, ", "))
+	case active == 0:
+		d.found("keys", problem, create, "no key is active: every request is refused")
+	case ending > 0:
+		d.found("keys", note, "gridcast keys list --store '"+d.Store+"'", "%d active, %d of them for less than 14 days", active, ending)
+	default:
+		d.found("keys", good, "", "%d active", active)
+	}
+}
+
+// redis finds out whether requests can be counted over all edges.
+func (d *doctor) redis(ctx context.Context) {
+	if d.Redis == "" {
+		d.found("redis", note, "", "none: each edge counts for itself, so that N edges allow N times the limit")
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	cfg, err := d.edgeFlags.redis(slog.New(slog.DiscardHandler))
+	ahead := time.Duration(0)
+	if err == nil {
+		ahead, err = redislimit.Check(ctx, cfg)
+	}
+	switch {
+	case err != nil:
+		address := "HOST:6379"
+		if u, err := url.Parse(d.Redis); err == nil && u.Host != "" {
+			address = u.Host
+		}
+		host, port, err2 := net.SplitHostPort(address)
+		if err2 != nil {
+			host, port = address, "6379"
+		}
+		d.found("redis", problem, fmt.Sprintf("redis-cli -h %s -p %s ping   # the rights of its user: deploy/docs/edges.md", host, port), "%s", oneLine(err))
+	default:
+		d.found("redis", good, "", "answers and counts; its clock is %s off", ahead.Abs().Round(time.Millisecond))
+	}
+}
+
+// certificate finds out whether clients will believe the edge.
+func (d *doctor) certificate(now time.Time) {
+	if d.TLSCert == "" {
+		d.found("certificate", note, "", "none: a proxy in front has to speak TLS")
+		return
+	}
+	show := fmt.Sprintf("openssl x509 -noout -subject -dates -in %s", d.TLSCert)
+	pair, err := tls.LoadX509KeyPair(d.TLSCert, d.TLSKey)
+	if err != nil {
+		d.found("certificate", problem, show, "%s", oneLine(err))
+		return
+	}
+	leaf, err := x509.ParseCertificate(pair.Certificate[0])
+	renew := fmt.Sprintf("certbot renew   # or put the new one at %s: it is read without a restart", d.TLSCert)
+	switch {
+	case err != nil:
+		d.found("certificate", problem, show, "%s: %s", d.TLSCert, oneLine(err))
+	case now.After(leaf.NotAfter):
+		d.found("certificate", problem, renew, "expired at %s", shortTime(leaf.NotAfter))
+	case now.Before(leaf.NotBefore):
+		d.found("certificate", problem, show, "not valid before %s", shortTime(leaf.NotBefore))
+	case now.Add(soon).After(leaf.NotAfter):
+		d.found("certificate", note, renew, "expires at %s", shortTime(leaf.NotAfter))
+	default:
+		d.found("certificate", good, "", "for %s until %s", strings.Join(leaf.DNSNames, ", "), shortTime(leaf.NotAfter))
+	}
+}
+
+// token finds out whether others than the operator can read their token.
+func (d *doctor) token() {
+	if d.OperatorListen == "" {
+		return
+	}
+	info, err := os.Stat(d.OperatorTokenFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		d.found("token", note, "", "%s is not there yet: the first start makes it", d.OperatorTokenFile)
+		return
+	case err != nil:
+		d.found("token", problem, "ls -l "+d.OperatorTokenFile, "%s", oneLine(err))
+		return
+	}
+	if _, err := d.consoleFlags.token(); err != nil {
+		d.found("token", problem, "rm "+d.OperatorTokenFile+"   # the next start makes a new one", "%s", oneLine(err))
+		return
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		d.found("token", problem, "chmod 600 "+d.OperatorTokenFile, "others on this machine can read %s", d.OperatorTokenFile)
+		return
+	}
+	d.found("token", good, "", "%s is for its owner alone", d.OperatorTokenFile)
+}
+
+// minFree is what a disk should have: several versions, and the ledger of years.
+const minFree = 256 << 20
+
+// disk finds out whether there is room, where something is kept on this machine.
+func (d *doctor) disk() {
+	places := map[string]string{}
+	if path, ok := strings.CutPrefix(d.Store, "dir:"); ok {
+		places[path] = "gridcast snapshots prune --store " + d.Store
+	}
+	if d.CacheDir != "" && d.Role != "scheduler" {
+		places[d.CacheDir] = "df -h " + d.CacheDir
+	}
+	for path, mend := range places {
+		there := path
+		for {
+			if _, err := os.Stat(there); err == nil || there == filepath.Dir(there) {
+				break
+			}
+			there = filepath.Dir(there)
+		}
+		var fs syscall.Statfs_t
+		if err := syscall.Statfs(there, &fs); err != nil {
+			d.found("disk", problem, mend, "%s: %s", path, oneLine(err))
+			continue
+		}
+		free := int64(fs.Bavail) * fs.Bsize //nolint:gosec,unconvert // a disk has less than 2^63 bytes; the types differ between systems
+		if free < minFree {
+			d.found("disk", problem, mend, "%s: %d MB free, want %d", path, free>>20, minFree>>20)
+			continue
+		}
+		d.found("disk", good, "", "%s: %.1f GB free", path, float64(free)/1e9)
+	}
+}
+
+// minFiles is what the process needs beside its connections, and the fewest that make sense.
+const minFiles = 1024
+
+// files finds out whether the edge may open as many connections as it is told to.
+func (d *doctor) files(cfg edge.Config) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		d.found("files", problem, "ulimit -n", "%s", oneLine(err))
+		return
+	}
+	want := uint64(minFiles)
+	if d.Role != "scheduler" {
+		want += uint64(cfg.MaxConnections) //nolint:gosec // validated to be positive
+	}
+	mend := fmt.Sprintf("ulimit -n %d   # LimitNOFILE= in a unit of systemd", want)
+	switch {
+	case limit.Max < minFiles:
+		d.found("files", problem, mend, "%d files may be open at once", limit.Max)
+	case limit.Max < want:
+		d.found("files", note, mend, "%d files may be open at once, and with it fewer than %d connections", limit.Max, cfg.MaxConnections)
+	default:
+		d.found("files", good, "", "%d may be open at once", limit.Max)
+	}
+}
+
+// ports finds out whether the server could listen where it is told to, or does already.
+func (d *doctor) ports(ctx context.Context) {
+	listen := []struct{ name, address string }{{"port", d.Listen}, {"admin port", d.AdminListen}, {"operator port", d.OperatorListen}}
+	switch d.Role {
+	case "edge":
+		listen = listen[:2]
+	case "scheduler":
+		listen = listen[1:]
+	}
+	for _, l := range listen {
+		if l.address == "" {
+			continue
+		}
+		host, number, err := net.SplitHostPort(l.address)
+		if err != nil {
+			d.found(l.name, problem, "gridcast "+d.Role+" --help", "%q: want host:port", l.address)
+			continue
+		}
+		if ip := net.ParseIP(host); l.name != "port" && (host == "" || ip != nil && !ip.IsLoopback() && !ip.IsPrivate()) {
+			d.found(l.name, note, "", "%s is reached from everywhere: keep it behind a firewall", l.address)
+		}
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", l.address)
+		switch {
+		case err == nil:
+			_ = listener.Close()
+			d.found(l.name, good, "", "%s is free", l.address)
+		case errors.Is(err, syscall.EADDRINUSE) && d.answers(ctx, l.name, host, number):
+			d.found(l.name, good, "", "%s is taken by a gridcast that runs", l.address)
+		case errors.Is(err, syscall.EADDRINUSE):
+			d.found(l.name, problem, fmt.Sprintf("ss -ltnp 'sport = :%s'", number), "%s is taken by another program", l.address)
+		case errors.Is(err, syscall.EACCES):
+			d.found(l.name, problem, "setcap cap_net_bind_service=+ep $(command -v gridcast)", "%s: this user may not listen there", l.address)
+		default:
+			d.found(l.name, problem, "ip address", "%s", oneLine(err))
+		}
+	}
+}
+
+// answers says whether it is a gridcast that listens at a port of this machine.
+func (d *doctor) answers(ctx context.Context, name, host, number string) bool {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	scheme := "http"
+	if name == "port" && d.TLSCert != "" {
+		scheme = "https"
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s://%s/healthz", scheme, net.JoinHostPort(host, number)), nil)
+	if err != nil {
+		return false
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}} //nolint:gosec // G402: whose certificate it is does not matter
+	response, err := client.Do(request)
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, 64))
+	return err == nil && response.StatusCode == http.StatusOK && strings.Contains(string(body), "ok")
+}

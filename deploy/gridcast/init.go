@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	"gridcast/deploy/operator"
+	"gridcast/edge/keys"
+)
+
+// initCmd sets up a new installation. It takes every flag of serve, and writes them down as the
+// environment of every process to come.
+type initCmd struct {
+	builderFlags `embed:""`
+	edgeFlags    `embed:""`
+	consoleFlags `embed:""`
+	sourceFlags  `embed:""`
+	deedFlags    `embed:""`
+	File         string `help:"The environment file that is written." default:"gridcast.env" placeholder:"FILE" type:"path" env:"-"`
+	Client       string `name:"name" help:"The client whom the first key is for." default:"first client" env:"-"`
+	KeyTier      string `help:"The tier of the first key." default:"standard" env:"-"`
+	Force        bool   `help:"Replace an environment file that is there." env:"-"`
+}
+
+// initialised is the answer of init --json.
+type initialised struct {
+	File      string   `json:"file"`
+	Store     string   `json:"store"`
+	TokenFile string   `json:"token_file,omitzero"`
+	ID        string   `json:"id,omitzero"` // of the first key; empty if the store has keys already
+	Key       string   `json:"key,omitzero"`
+	Next      []string `json:"next"` // commands
+}
+
+func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *streams) error {
+	if _, err := os.Stat(c.File); err == nil && !c.Force {
+		return fmt.Errorf("init: %s is there already; --force replaces it, --file writes another", c.File)
+	}
+	if term.IsTerminal(int(os.Stdin.Fd())) && !c.Yes && !s.json {
+		if err := c.ask(s, os.Stdin, s.err); err != nil {
+			return err
+		}
+	}
+	if path, ok := strings.CutPrefix(c.Store, "dir:"); ok {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return fmt.Errorf("init: %w", err)
+		}
+		c.Store = "dir:" + absolute
+	}
+	if _, err := c.config(); err != nil {
+		return err
+	}
+	if _, err := c.policy(); err != nil {
+		return err
+	}
+	o, err := c.operate(ctx)
+	if err != nil {
+		return err
+	}
+	out := initialised{File: c.File, Store: c.Store, Next: []string{"set -a; . " + c.File + "; set +a", "gridcast doctor", "gridcast serve"}}
+	if c.OperatorListen != "" {
+		if _, err := c.consoleFlags.token(); err != nil {
+			return err
+		}
+		out.TokenFile = c.OperatorTokenFile
+	}
+	if err := c.write(k); err != nil {
+		return err
+	}
+	document, _, err := keys.Load(ctx, o.Store)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(document.Keys, func(r keys.Record) bool { return r.Active(time.Now()) }) {
+		done, err := c.carryOut(ctx, s, o, operator.CreateKey{Client: c.Client, Tier: c.KeyTier}, operator.Order{Reason: "first key of the installation"})
+		if err != nil {
+			return err
+		}
+		out.ID, out.Key = done.Key.ID, done.Secret
+	}
+	if s.json {
+		return s.printJSON(out)
+	}
+	key := "The store has keys already: gridcast keys list shows them."
+	if out.Key != "" {
+		key = fmt.Sprintf("The first key, for %s, tier %s, shown this once:\n\n  %s", c.Client, c.KeyTier, out.Key)
+	}
+	if out.TokenFile != "" {
+		key += "\n\nOperators sign in with the token in " + out.TokenFile
+	}
+	return s.printf("%s says what every process is told.\n\n%s\n\nNext:\n\n  %s\n", out.File, key, strings.Join(out.Next, "\n  "))
+}
+
+// ask asks for what most installations differ in; an empty answer keeps what is there.
+func (c *initCmd) ask(s *streams, in io.Reader, out io.Writer) error {
+	lines := bufio.NewScanner(in)
+	for _, q := range []struct {
+		flag, question string
+		answer         *string
+	}{
+		{"store", "Where is everything kept? dir:PATH or s3://bucket/prefix?endpoint=URL&region=R", &c.Store},
+		{"listen", "Where is the API served?", &c.Listen},
+		{"redis", "Which Redis counts requests over all edges? redis://host:6379, empty for none", &c.Redis},
+		{"name", "Who is the first client?", &c.Client},
+	} {
+		if s.given(q.flag) {
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "%s [%s] ", q.question, *q.answer); err != nil {
+			return err
+		}
+		if !lines.Scan() {
+			return errors.Join(errors.New("init: no answer, so nothing was written"), lines.Err())
+		}
+		if text := strings.TrimSpace(lines.Text()); text != "" {
+			*q.answer = text
+		}
+	}
+	return nil
+}
+
+// ephemeral are flags that belong on a command line and not in the environment of a service.
+var ephemeral = []string{"json", "archive", "now", "race-clock", "by"}
+
+// write writes the environment file: every variable with its help, those in use as values, the
+// others commented out. Only its owner may read it, since credentials belong there too.
+func (c *initCmd) write(k *kong.Context) error {
+	var text strings.Builder
+	text.WriteString(`# What every process of this gridcast is told: "gridcast edge" and "gridcast scheduler", or
+# "gridcast serve", which is both. systemd reads this file (EnvironmentFile=), compose too
+# (env_file:), and a shell: set -a; . FILE; set +a. A flag on the command line beats it.
+
+# Credentials of S3-compatible storage. Edges need to read only: give them others than the scheduler.
+#AWS_ACCESS_KEY_ID=''
+#AWS_SECRET_ACCESS_KEY=''
+`)
+	for _, group := range k.Selected().AllFlags(true) {
+		for _, flag := range group {
+			if len(flag.Envs) == 0 || slices.Contains(ephemeral, flag.Name) {
+				continue
+			}
+			value := environmentValue(flag.Target.Interface(), flag.Tag.Sep)
+			mark := "#"
+			if value != flag.Default && (value != "false" || flag.Default != "") || flag.Name == "store" {
+				mark = ""
+			}
+			if strings.ContainsAny(value, "'\n") {
+				return fmt.Errorf("init: --%s %q: a quote or a line end has no place in an environment file", flag.Name, value)
+			}
+			fmt.Fprintf(&text, "\n# %s\n%s%s='%s'\n", flag.Help, mark, flag.Envs[0], value)
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(c.File), 0o750); err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	if err := os.Remove(c.File); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("init: replace the environment file: %w", err)
+	}
+	file, err := os.OpenFile(c.File, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("init: write the environment file: %w", err)
+	}
+	_, err = file.WriteString(text.String())
+	if err := errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("init: write the environment file: %w", err)
+	}
+	return nil
+}
+
+// environmentValue is the value of a flag as its variable would say it.
+func environmentValue(value any, separator rune) string {
+	switch v := value.(type) {
+	case []string:
+		return strings.Join(v, string(separator))
+	case map[string]int:
+		pairs := make([]string, 0, len(v))
+		for name, n := range v {
+			pairs = append(pairs, fmt.Sprintf("%s=%d", name, n))
+		}
+		slices.Sort(pairs)
+		return strings.Join(pairs, ";")
+	}
+	return fmt.Sprint(value)
+}

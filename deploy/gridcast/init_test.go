@@ -1,0 +1,28 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// Init asks for what was not given; an empty answer keeps what is shown, and no answer writes
+// nothing.
+func TestInitAsks(t *testing.T) {
+	c := initCmd{Client: "first client"}
+	c.Store, c.Listen, c.Redis = "dir:.var/store", "127.0.0.1:8080", "redis://given:6379"
+	s := &streams{flags: map[string]bool{"redis": true}}
+	var shown bytes.Buffer
+	if err := c.ask(s, strings.NewReader("dir:/srv/gridcast\n\nExample Media\n"), &shown); err != nil {
+		t.Fatal(err)
+	}
+	if c.Store != "dir:/srv/gridcast" || c.Listen != "127.0.0.1:8080" || c.Redis != "redis://given:6379" || c.Client != "Example Media" {
+		t.Errorf("got %q, %q, %q, %q", c.Store, c.Listen, c.Redis, c.Client)
+	}
+	if text := shown.String(); strings.Contains(text, "Redis") || !strings.Contains(text, "[127.0.0.1:8080]") {
+		t.Errorf("asked %q", text)
+	}
+	if err := c.ask(s, strings.NewReader("dir:a\n"), &shown); err == nil {
+		t.Error("an end of the answers is taken for answers")
+	}
+}

@@ -1,0 +1,67 @@
+package s3test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os/exec"
+	"testing"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/signer"
+
+	"gridcast/snapshots/blob/s3blob"
+)
+
+// VersityWithUsers is Versity for users besides the owner of everything: see AddUser.
+func VersityWithUsers(t testing.TB) *Server {
+	t.Helper()
+	return Versity(t, "--iam-dir", t.TempDir())
+}
+
+// AddUser makes a user, who may do nothing until a policy of a bucket lets them.
+func (s *Server) AddUser(t testing.TB, access, secret string) {
+	t.Helper()
+	output, err := exec.Command(s.binary, "admin", "--access", AccessKey, "--secret", SecretKey, "--endpoint-url", "http://"+s.Address,
+		"create-user", "--access", access, "--secret", secret, "--role", "user").CombinedOutput()
+	if err != nil {
+		t.Fatalf("make the user %s: %v\n%s", access, err, output)
+	}
+}
+
+// SetPolicy says who may do what in a bucket: a document as Amazon S3 takes it.
+func SetPolicy(t testing.TB, c s3blob.Config, policy string) {
+	t.Helper()
+	endpoint, err := url.Parse(c.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := minio.New(endpoint.Host, &minio.Options{Creds: credentials.NewStaticV4(c.AccessKey, c.SecretKey, ""), Region: c.Region})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.SetBucketPolicy(t.Context(), c.Bucket, policy); err != nil {
+		t.Fatalf("set the policy of %s: %v", c.Bucket, err)
+	}
+}
+
+// Forgetful stands before a server, drops a header of every write and signs it again. It returns
+// its endpoint.
+func Forgetful(t testing.TB, server *Server, header string) string {
+	t.Helper()
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: server.Address})
+		r.Out.Host = r.In.Host
+		if r.In.Method == http.MethodPut {
+			r.Out.Header.Del(header)
+			r.Out.Header.Del("Authorization")
+			signed := signer.SignV4(*r.Out, AccessKey, SecretKey, "", "us-east-1")
+			r.Out.Header = signed.Header
+		}
+	}}
+	front := httptest.NewServer(proxy)
+	t.Cleanup(front.Close)
+	return front.URL
+}
