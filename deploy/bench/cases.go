@@ -21,12 +21,20 @@ type benchCase struct {
 	gzip        bool
 	keys        int // keys used in turn; 0: one, in every request the same
 	tls         bool
-	short       bool // a new connection for each request
+	short       bool    // a new connection for each request
+	perSecond   float64 // requests that are due, in an open loop; 0: a closed one
+	forgetful   bool    // whose client keeps no session ticket of the connection before
 }
 
-// loads returns what can make the load of the case.
+// loads returns what can make the load of the case. Over TLS wrk takes up the session of the
+// connection before, and cannot do otherwise.
 func (c *benchCase) loads() []string {
-	if c.tls || c.short {
+	switch {
+	case c.perSecond > 0:
+		return []string{openLoad}
+	case c.forgetful:
+		return []string{loadgenLoad}
+	case c.short:
 		return []string{wrkLoad}
 	}
 	return []string{wrkLoad, loadgenLoad}
@@ -56,23 +64,26 @@ const (
 	manyKeysCase     = "2 KB, 100000 keys"
 	shortCase        = "2 KB, a new connection each"
 	smallTLSCase     = "2 KB, TLS"
-	largeTLSCase     = "12 KB, TLS"
+	middleTLSCase    = "6 KB, TLS"
 	shortTLSCase     = "2 KB, TLS, a new connection each"
+	fullTLSCase      = "2 KB, TLS, a new session each"
+	gzipSuffix       = ", gzip"
 )
 
 // comparisons returns the cases whose name begins with a text: those together that are compared
 // with one another.
 func (f *fixture) comparisons(only string) [][]benchCase {
 	var (
-		everyone = []string{gridcastName, laneOffName, fasthttpName, epollName, nginxName}
-		limited  = slices.Concat(everyone, []string{leaseName, strictName})
+		everyone = []string{gridcastName, fasthttpName, epollName, nginxName}
+		limited  = slices.Concat(everyone, []string{laneOffName, leaseName, strictName})
 		encoded  = []string{gridcastName, fasthttpName, nginxName}
 		alone    = []string{gridcastName}
+		mapped   = []string{gridcastName, nginxName}
 		gzip     = []string{"Accept-Encoding: gzip"}
 		served   = []string{gridcastName, laneOffName, nginxName}
 		last     = []string{"Connection: close"}
 	)
-	small, large := f.nearest(2<<10), f.nearest(12<<10)
+	small, middle, large := f.nearest(2<<10), f.nearest(6<<10), f.nearest(12<<10)
 	likeNextRace := f.responses.nearest(len(f.responses.nextRace))
 	likeNotModified := f.responses.nearest(len(f.responses.notModified))
 	all := [][]benchCase{ //nolint:prealloc // a handful
@@ -91,16 +102,29 @@ func (f *fixture) comparisons(only string) [][]benchCase {
 			{name: notModifiedSized, connections: usual, servers: alone, target: target(likeNotModified), body: likeNotModified.Identity},
 		},
 		{
-			{name: manyKeysCase, connections: usual, servers: alone, target: target(small), body: small.Identity, keys: manyKeys},
-			{name: oneKeyCase, connections: usual, servers: alone, target: target(small), body: small.Identity, keys: 1},
+			{name: manyKeysCase, connections: usual, servers: mapped, target: target(small), body: small.Identity, keys: manyKeys},
+			{name: oneKeyCase, connections: usual, servers: mapped, target: target(small), body: small.Identity, keys: 1},
 		},
 	}
-	all = append(all,
-		[]benchCase{{name: shortCase, connections: usual, servers: served, target: target(small), header: last, body: small.Identity, short: true}},
-		[]benchCase{{name: smallTLSCase, connections: usual, servers: served, target: target(small), body: small.Identity, tls: true}},
-		[]benchCase{{name: largeTLSCase, connections: usual, servers: served, target: target(large), body: large.Identity, tls: true}},
-		[]benchCase{{name: shortTLSCase, connections: usual, servers: served, target: target(small), header: last, body: small.Identity, tls: true, short: true}},
-	)
+	for _, c := range []benchCase{
+		{name: shortCase, servers: served, header: last, short: true},
+		{name: smallTLSCase, servers: served, tls: true},
+		{name: smallTLSCase + gzipSuffix, servers: mapped, header: gzip, tls: true, gzip: true},
+		{name: middleTLSCase, servers: served, tls: true},
+		{name: middleTLSCase + gzipSuffix, servers: mapped, header: gzip, tls: true, gzip: true},
+		{name: shortTLSCase, servers: served, header: last, tls: true, short: true},
+		{name: fullTLSCase, servers: served, header: last, tls: true, short: true, forgetful: true},
+	} {
+		body := small
+		if strings.HasPrefix(c.name, middleTLSCase) {
+			body = middle
+		}
+		c.connections, c.target, c.body = usual, target(body), body.Identity
+		if c.gzip {
+			c.body = body.Encoded[snapshots.GZ]
+		}
+		all = append(all, []benchCase{c})
+	}
 	for i := range all {
 		all[i] = slices.DeleteFunc(all[i], func(c benchCase) bool { return !strings.HasPrefix(c.name, only) })
 	}

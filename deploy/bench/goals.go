@@ -9,7 +9,7 @@ import (
 )
 
 // goal is what gridcast has to reach with the usual connections: a share of what another
-// server, or it itself in another case, reaches. By CPU a share is the better the smaller it is.
+// server, or it itself in another case, reaches. By CPU and p99 a share is the better the smaller it is.
 type goal struct {
 	server, name string // under which name gridcast runs, and the case
 	by           string
@@ -21,7 +21,14 @@ type goal struct {
 const (
 	byCPU  = "CPU"
 	byRate = "req/s"
+	byP99  = "p99"
 )
+
+// figures are what shares are made of, and whether less is better.
+var figures = map[string]struct {
+	of   figure
+	less bool
+}{byCPU: {cpu, true}, byRate: {rate, false}, byP99: {p99, true}}
 
 var goals = []goal{
 	{gridcastName, smallCase, byCPU, fasthttpName, smallCase, 0.95, ""},
@@ -34,14 +41,19 @@ var goals = []goal{
 	{gridcastName, notModifiedCase, byRate, gridcastName, notModifiedSized, 0.97, ""},
 	{gridcastName, smallCase, byCPU, epollName, smallCase, 1.15, ""},
 	{gridcastName, largeCase, byCPU, epollName, largeCase, 1.15, ""},
-	{gridcastName, manyKeysCase, byRate, gridcastName, oneKeyCase, 0.95, ""},
+	{gridcastName, manyKeysCase, byRate, gridcastName, oneKeyCase, 0.97, ""},
 	{leaseName, smallCase, byRate, gridcastName, smallCase, 0.97, ""},
 	{strictName, smallCase, byRate, gridcastName, smallCase, 0.55, ""},
 	{gridcastName, shortCase, byCPU, nginxName, shortCase, 1, wrkLoad},
 	{gridcastName, smallCase + openSuffix, byCPU, nginxName, smallCase + openSuffix, 1.05, openLoad},
-	{gridcastName, smallTLSCase, byRate, nginxName, smallTLSCase, 1.2, wrkLoad},
-	{gridcastName, largeTLSCase, byRate, nginxName, largeTLSCase, 1.2, wrkLoad},
+	{gridcastName, smallTLSCase, byRate, nginxName, smallTLSCase, 1.2, ""},
+	{gridcastName, smallTLSCase + gzipSuffix, byRate, nginxName, smallTLSCase + gzipSuffix, 1.2, ""},
+	{gridcastName, middleTLSCase, byRate, nginxName, middleTLSCase, 1.2, ""},
+	{gridcastName, middleTLSCase + gzipSuffix, byRate, nginxName, middleTLSCase + gzipSuffix, 1.2, ""},
 	{gridcastName, shortTLSCase, byRate, nginxName, shortTLSCase, 1.15, wrkLoad},
+	{gridcastName, shortTLSCase, byP99, nginxName, shortTLSCase, 1, wrkLoad},
+	{gridcastName, fullTLSCase, byRate, nginxName, fullTLSCase, 1.15, loadgenLoad},
+	{gridcastName, fullTLSCase, byP99, nginxName, fullTLSCase, 1, loadgenLoad},
 }
 
 // reached returns the share under a load, if both were measured.
@@ -51,10 +63,7 @@ func (g *goal) reached(rows []row, load string) (share float64, ok bool) {
 	if !ok || !too {
 		return 0, false
 	}
-	if g.by == byCPU {
-		return ours.share(theirs, cpu), true
-	}
-	return ours.share(theirs, rate), true
+	return ours.share(theirs, figures[g.by].of), true
 }
 
 // String says what is compared with what.
@@ -74,7 +83,7 @@ func (g *goal) String() string {
 
 // bound says what a share has to be.
 func (g *goal) bound() string {
-	if g.by == byCPU {
+	if figures[g.by].less {
 		return fmt.Sprintf("at most %.2f", g.share)
 	}
 	return fmt.Sprintf("at least %.2f", g.share)
@@ -82,7 +91,7 @@ func (g *goal) bound() string {
 
 // spare is by how much a share is better than it has to be: below zero, it misses the goal.
 func (g *goal) spare(share float64) float64 {
-	if g.by == byCPU {
+	if figures[g.by].less {
 		return g.share - share
 	}
 	return share - g.share

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"slices"
 	"time"
 )
 
@@ -42,11 +41,7 @@ func (f *fixture) warm(ctx context.Context, s server, c benchCase) (*process, er
 	if err != nil {
 		return nil, err
 	}
-	warm := f.loadgen
-	if !slices.Contains(c.loads(), loadgenLoad) {
-		warm = f.wrk
-	}
-	if _, err := warm(ctx, p, c, warmUp); err != nil {
+	if _, err := f.generator(c.loads()[len(c.loads())-1])(ctx, p, c, warmUp); err != nil {
 		p.stop()
 		return nil, err
 	}
@@ -55,11 +50,15 @@ func (f *fixture) warm(ctx context.Context, s server, c benchCase) (*process, er
 
 // load loads a server that runs.
 func (f *fixture) load(ctx context.Context, kind string, p *process, c benchCase, length time.Duration) (measurement, error) {
-	generate := f.wrk
-	if kind == loadgenLoad {
-		generate = f.loadgen
+	return p.loaded(func() (report, error) { return f.generator(kind)(ctx, p, c, length) })
+}
+
+// generator returns what makes a load.
+func (f *fixture) generator(kind string) func(context.Context, *process, benchCase, time.Duration) (report, error) {
+	if kind == wrkLoad {
+		return f.wrk
 	}
-	return p.loaded(func() (report, error) { return generate(ctx, p, c, length) })
+	return f.loadgen
 }
 
 // loaded measures what a load costs the server.

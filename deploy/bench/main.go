@@ -59,7 +59,7 @@ type options struct {
 	quick    bool
 	only     string
 	servers  string
-	openLoop bool
+	half     bool
 	markdown bool
 	printed  bool
 }
@@ -74,7 +74,7 @@ func parse(args []string) (options, error) {
 	f.BoolVar(&o.quick, "quick", false, "one round with 64 connections: shows that it works, measures little")
 	f.StringVar(&o.only, "case", "", "only the cases whose name begins with this")
 	f.StringVar(&o.servers, "server", "", "only the servers whose name contains this")
-	f.BoolVar(&o.openLoop, "open-loop", true, "also latencies at half of the capacity")
+	f.BoolVar(&o.half, "open-loop", true, "also CPU and latencies at half of the load")
 	f.BoolVar(&o.markdown, "markdown", false, "print what gridcast does as a table for a README")
 	f.BoolVar(&o.printed, "print", false, "measure nothing: print the rows that are in --out")
 	err := f.Parse(args)
@@ -147,13 +147,10 @@ func (o *options) measure(ctx context.Context, f *fixture) ([]row, error) {
 	if err := o.beside(ctx, f, idle, said, &series); err != nil {
 		return series.medians(), err
 	}
-	rows := series.medians()
-	if !o.openLoop {
-		return rows, nil
+	if o.half {
+		err = o.openLoop(ctx, f, said, &series)
 	}
-	said.stage = "open loop"
-	open, err := f.openLoop(ctx, rows, o.only, said)
-	return append(rows, open...), err
+	return series.medians(), err
 }
 
 // hold runs all rounds of a comparison.

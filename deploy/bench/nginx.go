@@ -60,7 +60,8 @@ http {
 
 // nginx writes the configuration and the files of a case, and returns the arguments of nginx.
 func (f *fixture) nginx(c benchCase, address string) ([]string, error) {
-	dir := filepath.Join(f.dir, "nginx")
+	_, port, _ := strings.Cut(address, ":")
+	dir := filepath.Join(f.dir, "nginx-"+port) // several of them may run
 	path, _, _ := strings.Cut(c.target, "?")
 	file := filepath.Join(dir, "root", path)
 	var lines strings.Builder

@@ -28,7 +28,10 @@ type row struct {
 type sample struct {
 	PerSecond float64 `json:"requests_per_second"`
 	CPUMicros float64 `json:"cpu_us_per_request"`
+	P99       float64 `json:"p99_ms"`
 }
+
+func (s sample) row() row { return row{PerSecond: s.PerSecond, CPUMicros: s.CPUMicros, P99: s.P99} }
 
 // share returns what a figure of r is of another row's: the median over the rounds. A machine
 // whose speed changes does so for all servers of a round.
@@ -38,8 +41,7 @@ func (r row) share(of row, f figure) float64 {
 	}
 	shares := make([]float64, 0, len(r.Runs))
 	for i, one := range r.Runs {
-		other := of.Runs[i]
-		shares = append(shares, f(row{PerSecond: one.PerSecond, CPUMicros: one.CPUMicros})/f(row{PerSecond: other.PerSecond, CPUMicros: other.CPUMicros}))
+		shares = append(shares, f(one.row())/f(of.Runs[i].row()))
 	}
 	return middle(shares)
 }
@@ -103,7 +105,7 @@ func (s *series) medians() []row {
 		r.Runs = nil
 		for _, m := range runs {
 			one := m.row()
-			r.Runs = append(r.Runs, sample{one.PerSecond, one.CPUMicros})
+			r.Runs = append(r.Runs, sample{one.PerSecond, one.CPUMicros, one.P99})
 		}
 		rows = append(rows, r)
 	}

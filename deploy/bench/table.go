@@ -14,6 +14,7 @@ type figure func(row) float64
 
 func cpu(r row) float64  { return r.CPUMicros }
 func rate(r row) float64 { return r.PerSecond }
+func p99(r row) float64  { return r.P99 }
 
 // than returns the figure of a row as a share of that of another server or case under the same
 // load, and nothing where that was not measured.
@@ -66,7 +67,7 @@ func show(t table.Writer, markdown bool) {
 func fullTable(rows []row) table.Writer {
 	t := newTable(table.Row{
 		"case", "conns", "server", "load", "busy", "req/s", "p50 ms", "p99 ms", "CPU us",
-		"CPU of\nfasthttp", "CPU of\nepoll", "req/s of\nepoll", "req/s of\nnginx", "req/s of\ngridcast", "req/s of\nreference",
+		"CPU of\nfasthttp", "CPU of\nepoll", "CPU of\nnginx", "req/s of\nepoll", "req/s of\nnginx", "req/s of\nreference",
 	}, 5, 15)
 	var last row
 	for _, r := range rows {
@@ -78,8 +79,8 @@ func fullTable(rows []row) table.Writer {
 		}
 		last = r
 		t.AppendRow(append(append(table.Row{r.Case, r.Connections, r.Server}, r.figures()...),
-			r.than(rows, fasthttpName, r.Case, cpu), r.than(rows, epollName, r.Case, cpu), r.than(rows, epollName, r.Case, rate),
-			r.than(rows, nginxName, r.Case, rate), r.than(rows, gridcastName, r.Case, rate),
+			r.than(rows, fasthttpName, r.Case, cpu), r.than(rows, epollName, r.Case, cpu), r.than(rows, nginxName, r.Case, cpu),
+			r.than(rows, epollName, r.Case, rate), r.than(rows, nginxName, r.Case, rate),
 			r.than(rows, r.Server, compared[r.Case], rate)))
 	}
 	t.SetCaption("busy: for which share of the time the load used its core; reference: the case with -sized after its name, or with one key")
@@ -89,12 +90,13 @@ func fullTable(rows []row) table.Writer {
 // briefTable holds what gridcast does, and what that is of others.
 func briefTable(rows []row) table.Writer {
 	t := newTable(table.Row{
-		"case", "connections", "load", "busy", "req/s", "p50 ms", "p99 ms", "CPU µs per request", "CPU of fasthttp", "CPU of epoll", "req/s of epoll", "req/s of nginx",
-	}, 4, 12)
+		"case", "connections", "load", "busy", "req/s", "p50 ms", "p99 ms", "CPU µs per request", "CPU of fasthttp", "CPU of epoll", "CPU of nginx", "req/s of epoll", "req/s of nginx",
+	}, 4, 13)
 	for _, r := range rows {
 		if r.Server == gridcastName && r.Case != idleCase {
 			t.AppendRow(append(append(table.Row{r.Case, r.Connections}, r.figures()...),
-				r.than(rows, fasthttpName, r.Case, cpu), r.than(rows, epollName, r.Case, cpu), r.than(rows, epollName, r.Case, rate), r.than(rows, nginxName, r.Case, rate)))
+				r.than(rows, fasthttpName, r.Case, cpu), r.than(rows, epollName, r.Case, cpu), r.than(rows, nginxName, r.Case, cpu),
+				r.than(rows, epollName, r.Case, rate), r.than(rows, nginxName, r.Case, rate)))
 		}
 	}
 	return t

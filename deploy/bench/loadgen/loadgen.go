@@ -11,9 +11,12 @@
 package loadgen
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
+	"os"
 	"slices"
 	"time"
 
@@ -26,6 +29,7 @@ type Config struct {
 	Connections int
 	Length      time.Duration // for how long requests are sent
 	Requests    [][]byte      // in turn, over all connections; none may end its connection
+	TLS         bool          // 1.3, whoever the server says it is
 	PerSecond   float64       // requests due at even intervals, on one connection after the other; 0: a closed loop
 }
 
@@ -52,6 +56,7 @@ type generator struct {
 // conn is a connection. Its requests are answered in their order.
 type conn struct {
 	fd      int
+	tls     *tls.Conn       // nil: the connection is plain
 	waiting []time.Duration // since when each request waits for its answer
 	response
 }
@@ -112,6 +117,7 @@ func (g *generator) connect() error {
 		g.conns = append(g.conns, g.byFD[fd])
 		err = errors.Join(
 			unix.Connect(fd, to),
+			g.byFD[fd].handshake(g.cfg),
 			unix.SetNonblock(fd, true),
 			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1),
 			// Else the port stays taken for a minute.
@@ -206,30 +212,42 @@ func (g *generator) wait(atMost time.Duration) ([]unix.EpollEvent, error) {
 
 // read takes what has arrived on a connection, and returns when that was.
 func (g *generator) read(c *conn) (now time.Duration, err error) {
-	n, err := receive(c.fd, g.buffer)
-	now = g.now()
-	switch {
-	case errors.Is(err, unix.EAGAIN):
-		return now, nil
-	case err != nil:
-		return now, fmt.Errorf("load: receive: %w", err)
-	case n == 0:
-		return now, errors.New("load: the server has closed a connection")
-	}
-	for rest := g.buffer[:n]; len(rest) > 0; {
-		if len(c.waiting) == 0 {
-			return now, fmt.Errorf("load: %d bytes that nobody has asked for", len(rest))
+	for {
+		n, err := c.receive(g.buffer)
+		now = g.now()
+		switch {
+		case errors.Is(err, unix.EAGAIN), errors.Is(err, os.ErrDeadlineExceeded):
+			return now, nil
+		case err != nil && !errors.Is(err, io.EOF):
+			return now, fmt.Errorf("load: receive: %w", err)
+		case n == 0:
+			return now, errors.New("load: the server has closed a connection")
 		}
-		var complete bool
-		if rest, complete, err = c.take(rest); err != nil {
+		if err := g.take(c, g.buffer[:n], now); err != nil || c.tls == nil {
 			return now, err
+		}
+	}
+}
+
+// take takes responses, or parts of them.
+func (g *generator) take(c *conn, rest []byte, now time.Duration) error {
+	for len(rest) > 0 {
+		if len(c.waiting) == 0 {
+			return fmt.Errorf("load: %d bytes that nobody has asked for", len(rest))
+		}
+		var (
+			complete bool
+			err      error
+		)
+		if rest, complete, err = c.take(rest); err != nil {
+			return err
 		}
 		if complete {
 			g.latencies = append(g.latencies, now-c.waiting[0])
 			c.waiting = append(c.waiting[:0], c.waiting[1:]...)
 		}
 	}
-	return now, nil
+	return nil
 }
 
 // send sends the next request, which waits for its answer since an instant.
@@ -237,7 +255,7 @@ func (g *generator) send(c *conn, since time.Duration) error {
 	request := g.cfg.Requests[g.sent%len(g.cfg.Requests)]
 	g.sent++
 	c.waiting = append(c.waiting, since)
-	n, err := send(c.fd, request)
+	n, err := c.send(request)
 	if err != nil || n < len(request) {
 		return fmt.Errorf("load: %d of %d bytes sent: %w", n, len(request), err)
 	}

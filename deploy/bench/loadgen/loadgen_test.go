@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -163,6 +164,50 @@ func TestResponseRefused(t *testing.T) {
 		var r response
 		if _, _, err := r.take([]byte(whole)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: got %v, want an error with %q", whole, err, want)
+		}
+	}
+}
+
+// TestTLS has the server count connections: one for each of the load's, or one for each request,
+// none of which takes up the session of another.
+func TestTLS(t *testing.T) {
+	for _, short := range []bool{false, true} {
+		var served, opened, resumed atomic.Int64
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			served.Add(1)
+			if r.TLS.DidResume {
+				resumed.Add(1)
+			}
+			_, _ = io.WriteString(w, strings.Repeat("x", 1000))
+		}))
+		server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+			if s == http.StateNew {
+				opened.Add(1)
+			}
+		}
+		server.StartTLS()
+		cfg := Config{
+			Server: netip.MustParseAddrPort(server.Listener.Addr().String()), Connections: 4, Length: 200 * time.Millisecond, TLS: true,
+			Requests: [][]byte{[]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")},
+		}
+		run := Run
+		if short {
+			run, cfg.Requests[0] = RunShort, []byte("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+		}
+		report, err := run(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Close() // waits for what is being served
+		want := int64(cfg.Connections)
+		if n := int64(report.Requests); n == 0 || n > served.Load() || served.Load()-n > want {
+			t.Errorf("short %v: counted %d answers of %d", short, n, served.Load())
+		}
+		if short {
+			want = served.Load()
+		}
+		if opened.Load() != want || resumed.Load() > 0 {
+			t.Errorf("short %v: %d connections, %d sessions resumed, want %d and none", short, opened.Load(), resumed.Load(), want)
 		}
 	}
 }
