@@ -13,45 +13,69 @@ import (
 
 // Encode returns the stored content codings of a body, by their suffix in the store: gz, br
 // and zst, each at its strongest level, since a body is encoded once and served for years.
-// The same body gives the same bytes.
+// The same body gives the same bytes. It is safe for concurrent use.
 func Encode(body []byte) (map[string][]byte, error) {
-	gz, err := encodeWith(body, func(w io.Writer) (io.WriteCloser, error) {
-		return gzip.NewWriterLevel(w, gzip.BestCompression)
-	})
+	w, known := idle.Get().(*writers)
+	if !known {
+		var err error
+		if w, err = newWriters(); err != nil {
+			return nil, err
+		}
+	}
+	defer idle.Put(w)
+	gz, err := w.encode(w.gz, body)
 	if err != nil {
 		return nil, fmt.Errorf("gzip: %w", err)
 	}
-	br, err := encodeWith(body, func(w io.Writer) (io.WriteCloser, error) {
-		return brrr.NewWriter(w, brotliLevel)
-	})
+	br, err := w.encode(w.br, body)
 	if err != nil {
 		return nil, fmt.Errorf("brotli: %w", err)
 	}
-	zst, err := zstdEncoder()
-	if err != nil {
-		return nil, fmt.Errorf("zstd: %w", err)
-	}
-	return map[string][]byte{"gz": gz, "br": br, "zst": zst.EncodeAll(body, nil)}, nil
+	return map[string][]byte{"gz": gz, "br": br, "zst": w.zst.EncodeAll(body, nil)}, nil
 }
 
 const brotliLevel = 11
 
-// zstdEncoder is shared: EncodeAll is safe for concurrent use.
-var zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression))
-})
+// writers are used again and again: to make their tables takes longer than to encode a body.
+type writers struct {
+	gz  *gzip.Writer
+	br  *brrr.Writer
+	zst *zstd.Encoder
+	out bytes.Buffer
+}
 
-func encodeWith(body []byte, open func(io.Writer) (io.WriteCloser, error)) ([]byte, error) {
-	var out bytes.Buffer
-	w, err := open(&out)
-	if err != nil {
+// idle holds the writers that nobody uses.
+var idle sync.Pool
+
+func newWriters() (w *writers, err error) {
+	w = &writers{}
+	if w.gz, err = gzip.NewWriterLevel(nil, gzip.BestCompression); err != nil {
+		return nil, fmt.Errorf("gzip: %w", err)
+	}
+	if w.br, err = brrr.NewWriter(nil, brotliLevel); err != nil {
+		return nil, fmt.Errorf("brotli: %w", err)
+	}
+	if w.zst, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1)); err != nil {
+		return nil, fmt.Errorf("zstd: %w", err)
+	}
+	return w, nil
+}
+
+// resetter is a writer that can begin anew.
+type resetter interface {
+	io.WriteCloser
+	Reset(io.Writer)
+}
+
+// encode returns what a writer makes of the body.
+func (w *writers) encode(writer resetter, body []byte) ([]byte, error) {
+	w.out.Reset()
+	writer.Reset(&w.out)
+	if _, err := writer.Write(body); err != nil {
 		return nil, err
 	}
-	if _, err := w.Write(body); err != nil {
+	if err := writer.Close(); err != nil {
 		return nil, err
 	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	return bytes.Clone(w.out.Bytes()), nil
 }
