@@ -1,7 +1,9 @@
 package source
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,10 +25,9 @@ import (
 // only, and believes nothing that an answer says of itself before it has been looked at. It is safe
 // for concurrent use.
 type Client struct {
-	config ClientConfig
-	http   *http.Client
-	second *rate.Limiter
-	hour   *rate.Limiter
+	config  ClientConfig
+	http    *http.Client
+	buckets []*rate.Limiter // of the second, of the hour, of the minute if it has one
 }
 
 // ClientConfig says how an upstream is asked.
@@ -39,6 +40,11 @@ type ClientConfig struct {
 	// PerSecond and PerHour are how many requests may be sent: two buckets in series, filled in
 	// race time. A bucket holds at most what it gains in its time.
 	PerSecond, PerHour int
+	// PerMinute is a third bucket, of upstreams that count by the minute; 0: there is none.
+	PerMinute int
+	// Paced has Get wait, in real time, until the bucket of the second has filled, instead of
+	// refusing: for upstreams of which one payload takes several requests.
+	Paced bool
 	// MaxBytes is the most that a body may have.
 	MaxBytes int64
 	// ContentTypes are the media types that an answer may have.
@@ -73,6 +79,7 @@ type Answer struct {
 type Fault struct { //nolint:errname // the word for what an upstream does
 	Kind       FaultKind
 	Status     int           // of HTTP; 0 if there was no response
+	Detail     string        // what the upstream says of it, where that is JSON; it is not to be trusted
 	RetryAfter time.Duration // that the upstream asked for; 0 if it did not
 	Err        error
 }
@@ -119,8 +126,13 @@ func NewClient(config ClientConfig) *Client {
 		}).WithDelay(max(config.RetryDelay, time.Millisecond)).Build()
 	c := &Client{
 		config: config,
-		second: rate.NewLimiter(rate.Limit(config.PerSecond), config.PerSecond),
-		hour:   rate.NewLimiter(rate.Limit(float64(config.PerHour)/time.Hour.Seconds()), config.PerHour),
+		buckets: []*rate.Limiter{
+			rate.NewLimiter(rate.Limit(config.PerSecond), config.PerSecond),
+			rate.NewLimiter(rate.Limit(float64(config.PerHour)/time.Hour.Seconds()), config.PerHour),
+		},
+	}
+	if config.PerMinute > 0 {
+		c.buckets = append(c.buckets, rate.NewLimiter(rate.Limit(float64(config.PerMinute)/time.Minute.Seconds()), config.PerMinute))
 	}
 	c.http = &http.Client{
 		Transport: failsafehttp.NewRoundTripper(transport, retry),
@@ -169,12 +181,8 @@ func (c *Client) Get(ctx context.Context, now time.Time, target string, known Va
 	if err := c.allowed(u); err != nil {
 		return Answer{}, fault(Refused, 0, err)
 	}
-	for _, bucket := range []*rate.Limiter{c.second, c.hour} {
-		if r := bucket.ReserveN(now, 1); !r.OK() || r.DelayFrom(now) > 0 {
-			wait := r.DelayFrom(now)
-			r.CancelAt(now)
-			return Answer{}, &Fault{Kind: Throttled, RetryAfter: wait, Err: fmt.Errorf("get %s: our own budget of %d a second and %d an hour is spent", u.Redacted(), c.config.PerSecond, c.config.PerHour)}
-		}
+	if err := c.spend(ctx, now, u); err != nil {
+		return Answer{}, err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
@@ -211,7 +219,7 @@ func (c *Client) Get(ctx context.Context, now time.Time, target string, known Va
 			Err: fmt.Errorf("get %s: %s", u.Redacted(), response.Status),
 		}
 	case response.StatusCode != http.StatusOK:
-		return Answer{}, fault(Refused, response.StatusCode, errors.New(response.Status))
+		return Answer{}, c.refused(u, response)
 	}
 	// An outage often answers 200 with a page: the type is looked at before the body is.
 	mediaType, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
@@ -228,6 +236,47 @@ func (c *Client) Get(ctx context.Context, now time.Time, target string, known Va
 		return Answer{}, fault(Malformed, response.StatusCode, fmt.Errorf("more than %d bytes", c.config.MaxBytes))
 	}
 	return answer, nil
+}
+
+// spend takes a request out of every bucket, or returns a *Fault. A bucket of the second that is
+// empty is waited for where the upstream is paced.
+func (c *Client) spend(ctx context.Context, now time.Time, u *url.URL) error {
+	for i, bucket := range c.buckets {
+		reserved := bucket.ReserveN(now, 1)
+		wait := reserved.DelayFrom(now)
+		if reserved.OK() && (wait <= 0 || i == 0 && c.config.Paced && wait <= time.Second) {
+			select {
+			case <-time.After(wait):
+				continue
+			case <-ctx.Done():
+				return &Fault{Kind: Unreachable, Err: fmt.Errorf("get %s: %w", u.Redacted(), ctx.Err())}
+			}
+		}
+		reserved.CancelAt(now)
+		return &Fault{Kind: Throttled, RetryAfter: wait, Err: fmt.Errorf("get %s: our own budget of %d a second and %d an hour is spent", u.Redacted(), c.config.PerSecond, c.config.PerHour)}
+	}
+	return nil
+}
+
+// maxDetail is how much is read of an answer that is none.
+const maxDetail = 4 << 10
+
+// refused is the *Fault of an answer with another status than 200, with what it says of itself.
+func (c *Client) refused(u *url.URL, response *http.Response) error {
+	f := &Fault{Kind: Refused, Status: response.StatusCode, Err: fmt.Errorf("get %s: %s", u.Redacted(), response.Status)}
+	if mediaType, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
+		return f
+	}
+	var said struct{ Detail, Error string }
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxDetail))
+	if err != nil || json.Unmarshal(body, &said) != nil {
+		return f
+	}
+	f.Detail = strings.ToValidUTF8(cmp.Or(said.Detail, said.Error), "")
+	if f.Detail != "" {
+		f.Err = fmt.Errorf("%w: %.200q", f.Err, f.Detail)
+	}
+	return f
 }
 
 // maxRetryAfter bounds what an upstream may ask us to wait.

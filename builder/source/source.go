@@ -53,5 +53,8 @@ type Document struct {
 	Revision string
 	From, To int // the seasons it may speak of
 	Facts    season.Facts
-	Notes    []string // what was left out and why, for people
+	// Sparse says that the facts lack what those of other upstreams have of the same: they are
+	// there to be compared, and to fill what is missing.
+	Sparse bool
+	Notes  []string // what was left out and why, for people
 }

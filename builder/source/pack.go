@@ -1,0 +1,50 @@
+package source
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// maxUnpacked bounds what a payload may unpack to, in bytes.
+const maxUnpacked = 64 << 20
+
+// Pack returns a value as JSON in one compressed file: the same value gives the same bytes.
+func Pack(v any) ([]byte, error) {
+	plain, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("pack payload: %w", err)
+	}
+	var packed bytes.Buffer
+	compressed, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return nil, fmt.Errorf("pack payload: %w", err)
+	}
+	if _, err := compressed.Write(plain); err != nil {
+		return nil, fmt.Errorf("pack payload: %w", err)
+	}
+	if err := compressed.Close(); err != nil {
+		return nil, fmt.Errorf("pack payload: %w", err)
+	}
+	return packed.Bytes(), nil
+}
+
+// Unpack is the inverse of Pack.
+func Unpack(packed []byte, v any) error {
+	plain, err := zstd.NewReader(bytes.NewReader(packed), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked))
+	if err != nil {
+		return fmt.Errorf("unpack payload: %w", err)
+	}
+	defer plain.Close()
+	content, err := io.ReadAll(io.LimitReader(plain, maxUnpacked))
+	if err != nil {
+		return fmt.Errorf("unpack payload: %w", err)
+	}
+	if err := json.Unmarshal(content, v); err != nil {
+		return fmt.Errorf("unpack payload: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,33 @@
+package sourcetest
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+)
+
+// Jolpica starts the recordings of Jolpica: the seasons 2023 and 2024. Of other seasons it says, as
+// Jolpica does, that there are no rows.
+func Jolpica(t testing.TB) *Replay {
+	t.Helper()
+	p := NewReplay(t, "/ergast/f1", "jolpica-generated")
+	p.Missing = func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, `{"MRData":{"limit":%q,"offset":%q,"total":"0","RaceTable":{"Races":[]}}}`,
+			r.URL.Query().Get("limit"), r.URL.Query().Get("offset"))
+	}
+	return p
+}
+
+// OpenF1 starts the recordings of OpenF1: the seasons 2023 to 2025, with the grids, drivers and
+// results of the races of the first two.
+func OpenF1(t testing.TB) *Replay {
+	t.Helper()
+	p := NewReplay(t, "/v1", "openf1")
+	p.Missing = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte(`{"detail":"No results found."}`))
+	}
+	return p
+}

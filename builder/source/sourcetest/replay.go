@@ -1,0 +1,89 @@
+package sourcetest
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Replay is an API on this machine that answers with recordings, and otherwise if a test wants it.
+// It is safe for concurrent use.
+type Replay struct {
+	URL string // of the API, without a slash at its end
+
+	// Missing answers what was not recorded; nil: 404.
+	Missing http.HandlerFunc
+
+	mu       sync.Mutex
+	instead  func(w http.ResponseWriter, r *http.Request) bool
+	rewrite  func(target, body string) string
+	requests []string
+}
+
+// NewReplay starts an API whose recordings are the files of folders of the data folder, by path,
+// with "__" before each parameter; the first folder that has a recording answers. Without the first
+// folder the test is skipped.
+func NewReplay(t testing.TB, prefix string, folders ...string) *Replay {
+	t.Helper()
+	paths := make([]string, len(folders))
+	for i, folder := range folders {
+		paths[i] = Path(t, folder)
+	}
+	p := &Replay{Missing: http.NotFound}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.mu.Lock()
+		instead, rewrite := p.instead, p.rewrite
+		p.requests = append(p.requests, r.URL.RequestURI())
+		p.mu.Unlock()
+		if instead != nil && instead(w, r) {
+			return
+		}
+		target := strings.TrimPrefix(r.URL.Path, "/")
+		name := strings.TrimSuffix(target, ".json")
+		if r.URL.RawQuery != "" {
+			name += "__" + strings.ReplaceAll(r.URL.RawQuery, "&", "__")
+		}
+		for _, path := range paths {
+			// The name is of this test's own client, and ends below the folder.
+			body, err := os.ReadFile(filepath.Join(path, filepath.FromSlash(filepath.Clean("/"+name+".json"))))
+			if err != nil {
+				continue
+			}
+			if rewrite != nil {
+				body = []byte(rewrite(r.URL.RequestURI(), string(body)))
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(body)
+			return
+		}
+		p.Missing(w, r)
+	}))
+	t.Cleanup(server.Close)
+	p.URL = server.URL + prefix
+	return p
+}
+
+// Instead has a function answer from now on, where it returns true; nil ends it.
+func (p *Replay) Instead(answer func(w http.ResponseWriter, r *http.Request) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.instead = answer
+}
+
+// Rewrite changes recordings before they are sent; nil ends it.
+func (p *Replay) Rewrite(change func(target, body string) string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rewrite = change
+}
+
+// Requests returns the targets that were asked for so far, in order.
+func (p *Replay) Requests() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.requests...)
+}
