@@ -25,6 +25,9 @@ type Document struct {
 	Facts    season.Facts
 	// CheckOnly documents are compared with the others and never used.
 	CheckOnly bool
+	// Sparse documents say less of a block than others do: what they do not contradict stays as
+	// it is, and names that are known stay too.
+	Sparse bool
 	// ByHand documents win over all others; what others say against them waits.
 	ByHand bool
 }
@@ -89,7 +92,8 @@ type Output struct {
 	Facts     season.Facts
 	Taken     []Change // in use from now on
 	Waiting   []Change // for a person
-	Disputed  []Change // what a check-only document says otherwise
+	Disputed  []Change // what a document says otherwise that goes last, or is check-only
+	Withheld  []Change // what only a check-only document says: the terms of it are not accepted
 	Missing   []Missing
 	Renames   []Rename
 	Standings []string // where a source's standings are not the sum of its results, per driver
@@ -127,7 +131,7 @@ func Assemble(in Input) (Output, error) {
 		for from, to := range in.Aliases {
 			renameDriver(&d.Facts, from, to)
 		}
-		if !d.CheckOnly && !d.ByHand {
+		if !d.CheckOnly && !d.Sparse && !d.ByHand {
 			if err := shrunken(&out.Facts, &d); err != nil {
 				return Output{}, err
 			}
@@ -174,7 +178,7 @@ func (in *Input) document(out *Output, d Document, taken map[blockKey]Document) 
 		for j := range known.Rounds {
 			if r := &known.Rounds[j]; roundOf(said, r.GrandPrix) == nil {
 				vanished[r.GrandPrix] = r
-				if !d.CheckOnly && !d.ByHand {
+				if !d.CheckOnly && !d.Sparse && !d.ByHand {
 					out.Missing = append(out.Missing, Missing{d.Source, said.Year, r.GrandPrix})
 				}
 			}
@@ -196,8 +200,16 @@ func (in *Input) document(out *Output, d Document, taken map[blockKey]Document) 
 				if !has(block, is) || same(block, was, is) {
 					continue
 				}
+				coarse := (d.CheckOnly || d.Sparse) && has(block, was)
+				contradicted := disagreement(block, was, is)
+				if coarse && len(contradicted) == 0 {
+					continue
+				}
 				proposed := next
 				take(block, &proposed, is)
+				if d.Sparse {
+					withEngines(&proposed, known)
+				}
 				c := candidate{
 					year: said.Year, block: block, was: was, is: &proposed, new: fresh,
 					decided: decided, rounds: known.Rounds, now: in.Now, seconded: in.seconded(said.Year, is, block, d.Source),
@@ -209,7 +221,18 @@ func (in *Input) document(out *Output, d Document, taken map[blockKey]Document) 
 				if block == Start && !fresh {
 					change.Was, change.Provisional = was.StartsAt(), was.Provisional()
 				}
+				if coarse {
+					change.Lines = contradicted
+				}
 				key := blockKey{said.Year, is.GrandPrix, block}
+				if d.CheckOnly && !has(block, was) {
+					if !outcome(block) {
+						continue
+					}
+					change.Refused = []Refusal{{TermsGate, fmt.Sprintf("the terms of %s are not accepted; gridcast compares with it and uses nothing of it", d.Source)}}
+					out.Withheld = append(out.Withheld, change)
+					continue
+				}
 				if d.CheckOnly {
 					out.Disputed = append(out.Disputed, change)
 					continue
@@ -363,15 +386,50 @@ func adopt(f *season.Facts, documents []Document) {
 			continue
 		}
 		for id, driver := range d.Facts.Drivers {
+			if _, known := f.Drivers[id]; known && d.Sparse {
+				continue
+			}
 			driver.HeadshotURL = cmp.Or(driver.HeadshotURL, f.Drivers[id].HeadshotURL)
 			f.Drivers[id] = driver
 		}
-		maps.Copy(f.Teams, d.Facts.Teams)
-		maps.Copy(f.Engines, d.Facts.Engines)
-		maps.Copy(f.Circuits, d.Facts.Circuits)
+		adoptNames(f.Teams, d.Facts.Teams, d.Sparse)
+		adoptNames(f.Engines, d.Facts.Engines, d.Sparse)
+		adoptNames(f.Circuits, d.Facts.Circuits, d.Sparse)
 		for _, l := range d.Facts.Lineages {
 			adoptLineage(f, l)
 		}
+	}
+}
+
+// adoptNames takes names over, of a sparse document only those of what is not known.
+func adoptNames[K comparable, V any](into, from map[K]V, sparse bool) {
+	for id, thing := range from {
+		if _, known := into[id]; !known || !sparse {
+			into[id] = thing
+		}
+	}
+}
+
+// withEngines gives the rows of a round, which a sparse document has without, the engines that their
+// teams have in the season: a team with another engine would be another constructor.
+func withEngines(r *season.Round, known *season.Season) {
+	engines := make(map[season.TeamID]season.EngineID)
+	for i := range known.Rounds {
+		for _, row := range known.Rounds[i].Entries {
+			if row.Engine != "" {
+				engines[row.Team] = row.Engine
+			}
+		}
+	}
+	for _, rows := range []*[]season.Result{&r.Results, &r.SprintResults} {
+		*rows = slices.Clone(*rows)
+		for i, row := range *rows {
+			(*rows)[i].Engine = cmp.Or(row.Engine, engines[row.Team])
+		}
+	}
+	r.Entries = slices.Clone(r.Entries)
+	for i, row := range r.Entries {
+		r.Entries[i].Engine = cmp.Or(row.Engine, engines[row.Team])
 	}
 }
 

@@ -31,6 +31,9 @@ const (
 // blocks are all blocks, in the order in which a weekend fills them.
 var blocks = []Block{Calendar, Start, Sessions, Practice, Entries, Qualifying, Sprint, Grid, Result}
 
+// outcome reports whether a block is the outcome of a session, for which people wait.
+func outcome(b Block) bool { return slices.Contains([]Block{Qualifying, Sprint, Grid, Result}, b) }
+
 // Blocks returns all blocks, in the order in which a weekend fills them.
 func Blocks() []Block { return slices.Clone(blocks) }
 

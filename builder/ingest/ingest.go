@@ -75,6 +75,8 @@ type Source struct {
 	// CheckOnly sources are compared with the others and never published: those under terms that
 	// the operator has not accepted, and those that are there for the comparison.
 	CheckOnly bool
+	// Every is how long after an answer it is asked again at the earliest; 0: Interval alone counts.
+	Every time.Duration
 }
 
 // Report is what a run did.
@@ -131,7 +133,7 @@ func (g *Ingest) Run(ctx context.Context, now time.Time, all bool) (Report, erro
 		}
 		if ok {
 			documents = append(documents, assemble.Document{
-				Source: d.Source, Revision: d.Revision, From: d.From, To: d.To, Facts: d.Facts, CheckOnly: s.CheckOnly,
+				Source: d.Source, Revision: d.Revision, From: d.From, To: d.To, Facts: d.Facts, CheckOnly: s.CheckOnly, Sparse: d.Sparse,
 			})
 		}
 	}
@@ -156,7 +158,7 @@ func (g *Ingest) ask(ctx context.Context, s Source, now time.Time, all bool) (st
 	}
 	// Whoever writes the state first asks; the others see that it was asked.
 	before := state
-	state.Asked, state.Next = now, now.Add(g.Interval(now))
+	state.Asked, state.Next = now, now.Add(max(g.Interval(now), s.Every))
 	if tag, err = saveState(ctx, g.Store, &state, tag); err != nil {
 		if errors.Is(err, blob.ErrConflict) || errors.Is(err, blob.ErrUnknown) {
 			return before, nil, false, nil
@@ -485,7 +487,10 @@ func (g *Ingest) note(ctx context.Context, now time.Time, out *assemble.Output, 
 			return own
 		}
 		state.Waiting, state.Disputed, state.Missing = of(out.Waiting), of(out.Disputed), missingRounds(&state, out, now)
-		state.Standings = out.Standings
+		state.Withheld, state.Standings = of(out.Withheld), out.Standings
+		if d, ok := g.documents[state.Source+" "+state.SHA256]; ok {
+			state.Notes = d.Notes
+		}
 		noted[i] = state
 		if reflect.DeepEqual(before, state) {
 			continue
@@ -544,7 +549,8 @@ func (g *Ingest) States() []State {
 func (g *Ingest) Stood(year int, gp season.GrandPrixID) builder.Stood {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	stood := builder.Stood{Contested: g.contested[blockOf{year, gp, assemble.Result}]}
+	// A verification covers the weekend, its sprint included.
+	stood := builder.Stood{Contested: g.contested[blockOf{year, gp, assemble.Result}] || g.contested[blockOf{year, gp, assemble.Sprint}]}
 	if g.log != nil {
 		if origin, ok := g.log.Origin(year, gp, assemble.Result); ok {
 			stood.Since, stood.From = origin.At, "of "+origin.Source+" "+short(origin.Revision)
