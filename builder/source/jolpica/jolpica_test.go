@@ -1,0 +1,253 @@
+package jolpica_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/archive"
+	"gridcast/builder/assemble"
+	"gridcast/builder/season"
+	"gridcast/builder/source"
+	"gridcast/builder/source/jolpica"
+	"gridcast/builder/source/sourcetest"
+)
+
+// after2024 is when the season 2024 has become last year.
+var after2024 = time.Date(2025, 1, 10, 12, 0, 0, 0, time.UTC)
+
+func upstream(t *testing.T, api *sourcetest.Replay) source.Upstream {
+	t.Helper()
+	u, err := jolpica.New(api.URL, "gridcast-test (operator@example.org)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// fetched asks the recordings for some seasons and reads what comes.
+func fetched(t *testing.T, api *sourcetest.Replay, from, to int) (source.Document, error) {
+	t.Helper()
+	u := upstream(t, api)
+	payload, err := u.Fetch(t.Context(), after2024, from, to, source.Known{})
+	if err != nil {
+		return source.Document{}, err
+	}
+	return u.Read(payload.Packed)
+}
+
+// compared returns what the document contradicts of the embedded seasons, a line each.
+func compared(t *testing.T, d source.Document) []string {
+	t.Helper()
+	ours, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := assemble.Assemble(assemble.Input{
+		Current: ours.Facts(), Now: after2024,
+		Documents: []assemble.Document{{Source: d.Source, Revision: d.Revision, From: d.From, To: d.To, Facts: d.Facts, CheckOnly: true, Sparse: true}},
+		Decided:   func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Taken)+len(out.Waiting) > 0 {
+		t.Errorf("of a document to compare with, %d changes were taken and %d wait", len(out.Taken), len(out.Waiting))
+	}
+	var lines []string
+	for _, c := range out.Disputed {
+		for _, l := range c.Lines {
+			lines = append(lines, fmt.Sprintf("%d %s, %s: %s: ours %q, theirs %q", c.Year, c.GrandPrix, c.Block, l.About, l.Was, l.Is))
+		}
+	}
+	return lines
+}
+
+// TestAgainstF1DB compares two whole seasons with those of F1DB, by driver: all that is left is what
+// one of them has wrong.
+func TestAgainstF1DB(t *testing.T) {
+	api := sourcetest.Jolpica(t)
+	d, err := fetched(t, api, 2023, 2025)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for year, want := range map[int]int{2023: 22, 2024: 24} {
+		if got := len(d.Facts.Seasons[year-2023].Rounds); got != want {
+			t.Errorf("%d has %d rounds, want %d", year, got, want)
+		}
+	}
+	want := []string{
+		// Jolpica counts a place too many from the 15th on; F1DB is without one of the cars.
+		`2023 great-britain, qualifying: guanyu-zhou: ours "P17", theirs "P18"`,
+		`2023 great-britain, qualifying: kevin-magnussen: ours "P19", theirs "P20"`,
+		`2023 great-britain, qualifying: nyck-de-vries: ours "P18", theirs "P19"`,
+		`2023 great-britain, qualifying: sergio-perez: ours "P15", theirs "P16"`,
+		`2023 great-britain, qualifying: yuki-tsunoda: ours "P16", theirs "P17"`,
+		`2023 qatar, grid: nico-hulkenberg: ours "slot 14", theirs "slot 12"`, // who lined up in the slot of a car that was not there
+		// Brought forward on the day because of the weather; Jolpica kept the plan.
+		`2024 sao-paulo, start: start: ours "2024-11-03 15:30 UTC", theirs "2024-11-03 17:00 UTC"`,
+		`2024 sao-paulo, sessions: qualifying: ours "2024-11-03 10:30 UTC", theirs "2024-11-02 18:00 UTC"`,
+		// Jolpica gives the local day with the hour in UTC.
+		`2024 las-vegas, start: start: ours "2024-11-24 06:00 UTC", theirs "2024-11-23 06:00 UTC"`,
+		`2024 las-vegas, sessions: practice-1: ours "2024-11-22 02:30 UTC", theirs "2024-11-21 02:30 UTC"`,
+		`2024 las-vegas, sessions: practice-2: ours "2024-11-22 06:00 UTC", theirs "2024-11-21 06:00 UTC"`,
+		`2024 las-vegas, sessions: practice-3: ours "2024-11-23 02:30 UTC", theirs "2024-11-22 02:30 UTC"`,
+		`2024 las-vegas, sessions: qualifying: ours "2024-11-23 06:00 UTC", theirs "2024-11-22 06:00 UTC"`,
+	}
+	if diff := cmp.Diff(want, compared(t, d)); diff != "" {
+		t.Errorf("disagreements by driver (-want +got):\n%s", diff)
+	}
+	// Two seasons and the calendar of the next: within what Jolpica allows in a quarter of an hour.
+	if n := len(api.Requests()); n > 30 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+// TestUnchanged: the same answers are recognized by their sum, since Jolpica has no validators.
+func TestUnchanged(t *testing.T) {
+	api := sourcetest.Jolpica(t)
+	u := upstream(t, api)
+	first, err := u.Fetch(t.Context(), after2024, 2024, 2024, source.Known{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := u.Fetch(t.Context(), after2024.Add(time.Hour), 2024, 2024, source.Known{SHA256: archive.Sum(first.Packed)})
+	if err != nil || !again.NotModified {
+		t.Errorf("asked again: not modified %t, error %v", again.NotModified, err)
+	}
+	api.Rewrite(func(_, body string) string { return strings.Replace(body, `"points":"26"`, `"points":"25"`, 1) })
+	changed, err := u.Fetch(t.Context(), after2024.Add(2*time.Hour), 2024, 2024, source.Known{SHA256: archive.Sum(first.Packed)})
+	if err != nil || changed.NotModified || changed.Revision == first.Revision {
+		t.Errorf("a point less: not modified %t, revision %s after %s, error %v", changed.NotModified, changed.Revision, first.Revision, err)
+	}
+}
+
+// page answers with a status, a type and a body.
+func page(status int, contentType, body string) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Content-Type", contentType)
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+		return true
+	}
+}
+
+// TestOutages are days on which Jolpica gave no answer that can be used: what kind of fault the
+// operator sees of it.
+func TestOutages(t *testing.T) {
+	const gateway = "<html><head><title>504 Gateway Time-out</title></head></html>"
+	for _, test := range []struct {
+		name   string
+		answer func(http.ResponseWriter, *http.Request) bool
+		kind   source.FaultKind
+		says   string
+	}{
+		{"November 2025, São Paulo: 504 with a page of nginx", page(504, "text/html", gateway), source.Unreachable, "504"},
+		{"May 2026: 521", page(521, "text/html", gateway), source.Unreachable, "521"},
+		{"June 2026, Monaco: 403 under load", page(403, "text/html", gateway), source.Refused, "403"},
+		{"throttled, without Retry-After", page(429, "application/json", `{"detail":"Request was throttled."}`), source.Throttled, "429"},
+		{"a page with 200", page(200, "text/html", gateway), source.Malformed, "content type"},
+		{"an error of the API", page(400, "application/json", `{"detail":"Bad Request: Unsupported filter for endpoint."}`), source.Refused, "Unsupported filter"},
+		{"cut off", page(200, "application/json", `{"MRData":{"limit":"100","off`), source.Malformed, "JSON"},
+		{"another page than asked for", page(200, "application/json", `{"MRData":{"limit":"30","offset":"0","total":"24"}}`), source.Malformed, `limit "30"`},
+		{"a total out of all proportion", page(200, "application/json", `{"MRData":{"limit":"100","offset":"0","total":"1000000"}}`), source.Malformed, "total"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			api := sourcetest.Jolpica(t)
+			api.Instead(test.answer)
+			_, err := fetched(t, api, 2024, 2024)
+			var fault *source.Fault
+			if !errors.As(err, &fault) || fault.Kind != test.kind || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v, want a fault of kind %s that says %q", err, test.kind, test.says)
+			}
+		})
+	}
+	t.Run("rows come between two pages", func(t *testing.T) {
+		api := sourcetest.Jolpica(t)
+		api.Rewrite(func(target, body string) string {
+			if strings.Contains(target, "results.json") && strings.Contains(target, "offset=200") {
+				return strings.Replace(body, `"total":"479"`, `"total":"499"`, 1)
+			}
+			return body
+		})
+		var fault *source.Fault
+		if _, err := fetched(t, api, 2024, 2024); !errors.As(err, &fault) || fault.Kind != source.Malformed {
+			t.Errorf("got %v, want a malformed payload", err)
+		}
+	})
+}
+
+// TestOddRows are things that stood in answers of Jolpica: which of them are taken, and as what.
+func TestOddRows(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		was, is string                     // in the first race of 2024
+		read    func(*season.Round) string // nil: the payload is refused
+		want    string                     // what is read, or part of the reason
+	}{
+		{
+			name: "March 2026: the grid is null", was: `"grid":"1"`, is: `"grid":null`,
+			read: func(r *season.Round) string { return fmt.Sprint(len(r.Results), " rows, grid ", len(r.Grid)) }, want: "20 rows, grid 0",
+		},
+		{
+			name: "the grid is empty", was: `"grid":"1"`, is: `"grid":""`,
+			read: func(r *season.Round) string { return fmt.Sprint("grid ", len(r.Grid)) }, want: "grid 0",
+		},
+		{
+			name: "the pit lane", was: `"grid":"1"`, is: `"grid":"0"`,
+			read: func(r *season.Round) string {
+				last := r.Grid[len(r.Grid)-1]
+				return fmt.Sprint(last.Driver, " ", last.Position)
+			}, want: "max-verstappen 0",
+		},
+		{
+			name: "March 2026: ranked without being classified", was: `"positionText":"20"`, is: `"positionText":"-"`,
+			read: func(r *season.Round) string { return fmt.Sprint(r.Results[19].Position, r.Results[19].Outcome) }, want: "0NC",
+		},
+		{
+			name: "March 2025: the time of a driver who retired", was: `"millis":"5525537","time":"+20.795"`, is: `"millis":"","time":"+-1:38:49.328"`,
+			read: func(r *season.Round) string { return r.Results[19].Time.String() }, want: "0s",
+		},
+		{
+			name: "2026: the number of the season is not that for life", was: `"permanentNumber":"33"`, is: `"permanentNumber":"3"`,
+			read: func(r *season.Round) string { return fmt.Sprint(r.Entry("max-verstappen").Number) }, want: "1",
+		},
+		{name: "points that are none", was: `"points":"26"`, is: `"points":"n/a"`, want: `points "n/a"`},
+		{name: "a position that is none", was: `"positionText":"1"`, is: `"positionText":"first"`, want: `position "first"`},
+		{name: "a driver whom nobody knows", was: `"driverId":"max_verstappen"`, is: `"driverId":"jos_verstappen"`, want: `add the line "driver jos_verstappen = ID" to builder/source/jolpica/equivalents.txt`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			api := sourcetest.Jolpica(t)
+			changed := false
+			api.Rewrite(func(target, body string) string {
+				if !changed && strings.Contains(target, "/results.json") {
+					next := strings.Replace(body, test.was, test.is, 1)
+					changed = next != body
+					return next
+				}
+				return body
+			})
+			d, err := fetched(t, api, 2024, 2024)
+			if !changed {
+				t.Fatalf("the recording has no %s", test.was)
+			}
+			if test.read == nil {
+				if err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("got %v, want an error that says %q", err, test.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := test.read(&d.Facts.Seasons[0].Rounds[0]); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,371 @@
+package jolpica
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gridcast/builder/season"
+	"gridcast/builder/source"
+)
+
+// text is a scalar: all are strings, and null, absent and empty are the same. A number is taken as
+// it is written.
+type text string
+
+func (t *text) UnmarshalJSON(data []byte) error {
+	switch {
+	case string(data) == "null":
+		*t = ""
+	case data[0] == '"':
+		return json.Unmarshal(data, (*string)(t))
+	case data[0] == '{', data[0] == '[':
+		return fmt.Errorf("%.40s is no scalar", data)
+	default:
+		*t = text(data)
+	}
+	return nil
+}
+
+type race struct {
+	Season, Round, RaceName, Date, Time text
+	Circuit                             struct {
+		CircuitID   text
+		CircuitName text
+		Location    struct{ Locality, Country text }
+	}
+	FirstPractice, SecondPractice, ThirdPractice, Qualifying, Sprint, SprintQualifying, SprintShootout *moment
+	Results, SprintResults                                                                             []row
+	QualifyingResults                                                                                  []row
+}
+
+type moment struct{ Date, Time text }
+
+type row struct {
+	Number, Position, PositionText, Points, Laps, Status text
+	Grid                                                 *text // null and absent are not "0", which is the pit lane
+	Q1, Q2, Q3                                           text
+	Driver                                               struct{ DriverID, Code, GivenName, FamilyName, Nationality text }
+	Constructor                                          struct{ ConstructorID, Name, Nationality text }
+	Time                                                 struct{ Millis text }
+	FastestLap                                           struct {
+		Rank, Lap text
+		Time      struct{ Time text }
+	}
+}
+
+// reader joins pages into seasons: a race may begin on one page and end on the next.
+type reader struct {
+	names source.Equivalents
+	out   season.Facts
+	races map[int]map[text]*race // by year and round
+	notes []string
+}
+
+func newReader(names source.Equivalents) *reader {
+	return &reader{
+		names: names, races: make(map[int]map[text]*race),
+		out: season.Facts{
+			Drivers: make(map[season.DriverID]season.Driver), Teams: make(map[season.TeamID]season.Team),
+			Circuits: make(map[season.CircuitID]season.Circuit), Engines: make(map[season.EngineID]season.Engine),
+		},
+	}
+}
+
+func (r *reader) page(p page) error {
+	var body struct {
+		MRData struct{ RaceTable struct{ Races []race } }
+	}
+	if err := json.Unmarshal(p.Body, &body); err != nil {
+		return err
+	}
+	year := r.races[p.Year]
+	if year == nil {
+		year = make(map[text]*race)
+		r.races[p.Year] = year
+	}
+	for _, said := range body.MRData.RaceTable.Races {
+		if said.Season != text(strconv.Itoa(p.Year)) {
+			return fmt.Errorf("round %s is of the season %q", said.Round, said.Season)
+		}
+		known := year[said.Round]
+		if known == nil {
+			year[said.Round] = &said
+			continue
+		}
+		known.Results = append(known.Results, said.Results...)
+		known.SprintResults = append(known.SprintResults, said.SprintResults...)
+		known.QualifyingResults = append(known.QualifyingResults, said.QualifyingResults...)
+	}
+	return nil
+}
+
+// facts converts what the pages said.
+func (r *reader) facts() (season.Facts, error) {
+	for year, races := range r.races {
+		s := season.Season{Year: year}
+		for _, said := range races {
+			round, err := r.round(year, said)
+			if err != nil {
+				return season.Facts{}, fmt.Errorf("round %s of %d, %s: %w", said.Round, year, said.RaceName, err)
+			}
+			s.Rounds = append(s.Rounds, round)
+		}
+		if len(s.Rounds) == 0 {
+			continue
+		}
+		slices.SortFunc(s.Rounds, func(a, b season.Round) int { return a.StartsAt().Compare(b.StartsAt()) })
+		r.out.Seasons = append(r.out.Seasons, s)
+	}
+	slices.SortFunc(r.out.Seasons, func(a, b season.Season) int { return cmp.Compare(a.Year, b.Year) })
+	slices.Sort(r.notes)
+	return r.out, nil
+}
+
+func (r *reader) round(year int, said *race) (season.Round, error) {
+	var faults []error
+	fault := func(err error) {
+		if err != nil {
+			faults = append(faults, err)
+		}
+	}
+	gp, err := r.names.GrandPrix(string(said.RaceName), year)
+	fault(err)
+	circuit, err := r.names.Circuit(string(said.Circuit.CircuitID), year)
+	fault(err)
+	number, err := strconv.Atoi(string(said.Round))
+	fault(err)
+	date, start, err := instant(said.Date, said.Time)
+	fault(err)
+	if len(faults) > 0 {
+		return season.Round{}, errors.Join(faults...)
+	}
+	r.out.Circuits[circuit] = season.Circuit{
+		ID: circuit, Name: string(said.Circuit.CircuitName), Locality: string(said.Circuit.Location.Locality), Country: string(said.Circuit.Location.Country),
+	}
+	round := season.Round{
+		Number: number, GrandPrix: gp, Name: string(said.RaceName), Circuit: circuit, Date: date, Start: start, Sprint: said.Sprint != nil,
+	}
+	for _, s := range []struct {
+		kind season.SessionKind
+		at   *moment
+	}{
+		{season.Practice1, said.FirstPractice},
+		{season.Practice2, said.SecondPractice},
+		{season.Practice3, said.ThirdPractice},
+		{season.SprintQualifying, cmp.Or(said.SprintQualifying, said.SprintShootout)},
+		{season.Sprint, said.Sprint},
+		{season.Qualifying, said.Qualifying},
+	} {
+		if s.at == nil || s.at.Date == "" {
+			continue
+		}
+		day, at, err := instant(s.at.Date, s.at.Time)
+		if err != nil {
+			return round, fmt.Errorf("%s: %w", s.kind, err)
+		}
+		round.Sessions = append(round.Sessions, season.Session{Kind: s.kind, Date: day, Start: at})
+	}
+	slices.SortStableFunc(round.Sessions, func(a, b season.Session) int {
+		return cmp.Or(a.Date.Compare(b.Date), a.Start.Compare(b.Start))
+	})
+	if round.Qualifying, err = r.qualifying(year, said.QualifyingResults); err != nil {
+		return round, fmt.Errorf("qualifying: %w", err)
+	}
+	if round.SprintResults, round.SprintGrid, err = r.classification(year, said.SprintResults); err != nil {
+		return round, fmt.Errorf("sprint: %w", err)
+	}
+	if round.Results, round.Grid, err = r.classification(year, said.Results); err != nil {
+		return round, fmt.Errorf("result: %w", err)
+	}
+	if len(said.Results) > 0 && round.Grid == nil {
+		r.notes = append(r.notes, fmt.Sprintf("%d %s: the result is without the grid", year, said.RaceName))
+	}
+	entered := said.Results
+	if len(entered) == 0 {
+		entered = said.QualifyingResults
+	}
+	if round.Entries, err = r.entries(year, entered); err != nil {
+		return round, fmt.Errorf("entries: %w", err)
+	}
+	round.FastestLaps = r.fastest(year, said.Results)
+	return round, nil
+}
+
+// instant reads a day and an hour, both UTC; the hour is zero where it is not known.
+func instant(date, hour text) (day, at time.Time, err error) {
+	if day, err = time.Parse(time.DateOnly, string(date)); err != nil {
+		return day, at, err
+	}
+	if hour == "" {
+		return day, at, nil
+	}
+	at, err = time.Parse("2006-01-02 15:04:05Z", string(date)+" "+string(hour))
+	return day, at, err
+}
+
+// who returns whom a row is about, and keeps their names.
+func (r *reader) who(year int, w *row) (season.DriverID, season.TeamID, error) {
+	driver, errDriver := r.names.Driver(string(w.Driver.DriverID), year)
+	team, errTeam := r.names.Team(string(w.Constructor.ConstructorID), year)
+	country, errCountry := r.names.Country(string(w.Driver.Nationality))
+	if err := errors.Join(errDriver, errTeam, errCountry); err != nil {
+		return "", "", err
+	}
+	first, last := string(w.Driver.GivenName), string(w.Driver.FamilyName)
+	r.out.Drivers[driver] = season.Driver{
+		ID: driver, Name: strings.TrimSpace(first + " " + last), FirstName: first, LastName: last, Abbreviation: string(w.Driver.Code), Country: country,
+	}
+	r.out.Teams[team] = season.Team{ID: team, Name: string(w.Constructor.Name)}
+	return driver, team, nil
+}
+
+// number reads a count that must be there.
+func number(what string, t text) (int, error) {
+	n, err := strconv.Atoi(string(t))
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("%s %q is not a number", what, t)
+	}
+	return n, nil
+}
+
+// outcomes are what stands in place of a position: see the documentation of Ergast. "-" is a driver
+// who is ranked without having been classified.
+var outcomes = map[text]season.Outcome{
+	"R": season.DidNotFinish, "D": season.Disqualified, "W": season.DidNotStart, "F": season.DidNotQualify,
+	"E": season.ExcludedBeforeStart, "N": season.NotClassified, "-": season.NotClassified,
+}
+
+// classification converts the rows of a race or sprint, and the grid that they tell of; no grid if
+// any of those who started has none.
+func (r *reader) classification(year int, rows []row) ([]season.Result, []season.GridSlot, error) {
+	results := make([]season.Result, 0, len(rows))
+	grid := make([]season.GridSlot, 0, len(rows))
+	whole := true
+	for i := range rows {
+		w := &rows[i]
+		driver, team, err := r.who(year, w)
+		if err != nil {
+			return nil, nil, err
+		}
+		points, err := strconv.ParseFloat(string(w.Points), 64)
+		if err != nil || points < 0 {
+			return nil, nil, fmt.Errorf("%s: points %q", driver, w.Points)
+		}
+		result := season.Result{Driver: driver, Team: team, Points: points, Outcome: outcomes[w.PositionText]}
+		if result.Outcome == "" {
+			if result.Position, err = number("position", w.PositionText); err != nil || result.Position == 0 {
+				return nil, nil, fmt.Errorf("%s: position %q", driver, w.PositionText)
+			}
+		} else if w.Status != "Retired" {
+			result.Reason = string(w.Status)
+		}
+		result.Laps, _ = strconv.Atoi(string(w.Laps)) // optional: nothing is published of it
+		if millis, err := strconv.ParseInt(string(w.Time.Millis), 10, 64); err == nil && millis > 0 && w.Status == "Finished" {
+			result.Time = time.Duration(millis) * time.Millisecond
+		}
+		switch {
+		case result.Outcome == season.DidNotStart && (w.Grid == nil || *w.Grid == "" || *w.Grid == "0"):
+		case w.Grid == nil || *w.Grid == "":
+			whole = false
+		default:
+			if result.Grid, err = number("grid", *w.Grid); err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", driver, err)
+			}
+			grid = append(grid, season.GridSlot{Driver: driver, Team: team, Position: result.Grid})
+		}
+		results = append(results, result)
+	}
+	if len(rows) == 0 {
+		return nil, nil, nil
+	}
+	if !whole {
+		return results, nil, nil
+	}
+	slices.SortStableFunc(grid, func(a, b season.GridSlot) int {
+		if (a.Position == 0) != (b.Position == 0) {
+			return cmp.Compare(b.Position, a.Position) // those in the pit lane start last
+		}
+		return cmp.Compare(a.Position, b.Position)
+	})
+	return results, grid, nil
+}
+
+func (r *reader) qualifying(year int, rows []row) ([]season.QualifyingRow, error) {
+	var out []season.QualifyingRow
+	for i := range rows {
+		w := &rows[i]
+		driver, team, err := r.who(year, w)
+		if err != nil {
+			return nil, err
+		}
+		q := season.QualifyingRow{Driver: driver, Team: team}
+		if w.Position != "" { // who set no time may have none
+			if q.Position, err = number("position", w.Position); err != nil {
+				return nil, fmt.Errorf("%s: %w", driver, err)
+			}
+		}
+		for n, t := range []text{w.Q1, w.Q2, w.Q3} {
+			q.Segments[n] = lapTime(t)
+		}
+		out = append(out, q)
+	}
+	return out, nil
+}
+
+// lapTime reads 1:29.179 or 59.123; what is empty or odd is no time: it is optional.
+func lapTime(t text) time.Duration {
+	minutes, seconds, ok := strings.Cut(string(t), ":")
+	if !ok {
+		minutes, seconds = "0", string(t)
+	}
+	d, err := time.ParseDuration(minutes + "m" + seconds + "s")
+	if err != nil || d < 0 {
+		return 0
+	}
+	return d
+}
+
+func (r *reader) entries(year int, rows []row) ([]season.Entry, error) {
+	var entries []season.Entry
+	for i := range rows {
+		driver, team, err := r.who(year, &rows[i])
+		if err != nil {
+			return nil, err
+		}
+		// The number on the car, which permanentNumber is not.
+		n, err := number("number", rows[i].Number)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", driver, err)
+		}
+		entries = append(entries, season.Entry{Driver: driver, Team: team, Number: n})
+	}
+	slices.SortStableFunc(entries, func(a, b season.Entry) int { return cmp.Compare(a.Number, b.Number) })
+	return entries, nil
+}
+
+// fastest lists the fastest laps by rank; rows without one are left out.
+func (r *reader) fastest(year int, rows []row) []season.FastestLap {
+	ranked := make(map[int]season.FastestLap)
+	for i := range rows {
+		w := &rows[i]
+		rank, errRank := strconv.Atoi(string(w.FastestLap.Rank))
+		lap, errLap := strconv.Atoi(string(w.FastestLap.Lap))
+		driver, errDriver := r.names.Driver(string(w.Driver.DriverID), year)
+		if errors.Join(errRank, errLap, errDriver) == nil && rank > 0 {
+			ranked[rank] = season.FastestLap{Driver: driver, Lap: lap, Time: lapTime(w.FastestLap.Time.Time)}
+		}
+	}
+	var laps []season.FastestLap
+	for rank := range len(rows) + 1 {
+		if lap, ok := ranked[rank]; ok {
+			laps = append(laps, lap)
+		}
+	}
+	return laps
+}
