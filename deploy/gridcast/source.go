@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,13 +17,16 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/source"
 	"gridcast/builder/source/f1db"
+	"gridcast/builder/source/jolpica"
 	"gridcast/builder/source/media"
+	"gridcast/builder/source/openf1"
 )
 
 // sourceFlags says which sources facts come from.
 type sourceFlags struct {
-	Source    []string `help:"A source of facts: f1db or f1db-release, each also as NAME=URL (https, or http on this machine), f1db-release as NAME=PATH. Given at all, the list is complete. Default: f1db, for a real ledger." placeholder:"NAME[=URL]" sep:" "`
-	NoSources bool     `help:"Ask nobody, unless --source is given: facts come by import alone."`
+	Source      []string `help:"A source of facts: f1db, f1db-release, jolpica or openf1, each also as NAME=URL (https, or http on this machine), f1db-release as NAME=PATH. Given at all, the list is complete, and the first goes first. Default: f1db, for a real ledger. jolpica and openf1, whose terms are non-commercial, are only compared with the others, unless --accept-terms names them." placeholder:"NAME[=URL]" sep:" "`
+	AcceptTerms []string `help:"A source whose non-commercial terms you have read and keep: facts of it may be published. /status says so." placeholder:"NAME" sep:" "`
+	NoSources   bool     `help:"Ask nobody, unless --source is given: facts come by import alone."`
 }
 
 // userAgent says who asks, and how to reach those who wrote it.
@@ -52,25 +56,33 @@ func (f *sourceFlags) upstreams(real bool) ([]ingest.Source, error) {
 		}
 		seen[name] = true
 		var upstream source.Upstream
+		var every time.Duration
 		var err error
 		switch name {
 		case "f1db":
-			if place == "" {
-				place = f1db.RepositoryURL
-			}
-			upstream, err = f1db.NewRepository(place, userAgent(), media.Default())
+			upstream, err = f1db.NewRepository(cmp.Or(place, f1db.RepositoryURL), userAgent(), media.Default())
 		case "f1db-release":
-			if place == "" {
-				place = f1db.ReleaseURL
-			}
-			upstream, err = f1db.NewRelease(place, userAgent(), media.Default())
+			upstream, err = f1db.NewRelease(cmp.Or(place, f1db.ReleaseURL), userAgent(), media.Default())
+		case "jolpica":
+			upstream, err = jolpica.New(cmp.Or(place, jolpica.URL), userAgent())
+			every = jolpica.Every
+		case "openf1":
+			upstream, err = openf1.New(cmp.Or(place, openf1.URL), userAgent())
+			every = openf1.Every
 		default:
-			err = fmt.Errorf("there is no source %q, only f1db and f1db-release", name)
+			err = fmt.Errorf("there is no source %q, only f1db, f1db-release, jolpica and openf1", name)
 		}
 		if err != nil {
 			return nil, usageError{fmt.Errorf("--source %s: %w", text, err)}
 		}
-		sources = append(sources, ingest.Source{Upstream: upstream})
+		sources = append(sources, ingest.Source{
+			Upstream: upstream, Every: every, CheckOnly: upstream.Licence().NonCommercial && !slices.Contains(f.AcceptTerms, name),
+		})
+	}
+	for _, name := range f.AcceptTerms {
+		if !seen[name] {
+			return nil, usageError{fmt.Errorf("--accept-terms %s: no such source is asked; name it with --source too", name)}
+		}
 	}
 	return sources, nil
 }
@@ -167,8 +179,16 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *streams) error {
 		if err := s.printChanges("These changes wait for a person (gridcast source accept ID --reason …):", source.Waiting); err != nil {
 			return err
 		}
-		if err := s.printChanges("On these the sources disagree:", source.Disputed); err != nil {
+		if err := s.printChanges("On these the sources disagree; such a result does not verify itself:", source.Disputed); err != nil {
 			return err
+		}
+		if err := s.printChanges("These only this source has, and they are not used (--accept-terms NAME):", source.Withheld); err != nil {
+			return err
+		}
+		for _, note := range source.Notes {
+			if err := s.printf("  %s: %s\n", source.Source, note); err != nil {
+				return err
+			}
 		}
 		for _, line := range source.Standings {
 			if err := s.printf("  %s\n", line); err != nil {
