@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -28,8 +29,26 @@ type Document struct {
 	// Sparse documents say less of a block than others do: what they do not contradict stays as
 	// it is, and names that are known stay too.
 	Sparse bool
-	// ByHand documents win over all others; what others say against them waits.
-	ByHand bool
+	// ByHand documents are what people entered. They are as short as a person made them, so that
+	// nothing follows from what they lack.
+	ByHand    bool
+	Forced    map[Place]bool   // blocks that a person wants to be used whatever the gates say
+	Revisions map[Place]string // of blocks that have another than the document
+}
+
+// Place says which block of which round is meant.
+type Place struct {
+	Year      int                `json:"year"`
+	GrandPrix season.GrandPrixID `json:"grand_prix"`
+	Block     Block              `json:"block"`
+}
+
+// Release is a block that a person said and lets go of: where it still stands as they said, what
+// was there before is put back, for the sources to speak of again.
+type Release struct {
+	Place
+	Revision string
+	Is, Was  season.Round // of which the block alone counts
 }
 
 // Decided is what the ledger holds of a round.
@@ -48,6 +67,8 @@ type Input struct {
 	Accepted map[string]bool
 	// Aliases are identifiers of drivers that a source has renamed: old to current.
 	Aliases map[season.DriverID]season.DriverID
+	// Released is what people let go of since the archive in use was assembled.
+	Released []Release
 	// Decided returns what the ledger holds of a round.
 	Decided func(year int, gp season.GrandPrixID) Decided
 	Now     time.Time // race time
@@ -70,7 +91,14 @@ type Change struct {
 	Lines       []Line    `json:"lines,omitempty"`
 	Refused     []Refusal `json:"refused,omitempty"`  // why it waits; none if it was taken
 	Accepted    bool      `json:"accepted,omitempty"` // a person let it through
+	Released    bool      `json:"released,omitempty"` // a person let go of what they had entered
 }
+
+// Place is the block that is changed.
+func (c *Change) Place() Place { return Place{c.Year, c.GrandPrix, c.Block} }
+
+// Hand is the source of what people entered.
+const Hand = "hand"
 
 // Missing is a round of a season that a source speaks of without it.
 type Missing struct {
@@ -87,6 +115,12 @@ type Rename struct {
 	To       season.DriverID `json:"to"`
 }
 
+// Confirmation is a source that says what a person entered.
+type Confirmation struct {
+	Place
+	Source string `json:"source"`
+}
+
 // Output is what came of it.
 type Output struct {
 	Facts     season.Facts
@@ -96,6 +130,7 @@ type Output struct {
 	Withheld  []Change // what only a check-only document says: the terms of it are not accepted
 	Missing   []Missing
 	Renames   []Rename
+	Confirmed []Confirmation
 	Standings []string // where a source's standings are not the sum of its results, per driver
 }
 
@@ -124,7 +159,8 @@ func Assemble(in Input) (Output, error) {
 	for from, to := range in.Aliases {
 		renameDriver(&out.Facts, from, to)
 	}
-	taken := make(map[blockKey]Document) // what a document of higher precedence has said already
+	release(&out, in.Released, in.Decided)
+	taken := make(map[Place]Document) // what a document of higher precedence has said already
 	for _, d := range in.Documents {
 		d.Facts = clone(d.Facts)
 		d.Facts.Drivers = maps.Clone(d.Facts.Drivers)
@@ -132,7 +168,7 @@ func Assemble(in Input) (Output, error) {
 			renameDriver(&d.Facts, from, to)
 		}
 		if !d.CheckOnly && !d.Sparse && !d.ByHand {
-			if err := shrunken(&out.Facts, &d); err != nil {
+			if err := shrunken(&out.Facts, &d, taken); err != nil {
 				return Output{}, err
 			}
 			for _, r := range renames(&out.Facts, &d) {
@@ -157,14 +193,41 @@ func Assemble(in Input) (Output, error) {
 	return out, nil
 }
 
-type blockKey struct {
-	year  int
-	gp    season.GrandPrixID
-	block Block
+// release puts back what was there before people said otherwise. A round that is known by them
+// alone keeps its place in the calendar: what clients were told of is cancelled, not forgotten.
+func release(out *Output, released []Release, decided func(int, season.GrandPrixID) Decided) {
+	for i := range released {
+		r := &released[i]
+		s := yearOf(&out.Facts, r.Year, false)
+		if s == nil {
+			continue
+		}
+		known := roundOf(s, r.GrandPrix)
+		if known == nil || !Same(r.Block, known, &r.Is) {
+			continue
+		}
+		calendar := r.Block == Calendar || r.Block == Start || r.Block == Sessions
+		if !Has(r.Block, &r.Was) && (calendar || r.Block == Result && len(decided(r.Year, r.GrandPrix).Verified) > 0) {
+			continue
+		}
+		was := *known
+		target, origin := fields(r.Block, known), fields(r.Block, &r.Was)
+		for j := range origin {
+			reflect.ValueOf(target[j]).Elem().Set(reflect.ValueOf(origin[j]).Elem())
+		}
+		change := Change{
+			ID: identity(r.Year, r.GrandPrix, r.Block, known), Year: r.Year, GrandPrix: r.GrandPrix, Block: r.Block,
+			Source: Hand, Revision: r.Revision, Lines: differing(words(r.Block, &was), words(r.Block, known)), Accepted: true, Released: true,
+		}
+		if r.Block == Start {
+			change.Was, change.Provisional = was.StartsAt(), was.Provisional()
+		}
+		out.Taken = append(out.Taken, change)
+	}
 }
 
 // document takes from a document what passes, and notes the rest.
-func (in *Input) document(out *Output, d Document, taken map[blockKey]Document) {
+func (in *Input) document(out *Output, d Document, taken map[Place]Document) {
 	for i := range d.Facts.Seasons {
 		said := &d.Facts.Seasons[i]
 		if said.Year < d.From || said.Year > d.To {
@@ -177,6 +240,9 @@ func (in *Input) document(out *Output, d Document, taken map[blockKey]Document) 
 		vanished := make(map[season.GrandPrixID]*season.Round)
 		for j := range known.Rounds {
 			if r := &known.Rounds[j]; roundOf(said, r.GrandPrix) == nil {
+				if taken[Place{said.Year, r.GrandPrix, Start}].ByHand {
+					continue // a person says that it is held
+				}
 				vanished[r.GrandPrix] = r
 				if !d.CheckOnly && !d.Sparse && !d.ByHand {
 					out.Missing = append(out.Missing, Missing{d.Source, said.Year, r.GrandPrix})
@@ -188,7 +254,7 @@ func (in *Input) document(out *Output, d Document, taken map[blockKey]Document) 
 			was := roundOf(known, is.GrandPrix)
 			fresh := was == nil
 			if fresh {
-				if d.CheckOnly {
+				if d.CheckOnly || d.ByHand && !(Has(Calendar, is) && Has(Start, is)) {
 					continue
 				}
 				was = &season.Round{GrandPrix: is.GrandPrix}
@@ -197,26 +263,27 @@ func (in *Input) document(out *Output, d Document, taken map[blockKey]Document) 
 			decided := in.Decided(said.Year, is.GrandPrix)
 			held := false // a new round waits whole
 			for _, block := range blocks {
-				if !has(block, is) || same(block, was, is) {
+				if !Has(block, is) || Same(block, was, is) {
 					continue
 				}
-				coarse := (d.CheckOnly || d.Sparse) && has(block, was)
+				coarse := (d.CheckOnly || d.Sparse) && Has(block, was)
 				contradicted := disagreement(block, was, is)
-				if coarse && len(contradicted) == 0 {
+				if coarse && len(contradicted) == 0 || d.ByHand && sameOrder(block, was, is) {
 					continue
 				}
 				proposed := next
-				take(block, &proposed, is)
+				Take(block, &proposed, is)
 				if d.Sparse {
 					withEngines(&proposed, known)
 				}
 				c := candidate{
 					year: said.Year, block: block, was: was, is: &proposed, new: fresh,
-					decided: decided, rounds: known.Rounds, now: in.Now, seconded: in.seconded(said.Year, is, block, d.Source),
+					decided: decided, rounds: known.Rounds, now: in.Now, seconded: in.seconded(said.Year, is, block, d.Source), byHand: d.ByHand,
 				}
+				key := Place{said.Year, is.GrandPrix, block}
 				change := Change{
-					ID: identity(said.Year, is.GrandPrix, block, &proposed), Year: said.Year, GrandPrix: is.GrandPrix,
-					Block: block, Source: d.Source, Revision: d.Revision, New: fresh, Lines: difference(block, was, is),
+					ID: identity(said.Year, is.GrandPrix, block, &proposed), Year: said.Year, GrandPrix: is.GrandPrix, Block: block,
+					Source: d.Source, Revision: cmp.Or(d.Revisions[key], d.Revision), New: fresh, Lines: difference(block, was, is),
 				}
 				if block == Start && !fresh {
 					change.Was, change.Provisional = was.StartsAt(), was.Provisional()
@@ -224,8 +291,7 @@ func (in *Input) document(out *Output, d Document, taken map[blockKey]Document) 
 				if coarse {
 					change.Lines = contradicted
 				}
-				key := blockKey{said.Year, is.GrandPrix, block}
-				if d.CheckOnly && !has(block, was) {
+				if d.CheckOnly && !Has(block, was) {
 					if !outcome(block) {
 						continue
 					}
@@ -237,7 +303,13 @@ func (in *Input) document(out *Output, d Document, taken map[blockKey]Document) 
 					out.Disputed = append(out.Disputed, change)
 					continue
 				}
-				if before, ok := taken[key]; ok {
+				before, spoken := taken[key]
+				switch {
+				case !spoken:
+				case d.ByHand:
+					continue // what a person assumed gives way
+				case before.ByHand && sameOrder(block, &next, is): // and it has the times
+				default:
 					change.Refused = []Refusal{{DisputeGate, before.Source + " says otherwise and goes first"}}
 					out.Disputed = append(out.Disputed, change)
 					continue
@@ -253,7 +325,7 @@ func (in *Input) document(out *Output, d Document, taken map[blockKey]Document) 
 						}
 					}
 				}
-				if in.Accepted[change.ID] || d.ByHand {
+				if in.Accepted[change.ID] || d.Forced[key] {
 					change.Accepted, change.Refused, held = true, nil, false
 				}
 				if len(change.Refused) > 0 || held {
@@ -261,21 +333,29 @@ func (in *Input) document(out *Output, d Document, taken map[blockKey]Document) 
 					continue
 				}
 				next = proposed
-				taken[key] = d
+				if !spoken {
+					taken[key] = d
+				}
 				out.Taken = append(out.Taken, change)
 			}
 			for _, block := range blocks { // what agrees goes first too
-				if key := (blockKey{said.Year, is.GrandPrix, block}); !d.CheckOnly && has(block, is) {
-					if _, ok := taken[key]; !ok {
-						taken[key] = d
-					}
+				key := Place{said.Year, is.GrandPrix, block}
+				if !Has(block, is) {
+					continue
+				}
+				before, ok := taken[key]
+				if ok && before.ByHand && !d.ByHand && (Same(block, &next, is) || sameOrder(block, &next, is)) {
+					out.Confirmed = append(out.Confirmed, Confirmation{key, d.Source})
+				}
+				if !ok && !d.CheckOnly {
+					taken[key] = d
 				}
 			}
 			switch {
 			case d.CheckOnly:
 			case !fresh:
 				*roundOf(known, is.GrandPrix) = next
-			case has(Calendar, &next) && has(Start, &next):
+			case Has(Calendar, &next) && Has(Start, &next):
 				known.Rounds = append(known.Rounds, next)
 			}
 		}
@@ -302,7 +382,7 @@ func (in *Input) seconded(year int, r *season.Round, b Block, source string) boo
 			if d.Facts.Seasons[i].Year != year {
 				continue
 			}
-			if other := roundOf(&d.Facts.Seasons[i], r.GrandPrix); other != nil && has(b, other) && same(b, r, other) {
+			if other := roundOf(&d.Facts.Seasons[i], r.GrandPrix); other != nil && Has(b, other) && Same(b, r, other) {
 				return true
 			}
 		}
@@ -311,7 +391,7 @@ func (in *Input) seconded(year int, r *season.Round, b Block, source string) boo
 }
 
 // shrunken returns an error if a document lacks rounds wholesale.
-func shrunken(current *season.Facts, d *Document) error {
+func shrunken(current *season.Facts, d *Document, taken map[Place]Document) error {
 	for i := range d.Facts.Seasons {
 		said := &d.Facts.Seasons[i]
 		known := yearOf(current, said.Year, false)
@@ -320,7 +400,7 @@ func shrunken(current *season.Facts, d *Document) error {
 		}
 		missing := 0
 		for j := range known.Rounds {
-			if roundOf(said, known.Rounds[j].GrandPrix) == nil {
+			if gp := known.Rounds[j].GrandPrix; roundOf(said, gp) == nil && !taken[Place{said.Year, gp, Start}].ByHand {
 				missing++
 			}
 		}
@@ -383,6 +463,13 @@ func adopt(f *season.Facts, documents []Document) {
 	f.Drivers, f.Teams, f.Engines, f.Circuits = maps.Clone(f.Drivers), maps.Clone(f.Teams), maps.Clone(f.Engines), maps.Clone(f.Circuits)
 	for _, d := range slices.Backward(documents) {
 		if d.CheckOnly {
+			continue
+		}
+		if d.ByHand { // a person introduces what nobody else knows
+			adoptNames(f.Drivers, d.Facts.Drivers, true)
+			adoptNames(f.Teams, d.Facts.Teams, true)
+			adoptNames(f.Engines, d.Facts.Engines, true)
+			adoptNames(f.Circuits, d.Facts.Circuits, true)
 			continue
 		}
 		for id, driver := range d.Facts.Drivers {

@@ -62,14 +62,21 @@ func fields(b Block, r *season.Round) []any {
 	panic(fmt.Sprintf("BUG: assemble knows no block %q", b))
 }
 
-// has reports whether the round says anything of a block.
-func has(b Block, r *season.Round) bool {
+// Part returns of a round the block alone, and which round it is of.
+func Part(b Block, r *season.Round) season.Round {
+	part := season.Round{GrandPrix: r.GrandPrix}
+	Take(b, &part, r)
+	return part
+}
+
+// Has reports whether the round says anything of a block.
+func Has(b Block, r *season.Round) bool {
 	return slices.ContainsFunc(fields(b, r), func(field any) bool { return !reflect.ValueOf(field).Elem().IsZero() })
 }
 
-// same reports whether two rounds say the same of a block. A field that a source leaves empty says
+// Same reports whether two rounds say the same of a block. A field that a source leaves empty says
 // nothing: absence never removes.
-func same(b Block, was, is *season.Round) bool {
+func Same(b Block, was, is *season.Round) bool {
 	old, now := fields(b, was), fields(b, is)
 	for i := range now {
 		if value := reflect.ValueOf(now[i]).Elem(); !value.IsZero() && !reflect.DeepEqual(old[i], now[i]) {
@@ -79,8 +86,8 @@ func same(b Block, was, is *season.Round) bool {
 	return true
 }
 
-// take gives a round what another says of a block.
-func take(b Block, into, from *season.Round) {
+// Take gives a round what another says of a block.
+func Take(b Block, into, from *season.Round) {
 	target, origin := fields(b, into), fields(b, from)
 	for i := range origin {
 		if value := reflect.ValueOf(origin[i]).Elem(); !value.IsZero() {
@@ -203,8 +210,12 @@ type Line struct {
 // difference returns what of a block differs, in order.
 func difference(b Block, was, is *season.Round) []Line {
 	merged := *was
-	take(b, &merged, is)
-	old, now := words(b, was), words(b, &merged)
+	Take(b, &merged, is)
+	return differing(words(b, was), words(b, &merged))
+}
+
+// differing returns what differs between two sets of words.
+func differing(old, now map[string]string) []Line {
 	var lines []Line
 	for _, about := range slices.Sorted(maps.Keys(now)) {
 		if old[about] != now[about] {

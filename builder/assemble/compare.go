@@ -113,6 +113,15 @@ func (c claim) agrees(other claim, about string) bool {
 	return theirs > slices.Max(slices.Collect(maps.Values(c.places)))
 }
 
+// sameOrder reports whether two rounds have the same drivers in the same places of a session. A
+// person types no times; a source that has them as well says the same.
+func sameOrder(b Block, x, y *season.Round) bool {
+	if b != Qualifying && b != Grid && b != Sprint && b != Result {
+		return false
+	}
+	return slices.EqualFunc(claims(b, x), claims(b, y), func(x, y claim) bool { return x.table == y.table && maps.Equal(x.lines, y.lines) })
+}
+
 // disagreement returns where two rounds contradict each other about a block: ours as what was,
 // theirs as what is. Tables that only one of them has are no contradiction.
 func disagreement(b Block, ours, theirs *season.Round) []Line {

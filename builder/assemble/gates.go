@@ -52,6 +52,7 @@ type candidate struct {
 	rounds   []season.Round // of the year as they stand
 	now      time.Time
 	seconded bool // another source says the same
+	byHand   bool // a person says it
 }
 
 // judge returns why a block may not be used as it is; none if it may.
@@ -137,7 +138,7 @@ func (c *candidate) judgeStart(refuse func(Gate, string, ...any)) {
 	if c.was.Provisional() && c.decided.Start.IsZero() && move.Abs() <= maxMove && c.now.Before(to) {
 		return
 	}
-	if c.decided.StartHeld {
+	if c.decided.StartHeld && !c.byHand {
 		refuse(DisputeGate, "a person set the start to %s", from.UTC().Format("2006-01-02 15:04 UTC"))
 	}
 	if move.Abs() > maxMove && !c.decided.Postponed {

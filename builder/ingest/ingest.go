@@ -15,6 +15,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -39,8 +40,9 @@ type Ingest struct {
 
 	mu        sync.Mutex
 	log       *Log
+	hand      *HandLog
 	states    []State                    // of the sources, at the end of the last Run or Load
-	contested map[blockOf]bool           // that wait for a person, or on which sources disagree
+	contested map[assemble.Place]bool    // that wait for a person, or on which sources disagree
 	documents map[string]source.Document // by source and sum of the payload; the last of each
 	assembled assembled
 }
@@ -55,7 +57,8 @@ type assembled struct {
 type assembledOf struct {
 	archive   string // SHA-256 of the one in use
 	documents string // sources and revisions
-	log       int64  // heads of the facts log and of the ledger
+	log       int64  // heads of the facts log, of what people entered, and of the ledger
+	hand      int64
 	ledger    int64
 }
 
@@ -81,14 +84,15 @@ type Source struct {
 
 // Report is what a run did.
 type Report struct {
-	Asked    []string          // sources that were asked
-	Faults   map[string]error  // of sources; the others went on
-	Taken    []assemble.Change // in use from now on
-	Waiting  []assemble.Change // for a person
-	Disputed []assemble.Change
-	Events   []ledger.Event // appended to the ledger
-	Archive  string         // SHA-256 of the archive in use after it
-	Changed  bool           // the archive is another than before
+	Asked     []string          // sources that were asked
+	Faults    map[string]error  // of sources; the others went on
+	Taken     []assemble.Change // in use from now on
+	Waiting   []assemble.Change // for a person
+	Disputed  []assemble.Change
+	Confirmed []assemble.Confirmation // what people entered and a source says too
+	Events    []ledger.Event          // appended to the ledger
+	Archive   string                  // SHA-256 of the archive in use after it
+	Changed   bool                    // the archive is another than before
 }
 
 // maxAttempts is how often a run assembles again because somebody else changed the archive.
@@ -111,7 +115,6 @@ func (g *Ingest) Run(ctx context.Context, now time.Time, all bool) (Report, erro
 		group.Go(func() { states[i], news[i], asked[i], faults[i] = g.ask(ctx, s, now, all) })
 	}
 	group.Wait()
-	var documents []assemble.Document
 	for i, s := range g.Sources {
 		if asked[i] {
 			report.Asked = append(report.Asked, s.Name())
@@ -126,24 +129,98 @@ func (g *Ingest) Run(ctx context.Context, now time.Time, all bool) (Report, erro
 		if news[i] != nil {
 			g.remember(s.Name(), states[i].SHA256, *news[i])
 		}
-		d, ok, err := g.document(ctx, s, states[i].SHA256)
-		if err != nil {
-			report.Faults[s.Name()] = err
-			continue
+	}
+	return report, g.follow(ctx, now, states, &report)
+}
+
+// Apply takes again what passes of what the sources said last and people entered, without asking
+// anybody.
+func (g *Ingest) Apply(ctx context.Context, now time.Time) (Report, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	report := Report{Faults: make(map[string]error)}
+	states, err := g.load(ctx)
+	if err != nil {
+		return report, err
+	}
+	return report, g.follow(ctx, now, states, &report)
+}
+
+// load returns what is known of the sources.
+func (g *Ingest) load(ctx context.Context) ([]State, error) {
+	states := make([]State, len(g.Sources))
+	for i, s := range g.Sources {
+		var err error
+		if states[i], _, err = loadState(ctx, g.Store, s.Name()); err != nil {
+			return nil, err
 		}
-		if ok {
+	}
+	return states, nil
+}
+
+// follow makes what follows from the documents the archive in use, however many others do the same.
+func (g *Ingest) follow(ctx context.Context, now time.Time, states []State, report *Report) error {
+	documents := g.said(ctx, states, report.Faults)
+	for range maxAttempts {
+		done, err := g.take(ctx, now, documents, states, report)
+		if err != nil || done {
+			return err
+		}
+	}
+	return fmt.Errorf("ingest: others changed the archive %d times meanwhile", maxAttempts)
+}
+
+// said are the documents of the sources: the last that could be read of each.
+func (g *Ingest) said(ctx context.Context, states []State, faults map[string]error) []assemble.Document {
+	var documents []assemble.Document
+	for i, s := range g.Sources {
+		d, ok, err := g.document(ctx, s, states[i].SHA256)
+		switch {
+		case err != nil:
+			faults[s.Name()] = err
+		case ok:
 			documents = append(documents, assemble.Document{
 				Source: d.Source, Revision: d.Revision, From: d.From, To: d.To, Facts: d.Facts, CheckOnly: s.CheckOnly, Sparse: d.Sparse,
 			})
 		}
 	}
-	for range maxAttempts {
-		done, err := g.take(ctx, now, documents, states, &report)
-		if err != nil || done {
-			return report, err
-		}
+	return documents
+}
+
+// refresh reads what others appended to the facts log, to what people entered, and to the ledger.
+func (g *Ingest) refresh(ctx context.Context) (err error) {
+	if g.log == nil {
+		g.log, err = LoadLog(ctx, g.Store)
+	} else {
+		err = g.log.Refresh(ctx)
 	}
-	return report, fmt.Errorf("ingest: others changed the archive %d times meanwhile", maxAttempts)
+	if err != nil {
+		g.log = nil
+		return err
+	}
+	if err := g.refreshHand(ctx); err != nil {
+		return err
+	}
+	return g.Ledger.Refresh(ctx)
+}
+
+// assemble judges documents and what people entered against the archive in use. A document that
+// lacks rounds wholesale is left out, and a fault.
+func (g *Ingest) assemble(now time.Time, was season.Facts, documents []assemble.Document, hand *HandLog, faults map[string]error) (assemble.Output, error) {
+	decided := g.Ledger.State()
+	wins, yields := hand.documents()
+	out, err := assemble.Assemble(assemble.Input{
+		Current: was, Documents: slices.Concat([]assemble.Document{wins}, documents, []assemble.Document{yields}),
+		Accepted: g.log.accepted, Aliases: decided.Aliases(), Released: hand.releases(g.log.hand), Now: now,
+		Decided: func(year int, gp season.GrandPrixID) assemble.Decided { return decidedOf(decided, year, gp) },
+	})
+	var shrunken *assemble.ShrunkenError
+	if errors.As(err, &shrunken) {
+		faults[shrunken.Source] = &source.Fault{Kind: source.Malformed, Err: err}
+		rest := slices.DeleteFunc(slices.Clone(documents), func(d assemble.Document) bool { return d.Source == shrunken.Source })
+		return g.assemble(now, was, rest, hand, faults)
+	}
+	return out, err
 }
 
 // ask asks one source if it is due, and keeps what it said. It returns what is known of it then, and
@@ -237,16 +314,7 @@ func (g *Ingest) document(ctx context.Context, s Source, sum string) (source.Doc
 // take assembles once and makes what follows the archive in use. It is not done if somebody else
 // changed the archive or the log meanwhile.
 func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.Document, states []State, report *Report) (done bool, err error) {
-	if g.log == nil {
-		if g.log, err = LoadLog(ctx, g.Store); err != nil {
-			g.log = nil
-			return false, err
-		}
-	} else if err := g.log.Refresh(ctx); err != nil {
-		g.log = nil
-		return false, err
-	}
-	if err := g.Ledger.Refresh(ctx); err != nil {
+	if err := g.refresh(ctx); err != nil {
 		return false, err
 	}
 	current, err := g.Facts.Load(ctx)
@@ -255,33 +323,28 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 	}
 	decided := g.Ledger.State()
 	was := current.Archive.Facts()
-	of := assembledOf{archive: current.SHA256, log: g.log.head.Seq, ledger: decided.Head().Seq}
+	of := assembledOf{archive: current.SHA256, log: g.log.head.Seq, hand: g.hand.head.Seq, ledger: decided.Head().Seq}
 	for _, d := range documents {
 		of.documents += fmt.Sprintln(d.Source, d.Revision)
 	}
 	out := g.assembled.out
 	if !g.assembled.stands(of) {
-		out, err = assemble.Assemble(assemble.Input{
-			Current: was, Documents: documents, Accepted: g.log.accepted, Aliases: decided.Aliases(), Now: now,
-			Decided: func(year int, gp season.GrandPrixID) assemble.Decided { return decidedOf(decided, year, gp) },
-		})
-		if err == nil {
-			g.assembled = assembled{of, out, g.assembled.times + 1}
+		faults := len(report.Faults)
+		if out, err = g.assemble(now, was, documents, g.hand, report.Faults); err != nil {
+			return false, err
 		}
-	}
-	var shrunken *assemble.ShrunkenError
-	if errors.As(err, &shrunken) {
-		report.Faults[shrunken.Source] = &source.Fault{Kind: source.Malformed, Err: err}
-		return g.take(ctx, now, slices.DeleteFunc(slices.Clone(documents), func(d assemble.Document) bool { return d.Source == shrunken.Source }), states, report)
+		if g.assembled = (assembled{of, out, g.assembled.times + 1}); len(report.Faults) > faults {
+			g.assembled.of = assembledOf{} // what is not believed is to be said again
+		}
 	}
 	if err != nil {
 		return false, err
 	}
-	g.contested = make(map[blockOf]bool)
+	g.contested = make(map[assemble.Place]bool)
 	for _, c := range slices.Concat(out.Waiting, out.Disputed) {
-		g.contested[blockOf{c.Year, c.GrandPrix, c.Block}] = true
+		g.contested[c.Place()] = true
 	}
-	report.Taken, report.Waiting, report.Disputed, report.Archive = out.Taken, out.Waiting, out.Disputed, current.SHA256
+	report.Taken, report.Waiting, report.Disputed, report.Confirmed, report.Archive = out.Taken, out.Waiting, out.Disputed, out.Confirmed, current.SHA256
 	// The ledger first: it alone says when lights go out. If we end here, the next run finds the
 	// events there and goes on.
 	events, err := g.decide(ctx, now, decided, &out, states)
@@ -290,6 +353,9 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 		return false, err
 	}
 	if len(out.Taken) == 0 && len(out.Renames) == 0 && sameThings(&was, &out.Facts) {
+		if won, err := g.noteReleases(ctx, now); err != nil || !won {
+			return false, err
+		}
 		return true, g.note(ctx, now, &out, states)
 	}
 	next, err := season.New(out.Facts)
@@ -302,6 +368,9 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 	}
 	sum := archive.Sum(file.Bytes())
 	if sum == current.SHA256 {
+		if won, err := g.noteReleases(ctx, now); err != nil || !won {
+			return false, err
+		}
 		return true, g.note(ctx, now, &out, states)
 	}
 	if err := g.Facts.Keep(ctx, file.Bytes()); err != nil {
@@ -311,8 +380,8 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 	// between, the next run takes the same again and finds its entry there.
 	if last := g.log.last(); last == nil || last.Base != current.SHA256 || last.Archive != sum {
 		won, err := g.log.append(ctx, Entry{
-			ID: rand.Text(), At: now.UTC(), Actor: actorOf(out.Taken, documents), Base: current.SHA256, Archive: sum,
-			Changes: logged(out.Taken), Renames: out.Renames,
+			ID: rand.Text(), At: now.UTC(), Actor: g.actorOf(out.Taken, documents), Base: current.SHA256, Archive: sum,
+			Changes: logged(out.Taken), Renames: out.Renames, Hand: g.hand.head.Seq,
 		})
 		if err != nil || !won {
 			return false, err
@@ -329,6 +398,14 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 		g.Log.Info("facts taken", "source", c.Source, "revision", c.Revision, "year", c.Year, "grand_prix", c.GrandPrix, "block", c.Block)
 	}
 	return true, g.note(ctx, now, &out, states)
+}
+
+// noteReleases notes in the log that what people let go of is done with, where nothing else changed.
+func (g *Ingest) noteReleases(ctx context.Context, now time.Time) (won bool, err error) {
+	if len(g.hand.releases(g.log.hand)) == 0 {
+		return true, nil
+	}
+	return g.log.append(ctx, Entry{ID: rand.Text(), At: now.UTC(), Actor: "ingest", Hand: g.hand.head.Seq})
 }
 
 // decidedOf is what the ledger holds of a round.
@@ -373,22 +450,30 @@ func (g *Ingest) decide(ctx context.Context, now time.Time, s *ledger.State, out
 		}
 	}
 	for _, c := range out.Taken {
-		if c.Block != assemble.Start || c.New {
-			continue
+		if c.Block != assemble.Start || c.New || c.Released {
+			continue // what a released start means is for the ledger's own release
 		}
 		key, ok := s.Key(c.Year, c.GrandPrix)
 		if !ok {
 			continue
 		}
 		start, was := startOf(&out.Facts, c.Year, c.GrandPrix), c.Was
-		err := add(ledger.SourceActor(c.Source, short(c.Revision)), func(s *ledger.State) ([]ledger.Event, error) {
+		actor, reason := g.sayer(c), "the source has another start"
+		if entry := g.entered(c); entry != nil {
+			reason = entry.Reason
+		}
+		err := add(actor, func(s *ledger.State) ([]ledger.Event, error) {
 			said, _ := s.Session(key)
 			valid := said.Start(was)
 			if valid.Equal(start) || said.Override.Status != ledger.AsPlanned || c.Provisional && said.Override.Start.IsZero() {
 				return nil, nil // the hour was not known: nobody was told of another
 			}
-			return []ledger.Event{said.Move(valid, start, "the source has another start")}, nil
+			return []ledger.Event{said.Move(valid, start, reason)}, nil
 		})
+		if refused := (*ledger.RefusedError)(nil); errors.As(err, &refused) && c.Source == assemble.Hand {
+			g.Log.Warn("the ledger refuses a start that a person entered", "session_key", key, "err", err)
+			continue
+		}
 		if err != nil {
 			return appended, fmt.Errorf("ingest: move %d: %w", key, err)
 		}
@@ -521,10 +606,10 @@ func (g *Ingest) Load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.log, g.states, g.contested = log, states, make(map[blockOf]bool)
+	g.log, g.states, g.contested = log, states, make(map[assemble.Place]bool)
 	for _, state := range states {
 		for _, c := range slices.Concat(state.Waiting, state.Disputed) {
-			g.contested[blockOf{c.Year, c.GrandPrix, c.Block}] = true
+			g.contested[c.Place()] = true
 		}
 	}
 	return nil
@@ -550,7 +635,8 @@ func (g *Ingest) Stood(year int, gp season.GrandPrixID) builder.Stood {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	// A verification covers the weekend, its sprint included.
-	stood := builder.Stood{Contested: g.contested[blockOf{year, gp, assemble.Result}] || g.contested[blockOf{year, gp, assemble.Sprint}]}
+	contested := func(b assemble.Block) bool { return g.contested[assemble.Place{Year: year, GrandPrix: gp, Block: b}] }
+	stood := builder.Stood{Contested: contested(assemble.Result) || contested(assemble.Sprint)}
 	if g.log != nil {
 		if origin, ok := g.log.Origin(year, gp, assemble.Result); ok {
 			stood.Since, stood.From = origin.At, "of "+origin.Source+" "+short(origin.Revision)
@@ -611,10 +697,27 @@ func startOf(f *season.Facts, year int, gp season.GrandPrixID) time.Time {
 	return time.Time{}
 }
 
-// actorOf names the source whose changes were taken.
-func actorOf(taken []assemble.Change, documents []assemble.Document) string {
+// entered is the entry of a change that a person made; nil for one of a source.
+func (g *Ingest) entered(c assemble.Change) *HandEntry {
+	seq, err := strconv.Atoi(c.Revision)
+	if c.Source != assemble.Hand || err != nil || seq < 1 || seq > len(g.hand.Entries) {
+		return nil
+	}
+	return &g.hand.Entries[seq-1]
+}
+
+// sayer names who says a change.
+func (g *Ingest) sayer(c assemble.Change) string {
+	if entry := g.entered(c); entry != nil {
+		return entry.Actor
+	}
+	return ledger.SourceActor(c.Source, short(c.Revision))
+}
+
+// actorOf names the source, or the person, whose changes were taken.
+func (g *Ingest) actorOf(taken []assemble.Change, documents []assemble.Document) string {
 	for _, c := range taken {
-		return ledger.SourceActor(c.Source, short(c.Revision))
+		return g.sayer(c)
 	}
 	for _, d := range documents {
 		return ledger.SourceActor(d.Source, short(d.Revision))

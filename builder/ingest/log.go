@@ -29,21 +29,17 @@ type Entry struct {
 	Renames []assemble.Rename `json:"renames,omitzero"`
 	Accept  string            `json:"accept,omitzero"` // ID of a change that may be used
 	Reason  string            `json:"reason,omitzero"`
+	Hand    int64             `json:"hand,omitzero"` // the last file of what people entered that is in the archive
 }
 
 // Log is the facts log up to some file.
 type Log struct {
 	Entries  []Entry
 	accepted map[string]bool
-	since    map[blockOf]Origin
+	since    map[assemble.Place]Origin
+	hand     int64 // the highest of its entries
 	chain    chain.Chain
 	head     chain.Head
-}
-
-type blockOf struct {
-	year  int
-	gp    season.GrandPrixID
-	block assemble.Block
 }
 
 // Origin is where a block of a round came from, last.
@@ -53,11 +49,12 @@ type Origin struct {
 	Revision string    `json:"revision,omitzero"`
 	Archive  string    `json:"archive"` // the first that had it
 	Accepted bool      `json:"accepted,omitzero"`
+	Released bool      `json:"released,omitzero"` // a person let go of what they had entered: it is as it was before
 }
 
 // LoadLog reads the facts log of a store. Damage is an error that wraps a *chain.DamageError.
 func LoadLog(ctx context.Context, store blob.Store) (*Log, error) {
-	l := &Log{accepted: make(map[string]bool), since: make(map[blockOf]Origin), chain: chain.Chain{Store: store, Prefix: LogPrefix}}
+	l := &Log{accepted: make(map[string]bool), since: make(map[assemble.Place]Origin), chain: chain.Chain{Store: store, Prefix: LogPrefix}}
 	return l, l.Refresh(ctx)
 }
 
@@ -87,14 +84,15 @@ func (l *Log) fold(e Entry) {
 	if e.Accept != "" {
 		l.accepted[e.Accept] = true
 	}
+	l.hand = max(l.hand, e.Hand)
 	for _, c := range e.Changes {
-		l.since[blockOf{c.Year, c.GrandPrix, c.Block}] = Origin{e.At, c.Source, c.Revision, e.Archive, c.Accepted}
+		l.since[c.Place()] = Origin{e.At, c.Source, c.Revision, e.Archive, c.Accepted, c.Released}
 	}
 }
 
 // Origin returns where a block came from; none for what the base archive had.
 func (l *Log) Origin(year int, gp season.GrandPrixID, b assemble.Block) (Origin, bool) {
-	o, ok := l.since[blockOf{year, gp, b}]
+	o, ok := l.since[assemble.Place{Year: year, GrandPrix: gp, Block: b}]
 	return o, ok
 }
 

@@ -1,0 +1,333 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gridcast/builder/assemble"
+	"gridcast/builder/season"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/chain"
+)
+
+// HandPrefix begins the key of every file of what people entered.
+const HandPrefix = "facts/hand/"
+
+// HandEntry is one file of what people entered: blocks of rounds, and those that they let go of. The
+// archive is assembled from the statements that stand, whichever scheduler does it.
+type HandEntry struct {
+	Seq      int64  `json:"seq"`      // 1 for the first
+	Previous string `json:"previous"` // lower-case hex SHA-256 of the file before; empty in the first
+
+	ID     string      `json:"id"` // random: tells a lost answer from a lost race
+	At     time.Time   `json:"at"` // race time
+	Actor  string      `json:"actor"`
+	Reason string      `json:"reason,omitzero"`
+	Said   []Statement `json:"said,omitzero"`
+	// Things that the statements name and nobody knew before.
+	Drivers  map[season.DriverID]season.Driver   `json:"drivers,omitzero"`
+	Teams    map[season.TeamID]season.Team       `json:"teams,omitzero"`
+	Circuits map[season.CircuitID]season.Circuit `json:"circuits,omitzero"`
+
+	Released []assemble.Place `json:"released,omitzero"`
+}
+
+// Statement is what a person says of a block.
+type Statement struct {
+	assemble.Place
+	Is  Part `json:"is"`
+	Was Part `json:"was"` // before any person said anything of it
+	// Forced: it is used whatever the gates say.
+	Forced bool `json:"forced,omitzero"`
+	// Assumed: it followed from something else that was entered, and gives way to any source.
+	Assumed bool `json:"assumed,omitzero"`
+}
+
+// Part is a block of a round: of a file it has the fields that say something.
+type Part season.Round
+
+// MarshalJSON leaves out what says nothing.
+func (p Part) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	v := reflect.ValueOf(p)
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			continue
+		}
+		value, err := json.Marshal(v.Field(i).Interface())
+		if err != nil {
+			return nil, err
+		}
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if out.Len() > 0 {
+			out.WriteByte(',')
+		}
+		fmt.Fprintf(&out, "%q:%s", name, value)
+	}
+	return fmt.Appendf(nil, "{%s}", out.Bytes()), nil
+}
+
+// Standing is a statement that is not released, and who made it.
+type Standing struct {
+	Statement
+	Entry *HandEntry
+}
+
+// HandLog is what people entered, up to some file.
+type HandLog struct {
+	Entries []HandEntry
+	chain   chain.Chain
+	head    chain.Head
+	stand   map[assemble.Place]Standing
+}
+
+// LoadHand reads what people entered into a store. Damage is an error that wraps a *chain.DamageError.
+func LoadHand(ctx context.Context, store blob.Store) (*HandLog, error) {
+	l := &HandLog{chain: chain.Chain{Store: store, Prefix: HandPrefix}, stand: make(map[assemble.Place]Standing)}
+	return l, l.Refresh(ctx)
+}
+
+// Refresh reads what was appended since.
+func (l *HandLog) Refresh(ctx context.Context) error {
+	files, err := l.chain.After(ctx, l.head.Seq)
+	if err != nil {
+		return fmt.Errorf("read hand-made facts: %w", err)
+	}
+	for _, f := range files {
+		head, damage := l.chain.Follow(l.head, f.Data)
+		if damage != nil {
+			return fmt.Errorf("read hand-made facts: %w", damage)
+		}
+		var e HandEntry
+		if err := chain.Decode(f.Data, &e); err != nil {
+			return fmt.Errorf("read hand-made facts: %s: %w", l.chain.Key(f.Seq), err)
+		}
+		l.head = head
+		l.fold(e)
+	}
+	return nil
+}
+
+func (l *HandLog) fold(e HandEntry) {
+	l.Entries = append(l.Entries, e)
+	for _, s := range e.Said {
+		l.stand[s.Place] = Standing{s, &e}
+	}
+	for _, p := range e.Released {
+		delete(l.stand, p)
+	}
+}
+
+// Standing returns the statements that are not released, by year, Grand Prix and block.
+func (l *HandLog) Standing() []Standing {
+	return slices.SortedFunc(maps.Values(l.stand), func(a, b Standing) int { return comparePlaces(a.Place, b.Place) })
+}
+
+// Stands returns the statement of a place; false if nobody made one that is not released.
+func (l *HandLog) Stands(p assemble.Place) (Standing, bool) {
+	s, ok := l.stand[p]
+	return s, ok
+}
+
+func comparePlaces(a, b assemble.Place) int {
+	order := assemble.Blocks()
+	if a.Year != b.Year {
+		return a.Year - b.Year
+	}
+	if c := strings.Compare(string(a.GrandPrix), string(b.GrandPrix)); c != 0 {
+		return c
+	}
+	return slices.Index(order, a.Block) - slices.Index(order, b.Block)
+}
+
+// With returns the log as it would be with an entry more; l stays as it is.
+func (l *HandLog) With(e HandEntry) *HandLog {
+	next := &HandLog{Entries: slices.Clip(l.Entries), chain: l.chain, head: l.head, stand: maps.Clone(l.stand)}
+	e.Seq = l.head.Seq + 1
+	next.fold(e)
+	return next
+}
+
+// complete gives the statements of an entry what stood before any person said anything of their
+// blocks. before is the archive in use.
+func (l *HandLog) complete(e *HandEntry, before *season.Facts) {
+	e.Said = slices.Clone(e.Said)
+	for i := range e.Said {
+		s := &e.Said[i]
+		if earlier, ok := l.stand[s.Place]; ok {
+			s.Was = earlier.Was
+		} else if r := findRound(before, s.Year, s.GrandPrix); r != nil {
+			s.Was = Part(assemble.Part(s.Block, r))
+		}
+	}
+}
+
+func findRound(f *season.Facts, year int, gp season.GrandPrixID) *season.Round {
+	for i := range f.Seasons {
+		for j := range f.Seasons[i].Rounds {
+			if r := &f.Seasons[i].Rounds[j]; f.Seasons[i].Year == year && r.GrandPrix == gp {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// documents are the statements that stand, for assembly: what wins over the sources, and what gives
+// way to them.
+func (l *HandLog) documents() (wins, yields assemble.Document) {
+	empty := func() assemble.Document {
+		return assemble.Document{
+			Source: assemble.Hand, From: 1, To: 9999, ByHand: true,
+			Revisions: make(map[assemble.Place]string), Forced: make(map[assemble.Place]bool),
+			Facts: season.Facts{
+				Drivers: make(map[season.DriverID]season.Driver), Teams: make(map[season.TeamID]season.Team),
+				Circuits: make(map[season.CircuitID]season.Circuit),
+			},
+		}
+	}
+	wins, yields = empty(), empty()
+	for _, s := range l.Standing() {
+		d := &wins
+		if s.Assumed {
+			d = &yields
+		}
+		d.Revisions[s.Place] = strconv.FormatInt(s.Entry.Seq, 10)
+		if s.Forced {
+			d.Forced[s.Place] = true
+		}
+		maps.Copy(d.Facts.Drivers, s.Entry.Drivers)
+		maps.Copy(d.Facts.Teams, s.Entry.Teams)
+		maps.Copy(d.Facts.Circuits, s.Entry.Circuits)
+		at := slices.IndexFunc(d.Facts.Seasons, func(known season.Season) bool { return known.Year == s.Year })
+		if at < 0 {
+			at = len(d.Facts.Seasons)
+			d.Facts.Seasons = append(d.Facts.Seasons, season.Season{Year: s.Year})
+		}
+		said := &d.Facts.Seasons[at]
+		r := slices.IndexFunc(said.Rounds, func(r season.Round) bool { return r.GrandPrix == s.GrandPrix })
+		if r < 0 {
+			r = len(said.Rounds)
+			said.Rounds = append(said.Rounds, season.Round{GrandPrix: s.GrandPrix})
+		}
+		part := season.Round(s.Is)
+		assemble.Take(s.Block, &said.Rounds[r], &part)
+	}
+	return wins, yields
+}
+
+// releases are those that came after the file that the archive in use was assembled with.
+func (l *HandLog) releases(since int64) []assemble.Release {
+	var released []assemble.Release
+	stood := make(map[assemble.Place]Statement)
+	for _, e := range l.Entries {
+		for _, s := range e.Said {
+			stood[s.Place] = s
+		}
+		for _, p := range e.Released {
+			s, ok := stood[p]
+			if _, again := l.stand[p]; ok && !again && e.Seq > since {
+				released = append(released, assemble.Release{
+					Place: p, Revision: strconv.FormatInt(e.Seq, 10), Is: season.Round(s.Is), Was: season.Round(s.Was),
+				})
+			}
+		}
+	}
+	return released
+}
+
+// append adds an entry after the head, or returns false if somebody else was first; then the log is
+// to be refreshed and the decision made again.
+func (l *HandLog) append(ctx context.Context, e HandEntry) (bool, error) {
+	e.Seq, e.Previous = l.head.Seq+1, l.head.Hash
+	data, err := chain.Encode(e)
+	if err != nil {
+		return false, fmt.Errorf("enter facts by hand: %w", err)
+	}
+	head, won, err := l.chain.Append(ctx, l.head, data)
+	if err != nil || !won {
+		return false, err
+	}
+	l.head = head
+	l.fold(e)
+	return true, nil
+}
+
+// Hand reads what people entered, up to now.
+func (g *Ingest) Hand(ctx context.Context) (*HandLog, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.refreshHand(ctx); err != nil {
+		return nil, err
+	}
+	return &HandLog{Entries: slices.Clip(g.hand.Entries), chain: g.hand.chain, head: g.hand.head, stand: maps.Clone(g.hand.stand)}, nil
+}
+
+func (g *Ingest) refreshHand(ctx context.Context) (err error) {
+	if g.hand == nil {
+		g.hand, err = LoadHand(ctx, g.Store)
+	} else {
+		err = g.hand.Refresh(ctx)
+	}
+	if err != nil {
+		g.hand = nil
+	}
+	return err
+}
+
+// Trial assembles what the archive would be if a person entered something, from what the sources said
+// last. It changes nothing.
+func (g *Ingest) Trial(ctx context.Context, now time.Time, e HandEntry) (assemble.Output, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.refresh(ctx); err != nil {
+		return assemble.Output{}, err
+	}
+	current, err := g.Facts.Load(ctx)
+	if err != nil {
+		return assemble.Output{}, err
+	}
+	was := current.Archive.Facts()
+	g.hand.complete(&e, &was)
+	states, err := g.load(ctx)
+	if err != nil {
+		return assemble.Output{}, err
+	}
+	faults := make(map[string]error)
+	return g.assemble(now, was, g.said(ctx, states, faults), g.hand.With(e), faults)
+}
+
+// Enter keeps what a person entered. It is in use after the next Run or Apply of any scheduler.
+func (g *Ingest) Enter(ctx context.Context, now time.Time, e HandEntry) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	e.ID, e.At = rand.Text(), now.UTC()
+	for {
+		if err := g.refreshHand(ctx); err != nil {
+			return err
+		}
+		current, err := g.Facts.Load(ctx)
+		if err != nil {
+			return err
+		}
+		was := current.Archive.Facts()
+		g.hand.complete(&e, &was)
+		won, err := g.hand.append(ctx, e)
+		if err != nil {
+			g.hand = nil
+			return fmt.Errorf("enter facts by hand: %w", err)
+		}
+		if won {
+			return nil
+		}
+	}
+}

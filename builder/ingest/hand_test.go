@@ -1,0 +1,348 @@
+package ingest_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/assemble"
+	"gridcast/builder/ingest"
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+	"gridcast/builder/source"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// herald is a source that says what a test has it say.
+type herald struct {
+	revision string
+	facts    season.Facts
+	down     bool
+}
+
+func (*herald) Name() string            { return "herald" }
+func (*herald) Licence() source.Licence { return source.Licence{Name: "CC0"} }
+
+func (h *herald) Fetch(_ context.Context, _ time.Time, _, _ int, known source.Known) (source.Payload, error) {
+	switch {
+	case h.down:
+		return source.Payload{}, &source.Fault{Kind: source.Unreachable, Err: context.DeadlineExceeded}
+	case known.SHA256 == archive.Sum([]byte(h.revision)):
+		return source.Payload{NotModified: true}, nil
+	}
+	return source.Payload{Packed: []byte(h.revision), Revision: h.revision}, nil
+}
+
+func (h *herald) Read(packed []byte) (source.Document, error) {
+	return source.Document{Source: "herald", Revision: string(packed), From: 2024, To: 2026, Facts: h.facts}, nil
+}
+
+// desk is a scheduler on a store, with a source.
+type desk struct {
+	*ingest.Ingest
+	source *herald
+}
+
+var embedded = sync.OnceValues(archive.Embedded)
+
+const weekend = season.GrandPrixID("las-vegas")
+
+// newDesks opens schedulers on one store that knows two seasons up to the Saturday of a weekend: of
+// that there is nothing but the calendar.
+func newDesks(t *testing.T, now time.Time, n int) (blob.Store, []*desk, season.Facts) {
+	t.Helper()
+	a, err := embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := a.Facts()
+	facts.Lineages, facts.Headshots = nil, season.Headshots{}
+	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year < 2023 || s.Year > 2024 })
+	facts.Seasons[1].Rounds = slices.Clone(facts.Seasons[1].Rounds)
+	whole := facts
+	whole.Seasons = slices.Clone(facts.Seasons)
+	whole.Seasons[1].Rounds = slices.Clone(facts.Seasons[1].Rounds)
+	for i := range facts.Seasons[1].Rounds {
+		if r := &facts.Seasons[1].Rounds[i]; !r.StartsAt().Before(now) {
+			r.Entries, r.Practice, r.Qualifying, r.Grid, r.Results = nil, [4][]season.TimedLap{}, nil, nil, nil
+			r.SprintQualifying, r.SprintGrid, r.SprintResults = nil, nil, nil
+			r.FastestLaps, r.PitStops, r.DriverStandings, r.TeamStandings = nil, nil, nil, nil
+		}
+	}
+	trimmed, err := season.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := archive.Encode(&file, trimmed); err != nil {
+		t.Fatal(err)
+	}
+	store := memblob.New()
+	var desks []*desk
+	for range n {
+		store := blob.Store(store)
+		d := &desk{source: &herald{revision: "one", facts: season.Facts{}}}
+		factsStore := builder.NewFactsStore(store)
+		if _, err := factsStore.Put(t.Context(), file.Bytes()); err != nil && len(desks) == 0 {
+			t.Fatal(err)
+		}
+		l, err := ledger.Open(t.Context(), store, ledger.Simulated, now.Add(-time.Hour), "builder", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		policy := builder.Policy{}
+		if _, err := policy.Settle(t.Context(), l, builder.Facts{Archive: trimmed}, now.Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		d.Ingest = &ingest.Ingest{
+			Store: store, Facts: factsStore, Ledger: l, Log: slog.New(slog.DiscardHandler),
+			Sources:  []ingest.Source{{Upstream: d.source}},
+			Interval: func(time.Time) time.Duration { return 0 },
+		}
+		desks = append(desks, d)
+	}
+	return store, desks, whole
+}
+
+// inUse is the round of the weekend as the archive in use has it, and the sum of that.
+func (d *desk) inUse(t *testing.T) (season.Round, string) {
+	t.Helper()
+	facts, err := d.Facts.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *roundIn(t, facts.Archive.Facts(), weekend), facts.SHA256
+}
+
+func roundIn(t *testing.T, f season.Facts, gp season.GrandPrixID) *season.Round {
+	t.Helper()
+	for i := range f.Seasons {
+		for j := range f.Seasons[i].Rounds {
+			if r := &f.Seasons[i].Rounds[j]; f.Seasons[i].Year == 2024 && r.GrandPrix == gp {
+				return r
+			}
+		}
+	}
+	t.Fatalf("no %s in 2024", gp)
+	return nil
+}
+
+func (d *desk) run(t *testing.T, now time.Time) ingest.Report {
+	t.Helper()
+	report, err := d.Run(t.Context(), now, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func blocks(changes []assemble.Change) []string {
+	var said []string
+	for _, c := range changes {
+		said = append(said, string(c.GrandPrix)+" "+string(c.Block)+" by "+c.Source)
+	}
+	return said
+}
+
+// TestByHand: what a person enters is in use on every scheduler, wins over a source that says
+// otherwise until they let go of it, and is confirmed by one that agrees.
+func TestByHand(t *testing.T) {
+	now := time.Date(2024, 11, 23, 12, 0, 0, 0, time.UTC)
+	store, desks, whole := newDesks(t, now, 2)
+	one, two := desks[0], desks[1]
+	said := roundIn(t, whole, weekend)
+	place := func(b assemble.Block) assemble.Place {
+		return assemble.Place{Year: 2024, GrandPrix: weekend, Block: b}
+	}
+	grid := slices.Clone(said.Grid)
+	grid[0], grid[1] = grid[1], grid[0]
+	grid[0].Position, grid[1].Position = 1, 2
+	enter := ingest.HandEntry{Actor: "operator:anna", Reason: "all sources are down", Said: []ingest.Statement{
+		{Place: place(assemble.Entries), Is: ingest.Part{GrandPrix: weekend, Entries: said.Entries}, Assumed: true},
+		{Place: place(assemble.Grid), Is: ingest.Part{GrandPrix: weekend, Grid: grid}},
+	}}
+
+	// Looking at it changes nothing.
+	trial, err := one.Trial(t.Context(), now, enter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"las-vegas grid by hand", "las-vegas entries by hand"}, blocks(trial.Taken)); diff != "" {
+		t.Errorf("a trial would take (-want +got):\n%s", diff)
+	}
+	if r, _ := one.inUse(t); r.Grid != nil {
+		t.Error("a trial changed the archive in use")
+	}
+	if err := one.Enter(t.Context(), now, enter); err != nil {
+		t.Fatal(err)
+	}
+	// The other scheduler finds it by itself; the one that entered it has nothing left to do.
+	if report := two.run(t, now); !report.Changed {
+		t.Errorf("the other scheduler took nothing: %+v", report)
+	}
+	r, sum := one.inUse(t)
+	if diff := cmp.Diff(grid, r.Grid); diff != "" {
+		t.Errorf("the grid in use (-entered +got):\n%s", diff)
+	}
+	if report := one.run(t, now); report.Changed || report.Archive != sum {
+		t.Errorf("the archive flips: %s, then %s", sum, report.Archive)
+	}
+
+	// A source has another grid, and another entry list: the person's grid stays and is disputed,
+	// what was only assumed gives way.
+	entries := slices.Clone(said.Entries)
+	entries[0].Number = 99
+	for _, d := range desks {
+		d.source.revision, d.source.facts = "two", saying(whole, func(r *season.Round) { r.Grid, r.Entries = said.Grid, entries })
+	}
+	now = now.Add(time.Hour)
+	report := two.run(t, now)
+	if diff := cmp.Diff([]string{"las-vegas entries by herald"}, blocks(report.Taken)); diff != "" {
+		t.Errorf("of the source there was taken (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"las-vegas grid by herald"}, blocks(report.Disputed)); diff != "" {
+		t.Errorf("there is disputed (-want +got):\n%s", diff)
+	}
+	r, sum = two.inUse(t)
+	if diff := cmp.Diff(grid, r.Grid); diff != "" {
+		t.Errorf("the grid in use (-entered +got):\n%s", diff)
+	}
+	if report := one.run(t, now); report.Changed || report.Archive != sum {
+		t.Errorf("the archive flips: %s, then %s", sum, report.Archive)
+	}
+
+	// A source that agrees confirms it.
+	for _, d := range desks {
+		d.source.revision, d.source.facts = "three", saying(whole, func(r *season.Round) { r.Grid = grid })
+	}
+	if report := one.run(t, now.Add(time.Minute)); len(report.Confirmed) != 1 || report.Confirmed[0].Block != assemble.Grid || len(report.Disputed) != 0 {
+		t.Errorf("confirmed are %+v and disputed %+v, want the grid confirmed", report.Confirmed, report.Disputed)
+	}
+
+	// One that has the same order with times adds those.
+	rows := slices.Clone(said.Qualifying)
+	for i := range rows {
+		rows[i].Time, rows[i].Segments = 0, [3]time.Duration{}
+	}
+	err = one.Enter(t.Context(), now, ingest.HandEntry{Actor: "anna", Said: []ingest.Statement{{Place: place(assemble.Qualifying), Is: ingest.Part{Qualifying: rows}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one.run(t, now.Add(2*time.Minute))
+	for _, d := range desks {
+		d.source.revision, d.source.facts = "three and a half", saying(whole, func(r *season.Round) { r.Qualifying = said.Qualifying })
+	}
+	for _, d := range []*desk{two, one, two} {
+		report := d.run(t, now.Add(3*time.Minute))
+		if len(report.Confirmed) != 1 || len(report.Disputed) != 0 {
+			t.Errorf("confirmed are %+v and disputed %+v, want qualifying confirmed", report.Confirmed, report.Disputed)
+		}
+		if r, _ := d.inUse(t); !cmp.Equal(r.Qualifying, said.Qualifying) {
+			t.Error("the times of the source are not in use")
+		}
+	}
+
+	// Let go of, the grid is what the source says; on both schedulers, once.
+	for _, d := range desks {
+		d.source.revision, d.source.facts = "four", saying(whole, func(r *season.Round) { r.Grid = said.Grid })
+	}
+	now = now.Add(time.Hour)
+	if err := two.Enter(t.Context(), now, ingest.HandEntry{Actor: "operator:ben", Released: []assemble.Place{place(assemble.Grid)}}); err != nil {
+		t.Fatal(err)
+	}
+	one.run(t, now)
+	r, sum = one.inUse(t)
+	if diff := cmp.Diff(said.Grid, r.Grid); diff != "" {
+		t.Errorf("the grid in use after the release (-source +got):\n%s", diff)
+	}
+	for _, d := range desks {
+		if report := d.run(t, now.Add(time.Minute)); report.Changed || report.Archive != sum || len(report.Taken) != 0 {
+			t.Errorf("after the release it goes on: %+v", report)
+		}
+	}
+	log, err := ingest.LoadLog(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if origin, _ := log.Origin(2024, weekend, assemble.Grid); origin.Source != "herald" || origin.Revision != "four" {
+		t.Errorf("the grid came from %+v, want the source's fourth revision", origin)
+	}
+}
+
+// TestReleasedWithoutASource: where nobody else says anything, letting go of a fact puts back what was
+// there before.
+func TestReleasedWithoutASource(t *testing.T) {
+	now := time.Date(2024, 11, 23, 12, 0, 0, 0, time.UTC)
+	_, desks, whole := newDesks(t, now, 1)
+	d := desks[0]
+	d.source.down = true
+	said := roundIn(t, whole, weekend)
+	place := assemble.Place{Year: 2024, GrandPrix: weekend, Block: assemble.Grid}
+	for _, grid := range [][]season.GridSlot{said.Grid, said.Grid[:10]} { // entered twice
+		err := d.Enter(t.Context(), now, ingest.HandEntry{Actor: "anna", Said: []ingest.Statement{{Place: place, Is: ingest.Part{Grid: grid}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.run(t, now)
+		if r, _ := d.inUse(t); len(r.Grid) != len(grid) {
+			t.Fatalf("the grid in use has %d slots, want %d", len(r.Grid), len(grid))
+		}
+	}
+	if err := d.Enter(t.Context(), now, ingest.HandEntry{Actor: "anna", Released: []assemble.Place{place}}); err != nil {
+		t.Fatal(err)
+	}
+	if report := d.run(t, now); len(report.Faults) != 1 || !report.Changed {
+		t.Errorf("the release changed nothing: %+v", report)
+	}
+	if r, _ := d.inUse(t); r.Grid != nil {
+		t.Errorf("after the release there is still a grid: %v", r.Grid)
+	}
+}
+
+// TestGatesForPeople: what a person enters passes the same gates, unless they say that they mean it.
+func TestGatesForPeople(t *testing.T) {
+	now := time.Date(2024, 11, 23, 1, 0, 0, 0, time.UTC) // before qualifying, at 06:00
+	_, desks, whole := newDesks(t, now, 1)
+	d := desks[0]
+	statement := ingest.Statement{
+		Place: assemble.Place{Year: 2024, GrandPrix: weekend, Block: assemble.Qualifying},
+		Is:    ingest.Part{Qualifying: roundIn(t, whole, weekend).Qualifying},
+	}
+	for _, forced := range []bool{false, true} {
+		statement.Forced = forced
+		out, err := d.Trial(t.Context(), now, ingest.HandEntry{Said: []ingest.Statement{statement}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if waits := len(out.Waiting) == 1 && out.Waiting[0].Refused[0].Gate == assemble.EarlyGate; waits == forced {
+			t.Errorf("forced %t: there wait %+v", forced, out.Waiting)
+		}
+	}
+}
+
+// saying is what a source says of 2024 that knows a round of the weekend so.
+func saying(whole season.Facts, change func(*season.Round)) season.Facts {
+	said := whole
+	year := season.Season{Year: 2024}
+	for _, r := range whole.Seasons[1].Rounds {
+		r = season.Round{
+			Number: r.Number, GrandPrix: r.GrandPrix, Name: r.Name, Circuit: r.Circuit, Street: r.Street, CourseKm: r.CourseKm,
+			ScheduledLaps: r.ScheduledLaps, Date: r.Date, Start: r.Start, Sprint: r.Sprint, Sessions: r.Sessions,
+		}
+		if r.GrandPrix == weekend {
+			change(&r)
+		}
+		year.Rounds = append(year.Rounds, r)
+	}
+	said.Seasons = []season.Season{year}
+	return said
+}
