@@ -149,6 +149,15 @@ func comparePlaces(a, b assemble.Place) int {
 	return slices.Index(order, a.Block) - slices.Index(order, b.Block)
 }
 
+// Entry is the entry from which a block came; nil for one that did not come from a person.
+func (l *HandLog) Entry(o Origin) *HandEntry {
+	seq, err := strconv.Atoi(o.Revision)
+	if o.Source != assemble.Hand || err != nil || seq < 1 || seq > len(l.Entries) {
+		return nil
+	}
+	return &l.Entries[seq-1]
+}
+
 // With returns the log as it would be with an entry more; l stays as it is.
 func (l *HandLog) With(e HandEntry) *HandLog {
 	next := &HandLog{Entries: slices.Clip(l.Entries), chain: l.chain, head: l.head, stand: maps.Clone(l.stand)}

@@ -15,7 +15,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -337,9 +336,6 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 			g.assembled.of = assembledOf{} // what is not believed is to be said again
 		}
 	}
-	if err != nil {
-		return false, err
-	}
 	g.contested = make(map[assemble.Place]bool)
 	for _, c := range slices.Concat(out.Waiting, out.Disputed) {
 		g.contested[c.Place()] = true
@@ -459,7 +455,7 @@ func (g *Ingest) decide(ctx context.Context, now time.Time, s *ledger.State, out
 		}
 		start, was := startOf(&out.Facts, c.Year, c.GrandPrix), c.Was
 		actor, reason := g.sayer(c), "the source has another start"
-		if entry := g.entered(c); entry != nil {
+		if entry := g.hand.Entry(Origin{Source: c.Source, Revision: c.Revision}); entry != nil {
 			reason = entry.Reason
 		}
 		err := add(actor, func(s *ledger.State) ([]ledger.Event, error) {
@@ -697,18 +693,9 @@ func startOf(f *season.Facts, year int, gp season.GrandPrixID) time.Time {
 	return time.Time{}
 }
 
-// entered is the entry of a change that a person made; nil for one of a source.
-func (g *Ingest) entered(c assemble.Change) *HandEntry {
-	seq, err := strconv.Atoi(c.Revision)
-	if c.Source != assemble.Hand || err != nil || seq < 1 || seq > len(g.hand.Entries) {
-		return nil
-	}
-	return &g.hand.Entries[seq-1]
-}
-
 // sayer names who says a change.
 func (g *Ingest) sayer(c assemble.Change) string {
-	if entry := g.entered(c); entry != nil {
+	if entry := g.hand.Entry(Origin{Source: c.Source, Revision: c.Revision}); entry != nil {
 		return entry.Actor
 	}
 	return ledger.SourceActor(c.Source, short(c.Revision))

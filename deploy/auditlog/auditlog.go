@@ -46,6 +46,12 @@ const (
 	MoveRound      Action = "move_round"
 	ReinstateRound Action = "reinstate_round"
 	ReleaseRound   Action = "release_round"
+	SetEntries     Action = "set_entries" // facts entered by hand, also the next three
+	SetQualifying  Action = "set_qualifying"
+	SetGrid        Action = "set_grid"
+	ImportCalendar Action = "import_calendar"
+	ReleaseFacts   Action = "release_facts"
+	AliasSource    Action = "alias"        // two identities are one
 	ChangeRound    Action = "change_round" // what logs of before have for any of these
 	Rollback       Action = "rollback"
 	Release        Action = "release" // of a held pointer

@@ -35,26 +35,30 @@ type cli struct {
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version and quit." env:"-"`
 	JSON        bool             `help:"Print machine-readable JSON instead of tables." name:"json"`
 
-	Serve     serveCmd      `cmd:"" help:"Builder, scheduler and edge in one process."`
-	Edge      edgeCmd       `cmd:"" help:"Serve the published version from memory."`
-	Scheduler schedulerCmd  `cmd:"" help:"Build when something falls due, and show operators the console."`
-	Build     buildCmd      `cmd:"" help:"Build and publish once."`
-	Rebuild   rebuildCmd    `cmd:"" help:"Ask the running scheduler to build now; build here where none runs."`
-	Status    statusCmd     `cmd:"" help:"Say how the service stands, from the store and the edges."`
-	Replay    replayCmd     `cmd:"" help:"Fill a simulated ledger with the picks and results of past seasons."`
-	Backtest  backtestCmd   `cmd:"" help:"Score a model on past seasons, race by race, as if they were to come."`
-	Source    sourceCmds    `cmd:"" help:"Where facts come from by themselves."`
-	Archive   archiveCmds   `cmd:"" help:"The facts everything is made from."`
-	Keys      keysCmds      `cmd:"" help:"API keys of clients."`
-	Operators operatorsCmds `cmd:"" help:"People who have a token of their own for the console."`
-	Results   resultsCmds   `cmd:"" help:"Results that an operator vouches for."`
-	Rounds    roundsCmds    `cmd:"" help:"Rounds that are postponed, cancelled, moved or reinstated."`
-	Snapshots snapshotCmds  `cmd:"" help:"Published versions."`
-	Store     storeCmds     `cmd:"" help:"Copies of everything."`
-	Ledger    ledgerCmds    `cmd:"" help:"The append-only record of picks and results."`
-	Doctor    doctorCmd     `cmd:"" help:"Look at everything a server depends on; each problem with the command that mends it."`
-	Init      initCmd       `cmd:"" help:"Set up a new installation: environment file, store, first key, token of the operator."`
-	Version   versionCmd    `cmd:"" help:"Print the version."`
+	Serve      serveCmd       `cmd:"" help:"Builder, scheduler and edge in one process."`
+	Edge       edgeCmd        `cmd:"" help:"Serve the published version from memory."`
+	Scheduler  schedulerCmd   `cmd:"" help:"Build when something falls due, and show operators the console."`
+	Build      buildCmd       `cmd:"" help:"Build and publish once."`
+	Rebuild    rebuildCmd     `cmd:"" help:"Ask the running scheduler to build now; build here where none runs."`
+	Status     statusCmd      `cmd:"" help:"Say how the service stands, from the store and the edges."`
+	Replay     replayCmd      `cmd:"" help:"Fill a simulated ledger with the picks and results of past seasons."`
+	Backtest   backtestCmd    `cmd:"" help:"Score a model on past seasons, race by race, as if they were to come."`
+	Source     sourceCmds     `cmd:"" help:"Where facts come from by themselves."`
+	Archive    archiveCmds    `cmd:"" help:"The facts everything is made from."`
+	Keys       keysCmds       `cmd:"" help:"API keys of clients."`
+	Operators  operatorsCmds  `cmd:"" help:"People who have a token of their own for the console."`
+	Results    resultsCmds    `cmd:"" help:"Results that an operator vouches for."`
+	Rounds     roundsCmds     `cmd:"" help:"Rounds that are postponed, cancelled, moved or reinstated."`
+	Snapshots  snapshotCmds   `cmd:"" help:"Published versions."`
+	Store      storeCmds      `cmd:"" help:"Copies of everything."`
+	Ledger     ledgerCmds     `cmd:"" help:"The append-only record of picks and results."`
+	Doctor     doctorCmd      `cmd:"" help:"Look at everything a server depends on; each problem with the command that mends it."`
+	Init       initCmd        `cmd:"" help:"Set up a new installation: environment file, store, first key, token of the operator."`
+	Version    versionCmd     `cmd:"" help:"Print the version."`
+	Facts      factsCmds      `cmd:"" help:"Facts that people entered by hand."`
+	Entries    entriesCmds    `cmd:"" help:"Who takes part in a round, entered by hand."`
+	Qualifying qualifyingCmds `cmd:"" help:"The outcome of qualifying, entered by hand."`
+	Grid       gridCmds       `cmd:"" help:"The starting grid, entered by hand."`
 }
 
 // streams is where a command prints: results to out, progress and complaints to err.

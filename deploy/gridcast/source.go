@@ -314,6 +314,8 @@ type sourceTraceCmd struct {
 type tracedBlock struct {
 	Block assemble.Block `json:"block"`
 	ingest.Origin
+	By     string `json:"by,omitzero"` // who entered it by hand, or let go of it
+	Reason string `json:"reason,omitzero"`
 }
 
 func (c *sourceTraceCmd) Run(ctx context.Context, s *streams) error {
@@ -333,6 +335,10 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	hand, err := ingest.LoadHand(ctx, store)
+	if err != nil {
+		return err
+	}
 	var traced []tracedBlock
 	var rows [][]any
 	for _, block := range assemble.Blocks() {
@@ -341,12 +347,19 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *streams) error {
 			rows = append(rows, []any{block, "the archive that was imported", "", "", ""})
 			continue
 		}
-		traced = append(traced, tracedBlock{block, origin})
-		by := "the gates"
+		row, from, by := tracedBlock{Block: block, Origin: origin}, origin.Source, "the gates"
 		if origin.Accepted {
 			by = "a person"
 		}
-		rows = append(rows, []any{block, origin.Source, origin.Revision, origin.At.UTC().Format(time.DateTime), by})
+		if entry := hand.Entry(origin); entry != nil {
+			row.By, row.Reason = entry.Actor, entry.Reason
+			from, by = "entered by hand", strings.TrimSuffix(entry.Actor+": "+entry.Reason, ": ")
+			if origin.Released {
+				from = "as before it was entered by hand"
+			}
+		}
+		traced = append(traced, row)
+		rows = append(rows, []any{block, from, origin.Revision, origin.At.UTC().Format(time.DateTime), by})
 	}
 	if s.json {
 		return s.printJSON(traced)

@@ -28,7 +28,9 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
+	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
 	"gridcast/deploy/auditlog"
 	"gridcast/edge/keys"
 	"gridcast/scheduler"
@@ -65,6 +67,10 @@ type Operator struct {
 
 	Ledger *ledger.Ledger
 	Facts  func(context.Context) (builder.Facts, error) // the archive in use
+	// Ingest assembles the archive: it keeps what people enter, and has it used.
+	Ingest *ingest.Ingest
+	// Model says which pick would follow from facts that are entered; nil: nobody does.
+	Model predict.Model
 	// Build builds and publishes once. It does not hide that publishing is held.
 	Build func(context.Context, builder.Request) (builder.Outcome, error)
 	// Jobs tells how the jobs of the running service stand, RunJob has one run now.

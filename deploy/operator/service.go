@@ -305,8 +305,8 @@ func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*Operator, er
 	return &Operator{
 		Store: s.builder.Store, Audit: log, Tiers: tiers, Name: s.builder.Name, Now: s.clock.Now,
 		Ledger: s.builder.Ledger, Build: s.Build,
-		Facts: s.currentFacts,
-		Jobs:  s.Jobs, RunJob: s.runJob,
+		Facts: s.currentFacts, Ingest: s.sources, Model: s.builder.Policy.Model,
+		Jobs: s.Jobs, RunJob: s.runJob,
 	}, nil
 }
 

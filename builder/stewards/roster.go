@@ -1,0 +1,379 @@
+package stewards
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"gridcast/builder/season"
+)
+
+// Roster is who may take part in a round: everybody who was entered in this season or the last, each
+// as in their latest entry.
+type Roster struct {
+	Year   int
+	Known  []Starter // those entered in the round first, in the order of their numbers
+	Listed bool      // the entries of the round itself are known
+	teams  map[season.TeamID]season.Team
+	ids    map[season.DriverID]bool // everybody who was ever known
+}
+
+// Starter is a driver with an entry.
+type Starter struct {
+	season.Entry
+	Code, Name string
+	Entered    bool // in the round; where nobody knows, in the latest one before it
+}
+
+// NewRoster returns the roster of a round. entries are those of the round where a person has entered
+// them and the view does not show them yet; else nil.
+func NewRoster(v *season.View, year int, gp season.GrandPrixID, entries []season.Entry) *Roster {
+	latest := make(map[season.DriverID]season.Entry)
+	var current []season.Entry
+	listed := false
+seasons:
+	for i := range v.Seasons {
+		s := &v.Seasons[i]
+		if s.Year < year-1 || s.Year > year {
+			continue
+		}
+		for j := range s.Rounds {
+			r := &s.Rounds[j]
+			of := r.Entries
+			if s.Year == year && r.GrandPrix == gp {
+				if entries != nil {
+					of = entries
+				}
+				listed = len(of) > 0
+			}
+			for _, e := range of {
+				latest[e.Driver] = e
+			}
+			if len(of) > 0 {
+				current = of
+			}
+			if s.Year == year && r.GrandPrix == gp {
+				break seasons
+			}
+		}
+	}
+	roster := &Roster{Year: year, Listed: listed, teams: v.Teams, ids: make(map[season.DriverID]bool, len(v.Drivers))}
+	for id := range v.Drivers {
+		roster.ids[id] = true
+	}
+	codes := v.Codes(year, slices.Sorted(maps.Keys(latest))...)
+	for _, e := range latest {
+		entered := slices.ContainsFunc(current, func(other season.Entry) bool { return other.Driver == e.Driver })
+		roster.Known = append(roster.Known, Starter{Entry: e, Code: codes[e.Driver], Name: v.Driver(e.Driver).Name, Entered: entered})
+	}
+	slices.SortFunc(roster.Known, func(a, b Starter) int {
+		switch {
+		case a.Entered && !b.Entered:
+			return -1
+		case b.Entered && !a.Entered:
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.Code, b.Code))
+	})
+	return roster
+}
+
+// Team returns the name of a team, its identifier if it has none.
+func (r *Roster) Team(id season.TeamID) string { return cmp.Or(r.teams[id].Name, string(id)) }
+
+// List is an order of drivers as a person types it.
+type List struct {
+	Placed   []Starter
+	Unplaced []Starter // after a line with a dash: without a place, or from the pit lane
+	New      []season.Driver
+}
+
+// All are the drivers of the list, in its order.
+func (l *List) All() []Starter { return slices.Concat(l.Placed, l.Unplaced) }
+
+// Read reads an order of drivers. Codes stand with blanks, commas or line breaks between them, and
+// what follows a # is a remark. A line with a dash alone parts those without a place from the rest.
+// Where a driver has another car than in their latest entry, or is new, the line says so:
+//
+//	VER
+//	LAW = red-bull, 30
+//	LIN = Arvid Lindblad, GBR, racing-bulls, 41
+//
+// The error names every line that cannot be read, the value, and what is allowed.
+func (r *Roster) Read(text string) (*List, error) {
+	var list List
+	var faults []error
+	seen := make(map[season.DriverID]int)
+	number, dash := 0, false
+	for line := range strings.Lines(text) {
+		number++
+		line, _, _ = strings.Cut(line, "#")
+		line = strings.TrimSpace(line)
+		add := func(s Starter) {
+			if at, twice := seen[s.Driver]; twice {
+				faults = append(faults, fmt.Errorf("line %d: %s stands in line %d already", number, s.Code, at))
+				return
+			}
+			seen[s.Driver] = number
+			if dash {
+				list.Unplaced = append(list.Unplaced, s)
+			} else {
+				list.Placed = append(list.Placed, s)
+			}
+		}
+		code, is, found := strings.Cut(line, "=")
+		switch {
+		case line == "":
+		case strings.Trim(line, "-–—") == "":
+			dash = true
+		case found:
+			s, introduced, err := r.assign(strings.TrimSpace(code), is)
+			if err != nil {
+				faults = append(faults, fmt.Errorf("line %d: %w", number, err))
+				continue
+			}
+			if introduced != nil {
+				list.New = append(list.New, *introduced)
+			}
+			add(s)
+		default:
+			for _, text := range strings.FieldsFunc(line, func(c rune) bool { return c == ' ' || c == ',' || c == ';' || c == '\t' }) {
+				s, err := r.Find(text)
+				if err != nil {
+					faults = append(faults, fmt.Errorf("line %d: %w", number, err))
+					continue
+				}
+				add(s)
+			}
+		}
+	}
+	if len(faults) == 0 && len(seen) == 0 {
+		faults = append(faults, errors.New("nobody is named: write the drivers' codes in order, such as VER NOR LEC"))
+	}
+	return &list, errors.Join(faults...)
+}
+
+// Find returns the driver of a code or an identifier. The error suggests whom the text may mean.
+func (r *Roster) Find(text string) (Starter, error) {
+	for _, s := range r.Known {
+		if strings.EqualFold(s.Code, text) || string(s.Driver) == text {
+			return s, nil
+		}
+	}
+	least := 3 // more letters apart is another word
+	var near, codes []string
+	for _, s := range r.Known {
+		if s.Entered {
+			codes = append(codes, s.Code)
+		}
+		last := s.Name[strings.LastIndex(s.Name, " ")+1:]
+		d := min(distance(strings.ToUpper(text), s.Code), distance(strings.ToLower(text), strings.ToLower(last)))
+		if d < least {
+			near, least = nil, d
+		}
+		if d == least && d < len(text) {
+			near = append(near, fmt.Sprintf("%s (%s)", s.Code, s.Name))
+		}
+	}
+	meant := "."
+	if len(near) > 0 && len(near) <= 4 {
+		meant = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	slices.Sort(codes)
+	return Starter{}, fmt.Errorf("%q is no driver's code%s Known are %s; a new driver is written %s = Name, country, team, number",
+		text, meant, strings.Join(codes, " "), cmp.Or(strings.ToUpper(letters(text)), "ABC"))
+}
+
+var (
+	codeForm    = regexp.MustCompile(`^[A-Z]{3}$`)
+	countryForm = regexp.MustCompile(`^[A-Z]{3}$`)
+)
+
+// assign reads what a line says of a driver: TEAM, TEAM and number, or a new driver.
+func (r *Roster) assign(code, is string) (Starter, *season.Driver, error) {
+	parts := strings.Split(is, ",")
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	var driver *season.Driver
+	var s Starter
+	if len(parts) > 2 {
+		if len(parts) != 4 {
+			return s, nil, fmt.Errorf("%s: a new driver is written %s = Name, country, team, number, such as LIN = Arvid Lindblad, GBR, racing-bulls, 41", code, code)
+		}
+		d, err := r.introduce(code, parts[0], parts[1])
+		if err != nil {
+			return s, nil, err
+		}
+		if !r.ids[d.ID] { // else they come back, and are who they were
+			driver = &d
+		}
+		parts = parts[2:]
+		s = Starter{Entry: season.Entry{Driver: d.ID}, Code: code, Name: d.Name}
+	} else {
+		known, err := r.Find(code)
+		if err != nil {
+			return s, nil, err
+		}
+		s = known
+	}
+	team, err := r.findTeam(parts[0])
+	if err != nil {
+		return s, nil, fmt.Errorf("%s: %w", code, err)
+	}
+	if team != s.Team {
+		s.Team, s.Engine = team, r.engineOf(team)
+	}
+	if len(parts) > 1 {
+		n, err := strconv.Atoi(parts[1])
+		if err != nil || n < 1 || n > 99 {
+			return s, nil, fmt.Errorf("%s: car number %q: a whole number from 1 to 99", code, parts[1])
+		}
+		s.Number = n
+	}
+	return s, driver, nil
+}
+
+// introduce makes a driver whom nobody knows. Their identifier is that which F1DB gives: the name in
+// lower case with hyphens, so that they are the same once a source names them.
+func (r *Roster) introduce(code, name, country string) (season.Driver, error) {
+	country = strings.ToUpper(country)
+	id := season.DriverID(slug(name))
+	first, last, two := strings.Cut(name, " ")
+	switch {
+	case !codeForm.MatchString(code):
+		return season.Driver{}, fmt.Errorf("%q is no code: three letters A to Z", code)
+	case !two || id == "":
+		return season.Driver{}, fmt.Errorf("%s: %q: a first and a last name are needed", code, name)
+	case !countryForm.MatchString(country):
+		return season.Driver{}, fmt.Errorf("%s: country %q: the three letters of ISO 3166-1, such as GBR", code, country)
+	}
+	for _, s := range r.Known {
+		if s.Code == code || s.Driver == id {
+			return season.Driver{}, fmt.Errorf("%s = %s: %s is %s already", code, name, s.Code, s.Name)
+		}
+	}
+	return season.Driver{ID: id, Name: name, FirstName: first, LastName: last, Abbreviation: code, Country: country}, nil
+}
+
+// findTeam returns the team of an identifier or a name, of those with an entry.
+func (r *Roster) findTeam(text string) (season.TeamID, error) {
+	near, least := "", 4
+	var known []string
+	for _, s := range r.Known {
+		name := r.Team(s.Team)
+		if strings.EqualFold(text, string(s.Team)) || strings.EqualFold(text, name) {
+			return s.Team, nil
+		}
+		if d := min(distance(strings.ToLower(text), string(s.Team)), distance(strings.ToLower(text), strings.ToLower(name))); d < least {
+			near, least = fmt.Sprintf("; did you mean %s?", s.Team), d
+		}
+		if s.Entered && !slices.Contains(known, string(s.Team)) {
+			known = append(known, string(s.Team))
+		}
+	}
+	slices.Sort(known)
+	return "", fmt.Errorf("team %q is not known%s Known are %s", text, cmp.Or(near, "."), strings.Join(known, ", "))
+}
+
+// engineOf is the engine that a team has in the latest entries.
+func (r *Roster) engineOf(team season.TeamID) season.EngineID {
+	for _, s := range r.Known {
+		if s.Team == team {
+			return s.Engine
+		}
+	}
+	return ""
+}
+
+// Entries are the entries of a list, by car number.
+func (l *List) Entries() []season.Entry {
+	var entries []season.Entry
+	for _, s := range l.All() {
+		entries = append(entries, s.Entry)
+	}
+	slices.SortStableFunc(entries, func(a, b season.Entry) int { return cmp.Compare(a.Number, b.Number) })
+	return entries
+}
+
+// Qualifying is the outcome of qualifying in the order of a list.
+func (l *List) Qualifying() []season.QualifyingRow {
+	var rows []season.QualifyingRow
+	for i, s := range l.Placed {
+		rows = append(rows, season.QualifyingRow{Driver: s.Driver, Team: s.Team, Position: i + 1})
+	}
+	for _, s := range l.Unplaced {
+		rows = append(rows, season.QualifyingRow{Driver: s.Driver, Team: s.Team})
+	}
+	return rows
+}
+
+// Grid is the starting grid in the order of a list.
+func (l *List) Grid() []season.GridSlot {
+	var slots []season.GridSlot
+	for i, s := range l.Placed {
+		slots = append(slots, season.GridSlot{Driver: s.Driver, Team: s.Team, Position: i + 1})
+	}
+	for _, s := range l.Unplaced {
+		slots = append(slots, season.GridSlot{Driver: s.Driver, Team: s.Team})
+	}
+	return slots
+}
+
+// slug is a name in lower case, without accents, with hyphens.
+func slug(name string) string {
+	var b strings.Builder
+	for _, c := range norm.NFD.String(strings.ToLower(name)) {
+		switch {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+			b.WriteRune(c)
+		case c == ' ' || c == '-':
+			b.WriteByte('-')
+		}
+	}
+	return strings.Trim(b.String(), "-")
+}
+
+// letters are the first three letters A to Z of a text.
+func letters(text string) string {
+	kept := strings.Map(func(c rune) rune {
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
+			return c
+		}
+		return -1
+	}, text)
+	return kept[:min(3, len(kept))]
+}
+
+// distance is how many letters two words are apart: inserted, deleted, replaced, or swapped with
+// their neighbour.
+func distance(a, b string) int {
+	rows := make([][]int, len(a)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
+			}
+		}
+	}
+	return rows[len(a)][len(b)]
+}

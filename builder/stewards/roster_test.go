@@ -1,0 +1,97 @@
+package stewards_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/builder/season"
+	"gridcast/builder/stewards"
+)
+
+// qatar is the roster of the penultimate round of 2024, on its Saturday morning.
+func qatar(t *testing.T) *stewards.Roster {
+	t.Helper()
+	a, err := embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stewards.NewRoster(a.AsOf(time.Date(2024, 11, 30, 8, 0, 0, 0, time.UTC)), 2024, "qatar", nil)
+}
+
+func TestRosterReads(t *testing.T) {
+	list, err := qatar(t).Read("VER nor\nlec, SAI # the podium\nLAW = red-bull, 31\n\nLIN = Arvid Lindblád, GBR, rb, 41\nRAI = Kimi Räikkönen, FIN, Kick Sauber, 7\n--\nHAM")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var placed []string
+	for _, s := range list.Placed {
+		placed = append(placed, string(s.Driver))
+	}
+	if got, want := strings.Join(placed, " "), "max-verstappen lando-norris charles-leclerc carlos-sainz-jr liam-lawson arvid-lindblad kimi-raikkonen"; got != want {
+		t.Errorf("placed are\n%s, want\n%s", got, want)
+	}
+	if len(list.Unplaced) != 1 || list.Unplaced[0].Driver != "lewis-hamilton" {
+		t.Errorf("without a place are %+v, want Hamilton", list.Unplaced)
+	}
+	entries := list.Entries()
+	find := func(driver season.DriverID) season.Entry {
+		for _, e := range entries {
+			if e.Driver == driver {
+				return e
+			}
+		}
+		t.Fatalf("%s is not in %+v", driver, entries)
+		return season.Entry{}
+	}
+	if got, want := find("max-verstappen"), (season.Entry{Driver: "max-verstappen", Team: "red-bull", Engine: "honda-rbpt", Number: 1}); got != want {
+		t.Errorf("Verstappen: got %+v, want the latest entry %+v", got, want)
+	}
+	if got, want := find("liam-lawson"), (season.Entry{Driver: "liam-lawson", Team: "red-bull", Engine: "honda-rbpt", Number: 31}); got != want {
+		t.Errorf("Lawson: got %+v, want %+v", got, want)
+	}
+	if got, want := find("arvid-lindblad"), (season.Entry{Driver: "arvid-lindblad", Team: "rb", Engine: "honda-rbpt", Number: 41}); got != want {
+		t.Errorf("Lindblad: got %+v, want %+v", got, want)
+	}
+	// Somebody who comes back is who they were; only the other one is new.
+	if len(list.New) != 1 || list.New[0] != (season.Driver{
+		ID: "arvid-lindblad", Name: "Arvid Lindblád", FirstName: "Arvid", LastName: "Lindblád", Abbreviation: "LIN", Country: "GBR",
+	}) {
+		t.Errorf("new are %+v", list.New)
+	}
+	if q := list.Qualifying(); q[1].Position != 2 || q[7].Position != 0 || q[7].Driver != "lewis-hamilton" {
+		t.Errorf("qualifying is %+v", q)
+	}
+	if g := list.Grid(); len(g) != 8 || g[4].Team != "red-bull" || g[7].Position != 0 {
+		t.Errorf("the grid is %+v", g)
+	}
+}
+
+func TestRosterRefuses(t *testing.T) {
+	for text, want := range map[string][]string{
+		"VER\nVRE":                         {"line 2", `"VRE"`, "did you mean VER (Max Verstappen)?", "HAM"},
+		"verstapen":                        {"line 1", "did you mean VER"},
+		"RSU":                              {"did you mean", "RUS (George Russell)"},
+		"XQJ":                              {`"XQJ" is no driver's code.`, "XQJ = Name, country, team, number"},
+		"VER NOR\nver":                     {"line 2: VER stands in line 1 already"},
+		"VER = redbul":                     {"line 1: VER", `team "redbul"`, "did you mean red-bull?", "mclaren"},
+		"VER = red-bull, 100":              {`car number "100"`, "1 to 99"},
+		"LIN = Arvid Lindblad, GBR, rb":    {"Name, country, team, number"},
+		"LIN = Arvid Lindblad, UK, rb, 41": {`country "UK"`, "GBR"},
+		"L1N = Arvid Lindblad, GBR, rb, 4": {`"L1N" is no code`},
+		"LIN = Lindblad, GBR, rb, 41":      {"a first and a last name"},
+		"VEX = Max Verstappen, NED, rb, 3": {"VER is Max Verstappen already"},
+		"# nobody":                         {"nobody is named"},
+	} {
+		_, err := qatar(t).Read(text)
+		if err == nil {
+			t.Errorf("%q is taken", text)
+			continue
+		}
+		for _, part := range want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q: the error does not say %q:\n%v", text, part, err)
+			}
+		}
+	}
+}

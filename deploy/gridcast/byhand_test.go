@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/builder/archive"
+	"gridcast/builder/season"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob/dirblob"
+)
+
+// silentSaturday is an archive of two seasons up to the Saturday noon of Las Vegas 2024, of which
+// nothing is known but when it is.
+func silentSaturday(t *testing.T, dir string) string {
+	t.Helper()
+	whole, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := whole.Facts()
+	facts.Lineages, facts.Headshots = nil, season.Headshots{}
+	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year < 2023 || s.Year > 2024 })
+	rounds := slices.Clone(facts.Seasons[1].Rounds)
+	for i, r := range rounds {
+		if r.Number >= 22 {
+			rounds[i] = season.Round{
+				Number: r.Number, GrandPrix: r.GrandPrix, Name: r.Name, Circuit: r.Circuit, Street: r.Street, CourseKm: r.CourseKm,
+				ScheduledLaps: r.ScheduledLaps, Date: r.Date, Start: r.Start, Sprint: r.Sprint, Sessions: r.Sessions,
+			}
+		}
+	}
+	facts.Seasons[1].Rounds = rounds
+	trimmed, err := season.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := archive.Encode(&file, trimmed); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "saturday.archive")
+	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestWeekendByHand: every source fails on Saturday noon, and one person carries the weekend to a
+// verified result by the command line alone.
+func TestWeekendByHand(t *testing.T) {
+	dir := t.TempDir()
+	store := "dir:" + filepath.Join(dir, "store")
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = nobody.Close()
+	now := time.Date(2024, 11, 23, 12, 0, 0, 0, time.UTC) // qualifying was at 06:00
+	attempt := func(args ...string) (status int, stdout, stderr string) {
+		t.Helper()
+		var out, complaints bytes.Buffer
+		status = run(t.Context(), append(args, "--store", store, "--now", now.Format(time.RFC3339)), &out, &complaints)
+		return status, out.String(), complaints.String()
+	}
+	do := func(args ...string) string {
+		t.Helper()
+		status, out, complaints := attempt(args...)
+		if status != exitDone {
+			t.Fatalf("gridcast %s: status %d: %s", strings.Join(args, " "), status, complaints)
+		}
+		return out + complaints
+	}
+	refused := func(want []string, args ...string) {
+		t.Helper()
+		status, _, complaints := attempt(args...)
+		for _, part := range want {
+			if status == exitDone || !strings.Contains(complaints, part) {
+				t.Errorf("gridcast %s: status %d, it does not say %q:\n%s", strings.Join(args, " "), status, part, complaints)
+			}
+		}
+	}
+	says := func(text string, want ...string) {
+		t.Helper()
+		for _, part := range want {
+			if !strings.Contains(text, part) {
+				t.Errorf("it does not say %q:\n%s", part, text)
+			}
+		}
+	}
+	const key = "2024022"
+	by := []string{"--source", "f1db=http://" + nobody.Addr().String() + "/f1db.tar.gz"}
+	deed := func(args ...string) []string {
+		return append(append(args, "--yes", "--by", "anna", "--reason", "every source is down"), by...)
+	}
+	do("build", "--archive", silentSaturday(t, dir), "--model", "grid-frequency")
+	refused([]string{"f1db"}, append([]string{"source", "pull"}, by...)...)
+
+	// The form is filled with what is known; a slip of the finger is named, with its line.
+	template := do(append([]string{"qualifying", "set", key, "--template"}, by...)...)
+	says(template, "# Qualifying of the Las Vegas Grand Prix of 2024", "VER  # Max Verstappen, Red Bull, 1", "COL  # Franco Colapinto, Williams, 43")
+	refused([]string{"line 1", `"RSU"`, "RUS (George Russell)?"}, deed("qualifying", "set", key, "--order", "RSU,SAI,GAS")...)
+	order := "RUS SAI GAS LEC VER NOR TSU PIA HUL HAM OCO MAG ZHO COL LAW ALO STR BOT ALB PER"
+	file := filepath.Join(dir, "qualifying.txt")
+	if err := os.WriteFile(file, []byte("\ufeff# as shown on television\r\n"+strings.ReplaceAll(order, " ", "\r\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := do(deed("qualifying", "set", key, "--file", file)...)
+	says(said, "Enter the qualifying of the Las Vegas Grand Prix of 2024", "In order: RUS SAI GAS LEC", "Qualifying of 20 drivers", "The pick is made at once, on qualifying: RUS", "published variants change", "The qualifying of the Las Vegas Grand Prix of 2024 is what you entered")
+
+	now = now.Add(time.Hour)
+	refused([]string{"not entered in this round: RIC", "gridcast entries set 2024022"}, deed("grid", "set", key, "--order", "VER RIC")...)
+	// One driver is replaced by another who was never there, one by one who drove before.
+	entries := "VER PER\nHAM RUS LEC SAI NOR PIA ALO STR GAS OCO ALB COL TSU MAG HUL BOT\nLAW\nANT = Kimi Antonelli, ITA, Kick Sauber, 12"
+	if err := os.WriteFile(file, []byte(entries), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	says(do(deed("entries", "set", key, "--file", file)...), "ZHO out", "The entries of the Las Vegas Grand Prix of 2024 are those that you entered")
+	grid := strings.NewReplacer("ZHO ", "ANT ").Replace(order)
+	says(do(deed("grid", "set", key, "--order", grid)...), "The pick is made at once, on the grid: RUS")
+	built := do("build", "--model", "grid-frequency")
+	says(built, "pick_frozen 2024022")
+	says(do(deed("grid", "set", key, "--order", grid)...), "It is what is in use already", "The pick RUS")
+	says(do(append([]string{"facts", "list"}, by...)...), "2024022", "qualifying", "grid", "entries", "claimed:anna", "no source says anything of it")
+	trace := gridcastHere(t, "source", "trace", key, "--store", store)
+	says(trace, "grid", "entered by hand", "claimed:anna: every source is down")
+
+	// The race is run, nobody says who won, and somebody saw it.
+	now = time.Date(2024, 11, 24, 8, 0, 0, 0, time.UTC)
+	says(do("results", "enter", key, "--order", strings.Replace(order, "ZHO", "ANT", 1), "--yes", "--by", "anna", "--reason", "seen on television"), "Revision 1 of the Las Vegas Grand Prix of 2024 is verified")
+	do("build", "--model", "grid-frequency")
+	refused([]string{"its result is verified", "results correct 2024022"}, deed("grid", "set", key, "--order", "VER")...)
+
+	version, err := publishedIn(t, filepath.Join(dir, "store"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]string{
+		"calendar/2024":    {`"session_key":2024022`, `"status":"finished","winner":"RUS"`},
+		"predictions/2024": {`"session_key":2024022`, `"winner":"RUS","podium":{"p1":"RUS","p2":"SAI","p3":"GAS"}},"winner_hit":true`},
+		"drivers":          {`"driver":"ANT","name":"Kimi Antonelli"`, `"number":12`},
+	} {
+		body, ok := version.Body(name)
+		if !ok {
+			t.Fatalf("version %d has no %s", version.Pointer.Version, name)
+		}
+		says(string(body.Identity), want...)
+	}
+	gridcastHere(t, "ledger", "audit", "--store", store)
+}
+
+func publishedIn(t *testing.T, path string) (*snapshots.Version, error) {
+	t.Helper()
+	store, err := dirblob.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return snapshots.Open(t.Context(), store, nil)
+}
+
+// gridcastHere runs a command in this process, that has no clock.
+func gridcastHere(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, complaints bytes.Buffer
+	if status := run(t.Context(), args, &out, &complaints); status != exitDone {
+		t.Fatalf("gridcast %s: status %d: %s", strings.Join(args, " "), status, complaints.String())
+	}
+	return out.String()
+}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/assemble"
+	"gridcast/builder/ingest"
+	"gridcast/builder/predict"
+	"gridcast/deploy/operator"
+)
+
+// handFlags is what a command is told that enters facts by hand.
+type handFlags struct {
+	roundsFlags `embed:""`
+	sourceFlags `embed:""`
+}
+
+// open opens the store for facts that people enter. The sources are not asked, but what they said
+// last is compared.
+func (f *handFlags) open(ctx context.Context, s *streams) (*operator.Operator, error) {
+	o, err := f.decide(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return o, f.assembles(o, s)
+}
+
+// assembles gives o what assembles the archive of its store.
+func (f *handFlags) assembles(o *operator.Operator, s *streams) error {
+	c, err := f.clock()
+	if err != nil {
+		return err
+	}
+	upstreams, err := f.upstreams(c.IsSystem())
+	if err != nil {
+		return err
+	}
+	o.Ingest = &ingest.Ingest{
+		Store: o.Store, Facts: builder.NewFactsStore(o.Store), Ledger: o.Ledger, Sources: upstreams,
+		Log:      slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Interval: func(time.Time) time.Duration { return askAgain },
+	}
+	o.Model, err = predict.ByName(defaultModel)
+	return err
+}
+
+// defaultModel makes the picks where nothing else is said.
+const defaultModel = "v2"
+
+type entriesCmds struct {
+	Set entriesSetCmd `cmd:"" help:"Enter who takes part in a round, by the drivers' codes."`
+}
+
+type qualifyingCmds struct {
+	Set qualifyingSetCmd `cmd:"" help:"Enter the outcome of qualifying, by the drivers' codes in order."`
+}
+
+type gridCmds struct {
+	Set gridSetCmd `cmd:"" help:"Enter the starting grid, by the drivers' codes in order."`
+}
+
+// orderFlags is what a command is told that enters an order of drivers.
+type orderFlags struct {
+	handFlags `embed:""`
+	deedFlags `embed:""`
+	Reason    string `help:"Why by hand, for the record." placeholder:"TEXT" env:"-"`
+	Key       int64  `arg:"" help:"Session key of the round, from rounds list."`
+	File      string `help:"The drivers' codes in order, as --template writes them; - reads them from standard input." placeholder:"FILE" env:"-"`
+	Order     string `help:"The same on the command line: VER,NOR,RUS." placeholder:"CODES" env:"-"`
+	Force     bool   `help:"Also when a gate refuses it." env:"-"`
+	Template  bool   `help:"Only print what is known, to be put in order and given as --file." env:"-"`
+}
+
+func (c *orderFlags) set(ctx context.Context, s *streams, block assemble.Block) error {
+	if c.Template {
+		o, err := c.look(ctx)
+		if err != nil {
+			return err
+		}
+		if err := c.assembles(o, s); err != nil {
+			return err
+		}
+		text, err := o.Template(ctx, c.Key, block)
+		if err != nil {
+			return err
+		}
+		return s.printf("%s", text)
+	}
+	text := c.Order
+	switch {
+	case (c.File == "") == (c.Order == ""):
+		return usageError{errors.New("give the drivers in order: --file with a code a line, or --order with the codes; --template prints what is known")}
+	case c.File != "":
+		file, err := readFile(c.File)
+		if err != nil {
+			return err
+		}
+		text = string(file)
+	}
+	o, err := c.open(ctx, s)
+	if err != nil {
+		return err
+	}
+	done, err := c.carryOut(ctx, s, o, operator.SetOrder{Session: c.Key, Block: block, Text: text}, operator.Order{Reason: c.Reason, Force: c.Force})
+	if err != nil {
+		return err
+	}
+	return s.printEntered(done)
+}
+
+// readFile reads a file that a command is given; - is standard input.
+func readFile(name string) ([]byte, error) {
+	if name == "-" {
+		return io.ReadAll(io.LimitReader(os.Stdin, 1<<20))
+	}
+	file, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return bytes.TrimPrefix(file, []byte("\ufeff")), nil
+}
+
+func (s *streams) printEntered(done operator.Done) error {
+	if s.json {
+		return s.printJSON(map[string]any{"text": done.Text, "events": done.Events})
+	}
+	if done.Unpublished == "" {
+		return s.printf("%s\n", done.Text)
+	}
+	return s.printf("%s A running scheduler publishes it, else gridcast build does.\n", done.Text)
+}
+
+type entriesSetCmd struct {
+	orderFlags `embed:""`
+}
+
+func (c *entriesSetCmd) Run(ctx context.Context, s *streams) error {
+	return c.set(ctx, s, assemble.Entries)
+}
+
+type qualifyingSetCmd struct {
+	orderFlags `embed:""`
+}
+
+func (c *qualifyingSetCmd) Run(ctx context.Context, s *streams) error {
+	return c.set(ctx, s, assemble.Qualifying)
+}
+
+type gridSetCmd struct {
+	orderFlags `embed:""`
+}
+
+func (c *gridSetCmd) Run(ctx context.Context, s *streams) error {
+	return c.set(ctx, s, assemble.Grid)
+}
+
+type factsCmds struct {
+	List    factsListCmd    `cmd:"" help:"List what people entered by hand, and what the sources say of it."`
+	Release factsReleaseCmd `cmd:"" help:"Let go of what was entered by hand: the sources are believed again."`
+}
+
+type factsListCmd struct {
+	handFlags `embed:""`
+}
+
+// listedFact is a row of facts list --json.
+type listedFact struct {
+	assemble.Place
+	SessionKey int64     `json:"session_key,omitzero"`
+	At         time.Time `json:"at"`
+	By         string    `json:"by"`
+	Reason     string    `json:"reason,omitzero"`
+	Forced     bool      `json:"forced,omitzero"`
+	Assumed    bool      `json:"assumed,omitzero"`
+	Confirmed  []string  `json:"confirmed_by,omitzero"`
+	Disputed   []string  `json:"disputed_by,omitzero"`
+}
+
+func (c *factsListCmd) Run(ctx context.Context, s *streams) error {
+	o, err := c.look(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.assembles(o, s); err != nil {
+		return err
+	}
+	hand, err := o.Ingest.Hand(ctx)
+	if err != nil {
+		return err
+	}
+	out, err := o.Ingest.Trial(ctx, o.Now(), ingest.HandEntry{})
+	if err != nil {
+		return err
+	}
+	listed := []listedFact{}
+	var rows [][]any
+	for _, standing := range hand.Standing() {
+		fact := listedFact{
+			Place: standing.Place, At: standing.Entry.At, By: standing.Entry.Actor, Reason: standing.Entry.Reason,
+			Forced: standing.Forced, Assumed: standing.Assumed,
+		}
+		fact.SessionKey, _ = o.Ledger.State().Key(fact.Year, fact.GrandPrix)
+		for _, confirmed := range out.Confirmed {
+			if confirmed.Place == fact.Place {
+				fact.Confirmed = append(fact.Confirmed, confirmed.Source)
+			}
+		}
+		for _, change := range slices.Concat(out.Disputed, out.Waiting) {
+			if change.Place() == fact.Place && change.Source != assemble.Hand {
+				fact.Disputed = append(fact.Disputed, change.Source)
+			}
+		}
+		listed = append(listed, fact)
+		state := "no source says anything of it"
+		switch {
+		case len(fact.Disputed) > 0:
+			state = strings.Join(fact.Disputed, ", ") + " says otherwise"
+		case len(fact.Confirmed) > 0:
+			state = "confirmed by " + strings.Join(fact.Confirmed, ", ")
+		case fact.Assumed:
+			state = "assumed; gives way to any source"
+		}
+		rows = append(rows, []any{fact.SessionKey, fact.GrandPrix, operator.BlockWords[fact.Block], shortTime(fact.At), fact.By, fact.Reason, state})
+	}
+	if s.json {
+		return s.printJSON(listed)
+	}
+	if len(rows) == 0 {
+		return s.printf("nobody has entered facts by hand\n")
+	}
+	return s.printTable([]any{"session", "round", "what", "entered", "by", "because", "sources"}, rows)
+}
+
+type factsReleaseCmd struct {
+	handFlags `embed:""`
+	deedFlags `embed:""`
+	whyFlag   `embed:""`
+	Key       int64  `arg:"" help:"Session key of the round, from facts list."`
+	Block     string `arg:"" optional:"" help:"What to let go of: ${enum}. Default: all that was entered of the round." enum:",calendar,start,sessions,entries,qualifying,grid" default:""`
+}
+
+func (c *factsReleaseCmd) Run(ctx context.Context, s *streams) error {
+	o, err := c.open(ctx, s)
+	if err != nil {
+		return err
+	}
+	done, err := c.carryOut(ctx, s, o, operator.ReleaseFacts{Session: c.Key, Block: assemble.Block(c.Block)}, operator.Order{Reason: c.Reason})
+	if err != nil {
+		return err
+	}
+	return s.printEntered(done)
+}

@@ -1,0 +1,527 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/assemble"
+	"gridcast/builder/ingest"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/builder/season"
+	"gridcast/builder/stewards"
+	"gridcast/deploy/auditlog"
+)
+
+// SetOrder enters who takes part in a round, its qualifying or its grid, by the drivers' codes in
+// order: in the form of stewards.Roster.Read. It wins over the sources until it is released.
+type SetOrder struct {
+	Session int64
+	Block   assemble.Block // Entries, Qualifying or Grid
+	Text    string
+}
+
+// ReleaseFacts lets go of what people entered of a round: the sources are believed again.
+type ReleaseFacts struct {
+	Session int64
+	Block   assemble.Block // empty: of all blocks
+}
+
+func (SetOrder) needsReason()     {}
+func (ReleaseFacts) needsReason() {}
+
+// BlockWords are the blocks that people enter, as they call them.
+var BlockWords = map[assemble.Block]string{
+	assemble.Calendar: "place in the calendar", assemble.Start: "start", assemble.Sessions: "other sessions",
+	assemble.Entries: "entries", assemble.Qualifying: "qualifying", assemble.Grid: "grid",
+}
+
+func (d SetOrder) entry() auditlog.Change {
+	action := map[assemble.Block]auditlog.Action{
+		assemble.Entries: auditlog.SetEntries, assemble.Qualifying: auditlog.SetQualifying, assemble.Grid: auditlog.SetGrid,
+	}[d.Block]
+	return roundEntry(action, d.Session)
+}
+
+func (d ReleaseFacts) entry() auditlog.Change {
+	change := roundEntry(auditlog.ReleaseFacts, d.Session)
+	change.Subject = strings.TrimSpace(change.Subject + " " + string(d.Block))
+	return change
+}
+
+// Roster is who may take part in a round, with the entries that people made.
+func (o *Operator) Roster(ctx context.Context, session int64) (*stewards.Roster, *almanac.Round, error) {
+	v, err := o.view(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := findRound(v, o.Ledger.State(), session)
+	if err != nil {
+		return nil, nil, err
+	}
+	var entries []season.Entry
+	if o.Ingest != nil {
+		hand, err := o.Ingest.Hand(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if said, ok := hand.Stands(assemble.Place{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: assemble.Entries}); ok {
+			entries = said.Is.Entries
+		}
+	}
+	return stewards.NewRoster(v, r.Year, r.Facts.GrandPrix, entries), r, nil
+}
+
+// findRound returns a round, of whichever season.
+func findRound(v *season.View, s *ledger.State, session int64) (*almanac.Round, error) {
+	for _, r := range almanac.Rounds(v, s, 0) {
+		if r.Session == session && session != 0 {
+			return r, nil
+		}
+	}
+	return nil, fmt.Errorf("%w %d; gridcast rounds list shows them", ledger.ErrUnknownSession, session)
+}
+
+// Template is what is known of a block, in the form in which it is entered.
+func (o *Operator) Template(ctx context.Context, session int64, block assemble.Block) (string, error) {
+	roster, r, err := o.Roster(ctx, session)
+	if err != nil {
+		return "", err
+	}
+	var order []season.DriverID
+	add := func(d season.DriverID) {
+		if !slices.Contains(order, d) {
+			order = append(order, d)
+		}
+	}
+	var b strings.Builder
+	switch block {
+	case assemble.Entries:
+		fmt.Fprintf(&b, "# Entries of the %s: a driver a line. Take out who does not race; another car: LAW = red-bull, 30\n"+
+			"# A driver who was never there: LIN = Arvid Lindblad, GBR, racing-bulls, 41\n", label(r))
+	case assemble.Qualifying:
+		fmt.Fprintf(&b, "# Qualifying of the %s: put the drivers in order; those without a place come after a line with a dash.\n", label(r))
+	default:
+		fmt.Fprintf(&b, "# Grid of the %s: put the drivers in order; those who start from the pit lane come after a line with a dash.\n", label(r))
+		for _, slot := range r.Facts.Grid {
+			add(slot.Driver)
+		}
+	}
+	if block != assemble.Entries {
+		for _, row := range r.Facts.Qualifying {
+			add(row.Driver)
+		}
+	}
+	for _, s := range roster.Known {
+		if s.Entered {
+			add(s.Driver)
+		}
+	}
+	for _, driver := range order {
+		if i := slices.IndexFunc(roster.Known, func(s stewards.Starter) bool { return s.Driver == driver }); i >= 0 {
+			s := roster.Known[i]
+			fmt.Fprintf(&b, "%s  # %s, %s, %d\n", s.Code, s.Name, roster.Team(s.Team), s.Number)
+		}
+	}
+	return b.String(), nil
+}
+
+// entry is what a SetOrder says, for the store.
+func (o *Operator) said(roster *stewards.Roster, r *almanac.Round, d SetOrder) (ingest.HandEntry, error) {
+	word, ok := BlockWords[d.Block]
+	if !ok || d.Block == assemble.Calendar || d.Block == assemble.Start || d.Block == assemble.Sessions {
+		return ingest.HandEntry{}, fmt.Errorf("%q cannot be entered as an order of drivers, only entries, qualifying and grid", d.Block)
+	}
+	list, err := roster.Read(d.Text)
+	if err != nil {
+		return ingest.HandEntry{}, fmt.Errorf("%s of the %s: %w", word, label(r), err)
+	}
+	part := ingest.Part{GrandPrix: r.Facts.GrandPrix}
+	place := assemble.Place{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: d.Block}
+	var entry ingest.HandEntry
+	for _, driver := range list.New {
+		if entry.Drivers == nil {
+			entry.Drivers = make(map[season.DriverID]season.Driver)
+		}
+		entry.Drivers[driver.ID] = driver
+	}
+	switch d.Block {
+	case assemble.Entries:
+		for _, s := range list.All() {
+			if s.Number == 0 {
+				return entry, fmt.Errorf("%s of the %s: %s has no car number: write %s = %s, NUMBER", word, label(r), s.Code, s.Code, s.Team)
+			}
+		}
+		part.Entries = list.Entries()
+	case assemble.Qualifying:
+		part.Qualifying = list.Qualifying()
+	case assemble.Grid:
+		part.Grid = list.Grid()
+	}
+	entry.Said = []ingest.Statement{{Place: place, Is: part}}
+	if d.Block == assemble.Entries {
+		return entry, nil
+	}
+	if roster.Listed {
+		var strangers []string
+		for _, s := range list.All() {
+			if i := slices.IndexFunc(roster.Known, func(k stewards.Starter) bool { return k.Driver == s.Driver }); i < 0 || !roster.Known[i].Entered {
+				strangers = append(strangers, s.Code)
+			}
+		}
+		if len(strangers) > 0 {
+			return entry, fmt.Errorf("%s of the %s: not entered in this round: %s; enter who takes part first (gridcast entries set %d)",
+				word, label(r), strings.Join(strangers, ", "), r.Session)
+		}
+		return entry, nil
+	}
+	// Nobody has said who takes part: those named here do, until a source says otherwise.
+	entry.Said = append(entry.Said, ingest.Statement{
+		Place:   assemble.Place{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: assemble.Entries},
+		Is:      ingest.Part{GrandPrix: r.Facts.GrandPrix, Entries: list.Entries()},
+		Assumed: true,
+	})
+	return entry, nil
+}
+
+func (d SetOrder) preview(ctx context.Context, o *Operator) (Preview, error) {
+	entry, r, err := d.read(ctx, o)
+	if err != nil {
+		return Preview{}, err
+	}
+	p, err := o.previewFacts(ctx, r, entry)
+	if err != nil {
+		return Preview{}, err
+	}
+	if d.Block != assemble.Entries {
+		roster, _, err := o.Roster(ctx, d.Session)
+		if err != nil {
+			return Preview{}, err
+		}
+		list, err := roster.Read(d.Text)
+		if err != nil {
+			return Preview{}, err
+		}
+		order := "In order: " + codesOf(list.Placed) + "."
+		if len(list.Unplaced) > 0 {
+			order += map[assemble.Block]string{assemble.Grid: " From the pit lane: ", assemble.Qualifying: " Without a place: "}[d.Block] + codesOf(list.Unplaced) + "."
+		}
+		p.Effects = slices.Insert(p.Effects, 0, order)
+	}
+	p.Title = fmt.Sprintf("Enter the %s of the %s", BlockWords[d.Block], label(r))
+	p.Question = fmt.Sprintf("Are these the %s of the %s?", BlockWords[d.Block], r.Facts.Name)
+	if d.Block != assemble.Entries {
+		p.Question = fmt.Sprintf("Is this the %s of the %s?", BlockWords[d.Block], r.Facts.Name)
+	}
+	return p, nil
+}
+
+func (d SetOrder) read(ctx context.Context, o *Operator) (ingest.HandEntry, *almanac.Round, error) {
+	if o.Ingest == nil {
+		return ingest.HandEntry{}, nil, errNoFacts
+	}
+	roster, r, err := o.Roster(ctx, d.Session)
+	if err != nil {
+		return ingest.HandEntry{}, nil, err
+	}
+	if r.Result != nil {
+		return ingest.HandEntry{}, nil, fmt.Errorf("%s of the %s: its result is verified, and nothing follows from it any more; a wrong result is corrected (gridcast results correct %d)",
+			BlockWords[d.Block], label(r), d.Session)
+	}
+	entry, err := o.said(roster, r, d)
+	return entry, r, err
+}
+
+func codesOf(list []stewards.Starter) string {
+	codes := make([]string, len(list))
+	for i, s := range list {
+		codes[i] = s.Code
+	}
+	return strings.Join(codes, " ")
+}
+
+var errNoFacts = errors.New("facts cannot be entered here: this process does not assemble the archive")
+
+func (d SetOrder) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
+	entry, r, err := d.read(ctx, o)
+	if err != nil {
+		return Done{}, err
+	}
+	done, err := o.enter(ctx, entry, order)
+	done.Round = r
+	done.Text = fmt.Sprintf("The %s of the %s is what you entered, until it is released.", BlockWords[d.Block], label(r))
+	if d.Block == assemble.Entries {
+		done.Text = fmt.Sprintf("The entries of the %s are those that you entered, until they are released.", label(r))
+	}
+	return done, err
+}
+
+// enter keeps what a person entered, and has it used.
+func (o *Operator) enter(ctx context.Context, entry ingest.HandEntry, order Order) (Done, error) {
+	entry.Actor, entry.Reason = order.Actor, order.Reason
+	for i := range entry.Said {
+		entry.Said[i].Forced = order.Force
+	}
+	now := o.Now()
+	if err := o.Ingest.Enter(ctx, now, entry); err != nil {
+		return Done{}, err
+	}
+	report, err := o.Ingest.Apply(ctx, now)
+	if err != nil {
+		return Done{}, fmt.Errorf("it is kept, and used once this is mended: %w", err)
+	}
+	for _, c := range report.Waiting {
+		if c.Source == assemble.Hand && slices.ContainsFunc(entry.Said, func(s ingest.Statement) bool { return s.Place == c.Place() }) {
+			return Done{}, fmt.Errorf("it is kept, and not used: %s", c.Refused[0].Reason)
+		}
+	}
+	done := Done{Events: report.Events}
+	if report.Changed || len(report.Events) > 0 {
+		done.Unpublished = "facts entered by hand"
+	}
+	return done, nil
+}
+
+// previewFacts previews what follows from an entry for a round: what of it changes, what becomes of
+// the pick, and what clients would see.
+func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ingest.HandEntry) (Preview, error) {
+	v, err := o.view(ctx)
+	if err != nil {
+		return Preview{}, err
+	}
+	p := Preview{Effects: []string{}}
+	out, err := o.Ingest.Trial(ctx, v.At, entry)
+	if err != nil {
+		return Preview{}, err
+	}
+	var refusals []string
+	for _, c := range out.Waiting {
+		if c.Source == assemble.Hand {
+			for _, refusal := range c.Refused {
+				refusals = append(refusals, refusal.Reason)
+			}
+		}
+	}
+	if len(refusals) > 0 {
+		p.Refusal = strings.Join(refusals, "; ")
+		for i := range entry.Said {
+			entry.Said[i].Forced = true
+		}
+		if out, err = o.Ingest.Trial(ctx, v.At, entry); err != nil {
+			return Preview{}, err
+		}
+	}
+	archive, err := season.New(out.Facts)
+	if err != nil {
+		return Preview{}, err
+	}
+	state := o.Ledger.State()
+	p.Seen = digest(struct{ Round, Entry, Head any }{SeenRound(r), entry, state.Head()})
+	after := archive.AsOf(v.At)
+	years := []int{r.Year}
+	x, y := almanac.Join(v, state, years...), almanac.Join(after, state, years...)
+	for _, c := range out.Taken {
+		if c.Source == assemble.Hand && c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix {
+			p.Effects = append(p.Effects, sayChange(r, y, c))
+		}
+	}
+	if len(p.Effects) == 0 {
+		p.Effects = append(p.Effects, "It is what is in use already; entered by hand it stays so, whatever a source says.")
+	}
+	for _, c := range out.Disputed {
+		if c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix && slices.ContainsFunc(entry.Said, func(s ingest.Statement) bool { return s.Place == c.Place() }) {
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%s says otherwise: %s.", c.Source, lines(r, c.Lines)))
+		}
+	}
+	p.Effects = append(p.Effects, o.pickToCome(archive, state, r, v.At)...)
+	p.Effects = append(p.Effects, effects(x, y, r.Session)...)
+	if p.Variants, err = changedVariants(x, y, r.Year); err != nil && p.Refusal == "" {
+		p.Refusal = "what clients would get cannot be rendered: " + err.Error()
+	}
+	return p, nil
+}
+
+// pickToCome says which pick follows from an archive for a round that has none, and when it is made.
+func (o *Operator) pickToCome(archive *season.Archive, state *ledger.State, r *almanac.Round, now time.Time) []string {
+	if r.Pick != nil || r.Off() || !now.Before(r.Start) {
+		return nil
+	}
+	at := now
+	if known := r.Facts.GridKnownAt(); known.After(at) {
+		at = known
+	}
+	v := almanac.Held(archive.AsOf(at), state)
+	next, err := findRound(v, state, r.Session)
+	if err != nil {
+		return nil
+	}
+	when := "at once"
+	switch {
+	case len(next.Facts.Grid) > 0 && at.After(now):
+		when = "at " + minute(at)
+	case len(next.Facts.Grid) > 0:
+	case len(next.Facts.Qualifying) > 0:
+		due := next.FreezeBy()
+		if stood := next.StoodBy(); stood.Before(due) {
+			due = stood
+		}
+		if due.After(now) {
+			when = "at " + minute(due)
+		}
+	default:
+		when = "at " + minute(next.FreezeBy())
+	}
+	said := fmt.Sprintf("The pick is made %s", when)
+	if o.Model == nil {
+		return []string{said + "."}
+	}
+	forecast, err := o.Model.Predict(v, r.Year, r.Facts.GrandPrix)
+	switch {
+	case errors.Is(err, predict.ErrNobody):
+		return []string{"There is no pick: too few are known to take part."}
+	case err != nil:
+		return []string{said + "."}
+	}
+	names := make([]string, 3)
+	for i, d := range forecast.Podium {
+		if names[i] = next.Code(d); names[i] == "" {
+			names[i] = v.Driver(d).Name
+		}
+	}
+	return []string{fmt.Sprintf("%s, on %s: %s (%.1f %%).", said, basisWords[string(forecast.Basis.Order)], strings.Join(names, " "), 100*forecast.Winner().Win)}
+}
+
+var basisWords = map[string]string{"grid": "the grid", "qualifying": "qualifying", "form": "form alone"}
+
+// sayChange says what of a block changes. after has the codes of those who are new.
+func sayChange(r *almanac.Round, after *almanac.Almanac, c assemble.Change) string {
+	word := sentenceCase(BlockWords[c.Block])
+	next := r
+	if found, err := after.Round(r.Session); err == nil {
+		next = found
+	}
+	if !slices.ContainsFunc(c.Lines, func(l assemble.Line) bool { return l.Was != "" }) {
+		return fmt.Sprintf("%s of %d drivers; until now nothing was known of it.", word, len(c.Lines))
+	}
+	return fmt.Sprintf("%s: %s.", word, lines(next, c.Lines))
+}
+
+// mostLines is how many differences a sentence lists.
+const mostLines = 6
+
+func lines(r *almanac.Round, all []assemble.Line) string {
+	var said []string
+	for _, l := range all {
+		about := l.About
+		if code := r.Code(season.DriverID(about)); code != "" {
+			about = code
+		}
+		switch {
+		case len(said) == mostLines:
+			return fmt.Sprintf("%s; and %d more", strings.Join(said, "; "), len(all)-mostLines)
+		case l.Is == "":
+			said = append(said, about+" out")
+		case l.Was == "":
+			said = append(said, about+" "+l.Is)
+		default:
+			said = append(said, fmt.Sprintf("%s %s → %s", about, l.Was, l.Is))
+		}
+	}
+	return strings.Join(said, "; ")
+}
+
+func sentenceCase(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// places are the blocks that a release lets go of.
+func (d ReleaseFacts) places(ctx context.Context, o *Operator) (*almanac.Round, []assemble.Place, error) {
+	if o.Ingest == nil {
+		return nil, nil, errNoFacts
+	}
+	v, err := o.view(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := findRound(v, o.Ledger.State(), d.Session)
+	if err != nil {
+		return nil, nil, err
+	}
+	hand, err := o.Ingest.Hand(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var places []assemble.Place
+	var stand []string
+	for _, s := range hand.Standing() {
+		if s.Year != r.Year || s.GrandPrix != r.Facts.GrandPrix {
+			continue
+		}
+		stand = append(stand, string(s.Block))
+		if d.Block == "" || d.Block == s.Block {
+			places = append(places, s.Place)
+		}
+	}
+	switch {
+	case len(stand) == 0:
+		return nil, nil, fmt.Errorf("release facts of the %s: nobody entered any; gridcast facts list shows what was entered", label(r))
+	case len(places) == 0:
+		return nil, nil, fmt.Errorf("release %q of the %s: nobody entered that; entered are %s", d.Block, label(r), strings.Join(stand, ", "))
+	}
+	return r, places, nil
+}
+
+func (d ReleaseFacts) preview(ctx context.Context, o *Operator) (Preview, error) {
+	r, places, err := d.places(ctx, o)
+	if err != nil {
+		return Preview{}, err
+	}
+	p, err := o.previewFacts(ctx, r, ingest.HandEntry{Released: places})
+	if err != nil {
+		return Preview{}, err
+	}
+	words := make([]string, len(places))
+	for i, place := range places {
+		words[i] = BlockWords[place.Block]
+	}
+	p.Title = fmt.Sprintf("Release the %s of the %s", strings.Join(words, ", "), label(r))
+	p.Question = "Believe the sources again?"
+	return p, nil
+}
+
+func (d ReleaseFacts) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
+	r, places, err := d.places(ctx, o)
+	if err != nil {
+		return Done{}, err
+	}
+	done, err := o.enter(ctx, ingest.HandEntry{Released: places}, order)
+	if err != nil {
+		return done, err
+	}
+	done.Text = fmt.Sprintf("The sources are believed again about the %s.", label(r))
+	started := slices.ContainsFunc(places, func(p assemble.Place) bool { return p.Block == assemble.Start })
+	if started && r.Record.Override.ByPerson && r.Record.Override.Status == ledger.AsPlanned && r.Result == nil {
+		v, err := o.view(ctx)
+		if err != nil {
+			return done, err
+		}
+		if r, err = findRound(v, o.Ledger.State(), d.Session); err != nil {
+			return done, err
+		}
+		events, err := almanac.Decide(ctx, o.Ledger, v, order.Actor, d.Session, func(r *almanac.Round) ([]ledger.Event, error) { return r.Release(order.Reason) })
+		if err != nil {
+			return done, fmt.Errorf("the facts are released, but its start is not: %w", err)
+		}
+		done.Events = append(done.Events, events...)
+	}
+	done.Round = r
+	return done, nil
+}
