@@ -33,10 +33,10 @@ const Render = "rendering"
 
 // Request is what a build is asked for.
 type Request struct {
-	At       time.Time                           // race time
-	Reason   string                              // why, for people; may be empty
-	Release  bool                                // end a hold
-	Progress func(phase string, done, total int) // called concurrently; may be nil
+	At       time.Time          // race time
+	Reason   string             // why, for people; may be empty
+	Release  bool               // end a hold
+	Progress snapshots.Progress // told concurrently; may be nil
 }
 
 // Outcome is what a build did.
@@ -107,7 +107,7 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 	if err != nil { // what is derived can wait, what it is derived from cannot
 		b.Log.Error("derived documents cannot be read; they stay as they were", "err", err)
 	}
-	version, err := renderAll(ctx, base, a, derived, func(done, total int) { r.progress(Render, done, total) })
+	version, err := renderAll(ctx, base, a, derived, r.Progress)
 	if err != nil {
 		return snapshots.Receipt{}, nil, err
 	}
@@ -132,10 +132,4 @@ func (b *Builder) nothingKnown(at time.Time) error {
 			at.UTC().Format(time.RFC3339), last.UTC().Format(time.RFC3339))
 	}
 	return fmt.Errorf("no season is known at %s", at.UTC().Format(time.RFC3339))
-}
-
-func (r Request) progress(phase string, done, total int) {
-	if r.Progress != nil {
-		r.Progress(phase, done, total)
-	}
 }

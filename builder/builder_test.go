@@ -164,7 +164,7 @@ func TestReplayGivesARecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Policy.Replay(t.Context(), b.Ledger, facts, time.Date(2024, 12, 31, 0, 0, 0, 0, time.UTC), func(int, int) {}); err != nil {
+	if err := b.Policy.Replay(t.Context(), b.Ledger, facts, time.Date(2024, 12, 31, 0, 0, 0, 0, time.UTC), nil); err != nil {
 		t.Fatal(err)
 	}
 	picks, results := 0, 0
@@ -193,7 +193,7 @@ func TestReplayRefusesARealLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := policy().Replay(context.Background(), l, builder.Facts{Archive: a}, midSeason.AddDate(1, 0, 0), func(int, int) {}); err == nil {
+	if err := policy().Replay(context.Background(), l, builder.Facts{Archive: a}, midSeason.AddDate(1, 0, 0), nil); err == nil {
 		t.Error("a real ledger was replayed into")
 	}
 	if head := l.Head().Seq; head != 1 {

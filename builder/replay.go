@@ -9,6 +9,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/snapshots"
 )
 
 // ReplayFrom is the instant at which a ledger has to be opened to replay the seasons from a
@@ -18,9 +19,8 @@ func ReplayFrom(year int) time.Time { return season.BeginsAt(year) }
 // Replay fills a simulated ledger with what would have been settled from its head until an
 // instant, had the service run then: it calls Settle at every instant at which something falls
 // due, in order, so that each pick is made from what was known when it is frozen. A ledger of
-// the other kind is refused by its own rules. progress is called with the instants done and
-// all of them.
-func (p Policy) Replay(ctx context.Context, l *ledger.Ledger, facts Facts, until time.Time, progress func(done, total int)) error {
+// the other kind is refused by its own rules. progress is told the instants; it may be nil.
+func (p Policy) Replay(ctx context.Context, l *ledger.Ledger, facts Facts, until time.Time, progress snapshots.Progress) error {
 	if kind := l.State().Kind(); kind != ledger.Simulated {
 		return fmt.Errorf("replay into a %s ledger: %w", kind, ledger.ErrKind)
 	}
@@ -29,7 +29,7 @@ func (p Policy) Replay(ctx context.Context, l *ledger.Ledger, facts Facts, until
 		if _, err := p.Settle(ctx, l, facts, t); err != nil {
 			return fmt.Errorf("replay at %s: %w", t.Format(time.RFC3339), err)
 		}
-		progress(i+1, len(instants))
+		progress.Tell("replaying", i+1, len(instants))
 	}
 	return nil
 }

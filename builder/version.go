@@ -41,7 +41,7 @@ type Refused struct {
 // renderAll renders every variant of the almanac. A variant whose bytes, rendered as of when
 // the base first rendered them, are the base's keeps them, their codings and their tag; only
 // the others get the almanac's instant and are encoded.
-func renderAll(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, derived derivedData, progress func(done, total int)) (map[string]*document, error) {
+func renderAll(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, derived derivedData, progress snapshots.Progress) (map[string]*document, error) {
 	variants := render.Variants(a)
 	documents := make([]*document, len(variants))
 	group, ctx := errgroup.WithContext(ctx)
@@ -50,7 +50,7 @@ func renderAll(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, de
 	for i, v := range variants {
 		group.Go(func() error {
 			documents[i] = renderOne(base, a, v)
-			progress(int(done.Add(1)), len(variants))
+			progress.Tell(Render, int(done.Add(1)), len(variants))
 			return ctx.Err()
 		})
 	}

@@ -51,7 +51,7 @@ type BackupInfo struct {
 //
 // What is damaged or missing in store is a fault of the result and keeps nothing else from
 // being copied; a good copy in the backup stays. now is real time.
-func Backup(ctx context.Context, store, to blob.Store, now time.Time, progress func(phase string, done, total int)) (BackupInfo, error) {
+func Backup(ctx context.Context, store, to blob.Store, now time.Time, progress Progress) (BackupInfo, error) {
 	b := &backup{from: store, to: to, progress: progress, info: BackupInfo{At: now.UTC()}}
 	if err := b.run(ctx); err != nil {
 		return b.info, fmt.Errorf("back up %s to %s: %w", store, to, err)
@@ -61,7 +61,7 @@ func Backup(ctx context.Context, store, to blob.Store, now time.Time, progress f
 
 type backup struct {
 	from, to blob.Store
-	progress func(phase string, done, total int)
+	progress Progress
 
 	mu   sync.Mutex // guards info while objects are copied
 	info BackupInfo
@@ -259,8 +259,8 @@ func (b *backup) copyAll(ctx context.Context, objects []copied, rest int) error 
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			done++
-			if err == nil && b.progress != nil {
-				b.progress(Copy, done, len(objects)+rest)
+			if err == nil {
+				b.progress.Tell(Copy, done, len(objects)+rest)
 			}
 			return err
 		})
@@ -608,7 +608,7 @@ func (p *Publisher) copyBack(ctx context.Context, backup blob.Store, keys []stri
 			mu.Lock()
 			defer mu.Unlock()
 			done++
-			p.progress(Copy, done, len(keys))
+			p.Progress.Tell(Copy, done, len(keys))
 			return nil
 		})
 	}

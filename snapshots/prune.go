@@ -158,7 +158,7 @@ type Verification struct {
 // Verify reads every object of a version again, 0 being the current one, and compares it with
 // the manifest. What is missing or wrong is a fault of the version; the error is for a store
 // that does not answer.
-func Verify(ctx context.Context, store blob.Store, version int64, progress func(phase string, done, total int)) (Verification, error) {
+func Verify(ctx context.Context, store blob.Store, version int64, progress Progress) (Verification, error) {
 	m, err := LoadManifest(ctx, store, version)
 	if err != nil {
 		return Verification{}, fmt.Errorf("verify: %w", err)
@@ -166,7 +166,7 @@ func Verify(ctx context.Context, store blob.Store, version int64, progress func(
 	return verify(ctx, store, m, defaultWorkers, progress)
 }
 
-func verify(ctx context.Context, store blob.Store, m Manifest, parallel int, progress func(phase string, done, total int)) (Verification, error) {
+func verify(ctx context.Context, store blob.Store, m Manifest, parallel int, progress Progress) (Verification, error) {
 	objects := slices.Collect(m.all())
 	var mu sync.Mutex // guards result
 	result := Verification{Version: m.Version}
@@ -186,9 +186,7 @@ func verify(ctx context.Context, store blob.Store, m Manifest, parallel int, pro
 			default:
 				return fmt.Errorf("verify version %d: %w", m.Version, fault)
 			}
-			if progress != nil {
-				progress(Check, result.Objects, len(objects))
-			}
+			progress.Tell(Check, result.Objects, len(objects))
 			return nil
 		})
 	}

@@ -31,9 +31,21 @@ type Publisher struct {
 	Workers int              // objects in flight at once; 0: 16
 	Now     func() time.Time // real time, for claims and the pointer; nil: time.Now
 
-	// Progress is called at the start of each phase that has something to do and as its objects
-	// are done, never concurrently; may be nil.
-	Progress func(phase string, done, total int)
+	// Progress is told at the start of each phase that has something to do and as its objects are
+	// done, never concurrently; may be nil.
+	Progress Progress
+}
+
+// Progress is told how far a long job has come: what is under way, how many steps of it are done,
+// and how many there are. Everything that takes long has this one signature, so that a bar on a
+// terminal and a page of the console show any of it.
+type Progress func(phase string, done, total int)
+
+// Tell calls p; a nil p has nobody to tell.
+func (p Progress) Tell(phase string, done, total int) {
+	if p != nil {
+		p(phase, done, total)
+	}
 }
 
 // The phases of a publish that take time, in their order.
@@ -226,7 +238,7 @@ func (p *Publisher) each(ctx context.Context, phase string, objects []newObject,
 	}
 	var mu sync.Mutex // guards done
 	done := 0
-	p.progress(phase, done, len(objects))
+	p.Progress.Tell(phase, done, len(objects))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(workers(p.Workers))
 	for _, object := range objects {
@@ -240,7 +252,7 @@ func (p *Publisher) each(ctx context.Context, phase string, objects []newObject,
 			mu.Lock()
 			defer mu.Unlock()
 			done++
-			p.progress(phase, done, len(objects))
+			p.Progress.Tell(phase, done, len(objects))
 			return nil
 		})
 	}
@@ -299,7 +311,7 @@ func (p *Publisher) swap(ctx context.Context, old blob.Tag, base int64, next Poi
 	if err != nil {
 		return fmt.Errorf("pointer: %w", err)
 	}
-	p.progress(Swap, 0, 1)
+	p.Progress.Tell(Swap, 0, 1)
 	var unknown error // of a swap that may arrive yet
 	for attempt := 1; ; attempt++ {
 		_, swapErr := p.Store.Swap(ctx, PointerKey, old, data)
@@ -311,7 +323,7 @@ func (p *Publisher) swap(ctx context.Context, old blob.Tag, base int64, next Poi
 		case err != nil:
 			return fmt.Errorf("make version %d current: %w", next.Version, errors.Join(blob.ErrUnknown, swapErr, err))
 		case outcome == won:
-			p.progress(Swap, 1, 1)
+			p.Progress.Tell(Swap, 1, 1)
 			return nil
 		case outcome == lost:
 			return fmt.Errorf("make version %d current: %w (base was %d)", next.Version, ErrBaseChanged, base)
@@ -363,12 +375,6 @@ func (p *Publisher) outcome(ctx context.Context, old blob.Tag, next Pointer) (ou
 		return won, nil
 	}
 	return lost, nil
-}
-
-func (p *Publisher) progress(phase string, done, total int) {
-	if p.Progress != nil {
-		p.Progress(phase, done, total)
-	}
 }
 
 func (p *Publisher) now() time.Time {

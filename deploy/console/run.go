@@ -7,6 +7,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"gridcast/builder"
+	"gridcast/snapshots"
 )
 
 // Phase is a part of a run.
@@ -15,10 +18,10 @@ type Phase string
 // The phases, in their order. A run has those that it needs, and ends with Done or Failed.
 const (
 	Prepare Phase = "prepare" // the deed is recorded, facts are loaded, what is due is settled
-	Render  Phase = "rendering"
-	Upload  Phase = "upload"
-	Check   Phase = "check"
-	Swap    Phase = "swap"  // the version is made current
+	Render  Phase = builder.Render
+	Upload  Phase = snapshots.Upload
+	Check   Phase = snapshots.Check
+	Swap    Phase = snapshots.Swap
 	Serve   Phase = "serve" // edges take the version
 	Done    Phase = "done"
 	Failed  Phase = "failed"

@@ -73,7 +73,7 @@ func newWorld(t testing.TB, options ...func(*console.Config)) *world {
 	}
 	replay := policy
 	replay.AutoVerifyAfter = time.Hour
-	if err := replay.Replay(t.Context(), l, builder.Facts{Archive: w.archive}, w.at.Add(-time.Minute), func(int, int) {}); err != nil {
+	if err := replay.Replay(t.Context(), l, builder.Facts{Archive: w.archive}, w.at.Add(-time.Minute), nil); err != nil {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)

@@ -57,9 +57,8 @@ func (c *importF1DBCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	opts := f1db.Options{From: c.From, To: c.To, Media: looks}
-	bar := newProgress(s.err, "importing")
-	const kib = 1 << 10
-	opts.Progress = func(done, total int64) { bar.set(int(done/kib), int(total/kib)) }
+	bar := newBar(s.err)
+	opts.Progress = bar.show
 	a, report, err := f1db.Import(c.Path, opts)
 	bar.finish()
 	if err != nil {

@@ -55,8 +55,8 @@ func (c *backtestCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	config.Basis = predict.Order(c.Basis)
-	bar, races := newProgress(s.err, "races"), racesIn(a, c.From, c.To)
-	config.Progress = func(done int) { bar.set(done, races) }
+	bar := newBar(s.err)
+	config.Progress = bar.show
 	report, err := backtest.Run(ctx, a, config)
 	bar.finish()
 	if err != nil {
@@ -94,8 +94,8 @@ func (c *backtestCmd) live(ctx context.Context, s *streams, a *season.Archive) e
 	if config.Model, err = predict.ByName(c.Model); err != nil {
 		return err
 	}
-	bar := newProgress(s.err, "races")
-	config.Progress = bar.set
+	bar := newBar(s.err)
+	config.Progress = bar.show
 	report, err := backtest.LiveRun(ctx, a, races, config)
 	bar.finish()
 	if err != nil {
@@ -105,18 +105,6 @@ func (c *backtestCmd) live(ctx context.Context, s *streams, a *season.Archive) e
 		return s.printJSON(report)
 	}
 	return s.printLive(report)
-}
-
-func racesIn(a *season.Archive, from, to int) int {
-	n := 0
-	for _, year := range a.Facts().Seasons {
-		for i := range year.Rounds {
-			if year.Year >= from && year.Year <= to && year.Rounds[i].Finished() {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // gridSlots is the baseline that a model is compared with where there is room for one.

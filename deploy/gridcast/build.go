@@ -24,8 +24,8 @@ func (c *buildCmd) Run(ctx context.Context, s *streams) error {
 	if c.Release {
 		return c.release(ctx, s, b, clock)
 	}
-	bar := newProgress(s.err, "building")
-	outcome, err := b.Build(ctx, builder.Request{At: c.instant(clock), Reason: c.Reason, Progress: bar.phase})
+	bar := newBar(s.err)
+	outcome, err := b.Build(ctx, builder.Request{At: c.instant(clock), Reason: c.Reason, Progress: bar.show})
 	bar.finish()
 	if err != nil {
 		return err
@@ -38,8 +38,8 @@ func (c *buildCmd) release(ctx context.Context, s *streams, b *builder.Builder, 
 	if err != nil {
 		return err
 	}
-	bar := newProgress(s.err, "building")
-	done, err := c.carryOut(ctx, s, o, operator.Release{}, operator.Order{Reason: c.Reason, Progress: bar.phase})
+	bar := newBar(s.err)
+	done, err := c.carryOut(ctx, s, o, operator.Release{}, operator.Order{Reason: c.Reason, Progress: bar.show})
 	bar.finish()
 	if err != nil {
 		return err

@@ -209,7 +209,7 @@ const (
 // run opens a builder and runs the service until ctx ends. What fails is tried again, since an
 // edge serves meanwhile what is published; where published says that nothing is, or the command
 // line is wrong, the error is returned.
-func (b *backstage) run(ctx context.Context, bar *progress, open func(context.Context) (*builder.Builder, error), published func(context.Context) bool) error {
+func (b *backstage) run(ctx context.Context, bar *bar, open func(context.Context) (*builder.Builder, error), published func(context.Context) bool) error {
 	var service *operator.Service
 	attempt := func() error {
 		if service == nil {
@@ -229,7 +229,7 @@ func (b *backstage) run(ctx context.Context, bar *progress, open func(context.Co
 				return err
 			}
 		}
-		return service.Start(ctx, bar.phase)
+		return service.Start(ctx, bar.show)
 	}
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := attempt()

@@ -83,10 +83,10 @@ func (c *serveCmd) runDemo(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	bar := newProgress(s.err, "replaying seasons")
+	bar := newBar(s.err)
 	past := b.Policy // whose results nobody is asked about
 	past.AutoVerifyAfter = replayVerifiesAfter
-	err = past.Replay(ctx, b.Ledger, facts, begin, bar.set)
+	err = past.Replay(ctx, b.Ledger, facts, begin, bar.show)
 	bar.finish()
 	if err != nil {
 		return err
@@ -96,8 +96,8 @@ func (c *serveCmd) runDemo(ctx context.Context, s *streams) error {
 		return err
 	}
 	// Built before the race clock starts, so that the weekend begins when it can be watched.
-	bar = newProgress(s.err, "building")
-	_, err = b.Build(ctx, builder.Request{At: begin, Reason: "demo", Progress: bar.phase})
+	bar = newBar(s.err)
+	_, err = b.Build(ctx, builder.Request{At: begin, Reason: "demo", Progress: bar.show})
 	bar.finish()
 	if err != nil {
 		return err

@@ -76,18 +76,17 @@ func shortTime(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05")
 }
 
-// progress shows how far a job of many steps has come: a bar on a terminal, otherwise nothing,
-// since whoever reads a log wants the outcome.
-type progress struct{ bar *progressbar.ProgressBar }
+// bar shows the progress of a long job on a terminal, and otherwise nothing, since whoever reads a
+// log wants the outcome.
+type bar struct{ bar *progressbar.ProgressBar }
 
-func newProgress(w io.Writer, what string) *progress {
+func newBar(w io.Writer) *bar {
 	file, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return &progress{}
+		return &bar{}
 	}
-	return &progress{bar: progressbar.NewOptions(0,
+	return &bar{bar: progressbar.NewOptions(0,
 		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetDescription(what),
 		progressbar.OptionShowCount(),
 		progressbar.OptionThrottle(50*time.Millisecond),
 		progressbar.OptionClearOnFinish(),
@@ -95,25 +94,19 @@ func newProgress(w io.Writer, what string) *progress {
 	)}
 }
 
-// set moves the bar; it is safe for concurrent use. Errors of drawing are of no consequence.
-func (p *progress) set(done, total int) {
-	if p.bar == nil {
+// show is a snapshots.Progress; it is safe for concurrent use. Errors of drawing are of no
+// consequence.
+func (b *bar) show(phase string, done, total int) {
+	if b.bar == nil {
 		return
 	}
-	p.bar.ChangeMax(total)
-	_ = p.bar.Set(done)
+	b.bar.Describe(phase)
+	b.bar.ChangeMax(total)
+	_ = b.bar.Set(done)
 }
 
-// phase is set with a name for what is under way.
-func (p *progress) phase(name string, done, total int) {
-	if p.bar != nil {
-		p.bar.Describe(name)
-	}
-	p.set(done, total)
-}
-
-func (p *progress) finish() {
-	if p.bar != nil {
-		_ = p.bar.Finish()
+func (b *bar) finish() {
+	if b.bar != nil {
+		_ = b.bar.Finish()
 	}
 }

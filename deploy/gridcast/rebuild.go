@@ -67,8 +67,8 @@ func (c *rebuildCmd) buildHere(ctx context.Context, s *streams, why string) erro
 	if err != nil {
 		return err
 	}
-	bar := newProgress(s.err, "building")
-	done, err := c.carryOut(ctx, s, o, operator.Rebuild{}, operator.Order{Reason: c.Reason, Progress: bar.phase})
+	bar := newBar(s.err)
+	done, err := c.carryOut(ctx, s, o, operator.Rebuild{}, operator.Order{Reason: c.Reason, Progress: bar.show})
 	bar.finish()
 	if err != nil {
 		return err
@@ -78,8 +78,8 @@ func (c *rebuildCmd) buildHere(ctx context.Context, s *streams, why string) erro
 
 // follow shows the progress of a run and what came of it.
 func (c *rebuildCmd) follow(ctx context.Context, s *streams, client *console.Client, run string) error {
-	bar := newProgress(s.err, "building")
-	last, err := client.Follow(ctx, run, func(e console.Event) { bar.phase(string(e.Phase), e.Done, e.Total) })
+	bar := newBar(s.err)
+	last, err := client.Follow(ctx, run, func(e console.Event) { bar.show(string(e.Phase), e.Done, e.Total) })
 	bar.finish()
 	switch {
 	case err != nil:

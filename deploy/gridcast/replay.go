@@ -64,15 +64,15 @@ func (c *replayCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	bar := newProgress(s.err, "replaying")
+	bar := newBar(s.err)
 	until := builder.ReplayFrom(c.To + 1)
-	err = b.Policy.Replay(ctx, b.Ledger, facts, until, bar.set)
+	err = b.Policy.Replay(ctx, b.Ledger, facts, until, bar.show)
 	bar.finish()
 	if err != nil {
 		return err
 	}
-	bar = newProgress(s.err, "building")
-	outcome, err := b.Build(ctx, builder.Request{At: until, Reason: fmt.Sprintf("replay %d to %d", c.From, c.To), Progress: bar.phase})
+	bar = newBar(s.err)
+	outcome, err := b.Build(ctx, builder.Request{At: until, Reason: fmt.Sprintf("replay %d to %d", c.From, c.To), Progress: bar.show})
 	bar.finish()
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func (c *schedulerCmd) Run(ctx context.Context, s *streams) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return b.run(ctx, newProgress(s.err, "building"), open, func(ctx context.Context) bool { return published(ctx, store) })
+		return b.run(ctx, newBar(s.err), open, func(ctx context.Context) bool { return published(ctx, store) })
 	})
 	group.Go(func() error { return b.port.serve(ctx) })
 	if c.AdminListen != "" {

@@ -95,7 +95,7 @@ func (c *serveCmd) serve(ctx context.Context, s *streams, store blob.Store, cloc
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.Run(ctx) })
 	group.Go(func() error {
-		return b.run(ctx, newProgress(s.err, "building"), open, func(ctx context.Context) bool { return published(ctx, store) })
+		return b.run(ctx, newBar(s.err), open, func(ctx context.Context) bool { return published(ctx, store) })
 	})
 	group.Go(func() error { return b.port.serve(ctx) })
 	group.Go(func() error {

@@ -145,8 +145,8 @@ func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	bar := newProgress(s.err, "verifying")
-	done, damage := (&operator.Operator{Store: store}).Do(ctx, operator.CheckVersion{Version: c.Version}, operator.Order{Progress: bar.phase})
+	bar := newBar(s.err)
+	done, damage := (&operator.Operator{Store: store}).Do(ctx, operator.CheckVersion{Version: c.Version}, operator.Order{Progress: bar.show})
 	bar.finish()
 	if done.Checked == nil {
 		return damage

@@ -41,8 +41,8 @@ func (c *storeBackupCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	bar := newProgress(s.err, "copying")
-	done, damage := c.carryOut(ctx, s, o, operator.BackupStore{To: to}, operator.Order{Reason: c.Reason, Progress: bar.phase})
+	bar := newBar(s.err)
+	done, damage := c.carryOut(ctx, s, o, operator.BackupStore{To: to}, operator.Order{Reason: c.Reason, Progress: bar.show})
 	bar.finish()
 	switch {
 	case done.Backup == nil:
@@ -91,8 +91,8 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *streams) error {
 	if o.Audit, err = auditlog.Load(ctx, store); err != nil {
 		return err
 	}
-	bar := newProgress(s.err, "restoring")
-	done, err := c.carryOut(ctx, s, o, deed, operator.Order{Reason: c.Reason, Progress: bar.phase})
+	bar := newBar(s.err)
+	done, err := c.carryOut(ctx, s, o, deed, operator.Order{Reason: c.Reason, Progress: bar.show})
 	bar.finish()
 	if err != nil {
 		return err

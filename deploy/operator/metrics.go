@@ -130,23 +130,21 @@ func (s *Service) raceWeekend() float64 {
 // phaseTimer measures the phases of one build by the progress it reports.
 type phaseTimer struct {
 	metrics *serviceMetrics
-	next    func(phase string, done, total int) // may be nil
+	next    snapshots.Progress
 
 	mu    sync.Mutex // guards the following
 	phase string
 	since time.Time
 }
 
-func (m *serviceMetrics) begin(next func(phase string, done, total int)) *phaseTimer {
+func (m *serviceMetrics) begin(next snapshots.Progress) *phaseTimer {
 	return &phaseTimer{metrics: m, next: next, phase: settlePhase, since: time.Now()}
 }
 
 // progress moves on to the phase, if it is another one, and passes on what it is told.
 func (t *phaseTimer) progress(phase string, done, total int) {
 	t.enter(phase)
-	if t.next != nil {
-		t.next(phase, done, total)
-	}
+	t.next.Tell(phase, done, total)
 }
 
 func (t *phaseTimer) enter(phase string) {

@@ -110,8 +110,8 @@ type Order struct {
 	Seen   string // Preview.Seen of what they looked at; empty: they did not look
 	Force  bool   // do it although the preview refuses it
 
-	// Progress is called while a version is built or checked, concurrently; may be nil.
-	Progress func(phase string, done, total int)
+	// Progress is told while a version is built or checked, concurrently; may be nil.
+	Progress snapshots.Progress
 }
 
 // Done is what became of a deed.

@@ -71,7 +71,7 @@ func (s *Service) Ingest(from *ingest.Ingest) {
 
 // Start publishes what is due now, so that there is something to serve, and makes the jobs. If it
 // fails it can be called again; meanwhile an operator can see and do what needs no jobs.
-func (s *Service) Start(ctx context.Context, progress func(phase string, done, total int)) error {
+func (s *Service) Start(ctx context.Context, progress snapshots.Progress) error {
 	err := s.build(ctx, "start", progress)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s *Service) Run(ctx context.Context) error {
 }
 
 // build is Build for the jobs: a held pointer is the operator's decision, no error.
-func (s *Service) build(ctx context.Context, reason string, progress func(phase string, done, total int)) error {
+func (s *Service) build(ctx context.Context, reason string, progress snapshots.Progress) error {
 	_, err := s.Build(ctx, builder.Request{Reason: reason, Progress: progress})
 	if errors.Is(err, snapshots.ErrHeld) {
 		s.log.Warn("publishing is held; gridcast build --release ends it", "err", err)

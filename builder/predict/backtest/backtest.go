@@ -19,9 +19,11 @@ type Config struct {
 	From, To  int // seasons, inclusive
 	Model     predict.Model
 	Baselines []Baseline
-	Basis     predict.Order   // what is known of a weekend; empty is the grid
-	RuleYears []int           // seasons with new rules, shown apart
-	Progress  func(races int) // called after each race; may be nil
+	Basis     predict.Order // what is known of a weekend; empty is the grid
+	RuleYears []int         // seasons with new rules, shown apart
+
+	// Progress is told after each race; may be nil.
+	Progress func(phase string, done, total int)
 }
 
 // Baseline is a model to compare with, and its name in the report.
@@ -62,6 +64,14 @@ func Run(ctx context.Context, archive *season.Archive, c Config) (*Report, error
 	var races []Race
 	scores := make([][]Score, len(models))
 	facts := archive.Facts()
+	total := 0
+	for _, s := range facts.Seasons {
+		for i := range s.Rounds {
+			if s.Year >= c.From && s.Year <= c.To && s.Rounds[i].Finished() {
+				total++
+			}
+		}
+	}
 	for i := range facts.Seasons {
 		s := &facts.Seasons[i]
 		if s.Year < c.From || s.Year > c.To {
@@ -85,7 +95,7 @@ func Run(ctx context.Context, archive *season.Archive, c Config) (*Report, error
 			}
 			races = append(races, Race{s.Year, r.Number, r.GrandPrix})
 			if c.Progress != nil {
-				c.Progress(len(races))
+				c.Progress("races", len(races), total)
 			}
 		}
 	}

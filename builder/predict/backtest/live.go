@@ -13,11 +13,13 @@ import (
 
 // LiveConfig says what to measure of the live picks.
 type LiveConfig struct {
-	From, To int                   // seasons, inclusive
-	Learn    int                   // seasons before From that the first fit learns from; later ones learn from more
-	HalfLife float64               // seasons after which a race counts half
-	Model    predict.Model         // the forecast before the race
-	Progress func(done, total int) // called after each forecast; may be nil
+	From, To int           // seasons, inclusive
+	Learn    int           // seasons before From that the first fit learns from; later ones learn from more
+	HalfLife float64       // seasons after which a race counts half
+	Model    predict.Model // the forecast before the race
+
+	// Progress is told after each forecast; may be nil.
+	Progress func(phase string, done, total int)
 }
 
 // DefaultLiveConfig measures the published live model.
@@ -143,7 +145,7 @@ func forecasts(ctx context.Context, archive *season.Archive, races []*laps.Race,
 		}
 		held = append(held, race)
 		if c.Progress != nil {
-			c.Progress(i+1, len(races))
+			c.Progress("races", i+1, len(races))
 		}
 	}
 	return held, nil

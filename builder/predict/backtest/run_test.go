@@ -71,14 +71,14 @@ func TestEmbeddedSeasonsStartEarly(t *testing.T) {
 	a := embedded(t)
 	first := a.Facts().Seasons[0].Year
 	c := backtest.DefaultConfig(first, first+2)
-	seen := 0
-	c.Progress = func(races int) { seen = races }
+	seen, total := 0, 0
+	c.Progress = func(_ string, done, of int) { seen, total = done, of }
 	got, err := backtest.Run(t.Context(), a, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen != got.Races || got.Seasons[0].Year != first {
-		t.Errorf("got %d races from %d, told of %d", got.Races, got.Seasons[0].Year, seen)
+	if seen != got.Races || total != got.Races || got.Seasons[0].Year != first {
+		t.Errorf("got %d races from %d, told of %d of %d", got.Races, got.Seasons[0].Year, seen, total)
 	}
 	if m, b := got.Model.LogLoss, got.Baselines["grid_frequency"].LogLoss; m > b+.02 {
 		t.Errorf("log-loss of the first three seasons: got %.3f, want no worse than the %.3f of the grid", m, b)

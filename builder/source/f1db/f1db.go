@@ -21,15 +21,14 @@ const Source = "F1DB, CC BY 4.0"
 type Options struct {
 	From, To int         // seasons, inclusive; 0: from the first, to the last
 	Media    media.Media // colours and portraits, which F1DB does not have
-	Progress Progress    // called while reading; may be nil
 	MaxBytes int64       // most bytes to unpack and read; 0: DefaultMaxBytes
+
+	// Progress is told the bytes that are read, while they are; may be nil.
+	Progress func(phase string, done, total int)
 }
 
 // DefaultMaxBytes is several times what a release takes unpacked.
 const DefaultMaxBytes = 512 << 20
-
-// Progress is told how many bytes have been read and how many there are.
-type Progress func(done, total int64)
 
 // Import reads the release at path. The error names the file and the row at fault. Nothing is
 // written anywhere.

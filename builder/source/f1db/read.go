@@ -28,7 +28,7 @@ type reader struct {
 	files       *files
 	done, total int64
 	limit       int64
-	progress    Progress
+	progress    func(phase string, done, total int)
 }
 
 func read(f *files, opts Options) (*release, error) {
@@ -203,7 +203,7 @@ func (c counted) Read(p []byte) (int, error) {
 		return 0, fmt.Errorf("release is larger than %d bytes unpacked", c.in.limit)
 	}
 	if c.in.progress != nil {
-		c.in.progress(c.in.done, max(c.in.total, c.in.done))
+		c.in.progress("importing", int(c.in.done), int(max(c.in.total, c.in.done)))
 	}
 	return n, err
 }

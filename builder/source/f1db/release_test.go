@@ -136,9 +136,9 @@ func TestFormsOfARelease(t *testing.T) {
 	unpack(t, release(t), folder)
 	for _, path := range []string{folder, release(t)} {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			var done, total int64
+			var done, total int
 			start := time.Now()
-			a, report, err := f1db.Import(path, f1db.Options{Progress: func(d, n int64) { done, total = d, n }})
+			a, report, err := f1db.Import(path, f1db.Options{Progress: func(_ string, d, n int) { done, total = d, n }})
 			if err != nil {
 				t.Fatal(err)
 			}
