@@ -48,6 +48,9 @@ func TestGolden(t *testing.T) {
 			if reused || variant.Year != 0 && variant.Year < 2024 {
 				continue
 			}
+			if alone := variant.Endpoint == catalog.Results || variant.Endpoint == catalog.Weekends; alone && variant.SessionKey > 0 {
+				continue // the season's list says the same
+			}
 			body, err := base.Body(t.Context(), e)
 			if err != nil {
 				t.Fatal(err)

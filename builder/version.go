@@ -151,7 +151,7 @@ func refuse(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, versi
 		}
 	}
 	if lost != nil {
-		for _, endpoint := range []catalog.Name{catalog.Drivers, catalog.NextRace, catalog.Accuracy} {
+		for _, endpoint := range []catalog.Name{catalog.Drivers, catalog.NextRace, catalog.Accuracy, catalog.Changes} {
 			version[catalog.Variant{Endpoint: endpoint}.Path()].fault = lost
 		}
 	}
@@ -276,6 +276,7 @@ func Publishable(v *season.View, before, after *ledger.State, session int64) err
 		{Endpoint: catalog.Predictions, Year: said.Year},
 		{Endpoint: catalog.Probabilities, SessionKey: session},
 		{Endpoint: catalog.Probabilities, Year: said.Year},
+		{Endpoint: catalog.Results, SessionKey: session},
 		{Endpoint: catalog.Calendar, Year: said.Year},
 		{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: said.Year},
 		{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: said.Year},

@@ -13,6 +13,7 @@ import (
 var (
 	now  = time.Date(2024, 12, 8, 11, 30, 0, 0, time.UTC)
 	hit  = true
+	laps = 44
 	pick = wire.Prediction{Winner: "NOR", ConfidencePct: 625, Podium: wire.Podium{P1: "NOR", P2: "PIA", P3: "SAI"}}
 
 	driverStandings      = catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: 2024}
@@ -25,6 +26,9 @@ var (
 	probabilities        = catalog.Variant{Endpoint: catalog.Probabilities, Year: 2024}
 	trackRecord          = catalog.Variant{Endpoint: catalog.TrackRecord}
 	titleOdds            = catalog.Variant{Endpoint: catalog.TitleOdds, Year: 2024}
+	results              = catalog.Variant{Endpoint: catalog.Results, Year: 2024}
+	weekends             = catalog.Variant{Endpoint: catalog.Weekends, Year: 2024}
+	changes              = catalog.Variant{Endpoint: catalog.Changes, Year: 2024}
 )
 
 // bodies has each kind of row twice: with everything known, and with nothing that may be
@@ -94,6 +98,43 @@ var bodies = []struct {
 		Constructors: []wire.ConstructorOdds{{Team: "McLaren", Points: 640, TitlePct: 893, PointsLow: 655, PointsHigh: 677.5}},
 	}, now)},
 	{titleOdds, wire.Wrap(wire.TitleOdds{Drivers: []wire.DriverOdds{}, Constructors: []wire.ConstructorOdds{}}, now)},
+	{results, wire.Wrap([]wire.ResultRecord{{
+		SessionKey: 2024014, GPName: "Belgian Grand Prix",
+		Revisions: []wire.Revision{
+			{Revision: 1, At: wire.Instant(now), By: "rule"},
+			{Revision: 2, At: wire.Instant(now), By: "operator", Reason: "underweight"},
+		},
+		Race: []wire.ResultRow{
+			{Position: 1, Driver: "HAM", Name: "Lewis Hamilton", Team: "Mercedes", TeamColour: "#27F4D2", Number: 44, Status: wire.Classified, Grid: 3, Laps: &laps, TimeMS: 4797566, Points: 25},
+			{Position: 2, Driver: "PIA", Name: "Oscar Piastri", Team: "McLaren", Status: wire.Classified, Laps: &laps, GapMS: 1173, Points: 18},
+			{Position: 3, Driver: "LEC", Name: "Charles Leclerc", Team: "Ferrari", Status: wire.Classified, Laps: &laps, GapLaps: 1, Points: 15},
+			{Driver: "RUS", Name: "George Russell", Team: "Mercedes", Status: wire.Disqualified, Laps: &laps, Reason: "underweight", Shared: true},
+		},
+		Sprint: []wire.ResultRow{{Position: 1, Driver: "HAM", Name: "Lewis Hamilton", Team: "Mercedes", Status: wire.Classified, Points: 8}},
+	}}, now)},
+	{results, wire.Wrap([]wire.ResultRecord(nil), now)},
+	{weekends, wire.Wrap([]wire.Weekend{{
+		SessionKey: 2024024, Round: 24, GPName: "Abu Dhabi Grand Prix", GPID: "abu-dhabi", Status: wire.Scheduled,
+		Circuit: wire.Circuit{ID: "yas-marina", Name: "Yas Marina", Locality: "Abu Dhabi", Country: "United Arab Emirates", TimeZone: "Asia/Dubai"},
+		Sessions: []wire.WeekendSession{
+			{Session: "qualifying", Date: "2024-12-07", Status: wire.Finished},
+			{Session: "race", Date: "2024-12-08", DateStart: wire.Instant(now), Status: wire.Scheduled},
+		},
+	}}, now)},
+	{weekends, wire.Wrap([]wire.Weekend(nil), now)},
+	{changes, wire.Wrap([]wire.Change{
+		{SessionKey: 2024024, GPName: "A", Kind: wire.PickVoided, At: wire.Instant(now), By: "operator", Reason: "storm", Old: &wire.ChangeState{Prediction: &pick}},
+		{
+			SessionKey: 2024024, GPName: "A", Kind: wire.RoundPostponed, At: wire.Instant(now), By: "source", Reason: "storm",
+			Old: &wire.ChangeState{Status: wire.Scheduled, DateStart: wire.Instant(now)}, New: &wire.ChangeState{Status: wire.Postponed},
+		},
+		{
+			SessionKey: 2024014, GPName: "B", Kind: wire.ResultRevised, At: wire.Instant(now), By: "rule", Reason: "underweight",
+			Old: &wire.ChangeState{Revision: 1, Race: []wire.ChangedRow{{Position: 1, Driver: "RUS", Team: "Mercedes", Points: 25}}},
+			New: &wire.ChangeState{Revision: 2, Race: []wire.ChangedRow{{Driver: "RUS", Team: "Mercedes"}}},
+		},
+	}, now)},
+	{changes, wire.Wrap([]wire.Change(nil), now)},
 	{driverStandings, wire.Wrap([]wire.DriverStanding(nil), now)},
 	{constructorStandings, wire.Wrap([]wire.ConstructorStanding(nil), now)},
 	{calendar, wire.Wrap([]wire.CalendarEntry(nil), now)},
@@ -189,6 +230,12 @@ func TestValidateRefuses(t *testing.T) {
 		{"not provisional", nextRace, `"provisional":true`, `"provisional":false`},
 		{"plain HTTP portrait", drivers, `https://`, `http://`},
 		{"nationality in full", drivers, `"country":"GBR"`, `"country":"Britain"`},
+		{"unknown session", weekends, `"session":"race"`, `"session":"warmup"`},
+		{"no zone", weekends, `Asia/Dubai`, `+04:00`},
+		{"unknown outcome", results, `"disqualified"`, `"DSQ"`},
+		{"a name for a role", changes, `"by":"operator"`, `"by":"operator:anna"`},
+		{"a voided pick with something new", changes, `,"old":{"prediction"`, `,"new":{},"old":{"prediction"`},
+		{"postponed from nothing", changes, `"kind":"round_postponed"`, `"kind":"postponed"`},
 		{"drivers for constructors", constructorStandings, `"engine":"Climax"`, `"driver":"BRA"`},
 	} {
 		t.Run(tt.fault, func(t *testing.T) {

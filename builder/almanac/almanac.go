@@ -108,7 +108,7 @@ func join(v *season.View, s *ledger.State, facts *season.Season) []Round {
 	return rounds
 }
 
-// spokenOf lists the drivers in the picks and the results of the rounds.
+// spokenOf lists the drivers in the picks and the results of the rounds, those that no longer count too.
 func spokenOf(rounds []Round) []season.DriverID {
 	var drivers []season.DriverID
 	for i := range rounds {
@@ -123,6 +123,17 @@ func spokenOf(rounds []Round) []season.DriverID {
 		}
 		for _, row := range r.Valid() {
 			drivers = append(drivers, row.Driver)
+		}
+		for _, row := range r.Sprint() {
+			drivers = append(drivers, row.Driver)
+		}
+		for _, p := range r.Record.Voided {
+			drivers = append(drivers, p.P1, p.P2, p.P3)
+		}
+		for _, v := range r.Record.Revisions {
+			for _, row := range append(v.Rows[:len(v.Rows):len(v.Rows)], v.Sprint...) {
+				drivers = append(drivers, row.Driver)
+			}
 		}
 	}
 	return drivers

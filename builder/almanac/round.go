@@ -162,6 +162,15 @@ func (r *Round) Driver(driver season.DriverID) season.Driver { return r.view.Dri
 // Team returns a team of the archive.
 func (r *Round) Team(team season.TeamID) season.Team { return r.view.Team(team) }
 
+// Colour returns a team's colour in the round's season, empty if it is not known.
+func (r *Round) Colour(team season.TeamID) string {
+	facts, ok := r.view.Season(r.Year)
+	if !ok {
+		return ""
+	}
+	return facts.Colours[team]
+}
+
 // FindDriver returns the driver of the season whom the text names, by code or by id.
 func (r *Round) FindDriver(text string) (season.DriverID, error) {
 	codes := r.codes()

@@ -100,6 +100,9 @@ type version struct {
 	chances   map[int][]wire.ProbabilityRecord
 	odds      map[int]wire.TitleOdds // of this version
 	accuracy  map[int]wire.Accuracy  // 0: all seasons
+	results   map[int][]wire.ResultRecord
+	weekends  map[int][]wire.Weekend
+	changes   []wire.Change // of all seasons
 	grid      []wire.Driver
 	countdown wire.Countdown
 }
@@ -115,7 +118,10 @@ func read(k catalog.Known, bodies map[string][]byte, faults Faults) *version {
 		chances:  map[int][]wire.ProbabilityRecord{},
 		odds:     map[int]wire.TitleOdds{},
 		accuracy: map[int]wire.Accuracy{},
+		results:  map[int][]wire.ResultRecord{},
+		weekends: map[int][]wire.Weekend{},
 	}
+	v.changes = decode[[]wire.Change](bodies, catalog.Variant{Endpoint: catalog.Changes}, faults)
 	v.grid = decode[[]wire.Driver](bodies, catalog.Variant{Endpoint: catalog.Drivers}, faults)
 	v.accuracy[0] = decode[wire.Accuracy](bodies, catalog.Variant{Endpoint: catalog.Accuracy}, faults)
 	for _, year := range k.Seasons {
@@ -130,6 +136,14 @@ func read(k catalog.Known, bodies map[string][]byte, faults Faults) *version {
 		}
 		for _, p := range v.chances[year] {
 			sameRecord(bodies, catalog.Variant{Endpoint: catalog.Probabilities, SessionKey: p.SessionKey}, p, faults)
+		}
+		v.results[year] = decode[[]wire.ResultRecord](bodies, catalog.Variant{Endpoint: catalog.Results, Year: year}, faults)
+		v.weekends[year] = decode[[]wire.Weekend](bodies, catalog.Variant{Endpoint: catalog.Weekends, Year: year}, faults)
+		for _, r := range v.results[year] {
+			sameRecord(bodies, catalog.Variant{Endpoint: catalog.Results, SessionKey: r.SessionKey}, r, faults)
+		}
+		for _, w := range v.weekends[year] {
+			sameRecord(bodies, catalog.Variant{Endpoint: catalog.Weekends, SessionKey: w.SessionKey}, w, faults)
 		}
 		odds := catalog.Variant{Endpoint: catalog.TitleOdds, Year: year}
 		if _, ok := bodies[odds.Path()]; ok {

@@ -33,6 +33,7 @@ func (v *version) contradictions(faults Faults) {
 				starts[e.DateStart] = e.GPName
 			}
 		}
+		v.checkWeekends(year, of)
 		var season tally
 		for _, p := range v.picks[year] {
 			winner, known := winners[p.SessionKey]
@@ -63,6 +64,11 @@ func (v *version) contradictions(faults Faults) {
 		}
 		v.checkOrder(year, of)
 	}
+	for _, c := range v.changes {
+		if _, known := sessions[c.SessionKey]; !known {
+			of(catalog.Variant{Endpoint: catalog.Changes})("session key %d is in no calendar", c.SessionKey)
+		}
+	}
 	all.compare(v.accuracy[0], of(catalog.Variant{Endpoint: catalog.Accuracy}))
 
 	codes := map[string]string{}
@@ -76,6 +82,41 @@ func (v *version) contradictions(faults Faults) {
 		if !v.countsDownTo(start) {
 			of(catalog.Variant{Endpoint: catalog.NextRace})("%s, scheduled for %s, is missing", name, start)
 		}
+	}
+}
+
+// checkWeekends holds results and weekends of a season to its calendar.
+func (v *version) checkWeekends(year int, of func(catalog.Variant) complain) {
+	results := of(catalog.Variant{Endpoint: catalog.Results, Year: year})
+	weekends := of(catalog.Variant{Endpoint: catalog.Weekends, Year: year})
+	winners := map[int64]string{}
+	for _, r := range v.results[year] {
+		for _, row := range r.Race {
+			if row.Position == 1 && winners[r.SessionKey] == "" {
+				winners[r.SessionKey] = row.Driver
+			}
+		}
+	}
+	held := map[int64]wire.Weekend{}
+	for _, w := range v.weekends[year] {
+		held[w.SessionKey] = w
+	}
+	for _, e := range v.calendar[year] {
+		if winners[e.SessionKey] != e.Winner && e.Status == wire.Finished {
+			results("%s was won by %q, the calendar says %q", e.GPName, winners[e.SessionKey], e.Winner)
+		}
+		w, ok := held[e.SessionKey]
+		if !ok {
+			weekends("%s is missing", e.GPName)
+			continue
+		}
+		race := w.Sessions[len(w.Sessions)-1]
+		if race.Session != "race" || race.DateStart != e.DateStart || race.Status != e.Status || w.Status != e.Status || w.Circuit.Name != e.Circuit {
+			weekends("%s is %+v, the calendar says %+v", e.GPName, w, e)
+		}
+	}
+	if len(held) != len(v.calendar[year]) {
+		weekends("has %d rounds, the calendar %d", len(held), len(v.calendar[year]))
 	}
 }
 

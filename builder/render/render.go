@@ -33,15 +33,29 @@ func Body(a *almanac.Almanac, v catalog.Variant, generatedAt time.Time) ([]byte,
 
 // Variants lists every variant that Body can render from the almanac, in ascending order of path.
 func Variants(a *almanac.Almanac) []catalog.Variant {
-	var picks []int64
-	for _, y := range a.Years {
-		for _, r := range y.Rounds {
-			if r.Pick != nil {
-				picks = append(picks, r.Session)
-			}
+	rounds := map[int64]*almanac.Round{}
+	var sessions []int64
+	for i := range a.Years {
+		for j := range a.Years[i].Rounds {
+			r := &a.Years[i].Rounds[j]
+			rounds[r.Session] = r
+			sessions = append(sessions, r.Session)
 		}
 	}
-	return slices.DeleteFunc(catalog.All(Known(a), picks), func(v catalog.Variant) bool { return Derived(v.Endpoint) })
+	return slices.DeleteFunc(catalog.All(Known(a), sessions), func(v catalog.Variant) bool {
+		return Derived(v.Endpoint) || v.SessionKey > 0 && !speaksOf(v.Endpoint, rounds[v.SessionKey])
+	})
+}
+
+// speaksOf says whether an endpoint has a body of its own for a round; else it has that of no round.
+func speaksOf(endpoint catalog.Name, r *almanac.Round) bool {
+	switch endpoint {
+	case catalog.Predictions, catalog.Probabilities:
+		return r.Pick != nil
+	case catalog.Results:
+		return r.Result != nil
+	}
+	return true
 }
 
 // Derived says that the bodies of an endpoint take more than the almanac: they are made by a job
@@ -88,11 +102,26 @@ var renderers = map[catalog.Name]func(*almanac.Almanac, catalog.Variant) (any, e
 	},
 	catalog.NextRace: func(a *almanac.Almanac, _ catalog.Variant) (any, error) { return countdown(a) },
 	catalog.Accuracy: func(a *almanac.Almanac, v catalog.Variant) (any, error) { return accuracy(a, v.Year), nil },
+	catalog.Results: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
+		if v.SessionKey != 0 {
+			return resultsOf(a, v.SessionKey), nil
+		}
+		return resultsOfYear(a, v)
+	},
+	catalog.Weekends: func(a *almanac.Almanac, v catalog.Variant) (any, error) {
+		if v.SessionKey != 0 {
+			return weekendsOf(a, v.SessionKey), nil
+		}
+		return weekendsOfYear(a, v)
+	},
+	catalog.Changes: func(a *almanac.Almanac, v catalog.Variant) (any, error) { return changes(a, v.Year), nil },
 }
 
 var (
 	predictionsOfYear   = ofYear(func(y *almanac.Year, _ catalog.Variant) any { return predictions(y) })
 	probabilitiesOfYear = ofYear(func(y *almanac.Year, _ catalog.Variant) any { return probabilities(y) })
+	resultsOfYear       = ofYear(func(y *almanac.Year, _ catalog.Variant) any { return results(y) })
+	weekendsOfYear      = ofYear(func(y *almanac.Year, _ catalog.Variant) any { return weekends(y) })
 )
 
 // ofYear renders from the season that the variant names.

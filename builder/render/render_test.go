@@ -166,10 +166,14 @@ func TestVariantsAreThoseOfTheCatalog(t *testing.T) {
 		paths = append(paths, v.Path())
 	}
 	want := []string{
-		"accuracy/2024", "accuracy/2025", "accuracy/all", "calendar/2024", "calendar/2025", "drivers", "next-race",
+		"accuracy/2024", "accuracy/2025", "accuracy/all", "calendar/2024", "calendar/2025",
+		"changes/2024", "changes/2025", "changes/all", "drivers", "next-race",
 		"predictions/2024", "predictions/2025", "predictions/none", "predictions/session/2025001", "predictions/session/2025002",
 		"probabilities/2024", "probabilities/2025", "probabilities/none", "probabilities/session/2025001", "probabilities/session/2025002",
+		"results/2024", "results/2025", "results/none", "results/session/2025001",
 		"standings/constructors/2024", "standings/constructors/2025", "standings/drivers/2024", "standings/drivers/2025",
+		"weekends/2024", "weekends/2025", "weekends/none",
+		"weekends/session/2025001", "weekends/session/2025002", "weekends/session/2025003", "weekends/session/2025004",
 	}
 	if diff := cmp.Diff(want, paths); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -194,6 +198,23 @@ func TestEncodingsDecodeToTheBody(t *testing.T) {
 	}
 	if diff := cmp.Diff(first, again); diff != "" {
 		t.Errorf("the same body gave other bytes (-first +again)\n%s", diff)
+	}
+	var fresh bytes.Buffer
+	w, err := brrr.NewWriter(&fresh, 11)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, before := range [][]byte{[]byte("something else"), bytes.Repeat([]byte(`{"position":1}`), 9000)} {
+		if _, err := render.Encode(before); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err = render.Encode(body)
+	if _, writeErr := w.Write(body); err != nil || writeErr != nil || w.Close() != nil {
+		t.Fatal(err, writeErr)
+	}
+	if !bytes.Equal(again["br"], fresh.Bytes()) {
+		t.Error("a writer that was used before gives other bytes than a new one")
 	}
 	decoders := map[string]func([]byte) ([]byte, error){
 		"gz": func(b []byte) ([]byte, error) {

@@ -93,6 +93,20 @@ func (r *Round) ResultKnownAt() time.Time {
 	return r.StartsAt().Add(raceLength)
 }
 
+// Held reports whether the outcome of a session before the race is known.
+func (r *Round) Held(kind SessionKind) bool {
+	switch kind {
+	case Qualifying:
+		return len(r.Qualifying) > 0
+	case SprintQualifying:
+		return len(r.SprintQualifying) > 0
+	case Sprint:
+		return len(r.SprintResults) > 0
+	}
+	i := slices.Index(practices[:], kind)
+	return i >= 0 && len(r.Practice[i]) > 0
+}
+
 // Finished reports whether the result is known.
 func (r *Round) Finished() bool { return len(r.Results) > 0 }
 

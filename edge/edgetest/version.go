@@ -138,6 +138,33 @@ var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
 			Constructors: []wire.ConstructorOdds{{Team: "McLaren", Points: float64(n), TitlePct: 1000, PointsLow: float64(n), PointsHigh: float64(n + 43)}},
 		}
 	},
+	catalog.Results: func(v catalog.Variant, n int64) any {
+		records := []wire.ResultRecord{}
+		if v.SessionKey > 0 {
+			records = append(records, wire.ResultRecord{
+				SessionKey: v.SessionKey, GPName: "Monaco Grand Prix", Revisions: []wire.Revision{},
+				Race: []wire.ResultRow{{Position: 1, Driver: "NOR", Name: "Lando Norris", Team: "McLaren", Status: wire.Classified, Points: float64(n)}},
+			})
+		}
+		return records
+	},
+	catalog.Weekends: func(v catalog.Variant, _ int64) any {
+		records := []wire.Weekend{}
+		if v.SessionKey > 0 {
+			records = append(records, wire.Weekend{
+				SessionKey: v.SessionKey, Round: 8, GPName: "Monaco Grand Prix", GPID: "monaco", Status: wire.Finished,
+				Circuit:  wire.Circuit{ID: "monaco", Name: "Monaco", Locality: "Monte Carlo", Country: "Monaco", TimeZone: "Europe/Monaco"},
+				Sessions: []wire.WeekendSession{{Session: "race", Date: "2024-05-26", Status: wire.Finished}},
+			})
+		}
+		return records
+	},
+	catalog.Changes: func(_ catalog.Variant, n int64) any {
+		return []wire.Change{{
+			SessionKey: 2024001, GPName: "Monaco Grand Prix", Kind: wire.RoundMoved, At: wire.Instant(generatedAt(n)), By: "operator", Reason: "rain",
+			Old: &wire.ChangeState{DateStart: wire.Instant(AbuDhabi)}, New: &wire.ChangeState{DateStart: wire.Instant(AbuDhabi.Add(time.Hour))},
+		}}
+	},
 }
 
 // render makes the body of a variant in version n.

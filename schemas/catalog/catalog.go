@@ -39,6 +39,10 @@ const (
 	Probabilities Name = "probabilities"
 	TrackRecord   Name = "track-record"
 	TitleOdds     Name = "title-odds"
+
+	Results  Name = "results"
+	Weekends Name = "weekends"
+	Changes  Name = "changes"
 )
 
 // Endpoint is one row of the table.
@@ -143,6 +147,18 @@ var Endpoints = []Endpoint{
 	{
 		Name: TitleOdds, Path: "/title-odds", Params: []Param{season}, Additive: true,
 		patterns: patterns("title-odds/{year}"),
+	},
+	{
+		Name: Results, Path: "/results", Params: []Param{season, sessionKey}, Additive: true,
+		patterns: patterns("results/{year}", "results/session/{session_key}", "results/{session_key=none}"),
+	},
+	{
+		Name: Weekends, Path: "/weekends", Params: []Param{season, sessionKey}, Additive: true,
+		patterns: patterns("weekends/{year}", "weekends/session/{session_key}", "weekends/{session_key=none}"),
+	},
+	{
+		Name: Changes, Path: "/changes", Params: []Param{everySeason}, Additive: true,
+		patterns: patterns("changes/{year}", "changes/{year=all}"),
 	},
 }
 

@@ -124,7 +124,7 @@ func (p pattern) parse(e *Endpoint, path string) (v Variant, ok bool) {
 }
 
 // expand returns every variant of the endpoint that has the pattern.
-func (p pattern) expand(e *Endpoint, k Known, picks []int64) []Variant {
+func (p pattern) expand(e *Endpoint, k Known, sessions []int64) []Variant {
 	all := []Variant{{Endpoint: e.Name}}
 	for _, s := range p {
 		var values []Variant // with this parameter alone
@@ -138,7 +138,7 @@ func (p pattern) expand(e *Endpoint, k Known, picks []int64) []Variant {
 				values = append(values, Variant{Year: year})
 			}
 		case s.param == sessionKeyParam && s.literal == "":
-			for _, key := range picks {
+			for _, key := range sessions {
 				values = append(values, Variant{SessionKey: key})
 			}
 		case s.param == sessionKeyParam:

@@ -34,15 +34,16 @@ func (k Known) Has(year int) bool {
 	return found
 }
 
-// All returns every variant that must be rendered, in ascending order of Path. Picks are the
-// session keys of the rounds with a pick.
-func All(k Known, picks []int64) []Variant {
+// All returns every variant that may be rendered, in ascending order of Path. Sessions are the
+// session keys with bodies of their own: each endpoint that has the parameter has a variant of every
+// one.
+func All(k Known, sessions []int64) []Variant {
 	byPath := map[string]Variant{}
 	var paths []string
 	for i := range Endpoints {
 		e := &Endpoints[i]
 		for _, p := range e.patterns {
-			for _, v := range p.expand(e, k, picks) {
+			for _, v := range p.expand(e, k, sessions) {
 				path := p.path(v)
 				if _, twice := byPath[path]; !twice {
 					byPath[path] = v

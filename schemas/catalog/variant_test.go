@@ -64,16 +64,21 @@ func TestAll(t *testing.T) {
 	want := strings.Fields(`
 		accuracy/2025 accuracy/2026 accuracy/all
 		calendar/2025 calendar/2026
+		changes/2025 changes/2026 changes/all
 		drivers
 		next-race
 		predictions/2025 predictions/2026 predictions/none
 		predictions/session/2025001 predictions/session/2026002
 		probabilities/2025 probabilities/2026 probabilities/none
 		probabilities/session/2025001 probabilities/session/2026002
+		results/2025 results/2026 results/none
+		results/session/2025001 results/session/2026002
 		standings/constructors/2025 standings/constructors/2026
 		standings/drivers/2025 standings/drivers/2026
 		title-odds/2025 title-odds/2026
-		track-record/2025 track-record/2026 track-record/all`)
+		track-record/2025 track-record/2026 track-record/all
+		weekends/2025 weekends/2026 weekends/none
+		weekends/session/2025001 weekends/session/2026002`)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -1,0 +1,124 @@
+package almanac
+
+import (
+	"slices"
+	"time"
+
+	"gridcast/builder/ledger"
+)
+
+// ChangeKind names what happened to a round after it was first published.
+type ChangeKind int
+
+// The changes.
+const (
+	RoundMoved ChangeKind = iota
+	RoundPostponed
+	RoundCancelled
+	RoundReinstated
+	ResultRevised
+	PickVoided
+)
+
+// Change is a decision by which a round is no longer what was published of it.
+type Change struct {
+	Round  *Round
+	Kind   ChangeKind
+	At     time.Time
+	Actor  string
+	Reason string
+
+	OldState, NewState State                // of a round that was moved, postponed, cancelled or reinstated
+	OldStart, NewStart time.Time            // zero: unknown, or as before
+	Old, New           *ledger.Verification // of a revised result; Old is what was vouched for, if Old.Revision is 0
+	Pick               *ledger.FrozenPick   // that was voided
+}
+
+var changeOf = map[ledger.Type]ChangeKind{
+	ledger.RoundMoved: RoundMoved, ledger.RoundReleased: RoundMoved, ledger.RoundPostponed: RoundPostponed,
+	ledger.RoundCancelled: RoundCancelled, ledger.RoundReinstated: RoundReinstated,
+}
+
+// Changes returns what was decided about rounds that had been published otherwise, of one year or,
+// if year is 0, of all, the newest first. The first verification of a result is none, unless the
+// archive had vouched for another.
+func (a *Almanac) Changes(year int) []Change {
+	var all []Change
+	for _, r := range a.where(func(r *Round) bool { return year == 0 || r.Year == year }) {
+		all = append(all, r.changes()...)
+	}
+	slices.SortStableFunc(all, func(x, y Change) int { return y.At.Compare(x.At) })
+	return all
+}
+
+// changes are those of one round, the newest first.
+func (r *Round) changes() []Change {
+	var all []Change
+	state := Scheduled
+	for _, c := range r.Record.Override.Changes {
+		change := Change{
+			Round: r, Kind: changeOf[c.Type], At: c.At, Actor: c.Actor, Reason: c.Reason,
+			OldState: state, OldStart: c.Was, NewStart: c.Start,
+		}
+		switch change.Kind {
+		case RoundPostponed:
+			state = Postponed
+		case RoundCancelled:
+			state = Cancelled
+		case RoundReinstated:
+			state = Scheduled
+		}
+		change.NewState = state
+		if change.Kind == RoundMoved && c.Was.Equal(c.Start) {
+			continue // released to the sources, which say the same
+		}
+		all = append(all, change)
+	}
+	for _, v := range r.Record.Voided {
+		voided := Change{Round: r, Kind: PickVoided, At: v.VoidedAt, Actor: v.Actor, Reason: v.Reason, Pick: &v.FrozenPick}
+		for _, c := range r.Record.Override.Changes { // by which it was voided
+			if c.At.Equal(v.VoidedAt) {
+				voided.Actor = c.Actor
+			}
+		}
+		all = append(all, voided)
+	}
+	var before *ledger.Verification
+	if r.vouchable() {
+		before = &ledger.Verification{Classification: ledger.Classification{Rows: Rows(r.Facts.Results), Sprint: r.sourceSprint()}}
+	}
+	for i := range r.Record.Revisions {
+		v := &r.Record.Revisions[i]
+		if before != nil {
+			all = append(all, Change{Round: r, Kind: ResultRevised, At: v.At, Actor: v.Actor, Reason: v.Reason, Old: before, New: v})
+		}
+		before = v
+	}
+	slices.SortStableFunc(all, func(x, y Change) int { return x.At.Compare(y.At) })
+	slices.Reverse(all)
+	return all
+}
+
+// vouchable says that the archive vouches for the round's result, or would if nobody had decided.
+func (r *Round) vouchable() bool {
+	return r.Facts.Winner() != nil && r.state.Vouches(r.Year, r.Facts.GrandPrix, r.Facts.ResultKnownAt())
+}
+
+// Sprint returns the classification of the weekend's sprint that was verified with the race; nil if
+// none is verified, or there was no sprint.
+func (r *Round) Sprint() []ledger.Row {
+	switch {
+	case r.Result == nil:
+		return nil
+	case r.Result.Sprint != nil:
+		return r.Result.Sprint
+	}
+	return r.sourceSprint()
+}
+
+func (r *Round) sourceSprint() []ledger.Row {
+	if len(r.Facts.SprintResults) == 0 {
+		return nil
+	}
+	return Rows(r.Facts.SprintResults)
+}

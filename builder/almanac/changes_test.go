@@ -1,0 +1,71 @@
+package almanac_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
+)
+
+// TestChanges lives through a season with everything that can happen to a round.
+func TestChanges(t *testing.T) {
+	first, revised := order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"}
+	w := newWorld(t, preseason, first, first, first)
+	on := func(at time.Time, round int, decide func(ledger.Session) []ledger.Event) { w.on(at, round, decide) }
+	day := 24 * time.Hour
+	on(preseason, 2, func(s ledger.Session) []ledger.Event {
+		return []ledger.Event{s.Move(startOf(2), startOf(2).Add(time.Hour), "heat")}
+	})
+	w.verify(startOf(1).Add(raceTime), 1, first, "")
+	w.verify(startOf(1).Add(day), 1, revised, "underweight")
+	on(startOf(1).Add(2*day), 3, func(s ledger.Session) []ledger.Event { return s.Postpone(startOf(3), "fog") })
+	on(startOf(1).Add(3*day), 3, func(s ledger.Session) []ledger.Event { return []ledger.Event{s.Reinstate(startOf(5), "new date")} })
+	pick := ledger.Pick{P1: "ann", P2: "bob", P3: "cay", WinProbability: 0.5, Model: "test"}
+	on(startOf(1).Add(4*day), 2, func(s ledger.Session) []ledger.Event {
+		return []ledger.Event{ledger.Freeze(s.Key, pick, startOf(2).Add(time.Hour), true)}
+	})
+	on(startOf(1).Add(5*day), 2, func(s ledger.Session) []ledger.Event { return s.Cancel("flood") })
+
+	a := w.at(startOf(1).Add(6 * day))
+	var got []string
+	for _, c := range a.Changes(2025) {
+		got = append(got, fmt.Sprintf("%d kind %d by %s: %s, %d to %d", c.Round.Session, c.Kind, c.Actor, c.Reason, c.OldState, c.NewState))
+	}
+	want := []string{
+		fmt.Sprintf("2025002 kind %d by test: cancelled, 0 to 0", almanac.PickVoided),
+		fmt.Sprintf("2025002 kind %d by test: flood, %d to %d", almanac.RoundCancelled, almanac.Scheduled, almanac.Cancelled),
+		fmt.Sprintf("2025003 kind %d by test: new date, %d to %d", almanac.RoundReinstated, almanac.Postponed, almanac.Scheduled),
+		fmt.Sprintf("2025003 kind %d by test: fog, %d to %d", almanac.RoundPostponed, almanac.Scheduled, almanac.Postponed),
+		fmt.Sprintf("2025001 kind %d by test: underweight, 0 to 0", almanac.ResultRevised),
+		fmt.Sprintf("2025002 kind %d by test: heat, 0 to 0", almanac.RoundMoved),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("newest first (-want +got)\n%s", diff)
+	}
+	if all := a.Changes(0); len(all) != len(got) {
+		t.Errorf("of all years: got %d changes, want %d", len(all), len(got))
+	}
+	if none := a.Changes(2024); len(none) != 0 {
+		t.Errorf("of another year: got %v", none)
+	}
+	if then := w.at(preseason).Changes(2025); len(then) != 1 {
+		t.Errorf("before the season: got %d changes, want the move alone", len(then))
+	}
+}
+
+// TestCorrectionOfWhatTheArchiveVouchedFor is a change, although the ledger has no verification before
+// it.
+func TestCorrectionOfWhatTheArchiveVouchedFor(t *testing.T) {
+	first, revised := order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"}
+	opened := startOf(1).Add(48 * time.Hour)
+	w := newWorld(t, opened, first)
+	w.verify(opened.Add(time.Hour), 1, revised, "appeal upheld")
+	changes := w.at(opened.Add(2 * time.Hour)).Changes(2025)
+	if len(changes) != 1 || changes[0].Kind != almanac.ResultRevised || changes[0].Old.Winner() != "ann" || changes[0].New.Winner() != "bob" {
+		t.Errorf("got %+v, want one revision from ann to bob", changes)
+	}
+}

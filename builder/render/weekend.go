@@ -1,0 +1,219 @@
+package render
+
+import (
+	"strings"
+	"time"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+	"gridcast/schemas/wire"
+)
+
+// results lists the rounds of a year with a verified result.
+func results(y *almanac.Year) []wire.ResultRecord {
+	records := []wire.ResultRecord{}
+	for i := range y.Rounds {
+		if r := &y.Rounds[i]; r.Result != nil {
+			records = append(records, resultRecord(y, r))
+		}
+	}
+	return records
+}
+
+// resultsOf is the list for one session key: one record, or none.
+func resultsOf(a *almanac.Almanac, session int64) []wire.ResultRecord {
+	r, err := a.Round(session)
+	if err != nil || r.Result == nil {
+		return []wire.ResultRecord{}
+	}
+	y, _ := a.Year(r.Year)
+	return []wire.ResultRecord{resultRecord(y, r)}
+}
+
+func resultRecord(y *almanac.Year, r *almanac.Round) wire.ResultRecord {
+	rec := wire.ResultRecord{
+		SessionKey: r.Session, GPName: r.Facts.Name, Revisions: []wire.Revision{},
+		Race: classification(y, r, r.Result.Rows, r.Facts.Results),
+	}
+	if sprint := r.Sprint(); sprint != nil {
+		rec.Sprint = classification(y, r, sprint, r.Facts.SprintResults)
+	}
+	for _, v := range r.Record.Revisions {
+		rec.Revisions = append(rec.Revisions, wire.Revision{Revision: v.Revision, At: wire.Instant(v.At), By: role(v.Actor), Reason: v.Reason})
+	}
+	return rec
+}
+
+var outcomes = map[season.Outcome]wire.ResultStatus{
+	"": wire.NotClassified, season.NotClassified: wire.NotClassified, // a correction does not say why
+	season.DidNotFinish: wire.DidNotFinish, season.DidNotStart: wire.DidNotStart, season.Disqualified: wire.Disqualified,
+	season.DidNotQualify: wire.DidNotQualify, season.DidNotPreQualify: wire.DidNotPreQualify,
+	season.DidNotPractise: wire.DidNotPractise, season.ExcludedBeforeStart: wire.Excluded,
+}
+
+// classification joins verified rows with what the source says of the same drivers. Times and the
+// laps behind are only of rows on which both agree: after a penalty, those of the source are of
+// another classification.
+func classification(y *almanac.Year, r *almanac.Round, verified []ledger.Row, source []season.Result) []wire.ResultRow {
+	told := map[season.DriverID][]*season.Result{} // a driver who drove several cars has several rows
+	for i := range source {
+		told[source[i].Driver] = append(told[source[i].Driver], &source[i])
+	}
+	rows := make([]wire.ResultRow, len(verified))
+	var winner *season.Result
+	for i, v := range verified {
+		row := wire.ResultRow{
+			Position: v.Position, Driver: y.Codes[v.Driver], Name: r.Driver(v.Driver).Name, Team: r.Team(v.Team).Name,
+			TeamColour: r.Colour(v.Team), Status: wire.Classified, Points: v.Points, Shared: v.Shared,
+		}
+		if entry := r.Facts.Entry(v.Driver); entry != nil {
+			row.Number = entry.Number
+		}
+		var of season.Result
+		if known := told[v.Driver]; len(known) > 0 {
+			of, told[v.Driver] = *known[0], known[1:]
+			row.Grid, row.Laps = of.Grid, &of.Laps
+			agreed := of.Position == v.Position
+			if v.Position == 1 && winner == nil && agreed {
+				winner = &of
+				row.TimeMS = of.Time.Milliseconds()
+			} else if winner != nil && agreed && v.Position > 0 && winner.Time > 0 {
+				switch behind := winner.Laps - of.Laps; {
+				case of.Time >= winner.Time:
+					row.GapMS = (of.Time - winner.Time).Milliseconds()
+				case behind > 0:
+					row.GapLaps = behind
+				}
+			}
+		}
+		if v.Position == 0 {
+			row.Status, row.Reason = outcomes[of.Outcome], of.Reason
+		}
+		rows[i] = row
+	}
+	return rows
+}
+
+// role says who decided, without a name: people's are not published.
+func role(actor string) string {
+	kind, _, _ := strings.Cut(actor, ":")
+	switch kind {
+	case "source", ledger.RuleActor, ledger.ArchiveActor, "builder":
+		return kind
+	}
+	return "operator"
+}
+
+func weekends(y *almanac.Year) []wire.Weekend {
+	records := make([]wire.Weekend, len(y.Rounds))
+	for i := range y.Rounds {
+		records[i] = weekend(&y.Rounds[i])
+	}
+	return records
+}
+
+// weekendsOf is the list for one session key: one record, or none.
+func weekendsOf(a *almanac.Almanac, session int64) []wire.Weekend {
+	r, err := a.Round(session)
+	if err != nil {
+		return []wire.Weekend{}
+	}
+	return []wire.Weekend{weekend(r)}
+}
+
+// weekend says where and when a round is held. A session whose planned start is not before the
+// race's is left out: the race has been moved, and the source has not said yet when the rest is.
+func weekend(r *almanac.Round) wire.Weekend {
+	w := wire.Weekend{
+		SessionKey: r.Session, Round: r.Facts.Number, GPName: r.Facts.Name, GPID: string(r.Facts.GrandPrix),
+		Circuit: wire.Circuit{
+			ID: string(r.Circuit.ID), Name: r.Circuit.Name, Locality: r.Circuit.Locality, Country: r.Circuit.Country,
+			TimeZone: season.TimeZone(r.Circuit.ID),
+		},
+		Sprint: r.Facts.Sprint, Status: Status(r.State), Sessions: []wire.WeekendSession{},
+	}
+	for _, s := range r.Facts.Sessions {
+		if start := max(s.Start.Unix(), s.Date.Unix()); start >= r.Start.Unix() {
+			continue
+		}
+		session := wire.WeekendSession{
+			Session: strings.ReplaceAll(string(s.Kind), "-", "_"), Date: s.Date.Format(time.DateOnly),
+			DateStart: wire.Instant(s.Start), Status: sessionStatus(r, s.Kind),
+		}
+		if !s.Start.IsZero() {
+			session.Date = s.Start.UTC().Format(time.DateOnly)
+		}
+		w.Sessions = append(w.Sessions, session)
+	}
+	race := wire.WeekendSession{Session: "race", Date: r.Start.UTC().Format(time.DateOnly), Status: Status(r.State)}
+	if !r.Provisional {
+		race.DateStart = wire.Instant(r.Start)
+	}
+	w.Sessions = append(w.Sessions, race)
+	return w
+}
+
+// sessionStatus is that of a session before the race: finished once its outcome is known or the race
+// is under way, else that of the weekend.
+func sessionStatus(r *almanac.Round, kind season.SessionKind) wire.Status {
+	if r.Facts.Held(kind) {
+		return wire.Finished
+	}
+	switch r.State {
+	case almanac.Live, almanac.AwaitingResult, almanac.Finished:
+		return wire.Finished
+	}
+	return Status(r.State)
+}
+
+var changeKinds = map[almanac.ChangeKind]wire.ChangeKind{
+	almanac.RoundMoved: wire.RoundMoved, almanac.RoundPostponed: wire.RoundPostponed, almanac.RoundCancelled: wire.RoundCancelled,
+	almanac.RoundReinstated: wire.RoundReinstated, almanac.ResultRevised: wire.ResultRevised, almanac.PickVoided: wire.PickVoided,
+}
+
+// changes lists what was decided about rounds after they were published, the newest first.
+func changes(a *almanac.Almanac, year int) []wire.Change {
+	records := []wire.Change{}
+	for _, c := range a.Changes(year) {
+		y, _ := a.Year(c.Round.Year)
+		rec := wire.Change{
+			SessionKey: c.Round.Session, GPName: c.Round.Facts.Name, Kind: changeKinds[c.Kind], At: wire.Instant(c.At), By: role(c.Actor),
+			Reason: c.Reason,
+		}
+		switch c.Kind {
+		case almanac.ResultRevised:
+			rec.Old, rec.New = &wire.ChangeState{Revision: c.Old.Revision}, &wire.ChangeState{Revision: c.New.Revision}
+			rec.Old.Race, rec.New.Race = changedRows(y, c.Round, c.Old.Rows, c.New.Rows)
+			if c.New.Sprint != nil {
+				rec.Old.Sprint, rec.New.Sprint = changedRows(y, c.Round, c.Old.Sprint, c.New.Sprint)
+			}
+		case almanac.PickVoided:
+			rec.Old = &wire.ChangeState{Prediction: prediction(y, c.Pick)}
+		case almanac.RoundMoved:
+			rec.Old, rec.New = &wire.ChangeState{DateStart: wire.Instant(c.OldStart)}, &wire.ChangeState{DateStart: wire.Instant(c.NewStart)}
+		default:
+			rec.Old = &wire.ChangeState{Status: Status(c.OldState), DateStart: wire.Instant(c.OldStart)}
+			rec.New = &wire.ChangeState{Status: Status(c.NewState), DateStart: wire.Instant(c.NewStart)}
+		}
+		records = append(records, rec)
+	}
+	return records
+}
+
+// changedRows are the rows that differ between two classifications, as the one and as the other has
+// them.
+func changedRows(y *almanac.Year, r *almanac.Round, before, after []ledger.Row) (old, revised []wire.ChangedRow) {
+	row := func(l *ledger.Row) wire.ChangedRow {
+		return wire.ChangedRow{Position: l.Position, Driver: y.Codes[l.Driver], Team: r.Team(l.Team).Name, Points: l.Points}
+	}
+	for _, p := range almanac.Compare(before, after) {
+		if p.Changed() && p.Before != nil {
+			old = append(old, row(p.Before))
+		}
+		if p.Changed() && p.After != nil {
+			revised = append(revised, row(p.After))
+		}
+	}
+	return old, revised
+}

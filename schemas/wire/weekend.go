@@ -1,0 +1,126 @@
+package wire
+
+// ResultRecord is one record of /results: the verified classification of a round.
+type ResultRecord struct {
+	SessionKey int64       `json:"session_key"`
+	GPName     string      `json:"gp_name"`
+	Revisions  []Revision  `json:"revisions"` // oldest first; empty: as the archive had it from the beginning
+	Race       []ResultRow `json:"race"`
+	Sprint     []ResultRow `json:"sprint,omitzero"`
+}
+
+// Revision says when a classification was verified, or revised.
+type Revision struct {
+	Revision int     `json:"revision"` // 1 for the first
+	At       Instant `json:"at"`
+	By       string  `json:"by"`              // operator, rule, archive
+	Reason   string  `json:"reason,omitzero"` // of a correction
+}
+
+// ResultStatus says how a driver came to a place in a classification, or to none.
+type ResultStatus string
+
+// The results that a driver may have.
+const (
+	Classified       ResultStatus = "classified"
+	DidNotFinish     ResultStatus = "did_not_finish"
+	DidNotStart      ResultStatus = "did_not_start"
+	Disqualified     ResultStatus = "disqualified"
+	NotClassified    ResultStatus = "not_classified"
+	DidNotQualify    ResultStatus = "did_not_qualify"
+	DidNotPreQualify ResultStatus = "did_not_prequalify"
+	DidNotPractise   ResultStatus = "did_not_practise"
+	Excluded         ResultStatus = "excluded"
+)
+
+// ResultRow is one line of a classification. The time is the winner's; everybody else has a gap
+// to it, in time or in laps.
+type ResultRow struct {
+	Position   int          `json:"position,omitzero"` // absent if not classified
+	Driver     string       `json:"driver"`            // three-letter code
+	Name       string       `json:"name"`
+	Team       string       `json:"team"`
+	TeamColour string       `json:"team_colour,omitzero"` // #RRGGBB, upper case
+	Number     int          `json:"number,omitzero"`      // the one on the car
+	Status     ResultStatus `json:"status"`
+	Grid       int          `json:"grid,omitzero"` // absent: from the pit lane, or unknown
+	Laps       *int         `json:"laps,omitzero"` // completed
+	TimeMS     int64        `json:"time_ms,omitzero"`
+	GapMS      int64        `json:"gap_ms,omitzero"`
+	GapLaps    int          `json:"gap_laps,omitzero"`
+	Points     float64      `json:"points"`
+	Reason     string       `json:"reason,omitzero"` // why the driver retired
+	Shared     bool         `json:"shared,omitzero"` // another driver had started in the car
+}
+
+// Weekend is one record of /weekends: where and when a round is held, session by session.
+type Weekend struct {
+	SessionKey int64            `json:"session_key"`
+	Round      int              `json:"round"`
+	GPName     string           `json:"gp_name"`
+	GPID       string           `json:"gp_id"` // F1DB's, the same every year
+	Circuit    Circuit          `json:"circuit"`
+	Sprint     bool             `json:"sprint"`
+	Status     Status           `json:"status"`
+	Sessions   []WeekendSession `json:"sessions"` // in order of time; the race is the last
+}
+
+// Circuit is where a round is held.
+type Circuit struct {
+	ID       string `json:"id"` // F1DB's
+	Name     string `json:"name"`
+	Locality string `json:"locality"`
+	Country  string `json:"country"`
+	TimeZone string `json:"time_zone,omitzero"` // IANA name
+}
+
+// WeekendSession is one session of a weekend.
+type WeekendSession struct {
+	Session   string  `json:"session"`             // practice_1 … practice_4, sprint_qualifying, sprint, qualifying, race
+	Date      string  `json:"date"`                // YYYY-MM-DD, UTC day of the start
+	DateStart Instant `json:"date_start,omitzero"` // absent if the hour is unknown
+	Status    Status  `json:"status"`
+}
+
+// ChangeKind names what happened to a round after it was first published.
+type ChangeKind string
+
+// The changes.
+const (
+	RoundMoved      ChangeKind = "round_moved"
+	RoundPostponed  ChangeKind = "round_postponed"
+	RoundCancelled  ChangeKind = "round_cancelled"
+	RoundReinstated ChangeKind = "round_reinstated"
+	ResultRevised   ChangeKind = "result_revised"
+	PickVoided      ChangeKind = "pick_voided"
+)
+
+// Change is one record of /changes. Old and New hold what differs, and nothing else.
+type Change struct {
+	SessionKey int64        `json:"session_key"`
+	GPName     string       `json:"gp_name"`
+	Kind       ChangeKind   `json:"kind"`
+	At         Instant      `json:"at"`
+	By         string       `json:"by"` // operator, source, rule, archive or builder
+	Reason     string       `json:"reason,omitzero"`
+	Old        *ChangeState `json:"old,omitzero"`
+	New        *ChangeState `json:"new,omitzero"`
+}
+
+// ChangeState is one side of a change.
+type ChangeState struct {
+	Status     Status       `json:"status,omitzero"`
+	DateStart  Instant      `json:"date_start,omitzero"` // absent if the hour is unknown
+	Revision   int          `json:"revision,omitzero"`   // of the result; absent before the first
+	Race       []ChangedRow `json:"race,omitzero"`       // the rows that differ
+	Sprint     []ChangedRow `json:"sprint,omitzero"`
+	Prediction *Prediction  `json:"prediction,omitzero"` // a pick that no longer counts
+}
+
+// ChangedRow is what one side of a change says of a driver.
+type ChangedRow struct {
+	Position int     `json:"position,omitzero"` // absent if not classified
+	Driver   string  `json:"driver"`
+	Team     string  `json:"team"`
+	Points   float64 `json:"points"`
+}
