@@ -32,6 +32,16 @@ type Policy struct {
 	// Stood says since when the archive has a result as it is. It may be nil: since the end of the
 	// race.
 	Stood func(year int, gp season.GrandPrixID) Stood
+	// Arrived says when the archive got the qualifying of a round as it is; zero if nothing is known
+	// of that. It may be nil: a pick on qualifying alone goes by its end.
+	Arrived func(year int, gp season.GrandPrixID) time.Time
+}
+
+func (p Policy) arrived(r *almanac.Round) time.Time {
+	if p.Arrived == nil {
+		return time.Time{}
+	}
+	return p.Arrived(r.Year, r.Facts.GrandPrix)
 }
 
 // Stood is how long a result has been in the archive as it is, and who says otherwise.
@@ -151,7 +161,7 @@ func (p Policy) picksDue(v *season.View, s *ledger.State, sum string) ([]ledger.
 	var events []ledger.Event
 	var faults []error
 	for _, r := range almanac.Rounds(v, s, v.At.UTC().Year()-1) {
-		if r.Session == 0 || !r.PickDue() {
+		if r.Session == 0 || !r.PickDue(p.arrived(r)) {
 			continue
 		}
 		forecast, err := p.Model.Predict(v, r.Year, r.Facts.GrandPrix)

@@ -166,6 +166,20 @@ func TestPickOnQualifyingThatHasStood(t *testing.T) {
 	w.wantNone(austriaStart.Add(-almanac.LastFreeze))
 }
 
+// Qualifying that comes late stands from when it came.
+func TestPickOnQualifyingThatCameLate(t *testing.T) {
+	w := newWeekend(t, withoutGrid)
+	came := austriaQualified.Add(5 * time.Hour)
+	w.policy.Arrived = func(year int, gp season.GrandPrixID) time.Time {
+		if year != 2024 || gp != austria {
+			return time.Time{}
+		}
+		return came
+	}
+	w.wantNone(came.Add(2*time.Hour - time.Second))
+	w.wantFreeze(came.Add(2*time.Hour), austriaStart, predict.FromQualifying)
+}
+
 func TestPickOnFormIsFrozenAtTheLastMoment(t *testing.T) {
 	w := newWeekend(t, withoutQualifying)
 	last := austriaStart.Add(-almanac.LastFreeze)

@@ -51,7 +51,7 @@ func (p Policy) instants(v *season.View, s *ledger.State, until time.Time) []tim
 	note(after.Add(time.Second)) // the keys of what is known when the ledger is opened
 	for _, r := range almanac.Rounds(v, s, after.Year()) {
 		note(r.Facts.GridKnownAt())
-		note(r.StoodBy())
+		note(r.StoodBy(p.arrived(r)))
 		note(r.FreezeBy())
 		note(r.End().Add(p.AutoVerifyAfter))
 	}

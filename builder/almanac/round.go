@@ -80,19 +80,27 @@ func (r *Round) Off() bool { return r.State == Postponed || r.State == Cancelled
 // FreezeBy is when the pick is frozen at the latest, whatever is known by then.
 func (r *Round) FreezeBy() time.Time { return r.Start.Add(-LastFreeze) }
 
-// StoodBy is when a pick is made on qualifying alone, if the grid has not come by then.
-func (r *Round) StoodBy() time.Time { return r.Facts.QualifyingKnownAt().Add(qualifyingStands) }
+// StoodBy is when a pick is made on qualifying alone, if the grid has not come by then. Qualifying
+// stands from the later of its end and its arrival, which is zero where nothing is known of it.
+func (r *Round) StoodBy(arrived time.Time) time.Time {
+	since := r.Facts.QualifyingKnownAt()
+	if arrived.After(since) {
+		since = arrived
+	}
+	return since.Add(qualifyingStands)
+}
 
 // PickDue says whether the pick is to be frozen at the instant of the view: at once on a grid, on
-// qualifying that has stood, and at last on whatever is known; never at the start or after it.
-func (r *Round) PickDue() bool {
+// qualifying that has stood since it arrived, and at last on whatever is known; never at the start or
+// after it.
+func (r *Round) PickDue(arrived time.Time) bool {
 	now := r.view.At
 	switch {
 	case r.Pick != nil, r.Off(), r.Result != nil, r.Facts.Finished(), !now.Before(r.Start):
 		return false
 	case len(r.Facts.Grid) > 0:
 		return true
-	case len(r.Facts.Qualifying) > 0 && !now.Before(r.StoodBy()):
+	case len(r.Facts.Qualifying) > 0 && !now.Before(r.StoodBy(arrived)):
 		return true
 	}
 	return !now.Before(r.FreezeBy())

@@ -641,6 +641,18 @@ func (g *Ingest) Stood(year int, gp season.GrandPrixID) builder.Stood {
 	return stood
 }
 
+// Arrived returns when the archive got the qualifying of a round as it is, for the rule by which a
+// pick is made on it; zero for what the base archive had. It goes by what the last Run or Load saw.
+func (g *Ingest) Arrived(year int, gp season.GrandPrixID) time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.log == nil {
+		return time.Time{}
+	}
+	origin, _ := g.log.Origin(year, gp, assemble.Qualifying)
+	return origin.At
+}
+
 // Accept lets a waiting change through: the next run takes it, whatever the gates say. The error
 // names the changes that wait if there is none of that ID.
 func (g *Ingest) Accept(ctx context.Context, now time.Time, actor, id, reason string) (assemble.Change, error) {

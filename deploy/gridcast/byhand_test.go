@@ -112,7 +112,7 @@ func TestWeekendByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := do(deed("qualifying", "set", key, "--file", file)...)
-	says(said, "Enter the qualifying of the Las Vegas Grand Prix of 2024", "In order: RUS SAI GAS LEC", "Qualifying of 20 drivers", "The pick is made at once, on qualifying: RUS", "published variants change", "The qualifying of the Las Vegas Grand Prix of 2024 is what you entered")
+	says(said, "Enter the qualifying of the Las Vegas Grand Prix of 2024", "In order: RUS SAI GAS LEC", "Qualifying of 20 drivers", "The pick is made at 23 November 2024 14:00 UTC, on qualifying: RUS", "published variants change", "The qualifying of the Las Vegas Grand Prix of 2024 is what you entered")
 
 	now = now.Add(time.Hour)
 	refused([]string{"not entered in this round: RIC", "gridcast entries set 2024022"}, deed("grid", "set", key, "--order", "VER RIC")...)

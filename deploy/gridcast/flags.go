@@ -9,6 +9,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
+	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/deploy/clock"
@@ -130,6 +131,12 @@ func (f *builderFlags) builderOn(ctx context.Context, s *streams, store blob.Sto
 	}
 	started := time.Now() // with its monotonic reading, by which Since goes
 	l.UseClock(ledger.Steady(time.Now, func() time.Duration { return time.Since(started) }))
+	// What the facts log knows of arrivals counts for a build that asks nobody too.
+	known := &ingest.Ingest{Store: store, Facts: facts, Ledger: l, Log: s.log}
+	if err := known.Load(ctx); err != nil {
+		return nil, err
+	}
+	policy.Stood, policy.Arrived = known.Stood, known.Arrived
 	return &builder.Builder{Store: store, Ledger: l, Facts: facts.Load, Policy: policy, Name: processName(), Log: s.log}, nil
 }
 

@@ -338,8 +338,16 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%s says otherwise: %s.", c.Source, lines(r, c.Lines)))
 		}
 	}
-	p.Effects = append(p.Effects, o.pickToCome(archive, state, r, v.At)...)
-	p.Effects = append(p.Effects, effects(x, y, r.Session)...)
+	arrived := o.Ingest.Arrived(r.Year, r.Facts.GrandPrix)
+	for _, c := range out.Taken {
+		if c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix && c.Block == assemble.Qualifying {
+			arrived = v.At
+		}
+	}
+	p.Effects = append(p.Effects, o.pickToCome(archive, state, r, v.At, arrived)...)
+	if seen := effects(x, y, r.Session); len(p.Effects) == 0 || seen[0] != noEffect {
+		p.Effects = append(p.Effects, seen...)
+	}
 	if p.Variants, err = changedVariants(x, y, r.Year); err != nil && p.Refusal == "" {
 		p.Refusal = "what clients would get cannot be rendered: " + err.Error()
 	}
@@ -347,7 +355,7 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 }
 
 // pickToCome says which pick follows from an archive for a round that has none, and when it is made.
-func (o *Operator) pickToCome(archive *season.Archive, state *ledger.State, r *almanac.Round, now time.Time) []string {
+func (o *Operator) pickToCome(archive *season.Archive, state *ledger.State, r *almanac.Round, now, arrived time.Time) []string {
 	if r.Pick != nil || r.Off() || !now.Before(r.Start) {
 		return nil
 	}
@@ -367,7 +375,7 @@ func (o *Operator) pickToCome(archive *season.Archive, state *ledger.State, r *a
 	case len(next.Facts.Grid) > 0:
 	case len(next.Facts.Qualifying) > 0:
 		due := next.FreezeBy()
-		if stood := next.StoodBy(); stood.Before(due) {
+		if stood := next.StoodBy(arrived); stood.Before(due) {
 			due = stood
 		}
 		if due.After(now) {

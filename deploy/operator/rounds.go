@@ -424,10 +424,12 @@ func effects(before, after *almanac.Almanac, session int64) []string {
 		add("The next race is %s; until now: %s.", is, was)
 	}
 	if len(text) == 0 {
-		text = []string{"Clients see no difference."}
+		text = []string{noEffect}
 	}
 	return text
 }
+
+const noEffect = "Clients see no difference."
 
 func winner(r *almanac.Round) string {
 	for _, row := range r.Valid() {

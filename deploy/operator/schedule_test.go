@@ -8,6 +8,7 @@ import (
 
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
+	"gridcast/builder/season"
 	"gridcast/scheduler/cadence"
 	"gridcast/snapshots/blob/memblob"
 )
@@ -35,8 +36,9 @@ func TestCalendarOfTheSchedule(t *testing.T) {
 		keys, err := ledger.AssignKeys(s, a.AsOf(now).Seasons)
 		return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err
 	})
+	var arrived time.Time
 	find := func() (found []cadence.Round) {
-		for _, r := range calendarOf(a.AsOf(now), l.State()).Rounds {
+		for _, r := range calendarOf(a.AsOf(now), l.State(), func(int, season.GrandPrixID) time.Time { return arrived }).Rounds {
 			if r.Key == belgium {
 				found = append(found, r)
 			}
@@ -50,6 +52,11 @@ func TestCalendarOfTheSchedule(t *testing.T) {
 	}
 	if diff := cmp.Diff([]cadence.Round{want}, find()); diff != "" {
 		t.Errorf("Belgium as planned (-want +got)\n%s", diff)
+	}
+	arrived = want.GridKnown.Add(3 * time.Hour) // qualifying came late: it stands from then on
+	want.StoodBy = arrived.Add(2 * time.Hour)
+	if diff := cmp.Diff([]cadence.Round{want}, find()); diff != "" {
+		t.Errorf("Belgium with qualifying that came late (-want +got)\n%s", diff)
 	}
 	on := func(decide func(ledger.Session) []ledger.Event) {
 		t.Helper()

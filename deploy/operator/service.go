@@ -66,7 +66,7 @@ func NewService(b *builder.Builder, c clock.Clock, log *slog.Logger, registry pr
 // before Start.
 func (s *Service) Ingest(from *ingest.Ingest) {
 	s.sources = from
-	s.builder.Policy.Stood = from.Stood
+	s.builder.Policy.Stood, s.builder.Policy.Arrived = from.Stood, from.Arrived
 }
 
 // Start publishes what is due now, so that there is something to serve, and makes the jobs. If it
@@ -269,7 +269,7 @@ func (s *Service) loadFacts(ctx context.Context) error {
 // calendar is what the schedule goes by: the facts and the ledger as they are in memory.
 func (s *Service) calendar() cadence.Calendar {
 	now := s.clock.Now()
-	return calendarOf(s.facts.Load().Archive.AsOf(now), s.builder.Ledger.Current(now))
+	return calendarOf(s.facts.Load().Archive.AsOf(now), s.builder.Ledger.Current(now), s.builder.Policy.Arrived)
 }
 
 // Facts is the archive in use, from memory; not known before the first build.
