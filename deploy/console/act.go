@@ -41,6 +41,8 @@ var deeds = map[string]parser{
 	"POST /rounds/{session}/move":      ofRound(parseMove),
 	"POST /rounds/{session}/reinstate": ofRound(parseReinstate),
 	"POST /rounds/{session}/release":   ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.ReleaseRound{Session: k}, nil }),
+	"POST /facts/{session}/{block}":    ofRound(parseFacts),
+	"POST /rounds/{session}/facts":     ofRound(parseReleaseFacts),
 	"POST /keys":                       parseCreateKey,
 	"POST /keys/{key}/revoke": func(_ *Console, r *http.Request) (operator.Deed, error) {
 		return operator.RevokeKey{ID: r.PathValue("key")}, nil

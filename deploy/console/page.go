@@ -33,6 +33,7 @@ type page struct {
 	Jobs     []jobView
 	Missing  []almanac.Lack // facts that are overdue
 	Waiting  []waitingResult
+	Control  []controlledRound
 	Season   seasonView
 	Record   recordView
 	Versions []versionView
@@ -235,6 +236,7 @@ func (c *Console) collectSeason(ctx context.Context, p *page, now time.Time, sta
 	}
 	p.Missing = almanac.Missing(facts.Archive.AsOf(now), state)
 	p.Season = newSeason(a)
+	p.trouble(c.collectControl(ctx, p, a), "Race control cannot be made", "Check the storage.", "control")
 	p.Record = newRecord(a)
 	return nil
 }

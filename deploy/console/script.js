@@ -176,6 +176,89 @@ function beside(form, panel) {
   place.after(panel);
 }
 
+// sortable puts a list beside a field with drivers' codes: dragged, moved with buttons or with the
+// arrow keys, it changes the field; what is typed in the field changes the list. A dash in the field
+// parts those without a place from the rest.
+function sortable(field) {
+  if (field.dataset.sorting || !field.dataset.sort) return;
+  field.dataset.sorting = "yes";
+  const names = new Map(field.dataset.sort.split("|").map((known) => [known.slice(0, 3), known.slice(4)]));
+  const list = document.createElement("ol");
+  list.className = "order";
+  list.setAttribute("aria-label", "The order, to be dragged");
+  const codes = () => [...list.children].map((item) => item.dataset.code);
+  const write = () => { field.value = codes().join(" ").replace(/ ?- ?/, "\n-\n").trim(); number(); };
+  const number = () => {
+    let place = 0, parted = false;
+    for (const item of list.children) {
+      if (item.dataset.code === "-") parted = true;
+      item.firstChild.textContent = parted || item.dataset.code === "-" ? "–" : ++place;
+    }
+  };
+  const move = (item, by) => {
+    const other = by < 0 ? item.previousElementSibling : item.nextElementSibling;
+    if (!other) return;
+    if (by < 0) other.before(item); else other.after(item);
+    write();
+  };
+  const draw = (code) => {
+    const item = document.createElement("li"), name = code === "-" ? "without a place" : names.get(code) || "not known";
+    item.dataset.code = code;
+    if (!names.has(code) && code !== "-") item.className = "bad";
+    const place = document.createElement("span"), text = document.createElement("span"), grip = document.createElement("span");
+    place.className = "place"; text.className = "driver"; grip.className = "grip";
+    text.textContent = code === "-" ? "– " + name : code + " " + name;
+    grip.textContent = "⠿"; grip.setAttribute("aria-hidden", "true");
+    const button = (sign, label, by) => {
+      const b = document.createElement("button");
+      b.type = "button"; b.className = "quiet"; b.textContent = sign; b.setAttribute("aria-label", `${label}: ${code === "-" ? name : code}`);
+      b.onclick = () => { move(item, by); b.focus(); };
+      b.onkeydown = (event) => {
+        if (event.key !== "ArrowUp" && event.key !== "ArrowDown") return;
+        event.preventDefault();
+        move(item, event.key === "ArrowUp" ? -1 : 1);
+        b.focus();
+      };
+      return b;
+    };
+    item.append(place, grip, text, button("▲", "up", -1), button("▼", "down", 1));
+    grip.onpointerdown = (event) => {
+      event.preventDefault();
+      item.classList.add("dragged");
+      // The window hears the pointer also where the item is put elsewhere meanwhile, which ends a capture.
+      const heard = new AbortController(), options = { signal: heard.signal };
+      window.addEventListener("pointermove", (at) => {
+        if (at.pointerId !== event.pointerId) return;
+        const over = [...list.children].find((other) => {
+          const box = other.getBoundingClientRect();
+          return other !== item && at.clientY >= box.top && at.clientY <= box.bottom;
+        });
+        if (!over) return;
+        const box = over.getBoundingClientRect();
+        if (at.clientY < box.top + box.height / 2) over.before(item); else over.after(item);
+      }, options);
+      const drop = (at) => {
+        if (at.pointerId !== event.pointerId) return;
+        heard.abort();
+        item.classList.remove("dragged");
+        write();
+      };
+      window.addEventListener("pointerup", drop, options);
+      window.addEventListener("pointercancel", drop, options);
+    };
+    return item;
+  };
+  const read = () => {
+    const typed = field.value.toUpperCase().split(/[\s,;]+/).filter(Boolean);
+    list.replaceChildren(...typed.map((code) => draw(/^[-–—]+$/.test(code) ? "-" : code)));
+    number();
+  };
+  field.addEventListener("input", read);
+  field.form.addEventListener("reset", () => setTimeout(read));
+  read();
+  field.closest("label").after(list);
+}
+
 async function submit(form, button) {
   const title = button.textContent;
   const panel = document.getElementById("run");
@@ -232,6 +315,9 @@ if (document.getElementById("main")) {
     event.preventDefault();
     submit(form, event.submitter || form.querySelector("button"));
   });
+  document.addEventListener("toggle", (event) => {
+    if (event.target.open) event.target.querySelectorAll("textarea[data-sort]").forEach(sortable);
+  }, true);
   const panel = document.getElementById("run");
   if (panel.dataset.runId) follow(panel.dataset.runId, document.getElementById("run-title").textContent);
   setInterval(tick, 250);

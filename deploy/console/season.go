@@ -2,11 +2,15 @@ package console
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/render"
+	"gridcast/builder/season"
+	"gridcast/builder/stewards"
 	"gridcast/deploy/operator"
 )
 
@@ -66,6 +70,7 @@ type waitingResult struct {
 	Rows    []classified // empty: the source has nothing yet
 	Digest  string       // of what is shown, to verify just this
 	Order   []string     // codes in finishing order as known, or those who take part
+	Names   string       // codes and names of those who took part, for the list that is dragged
 	Hit     bool         // the pick names the winner
 }
 
@@ -83,9 +88,10 @@ func newWaiting(r *almanac.Round) waitingResult {
 	w := waitingResult{
 		Session: r.Session, Name: r.Facts.Name, Year: r.Year, Start: r.Start, State: stateWord(r.State), Pick: newPick(r),
 	}
-	w.Order = order(r)
+	w.Order, w.Names = order(r), names(r)
 	rows := r.Source()
 	if rows == nil {
+		w.Order = started(r)
 		return w
 	}
 	w.Digest = operator.SeenRound(r)
@@ -151,6 +157,7 @@ type seasonRound struct {
 	OnPod   int // picked drivers on the podium
 	Allowed []almanac.Action
 	Order   []string // codes in finishing order, as it counts now
+	Names   string   // as in waitingResult
 }
 
 // order lists the codes of those who have a place in the classification that counts, or in the
@@ -169,11 +176,43 @@ func order(r *almanac.Round) []string {
 	return codes
 }
 
+// started lists those who take part, in the order in which they start as far as that is known: to be
+// put in finishing order.
+func started(r *almanac.Round) []string {
+	var order []string
+	add := func(d season.DriverID) {
+		if code := r.Code(d); code != "" && !slices.Contains(order, code) {
+			order = append(order, code)
+		}
+	}
+	for _, slot := range r.Facts.Grid {
+		add(slot.Driver)
+	}
+	for _, row := range r.Facts.Qualifying {
+		add(row.Driver)
+	}
+	for _, e := range r.Facts.Entries {
+		add(e.Driver)
+	}
+	return order
+}
+
+// names lists those who took part, for the list that is dragged.
+func names(r *almanac.Round) string {
+	var known []string
+	for _, row := range stewards.TookPart(r) {
+		if !row.Shared {
+			known = append(known, r.Code(row.Driver)+" "+r.Driver(row.Driver).Name)
+		}
+	}
+	return strings.Join(known, "|")
+}
+
 func newSeason(a *almanac.Almanac) seasonView {
 	s := seasonView{Year: a.Current}
 	for _, r := range a.Rounds(0) {
 		row := seasonRound{
-			Number: r.Facts.Number, Session: r.Session, Name: r.Facts.Name, Start: r.Start, State: stateWord(r.State), Pick: newPick(r), Allowed: r.Allowed(), Order: order(r),
+			Number: r.Facts.Number, Session: r.Session, Name: r.Facts.Name, Start: r.Start, State: stateWord(r.State), Pick: newPick(r), Allowed: r.Allowed(), Order: order(r), Names: names(r),
 		}
 		if r.Result != nil {
 			podium := almanac.Podium(r.Result.Rows)

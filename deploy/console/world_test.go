@@ -19,6 +19,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
+	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
@@ -148,12 +149,17 @@ func (w *world) startConsole(log *slog.Logger, facts *builder.FactsStore, option
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	assembly := &ingest.Ingest{
+		Store: w.store, Facts: facts, Ledger: w.builder.Ledger, Log: log, Interval: func(time.Time) time.Duration { return time.Minute },
+	}
+	w.builder.Policy.Arrived = assembly.Arrived
 	cfg := console.Config{
 		Token: token, Log: log, Speed: 1, Edges: []console.Edge{console.Local(w.edge)},
 		Operator: &operator.Operator{
 			Store: w.store, Ledger: w.builder.Ledger, Audit: audit, Tiers: keys.DefaultTiers(),
-			Now: w.now, Build: w.builder.Build, Name: "test", Facts: facts.Load,
-			Jobs: func() []scheduler.Status { w.mu.Lock(); defer w.mu.Unlock(); return w.jobs },
+			Now: w.now, Build: w.builder.Build, Name: "test", Facts: facts.Load, Model: w.builder.Policy.Model,
+			Ingest: assembly,
+			Jobs:   func() []scheduler.Status { w.mu.Lock(); defer w.mu.Unlock(); return w.jobs },
 			RunJob: func(name, _ string) (<-chan error, error) {
 				done := make(chan error, 1)
 				done <- nil

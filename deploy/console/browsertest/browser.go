@@ -158,6 +158,32 @@ func (b *Browser) Look(name string) {
 	}
 }
 
+// Value is what a field holds now.
+func (b *Browser) Value(selector string) string {
+	b.t.Helper()
+	return run(b, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector(%q).value`, selector)))
+}
+
+// Drag takes an element with the pointer and lets go of it above the middle of another.
+func (b *Browser) Drag(from, to string) {
+	b.t.Helper()
+	middle := func(selector string) (x, y float64) {
+		b.t.Helper()
+		at := run(b, chromedp.Evaluate[[]float64](fmt.Sprintf(
+			`(() => { const b = document.querySelector(%q).getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()`, selector)))
+		return at[0], at[1]
+	}
+	b.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelector(%q).scrollIntoView({ block: "center" })`, from)))
+	x, y := middle(from)
+	_, until := middle(to)
+	b.Do(chromedp.MouseEvent(chromedp.MouseMoved, x, y), chromedp.MouseEvent(chromedp.MousePressed, x, y, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+	const steps = 12
+	for i := 1.0; i <= steps; i++ {
+		b.Do(chromedp.MouseEvent(chromedp.MouseMoved, x, y+(until-4-y)*i/steps, chromedp.ButtonLeft))
+	}
+	b.Do(chromedp.MouseEvent(chromedp.MouseReleased, x, until-4, chromedp.ButtonLeft, chromedp.ClickCount(1)))
+}
+
 // Axe has axe-core look at the page as it is, and fails the test for every rule that is broken.
 // Where it is not installed the check is left out: npm install --prefix .var/node axe-core
 func (b *Browser) Axe(name string) {

@@ -1,0 +1,156 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/assemble"
+	"gridcast/builder/ingest"
+	"gridcast/deploy/operator"
+)
+
+// controlledRound is a round of race control: what is known of the weekend, and forms to enter what
+// is not.
+type controlledRound struct {
+	Session int64
+	Name    string
+	Year    int
+	Start   time.Time
+	State   string
+	Starred string // codes and names of those who may take part, for the lists that are dragged
+	Blocks  []controlledBlock
+	Entered bool // somebody entered something that is not released
+}
+
+// controlledBlock is a part of the weekend that people enter.
+type controlledBlock struct {
+	Block   string
+	Word    string   // as people call it
+	Order   []string // codes as known, or those to be put in order
+	Known   bool
+	Note    string // where from
+	Hint    string
+	Byhand  bool
+	Ordered bool // it is an order of codes alone
+}
+
+// roundsInControl is how many coming rounds race control has forms for.
+const roundsInControl = 2
+
+// collectControl makes race control: the race that runs or was run last and has no verified result,
+// and the next ones.
+func (c *Console) collectControl(ctx context.Context, p *page, a *almanac.Almanac) error {
+	if c.Operator.Ingest == nil {
+		return nil
+	}
+	var rounds []*almanac.Round
+	for _, r := range a.Waiting() {
+		if r.Year == a.Current && p.RaceTime.Sub(r.Start) < 7*24*time.Hour {
+			rounds = append(rounds, r)
+		}
+	}
+	coming := a.Coming()
+	rounds = append(rounds, coming[:min(len(coming), roundsInControl)]...)
+	hand, err := c.Operator.Ingest.Hand(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range rounds {
+		round, err := c.control(ctx, r, hand)
+		if err != nil {
+			return err
+		}
+		p.Control = append(p.Control, round)
+	}
+	return nil
+}
+
+func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.HandLog) (controlledRound, error) {
+	roster, r, err := c.Operator.Roster(ctx, r.Session)
+	if err != nil {
+		return controlledRound{}, err
+	}
+	controlled := controlledRound{Session: r.Session, Name: r.Facts.Name, Year: r.Year, Start: r.Start, State: stateWord(r.State)}
+	var entered, known []string
+	for _, s := range roster.Known {
+		known = append(known, s.Code+" "+s.Name)
+		if s.Entered {
+			entered = append(entered, s.Code)
+		}
+	}
+	controlled.Starred = strings.Join(known, "|")
+	code := func(driver string) string {
+		for _, s := range roster.Known {
+			if string(s.Driver) == driver {
+				return s.Code
+			}
+		}
+		return driver
+	}
+	var qualified, grid []string
+	for _, row := range r.Facts.Qualifying {
+		qualified = append(qualified, code(string(row.Driver)))
+	}
+	for _, slot := range r.Facts.Grid {
+		grid = append(grid, code(string(slot.Driver)))
+	}
+	fill := func(first ...[]string) []string {
+		var order []string
+		for _, code := range slices.Concat(first...) {
+			if !slices.Contains(order, code) {
+				order = append(order, code)
+			}
+		}
+		return order
+	}
+	for _, b := range []controlledBlock{
+		{
+			Block: string(assemble.Entries), Order: entered, Known: roster.Listed,
+			Hint: "Who takes part, by code. Another car: LAW = red-bull, 30. A driver who was never there: LIN = Arvid Lindblad, GBR, racing-bulls, 41.",
+		},
+		{
+			Block: string(assemble.Qualifying), Order: fill(qualified, entered), Known: len(qualified) > 0, Ordered: true,
+			Hint: "The fastest first. Those without a place come after a line with a dash.",
+		},
+		{
+			Block: string(assemble.Grid), Order: fill(grid, qualified, entered), Known: len(grid) > 0, Ordered: true,
+			Hint: "Pole first. Those who start from the pit lane come after a line with a dash.",
+		},
+	} {
+		b.Word = operator.BlockWords[assemble.Block(b.Block)]
+		standing, stands := hand.Stands(assemble.Place{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: assemble.Block(b.Block)})
+		switch {
+		case stands && standing.Assumed:
+			b.Note = "assumed from what was entered"
+		case stands:
+			b.Note = fmt.Sprintf("entered by %s", standing.Entry.Actor)
+			b.Byhand = true
+		case b.Known:
+			b.Note = "known"
+		default:
+			b.Note = "not known yet"
+		}
+		controlled.Entered = controlled.Entered || b.Byhand
+		controlled.Blocks = append(controlled.Blocks, b)
+	}
+	return controlled, nil
+}
+
+// parseFacts reads an order of drivers that is entered by hand.
+func parseFacts(key int64, r *http.Request) (operator.Deed, error) {
+	d := operator.SetOrder{Session: key, Block: assemble.Block(r.PathValue("block")), Text: r.PostFormValue("order")}
+	switch d.Block {
+	case assemble.Entries, assemble.Qualifying, assemble.Grid:
+		return d, nil
+	}
+	return nil, &formError{http.StatusNotFound, "only entries, qualifying and grid can be entered as an order of drivers"}
+}
+
+func parseReleaseFacts(key int64, r *http.Request) (operator.Deed, error) {
+	return operator.ReleaseFacts{Session: key, Block: assemble.Block(field(r, "block"))}, nil
+}
