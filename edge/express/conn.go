@@ -21,7 +21,8 @@ type conn struct {
 	fd   int   // where there is a loop
 
 	tls       *tls.Conn  // over transport; nil: the connection is plain, or has no loop
-	transport *transport // over net
+	transport *transport // over the socket, or over net
+	shaking   *handshake // nil: it has ended, or there is none
 
 	pending []byte // requests of which the first is being decided
 	rearm   bool   // something has happened on it meanwhile; the loop's, whoever the owner is
@@ -186,6 +187,9 @@ func (c *conn) toNet() error {
 		return fmt.Errorf("hand a connection over: %w", err)
 	}
 	c.net = inner
+	if c.transport != nil {
+		c.transport.Conn = inner
+	}
 	return c.loop.adopt(c)
 }
 
@@ -195,7 +199,7 @@ func (c *conn) end() {
 	switch {
 	case c.loop != nil && arrived(c.fd):
 		c.wait() // and the loop will find it
-	case c.begun || c.lane.draining.Load():
+	case c.begun || c.shaking != nil || c.lane.draining.Load():
 		c.close()
 	default:
 		c.handOff(nil, os.ErrDeadlineExceeded) // the server may have something to say to that
@@ -205,6 +209,10 @@ func (c *conn) end() {
 // close ends the connection. Only its owner may close it, once.
 func (c *conn) close() {
 	l, inner, fd := c.lane, c.net, c.fd
+	if c.shaking != nil {
+		c.shaking.stop() // before another connection has its descriptor
+		c.shaking = nil
+	}
 	c.state.Store(closed)
 	if c.loop == nil {
 		l.mu.Lock()
@@ -221,6 +229,7 @@ func (c *conn) close() {
 	case fd >= 0:
 		closeSocket(fd)
 	}
+	c.tls, c.transport = nil, nil
 	l.conns.Add(-1)
 	l.release()
 }

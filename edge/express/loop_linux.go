@@ -29,6 +29,7 @@ type loop struct {
 
 	accepts accepting // the loop's own
 	yielded time.Time // when other goroutines had their turn; the loop's own
+	turns   int       // connections served since then; the loop's own
 
 	mu      sync.Mutex // guards what follows
 	conns   []*conn    // by file descriptor
@@ -68,6 +69,7 @@ const (
 	// turnsInARow is how many of them are served, and shortWaitsInARow how often a loop waits for
 	// a moment, before other goroutines have their turn while some of them work for the lane.
 	turnsInARow      = 256
+	turnsOfHandshake = 16 // as many as it takes the time of
 	shortWaitsInARow = 32
 	// yieldEvery is how often they have it otherwise. Each time costs as much as some requests.
 	yieldEvery = 5 * time.Millisecond
@@ -250,9 +252,8 @@ func (p *loop) begin(fd int, peer netip.Addr) {
 	c.extend(w.now, w.lane.cfg.ReadTimeout)
 	w.lane.conns.Add(1)
 	if w.lane.cfg.TLS != nil {
-		c.shared = true
-		w.lane.busyElsewhere.Add(1)
-		go c.handshake()
+		c.handshake()
+		p.serveTLS(c, false)
 		return
 	}
 	n, ready, err := receive(fd, w.in)
@@ -285,13 +286,13 @@ func (p *loop) acquire(conns []*conn, to func(*conn) bool) []*conn {
 
 // run serves until end.
 func (p *loop) run() {
-	var n, turns, shortWaits int
+	var n, shortWaits int
 	wait := func(fd uintptr) bool {
-		if (turns >= turnsInARow || shortWaits >= shortWaitsInARow) &&
+		if (p.turns >= turnsInARow || shortWaits >= shortWaitsInARow) &&
 			(p.worker.lane.busyElsewhere.Load() > 0 || p.worker.now.Sub(p.yielded) > yieldEvery) {
 			// The scheduler looks for other connections only when no goroutine can run: so
 			// this one waits, for an event that it makes itself.
-			turns, shortWaits, p.yielded = 0, 0, p.worker.now
+			p.turns, shortWaits, p.yielded = 0, 0, p.worker.now
 			p.yield()
 			return false
 		}
@@ -303,7 +304,7 @@ func (p *loop) run() {
 	}
 	defer p.retire()
 	for p.poll.Read(wait) == nil {
-		turns += n
+		p.turns += n
 		shortWaits++
 		p.worker.now = time.Now()
 		o := p.find(n)
@@ -428,6 +429,19 @@ func (p *loop) serveTLS(c *conn, hungUp bool) {
 		}
 	}
 	c.transport.waits, c.transport.drained, c.transport.toEnd = false, false, hungUp
+	if h := c.shaking; h != nil {
+		p.turns += turnsOfHandshake
+		switch {
+		case !h.ended():
+			c.state.Store(waiting)
+			return
+		case h.err != nil:
+			c.close()
+			return
+		}
+		c.shaking = nil
+		c.extend(p.worker.now, c.lane.cfg.ReadTimeout)
+	}
 	for range readsInARow {
 		n, err := c.tls.Read(p.worker.in)
 		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {

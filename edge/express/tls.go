@@ -2,6 +2,8 @@ package express
 
 import (
 	"crypto/tls"
+	"io"
+	"iter"
 	"net"
 	"os"
 	"time"
@@ -10,9 +12,10 @@ import (
 // transport is the connection below a tls.Conn. A loop reads and writes on it without waiting, and
 // others by the runtime's poller, as the owner of the connection says.
 type transport struct {
-	net.Conn
+	net.Conn // nil as long as only the loop has had to do with the socket
 
 	conn    *conn
+	pause   func() bool // lets the loop go on until more has arrived; it reports false if nothing will. Nil after the handshake.
 	waits   bool   // reads and writes wait
 	drained bool   // what has arrived is read: the next byte will be an event
 	toEnd   bool   // the other side may have hung up, of which there will be no other event
@@ -25,15 +28,21 @@ func (t *transport) Read(p []byte) (int, error) {
 	if t.waits {
 		return t.Conn.Read(p)
 	}
-	if t.drained {
-		return 0, os.ErrDeadlineExceeded
+	for {
+		if !t.drained {
+			n, ready, err := receive(t.conn.fd, p)
+			t.drained = n < len(p) && !t.toEnd
+			if ready {
+				return n, err
+			}
+		}
+		if t.pause == nil {
+			return 0, os.ErrDeadlineExceeded
+		}
+		if !t.pause() {
+			return 0, net.ErrClosed
+		}
 	}
-	n, ready, err := receive(t.conn.fd, p)
-	if !ready {
-		err = os.ErrDeadlineExceeded
-	}
-	t.drained = n < len(p) && !t.toEnd
-	return n, err
 }
 
 // Write implements [net.Conn]. Without waiting, it keeps what the socket does not take.
@@ -48,6 +57,9 @@ func (t *transport) Write(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+	if t.pause != nil && n < len(p) {
+		return n, io.ErrShortWrite // a socket that is new takes more than any handshake says
+	}
 	t.unsent = append(t.unsent, p[n:]...)
 	return len(p), nil
 }
@@ -60,23 +72,41 @@ func (t *transport) SetWriteDeadline(at time.Time) error {
 	return t.Conn.SetWriteDeadline(at)
 }
 
-// handshake begins with a connection that speaks TLS. It waits for the client, and costs far more
-// than a goroutine.
+// Close implements [net.Conn].
+func (t *transport) Close() error {
+	if t.Conn == nil {
+		closeSocket(t.conn.fd)
+		return nil
+	}
+	return t.Conn.Close()
+}
+
+// handshake is a handshake that the loop goes on with whenever something arrives. It is a coroutine:
+// crypto/tls waits in the middle of it, and a goroutine for each would have the scheduler decide
+// when the loop has its turn again, and the runtime's poller know of every connection.
+type handshake struct {
+	next func() (struct{}, bool)
+	stop func()
+	err  error // what it has ended with
+}
+
+// handshake begins with a connection that speaks TLS.
 func (c *conn) handshake() {
-	defer c.lane.busyElsewhere.Add(-1)
-	if c.toNet() != nil {
-		c.close()
-		return
-	}
-	c.transport = &transport{Conn: c.net, conn: c, waits: true}
+	h := &handshake{}
+	c.transport = &transport{conn: c}
 	c.tls = tls.Server(c.transport, c.lane.cfg.TLS)
-	if c.net.SetDeadline(time.Now().Add(c.lane.cfg.ReadTimeout)) != nil || c.tls.Handshake() != nil {
-		c.close()
-		return
-	}
-	_ = c.net.SetDeadline(time.Time{}) // it fails where reading will, too
-	c.extend(time.Now(), c.lane.cfg.ReadTimeout)
-	c.wait()
+	c.shaking = h
+	h.next, h.stop = iter.Pull(func(yield func(struct{}) bool) {
+		c.transport.pause = func() bool { return yield(struct{}{}) }
+		h.err = c.tls.Handshake()
+		c.transport.pause = nil
+	})
+}
+
+// ended goes on with the handshake, and reports whether it has ended.
+func (h *handshake) ended() bool {
+	_, waits := h.next()
+	return !waits
 }
 
 // stream is what requests are read from and responses written to where the runtime's poller is
