@@ -28,6 +28,7 @@ type loop struct {
 	waker  int // an eventfd in the epoll instance
 
 	accepts accepting // the loop's own
+	begun   []*conn   // that have been accepted and not yet read from; the loop's own
 	yielded time.Time // when other goroutines had their turn; the loop's own
 	turns   int       // connections served since then; the loop's own
 
@@ -204,38 +205,46 @@ func (p *loop) obey(o order) {
 }
 
 // accept takes connections from the listener and serves what they bring along. It reports
-// whether there may be more.
-func (p *loop) accept() bool {
+// whether there may be more. It takes them all before it reads from the first: until then more of
+// them have brought something, and need not be watched.
+func (p *loop) accept() (more bool) {
 	l := p.worker.lane
+	more = true
 	for range acceptsInARow {
 		if !l.reserve() {
 			p.pause()
-			return false
+			more = false
+			break
 		}
 		fd, peer, err := acceptSocket(l.socket)
 		if err == nil {
-			p.begin(fd, peer)
+			p.begun = append(p.begun, p.begin(fd, peer))
 			continue
 		}
 		l.release()
-		switch {
-		case errors.Is(err, unix.EAGAIN): // another loop has been faster
-			return false
-		case errors.Is(err, unix.ECONNABORTED), errors.Is(err, unix.EINTR):
-		default:
+		if errors.Is(err, unix.ECONNABORTED) || errors.Is(err, unix.EINTR) {
+			continue
+		}
+		more = false
+		if !errors.Is(err, unix.EAGAIN) { // else another loop has been faster
 			p.pause()
 			l.full.Store(true) // so that the lane tries again
 			if l.cfg.NotAccepted != nil && !l.draining.Load() {
 				l.cfg.NotAccepted(err)
 			}
-			return false
 		}
+		break
 	}
-	return true
+	for _, c := range p.begun {
+		p.first(c)
+	}
+	clear(p.begun)
+	p.begun = p.begun[:0]
+	return more
 }
 
-// begin begins with a connection.
-func (p *loop) begin(fd int, peer netip.Addr) {
+// begin begins with a connection, of which the loop is the owner.
+func (p *loop) begin(fd int, peer netip.Addr) *conn {
 	w := p.worker
 	var c *conn
 	p.mu.Lock()
@@ -251,16 +260,20 @@ func (p *loop) begin(fd int, peer netip.Addr) {
 	c.state.Store(busy)
 	c.extend(w.now, w.lane.cfg.ReadTimeout)
 	w.lane.conns.Add(1)
-	if w.lane.cfg.TLS != nil {
+	return c
+}
+
+// first serves what a connection has brought along.
+func (p *loop) first(c *conn) {
+	if c.lane.cfg.TLS != nil {
 		c.handshake()
 		p.serveTLS(c, false)
 		return
 	}
-	n, ready, err := receive(fd, w.in)
-	if ready && !w.take(c, n, err) {
-		return
+	n, ready, err := receive(c.fd, p.worker.in)
+	if !ready || p.worker.take(c, n, err) {
+		c.wait()
 	}
-	c.wait()
 }
 
 // put makes c the connection of a descriptor. The caller holds the lock.

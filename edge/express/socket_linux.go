@@ -39,7 +39,11 @@ func acceptSocket(listener int) (fd int, peer netip.Addr, err error) {
 		size    = uint32(unix.SizeofSockaddrAny)
 	)
 	r, _, errno := unix.RawSyscall6(unix.SYS_ACCEPT4, uintptr(listener), uintptr(unsafe.Pointer(&address)), uintptr(unsafe.Pointer(&size)), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0) //nolint:gosec // both outlive the call
-	if errno != 0 {
+	switch errno {
+	case 0:
+	case unix.EAGAIN:
+		return -1, peer, errno
+	default:
 		return -1, peer, socketError("accept", errno)
 	}
 	switch address.Addr.Family {

@@ -16,10 +16,10 @@ type transport struct {
 
 	conn    *conn
 	pause   func() bool // lets the loop go on until more has arrived; it reports false if nothing will. Nil after the handshake.
-	waits   bool   // reads and writes wait
-	drained bool   // what has arrived is read: the next byte will be an event
-	toEnd   bool   // the other side may have hung up, of which there will be no other event
-	unsent  []byte // what the socket has not taken
+	waits   bool        // reads and writes wait
+	drained bool        // what has arrived is read: the next byte will be an event
+	toEnd   bool        // the other side may have hung up, of which there will be no other event
+	unsent  []byte      // what the socket has not taken
 }
 
 // Read implements [net.Conn]. What it returns instead of waiting is a temporary error, after which
