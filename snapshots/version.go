@@ -87,24 +87,32 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 		return nil, err
 	}
 	bodies := make([]*Body, len(manifest.Entries))
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(workers(l.workers))
+	var missing []bodyObject
 	for i, e := range manifest.Entries {
 		if b, ok := previous.body(e); ok {
 			bodies[i] = b
 			continue
 		}
-		group.Go(func() error {
-			// A panic here would end the program at once, a follower's recovery or not.
-			return guard(func() error {
-				b, err := l.body(groupCtx, stores, e)
-				bodies[i] = b
-				return err
-			})
-		})
+		bodies[i] = &Body{Entry: e, Encoded: make(map[string][]byte, len(e.Encodings))}
+		for coding, object := range e.objects() {
+			missing = append(missing, bodyObject{body: bodies[i], coding: coding, object: object})
+		}
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(workers(l.workers))
+	for i := range missing {
+		// A panic in a goroutine would end the program at once, a follower's recovery or not.
+		group.Go(func() error { return guard(func() error { return l.read(groupCtx, stores, &missing[i]) }) })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("load version %d: %w", pointer.Version, err)
+	}
+	for _, o := range missing {
+		if o.coding == "" {
+			o.body.Identity = o.data
+		} else {
+			o.body.Encoded[o.coding] = o.data
+		}
 	}
 	v := &Version{Pointer: pointer, Manifest: manifest, files: files, bodies: make(map[string]*Body, len(bodies))}
 	for i := range bodies {
@@ -127,27 +135,20 @@ func (v *Version) body(e Entry) (*Body, bool) {
 	return b, ok && b.Entry.equal(e)
 }
 
-func (l loader) body(ctx context.Context, stores []blob.Store, e Entry) (*Body, error) {
-	b := &Body{Entry: e}
-	if len(e.Encodings) > 0 {
-		b.Encoded = make(map[string][]byte, len(e.Encodings))
-	}
-	for coding, object := range e.objects() {
-		err := inAny(stores, func(s blob.Store) error {
-			data, err := readChecked(ctx, s, object)
-			if coding == "" {
-				b.Identity = data
-			} else {
-				b.Encoded[coding] = data
-			}
-			l.tick()
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return b, nil
+// bodyObject is an object of a body that is being loaded.
+type bodyObject struct {
+	body   *Body
+	coding string // empty: the identity
+	object storedObject
+	data   []byte
+}
+
+func (l loader) read(ctx context.Context, stores []blob.Store, o *bodyObject) error {
+	return inAny(stores, func(s blob.Store) (err error) {
+		o.data, err = readChecked(ctx, s, o.object)
+		l.tick()
+		return err
+	})
 }
 
 func (l loader) tick() {
