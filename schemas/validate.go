@@ -15,7 +15,7 @@ import (
 // Validate reports how the body of a success differs from what the contract promises for the
 // variant: it must satisfy the JSON Schema, and its bytes must be exactly those that
 // wire.Marshal makes of its content, so that order of members, decimals of percentages and
-// the escaping of text are right too.
+// the escaping of text are right too. The error is a *Fault.
 func Validate(v catalog.Variant, body []byte) error {
 	for i := range contracts {
 		if c := &contracts[i]; c.endpoint == v.Endpoint && c.kind == v.Type {
@@ -101,24 +101,25 @@ func newContract[T any](endpoint catalog.Name, kind, file string) contract {
 	}
 }
 
-// validate says in its error what the body is.
+// validate returns a *Fault of what the body is.
 func (c *contract) validate(what string, body []byte) error {
+	fault := func(err error) error { return &Fault{Path: what, Err: err} }
 	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("%s: not JSON: %w", what, err)
+		return fault(fmt.Errorf("not JSON: %w", err))
 	}
 	if err := c.schema().Validate(content); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return fault(explain(err))
 	}
 	if c.render == nil {
 		return nil
 	}
 	want, err := c.render(body)
 	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return fault(err)
 	}
 	if i := firstDifference(body, want); i >= 0 {
-		return fmt.Errorf("%s: at byte %d: got %q, want %q", what, i, excerpt(body, i), excerpt(want, i))
+		return fault(fmt.Errorf("at byte %d: got %q, want %q", i, excerpt(body, i), excerpt(want, i)))
 	}
 	return nil
 }

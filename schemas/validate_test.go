@@ -171,7 +171,7 @@ func TestValidateCoversTheCatalog(t *testing.T) {
 	known := catalog.Known{Seasons: []int{2023, 2024}, Current: 2024}
 	for _, v := range catalog.All(known, []int64{2024001}) {
 		err := schemas.Validate(v, []byte(`{}`))
-		if err == nil || !strings.Contains(err.Error(), "missing properties 'ok', 'data', 'meta'") {
+		if err == nil || !strings.Contains(err.Error(), "the body lacks ok, data and meta") {
 			t.Errorf("%s: got %v, want a complaint about the missing envelope", v.Path(), err)
 		}
 	}
@@ -256,6 +256,28 @@ func TestValidateSaysWhere(t *testing.T) {
 	const want = `standings/drivers/2024: at byte 126: got "3671C6\",\"points\":437.0,\"wins\":9,\"podiums", want "3671C6\",\"points\":437,\"wins\":9,\"podiums\":"`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// What a schema finds is said in words, with the place, the value and what is wanted.
+func TestValidateSaysWhatIsWrong(t *testing.T) {
+	good := string(marshal(t, bodies[0].body))
+	for _, tt := range []struct{ old, bad, want string }{
+		{`"driver":"VER"`, `"driver":""`, `standings/drivers/2024: data[0].driver is "", which is not of the form ^[A-Z]{3}$`},
+		{`"driver":"VER",`, ``, `standings/drivers/2024: data[0] lacks driver`},
+		{`"wins":9`, `"wins":"9"`, `standings/drivers/2024: data[0].wins is of the type string, want integer`},
+		{`"wins":9`, `"wins":-1`, `standings/drivers/2024: data[0].wins is -1, want at least 0`},
+		{`"wins":9`, `"wins":9,"losses":1`, `standings/drivers/2024: data[0] has losses, which the contract does not know`},
+		{`"ok":true`, `"ok":false`, `standings/drivers/2024: ok is false, want true`},
+		{good, `{}`, `standings/drivers/2024: the body lacks ok, data and meta`},
+	} {
+		body := strings.Replace(good, tt.old, tt.bad, 1)
+		if body == good {
+			t.Fatalf("%s is not in %s", tt.old, good)
+		}
+		if err := schemas.Validate(driverStandings, []byte(body)); err == nil || err.Error() != tt.want {
+			t.Errorf("%s in place of %s:\ngot  %v\nwant %s", tt.bad, tt.old, err, tt.want)
+		}
 	}
 }
 

@@ -63,7 +63,7 @@ func Bodies(k catalog.Known, bodies map[string][]byte, trusted func(path string)
 	return faults
 }
 
-// Body checks one body by itself.
+// Body checks one body by itself. Its error is what is wrong, without the path.
 func Body(path string, body []byte) error {
 	variant, err := catalog.ParsePath(path)
 	if err != nil {
@@ -72,18 +72,27 @@ func Body(path string, body []byte) error {
 	if variant.Endpoint == catalog.NextRace {
 		return countdownSchema(variant, body)
 	}
-	return schemas.Validate(variant, body)
+	return schema(variant, body)
+}
+
+func schema(v catalog.Variant, body []byte) error {
+	err := schemas.Validate(v, body)
+	var fault *schemas.Fault
+	if errors.As(err, &fault) {
+		return fault.Err
+	}
+	return err
 }
 
 // countdownSchema validates the body of every coming round as the edge will complete it.
 func countdownSchema(v catalog.Variant, body []byte) error {
 	c, err := wire.ParseCountdown(body)
 	if err != nil {
-		return fmt.Errorf("%s: %w", v.Path(), err)
+		return err
 	}
 	for _, r := range c.Rounds {
 		completed := r.Append(nil, time.Time(r.Start).Add(-time.Second))
-		if err := schemas.Validate(v, completed); err != nil {
+		if err := schema(v, completed); err != nil {
 			return fmt.Errorf("round at %s: %w", r.Start, err)
 		}
 	}
