@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -152,6 +153,67 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// TestStatusSaysWhatIsMissing has a version whose archive lacks things: each is said while it is
+// overdue, with the command that mends it where operators look.
+func TestStatusSaysWhatIsMissing(t *testing.T) {
+	w := newWorld(t)
+	base, err := snapshots.LoadBase(t.Context(), w.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := base.Manifest
+	draft := snapshots.Draft{
+		Base: base, Builder: "test", BuiltAt: m.BuiltAt, DueAt: m.DueAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons, Archive: m.Archive, Ledger: m.Ledger,
+		Missing: []snapshots.Missing{
+			{Code: "archive_old", Since: m.BuiltAt.AddDate(0, -1, 0), Text: "the archive ends with the season 2023", Mend: "gridcast source pull"},
+			{Code: "grid_overdue", Since: edgetest.AbuDhabi.Add(-30 * time.Minute), Until: edgetest.AbuDhabi, Session: 2024024, Urgent: true, Text: "the grid has not come", Mend: "gridcast source pull"},
+		},
+		Refused: []snapshots.RefusedEntry{{Path: "calendar/2024", Reason: "data[0].winner is secret"}},
+	}
+	for _, e := range m.Entries {
+		draft.Variants = append(draft.Variants, snapshots.Reused(e))
+	}
+	publisher := snapshots.Publisher{Store: w.store}
+	if _, err := publisher.Publish(t.Context(), draft); err != nil {
+		t.Fatal(err)
+	}
+	w.await("version 2", func() bool { return w.edge.Status().Version == 2 })
+	for _, tt := range []struct {
+		before time.Duration // the race
+		want   []string
+	}{
+		{31 * time.Minute, []string{"archive_old"}},
+		{30 * time.Minute, []string{"archive_old", "grid_overdue"}},
+		{0, []string{"archive_old"}},
+	} {
+		w.race.set(edgetest.AbuDhabi.Add(-tt.before))
+		var codes []string
+		for _, fact := range w.edge.Status().Missing {
+			codes = append(codes, fact.Code)
+			if fact.Mend == "" {
+				t.Errorf("operators are not told what mends %s", fact.Code)
+			}
+		}
+		if !slices.Equal(codes, tt.want) {
+			t.Errorf("%v before the race: got %v, want %v", tt.before, codes, tt.want)
+		}
+	}
+	w.race.set(edgetest.AbuDhabi.Add(-time.Minute))
+	r := w.do("GET", "/status", "Accept: application/json")
+	service(t, "/status", r)
+	page := w.do("GET", "/status", "Accept: text/html")
+	for _, body := range []string{string(r.body), html.UnescapeString(string(page.body))} {
+		for _, want := range []string{"the archive ends with the season 2023", "the grid has not come", "calendar/2024"} {
+			if !strings.Contains(body, want) {
+				t.Errorf("strangers are not told %q:\n%s", want, body)
+			}
+		}
+		if strings.Contains(body, "gridcast source pull") || strings.Contains(body, "secret") {
+			t.Errorf("strangers read what is the operator's:\n%s", body)
+		}
+	}
+}
+
 // hold marks the pointer as an operator does who wants no automatic builds.
 func hold(t testing.TB, store blob.Store, reason string) {
 	t.Helper()
@@ -215,6 +277,35 @@ func TestStatusNeverNamesTheStore(t *testing.T) {
 			t.Errorf("strangers read:\n%s", r.body)
 		}
 	}
+}
+
+// TestDirectoryGoesAway takes the disk of a store away from a running edge: it goes on, says so, and
+// follows again once the disk is back.
+func TestDirectoryGoesAway(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	store, err := dirblob.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, s *setup) {
+		d.Store, s.copied, s.keys, s.version = store, true, false, false
+		edgetest.Publish(t, store, 1)
+		if err := keys.Update(t.Context(), store, func(*keys.Document) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if err := os.Rename(dir, dir+"-elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	w.await("the store is missed", func() bool { return w.edge.Status().StoreProblem != "" && w.edge.Status().Keys.Problem != "" })
+	if s := w.edge.Status(); s.Version != 1 || s.Refused != nil || !strings.Contains(s.StoreProblem, "is the disk mounted?") {
+		t.Errorf("without its disk: got %+v, want version 1 served and the store unreachable", s)
+	}
+	if err := os.Rename(dir+"-elsewhere", dir); err != nil {
+		t.Fatal(err)
+	}
+	edgetest.Publish(t, store, 2)
+	w.await("version 2", func() bool { return w.edge.Status().Version == 2 && w.edge.Status().StoreProblem == "" })
 }
 
 // TestWaitingEdgeSaysWhy starts edges that lack something: each says in a line of its log what,

@@ -6,7 +6,8 @@
 // What a killed process leaves in @new is removed by the next Open a day later.
 //
 // A store that is opened for reading only writes nothing at all, so it needs no right to write,
-// and a directory that is not there is an error.
+// and a directory that is not there is an error. One that goes away later is an error of every read,
+// not objects that are not found.
 //
 // A tag is the hash of the bytes. Any number of processes on one machine may use a directory
 // at the same time; network file systems are supported as far as link, rename and flock are
@@ -17,10 +18,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -44,6 +47,7 @@ type Store struct {
 	root     string
 	readOnly bool
 	writing  chan struct{} // holds one token: the writer of this process that may ask for @lock
+	read     atomic.Bool   // something was read from it
 }
 
 // errReadOnly says that the program writes to a store that it has opened to read.
@@ -101,9 +105,27 @@ func (s *Store) Get(ctx context.Context, key string, limit int64) (blob.Object, 
 	}
 	o, err := read(path, limit)
 	if err != nil {
-		return blob.Object{}, fmt.Errorf("get %s: %w", key, err)
+		return blob.Object{}, fmt.Errorf("get %s: %w", key, s.orGone(err))
 	}
+	s.read.Store(true)
 	return o, nil
+}
+
+// orGone returns the error, or that the whole store is gone where an object is not found: its
+// directory is not there, or is empty although it was not before, as where a disk was mounted.
+func (s *Store) orGone(err error) error {
+	if !errors.Is(err, blob.ErrNotFound) {
+		return err
+	}
+	root, openErr := os.Open(s.root)
+	if openErr != nil {
+		return fmt.Errorf("the directory of the store cannot be read: %w: is the disk mounted?", openErr)
+	}
+	defer func() { _ = root.Close() }()
+	if _, listErr := root.Readdirnames(1); errors.Is(listErr, io.EOF) && s.read.Load() {
+		return fmt.Errorf("the directory %s of the store is empty: is the disk mounted?", s.root)
+	}
+	return err
 }
 
 // Create implements blob.Store. The object appears under its name by a link from a file that

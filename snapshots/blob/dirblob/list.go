@@ -43,7 +43,7 @@ func (w *walk) folder(base string) error {
 		return err
 	}
 	children, err := os.ReadDir(filepath.Join(w.root, filepath.FromSlash(base)))
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && base != "" {
 		return nil // removed while we walked
 	}
 	if err != nil {

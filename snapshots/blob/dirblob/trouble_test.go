@@ -71,6 +71,60 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
+// A store whose disk goes away does not answer: that is another thing than an empty one.
+func TestStoreGoesAway(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "store")
+	writer := open(t, root)
+	if _, err := writer.Get(t.Context(), "a", blob.MaxDocument); !errors.Is(err, blob.ErrNotFound) {
+		t.Errorf("get from a new store: got %v, want %v", err, blob.ErrNotFound)
+	}
+	if _, err := writer.Create(t.Context(), "a", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := dirblob.OpenReadOnly(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := reader.Get(t.Context(), "a", blob.MaxDocument)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unmount := func(t *testing.T) {
+		if err := os.Rename(root, root+"-elsewhere"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mount := func(t *testing.T) {
+		_ = os.Remove(root) // the mount point
+		if err := os.Rename(root+"-elsewhere", root); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, leave := range map[string]func() error{
+		"no directory":    func() error { return nil },
+		"the mount point": func() error { return os.Mkdir(root, 0o700) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			unmount(t)
+			if err := leave(); err != nil {
+				t.Fatal(err)
+			}
+			_, getErr := reader.Get(t.Context(), "a", blob.MaxDocument)
+			_, watchErr := reader.Watch(t.Context(), "a", o.Tag, blob.MaxDocument)
+			_, firstErr := reader.Watch(t.Context(), "b", "", blob.MaxDocument)
+			for what, err := range map[string]error{"get": getErr, "watch": watchErr, "watch for a first object": firstErr} {
+				if err == nil || errors.Is(err, blob.ErrNotFound) || !strings.Contains(err.Error(), "is the disk mounted?") {
+					t.Errorf("%s: got %v, want that the store is gone", what, err)
+				}
+			}
+			mount(t)
+			if again, err := reader.Get(t.Context(), "a", blob.MaxDocument); err != nil || again.Tag != o.Tag {
+				t.Errorf("once it is back: got %v, %v", again.Tag, err)
+			}
+		})
+	}
+}
+
 // What is left of killed writers and cannot be removed keeps nobody from opening the store.
 func TestOpenGoesOnIfItCannotCleanUp(t *testing.T) {
 	root := t.TempDir()

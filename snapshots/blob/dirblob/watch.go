@@ -121,9 +121,11 @@ func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int6
 	defer file.close()
 	for {
 		o, err := file.read()
+		err = s.orGone(err)
 		switch {
 		case errors.Is(err, errUnchanged):
 		case err == nil && o.Tag != seen:
+			s.read.Store(true)
 			return o, nil
 		case errors.Is(err, blob.ErrNotFound) && seen == "":
 		case err != nil:
