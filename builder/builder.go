@@ -116,6 +116,18 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 		return snapshots.Receipt{}, nil, err
 	}
 	draft := draftOf(base, a, version)
+	until := draft.DueAt // by then there is another version, or this one is overdue
+	if until.Before(r.At) {
+		until = r.At
+	}
+	for _, lack := range almanac.MissingBy(facts.Archive.AsOf(r.At), state, until) {
+		draft.Missing = append(draft.Missing, snapshots.Missing{
+			Code: string(lack.Code), Since: lack.Since, Until: lack.Until, Session: lack.Session, Urgent: lack.Urgent, Text: lack.Text, Mend: lack.Mend,
+		})
+	}
+	for _, d := range refused {
+		draft.Refused = append(draft.Refused, snapshots.RefusedEntry{Path: d.Path, Reason: d.Err.Error()})
+	}
 	draft.Builder, draft.Reason, draft.Release = b.Name, r.Reason, r.Release
 	draft.Archive = facts.SHA256
 	draft.Ledger = snapshots.Ledger{Kind: string(state.Kind()), Seq: state.Head().Seq, Hash: state.Head().Hash}

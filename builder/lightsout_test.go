@@ -303,6 +303,16 @@ func TestOneWrongDocumentStopsNoOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var published []string
+	for _, d := range base.Manifest.Refused {
+		if d.Reason == "" {
+			t.Errorf("%s: refused without a reason", d.Path)
+		}
+		published = append(published, d.Path)
+	}
+	if !slices.Equal(published, paths) {
+		t.Errorf("the manifest says that %v are refused, want %v", published, paths)
+	}
 	entry, _ := base.Entry(fmt.Sprintf("predictions/session/%d", after.Events[0].Session))
 	body, err := base.Body(t.Context(), entry)
 	if err != nil {
@@ -311,6 +321,66 @@ func TestOneWrongDocumentStopsNoOther(t *testing.T) {
 	var picks wire.Success[[]wire.PredictionRecord]
 	if err := json.Unmarshal(body, &picks); err != nil || len(picks.Data) != 1 {
 		t.Errorf("the pick is not served: %s", body)
+	}
+}
+
+// What the archive lacks is part of the version, also what will be overdue before the next one is
+// due, and what has come is not.
+func TestMissingFactsArePublished(t *testing.T) {
+	whole := patchy(t, rand.New(rand.NewPCG(5, 6)), gaps{})
+	bare := patchy(t, rand.New(rand.NewPCG(5, 6)), gaps{grid: 1})
+	first := whole.Facts().Seasons[1].Rounds[0]
+	store := memblob.New()
+	l, err := ledger.Open(t.Context(), store, ledger.Simulated, first.Start.AddDate(0, 0, -7), "test", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inUse := bare
+	b := &builder.Builder{
+		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
+		Facts:  func(context.Context) (builder.Facts, error) { return builder.Facts{Archive: inUse, SHA256: sum}, nil },
+		Policy: builder.Policy{Model: predict.GridFrequency()},
+	}
+	build := func(at time.Time) snapshots.Manifest {
+		t.Helper()
+		if _, err := b.Build(t.Context(), builder.Request{At: at}); err != nil {
+			t.Fatal(err)
+		}
+		base, err := snapshots.LoadBase(t.Context(), store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return base.Manifest
+	}
+	overdue := func(m snapshots.Manifest, at time.Time) (codes []string) {
+		for _, fact := range m.Missing {
+			if fact.OverdueAt(at) {
+				codes = append(codes, fact.Code)
+			}
+		}
+		return codes
+	}
+	m := build(first.Start.Add(-3 * time.Hour))
+	for _, c := range []struct {
+		at   time.Time
+		want []string
+	}{
+		{first.Start.Add(-3 * time.Hour), nil},
+		{first.Start.Add(-31 * time.Minute), nil},
+		{first.Start.Add(-30 * time.Minute), []string{"grid_overdue"}},
+		{first.Start.Add(-time.Second), []string{"grid_overdue"}},
+		{first.Start, nil},
+	} {
+		if got := overdue(m, c.at); !slices.Equal(got, c.want) {
+			t.Errorf("%s before the start the version of three hours before says %v is overdue, want %v", first.Start.Sub(c.at), got, c.want)
+		}
+	}
+	if again := build(first.Start.Add(-2 * time.Hour)); again.Version != m.Version {
+		t.Errorf("version %d after %d: nothing has changed", again.Version, m.Version)
+	}
+	inUse = whole
+	if m := build(first.Start.Add(-20 * time.Minute)); len(overdue(m, first.Start.Add(-20*time.Minute))) > 0 {
+		t.Errorf("with a grid the version says %+v", m.Missing)
 	}
 }
 

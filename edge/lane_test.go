@@ -49,6 +49,7 @@ func TestContractWithoutExpressLane(t *testing.T) {
 		{"DocumentsAreCached", TestDocumentsAreCached},
 		{"Readiness", TestReadiness},
 		{"Status", TestStatus},
+		{"StatusSaysWhatIsMissing", TestStatusSaysWhatIsMissing},
 		{"StatusPage", TestStatusPage},
 		{"KeysAreReloaded", TestKeysAreReloaded},
 		{"UsageOfEachKey", TestUsageOfEachKey},

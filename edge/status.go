@@ -9,6 +9,7 @@ import (
 
 	"gridcast/edge/adminport"
 	"gridcast/edge/keys"
+	"gridcast/edge/limit"
 	"gridcast/schemas/wire"
 )
 
@@ -29,6 +30,13 @@ type Status struct {
 	NextRace   wire.Instant `json:"next_race,omitzero"` // lights out of the next race
 	Refused    *Refused     `json:"refused,omitzero"`   // the latest version that was not taken
 
+	// Missing are facts that the service should have by now and has not: of the version served, as of
+	// race time.
+	Missing []MissingFact `json:"missing"`
+	// RefusedDocuments are those of the version served that stayed as they were before, because
+	// what the builder made in their place was wrong.
+	RefusedDocuments []RefusedDocument `json:"refused_documents"`
+
 	// Stale: for more than 30 seconds it has not been known whether this version is the current
 	// one, for whatever reason.
 	Stale bool `json:"stale"`
@@ -41,10 +49,28 @@ type Status struct {
 	Keys     KeyStatus    `json:"keys"`
 	RaceTime wire.Instant `json:"race_time"`
 	Limits   string       `json:"limits"` // how requests are counted
+	// LimitsFault says why they are not counted as they should be.
+	LimitsFault string `json:"limits_fault,omitzero"`
 
 	// Builder says why no versions are built in this process, where they should be: the edge
 	// serves what is published.
 	Builder string `json:"builder,omitzero"`
+}
+
+// MissingFact is a fact that is overdue.
+type MissingFact struct {
+	Code       string       `json:"code"` // such as grid_overdue
+	Since      wire.Instant `json:"since"`
+	SessionKey int64        `json:"session_key,omitzero"` // of the round that it is of
+	Urgent     bool         `json:"urgent"`               // the pick or lights out waits for it
+	Text       string       `json:"text"`
+	Mend       string       `json:"mend,omitzero"` // the command that mends it; not for strangers
+}
+
+// RefusedDocument is a document that is older than the version it is in.
+type RefusedDocument struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason,omitzero"` // not for strangers
 }
 
 // LedgerHead is the head of the record that the version was built from.
@@ -81,11 +107,17 @@ type KeyStatus struct {
 // Status describes the edge as of now.
 func (e *Edge) Status() Status {
 	now := e.deps.RaceTime(time.Now())
-	s := Status{RaceTime: wire.Instant(now), Limits: e.deps.Limits.String(), Keys: e.keyStatus()}
+	s := Status{
+		RaceTime: wire.Instant(now), Limits: e.deps.Limits.String(), Keys: e.keyStatus(),
+		Missing: []MissingFact{}, RefusedDocuments: []RefusedDocument{},
+	}
 	if err := e.Ready(); err != nil {
 		s.NotReady = err.Error()
 	} else {
 		s.Ready = true
+	}
+	if source, ok := e.deps.Limits.(limit.Faulty); ok {
+		s.LimitsFault = source.Fault()
 	}
 	if e.deps.Builder != nil {
 		s.Builder = e.deps.Builder()
@@ -112,11 +144,19 @@ func (e *Edge) Status() Status {
 	if round := set.Countdown().Next(now); round != nil {
 		s.NextRace = round.Start
 	}
+	for _, fact := range m.Missing {
+		if fact.OverdueAt(now) {
+			s.Missing = append(s.Missing, MissingFact{fact.Code, wire.Instant(fact.Since), fact.Session, fact.Urgent, fact.Text, fact.Mend})
+		}
+	}
+	for _, refused := range m.Refused {
+		s.RefusedDocuments = append(s.RefusedDocuments, RefusedDocument(refused))
+	}
 	return s
 }
 
 // forStrangers leaves out what may name addresses of ours or clients, such as every error of the
-// store: the admin listener shows it.
+// store, and what is the operator's to do: the admin listener shows it.
 func (s Status) forStrangers() Status {
 	if s.StoreProblem != "" {
 		s.StoreProblem = "the storage does not answer"
@@ -128,6 +168,12 @@ func (s Status) forStrangers() Status {
 		s.Keys.Problem = "the keys could not be read"
 	}
 	s.Keys.Skipped = nil
+	for i := range s.Missing {
+		s.Missing[i].Mend = ""
+	}
+	for i := range s.RefusedDocuments { // what was rendered is not published
+		s.RefusedDocuments[i].Reason = ""
+	}
 	if s.Builder != "" {
 		s.Builder = "versions are not built"
 	}

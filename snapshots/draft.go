@@ -21,8 +21,10 @@ type Draft struct {
 	Seasons       []int  // known years, ascending
 	Archive       string // hex SHA-256 of the archive's bytes
 	Ledger        Ledger
-	Variants      []Variant // every variant of the version, in any order
-	Release       bool      // publish although the pointer is held, and end the hold
+	Missing       []Missing      // facts that the archive lacks
+	Refused       []RefusedEntry // variants that are those of the base, for a fault
+	Variants      []Variant      // every variant of the version, in any order
+	Release       bool           // publish although the pointer is held, and end the hold
 }
 
 // Variant is one variant of a draft: bytes, or an entry of the base. Make it with New or
@@ -120,6 +122,7 @@ func (d *Draft) manifest(version int64, variants []Variant) Manifest {
 		Version: version, Base: base.Pointer.Version, BaseManifest: base.Pointer.Manifest,
 		Builder: d.Builder, Reason: d.Reason, BuiltAt: d.BuiltAt, DueAt: d.DueAt,
 		CurrentSeason: d.CurrentSeason, Seasons: d.Seasons, Archive: d.Archive, Ledger: d.Ledger,
+		Missing: d.Missing, Refused: d.Refused,
 		Parts: base.Manifest.Parts, Entries: make([]Entry, 0, len(variants)),
 	}
 	for _, v := range variants {
@@ -133,7 +136,7 @@ func (d *Draft) manifest(version int64, variants []Variant) Manifest {
 }
 
 // changes says whether publishing the draft would tell a reader anything new: another entry,
-// season, archive, ledger head or due time. When it was built, by whom and why does not
+// season, archive, ledger head or due time, other missing facts or refused variants. When it was built, by whom and why does not
 // count; ending a hold does.
 func (d *Draft) changes(variants []Variant) bool {
 	base := &d.Base.Manifest
@@ -146,7 +149,8 @@ func (d *Draft) changes(variants []Variant) bool {
 		}
 	}
 	return d.CurrentSeason != base.CurrentSeason || !slices.Equal(d.Seasons, base.Seasons) ||
-		d.Archive != base.Archive || d.Ledger != base.Ledger || !d.DueAt.Equal(base.DueAt)
+		d.Archive != base.Archive || d.Ledger != base.Ledger || !d.DueAt.Equal(base.DueAt) ||
+		!slices.EqualFunc(d.Missing, base.Missing, Missing.equal) || !slices.Equal(d.Refused, base.Refused)
 }
 
 // mayFollow reports why the draft must not become the version after its base: what readers

@@ -205,6 +205,7 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	}
 	m.Version, m.Base, m.BaseManifest, m.RollbackOf = version, h.pointer.Version, h.pointer.Manifest, to
 	m.Builder, m.Reason, m.BuiltAt = builder, reason, now
+	m.Missing = h.manifests[h.pointer.Version].Missing // the archive stays
 	next, err := p.putManifest(ctx, m)
 	if err != nil {
 		return Receipt{}, err

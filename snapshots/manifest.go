@@ -86,21 +86,23 @@ func (p Pointer) equal(other Pointer) bool {
 
 // Manifest describes one version.
 type Manifest struct {
-	Format        int       `json:"format"` // 1 or 2
-	Version       int64     `json:"version"`
-	Base          int64     `json:"base"`                   // the version it was built on; 0: none
-	BaseManifest  string    `json:"base_manifest,omitzero"` // hash of that version's manifest
-	Builder       string    `json:"builder"`
-	Reason        string    `json:"reason,omitzero"`
-	BuiltAt       time.Time `json:"built_at"`        // race time
-	DueAt         time.Time `json:"due_at,omitzero"` // race time at which the next status moves; overdue after it
-	CurrentSeason int       `json:"current_season"`  // the default year
-	Seasons       []int     `json:"seasons"`         // known years, ascending
-	Archive       string    `json:"archive"`         // hex SHA-256 of the archive's bytes
-	Ledger        Ledger    `json:"ledger"`
-	RollbackOf    int64     `json:"rollback_of,omitzero"`
-	Parts         []Part    `json:"parts,omitzero"`
-	Entries       []Entry   `json:"entries"` // by ascending path; as stored, those that no part has as they are
+	Format        int            `json:"format"` // 1 or 2
+	Version       int64          `json:"version"`
+	Base          int64          `json:"base"`                   // the version it was built on; 0: none
+	BaseManifest  string         `json:"base_manifest,omitzero"` // hash of that version's manifest
+	Builder       string         `json:"builder"`
+	Reason        string         `json:"reason,omitzero"`
+	BuiltAt       time.Time      `json:"built_at"`        // race time
+	DueAt         time.Time      `json:"due_at,omitzero"` // race time at which the next status moves; overdue after it
+	CurrentSeason int            `json:"current_season"`  // the default year
+	Seasons       []int          `json:"seasons"`         // known years, ascending
+	Archive       string         `json:"archive"`         // hex SHA-256 of the archive's bytes
+	Ledger        Ledger         `json:"ledger"`
+	RollbackOf    int64          `json:"rollback_of,omitzero"`
+	Missing       []Missing      `json:"missing,omitzero"` // facts that the archive lacks, or will lack before DueAt
+	Refused       []RefusedEntry `json:"refused,omitzero"` // entries that are those of an earlier version, for a fault
+	Parts         []Part         `json:"parts,omitzero"`
+	Entries       []Entry        `json:"entries"` // by ascending path; as stored, those that no part has as they are
 }
 
 // Ledger is the head of the ledger a version was built from. Whoever noted it can hold the
@@ -109,6 +111,34 @@ type Ledger struct {
 	Kind string `json:"kind"` // "real" or "simulated"
 	Seq  int64  `json:"seq"`
 	Hash string `json:"hash"` // lower-case hex SHA-256 of ledger/<seq>.json
+}
+
+// Missing is a fact that the archive of a version should have and has not, for those who watch it.
+type Missing struct {
+	Code    string    `json:"code"`             // what kind of fact, for programs
+	Since   time.Time `json:"since"`            // race time from which it is overdue, perhaps after BuiltAt
+	Until   time.Time `json:"until,omitzero"`   // race time from which nobody waits for it; zero: until it comes
+	Session int64     `json:"session,omitzero"` // session key of the round that it is of; 0: of none
+	Urgent  bool      `json:"urgent,omitzero"`  // somebody has to act now
+	Text    string    `json:"text"`             // for people, without a full stop
+	Mend    string    `json:"mend"`             // the command that mends it
+}
+
+// OverdueAt says whether the fact is missing at an instant of race time.
+func (m Missing) OverdueAt(t time.Time) bool {
+	return !t.Before(m.Since) && (m.Until.IsZero() || t.Before(m.Until))
+}
+
+func (m Missing) equal(other Missing) bool {
+	same := m.Since.Equal(other.Since) && m.Until.Equal(other.Until)
+	m.Since, m.Until, other.Since, other.Until = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	return same && m == other
+}
+
+// RefusedEntry is an entry that stays as it was, because what was rendered in its place failed its check.
+type RefusedEntry struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"` // for operators
 }
 
 // Entry is one variant of a version.

@@ -79,7 +79,8 @@ type Receipt struct {
 // by one swap of the pointer, or nothing does.
 //
 // It publishes nothing, and the receipt says Unchanged, when every entry, the seasons, the
-// archive, the ledger head and the due time equal the base's and there is no hold to end.
+// archive, the ledger head, the due time, and what is missing or refused equal the base's and there
+// is no hold to end.
 //
 // The error is ErrHeld, ErrMayNotFollow or ErrBaseChanged in these cases, ErrDamaged when
 // the store returned other bytes than it was given, and blob.ErrUnknown when it could not

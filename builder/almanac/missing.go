@@ -22,6 +22,7 @@ const (
 type Lack struct {
 	Code    LackCode  // fixed, for programs
 	Since   time.Time // since when it is overdue, race time
+	Until   time.Time // when nobody waits for it any more, race time; zero: until it comes
 	Session int64     // the key of the round that it is of; 0: of none in particular
 	Name    string    // of that round
 	Urgent  bool      // the pick or lights out is at stake: somebody has to act now
@@ -45,7 +46,12 @@ const (
 // LackCodes are all kinds of missing facts.
 var LackCodes = []LackCode{NoFutureRound, ArchiveOld, HourUnknown, QualifyingMissed, GridMissed, ResultMissed}
 
-// Missing lists what the archive lacks at v.At, those of the whole archive first, then by round:
+// Missing lists what the archive lacks at v.At.
+func Missing(v *season.View, s *ledger.State) []Lack { return MissingBy(v, s, v.At) }
+
+// MissingBy lists what the archive of v will lack at the instant by unless something comes, those of
+// the whole archive first, then by round. Some of it may be overdue from a later instant than v.At
+// on, and some may be so no longer at the instant by.
 //
 //   - a round to come;
 //   - the calendar of this year, or the results of two races and more;
@@ -56,7 +62,7 @@ var LackCodes = []LackCode{NoFutureRound, ArchiveOld, HourUnknown, QualifyingMis
 //   - a result, from 2 hours after the end of the race until one is verified.
 //
 // Rounds that are postponed or cancelled lack nothing.
-func Missing(v *season.View, s *ledger.State) []Lack {
+func MissingBy(v *season.View, s *ledger.State, by time.Time) []Lack {
 	now := v.At
 	var whole, byRound []Lack
 	var last *Round // of those that are on
@@ -70,11 +76,15 @@ func Missing(v *season.View, s *ledger.State) []Lack {
 			last = r
 		}
 		lack := func(code LackCode, since time.Time, urgent bool, mend, text string) {
-			if now.Before(since) || r.Session == 0 { // the next build gives it a key
+			if by.Before(since) || r.Session == 0 { // the next build gives it a key
 				return
 			}
+			var until time.Time
+			if r.State == Scheduled {
+				until = r.Start.UTC()
+			}
 			byRound = append(byRound, Lack{
-				Code: code, Since: since.UTC(), Session: r.Session, Name: r.Facts.Name, Urgent: urgent,
+				Code: code, Since: since.UTC(), Until: until, Session: r.Session, Name: r.Facts.Name, Urgent: urgent,
 				Text: fmt.Sprintf(text, fmt.Sprintf("%s of %d", r.Facts.Name, r.Year)), Mend: strings.ReplaceAll(mend, "KEY", strconv.FormatInt(r.Session, 10)),
 			})
 		}
@@ -97,7 +107,7 @@ func Missing(v *season.View, s *ledger.State) []Lack {
 		case r.Result == nil && !r.Facts.Finished():
 			lack(ResultMissed, r.End().Add(resultGrace), false,
 				"gridcast source pull, or gridcast results correct KEY --file FILE --reason TEXT", "the result of the %s has not come")
-			if !now.Before(r.End().Add(resultGrace)) {
+			if !by.Before(r.End().Add(resultGrace)) {
 				results = append(results, r)
 			}
 		}
