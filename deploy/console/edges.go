@@ -100,6 +100,49 @@ type EdgeReport struct {
 	Problem string // why it could not be asked; empty: it could
 }
 
+// EdgeFault is something that is wrong with an edge, and what mends it.
+type EdgeFault struct {
+	Text string `json:"text"` // continues "the edge …"
+	Mend string `json:"mend"` // the command
+}
+
+// Faults lists what is wrong with the edge, where the given version is published.
+func (r *EdgeReport) Faults(published int64) (faults []EdgeFault) {
+	add := func(mend, format string, args ...any) {
+		faults = append(faults, EdgeFault{fmt.Sprintf(format, args...), mend})
+	}
+	s := &r.Status
+	if r.Problem != "" {
+		add("gridcast edge, if it is not running; --edges must name its --admin-listen", "cannot be asked: %s", r.Problem)
+		return faults
+	}
+	if s.Refused != nil && s.Version < published {
+		add("gridcast snapshots verify, then gridcast snapshots rollback to a version that is whole", "refused version %d: %s", s.Refused.Version, s.Refused.Reason)
+	}
+	if s.StoreProblem != "" {
+		add("gridcast status, on the edge's machine, gives the same error until the storage is back", "cannot read the store: %s", s.StoreProblem)
+	} else if s.Stale && s.Version > 0 {
+		add("gridcast edge, started again: it begins with its own copy", "has not known for 30 seconds whether its version is the current one")
+	}
+	if s.Keys.Problem != "" {
+		add("gridcast keys list", "cannot read the keys: %s", s.Keys.Problem)
+	}
+	if !s.Ready {
+		mend := "gridcast build"
+		if !s.Keys.Loaded {
+			mend = "gridcast keys create"
+		}
+		add(mend, "is not ready: %s", s.NotReady)
+	}
+	if s.Certificate != nil && s.Certificate.Expiring {
+		add("a new certificate where gridcast edge --tls-cert and --tls-key point; it is read at once", "has a certificate that is valid until %s only", s.Certificate.Expires)
+	}
+	if s.LimitsFault != "" {
+		add("the Redis of gridcast edge --redis, started again", "counts for itself: %s", s.LimitsFault)
+	}
+	return faults
+}
+
 // AskEdges asks all edges at once.
 func AskEdges(ctx context.Context, edges []Edge) []EdgeReport {
 	reports := make([]EdgeReport, len(edges))

@@ -2,20 +2,25 @@ package console_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"html"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
 	"gridcast/deploy/operator"
+	"gridcast/edge"
 	"gridcast/edge/keys"
+	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
 
@@ -400,6 +405,56 @@ func TestKeysAndJobs(t *testing.T) {
 	}
 	if a := w.asOperator("GET", "/", nil); strings.Contains(a.body, created.Key) {
 		t.Error("the page shows the key once more")
+	}
+}
+
+// fixedEdge says of itself what it is told to.
+type fixedEdge struct{ status edge.Status }
+
+func (e fixedEdge) Name() string                                 { return "edge9" }
+func (e fixedEdge) Status(context.Context) (edge.Status, error)  { return e.status, nil }
+func (fixedEdge) Usage(context.Context) ([]keys.KeyUsage, error) { return nil, nil }
+
+// Whatever is wrong is red on the page, and says which command mends it.
+func TestFaultsAreShown(t *testing.T) {
+	asked := fixedEdge{edge.Status{
+		Version: 1, Stale: true, NotReady: "stopping", LimitsFault: "Redis does not answer",
+		Refused: &edge.Refused{Version: 2, Reason: "drivers is missing"}, Keys: edge.KeyStatus{Loaded: true, Problem: "damaged"},
+		Certificate: &edge.CertificateStatus{Expires: wire.Instant(time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)), Expiring: true},
+	}}
+	w := newWorld(t, func(c *console.Config) { c.Edges = append(c.Edges, asked, console.Remote("127.0.0.1:9")) })
+	w.build("start")
+	w.build("again")
+	base, err := snapshots.LoadBase(t.Context(), w.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := base.Manifest
+	draft := snapshots.Draft{
+		Base: base, Builder: "test", BuiltAt: m.BuiltAt, DueAt: m.DueAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons, Archive: m.Archive, Ledger: m.Ledger,
+		Refused: []snapshots.RefusedEntry{{Path: "next-race", Reason: "data.name is wrong"}},
+	}
+	for _, e := range m.Entries {
+		draft.Variants = append(draft.Variants, snapshots.Reused(e))
+	}
+	publisher := snapshots.Publisher{Store: w.store}
+	if _, err := publisher.Publish(t.Context(), draft); err != nil {
+		t.Fatal(err)
+	}
+	page := html.UnescapeString(w.asOperator("GET", "/", nil, "Accept: text/html").body)
+	for _, want := range []string{
+		"Edge edge9 refused version 2: drivers is missing.", "Edge edge9 has not known for 30 seconds whether its version is the current one.",
+		"Edge edge9 cannot read the keys: damaged.", "Edge edge9 is not ready: stopping.", "Edge edge9 has a certificate that is valid until 2026-11-30",
+		"Edge edge9 counts for itself: Redis does not answer.", "Edge 127.0.0.1:9 cannot be asked:", "The document next-race is out of date:",
+	} {
+		i := strings.Index(page, `<p class="notice bad"><strong>`+want)
+		if i < 0 {
+			t.Errorf("the page has no red notice %q", want)
+			continue
+		}
+		if line, _, _ := strings.Cut(page[i:], "\n"); !strings.Contains(line, "What to do: ") || !strings.Contains(line, "gridcast ") {
+			t.Errorf("it names no command: %s", line)
+		}
 	}
 }
 

@@ -115,6 +115,10 @@ func (p *page) notices() {
 	if late := p.Served.OverdueBy(p.RaceTime); late > time.Minute && !p.Served.Held {
 		add(true, "rebuild", "Rebuild now; if that fails the error says why.", "The published version is overdue by %s", longTime(late))
 	}
+	for _, d := range p.Served.Refused {
+		add(true, "versions", "It stays as it was before. What to do: correct the fact that the reason names, or go back with gridcast archive use, then gridcast rebuild.",
+			"The document %s is out of date: what was made in its place is wrong: %s", d.Path, d.Reason)
+	}
 	for _, d := range p.Damaged {
 		add(true, "audit", "It goes on after the damage. Compare the file with a backup: somebody or something changed the record.", "The audit log is damaged at %s", d)
 	}
@@ -131,13 +135,11 @@ func (p *page) notices() {
 		}
 	}
 	for _, e := range p.Served.Edges {
-		switch {
-		case e.Problem != "":
-			add(true, "served", "Is it running, and is --edges its --admin-listen?", "Edge %s cannot be asked: %s", e.Name, e.Problem)
-		case e.Behind:
-			add(false, "served", "It follows within seconds. If it stays, look at its log: it may have refused the version or not reach the store.", "Edge %s serves version %d", e.Name, e.Version)
-		case e.Trouble != "":
-			add(true, "served", "Look at the edge's log.", "Edge %s: %s", e.Name, e.Trouble)
+		for _, fault := range e.Faults {
+			add(true, "served", "What to do: "+fault.Mend+".", "Edge %s %s", e.Name, fault.Text)
+		}
+		if e.Behind && len(e.Faults) == 0 {
+			add(false, "served", "It follows within seconds. If it stays, look at its log.", "Edge %s serves version %d", e.Name, e.Version)
 		}
 	}
 	for _, j := range p.Jobs {

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"gridcast/snapshots"
@@ -19,6 +18,7 @@ type served struct {
 	RollbackOf int64
 	Published  time.Time // real time
 	Ledger     snapshots.Ledger
+	Refused    []snapshots.RefusedEntry // documents that are older than the version
 	Edges      []edgeView
 }
 
@@ -37,8 +37,8 @@ type edgeView struct {
 	BuiltAt time.Time // race time
 	Behind  bool      // it serves an older version than the one published
 	Keys    int
-	Problem string // it can not be asked
-	Trouble string // what it says is wrong
+	Problem string // it cannot be asked
+	Faults  []EdgeFault
 }
 
 func (c *Console) collectServed(ctx context.Context, p *page, reports []EdgeReport) error {
@@ -47,25 +47,14 @@ func (c *Console) collectServed(ctx context.Context, p *page, reports []EdgeRepo
 		m := &base.Manifest
 		p.Served = served{
 			Version: base.Pointer.Version, BuiltAt: m.BuiltAt, DueAt: m.DueAt, Reason: m.Reason, Held: base.Pointer.Held,
-			HeldReason: base.Pointer.Reason, RollbackOf: m.RollbackOf, Published: base.Pointer.At, Ledger: m.Ledger,
+			HeldReason: base.Pointer.Reason, RollbackOf: m.RollbackOf, Published: base.Pointer.At, Ledger: m.Ledger, Refused: m.Refused,
 		}
 	}
 	for _, r := range reports {
-		v := edgeView{
+		p.Served.Edges = append(p.Served.Edges, edgeView{
 			Name: r.Name, Version: r.Status.Version, BuiltAt: time.Time(r.Status.BuiltAt), Keys: r.Status.Keys.Count, Problem: r.Problem,
-			Behind: r.Problem == "" && r.Status.Version < p.Served.Version,
-		}
-		switch {
-		case r.Status.Refused != nil && v.Behind:
-			v.Trouble = fmt.Sprintf("it refused version %d: %s", r.Status.Refused.Version, r.Status.Refused.Reason)
-		case r.Status.StoreProblem != "":
-			v.Trouble = "it can not read the store: " + r.Status.StoreProblem
-		case r.Status.Keys.Problem != "":
-			v.Trouble = "it can not read the keys: " + r.Status.Keys.Problem
-		case r.Problem == "" && !r.Status.Ready:
-			v.Trouble = "it is not ready: " + r.Status.NotReady
-		}
-		p.Served.Edges = append(p.Served.Edges, v)
+			Behind: r.Problem == "" && r.Status.Version < p.Served.Version, Faults: r.Faults(p.Served.Version),
+		})
 	}
 	return err
 }

@@ -23,24 +23,25 @@ type statusCmd struct {
 
 // serviceState is the answer of status --json. Instants are race time.
 type serviceState struct {
-	Store     string        `json:"store"`
-	RaceTime  time.Time     `json:"race_time"`
-	Version   int64         `json:"version"` // 0: nothing is published
-	BuiltAt   time.Time     `json:"built_at,omitzero"`
-	DueAt     time.Time     `json:"due_at,omitzero"`
-	Overdue   bool          `json:"overdue"`
-	Held      string        `json:"held,omitzero"` // why publishing is held
-	Ledger    ledger.Head   `json:"ledger"`
-	Kind      ledger.Kind   `json:"ledger_kind"`
-	Future    time.Time     `json:"ledger_future,omitzero"` // the instant of the head, if that is yet to come: some clock was ahead
-	NextRace  string        `json:"next_race,omitzero"`
-	LightsOut time.Time     `json:"lights_out,omitzero"`
-	Frozen    bool          `json:"pick_frozen"`
-	Waiting   []string      `json:"results_waiting"`
-	Missing   []missingFact `json:"missing"` // facts that are overdue
-	Edges     []edgeStands  `json:"edges"`
-	Audited   int           `json:"audit_entries"`
-	Damaged   []string      `json:"audit_damage,omitempty"` // files of the audit log that are not what they should be
+	Store     string            `json:"store"`
+	RaceTime  time.Time         `json:"race_time"`
+	Version   int64             `json:"version"` // 0: nothing is published
+	BuiltAt   time.Time         `json:"built_at,omitzero"`
+	DueAt     time.Time         `json:"due_at,omitzero"`
+	Overdue   bool              `json:"overdue"`
+	Held      string            `json:"held,omitzero"` // why publishing is held
+	Ledger    ledger.Head       `json:"ledger"`
+	Kind      ledger.Kind       `json:"ledger_kind"`
+	Future    time.Time         `json:"ledger_future,omitzero"` // the instant of the head, if that is yet to come: some clock was ahead
+	NextRace  string            `json:"next_race,omitzero"`
+	LightsOut time.Time         `json:"lights_out,omitzero"`
+	Frozen    bool              `json:"pick_frozen"`
+	Waiting   []string          `json:"results_waiting"`
+	Missing   []missingFact     `json:"missing"`           // facts that are overdue
+	Refused   []refusedDocument `json:"refused_documents"` // of the version, that stayed as they were before
+	Edges     []edgeStands      `json:"edges"`
+	Audited   int               `json:"audit_entries"`
+	Damaged   []string          `json:"audit_damage,omitempty"` // files of the audit log that are not what they should be
 }
 
 // missingFact is a fact that the archive should have by now and has not.
@@ -53,10 +54,17 @@ type missingFact struct {
 	Mend    string    `json:"mend"` // the command that mends it
 }
 
+type refusedDocument struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
+}
+
 type edgeStands struct {
 	Name    string `json:"name"`
 	Version int64  `json:"version,omitzero"`
-	Problem string `json:"problem,omitzero"`
+	Problem string `json:"problem,omitzero"` // why it cannot be asked
+
+	Faults []console.EdgeFault `json:"faults,omitempty"`
 }
 
 func (c *statusCmd) Run(ctx context.Context, s *streams) error {
@@ -86,10 +94,13 @@ func (c *statusCmd) Run(ctx context.Context, s *streams) error {
 	st := serviceState{
 		Store: store.String(), RaceTime: now, Version: base.Pointer.Version, BuiltAt: base.Manifest.BuiltAt, DueAt: base.Manifest.DueAt,
 		Overdue: !base.Manifest.DueAt.IsZero() && now.After(base.Manifest.DueAt),
-		Ledger:  l.Head(), Kind: l.State().Kind(), Waiting: []string{}, Missing: []missingFact{}, Edges: []edgeStands{}, Audited: len(log.Entries()),
+		Ledger:  l.Head(), Kind: l.State().Kind(), Waiting: []string{}, Missing: []missingFact{}, Refused: []refusedDocument{}, Edges: []edgeStands{}, Audited: len(log.Entries()),
 	}
 	if at := l.State().At(); at.Sub(now) > ledger.MaxAhead {
 		st.Future = at
+	}
+	for _, d := range base.Manifest.Refused {
+		st.Refused = append(st.Refused, refusedDocument(d))
 	}
 	for _, d := range log.Damage() {
 		st.Damaged = append(st.Damaged, d.String())
@@ -150,7 +161,7 @@ func (st *serviceState) edges(ctx context.Context, addresses []string) {
 		edges[i] = console.Remote(address)
 	}
 	for _, r := range console.AskEdges(ctx, edges) {
-		st.Edges = append(st.Edges, edgeStands{r.Name, r.Status.Version, r.Problem})
+		st.Edges = append(st.Edges, edgeStands{r.Name, r.Status.Version, r.Problem, r.Faults(st.Version)})
 	}
 }
 
@@ -198,15 +209,19 @@ func (s *streams) printState(st serviceState) error {
 		}
 		rows = append(rows, []any{what, fmt.Sprintf("%s, overdue since %s (%s)", m.Text, shortTime(m.Since), m.Mend)})
 	}
+	for _, d := range st.Refused {
+		rows = append(rows, []any{"OUT OF DATE", fmt.Sprintf("%s: %s (correct that fact, or gridcast archive use, then gridcast rebuild)", d.Path, d.Reason)})
+	}
 	for _, w := range st.Waiting {
 		rows = append(rows, []any{"result waits", w + " (gridcast results verify)"})
 	}
 	for _, e := range st.Edges {
-		state := fmt.Sprintf("serves version %d", e.Version)
-		if e.Problem != "" {
-			state = e.Problem
+		if e.Problem == "" {
+			rows = append(rows, []any{"edge " + e.Name, fmt.Sprintf("serves version %d", e.Version)})
 		}
-		rows = append(rows, []any{"edge " + e.Name, state})
+		for _, fault := range e.Faults {
+			rows = append(rows, []any{"EDGE " + e.Name, fmt.Sprintf("%s (%s)", fault.Text, fault.Mend)})
+		}
 	}
 	rows = append(rows, []any{"operators", fmt.Sprintf("%d entries in the audit log", st.Audited)})
 	for _, d := range st.Damaged {

@@ -49,6 +49,13 @@ type Source interface {
 	Counter(id string, offset int64) Counter
 }
 
+// Faulty is a Source that can be out of order for a while, in which it counts in another way.
+type Faulty interface {
+	Source
+	// Fault says what is wrong; empty: nothing is.
+	Fault() string
+}
+
 // Decision is the state of a window after a request.
 type Decision struct {
 	Allowed   bool

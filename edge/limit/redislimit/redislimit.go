@@ -193,8 +193,10 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	s.edges.Store(1)
 	s.metrics = newMetrics(s)
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	s.down = true
-	s.beat()
+	s.beat() // which says so if Redis does not answer
+	if !s.down {
+		s.log.Info("redis counts requests", "mode", string(s.mode), "edges", s.edges.Load())
+	}
 	s.running.Go(s.run)
 	return s, nil
 }
@@ -236,6 +238,14 @@ func (s *Source) String() string {
 	default:
 		return fmt.Sprintf("over %d edges, leased from Redis", s.edges.Load())
 	}
+}
+
+// Fault implements [limit.Faulty].
+func (s *Source) Fault() string {
+	if s.answering.Load() {
+		return ""
+	}
+	return "Redis does not answer: each edge counts requests for itself"
 }
 
 // Counter implements [limit.Source].

@@ -2,6 +2,7 @@ package redislimit_test
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"log/slog"
 	"net"
@@ -373,13 +374,13 @@ func TestRedisComesBackEmpty(t *testing.T) {
 }
 
 func TestStartWithoutRedis(t *testing.T) {
+	var log bytes.Buffer
 	source, err := redislimit.Open(t.Context(), redislimit.Config{
-		URL: "redis://" + unused(t), Mode: redislimit.Lease, Log: slog.New(slog.DiscardHandler),
+		URL: "redis://" + unused(t), Mode: redislimit.Lease, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer source.Close()
 	c := async(source, "key", 0)
 	for want := 2; want >= 0; want-- {
 		if d := c.Take(time.Now(), 3); !d.Allowed || d.Remaining != want {
@@ -388,6 +389,13 @@ func TestStartWithoutRedis(t *testing.T) {
 	}
 	if d := c.Take(time.Now(), 3); d.Allowed {
 		t.Errorf("beyond the limit: got %+v", d)
+	}
+	if source.Fault() == "" {
+		t.Error("an operator who asks is not told")
+	}
+	source.Close()
+	if !strings.Contains(log.String(), "redis does not answer, this edge counts for itself") {
+		t.Errorf("it is not said when the edge starts:\n%s", log.String())
 	}
 }
 
