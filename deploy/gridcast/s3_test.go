@@ -127,6 +127,7 @@ func TestOnS3(t *testing.T) {
 			s := onServer(t, start(t))
 			t.Run("import", func(t *testing.T) { importIntoStore(t, s) })
 			t.Run("serve", func(t *testing.T) { serveFromStore(t, s) })
+			t.Run("restore", func(t *testing.T) { restoreStore(t, s) })
 			t.Run("errors", func(t *testing.T) { misconfigured(t, s) })
 		})
 	}
@@ -185,6 +186,55 @@ func serveFromStore(t *testing.T, s storage) {
 		t.Errorf("the audit says:\n%s", out)
 	}
 	sameAsStored(t, s, c)
+}
+
+// restoreStore loses the bucket behind a running edge that has served a later version than the
+// backup's, and puts the backup back by one command, which asks the edge.
+func restoreStore(t *testing.T, s storage) {
+	dir := t.TempDir()
+	key, admin := newKey(t, dir, s.name, "pro"), freeAddress(t)
+	edge := startServer(t, dir, "edge", "--store", s.name, "--cache-dir", "cache", "--admin-listen", admin, "--now", "2024-11-24T10:00:00Z")
+	c := newClient(edge.url, key)
+	const qatar = 2024023
+	status := func() string { return string(entry(t, c, qatar).Status) }
+	gridcast(t, dir, "store", "backup", "backup", "--store", s.name, "--by", "anna", "--reason", "every night")
+
+	gridcast(t, dir, "rounds", "postpone", "2024023", "--yes", "--by", "anna", "--reason", "track works", "--store", s.name, "--now", "2024-11-24T10:00:00Z")
+	served := s.build(t, "2024-11-24T10:01:00Z").Version
+	eventually(t, "the edge serves what the backup has not", func() bool { return status() == "postponed" })
+	for info, err := range s.List(t.Context(), "") {
+		if err == nil {
+			err = s.Delete(t.Context(), info.Key)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	out := gridcast(t, dir, "store", "restore", "backup", "--edges", admin, "--yes", "--by", "ben", "--reason", "the bucket was deleted", "--store", s.name)
+	if !strings.Contains(out, "LOST") || !strings.Contains(out, fmt.Sprintf("Version %d serves", served+1)) {
+		t.Errorf("after version %d the restore says:\n%s", served, out)
+	}
+	eventually(t, "the edge serves the backup", func() bool { return status() == "scheduled" })
+	sameAsStored(t, s, c)
+	if out := gridcast(t, dir, "ledger", "audit", "--store", s.name); !strings.Contains(out, "The record is whole") {
+		t.Errorf("the audit says:\n%s", out)
+	}
+	lost := false
+	for info, err := range s.List(t.Context(), "audit/") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := s.Get(t.Context(), info.Key, blob.MaxDocument)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lost = lost || bytes.Contains(o.Data, []byte(`"action":"restore_store"`)) && bytes.Contains(o.Data, []byte("the bucket was deleted"))
+	}
+	if !lost {
+		t.Error("the audit log does not say that the store was restored")
+	}
+	s.build(t, "2024-11-24T10:02:00Z")
 }
 
 // sameAsStored compares what a client reads with the current version in the store.
