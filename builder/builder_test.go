@@ -168,7 +168,7 @@ func TestReplayGivesARecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	picks, results := 0, 0
-	for s := range b.Ledger.State().Sessions() {
+	for s := range b.Ledger.State().Records() {
 		if s.Pick != nil {
 			picks++
 			if !s.Pick.FrozenAt.Before(s.Pick.Start) {

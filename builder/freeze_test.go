@@ -108,8 +108,8 @@ func (w *weekend) decide(at time.Time, decide func(*almanac.Round) ([]ledger.Eve
 	}
 }
 
-func (w *weekend) round() ledger.Session {
-	s, _ := w.ledger.State().Session(austriaKey)
+func (w *weekend) round() ledger.Record {
+	s, _ := w.ledger.State().Record(austriaKey)
 	return s
 }
 
@@ -308,7 +308,7 @@ func TestSecondFreezeIsHarmless(t *testing.T) {
 	if err != nil || len(events) > 0 {
 		t.Errorf("the second freeze: got events %v and error %v, want neither", events, err)
 	}
-	s, _ := second.State().Session(austriaKey)
+	s, _ := second.State().Record(austriaKey)
 	if diff := cmp.Diff(frozen, *s.Pick); diff != "" {
 		t.Errorf("the other process sees another pick (-want +got):\n%s", diff)
 	}

@@ -247,7 +247,7 @@ func hasPick(t *testing.T, s *ledger.State, a *season.Archive, year int, r *seas
 	if !ok || year < 2026 || !at.Equal(r.StartsAt()) {
 		return
 	}
-	session, _ := s.Session(key)
+	session, _ := s.Record(key)
 	_, err := predict.GridFrequency().Predict(a.AsOf(at.Add(-5*time.Minute)), year, r.GrandPrix)
 	if pick := session.Pick; (pick != nil) == errors.Is(err, predict.ErrNobody) {
 		t.Errorf("round %d of %d has the pick %v at lights out; what there was to choose from: %v", r.Number, year, pick, err)
@@ -410,7 +410,7 @@ func TestNothingUnpublishableIsAppended(t *testing.T) {
 		t.Fatal(err)
 	}
 	key, _ := l.State().Key(2026, first.GrandPrix)
-	verified := func() bool { s, _ := l.State().Session(key); return s.Result() != nil }
+	verified := func() bool { s, _ := l.State().Record(key); return s.Result() != nil }
 
 	over := first.ResultKnownAt().Add(time.Hour)
 	outcome, err := b.Build(t.Context(), builder.Request{At: over})

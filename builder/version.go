@@ -264,22 +264,22 @@ func draftOf(base *snapshots.Base, a *almanac.Almanac, version map[string]*docum
 // without the event too does not count. Events are appended only if they are publishable: the
 // ledger cannot take them back.
 func Publishable(v *season.View, before, after *ledger.State, session int64) error {
-	said, ok := after.Session(session)
+	record, ok := after.Record(session)
 	if !ok {
 		return nil // keys, renames: they show nothing by themselves
 	}
-	then := almanac.Join(v, after, said.Year)
-	now := sync.OnceValue(func() *almanac.Almanac { return almanac.Join(v, before, said.Year) })
+	then := almanac.Join(v, after, record.Year)
+	now := sync.OnceValue(func() *almanac.Almanac { return almanac.Join(v, before, record.Year) })
 	var faults []error
 	for _, variant := range []catalog.Variant{
 		{Endpoint: catalog.Predictions, SessionKey: session},
-		{Endpoint: catalog.Predictions, Year: said.Year},
+		{Endpoint: catalog.Predictions, Year: record.Year},
 		{Endpoint: catalog.Probabilities, SessionKey: session},
-		{Endpoint: catalog.Probabilities, Year: said.Year},
+		{Endpoint: catalog.Probabilities, Year: record.Year},
 		{Endpoint: catalog.Results, SessionKey: session},
-		{Endpoint: catalog.Calendar, Year: said.Year},
-		{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: said.Year},
-		{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: said.Year},
+		{Endpoint: catalog.Calendar, Year: record.Year},
+		{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: record.Year},
+		{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: record.Year},
 		{Endpoint: catalog.NextRace},
 	} {
 		if err := whole(then, variant); err != nil && whole(now(), variant) == nil {

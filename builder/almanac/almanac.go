@@ -93,7 +93,7 @@ func join(v *season.View, s *ledger.State, facts *season.Season) []Round {
 		r.Circuit = v.Circuits[r.Facts.Circuit]
 		if key, ok := s.Key(facts.Year, r.Facts.GrandPrix); ok {
 			r.Session = key
-			r.Record, _ = s.Session(key)
+			r.Record, _ = s.Record(key)
 		}
 		r.Start = r.Record.Start(r.Facts.StartsAt())
 		r.Provisional = r.Facts.Provisional() && r.Record.Override.Start.IsZero()

@@ -133,10 +133,10 @@ func (w *world) append(at time.Time, decide func(*ledger.State) []ledger.Event) 
 }
 
 // on appends what decide makes of a round's session.
-func (w *world) on(at time.Time, round int, decide func(s ledger.Session) []ledger.Event) {
+func (w *world) on(at time.Time, round int, decide func(s ledger.Record) []ledger.Event) {
 	w.t.Helper()
 	w.append(at, func(s *ledger.State) []ledger.Event {
-		session, ok := s.Session(2025000 + int64(round))
+		session, ok := s.Record(2025000 + int64(round))
 		if !ok {
 			w.t.Fatalf("round %d has no session", round)
 		}
@@ -146,7 +146,7 @@ func (w *world) on(at time.Time, round int, decide func(s ledger.Session) []ledg
 
 func (w *world) verify(at time.Time, round int, o order, reason string) {
 	w.t.Helper()
-	w.on(at, round, func(s ledger.Session) []ledger.Event {
+	w.on(at, round, func(s ledger.Record) []ledger.Event {
 		return []ledger.Event{s.Verify(almanac.Rows(o.results()), s.Start(startOf(round)), reason)}
 	})
 }
@@ -168,8 +168,8 @@ var preseason = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 func TestStatesMoveWithTheClockAndTheLedger(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"}, nil)
 	w.verify(startOf(1).Add(3*time.Hour), 1, order{"ann", "bob", "cay", "dan"}, "")
-	w.on(startOf(2).Add(-time.Hour), 3, func(s ledger.Session) []ledger.Event { return s.Cancel("flood") })
-	w.on(startOf(2).Add(time.Hour), 3, func(s ledger.Session) []ledger.Event {
+	w.on(startOf(2).Add(-time.Hour), 3, func(s ledger.Record) []ledger.Event { return s.Cancel("flood") })
+	w.on(startOf(2).Add(time.Hour), 3, func(s ledger.Record) []ledger.Event {
 		return []ledger.Event{s.Reinstate(startOf(4), "drained")}
 	})
 	const (
@@ -301,7 +301,7 @@ func TestVerifiedRoundAheadOfTheSource(t *testing.T) {
 
 func TestComingRoundsAndDue(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, nil, nil)
-	w.on(preseason, 2, func(s ledger.Session) []ledger.Event {
+	w.on(preseason, 2, func(s ledger.Record) []ledger.Event {
 		return []ledger.Event{s.Move(startOf(2), startOf(4), "storm")}
 	})
 	a := w.at(startOf(1).Add(-time.Second))

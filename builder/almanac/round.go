@@ -47,7 +47,7 @@ type Round struct {
 	Start       time.Time // lights out as valid now; assumed if Provisional
 	Provisional bool      // no source names the hour
 	State       State
-	Record      ledger.Session         // what the ledger says of it
+	Record      ledger.Record          // what the ledger says of it
 	Pick        *ledger.FrozenPick     // nil before it is frozen
 	LivePick    *ledger.FrozenPick     // the one that is scored
 	Result      *ledger.Classification // verified, nil before

@@ -152,12 +152,12 @@ func (t *table[K]) count(c *ledger.Classification, keyOf func(ledger.Row) K) {
 	}
 }
 
-// settle brings a table that holds the source's standings after the round base up to the
+// adjust brings a table that holds the source's standings after the round base up to the
 // verified rounds. What the source counts in them and is not verified is taken out: a race that
 // the ledger says was not held then. A result that differs from the source's own is put in by
 // its difference in points, a later round that the source has no standings for by its points.
 // Only then is the order worked out anew; otherwise the source's stands.
-func settle[K comparable](t *table[K], rounds []Round, verified []*Round, base *Round, keyOf func(ledger.Row) K) {
+func adjust[K comparable](t *table[K], rounds []Round, verified []*Round, base *Round, keyOf func(ledger.Row) K) {
 	changed := false
 	for i := range rounds {
 		r := &rounds[i]
@@ -221,7 +221,7 @@ func driverStandings(v *season.View, facts *season.Season, rounds []Round, verif
 			t.add(s.Driver, s.Position, s.Points)
 		}
 	}
-	settle(t, rounds, verified, base, func(line ledger.Row) season.DriverID { return line.Driver })
+	adjust(t, rounds, verified, base, func(line ledger.Row) season.DriverID { return line.Driver })
 
 	teams := latestTeams(verified)
 	standings := make([]DriverStanding, len(t.rows))
@@ -257,7 +257,7 @@ func constructorStandings(v *season.View, facts *season.Season, rounds []Round, 
 	for _, s := range base.Facts.TeamStandings {
 		t.add(constructor{s.Team, s.Engine}, s.Position, s.Points)
 	}
-	settle(t, rounds, verified, base, func(line ledger.Row) constructor { return constructor{line.Team, line.Engine} })
+	adjust(t, rounds, verified, base, func(line ledger.Row) constructor { return constructor{line.Team, line.Engine} })
 
 	engines := map[season.TeamID]int{}
 	for key := range t.by {

@@ -46,7 +46,7 @@ func rendered(t *testing.T) (catalog.Known, map[string][]byte) {
 			return opened, ledger.Freeze(2024011, pick, start, true)
 		},
 		func(s *ledger.State) (time.Time, ledger.Event) {
-			session, _ := s.Session(2024011)
+			session, _ := s.Record(2024011)
 			return now, session.Verify(almanac.Rows(austria.Results), start, "")
 		},
 	} {

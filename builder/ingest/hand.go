@@ -76,8 +76,8 @@ func (p Part) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, "{%s}", out.Bytes()), nil
 }
 
-// Standing is a statement that is not released, and who made it.
-type Standing struct {
+// InForce is a statement that is not released, and who made it.
+type InForce struct {
 	Statement
 	Entry *HandEntry
 }
@@ -87,12 +87,12 @@ type HandLog struct {
 	Entries []HandEntry
 	chain   chain.Chain
 	head    chain.Head
-	stand   map[assemble.Place]Standing
+	stand   map[assemble.Place]InForce
 }
 
 // LoadHand reads what people entered into a store. Damage is an error that wraps a *chain.DamageError.
 func LoadHand(ctx context.Context, store blob.Store) (*HandLog, error) {
-	l := &HandLog{chain: chain.Chain{Store: store, Prefix: HandPrefix}, stand: make(map[assemble.Place]Standing)}
+	l := &HandLog{chain: chain.Chain{Store: store, Prefix: HandPrefix}, stand: make(map[assemble.Place]InForce)}
 	return l, l.Refresh(ctx)
 }
 
@@ -120,20 +120,20 @@ func (l *HandLog) Refresh(ctx context.Context) error {
 func (l *HandLog) fold(e HandEntry) {
 	l.Entries = append(l.Entries, e)
 	for _, s := range e.Said {
-		l.stand[s.Place] = Standing{s, &e}
+		l.stand[s.Place] = InForce{s, &e}
 	}
 	for _, p := range e.Released {
 		delete(l.stand, p)
 	}
 }
 
-// Standing returns the statements that are not released, by year, Grand Prix and block.
-func (l *HandLog) Standing() []Standing {
-	return slices.SortedFunc(maps.Values(l.stand), func(a, b Standing) int { return comparePlaces(a.Place, b.Place) })
+// InForce returns the statements that are not released, by year, Grand Prix and block.
+func (l *HandLog) InForce() []InForce {
+	return slices.SortedFunc(maps.Values(l.stand), func(a, b InForce) int { return comparePlaces(a.Place, b.Place) })
 }
 
 // Stands returns the statement of a place; false if nobody made one that is not released.
-func (l *HandLog) Stands(p assemble.Place) (Standing, bool) {
+func (l *HandLog) Stands(p assemble.Place) (InForce, bool) {
 	s, ok := l.stand[p]
 	return s, ok
 }
@@ -205,7 +205,7 @@ func (l *HandLog) documents() (wins, yields assemble.Document) {
 		}
 	}
 	wins, yields = empty(), empty()
-	for _, s := range l.Standing() {
+	for _, s := range l.InForce() {
 		d := &wins
 		if s.Assumed {
 			d = &yields

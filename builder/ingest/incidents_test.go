@@ -329,7 +329,7 @@ func TestRoundTakenOffAndBack(t *testing.T) {
 	if still, _ := s.ledger.State().Key(2026, "hungary"); still != key {
 		t.Errorf("its key was %d and is %d", key, still)
 	}
-	said, _ := s.ledger.State().Session(key)
+	said, _ := s.ledger.State().Record(key)
 	for _, change := range said.Override.Changes {
 		if !strings.HasPrefix(change.Actor, "source:f1db@") {
 			t.Errorf("%s by %s, want by the source", change.Type, change.Actor)

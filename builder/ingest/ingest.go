@@ -410,7 +410,7 @@ func decidedOf(s *ledger.State, year int, gp season.GrandPrixID) assemble.Decide
 	if !ok {
 		return assemble.Decided{}
 	}
-	said, _ := s.Session(key)
+	said, _ := s.Record(key)
 	d := assemble.Decided{Start: said.Override.Start, StartHeld: said.Override.ByPerson, Postponed: said.Override.Status != ledger.AsPlanned}
 	if result := said.Result(); result != nil {
 		for _, row := range result.Rows {
@@ -459,7 +459,7 @@ func (g *Ingest) decide(ctx context.Context, now time.Time, s *ledger.State, out
 			reason = entry.Reason
 		}
 		err := add(actor, func(s *ledger.State) ([]ledger.Event, error) {
-			said, _ := s.Session(key)
+			said, _ := s.Record(key)
 			valid := said.Start(was)
 			if valid.Equal(start) || said.Override.Status != ledger.AsPlanned || c.Provisional && said.Override.Start.IsZero() {
 				return nil, nil // the hour was not known: nobody was told of another
@@ -484,7 +484,7 @@ func (g *Ingest) decide(ctx context.Context, now time.Time, s *ledger.State, out
 				continue
 			}
 			err := add(actor, func(s *ledger.State) ([]ledger.Event, error) {
-				said, _ := s.Session(key)
+				said, _ := s.Record(key)
 				if said.Override.Status != ledger.AsPlanned || said.Override.ByPerson || said.Result() != nil || !now.Before(said.Start(start)) {
 					return nil, nil
 				}
@@ -507,7 +507,7 @@ func (g *Ingest) reinstate(now time.Time, out *assemble.Output, s *ledger.State,
 		}
 		gone[m.GrandPrix][m.Year] = true
 	}
-	for said := range s.Sessions() {
+	for said := range s.Records() {
 		if said.Override.Status != ledger.Postponed || said.Override.ByPerson || gone[said.GrandPrix][said.Year] || len(said.Override.Changes) == 0 {
 			continue
 		}
@@ -517,7 +517,7 @@ func (g *Ingest) reinstate(now time.Time, out *assemble.Output, s *ledger.State,
 			continue
 		}
 		err := add(last.Actor, func(s *ledger.State) ([]ledger.Event, error) {
-			again, _ := s.Session(said.Key)
+			again, _ := s.Record(said.Key)
 			if again.Override.Status != ledger.Postponed || again.Override.ByPerson {
 				return nil, nil
 			}

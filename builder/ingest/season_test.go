@@ -143,7 +143,7 @@ func TestSeason2026(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s has no session key", r.Name)
 		}
-		said, _ := state.Session(key)
+		said, _ := state.Record(key)
 		if len(r.Results) == 0 {
 			continue
 		}
@@ -170,13 +170,13 @@ func TestSeason2026(t *testing.T) {
 	// they are postponed, keep their keys, and nothing else moved.
 	for gp, want := range map[season.GrandPrixID]ledger.Status{"bahrain": ledger.Postponed, "saudi-arabia": ledger.Postponed, "miami": ledger.AsPlanned} {
 		key, _ := state.Key(2026, gp)
-		if said, _ := state.Session(key); said.Override.Status != want {
+		if said, _ := state.Record(key); said.Override.Status != want {
 			t.Errorf("%s is %q, want %q", gp, said.Override.Status, want)
 		}
 	}
 	// Miami was brought forward by three hours, eight hours ahead: the ledger says so, by whom.
 	key, _ := state.Key(2026, "miami")
-	said, _ := state.Session(key)
+	said, _ := state.Record(key)
 	if got, want := said.Override.Start, time.Date(2026, 5, 3, 17, 0, 0, 0, time.UTC); !got.Equal(want) {
 		t.Errorf("Miami starts at %s, want %s", got, want)
 	}

@@ -115,17 +115,17 @@ func newDir(t *testing.T) blob.Store {
 }
 
 // script appends the life of a round, six files with those of openWith.
-var script = []func(s ledger.Session) (time.Time, []ledger.Event){
-	func(ledger.Session) (time.Time, []ledger.Event) {
+var script = []func(s ledger.Record) (time.Time, []ledger.Event){
+	func(ledger.Record) (time.Time, []ledger.Event) {
 		return start.Add(-3 * time.Hour), one(ledger.Freeze(monaco, pick, start, false))
 	},
-	func(s ledger.Session) (time.Time, []ledger.Event) {
+	func(s ledger.Record) (time.Time, []ledger.Event) {
 		return start.Add(-2 * time.Hour), s.Postpone(start, "flood")
 	},
-	func(s ledger.Session) (time.Time, []ledger.Event) {
+	func(s ledger.Record) (time.Time, []ledger.Event) {
 		return start.Add(-time.Hour), one(s.Reinstate(start.Add(24*time.Hour), "dry"))
 	},
-	func(s ledger.Session) (time.Time, []ledger.Event) {
+	func(s ledger.Record) (time.Time, []ledger.Event) {
 		return start.Add(30 * time.Hour), one(s.Verify(rows("leclerc", "norris", "russell"), start.Add(24*time.Hour), ""))
 	},
 }
@@ -139,7 +139,7 @@ func runScript(ctx context.Context, store blob.Store) error {
 		return err
 	}
 	for _, do := range script {
-		s, _ := l.State().Session(monaco)
+		s, _ := l.State().Record(monaco)
 		at, events := do(s)
 		if err := appendEvents(ctx, l, at, events...); err != nil {
 			return err

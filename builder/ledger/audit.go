@@ -177,8 +177,8 @@ func (a *auditor) event(key string, e Event) {
 		a.fault(key, "an event id of its own", fmt.Sprintf("%s, which is in %s too", e.ID, first))
 	}
 	a.ids[e.ID] = key
-	session, _ := a.state.Session(e.Session)
-	round := KeyAssignment{Session: e.Session, Year: session.Year, GrandPrix: session.GrandPrix}
+	record, _ := a.state.Record(e.Session)
+	round := KeyAssignment{Session: e.Session, Year: record.Year, GrandPrix: record.GrandPrix}
 	switch e.Type {
 	case PickFrozen, LivePickFrozen:
 		a.pick(key, round, e)

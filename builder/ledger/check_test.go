@@ -14,43 +14,43 @@ import (
 // The steps that the cases of TestRules begin with. Each returns events for the state so far.
 type step struct {
 	at     time.Time
-	events func(s ledger.Session) []ledger.Event
+	events func(s ledger.Record) []ledger.Event
 }
 
 func one(e ledger.Event) []ledger.Event { return []ledger.Event{e} }
 
 func freeze(at, start time.Time, gridKnown bool) step {
-	return step{at, func(ledger.Session) []ledger.Event { return one(ledger.Freeze(monaco, pick, start, gridKnown)) }}
+	return step{at, func(ledger.Record) []ledger.Event { return one(ledger.Freeze(monaco, pick, start, gridKnown)) }}
 }
 
 func live(at time.Time, checkpoint int) step {
-	return step{at, func(ledger.Session) []ledger.Event {
+	return step{at, func(ledger.Record) []ledger.Event {
 		return one(ledger.FreezeLive(monaco, pick, start, checkpoint))
 	}}
 }
 
 func verify(at time.Time, reason string, r ...ledger.Row) step {
-	return step{at, func(s ledger.Session) []ledger.Event { return one(s.Verify(r, start, reason)) }}
+	return step{at, func(s ledger.Record) []ledger.Event { return one(s.Verify(r, start, reason)) }}
 }
 
 func postpone(at time.Time) step {
-	return step{at, func(s ledger.Session) []ledger.Event { return s.Postpone(time.Time{}, "flood") }}
+	return step{at, func(s ledger.Record) []ledger.Event { return s.Postpone(time.Time{}, "flood") }}
 }
 
 func cancel(at time.Time) step {
-	return step{at, func(s ledger.Session) []ledger.Event { return s.Cancel("flood") }}
+	return step{at, func(s ledger.Record) []ledger.Event { return s.Cancel("flood") }}
 }
 
 func move(at, was, start time.Time) step {
-	return step{at, func(s ledger.Session) []ledger.Event { return one(s.Move(was, start, "storm")) }}
+	return step{at, func(s ledger.Record) []ledger.Event { return one(s.Move(was, start, "storm")) }}
 }
 
 func reinstate(at, start time.Time) step {
-	return step{at, func(s ledger.Session) []ledger.Event { return one(s.Reinstate(start, "dry again")) }}
+	return step{at, func(s ledger.Record) []ledger.Event { return one(s.Reinstate(start, "dry again")) }}
 }
 
 func raw(at time.Time, events ...ledger.Event) step {
-	return step{at, func(ledger.Session) []ledger.Event { return events }}
+	return step{at, func(ledger.Record) []ledger.Event { return events }}
 }
 
 // errAny stands for a refusal whose reason has no name.

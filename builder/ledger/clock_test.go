@@ -16,7 +16,7 @@ import (
 func future(t *testing.T, store blob.Store) (*ledger.Ledger, time.Time) {
 	t.Helper()
 	l := openWith(t, store)
-	canada, _ := l.State().Session(2026007)
+	canada, _ := l.State().Record(2026007)
 	wrong := start.Add(48 * time.Hour)
 	mustAppend(t, l, wrong, canada.Postpone(time.Time{}, "a clock that is days ahead")...)
 	return l, wrong
@@ -60,15 +60,15 @@ func TestEventOfTheFutureCostsNothing(t *testing.T) {
 func TestRulesGoByTheWritersClock(t *testing.T) {
 	for name, tt := range map[string]struct {
 		at    time.Time
-		event func(ledger.Session) ledger.Event
+		event func(ledger.Record) ledger.Event
 		want  error
 	}{
-		"freeze after the start":  {start, func(ledger.Session) ledger.Event { return ledger.Freeze(monaco, pick, start, true) }, ledger.ErrStarted},
-		"verify before the start": {start.Add(-time.Hour), func(s ledger.Session) ledger.Event { return s.Verify(rows("leclerc"), start, "") }, ledger.ErrNotStarted},
-		"live pick before it":     {start.Add(-time.Hour), func(ledger.Session) ledger.Event { return ledger.FreezeLive(monaco, pick, start, 50) }, ledger.ErrNotStarted},
-		"move into the past":      {start.Add(-time.Hour), func(s ledger.Session) ledger.Event { return s.Move(start, start.Add(-2*time.Hour), "x") }, ledger.ErrStarted},
-		"move, before the head":   {start.Add(-time.Hour), func(s ledger.Session) ledger.Event { return s.Move(start, start.Add(time.Hour), "x") }, nil},
-		"before it was opened":    {opened.Add(-time.Second), func(ledger.Session) ledger.Event { return ledger.Freeze(monaco, pick, start, true) }, ledger.ErrOlder},
+		"freeze after the start":  {start, func(ledger.Record) ledger.Event { return ledger.Freeze(monaco, pick, start, true) }, ledger.ErrStarted},
+		"verify before the start": {start.Add(-time.Hour), func(s ledger.Record) ledger.Event { return s.Verify(rows("leclerc"), start, "") }, ledger.ErrNotStarted},
+		"live pick before it":     {start.Add(-time.Hour), func(ledger.Record) ledger.Event { return ledger.FreezeLive(monaco, pick, start, 50) }, ledger.ErrNotStarted},
+		"move into the past":      {start.Add(-time.Hour), func(s ledger.Record) ledger.Event { return s.Move(start, start.Add(-2*time.Hour), "x") }, ledger.ErrStarted},
+		"move, before the head":   {start.Add(-time.Hour), func(s ledger.Record) ledger.Event { return s.Move(start, start.Add(time.Hour), "x") }, nil},
+		"before it was opened":    {opened.Add(-time.Second), func(ledger.Record) ledger.Event { return ledger.Freeze(monaco, pick, start, true) }, ledger.ErrOlder},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, _ := future(t, newStore(t))

@@ -40,39 +40,39 @@ func mortal(s blob.Store, n int, applied bool) (store blob.Store, died func() bo
 // not been done. A process that starts anew goes through all of it again.
 var deeds = []struct {
 	at  time.Time
-	due func(s ledger.Session) []ledger.Event
+	due func(s ledger.Record) []ledger.Event
 }{
-	{start.Add(-20 * time.Hour), func(s ledger.Session) []ledger.Event {
+	{start.Add(-20 * time.Hour), func(s ledger.Record) []ledger.Event {
 		if s.Pick != nil || len(s.Voided) > 0 {
 			return nil
 		}
 		return one(fullFreeze(ledger.OnForm))
 	}},
-	{start.Add(-2 * time.Hour), func(s ledger.Session) []ledger.Event {
+	{start.Add(-2 * time.Hour), func(s ledger.Record) []ledger.Event {
 		if len(s.Override.Changes) > 0 {
 			return nil
 		}
 		return s.Postpone(start, "flood") // two events in one file: the pick is void with it
 	}},
-	{start.Add(-time.Hour), func(s ledger.Session) []ledger.Event {
+	{start.Add(-time.Hour), func(s ledger.Record) []ledger.Event {
 		if s.Override.Status != ledger.Postponed {
 			return nil
 		}
 		return one(s.Reinstate(start.Add(24*time.Hour), "dry"))
 	}},
-	{start.Add(20 * time.Hour), func(s ledger.Session) []ledger.Event {
+	{start.Add(20 * time.Hour), func(s ledger.Record) []ledger.Event {
 		if s.Pick != nil {
 			return nil
 		}
 		return one(ledger.Freeze(monaco, pick, start.Add(24*time.Hour), true))
 	}},
-	{start.Add(26 * time.Hour), func(s ledger.Session) []ledger.Event {
+	{start.Add(26 * time.Hour), func(s ledger.Record) []ledger.Event {
 		if s.Result() != nil {
 			return nil
 		}
 		return one(s.Verify(rows("leclerc", "norris", "russell"), start.Add(24*time.Hour), ""))
 	}},
-	{start.Add(300 * time.Hour), func(s ledger.Session) []ledger.Event {
+	{start.Add(300 * time.Hour), func(s ledger.Record) []ledger.Event {
 		if len(s.Revisions) > 1 {
 			return nil
 		}
@@ -89,7 +89,7 @@ func runDeeds(ctx context.Context, store blob.Store) (acknowledged ledger.Head, 
 	}
 	acknowledged = l.Head()
 	if _, err := l.Append(ctx, opened, "builder", func(s *ledger.State) ([]ledger.Event, error) {
-		if _, known := s.Session(monaco); known {
+		if _, known := s.Record(monaco); known {
 			return nil, nil
 		}
 		return one(keyEvent(monaco, 2026, "monaco")), nil
@@ -99,7 +99,7 @@ func runDeeds(ctx context.Context, store blob.Store) (acknowledged ledger.Head, 
 	acknowledged = l.Head()
 	for _, d := range deeds {
 		_, err := l.Append(ctx, d.at, "builder", func(s *ledger.State) ([]ledger.Event, error) {
-			session, _ := s.Session(monaco)
+			session, _ := s.Record(monaco)
 			return d.due(session), nil
 		})
 		if err != nil {

@@ -189,7 +189,7 @@ func (e Event) String() string {
 }
 
 // Freeze returns the event that freezes the pick of a round. The start is the one now valid,
-// see Session.Start; gridKnown says that the pick was made with the grid. What it was made from
+// see Record.Start; gridKnown says that the pick was made with the grid. What it was made from
 // (Archive, Basis, Chances) can be added to the event.
 func Freeze(session int64, pick Pick, start time.Time, gridKnown bool) Event {
 	return Event{Type: PickFrozen, Session: session, Pick: &pick, Start: start.UTC(), GridKnown: gridKnown}
@@ -210,49 +210,49 @@ func Rename(from, to season.DriverID) Event { return Event{Type: DriverRenamed, 
 // result. The start is the one that was valid; the reason is required from the second revision
 // on, and says why the first was not the last word. The rows of the sprint can be added to its
 // Result.
-func (s *Session) Verify(rows []Row, start time.Time, reason string) Event {
+func (r *Record) Verify(rows []Row, start time.Time, reason string) Event {
 	return Event{
-		Type: ResultVerified, Session: s.Key, Start: start.UTC(), Reason: reason,
-		Result: &Classification{Revision: len(s.Revisions) + 1, Rows: rows},
+		Type: ResultVerified, Session: r.Key, Start: start.UTC(), Reason: reason,
+		Result: &Classification{Revision: len(r.Revisions) + 1, Rows: rows},
 	}
 }
 
 // Postpone returns the events that take the round off its date, to be held later: the
 // decision, and the end of a pick that was made before the grid. Was is the start valid until
 // now, zero if its hour is unknown.
-func (s *Session) Postpone(was time.Time, reason string) []Event {
-	events := []Event{{Type: RoundPostponed, Session: s.Key, Was: was.UTC(), Reason: reason}}
-	if s.Pick != nil && !s.Pick.afterQualifying() {
-		events = append(events, Event{Type: PickVoided, Session: s.Key, Reason: "postponed before the grid was known"})
+func (r *Record) Postpone(was time.Time, reason string) []Event {
+	events := []Event{{Type: RoundPostponed, Session: r.Key, Was: was.UTC(), Reason: reason}}
+	if r.Pick != nil && !r.Pick.afterQualifying() {
+		events = append(events, Event{Type: PickVoided, Session: r.Key, Reason: "postponed before the grid was known"})
 	}
 	return events
 }
 
 // Cancel returns the events that call the round off: the decision, and the end of its pick.
-func (s *Session) Cancel(reason string) []Event {
-	events := []Event{{Type: RoundCancelled, Session: s.Key, Reason: reason}}
-	if s.Pick != nil {
-		events = append(events, Event{Type: PickVoided, Session: s.Key, Reason: "cancelled"})
+func (r *Record) Cancel(reason string) []Event {
+	events := []Event{{Type: RoundCancelled, Session: r.Key, Reason: reason}}
+	if r.Pick != nil {
+		events = append(events, Event{Type: PickVoided, Session: r.Key, Reason: "cancelled"})
 	}
 	return events
 }
 
 // Move returns the event that gives the round another start. Was is the one valid until now.
-func (s *Session) Move(was, start time.Time, reason string) Event {
-	return Event{Type: RoundMoved, Session: s.Key, Was: was.UTC(), Start: start.UTC(), Reason: reason}
+func (r *Record) Move(was, start time.Time, reason string) Event {
+	return Event{Type: RoundMoved, Session: r.Key, Was: was.UTC(), Start: start.UTC(), Reason: reason}
 }
 
 // Reinstate returns the event that puts a postponed or cancelled round back, at a start or,
 // if that is zero, at the one that its calendar says.
-func (s *Session) Reinstate(start time.Time, reason string) Event {
-	return Event{Type: RoundReinstated, Session: s.Key, Start: start.UTC(), Reason: reason}
+func (r *Record) Reinstate(start time.Time, reason string) Event {
+	return Event{Type: RoundReinstated, Session: r.Key, Start: start.UTC(), Reason: reason}
 }
 
 // Release returns the event by which a person lets go of the start that they gave the round: it
 // follows the sources again. Was is the start valid until now, start the one that the sources
 // say, which may be the same.
-func (s *Session) Release(was, start time.Time, reason string) Event {
-	return Event{Type: RoundReleased, Session: s.Key, Was: was.UTC(), Start: start.UTC(), Reason: reason}
+func (r *Record) Release(was, start time.Time, reason string) Event {
+	return Event{Type: RoundReleased, Session: r.Key, Was: was.UTC(), Start: start.UTC(), Reason: reason}
 }
 
 // Prefix begins the key of every ledger file.

@@ -67,8 +67,8 @@ func TestFormatIsTheLowestThatWillDo(t *testing.T) {
 		"opened on an archive":     {ledger.Event{Type: ledger.Opened, Kind: ledger.Real, Archive: anArchive}, true},
 		"freeze":                   {ledger.Freeze(monaco, pick, start, true), false},
 		"freeze with a basis":      {fullFreeze(ledger.OnForm), true},
-		"moved by a source":        {(&ledger.Session{Key: monaco}).Move(start, opened, "x"), false},
-		"released":                 {(&ledger.Session{Key: monaco}).Release(start, start, "x"), true},
+		"moved by a source":        {(&ledger.Record{Key: monaco}).Move(start, opened, "x"), false},
+		"released":                 {(&ledger.Record{Key: monaco}).Release(start, start, "x"), true},
 		"renamed":                  {ledger.Rename("a", "b"), true},
 		"live with a lap":          {ledger.Event{Type: ledger.LivePickFrozen, Lap: 1}, true},
 		"verified with the sprint": {ledger.Event{Type: ledger.ResultVerified, Result: &ledger.Classification{Revision: 1, Rows: rows("a"), Sprint: rows("b")}}, true},
@@ -202,20 +202,20 @@ func TestSourcesAndPersons(t *testing.T) {
 	later, evening := start.Add(3*time.Hour), start.Add(8*time.Hour)
 	type act struct {
 		actor  string
-		events func(s ledger.Session) []ledger.Event
+		events func(s ledger.Record) []ledger.Event
 		want   error
 	}
-	move := func(was, to time.Time) func(ledger.Session) []ledger.Event {
-		return func(s ledger.Session) []ledger.Event { return one(s.Move(was, to, "the calendar says so")) }
+	move := func(was, to time.Time) func(ledger.Record) []ledger.Event {
+		return func(s ledger.Record) []ledger.Event { return one(s.Move(was, to, "the calendar says so")) }
 	}
-	postpone := func(s ledger.Session) []ledger.Event { return s.Postpone(time.Time{}, "it is gone from the calendar") }
-	reinstate := func(to time.Time) func(ledger.Session) []ledger.Event {
-		return func(s ledger.Session) []ledger.Event { return one(s.Reinstate(to, "it is back")) }
+	postpone := func(s ledger.Record) []ledger.Event { return s.Postpone(time.Time{}, "it is gone from the calendar") }
+	reinstate := func(to time.Time) func(ledger.Record) []ledger.Event {
+		return func(s ledger.Record) []ledger.Event { return one(s.Reinstate(to, "it is back")) }
 	}
-	release := func(was, to time.Time) func(ledger.Session) []ledger.Event {
-		return func(s ledger.Session) []ledger.Event { return one(s.Release(was, to, "the source is right now")) }
+	release := func(was, to time.Time) func(ledger.Record) []ledger.Event {
+		return func(s ledger.Record) []ledger.Event { return one(s.Release(was, to, "the source is right now")) }
 	}
-	cancel := func(s ledger.Session) []ledger.Event { return s.Cancel("flood") }
+	cancel := func(s ledger.Record) []ledger.Event { return s.Cancel("flood") }
 	for name, acts := range map[string][]act{
 		"a source moves, and again":                   {{f1db, move(start, later), nil}, {f1db, move(later, evening), nil}},
 		"a source postpones and reinstates":           {{f1db, postpone, nil}, {f1db, reinstate(later), nil}, {f1db, move(later, evening), nil}},
@@ -337,7 +337,7 @@ func TestVouching(t *testing.T) {
 	}
 	mustAppend(t, l, opened, keysEvent(key(2024001, 2024, "bahrain"), key(2025001, 2025, "australia"), key(monaco, 2026, "monaco"), key(2027001, 2027, "china")))
 	verify := func(session int64) ledger.Event {
-		return (&ledger.Session{Key: session}).Verify(rows("leclerc", "norris", "russell"), start, "")
+		return (&ledger.Record{Key: session}).Verify(rows("leclerc", "norris", "russell"), start, "")
 	}
 	week := start.Add(ledger.ArchiveDelay)
 	for _, tt := range []struct {
@@ -420,7 +420,7 @@ func TestTextsArePrintable(t *testing.T) {
 }
 
 func TestWhatAnEventSays(t *testing.T) {
-	s := &ledger.Session{Key: monaco}
+	s := &ledger.Record{Key: monaco}
 	for want, e := range map[string]ledger.Event{
 		"real":                            {Type: ledger.Opened, Kind: ledger.Real},
 		"1 keys":                          keyEvent(monaco, 2026, "monaco"),

@@ -30,7 +30,7 @@ func assignYear(s *State, year season.Season) ([]KeyAssignment, error) {
 	taken := map[int64]bool{}
 	free := func(n int) bool {
 		key := sessionKey(year.Year, n)
-		_, known := s.sessions[key]
+		_, known := s.records[key]
 		return !known && !taken[key]
 	}
 	for _, r := range year.Rounds {
@@ -75,7 +75,7 @@ func (s *State) checkKeys(keys []KeyAssignment) error {
 		if k.GrandPrix == "" || k.Session < sessionKey(k.Year, 1) || k.Session > sessionKey(k.Year, keysPerYear) || k.Year < 1 {
 			return fmt.Errorf("%d is no key for %q of %d", k.Session, k.GrandPrix, k.Year)
 		}
-		if holder, ok := s.sessions[k.Session]; ok || seenKeys[k.Session] {
+		if holder, ok := s.records[k.Session]; ok || seenKeys[k.Session] {
 			if ok {
 				return fmt.Errorf("key %d is that of %s of %d for ever", k.Session, holder.GrandPrix, holder.Year)
 			}

@@ -65,9 +65,9 @@ func mustAppend(t *testing.T, l *ledger.Ledger, at time.Time, events ...ledger.E
 	}
 }
 
-func session(t *testing.T, s *ledger.State) ledger.Session {
+func session(t *testing.T, s *ledger.State) ledger.Record {
 	t.Helper()
-	found, ok := s.Session(monaco)
+	found, ok := s.Record(monaco)
 	if !ok {
 		t.Fatalf("the state has no session %d", monaco)
 	}

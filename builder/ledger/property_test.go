@@ -20,7 +20,7 @@ func randomEvents(r *rand.Rand, s *ledger.State, at time.Time) []ledger.Event {
 	random := ledger.Pick{P1: drivers[0], P2: drivers[1], P3: drivers[2], WinProbability: r.Float64(), Model: "random"}
 	around := func() time.Time { return at.Add(time.Duration(r.IntN(72)-24) * time.Hour) }
 	key := 2026000 + int64(1+r.IntN(4))
-	round, _ := s.Session(key)
+	round, _ := s.Record(key)
 	round.Key = key
 	valid := round.Start(opened.Add(time.Duration(key-2026000) * 48 * time.Hour))
 	if r.IntN(8) == 0 {
@@ -132,8 +132,8 @@ func sameState(t *testing.T, want, got *ledger.State) {
 	if want.Head() != got.Head() || want.Kind() != got.Kind() || !want.At().Equal(got.At()) {
 		t.Fatalf("got a %s state at %v, want a %s one at %v", got.Kind(), got.Head(), want.Kind(), want.Head())
 	}
-	sessions := func(s *ledger.State) (all []ledger.Session) {
-		for session := range s.Sessions() {
+	sessions := func(s *ledger.State) (all []ledger.Record) {
+		for session := range s.Records() {
 			all = append(all, session)
 		}
 		return all

@@ -105,19 +105,19 @@ func (s *State) check(e Event) error {
 		}
 		return nil
 	}
-	session, ok := s.sessions[e.Session]
+	record, ok := s.records[e.Session]
 	if !ok {
 		return fmt.Errorf("%w %d", ErrUnknownSession, e.Session)
 	}
 	switch e.Type {
 	case PickFrozen, LivePickFrozen:
-		return session.checkFreeze(e)
+		return record.checkFreeze(e)
 	case PickVoided:
-		return session.checkVoid()
+		return record.checkVoid()
 	case ResultVerified:
-		return s.checkVerify(session, e)
+		return s.checkVerify(record, e)
 	default:
-		return session.checkDecision(e)
+		return record.checkDecision(e)
 	}
 }
 
@@ -188,11 +188,11 @@ func checkFields(e Event) error {
 
 // checkFreeze: a pick is frozen before the start then valid, once; a live pick after it, once for
 // each checkpoint. The round is to be held, at the start that the event says, and has no result.
-func (s *Session) checkFreeze(e Event) error {
+func (r *Record) checkFreeze(e Event) error {
 	live := e.Type == LivePickFrozen
-	before := s.Pick
+	before := r.Pick
 	if live {
-		before = s.LivePick(e.Checkpoint)
+		before = r.LivePick(e.Checkpoint)
 	}
 	switch {
 	case before != nil:
@@ -201,10 +201,10 @@ func (s *Session) checkFreeze(e Event) error {
 		return fmt.Errorf("a checkpoint is 0 to 99 percent of the distance, not %d", e.Checkpoint)
 	case e.Lap < 0 || e.DataAge < 0:
 		return fmt.Errorf("lap %d and age of the data %d ms are not negative", e.Lap, e.DataAge)
-	case len(s.Revisions) > 0:
+	case len(r.Revisions) > 0:
 		return ErrAlreadyVerified
 	}
-	if err := s.checkHeld(e); err != nil {
+	if err := r.checkHeld(e); err != nil {
 		return err
 	}
 	switch {
@@ -274,32 +274,32 @@ func abs(n int) int { return max(n, -n) }
 
 // checkVoid: only the frozen pick of a race without result is voided, and only because the
 // round is cancelled, or postponed when the pick was made before the grid.
-func (s *Session) checkVoid() error {
-	if s.Pick == nil {
+func (r *Record) checkVoid() error {
+	if r.Pick == nil {
 		return errors.New("there is no pick")
 	}
-	if len(s.Revisions) > 0 {
+	if len(r.Revisions) > 0 {
 		return ErrAlreadyVerified
 	}
-	if !s.mustVoid() {
+	if !r.mustVoid() {
 		return errors.New("a pick stands unless its round is cancelled, or postponed before the grid was known")
 	}
 	return nil
 }
 
 // mustVoid says that there is a pick that cannot stand.
-func (s *Session) mustVoid() bool {
-	if s.Pick == nil {
+func (r *Record) mustVoid() bool {
+	if r.Pick == nil {
 		return false
 	}
-	return s.Override.Status == Cancelled || s.Override.Status == Postponed && !s.Pick.afterQualifying()
+	return r.Override.Status == Cancelled || r.Override.Status == Postponed && !r.Pick.afterQualifying()
 }
 
 // checkVoided refuses an append that leaves a pick which should have been voided with it, and
 // names the event to blame.
 func (s *State) checkVoided(events []Event) (Event, error) {
 	for _, e := range events {
-		if session, ok := s.sessions[e.Session]; ok && session.mustVoid() {
+		if record, ok := s.records[e.Session]; ok && record.mustVoid() {
 			return e, &RefusedError{Event: e, Err: errors.New("the pick has to be voided in the same append")}
 		}
 	}
@@ -308,11 +308,11 @@ func (s *State) checkVoided(events []Event) (Event, error) {
 
 // checkHeld: the round is to be held, and at the start that the event says. Where a start was
 // decided on, that is the valid one.
-func (s *Session) checkHeld(e Event) error {
-	if s.Override.Status != AsPlanned {
-		return fmt.Errorf("%w: it is %s", ErrNotHeld, s.Override.Status)
+func (r *Record) checkHeld(e Event) error {
+	if r.Override.Status != AsPlanned {
+		return fmt.Errorf("%w: it is %s", ErrNotHeld, r.Override.Status)
 	}
-	if valid := s.Start(e.Start); !valid.Equal(e.Start) {
+	if valid := r.Start(e.Start); !valid.Equal(e.Start) {
 		return fmt.Errorf("the start now valid is %s, not %s", instant(valid), instant(e.Start))
 	}
 	return nil
@@ -324,12 +324,12 @@ func (s *Session) checkHeld(e Event) error {
 // be taken back. A delay announced later is a postponement, which the audit shows as one.
 //
 // A source never cancels a round, and changes nothing that a person decided and has not released.
-func (s *Session) checkDecision(e Event) error {
-	if len(s.Revisions) > 0 {
+func (r *Record) checkDecision(e Event) error {
+	if len(r.Revisions) > 0 {
 		return ErrAlreadyVerified
 	}
-	o := &s.Override
-	if valid := s.Start(e.Was); !e.Was.IsZero() && !valid.Equal(e.Was) {
+	o := &r.Override
+	if valid := r.Start(e.Was); !e.Was.IsZero() && !valid.Equal(e.Was) {
 		return fmt.Errorf("the start now valid is %s, not %s", instant(valid), instant(e.Was))
 	}
 	if IsSource(e.Actor) {
@@ -386,7 +386,7 @@ const ArchiveDelay = 7 * 24 * time.Hour
 // held, and every later one has a reason and changes something. The archive vouches for first
 // revisions alone, ArchiveDelay after the start, of the year in which the ledger was opened and
 // the one before.
-func (s *State) checkVerify(session *Session, e Event) error {
+func (s *State) checkVerify(record *Record, e Event) error {
 	if err := checkRows(e.Result.Rows); err != nil {
 		return err
 	}
@@ -395,19 +395,19 @@ func (s *State) checkVerify(session *Session, e Event) error {
 			return fmt.Errorf("the sprint: %w", err)
 		}
 	}
-	last := session.Result()
+	last := record.Result()
 	if last == nil {
 		if e.Result.Revision != 1 {
 			return fmt.Errorf("the first revision is 1, not %d", e.Result.Revision)
 		}
-		if err := session.checkHeld(e); err != nil {
+		if err := record.checkHeld(e); err != nil {
 			return err
 		}
 		if !e.When().After(e.Start) {
 			return fmt.Errorf("%w: lights out is at %s", ErrNotStarted, instant(e.Start))
 		}
 		if opened := s.opened.UTC().Year(); e.Actor == ArchiveActor &&
-			(session.Year < opened-1 || session.Year > opened || e.When().Before(e.Start.Add(ArchiveDelay))) {
+			(record.Year < opened-1 || record.Year > opened || e.When().Before(e.Start.Add(ArchiveDelay))) {
 			return fmt.Errorf("the archive vouches for races of %d and %d, from %s after their start on", opened-1, opened, ArchiveDelay)
 		}
 		return nil

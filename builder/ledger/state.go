@@ -20,8 +20,8 @@ type State struct {
 	at       time.Time
 	head     Head
 	keys     map[roundID]int64
-	sessions map[int64]*Session
-	order    []int64                             // the keys of sessions, ascending
+	records  map[int64]*Record
+	order    []int64                             // the keys of records, ascending
 	current  map[season.DriverID]season.DriverID // by an id of before: the one that is current
 	vouched  map[roundID]bool                    // see Ledger.Vouch; nil: not known
 	breaches []Breach
@@ -40,9 +40,9 @@ type Breach struct {
 	Err   error
 }
 
-// Session is what the ledger says of one round. The zero values mean that nothing was recorded.
+// Record is what the ledger says of one round. The zero values mean that nothing was recorded.
 // Ids of drivers are the current ones.
-type Session struct {
+type Record struct {
 	Key       int64
 	Year      int
 	GrandPrix season.GrandPrixID
@@ -121,18 +121,18 @@ type Change struct {
 }
 
 // Result returns the revision of the result that counts, the last one; nil if none is verified.
-func (s *Session) Result() *Verification {
-	if len(s.Revisions) == 0 {
+func (r *Record) Result() *Verification {
+	if len(r.Revisions) == 0 {
 		return nil
 	}
-	return &s.Revisions[len(s.Revisions)-1]
+	return &r.Revisions[len(r.Revisions)-1]
 }
 
 // LivePick returns the live pick made at a checkpoint; nil if there is none.
-func (s *Session) LivePick(checkpoint int) *FrozenPick {
-	for i := range s.Live {
-		if s.Live[i].Checkpoint == checkpoint {
-			return &s.Live[i]
+func (r *Record) LivePick(checkpoint int) *FrozenPick {
+	for i := range r.Live {
+		if r.Live[i].Checkpoint == checkpoint {
+			return &r.Live[i]
 		}
 	}
 	return nil
@@ -140,22 +140,22 @@ func (s *Session) LivePick(checkpoint int) *FrozenPick {
 
 // Start returns the start that is valid: the one decided on, else planned, which is what the
 // archive says.
-func (s *Session) Start(planned time.Time) time.Time {
-	if s.Override.Start.IsZero() {
+func (r *Record) Start(planned time.Time) time.Time {
+	if r.Override.Start.IsZero() {
 		return planned
 	}
-	return s.Override.Start
+	return r.Override.Start
 }
 
 func newState() *State {
-	return &State{keys: map[roundID]int64{}, sessions: map[int64]*Session{}}
+	return &State{keys: map[roundID]int64{}, records: map[int64]*Record{}}
 }
 
 // clone returns a copy that can be changed without s being changed. Keys, sessions and ids are
 // shared: see apply and change.
 func (s *State) clone() *State {
 	c := *s
-	c.sessions = maps.Clone(s.sessions)
+	c.records = maps.Clone(s.records)
 	c.breaches = slices.Clip(s.breaches)
 	return &c
 }
@@ -190,21 +190,21 @@ func (s *State) Key(year int, gp season.GrandPrixID) (key int64, ok bool) {
 	return key, ok
 }
 
-// Session returns what is recorded of a session key, if it was ever assigned.
-func (s *State) Session(key int64) (Session, bool) {
-	session, ok := s.sessions[key]
+// Record returns what is recorded of a session key, if it was ever assigned.
+func (s *State) Record(key int64) (Record, bool) {
+	record, ok := s.records[key]
 	if !ok {
-		return Session{}, false
+		return Record{}, false
 	}
-	return *session, true
+	return *record, true
 }
 
-// Sessions yields every session by ascending key. Within a year that need not be the order of
+// Records yields every record by ascending key. Within a year that need not be the order of
 // the calendar.
-func (s *State) Sessions() iter.Seq[Session] {
-	return func(yield func(Session) bool) {
+func (s *State) Records() iter.Seq[Record] {
+	return func(yield func(Record) bool) {
 		for _, key := range s.order {
-			if !yield(*s.sessions[key]) {
+			if !yield(*s.records[key]) {
 				return
 			}
 		}
@@ -280,23 +280,23 @@ func (s *State) apply(e Event) {
 		s.keys = maps.Clone(s.keys)
 		for _, k := range e.Keys {
 			s.keys[roundID{k.Year, k.GrandPrix}] = k.Session
-			s.sessions[k.Session] = &Session{Key: k.Session, Year: k.Year, GrandPrix: k.GrandPrix}
+			s.records[k.Session] = &Record{Key: k.Session, Year: k.Year, GrandPrix: k.GrandPrix}
 		}
-		s.order = slices.Sorted(maps.Keys(s.sessions))
+		s.order = slices.Sorted(maps.Keys(s.records))
 	case PickFrozen:
-		s.change(e.Session, func(c *Session) { c.Pick = s.frozen(e) })
+		s.change(e.Session, func(c *Record) { c.Pick = s.frozen(e) })
 	case LivePickFrozen:
-		s.change(e.Session, func(c *Session) {
+		s.change(e.Session, func(c *Record) {
 			c.Live = append(c.Live, *s.frozen(e))
 			slices.SortFunc(c.Live, func(a, b FrozenPick) int { return cmp.Compare(a.Checkpoint, b.Checkpoint) })
 		})
 	case PickVoided:
-		s.change(e.Session, func(c *Session) {
+		s.change(e.Session, func(c *Record) {
 			c.Voided = append(c.Voided, VoidedPick{FrozenPick: *c.Pick, VoidedAt: e.When(), Reason: e.Reason})
 			c.Pick = nil
 		})
 	case ResultVerified:
-		s.change(e.Session, func(c *Session) {
+		s.change(e.Session, func(c *Record) {
 			v := Verification{Classification: *e.Result, EventID: e.ID, At: e.When(), Actor: e.Actor, Reason: e.Reason}
 			v.Rows = renameRows(e.Result.Rows, s.Driver)
 			if v.Sprint = renameRows(e.Result.Sprint, s.Driver); v.Sprint == nil && len(c.Revisions) > 0 {
@@ -305,7 +305,7 @@ func (s *State) apply(e Event) {
 			c.Revisions = append(c.Revisions, v)
 		})
 	case RoundPostponed, RoundCancelled, RoundMoved, RoundReinstated, RoundReleased:
-		s.change(e.Session, func(c *Session) { c.Override.decide(e) })
+		s.change(e.Session, func(c *Record) { c.Override.decide(e) })
 	case DriverRenamed:
 		s.rename(e.From, e.To)
 	default:
@@ -313,14 +313,14 @@ func (s *State) apply(e Event) {
 	}
 }
 
-// change replaces a session by a copy that edit may change. The copy's slices are clipped, so
+// change replaces a record by a copy that edit may change. The copy's slices are clipped, so
 // that appending to them leaves those of the original alone.
-func (s *State) change(key int64, edit func(*Session)) {
-	c := *s.sessions[key]
+func (s *State) change(key int64, edit func(*Record)) {
+	c := *s.records[key]
 	c.Voided, c.Live, c.Revisions = slices.Clip(c.Voided), slices.Clip(c.Live), slices.Clip(c.Revisions)
 	c.Override.Changes = slices.Clip(c.Override.Changes)
 	edit(&c)
-	s.sessions[key] = &c
+	s.records[key] = &c
 }
 
 func (s *State) frozen(e Event) *FrozenPick {
@@ -367,40 +367,42 @@ func (s *State) rename(from, to season.DriverID) {
 	s.current[from] = to
 	delete(s.current, to) // it is the current one, also if it was not once
 	for _, key := range s.order {
-		if s.sessions[key].mentions(from) {
-			s.change(key, func(c *Session) { c.rename(s.Driver) })
+		if s.records[key].mentions(from) {
+			s.change(key, func(c *Record) { c.rename(s.Driver) })
 		}
 	}
 }
 
 // mentions says whether the driver is in anything that is recorded of the round.
-func (s *Session) mentions(id season.DriverID) bool {
+func (r *Record) mentions(id season.DriverID) bool {
 	inPick := func(p *FrozenPick) bool {
 		return p.P1 == id || p.P2 == id || p.P3 == id || slices.ContainsFunc(p.Chances, func(c Chance) bool { return c.Driver == id })
 	}
-	inRows := func(rows []Row) bool { return slices.ContainsFunc(rows, func(r Row) bool { return r.Driver == id }) }
-	return s.Pick != nil && inPick(s.Pick) ||
-		slices.ContainsFunc(s.Live, func(p FrozenPick) bool { return inPick(&p) }) ||
-		slices.ContainsFunc(s.Voided, func(p VoidedPick) bool { return inPick(&p.FrozenPick) }) ||
-		slices.ContainsFunc(s.Revisions, func(v Verification) bool { return inRows(v.Rows) || inRows(v.Sprint) })
+	inRows := func(rows []Row) bool {
+		return slices.ContainsFunc(rows, func(row Row) bool { return row.Driver == id })
+	}
+	return r.Pick != nil && inPick(r.Pick) ||
+		slices.ContainsFunc(r.Live, func(p FrozenPick) bool { return inPick(&p) }) ||
+		slices.ContainsFunc(r.Voided, func(p VoidedPick) bool { return inPick(&p.FrozenPick) }) ||
+		slices.ContainsFunc(r.Revisions, func(v Verification) bool { return inRows(v.Rows) || inRows(v.Sprint) })
 }
 
-// rename passes every id through current. The session is a copy whose slices are not.
-func (s *Session) rename(current func(season.DriverID) season.DriverID) {
-	if s.Pick != nil {
-		pick := *s.Pick
+// rename passes every id through current. The record is a copy whose slices are not.
+func (r *Record) rename(current func(season.DriverID) season.DriverID) {
+	if r.Pick != nil {
+		pick := *r.Pick
 		pick.rename(current)
-		s.Pick = &pick
+		r.Pick = &pick
 	}
-	s.Live, s.Voided, s.Revisions = slices.Clone(s.Live), slices.Clone(s.Voided), slices.Clone(s.Revisions)
-	for i := range s.Live {
-		s.Live[i].rename(current)
+	r.Live, r.Voided, r.Revisions = slices.Clone(r.Live), slices.Clone(r.Voided), slices.Clone(r.Revisions)
+	for i := range r.Live {
+		r.Live[i].rename(current)
 	}
-	for i := range s.Voided {
-		s.Voided[i].rename(current)
+	for i := range r.Voided {
+		r.Voided[i].rename(current)
 	}
-	for i := range s.Revisions {
-		v := &s.Revisions[i]
+	for i := range r.Revisions {
+		v := &r.Revisions[i]
 		v.Rows, v.Sprint = renameRows(v.Rows, current), renameRows(v.Sprint, current)
 	}
 }

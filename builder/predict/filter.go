@@ -145,7 +145,7 @@ func (s *pace) open(cars []season.TeamID, drivers []season.DriverID, year int) *
 	newCar := s.newCar()
 	entities, seen := slices.Clone(s.entities), slices.Clone(s.seen)
 	held := len(entities)
-	place := func(e entity) int {
+	index := func(e entity) int {
 		i := slices.Index(entities, e)
 		if i < 0 {
 			i = len(entities)
@@ -157,7 +157,7 @@ func (s *pace) open(cars []season.TeamID, drivers []season.DriverID, year int) *
 	rows := make([]paceRow, len(drivers))
 	var present []int // entities that take part, each once
 	for k := range drivers {
-		rows[k].car, rows[k].driver = place(entity{car: cars[k]}), place(entity{driver: drivers[k]})
+		rows[k].car, rows[k].driver = index(entity{car: cars[k]}), index(entity{driver: drivers[k]})
 		for _, i := range []int{rows[k].car, rows[k].driver} {
 			if !slices.Contains(present, i) {
 				present = append(present, i)

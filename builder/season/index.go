@@ -5,18 +5,18 @@ import "time"
 // index holds the instants at which facts that carry no date of their own became known, so
 // that AsOf need not look for them in every row.
 type index struct {
-	drivers  catalogue[DriverID, Driver]
-	teams    catalogue[TeamID, Team]
-	engines  catalogue[EngineID, Engine]
-	circuits catalogue[CircuitID, Circuit]
+	drivers  registry[DriverID, Driver]
+	teams    registry[TeamID, Team]
+	engines  registry[EngineID, Engine]
+	circuits registry[CircuitID, Circuit]
 	complete []time.Time            // by season: when all of it is known
 	appeared []map[TeamID]time.Time // by season: first appearance of a team in it
 	colours  []map[TeamID]string    // by season: those of all teams that appear in it
 	links    [][]time.Time          // by lineage and link; zero if never known
 }
 
-// sighting is the first time that each thing was referred to.
-type sighting struct {
+// firstSeen is the first time that each thing was referred to.
+type firstSeen struct {
 	drivers  map[DriverID]time.Time
 	teams    map[TeamID]time.Time
 	engines  map[EngineID]time.Time
@@ -24,7 +24,7 @@ type sighting struct {
 }
 
 func newIndex(f *Facts) *index {
-	seen := sighting{
+	seen := firstSeen{
 		drivers:  make(map[DriverID]time.Time),
 		teams:    make(map[TeamID]time.Time),
 		engines:  make(map[EngineID]time.Time),
@@ -33,7 +33,7 @@ func newIndex(f *Facts) *index {
 	x := &index{}
 	for i := range f.Seasons {
 		s := &f.Seasons[i]
-		inSeason := sighting{seen.drivers, make(map[TeamID]time.Time), seen.engines, seen.circuits}
+		inSeason := firstSeen{seen.drivers, make(map[TeamID]time.Time), seen.engines, seen.circuits}
 		complete := CalendarKnownAt(s.Year)
 		for j := range s.Rounds {
 			r := &s.Rounds[j]
@@ -77,7 +77,7 @@ func linksKnown(f *Facts, l *Lineage, appeared []map[TeamID]time.Time) []time.Ti
 }
 
 // round notes everything that the round refers to, at the instant its row is known.
-func (s sighting) round(r *Round) {
+func (s firstSeen) round(r *Round) {
 	for i, kind := range practices {
 		for _, row := range r.Practice[i] {
 			s.row(row.Driver, row.Team, "", r.SessionKnownAt(kind))
@@ -114,7 +114,7 @@ func (s sighting) round(r *Round) {
 	}
 }
 
-func (s sighting) row(driver DriverID, team TeamID, engine EngineID, at time.Time) {
+func (s firstSeen) row(driver DriverID, team TeamID, engine EngineID, at time.Time) {
 	note(s.drivers, driver, at)
 	note(s.teams, team, at)
 	note(s.engines, engine, at)

@@ -204,7 +204,7 @@ func (c *factsListCmd) Run(ctx context.Context, s *streams) error {
 	}
 	listed := []listedFact{}
 	var rows [][]any
-	for _, standing := range hand.Standing() {
+	for _, standing := range hand.InForce() {
 		fact := listedFact{
 			Place: standing.Place, At: standing.Entry.At, By: standing.Entry.Actor, Reason: standing.Entry.Reason,
 			Forced: standing.Forced, Assumed: standing.Assumed,

@@ -91,7 +91,7 @@ func (s *streams) printRecord(state *ledger.State) error {
 	type count struct{ picks, results, hits int }
 	years := map[int]*count{}
 	var order []int
-	for session := range state.Sessions() {
+	for session := range state.Records() {
 		year := years[session.Year]
 		if year == nil {
 			year = &count{}

@@ -327,7 +327,7 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	session, ok := l.State().Session(c.Key)
+	session, ok := l.State().Record(c.Key)
 	if !ok {
 		return fmt.Errorf("trace %d: the ledger has no such session key; gridcast rounds list shows them", c.Key)
 	}

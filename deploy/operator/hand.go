@@ -469,7 +469,7 @@ func (d ReleaseFacts) places(ctx context.Context, o *Operator) (*almanac.Round, 
 	}
 	var places []assemble.Place
 	var stand []string
-	for _, s := range hand.Standing() {
+	for _, s := range hand.InForce() {
 		if s.Year != r.Year || s.GrandPrix != r.Facts.GrandPrix {
 			continue
 		}

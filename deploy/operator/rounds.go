@@ -301,7 +301,7 @@ func (o *Operator) view(ctx context.Context) (*season.View, error) {
 // SeenRound names what is shown of a round: the record of it and the source's classification.
 func SeenRound(r *almanac.Round) string {
 	return digest(struct {
-		Record ledger.Session
+		Record ledger.Record
 		Source []ledger.Row
 	}{r.Record, r.Source()})
 }

@@ -58,14 +58,14 @@ func TestCalendarOfTheSchedule(t *testing.T) {
 	if diff := cmp.Diff([]cadence.Round{want}, find()); diff != "" {
 		t.Errorf("Belgium with qualifying that came late (-want +got)\n%s", diff)
 	}
-	on := func(decide func(ledger.Session) []ledger.Event) {
+	on := func(decide func(ledger.Record) []ledger.Event) {
 		t.Helper()
 		record(func(s *ledger.State) ([]ledger.Event, error) {
-			session, _ := s.Session(belgium)
+			session, _ := s.Record(belgium)
 			return decide(session), nil
 		})
 	}
-	on(func(s ledger.Session) []ledger.Event {
+	on(func(s ledger.Record) []ledger.Event {
 		return []ledger.Event{s.Move(start, start.Add(-3*time.Hour), "storm")}
 	})
 	want.Start, want.WeekendFrom, want.WeekendUntil = start.Add(-3*time.Hour), want.WeekendFrom.Add(-3*time.Hour), want.WeekendUntil.Add(-3*time.Hour)
@@ -73,7 +73,7 @@ func TestCalendarOfTheSchedule(t *testing.T) {
 	if diff := cmp.Diff([]cadence.Round{want}, find()); diff != "" {
 		t.Errorf("Belgium, three hours earlier (-want +got)\n%s", diff)
 	}
-	on(func(s ledger.Session) []ledger.Event { return s.Postpone(start.Add(-3*time.Hour), "fog") })
+	on(func(s ledger.Record) []ledger.Event { return s.Postpone(start.Add(-3*time.Hour), "fog") })
 	if off := find(); len(off) > 0 {
 		t.Errorf("Belgium is postponed, the schedule has %+v", off)
 	}

@@ -133,7 +133,7 @@ func (x *index) full(n int) bool { return 2*(x.used+n) >= len(x.slots) }
 // find returns the entry with the hash, or nil. The entry of a key that was in an earlier
 // document alone is gone.
 func (x *index) find(hash *Hash) *Entry {
-	for i := place(hash.prefix()); ; i++ {
+	for i := idBits(hash.prefix()); ; i++ {
 		slot := &x.slots[i&uint64(len(x.slots)-1)]
 		entry := slot.current.Load()
 		if entry == nil || slot.hash == *hash {
@@ -144,7 +144,7 @@ func (x *index) find(hash *Hash) *Entry {
 
 // slot returns the slot for the hash, which is free or has the hash.
 func (x *index) slot(hash *Hash) *Entry {
-	for i := place(hash.prefix()); ; i++ {
+	for i := idBits(hash.prefix()); ; i++ {
 		slot := &x.slots[i&uint64(len(x.slots)-1)]
 		if slot.current.Load() == nil || slot.hash == *hash {
 			return slot
@@ -154,13 +154,13 @@ func (x *index) slot(hash *Hash) *Entry {
 
 // hasID reports whether there is an entry, which is not gone, for the ID of the hash.
 func (x *index) hasID(hash *Hash) bool {
-	for i := place(hash.prefix()); ; i++ {
+	for i := idBits(hash.prefix()); ; i++ {
 		slot := &x.slots[i&uint64(len(x.slots)-1)]
 		entry := slot.current.Load()
 		if entry == nil {
 			return false
 		}
-		if entry != gone && place(slot.hash.prefix()) == place(hash.prefix()) {
+		if entry != gone && idBits(slot.hash.prefix()) == idBits(hash.prefix()) {
 			return true
 		}
 	}
@@ -190,8 +190,8 @@ var gone = &Entry{end: always}
 // prefix returns the first 64 bits of the hash.
 func (h *Hash) prefix() uint64 { return binary.BigEndian.Uint64(h[:]) }
 
-// place returns the 48 bits of a prefix that are the ID of the key.
-func place(prefix uint64) uint64 { return prefix >> (64 - 4*idLen) }
+// idBits returns the 48 bits of a prefix that are the ID of the key.
+func idBits(prefix uint64) uint64 { return prefix >> (64 - 4*idLen) }
 
 // Usage counts what one key asked of this edge since it was started, across tables. It is
 // safe for concurrent use.

@@ -206,14 +206,14 @@ func (b *tableBuilder) checkIDs() error {
 		if i%16 == 0 {
 			b.yield()
 		}
-		free[place(e.hash.prefix())] = true
+		free[idBits(e.hash.prefix())] = true
 	}
 	taken := make(map[uint64]bool, len(b.changed))
 	for i, c := range b.changed {
 		if i%16 == 0 {
 			b.yield()
 		}
-		id := place(c.hash.prefix())
+		id := idBits(c.hash.prefix())
 		if taken[id] || !free[id] && b.previous.index.hasID(&c.hash) {
 			return fmt.Errorf("key %d (%q): id is taken", c.at, c.record.ID)
 		}

@@ -136,7 +136,7 @@ func (u *upstream) Fetch(ctx context.Context, now time.Time, _, _ int, known sou
 					return source.Payload{}, err
 				}
 			}
-			if len(p.Details["session_result"][s.Key]) == 0 && now.Sub(s.End) > patience {
+			if len(p.Details["session_result"][s.Key]) == 0 && now.Sub(s.End) > lateAfter {
 				p.Overdue = append(p.Overdue, s.Key)
 			}
 		}
@@ -153,8 +153,8 @@ func (u *upstream) Fetch(ctx context.Context, now time.Time, _, _ int, known sou
 	return source.Payload{Packed: packed, Revision: revision[:12]}, nil
 }
 
-// patience is how long after a session its result may be missing before people are told.
-const patience = 2 * time.Hour
+// lateAfter is how long after a session its result may be missing before people are told.
+const lateAfter = 2 * time.Hour
 
 // get asks for a list. That there are no rows is said by an empty list, or by a 404 with that word.
 func (u *upstream) get(ctx context.Context, now time.Time, into any, target string) error {

@@ -161,8 +161,8 @@ func (g *generator) closedLoop() (time.Duration, error) {
 	}
 }
 
-// patience is how long an open loop waits for the last answers.
-const patience = 5 * time.Second
+// timeout is how long an open loop waits for the last answers.
+const timeout = 5 * time.Second
 
 // openLoop sends the requests that are due until the time is over, and waits for the answers.
 // It never sleeps: to be woken late would count as the server's.
@@ -178,8 +178,8 @@ func (g *generator) openLoop() (time.Duration, error) {
 		switch {
 		case now >= g.cfg.Length && waiting == 0:
 			return g.cfg.Length, nil
-		case now >= g.cfg.Length+patience:
-			return now, fmt.Errorf("load: %d requests have no answer after %s", waiting, patience)
+		case now >= g.cfg.Length+timeout:
+			return now, fmt.Errorf("load: %d requests have no answer after %s", waiting, timeout)
 		}
 		ready, err := g.wait(0)
 		if err != nil {

@@ -23,8 +23,8 @@ type Browser struct {
 	dir string
 }
 
-// patience is how long the steps of one Do may take together.
-const patience = time.Minute
+// timeout is how long the steps of one Do may take together.
+const timeout = time.Minute
 
 // Open starts Chromium, which ends with the test. Where there is none it skips the test.
 // Pictures are kept in the folder.
@@ -65,7 +65,7 @@ func Open(t testing.TB, pictures string) *Browser {
 // the page shows.
 func (b *Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, timeout)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		shown, textErr := chromedp.Run(b.ctx, chromedp.Text("body"))
@@ -78,18 +78,18 @@ func (b *Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
 func (b *Browser) Text(selector string) string {
 	b.t.Helper()
 	script := fmt.Sprintf(`(() => { const e = document.querySelector(%q); return e === null ? [] : [e.innerText]; })()`, selector)
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if text := run(b, chromedp.Evaluate[[]string](script)); len(text) > 0 {
 			return text[0]
 		}
 	}
-	b.t.Fatalf("browser: no element %s within %s", selector, patience)
+	b.t.Fatalf("browser: no element %s within %s", selector, timeout)
 	return ""
 }
 
 func run[T any](b *Browser, action chromedp.Action[T]) T {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, timeout)
 	defer cancel()
 	value, err := chromedp.Run(ctx, action)
 	if err != nil {

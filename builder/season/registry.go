@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// catalogue is a list of things by the instant at which they became known.
-type catalogue[K ~string, V any] struct {
+// registry is a list of things by the instant at which they became known.
+type registry[K ~string, V any] struct {
 	things []dated[K, V]
 
 	// last is the map most recently handed out. Successive views mostly know the same things
@@ -23,29 +23,29 @@ type dated[K ~string, V any] struct {
 }
 
 // fill puts in those things that were seen.
-func (c *catalogue[K, V]) fill(seen map[K]time.Time, things map[K]V) {
+func (r *registry[K, V]) fill(seen map[K]time.Time, things map[K]V) {
 	for key, at := range seen {
-		c.things = append(c.things, dated[K, V]{at, key, things[key]})
+		r.things = append(r.things, dated[K, V]{at, key, things[key]})
 	}
-	slices.SortFunc(c.things, func(a, b dated[K, V]) int { return a.at.Compare(b.at) })
+	slices.SortFunc(r.things, func(a, b dated[K, V]) int { return a.at.Compare(b.at) })
 }
 
 // asOf returns the things known at t.
-func (c *catalogue[K, V]) asOf(t time.Time) map[K]V {
-	n, _ := slices.BinarySearchFunc(c.things, t, func(d dated[K, V], t time.Time) int {
+func (r *registry[K, V]) asOf(t time.Time) map[K]V {
+	n, _ := slices.BinarySearchFunc(r.things, t, func(d dated[K, V], t time.Time) int {
 		if d.at.After(t) {
 			return 1
 		}
 		return -1
 	})
 	// Things are known in one order and forever: as many means the same.
-	if last := c.last.Load(); last != nil && len(*last) == n {
+	if last := r.last.Load(); last != nil && len(*last) == n {
 		return *last
 	}
 	known := make(map[K]V, n)
-	for i := range c.things[:n] {
-		known[c.things[i].key] = c.things[i].value
+	for i := range r.things[:n] {
+		known[r.things[i].key] = r.things[i].value
 	}
-	c.last.Store(&known)
+	r.last.Store(&known)
 	return known
 }
