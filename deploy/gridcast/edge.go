@@ -111,5 +111,14 @@ func (c *edgeCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	running, ended := context.WithCancel(ctx)
+	defer ended()
+	go func() {
+		select {
+		case <-e.Started():
+			notifyReady(ctx, s.log)
+		case <-running.Done():
+		}
+	}()
 	return e.Run(ctx)
 }

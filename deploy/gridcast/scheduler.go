@@ -46,6 +46,7 @@ func (c *schedulerCmd) Run(ctx context.Context, s *streams) error {
 	if c.AdminListen != "" {
 		group.Go(func() error { return adminport.Serve(ctx, c.AdminListen, adminport.Mux(b.registry)) })
 	}
+	notifyReady(ctx, s.log)
 	s.log.Info("scheduler runs", "store", store.String(), "console", b.port.url(), "token_file", c.OperatorTokenFile)
 	return group.Wait()
 }

@@ -101,6 +101,7 @@ func (c *serveCmd) serve(ctx context.Context, s *streams, store blob.Store, cloc
 	group.Go(func() error {
 		select {
 		case <-e.Started():
+			notifyReady(ctx, s.log)
 			return started(fmt.Sprintf("%s://%s", scheme, listener.Addr()), b.port.url())
 		case <-ctx.Done():
 			return nil

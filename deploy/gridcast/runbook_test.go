@@ -1,0 +1,357 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gridcast/snapshots/blob/s3test"
+)
+
+// runbook is the order in which the pages of deploy/docs are read: the first sets the machine up
+// that the others work on.
+var runbook = []string{
+	"installation", "s3", "redis", "weekend", "verify", "rollback", "leaked-key", "upgrade", "tls",
+	"store-lost", "ledger-damaged", "second-scheduler", "retention", "ports", "logs", "capacity",
+}
+
+// TestRunbook runs every command of every page of the runbook, as it is written: with the real
+// binary, an S3 server, a Redis, two edges, a scheduler, nginx and Prometheus. What a page shows
+// in a block of another kind than bash is not run.
+func TestRunbook(t *testing.T) {
+	m := newMachine(t)
+	for _, page := range runbook {
+		if !t.Run(page, m.read(page)) && page == runbook[0] {
+			t.Fatal("nothing is installed: the other pages have nothing to work on")
+		}
+	}
+	for name := range namedOnce(aMetric.FindAllString(readText(t, "../docs/logs.md"), -1)) {
+		if shown := m.work("edge.txt") + m.work("scheduler.txt"); shown != "" && !strings.Contains(shown, "\n"+name) {
+			t.Errorf("deploy/docs/logs.md names %s, which no process shows", name)
+		}
+	}
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		name := strings.TrimSuffix(filepath.Base(page), ".md")
+		if name != "README" && !slices.Contains(runbook, name) {
+			t.Errorf("%s is run by nobody", page)
+		}
+	}
+}
+
+// aMetric is the name of a metric of ours.
+var aMetric = regexp.MustCompile(`gridcast_[a-z_]+`)
+
+func namedOnce(names []string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
+
+// machine is where an operator works: a root of its own for /etc, /var and /usr/local, a free port
+// for each that the pages name, and a systemctl that starts the real processes as the units say.
+type machine struct {
+	t       *testing.T
+	root    string
+	ports   map[string]string // the address that a page names → the one here
+	env     []string
+	running map[string]*unit
+}
+
+// unit is a process that runs as a unit of systemd says.
+type unit struct {
+	cmd   *exec.Cmd
+	ended chan error
+}
+
+func newMachine(t *testing.T) *machine {
+	m := &machine{t: t, root: t.TempDir(), ports: map[string]string{}, running: map[string]*unit{}}
+	server, redis := s3test.VersityWithUsers(t), startRedis(t)
+	m.ports["127.0.0.1:9000"], m.ports["127.0.0.1:6379"] = server.Address, redis
+	server.AddUser(t, "edge", "secret-of-edges")
+	server.AddUser(t, "scheduler", "secret-of-schedulers")
+
+	// What a release unpacks to, with the paths and ports of this machine.
+	work := filepath.Join(m.root, "work")
+	for _, folder := range []string{"systemd", "prometheus", "s3", "nginx"} {
+		err := filepath.WalkDir("../"+folder, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || strings.HasSuffix(path, ".go") {
+				return err
+			}
+			m.write(filepath.Join(work, "deploy", folder, filepath.Base(path)), m.here(readText(t, path)), 0o644)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(binary(t), filepath.Join(work, "gridcast")); err != nil {
+		t.Fatal(err)
+	}
+	control := httptest.NewServer(m)
+	t.Cleanup(control.Close)
+	bin := filepath.Join(m.root, "usr/local/bin")
+	m.write(filepath.Join(bin, "systemctl"), "#!/bin/sh\nexec curl --fail-with-body -sS --data-urlencode \"do=$*\" "+control.URL+"\n", 0o755)
+	m.write(filepath.Join(bin, "journalctl"), "#!/bin/sh\nexec cat "+m.root+"/log/\"$2\"\n", 0o755)
+	m.env = append(os.Environ(),
+		"PATH="+bin+":"+os.Getenv("PATH"), "HOME="+work, "S3_ADMIN="+s3test.AccessKey+":"+s3test.SecretKey,
+		"EDGE_SECRET=secret-of-edges", "SCHEDULER_SECRET=secret-of-schedulers",
+		"GRIDCAST_NO_SOURCES=true", "GRIDCAST_MODEL=grid-frequency") // asks nobody in the world, and is quick
+	t.Cleanup(func() {
+		for name := range m.running {
+			if err := m.stop(name); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, m.log(name))
+			}
+		}
+	})
+	return m
+}
+
+func readText(t testing.TB, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func (m *machine) write(path, text string, mode fs.FileMode) {
+	m.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// work is a file that a page has written; empty if it has not.
+func (m *machine) work(name string) string {
+	text, _ := os.ReadFile(filepath.Join(m.root, "work", name))
+	return string(text)
+}
+
+func (m *machine) log(name string) string {
+	text, _ := os.ReadFile(filepath.Join(m.root, "log", name)) // without it there is nothing to show
+	return string(text)
+}
+
+var (
+	aPort = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	aPath = regexp.MustCompile(`(^|[\s='"<>(-])(/etc/|/var/|/usr/local/)`)
+)
+
+// here is a text with the ports and paths of this machine.
+func (m *machine) here(text string) string {
+	text = aPort.ReplaceAllStringFunc(text, func(address string) string {
+		if m.ports[address] == "" {
+			m.ports[address] = freeAddress(m.t)
+		}
+		return m.ports[address]
+	})
+	return aPath.ReplaceAllString(text, "${1}"+m.root+"$2")
+}
+
+// aBlock is a block of commands; after bash stand the programs that it needs.
+var aBlock = regexp.MustCompile("(?ms)^```bash *([a-z ]*)\n(.*?)^```$")
+
+// read returns a test that runs the commands of a page, in a shell of their own.
+func (m *machine) read(page string) func(t *testing.T) {
+	return func(t *testing.T) {
+		m.t = t
+		text := readText(t, "../docs/"+page+".md")
+		script := "set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n"
+		blocks := aBlock.FindAllStringSubmatchIndex(text, -1)
+		if len(blocks) == 0 {
+			t.Fatalf("deploy/docs/%s.md has no commands", page)
+		}
+		for _, block := range blocks {
+			line := 1 + strings.Count(text[:block[0]], "\n")
+			missing := ""
+			for _, program := range strings.Fields(text[block[2]:block[3]]) {
+				if _, err := exec.LookPath(program); err != nil {
+					missing = program
+				}
+			}
+			if missing != "" {
+				t.Logf("deploy/docs/%s.md:%d is not run: no %s on this machine", page, line, missing)
+				continue
+			}
+			script += fmt.Sprintf("echo '== deploy/docs/%s.md:%d'\n%s", page, line, m.here(text[block[4]:block[5]]))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		shell := exec.CommandContext(ctx, "bash", "-c", script)
+		shell.Dir, shell.Env = filepath.Join(m.root, "work"), m.env
+		// What the page starts ends with it.
+		shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+		shell.Cancel = func() error { return syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) }
+		output, err := shell.CombinedOutput()
+		if err != nil {
+			t.Errorf("deploy/docs/%s.md: %v\n%s", page, err, output)
+			for name := range m.running {
+				t.Logf("%s logged:\n%s", name, m.log(name))
+			}
+		}
+	}
+}
+
+// ServeHTTP does what systemctl is asked for.
+func (m *machine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	words := strings.Fields(r.FormValue("do"))
+	words = slices.DeleteFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") })
+	if len(words) == 0 {
+		http.Error(w, "systemctl: no command", http.StatusBadRequest)
+		return
+	}
+	for _, name := range words[1:] {
+		if strings.HasSuffix(name, ".timer") {
+			continue
+		}
+		var err error
+		switch words[0] {
+		case "enable", "start":
+			err = m.start(name)
+		case "stop", "disable":
+			err = m.stop(name)
+		case "restart":
+			if err = m.stop(name); err == nil {
+				err = m.start(name)
+			}
+		default:
+			err = fmt.Errorf("systemctl %s: this machine does not know it", words[0])
+		}
+		if err != nil {
+			http.Error(w, fmt.Sprintf("%s: %v\n%s", name, err, m.log(name)), http.StatusInternalServerError)
+			return
+		}
+	}
+}
+
+// start starts a unit and waits until it says that it is ready; one of Type=oneshot runs to its end.
+func (m *machine) start(name string) error {
+	if m.running[name] != nil {
+		return nil
+	}
+	file, instance, _ := strings.Cut(name, "@")
+	if instance != "" {
+		file += "@"
+	}
+	text, err := os.ReadFile(filepath.Join(m.root, "etc/systemd/system", file+".service"))
+	if err != nil {
+		return err
+	}
+	env, kind, folder := m.env, "", m.root
+	var commands [][]string
+	for line := range strings.Lines(strings.ReplaceAll(string(text), "%i", instance)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		switch key {
+		case "Type":
+			kind = value
+		case "Environment":
+			env = append(env, value)
+		case "EnvironmentFile":
+			settings, err := os.ReadFile(strings.TrimPrefix(value, "-"))
+			if err != nil && !strings.HasPrefix(value, "-") {
+				return err
+			}
+			for setting := range strings.Lines(string(settings)) {
+				if name, value, ok := strings.Cut(strings.TrimSpace(setting), "="); ok && !strings.HasPrefix(name, "#") {
+					env = append(env, name+"="+strings.Trim(value, "'"))
+				}
+			}
+		case "StateDirectory", "CacheDirectory":
+			parent := map[string]string{"StateDirectory": "var/lib", "CacheDirectory": "var/cache"}[key]
+			if err := os.MkdirAll(filepath.Join(m.root, parent, value), 0o700); err != nil {
+				return err
+			}
+		case "WorkingDirectory":
+			folder = value
+		case "ExecStart":
+			commands = append(commands, strings.Fields(value))
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(m.root, "log"), 0o755); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(filepath.Join(m.root, "log", name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	command := func(words []string) *exec.Cmd {
+		cmd := exec.Command(words[0], words[1:]...)
+		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = folder, env, log, log
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		return cmd
+	}
+	if kind == "oneshot" {
+		for _, words := range commands {
+			if err := command(words).Run(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	socket, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: "@gridcast-test-" + filepath.Base(filepath.Dir(m.root)) + freePort(m.t) + name, Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	defer socket.Close()
+	env = append(env, "NOTIFY_SOCKET="+socket.LocalAddr().String())
+	u := &unit{cmd: command(commands[0]), ended: make(chan error, 1)}
+	if err := u.cmd.Start(); err != nil {
+		return err
+	}
+	m.running[name] = u
+	go func() { u.ended <- u.cmd.Wait() }()
+	if err := socket.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		return err
+	}
+	state := make([]byte, 64)
+	n, err := socket.Read(state)
+	if err != nil || string(state[:n]) != "READY=1" {
+		return fmt.Errorf("it does not say that it is ready: %q, %w", state[:n], err)
+	}
+	return nil
+}
+
+func freePort(t testing.TB) string {
+	_, port, _ := net.SplitHostPort(freeAddress(t))
+	return port
+}
+
+// stop stops a unit as systemd does, and has it end well.
+func (m *machine) stop(name string) error {
+	u := m.running[name]
+	if u == nil {
+		return nil
+	}
+	delete(m.running, name)
+	_ = u.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case err := <-u.ended:
+		return err
+	case <-time.After(time.Minute):
+		_ = u.cmd.Process.Kill()
+		return fmt.Errorf("it does not end")
+	}
+}
