@@ -55,6 +55,7 @@ var borders = map[string][]string{
 	"github.com/go-co-op/gocron/v2":   {"scheduler"},
 	"github.com/klauspost/compress":   {"builder/render", "builder/archive", "builder/source"},
 	"github.com/molecule-man/go-brrr": {"builder/render"},
+	"github.com/arran4/golang-ical":   {"builder/source/calendar"},
 	"github.com/alecthomas/kong":      {"deploy/gridcast"},
 
 	"github.com/go-json-experiment/json": {"builder/archive"},

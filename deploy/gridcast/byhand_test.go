@@ -152,6 +152,26 @@ func TestWeekendByHand(t *testing.T) {
 		}
 		says(string(body.Identity), want...)
 	}
+	// The calendar of the next season comes as a file, and one race of this season is an hour later.
+	says(do("calendar", "import", "--template"), "round,grand_prix,circuit,start,practice-1", "23,qatar,lusail,2024-12-01T16:00:00Z")
+	table := filepath.Join(dir, "calendar.csv")
+	if err := os.WriteFile(table, []byte("grand_prix;start;qualifying\nqatar;2024-12-01T17:00:00Z;\nAustralian GP;2025-03-16T15:00:00+11:00;2025-03-15T05:00:00Z\n"+
+		"Lost Vegas;2025-11-22;\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused([]string{"line 4", `"Lost Vegas" is not known`}, deed("calendar", "import", table)...)
+	if err := os.WriteFile(table, []byte("grand_prix;start;qualifying\nqatar;2024-12-01T17:00:00Z;\nAustralian GP;2025-03-16T15:00:00+11:00;2025-03-15T05:00:00Z\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	says(do(deed("calendar", "import", table)...), "1 rounds are new: Australian Grand Prix of 2025 on 2025-03-16",
+		"1 starts move: Qatar Grand Prix of 2024 from 1 December 2024 16:00 UTC to 1 December 2024 17:00 UTC",
+		"The next race is the Qatar Grand Prix of 2024 on 1 December 2024 17:00 UTC")
+	says(do(deed("calendar", "import", table)...), "in use already")
+	says(do("build", "--model", "grid-frequency"), "keys_assigned")
+	says(do("rounds", "list", "--year", "2025"), "2025001", "Australian Grand Prix", "2025-03-16 04:00:00")
+	says(do("rounds", "list"), "Qatar Grand Prix", "2024-12-01 17:00:00", "release")
+	says(do(deed("facts", "release", "2024023", "start")...), "Start: start 2024-12-01 17:00 UTC → 2024-12-01 16:00 UTC")
+	says(do("rounds", "list"), "2024-12-01 16:00:00")
 	gridcastHere(t, "ledger", "audit", "--store", store)
 }
 

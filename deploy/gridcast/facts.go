@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -255,6 +256,54 @@ func (c *factsReleaseCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	done, err := c.carryOut(ctx, s, o, operator.ReleaseFacts{Session: c.Key, Block: assemble.Block(c.Block)}, operator.Order{Reason: c.Reason})
+	if err != nil {
+		return err
+	}
+	return s.printEntered(done)
+}
+
+type calendarCmds struct {
+	Import calendarImportCmd `cmd:"" help:"Enter the calendar of a season from a table with commas or an iCalendar file."`
+}
+
+type calendarImportCmd struct {
+	handFlags `embed:""`
+	deedFlags `embed:""`
+	Reason    string `help:"Why by hand, for the record." placeholder:"TEXT" env:"-"`
+	File      string `arg:"" optional:"" help:"The calendar (.csv or .ics); - reads it from standard input." placeholder:"FILE"`
+	Year      int    `help:"The season of --template; default: that of now." env:"-"`
+	Force     bool   `help:"Also when a gate refuses it." env:"-"`
+	Template  bool   `help:"Only print the calendar as it is known, as a table to be changed and imported." env:"-"`
+}
+
+func (c *calendarImportCmd) Run(ctx context.Context, s *streams) error {
+	if c.Template {
+		o, err := c.look(ctx)
+		if err != nil {
+			return err
+		}
+		if c.Year == 0 {
+			c.Year = o.Now().UTC().Year()
+		}
+		text, err := o.CalendarTemplate(ctx, c.Year)
+		if err != nil {
+			return err
+		}
+		return s.printf("%s", text)
+	}
+	if c.File == "" {
+		return usageError{errors.New("name the file of the calendar; --template prints what is known")}
+	}
+	file, err := readFile(c.File)
+	if err != nil {
+		return err
+	}
+	o, err := c.open(ctx, s)
+	if err != nil {
+		return err
+	}
+	deed := operator.ImportCalendar{File: file, Origin: filepath.Base(c.File)}
+	done, err := c.carryOut(ctx, s, o, deed, operator.Order{Reason: c.Reason, Force: c.Force})
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,7 @@ type cli struct {
 	Init       initCmd        `cmd:"" help:"Set up a new installation: environment file, store, first key, token of the operator."`
 	Version    versionCmd     `cmd:"" help:"Print the version."`
 	Facts      factsCmds      `cmd:"" help:"Facts that people entered by hand."`
+	Calendar   calendarCmds   `cmd:"" help:"The calendar of a season, entered by hand."`
 	Entries    entriesCmds    `cmd:"" help:"Who takes part in a round, entered by hand."`
 	Qualifying qualifyingCmds `cmd:"" help:"The outcome of qualifying, entered by hand."`
 	Grid       gridCmds       `cmd:"" help:"The starting grid, entered by hand."`

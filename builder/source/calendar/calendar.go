@@ -1,0 +1,394 @@
+// Package calendar reads the calendar of a season that a person brings: a table with commas, as
+// spreadsheets write it, or an iCalendar file, as organisers publish it. Rounds join those that are
+// known by the identifier or the name of their Grand Prix; nothing is guessed.
+package calendar
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	ics "github.com/arran4/golang-ical"
+	"golang.org/x/text/unicode/norm"
+
+	"gridcast/builder/season"
+)
+
+// Round is a round as a calendar has it. What it leaves out is zero.
+type Round struct {
+	Place     string // where it stands in the file, for people: "line 3", an event
+	Year      int
+	Number    int
+	GrandPrix season.GrandPrixID
+	Name      string // of a Grand Prix that was not known
+	Circuit   season.CircuitID
+	Venue     *season.Circuit // a circuit that was not known
+	Date      time.Time       // midnight UTC
+	Start     time.Time       // zero: the hour is not known
+	Sprint    bool
+	Sessions  []season.Session
+}
+
+// Known is what a calendar is read against.
+type Known struct {
+	Editions map[season.GrandPrixID]season.Round // the latest of every Grand Prix
+	Circuits map[season.CircuitID]season.Circuit
+}
+
+// maxFile is the size of the largest file that is read, in bytes.
+const maxFile = 1 << 20
+
+// Read reads a calendar, in the order of its rounds. Notes name what was left out. The error names
+// every place that cannot be read, the value, and what is allowed.
+func Read(file []byte, known Known) (rounds []Round, notes []string, err error) {
+	if len(file) > maxFile {
+		return nil, nil, fmt.Errorf("the calendar has %d bytes, at most %d are read", len(file), maxFile)
+	}
+	file = bytes.TrimPrefix(file, []byte("\ufeff"))
+	if bytes.HasPrefix(bytes.TrimSpace(file), []byte("BEGIN:VCALENDAR")) {
+		rounds, notes, err = readEvents(file, known)
+	} else {
+		rounds, err = readTable(file, known)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	slices.SortStableFunc(rounds, func(a, b Round) int { return cmp.Or(a.Date.Compare(b.Date), a.Start.Compare(b.Start)) })
+	return rounds, notes, nil
+}
+
+// kinds are the sessions other than the race, by the name of their column.
+var kinds = []season.SessionKind{
+	season.Practice1, season.Practice2, season.Practice3, season.SprintQualifying, season.Sprint, season.Qualifying,
+}
+
+// Columns are those that a table may have; grand_prix and start are needed.
+var Columns = []string{
+	"round", "grand_prix", "name", "circuit", "circuit_name", "locality", "country", "start",
+	"practice-1", "practice-2", "practice-3", "sprint-qualifying", "sprint", "qualifying",
+}
+
+// readTable reads a table with commas or semicolons, whose first line names the columns.
+func readTable(file []byte, known Known) ([]Round, error) {
+	r := csv.NewReader(bytes.NewReader(file))
+	r.FieldsPerRecord, r.TrimLeadingSpace, r.Comment = -1, true, '#'
+	if first, _, _ := bytes.Cut(file, []byte("\n")); bytes.Count(first, []byte(";")) > bytes.Count(first, []byte(",")) {
+		r.Comma = ';'
+	}
+	header, err := r.Read()
+	if err != nil {
+		return nil, fmt.Errorf("read the calendar: the first line names the columns: %w", err)
+	}
+	for i, name := range header {
+		header[i] = strings.ToLower(strings.TrimSpace(name))
+		if !slices.Contains(Columns, header[i]) {
+			return nil, fmt.Errorf("line 1: there is no column %q; there may be %s", name, strings.Join(Columns, ", "))
+		}
+	}
+	for _, needed := range []string{"grand_prix", "start"} {
+		if !slices.Contains(header, needed) {
+			return nil, fmt.Errorf("line 1: the column %s is missing", needed)
+		}
+	}
+	var rounds []Round
+	var faults []error
+	seen := make(map[season.GrandPrixID]string)
+	for {
+		fields, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the calendar: %w", err)
+		}
+		line, _ := r.FieldPos(0)
+		row := make(map[string]string)
+		for i, value := range fields {
+			if i < len(header) {
+				row[header[i]] = strings.TrimSpace(value)
+			}
+		}
+		round, err := readRow(row, known)
+		round.Place = fmt.Sprintf("line %d", line)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", round.Place, err))
+			continue
+		}
+		if at, twice := seen[round.GrandPrix]; twice {
+			faults = append(faults, fmt.Errorf("%s: %s stands in %s already", round.Place, round.GrandPrix, at))
+		}
+		seen[round.GrandPrix] = round.Place
+		rounds = append(rounds, round)
+	}
+	if len(rounds) == 0 && len(faults) == 0 {
+		faults = append(faults, errors.New("the calendar has no rounds"))
+	}
+	return rounds, errors.Join(faults...)
+}
+
+func readRow(row map[string]string, known Known) (Round, error) {
+	var r Round
+	var err error
+	if text := row["round"]; text != "" {
+		if r.Number, err = strconv.Atoi(text); err != nil || r.Number < 1 || r.Number > 99 {
+			return r, fmt.Errorf("round %q: a whole number from 1 to 99", text)
+		}
+	}
+	if r.Date, r.Start, err = instant(row["start"]); err != nil {
+		return r, fmt.Errorf("start: %w", err)
+	}
+	r.Year = r.Date.Year()
+	id, found := known.find(row["grand_prix"])
+	switch {
+	case found:
+		r.GrandPrix = id
+	case row["name"] != "" && slug(row["grand_prix"]) == row["grand_prix"]:
+		r.GrandPrix, r.Name = season.GrandPrixID(row["grand_prix"]), row["name"]
+	default:
+		return r, fmt.Errorf("grand_prix %q is not known%s; a new one is written in lower case with hyphens and has a name",
+			row["grand_prix"], known.near(row["grand_prix"]))
+	}
+	if r.Circuit, r.Venue, err = known.circuit(row, known.Editions[r.GrandPrix].Circuit); err != nil {
+		return r, err
+	}
+	for _, kind := range kinds {
+		text := row[string(kind)]
+		if kind == season.Sprint && (text == "yes" || text == "no") {
+			r.Sprint = text == "yes"
+			continue
+		}
+		if text == "" {
+			continue
+		}
+		s := season.Session{Kind: kind}
+		if s.Date, s.Start, err = instant(text); err != nil {
+			return r, fmt.Errorf("%s: %w", kind, err)
+		}
+		r.Sprint = r.Sprint || kind == season.Sprint
+		r.Sessions = append(r.Sessions, s)
+	}
+	sortSessions(r.Sessions)
+	return r, nil
+}
+
+func sortSessions(sessions []season.Session) {
+	slices.SortStableFunc(sessions, func(a, b season.Session) int { return cmp.Or(a.Date.Compare(b.Date), a.Start.Compare(b.Start)) })
+}
+
+// circuit is the one that a row names, else the one of the latest edition.
+func (k Known) circuit(row map[string]string, latest season.CircuitID) (season.CircuitID, *season.Circuit, error) {
+	text := row["circuit"]
+	if text == "" {
+		if latest == "" {
+			return "", nil, errors.New("the circuit is missing")
+		}
+		return latest, nil, nil
+	}
+	for id, c := range k.Circuits {
+		if text == string(id) || strings.EqualFold(text, c.Name) {
+			return id, nil, nil
+		}
+	}
+	venue := season.Circuit{ID: season.CircuitID(text), Name: row["circuit_name"], Locality: row["locality"], Country: row["country"]}
+	if slug(text) != text || venue.Name == "" || venue.Locality == "" || venue.Country == "" {
+		return "", nil, fmt.Errorf("circuit %q is not known; a new one is written in lower case with hyphens and has circuit_name, locality and country", text)
+	}
+	return venue.ID, &venue, nil
+}
+
+// instant reads a day, or an instant with its offset.
+func instant(text string) (date, start time.Time, err error) {
+	if day, err := time.Parse(time.DateOnly, text); err == nil {
+		return day, time.Time{}, nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02 15:04Z07:00"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			at = at.UTC()
+			return midnight(at), at, nil
+		}
+	}
+	return date, start, fmt.Errorf("%q: an instant with its offset such as 2027-03-07T15:00:00+11:00, or a day such as 2027-03-07", text)
+}
+
+func midnight(t time.Time) time.Time {
+	y, m, d := t.UTC().Date()
+	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
+}
+
+// find returns the Grand Prix that a text names: by its identifier or its name, with or without
+// "Grand Prix".
+func (k Known) find(text string) (season.GrandPrixID, bool) {
+	if _, ok := k.Editions[season.GrandPrixID(text)]; ok {
+		return season.GrandPrixID(text), true
+	}
+	for id, r := range k.Editions {
+		if key(text) != "" && (key(text) == key(r.Name) || key(text) == key(string(id))) {
+			return id, true
+		}
+	}
+	return "", false
+}
+
+// near lists the Grand Prix that begin alike.
+func (k Known) near(text string) string {
+	var near []string
+	for id := range k.Editions {
+		if n := min(3, len(text)); n > 0 && strings.HasPrefix(string(id), strings.ToLower(text[:n])) {
+			near = append(near, string(id))
+		}
+	}
+	if len(near) == 0 {
+		return ""
+	}
+	slices.Sort(near)
+	return "; did you mean " + strings.Join(near, " or ") + "?"
+}
+
+// key is what of a name tells Grand Prix apart.
+func key(name string) string {
+	words := strings.Fields(strings.ReplaceAll(slug(name), "-", " "))
+	text := " " + strings.Join(words, " ") + " "
+	text = strings.ReplaceAll(text, " gp ", " ")
+	text = strings.ReplaceAll(text, " grand prix ", " ")
+	return strings.TrimSpace(text)
+}
+
+// slug is a name in lower case, without accents, with hyphens.
+func slug(name string) string {
+	var b strings.Builder
+	for _, c := range norm.NFD.String(strings.ToLower(name)) {
+		switch {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+			b.WriteRune(c)
+		case c < 0x300: // else it is an accent
+			b.WriteByte('-')
+		}
+	}
+	return strings.Trim(b.String(), "-")
+}
+
+// readEvents reads an iCalendar file: an event for each session, or for the race alone.
+func readEvents(file []byte, known Known) ([]Round, []string, error) {
+	parsed, err := ics.ParseCalendar(bytes.NewReader(file))
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the calendar: %w", err)
+	}
+	at := make(map[season.GrandPrixID]map[int]int)
+	var rounds []Round
+	var notes []string
+	var faults []error
+	for _, event := range parsed.Events() {
+		text := func(p ics.ComponentProperty) string {
+			if property := event.GetProperty(p); property != nil {
+				return property.Value
+			}
+			return ""
+		}
+		summary := text(ics.ComponentPropertySummary)
+		gp, found := known.within(summary + " " + text(ics.ComponentPropertyLocation))
+		if strings.EqualFold(text(ics.ComponentPropertyStatus), "CANCELLED") || !found {
+			notes = append(notes, fmt.Sprintf("%q is left out: it names no Grand Prix that is known, or is cancelled", summary))
+			continue
+		}
+		date, start, err := startOf(event)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("event %q: %w", summary, err))
+			continue
+		}
+		if at[gp] == nil {
+			at[gp] = make(map[int]int)
+		}
+		i, ok := at[gp][date.Year()]
+		if !ok {
+			i = len(rounds)
+			at[gp][date.Year()] = i
+			rounds = append(rounds, Round{Place: fmt.Sprintf("event %q", summary), Year: date.Year(), GrandPrix: gp, Circuit: known.Editions[gp].Circuit})
+		}
+		kind := kindOf(summary)
+		if kind == "" {
+			rounds[i].Date, rounds[i].Start = date, start
+			continue
+		}
+		rounds[i].Sprint = rounds[i].Sprint || kind == season.Sprint
+		rounds[i].Sessions = append(rounds[i].Sessions, season.Session{Kind: kind, Date: date, Start: start})
+	}
+	for i := range rounds {
+		sortSessions(rounds[i].Sessions)
+		if rounds[i].Date.IsZero() {
+			faults = append(faults, fmt.Errorf("%s: the %s has sessions but no race", rounds[i].Place, known.Editions[rounds[i].GrandPrix].Name))
+		}
+	}
+	if len(rounds) == 0 && len(faults) == 0 {
+		faults = append(faults, errors.New("no event of the calendar names a Grand Prix that is known"))
+	}
+	return rounds, notes, errors.Join(faults...)
+}
+
+// within returns the Grand Prix whose name a text holds, the longest such name.
+func (k Known) within(text string) (season.GrandPrixID, bool) {
+	text = " " + strings.ReplaceAll(slug(text), "-", " ") + " "
+	best, length := season.GrandPrixID(""), 0
+	for id, r := range k.Editions {
+		for _, name := range []string{key(r.Name), key(string(id))} {
+			if n := len(name); (n > length || n == length && id < best) && n > 0 && strings.Contains(text, " "+name+" ") {
+				best, length = id, n
+			}
+		}
+	}
+	return best, length > 0
+}
+
+// kindOf is the session that an event is; empty for the race.
+func kindOf(summary string) season.SessionKind {
+	text := " " + strings.ReplaceAll(slug(summary), "-", " ") + " "
+	for _, k := range []struct {
+		kind  season.SessionKind
+		words []string
+	}{
+		{season.SprintQualifying, []string{"sprint qualifying", "sprint shootout"}},
+		{season.Sprint, []string{"sprint"}},
+		{season.Practice1, []string{"practice 1", "fp1", "first practice", "free practice 1"}},
+		{season.Practice2, []string{"practice 2", "fp2", "second practice"}},
+		{season.Practice3, []string{"practice 3", "fp3", "third practice"}},
+		{season.Qualifying, []string{"qualifying"}},
+	} {
+		for _, words := range k.words {
+			if strings.Contains(text, " "+words+" ") {
+				return k.kind
+			}
+		}
+	}
+	return ""
+}
+
+// startOf is when an event begins: a day, or an instant in a zone that is named.
+func startOf(event *ics.VEvent) (date, start time.Time, err error) {
+	property := event.GetProperty(ics.ComponentPropertyDtStart)
+	if property == nil {
+		return date, start, errors.New("it has no start")
+	}
+	if len(property.Value) == len("20060102") {
+		day, err := event.GetAllDayStartAt()
+		if err != nil {
+			return date, start, fmt.Errorf("its day %q: %w", property.Value, err)
+		}
+		y, m, d := day.Date()
+		return time.Date(y, m, d, 0, 0, 0, 0, time.UTC), time.Time{}, nil
+	}
+	if _, zoned := property.ICalParameters["TZID"]; !zoned && !strings.HasSuffix(property.Value, "Z") {
+		return date, start, fmt.Errorf("its start %q names no time zone: want one in UTC, such as 20270307T040000Z, or with TZID", property.Value)
+	}
+	at, err := event.GetStartAt()
+	if err != nil {
+		return date, start, fmt.Errorf("its start %q: %w", property.Value, err)
+	}
+	at = at.UTC()
+	return midnight(at), at, nil
+}

@@ -1,0 +1,130 @@
+package calendar_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/season"
+	"gridcast/builder/source/calendar"
+)
+
+var known = calendar.Known{
+	Editions: map[season.GrandPrixID]season.Round{
+		"australia": {GrandPrix: "australia", Name: "Australian Grand Prix", Circuit: "melbourne"},
+		"sao-paulo": {GrandPrix: "sao-paulo", Name: "São Paulo Grand Prix", Circuit: "interlagos"},
+		"las-vegas": {GrandPrix: "las-vegas", Name: "Las Vegas Grand Prix", Circuit: "las-vegas"},
+	},
+	Circuits: map[season.CircuitID]season.Circuit{
+		"melbourne":  {ID: "melbourne", Name: "Melbourne Grand Prix Circuit"},
+		"interlagos": {ID: "interlagos", Name: "Autódromo José Carlos Pace"},
+	},
+}
+
+func at(text string) time.Time {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		panic(err)
+	}
+	return t.UTC()
+}
+
+func day(text string) time.Time { return at(text + "T00:00:00Z") }
+
+var season2027 = []calendar.Round{
+	{
+		Place: "line 3", Year: 2027, Number: 1, GrandPrix: "australia", Circuit: "melbourne",
+		Date: day("2027-03-07"), Start: at("2027-03-07T04:00:00Z"),
+		Sessions: []season.Session{{Kind: season.Qualifying, Date: day("2027-03-06"), Start: at("2027-03-06T05:00:00Z")}},
+	},
+	{
+		Place: "line 2", Year: 2027, Number: 21, GrandPrix: "sao-paulo", Circuit: "interlagos", Date: day("2027-11-07"), Sprint: true,
+		Sessions: []season.Session{{Kind: season.Sprint, Date: day("2027-11-06"), Start: at("2027-11-06T14:00:00Z")}},
+	},
+	{
+		Place: "line 5", Year: 2027, GrandPrix: "thailand", Name: "Thailand Grand Prix", Circuit: "bangkok",
+		Venue: &season.Circuit{ID: "bangkok", Name: "Bangkok Street Circuit", Locality: "Bangkok", Country: "Thailand"},
+		Date:  day("2027-11-21"), Start: at("2027-11-21T08:00:00Z"),
+	},
+}
+
+func TestTable(t *testing.T) {
+	got, _, err := calendar.Read([]byte("\ufeffround,grand_prix,start,qualifying,sprint,name,circuit,circuit_name,locality,country\r\n"+
+		"21,Sao Paulo,2027-11-07,,2027-11-06T11:00:00-03:00,,,,,\r\n"+
+		"1,Australian Grand Prix,2027-03-07T15:00:00+11:00,2027-03-06T16:00+11:00,no,,Melbourne Grand Prix Circuit\r\n"+
+		"# a remark\r\n"+
+		",thailand,2027-11-21 15:00+07:00,,,Thailand Grand Prix,bangkok,Bangkok Street Circuit,Bangkok,Thailand\r\n"), known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(season2027, got); diff != "" {
+		t.Errorf("the calendar (-want +got):\n%s", diff)
+	}
+}
+
+func TestTableRefuses(t *testing.T) {
+	for text, want := range map[string][]string{
+		"grand_prix,date\nmonaco,x":                                        {"line 1", `"date"`, "grand_prix", "start"},
+		"grand_prix\naustralia":                                            {"line 1", "start is missing"},
+		"grand_prix,start\naustralia,7 March":                              {"line 2", `start: "7 March"`, "2027-03-07T15:00:00+11:00"},
+		"grand_prix,start\naustralia,2027-03-07T15:00:00":                  {"line 2", "an instant with its offset"},
+		"grand_prix,start\naustria,2027-03-07":                             {"line 2", `"austria" is not known`, "did you mean australia?"},
+		"grand_prix,start\naustralia,2027-03-07\nAustralian GP,2027-03-14": {"line 3: australia stands in line 2 already"},
+		"grand_prix,start,circuit\naustralia,2027-03-07,Bathurst":          {"line 2", `circuit "Bathurst"`, "circuit_name, locality and country"},
+		"round,grand_prix,start\none,australia,2027-03-07":                 {"line 2", `round "one"`},
+		"grand_prix,start\n":                                               {"no rounds"},
+	} {
+		_, _, err := calendar.Read([]byte(text), known)
+		if err == nil {
+			t.Errorf("%q is taken", text)
+			continue
+		}
+		for _, part := range want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q: the error does not say %q:\n%v", text, part, err)
+			}
+		}
+	}
+}
+
+func events(lines ...string) []byte {
+	text := "BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:-//organiser//EN\n"
+	for _, line := range lines {
+		summary, start, _ := strings.Cut(line, "|")
+		text += "BEGIN:VEVENT\nUID:" + summary + "\nDTSTAMP:20261219T000000Z\nSUMMARY:" + summary + "\nDTSTART" + start + "\nEND:VEVENT\n"
+	}
+	return []byte(strings.ReplaceAll(text+"END:VCALENDAR\n", "\n", "\r\n"))
+}
+
+func TestEvents(t *testing.T) {
+	got, notes, err := calendar.Read(events(
+		"FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Qualifying|;TZID=Australia/Melbourne:20270306T160000",
+		"FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Race|;TZID=Australia/Melbourne:20270307T150000",
+		"F1: Sprint (São Paulo GP)|:20271106T140000Z",
+		"F1: Race (São Paulo GP)|;VALUE=DATE:20271107",
+		"Pre-season testing|;VALUE=DATE:20270220",
+	), known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []calendar.Round{season2027[0], season2027[1]}
+	want[0].Number, want[0].Place = 0, `event "FORMULA 1 QATAR AIRWAYS AUSTRALIAN GRAND PRIX 2027 - Qualifying"`
+	want[1].Number, want[1].Place = 0, `event "F1: Sprint (São Paulo GP)"`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the calendar (-want +got):\n%s", diff)
+	}
+	if len(notes) != 1 || !strings.Contains(notes[0], "Pre-season testing") {
+		t.Errorf("notes are %q, want the testing left out", notes)
+	}
+	for text, want := range map[string]string{
+		"Australian Grand Prix Race|:20270307T150000":        "names no time zone",
+		"Australian Grand Prix Qualifying|:20270307T150000Z": "has sessions but no race",
+		"A party|:20270307T150000Z":                          "no event of the calendar names a Grand Prix",
+	} {
+		if _, _, err := calendar.Read(events(text), known); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}
