@@ -127,16 +127,6 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
-// page answers with a status, a type and a body.
-func page(status int, contentType, body string) func(http.ResponseWriter, *http.Request) bool {
-	return func(w http.ResponseWriter, _ *http.Request) bool {
-		w.Header().Set("Content-Type", contentType)
-		w.WriteHeader(status)
-		_, _ = w.Write([]byte(body))
-		return true
-	}
-}
-
 // TestOutages are days on which Jolpica gave no answer that can be used: what kind of fault the
 // operator sees of it.
 func TestOutages(t *testing.T) {
@@ -147,15 +137,15 @@ func TestOutages(t *testing.T) {
 		kind   source.FaultKind
 		says   string
 	}{
-		{"November 2025, São Paulo: 504 with a page of nginx", page(504, "text/html", gateway), source.Unreachable, "504"},
-		{"May 2026: 521", page(521, "text/html", gateway), source.Unreachable, "521"},
-		{"June 2026, Monaco: 403 under load", page(403, "text/html", gateway), source.Refused, "403"},
-		{"throttled, without Retry-After", page(429, "application/json", `{"detail":"Request was throttled."}`), source.Throttled, "429"},
-		{"a page with 200", page(200, "text/html", gateway), source.Malformed, "content type"},
-		{"an error of the API", page(400, "application/json", `{"detail":"Bad Request: Unsupported filter for endpoint."}`), source.Refused, "Unsupported filter"},
-		{"cut off", page(200, "application/json", `{"MRData":{"limit":"100","off`), source.Malformed, "JSON"},
-		{"another page than asked for", page(200, "application/json", `{"MRData":{"limit":"30","offset":"0","total":"24"}}`), source.Malformed, `limit "30"`},
-		{"a total out of all proportion", page(200, "application/json", `{"MRData":{"limit":"100","offset":"0","total":"1000000"}}`), source.Malformed, "total"},
+		{"November 2025, São Paulo: 504 with a page of nginx", sourcetest.Answer(504, "text/html", gateway), source.Unreachable, "504"},
+		{"May 2026: 521", sourcetest.Answer(521, "text/html", gateway), source.Unreachable, "521"},
+		{"June 2026, Monaco: 403 under load", sourcetest.Answer(403, "text/html", gateway), source.Refused, "403"},
+		{"throttled, without Retry-After", sourcetest.Answer(429, "application/json", `{"detail":"Request was throttled."}`), source.Throttled, "429"},
+		{"a page with 200", sourcetest.Answer(200, "text/html", gateway), source.Malformed, "content type"},
+		{"an error of the API", sourcetest.Answer(400, "application/json", `{"detail":"Bad Request: Unsupported filter for endpoint."}`), source.Refused, "Unsupported filter"},
+		{"cut off", sourcetest.Answer(200, "application/json", `{"MRData":{"limit":"100","off`), source.Malformed, "JSON"},
+		{"another page than asked for", sourcetest.Answer(200, "application/json", `{"MRData":{"limit":"30","offset":"0","total":"24"}}`), source.Malformed, `limit "30"`},
+		{"a total out of all proportion", sourcetest.Answer(200, "application/json", `{"MRData":{"limit":"100","offset":"0","total":"1000000"}}`), source.Malformed, "total"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			api := sourcetest.Jolpica(t)

@@ -147,12 +147,7 @@ func TestOutages(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			api := sourcetest.OpenF1(t)
-			api.Instead(func(w http.ResponseWriter, _ *http.Request) bool {
-				w.Header().Set("Content-Type", test.contentType)
-				w.WriteHeader(test.status)
-				_, _ = w.Write([]byte(test.body))
-				return true
-			})
+			api.Instead(sourcetest.Answer(test.status, test.contentType, test.body))
 			_, err := fetched(t, api, austria)
 			var fault *source.Fault
 			if !errors.As(err, &fault) || fault.Kind != test.kind || !strings.Contains(err.Error(), test.says) {

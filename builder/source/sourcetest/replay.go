@@ -21,6 +21,7 @@ type Replay struct {
 	mu       sync.Mutex
 	instead  func(w http.ResponseWriter, r *http.Request) bool
 	rewrite  func(target, body string) string
+	alias    map[string]string
 	requests []string
 }
 
@@ -33,7 +34,7 @@ func NewReplay(t testing.TB, prefix string, folders ...string) *Replay {
 	for i, folder := range folders {
 		paths[i] = Path(t, folder)
 	}
-	p := &Replay{Missing: http.NotFound}
+	p := &Replay{Missing: http.NotFound, alias: make(map[string]string)}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p.mu.Lock()
 		instead, rewrite := p.instead, p.rewrite
@@ -42,10 +43,15 @@ func NewReplay(t testing.TB, prefix string, folders ...string) *Replay {
 		if instead != nil && instead(w, r) {
 			return
 		}
-		target := strings.TrimPrefix(r.URL.Path, "/")
-		name := strings.TrimSuffix(target, ".json")
-		if r.URL.RawQuery != "" {
-			name += "__" + strings.ReplaceAll(r.URL.RawQuery, "&", "__")
+		p.mu.Lock()
+		target, ok := p.alias[r.URL.RequestURI()]
+		p.mu.Unlock()
+		if !ok {
+			target = r.URL.RequestURI()
+		}
+		name, query, _ := strings.Cut(strings.TrimPrefix(target, "/"), "?")
+		if name = strings.TrimSuffix(name, ".json"); query != "" {
+			name += "__" + strings.ReplaceAll(query, "&", "__")
 		}
 		for _, path := range paths {
 			// The name is of this test's own client, and ends below the folder.
@@ -67,6 +73,16 @@ func NewReplay(t testing.TB, prefix string, folders ...string) *Replay {
 	return p
 }
 
+// Answer is a function for Instead that answers everything with a status, a type and a body.
+func Answer(status int, contentType, body string) func(http.ResponseWriter, *http.Request) bool {
+	return func(w http.ResponseWriter, _ *http.Request) bool {
+		w.Header().Set("Content-Type", contentType)
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+		return true
+	}
+}
+
 // Instead has a function answer from now on, where it returns true; nil ends it.
 func (p *Replay) Instead(answer func(w http.ResponseWriter, r *http.Request) bool) {
 	p.mu.Lock()
@@ -79,6 +95,13 @@ func (p *Replay) Rewrite(change func(target, body string) string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.rewrite = change
+}
+
+// Alias answers a target with the recording of another.
+func (p *Replay) Alias(target, recorded string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.alias[target] = recorded
 }
 
 // Requests returns the targets that were asked for so far, in order.
