@@ -24,7 +24,10 @@ type Builder struct {
 	Facts  func(context.Context) (Facts, error) // the archive in use
 	Policy Policy
 	Name   string // who builds: host and process, for people
-	Log    *slog.Logger
+	// Sourced says how the sources of the facts stand at an instant. It may be nil: then what the
+	// version before says of them stays.
+	Sourced func(at time.Time) Sourced
+	Log     *slog.Logger
 }
 
 // Render is the phase of a build in which the variants are rendered. Those after it are
@@ -99,7 +102,8 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 		return snapshots.Receipt{}, nil, err
 	}
 	state := b.Ledger.Current(r.At)
-	a := almanac.Join(facts.Archive.AsOf(r.At), state)
+	v := facts.Archive.AsOf(r.At)
+	a := almanac.Join(v, state)
 	if len(a.Years) == 0 {
 		return snapshots.Receipt{}, nil, b.nothingKnown(r.At)
 	}
@@ -129,7 +133,10 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 		draft.Refused = append(draft.Refused, snapshots.RefusedEntry{Path: d.Path, Reason: d.Err.Error()})
 	}
 	draft.Builder, draft.Reason, draft.Release = b.Name, r.Reason, r.Release
-	draft.Archive = facts.SHA256
+	draft.Archive, draft.Expected = facts.SHA256, expected(a)
+	if draft.State, err = b.stateOf(a, base); err != nil {
+		return snapshots.Receipt{}, nil, err
+	}
 	draft.Ledger = snapshots.Ledger{Kind: string(state.Kind()), Seq: state.Head().Seq, Hash: state.Head().Hash}
 	publisher := snapshots.Publisher{Store: b.Store, Progress: r.Progress}
 	receipt, err := publisher.Publish(ctx, draft)

@@ -84,6 +84,7 @@ func TestHeadersOfData(t *testing.T) {
 		},
 		{"a season that is over", "/api/v1/standings?year=2023", []string{"Cache-Control: private, max-age=300, must-revalidate"}, nil},
 		{"a round of a season that is over", "/api/v1/predictions?session_key=2023005", []string{"Cache-Control: private, max-age=300, must-revalidate"}, nil},
+		{"a season that is over, of which a result is awaited", "/api/v1/standings?year=1950", []string{"Cache-Control: private, max-age=30, must-revalidate"}, nil},
 		{"all seasons", "/api/v1/accuracy", []string{"Cache-Control: private, max-age=30, must-revalidate"}, nil},
 		{"a round without a pick", "/api/v1/predictions?session_key=2023007", []string{"Cache-Control: private, max-age=30, must-revalidate"}, nil},
 		{"the countdown", "/api/v1/next-race", []string{"Cache-Control: no-store", "Content-Type: application/json; charset=utf-8"}, []string{"ETag", "Content-Encoding"}},

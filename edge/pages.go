@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,7 +46,7 @@ type pages struct {
 }
 
 func newPages(e *Edge) (*pages, error) {
-	page, err := template.New("status").Funcs(template.FuncMap{"ago": ago}).Parse(statusSource)
+	page, err := template.New("status").Funcs(template.FuncMap{"ago": ago, "words": words}).Parse(statusSource)
 	if err != nil {
 		return nil, fmt.Errorf("status page: %w", err)
 	}
@@ -77,6 +78,9 @@ func (p *pages) serve(r *request) answer {
 	}
 	return p.status(r.accept)
 }
+
+// words writes a status for people.
+func words(s wire.Status) string { return strings.ReplaceAll(string(s), "_", " ") }
 
 // ago writes a duration for people: its two largest units.
 func ago(seconds int64) string {

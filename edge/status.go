@@ -36,6 +36,8 @@ type Status struct {
 	// RefusedDocuments are those of the version served that stayed as they were before, because
 	// what the builder made in their place was wrong.
 	RefusedDocuments []RefusedDocument `json:"refused_documents"`
+	// Facts is how the facts behind the version stand, as the builder saw them.
+	Facts *wire.FactsState `json:"facts,omitzero"`
 
 	// Stale: for more than 30 seconds it has not been known whether this version is the current
 	// one, for whatever reason.
@@ -140,6 +142,7 @@ func (e *Edge) Status() Status {
 	s.BuiltAt, s.DueAt = wire.Instant(m.BuiltAt), wire.Instant(m.DueAt)
 	s.AgeSeconds = int64(now.Sub(m.BuiltAt) / time.Second)
 	s.Overdue = !m.DueAt.IsZero() && now.After(m.DueAt)
+	s.Facts = set.Facts()
 	s.Ledger = &LedgerHead{Kind: m.Ledger.Kind, Seq: m.Ledger.Seq, Hash: m.Ledger.Hash}
 	if round := set.Countdown().Next(now); round != nil {
 		s.NextRace = round.Start

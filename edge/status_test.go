@@ -133,6 +133,9 @@ func TestStatus(t *testing.T) {
 		!s.Keys.Loaded || s.Keys.Count != 6 || s.Refused != nil {
 		t.Errorf("fresh: got %+v", s)
 	}
+	if f := s.Facts; f == nil || len(f.Sources) != 2 || len(f.Rounds) != 1 || f.Rounds[0].Result != wire.FactsProvisional {
+		t.Errorf("facts: got %+v, want those that the version came with", f)
+	}
 	w.race.set(edgetest.AbuDhabi.Add(time.Second))
 	if s := status(); !s.Overdue || s.AgeSeconds != 3601 {
 		t.Errorf("after the due time: got %+v, want it overdue and 3601 s old", s)
@@ -239,7 +242,11 @@ func TestStatusPage(t *testing.T) {
 		t.Errorf("got\n%swant a page that varies by Accept", r.head)
 	}
 	page := html.UnescapeString(string(r.body))
-	for _, want := range []string{`<span class="good">ready</span>`, "<td>1, built 2024-12-08T12:00:00+00:00, 0 s ago</td>", "simulated, event file 7", "2024-12-08T13:00:00+00:00"} {
+	for _, want := range []string{
+		`<span class="good">ready</span>`, "<td>1, built 2024-12-08T12:00:00+00:00, 0 s ago</td>", "simulated, event file 7", "2024-12-08T13:00:00+00:00",
+		"The next change is expected at 2024-12-08T13:00:00+00:00.", `<span class="bad">no answer</span>`, "CC BY-NC-SA 4.0, only compared", "it has 1 part otherwise",
+		`<th scope="row">Abu Dhabi Grand Prix</th><td>awaiting result</td><td><span class="bad">provisional</span></td><td>qualifying</td><td>result (jolpica)</td>`,
+	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("page without %q:\n%s", want, page)
 		}

@@ -1,6 +1,8 @@
 package snapshots
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -21,10 +23,12 @@ type Draft struct {
 	Seasons       []int  // known years, ascending
 	Archive       string // hex SHA-256 of the archive's bytes
 	Ledger        Ledger
-	Missing       []Missing      // facts that the archive lacks
-	Refused       []RefusedEntry // variants that are those of the base, for a fault
-	Variants      []Variant      // every variant of the version, in any order
-	Release       bool           // publish although the pointer is held, and end the hold
+	Missing       []Missing       // facts that the archive lacks
+	Refused       []RefusedEntry  // variants that are those of the base, for a fault
+	Expected      []Expected      // seasons that are expected to change again, by ascending year
+	State         json.RawMessage // see Manifest
+	Variants      []Variant       // every variant of the version, in any order
+	Release       bool            // publish although the pointer is held, and end the hold
 }
 
 // Variant is one variant of a draft: bytes, or an entry of the base. Make it with New or
@@ -123,6 +127,7 @@ func (d *Draft) manifest(version int64, variants []Variant) Manifest {
 		Builder: d.Builder, Reason: d.Reason, BuiltAt: d.BuiltAt, DueAt: d.DueAt,
 		CurrentSeason: d.CurrentSeason, Seasons: d.Seasons, Archive: d.Archive, Ledger: d.Ledger,
 		Missing: d.Missing, Refused: d.Refused,
+		Expected: d.Expected, State: d.State,
 		Parts: base.Manifest.Parts, Entries: make([]Entry, 0, len(variants)),
 	}
 	for _, v := range variants {
@@ -136,7 +141,8 @@ func (d *Draft) manifest(version int64, variants []Variant) Manifest {
 }
 
 // changes says whether publishing the draft would tell a reader anything new: another entry,
-// season, archive, ledger head or due time, other missing facts or refused variants. When it was built, by whom and why does not
+// season, archive, ledger head or due time, other missing facts or refused variants, another state of
+// the facts or expected change. When it was built, by whom and why does not
 // count; ending a hold does.
 func (d *Draft) changes(variants []Variant) bool {
 	base := &d.Base.Manifest
@@ -150,7 +156,8 @@ func (d *Draft) changes(variants []Variant) bool {
 	}
 	return d.CurrentSeason != base.CurrentSeason || !slices.Equal(d.Seasons, base.Seasons) ||
 		d.Archive != base.Archive || d.Ledger != base.Ledger || !d.DueAt.Equal(base.DueAt) ||
-		!slices.EqualFunc(d.Missing, base.Missing, Missing.equal) || !slices.Equal(d.Refused, base.Refused)
+		!slices.EqualFunc(d.Missing, base.Missing, Missing.equal) || !slices.Equal(d.Refused, base.Refused) || !bytes.Equal(d.State, base.State) ||
+		!slices.EqualFunc(d.Expected, base.Expected, func(x, y Expected) bool { return x.Year == y.Year && x.At.Equal(y.At) })
 }
 
 // mayFollow reports why the draft must not become the version after its base: what readers

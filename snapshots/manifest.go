@@ -101,8 +101,20 @@ type Manifest struct {
 	RollbackOf    int64          `json:"rollback_of,omitzero"`
 	Missing       []Missing      `json:"missing,omitzero"` // facts that the archive lacks, or will lack before DueAt
 	Refused       []RefusedEntry `json:"refused,omitzero"` // entries that are those of an earlier version, for a fault
-	Parts         []Part         `json:"parts,omitzero"`
-	Entries       []Entry        `json:"entries"` // by ascending path; as stored, those that no part has as they are
+	// Expected are the seasons that are expected to change again, by ascending year.
+	Expected []Expected `json:"expected,omitzero"`
+	// State is what the builder says of the facts behind the version, for people: it is passed on
+	// as it is, and its form is not this package's concern.
+	State   json.RawMessage `json:"state,omitzero"`
+	Parts   []Part          `json:"parts,omitzero"`
+	Entries []Entry         `json:"entries"` // by ascending path; as stored, those that no part has as they are
+}
+
+// Expected says when something about a season is next expected to change. An instant in the past is
+// one at which it should have, and may at any moment.
+type Expected struct {
+	Year int       `json:"year"`
+	At   time.Time `json:"at"` // race time
 }
 
 // Ledger is the head of the ledger a version was built from. Whoever noted it can hold the

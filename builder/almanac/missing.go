@@ -136,16 +136,13 @@ func MissingBy(v *season.View, s *ledger.State, by time.Time) []Lack {
 	return append(whole, byRound...)
 }
 
-// NextChange is when something about a season is next expected to change: the almanac's instant if
-// something is overdue, which may come at any moment, and zero if nothing is expected any more, as
-// of a season whose results are all verified. The year 0 stands for all seasons and for the
-// calendar that is not known yet.
+// NextChange is when something about a season is next expected to change. An instant before the
+// almanac's is one at which it should have: it is overdue, and may come at any moment. It is zero if
+// nothing is expected any more, as of a season whose results are all verified. The year 0 stands for
+// all seasons and for the calendar that is not known yet.
 func (a *Almanac) NextChange(year int) time.Time {
 	var next time.Time
 	expect := func(at time.Time) {
-		if at.Before(a.At) {
-			at = a.At
-		}
 		if next.IsZero() || at.Before(next) {
 			next = at
 		}
@@ -163,7 +160,7 @@ func (a *Almanac) NextChange(year int) time.Time {
 		case Live:
 			expect(r.End())
 		case AwaitingResult:
-			expect(a.At)
+			expect(r.WindowEnd())
 		}
 	}
 	if n := len(a.Years); year == 0 && n > 0 {

@@ -128,9 +128,9 @@ func TestNextChange(t *testing.T) {
 	}{
 		{"before the first qualifying", preseason, qualified},
 		{"at the first grid, without a pick", qualified, startOf(1).Add(-5 * time.Minute)},
-		{"after the last freeze", startOf(1).Add(-time.Minute), startOf(1).Add(-time.Minute)},
+		{"after the last freeze", startOf(1).Add(-time.Minute), startOf(1).Add(-5 * time.Minute)},
 		{"at lights out", startOf(1), startOf(1).Add(2 * time.Hour)},
-		{"while the result is awaited", startOf(1).Add(5 * time.Hour), startOf(1).Add(5 * time.Hour)},
+		{"while the result is awaited", startOf(1).Add(5 * time.Hour), startOf(1).Add(4 * time.Hour)},
 	} {
 		if got := w.at(c.at).NextChange(2025); !got.Equal(c.want) {
 			t.Errorf("%s: got %s, want %s", c.what, got, c.want)

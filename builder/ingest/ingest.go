@@ -16,6 +16,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gridcast/builder"
@@ -37,13 +38,14 @@ type Ingest struct {
 	Interval func(now time.Time) time.Duration
 	Log      *slog.Logger
 
-	mu        sync.Mutex
+	mu        sync.Mutex // held by whoever asks sources or assembles, which may take as long as a source does
 	log       *Log
 	hand      *HandLog
-	states    []State                    // of the sources, at the end of the last Run or Load
 	contested map[assemble.Place]bool    // that wait for a person, or on which sources disagree
 	documents map[string]source.Document // by source and sum of the payload; the last of each
 	assembled assembled
+
+	seen atomic.Pointer[seen] // what is told of it without waiting for anybody
 }
 
 // assembled is what Assemble made last, and of what.
@@ -551,7 +553,7 @@ func missingRounds(state *State, out *assemble.Output, now time.Time) []MissingR
 // note writes into the states what came of the documents, where that is new.
 func (g *Ingest) note(ctx context.Context, now time.Time, out *assemble.Output, states []State) error {
 	noted := make([]State, len(states))
-	defer func() { g.states = noted }()
+	defer func() { g.show(noted) }()
 	for i := range states {
 		state, tag, err := loadState(ctx, g.Store, states[i].Source)
 		if err != nil {
@@ -571,6 +573,11 @@ func (g *Ingest) note(ctx context.Context, now time.Time, out *assemble.Output, 
 		state.Withheld, state.Standings = of(out.Withheld), out.Standings
 		if d, ok := g.documents[state.Source+" "+state.SHA256]; ok {
 			state.Notes = d.Notes
+		}
+		for _, s := range g.Sources {
+			if s.Name() == state.Source {
+				state.Licence, state.NonCommercial, state.CheckOnly = s.Licence().Name, s.Licence().NonCommercial, s.CheckOnly
+			}
 		}
 		noted[i] = state
 		if reflect.DeepEqual(before, state) {
@@ -602,12 +609,13 @@ func (g *Ingest) Load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.log, g.states, g.contested = log, states, make(map[assemble.Place]bool)
+	g.log, g.contested = log, make(map[assemble.Place]bool)
 	for _, state := range states {
 		for _, c := range slices.Concat(state.Waiting, state.Disputed) {
 			g.contested[c.Place()] = true
 		}
 	}
+	g.show(states)
 	return nil
 }
 
@@ -616,41 +624,6 @@ func (g *Ingest) Assembled() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.assembled.times
-}
-
-// States is what was known of the sources at the end of the last Run or Load.
-func (g *Ingest) States() []State {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Clone(g.states)
-}
-
-// Stood returns since when the archive has the result of a round as it is, for the rule by which
-// results verify themselves. It goes by what the last Run saw.
-func (g *Ingest) Stood(year int, gp season.GrandPrixID) builder.Stood {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	// A verification covers the weekend, its sprint included.
-	contested := func(b assemble.Block) bool { return g.contested[assemble.Place{Year: year, GrandPrix: gp, Block: b}] }
-	stood := builder.Stood{Contested: contested(assemble.Result) || contested(assemble.Sprint)}
-	if g.log != nil {
-		if origin, ok := g.log.Origin(year, gp, assemble.Result); ok {
-			stood.Since, stood.From = origin.At, "of "+origin.Source+" "+short(origin.Revision)
-		}
-	}
-	return stood
-}
-
-// Arrived returns when the archive got the qualifying of a round as it is, for the rule by which a
-// pick is made on it; zero for what the base archive had. It goes by what the last Run or Load saw.
-func (g *Ingest) Arrived(year int, gp season.GrandPrixID) time.Time {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.log == nil {
-		return time.Time{}
-	}
-	origin, _ := g.log.Origin(year, gp, assemble.Qualifying)
-	return origin.At
 }
 
 // Accept lets a waiting change through: the next run takes it, whatever the gates say. The error

@@ -25,6 +25,11 @@ type State struct {
 	Fault  source.FaultKind `json:"fault,omitzero"`  // of the last time it was asked; empty if there was none
 	Reason string           `json:"reason,omitzero"` // of the fault, in words
 
+	// On which terms it is used.
+	Licence       string `json:"licence,omitzero"`
+	NonCommercial bool   `json:"non_commercial,omitzero"`
+	CheckOnly     bool   `json:"check_only,omitzero"` // compared, and not published
+
 	// What it said last that could be read.
 	SHA256   string    `json:"sha256,omitzero"` // of the payload, which is sources/<name>/<sha256>.zst
 	Revision string    `json:"revision,omitzero"`

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,7 @@ func NewService(b *builder.Builder, c clock.Clock, log *slog.Logger, registry pr
 // before Start.
 func (s *Service) Ingest(from *ingest.Ingest) {
 	s.sources = from
-	s.builder.Policy.Stood, s.builder.Policy.Arrived = from.Stood, from.Arrived
+	s.builder.Policy.Stood, s.builder.Policy.Arrived, s.builder.Sourced = from.Stood, from.Arrived, from.Sourced
 }
 
 // Start publishes what is due now, so that there is something to serve, and makes the jobs. If it
@@ -210,14 +211,34 @@ func (s *Service) poll(ctx context.Context, t scheduler.Trigger) error {
 		return err
 	}
 	events, err := s.builder.Policy.Settle(ctx, s.builder.Ledger, *s.facts.Load(), s.clock.Now())
-	if err != nil || len(events) == 0 {
+	if err != nil {
 		return err
 	}
 	for _, e := range events {
 		s.log.Info("settled", "event", e.Type, "session_key", e.Session, "what", e.String(), "race_time", e.At)
 	}
-	_, err = s.jobs.Load().Trigger(buildJob, "settled")
+	reason := "settled"
+	if len(events) == 0 {
+		if reason, err = s.factsNews(); err != nil || reason == "" {
+			return err
+		}
+	}
+	_, err = s.jobs.Load().Trigger(buildJob, reason)
 	return err
+}
+
+// factsNews says why a version should be built for what /status says of the facts: a source fell
+// silent, or something is overdue now. It is empty if it says the same.
+func (s *Service) factsNews() (string, error) {
+	base := s.published.Load()
+	if base.Pointer.Held {
+		return "", nil
+	}
+	state, err := s.builder.State(*s.facts.Load(), s.clock.Now(), base)
+	if err != nil || bytes.Equal(state, base.Manifest.State) {
+		return "", err
+	}
+	return "the facts stand otherwise", nil
 }
 
 // follow triggers a build when somebody else appended to the ledger or put another archive

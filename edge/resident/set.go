@@ -5,7 +5,9 @@
 package resident
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -17,6 +19,7 @@ type Set struct {
 	version   *snapshots.Version
 	known     catalog.Known
 	countdown *wire.Countdown
+	facts     *wire.FactsState
 	variants  map[catalog.Variant]*Page
 	targets   map[string]*Page
 }
@@ -32,6 +35,12 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 		known:    catalog.Known{Seasons: m.Seasons, Current: m.CurrentSeason},
 		variants: make(map[catalog.Variant]*Page, len(m.Entries)),
 		targets:  make(map[string]*Page, 8*len(m.Entries)),
+	}
+	if m.State != nil {
+		// It is for people: a form that came after this edge keeps nothing from being served.
+		if facts := new(wire.FactsState); json.Unmarshal(m.State, facts) == nil {
+			s.facts = facts
+		}
 	}
 	for path, body := range v.All() {
 		if err := s.add(path, body, previous); err != nil {
@@ -91,9 +100,12 @@ func (s *Set) page(variant catalog.Variant, body *snapshots.Body, headers *heade
 	return nil
 }
 
-// headers returns the fields of the variant, which say how long its responses may be kept.
+// headers returns the fields of the variant, which say how long its responses may be kept: longer
+// only for a season that is over and of which nothing is expected to change any more.
 func (s *Set) headers(v catalog.Variant) *headerSet {
-	if year := season(v); year != 0 && year < s.known.Current {
+	year := season(v)
+	awaited := slices.ContainsFunc(s.version.Manifest.Expected, func(e snapshots.Expected) bool { return e.Year == year })
+	if year != 0 && year < s.known.Current && !awaited {
 		return seasonOverHeaders
 	}
 	return movingHeaders
@@ -104,6 +116,9 @@ func (s *Set) Version() *snapshots.Version { return s.version }
 
 // Countdown is the content of the computed endpoint.
 func (s *Set) Countdown() *wire.Countdown { return s.countdown }
+
+// Facts is what the builder says of the facts behind the version; nil if it says nothing.
+func (s *Set) Facts() *wire.FactsState { return s.facts }
 
 // Known is what the version knows.
 func (s *Set) Known() catalog.Known { return s.known }

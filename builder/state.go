@@ -1,0 +1,146 @@
+package builder
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
+	"gridcast/builder/render"
+	"gridcast/builder/season"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+)
+
+// Sourced is what is known of the sources of the facts. It is published with every version, so that
+// everybody sees how the facts stand; nothing in it changes while all is well and nothing new comes.
+type Sourced struct {
+	Sources  []SourceState
+	Disputed []Part // on which a source disagrees with what is in use
+	Borrowed []Part // which a source gave whose terms are non-commercial
+}
+
+// SourceState is how a source stands.
+type SourceState struct {
+	Name          string
+	Licence       string
+	NonCommercial bool
+	CheckOnly     bool // it is compared, and not published
+	Revision      string
+	Changed       time.Time // when it last said something new
+	Silent        bool      // it has had no useful answer for long enough that everybody is told
+	Answered      time.Time // usefully, if it is silent; zero: never
+	Waiting       int       // changes that wait for a person
+	Disagreements int       // parts of rounds that it has otherwise
+}
+
+func (s SourceState) wire() wire.SourceState {
+	use := wire.UsePublished
+	if s.CheckOnly {
+		use = wire.UseCompared
+	}
+	return wire.SourceState{
+		Source: s.Name, Licence: s.Licence, NonCommercial: s.NonCommercial, Use: use, Revision: s.Revision, ChangedAt: wire.Instant(s.Changed),
+		Silent: s.Silent, SilentSince: wire.Instant(s.Answered), Waiting: s.Waiting, Disagreements: s.Disagreements,
+	}
+}
+
+// Part is a part of a round, and the source that it is about.
+type Part struct {
+	Year      int
+	GrandPrix season.GrandPrixID
+	Block     string
+	Source    string
+	Licence   string
+}
+
+// Compare orders parts by season, Grand Prix, part and source.
+func (p Part) Compare(other Part) int {
+	return cmp.Or(cmp.Compare(p.Year, other.Year), cmp.Compare(p.GrandPrix, other.GrandPrix), cmp.Compare(p.Block, other.Block), cmp.Compare(p.Source, other.Source))
+}
+
+// State is what /status says of the facts behind the version that a build at an instant would
+// publish, as JSON. It is for whoever decides whether a build would say anything new.
+func (b *Builder) State(facts Facts, at time.Time, base *snapshots.Base) (json.RawMessage, error) {
+	return b.stateOf(almanac.Join(facts.Archive.AsOf(at), b.Ledger.Current(at)), base)
+}
+
+// stateOf makes the state. A builder that asks no sources leaves what the base says of them.
+func (b *Builder) stateOf(a *almanac.Almanac, base *snapshots.Base) (json.RawMessage, error) {
+	state := wire.FactsState{
+		NextChange: wire.Instant(a.NextChange(0)), Sources: []wire.SourceState{}, Rounds: []wire.RoundState{},
+		NonCommercial: []wire.BorrowedFact{},
+	}
+	var before wire.FactsState
+	if b.Sourced == nil && base != nil && base.Manifest.State != nil {
+		if err := json.Unmarshal(base.Manifest.State, &before); err != nil {
+			before = wire.FactsState{} // of a release that says it in another way
+		}
+		state.Sources = append(state.Sources, before.Sources...)
+		state.NonCommercial = append(state.NonCommercial, before.NonCommercial...)
+	}
+	var sourced Sourced
+	if b.Sourced != nil {
+		sourced = b.Sourced(a.At)
+		for _, source := range sourced.Sources {
+			state.Sources = append(state.Sources, source.wire())
+		}
+	}
+	for _, r := range a.Rounds(0) {
+		round := roundState(r)
+		for _, p := range sourced.Disputed {
+			if p.Year == r.Year && p.GrandPrix == r.Facts.GrandPrix {
+				round.Disputed = append(round.Disputed, wire.Dispute{Part: p.Block, Source: p.Source})
+			}
+		}
+		if i := slices.IndexFunc(before.Rounds, func(was wire.RoundState) bool { return was.SessionKey == r.Session }); i >= 0 {
+			round.Disputed = before.Rounds[i].Disputed
+		}
+		state.Rounds = append(state.Rounds, round)
+	}
+	for _, p := range sourced.Borrowed {
+		for _, r := range a.Rounds(p.Year) {
+			if r.Facts.GrandPrix == p.GrandPrix {
+				state.NonCommercial = append(state.NonCommercial, wire.BorrowedFact{
+					SessionKey: r.Session, GPName: r.Facts.Name, Part: p.Block, Source: p.Source, Licence: p.Licence,
+				})
+			}
+		}
+	}
+	return json.Marshal(state) // as it stands in a manifest, so that the same state has the same bytes
+}
+
+func roundState(r *almanac.Round) wire.RoundState {
+	state := wire.RoundState{SessionKey: r.Session, GPName: r.Facts.Name, Status: render.Status(r.State)}
+	switch revisions := r.Record.Revisions; {
+	case r.Result != nil && (len(revisions) > 1 || len(revisions) == 1 && revisions[0].Reason != ""):
+		state.Result, state.Revision = wire.FactsRevised, r.Result.Revision
+	case r.Result != nil:
+		state.Result, state.Revision = wire.FactsVerified, max(1, r.Result.Revision)
+	case r.Off(), r.State == almanac.Scheduled:
+	case r.Source() != nil:
+		state.Result = wire.FactsProvisional
+	default:
+		state.Result = wire.FactsAwaited
+	}
+	if p := r.Pick; p != nil {
+		state.FrozenAt, state.PickBasis = wire.Instant(p.FrozenAt), string(p.Basis)
+		if p.Basis == "" && p.GridKnown { // recorded before there were bases
+			state.PickBasis = string(ledger.OnGrid)
+		}
+	}
+	return state
+}
+
+// expected lists when the seasons are next expected to change, where they are.
+func expected(a *almanac.Almanac) []snapshots.Expected {
+	var all []snapshots.Expected
+	for i := range a.Years {
+		if at := a.NextChange(a.Years[i].Year); !at.IsZero() {
+			all = append(all, snapshots.Expected{Year: a.Years[i].Year, At: at.UTC()})
+		}
+	}
+	return all
+}

@@ -1,0 +1,96 @@
+package builder_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+)
+
+// published is the manifest of the current version and what it says of the facts.
+func published(t *testing.T, b *builder.Builder) (snapshots.Manifest, wire.FactsState) {
+	t.Helper()
+	base, err := snapshots.LoadBase(t.Context(), b.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state wire.FactsState
+	if err := json.Unmarshal(base.Manifest.State, &state); err != nil {
+		t.Fatal(err)
+	}
+	return base.Manifest, state
+}
+
+// TestFactsState follows what everybody is told of a round through its weekend, and of its sources.
+func TestFactsState(t *testing.T) {
+	qualified := time.Date(2024, 6, 29, 15, 0, 0, 0, time.UTC)
+	lightsOut := time.Date(2024, 6, 30, 13, 0, 0, 0, time.UTC)
+	b := service(t, qualified.Add(-time.Hour), policy())
+	sourced := builder.Sourced{
+		Sources:  []builder.SourceState{{Name: "f1db", Licence: "CC BY 4.0", Revision: "8c1f3a60d2e4", Changed: qualified}},
+		Disputed: []builder.Part{{Year: 2024, GrandPrix: "austria", Block: "result", Source: "jolpica"}},
+		Borrowed: []builder.Part{{Year: 2024, GrandPrix: "austria", Block: "grid", Source: "openf1", Licence: "CC BY-NC-SA 4.0"}},
+	}
+	b.Sourced = func(time.Time) builder.Sourced { return sourced }
+	for _, step := range []struct {
+		at     time.Time
+		status wire.Status
+		result string
+		basis  string
+		next   time.Time
+	}{
+		{qualified.Add(-time.Hour), wire.Scheduled, "", "", qualified},
+		{qualified, wire.Scheduled, "", "grid", lightsOut},
+		{lightsOut, wire.Live, wire.FactsAwaited, "grid", lightsOut.Add(2 * time.Hour)},
+		{lightsOut.Add(3 * time.Hour), wire.Finished, wire.FactsVerified, "grid", time.Date(2024, 7, 6, 15, 0, 0, 0, time.UTC)},
+	} {
+		build(t, b, step.at)
+		manifest, state := published(t, b)
+		var austria wire.RoundState
+		for _, r := range state.Rounds {
+			if r.SessionKey == austriaKey {
+				austria = r
+			}
+		}
+		want := wire.RoundState{
+			SessionKey: austriaKey, GPName: "Austrian Grand Prix", Status: step.status, Result: step.result, PickBasis: step.basis,
+			Disputed: []wire.Dispute{{Part: "result", Source: "jolpica"}}, FrozenAt: austria.FrozenAt,
+		}
+		if step.result == wire.FactsVerified {
+			want.Revision = 1
+		}
+		if diff := cmp.Diff(want, austria, cmp.AllowUnexported(wire.Instant{})); diff != "" {
+			t.Errorf("at %s (-want +got):\n%s", step.at, diff)
+		}
+		if got := time.Time(state.NextChange); !got.Equal(step.next) {
+			t.Errorf("at %s the next change is expected at %s, want %s", step.at, got, step.next)
+		}
+		if len(manifest.Expected) != 1 || manifest.Expected[0].Year != 2024 || !manifest.Expected[0].At.Equal(step.next) {
+			t.Errorf("at %s the manifest expects %v, want 2024 at %s", step.at, manifest.Expected, step.next)
+		}
+		if len(state.Sources) != 1 || len(state.NonCommercial) != 1 || state.NonCommercial[0].SessionKey != austriaKey || state.NonCommercial[0].Part != "grid" {
+			t.Errorf("at %s: sources %+v, non-commercial %+v", step.at, state.Sources, state.NonCommercial)
+		}
+	}
+
+	// Nothing new is not published; a source that falls silent is; and a builder that asks nobody
+	// leaves what is said of the sources.
+	at := lightsOut.Add(4 * time.Hour)
+	if outcome := build(t, b, at); !outcome.Unchanged {
+		t.Error("a version was published though nothing had changed")
+	}
+	sourced.Sources[0].Silent, sourced.Sources[0].Answered = true, lightsOut
+	if outcome := build(t, b, at); outcome.Unchanged {
+		t.Error("no version was published though a source had fallen silent")
+	}
+	b.Sourced = nil
+	if outcome := build(t, b, at.Add(time.Minute)); !outcome.Unchanged {
+		_, state := published(t, b)
+		t.Errorf("a builder that asks nobody published %+v", state.Sources)
+	}
+}

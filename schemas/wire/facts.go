@@ -1,0 +1,65 @@
+package wire
+
+// FactsState is what /status says of the facts behind a version: where they come from, how they
+// stand, and when they are next expected to change.
+type FactsState struct {
+	NextChange    Instant        `json:"next_change,omitzero"` // in the past: overdue since then; absent: none is expected
+	Sources       []SourceState  `json:"sources"`
+	Rounds        []RoundState   `json:"rounds"`         // of the current season, in calendar order
+	NonCommercial []BorrowedFact `json:"non_commercial"` // what rests on sources with non-commercial terms
+}
+
+// SourceState is a source of facts.
+type SourceState struct {
+	Source        string  `json:"source"`
+	Licence       string  `json:"licence,omitzero"`
+	NonCommercial bool    `json:"non_commercial,omitzero"`
+	Use           string  `json:"use"`                    // published or compared
+	Revision      string  `json:"revision,omitzero"`      // of what it said last
+	ChangedAt     Instant `json:"changed_at,omitzero"`    // when that came
+	Silent        bool    `json:"silent,omitzero"`        // it has had no useful answer for more than half an hour
+	SilentSince   Instant `json:"silent_since,omitzero"`  // its last useful answer; absent: there was none
+	Waiting       int     `json:"waiting,omitzero"`       // changes that wait for a person
+	Disagreements int     `json:"disagreements,omitzero"` // parts of rounds that it has otherwise
+}
+
+// How a source is used.
+const (
+	UsePublished = "published"
+	UseCompared  = "compared"
+)
+
+// RoundState is how the facts of a round stand.
+type RoundState struct {
+	SessionKey int64     `json:"session_key"`
+	GPName     string    `json:"gp_name"`
+	Status     Status    `json:"status"`
+	Result     string    `json:"result,omitzero"`     // absent before the end of the race
+	Revision   int       `json:"revision,omitzero"`   // of a verified result; 1 is the first
+	PickBasis  string    `json:"pick_basis,omitzero"` // grid, qualifying or form; absent without a pick
+	FrozenAt   Instant   `json:"frozen_at,omitzero"`
+	Disputed   []Dispute `json:"disputed,omitzero"` // on what sources disagree
+}
+
+// How the facts of a result stand.
+const (
+	FactsAwaited     = "awaited"     // no source has it
+	FactsProvisional = "provisional" // a source has it; nothing published shows it
+	FactsVerified    = "verified"
+	FactsRevised     = "revised" // verified, and corrected since
+)
+
+// Dispute is a part of a round that a source has otherwise. What it says instead is not published.
+type Dispute struct {
+	Part   string `json:"part"` // start, qualifying, grid, sprint, result, …
+	Source string `json:"source"`
+}
+
+// BorrowedFact is a part of a round that a source with non-commercial terms gave.
+type BorrowedFact struct {
+	SessionKey int64  `json:"session_key"`
+	GPName     string `json:"gp_name"`
+	Part       string `json:"part"`
+	Source     string `json:"source"`
+	Licence    string `json:"licence"`
+}
