@@ -132,7 +132,7 @@ func TestGridOfOpenF1(t *testing.T) {
 					t.Errorf("%s: %v", name, fault)
 				}
 			}
-			said, _ := s.ledger.State().Session(austriaKey)
+			said, _ := s.ledger.State().Record(austriaKey)
 			if said.Pick == nil || said.Pick.Basis != test.basis {
 				t.Fatalf("the pick is %+v, want one on %s", said.Pick, test.basis)
 			}
@@ -172,7 +172,7 @@ func TestDisagreementHoldsVerification(t *testing.T) {
 			t.Errorf("%s: %v", name, fault)
 		}
 	}
-	if said, _ := s.ledger.State().Session(austriaKey); said.Result() != nil {
+	if said, _ := s.ledger.State().Record(austriaKey); said.Result() != nil {
 		t.Errorf("the result verified itself against a source that has it otherwise: %+v", said.Result())
 	}
 	state, err := ingest.LoadState(t.Context(), s.ingest.Store, "openf1")
@@ -195,7 +195,7 @@ func TestDisagreementHoldsVerification(t *testing.T) {
 
 	api.Rewrite(nil)
 	s.step(t, austria.Add(31*time.Hour))
-	if said, _ := s.ledger.State().Session(austriaKey); said.Result() == nil {
+	if said, _ := s.ledger.State().Record(austriaKey); said.Result() == nil {
 		t.Error("the sources agree, and the result is not verified")
 	}
 }
