@@ -67,6 +67,8 @@ type Input struct {
 	Accepted map[string]bool
 	// Aliases are identifiers of drivers that a source has renamed: old to current.
 	Aliases map[season.DriverID]season.DriverID
+	// Named is what a person says that sources call otherwise: teams, circuits, rounds.
+	Named []Alias
 	// Released is what people let go of since the archive in use was assembled.
 	Released []Release
 	// Decided returns what the ledger holds of a round.
@@ -163,6 +165,11 @@ func Assemble(in Input) (Output, error) {
 	taken := make(map[Place]Document) // what a document of higher precedence has said already
 	for _, d := range in.Documents {
 		d.Facts = clone(d.Facts)
+		if !d.ByHand {
+			for _, alias := range in.Named {
+				alias.apply(&d.Facts)
+			}
+		}
 		d.Facts.Drivers = maps.Clone(d.Facts.Drivers)
 		for from, to := range in.Aliases {
 			renameDriver(&d.Facts, from, to)
@@ -328,7 +335,10 @@ func (in *Input) document(out *Output, d Document, taken map[Place]Document) {
 				if in.Accepted[change.ID] || d.Forced[key] {
 					change.Accepted, change.Refused, held = true, nil, false
 				}
-				if len(change.Refused) > 0 || held {
+				if held && len(change.Refused) == 0 {
+					change.Refused = []Refusal{{RenameGate, "its round waits, and waits whole"}}
+				}
+				if len(change.Refused) > 0 {
 					out.Waiting = append(out.Waiting, change)
 					continue
 				}

@@ -130,16 +130,16 @@ func renameDriver(f *season.Facts, from, to season.DriverID) {
 	}
 }
 
-func rename[T any](rows *[]T, from, to season.DriverID, driver func(*T) *season.DriverID) {
+func rename[T any, ID ~string](rows *[]T, from, to ID, id func(*T) *ID) {
 	copied := false
 	for i := range *rows {
-		if *driver(&(*rows)[i]) != from {
+		if *id(&(*rows)[i]) != from {
 			continue
 		}
 		if !copied {
 			*rows, copied = slices.Clone(*rows), true
 		}
-		*driver(&(*rows)[i]) = to
+		*id(&(*rows)[i]) = to
 	}
 }
 

@@ -39,6 +39,7 @@ type HandEntry struct {
 	Circuits map[season.CircuitID]season.Circuit `json:"circuits,omitzero"`
 
 	Released []assemble.Place `json:"released,omitzero"`
+	Named    []assemble.Alias `json:"named,omitzero"` // what sources call otherwise
 }
 
 // Statement is what a person says of a block.
@@ -87,6 +88,7 @@ type HandLog struct {
 	Entries []HandEntry
 	chain   chain.Chain
 	head    chain.Head
+	named   []assemble.Alias
 	stand   map[assemble.Place]InForce
 }
 
@@ -125,6 +127,7 @@ func (l *HandLog) fold(e HandEntry) {
 	for _, p := range e.Released {
 		delete(l.stand, p)
 	}
+	l.named = append(l.named, e.Named...)
 }
 
 // InForce returns the statements that are not released, by year, Grand Prix and block.
@@ -160,11 +163,14 @@ func (l *HandLog) Entry(o Origin) *HandEntry {
 
 // With returns the log as it would be with an entry more; l stays as it is.
 func (l *HandLog) With(e HandEntry) *HandLog {
-	next := &HandLog{Entries: slices.Clip(l.Entries), chain: l.chain, head: l.head, stand: maps.Clone(l.stand)}
+	next := &HandLog{Entries: slices.Clip(l.Entries), chain: l.chain, head: l.head, named: slices.Clip(l.named), stand: maps.Clone(l.stand)}
 	e.Seq = l.head.Seq + 1
 	next.fold(e)
 	return next
 }
+
+// Named returns what people said that sources call otherwise, in the order in which they said it.
+func (l *HandLog) Named() []assemble.Alias { return slices.Clone(l.named) }
 
 // complete gives the statements of an entry what stood before any person said anything of their
 // blocks. before is the archive in use.
@@ -278,7 +284,7 @@ func (g *Ingest) Hand(ctx context.Context) (*HandLog, error) {
 	if err := g.refreshHand(ctx); err != nil {
 		return nil, err
 	}
-	return &HandLog{Entries: slices.Clip(g.hand.Entries), chain: g.hand.chain, head: g.hand.head, stand: maps.Clone(g.hand.stand)}, nil
+	return &HandLog{Entries: slices.Clip(g.hand.Entries), chain: g.hand.chain, head: g.hand.head, named: slices.Clip(g.hand.named), stand: maps.Clone(g.hand.stand)}, nil
 }
 
 func (g *Ingest) refreshHand(ctx context.Context) (err error) {
@@ -312,7 +318,31 @@ func (g *Ingest) Trial(ctx context.Context, now time.Time, e HandEntry) (assembl
 		return assemble.Output{}, err
 	}
 	faults := make(map[string]error)
-	return g.assemble(now, was, g.said(ctx, states, faults), g.hand.With(e), faults)
+	return g.assemble(now, was, g.said(ctx, states, faults), g.hand.With(e), g.Ledger.State().Aliases(), faults)
+}
+
+// TrialAlias assembles what the archive would be if two drivers were one. It changes nothing.
+func (g *Ingest) TrialAlias(ctx context.Context, now time.Time, from, to season.DriverID) (assemble.Output, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.refresh(ctx); err != nil {
+		return assemble.Output{}, err
+	}
+	current, err := g.Facts.Load(ctx)
+	if err != nil {
+		return assemble.Output{}, err
+	}
+	states, err := g.load(ctx)
+	if err != nil {
+		return assemble.Output{}, err
+	}
+	aliases := maps.Clone(g.Ledger.State().Aliases())
+	if aliases == nil {
+		aliases = make(map[season.DriverID]season.DriverID)
+	}
+	aliases[from] = to
+	faults := make(map[string]error)
+	return g.assemble(now, current.Archive.Facts(), g.said(ctx, states, faults), g.hand, aliases, faults)
 }
 
 // Enter keeps what a person entered. It is in use after the next Run or Apply of any scheduler.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -345,4 +346,40 @@ func saying(whole season.Facts, change func(*season.Round)) season.Facts {
 	}
 	said.Seasons = []season.Season{year}
 	return said
+}
+
+// TestNamed: what a source calls a team and a Grand Prix otherwise is what a person says that it is.
+func TestNamed(t *testing.T) {
+	now := time.Date(2024, 11, 23, 12, 0, 0, 0, time.UTC)
+	_, desks, whole := newDesks(t, now, 1)
+	d := desks[0]
+	said := roundIn(t, whole, weekend)
+	grid := slices.Clone(said.Grid)
+	for i := range grid {
+		if grid[i].Team == "rb" {
+			grid[i].Team = "racing-bulls"
+		}
+	}
+	d.source.revision, d.source.facts = "two", saying(whole, func(r *season.Round) { r.GrandPrix, r.Grid = "nevada", grid })
+	d.source.facts.Teams = maps.Clone(whole.Teams)
+	d.source.facts.Teams["racing-bulls"] = season.Team{ID: "racing-bulls", Name: "Racing Bulls"}
+	if report := d.run(t, now); len(report.Waiting) == 0 || len(report.Taken) != 0 {
+		t.Errorf("a Grand Prix under another name was taken: %+v", report)
+	}
+	for _, c := range d.run(t, now).Waiting {
+		if len(c.Refused) == 0 {
+			t.Errorf("%s of %s waits, and nothing says why", c.Block, c.GrandPrix)
+		}
+	}
+	for _, alias := range []assemble.Alias{{Kind: assemble.RoundAlias, From: "nevada", To: "las-vegas"}, {Kind: assemble.TeamAlias, From: "racing-bulls", To: "rb"}} {
+		if err := d.Enter(t.Context(), now, ingest.HandEntry{Actor: "anna", Named: []assemble.Alias{alias}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if report := d.run(t, now); len(report.Waiting) != 0 || !slices.Equal(blocks(report.Taken), []string{"las-vegas grid by herald"}) {
+		t.Errorf("taken are %v, and there wait %v; want the grid of Las Vegas", blocks(report.Taken), blocks(report.Waiting))
+	}
+	if r, _ := d.inUse(t); !cmp.Equal(r.Grid, said.Grid) {
+		t.Errorf("the grid in use is %+v", r.Grid)
+	}
 }

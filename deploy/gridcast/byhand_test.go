@@ -131,6 +131,13 @@ func TestWeekendByHand(t *testing.T) {
 	trace := gridcastHere(t, "source", "trace", key, "--store", store)
 	says(trace, "grid", "entered by hand", "claimed:anna: every source is down")
 
+	// A source will call the new driver otherwise; two who drive side by side are never one.
+	refused([]string{`the archive knows no driver "antonelli"`, "near it stand"}, deed("source", "alias", "andrea-kimi-antonelli", "antonelli")...)
+	refused([]string{"cannot be one"}, deed("source", "alias", "lando-norris", "max-verstappen")...)
+	says(do(deed("source", "alias", "andrea-kimi-antonelli", "kimi-antonelli")...), "andrea-kimi-antonelli is kimi-antonelli.")
+	says(do(deed("source", "alias", "kick", "kick-sauber", "--kind", "team")...), "Whatever a source says of kick is said of kick-sauber", "What sources call kick is kick-sauber from now on")
+	says(gridcastHere(t, "source", "trace", key, "--store", store), "driver andrea-kimi-antonelli is kimi-antonelli", "team kick is kick-sauber")
+
 	// The race is run, nobody says who won, and somebody saw it.
 	now = time.Date(2024, 11, 24, 8, 0, 0, 0, time.UTC)
 	says(do("results", "enter", key, "--order", strings.Replace(order, "ZHO", "ANT", 1), "--yes", "--by", "anna", "--reason", "seen on television"), "Revision 1 of the Las Vegas Grand Prix of 2024 is verified")

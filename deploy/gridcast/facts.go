@@ -309,3 +309,25 @@ func (c *calendarImportCmd) Run(ctx context.Context, s *streams) error {
 	}
 	return s.printEntered(done)
 }
+
+type sourceAliasCmd struct {
+	handFlags `embed:""`
+	deedFlags `embed:""`
+	whyFlag   `embed:""`
+	Old       string `arg:"" help:"The identity that is to be given up: what a source calls it, or called it."`
+	New       string `arg:"" help:"The identity that the archive knows."`
+	Kind      string `help:"What they are: ${enum}." enum:"driver,team,circuit,round" default:"driver" env:"-"`
+}
+
+func (c *sourceAliasCmd) Run(ctx context.Context, s *streams) error {
+	o, err := c.open(ctx, s)
+	if err != nil {
+		return err
+	}
+	deed := operator.Alias{Alias: assemble.Alias{Kind: assemble.AliasKind(c.Kind), From: c.Old, To: c.New}}
+	done, err := c.carryOut(ctx, s, o, deed, operator.Order{Reason: c.Reason})
+	if err != nil {
+		return err
+	}
+	return s.printEntered(done)
+}

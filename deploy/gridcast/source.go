@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -107,6 +108,7 @@ type sourceCmds struct {
 	Pull   sourcePullCmd   `cmd:"" help:"Ask the sources once, now, and take what passes."`
 	Trace  sourceTraceCmd  `cmd:"" help:"Say where each part of a round came from."`
 	Accept sourceAcceptCmd `cmd:"" help:"Let a change through that waits for a person."`
+	Alias  sourceAliasCmd  `cmd:"" help:"Say that two identities are one: a driver, a team, a circuit or a Grand Prix that sources call otherwise."`
 }
 
 // sourceCmd is what every command of sources is told.
@@ -364,7 +366,20 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *streams) error {
 	if s.json {
 		return s.printJSON(traced)
 	}
-	return s.printTable([]any{"part", "source", "revision", "since", "let through by"}, rows)
+	if err := s.printTable([]any{"part", "source", "revision", "since", "let through by"}, rows); err != nil {
+		return err
+	}
+	aliases := hand.Named()
+	renamed := l.State().Aliases()
+	for _, from := range slices.Sorted(maps.Keys(renamed)) {
+		aliases = append(aliases, assemble.Alias{Kind: assemble.DriverAlias, From: string(from), To: string(renamed[from])})
+	}
+	for _, alias := range aliases {
+		if err := s.printf("%s %s is %s\n", alias.Kind, alias.From, alias.To); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type sourceAcceptCmd struct {

@@ -1,0 +1,128 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gridcast/builder/assemble"
+	"gridcast/builder/ingest"
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+	"gridcast/deploy/auditlog"
+)
+
+// Alias says that two identities are one: what is called From is To. Of a driver it is an event of
+// the ledger, which names drivers for ever; of a team, a circuit or a Grand Prix it is how sources
+// are read from now on.
+type Alias struct{ assemble.Alias }
+
+func (Alias) needsReason() {}
+
+func (d Alias) entry() auditlog.Change {
+	return auditlog.Change{Action: auditlog.AliasSource, Subject: fmt.Sprintf("%s %s %s", d.Kind, d.From, d.To)}
+}
+
+// known lists the identities of a kind that the archive has.
+func (d Alias) known(f *season.Facts) ([]string, error) {
+	var ids []string
+	switch d.Kind {
+	case assemble.DriverAlias:
+		for id := range f.Drivers {
+			ids = append(ids, string(id))
+		}
+	case assemble.TeamAlias:
+		for id := range f.Teams {
+			ids = append(ids, string(id))
+		}
+	case assemble.CircuitAlias:
+		for id := range f.Circuits {
+			ids = append(ids, string(id))
+		}
+	case assemble.RoundAlias:
+		rounds := make(map[season.GrandPrixID]bool)
+		for i := range f.Seasons {
+			for _, r := range f.Seasons[i].Rounds {
+				rounds[r.GrandPrix] = true
+			}
+		}
+		for id := range maps.Keys(rounds) {
+			ids = append(ids, string(id))
+		}
+	default:
+		return nil, fmt.Errorf("alias of a %q: want %s, %s, %s or %s", d.Kind, assemble.DriverAlias, assemble.TeamAlias, assemble.CircuitAlias, assemble.RoundAlias)
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+func (d Alias) preview(ctx context.Context, o *Operator) (Preview, error) {
+	if o.Ingest == nil {
+		return Preview{}, errNoFacts
+	}
+	if err := o.Ledger.Refresh(ctx); err != nil {
+		return Preview{}, err
+	}
+	inUse, err := o.Facts(ctx)
+	if err != nil {
+		return Preview{}, err
+	}
+	facts := inUse.Archive.Facts()
+	ids, err := d.known(&facts)
+	if err != nil {
+		return Preview{}, err
+	}
+	switch {
+	case d.From == d.To || d.From == "":
+		return Preview{}, fmt.Errorf("alias %s %q: name two different identities", d.Kind, d.From)
+	case !slices.Contains(ids, d.To):
+		at, _ := slices.BinarySearch(ids, d.To)
+		return Preview{}, fmt.Errorf("alias %s: the archive knows no %s %q; near it stand %v", d.From, d.Kind, d.To, ids[max(0, at-2):min(len(ids), at+2)])
+	}
+	now, state := o.Now(), o.Ledger.State()
+	p := Preview{
+		Title: fmt.Sprintf("%s is %s", d.From, d.To), Question: fmt.Sprintf("Are the two one %s, for ever?", d.Kind), Effects: []string{},
+		Seen: digest(struct{ Archive, Head any }{inUse.SHA256, state.Head()}),
+	}
+	var out assemble.Output
+	if d.Kind == assemble.DriverAlias {
+		if _, err := state.Trial(now, []ledger.Event{ledger.Rename(season.DriverID(d.From), season.DriverID(d.To))}); err != nil {
+			return Preview{}, err
+		}
+		out, err = o.Ingest.TrialAlias(ctx, now, season.DriverID(d.From), season.DriverID(d.To))
+		p.Effects = append(p.Effects, "Picks, results and standings of both are of one driver, also those of the past.")
+	} else {
+		out, err = o.Ingest.Trial(ctx, now, ingest.HandEntry{Named: []assemble.Alias{d.Alias}})
+		p.Effects = append(p.Effects, fmt.Sprintf("Whatever a source says of %s is said of %s.", d.From, d.To))
+	}
+	if err != nil {
+		return Preview{}, fmt.Errorf("%s is %s: they cannot be one: %w", d.From, d.To, err)
+	}
+	for _, c := range out.Taken {
+		p.Effects = append(p.Effects, fmt.Sprintf("%s of %s %d is taken from %s.", sentenceCase(cmp.Or(BlockWords[c.Block], string(c.Block))), c.GrandPrix, c.Year, c.Source))
+	}
+	return p, nil
+}
+
+func (d Alias) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
+	if d.Kind != assemble.DriverAlias {
+		done, err := o.enter(ctx, ingest.HandEntry{Named: []assemble.Alias{d.Alias}}, order)
+		done.Text = fmt.Sprintf("What sources call %s is %s from now on.", d.From, d.To)
+		return done, err
+	}
+	now := o.Now()
+	events, err := o.Ledger.Append(ctx, now, order.Actor, func(*ledger.State) ([]ledger.Event, error) {
+		renamed := ledger.Rename(season.DriverID(d.From), season.DriverID(d.To))
+		renamed.Reason = order.Reason
+		return []ledger.Event{renamed}, nil
+	})
+	if err != nil {
+		return Done{}, err
+	}
+	if _, err := o.Ingest.Apply(ctx, now); err != nil {
+		return Done{}, fmt.Errorf("it is in the ledger, and the archive follows once this is mended: %w", err)
+	}
+	return Done{Events: events, Text: fmt.Sprintf("%s is %s.", d.From, d.To), Unpublished: "two identities are one"}, nil
+}
