@@ -31,16 +31,16 @@ var deeds = map[string]parser{
 	"POST /jobs/{job}/run": func(_ *Console, r *http.Request) (operator.Deed, error) {
 		return operator.RunJob{Name: r.PathValue("job")}, nil
 	},
-	"POST /results/{session}/verify": ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.Verify{Session: k}, nil }),
+	"POST /results/{session}/verify": ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.Verify(k), nil }),
 	"POST /results/{session}/enter": ofRound(func(k int64, r *http.Request) (operator.Deed, error) {
-		return operator.Enter{Session: k, Result: classification(r)}, nil
+		return operator.Enter(k, classification(r)), nil
 	}),
 	"POST /results/{session}/correct":  ofRound(parseCorrect),
-	"POST /rounds/{session}/postpone":  ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.Postpone{Session: k}, nil }),
-	"POST /rounds/{session}/cancel":    ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.Cancel{Session: k}, nil }),
+	"POST /rounds/{session}/postpone":  ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.Postpone(k), nil }),
+	"POST /rounds/{session}/cancel":    ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.Cancel(k), nil }),
 	"POST /rounds/{session}/move":      ofRound(parseMove),
 	"POST /rounds/{session}/reinstate": ofRound(parseReinstate),
-	"POST /rounds/{session}/release":   ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.ReleaseRound{Session: k}, nil }),
+	"POST /rounds/{session}/release":   ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.ReleaseRound(k), nil }),
 	"POST /facts/{session}/{block}":    ofRound(parseFacts),
 	"POST /rounds/{session}/facts":     ofRound(parseReleaseFacts),
 	"POST /keys":                       parseCreateKey,
@@ -128,7 +128,7 @@ func parseCorrect(key int64, r *http.Request) (operator.Deed, error) {
 		}
 		c.Penalties = map[string]time.Duration{driver: time.Duration(penalty * float64(time.Second))}
 	}
-	return operator.Correct{Session: key, Result: c}, nil
+	return operator.Correct(key, c), nil
 }
 
 // start reads a start as a browser gives it, which is UTC here, or as an instant.
@@ -144,17 +144,15 @@ func start(r *http.Request) (time.Time, error) {
 
 func parseMove(key int64, r *http.Request) (operator.Deed, error) {
 	at, err := start(r)
-	return operator.Move{Session: key, Start: at}, err
+	return operator.Move(key, at), err
 }
 
 func parseReinstate(key int64, r *http.Request) (operator.Deed, error) {
-	d := operator.Reinstate{Session: key}
 	if field(r, "start") == "" {
-		return d, nil
+		return operator.Reinstate(key, time.Time{}), nil
 	}
 	at, err := start(r)
-	d.Start = at
-	return d, err
+	return operator.Reinstate(key, at), err
 }
 
 func parseCreateKey(_ *Console, r *http.Request) (operator.Deed, error) {

@@ -272,7 +272,7 @@ func (c *resultsVerifyCmd) Run(ctx context.Context, s *streams) error {
 			return err
 		}
 	}
-	done, err := c.carryOut(ctx, s, o, operator.Verify{Session: c.Key}, operator.Order{Reason: c.Reason})
+	done, err := c.carryOut(ctx, s, o, operator.Verify(c.Key), operator.Order{Reason: c.Reason})
 	if err != nil {
 		return err
 	}
@@ -347,7 +347,7 @@ func (c *resultsEnterCmd) Run(ctx context.Context, s *streams) error {
 	if c.File == "" && c.Order == "" {
 		return usageError{errors.New("give the result: --order with the drivers' codes, or --file with the whole classification")}
 	}
-	return flags.enter(ctx, s, result, operator.Enter{Session: c.Key, Result: result})
+	return flags.enter(ctx, s, result, operator.Enter(c.Key, result))
 }
 
 // template prints those who took part, a code a line.
@@ -409,7 +409,7 @@ func (c *resultsCorrectCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	result.Disqualify, result.Penalties = c.Disqualify, c.TimePenalty
-	return c.enter(ctx, s, result, operator.Correct{Session: c.Key, Result: result})
+	return c.enter(ctx, s, result, operator.Correct(c.Key, result))
 }
 
 // printCorrection shows what a correction changes, for drivers and teams.

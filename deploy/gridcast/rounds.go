@@ -108,7 +108,7 @@ type roundsPostponeCmd struct {
 }
 
 func (c *roundsPostponeCmd) Run(ctx context.Context, s *streams) error {
-	return c.change(ctx, s, operator.Postpone{Session: c.Key})
+	return c.change(ctx, s, operator.Postpone(c.Key))
 }
 
 type roundsCancelCmd struct {
@@ -116,7 +116,7 @@ type roundsCancelCmd struct {
 }
 
 func (c *roundsCancelCmd) Run(ctx context.Context, s *streams) error {
-	return c.change(ctx, s, operator.Cancel{Session: c.Key})
+	return c.change(ctx, s, operator.Cancel(c.Key))
 }
 
 type roundsMoveCmd struct {
@@ -125,7 +125,7 @@ type roundsMoveCmd struct {
 }
 
 func (c *roundsMoveCmd) Run(ctx context.Context, s *streams) error {
-	return c.change(ctx, s, operator.Move{Session: c.Key, Start: c.Start})
+	return c.change(ctx, s, operator.Move(c.Key, c.Start))
 }
 
 type roundsReinstateCmd struct {
@@ -134,7 +134,7 @@ type roundsReinstateCmd struct {
 }
 
 func (c *roundsReinstateCmd) Run(ctx context.Context, s *streams) error {
-	return c.change(ctx, s, operator.Reinstate{Session: c.Key, Start: c.Start})
+	return c.change(ctx, s, operator.Reinstate(c.Key, c.Start))
 }
 
 type roundsReleaseCmd struct {
@@ -142,7 +142,7 @@ type roundsReleaseCmd struct {
 }
 
 func (c *roundsReleaseCmd) Run(ctx context.Context, s *streams) error {
-	return c.change(ctx, s, operator.ReleaseRound{Session: c.Key})
+	return c.change(ctx, s, operator.ReleaseRound(c.Key))
 }
 
 // change carries out a decision about the round, and says how it stands then.

@@ -32,8 +32,8 @@ type ReleaseFacts struct {
 	Block   assemble.Block // empty: of all blocks
 }
 
-func (SetOrder) needsReason()     {}
-func (ReleaseFacts) needsReason() {}
+func (SetOrder) needsReason() bool     { return true }
+func (ReleaseFacts) needsReason() bool { return true }
 
 // BlockWords are the blocks that people enter, as they call them.
 var BlockWords = map[assemble.Block]string{

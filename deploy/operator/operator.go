@@ -89,8 +89,8 @@ type Deed interface {
 	do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error)
 }
 
-// reasoned is a deed for which a reason is required.
-type reasoned interface{ needsReason() }
+// reasoned is a deed that may require a reason.
+type reasoned interface{ needsReason() bool }
 
 // Preview says what a deed would do, in sentences for people.
 type Preview struct {
@@ -147,7 +147,7 @@ func (o *Operator) Preview(ctx context.Context, d Deed) (Preview, error) { retur
 
 // Complete says what an order for a deed lacks, before anything is done.
 func Complete(d Deed, order Order) error {
-	if _, ok := d.(reasoned); ok && order.Reason == "" {
+	if r, ok := d.(reasoned); ok && r.needsReason() && order.Reason == "" {
 		return ErrNoReason
 	}
 	return errors.Join(printable("the name of an operator", order.Actor), printable("a reason", order.Reason))

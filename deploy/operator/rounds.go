@@ -19,42 +19,114 @@ import (
 	"gridcast/schemas/catalog"
 )
 
-// Verify vouches for the source's classification of a round.
-type Verify struct{ Session int64 }
+// RoundDeed is a decision about one round: Verify, Enter, Correct, Postpone, Cancel, Move, Reinstate
+// or ReleaseRound. It becomes events of the ledger.
+type RoundDeed struct {
+	action  auditlog.Action
+	session int64
+	decide  func(r *almanac.Round, reason string) ([]ledger.Event, error)
+
+	title, question string // %s is the round
+	// look adds to a preview what is out of the ordinary; may be nil.
+	look func(r *almanac.Round, now time.Time, p *Preview)
+}
+
+// Verify vouches for the source's classification of a round. It needs no reason.
+func Verify(session int64) RoundDeed {
+	return RoundDeed{
+		action: auditlog.VerifyResult, session: session,
+		title: "Verify the result of the %s", question: "Is this the result of the %s?",
+		decide: func(r *almanac.Round, _ string) ([]ledger.Event, error) { return r.Verify() },
+	}
+}
 
 // Enter makes a classification that a person has written down the first verified one.
-type Enter struct {
-	Session int64
-	Result  Classification
+func Enter(session int64, result Classification) RoundDeed {
+	return RoundDeed{
+		action: auditlog.EnterResult, session: session,
+		title: "Enter the result of the %s", question: "Is this the result of the %s?",
+		look: func(r *almanac.Round, now time.Time, p *Preview) { p.Refusal = early(r, now) },
+		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) {
+			if r.Result != nil {
+				return nil, fmt.Errorf("enter the result of %d: one is verified already; another revision is made with correct", r.Session)
+			}
+			rows, err := result.Rows(r)
+			if err != nil {
+				return nil, err
+			}
+			return r.Correct(rows, reason)
+		},
+	}
 }
 
 // Correct makes another classification the next revision of a result.
-type Correct struct {
-	Session int64
-	Result  Classification
+func Correct(session int64, result Classification) RoundDeed {
+	return RoundDeed{
+		action: auditlog.CorrectResult, session: session,
+		title: "Correct the result of the %s", question: "Correct the result of the %s?",
+		look: func(r *almanac.Round, now time.Time, p *Preview) {
+			if r.Result == nil {
+				p.Warnings = append(p.Warnings, "Nothing is verified yet: this is its first verified result.")
+				p.Refusal = early(r, now)
+			}
+		},
+		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) {
+			rows, err := result.Rows(r)
+			if err != nil {
+				return nil, err
+			}
+			return r.Correct(rows, reason)
+		},
+	}
 }
 
 // Postpone takes a round off its date.
-type Postpone struct{ Session int64 }
+func Postpone(session int64) RoundDeed {
+	return RoundDeed{
+		action: auditlog.PostponeRound, session: session,
+		title: "Postpone the %s", question: "Take the %s off its date?",
+		decide: (*almanac.Round).Postpone,
+	}
+}
 
 // Cancel calls a round off.
-type Cancel struct{ Session int64 }
+func Cancel(session int64) RoundDeed {
+	return RoundDeed{
+		action: auditlog.CancelRound, session: session,
+		title: "Cancel the %s", question: "Call the %s off?",
+		decide: (*almanac.Round).Cancel,
+	}
+}
 
 // Move gives a round another start.
-type Move struct {
-	Session int64
-	Start   time.Time
+func Move(session int64, start time.Time) RoundDeed {
+	return RoundDeed{
+		action: auditlog.MoveRound, session: session,
+		title: "Move the %s", question: "Move the start of the %s to " + minute(start) + "?",
+		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) { return r.Move(start, reason) },
+	}
+}
+
+// Reinstate puts a postponed or cancelled round back, with a start or, if that is zero, at the one
+// in the calendar.
+func Reinstate(session int64, start time.Time) RoundDeed {
+	return RoundDeed{
+		action: auditlog.ReinstateRound, session: session,
+		title: "Reinstate the %s", question: "Put the %s back into the calendar?",
+		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) { return r.Reinstate(start, reason) },
+	}
 }
 
 // ReleaseRound lets go of a start that somebody gave a round: it follows the sources again.
-type ReleaseRound struct {
-	Session int64
-}
-
-// Reinstate puts a postponed or cancelled round back.
-type Reinstate struct {
-	Session int64
-	Start   time.Time // zero: the one in the calendar
+func ReleaseRound(session int64) RoundDeed {
+	return RoundDeed{
+		action: auditlog.ReleaseRound, session: session,
+		title: "Release the start of the %s",
+		look: func(r *almanac.Round, _ time.Time, p *Preview) {
+			p.Question = fmt.Sprintf("Let the %s start when the sources say, now %s?", r.Facts.Name, minute(r.Facts.StartsAt()))
+		},
+		decide: (*almanac.Round).Release,
+	}
 }
 
 // Classification says which classification is meant, in one of the ways in which people say it.
@@ -64,88 +136,6 @@ type Classification struct {
 	Order      []string                 // drivers in finishing order, by code or id; who is not named has no place
 	Disqualify []string                 // drivers who lose their place
 	Penalties  map[string]time.Duration // added to a driver's race time
-}
-
-func (Enter) needsReason()        {}
-func (Correct) needsReason()      {}
-func (Postpone) needsReason()     {}
-func (Cancel) needsReason()       {}
-func (Move) needsReason()         {}
-func (Reinstate) needsReason()    {}
-func (ReleaseRound) needsReason() {}
-
-func (d Verify) entry() auditlog.Change  { return roundEntry(auditlog.VerifyResult, d.Session) }
-func (d Enter) entry() auditlog.Change   { return roundEntry(auditlog.EnterResult, d.Session) }
-func (d Correct) entry() auditlog.Change { return roundEntry(auditlog.CorrectResult, d.Session) }
-
-func (d Postpone) entry() auditlog.Change  { return roundEntry(auditlog.PostponeRound, d.Session) }
-func (d Cancel) entry() auditlog.Change    { return roundEntry(auditlog.CancelRound, d.Session) }
-func (d Move) entry() auditlog.Change      { return roundEntry(auditlog.MoveRound, d.Session) }
-func (d Reinstate) entry() auditlog.Change { return roundEntry(auditlog.ReinstateRound, d.Session) }
-
-func (d ReleaseRound) entry() auditlog.Change { return roundEntry(auditlog.ReleaseRound, d.Session) }
-
-func roundEntry(action auditlog.Action, session int64) auditlog.Change {
-	return auditlog.Change{Action: action, Subject: strconv.FormatInt(session, 10)}
-}
-
-func (d Verify) preview(ctx context.Context, o *Operator) (Preview, error) {
-	return o.previewRound(ctx, d.Session, d.decide, func(r *almanac.Round, p *Preview) {
-		p.Title = "Verify the result of the " + label(r)
-		p.Question = fmt.Sprintf("Is this the result of the %s?", r.Facts.Name)
-	})
-}
-
-func (d Verify) decide(r *almanac.Round, _ string) ([]ledger.Event, error) { return r.Verify() }
-
-func (d Verify) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
-	return o.decide(ctx, d.Session, order, p, d.decide)
-}
-
-func (d Enter) preview(ctx context.Context, o *Operator) (Preview, error) {
-	return o.previewRound(ctx, d.Session, d.decide, func(r *almanac.Round, p *Preview) {
-		p.Title = "Enter the result of the " + label(r)
-		p.Question = fmt.Sprintf("Is this the result of the %s?", r.Facts.Name)
-		p.Refusal = early(r, o.Now())
-	})
-}
-
-func (d Enter) decide(r *almanac.Round, reason string) ([]ledger.Event, error) {
-	if r.Result != nil {
-		return nil, fmt.Errorf("enter the result of %d: one is verified already; another revision is made with correct", r.Session)
-	}
-	rows, err := d.Result.Rows(r)
-	if err != nil {
-		return nil, err
-	}
-	return r.Correct(rows, reason)
-}
-
-func (d Enter) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
-	return o.decide(ctx, d.Session, order, p, d.decide)
-}
-
-func (d Correct) preview(ctx context.Context, o *Operator) (Preview, error) {
-	return o.previewRound(ctx, d.Session, d.decide, func(r *almanac.Round, p *Preview) {
-		p.Title = "Correct the result of the " + label(r)
-		p.Question = fmt.Sprintf("Correct the result of the %s?", r.Facts.Name)
-		if r.Result == nil {
-			p.Warnings = append(p.Warnings, "Nothing is verified yet: this is its first verified result.")
-			p.Refusal = early(r, o.Now())
-		}
-	})
-}
-
-func (d Correct) decide(r *almanac.Round, reason string) ([]ledger.Event, error) {
-	rows, err := d.Result.Rows(r)
-	if err != nil {
-		return nil, err
-	}
-	return r.Correct(rows, reason)
-}
-
-func (d Correct) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
-	return o.decide(ctx, d.Session, order, p, d.decide)
 }
 
 // shortestRace is the time before which no race over its full distance has ended: the shortest,
@@ -198,81 +188,7 @@ func (c Classification) Rows(r *almanac.Round) ([]ledger.Row, error) {
 	}
 }
 
-func (d Postpone) preview(ctx context.Context, o *Operator) (Preview, error) {
-	return o.previewRound(ctx, d.Session, d.decide, func(r *almanac.Round, p *Preview) {
-		p.Title, p.Question = "Postpone the "+label(r), fmt.Sprintf("Take the %s off its date?", r.Facts.Name)
-	})
-}
-
-func (d Postpone) decide(r *almanac.Round, reason string) ([]ledger.Event, error) {
-	return r.Postpone(reason)
-}
-
-func (d Postpone) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
-	return o.decide(ctx, d.Session, order, p, d.decide)
-}
-
-func (d Cancel) preview(ctx context.Context, o *Operator) (Preview, error) {
-	return o.previewRound(ctx, d.Session, d.decide, func(r *almanac.Round, p *Preview) {
-		p.Title, p.Question = "Cancel the "+label(r), fmt.Sprintf("Call the %s off?", r.Facts.Name)
-	})
-}
-
-func (d Cancel) decide(r *almanac.Round, reason string) ([]ledger.Event, error) {
-	return r.Cancel(reason)
-}
-
-func (d Cancel) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
-	return o.decide(ctx, d.Session, order, p, d.decide)
-}
-
-func (d Move) preview(ctx context.Context, o *Operator) (Preview, error) {
-	return o.previewRound(ctx, d.Session, d.decide, func(r *almanac.Round, p *Preview) {
-		p.Title, p.Question = "Move the "+label(r), fmt.Sprintf("Move the start of the %s to %s?", r.Facts.Name, minute(d.Start))
-	})
-}
-
-func (d Move) decide(r *almanac.Round, reason string) ([]ledger.Event, error) {
-	return r.Move(d.Start, reason)
-}
-
-func (d Move) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
-	return o.decide(ctx, d.Session, order, p, d.decide)
-}
-
-func (d Reinstate) preview(ctx context.Context, o *Operator) (Preview, error) {
-	return o.previewRound(ctx, d.Session, d.decide, func(r *almanac.Round, p *Preview) {
-		p.Title, p.Question = "Reinstate the "+label(r), fmt.Sprintf("Put the %s back into the calendar?", r.Facts.Name)
-	})
-}
-
-func (d Reinstate) decide(r *almanac.Round, reason string) ([]ledger.Event, error) {
-	return r.Reinstate(d.Start, reason)
-}
-
-func (d Reinstate) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
-	return o.decide(ctx, d.Session, order, p, d.decide)
-}
-
-func (d ReleaseRound) preview(ctx context.Context, o *Operator) (Preview, error) {
-	return o.previewRound(ctx, d.Session, d.decide, func(r *almanac.Round, p *Preview) {
-		p.Title = "Release the start of the " + label(r)
-		p.Question = fmt.Sprintf("Let the %s start when the sources say, now %s?", r.Facts.Name, minute(r.Facts.StartsAt()))
-	})
-}
-
-func (d ReleaseRound) decide(r *almanac.Round, reason string) ([]ledger.Event, error) {
-	return r.Release(reason)
-}
-
-func (d ReleaseRound) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
-	return o.decide(ctx, d.Session, order, p, d.decide)
-}
-
 func label(r *almanac.Round) string { return fmt.Sprintf("%s of %d", r.Facts.Name, r.Year) }
-
-// decision makes the events of a deed from a round.
-type decision func(r *almanac.Round, reason string) ([]ledger.Event, error)
 
 // Almanac is where every round stands now, by the facts and the ledger as they are in the store.
 func (o *Operator) Almanac(ctx context.Context) (*almanac.Almanac, error) {
@@ -309,20 +225,27 @@ func SeenRound(r *almanac.Round) string {
 // notGiven stands for the reason of a deed that is looked at before anybody gave one.
 const notGiven = "not given yet"
 
-// previewRound previews a decision about a round: what the ledger would take, and what clients
-// would see of it. title adds the words, and why the deed may be wrong.
-func (o *Operator) previewRound(ctx context.Context, session int64, decide decision, title func(*almanac.Round, *Preview)) (Preview, error) {
+func (d RoundDeed) needsReason() bool { return d.action != auditlog.VerifyResult }
+
+func (d RoundDeed) entry() auditlog.Change { return roundEntry(d.action, d.session) }
+
+func roundEntry(action auditlog.Action, session int64) auditlog.Change {
+	return auditlog.Change{Action: action, Subject: strconv.FormatInt(session, 10)}
+}
+
+// preview says what the ledger would take, and what clients would see of it.
+func (d RoundDeed) preview(ctx context.Context, o *Operator) (Preview, error) {
 	v, err := o.view(ctx)
 	if err != nil {
 		return Preview{}, err
 	}
 	state := o.Ledger.State()
 	before := almanac.Join(v, state)
-	r, err := before.Round(session)
+	r, err := before.Round(d.session)
 	if err != nil {
 		return Preview{}, err
 	}
-	events, err := decide(r, notGiven)
+	events, err := d.decide(r, notGiven)
 	if err != nil {
 		return Preview{}, err
 	}
@@ -330,10 +253,14 @@ func (o *Operator) previewRound(ctx context.Context, session int64, decide decis
 	if err != nil {
 		return Preview{}, refused(r, err)
 	}
-	p := Preview{Seen: SeenRound(r), Effects: []string{}}
-	title(r, &p)
 	after := almanac.Join(v, trial)
-	p.Effects = effects(before, after, session)
+	p := Preview{Title: fmt.Sprintf(d.title, label(r)), Effects: effects(before, after, d.session), Seen: SeenRound(r)}
+	if d.question != "" {
+		p.Question = fmt.Sprintf(d.question, r.Facts.Name)
+	}
+	if d.look != nil {
+		d.look(r, o.Now(), &p)
+	}
 	if p.Variants, err = changedVariants(before, after, r.Year); err != nil && p.Refusal == "" {
 		p.Refusal = "what clients would get cannot be rendered: " + err.Error()
 	}
@@ -357,23 +284,23 @@ func refused(r *almanac.Round, err error) error {
 	return fmt.Errorf("%s (%d): %w; what can be done about it now: %s", label(r), r.Session, refusal.Err, strings.Join(list, ", "))
 }
 
-// decide appends a decision to the ledger, if the round is still what p was made from.
-func (o *Operator) decide(ctx context.Context, session int64, order Order, p Preview, decide decision) (Done, error) {
+// do appends the decision to the ledger, if the round is still what p was made from.
+func (d RoundDeed) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
 	v, err := o.view(ctx)
 	if err != nil {
 		return Done{}, err
 	}
-	events, err := builder.Decide(ctx, o.Ledger, v, order.Actor, session, func(r *almanac.Round) ([]ledger.Event, error) {
+	events, err := builder.Decide(ctx, o.Ledger, v, order.Actor, d.session, func(r *almanac.Round) ([]ledger.Event, error) {
 		if SeenRound(r) != p.Seen {
 			return nil, fmt.Errorf("%s: %w", label(r), ErrChanged)
 		}
-		return decide(r, order.Reason)
+		return d.decide(r, order.Reason)
 	})
 	if err != nil {
 		return Done{}, err
 	}
-	done := Done{Events: events, Unpublished: fmt.Sprintf("%s %d", strings.ReplaceAll(string(events[0].Type), "_", " "), session)}
-	r, err := almanac.Join(v, o.Ledger.State()).Round(session)
+	done := Done{Events: events, Unpublished: fmt.Sprintf("%s %d", strings.ReplaceAll(string(events[0].Type), "_", " "), d.session)}
+	r, err := almanac.Join(v, o.Ledger.State()).Round(d.session)
 	if err != nil {
 		return done, err
 	}

@@ -56,7 +56,7 @@ func (w *race) preview(t *testing.T, d operator.Deed) operator.Preview {
 
 func TestPreviewOfARound(t *testing.T) {
 	w := belgianWeekend(t)
-	cancel := w.preview(t, operator.Cancel{Session: belgium})
+	cancel := w.preview(t, operator.Cancel(belgium))
 	said := strings.Join(cancel.Effects, " ")
 	for _, want := range []string{"The round is cancelled; until now: scheduled.", "is void, for ever.", "The next race is the Dutch Grand Prix of 2024"} {
 		if !strings.Contains(said, want) {
@@ -69,7 +69,7 @@ func TestPreviewOfARound(t *testing.T) {
 	if got := logged(t, w.Operator); len(got) != 0 || w.Ledger.State().At().After(w.at) {
 		t.Errorf("looking wrote %q", got)
 	}
-	if _, err := w.Preview(t.Context(), operator.Move{Session: belgium, Start: belgiumStart.Add(-2 * time.Hour)}); err == nil ||
+	if _, err := w.Preview(t.Context(), operator.Move(belgium, belgiumStart.Add(-2*time.Hour))); err == nil ||
 		!strings.Contains(err.Error(), "has passed") || !strings.Contains(err.Error(), "what can be done about it now: postpone, cancel, move") {
 		t.Errorf("move into the past: got %v", err)
 	}
@@ -78,23 +78,23 @@ func TestPreviewOfARound(t *testing.T) {
 // What is decided about a round must be about the round that was looked at.
 func TestRoundChangedMeanwhile(t *testing.T) {
 	w := belgianWeekend(t)
-	seen := w.preview(t, operator.Cancel{Session: belgium}).Seen
-	must(t, w.Operator, operator.Postpone{Session: belgium}, operator.Order{Actor: "operator:ben", Reason: "fog"})
-	if _, err := w.Do(t.Context(), operator.Cancel{Session: belgium}, operator.Order{Actor: "operator:anna", Reason: "fog", Seen: seen}); !errors.Is(err, operator.ErrChanged) {
+	seen := w.preview(t, operator.Cancel(belgium)).Seen
+	must(t, w.Operator, operator.Postpone(belgium), operator.Order{Actor: "operator:ben", Reason: "fog"})
+	if _, err := w.Do(t.Context(), operator.Cancel(belgium), operator.Order{Actor: "operator:anna", Reason: "fog", Seen: seen}); !errors.Is(err, operator.ErrChanged) {
 		t.Errorf("got %v, want ErrChanged", err)
 	}
 	// Between the last look and the append, too: the facts are loaded again for each.
-	seen = w.preview(t, operator.Reinstate{Session: belgium}).Seen
+	seen = w.preview(t, operator.Reinstate(belgium, time.Time{})).Seen
 	load, looks := w.Facts, 0
 	w.Facts = func(ctx context.Context) (builder.Facts, error) {
 		if looks++; looks == 2 { // the preview of Do has looked
 			other := *w.Operator
 			other.Facts = load
-			must(t, &other, operator.Cancel{Session: belgium}, operator.Order{Actor: "operator:ben", Reason: "more fog"})
+			must(t, &other, operator.Cancel(belgium), operator.Order{Actor: "operator:ben", Reason: "more fog"})
 		}
 		return load(ctx)
 	}
-	if _, err := w.Do(t.Context(), operator.Reinstate{Session: belgium}, operator.Order{Actor: "operator:anna", Reason: "sun", Seen: seen}); !errors.Is(err, operator.ErrChanged) {
+	if _, err := w.Do(t.Context(), operator.Reinstate(belgium, time.Time{}), operator.Order{Actor: "operator:anna", Reason: "sun", Seen: seen}); !errors.Is(err, operator.ErrChanged) {
 		t.Errorf("in between: got %v, want ErrChanged", err)
 	}
 }
@@ -103,7 +103,7 @@ func TestRoundChangedMeanwhile(t *testing.T) {
 func TestEarlyResult(t *testing.T) {
 	w := belgianWeekend(t)
 	w.at = belgiumStart.Add(9 * time.Second)
-	enter := operator.Enter{Session: belgium, Result: operator.Classification{Order: []string{"HAM", "PIA", "LEC"}}}
+	enter := operator.Enter(belgium, operator.Classification{Order: []string{"HAM", "PIA", "LEC"}})
 	order := operator.Order{Actor: "operator:anna", Reason: "seen on television"}
 	if _, err := w.Do(t.Context(), enter, order); !errors.Is(err, operator.ErrRefused) || !strings.Contains(err.Error(), "began 9s ago and cannot be over") {
 		t.Errorf("9 s after lights out: got %v, want it refused", err)
@@ -117,12 +117,12 @@ func TestEarlyResult(t *testing.T) {
 	if _, err := w.Do(t.Context(), enter, order); err == nil || !strings.Contains(err.Error(), "another revision is made with correct") {
 		t.Errorf("entered twice: got %v", err)
 	}
-	correct := operator.Correct{Session: belgium, Result: operator.Classification{Order: []string{"PIA", "HAM", "LEC"}}}
+	correct := operator.Correct(belgium, operator.Classification{Order: []string{"PIA", "HAM", "LEC"}})
 	if p := w.preview(t, correct); p.Refusal != "" || !slices.Contains(p.Effects, "The winner is Oscar Piastri; until now: Lewis Hamilton.") {
 		t.Errorf("correct: got %+v", p)
 	}
 	for want, bad := range map[string][]string{"has a place already": {"HAM", "HAM"}, "did not take part": {"BEA"}, "no driver of 2024": {"SEN"}} {
-		if _, err := w.Preview(t.Context(), operator.Correct{Session: belgium, Result: operator.Classification{Order: bad}}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := w.Preview(t.Context(), operator.Correct(belgium, operator.Classification{Order: bad})); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("order %v: got %v, want %q", bad, err, want)
 		}
 	}

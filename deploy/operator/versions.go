@@ -19,7 +19,7 @@ import (
 // Rebuild builds and publishes now.
 type Rebuild struct{}
 
-func (Rebuild) needsReason()           {}
+func (Rebuild) needsReason() bool      { return true }
 func (Rebuild) entry() auditlog.Change { return auditlog.Change{Action: auditlog.Rebuild} }
 
 func (Rebuild) preview(context.Context, *Operator) (Preview, error) { //nolint:unparam // a Deed, of which others fail
@@ -33,7 +33,7 @@ func (Rebuild) do(ctx context.Context, o *Operator, order Order, _ Preview) (Don
 // Release ends the hold that a rollback has put on publishing, and builds.
 type Release struct{}
 
-func (Release) needsReason()           {}
+func (Release) needsReason() bool      { return true }
 func (Release) entry() auditlog.Change { return auditlog.Change{Action: auditlog.Release} }
 
 func (Release) preview(ctx context.Context, o *Operator) (Preview, error) {
@@ -73,7 +73,7 @@ func (o *Operator) build(ctx context.Context, request builder.Request) (Done, er
 // Rollback publishes the content of an earlier version again and holds publishing.
 type Rollback struct{ Version int64 }
 
-func (Rollback) needsReason() {}
+func (Rollback) needsReason() bool { return true }
 
 func (d Rollback) entry() auditlog.Change {
 	return auditlog.Change{Action: auditlog.Rollback, Subject: strconv.FormatInt(d.Version, 10)}
