@@ -138,21 +138,13 @@ type Pace struct {
 
 // Explain predicts and says why.
 func (m *Ranked) Explain(v *season.View, year int, round season.GrandPrixID) (Explanation, error) {
-	races, err := upTo(v, year, round)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now, err := m.open(v, year, round)
 	if err != nil {
 		return Explanation{}, err
 	}
-	races = m.history(races)
-	cars := newLineages(v)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.memory.follow(races, cars)
-	now := m.memory.state.clone()
-	now.enter(year)
-	smp, _ := now.before(races, cars)
-	if len(smp.drivers) == 0 {
-		return Explanation{}, fmt.Errorf("predict %d %s: %w", year, round, ErrNobody)
-	}
+	smp := now.sample
 	fits, err := m.fitsFor(year, smp)
 	if errors.Is(err, ErrNoForm) {
 		f, err := GridFrequency().Predict(v, year, round)
@@ -163,10 +155,38 @@ func (m *Ranked) Explain(v *season.View, year int, round season.GrandPrixID) (Ex
 	}
 	fillGaps(smp, m.memory.steps)
 	e := m.explain(smp, fits)
-	for i, ent := range now.pace.entities {
-		e.Paces = append(e.Paces, Pace{ent.car, ent.driver, now.pace.mean[2*i], now.pace.mean[2*i+1]})
+	for i, ent := range now.state.pace.entities {
+		e.Paces = append(e.Paces, Pace{ent.car, ent.driver, now.state.pace.mean[2*i], now.state.pace.mean[2*i+1]})
 	}
 	return e, nil
+}
+
+// opened is what is known of a round before it: the races up to it, its own last, what they taught,
+// its starters, and the weekend with the sessions held so far.
+type opened struct {
+	races   []race
+	state   *state
+	sample  *sample
+	weekend *weekend
+}
+
+// open follows the races up to a round, for which m.mu is held. The error wraps ErrNoRound or
+// ErrNobody.
+func (m *Ranked) open(v *season.View, year int, round season.GrandPrixID) (opened, error) {
+	races, err := upTo(v, year, round)
+	if err != nil {
+		return opened{}, err
+	}
+	races = m.history(races)
+	cars := newLineages(v)
+	m.memory.follow(races, cars)
+	now := m.memory.state.clone()
+	now.enter(year)
+	smp, w := now.before(races, cars)
+	if len(smp.drivers) == 0 {
+		return opened{}, fmt.Errorf("predict %d %s: %w", year, round, ErrNobody)
+	}
+	return opened{races, now, smp, w}, nil
 }
 
 // explain makes the forecast of a sample.

@@ -26,29 +26,21 @@ type Outlook struct {
 // Nothing of the round itself is looked at but who takes part. The error wraps ErrNoRound or
 // ErrNobody; ErrNoForm if there are too few races to learn from.
 func (m *Ranked) Outlook(v *season.View, year int, round season.GrandPrixID) (Outlook, error) {
-	races, err := upTo(v, year, round)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now, err := m.open(v, year, round)
 	if err != nil {
 		return Outlook{}, err
 	}
-	races = m.history(races)
-	cars := newLineages(v)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.memory.follow(races, cars)
-	now := m.memory.state.clone()
-	now.enter(year)
-	smp, w := now.before(races, cars)
-	if len(smp.drivers) == 0 {
-		return Outlook{}, fmt.Errorf("outlook of %d %s: %w", year, round, ErrNobody)
-	}
-	before := now.pace.open(smp.teams, smp.drivers, year) // w has seen the sessions
+	smp, w := now.sample, now.weekend
+	before := now.state.pace.open(smp.teams, smp.drivers, year) // w has seen the sessions
 	fits, err := m.fitsFor(year, &sample{order: FromForm, missing: []season.SessionKind{season.Practice1}})
 	if err != nil {
 		return Outlook{}, fmt.Errorf("outlook of %d %s: %w", year, round, err)
 	}
 	n := len(smp.drivers)
 	o := Outlook{Drivers: smp.drivers, Strength: pool(fits.r2, smp.x), Cov: make([]float64, n*n)}
-	runners, _ := field(races)
+	runners, _ := field(now.races)
 	for _, r := range runners {
 		o.Teams = append(o.Teams, r.team)
 	}
