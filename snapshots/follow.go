@@ -134,6 +134,12 @@ const (
 // With a cache, Follow starts with the version kept there, whether the store answers or not,
 // and keeps a copy of every version that was taken. Deliver and Report are called from
 // Follow's own goroutine, CacheFailed also from another.
+//
+// It does not stand on [blob.Follow], which follows one object that says all by itself. The pointer
+// is a few bytes that name thousands of objects: it is read again whatever its tag, because those
+// can be damaged while it stays; a version that was loaded and not taken is kept and offered again
+// while the next one is waited for; and each step has its own bound in time, so that a report comes
+// every ten seconds however long a version takes to arrive.
 func Follow(ctx context.Context, config FollowConfig) error {
 	f := &follower{FollowConfig: config}
 	if f.Cache != nil {

@@ -45,7 +45,8 @@ func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
 // Follow hands the object and each change of it to Take until ctx ends; it returns the cause.
 // Only the tag of what was taken is remembered: it may be the store's own, and says nothing of
-// the bytes that arrived. Take and Looked are called from Follow's goroutine.
+// the bytes that arrived. Take and Looked are called from Follow's goroutine. It is for a document
+// that is whole by itself; versions, which are a pointer and what it names, have snapshots.Follow.
 func Follow(ctx context.Context, config FollowConfig) error {
 	f := follower{FollowConfig: config}
 	for failures := 0; ; {
