@@ -1,8 +1,6 @@
 package builder_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -41,7 +39,6 @@ func TestCrashAtEveryWriteOfABuild(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds some fifty versions")
 	}
-	killed := errors.New("killed")
 	w := newWeekend(t, asItWas)
 	before := austriaQualified.Add(-time.Hour)
 	build(t, w.builder(), before)
@@ -49,19 +46,8 @@ func TestCrashAtEveryWriteOfABuild(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		positions := 0
 		for n := 1; ; n++ {
-			inner, writes := clone(t, w.store), 0
-			store := faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
-				if call.Op.Writes() {
-					writes++
-				}
-				switch {
-				case writes == n && call.Op.Writes():
-					return faultblob.Fate{Err: killed, Applied: applied}
-				case writes >= n:
-					return faultblob.Fate{Err: killed}
-				}
-				return faultblob.Fate{}
-			})
+			inner := clone(t, w.store)
+			store, died := faultblob.Mortal(inner, n, applied)
 			// process is what starts on a store: a ledger of its own, a builder, and what it sees.
 			process := func(s blob.Store) (*weekend, *builder.Builder) {
 				p := &weekend{t: t, store: s, archive: w.archive, policy: w.policy}
@@ -75,8 +61,8 @@ func TestCrashAtEveryWriteOfABuild(t *testing.T) {
 			}
 			_, first := process(store)
 			_, err := first.Build(t.Context(), builder.Request{At: at})
-			if died := writes >= n; died != (err != nil) {
-				t.Fatalf("write %d, applied %v: killed %v, and the build says %v", n, applied, died, err)
+			if died() != (err != nil) {
+				t.Fatalf("write %d, applied %v: killed %v, and the build says %v", n, applied, died(), err)
 			}
 			what := fmt.Sprintf("killed at write %d, applied %v", n, applied)
 			p, second := process(inner)

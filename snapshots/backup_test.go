@@ -223,7 +223,7 @@ func dying(s blob.Store, calls int) (store blob.Store, died func() bool) {
 		defer mu.Unlock()
 		if calls--; calls < 0 {
 			dead = true
-			return faultblob.Fate{Err: errKilled}
+			return faultblob.Fate{Err: faultblob.ErrKilled}
 		}
 		return faultblob.Fate{}
 	}), func() bool { mu.Lock(); defer mu.Unlock(); return dead }

@@ -16,25 +16,6 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// mortal returns a store that dies at its nth write: with that write refused, or applied and
-// its answer lost. Nothing gets through afterwards, as after kill -9. died says whether it
-// came to that.
-func mortal(s blob.Store, n int, applied bool) (store blob.Store, died func() bool) {
-	writes := 0
-	return faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) faultblob.Fate {
-		if call.Op.Writes() {
-			writes++
-		}
-		switch {
-		case writes == n && call.Op.Writes():
-			return faultblob.Fate{Err: errKilled, Applied: applied}
-		case writes >= n:
-			return faultblob.Fate{Err: errKilled}
-		}
-		return faultblob.Fate{}
-	}), func() bool { return writes >= n }
-}
-
 // checkWhole compares every byte that an edge would serve with the manifest's hashes.
 func checkWhole(t *testing.T, v *snapshots.Version) {
 	t.Helper()
@@ -96,7 +77,7 @@ func crashAt(t *testing.T, before, after bodies, n int, applied bool) bool {
 	publish(t, s, before)
 	e := follow(t, s, memblob.New())
 
-	store, died := mortal(s, n, applied)
+	store, died := faultblob.Mortal(s, n, applied)
 	p := snapshots.Publisher{Store: store, Workers: 1}
 	_, err := p.Publish(t.Context(), draftOf(loadBase(t, s), after))
 	synctest.Wait()

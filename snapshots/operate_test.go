@@ -147,18 +147,16 @@ func abandon(t *testing.T, s blob.Store, content bodies) {
 	wrote := false
 	dying := faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) faultblob.Fate {
 		if wrote {
-			return faultblob.Fate{Err: errKilled}
+			return faultblob.Fate{Err: faultblob.ErrKilled}
 		}
 		wrote = call.Op == faultblob.Create && call.Key[0] == 'o'
 		return faultblob.Fate{}
 	})
 	p := snapshots.Publisher{Store: dying, Workers: 1}
-	if _, err := p.Publish(t.Context(), draftOf(loadBase(t, s), content)); !errors.Is(err, errKilled) {
+	if _, err := p.Publish(t.Context(), draftOf(loadBase(t, s), content)); !errors.Is(err, faultblob.ErrKilled) {
 		t.Fatalf("the builder was to be killed: %v", err)
 	}
 }
-
-var errKilled = errors.New("killed")
 
 func TestVerify(t *testing.T) {
 	s := memblob.New()

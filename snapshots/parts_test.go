@@ -163,7 +163,7 @@ func TestFollowParts(t *testing.T) {
 				reads++
 			}
 			if down {
-				return faultblob.Fate{Err: errKilled}
+				return faultblob.Fate{Err: faultblob.ErrKilled}
 			}
 			return faultblob.Fate{}
 		})

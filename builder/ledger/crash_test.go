@@ -2,7 +2,6 @@ package ledger_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -15,26 +14,6 @@ import (
 	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 )
-
-var errKilled = errors.New("killed")
-
-// mortal returns a store that dies at its nth write: with that write refused, or applied and
-// its answer lost. Nothing gets through afterwards, as after kill -9.
-func mortal(s blob.Store, n int, applied bool) (store blob.Store, died func() bool) {
-	writes := 0
-	return faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) faultblob.Fate {
-		if call.Op.Writes() {
-			writes++
-		}
-		switch {
-		case writes == n && call.Op.Writes():
-			return faultblob.Fate{Err: errKilled, Applied: applied}
-		case writes >= n:
-			return faultblob.Fate{Err: errKilled}
-		}
-		return faultblob.Fate{}
-	}), func() bool { return writes >= n }
-}
 
 // deeds are the life of a round as a service lives it: at each instant it does what is due and has
 // not been done. A process that starts anew goes through all of it again.
@@ -128,7 +107,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 		for n := 1; n <= files+1; n++ {
 			t.Run(fmt.Sprintf("write %d, applied %v", n, applied), func(t *testing.T) {
 				inner := newStore(t)
-				store, died := mortal(inner, n, applied)
+				store, died := faultblob.Mortal(inner, n, applied)
 				told, err := runDeeds(t.Context(), store)
 				if died() != (err != nil) || died() != (n <= files) {
 					t.Fatalf("killed: %v, with %v; want it at writes 1 to %d", died(), err, files)

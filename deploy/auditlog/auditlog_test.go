@@ -375,24 +375,6 @@ func load(t *testing.T, store blob.Store) *auditlog.Log {
 	return log
 }
 
-// mortal returns a store that dies at its nth write: with that write refused, or applied and
-// its answer lost. Nothing gets through afterwards, as after kill -9.
-func mortal(s blob.Store, n int, applied bool) blob.Store {
-	killed, writes := errors.New("killed"), 0
-	return faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) faultblob.Fate {
-		if call.Op.Writes() {
-			writes++
-		}
-		switch {
-		case writes == n && call.Op.Writes():
-			return faultblob.Fate{Err: killed, Applied: applied}
-		case writes >= n:
-			return faultblob.Fate{Err: killed}
-		}
-		return faultblob.Fate{}
-	})
-}
-
 // A process is killed at each of its writes in turn: of the notes of a damage, of an announced
 // change, of its failure. No change is made that the log does not have, and the next process goes
 // on with a log that is no worse than before.
@@ -405,7 +387,8 @@ func TestCrashAtEveryWrite(t *testing.T) {
 				inner.Corrupt(key(2), []byte("{"))
 				var made []string
 				failure := errors.New("the change failed")
-				log := load(t, mortal(inner, n, applied))
+				store, _ := faultblob.Mortal(inner, n, applied)
+				log := load(t, store)
 				do := func(subject string, err error) error {
 					c := auditlog.Change{Actor: "a", Action: auditlog.RevokeKey, Subject: subject}
 					return log.Do(t.Context(), c, func() error { made = append(made, subject); return err })

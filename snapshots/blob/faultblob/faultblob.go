@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 	"time"
 
 	"gridcast/snapshots/blob"
@@ -56,6 +57,36 @@ type Store struct {
 // concurrent use; it may block, and should heed ctx when it does.
 func Wrap(inner blob.Store, fate func(context.Context, Call) Fate) *Store {
 	return &Store{inner: inner, fate: fate}
+}
+
+// ErrKilled is the error of a mortal store that is dead.
+var ErrKilled = errors.New("killed")
+
+// Mortal returns a store that dies at the nth write to it, from 1: with that write refused, or
+// applied and its answer lost. Nothing gets through afterwards, as after kill -9. died says whether
+// it came to that.
+func Mortal(inner blob.Store, n int, applied bool) (store *Store, died func() bool) {
+	var mu sync.Mutex // guards writes
+	writes := 0
+	store = Wrap(inner, func(_ context.Context, call Call) Fate {
+		mu.Lock()
+		defer mu.Unlock()
+		if call.Op.Writes() {
+			writes++
+		}
+		switch {
+		case writes == n && call.Op.Writes():
+			return Fate{Err: ErrKilled, Applied: applied}
+		case writes >= n:
+			return Fate{Err: ErrKilled}
+		}
+		return Fate{}
+	})
+	return store, func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return writes >= n
+	}
 }
 
 // String names the store.
