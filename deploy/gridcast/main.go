@@ -54,6 +54,7 @@ type cli struct {
 	Ledger     ledgerCmds     `cmd:"" help:"The append-only record of picks and results."`
 	Doctor     doctorCmd      `cmd:"" help:"Look at everything a server depends on; each problem with the command that mends it."`
 	Init       initCmd        `cmd:"" help:"Set up a new installation: environment file, store, first key, token of the operator."`
+	Completion completionCmd  `cmd:"" help:"Print what a shell completes command lines by: gridcast completion bash."`
 	Version    versionCmd     `cmd:"" help:"Print the version."`
 	Facts      factsCmds      `cmd:"" help:"Facts that people entered by hand."`
 	Calendar   calendarCmds   `cmd:"" help:"The calendar of a season, entered by hand."`
