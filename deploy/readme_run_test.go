@@ -1,0 +1,207 @@
+package deploy_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// excused are commands of README.md that this test does not run, with the reason.
+var excused = []struct{ begins, because string }{
+	{"make test", "is what runs this"},
+	{"gridcast serves", "is a line that gridcast prints"},
+	{"gridcast source", "asks the world, or has a placeholder"},
+	{"gridcast archive import", "needs a release of F1DB, which tests with real data import"},
+	{"gridcast backtest", "takes minutes, and has tests of its own"},
+	{"make bench", "takes minutes"},
+}
+
+// aCommand is a line of a block in README.md that is meant to be typed.
+var aCommand = regexp.MustCompile(`(?m)^    (?:\$ )?((?:make|curl|gridcast) [^\n]*?)(?: +#[^\n]*)?$`)
+
+// TestReadmeCanBeFollowed types what README.md says into a new clone, in its order, as somebody
+// whose home is empty: only what was downloaded and compiled before is kept.
+func TestReadmeCanBeFollowed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the demo")
+	}
+	for _, program := range []string{"make", "curl", "git"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("no %s on this machine", program)
+		}
+	}
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newcomer(t)
+	for _, match := range aCommand.FindAllStringSubmatch(string(readme), -1) {
+		n.types(match[1])
+	}
+	if n.typed < 7 {
+		t.Errorf("README.md has only %d commands that could be typed", n.typed)
+	}
+}
+
+// reader is a newcomer with a clone, who follows the README.
+type reader struct {
+	t       *testing.T
+	clone   string
+	env     []string
+	address string  // of the API
+	server  *output // of the server that runs
+	stop    func()  // ends it
+	typed   int
+}
+
+// output collects what a process prints, while somebody reads it.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func newcomer(t *testing.T) *reader {
+	home := t.TempDir()
+	n := &reader{t: t, stop: func() {}, clone: filepath.Join(home, "gridcast"), address: unused(t)}
+	// What git would give: the files of the working tree that it knows or would know.
+	clone := exec.Command("sh", "-c", "mkdir -p "+n.clone+" && cd .. && git ls-files -z --cached --others --exclude-standard | tar cf - --null --files-from=- --ignore-failed-read | tar xf - -C "+n.clone)
+	if text, err := clone.CombinedOutput(); err != nil {
+		t.Fatalf("clone: %v\n%s", err, text)
+	}
+	goEnv := func(name string) string {
+		value, err := exec.Command("go", "env", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name + "=" + strings.TrimSpace(string(value))
+	}
+	n.env = []string{
+		"HOME=" + home, "GOPATH=" + filepath.Join(home, "go"), "PATH=" + filepath.Join(n.clone, ".var", "bin") + ":" + os.Getenv("PATH"),
+		goEnv("GOMODCACHE"), goEnv("GOCACHE"), goEnv("GOPROXY"), goEnv("GOFLAGS"),
+		"GRIDCAST_LISTEN=" + n.address, "GRIDCAST_OPERATOR_LISTEN=" + unused(t), "GRIDCAST_NO_SOURCES=true", "GRIDCAST_MODEL=grid-frequency",
+	}
+	return n
+}
+
+func unused(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// types gives one command, with the port and the folders of this test. One that serves goes on
+// until the next does; the others must end well.
+func (n *reader) types(line string) {
+	n.t.Helper()
+	for _, e := range excused {
+		if strings.HasPrefix(line, e.begins) {
+			n.t.Logf("%q is not typed: it %s", line, e.because)
+			return
+		}
+	}
+	n.typed++
+	line = strings.NewReplacer("127.0.0.1:8080", n.address, "0.0.0.0:8080", n.address, "/srv/gridcast", n.clone+"/srv").Replace(line)
+	switch {
+	case strings.HasPrefix(line, "make run"), strings.HasPrefix(line, "gridcast serve "):
+		n.serve(line)
+	case strings.HasPrefix(line, "gridcast replay"):
+		n.run(strings.Replace(line, "--from 2010", "--from 2024", 1) + " --store dir:replayed") // a season of them
+	case strings.Contains(line, "snapshots diff 1 2"):
+		n.await("the pick is published as version 2", func() bool { return n.try(line) == nil })
+		n.run(line)
+	default:
+		n.run(line)
+	}
+}
+
+func (n *reader) shell(ctx context.Context, line string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
+	cmd.Dir, cmd.Env = n.clone, n.env
+	return cmd
+}
+
+func (n *reader) try(line string) error {
+	text, err := n.shell(n.t.Context(), line).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", line, err, text)
+	}
+	if strings.HasPrefix(line, "curl") && !bytes.Contains(text, []byte(`"ok":true`)) {
+		return fmt.Errorf("%s: got %s", line, text)
+	}
+	return nil
+}
+
+func (n *reader) run(line string) {
+	n.t.Helper()
+	if err := n.try(line); err != nil {
+		n.t.Error(err)
+	}
+}
+
+// serve starts a server, in place of the one before, and waits until it is ready; the key that it
+// prints becomes $KEY.
+func (n *reader) serve(line string) {
+	n.t.Helper()
+	n.stop()
+	ctx, stop := context.WithCancel(context.Background())
+	cmd := n.shell(ctx, "exec "+line)
+	n.server = &output{}
+	cmd.Stdout, cmd.Stderr = n.server, n.server
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) } // make and what it started
+	if err := cmd.Start(); err != nil {
+		n.t.Fatal(err)
+	}
+	n.stop = func() {
+		stop()
+		_ = cmd.Wait() // it was told to end
+	}
+	n.t.Cleanup(n.stop)
+	n.await("it serves: "+line, func() bool {
+		response, err := http.Get("http://" + n.address + "/readyz")
+		if err != nil {
+			return false
+		}
+		defer response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	})
+	if key := regexp.MustCompile(`gc_live_\w+`).FindString(n.server.String()); key != "" {
+		n.env = append(n.env, "KEY="+key)
+	}
+}
+
+func (n *reader) await(what string, happened func() bool) {
+	n.t.Helper()
+	for deadline := time.Now().Add(4 * time.Minute); !happened(); time.Sleep(200 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			n.t.Fatalf("did not happen: %s\n%s", what, n.server)
+		}
+	}
+}
