@@ -5,7 +5,7 @@ VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 FUZZTIME ?= 10s
 
-.PHONY: run build test race lint fuzz openapi bench check tools clean
+.PHONY: run build test race lint fuzz openapi bench check tools release clean
 
 run: build            ## the whole service on embedded seasons, no configuration
 	@$(BIN)/gridcast serve --demo $(ARGS)
@@ -36,6 +36,9 @@ check: build lint openapi test race fuzz   ## everything CI runs except the serv
 
 tools:                ## linters at the versions of deploy/tools/go.mod
 	@cd deploy/tools && GOBIN=$(CURDIR)/$(BIN) go install tool
+
+release:              ## archives, images, bills of materials and checksums of this commit, in .var/release
+	@cd deploy/kit && go run . --version $(VERSION) --time $(shell git log -1 --format=%ct)
 
 clean:
 	rm -rf .var

@@ -12,11 +12,13 @@ if [ -n "$unformatted" ]; then
 fi
 echo "go mod tidy"
 go mod tidy -diff
-go -C deploy/bench mod tidy -diff # a module of its own
+for module in deploy/bench deploy/kit; do go -C "$module" mod tidy -diff; done # modules of their own
 echo "golangci-lint"
 tool golangci-lint run ./...
 tools=$PWD/deploy/tools/go.mod
-(cd deploy/bench && go vet ./... && go tool -modfile="$tools" golangci-lint run ./...)
+for module in deploy/bench deploy/kit; do
+  (cd "$module" && go vet ./... && go tool -modfile="$tools" golangci-lint run ./...)
+done
 echo "deadcode"
 # A test is no caller. What no program reaches is in deploy/deadcode.txt, with the reason.
 dead=$(tool deadcode -f '{{range .Funcs}}{{.Position.File}} {{.Name}}{{println}}{{end}}' ./deploy/gridcast | sed "s|^$PWD/||" | grep -v '^$' | sort)
