@@ -120,6 +120,7 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 		return snapshots.Receipt{}, nil, err
 	}
 	draft := draftOf(base, a, version)
+	refused = append(refused, addFeeds(&draft, a)...)
 	until := draft.DueAt // by then there is another version, or this one is overdue
 	if until.Before(r.At) {
 		until = r.At

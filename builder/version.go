@@ -259,6 +259,38 @@ func draftOf(base *snapshots.Base, a *almanac.Almanac, version map[string]*docum
 	return d
 }
 
+// addFeeds adds the feeds to a draft. One that cannot be rendered stays as it was.
+func addFeeds(d *snapshots.Draft, a *almanac.Almanac) (faults []Refused) {
+	for _, f := range catalog.Feeds {
+		feed, err := renderFeed(d.Base, a, f)
+		if err != nil {
+			faults = append(faults, Refused{Path: f.Stored, Err: err})
+			entry, before := d.Base.Entry(f.Stored)
+			if !before {
+				continue
+			}
+			feed = snapshots.Reused(entry)
+		}
+		d.Variants = append(d.Variants, feed)
+	}
+	return faults
+}
+
+func renderFeed(base *snapshots.Base, a *almanac.Almanac, f catalog.Feed) (snapshots.Variant, error) {
+	if entry, ok := base.Entry(f.Stored); ok {
+		body, err := render.Feed(a, f, entry.GeneratedAt)
+		if err != nil || snapshots.Digest(body) == entry.SHA256 {
+			return snapshots.Reused(entry), err
+		}
+	}
+	body, err := render.Feed(a, f, a.At)
+	if err != nil {
+		return snapshots.Variant{}, err
+	}
+	encodings, err := render.Encode(body)
+	return snapshots.New(f.Stored, body, encodings, a.At), err
+}
+
 // Publishable says whether what an event makes visible can be published: it renders and checks the
 // documents of its round as they would be, with the state after it. A document that is wrong
 // without the event too does not count. Events are appended only if they are publishable: the

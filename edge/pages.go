@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"gridcast/edge/negotiate"
 	"gridcast/edge/resident"
 	"gridcast/schemas"
+	"gridcast/schemas/catalog"
 	"gridcast/schemas/docs"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
@@ -31,7 +33,7 @@ var (
 
 // robots keeps crawlers on what is written for people: everything else wants a key or changes by
 // the second.
-const robots = "User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /openapi.json\nDisallow: /\n"
+const robots = "User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /openapi.json\nAllow: /calendar.ics\nAllow: /changes.atom\nDisallow: /\n"
 
 var (
 	html      = resident.NewField("Content-Type", "text/html; charset=utf-8")
@@ -64,11 +66,17 @@ func (p *pages) serve(r *request) answer {
 		path = bytes.TrimSuffix(path, []byte{'/'})
 	}
 	document := p.documents[string(path)]
+	feed := slices.ContainsFunc(catalog.Feeds, func(f catalog.Feed) bool { return f.Path == string(path) })
+	if feed {
+		document = p.edge.versions.current().Feed(string(path))
+	}
 	switch {
-	case document == nil && !computed(path):
+	case document == nil && !feed && !computed(path):
 		return answer{response: noRoute}
 	case r.method != get:
 		return answer{response: wrongMethod}
+	case document == nil && feed:
+		return answer{response: notInVersion, retryAfter: retrySoon}
 	case document != nil:
 		return answer{response: document.Answer(r.acceptEncoding, r.ifNoneMatch)}
 	case string(path) == healthPath:

@@ -21,6 +21,7 @@ import (
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
+	"gridcast/snapshots/blob/memblob"
 )
 
 // TestOutsideTheBasePath has a row for each path that needs no key.
@@ -36,6 +37,11 @@ func TestOutsideTheBasePath(t *testing.T) {
 		{"GET", "/docs", 200, "text/html; charset=utf-8"},
 		{"GET", "/docs/", 200, "text/html; charset=utf-8"},
 		{"HEAD", "/docs", 200, "text/html; charset=utf-8"},
+		{"GET", "/calendar.ics", 200, "text/calendar; charset=utf-8"},
+		{"HEAD", "/calendar.ics", 200, "text/calendar; charset=utf-8"},
+		{"GET", "/changes.atom?x=1", 200, "application/atom+xml; charset=utf-8"},
+		{"OPTIONS", "/changes.atom", 204, ""},
+		{"POST", "/changes.atom", 405, "application/json; charset=utf-8"},
 		{"GET", "/healthz", 200, "application/json; charset=utf-8"},
 		{"GET", "/readyz?verbose", 200, "application/json; charset=utf-8"},
 		{"GET", "/status", 200, "application/json; charset=utf-8"},
@@ -70,7 +76,7 @@ func TestOutsideTheBasePath(t *testing.T) {
 // TestDocumentsAreCached has the validator and the codings of the documents.
 func TestDocumentsAreCached(t *testing.T) {
 	w := newWorld(t)
-	for _, path := range []string{"/openapi.json", "/openapi.yaml", "/docs"} {
+	for _, path := range []string{"/openapi.json", "/openapi.yaml", "/docs", "/calendar.ics", "/changes.atom"} {
 		plain := w.do("GET", path)
 		for _, coding := range []string{"gzip", "br", "zstd"} {
 			r := w.do("GET", path, "Accept-Encoding: "+coding)
@@ -84,6 +90,34 @@ func TestDocumentsAreCached(t *testing.T) {
 		if got := plain.Header.Get("Cache-Control"); got != "public, max-age=300" {
 			t.Errorf("%s: got Cache-Control %q", path, got)
 		}
+	}
+}
+
+// TestFeedsAreThoseOfTheVersion that is served: they change with it, any website may read them, and a
+// version of before there were feeds has none.
+func TestFeedsAreThoseOfTheVersion(t *testing.T) {
+	w := newWorld(t)
+	first := w.do("GET", "/calendar.ics")
+	if got := first.Header.Get("Access-Control-Allow-Origin"); got != "*" {
+		t.Errorf("got Access-Control-Allow-Origin %q, want *", got)
+	}
+	store := memblob.New()
+	publish := func(n int64, without ...string) {
+		if err := w.edge.Accept(edgetest.Publish(t, store, n, without...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish(2)
+	second := w.do("GET", "/calendar.ics", "If-None-Match: "+first.Header.Get("ETag"))
+	if second.StatusCode != http.StatusOK || string(second.body) != "/calendar.ics of version 2" {
+		t.Errorf("got %d %s, want the calendar of version 2", second.StatusCode, second.body)
+	}
+	publish(3, "feeds/calendar.ics")
+	if r := w.do("GET", "/calendar.ics"); r.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("got %d from a version without the calendar, want 503", r.StatusCode)
+	}
+	if r := w.do("GET", "/changes.atom"); r.StatusCode != http.StatusOK {
+		t.Errorf("got %d, want the other feed", r.StatusCode)
 	}
 }
 

@@ -389,6 +389,9 @@ func TestSchemasFollowTheStructs(t *testing.T) {
 		"TitleOddsBody": wire.Success[int]{}, "TitleOdds": wire.TitleOdds{}, "DriverOdds": wire.DriverOdds{}, "ConstructorOdds": wire.ConstructorOdds{},
 		"TrackRecordBody": wire.Success[int]{}, "TrackRecord": wire.TrackRecord{}, "Record": wire.Record{}, "SeasonRecord": wire.SeasonRecord{},
 		"Scores": wire.Scores{}, "PercentInterval": wire.PercentInterval{}, "NumberInterval": wire.NumberInterval{}, "ReliabilityBin": wire.ReliabilityBin{},
+		"ResultsBody": wire.Success[int]{}, "ResultRecord": wire.ResultRecord{}, "Revision": wire.Revision{}, "ResultRow": wire.ResultRow{},
+		"WeekendsBody": wire.Success[int]{}, "Weekend": wire.Weekend{}, "Circuit": wire.Circuit{}, "WeekendSession": wire.WeekendSession{},
+		"ChangesBody": wire.Success[int]{}, "Change": wire.Change{}, "ChangeState": wire.ChangeState{}, "ChangedRow": wire.ChangedRow{},
 	} {
 		s, ok := d.Components.Schemas[name]
 		if !ok {

@@ -4,6 +4,7 @@ package edgetest
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -62,6 +63,11 @@ func Publish(t testing.TB, store blob.Store, n int64, without ...string) *snapsh
 			continue
 		}
 		draft.Variants = append(draft.Variants, snapshots.New(v.Path(), body, encode(body), generatedAt(n)))
+	}
+	for _, f := range catalog.Feeds {
+		if body := []byte(f.Path + " of version " + strconv.FormatInt(n, 10)); !slices.Contains(without, f.Stored) {
+			draft.Variants = append(draft.Variants, snapshots.New(f.Stored, body, encode(body), generatedAt(n)))
+		}
 	}
 	// A newer builder may know more endpoints than the edge.
 	later := []byte(`{"later":true}`)

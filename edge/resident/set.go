@@ -22,6 +22,7 @@ type Set struct {
 	facts     *wire.FactsState
 	variants  map[catalog.Variant]*Page
 	targets   map[string]*Page
+	feeds     map[string]*Page // by request path
 }
 
 // Load makes the responses of a version. Pages of previous, which may be nil, whose content is
@@ -35,6 +36,7 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 		known:    catalog.Known{Seasons: m.Seasons, Current: m.CurrentSeason},
 		variants: make(map[catalog.Variant]*Page, len(m.Entries)),
 		targets:  make(map[string]*Page, 8*len(m.Entries)),
+		feeds:    map[string]*Page{},
 	}
 	if m.State != nil {
 		// It is for people: a form that came after this edge keeps nothing from being served.
@@ -46,6 +48,20 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 		if err := s.add(path, body, previous); err != nil {
 			return nil, fmt.Errorf("version %d: %w", m.Version, err)
 		}
+	}
+	for path, headers := range feedHeaders {
+		body, ok := v.Body(path.Stored)
+		if !ok {
+			continue // of a builder of before
+		}
+		page := previous.Feed(path.Path)
+		if page == nil || page.body != body {
+			page = &Page{}
+			if err := page.fill(body, headers); err != nil {
+				return nil, fmt.Errorf("version %d: %s: %w", m.Version, path.Stored, err)
+			}
+		}
+		s.feeds[path.Path] = page
 	}
 	for _, variant := range catalog.All(s.known, nil) {
 		if _, endpoint := row(variant); s.variants[variant] == nil && !endpoint.Additive {
@@ -135,6 +151,23 @@ func (s *Set) Page(variant catalog.Variant) *Page {
 	}
 	return s.variants[catalog.Variant{Endpoint: variant.Endpoint, SessionKey: catalog.NoSession}]
 }
+
+// Feed returns the page of a feed by its request path, nil if the version has none.
+func (s *Set) Feed(path string) *Page {
+	if s == nil {
+		return nil
+	}
+	return s.feeds[path]
+}
+
+// feedHeaders are the fields of each feed. Anybody may keep a feed for a while: it is the same for all.
+var feedHeaders = func() map[catalog.Feed]*headerSet {
+	all := map[catalog.Feed]*headerSet{}
+	for _, f := range catalog.Feeds {
+		all[f] = newHeaderSet(NewField("Content-Type", f.ContentType), NewField("Cache-Control", "public, max-age=300"))
+	}
+	return all
+}()
 
 // row is the place of a variant's endpoint in the catalog.
 func row(v catalog.Variant) (int, *catalog.Endpoint) {

@@ -1,0 +1,211 @@
+package render
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/xml"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"gridcast/builder/almanac"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+)
+
+// Feed returns the bytes of a feed as first rendered at generatedAt.
+func Feed(a *almanac.Almanac, f catalog.Feed, generatedAt time.Time) ([]byte, error) {
+	switch f.Path {
+	case "/calendar.ics":
+		return calendarFeed(a, generatedAt), nil
+	case "/changes.atom":
+		return changesFeed(a, generatedAt)
+	}
+	return nil, fmt.Errorf("render %s: no renderer for this feed", f.Path)
+}
+
+// calendarFeed writes the current season, and those that are known after it, as iCalendar (RFC 5545):
+// an event for each session. The UID is made of the session key and never changes; the SEQUENCE is
+// how often the ledger has moved the round, called it off or put it back.
+func calendarFeed(a *almanac.Almanac, generatedAt time.Time) []byte {
+	var c calendarWriter
+	c.line("BEGIN", "VCALENDAR")
+	c.line("VERSION", "2.0")
+	c.line("PRODID", "-//gridcast//calendar//EN")
+	c.line("METHOD", "PUBLISH")
+	c.line("X-WR-CALNAME", "Races")
+	c.line("REFRESH-INTERVAL;VALUE=DURATION", "PT1H")
+	c.line("X-PUBLISHED-TTL", "PT1H")
+	for i := range a.Years {
+		if a.Years[i].Year < a.Current {
+			continue
+		}
+		for j := range a.Years[i].Rounds {
+			r := &a.Years[i].Rounds[j]
+			for _, s := range weekend(r).Sessions {
+				c.event(r, s, generatedAt)
+			}
+		}
+	}
+	c.line("END", "VCALENDAR")
+	return c.Bytes()
+}
+
+// calendarWriter writes lines of iCalendar: folded at 75 bytes, ended by CR and LF.
+type calendarWriter struct{ bytes.Buffer }
+
+func (c *calendarWriter) line(name, value string) {
+	line := name + ":" + value
+	for room := 75; len(line) > room; room = 74 { // a folded line begins with a space
+		cut := room
+		for !utf8.RuneStart(line[cut]) {
+			cut--
+		}
+		c.WriteString(line[:cut] + "\r\n ")
+		line = line[cut:]
+	}
+	c.WriteString(line + "\r\n")
+}
+
+// icsText escapes what has a meaning in a value.
+var icsText = strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\n", `\n`, "\r", "")
+
+var sessionNames = map[string]string{
+	"practice_1": "Practice 1", "practice_2": "Practice 2", "practice_3": "Practice 3", "practice_4": "Practice 4",
+	"sprint_qualifying": "Sprint qualifying", "sprint": "Sprint", "qualifying": "Qualifying", "race": "Race",
+}
+
+// How long a session takes in a calendar.
+const (
+	raceTakes    = 2 * time.Hour
+	sessionTakes = time.Hour
+)
+
+func (c *calendarWriter) event(r *almanac.Round, s wire.WeekendSession, generatedAt time.Time) {
+	const instant = "20060102T150405Z"
+	title, status := fmt.Sprintf("%s %d: %s", r.Facts.Name, r.Year, sessionNames[s.Session]), "CONFIRMED"
+	switch r.State {
+	case almanac.Cancelled:
+		title, status = "Cancelled: "+title, "CANCELLED" // many programs show the title alone
+	case almanac.Postponed:
+		title, status = "Postponed: "+title, "TENTATIVE"
+	}
+	c.line("BEGIN", "VEVENT")
+	c.line("UID", fmt.Sprintf("%d-%s@gridcast", r.Session, s.Session))
+	c.line("SEQUENCE", fmt.Sprint(len(r.Record.Override.Changes)))
+	c.line("DTSTAMP", generatedAt.UTC().Format(instant))
+	if start := time.Time(s.DateStart); start.IsZero() {
+		day, _ := time.Parse(time.DateOnly, s.Date)
+		c.line("DTSTART;VALUE=DATE", day.Format("20060102"))
+	} else {
+		takes := sessionTakes
+		if s.Session == "race" {
+			takes = raceTakes
+		}
+		c.line("DTSTART", start.UTC().Format(instant))
+		c.line("DTEND", start.Add(takes).UTC().Format(instant))
+	}
+	c.line("SUMMARY", icsText.Replace(title))
+	c.line("LOCATION", icsText.Replace(strings.Join([]string{r.Circuit.Name, r.Circuit.Locality, r.Circuit.Country}, ", ")))
+	c.line("STATUS", status)
+	c.line("TRANSP", "TRANSPARENT")
+	c.line("END", "VEVENT")
+}
+
+// atomFeed is the document of RFC 4287.
+type atomFeed struct {
+	XMLName xml.Name    `xml:"http://www.w3.org/2005/Atom feed"`
+	ID      string      `xml:"id"`
+	Title   string      `xml:"title"`
+	Updated string      `xml:"updated"`
+	Author  string      `xml:"author>name"`
+	Links   []atomLink  `xml:"link"`
+	Entries []atomEntry `xml:"entry"`
+}
+
+type atomLink struct {
+	Rel  string `xml:"rel,attr"`
+	Href string `xml:"href,attr"`
+}
+
+type atomEntry struct {
+	ID      string   `xml:"id"`
+	Title   string   `xml:"title"`
+	Updated string   `xml:"updated"`
+	Link    atomLink `xml:"link"`
+	Summary string   `xml:"summary"`
+}
+
+// feedEntries is how many of the latest changes a feed has.
+const feedEntries = 100
+
+// changesFeed writes the latest changes as Atom.
+func changesFeed(a *almanac.Almanac, generatedAt time.Time) ([]byte, error) {
+	feed := atomFeed{
+		ID: atomID("changes"), Title: "What has changed in the season", Updated: wire.Instant(generatedAt).String(), Author: "gridcast",
+		Links: []atomLink{{"self", "/changes.atom"}, {"alternate", "/docs#changes"}},
+	}
+	all := a.Changes(0)
+	records := changes(a, 0)
+	for i := range min(len(all), feedEntries) {
+		c, rec := &all[i], &records[i]
+		entry := atomEntry{
+			ID:    atomID(fmt.Sprintf("%d %s %s %d", rec.SessionKey, rec.Kind, c.At.UTC().Format(time.RFC3339Nano), revisionOf(rec))),
+			Title: title(c), Updated: rec.At.String(), Summary: rec.Reason,
+			Link: atomLink{"alternate", "/docs#changes"},
+		}
+		if entry.Summary == "" {
+			entry.Summary = entry.Title
+		}
+		feed.Entries = append(feed.Entries, entry)
+	}
+	body, err := xml.MarshalIndent(feed, "", " ")
+	if err != nil {
+		return nil, fmt.Errorf("render changes.atom: %w", err)
+	}
+	return append([]byte(xml.Header), append(body, '\n')...), nil
+}
+
+func revisionOf(c *wire.Change) int {
+	if c.New == nil {
+		return 0
+	}
+	return c.New.Revision
+}
+
+// atomID makes an identifier for ever of what it identifies: a UUID of version 8 (RFC 9562), since
+// where the feed is served is not known.
+func atomID(name string) string {
+	sum := sha256.Sum256([]byte("gridcast " + name))
+	id := sum[:16]
+	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80
+	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+}
+
+// title says in a line what has changed.
+func title(c *almanac.Change) string {
+	r := c.Round
+	name := fmt.Sprintf("%s %d", r.Facts.Name, r.Year)
+	start := func(t time.Time) string { return t.UTC().Format("2 January 15:04 UTC") }
+	switch c.Kind {
+	case almanac.RoundMoved:
+		return name + " moved to " + start(c.NewStart)
+	case almanac.RoundPostponed:
+		return name + " postponed"
+	case almanac.RoundCancelled:
+		return name + " cancelled"
+	case almanac.RoundReinstated:
+		if c.NewStart.IsZero() {
+			return name + " is back in the calendar"
+		}
+		return name + " is back in the calendar: " + start(c.NewStart)
+	case almanac.PickVoided:
+		return name + ": the pick no longer counts"
+	}
+	before, after := almanac.Podium(c.Old.Rows), almanac.Podium(c.New.Rows)
+	if winner := after[0]; winner != before[0] {
+		return fmt.Sprintf("%s: result revised, won by %s", name, r.Driver(winner).Name)
+	}
+	return name + ": result revised"
+}

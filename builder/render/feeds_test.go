@@ -1,0 +1,119 @@
+package render_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	ics "github.com/arran4/golang-ical"
+	"github.com/google/go-cmp/cmp"
+	"github.com/mmcdole/gofeed"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
+	"gridcast/builder/render"
+	"gridcast/builder/season"
+	"gridcast/schemas/catalog"
+)
+
+// decided is the small season after somebody has moved its last round twice and cancelled the third;
+// the text of the circuit has everything that must be escaped.
+func decided() *almanac.Almanac {
+	a := small()
+	rounds := a.Years[1].Rounds
+	rounds[3].Circuit.Name = `Straße; der, "Könige" \ ` + strings.Repeat("lang und länger ", 8)
+	rounds[3].Facts.Sessions = []season.Session{
+		{Kind: season.Qualifying, Date: time.Date(2025, 6, 21, 0, 0, 0, 0, time.UTC), Start: time.Date(2025, 6, 21, 1, 0, 0, 0, time.UTC)},
+		{Kind: season.Practice1, Date: time.Date(2025, 6, 20, 0, 0, 0, 0, time.UTC)},
+	}
+	at := time.Date(2025, 6, 2, 9, 30, 0, 0, time.UTC)
+	start := rounds[3].Start
+	rounds[3].Record.Override.Changes = []ledger.Change{
+		{Type: ledger.RoundMoved, At: at, Actor: "operator:anna", Reason: "heat & <rain>", Was: start.Add(-time.Hour), Start: start.Add(time.Hour)},
+		{Type: ledger.RoundMoved, At: at.Add(time.Hour), Actor: "source:f1db@abc", Reason: "earlier", Was: start.Add(time.Hour), Start: start},
+	}
+	rounds[2].Record.Override.Changes = []ledger.Change{{Type: ledger.RoundCancelled, At: at.Add(2 * time.Hour), Actor: "operator:anna", Reason: "flood"}}
+	return a
+}
+
+// TestCalendarFeed is read by a parser of others.
+func TestCalendarFeed(t *testing.T) {
+	body, err := render.Feed(decided(), catalog.Feeds[0], generated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(body), "\r\n"), "\r\n") {
+		if len(line) > 75 || strings.ContainsAny(line, "\r\n") {
+			t.Errorf("line of %d bytes: %q", len(line), line)
+		}
+	}
+	parsed, err := ics.ParseCalendar(bytes.NewReader(body))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, body)
+	}
+	type event struct {
+		Title, Status, Sequence, Start string
+	}
+	got := map[string]event{}
+	for _, e := range parsed.Events() {
+		value := func(p ics.ComponentProperty) string {
+			if found := e.GetProperty(p); found != nil {
+				return found.Value
+			}
+			return ""
+		}
+		got[e.Id()] = event{value(ics.ComponentPropertySummary), value(ics.ComponentPropertyStatus), value(ics.ComponentPropertySequence), value(ics.ComponentPropertyDtStart)}
+		if e.Id() == "2025004-race@gridcast" {
+			want := decided().Years[1].Rounds[3].Circuit.Name + ", Town, Italy"
+			if place := value(ics.ComponentPropertyLocation); place != want {
+				t.Errorf("place: got %q, want %q", place, want)
+			}
+			end, err := e.GetEndAt()
+			if want := time.Date(2025, 6, 22, 4, 0, 0, 0, time.UTC); err != nil || !end.Equal(want) {
+				t.Errorf("end: got %v, %v, want %v", end, err, want)
+			}
+		}
+	}
+	want := map[string]event{
+		"2025001-race@gridcast":       {"Grand Prix A 2025: Race", "CONFIRMED", "0", "20250601T130000Z"},
+		"2025002-race@gridcast":       {"Grand Prix B 2025: Race", "CONFIRMED", "0", "20250608"},
+		"2025003-race@gridcast":       {"Cancelled: Grand Prix C 2025: Race", "CANCELLED", "1", "20250615T130000Z"},
+		"2025004-practice_1@gridcast": {"Grand Prix D 2025: Practice 1", "CONFIRMED", "2", "20250620"},
+		"2025004-qualifying@gridcast": {"Grand Prix D 2025: Qualifying", "CONFIRMED", "2", "20250621T010000Z"},
+		"2025004-race@gridcast":       {"Grand Prix D 2025: Race", "CONFIRMED", "2", "20250622T020000Z"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestChangesFeed is read by a parser of others.
+func TestChangesFeed(t *testing.T) {
+	body, err := render.Feed(decided(), catalog.Feeds[1], generated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := gofeed.NewParser().Parse(bytes.NewReader(body))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, body)
+	}
+	if parsed.FeedType != "atom" || !parsed.UpdatedParsed.Equal(generated) {
+		t.Errorf("got %s of %v, want Atom of %v", parsed.FeedType, parsed.UpdatedParsed, generated)
+	}
+	var titles, reasons []string
+	ids := map[string]bool{}
+	for _, item := range parsed.Items {
+		titles, reasons, ids[item.GUID] = append(titles, item.Title), append(reasons, item.Description), true
+	}
+	want := []string{"Grand Prix C 2025 cancelled", "Grand Prix D 2025 moved to 22 June 02:00 UTC", "Grand Prix D 2025 moved to 22 June 03:00 UTC"}
+	if diff := cmp.Diff(want, titles); diff != "" {
+		t.Errorf("titles (-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"flood", "earlier", "heat & <rain>"}, reasons); diff != "" {
+		t.Errorf("reasons (-want +got)\n%s", diff)
+	}
+	if len(ids) != 3 {
+		t.Errorf("got identifiers %v, want three", ids)
+	}
+}
