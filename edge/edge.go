@@ -50,6 +50,23 @@ type Deps struct {
 	// Builder says why the builder of the same process does not build; nil: there is none, and
 	// an empty text: it does.
 	Builder func() string
+	// Widgets are the releases of the widget that are served, the newest first. Pages of others name
+	// one by its version and its hash, so a release never changes and none is taken away.
+	Widgets []Widget
+	// Start says what the start page shows besides; nil: nothing. It is asked once, by a request.
+	Start func() StartPage
+}
+
+// Widget is a release of the widget.
+type Widget struct {
+	Version string // "1.0.0"
+	Module  []byte // an ES module
+}
+
+// StartPage says what the start page of a demo shows, where anybody may see the key.
+type StartPage struct {
+	Key     string // with which the widget asks; empty: the reader gives one
+	Console string // URL of the operator's console
 }
 
 // Edge is one gateway.

@@ -2,9 +2,12 @@ package edge
 
 import (
 	"bytes"
+	"crypto/sha512"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,16 +29,17 @@ var (
 	//go:embed status.html
 	statusSource string
 	//go:embed start.html
-	startPage []byte
+	startSource string
 	//go:embed favicon.svg
 	favicon []byte
 )
 
 // robots keeps crawlers on what is written for people: everything else wants a key or changes by
 // the second.
-const robots = "User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /openapi.json\nAllow: /calendar.ics\nAllow: /changes.atom\nDisallow: /\n"
+const robots = "User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /openapi.json\nAllow: /calendar.ics\nAllow: /changes.atom\nAllow: /widget/\nDisallow: /\n"
 
 var (
+	script    = resident.NewField("Content-Type", "text/javascript; charset=utf-8")
 	html      = resident.NewField("Content-Type", "text/html; charset=utf-8")
 	variesByA = resident.NewField("Vary", "Accept")
 )
@@ -45,6 +49,7 @@ type pages struct {
 	edge       *Edge
 	documents  map[string]*resident.Page
 	statusHTML *template.Template
+	start      func() *resident.Page // made for the first who asks
 }
 
 func newPages(e *Edge) (*pages, error) {
@@ -52,11 +57,48 @@ func newPages(e *Edge) (*pages, error) {
 	if err != nil {
 		return nil, fmt.Errorf("status page: %w", err)
 	}
-	documents, err := documents()
+	shared, err := documents()
 	if err != nil {
 		return nil, err
 	}
-	return &pages{edge: e, documents: documents, statusHTML: page}, nil
+	documents := maps.Clone(shared)
+	var start startFilling
+	for i, w := range e.deps.Widgets {
+		path := "/widget/" + w.Version + "/gridcast.js"
+		if documents[path], err = document(script, w.Module, "public, max-age=31536000, immutable"); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if i == 0 {
+			sum := sha512.Sum384(w.Module)
+			start.Widget, start.Integrity = path, "sha384-"+base64.StdEncoding.EncodeToString(sum[:])
+		}
+	}
+	startPage, err := template.New("start").Parse(startSource)
+	if err != nil {
+		return nil, fmt.Errorf("start page: %w", err)
+	}
+	fill := func() *resident.Page {
+		if e.deps.Start != nil {
+			start.StartPage = e.deps.Start()
+		}
+		var filled bytes.Buffer
+		if err := startPage.Execute(&filled, start); err != nil {
+			panic("BUG: start page: " + err.Error())
+		}
+		page, err := document(html, filled.Bytes(), untilRelease)
+		if err != nil {
+			panic("BUG: start page: " + err.Error())
+		}
+		return page
+	}
+	return &pages{edge: e, documents: documents, statusHTML: page, start: sync.OnceValue(fill)}, nil
+}
+
+// startFilling is what the template of the start page is filled with.
+type startFilling struct {
+	StartPage
+	Widget    string // path; empty: none is served
+	Integrity string
 }
 
 // serve answers a target outside the base path.
@@ -66,6 +108,9 @@ func (p *pages) serve(r *request) answer {
 		path = bytes.TrimSuffix(path, []byte{'/'})
 	}
 	document := p.documents[string(path)]
+	if string(path) == "/" {
+		document = p.start()
+	}
 	feed := slices.ContainsFunc(catalog.Feeds, func(f catalog.Feed) bool { return f.Path == string(path) })
 	if feed {
 		document = p.edge.versions.current().Feed(string(path))
@@ -173,11 +218,10 @@ var documents = sync.OnceValues(func() (map[string]*resident.Page, error) {
 		{"/openapi.json", resident.JSON, schemas.OpenAPIJSON()},
 		{"/openapi.yaml", yaml, schemas.OpenAPIYAML()},
 		{"/docs", html, docs.Page()},
-		{"/", html, startPage},
 		{"/favicon.ico", resident.NewField("Content-Type", "image/svg+xml"), favicon},
 		{"/robots.txt", resident.NewField("Content-Type", "text/plain; charset=utf-8"), []byte(robots)},
 	} {
-		page, err := document(d.contentType, d.body)
+		page, err := document(d.contentType, d.body, untilRelease)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", d.path, err)
 		}
@@ -186,9 +230,12 @@ var documents = sync.OnceValues(func() (map[string]*resident.Page, error) {
 	return pages, nil
 })
 
+// untilRelease is how long a document may be kept without asking: it changes with the program.
+const untilRelease = "public, max-age=300"
+
 // document makes the page of something that is the same for the life of the process. It is
 // compressed here and not by the builder, since it is part of this program.
-func document(contentType resident.Field, body []byte) (*resident.Page, error) {
+func document(contentType resident.Field, body []byte, lifetime string) (*resident.Page, error) {
 	return resident.NewPage(&snapshots.Body{
 		Entry:    snapshots.Entry{ETag: snapshots.ETag(snapshots.Digest(body))},
 		Identity: body,
@@ -197,5 +244,5 @@ func document(contentType resident.Field, body []byte) (*resident.Page, error) {
 			snapshots.ZST: fasthttp.AppendZstdBytes(nil, body),
 			snapshots.BR:  fasthttp.AppendBrotliBytes(nil, body),
 		},
-	}, contentType, resident.NewField("Cache-Control", "public, max-age=300"))
+	}, contentType, resident.NewField("Cache-Control", lifetime))
 }

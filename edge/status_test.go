@@ -1,6 +1,8 @@
 package edge_test
 
 import (
+	"crypto/sha512"
+	"encoding/base64"
 	"encoding/json"
 	"html"
 	"log/slog"
@@ -89,6 +91,42 @@ func TestDocumentsAreCached(t *testing.T) {
 		}
 		if got := plain.Header.Get("Cache-Control"); got != "public, max-age=300" {
 			t.Errorf("%s: got Cache-Control %q", path, got)
+		}
+	}
+}
+
+// TestWidgets are served under their versions for ever, to every website, and the start page names the
+// newest with its hash.
+func TestWidgets(t *testing.T) {
+	module := []byte("export const widget = 2;")
+	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, _ *setup) {
+		d.Widgets = []edge.Widget{{Version: "2.0.0", Module: module}, {Version: "1.0.0", Module: []byte("export const widget = 1;")}}
+		d.Start = func() edge.StartPage { return edge.StartPage{Key: "gc_live_shown", Console: "http://console.example/"} }
+	})
+	newest := w.do("GET", "/widget/2.0.0/gridcast.js")
+	if newest.StatusCode != http.StatusOK || string(newest.body) != string(module) {
+		t.Errorf("got %d %s", newest.StatusCode, newest.body)
+	}
+	for name, want := range map[string]string{
+		"Content-Type": "text/javascript; charset=utf-8", "Cache-Control": "public, max-age=31536000, immutable", "Access-Control-Allow-Origin": "*",
+	} {
+		if got := newest.Header.Get(name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	if r := w.do("GET", "/widget/1.0.0/gridcast.js"); r.StatusCode != http.StatusOK {
+		t.Errorf("the release before: got %d", r.StatusCode)
+	}
+	if r := w.do("GET", "/widget/3.0.0/gridcast.js"); r.StatusCode != http.StatusNotFound {
+		t.Errorf("a release that is not there: got %d", r.StatusCode)
+	}
+	sum := sha512.Sum384(module)
+	page := html.UnescapeString(string(w.do("GET", "/").body))
+	for _, want := range []string{
+		`src="/widget/2.0.0/gridcast.js" integrity="sha384-` + base64.StdEncoding.EncodeToString(sum[:]) + `"`, `key="gc_live_shown"`, `href="http://console.example/"`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the start page lacks %s", want)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (c *serveCmd) runDemo(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	c.OperatorTokenFile = demoToken
+	c.OperatorTokenFile, c.startKey = demoToken, client[len(client)-1].key // the sandbox's
 	open := func(context.Context) (*builder.Builder, error) { return b, nil }
 	return c.serve(ctx, s, store, race, open, func(address, console string) error {
 		if err := s.printBanner(address, c.OperatorListen, console, store, race, w, client, c.AutoVerifyAfter); err != nil || console == "" {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"gridcast/deploy/widget"
 	"gridcast/edge"
 	"gridcast/edge/limit"
 	"gridcast/edge/limit/redislimit"
@@ -107,7 +108,7 @@ func (c *edgeCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	defer done()
-	e, err := edge.New(cfg, edge.Deps{Store: store, Log: s.log, RaceTime: clock.Race, Limits: limits})
+	e, err := edge.New(cfg, edge.Deps{Store: store, Log: s.log, RaceTime: clock.Race, Limits: limits, Widgets: widget.Releases()})
 	if err != nil {
 		return err
 	}

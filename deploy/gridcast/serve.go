@@ -10,6 +10,7 @@ import (
 	"gridcast/builder"
 	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
+	"gridcast/deploy/widget"
 	"gridcast/edge"
 	"gridcast/edge/adminport"
 	"gridcast/snapshots/blob"
@@ -22,6 +23,8 @@ type serveCmd struct {
 	sourceFlags  `embed:""`
 	Demo         bool    `help:"Replay a race weekend of the embedded seasons in a new store under .var/demo."`
 	DemoSpeed    float64 `help:"Race seconds in a real second of the demo." default:"300"`
+
+	startKey string // for the start page of the demo
 }
 
 func (c *serveCmd) Run(ctx context.Context, s *streams) error {
@@ -81,6 +84,12 @@ func (c *serveCmd) serve(ctx context.Context, s *streams, store blob.Store, cloc
 	b := &backstage{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(), log: s.log, sources: &c.sourceFlags}
 	e, err := edge.New(cfg, edge.Deps{
 		Store: store, Log: s.log, RaceTime: clock.Race, Listener: listener, Registry: b.registry, Limits: limits, Builder: b.trouble,
+		Widgets: widget.Releases(), Start: func() edge.StartPage {
+			if c.startKey == "" {
+				return edge.StartPage{} // the console is not for the readers of the API
+			}
+			return edge.StartPage{Key: c.startKey, Console: b.port.url()}
+		},
 	})
 	if err != nil {
 		return err

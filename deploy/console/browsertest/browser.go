@@ -87,6 +87,26 @@ func (b *Browser) Text(selector string) string {
 	return ""
 }
 
+// Await waits until a script, an expression of the page, says what is wanted, and fails the test with
+// what it says last if it never does. It sees what Text does not, such as the inside of a custom
+// element.
+func (b *Browser) Await(script, want string) {
+	b.t.Helper()
+	var got string
+	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if got = b.Evaluate(script); got == want {
+			return
+		}
+	}
+	b.t.Fatalf("browser: %s: got %q after %s, want %q", script, got, timeout, want)
+}
+
+// Evaluate returns what a script, an expression of the page, says as text.
+func (b *Browser) Evaluate(script string) string {
+	b.t.Helper()
+	return run(b, chromedp.Evaluate[string]("String("+script+")"))
+}
+
 func run[T any](b *Browser, action chromedp.Action[T]) T {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, timeout)

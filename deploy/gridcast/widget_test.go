@@ -1,0 +1,198 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"gridcast/deploy/console/browsertest"
+	"gridcast/schemas/wire"
+)
+
+// site is a website of somebody else that shows the widget: another origin than the service, which it
+// reaches through a proxy that can be told to fail.
+type site struct {
+	*httptest.Server
+	service *httptest.Server
+	fails   atomic.Int32 // status that the service answers requests of the API with; 0: its own, -1: it hangs up
+}
+
+func newSite(t *testing.T, service string) *site {
+	t.Helper()
+	target, err := url.Parse(service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	s.service = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch fails := int(s.fails.Load()); {
+		case fails == 0 || !strings.HasPrefix(r.URL.Path, "/api/") || r.Method == http.MethodOptions:
+			proxy.ServeHTTP(w, r)
+		case fails < 0:
+			panic(http.ErrAbortHandler)
+		default:
+			w.Header().Set("Access-Control-Allow-Origin", "*")
+			w.Header().Set("Access-Control-Expose-Headers", "Retry-After")
+			w.Header().Set("Retry-After", "90")
+			w.WriteHeader(fails)
+		}
+	}))
+	t.Cleanup(s.service.Close)
+	start := fetch(t, service+"/")
+	path, integrity := submatch(t, start, `src="(/widget/[^"]+)"`), submatch(t, start, `integrity="([^"]+)"`)
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		key := html.EscapeString(r.URL.Query().Get("key"))
+		// The clock of the visitor is three days fast; "skip" lets a minute pass at once.
+		fmt.Fprintf(w, `<!doctype html><html lang="en"><meta charset="utf-8"><title>Site</title><meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark"><style>:root{color-scheme:light dark;background:Canvas;color:CanvasText}</style>
+<script>
+const clock = Date.now; Date.now = () => clock() + 3 * 86400e3;
+const now = performance.now.bind(performance); let skipped = 0; performance.now = () => now() + skipped;
+function skip() { skipped += 92e3; document.dispatchEvent(new Event("visibilitychange")); return ""; }
+const next = () => document.querySelector("gridcast-next"), text = () => next().shadowRoot.textContent;
+</script>
+<script type="module" src="%s" integrity="%s" crossorigin="anonymous"></script>
+<main><h1>Site</h1><gridcast-next key="%s">see the calendar</gridcast-next><gridcast-season key="%[3]s" year="2024">see the picks</gridcast-season></main></html>`,
+			s.service.URL+path, integrity, key)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func fetch(t *testing.T, url string) string {
+	t.Helper()
+	r, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	if err != nil || r.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d, %v", url, r.StatusCode, err)
+	}
+	return string(body)
+}
+
+func submatch(t *testing.T, text, pattern string) string {
+	t.Helper()
+	m := regexp.MustCompile(pattern).FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("no %s in %s", pattern, text)
+	}
+	return html.UnescapeString(m[1])
+}
+
+// TestWidget shows the widget on another website, with all that may go wrong there.
+func TestWidget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: a browser takes half a minute")
+	}
+	b := browsertest.Open(t, t.ArtifactDir())
+	d := startDemo(t, "1")
+	s := newSite(t, d.url)
+	var created struct{ Key string }
+	if err := json.Unmarshal([]byte(gridcast(t, d.cmd.Dir, "keys", "create", "--name", "site", "--tier", "standard", "--origin", s.URL,
+		"--store", "dir:.var/demo", "--json")), &created); err != nil {
+		t.Fatal(err)
+	}
+	d.await(t, func() bool {
+		return newClient(d.url, created.Key).do(t, http.MethodGet, "/api/v1/drivers", nil).status != http.StatusUnauthorized
+	})
+	const state = `next().getAttribute("state")`
+	// countdown holds what the widget shows against what the service says.
+	countdown := func(service string) {
+		t.Helper()
+		shown := b.Evaluate(`next().shadowRoot.querySelector("[role=timer]").textContent`)
+		var days, hours, minutes, seconds int
+		if _, err := fmt.Sscanf(shown, "%d d %d:%d:%d", &days, &hours, &minutes, &seconds); err != nil {
+			days = 0
+			if _, err := fmt.Sscanf(shown, "%d:%d:%d", &hours, &minutes, &seconds); err != nil {
+				t.Fatalf("countdown %q: %v", shown, err)
+			}
+		}
+		left := int64(days*86400 + hours*3600 + minutes*60 + seconds)
+		want := data[wire.NextRace](t, newClient(service, d.keys["pro"]).get(t, "/next-race")).SecondsToLights
+		if left < want-5 || left > want+30 { // asked for after it was shown, on a busy machine
+			t.Errorf("the widget shows %s, which are %d s; the service says %d", shown, left, want)
+		}
+	}
+
+	b.Do(chromedp.Navigate(s.URL + "/?key=" + created.Key))
+	b.Await(state, "counting")
+	countdown(d.url)
+	b.Await(`document.querySelector("gridcast-season").getAttribute("state")`, "ready")
+	accuracy := data[wire.Accuracy](t, newClient(d.url, d.keys["pro"]).get(t, "/accuracy?year=2024"))
+	b.Await(`document.querySelector("gridcast-season").shadowRoot.querySelector("h2").textContent.split(" of ")[1]`, fmt.Sprintf("%d winners picked", accuracy.RacesEvaluated))
+	b.Picture("counting")
+
+	s.fails.Store(-1)
+	b.Evaluate(`skip()`)
+	b.Await(state, "offline")
+	b.Await(`text().includes("No connection") && /\d\d:\d\d:\d\d/.test(text())`, "true")
+	b.Look("offline")
+	s.fails.Store(0)
+	b.Evaluate(`skip()`)
+	b.Await(state, "counting")
+	s.fails.Store(http.StatusTooManyRequests)
+	b.Evaluate(`skip()`)
+	b.Await(state, "limited")
+	b.Look("limited")
+	b.Do(chromedp.Navigate(s.URL + "/?key=" + created.Key))
+	b.Await(state, "limited")
+	b.Await(`next().shadowRoot.querySelector("slot") !== null`, "true") // nothing is known: what is between the tags stays
+	s.fails.Store(0)
+
+	b.Do(chromedp.Navigate(s.URL + "/?key=gc_live_wrong"))
+	b.Await(state, "bad-key")
+	b.Look("bad-key")
+	other := strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
+	b.Do(chromedp.Navigate(other + "/?key=" + created.Key))
+	b.Await(state, "bad-key") // the key is bound to another origin
+
+	t.Run("start", func(t *testing.T) {
+		b.Do(chromedp.Navigate(d.url + "/"))
+		b.Await(`document.querySelector("gridcast-next").getAttribute("state")`, "counting")
+		b.Await(`document.querySelector("gridcast-season").getAttribute("state")`, "ready")
+		b.Await(`document.querySelector("a[href^='http://127.0.0.1:']")?.textContent`, "Console")
+		b.Await(`document.getElementById("snippet").textContent.includes(location.origin + "/widget/")`, "true")
+		b.Picture("start")
+	})
+	t.Run("starting", func(t *testing.T) { // ten seconds before lights out, by a clock of its own
+		edge := startServer(t, d.cmd.Dir, "edge", "--store", "dir:.var/demo", "--now", "2024-11-24T05:59:50Z")
+		s := newSite(t, edge.url)
+		b.Do(chromedp.Navigate(s.URL + "/?key=" + d.keys["pro"]))
+		b.Await(state, "starting")
+		if shown := b.Evaluate(`next().shadowRoot.querySelector("[role=timer]").textContent`); shown != "Starting" {
+			t.Errorf("at lights out it shows %q", shown)
+		}
+		b.Evaluate(`skip()`)
+		b.Await(state, "counting") // to the race after it
+		b.Await(`next().shadowRoot.querySelector("h2").textContent`, "Qatar Grand Prix")
+	})
+	t.Run("live", func(t *testing.T) {
+		const now = "2024-11-24T06:10:00Z"
+		dir := t.TempDir()
+		gridcast(t, dir, "build", "--store", "dir:live", "--now", now)
+		if err := json.Unmarshal([]byte(gridcast(t, dir, "keys", "create", "--name", "site", "--tier", "pro", "--store", "dir:live", "--json")), &created); err != nil {
+			t.Fatal(err)
+		}
+		s := newSite(t, startServer(t, dir, "edge", "--store", "dir:live", "--now", now).url)
+		b.Do(chromedp.Navigate(s.URL + "/?key=" + created.Key))
+		b.Await(state, "live")
+		b.Await(`text().includes("Las Vegas Grand Prix") && text().includes("Live")`, "true")
+		b.Look("live")
+	})
+}

@@ -1,0 +1,16 @@
+// Package widget holds the releases of the widget for other people's pages: a custom element in one
+// ES module without dependencies. What was released never changes, since pages pin its hash; a new
+// version is a new file.
+package widget
+
+import (
+	_ "embed"
+
+	"gridcast/edge"
+)
+
+//go:embed gridcast-1.0.0.js
+var v100 []byte
+
+// Releases returns every release, the newest first.
+func Releases() []edge.Widget { return []edge.Widget{{Version: "1.0.0", Module: v100}} }
