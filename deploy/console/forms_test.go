@@ -1,0 +1,105 @@
+package console_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"gridcast/builder/archive"
+	"gridcast/builder/season"
+	"gridcast/deploy/auditlog"
+	"gridcast/deploy/console/browsertest"
+	"gridcast/edge/keys"
+)
+
+// TestFormsInABrowser fills in the forms that no weekend needs, and forms with faults in them: what
+// came of each is said beside it, where the operator looks.
+func TestFormsInABrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: a browser takes half a minute")
+	}
+	w := newWorld(t)
+	w.build("start")
+	facts := w.archive.Facts()
+	facts.Seasons = slices.Clone(facts.Seasons)
+	facts.Seasons[slices.IndexFunc(facts.Seasons, func(s season.Season) bool { return s.Year == 2024 })].Colours = nil
+	plain, err := season.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := filepath.Join(t.TempDir(), "release.archive")
+	if _, err := archive.WriteFile(release, plain); err != nil {
+		t.Fatal(err)
+	}
+	document, _, err := keys.Load(t.Context(), w.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := "/keys/" + document.Keys[0].ID
+
+	b := browsertest.Open(t, t.ArtifactDir())
+	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)),
+		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token),
+		chromedp.Submit(chromedp.CSS(`input[name=token]`)), chromedp.WaitVisible(chromedp.CSS(`#served`)))
+	for _, tt := range []struct {
+		action string
+		fields []string
+		asks   bool
+		state  string // of the panel
+		want   string
+	}{
+		{"/keys", []string{"client", "Betting House", "origins", "betting.example"}, false, "failed", "betting.example"},
+		{key + "/origins", []string{"origins", "https://example.org"}, true, "done", "example.org"},
+		{key + "/expire", []string{"expires", "2999-01-31"}, true, "done", "2999"},
+		{key + "/revoke", []string{"reason", "leaked"}, true, "done", "is revoked"},
+		{"/rounds/2024024/move", []string{"start", "2020-01-01T12:00", "reason", "a typing error"}, false, "failed", "2020"},
+		{"/rounds/2024024/move", []string{"start", "2024-12-08T15:00", "reason", "heat"}, true, "done", "Version 2"},
+		{"/rounds/2024024/cancel", []string{"reason", "flood"}, true, "done", "Version 3"},
+		{"/archive", []string{"path", "/nowhere/release.zip"}, false, "failed", "neither an F1DB release nor an archive file"},
+		{"/archive", []string{"path", release, "reason", "a test"}, true, "done", "Version 4"},
+		{"/prune", []string{"keep", "1"}, false, "done", "versions kept"},
+		{"/ledger/audit", nil, false, "done", "The record is whole"},
+	} {
+		form := fmt.Sprintf("form[action='%s']", tt.action)
+		b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`#served`)), chromedp.Evaluate[chromedp.Void](
+			`for (let e = document.querySelector("`+form+`").closest("details"); e; e = e.parentElement.closest("details")) e.open = true`))
+		for i := 0; i < len(tt.fields); i += 2 {
+			b.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelector("%s [name=%s]").value = %q`, form, tt.fields[i], tt.fields[i+1])))
+		}
+		b.Do(chromedp.Click(chromedp.CSS(form + ` button`)))
+		if tt.asks {
+			b.Do(chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)), chromedp.Click(chromedp.CSS(`#ask button[value=yes]`)))
+		}
+		b.Do(chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
+		if got := b.Text("#run-text"); !strings.Contains(got, tt.want) {
+			t.Errorf("%s: it says %q, want %q in it", tt.action, got, tt.want)
+		}
+		// A form that is done with may be gone; one with a fault must be there, with the fault beside it.
+		b.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(() => {
+			const panel = document.getElementById("run"), box = panel.getBoundingClientRect(), form = document.querySelector("%s");
+			if (panel.dataset.state !== %q) throw new Error("the panel is in the state " + panel.dataset.state + ": " + panel.innerText);
+			if (panel.dataset.state === "failed" && !form) throw new Error("the form is gone");
+			if (form && panel.closest("section").parentElement.closest("section") !== form.closest("section")) throw new Error("the panel is not where the form is");
+			if (box.bottom < 0 || box.top > innerHeight) throw new Error("the panel is out of sight");
+		})()`, form, tt.state)))
+	}
+
+	log, err := auditlog.Load(t.Context(), w.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged []string
+	for _, e := range log.Entries() {
+		logged = append(logged, string(e.Action))
+		if e.Actor != "claimed:anna" {
+			t.Errorf("entry %d is by %s, want the operator who signed in", e.Seq, e.Actor)
+		}
+	}
+	if want := []string{"set_origins", "expire_key", "revoke_key", "move_round", "cancel_round", "put_archive", "prune"}; !slices.Equal(logged, want) {
+		t.Errorf("the audit log has %v, want %v", logged, want)
+	}
+}
