@@ -153,6 +153,12 @@
     }
   });
 
+  // Each heading links to itself, for whoever wants to point at it.
+  for (const heading of document.querySelectorAll("section[id] > h2")) {
+    const link = make("a", { class: "here", href: "#" + heading.parentElement.id, "aria-label": "Link to " + heading.textContent }, "#");
+    heading.append(" ", link);
+  }
+
   // indent lays JSON out without parsing its numbers, so that 50.0 stays 50.0.
   function indent(json) {
     let depth = 0;
