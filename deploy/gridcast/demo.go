@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,6 +58,17 @@ func (c *serveCmd) runDemo(ctx context.Context, s *streams) error {
 	}
 	if c.DemoSpeed <= 0 || c.DemoSpeed > clock.MaxSpeed {
 		return usageError{fmt.Errorf("--demo-speed %v: must be above 0 and at most %v", c.DemoSpeed, float64(clock.MaxSpeed))}
+	}
+	// To make the store takes a while: what would keep it from being served is said before.
+	for flag, address := range map[string]string{"--listen": c.Listen, "--operator-listen": c.OperatorListen} {
+		if address == "" {
+			continue
+		}
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+		if err != nil {
+			return fmt.Errorf("listen on %s: %w; choose another address with %s", address, err, flag)
+		}
+		_ = listener.Close() // it is opened again to serve
 	}
 	store, release, err := demoStore(ctx)
 	if err != nil {

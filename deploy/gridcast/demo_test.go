@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"net"
 	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -62,6 +65,28 @@ func (d demo) manyClients(t testing.TB, n int) []*client {
 		return clients[n-1].do(t, http.MethodGet, "/api/v1/drivers", nil).status == http.StatusOK
 	})
 	return clients
+}
+
+// A port that is taken is said before anything is made.
+func TestDemoOnTakenPorts(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	for _, flag := range []string{"--listen", "--operator-listen"} {
+		ports := map[string]string{"--listen": "127.0.0.1:0", "--operator-listen": "127.0.0.1:0"}
+		ports[flag] = taken.Addr().String()
+		cmd := exec.Command(binary(t), "serve", "--demo", "--listen", ports["--listen"], "--operator-listen", ports["--operator-listen"])
+		cmd.Dir = t.TempDir()
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "choose another address with "+flag) {
+			t.Errorf("%s on a port that is taken: %v, %s", flag, err, out)
+		}
+		if _, err := os.Stat(filepath.Join(cmd.Dir, ".var", "demo")); !os.IsNotExist(err) {
+			t.Errorf("%s: the demo's store was made first: %v", flag, err)
+		}
+	}
 }
 
 // TestDemoWeekend watches a whole race weekend through the API: qualifying, the frozen pick,
