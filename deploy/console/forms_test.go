@@ -70,7 +70,7 @@ func TestFormsInABrowser(t *testing.T) {
 		for i := 0; i < len(tt.fields); i += 2 {
 			b.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelector("%s [name=%s]").value = %q`, form, tt.fields[i], tt.fields[i+1])))
 		}
-		b.Do(chromedp.Click(chromedp.CSS(form + ` button`)))
+		b.Do(chromedp.Click(chromedp.CSS(form + ` button:not([type=button])`)))
 		if tt.asks {
 			b.Do(chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)), chromedp.Click(chromedp.CSS(`#ask button[value=yes]`)))
 		}

@@ -417,6 +417,9 @@ func (fixedEdge) Usage(context.Context) ([]keys.KeyUsage, error) { return nil, n
 
 // Whatever is wrong is red on the page, and says which command mends it.
 func TestFaultsAreShown(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: a season is replayed for one page")
+	}
 	asked := fixedEdge{edge.Status{
 		Version: 1, Stale: true, NotReady: "stopping", LimitsFault: "Redis does not answer",
 		Refused: &edge.Refused{Version: 2, Reason: "drivers is missing"}, Keys: edge.KeyStatus{Loaded: true, Problem: "damaged"},

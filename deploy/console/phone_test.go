@@ -48,7 +48,7 @@ func TestDeedsOnAPhone(t *testing.T) {
 			b.Do(chromedp.SendKeys(chromedp.CSS(selector), fields[i+1]))
 		}
 		b.Look(picture + "-form")
-		b.Do(chromedp.Click(chromedp.CSS(form+` button`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
+		b.Do(chromedp.Click(chromedp.CSS(form+` button:not([type=button])`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
 		b.Look(picture + "-asked")
 		b.Do(chromedp.Click(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 		b.Look(picture + "-done")

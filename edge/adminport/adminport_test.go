@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -94,5 +95,33 @@ func TestListenBoundsConnections(t *testing.T) {
 	}
 	if answered != 256 {
 		t.Errorf("%d connections at a time are answered, want 256", answered)
+	}
+}
+
+// A page that has its own name resolve to this machine gets no answer from a private port.
+func TestLocalHosts(t *testing.T) {
+	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	for _, tt := range []struct {
+		at, host string
+		want     int
+	}{
+		{"127.0.0.1:9090", "127.0.0.1:9090", http.StatusOK},
+		{"127.0.0.1:9090", "localhost:9090", http.StatusOK},
+		{"[::1]:9090", "[::1]:9090", http.StatusOK},
+		{"127.0.0.1:9090", "evil.example:9090", http.StatusMisdirectedRequest},
+		{"127.0.0.1:9090", "10.0.0.1:9090", http.StatusMisdirectedRequest},
+		{"127.0.0.1:9090", "", http.StatusMisdirectedRequest},
+		{"10.0.0.1:9090", "metrics.internal", http.StatusOK}, // a network that somebody chose
+	} {
+		at, err := net.ResolveTCPAddr("tcp", tt.at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		r.Host = tt.host
+		adminport.LocalHosts(at, ok).ServeHTTP(answer, r)
+		if answer.Code != tt.want {
+			t.Errorf("port at %s asked as %q: got %d, want %d", tt.at, tt.host, answer.Code, tt.want)
+		}
 	}
 }
