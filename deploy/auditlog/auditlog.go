@@ -51,8 +51,9 @@ const (
 	SetGrid        Action = "set_grid"
 	ImportCalendar Action = "import_calendar"
 	ReleaseFacts   Action = "release_facts"
-	AliasSource    Action = "alias"        // two identities are one
-	ChangeRound    Action = "change_round" // what logs of before have for any of these
+	AcceptChange   Action = "accept_change" // of a source, that waited for a person
+	AliasSource    Action = "alias"         // two identities are one
+	ChangeRound    Action = "change_round"  // what logs of before have for any of these
 	Rollback       Action = "rollback"
 	Release        Action = "release" // of a held pointer
 	RunJob         Action = "run_job"

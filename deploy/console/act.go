@@ -43,7 +43,10 @@ var deeds = map[string]parser{
 	"POST /rounds/{session}/release":   ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.ReleaseRound(k), nil }),
 	"POST /facts/{session}/{block}":    ofRound(parseFacts),
 	"POST /rounds/{session}/facts":     ofRound(parseReleaseFacts),
-	"POST /keys":                       parseCreateKey,
+	"POST /sources/changes/{id}/accept": func(_ *Console, r *http.Request) (operator.Deed, error) {
+		return operator.AcceptChange{ID: r.PathValue("id")}, nil
+	},
+	"POST /keys": parseCreateKey,
 	"POST /keys/{key}/revoke": func(_ *Console, r *http.Request) (operator.Deed, error) {
 		return operator.RevokeKey{ID: r.PathValue("key")}, nil
 	},

@@ -39,6 +39,20 @@ func say(reason string, names map[int64]string) string {
 	return strings.Join(fields, " ")
 }
 
+func changes(n int) string {
+	if n == 1 {
+		return "One change"
+	}
+	return fmt.Sprintf("%d changes", n)
+}
+
+func parts(n int) string {
+	if n == 1 {
+		return "one part of a round"
+	}
+	return fmt.Sprintf("%d parts of rounds", n)
+}
+
 // Say puts a reason into words, with the names of the rounds that the page knows.
 func (p *page) Say(reason any) string { return say(fmt.Sprint(reason), p.names) }
 

@@ -43,6 +43,7 @@ type world struct {
 	builder *builder.Builder
 	archive *season.Archive
 	edge    *edge.Edge
+	address string // of the edge
 	console *httptest.Server
 	weekend *season.Round // the one that the world is about
 	key     string        // of the client "newsroom"
@@ -114,6 +115,7 @@ func (w *world) startEdge(log *slog.Logger) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.address = listener.Addr().String()
 	race := func(time.Time) time.Time { return w.now() }
 	w.edge, err = edge.New(edge.DefaultConfig(), edge.Deps{Store: w.store, Log: log, RaceTime: race, Listener: listener})
 	if err != nil {

@@ -342,14 +342,6 @@ func (s *Service) currentFacts(ctx context.Context) (builder.Facts, error) {
 // Speed is how many race seconds a real second has.
 func (s *Service) Speed() float64 { return s.clock.Speed() }
 
-// Source is where facts come from, and how it stands.
-type Source struct {
-	Name    string
-	Detail  string    // what it holds
-	Checked time.Time // race time of the last look; zero: never
-	Problem string    // of the last look; empty: none
-}
-
 // sourcePatience is how long after a race, in race time, a source may be without its result.
 const sourcePatience = time.Hour
 
@@ -370,13 +362,7 @@ func (s *Service) Sources() []Source {
 	}
 	list := []Source{source}
 	if s.sources != nil {
-		for _, state := range s.sources.States() {
-			problem := state.Reason
-			if n := len(state.Waiting); n > 0 && problem == "" {
-				problem = fmt.Sprintf("%d changes wait for a person: gridcast source check", n)
-			}
-			list = append(list, Source{Name: state.Source, Detail: "revision " + state.Revision, Checked: state.Asked, Problem: problem})
-		}
+		list = append(list, SourcesOf(s.sources)...)
 	}
 	return list
 }

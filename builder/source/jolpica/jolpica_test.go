@@ -82,7 +82,7 @@ func TestAgainstF1DB(t *testing.T) {
 		}
 	}
 	want := []string{
-		// Jolpica counts a place too many from the 15th on; F1DB is without one of the cars.
+		// Jolpica has Valtteri Bottas twice, also in the place where he was disqualified.
 		`2023 great-britain, qualifying: guanyu-zhou: ours "P17", theirs "P18"`,
 		`2023 great-britain, qualifying: kevin-magnussen: ours "P19", theirs "P20"`,
 		`2023 great-britain, qualifying: nyck-de-vries: ours "P18", theirs "P19"`,

@@ -1,0 +1,107 @@
+package console_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"gridcast/builder/assemble"
+	"gridcast/builder/ingest"
+	"gridcast/builder/season"
+	"gridcast/builder/source"
+	"gridcast/builder/source/jolpica"
+	"gridcast/builder/source/openf1"
+	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/console"
+	"gridcast/deploy/console/browsertest"
+	"gridcast/deploy/operator"
+)
+
+// TestSourcesOnAPhone: with two sources, one of which says what the gates hold and the other of which
+// has been shut off, a person sees how each stands and what differs, and lets a change through; and
+// everybody sees on the public page how the facts stand.
+func TestSourcesOnAPhone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: a browser takes half a minute")
+	}
+	open := func(make func(string, string) (source.Upstream, error), api *sourcetest.Replay) source.Upstream {
+		t.Helper()
+		upstream, err := make(api.URL, "gridcast-test (operator@example.org)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return upstream
+	}
+	shut := sourcetest.OpenF1(t)
+	shut.Instead(sourcetest.Answer(401, "application/json", `{"detail":"Session in progress, access is restricted to authenticated users."}`))
+	var in *ingest.Ingest
+	w := newWorld(t, func(c *console.Config) {
+		in = c.Operator.Ingest
+		in.Sources = []ingest.Source{
+			{Upstream: open(jolpica.New, sourcetest.Jolpica(t))},
+			{Upstream: open(openf1.New, shut), CheckOnly: true},
+		}
+		c.Sources = func() []operator.Source { return operator.SourcesOf(in) }
+	})
+	report, err := in.Run(t.Context(), w.now(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting := func(gp season.GrandPrixID, block assemble.Block, list []assemble.Change) string {
+		for _, c := range list {
+			if c.GrandPrix == gp && c.Block == block {
+				return c.ID
+			}
+		}
+		return ""
+	}
+	id := waiting("qatar", assemble.Grid, report.Waiting)
+	if id == "" {
+		t.Fatalf("a grid with two cars in one slot does not wait: %+v", report.Waiting)
+	}
+	w.builder.Sourced = in.Sourced
+	w.build("start")
+
+	b := browsertest.Open(t, t.ArtifactDir())
+	b.Phone()
+	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)),
+		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token),
+		chromedp.Submit(chromedp.CSS(`input[name=token]`)), chromedp.WaitVisible(chromedp.CSS(`#sources .source`)))
+	for _, want := range []string{"published under non-commercial terms", "only compared", "Session in progress", "qatar 2023, grid: waits for you", "positions"} {
+		if got := b.Text("#sources"); !strings.Contains(got, want) {
+			t.Errorf("sources: got %q, want %q in it", got, want)
+		}
+	}
+	if got := b.Text("#notices"); !strings.Contains(got, "of the source jolpica wait for you") || !strings.Contains(got, "The source openf1 fails") {
+		t.Errorf("notices: got %q", got)
+	}
+	b.Look("20-sources")
+	form := `form[action='/sources/changes/` + id + `/accept']`
+	b.Do(chromedp.SendKeys(chromedp.CSS(form+` [name=reason]`), "the slot of a car that was not there"), chromedp.Click(chromedp.CSS(form+` button`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
+	if got := b.Text("#ask"); !strings.Contains(got, "The gate positions holds it") || !strings.Contains(got, "nico-hulkenberg: slot 12, was slot 14") {
+		t.Errorf("before it is let through: got %q, want the gate and the driver", got)
+	}
+	b.Look("21-accept-asked")
+	b.Do(chromedp.Click(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
+	if got := b.Text("#run-text"); !strings.Contains(got, "is what jolpica says") && !strings.Contains(got, "Version") {
+		t.Errorf("after it was let through: got %q", got)
+	}
+	state, err := ingest.LoadState(t.Context(), w.store, "jolpica")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if waiting("qatar", assemble.Grid, state.Waiting) != "" {
+		t.Error("the change still waits")
+	}
+
+	// The public page. It says what the operator's does, without what the other source has.
+	b.Do(chromedp.Navigate("http://"+w.address+"/status"), chromedp.WaitVisible(chromedp.CSS(`.rounds`)))
+	page := b.Text("main")
+	for _, want := range []string{"How the facts stand", "jolpica, CC BY-NC-SA 4.0, published", "openf1, CC BY-NC-SA 4.0, only compared: no answer", "Under non-commercial terms", "Las Vegas Grand Prix"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the public page says %q, want %q in it", page, want)
+		}
+	}
+	b.Look("22-status")
+}

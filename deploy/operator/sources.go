@@ -1,0 +1,108 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gridcast/builder/assemble"
+	"gridcast/builder/ingest"
+	"gridcast/deploy/auditlog"
+)
+
+// Source is where facts come from, and how it stands.
+type Source struct {
+	Name    string
+	Detail  string        // what it holds
+	Checked time.Time     // race time of the last look; zero: never
+	Problem string        // of the last look; empty: none
+	State   *ingest.State // what is known of it; nil of the archive
+}
+
+// SourcesOf tells how the sources stand that facts are brought in from, as of the last look.
+func SourcesOf(in *ingest.Ingest) []Source {
+	var list []Source
+	for _, state := range in.States() {
+		list = append(list, Source{Name: state.Source, Detail: "revision " + state.Revision, Checked: state.Asked, Problem: state.Reason, State: &state})
+	}
+	return list
+}
+
+// AcceptChange lets a change through that a source says and that waits for a person.
+type AcceptChange struct {
+	ID string // of the change
+}
+
+func (AcceptChange) needsReason() {}
+
+func (d AcceptChange) entry() auditlog.Change {
+	return auditlog.Change{Action: auditlog.AcceptChange, Subject: d.ID}
+}
+
+// change finds the change, as of the last look at the sources.
+func (d AcceptChange) change(o *Operator) (assemble.Change, error) {
+	if o.Ingest == nil {
+		return assemble.Change{}, errors.New("no sources are asked here")
+	}
+	for _, state := range o.Ingest.States() {
+		if i := slices.IndexFunc(state.Waiting, func(c assemble.Change) bool { return c.ID == d.ID }); i >= 0 {
+			return state.Waiting[i], nil
+		}
+	}
+	return assemble.Change{}, fmt.Errorf("accept %s: no change of that ID waits any more; gridcast source check lists those that do", d.ID)
+}
+
+func (d AcceptChange) preview(_ context.Context, o *Operator) (Preview, error) {
+	c, err := d.change(o)
+	if err != nil {
+		return Preview{}, err
+	}
+	p := Preview{
+		Title:    fmt.Sprintf("Accept the %s of %s %d from %s", c.Block, c.GrandPrix, c.Year, c.Source),
+		Question: "Let it through?", Seen: digest(c),
+	}
+	for _, line := range c.Lines {
+		p.Effects = append(p.Effects, Difference(line))
+	}
+	for _, refused := range c.Refused {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("The gate %s holds it: %s.", strings.ReplaceAll(string(refused.Gate), "_", " "), refused.Reason))
+	}
+	return p, nil
+}
+
+// Difference is a line of a change as a sentence.
+func Difference(line assemble.Line) string {
+	switch {
+	case line.Was == "":
+		return fmt.Sprintf("%s: %s", line.About, line.Is)
+	case line.Is == "":
+		return fmt.Sprintf("%s: no longer %s", line.About, line.Was)
+	}
+	return fmt.Sprintf("%s: %s, was %s", line.About, line.Is, line.Was)
+}
+
+func (d AcceptChange) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
+	c, err := d.change(o)
+	if err != nil {
+		return Done{}, err
+	}
+	if p.Seen != digest(c) {
+		return Done{}, fmt.Errorf("accept %s: it is another change by now; look again", d.ID)
+	}
+	now := o.Now()
+	if _, err := o.Ingest.Accept(ctx, now, order.Actor, d.ID, order.Reason); err != nil {
+		return Done{}, err
+	}
+	report, err := o.Ingest.Apply(ctx, now)
+	if err != nil {
+		return Done{}, fmt.Errorf("it is let through, and used once this is mended: %w", err)
+	}
+	done := Done{Text: fmt.Sprintf("The %s of %s %d is what %s says.", c.Block, c.GrandPrix, c.Year, c.Source), Events: report.Events}
+	if report.Changed || len(report.Events) > 0 {
+		done.Unpublished = "a change of " + c.Source + " was accepted"
+	}
+	return done, nil
+}
