@@ -3,15 +3,20 @@ package edge_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"gridcast/edge"
+	"gridcast/edge/edgetest"
 	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
 )
 
 // TestAdmin looks at what an operator sees.
@@ -66,4 +71,52 @@ func fetch(t testing.TB, url string) string {
 		t.Fatalf("%s: got %s, %v", url, response.Status, err)
 	}
 	return string(body)
+}
+
+// TestLook has an edge whose store never tells of a change by itself: word of a new version on the
+// admin port, and not the end of its patience, is what makes the edge look.
+func TestLook(t *testing.T) {
+	probe, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := probe.Addr().String()
+	probe.Close()
+	var store deafStore
+	w := newWorld(t, func(c *edge.Config, d *edge.Deps, _ *setup) {
+		c.AdminListen = address
+		store.Store, d.Store = d.Store, &store
+	})
+	for n := int64(2); n <= 5; n++ {
+		edgetest.Publish(t, w.store, n)
+		store.patience.Store(0)
+		for w.edge.Status().Version < n { // the edge may have been about to look when it heard
+			response, err := http.Post("http://"+address+"/look", "", nil)
+			if err != nil || response.StatusCode != http.StatusNoContent {
+				t.Fatalf("POST /look: got %v, %v, want 204", response, err)
+			}
+			response.Body.Close()
+		}
+		if store.patience.Load() > 0 {
+			t.Errorf("version %d was found by patience", n)
+		}
+	}
+}
+
+// deafStore is a store that never tells of a change of what is watched.
+type deafStore struct {
+	blob.Store
+
+	patience atomic.Int64 // how often one who watches has given up
+}
+
+func (s *deafStore) Watch(ctx context.Context, key string, seen blob.Tag, limit int64) (blob.Object, error) {
+	if key != snapshots.PointerKey {
+		return s.Store.Watch(ctx, key, seen, limit)
+	}
+	<-ctx.Done()
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		s.patience.Add(1)
+	}
+	return blob.Object{}, context.Cause(ctx)
 }

@@ -84,6 +84,7 @@ type Edge struct {
 	certificate atomic.Pointer[certificate] // nil before the edge listens, and without TLS
 
 	stopping atomic.Bool
+	look     chan struct{} // see Look
 	started  chan struct{} // closed by awaitReady
 	sayAfter time.Duration // of waiting, before the edge says what it waits for
 }
@@ -130,7 +131,7 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 			"connections", bound, "configured", cfg.MaxConnections, "open_files", files)
 		cfg.MaxConnections = bound
 	}
-	e := &Edge{cfg: cfg, deps: deps, log: deps.Log, started: make(chan struct{}), sayAfter: 3 * time.Second}
+	e := &Edge{cfg: cfg, deps: deps, log: deps.Log, started: make(chan struct{}), look: make(chan struct{}, 1), sayAfter: 3 * time.Second}
 	e.keys = keys.NewFollower(keys.FollowerConfig{
 		Store: deps.Store, CacheDir: cfg.CacheDir, Tiers: cfg.Tiers, Limits: deps.Limits, Log: deps.Log,
 	})

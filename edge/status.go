@@ -196,7 +196,8 @@ func (e *Edge) keyStatus() KeyStatus {
 	return s
 }
 
-// adminServer serves metrics, profiles and the status on the admin address. It is net/http: nothing here
+// adminServer serves metrics, profiles and the status on the admin address, and takes word of a
+// new version there. It is net/http: nothing here
 // is asked often, and pprof speaks it.
 func (e *Edge) adminServer() (server, error) {
 	listener, err := adminport.Listen(context.Background(), e.cfg.AdminListen)
@@ -206,6 +207,10 @@ func (e *Edge) adminServer() (server, error) {
 	mux := adminport.Mux(e.deps.Registry)
 	mux.HandleFunc("GET /status", e.showStatus)
 	mux.HandleFunc("GET /usage", e.showUsage)
+	mux.HandleFunc("POST /look", func(w http.ResponseWriter, _ *http.Request) {
+		e.Look()
+		w.WriteHeader(http.StatusNoContent)
+	})
 	s := adminport.Server(adminport.LocalHosts(listener.Addr(), mux))
 	e.log.Info("edge shows metrics", "address", listener.Addr().String())
 	return server{

@@ -42,6 +42,7 @@ func (e *Edge) followVersions(ctx context.Context) error {
 		Store:       e.deps.Store,
 		Deliver:     e.accept,
 		Report:      e.report,
+		Look:        e.look,
 		CacheFailed: func(err error) { e.log.Warn("no copy of the version on disk", "err", err) },
 	}
 	if e.cfg.CacheDir != "" {
@@ -55,6 +56,14 @@ func (e *Edge) followVersions(ctx context.Context) error {
 		return fmt.Errorf("follow versions: %w", err)
 	}
 	return nil
+}
+
+// Look has the edge look for a new version at once, in place of within a second.
+func (e *Edge) Look() {
+	select {
+	case e.look <- struct{}{}:
+	default: // it is about to
+	}
 }
 
 // accept makes a version the one that is served, or says why the edge cannot serve it, although

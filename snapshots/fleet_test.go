@@ -167,9 +167,11 @@ func TestFleetOverS3(t *testing.T) {
 	proxy := s3test.Front(t, server)
 	f := &fleet{inner: inner, edges: edges, store: &fleetStore{reads: map[string]int{}, seconds: map[int64]int{}}}
 	proxy.Choose(func(r *http.Request) s3test.Fault {
-		_, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-		kind, _, _ := strings.Cut(key, "/")
-		f.store.count(kind)
+		for _, kind := range []string{"current.json", "manifests", "objects"} {
+			if strings.Contains(r.URL.Path, "/"+kind) {
+				f.store.count(kind)
+			}
+		}
 		return s3test.Latency
 	})
 	config.Endpoint = proxy.URL()

@@ -28,6 +28,10 @@ type FollowConfig struct {
 	// who hears nothing for longer must not trust what it serves. May be nil.
 	Report func(Report)
 
+	// Look has Follow look at the store without waiting for its next turn, as when somebody knows
+	// that a version was published. Its buffer is one. May be nil.
+	Look <-chan struct{}
+
 	// CacheFailed hears when the copy could not be read or written. Following goes on.
 	CacheFailed func(error)
 }
@@ -276,11 +280,23 @@ func (f *follower) take(ctx context.Context, pointer Pointer) error {
 // watch returns nil when it is time for another look.
 func (f *follower) watch(ctx context.Context) error {
 	watching, cancel := context.WithTimeout(ctx, watchTime)
-	defer cancel()
-	began := time.Now()
+	began, asked := time.Now(), false
+	var listening sync.WaitGroup // until the end: whoever asked during it is answered by the next look
+	listening.Go(func() {
+		select {
+		case <-f.Look:
+			asked = true
+			cancel()
+		case <-watching.Done():
+		}
+	})
 	_, err := f.Store.Watch(watching, PointerKey, f.seen, blob.MaxDocument)
+	ended := watching.Err() != nil
+	cancel()
+	listening.Wait()
 	switch {
-	case watching.Err() != nil:
+	case asked:
+	case ended:
 		return nil
 	case err != nil && !errors.Is(err, blob.ErrNotFound) && !errors.Is(err, blob.ErrTooLarge):
 		return fmt.Errorf("watch pointer: %w", err)

@@ -25,6 +25,8 @@ type Edge interface {
 	Status(ctx context.Context) (edge.Status, error)
 	// Usage is what each key asked of it.
 	Usage(ctx context.Context) ([]keys.KeyUsage, error)
+	// Look has the edge look for a new version at once. One that is not told finds it by itself.
+	Look(ctx context.Context)
 }
 
 // Local returns an edge in this process.
@@ -35,6 +37,8 @@ type localEdge struct{ edge *edge.Edge }
 func (l localEdge) Name() string                                   { return "this process" }
 func (l localEdge) Status(context.Context) (edge.Status, error)    { return l.edge.Status(), nil }
 func (l localEdge) Usage(context.Context) ([]keys.KeyUsage, error) { return l.edge.Usage(), nil }
+
+func (l localEdge) Look(context.Context) { l.edge.Look() }
 
 // Remote returns the edge whose admin port is at the address, host:port or a URL.
 func Remote(address string) Edge {
@@ -57,6 +61,16 @@ func (r remoteEdge) Status(ctx context.Context) (edge.Status, error) {
 
 func (r remoteEdge) Usage(ctx context.Context) ([]keys.KeyUsage, error) {
 	return ask[[]keys.KeyUsage](ctx, r.url+"/usage")
+}
+
+func (r remoteEdge) Look(ctx context.Context) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/look", nil)
+	if err != nil {
+		return // Status will say so
+	}
+	if response, err := edgeClient.Do(request); err == nil {
+		_ = response.Body.Close() // it has none
+	}
 }
 
 // edgePatience is how long an edge may take to answer before it counts as unreachable.

@@ -414,6 +414,7 @@ type fixedEdge struct{ status edge.Status }
 func (e fixedEdge) Name() string                                 { return "edge9" }
 func (e fixedEdge) Status(context.Context) (edge.Status, error)  { return e.status, nil }
 func (fixedEdge) Usage(context.Context) ([]keys.KeyUsage, error) { return nil, nil }
+func (fixedEdge) Look(context.Context)                           {}
 
 // Whatever is wrong is red on the page, and says which command mends it.
 func TestFaultsAreShown(t *testing.T) {

@@ -26,6 +26,11 @@ func (c *Console) awaitServed(ctx context.Context, run *Run, before *snapshots.B
 		Version: receipt.Version, Unchanged: receipt.Unchanged,
 		ObjectsWritten: receipt.ObjectsWritten, ObjectsReused: receipt.ObjectsReused, BuildSeconds: receipt.Seconds,
 	}
+	var telling sync.WaitGroup
+	defer telling.Wait()
+	for _, e := range c.Edges {
+		telling.Go(func() { e.Look(ctx) })
+	}
 	var err error
 	if result.Changed, err = c.changedSince(ctx, before, receipt.Version); err != nil {
 		return Result{}, err

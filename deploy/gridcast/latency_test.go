@@ -11,7 +11,10 @@ import (
 	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
 	"gridcast/schemas/wire"
+	"gridcast/snapshots/blob/s3test"
 )
+
+var verifyStore = flag.String("verify-store", "s3", "the store of that measurement: dir or s3")
 
 var verifyRuns = flag.Int("verify-runs", 0, "measure so many times how long a verified result takes to be served")
 
@@ -34,7 +37,11 @@ func TestVerifyToServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := startHouseOpened(t, race, opened)
+	store := "dir:store"
+	if *verifyStore == "s3" {
+		store = onServer(t, s3test.Versity(t)).name
+	}
+	h := startHouseIn(t, store, race, opened)
 
 	var took []time.Duration
 	for _, year := range seasons[len(seasons)-3:] {

@@ -38,13 +38,19 @@ func startHouse(t testing.TB, race clock.Clock, schedulerArgs ...string) *house 
 // are for operators to verify.
 func startHouseOpened(t testing.TB, race clock.Clock, opened time.Time, schedulerArgs ...string) *house {
 	t.Helper()
+	return startHouseIn(t, "dir:store", race, opened, schedulerArgs...)
+}
+
+// startHouseIn is startHouseOpened on a store of the caller's.
+func startHouseIn(t testing.TB, store string, race clock.Clock, opened time.Time, schedulerArgs ...string) *house {
+	t.Helper()
 	dir := t.TempDir()
-	gridcast(t, dir, "build", "--store", "dir:store", "--now", opened.Format(time.RFC3339), "--model", "grid-frequency")
+	gridcast(t, dir, "build", "--store", store, "--now", opened.Format(time.RFC3339), "--model", "grid-frequency")
 	h := &house{}
-	common := []string{"--store", "dir:store", "--race-clock", race.String()}
+	common := []string{"--store", store, "--race-clock", race.String()}
 	admin := []string{freeAddress(t), freeAddress(t)}
 	h.scheduler = startScheduler(t, dir, append(append(common, "--edges", strings.Join(admin, ",")), schedulerArgs...)...)
-	key := newKey(t, dir, "dir:store", "pro")
+	key := newKey(t, dir, store, "pro")
 	for _, address := range admin {
 		edge := startServer(t, dir, append([]string{"edge", "--admin-listen", address}, common...)...)
 		h.edges = append(h.edges, newClient(edge.url, key))
