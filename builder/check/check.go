@@ -8,8 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
@@ -37,13 +41,25 @@ func (f Faults) add(path string, err error) { f[path] = errors.Join(f[path], err
 // other: predictions by the calendar, accuracy by the predictions.
 func Bodies(k catalog.Known, bodies map[string][]byte, trusted func(path string) bool) Faults {
 	faults := Faults{}
+	var (
+		mu    sync.Mutex // guards faults
+		group errgroup.Group
+	)
+	group.SetLimit(runtime.GOMAXPROCS(0))
 	for path, body := range bodies {
-		if !trusted(path) {
+		if trusted(path) {
+			continue
+		}
+		group.Go(func() error {
 			if err := Body(path, body); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
 				faults.add(path, err)
 			}
-		}
+			return nil
+		})
 	}
+	_ = group.Wait() // what is wrong is in faults
 	for _, v := range catalog.All(k, nil) {
 		// These two come with a later version; what there is of them was read above.
 		if v.Endpoint == catalog.TrackRecord || v.Endpoint == catalog.TitleOdds {

@@ -3,6 +3,7 @@ package render_test
 import (
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"io"
 	"testing"
 	"time"
@@ -199,22 +200,23 @@ func TestEncodingsDecodeToTheBody(t *testing.T) {
 	if diff := cmp.Diff(first, again); diff != "" {
 		t.Errorf("the same body gave other bytes (-first +again)\n%s", diff)
 	}
-	var fresh bytes.Buffer
-	w, err := brrr.NewWriter(&fresh, 11)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, before := range [][]byte{[]byte("something else"), bytes.Repeat([]byte(`{"position":1}`), 9000)} {
-		if _, err := render.Encode(before); err != nil {
+	for n := range 40 { // with writers that were used for all bodies before
+		body := bytes.Repeat(fmt.Appendf(nil, `{"position":%d,"driver":"D%d"},`, n, 7*n), 1+n*n)
+		used, err := render.Encode(body)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	again, err = render.Encode(body)
-	if _, writeErr := w.Write(body); err != nil || writeErr != nil || w.Close() != nil {
-		t.Fatal(err, writeErr)
-	}
-	if !bytes.Equal(again["br"], fresh.Bytes()) {
-		t.Error("a writer that was used before gives other bytes than a new one")
+		var fresh bytes.Buffer
+		w, err := brrr.NewWriter(&fresh, 9)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(body); err != nil || w.Close() != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(used["br"], fresh.Bytes()) {
+			t.Errorf("%d bytes: a writer that was used before gives other bytes than a new one", len(body))
+		}
 	}
 	decoders := map[string]func([]byte) ([]byte, error){
 		"gz": func(b []byte) ([]byte, error) {
