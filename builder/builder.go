@@ -65,7 +65,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, fmt.Errorf("build: %w", err)
 	}
-	events, err := b.Policy.Settle(ctx, b.Ledger, facts, r.At)
+	events, err := b.Rules(ctx).Settle(ctx, b.Ledger, facts, r.At)
 	var unsettled *UnsettledError
 	if err != nil && !errors.As(err, &unsettled) {
 		return Outcome{Events: events}, fmt.Errorf("build: %w", err)
@@ -142,6 +142,16 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 	publisher := snapshots.Publisher{Store: b.Store, Progress: r.Progress}
 	receipt, err := publisher.Publish(ctx, draft)
 	return receipt, refused, err
+}
+
+// Rules is the policy with what the settings of the store say. Settings that cannot be read are logged,
+// and the policy is as the process was told.
+func (b *Builder) Rules(ctx context.Context) Policy {
+	settings, err := LoadSettings(ctx, b.Store)
+	if err != nil {
+		b.Log.Error("the settings of the store cannot be read; the rules are those of the command line", "err", err)
+	}
+	return settings.Apply(b.Policy)
 }
 
 // nothingKnown says why there is nothing to publish at an instant. What was written later, such as

@@ -3,6 +3,7 @@ package stewards
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
@@ -34,7 +35,7 @@ func Order(r *almanac.Round, drivers []string) ([]ledger.Row, error) {
 	for i, text := range drivers {
 		driver, err := r.FindDriver(text)
 		if err != nil {
-			return nil, fmt.Errorf("order of %d: place %d: %w", r.Session, i+1, err)
+			return nil, fmt.Errorf("order of %d: place %d: %w%s", r.Session, i+1, err, meant(r, text))
 		}
 		at := slices.IndexFunc(rest, func(row ledger.Row) bool { return row.Driver == driver })
 		switch {
@@ -51,6 +52,27 @@ func Order(r *almanac.Round, drivers []string) ([]ledger.Row, error) {
 		rest[i].Position, rest[i].Points = 0, 0
 	}
 	return append(order, rest...), nil
+}
+
+// meant suggests whom a text may mean that is no code.
+func meant(r *almanac.Round, text string) string {
+	least := 3 // more letters apart is another word
+	var near []string
+	for _, row := range TookPart(r) {
+		code, name := r.Code(row.Driver), r.Driver(row.Driver).Name
+		last := name[strings.LastIndex(name, " ")+1:]
+		d := min(distance(strings.ToUpper(text), code), distance(strings.ToLower(text), strings.ToLower(last)))
+		if d < least {
+			near, least = nil, d
+		}
+		if d == least && d < len(text) {
+			near = append(near, fmt.Sprintf("%s (%s)", code, name))
+		}
+	}
+	if len(near) == 0 || len(near) > 4 {
+		return ""
+	}
+	return "; did you mean " + strings.Join(near, " or ") + "?"
 }
 
 // pointsOf tells how the classification of a round gives its points.

@@ -140,7 +140,8 @@ func TestWeekendByHand(t *testing.T) {
 
 	// The race is run, nobody says who won, and somebody saw it.
 	now = time.Date(2024, 11, 24, 8, 0, 0, 0, time.UTC)
-	says(do("results", "enter", key, "--order", strings.Replace(order, "ZHO", "ANT", 1), "--yes", "--by", "anna", "--reason", "seen on television"), "Revision 1 of the Las Vegas Grand Prix of 2024 is verified")
+	refused([]string{`place 2: no driver of 2024 has the code or id "SIA"`, "did you mean SAI (Carlos Sainz Jr.)"}, "results", "enter", key, "--order", "RUS,SIA", "--yes", "--reason", "x")
+	says(do("results", "enter", key, "--order", strings.NewReplacer("ZHO", "ANT", "SAI", "SAI +7.313s", "PER", "PER +1 lap").Replace(order), "--yes", "--by", "anna", "--reason", "seen on television"), "Revision 1 of the Las Vegas Grand Prix of 2024 is verified")
 	do("build", "--model", "grid-frequency")
 	refused([]string{"its result is verified", "results correct 2024022"}, deed("grid", "set", key, "--order", "VER")...)
 
@@ -174,7 +175,13 @@ func TestWeekendByHand(t *testing.T) {
 		"1 starts move: Qatar Grand Prix of 2024 from 1 December 2024 16:00 UTC to 1 December 2024 17:00 UTC",
 		"The next race is the Qatar Grand Prix of 2024 on 1 December 2024 17:00 UTC")
 	says(do(deed("calendar", "import", table)...), "in use already")
-	says(do("build", "--model", "grid-frequency"), "keys_assigned")
+	// A rule that one process is told is kept for all of them.
+	says(do("build", "--model", "grid-frequency", "--auto-verify-after", "2h"), "keys_assigned")
+	settings, err := os.ReadFile(filepath.Join(dir, "store", "settings.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(string(settings), `"auto_verify_after_seconds": 7200`)
 	says(do("rounds", "list", "--year", "2025"), "2025001", "Australian Grand Prix", "2025-03-16 04:00:00")
 	says(do("rounds", "list"), "Qatar Grand Prix", "2024-12-01 17:00:00", "release")
 	says(do(deed("facts", "release", "2024023", "start")...), "Start: start 2024-12-01 17:00 UTC → 2024-12-01 16:00 UTC")

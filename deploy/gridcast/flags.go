@@ -75,8 +75,8 @@ type builderFlags struct {
 	clockFlags      `embed:""`
 	Archive         string        `help:"An archive file to build from; it is put into the store. Default: the one in the store, else the embedded seasons." placeholder:"PATH" type:"path"`
 	Model           string        `help:"What makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
-	AutoVerifyAfter time.Duration `help:"Verify a result by itself once it has stood unchanged for so long after the end of the race; 0: only an operator does." default:"0s"`
-	AutoReviseAfter time.Duration `help:"Correct a verified result by itself once the source's other classification has stood for so long; 0: only an operator does." default:"0s"`
+	AutoVerifyAfter time.Duration `help:"Verify a result by itself once it has stood unchanged for so long after the end of the race; 0: only an operator does. Kept in the store: every scheduler of it goes by it, until one is told otherwise." default:"0s"`
+	AutoReviseAfter time.Duration `help:"Correct a verified result by itself once the source's other classification has stood for so long; 0: only an operator does. Kept in the store, too." default:"0s"`
 }
 
 func (f *builderFlags) policy() (builder.Policy, error) {
@@ -118,6 +118,9 @@ func (f *builderFlags) builderOn(ctx context.Context, s *streams, store blob.Sto
 	if err := f.putArchive(ctx, facts); err != nil {
 		return nil, err
 	}
+	if err := f.settle(ctx, s, store); err != nil {
+		return nil, err
+	}
 	inUse, err := facts.Load(ctx)
 	if err != nil {
 		return nil, err
@@ -138,6 +141,28 @@ func (f *builderFlags) builderOn(ctx context.Context, s *streams, store blob.Sto
 	}
 	policy.Stood, policy.Arrived = known.Stood, known.Arrived
 	return &builder.Builder{Store: store, Ledger: l, Facts: facts.Load, Policy: policy, Name: processName(), Log: s.log}, nil
+}
+
+// settle has every scheduler of a store go by the rules that this one is told.
+func (f *builderFlags) settle(ctx context.Context, s *streams, store blob.Store) error {
+	told := func(flag, variable string) bool { return s.given(flag) || os.Getenv(variable) != "" }
+	verify, revise := told("auto-verify-after", "GRIDCAST_AUTO_VERIFY_AFTER"), told("auto-revise-after", "GRIDCAST_AUTO_REVISE_AFTER")
+	if !verify && !revise {
+		return nil
+	}
+	_, err := builder.UpdateSettings(ctx, store, func(settings *builder.Settings) {
+		for _, rule := range []struct {
+			told  bool
+			after time.Duration
+			field **int64
+		}{{verify, f.AutoVerifyAfter, &settings.AutoVerifySeconds}, {revise, f.AutoReviseAfter, &settings.AutoReviseSeconds}} {
+			if rule.told {
+				seconds := int64(rule.after / time.Second)
+				*rule.field = &seconds
+			}
+		}
+	})
+	return err
 }
 
 // putArchive makes sure that the store has an archive: the file asked for, else what is there,

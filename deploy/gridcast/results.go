@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -314,15 +315,20 @@ func (c *resultFlags) classification() (result operator.Classification, err erro
 	return result, nil
 }
 
-// codes reads drivers' codes with anything between them. What follows a # is a remark.
+// codes reads drivers' codes with anything between them. What follows a # is a remark; gaps, such as
+// +5.2s or +1 lap, may stand after a code and say nothing here.
 func codes(text string) []string {
 	var codes []string
 	for line := range strings.Lines(text) {
 		line, _, _ = strings.Cut(line, "#")
+		line = gap.ReplaceAllString(line, " ")
 		codes = append(codes, strings.FieldsFunc(line, func(r rune) bool { return !unicode.IsLetter(r) && r != '-' })...)
 	}
 	return codes
 }
+
+// gap is how far behind a driver finished.
+var gap = regexp.MustCompile(`(?i)\+\s*[0-9][0-9:.,]*\s*(s|sec|laps?)?\b`)
 
 type resultsEnterCmd struct {
 	roundsFlags `embed:""`

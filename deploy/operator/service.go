@@ -210,7 +210,7 @@ func (s *Service) poll(ctx context.Context, t scheduler.Trigger) error {
 	if err := s.loadFacts(ctx); err != nil {
 		return err
 	}
-	events, err := s.builder.Policy.Settle(ctx, s.builder.Ledger, *s.facts.Load(), s.clock.Now())
+	events, err := s.builder.Rules(ctx).Settle(ctx, s.builder.Ledger, *s.facts.Load(), s.clock.Now())
 	if err != nil {
 		return err
 	}
