@@ -60,5 +60,14 @@ func TestRecordAndOdds(t *testing.T) {
 			chromedp.ScrollIntoView(chromedp.CSS(`#record`)),
 		)
 		b.Picture("docs")
+		b.Evaluate(`(document.getElementById("search").value = "frozen void", document.getElementById("search").dispatchEvent(new Event("input")), "")`)
+		b.Await(`[...document.querySelectorAll("main section[id]")].filter((s) => !s.hidden).map((s) => s.id).includes("picks")`, "true")
+		b.Await(`document.getElementById("standings").hidden`, "true")
+		b.Evaluate(`(document.getElementById("search").value = "", document.getElementById("search").dispatchEvent(new Event("input")), "")`)
+		b.Do(chromedp.ScrollIntoView(chromedp.CSS(`#tab-0`)))
+		b.Evaluate(`(document.getElementById("tab-2").click(), "")`)
+		b.Await(`[...document.querySelectorAll("[role=tabpanel]")].filter((p) => !p.hidden).map((p) => p.dataset.tab).join()`, "Python")
+		b.Look("samples")
 	})
+	t.Run("samples", func(t *testing.T) { runSamples(t, d.url, d.keys["standard"]) })
 }

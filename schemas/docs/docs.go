@@ -14,7 +14,7 @@ import (
 	"gridcast/schemas"
 )
 
-//go:embed page.html page.css page.js
+//go:embed page.html page.css page.js samples
 var assets embed.FS
 
 // Page returns the page as HTML in UTF-8. It is rendered when first asked for; the result must
@@ -50,11 +50,54 @@ func render() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	samples, err := samples()
+	if err != nil {
+		return nil, err
+	}
 	var b bytes.Buffer
 	err = parsed.Execute(&b, struct {
 		*contents
-		CSS    template.CSS
-		Script template.JS
-	}{filling, template.CSS(css), template.JS(js)}) //nolint:gosec // both are embedded files of ours
+		Samples []Sample
+		CSS     template.CSS
+		Script  template.JS
+	}{filling, samples, template.CSS(css), template.JS(js)}) //nolint:gosec // both are embedded files of ours
 	return b.Bytes(), err
+}
+
+// Sample is a program that reads the API, in one language. It wants GRIDCAST_URL and GRIDCAST_KEY in
+// the environment.
+type Sample struct {
+	Language string
+	File     string // by which the language's programs know it
+	Text     string
+}
+
+// Samples returns the programs of the page, in its order.
+func Samples() []Sample {
+	all, err := samples()
+	if err != nil {
+		panic("BUG: samples: " + err.Error())
+	}
+	return all
+}
+
+func samples() ([]Sample, error) {
+	all := []Sample{
+		{Language: "curl", File: "sample.sh"},
+		{Language: "JavaScript", File: "sample.mjs"},
+		{Language: "Python", File: "sample.py"},
+		{Language: "Go", File: "sample.go"},
+	}
+	for i := range all {
+		name := "samples/" + all[i].File
+		if all[i].File == "sample.go" {
+			name += ".txt" // else it would be a program of ours
+		}
+		text, err := assets.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		all[i].Text = string(text)
+	}
+	return all, nil
 }

@@ -50,11 +50,73 @@
     if (pre.dataset.target) {
       tools.append(button("try", () => {
         $("try-target").value = pre.dataset.target;
+        search.value && (search.value = "", search.dispatchEvent(new Event("input")));
         $("try").scrollIntoView();
         $("try-key").value ? $("try-form").requestSubmit() : $("try-key").focus();
       }));
     }
   }
+
+  // Tabs: without this script every sample is shown under its heading.
+  for (const tabs of document.querySelectorAll(".tabs")) {
+    const panels = [...tabs.querySelectorAll("[data-tab]")];
+    const list = document.createElement("div");
+    list.className = "tablist";
+    list.setAttribute("role", "tablist");
+    list.setAttribute("aria-label", "Language");
+    const show = (chosen) => panels.forEach((panel, i) => {
+      panel.hidden = panel !== chosen;
+      list.children[i].setAttribute("aria-selected", panel === chosen);
+      list.children[i].tabIndex = panel === chosen ? 0 : -1;
+    });
+    panels.forEach((panel, i) => {
+      const tab = button(panel.dataset.tab, () => show(panel));
+      tab.setAttribute("role", "tab");
+      tab.id = "tab-" + i;
+      tab.setAttribute("aria-controls", panel.id = "panel-" + i);
+      panel.setAttribute("role", "tabpanel");
+      panel.setAttribute("aria-labelledby", tab.id);
+      list.append(tab);
+    });
+    list.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!step) return;
+      const at = (panels.findIndex((panel) => !panel.hidden) + step + panels.length) % panels.length;
+      show(panels[at]);
+      list.children[at].focus();
+    });
+    tabs.classList.add("live");
+    tabs.prepend(list);
+    show(panels[0]);
+  }
+
+  // Each section can be linked to.
+  for (const section of document.querySelectorAll("main section[id]")) {
+    const heading = section.querySelector("h2");
+    if (!heading) continue;
+    const link = document.createElement("a");
+    link.className = "anchor";
+    link.href = "#" + section.id;
+    link.textContent = "#";
+    link.setAttribute("aria-label", "Link to " + heading.textContent.trim());
+    heading.append(link);
+  }
+
+  // Search leaves the sections that have all the words.
+  const search = $("search");
+  search.hidden = false;
+  search.addEventListener("input", () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let found = 0;
+    for (const section of document.querySelectorAll("main section[id]")) {
+      const text = section.textContent.toLowerCase();
+      section.hidden = !words.every((word) => text.includes(word));
+      found += !section.hidden;
+      const link = [...document.querySelectorAll("nav a")].find((a) => a.hash === "#" + section.id);
+      if (link) link.hidden = section.hidden;
+    }
+    $("found").textContent = words.length ? `${found} sections` : "";
+  });
 
   $("try-form").addEventListener("submit", async (event) => {
     event.preventDefault();
