@@ -104,7 +104,7 @@
 
   // Search leaves the sections that have all the words.
   const search = $("search");
-  search.hidden = false;
+  $("search-box").hidden = false;
   search.addEventListener("input", () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let found = 0;
@@ -184,7 +184,7 @@
     const rows = [["all: picks", record.picks], ["all: f0", record.f0], ["all: pole", record.pole]]
       .filter(([, scores]) => scores).map(([name, scores]) => row(name, record.races, scores));
     for (const s of record.seasons ?? []) rows.push(row(s.year, s.races, s.picks));
-    const head = ["", "races", "winner hit %", "podium %", "log-loss", "Brier"].map((name) => make("th", {}, name));
+    const head = ["picks of", "races", "winner hit %", "podium %", "log-loss", "Brier"].map((name) => make("th", {}, name));
     return make("table", { class: "record" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows));
   }
 
