@@ -66,14 +66,15 @@ type headerSet struct {
 	notModified []Field
 }
 
-func newHeaderSet(contentType, lifetime Field) *headerSet {
-	s := &headerSet{notModified: Common(lifetime, variesByKey)}
+func newHeaderSet(contentType, lifetime Field, more ...Field) *headerSet {
+	always := append([]Field{lifetime, variesByKey}, more...)
+	s := &headerSet{notModified: Common(always...)}
 	for e := range negotiate.Encodings {
 		fields := []Field{contentType}
 		if e != negotiate.Identity {
 			fields = append(fields, Field{contentCode, []byte(e.Token())})
 		}
-		s.full[e] = Common(append(fields, lifetime, variesByKey)...)
+		s.full[e] = Common(append(fields, always...)...)
 	}
 	return s
 }

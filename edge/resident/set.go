@@ -7,6 +7,7 @@ package resident
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"gridcast/schemas/catalog"
@@ -119,12 +120,28 @@ func (s *Set) page(variant catalog.Variant, body *snapshots.Body, headers *heade
 // headers returns the fields of the variant, which say how long its responses may be kept: longer
 // only for a season that is over and of which nothing is expected to change any more.
 func (s *Set) headers(v catalog.Variant) *headerSet {
+	lifetime, fields := moving, movingHeaders
 	year := season(v)
 	awaited := slices.ContainsFunc(s.version.Manifest.Expected, func(e snapshots.Expected) bool { return e.Year == year })
 	if year != 0 && year < s.known.Current && !awaited {
-		return seasonOverHeaders
+		lifetime, fields = seasonOver, seasonOverHeaders
 	}
-	return movingHeaders
+	if _, endpoint := row(v); !endpoint.Deprecated.IsZero() {
+		return newHeaderSet(JSON, lifetime, deprecation(endpoint)...)
+	}
+	return fields
+}
+
+// deprecation says that an endpoint is to go, and when (RFC 9745, RFC 8594).
+func deprecation(e *catalog.Endpoint) []Field {
+	fields := []Field{
+		NewField("Deprecation", fmt.Sprintf("@%d", e.Deprecated.Unix())),
+		NewField("Link", `</docs#stability>; rel="deprecation"; type="text/html"`),
+	}
+	if !e.Sunset.IsZero() {
+		fields = append(fields, NewField("Sunset", e.Sunset.UTC().Format(http.TimeFormat)))
+	}
+	return fields
 }
 
 // Version is what the responses were made of.

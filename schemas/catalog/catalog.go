@@ -21,6 +21,8 @@
 // new bodies with the others belongs to builder/check.
 package catalog
 
+import "time"
+
 // BasePath precedes every endpoint path of the contract.
 const BasePath = "/api/v1"
 
@@ -55,6 +57,10 @@ type Endpoint struct {
 	// Additive marks an endpoint that came after the first six: a version that was published
 	// before, or before its figures were ready, lacks some or all of its variants.
 	Additive bool
+
+	// Deprecated is since when the endpoint should no longer be used, Sunset when it goes, at least
+	// twelve months later; zero: it stays. Its answers say so.
+	Deprecated, Sunset time.Time
 
 	// The shapes of its variants' paths. No variant has two of them.
 	patterns []pattern
