@@ -132,7 +132,7 @@ func TestFleet(t *testing.T) {
 			rest, took, reads, most := f.change(t)
 			limit := "any"
 			if c.perSecond > 0 {
-				limit = fmt.Sprint(c.perSecond)
+				limit = strconv.Itoa(c.perSecond)
 			}
 			at := func(share float64) time.Duration {
 				return took[min(len(took)-1, int(share*float64(len(took))))].Round(10 * time.Millisecond)

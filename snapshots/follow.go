@@ -297,7 +297,7 @@ func (f *follower) watch(ctx context.Context) error {
 	switch {
 	case asked:
 	case ended:
-		return nil
+		return nil //nolint:nilerr // it is the end of the wait that the error tells of
 	case err != nil && !errors.Is(err, blob.ErrNotFound) && !errors.Is(err, blob.ErrTooLarge):
 		return fmt.Errorf("watch pointer: %w", err)
 	}
