@@ -261,7 +261,7 @@ func (in *Input) document(out *Output, d Document, taken map[Place]Document) {
 			was := roundOf(known, is.GrandPrix)
 			fresh := was == nil
 			if fresh {
-				if d.CheckOnly || d.ByHand && !(Has(Calendar, is) && Has(Start, is)) {
+				if d.CheckOnly || d.ByHand && (!Has(Calendar, is) || !Has(Start, is)) {
 					continue
 				}
 				was = &season.Round{GrandPrix: is.GrandPrix}

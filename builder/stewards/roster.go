@@ -295,7 +295,7 @@ func (r *Roster) engineOf(team season.TeamID) season.EngineID {
 
 // Entries are the entries of a list, by car number.
 func (l *List) Entries() []season.Entry {
-	var entries []season.Entry
+	entries := make([]season.Entry, 0, len(l.Placed)+len(l.Unplaced))
 	for _, s := range l.All() {
 		entries = append(entries, s.Entry)
 	}
@@ -305,7 +305,7 @@ func (l *List) Entries() []season.Entry {
 
 // Qualifying is the outcome of qualifying in the order of a list.
 func (l *List) Qualifying() []season.QualifyingRow {
-	var rows []season.QualifyingRow
+	rows := make([]season.QualifyingRow, 0, len(l.Placed)+len(l.Unplaced))
 	for i, s := range l.Placed {
 		rows = append(rows, season.QualifyingRow{Driver: s.Driver, Team: s.Team, Position: i + 1})
 	}
@@ -317,7 +317,7 @@ func (l *List) Qualifying() []season.QualifyingRow {
 
 // Grid is the starting grid in the order of a list.
 func (l *List) Grid() []season.GridSlot {
-	var slots []season.GridSlot
+	slots := make([]season.GridSlot, 0, len(l.Placed)+len(l.Unplaced))
 	for i, s := range l.Placed {
 		slots = append(slots, season.GridSlot{Driver: s.Driver, Team: s.Team, Position: i + 1})
 	}

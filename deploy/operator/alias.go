@@ -19,7 +19,7 @@ import (
 // are read from now on.
 type Alias struct{ assemble.Alias }
 
-func (Alias) needsReason() {}
+func (Alias) needsReason() bool { return true }
 
 func (d Alias) entry() auditlog.Change {
 	return auditlog.Change{Action: auditlog.AliasSource, Subject: fmt.Sprintf("%s %s %s", d.Kind, d.From, d.To)}

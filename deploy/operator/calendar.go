@@ -25,7 +25,7 @@ type ImportCalendar struct {
 	Origin string // its name, for people
 }
 
-func (ImportCalendar) needsReason() {}
+func (ImportCalendar) needsReason() bool { return true }
 
 func (d ImportCalendar) entry() auditlog.Change {
 	return auditlog.Change{Action: auditlog.ImportCalendar, Subject: strings.TrimSpace(d.Origin + " " + archive.Sum(d.File)[:12])}
@@ -282,7 +282,7 @@ func (o *Operator) CalendarTemplate(ctx context.Context, year int) (string, erro
 		b.WriteString("\n")
 	}
 	if !found {
-		b.WriteString("# nothing is known of " + fmt.Sprint(year) + "; a line such as\n# 1,australia,melbourne,2027-03-07T15:00:00+11:00,,,,,,\n")
+		fmt.Fprintf(&b, "# nothing is known of %d; a line such as\n# 1,australia,melbourne,2027-03-07T15:00:00+11:00,,,,,,\n", year)
 	}
 	return b.String(), nil
 }

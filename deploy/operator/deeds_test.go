@@ -12,6 +12,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
+	"gridcast/builder/assemble"
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/operator"
@@ -280,5 +281,23 @@ func TestArchivesRoundByRound(t *testing.T) {
 	changed := diff.Rounds[len(diff.Rounds)-1]
 	if changed.Kind != operator.RoundChanged || !slices.Equal(changed.Changed, []string{"grid"}) || changed.LostResult {
 		t.Errorf("got %+v, want the grid changed", changed)
+	}
+}
+
+// TestReasons: what changes facts or the record without a reason is refused before anything is done.
+func TestReasons(t *testing.T) {
+	for _, d := range []operator.Deed{
+		operator.SetOrder{Block: assemble.Grid},
+		operator.ReleaseFacts{},
+		operator.ImportCalendar{},
+		operator.Alias{},
+		operator.AcceptChange{},
+		operator.Rollback{},
+		operator.Rebuild{},
+		operator.Release{},
+	} {
+		if err := operator.Complete(d, operator.Order{Actor: "anna"}); !errors.Is(err, operator.ErrNoReason) {
+			t.Errorf("%T without a reason: got %v, want %v", d, err, operator.ErrNoReason)
+		}
 	}
 }

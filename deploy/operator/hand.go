@@ -247,7 +247,7 @@ func codesOf(list []stewards.Starter) string {
 
 var errNoFacts = errors.New("facts cannot be entered here: this process does not assemble the archive")
 
-func (d SetOrder) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
+func (d SetOrder) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
 	entry, r, err := d.read(ctx, o)
 	if err != nil {
 		return Done{}, err

@@ -36,7 +36,7 @@ type AcceptChange struct {
 	ID string // of the change
 }
 
-func (AcceptChange) needsReason() {}
+func (AcceptChange) needsReason() bool { return true }
 
 func (d AcceptChange) entry() auditlog.Change {
 	return auditlog.Change{Action: auditlog.AcceptChange, Subject: d.ID}

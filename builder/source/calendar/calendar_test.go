@@ -1,6 +1,7 @@
 package calendar_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -90,12 +91,13 @@ func TestTableRefuses(t *testing.T) {
 }
 
 func events(lines ...string) []byte {
-	text := "BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:-//organiser//EN\n"
+	var text strings.Builder
+	text.WriteString("BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:-//organiser//EN\n")
 	for _, line := range lines {
 		summary, start, _ := strings.Cut(line, "|")
-		text += "BEGIN:VEVENT\nUID:" + summary + "\nDTSTAMP:20261219T000000Z\nSUMMARY:" + summary + "\nDTSTART" + start + "\nEND:VEVENT\n"
+		fmt.Fprintf(&text, "BEGIN:VEVENT\nUID:%s\nDTSTAMP:20261219T000000Z\nSUMMARY:%s\nDTSTART%s\nEND:VEVENT\n", summary, summary, start)
 	}
-	return []byte(strings.ReplaceAll(text+"END:VCALENDAR\n", "\n", "\r\n"))
+	return []byte(strings.ReplaceAll(text.String()+"END:VCALENDAR\n", "\n", "\r\n"))
 }
 
 func TestEvents(t *testing.T) {
