@@ -29,11 +29,11 @@ type Policy struct {
 	// AutoReviseAfter is the same for another classification of a race that has a verified one: it
 	// becomes the next revision. Zero, the default: only an operator corrects.
 	AutoReviseAfter time.Duration
-	// Stood says since when the archive has a result as it is. It may be nil: since the end of the
-	// race.
-	Stood func(year int, gp season.GrandPrixID) Stood
+	// Stood says since when an archive, by its sum, has a result as it is. It is called while the
+	// ledger is locked, and must wait for nobody. It may be nil: since the end of the race.
+	Stood func(archive string, year int, gp season.GrandPrixID) Stood
 	// Arrived says when the archive got the qualifying of a round as it is; zero if nothing is known
-	// of that. It may be nil: a pick on qualifying alone goes by its end.
+	// of that. It must wait for nobody either. It may be nil: a pick on qualifying alone goes by its end.
 	Arrived func(year int, gp season.GrandPrixID) time.Time
 }
 
@@ -77,7 +77,9 @@ func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, facts Facts, t tim
 		{Actor, keysDue}, // first: what else is due of a round is found in the state that has its key
 		{Actor, func(v *season.View, s *ledger.State) ([]ledger.Event, []error) { return p.picksDue(v, s, facts.SHA256) }},
 		{ledger.ArchiveActor, lateResults},
-		{ledger.RuleActor, p.resultsDue},
+		{ledger.RuleActor, func(v *season.View, s *ledger.State) ([]ledger.Event, []error) {
+			return p.resultsDue(v, s, facts.SHA256)
+		}},
 	} {
 		var out []error
 		events, err := l.Append(ctx, t, by.actor, func(s *ledger.State) ([]ledger.Event, error) {
@@ -209,7 +211,7 @@ func freeze(r *almanac.Round, model, archive string, f predict.Forecast) ledger.
 
 // resultsDue verifies the archive's result of every race that nobody has verified by the time the
 // rule allows, and revises those that the archive has otherwise by now.
-func (p Policy) resultsDue(v *season.View, s *ledger.State) ([]ledger.Event, []error) {
+func (p Policy) resultsDue(v *season.View, s *ledger.State, sum string) ([]ledger.Event, []error) {
 	v = almanac.Held(v, s)
 	var events []ledger.Event
 	for _, r := range almanac.Rounds(v, s, s.OpenedAt().UTC().Year()-1) {
@@ -228,7 +230,7 @@ func (p Policy) resultsDue(v *season.View, s *ledger.State) ([]ledger.Event, []e
 		}
 		since := r.End()
 		if p.Stood != nil {
-			stood := p.Stood(r.Year, r.Facts.GrandPrix)
+			stood := p.Stood(sum, r.Year, r.Facts.GrandPrix)
 			if stood.Contested {
 				continue
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/builder"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/season"
@@ -421,5 +422,40 @@ func TestIdlePollsCostNothing(t *testing.T) {
 	}
 	if report := s.step(t, time.Date(2026, 6, 7, 13, 0, 30, 0, time.UTC)); len(report.Waiting) != 0 || len(report.Taken) != 1 {
 		t.Errorf("after lights out there wait %+v and %d changes are taken, want none and one", report.Waiting, len(report.Taken))
+	}
+}
+
+// TestNobodyWaitsForASource: while a source takes its time, builds ask how long results have stood,
+// under the lock of the ledger that the poll needs next; and of an archive that another scheduler has
+// taken into use meanwhile they believe nothing yet.
+func TestNobodyWaitsForASource(t *testing.T) {
+	s := inMonaco(t, raceMorning)
+	facts, err := s.facts.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan builder.Stood, 2)
+	s.host.Misbehave(func(http.ResponseWriter, *http.Request) bool {
+		done := make(chan struct{})
+		go func() {
+			asked <- s.ingest.Stood(facts.SHA256, 2026, "canada")
+			asked <- s.ingest.Stood("another", 2026, "canada")
+			s.ingest.States()
+			s.ingest.Arrived(2026, "canada")
+			close(done)
+		}()
+		select {
+		case <-done:
+		case <-time.After(5 * time.Second):
+			t.Error("whoever asks since when a result has stood waits for the source")
+		}
+		return false
+	})
+	s.step(t, s.now.Add(2*time.Minute))
+	if stood := <-asked; stood.Contested || stood.Since.IsZero() {
+		t.Errorf("the result of Canada stood %+v, want since when and uncontested", stood)
+	}
+	if stood := <-asked; !stood.Contested {
+		t.Errorf("in an archive that no run has seen the result of Canada stood %+v, want contested", stood)
 	}
 }

@@ -41,6 +41,7 @@ type Ingest struct {
 	mu        sync.Mutex // held by whoever asks sources or assembles, which may take as long as a source does
 	log       *Log
 	hand      *HandLog
+	archive   string                     // SHA-256 of the one that log and contested are of
 	contested map[assemble.Place]bool    // that wait for a person, or on which sources disagree
 	documents map[string]source.Document // by source and sum of the payload; the last of each
 	assembled assembled
@@ -338,7 +339,7 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 			g.assembled.of = assembledOf{} // what is not believed is to be said again
 		}
 	}
-	g.contested = make(map[assemble.Place]bool)
+	g.archive, g.contested = current.SHA256, make(map[assemble.Place]bool)
 	for _, c := range slices.Concat(out.Waiting, out.Disputed) {
 		g.contested[c.Place()] = true
 	}
@@ -385,6 +386,9 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 			return false, err
 		}
 	}
+	// Before the swap too: nobody may take for long known what the archive has from now on.
+	g.archive = sum
+	g.show(g.look().states)
 	switch err := g.Facts.Use(ctx, sum, current.SHA256); {
 	case errors.Is(err, builder.ErrArchiveChanged):
 		return false, nil
@@ -609,7 +613,11 @@ func (g *Ingest) Load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.log, g.contested = log, make(map[assemble.Place]bool)
+	current, err := g.Facts.Load(ctx)
+	if err != nil {
+		return err
+	}
+	g.log, g.archive, g.contested = log, current.SHA256, make(map[assemble.Place]bool)
 	for _, state := range states {
 		for _, c := range slices.Concat(state.Waiting, state.Disputed) {
 			g.contested[c.Place()] = true

@@ -13,6 +13,7 @@ import (
 // seen is what the last Run or Load left behind. It is immutable: a build that goes by it never
 // waits for a source that is being asked.
 type seen struct {
+	archive   string // SHA-256 of the one in use then
 	states    []State
 	licences  map[string]State // of every source that the store was ever told of
 	contested map[assemble.Place]bool
@@ -21,7 +22,7 @@ type seen struct {
 
 // show replaces what is seen. The caller holds mu.
 func (g *Ingest) show(states []State) {
-	next := &seen{states: states, licences: make(map[string]State), contested: maps.Clone(g.contested)}
+	next := &seen{archive: g.archive, states: states, licences: make(map[string]State), contested: maps.Clone(g.contested)}
 	if before := g.seen.Load(); before != nil {
 		maps.Copy(next.licences, before.licences)
 	}
@@ -45,10 +46,14 @@ func (g *Ingest) look() *seen {
 // States is what was known of the sources at the end of the last Run or Load.
 func (g *Ingest) States() []State { return slices.Clone(g.look().states) }
 
-// Stood returns since when the archive has the result of a round as it is, for the rule by which
-// results verify themselves. It goes by what the last Run saw.
-func (g *Ingest) Stood(year int, gp season.GrandPrixID) builder.Stood {
+// Stood returns since when an archive, by its sum, has the result of a round as it is, for the rule by
+// which results verify themselves. It goes by what the last Run saw: of an archive that another
+// scheduler has taken into use meanwhile nothing is known yet, which is to wait.
+func (g *Ingest) Stood(archive string, year int, gp season.GrandPrixID) builder.Stood {
 	s := g.look()
+	if s.archive != archive {
+		return builder.Stood{Contested: true}
+	}
 	// A verification covers the weekend, its sprint included.
 	contested := func(b assemble.Block) bool { return s.contested[assemble.Place{Year: year, GrandPrix: gp, Block: b}] }
 	stood := builder.Stood{Contested: contested(assemble.Result) || contested(assemble.Sprint)}
