@@ -1,12 +1,14 @@
 package almanac_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/snapshots/blob/memblob"
@@ -247,6 +249,74 @@ func TestStandingsEndAtTheLastVerifiedRound(t *testing.T) {
 	}
 	if diff := cmp.Diff(almanac.Tally{Position: 1, Points: 58, Wins: 1, Podiums: 3}, got[0]); diff != "" {
 		t.Errorf("leader after three rounds (-want +got)\n%s", diff)
+	}
+}
+
+// The source's standings may be behind its results: points are the sum of what is verified, and the
+// order follows. Where they agree the source's order stands.
+func TestStandingsAreTheSumOfResults(t *testing.T) {
+	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"})
+	facts := w.archive.Facts()
+	behind := facts.Seasons[0].Rounds[0]
+	last := &facts.Seasons[0].Rounds[1]
+	last.DriverStandings, last.TeamStandings = behind.DriverStandings, behind.TeamStandings
+	var err error
+	if w.archive, err = season.New(facts); err != nil {
+		t.Fatal(err)
+	}
+	w.verify(startOf(1).Add(raceTime), 1, order{"ann", "bob", "cay", "dan"}, "")
+	w.verify(startOf(2).Add(raceTime), 2, order{"bob", "ann", "cay", "dan"}, "")
+	y, _ := w.at(startOf(2).Add(2 * raceTime)).Year(2025)
+	names, got := standings(y)
+	if diff := cmp.Diff([]string{"ann", "bob", "cay", "dan"}, names); diff != "" {
+		t.Errorf("order (-want +got)\n%s", diff)
+	}
+	var points []float64
+	for _, row := range got {
+		points = append(points, row.Points)
+	}
+	if diff := cmp.Diff([]float64{43, 43, 30, 24}, points); diff != "" {
+		t.Errorf("points (-want +got)\n%s", diff)
+	}
+	for _, row := range y.Constructors {
+		if want := map[string]float64{"Alpha": 86, "Beta": 54}[row.Team.Name]; row.Points != want {
+			t.Errorf("%s has %g points, want %g", row.Team.Name, row.Points, want)
+		}
+	}
+}
+
+// Every season since 2010 adds up, but for the two constructors from whom stewards took points.
+func TestSeasonsAddUp(t *testing.T) {
+	embedded, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	differ := make(map[string]bool)
+	for _, s := range embedded.Facts().Seasons {
+		last := s.LatestResult()
+		if s.Year < 2010 || last == nil {
+			continue
+		}
+		drivers, teams := make(map[season.DriverID]float64), make(map[season.TeamID]float64)
+		for _, r := range s.Rounds {
+			for _, row := range append(append([]season.Result(nil), r.Results...), r.SprintResults...) {
+				drivers[row.Driver] += row.Points
+				teams[row.Team] += row.Points
+			}
+		}
+		for _, row := range last.DriverStandings {
+			if row.Points != drivers[row.Driver] {
+				t.Errorf("%d: %s has %g points, the classifications give %g", s.Year, row.Driver, row.Points, drivers[row.Driver])
+			}
+		}
+		for _, row := range last.TeamStandings {
+			if row.Points != teams[row.Team] {
+				differ[fmt.Sprintf("%d %s", s.Year, row.Team)] = true
+			}
+		}
+	}
+	if diff := cmp.Diff(map[string]bool{"2018 force-india": true, "2020 racing-point": true}, differ); diff != "" {
+		t.Errorf("constructors whose points are not those of their classifications (-want +got)\n%s", diff)
 	}
 }
 

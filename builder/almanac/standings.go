@@ -157,7 +157,9 @@ func (t *table[K]) count(c *ledger.Classification, keyOf func(ledger.Row) K) {
 // the ledger says was not held then. A result that differs from the source's own is put in by
 // its difference in points, a later round that the source has no standings for by its points.
 // Only then is the order worked out anew; otherwise the source's stands.
-func adjust[K comparable](t *table[K], rounds []Round, verified []*Round, base *Round, keyOf func(ledger.Row) K) {
+// Where points simply add, the sum of the verified classifications counts, whatever the source has
+// made of them: it may be behind its own results.
+func adjust[K comparable](t *table[K], rounds []Round, verified []*Round, base *Round, add bool, keyOf func(ledger.Row) K) {
 	changed := false
 	for i := range rounds {
 		r := &rounds[i]
@@ -196,9 +198,39 @@ func adjust[K comparable](t *table[K], rounds []Round, verified []*Round, base *
 	for _, r := range verified {
 		t.count(r.Result, keyOf)
 	}
+	if add {
+		changed = t.sum(verified, keyOf) || changed
+	}
 	if changed {
 		t.rank()
 	}
+}
+
+// pointsAdd reports whether a championship of a year is the sum of what its classifications give:
+// since 2010 no result is dropped. Decisions of the stewards took points from two constructors alone:
+// Force India, which began anew in August 2018, and Racing Point, fined 15 points in 2020.
+func pointsAdd(year int, constructors bool) bool {
+	return year >= 2010 && !(constructors && (year == 2018 || year == 2020))
+}
+
+// sum gives every competitor the points of the classifications, and reports whether any had others.
+func (t *table[K]) sum(verified []*Round, keyOf func(ledger.Row) K) (changed bool) {
+	points := map[K]float64{}
+	for _, r := range verified {
+		for _, line := range slices.Concat(r.Result.Rows, Rows(r.Facts.SprintResults)) {
+			key := keyOf(line)
+			points[key] += line.Points
+			if _, listed := t.by[key]; !listed && line.Points > 0 {
+				t.adjust(key, 0)
+			}
+		}
+	}
+	for key, r := range t.by {
+		if r.Points != points[key] {
+			r.Points, changed = points[key], true
+		}
+	}
+	return changed
 }
 
 // lastWith returns the verified round that the source holds last among those whose facts have
@@ -221,7 +253,7 @@ func driverStandings(v *season.View, facts *season.Season, rounds []Round, verif
 			t.add(s.Driver, s.Position, s.Points)
 		}
 	}
-	adjust(t, rounds, verified, base, func(line ledger.Row) season.DriverID { return line.Driver })
+	adjust(t, rounds, verified, base, pointsAdd(facts.Year, false), func(line ledger.Row) season.DriverID { return line.Driver })
 
 	teams := latestTeams(verified)
 	standings := make([]DriverStanding, len(t.rows))
@@ -257,7 +289,7 @@ func constructorStandings(v *season.View, facts *season.Season, rounds []Round, 
 	for _, s := range base.Facts.TeamStandings {
 		t.add(constructor{s.Team, s.Engine}, s.Position, s.Points)
 	}
-	adjust(t, rounds, verified, base, func(line ledger.Row) constructor { return constructor{line.Team, line.Engine} })
+	adjust(t, rounds, verified, base, pointsAdd(facts.Year, true), func(line ledger.Row) constructor { return constructor{line.Team, line.Engine} })
 
 	engines := map[season.TeamID]int{}
 	for key := range t.by {
