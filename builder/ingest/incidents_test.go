@@ -459,3 +459,40 @@ func TestNobodyWaitsForASource(t *testing.T) {
 		t.Errorf("in an archive that no run has seen the result of Canada stood %+v, want contested", stood)
 	}
 }
+
+// TestStartWithoutASource: a source that refuses whoever asks keeps nobody from starting, and the
+// first good answer mends all.
+func TestStartWithoutASource(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads commits of a season")
+	}
+	s := newService(t, sourcetest.F1DB2026, 2025, raceMorning)
+	s.host.Misbehave(func(w http.ResponseWriter, _ *http.Request) bool {
+		http.Error(w, "forbidden", http.StatusForbidden)
+		return true
+	})
+	if report := s.step(t, raceMorning); report.Faults["f1db"] == nil {
+		t.Error("the source refuses, and nobody is told")
+	}
+	version, err := snapshots.Open(t.Context(), s.builder.Store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, ok := version.Body("standings/drivers/2025"); !ok || !strings.Contains(string(body.Identity), `"driver":"NOR"`) {
+		t.Error("the season that the store has is not published")
+	}
+	if _, ok := version.Body("calendar/2026"); ok {
+		t.Error("a season of which nothing is known is published")
+	}
+	s.host.Misbehave(nil)
+	state, err := ingest.LoadState(t.Context(), s.builder.Store, "f1db")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report := s.step(t, state.Next); len(report.Faults) > 0 {
+		t.Errorf("once it answers: %v", report.Faults)
+	}
+	if calendar := s.published(t)["calendar/2026"]; !strings.Contains(calendar, "Monaco") {
+		t.Errorf("once it answers the calendar is %.200s", calendar)
+	}
+}

@@ -1,0 +1,118 @@
+package ingest_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write deploy/docs/incidents.md anew")
+
+// incident is what happened to an upstream in 2025 or 2026, and what became of it here. Numbers in a
+// row are incidents that came to the same.
+type incident struct {
+	date, what        string
+	readers, operator string
+	test              string // function, and what of it; empty: nothing shows it yet
+	file              string
+}
+
+const (
+	unchanged = "what they saw before"
+	here      = "builder/ingest/incidents_test.go"
+	seasons   = "deploy/operator/season_test.go"
+)
+
+var incidents = []incident{
+	{"2025-04-04", "everybody is refused for asking too often", unchanged, "throttled; asked again later", "TestOutagesOfTheSource: everybody gets 429", here},
+	{"2025-08-02", "connections are refused", unchanged, "unreachable; asked again later", "TestOutagesOfTheSource: connections are refused", here},
+	{"2025-11-02", "503 in plain text for days", unchanged, "unreachable, since when", "TestOutagesOfTheSource: 503 in plain text", here},
+	{"2025-11-07", "401 long after a session", unchanged, "refused; asked on the slow clock", "TestOutagesOfTheSource: 401 long after", here},
+	{"2025-11-09, 2026-06-01", "504 with a page of nginx", unchanged, "unreachable", "TestOutagesOfTheSource: 504 of nginx", here},
+	{"2025-12-05, 2026-03-15", "502 while it is said to be mended", unchanged, "unreachable", "TestOutagesOfTheSource: 502 while", here},
+	{"2026-03-21", "403 to whoever starts", "the seasons that the store has", "refused; the service runs", "TestStartWithoutASource", here},
+	{"2026-06-07", "403 under load", unchanged, "refused; asked on the slow clock", "TestOutagesOfTheSource: 403 under the load", here},
+	{"2025-10-18", "200 with nothing in it", unchanged, "malformed", "TestOutagesOfTheSource: nothing at all", here},
+	{"2026-03-07", "404 where there was data", unchanged, "refused", "TestOutagesOfTheSource: 404 where", here},
+	{"2026-07-02", "keys that no schema had", unchanged, "nothing", "TestHarmlessOddities: four keys", here},
+	{"2026-03-08", "no grid", unchanged, "nothing", "TestHarmlessOddities: no grid", here},
+	{"2026-03-08", "no pit stops, no laps", unchanged, "nothing", "TestHarmlessOddities: no pit stops", here},
+	{"2025-03-16, 2026-03-06", "the time of a retirement makes no sense", unchanged, "a note", "TestHarmlessOddities: the time of a retirement", here},
+	{"2026-06-29", "every pit stop twice", unchanged, "nothing", "TestHarmlessOddities: every pit stop twice", here},
+	{"2026-03-14", "two rounds are deleted, 19 renumbered", "postponed a day later, under the same keys", "the events in the ledger, by the source", "TestRoundTakenOffAndBack", here},
+	{"2026-03-07", "a cancelled round has no number", "keys that stay", "nothing", "TestRoundTakenOffAndBack", here},
+	{"2026-05-02", "Miami starts three hours earlier, on the day", "the new start at the next poll", "the move in the ledger, by the source", "TestSeason2026", seasons},
+	{"2026-05-04", "a start moves onto another round", unchanged, "a change waits at gate start", "TestWrongData: a start moved onto another round", here},
+	{"2026-07-26", "Bahrain is back, elsewhere, as round 16", "scheduled, under its old key, in the other country", "the reinstatement in the ledger", "TestSeason2026", seasons},
+	{"2026-05-03", "two drivers in P9, one of them disqualified", unchanged, "a change waits at gate positions", "TestWrongData: two drivers in P9", here},
+	{"2026-06-12", "a place is corrected without its points", unchanged, "a change waits at gate points", "TestWrongData: P6 with nine points", here},
+	{"2026-06-07", "a podium changes, and changes back", "each revision once it has stood; the pick stays", "the revisions, with their reasons", "TestSeason2026", seasons},
+	{"2026-09-13", "standings are behind the results", "the sum of the results", "which rows differ", "TestHarmlessOddities: standings that are behind", here},
+	{"2025-08-05", "a disqualified winner keeps the points", unchanged, "a change waits at gate outcome", "TestWrongData: a disqualified driver", here},
+	{"2025-09", "two cars in one slot of a grid", unchanged, "a change waits at gate positions", "TestWrongData: a grid with two cars", here},
+	{"2026-08-21", "a driver twice in a session", unchanged, "a change waits at gate once", "TestWrongData: a driver twice", here},
+	{"2025-11-22", "Las Vegas moves into the past on race day", "the start that was valid", "a change waits at gate start", "TestSeasons2025And2026", seasons},
+	{"2025-04-13", "a start of 900", unchanged, "malformed: which file, which line", "TestWrongData: a time of 900", here},
+	{"2025-08-31", "the leading driver has another identifier", "one driver", "the renaming in the ledger", "TestSeasons2025And2026", seasons},
+
+	{"2025-11-11, 2026-07-03", "the broker refuses, or drops whoever listens", "", "", "", ""},
+	{"2026-08-20, 2026-09-12", "accounts are locked out, tokens die on a weekend", "", "", "", ""},
+	{"2026-03-08", "standings full of nulls for new teams", "", "", "", ""},
+	{"2026-03-14", "no position without a classified finish", "", "", "", ""},
+	{"2025-04, 2026-05-26", "laps are missing, or a driver's whole row", "", "", "", ""},
+	{"2026-04", "latest is a cancelled session", "", "", "", ""},
+	{"2026", "the permanent number is not the car's", "", "", "", ""},
+	{"2026-05-01, 2026-05-03", "a session goes on and the stream is silent", "", "", "", ""},
+}
+
+// TestCatalogue prints what becomes of what happened, and holds the document against it.
+func TestCatalogue(t *testing.T) {
+	var doc, waiting strings.Builder
+	doc.WriteString(`# What happened upstream, and what became of it
+
+Each row happened to a source of racing data in 2025 or 2026. A test serves what the source said then to
+the real client, and reads what is published. ` + "`make season`" + ` lives through both years at once.
+
+| when | what happened | what readers see | what the operator sees | shown by |
+|-|-|-|-|-|
+`)
+	for _, i := range incidents {
+		if i.test == "" {
+			fmt.Fprintf(&waiting, "| %s | %s |\n", i.date, i.what)
+			continue
+		}
+		name, of, _ := strings.Cut(i.test, ": ")
+		source, err := os.ReadFile("../../" + i.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(source), "func "+name+"(") || !strings.Contains(string(source), of) {
+			t.Errorf("%s: %s has no %s", i.what, i.file, i.test)
+		}
+		fmt.Fprintf(&doc, "| %s | %s | %s | %s | %s |\n", i.date, i.what, i.readers, i.operator, i.test)
+	}
+	doc.WriteString(`
+These concern live timing, or sources that are only compared. No test of this kind shows them yet:
+
+| when | what happened |
+|-|-|
+` + waiting.String())
+	t.Log("\n" + doc.String())
+	const name = "../../deploy/docs/incidents.md"
+	if *update {
+		if err := os.WriteFile(name, []byte(doc.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(doc.String(), string(got)); diff != "" {
+		t.Errorf("%s is behind; go test ./builder/ingest -run Catalogue -update writes it anew (-want +got):\n%s", name, diff)
+	}
+}
