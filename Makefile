@@ -5,7 +5,7 @@ VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 LDFLAGS  := -s -w -X main.version=$(VERSION)
 FUZZTIME ?= 10s
 
-.PHONY: run build test race lint fuzz openapi bench check tools release clean
+.PHONY: run build test season race lint fuzz openapi bench check tools release clean
 
 run: build            ## the whole service on embedded seasons, no configuration
 	@$(BIN)/gridcast serve --demo $(ARGS)
@@ -16,6 +16,9 @@ build:                ## the one binary
 
 test:                 ## every test that needs nothing but Go; lists what was skipped
 	@deploy/test.sh $(ARGS)
+
+season:               ## 2025 and 2026 as they happened, unattended: every pick and what it rested on (needs F1DB's history)
+	@GRIDCAST_SEASONS=all go test -count=1 -v -timeout 30m -run 'TestSeasons2025And2026' ./deploy/operator
 
 race:                 ## the same under the race detector (needs gcc), less the whole seasons
 	@deploy/test.sh -race -short

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-
 	"gridcast/builder"
 	"gridcast/builder/archive"
 	"gridcast/builder/ingest"

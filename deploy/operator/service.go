@@ -15,7 +15,6 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/ingest"
 	"gridcast/deploy/auditlog"
-	"gridcast/deploy/clock"
 	"gridcast/edge/keys"
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
@@ -27,7 +26,7 @@ import (
 // is for any goroutine from Start on.
 type Service struct {
 	builder *builder.Builder
-	clock   clock.Clock
+	clock   Clock
 	log     *slog.Logger
 	facts   atomic.Pointer[builder.Facts]       // as of the last build, for the schedule
 	jobs    atomic.Pointer[scheduler.Scheduler] // from a successful Start on
@@ -35,9 +34,16 @@ type Service struct {
 	reg     prometheus.Registerer
 	sources *ingest.Ingest // nil: facts come by import alone
 
-	refused   atomic.Int64                   // documents that the last build left as they were
-	building  sync.Mutex                     // jobs run side by side; their builds need not race each other
-	published atomic.Pointer[snapshots.Base] // as of the last build
+	deriving  func(context.Context, time.Time) (bool, error) // makes odds and record, and says whether they are new
+	refused   atomic.Int64                                   // documents that the last build left as they were
+	building  sync.Mutex                                     // jobs run side by side; their builds need not race each other
+	published atomic.Pointer[snapshots.Base]                 // as of the last build
+}
+
+// Clock is race time and its speed, in race seconds a real second. A clock.Clock is one.
+type Clock interface {
+	Now() time.Time
+	Speed() float64
 }
 
 // The jobs, by name.
@@ -57,8 +63,8 @@ const StopGrace = 20 * time.Second
 
 // NewService returns a service that does nothing yet. Its metrics, and from Start on those of its
 // jobs, are in the registry.
-func NewService(b *builder.Builder, c clock.Clock, log *slog.Logger, registry prometheus.Registerer) *Service {
-	s := &Service{builder: b, clock: c, log: log, reg: registry}
+func NewService(b *builder.Builder, c Clock, log *slog.Logger, registry prometheus.Registerer) *Service {
+	s := &Service{builder: b, clock: c, log: log, reg: registry, deriving: b.Derive}
 	s.metrics = newServiceMetrics(s, registry)
 	return s
 }
@@ -160,7 +166,7 @@ func (s *Service) wantDerived(reason string) {
 // made of, and has a version built with them. Builds go on meanwhile.
 func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 	began := time.Now()
-	made, err := s.builder.Derive(ctx, s.clock.Now())
+	made, err := s.deriving(ctx, s.clock.Now())
 	if err != nil || !made {
 		return err
 	}

@@ -102,6 +102,7 @@ func New(t testing.TB, bundle string, now func() time.Time) *Host {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(h)
+	server.Config.SetKeepAlivesEnabled(false) // a client in a synctest bubble must not wait for a connection
 	h.URL = server.URL + "/f1db/f1db/tar.gz/refs/heads/main"
 	t.Cleanup(func() {
 		server.Close()

@@ -1,0 +1,513 @@
+package operator_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"text/tabwriter"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/assemble"
+	"gridcast/builder/ingest"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/builder/season"
+	"gridcast/builder/source/codehost"
+	"gridcast/builder/source/f1db"
+	"gridcast/builder/source/media"
+	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/operator"
+	"gridcast/scheduler"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob/dirblob"
+)
+
+// raceTime is a clock that a test sets.
+type raceTime struct{ at atomic.Pointer[time.Time] }
+
+func (c *raceTime) Now() time.Time   { return *c.at.Load() }
+func (c *raceTime) Speed() float64   { return 1 }
+func (c *raceTime) set(at time.Time) { at = at.UTC(); c.at.Store(&at) }
+
+// unattended is the whole service, on a directory and a code host of its own, that nobody looks
+// after. Its race clock jumps from one instant at which something is due to the next; timers run
+// by the fake clock of a synctest bubble, so that nothing waits.
+type unattended struct {
+	*raceTime
+	host    *codehost.Host
+	store   *dirblob.Store
+	ledger  *ledger.Ledger
+	facts   *builder.FactsStore
+	sources *ingest.Ingest
+	service *operator.Service
+	wake    []time.Time     // when what came may be believed
+	faults  map[string]bool // of jobs
+}
+
+// The policy of a service that is left to itself.
+const (
+	verifyAfter = 2 * time.Hour
+	reviseAfter = 2 * time.Hour
+)
+
+// release returns the seasons of a release from one year to another as an archive file.
+func release(t *testing.T, file string, from, to int) []byte {
+	t.Helper()
+	base, _, err := f1db.Import(sourcetest.Path(t, file), f1db.Options{From: from, To: to})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	if err := archive.Encode(&packed, base); err != nil {
+		t.Fatal(err)
+	}
+	return packed.Bytes()
+}
+
+// newsFrom returns the history of F1DB's repository on loopback, and the clock that it is served by.
+func newsFrom(t *testing.T, begin time.Time) (*codehost.Host, *raceTime) {
+	t.Helper()
+	clock := &raceTime{}
+	clock.set(begin)
+	return codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), clock.Now), clock
+}
+
+// begin starts the service in a bubble, with an archive.
+func begin(t *testing.T, host *codehost.Host, clock *raceTime, base []byte) *unattended {
+	t.Helper()
+	u := &unattended{raceTime: clock, host: host, faults: make(map[string]bool)}
+	store, err := dirblob.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.store, u.facts = store, builder.NewFactsStore(store)
+	inUse, err := u.facts.Put(t.Context(), base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.ledger, err = ledger.Open(t.Context(), store, ledger.Simulated, clock.Now(), builder.Actor, inUse.SHA256); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.facts.Vouch(t.Context(), u.ledger); err != nil {
+		t.Fatal(err)
+	}
+	upstream, err := f1db.NewRepository(host.URL, "gridcast-test (operator@example.org)", media.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	if os.Getenv("GRIDCAST_SEASONS") == "log" {
+		log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	u.sources = &ingest.Ingest{
+		Store: store, Facts: u.facts, Ledger: u.ledger, Log: log,
+		Sources:  []ingest.Source{{Upstream: upstream}},
+		Interval: func(time.Time) time.Duration { return 50 * time.Second },
+	}
+	b := &builder.Builder{
+		Store: store, Ledger: u.ledger, Facts: u.facts.Load, Name: "test", Log: log,
+		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: verifyAfter, AutoReviseAfter: reviseAfter},
+	}
+	u.service = operator.NewService(b, clock, log, prometheus.NewRegistry())
+	u.service.Ingest(u.sources)
+	u.service.WithoutDerived()
+	if err := u.service.Start(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := u.service.Run(ctx); err != nil {
+			t.Errorf("the service ended with %v", err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+	})
+	u.settle(t)
+	return u
+}
+
+// settle waits until every job has done what was due, and notes what failed.
+func (u *unattended) settle(t *testing.T) {
+	t.Helper()
+	idle := func(job *scheduler.Status) bool { return !job.Running && !job.Pending }
+	for quiet := 0; quiet < 2; {
+		time.Sleep(60 * time.Millisecond) // of the bubble: more than the schedule's tick
+		synctest.Wait()
+		quiet++
+		for _, job := range u.service.Jobs() {
+			if !idle(&job) {
+				quiet = 0
+			}
+			if job.LastError != "" {
+				u.faults[job.Name+": "+job.LastError] = true
+			}
+		}
+	}
+}
+
+// step moves the clock to the next instant at which something is due, up to the end, and has it
+// done; false if there is none. A poll is due more often than anything is new: of polls it takes the
+// last before a commit, the first after it, and those at which what came has stood for long enough.
+func (u *unattended) step(t *testing.T, end time.Time) bool {
+	t.Helper()
+	now, next := u.Now(), end
+	due := func(at time.Time) {
+		if at.After(now) && at.Before(next) {
+			next = at
+		}
+	}
+	var poll time.Time
+	for _, job := range u.service.Jobs() {
+		switch job.Name {
+		case "poll":
+			poll = job.Next
+		case "freeze", "build":
+			due(job.Next)
+		}
+	}
+	for _, commit := range u.host.Instants() {
+		if !commit.After(now) {
+			continue
+		}
+		if before := commit.Truncate(time.Minute); before.After(now) {
+			due(before)
+		} else {
+			due(poll)
+		}
+		break
+	}
+	u.wake = slices.DeleteFunc(u.wake, func(at time.Time) bool { return !at.After(now) })
+	for _, at := range u.wake {
+		due(at)
+	}
+	if !next.After(now) || next.Equal(end) && now.Equal(end) {
+		return false
+	}
+	before, err := u.facts.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.set(next)
+	u.settle(t)
+	after, err := u.facts.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after.SHA256 != before.SHA256 {
+		u.wake = append(u.wake, next.Add(verifyAfter), next.Add(25*time.Hour))
+	}
+	return true
+}
+
+// published returns the data of a variant as readers get it.
+func published[T any](t *testing.T, u *unattended, path string) T {
+	t.Helper()
+	version, err := snapshots.Open(t.Context(), u.store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, ok := version.Body(path)
+	if !ok {
+		t.Fatalf("at %s version %d has no %s", u.Now().Format(time.RFC3339), version.Pointer.Version, path)
+	}
+	var envelope struct {
+		Data T `json:"data"`
+	}
+	if err := json.Unmarshal(body.Identity, &envelope); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return envelope.Data
+}
+
+// entryOf is the row of a Grand Prix in a published calendar.
+func (u *unattended) entryOf(t *testing.T, year int, gp season.GrandPrixID) wire.CalendarEntry {
+	t.Helper()
+	key, ok := u.ledger.State().Key(year, gp)
+	if !ok {
+		t.Fatalf("%d %s has no session key", year, gp)
+	}
+	entries := published[[]wire.CalendarEntry](t, u, fmt.Sprintf("calendar/%d", year))
+	i := slices.IndexFunc(entries, func(e wire.CalendarEntry) bool { return e.SessionKey == key })
+	if i < 0 {
+		t.Fatalf("the calendar of %d has no round %d", year, key)
+	}
+	return entries[i]
+}
+
+// TestSeason2026 lives through the half of 2026 of which F1DB's history is known, with nobody there,
+// and a fortnight more with commits of its own.
+func TestSeason2026(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs half a season")
+	}
+	host, clock := newsFrom(t, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	base := release(t, sourcetest.F1DB2026, 2022, 2025)
+	synctest.Test(t, func(t *testing.T) { liveThrough(t, begin(t, host, clock, base)) })
+}
+
+// TestSeasons2025And2026 is the same from the end of 2024: the 31 rounds of both years.
+func TestSeasons2025And2026(t *testing.T) {
+	if os.Getenv("GRIDCAST_SEASONS") == "" {
+		t.Skip("runs a season and a half, some minutes; make season does")
+	}
+	host, clock := newsFrom(t, time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
+	base := release(t, sourcetest.F1DB2024, 2016, 2024)
+	synctest.Test(t, func(t *testing.T) { liveThrough(t, begin(t, host, clock, base)) })
+}
+
+// What happened, or was made to.
+var (
+	miamiMoved  = time.Date(2026, 5, 3, 8, 49, 2, 0, time.UTC) // three hours earlier, on the day itself
+	miamiStart  = time.Date(2026, 5, 3, 17, 0, 0, 0, time.UTC)
+	vegasStart  = time.Date(2025, 11, 23, 4, 0, 0, 0, time.UTC)
+	lastWord    = time.Date(2026, 6, 14, 23, 0, 0, 0, time.UTC) // F1DB's history ends
+	firstAppeal = time.Date(2026, 6, 18, 9, 30, 10, 0, time.UTC)
+	lastAppeal  = time.Date(2026, 6, 22, 9, 30, 10, 0, time.UTC)
+	bahrainBack = time.Date(2026, 6, 24, 9, 30, 10, 0, time.UTC)
+	theEnd      = time.Date(2026, 6, 26, 12, 0, 0, 0, time.UTC)
+)
+
+const races2026 = "src/data/seasons/2026/races/"
+
+// appealed exchanges the third and the fourth of Monaco, as a decision of the stewards does.
+func appealed(t *testing.T) func(map[string][]byte) {
+	const (
+		name   = races2026 + "06-monaco/race-results.yml"
+		gasly  = "driverNumber: 10\n  driverId: pierre-gasly\n  constructorId: alpine\n  engineManufacturerId: mercedes\n"
+		hadjar = "driverNumber: 6\n  driverId: isack-hadjar\n  constructorId: red-bull\n  engineManufacturerId: red-bull-ford\n"
+	)
+	return func(files map[string][]byte) {
+		content := string(files[name])
+		if !strings.Contains(content, gasly) || !strings.Contains(content, hadjar) {
+			t.Errorf("%s does not hold %q and %q", name, gasly, hadjar)
+		}
+		files[name] = []byte(strings.NewReplacer(gasly, hadjar, hadjar, gasly).Replace(content))
+	}
+}
+
+// bahrainInOctober puts the Grand Prix that was called off in March back as round 16, elsewhere, and
+// gives those behind it the next number.
+func bahrainInOctober(files map[string][]byte) {
+	for n := 22; n >= 16; n-- {
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			rest, ok := strings.CutPrefix(name, fmt.Sprintf("%s%d-", races2026, n))
+			if !ok {
+				continue
+			}
+			content := files[name]
+			delete(files, name)
+			content = bytes.Replace(content, fmt.Appendf(nil, "round: %d\n", n), fmt.Appendf(nil, "round: %d\n", n+1), 1)
+			files[fmt.Sprintf("%s%d-%s", races2026, n+1, rest)] = content
+		}
+	}
+	files[races2026+"16-bahrain/race.yml"] = []byte(`id: 1999
+round: 16
+date: 2026-10-04
+time: 07:00
+grandPrixId: bahrain
+officialName: Formula 1 Gulf Air Bahrain Grand Prix 2026
+qualifyingFormat: KNOCKOUT
+circuitId: sepang
+circuitType: RACE
+courseLength: 5.543
+laps: 56
+qualifyingDate: 2026-10-03
+qualifyingTime: 08:00
+`)
+}
+
+// liveThrough runs the service to the end of what is known and looks at what it published.
+func liveThrough(t *testing.T, u *unattended) {
+	first := u.Now().Year()
+	u.host.Edit(
+		codehost.Edit{At: firstAppeal, Change: appealed(t)},
+		codehost.Edit{At: lastAppeal, Change: appealed(t)}, // takes the first back
+		codehost.Edit{At: bahrainBack, Change: bahrainInOctober},
+	)
+	keys := make(map[int64]string) // of sessions, to what they are called
+	vegasBelieved, offBahrain, miamiRight := false, false, time.Time{}
+	u.wake = append(u.wake, firstAppeal.Add(4*time.Hour))
+	for u.step(t, theEnd) {
+		now := u.Now()
+		for year := first; year <= now.Year(); year++ {
+			for _, e := range published[[]wire.CalendarEntry](t, u, fmt.Sprintf("calendar/%d", year)) {
+				if was, ok := keys[e.SessionKey]; ok && was != e.GPName {
+					t.Errorf("at %s session %d is the %s, it was the %s", now.Format(time.RFC3339), e.SessionKey, e.GPName, was)
+				}
+				keys[e.SessionKey] = e.GPName
+			}
+		}
+		if first == 2025 && now.After(vegasStart.AddDate(0, 0, -14)) && !time.Time(u.entryOf(t, 2025, "las-vegas").DateStart).Equal(vegasStart) {
+			vegasBelieved = true
+		}
+		if miamiRight.IsZero() && now.Year() == 2026 && time.Time(u.entryOf(t, 2026, "miami").DateStart).Equal(miamiStart) {
+			miamiRight = now
+		}
+		if now.Year() == 2026 && u.entryOf(t, 2026, "bahrain").Status == wire.Postponed {
+			offBahrain = true
+		}
+		if now.Equal(firstAppeal.Add(4 * time.Hour)) {
+			u.lookAtAppeal(t)
+		}
+	}
+	for fault := range u.faults {
+		t.Errorf("a job failed: %s", fault)
+	}
+	if vegasBelieved {
+		t.Error("Las Vegas 2025 was believed to be held a day early")
+	}
+	if late := miamiRight.Sub(miamiMoved); late < 0 || late > 5*time.Minute {
+		t.Errorf("the start of Miami 2026 was right %s after the source had it, want within the five minutes between polls", late)
+	}
+	if !offBahrain {
+		t.Error("Bahrain 2026 was never postponed, though the source had deleted it")
+	}
+	if back := u.entryOf(t, 2026, "bahrain"); back.SessionKey != 2026004 || back.Status != wire.Scheduled || back.Country != "Malaysia" ||
+		!time.Time(back.DateStart).Equal(time.Date(2026, 10, 4, 7, 0, 0, 0, time.UTC)) {
+		t.Errorf("Bahrain is back as %+v, want scheduled in October in Malaysia under its old key", back)
+	}
+	if e := u.entryOf(t, 2026, "saudi-arabia"); e.Status != wire.Postponed {
+		t.Errorf("Saudi Arabia is %s, want postponed", e.Status)
+	}
+	key, _ := u.ledger.State().Key(2026, "monaco")
+	if monaco, _ := u.ledger.State().Record(key); len(monaco.Revisions) != 4 {
+		t.Errorf("Monaco 2026 has %d revisions, want the first, the correction that happened, and two appeals", len(monaco.Revisions))
+	}
+	for year := first; year <= 2026; year++ {
+		u.sameStandings(t, year)
+	}
+	if requests, archives := u.host.Served(); archives > len(u.host.Instants()) {
+		t.Errorf("%d requests took %d archives for %d commits", requests, archives, len(u.host.Instants()))
+	}
+	basis := u.report(t, first)
+	if want := map[int]map[ledger.Basis]int{
+		2025: {ledger.OnQualifying: 19, ledger.OnForm: 12},
+		2026: {ledger.OnQualifying: 7},
+	}[first]; !maps.Equal(basis, want) {
+		t.Errorf("the picks rest on %v, want %v", basis, want)
+	}
+	log, err := ingest.LoadLog(t.Context(), u.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if origin, ok := log.Origin(2026, "miami", assemble.Start); !ok || origin.Source != "f1db" || !origin.At.Equal(miamiRight) {
+		t.Errorf("by the facts log the start of Miami came from %+v, want f1db at %s", origin, miamiRight)
+	}
+}
+
+// lookAtAppeal: the third of Monaco is another one by the decision, and points are those of results,
+// though the source's standings have not followed. People are told where they differ.
+func (u *unattended) lookAtAppeal(t *testing.T) {
+	t.Helper()
+	for _, row := range published[[]wire.DriverStanding](t, u, "standings/drivers/2026") {
+		if row.Driver == "GAS" && row.Points != 38 {
+			t.Errorf("after the appeal Gasly has %g points, want 38", row.Points)
+		}
+	}
+	told := fmt.Sprint(u.sources.States()[0].Standings)
+	if want := "pierre-gasly 35 points, the results 32"; !strings.Contains(told, want) {
+		t.Errorf("of the source's standings people are told %s, want %q in it", told, want)
+	}
+}
+
+// said is what the source says at last of the seasons.
+func (u *unattended) said(t *testing.T) season.Facts {
+	t.Helper()
+	packed, _, err := u.host.Archive(lastWord)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := f1db.ReadTree(bytes.NewReader(packed), 2025, 2026)
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts, _, err := tree.Facts(media.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return facts
+}
+
+// sameStandings holds the standings that readers get against those of the source's last word.
+func (u *unattended) sameStandings(t *testing.T, year int) {
+	t.Helper()
+	facts := u.said(t)
+	i := slices.IndexFunc(facts.Seasons, func(s season.Season) bool { return s.Year == year })
+	last := facts.Seasons[i].LatestResult()
+	want, got := make(map[string]string), make(map[string]string)
+	for _, row := range last.DriverStandings {
+		want[facts.Drivers[row.Driver].Name] = fmt.Sprintf("P%d %g", row.Position, row.Points)
+	}
+	for _, row := range published[[]wire.DriverStanding](t, u, fmt.Sprintf("standings/drivers/%d", year)) {
+		if _, ok := got[row.Name]; ok {
+			t.Errorf("%s stands twice in the standings of %d", row.Name, year)
+		}
+		got[row.Name] = fmt.Sprintf("P%d %g", row.Position, row.Points)
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("drivers' standings of %d (-source's last word +published):\n%s", year, diff)
+	}
+	clear(want)
+	clear(got)
+	for _, row := range last.TeamStandings {
+		want[facts.Teams[row.Team].Name] = fmt.Sprintf("P%d %g", row.Position, row.Points)
+	}
+	for _, row := range published[[]wire.ConstructorStanding](t, u, fmt.Sprintf("standings/constructors/%d", year)) {
+		got[row.Team] = fmt.Sprintf("P%d %g", row.Position, row.Points)
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Errorf("constructors' standings of %d (-source's last word +published):\n%s", year, diff)
+	}
+}
+
+// report prints the picks of rounds that were held, and counts them by what they rest on.
+func (u *unattended) report(t *testing.T, first int) map[ledger.Basis]int {
+	t.Helper()
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "round\tpick frozen\tbefore the start\tbasis\tpicked\twon\trevisions")
+	basis := make(map[ledger.Basis]int)
+	sessions := slices.SortedFunc(u.ledger.State().Records(), func(a, b ledger.Record) int { return cmp.Compare(a.Key, b.Key) })
+	for _, s := range sessions {
+		if s.Year < first || s.Result() == nil {
+			continue
+		}
+		if s.Pick == nil {
+			t.Errorf("%d %s has no pick", s.Year, s.GrandPrix)
+			continue
+		}
+		basis[s.Pick.Basis]++
+		named := make(map[season.DriverID]bool)
+		for _, c := range s.Pick.Chances {
+			if named[c.Driver] || c.Driver == "andrea-kimi-antonelli" {
+				t.Errorf("%d %s: the chances name %s twice, or by a name of old", s.Year, s.GrandPrix, c.Driver)
+			}
+			named[c.Driver] = true
+		}
+		fmt.Fprintf(w, "%d %s\t%s\t%s\t%s\t%s\t%s\t%d\n", s.Year, s.GrandPrix, s.Pick.FrozenAt.Format("2 Jan 15:04:05"),
+			s.Pick.Start.Sub(s.Pick.FrozenAt).Round(time.Second), s.Pick.Basis, s.Pick.P1, s.Result().Winner(), len(s.Revisions))
+	}
+	_ = w.Flush()
+	t.Logf("picks by basis: %v\n%s", basis, &table)
+	return basis
+}
