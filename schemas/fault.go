@@ -14,16 +14,16 @@ import (
 	"golang.org/x/text/message"
 )
 
-// Fault says how a body differs from the contract, in words for people.
-type Fault struct {
+// FaultError says how a body differs from the contract, in words for people.
+type FaultError struct {
 	Path string // of the variant or the service
 	Err  error  // what is wrong
 }
 
-func (f *Fault) Error() string { return f.Path + ": " + f.Err.Error() }
+func (f *FaultError) Error() string { return f.Path + ": " + f.Err.Error() }
 
 // Unwrap returns what is wrong.
-func (f *Fault) Unwrap() error { return f.Err }
+func (f *FaultError) Unwrap() error { return f.Err }
 
 // shownFaults is how many differences of one body are named.
 const shownFaults = 5

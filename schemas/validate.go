@@ -15,7 +15,7 @@ import (
 // Validate reports how the body of a success differs from what the contract promises for the
 // variant: it must satisfy the JSON Schema, and its bytes must be exactly those that
 // wire.Marshal makes of its content, so that order of members, decimals of percentages and
-// the escaping of text are right too. The error is a *Fault.
+// the escaping of text are right too. The error is a *FaultError.
 func Validate(v catalog.Variant, body []byte) error {
 	for i := range contracts {
 		if c := &contracts[i]; c.endpoint == v.Endpoint && c.kind == v.Type {
@@ -101,9 +101,9 @@ func newContract[T any](endpoint catalog.Name, kind, file string) contract {
 	}
 }
 
-// validate returns a *Fault of what the body is.
+// validate returns a *FaultError of what the body is.
 func (c *contract) validate(what string, body []byte) error {
-	fault := func(err error) error { return &Fault{Path: what, Err: err} }
+	fault := func(err error) error { return &FaultError{Path: what, Err: err} }
 	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
 		return fault(fmt.Errorf("not JSON: %w", err))

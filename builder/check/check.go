@@ -93,7 +93,7 @@ func Body(path string, body []byte) error {
 
 func schema(v catalog.Variant, body []byte) error {
 	err := schemas.Validate(v, body)
-	var fault *schemas.Fault
+	var fault *schemas.FaultError
 	if errors.As(err, &fault) {
 		return fault.Err
 	}
