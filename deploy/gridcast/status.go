@@ -195,7 +195,7 @@ func (s *streams) printState(st serviceState) error {
 	if !st.Future.IsZero() {
 		head += "; its head is of " + shortTime(st.Future) + ", which is yet to come: some clock was ahead (nothing waits for it)"
 	}
-	rows := [][]any{ //nolint:prealloc // a handful
+	rows := [][]any{
 		{"store", st.Store},
 		{timeName(st.Kind), shortTime(st.RaceTime)},
 		{"published", published},
