@@ -7,12 +7,16 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/check"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
+	"gridcast/builder/render"
 	"gridcast/builder/season"
+	"gridcast/schemas/catalog"
 )
 
 // Actor is the name under which a builder writes to the ledger.
@@ -100,24 +104,6 @@ func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, facts Facts, t tim
 		return added, &UnsettledError{left}
 	}
 	return added, nil
-}
-
-// Decide is almanac.Decide for events whose consequence can be published: others are refused, and
-// the error says which document would be wrong.
-func Decide(ctx context.Context, l *ledger.Ledger, v *season.View, actor string, session int64, decide func(*almanac.Round) ([]ledger.Event, error)) ([]ledger.Event, error) {
-	return almanac.Decide(ctx, l, v, actor, session, func(r *almanac.Round) ([]ledger.Event, error) {
-		events, err := decide(r)
-		if err != nil {
-			return nil, err
-		}
-		before, after, refused := r.Trial(events)
-		if refused == nil { // else Append refuses it too, and says what is allowed instead
-			if err := Publishable(v, before, after, session); err != nil {
-				return nil, fmt.Errorf("%d: nothing is written, for it could not be published: %w", session, err)
-			}
-		}
-		return events, nil
-	})
 }
 
 // publishable keeps of the events those that the ledger takes, one after the other, and whose
@@ -250,4 +236,49 @@ func (p Policy) resultsDue(v *season.View, s *ledger.State, sum string) ([]ledge
 		events = append(events, r.Record.Verify(almanac.Rows(r.Facts.Results), r.Start, reason))
 	}
 	return events, nil
+}
+
+// Publishable says whether what an event makes visible can be published: it renders and checks the
+// documents of its round as they would be, with the state after it. A document that is wrong
+// without the event too does not count. Events are appended only if they are publishable: the
+// ledger cannot take them back.
+func Publishable(v *season.View, before, after *ledger.State, session int64) error {
+	record, ok := after.Record(session)
+	if !ok {
+		return nil // keys, renames: they show nothing by themselves
+	}
+	then := almanac.Join(v, after, record.Year)
+	now := sync.OnceValue(func() *almanac.Almanac { return almanac.Join(v, before, record.Year) })
+	var faults []error
+	for _, variant := range []catalog.Variant{
+		{Endpoint: catalog.Predictions, SessionKey: session},
+		{Endpoint: catalog.Predictions, Year: record.Year},
+		{Endpoint: catalog.Probabilities, SessionKey: session},
+		{Endpoint: catalog.Probabilities, Year: record.Year},
+		{Endpoint: catalog.Results, SessionKey: session},
+		{Endpoint: catalog.Calendar, Year: record.Year},
+		{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: record.Year},
+		{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: record.Year},
+		{Endpoint: catalog.NextRace},
+	} {
+		if err := whole(then, variant); err != nil && whole(now(), variant) == nil {
+			faults = append(faults, err)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// whole says what is wrong with a variant of the almanac by itself.
+func whole(a *almanac.Almanac, v catalog.Variant) error {
+	if _, ok := a.Year(v.Year); v.Year != 0 && !ok {
+		return nil
+	}
+	body, err := render.Body(a, v, a.At)
+	if err != nil {
+		return fmt.Errorf("%s: %w", v.Path(), err)
+	}
+	if err := check.Body(v.Path(), body); err != nil {
+		return fmt.Errorf("%s: %w", v.Path(), err)
+	}
+	return nil
 }

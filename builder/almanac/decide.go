@@ -153,17 +153,32 @@ func (r *Round) Trial(events []ledger.Event) (before, after *ledger.State, err e
 	return r.state, after, err
 }
 
+// Publishable says what of an event's consequence would be wrong where clients see it, with the
+// ledger before it and after it; builder.Publishable is one.
+type Publishable func(v *season.View, before, after *ledger.State, session int64) error
+
 // Decide appends what decide makes of a round, as of v.At. decide is called again, with the
 // round as it is then, when somebody else appended in between. The error of a refused event
 // names what is allowed instead; of a session key that no known round has, it wraps
-// ledger.ErrUnknownSession.
-func Decide(ctx context.Context, l *ledger.Ledger, v *season.View, actor string, session int64, decide func(*Round) ([]ledger.Event, error)) ([]ledger.Event, error) {
+// ledger.ErrUnknownSession. Nothing is appended of whose consequence publishable says that it would
+// be wrong, for the ledger cannot take it back; nil asks nobody.
+func Decide(ctx context.Context, l *ledger.Ledger, v *season.View, actor string, session int64, publishable Publishable, decide func(*Round) ([]ledger.Event, error)) ([]ledger.Event, error) {
 	var seen *Round
 	events, err := l.Append(ctx, v.At, actor, func(s *ledger.State) ([]ledger.Event, error) {
 		for _, r := range Rounds(v, s, 0) {
 			if r.Session == session && session != 0 {
 				seen = r
-				return decide(r)
+				events, err := decide(r)
+				if err != nil {
+					return nil, err
+				}
+				before, after, refused := r.Trial(events)
+				if refused == nil && publishable != nil { // else Append refuses it too, and says what is allowed instead
+					if err := publishable(v, before, after, session); err != nil {
+						return nil, fmt.Errorf("%d: nothing is written, for it could not be published: %w", session, err)
+					}
+				}
+				return events, nil
 			}
 		}
 		return nil, fmt.Errorf("%w %d", ledger.ErrUnknownSession, session)

@@ -55,7 +55,7 @@ func (w *world) round(at time.Time, session int64) *almanac.Round {
 }
 
 func (w *world) try(at time.Time, session int64, decide func(*almanac.Round) ([]ledger.Event, error)) error {
-	_, err := almanac.Decide(w.t.Context(), w.ledger, w.archive.AsOf(at), "operator:test", session, decide)
+	_, err := almanac.Decide(w.t.Context(), w.ledger, w.archive.AsOf(at), "operator:test", session, nil, decide)
 	return err
 }
 

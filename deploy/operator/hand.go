@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
@@ -524,7 +525,7 @@ func (d ReleaseFacts) do(ctx context.Context, o *Operator, order Order, _ Previe
 		if r, err = findRound(v, o.Ledger.State(), d.Session); err != nil {
 			return done, err
 		}
-		events, err := almanac.Decide(ctx, o.Ledger, v, order.Actor, d.Session, func(r *almanac.Round) ([]ledger.Event, error) { return r.Release(order.Reason) })
+		events, err := almanac.Decide(ctx, o.Ledger, v, order.Actor, d.Session, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) { return r.Release(order.Reason) })
 		if err != nil {
 			return done, fmt.Errorf("the facts are released, but its start is not: %w", err)
 		}

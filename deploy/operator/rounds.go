@@ -290,7 +290,7 @@ func (d RoundDeed) do(ctx context.Context, o *Operator, order Order, p Preview) 
 	if err != nil {
 		return Done{}, err
 	}
-	events, err := builder.Decide(ctx, o.Ledger, v, order.Actor, d.session, func(r *almanac.Round) ([]ledger.Event, error) {
+	events, err := almanac.Decide(ctx, o.Ledger, v, order.Actor, d.session, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) {
 		if SeenRound(r) != p.Seen {
 			return nil, fmt.Errorf("%s: %w", label(r), ErrChanged)
 		}

@@ -91,16 +91,6 @@ func (t *Table) Number() uint64 { return t.number }
 // Serial is the serial number of the document, 0 if it has none.
 func (t *Table) Serial() int64 { return t.serial }
 
-// Lookup returns the entry of a key that is accepted at now, which is real time, or nil. It
-// does not allocate.
-func (t *Table) Lookup(hash Hash, now time.Time) *Entry {
-	entry := t.index.find(&hash)
-	if entry == nil || !entry.Accepts(now) {
-		return nil
-	}
-	return entry
-}
-
 // Len returns how many keys the table holds that are not revoked, expired ones included.
 func (t *Table) Len() int { return t.accepted }
 

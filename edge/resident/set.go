@@ -156,36 +156,6 @@ func (s *Set) Facts() *wire.FactsState { return s.facts }
 // Known is what the version knows.
 func (s *Set) Known() catalog.Known { return s.known }
 
-// Find returns the page of a request target in one of its common spellings, or nil: then
-// [Set.Page] decides. It does not allocate.
-func (s *Set) Find(target []byte) *Page { return s.targets[string(target)] }
-
-// Page returns the page of a variant that the catalog selected. A session key without a pick
-// has the page of the empty list. It is nil where the version lacks an additive endpoint.
-func (s *Set) Page(variant catalog.Variant) *Page {
-	if page := s.variants[variant]; page != nil {
-		return page
-	}
-	return s.variants[catalog.Variant{Endpoint: variant.Endpoint, SessionKey: catalog.NoSession}]
-}
-
-// Feed returns the page of a feed by its request path, nil if the version has none.
-func (s *Set) Feed(path string) *Page {
-	if s == nil {
-		return nil
-	}
-	return s.feeds[path]
-}
-
-// feedHeaders are the fields of each feed. Anybody may keep a feed for a while: it is the same for all.
-var feedHeaders = func() map[catalog.Feed]*headerSet {
-	all := map[catalog.Feed]*headerSet{}
-	for _, f := range catalog.Feeds {
-		all[f] = newHeaderSet(NewField("Content-Type", f.ContentType), NewField("Cache-Control", "public, max-age=300"))
-	}
-	return all
-}()
-
 // row is the place of a variant's endpoint in the catalog.
 func row(v catalog.Variant) (int, *catalog.Endpoint) {
 	index, ok := catalog.Lookup("/" + string(v.Endpoint))

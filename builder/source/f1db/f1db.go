@@ -7,8 +7,10 @@
 package f1db
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gridcast/builder/season"
 	"gridcast/builder/source/media"
@@ -53,4 +55,265 @@ func load(path string, opts Options) (*season.Archive, Report, error) {
 		return nil, Report{}, err
 	}
 	return convert(rel, opts)
+}
+
+// converter turns a release into facts, and keeps what the rows refer to.
+type converter struct {
+	rel      *release
+	opts     Options
+	things   season.Facts // everything of the release that rows may refer to
+	names    map[season.GrandPrixID]string
+	facts    season.Facts // what they do refer to
+	report   Report
+	imported map[table]int // rows taken
+}
+
+func convert(rel *release, opts Options) (*season.Archive, Report, error) {
+	c := &converter{
+		rel:      rel,
+		opts:     opts,
+		facts:    newFacts(),
+		report:   rel.report,
+		imported: make(map[table]int),
+	}
+	if err := c.readThings(); err != nil {
+		return nil, Report{}, err
+	}
+	if err := c.checkRows(); err != nil {
+		return nil, Report{}, err
+	}
+	if err := c.seasons(); err != nil {
+		return nil, Report{}, err
+	}
+	c.lineages()
+	colours, headshots := c.opts.Media.Apply(&c.facts)
+	if colours > 0 {
+		c.report.skip("team colours", "teams not in these seasons", colours)
+	}
+	if headshots > 0 {
+		c.report.skip("headshots", "drivers not in these seasons", headshots)
+	}
+	archive, err := season.New(c.facts)
+	if err != nil {
+		return nil, Report{}, err
+	}
+	c.summarise()
+	return archive, c.report, nil
+}
+
+func newFacts() season.Facts {
+	return season.Facts{
+		Source:   Source,
+		Drivers:  make(map[season.DriverID]season.Driver),
+		Teams:    make(map[season.TeamID]season.Team),
+		Engines:  make(map[season.EngineID]season.Engine),
+		Circuits: make(map[season.CircuitID]season.Circuit),
+	}
+}
+
+// at returns where a row of a thing or of the list of races stands.
+func (c *converter) at(t table, n int) string {
+	return fmt.Sprintf("%s, row %d", t.file(), n)
+}
+
+// readThings reads what rows refer to.
+func (c *converter) readThings() error {
+	c.things, c.names = newFacts(), make(map[season.GrandPrixID]string)
+	countries := make(map[string]country)
+	for i, row := range c.rel.countries {
+		if row.ID == "" {
+			return fmt.Errorf("%s: no id", c.at(countriesTable, i+1))
+		}
+		countries[row.ID] = row
+	}
+	home := func(t table, n int, id string) (country, error) {
+		found, ok := countries[id]
+		if !ok {
+			return country{}, fmt.Errorf("%s: unknown country %q", c.at(t, n), id)
+		}
+		return found, nil
+	}
+	for i, row := range c.rel.drivers {
+		from, err := home(driversTable, i+1, row.Country)
+		if err != nil {
+			return err
+		}
+		c.things.Drivers[row.ID] = season.Driver{
+			ID: row.ID, Name: row.Name, FirstName: row.FirstName, LastName: row.LastName,
+			Abbreviation: row.Abbreviation, Country: from.Alpha,
+		}
+	}
+	for i, row := range c.rel.constructors {
+		from, err := home(constructorsTable, i+1, row.Country)
+		if err != nil {
+			return err
+		}
+		c.things.Teams[row.ID] = season.Team{ID: row.ID, Name: row.Name, Country: from.Alpha}
+	}
+	for _, row := range c.rel.engines {
+		c.things.Engines[row.ID] = season.Engine{ID: row.ID, Name: row.Name}
+	}
+	for i, row := range c.rel.circuits {
+		in, err := home(circuitsTable, i+1, row.Country)
+		if err != nil {
+			return err
+		}
+		c.things.Circuits[row.ID] = season.Circuit{ID: row.ID, Name: row.Name, Locality: row.Place, Country: in.Name}
+	}
+	for _, row := range c.rel.grandsPrix {
+		c.names[row.ID] = row.Name
+	}
+	return nil
+}
+
+// checkRows checks that every row belongs to a known race or season and refers to known things.
+func (c *converter) checkRows() error {
+	races := make(map[int]int, len(c.rel.races))
+	years := make(map[int]bool)
+	for i, r := range c.rel.races {
+		if other, ok := races[r.ID]; ok {
+			return fmt.Errorf("%s: race %d is row %d already", c.at(racesTable, i+1), r.ID, other+1)
+		}
+		races[r.ID], years[r.Year] = i, true
+	}
+	for _, t := range raceTables {
+		for id, rows := range c.rel.rows[t] {
+			if _, ok := races[id]; !ok {
+				return fmt.Errorf("%s: unknown race %d", c.at(t, rows[0].n), id)
+			}
+			for _, r := range rows {
+				if err := c.checkRow(t, r); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, t := range seasonTables {
+		for year, rows := range c.rel.rows[t] {
+			if !years[year] {
+				c.report.skip(t.stem, "seasons without races", len(rows))
+				continue
+			}
+			for _, r := range rows {
+				if err := c.checkRow(t, r); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkRow checks what a row refers to.
+func (c *converter) checkRow(t table, r row) error {
+	var fault error
+	switch _, ok := c.things.Drivers[r.Driver]; {
+	case t == teamStandings || t == finalTeams:
+		if r.Team == "" {
+			fault = errors.New("no constructor")
+		}
+	case !ok:
+		fault = fmt.Errorf("unknown driver %q", r.Driver)
+	}
+	if _, ok := c.things.Teams[r.Team]; !ok && r.Team != "" {
+		fault = fmt.Errorf("unknown constructor %q", r.Team)
+	}
+	if _, ok := c.things.Engines[r.Engine]; !ok && r.Engine != "" {
+		fault = fmt.Errorf("unknown engine manufacturer %q", r.Engine)
+	}
+	if t == raceResults && r.Position == 0 && r.PositionText == "" {
+		fault = errors.New("neither position nor reason for none")
+	}
+	if fault != nil {
+		return fmt.Errorf("%s: %w", c.at(t, r.n), fault)
+	}
+	return nil
+}
+
+// seasons converts the races asked for, in order of year and round.
+func (c *converter) seasons() error {
+	order := make([]int, len(c.rel.races))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		x, y := &c.rel.races[a], &c.rel.races[b]
+		return cmp.Or(cmp.Compare(x.Year, y.Year), cmp.Compare(x.Round, y.Round))
+	})
+	for _, i := range order {
+		r := &c.rel.races[i]
+		if r.Year < c.opts.From || c.opts.To != 0 && r.Year > c.opts.To {
+			c.report.skip("races", "seasons not asked for", 1)
+			continue
+		}
+		round, err := c.round(r)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.at(racesTable, i+1), err)
+		}
+		if last := len(c.facts.Seasons); last == 0 || c.facts.Seasons[last-1].Year != r.Year {
+			c.facts.Seasons = append(c.facts.Seasons, season.Season{Year: r.Year})
+		}
+		s := &c.facts.Seasons[len(c.facts.Seasons)-1]
+		s.Rounds = append(s.Rounds, round)
+	}
+	if len(c.facts.Seasons) == 0 {
+		return fmt.Errorf("no races from %d to %d in the release", c.opts.From, c.opts.To)
+	}
+	for i := range c.facts.Seasons {
+		c.finish(&c.facts.Seasons[i])
+		// A start that is wrong in the source puts its round elsewhere; it does not spoil the rest.
+		slices.SortStableFunc(c.facts.Seasons[i].Rounds, func(a, b season.Round) int { return a.StartsAt().Compare(b.StartsAt()) })
+	}
+	return nil
+}
+
+// finish takes the standings after the last round of a complete season from the season's own
+// tables: exclusions from a championship (1984, 2018) stand only there.
+func (c *converter) finish(s *season.Season) {
+	if !s.Complete() {
+		return
+	}
+	last := &s.Rounds[len(s.Rounds)-1]
+	if rows := c.rel.rows[finalDrivers][s.Year]; len(rows) > 0 {
+		last.DriverStandings = c.driverStandings(finalDrivers, rows)
+	}
+	if rows := c.rel.rows[finalTeams][s.Year]; len(rows) > 0 {
+		last.TeamStandings = c.teamStandings(finalTeams, rows)
+	}
+}
+
+// summarise counts what was imported.
+func (c *converter) summarise() {
+	seasons := c.facts.Seasons
+	c.report.Seasons = len(seasons)
+	c.report.From, c.report.To = seasons[0].Year, seasons[len(seasons)-1].Year
+	for _, s := range seasons {
+		c.report.Rounds += len(s.Rounds)
+	}
+	c.report.Results = c.imported[raceResults]
+	things := map[string]int{
+		driversTable.stem: len(c.facts.Drivers), constructorsTable.stem: len(c.facts.Teams),
+		enginesTable.stem: len(c.facts.Engines), circuitsTable.stem: len(c.facts.Circuits),
+		racesTable.stem: c.report.Rounds,
+	}
+	for t, n := range c.imported {
+		things[t.stem] = n
+	}
+	for i := range c.report.Tables {
+		t := &c.report.Tables[i]
+		if t.Name == countriesTable.stem || t.Name == grandsPrixTable.stem {
+			t.Imported = t.Rows // looked up by name, not kept
+			continue
+		}
+		t.Imported = things[t.Name]
+	}
+	for _, t := range []table{driversTable, constructorsTable, enginesTable, circuitsTable} {
+		all := map[table]int{
+			driversTable: len(c.rel.drivers), constructorsTable: len(c.rel.constructors),
+			enginesTable: len(c.rel.engines), circuitsTable: len(c.rel.circuits),
+		}[t]
+		if unused := all - things[t.stem]; unused > 0 {
+			c.report.skip(t.stem, "no row refers to them", unused)
+		}
+	}
 }
