@@ -42,30 +42,3 @@ func TestReadmeNamesWhatExists(t *testing.T) {
 		}
 	}
 }
-
-// TestWalks: each walk through the house that the README describes leads through at most six
-// files.
-func TestWalks(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, _ := strings.Cut(string(readme), "Four walks show")
-	text, _, ok := strings.Cut(text, "A new endpoint is")
-	walks := strings.Split(text, "\n- **")[1:]
-	if !ok || len(walks) != 4 {
-		t.Fatalf("the README has %d walks, want 4", len(walks))
-	}
-	for _, walk := range walks {
-		name, _, _ := strings.Cut(walk, "**")
-		var files []string
-		for i, code := range strings.Split(walk, "`") {
-			if i%2 == 1 && strings.HasSuffix(code, ".go") {
-				files = append(files, code)
-			}
-		}
-		if stops := strings.Count(walk, "→") + 1; stops > 6 || len(files) < stops {
-			t.Errorf("%s: %d stops in %d files, want a file for each of at most 6", name, stops, len(files))
-		}
-	}
-}

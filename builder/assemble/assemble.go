@@ -157,7 +157,6 @@ func (e *ShrunkenError) Error() string {
 // is not changed; the output shares with it what is alike.
 func Assemble(in Input) (Output, error) {
 	out := Output{Facts: clone(in.Current)}
-	out.Facts.Drivers = maps.Clone(out.Facts.Drivers)
 	for from, to := range in.Aliases {
 		renameDriver(&out.Facts, from, to)
 	}
@@ -170,7 +169,6 @@ func Assemble(in Input) (Output, error) {
 				alias.apply(&d.Facts)
 			}
 		}
-		d.Facts.Drivers = maps.Clone(d.Facts.Drivers)
 		for from, to := range in.Aliases {
 			renameDriver(&d.Facts, from, to)
 		}

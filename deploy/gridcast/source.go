@@ -394,7 +394,10 @@ func (c *sourceAcceptCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	waiting := slices.Concat(stateChanges(in.States())...)
+	var waiting []assemble.Change
+	for _, state := range in.States() {
+		waiting = append(waiting, state.Waiting...)
+	}
 	if i := slices.IndexFunc(waiting, func(change assemble.Change) bool { return change.ID == c.ID }); i >= 0 {
 		if err := s.printChanges("This change is let through:", waiting[i:i+1]); err != nil {
 			return err
@@ -417,12 +420,4 @@ func (c *sourceAcceptCmd) Run(ctx context.Context, s *streams) error {
 		return s.printf("%s is accepted; it is taken when its source is asked again.\n", change.ID)
 	}
 	return s.printf("%s of %s is taken; a running scheduler publishes it, else gridcast build does.\n", change.Block, change.GrandPrix)
-}
-
-func stateChanges(states []ingest.State) [][]assemble.Change {
-	lists := make([][]assemble.Change, 0, len(states))
-	for _, state := range states {
-		lists = append(lists, state.Waiting)
-	}
-	return lists
 }
