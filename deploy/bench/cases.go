@@ -3,6 +3,7 @@
 package main
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -136,14 +137,23 @@ func (f *fixture) small() benchCase { return f.comparisons(smallCase)[0][0] }
 
 const nextRaceTarget = catalog.BasePath + "/next-race"
 
+// bodies yields what every server can answer as it is stored: the variants with a tag.
+func (f *fixture) bodies() iter.Seq[*snapshots.Body] {
+	return func(yield func(*snapshots.Body) bool) {
+		for path, body := range f.version.All() {
+			_, err := catalog.ParsePath(path) // feeds have targets of their own
+			if err == nil && body.Entry.ETag != "" && !yield(body) {
+				return
+			}
+		}
+	}
+}
+
 // nearest returns the variant whose body is nearest to a size.
 func (f *fixture) nearest(size int) *snapshots.Body {
 	var best *snapshots.Body
-	for path, body := range f.version.All() {
-		if _, err := catalog.ParsePath(path); err != nil {
-			continue // a feed, which has no parameters and no key
-		}
-		if body.Entry.ETag != "" && (best == nil || distance(len(body.Identity), size) < distance(len(best.Identity), size)) {
+	for body := range f.bodies() {
+		if best == nil || distance(len(body.Identity), size) < distance(len(best.Identity), size) {
 			best = body
 		}
 	}

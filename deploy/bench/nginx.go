@@ -110,8 +110,8 @@ func (f *fixture) nginx(c benchCase, address string) ([]string, error) {
 
 // identity finds the body that a case's target selects.
 func (f *fixture) identity(c benchCase) (*snapshots.Body, error) {
-	for _, body := range f.version.All() {
-		if body.Entry.ETag != "" && target(body) == c.target {
+	for body := range f.bodies() {
+		if target(body) == c.target {
 			return body, nil
 		}
 	}

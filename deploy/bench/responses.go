@@ -65,10 +65,8 @@ func (f *fixture) ask(ctx context.Context) error {
 		return response
 	}
 	f.responses.static = map[*snapshots.Body][]byte{}
-	for _, body := range f.version.All() {
-		if body.Entry.ETag != "" {
-			f.responses.static[body] = get(target(body))
-		}
+	for body := range f.bodies() {
+		f.responses.static[body] = get(target(body))
 	}
 	f.responses.nextRace = get(nextRaceTarget)
 	small := f.nearest(2 << 10)
