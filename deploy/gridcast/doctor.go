@@ -112,20 +112,20 @@ func (s *streams) printFindings(findings []finding) error {
 		return s.printJSON(findings)
 	}
 	rows := make([][]any, len(findings))
-	mend := ""
+	var mend strings.Builder
 	for i, f := range findings {
 		rows[i] = []any{f.Check, string(f.State), f.Text}
 		if f.Mend != "" {
-			mend += fmt.Sprintf("  %-12s %s\n", f.Check, f.Mend)
+			fmt.Fprintf(&mend, "  %-12s %s\n", f.Check, f.Mend)
 		}
 	}
 	if err := s.printTable([]any{"check", "state", "found"}, rows); err != nil {
 		return err
 	}
-	if mend == "" {
+	if mend.Len() == 0 {
 		return nil
 	}
-	return s.printf("\nWhat mends it:\n\n%s", mend)
+	return s.printf("\nWhat mends it:\n\n%s", mend.String())
 }
 
 func (d *doctor) found(check string, state health, mend, format string, args ...any) {
@@ -495,7 +495,7 @@ func (d *doctor) disk() {
 			d.found("disk", problem, mend, "%s: %s", path, oneLine(err))
 			continue
 		}
-		free := int64(fs.Bavail) * fs.Bsize //nolint:gosec,unconvert // a disk has less than 2^63 bytes; the types differ between systems
+		free := int64(fs.Bavail) * fs.Bsize //nolint:unconvert // the types differ between systems
 		if free < minFree {
 			d.found("disk", problem, mend, "%s: %d MB free, want %d", path, free>>20, minFree>>20)
 			continue
@@ -516,7 +516,7 @@ func (d *doctor) files(cfg edge.Config) {
 	}
 	want := uint64(minFiles)
 	if d.Role != "scheduler" {
-		want += uint64(cfg.MaxConnections) //nolint:gosec // validated to be positive
+		want += uint64(cfg.MaxConnections)
 	}
 	mend := fmt.Sprintf("ulimit -n %d   # LimitNOFILE= in a unit of systemd", want)
 	switch {
@@ -587,7 +587,7 @@ func (d *doctor) answers(ctx context.Context, name, host, number string) bool {
 	if err != nil {
 		return false
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 64))
 	return err == nil && response.StatusCode == http.StatusOK && strings.Contains(string(body), "ok")
 }

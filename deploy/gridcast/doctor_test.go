@@ -205,7 +205,7 @@ func TestDoctor(t *testing.T) {
 		}()
 		shows(t, examine(t, append(free("dir:new"), "--listen", taken.Addr().String())...), "port", problem, "another program", "ss -ltnp")
 		shows(t, examine(t, append(free("dir:new"), "--listen", "here")...), "configuration", problem, "want host:port", "--help")
-		if err := os.WriteFile("token", []byte("0123456789abcdef0123456789abcdef\n"), 0o644); err != nil { //nolint:gosec // G306: that is what is wrong with it
+		if err := os.WriteFile("token", []byte("0123456789abcdef0123456789abcdef\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		shows(t, examine(t, append(free("dir:new"), "--operator-token-file", "token")...), "token", problem, "others on this machine", "chmod 600")

@@ -20,7 +20,7 @@ func notifyReady(ctx context.Context, log *slog.Logger) {
 		if err != nil {
 			return fmt.Errorf("tell systemd %s: %w", state, err)
 		}
-		defer c.Close()
+		defer func() { _ = c.Close() }()
 		_, err = c.Write([]byte(state))
 		return err
 	}
