@@ -110,7 +110,7 @@ func (r release) build(arch, binary string) error {
 }
 
 // shipped are the parts of deploy that an operator installs.
-var shipped = []string{"CHANGELOG.md", "compose", "docs", "grafana", "kubernetes", "nginx", "prometheus", "s3", "systemd"}
+var shipped = []string{"CHANGELOG.md", "cdn", "compose", "docs", "grafana", "kubernetes", "nginx", "prometheus", "s3", "systemd"}
 
 // archive packs the binary and what is installed with it, in a fixed order, of one owner and time.
 func (r release) archive(binary, to string) error {
