@@ -522,6 +522,10 @@ func withEngines(r *season.Round, known *season.Season) {
 			(*rows)[i].Engine = cmp.Or(row.Engine, engines[row.Team])
 		}
 	}
+	r.TeamStandings = slices.Clone(r.TeamStandings)
+	for i, row := range r.TeamStandings {
+		r.TeamStandings[i].Engine = cmp.Or(row.Engine, engines[row.Team])
+	}
 	r.Entries = slices.Clone(r.Entries)
 	for i, row := range r.Entries {
 		r.Entries[i].Engine = cmp.Or(row.Engine, engines[row.Team])

@@ -76,7 +76,8 @@ func TestSourcesOnAPhone(t *testing.T) {
 	if got := b.Text("#notices"); !strings.Contains(got, "of the source jolpica wait for you") || !strings.Contains(got, "The source openf1 fails") {
 		t.Errorf("notices: got %q", got)
 	}
-	b.Look("20-sources")
+	b.Picture("20-sources")
+	b.Phone()
 	form := `form[action='/sources/changes/` + id + `/accept']`
 	b.Do(chromedp.SendKeys(chromedp.CSS(form+` [name=reason]`), "the slot of a car that was not there"), chromedp.Click(chromedp.CSS(form+` button`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
 	if got := b.Text("#ask"); !strings.Contains(got, "The gate positions holds it") || !strings.Contains(got, "nico-hulkenberg: slot 12, was slot 14") {
@@ -103,5 +104,5 @@ func TestSourcesOnAPhone(t *testing.T) {
 			t.Errorf("the public page says %q, want %q in it", page, want)
 		}
 	}
-	b.Look("22-status")
+	b.Picture("22-status")
 }

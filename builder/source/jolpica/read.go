@@ -12,6 +12,7 @@ import (
 
 	"gridcast/builder/season"
 	"gridcast/builder/source"
+	"gridcast/builder/source/media"
 )
 
 // text is a scalar: all are strings, and null, absent and empty are the same. A number is taken as
@@ -59,11 +60,18 @@ type row struct {
 	}
 }
 
+// standings are a table of a championship after a round.
+type standings struct {
+	Season, Round                         text
+	DriverStandings, ConstructorStandings []row
+}
+
 // reader joins pages into seasons: a race may begin on one page and end on the next.
 type reader struct {
 	names source.Equivalents
 	out   season.Facts
 	races map[int]map[text]*race // by year and round
+	lists []standings
 	notes []string
 }
 
@@ -79,11 +87,15 @@ func newReader(names source.Equivalents) *reader {
 
 func (r *reader) page(p page) error {
 	var body struct {
-		MRData struct{ RaceTable struct{ Races []race } }
+		MRData struct {
+			RaceTable      struct{ Races []race }
+			StandingsTable struct{ StandingsLists []standings }
+		}
 	}
 	if err := json.Unmarshal(p.Body, &body); err != nil {
 		return err
 	}
+	r.lists = append(r.lists, body.MRData.StandingsTable.StandingsLists...)
 	year := r.races[p.Year]
 	if year == nil {
 		year = make(map[text]*race)
@@ -120,6 +132,7 @@ func (r *reader) facts() (season.Facts, error) {
 			continue
 		}
 		slices.SortFunc(s.Rounds, func(a, b season.Round) int { return a.StartsAt().Compare(b.StartsAt()) })
+		s.Colours = media.Default().Colours[year]
 		r.out.Seasons = append(r.out.Seasons, s)
 	}
 	slices.SortFunc(r.out.Seasons, func(a, b season.Season) int { return cmp.Compare(a.Year, b.Year) })
@@ -194,7 +207,37 @@ func (r *reader) round(year int, said *race) (season.Round, error) {
 		return round, fmt.Errorf("entries: %w", err)
 	}
 	round.FastestLaps = r.fastest(year, said.Results)
-	return round, nil
+	return round, r.standings(year, said, &round)
+}
+
+// standings adds the tables after a round, of the last one that was held.
+func (r *reader) standings(year int, said *race, round *season.Round) error {
+	for _, list := range r.lists {
+		if list.Season != said.Season || list.Round != said.Round {
+			continue
+		}
+		for i := range list.DriverStandings {
+			w := &list.DriverStandings[i]
+			driver, err := r.names.Driver(string(w.Driver.DriverID), year)
+			points, errPoints := strconv.ParseFloat(string(w.Points), 64)
+			if err := errors.Join(err, errPoints); err != nil {
+				return fmt.Errorf("driver standings: %w", err)
+			}
+			position, _ := strconv.Atoi(string(w.Position)) // who is not ranked has none
+			round.DriverStandings = append(round.DriverStandings, season.DriverStanding{Driver: driver, Position: position, Points: points})
+		}
+		for i := range list.ConstructorStandings {
+			w := &list.ConstructorStandings[i]
+			team, err := r.names.Team(string(w.Constructor.ConstructorID), year)
+			points, errPoints := strconv.ParseFloat(string(w.Points), 64)
+			if err := errors.Join(err, errPoints); err != nil {
+				return fmt.Errorf("constructor standings: %w", err)
+			}
+			position, _ := strconv.Atoi(string(w.Position))
+			round.TeamStandings = append(round.TeamStandings, season.TeamStanding{Team: team, Position: position, Points: points})
+		}
+	}
+	return nil
 }
 
 // instant reads a day and an hour, both UTC; the hour is zero where it is not known.

@@ -104,7 +104,10 @@ func (u *upstream) Fetch(ctx context.Context, now time.Time, _, _ int, known sou
 	for year := p.Year; year <= p.To; year++ {
 		var meetings []meeting
 		var sessions []session
-		if err := errors.Join(get(&meetings, "meetings", "year", year), get(&sessions, "sessions", "year", year)); err != nil {
+		if err := get(&meetings, "meetings", "year", year); err != nil {
+			return source.Payload{}, err
+		}
+		if err := get(&sessions, "sessions", "year", year); err != nil {
 			return source.Payload{}, err
 		}
 		p.Meetings, p.Sessions = append(p.Meetings, meetings...), append(p.Sessions, sessions...)
@@ -128,11 +131,12 @@ func (u *upstream) Fetch(ctx context.Context, now time.Time, _, _ int, known sou
 			if s.Meeting != race.Meeting || !outcomes[s.Name] || s.End.After(now) {
 				continue
 			}
-			if err := errors.Join(detail("drivers", s.Key), detail("session_result", s.Key)); err != nil {
-				return source.Payload{}, err
-			}
+			resources := []string{"drivers", "session_result"}
 			if s.Name == qualifyingName {
-				if err := detail("starting_grid", s.Key); err != nil {
+				resources = append(resources, "starting_grid")
+			}
+			for _, resource := range resources {
+				if err := detail(resource, s.Key); err != nil {
 					return source.Payload{}, err
 				}
 			}

@@ -1,0 +1,212 @@
+package jolpica_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/assemble"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/builder/season"
+	"gridcast/builder/source/sourcetest"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// explained are the differences between what is published of 2024 from Jolpica and from F1DB: what
+// Jolpica cannot supply, what it names otherwise, and what it has wrong.
+var explained = []struct{ where, why string }{
+	{`Mexican Grand Prix`, "Jolpica names the race for the city"},
+	{`ours 2024-11-03T1|theirs 2024-11-0[23]|2024110[23]T`, "Jolpica kept the plan of the weekend in São Paulo, which the weather overthrew"},
+	{`2024-11-2[1-4]|2024112[1-4]T`, "Jolpica gives the local day of Las Vegas with the hour in UTC"},
+	{`\.reason: `, "Jolpica says of a retirement only that there was one"},
+	{`\.grid: ours <nil>, theirs (1[7-9]|20)$`, "Jolpica gives who starts from the pit lane the last places of the grid"},
+}
+
+// TestSeason2024 publishes the season 2024 from F1DB, and from Jolpica on top of the seasons before, and
+// compares every byte.
+func TestSeason2024(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: publishes two seasons twice")
+	}
+	d, err := fetched(t, sourcetest.Jolpica(t), 2023, 2025)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	upTo := func(year int) season.Facts {
+		facts := all.Facts()
+		facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year < 2022 || s.Year > year })
+		return facts
+	}
+	before := upTo(2023)
+	named := make(map[season.DriverID]bool) // who had driven by then
+	for _, s := range before.Seasons {
+		for _, r := range s.Rounds {
+			for _, e := range r.Entries {
+				named[e.Driver] = true
+			}
+			for _, practice := range r.Practice {
+				for _, row := range practice {
+					named[row.Driver] = true
+				}
+			}
+		}
+	}
+	before.Drivers = maps.Clone(before.Drivers)
+	maps.DeleteFunc(before.Drivers, func(id season.DriverID, _ season.Driver) bool { return !named[id] })
+	out, err := assemble.Assemble(assemble.Input{
+		Current: before, Now: after2024,
+		Documents: []assemble.Document{{Source: d.Source, Revision: d.Revision, From: 2024, To: 2024, Facts: d.Facts, Sparse: true}},
+		Decided:   func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range out.Waiting {
+		t.Errorf("%s of %s %d waits: %v", c.Block, c.GrandPrix, c.Year, c.Refused)
+	}
+	ours, theirs := publish(t, upTo(2024)), publish(t, out.Facts)
+	compared, equal := 0, 0
+	used := make(map[string]int)
+	for _, path := range slices.Sorted(maps.Keys(ours)) {
+		if !strings.Contains(path, "2024") && strings.ContainsAny(path, "0123456789") {
+			continue // of the seasons before
+		}
+		compared++
+		if bytes.Equal(ours[path], theirs[path]) {
+			equal++
+			continue
+		}
+		for _, line := range differences(path, decoded(ours[path]), decoded(theirs[path])) {
+			why := ""
+			for _, e := range explained {
+				if regexp.MustCompile(e.where).MatchString(line) {
+					why = e.why
+					break
+				}
+			}
+			if used[why]++; why == "" {
+				t.Errorf("%s", line)
+			} else if used[why] <= 3 {
+				t.Logf("%s: %s", why, line)
+			}
+		}
+	}
+	for path := range theirs {
+		if ours[path] == nil {
+			t.Errorf("%s is published from Jolpica alone", path)
+		}
+	}
+	for _, e := range explained {
+		if used[e.why] == 0 {
+			t.Errorf("nothing differs any more by this: %s", e.why)
+		}
+	}
+	t.Logf("%d of %d documents are the same to the byte; differences by reason: %v", equal, compared, used)
+	if compared < 60 {
+		t.Errorf("only %d documents were compared", compared)
+	}
+}
+
+// publish returns what is published of the facts, by path.
+func publish(t *testing.T, facts season.Facts) map[string][]byte {
+	t.Helper()
+	a, err := season.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := archive.Encode(&file, a); err != nil {
+		t.Fatal(err)
+	}
+	store := memblob.New()
+	inUse := builder.NewFactsStore(store)
+	if _, err := inUse.Put(t.Context(), file.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.Open(t.Context(), store, ledger.Simulated, after2024, "test", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &builder.Builder{
+		Store: store, Ledger: l, Facts: inUse.Load, Policy: builder.Policy{Model: predict.GridFrequency()}, Name: "test", Log: slog.New(slog.DiscardHandler),
+	}
+	if outcome, err := b.Build(t.Context(), builder.Request{At: after2024}); err != nil || len(outcome.Refused) > 0 {
+		t.Fatalf("build: %v, refused %v", err, outcome.Refused)
+	}
+	base, err := snapshots.LoadBase(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bodies := make(map[string][]byte)
+	for _, e := range base.Manifest.Entries {
+		if bodies[e.Path], err = base.Body(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return bodies
+}
+
+func decoded(body []byte) any {
+	var v any
+	if body == nil {
+		return nil
+	}
+	if err := json.Unmarshal(body, &v); err != nil { // a feed: its lines
+		var lines []any
+		for line := range strings.SplitSeq(string(body), "\n") {
+			lines = append(lines, line)
+		}
+		return lines
+	}
+	return v
+}
+
+// differences lists where two values differ, a line each.
+func differences(path string, a, b any) []string {
+	var lines []string
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok {
+			break
+		}
+		keys := slices.Collect(maps.Keys(x))
+		for key := range y {
+			if _, both := x[key]; !both {
+				keys = append(keys, key)
+			}
+		}
+		slices.Sort(keys)
+		for _, key := range keys {
+			lines = append(lines, differences(path+"."+key, x[key], y[key])...)
+		}
+		return lines
+	case []any:
+		y, ok := b.([]any)
+		if !ok || len(x) != len(y) {
+			break
+		}
+		for i := range x {
+			lines = append(lines, differences(fmt.Sprintf("%s[%d]", path, i), x[i], y[i])...)
+		}
+		return lines
+	}
+	if fmt.Sprint(a) == fmt.Sprint(b) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: ours %.120v, theirs %.120v", path, a, b)}
+}
