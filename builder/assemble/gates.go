@@ -28,6 +28,13 @@ const (
 	TermsGate     Gate = "terms"         // facts under terms that the operator has not accepted
 )
 
+// Gates returns all gates.
+func Gates() []Gate {
+	return []Gate{
+		PositionsGate, OnceGate, OutcomeGate, PointsGate, VerifiedGate, StartGate, EarlyGate, RenameGate, ShrinkGate, DisputeGate, TermsGate,
+	}
+}
+
 // Refusal says why a block waits for a person.
 type Refusal struct {
 	Gate   Gate   `json:"gate"`

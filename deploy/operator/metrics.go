@@ -10,6 +10,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
+	"gridcast/builder/assemble"
 	"gridcast/snapshots"
 )
 
@@ -71,6 +72,15 @@ func newServiceMetrics(s *Service, registry prometheus.Registerer) *serviceMetri
 		func() float64 { lag, _ := s.overdueResults(); return lag.Seconds() })
 	gauge("result_unverified_seconds", "Race time since the end of the oldest race whose result waits for verification; 0: none does.",
 		func() float64 { _, unverified := s.overdueResults(); return unverified.Seconds() })
+	gauge("source_silent_seconds", "Race time since the last good answer of the source that has failed for longest; 0: all answer.",
+		func() float64 { return s.silentFor().Seconds() })
+	registry.MustRegister(perSource{s})
+	for _, gate := range assemble.Gates() {
+		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "gridcast_facts_waiting", Help: "Changes that wait for a person, by the gate that holds them; gridcast source check lists them.",
+			ConstLabels: prometheus.Labels{"gate": string(gate)},
+		}, func() float64 { return float64(s.waitingAt(gate)) }))
+	}
 	for _, code := range almanac.LackCodes {
 		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "gridcast_missing_facts", Help: "Facts that are overdue, by kind; gridcast status says which, and the command that mends them.",
@@ -83,6 +93,62 @@ func newServiceMetrics(s *Service, registry prometheus.Registerer) *serviceMetri
 		return float64(len(slices.DeleteFunc(s.Missing(), func(l almanac.Lack) bool { return !l.Urgent })))
 	})
 	return m
+}
+
+// silentFor is how long the source that has failed for longest has given no good answer.
+func (s *Service) silentFor() (longest time.Duration) {
+	if s.sources == nil {
+		return 0
+	}
+	now := s.clock.Now()
+	for _, state := range s.sources.States() {
+		if state.Failures > 0 {
+			silent := now.Sub(state.Answered)
+			if state.Answered.IsZero() { // never since the store is there: about as long as it was asked
+				silent = time.Duration(state.Failures) * askedEvery
+			}
+			longest = max(longest, silent)
+		}
+	}
+	return longest
+}
+
+// askedEvery is how often a source is asked that fails for long.
+const askedEvery = 30 * time.Minute
+
+// waitingAt counts the changes that a gate holds.
+func (s *Service) waitingAt(gate assemble.Gate) (waiting int) {
+	if s.sources == nil {
+		return 0
+	}
+	for _, state := range s.sources.States() {
+		for _, c := range state.Waiting {
+			if slices.ContainsFunc(c.Refused, func(r assemble.Refusal) bool { return r.Gate == gate }) {
+				waiting++
+			}
+		}
+	}
+	return waiting
+}
+
+// perSource are the metrics of each source that the service has.
+type perSource struct{ s *Service }
+
+var (
+	sourceFailures = prometheus.NewDesc("gridcast_source_failures", "How often in a row a source has given no answer that can be used.", []string{"source"}, nil)
+	sourceWaiting  = prometheus.NewDesc("gridcast_source_waiting", "Changes of a source that wait for a person.", []string{"source"}, nil)
+)
+
+func (perSource) Describe(to chan<- *prometheus.Desc) { to <- sourceFailures; to <- sourceWaiting }
+
+func (p perSource) Collect(to chan<- prometheus.Metric) {
+	if p.s.sources == nil {
+		return
+	}
+	for _, state := range p.s.sources.States() {
+		to <- prometheus.MustNewConstMetric(sourceFailures, prometheus.GaugeValue, float64(state.Failures), state.Source)
+		to <- prometheus.MustNewConstMetric(sourceWaiting, prometheus.GaugeValue, float64(len(state.Waiting)), state.Source)
+	}
 }
 
 // Missing lists the facts that the archive should have by now and has not.

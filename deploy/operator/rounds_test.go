@@ -3,13 +3,17 @@ package operator_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"gridcast/builder"
 	"gridcast/builder/archive"
+	"gridcast/builder/assemble"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/deploy/operator"
@@ -125,5 +129,25 @@ func TestEarlyResult(t *testing.T) {
 		if _, err := w.Preview(t.Context(), operator.Correct(belgium, operator.Classification{Order: bad})); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("order %v: got %v, want %q", bad, err, want)
 		}
+	}
+}
+
+// Every gate has a series from the start, so that an alert can tell nothing from silence.
+func TestEveryGateIsCounted(t *testing.T) {
+	w := belgianWeekend(t)
+	clock := &raceTime{}
+	clock.set(w.at)
+	registry := prometheus.NewRegistry()
+	operator.NewService(&builder.Builder{Store: w.Store, Ledger: w.Ledger, Facts: w.Facts}, clock, slog.New(slog.DiscardHandler), registry)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := make(map[string]int)
+	for _, family := range families {
+		series[family.GetName()] = len(family.GetMetric())
+	}
+	if got, want := series["gridcast_facts_waiting"], len(assemble.Gates()); got != want || series["gridcast_source_silent_seconds"] != 1 {
+		t.Errorf("there are %d series of changes that wait and %d of silence, want %d and 1", got, series["gridcast_source_silent_seconds"], want)
 	}
 }
