@@ -411,13 +411,18 @@ func draftOf(base *snapshots.Base, a *almanac.Almanac, version map[string]*docum
 	return d
 }
 
-// addFeeds adds the feeds to a draft. One that cannot be rendered stays as it was.
+// addFeeds adds the feeds to a draft. One that cannot be rendered stays as it was, and so do all while
+// the archive lacks a season that is published.
 func addFeeds(d *snapshots.Draft, a *almanac.Almanac) (faults []Refused) {
 	for _, f := range catalog.Feeds {
+		entry, before := d.Base.Entry(f.Stored)
+		if before && len(d.Seasons) > len(a.Years) {
+			d.Variants = append(d.Variants, snapshots.Reused(entry))
+			continue
+		}
 		feed, err := renderFeed(d.Base, a, f)
 		if err != nil {
 			faults = append(faults, Refused{Path: f.Stored, Err: err})
-			entry, before := d.Base.Entry(f.Stored)
 			if !before {
 				continue
 			}

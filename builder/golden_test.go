@@ -40,6 +40,9 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range base.Manifest.Entries {
+			if strings.HasPrefix(e.Path, "feeds/") {
+				continue // they have tests of their own, with other people's parsers
+			}
 			variant, err := catalog.ParsePath(e.Path)
 			if err != nil {
 				t.Fatal(err)

@@ -255,7 +255,8 @@ func TestVerifyRebuildRollback(t *testing.T) {
 	}
 	wantChanged := []string{
 		"accuracy/2024", "accuracy/all", "calendar/2024", "predictions/2024", "predictions/session/2024022",
-		"standings/constructors/2024", "standings/drivers/2024",
+		"results/2024", "results/session/2024022", "standings/constructors/2024", "standings/drivers/2024",
+		"weekends/2024", "weekends/session/2024022",
 	}
 	if diff := cmp.Diff(wantChanged, result.Changed); diff != "" {
 		t.Errorf("changed variants (-want +got):\n%s", diff)
