@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -23,7 +24,7 @@ import (
 // runbook is the order in which the pages of deploy/docs are read: the first sets the machine up
 // that the others work on.
 var runbook = []string{
-	"installation", "s3", "redis", "weekend", "verify", "rollback", "leaked-key", "upgrade", "tls",
+	"installation", "s3", "redis", "weekend", "verify", "cdn", "rollback", "leaked-key", "upgrade", "tls",
 	"store-lost", "ledger-damaged", "second-scheduler", "retention", "ports", "logs", "capacity",
 }
 
@@ -48,7 +49,7 @@ func TestRunbook(t *testing.T) {
 	}
 	for _, page := range pages {
 		name := strings.TrimSuffix(filepath.Base(page), ".md")
-		if name != "README" && !slices.Contains(runbook, name) {
+		if commands := aBlock.MatchString(readText(t, page)); commands && !slices.Contains(runbook, name) {
 			t.Errorf("%s is run by nobody", page)
 		}
 	}
@@ -83,6 +84,16 @@ type unit struct {
 
 func newMachine(t *testing.T) *machine {
 	m := &machine{t: t, root: t.TempDir(), ports: map[string]string{}, running: map[string]*unit{}}
+	for _, folder := range []string{"etc", "var/lib", "var/cache"} {
+		if err := os.MkdirAll(filepath.Join(m.root, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, folder := range []string{m.root, filepath.Dir(m.root)} { // what runs as nobody has to get there
+		if err := os.Chmod(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	server, redis := s3test.VersityWithUsers(t), startRedis(t)
 	m.ports["127.0.0.1:9000"], m.ports["127.0.0.1:6379"] = server.Address, redis
 	server.AddUser(t, "edge", "secret-of-edges")
@@ -90,7 +101,7 @@ func newMachine(t *testing.T) *machine {
 
 	// What a release unpacks to, with the paths and ports of this machine.
 	work := filepath.Join(m.root, "work")
-	for _, folder := range []string{"systemd", "prometheus", "s3", "nginx"} {
+	for _, folder := range []string{"systemd", "prometheus", "s3", "nginx", "cdn"} {
 		err := filepath.WalkDir("../"+folder, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || strings.HasSuffix(path, ".go") {
 				return err
@@ -178,7 +189,8 @@ func (m *machine) read(page string) func(t *testing.T) {
 	return func(t *testing.T) {
 		m.t = t
 		text := readText(t, "../docs/"+page+".md")
-		script := "set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n"
+		var script strings.Builder
+		script.WriteString("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT\n")
 		blocks := aBlock.FindAllStringSubmatchIndex(text, -1)
 		if len(blocks) == 0 {
 			t.Fatalf("deploy/docs/%s.md has no commands", page)
@@ -195,11 +207,11 @@ func (m *machine) read(page string) func(t *testing.T) {
 				t.Logf("deploy/docs/%s.md:%d is not run: no %s on this machine", page, line, missing)
 				continue
 			}
-			script += fmt.Sprintf("echo '== deploy/docs/%s.md:%d'\n%s", page, line, m.here(text[block[4]:block[5]]))
+			fmt.Fprintf(&script, "echo '== deploy/docs/%s.md:%d'\n%s", page, line, m.here(text[block[4]:block[5]]))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
-		shell := exec.CommandContext(ctx, "bash", "-c", script)
+		shell := exec.CommandContext(ctx, "bash", "-c", script.String())
 		shell.Dir, shell.Env = filepath.Join(m.root, "work"), m.env
 		// What the page starts ends with it.
 		shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
@@ -280,7 +292,8 @@ func (m *machine) start(name string) error {
 			}
 		case "StateDirectory", "CacheDirectory":
 			parent := map[string]string{"StateDirectory": "var/lib", "CacheDirectory": "var/cache"}[key]
-			if err := os.MkdirAll(filepath.Join(m.root, parent, value), 0o700); err != nil {
+			err := os.MkdirAll(filepath.Join(m.root, parent), 0o755)
+			if err = errors.Join(err, os.MkdirAll(filepath.Join(m.root, parent, value), 0o700)); err != nil {
 				return err
 			}
 		case "WorkingDirectory":
@@ -352,6 +365,6 @@ func (m *machine) stop(name string) error {
 		return err
 	case <-time.After(time.Minute):
 		_ = u.cmd.Process.Kill()
-		return fmt.Errorf("it does not end")
+		return errors.New("it does not end")
 	}
 }
