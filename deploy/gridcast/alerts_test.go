@@ -70,7 +70,7 @@ func TestAdviceNamesCommandsThatExist(t *testing.T) {
 }
 
 // ordinary are words that follow the name of the program where no command is meant.
-var ordinary = map[string]bool{"serves": true, "operator": true, "session": true, "gateway": true, "edges": true, "has": true}
+var ordinary = map[string]bool{"serves": true, "operator": true, "session": true, "gateway": true, "edges": true, "has": true, "that": true}
 
 // quotedText is what people are shown: all of a text, the strings of a Go file.
 func quotedText(file, text string) string {
