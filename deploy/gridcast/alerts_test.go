@@ -83,6 +83,7 @@ func quotedText(file, text string) string {
 // A real Prometheus with the rules as they are shipped, but for their patience, sees a real edge
 // stop, and its store.
 func TestPrometheusSeesAnOutage(t *testing.T) {
+	t.Parallel() // most of it waits
 	prometheus, err := exec.LookPath("prometheus")
 	if err != nil {
 		t.Skip("no prometheus on this machine: the rules are tested by promtool alone")

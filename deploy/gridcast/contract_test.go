@@ -41,6 +41,7 @@ func startDemo(t testing.TB, speed string, args ...string) demo {
 // TestContract holds the real binary against the contract, with the express lane and without.
 // Both edges serve what one demonstration publishes, with the same keys.
 func TestContract(t *testing.T) {
+	t.Parallel() // most of it waits
 	admin := freeAddress(t)
 	on := startDemo(t, "1", "--express-lane", "on", "--admin-listen", admin)
 	awaitDerived(t, newClient(on.url, on.keys["pro"]))

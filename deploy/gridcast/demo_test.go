@@ -92,6 +92,7 @@ func TestDemoOnTakenPorts(t *testing.T) {
 // TestDemoWeekend watches a whole race weekend through the API: qualifying, the frozen pick,
 // lights out, the result.
 func TestDemoWeekend(t *testing.T) {
+	t.Parallel() // most of it waits
 	const lasVegas = 2024022
 	d := startDemo(t, "3000")
 	clients := d.manyClients(t, 20)

@@ -29,6 +29,7 @@ func awaitDerived(t testing.TB, c *client) {
 // TestRecordAndOdds reads what follows a version in the next one, and looks at the plot that the
 // documentation draws of it.
 func TestRecordAndOdds(t *testing.T) {
+	t.Parallel() // most of it waits
 	if testing.Short() {
 		t.Skip("short: a record takes ten seconds to make")
 	}

@@ -14,6 +14,7 @@ import (
 // TestSourceCommands goes through June 2026 with the real binary and F1DB's real history: facts are
 // pulled, a correction with wrong points waits, a person sees why and lets it through.
 func TestSourceCommands(t *testing.T) {
+	t.Parallel() // most of it waits
 	release := sourcetest.Path(t, sourcetest.F1DB2026)
 	now := time.Date(2026, 6, 7, 20, 0, 0, 0, time.UTC) // Monaco was raced
 	host := codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return now })

@@ -15,6 +15,7 @@ import (
 // TestSchedulerTakesOver runs two schedulers on one store and kills one while it builds: the
 // pick is frozen once, and the other goes on without being told.
 func TestSchedulerTakesOver(t *testing.T) {
+	t.Parallel() // most of it waits
 	if testing.Short() {
 		t.Skip("short: half a weekend takes most of a minute")
 	}

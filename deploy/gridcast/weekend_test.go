@@ -113,6 +113,7 @@ func replayedWeekend(t testing.TB, lead time.Duration, speed float64) (weekend, 
 // TestWeekend lives through a race weekend with the real binaries: from before qualifying until
 // both edges serve the result that an operator has verified in the console.
 func TestWeekend(t *testing.T) {
+	t.Parallel() // most of it waits
 	if testing.Short() {
 		t.Skip("short: a weekend takes a minute")
 	}

@@ -14,6 +14,7 @@ import (
 // What is published is served although nothing can be built, the admin port says why, and the
 // service starts by itself once that is mended.
 func TestServeServesWhateverIsPublished(t *testing.T) {
+	t.Parallel() // most of it waits
 	const at = "2024-07-01T12:00:00Z"
 	for name, file := range map[string]string{
 		"the last file of the ledger is cut short": "ledger",
