@@ -210,7 +210,7 @@ func adjust[K comparable](t *table[K], rounds []Round, verified []*Round, base *
 // since 2010 no result is dropped. Decisions of the stewards took points from two constructors alone:
 // Force India, which began anew in August 2018, and Racing Point, fined 15 points in 2020.
 func pointsAdd(year int, constructors bool) bool {
-	return year >= 2010 && !(constructors && (year == 2018 || year == 2020))
+	return year >= 2010 && (!constructors || year != 2018 && year != 2020)
 }
 
 // sum gives every competitor the points of the classifications, and reports whether any had others.

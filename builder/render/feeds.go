@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/xml"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -62,10 +63,10 @@ func (c *calendarWriter) line(name, value string) {
 		for !utf8.RuneStart(line[cut]) {
 			cut--
 		}
-		c.WriteString(line[:cut] + "\r\n ")
+		_, _ = c.WriteString(line[:cut] + "\r\n ")
 		line = line[cut:]
 	}
-	c.WriteString(line + "\r\n")
+	_, _ = c.WriteString(line + "\r\n")
 }
 
 // icsText escapes what has a meaning in a value.
@@ -93,7 +94,7 @@ func (c *calendarWriter) event(r *almanac.Round, s wire.WeekendSession, generate
 	}
 	c.line("BEGIN", "VEVENT")
 	c.line("UID", fmt.Sprintf("%d-%s@gridcast", r.Session, s.Session))
-	c.line("SEQUENCE", fmt.Sprint(len(r.Record.Override.Changes)))
+	c.line("SEQUENCE", strconv.Itoa(len(r.Record.Override.Changes)))
 	c.line("DTSTAMP", generatedAt.UTC().Format(instant))
 	if start := time.Time(s.DateStart); start.IsZero() {
 		day, _ := time.Parse(time.DateOnly, s.Date)

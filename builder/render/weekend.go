@@ -174,8 +174,9 @@ var changeKinds = map[almanac.ChangeKind]wire.ChangeKind{
 
 // changes lists what was decided about rounds after they were published, the newest first.
 func changes(a *almanac.Almanac, year int) []wire.Change {
-	records := []wire.Change{}
-	for _, c := range a.Changes(year) {
+	list := a.Changes(year)
+	records := make([]wire.Change, 0, len(list))
+	for _, c := range list {
 		y, _ := a.Year(c.Round.Year)
 		rec := wire.Change{
 			SessionKey: c.Round.Session, GPName: c.Round.Facts.Name, Kind: changeKinds[c.Kind], At: wire.Instant(c.At), By: role(c.Actor),

@@ -495,7 +495,7 @@ func (d *doctor) disk() {
 			d.found("disk", problem, mend, "%s: %s", path, oneLine(err))
 			continue
 		}
-		free := int64(fs.Bavail) * fs.Bsize //nolint:unconvert // the types differ between systems
+		free := int64(fs.Bavail) * int64(fs.Bsize) //nolint:unconvert // the types differ between systems
 		if free < minFree {
 			d.found("disk", problem, mend, "%s: %d MB free, want %d", path, free>>20, minFree>>20)
 			continue

@@ -48,7 +48,7 @@ var built = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	output, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", path, ".").CombinedOutput()
+	output, err := exec.Command("go", "build", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", path, ".").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build gridcast: %w\n%s", err, output)
 	}

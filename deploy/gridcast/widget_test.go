@@ -162,7 +162,7 @@ func TestWidget(t *testing.T) {
 	b.Do(chromedp.Navigate(other + "/?key=" + created.Key))
 	b.Await(state, "bad-key") // the key is bound to another origin
 
-	t.Run("start", func(t *testing.T) {
+	t.Run("start", func(*testing.T) {
 		b.Do(chromedp.Navigate(d.url + "/"))
 		b.Await(`document.querySelector("gridcast-next").getAttribute("state")`, "counting")
 		b.Await(`document.querySelector("gridcast-season").getAttribute("state")`, "ready")

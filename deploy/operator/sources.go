@@ -24,8 +24,9 @@ type Source struct {
 
 // SourcesOf tells how the sources stand that facts are brought in from, as of the last look.
 func SourcesOf(in *ingest.Ingest) []Source {
-	var list []Source
-	for _, state := range in.States() {
+	states := in.States()
+	list := make([]Source, 0, len(states))
+	for _, state := range states {
 		list = append(list, Source{Name: state.Source, Detail: "revision " + state.Revision, Checked: state.Asked, Problem: state.Reason, State: &state})
 	}
 	return list

@@ -108,11 +108,6 @@ func (e *Entry) Allows(origin []byte) bool {
 	return false
 }
 
-// index finds entries by hash: open addressing with linear probing, the entries themselves in
-// the slots, so that a look-up waits for the memory once. It is shared by tables, one after the
-// other, and changed by the one that is being made: a free slot is filled and then becomes
-// current, and a slot in use gets another current entry. Readers need no lock for either.
-//
 // Lookup returns the entry of a key that is accepted at now, which is real time, or nil. It
 // does not allocate.
 func (t *Table) Lookup(hash Hash, now time.Time) *Entry {
@@ -123,6 +118,11 @@ func (t *Table) Lookup(hash Hash, now time.Time) *Entry {
 	return entry
 }
 
+// index finds entries by hash: open addressing with linear probing, the entries themselves in
+// the slots, so that a look-up waits for the memory once. It is shared by tables, one after the
+// other, and changed by the one that is being made: a free slot is filled and then becomes
+// current, and a slot in use gets another current entry. Readers need no lock for either.
+//
 // The place of an entry is in the first bytes of its hash. They are as good as random, and
 // nobody can choose them: an entry is there because a key was issued, whose 190 bits were
 // drawn by us. Who makes up keys can choose where they look, and meets a free slot after a

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -108,7 +109,7 @@ func TestAgainstF1DB(t *testing.T) {
 	}
 }
 
-// TestUnchanged: the same answers are recognized by their sum, since Jolpica has no validators.
+// TestUnchanged: the same answers are recognised by their sum, since Jolpica has no validators.
 func TestUnchanged(t *testing.T) {
 	api := sourcetest.Jolpica(t)
 	u := upstream(t, api)
@@ -205,7 +206,7 @@ func TestOddRows(t *testing.T) {
 		},
 		{
 			name: "2026: the number of the season is not that for life", was: `"permanentNumber":"33"`, is: `"permanentNumber":"3"`,
-			read: func(r *season.Round) string { return fmt.Sprint(r.Entry("max-verstappen").Number) }, want: "1",
+			read: func(r *season.Round) string { return strconv.Itoa(r.Entry("max-verstappen").Number) }, want: "1",
 		},
 		{name: "points that are none", was: `"points":"26"`, is: `"points":"n/a"`, want: `points "n/a"`},
 		{name: "a position that is none", was: `"positionText":"1"`, is: `"positionText":"first"`, want: `position "first"`},

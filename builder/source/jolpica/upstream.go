@@ -73,7 +73,7 @@ func New(base, userAgent string) (source.Upstream, error) {
 func (*upstream) Name() string { return "jolpica" }
 
 func (*upstream) Licence() source.Licence {
-	return source.Licence{Name: "CC BY-NC-SA 4.0", Credit: "Jolpica (https://github.com/jolpica/jolpica-f1)", NonCommercial: true}
+	return source.Licence{Name: "CC BY-NC-SA 4.0", Credit: "Jolpica (https://github.com/jolpica/jolpica-f1)", NonCommercial: true} //nolint:gosec // G101: no credentials
 }
 
 // payload is what Fetch packs: the pages as they came.

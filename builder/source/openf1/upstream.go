@@ -79,7 +79,7 @@ func New(base, userAgent string) (source.Upstream, error) {
 func (*upstream) Name() string { return "openf1" }
 
 func (*upstream) Licence() source.Licence {
-	return source.Licence{Name: "CC BY-NC-SA 4.0", Credit: "OpenF1 (https://openf1.org)", NonCommercial: true}
+	return source.Licence{Name: "CC BY-NC-SA 4.0", Credit: "OpenF1 (https://openf1.org)", NonCommercial: true} //nolint:gosec // G101: no credentials
 }
 
 // payload is what Fetch packs: the answers by resource and key, with the keys of objects in order,
