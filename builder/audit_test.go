@@ -56,6 +56,9 @@ func onDisk(t *testing.T) (*weekend, string) {
 }
 
 func TestAuditOfAWholeStore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: builds the embedded seasons")
+	}
 	w, _ := onDisk(t)
 	audit := mustAudit(t, w)
 	if !audit.Green() || audit.Versions != 3 || audit.Current != 3 {
@@ -77,6 +80,9 @@ func TestAuditSeesWhatWasCutOff(t *testing.T) {
 }
 
 func TestAuditSeesAnotherLedger(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: builds the embedded seasons")
+	}
 	w, dir := onDisk(t)
 	other, _ := onDisk(t)
 	for seq := int64(1); seq <= w.ledger.Head().Seq; seq++ {
@@ -95,6 +101,9 @@ func TestAuditSeesAnotherLedger(t *testing.T) {
 
 // A version with a pick that nobody froze, published by the rules of snapshots.
 func TestAuditSeesAForgedPick(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: builds the embedded seasons")
+	}
 	for what, path := range map[string]string{"of the year": "predictions/2024", "of the session": "predictions/session/2024011"} {
 		t.Run(what, func(t *testing.T) {
 			w, _ := onDisk(t)

@@ -63,6 +63,9 @@ func policy() builder.Policy {
 }
 
 func TestSameInputsSameBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: builds the embedded seasons")
+	}
 	first, second := service(t, midSeason, policy()), service(t, midSeason, policy())
 	build(t, first, midSeason)
 	build(t, second, midSeason)
@@ -79,6 +82,9 @@ func TestSameInputsSameBytes(t *testing.T) {
 
 // TestBuildOfEarlier builds at an instant at which the ledger had no keys yet.
 func TestBuildOfEarlier(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: builds the embedded seasons")
+	}
 	b := service(t, midSeason.Add(-time.Hour), policy())
 	build(t, b, midSeason)
 	_, err := b.Build(t.Context(), builder.Request{At: midSeason.Add(-time.Minute)})
@@ -162,6 +168,9 @@ func wantSet(t *testing.T, what string, got, want []string) {
 }
 
 func TestReplayGivesARecord(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: replays a season")
+	}
 	from := builder.ReplayFrom(2023)
 	b := service(t, from, policy())
 	facts, err := b.Facts(t.Context())

@@ -28,6 +28,9 @@ func published(t *testing.T, b *builder.Builder) (snapshots.Manifest, wire.Facts
 
 // TestFactsState follows what everybody is told of a round through its weekend, and of its sources.
 func TestFactsState(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: builds the embedded seasons")
+	}
 	qualified := time.Date(2024, 6, 29, 15, 0, 0, 0, time.UTC)
 	lightsOut := time.Date(2024, 6, 30, 13, 0, 0, 0, time.UTC)
 	b := service(t, qualified.Add(-time.Hour), policy())

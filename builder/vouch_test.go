@@ -39,6 +39,9 @@ func withoutResults(t *testing.T, a *season.Archive, rounds ...season.GrandPrixI
 // it comes, the archive vouches for it, in an event. The other race was three days before: that
 // is news, and waits for an operator, however long.
 func TestResultsThatTheFirstArchiveLacked(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: builds the embedded seasons")
+	}
 	const britain, britainKey = season.GrandPrixID("great-britain"), int64(2024012)
 	opened := austriaStart.AddDate(0, 0, 10)
 	whole := altered(t, asItWas)

@@ -77,6 +77,9 @@ func TestWholeVersionPasses(t *testing.T) {
 
 // Each way in which a version can contradict itself is refused, with a word of what and where.
 func TestContradictions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: checks a version many times")
+	}
 	known, whole := rendered(t)
 	for _, c := range []struct {
 		what, path, old, new, want string

@@ -118,6 +118,9 @@ func crossCheck(t *testing.T, open func(string, string) (source.Upstream, error)
 // TestGridOfOpenF1: the grid that only OpenF1 has before the start is what a pick is made on, if its
 // terms are accepted; else it is withheld, and said.
 func TestGridOfOpenF1(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: takes eight seconds")
+	}
 	for _, test := range []struct {
 		accepted bool
 		basis    ledger.Basis
@@ -203,6 +206,9 @@ func TestDisagreementHoldsVerification(t *testing.T) {
 // TestCrossChecksThatFail: with one source down and the other refusing, what was said last stays and
 // nothing else changes; both are asked again later, the one that refuses on the slow clock.
 func TestCrossChecksThatFail(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: takes some seconds")
+	}
 	first, jolpicaAPI := fromJolpica(t, true)
 	second, openF1API := fromOpenF1(t, false)
 	s := inAustria(t, first, second)

@@ -18,6 +18,9 @@ func noGrid(r *season.Round) { r.Grid = nil }
 // TestMissingSessions withholds sessions of the race weekend in three seasons; the model has
 // learnt with everything. What is lost must be about what the session is worth.
 func TestMissingSessions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: makes hundreds of picks")
+	}
 	m := predict.NewV2(predict.DefaultParams())
 	all := func(*season.Round) {}
 	total := func(change func(*season.Round)) float64 {
@@ -55,6 +58,9 @@ func TestMissingSessions(t *testing.T) {
 
 // TestMissingHistory withholds kinds of facts from all races before.
 func TestMissingHistory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: learns many times")
+	}
 	for _, tc := range []struct {
 		name   string
 		change func(*season.Round)
@@ -92,6 +98,9 @@ func TestMissingHistory(t *testing.T) {
 
 // TestUnusualWeekends shows that a forecast stays sensible where something is new.
 func TestUnusualWeekends(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: learns many times")
+	}
 	a := embedded(t)
 	m := predict.NewV2(predict.DefaultParams())
 	v := atGrid(t, a, 2024, "italy")

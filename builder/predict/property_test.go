@@ -17,6 +17,9 @@ import (
 // TestChancesAreMillionthsThatAddUp asks for forecasts of weekends of which all kinds of things
 // are unknown, from all models.
 func TestChancesAreMillionthsThatAddUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: learns from all seasons")
+	}
 	a := embedded(t)
 	for _, name := range predict.Names {
 		m, err := predict.ByName(name)

@@ -67,6 +67,9 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 // the order in which new cars enter, hence the tolerances of a few thousandths.
 
 func TestPaceOfAWorkedRace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: learns from all seasons")
+	}
 	e := explained(t, published, allSeasons(t), 2024, "abu-dhabi")
 
 	// The level of all cars together means nothing, so cars are compared with McLaren's. The
@@ -193,6 +196,9 @@ func TestChancesOfWorkedRaces(t *testing.T) {
 
 // TestR2StaysToBeHad shows that the model before the mixture can still be asked.
 func TestR2StaysToBeHad(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: learns from all seasons")
+	}
 	m, err := predict.ByName("r2")
 	if err != nil {
 		t.Fatal(err)

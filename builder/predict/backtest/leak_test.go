@@ -15,6 +15,9 @@ import (
 // for every race of two seasons, and shows that the forecast of it stays the same to the last
 // bit; and that it moves when a race before it is scrambled.
 func TestNoPickSeesItsRace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: learns again for every race")
+	}
 	facts := embedded(t).Facts()
 	whole := embedded(t)
 	models := []predict.Model{

@@ -22,6 +22,9 @@ import (
 // TestRepositoryIsTheRelease: the repository, of which releases are made, gives the same facts as
 // the release that came later, but for what was corrected in between.
 func TestRepositoryIsTheRelease(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: reads a whole repository")
+	}
 	release := sourcetest.Path(t, sourcetest.F1DB2026)
 	host := codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), time.Now)
 	packed, commit, err := host.Archive(time.Date(2026, 6, 15, 0, 0, 0, 0, time.UTC))
