@@ -109,6 +109,9 @@ func (s *fleetStore) take() (reads map[string]int, most int) {
 // seven variants. It prints how long it takes until they serve it, and what the store has to
 // answer, at rest and then. Time is that of the test: it shows the protocol, not this machine.
 func TestFleet(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: more goroutines than the race detector follows")
+	}
 	edges := 100
 	if measuringAll() {
 		edges = 1000

@@ -241,7 +241,7 @@ func (s storage) unneeded(t *testing.T) []string {
 	}
 	needed := map[string]bool{
 		snapshots.PointerKey: true, snapshots.ManifestKey(base.Pointer.Version): true,
-		fmt.Sprintf("versions/%d.json", base.Pointer.Version): true, "archive.json": true, "keys/keys.json": true,
+		fmt.Sprintf("versions/%d.json", base.Pointer.Version): true, "archive.json": true, "settings.json": true, "keys/keys.json": true,
 	}
 	for key := range base.Manifest.Keys() {
 		needed[key] = true
