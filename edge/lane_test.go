@@ -24,6 +24,9 @@ func init() { answeredOnLane = (*edge.Edge).OnLane }
 
 // TestContractWithoutExpressLane runs again without the lane what the others ran with it.
 func TestContractWithoutExpressLane(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: the contract is checked with the lane")
+	}
 	expressLane = false
 	t.Cleanup(func() { expressLane = true })
 	for _, contract := range []struct {

@@ -65,6 +65,9 @@ func (l *liar) Watch(ctx context.Context, key string, seen blob.Tag, limit int64
 // version is published and a key revoked: running and restarted, the edge answers from the last
 // good ones, and is current ten seconds after the store is honest again.
 func TestEdgeForgetsALie(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: every lie about every kind of object")
+	}
 	// What compresses does so in goroutines that never end, which must not begin in a bubble.
 	published := [2]map[string][]byte{}
 	store := memblob.New()

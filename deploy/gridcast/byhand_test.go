@@ -55,6 +55,9 @@ func silentSaturday(t *testing.T, dir string) string {
 // TestWeekendByHand: every source fails on Saturday noon, and one person carries the weekend to a
 // verified result by the command line alone.
 func TestWeekendByHand(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: a weekend of builds")
+	}
 	dir := t.TempDir()
 	store := "dir:" + filepath.Join(dir, "store")
 	nobody, err := net.Listen("tcp", "127.0.0.1:0")

@@ -220,6 +220,9 @@ func emptied(rounds int) func(*season.Facts) {
 }
 
 func TestImportThatLosesResults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: builds the embedded seasons")
+	}
 	o := desk(t)
 	whole, older := file(t, func(*season.Facts) {}), file(t, emptied(2))
 	if p, err := o.Preview(t.Context(), operator.Import{File: older}); err != nil || p.Question != "" {
@@ -257,6 +260,9 @@ func TestImportThatLosesResults(t *testing.T) {
 }
 
 func TestArchivesRoundByRound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: builds the embedded seasons")
+	}
 	before, err := archive.Decode(bytes.NewReader(file(t, func(*season.Facts) {})))
 	if err != nil {
 		t.Fatal(err)
