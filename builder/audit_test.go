@@ -70,6 +70,9 @@ func TestAuditOfAWholeStore(t *testing.T) {
 }
 
 func TestAuditSeesWhatWasCutOff(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: builds the embedded seasons")
+	}
 	w, dir := onDisk(t)
 	if err := os.Remove(filepath.Join(dir, ledger.Key(w.ledger.Head().Seq))); err != nil {
 		t.Fatal(err)

@@ -95,6 +95,9 @@ func TestBuildOfEarlier(t *testing.T) {
 }
 
 func TestNothingNewIsNotPublished(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: builds the embedded seasons")
+	}
 	b := service(t, midSeason, policy())
 	first := build(t, b, midSeason)
 	again := build(t, b, midSeason.Add(time.Minute))

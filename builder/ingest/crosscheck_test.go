@@ -159,6 +159,9 @@ func TestGridOfOpenF1(t *testing.T) {
 // TestDisagreementHoldsVerification: a result on which sources disagree does not verify itself, and
 // who disagrees about whom is known by driver; when they agree it does.
 func TestDisagreementHoldsVerification(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: takes five seconds")
+	}
 	first, _ := fromJolpica(t, true)
 	second, api := fromOpenF1(t, false)
 	// A penalty that the one has and the other has not: second and third change places.

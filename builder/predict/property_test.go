@@ -114,6 +114,9 @@ func TestBasisIsSaid(t *testing.T) {
 const acrossProcessors = "130cc37391e11971c7747cae5bfbfafdd472233f08d4982c14ff6d2dadcdb609"
 
 func TestSameBytesOnEveryProcessor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: learns from all seasons")
+	}
 	a := embedded(t)
 	m := predict.NewV2(predict.DefaultParams())
 	h := sha256.New()

@@ -162,6 +162,9 @@ var workedRaces = []worked{
 }
 
 func TestChancesOfWorkedRaces(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: learns from all seasons")
+	}
 	const tolerance = .002
 	a := allSeasons(t)
 	for _, w := range workedRaces {
