@@ -159,7 +159,7 @@ func cmpPoints(a, b float64, x, y string) int {
 func TestNothingStopsLightsOut(t *testing.T) {
 	worlds := 16
 	if testing.Short() {
-		worlds = 8
+		worlds = 2
 	}
 	const some = 0.4
 	for seed := range worlds {
