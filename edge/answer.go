@@ -16,7 +16,8 @@ import (
 // answer is a decided response: a finished one and what is the request's own.
 type answer struct {
 	response   *resident.Response
-	retryAfter int // seconds; 0: no such header
+	retryAfter int              // seconds; 0: no such header
+	more       []resident.Field // beside those of the response
 	rate       limit.Decision
 
 	endpoint int // label of the metrics: index into catalog.Endpoints, unrouted or outside
@@ -47,6 +48,9 @@ func (a *answer) write(response *fasthttp.Response) {
 	setInt(h, rateReset, a.rate.Reset)
 	if a.retryAfter > 0 {
 		setInt(h, retryAfter, int64(a.retryAfter))
+	}
+	for _, f := range a.more {
+		h.SetCanonical(f.Name, f.Value)
 	}
 	response.SetBodyRaw(a.response.Body)
 }

@@ -127,13 +127,17 @@ func (s *Set) headers(v catalog.Variant) *headerSet {
 		lifetime, fields = seasonOver, seasonOverHeaders
 	}
 	if _, endpoint := row(v); !endpoint.Deprecated.IsZero() {
-		return newHeaderSet(JSON, lifetime, deprecation(endpoint)...)
+		return newHeaderSet(JSON, lifetime, Deprecation(endpoint)...)
 	}
 	return fields
 }
 
-// deprecation says that an endpoint is to go, and when (RFC 9745, RFC 8594).
-func deprecation(e *catalog.Endpoint) []Field {
+// Deprecation returns the fields that say that an endpoint is to go, and when (RFC 9745, RFC 8594);
+// none if it stays. Those of a page have them already.
+func Deprecation(e *catalog.Endpoint) []Field {
+	if e.Deprecated.IsZero() {
+		return nil
+	}
 	fields := []Field{
 		NewField("Deprecation", fmt.Sprintf("@%d", e.Deprecated.Unix())),
 		NewField("Link", `</docs#stability>; rel="deprecation"; type="text/html"`),
