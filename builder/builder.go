@@ -130,7 +130,7 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 		return snapshots.Receipt{}, nil, err
 	}
 	draft := draftOf(base, a, version)
-	refused = append(refused, addFeeds(&draft, a)...)
+	refused = append(refused, addFeeds(&draft, a, version)...)
 	until := draft.DueAt // by then there is another version, or this one is overdue
 	if until.Before(r.At) {
 		until = r.At
@@ -411,16 +411,22 @@ func draftOf(base *snapshots.Base, a *almanac.Almanac, version map[string]*docum
 	return d
 }
 
-// addFeeds adds the feeds to a draft. One that cannot be rendered stays as it was, and so do all while
-// the archive lacks a season that is published.
-func addFeeds(d *snapshots.Draft, a *almanac.Almanac) (faults []Refused) {
+// addFeeds adds the feeds to a draft. One that cannot be rendered or fails its check, against the
+// documents too, stays as it was, and so do all while the archive lacks a season that is published.
+func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version map[string]*document) (faults []Refused) {
+	known, bodies := catalog.Known{Seasons: d.Seasons, Current: d.CurrentSeason}, map[string][]byte{}
+	for path, document := range version {
+		if document.body != nil {
+			bodies[path] = document.body
+		}
+	}
 	for _, f := range catalog.Feeds {
 		entry, before := d.Base.Entry(f.Stored)
 		if before && len(d.Seasons) > len(a.Years) {
 			d.Variants = append(d.Variants, snapshots.Reused(entry))
 			continue
 		}
-		feed, err := renderFeed(d.Base, a, f)
+		feed, err := renderFeed(d.Base, a, f, func(body []byte) error { return check.Feed(f, body, known, bodies) })
 		if err != nil {
 			faults = append(faults, Refused{Path: f.Stored, Err: err})
 			if !before {
@@ -433,7 +439,7 @@ func addFeeds(d *snapshots.Draft, a *almanac.Almanac) (faults []Refused) {
 	return faults
 }
 
-func renderFeed(base *snapshots.Base, a *almanac.Almanac, f catalog.Feed) (snapshots.Variant, error) {
+func renderFeed(base *snapshots.Base, a *almanac.Almanac, f catalog.Feed, sound func(body []byte) error) (snapshots.Variant, error) {
 	if entry, ok := base.Entry(f.Stored); ok {
 		body, err := render.Feed(a, f, entry.GeneratedAt)
 		if err != nil || snapshots.Digest(body) == entry.SHA256 {
@@ -441,6 +447,9 @@ func renderFeed(base *snapshots.Base, a *almanac.Almanac, f catalog.Feed) (snaps
 		}
 	}
 	body, err := render.Feed(a, f, a.At)
+	if err == nil {
+		err = sound(body)
+	}
 	if err != nil {
 		return snapshots.Variant{}, err
 	}
