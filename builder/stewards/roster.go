@@ -305,26 +305,28 @@ func (l *List) Entries() []season.Entry {
 
 // Qualifying is the outcome of qualifying in the order of a list.
 func (l *List) Qualifying() []season.QualifyingRow {
-	rows := make([]season.QualifyingRow, 0, len(l.Placed)+len(l.Unplaced))
-	for i, s := range l.Placed {
-		rows = append(rows, season.QualifyingRow{Driver: s.Driver, Team: s.Team, Position: i + 1})
-	}
-	for _, s := range l.Unplaced {
-		rows = append(rows, season.QualifyingRow{Driver: s.Driver, Team: s.Team})
-	}
-	return rows
+	return rows(l, func(s Starter, position int) season.QualifyingRow {
+		return season.QualifyingRow{Driver: s.Driver, Team: s.Team, Position: position}
+	})
 }
 
 // Grid is the starting grid in the order of a list.
 func (l *List) Grid() []season.GridSlot {
-	slots := make([]season.GridSlot, 0, len(l.Placed)+len(l.Unplaced))
+	return rows(l, func(s Starter, position int) season.GridSlot {
+		return season.GridSlot{Driver: s.Driver, Team: s.Team, Position: position}
+	})
+}
+
+// rows makes a row of each driver of a list; those without a place have the position 0.
+func rows[T any](l *List, row func(s Starter, position int) T) []T {
+	made := make([]T, 0, len(l.Placed)+len(l.Unplaced))
 	for i, s := range l.Placed {
-		slots = append(slots, season.GridSlot{Driver: s.Driver, Team: s.Team, Position: i + 1})
+		made = append(made, row(s, i+1))
 	}
 	for _, s := range l.Unplaced {
-		slots = append(slots, season.GridSlot{Driver: s.Driver, Team: s.Team})
+		made = append(made, row(s, 0))
 	}
-	return slots
+	return made
 }
 
 // slug is a name in lower case, without accents, with hyphens.
