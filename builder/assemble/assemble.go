@@ -242,10 +242,11 @@ func (in *Input) document(out *Output, d Document, taken map[Place]Document) {
 		if known == nil {
 			continue
 		}
+		compared := (d.CheckOnly || d.Sparse) && !d.ByHand // with ours; nothing follows from what it lacks
 		vanished := make(map[season.GrandPrixID]*season.Round)
 		for j := range known.Rounds {
 			if r := &known.Rounds[j]; roundOf(said, r.GrandPrix) == nil {
-				if taken[Place{said.Year, r.GrandPrix, Start}].ByHand {
+				if taken[Place{said.Year, r.GrandPrix, Start}].ByHand && !compared {
 					continue // a person says that it is held
 				}
 				vanished[r.GrandPrix] = r
@@ -253,6 +254,9 @@ func (in *Input) document(out *Output, d Document, taken map[Place]Document) {
 					out.Missing = append(out.Missing, Missing{d.Source, said.Year, r.GrandPrix})
 				}
 			}
+		}
+		if compared {
+			out.Disputed = append(out.Disputed, in.calendars(known, said, vanished, d)...)
 		}
 		for j := range said.Rounds {
 			is := &said.Rounds[j]
@@ -378,6 +382,31 @@ func (in *Input) document(out *Output, d Document, taken map[Place]Document) {
 			out.Standings = append(out.Standings, standingsFaults(said)...)
 		}
 	}
+}
+
+// calendars says which rounds of a season only one of two calendars has: ours, or that of a document
+// that is compared. A document that lacks many says nothing by it: it knows a part of the season.
+func (in *Input) calendars(ours, theirs *season.Season, vanished map[season.GrandPrixID]*season.Round, d Document) []Change {
+	var all []Change
+	say := func(r *season.Round, was, is string) {
+		all = append(all, Change{
+			ID: identity(ours.Year, r.GrandPrix, Calendar, r), Year: ours.Year, GrandPrix: r.GrandPrix, Block: Calendar,
+			Source: d.Source, Revision: d.Revision, Lines: []Line{{About: "round", Was: was, Is: is}},
+		})
+	}
+	lacking := len(vanished) <= maxVanished
+	for i := range ours.Rounds {
+		r := &ours.Rounds[i]
+		if vanished[r.GrandPrix] != nil && lacking && !in.Decided(ours.Year, r.GrandPrix).Postponed {
+			say(r, "on "+r.Date.Format(time.DateOnly)+" in our calendar", "not in that of "+d.Source)
+		}
+	}
+	for i := range theirs.Rounds {
+		if r := &theirs.Rounds[i]; roundOf(ours, r.GrandPrix) == nil && d.CheckOnly { // else it is taken
+			say(r, "not in our calendar", "on "+r.Date.Format(time.DateOnly)+" in that of "+d.Source)
+		}
+	}
+	return all
 }
 
 // seconded reports whether another document says the same of a block.

@@ -1,0 +1,77 @@
+package assemble_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/archive"
+	"gridcast/builder/assemble"
+	"gridcast/builder/season"
+)
+
+// TestCalendarsThatDiffer: a round that only one of two calendars has is a disagreement in words,
+// and nothing else follows from it.
+func TestCalendarsThatDiffer(t *testing.T) {
+	all, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := all.Facts()
+	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year != 2024 })
+	without := func(gone ...season.GrandPrixID) season.Facts {
+		some := facts
+		some.Seasons = slices.Clone(facts.Seasons)
+		some.Seasons[0].Rounds = slices.DeleteFunc(slices.Clone(some.Seasons[0].Rounds), func(r season.Round) bool { return slices.Contains(gone, r.GrandPrix) })
+		return some
+	}
+	type line struct {
+		GrandPrix season.GrandPrixID
+		assemble.Line
+	}
+	oursAlone := line{"monaco", assemble.Line{About: "round", Was: "on 2024-05-26 in our calendar", Is: "not in that of herald"}}
+	theirsAlone := line{"qatar", assemble.Line{About: "round", Was: "not in our calendar", Is: "on 2024-12-01 in that of herald"}}
+	for _, test := range []struct {
+		name         string
+		ours, theirs season.Facts
+		checkOnly    bool
+		cancelled    season.GrandPrixID
+		rounds       int
+		want         []line
+	}{
+		{"the same calendar", without(), without(), true, "", 24, nil},
+		{"each has one more", without("qatar"), without("monaco"), true, "", 23, []line{oursAlone, theirsAlone}},
+		{"its terms are accepted: what it has is taken", without("qatar"), without("monaco"), false, "", 24, []line{oursAlone}},
+		{"the round is cancelled", without(), without("monaco"), true, "monaco", 24, nil},
+		{"it knows a part of the season", without(), without("monaco", "qatar", "japan", "china", "canada"), true, "", 24, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			out, err := assemble.Assemble(assemble.Input{
+				Current: test.ours, Now: time.Date(2024, 1, 10, 0, 0, 0, 0, time.UTC),
+				Documents: []assemble.Document{{Source: "herald", From: 2024, To: 2024, Facts: test.theirs, CheckOnly: test.checkOnly, Sparse: true}},
+				Decided: func(_ int, gp season.GrandPrixID) assemble.Decided {
+					return assemble.Decided{Postponed: gp == test.cancelled}
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []line
+			for _, c := range out.Disputed {
+				if c.Block != assemble.Calendar || c.ID == "" || len(c.Lines) != 1 {
+					t.Errorf("disputed is %+v, want one line about the calendar", c)
+					continue
+				}
+				got = append(got, line{c.GrandPrix, c.Lines[0]})
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("disputed (-want +got):\n%s", diff)
+			}
+			if n := len(out.Facts.Seasons[0].Rounds); n != test.rounds {
+				t.Errorf("%d rounds follow, want %d", n, test.rounds)
+			}
+		})
+	}
+}
