@@ -302,27 +302,44 @@ func (g *Ingest) refreshHand(ctx context.Context) (err error) {
 // Trial assembles what the archive would be if a person entered something, from what the sources said
 // last. It changes nothing.
 func (g *Ingest) Trial(ctx context.Context, now time.Time, e HandEntry) (assemble.Output, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := g.refresh(ctx); err != nil {
-		return assemble.Output{}, err
-	}
-	current, err := g.Facts.Load(ctx)
-	if err != nil {
-		return assemble.Output{}, err
-	}
-	was := current.Archive.Facts()
-	g.hand.complete(&e, &was)
-	states, err := g.load(ctx)
-	if err != nil {
-		return assemble.Output{}, err
-	}
-	faults := make(map[string]error)
-	return g.assemble(now, was, g.said(ctx, states, faults), g.hand.With(e), g.Ledger.State().Aliases(), faults)
+	return g.suppose(ctx, now, func(was *season.Facts, t *trial) {
+		g.hand.complete(&e, was)
+		t.hand = g.hand.With(e)
+	})
 }
 
 // TrialAlias assembles what the archive would be if two drivers were one. It changes nothing.
 func (g *Ingest) TrialAlias(ctx context.Context, now time.Time, from, to season.DriverID) (assemble.Output, error) {
+	return g.suppose(ctx, now, func(_ *season.Facts, t *trial) {
+		t.aliases = maps.Clone(t.aliases)
+		if t.aliases == nil {
+			t.aliases = make(map[season.DriverID]season.DriverID)
+		}
+		t.aliases[from] = to
+	})
+}
+
+// TrialAccept assembles what the archive would be if a person let the change of an ID through. It
+// changes nothing.
+func (g *Ingest) TrialAccept(ctx context.Context, now time.Time, id string) (assemble.Output, error) {
+	return g.suppose(ctx, now, func(_ *season.Facts, t *trial) {
+		t.accepted = maps.Clone(t.accepted)
+		if t.accepted == nil {
+			t.accepted = make(map[string]bool)
+		}
+		t.accepted[id] = true
+	})
+}
+
+// trial is what people said, as it would be.
+type trial struct {
+	hand     *HandLog
+	aliases  map[season.DriverID]season.DriverID
+	accepted map[string]bool // changes, by ID
+}
+
+// suppose assembles what the archive would be after something that people might say.
+func (g *Ingest) suppose(ctx context.Context, now time.Time, say func(was *season.Facts, t *trial)) (assemble.Output, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.refresh(ctx); err != nil {
@@ -336,13 +353,10 @@ func (g *Ingest) TrialAlias(ctx context.Context, now time.Time, from, to season.
 	if err != nil {
 		return assemble.Output{}, err
 	}
-	aliases := maps.Clone(g.Ledger.State().Aliases())
-	if aliases == nil {
-		aliases = make(map[season.DriverID]season.DriverID)
-	}
-	aliases[from] = to
+	was, t := current.Archive.Facts(), trial{g.hand, g.Ledger.State().Aliases(), g.log.accepted}
+	say(&was, &t)
 	faults := make(map[string]error)
-	return g.assemble(now, current.Archive.Facts(), g.said(ctx, states, faults), g.hand, aliases, faults)
+	return g.assemble(now, was, g.said(ctx, states, faults), t, faults)
 }
 
 // Enter keeps what a person entered. It is in use after the next Run or Apply of any scheduler.

@@ -208,19 +208,19 @@ func (g *Ingest) refresh(ctx context.Context) (err error) {
 
 // assemble judges documents and what people entered against the archive in use. A document that
 // lacks rounds wholesale is left out, and a fault.
-func (g *Ingest) assemble(now time.Time, was season.Facts, documents []assemble.Document, hand *HandLog, aliases map[season.DriverID]season.DriverID, faults map[string]error) (assemble.Output, error) {
+func (g *Ingest) assemble(now time.Time, was season.Facts, documents []assemble.Document, people trial, faults map[string]error) (assemble.Output, error) {
 	decided := g.Ledger.State()
-	wins, yields := hand.documents()
+	wins, yields := people.hand.documents()
 	out, err := assemble.Assemble(assemble.Input{
 		Current: was, Documents: slices.Concat([]assemble.Document{wins}, documents, []assemble.Document{yields}),
-		Accepted: g.log.accepted, Aliases: aliases, Named: hand.named, Released: hand.releases(g.log.hand), Now: now,
+		Accepted: people.accepted, Aliases: people.aliases, Named: people.hand.named, Released: people.hand.releases(g.log.hand), Now: now,
 		Decided: func(year int, gp season.GrandPrixID) assemble.Decided { return decidedOf(decided, year, gp) },
 	})
 	var shrunken *assemble.ShrunkenError
 	if errors.As(err, &shrunken) {
 		faults[shrunken.Source] = &source.Fault{Kind: source.Malformed, Err: err}
 		rest := slices.DeleteFunc(slices.Clone(documents), func(d assemble.Document) bool { return d.Source == shrunken.Source })
-		return g.assemble(now, was, rest, hand, aliases, faults)
+		return g.assemble(now, was, rest, people, faults)
 	}
 	return out, err
 }
@@ -332,7 +332,7 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 	out := g.assembled.out
 	if !g.assembled.stands(of) {
 		faults := len(report.Faults)
-		if out, err = g.assemble(now, was, documents, g.hand, decided.Aliases(), report.Faults); err != nil {
+		if out, err = g.assemble(now, was, documents, trial{g.hand, decided.Aliases(), g.log.accepted}, report.Faults); err != nil {
 			return false, err
 		}
 		if g.assembled = (assembled{of, out, g.assembled.times + 1}); len(report.Faults) > faults {

@@ -21,6 +21,7 @@ import (
 	"gridcast/builder/source/jolpica"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/openf1"
+	"gridcast/deploy/operator"
 )
 
 // sourceFlags says which sources facts come from.
@@ -383,41 +384,23 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *streams) error {
 }
 
 type sourceAcceptCmd struct {
-	sourceCmd `embed:""`
+	handFlags `embed:""`
 	deedFlags `embed:""`
 	whyFlag   `embed:""`
 	ID        string `arg:"" help:"Of the change, as gridcast source check lists it."`
 }
 
 func (c *sourceAcceptCmd) Run(ctx context.Context, s *streams) error {
-	_, in, now, err := c.open(ctx, s)
+	o, err := c.open(ctx, s)
 	if err != nil {
 		return err
 	}
-	var waiting []assemble.Change
-	for _, state := range in.States() {
-		waiting = append(waiting, state.Waiting...)
+	if err := o.Ingest.Load(ctx); err != nil {
+		return err
 	}
-	if i := slices.IndexFunc(waiting, func(change assemble.Change) bool { return change.ID == c.ID }); i >= 0 {
-		if err := s.printChanges("This change is let through:", waiting[i:i+1]); err != nil {
-			return err
-		}
-		if !c.Yes {
-			if err := s.confirm("Let it through?"); err != nil {
-				return err
-			}
-		}
-	}
-	change, err := in.Accept(ctx, now, c.actor(), c.ID, c.Reason)
+	done, err := c.carryOut(ctx, s, o, operator.AcceptChange{ID: c.ID}, operator.Order{Reason: c.Reason})
 	if err != nil {
 		return err
 	}
-	report, err := in.Run(ctx, now, false)
-	if err != nil {
-		return err
-	}
-	if !report.Changed {
-		return s.printf("%s is accepted; it is taken when its source is asked again.\n", change.ID)
-	}
-	return s.printf("%s of %s is taken; a running scheduler publishes it, else gridcast build does.\n", change.Block, change.GrandPrix)
+	return s.printEntered(done)
 }

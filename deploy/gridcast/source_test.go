@@ -1,7 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +13,9 @@ import (
 	"gridcast/builder/ingest"
 	"gridcast/builder/source/codehost"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/auditlog"
+	"gridcast/deploy/operator"
+	"gridcast/snapshots/blob/dirblob"
 )
 
 // TestSourceCommands goes through June 2026 with the real binary and F1DB's real history: facts are
@@ -19,6 +26,7 @@ func TestSourceCommands(t *testing.T) {
 	now := time.Date(2026, 6, 7, 20, 0, 0, 0, time.UTC) // Monaco was raced
 	host := codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return now })
 	dir := t.TempDir()
+	inProcess := func(args []string, complaints io.Writer) int { return run(t.Context(), args, io.Discard, complaints) }
 	run := func(args ...string) string {
 		t.Helper()
 		switch args[1] {
@@ -66,8 +74,41 @@ func TestSourceCommands(t *testing.T) {
 	}
 	refused(t, []string{"no change of that ID waits", id}, "source", "accept", "000000000000", "--yes", "--reason", "x",
 		"--store", "dir:"+dir+"/store", "--now", now.Format(time.RFC3339), "--source", "f1db="+host.URL)
-	if taken := run("source", "accept", id, "--yes", "--reason", "seen on the timing page"); !strings.Contains(taken, "result of monaco is taken") {
+	var asked bytes.Buffer
+	status := inProcess([]string{
+		"source", "accept", id, "--reason", "seen on the timing page",
+		"--store", "dir:" + dir + "/store", "--now", now.Format(time.RFC3339), "--source", "f1db=" + host.URL,
+	}, &asked)
+	for _, want := range []string{
+		"Accept the result of monaco 2026 from f1db", "pierre-gasly", "The gate points holds it", "Let it through?", "confirm with --yes",
+	} {
+		if !strings.Contains(asked.String(), want) {
+			t.Errorf("before a change is let through it does not say %q:\n%s", want, asked.String())
+		}
+	}
+	if status != exitUsage {
+		t.Errorf("nobody said yes, and the exit status is %d", status)
+	}
+	audited := func() []auditlog.Entry {
+		t.Helper()
+		store, err := dirblob.Open(filepath.Join(dir, "store"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, err := auditlog.Load(t.Context(), store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.DeleteFunc(log.Entries(), func(e auditlog.Entry) bool { return e.Action != auditlog.AcceptChange })
+	}
+	if entries := audited(); len(entries) != 0 {
+		t.Errorf("nobody said yes, and the audit log has %+v", entries)
+	}
+	if taken := run("source", "accept", id, "--yes", "--reason", "seen on the timing page"); !strings.Contains(taken, "The result of monaco 2026 is what f1db says.") {
 		t.Errorf("accept: %s", taken)
+	}
+	if entries := audited(); len(entries) != 1 || entries[0].Subject != id || entries[0].Reason != "seen on the timing page" || !strings.HasPrefix(entries[0].Actor, operator.Claimed) {
+		t.Errorf("the audit log has %+v of what was let through", entries)
 	}
 	if trace := run("source", "trace", "2026006"); !strings.Contains(trace, "a person") {
 		t.Errorf("trace does not name the person:\n%s", trace)

@@ -190,15 +190,7 @@ func (d ImportCalendar) preview(ctx context.Context, o *Operator) (Preview, erro
 	if err != nil {
 		return Preview{}, err
 	}
-	var refusals []string
-	for _, c := range out.Waiting {
-		if c.Source == assemble.Hand {
-			for _, refusal := range c.Refused {
-				refusals = append(refusals, fmt.Sprintf("%s of %d: %s", c.GrandPrix, c.Year, refusal.Reason))
-			}
-		}
-	}
-	p.Refusal = strings.Join(refusals, "; ")
+	p.Refusal = handRefusals(&out, func(c assemble.Change) string { return fmt.Sprintf("%s of %d: ", c.GrandPrix, c.Year) })
 	next, err := season.New(out.Facts)
 	if err != nil {
 		return Preview{}, err

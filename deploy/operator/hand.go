@@ -132,16 +132,9 @@ func (o *Operator) Template(ctx context.Context, session int64, block assemble.B
 	return b.String(), nil
 }
 
-// entry is what a SetOrder says, for the store.
-func (o *Operator) said(roster *stewards.Roster, r *almanac.Round, d SetOrder) (ingest.HandEntry, error) {
-	word, ok := BlockWords[d.Block]
-	if !ok || d.Block == assemble.Calendar || d.Block == assemble.Start || d.Block == assemble.Sessions {
-		return ingest.HandEntry{}, fmt.Errorf("%q cannot be entered as an order of drivers, only entries, qualifying and grid", d.Block)
-	}
-	list, err := roster.Read(d.Text)
-	if err != nil {
-		return ingest.HandEntry{}, fmt.Errorf("%s of the %s: %w", word, label(r), err)
-	}
+// said is what a list says of a block of a round, for the store.
+func (d SetOrder) said(roster *stewards.Roster, r *almanac.Round, list *stewards.List) (ingest.HandEntry, error) {
+	word := BlockWords[d.Block]
 	part := ingest.Part{GrandPrix: r.Facts.GrandPrix}
 	place := assemble.Place{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: d.Block}
 	var entry ingest.HandEntry
@@ -190,52 +183,60 @@ func (o *Operator) said(roster *stewards.Roster, r *almanac.Round, d SetOrder) (
 	return entry, nil
 }
 
-func (d SetOrder) preview(ctx context.Context, o *Operator) (Preview, error) {
-	entry, r, err := d.read(ctx, o)
-	if err != nil {
-		return Preview{}, err
-	}
-	p, err := o.previewFacts(ctx, r, entry)
-	if err != nil {
-		return Preview{}, err
-	}
-	if d.Block != assemble.Entries {
-		roster, _, err := o.Roster(ctx, d.Session)
-		if err != nil {
-			return Preview{}, err
-		}
-		list, err := roster.Read(d.Text)
-		if err != nil {
-			return Preview{}, err
-		}
-		order := "In order: " + codesOf(list.Placed) + "."
-		if len(list.Unplaced) > 0 {
-			order += map[assemble.Block]string{assemble.Grid: " From the pit lane: ", assemble.Qualifying: " Without a place: "}[d.Block] + codesOf(list.Unplaced) + "."
-		}
-		p.Effects = slices.Insert(p.Effects, 0, order)
-	}
-	p.Title = fmt.Sprintf("Enter the %s of the %s", BlockWords[d.Block], label(r))
-	p.Question = fmt.Sprintf("Are these the %s of the %s?", BlockWords[d.Block], r.Facts.Name)
-	if d.Block != assemble.Entries {
-		p.Question = fmt.Sprintf("Is this the %s of the %s?", BlockWords[d.Block], r.Facts.Name)
-	}
-	return p, nil
+// typed is an order of drivers that was read.
+type typed struct {
+	round *almanac.Round
+	list  *stewards.List
+	entry ingest.HandEntry // what it says, for the store
 }
 
-func (d SetOrder) read(ctx context.Context, o *Operator) (ingest.HandEntry, *almanac.Round, error) {
+// read reads the order, and refuses what could not be entered.
+func (d SetOrder) read(ctx context.Context, o *Operator) (typed, error) {
 	if o.Ingest == nil {
-		return ingest.HandEntry{}, nil, errNoFacts
+		return typed{}, errNoFacts
+	}
+	switch d.Block {
+	case assemble.Entries, assemble.Qualifying, assemble.Grid:
+	default:
+		return typed{}, fmt.Errorf("%q cannot be entered as an order of drivers, only entries, qualifying and grid", d.Block)
 	}
 	roster, r, err := o.Roster(ctx, d.Session)
 	if err != nil {
-		return ingest.HandEntry{}, nil, err
+		return typed{}, err
 	}
 	if r.Result != nil {
-		return ingest.HandEntry{}, nil, fmt.Errorf("%s of the %s: its result is verified, and nothing follows from it any more; a wrong result is corrected (gridcast results correct %d)",
+		return typed{}, fmt.Errorf("%s of the %s: its result is verified, and nothing follows from it any more; a wrong result is corrected (gridcast results correct %d)",
 			BlockWords[d.Block], label(r), d.Session)
 	}
-	entry, err := o.said(roster, r, d)
-	return entry, r, err
+	list, err := roster.Read(d.Text)
+	if err != nil {
+		return typed{}, fmt.Errorf("%s of the %s: %w", BlockWords[d.Block], label(r), err)
+	}
+	entry, err := d.said(roster, r, list)
+	return typed{r, list, entry}, err
+}
+
+func (d SetOrder) preview(ctx context.Context, o *Operator) (Preview, error) {
+	t, err := d.read(ctx, o)
+	if err != nil {
+		return Preview{}, err
+	}
+	p, err := o.previewFacts(ctx, t.round, t.entry)
+	if err != nil {
+		return Preview{}, err
+	}
+	p.Title = fmt.Sprintf("Enter the %s of the %s", BlockWords[d.Block], label(t.round))
+	if d.Block == assemble.Entries {
+		p.Question = fmt.Sprintf("Are these the entries of the %s?", t.round.Facts.Name)
+		return p, nil
+	}
+	p.Question = fmt.Sprintf("Is this the %s of the %s?", BlockWords[d.Block], t.round.Facts.Name)
+	order := "In order: " + codesOf(t.list.Placed) + "."
+	if len(t.list.Unplaced) > 0 {
+		order += map[assemble.Block]string{assemble.Grid: " From the pit lane: ", assemble.Qualifying: " Without a place: "}[d.Block] + codesOf(t.list.Unplaced) + "."
+	}
+	p.Effects = slices.Insert(p.Effects, 0, order)
+	return p, nil
 }
 
 func codesOf(list []stewards.Starter) string {
@@ -249,15 +250,15 @@ func codesOf(list []stewards.Starter) string {
 var errNoFacts = errors.New("facts cannot be entered here: this process does not assemble the archive")
 
 func (d SetOrder) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
-	entry, r, err := d.read(ctx, o)
+	t, err := d.read(ctx, o)
 	if err != nil {
 		return Done{}, err
 	}
-	done, err := o.enter(ctx, entry, order)
-	done.Round = r
-	done.Text = fmt.Sprintf("The %s of the %s is what you entered, until it is released.", BlockWords[d.Block], label(r))
+	done, err := o.enter(ctx, t.entry, order)
+	done.Round = t.round
+	done.Text = fmt.Sprintf("The %s of the %s is what you entered, until it is released.", BlockWords[d.Block], label(t.round))
 	if d.Block == assemble.Entries {
-		done.Text = fmt.Sprintf("The entries of the %s are those that you entered, until they are released.", label(r))
+		done.Text = fmt.Sprintf("The entries of the %s are those that you entered, until they are released.", label(t.round))
 	}
 	return done, err
 }
@@ -300,16 +301,7 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 	if err != nil {
 		return Preview{}, err
 	}
-	var refusals []string
-	for _, c := range out.Waiting {
-		if c.Source == assemble.Hand {
-			for _, refusal := range c.Refused {
-				refusals = append(refusals, refusal.Reason)
-			}
-		}
-	}
-	if len(refusals) > 0 {
-		p.Refusal = strings.Join(refusals, "; ")
+	if p.Refusal = handRefusals(&out, func(assemble.Change) string { return "" }); p.Refusal != "" {
 		for i := range entry.Said {
 			entry.Said[i].Forced = true
 		}
@@ -317,18 +309,16 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 			return Preview{}, err
 		}
 	}
+	state := o.Ledger.State()
+	p.Seen = digest(struct{ Round, Entry, Head any }{SeenRound(r), entry, state.Head()})
 	archive, err := season.New(out.Facts)
 	if err != nil {
 		return Preview{}, err
 	}
-	state := o.Ledger.State()
-	p.Seen = digest(struct{ Round, Entry, Head any }{SeenRound(r), entry, state.Head()})
-	after := archive.AsOf(v.At)
-	years := []int{r.Year}
-	x, y := almanac.Join(v, state, years...), almanac.Join(after, state, years...)
+	after := almanac.Join(archive.AsOf(v.At), state, r.Year)
 	for _, c := range out.Taken {
 		if c.Source == assemble.Hand && c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix {
-			p.Effects = append(p.Effects, sayChange(r, y, c))
+			p.Effects = append(p.Effects, sayChange(r, after, c))
 		}
 	}
 	if len(p.Effects) == 0 {
@@ -339,20 +329,43 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%s says otherwise: %s.", c.Source, lines(r, c.Lines)))
 		}
 	}
+	o.follows(&p, v, r, archive, &out)
+	return p, nil
+}
+
+// handRefusals says why what a person enters is not used unless it is forced; empty: it would be.
+// about begins each reason with what it is about.
+func handRefusals(out *assemble.Output, about func(assemble.Change) string) string {
+	var refusals []string
+	for _, c := range out.Waiting {
+		if c.Source == assemble.Hand {
+			for _, refusal := range c.Refused {
+				refusals = append(refusals, about(c)+refusal.Reason)
+			}
+		}
+	}
+	return strings.Join(refusals, "; ")
+}
+
+// follows adds to a preview what would follow for a round from the archive that was assembled for a
+// trial: what becomes of its pick, and what clients would see.
+func (o *Operator) follows(p *Preview, v *season.View, r *almanac.Round, archive *season.Archive, out *assemble.Output) {
 	arrived := o.Ingest.Arrived(r.Year, r.Facts.GrandPrix)
 	for _, c := range out.Taken {
 		if c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix && c.Block == assemble.Qualifying {
 			arrived = v.At
 		}
 	}
+	state := o.Ledger.State()
 	p.Effects = append(p.Effects, o.pickToCome(archive, state, r, v.At, arrived)...)
-	if seen := effects(x, y, r.Session); len(p.Effects) == 0 || seen[0] != noEffect {
+	before, after := almanac.Join(v, state, r.Year), almanac.Join(archive.AsOf(v.At), state, r.Year)
+	if seen := effects(before, after, r.Session); len(seen) > 0 && (len(p.Effects) == 0 || seen[0] != noEffect) {
 		p.Effects = append(p.Effects, seen...)
 	}
-	if p.Variants, err = changedVariants(x, y, r.Year); err != nil && p.Refusal == "" {
+	var err error
+	if p.Variants, err = changedVariants(before, after, r.Year); err != nil && p.Refusal == "" {
 		p.Refusal = "what clients would get cannot be rendered: " + err.Error()
 	}
-	return p, nil
 }
 
 // pickToCome says which pick follows from an archive for a round that has none, and when it is made.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
+	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
 )
 
@@ -48,22 +48,26 @@ func (d AcceptChange) change(o *Operator) (assemble.Change, error) {
 	if o.Ingest == nil {
 		return assemble.Change{}, errors.New("no sources are asked here")
 	}
+	waits := []string{}
 	for _, state := range o.Ingest.States() {
-		if i := slices.IndexFunc(state.Waiting, func(c assemble.Change) bool { return c.ID == d.ID }); i >= 0 {
-			return state.Waiting[i], nil
+		for _, c := range state.Waiting {
+			if c.ID == d.ID {
+				return c, nil
+			}
+			waits = append(waits, c.ID)
 		}
 	}
-	return assemble.Change{}, fmt.Errorf("accept %s: no change of that ID waits any more; gridcast source check lists those that do", d.ID)
+	return assemble.Change{}, fmt.Errorf("accept %s: no change of that ID waits; there wait %v (gridcast source check)", d.ID, waits)
 }
 
-func (d AcceptChange) preview(_ context.Context, o *Operator) (Preview, error) {
+func (d AcceptChange) preview(ctx context.Context, o *Operator) (Preview, error) {
 	c, err := d.change(o)
 	if err != nil {
 		return Preview{}, err
 	}
 	p := Preview{
 		Title:    fmt.Sprintf("Accept the %s of %s %d from %s", c.Block, c.GrandPrix, c.Year, c.Source),
-		Question: "Let it through?", Seen: digest(c),
+		Question: "Let it through?", Effects: []string{},
 	}
 	for _, line := range c.Lines {
 		p.Effects = append(p.Effects, Difference(line))
@@ -71,6 +75,25 @@ func (d AcceptChange) preview(_ context.Context, o *Operator) (Preview, error) {
 	for _, refused := range c.Refused {
 		p.Warnings = append(p.Warnings, fmt.Sprintf("The gate %s holds it: %s.", strings.ReplaceAll(string(refused.Gate), "_", " "), refused.Reason))
 	}
+	v, err := o.view(ctx)
+	if err != nil {
+		return Preview{}, err
+	}
+	out, err := o.Ingest.TrialAccept(ctx, v.At, d.ID)
+	if err != nil {
+		return Preview{}, fmt.Errorf("accept %s: %w", d.ID, err)
+	}
+	archive, err := season.New(out.Facts)
+	if err != nil {
+		return Preview{}, fmt.Errorf("accept %s: %w", d.ID, err)
+	}
+	state := o.Ledger.State()
+	if key, known := state.Key(c.Year, c.GrandPrix); known {
+		if r, err := findRound(v, state, key); err == nil {
+			o.follows(&p, v, r, archive, &out)
+		}
+	}
+	p.Seen = digest(struct{ Change, Head any }{c, state.Head()})
 	return p, nil
 }
 
@@ -85,13 +108,10 @@ func Difference(line assemble.Line) string {
 	return fmt.Sprintf("%s: %s, was %s", line.About, line.Is, line.Was)
 }
 
-func (d AcceptChange) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
+func (d AcceptChange) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
 	c, err := d.change(o)
 	if err != nil {
 		return Done{}, err
-	}
-	if p.Seen != digest(c) {
-		return Done{}, fmt.Errorf("accept %s: it is another change by now; look again", d.ID)
 	}
 	now := o.Now()
 	if _, err := o.Ingest.Accept(ctx, now, order.Actor, d.ID, order.Reason); err != nil {
