@@ -108,11 +108,7 @@ func fromOpenF1(t *testing.T, accepted bool) (ingest.Source, *sourcetest.Replay)
 
 func crossCheck(t *testing.T, open func(string, string) (source.Upstream, error), api *sourcetest.Replay, accepted bool) ingest.Source {
 	t.Helper()
-	upstream, err := open(api.URL, "gridcast-test (operator@example.org)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return ingest.Source{Upstream: upstream, CheckOnly: !accepted}
+	return ingest.Source{Upstream: sourcetest.Open(t, open, api), CheckOnly: !accepted}
 }
 
 // TestGridOfOpenF1: the grid that only OpenF1 has before the start is what a pick is made on, if its

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,13 +27,13 @@ var licence = source.Licence{Name: "CC BY 4.0", Credit: "F1DB (https://github.co
 
 // clientConfig is how politely F1DB is asked, wherever it lies.
 func clientConfig(target, userAgent string, types ...string) (source.ClientConfig, error) {
-	u, err := url.Parse(target)
-	if err != nil || u.Hostname() == "" {
-		return source.ClientConfig{}, fmt.Errorf("source URL %q: want https://host/path", target)
+	host, err := source.Host(target)
+	if err != nil {
+		return source.ClientConfig{}, err
 	}
 	return source.ClientConfig{
 		Hosts: []string{
-			u.Hostname(), "github.com", "codeload.github.com", "objects.githubusercontent.com", "release-assets.githubusercontent.com",
+			host, "github.com", "codeload.github.com", "objects.githubusercontent.com", "release-assets.githubusercontent.com",
 		},
 		UserAgent: userAgent, PerSecond: 1, PerHour: 60, MaxBytes: MaxPacked, ContentTypes: types, RetryDelay: time.Second,
 	}, nil
@@ -74,7 +73,7 @@ func (r *repository) Fetch(ctx context.Context, now time.Time, from, to int, kno
 	if err != nil {
 		return source.Payload{}, &source.Fault{Kind: source.Malformed, Err: err}
 	}
-	return payload(packed, tree.Commit, answer.Validators, known), nil
+	return source.NewPayload(packed, tree.Commit, answer.Validators, known), nil
 }
 
 func (r *repository) Read(packed []byte) (source.Document, error) {
@@ -118,7 +117,7 @@ func (r *latest) Fetch(ctx context.Context, now time.Time, _, _ int, known sourc
 		if err != nil {
 			return source.Payload{}, &source.Fault{Kind: source.Unreachable, Err: err}
 		}
-		return payload(packed, "", source.Validators{}, known), nil
+		return source.NewPayload(packed, "", source.Validators{}, known), nil
 	}
 	target, fragment, _ := strings.Cut(r.place, "#")
 	answer, err := r.client.Get(ctx, now, target, known.Validators)
@@ -129,7 +128,7 @@ func (r *latest) Fetch(ctx context.Context, now time.Time, _, _ int, known sourc
 	if want, ok := strings.CutPrefix(fragment, "sha256="); ok && !strings.EqualFold(want, hex.EncodeToString(sum[:])) {
 		return source.Payload{}, &source.Fault{Kind: source.Malformed, Err: fmt.Errorf("get %s: SHA-256 is %x, want %s", target, sum, want)}
 	}
-	return payload(answer.Body, "", answer.Validators, known), nil
+	return source.NewPayload(answer.Body, "", answer.Validators, known), nil
 }
 
 func (r *latest) Read(packed []byte) (source.Document, error) {
@@ -152,17 +151,7 @@ func (r *latest) Read(packed []byte) (source.Document, error) {
 		return source.Document{}, errors.New("no seasons in the release")
 	}
 	to := facts.Seasons[len(facts.Seasons)-1].Year
-	sum := sha256.Sum256(packed)
-	return document(r.Name(), hex.EncodeToString(sum[:])[:12], to-2, to, facts, report), nil
-}
-
-// payload is what was fetched, or that it is what was known.
-func payload(packed []byte, revision string, validators source.Validators, known source.Known) source.Payload {
-	sum := sha256.Sum256(packed)
-	if hex.EncodeToString(sum[:]) == known.SHA256 {
-		return source.Payload{NotModified: true, Validators: validators}
-	}
-	return source.Payload{Packed: packed, Revision: revision, Validators: validators}
+	return document(r.Name(), source.RevisionOf(packed), to-2, to, facts, report), nil
 }
 
 func document(name, revision string, from, to int, facts season.Facts, report Report) source.Document {

@@ -3,7 +3,6 @@ package jolpica_test
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/archive"
-	"gridcast/builder/assemble"
 	"gridcast/builder/season"
 	"gridcast/builder/source"
 	"gridcast/builder/source/jolpica"
@@ -24,49 +22,13 @@ var after2024 = time.Date(2025, 1, 10, 12, 0, 0, 0, time.UTC)
 
 func upstream(t *testing.T, api *sourcetest.Replay) source.Upstream {
 	t.Helper()
-	u, err := jolpica.New(api.URL, "gridcast-test (operator@example.org)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
+	return sourcetest.Open(t, jolpica.New, api)
 }
 
 // fetched asks the recordings for some seasons and reads what comes.
 func fetched(t *testing.T, api *sourcetest.Replay, from, to int) (source.Document, error) {
 	t.Helper()
-	u := upstream(t, api)
-	payload, err := u.Fetch(t.Context(), after2024, from, to, source.Known{})
-	if err != nil {
-		return source.Document{}, err
-	}
-	return u.Read(payload.Packed)
-}
-
-// compared returns what the document contradicts of the embedded seasons, a line each.
-func compared(t *testing.T, d source.Document) []string {
-	t.Helper()
-	ours, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := assemble.Assemble(assemble.Input{
-		Current: ours.Facts(), Now: after2024,
-		Documents: []assemble.Document{{Source: d.Source, Revision: d.Revision, From: d.From, To: d.To, Facts: d.Facts, CheckOnly: true, Sparse: true}},
-		Decided:   func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(out.Taken)+len(out.Waiting) > 0 {
-		t.Errorf("of a document to compare with, %d changes were taken and %d wait", len(out.Taken), len(out.Waiting))
-	}
-	var lines []string
-	for _, c := range out.Disputed {
-		for _, l := range c.Lines {
-			lines = append(lines, fmt.Sprintf("%d %s, %s: %s: ours %q, theirs %q", c.Year, c.GrandPrix, c.Block, l.About, l.Was, l.Is))
-		}
-	}
-	return lines
+	return sourcetest.Fetched(t, upstream(t, api), after2024, from, to)
 }
 
 // TestAgainstF1DB compares two whole seasons with those of F1DB, by driver: all that is left is what
@@ -100,7 +62,7 @@ func TestAgainstF1DB(t *testing.T) {
 		`2024 las-vegas, sessions: practice-3: ours "2024-11-23 02:30 UTC", theirs "2024-11-22 02:30 UTC"`,
 		`2024 las-vegas, sessions: qualifying: ours "2024-11-23 06:00 UTC", theirs "2024-11-22 06:00 UTC"`,
 	}
-	if diff := cmp.Diff(want, compared(t, d)); diff != "" {
+	if diff := cmp.Diff(want, sourcetest.Disputed(t, d, after2024)); diff != "" {
 		t.Errorf("disagreements by driver (-want +got):\n%s", diff)
 	}
 	// Two seasons and the calendar of the next: within what Jolpica allows in a quarter of an hour.
@@ -132,32 +94,20 @@ func TestUnchanged(t *testing.T) {
 // operator sees of it.
 func TestOutages(t *testing.T) {
 	const gateway = "<html><head><title>504 Gateway Time-out</title></head></html>"
-	for _, test := range []struct {
-		name   string
-		answer func(http.ResponseWriter, *http.Request) bool
-		kind   source.FaultKind
-		says   string
-	}{
-		{"November 2025, São Paulo: 504 with a page of nginx", sourcetest.Answer(504, "text/html", gateway), source.Unreachable, "504"},
-		{"May 2026: 521", sourcetest.Answer(521, "text/html", gateway), source.Unreachable, "521"},
-		{"June 2026, Monaco: 403 under load", sourcetest.Answer(403, "text/html", gateway), source.Refused, "403"},
-		{"throttled, without Retry-After", sourcetest.Answer(429, "application/json", `{"detail":"Request was throttled."}`), source.Throttled, "429"},
-		{"a page with 200", sourcetest.Answer(200, "text/html", gateway), source.Malformed, "content type"},
-		{"an error of the API", sourcetest.Answer(400, "application/json", `{"detail":"Bad Request: Unsupported filter for endpoint."}`), source.Refused, "Unsupported filter"},
-		{"cut off", sourcetest.Answer(200, "application/json", `{"MRData":{"limit":"100","off`), source.Malformed, "JSON"},
-		{"another page than asked for", sourcetest.Answer(200, "application/json", `{"MRData":{"limit":"30","offset":"0","total":"24"}}`), source.Malformed, `limit "30"`},
-		{"a total out of all proportion", sourcetest.Answer(200, "application/json", `{"MRData":{"limit":"100","offset":"0","total":"1000000"}}`), source.Malformed, "total"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			api := sourcetest.Jolpica(t)
-			api.Instead(test.answer)
-			_, err := fetched(t, api, 2024, 2024)
-			var fault *source.Fault
-			if !errors.As(err, &fault) || fault.Kind != test.kind || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("got %v, want a fault of kind %s that says %q", err, test.kind, test.says)
-			}
-		})
-	}
+	sourcetest.TestOutages(t, sourcetest.Jolpica, sourcetest.Outages{
+		{"November 2025, São Paulo: 504 with a page of nginx", 504, "text/html", gateway, source.Unreachable, "504"},
+		{"May 2026: 521", 521, "text/html", gateway, source.Unreachable, "521"},
+		{"June 2026, Monaco: 403 under load", 403, "text/html", gateway, source.Refused, "403"},
+		{"throttled, without Retry-After", 429, "application/json", `{"detail":"Request was throttled."}`, source.Throttled, "429"},
+		{"a page with 200", 200, "text/html", gateway, source.Malformed, "content type"},
+		{"an error of the API", 400, "application/json", `{"detail":"Bad Request: Unsupported filter for endpoint."}`, source.Refused, "Unsupported filter"},
+		{"cut off", 200, "application/json", `{"MRData":{"limit":"100","off`, source.Malformed, "JSON"},
+		{"another page than asked for", 200, "application/json", `{"MRData":{"limit":"30","offset":"0","total":"24"}}`, source.Malformed, `limit "30"`},
+		{"a total out of all proportion", 200, "application/json", `{"MRData":{"limit":"100","offset":"0","total":"1000000"}}`, source.Malformed, "total"},
+	}, func(t *testing.T, api *sourcetest.Replay) error {
+		_, err := fetched(t, api, 2024, 2024)
+		return err
+	})
 	t.Run("rows come between two pages", func(t *testing.T) {
 		api := sourcetest.Jolpica(t)
 		api.Rewrite(func(target, body string) string {

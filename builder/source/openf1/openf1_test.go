@@ -1,8 +1,6 @@
 package openf1_test
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"regexp"
 	"slices"
@@ -14,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gridcast/builder/archive"
-	"gridcast/builder/assemble"
 	"gridcast/builder/season"
 	"gridcast/builder/source"
 	"gridcast/builder/source/openf1"
@@ -24,39 +21,7 @@ import (
 // fetched asks the recordings at an instant and reads what comes.
 func fetched(t *testing.T, api *sourcetest.Replay, now time.Time) (source.Document, error) {
 	t.Helper()
-	u, err := openf1.New(api.URL, "gridcast-test (operator@example.org)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	payload, err := u.Fetch(t.Context(), now, now.Year()-1, now.Year()+1, source.Known{})
-	if err != nil {
-		return source.Document{}, err
-	}
-	return u.Read(payload.Packed)
-}
-
-// compared returns what the document contradicts of the embedded seasons, a line each.
-func compared(t *testing.T, d source.Document, now time.Time) []string {
-	t.Helper()
-	ours, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := assemble.Assemble(assemble.Input{
-		Current: ours.Facts(), Now: now,
-		Documents: []assemble.Document{{Source: d.Source, Revision: d.Revision, From: d.From, To: d.To, Facts: d.Facts, CheckOnly: true, Sparse: true}},
-		Decided:   func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var lines []string
-	for _, c := range out.Disputed {
-		for _, l := range c.Lines {
-			lines = append(lines, fmt.Sprintf("%d %s, %s: %s: ours %q, theirs %q", c.Year, c.GrandPrix, c.Block, l.About, l.Was, l.Is))
-		}
-	}
-	return lines
+	return sourcetest.Fetched(t, sourcetest.Open(t, openf1.New, api), now, now.Year()-1, now.Year()+1)
 }
 
 // TestAgainstF1DB compares the day after each race of two seasons with F1DB, by driver: all that is
@@ -79,7 +44,7 @@ func TestAgainstF1DB(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, line := range append(compared(t, d, now), d.Notes...) {
+			for _, line := range append(sourcetest.Disputed(t, d, now), d.Notes...) {
 				// Of the results of qualifying and sprint there are no recordings.
 				if !seen[line] && !strings.Contains(line, "no result yet") {
 					got = append(got, line)
@@ -129,14 +94,7 @@ var austria = time.Date(2024, 7, 1, 12, 0, 0, 0, time.UTC)
 // TestOutages are days on which OpenF1 gave no answer that can be used: what kind of fault the
 // operator sees of it, and how soon it is asked again by that.
 func TestOutages(t *testing.T) {
-	for _, test := range []struct {
-		name        string
-		status      int
-		contentType string
-		body        string
-		kind        source.FaultKind
-		says        string
-	}{
+	sourcetest.TestOutages(t, sourcetest.OpenF1, sourcetest.Outages{
 		{"April 2025: everybody is throttled", 429, "application/json", `{"error":"rate exceeded"}`, source.Throttled, "429"},
 		{"November 2025: an upstream timeout in words", 504, "text/plain", "upstream request timeout", source.Unreachable, "504"},
 		{"March 2026: down for a race", 502, "text/html", "<html>Bad Gateway</html>", source.Unreachable, "502"},
@@ -144,26 +102,16 @@ func TestOutages(t *testing.T) {
 		{"a session in progress, or long after one", 401, "application/json", `{"detail":"Session in progress, access is restricted to authenticated users."}`, source.Refused, "Session in progress"},
 		{"another 404 than that of no rows", 404, "application/json", `{"detail":"Not Found"}`, source.Refused, "Not Found"},
 		{"no list", 200, "application/json", `{"detail":"maintenance"}`, source.Malformed, "meetings"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			api := sourcetest.OpenF1(t)
-			api.Instead(sourcetest.Answer(test.status, test.contentType, test.body))
-			_, err := fetched(t, api, austria)
-			var fault *source.Fault
-			if !errors.As(err, &fault) || fault.Kind != test.kind || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("got %v, want a fault of kind %s that says %q", err, test.kind, test.says)
-			}
-		})
-	}
+	}, func(t *testing.T, api *sourcetest.Replay) error {
+		_, err := fetched(t, api, austria)
+		return err
+	})
 }
 
 // TestNoRows: an empty list and the 404 of March 2026 are the same, down to the payload.
 func TestNoRows(t *testing.T) {
 	api := sourcetest.OpenF1(t)
-	u, err := openf1.New(api.URL, "gridcast-test (operator@example.org)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := sourcetest.Open(t, openf1.New, api)
 	first, err := u.Fetch(t.Context(), austria, 2023, 2025, source.Known{})
 	if err != nil {
 		t.Fatal(err)

@@ -8,17 +8,12 @@
 package openf1
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -50,30 +45,18 @@ const (
 //go:embed equivalents.txt
 var equivalentsText string
 
-type upstream struct {
-	base   string
-	client *source.Client
-	names  source.Equivalents
-}
+type upstream struct{ api *source.API }
 
 // New returns OpenF1 at the URL of its API. One on this machine is asked as fast as it answers.
 func New(base, userAgent string) (source.Upstream, error) {
-	u, err := url.Parse(base)
-	if err != nil || u.Hostname() == "" || u.RawQuery != "" {
-		return nil, fmt.Errorf("source URL %q: want https://host/path", base)
+	config := source.ClientConfig{
+		UserAgent: userAgent, PerSecond: perSecond, PerMinute: perMinute, PerHour: perHour, MaxBytes: maxBody,
 	}
-	names, err := source.ReadEquivalents("builder/source/openf1/equivalents.txt", equivalentsText)
+	api, err := source.NewAPI(base, config, "builder/source/openf1/equivalents.txt", equivalentsText)
 	if err != nil {
 		return nil, err
 	}
-	config := source.ClientConfig{
-		Hosts: []string{u.Hostname()}, UserAgent: userAgent, PerSecond: perSecond, PerMinute: perMinute, PerHour: perHour, Paced: true,
-		MaxBytes: maxBody, ContentTypes: []string{"application/json"}, RetryDelay: time.Second,
-	}
-	if ip := net.ParseIP(u.Hostname()); ip != nil && ip.IsLoopback() {
-		config.PerSecond, config.PerMinute, config.PerHour, config.RetryDelay = 1000, 100_000, 100_000, time.Millisecond
-	}
-	return &upstream{strings.TrimSuffix(base, "/"), source.NewClient(config), names}, nil
+	return &upstream{api}, nil
 }
 
 func (*upstream) Name() string { return "openf1" }
@@ -96,9 +79,9 @@ type payload struct {
 type sayings = map[string]json.RawMessage
 
 func (u *upstream) Fetch(ctx context.Context, now time.Time, _, _ int, known source.Known) (source.Payload, error) {
-	began := time.Now() // of the requests of one payload, which take real time to send
+	requests := u.api.At(now)
 	get := func(into any, resource, filter string, key int) error {
-		return u.get(ctx, now.Add(time.Since(began)), into, fmt.Sprintf("%s/%s?%s=%d", u.base, resource, filter, key))
+		return list(ctx, requests, fmt.Sprintf("%s?%s=%d", resource, filter, key), into)
 	}
 	p := payload{Year: now.Add(-windowBefore).UTC().Year(), To: now.UTC().Year(), Details: make(map[string]map[int][]sayings)}
 	for year := p.Year; year <= p.To; year++ {
@@ -145,35 +128,20 @@ func (u *upstream) Fetch(ctx context.Context, now time.Time, _, _ int, known sou
 			}
 		}
 	}
-	packed, err := source.Pack(p)
-	if err != nil {
-		return source.Payload{}, &source.Fault{Kind: source.Malformed, Err: err}
-	}
-	sum := sha256.Sum256(packed)
-	revision := hex.EncodeToString(sum[:])
-	if revision == known.SHA256 {
-		return source.Payload{NotModified: true}, nil
-	}
-	return source.Payload{Packed: packed, Revision: revision[:12]}, nil
+	return source.PackPayload(p, known)
 }
 
 // lateAfter is how long after a session its result may be missing before people are told.
 const lateAfter = 2 * time.Hour
 
-// get asks for a list. That there are no rows is said by an empty list, or by a 404 with that word.
-func (u *upstream) get(ctx context.Context, now time.Time, into any, target string) error {
-	answer, err := u.client.Get(ctx, now, target, source.Validators{})
+// list asks for a list. That there are no rows is said by an empty one, or by a 404 with that word.
+func list(ctx context.Context, requests source.Requests, path string, into any) error {
+	err := requests.Get(ctx, path, into)
 	var fault *source.Fault
 	if errors.As(err, &fault) && fault.Status == http.StatusNotFound && strings.HasPrefix(fault.Detail, "No results") {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(bytes.TrimSpace(answer.Body), into); err != nil {
-		return &source.Fault{Kind: source.Malformed, Err: fmt.Errorf("get %s: %w", target, err)}
-	}
-	return nil
+	return err
 }
 
 func (u *upstream) Read(packed []byte) (source.Document, error) {
@@ -181,13 +149,12 @@ func (u *upstream) Read(packed []byte) (source.Document, error) {
 	if err := source.Unpack(packed, &p); err != nil {
 		return source.Document{}, fmt.Errorf("read openf1: %w", err)
 	}
-	r := newReader(u.names, &p)
+	r := newReader(u.api.Names, &p)
 	facts, err := r.facts()
 	if err != nil {
 		return source.Document{}, fmt.Errorf("read openf1: %w", err)
 	}
-	sum := sha256.Sum256(packed)
 	return source.Document{
-		Source: u.Name(), Revision: hex.EncodeToString(sum[:])[:12], From: p.Year, To: p.To, Facts: facts, Notes: r.notes, Sparse: true,
+		Source: u.Name(), Revision: source.RevisionOf(packed), From: p.Year, To: p.To, Facts: facts, Notes: r.notes, Sparse: true,
 	}, nil
 }

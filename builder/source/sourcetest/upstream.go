@@ -1,0 +1,88 @@
+package sourcetest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/builder/archive"
+	"gridcast/builder/assemble"
+	"gridcast/builder/season"
+	"gridcast/builder/source"
+)
+
+// Open returns an upstream that asks recordings.
+func Open(t testing.TB, open func(base, userAgent string) (source.Upstream, error), api *Replay) source.Upstream {
+	t.Helper()
+	u, err := open(api.URL, "gridcast-test (operator@example.org)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// Fetched asks an upstream of which nothing is known and reads what comes.
+func Fetched(t testing.TB, u source.Upstream, now time.Time, from, to int) (source.Document, error) {
+	t.Helper()
+	payload, err := u.Fetch(t.Context(), now, from, to, source.Known{})
+	if err != nil {
+		return source.Document{}, err
+	}
+	return u.Read(payload.Packed)
+}
+
+// Disputed returns what a document contradicts of the embedded seasons, a line for each driver.
+// Nothing may be taken of one that is there to be compared with.
+func Disputed(t testing.TB, d source.Document, now time.Time) []string {
+	t.Helper()
+	ours, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := assemble.Assemble(assemble.Input{
+		Current: ours.Facts(), Now: now,
+		Documents: []assemble.Document{{Source: d.Source, Revision: d.Revision, From: d.From, To: d.To, Facts: d.Facts, CheckOnly: true, Sparse: true}},
+		Decided:   func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Taken)+len(out.Waiting) > 0 {
+		t.Errorf("of a document to compare with, %d changes were taken and %d wait", len(out.Taken), len(out.Waiting))
+	}
+	var lines []string
+	for _, c := range out.Disputed {
+		for _, l := range c.Lines {
+			lines = append(lines, fmt.Sprintf("%d %s, %s: %s: ours %q, theirs %q", c.Year, c.GrandPrix, c.Block, l.About, l.Was, l.Is))
+		}
+	}
+	return lines
+}
+
+// Outages are answers that cannot be used, and what the operator sees of each.
+type Outages = []struct {
+	Name        string
+	Status      int
+	ContentType string
+	Body        string
+	Kind        source.FaultKind
+	Says        string // part of the reason
+}
+
+// TestOutages has an API answer everything so, and fetch from it, which must fail for that reason.
+func TestOutages(t *testing.T, start func(testing.TB) *Replay, outages Outages, fetch func(*testing.T, *Replay) error) {
+	t.Helper()
+	for _, outage := range outages {
+		t.Run(outage.Name, func(t *testing.T) {
+			api := start(t)
+			api.Instead(Answer(outage.Status, outage.ContentType, outage.Body))
+			err := fetch(t, api)
+			var fault *source.Fault
+			if !errors.As(err, &fault) || fault.Kind != outage.Kind || !strings.Contains(err.Error(), outage.Says) {
+				t.Errorf("got %v, want a fault of kind %s that says %q", err, outage.Kind, outage.Says)
+			}
+		})
+	}
+}
