@@ -66,7 +66,7 @@ type Requests struct {
 
 // Get asks for a path below the base and decodes the answer. An error is a *Fault.
 func (r Requests) Get(ctx context.Context, path string, into any) error {
-	answer, err := r.api.client.Get(ctx, r.now.Add(time.Since(r.began)), r.api.URL(path), Validators{})
+	answer, err := r.api.client.Get(ctx, r.now.Add(time.Since(r.began)), r.api.url(path), Validators{})
 	if err != nil {
 		return err
 	}
@@ -78,11 +78,11 @@ func (r Requests) Get(ctx context.Context, path string, into any) error {
 
 // Malformed is the *Fault of an answer that is not what was asked for.
 func (r Requests) Malformed(path, format string, args ...any) error {
-	return &Fault{Kind: Malformed, Err: fmt.Errorf("get %s: %w", r.api.URL(path), fmt.Errorf(format, args...))}
+	return &Fault{Kind: Malformed, Err: fmt.Errorf("get %s: %w", r.api.url(path), fmt.Errorf(format, args...))}
 }
 
-// URL is the address of a path below the base.
-func (a *API) URL(path string) string { return a.base + "/" + path }
+// url is the address of a path below the base.
+func (a *API) url(path string) string { return a.base + "/" + path }
 
 // PackPayload is NewPayload of a value that is packed first; its revision is RevisionOf it. An error
 // is a *Fault.

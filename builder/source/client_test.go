@@ -3,6 +3,7 @@ package source_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/builder/archive"
 	"gridcast/builder/source"
 )
 
@@ -239,5 +241,44 @@ func TestGivesUp(t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, cancel)
 	if _, err := client.Get(ctx, noon, server.URL, source.Validators{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want that it was cancelled", err)
+	}
+}
+
+// TestAPI: an API is asked below its base, one that is not on this machine over TLS alone; what is
+// packed is recognised by its sum, and named after it.
+func TestAPI(t *testing.T) {
+	for _, base := range []string{"", "host/path", "https:///path", "https://host/path?key=1", "://"} {
+		if _, err := source.NewAPI(base, config(), "names.txt", ""); err == nil || !strings.Contains(err.Error(), "want https://host/path") {
+			t.Errorf("%q: got %v, want that it is no address of an API", base, err)
+		}
+	}
+	if _, err := source.NewAPI("https://host/path", config(), "names.txt", "driver"); err == nil || !strings.Contains(err.Error(), "names.txt, line 1") {
+		t.Errorf("got %v, want the line of the file that is wrong", err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, "%q", r.URL.RequestURI())
+	}))
+	defer server.Close()
+	api, err := source.NewAPI(server.URL+"/v1/", config(), "names.txt", "driver max = max-verstappen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked string
+	if err := api.At(noon).Get(t.Context(), "races?year=2026", &asked); err != nil || asked != "/v1/races?year=2026" {
+		t.Errorf("asked for %q, %v", asked, err)
+	}
+	var rows []int
+	var fault *source.Fault
+	if err := api.At(noon).Get(t.Context(), "races", &rows); !errors.As(err, &fault) || fault.Kind != source.Malformed {
+		t.Errorf("text where a list was expected: got %v, want a malformed answer", err)
+	}
+	first, err := source.PackPayload(asked, source.Known{})
+	if err != nil || first.NotModified || len(first.Revision) != 12 || first.Revision != source.RevisionOf(first.Packed) {
+		t.Errorf("packed: revision %q, %v", first.Revision, err)
+	}
+	again, err := source.PackPayload(asked, source.Known{SHA256: archive.Sum(first.Packed)})
+	if err != nil || !again.NotModified {
+		t.Errorf("packed again: not modified %t, %v", again.NotModified, err)
 	}
 }

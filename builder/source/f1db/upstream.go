@@ -117,7 +117,7 @@ func (r *latest) Fetch(ctx context.Context, now time.Time, _, _ int, known sourc
 		if err != nil {
 			return source.Payload{}, &source.Fault{Kind: source.Unreachable, Err: err}
 		}
-		return source.NewPayload(packed, "", source.Validators{}, known), nil
+		return source.NewPayload(packed, source.RevisionOf(packed), source.Validators{}, known), nil
 	}
 	target, fragment, _ := strings.Cut(r.place, "#")
 	answer, err := r.client.Get(ctx, now, target, known.Validators)
@@ -128,7 +128,7 @@ func (r *latest) Fetch(ctx context.Context, now time.Time, _, _ int, known sourc
 	if want, ok := strings.CutPrefix(fragment, "sha256="); ok && !strings.EqualFold(want, hex.EncodeToString(sum[:])) {
 		return source.Payload{}, &source.Fault{Kind: source.Malformed, Err: fmt.Errorf("get %s: SHA-256 is %x, want %s", target, sum, want)}
 	}
-	return source.NewPayload(answer.Body, "", answer.Validators, known), nil
+	return source.NewPayload(answer.Body, source.RevisionOf(answer.Body), answer.Validators, known), nil
 }
 
 func (r *latest) Read(packed []byte) (source.Document, error) {
