@@ -30,7 +30,7 @@ var arrows = map[string][]string{
 	"builder/season":    {},
 	"builder/archive":   {"builder/season"},
 	"builder/source":    {"builder/season", "builder/source"},
-	"builder/assemble":  {"builder/season"},
+	"builder/assemble":  {"builder/season", "builder/assemble"},
 	"builder/ingest":    {"snapshots", "builder"},
 	"builder/predict":   {"builder/season", "builder/predict"},
 	"builder/ledger":    {"builder/season", "snapshots/blob"},

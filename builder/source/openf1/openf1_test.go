@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gridcast/builder/archive"
+	"gridcast/builder/assemble/assembletest"
 	"gridcast/builder/season"
 	"gridcast/builder/source"
 	"gridcast/builder/source/openf1"
@@ -44,7 +45,7 @@ func TestAgainstF1DB(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, line := range append(sourcetest.Disputed(t, d, now), d.Notes...) {
+			for _, line := range append(assembletest.Disputed(t, ours.Facts(), d.Facts, d.From, d.To, now), d.Notes...) {
 				// Of the results of qualifying and sprint there are no recordings.
 				if !seen[line] && !strings.Contains(line, "no result yet") {
 					got = append(got, line)

@@ -2,14 +2,10 @@ package sourcetest
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"gridcast/builder/archive"
-	"gridcast/builder/assemble"
-	"gridcast/builder/season"
 	"gridcast/builder/source"
 )
 
@@ -31,34 +27,6 @@ func Fetched(t testing.TB, u source.Upstream, now time.Time, from, to int) (sour
 		return source.Document{}, err
 	}
 	return u.Read(payload.Packed)
-}
-
-// Disputed returns what a document contradicts of the embedded seasons, a line for each driver.
-// Nothing may be taken of one that is there to be compared with.
-func Disputed(t testing.TB, d source.Document, now time.Time) []string {
-	t.Helper()
-	ours, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := assemble.Assemble(assemble.Input{
-		Current: ours.Facts(), Now: now,
-		Documents: []assemble.Document{{Source: d.Source, Revision: d.Revision, From: d.From, To: d.To, Facts: d.Facts, CheckOnly: true, Sparse: true}},
-		Decided:   func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(out.Taken)+len(out.Waiting) > 0 {
-		t.Errorf("of a document to compare with, %d changes were taken and %d wait", len(out.Taken), len(out.Waiting))
-	}
-	var lines []string
-	for _, c := range out.Disputed {
-		for _, l := range c.Lines {
-			lines = append(lines, fmt.Sprintf("%d %s, %s: %s: ours %q, theirs %q", c.Year, c.GrandPrix, c.Block, l.About, l.Was, l.Is))
-		}
-	}
-	return lines
 }
 
 // Outages are answers that cannot be used, and what the operator sees of each.
