@@ -25,9 +25,7 @@ const HandPrefix = "facts/hand/"
 // HandEntry is one file of what people entered: blocks of rounds, and those that they let go of. The
 // archive is assembled from the statements that stand, whichever scheduler does it.
 type HandEntry struct {
-	Seq      int64  `json:"seq"`      // 1 for the first
-	Previous string `json:"previous"` // lower-case hex SHA-256 of the file before; empty in the first
-
+	chain.Link
 	ID     string      `json:"id"` // random: tells a lost answer from a lost race
 	At     time.Time   `json:"at"` // race time
 	Actor  string      `json:"actor"`
@@ -85,38 +83,41 @@ type InForce struct {
 
 // HandLog is what people entered, up to some file.
 type HandLog struct {
-	Entries []HandEntry
-	chain   chain.Chain
-	head    chain.Head
-	named   []assemble.Alias
-	stand   map[assemble.Place]InForce
+	record[HandEntry]
+	named []assemble.Alias
+	stand map[assemble.Place]InForce
 }
 
 // LoadHand reads what people entered into a store. Damage is an error that wraps a *chain.DamageError.
 func LoadHand(ctx context.Context, store blob.Store) (*HandLog, error) {
-	l := &HandLog{chain: chain.Chain{Store: store, Prefix: HandPrefix}, stand: make(map[assemble.Place]InForce)}
+	l := &HandLog{stand: make(map[assemble.Place]InForce)}
+	l.chain = chain.Chain{Store: store, Prefix: HandPrefix}
 	return l, l.Refresh(ctx)
 }
 
 // Refresh reads what was appended since.
 func (l *HandLog) Refresh(ctx context.Context) error {
-	files, err := l.chain.After(ctx, l.head.Seq)
-	if err != nil {
+	if err := l.refresh(ctx, l.fold); err != nil {
 		return fmt.Errorf("read hand-made facts: %w", err)
 	}
-	for _, f := range files {
-		head, damage := l.chain.Follow(l.head, f.Data)
-		if damage != nil {
-			return fmt.Errorf("read hand-made facts: %w", damage)
-		}
-		var e HandEntry
-		if err := chain.Decode(f.Data, &e); err != nil {
-			return fmt.Errorf("read hand-made facts: %s: %w", l.chain.Key(f.Seq), err)
-		}
-		l.head = head
-		l.fold(e)
-	}
 	return nil
+}
+
+// append is that of a record.
+func (l *HandLog) append(ctx context.Context, e HandEntry) (bool, error) {
+	e.Link = l.head.Next()
+	won, err := l.record.append(ctx, e, l.fold)
+	if err != nil {
+		return false, fmt.Errorf("enter facts by hand: %w", err)
+	}
+	return won, nil
+}
+
+// clone returns a log that goes on by itself.
+func (l *HandLog) clone() *HandLog {
+	next := *l
+	next.Entries, next.named, next.stand = slices.Clip(l.Entries), slices.Clip(l.named), maps.Clone(l.stand)
+	return &next
 }
 
 func (l *HandLog) fold(e HandEntry) {
@@ -163,7 +164,7 @@ func (l *HandLog) Entry(o Origin) *HandEntry {
 
 // With returns the log as it would be with an entry more; l stays as it is.
 func (l *HandLog) With(e HandEntry) *HandLog {
-	next := &HandLog{Entries: slices.Clip(l.Entries), chain: l.chain, head: l.head, named: slices.Clip(l.named), stand: maps.Clone(l.stand)}
+	next := l.clone()
 	e.Seq = l.head.Seq + 1
 	next.fold(e)
 	return next
@@ -260,23 +261,6 @@ func (l *HandLog) releases(since int64) []assemble.Release {
 	return released
 }
 
-// append adds an entry after the head, or returns false if somebody else was first; then the log is
-// to be refreshed and the decision made again.
-func (l *HandLog) append(ctx context.Context, e HandEntry) (bool, error) {
-	e.Seq, e.Previous = l.head.Seq+1, l.head.Hash
-	data, err := chain.Encode(e)
-	if err != nil {
-		return false, fmt.Errorf("enter facts by hand: %w", err)
-	}
-	head, won, err := l.chain.Append(ctx, l.head, data)
-	if err != nil || !won {
-		return false, err
-	}
-	l.head = head
-	l.fold(e)
-	return true, nil
-}
-
 // Hand reads what people entered, up to now.
 func (g *Ingest) Hand(ctx context.Context) (*HandLog, error) {
 	g.mu.Lock()
@@ -284,7 +268,7 @@ func (g *Ingest) Hand(ctx context.Context) (*HandLog, error) {
 	if err := g.refreshHand(ctx); err != nil {
 		return nil, err
 	}
-	return &HandLog{Entries: slices.Clip(g.hand.Entries), chain: g.hand.chain, head: g.hand.head, named: slices.Clip(g.hand.named), stand: maps.Clone(g.hand.stand)}, nil
+	return g.hand.clone(), nil
 }
 
 func (g *Ingest) refreshHand(ctx context.Context) (err error) {
@@ -377,7 +361,7 @@ func (g *Ingest) Enter(ctx context.Context, now time.Time, e HandEntry) error {
 		won, err := g.hand.append(ctx, e)
 		if err != nil {
 			g.hand = nil
-			return fmt.Errorf("enter facts by hand: %w", err)
+			return err
 		}
 		if won {
 			return nil

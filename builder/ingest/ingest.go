@@ -351,24 +351,24 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 	if err != nil {
 		return false, err
 	}
-	if len(out.Taken) == 0 && len(out.Renames) == 0 && sameThings(&was, &out.Facts) {
-		if won, err := g.noteReleases(ctx, now); err != nil || !won {
-			return false, err
-		}
-		return true, g.note(ctx, now, &out, states)
-	}
-	next, err := season.New(out.Facts)
-	if err != nil {
-		return false, fmt.Errorf("ingest: %w", err)
-	}
 	var file bytes.Buffer
-	if err := archive.Encode(&file, next); err != nil {
-		return false, fmt.Errorf("ingest: %w", err)
+	sum := current.SHA256
+	if len(out.Taken) > 0 || len(out.Renames) > 0 || !sameThings(&was, &out.Facts) {
+		next, err := season.New(out.Facts)
+		if err != nil {
+			return false, fmt.Errorf("ingest: %w", err)
+		}
+		if err := archive.Encode(&file, next); err != nil {
+			return false, fmt.Errorf("ingest: %w", err)
+		}
+		sum = archive.Sum(file.Bytes())
 	}
-	sum := archive.Sum(file.Bytes())
 	if sum == current.SHA256 {
-		if won, err := g.noteReleases(ctx, now); err != nil || !won {
-			return false, err
+		if len(g.hand.releases(g.log.hand)) > 0 { // what people let go of is done with
+			won, err := g.log.append(ctx, Entry{ID: rand.Text(), At: now.UTC(), Actor: "ingest", Hand: g.hand.head.Seq})
+			if err != nil || !won {
+				return false, err
+			}
 		}
 		return true, g.note(ctx, now, &out, states)
 	}
@@ -400,14 +400,6 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 		g.Log.Info("facts taken", "source", c.Source, "revision", c.Revision, "year", c.Year, "grand_prix", c.GrandPrix, "block", c.Block)
 	}
 	return true, g.note(ctx, now, &out, states)
-}
-
-// noteReleases notes in the log that what people let go of is done with, where nothing else changed.
-func (g *Ingest) noteReleases(ctx context.Context, now time.Time) (won bool, err error) {
-	if len(g.hand.releases(g.log.hand)) == 0 {
-		return true, nil
-	}
-	return g.log.append(ctx, Entry{ID: rand.Text(), At: now.UTC(), Actor: "ingest", Hand: g.hand.head.Seq})
 }
 
 // decidedOf is what the ledger holds of a round.

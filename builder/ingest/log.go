@@ -17,9 +17,7 @@ const LogPrefix = "facts/log/"
 // Entry is one file of the facts log: an archive that followed another, and why; or that a person
 // let a waiting change through. The log says what the service had and since when.
 type Entry struct {
-	Seq      int64  `json:"seq"`      // 1 for the first
-	Previous string `json:"previous"` // lower-case hex SHA-256 of the file before; empty in the first
-
+	chain.Link
 	ID      string            `json:"id"` // random: tells a lost answer from a lost race
 	At      time.Time         `json:"at"` // race time
 	Actor   string            `json:"actor"`
@@ -34,12 +32,54 @@ type Entry struct {
 
 // Log is the facts log up to some file.
 type Log struct {
-	Entries  []Entry
+	record[Entry]
 	accepted map[string]bool
 	since    map[assemble.Place]Origin
 	hand     int64 // the highest of its entries
-	chain    chain.Chain
-	head     chain.Head
+}
+
+// record is a chain of entries, read up to its head. What an entry means is for whoever folds it.
+type record[E any] struct {
+	Entries []E // in order
+	chain   chain.Chain
+	head    chain.Head
+}
+
+// refresh reads what was appended since.
+func (r *record[E]) refresh(ctx context.Context, fold func(E)) error {
+	files, err := r.chain.After(ctx, r.head.Seq)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		head, damage := r.chain.Follow(r.head, f.Data)
+		if damage != nil {
+			return damage
+		}
+		var e E
+		if err := chain.Decode(f.Data, &e); err != nil {
+			return fmt.Errorf("%s: %w", r.chain.Key(f.Seq), err)
+		}
+		r.head = head
+		fold(e)
+	}
+	return nil
+}
+
+// append adds an entry, which has the link of the head, or returns false if somebody else was
+// first; then the record is to be refreshed and the decision made again.
+func (r *record[E]) append(ctx context.Context, e E, fold func(E)) (bool, error) {
+	data, err := chain.Encode(e)
+	if err != nil {
+		return false, err
+	}
+	head, won, err := r.chain.Append(ctx, r.head, data)
+	if err != nil || !won {
+		return false, err
+	}
+	r.head = head
+	fold(e)
+	return true, nil
 }
 
 // Origin is where a block of a round came from, last.
@@ -54,29 +94,27 @@ type Origin struct {
 
 // LoadLog reads the facts log of a store. Damage is an error that wraps a *chain.DamageError.
 func LoadLog(ctx context.Context, store blob.Store) (*Log, error) {
-	l := &Log{accepted: make(map[string]bool), since: make(map[assemble.Place]Origin), chain: chain.Chain{Store: store, Prefix: LogPrefix}}
+	l := &Log{accepted: make(map[string]bool), since: make(map[assemble.Place]Origin)}
+	l.chain = chain.Chain{Store: store, Prefix: LogPrefix}
 	return l, l.Refresh(ctx)
 }
 
 // Refresh reads what was appended since.
 func (l *Log) Refresh(ctx context.Context) error {
-	files, err := l.chain.After(ctx, l.head.Seq)
-	if err != nil {
+	if err := l.refresh(ctx, l.fold); err != nil {
 		return fmt.Errorf("read facts log: %w", err)
 	}
-	for _, f := range files {
-		head, damage := l.chain.Follow(l.head, f.Data)
-		if damage != nil {
-			return fmt.Errorf("read facts log: %w", damage)
-		}
-		var e Entry
-		if err := chain.Decode(f.Data, &e); err != nil {
-			return fmt.Errorf("read facts log: %s: %w", l.chain.Key(f.Seq), err)
-		}
-		l.head = head
-		l.fold(e)
-	}
 	return nil
+}
+
+// append is that of a record.
+func (l *Log) append(ctx context.Context, e Entry) (bool, error) {
+	e.Link = l.head.Next()
+	won, err := l.record.append(ctx, e, l.fold)
+	if err != nil {
+		return false, fmt.Errorf("append to facts log: %w", err)
+	}
+	return won, nil
 }
 
 func (l *Log) fold(e Entry) {
@@ -104,21 +142,4 @@ func (l *Log) last() *Entry {
 		}
 	}
 	return nil
-}
-
-// append adds an entry after the head, or returns false if somebody else was first; then the log is
-// to be refreshed and the decision made again.
-func (l *Log) append(ctx context.Context, e Entry) (bool, error) {
-	e.Seq, e.Previous = l.head.Seq+1, l.head.Hash
-	data, err := chain.Encode(e)
-	if err != nil {
-		return false, fmt.Errorf("append to facts log: %w", err)
-	}
-	head, won, err := l.chain.Append(ctx, l.head, data)
-	if err != nil || !won {
-		return false, err
-	}
-	l.head = head
-	l.fold(e)
-	return true, nil
 }

@@ -51,6 +51,15 @@ type Head struct {
 	Hash string `json:"hash"` // lower-case hex SHA-256 of the file; empty if there is none
 }
 
+// Next is the link with which the file after the head begins.
+func (h Head) Next() Link { return Link{h.Seq + 1, h.Hash} }
+
+// Link begins every file.
+type Link struct {
+	Seq      int64  `json:"seq"`      // 1 for the first
+	Previous string `json:"previous"` // lower-case hex SHA-256 of the file before; empty in the first
+}
+
 // File is what is in the store under a number.
 type File struct {
 	Seq  int64
@@ -158,10 +167,7 @@ func (c Chain) After(ctx context.Context, seq int64) ([]File, error) {
 // makes. The damage is nil if it is.
 func (c Chain) Follow(head Head, data []byte) (Head, *DamageError) {
 	key := c.Key(head.Seq + 1)
-	var link struct {
-		Seq      int64  `json:"seq"`
-		Previous string `json:"previous"`
-	}
+	var link Link
 	if err := json.Unmarshal(data, &link); err != nil {
 		return head, &DamageError{Key: key, Want: "a JSON object", Got: err.Error()}
 	}

@@ -18,14 +18,13 @@ import (
 
 // note is what the files of these tests say.
 type note struct {
-	Seq      int64  `json:"seq"`
-	Previous string `json:"previous"`
-	Text     string `json:"text"`
+	chain.Link
+	Text string `json:"text"`
 }
 
 func encode(t *testing.T, head chain.Head, text string) []byte {
 	t.Helper()
-	data, err := chain.Encode(note{head.Seq + 1, head.Hash, text})
+	data, err := chain.Encode(note{head.Next(), text})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +165,7 @@ func TestManyWriters(t *testing.T) {
 		all.Go(func() {
 			var head chain.Head
 			for i := 0; i < each; {
-				data, err := chain.Encode(note{head.Seq + 1, head.Hash, fmt.Sprint(who, "/", i)})
+				data, err := chain.Encode(note{head.Next(), fmt.Sprint(who, "/", i)})
 				if err != nil {
 					t.Error(err)
 					return
