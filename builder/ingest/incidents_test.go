@@ -19,7 +19,6 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source"
 	"gridcast/builder/source/codehost"
-	"gridcast/builder/source/sourcetest"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
@@ -49,7 +48,7 @@ func inMonaco(t *testing.T, begin time.Time) *service {
 	if testing.Short() {
 		t.Skip("reads commits of a season")
 	}
-	s := newService(t, sourcetest.F1DB2026, 2025, begin)
+	s := newService(t, begin)
 	for _, at := range []time.Time{begin, begin.Add(2 * time.Minute)} {
 		if faults := s.step(t, at).Faults; len(faults) > 0 {
 			t.Fatal(faults)
@@ -466,7 +465,7 @@ func TestStartWithoutASource(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads commits of a season")
 	}
-	s := newService(t, sourcetest.F1DB2026, 2025, raceMorning)
+	s := newService(t, raceMorning)
 	s.host.Misbehave(func(w http.ResponseWriter, _ *http.Request) bool {
 		http.Error(w, "forbidden", http.StatusForbidden)
 		return true
