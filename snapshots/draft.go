@@ -22,6 +22,7 @@ type Draft struct {
 	CurrentSeason int
 	Seasons       []int  // known years, ascending
 	Archive       string // hex SHA-256 of the archive's bytes
+	Derived       string // key of what was made beforehand, below DerivedFolder; may be empty
 	Ledger        Ledger
 	Missing       []Missing       // facts that the archive lacks
 	Refused       []RefusedEntry  // variants that are those of the base, for a fault
@@ -126,7 +127,7 @@ func (d *Draft) manifest(version int64, variants []Variant) Manifest {
 		Version: version, Base: base.Pointer.Version, BaseManifest: base.Pointer.Manifest,
 		Builder: d.Builder, Reason: d.Reason, BuiltAt: d.BuiltAt, DueAt: d.DueAt,
 		CurrentSeason: d.CurrentSeason, Seasons: d.Seasons, Archive: d.Archive, Ledger: d.Ledger,
-		Missing: d.Missing, Refused: d.Refused,
+		Derived: d.Derived, Missing: d.Missing, Refused: d.Refused,
 		Expected: d.Expected, State: d.State,
 		Parts: base.Manifest.Parts, Entries: make([]Entry, 0, len(variants)),
 	}

@@ -8,6 +8,7 @@
 //	versions/<n>.json         a builder's claim on number n, created once
 //	manifests/<n>.json        the manifest of version n, created once
 //	manifests/parts/…         what manifests share, created once
+//	derived/…                 what builders make beforehand, created once
 //	objects/<n>/<path>.json   bodies first written in version n (+ .gz .br .zst), created once
 //
 // A builder calls LoadBase, fills a Draft and hands it to Publisher.Publish, and starts over
@@ -98,6 +99,7 @@ type Manifest struct {
 	Seasons       []int          `json:"seasons"`         // known years, ascending
 	Archive       string         `json:"archive"`         // hex SHA-256 of the archive's bytes
 	Ledger        Ledger         `json:"ledger"`
+	Derived       string         `json:"derived,omitzero"` // key of what a job made beforehand for this version
 	RollbackOf    int64          `json:"rollback_of,omitzero"`
 	Missing       []Missing      `json:"missing,omitzero"` // facts that the archive lacks, or will lack before DueAt
 	Refused       []RefusedEntry `json:"refused,omitzero"` // entries that are those of an earlier version, for a fault
@@ -309,6 +311,10 @@ const (
 	manifestFolder = "manifests/"
 	objectFolder   = "objects/"
 )
+
+// DerivedFolder holds what builders make beforehand, each file created once. A manifest names the one
+// that it was built with; nothing that is served is read from it.
+const DerivedFolder = "derived/"
 
 func claimKey(version int64) string { return fmt.Sprintf("%s%d.json", claimFolder, version) }
 

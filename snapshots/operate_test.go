@@ -3,6 +3,8 @@ package snapshots_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -287,6 +289,39 @@ func probe(t *testing.T, s blob.Store, name string) {
 	t.Helper()
 	if _, err := s.Create(t.Context(), blob.ProbeFolder+name, []byte("one")); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestPruneRemovesWhatNoVersionWasDerivedFrom(t *testing.T) {
+	c := &clock{now: raceDay}
+	s := memblob.New(memblob.Strict(t, snapshots.Immutable), memblob.Clock(c.Now))
+	for n, body := range []string{"d1", "d2", "d3"} {
+		base := loadBase(t, s)
+		d := draftOf(base, bodies{"drivers": body})
+		d.Derived = fmt.Sprintf("%s%d.json", snapshots.DerivedFolder, n+1)
+		for _, key := range []string{d.Derived, d.Derived + ".unused"} {
+			if _, err := s.Create(t.Context(), key, []byte("{}")); err != nil {
+				t.Fatal(err)
+			}
+			c.now = c.now.Add(time.Hour)
+		}
+		if _, err := (&snapshots.Publisher{Store: s}).Publish(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.now = c.now.Add(48 * time.Hour)
+	if _, err := snapshots.Prune(t.Context(), s, 2, c.now, false); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, key := range keysOf(t, s) {
+		if strings.HasPrefix(key, snapshots.DerivedFolder) {
+			left = append(left, key)
+		}
+	}
+	// Those of the versions that are kept, and the latest, whoever it was made for.
+	if diff := cmp.Diff([]string{"derived/2.json", "derived/3.json", "derived/3.json.unused"}, left); diff != "" {
+		t.Errorf("derived files left (-want +got):\n%s", diff)
 	}
 }
 

@@ -25,8 +25,8 @@ type Pruned struct {
 }
 
 // Prune removes the manifests of all but the newest keep published versions, abandoned
-// claims and probes, and objects that no manifest left reaches; always only what is older than
-// PruneAge at now, which is real time. A dry run removes nothing. keep counts the current version and
+// claims and probes, objects that no manifest left reaches, and what was derived for none of them, less
+// the latest, of which the next is made; always only what is older than PruneAge at now, which is real time. A dry run removes nothing. keep counts the current version and
 // is at least 1.
 //
 // Prune stops before it removes anything if the current version cannot be read.
@@ -73,7 +73,17 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 	if err != nil {
 		return err
 	}
-	for _, folder := range []string{objectFolder, partFolder} {
+	var latest blob.Info
+	for info, err := range p.store.List(ctx, DerivedFolder) {
+		if err != nil {
+			return err
+		}
+		if info.Modified.After(latest.Modified) {
+			latest = info
+		}
+	}
+	reached[latest.Key] = true
+	for _, folder := range []string{objectFolder, partFolder, DerivedFolder} {
 		if err := p.sweep(ctx, folder, func(key string) bool { return !reached[key] }); err != nil {
 			return err
 		}
@@ -109,6 +119,7 @@ func (p *pruning) survey(ctx context.Context) (left map[int64]bool, reached map[
 			return nil, nil, err // what it reaches is not known, so nothing is safe to remove
 		}
 		left[version] = true
+		reached[m.Derived] = true
 		for object := range m.all() {
 			reached[object.key] = true
 		}
