@@ -11,6 +11,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,7 +20,9 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/check"
 	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
 	"gridcast/builder/render"
+	"gridcast/builder/season"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
@@ -38,6 +41,15 @@ type Builder struct {
 	// version before says of them stays.
 	Sourced func(at time.Time) Sourced
 	Log     *slog.Logger
+
+	deriving struct { // what Derive remembers
+		sync.Mutex             // guards what follows
+		key        string      // in the store, of data
+		data       derivedData // that was derived last
+		model      *predict.Ranked
+		archive    *season.Archive
+		inputs     *predict.Inputs // of archive
+	}
 }
 
 // Render is the phase of a build in which the variants are rendered. Those after it are
@@ -117,7 +129,8 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 	if len(a.Years) == 0 {
 		return snapshots.Receipt{}, nil, b.nothingKnown(r.At)
 	}
-	derived, _, err := b.derived(ctx, b.derivedKey(facts, a))
+	key := b.derivedKey(facts, a)
+	derived, made, err := b.derived(ctx, key)
 	if err != nil { // what is derived can wait, what it is derived from cannot
 		b.Log.Error("derived documents cannot be read; they stay as they were", "err", err)
 	}
@@ -144,7 +157,10 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 		draft.Refused = append(draft.Refused, snapshots.RefusedEntry{Path: d.Path, Reason: d.Err.Error()})
 	}
 	draft.Builder, draft.Reason, draft.Release = b.Name, r.Reason, r.Release
-	draft.Archive, draft.Expected = facts.SHA256, expected(a)
+	draft.Archive, draft.Expected, draft.Derived = facts.SHA256, expected(a), base.Manifest.Derived
+	if made {
+		draft.Derived = key
+	}
 	if draft.State, err = b.stateOf(a, base); err != nil {
 		return snapshots.Receipt{}, nil, err
 	}

@@ -42,8 +42,14 @@ func build(t *testing.T, b *builder.Builder, at time.Time) builder.Outcome {
 // objects returns every object of the published bodies by key.
 func objects(t *testing.T, store blob.Store) map[string]string {
 	t.Helper()
+	return objectsIn(t, store, "objects/")
+}
+
+// objectsIn returns every object of a folder by key.
+func objectsIn(t *testing.T, store blob.Store, folder string) map[string]string {
+	t.Helper()
 	all := map[string]string{}
-	for info, err := range store.List(t.Context(), "objects/") {
+	for info, err := range store.List(t.Context(), folder) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"gridcast/builder/almanac"
@@ -18,12 +20,12 @@ import (
 	"gridcast/builder/season"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
+	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 )
 
 const (
-	derivedFolder = "derived/"
-	maxDerived    = 16 << 20 // bytes that are read; all seasons take some hundred thousand
+	maxDerived = 16 << 20 // bytes that are read; all seasons take some hundred thousand
 
 	// derivedFormat changes whenever the same facts would give other data.
 	derivedFormat = "derived-1"
@@ -41,12 +43,49 @@ type derivedFile struct {
 	Model   string      `json:"model"`
 	MadeAt  time.Time   `json:"made_at"` // race time
 	Data    derivedData `json:"data"`
+	Parts   parts       `json:"parts,omitzero"` // of a release that kept none: empty
+}
+
+// parts are what took long to make, each under the sum of all that it was made from: the next file is
+// made of those that still hold and of what is new.
+type parts struct {
+	Hindsight map[string]*hindsight `json:"hindsight"`
+	Odds      map[string]title.Odds `json:"odds"`
+}
+
+// hindsight is how the forecasts of a race did that are made after it, from what was known when the
+// grid was.
+type hindsight struct {
+	Model backtest.Score `json:"model"`
+	Pole  backtest.Score `json:"pole"`
+	F0    backtest.Score `json:"f0"`
+}
+
+// made are the parts that this process has made or read, whichever builder it was: a sum says all that
+// a part depends on.
+var made struct {
+	sync.Mutex
+	parts
+}
+
+// mostMade is how many parts of a kind are kept: some decades of races under many archives.
+const mostMade = 20_000
+
+// remember keeps parts that were made, or read from a store.
+func remember(p parts) {
+	made.Lock()
+	defer made.Unlock()
+	if made.Hindsight == nil || len(made.Hindsight)+len(made.Odds) > mostMade {
+		made.parts = parts{Hindsight: map[string]*hindsight{}, Odds: map[string]title.Odds{}}
+	}
+	maps.Copy(made.Hindsight, p.Hindsight)
+	maps.Copy(made.Odds, p.Odds)
 }
 
 // Derive makes the title odds and the track record of what Build publishes at an instant, unless
 // the store has them, and reports whether a build would now publish something else. It takes
-// some seconds of one processor. A build never waits for it: until Derive has been there, what
-// was published before stays. It is safe to be called at once by several processes, which make the
+// some seconds of one processor the first time, and later as long as what has changed. A build never
+// waits for it: until Derive has been there, what was published before stays. It is safe to be called at once by several processes, which make the
 // same bytes.
 func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 	facts, err := b.Facts(ctx)
@@ -62,18 +101,19 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 	if _, made, err := b.derived(ctx, key); err != nil || made {
 		return false, err
 	}
-	d := deriver{archive: facts.Archive, view: v, almanac: a, model: predict.NewV2(predict.DefaultParams())}
-	if b.Policy.Model.Name() == "r2-2" {
-		d.model = predict.NewR2(predict.DefaultParams())
-	}
+	d := b.deriver(ctx, facts)
+	d.view, d.almanac = v, a
 	file := derivedFile{Archive: facts.SHA256, Model: d.model.Name(), MadeAt: at.UTC(), Data: derivedData{}}
 	if err := errors.Join(d.trackRecord(ctx, file.Data), d.titleOdds(ctx, file.Data)); err != nil {
 		return false, fmt.Errorf("derive: %w", err)
 	}
+	file.Parts = d.used
+	remember(d.used)
 	text, err := wire.Marshal(file)
 	if err != nil {
 		return false, fmt.Errorf("derive: %w", err)
 	}
+	b.Log.Debug("derived", "parts", len(file.Parts.Hindsight)+len(file.Parts.Odds), "made_anew", d.anew)
 	// Two that derive at once differ at most in made_at: whoever was first made what counts.
 	if _, err := blob.Claim(ctx, b.Store, key, text); err != nil {
 		return false, fmt.Errorf("derive: %w", err)
@@ -98,23 +138,37 @@ func (b *Builder) derivedKey(facts Facts, a *almanac.Almanac) string {
 			h.Write(fmt.Appendln(nil, r.Session, revision, r.Off(), len(y.Codes), r.Pick != nil && r.Result != nil))
 		}
 	}
-	return derivedFolder + hex.EncodeToString(h.Sum(nil)) + ".json"
+	return snapshots.DerivedFolder + hex.EncodeToString(h.Sum(nil)) + ".json"
 }
 
 // derived reads the data of a key, and whether anybody has made it; nil if not.
 func (b *Builder) derived(ctx context.Context, key string) (data derivedData, made bool, err error) {
-	object, err := b.Store.Get(ctx, key, maxDerived)
+	b.deriving.Lock()
+	defer b.deriving.Unlock()
+	if b.deriving.key == key { // written once, so it is as it was
+		return b.deriving.data, true, nil
+	}
+	file, err := b.readDerived(ctx, key)
 	if errors.Is(err, blob.ErrNotFound) {
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("read what was derived: %w", err)
+		return nil, false, err
 	}
-	var file derivedFile
-	if err := json.Unmarshal(object.Data, &file); err != nil {
-		return nil, false, fmt.Errorf("read what was derived: %s: %w", key, err)
-	}
+	b.deriving.key, b.deriving.data = key, file.Data
 	return file.Data, true, nil
+}
+
+func (b *Builder) readDerived(ctx context.Context, key string) (file derivedFile, err error) {
+	object, err := b.Store.Get(ctx, key, maxDerived)
+	if err != nil {
+		return file, fmt.Errorf("read what was derived: %w", err)
+	}
+	if err := json.Unmarshal(object.Data, &file); err != nil {
+		return file, fmt.Errorf("read what was derived: %s: %w", key, err)
+	}
+	remember(file.Parts)
+	return file, nil
 }
 
 // deriver makes the data from what is verified.
@@ -123,6 +177,84 @@ type deriver struct {
 	view    *season.View
 	almanac *almanac.Almanac
 	model   *predict.Ranked
+	inputs  *predict.Inputs
+	known   parts // made before
+	used    parts
+	anew    int // of used, those that were not known
+}
+
+// deriver returns one that remembers what was derived from the facts before: in this process, or else
+// in the store.
+func (b *Builder) deriver(ctx context.Context, facts Facts) *deriver {
+	b.deriving.Lock()
+	defer b.deriving.Unlock()
+	name := predict.V2
+	if b.Policy.Model.Name() == predict.R2 {
+		name = predict.R2
+	}
+	if b.deriving.model == nil {
+		b.rememberLatest(ctx)
+	}
+	if b.deriving.model == nil || b.deriving.model.Name() != name {
+		b.deriving.model = predict.NewV2(predict.DefaultParams())
+		if name == predict.R2 {
+			b.deriving.model = predict.NewR2(predict.DefaultParams())
+		}
+	}
+	if b.deriving.archive != facts.Archive {
+		b.deriving.archive, b.deriving.inputs = facts.Archive, predict.NewInputs()
+	}
+	made.Lock()
+	defer made.Unlock()
+	return &deriver{
+		archive: facts.Archive, model: b.deriving.model, inputs: b.deriving.inputs,
+		known: parts{Hindsight: maps.Clone(made.Hindsight), Odds: maps.Clone(made.Odds)},
+		used:  parts{Hindsight: map[string]*hindsight{}, Odds: map[string]title.Odds{}},
+	}
+}
+
+// rememberLatest reads the parts of what was derived last in the store: by whom else, or before the
+// process was started. What cannot be read is made again.
+func (b *Builder) rememberLatest(ctx context.Context) {
+	var latest blob.Info
+	for info, err := range b.Store.List(ctx, snapshots.DerivedFolder) {
+		if err != nil {
+			b.Log.Warn("what was derived before cannot be listed; all of it is made again", "err", err)
+			return
+		}
+		if info.Modified.After(latest.Modified) {
+			latest = info
+		}
+	}
+	if latest.Key == "" {
+		return
+	}
+	if _, err := b.readDerived(ctx, latest.Key); err != nil {
+		b.Log.Warn("what was derived before cannot be read; all of it is made again", "err", err)
+	}
+}
+
+// remembered returns a part that was made before, or makes it, and notes that it was used.
+func remembered[T any](known, used map[string]T, anew *int, sum string, make func() (T, error)) (part T, err error) {
+	part, ok := known[sum]
+	if !ok {
+		if part, err = make(); err != nil {
+			return part, err
+		}
+		*anew++
+	}
+	used[sum] = part
+	return part, nil
+}
+
+// sum is of all that the model looks at for a round of a view, and of what else a part depends on.
+func (d *deriver) sum(v *season.View, year int, round season.GrandPrixID, also ...any) (string, error) {
+	inputs, err := d.inputs.Sum(d.model, v, year, round)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(fmt.Appendf(inputs[:], "%s %v", derivedFormat, also))
+	return hex.EncodeToString(sum[:16]), nil
 }
 
 func put(data derivedData, v catalog.Variant, body any) error {
@@ -174,7 +306,12 @@ func (d *deriver) oddsOf(y *almanac.Year) (wire.TitleOdds, bool, error) {
 		return odds, counted > 0, nil
 	}
 	config := title.DefaultConfig()
-	simulated, err := title.Simulate(view, y.Year, d.model, config)
+	s, _ := view.Season(y.Year)
+	sum, err := d.sum(view, y.Year, s.Rounds[len(s.Rounds)-1].GrandPrix, config)
+	if err != nil {
+		return odds, false, err
+	}
+	simulated, err := remembered(d.known.Odds, d.used.Odds, &d.anew, sum, func() (title.Odds, error) { return title.Simulate(view, y.Year, d.model, config) })
 	switch {
 	case errors.Is(err, predict.ErrNoForm), errors.Is(err, predict.ErrNobody), errors.Is(err, title.ErrTooEarly):
 		return odds, false, nil
@@ -240,8 +377,7 @@ func (d *deriver) verified(y *almanac.Year) (view *season.View, counted, remaini
 // scored is a race with a verified result and how each forecast of it did.
 type scored struct {
 	year              int
-	model, pole, f0   backtest.Score // in hindsight
-	hindsight         bool
+	hindsight         *hindsight
 	real              *backtest.Score // of the frozen pick; without its chances only hits
 	realHasAllChances bool
 }
@@ -252,26 +388,27 @@ func (d *deriver) trackRecord(ctx context.Context, data derivedData) error {
 	if err != nil {
 		return err
 	}
-	all := wire.TrackRecord{Real: recordOf(races, isReal, true), Hindsight: recordOf(races, isHindsight, true)}
-	if err := put(data, catalog.Variant{Endpoint: catalog.TrackRecord}, all); err != nil {
-		return err
-	}
+	all := wire.TrackRecord{Real: recordOf(races, isReal), Hindsight: recordOf(races, isHindsight)}
 	for i := range d.almanac.Years {
 		year := d.almanac.Years[i].Year
 		mine := slices.DeleteFunc(slices.Clone(races), func(s scored) bool { return s.year != year })
-		body := wire.TrackRecord{Real: recordOf(mine, isReal, false), Hindsight: recordOf(mine, isHindsight, false)}
+		body := wire.TrackRecord{Real: recordOf(mine, isReal), Hindsight: recordOf(mine, isHindsight)}
 		if err := put(data, catalog.Variant{Endpoint: catalog.TrackRecord, Year: year}, body); err != nil {
 			return err
 		}
+		for of, sum := range map[*wire.Record]wire.Record{&all.Real: body.Real, &all.Hindsight: body.Hindsight} {
+			if sum.Races > 0 {
+				of.Seasons = append(of.Seasons, wire.SeasonRecord{Year: year, Races: sum.Races, Picks: sum.Picks, Pole: sum.Pole, F0: sum.F0})
+			}
+		}
 	}
-	return nil
+	return put(data, catalog.Variant{Endpoint: catalog.TrackRecord}, all)
 }
 
 // scoreAll scores every race that has a verified result, in order: what was frozen, and from
 // hindsightFrom on what the model says in hindsight, from what was known when the grid was.
 func (d *deriver) scoreAll(ctx context.Context) ([]scored, error) {
 	var races []scored
-	pole := predict.Pole()
 	for i := range d.almanac.Years {
 		y := &d.almanac.Years[i]
 		for j := range y.Rounds {
@@ -289,22 +426,37 @@ func (d *deriver) scoreAll(ctx context.Context) ([]scored, error) {
 				s.real, s.realHasAllChances = &score, r.Pick.Chances != nil
 			}
 			if y.Year >= hindsightFrom && len(r.Facts.Grid) > 0 {
-				view := d.archive.AsOf(r.Facts.GridKnownAt())
-				e, err := d.model.Explain(view, y.Year, r.Facts.GrandPrix)
+				then := d.archive.AsOf(r.Facts.GridKnownAt())
+				sum, err := d.sum(then, y.Year, r.Facts.GrandPrix, podium)
 				if err != nil {
 					return nil, err
 				}
-				first, err := pole.Predict(view, y.Year, r.Facts.GrandPrix)
+				s.hindsight, err = remembered(d.known.Hindsight, d.used.Hindsight, &d.anew, sum, func() (h *hindsight, err error) {
+					return d.lookBack(then, y.Year, r.Facts.GrandPrix, podium)
+				})
 				if err != nil {
 					return nil, err
 				}
-				s.hindsight = true
-				s.model, s.pole, s.f0 = backtest.ScoreOf(e.Forecast, podium), backtest.ScoreOf(first, podium), backtest.ScoreOf(e.Qualified(), podium)
 			}
 			races = append(races, s)
 		}
 	}
 	return races, nil
+}
+
+// lookBack scores what would have been said of a race from a view of before it.
+func (d *deriver) lookBack(then *season.View, year int, round season.GrandPrixID, podium season.Podium) (*hindsight, error) {
+	e, err := d.model.Explain(then, year, round)
+	if err != nil {
+		return nil, err
+	}
+	first, err := predict.Pole().Predict(then, year, round)
+	if err != nil {
+		return nil, err
+	}
+	return &hindsight{
+		Model: backtest.ScoreOf(e.Forecast, podium), Pole: backtest.ScoreOf(first, podium), F0: backtest.ScoreOf(e.Qualified(), podium),
+	}, nil
 }
 
 // frozenForecast is a frozen pick as a forecast; of one without chances only the pick is known.
@@ -327,11 +479,19 @@ const (
 	isHindsight
 )
 
-// recordOf sums up the races of a kind, by season too if wanted.
-func recordOf(races []scored, k kind, seasons bool) wire.Record {
+// score is that of the pick of a kind.
+func (s *scored) score(k kind) backtest.Score {
+	if k == isReal {
+		return *s.real
+	}
+	return s.hindsight.Model
+}
+
+// recordOf sums up the races of a kind.
+func recordOf(races []scored, k kind) wire.Record {
 	var mine []scored
 	for _, s := range races {
-		if k == isReal && s.real != nil || k == isHindsight && s.hindsight {
+		if k == isReal && s.real != nil || k == isHindsight && s.hindsight != nil {
 			mine = append(mine, s)
 		}
 	}
@@ -341,28 +501,13 @@ func recordOf(races []scored, k kind, seasons bool) wire.Record {
 	}
 	var picked []backtest.Score
 	for _, s := range mine {
-		score := s.model
-		if k == isReal {
-			score = *s.real
-		}
+		score := s.score(k)
 		picked = append(picked, score)
 		if k == isHindsight || s.realHasAllChances {
 			record.RacesWithChances++
 		}
 	}
 	record.Picks, record.Pole, record.F0 = scoresOf(mine, k)
-	if seasons {
-		for i := 0; i < len(mine); {
-			n := i
-			for n < len(mine) && mine[n].year == mine[i].year {
-				n++
-			}
-			row := wire.SeasonRecord{Year: mine[i].year, Races: n - i}
-			row.Picks, row.Pole, row.F0 = scoresOf(mine[i:n], k)
-			record.Seasons = append(record.Seasons, row)
-			i = n
-		}
-	}
 	for _, b := range backtest.Reliability(picked) {
 		record.Reliability = append(record.Reliability, wire.ReliabilityBin{
 			Races: b.Races, SaidPct: wire.PercentFrom(b.Said), WonPct: wire.PercentFrom(b.Won),
@@ -378,16 +523,13 @@ func scoresOf(races []scored, k kind) (picks, pole, f0 *wire.Scores) {
 	all := make([]backtest.Score, 0, len(races))
 	var withChances, poles, f0s []backtest.Score
 	for _, s := range races {
-		score := s.model
-		if k == isReal {
-			score = *s.real
-		}
+		score := s.score(k)
 		all = append(all, score)
 		if k == isHindsight || s.realHasAllChances {
 			withChances = append(withChances, score)
 		}
-		if s.hindsight {
-			poles, f0s = append(poles, s.pole), append(f0s, s.f0)
+		if s.hindsight != nil {
+			poles, f0s = append(poles, s.hindsight.Pole), append(f0s, s.hindsight.F0)
 		}
 	}
 	picks = wireScores(all, withChances)
@@ -399,7 +541,7 @@ func scoresOf(races []scored, k kind) (picks, pole, f0 *wire.Scores) {
 
 // wireScores sums up hits over all, and what needs every chance over those that have them.
 func wireScores(all, withChances []backtest.Score) *wire.Scores {
-	m := backtest.NewMetrics(all)
+	m := backtest.WithoutCalibration(all)
 	percent := func(v float64, i backtest.Interval) wire.PercentInterval {
 		return wire.PercentInterval{Value: wire.PercentFrom(v / 100), Low: wire.PercentFrom(i[0] / 100), High: wire.PercentFrom(i[1] / 100)}
 	}
@@ -410,7 +552,9 @@ func wireScores(all, withChances []backtest.Score) *wire.Scores {
 	if len(withChances) == 0 {
 		return s
 	}
-	m = backtest.NewMetrics(withChances)
+	if len(withChances) < len(all) { // else they are the same
+		m = backtest.WithoutCalibration(withChances)
+	}
 	number := func(v float64, i backtest.Interval) *wire.NumberInterval {
 		return &wire.NumberInterval{Value: wire.ThousandthsOf(v), Low: wire.ThousandthsOf(i[0]), High: wire.ThousandthsOf(i[1])}
 	}

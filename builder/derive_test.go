@@ -1,17 +1,28 @@
 package builder_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
+	"gridcast/builder/season"
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/memblob"
 )
 
 // served returns the data of a variant of the current version; ok is false if it has none.
@@ -112,18 +123,130 @@ func TestDerivedOfTheSameFactsAreTheSame(t *testing.T) {
 		b := service(t, midSeason, builder.Policy{Model: predict.NewV2(predict.DefaultParams())})
 		build(t, b, midSeason)
 		derive(t, b, midSeason, true)
-		for info, err := range b.Store.List(t.Context(), "derived/") {
-			if err != nil {
-				t.Fatal(err)
-			}
-			o, err := b.Store.Get(t.Context(), info.Key, 1<<24)
-			if err != nil {
-				t.Fatal(err)
-			}
-			made[i] += info.Key + string(o.Data)
+		for key, data := range objectsIn(t, b.Store, "derived/") {
+			made[i] += key + data
 		}
+		builder.ForgetDerived()
 	}
 	if made[0] != made[1] || !strings.Contains(made[0], "title-odds/2024") {
 		t.Error("the same facts gave other odds or another record")
+	}
+}
+
+// seasonsOf2020 are two and a half seasons. The lap of a driver in the qualifying of an early round can be
+// another.
+func seasonsOf2020(t *testing.T, another time.Duration) builder.Facts {
+	t.Helper()
+	a, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := a.Facts()
+	facts.Seasons = slices.Clone(slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year < 2018 || s.Year > 2020 }))
+	last := &facts.Seasons[2]
+	last.Rounds = slices.Clone(last.Rounds[:6])
+	early := &facts.Seasons[1]
+	early.Rounds = slices.Clone(early.Rounds)
+	changed := &early.Rounds[3]
+	changed.Qualifying = slices.Clone(changed.Qualifying)
+	changed.Qualifying[0].Segments[2] -= another
+	if a, err = season.New(facts); err != nil {
+		t.Fatal(err)
+	}
+	return builder.Facts{Archive: a, SHA256: strings.Repeat(string(rune('a'+another/time.Millisecond)), 64)}
+}
+
+// TestOnlyWhatChangedIsDerivedAnew walks over a season, verified round by verified round, and compares
+// what is derived with what a process derives that remembers nothing.
+func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes some seconds")
+	}
+	facts := seasonsOf2020(t, 0)
+	rounds := facts.Archive.Facts().Seasons[2].Rounds
+	opened := rounds[0].StartsAt().Add(-48 * time.Hour)
+	var log bytes.Buffer
+	newBuilder := func(store blob.Store) *builder.Builder {
+		l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "test", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Vouch(facts.Archive.AsOf(opened))
+		return &builder.Builder{
+			Store: store, Ledger: l, Name: "test", Log: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			Facts:  func(context.Context) (builder.Facts, error) { return facts, nil },
+			Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour},
+		}
+	}
+	derived := func(b *builder.Builder, at time.Time) (data map[string]json.RawMessage, anew int) {
+		before := objectsIn(t, b.Store, "derived/")
+		log.Reset()
+		derive(t, b, at, true)
+		var file struct {
+			Data map[string]json.RawMessage
+		}
+		var told struct {
+			Anew int `json:"made_anew"`
+		}
+		for key, text := range objectsIn(t, b.Store, "derived/") {
+			if _, old := before[key]; !old {
+				if err := json.Unmarshal([]byte(text), &file); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := json.Unmarshal(log.Bytes(), &told); err != nil || len(file.Data) < 5 {
+			t.Fatalf("%d variants, log %s, %v", len(file.Data), &log, err)
+		}
+		return file.Data, told.Anew
+	}
+
+	builder.ForgetDerived()
+	store := memblob.New()
+	b := newBuilder(store)
+	var again []func()
+	for n := -1; n < len(rounds); n++ {
+		at, want := opened.Add(time.Hour), 2 // a race and the odds
+		switch n {
+		case -1:
+			want = 21 + 21 + 1 // the races of the seasons before
+		case 1:
+			builder.ForgetDerived() // a restart
+			b = newBuilder(store)
+		case 2: // another archive, which says the same of all that matters
+			facts.SHA256 = strings.Repeat("f", 64)
+		case 3: // one that says something else of the fourth round of last season: of 21, 18 have seen it
+			facts, want = seasonsOf2020(t, time.Millisecond), 18+4+1
+		case len(rounds) - 1: // nothing is left to be simulated
+			want = 1
+		}
+		if n >= 0 {
+			at = rounds[n].StartsAt().Add(5 * time.Hour)
+		}
+		if _, err := b.Policy.Settle(t.Context(), b.Ledger, facts, at); err != nil {
+			t.Fatal(err)
+		}
+		got, anew := derived(b, at)
+		if anew != want {
+			t.Errorf("after %d rounds %d parts were made anew, want %d", n+1, anew, want)
+		}
+		bare := memblob.New()
+		for key, data := range objectsIn(t, store, "ledger/") {
+			if _, err := bare.Create(t.Context(), key, []byte(data)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		then := facts
+		again = append(again, func() {
+			facts = then
+			builder.ForgetDerived()
+			whole, _ := derived(newBuilder(bare), at)
+			if diff := cmp.Diff(whole, got); diff != "" {
+				t.Errorf("after %d rounds: not what is derived from nothing (-from nothing +got)\n%s", n+1, diff)
+			}
+		})
+	}
+	for _, compare := range again {
+		compare()
 	}
 }

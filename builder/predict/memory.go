@@ -1,7 +1,10 @@
 package predict
 
 import (
+	"crypto/sha256"
+	"encoding/json"
 	"slices"
+	"sync"
 
 	"gridcast/builder/season"
 )
@@ -120,4 +123,90 @@ func same[T comparable](a, b []T) bool {
 		return false
 	}
 	return len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b)
+}
+
+// Inputs tells by a sum whether two predictions are made from the same: what is done once can then be
+// remembered by it, also over a restart. It works through each round of an archive once, and is safe
+// for concurrent use.
+type Inputs struct {
+	mu     sync.Mutex
+	rounds map[roundRows][sha256.Size]byte
+}
+
+// NewInputs returns the inputs of the views of one archive: it keeps the rows that it has seen.
+func NewInputs() *Inputs { return &Inputs{rounds: map[roundRows][sha256.Size]byte{}} }
+
+// roundRows tells the rows of a round by where they are, like same.
+type roundRows struct {
+	gp         season.GrandPrixID
+	sprint     bool
+	entries    rows[season.Entry]
+	practice   [4]rows[season.TimedLap]
+	qualifying [2]rows[season.QualifyingRow]
+	grid       rows[season.GridSlot]
+	results    [2]rows[season.Result]
+	fastest    rows[season.FastestLap]
+	drivers    rows[season.DriverStanding]
+	teams      rows[season.TeamStanding]
+}
+
+type rows[T any] struct {
+	first *T
+	n     int
+}
+
+func rowsOf[T any](s []T) (r rows[T]) {
+	if len(s) > 0 {
+		r = rows[T]{&s[0], len(s)}
+	}
+	return r
+}
+
+// Sum is of all that a model or a simulation looks at in a view to predict a round: the rounds up to
+// it, as far as the model's history goes back, and the lineages. The error wraps ErrNoRound.
+func (in *Inputs) Sum(m *Ranked, v *season.View, year int, round season.GrandPrixID) ([sha256.Size]byte, error) {
+	races, err := upTo(v, year, round)
+	if err != nil {
+		return [sha256.Size]byte{}, err
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	h := sha256.New()
+	text := json.NewEncoder(h)
+	if err := text.Encode([]any{m.name, m.p, year, v.Lineages}); err != nil {
+		return [sha256.Size]byte{}, err
+	}
+	for _, r := range m.history(races) {
+		sum, err := in.round(r.round)
+		if err != nil {
+			return [sha256.Size]byte{}, err
+		}
+		_, _ = h.Write(append(sum[:], byte(r.year>>8), byte(r.year)))
+	}
+	return [sha256.Size]byte(h.Sum(nil)), nil
+}
+
+// round sums up what sameRound compares, and whether the round has a sprint.
+func (in *Inputs) round(r *season.Round) ([sha256.Size]byte, error) {
+	key := roundRows{
+		gp: r.GrandPrix, sprint: r.Sprint, entries: rowsOf(r.Entries), grid: rowsOf(r.Grid), fastest: rowsOf(r.FastestLaps),
+		qualifying: [2]rows[season.QualifyingRow]{rowsOf(r.Qualifying), rowsOf(r.SprintQualifying)},
+		results:    [2]rows[season.Result]{rowsOf(r.Results), rowsOf(r.SprintResults)},
+		drivers:    rowsOf(r.DriverStandings), teams: rowsOf(r.TeamStandings),
+	}
+	for i := range r.Practice {
+		key.practice[i] = rowsOf(r.Practice[i])
+	}
+	if sum, ok := in.rounds[key]; ok {
+		return sum, nil
+	}
+	text, err := json.Marshal([]any{
+		r.GrandPrix, r.Sprint, r.Entries, r.Practice, r.Qualifying, r.SprintQualifying, r.SprintResults, r.Grid, r.Results,
+		r.FastestLaps, r.DriverStandings, r.TeamStandings,
+	})
+	if err != nil {
+		return [sha256.Size]byte{}, err
+	}
+	in.rounds[key] = sha256.Sum256(text)
+	return in.rounds[key], nil
 }

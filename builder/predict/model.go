@@ -73,11 +73,17 @@ type fitKey struct {
 // mostFits is how many sets of fits are remembered; they are quickly made again.
 const mostFits = 64
 
+// The names and versions of both forms.
+const (
+	R2 = "r2-2"
+	V2 = "v2-1"
+)
+
 // NewR2 returns the model that trusts R2 alone.
-func NewR2(p Params) *Ranked { return newRanked("r2-2", false, p) }
+func NewR2(p Params) *Ranked { return newRanked(R2, false, p) }
 
 // NewV2 returns the model that mixes R2 with the experts that know less.
-func NewV2(p Params) *Ranked { return newRanked("v2-1", true, p) }
+func NewV2(p Params) *Ranked { return newRanked(V2, true, p) }
 
 func newRanked(name string, mixed bool, p Params) *Ranked {
 	return &Ranked{name: name, mixed: mixed, p: p, memory: memory{p: p}, fits: map[fitKey]*experts{}}

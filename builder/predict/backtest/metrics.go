@@ -40,19 +40,24 @@ type Intervals struct {
 }
 
 // NewMetrics sums up the scores, with intervals.
-func NewMetrics(scores []Score) Metrics {
+func NewMetrics(scores []Score) Metrics { return newMetrics(scores, true) }
+
+// WithoutCalibration is NewMetrics without ECEPct, which takes most of its time.
+func WithoutCalibration(scores []Score) Metrics { return newMetrics(scores, false) }
+
+func newMetrics(scores []Score, calibration bool) Metrics {
 	sorted := byConfidence(scores)
 	once := make([]int, len(sorted))
 	for i := range once {
 		once[i] = 1
 	}
-	m := sum(sorted, once)
+	m := sum(sorted, once, calibration)
 	if len(scores) == 0 {
 		return m
 	}
 	var drawn [7][]float64
 	for times := range draws(len(scores)) {
-		d := sum(sorted, times)
+		d := sum(sorted, times, calibration)
 		for k, v := range [7]float64{d.WinnerHitPct, d.PodiumPct, d.ExactPodiumPct, d.LogLoss, d.Brier, d.PodiumBrier, d.ECEPct} {
 			drawn[k] = append(drawn[k], v)
 		}
@@ -65,7 +70,7 @@ func NewMetrics(scores []Score) Metrics {
 }
 
 // sum sums up the scores, which are sorted by confidence, each as often as times says.
-func sum(sorted []Score, times []int) Metrics {
+func sum(sorted []Score, times []int, calibration bool) Metrics {
 	var m Metrics
 	n := 0.0
 	for i, s := range sorted {
@@ -87,7 +92,9 @@ func sum(sorted []Score, times []int) Metrics {
 	m.LogLoss /= n
 	m.Brier /= n
 	m.PodiumBrier /= n
-	m.ECEPct = 100 * calibrationError(reliability(sorted, times))
+	if calibration {
+		m.ECEPct = 100 * calibrationError(reliability(sorted, times))
+	}
 	return m
 }
 
