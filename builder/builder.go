@@ -148,7 +148,7 @@ func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshot
 	if until.Before(r.At) {
 		until = r.At
 	}
-	for _, lack := range almanac.MissingBy(facts.Archive.AsOf(r.At), state, until) {
+	for _, lack := range almanac.MissingBy(v, state, until) {
 		draft.Missing = append(draft.Missing, snapshots.Missing{
 			Code: string(lack.Code), Since: lack.Since, Until: lack.Until, Session: lack.Session, Urgent: lack.Urgent, Text: lack.Text, Mend: lack.Mend,
 		})
@@ -206,9 +206,7 @@ type Refused struct {
 	Err  error
 }
 
-// renderAll renders every variant of the almanac. A variant whose bytes, rendered as of when
-// the base first rendered them, are the base's keeps them, their codings and their tag; only
-// the others get the almanac's instant and are encoded.
+// renderAll renders every variant of the almanac, and adds those that are derived.
 func renderAll(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, derived derivedData, progress snapshots.Progress) (map[string]*document, error) {
 	variants := render.Variants(a)
 	documents := make([]*document, len(variants))
@@ -217,7 +215,7 @@ func renderAll(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, de
 	var done atomic.Int64
 	for i, v := range variants {
 		group.Go(func() error {
-			documents[i] = renderOne(base, a, v)
+			documents[i] = newDocument(base, v, a.At, func(at time.Time) ([]byte, error) { return render.Body(a, v, at) })
 			progress.Tell(Render, int(done.Add(1)), len(variants))
 			return ctx.Err()
 		})
@@ -245,54 +243,45 @@ func addDerived(version map[string]*document, base *snapshots.Base, a *almanac.A
 		return
 	}
 	for path, data := range derived {
-		v, err := catalog.ParsePath(path)
-		d := &document{variant: v, fault: err}
-		version[path] = d
-		if entry, ok := base.Entry(path); ok && d.fault == nil {
-			if d.body, d.fault = render.Data(data, entry.GeneratedAt); d.fault == nil && snapshots.Digest(d.body) == entry.SHA256 {
-				d.published, d.reused = snapshots.Reused(entry), true
-				continue
-			}
-		}
-		if d.fault == nil {
-			if d.body, d.fault = render.Data(data, a.At); d.fault == nil {
-				d.fault = d.encode(a)
-			}
+		if v, err := catalog.ParsePath(path); err != nil {
+			version[path] = &document{variant: v, fault: err}
+		} else {
+			version[path] = newDocument(base, v, a.At, func(at time.Time) ([]byte, error) { return render.Data(data, at) })
 		}
 	}
 }
 
-// renderOne renders a variant. One that cannot be rendered has a fault and no body.
-func renderOne(base *snapshots.Base, a *almanac.Almanac, v catalog.Variant) *document {
+// newDocument renders a variant. One that cannot be rendered has a fault.
+func newDocument(base *snapshots.Base, v catalog.Variant, now time.Time, render func(at time.Time) ([]byte, error)) *document {
 	d := &document{variant: v}
-	entry, ok := base.Entry(v.Path())
-	if ok {
-		if d.body, d.fault = render.Body(a, v, entry.GeneratedAt); d.fault != nil {
-			return d
-		}
-		if snapshots.Digest(d.body) == entry.SHA256 {
-			d.published, d.reused = snapshots.Reused(entry), true
-			return d
-		}
-	}
-	if d.body, d.fault = render.Body(a, v, a.At); d.fault == nil {
-		d.fault = d.encode(a)
-	}
+	d.body, d.published, d.reused, d.fault = rendered(base, v.Path(), now, render)
 	return d
 }
 
-// encode makes of the body what is published.
-func (d *document) encode(a *almanac.Almanac) error {
-	if d.variant.Endpoint == catalog.NextRace {
-		d.published = snapshots.Unfinished(d.variant.Path(), d.body)
-		return nil
+// rendered renders what is published under a path: as of when the base first rendered it, and if that
+// gives the base's bytes, these, their codings and their tag stay; else as of now.
+func rendered(base *snapshots.Base, path string, now time.Time, render func(at time.Time) ([]byte, error)) (body []byte, published snapshots.Variant, reused bool, err error) {
+	if entry, ok := base.Entry(path); ok {
+		if body, err = render(entry.GeneratedAt); err != nil {
+			return nil, published, false, err
+		}
+		if snapshots.Digest(body) == entry.SHA256 {
+			return body, snapshots.Reused(entry), true, nil
+		}
 	}
-	encodings, err := render.Encode(d.body)
-	if err != nil {
-		return err
+	if body, err = render(now); err == nil {
+		published, err = encoded(path, body, now)
 	}
-	d.published = snapshots.New(d.variant.Path(), d.body, encodings, a.At)
-	return nil
+	return body, published, false, err
+}
+
+// encoded makes of a body what is published.
+func encoded(path string, body []byte, now time.Time) (snapshots.Variant, error) {
+	if path == (catalog.Variant{Endpoint: catalog.NextRace}).Path() {
+		return snapshots.Unfinished(path, body), nil
+	}
+	encodings, err := render.Encode(body)
+	return snapshots.New(path, body, encodings, now), err
 }
 
 // refuse checks the documents as a client would read them, and puts in the place of each that
@@ -391,10 +380,10 @@ func (d *document) stay(ctx context.Context, base *snapshots.Base, a *almanac.Al
 	default:
 		d.body, err = wire.Marshal(wire.Wrap([]struct{}{}, a.At))
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		d.published, err = encoded(d.variant.Path(), d.body, a.At)
 	}
-	return d.encode(a)
+	return err
 }
 
 // seasonsOf lists the seasons that the version has a calendar of, ascending.
@@ -442,7 +431,10 @@ func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version map[string]*docume
 			d.Variants = append(d.Variants, snapshots.Reused(entry))
 			continue
 		}
-		feed, err := renderFeed(d.Base, a, f, func(body []byte) error { return check.Feed(f, body, known, bodies) })
+		body, feed, reused, err := rendered(d.Base, f.Stored, a.At, func(at time.Time) ([]byte, error) { return render.Feed(a, f, at) })
+		if err == nil && !reused {
+			err = check.Feed(f, body, known, bodies)
+		}
 		if err != nil {
 			faults = append(faults, Refused{Path: f.Stored, Err: err})
 			if !before {
@@ -453,22 +445,4 @@ func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version map[string]*docume
 		d.Variants = append(d.Variants, feed)
 	}
 	return faults
-}
-
-func renderFeed(base *snapshots.Base, a *almanac.Almanac, f catalog.Feed, sound func(body []byte) error) (snapshots.Variant, error) {
-	if entry, ok := base.Entry(f.Stored); ok {
-		body, err := render.Feed(a, f, entry.GeneratedAt)
-		if err != nil || snapshots.Digest(body) == entry.SHA256 {
-			return snapshots.Reused(entry), err
-		}
-	}
-	body, err := render.Feed(a, f, a.At)
-	if err == nil {
-		err = sound(body)
-	}
-	if err != nil {
-		return snapshots.Variant{}, err
-	}
-	encodings, err := render.Encode(body)
-	return snapshots.New(f.Stored, body, encodings, a.At), err
 }
