@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/stewards"
 )
@@ -31,8 +32,8 @@ func written(t *testing.T, r *almanac.Round, edit func([]map[string]any) []map[s
 func asWritten(rows []map[string]any) []map[string]any { return rows }
 
 func TestReadClassification(t *testing.T) {
-	w := newWorld(t, opened)
-	r := w.round(belgiumOver, belgium)
+	w := almanactest.New(t, almanactest.Opened)
+	r := w.Round(almanactest.BelgiumOver, almanactest.Belgium)
 	rows, err := stewards.ReadClassification(r, written(t, r, asWritten))
 	if err != nil {
 		t.Fatal(err)
@@ -54,9 +55,9 @@ func TestReadClassification(t *testing.T) {
 
 // Before the source has a result, the entries say who took part.
 func TestReadClassificationAheadOfTheSource(t *testing.T) {
-	w := newWorld(t, opened)
-	document := written(t, w.round(belgiumOver, belgium), asWritten)
-	r := w.round(belgiumStart.Add(1), belgium)
+	w := almanactest.New(t, almanactest.Opened)
+	document := written(t, w.Round(almanactest.BelgiumOver, almanactest.Belgium), asWritten)
+	r := w.Round(almanactest.BelgiumStart.Add(1), almanactest.Belgium)
 	if r.Source() != nil {
 		t.Fatal("the source has a result at lights out")
 	}
@@ -70,8 +71,8 @@ func TestReadClassificationAheadOfTheSource(t *testing.T) {
 }
 
 func TestClassificationsThatAreRefused(t *testing.T) {
-	w := newWorld(t, opened)
-	r := w.round(belgiumOver, belgium)
+	w := almanactest.New(t, almanactest.Opened)
+	r := w.Round(almanactest.BelgiumOver, almanactest.Belgium)
 	for want, document := range map[string][]byte{
 		"lewis-hamilton is missing":                  written(t, r, func(rows []map[string]any) []map[string]any { return rows[1:] }),
 		`no driver of 2024 has the code or id "SEN"`: written(t, r, func(rows []map[string]any) []map[string]any { rows[0]["driver"] = "SEN"; return rows }),

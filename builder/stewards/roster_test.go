@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
 )
@@ -12,11 +13,8 @@ import (
 // qatar is the roster of the penultimate round of 2024, on its Saturday morning.
 func qatar(t *testing.T) *stewards.Roster {
 	t.Helper()
-	a, err := embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return stewards.NewRoster(a.AsOf(time.Date(2024, 11, 30, 8, 0, 0, 0, time.UTC)), 2024, "qatar", nil)
+	saturday := time.Date(2024, 11, 30, 8, 0, 0, 0, time.UTC)
+	return stewards.NewRoster(almanactest.New(t, saturday).Archive.AsOf(saturday), 2024, "qatar", nil)
 }
 
 func TestRosterReads(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
@@ -42,11 +43,11 @@ func onTheRoad(r *almanac.Round) []ledger.Row {
 }
 
 func TestDisqualificationAsItHappened(t *testing.T) {
-	w := newWorld(t, opened)
-	w.decide(belgiumOver, belgium, func(r *almanac.Round) ([]ledger.Event, error) {
+	w := almanactest.New(t, almanactest.Opened)
+	w.Decide(almanactest.BelgiumOver, almanactest.Belgium, func(r *almanac.Round) ([]ledger.Event, error) {
 		return []ledger.Event{r.Record.Verify(onTheRoad(r), r.Start, "")}, nil
 	})
-	r := w.round(belgiumOver, belgium)
+	r := w.Round(almanactest.BelgiumOver, almanactest.Belgium)
 	if !r.Differs() {
 		t.Error("the source does not differ from the order on the road")
 	}
@@ -76,8 +77,8 @@ func TestDisqualificationAsItHappened(t *testing.T) {
 }
 
 func TestTimePenalty(t *testing.T) {
-	w := newWorld(t, opened)
-	r := w.round(belgiumOver, belgium)
+	w := almanactest.New(t, almanactest.Opened)
+	r := w.Round(almanactest.BelgiumOver, almanactest.Belgium)
 	times := map[season.DriverID]time.Duration{}
 	for _, row := range r.Facts.Results {
 		times[row.Driver] = row.Time
@@ -119,8 +120,8 @@ func TestTimePenalty(t *testing.T) {
 }
 
 func TestRulingsThatAreRefused(t *testing.T) {
-	w := newWorld(t, opened)
-	r := w.round(belgiumOver, belgium)
+	w := almanactest.New(t, almanactest.Opened)
+	r := w.Round(almanactest.BelgiumOver, almanactest.Belgium)
 	penalty := func(driver season.DriverID, d time.Duration) stewards.Ruling {
 		return stewards.Ruling{Penalties: map[season.DriverID]time.Duration{driver: d}}
 	}
@@ -140,8 +141,8 @@ func TestRulingsThatAreRefused(t *testing.T) {
 	t.Run("points that do not follow from the places", func(t *testing.T) {
 		rows := slices.Clone(r.Source())
 		rows[4].Points = 3
-		w.decide(belgiumOver, belgium, func(r *almanac.Round) ([]ledger.Event, error) { return r.Correct(rows, "an odd one") })
-		_, err := stewards.Ruling{Disqualified: []season.DriverID{"lewis-hamilton"}}.Apply(w.round(belgiumOver, belgium))
+		w.Decide(almanactest.BelgiumOver, almanactest.Belgium, func(r *almanac.Round) ([]ledger.Event, error) { return r.Correct(rows, "an odd one") })
+		_, err := stewards.Ruling{Disqualified: []season.DriverID{"lewis-hamilton"}}.Apply(w.Round(almanactest.BelgiumOver, almanactest.Belgium))
 		if err == nil || !strings.Contains(err.Error(), "as a file") {
 			t.Errorf("got error %v, want one that asks for a file", err)
 		}
@@ -151,8 +152,8 @@ func TestRulingsThatAreRefused(t *testing.T) {
 // In every race of the embedded seasons a disqualified winner leaves a classification with the
 // same drivers, places without a gap, and the points of the places.
 func TestDisqualifiedWinnerOfEveryRace(t *testing.T) {
-	w := newWorld(t, time.Date(2006, 10, 1, 0, 0, 0, 0, time.UTC))
-	rounds := w.almanac(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
+	w := almanactest.New(t, time.Date(2006, 10, 1, 0, 0, 0, 0, time.UTC))
+	rounds := w.Almanac(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
 	ruled := 0
 	for year := 2007; year <= 2024; year++ {
 		for _, r := range rounds.Rounds(year) {
