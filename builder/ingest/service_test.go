@@ -41,8 +41,6 @@ var base struct {
 // newService starts from the seasons 2023 to 2025, as a release has them.
 func newService(t *testing.T, now time.Time) *service {
 	t.Helper()
-	s := &service{now: now}
-	s.host = codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return s.now })
 	release := sourcetest.Path(t, sourcetest.F1DB2026)
 	base.once.Do(func() {
 		var facts *season.Archive
@@ -55,12 +53,20 @@ func newService(t *testing.T, now time.Time) *service {
 	if base.err != nil {
 		t.Fatal(base.err)
 	}
+	return newServiceOn(t, base.file, now)
+}
+
+// newServiceOn starts from an archive.
+func newServiceOn(t testing.TB, file []byte, now time.Time) *service {
+	t.Helper()
+	s := &service{now: now}
+	s.host = codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return s.now })
 	store, err := dirblob.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.facts = builder.NewFactsStore(store)
-	inUse, err := s.facts.Put(t.Context(), base.file)
+	inUse, err := s.facts.Put(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +97,7 @@ func newService(t *testing.T, now time.Time) *service {
 }
 
 // step asks the source and builds, at an instant.
-func (s *service) step(t *testing.T, now time.Time) ingest.Report {
+func (s *service) step(t testing.TB, now time.Time) ingest.Report {
 	t.Helper()
 	s.now = now
 	report, err := s.ingest.Run(t.Context(), now, false)
