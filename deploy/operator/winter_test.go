@@ -1,0 +1,139 @@
+package operator_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/assemble"
+	"gridcast/builder/ingest"
+	"gridcast/builder/source/sourcetest"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+)
+
+// shown is what is to be seen at an instant, in short.
+type shown struct {
+	Season   int      // that /standings, /calendar and /predictions answer with unless asked for another
+	Next     string   // of /next-race: name, start, and the winner of the pick; 404 if there is none
+	Calendar int      // rounds of 2026; -1: the season is not known
+	Leader   string   // of the standings of the season; none if nobody has points
+	Drivers  string   // how many there are, and the first with the team
+	Picks    int      // of 2026
+	Missing  []string // on /status: what the facts lack
+	Source   string   // to the operator: the revision's first digits, its faults and what waits
+}
+
+func (u *unattended) shown(t *testing.T) shown {
+	t.Helper()
+	version, err := snapshots.Open(t.Context(), u.store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &version.Manifest
+	got := shown{Season: m.CurrentSeason, Next: "404", Calendar: -1}
+	body, ok := version.Body("next-race")
+	if !ok {
+		t.Fatal("there is no /next-race")
+	}
+	var countdown wire.Countdown
+	if err := json.Unmarshal(body.Identity, &countdown); err != nil {
+		t.Fatal(err)
+	}
+	if round := countdown.Next(u.Now()); round != nil {
+		var envelope struct{ Data wire.NextRace }
+		if err := json.Unmarshal(round.Append(nil, u.Now()), &envelope); err != nil {
+			t.Fatal(err)
+		}
+		got.Next = fmt.Sprintf("%s, %s", envelope.Data.Name, time.Time(envelope.Data.DateStart).UTC().Format("2006-01-02 15:04"))
+		if pick := envelope.Data.Prediction; pick != nil {
+			got.Next += ", " + pick.Winner
+		}
+	}
+	if _, known := version.Body("calendar/2026"); known {
+		got.Calendar = len(published[[]wire.CalendarEntry](t, u, "calendar/2026"))
+		got.Picks = len(published[[]wire.PredictionRecord](t, u, "predictions/2026"))
+	}
+	if rows := published[[]wire.DriverStanding](t, u, fmt.Sprintf("standings/drivers/%d", m.CurrentSeason)); len(rows) > 0 {
+		got.Leader = fmt.Sprintf("%s %g", rows[0].Driver, rows[0].Points)
+	}
+	drivers := published[[]wire.Driver](t, u, "drivers")
+	got.Drivers = fmt.Sprintf("%d, %s of %s", len(drivers), drivers[0].Driver, drivers[0].Team)
+	for _, fact := range m.Missing {
+		if fact.OverdueAt(u.Now()) {
+			got.Missing = append(got.Missing, fact.Code+": "+fact.Text)
+		}
+	}
+	state := u.sources.States()[0]
+	got.Source = strings.TrimSpace(fmt.Sprintf("%.8s %s", state.Revision, state.Fault))
+	if n := len(state.Waiting); n > 0 {
+		got.Source += fmt.Sprintf(", %d wait", n)
+	}
+	return got
+}
+
+// TestWinter goes from the end of 2025 to the first qualifying of 2026 with what F1DB had at each
+// moment: for a fortnight nothing of the new season, on 19 December its calendar, and its cars
+// not before March.
+func TestWinter(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: a winter takes some seconds")
+	}
+	host, clock := newsFrom(t, time.Date(2025, 12, 10, 12, 0, 0, 0, time.UTC))
+	base := release(t, sourcetest.F1DB2026, 2024, 2025)
+	synctest.Test(t, func(t *testing.T) {
+		u := begin(t, host, clock, base)
+		const (
+			australia = "Australian Grand Prix, 2026-03-08 04:00"
+			lastGrid  = "20, GAS of Alpine"
+		)
+		// What waits all the time is the start of Las Vegas 2025, which F1DB has a day early.
+		old := func(next string, calendar int, source string, missing ...string) shown {
+			return shown{2025, next, calendar, "NOR 423", lastGrid, 0, missing, source}
+		}
+		for _, step := range []struct {
+			at   string
+			want shown
+		}{
+			// The last season is over, and nobody knows of another race.
+			{"2025-12-10T13:00:00Z", old("404", -1, "1b21db66, 1 wait", "no_future_round: no race to come is known")},
+			// Who drives where was there a quarter of an hour before the calendar, and is not asked for.
+			{"2025-12-19T21:05:00Z", old("404", -1, "17655f9c, 1 wait", "no_future_round: no race to come is known")},
+			{"2025-12-19T22:00:00Z", old(australia, 24, "c30d8518, 1 wait")},
+			{"2025-12-31T23:59:00Z", old(australia, 24, "204d2823, 1 wait")},
+			// The year of now is the current season. Its cars are those of the last race until the first qualifying.
+			{"2026-01-01T01:00:00Z", shown{2026, australia, 24, "", lastGrid, 0, nil, "204d2823, 1 wait"}},
+			{"2026-03-06T12:00:00Z", shown{2026, australia, 24, "", lastGrid, 0, nil, "4963b202, 1 wait"}},
+			// Qualifying, in which three of 22 set no time: they are entered with the race.
+			{"2026-03-07T16:10:00Z", shown{2026, australia, 24, "", "19, GAS of Alpine", 0, nil, "0d14b5db, 1 wait"}},
+			{"2026-03-07T18:10:00Z", shown{2026, australia + ", RUS", 24, "", "19, GAS of Alpine", 1, nil, "0d14b5db, 1 wait"}},
+		} {
+			at, err := time.Parse(time.RFC3339, step.at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			u.set(at)
+			u.settle(t)
+			got := u.shown(t)
+			if diff := gocmp.Diff(step.want, got); diff != "" {
+				t.Errorf("at %s (-want +got):\n%s", step.at, diff)
+			}
+		}
+		for fault := range u.faults {
+			t.Errorf("a job failed: %s", fault)
+		}
+		log, err := ingest.LoadLog(t.Context(), u.store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		announced := time.Date(2025, 12, 19, 21, 12, 19, 0, time.UTC)
+		if origin, ok := log.Origin(2026, "australia", assemble.Start); !ok || origin.At.Before(announced) || origin.At.After(announced.Add(time.Hour)) {
+			t.Errorf("by the facts log the start of Australia came from %+v, want within an hour of %s", origin, announced)
+		}
+	})
+}
