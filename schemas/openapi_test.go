@@ -23,6 +23,7 @@ import (
 // document is the part of OpenAPI that the tests look at.
 type document struct {
 	Paths      map[string]map[string]operation
+	Webhooks   map[string]map[string]struct{ RequestBody response }
 	Components struct {
 		Parameters map[string]parameter
 		Headers    map[string]header
@@ -373,6 +374,36 @@ func TestServiceExamplesAreValid(t *testing.T) {
 	}
 }
 
+func TestWebhookExamplesAreValid(t *testing.T) {
+	count := 0
+	for name, methods := range parse(t).Webhooks {
+		for _, example := range methods["post"].RequestBody.Content["application/json"].Examples {
+			count++
+			var kind struct{ Type string }
+			if err := json.Unmarshal(example.Value, &kind); err != nil {
+				t.Fatal(err)
+			}
+			var body bytes.Buffer
+			if err := json.Compact(&body, example.Value); err != nil {
+				t.Fatal(err)
+			}
+			if err := schemas.ValidateWebhook(kind.Type, body.Bytes()); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			spoiled := bytes.Replace(body.Bytes(), []byte(`"type":"`), []byte(`"type":"x`), 1)
+			if err := schemas.ValidateWebhook(kind.Type, spoiled); err == nil {
+				t.Errorf("%s: %s was accepted", name, spoiled)
+			}
+		}
+	}
+	if count != 3 {
+		t.Errorf("found %d examples, want 3", count)
+	}
+	if err := schemas.ValidateWebhook("version.unpublished", []byte(`{}`)); err == nil {
+		t.Error("a type without a schema was accepted")
+	}
+}
+
 // TestSchemasFollowTheStructs compares names, order and presence of every struct's fields
 // with the schema of the same name.
 func TestSchemasFollowTheStructs(t *testing.T) {
@@ -391,6 +422,7 @@ func TestSchemasFollowTheStructs(t *testing.T) {
 		"Scores": wire.Scores{}, "PercentInterval": wire.PercentInterval{}, "NumberInterval": wire.NumberInterval{}, "ReliabilityBin": wire.ReliabilityBin{},
 		"ResultsBody": wire.Success[int]{}, "ResultRecord": wire.ResultRecord{}, "Revision": wire.Revision{}, "ResultRow": wire.ResultRow{},
 		"WeekendsBody": wire.Success[int]{}, "Weekend": wire.Weekend{}, "Circuit": wire.Circuit{}, "WeekendSession": wire.WeekendSession{},
+		"PublishedMessage": wire.Webhook[int]{}, "TestMessage": wire.Webhook[int]{}, "ChangedVariant": wire.WebhookVariant{},
 		"ChangesBody": wire.Success[int]{}, "Change": wire.Change{}, "ChangeState": wire.ChangeState{}, "ChangedRow": wire.ChangedRow{},
 	} {
 		s, ok := d.Components.Schemas[name]

@@ -40,6 +40,17 @@ func ValidateService(path string, body []byte) error {
 	return fmt.Errorf("%s: no schema for this path", path)
 }
 
+// ValidateWebhook is Validate for a message to a receiver of webhooks, of the type given.
+func ValidateWebhook(kind string, body []byte) error {
+	switch kind {
+	case wire.WebhookPublished:
+		return publishedContract.validate(kind, body)
+	case wire.WebhookTest:
+		return testContract.validate(kind, body)
+	}
+	return fmt.Errorf("%s: no schema for this type of message", kind)
+}
+
 // contracts pairs each endpoint with the schema file and the Go type of its bodies, in the
 // order of the OpenAPI document. Standings have two, by the parameter type.
 var contracts = []contract{
@@ -63,6 +74,9 @@ var (
 	errorContract  = newContract[wire.Error]("", "", "v1/error.schema.json")
 	healthContract = contract{file: "v1/health.schema.json", schema: lazily("v1/health.schema.json")}
 	statusContract = contract{file: "v1/status.schema.json", schema: lazily("v1/status.schema.json")}
+
+	publishedContract = newContract[wire.Webhook[wire.PublishedData]]("", "", "v1/webhook-published.schema.json")
+	testContract      = newContract[wire.Webhook[wire.TestData]]("", "", "v1/webhook-test.schema.json")
 )
 
 // commonFile is what the other files refer to.
@@ -74,7 +88,7 @@ func schemaFiles() []string {
 	for i := range contracts {
 		files = append(files, contracts[i].file)
 	}
-	return append(files, errorContract.file, healthContract.file, statusContract.file, commonFile)
+	return append(files, errorContract.file, healthContract.file, statusContract.file, publishedContract.file, testContract.file, commonFile)
 }
 
 // contract is the promise about one kind of body.

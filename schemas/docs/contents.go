@@ -17,6 +17,7 @@ type contents struct {
 	Description []string // paragraphs
 
 	Endpoints []endpoint
+	Messages  []message
 	Services  []service
 	Headers   []headerRow
 	Errors    []errorRow
@@ -28,6 +29,15 @@ type endpoint struct {
 	Params   []paramRow
 	Requests []string // request targets worth trying
 	Bodies   []bodyTable
+	Examples []example
+}
+
+// message is what is sent to receivers of webhooks.
+type message struct {
+	Type, Summary, Description string
+
+	Headers  []paramRow
+	Fields   []fieldRow
 	Examples []example
 }
 
@@ -81,6 +91,13 @@ func (d *document) contents() (*contents, error) {
 			return nil, fmt.Errorf("%s: %w", path.Name, err)
 		}
 	}
+	for _, hook := range d.Webhooks {
+		m, err := d.message(hook.Value.Post)
+		if err != nil {
+			return nil, fmt.Errorf("webhook %s: %w", hook.Name, err)
+		}
+		c.Messages = append(c.Messages, m)
+	}
 	slices.SortFunc(c.Errors, func(a, b errorRow) int { return a.Status - b.Status })
 	slices.SortStableFunc(c.Headers, func(a, b headerRow) int { return strings.Compare(a.Name, b.Name) })
 	return c, nil
@@ -118,14 +135,41 @@ func (d *document) endpoint(path string, get operation) (endpoint, error) {
 		}
 		e.Bodies = append(e.Bodies, table)
 	}
+	var err error
+	e.Examples, err = examples(content)
+	return e, err
+}
+
+// examples are those of a body, laid out for people.
+func examples(content media) ([]example, error) {
+	var all []example
 	for _, ex := range content.Examples {
 		var pretty bytes.Buffer
 		if err := json.Indent(&pretty, ex.Value.Value, "", "  "); err != nil {
-			return e, fmt.Errorf("example %s: %w", ex.Name, err)
+			return nil, fmt.Errorf("example %s: %w", ex.Name, err)
 		}
-		e.Examples = append(e.Examples, example{ex.Value.Summary, pretty.String()})
+		all = append(all, example{ex.Value.Summary, pretty.String()})
 	}
-	return e, nil
+	return all, nil
+}
+
+func (d *document) message(post operation) (message, error) {
+	m := message{Summary: post.Summary, Description: post.Description}
+	for _, p := range post.Parameters {
+		m.Headers = append(m.Headers, paramRow{Name: p.Name, Description: p.Description, Example: p.Example})
+	}
+	content := post.RequestBody.Content["application/json"]
+	body, err := d.schema(content.Schema)
+	if err != nil {
+		return m, err
+	}
+	kind, _ := body.Properties.Get("type")
+	m.Type = typeWords(kind)
+	if m.Fields, err = d.fields(nil, body, 0, map[string]bool{}); err != nil {
+		return m, err
+	}
+	m.Examples, err = examples(content)
+	return m, err
 }
 
 // bodyTable lists the fields of data; the envelope around it is the same everywhere.
@@ -169,7 +213,7 @@ func (d *document) fields(rows []fieldRow, object schema, depth int, shown map[s
 				return nil, err
 			}
 		}
-		again := len(inner.Properties) > 0 && shown[ref]
+		again := ref != "" && len(inner.Properties) > 0 && shown[ref]
 		if again {
 			row.Type += ", as above"
 		}

@@ -9,6 +9,8 @@ import (
 	"bytes"
 	"embed"
 	"html/template"
+	"slices"
+	"strings"
 	"sync"
 
 	"gridcast/schemas"
@@ -50,17 +52,22 @@ func render() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	samples, err := samples()
+	samples, err := read(samples)
+	if err != nil {
+		return nil, err
+	}
+	verifiers, err := read(verifiers)
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
 	err = parsed.Execute(&b, struct {
 		*contents
-		Samples []Sample
-		CSS     template.CSS
-		Script  template.JS
-	}{filling, samples, template.CSS(css), template.JS(js)}) //nolint:gosec // both are embedded files of ours
+		Samples   []Sample
+		Verifiers []Sample
+		CSS       template.CSS
+		Script    template.JS
+	}{filling, samples, verifiers, template.CSS(css), template.JS(js)}) //nolint:gosec // both are embedded files of ours
 	return b.Bytes(), err
 }
 
@@ -72,25 +79,43 @@ type Sample struct {
 	Text     string
 }
 
-// Samples returns the programs of the page, in its order.
-func Samples() []Sample {
-	all, err := samples()
+// samples are the programs that read the API, in the order of the page.
+var samples = []Sample{
+	{Language: "curl", File: "sample.sh"},
+	{Language: "JavaScript", File: "sample.mjs"},
+	{Language: "Python", File: "sample.py"},
+	{Language: "Go", File: "sample.go"},
+}
+
+// verifiers are the programs that verify a message to a webhook.
+var verifiers = []Sample{
+	{Language: "JavaScript", File: "webhook.mjs"},
+	{Language: "Python", File: "webhook.py"},
+	{Language: "Go", File: "webhook.go"},
+	{Language: "Shell", File: "webhook.sh"},
+}
+
+// Samples returns the programs of the page that read the API, in its order.
+func Samples() []Sample { return must(read(samples)) }
+
+// Verifiers returns the programs of the page that verify a message to a webhook: the body is on
+// standard input, the headers are WEBHOOK_ID, WEBHOOK_TIMESTAMP and WEBHOOK_SIGNATURE in the
+// environment, the secret is GRIDCAST_WEBHOOK_SECRET. They fail for a message that is not genuine.
+func Verifiers() []Sample { return must(read(verifiers)) }
+
+func must(all []Sample, err error) []Sample {
 	if err != nil {
 		panic("BUG: samples: " + err.Error())
 	}
 	return all
 }
 
-func samples() ([]Sample, error) {
-	all := []Sample{
-		{Language: "curl", File: "sample.sh"},
-		{Language: "JavaScript", File: "sample.mjs"},
-		{Language: "Python", File: "sample.py"},
-		{Language: "Go", File: "sample.go"},
-	}
+// read reads the texts of samples.
+func read(list []Sample) ([]Sample, error) {
+	all := slices.Clone(list)
 	for i := range all {
 		name := "samples/" + all[i].File
-		if all[i].File == "sample.go" {
+		if strings.HasSuffix(name, ".go") {
 			name += ".txt" // else it would be a program of ours
 		}
 		text, err := assets.ReadFile(name)

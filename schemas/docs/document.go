@@ -15,6 +15,7 @@ type document struct {
 	}
 	Tags       []struct{ Name, Description string }
 	Paths      ordered.Object[struct{ Get operation }]
+	Webhooks   ordered.Object[struct{ Post operation }]
 	Components struct {
 		Parameters ordered.Object[parameter]
 		Headers    ordered.Object[header]
@@ -26,8 +27,15 @@ type document struct {
 type operation struct {
 	Tags                 []string
 	Summary, Description string
-	Parameters           []reference
+	Parameters           []inlined
+	RequestBody          response
 	Responses            ordered.Object[response]
+}
+
+// inlined is a reference to a parameter, or the parameter itself.
+type inlined struct {
+	reference
+	parameter
 }
 
 type reference struct {
@@ -48,14 +56,17 @@ type response struct {
 	reference
 	Description string
 	Headers     ordered.Object[reference]
-	Content     map[string]struct {
-		Schema   schema
-		Example  json.RawMessage
-		Examples ordered.Object[struct {
-			Summary string
-			Value   json.RawMessage
-		}]
-	}
+	Content     map[string]media
+}
+
+// media is a body.
+type media struct {
+	Schema   schema
+	Example  json.RawMessage
+	Examples ordered.Object[struct {
+		Summary string
+		Value   json.RawMessage
+	}]
 }
 
 type schema struct {
