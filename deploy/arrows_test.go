@@ -58,6 +58,7 @@ var borders = map[string][]string{
 	"github.com/molecule-man/go-brrr": {"builder/render"},
 	"github.com/arran4/golang-ical":   {"builder/source/calendar"},
 	"github.com/alecthomas/kong":      {"deploy/gridcast"},
+	"code.dny.dev/ssrf":               {"scheduler/webhook"},
 
 	"github.com/go-json-experiment/json": {"builder/archive"},
 }

@@ -1,0 +1,604 @@
+package webhook
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+)
+
+// schedule are the waits after the first failure and each later one in a row: the one that Standard
+// Webhooks recommends, 75 hours and 35 minutes in all. When the attempt after the last of them fails
+// too, the hook is paused.
+var schedule = []time.Duration{
+	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
+	10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
+}
+
+// longestWait is the longest that a receiver can ask for with Retry-After.
+const longestWait = 24 * time.Hour
+
+// maxChanges is how many changes a message lists. More than that changed is as good as everything.
+const maxChanges = 500
+
+const (
+	// lookEvery is how often the store is looked at for versions that others published.
+	lookEvery = 5 * time.Second
+	// settleTime is how long after a version was noticed receivers are told: edges look once a
+	// second, and who is told should find the version there. Versions that follow one another
+	// within it are told as one.
+	settleTime = 3 * time.Second
+	// claimTime is how long a claim holds, longer than any attempt takes.
+	claimTime = attemptTime + 45*time.Second
+	// recordTime bounds the recording of an attempt when the process is told to stop.
+	recordTime = 5 * time.Second
+	// concurrent is how many attempts are made at once: receivers that hang hold up others only when
+	// there are more of them.
+	concurrent = 16
+)
+
+// Deliverer delivers what is published. Run is called once, Published from any goroutine.
+type Deliverer struct {
+	store   blob.Store
+	sender  *Sender
+	log     *slog.Logger
+	owner   string // of claims
+	nudge   chan struct{}
+	metrics *metrics
+
+	// Run's goroutine alone has the following.
+	hooks     map[string]*known
+	tag       blob.Tag // of the document that they are from
+	pointer   snapshots.Pointer
+	noticed   time.Time // when pointer was
+	manifests map[int64]map[string]snapshots.Entry
+	ended     chan attempted // one for each attempt under way; buffered for all
+	complaint string         // the last error of the store that was logged
+}
+
+// known is a hook as Run knows it.
+type known struct {
+	hook   Hook
+	state  State
+	tag    blob.Tag
+	loaded bool
+	sent   bool   // an attempt is under way
+	told   string // the last trouble that was logged about it
+}
+
+// attempted is the end of an attempt.
+type attempted struct {
+	id       string
+	recorded bool // else the state is to be loaded again
+	state    State
+	tag      blob.Tag
+	err      error // why it could not be recorded
+}
+
+// NewDeliverer returns a deliverer whose metrics are in the registry.
+func NewDeliverer(store blob.Store, sender *Sender, log *slog.Logger, registry prometheus.Registerer) *Deliverer {
+	return &Deliverer{
+		store: store, sender: sender, log: log, owner: rand.Text(), nudge: make(chan struct{}, 1), metrics: newMetrics(registry),
+		hooks: map[string]*known{}, manifests: map[int64]map[string]snapshots.Entry{}, ended: make(chan attempted, concurrent),
+	}
+}
+
+// Published says that there is a version, so that it is noticed at once. It never waits.
+func (d *Deliverer) Published() {
+	select {
+	case d.nudge <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// Run delivers until ctx ends, and then waits until the attempts under way are recorded: they are
+// broken off, and repeated by whoever runs next.
+func (d *Deliverer) Run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	under := 0 // attempts under way
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-d.nudge:
+		case <-timer.C:
+		case a := <-d.ended:
+			under--
+			d.note(a)
+		}
+		began, wait := d.look(ctx, concurrent-under)
+		under += began
+		timer.Reset(wait)
+	}
+	for ; under > 0; under-- {
+		<-d.ended
+	}
+}
+
+// note takes the end of an attempt.
+func (d *Deliverer) note(a attempted) {
+	k := d.hooks[a.id]
+	if k == nil { // removed meanwhile
+		return
+	}
+	k.sent, k.state, k.tag, k.loaded = false, a.state, a.tag, a.recorded
+	d.complain(k, a.err)
+}
+
+// complain logs what is wrong with a hook, once for each trouble.
+func (d *Deliverer) complain(k *known, err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != k.told {
+		d.log.Warn("webhook is not told", "webhook", k.hook.ID, "err", text)
+	}
+	k.told = text
+}
+
+// look begins up to free attempts that are due now. It returns how many, and how long nothing else
+// is to be done. The store is read here, and no receiver waited for.
+func (d *Deliverer) look(ctx context.Context, free int) (began int, wait time.Duration) {
+	wait = lookEvery
+	if err := d.refresh(ctx); err != nil {
+		if text := err.Error(); text != d.complaint && ctx.Err() == nil {
+			d.complaint = text
+			d.log.Warn("webhooks wait: the store cannot be read", "err", err)
+		}
+		return 0, wait
+	}
+	d.complaint = ""
+	now := time.Now().UTC()
+	type turn struct {
+		at time.Time
+		*known
+	}
+	var turns []turn
+	for _, k := range d.hooks {
+		at, ok := d.due(ctx, k, now)
+		switch {
+		case ok && at.After(now):
+			wait = min(wait, at.Sub(now))
+		case ok:
+			turns = append(turns, turn{at, k})
+		}
+	}
+	// Who has waited longest comes first, so that receivers that hang come after those that were not
+	// yet tried. Without a free place the end of an attempt has this look again.
+	slices.SortFunc(turns, func(a, b turn) int { return a.at.Compare(b.at) })
+	for _, t := range turns {
+		if began == free || ctx.Err() != nil {
+			break
+		}
+		begun, err := d.begin(ctx, t.known, now)
+		if begun {
+			began++
+		}
+		if ctx.Err() == nil {
+			d.complain(t.known, err)
+		}
+	}
+	d.metrics.show(d.hooks, d.pointer, d.sender.Master(), now)
+	return began, wait
+}
+
+// refresh reads which hooks there are and what is published.
+func (d *Deliverer) refresh(ctx context.Context) error {
+	object, err := d.store.Get(ctx, Key, blob.MaxDocument)
+	if err != nil && !errors.Is(err, blob.ErrNotFound) {
+		return fmt.Errorf("load webhooks: %w", err)
+	}
+	if object.Tag != d.tag {
+		read, err := decode(object.Data)
+		if err != nil {
+			return err
+		}
+		d.tag = object.Tag
+		maps.DeleteFunc(d.hooks, func(id string, _ *known) bool { _, err := Find(read.Hooks, id); return err != nil })
+		for _, h := range read.Hooks {
+			if d.hooks[h.ID] == nil {
+				d.hooks[h.ID] = &known{}
+			}
+			d.hooks[h.ID].hook = h
+		}
+	}
+	if len(d.hooks) == 0 {
+		return nil
+	}
+	pointer, _, err := snapshots.LoadPointer(ctx, d.store)
+	if err != nil && !errors.Is(err, snapshots.ErrNone) {
+		return err
+	}
+	if pointer.Version != d.pointer.Version {
+		d.pointer, d.noticed = pointer, time.Now()
+	}
+	for _, k := range d.hooks {
+		if !k.loaded && !k.sent && k.hook.Paused.IsZero() {
+			if k.state, k.tag, err = loadState(ctx, d.store, k.hook); err != nil {
+				return err
+			}
+			k.loaded = true
+		}
+	}
+	return nil
+}
+
+// due says when the next attempt for a hook is to be made, as far as is known; it may be past. A hook
+// that is to be paused is.
+func (d *Deliverer) due(ctx context.Context, k *known, now time.Time) (time.Time, bool) {
+	h, s := k.hook, k.state
+	fresh := s.Resumed != h.Resumed // what failed before it was resumed does not count
+	switch {
+	case !h.Paused.IsZero() || k.sent || !k.loaded || h.Master != d.sender.Master():
+		return time.Time{}, false
+	case s.GiveUp != "" && !fresh:
+		d.giveUp(ctx, h, s.GiveUp)
+		return time.Time{}, false
+	case s.Told >= d.pointer.Version:
+		return time.Time{}, false
+	}
+	at := d.noticed.Add(settleTime)
+	if !fresh && s.Next.After(at) {
+		at = s.Next
+	}
+	if s.Owner != "" && s.Until.After(at) {
+		at = s.Until // another one is at it, or was when it died
+	}
+	return at, true
+}
+
+// giveUp pauses a hook, unless an operator has resumed or paused it meanwhile.
+func (d *Deliverer) giveUp(ctx context.Context, h Hook, why string) {
+	err := Update(ctx, d.store, func(hooks *[]Hook) error {
+		now, err := Find(*hooks, h.ID)
+		if err != nil {
+			return err
+		}
+		if now.Resumed != h.Resumed || !now.Paused.IsZero() {
+			return errors.New("it stands otherwise by now")
+		}
+		now.Pause(why, true)
+		return nil
+	})
+	if err == nil {
+		d.log.Warn("webhook paused", "webhook", h.ID, "reason", why)
+		d.Published() // to look again
+	}
+}
+
+// begin makes an attempt: it claims the message in the store and sends it in a goroutine of its own.
+// What the receiver does not want to hear of is noted as told.
+func (d *Deliverer) begin(ctx context.Context, k *known, now time.Time) (begun bool, err error) {
+	h, s := k.hook, k.state
+	s.Attempts = slices.Clone(s.Attempts)
+	if s.Resumed != h.Resumed {
+		s.Resumed, s.Failures, s.Failing, s.GiveUp = h.Resumed, 0, time.Time{}, ""
+	}
+	if s.Pending == nil || s.Pending.Version != d.pointer.Version {
+		s.Pending = &Message{ID: "msg_" + rand.Text(), Version: d.pointer.Version, Previous: s.Told, At: d.pointer.At.UTC()}
+	}
+	data, err := d.changes(ctx, h, *s.Pending)
+	if err != nil {
+		return false, err
+	}
+	unwanted := data.Complete && len(data.Changes) == 0
+	if unwanted {
+		s.taken()
+	} else {
+		s.Owner, s.Until = d.owner, now.Add(claimTime)
+	}
+	tag, err := swapState(ctx, d.store, h.ID, k.tag, s)
+	if err != nil {
+		k.loaded = false // somebody else was first, or the store failed: look again at what there is
+		if errors.Is(err, blob.ErrConflict) {
+			d.Published()
+			return false, nil
+		}
+		return false, err
+	}
+	k.state, k.tag = s, tag
+	if unwanted {
+		return false, nil
+	}
+	body, err := wire.Marshal(wire.Webhook[wire.PublishedData]{Type: wire.WebhookPublished, Timestamp: wire.Instant(s.Pending.At), Data: data})
+	if err != nil {
+		return false, err
+	}
+	k.sent = true
+	go func() { d.ended <- d.attempt(ctx, h, s, tag, body) }()
+	return true, nil
+}
+
+// taken notes that the receiver has everything up to the pending message.
+func (s *State) taken() {
+	s.Told, s.Pending, s.Failures, s.Failing, s.Next, s.GiveUp = s.Pending.Version, nil, 0, time.Time{}, time.Time{}, ""
+}
+
+// attempt sends a claimed message and records what became of it.
+func (d *Deliverer) attempt(ctx context.Context, h Hook, s State, tag blob.Tag, body []byte) (ended attempted) {
+	defer func() {
+		if value := recover(); value != nil { // a fault here must not end the process that publishes
+			d.log.Error("BUG: panic while a webhook is sent", "webhook", h.ID, "panic", value, "stack", string(debug.Stack()))
+			ended = attempted{id: h.ID, err: fmt.Errorf("BUG: %v", value)}
+		}
+	}()
+	message, began := s.Pending.ID, time.Now()
+	a := d.sender.send(ctx, h, message, body)
+	now, broken := time.Now(), ctx.Err() != nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
+	defer cancel()
+	for {
+		s.Owner, s.Until = "", time.Time{}
+		if !broken { // else the claim is given back, and the same message is sent by who runs next
+			s.record(a, began, now)
+		}
+		next, err := swapState(ctx, d.store, h.ID, tag, s)
+		if err == nil && !broken {
+			line := s.Attempts[len(s.Attempts)-1]
+			d.metrics.deliveries.WithLabelValues(string(a.outcome)).Inc()
+			d.log.Info("webhook sent", "webhook", h.ID, "outcome", a.outcome, "status", a.status, "message", message,
+				"version", line.Version, "attempt", line.Number, "retry_at", line.Retry)
+		}
+		if !errors.Is(err, blob.ErrConflict) {
+			return attempted{id: h.ID, recorded: err == nil, state: s, tag: next, err: err}
+		}
+		// A test was noted meanwhile, or the hook is removed, or the claim ran out.
+		if s, tag, err = loadState(ctx, d.store, h); err != nil || s.Owner != d.owner || s.Pending == nil || s.Pending.ID != message {
+			return attempted{id: h.ID, err: err}
+		}
+	}
+}
+
+// record notes an attempt.
+func (s *State) record(a answer, began, now time.Time) {
+	line := Attempt{
+		At: began.UTC().Truncate(time.Millisecond), Message: s.Pending.ID, Version: s.Pending.Version, Number: s.Failures + 1,
+		Outcome: a.outcome, Status: a.status, Millis: now.Sub(began).Milliseconds(), Detail: a.detail,
+	}
+	switch {
+	case a.outcome == Delivered:
+		s.taken()
+	default:
+		if s.Failures == 0 {
+			s.Failing = line.At
+		}
+		s.Failures++
+		switch {
+		case a.outcome == Gone:
+			s.GiveUp = "the receiver answered 410: it wants nothing any more"
+		case s.Failures > len(schedule):
+			s.GiveUp = fmt.Sprintf("nothing was taken since %s, %d attempts: %s", s.Failing.Format("2 January 2006 15:04 UTC"), s.Failures, a.detail)
+		default:
+			s.Next = now.Add(max(jitter(s.Pending.ID, schedule[s.Failures-1]), a.retryAfter)).UTC().Truncate(time.Millisecond)
+			line.Retry = s.Next
+		}
+	}
+	s.remember(line)
+}
+
+func (s *State) remember(line Attempt) {
+	s.Attempts = append(s.Attempts, line)
+	s.Attempts = s.Attempts[max(0, len(s.Attempts)-shownAttempts):]
+}
+
+// jitter makes a wait up to a tenth longer, by what follows from the message, so that receivers that
+// failed together are not asked again together.
+func jitter(id string, wait time.Duration) time.Duration {
+	sum := 0
+	for _, c := range id {
+		sum = (sum*31 + int(c)) % 1000
+	}
+	return wait + wait*time.Duration(sum)/10000
+}
+
+// Test sends a message that only tries the way, once, and notes it in the hook's log. It is also for a
+// hook that is paused. The error is that of the store, or that there is no master.
+func Test(ctx context.Context, store blob.Store, sender *Sender, h Hook) (Attempt, error) {
+	if h.Master != sender.Master() {
+		return Attempt{}, fmt.Errorf("test webhook %s: %w", h.ID, MasterError(h, sender))
+	}
+	id, began := "msg_"+rand.Text(), time.Now()
+	body, err := wire.Marshal(wire.Webhook[wire.TestData]{Type: wire.WebhookTest, Timestamp: wire.Instant(began), Data: wire.TestData{Webhook: h.ID}})
+	if err != nil {
+		return Attempt{}, err
+	}
+	a := sender.send(ctx, h, id, body)
+	if err := ctx.Err(); err != nil {
+		return Attempt{}, err
+	}
+	line := Attempt{
+		At: began.UTC().Truncate(time.Millisecond), Message: id, Number: 1, Outcome: a.outcome, Status: a.status,
+		Millis: time.Since(began).Milliseconds(), Detail: a.detail,
+	}
+	for {
+		s, tag, err := loadState(ctx, store, h)
+		if err != nil {
+			return line, err
+		}
+		s.remember(line)
+		_, err = swapState(ctx, store, h.ID, tag, s)
+		if !errors.Is(err, blob.ErrConflict) || ctx.Err() != nil {
+			return line, err
+		}
+	}
+}
+
+// MasterError says why what is for a hook cannot be signed.
+func MasterError(h Hook, s *Sender) error {
+	if s.Master() == "" {
+		return ErrNoMaster
+	}
+	return fmt.Errorf("its secret is of another master (%s) than the one given (%s): give that one, or gridcast webhooks rotate %s", h.Master, s.Master(), h.ID)
+}
+
+// changes lists what a hook's receiver is to be told.
+func (d *Deliverer) changes(ctx context.Context, h Hook, m Message) (wire.PublishedData, error) {
+	data := wire.PublishedData{
+		Version: m.Version, Previous: m.Previous, PublishedAt: wire.Instant(m.At), Changes: []wire.WebhookVariant{},
+	}
+	after, err := d.entries(ctx, m.Version)
+	if err != nil {
+		return data, err
+	}
+	before, err := d.entries(ctx, m.Previous)
+	switch {
+	case errors.Is(err, blob.ErrNotFound), errors.Is(err, snapshots.ErrDamaged):
+		return data, nil // removed, or lost: nobody knows what has changed
+	case err != nil:
+		return data, err
+	}
+	var list []wire.WebhookVariant
+	for path, e := range after {
+		was, there := before[path]
+		switch {
+		case !there:
+			list = append(list, wire.WebhookVariant{Path: path, Change: string(snapshots.Added), ETag: e.ETag})
+		case was.SHA256 != e.SHA256:
+			list = append(list, wire.WebhookVariant{Path: path, Change: string(snapshots.Changed), ETag: e.ETag})
+		}
+	}
+	for path := range before {
+		if _, there := after[path]; !there {
+			list = append(list, wire.WebhookVariant{Path: path, Change: string(snapshots.Removed)})
+		}
+	}
+	slices.SortFunc(list, func(a, b wire.WebhookVariant) int { return strings.Compare(a.Path, b.Path) })
+	for _, v := range list {
+		if !address(&v) || !h.wants(v.Endpoint) {
+			continue
+		}
+		if v.ETag != "" {
+			v.ETag = `"` + v.ETag + `"`
+		}
+		data.Changes = append(data.Changes, v)
+	}
+	data.Complete = len(data.Changes) <= maxChanges
+	if !data.Complete {
+		data.Changes = []wire.WebhookVariant{}
+	}
+	return data, nil
+}
+
+// address puts what a request says in place of the path under which a variant is stored. It returns
+// false for what nobody asks for.
+func address(v *wire.WebhookVariant) bool {
+	for _, f := range catalog.Feeds {
+		if f.Stored == v.Path {
+			v.Endpoint, v.Path = strings.TrimPrefix(f.Path, "/"), f.Path
+			return true
+		}
+	}
+	variant, err := catalog.ParsePath(v.Path)
+	if err != nil || variant.SessionKey == catalog.NoSession {
+		return false
+	}
+	v.Endpoint = string(variant.Endpoint)
+	v.Path, v.Query, _ = strings.Cut(variant.Target(), "?")
+	return true
+}
+
+// entries are those of a version, by path.
+func (d *Deliverer) entries(ctx context.Context, version int64) (map[string]snapshots.Entry, error) {
+	if kept := d.manifests[version]; kept != nil {
+		return kept, nil
+	}
+	if version == 0 { // told of nothing: 0 would stand for the current version
+		return nil, blob.ErrNotFound
+	}
+	m, err := snapshots.LoadManifest(ctx, d.store, version)
+	if err != nil {
+		return nil, err
+	}
+	if len(d.manifests) >= 3 { // most hooks are told of the same two
+		clear(d.manifests)
+	}
+	entries := make(map[string]snapshots.Entry, len(m.Entries))
+	for _, e := range m.Entries {
+		entries[e.Path] = e
+	}
+	d.manifests[version] = entries
+	return entries, nil
+}
+
+// metrics are those of all hooks.
+type metrics struct {
+	deliveries *prometheus.CounterVec
+	hooks      *prometheus.GaugeVec
+	backlog    prometheus.Gauge
+	oldest     prometheus.Gauge
+}
+
+// How a hook stands, for metrics.
+const (
+	stateActive   = "active"
+	stateFailing  = "failing" // its last attempt failed, and is repeated
+	statePaused   = "paused"  // by an operator
+	stateGivenUp  = "given_up"
+	stateUnsigned = "unsigned" // its master is not the one that the process was given
+)
+
+func newMetrics(registry prometheus.Registerer) *metrics {
+	m := &metrics{
+		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gridcast_webhook_deliveries_total", Help: "Attempts to deliver a message to a webhook, by outcome.",
+		}, []string{"outcome"}),
+		hooks: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "gridcast_webhooks", Help: "Webhooks by how they stand.",
+		}, []string{"state"}),
+		backlog: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "gridcast_webhook_backlog", Help: "Webhooks that are not paused and have yet to be told of the published version.",
+		}),
+		oldest: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "gridcast_webhook_failing_seconds", Help: "For how long the webhook has failed that has failed longest and is not paused; 0: none fails.",
+		}),
+	}
+	registry.MustRegister(m.deliveries, m.hooks, m.backlog, m.oldest)
+	for _, o := range outcomes {
+		m.deliveries.WithLabelValues(string(o))
+	}
+	m.show(nil, snapshots.Pointer{}, "", time.Time{})
+	return m
+}
+
+// show sets the gauges.
+func (m *metrics) show(hooks map[string]*known, pointer snapshots.Pointer, master string, now time.Time) {
+	count := map[string]int{stateActive: 0, stateFailing: 0, statePaused: 0, stateGivenUp: 0, stateUnsigned: 0}
+	backlog, oldest := 0, time.Duration(0)
+	for _, k := range hooks {
+		switch {
+		case k.hook.GivenUp:
+			count[stateGivenUp]++
+		case !k.hook.Paused.IsZero():
+			count[statePaused]++
+		case k.hook.Master != master:
+			count[stateUnsigned]++
+		case k.state.Failures > 0:
+			count[stateFailing]++
+			oldest = max(oldest, now.Sub(k.state.Failing))
+		default:
+			count[stateActive]++
+		}
+		if k.hook.Paused.IsZero() && k.loaded && k.state.Told < pointer.Version {
+			backlog++
+		}
+	}
+	for state, n := range count {
+		m.hooks.WithLabelValues(state).Set(float64(n))
+	}
+	m.backlog.Set(float64(backlog))
+	m.oldest.Set(oldest.Seconds())
+}

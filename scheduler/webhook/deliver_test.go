@@ -1,0 +1,677 @@
+package webhook_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"gridcast/scheduler/webhook"
+	"gridcast/schemas"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// bodies are the identity bytes of a version by path.
+type bodies map[string]string
+
+// publish publishes a version with these bodies.
+func publish(t testing.TB, s blob.Store, content bodies) int64 {
+	t.Helper()
+	base, err := snapshots.LoadBase(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2024, 11, 24, 6, 0, 0, 0, time.UTC)
+	d := snapshots.Draft{
+		Base: base, Builder: "test", BuiltAt: at, CurrentSeason: 2024, Seasons: []int{2023, 2024},
+		Archive: snapshots.Digest([]byte("archive")), Ledger: snapshots.Ledger{Kind: "simulated", Seq: 3, Hash: snapshots.Digest([]byte("ledger"))},
+	}
+	for path, body := range content {
+		if path == "next-race" {
+			d.Variants = append(d.Variants, snapshots.Unfinished(path, []byte(body)))
+			continue
+		}
+		d.Variants = append(d.Variants, snapshots.New(path, []byte(body), nil, at))
+	}
+	p := snapshots.Publisher{Store: s}
+	r, err := p.Publish(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Version
+}
+
+var season = bodies{
+	"standings/drivers/2024": "VER", "standings/drivers/2023": "VER", "calendar/2024": "24 rounds", "next-race": "Qatar",
+	"feeds/calendar.ics": "BEGIN", "predictions/session/2024022": "RUS", "predictions/none": "[]", "drivers": "20",
+}
+
+// with is a copy of the bodies with others in their place; an empty one is taken out.
+func (b bodies) with(pairs ...string) bodies {
+	c := bodies{}
+	for path, body := range b {
+		c[path] = body
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		if c[pairs[i]] = pairs[i+1]; pairs[i+1] == "" {
+			delete(c, pairs[i])
+		}
+	}
+	return c
+}
+
+// line is what answers in place of a network, and knows what it was sent and when.
+type line struct {
+	t      testing.TB
+	secret string // every request is verified by it; empty: none is
+
+	mu     sync.Mutex
+	got    []sent
+	answer func(attempt int, q *http.Request) (status int, err error) // nil: 204
+}
+
+type sent struct {
+	At     time.Time
+	ID     string
+	Type   string
+	Data   wire.PublishedData
+	Header http.Header
+}
+
+func (l *line) RoundTrip(q *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(q.Body)
+	if err != nil {
+		return nil, err
+	}
+	var m wire.Webhook[wire.PublishedData]
+	if err := json.Unmarshal(body, &m); err != nil {
+		l.t.Errorf("it was sent %s: %v", body, err)
+	}
+	if err := schemas.ValidateWebhook(m.Type, body); err != nil {
+		l.t.Errorf("it was sent %s: %v", body, err)
+	}
+	if l.secret != "" {
+		if err := (delivery{q.Header, body}).verify(l.secret); err != nil {
+			l.t.Errorf("it was sent %s, which does not verify: %v", body, err)
+		}
+	}
+	l.mu.Lock()
+	l.got = append(l.got, sent{time.Now(), q.Header.Get("Webhook-Id"), m.Type, m.Data, q.Header.Clone()})
+	n, answer := len(l.got), l.answer
+	l.mu.Unlock()
+	status := http.StatusNoContent
+	if answer != nil {
+		if status, err = answer(n, q); err != nil {
+			return nil, err
+		}
+	}
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, Request: q}, nil
+}
+
+// sent is what the line was sent until now.
+func (l *line) sent() []sent {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.got)
+}
+
+func (l *line) answers(f func(attempt int, q *http.Request) (int, error)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.answer = f
+}
+
+func status(code int) func(int, *http.Request) (int, error) {
+	return func(int, *http.Request) (int, error) { return code, nil }
+}
+
+// hang is a receiver that never answers.
+func hang(_ int, q *http.Request) (int, error) {
+	<-q.Context().Done()
+	return 0, q.Context().Err()
+}
+
+// desk is a store with a published version and a hook for everything, in a bubble of synctest.
+type desk struct {
+	t      *testing.T
+	store  blob.Store
+	sender *webhook.Sender
+	line   *line
+	hook   webhook.Hook
+	reg    *prometheus.Registry
+	log    bytes.Buffer
+}
+
+func newDesk(t *testing.T, store blob.Store, endpoints ...string) *desk {
+	t.Helper()
+	d := &desk{t: t, store: store, sender: newSender(t, webhook.SenderOptions{}), line: &line{t: t}, reg: prometheus.NewRegistry()}
+	d.sender.UseTransport(d.line)
+	d.hook = d.add(publish(t, store, season), endpoints...)
+	d.line.secret = secret(t, d.sender, d.hook)
+	return d
+}
+
+// add puts another hook into the store.
+func (d *desk) add(since int64, endpoints ...string) webhook.Hook {
+	d.t.Helper()
+	h, err := webhook.New(d.sender, "https://receiver.example/hook/token-in-the-path", endpoints, since)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.edit(func(hooks *[]webhook.Hook) { *hooks = append(*hooks, h) })
+	return h
+}
+
+func (d *desk) edit(f func(hooks *[]webhook.Hook)) {
+	d.t.Helper()
+	if err := webhook.Update(d.t.Context(), d.store, func(hooks *[]webhook.Hook) error { f(hooks); return nil }); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// run runs a deliverer until stop is called.
+func (d *desk) run() (stop func()) {
+	ctx, cancel := context.WithCancel(d.t.Context())
+	deliverer := webhook.NewDeliverer(d.store, d.sender, slog.New(slog.NewTextHandler(&d.log, nil)), d.reg)
+	ended := make(chan struct{})
+	go func() { defer close(ended); deliverer.Run(ctx) }()
+	return func() { cancel(); <-ended; d.reg = prometheus.NewRegistry() }
+}
+
+func (d *desk) state() webhook.State {
+	d.t.Helper()
+	s, err := webhook.LoadState(d.t.Context(), d.store, d.hook)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+func (d *desk) now() webhook.Hook {
+	d.t.Helper()
+	hooks, err := webhook.Load(d.t.Context(), d.store)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	h, err := webhook.Find(hooks, d.hook.ID)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return *h
+}
+
+func bubble(t *testing.T, f func(t *testing.T, d *desk), endpoints ...string) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, memblob.New(memblob.Strict(t, snapshots.Immutable)), endpoints...)
+		stop := d.run()
+		f(t, d)
+		stop()
+		if text := d.log.String(); strings.Contains(text, "token-in-the-path") || strings.Contains(text, strings.TrimPrefix(d.line.secret, "whsec_")) || strings.Contains(text, string(master)) {
+			t.Errorf("the log tells a secret:\n%s", text)
+		}
+	})
+}
+
+func TestReceiversAreToldWhatChanged(t *testing.T) {
+	bubble(t, func(t *testing.T, d *desk) {
+		time.Sleep(time.Minute)
+		if got := d.line.sent(); len(got) != 0 {
+			t.Fatalf("told of what was published before it was added: %+v", got)
+		}
+		published := time.Now()
+		version := publish(t, d.store, season.with("standings/drivers/2024", "NOR", "next-race", "Abu Dhabi", "feeds/calendar.ics", "END",
+			"predictions/session/2024022", "", "predictions/session/2024023", "VER", "predictions/none", "[ ]"))
+		time.Sleep(10 * time.Second)
+		got := d.line.sent()
+		if len(got) != 1 {
+			t.Fatalf("got %d messages, want 1", len(got))
+		}
+		if late := got[0].At.Sub(published); late > 8*time.Second {
+			t.Errorf("told after %s", late)
+		}
+		want := wire.PublishedData{
+			Version: version, Previous: 1, PublishedAt: wire.Instant(published), Complete: true, Changes: []wire.WebhookVariant{
+				{Endpoint: "calendar.ics", Path: "/calendar.ics", Change: "changed", ETag: `"` + snapshots.ETag(snapshots.Digest([]byte("END"))) + `"`},
+				{Endpoint: "next-race", Path: "/api/v1/next-race", Change: "changed"},
+				{Endpoint: "predictions", Path: "/api/v1/predictions", Query: "session_key=2024022", Change: "removed"},
+				{Endpoint: "predictions", Path: "/api/v1/predictions", Query: "session_key=2024023", Change: "added", ETag: `"` + snapshots.ETag(snapshots.Digest([]byte("VER"))) + `"`},
+				{Endpoint: "standings", Path: "/api/v1/standings", Query: "type=drivers&year=2024", Change: "changed", ETag: `"` + snapshots.ETag(snapshots.Digest([]byte("NOR"))) + `"`},
+			},
+		}
+		if diff := cmp.Diff(want, got[0].Data, cmp.Transformer("instant", wire.Instant.String)); diff != "" {
+			t.Errorf("message (-want +got):\n%s", diff)
+		}
+		if got[0].Type != wire.WebhookPublished || !strings.HasPrefix(got[0].ID, "msg_") || got[0].Header.Get("Content-Type") != "application/json" {
+			t.Errorf("got %+v", got[0])
+		}
+		if s := d.state(); s.Told != version || s.Pending != nil || len(s.Attempts) != 1 || s.Owner != "" {
+			t.Errorf("state %+v", s)
+		}
+		if n := testutil.CollectAndCount(d.reg, "gridcast_webhook_deliveries_total"); n != 6 {
+			t.Errorf("%d outcomes are counted", n)
+		}
+	})
+}
+
+// A receiver hears only of the endpoints that it asked for, and of nothing when they stay as they are.
+func TestFilter(t *testing.T) {
+	bubble(t, func(t *testing.T, d *desk) {
+		publish(t, d.store, season.with("drivers", "21"))
+		time.Sleep(time.Minute)
+		if got := d.line.sent(); len(got) != 0 {
+			t.Errorf("told of drivers: %+v", got)
+		}
+		if s := d.state(); s.Told != 2 {
+			t.Errorf("told %d, want 2: there is nothing to catch up on", s.Told)
+		}
+		publish(t, d.store, season.with("drivers", "22", "calendar/2024", "23 rounds"))
+		time.Sleep(time.Minute)
+		if got := d.line.sent(); len(got) != 1 || len(got[0].Data.Changes) != 1 || got[0].Data.Changes[0].Endpoint != "calendar" || got[0].Data.Previous != 2 {
+			t.Errorf("got %+v", got)
+		}
+	}, "calendar", "standings")
+}
+
+// The waits between attempts are those that Standard Webhooks recommends; after the last the hook is
+// paused, and resumed it is told at once of all that it missed.
+func TestRetrySchedule(t *testing.T) {
+	bubble(t, func(t *testing.T, d *desk) {
+		d.line.answers(status(http.StatusServiceUnavailable))
+		publish(t, d.store, season.with("drivers", "21"))
+		time.Sleep(100 * time.Hour)
+		got := d.line.sent()
+		if len(got) != len(webhook.Schedule)+1 {
+			t.Fatalf("%d attempts, want %d", len(got), len(webhook.Schedule)+1)
+		}
+		for i, wait := range webhook.Schedule {
+			if took := got[i+1].At.Sub(got[i].At); took < wait || took > wait+wait/10+5*time.Second {
+				t.Errorf("attempt %d came after %s, want %s and a tenth at most", i+2, took, wait)
+			}
+			if got[i+1].ID != got[0].ID {
+				t.Errorf("attempt %d has the id %s, want %s", i+2, got[i+1].ID, got[0].ID)
+			}
+			if got[i+1].Header.Get("Webhook-Timestamp") == got[i].Header.Get("Webhook-Timestamp") {
+				t.Errorf("attempt %d has the timestamp of the one before", i+2)
+			}
+		}
+		if h := d.now(); !h.GivenUp || h.Paused.IsZero() || !strings.Contains(h.Why, "10 attempts") {
+			t.Errorf("after the last attempt the hook is %+v, want it paused", h)
+		}
+		var total time.Duration
+		for _, wait := range webhook.Schedule {
+			total += wait
+		}
+		if total != 75*time.Hour+35*time.Minute+5*time.Second {
+			t.Errorf("the schedule lasts %s, want 75h35m5s", total)
+		}
+		if got := gauge(t, d.reg, "gridcast_webhooks", "given_up"); got != 1 {
+			t.Errorf("%v are given up in the metrics, want 1", got)
+		}
+
+		d.line.answers(nil)
+		version := publish(t, d.store, season.with("drivers", "22", "calendar/2024", "23 rounds"))
+		time.Sleep(time.Hour)
+		if n := len(d.line.sent()); n != len(got) {
+			t.Errorf("a paused hook was sent %d messages", n-len(got))
+		}
+		d.edit(func(hooks *[]webhook.Hook) { (*hooks)[0].Resume() })
+		time.Sleep(10 * time.Second)
+		after := d.line.sent()[len(got):]
+		if len(after) != 1 || after[0].Data.Version != version || after[0].Data.Previous != 1 || len(after[0].Data.Changes) != 2 || after[0].ID == got[0].ID {
+			t.Errorf("resumed it was sent %+v, want one new message about all since version 1", after)
+		}
+		if s := d.state(); s.Failures != 0 || s.Told != version {
+			t.Errorf("state %+v", s)
+		}
+	})
+}
+
+func gauge(t *testing.T, reg *prometheus.Registry, name, label string) float64 {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			if f.GetName() == name && (label == "" || m.Label[0].GetValue() == label) {
+				return m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+		}
+	}
+	t.Fatalf("there is no %s %s", name, label)
+	return 0
+}
+
+// Somebody who was away for hours gets one message about the newest state, and new versions do not
+// have them asked more often.
+func TestNewestStateWins(t *testing.T) {
+	bubble(t, func(t *testing.T, d *desk) {
+		d.line.answers(hang)
+		for i := range 100 {
+			publish(t, d.store, season.with("drivers", fmt.Sprint(i)))
+			time.Sleep(3 * time.Minute) // 5 hours in all
+		}
+		during := d.line.sent()
+		if len(during) < 4 || len(during) > 6 {
+			t.Errorf("%d attempts in 5 hours, want those of the schedule", len(during))
+		}
+		if s := d.state(); s.Attempts[0].Outcome != webhook.TimedOut || s.Attempts[0].Millis != 15_000 {
+			t.Errorf("the first attempt: %+v, want that it timed out after 15 s", s.Attempts[0])
+		}
+		d.line.answers(nil)
+		time.Sleep(6 * time.Hour)
+		after := d.line.sent()[len(during):]
+		if len(after) != 1 || after[0].Data.Version != 101 || after[0].Data.Previous != 1 || len(after[0].Data.Changes) != 1 {
+			t.Errorf("afterwards it got %+v, want one message from version 1 to 101", after)
+		}
+		if s := d.state(); s.Told != 101 || s.Failures != 0 || s.Pending != nil {
+			t.Errorf("state %+v", s)
+		}
+	})
+}
+
+func TestGonePausesAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, d *desk) {
+		d.line.answers(status(http.StatusGone))
+		publish(t, d.store, season.with("drivers", "21"))
+		time.Sleep(time.Minute)
+		if h := d.now(); !h.GivenUp || !strings.Contains(h.Why, "410") || len(d.line.sent()) != 1 {
+			t.Errorf("after %d attempts the hook is %+v", len(d.line.sent()), h)
+		}
+	})
+}
+
+// What a receiver asks for with Retry-After is waited for, up to a day.
+func TestRetryAfter(t *testing.T) {
+	bubble(t, func(t *testing.T, d *desk) {
+		d.sender.UseTransport(roundTripper(func(q *http.Request) (*http.Response, error) {
+			r, err := d.line.RoundTrip(q)
+			if err == nil {
+				r.StatusCode, r.Header = http.StatusTooManyRequests, http.Header{"Retry-After": {map[bool]string{true: "600", false: "999999"}[len(d.line.sent()) == 1]}}
+			}
+			return r, err
+		}))
+		publish(t, d.store, season.with("drivers", "21"))
+		time.Sleep(40 * time.Hour)
+		got := d.line.sent()
+		if len(got) != 3 || got[1].At.Sub(got[0].At).Round(time.Minute) != 10*time.Minute || got[2].At.Sub(got[1].At).Round(time.Hour) != 24*time.Hour {
+			t.Errorf("attempts at %v", got)
+		}
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(q *http.Request) (*http.Response, error) { return f(q) }
+
+// A process that ends, well or not, leaves the retry to the next one, under the same id.
+func TestRestartResumes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, memblob.New())
+		stop := d.run()
+		d.line.answers(status(http.StatusInternalServerError))
+		publish(t, d.store, season.with("drivers", "21"))
+		time.Sleep(time.Minute) // two attempts, the third is due in five minutes
+		stop()
+		before := d.line.sent()
+		stop = d.run()
+		time.Sleep(time.Minute)
+		if n := len(d.line.sent()); n != len(before) || n != 2 {
+			t.Errorf("%d attempts after the restart, %d before it: want that it keeps to the schedule", n, len(before))
+		}
+		d.line.answers(hang)
+		for len(d.line.sent()) < 3 { // the third hangs, and the process is told to stop
+			time.Sleep(time.Second)
+		}
+		stop()
+		if s := d.state(); s.Owner != "" || s.Failures != 2 || s.Pending == nil {
+			t.Errorf("an attempt that was broken off: %+v, want its claim given back and nothing counted", s)
+		}
+		d.line.answers(nil)
+		stop = d.run()
+		time.Sleep(time.Minute)
+		stop()
+		got := d.line.sent()
+		if last := got[len(got)-1]; len(got) != 4 || last.ID != got[0].ID || d.state().Told != 2 {
+			t.Errorf("got %d attempts, the last of %s, want 4 of %s", len(got), last.ID, got[0].ID)
+		}
+	})
+}
+
+// A process that dies between the answer of the receiver and its record is the one case in which a
+// message comes twice: under the same id, when its claim has run out.
+func TestDeathBetweenAnswerAndRecord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var dead bool
+		var mu sync.Mutex
+		kill := func(yes bool) { mu.Lock(); defer mu.Unlock(); dead = yes }
+		store := faultblob.Wrap(memblob.New(), func(_ context.Context, c faultblob.Call) faultblob.Fate {
+			mu.Lock()
+			defer mu.Unlock()
+			if dead && c.Op.Writes() && strings.HasPrefix(c.Key, "webhooks/") {
+				return faultblob.Fate{Err: errors.New("the machine is gone")}
+			}
+			return faultblob.Fate{}
+		})
+		d := newDesk(t, store)
+		stop := d.run()
+		d.line.answers(func(attempt int, _ *http.Request) (int, error) { kill(attempt == 1); return http.StatusNoContent, nil })
+		publish(t, d.store, season.with("drivers", "21"))
+		time.Sleep(20 * time.Second)
+		stop()
+		kill(false)
+		stop = d.run()
+		time.Sleep(20 * time.Second)
+		if n := len(d.line.sent()); n != 1 {
+			t.Errorf("%d attempts while the claim holds, want 1", n)
+		}
+		time.Sleep(time.Minute)
+		stop()
+		if got := d.line.sent(); len(got) != 2 || got[1].ID != got[0].ID || d.state().Told != 2 {
+			t.Errorf("got %+v, want the same message again", got)
+		}
+	})
+}
+
+// Several schedulers on one store deliver a message once.
+func TestSeveralDeliverersDeliverOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, memblob.New())
+		var stops []func()
+		for range 4 {
+			d.reg = prometheus.NewRegistry()
+			stops = append(stops, d.run())
+		}
+		d.line.answers(func(attempt int, _ *http.Request) (int, error) {
+			time.Sleep(2 * time.Second) // time for the others to see it undelivered
+			return map[bool]int{true: http.StatusNoContent, false: http.StatusBadGateway}[attempt%3 == 0], nil
+		})
+		for i := range 10 {
+			publish(t, d.store, season.with("drivers", fmt.Sprint(i)))
+			time.Sleep(20 * time.Minute)
+		}
+		for _, stop := range stops {
+			stop()
+		}
+		perMessage := map[string]int{}
+		for _, m := range d.line.sent() {
+			perMessage[m.ID]++
+		}
+		if len(perMessage) != 10 || len(d.line.sent()) != 30 {
+			t.Errorf("%d attempts of %d messages, want three of each of 10: %v", len(d.line.sent()), len(perMessage), perMessage)
+		}
+		if s := d.state(); s.Told != 11 {
+			t.Errorf("told %d, want 11", s.Told)
+		}
+	})
+}
+
+// Receivers that hang hold up no others for long, and no more attempts are under way than are allowed.
+func TestReceiversThatHangHoldUpNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, memblob.New())
+		for range 3 * webhook.ConcurrentAttempts {
+			d.add(1)
+		}
+		d.line.secret = "" // each has its own
+		under, most := 0, 0
+		var mu sync.Mutex
+		count := func(by int) { mu.Lock(); defer mu.Unlock(); under += by; most = max(most, under) }
+		d.line.answers(func(_ int, q *http.Request) (int, error) {
+			count(1)
+			defer count(-1)
+			return hang(0, q)
+		})
+		stop := d.run()
+		began := time.Now()
+		publish(t, d.store, season.with("drivers", "21"))
+		if took := time.Since(began); took != 0 {
+			t.Errorf("publishing took %s beside receivers that hang", took)
+		}
+		time.Sleep(70 * time.Second)
+		hooks := map[string]bool{}
+		for _, m := range d.line.sent() {
+			hooks[m.ID] = true
+		}
+		if most != webhook.ConcurrentAttempts || len(hooks) != 3*webhook.ConcurrentAttempts+1 {
+			t.Errorf("%d attempts at once, %d receivers were tried within a minute", most, len(hooks))
+		}
+		stop()
+		if under != 0 {
+			t.Errorf("%d attempts are still under way", under)
+		}
+	})
+}
+
+// What nobody can list any more, or too much to list, is said to be everything.
+func TestWhatCannotBeListed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, memblob.New())
+		publish(t, d.store, season.with("drivers", "21"))
+		if err := d.store.Delete(t.Context(), snapshots.ManifestKey(1)); err != nil {
+			t.Fatal(err)
+		}
+		defer d.run()()
+		time.Sleep(time.Minute)
+		got := d.line.sent()
+		if last := got[len(got)-1].Data; last.Complete || len(last.Changes) != 0 || last.Version != 2 {
+			t.Errorf("without the version of before: %+v", last)
+		}
+		many := season.with()
+		for i := range 501 {
+			many[fmt.Sprintf("results/session/20240%02d", i+10)] = "x"
+		}
+		publish(t, d.store, many)
+		time.Sleep(time.Minute)
+		got = d.line.sent()
+		if last := got[len(got)-1].Data; last.Complete || len(last.Changes) != 0 || last.Version != 3 || last.Previous != 2 {
+			t.Errorf("with more than 500 changes: complete %v, %d changes", last.Complete, len(last.Changes))
+		}
+	})
+}
+
+// A scheduler without the master sends nothing and says so; a hook that is removed is told nothing;
+// the store may fail for hours.
+func TestTroubleOfOurOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failing := false
+		var mu sync.Mutex
+		fail := func(yes bool) { mu.Lock(); defer mu.Unlock(); failing = yes }
+		store := faultblob.Wrap(memblob.New(), func(context.Context, faultblob.Call) faultblob.Fate {
+			mu.Lock()
+			defer mu.Unlock()
+			if failing {
+				return faultblob.Fate{Err: errors.New("no answer")}
+			}
+			return faultblob.Fate{}
+		})
+		d := newDesk(t, store)
+		with := d.sender
+		d.sender = mustSender(t)
+		stop := d.run()
+		publish(t, d.store, season.with("drivers", "21"))
+		time.Sleep(time.Hour)
+		if got := gauge(t, d.reg, "gridcast_webhooks", "unsigned"); got != 1 || len(d.line.sent()) != 0 {
+			t.Errorf("without a master %v are unsigned, %d sent", got, len(d.line.sent()))
+		}
+		stop()
+
+		d.sender = with
+		fail(true)
+		stop = d.run()
+		time.Sleep(5 * time.Hour)
+		fail(false)
+		time.Sleep(30 * time.Second)
+		if n := len(d.line.sent()); n != 1 {
+			t.Errorf("%d attempts once the store answers again, want 1", n)
+		}
+		if n := strings.Count(d.log.String(), "the store cannot be read"); n != 1 {
+			t.Errorf("it was logged %d times that the store does not answer", n)
+		}
+		d.edit(func(hooks *[]webhook.Hook) { *hooks = nil })
+		publish(t, d.store, season.with("drivers", "22"))
+		time.Sleep(time.Hour)
+		stop()
+		if n := len(d.line.sent()); n != 1 {
+			t.Errorf("a hook that is removed was sent %d messages", n-1)
+		}
+	})
+}
+
+// A store of before has no webhooks; what is there but damaged is no reason to stay silent.
+func TestDocuments(t *testing.T) {
+	store := memblob.New()
+	if hooks, err := webhook.Load(t.Context(), store); err != nil || hooks != nil {
+		t.Errorf("got %v, %v", hooks, err)
+	}
+	s := newSender(t, webhook.SenderOptions{})
+	for _, endpoints := range [][]string{{"standing"}, {"drivers", "drivers"}, {""}} {
+		if _, err := webhook.New(s, "https://example.org", endpoints, 0); err == nil {
+			t.Errorf("%q is taken for a list of endpoints", endpoints)
+		}
+	}
+	h := newHook(t, s, "https://example.org", webhook.Topics()...)
+	if _, err := store.Create(t.Context(), webhook.StateKey(h.ID), []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := webhook.LoadState(t.Context(), store, h); err != nil || state.Told != 0 {
+		t.Errorf("a damaged state: got %+v, %v; want one that was told nothing", state, err)
+	}
+	err := webhook.Update(t.Context(), store, func(hooks *[]webhook.Hook) error {
+		for range webhook.MaxHooks + 1 {
+			*hooks = append(*hooks, h)
+		}
+		return nil
+	})
+	if err == nil {
+		t.Error("there is no end to the number of hooks")
+	}
+	for _, damaged := range []string{"{", `{"format":2,"hooks":[]}`, `{"format":1,"hooks":[{"id":"a","restriction":true}]}`} {
+		store := memblob.New()
+		if _, err := store.Create(t.Context(), webhook.Key, []byte(damaged)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := webhook.Load(t.Context(), store); err == nil {
+			t.Errorf("%s is read", damaged)
+		}
+	}
+}

@@ -1,0 +1,321 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"code.dny.dev/ssrf"
+)
+
+// SecretPrefix begins every secret, so that scanners can find one that leaks.
+const SecretPrefix = "whsec_"
+
+// MinMaster is how long a master has to be, in bytes.
+const MinMaster = 32
+
+// attemptTime bounds an attempt, from the look-up of the name to the end of the answer's header.
+// Standard Webhooks recommends 15 to 30 seconds.
+const attemptTime = 15 * time.Second
+
+// maxHeader is the most bytes of an answer's header that are read; of its body none is.
+const maxHeader = 16 << 10
+
+// ErrForbidden says that an address must not be sent to.
+var ErrForbidden = errors.New("forbidden address")
+
+// ErrNoMaster says that there is nothing to derive secrets from.
+var ErrNoMaster = errors.New("there is no master for the secrets of webhooks; make one with " +
+	"(umask 077; openssl rand -base64 32 >FILE), and say where it is with --webhook-master-file FILE, here and to every scheduler")
+
+// Sender signs messages and sends them, to addresses of the public internet alone: the check is
+// on the address that is dialled, so neither a name that points inwards nor one that changes
+// between two look-ups gets past it. It follows no redirect and asks no proxy. It is safe for
+// concurrent use.
+type Sender struct {
+	master   []byte // empty: nothing can be signed
+	name     string // of the master
+	loopback bool
+	client   *http.Client
+}
+
+// SenderOptions are what a Sender is told; the zero value is for a service without webhooks.
+type SenderOptions struct {
+	// Master is what the secrets are derived from: at least MinMaster bytes that nobody can
+	// guess. Empty: the Sender cannot sign.
+	Master []byte
+
+	// InsecureLoopback lets webhooks go to this machine itself, without TLS too and at any port.
+	// It is for tests and demonstrations: whoever may add a webhook can then reach every service
+	// that trusts its own machine.
+	InsecureLoopback bool
+
+	// Resolver looks names up; nil: as the machine does.
+	Resolver *net.Resolver
+	// TLS is for receivers whose certificates are of an authority of their own; nil: those that
+	// the machine trusts.
+	TLS *tls.Config
+}
+
+// ReadMaster reads a master from a file; without a name it returns none.
+func ReadMaster(file string) ([]byte, error) {
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the master of webhooks: there is no %s; make one with (umask 077; openssl rand -base64 32 >%s)", file, file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the master of webhooks: %w", err)
+	}
+	master := bytes.TrimSpace(data)
+	if len(master) < MinMaster {
+		return nil, fmt.Errorf("read the master of webhooks: %s holds %d bytes, want at least %d", file, len(master), MinMaster)
+	}
+	return master, nil
+}
+
+// NewSender returns a sender.
+func NewSender(o SenderOptions) (*Sender, error) {
+	if n := len(o.Master); n > 0 && n < MinMaster {
+		return nil, fmt.Errorf("the master of webhooks has %d bytes, want at least %d", n, MinMaster)
+	}
+	s := &Sender{master: o.Master, loopback: o.InsecureLoopback}
+	if len(s.master) > 0 {
+		s.name = hex.EncodeToString(s.derive("name of the master")[:6])
+	}
+	// Control is called with what the name was resolved to, for each address that is tried, after
+	// which nothing is looked up any more.
+	dialer := &net.Dialer{Resolver: o.Resolver, Control: func(network, address string, _ syscall.RawConn) error {
+		return s.checkDial(network, address)
+	}}
+	s.client = &http.Client{
+		Timeout:       attemptTime,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			Proxy:                  nil, // not even that of the environment, which would dial for us
+			DialContext:            dialer.DialContext,
+			TLSClientConfig:        o.TLS,
+			DisableKeepAlives:      true, // each attempt dials, and so is checked
+			DisableCompression:     true,
+			MaxResponseHeaderBytes: maxHeader,
+		},
+	}
+	return s, nil
+}
+
+// outside refuses every address that is not of the public internet, by the special-purpose
+// registries of IANA: loopback, private, shared (100.64/10), link-local, multicast, unspecified,
+// documentation, benchmark, 6to4, Teredo; and all of IPv6 that is no global unicast, with IPv4 mapped
+// into it and NAT64.
+var outside = ssrf.New(ssrf.WithAnyPort())
+
+// checkDial refuses an address that is about to be dialled.
+func (s *Sender) checkDial(network, address string) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: %s", ErrForbidden, address)
+	}
+	if s.loopback && at.Addr().Unmap().IsLoopback() {
+		return nil
+	}
+	if !allowedPort(at.Port()) {
+		return fmt.Errorf("%w: port %d, want 443 or one from 1024 on", ErrForbidden, at.Port())
+	}
+	if err := outside.Safe(network, address, nil); err != nil {
+		return fmt.Errorf("%w: %s is not of the public internet", ErrForbidden, at.Addr())
+	}
+	return nil
+}
+
+// allowedPort: receivers behind a proxy of their own have 443, the others a port that needs no
+// rights. Below 1024 are mail, shells and name servers, which are nobody's receiver.
+func allowedPort(port uint16) bool { return port == 443 || port >= 1024 }
+
+// maxURL is how long an address may be, in bytes.
+const maxURL = 500
+
+// CheckURL says what is wrong with the address of a receiver, as far as can be seen without
+// looking its name up; what it points to is checked whenever it is dialled.
+func (s *Sender) CheckURL(address string) error {
+	refuse := func(why string) error { return fmt.Errorf("%w %q: %s", ErrForbidden, address, why) }
+	u, err := url.Parse(address)
+	if err != nil || len(address) > maxURL {
+		return refuse(fmt.Sprintf("must be a URL of at most %d bytes", maxURL))
+	}
+	for _, r := range address {
+		if r <= ' ' || r > '~' {
+			return refuse("may hold only printable ASCII characters")
+		}
+	}
+	host := u.Hostname()
+	ip, ipErr := netip.ParseAddr(host)
+	local := s.loopback && (host == "localhost" || ipErr == nil && ip.Unmap().IsLoopback())
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
+	}
+	number, portErr := strconv.ParseUint(port, 10, 16)
+	switch {
+	case u.Scheme != "https" && (!local || u.Scheme != "http"):
+		return refuse("must begin with https://")
+	case u.User != nil:
+		return refuse("must not hold a name or a password: the signature says who sends")
+	case u.Fragment != "" || strings.HasSuffix(address, "#"):
+		return refuse("must not have a fragment")
+	case host == "":
+		return refuse("names no host")
+	case local && portErr == nil:
+		return nil
+	case portErr != nil || !allowedPort(uint16(number)):
+		return refuse("the port must be 443 or one from 1024 on")
+	case ipErr == nil && outside.SafeAddr(ip) != nil:
+		return refuse("is not of the public internet")
+	}
+	return nil
+}
+
+// derive derives from the master what is for one purpose.
+func (s *Sender) derive(purpose string) []byte {
+	key, err := hkdf.Key(sha256.New, s.master, nil, "gridcast webhook "+purpose, sha256.Size)
+	if err != nil {
+		panic("BUG: derive a secret: " + err.Error())
+	}
+	return key
+}
+
+// Master names the master without telling anything about it; empty: there is none. A hook says
+// which master its secret is of, so that a scheduler with another one does not sign wrongly.
+func (s *Sender) Master() string { return s.name }
+
+// secret is that of a generation of a hook.
+func (s *Sender) secret(id string, generation int) []byte {
+	return s.derive(fmt.Sprintf("secret of %s, generation %d", id, generation))
+}
+
+// Secret is what a receiver verifies with, in the spelling of Standard Webhooks.
+func (s *Sender) Secret(h Hook) (string, error) {
+	if len(s.master) == 0 {
+		return "", ErrNoMaster
+	}
+	return SecretPrefix + base64.StdEncoding.EncodeToString(s.secret(h.ID, h.Generation)), nil
+}
+
+// signature is the header of that name. During the grace of a rotation the secret of before signs too.
+func (s *Sender) signature(h Hook, id string, at time.Time, body []byte) string {
+	generations := []int{h.Generation}
+	if at.Before(h.OldUntil) && h.Generation > 1 {
+		generations = append(generations, h.Generation-1)
+	}
+	var all []string
+	for _, generation := range generations {
+		mac := hmac.New(sha256.New, s.secret(h.ID, generation))
+		fmt.Fprintf(mac, "%s.%d.", id, at.Unix())
+		mac.Write(body)
+		all = append(all, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	}
+	return strings.Join(all, " ")
+}
+
+// Outcome is what became of an attempt, for metrics and people.
+type Outcome string
+
+// The outcomes.
+const (
+	Delivered   Outcome = "delivered"   // answered with 2xx
+	Refused     Outcome = "refused"     // answered with something else, redirects included
+	Gone        Outcome = "gone"        // answered with 410: nothing is wanted any more
+	TimedOut    Outcome = "timed_out"   // no answer within 15 seconds
+	Unreachable Outcome = "unreachable" // no connection, no TLS, or no answer that is HTTP
+	Forbidden   Outcome = "forbidden"   // its name points to an address that must not be sent to
+)
+
+var outcomes = []Outcome{Delivered, Refused, Gone, TimedOut, Unreachable, Forbidden}
+
+// answer is how a receiver took a message.
+type answer struct {
+	outcome    Outcome
+	status     int           // of HTTP; 0: there was none
+	retryAfter time.Duration // what the receiver asks for; 0: nothing
+	detail     string        // of a failure, for people: without secrets, and without what the receiver sent
+}
+
+// send makes one attempt.
+func (s *Sender) send(ctx context.Context, h Hook, id string, body []byte) answer {
+	if err := s.CheckURL(h.URL); err != nil {
+		return answer{outcome: Forbidden, detail: err.Error()}
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(body))
+	if err != nil {
+		return answer{outcome: Forbidden, detail: err.Error()}
+	}
+	now := time.Now()
+	request.GetBody = nil // no second try within an attempt
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("User-Agent", "gridcast-webhooks")
+	request.Header.Set("Webhook-Id", id)
+	request.Header.Set("Webhook-Timestamp", strconv.FormatInt(now.Unix(), 10))
+	request.Header.Set("Webhook-Signature", s.signature(h, id, now, body))
+	response, err := s.client.Do(request)
+	if err != nil {
+		var timeout net.Error
+		var wrapped *url.Error
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err // without the address, which may hold a token
+		}
+		switch {
+		case errors.Is(err, ErrForbidden):
+			return answer{outcome: Forbidden, detail: err.Error()}
+		case errors.As(err, &timeout) && timeout.Timeout():
+			return answer{outcome: TimedOut, detail: fmt.Sprintf("no answer within %s", attemptTime)}
+		}
+		return answer{outcome: Unreachable, detail: shorten(err.Error())}
+	}
+	_ = response.Body.Close() // nothing of it is read: the connection is for this one request
+	a := answer{outcome: Refused, status: response.StatusCode, detail: "answered " + strconv.Itoa(response.StatusCode)}
+	switch {
+	case a.status >= 200 && a.status <= 299:
+		a.outcome, a.detail = Delivered, ""
+	case a.status >= 300 && a.status <= 399:
+		a.detail += ": redirects are not followed; add the address that it leads to"
+	case a.status == http.StatusGone:
+		a.outcome = Gone
+	}
+	if seconds, err := strconv.ParseInt(response.Header.Get("Retry-After"), 10, 32); err == nil && seconds > 0 {
+		a.retryAfter = min(time.Duration(seconds)*time.Second, longestWait)
+	}
+	return a
+}
+
+// shorten bounds what is kept of an error.
+func shorten(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	const most = 200
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}

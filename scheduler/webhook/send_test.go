@@ -1,0 +1,520 @@
+package webhook_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"golang.org/x/net/dns/dnsmessage"
+
+	"gridcast/scheduler/webhook"
+	"gridcast/snapshots/blob/memblob"
+)
+
+var master = []byte("correct horse battery staple, again and again")
+
+func newSender(t testing.TB, o webhook.SenderOptions) *webhook.Sender {
+	t.Helper()
+	if o.Master == nil {
+		o.Master = master
+	}
+	s, err := webhook.NewSender(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestCheckURL(t *testing.T) {
+	strict, loose := newSender(t, webhook.SenderOptions{}), newSender(t, webhook.SenderOptions{InsecureLoopback: true})
+	for _, tt := range []struct {
+		address     string
+		real, local bool // may be added, for real use and with loopback allowed
+	}{
+		{"https://example.org/hooks/gridcast?team=1", true, true},
+		{"https://example.org:8443/", true, true},
+		{"https://example.org:1024/", true, true},
+		{"https://93.184.216.34/", true, true},
+		{"https://[2606:2800:220:1:248:1893:25c8:1946]/", true, true},
+		{"http://example.org/", false, false},
+		{"HTTPS://example.org/", true, true},
+		{"ftp://example.org/", false, false},
+		{"//example.org/", false, false},
+		{"example.org", false, false},
+		{"https:///path", false, false},
+		{"https://user:secret@example.org/", false, false},
+		{"https://user@example.org/", false, false},
+		{"https://example.org/#part", false, false},
+		{"https://example.org/#", false, false},
+		{"https://example.org:22/", false, false},
+		{"https://example.org:80/", false, false},
+		{"https://example.org:0/", false, false},
+		{"https://example.org:65536/", false, false},
+		{"https://example.org/\r\nX: y", false, false},
+		{"https://exa mple.org/", false, false},
+		{"https://exämple.org/", false, false},
+		{"https://example.org/" + strings.Repeat("a", 500), false, false},
+		{"https://127.0.0.1:9000/", false, true},
+		{"https://[::1]/", false, true},
+		{"https://[::ffff:127.0.0.1]/", false, true},
+		{"http://127.0.0.1:9000/", false, true},
+		{"http://localhost:9000/", false, true},
+		{"https://10.0.0.1/", false, false},
+		{"https://169.254.169.254/latest/meta-data", false, false},
+		{"https://[::ffff:10.0.0.1]/", false, false},
+		{"https://[64:ff9b::a00:1]/", false, false},
+		{"https://[fe80::1%25eth0]/", false, false},
+	} {
+		if err := strict.CheckURL(tt.address); (err == nil) != tt.real || err != nil && !errors.Is(err, webhook.ErrForbidden) {
+			t.Errorf("%q: got %v, want it allowed: %v", tt.address, err, tt.real)
+		}
+		if err := loose.CheckURL(tt.address); (err == nil) != tt.local {
+			t.Errorf("%q with loopback: got %v, want it allowed: %v", tt.address, err, tt.local)
+		}
+	}
+}
+
+// inward are ranges that no webhook may reach, by the RFCs and not by the library that refuses them.
+var inward = map[string]string{
+	"this network": "0.0.0.0/8", "private 10": "10.0.0.0/8", "shared": "100.64.0.0/10", "loopback": "127.0.0.0/8",
+	"link-local": "169.254.0.0/16", "private 172": "172.16.0.0/12", "protocol assignments": "192.0.0.0/24",
+	"documentation 1": "192.0.2.0/24", "6to4 relay": "192.88.99.0/24", "private 192": "192.168.0.0/16", "benchmark": "198.18.0.0/15",
+	"documentation 2": "198.51.100.0/24", "documentation 3": "203.0.113.0/24", "multicast": "224.0.0.0/4", "reserved, broadcast": "240.0.0.0/4",
+	"unspecified 6": "::/128", "loopback 6": "::1/128", "IPv4-compatible": "::/96", "IPv4-mapped": "::ffff:0:0/96", "NAT64": "64:ff9b::/96",
+	"NAT64, local": "64:ff9b:1::/48", "discard": "100::/64", "Teredo": "2001::/32", "benchmark 6": "2001:2::/48",
+	"documentation 6": "2001:db8::/32", "6to4": "2002::/16", "documentation 6, new": "3fff::/20", "segment routing": "5f00::/16",
+	"unique local": "fc00::/7", "link-local 6": "fe80::/10", "site-local": "fec0::/10", "multicast 6": "ff00::/8",
+}
+
+// outward are addresses of the public internet.
+var outward = []string{
+	"1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.0", "192.167.255.255",
+	"192.169.0.0", "198.17.255.255", "198.20.0.0", "223.255.255.255", "2606:4700:4700::1111", "2a00:1450:4001::1", "2400:cb00::1",
+}
+
+func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
+	strict, loose := newSender(t, webhook.SenderOptions{}), newSender(t, webhook.SenderOptions{InsecureLoopback: true})
+	refused := func(what string, a netip.Addr) {
+		t.Helper()
+		network := "tcp4"
+		if a.Is6() {
+			network = "tcp6"
+		}
+		address := netip.AddrPortFrom(a, 443).String()
+		if err := strict.CheckDial(network, address); !errors.Is(err, webhook.ErrForbidden) {
+			t.Errorf("%s: %s: got %v", what, address, err)
+		}
+		if err := loose.CheckDial(network, address); (err == nil) != a.Unmap().IsLoopback() {
+			t.Errorf("%s, with loopback: %s: got %v", what, address, err)
+		}
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for what, text := range inward {
+		prefix := netip.MustParsePrefix(text)
+		for range 200 {
+			raw := prefix.Addr().AsSlice()
+			for bit := prefix.Bits(); bit < len(raw)*8; bit++ {
+				if random.IntN(2) == 1 {
+					raw[bit/8] |= 1 << (7 - bit%8)
+				}
+			}
+			a, _ := netip.AddrFromSlice(raw)
+			refused(what, a)
+			if a.Is4() { // each of them has spellings in IPv6
+				mapped := netip.AddrFrom16(a.As16())
+				refused(what+", mapped", mapped)
+				nat := [16]byte{0: 0, 1: 0x64, 2: 0xff, 3: 0x9b}
+				six := [16]byte{0: 0x20, 1: 0x02}
+				copy(nat[12:], raw)
+				copy(six[2:], raw)
+				refused(what+", NAT64", netip.AddrFrom16(nat))
+				refused(what+", 6to4", netip.AddrFrom16(six))
+			}
+		}
+		refused(what, prefix.Addr())
+	}
+	for _, text := range outward {
+		a := netip.MustParseAddr(text)
+		network := map[bool]string{true: "tcp6", false: "tcp4"}[a.Is6()]
+		for port, want := range map[uint16]bool{443: true, 8443: true, 1024: true, 65535: true, 25: false, 22: false, 80: false, 0: false, 1023: false} {
+			if err := strict.CheckDial(network, netip.AddrPortFrom(a, port).String()); (err == nil) != want {
+				t.Errorf("%s port %d: got %v, want it allowed: %v", a, port, err, want)
+			}
+		}
+		if err := strict.CheckDial("udp4", netip.AddrPortFrom(a, 443).String()); err == nil {
+			t.Errorf("%s over UDP is allowed", a)
+		}
+	}
+	for _, text := range []string{"", "127.0.0.1", "example.org:443", "[fe80::1%eth0]:443", "127.1:443", "0x7f000001:443"} {
+		if err := strict.CheckDial("tcp", text); err == nil {
+			t.Errorf("%q is allowed", text)
+		}
+	}
+}
+
+// FuzzCheckDial holds every address against what net/netip says of it.
+func FuzzCheckDial(f *testing.F) {
+	f.Add([]byte{127, 0, 0, 1}, uint16(443))
+	f.Add(netip.MustParseAddr("::ffff:10.0.0.1").AsSlice(), uint16(443))
+	f.Add(netip.MustParseAddr("2002:7f00:1::").AsSlice(), uint16(8443))
+	f.Add([]byte{8, 8, 8, 8}, uint16(443))
+	strict := newSender(f, webhook.SenderOptions{})
+	f.Fuzz(func(t *testing.T, raw []byte, port uint16) {
+		a, ok := netip.AddrFromSlice(raw)
+		if !ok {
+			return
+		}
+		network := map[bool]string{true: "tcp6", false: "tcp4"}[a.Is6()]
+		if err := strict.CheckDial(network, netip.AddrPortFrom(a, port).String()); err != nil {
+			return
+		}
+		plain := a.Unmap()
+		if port != 443 && port < 1024 || a.Is4In6() || plain.IsLoopback() || plain.IsPrivate() || plain.IsLinkLocalUnicast() || plain.IsMulticast() || plain.IsUnspecified() || !plain.IsGlobalUnicast() {
+			t.Errorf("%s port %d is allowed", a, port)
+		}
+		for what, text := range inward {
+			if netip.MustParsePrefix(text).Contains(a) {
+				t.Errorf("%s is allowed: %s", a, what)
+			}
+		}
+	})
+}
+
+// receiver is a server with a certificate of its own authority, which says what it got.
+type receiver struct {
+	*httptest.Server
+	got    chan delivery
+	answer atomic.Pointer[http.HandlerFunc] // nil: 204
+}
+
+type delivery struct {
+	header http.Header
+	body   []byte
+}
+
+func newReceiver(t *testing.T) *receiver {
+	t.Helper()
+	r := &receiver{got: make(chan delivery, 100)}
+	r.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, _ := io.ReadAll(q.Body)
+		r.got <- delivery{q.Header.Clone(), body}
+		if answer := r.answer.Load(); answer != nil {
+			(*answer)(w, q)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) answers(f http.HandlerFunc) { r.answer.Store(&f) }
+
+// verify checks a delivery as a receiver does, by a library that is not ours.
+func (d delivery) verify(secret string) error {
+	wh, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		return err
+	}
+	return wh.Verify(d.body, d.header)
+}
+
+// trusting is a sender for a receiver at a name, which the resolver leads to this machine.
+func (r *receiver) trusting(t *testing.T, dns func(name string) []string) *webhook.Sender {
+	t.Helper()
+	authority := x509.NewCertPool()
+	authority.AddCert(r.Certificate())
+	config := r.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.RootCAs = authority
+	return newSender(t, webhook.SenderOptions{InsecureLoopback: true, TLS: config, Resolver: resolver(t, dns)})
+}
+
+// at is the receiver's address by a name that its certificate has.
+func (r *receiver) at(path string) string {
+	u, _ := url.Parse(r.URL)
+	return "https://example.com:" + u.Port() + path
+}
+
+// resolver asks a name server in this process.
+func resolver(t *testing.T, answer func(name string) []string) *net.Resolver {
+	t.Helper()
+	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	go func() {
+		packet := make([]byte, 1500)
+		for {
+			n, from, err := server.ReadFrom(packet)
+			if err != nil {
+				return
+			}
+			var m dnsmessage.Message
+			if m.Unpack(packet[:n]) != nil || len(m.Questions) != 1 {
+				continue
+			}
+			q := m.Questions[0]
+			m.Response, m.RecursionAvailable, m.Additionals = true, true, nil
+			if q.Type == dnsmessage.TypeA {
+				for _, text := range answer(strings.TrimSuffix(q.Name.String(), ".")) {
+					m.Answers = append(m.Answers, dnsmessage.Resource{
+						Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
+						Body:   &dnsmessage.AResource{A: netip.MustParseAddr(text).As4()},
+					})
+				}
+			}
+			if reply, err := m.Pack(); err == nil {
+				_, _ = server.WriteTo(reply, from)
+			}
+		}
+	}()
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", server.LocalAddr().String())
+	}}
+}
+
+func loopback(string) []string { return []string{"127.0.0.1"} }
+
+func newHook(t testing.TB, s *webhook.Sender, address string, endpoints ...string) webhook.Hook {
+	t.Helper()
+	h, err := webhook.New(s, address, endpoints, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func secret(t testing.TB, s *webhook.Sender, h webhook.Hook) string {
+	t.Helper()
+	text, err := s.Secret(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// A name that is looked up anew for each attempt, and leads somewhere else the second time, gets
+// nobody inside.
+func TestRebinding(t *testing.T) {
+	r := newReceiver(t)
+	var answers atomic.Pointer[[]string]
+	answers.Store(&[]string{"127.0.0.1"})
+	s := r.trusting(t, func(string) []string { return *answers.Load() })
+	h, store := newHook(t, s, r.at("/hook")), memblob.New()
+	attempt := func() webhook.Attempt {
+		t.Helper()
+		a, err := webhook.Test(t.Context(), store, s, h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	if a := attempt(); a.Outcome != webhook.Delivered {
+		t.Fatalf("the first time: got %+v", a)
+	}
+	for _, inside := range [][]string{{"169.254.169.254"}, {"10.0.0.1", "192.168.1.1"}, {"0.0.0.0"}, {"100.64.0.1"}} {
+		answers.Store(&inside)
+		if a := attempt(); a.Outcome != webhook.Forbidden || !strings.Contains(a.Detail, "not of the public internet") {
+			t.Errorf("a name that now leads to %v: got %+v", inside, a)
+		}
+	}
+	// For real use this machine is as forbidden, by name and by number.
+	real := newSender(t, webhook.SenderOptions{Resolver: resolver(t, loopback)})
+	u, _ := url.Parse(r.URL)
+	h = newHook(t, real, "https://receiver.example:"+u.Port())
+	before := len(r.got)
+	if a, err := webhook.Test(t.Context(), store, real, h); err != nil || a.Outcome != webhook.Forbidden {
+		t.Errorf("a name that leads to loopback: got %+v, %v", a, err)
+	}
+	if len(r.got) != before {
+		t.Error("loopback was reached")
+	}
+	if state, err := webhook.LoadState(t.Context(), store, h); err != nil || len(state.Attempts) != 1 {
+		t.Errorf("the log has %+v, %v; want the one attempt of this hook", state.Attempts, err)
+	}
+}
+
+func TestWhatReceiversAnswer(t *testing.T) {
+	r := newReceiver(t)
+	other := newReceiver(t)
+	t.Setenv("HTTPS_PROXY", other.URL)
+	t.Setenv("ALL_PROXY", other.URL)
+	s := r.trusting(t, loopback)
+	h, store := newHook(t, s, r.at("/hook?team=1")), memblob.New()
+	stopped := make(chan struct{})
+	t.Cleanup(func() { close(stopped) })
+	for _, tt := range []struct {
+		name   string
+		answer http.HandlerFunc
+		want   webhook.Outcome
+		status int
+	}{
+		{"200", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }, webhook.Delivered, 200},
+		{"redirect", func(w http.ResponseWriter, q *http.Request) {
+			http.Redirect(w, q, other.URL, http.StatusTemporaryRedirect)
+		}, webhook.Refused, 307},
+		{"404", http.NotFound, webhook.Refused, 404},
+		{"gone", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }, webhook.Gone, 410},
+		{"a body without an end", func(w http.ResponseWriter, q *http.Request) {
+			for q.Context().Err() == nil {
+				if _, err := w.Write(make([]byte, 32<<10)); err != nil {
+					return
+				}
+			}
+		}, webhook.Delivered, 200},
+		{"a header without an end", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Long", strings.Repeat("a", 1<<20))
+		}, webhook.Unreachable, 0},
+		{"no answer that is HTTP", func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err == nil {
+				_, _ = conn.Write([]byte("220 mail\r\n"))
+				_ = conn.Close()
+			}
+		}, webhook.Unreachable, 0},
+	} {
+		r.answers(tt.answer)
+		a, err := webhook.Test(t.Context(), store, s, h)
+		if err != nil || a.Outcome != tt.want || a.Status != tt.status {
+			t.Errorf("%s: got %+v, %v; want %s", tt.name, a, err, tt.want)
+		}
+		d := <-r.got
+		if err := d.verify(secret(t, s, h)); err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		if strings.Contains(a.Detail, "team") {
+			t.Errorf("%s: the address is in %q", tt.name, a.Detail)
+		}
+	}
+	if len(other.got) != 0 {
+		t.Error("a redirect was followed, or a proxy of the environment asked")
+	}
+	state, err := webhook.LoadState(t.Context(), store, h)
+	if err != nil || len(state.Attempts) != 7 || state.Told != 0 || state.Failures != 0 {
+		t.Errorf("after tests the state is %+v, %v", state, err)
+	}
+}
+
+// The signature of before is sent beside the new one for the grace of a rotation; secrets of other
+// hooks, generations and masters verify nothing.
+func TestSecrets(t *testing.T) {
+	r := newReceiver(t)
+	s := r.trusting(t, loopback)
+	store := memblob.New()
+	h := newHook(t, s, r.at("/"))
+	got := func(h webhook.Hook) delivery {
+		t.Helper()
+		if a, err := webhook.Test(t.Context(), store, s, h); err != nil || a.Outcome != webhook.Delivered {
+			t.Fatalf("got %+v, %v", a, err)
+		}
+		return <-r.got
+	}
+	old := secret(t, s, h)
+	if raw, ok := strings.CutPrefix(old, "whsec_"); !ok || len(raw) != 44 {
+		t.Errorf("the secret is %q", old)
+	}
+	rotated := h
+	rotated.Rotate(s, time.Hour)
+	fresh := secret(t, s, rotated)
+	if fresh == old {
+		t.Fatal("rotated to the same secret")
+	}
+	d := got(rotated)
+	if err := errors.Join(d.verify(old), d.verify(fresh)); err != nil {
+		t.Errorf("in the grace: %v", err)
+	}
+	rotated.OldUntil = time.Now().Add(-time.Second)
+	if d := got(rotated); d.verify(old) == nil || d.verify(fresh) != nil {
+		t.Error("after the grace the old secret verifies, or the new one does not")
+	}
+	other := newSender(t, webhook.SenderOptions{Master: bytes.Repeat([]byte("x"), 32)})
+	for what, wrong := range map[string]string{"another hook": secret(t, s, newHook(t, s, r.at("/"))), "another master": secret(t, other, rotated)} {
+		if got(rotated).verify(wrong) == nil {
+			t.Errorf("the secret of %s verifies", what)
+		}
+	}
+	spoiled := got(rotated)
+	spoiled.body = append(spoiled.body, ' ')
+	if spoiled.verify(fresh) == nil {
+		t.Error("another body verifies")
+	}
+
+	// A scheduler with another master, or none, signs nothing.
+	for _, wrong := range []*webhook.Sender{other, mustSender(t)} {
+		if _, err := webhook.Test(t.Context(), store, wrong, h); err == nil {
+			t.Error("signed with another master")
+		}
+	}
+	if _, err := webhook.New(mustSender(t), "https://example.org", nil, 0); !errors.Is(err, webhook.ErrNoMaster) {
+		t.Errorf("without a master: got %v", err)
+	}
+	if _, err := webhook.NewSender(webhook.SenderOptions{Master: []byte("short")}); err == nil {
+		t.Error("a master of five bytes is taken")
+	}
+	moved := h
+	moved.Rotate(other, time.Hour)
+	if moved.Master != other.Master() || !moved.OldUntil.IsZero() {
+		t.Errorf("rotated to another master: %+v, want no grace, since the old secret cannot be made any more", moved)
+	}
+}
+
+func mustSender(t *testing.T) *webhook.Sender {
+	t.Helper()
+	s, err := webhook.NewSender(webhook.SenderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// goldenSecret was made by another implementation of HKDF (RFC 5869).
+const goldenSecret = "e0a5d4a0bc48 whsec_UArrGFroyeyBrNu2/K+7atsdoo8WFuSoXLF+PS+ObNE="
+
+// How a secret follows from the master never changes: receivers have theirs.
+func TestSecretIsForEver(t *testing.T) {
+	s := newSender(t, webhook.SenderOptions{})
+	h := webhook.Hook{ID: "whexample", URL: "https://example.org", Generation: 2, Master: s.Master()}
+	if got, want := s.Master()+" "+secret(t, s, h), goldenSecret; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestReadMaster(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	if got, err := webhook.ReadMaster(write("good", string(master)+"\n")); err != nil || !slices.Equal(got, master) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if got, err := webhook.ReadMaster(""); got != nil || err != nil {
+		t.Errorf("no file: got %q, %v", got, err)
+	}
+	for _, path := range []string{write("short", "too short\n"), filepath.Join(dir, "none")} {
+		if _, err := webhook.ReadMaster(path); err == nil {
+			t.Errorf("%s is read", path)
+		}
+	}
+}
