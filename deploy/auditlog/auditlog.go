@@ -65,6 +65,13 @@ const (
 	PutArchive     Action = "put_archive"
 	Prune          Action = "prune"
 
+	AddWebhook    Action = "add_webhook"
+	RotateWebhook Action = "rotate_webhook"
+	PauseWebhook  Action = "pause_webhook" // by a person: that failures paused one is in its log
+	ResumeWebhook Action = "resume_webhook"
+	RemoveWebhook Action = "remove_webhook"
+	TestWebhook   Action = "test_webhook"
+
 	AddOperator    Action = "add_operator"
 	RevokeOperator Action = "revoke_operator"
 	BackupStore    Action = "backup_store"

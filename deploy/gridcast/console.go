@@ -187,6 +187,7 @@ type backstage struct {
 	log      *slog.Logger
 	port     *operatorPort
 	sources  *sourceFlags
+	webhooks *webhookFlags
 
 	problem atomic.Pointer[string] // why the service has not started; nil: it has, or is about to
 	started atomic.Bool            // versions are built
@@ -221,8 +222,13 @@ func (b *backstage) run(ctx context.Context, bar *bar, open func(context.Context
 			if err != nil {
 				return err
 			}
+			sender, err := b.webhooks.sender(b.log)
+			if err != nil {
+				return err
+			}
 			service = operator.NewService(built, b.clock, b.log, b.registry)
 			service.Ingest(sources)
+			service.Deliver(sender)
 		}
 		if b.port != nil && b.port.console.Load() == nil {
 			if err := b.port.open(ctx, service, b.tiers); err != nil {

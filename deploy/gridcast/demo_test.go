@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -90,11 +91,13 @@ func TestDemoOnTakenPorts(t *testing.T) {
 }
 
 // TestDemoWeekend watches a whole race weekend through the API: qualifying, the frozen pick,
-// lights out, the result.
+// lights out, the result. Two servers have asked to be told, of which one never answers.
 func TestDemoWeekend(t *testing.T) {
 	t.Parallel() // most of it waits
 	const lasVegas = 2024022
-	d := startDemo(t, "3000")
+	told := newListeners(t)
+	d := startDemo(t, "3000", told.flags()...)
+	hook, secret := told.add(d.cmd.Dir, "dir:.var/demo")
 	clients := d.manyClients(t, 20)
 	c := func() *client { // in turn, so that looking often meets no limit
 		clients = append(clients[1:], clients[0])
@@ -146,6 +149,28 @@ func TestDemoWeekend(t *testing.T) {
 	}
 	if out := gridcast(t, d.cmd.Dir, "ledger", "audit", "--store", "dir:.var/demo"); !strings.Contains(out, "The record is whole") {
 		t.Errorf("the audit says:\n%s", out)
+	}
+
+	// Whoever listens has heard of the result, and the other one has held up nothing of the above.
+	eventually(t, "a webhook says that the standings have changed", func() bool {
+		messages, _ := told.messages(secret)
+		return slices.ContainsFunc(messages, func(m wire.PublishedData) bool {
+			return slices.ContainsFunc(m.Changes, func(v wire.WebhookVariant) bool { return v.Path == "/api/v1/standings" })
+		})
+	})
+	if messages, _ := told.messages(secret); len(messages) < 2 || messages[1].Previous != messages[0].Version || messages[0].Previous == 0 {
+		t.Errorf("got %+v, want that each begins where the one before ends", messages)
+	}
+	_, last := told.messages(secret)
+	t.Run("verifiers", func(t *testing.T) { runVerifiers(t, secret, last) })
+	if out := gridcast(t, d.cmd.Dir, "webhooks", "log", hook, "--store", "dir:.var/demo"); !strings.Contains(out, "delivered") || strings.Contains(out, "refused") {
+		t.Errorf("webhooks log:\n%s", out)
+	}
+	if out := gridcast(t, d.cmd.Dir, "webhooks", "list", "--store", "dir:.var/demo"); !strings.Contains(out, "active") || !strings.Contains(out, "failing") {
+		t.Errorf("webhooks list:\n%s", out)
+	}
+	if strings.Contains(d.output.String(), strings.TrimPrefix(secret, "whsec_")) || strings.Contains(d.output.String(), "correct horse") {
+		t.Error("the log tells the secret")
 	}
 }
 

@@ -38,6 +38,7 @@ type doctorCmd struct {
 	edgeFlags    `embed:""`
 	consoleFlags `embed:""`
 	sourceFlags  `embed:""`
+	webhookFlags `embed:""`
 	Role         string `arg:"" optional:"" help:"Which server: ${enum}." enum:"serve,edge,scheduler" default:"serve"`
 }
 
@@ -87,6 +88,7 @@ func (c *doctorCmd) Run(ctx context.Context, s *streams) error {
 	}
 	if c.Role != "edge" {
 		d.token()
+		d.webhooks(ctx)
 	}
 	d.disk()
 	d.files(cfg)
@@ -472,6 +474,44 @@ func (d *doctor) token() {
 
 // minFree is what a disk should have: several versions, and the ledger of years.
 const minFree = 256 << 20
+
+// webhooks finds out whether receivers are told.
+func (d *doctor) webhooks(ctx context.Context) {
+	sender, err := d.sender(nil)
+	if err != nil {
+		d.found("webhooks", problem, fmt.Sprintf("(umask 077; openssl rand -base64 32 >%s)   # or put the one of before there: another makes other secrets", d.WebhookMasterFile), "%s", oneLine(err))
+		return
+	}
+	if info, err := os.Stat(d.WebhookMasterFile); err == nil && info.Mode().Perm()&0o077 != 0 {
+		d.found("webhooks", problem, "chmod 600 "+d.WebhookMasterFile, "others on this machine can read %s, and sign as gridcast", d.WebhookMasterFile)
+	}
+	if d.WebhookInsecureLoopback {
+		d.found("webhooks", problem, "unset GRIDCAST_WEBHOOK_INSECURE_LOOPBACK", "they may go to this machine itself, which is for tests and demonstrations")
+	}
+	if d.store == nil {
+		return
+	}
+	list, err := (&operator.Operator{Store: d.store, Webhooks: sender}).ListWebhooks(ctx)
+	show := "gridcast webhooks list --store '" + d.Store + "'"
+	count := map[string]int{}
+	for _, h := range list {
+		count[h.State]++
+	}
+	switch {
+	case err != nil:
+		d.found("webhooks", problem, show, "%s", oneLine(err))
+	case len(list) == 0:
+		d.found("webhooks", note, "", "none: nobody is told of what is published")
+	case sender.Master() == "":
+		d.found("webhooks", problem, "export GRIDCAST_WEBHOOK_MASTER_FILE=FILE   # the one that they were added with", "%d, and no master to sign with: none of them is told", len(list))
+	case count["unsigned"] > 0:
+		d.found("webhooks", problem, "gridcast webhooks rotate ID   # or give this process the master of before", "%d of %d are of another master than this one, and are not told", count["unsigned"], len(list))
+	case count["given up"] > 0 || count["failing"] > 0:
+		d.found("webhooks", note, show, "%d, of which %d fail and %d are given up", len(list), count["failing"], count["given up"])
+	default:
+		d.found("webhooks", good, "", "%d, of which %d are paused", len(list), count["paused"])
+	}
+}
 
 // disk finds out whether there is room, where something is kept on this machine.
 func (d *doctor) disk() {

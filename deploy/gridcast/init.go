@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 
 	"gridcast/deploy/operator"
 	"gridcast/edge/keys"
+	"gridcast/scheduler/webhook"
 )
 
 // initCmd sets up a new installation. It takes every flag of serve, and writes them down as the
@@ -27,6 +29,7 @@ type initCmd struct {
 	edgeFlags    `embed:""`
 	consoleFlags `embed:""`
 	sourceFlags  `embed:""`
+	webhookFlags `embed:""`
 	deedFlags    `embed:""`
 	File         string `help:"The environment file that is written." default:"gridcast.env" placeholder:"FILE" type:"path" env:"-"`
 	Client       string `name:"name" help:"The client whom the first key is for." default:"first client" env:"-"`
@@ -77,6 +80,9 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *streams) error {
 		}
 		out.TokenFile = c.OperatorTokenFile
 	}
+	if err := c.makeMaster(); err != nil {
+		return err
+	}
 	if err := c.write(k); err != nil {
 		return err
 	}
@@ -102,6 +108,33 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *streams) error {
 		key += "\n\nOperators sign in with the token in " + out.TokenFile
 	}
 	return s.printf("%s says what every process is told.\n\n%s\n\nNext:\n\n  %s\n", out.File, key, strings.Join(out.Next, "\n  "))
+}
+
+// makeMaster makes the master of webhooks where the flag says, if it is not there.
+func (c *initCmd) makeMaster() error {
+	if c.WebhookMasterFile == "" {
+		return nil
+	}
+	var err error
+	if c.WebhookMasterFile, err = filepath.Abs(c.WebhookMasterFile); err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	if _, err := os.Stat(c.WebhookMasterFile); err == nil {
+		_, err := webhook.ReadMaster(c.WebhookMasterFile)
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(c.WebhookMasterFile), 0o750); err != nil {
+		return fmt.Errorf("init: %w", err)
+	}
+	file, err := os.OpenFile(c.WebhookMasterFile, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("init: make the master of webhooks: %w", err)
+	}
+	_, err = fmt.Fprintln(file, rand.Text()+rand.Text())
+	if err := errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("init: make the master of webhooks: %w", err)
+	}
+	return nil
 }
 
 // ask asks for what most installations differ in; an empty answer keeps what is there.

@@ -47,6 +47,7 @@ type cli struct {
 	Archive    archiveCmds    `cmd:"" help:"The facts everything is made from."`
 	Keys       keysCmds       `cmd:"" help:"API keys of clients."`
 	Operators  operatorsCmds  `cmd:"" help:"People who have a token of their own for the console."`
+	Webhooks   webhooksCmds   `cmd:"" help:"Servers that are told what every published version changes."`
 	Results    resultsCmds    `cmd:"" help:"Results that an operator vouches for."`
 	Rounds     roundsCmds     `cmd:"" help:"Rounds that are postponed, cancelled, moved or reinstated."`
 	Snapshots  snapshotCmds   `cmd:"" help:"Published versions."`

@@ -14,6 +14,7 @@ type schedulerCmd struct {
 	builderFlags `embed:""`
 	consoleFlags `embed:""`
 	sourceFlags  `embed:""`
+	webhookFlags `embed:""`
 	tierFlags    `embed:""`
 	AdminListen  string `help:"Where metrics and profiles are served; default: nowhere." placeholder:"HOST:PORT"`
 }
@@ -31,7 +32,7 @@ func (c *schedulerCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	b := &backstage{clock: clock, tiers: tiers, registry: adminport.NewRegistry(), log: s.log, sources: &c.sourceFlags}
+	b := &backstage{clock: clock, tiers: tiers, registry: adminport.NewRegistry(), log: s.log, sources: &c.sourceFlags, webhooks: &c.webhookFlags}
 	if b.port, err = c.consoleFlags.listen(ctx, b); err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ type serveCmd struct {
 	edgeFlags    `embed:""`
 	consoleFlags `embed:""`
 	sourceFlags  `embed:""`
+	webhookFlags `embed:""`
 	Demo         bool    `help:"Replay a race weekend of the embedded seasons in a new store under .var/demo."`
 	DemoSpeed    float64 `help:"Race seconds in a real second of the demo." default:"300"`
 
@@ -81,7 +82,7 @@ func (c *serveCmd) serve(ctx context.Context, s *streams, store blob.Store, cloc
 		return err
 	}
 	defer done()
-	b := &backstage{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(), log: s.log, sources: &c.sourceFlags}
+	b := &backstage{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(), log: s.log, sources: &c.sourceFlags, webhooks: &c.webhookFlags}
 	e, err := edge.New(cfg, edge.Deps{
 		Store: store, Log: s.log, RaceTime: clock.Race, Listener: listener, Registry: b.registry, Limits: limits, Builder: b.trouble,
 		Widgets: widget.Releases(), Start: func() edge.StartPage {

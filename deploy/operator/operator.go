@@ -34,6 +34,7 @@ import (
 	"gridcast/deploy/auditlog"
 	"gridcast/edge/keys"
 	"gridcast/scheduler"
+	"gridcast/scheduler/webhook"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 )
@@ -71,6 +72,8 @@ type Operator struct {
 	Ingest *ingest.Ingest
 	// Model says which pick would follow from facts that are entered; nil: nobody does.
 	Model predict.Model
+	// Webhooks signs and sends; nil, or without a master: webhooks cannot be added or tested.
+	Webhooks *webhook.Sender
 	// Build builds and publishes once. It does not hide that publishing is held.
 	Build func(context.Context, builder.Request) (builder.Outcome, error)
 	// Jobs tells how the jobs of the running service stand, RunJob has one run now.
@@ -121,7 +124,9 @@ type Done struct {
 	Round    *almanac.Round     // of a deed about a round: how it stands now
 	Receipt  *snapshots.Receipt // of a deed that published or found everything published already
 	Key      keys.Record        // of a deed about a key
-	Secret   string             // a new key, which nobody can be shown again
+	Secret   string             // a new key or secret, which nobody can be shown again
+	Webhook  *webhook.Hook      // of a deed about a webhook
+	Attempt  *webhook.Attempt   // of a test of it
 	Pruned   *snapshots.Pruned
 	Facts    *builder.Facts
 	Checked  *snapshots.Verification

@@ -18,6 +18,7 @@ import (
 	"gridcast/edge/keys"
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
+	"gridcast/scheduler/webhook"
 	"gridcast/snapshots"
 )
 
@@ -33,6 +34,8 @@ type Service struct {
 	metrics *serviceMetrics
 	reg     prometheus.Registerer
 	sources *ingest.Ingest // nil: facts come by import alone
+	sender  *webhook.Sender
+	hooks   *webhook.Deliverer // nil: nobody is told
 
 	deriving  func(context.Context, time.Time) (bool, error) // makes odds and record, and says whether they are new
 	refused   atomic.Int64                                   // documents that the last build left as they were
@@ -76,6 +79,12 @@ func (s *Service) Ingest(from *ingest.Ingest) {
 	s.builder.Policy.Stood, s.builder.Policy.Arrived, s.builder.Sourced = from.Stood, from.Arrived, from.Sourced
 }
 
+// Deliver has the service tell receivers what it publishes, and what others publish. It comes
+// before Start.
+func (s *Service) Deliver(sender *webhook.Sender) {
+	s.sender, s.hooks = sender, webhook.NewDeliverer(s.builder.Store, sender, s.log, s.reg)
+}
+
 // Start publishes what is due now, so that there is something to serve, and makes the jobs. If it
 // fails it can be called again; meanwhile an operator can see and do what needs no jobs.
 func (s *Service) Start(ctx context.Context, progress snapshots.Progress) error {
@@ -109,7 +118,12 @@ func (s *Service) Run(ctx context.Context) error {
 			s.log.Error("sources are not asked at the start", "err", err)
 		}
 	}
+	var delivering sync.WaitGroup // beside everything else, too: nothing waits for a receiver
+	if s.hooks != nil {
+		delivering.Go(func() { s.hooks.Run(ctx) })
+	}
 	s.follow(ctx)
+	defer delivering.Wait()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopGrace)
 	defer cancel()
 	return s.jobs.Load().Stop(stopping)
@@ -182,6 +196,9 @@ func (s *Service) notePublished(ctx context.Context) error {
 		return err
 	}
 	s.published.Store(base)
+	if s.hooks != nil {
+		s.hooks.Published()
+	}
 	return nil
 }
 
@@ -333,7 +350,7 @@ func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*Operator, er
 		Store: s.builder.Store, Audit: log, Tiers: tiers, Name: s.builder.Name, Now: s.clock.Now,
 		Ledger: s.builder.Ledger, Build: s.Build,
 		Facts: s.currentFacts, Ingest: s.sources, Model: s.builder.Policy.Model,
-		Jobs: s.Jobs, RunJob: s.runJob,
+		Jobs: s.Jobs, RunJob: s.runJob, Webhooks: s.sender,
 	}, nil
 }
 

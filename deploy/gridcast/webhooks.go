@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"gridcast/deploy/operator"
+	"gridcast/scheduler/webhook"
+)
+
+type webhooksCmds struct {
+	Add    webhooksAddCmd    `cmd:"" help:"Tell a server what every published version changes; its secret is shown once."`
+	List   webhooksListCmd   `cmd:"" help:"List the webhooks and how they stand."`
+	Log    webhooksLogCmd    `cmd:"" help:"Show the latest attempts of a webhook."`
+	Test   webhooksTestCmd   `cmd:"" help:"Send a webhook a message that says nothing has changed, once, from this machine."`
+	Pause  webhooksPauseCmd  `cmd:"" help:"Send a webhook nothing until it is resumed."`
+	Resume webhooksResumeCmd `cmd:"" help:"Send to a webhook again, with all that has changed meanwhile."`
+	Rotate webhooksRotateCmd `cmd:"" help:"Give a webhook another secret; the old one signs too for a while."`
+	Remove webhooksRemoveCmd `cmd:"" help:"Tell a webhook nothing any more, for ever."`
+}
+
+// webhookFlags is what a process is told that signs and sends webhooks.
+type webhookFlags struct {
+	WebhookMasterFile       string `help:"A file with the master that the secrets of webhooks are derived from, at least 32 bytes that nobody can guess; the same for every scheduler, and for commands that add webhooks. Make one: (umask 077; openssl rand -base64 32 >FILE)." placeholder:"FILE"`
+	WebhookInsecureLoopback bool   `help:"For tests and demonstrations only: webhooks may go to this machine itself, without TLS too. Whoever may add a webhook can then reach every service here."`
+}
+
+func (f *webhookFlags) sender(log *slog.Logger) (*webhook.Sender, error) {
+	master, err := webhook.ReadMaster(f.WebhookMasterFile)
+	if err != nil {
+		return nil, err
+	}
+	if f.WebhookInsecureLoopback && log != nil {
+		log.Warn("webhooks may go to this machine itself: --webhook-insecure-loopback is for tests and demonstrations")
+	}
+	return webhook.NewSender(webhook.SenderOptions{Master: master, InsecureLoopback: f.WebhookInsecureLoopback})
+}
+
+// webhookDeedFlags is what a deed about a webhook is told.
+type webhookDeedFlags struct {
+	storeFlags   `embed:""`
+	webhookFlags `embed:""`
+	deedFlags    `embed:""`
+	reasonFlag   `embed:""`
+}
+
+// webhookArg names the webhook that a deed is about.
+type webhookArg struct {
+	ID string `arg:"" help:"The webhook's id, from webhooks list."`
+}
+
+func (f *webhookDeedFlags) do(ctx context.Context, s *streams, deed operator.Deed) (operator.Done, error) {
+	o, err := f.operate(ctx)
+	if err != nil {
+		return operator.Done{}, err
+	}
+	if o.Webhooks, err = f.sender(nil); err != nil {
+		return operator.Done{}, err
+	}
+	return f.carryOut(ctx, s, o, deed, operator.Order{Reason: f.Reason})
+}
+
+// change carries out a deed that makes no secret, and prints what became of the webhook.
+func (f *webhookDeedFlags) change(ctx context.Context, s *streams, deed operator.Deed) error {
+	done, err := f.do(ctx, s, deed)
+	switch {
+	case err != nil:
+		return err
+	case s.json && done.Attempt != nil:
+		return s.printJSON(done.Attempt)
+	case s.json:
+		return s.printJSON(done.Webhook)
+	}
+	return s.printf("%s\n", done.Text)
+}
+
+// printSecret shows the secret of a webhook, this once.
+func (f *webhookDeedFlags) printSecret(ctx context.Context, s *streams, deed operator.Deed) error {
+	done, err := f.do(ctx, s, deed)
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		return s.printJSON(struct {
+			*webhook.Hook
+
+			Secret string `json:"secret"`
+		}{done.Webhook, done.Secret})
+	}
+	return s.printf("%s\n\n%s\n", done.Secret, done.Text)
+}
+
+type webhooksAddCmd struct {
+	webhookDeedFlags `embed:""`
+	URL              string   `arg:"" help:"Where messages are posted: an https address of the public internet, at port 443 or one from 1024 on."`
+	Endpoint         []string `help:"What to tell of, such as standings or calendar.ics; repeat for more. Default: everything." env:"-" placeholder:"NAME"`
+}
+
+func (c *webhooksAddCmd) Run(ctx context.Context, s *streams) error {
+	for _, e := range c.Endpoint {
+		if !slices.Contains(webhook.Topics(), e) {
+			return usageError{fmt.Errorf("--endpoint %q: must be one of %s", e, strings.Join(webhook.Topics(), ", "))}
+		}
+	}
+	return c.printSecret(ctx, s, operator.AddWebhook{URL: c.URL, Endpoints: c.Endpoint})
+}
+
+type webhooksRotateCmd struct {
+	webhookDeedFlags `embed:""`
+	webhookArg       `embed:""`
+	Grace            span `default:"24h" help:"How long the old secret signs too." placeholder:"DURATION" env:"-"`
+}
+
+func (c *webhooksRotateCmd) Run(ctx context.Context, s *streams) error {
+	return c.printSecret(ctx, s, operator.RotateWebhook{ID: c.ID, Grace: time.Duration(c.Grace)})
+}
+
+type webhooksTestCmd struct {
+	webhookDeedFlags `embed:""`
+	webhookArg       `embed:""`
+}
+
+func (c *webhooksTestCmd) Run(ctx context.Context, s *streams) error {
+	return c.change(ctx, s, operator.TestWebhook{ID: c.ID})
+}
+
+type webhooksPauseCmd struct {
+	webhookDeedFlags `embed:""`
+	webhookArg       `embed:""`
+}
+
+func (c *webhooksPauseCmd) Run(ctx context.Context, s *streams) error {
+	return c.change(ctx, s, operator.PauseWebhook{ID: c.ID})
+}
+
+type webhooksResumeCmd struct {
+	webhookDeedFlags `embed:""`
+	webhookArg       `embed:""`
+}
+
+func (c *webhooksResumeCmd) Run(ctx context.Context, s *streams) error {
+	return c.change(ctx, s, operator.ResumeWebhook{ID: c.ID})
+}
+
+type webhooksRemoveCmd struct {
+	webhookDeedFlags `embed:""`
+	webhookArg       `embed:""`
+}
+
+func (c *webhooksRemoveCmd) Run(ctx context.Context, s *streams) error {
+	return c.change(ctx, s, operator.RemoveWebhook{ID: c.ID})
+}
+
+type webhooksListCmd struct {
+	storeFlags   `embed:""`
+	webhookFlags `embed:""`
+}
+
+func (c *webhooksListCmd) Run(ctx context.Context, s *streams) error {
+	store, err := c.openToRead(ctx)
+	if err != nil {
+		return err
+	}
+	sender, err := c.sender(nil)
+	if err != nil {
+		return err
+	}
+	list, err := (&operator.Operator{Store: store, Webhooks: sender}).ListWebhooks(ctx)
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		hooks := make([]any, len(list))
+		for i, h := range list {
+			hooks[i] = struct {
+				webhook.Hook
+
+				State string `json:"state"`
+				Told  int64  `json:"told"`
+			}{h.Hook, h.State, h.Log.Told}
+		}
+		return s.printJSON(hooks)
+	case len(list) == 0:
+		return s.printf("%s has no webhooks; gridcast webhooks add makes one\n", store)
+	}
+	rows := make([][]any, len(list))
+	for i, h := range list {
+		endpoints := "everything"
+		if len(h.Endpoints) > 0 {
+			endpoints = strings.Join(h.Endpoints, " ")
+		}
+		state := h.State
+		if h.Trouble != "" {
+			state += ": " + h.Trouble
+		}
+		rows[i] = []any{h.ID, plain(operator.WebhookHost(h.Hook)), endpoints, shortTime(h.Created), h.Log.Told, plain(state)}
+	}
+	return s.printTable([]any{"id", "host", "told of", "created", "up to version", "state"}, rows)
+}
+
+type webhooksLogCmd struct {
+	storeFlags `embed:""`
+	webhookArg `embed:""`
+}
+
+func (c *webhooksLogCmd) Run(ctx context.Context, s *streams) error {
+	store, err := c.openToRead(ctx)
+	if err != nil {
+		return err
+	}
+	hooks, err := webhook.Load(ctx, store)
+	if err != nil {
+		return err
+	}
+	h, err := webhook.Find(hooks, c.ID)
+	if err != nil {
+		return err
+	}
+	state, err := webhook.LoadState(ctx, store, *h)
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		return s.printJSON(state.Attempts)
+	case len(state.Attempts) == 0:
+		return s.printf("nothing was sent to %s yet; gridcast webhooks test %s tries the way\n", operator.WebhookHost(*h), h.ID)
+	}
+	rows := make([][]any, len(state.Attempts))
+	for i, a := range state.Attempts {
+		about := "test"
+		if a.Version > 0 {
+			about = fmt.Sprintf("version %d", a.Version)
+		}
+		rows[i] = []any{a.At.Format(time.RFC3339), a.Message, about, a.Number, string(a.Outcome), fmt.Sprintf("%d ms", a.Millis), shortTime(a.Retry), plain(a.Detail)}
+	}
+	return s.printTable([]any{"at", "message", "about", "attempt", "outcome", "took", "again", "detail"}, rows)
+}

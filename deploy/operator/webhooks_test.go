@@ -1,0 +1,164 @@
+package operator_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"gridcast/deploy/operator"
+	"gridcast/scheduler/webhook"
+)
+
+func newSender(t *testing.T, master string) *webhook.Sender {
+	t.Helper()
+	s, err := webhook.NewSender(webhook.SenderOptions{Master: []byte(master), InsecureLoopback: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func hooks(t *testing.T, o *operator.Operator) []operator.WebhookStatus {
+	t.Helper()
+	list, err := o.ListWebhooks(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func TestDeedsOfAWebhook(t *testing.T) {
+	var status atomic.Int64
+	status.Store(http.StatusNoContent)
+	type message struct {
+		header http.Header
+		body   []byte
+	}
+	got := make(chan message, 10)
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got <- message{r.Header.Clone(), body}
+		w.WriteHeader(int(status.Load()))
+	}))
+	defer receiver.Close()
+	address := receiver.URL + "/hook/secret-path"
+	host := strings.TrimPrefix(receiver.URL, "http://")
+
+	o := desk(t)
+	if _, err := o.Preview(t.Context(), operator.AddWebhook{URL: address}); !errors.Is(err, webhook.ErrNoMaster) || !strings.Contains(err.Error(), "openssl rand") {
+		t.Errorf("without a master: got %v, want how to make one", err)
+	}
+	o.Webhooks = newSender(t, "correct horse battery staple, again and again")
+	for _, wrong := range []operator.AddWebhook{{URL: "http://example.org"}, {URL: "https://10.0.0.1"}, {URL: address, Endpoints: []string{"everything"}}} {
+		if _, err := o.Preview(t.Context(), wrong); err == nil {
+			t.Errorf("%+v can be added", wrong)
+		}
+	}
+	if p, err := o.Preview(t.Context(), operator.AddWebhook{URL: address}); err != nil || p.Question == "" || len(p.Warnings) != 0 {
+		t.Errorf("preview %+v, %v", p, err)
+	}
+	added := must(t, o, operator.AddWebhook{URL: address, Endpoints: []string{"standings", "calendar.ics"}}, operator.Order{Reason: "contract 7"})
+	id := added.Webhook.ID
+	if p, err := o.Preview(t.Context(), operator.AddWebhook{URL: address}); err != nil || len(p.Warnings) != 1 {
+		t.Errorf("add it again: preview %+v, %v; want a warning", p, err)
+	}
+
+	verify := func(secrets ...string) {
+		t.Helper()
+		m := <-got
+		for _, secret := range secrets {
+			if wh, err := standardwebhooks.NewWebhook(secret); err != nil || wh.Verify(m.body, m.header) != nil {
+				t.Errorf("the secret %s does not verify", secret)
+			}
+		}
+	}
+	if done := must(t, o, operator.TestWebhook{ID: id}, operator.Order{}); !strings.Contains(done.Text, "status 204") {
+		t.Errorf("test: %s", done.Text)
+	}
+	verify(added.Secret)
+	rotated := must(t, o, operator.RotateWebhook{ID: id, Grace: time.Hour}, operator.Order{})
+	must(t, o, operator.TestWebhook{ID: id}, operator.Order{})
+	verify(added.Secret, rotated.Secret)
+	status.Store(http.StatusTeapot)
+	if _, err := o.Do(t.Context(), operator.TestWebhook{ID: id}, operator.Order{Actor: "operator:anna"}); err == nil || !strings.Contains(err.Error(), "answered 418") {
+		t.Errorf("a test that fails: got %v", err)
+	}
+	if list := hooks(t, o); list[0].State != "active" || len(list[0].Log.Attempts) != 3 {
+		t.Errorf("got %+v, want three tests in its log, and it active", list[0])
+	}
+
+	seen, err := o.Preview(t.Context(), operator.PauseWebhook{ID: id})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t, o, operator.PauseWebhook{ID: id}, operator.Order{Reason: "their maintenance"})
+	if list := hooks(t, o); list[0].State != "paused" || list[0].Why != "paused by operator:anna: their maintenance" {
+		t.Errorf("got %+v", list[0])
+	}
+	if _, err := o.Do(t.Context(), operator.PauseWebhook{ID: id}, operator.Order{Actor: "operator:berta", Seen: seen.Seen}); !errors.Is(err, operator.ErrChanged) {
+		t.Errorf("pause what somebody else has paused: got %v", err)
+	}
+	must(t, o, operator.ResumeWebhook{ID: id}, operator.Order{})
+	if list := hooks(t, o); list[0].State != "active" || list[0].Resumed != 1 {
+		t.Errorf("got %+v", list[0])
+	}
+
+	o.Webhooks = newSender(t, "another master, of another installation")
+	if list := hooks(t, o); list[0].State != "unsigned" || !strings.Contains(list[0].Trouble, "rotate "+id) {
+		t.Errorf("with another master: %+v", list[0])
+	}
+	if _, err := o.Preview(t.Context(), operator.TestWebhook{ID: id}); err == nil {
+		t.Error("it can be tested with another master")
+	}
+	if p, err := o.Preview(t.Context(), operator.RotateWebhook{ID: id}); err != nil || len(p.Warnings) != 1 {
+		t.Errorf("rotate to another master: %+v, %v; want a warning", p, err)
+	}
+	status.Store(http.StatusNoContent)
+	moved := must(t, o, operator.RotateWebhook{ID: id, Grace: time.Hour}, operator.Order{})
+	<-got // of the failed test
+	must(t, o, operator.TestWebhook{ID: id}, operator.Order{})
+	verify(moved.Secret)
+
+	must(t, o, operator.RemoveWebhook{ID: id}, operator.Order{})
+	if list := hooks(t, o); len(list) != 0 {
+		t.Errorf("got %+v", list)
+	}
+	if _, err := o.Store.Get(t.Context(), webhook.StateKey(id), 1<<20); err == nil {
+		t.Error("its log is still there")
+	}
+	for _, d := range []operator.Deed{operator.TestWebhook{ID: id}, operator.PauseWebhook{ID: id}, operator.RemoveWebhook{ID: id}} {
+		if _, err := o.Preview(t.Context(), d); !errors.Is(err, webhook.ErrNoHook) {
+			t.Errorf("%#v: got %v", d, err)
+		}
+	}
+	want := []string{
+		"operator:anna|add_webhook|" + host + ", standings, calendar.ics|contract 7",
+		"operator:anna|test_webhook|" + id + "|",
+		"operator:anna|rotate_webhook|" + id + "|",
+		"operator:anna|test_webhook|" + id + "|",
+		"operator:anna|test_webhook|" + id + "|",
+		"operator:anna|failed|" + id + "|test webhook " + id + ": " + host + " did not take it (refused): answered 418",
+		"operator:anna|pause_webhook|" + id + "|their maintenance",
+		"operator:anna|resume_webhook|" + id + "|",
+		"operator:anna|rotate_webhook|" + id + "|",
+		"operator:anna|test_webhook|" + id + "|",
+		"operator:anna|remove_webhook|" + id + "|",
+	}
+	if got := logged(t, o); !slices.Equal(got, want) {
+		t.Errorf("audit log\ngot  %q\nwant %q", got, want)
+	}
+	for _, object := range []string{webhook.Key} {
+		stored, err := o.Store.Get(t.Context(), object, 1<<20)
+		if err != nil || strings.Contains(string(stored.Data), "whsec_") {
+			t.Errorf("%s: %s, %v", object, stored.Data, err)
+		}
+	}
+}
