@@ -382,13 +382,22 @@ func startOf(event *ics.VEvent) (date, start time.Time, err error) {
 		y, m, d := day.Date()
 		return time.Date(y, m, d, 0, 0, 0, 0, time.UTC), time.Time{}, nil
 	}
-	if _, zoned := property.ICalParameters["TZID"]; !zoned && !strings.HasSuffix(property.Value, "Z") {
-		return date, start, fmt.Errorf("its start %q names no time zone: want one in UTC, such as 20270307T040000Z, or with TZID", property.Value)
+	const form = "20060102T150405"
+	if utc, ok := strings.CutSuffix(property.Value, "Z"); ok {
+		start, err = time.Parse(form, utc)
+	} else {
+		named := property.ICalParameters["TZID"]
+		if len(named) != 1 {
+			return date, start, fmt.Errorf("its start %q names no time zone: want one in UTC, such as 20270307T040000Z, or with TZID", property.Value)
+		}
+		location, zoneErr := zone(named[0])
+		if zoneErr != nil {
+			return date, start, fmt.Errorf("its start %q: %w", property.Value, zoneErr)
+		}
+		start, err = time.ParseInLocation(form, property.Value, location)
 	}
-	at, err := event.GetStartAt()
 	if err != nil {
 		return date, start, fmt.Errorf("its start %q: %w", property.Value, err)
 	}
-	at = at.UTC()
-	return midnight(at), at, nil
+	return midnight(start.UTC()), start.UTC(), nil
 }

@@ -121,9 +121,12 @@ func TestEvents(t *testing.T) {
 		t.Errorf("notes are %q, want the testing left out", notes)
 	}
 	for text, want := range map[string]string{
-		"Australian Grand Prix Race|:20270307T150000":        "names no time zone",
-		"Australian Grand Prix Qualifying|:20270307T150000Z": "has sessions but no race",
-		"A party|:20270307T150000Z":                          "no event of the calendar names a Grand Prix",
+		"Australian Grand Prix Race|:20270307T150000":                                "names no time zone",
+		"Australian Grand Prix Race|;TZID=AUS Eastern Standard Time:20270307T150000": `the time zone "AUS Eastern Standard Time" is not known: want an IANA name`,
+		"Australian Grand Prix Race|;TZID=Local:20270307T150000":                     `the time zone "Local" is none`,
+		"Australian Grand Prix Race|;TZID=Australia/Melbourne:20270337T150000":       "day out of range",
+		"Australian Grand Prix Qualifying|:20270307T150000Z":                         "has sessions but no race",
+		"A party|:20270307T150000Z":                                                  "no event of the calendar names a Grand Prix",
 	} {
 		if _, _, err := calendar.Read(events(text), known); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", text, err, want)
