@@ -174,8 +174,8 @@ func TestWeekendByHand(t *testing.T) {
 	if err := os.WriteFile(table, []byte("grand_prix;start;qualifying\nqatar;2024-12-01T17:00:00Z;\nAustralian GP;2025-03-16T15:00:00+11:00;2025-03-15T05:00:00Z\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	says(do(deed("calendar", "import", table)...), "1 rounds are new: Australian Grand Prix of 2025 on 2025-03-16",
-		"1 starts move: Qatar Grand Prix of 2024 from 1 December 2024 16:00 UTC to 1 December 2024 17:00 UTC",
+	says(do(deed("calendar", "import", table)...), "1 round is new: Australian Grand Prix of 2025 on 2025-03-16",
+		"1 start moves: Qatar Grand Prix of 2024 from 1 December 2024 16:00 UTC to 1 December 2024 17:00 UTC",
 		"The next race is the Qatar Grand Prix of 2024 on 1 December 2024 17:00 UTC")
 	says(do(deed("calendar", "import", table)...), "in use already")
 	// A rule that one process is told is kept for all of them.

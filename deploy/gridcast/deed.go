@@ -57,6 +57,13 @@ func operatorActor(name string) string {
 // carryOut shows what a deed would do, asks where it voids, replaces or ends something, and does
 // it, if what was shown is still so.
 func (f *deedFlags) carryOut(ctx context.Context, s *streams, o *operator.Operator, deed operator.Deed, order operator.Order) (operator.Done, error) {
+	order.Actor = f.actor()
+	switch err := operator.Complete(deed, order); {
+	case errors.Is(err, operator.ErrNoReason):
+		return operator.Done{}, usageError{fmt.Errorf("--reason is missing: %w", err)}
+	case err != nil:
+		return operator.Done{}, err
+	}
 	p, err := o.Preview(ctx, deed)
 	if err != nil {
 		return operator.Done{}, err
@@ -72,7 +79,7 @@ func (f *deedFlags) carryOut(ctx context.Context, s *streams, o *operator.Operat
 			return operator.Done{}, err
 		}
 	}
-	order.Actor, order.Seen = f.actor(), p.Seen
+	order.Seen = p.Seen
 	return o.Do(ctx, deed, order)
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
-	"gridcast/builder/stewards"
 	"gridcast/deploy/operator"
 )
 
@@ -291,11 +290,12 @@ func (s *streams) printVerified(done operator.Done) error {
 type resultFlags struct {
 	roundsFlags `embed:""`
 	deedFlags   `embed:""`
-	whyFlag     `embed:""`
+	reasonFlag  `embed:""`
 	Key         int64  `arg:"" help:"Session key of the round, from results list."`
-	File        string `help:"The whole classification as JSON, in the form of results show --json." placeholder:"FILE" type:"path" env:"-"`
+	File        string `help:"The drivers in finishing order, a code a line as --template writes them, gaps such as +5.2s optional; or the whole classification as JSON, in the form of results show --json." placeholder:"FILE" type:"path" env:"-"`
 	Order       string `help:"The drivers in finishing order, by code: VER,NOR,RUS. Who is not named has no place." placeholder:"CODES" env:"-"`
 	Force       bool   `help:"Also when the race cannot be over yet." env:"-"`
+	Template    bool   `help:"Only print what is known of the result, to be put in order and given as --file." env:"-"`
 }
 
 func (c *resultFlags) classification() (result operator.Classification, err error) {
@@ -331,50 +331,33 @@ func codes(text string) []string {
 var gap = regexp.MustCompile(`(?i)\+\s*[0-9][0-9:.,]*\s*(s|sec|laps?)?\b`)
 
 type resultsEnterCmd struct {
-	roundsFlags `embed:""`
-	deedFlags   `embed:""`
-	reasonFlag  `embed:""`
-	Key         int64  `arg:"" help:"Session key of the round, from results list."`
-	File        string `help:"The drivers in finishing order, a code a line as --template writes them; or the whole classification as JSON." placeholder:"FILE" type:"path" env:"-"`
-	Order       string `help:"The drivers in finishing order, by code: VER,NOR,RUS. Who is not named has no place." placeholder:"CODES" env:"-"`
-	Force       bool   `help:"Also when the race cannot be over yet." env:"-"`
-	Template    bool   `help:"Only print the drivers who took part, to be put in order and given as --file." env:"-"`
+	resultFlags `embed:""`
 }
 
 func (c *resultsEnterCmd) Run(ctx context.Context, s *streams) error {
-	flags := resultFlags{c.roundsFlags, c.deedFlags, whyFlag(c.reasonFlag), c.Key, c.File, c.Order, c.Force}
 	if c.Template {
-		return flags.template(ctx, s)
+		return c.template(ctx, s)
 	}
-	result, err := flags.classification()
+	result, err := c.classification()
 	if err != nil {
 		return err
 	}
 	if c.File == "" && c.Order == "" {
 		return usageError{errors.New("give the result: --order with the drivers' codes, or --file with the whole classification")}
 	}
-	return flags.enter(ctx, s, result, operator.Enter(c.Key, result))
+	return c.enter(ctx, s, result, operator.Enter(c.Key, result))
 }
 
-// template prints those who took part, a code a line.
 func (c *resultFlags) template(ctx context.Context, s *streams) error {
 	o, err := c.look(ctx)
 	if err != nil {
 		return err
 	}
-	r, err := round(ctx, o, c.Key)
+	text, err := o.ResultTemplate(ctx, c.Key)
 	if err != nil {
 		return err
 	}
-	if err := s.printf("# %s of %d: put the drivers in finishing order, take out those without a place.\n", r.Facts.Name, r.Year); err != nil {
-		return err
-	}
-	for _, row := range stewards.TookPart(r) {
-		if err := s.printf("%s  # %s, %s\n", r.Code(row.Driver), r.Driver(row.Driver).Name, r.Team(row.Team).Name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.printf("%s", text)
 }
 
 // enter shows what the result changes and carries the deed out.
@@ -410,6 +393,9 @@ type resultsCorrectCmd struct {
 }
 
 func (c *resultsCorrectCmd) Run(ctx context.Context, s *streams) error {
+	if c.Template {
+		return c.template(ctx, s)
+	}
 	result, err := c.classification()
 	if err != nil {
 		return err

@@ -178,10 +178,10 @@ func (d ImportCalendar) preview(ctx context.Context, o *Operator) (Preview, erro
 	}
 	p.Question = "Is this the calendar?"
 	if n := len(plan.new); n > 0 {
-		p.Effects = append(p.Effects, fmt.Sprintf("%d rounds are new: %s.", n, some(plan.new)))
+		p.Effects = append(p.Effects, fmt.Sprintf("%s: %s.", count(n, "round is new", "rounds are new"), some(plan.new)))
 	}
 	if n := len(plan.moved); n > 0 {
-		p.Effects = append(p.Effects, fmt.Sprintf("%d starts move: %s.", n, some(plan.moved)))
+		p.Effects = append(p.Effects, fmt.Sprintf("%s: %s.", count(n, "start moves", "starts move"), some(plan.moved)))
 	}
 	if rest := len(plan.entry.Said) - 3*len(plan.new) - len(plan.moved); rest > 0 {
 		p.Effects = append(p.Effects, "Circuits, numbers, or when other sessions are held change too.")
@@ -219,6 +219,14 @@ func nextOf(v *season.View, s *ledger.State) string {
 	return fmt.Sprintf("the %s on %s", label(coming), minute(coming.Start))
 }
 
+// count says a number of things: "1 round is new", "2 rounds are new".
+func count(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
+
 func some(all []string) string {
 	if len(all) <= mostNamed {
 		return strings.Join(all, ", ")
@@ -235,7 +243,7 @@ func (d ImportCalendar) do(ctx context.Context, o *Operator, order Order, _ Prev
 		return Done{Text: "The calendar is in use already."}, nil
 	}
 	done, err := o.enter(ctx, plan.entry, order)
-	done.Text = fmt.Sprintf("The calendar is in use: %d rounds are new, %d starts moved.", len(plan.new), len(plan.moved))
+	done.Text = fmt.Sprintf("The calendar is in use: %s, %s.", count(len(plan.new), "round is new", "rounds are new"), count(len(plan.moved), "start moved", "starts moved"))
 	return done, err
 }
 

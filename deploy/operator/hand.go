@@ -132,6 +132,63 @@ func (o *Operator) Template(ctx context.Context, session int64, block assemble.B
 	return b.String(), nil
 }
 
+// ResultTemplate is what is known of the result of a round, in the form in which it is entered and
+// corrected: who has a place, in order, with their gaps where those are known.
+func (o *Operator) ResultTemplate(ctx context.Context, session int64) (string, error) {
+	a, err := o.Almanac(ctx)
+	if err != nil {
+		return "", err
+	}
+	r, err := a.Round(session)
+	if err != nil {
+		return "", err
+	}
+	rows := r.Valid()
+	if rows == nil {
+		rows = r.Source()
+	}
+	known := rows != nil
+	if !known {
+		rows = stewards.TookPart(r)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s: put the drivers in finishing order, take out those without a place. Gaps are optional.\n", label(r))
+	for _, row := range rows {
+		line := fmt.Sprintf("%s  # %s, %s", r.Code(row.Driver)+gapOf(r, row), r.Driver(row.Driver).Name, r.Team(row.Team).Name)
+		if known && row.Position == 0 {
+			line = "# without a place: " + line
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String(), nil
+}
+
+// gapOf is how far behind the winner a driver finished, such as " +5.217s" or " +1 lap"; empty where
+// the source does not say, or has the driver in another place.
+func gapOf(r *almanac.Round, row ledger.Row) string {
+	var winner, of *season.Result
+	for i := range r.Facts.Results {
+		said := &r.Facts.Results[i]
+		if said.Position == 1 && winner == nil {
+			winner = said
+		}
+		if said.Driver == row.Driver && said.Position == row.Position && row.Position > 1 {
+			of = said
+		}
+	}
+	switch {
+	case winner == nil || of == nil:
+		return ""
+	case of.Time > 0 && winner.Time > 0:
+		return fmt.Sprintf(" +%.3fs", (of.Time - winner.Time).Seconds())
+	case of.Laps == winner.Laps-1:
+		return " +1 lap"
+	case of.Laps > 0 && of.Laps < winner.Laps:
+		return fmt.Sprintf(" +%d laps", winner.Laps-of.Laps)
+	}
+	return ""
+}
+
 // said is what a list says of a block of a round, for the store.
 func (d SetOrder) said(roster *stewards.Roster, r *almanac.Round, list *stewards.List) (ingest.HandEntry, error) {
 	word := BlockWords[d.Block]
