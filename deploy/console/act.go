@@ -46,7 +46,9 @@ var deeds = map[string]parser{
 	"POST /sources/changes/{id}/accept": func(_ *Console, r *http.Request) (operator.Deed, error) {
 		return operator.AcceptChange{ID: r.PathValue("id")}, nil
 	},
-	"POST /keys": parseCreateKey,
+	"POST /sources/alias": parseAlias,
+	"POST /calendar":      parseCalendar,
+	"POST /keys":          parseCreateKey,
 	"POST /keys/{key}/revoke": func(_ *Console, r *http.Request) (operator.Deed, error) {
 		return operator.RevokeKey{ID: r.PathValue("key")}, nil
 	},

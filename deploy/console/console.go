@@ -127,8 +127,11 @@ func secured(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "same-origin") // not no-referrer: it would blank the Origin of our own forms
 		h.Set("Cache-Control", "no-store")
 		most := int64(maxForm)
-		if r.URL.Path == "/archive" {
+		switch r.URL.Path {
+		case "/archive":
 			most = maxUpload
+		case "/calendar":
+			most = maxCalendar
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, most)
 		next.ServeHTTP(w, r)
@@ -137,3 +140,6 @@ func secured(next http.Handler) http.Handler {
 
 // maxForm is the most bytes that a form may have.
 const maxForm = 64 << 10
+
+// maxCalendar is the most bytes that the form of a calendar may have: the file, and as text again.
+const maxCalendar = 4 << 20

@@ -1,9 +1,13 @@
 package console
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -53,6 +57,10 @@ func (c *Console) collectControl(ctx context.Context, p *page, a *almanac.Almana
 		if r.Year == a.Current && p.RaceTime.Sub(r.Start) < 7*24*time.Hour {
 			rounds = append(rounds, r)
 		}
+	}
+	var err error
+	if p.Calendar, err = c.Operator.CalendarTemplate(ctx, a.Current); err != nil {
+		return err
 	}
 	coming := a.Coming()
 	rounds = append(rounds, coming[:min(len(coming), roundsInControl)]...)
@@ -153,4 +161,29 @@ func parseFacts(key int64, r *http.Request) (operator.Deed, error) {
 
 func parseReleaseFacts(key int64, r *http.Request) (operator.Deed, error) {
 	return operator.ReleaseFacts{Session: key, Block: assemble.Block(field(r, "block"))}, nil
+}
+
+// parseCalendar reads a calendar that is sent as a file, or as text where there is none.
+func parseCalendar(_ *Console, r *http.Request) (operator.Deed, error) {
+	d := operator.ImportCalendar{File: []byte(r.PostFormValue("text")), Origin: cmp.Or(field(r, "name"), "typed in the console")}
+	if file, header, err := r.FormFile("file"); err == nil {
+		defer func() { _ = file.Close() }() // it was only read
+		sent, err := io.ReadAll(file)
+		if err != nil {
+			return nil, badForm("read %s: %v", header.Filename, err)
+		}
+		d.File, d.Origin = sent, filepath.Base(header.Filename)
+		// A browser without scripts cannot send the file again with the answer to the question.
+		r.PostForm.Set("text", string(sent))
+		r.PostForm.Set("name", d.Origin)
+	}
+	if len(bytes.TrimSpace(d.File)) == 0 {
+		return nil, badForm("choose the file of a calendar, or write it as a table")
+	}
+	return d, nil
+}
+
+// parseAlias reads what a source calls otherwise.
+func parseAlias(_ *Console, r *http.Request) (operator.Deed, error) {
+	return operator.Alias{Alias: assemble.Alias{Kind: assemble.AliasKind(field(r, "kind")), From: field(r, "from"), To: field(r, "to")}}, nil
 }

@@ -61,6 +61,9 @@ func TestFormsInABrowser(t *testing.T) {
 		{"/rounds/2024024/cancel", []string{"reason", "flood"}, true, "done", "Version 3"},
 		{"/archive", []string{"path", "/nowhere/release.zip"}, false, "failed", "neither an F1DB release nor an archive file"},
 		{"/archive", []string{"path", release, "reason", "a test"}, true, "done", "Version 4"},
+		{"/calendar", []string{"text", "grand_prix,start\nlost-vegas,2024-11-30", "reason", "a letter"}, false, "failed", `line 2: grand_prix "lost-vegas" is not known`},
+		{"/sources/alias", []string{"kind", "team", "from", "kick", "to", "sauberr", "reason", "a source calls them so"}, false, "failed", `the archive knows no team "sauberr"`},
+		{"/sources/alias", []string{"kind", "team", "from", "kick", "to", "kick-sauber", "reason", "a source calls them so"}, true, "done", "served since"},
 		{"/prune", []string{"keep", "1"}, false, "done", "versions kept"},
 		{"/ledger/audit", nil, false, "done", "The record is whole"},
 	} {
@@ -99,7 +102,7 @@ func TestFormsInABrowser(t *testing.T) {
 			t.Errorf("entry %d is by %s, want the operator who signed in", e.Seq, e.Actor)
 		}
 	}
-	if want := []string{"set_origins", "expire_key", "revoke_key", "move_round", "cancel_round", "put_archive", "prune"}; !slices.Equal(logged, want) {
+	if want := []string{"set_origins", "expire_key", "revoke_key", "move_round", "cancel_round", "put_archive", "alias", "prune"}; !slices.Equal(logged, want) {
 		t.Errorf("the audit log has %v, want %v", logged, want)
 	}
 }

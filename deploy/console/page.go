@@ -34,6 +34,7 @@ type page struct {
 	Missing  []almanac.Lack // facts that are overdue
 	Waiting  []waitingResult
 	Control  []controlledRound
+	Calendar string // of the season as it is known, as a table that can be changed and imported
 	Season   seasonView
 	Record   recordView
 	Versions []versionView

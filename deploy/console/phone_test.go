@@ -66,6 +66,12 @@ func TestDeedsOnAPhone(t *testing.T) {
 		t.Errorf("after it was reinstated the round is in state %v", r.State)
 	}
 
+	do("calendar", `form[action='/calendar']`, "Version", "text", "grand_prix,start\nqatar,2024-12-01T17:00:00Z", "reason", "the organiser wrote")
+	if r := round(qatar); !r.Start.Equal(time.Date(2024, 12, 1, 17, 0, 0, 0, time.UTC)) {
+		t.Errorf("after the calendar was imported the round starts at %s", r.Start)
+	}
+	do("alias", `form[action='/sources/alias']`, "What sources call kick is kick-sauber", "kind", "a team", "from", "kick", "to", "kick-sauber", "reason", "a source calls them so")
+
 	// The source is silent after the race, and somebody writes down what they saw.
 	w.set(w.weekend.StartsAt().Add(70 * time.Minute))
 	w.build("the race is run")
