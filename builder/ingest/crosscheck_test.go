@@ -22,6 +22,7 @@ import (
 	"gridcast/builder/source/jolpica"
 	"gridcast/builder/source/openf1"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/schemas/wire"
 	"gridcast/snapshots/blob/dirblob"
 )
 
@@ -112,18 +113,31 @@ func crossCheck(t *testing.T, open func(string, string) (source.Upstream, error)
 }
 
 // TestGridOfOpenF1: the grid that only OpenF1 has before the start is what a pick is made on, if its
-// terms are accepted; else it is withheld, and said.
+// terms are accepted; else it is withheld, and said. One with two cars in a slot waits for a person.
 func TestGridOfOpenF1(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: takes eight seconds")
 	}
 	for _, test := range []struct {
+		what     string
 		accepted bool
-		basis    ledger.Basis
+		slot     string // of the last car
+		basis    string
 		withheld int
-	}{{true, ledger.OnGrid, 0}, {false, ledger.OnForm, 1}} {
-		t.Run(fmt.Sprintf("terms accepted %t", test.accepted), func(t *testing.T) {
+		waiting  string
+	}{
+		{"its terms are accepted", true, "20", "grid", 0, ""},
+		{"its terms are not accepted", false, "20", "form", 1, ""},
+		{"a starting grid with two cars in P19 (2025-09)", true, "19", "form", 0, "P19 twice"},
+	} {
+		t.Run(test.what, func(t *testing.T) {
 			source, api := fromOpenF1(t, test.accepted)
+			api.Rewrite(func(target, body string) string {
+				if !strings.Contains(target, "starting_grid") {
+					return body
+				}
+				return strings.Replace(body, `"position":20`, `"position":`+test.slot, 1)
+			})
 			s := inAustria(t, source)
 			s.step(t, s.now)
 			for _, before := range []time.Duration{18 * time.Hour, 5 * time.Minute} {
@@ -131,9 +145,9 @@ func TestGridOfOpenF1(t *testing.T) {
 					t.Errorf("%s: %v", name, fault)
 				}
 			}
-			said, _ := s.ledger.State().Record(austriaKey)
-			if said.Pick == nil || said.Pick.Basis != test.basis {
-				t.Fatalf("the pick is %+v, want one on %s", said.Pick, test.basis)
+			chances := decoded[[]wire.ProbabilityRecord](t, s.bodies(t, "probabilities/2024")["probabilities/2024"])
+			if len(chances) != 1 || chances[0].SessionKey != austriaKey || chances[0].Basis != test.basis {
+				t.Fatalf("the picks are %+v, want that of Austria, on %s", chances, test.basis)
 			}
 			state, err := ingest.LoadState(t.Context(), s.ingest.Store, "openf1")
 			if err != nil {
@@ -145,6 +159,9 @@ func TestGridOfOpenF1(t *testing.T) {
 			if test.withheld > 0 && (state.Withheld[0].Block != assemble.Grid || state.Withheld[0].Refused[0].Gate != assemble.TermsGate) {
 				t.Errorf("withheld is %+v, want the grid by its terms", state.Withheld[0])
 			}
+			if waits := fmt.Sprint(state.Waiting); (test.waiting == "") != (len(state.Waiting) == 0) || !strings.Contains(waits, test.waiting) {
+				t.Errorf("there wait %s, want %q", waits, test.waiting)
+			}
 			if n := len(api.Requests()); n > 36 {
 				t.Errorf("asked %d times", n)
 			}
@@ -152,30 +169,79 @@ func TestGridOfOpenF1(t *testing.T) {
 	}
 }
 
-// TestDisagreementHoldsVerification: a result on which sources disagree does not verify itself, and
-// who disagrees about whom is known by driver; when they agree it does.
+// swappedBy has both APIs say, of Austria, that the second and the third are the other way round.
+func swappedBy(jolpicaAPI, openF1API *sourcetest.Replay) {
+	jolpicaAPI.Rewrite(func(target, body string) string {
+		from := strings.Index(body, `"round":"11"`)
+		if !strings.Contains(target, "2024/results.json") || from < 0 {
+			return body
+		}
+		race, rest, more := strings.Cut(body[from:], `"round":"12"`)
+		const second, third = `"position":"2","positionText":"2","points":"18"`, `"position":"3","positionText":"3","points":"15"`
+		race = strings.NewReplacer(second, third, third, second).Replace(race)
+		if more {
+			race += `"round":"12"` + rest
+		}
+		return body[:from] + race
+	})
+	openF1API.Rewrite(swappedByOpenF1)
+}
+
+func swappedByOpenF1(target, body string) string {
+	if !strings.Contains(target, "session_result?session_key=9550") {
+		return body
+	}
+	return strings.NewReplacer(`"driver_number":81`, `"driver_number":55`, `"driver_number":55`, `"driver_number":81`).Replace(body)
+}
+
+// TestDisagreementHoldsVerification: nothing is published of a result on which sources disagree, and
+// who disagrees about whom is known by driver; when they agree it verifies itself. When both have
+// another podium weeks later, and the first one again after that, each is a revision once it has
+// stood, and the pick beside it stays what it was.
 func TestDisagreementHoldsVerification(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: takes five seconds")
 	}
-	first, _ := fromJolpica(t, true)
-	second, api := fromOpenF1(t, false)
-	// A penalty that the one has and the other has not: second and third change places.
-	api.Rewrite(func(target, body string) string {
-		if !strings.Contains(target, "session_result?session_key=9550") {
-			return body
-		}
-		return strings.NewReplacer(`"driver_number":81`, `"driver_number":55`, `"driver_number":55`, `"driver_number":81`).Replace(body)
-	})
+	first, firstAPI := fromJolpica(t, true)
+	second, secondAPI := fromOpenF1(t, false)
+	secondAPI.Rewrite(swappedByOpenF1) // a penalty that the one has and the other has not
 	s := inAustria(t, first, second)
-	s.step(t, s.now)
-	for _, after := range []time.Duration{4 * time.Hour, 7 * time.Hour, 30 * time.Hour} {
+	s.builder.Policy.AutoReviseAfter = 2 * time.Hour
+	step := func(after time.Duration) {
+		t.Helper()
 		for name, fault := range s.step(t, austria.Add(after)).Faults {
 			t.Errorf("%s: %v", name, fault)
 		}
 	}
-	if said, _ := s.ledger.State().Record(austriaKey); said.Result() != nil {
-		t.Errorf("the result verified itself against a source that has it otherwise: %+v", said.Result())
+	record := func() (prediction wire.PredictionRecord, result wire.ResultRecord) {
+		t.Helper()
+		bodies := s.bodies(t, "predictions/2024", "results/2024")
+		for _, p := range decoded[[]wire.PredictionRecord](t, bodies["predictions/2024"]) {
+			if p.SessionKey == austriaKey {
+				prediction = p
+			}
+		}
+		for _, r := range decoded[[]wire.ResultRecord](t, bodies["results/2024"]) {
+			if r.SessionKey == austriaKey {
+				result = r
+			}
+		}
+		return prediction, result
+	}
+	step(-24 * time.Hour)
+	step(-5 * time.Minute)
+	before := s.bodies(t, readBy2024...)
+	pick, _ := record()
+	if pick.Prediction.Winner == "" {
+		t.Fatal("there is no pick")
+	}
+	for _, after := range []time.Duration{4 * time.Hour, 7 * time.Hour, 30 * time.Hour} {
+		step(after)
+	}
+	for _, path := range []string{"results/2024", "predictions/2024", "standings/drivers/2024", "standings/constructors/2024"} {
+		if diff := cmp.Diff(before[path], s.bodies(t, path)[path]); diff != "" {
+			t.Errorf("of a result against which a source stands %s is published:\n%s", path, diff)
+		}
 	}
 	state, err := ingest.LoadState(t.Context(), s.ingest.Store, "openf1")
 	if err != nil {
@@ -195,10 +261,33 @@ func TestDisagreementHoldsVerification(t *testing.T) {
 		t.Errorf("disagreements about Austria (-want +got):\n%s", diff)
 	}
 
-	api.Rewrite(nil)
-	s.step(t, austria.Add(31*time.Hour))
-	if said, _ := s.ledger.State().Record(austriaKey); said.Result() == nil {
-		t.Error("the sources agree, and the result is not verified")
+	sainzSecond := wire.Podium{P1: "RUS", P2: "SAI", P3: "PIA"}
+	piastriSecond := wire.Podium{P1: "RUS", P2: "PIA", P3: "SAI"}
+	for _, test := range []struct {
+		what      string
+		say       func()
+		at        time.Duration // after the start
+		podium    wire.Podium
+		revisions int
+	}{
+		{"the sources agree", func() { secondAPI.Rewrite(nil) }, 31 * time.Hour, piastriSecond, 1},
+		{"both have another podium", func() { swappedBy(firstAPI, secondAPI) }, 1000 * time.Hour, piastriSecond, 1},
+		{"it has stood for two hours", func() {}, 1003 * time.Hour, sainzSecond, 2},
+		{"it is taken back", func() { firstAPI.Rewrite(nil); secondAPI.Rewrite(nil) }, 2000 * time.Hour, sainzSecond, 2},
+		{"that has stood too", func() {}, 2003 * time.Hour, piastriSecond, 3},
+	} {
+		test.say()
+		step(test.at)
+		p, r := record()
+		if p.Result == nil || p.Result.Podium != test.podium || len(r.Revisions) != test.revisions || p.Prediction != pick.Prediction {
+			t.Errorf("%s: the record is %+v with %+v and the revisions %+v; want the podium %+v in revision %d, and the pick %+v",
+				test.what, p.Prediction, p.Result, r.Revisions, test.podium, test.revisions, pick.Prediction)
+		}
+		for _, row := range r.Race { // points go with the places
+			if row.Position == 2 && (row.Driver != test.podium.P2 || row.Points != 18) {
+				t.Errorf("%s: second of the published race is %+v, want %s with 18 points", test.what, row, test.podium.P2)
+			}
+		}
 	}
 }
 

@@ -23,22 +23,40 @@ import (
 	"gridcast/snapshots"
 )
 
-// published returns the bodies of the current season as readers get them.
+// published returns the bodies of the season 2026 as readers get them.
 func (s *service) published(t *testing.T) map[string]string {
+	t.Helper()
+	return s.bodies(t, "calendar/2026", "standings/drivers/2026", "standings/constructors/2026", "predictions/2026", "drivers")
+}
+
+// bodies returns bodies as readers get them.
+func (s *service) bodies(t *testing.T, paths ...string) map[string]string {
 	t.Helper()
 	version, err := snapshots.Open(t.Context(), s.builder.Store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	bodies := make(map[string]string)
-	for _, name := range []string{"calendar/2026", "standings/drivers/2026", "standings/constructors/2026", "predictions/2026", "drivers"} {
-		body, ok := version.Body(name)
+	for _, path := range paths {
+		body, ok := version.Body(path)
 		if !ok {
-			t.Fatalf("version %d has no %s", version.Pointer.Version, name)
+			t.Fatalf("version %d has no %s", version.Pointer.Version, path)
 		}
-		bodies[name] = string(body.Identity)
+		bodies[path] = string(body.Identity)
 	}
 	return bodies
+}
+
+// decoded is the data of a body.
+func decoded[T any](t *testing.T, body string) T {
+	t.Helper()
+	var envelope struct {
+		Data T `json:"data"`
+	}
+	if err := json.Unmarshal([]byte(body), &envelope); err != nil {
+		t.Fatal(err)
+	}
+	return envelope.Data
 }
 
 // inMonaco is a service at an instant of the week of the Grand Prix of Monaco 2026, which knows all
@@ -297,13 +315,7 @@ func TestRoundTakenOffAndBack(t *testing.T) {
 		codehost.Edit{At: again, Change: func(files map[string][]byte) { maps.Copy(files, hungary) }},
 	)
 	status := func() wire.Status {
-		var calendar struct {
-			Data []wire.CalendarEntry `json:"data"`
-		}
-		if err := json.Unmarshal([]byte(s.published(t)["calendar/2026"]), &calendar); err != nil {
-			t.Fatal(err)
-		}
-		for _, entry := range calendar.Data {
+		for _, entry := range decoded[[]wire.CalendarEntry](t, s.published(t)["calendar/2026"]) {
 			if entry.SessionKey == key {
 				return entry.Status
 			}
