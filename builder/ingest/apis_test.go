@@ -124,6 +124,11 @@ func TestWrongDataOfAPIs(t *testing.T) {
 			}
 		})
 	}
+	for _, target := range openF1API.Requests() {
+		if strings.Contains(target, "latest") {
+			t.Errorf("asked for %s: latest was a cancelled race for weeks", target)
+		}
+	}
 	for _, target := range jolpicaAPI.Requests() {
 		if strings.Contains(target, "/laps") || strings.Contains(target, "/pitstops") {
 			t.Errorf("asked for %s, which may be missing for weeks", target)

@@ -24,7 +24,10 @@ type incident struct {
 const (
 	unchanged = "what they saw before"
 	here      = "builder/ingest/incidents_test.go"
+	apis      = "builder/ingest/apis_test.go"
+	compared  = "builder/ingest/crosscheck_test.go"
 	seasons   = "deploy/operator/season_test.go"
+	weekends  = "deploy/gridcast/history_test.go"
 )
 
 var incidents = []incident{
@@ -55,17 +58,36 @@ var incidents = []incident{
 	{"2025-08-05", "a disqualified winner keeps the points", unchanged, "a change waits at gate outcome", "TestWrongData: a disqualified driver", here},
 	{"2025-09", "two cars in one slot of a grid", unchanged, "a change waits at gate positions", "TestWrongData: a grid with two cars", here},
 	{"2026-08-21", "a driver twice in a session", unchanged, "a change waits at gate once", "TestWrongData: a driver twice", here},
-	{"2025-11-22", "Las Vegas moves into the past on race day", "the start that was valid", "a change waits at gate start", "TestSeasons2025And2026", seasons},
+	{"2025-11-22", "Las Vegas moves into the past on race day", "the start that was valid", "a change waits at gate start", "TestRealWeekends: Las Vegas 2025", weekends},
 	{"2025-04-13", "a start of 900", unchanged, "malformed: which file, which line", "TestWrongData: a time of 900", here},
 	{"2025-08-31", "the leading driver has another identifier", "one driver", "the renaming in the ledger", "TestSeasons2025And2026", seasons},
 
+	{"2026-09-06", "the Spanish Grand Prix is shown with the map of Catalunya", "Madrid, and Catalunya as another round", "nothing", "TestCalendarAsItIs: Catalunya and Madrid", here},
+	{"2026-09-26", "a race on a Saturday", "Saturday, with its sessions since Thursday", "nothing", "TestCalendarAsItIs: a race on a Saturday", here},
+	{"2025-09-21, 2026-03-07", "cars that start minutes late turn countdowns negative", "the race after it, from lights out on", "nothing", "TestCalendarAsItIs: five minutes late", here},
+	{"2026-07-05", "a night after the race a driver is four places and a lap further back", "the revision once it has stood; the pick stays", "the revision, with its reason", "TestOvernightCorrection", here},
+
+	{"2026-08-20", "accounts of OpenF1 are locked out", unchanged, "refused: incorrect username or password; the others go on", "TestWrongDataOfAPIs: accounts are locked out", apis},
+	{"2026-03-15", "Jolpica gives a cancelled round the number 0, or none", unchanged, "nothing, or malformed: which round", "TestWrongDataOfAPIs: a cancelled round has", apis},
+	{"2026-03-08", "Jolpica has no laps and no pit stops for weeks", "the result", "nothing: they are not asked for", "TestWrongDataOfAPIs: which may be missing for weeks", apis},
+	{"2026-05-04", "Jolpica puts a start onto another round", unchanged, "a change waits at gate start", "TestWrongDataOfAPIs: a start is put onto another round", apis},
+	{"2026-05-03", "Jolpica has a provisional qualifying with two drivers in P9", unchanged, "a change waits at gate positions", "TestWrongDataOfAPIs: provisional qualifying", apis},
+	{"2026-05-03", "of penalties one source knows for weeks and the other does not", "nothing of that result until both agree", "the disagreement, by driver", "TestDisagreementHoldsVerification: a source stands", compared},
+	{"2026-06-07", "the podium of a result that is verified is another in one source", unchanged, "the disagreement, by driver", "TestWrongDataOfAPIs: the podium of one source", apis},
+	{"2026-06-07", "both sources change a podium, and change it back", "each revision once it has stood; the pick stays", "the revisions, with their reasons", "TestDisagreementHoldsVerification: both have another podium", compared},
+	{"2025-09", "OpenF1 copies a starting grid with two cars in P19", "no grid; the pick on what else is known", "a change waits at gate positions", "TestGridOfOpenF1: a starting grid with two cars", compared},
+	{"2025-08-05", "OpenF1 has a disqualified winner still on top", unchanged, "a note: which car", "TestWrongDataOfAPIs: a disqualified winner still", apis},
+	{"2025-10-18", "OpenF1 has no results after a race", unchanged, "a note: no result yet, though it was over", "TestWrongDataOfAPIs: no results after a race", apis},
+	{"2026-03-08", "OpenF1 has nulls for new teams", unchanged, "a note: which car", "TestWrongDataOfAPIs: nulls for new teams", apis},
+	{"2026-08-21", "OpenF1 has one driver in two teams", unchanged, "a note: who drives for whom", "TestWrongDataOfAPIs: one driver in two teams", apis},
+	{"2026-03-08", "the grid of Jolpica is null", unchanged, "a note: the result is without the grid", "TestWrongDataOfAPIs: the grid is null", apis},
+	{"2026-03-14", "Jolpica ranks who was not classified", unchanged, "nothing", "TestWrongDataOfAPIs: who retired is ranked", apis},
+	{"2026-04", "latest is a cancelled session", unchanged, "nothing: it is not asked for", "TestWrongDataOfAPIs: latest was a cancelled race", apis},
+	{"2026", "the permanent number is not the car's", "the number on the car", "nothing", "TestWrongDataOfAPIs: the permanent number", apis},
+
 	{"2025-11-11, 2026-07-03", "the broker refuses, or drops whoever listens", "", "", "", ""},
-	{"2026-08-20, 2026-09-12", "accounts are locked out, tokens die on a weekend", "", "", "", ""},
-	{"2026-03-08", "standings full of nulls for new teams", "", "", "", ""},
-	{"2026-03-14", "no position without a classified finish", "", "", "", ""},
+	{"2026-09-12", "tokens die on a weekend", "", "", "", ""},
 	{"2025-04, 2026-05-26", "laps are missing, or a driver's whole row", "", "", "", ""},
-	{"2026-04", "latest is a cancelled session", "", "", "", ""},
-	{"2026", "the permanent number is not the car's", "", "", "", ""},
 	{"2026-05-01, 2026-05-03", "a session goes on and the stream is silent", "", "", "", ""},
 }
 
@@ -96,7 +118,7 @@ the real client, and reads what is published. ` + "`make season`" + ` lives thro
 		fmt.Fprintf(&doc, "| %s | %s | %s | %s | %s |\n", i.date, i.what, i.readers, i.operator, i.test)
 	}
 	doc.WriteString(`
-These concern live timing, or sources that are only compared. No test of this kind shows them yet:
+These concern live timing and accounts. No source of either is asked yet, and no test shows them:
 
 | when | what happened |
 |-|-|

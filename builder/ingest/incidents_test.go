@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -283,6 +284,122 @@ func TestHarmlessOddities(t *testing.T) {
 				t.Errorf("readers see something else (-before +now):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestCalendarAsItIs: two races in one country are told apart by their circuit, a race may be on a
+// Saturday, and the countdown goes on to the next race at lights out, whoever is late.
+func TestCalendarAsItIs(t *testing.T) {
+	s := inMonaco(t, raceMorning)
+	monaco := time.Date(2026, 6, 7, 13, 0, 0, 0, time.UTC)
+	calendar := func() map[string]wire.CalendarEntry {
+		t.Helper()
+		byName := make(map[string]wire.CalendarEntry)
+		for _, e := range decoded[[]wire.CalendarEntry](t, s.bodies(t, "calendar/2026")["calendar/2026"]) {
+			byName[e.GPName] = e
+		}
+		return byName
+	}
+	next := func(now time.Time) wire.NextRace {
+		t.Helper()
+		var countdown wire.Countdown
+		if err := json.Unmarshal([]byte(s.bodies(t, "next-race")["next-race"]), &countdown); err != nil {
+			t.Fatal(err)
+		}
+		round := countdown.Next(now)
+		if round == nil {
+			t.Fatalf("at %s there is no next race", now)
+		}
+		return decoded[wire.NextRace](t, string(round.Append(nil, now)))
+	}
+	t.Run("Catalunya and Madrid (2026-09-06)", func(t *testing.T) {
+		spain, catalunya := calendar()["Spanish Grand Prix"], calendar()["Barcelona-Catalunya Grand Prix"]
+		if spain.Circuit != "Circuito de Madring" || spain.Locality != "Madrid" || catalunya.Circuit != "Circuit de Barcelona-Catalunya" || catalunya.Locality != "Montmeló" {
+			t.Errorf("the calendar has %+v and %+v", spain, catalunya)
+		}
+	})
+	t.Run("five minutes late at lights out (2025-09-21)", func(t *testing.T) {
+		for _, test := range []struct {
+			at      time.Time
+			name    string
+			seconds int64
+		}{
+			{monaco.Add(-time.Second), "Monaco Grand Prix", 1},
+			{monaco, "Barcelona-Catalunya Grand Prix", 7 * 24 * 3600},
+			{monaco.Add(3*time.Minute + 55*time.Second), "Barcelona-Catalunya Grand Prix", 7*24*3600 - 235},
+		} {
+			if got := next(test.at); got.Name != test.name || got.SecondsToLights != test.seconds {
+				t.Errorf("at %s: %d seconds to the %s, want %d to the %s", test.at.Format(time.TimeOnly), got.SecondsToLights, got.Name, test.seconds, test.name)
+			}
+		}
+	})
+	t.Run("a race on a Saturday (2026-09-26)", func(t *testing.T) {
+		start := time.Date(2026, 9, 26, 11, 0, 0, 0, time.UTC)
+		baku := calendar()["Azerbaijan Grand Prix"]
+		if baku.Date != "2026-09-26" || !time.Time(baku.DateStart).Equal(start) {
+			t.Errorf("the calendar has %+v, want Saturday at 11:00 UTC", baku)
+		}
+		for _, w := range decoded[[]wire.Weekend](t, s.bodies(t, "weekends/2026")["weekends/2026"]) {
+			if w.SessionKey == baku.SessionKey && (len(w.Sessions) == 0 || !strings.HasPrefix(time.Time(w.Sessions[0].DateStart).Format(time.DateOnly), "2026-09-24")) {
+				t.Errorf("its weekend is %+v, want it to begin on Thursday", w)
+			}
+		}
+		if got := next(start); got.Name != "Singapore Grand Prix" {
+			t.Errorf("at its lights out the next race is %s", got.Name)
+		}
+	})
+}
+
+// TestOvernightCorrection: a night after the race a driver falls four places and loses a lap. It is
+// revised once it has stood, each place that changes with it, and the pick stays.
+func TestOvernightCorrection(t *testing.T) {
+	s := inMonaco(t, raceMorning)
+	const monaco = "src/data/seasons/2026/races/06-monaco/race-results.yml"
+	s.step(t, time.Date(2026, 6, 7, 12, 55, 0, 0, time.UTC))
+	s.step(t, time.Date(2026, 6, 7, 19, 45, 0, 0, time.UTC)) // the result is there
+	s.step(t, time.Date(2026, 6, 7, 21, 46, 0, 0, time.UTC)) // and has stood
+	seen := func() (pick wire.Prediction, order string, laps []int, revisions int) {
+		t.Helper()
+		bodies := s.bodies(t, "predictions/2026", "results/2026")
+		for _, p := range decoded[[]wire.PredictionRecord](t, bodies["predictions/2026"]) {
+			if p.GPName == "Monaco Grand Prix" {
+				pick = p.Prediction
+			}
+		}
+		for _, r := range decoded[[]wire.ResultRecord](t, bodies["results/2026"]) {
+			if r.GPName == "Monaco Grand Prix" {
+				for _, row := range r.Race[11:16] {
+					order += fmt.Sprintf("%d %s, ", row.Position, row.Driver)
+					laps = append(laps, *row.Laps)
+				}
+				revisions = len(r.Revisions)
+			}
+		}
+		return pick, order, laps, revisions
+	}
+	pick, before, _, revisions := seen()
+	if want := "12 RUS, 13 HUL, 14 COL, 15 PER, 16 SAI, "; before != want || revisions != 1 || pick.Winner == "" {
+		t.Fatalf("published are %s in %d revisions beside the pick %+v, want %s in one", before, revisions, pick, want)
+	}
+	morning := time.Date(2026, 6, 8, 7, 0, 0, 0, time.UTC)
+	s.host.Edit(codehost.Edit{At: morning, Change: func(files map[string][]byte) {
+		rows := strings.SplitAfter(string(files[monaco]), "\n- position: ")
+		russell := strings.Replace(strings.Replace(rows[11], "12\n", "16\n", 1), "laps: 78", "laps: 77", 1)
+		copy(rows[11:], rows[12:16])
+		for i := 11; i < 15; i++ {
+			rows[i] = strings.Replace(rows[i], strconv.Itoa(i+2)+"\n", strconv.Itoa(i+1)+"\n", 1)
+		}
+		rows[15] = russell
+		files[monaco] = []byte(strings.Join(rows, ""))
+	}})
+	s.step(t, morning.Add(time.Minute))
+	if _, order, _, revisions := seen(); order != before || revisions != 1 {
+		t.Errorf("a minute later published are %s in %d revisions, want %s as before", order, revisions, before)
+	}
+	s.step(t, morning.Add(3*time.Hour))
+	after, order, laps, revisions := seen()
+	if want := "12 HUL, 13 COL, 14 PER, 15 SAI, 16 RUS, "; order != want || revisions != 2 || after != pick || laps[4] != 77 {
+		t.Errorf("three hours later published are %s with %v laps in %d revisions beside %+v; want %s the last with 77, in two, beside %+v", order, laps, revisions, after, want, pick)
 	}
 }
 
