@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +18,7 @@ import (
 	"time"
 
 	"gridcast/builder"
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
@@ -54,33 +53,13 @@ type world struct {
 	jobs []scheduler.Status
 }
 
-// someSeasons is an archive of the embedded seasons since 2022: a version of it is made in a second.
-func someSeasons(t testing.TB) []byte {
-	t.Helper()
-	all, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	facts := all.Facts()
-	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year < 2022 })
-	some, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file bytes.Buffer
-	if err := archive.Encode(&file, some); err != nil {
-		t.Fatal(err)
-	}
-	return file.Bytes()
-}
-
 // newWorld begins some rounds before the weekend it is about, with picks for those, and has
 // published nothing yet.
 func newWorld(t testing.TB, options ...func(*console.Config)) *world {
 	t.Helper()
 	w := &world{t: t, store: memblob.New(memblob.Strict(t, snapshots.Immutable))}
 	facts := builder.NewFactsStore(w.store)
-	loaded, err := facts.Put(t.Context(), someSeasons(t))
+	loaded, err := facts.Put(t.Context(), archivetest.File(t, archivetest.Seasons(t, 2022, 2026)))
 	if err != nil {
 		t.Fatal(err)
 	}

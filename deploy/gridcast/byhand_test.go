@@ -5,12 +5,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob/dirblob"
@@ -20,14 +19,9 @@ import (
 // nothing is known but when it is.
 func silentSaturday(t *testing.T, dir string) string {
 	t.Helper()
-	whole, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	facts := whole.Facts()
+	facts := archivetest.Seasons(t, 2023, 2024)
 	facts.Lineages, facts.Headshots = nil, season.Headshots{}
-	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year < 2023 || s.Year > 2024 })
-	rounds := slices.Clone(facts.Seasons[1].Rounds)
+	rounds := facts.Seasons[1].Rounds
 	for i, r := range rounds {
 		if r.Number >= 22 {
 			rounds[i] = season.Round{
@@ -36,17 +30,8 @@ func silentSaturday(t *testing.T, dir string) string {
 			}
 		}
 	}
-	facts.Seasons[1].Rounds = rounds
-	trimmed, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file bytes.Buffer
-	if err := archive.Encode(&file, trimmed); err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(dir, "saturday.archive")
-	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(path, archivetest.File(t, facts), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -12,6 +12,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
@@ -184,24 +185,9 @@ func TestFailureOfADeedIsLogged(t *testing.T) {
 // file returns an archive file of the embedded seasons after a change of the latest one.
 func file(t *testing.T, change func(*season.Facts)) []byte {
 	t.Helper()
-	embedded, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	facts := embedded.Facts()
-	facts.Seasons = slices.Clone(facts.Seasons)
-	last := &facts.Seasons[len(facts.Seasons)-1]
-	last.Rounds = slices.Clone(last.Rounds)
+	facts := archivetest.Seasons(t, 2007, 2026)
 	change(&facts)
-	a, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if err := archive.Encode(&out, a); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
+	return archivetest.File(t, facts)
 }
 
 // emptied takes what is known after the grid from the last rounds that were held.

@@ -3,12 +3,11 @@
 package almanactest
 
 import (
-	"sync"
 	"testing"
 	"time"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/snapshots/blob/memblob"
@@ -24,8 +23,6 @@ var (
 	Opened       = time.Date(2024, 7, 1, 0, 0, 0, 0, time.UTC) // an instant to open a ledger at
 )
 
-var embedded = sync.OnceValues(archive.Embedded)
-
 // History is the embedded seasons with a ledger opened at an instant. Like the test that it belongs
 // to it is for one goroutine.
 type History struct {
@@ -37,10 +34,7 @@ type History struct {
 // New opens a ledger in memory, with a key for every round.
 func New(t testing.TB, opened time.Time) *History {
 	t.Helper()
-	a, err := embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := archivetest.Embedded(t)
 	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, opened, "test", "")
 	if err != nil {
 		t.Fatal(err)
