@@ -80,6 +80,12 @@ func main() {
 	// The first signal ends what runs in good order; with the handler gone the second ends it
 	// at once.
 	context.AfterFunc(ctx, stop)
+	// A line such as GRIDCAST_REDIS= in an environment file says what no line says.
+	for _, variable := range os.Environ() {
+		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "GRIDCAST_") {
+			_ = os.Unsetenv(name)
+		}
+	}
 	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)
