@@ -28,7 +28,7 @@ var arrows = map[string][]string{
 	"snapshots/blob":              {"snapshots/blob"},
 	"builder":                     {"schemas", "snapshots", "builder"},
 	"builder/season":              {},
-	"builder/archive":             {"builder/season"},
+	"builder/archive":             {"builder/season", "builder/archive"},
 	"builder/source":              {"builder/season", "builder/source"},
 	"builder/assemble":            {"builder/season", "builder/assemble"},
 	"builder/ingest":              {"snapshots", "builder"},
