@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"gridcast/builder/season"
 	"gridcast/snapshots/blob"
 )
 
@@ -17,6 +18,8 @@ const settingsKey = "settings.json"
 type Settings struct {
 	AutoVerifySeconds *int64 `json:"auto_verify_after_seconds,omitempty"` // Policy.AutoVerifyAfter
 	AutoReviseSeconds *int64 `json:"auto_revise_after_seconds,omitempty"` // Policy.AutoReviseAfter
+	// Headshots say where portraits are, whichever import the drivers come with.
+	Headshots *season.Headshots `json:"headshots,omitempty"`
 }
 
 // Apply returns the policy as the settings say.

@@ -69,6 +69,9 @@ type Input struct {
 	Aliases map[season.DriverID]season.DriverID
 	// Named is what a person says that sources call otherwise: teams, circuits, rounds.
 	Named []Alias
+	// Headshots say where portraits are, also of drivers who are still to come; without a template it
+	// is as the archive in use has it.
+	Headshots season.Headshots
 	// Released is what people let go of since the archive in use was assembled.
 	Released []Release
 	// Decided returns what the ledger holds of a round.
@@ -192,6 +195,7 @@ func Assemble(in Input) (Output, error) {
 	}
 	slices.SortFunc(out.Facts.Seasons, func(a, b season.Season) int { return cmp.Compare(a.Year, b.Year) })
 	prune(&out.Facts)
+	in.portraits(&out)
 	if err := out.Facts.Validate(); err != nil {
 		return Output{}, fmt.Errorf("assemble: what follows would not hold together: %w", err)
 	}
@@ -598,6 +602,30 @@ func prune(f *season.Facts) {
 		}
 	}
 	maps.DeleteFunc(f.Drivers, func(id season.DriverID, _ season.Driver) bool { return !named[id] })
+}
+
+// portraits names the drivers of the archive who have a portrait, by the identifiers of today.
+func (in *Input) portraits(out *Output) {
+	wanted := in.Headshots
+	if wanted.Template == "" {
+		wanted = out.Facts.Headshots
+	}
+	current := maps.Clone(in.Aliases)
+	if current == nil {
+		current = make(map[season.DriverID]season.DriverID)
+	}
+	for _, r := range out.Renames {
+		current[r.From] = r.To
+	}
+	out.Facts.Headshots = season.Headshots{Template: wanted.Template}
+	for _, driver := range wanted.Drivers {
+		for to, renamed := current[driver]; renamed && to != driver; to, renamed = current[driver] {
+			driver = to
+		}
+		if _, known := out.Facts.Drivers[driver]; known && !slices.Contains(out.Facts.Headshots.Drivers, driver) {
+			out.Facts.Headshots.Drivers = append(out.Facts.Headshots.Drivers, driver)
+		}
+	}
 }
 
 // standingsFaults returns, after each round of a season whose points add up from results, where the

@@ -333,6 +333,30 @@ func TestCalendarAsItIs(t *testing.T) {
 			}
 		}
 	})
+	t.Run("portraits", func(t *testing.T) {
+		// Lindblad was in no archive before; of Norris there is none, and nobody knows the other.
+		if _, err := builder.UpdateSettings(t.Context(), s.builder.Store, func(settings *builder.Settings) {
+			settings.Headshots = &season.Headshots{
+				Template: "https://images.example/{year}/{driver}/{code}.png", Drivers: []season.DriverID{"arvid-lindblad", "kimi-antonelli", "nobody-yet"},
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		s.step(t, s.now.Add(time.Minute))
+		want := map[string]string{"LIN": "https://images.example/2026/arvid-lindblad/LIN.png", "ANT": "https://images.example/2026/kimi-antonelli/ANT.png"}
+		got := make(map[string]string)
+		for _, d := range decoded[[]wire.Driver](t, s.bodies(t, "drivers")["drivers"]) {
+			if d.HeadshotURL != "" {
+				got[d.Driver] = d.HeadshotURL
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("published portraits (-want +got):\n%s", diff)
+		}
+		if report := s.step(t, s.now.Add(time.Minute)); report.Changed {
+			t.Error("nothing is new, and the archive changed")
+		}
+	})
 	t.Run("a race on a Saturday (2026-09-26)", func(t *testing.T) {
 		start := time.Date(2026, 9, 26, 11, 0, 0, 0, time.UTC)
 		baku := calendar()["Azerbaijan Grand Prix"]

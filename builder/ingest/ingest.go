@@ -41,6 +41,7 @@ type Ingest struct {
 	mu        sync.Mutex // held by whoever asks sources or assembles, which may take as long as a source does
 	log       *Log
 	hand      *HandLog
+	headshots season.Headshots           // of the settings
 	archive   string                     // SHA-256 of the one that log and contested are of
 	contested map[assemble.Place]bool    // that wait for a person, or on which sources disagree
 	documents map[string]source.Document // by source and sum of the payload; the last of each
@@ -59,6 +60,7 @@ type assembled struct {
 type assembledOf struct {
 	archive   string // SHA-256 of the one in use
 	documents string // sources and revisions
+	headshots string // of the settings
 	log       int64  // heads of the facts log, of what people entered, and of the ledger
 	hand      int64
 	ledger    int64
@@ -189,7 +191,8 @@ func (g *Ingest) said(ctx context.Context, states []State, faults map[string]err
 	return documents
 }
 
-// refresh reads what others appended to the facts log, to what people entered, and to the ledger.
+// refresh reads what others appended to the facts log, to what people entered, and to the ledger, and
+// what the settings say of portraits.
 func (g *Ingest) refresh(ctx context.Context) (err error) {
 	if g.log == nil {
 		g.log, err = LoadLog(ctx, g.Store)
@@ -203,6 +206,12 @@ func (g *Ingest) refresh(ctx context.Context) (err error) {
 	if err := g.refreshHand(ctx); err != nil {
 		return err
 	}
+	switch settings, err := builder.LoadSettings(ctx, g.Store); {
+	case err != nil:
+		g.Log.Error("the settings of the store cannot be read; portraits are as they were", "err", err)
+	case settings.Headshots != nil:
+		g.headshots = *settings.Headshots
+	}
 	return g.Ledger.Refresh(ctx)
 }
 
@@ -214,7 +223,8 @@ func (g *Ingest) assemble(now time.Time, was season.Facts, documents []assemble.
 	out, err := assemble.Assemble(assemble.Input{
 		Current: was, Documents: slices.Concat([]assemble.Document{wins}, documents, []assemble.Document{yields}),
 		Accepted: people.accepted, Aliases: people.aliases, Named: people.hand.named, Released: people.hand.releases(g.log.hand), Now: now,
-		Decided: func(year int, gp season.GrandPrixID) assemble.Decided { return decidedOf(decided, year, gp) },
+		Headshots: g.headshots,
+		Decided:   func(year int, gp season.GrandPrixID) assemble.Decided { return decidedOf(decided, year, gp) },
 	})
 	var shrunken *assemble.ShrunkenError
 	if errors.As(err, &shrunken) {
@@ -326,6 +336,7 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 	decided := g.Ledger.State()
 	was := current.Archive.Facts()
 	of := assembledOf{archive: current.SHA256, log: g.log.head.Seq, hand: g.hand.head.Seq, ledger: decided.Head().Seq}
+	of.headshots = fmt.Sprint(g.headshots)
 	for _, d := range documents {
 		of.documents += fmt.Sprintln(d.Source, d.Revision)
 	}
@@ -660,10 +671,11 @@ func (g *Ingest) Accept(ctx context.Context, now time.Time, actor, id, reason st
 	return assemble.Change{}, fmt.Errorf("accept %s: no change of that ID waits; there wait %v", id, known)
 }
 
-// sameThings reports whether names and colours are alike.
+// sameThings reports whether names, colours and portraits are alike.
 func sameThings(a, b *season.Facts) bool {
 	return maps.Equal(a.Drivers, b.Drivers) && maps.Equal(a.Teams, b.Teams) && maps.Equal(a.Engines, b.Engines) &&
 		maps.Equal(a.Circuits, b.Circuits) && reflect.DeepEqual(a.Lineages, b.Lineages) &&
+		a.Headshots.Template == b.Headshots.Template && slices.Equal(a.Headshots.Drivers, b.Headshots.Drivers) &&
 		slices.EqualFunc(a.Seasons, b.Seasons, func(x, y season.Season) bool { return maps.Equal(x.Colours, y.Colours) })
 }
 

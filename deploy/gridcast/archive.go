@@ -88,16 +88,9 @@ func (c *importF1DBCmd) media() (media.Media, error) {
 		}
 		m.Colours.Override(colours)
 	}
-	if c.Headshots != "" {
-		text, err := os.ReadFile(c.Headshots)
-		if err != nil {
-			return m, fmt.Errorf("read headshots: %w", err)
-		}
-		if m.Headshots, err = media.ReadHeadshots(bytes.NewReader(text)); err != nil {
-			return m, fmt.Errorf("%s: %w", c.Headshots, err)
-		}
-	}
-	return m, nil
+	var err error
+	m.Headshots, err = readHeadshots(c.Headshots)
+	return m, err
 }
 
 // imported is the answer of archive import --json.
@@ -124,6 +117,15 @@ func (c *importF1DBCmd) keep(ctx context.Context, s *streams, a *season.Archive)
 	done, err := c.carryOut(ctx, s, o, operator.Import{File: file.Bytes(), Origin: c.Path}, operator.Order{Reason: c.Reason, Force: c.Force})
 	if err != nil {
 		return "", 0, err
+	}
+	if c.Headshots != "" { // for drivers of later imports too
+		portraits, err := readHeadshots(c.Headshots)
+		if err != nil {
+			return "", 0, err
+		}
+		if _, err := builder.UpdateSettings(ctx, o.Store, func(settings *builder.Settings) { settings.Headshots = &portraits }); err != nil {
+			return "", 0, err
+		}
 	}
 	return done.Facts.SHA256, file.Len(), nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
+	"gridcast/builder/season"
+	"gridcast/builder/source/media"
 	"gridcast/deploy/clock"
 	"gridcast/snapshots/blob"
 )
@@ -77,6 +80,7 @@ type builderFlags struct {
 	Model           string        `help:"What makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
 	AutoVerifyAfter time.Duration `help:"Verify a result by itself once it has stood unchanged for so long after the end of the race; 0: only an operator does. Kept in the store: every scheduler of it goes by it, until one is told otherwise." default:"0s"`
 	AutoReviseAfter time.Duration `help:"Correct a verified result by itself once the source's other classification has stood for so long; 0: only an operator does. Kept in the store, too." default:"0s"`
+	Headshots       string        `help:"Portraits: a file with an https address, in which {driver}, {code} and {year} are filled in, and below it a line with the identifier of each driver who has one, also of those to come. Kept in the store, too." placeholder:"FILE" type:"path"`
 }
 
 func (f *builderFlags) policy() (builder.Policy, error) {
@@ -147,10 +151,17 @@ func (f *builderFlags) builderOn(ctx context.Context, s *streams, store blob.Sto
 func (f *builderFlags) settle(ctx context.Context, s *streams, store blob.Store) error {
 	told := func(flag, variable string) bool { return s.given(flag) || os.Getenv(variable) != "" }
 	verify, revise := told("auto-verify-after", "GRIDCAST_AUTO_VERIFY_AFTER"), told("auto-revise-after", "GRIDCAST_AUTO_REVISE_AFTER")
-	if !verify && !revise {
+	if !verify && !revise && f.Headshots == "" {
 		return nil
 	}
-	_, err := builder.UpdateSettings(ctx, store, func(settings *builder.Settings) {
+	portraits, err := readHeadshots(f.Headshots)
+	if err != nil {
+		return usageError{err}
+	}
+	_, err = builder.UpdateSettings(ctx, store, func(settings *builder.Settings) {
+		if portraits.Template != "" {
+			settings.Headshots = &portraits
+		}
 		for _, rule := range []struct {
 			told  bool
 			after time.Duration
@@ -163,6 +174,22 @@ func (f *builderFlags) settle(ctx context.Context, s *streams, store blob.Store)
 		}
 	})
 	return err
+}
+
+// readHeadshots reads a file of portraits; none if no file is named.
+func readHeadshots(file string) (season.Headshots, error) {
+	if file == "" {
+		return season.Headshots{}, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return season.Headshots{}, fmt.Errorf("read headshots: %w", err)
+	}
+	portraits, err := media.ReadHeadshots(bytes.NewReader(text))
+	if err != nil {
+		return portraits, fmt.Errorf("%s: %w", file, err)
+	}
+	return portraits, nil
 }
 
 // putArchive makes sure that the store has an archive: the file asked for, else what is there,
