@@ -33,20 +33,28 @@ const manyKeys = 100_000
 type fixture struct {
 	dir       string
 	binary    string
+	before    string // the earlier one; empty: there is none
 	version   *snapshots.Version
 	keys      []string
 	redis     string // URL; empty: there is none
 	responses responses
 }
 
-func newFixture(ctx context.Context, dir, binary string) (*fixture, error) {
-	absolute, err := filepath.Abs(binary)
-	if err != nil {
+func newFixture(ctx context.Context, dir, binary, before string) (*fixture, error) {
+	f := &fixture{dir: dir}
+	var err error
+	if f.binary, err = filepath.Abs(binary); err != nil {
 		return nil, fmt.Errorf("find %s: %w", binary, err)
 	}
-	f := &fixture{dir: dir, binary: absolute}
+	maker := f.binary
+	if before != "" {
+		if f.before, err = filepath.Abs(before); err != nil {
+			return nil, fmt.Errorf("find %s: %w", before, err)
+		}
+		maker = f.before
+	}
 	for _, store := range []string{"one", "many"} {
-		build := exec.CommandContext(ctx, absolute, "build", "--store", "dir:"+f.store(store), "--now", raceTime)
+		build := exec.CommandContext(ctx, maker, "build", "--store", "dir:"+f.store(store), "--now", raceTime)
 		if out, err := build.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("build the data: %w\n%s", err, out)
 		}

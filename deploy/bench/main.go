@@ -53,6 +53,7 @@ func exit(err error) {
 // options is what the command line says.
 type options struct {
 	binary   string
+	before   string
 	out      string
 	seconds  int
 	rounds   int
@@ -68,6 +69,7 @@ func parse(args []string) (options, error) {
 	var o options
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.StringVar(&o.binary, "binary", ".var/bin/gridcast", "the gridcast to measure")
+	f.StringVar(&o.before, "before", "", "an earlier gridcast, measured beside it; the store is made by that one, which may not read what a later one writes")
 	f.StringVar(&o.out, "out", ".var/bench.json", "where the rows go")
 	f.IntVar(&o.seconds, "seconds", 1, "length of one run")
 	f.IntVar(&o.rounds, "rounds", 7, "runs of each server under each load, of which the median counts")
@@ -105,7 +107,7 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("folder for the bench: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	f, err := newFixture(ctx, dir, o.binary)
+	f, err := newFixture(ctx, dir, o.binary, o.before)
 	if err != nil {
 		return err
 	}
@@ -204,6 +206,7 @@ func (o *options) print(rows []row) {
 		show(fullTable(rows), false)
 	}
 	show(idleTable(rows), o.markdown)
+	show(beforeTable(rows), o.markdown)
 	show(goalTable(rows), o.markdown)
 }
 

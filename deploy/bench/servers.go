@@ -7,12 +7,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // The names of the servers.
 const (
 	gridcastName = "gridcast"
+	beforeName   = "gridcast, before"
 	laneOffName  = "gridcast, lane off"
 	leaseName    = "gridcast, redis lease"
 	strictName   = "gridcast, redis strict"
@@ -25,7 +27,11 @@ const (
 // is none.
 func (f *fixture) servers(c benchCase, only string) []server {
 	var servers []server
-	for _, name := range c.servers {
+	names := c.servers
+	if f.before != "" && slices.Contains(names, gridcastName) {
+		names = append(slices.Clip(names), beforeName)
+	}
+	for _, name := range names {
 		if s, installed := f.server(name, c); installed && strings.Contains(name, only) {
 			servers = append(servers, s)
 		}
@@ -38,6 +44,10 @@ func (f *fixture) server(name string, c benchCase) (s server, installed bool) {
 	switch name {
 	case gridcastName:
 		return f.gridcast(name, c), true
+	case beforeName:
+		s := f.gridcast(name, c)
+		s.command[0] = f.before
+		return s, true
 	case laneOffName:
 		return f.gridcast(name, c, "--express-lane", "off"), true
 	case leaseName:

@@ -118,3 +118,18 @@ func idleTable(rows []row) table.Writer {
 	t.SetCaption("%s beside connections that are idle, after one response each; KB are resident in the process", smallCase)
 	return t
 }
+
+// beforeTable holds what gridcast does as shares of what the earlier one does.
+func beforeTable(rows []row) table.Writer {
+	t := newTable(table.Row{"case", "connections", "load", "req/s of before", "CPU of before", "p99 of before"}, 4, 6)
+	for _, r := range rows {
+		earlier := r
+		earlier.Server = beforeName
+		if before, ok := find(rows, earlier); ok && r.Server == gridcastName {
+			t.AppendRow(table.Row{
+				r.Case, r.Connections, r.Load, fmt.Sprintf("%.2f", r.share(before, rate)), fmt.Sprintf("%.2f", r.share(before, cpu)), fmt.Sprintf("%.2f", r.share(before, p99)),
+			})
+		}
+	}
+	return t
+}
