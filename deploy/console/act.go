@@ -12,6 +12,7 @@ import (
 	"gridcast/builder"
 	"gridcast/deploy/operator"
 	"gridcast/edge/keys"
+	"gridcast/scheduler/webhook"
 	"gridcast/snapshots"
 )
 
@@ -52,11 +53,17 @@ var deeds = map[string]parser{
 	"POST /keys/{key}/revoke": func(_ *Console, r *http.Request) (operator.Deed, error) {
 		return operator.RevokeKey{ID: r.PathValue("key")}, nil
 	},
-	"POST /keys/{key}/rotate":  parseRotateKey,
-	"POST /keys/{key}/expire":  parseExpireKey,
-	"POST /keys/{key}/origins": parseOrigins,
-	"POST /archive":            (*Console).parseImport,
-	"POST /archive/use":        parseUseArchive,
+	"POST /keys/{key}/rotate":      parseRotateKey,
+	"POST /keys/{key}/expire":      parseExpireKey,
+	"POST /keys/{key}/origins":     parseOrigins,
+	"POST /webhooks":               parseAddWebhook,
+	"POST /webhooks/{hook}/rotate": parseRotateWebhook,
+	"POST /webhooks/{hook}/test":   ofWebhook(func(id string) operator.Deed { return operator.TestWebhook{ID: id} }),
+	"POST /webhooks/{hook}/pause":  ofWebhook(func(id string) operator.Deed { return operator.PauseWebhook{ID: id} }),
+	"POST /webhooks/{hook}/resume": ofWebhook(func(id string) operator.Deed { return operator.ResumeWebhook{ID: id} }),
+	"POST /webhooks/{hook}/remove": ofWebhook(func(id string) operator.Deed { return operator.RemoveWebhook{ID: id} }),
+	"POST /archive":                (*Console).parseImport,
+	"POST /archive/use":            parseUseArchive,
 }
 
 // formError is a fault in a form, and the status to refuse it with.
@@ -226,6 +233,10 @@ func (c *Console) deed(parse parser) operatorFunc {
 				c.refuseDeed(w, r, err)
 				return
 			}
+			if done.Webhook != nil {
+				c.answerWebhook(w, r, done)
+				return
+			}
 			c.answerKey(w, r, done)
 		default:
 			c.start(w, r, p.Title, deed, order)
@@ -233,10 +244,11 @@ func (c *Console) deed(parse parser) operatorFunc {
 	}
 }
 
-// quick says that a deed is over at once, and its answer is about a key.
+// quick says that a deed is over at once, and its answer is about a key or a webhook.
 func quick(d operator.Deed) bool {
 	switch d.(type) {
-	case operator.CreateKey, operator.RotateKey, operator.RevokeKey, operator.ExpireKey, operator.SetOrigins:
+	case operator.CreateKey, operator.RotateKey, operator.RevokeKey, operator.ExpireKey, operator.SetOrigins,
+		operator.AddWebhook, operator.RotateWebhook, operator.PauseWebhook, operator.ResumeWebhook, operator.RemoveWebhook:
 		return true
 	}
 	return false
@@ -249,7 +261,7 @@ func (c *Console) refuseDeed(w http.ResponseWriter, r *http.Request, err error) 
 	switch {
 	case errors.As(err, &form):
 		status = form.status
-	case errors.Is(err, keys.ErrNoKey), errors.Is(err, operator.ErrNoJob):
+	case errors.Is(err, keys.ErrNoKey), errors.Is(err, webhook.ErrNoHook), errors.Is(err, operator.ErrNoJob):
 		status = http.StatusNotFound
 	case errors.Is(err, operator.ErrChanged):
 		status = http.StatusConflict

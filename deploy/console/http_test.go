@@ -407,6 +407,37 @@ func TestKeysAndJobs(t *testing.T) {
 	if a := w.asOperator("GET", "/", nil); strings.Contains(a.body, created.Key) {
 		t.Error("the page shows the key once more")
 	}
+
+	// Servers that are told: a form with a question, with and without scripts.
+	hook := url.Values{"url": {"https://receiver.example/hook/token"}, "endpoint": {"standings", "calendar.ics"}}
+	if a := w.asOperator("POST", "/webhooks", hook); a.StatusCode != http.StatusPreconditionRequired || !strings.Contains(a.body, "standings, calendar.ics") {
+		t.Errorf("add a webhook: got %s, %s; want to be asked", a.Status, a.body)
+	}
+	if a := w.asOperator("POST", "/webhooks", hook, "Accept: text/html"); strings.Count(a.body, `name="endpoint"`) != 2 {
+		t.Errorf("the question without scripts has lost what was ticked:\n%s", a.body)
+	}
+	for _, wrong := range []string{"http://example.org", "https://10.0.0.1/", "https://user@example.org/"} {
+		if a := w.asOperator("POST", "/webhooks", url.Values{"url": {wrong}, "confirm": {"yes"}}); a.StatusCode != http.StatusUnprocessableEntity {
+			t.Errorf("add %s: got %s, want 422", wrong, a.Status)
+		}
+	}
+	hook.Set("confirm", "yes")
+	var added struct{ ID, Key string }
+	if a := w.asOperator("POST", "/webhooks", hook); json.Unmarshal([]byte(a.body), &added) != nil || !strings.HasPrefix(added.Key, "whsec_") {
+		t.Errorf("add: got %s, %s", a.Status, a.body)
+	}
+	if a := w.asOperator("GET", "/", nil); strings.Contains(a.body, added.Key) || strings.Contains(a.body, "/hook/token") || !strings.Contains(a.body, "receiver.example") {
+		t.Error("the page shows the secret once more, or all of the address, or not whose it is")
+	}
+	if a := w.asOperator("POST", "/webhooks/"+added.ID+"/rotate", url.Values{"grace": {"soon"}}); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("rotate without hours: got %s", a.Status)
+	}
+	if a := w.asOperator("POST", "/webhooks/"+added.ID+"/rotate", url.Values{"grace": {"2"}, "confirm": {"yes"}}, "Accept: text/html"); !strings.Contains(a.body, "whsec_") {
+		t.Errorf("rotate without scripts: got %s, %s", a.Status, a.body)
+	}
+	if a := w.asOperator("POST", "/webhooks/whnone/pause", url.Values{"confirm": {"yes"}}); a.StatusCode != http.StatusNotFound {
+		t.Errorf("pause an unknown webhook: got %s, want 404", a.Status)
+	}
 }
 
 // fixedEdge says of itself what it is told to.

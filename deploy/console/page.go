@@ -40,6 +40,9 @@ type page struct {
 	Versions []versionView
 	Keys     []keyView
 	Tiers    []string
+	Webhooks []hookView
+	Topics   []string // of webhooks
+	MaySign  bool     // webhooks can be added and tested here
 	Sources  []operator.Source
 	Archives []operator.StoredArchive
 	Audit    []auditView
@@ -87,6 +90,7 @@ func (c *Console) collect(ctx context.Context, who visitor) page {
 	p.trouble(c.collectSeason(ctx, &p, now, state), "The season cannot be joined with the ledger", "Run gridcast ledger audit: it names the file that does not hold.", "season")
 	p.trouble(c.collectVersions(ctx, &p), "The versions cannot be listed", "Check the storage.", "versions")
 	p.trouble(c.collectKeys(ctx, &p, reports), "The keys can not be read", "Check the storage. Edges go on with the keys they have.", "keys")
+	p.trouble(c.collectWebhooks(ctx, &p), "The webhooks cannot be read", "Check the storage.", "webhooks")
 	archives, err := operator.ListArchives(ctx, c.Operator.Store)
 	p.trouble(err, "The archives cannot be listed", "Check the storage.", "sources")
 	p.Archives = archives[:min(len(archives), shownArchives)]
@@ -159,6 +163,7 @@ func (p *page) notices() {
 			add(true, "sources", "Picks and published data stay as they are. gridcast status says what is missing.", "The source %s fails: %s", s.Name, s.Problem)
 		}
 	}
+	p.webhookNotices(add)
 	slices.SortStableFunc(p.Notices, func(a, b notice) int { return cmp.Compare(rank(a.Urgent), rank(b.Urgent)) })
 }
 

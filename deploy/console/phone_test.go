@@ -1,6 +1,8 @@
 package console_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/deploy/console/browsertest"
 	"gridcast/edge/keys"
+	"gridcast/scheduler/webhook"
 )
 
 // Race control at night: everything that a weekend may need is done with a phone.
@@ -91,5 +94,51 @@ func TestDeedsOnAPhone(t *testing.T) {
 	do("rotate", `form[action='/keys/`+document.Keys[0].ID+`/rotate']`, "shown this once", "reason", "every year")
 	if got := b.Text("#run .secret"); !strings.HasPrefix(got, keys.Prefix) {
 		t.Errorf("the new key is %q", got)
+	}
+
+	// A server that wants to be told: added, tested, paused by its failures, resumed, given another secret.
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	defer receiver.Close()
+	hook := func() webhook.Hook {
+		t.Helper()
+		hooks, err := webhook.Load(t.Context(), w.store)
+		if err != nil || len(hooks) != 1 {
+			t.Fatalf("got %+v, %v", hooks, err)
+		}
+		return hooks[0]
+	}
+	do("webhook-add", `form[action='/webhooks']`, "shown this once", "url", receiver.URL+"/hook", "reason", "contract 7")
+	if got := b.Text("#run .secret"); !strings.HasPrefix(got, webhook.SecretPrefix) {
+		t.Errorf("the secret is %q", got)
+	}
+	form := func(deed string) string { return `form[action='/webhooks/` + hook().ID + `/` + deed + `']` }
+	b.Do(chromedp.Navigate(w.console.URL), chromedp.Click(chromedp.CSS(form("test")+` button`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
+	if got := b.Text("#run-text"); !strings.Contains(got, "took it: status 204") {
+		t.Errorf("the test says %q", got)
+	}
+	b.Look("webhook-tested")
+	do("webhook-pause", form("pause"), "is paused", "reason", "their maintenance")
+	err = webhook.Update(t.Context(), w.store, func(hooks *[]webhook.Hook) error {
+		(*hooks)[0].Pause("nothing was taken since 19 November 2026 08:00 UTC, 10 attempts: answered 502", true)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Do(chromedp.Navigate(w.console.URL), chromedp.ScrollIntoView(chromedp.CSS(`#webhooks`)))
+	b.Look("webhook-given-up")
+	b.Picture("webhooks")
+	b.Phone()
+	if got := b.Text("#notices"); !strings.Contains(got, "is paused: nothing was taken since") {
+		t.Errorf("the notices say %q", got)
+	}
+	do("webhook-resume", form("resume"), "is sent to again", "reason", "it answers again")
+	do("webhook-rotate", form("rotate"), "shown this once", "reason", "every year")
+	if h := hook(); h.Generation != 2 || !h.Paused.IsZero() {
+		t.Errorf("got %+v", h)
+	}
+	do("webhook-remove", form("remove"), "is removed", "reason", "contract has ended")
+	if hooks, err := webhook.Load(t.Context(), w.store); err != nil || len(hooks) != 0 {
+		t.Errorf("got %+v, %v", hooks, err)
 	}
 }

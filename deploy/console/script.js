@@ -282,7 +282,7 @@ async function submit(form, button) {
       panel.scrollIntoView({ block: "nearest" });
       await ended;
     } else if (body.key) {
-      said("New key for " + body.name, { phase: "done", text: "It is shown this once; only its hash is kept:" });
+      said(body.title || "New key for " + body.name, { phase: "done", text: body.title ? body.text : "It is shown this once; only its hash is kept:" });
       const key = document.createElement("code");
       key.className = "secret";
       key.textContent = body.key;

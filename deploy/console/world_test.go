@@ -29,6 +29,7 @@ import (
 	"gridcast/edge"
 	"gridcast/edge/keys"
 	"gridcast/scheduler"
+	"gridcast/scheduler/webhook"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
@@ -155,13 +156,17 @@ func (w *world) startConsole(log *slog.Logger, facts *builder.FactsStore, option
 		Store: w.store, Facts: facts, Ledger: w.builder.Ledger, Log: log, Interval: func(time.Time) time.Duration { return time.Minute },
 	}
 	w.builder.Policy.Arrived = assembly.Arrived
+	sender, err := webhook.NewSender(webhook.SenderOptions{Master: []byte("correct horse battery staple, again"), InsecureLoopback: true})
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	cfg := console.Config{
 		Token: token, Log: log, Speed: 1, Edges: []console.Edge{console.Local(w.edge)},
 		Operator: &operator.Operator{
 			Store: w.store, Ledger: w.builder.Ledger, Audit: audit, Tiers: keys.DefaultTiers(),
 			Now: w.now, Build: w.builder.Build, Name: "test", Facts: facts.Load, Model: w.builder.Policy.Model,
-			Ingest: assembly,
-			Jobs:   func() []scheduler.Status { w.mu.Lock(); defer w.mu.Unlock(); return w.jobs },
+			Ingest: assembly, Webhooks: sender,
+			Jobs: func() []scheduler.Status { w.mu.Lock(); defer w.mu.Unlock(); return w.jobs },
 			RunJob: func(name, _ string) (<-chan error, error) {
 				done := make(chan error, 1)
 				done <- nil

@@ -1,0 +1,104 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"gridcast/deploy/operator"
+	"gridcast/scheduler/webhook"
+)
+
+// hookView is a webhook as the page shows it.
+type hookView struct {
+	operator.WebhookStatus
+
+	Host   string
+	Active bool // it is not paused
+	Bad    bool
+	Last   *webhook.Attempt
+	Lines  []webhook.Attempt // the latest attempts, newest first
+}
+
+// shownAttempts is how many attempts of a webhook the page has room for.
+const shownAttempts = 8
+
+func (c *Console) collectWebhooks(ctx context.Context, p *page) error {
+	p.Topics, p.MaySign = webhook.Topics(), c.Operator.Webhooks != nil && c.Operator.Webhooks.Master() != ""
+	list, err := c.Operator.ListWebhooks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, h := range list {
+		v := hookView{WebhookStatus: h, Host: operator.WebhookHost(h.Hook), Active: h.Paused.IsZero(), Bad: h.State != "active" && h.State != "paused"}
+		v.Lines = slices.Clone(h.Log.Attempts)
+		slices.Reverse(v.Lines)
+		v.Lines = v.Lines[:min(len(v.Lines), shownAttempts)]
+		if len(v.Lines) > 0 {
+			v.Last = &v.Lines[0]
+		}
+		p.Webhooks = append(p.Webhooks, v)
+	}
+	return nil
+}
+
+// webhookNotices are those about webhooks that are not told.
+func (p *page) webhookNotices(add func(urgent bool, section, advice, format string, args ...any)) {
+	unsigned := 0
+	for _, h := range p.Webhooks {
+		switch {
+		case h.GivenUp:
+			add(false, "webhooks", "Ask its owner, test it, and resume it: it then gets all that it missed, in one message.", "The webhook to %s is paused: %s", h.Host, h.Why)
+		case h.State == "unsigned", h.Active && !p.MaySign:
+			unsigned++
+		}
+	}
+	if unsigned > 0 {
+		add(true, "webhooks", "Give the scheduler the master of before (--webhook-master-file), or rotate their secrets.", "%d webhooks are not told: their messages cannot be signed here", unsigned)
+	}
+}
+
+func parseAddWebhook(_ *Console, r *http.Request) (operator.Deed, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, badForm("the form cannot be read: %v", err)
+	}
+	return operator.AddWebhook{URL: field(r, "url"), Endpoints: r.PostForm["endpoint"]}, nil
+}
+
+func parseRotateWebhook(_ *Console, r *http.Request) (operator.Deed, error) {
+	hours, err := strconv.Atoi(field(r, "grace"))
+	if err != nil || hours < 0 || hours > 24*365 {
+		return nil, badForm("hours for which the old secret signs too: %q: enter a number", field(r, "grace"))
+	}
+	return operator.RotateWebhook{ID: r.PathValue("hook"), Grace: time.Duration(hours) * time.Hour}, nil
+}
+
+func ofWebhook(make func(id string) operator.Deed) parser {
+	return func(_ *Console, r *http.Request) (operator.Deed, error) { return make(r.PathValue("hook")), nil }
+}
+
+// createdSecret is a new secret as it is shown, once.
+type createdSecret struct {
+	ID    string `json:"id"`
+	Key   string `json:"key"`
+	Title string `json:"title"`
+	Text  string `json:"text"`
+}
+
+// answerWebhook says what became of a webhook.
+func (c *Console) answerWebhook(w http.ResponseWriter, r *http.Request, done operator.Done) {
+	created := createdSecret{ID: done.Webhook.ID, Key: done.Secret, Title: fmt.Sprintf("Secret of the webhook to %s", operator.WebhookHost(*done.Webhook)), Text: done.Text}
+	switch {
+	case done.Secret != "" && wantsPage(r):
+		c.render(w, http.StatusOK, "secret", created)
+	case done.Secret != "":
+		writeJSON(w, http.StatusOK, created)
+	case wantsPage(r):
+		http.Redirect(w, r, "/#webhooks", http.StatusSeeOther)
+	default:
+		writeJSON(w, http.StatusOK, map[string]string{"id": done.Webhook.ID, "text": done.Text})
+	}
+}
