@@ -47,4 +47,6 @@ type View struct {
 	Lineages  []Lineage
 	Headshots Headshots
 	Seasons   []Season // by ascending year
+
+	archive *Archive // of which it is a view; nil: of none
 }

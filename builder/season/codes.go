@@ -120,6 +120,12 @@ func (v *View) startsBefore(s *Season) map[DriverID]int {
 			starts[row.Driver] = 0
 		}
 	}
+	if counted, ok := v.counted(s.Year); ok {
+		for id := range starts {
+			starts[id] = counted[id]
+		}
+		return starts
+	}
 	for i := range v.Seasons {
 		if v.Seasons[i].Year >= s.Year {
 			break
@@ -129,6 +135,26 @@ func (v *View) startsBefore(s *Season) map[DriverID]int {
 		}
 	}
 	return starts
+}
+
+// counted returns the race starts before a season as the archive has counted them, if the view shows all
+// that they were counted from.
+func (v *View) counted(year int) (starts map[DriverID]int, ok bool) {
+	if v.archive == nil {
+		return nil, false
+	}
+	all := v.archive.facts.Seasons
+	for i := range v.Seasons {
+		switch {
+		case i >= len(all):
+			return nil, false
+		case v.Seasons[i].Year >= year:
+			return v.archive.index.starts[i], all[i].Year == v.Seasons[i].Year
+		case len(v.Seasons[i].Rounds) != len(all[i].Rounds) || len(all[i].Rounds) > 0 && &v.Seasons[i].Rounds[0] != &all[i].Rounds[0]:
+			return nil, false
+		}
+	}
+	return nil, false
 }
 
 // countStarts adds one for every driver of starts who started the race, in however many cars.

@@ -46,6 +46,35 @@ func TestCodesDoNotDependOnTheArchive(t *testing.T) {
 	}
 }
 
+// TestCodesOfAnotherHistory compares the codes of a view with those of one in which a season was replaced
+// by an equal one: there the starts before are counted, and not taken as the archive has counted them.
+func TestCodesOfAnotherHistory(t *testing.T) {
+	v := whole(t).AsOf(forever)
+	other := *v
+	other.Seasons = slices.Clone(v.Seasons)
+	other.Seasons[0].Rounds = slices.Clone(v.Seasons[0].Rounds)
+	for _, s := range v.Seasons {
+		if diff := cmp.Diff(other.Codes(s.Year), v.Codes(s.Year)); diff != "" {
+			t.Errorf("%d (-counted +of the archive):\n%s", s.Year, diff)
+		}
+	}
+	for i := range other.Seasons { // nobody has started: then identifiers alone decide
+		other.Seasons[i].Rounds = slices.Clone(v.Seasons[i].Rounds)
+		for j := range other.Seasons[i].Rounds {
+			other.Seasons[i].Rounds[j].Results = nil
+		}
+	}
+	differ := 0
+	for _, s := range v.Seasons {
+		if !cmp.Equal(other.Codes(s.Year), v.Codes(s.Year)) {
+			differ++
+		}
+	}
+	if differ == 0 {
+		t.Error("a history without a start gives the same codes in all seasons")
+	}
+}
+
 func TestCodesOfAllSeasons(t *testing.T) {
 	v := whole(t).AsOf(forever)
 	changed := 0

@@ -1,6 +1,9 @@
 package season
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // index holds the instants at which facts that carry no date of their own became known, so
 // that AsOf need not look for them in every row.
@@ -12,6 +15,7 @@ type index struct {
 	complete []time.Time            // by season: when all of it is known
 	appeared []map[TeamID]time.Time // by season: first appearance of a team in it
 	colours  []map[TeamID]string    // by season: those of all teams that appear in it
+	starts   []map[DriverID]int     // by season: race starts in the seasons before it
 	links    [][]time.Time          // by lineage and link; zero if never known
 }
 
@@ -31,12 +35,18 @@ func newIndex(f *Facts) *index {
 		circuits: make(map[CircuitID]time.Time),
 	}
 	x := &index{}
+	starts := map[DriverID]int{}
 	for i := range f.Seasons {
 		s := &f.Seasons[i]
+		x.starts = append(x.starts, maps.Clone(starts))
 		inSeason := firstSeen{seen.drivers, make(map[TeamID]time.Time), seen.engines, seen.circuits}
 		complete := CalendarKnownAt(s.Year)
 		for j := range s.Rounds {
 			r := &s.Rounds[j]
+			for _, row := range r.Results {
+				starts[row.Driver] += 0 // countStarts counts those who are there
+			}
+			r.countStarts(starts)
 			note(seen.circuits, r.Circuit, CalendarKnownAt(s.Year))
 			inSeason.round(r)
 			complete = later(complete, later(r.GridKnownAt(), r.ResultKnownAt()))
