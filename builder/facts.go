@@ -1,7 +1,6 @@
 package builder
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -215,7 +214,7 @@ func (f *FactsStore) inUse(ctx context.Context) (factsInUse, blob.Tag, error) {
 }
 
 func decodeFacts(file []byte) (Facts, error) {
-	a, err := archive.Decode(bytes.NewReader(file))
+	a, err := archive.DecodeFile(file)
 	if err != nil {
 		return Facts{}, err
 	}

@@ -35,6 +35,14 @@ func Embedded() (*season.Archive, error) { return decodeEmbedded() }
 // EmbeddedBytes returns a copy of the file of the embedded seasons.
 func EmbeddedBytes() []byte { return bytes.Clone(embedded) }
 
+// DecodeFile returns the archive in a file that is in memory. The embedded one is decoded once.
+func DecodeFile(file []byte) (*season.Archive, error) {
+	if bytes.Equal(file, embedded) {
+		return Embedded()
+	}
+	return Decode(bytes.NewReader(file))
+}
+
 // Sum returns the SHA-256 of an archive file in hexadecimal: its name in a store.
 func Sum(file []byte) string {
 	sum := sha256.Sum256(file)
@@ -47,7 +55,7 @@ func ReadFile(path string) (*season.Archive, string, error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("read archive: %w", err)
 	}
-	a, err := Decode(bytes.NewReader(file))
+	a, err := DecodeFile(file)
 	if err != nil {
 		return nil, "", fmt.Errorf("%s: %w", path, err)
 	}
