@@ -500,7 +500,7 @@ func (p *Publisher) restore(ctx context.Context, r Restoring) (Restored, error) 
 		if err != nil {
 			return result, err
 		}
-		if info.Key == PointerKey || info.Key == backupKey || whole && hasAnyPrefix(info.Key, manifestFolder, objectFolder) {
+		if info.Key == PointerKey || info.Key == backupKey || whole && hasAnyPrefix(info.Key, manifestFolder, objectFolder, bulkFolder) {
 			continue
 		}
 		write, err := p.mayRestore(ctx, r.Backup, info.Key, &result)

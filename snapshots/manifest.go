@@ -10,6 +10,7 @@
 //	manifests/parts/…         what manifests share, created once
 //	derived/…                 what builders make beforehand, created once
 //	objects/<n>/<path>.json   bodies first written in version n (+ .gz .br .zst), created once
+//	bulk/<n>/<year>.zip       downloads of whole seasons, first written in version n, created once
 //
 // A builder calls LoadBase, fills a Draft and hands it to Publisher.Publish, and starts over
 // when that says ErrBaseChanged. An edge calls Follow and serves from the Version it is given.
@@ -107,9 +108,12 @@ type Manifest struct {
 	Expected []Expected `json:"expected,omitzero"`
 	// State is what the builder says of the facts behind the version, for people: it is passed on
 	// as it is, and its form is not this package's concern.
-	State   json.RawMessage `json:"state,omitzero"`
-	Parts   []Part          `json:"parts,omitzero"`
-	Entries []Entry         `json:"entries"` // by ascending path; as stored, those that no part has as they are
+	State json.RawMessage `json:"state,omitzero"`
+	// Bulk are the downloads of whole seasons, by ascending year. They are no entries: nobody holds
+	// them in memory, and each is made of what an earlier version published.
+	Bulk    []Bulk  `json:"bulk,omitzero"`
+	Parts   []Part  `json:"parts,omitzero"`
+	Entries []Entry `json:"entries"` // by ascending path; as stored, those that no part has as they are
 }
 
 // Expected says when something about a season is next expected to change. An instant in the past is
@@ -202,11 +206,16 @@ func (m *Manifest) Keys() iter.Seq[string] {
 	}
 }
 
-// all yields the parts of the manifest, then every object that it names.
+// all yields the parts of the manifest and its downloads, then every object that it names.
 func (m *Manifest) all() iter.Seq[storedObject] {
 	return func(yield func(storedObject) bool) {
 		for _, part := range m.Parts {
 			if !yield(part.object()) {
+				return
+			}
+		}
+		for _, b := range m.Bulk {
+			if !yield(b.object()) {
 				return
 			}
 		}
@@ -267,6 +276,11 @@ func (m *Manifest) check(version int64) error {
 			return fmt.Errorf("entry %s: %w", e.Path, err)
 		}
 	}
+	for i, b := range m.Bulk {
+		if err := b.check(); err != nil || i > 0 && m.Bulk[i-1].Year >= b.Year {
+			return fmt.Errorf("download %d, of %d: %w", i, b.Year, errors.Join(err, errors.New("want them sound and by ascending year")))
+		}
+	}
 	return nil
 }
 
@@ -310,6 +324,7 @@ const (
 	claimFolder    = "versions/"
 	manifestFolder = "manifests/"
 	objectFolder   = "objects/"
+	bulkFolder     = "bulk/"
 )
 
 // DerivedFolder holds what builders make beforehand, each file created once. A manifest names the one
@@ -329,11 +344,11 @@ func ObjectKey(version int64, path string) string {
 // EncodedKey is the store key of a coding of the body under object.
 func EncodedKey(object, coding string) string { return object + "." + coding }
 
-// Immutable says whether key is written at most once, ever: claims, manifests, objects,
+// Immutable says whether key is written at most once, ever: claims, manifests, objects, downloads,
 // archives, and the files of the ledger, the audit log and the facts. The pointer, the keys and
 // the settings are not.
 func Immutable(key string) bool {
-	for _, folder := range []string{claimFolder, manifestFolder, objectFolder, "archives/", ledgerFolder, "audit/", "facts/log/", "facts/hand/"} {
+	for _, folder := range []string{claimFolder, manifestFolder, objectFolder, bulkFolder, "archives/", ledgerFolder, "audit/", "facts/log/", "facts/hand/"} {
 		if strings.HasPrefix(key, folder) {
 			return true
 		}

@@ -120,8 +120,20 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 			if coding != "" {
 				data = v.encodings[coding]
 			}
-			fresh = append(fresh, newObject{v.Path(), coding, object.sha256, data})
+			fresh = append(fresh, newObject{func(version int64) string {
+				key := ObjectKey(version, v.Path())
+				if coding != "" {
+					key = EncodedKey(key, coding)
+				}
+				return key
+			}, object.sha256, data})
 			receipt.BytesWritten += object.size
+		}
+	}
+	for _, download := range d.Bulk {
+		if b := download.Bulk; b.Object == "" {
+			fresh = append(fresh, newObject{func(version int64) string { return bulkKey(version, b.Year) }, b.SHA256, download.data})
+			receipt.BytesWritten += b.Size
 		}
 	}
 	receipt.ObjectsWritten = len(fresh)
@@ -168,18 +180,9 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 
 // newObject is an object to be written.
 type newObject struct {
-	path, coding string
-	sha256       string
-	data         []byte
-}
-
-// key is the object's place in version.
-func (o newObject) key(version int64) string {
-	key := ObjectKey(version, o.path)
-	if o.coding != "" {
-		key = EncodedKey(key, o.coding)
-	}
-	return key
+	key    func(version int64) string // its place in a version
+	sha256 string
+	data   []byte
 }
 
 // claim is the content of versions/<n>.json: from its creation on, number n belongs to the
