@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"path"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -24,6 +25,20 @@ func Validate(v catalog.Variant, body []byte) error {
 	}
 	return fmt.Errorf("%s: no schema for this variant", v.Path())
 }
+
+// File returns the JSON Schema of the variant's body, as it is published, and the name of its file. It
+// is empty where the body is no document.
+func File(v catalog.Variant) (name string, text []byte) {
+	for i := range contracts {
+		if c := &contracts[i]; c.endpoint == v.Endpoint && c.kind == v.Type {
+			return path.Base(c.file), source(c.file)
+		}
+	}
+	return "", nil
+}
+
+// CommonFile returns what the files of File refer to.
+func CommonFile() (name string, text []byte) { return path.Base(commonFile), source(commonFile) }
 
 // ValidateError is Validate for the body of an error.
 func ValidateError(body []byte) error { return errorContract.validate("error body", body) }

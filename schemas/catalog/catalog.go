@@ -45,6 +45,8 @@ const (
 	Results  Name = "results"
 	Weekends Name = "weekends"
 	Changes  Name = "changes"
+
+	Bulk Name = "bulk"
 )
 
 // Endpoint is one row of the table.
@@ -53,6 +55,9 @@ type Endpoint struct {
 	Path     string  // after BasePath: "/" and the name
 	Params   []Param // in documentation order
 	Computed bool    // the edge completes the body for each request
+	// File marks an endpoint whose body is a file, made of the documents of the others after they
+	// were published, and sent from the edge's disk: no version has a document of its variants.
+	File bool
 
 	// Additive marks an endpoint that came after the first six: a version that was published
 	// before, or before its figures were ready, lacks some or all of its variants.
@@ -165,6 +170,10 @@ var Endpoints = []Endpoint{
 	{
 		Name: Changes, Path: "/changes", Params: []Param{everySeason}, Additive: true,
 		patterns: patterns("changes/{year}", "changes/{year=all}"),
+	},
+	{
+		Name: Bulk, Path: "/bulk", Params: []Param{season}, Additive: true, File: true,
+		patterns: patterns("bulk/{year}"),
 	},
 }
 

@@ -34,7 +34,7 @@ func (k Known) Has(year int) bool {
 	return found
 }
 
-// All returns every variant that may be rendered, in ascending order of Path. Sessions are the
+// All returns every variant that may be rendered as a document, in ascending order of Path. Sessions are the
 // session keys with bodies of their own: each endpoint that has the parameter has a variant of every
 // one.
 func All(k Known, sessions []int64) []Variant {
@@ -42,6 +42,9 @@ func All(k Known, sessions []int64) []Variant {
 	var paths []string
 	for i := range Endpoints {
 		e := &Endpoints[i]
+		if e.File {
+			continue
+		}
 		for _, p := range e.patterns {
 			for _, v := range p.expand(e, k, sessions) {
 				path := p.path(v)

@@ -1,0 +1,402 @@
+// Package bulk makes the download of a season: a zip of everything published for it, as NDJSON, as CSV
+// and with a description, for whoever wants to compute with it. It is a pure function of the
+// published documents: the same documents give the same bytes, whenever and by whom they are made.
+//
+// Facts of sources with non-commercial terms are left out: the rounds that rest on them, and with these
+// every table that sums up the season.
+package bulk
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/csv"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"gridcast/schemas"
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+)
+
+// format changes whenever the same documents would give other bytes.
+const format = "bulk-1"
+
+// Season is what the download of a season is made of.
+type Season struct {
+	Year    int
+	Without []Borrowed // rounds that are left out, by ascending session key
+}
+
+// Borrowed is a round of which a part came from a source with non-commercial terms.
+type Borrowed struct {
+	SessionKey int64
+	GPName     string
+}
+
+// table is a document and the table that is made of it.
+type table struct {
+	name    string
+	variant catalog.Variant
+	row     reflect.Type
+	list    bool     // the document is a list of rows, and not one row
+	keys    []string // the columns by which the lists within a row name it
+	sum     bool     // it sums up the season: without one of its rounds it would be wrong
+}
+
+func listOf[T any](name string, v catalog.Variant, sum bool, keys ...string) table {
+	return table{name: name, variant: v, row: reflect.TypeFor[T](), list: true, sum: sum, keys: keys}
+}
+
+// tables lists what a season has.
+func (s Season) tables() []table {
+	of := func(endpoint catalog.Name) catalog.Variant { return catalog.Variant{Endpoint: endpoint, Year: s.Year} }
+	return []table{
+		listOf[wire.CalendarEntry]("calendar", of(catalog.Calendar), false, "session_key"),
+		listOf[wire.Weekend]("weekends", of(catalog.Weekends), false, "session_key"),
+		listOf[wire.ResultRecord]("results", of(catalog.Results), false, "session_key"),
+		listOf[wire.DriverStanding]("standings_drivers", catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: s.Year}, true),
+		listOf[wire.ConstructorStanding]("standings_constructors", catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: s.Year}, true),
+		listOf[wire.Change]("changes", of(catalog.Changes), false, "session_key", "kind", "at"),
+		listOf[wire.PredictionRecord]("predictions", of(catalog.Predictions), false, "session_key"),
+		listOf[wire.ProbabilityRecord]("probabilities", of(catalog.Probabilities), false, "session_key"),
+		{name: "accuracy", variant: of(catalog.Accuracy), row: reflect.TypeFor[wire.Accuracy](), sum: true},
+		{name: "track_record", variant: of(catalog.TrackRecord), row: reflect.TypeFor[wire.TrackRecord](), sum: true},
+		{name: "title_odds", variant: of(catalog.TitleOdds), row: reflect.TypeFor[wire.TitleOdds](), sum: true},
+	}
+}
+
+// Paths lists the documents that the download is made of, by catalog path. A version may lack some.
+func (s Season) Paths() []string {
+	var paths []string
+	for _, t := range s.tables() {
+		if !t.sum || len(s.Without) == 0 {
+			paths = append(paths, t.variant.Path())
+		}
+	}
+	return paths
+}
+
+// Named returns the documents by the names of their tables.
+func (s Season) Named(documents map[string][]byte) map[string][]byte {
+	named := map[string][]byte{}
+	for _, t := range s.tables() {
+		if body, ok := documents[t.variant.Path()]; ok {
+			named[t.name] = body
+		}
+	}
+	return named
+}
+
+// Keys lists the session keys of the rounds that are left out.
+func (s Season) Keys() []int64 {
+	keys := make([]int64, len(s.Without))
+	for i, b := range s.Without {
+		keys[i] = b.SessionKey
+	}
+	return keys
+}
+
+// Source names what the download is made of, given the SHA-256 of each document that there is, by path:
+// as long as it stays the same, so do the bytes. It is not known beforehand that others give others.
+func (s Season) Source(documents map[string]string) string {
+	h := sha256.New()
+	fmt.Fprintln(h, format, s.Year, s.Without)
+	h.Write([]byte(readme))
+	for _, t := range s.tables() {
+		_, text := schemas.File(t.variant)
+		fmt.Fprintln(h, t.name, documents[t.variant.Path()], sha256.Sum256(text))
+	}
+	_, text := schemas.CommonFile()
+	h.Write(text)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+//go:embed README.txt
+var readme string
+
+var readmeTemplate = template.Must(template.New("README.txt").Parse(readme))
+
+// made is the instant of every file in a zip: when it was made is not told, so that it is the same
+// whenever it is.
+var made = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Zip makes the download of the documents that there are, by path.
+func (s Season) Zip(documents map[string][]byte) ([]byte, error) {
+	var buffer bytes.Buffer
+	archive := zip.NewWriter(&buffer)
+	write := func(name string, data []byte) error {
+		w, err := archive.CreateHeader(&zip.FileHeader{Name: fmt.Sprintf("gridcast-%d/%s", s.Year, name), Method: zip.Deflate, Modified: made})
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		return err
+	}
+	var intro bytes.Buffer
+	if err := readmeTemplate.Execute(&intro, s); err != nil {
+		return nil, fmt.Errorf("download of %d: %w", s.Year, err)
+	}
+	if err := write("README.txt", intro.Bytes()); err != nil {
+		return nil, err
+	}
+	name, text := schemas.CommonFile()
+	described := map[string][]byte{name: text}
+	columns := [][]string{{"file", "column", "type", "optional"}}
+	for _, t := range s.tables() {
+		body, ok := documents[t.variant.Path()]
+		if !ok || t.sum && len(s.Without) > 0 {
+			continue
+		}
+		lines, sheets, err := s.read(t, body)
+		if err != nil {
+			return nil, fmt.Errorf("download of %d: %s: %w", s.Year, t.variant.Path(), err)
+		}
+		if err := write(t.name+".ndjson", lines); err != nil {
+			return nil, err
+		}
+		for _, sheet := range sheets {
+			columns = append(columns, sheet.described()...)
+			text, err := csvOf(append([][]string{sheet.header()}, sheet.rows...))
+			if err == nil {
+				err = write(sheet.name+".csv", text)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		name, text := schemas.File(t.variant)
+		described[name] = text
+	}
+	text, err := csvOf(columns)
+	if err == nil {
+		err = write("columns.csv", text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(described)) {
+		if err := write("schemas/"+name, described[name]); err != nil {
+			return nil, err
+		}
+	}
+	if err := archive.Close(); err != nil {
+		return nil, err
+	}
+	return buffer.Bytes(), nil
+}
+
+// csvOf writes rows by RFC 4180.
+func csvOf(rows [][]string) ([]byte, error) {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	w.UseCRLF = true
+	err := w.WriteAll(rows)
+	return b.Bytes(), err
+}
+
+// read makes of a document its lines, and a sheet of its rows and of each list within them.
+func (s Season) read(t table, body []byte) (lines []byte, sheets []*sheet, err error) {
+	var document wire.Success[json.RawMessage]
+	if err := json.Unmarshal(body, &document); err != nil {
+		return nil, nil, err
+	}
+	rows := []json.RawMessage{document.Data}
+	if t.list {
+		rows = nil
+		if err := json.Unmarshal(document.Data, &rows); err != nil {
+			return nil, nil, err
+		}
+	}
+	b := &book{keys: t.keys, sheets: map[string]*sheet{}}
+	b.add(t.name, t.row, reflect.Value{}, nil) // the columns, rows or not
+	for _, row := range rows {
+		value := reflect.New(t.row)
+		if err := json.Unmarshal(row, value.Interface()); err != nil {
+			return nil, nil, err
+		}
+		if s.leavesOut(value.Elem()) {
+			continue
+		}
+		lines = append(append(lines, row...), '\n')
+		b.add(t.name, t.row, value.Elem(), nil)
+	}
+	for _, name := range b.order {
+		sheets = append(sheets, b.sheets[name])
+	}
+	return lines, sheets, nil
+}
+
+// leavesOut says whether a row is about a round that is left out.
+func (s Season) leavesOut(row reflect.Value) bool {
+	session := row.FieldByName("SessionKey")
+	return session.IsValid() && slices.ContainsFunc(s.Without, func(b Borrowed) bool { return b.SessionKey == session.Int() })
+}
+
+// sheet is a file of CSV.
+type sheet struct {
+	name    string
+	columns []column
+	rows    [][]string
+}
+
+type column struct {
+	name, kind string
+	optional   bool
+}
+
+func (s *sheet) header() []string {
+	header := make([]string, len(s.columns))
+	for i, c := range s.columns {
+		header[i] = c.name
+	}
+	return header
+}
+
+func (s *sheet) described() [][]string {
+	rows := make([][]string, len(s.columns))
+	for i, c := range s.columns {
+		optional := "no"
+		if c.optional {
+			optional = "yes"
+		}
+		rows[i] = []string{s.name + ".csv", c.name, c.kind, optional}
+	}
+	return rows
+}
+
+// book makes sheets of values: a column of each scalar, one of each scalar of a struct within, named for
+// both, and a sheet of its own for each list, whose rows begin with the keys of the row they belong to.
+type book struct {
+	keys   []string
+	order  []string
+	sheets map[string]*sheet
+}
+
+// cell is a column and what a row has in it.
+type cell struct {
+	column
+	text string
+}
+
+// add adds a row. An invalid value adds the columns alone.
+func (b *book) add(name string, typ reflect.Type, value reflect.Value, keys []cell) {
+	s := b.sheets[name]
+	if s == nil {
+		s = &sheet{name: name}
+		b.sheets[name], b.order = s, append(b.order, name)
+	}
+	cells := slices.Clone(keys)
+	type list struct {
+		name  string
+		typ   reflect.Type
+		value reflect.Value
+	}
+	var lists []list
+	var walk func(prefix string, typ reflect.Type, value reflect.Value, optional bool)
+	walk = func(prefix string, typ reflect.Type, value reflect.Value, optional bool) {
+		for i := range typ.NumField() {
+			label, options, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+			label = prefix + label
+			field, inner := typ.Field(i).Type, reflect.Value{}
+			if value.IsValid() {
+				inner = value.Field(i)
+			}
+			omitted := optional || options == "omitzero"
+			if field.Kind() == reflect.Pointer {
+				field = field.Elem()
+				if inner.IsValid() {
+					inner = inner.Elem() // of nil: invalid
+				}
+			} else if options == "omitzero" && inner.IsValid() && inner.IsZero() {
+				inner = reflect.Value{}
+			}
+			switch kind := kindOf(field); {
+			case kind != "":
+				cells = append(cells, cell{column{label, kind, omitted}, textOf(inner)})
+			case field.Kind() == reflect.Slice:
+				lists = append(lists, list{name + "_" + label, field.Elem(), inner})
+			default:
+				walk(label+"_", field, inner, omitted)
+			}
+		}
+	}
+	walk("", typ, value, false)
+	if s.columns == nil {
+		for _, c := range cells {
+			s.columns = append(s.columns, c.column)
+		}
+	}
+	if value.IsValid() {
+		row := make([]string, len(cells))
+		for i, c := range cells {
+			row[i] = c.text
+		}
+		s.rows = append(s.rows, row)
+	}
+	var mine []cell
+	for _, c := range cells {
+		if slices.Contains(b.keys, c.name) {
+			mine = append(mine, c)
+		}
+	}
+	for _, l := range lists {
+		if !value.IsValid() {
+			b.add(l.name, l.typ, reflect.Value{}, mine)
+			continue
+		}
+		for i := range lengthOf(l.value) {
+			b.add(l.name, l.typ, l.value.Index(i), mine)
+		}
+	}
+}
+
+func lengthOf(list reflect.Value) int {
+	if !list.IsValid() {
+		return 0
+	}
+	return list.Len()
+}
+
+// kindOf names the type of a scalar; empty: it is none.
+func kindOf(typ reflect.Type) string {
+	switch {
+	case typ == reflect.TypeFor[wire.Instant]():
+		return "instant"
+	case typ.Implements(reflect.TypeFor[json.Marshaler]()):
+		return "number"
+	}
+	switch typ.Kind() {
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64:
+		return "integer"
+	case reflect.Float64:
+		return "number"
+	}
+	return ""
+}
+
+// textOf spells a scalar as the documents do; what is not known is empty.
+func textOf(value reflect.Value) string {
+	if !value.IsValid() {
+		return ""
+	}
+	if value.Kind() == reflect.String {
+		return value.String()
+	}
+	text, err := json.Marshal(value.Interface())
+	if err != nil {
+		panic("BUG: a scalar of a document cannot be written: " + err.Error())
+	}
+	return strings.Trim(string(text), `"`)
+}

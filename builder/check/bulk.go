@@ -1,0 +1,139 @@
+package check
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gridcast/schemas/wire"
+)
+
+// maxUnpacked is the most that a file in a download may have, in bytes.
+const maxUnpacked = 64 << 20
+
+// Bulk checks the download of a season as somebody reads it who computes with it: the zip and every
+// checksum in it, each line against the records of the documents that it was made of, which are given by
+// the name of their file without its ending, and each table for its columns. No record may be about a
+// round in without.
+func Bulk(download []byte, documents map[string][]byte, without []int64) error {
+	archive, err := zip.NewReader(bytes.NewReader(download), int64(len(download)))
+	if err != nil {
+		return err
+	}
+	lines := map[string]int{}
+	var sheets []*zip.File
+	seen := map[string]bool{}
+	for _, f := range archive.File {
+		name := path.Base(f.Name)
+		text, err := unpack(f)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+		if seen[f.Name] || len(text) == 0 && !strings.HasSuffix(name, ".ndjson") {
+			return fmt.Errorf("%s: twice, or empty", f.Name)
+		}
+		seen[f.Name] = true
+		table, ending, _ := strings.Cut(name, ".")
+		switch ending {
+		case "ndjson":
+			if lines[table], err = checkLines(text, documents[table], without); err != nil {
+				return fmt.Errorf("%s: %w", f.Name, err)
+			}
+		case "csv":
+			sheets = append(sheets, f)
+		}
+	}
+	for _, f := range sheets {
+		text, err := unpack(f)
+		if err == nil {
+			err = checkSheet(text, strings.TrimSuffix(path.Base(f.Name), ".csv"), lines, without)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+	}
+	for table := range documents {
+		if _, ok := lines[table]; !ok {
+			return fmt.Errorf("%s is not in it", table)
+		}
+	}
+	return nil
+}
+
+func unpack(f *zip.File) ([]byte, error) {
+	r, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(io.LimitReader(r, maxUnpacked)) // which compares the checksum at the end
+}
+
+// checkLines compares lines with the records of the document, and returns how many there are.
+func checkLines(text, document []byte, without []int64) (int, error) {
+	var body wire.Success[json.RawMessage]
+	if err := json.Unmarshal(document, &body); err != nil {
+		return 0, fmt.Errorf("its document: %w", err)
+	}
+	records := []json.RawMessage{body.Data}
+	if bytes.HasPrefix(body.Data, []byte("[")) {
+		records = nil
+		if err := json.Unmarshal(body.Data, &records); err != nil {
+			return 0, err
+		}
+	}
+	var want []byte
+	n := 0
+	for _, record := range records {
+		var of struct {
+			SessionKey int64 `json:"session_key"`
+		}
+		if err := json.Unmarshal(record, &of); err != nil {
+			return 0, err
+		}
+		if !slices.Contains(without, of.SessionKey) {
+			want = append(append(want, record...), '\n')
+			n++
+		}
+	}
+	if !bytes.Equal(text, want) {
+		return 0, fmt.Errorf("%d bytes that are not the %d records of its document", len(text), n)
+	}
+	return n, nil
+}
+
+// checkSheet reads a table.
+func checkSheet(text []byte, name string, lines map[string]int, without []int64) error {
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll() // each row as long as the first
+	if err != nil {
+		return err
+	}
+	if len(rows) == 0 {
+		return errors.New("no columns")
+	}
+	header := rows[0]
+	for i, column := range header {
+		if column == "" || slices.Index(header, column) != i {
+			return fmt.Errorf("columns %q", header)
+		}
+	}
+	if n, ok := lines[name]; ok && n != len(rows)-1 {
+		return fmt.Errorf("%d rows of %d records", len(rows)-1, n)
+	}
+	if i := slices.Index(header, "session_key"); i >= 0 {
+		for _, row := range rows[1:] {
+			if key, err := strconv.ParseInt(row[i], 10, 64); err != nil || slices.Contains(without, key) {
+				return fmt.Errorf("a row of the round %q", row[i])
+			}
+		}
+	}
+	return nil
+}

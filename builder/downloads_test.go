@@ -1,0 +1,303 @@
+package builder_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/bulk"
+	"gridcast/builder/check"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/builder/season"
+	"gridcast/schemas/wire"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// download makes and publishes downloads, and returns those that are published then, by year.
+func download(t *testing.T, b *builder.Builder, want int) map[int]snapshots.Bulk {
+	t.Helper()
+	made, err := b.MakeDownloads(t.Context())
+	if err != nil || made.Len() != want {
+		t.Fatalf("got %d downloads, %v; want %d", made.Len(), err, want)
+	}
+	receipt, err := b.PublishDownloads(t.Context(), made)
+	if err != nil || receipt.Unchanged != (want == 0) || receipt.ObjectsWritten > want {
+		t.Fatalf("got %+v, %v; want %d downloads and nothing else", receipt, err, want)
+	}
+	base, err := snapshots.LoadBase(t.Context(), b.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := map[int]snapshots.Bulk{}
+	for _, d := range base.Manifest.Bulk {
+		published[d.Year] = d
+	}
+	return published
+}
+
+// contents unpacks a published download, by name without its folder.
+func contents(t *testing.T, b *builder.Builder, d snapshots.Bulk) map[string]string {
+	t.Helper()
+	data, err := d.Fetch(t.Context(), b.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, f := range packed.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, name, _ := strings.Cut(f.Name, "/")
+		files[name] = string(text)
+	}
+	return files
+}
+
+func table(t *testing.T, text string) (rows []map[string]string) {
+	t.Helper()
+	all, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range all[1:] {
+		named := map[string]string{}
+		for i, column := range all[0] {
+			named[column] = row[i]
+		}
+		rows = append(rows, named)
+	}
+	return rows
+}
+
+// twoSeasons is service with the seasons 2023 and 2024 alone.
+func twoSeasons(t *testing.T, opened time.Time, policy builder.Policy) *builder.Builder {
+	t.Helper()
+	all, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts := all.Facts()
+	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year != 2023 && s.Year != 2024 })
+	two, err := season.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := memblob.New()
+	l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "test", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &builder.Builder{
+		Store: store, Ledger: l, Policy: policy, Name: "test", Log: slog.New(slog.DiscardHandler),
+		Facts: func(context.Context) (builder.Facts, error) { return builder.Facts{Archive: two, SHA256: sum}, nil },
+	}
+}
+
+// TestDownloadsFollowTheSeason walks over a race: each season has a download, only the one that changes
+// gets another, and two services make the same bytes of it.
+func TestDownloadsFollowTheSeason(t *testing.T) {
+	policy := builder.Policy{Model: predict.GridFrequency(), AutoVerifyAfter: time.Hour}
+	qualified := time.Date(2024, 6, 29, 16, 0, 0, 0, time.UTC) // of Austria, the eleventh round
+	verified := time.Date(2024, 6, 30, 17, 0, 0, 0, time.UTC)
+	b := twoSeasons(t, qualified.Add(-time.Hour), policy)
+	build(t, b, qualified)
+	first := download(t, b, 2)
+	if again := download(t, b, 0); !maps.Equal(again, first) {
+		t.Error("the downloads of the same version are others")
+	}
+	files := contents(t, b, first[2024])
+	for _, name := range []string{
+		"README.txt", "columns.csv", "schemas/results.schema.json", "schemas/common.schema.json",
+		"calendar.ndjson", "calendar.csv", "results.ndjson", "results_race.csv", "results_sprint.csv", "results_revisions.csv", "weekends_sessions.csv",
+		"standings_drivers.csv", "standings_constructors.csv", "changes.csv", "changes_old_race.csv", "predictions.csv", "probabilities_drivers.csv", "accuracy.csv",
+	} {
+		if _, ok := files[name]; !ok {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if readme := files["README.txt"]; !strings.Contains(readme, "F1DB (https://github.com/f1db/f1db)") || !strings.Contains(readme, "https://creativecommons.org/licenses/by/4.0/") || strings.Contains(readme, "left out") {
+		t.Errorf("got the README %s", readme)
+	}
+	race := table(t, files["results_race.csv"])
+	if want := (map[string]string{
+		"session_key": "2024001", "position": "1", "driver": "VER", "name": "Max Verstappen", "team": "Red Bull", "team_colour": "#3671C6", "number": "1",
+		"status": "classified", "grid": "1", "laps": "57", "time_ms": "5504742", "gap_ms": "", "gap_laps": "", "points": "26", "reason": "", "shared": "",
+	}); cmp.Diff(want, race[0]) != "" {
+		t.Errorf("the first row of all: %s", cmp.Diff(want, race[0]))
+	}
+	if got, want := len(race), strings.Count(files["results.ndjson"], `"status":"`)-len(table(t, files["results_sprint.csv"])); got != want || got < 190 {
+		t.Errorf("got %d rows, want %d", got, want)
+	}
+
+	build(t, b, verified)
+	second := download(t, b, 1)
+	for year, d := range second {
+		if (d == first[year]) != (year != 2024) {
+			t.Errorf("%d: got %+v after %+v", year, d, first[year])
+		}
+	}
+	var record wire.ResultRecord
+	lines := strings.Split(strings.TrimSpace(contents(t, b, second[2024])["results.ndjson"]), "\n")
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &record); err != nil || record.SessionKey != 2024011 || record.Race[0].Driver != "RUS" {
+		t.Errorf("the result that was verified is not in it: %+v, %v", record, err)
+	}
+
+	// Somebody else comes to the same facts at once, and rendered all of them later.
+	other := twoSeasons(t, qualified.Add(-time.Hour), policy)
+	build(t, other, qualified.Add(-time.Minute))
+	build(t, other, qualified)
+	build(t, other, verified)
+	for year, d := range download(t, other, 2) {
+		if d.SHA256 != second[year].SHA256 {
+			t.Errorf("%d: another builder made other bytes of the same season", year)
+		}
+	}
+
+	// What is rolled back takes its downloads along, and prune leaves what a version needs.
+	versions, err := snapshots.List(t.Context(), b.Store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	publisher := snapshots.Publisher{Store: b.Store}
+	before := versions[slices.IndexFunc(versions, func(s snapshots.Summary) bool { return s.Reason == "downloads" })].Version
+	if _, err := publisher.Rollback(t.Context(), before, "test", "wrong", verified.Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	base, err := snapshots.LoadBase(t.Context(), b.Store)
+	if err != nil || len(base.Manifest.Bulk) != 2 || base.Manifest.Bulk[1] != first[2024] {
+		t.Errorf("after the rollback: %v, %+v", err, base.Manifest.Bulk)
+	}
+	made, err := b.MakeDownloads(t.Context())
+	if err != nil || made.Len() != 0 {
+		t.Errorf("a version of before needs %d downloads, %v", made.Len(), err)
+	}
+	if _, err := b.PublishDownloads(t.Context(), made); !errors.Is(err, snapshots.ErrHeld) {
+		t.Errorf("got %v, want that publishing is held", err)
+	}
+	if _, err := snapshots.Prune(t.Context(), b.Store, 1, time.Now().AddDate(0, 0, 2), false); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := snapshots.Verify(t.Context(), b.Store, 0, nil); err != nil || len(found.Faults) > 0 {
+		t.Errorf("after the prune: %v, %v", err, found.Faults)
+	}
+	if _, err := second[2024].Fetch(t.Context(), b.Store); err == nil {
+		t.Error("a download that no version has was not pruned")
+	}
+}
+
+// downloadable is what a download of two rounds is made of, one of them borrowed.
+func downloadable() (bulk.Season, map[string][]byte) {
+	return bulk.Season{Year: 2025, Without: []bulk.Borrowed{{SessionKey: 2025002, GPName: "Grand Prix B"}}}, map[string][]byte{
+		"calendar/2025":          []byte(`{"ok":true,"data":[{"round":1,"session_key":2025001,"gp_name":"A, \"the first\"","circuit":"Ring\nOne","locality":"T","country":"C","date":"2025-06-01","sprint":false,"status":"scheduled"},{"round":2,"session_key":2025002,"gp_name":"Grand Prix B","circuit":"Ring","locality":"T","country":"C","date":"2025-06-08","sprint":false,"status":"finished","winner":"ANN"}]}`),
+		"results/2025":           []byte(`{"ok":true,"data":[{"session_key":2025002,"gp_name":"Grand Prix B","revisions":[],"race":[{"driver":"ANN","name":"Ann","team":"T","status":"classified","points":25}]}]}`),
+		"standings/drivers/2025": []byte(`{"ok":true,"data":[{"driver":"ANN","name":"Ann","team":"T","points":25,"wins":1,"podiums":1}]}`),
+	}
+}
+
+// TestBorrowedFactsAreNotInDownloads: rounds that rest on sources with non-commercial terms are left
+// out, with what sums them up, and the README says so.
+func TestBorrowedFactsAreNotInDownloads(t *testing.T) {
+	two, documents := downloadable()
+	data, err := two.Zip(documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range packed.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, name, _ := strings.Cut(f.Name, "/")
+		switch {
+		case name == "README.txt":
+			if !strings.Contains(string(text), "2025002  Grand Prix B\n") {
+				t.Errorf("the README does not say what is left out: %s", text)
+			}
+		case bytes.Contains(text, []byte("2025002")), bytes.Contains(text, []byte("ANN")), strings.HasPrefix(name, "standings"):
+			t.Errorf("%s: %s", name, text)
+		case name == "calendar.csv":
+			if rows := table(t, string(text)); len(rows) != 1 || rows[0]["gp_name"] != `A, "the first"` || rows[0]["circuit"] != "Ring\nOne" || !bytes.Contains(text, []byte("\r\n")) {
+				t.Errorf("got %q", text)
+			}
+		case name == "results_race.csv":
+			if !bytes.HasPrefix(text, []byte("session_key,position,driver,")) || bytes.Count(text, []byte("\r\n")) != 1 {
+				t.Errorf("a table without rows: %q", text)
+			}
+		}
+	}
+	if err := check.Bulk(data, map[string][]byte{"calendar": documents["calendar/2025"], "results": documents["results/2025"]}, two.Keys()); err != nil {
+		t.Error(err)
+	}
+	without := two
+	without.Without = nil
+	if two.Source(nil) == without.Source(nil) {
+		t.Error("what is left out does not count as what it is made of")
+	}
+}
+
+// TestBulkCheck has downloads that are wrong in one way each.
+func TestBulkCheck(t *testing.T) {
+	two, documents := downloadable()
+	good, err := two.Zip(documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named, keys := map[string][]byte{"calendar": documents["calendar/2025"], "results": documents["results/2025"]}, two.Keys()
+	damaged := bytes.Clone(good)
+	damaged[bytes.Index(damaged, []byte("README.txt"))+80] ^= 1
+	complete := two
+	complete.Without = nil
+	borrowed, err := complete.Zip(documents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		decision  string
+		data      []byte
+		documents map[string][]byte
+		without   []int64
+	}{
+		{"no zip", good[:len(good)-30], named, keys},
+		{"a file that is damaged", damaged, named, keys},
+		{"records of another document", good, map[string][]byte{"calendar": []byte(`{"data":[]}`)}, keys},
+		{"a document that is not in it", good, map[string][]byte{"calendar": named["calendar"], "results": named["results"], "weekends": []byte(`{"data":[]}`)}, keys},
+		{"a round that should be left out", borrowed, two.Named(documents), keys},
+	} {
+		if err := check.Bulk(tt.data, tt.documents, tt.without); err == nil {
+			t.Errorf("%s passes", tt.decision)
+		}
+	}
+}
