@@ -18,6 +18,7 @@ type answer struct {
 	response   *resident.Response
 	retryAfter int              // seconds; 0: no such header
 	more       []resident.Field // beside those of the response
+	file       *openFile        // the body; nil: that of the response
 	rate       limit.Decision
 
 	endpoint int // label of the metrics: index into catalog.Endpoints, unrouted or outside
@@ -52,6 +53,10 @@ func (a *answer) write(response *fasthttp.Response) {
 	for _, f := range a.more {
 		h.SetCanonical(f.Name, f.Value)
 	}
+	if a.file != nil {
+		response.SetBodyStream(a.file, a.file.size) // which closes it
+		return
+	}
 	response.SetBodyRaw(a.response.Body)
 }
 
@@ -85,6 +90,10 @@ var (
 		"no data has been loaded yet; try again in a few seconds")
 	notInVersion = refusal(http.StatusServiceUnavailable, wire.Unavailable,
 		"this has not been published yet; the next version will have it")
+	notOnDisk = refusal(http.StatusServiceUnavailable, wire.Unavailable,
+		"this edge has no copy of the file yet; try again in a few seconds")
+	tooManyDownloads = refusal(http.StatusServiceUnavailable, wire.Unavailable,
+		"too many downloads at once; try again in a few seconds")
 	panicked = refusal(http.StatusInternalServerError, wire.InternalError,
 		"something went wrong on our side")
 

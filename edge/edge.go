@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -73,14 +74,15 @@ type StartPage struct {
 
 // Edge is one gateway.
 type Edge struct {
-	cfg      Config
-	deps     Deps
-	log      *slog.Logger
-	keys     *keys.Follower
-	versions *versions
-	gateway  *gateway
-	lane     lane // nil: the HTTP server answers everything
-	metrics  *metrics
+	cfg       Config
+	deps      Deps
+	log       *slog.Logger
+	keys      *keys.Follower
+	versions  *versions
+	downloads *downloads
+	gateway   *gateway
+	lane      lane // nil: the HTTP server answers everything
+	metrics   *metrics
 
 	tls         *tls.Config                 // nil: the edge does not serve TLS itself
 	certificate atomic.Pointer[certificate] // nil before the edge listens, and without TLS
@@ -138,6 +140,13 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 		Store: deps.Store, CacheDir: cfg.CacheDir, Tiers: cfg.Tiers, Limits: deps.Limits, Log: deps.Log,
 	})
 	e.versions = &versions{}
+	e.downloads = &downloads{
+		store: deps.Store, log: deps.Log, patient: cfg.WriteTimeout, wake: make(chan struct{}, 1), wanted: e.versions.bulk,
+		most: mostSending, slowest: slowestClient,
+	}
+	if cfg.CacheDir != "" {
+		e.downloads.folder = filepath.Join(cfg.CacheDir, "downloads")
+	}
 	e.metrics = newMetrics(deps.Registry, cfg.Tiers.Names(), e)
 	pages, err := newPages(e)
 	if err != nil {
@@ -147,6 +156,7 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 		keys:      e.keys,
 		versions:  e.versions,
 		pages:     pages,
+		downloads: e.downloads,
 		anonymous: limit.NewAnonymous(cfg.AnonymousLimit, cfg.AnonymousSlots),
 		proxies:   cfg.TrustedProxies,
 		clock:     deps.Clock,
@@ -188,6 +198,7 @@ func (e *Edge) Run(ctx context.Context) error {
 	group, ended := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.keys.Run(following) })
 	group.Go(func() error { return e.followVersions(following) })
+	group.Go(func() error { return e.downloads.run(following) })
 	group.Go(func() error { return e.awaitReady(following) })
 	for _, server := range serving {
 		group.Go(server.serve)

@@ -29,3 +29,21 @@ var ConnectionBound = connectionBound
 
 // Client is the address that limits are counted for.
 var Client = client
+
+// SetDownloads says how many downloads are sent at once, and how slow a client may be, in bytes a
+// second. It comes before the first.
+func (e *Edge) SetDownloads(most, slowest int64) {
+	e.downloads.most, e.downloads.slowest = most, slowest
+}
+
+// Downloading returns how many downloads are being sent.
+func (e *Edge) Downloading() int64 { return e.downloads.sending.Load() }
+
+// DownloadFolder is where the downloads lie.
+func (e *Edge) DownloadFolder() string {
+	dir, err := e.downloads.place()
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}

@@ -30,6 +30,7 @@ type gateway struct {
 	keys      *keys.Follower
 	versions  *versions
 	pages     *pages
+	downloads *downloads
 	anonymous *limit.Anonymous
 	countdown countdown
 	proxies   []netip.Prefix
@@ -62,6 +63,9 @@ func (g *gateway) handle(ctx *fasthttp.RequestCtx) {
 		g.replace(ctx, &r, malformedRequest, httpOnly, g.now(time.Now()))
 	} else {
 		a := g.serve(&r)
+		if a.file != nil {
+			a.file.conn = ctx.Conn()
+		}
 		a.write(&ctx.Response)
 		g.metrics.count(&a)
 	}
@@ -190,11 +194,36 @@ func (g *gateway) route(r *request, set *resident.Set, a *answer) *resident.Page
 		a.response, a.retryAfter = noVersionYet, retrySoon
 		return nil
 	}
+	if catalog.Endpoints[index].File {
+		g.sendFile(r, set.Download(variant.Year), a)
+		return nil
+	}
 	page := set.Page(variant)
 	if page == nil {
 		a.response, a.retryAfter = notInVersion, retrySoon
 	}
 	return page
+}
+
+// sendFile puts a download into the answer, or why it cannot be had; nil: the version has none.
+func (g *gateway) sendFile(r *request, d *resident.Download, a *answer) {
+	if d == nil {
+		a.response, a.retryAfter = notInVersion, retrySoon
+		return
+	}
+	a.response = d.Answer(r.ifNoneMatch)
+	if a.response.Status != http.StatusOK {
+		return
+	}
+	file, err := g.downloads.open(d.File)
+	switch {
+	case err == nil:
+		a.file = file
+	case errors.Is(err, errBusy):
+		a.response, a.retryAfter = tooManyDownloads, retrySoon
+	default:
+		a.response, a.retryAfter = notOnDisk, retrySoon
+	}
 }
 
 // uncharged answers without a key's limit: the rate headers show the window of the client's

@@ -39,6 +39,9 @@ type Status struct {
 	// Facts is how the facts behind the version stand, as the builder saw them.
 	Facts *wire.FactsState `json:"facts,omitzero"`
 
+	// Downloads are those of the version served, by ascending year.
+	Downloads []DownloadStatus `json:"downloads"`
+
 	// Stale: for more than 30 seconds it has not been known whether this version is the current
 	// one, for whatever reason.
 	Stale bool `json:"stale"`
@@ -73,6 +76,14 @@ type MissingFact struct {
 type RefusedDocument struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason,omitzero"` // not for strangers
+}
+
+// DownloadStatus is the download of a season.
+type DownloadStatus struct {
+	Year   int    `json:"year"`
+	SHA256 string `json:"sha256"`
+	Size   int64  `json:"size"`  // bytes
+	Ready  bool   `json:"ready"` // this edge has a copy of it, and sends it
 }
 
 // LedgerHead is the head of the record that the version was built from.
@@ -111,7 +122,7 @@ func (e *Edge) Status() Status {
 	now := e.deps.RaceTime(time.Now())
 	s := Status{
 		RaceTime: wire.Instant(now), Limits: e.deps.Limits.String(), Keys: e.keyStatus(),
-		Missing: []MissingFact{}, RefusedDocuments: []RefusedDocument{},
+		Missing: []MissingFact{}, RefusedDocuments: []RefusedDocument{}, Downloads: []DownloadStatus{},
 	}
 	if err := e.Ready(); err != nil {
 		s.NotReady = err.Error()
@@ -146,6 +157,9 @@ func (e *Edge) Status() Status {
 	s.Ledger = &LedgerHead{Kind: m.Ledger.Kind, Seq: m.Ledger.Seq, Hash: m.Ledger.Hash}
 	if round := set.Countdown().Next(now); round != nil {
 		s.NextRace = round.Start
+	}
+	for _, b := range m.Bulk {
+		s.Downloads = append(s.Downloads, DownloadStatus{b.Year, b.SHA256, b.Size, e.downloads.has(b)})
 	}
 	for _, fact := range m.Missing {
 		if fact.OverdueAt(now) {

@@ -36,6 +36,15 @@ type Refused struct {
 // current returns the set that is served, nil before the first.
 func (v *versions) current() *resident.Set { return v.set.Load() }
 
+// bulk lists the downloads of the version that is served.
+func (v *versions) bulk() []snapshots.Bulk {
+	set := v.current()
+	if set == nil {
+		return nil
+	}
+	return set.Version().Manifest.Bulk
+}
+
 // followVersions serves every new version until ctx ends.
 func (e *Edge) followVersions(ctx context.Context) error {
 	config := snapshots.FollowConfig{
@@ -75,6 +84,7 @@ func (e *Edge) accept(version *snapshots.Version) error {
 		return err
 	}
 	e.versions.set.Store(set)
+	e.downloads.look()
 	e.metrics.loaded.Inc()
 	e.log.Info("version served", "version", version.Pointer.Version, "variants", len(version.Manifest.Entries),
 		"bytes", version.Bytes(), "took", time.Since(start), "held", version.Pointer.Held)

@@ -3,6 +3,7 @@
 package edgetest
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"testing"
@@ -212,4 +213,22 @@ func Countdown(t testing.TB) wire.Countdown {
 		c.Rounds = append(c.Rounds, round)
 	}
 	return c
+}
+
+// PublishBulk makes the next version of the store, with these downloads by year and nothing else that
+// is new.
+func PublishBulk(t testing.TB, store blob.Store, files map[int][]byte) {
+	t.Helper()
+	base, err := snapshots.LoadBase(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	downloads := []snapshots.Download{}
+	for _, year := range slices.Sorted(maps.Keys(files)) {
+		downloads = append(downloads, snapshots.NewDownload(year, files[year], "edgetest"))
+	}
+	publisher := snapshots.Publisher{Store: store}
+	if _, err := publisher.PublishBulk(t.Context(), base, "edgetest", downloads); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -2,7 +2,10 @@ package resident
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"gridcast/edge/negotiate"
@@ -118,6 +121,42 @@ func (s *Set) Feed(path string) *Page {
 	}
 	return s.feeds[path]
 }
+
+// Download is the file of a season: the responses to those who ask for it, but for the bytes.
+type Download struct {
+	File        snapshots.Bulk
+	Full        *Response // without a body
+	NotModified *Response
+}
+
+// newDownload makes the responses; of the fields of documents they take what says how long they may be
+// kept.
+func newDownload(b snapshots.Bulk, documents *headerSet) *Download {
+	sum, err := hex.DecodeString(b.SHA256)
+	if err != nil {
+		panic("BUG: a manifest was taken with the hash " + b.SHA256)
+	}
+	tag := []byte(`"` + snapshots.ETag(b.SHA256) + `"`)
+	kept := documents.notModified
+	fields := append([]Field{
+		NewField("Content-Type", "application/zip"),
+		NewField("Content-Disposition", fmt.Sprintf(`attachment; filename="gridcast-%d.zip"`, b.Year)),
+		NewField("Accept-Ranges", "none"), // a season is small: to begin anew costs less than to piece it together
+		NewField("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum)+":"),
+	}, kept...)
+	return &Download{File: b, Full: New(http.StatusOK, tag, fields, nil), NotModified: New(http.StatusNotModified, tag, kept, nil)}
+}
+
+// Answer returns the response to a request with this header.
+func (d *Download) Answer(ifNoneMatch []byte) *Response {
+	if len(ifNoneMatch) > 0 && negotiate.NoneMatch(ifNoneMatch, [][]byte{d.Full.ETag}) != negotiate.None {
+		return d.NotModified
+	}
+	return d.Full
+}
+
+// Download returns that of a season, nil if the version has none.
+func (s *Set) Download(year int) *Download { return s.downloads[year] }
 
 // feedHeaders are the fields of each feed. Anybody may keep a feed for a while: it is the same for all.
 var feedHeaders = func() map[catalog.Feed]*headerSet {

@@ -24,6 +24,7 @@ type Set struct {
 	variants  map[catalog.Variant]*Page
 	targets   map[string]*Page
 	feeds     map[string]*Page // by request path
+	downloads map[int]*Download
 }
 
 // Load makes the responses of a version. Pages of previous, which may be nil, whose content is
@@ -38,6 +39,8 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 		variants: make(map[catalog.Variant]*Page, len(m.Entries)),
 		targets:  make(map[string]*Page, 8*len(m.Entries)),
 		feeds:    map[string]*Page{},
+
+		downloads: map[int]*Download{},
 	}
 	if m.State != nil {
 		// It is for people: a form that came after this edge keeps nothing from being served.
@@ -63,6 +66,9 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 			}
 		}
 		s.feeds[path.Path] = page
+	}
+	for _, b := range m.Bulk {
+		s.downloads[b.Year] = newDownload(b, s.headers(catalog.Variant{Endpoint: catalog.Bulk, Year: b.Year}))
 	}
 	for _, variant := range catalog.All(s.known, nil) {
 		if _, endpoint := row(variant); s.variants[variant] == nil && !endpoint.Additive {

@@ -1,0 +1,293 @@
+package edge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+)
+
+// downloads keeps the files of the seasons on disk, from which requests are answered: what is sent is
+// never in memory as a whole. A file lies under its hash, so that the versions which have it share it,
+// and it is there also when the store is not.
+//
+// Without Config.CacheDir the folder is one of the system's for temporary files, and is removed at the
+// end. Where neither can be written, downloads are answered 503 and the rest is served.
+type downloads struct {
+	store   blob.Store
+	folder  string // of the configuration; empty: a temporary one
+	log     *slog.Logger
+	wanted  func() []snapshots.Bulk // of the version served
+	patient time.Duration           // a client that takes nothing for so long is gone
+	wake    chan struct{}           // its buffer is one
+	sending atomic.Int64
+	most    int64 // files that may be open at once: the rest of the process needs descriptors too
+	slowest int64 // rate, in bytes a second, of the slowest client that gets a whole file
+
+	mu    sync.Mutex      // guards what follows
+	dir   string          // empty: there is none (yet)
+	ready map[string]bool // hashes of files that are known to be whole
+}
+
+const (
+	mostSending   = 64
+	slowestClient = 8 << 10
+	// downloadsAgain is how long after a failure the files that are missing are asked for again.
+	downloadsAgain = 5 * time.Second
+	longestAgain   = time.Minute
+)
+
+var (
+	errBusy    = errors.New("too many downloads at once")
+	errNotHere = errors.New("not on disk")
+)
+
+func (d *downloads) look() {
+	select {
+	case d.wake <- struct{}{}:
+	default: // it is about to
+	}
+}
+
+// run fetches what the version served has and the disk has not, until ctx ends.
+func (d *downloads) run(ctx context.Context) error {
+	var said string
+	for again := downloadsAgain; ; {
+		var retry <-chan time.Time
+		if err := d.sync(ctx); err != nil && ctx.Err() == nil {
+			if said != err.Error() {
+				said = err.Error()
+				d.log.Warn("downloads are missing and will be fetched again", "err", err)
+			}
+			retry = time.After(again)
+			again = min(2*again, longestAgain)
+		} else {
+			said, again = "", downloadsAgain
+		}
+		select {
+		case <-d.wake:
+		case <-retry:
+		case <-ctx.Done():
+			return d.close()
+		}
+	}
+}
+
+// close removes a temporary folder.
+func (d *downloads) close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.dir == "" || d.folder != "" {
+		return nil
+	}
+	if err := os.RemoveAll(d.dir); err != nil {
+		d.log.Warn("a temporary folder stays", "err", err)
+	}
+	return nil
+}
+
+// place returns the folder, which is made when first asked for.
+func (d *downloads) place() (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.dir != "" {
+		return d.dir, nil
+	}
+	if d.folder != "" {
+		if err := os.MkdirAll(d.folder, 0o700); err != nil {
+			return "", fmt.Errorf("folder of downloads: %w", err)
+		}
+		d.dir = d.folder
+		return d.dir, nil
+	}
+	dir, err := os.MkdirTemp("", "gridcast-downloads-")
+	if err != nil {
+		return "", fmt.Errorf("folder of downloads, as there is no --cache-dir: %w", err)
+	}
+	d.dir = dir
+	return dir, nil
+}
+
+// sync makes the folder hold what is wanted: the newest season first, one file in memory at a time.
+// What is no longer wanted goes; whoever is being sent it has it open.
+func (d *downloads) sync(ctx context.Context) error {
+	wanted := d.wanted()
+	if len(wanted) == 0 {
+		return nil
+	}
+	dir, err := d.place()
+	if err != nil {
+		return err
+	}
+	var faults []error
+	keep := map[string]bool{}
+	for _, b := range slices.Backward(wanted) {
+		keep[fileOf(b)] = true
+		if d.has(b) {
+			continue
+		}
+		if err := d.fetch(ctx, dir, b); err != nil {
+			faults = append(faults, fmt.Errorf("download of %d: %w", b.Year, err))
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	faults = append(faults, err)
+	for _, e := range entries {
+		if name := e.Name(); !keep[name] && strings.HasSuffix(name, ".zip") || strings.HasPrefix(name, "new-") {
+			d.forget(name)
+			faults = append(faults, os.Remove(filepath.Join(dir, name)))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func fileOf(b snapshots.Bulk) string { return b.SHA256 + ".zip" }
+
+func (d *downloads) has(b snapshots.Bulk) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.ready[fileOf(b)]
+}
+
+func (d *downloads) forget(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.ready, name)
+}
+
+// fetch takes the file that is there if it is whole, as after a restart, and else that of the store.
+func (d *downloads) fetch(ctx context.Context, dir string, b snapshots.Bulk) error {
+	path := filepath.Join(dir, fileOf(b))
+	if f, err := openWhole(path, b); err == nil {
+		_ = f.Close() // it was read only
+	} else {
+		data, err := b.Fetch(ctx, d.store)
+		if err != nil {
+			return err
+		}
+		if err := replace(dir, path, data); err != nil {
+			return err
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ready == nil {
+		d.ready = map[string]bool{}
+	}
+	d.ready[fileOf(b)] = true
+	return nil
+}
+
+// replace makes the file under path hold data, whole or not at all.
+func replace(dir, path string, data []byte) error {
+	f, err := os.CreateTemp(dir, "new-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// openWhole opens a file and reads all of it: what it returns has the hash. No byte of a file that was
+// damaged on the disk is sent.
+func openWhole(path string, b snapshots.Bulk) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(f, b.Size+1))
+	if err == nil && (n != b.Size || hex.EncodeToString(h.Sum(nil)) != b.SHA256) {
+		err = fmt.Errorf("%s: %w on disk", path, snapshots.ErrDamaged)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// open returns a file to be sent, which must be closed. The error is errBusy or errNotHere.
+func (d *downloads) open(b snapshots.Bulk) (*openFile, error) {
+	if !d.has(b) {
+		return nil, errNotHere
+	}
+	if d.sending.Add(1) > d.most {
+		d.sending.Add(-1)
+		return nil, errBusy
+	}
+	dir, err := d.place()
+	if err == nil {
+		var f *os.File
+		if f, err = openWhole(filepath.Join(dir, fileOf(b)), b); err == nil {
+			return &openFile{
+				file: f, size: int(b.Size), patience: d.patient + time.Duration(b.Size)*time.Second/time.Duration(d.slowest),
+				end: func() { d.sending.Add(-1) },
+			}, nil
+		}
+	}
+	d.sending.Add(-1)
+	if errors.Is(err, snapshots.ErrDamaged) || errors.Is(err, fs.ErrNotExist) {
+		d.log.Warn("a download is gone from the disk and will be fetched again", "year", b.Year, "err", err)
+		d.forget(fileOf(b))
+		d.look()
+	} else {
+		d.log.Warn("a download cannot be read", "year", b.Year, "err", err)
+	}
+	return nil, errNotHere
+}
+
+// openFile is a file that is being sent, by the goroutine of its request.
+type openFile struct {
+	file     *os.File
+	size     int
+	conn     net.Conn // to which it is sent
+	patience time.Duration
+	started  bool
+	end      func()
+}
+
+// Read gives the client, before the first byte, as long as a file of that size takes: the server would
+// give it as long as for a short answer.
+func (f *openFile) Read(p []byte) (int, error) {
+	if !f.started && f.conn != nil {
+		f.started = true
+		if err := f.conn.SetWriteDeadline(time.Now().Add(f.patience)); err != nil {
+			return 0, err
+		}
+	}
+	return f.file.Read(p)
+}
+
+// Close implements io.Closer.
+func (f *openFile) Close() error {
+	f.end()
+	return f.file.Close()
+}

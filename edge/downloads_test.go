@@ -1,0 +1,279 @@
+package edge_test
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/edge"
+	"gridcast/edge/edgetest"
+)
+
+// file is a download that does not compress, of n bytes.
+func file(n int, seed byte) []byte {
+	data := make([]byte, n)
+	_, _ = rand.NewChaCha8([32]byte{seed}).Read(data) // which fails never
+	return data
+}
+
+// awaitDownloads waits until the edge has copies of all downloads of a version.
+func (w *world) awaitDownloads(version int64) {
+	w.t.Helper()
+	w.await("downloads on disk", func() bool {
+		s := w.edge.Status()
+		for _, d := range s.Downloads {
+			if !d.Ready {
+				return false
+			}
+		}
+		return s.Version == version
+	})
+}
+
+func inDir(dir string) option {
+	return func(c *edge.Config, _ *edge.Deps, _ *setup) { c.CacheDir = dir }
+}
+
+// TestDownload asks for the file of a season in every way, with a folder for copies and without.
+func TestDownload(t *testing.T) {
+	for _, dir := range []string{t.TempDir(), ""} {
+		w := newWorld(t, inDir(dir))
+		if r := w.get("/api/v1/bulk"); r.StatusCode != 503 || r.Header.Get("Retry-After") == "" {
+			t.Errorf("a version without downloads: got %d", r.StatusCode)
+		}
+		older, current := file(70_000, 1), file(1000, 2)
+		edgetest.PublishBulk(t, w.store, map[int][]byte{2023: older, 2024: current})
+		w.awaitDownloads(2)
+		full := w.get("/api/v1/bulk?year=2023")
+		sum := sha256.Sum256(older)
+		for name, want := range map[string]string{
+			"Content-Type": "application/zip", "Content-Disposition": `attachment; filename="gridcast-2023.zip"`, "Accept-Ranges": "none",
+			"Repr-Digest": "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":", "Cache-Control": "private, max-age=300, must-revalidate",
+			"Vary": "Accept-Encoding, Authorization, X-API-Key", "Content-Encoding": "", "Transfer-Encoding": "",
+		} {
+			if got := full.Header.Get(name); got != want {
+				t.Errorf("%s: got %q, want %q", name, got, want)
+			}
+		}
+		if full.StatusCode != 200 || !bytes.Equal(full.body, older) {
+			t.Errorf("got %d with %d bytes, want the file", full.StatusCode, len(full.body))
+		}
+		tag := full.Header.Get("ETag")
+		for _, tt := range []struct {
+			method, target string
+			status, length int
+			lines          []string
+		}{
+			{"GET", "/api/v1/bulk", 200, 1000, nil},
+			{"GET", "/api/v1/bulk/?year=2024&x=1", 200, 1000, nil},
+			{"HEAD", "/api/v1/bulk?year=2023", 200, 70_000, nil},
+			{"GET", "/api/v1/bulk?year=2023", 200, 70_000, []string{"Range: bytes=0-9", "Accept-Encoding: gzip"}},
+			{"GET", "/api/v1/bulk?year=2023", 200, 70_000, []string{"Range: bytes=0-9", `If-Range: ` + tag}},
+			{"GET", "/api/v1/bulk?year=2023", 304, -1, []string{"If-None-Match: " + tag}},
+			{"HEAD", "/api/v1/bulk?year=2023", 304, -1, []string{`If-None-Match: "x", W/` + tag}},
+			{"GET", "/api/v1/bulk?year=2023", 304, -1, []string{"If-None-Match: *"}},
+			{"GET", "/api/v1/bulk?year=2024", 200, 1000, []string{"If-None-Match: " + tag}},
+			{"GET", "/api/v1/bulk?year=1950", 503, -1, nil},
+			{"GET", "/api/v1/bulk?year=1951", 422, -1, nil},
+			{"GET", "/api/v1/bulk/2024", 404, -1, nil},
+			{"POST", "/api/v1/bulk", 405, -1, []string{"Content-Length: 0"}},
+		} {
+			r := w.do(tt.method, tt.target, append(tt.lines, "X-API-Key: "+w.key["pro"])...)
+			if r.StatusCode != tt.status || tt.length >= 0 && r.ContentLength != int64(tt.length) {
+				t.Errorf("%s %s %q: got %d with %d bytes, want %d with %d", tt.method, tt.target, tt.lines, r.StatusCode, r.ContentLength, tt.status, tt.length)
+			}
+		}
+		if r := w.do("GET", "/api/v1/bulk"); r.StatusCode != 401 {
+			t.Errorf("without a key: got %d", r.StatusCode)
+		}
+		var status struct {
+			Data edge.Status `json:"data"`
+		}
+		if err := json.Unmarshal(w.do("GET", "/status").body, &status); err != nil {
+			t.Fatal(err)
+		}
+		if got := status.Data.Downloads; len(got) != 2 || got[0].Year != 2023 || got[0].Size != 70_000 || !got[0].Ready || !strings.HasPrefix(got[0].SHA256, strings.Trim(tag, `"`)) {
+			t.Errorf("/status says %+v", got)
+		}
+		place := w.edge.DownloadFolder()
+		if err := w.stop(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(place); (err == nil) != (dir != "") {
+			t.Errorf("after the end, the folder %s: %v", place, err)
+		}
+	}
+}
+
+// TestDamagedCopyIsNotSent has copies that were changed, cut short and removed on the disk.
+func TestDamagedCopyIsNotSent(t *testing.T) {
+	dir := t.TempDir()
+	w := newWorld(t, inDir(dir))
+	want := file(50_000, 3)
+	edgetest.PublishBulk(t, w.store, map[int][]byte{2024: want})
+	w.awaitDownloads(2)
+	copies, err := filepath.Glob(filepath.Join(dir, "downloads", "*.zip"))
+	if err != nil || len(copies) != 1 {
+		t.Fatalf("got %v, %v, want one file", copies, err)
+	}
+	for _, tt := range []struct {
+		decision string
+		damage   func() error
+	}{
+		{"changed", func() error {
+			return os.WriteFile(copies[0], append(bytes.Clone(want[:49_999]), want[49_999]^1), 0o600)
+		}},
+		{"cut short", func() error { return os.Truncate(copies[0], 10) }},
+		{"removed", func() error { return os.Remove(copies[0]) }},
+	} {
+		if err := tt.damage(); err != nil {
+			t.Fatal(err)
+		}
+		if r := w.get("/api/v1/bulk"); r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: got %d with %d bytes, want a 503", tt.decision, r.StatusCode, len(r.body))
+		}
+		w.awaitDownloads(2)
+		if r := w.get("/api/v1/bulk"); !bytes.Equal(r.body, want) {
+			t.Errorf("%s: got %d with %d bytes, want the file from the store", tt.decision, r.StatusCode, len(r.body))
+		}
+	}
+}
+
+// TestDownloadsWithoutStorage starts from what another edge left on the disk, one file of it damaged.
+func TestDownloadsWithoutStorage(t *testing.T) {
+	dir := t.TempDir()
+	first := newWorld(t, inDir(dir))
+	want := file(5000, 4)
+	edgetest.PublishBulk(t, first.store, map[int][]byte{2023: file(100, 5), 2024: want})
+	first.awaitDownloads(2)
+	first.await("copy on disk", func() bool {
+		data, err := os.ReadFile(filepath.Join(dir, "version", "current.json"))
+		return err == nil && bytes.Contains(data, []byte(`"version":2`))
+	})
+	damaged := filepath.Join(dir, "downloads", first.edge.Status().Downloads[0].SHA256+".zip")
+	if err := first.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(damaged, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second := newWorld(t, inDir(dir), withoutKeys, withoutVersion, func(_ *edge.Config, d *edge.Deps, s *setup) {
+		d.Store = deadStore{d.Store}
+		s.copied = true
+	})
+	second.key = first.key
+	second.await("copy found", func() bool { s := second.edge.Status(); return len(s.Downloads) == 2 && s.Downloads[1].Ready })
+	if r := second.get("/api/v1/bulk"); !bytes.Equal(r.body, want) {
+		t.Errorf("got %d with %d bytes, want the copy", r.StatusCode, len(r.body))
+	}
+	if r := second.get("/api/v1/bulk?year=2023"); r.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("the damaged copy: got %d, want a 503", r.StatusCode)
+	}
+}
+
+// begin asks for the current season's file on a connection of its own and reads the head of the answer.
+func (w *world) begin() (status int, length int64, rest *bufio.Reader) {
+	w.t.Helper()
+	c := w.dial()
+	if _, err := io.WriteString(c, request("GET", "/api/v1/bulk", "X-API-Key: "+w.key["pro"])); err != nil {
+		w.t.Fatal(err)
+	}
+	rest = bufio.NewReader(c)
+	r, err := http.ReadResponse(rest, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r.StatusCode, r.ContentLength, rest
+}
+
+// TestSlowReaderGetsWhatItBegan: longer than the server waits for short answers, and while another
+// version has another file and the old one is gone. More than may be sent at once wait.
+func TestSlowReaderGetsWhatItBegan(t *testing.T) {
+	dir := t.TempDir()
+	w := newWorld(t, inDir(dir), func(c *edge.Config, _ *edge.Deps, _ *setup) { c.WriteTimeout = 20 * time.Millisecond })
+	w.edge.SetDownloads(1, 1<<10)
+	want := file(12<<20, 6) // more than the buffers of the sockets
+	edgetest.PublishBulk(t, w.store, map[int][]byte{2024: want})
+	w.awaitDownloads(2)
+	status, length, rest := w.begin()
+	if status != 200 || length != int64(len(want)) {
+		t.Fatalf("got %d, %d bytes", status, length)
+	}
+	if r := w.get("/api/v1/bulk"); r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
+		t.Errorf("one too many: got %d", r.StatusCode)
+	}
+	edgetest.PublishBulk(t, w.store, map[int][]byte{2024: file(10, 7)})
+	w.awaitDownloads(3)
+	w.await("the old file gone", func() bool { copies, _ := filepath.Glob(filepath.Join(dir, "downloads", "*")); return len(copies) == 1 })
+	got := make([]byte, length)
+	if _, err := io.ReadFull(rest, got); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the rest: %v, equal: %t", err, bytes.Equal(got, want))
+	}
+	w.await("the file closed", func() bool { return w.edge.Downloading() == 0 })
+	if r := w.get("/api/v1/bulk"); r.StatusCode != 200 || len(r.body) != 10 {
+		t.Errorf("afterwards: got %d with %d bytes, want the new file", r.StatusCode, len(r.body))
+	}
+}
+
+// TestStalledReaderIsCutOff: who takes nothing keeps no file open.
+func TestStalledReaderIsCutOff(t *testing.T) {
+	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.WriteTimeout = 20 * time.Millisecond })
+	w.edge.SetDownloads(64, 1<<40)
+	edgetest.PublishBulk(t, w.store, map[int][]byte{2024: file(12<<20, 8)})
+	w.awaitDownloads(2)
+	_, length, rest := w.begin()
+	w.await("the file closed", func() bool { return w.edge.Downloading() == 0 })
+	if n, err := io.Copy(io.Discard, rest); n >= length {
+		t.Errorf("got %d of %d bytes, %v: want the connection closed before", n, length, err)
+	}
+}
+
+// TestDownloadsAreNotInMemory sends a file several times and counts everything that is allocated.
+func TestDownloadsAreNotInMemory(t *testing.T) {
+	w := newWorld(t)
+	const size, times = 24 << 20, 6
+	edgetest.PublishBulk(t, w.store, map[int][]byte{2024: file(size, 9)})
+	w.awaitDownloads(2)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	buffer := make([]byte, 64<<10)
+	for range times {
+		status, length, rest := w.begin()
+		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, io.LimitReader(rest, length), buffer)
+		if status != 200 || n != size || err != nil {
+			t.Fatalf("got %d, %d bytes, %v", status, n, err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > size/4 {
+		t.Errorf("%d bytes were allocated to send %d", got, times*size)
+	}
+}
+
+// TestDownloadsWithoutADisk: where no folder can be written, everything else is served.
+func TestDownloadsWithoutADisk(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
+	w := newWorld(t)
+	edgetest.PublishBulk(t, w.store, map[int][]byte{2024: file(10, 10)})
+	w.await("version", func() bool { return w.edge.Status().Version == 2 })
+	if r := w.get("/api/v1/bulk"); r.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("got %d, want a 503", r.StatusCode)
+	}
+	if r := w.get("/api/v1/calendar"); r.StatusCode != http.StatusOK {
+		t.Errorf("the calendar: got %d", r.StatusCode)
+	}
+	if d := w.edge.Status().Downloads; len(d) != 1 || d[0].Ready {
+		t.Errorf("the status says %+v", d)
+	}
+}
