@@ -3,10 +3,13 @@ package operator
 import (
 	"context"
 	"time"
+
+	"gridcast/builder"
 )
 
-// WithoutDerived has the service make neither title odds nor track record: a season of them takes
-// some hundred backtests. It comes before Start.
+// WithoutDerived has the service make neither title odds nor track record, of which a season takes
+// some hundred backtests, nor downloads. It comes before Start.
 func (s *Service) WithoutDerived() {
 	s.deriving = func(context.Context, time.Time) (bool, error) { return false, nil }
+	s.zipping = func(context.Context) (builder.Downloads, error) { return builder.Downloads{}, nil }
 }

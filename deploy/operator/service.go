@@ -38,6 +38,7 @@ type Service struct {
 	hooks   *webhook.Deliverer // nil: nobody is told
 
 	deriving  func(context.Context, time.Time) (bool, error) // makes odds and record, and says whether they are new
+	zipping   func(context.Context) (builder.Downloads, error)
 	refused   atomic.Int64                                   // documents that the last build left as they were
 	building  sync.Mutex                                     // jobs run side by side; their builds need not race each other
 	published atomic.Pointer[snapshots.Base]                 // as of the last build
@@ -55,7 +56,7 @@ const (
 	freezeJob = "freeze"
 	pollJob   = "poll"
 	verifyJob = "verify"
-	deriveJob = "derive" // title odds and track record, after a build that published
+	deriveJob = "derive" // title odds, track record and downloads, after a build that published
 )
 
 // lookEvery is how often the ledger is looked at for what others appended, in real time.
@@ -67,7 +68,7 @@ const StopGrace = 20 * time.Second
 // NewService returns a service that does nothing yet. Its metrics, and from Start on those of its
 // jobs, are in the registry.
 func NewService(b *builder.Builder, c Clock, log *slog.Logger, registry prometheus.Registerer) *Service {
-	s := &Service{builder: b, clock: c, log: log, reg: registry, deriving: b.Derive}
+	s := &Service{builder: b, clock: c, log: log, reg: registry, deriving: b.Derive, zipping: b.MakeDownloads}
 	s.metrics = newServiceMetrics(s, registry)
 	return s
 }
@@ -177,16 +178,45 @@ func (s *Service) wantDerived(reason string) {
 }
 
 // derive makes title odds and track record, if the verified results are not those that they were
-// made of, and has a version built with them. Builds go on meanwhile.
+// made of, and has a version built with them; then the downloads of the seasons that have changed.
+// Builds go on meanwhile.
 func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 	began := time.Now()
 	made, err := s.deriving(ctx, s.clock.Now())
-	if err != nil || !made {
+	if err == nil && made {
+		s.log.Info("derived", "what", "title odds, track record", "seconds", time.Since(began).Seconds())
+		var built <-chan error
+		if built, err = s.jobs.Load().Trigger(buildJob, "title odds and track record"); err == nil {
+			err = <-built
+		}
+	}
+	if errors.Is(err, scheduler.ErrStopped) {
+		return nil // the next start asks for both
+	}
+	return errors.Join(err, s.publishDownloads(ctx))
+}
+
+// publishDownloads makes the downloads that are not of what is published now, and publishes them. What
+// takes time, reading documents and packing them, is done before it is its turn among the builds.
+func (s *Service) publishDownloads(ctx context.Context) error {
+	began := time.Now()
+	downloads, err := s.zipping(ctx)
+	if downloads.Len() == 0 {
 		return err
 	}
-	s.log.Info("derived", "what", "title odds, track record", "seconds", time.Since(began).Seconds())
-	_, err = s.jobs.Load().Trigger(buildJob, "title odds and track record")
-	return err
+	s.building.Lock()
+	defer s.building.Unlock()
+	receipt, publishErr := s.builder.PublishDownloads(ctx, downloads)
+	switch {
+	case errors.Is(publishErr, snapshots.ErrHeld):
+		return err // a version that somebody has rolled back to keeps the downloads that it had
+	case publishErr != nil:
+		return errors.Join(err, publishErr)
+	case !receipt.Unchanged:
+		s.log.Info("downloads published", "version", receipt.Version, "seasons", downloads.Len(),
+			"bytes", receipt.BytesWritten, "seconds", time.Since(began).Seconds())
+	}
+	return errors.Join(err, s.notePublished(ctx))
 }
 
 // notePublished remembers what is published now.
