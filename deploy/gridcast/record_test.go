@@ -67,7 +67,7 @@ func TestRecordAndOdds(t *testing.T) {
 		b.Evaluate(`(document.getElementById("search").value = "", document.getElementById("search").dispatchEvent(new Event("input")), "")`)
 		b.Do(chromedp.ScrollIntoView(chromedp.CSS(`#tab-0`)))
 		b.Evaluate(`(document.getElementById("tab-2").click(), "")`)
-		b.Await(`[...document.querySelectorAll("[role=tabpanel]")].filter((p) => !p.hidden).map((p) => p.dataset.tab).join()`, "Python")
+		b.Await(`[...document.querySelectorAll("#samples [role=tabpanel]")].filter((p) => !p.hidden).map((p) => p.dataset.tab).join()`, "Python")
 		b.Look("samples")
 	})
 	t.Run("samples", func(t *testing.T) { runSamples(t, d.url, d.keys["standard"]) })

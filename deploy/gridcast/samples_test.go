@@ -1,9 +1,11 @@
 package main
 
 import (
+	"archive/zip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,8 +16,8 @@ import (
 // One whose language is not on the machine is skipped.
 func runSamples(t *testing.T, url, key string) {
 	commands := map[string][]string{"curl": {"sh"}, "JavaScript": {"node"}, "Python": {"python3"}, "Go": {"go", "run"}}
-	for _, s := range docs.Samples() {
-		t.Run(s.Language, func(t *testing.T) {
+	for _, s := range slices.Concat(docs.Samples(), docs.Downloads()) {
+		t.Run(s.File, func(t *testing.T) {
 			command := commands[s.Language]
 			for _, program := range []string{command[0], strings.ToLower(s.Language)} {
 				if _, err := exec.LookPath(program); err != nil && (program == command[0] || program == "curl") {
@@ -32,6 +34,20 @@ func runSamples(t *testing.T, url, key string) {
 			printed, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v:\n%s", err, printed)
+			}
+			if strings.HasPrefix(s.File, "download") {
+				season, err := zip.OpenReader(filepath.Join(dir, "season.zip"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer season.Close()
+				if got := season.File[0].Name; got != "gridcast-2024/README.txt" {
+					t.Errorf("the first file is %s", got)
+				}
+				if prints := s.Language == "Python" || s.Language == "Go"; prints && !strings.Contains(string(printed), "Bahrain Grand Prix: VER") {
+					t.Errorf("it printed no winners:\n%s", printed)
+				}
+				return
 			}
 			if s.Language == "curl" {
 				calendar, err := os.ReadFile(filepath.Join(dir, "calendar.json"))

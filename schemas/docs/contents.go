@@ -123,7 +123,10 @@ func (d *document) endpoint(path string, get operation) (endpoint, error) {
 		e.Requests = append(e.Requests, path+"?"+url.Values{p.Name: {p.Example}}.Encode())
 	}
 	ok, _ := get.Responses.Get("200")
-	content := ok.Content["application/json"]
+	content, document := ok.Content["application/json"]
+	if !document {
+		return e, nil // a file
+	}
 	kinds := content.Schema.AnyOf
 	if kinds == nil {
 		kinds = []schema{content.Schema}

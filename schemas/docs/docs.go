@@ -60,14 +60,19 @@ func render() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	downloads, err := read(downloads)
+	if err != nil {
+		return nil, err
+	}
 	var b bytes.Buffer
 	err = parsed.Execute(&b, struct {
 		*contents
 		Samples   []Sample
 		Verifiers []Sample
+		Downloads []Sample
 		CSS       template.CSS
 		Script    template.JS
-	}{filling, samples, verifiers, template.CSS(css), template.JS(js)}) //nolint:gosec // both are embedded files of ours
+	}{filling, samples, verifiers, downloads, template.CSS(css), template.JS(js)}) //nolint:gosec // both are embedded files of ours
 	return b.Bytes(), err
 }
 
@@ -95,6 +100,14 @@ var verifiers = []Sample{
 	{Language: "Shell", File: "webhook.sh"},
 }
 
+// downloads are the programs that keep a season in the file season.zip.
+var downloads = []Sample{
+	{Language: "curl", File: "download.sh"},
+	{Language: "JavaScript", File: "download.mjs"},
+	{Language: "Python", File: "download.py"},
+	{Language: "Go", File: "download.go"},
+}
+
 // Samples returns the programs of the page that read the API, in its order.
 func Samples() []Sample { return must(read(samples)) }
 
@@ -102,6 +115,9 @@ func Samples() []Sample { return must(read(samples)) }
 // standard input, the headers are WEBHOOK_ID, WEBHOOK_TIMESTAMP and WEBHOOK_SIGNATURE in the
 // environment, the secret is GRIDCAST_WEBHOOK_SECRET. They fail for a message that is not genuine.
 func Verifiers() []Sample { return must(read(verifiers)) }
+
+// Downloads returns the programs of the page that keep a season in the file season.zip.
+func Downloads() []Sample { return must(read(downloads)) }
 
 func must(all []Sample, err error) []Sample {
 	if err != nil {

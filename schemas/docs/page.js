@@ -58,6 +58,7 @@
   }
 
   // Tabs: without this script every sample is shown under its heading.
+  let tabCount = 0;
   for (const tabs of document.querySelectorAll(".tabs")) {
     const panels = [...tabs.querySelectorAll("[data-tab]")];
     const list = document.createElement("div");
@@ -69,11 +70,11 @@
       list.children[i].setAttribute("aria-selected", panel === chosen);
       list.children[i].tabIndex = panel === chosen ? 0 : -1;
     });
-    panels.forEach((panel, i) => {
+    panels.forEach((panel) => {
       const tab = button(panel.dataset.tab, () => show(panel));
       tab.setAttribute("role", "tab");
-      tab.id = "tab-" + i;
-      tab.setAttribute("aria-controls", panel.id = "panel-" + i);
+      tab.id = "tab-" + tabCount;
+      tab.setAttribute("aria-controls", panel.id = "panel-" + tabCount++);
       panel.setAttribute("role", "tabpanel");
       panel.setAttribute("aria-labelledby", tab.id);
       list.append(tab);
