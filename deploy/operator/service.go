@@ -39,9 +39,9 @@ type Service struct {
 
 	deriving  func(context.Context, time.Time) (bool, error) // makes odds and record, and says whether they are new
 	zipping   func(context.Context) (builder.Downloads, error)
-	refused   atomic.Int64                                   // documents that the last build left as they were
-	building  sync.Mutex                                     // jobs run side by side; their builds need not race each other
-	published atomic.Pointer[snapshots.Base]                 // as of the last build
+	refused   atomic.Int64                   // documents that the last build left as they were
+	building  sync.Mutex                     // jobs run side by side; their builds need not race each other
+	published atomic.Pointer[snapshots.Base] // as of the last build
 }
 
 // Clock is race time and its speed, in race seconds a real second. A clock.Clock is one.
