@@ -72,7 +72,7 @@ func TestLaneEqualsServerOverSockets(t *testing.T) {
 	p := newPair(t, nil)
 	random := rand.New(rand.NewPCG(1, 1))
 	var g generator
-	began, before := time.Now(), p.edges[0].OnLane()
+	began, before, lost := time.Now(), p.edges[0].OnLane(), 0
 	for i := range inputs {
 		if i%200 == 0 {
 			p.real.add(time.Minute)
@@ -81,17 +81,22 @@ func TestLaneEqualsServerOverSockets(t *testing.T) {
 		s.cuts, s.end = nil, io.EOF
 		p.plainTrace.reset(s)
 		_ = p.edges[1].ServeConn(&p.plainTrace) // its errors are in what it sends
-		got, want := p.overSocket(t, s.data), p.plainTrace.out
+		got, reset := p.overSocket(t, s.data)
+		want := p.plainTrace.out
 		hideDates(got)
 		hideDates(want)
+		if reset && len(got) < len(want) && bytes.HasPrefix(want, got) {
+			lost++
+			continue
+		}
 		if !bytes.Equal(got, want) {
 			t.Fatalf("stream %d: responses to %q (-server +lane):\n%s", i, s.data, cmp.Diff(string(want), string(got)))
 		}
 	}
 	p.compareMetrics(t)
 	onLane := p.edges[0].OnLane() - before
-	if int(onLane) < inputs/3 {
-		t.Errorf("the lane answered %d requests of %d streams: the test shows too little", onLane, inputs)
+	if int(onLane) < inputs/3 || lost > inputs/100 {
+		t.Errorf("the lane answered %d requests of %d streams, of which %d were cut off: the test shows too little", onLane, inputs, lost)
 	}
 	t.Logf("%d streams, %d responses by the lane, no difference, in %s", inputs, onLane, time.Since(began).Round(time.Second))
 }
@@ -108,7 +113,7 @@ func TestLaneEqualsServerOverTLS(t *testing.T) {
 	p.overTLS(t, client, stream{data: []byte(request("GET", "/api/v1/calendar", "X-API-Key: "+p.words["pro"]))}) // as newPair has asked the other
 	random := rand.New(rand.NewPCG(uint64(seed), 2))
 	var g generator
-	began, before := time.Now(), p.edges[0].OnLane()
+	began, before, lost := time.Now(), p.edges[0].OnLane(), 0
 	for i := range inputs {
 		if i%200 == 0 {
 			p.real.add(time.Minute)
@@ -118,23 +123,28 @@ func TestLaneEqualsServerOverTLS(t *testing.T) {
 		s.cuts = slices.DeleteFunc(slices.Compact(s.cuts), func(n int) bool { return n == 0 || n == len(s.data) })
 		p.plainTrace.reset(s)
 		_ = p.edges[1].ServeConn(&p.plainTrace) // its errors are in what it sends
-		got, want := p.overTLS(t, client, s), p.plainTrace.out
+		got, reset := p.overTLS(t, client, s)
+		want := p.plainTrace.out
 		hideDates(got)
 		hideDates(want)
+		if reset && len(got) < len(want) && bytes.HasPrefix(want, got) {
+			lost++
+			continue
+		}
 		if !bytes.Equal(got, want) {
 			t.Fatalf("stream %d: responses to %q cut at %d (-server +lane):\n%s", i, s.data, s.cuts, cmp.Diff(string(want), string(got)))
 		}
 	}
 	p.compareMetrics(t)
 	onLane := p.edges[0].OnLane() - before
-	if int(onLane) < inputs/3 {
-		t.Errorf("the lane answered %d requests of %d streams: the test shows too little", onLane, inputs)
+	if int(onLane) < inputs/3 || lost > inputs/100 {
+		t.Errorf("the lane answered %d requests of %d streams, of which %d were cut off: the test shows too little", onLane, inputs, lost)
 	}
 	t.Logf("%d streams, %d responses by the lane, no difference, in %s", inputs, onLane, time.Since(began).Round(time.Second))
 }
 
 // overTLS is overSocket with a record for each cut.
-func (p *pair) overTLS(t *testing.T, client *tls.Config, s stream) []byte {
+func (p *pair) overTLS(t *testing.T, client *tls.Config, s stream) (out []byte, reset bool) {
 	c, err := tls.Dial("tcp", p.address, client)
 	if err != nil {
 		t.Fatal(err)
@@ -147,16 +157,19 @@ func (p *pair) overTLS(t *testing.T, client *tls.Config, s stream) []byte {
 		at = cut
 	}
 	_ = c.CloseWrite()
-	out, err := io.ReadAll(c)
-	if err != nil && !errors.Is(err, syscall.ECONNRESET) {
+	out, err = io.ReadAll(c)
+	reset = errors.Is(err, syscall.ECONNRESET)
+	if err != nil && !reset {
 		t.Errorf("%q: %v", s.data, err)
 	}
-	return out
+	return out, reset
 }
 
 // overSocket sends a stream to the edge with the lane and returns what it answers until it
-// closes the connection.
-func (p *pair) overSocket(t *testing.T, data []byte) []byte {
+// closes the connection. Reset says that it was closed with bytes of the stream unread: then the system
+// throws away what of the answers had not arrived, as it may of any that is larger than the buffer of a
+// socket.
+func (p *pair) overSocket(t *testing.T, data []byte) (out []byte, reset bool) {
 	c, err := net.Dial("tcp", p.address)
 	if err != nil {
 		t.Fatal(err)
@@ -165,11 +178,12 @@ func (p *pair) overSocket(t *testing.T, data []byte) []byte {
 	// The edge may close before it has read everything: then its answer is there all the same.
 	_, _ = c.Write(data)
 	_ = c.(*net.TCPConn).CloseWrite()
-	out, err := io.ReadAll(c)
-	if err != nil && !errors.Is(err, syscall.ECONNRESET) {
+	out, err = io.ReadAll(c)
+	reset = errors.Is(err, syscall.ECONNRESET)
+	if err != nil && !reset {
 		t.Errorf("%q: %v", data, err)
 	}
-	return out
+	return out, reset
 }
 
 // FuzzLane is TestLaneEqualsServer with the streams of Go's fuzzer. The keys of the edges are
