@@ -178,7 +178,7 @@ func TestDemoWeekend(t *testing.T) {
 // none fails, and every body is exactly what its entity tag says.
 func TestSwapsUnderLoad(t *testing.T) {
 	const requests, minSwaps, workers, keyCount = 10_000, 10, 16, 200
-	d := startDemo(t, "1")
+	d := startDemo(t, "1", "--archive", seasons(t, 2022, 2026))
 	store := d.store(t)
 	clients := d.manyClients(t, keyCount)
 	ctx, stop := context.WithCancel(t.Context())

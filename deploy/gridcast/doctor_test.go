@@ -121,7 +121,7 @@ func TestDoctor(t *testing.T) {
 	if status, out, complaint := command(t, "init", "--json", "--store", s.name, "--redis", "redis://"+redis, "--file", "etc/gridcast.env"); status != exitDone {
 		t.Fatalf("init: %d\n%s%s", status, out, complaint)
 	}
-	if status, out, complaint := command(t, "build", "--model", "grid-frequency", "--store", s.name); status != exitDone {
+	if status, out, complaint := command(t, "build", "--model", "grid-frequency", "--store", s.name, "--archive", seasons(t, 2022, 2026)); status != exitDone {
 		t.Fatalf("build: %d\n%s%s", status, out, complaint)
 	}
 	found = examine(t, free()...)

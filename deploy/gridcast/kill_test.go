@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/s3test"
@@ -41,6 +41,7 @@ func TestKilledBuilders(t *testing.T) {
 func killBuilders(t *testing.T, s storage, kills int, seed uint64) {
 	instants := changingInstants(t)
 	random := rand.New(rand.NewPCG(seed, seed))
+	s.build(t, instants[0].Add(-time.Hour).Format(time.RFC3339), "--archive", seasons(t, 2022, 2026))
 	last := s.attempt(t, instants[0], alive)
 	keys := manyKeys(t, s, 40)
 	edge := startServer(t, t.TempDir(), "edge", "--store", s.name)
@@ -85,21 +86,16 @@ func killBuilders(t *testing.T, s storage, kills int, seed uint64) {
 	s.pruneLeftovers(t, died)
 }
 
-// changingInstants lists when something changes in the seasons of 2023 and 2024: a pick is
+// changingInstants lists when something changes in the seasons since 2023: a pick is
 // frozen, the lights go out, a result is verified. The first is before them.
 func changingInstants(t *testing.T) []time.Time {
 	t.Helper()
-	a, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
 	instants := []time.Time{time.Date(2023, 3, 1, 0, 0, 0, 0, time.UTC)}
-	for _, year := range a.Facts().Seasons {
+	for _, year := range archivetest.Seasons(t, 2023, 2026).Seasons {
 		for i := range year.Rounds {
-			if r := &year.Rounds[i]; year.Year >= 2023 {
-				start := r.StartsAt()
-				instants = append(instants, r.GridKnownAt().Add(time.Minute), start.Add(time.Minute), start.Add(5*time.Hour))
-			}
+			r := &year.Rounds[i]
+			start := r.StartsAt()
+			instants = append(instants, r.GridKnownAt().Add(time.Minute), start.Add(time.Minute), start.Add(5*time.Hour))
 		}
 	}
 	return instants

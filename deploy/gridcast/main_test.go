@@ -22,18 +22,20 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"gridcast": main})
 }
 
+// seasons returns the path of an archive of some of the embedded seasons.
+func seasons(t testing.TB, from, to int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "some.archive")
+	if err := os.WriteFile(path, archivetest.File(t, archivetest.Seasons(t, from, to)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // TestScripts runs each script on the embedded seasons since 2022, of which a version is made in a
 // third of the time; one that wants all of them lets go of GRIDCAST_ARCHIVE.
 func TestScripts(t *testing.T) {
-	dir := t.TempDir()
-	seasons := func(from, to int) string {
-		path := filepath.Join(dir, fmt.Sprintf("%d-%d.archive", from, to))
-		if err := os.WriteFile(path, archivetest.File(t, archivetest.Seasons(t, from, to)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	some, early := seasons(2022, 2026), seasons(2012, 2012)
+	some, early := seasons(t, 2022, 2026), seasons(t, 2012, 2012)
 	testscript.Run(t, testscript.Params{Dir: "testdata", Setup: func(env *testscript.Env) error {
 		env.Setenv("GRIDCAST_NO_SOURCES", "true")
 		env.Setenv("GRIDCAST_ARCHIVE", some)

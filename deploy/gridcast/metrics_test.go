@@ -34,7 +34,7 @@ func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
 	admin := freeAddress(t)
 	dir := t.TempDir()
 	newKey(t, dir, "dir:store", "pro") // without one an edge is not ready
-	startServer(t, dir, "serve", "--store", "dir:store", "--now", "2024-07-01T12:00:00Z", "--model", "grid-frequency", "--admin-listen", admin,
+	startServer(t, dir, "serve", "--store", "dir:store", "--now", "2024-07-01T12:00:00Z", "--model", "grid-frequency", "--archive", seasons(t, 2022, 2026), "--admin-listen", admin,
 		"--redis", "redis://127.0.0.1:9") // nobody is there: its metrics are
 	metrics := exposed(t, admin)
 	exists := map[string]bool{}

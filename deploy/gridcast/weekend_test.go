@@ -45,7 +45,7 @@ func startHouseOpened(t testing.TB, race clock.Clock, opened time.Time, schedule
 func startHouseIn(t testing.TB, store string, race clock.Clock, opened time.Time, schedulerArgs ...string) *house {
 	t.Helper()
 	dir := t.TempDir()
-	gridcast(t, dir, "build", "--store", store, "--now", opened.Format(time.RFC3339), "--model", "grid-frequency")
+	gridcast(t, dir, "build", "--store", store, "--now", opened.Format(time.RFC3339), "--model", "grid-frequency", "--archive", seasons(t, 2022, 2026))
 	h := &house{}
 	common := []string{"--store", store, "--race-clock", race.String()}
 	admin := []string{freeAddress(t), freeAddress(t)}

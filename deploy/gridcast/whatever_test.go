@@ -22,7 +22,7 @@ func TestServeServesWhateverIsPublished(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			gridcast(t, dir, "build", "--store", "dir:store", "--now", at, "--model", "grid-frequency")
+			gridcast(t, dir, "build", "--store", "dir:store", "--now", at, "--model", "grid-frequency", "--archive", seasons(t, 2022, 2026))
 			key := newKey(t, dir, "dir:store", "pro")
 			files, err := filepath.Glob(filepath.Join(dir, "store", file, "*"))
 			if err != nil || len(files) == 0 {

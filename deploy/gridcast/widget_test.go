@@ -185,7 +185,7 @@ func TestWidget(t *testing.T) {
 	t.Run("live", func(t *testing.T) {
 		const now = "2024-11-24T06:10:00Z"
 		dir := t.TempDir()
-		gridcast(t, dir, "build", "--store", "dir:live", "--now", now)
+		gridcast(t, dir, "build", "--store", "dir:live", "--now", now, "--archive", seasons(t, 2022, 2026))
 		if err := json.Unmarshal([]byte(gridcast(t, dir, "keys", "create", "--name", "site", "--tier", "pro", "--store", "dir:live", "--json")), &created); err != nil {
 			t.Fatal(err)
 		}
