@@ -141,8 +141,10 @@ func NewClient(config ClientConfig) *Client {
 			if len(via) > maxRedirects {
 				return fmt.Errorf("%w: more than %d redirects", errHost, maxRedirects)
 			}
-			request.Header.Del("Authorization") // credentials never follow
+			// Credentials never follow, nor do those of the address that a path is relative to.
+			request.Header.Del("Authorization")
 			request.Header.Del("Cookie")
+			request.URL.User = nil
 			return c.allowed(request.URL)
 		},
 	}

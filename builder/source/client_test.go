@@ -184,6 +184,59 @@ func TestHosts(t *testing.T) {
 	}
 }
 
+// TestCredentialsStay: what an address has of credentials goes to nobody to whom the request is redirected.
+func TestCredentialsStay(t *testing.T) {
+	var seen []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.URL.Path+" "+r.Header.Get("Authorization"))
+		if r.URL.Path == "/branch" {
+			http.Redirect(w, r, "/elsewhere", http.StatusFound)
+			return
+		}
+		good(w, r)
+	}))
+	defer server.Close()
+	client := source.NewClient(config())
+	defer client.Close()
+	target := strings.Replace(server.URL, "http://", "http://anna:secret@", 1) + "/branch"
+	if _, err := client.Get(t.Context(), noon, target, source.Validators{}); err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) != 2 || !strings.HasPrefix(seen[0], "/branch Basic ") || seen[1] != "/elsewhere " {
+		t.Errorf("asked for %q, want credentials with the first request alone", seen)
+	}
+	_, err := client.Get(t.Context(), noon, strings.Replace(target, server.URL[len("http://"):], "other.example", 1), source.Validators{})
+	if err == nil || strings.Contains(err.Error(), "secret") {
+		t.Errorf("got %v, want an error without the password", err)
+	}
+}
+
+// TestBudgetOfAMinute: a third bucket counts by the minute; and an upstream of which a payload takes
+// several requests is waited for within the second, and never longer.
+func TestBudgetOfAMinute(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(good))
+	defer server.Close()
+	c := config()
+	c.PerSecond, c.PerMinute, c.Paced = 100, 3, true
+	client := source.NewClient(c)
+	defer client.Close()
+	var fault *source.Fault
+	for i, at := range []time.Duration{0, 0, 0, time.Second} {
+		_, err := client.Get(t.Context(), noon.Add(at), server.URL, source.Validators{})
+		if throttled := errors.As(err, &fault) && fault.Kind == source.Throttled; throttled != (i == 3) {
+			t.Errorf("request %d: got %v", i+1, err)
+		}
+	}
+	c.PerSecond, c.PerMinute = 20, 0
+	paced := source.NewClient(c)
+	defer paced.Close()
+	for i := range 22 { // two of them more than a second allows
+		if _, err := paced.Get(t.Context(), noon, server.URL, source.Validators{}); err != nil {
+			t.Errorf("paced request %d: %v", i+1, err)
+		}
+	}
+}
+
 // TestBudget: two buckets in series, by race time; what is over the budget is not sent.
 func TestBudget(t *testing.T) {
 	var asked atomic.Int32
