@@ -214,6 +214,10 @@ func TestWrongData(t *testing.T) {
 				if fault := report.Faults["f1db"]; fault == nil || !strings.Contains(fault.Error(), test.says) {
 					t.Errorf("got the fault %v, want one that says %q", fault, test.says)
 				}
+				state, err := ingest.LoadState(t.Context(), s.builder.Store, "f1db")
+				if err != nil || state.Fault != source.Malformed || !strings.Contains(state.Reason, test.says) {
+					t.Errorf("the operator sees %q, %q, %v; want %q", state.Fault, state.Reason, err, test.says)
+				}
 			default:
 				i := slices.IndexFunc(report.Waiting, func(c assemble.Change) bool {
 					return slices.ContainsFunc(c.Refused, func(r assemble.Refusal) bool { return r.Gate == test.gate })
@@ -234,6 +238,9 @@ func TestWrongData(t *testing.T) {
 			now = now.Add(time.Minute)
 			if report := s.step(t, now); len(report.Faults) > 0 || len(report.Waiting) > 0 {
 				t.Errorf("once it is mended: faults %v, waiting %+v", report.Faults, report.Waiting)
+			}
+			if state, err := ingest.LoadState(t.Context(), s.builder.Store, "f1db"); err != nil || state.Fault != "" || state.Gate != "" {
+				t.Errorf("once it is mended the operator sees %q at gate %q, %v", state.Fault, state.Gate, err)
 			}
 		})
 	}

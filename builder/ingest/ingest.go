@@ -291,6 +291,17 @@ func (g *Ingest) ask(ctx context.Context, s Source, now time.Time, all bool) (st
 	return state, news, true, err
 }
 
+// Said returns what a source said last, false if it never said anything that could be read.
+func (g *Ingest) Said(ctx context.Context, s Source) (source.Document, bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	state, _, err := loadState(ctx, g.Store, s.Name())
+	if err != nil {
+		return source.Document{}, false, err
+	}
+	return g.document(ctx, s, state.SHA256)
+}
+
 // remember keeps a document, so that it need not be read again. One of each source is enough.
 func (g *Ingest) remember(name, sum string, d source.Document) {
 	if g.documents == nil {
@@ -381,7 +392,7 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 				return false, err
 			}
 		}
-		return true, g.note(ctx, now, &out, states)
+		return true, g.note(ctx, now, &out, states, report.Faults)
 	}
 	if err := g.Facts.Keep(ctx, file.Bytes()); err != nil {
 		return false, err
@@ -410,7 +421,7 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 	for _, c := range out.Taken {
 		g.Log.Info("facts taken", "source", c.Source, "revision", c.Revision, "year", c.Year, "grand_prix", c.GrandPrix, "block", c.Block)
 	}
-	return true, g.note(ctx, now, &out, states)
+	return true, g.note(ctx, now, &out, states, report.Faults)
 }
 
 // decidedOf is what the ledger holds of a round.
@@ -558,7 +569,7 @@ func missingRounds(state *State, out *assemble.Output, now time.Time) []MissingR
 }
 
 // note writes into the states what came of the documents, where that is new.
-func (g *Ingest) note(ctx context.Context, now time.Time, out *assemble.Output, states []State) error {
+func (g *Ingest) note(ctx context.Context, now time.Time, out *assemble.Output, states []State, faults map[string]error) error {
 	noted := make([]State, len(states))
 	defer func() { g.show(noted) }()
 	for i := range states {
@@ -580,6 +591,13 @@ func (g *Ingest) note(ctx context.Context, now time.Time, out *assemble.Output, 
 		state.Withheld, state.Standings = of(out.Withheld), out.Standings
 		if d, ok := g.documents[state.Source+" "+state.SHA256]; ok {
 			state.Notes = d.Notes
+		}
+		var shrunken *assemble.ShrunkenError
+		switch held := errors.As(faults[state.Source], &shrunken); {
+		case held:
+			state.Gate, state.Fault, state.Reason = assemble.ShrinkGate, source.Malformed, shrunken.Error()
+		case state.Gate != "" && state.Failures == 0:
+			state.Gate, state.Fault, state.Reason = "", "", ""
 		}
 		for _, s := range g.Sources {
 			if s.Name() == state.Source {

@@ -24,6 +24,7 @@ type State struct {
 
 	Fault  source.FaultKind `json:"fault,omitzero"`  // of the last time it was asked; empty if there was none
 	Reason string           `json:"reason,omitzero"` // of the fault, in words
+	Gate   assemble.Gate    `json:"gate,omitzero"`   // that holds the whole of what it said last, for that reason
 
 	// On which terms it is used.
 	Licence       string `json:"licence,omitzero"`
