@@ -16,6 +16,7 @@ import (
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
+	"gridcast/builder/season"
 	"gridcast/builder/source"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/jolpica"
@@ -135,7 +136,8 @@ type sourceCheckCmd struct {
 type checkedSource struct {
 	ingest.State
 	Licence   string    `json:"licence,omitzero"`
-	NextStart time.Time `json:"next_start,omitzero"` // of the next race, as the archive in use has it
+	NextStart time.Time `json:"next_start,omitzero"` // of the next race, as it is in use
+	SaysStart time.Time `json:"says_start,omitzero"` // of the same race, as the source has it
 }
 
 func (c *sourceCheckCmd) Run(ctx context.Context, s *streams) error {
@@ -147,14 +149,22 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	next := nextStart(b, facts, now)
+	next := nextRace(b, facts, now)
 	var checked []checkedSource
 	for _, source := range in.Sources {
 		state, err := ingest.LoadState(ctx, b.Store, source.Name())
 		if err != nil {
 			return err
 		}
-		checked = append(checked, checkedSource{State: state, Licence: source.Licence().Name, NextStart: next})
+		row := checkedSource{State: state, Licence: source.Licence().Name}
+		if next != nil {
+			said, _, err := in.Said(ctx, source)
+			if err != nil {
+				return err
+			}
+			row.NextStart, row.SaysStart = next.Start, startOf(said.Facts, next)
+		}
+		checked = append(checked, row)
 	}
 	if s.json {
 		return s.printJSON(checked)
@@ -165,16 +175,20 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *streams) error {
 		switch {
 		case source.Asked.IsZero():
 			state = "never asked; gridcast source pull"
+		case source.Gate != "":
+			state = fmt.Sprintf("held at gate %s: %s", source.Gate, source.Reason)
 		case source.Fault != "":
 			state = fmt.Sprintf("%s, %d times: %s", source.Fault, source.Failures, source.Reason)
 		}
-		rows[i] = []any{source.Source, source.Licence, ago(now, source.Answered), source.Revision[:min(12, len(source.Revision))], len(source.Waiting), state}
+		rows[i] = []any{
+			source.Source, source.Licence, ago(now, source.Answered), source.Revision[:min(12, len(source.Revision))], source.startSays(), len(source.Waiting), state,
+		}
 	}
-	if err := s.printTable([]any{"source", "licence", "answered", "revision", "wait", "state"}, rows); err != nil {
+	if err := s.printTable([]any{"source", "licence", "answered", "revision", "next start", "wait", "state"}, rows); err != nil {
 		return err
 	}
-	if !next.IsZero() {
-		if err := s.printf("\nThe next race starts at %s.\n", next.UTC().Format("2006-01-02 15:04 UTC")); err != nil {
+	if next != nil {
+		if err := s.printf("\nThe next race, the %s, starts at %s.\n", next.Facts.Name, next.Start.UTC().Format(startLayout)); err != nil {
 			return err
 		}
 	}
@@ -202,12 +216,46 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *streams) error {
 	return nil
 }
 
-// nextStart is when the next race starts; zero if none is known.
-func nextStart(b *builder.Builder, facts builder.Facts, now time.Time) time.Time {
+// startLayout is how people are told when a race starts.
+const startLayout = "2006-01-02 15:04 UTC"
+
+// nextRace is the next race as it is in use; nil if none is known.
+func nextRace(b *builder.Builder, facts builder.Facts, now time.Time) *almanac.Round {
 	for _, r := range almanac.Join(facts.Archive.AsOf(now), b.Ledger.Current(now)).Coming() {
-		return r.Start
+		return r
+	}
+	return nil
+}
+
+// startOf is when a source has a race start; zero if it does not have it.
+func startOf(f season.Facts, race *almanac.Round) time.Time {
+	for _, s := range f.Seasons {
+		for i := range s.Rounds {
+			if s.Year == race.Year && s.Rounds[i].GrandPrix == race.Facts.GrandPrix {
+				return s.Rounds[i].StartsAt()
+			}
+		}
 	}
 	return time.Time{}
+}
+
+// maxApart is how far a source's start may be from the one in use before people are told: hours are
+// given in minutes, and the formation lap takes some.
+const maxApart = 5 * time.Minute
+
+// startSays is when the source has the next race start, and by how much that is not the start in use.
+func (c *checkedSource) startSays() string {
+	if c.SaysStart.IsZero() {
+		return ""
+	}
+	text := c.SaysStart.UTC().Format(startLayout)
+	switch apart := c.SaysStart.Sub(c.NextStart); {
+	case apart > maxApart:
+		text += fmt.Sprintf(", %s late", apart)
+	case apart < -maxApart:
+		text += fmt.Sprintf(", %s early", -apart)
+	}
+	return text
 }
 
 func ago(now, at time.Time) string {

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/builder/ingest"
 	"gridcast/builder/source/codehost"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/deploy/auditlog"
@@ -61,15 +60,19 @@ func TestSourceCommands(t *testing.T) {
 	if waits := run("source", "pull"); !strings.Contains(waits, "points: race: P6 liam-lawson has 9 points, want 8") {
 		t.Errorf("the wrong points do not wait:\n%s", waits)
 	}
-	var checked []ingest.State
+	var checked []checkedSource
 	if err := json.Unmarshal([]byte(run("source", "check", "--json")), &checked); err != nil {
 		t.Fatal(err)
 	}
 	if len(checked) != 1 || len(checked[0].Waiting) != 1 {
 		t.Fatalf("source check: got %+v, want one source with one change that waits", checked)
 	}
+	if want := time.Date(2026, 6, 14, 13, 0, 0, 0, time.UTC); !checked[0].NextStart.Equal(want) || !checked[0].SaysStart.Equal(want) {
+		t.Errorf("source check: the next race starts at %s, by the source at %s; want %s", checked[0].NextStart, checked[0].SaysStart, want)
+	}
 	id := checked[0].Waiting[0].ID
-	if table := run("source", "check"); !strings.Contains(table, id) || !strings.Contains(table, "pierre-gasly") {
+	if table := run("source", "check"); !strings.Contains(table, id) || !strings.Contains(table, "pierre-gasly") ||
+		!strings.Contains(table, "The next race, the Barcelona-Catalunya Grand Prix, starts at 2026-06-14 13:00 UTC.") {
 		t.Errorf("source check does not show what waits:\n%s", table)
 	}
 	refused(t, []string{"no change of that ID waits", id}, "source", "accept", "000000000000", "--yes", "--reason", "x",
@@ -115,5 +118,22 @@ func TestSourceCommands(t *testing.T) {
 	}
 	if quiet := run("source", "pull"); !strings.Contains(quiet, "Nothing new.") {
 		t.Errorf("what was accepted did not stay:\n%s", quiet)
+	}
+}
+
+// TestStartSays: a start that is another than that in use says by how much.
+func TestStartSays(t *testing.T) {
+	inUse := time.Date(2026, 5, 3, 20, 0, 0, 0, time.UTC)
+	for said, want := range map[time.Time]string{
+		{}:                           "",
+		inUse:                        "2026-05-03 20:00 UTC",
+		inUse.Add(235 * time.Second): "2026-05-03 20:03 UTC",
+		inUse.Add(-3 * time.Hour):    "2026-05-03 17:00 UTC, 3h0m0s early",
+		inUse.Add(24 * time.Hour):    "2026-05-04 20:00 UTC, 24h0m0s late",
+	} {
+		c := checkedSource{NextStart: inUse, SaysStart: said}
+		if got := c.startSays(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
