@@ -60,7 +60,7 @@ func (r *Report) reliabilityPanel() chart.Chart {
 	}
 	p := newPanel(fmt.Sprintf("Reliability, %d to %d, %d races", r.From, r.To, r.Races),
 		"chance given to the picked winner, %", "picked winners that won, % (bars: 95 %)")
-	p.XAxis.Ticks, p.YAxis.Ticks = ticks(0, 100), ticks(0, 100)
+	p.XAxis.Ticks, p.YAxisSecondary.Ticks = ticks(0, 100), ticks(0, 100)
 	p.Series = []chart.Series{
 		line([]float64{0, 100}, []float64{0, 100}, chart.Style{StrokeColor: grey, StrokeWidth: 1.5}),
 	}
@@ -84,7 +84,7 @@ func (r *Report) savedPanel() chart.Chart {
 	}
 	p := newPanel("Log-loss saved against the grid-slot table",
 		fmt.Sprintf("races since the start of %d", r.From), "nats, cumulative")
-	p.XAxis.Ticks, p.YAxis.Ticks = ticks(0, float64(len(r.Scores))), ticks(slices.Min(saved), slices.Max(saved))
+	p.XAxis.Ticks, p.YAxisSecondary.Ticks = ticks(0, float64(len(r.Scores))), ticks(slices.Min(saved), slices.Max(saved))
 	p.Series = []chart.Series{line(races, saved, chart.Style{StrokeColor: ink, StrokeWidth: 2})}
 	return p
 }
@@ -98,12 +98,14 @@ func newPanel(title, x, y string) chart.Chart {
 		Height:     panelHeight,
 		Background: chart.Style{Padding: chart.Box{Top: 50, Left: 20, Right: 30, Bottom: 20}},
 		XAxis:      chart.XAxis{Name: x, GridMajorStyle: grid},
-		YAxis:      chart.YAxis{Name: y, GridMajorStyle: grid},
+		// The library draws the first axis at the right and the second at the left, where people look for it.
+		YAxis:          chart.YAxis{Style: chart.Hidden()},
+		YAxisSecondary: chart.YAxis{Name: y, GridMajorStyle: grid},
 	}
 }
 
 func line(x, y []float64, style chart.Style) chart.Series {
-	return chart.ContinuousSeries{XValues: x, YValues: y, Style: style}
+	return chart.ContinuousSeries{XValues: x, YValues: y, Style: style, YAxis: chart.YAxisSecondary}
 }
 
 // ticks are round numbers, about ten of them, that enclose the values from low to high.

@@ -170,8 +170,27 @@ func TestReportForms(t *testing.T) {
 	if err := r.Plot(&plot); err != nil {
 		t.Fatal(err)
 	}
-	if img, err := png.Decode(&plot); err != nil || img.Bounds().Dx() < 800 {
-		t.Errorf("plot: got %v, %v, want a wide PNG", img.Bounds(), err)
+	img, err := png.Decode(&plot)
+	if err != nil || img.Bounds().Dx() < 800 {
+		t.Fatalf("plot: got %v, %v, want a wide PNG", img.Bounds(), err)
+	}
+	// The labels of each panel's vertical axis stand at its left: something dark is drawn in the strip
+	// there, and nothing in that at its right.
+	width, height := img.Bounds().Dx()/2, img.Bounds().Dy()
+	dark := func(from, to int) (n int) {
+		for x := from; x < to; x++ {
+			for y := height / 4; y < height*3/4; y++ {
+				if r, g, b, _ := img.At(x, y).RGBA(); r+g+b < 3*0xffff/2 {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	for panel := range 2 {
+		if left, right := dark(panel*width, panel*width+60), dark((panel+1)*width-25, (panel+1)*width); left == 0 || right > 0 {
+			t.Errorf("panel %d has %d dark dots at its left and %d at its right, want the axis at the left", panel+1, left, right)
+		}
 	}
 }
 
