@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"gridcast/builder/render"
+	"gridcast/builder/season"
 	"gridcast/edge/keys"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -171,6 +173,42 @@ func TestDemoWeekend(t *testing.T) {
 	}
 	if strings.Contains(d.output.String(), strings.TrimPrefix(secret, "whsec_")) || strings.Contains(d.output.String(), "correct horse") {
 		t.Error("the log tells the secret")
+	}
+}
+
+// TestDemoWithoutVisitor: a result that nobody verifies is verified by itself, ten minutes of real time
+// after the race where nothing else is said; and Ctrl-C ends it all in order.
+func TestDemoWithoutVisitor(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: makes a demo")
+	}
+	t.Parallel() // most of it waits
+	const speed, demoMinutes = 6000, 10 * time.Minute
+	w := weekend{round: season.Round{Start: time.Date(2024, 11, 24, 6, 0, 0, 0, time.UTC)}}
+	if demoVerifiesAfter != demoMinutes {
+		t.Errorf("a demo waits %s for its visitor, want %s", demoVerifiesAfter, demoMinutes)
+	}
+	if events := w.events(speed * demoVerifiesAfter); events[3].at.Sub(events[2].at) != speed*demoMinutes {
+		t.Errorf("the result is verified by itself %s after it is known, want ten minutes of real time", events[3].at.Sub(events[2].at))
+	}
+	d := startDemo(t, fmt.Sprint(speed), "--auto-verify-after", "1h") // instead of its thousand hours
+	eventually(t, "the demo says what happens if nobody verifies", func() bool {
+		return strings.Contains(d.output.String(), "If nobody does, it is verified by itself in 1s.")
+	})
+	c := d.manyClients(t, 1)[0]
+	eventually(t, "the result is verified by itself", func() bool {
+		return slices.ContainsFunc(data[[]wire.CalendarEntry](t, c.get(t, "/calendar?year=2024")), func(e wire.CalendarEntry) bool {
+			return e.SessionKey == 2024022 && e.Winner == "RUS"
+		})
+	})
+	if err := d.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	err := <-d.ended
+	d.ended <- err // for the end of the test
+	printed := d.output.String()
+	if err != nil || strings.Contains(printed, "\ngridcast: ") || strings.Contains(printed, "level=ERROR") || strings.Contains(printed, "context canceled") {
+		t.Errorf("Ctrl-C ended it with %v:\n%s", err, printed)
 	}
 }
 
