@@ -93,6 +93,7 @@ func TestOutageUnderLoad(t *testing.T) {
 type edgeStatus struct {
 	Version      int64  `json:"version"`
 	StoreProblem string `json:"store_problem"`
+	LimitsFault  string `json:"limits_fault"`
 	RaceTime     string `json:"race_time"`
 }
 

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -11,6 +12,8 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/assemble"
+	"gridcast/builder/ledger"
+	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
 
@@ -74,7 +77,7 @@ func newServiceMetrics(s *Service, registry prometheus.Registerer) *serviceMetri
 		func() float64 { _, unverified := s.overdueResults(); return unverified.Seconds() })
 	gauge("source_silent_seconds", "Race time since the last good answer of the source that has failed for longest; 0: all answer.",
 		func() float64 { return s.silentFor().Seconds() })
-	registry.MustRegister(perSource{s})
+	registry.MustRegister(perSource{s}, published{s})
 	for _, gate := range assemble.Gates() {
 		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "gridcast_facts_waiting", Help: "Changes that wait for a person, by the gate that holds them; gridcast source check lists them.",
@@ -139,18 +142,94 @@ type perSource struct{ s *Service }
 
 var (
 	sourceFailures = prometheus.NewDesc("gridcast_source_failures", "How often in a row a source has given no answer that can be used.", []string{"source"}, nil)
+	sourceDisputed = prometheus.NewDesc("gridcast_source_disagreements", "Parts of rounds that a source has otherwise than they are in use.", []string{"source"}, nil)
+	sourceAnswered = prometheus.NewDesc("gridcast_source_answered_seconds", "Race time since the last answer of a source that can be used; absent: there was none.", []string{"source"}, nil)
 	sourceWaiting  = prometheus.NewDesc("gridcast_source_waiting", "Changes of a source that wait for a person.", []string{"source"}, nil)
 )
 
-func (perSource) Describe(to chan<- *prometheus.Desc) { to <- sourceFailures; to <- sourceWaiting }
+func (perSource) Describe(to chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{sourceFailures, sourceDisputed, sourceAnswered, sourceWaiting} {
+		to <- desc
+	}
+}
 
 func (p perSource) Collect(to chan<- prometheus.Metric) {
 	if p.s.sources == nil {
 		return
 	}
+	now := p.s.clock.Now()
 	for _, state := range p.s.sources.States() {
+		to <- prometheus.MustNewConstMetric(sourceDisputed, prometheus.GaugeValue, float64(len(state.Disputed)), state.Source)
+		if !state.Answered.IsZero() {
+			to <- prometheus.MustNewConstMetric(sourceAnswered, prometheus.GaugeValue, now.Sub(state.Answered).Seconds(), state.Source)
+		}
 		to <- prometheus.MustNewConstMetric(sourceFailures, prometheus.GaugeValue, float64(state.Failures), state.Source)
 		to <- prometheus.MustNewConstMetric(sourceWaiting, prometheus.GaugeValue, float64(len(state.Waiting)), state.Source)
+	}
+}
+
+// published are the metrics of what /status says of the facts behind the published version.
+type published struct{ s *Service }
+
+var (
+	roundsByResult = prometheus.NewDesc("gridcast_rounds", "Rounds of the current season whose race has begun, by how their result stands: awaited, provisional, verified, revised.", []string{"result"}, nil)
+	picksByBasis   = prometheus.NewDesc("gridcast_picks", "Rounds of the current season with a pick, by what it rests on: grid, qualifying, form.", []string{"basis"}, nil)
+	disputed       = prometheus.NewDesc("gridcast_facts_disputed", "Published parts of rounds that a source has otherwise.", nil, nil)
+	borrowed       = prometheus.NewDesc("gridcast_facts_noncommercial", "Published parts of rounds that rest on a source with non-commercial terms.", nil, nil)
+	nextChange     = prometheus.NewDesc("gridcast_next_change_seconds", "Race time until the published facts are next expected to change; below 0: overdue.", nil, nil)
+	awaitedSince   = prometheus.NewDesc("gridcast_missing_fact_seconds", "Race time since the longest overdue fact of a kind was expected; 0: none is overdue.", []string{"code"}, nil)
+)
+
+func (published) Describe(to chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{roundsByResult, picksByBasis, disputed, borrowed, nextChange, awaitedSince} {
+		to <- desc
+	}
+}
+
+func (p published) Collect(to chan<- prometheus.Metric) {
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	now := p.s.clock.Now()
+	awaited := make(map[almanac.LackCode]time.Duration)
+	for _, lack := range p.s.Missing() {
+		awaited[lack.Code] = max(awaited[lack.Code], now.Sub(lack.Since))
+	}
+	for _, code := range almanac.LackCodes {
+		gauge(awaitedSince, awaited[code].Seconds(), string(code))
+	}
+	base := p.s.published.Load()
+	if base == nil || base.Manifest.State == nil {
+		return
+	}
+	var state wire.FactsState
+	if err := json.Unmarshal(base.Manifest.State, &state); err != nil {
+		return // of a release that says it in another way
+	}
+	results := map[string]int{wire.FactsAwaited: 0, wire.FactsProvisional: 0, wire.FactsVerified: 0, wire.FactsRevised: 0}
+	picks := map[string]int{string(ledger.OnGrid): 0, string(ledger.OnQualifying): 0, string(ledger.OnForm): 0}
+	for _, r := range state.Rounds {
+		if r.Result != "" {
+			results[r.Result]++
+		}
+		if r.PickBasis != "" {
+			picks[r.PickBasis]++
+		}
+	}
+	for result, n := range results {
+		gauge(roundsByResult, float64(n), result)
+	}
+	for basis, n := range picks {
+		gauge(picksByBasis, float64(n), basis)
+	}
+	parts := 0
+	for _, source := range state.Sources {
+		parts += source.Disagreements
+	}
+	gauge(disputed, float64(parts))
+	gauge(borrowed, float64(len(state.NonCommercial)))
+	if next := time.Time(state.NextChange); !next.IsZero() {
+		gauge(nextChange, next.Sub(now).Seconds())
 	}
 }
 

@@ -4,6 +4,7 @@ package prometheus_test
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,11 +45,12 @@ func read(t *testing.T, file string, v any) {
 // Every rule is shown to fire and shown to stay silent, and says what to do.
 func TestEveryRuleIsTested(t *testing.T) {
 	var shipped rules
-	var tests ruleTests
 	read(t, "alerts.yaml", &shipped)
+	var tests, ofDays ruleTests
 	read(t, "alerts_test.yaml", &tests)
+	read(t, "alerts_days_test.yaml", &ofDays)
 	fires, silent := map[string]bool{}, map[string]bool{}
-	for _, test := range tests.Tests {
+	for _, test := range slices.Concat(tests.Tests, ofDays.Tests) {
 		for _, a := range test.Alerts {
 			fires[a.Name] = fires[a.Name] || len(a.Expected) > 0
 			silent[a.Name] = silent[a.Name] || len(a.Expected) == 0
@@ -83,8 +85,8 @@ func TestRules(t *testing.T) {
 	if err != nil {
 		t.Skip("no promtool on this machine (Debian's package prometheus has it): the rules are not evaluated")
 	}
-	output, err := exec.Command(promtool, "test", "rules", "alerts_test.yaml").CombinedOutput()
-	if err != nil || !strings.Contains(string(output), "SUCCESS") {
+	output, err := exec.Command(promtool, "test", "rules", "alerts_test.yaml", "alerts_days_test.yaml").CombinedOutput()
+	if err != nil || strings.Count(string(output), "SUCCESS") != 2 {
 		t.Errorf("promtool: %v\n%s", err, output)
 	}
 }
