@@ -53,7 +53,7 @@ type pages struct {
 }
 
 func newPages(e *Edge) (*pages, error) {
-	page, err := template.New("status").Funcs(template.FuncMap{"ago": ago, "words": words}).Parse(statusSource)
+	page, err := template.New("status").Funcs(template.FuncMap{"ago": ago, "words": words, "alike": alike}).Parse(statusSource)
 	if err != nil {
 		return nil, fmt.Errorf("status page: %w", err)
 	}
@@ -245,4 +245,27 @@ func document(contentType resident.Field, body []byte, lifetime string) (*reside
 			snapshots.BR:  fasthttp.AppendBrotliBytes(nil, body),
 		},
 	}, contentType, resident.NewField("Cache-Control", lifetime))
+}
+
+// borrowed are rounds of a season of which the same part rests on the same terms.
+type borrowed struct {
+	Part, Source, Licence string
+	Year                  int64
+	Names                 []string // of the rounds
+}
+
+// alike joins facts that differ by their round alone, in the order in which they come.
+func alike(facts []wire.BorrowedFact) []borrowed {
+	var all []borrowed
+	for _, f := range facts {
+		next := borrowed{Part: f.Part, Source: f.Source, Licence: f.Licence, Year: f.SessionKey / catalog.KeysPerSeason}
+		i := slices.IndexFunc(all, func(b borrowed) bool {
+			return b.Part == next.Part && b.Source == next.Source && b.Licence == next.Licence && b.Year == next.Year
+		})
+		if i < 0 {
+			i, all = len(all), append(all, next)
+		}
+		all[i].Names = append(all[i].Names, f.GPName)
+	}
+	return all
 }
