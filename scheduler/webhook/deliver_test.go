@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -293,6 +294,9 @@ func TestFilter(t *testing.T) {
 // The waits between attempts are those that Standard Webhooks recommends; after the last the hook is
 // paused, and resumed it is told at once of all that it missed.
 func TestRetrySchedule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: four days of looks at the store")
+	}
 	bubble(t, func(t *testing.T, d *desk) {
 		d.line.answers(status(http.StatusServiceUnavailable))
 		publish(t, d.store, season.with("drivers", "21"))
@@ -367,7 +371,7 @@ func TestNewestStateWins(t *testing.T) {
 	bubble(t, func(t *testing.T, d *desk) {
 		d.line.answers(hang)
 		for i := range 100 {
-			publish(t, d.store, season.with("drivers", fmt.Sprint(i)))
+			publish(t, d.store, season.with("drivers", strconv.Itoa(i)))
 			time.Sleep(3 * time.Minute) // 5 hours in all
 		}
 		during := d.line.sent()
@@ -506,7 +510,7 @@ func TestSeveralDeliverersDeliverOnce(t *testing.T) {
 			return map[bool]int{true: http.StatusNoContent, false: http.StatusBadGateway}[attempt%3 == 0], nil
 		})
 		for i := range 10 {
-			publish(t, d.store, season.with("drivers", fmt.Sprint(i)))
+			publish(t, d.store, season.with("drivers", strconv.Itoa(i)))
 			time.Sleep(20 * time.Minute)
 		}
 		for _, stop := range stops {
@@ -548,6 +552,7 @@ func TestReceiversThatHangHoldUpNoOthers(t *testing.T) {
 			t.Errorf("publishing took %s beside receivers that hang", took)
 		}
 		time.Sleep(70 * time.Second)
+		stop()
 		hooks := map[string]bool{}
 		for _, m := range d.line.sent() {
 			hooks[m.ID] = true
@@ -555,7 +560,6 @@ func TestReceiversThatHangHoldUpNoOthers(t *testing.T) {
 		if most != webhook.ConcurrentAttempts || len(hooks) != 3*webhook.ConcurrentAttempts+1 {
 			t.Errorf("%d attempts at once, %d receivers were tried within a minute", most, len(hooks))
 		}
-		stop()
 		if under != 0 {
 			t.Errorf("%d attempts are still under way", under)
 		}
@@ -624,15 +628,15 @@ func TestTroubleOfOurOwn(t *testing.T) {
 		if n := len(d.line.sent()); n != 1 {
 			t.Errorf("%d attempts once the store answers again, want 1", n)
 		}
-		if n := strings.Count(d.log.String(), "the store cannot be read"); n != 1 {
-			t.Errorf("it was logged %d times that the store does not answer", n)
-		}
 		d.edit(func(hooks *[]webhook.Hook) { *hooks = nil })
 		publish(t, d.store, season.with("drivers", "22"))
 		time.Sleep(time.Hour)
 		stop()
 		if n := len(d.line.sent()); n != 1 {
 			t.Errorf("a hook that is removed was sent %d messages", n-1)
+		}
+		if n := strings.Count(d.log.String(), "the store cannot be read"); n != 1 {
+			t.Errorf("it was logged %d times that the store does not answer", n)
 		}
 	})
 }

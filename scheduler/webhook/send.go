@@ -225,10 +225,10 @@ func (s *Sender) signature(h Hook, id string, at time.Time, body []byte) string 
 	if at.Before(h.OldUntil) && h.Generation > 1 {
 		generations = append(generations, h.Generation-1)
 	}
-	var all []string
+	all := make([]string, 0, len(generations))
 	for _, generation := range generations {
 		mac := hmac.New(sha256.New, s.secret(h.ID, generation))
-		fmt.Fprintf(mac, "%s.%d.", id, at.Unix())
+		mac.Write([]byte(id + "." + strconv.FormatInt(at.Unix(), 10) + "."))
 		mac.Write(body)
 		all = append(all, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 	}

@@ -73,7 +73,7 @@ var ErrNoHook = errors.New("no such webhook")
 
 // Topics lists what a hook may want to hear of: the endpoints of the catalog, and the feeds.
 func Topics() []string {
-	var topics []string
+	topics := make([]string, 0, len(catalog.Endpoints)+len(catalog.Feeds))
 	for _, e := range catalog.Endpoints {
 		topics = append(topics, string(e.Name))
 	}
