@@ -49,7 +49,7 @@ func inDir(dir string) option {
 func TestDownload(t *testing.T) {
 	for _, dir := range []string{t.TempDir(), ""} {
 		w := newWorld(t, inDir(dir))
-		if r := w.get("/api/v1/bulk"); r.StatusCode != 503 || r.Header.Get("Retry-After") == "" {
+		if r := w.get("/api/v1/bulk"); r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") == "" {
 			t.Errorf("a version without downloads: got %d", r.StatusCode)
 		}
 		older, current := file(70_000, 1), file(1000, 2)
@@ -66,7 +66,7 @@ func TestDownload(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", name, got, want)
 			}
 		}
-		if full.StatusCode != 200 || !bytes.Equal(full.body, older) {
+		if full.StatusCode != http.StatusOK || !bytes.Equal(full.body, older) {
 			t.Errorf("got %d with %d bytes, want the file", full.StatusCode, len(full.body))
 		}
 		tag := full.Header.Get("ETag")
@@ -94,7 +94,7 @@ func TestDownload(t *testing.T) {
 				t.Errorf("%s %s %q: got %d with %d bytes, want %d with %d", tt.method, tt.target, tt.lines, r.StatusCode, r.ContentLength, tt.status, tt.length)
 			}
 		}
-		if r := w.do("GET", "/api/v1/bulk"); r.StatusCode != 401 {
+		if r := w.do("GET", "/api/v1/bulk"); r.StatusCode != http.StatusUnauthorized {
 			t.Errorf("without a key: got %d", r.StatusCode)
 		}
 		var status struct {
@@ -221,7 +221,7 @@ func TestSlowReaderGetsWhatItBegan(t *testing.T) {
 		t.Errorf("the rest: %v, equal: %t", err, bytes.Equal(got, want))
 	}
 	w.await("the file closed", func() bool { return w.edge.Downloading() == 0 })
-	if r := w.get("/api/v1/bulk"); r.StatusCode != 200 || len(r.body) != 10 {
+	if r := w.get("/api/v1/bulk"); r.StatusCode != http.StatusOK || len(r.body) != 10 {
 		t.Errorf("afterwards: got %d with %d bytes, want the new file", r.StatusCode, len(r.body))
 	}
 }

@@ -337,13 +337,13 @@ func TestDeprecatedEndpointsSaySoWhateverTheyAnswer(t *testing.T) {
 			}
 		}
 		w.race.set(edgetest.Melbourne)
-		if r := w.get("/api/v1/next-race"); r.StatusCode != 404 || r.Header.Get("Sunset") == "" {
+		if r := w.get("/api/v1/next-race"); r.StatusCode != http.StatusNotFound || r.Header.Get("Sunset") == "" {
 			t.Errorf("no coming race: got %d %v", r.StatusCode, r.Header)
 		}
 		for range 31 {
 			w.do("GET", "/api/v1/next-race", "X-API-Key: "+w.key["trial"])
 		}
-		if r := w.do("GET", "/api/v1/next-race", "X-API-Key: "+w.key["trial"]); r.StatusCode != 429 || r.Header.Get("Deprecation") == "" {
+		if r := w.do("GET", "/api/v1/next-race", "X-API-Key: "+w.key["trial"]); r.StatusCode != http.StatusTooManyRequests || r.Header.Get("Deprecation") == "" {
 			t.Errorf("over the limit: got %d %v", r.StatusCode, r.Header)
 		}
 	}

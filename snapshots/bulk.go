@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -95,7 +96,7 @@ func (p *Publisher) PublishBulk(ctx context.Context, base *Base, builder string,
 		if download.Object == "" && same >= 0 {
 			d.Bulk[i].Object = m.Bulk[same].Object
 		} else if download.Object == "" {
-			years = append(years, fmt.Sprint(download.Year))
+			years = append(years, strconv.Itoa(download.Year))
 		}
 	}
 	d.Reason = "downloads"

@@ -73,8 +73,8 @@ func unpack(f *zip.File) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.Close()
-	return io.ReadAll(io.LimitReader(r, maxUnpacked)) // which compares the checksum at the end
+	text, err := io.ReadAll(io.LimitReader(r, maxUnpacked)) // which compares the checksum at the end
+	return text, errors.Join(err, r.Close())
 }
 
 // checkLines compares lines with the records of the document, and returns how many there are.

@@ -223,7 +223,7 @@ func PublishBulk(t testing.TB, store blob.Store, files map[int][]byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	downloads := []snapshots.Download{}
+	downloads := make([]snapshots.Download, 0, len(files))
 	for _, year := range slices.Sorted(maps.Keys(files)) {
 		downloads = append(downloads, snapshots.NewDownload(year, files[year], "edgetest"))
 	}
