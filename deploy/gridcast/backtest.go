@@ -22,7 +22,7 @@ type backtestCmd struct {
 	Archive string `help:"An archive file; default: the embedded seasons." placeholder:"FILE" type:"path"`
 	Model   string `help:"What makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
 	Basis   string `help:"What is known of the weekend: ${enum}; form is nothing but who takes part." enum:"grid,qualifying,form" default:"grid"`
-	Plot    string `help:"Write a PNG: reliability, and the log-loss saved against the grid-slot table." placeholder:"FILE.png" type:"path"`
+	Plot    string `help:"Write an SVG: reliability, and the log-loss saved against the grid-slot table." placeholder:"FILE.svg" type:"path"`
 	Live    bool   `help:"Score the picks made during the races, by checkpoint; needs --laps."`
 	Laps    string `help:"A folder with lap times as in the Ergast dump." placeholder:"DIR" type:"path"`
 }

@@ -3,120 +3,137 @@ package backtest
 import (
 	"bytes"
 	"fmt"
-	"image"
-	"image/draw"
-	"image/png"
 	"io"
 	"math"
-	"slices"
-
-	"github.com/wcharczuk/go-chart/v2"
-	"github.com/wcharczuk/go-chart/v2/drawing"
-)
-
-// The colours of a plot: the model, what it is compared with, the lines behind both.
-var (
-	ink   = drawing.Color{R: 0x1f, G: 0x4e, B: 0x9c, A: 0xff}
-	light = drawing.Color{R: 0x9d, G: 0xb8, B: 0xe0, A: 0xff}
-	grey  = drawing.Color{R: 0x88, G: 0x88, B: 0x88, A: 0xff}
-	faint = drawing.Color{R: 0xdd, G: 0xdd, B: 0xdd, A: 0xff}
+	"strings"
 )
 
 // gridFrequency is the baseline that the plot compares with.
 const gridFrequency = "grid_frequency"
 
-// The size of one of the two panels, in pixels.
+// The size of one of the two panels, and what is left free around its axes, in pixels.
 const (
 	panelWidth  = 640
 	panelHeight = 560
+	marginLeft  = 70
+	marginRight = 30
+	marginTop   = 60
+	marginBelow = 60
 )
 
-// Plot writes a PNG with the reliability curve of the picked winners, and the log-loss that
+// Plot writes an SVG with the reliability curve of the picked winners, and the log-loss that
 // the model has saved race by race against the grid-slot baseline.
 func (r *Report) Plot(w io.Writer) error {
-	page := image.NewRGBA(image.Rect(0, 0, 2*panelWidth, panelHeight))
-	for i, panel := range []chart.Chart{r.reliabilityPanel(), r.savedPanel()} {
-		var drawn bytes.Buffer
-		if err := panel.Render(chart.PNG, &drawn); err != nil {
-			return fmt.Errorf("plot %s: %w", panel.Title, err)
-		}
-		picture, err := png.Decode(&drawn)
-		if err != nil {
-			return fmt.Errorf("plot %s: %w", panel.Title, err)
-		}
-		place := image.Rect(i*panelWidth, 0, (i+1)*panelWidth, panelHeight)
-		draw.Draw(page, place, picture, image.Point{}, draw.Src)
-	}
-	if err := png.Encode(w, page); err != nil {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[2]d" width="%[1]d" height="%[2]d" role="img" `, 2*panelWidth, panelHeight)
+	fmt.Fprintf(&out, `aria-label="How good the picks of %d to %d were" font-family="sans-serif" font-size="12" fill="none">`, r.From, r.To)
+	out.WriteString(`<style>
+text { fill: #333; text-anchor: middle }
+.grid { stroke: #ddd }
+.even { stroke: #888; stroke-width: 1.5 }
+.interval { stroke: #9db8e0; stroke-width: 3 }
+.model { stroke: #1f4e9c; stroke-width: 2 }
+circle { fill: #1f4e9c }
+</style><rect width="100%" height="100%" fill="#fff"/>`)
+	r.reliability(&out)
+	r.saved(&out)
+	out.WriteString("</svg>\n")
+	if _, err := w.Write(out.Bytes()); err != nil {
 		return fmt.Errorf("write plot: %w", err)
 	}
 	return nil
 }
 
-func (r *Report) reliabilityPanel() chart.Chart {
-	said, won := make([]float64, len(r.Reliability)), make([]float64, len(r.Reliability))
+func (r *Report) reliability(out *bytes.Buffer) {
+	p := begin(out, 0, fmt.Sprintf("Reliability, %d to %d, %d races", r.From, r.To, r.Races),
+		"chance given to the picked winner, %", "picked winners that won, % (bars: 95 %)", ticks(0, 100), ticks(0, 100))
+	p.line("even", point{0, 0}, point{100, 100})
+	curve := make([]point, len(r.Reliability))
 	for i, b := range r.Reliability {
-		said[i], won[i] = 100*b.Said, 100*b.Won
+		p.line("interval", point{100 * b.Said, 100 * b.Interval[0]}, point{100 * b.Said, 100 * b.Interval[1]})
+		curve[i] = point{100 * b.Said, 100 * b.Won}
 	}
-	p := newPanel(fmt.Sprintf("Reliability, %d to %d, %d races", r.From, r.To, r.Races),
-		"chance given to the picked winner, %", "picked winners that won, % (bars: 95 %)")
-	p.XAxis.Ticks, p.YAxisSecondary.Ticks = ticks(0, 100), ticks(0, 100)
-	p.Series = []chart.Series{
-		line([]float64{0, 100}, []float64{0, 100}, chart.Style{StrokeColor: grey, StrokeWidth: 1.5}),
+	p.line("model", curve...)
+	for _, at := range curve {
+		x, y := p.pixels(at)
+		fmt.Fprintf(out, `<circle cx="%.1f" cy="%.1f" r="4"/>`, x, y)
 	}
-	for _, b := range r.Reliability {
-		p.Series = append(p.Series, line([]float64{100 * b.Said, 100 * b.Said}, []float64{100 * b.Interval[0], 100 * b.Interval[1]},
-			chart.Style{StrokeColor: light, StrokeWidth: 3}))
-	}
-	p.Series = append(p.Series, line(said, won, chart.Style{StrokeColor: ink, StrokeWidth: 2, DotColor: ink, DotWidth: 4}))
-	return p
 }
 
-func (r *Report) savedPanel() chart.Chart {
-	races, saved := make([]float64, 1, 1+len(r.Scores)), make([]float64, 1, 1+len(r.Scores)) // from 0 at no race
+func (r *Report) saved(out *bytes.Buffer) {
 	base := r.BaseScores[gridFrequency]
-	sum := 0.0
+	curve := make([]point, 1, 1+len(r.Scores)) // from 0 at no race
+	least, most, sum := 0.0, 0.0, 0.0
 	for i, s := range r.Scores {
 		if i < len(base) {
 			sum += base[i].LogLoss - s.LogLoss
 		}
-		races, saved = append(races, float64(i+1)), append(saved, sum)
+		least, most = min(least, sum), max(most, sum)
+		curve = append(curve, point{float64(i + 1), sum})
 	}
-	p := newPanel("Log-loss saved against the grid-slot table",
-		fmt.Sprintf("races since the start of %d", r.From), "nats, cumulative")
-	p.XAxis.Ticks, p.YAxisSecondary.Ticks = ticks(0, float64(len(r.Scores))), ticks(slices.Min(saved), slices.Max(saved))
-	p.Series = []chart.Series{line(races, saved, chart.Style{StrokeColor: ink, StrokeWidth: 2})}
+	p := begin(out, panelWidth, "Log-loss saved against the grid-slot table", fmt.Sprintf("races since the start of %d", r.From),
+		"nats, cumulative", ticks(0, float64(len(r.Scores))), ticks(least, most))
+	p.line("model", curve...)
+}
+
+// point is a point of a plot, in its own units.
+type point struct{ x, y float64 }
+
+// panel is a plot with its axes drawn.
+type panel struct {
+	out       *bytes.Buffer
+	left      int // in pixels, of the page
+	low, high point
+}
+
+// begin draws the axes of a panel from the first tick of each to the last.
+func begin(out *bytes.Buffer, left int, title, xAxis, yAxis string, xs, ys []float64) *panel {
+	p := &panel{out, left, point{xs[0], ys[0]}, point{xs[len(xs)-1], ys[len(ys)-1]}}
+	middle := left + (marginLeft+panelWidth-marginRight)/2
+	fmt.Fprintf(out, `<text x="%d" y="30" font-size="16">%s</text>`, middle, title)
+	fmt.Fprintf(out, `<text x="%d" y="%d">%s</text>`, middle, panelHeight-15, xAxis)
+	fmt.Fprintf(out, `<text transform="translate(%d %d) rotate(-90)">%s</text>`, left+18, (marginTop+panelHeight-marginBelow)/2, yAxis)
+	for _, v := range xs {
+		p.line("grid", point{v, p.low.y}, point{v, p.high.y})
+		x, y := p.pixels(point{v, p.low.y})
+		fmt.Fprintf(out, `<text x="%.1f" y="%.1f">%g</text>`, x, y+18, v)
+	}
+	for _, v := range ys {
+		p.line("grid", point{p.low.x, v}, point{p.high.x, v})
+		x, y := p.pixels(point{p.low.x, v})
+		fmt.Fprintf(out, `<text x="%.1f" y="%.1f" style="text-anchor:end">%g</text>`, x-8, y+4, v)
+	}
 	return p
 }
 
-func newPanel(title, x, y string) chart.Chart {
-	grid := chart.Style{StrokeColor: faint, StrokeWidth: 1}
-	return chart.Chart{
-		Title:      title,
-		TitleStyle: chart.Style{FontSize: 13},
-		Width:      panelWidth,
-		Height:     panelHeight,
-		Background: chart.Style{Padding: chart.Box{Top: 50, Left: 20, Right: 30, Bottom: 20}},
-		XAxis:      chart.XAxis{Name: x, GridMajorStyle: grid},
-		// The library draws the first axis at the right and the second at the left, where people look for it.
-		YAxis:          chart.YAxis{Style: chart.Hidden()},
-		YAxisSecondary: chart.YAxis{Name: y, GridMajorStyle: grid},
-	}
+// pixels is where a point is on the page.
+func (p *panel) pixels(at point) (x, y float64) {
+	const width, height = panelWidth - marginLeft - marginRight, panelHeight - marginTop - marginBelow
+	return float64(p.left) + marginLeft + width*(at.x-p.low.x)/(p.high.x-p.low.x),
+		marginTop + height*(p.high.y-at.y)/(p.high.y-p.low.y)
 }
 
-func line(x, y []float64, style chart.Style) chart.Series {
-	return chart.ContinuousSeries{XValues: x, YValues: y, Style: style, YAxis: chart.YAxisSecondary}
+func (p *panel) line(class string, through ...point) {
+	var points strings.Builder
+	for _, at := range through {
+		x, y := p.pixels(at)
+		fmt.Fprintf(&points, "%.1f,%.1f ", x, y)
+	}
+	fmt.Fprintf(p.out, `<polyline class="%s" points="%s"/>`, class, strings.TrimSpace(points.String()))
 }
 
 // ticks are round numbers, about ten of them, that enclose the values from low to high.
-func ticks(low, high float64) []chart.Tick {
+func ticks(low, high float64) []float64 {
+	if high == low {
+		high = low + 1
+	}
 	step := math.Pow(10, math.Floor(math.Log10(max(high-low, 1)))) // of 1 to 10 steps
 	if (high-low)/step < 4 {
 		step /= 4
 	}
-	var all []chart.Tick
+	var all []float64
 	for v := step * math.Floor(low/step); v < high+step; v += step {
-		all = append(all, chart.Tick{Value: v, Label: fmt.Sprintf("%g", v)})
+		all = append(all, v)
 	}
 	return all
 }
