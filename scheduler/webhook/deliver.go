@@ -169,7 +169,7 @@ func (d *Deliverer) look(ctx context.Context, free int) (began int, wait time.Du
 	}
 	var turns []turn
 	for _, k := range d.hooks {
-		at, ok := d.due(ctx, k, now)
+		at, ok := d.due(ctx, k)
 		switch {
 		case ok && at.After(now):
 			wait = min(wait, at.Sub(now))
@@ -239,7 +239,7 @@ func (d *Deliverer) refresh(ctx context.Context) error {
 
 // due says when the next attempt for a hook is to be made, as far as is known; it may be past. A hook
 // that is to be paused is.
-func (d *Deliverer) due(ctx context.Context, k *known, now time.Time) (time.Time, bool) {
+func (d *Deliverer) due(ctx context.Context, k *known) (time.Time, bool) {
 	h, s := k.hook, k.state
 	fresh := s.Resumed != h.Resumed // what failed before it was resumed does not count
 	switch {
@@ -369,10 +369,9 @@ func (s *State) record(a answer, began, now time.Time) {
 		At: began.UTC().Truncate(time.Millisecond), Message: s.Pending.ID, Version: s.Pending.Version, Number: s.Failures + 1,
 		Outcome: a.outcome, Status: a.status, Millis: now.Sub(began).Milliseconds(), Detail: a.detail,
 	}
-	switch {
-	case a.outcome == Delivered:
+	if a.outcome == Delivered {
 		s.taken()
-	default:
+	} else {
 		if s.Failures == 0 {
 			s.Failing = line.At
 		}

@@ -265,7 +265,7 @@ func loadState(ctx context.Context, store blob.Store, h Hook) (State, blob.Tag, 
 	var s State
 	if err := json.Unmarshal(object.Data, &s); err != nil || s.Format != 1 {
 		// Whatever it was told is lost: it is told that everything may have changed.
-		return State{Format: 1, Resumed: h.Resumed}, object.Tag, nil
+		return State{Format: 1, Resumed: h.Resumed}, object.Tag, nil //nolint:nilerr // what is damaged is begun anew
 	}
 	return s, object.Tag, nil
 }
