@@ -52,7 +52,7 @@ func packedZone(name string) (*time.Location, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the time zone %q is not known: want an IANA name such as Europe/London", name)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	data, err := io.ReadAll(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the time zone %s: %w", name, err)

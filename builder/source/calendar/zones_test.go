@@ -94,7 +94,7 @@ func TestWithoutZonesOfTheMachine(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(to, data, 0o700); err != nil { //nolint:gosec // it is run
+		if err := os.WriteFile(to, data, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
