@@ -37,21 +37,29 @@ func (f Faults) add(path string, err error) { f[path] = errors.Join(f[path], err
 // Bodies checks the bodies of a whole version by path, and returns everything that is wrong
 // with them: each against its schema, that none is missing that k promises, and the endpoints
 // against each other. Bodies in trusted, by path, have passed the schema before and are read only
-// for the cross-checks. Of two that contradict each other, the one is wrong that is made from the
+// for the cross-checks; a season of which every body has passed all of it in this process is not read
+// again. Of two that contradict each other, the one is wrong that is made from the
 // other: predictions by the calendar, accuracy by the predictions.
 func Bodies(k catalog.Known, bodies map[string][]byte, trusted func(path string) bool) Faults {
 	faults := Faults{}
+	s := seasonsOf(bodies)
 	var (
 		mu    sync.Mutex // guards faults
 		group errgroup.Group
 	)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for path, body := range bodies {
-		if trusted(path) {
+		if trusted(path) || s.sound(path) {
 			continue
 		}
 		group.Go(func() error {
-			if err := Body(path, body); err != nil {
+			var err error
+			if shell, ok := s.shell(path, body); !ok {
+				err = Body(path, body)
+			} else if _, known := s.shells.LoadOrStore(string(shell), true); !known {
+				err = Body(path, shell)
+			}
+			if err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				faults.add(path, err)
@@ -72,9 +80,12 @@ func Bodies(k catalog.Known, bodies map[string][]byte, trusted func(path string)
 	if len(faults) > 0 {
 		return faults // the cross-checks could only repeat it
 	}
-	v := read(k, bodies, faults)
+	v := s.read(k, bodies, faults)
 	if len(faults) == 0 {
 		v.contradictions(faults)
+	}
+	if len(faults) == 0 {
+		s.remember()
 	}
 	return faults
 }
@@ -115,9 +126,11 @@ func countdownSchema(v catalog.Variant, body []byte) error {
 	return nil
 }
 
-// version is what the bodies say, by year.
+// version is what the bodies say, by year. Of a season that has been checked before, only what the
+// others are checked against is there.
 type version struct {
 	years     []int
+	checked   map[int]bool
 	drivers   map[int][]wire.DriverStanding
 	teams     map[int][]wire.ConstructorStanding
 	calendar  map[int][]wire.CalendarEntry
@@ -133,9 +146,10 @@ type version struct {
 }
 
 // read decodes the bodies of every variant that k promises; a missing one is a fault.
-func read(k catalog.Known, bodies map[string][]byte, faults Faults) *version {
+func (s *seasons) read(k catalog.Known, bodies map[string][]byte, faults Faults) *version {
 	v := &version{
 		years:    k.Seasons,
+		checked:  map[int]bool{},
 		drivers:  map[int][]wire.DriverStanding{},
 		teams:    map[int][]wire.ConstructorStanding{},
 		calendar: map[int][]wire.CalendarEntry{},
@@ -150,25 +164,28 @@ func read(k catalog.Known, bodies map[string][]byte, faults Faults) *version {
 	v.grid = decode[[]wire.Driver](bodies, catalog.Variant{Endpoint: catalog.Drivers}, faults)
 	v.accuracy[0] = decode[wire.Accuracy](bodies, catalog.Variant{Endpoint: catalog.Accuracy}, faults)
 	for _, year := range k.Seasons {
-		v.drivers[year] = decode[[]wire.DriverStanding](bodies, catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: year}, faults)
-		v.teams[year] = decode[[]wire.ConstructorStanding](bodies, catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: year}, faults)
 		v.calendar[year] = decode[[]wire.CalendarEntry](bodies, catalog.Variant{Endpoint: catalog.Calendar, Year: year}, faults)
 		v.picks[year] = decode[[]wire.PredictionRecord](bodies, catalog.Variant{Endpoint: catalog.Predictions, Year: year}, faults)
+		if v.checked[year] = s.checked[year]; v.checked[year] {
+			continue
+		}
+		v.drivers[year] = decode[[]wire.DriverStanding](bodies, catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: year}, faults)
+		v.teams[year] = decode[[]wire.ConstructorStanding](bodies, catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: year}, faults)
 		v.accuracy[year] = decode[wire.Accuracy](bodies, catalog.Variant{Endpoint: catalog.Accuracy, Year: year}, faults)
 		v.chances[year] = decode[[]wire.ProbabilityRecord](bodies, catalog.Variant{Endpoint: catalog.Probabilities, Year: year}, faults)
-		for _, p := range v.picks[year] {
-			sameRecord(bodies, catalog.Variant{Endpoint: catalog.Predictions, SessionKey: p.SessionKey}, p, faults)
-		}
-		for _, p := range v.chances[year] {
-			sameRecord(bodies, catalog.Variant{Endpoint: catalog.Probabilities, SessionKey: p.SessionKey}, p, faults)
-		}
 		v.results[year] = decode[[]wire.ResultRecord](bodies, catalog.Variant{Endpoint: catalog.Results, Year: year}, faults)
 		v.weekends[year] = decode[[]wire.Weekend](bodies, catalog.Variant{Endpoint: catalog.Weekends, Year: year}, faults)
+		for _, p := range v.picks[year] {
+			sameRecord(s, bodies, catalog.Variant{Endpoint: catalog.Predictions, SessionKey: p.SessionKey}, p, faults)
+		}
+		for _, p := range v.chances[year] {
+			sameRecord(s, bodies, catalog.Variant{Endpoint: catalog.Probabilities, SessionKey: p.SessionKey}, p, faults)
+		}
 		for _, r := range v.results[year] {
-			sameRecord(bodies, catalog.Variant{Endpoint: catalog.Results, SessionKey: r.SessionKey}, r, faults)
+			sameRecord(s, bodies, catalog.Variant{Endpoint: catalog.Results, SessionKey: r.SessionKey}, r, faults)
 		}
 		for _, w := range v.weekends[year] {
-			sameRecord(bodies, catalog.Variant{Endpoint: catalog.Weekends, SessionKey: w.SessionKey}, w, faults)
+			sameRecord(s, bodies, catalog.Variant{Endpoint: catalog.Weekends, SessionKey: w.SessionKey}, w, faults)
 		}
 		odds := catalog.Variant{Endpoint: catalog.TitleOdds, Year: year}
 		if _, ok := bodies[odds.Path()]; ok {
@@ -184,7 +201,10 @@ func read(k catalog.Known, bodies map[string][]byte, faults Faults) *version {
 var nextRace = catalog.Variant{Endpoint: catalog.NextRace}.Path()
 
 // sameRecord checks that the variant of one session key says what the season's list says.
-func sameRecord[T any](bodies map[string][]byte, variant catalog.Variant, record T, faults Faults) {
+func sameRecord[T any](s *seasons, bodies map[string][]byte, variant catalog.Variant, record T, faults Faults) {
+	if _, same := s.shell(variant.Path(), bodies[variant.Path()]); same {
+		return
+	}
 	alone := decode[[]T](bodies, variant, faults)
 	want, err := wire.Marshal([]T{record})
 	if err != nil {
