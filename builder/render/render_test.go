@@ -206,8 +206,14 @@ func TestEncodingsDecodeToTheBody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if len(body) < render.MinEncoded {
+			if len(used) > 0 {
+				t.Errorf("%d bytes: encoded, although it leaves in one packet", len(body))
+			}
+			continue
+		}
 		var fresh bytes.Buffer
-		w, err := brrr.NewWriter(&fresh, 9)
+		w, err := brrr.NewWriter(&fresh, 6)
 		if err != nil {
 			t.Fatal(err)
 		}
