@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -14,14 +15,15 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// A manifest of many entries is stored in parts, one for the entries of each decade, which the
+// A manifest of many entries is stored in parts, one for the entries of each decade, and of each season
+// from the one before the current one on, which the
 // manifests of later versions share: a publish that changes a few entries writes these and no
 // others. The manifest's own file lists the parts and the entries that are in none of them or
 // are newer than there, so a person reads what is new at once and finds the rest by the names.
 
 // Part is a part of a manifest, stored under manifests/parts/<name>-<sha256>.json.
 type Part struct {
-	Name   string `json:"name"` // such as 2020s
+	Name   string `json:"name"` // such as 2010s or 2026
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"`
 
@@ -39,21 +41,27 @@ const (
 
 	// minSplit is the number of entries from which a manifest is stored in parts.
 	minSplit = 64
-	// maxNewer is how many entries of a part may be newer before the part is written anew.
-	maxNewer = 16
+	// maxNewer is how many entries of a part may be newer before the part is written anew: those of a
+	// dozen race weekends.
+	maxNewer = 40
 )
 
 func (p Part) object() storedObject {
 	return storedObject{fmt.Sprintf("%s%s-%s.json", partFolder, p.Name, p.SHA256), p.SHA256, p.Size}
 }
 
-// partOf returns the name of the part that the entry of a path belongs to: the decade of the
-// year in it. An entry without a year is in no part.
-func partOf(path string) string {
+// partOf returns the name of the part that the entry of a path belongs to, by the year in it or with which
+// a session key in it begins: a season that still changes has a part of its own, others share that of
+// their decade. An entry without a year is in no part.
+func partOf(path string, currentSeason int) string {
 	for segment := range strings.SplitSeq(path, "/") {
-		if len(segment) == 4 && strings.Trim(segment, "0123456789") == "" {
-			return segment[:3] + "0s"
+		if len(segment) < 4 || strings.Trim(segment, "0123456789") != "" {
+			continue
 		}
+		if segment[:4] >= strconv.Itoa(currentSeason-1) {
+			return segment[:4]
+		}
+		return segment[:3] + "0s"
 	}
 	return ""
 }
@@ -77,7 +85,8 @@ func (m Manifest) encode() ([]file, error) {
 		}
 		groups := map[string][]Entry{}
 		for _, e := range m.Entries {
-			groups[partOf(e.Path)] = append(groups[partOf(e.Path)], e)
+			name := partOf(e.Path, m.CurrentSeason)
+			groups[name] = append(groups[name], e)
 		}
 		inline := groups[""]
 		delete(groups, "")

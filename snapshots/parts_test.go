@@ -62,12 +62,12 @@ func TestManifestInParts(t *testing.T) {
 	all := decades()
 	publish(t, s, all)
 	own, first, parts := written(t, s, 1)
-	if own.Format != 2 || len(own.Parts) != 8 || len(parts) != 8 || len(own.Entries) != 2 {
-		t.Errorf("format %d, %d parts, %d files, %d entries beside them; want format 2, 8 decades and the 2 of no season",
+	if own.Format != 2 || len(own.Parts) != 8+4 || len(parts) != 8+4 || len(own.Entries) != 2 {
+		t.Errorf("format %d, %d parts, %d files, %d entries beside them; want format 2, 8 decades, 2023 to 2026, and the 2 of no season",
 			own.Format, len(own.Parts), len(parts), len(own.Entries))
 	}
 
-	verified := bodies{"drivers": "d2", "calendar/2026": "verified", "standings/drivers/2026": "verified", "calendar/2027": "new"}
+	verified := bodies{"drivers": "d2", "calendar/2026": "verified", "standings/drivers/2026": "verified", "predictions/session/2026011": "new"}
 	all = all.with(verified)
 	publish(t, s, all)
 	own, size, after := written(t, s, 2)
@@ -79,7 +79,7 @@ func TestManifestInParts(t *testing.T) {
 	for _, e := range own.Entries {
 		shown[e.Path] = ""
 	}
-	if diff := cmp.Diff(bodies{"calendar/2026": "", "calendar/2027": "", "drivers": "", "next-race": "", "standings/drivers/2026": ""}, shown); diff != "" {
+	if diff := cmp.Diff(bodies{"calendar/2026": "", "predictions/session/2026011": "", "drivers": "", "next-race": "", "standings/drivers/2026": ""}, shown); diff != "" {
 		t.Errorf("entries in the manifest's own file (-want +got):\n%s", diff)
 	}
 	if size > first+3*800 {
@@ -93,7 +93,7 @@ func TestManifestInParts(t *testing.T) {
 	for i, change := range []bodies{
 		{"calendar/2026": ""},
 		{"predictions/1950": "p", "predictions/1951": "p", "predictions/2020": "p"},
-		{"calendar/2027": "", "drivers": ""},
+		{"predictions/session/2026011": "", "drivers": "", "calendar/2027": "new"},
 		func() bodies {
 			change := bodies{}
 			for year := 1960; year < 1970; year++ {
@@ -110,8 +110,8 @@ func TestManifestInParts(t *testing.T) {
 		}
 	}
 	rollback(t, s, 2)
-	if _, got := served(t, s); got["calendar/2026"] != "verified" || got["calendar/2027"] != "new" {
-		t.Errorf("after a rollback %q and %q are served", got["calendar/2026"], got["calendar/2027"])
+	if _, got := served(t, s); got["calendar/2026"] != "verified" || got["predictions/session/2026011"] != "new" {
+		t.Errorf("after a rollback %q and %q are served", got["calendar/2026"], got["predictions/session/2026011"])
 	}
 	if found, err := snapshots.Verify(t.Context(), s, 0, nil); err != nil || len(found.Faults) > 0 {
 		t.Errorf("verify: %v, %v", found.Faults, err)
@@ -173,8 +173,8 @@ func TestFollowParts(t *testing.T) {
 		publish(t, s, next)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if reads != 8 {
-			t.Errorf("%d reads of parts for two versions that share 8", reads)
+		if reads != 8+4 {
+			t.Errorf("%d reads of parts for two versions that share 12", reads)
 		}
 		_ = e.stop()
 		mu.Lock()
@@ -220,7 +220,7 @@ func TestPruneParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, after := written(t, s, 2)
-	if len(before) != 8 || len(after) != 8 || cmp.Equal(before, after) {
+	if len(before) != 8+4 || len(after) != 8+4 || cmp.Equal(before, after) {
 		t.Errorf("parts before %v\nafter %v\nwant the 1950s of version 1 gone and no other", before, after)
 	}
 	if _, got := served(t, s); !cmp.Equal(decades().with(bodies{"calendar/1950": ""}), got) {
