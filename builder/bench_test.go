@@ -1,0 +1,117 @@
+package builder_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/builder/source/f1db"
+	"gridcast/builder/source/sourcetest"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/dirblob"
+)
+
+// worlds are the archives that the benchmarks build from: the embedded seasons, and all since 1950 where
+// the test data is there.
+func benchWorlds(b *testing.B, run func(*testing.B, builder.Facts)) {
+	b.Helper()
+	b.Run("embedded", func(b *testing.B) {
+		a, err := archive.Embedded()
+		if err != nil {
+			b.Fatal(err)
+		}
+		run(b, builder.Facts{Archive: a, SHA256: sum})
+	})
+	b.Run("all", func(b *testing.B) {
+		a, _, err := f1db.Import(sourcetest.Path(b, sourcetest.F1DB2026), f1db.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		run(b, builder.Facts{Archive: a, SHA256: sum})
+	})
+}
+
+func benchService(b *testing.B, store blob.Store, facts builder.Facts, opened time.Time) *builder.Builder {
+	b.Helper()
+	l, err := ledger.Open(b.Context(), store, ledger.Simulated, opened, "test", "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	l.Vouch(facts.Archive.AsOf(opened))
+	return &builder.Builder{
+		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
+		Facts:  func(context.Context) (builder.Facts, error) { return facts, nil },
+		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour},
+	}
+}
+
+// BenchmarkBuildFromNothing builds the first version of a folder.
+func BenchmarkBuildFromNothing(b *testing.B) {
+	benchWorlds(b, func(b *testing.B, facts builder.Facts) {
+		for b.Loop() {
+			b.StopTimer()
+			store, err := dirblob.Open(b.TempDir())
+			if err != nil {
+				b.Fatal(err)
+			}
+			s := benchService(b, store, facts, midSeason)
+			b.StartTimer()
+			outcome, err := s.Build(b.Context(), builder.Request{At: midSeason})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(outcome.ObjectsWritten), "objects")
+			b.ReportMetric(float64(outcome.BytesWritten), "bytes")
+		}
+	})
+}
+
+// BenchmarkBuildVerified builds what a verified result changes, the race of Austria in 2024.
+func BenchmarkBuildVerified(b *testing.B) {
+	qualified, verified := time.Date(2024, 6, 29, 15, 0, 0, 0, time.UTC), time.Date(2024, 6, 30, 16, 0, 0, 0, time.UTC)
+	benchWorlds(b, func(b *testing.B, facts builder.Facts) {
+		for b.Loop() {
+			b.StopTimer()
+			store, err := dirblob.Open(b.TempDir())
+			if err != nil {
+				b.Fatal(err)
+			}
+			s := benchService(b, store, facts, qualified.Add(-time.Hour))
+			for _, at := range []time.Time{qualified, qualified.Add(22 * time.Hour)} {
+				if _, err := s.Build(b.Context(), builder.Request{At: at}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			if _, err := s.Derive(b.Context(), qualified); err != nil {
+				b.Fatal(err)
+			}
+			before := sizeOf(b, store)
+			b.StartTimer()
+			outcome, err := s.Build(b.Context(), builder.Request{At: verified})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.StopTimer()
+			b.ReportMetric(float64(outcome.ObjectsWritten), "objects")
+			b.ReportMetric(float64(outcome.BytesWritten), "bytes-of-bodies")
+			b.ReportMetric(float64(sizeOf(b, store)-before), "bytes")
+			b.StartTimer()
+		}
+	})
+}
+
+func sizeOf(b *testing.B, store blob.Store) (total int64) {
+	b.Helper()
+	for info, err := range store.List(b.Context(), "") {
+		if err != nil {
+			b.Fatal(err)
+		}
+		total += info.Size
+	}
+	return total
+}
