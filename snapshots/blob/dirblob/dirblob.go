@@ -148,12 +148,16 @@ func (s *Store) create(path string, data []byte) error {
 	if _, err := os.Lstat(path); err == nil {
 		return blob.ErrConflict
 	}
-	fresh, err := s.writeNew(data)
-	if err != nil {
-		return err
+	fresh, err := s.unnamed()
+	if err == nil {
+		err = fresh.createAt(path, data)
 	}
-	defer func() { _ = os.Remove(fresh) }()
-	if err := linkInto(fresh, path); err != nil {
+	if err != nil && !errors.Is(err, blob.ErrConflict) { // there are no such files, or none can be linked here
+		if fresh, err = s.named(); err == nil {
+			err = fresh.createAt(path, data)
+		}
+	}
+	if err != nil {
 		return err
 	}
 	if err := syncFolder(filepath.Dir(path)); err != nil {
@@ -165,11 +169,11 @@ func (s *Store) create(path string, data []byte) error {
 
 // linkInto makes the folder of path and links fresh there. A Delete that removes the folder
 // as empty in between makes the link fail once; more than a few times is another fault.
-func linkInto(fresh, path string) error {
+func linkInto(fresh *newFile, path string) error {
 	for attempt := 0; ; attempt++ {
 		err := makeFolder(filepath.Dir(path))
 		if err == nil {
-			err = os.Link(fresh, path)
+			err = fresh.link(path)
 		}
 		switch {
 		case errors.Is(err, fs.ErrExist):
@@ -209,14 +213,18 @@ func (s *Store) swap(ctx context.Context, path string, old blob.Tag, data []byte
 	if err != nil {
 		return err
 	}
-	fresh, err := s.writeNew(data)
+	fresh, err := s.named()
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(fresh, path); err != nil {
-		_ = os.Remove(fresh)
+	if err = fresh.write(data); err == nil {
+		err = os.Rename(fresh.Name(), path)
+	}
+	if err != nil {
+		fresh.discard()
 		return err
 	}
+	_ = fresh.Close()
 	if err := syncFolder(filepath.Dir(path)); err != nil {
 		// The new bytes are visible, but may not survive a crash.
 		return errors.Join(blob.ErrUnknown, err)
@@ -264,20 +272,60 @@ func (s *Store) path(ctx context.Context, key string) (string, error) {
 	return filepath.Join(s.root, filepath.FromSlash(key)), nil
 }
 
-// writeNew writes data to a new file in @new, waits until it is on disk and returns its path.
-func (s *Store) writeNew(data []byte) (string, error) {
+// newFile is a file that is being written. On Linux it has no name, where the file system has such
+// files: to give one in @new to each of thousands and to take it away again is most of the work.
+type newFile struct {
+	*os.File
+	unnamed bool
+}
+
+func (s *Store) unnamed() (*newFile, error) {
+	f, err := createUnnamed(filepath.Join(s.root, newFolder))
+	if err != nil {
+		return nil, err
+	}
+	return &newFile{f, true}, nil
+}
+
+// named returns a file with a name in @new.
+func (s *Store) named() (*newFile, error) {
 	f, err := os.CreateTemp(filepath.Join(s.root, newFolder), "object-*")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	_, err = f.Write(data)
+	return &newFile{f, false}, nil
+}
+
+// write writes data to the file and waits until it is on disk.
+func (f *newFile) write(data []byte) error {
+	_, err := f.Write(data)
 	// Temporary files are private by default; an edge of another user must read objects.
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return "", err
+	return errors.Join(err, f.Chmod(0o644), f.Sync())
+}
+
+// createAt writes data to the file and links it to a path; it is of no more use then.
+func (f *newFile) createAt(path string, data []byte) error {
+	defer f.discard()
+	if err := f.write(data); err != nil {
+		return err
 	}
-	return f.Name(), nil
+	return linkInto(f, path)
+}
+
+// link gives the file a name that is not taken.
+func (f *newFile) link(path string) error {
+	if f.unnamed {
+		return linkUnnamed(f.File, path)
+	}
+	return os.Link(f.Name(), path)
+}
+
+// discard closes the file and removes its name in @new.
+func (f *newFile) discard() {
+	_ = f.Close()
+	if !f.unnamed {
+		_ = os.Remove(f.Name())
+	}
 }
 
 // The pause between two requests for a lock that another process holds.
