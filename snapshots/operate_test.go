@@ -309,8 +309,16 @@ func TestPruneRemovesWhatNoVersionWasDerivedFrom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// A version that brings nothing but a download is derived from what its base is.
+	p, zip := snapshots.Publisher{Store: s}, snapshots.NewDownload(2024, []byte("zip"), "source")
+	if _, err := p.PublishBulk(t.Context(), loadBase(t, s), "test", []snapshots.Download{zip}); err != nil {
+		t.Fatal(err)
+	}
+	if got := loadBase(t, s).Manifest.Derived; got != "derived/3.json" {
+		t.Errorf("with a download the version is derived from %q, want derived/3.json", got)
+	}
 	c.now = c.now.Add(48 * time.Hour)
-	if _, err := snapshots.Prune(t.Context(), s, 2, c.now, false); err != nil {
+	if _, err := snapshots.Prune(t.Context(), s, 3, c.now, false); err != nil {
 		t.Fatal(err)
 	}
 	var left []string

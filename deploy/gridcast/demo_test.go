@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -191,7 +191,7 @@ func TestDemoWithoutVisitor(t *testing.T) {
 	if events := w.events(speed * demoVerifiesAfter); events[3].at.Sub(events[2].at) != speed*demoMinutes {
 		t.Errorf("the result is verified by itself %s after it is known, want ten minutes of real time", events[3].at.Sub(events[2].at))
 	}
-	d := startDemo(t, fmt.Sprint(speed), "--auto-verify-after", "1h") // instead of its thousand hours
+	d := startDemo(t, strconv.Itoa(speed), "--auto-verify-after", "1h") // instead of its thousand hours
 	eventually(t, "the demo says what happens if nobody verifies", func() bool {
 		return strings.Contains(d.output.String(), "If nobody does, it is verified by itself in 1s.")
 	})
