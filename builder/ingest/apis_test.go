@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func TestWrongDataOfAPIs(t *testing.T) {
 		}
 	}
 	before := s.bodies(t, readBy2024...)
-	if !strings.Contains(before["results/2024"], fmt.Sprint(austriaKey)) {
+	if !strings.Contains(before["results/2024"], strconv.Itoa(austriaKey)) {
 		t.Fatal("the result of Austria is not published")
 	}
 	const jolpica, openf1 = "jolpica", "openf1"
@@ -70,10 +71,9 @@ func TestWrongDataOfAPIs(t *testing.T) {
 		t.Run(test.incident, func(t *testing.T) {
 			api := map[string]*sourcetest.Replay{jolpica: jolpicaAPI, openf1: openF1API}[test.source]
 			changed := test.was == ""
-			switch {
-			case test.target == "":
+			if test.target == "" {
 				api.Instead(sourcetest.Answer(test.status, "application/json", test.is))
-			default:
+			} else {
 				api.Rewrite(func(target, body string) string {
 					if !strings.Contains(target, test.target) {
 						return body

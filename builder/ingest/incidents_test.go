@@ -399,10 +399,12 @@ func TestOvernightCorrection(t *testing.T) {
 		}
 		for _, r := range decoded[[]wire.ResultRecord](t, bodies["results/2026"]) {
 			if r.GPName == "Monaco Grand Prix" {
+				var places strings.Builder
 				for _, row := range r.Race[11:16] {
-					order += fmt.Sprintf("%d %s, ", row.Position, row.Driver)
+					fmt.Fprintf(&places, "%d %s, ", row.Position, row.Driver)
 					laps = append(laps, *row.Laps)
 				}
+				order = places.String()
 				revisions = len(r.Revisions)
 			}
 		}

@@ -20,7 +20,7 @@ const MinEncoded = 860
 // safe for concurrent use.
 func Encode(body []byte) (map[string][]byte, error) {
 	if len(body) < MinEncoded {
-		return nil, nil
+		return map[string][]byte{}, nil
 	}
 	w, known := idle.Get().(*writers)
 	if !known {

@@ -183,7 +183,7 @@ func TestReportForms(t *testing.T) {
 		}
 	}
 	for d := xml.NewDecoder(&plot); ; {
-		if _, err := d.Token(); err == io.EOF {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			t.Fatalf("plot: %v", err)
