@@ -32,12 +32,12 @@ type Document struct {
 	// ByHand documents are what people entered. They are as short as a person made them, so that
 	// nothing follows from what they lack.
 	ByHand    bool
-	Forced    map[Place]bool   // blocks that a person wants to be used whatever the gates say
-	Revisions map[Place]string // of blocks that have another than the document
+	Forced    map[BlockID]bool   // blocks that a person wants to be used whatever the gates say
+	Revisions map[BlockID]string // of blocks that have another than the document
 }
 
-// Place says which block of which round is meant.
-type Place struct {
+// BlockID says which block of which round is meant.
+type BlockID struct {
 	Year      int                `json:"year"`
 	GrandPrix season.GrandPrixID `json:"grand_prix"`
 	Block     Block              `json:"block"`
@@ -46,7 +46,7 @@ type Place struct {
 // Release is a block that a person said and lets go of: where it still stands as they said, what
 // was there before is put back, for the sources to speak of again.
 type Release struct {
-	Place
+	BlockID
 	Revision string
 	Is, Was  season.Round // of which the block alone counts
 }
@@ -99,8 +99,8 @@ type Change struct {
 	Released    bool      `json:"released,omitempty"` // a person let go of what they had entered
 }
 
-// Place is the block that is changed.
-func (c *Change) Place() Place { return Place{c.Year, c.GrandPrix, c.Block} }
+// BlockID is the block that is changed.
+func (c *Change) BlockID() BlockID { return BlockID{c.Year, c.GrandPrix, c.Block} }
 
 // Hand is the source of what people entered.
 const Hand = "hand"
@@ -122,7 +122,7 @@ type Rename struct {
 
 // Confirmation is a source that says what a person entered.
 type Confirmation struct {
-	Place
+	BlockID
 	Source string `json:"source"`
 }
 
@@ -164,7 +164,7 @@ func Assemble(in Input) (Output, error) {
 		renameDriver(&out.Facts, from, to)
 	}
 	release(&out, in.Released, in.Decided)
-	taken := make(map[Place]Document) // what a document of higher precedence has said already
+	taken := make(map[BlockID]Document) // what a document of higher precedence has said already
 	for _, d := range in.Documents {
 		d.Facts = clone(d.Facts)
 		if !d.ByHand {
@@ -236,7 +236,7 @@ func release(out *Output, released []Release, decided func(int, season.GrandPrix
 }
 
 // document takes from a document what passes, and notes the rest.
-func (in *Input) document(out *Output, d Document, taken map[Place]Document) {
+func (in *Input) document(out *Output, d Document, taken map[BlockID]Document) {
 	for i := range d.Facts.Seasons {
 		said := &d.Facts.Seasons[i]
 		if said.Year < d.From || said.Year > d.To {
@@ -250,7 +250,7 @@ func (in *Input) document(out *Output, d Document, taken map[Place]Document) {
 		vanished := make(map[season.GrandPrixID]*season.Round)
 		for j := range known.Rounds {
 			if r := &known.Rounds[j]; roundOf(said, r.GrandPrix) == nil {
-				if taken[Place{said.Year, r.GrandPrix, Start}].ByHand && !compared {
+				if taken[BlockID{said.Year, r.GrandPrix, Start}].ByHand && !compared {
 					continue // a person says that it is held
 				}
 				vanished[r.GrandPrix] = r
@@ -293,7 +293,7 @@ func (in *Input) document(out *Output, d Document, taken map[Place]Document) {
 					year: said.Year, block: block, was: was, is: &proposed, new: fresh,
 					decided: decided, rounds: known.Rounds, now: in.Now, seconded: in.seconded(said.Year, is, block, d.Source), byHand: d.ByHand,
 				}
-				key := Place{said.Year, is.GrandPrix, block}
+				key := BlockID{said.Year, is.GrandPrix, block}
 				change := Change{
 					ID: identity(said.Year, is.GrandPrix, block, &proposed), Year: said.Year, GrandPrix: is.GrandPrix, Block: block,
 					Source: d.Source, Revision: cmp.Or(d.Revisions[key], d.Revision), New: fresh, Lines: difference(block, was, is),
@@ -355,7 +355,7 @@ func (in *Input) document(out *Output, d Document, taken map[Place]Document) {
 				out.Taken = append(out.Taken, change)
 			}
 			for _, block := range blocks { // what agrees goes first too
-				key := Place{said.Year, is.GrandPrix, block}
+				key := BlockID{said.Year, is.GrandPrix, block}
 				if !Has(block, is) {
 					continue
 				}
@@ -432,7 +432,7 @@ func (in *Input) seconded(year int, r *season.Round, b Block, source string) boo
 }
 
 // shrunken returns an error if a document lacks rounds wholesale.
-func shrunken(current *season.Facts, d *Document, taken map[Place]Document) error {
+func shrunken(current *season.Facts, d *Document, taken map[BlockID]Document) error {
 	for i := range d.Facts.Seasons {
 		said := &d.Facts.Seasons[i]
 		known := yearOf(current, said.Year, false)
@@ -441,7 +441,7 @@ func shrunken(current *season.Facts, d *Document, taken map[Place]Document) erro
 		}
 		missing := 0
 		for j := range known.Rounds {
-			if gp := known.Rounds[j].GrandPrix; roundOf(said, gp) == nil && !taken[Place{said.Year, gp, Start}].ByHand {
+			if gp := known.Rounds[j].GrandPrix; roundOf(said, gp) == nil && !taken[BlockID{said.Year, gp, Start}].ByHand {
 				missing++
 			}
 		}

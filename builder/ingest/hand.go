@@ -36,13 +36,13 @@ type HandEntry struct {
 	Teams    map[season.TeamID]season.Team       `json:"teams,omitzero"`
 	Circuits map[season.CircuitID]season.Circuit `json:"circuits,omitzero"`
 
-	Released []assemble.Place `json:"released,omitzero"`
-	Named    []assemble.Alias `json:"named,omitzero"` // what sources call otherwise
+	Released []assemble.BlockID `json:"released,omitzero"`
+	Named    []assemble.Alias   `json:"named,omitzero"` // what sources call otherwise
 }
 
 // Statement is what a person says of a block.
 type Statement struct {
-	assemble.Place
+	assemble.BlockID
 	Is  Part `json:"is"`
 	Was Part `json:"was"` // before any person said anything of it
 	// Forced: it is used whatever the gates say.
@@ -85,12 +85,12 @@ type InForce struct {
 type HandLog struct {
 	record[HandEntry]
 	named []assemble.Alias
-	stand map[assemble.Place]InForce
+	stand map[assemble.BlockID]InForce
 }
 
 // LoadHand reads what people entered into a store. Damage is an error that wraps a *chain.DamageError.
 func LoadHand(ctx context.Context, store blob.Store) (*HandLog, error) {
-	l := &HandLog{stand: make(map[assemble.Place]InForce)}
+	l := &HandLog{stand: make(map[assemble.BlockID]InForce)}
 	l.chain = chain.Chain{Store: store, Prefix: HandPrefix}
 	return l, l.Refresh(ctx)
 }
@@ -123,7 +123,7 @@ func (l *HandLog) clone() *HandLog {
 func (l *HandLog) fold(e HandEntry) {
 	l.Entries = append(l.Entries, e)
 	for _, s := range e.Said {
-		l.stand[s.Place] = InForce{s, &e}
+		l.stand[s.BlockID] = InForce{s, &e}
 	}
 	for _, p := range e.Released {
 		delete(l.stand, p)
@@ -133,16 +133,16 @@ func (l *HandLog) fold(e HandEntry) {
 
 // InForce returns the statements that are not released, by year, Grand Prix and block.
 func (l *HandLog) InForce() []InForce {
-	return slices.SortedFunc(maps.Values(l.stand), func(a, b InForce) int { return comparePlaces(a.Place, b.Place) })
+	return slices.SortedFunc(maps.Values(l.stand), func(a, b InForce) int { return compareBlocks(a.BlockID, b.BlockID) })
 }
 
 // Stands returns the statement of a place; false if nobody made one that is not released.
-func (l *HandLog) Stands(p assemble.Place) (InForce, bool) {
+func (l *HandLog) Stands(p assemble.BlockID) (InForce, bool) {
 	s, ok := l.stand[p]
 	return s, ok
 }
 
-func comparePlaces(a, b assemble.Place) int {
+func compareBlocks(a, b assemble.BlockID) int {
 	order := assemble.Blocks()
 	if a.Year != b.Year {
 		return a.Year - b.Year
@@ -179,7 +179,7 @@ func (l *HandLog) complete(e *HandEntry, before *season.Facts) {
 	e.Said = slices.Clone(e.Said)
 	for i := range e.Said {
 		s := &e.Said[i]
-		if earlier, ok := l.stand[s.Place]; ok {
+		if earlier, ok := l.stand[s.BlockID]; ok {
 			s.Was = earlier.Was
 		} else if r := findRound(before, s.Year, s.GrandPrix); r != nil {
 			s.Was = Part(assemble.Part(s.Block, r))
@@ -204,7 +204,7 @@ func (l *HandLog) documents() (wins, yields assemble.Document) {
 	empty := func() assemble.Document {
 		return assemble.Document{
 			Source: assemble.Hand, From: 1, To: 9999, ByHand: true,
-			Revisions: make(map[assemble.Place]string), Forced: make(map[assemble.Place]bool),
+			Revisions: make(map[assemble.BlockID]string), Forced: make(map[assemble.BlockID]bool),
 			Facts: season.Facts{
 				Drivers: make(map[season.DriverID]season.Driver), Teams: make(map[season.TeamID]season.Team),
 				Circuits: make(map[season.CircuitID]season.Circuit),
@@ -217,9 +217,9 @@ func (l *HandLog) documents() (wins, yields assemble.Document) {
 		if s.Assumed {
 			d = &yields
 		}
-		d.Revisions[s.Place] = strconv.FormatInt(s.Entry.Seq, 10)
+		d.Revisions[s.BlockID] = strconv.FormatInt(s.Entry.Seq, 10)
 		if s.Forced {
-			d.Forced[s.Place] = true
+			d.Forced[s.BlockID] = true
 		}
 		maps.Copy(d.Facts.Drivers, s.Entry.Drivers)
 		maps.Copy(d.Facts.Teams, s.Entry.Teams)
@@ -244,16 +244,16 @@ func (l *HandLog) documents() (wins, yields assemble.Document) {
 // releases are those that came after the file that the archive in use was assembled with.
 func (l *HandLog) releases(since int64) []assemble.Release {
 	var released []assemble.Release
-	stood := make(map[assemble.Place]Statement)
+	stood := make(map[assemble.BlockID]Statement)
 	for _, e := range l.Entries {
 		for _, s := range e.Said {
-			stood[s.Place] = s
+			stood[s.BlockID] = s
 		}
 		for _, p := range e.Released {
 			s, ok := stood[p]
 			if _, again := l.stand[p]; ok && !again && e.Seq > since {
 				released = append(released, assemble.Release{
-					Place: p, Revision: strconv.FormatInt(e.Seq, 10), Is: season.Round(s.Is), Was: season.Round(s.Was),
+					BlockID: p, Revision: strconv.FormatInt(e.Seq, 10), Is: season.Round(s.Is), Was: season.Round(s.Was),
 				})
 			}
 		}

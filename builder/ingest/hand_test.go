@@ -161,15 +161,15 @@ func TestByHand(t *testing.T) {
 	store, desks, whole := newDesks(t, now, 2)
 	one, two := desks[0], desks[1]
 	said := roundIn(t, whole, weekend)
-	place := func(b assemble.Block) assemble.Place {
-		return assemble.Place{Year: 2024, GrandPrix: weekend, Block: b}
+	place := func(b assemble.Block) assemble.BlockID {
+		return assemble.BlockID{Year: 2024, GrandPrix: weekend, Block: b}
 	}
 	grid := slices.Clone(said.Grid)
 	grid[0], grid[1] = grid[1], grid[0]
 	grid[0].Position, grid[1].Position = 1, 2
 	enter := ingest.HandEntry{Actor: "operator:anna", Reason: "all sources are down", Said: []ingest.Statement{
-		{Place: place(assemble.Entries), Is: ingest.Part{GrandPrix: weekend, Entries: said.Entries}, Assumed: true},
-		{Place: place(assemble.Grid), Is: ingest.Part{GrandPrix: weekend, Grid: grid}},
+		{BlockID: place(assemble.Entries), Is: ingest.Part{GrandPrix: weekend, Entries: said.Entries}, Assumed: true},
+		{BlockID: place(assemble.Grid), Is: ingest.Part{GrandPrix: weekend, Grid: grid}},
 	}}
 
 	// Looking at it changes nothing.
@@ -234,7 +234,7 @@ func TestByHand(t *testing.T) {
 	for i := range rows {
 		rows[i].Time, rows[i].Segments = 0, [3]time.Duration{}
 	}
-	err = one.Enter(t.Context(), now, ingest.HandEntry{Actor: "anna", Said: []ingest.Statement{{Place: place(assemble.Qualifying), Is: ingest.Part{Qualifying: rows}}}})
+	err = one.Enter(t.Context(), now, ingest.HandEntry{Actor: "anna", Said: []ingest.Statement{{BlockID: place(assemble.Qualifying), Is: ingest.Part{Qualifying: rows}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestByHand(t *testing.T) {
 		d.source.revision, d.source.facts = "four", saying(whole, func(r *season.Round) { r.Grid = said.Grid })
 	}
 	now = now.Add(time.Hour)
-	if err := two.Enter(t.Context(), now, ingest.HandEntry{Actor: "operator:ben", Released: []assemble.Place{place(assemble.Grid)}}); err != nil {
+	if err := two.Enter(t.Context(), now, ingest.HandEntry{Actor: "operator:ben", Released: []assemble.BlockID{place(assemble.Grid)}}); err != nil {
 		t.Fatal(err)
 	}
 	one.run(t, now)
@@ -287,9 +287,9 @@ func TestReleasedWithoutASource(t *testing.T) {
 	d := desks[0]
 	d.source.down = true
 	said := roundIn(t, whole, weekend)
-	place := assemble.Place{Year: 2024, GrandPrix: weekend, Block: assemble.Grid}
+	place := assemble.BlockID{Year: 2024, GrandPrix: weekend, Block: assemble.Grid}
 	for _, grid := range [][]season.GridSlot{said.Grid, said.Grid[:10]} { // entered twice
-		err := d.Enter(t.Context(), now, ingest.HandEntry{Actor: "anna", Said: []ingest.Statement{{Place: place, Is: ingest.Part{Grid: grid}}}})
+		err := d.Enter(t.Context(), now, ingest.HandEntry{Actor: "anna", Said: []ingest.Statement{{BlockID: place, Is: ingest.Part{Grid: grid}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,7 +298,7 @@ func TestReleasedWithoutASource(t *testing.T) {
 			t.Fatalf("the grid in use has %d slots, want %d", len(r.Grid), len(grid))
 		}
 	}
-	if err := d.Enter(t.Context(), now, ingest.HandEntry{Actor: "anna", Released: []assemble.Place{place}}); err != nil {
+	if err := d.Enter(t.Context(), now, ingest.HandEntry{Actor: "anna", Released: []assemble.BlockID{place}}); err != nil {
 		t.Fatal(err)
 	}
 	if report := d.run(t, now); len(report.Faults) != 1 || !report.Changed {
@@ -315,8 +315,8 @@ func TestGatesForPeople(t *testing.T) {
 	_, desks, whole := newDesks(t, now, 1)
 	d := desks[0]
 	statement := ingest.Statement{
-		Place: assemble.Place{Year: 2024, GrandPrix: weekend, Block: assemble.Qualifying},
-		Is:    ingest.Part{Qualifying: roundIn(t, whole, weekend).Qualifying},
+		BlockID: assemble.BlockID{Year: 2024, GrandPrix: weekend, Block: assemble.Qualifying},
+		Is:      ingest.Part{Qualifying: roundIn(t, whole, weekend).Qualifying},
 	}
 	for _, forced := range []bool{false, true} {
 		statement.Forced = forced

@@ -43,7 +43,7 @@ type Ingest struct {
 	hand      *HandLog
 	headshots season.Headshots           // of the settings
 	archive   string                     // SHA-256 of the one that log and contested are of
-	contested map[assemble.Place]bool    // that wait for a person, or on which sources disagree
+	contested map[assemble.BlockID]bool  // that wait for a person, or on which sources disagree
 	documents map[string]source.Document // by source and sum of the payload; the last of each
 	assembled assembled
 
@@ -361,9 +361,9 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 			g.assembled.of = assembledOf{} // what is not believed is to be said again
 		}
 	}
-	g.archive, g.contested = current.SHA256, make(map[assemble.Place]bool)
+	g.archive, g.contested = current.SHA256, make(map[assemble.BlockID]bool)
 	for _, c := range slices.Concat(out.Waiting, out.Disputed) {
-		g.contested[c.Place()] = true
+		g.contested[c.BlockID()] = true
 	}
 	report.Taken, report.Waiting, report.Disputed, report.Confirmed, report.Archive = out.Taken, out.Waiting, out.Disputed, out.Confirmed, current.SHA256
 	// The ledger first: it alone says when lights go out. If we end here, the next run finds the
@@ -638,10 +638,10 @@ func (g *Ingest) Load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g.log, g.archive, g.contested = log, current.SHA256, make(map[assemble.Place]bool)
+	g.log, g.archive, g.contested = log, current.SHA256, make(map[assemble.BlockID]bool)
 	for _, state := range states {
 		for _, c := range slices.Concat(state.Waiting, state.Disputed) {
-			g.contested[c.Place()] = true
+			g.contested[c.BlockID()] = true
 		}
 	}
 	g.show(states)

@@ -34,7 +34,7 @@ type Entry struct {
 type Log struct {
 	record[Entry]
 	accepted map[string]bool
-	since    map[assemble.Place]Origin
+	since    map[assemble.BlockID]Origin
 	hand     int64 // the highest of its entries
 }
 
@@ -94,7 +94,7 @@ type Origin struct {
 
 // LoadLog reads the facts log of a store. Damage is an error that wraps a *chain.DamageError.
 func LoadLog(ctx context.Context, store blob.Store) (*Log, error) {
-	l := &Log{accepted: make(map[string]bool), since: make(map[assemble.Place]Origin)}
+	l := &Log{accepted: make(map[string]bool), since: make(map[assemble.BlockID]Origin)}
 	l.chain = chain.Chain{Store: store, Prefix: LogPrefix}
 	return l, l.Refresh(ctx)
 }
@@ -124,13 +124,13 @@ func (l *Log) fold(e Entry) {
 	}
 	l.hand = max(l.hand, e.Hand)
 	for _, c := range e.Changes {
-		l.since[c.Place()] = Origin{e.At, c.Source, c.Revision, e.Archive, c.Accepted, c.Released}
+		l.since[c.BlockID()] = Origin{e.At, c.Source, c.Revision, e.Archive, c.Accepted, c.Released}
 	}
 }
 
 // Origin returns where a block came from; none for what the base archive had.
 func (l *Log) Origin(year int, gp season.GrandPrixID, b assemble.Block) (Origin, bool) {
-	o, ok := l.since[assemble.Place{Year: year, GrandPrix: gp, Block: b}]
+	o, ok := l.since[assemble.BlockID{Year: year, GrandPrix: gp, Block: b}]
 	return o, ok
 }
 

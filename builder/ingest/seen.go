@@ -16,8 +16,8 @@ type seen struct {
 	archive   string // SHA-256 of the one in use then
 	states    []State
 	licences  map[string]State // of every source that the store was ever told of
-	contested map[assemble.Place]bool
-	origins   map[assemble.Place]Origin
+	contested map[assemble.BlockID]bool
+	origins   map[assemble.BlockID]Origin
 }
 
 // show replaces what is seen. The caller holds mu.
@@ -55,9 +55,9 @@ func (g *Ingest) Stood(archive string, year int, gp season.GrandPrixID) builder.
 		return builder.Stood{Contested: true}
 	}
 	// A verification covers the weekend, its sprint included.
-	contested := func(b assemble.Block) bool { return s.contested[assemble.Place{Year: year, GrandPrix: gp, Block: b}] }
+	contested := func(b assemble.Block) bool { return s.contested[assemble.BlockID{Year: year, GrandPrix: gp, Block: b}] }
 	stood := builder.Stood{Contested: contested(assemble.Result) || contested(assemble.Sprint)}
-	if origin, ok := s.origins[assemble.Place{Year: year, GrandPrix: gp, Block: assemble.Result}]; ok {
+	if origin, ok := s.origins[assemble.BlockID{Year: year, GrandPrix: gp, Block: assemble.Result}]; ok {
 		stood.Since, stood.From = origin.At, "of "+origin.Source+" "+short(origin.Revision)
 	}
 	return stood
@@ -66,7 +66,7 @@ func (g *Ingest) Stood(archive string, year int, gp season.GrandPrixID) builder.
 // Arrived returns when the archive got the qualifying of a round as it is, for the rule by which a
 // pick is made on it; zero for what the base archive had. It goes by what the last Run or Load saw.
 func (g *Ingest) Arrived(year int, gp season.GrandPrixID) time.Time {
-	return g.look().origins[assemble.Place{Year: year, GrandPrix: gp, Block: assemble.Qualifying}].At
+	return g.look().origins[assemble.BlockID{Year: year, GrandPrix: gp, Block: assemble.Qualifying}].At
 }
 
 // silence is how long a source may fail before everybody is told: shorter outages are no news.

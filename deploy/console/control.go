@@ -131,7 +131,7 @@ func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.Ha
 		},
 	} {
 		b.Word = operator.BlockWords[assemble.Block(b.Block)]
-		standing, stands := hand.Stands(assemble.Place{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: assemble.Block(b.Block)})
+		standing, stands := hand.Stands(assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: assemble.Block(b.Block)})
 		switch {
 		case stands && standing.Assumed:
 			b.Note = "assumed from what was entered"

@@ -176,7 +176,7 @@ type factsListCmd struct {
 
 // listedFact is a row of facts list --json.
 type listedFact struct {
-	assemble.Place
+	assemble.BlockID
 	SessionKey int64     `json:"session_key,omitzero"`
 	At         time.Time `json:"at"`
 	By         string    `json:"by"`
@@ -207,17 +207,17 @@ func (c *factsListCmd) Run(ctx context.Context, s *streams) error {
 	var rows [][]any
 	for _, standing := range hand.InForce() {
 		fact := listedFact{
-			Place: standing.Place, At: standing.Entry.At, By: standing.Entry.Actor, Reason: standing.Entry.Reason,
+			BlockID: standing.BlockID, At: standing.Entry.At, By: standing.Entry.Actor, Reason: standing.Entry.Reason,
 			Forced: standing.Forced, Assumed: standing.Assumed,
 		}
 		fact.SessionKey, _ = o.Ledger.State().Key(fact.Year, fact.GrandPrix)
 		for _, confirmed := range out.Confirmed {
-			if confirmed.Place == fact.Place {
+			if confirmed.BlockID == fact.BlockID {
 				fact.Confirmed = append(fact.Confirmed, confirmed.Source)
 			}
 		}
 		for _, change := range slices.Concat(out.Disputed, out.Waiting) {
-			if change.Place() == fact.Place && change.Source != assemble.Hand {
+			if change.BlockID() == fact.BlockID && change.Source != assemble.Hand {
 				fact.Disputed = append(fact.Disputed, change.Source)
 			}
 		}

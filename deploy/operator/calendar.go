@@ -99,7 +99,7 @@ func (d ImportCalendar) read(ctx context.Context, o *Operator) (planned, error) 
 				continue
 			}
 			p.entry.Said = append(p.entry.Said, ingest.Statement{
-				Place: assemble.Place{Year: said.Year, GrandPrix: said.GrandPrix, Block: block}, Is: ingest.Part(assemble.Part(block, &next)),
+				BlockID: assemble.BlockID{Year: said.Year, GrandPrix: said.GrandPrix, Block: block}, Is: ingest.Part(assemble.Part(block, &next)),
 			})
 			if known == nil || block != assemble.Start {
 				continue

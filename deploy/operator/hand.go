@@ -71,7 +71,7 @@ func (o *Operator) Roster(ctx context.Context, session int64) (*stewards.Roster,
 		if err != nil {
 			return nil, nil, err
 		}
-		if said, ok := hand.Stands(assemble.Place{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: assemble.Entries}); ok {
+		if said, ok := hand.Stands(assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: assemble.Entries}); ok {
 			entries = said.Is.Entries
 		}
 	}
@@ -193,7 +193,7 @@ func gapOf(r *almanac.Round, row ledger.Row) string {
 func (d SetOrder) said(roster *stewards.Roster, r *almanac.Round, list *stewards.List) (ingest.HandEntry, error) {
 	word := BlockWords[d.Block]
 	part := ingest.Part{GrandPrix: r.Facts.GrandPrix}
-	place := assemble.Place{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: d.Block}
+	place := assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: d.Block}
 	var entry ingest.HandEntry
 	for _, driver := range list.New {
 		if entry.Drivers == nil {
@@ -214,7 +214,7 @@ func (d SetOrder) said(roster *stewards.Roster, r *almanac.Round, list *stewards
 	case assemble.Grid:
 		part.Grid = list.Grid()
 	}
-	entry.Said = []ingest.Statement{{Place: place, Is: part}}
+	entry.Said = []ingest.Statement{{BlockID: place, Is: part}}
 	if d.Block == assemble.Entries {
 		return entry, nil
 	}
@@ -233,7 +233,7 @@ func (d SetOrder) said(roster *stewards.Roster, r *almanac.Round, list *stewards
 	}
 	// Nobody has said who takes part: those named here do, until a source says otherwise.
 	entry.Said = append(entry.Said, ingest.Statement{
-		Place:   assemble.Place{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: assemble.Entries},
+		BlockID: assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: assemble.Entries},
 		Is:      ingest.Part{GrandPrix: r.Facts.GrandPrix, Entries: list.Entries()},
 		Assumed: true,
 	})
@@ -335,7 +335,7 @@ func (o *Operator) enter(ctx context.Context, entry ingest.HandEntry, order Orde
 		return Done{}, fmt.Errorf("it is kept, and used once this is mended: %w", err)
 	}
 	for _, c := range report.Waiting {
-		if c.Source == assemble.Hand && slices.ContainsFunc(entry.Said, func(s ingest.Statement) bool { return s.Place == c.Place() }) {
+		if c.Source == assemble.Hand && slices.ContainsFunc(entry.Said, func(s ingest.Statement) bool { return s.BlockID == c.BlockID() }) {
 			return Done{}, fmt.Errorf("it is kept, and not used: %s", c.Refused[0].Reason)
 		}
 	}
@@ -382,7 +382,7 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 		p.Effects = append(p.Effects, "It is what is in use already; entered by hand it stays so, whatever a source says.")
 	}
 	for _, c := range out.Disputed {
-		if c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix && slices.ContainsFunc(entry.Said, func(s ingest.Statement) bool { return s.Place == c.Place() }) {
+		if c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix && slices.ContainsFunc(entry.Said, func(s ingest.Statement) bool { return s.BlockID == c.BlockID() }) {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%s says otherwise: %s.", c.Source, lines(r, c.Lines)))
 		}
 	}
@@ -522,7 +522,7 @@ func sentenceCase(text string) string {
 }
 
 // places are the blocks that a release lets go of.
-func (d ReleaseFacts) places(ctx context.Context, o *Operator) (*almanac.Round, []assemble.Place, error) {
+func (d ReleaseFacts) places(ctx context.Context, o *Operator) (*almanac.Round, []assemble.BlockID, error) {
 	if o.Ingest == nil {
 		return nil, nil, errNoFacts
 	}
@@ -538,7 +538,7 @@ func (d ReleaseFacts) places(ctx context.Context, o *Operator) (*almanac.Round, 
 	if err != nil {
 		return nil, nil, err
 	}
-	var places []assemble.Place
+	var places []assemble.BlockID
 	var stand []string
 	for _, s := range hand.InForce() {
 		if s.Year != r.Year || s.GrandPrix != r.Facts.GrandPrix {
@@ -546,7 +546,7 @@ func (d ReleaseFacts) places(ctx context.Context, o *Operator) (*almanac.Round, 
 		}
 		stand = append(stand, string(s.Block))
 		if d.Block == "" || d.Block == s.Block {
-			places = append(places, s.Place)
+			places = append(places, s.BlockID)
 		}
 	}
 	switch {
@@ -586,7 +586,7 @@ func (d ReleaseFacts) do(ctx context.Context, o *Operator, order Order, _ Previe
 		return done, err
 	}
 	done.Text = fmt.Sprintf("The sources are believed again about the %s.", label(r))
-	started := slices.ContainsFunc(places, func(p assemble.Place) bool { return p.Block == assemble.Start })
+	started := slices.ContainsFunc(places, func(p assemble.BlockID) bool { return p.Block == assemble.Start })
 	if started && r.Record.Override.ByPerson && r.Record.Override.Status == ledger.AsPlanned && r.Result == nil {
 		v, err := o.view(ctx)
 		if err != nil {
