@@ -53,7 +53,7 @@ func AuditStore(ctx context.Context, store blob.Store, noted ...string) (Audit, 
 	if err != nil {
 		return Audit{}, err
 	}
-	if err := NewFactsStore(store).Vouch(ctx, l); err != nil {
+	if err := NewArchiveStore(store).Vouch(ctx, l); err != nil {
 		return Audit{}, fmt.Errorf("audit what is served: %w", err)
 	}
 	a.heads(manifests, l.Files())

@@ -34,7 +34,7 @@ import (
 type Builder struct {
 	Store  blob.Store
 	Ledger *ledger.Ledger
-	Facts  func(context.Context) (Facts, error) // the archive in use
+	Facts  func(context.Context) (StoredArchive, error) // the archive in use
 	Policy Policy
 	Name   string // who builds: host and process, for people
 	// Sourced says how the sources of the facts stand at an instant. It may be nil: then what the
@@ -115,7 +115,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 }
 
 // publish makes one attempt on the version that is current now.
-func (b *Builder) publish(ctx context.Context, r Request, facts Facts) (snapshots.Receipt, []Refused, error) {
+func (b *Builder) publish(ctx context.Context, r Request, facts StoredArchive) (snapshots.Receipt, []Refused, error) {
 	base, err := snapshots.LoadBase(ctx, b.Store)
 	if err != nil {
 		return snapshots.Receipt{}, nil, err

@@ -56,7 +56,7 @@ func TestCrashAtEveryWriteOfABuild(t *testing.T) {
 					t.Fatal(err)
 				}
 				b := *w.builder()
-				b.Store, b.Ledger, b.Facts = s, p.ledger, builder.NewFactsStore(s).Load
+				b.Store, b.Ledger, b.Facts = s, p.ledger, builder.NewArchiveStore(s).Load
 				return p, &b
 			}
 			_, first := process(store)

@@ -123,7 +123,7 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 
 // derivedKey names what the odds and the record depend on: the archive, the model, what is
 // verified, with its revision, and which rounds are still to be held.
-func (b *Builder) derivedKey(facts Facts, a *almanac.Almanac) string {
+func (b *Builder) derivedKey(facts StoredArchive, a *almanac.Almanac) string {
 	h := sha256.New()
 	h.Write(fmt.Appendln(nil, derivedFormat, facts.SHA256, b.Policy.Model.Name(), a.Current))
 	for i := range a.Years {
@@ -185,7 +185,7 @@ type deriver struct {
 
 // deriver returns one that remembers what was derived from the facts before: in this process, or else
 // in the store.
-func (b *Builder) deriver(ctx context.Context, facts Facts) *deriver {
+func (b *Builder) deriver(ctx context.Context, facts StoredArchive) *deriver {
 	b.deriving.Lock()
 	defer b.deriving.Unlock()
 	name := predict.V2

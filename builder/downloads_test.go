@@ -114,7 +114,9 @@ func twoSeasons(t *testing.T, opened time.Time, policy builder.Policy) *builder.
 	}
 	return &builder.Builder{
 		Store: store, Ledger: l, Policy: policy, Name: "test", Log: slog.New(slog.DiscardHandler),
-		Facts: func(context.Context) (builder.Facts, error) { return builder.Facts{Archive: two, SHA256: sum}, nil },
+		Facts: func(context.Context) (builder.StoredArchive, error) {
+			return builder.StoredArchive{Archive: two, SHA256: sum}, nil
+		},
 	}
 }
 

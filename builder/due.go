@@ -70,7 +70,7 @@ func (e *UnsettledError) Unwrap() []error { return e.Errs }
 // Nothing is appended whose consequence cannot be published: see Publishable. What is left out for
 // that, or because the ledger refuses it, keeps nothing else from being settled; the error is then
 // an *UnsettledError.
-func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, facts Facts, t time.Time) ([]ledger.Event, error) {
+func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, facts StoredArchive, t time.Time) ([]ledger.Event, error) {
 	v := facts.Archive.AsOf(t)
 	var added []ledger.Event
 	var left []error

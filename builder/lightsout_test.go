@@ -184,7 +184,9 @@ func nothingStops(t *testing.T, r *rand.Rand, g gaps) {
 	}
 	b := &builder.Builder{
 		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
-		Facts:  func(context.Context) (builder.Facts, error) { return builder.Facts{Archive: inUse, SHA256: sum}, nil },
+		Facts: func(context.Context) (builder.StoredArchive, error) {
+			return builder.StoredArchive{Archive: inUse, SHA256: sum}, nil
+		},
 		Policy: builder.Policy{Model: predict.GridFrequency(), AutoVerifyAfter: 24 * time.Hour},
 	}
 	for _, at := range instants(opened, archives) {
@@ -279,7 +281,9 @@ func TestOneWrongDocumentStopsNoOther(t *testing.T) {
 	inUse := good
 	b := &builder.Builder{
 		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
-		Facts:  func(context.Context) (builder.Facts, error) { return builder.Facts{Archive: inUse, SHA256: sum}, nil },
+		Facts: func(context.Context) (builder.StoredArchive, error) {
+			return builder.StoredArchive{Archive: inUse, SHA256: sum}, nil
+		},
 		Policy: builder.Policy{Model: predict.GridFrequency()},
 	}
 	before, err := b.Build(t.Context(), builder.Request{At: first.Start.AddDate(0, 0, -7)})
@@ -346,7 +350,9 @@ func TestMissingFactsArePublished(t *testing.T) {
 	inUse := bare
 	b := &builder.Builder{
 		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
-		Facts:  func(context.Context) (builder.Facts, error) { return builder.Facts{Archive: inUse, SHA256: sum}, nil },
+		Facts: func(context.Context) (builder.StoredArchive, error) {
+			return builder.StoredArchive{Archive: inUse, SHA256: sum}, nil
+		},
 		Policy: builder.Policy{Model: predict.GridFrequency()},
 	}
 	build := func(at time.Time) snapshots.Manifest {
@@ -411,7 +417,9 @@ func TestNothingUnpublishableIsAppended(t *testing.T) {
 	inUse := nameless
 	b := &builder.Builder{
 		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
-		Facts:  func(context.Context) (builder.Facts, error) { return builder.Facts{Archive: inUse, SHA256: sum}, nil },
+		Facts: func(context.Context) (builder.StoredArchive, error) {
+			return builder.StoredArchive{Archive: inUse, SHA256: sum}, nil
+		},
 		Policy: builder.Policy{Model: predict.GridFrequency(), AutoVerifyAfter: time.Hour},
 	}
 	if _, err := b.Build(t.Context(), builder.Request{At: first.Start.Add(-time.Hour)}); err != nil {
@@ -455,7 +463,9 @@ func TestOlderArchiveTakesNothingBack(t *testing.T) {
 	inUse := good
 	b := &builder.Builder{
 		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
-		Facts:  func(context.Context) (builder.Facts, error) { return builder.Facts{Archive: inUse, SHA256: sum}, nil },
+		Facts: func(context.Context) (builder.StoredArchive, error) {
+			return builder.StoredArchive{Archive: inUse, SHA256: sum}, nil
+		},
 		Policy: builder.Policy{Model: predict.GridFrequency()},
 	}
 	if _, err := b.Build(t.Context(), builder.Request{At: start.Add(-time.Hour)}); err != nil {

@@ -47,8 +47,8 @@ func TestResultsThatTheFirstArchiveLacked(t *testing.T) {
 	whole := altered(t, asItWas)
 	w := &weekend{t: t, store: memblob.New(), policy: builder.Policy{Model: predict.GridFrequency()}}
 	w.archive = withoutResults(t, whole, austria, britain)
-	facts := builder.NewFactsStore(w.store)
-	put := func(a *season.Archive) builder.Facts {
+	facts := builder.NewArchiveStore(w.store)
+	put := func(a *season.Archive) builder.StoredArchive {
 		t.Helper()
 		var file bytes.Buffer
 		if err := archive.Encode(&file, a); err != nil {
@@ -124,7 +124,7 @@ func TestResultsThatTheFirstArchiveLacked(t *testing.T) {
 func TestVouchingOfBefore(t *testing.T) {
 	w := newWeekend(t, asItWas)
 	b := w.builder()
-	if err := builder.NewFactsStore(w.store).Vouch(t.Context(), w.ledger); err != nil {
+	if err := builder.NewArchiveStore(w.store).Vouch(t.Context(), w.ledger); err != nil {
 		t.Fatal(err)
 	}
 	out := build(t, b, austriaQualified)

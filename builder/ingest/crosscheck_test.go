@@ -70,7 +70,7 @@ func inAustria(t *testing.T, sources ...ingest.Source) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.facts = builder.NewFactsStore(store)
+	s.facts = builder.NewArchiveStore(store)
 	inUse, err := s.facts.Put(t.Context(), beforeAustria(t))
 	if err != nil {
 		t.Fatal(err)

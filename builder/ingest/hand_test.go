@@ -92,7 +92,7 @@ func newDesks(t *testing.T, now time.Time, n int) (blob.Store, []*desk, season.F
 	for range n {
 		store := blob.Store(store)
 		d := &desk{source: &herald{revision: "one", facts: season.Facts{}}}
-		factsStore := builder.NewFactsStore(store)
+		factsStore := builder.NewArchiveStore(store)
 		if _, err := factsStore.Put(t.Context(), file.Bytes()); err != nil && len(desks) == 0 {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func newDesks(t *testing.T, now time.Time, n int) (blob.Store, []*desk, season.F
 			t.Fatal(err)
 		}
 		policy := builder.Policy{}
-		if _, err := policy.Settle(t.Context(), l, builder.Facts{Archive: trimmed}, now.Add(-time.Hour)); err != nil {
+		if _, err := policy.Settle(t.Context(), l, builder.StoredArchive{Archive: trimmed}, now.Add(-time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		d.Ingest = &ingest.Ingest{

@@ -31,7 +31,7 @@ import (
 // Ingest asks sources for a store. It is safe for concurrent use; one Run at a time does its work.
 type Ingest struct {
 	Store   blob.Store
-	Facts   *builder.FactsStore
+	Facts   *builder.ArchiveStore
 	Ledger  *ledger.Ledger
 	Sources []Source // by falling precedence
 	// Interval is how long after an answer a source is asked again, at an instant of race time.

@@ -27,7 +27,7 @@ type service struct {
 	host    *codehost.Host
 	builder *builder.Builder
 	ingest  *ingest.Ingest
-	facts   *builder.FactsStore
+	facts   *builder.ArchiveStore
 	ledger  *ledger.Ledger
 }
 
@@ -65,7 +65,7 @@ func newServiceOn(t testing.TB, file []byte, now time.Time) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.facts = builder.NewFactsStore(store)
+	s.facts = builder.NewArchiveStore(store)
 	inUse, err := s.facts.Put(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func (w *world) silence() {
 	if err := archive.Encode(&file, trimmed); err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := builder.NewFactsStore(w.store).Put(w.t.Context(), file.Bytes()); err != nil {
+	if _, err := builder.NewArchiveStore(w.store).Put(w.t.Context(), file.Bytes()); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -194,24 +194,24 @@ func (c *archiveShowCmd) Run(ctx context.Context, s *streams) error {
 	return s.printTable([]any{"season", "rounds", "finished", "results", "practice laps", "pit stops", "colours"}, rows)
 }
 
-func (c *archiveShowCmd) load(ctx context.Context) (builder.Facts, error) {
+func (c *archiveShowCmd) load(ctx context.Context) (builder.StoredArchive, error) {
 	switch {
 	case c.Archive != "":
 		a, sum, err := archive.ReadFile(c.Archive)
-		return builder.Facts{Archive: a, SHA256: sum}, err
+		return builder.StoredArchive{Archive: a, SHA256: sum}, err
 	case c.Store != "":
 		store, err := (&storeFlags{Store: c.Store}).openToRead(ctx)
 		if err != nil {
-			return builder.Facts{}, err
+			return builder.StoredArchive{}, err
 		}
-		facts, err := builder.NewFactsStore(store).Load(ctx)
+		facts, err := builder.NewArchiveStore(store).Load(ctx)
 		if errors.Is(err, blob.ErrNotFound) {
-			return builder.Facts{}, fmt.Errorf("%s has no archive yet; gridcast archive import puts one there", store)
+			return builder.StoredArchive{}, fmt.Errorf("%s has no archive yet; gridcast archive import puts one there", store)
 		}
 		return facts, err
 	default:
 		a, err := archive.Embedded()
-		return builder.Facts{Archive: a, SHA256: archive.Sum(archive.EmbeddedBytes())}, err
+		return builder.StoredArchive{Archive: a, SHA256: archive.Sum(archive.EmbeddedBytes())}, err
 	}
 }
 
@@ -272,13 +272,13 @@ func (c *archiveDiffCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	load := func(name string) (builder.Facts, error) {
+	load := func(name string) (builder.StoredArchive, error) {
 		if _, err := os.Stat(name); err == nil {
 			a, sum, err := archive.ReadFile(name)
-			return builder.Facts{Archive: a, SHA256: sum}, err
+			return builder.StoredArchive{Archive: a, SHA256: sum}, err
 		}
 		if name == "" {
-			return builder.NewFactsStore(store).Load(ctx)
+			return builder.NewArchiveStore(store).Load(ctx)
 		}
 		facts, _, err := operator.LoadArchive(ctx, store, name)
 		return facts, err

@@ -198,11 +198,11 @@ func (f *roundsFlags) operator(ctx context.Context, o *operator.Operator) (*oper
 	case err != nil:
 		return nil, err
 	}
-	facts := builder.NewFactsStore(o.Store)
+	facts := builder.NewArchiveStore(o.Store)
 	if err := facts.Vouch(ctx, o.Ledger); err != nil {
 		return nil, err
 	}
-	o.Facts = func(ctx context.Context) (builder.Facts, error) {
+	o.Facts = func(ctx context.Context) (builder.StoredArchive, error) {
 		loaded, err := facts.Load(ctx)
 		if errors.Is(err, blob.ErrNotFound) {
 			err = fmt.Errorf("%w; gridcast build puts one into the store", err)

@@ -47,7 +47,7 @@ func (f *handFlags) assembles(o *operator.Operator, s *streams) error {
 		return err
 	}
 	o.Ingest = &ingest.Ingest{
-		Store: o.Store, Facts: builder.NewFactsStore(o.Store), Ledger: o.Ledger, Sources: upstreams,
+		Store: o.Store, Facts: builder.NewArchiveStore(o.Store), Ledger: o.Ledger, Sources: upstreams,
 		Log:      slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Interval: func(time.Time) time.Duration { return askAgain },
 	}

@@ -118,7 +118,7 @@ func (f *builderFlags) builderOn(ctx context.Context, s *streams, store blob.Sto
 	if err != nil {
 		return nil, err
 	}
-	facts := builder.NewFactsStore(store)
+	facts := builder.NewArchiveStore(store)
 	if err := f.putArchive(ctx, facts); err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func readHeadshots(file string) (season.Headshots, error) {
 
 // putArchive makes sure that the store has an archive: the file asked for, else what is there,
 // else the embedded seasons.
-func (f *builderFlags) putArchive(ctx context.Context, facts *builder.FactsStore) error {
+func (f *builderFlags) putArchive(ctx context.Context, facts *builder.ArchiveStore) error {
 	if f.Archive != "" {
 		file, err := os.ReadFile(f.Archive)
 		if err != nil {

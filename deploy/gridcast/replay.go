@@ -26,7 +26,7 @@ const replayVerifiesAfter = time.Hour
 
 // known refuses seasons that the archive does not have, before the store becomes a simulated one.
 func (c *replayCmd) known(ctx context.Context, flags *builderFlags, store blob.Store) error {
-	archives := builder.NewFactsStore(store)
+	archives := builder.NewArchiveStore(store)
 	if err := flags.putArchive(ctx, archives); err != nil {
 		return err
 	}

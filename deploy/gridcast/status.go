@@ -108,7 +108,7 @@ func (c *statusCmd) Run(ctx context.Context, s *streams) error {
 	if base.Pointer.Held {
 		st.Held = base.Pointer.Reason
 	}
-	archives := builder.NewFactsStore(store)
+	archives := builder.NewArchiveStore(store)
 	facts, err := archives.Load(ctx)
 	if err != nil {
 		return err

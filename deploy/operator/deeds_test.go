@@ -234,7 +234,7 @@ func TestImportThatLosesResults(t *testing.T) {
 		t.Fatalf("archives: got %+v, %v", list, err)
 	}
 	must(t, o, operator.UseArchive{SHA256: archive.Sum(older)[:12]}, operator.Order{Force: true, Reason: "wrong release"})
-	if inUse, err := builder.NewFactsStore(o.Store).Load(t.Context()); err != nil || inUse.SHA256 != archive.Sum(older) {
+	if inUse, err := builder.NewArchiveStore(o.Store).Load(t.Context()); err != nil || inUse.SHA256 != archive.Sum(older) {
 		t.Errorf("in use: %.12s, %v; want the older one", inUse.SHA256, err)
 	}
 	if _, err := o.Do(t.Context(), operator.UseArchive{SHA256: "zz"}, operator.Order{Actor: "operator:anna"}); err == nil {

@@ -251,7 +251,7 @@ func (d Import) preview(ctx context.Context, o *Operator) (Preview, error) {
 // result is no longer there that is verified: what is published could not be built any more.
 func (o *Operator) previewArchive(ctx context.Context, next *season.Archive, sum string) (Preview, error) {
 	p := Preview{Title: "Use another archive", Question: "Build everything from this archive?"}
-	inUse, err := builder.NewFactsStore(o.Store).Load(ctx)
+	inUse, err := builder.NewArchiveStore(o.Store).Load(ctx)
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
 		p.Question, p.Effects = "", []string{"The store has no archive yet: this one is its first."}
@@ -289,7 +289,7 @@ func (d Import) do(ctx context.Context, o *Operator, _ Order, p Preview) (Done, 
 }
 
 func (o *Operator) useArchive(ctx context.Context, file []byte, p Preview) (Done, error) {
-	facts := builder.NewFactsStore(o.Store)
+	facts := builder.NewArchiveStore(o.Store)
 	if inUse, err := facts.Load(ctx); err == nil && p.Seen != "" && inUse.SHA256 != p.Seen {
 		return Done{}, fmt.Errorf("import: the archive in use: %w", ErrChanged)
 	}
@@ -364,29 +364,29 @@ func ListArchives(ctx context.Context, store blob.Store) ([]StoredArchive, error
 
 // LoadArchive reads an archive of the store, in use or not, by the sum of its file or its first
 // digits, and returns its file too.
-func LoadArchive(ctx context.Context, store blob.Store, sum string) (builder.Facts, []byte, error) {
+func LoadArchive(ctx context.Context, store blob.Store, sum string) (builder.StoredArchive, []byte, error) {
 	var found []string
 	for info, err := range store.List(ctx, archives) {
 		if err != nil {
-			return builder.Facts{}, nil, fmt.Errorf("load archive %s: %w", sum, err)
+			return builder.StoredArchive{}, nil, fmt.Errorf("load archive %s: %w", sum, err)
 		}
 		if full := strings.TrimPrefix(info.Key, archives); sum != "" && strings.HasPrefix(full, sum) {
 			found = append(found, full)
 		}
 	}
 	if len(found) != 1 {
-		return builder.Facts{}, nil, fmt.Errorf("load archive %q: %d archives of %s have a sum that begins so; gridcast archive list shows them", sum, len(found), store)
+		return builder.StoredArchive{}, nil, fmt.Errorf("load archive %q: %d archives of %s have a sum that begins so; gridcast archive list shows them", sum, len(found), store)
 	}
 	object, err := store.Get(ctx, archives+found[0], builder.MaxArchive)
 	if err != nil {
-		return builder.Facts{}, nil, fmt.Errorf("load archive %s: %w", found[0], err)
+		return builder.StoredArchive{}, nil, fmt.Errorf("load archive %s: %w", found[0], err)
 	}
 	if got := archive.Sum(object.Data); got != found[0] {
-		return builder.Facts{}, nil, fmt.Errorf("load archive %s: its bytes have the sum %s: it is damaged", found[0], got)
+		return builder.StoredArchive{}, nil, fmt.Errorf("load archive %s: its bytes have the sum %s: it is damaged", found[0], got)
 	}
 	a, err := archive.Decode(bytes.NewReader(object.Data))
 	if err != nil {
-		return builder.Facts{}, nil, fmt.Errorf("load archive %s: %w", found[0], err)
+		return builder.StoredArchive{}, nil, fmt.Errorf("load archive %s: %w", found[0], err)
 	}
-	return builder.Facts{Archive: a, SHA256: found[0]}, object.Data, nil
+	return builder.StoredArchive{Archive: a, SHA256: found[0]}, object.Data, nil
 }

@@ -67,7 +67,7 @@ type Operator struct {
 	Now   func() time.Time // race time
 
 	Ledger *ledger.Ledger
-	Facts  func(context.Context) (builder.Facts, error) // the archive in use
+	Facts  func(context.Context) (builder.StoredArchive, error) // the archive in use
 	// Ingest assembles the archive: it keeps what people enter, and has it used.
 	Ingest *ingest.Ingest
 	// Model says which pick would follow from facts that are entered; nil: nobody does.
@@ -128,7 +128,7 @@ type Done struct {
 	Webhook  *webhook.Hook      // of a deed about a webhook
 	Attempt  *webhook.Attempt   // of a test of it
 	Pruned   *snapshots.Pruned
-	Facts    *builder.Facts
+	Facts    *builder.StoredArchive
 	Checked  *snapshots.Verification
 	Audited  *builder.Audit
 	Backup   *snapshots.BackupInfo

@@ -32,7 +32,7 @@ var belgiumStart = time.Date(2024, 7, 28, 13, 0, 0, 0, time.UTC)
 func belgianWeekend(t *testing.T) *race {
 	t.Helper()
 	w := &race{Operator: desk(t), at: belgiumStart.Add(-time.Hour)}
-	facts := builder.NewFactsStore(w.Store)
+	facts := builder.NewArchiveStore(w.Store)
 	inUse, err := facts.Put(t.Context(), archive.EmbeddedBytes())
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestRoundChangedMeanwhile(t *testing.T) {
 	// Between the last look and the append, too: the facts are loaded again for each.
 	seen = w.preview(t, operator.Reinstate(belgium, time.Time{})).Seen
 	load, looks := w.Facts, 0
-	w.Facts = func(ctx context.Context) (builder.Facts, error) {
+	w.Facts = func(ctx context.Context) (builder.StoredArchive, error) {
 		if looks++; looks == 2 { // the preview of Do has looked
 			other := *w.Operator
 			other.Facts = load

@@ -54,7 +54,7 @@ type unattended struct {
 	host    *codehost.Host
 	store   *dirblob.Store
 	ledger  *ledger.Ledger
-	facts   *builder.FactsStore
+	facts   *builder.ArchiveStore
 	sources *ingest.Ingest
 	service *operator.Service
 	wake    []time.Time     // when what came may be believed
@@ -97,7 +97,7 @@ func begin(t *testing.T, host *codehost.Host, clock *raceTime, base []byte) *una
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.store, u.facts = store, builder.NewFactsStore(store)
+	u.store, u.facts = store, builder.NewArchiveStore(store)
 	inUse, err := u.facts.Put(t.Context(), base)
 	if err != nil {
 		t.Fatal(err)

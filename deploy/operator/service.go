@@ -29,8 +29,8 @@ type Service struct {
 	builder *builder.Builder
 	clock   Clock
 	log     *slog.Logger
-	facts   atomic.Pointer[builder.Facts]       // as of the last build, for the schedule
-	jobs    atomic.Pointer[scheduler.Scheduler] // from a successful Start on
+	facts   atomic.Pointer[builder.StoredArchive] // as of the last build, for the schedule
+	jobs    atomic.Pointer[scheduler.Scheduler]   // from a successful Start on
 	metrics *serviceMetrics
 	reg     prometheus.Registerer
 	sources *ingest.Ingest // nil: facts come by import alone
@@ -347,11 +347,11 @@ func (s *Service) calendar() cadence.Calendar {
 }
 
 // Facts is the archive in use, from memory; not known before the first build.
-func (s *Service) Facts() (facts builder.Facts, known bool) {
+func (s *Service) Facts() (facts builder.StoredArchive, known bool) {
 	if loaded := s.facts.Load(); loaded != nil {
 		return *loaded, true
 	}
-	return builder.Facts{}, false
+	return builder.StoredArchive{}, false
 }
 
 // Jobs tells how the jobs stand; there are none before Start has succeeded.
@@ -385,7 +385,7 @@ func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*Operator, er
 }
 
 // currentFacts is the archive in use, from memory as soon as it is there.
-func (s *Service) currentFacts(ctx context.Context) (builder.Facts, error) {
+func (s *Service) currentFacts(ctx context.Context) (builder.StoredArchive, error) {
 	if facts, known := s.Facts(); known {
 		return facts, nil
 	}
@@ -421,7 +421,7 @@ func (s *Service) Sources() []Source {
 }
 
 // archiveDetail says what an archive is and how far it goes.
-func archiveDetail(facts builder.Facts, now time.Time) string {
+func archiveDetail(facts builder.StoredArchive, now time.Time) string {
 	detail := facts.Archive.Facts().Source
 	v := facts.Archive.AsOf(now)
 	for i := len(v.Seasons) - 1; i >= 0; i-- {

@@ -133,7 +133,7 @@ func publish(t *testing.T, facts season.Facts) map[string][]byte {
 		t.Fatal(err)
 	}
 	store := memblob.New()
-	inUse := builder.NewFactsStore(store)
+	inUse := builder.NewArchiveStore(store)
 	if _, err := inUse.Put(t.Context(), file.Bytes()); err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// Facts is an archive and the sum of the file it was read from.
-type Facts struct {
+// StoredArchive is an archive and the sum of the file it was read from.
+type StoredArchive struct {
 	Archive *season.Archive
 	SHA256  string // lower-case hex, of the file
 }
@@ -34,33 +34,33 @@ type factsInUse struct {
 	Source string `json:"source"` // for people
 }
 
-// FactsStore keeps the archive that all builders of a store build from. It is safe for
+// ArchiveStore keeps the archive that all builders of a store build from. It is safe for
 // concurrent use.
-type FactsStore struct {
+type ArchiveStore struct {
 	store blob.Store
 
 	mu     sync.Mutex
-	loaded Facts // the last that was read
+	loaded StoredArchive // the last that was read
 }
 
-// NewFactsStore returns the archive's place in a store.
-func NewFactsStore(store blob.Store) *FactsStore { return &FactsStore{store: store} }
+// NewArchiveStore returns the archive's place in a store.
+func NewArchiveStore(store blob.Store) *ArchiveStore { return &ArchiveStore{store: store} }
 
 // Load returns the archive in use; the error wraps blob.ErrNotFound if the store has none. An
 // archive that is still in use is not read again.
-func (f *FactsStore) Load(ctx context.Context) (Facts, error) {
+func (f *ArchiveStore) Load(ctx context.Context) (StoredArchive, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	inUse, _, err := f.inUse(ctx)
 	if err != nil {
-		return Facts{}, err
+		return StoredArchive{}, err
 	}
 	if f.loaded.SHA256 == inUse.SHA256 {
 		return f.loaded, nil
 	}
 	facts, err := loadFacts(ctx, f.store, inUse.SHA256)
 	if err != nil {
-		return Facts{}, err
+		return StoredArchive{}, err
 	}
 	f.loaded = facts
 	return facts, nil
@@ -69,7 +69,7 @@ func (f *FactsStore) Load(ctx context.Context) (Facts, error) {
 // Vouch tells the ledger which results stood in the archive that it was opened on: see
 // ledger.State.Vouches. A store that no longer has that archive is taken as one that never
 // recorded it.
-func (f *FactsStore) Vouch(ctx context.Context, l *ledger.Ledger) error {
+func (f *ArchiveStore) Vouch(ctx context.Context, l *ledger.Ledger) error {
 	opened := l.State()
 	if opened.OpenedOn() == "" {
 		return nil
@@ -89,46 +89,46 @@ func (f *FactsStore) Vouch(ctx context.Context, l *ledger.Ledger) error {
 }
 
 // loadFacts reads an archive of the store, in use or not, by the sum of its file.
-func loadFacts(ctx context.Context, store blob.Store, sum string) (Facts, error) {
+func loadFacts(ctx context.Context, store blob.Store, sum string) (StoredArchive, error) {
 	object, err := store.Get(ctx, factsFolder+sum, MaxArchive)
 	if err != nil {
-		return Facts{}, fmt.Errorf("load archive: %w", err)
+		return StoredArchive{}, fmt.Errorf("load archive: %w", err)
 	}
 	facts, err := decodeFacts(object.Data)
 	if err != nil {
-		return Facts{}, err
+		return StoredArchive{}, err
 	}
 	if facts.SHA256 != sum {
-		return Facts{}, fmt.Errorf("load archive: %s%s has the sum %s", factsFolder, sum, facts.SHA256)
+		return StoredArchive{}, fmt.Errorf("load archive: %s%s has the sum %s", factsFolder, sum, facts.SHA256)
 	}
 	return facts, nil
 }
 
 // Put makes the archive file the one in use, unless it is already. A file that is no archive
 // is refused and leaves the store as it was.
-func (f *FactsStore) Put(ctx context.Context, file []byte) (Facts, error) {
+func (f *ArchiveStore) Put(ctx context.Context, file []byte) (StoredArchive, error) {
 	facts, err := decodeFacts(file)
 	if err != nil {
-		return Facts{}, err
+		return StoredArchive{}, err
 	}
 	if len(file) > MaxArchive {
-		return Facts{}, fmt.Errorf("put archive: it has %d bytes, at most %d can be read again", len(file), MaxArchive)
+		return StoredArchive{}, fmt.Errorf("put archive: it has %d bytes, at most %d can be read again", len(file), MaxArchive)
 	}
 	// The name is the sum of the content: whoever wrote it first wrote the same.
 	switch whole, err := blob.Claim(ctx, f.store, factsFolder+facts.SHA256, file); {
 	case err != nil:
-		return Facts{}, fmt.Errorf("put archive: %w", err)
+		return StoredArchive{}, fmt.Errorf("put archive: %w", err)
 	case !whole:
-		return Facts{}, fmt.Errorf("put archive: %s%s is damaged: it does not hold what its name says", factsFolder, facts.SHA256)
+		return StoredArchive{}, fmt.Errorf("put archive: %s%s is damaged: it does not hold what its name says", factsFolder, facts.SHA256)
 	}
 	data, err := json.MarshalIndent(factsInUse{SHA256: facts.SHA256, Source: facts.Archive.Facts().Source}, "", "  ")
 	if err != nil {
-		return Facts{}, fmt.Errorf("put archive: %w", err)
+		return StoredArchive{}, fmt.Errorf("put archive: %w", err)
 	}
 	for {
 		inUse, tag, err := f.inUse(ctx)
 		if err != nil && !errors.Is(err, blob.ErrNotFound) {
-			return Facts{}, err
+			return StoredArchive{}, err
 		}
 		if inUse.SHA256 == facts.SHA256 {
 			return facts, nil
@@ -139,10 +139,10 @@ func (f *FactsStore) Put(ctx context.Context, file []byte) (Facts, error) {
 			return facts, nil
 		case errors.Is(err, blob.ErrConflict), errors.Is(err, blob.ErrUnknown):
 			if ctx.Err() != nil {
-				return Facts{}, fmt.Errorf("put archive: %w", err)
+				return StoredArchive{}, fmt.Errorf("put archive: %w", err)
 			}
 		default:
-			return Facts{}, fmt.Errorf("put archive: %w", err)
+			return StoredArchive{}, fmt.Errorf("put archive: %w", err)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func (f *FactsStore) Put(ctx context.Context, file []byte) (Facts, error) {
 var ErrArchiveChanged = errors.New("another archive is in use meanwhile")
 
 // Keep puts an archive's file into the store without using it.
-func (f *FactsStore) Keep(ctx context.Context, file []byte) error {
+func (f *ArchiveStore) Keep(ctx context.Context, file []byte) error {
 	sum := archive.Sum(file)
 	switch whole, err := blob.Claim(ctx, f.store, factsFolder+sum, file); {
 	case err != nil:
@@ -164,7 +164,7 @@ func (f *FactsStore) Keep(ctx context.Context, file []byte) error {
 
 // Use makes an archive that the store keeps the one in use, if the one in use is after; the error
 // wraps ErrArchiveChanged if it is another.
-func (f *FactsStore) Use(ctx context.Context, sum, after string) (err error) {
+func (f *ArchiveStore) Use(ctx context.Context, sum, after string) (err error) {
 	next, err := loadFacts(ctx, f.store, sum)
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ func (f *FactsStore) Use(ctx context.Context, sum, after string) (err error) {
 }
 
 // inUse reads archive.json.
-func (f *FactsStore) inUse(ctx context.Context) (factsInUse, blob.Tag, error) {
+func (f *ArchiveStore) inUse(ctx context.Context) (factsInUse, blob.Tag, error) {
 	object, err := f.store.Get(ctx, factsKey, blob.MaxDocument)
 	if err != nil {
 		return factsInUse{}, "", fmt.Errorf("load archive: %w", err)
@@ -213,10 +213,10 @@ func (f *FactsStore) inUse(ctx context.Context) (factsInUse, blob.Tag, error) {
 	return inUse, object.Tag, nil
 }
 
-func decodeFacts(file []byte) (Facts, error) {
+func decodeFacts(file []byte) (StoredArchive, error) {
 	a, err := archive.DecodeFile(file)
 	if err != nil {
-		return Facts{}, err
+		return StoredArchive{}, err
 	}
-	return Facts{Archive: a, SHA256: archive.Sum(file)}, nil
+	return StoredArchive{Archive: a, SHA256: archive.Sum(file)}, nil
 }

@@ -13,11 +13,11 @@ import (
 // TestPutRefusesWhatIsNoArchive shows that the error says so once and the store stays empty.
 func TestPutRefusesWhatIsNoArchive(t *testing.T) {
 	store := memblob.New()
-	_, err := builder.NewFactsStore(store).Put(t.Context(), []byte("hello"))
+	_, err := builder.NewArchiveStore(store).Put(t.Context(), []byte("hello"))
 	if want := "decode archive: not a gridcast archive: no zstd stream"; !errors.Is(err, archive.ErrNotArchive) || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if _, err := builder.NewFactsStore(store).Load(t.Context()); !errors.Is(err, blob.ErrNotFound) {
+	if _, err := builder.NewArchiveStore(store).Load(t.Context()); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("got %v, want an empty store", err)
 	}
 }
