@@ -3,8 +3,10 @@ package render_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,10 +15,12 @@ import (
 	"github.com/molecule-man/go-brrr"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/render"
 	"gridcast/builder/season"
 	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
 )
 
 var (
@@ -178,6 +182,33 @@ func TestVariantsAreThoseOfTheCatalog(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, paths); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestRowsAreByPosition although an operator entered them the other way round.
+func TestRowsAreByPosition(t *testing.T) {
+	h := almanactest.New(t, almanactest.Opened)
+	h.Decide(almanactest.BelgiumOver, almanactest.Belgium, func(r *almanac.Round) ([]ledger.Event, error) {
+		rows := slices.Clone(r.Source())
+		slices.Reverse(rows)
+		return r.Correct(rows, "seen on the timing page")
+	})
+	body, err := render.Body(h.Almanac(almanactest.BelgiumOver), catalog.Variant{Endpoint: catalog.Results, SessionKey: almanactest.Belgium}, generated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var results struct{ Data []wire.ResultRecord }
+	if err := json.Unmarshal(body, &results); err != nil {
+		t.Fatal(err)
+	}
+	race := results.Data[0].Race
+	for i, row := range race[:18] {
+		if row.Position != i+1 || i > 0 && row.GapMS <= 0 && row.GapLaps == 0 {
+			t.Errorf("row %d: position %d, %d ms behind; want position %d and a gap", i+1, row.Position, row.GapMS, i+1)
+		}
+	}
+	if len(race) != 20 || race[19].Position != 0 {
+		t.Errorf("got %d rows, the last with position %d; want 20, those without a position last", len(race), race[len(race)-1].Position)
 	}
 }
 

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,6 +62,10 @@ func classification(y *almanac.Year, r *almanac.Round, verified []ledger.Row, so
 	for i := range source {
 		told[source[i].Driver] = append(told[source[i].Driver], &source[i])
 	}
+	// By position, whoever wrote them in another order; those without one come last.
+	verified = slices.SortedStableFunc(slices.Values(verified), func(a, b ledger.Row) int {
+		return cmp.Compare(uint(a.Position-1), uint(b.Position-1)) //nolint:gosec // 0 becomes the largest
+	})
 	rows := make([]wire.ResultRow, len(verified))
 	var winner *season.Result
 	for i, v := range verified {
