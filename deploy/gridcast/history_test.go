@@ -20,6 +20,7 @@ import (
 // with a later race clock.
 type pastWeekend struct {
 	dir, key string
+	admin    string // address of its metrics
 	clock    atomic.Pointer[clock.Clock]
 	host     *codehost.Host
 	server   *process
@@ -75,7 +76,8 @@ func (w *pastWeekend) run(t *testing.T, at string) {
 		}
 		w.server.ended <- nil // for the end of the test
 	}
-	w.server = startServer(t, w.dir, "serve", "--store", "dir:store", "--source", "f1db="+w.host.URL,
+	w.admin = freeAddress(t)
+	w.server = startServer(t, w.dir, "serve", "--store", "dir:store", "--source", "f1db="+w.host.URL, "--admin-listen", w.admin,
 		"--auto-verify-after", "10m", "--auto-revise-after", "10m", "--race-clock", w.set(t, at, 300).String())
 	w.api = newClient(w.server.url, w.key)
 }
@@ -184,6 +186,12 @@ func TestRealWeekends(t *testing.T) {
 		w.await(t, "the result waits", func() bool { return w.logged("facts taken", "grand_prix=las-vegas", "block=result") })
 		w.await(t, "the result has verified itself", func() bool { return lasVegas().Status == wire.Finished })
 		w.scored(t, "2025022", *next.Prediction, wire.Podium{P1: "VER", P2: "RUS", P3: "ANT"}, 1)
+		metrics := exposed(t, w.admin)
+		for _, name := range metricsOfSources {
+			if !strings.Contains(metrics, "\n"+name+`{source="f1db"} `) {
+				t.Errorf("not exposed of a source: %s", name)
+			}
+		}
 	})
 	t.Run("Miami 2026", func(t *testing.T) {
 		t.Parallel()

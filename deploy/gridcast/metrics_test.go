@@ -29,6 +29,9 @@ func exposed(t testing.TB, admin string) string {
 	return string(metrics)
 }
 
+// metricsOfSources are there where a source is asked, as in TestRealWeekends.
+var metricsOfSources = []string{"gridcast_source_answered_seconds", "gridcast_source_disagreements"}
+
 // What rules and dashboards ask for has to be there: a renamed metric would silence an alert.
 func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
 	admin := freeAddress(t)
