@@ -64,7 +64,7 @@ func classification(y *almanac.Year, r *almanac.Round, verified []ledger.Row, so
 	}
 	// By position, whoever wrote them in another order; those without one come last.
 	verified = slices.SortedStableFunc(slices.Values(verified), func(a, b ledger.Row) int {
-		return cmp.Compare(uint(a.Position-1), uint(b.Position-1)) //nolint:gosec // 0 becomes the largest
+		return cmp.Compare(uint(a.Position-1), uint(b.Position-1)) // 0 becomes the largest
 	})
 	rows := make([]wire.ResultRow, len(verified))
 	var winner *season.Result
