@@ -648,7 +648,7 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("got %v, %v", hooks, err)
 	}
 	s := newSender(t, webhook.SenderOptions{})
-	for _, endpoints := range [][]string{{"standing"}, {"drivers", "drivers"}, {""}} {
+	for _, endpoints := range [][]string{{"standing"}, {"drivers", "drivers"}, {"bulk"}, {""}} {
 		if _, err := webhook.New(s, "https://example.org", endpoints, 0); err == nil {
 			t.Errorf("%q is taken for a list of endpoints", endpoints)
 		}

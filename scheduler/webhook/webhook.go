@@ -75,7 +75,9 @@ var ErrNoHook = errors.New("no such webhook")
 func Topics() []string {
 	topics := make([]string, 0, len(catalog.Endpoints)+len(catalog.Feeds))
 	for _, e := range catalog.Endpoints {
-		topics = append(topics, string(e.Name))
+		if !e.File { // a download follows the documents that it is made of, of which a hook hears
+			topics = append(topics, string(e.Name))
+		}
 	}
 	for _, f := range catalog.Feeds {
 		topics = append(topics, strings.TrimPrefix(f.Path, "/"))
