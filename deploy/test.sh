@@ -6,9 +6,9 @@ echo "All tests take about a quarter of an hour on two cores; make test ARGS=-sh
 tools=$PWD/deploy/tools/go.mod
 (cd deploy/bench && go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -vet=off "$@" ./...) # a module of its own
 packages=./...
-case " $* " in *" -race "*) # where a package starts nothing beside itself, nothing can race
+case " $* " in *" -race "*) # where a package starts nothing beside itself, nothing can race; the binary that deploy/gridcast tests is built without the detector
   packages=$(grep -rlE --include='*.go' '\bgo (func\(|[a-z][A-Za-z.]*\()|\.Go\(|t\.Parallel\(' builder edge snapshots scheduler schemas deploy |
-    grep -vE '^deploy/(bench|kit|tools)/' | xargs -n1 dirname | sort -u | sed 's#^#./#') ;;
+    grep -vE '^deploy/(bench|kit|tools|gridcast)/' | xargs -n1 dirname | sort -u | sed 's#^#./#') ;;
 *) # the kit is a module of its own too
   (cd deploy/kit && go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -vet=off "$@" ./...) ;;
 esac

@@ -9,6 +9,10 @@ if [ ! -x "$tools/.bin/redocly" ]; then
   echo "openapi: skipped, its tools are not in .var/node" >&2
   exit 0
 fi
+if ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || a == 20 && b >= 19 ? 0 : 1)'; then
+  echo "openapi: skipped, redocly needs Node 20.19 or later, this is $(node --version)" >&2
+  exit 0
+fi
 export PATH=$tools/.bin:$PATH
 work=.var/openapi
 mkdir -p "$work"
