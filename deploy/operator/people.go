@@ -92,12 +92,7 @@ func updatePeople(ctx context.Context, store blob.Store, edit func(*people) erro
 		if err != nil {
 			return fmt.Errorf("update operators: %w", err)
 		}
-		_, err = store.Swap(ctx, PeopleKey, tag, data)
-		if errors.Is(err, blob.ErrUnknown) {
-			if object, readErr := store.Get(ctx, PeopleKey, blob.MaxDocument); readErr == nil && bytes.Equal(object.Data, data) {
-				return nil
-			}
-		}
+		_, err = blob.Replace(ctx, store, PeopleKey, tag, data)
 		if err == nil || ctx.Err() != nil || !errors.Is(err, blob.ErrConflict) && !errors.Is(err, blob.ErrUnknown) {
 			return err
 		}

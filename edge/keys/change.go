@@ -1,7 +1,6 @@
 package keys
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -184,15 +183,11 @@ func swap(ctx context.Context, store blob.Store, next func() (*Document, blob.Ta
 		if err != nil {
 			return err
 		}
-		_, err = store.Swap(ctx, Object, tag, data)
+		_, err = blob.Replace(ctx, store, Object, tag, data)
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, blob.ErrUnknown):
-			if stored, err := store.Get(ctx, Object, MaxSize); err == nil && bytes.Equal(stored.Data, data) {
-				return nil
-			}
-		case !errors.Is(err, blob.ErrConflict):
+		case !errors.Is(err, blob.ErrConflict) && !errors.Is(err, blob.ErrUnknown):
 			return fmt.Errorf("store keys: %w", err)
 		}
 		if err := pause(ctx, attempt); err != nil {

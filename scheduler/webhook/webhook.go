@@ -194,12 +194,7 @@ func Update(ctx context.Context, store blob.Store, edit func(*[]Hook) error) err
 		if err != nil {
 			return fmt.Errorf("update webhooks: %w", err)
 		}
-		_, err = store.Swap(ctx, Key, tag, data)
-		if errors.Is(err, blob.ErrUnknown) {
-			if object, readErr := store.Get(ctx, Key, blob.MaxDocument); readErr == nil && bytes.Equal(object.Data, data) {
-				return nil
-			}
-		}
+		_, err = blob.Replace(ctx, store, Key, tag, data)
 		if err == nil || ctx.Err() != nil || !errors.Is(err, blob.ErrConflict) && !errors.Is(err, blob.ErrUnknown) {
 			return err
 		}
@@ -278,11 +273,5 @@ func swapState(ctx context.Context, store blob.Store, id string, old blob.Tag, s
 	if err != nil {
 		return "", fmt.Errorf("save the state of webhook %s: %w", id, err)
 	}
-	tag, err := store.Swap(ctx, StateKey(id), old, data)
-	if errors.Is(err, blob.ErrUnknown) {
-		if object, readErr := store.Get(ctx, StateKey(id), blob.MaxDocument); readErr == nil && bytes.Equal(object.Data, data) {
-			return object.Tag, nil
-		}
-	}
-	return tag, err
+	return blob.Replace(ctx, store, StateKey(id), old, data)
 }

@@ -54,3 +54,15 @@ func Claim(ctx context.Context, s Store, key string, data []byte) (bool, error) 
 	}
 	return false, fmt.Errorf("claim %s: %w: nothing there after %d writes: %w", key, ErrUnknown, claimAttempts, doubt)
 }
+
+// Replace is Swap whose lost answer is read back: if key holds data then, it was not lost. An error that
+// wraps ErrUnknown still leaves open whether data was written, or yet will be.
+func Replace(ctx context.Context, s Store, key string, old Tag, data []byte) (Tag, error) {
+	tag, err := s.Swap(ctx, key, old, data)
+	if errors.Is(err, ErrUnknown) {
+		if object, readErr := s.Get(ctx, key, int64(len(data))); readErr == nil && bytes.Equal(object.Data, data) {
+			return object.Tag, nil
+		}
+	}
+	return tag, err
+}

@@ -79,6 +79,51 @@ func TestClaim(t *testing.T) {
 	}
 }
 
+func TestReplace(t *testing.T) {
+	lost := fmt.Errorf("answer lost: %w", blob.ErrUnknown)
+	for name, test := range map[string]struct {
+		swap  faultblob.Fate
+		get   error // of every read
+		stale bool  // the tag is that of an earlier object
+		err   error
+	}{
+		"nothing in the way":             {},
+		"done but the answer was lost":   {swap: faultblob.Fate{Err: lost, Applied: true}},
+		"never arrived":                  {swap: faultblob.Fate{Err: lost}, err: blob.ErrUnknown},
+		"done, lost, and unreadable":     {swap: faultblob.Fate{Err: lost, Applied: true}, get: errRefused, err: blob.ErrUnknown},
+		"somebody else was first":        {stale: true, err: blob.ErrConflict},
+		"refused, whatever is there now": {swap: faultblob.Fate{Err: errRefused, Applied: true}, err: errRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inner := memblob.New()
+			tag, err := inner.Create(t.Context(), "a/b", []byte("earlier"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.stale {
+				if _, err := inner.Swap(t.Context(), "a/b", tag, []byte("theirs, longer")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			store := faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+				if call.Op == faultblob.Get {
+					return faultblob.Fate{Err: test.get}
+				}
+				return test.swap
+			})
+			next, err := blob.Replace(t.Context(), store, "a/b", tag, []byte("mine"))
+			if !errors.Is(err, test.err) {
+				t.Fatalf("got %v, want %v", err, test.err)
+			}
+			if err == nil {
+				if _, err := inner.Swap(t.Context(), "a/b", next, []byte("after")); err != nil {
+					t.Errorf("its tag is not that of what is there: %v", err)
+				}
+			}
+		})
+	}
+}
+
 // pieces returns its data a few bytes at a time, like a connection.
 type pieces struct{ left []byte }
 
