@@ -610,10 +610,8 @@ func (in *Input) portraits(out *Output) {
 	if wanted.Template == "" {
 		wanted = out.Facts.Headshots
 	}
-	current := maps.Clone(in.Aliases)
-	if current == nil {
-		current = make(map[season.DriverID]season.DriverID)
-	}
+	current := make(map[season.DriverID]season.DriverID)
+	maps.Copy(current, in.Aliases)
 	for _, r := range out.Renames {
 		current[r.From] = r.To
 	}

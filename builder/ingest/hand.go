@@ -181,21 +181,10 @@ func (l *HandLog) complete(e *HandEntry, before *season.Facts) {
 		s := &e.Said[i]
 		if earlier, ok := l.stand[s.BlockID]; ok {
 			s.Was = earlier.Was
-		} else if r := findRound(before, s.Year, s.GrandPrix); r != nil {
+		} else if r, ok := before.Round(s.Year, s.GrandPrix); ok {
 			s.Was = Part(assemble.Part(s.Block, r))
 		}
 	}
-}
-
-func findRound(f *season.Facts, year int, gp season.GrandPrixID) *season.Round {
-	for i := range f.Seasons {
-		for j := range f.Seasons[i].Rounds {
-			if r := &f.Seasons[i].Rounds[j]; f.Seasons[i].Year == year && r.GrandPrix == gp {
-				return r
-			}
-		}
-	}
-	return nil
 }
 
 // documents are the statements that stand, for assembly: what wins over the sources, and what gives
@@ -295,11 +284,7 @@ func (g *Ingest) Trial(ctx context.Context, now time.Time, e HandEntry) (assembl
 // TrialAlias assembles what the archive would be if two drivers were one. It changes nothing.
 func (g *Ingest) TrialAlias(ctx context.Context, now time.Time, from, to season.DriverID) (assemble.Output, error) {
 	return g.suppose(ctx, now, func(_ *season.Facts, t *trial) {
-		t.aliases = maps.Clone(t.aliases)
-		if t.aliases == nil {
-			t.aliases = make(map[season.DriverID]season.DriverID)
-		}
-		t.aliases[from] = to
+		t.aliases = with(t.aliases, from, to)
 	})
 }
 
@@ -307,12 +292,16 @@ func (g *Ingest) TrialAlias(ctx context.Context, now time.Time, from, to season.
 // changes nothing.
 func (g *Ingest) TrialAccept(ctx context.Context, now time.Time, id string) (assemble.Output, error) {
 	return g.suppose(ctx, now, func(_ *season.Facts, t *trial) {
-		t.accepted = maps.Clone(t.accepted)
-		if t.accepted == nil {
-			t.accepted = make(map[string]bool)
-		}
-		t.accepted[id] = true
+		t.accepted = with(t.accepted, id, true)
 	})
+}
+
+// with returns a map with an entry more; m stays as it is, and may be nil.
+func with[K comparable, V any](m map[K]V, key K, value V) map[K]V {
+	next := make(map[K]V, len(m)+1)
+	maps.Copy(next, m)
+	next[key] = value
+	return next
 }
 
 // trial is what people said, as it would be.

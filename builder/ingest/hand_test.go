@@ -126,15 +126,11 @@ func (d *desk) inUse(t *testing.T) (season.Round, string) {
 
 func roundIn(t *testing.T, f season.Facts, gp season.GrandPrixID) *season.Round {
 	t.Helper()
-	for i := range f.Seasons {
-		for j := range f.Seasons[i].Rounds {
-			if r := &f.Seasons[i].Rounds[j]; f.Seasons[i].Year == 2024 && r.GrandPrix == gp {
-				return r
-			}
-		}
+	r, ok := f.Round(2024, gp)
+	if !ok {
+		t.Fatalf("no %s in 2024", gp)
 	}
-	t.Fatalf("no %s in 2024", gp)
-	return nil
+	return r
 }
 
 func (d *desk) run(t *testing.T, now time.Time) ingest.Report {

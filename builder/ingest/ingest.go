@@ -698,12 +698,8 @@ func sameThings(a, b *season.Facts) bool {
 }
 
 func startOf(f *season.Facts, year int, gp season.GrandPrixID) time.Time {
-	for i := range f.Seasons {
-		for j := range f.Seasons[i].Rounds {
-			if r := &f.Seasons[i].Rounds[j]; f.Seasons[i].Year == year && r.GrandPrix == gp {
-				return r.StartsAt()
-			}
-		}
+	if r, ok := f.Round(year, gp); ok {
+		return r.StartsAt()
 	}
 	return time.Time{}
 }

@@ -36,6 +36,16 @@ func New(facts Facts) (*Archive, error) {
 // What is published or predicted comes from AsOf.
 func (a *Archive) Facts() Facts { return a.facts }
 
+// Round returns the round of a Grand Prix in a year.
+func (f *Facts) Round(year int, gp GrandPrixID) (*Round, bool) {
+	for i := range f.Seasons {
+		if f.Seasons[i].Year == year {
+			return f.Seasons[i].Round(gp)
+		}
+	}
+	return nil, false
+}
+
 // View is what was known at an instant. Drivers, teams, engines and circuits are there once
 // something known refers to them.
 type View struct {

@@ -16,7 +16,6 @@ import (
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
-	"gridcast/builder/season"
 	"gridcast/builder/source"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/jolpica"
@@ -162,7 +161,10 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *streams) error {
 			if err != nil {
 				return err
 			}
-			row.NextStart, row.SaysStart = next.Start, startOf(said.Facts, next)
+			row.NextStart = next.Start
+			if r, ok := said.Facts.Round(next.Year, next.Facts.GrandPrix); ok {
+				row.SaysStart = r.StartsAt()
+			}
 		}
 		checked = append(checked, row)
 	}
@@ -225,18 +227,6 @@ func nextRace(b *builder.Builder, facts builder.StoredArchive, now time.Time) *a
 		return r
 	}
 	return nil
-}
-
-// startOf is when a source has a race start; zero if it does not have it.
-func startOf(f season.Facts, race *almanac.Round) time.Time {
-	for _, s := range f.Seasons {
-		for i := range s.Rounds {
-			if s.Year == race.Year && s.Rounds[i].GrandPrix == race.Facts.GrandPrix {
-				return s.Rounds[i].StartsAt()
-			}
-		}
-	}
-	return time.Time{}
 }
 
 // maxApart is how far a source's start may be from the one in use before people are told: hours are
