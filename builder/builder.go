@@ -343,14 +343,8 @@ func refuse(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, versi
 		if len(faults) > 0 && !changed {
 			break
 		}
-		bodies := make(map[string][]byte, len(version))
-		for path, d := range version {
-			if d.body != nil { // else it is that of the base, derived or not to be read
-				bodies[path] = d.body
-			}
-		}
 		known := catalog.Known{Current: currentOf(base, a), Seasons: seasonsOf(version)}
-		faults = check.Bodies(known, bodies, func(path string) bool { return version[path].reused })
+		faults = check.Bodies(known, bodiesOf(version), func(path string) bool { return version[path].reused })
 		if len(faults) == 0 {
 			break
 		}
@@ -416,15 +410,21 @@ func draftOf(base *snapshots.Base, a *almanac.Almanac, version map[string]*docum
 	return d
 }
 
+// bodiesOf are the bodies at hand: the others are those of the base, derived or not to be read.
+func bodiesOf(version map[string]*document) map[string][]byte {
+	bodies := make(map[string][]byte, len(version))
+	for path, d := range version {
+		if d.body != nil {
+			bodies[path] = d.body
+		}
+	}
+	return bodies
+}
+
 // addFeeds adds the feeds to a draft. One that cannot be rendered or fails its check, against the
 // documents too, stays as it was, and so do all while the archive lacks a season that is published.
 func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version map[string]*document) (faults []Refused) {
-	known, bodies := catalog.Known{Seasons: d.Seasons, Current: d.CurrentSeason}, map[string][]byte{}
-	for path, document := range version {
-		if document.body != nil {
-			bodies[path] = document.body
-		}
-	}
+	known, bodies := catalog.Known{Seasons: d.Seasons, Current: d.CurrentSeason}, bodiesOf(version)
 	for _, f := range catalog.Feeds {
 		entry, before := d.Base.Entry(f.Stored)
 		if before && len(d.Seasons) > len(a.Years) {

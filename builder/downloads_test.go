@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder"
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/bulk"
 	"gridcast/builder/check"
 	"gridcast/builder/ledger"
@@ -58,6 +58,12 @@ func contents(t *testing.T, b *builder.Builder, d snapshots.Bulk) map[string]str
 	if err != nil {
 		t.Fatal(err)
 	}
+	return unpacked(t, data)
+}
+
+// unpacked returns what is in a download, by name without its folder.
+func unpacked(t *testing.T, data []byte) map[string]string {
+	t.Helper()
 	packed, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
@@ -97,13 +103,7 @@ func table(t *testing.T, text string) (rows []map[string]string) {
 // twoSeasons is service with the seasons 2023 and 2024 alone.
 func twoSeasons(t *testing.T, opened time.Time, policy builder.Policy) *builder.Builder {
 	t.Helper()
-	all, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	facts := all.Facts()
-	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year != 2023 && s.Year != 2024 })
-	two, err := season.New(facts)
+	two, err := season.New(archivetest.Seasons(t, 2023, 2024))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,33 +229,20 @@ func TestBorrowedFactsAreNotInDownloads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packed, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range packed.File {
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, name, _ := strings.Cut(f.Name, "/")
+	for name, text := range unpacked(t, data) {
 		switch {
 		case name == "README.txt":
-			if !strings.Contains(string(text), "2025002  Grand Prix B\n") {
+			if !strings.Contains(text, "2025002  Grand Prix B\n") {
 				t.Errorf("the README does not say what is left out: %s", text)
 			}
-		case bytes.Contains(text, []byte("2025002")), bytes.Contains(text, []byte("ANN")), strings.HasPrefix(name, "standings"):
+		case strings.Contains(text, "2025002"), strings.Contains(text, "ANN"), strings.HasPrefix(name, "standings"):
 			t.Errorf("%s: %s", name, text)
 		case name == "calendar.csv":
-			if rows := table(t, string(text)); len(rows) != 1 || rows[0]["gp_name"] != `A, "the first"` || rows[0]["circuit"] != "Ring\nOne" || !bytes.Contains(text, []byte("\r\n")) {
+			if rows := table(t, text); len(rows) != 1 || rows[0]["gp_name"] != `A, "the first"` || rows[0]["circuit"] != "Ring\nOne" || !strings.Contains(text, "\r\n") {
 				t.Errorf("got %q", text)
 			}
 		case name == "results_race.csv":
-			if !bytes.HasPrefix(text, []byte("session_key,position,driver,")) || bytes.Count(text, []byte("\r\n")) != 1 {
+			if !strings.HasPrefix(text, "session_key,position,driver,") || strings.Count(text, "\r\n") != 1 {
 				t.Errorf("a table without rows: %q", text)
 			}
 		}

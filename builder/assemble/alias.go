@@ -52,8 +52,10 @@ func (a Alias) apply(f *season.Facts) {
 			switch {
 			case a.Kind == CircuitAlias && string(r.Circuit) == a.From:
 				r.Circuit = season.CircuitID(a.To)
-			case a.Kind == RoundAlias && string(r.GrandPrix) == a.From && roundOf(s, season.GrandPrixID(a.To)) == nil:
-				r.GrandPrix = season.GrandPrixID(a.To)
+			case a.Kind == RoundAlias && string(r.GrandPrix) == a.From:
+				if _, taken := s.Round(season.GrandPrixID(a.To)); !taken {
+					r.GrandPrix = season.GrandPrixID(a.To)
+				}
 			case a.Kind == TeamAlias:
 				renameTeam(r, season.TeamID(a.From), season.TeamID(a.To))
 			}

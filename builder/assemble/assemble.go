@@ -211,8 +211,8 @@ func release(out *Output, released []Release, decided func(int, season.GrandPrix
 		if s == nil {
 			continue
 		}
-		known := roundOf(s, r.GrandPrix)
-		if known == nil || !Same(r.Block, known, &r.Is) {
+		known, ok := s.Round(r.GrandPrix)
+		if !ok || !Same(r.Block, known, &r.Is) {
 			continue
 		}
 		calendar := r.Block == Calendar || r.Block == Start || r.Block == Sessions
@@ -249,7 +249,8 @@ func (in *Input) document(out *Output, d Document, taken map[BlockID]Document) {
 		compared := (d.CheckOnly || d.Sparse) && !d.ByHand // with ours; nothing follows from what it lacks
 		vanished := make(map[season.GrandPrixID]*season.Round)
 		for j := range known.Rounds {
-			if r := &known.Rounds[j]; roundOf(said, r.GrandPrix) == nil {
+			r := &known.Rounds[j]
+			if _, ok := said.Round(r.GrandPrix); !ok {
 				if taken[BlockID{said.Year, r.GrandPrix, Start}].ByHand && !compared {
 					continue // a person says that it is held
 				}
@@ -264,8 +265,8 @@ func (in *Input) document(out *Output, d Document, taken map[BlockID]Document) {
 		}
 		for j := range said.Rounds {
 			is := &said.Rounds[j]
-			was := roundOf(known, is.GrandPrix)
-			fresh := was == nil
+			was, ok := known.Round(is.GrandPrix)
+			fresh := !ok
 			if fresh {
 				if d.CheckOnly || d.ByHand && (!Has(Calendar, is) || !Has(Start, is)) {
 					continue
@@ -370,7 +371,7 @@ func (in *Input) document(out *Output, d Document, taken map[BlockID]Document) {
 			switch {
 			case d.CheckOnly:
 			case !fresh:
-				*roundOf(known, is.GrandPrix) = next
+				*was = next
 			case Has(Calendar, &next) && Has(Start, &next):
 				known.Rounds = append(known.Rounds, next)
 			}
@@ -406,7 +407,8 @@ func (in *Input) calendars(ours, theirs *season.Season, vanished map[season.Gran
 		}
 	}
 	for i := range theirs.Rounds {
-		if r := &theirs.Rounds[i]; roundOf(ours, r.GrandPrix) == nil && d.CheckOnly { // else it is taken
+		r := &theirs.Rounds[i]
+		if _, ok := ours.Round(r.GrandPrix); !ok && d.CheckOnly { // else it is taken
 			say(r, "not in our calendar", "on "+r.Date.Format(time.DateOnly)+" in that of "+d.Source)
 		}
 	}
@@ -423,7 +425,7 @@ func (in *Input) seconded(year int, r *season.Round, b Block, source string) boo
 			if d.Facts.Seasons[i].Year != year {
 				continue
 			}
-			if other := roundOf(&d.Facts.Seasons[i], r.GrandPrix); other != nil && Has(b, other) && Same(b, r, other) {
+			if other, ok := d.Facts.Seasons[i].Round(r.GrandPrix); ok && Has(b, other) && Same(b, r, other) {
 				return true
 			}
 		}
@@ -441,7 +443,8 @@ func shrunken(current *season.Facts, d *Document, taken map[BlockID]Document) er
 		}
 		missing := 0
 		for j := range known.Rounds {
-			if gp := known.Rounds[j].GrandPrix; roundOf(said, gp) == nil && !taken[BlockID{said.Year, gp, Start}].ByHand {
+			gp := known.Rounds[j].GrandPrix
+			if _, ok := said.Round(gp); !ok && !taken[BlockID{said.Year, gp, Start}].ByHand {
 				missing++
 			}
 		}
@@ -477,15 +480,6 @@ func yearOf(f *season.Facts, year int, make bool) *season.Season {
 	}
 	f.Seasons = append(f.Seasons, season.Season{Year: year})
 	return &f.Seasons[len(f.Seasons)-1]
-}
-
-func roundOf(s *season.Season, gp season.GrandPrixID) *season.Round {
-	for i := range s.Rounds {
-		if s.Rounds[i].GrandPrix == gp {
-			return &s.Rounds[i]
-		}
-	}
-	return nil
 }
 
 // clone copies facts as deep as Assemble writes: seasons and their lists of rounds. Rows are

@@ -101,18 +101,11 @@ func about(c assemble.Change) string {
 
 func roundOf(t *testing.T, f season.Facts, year int, gp season.GrandPrixID) *season.Round {
 	t.Helper()
-	for i := range f.Seasons {
-		if f.Seasons[i].Year != year {
-			continue
-		}
-		for j := range f.Seasons[i].Rounds {
-			if f.Seasons[i].Rounds[j].GrandPrix == gp {
-				return &f.Seasons[i].Rounds[j]
-			}
-		}
+	r, ok := f.Round(year, gp)
+	if !ok {
+		t.Fatalf("no %s in %d", gp, year)
 	}
-	t.Fatalf("no %s in %d", gp, year)
-	return nil
+	return r
 }
 
 // sameResults compares the classifications of a year with those that a source says at last.

@@ -21,8 +21,8 @@ func renames(current *season.Facts, d *Document) []Rename {
 		}
 		for j := range said.Rounds {
 			is := &said.Rounds[j]
-			was := roundOf(known, is.GrandPrix)
-			if was == nil {
+			was, ok := known.Round(is.GrandPrix)
+			if !ok {
 				continue
 			}
 			collectRows(gone, said.Year, was, is)

@@ -1,14 +1,12 @@
 package ingest_test
 
 import (
-	"bytes"
 	"slices"
 	"testing"
 	"time"
 
 	"gridcast/builder"
-	"gridcast/builder/archive"
-	"gridcast/builder/season"
+	"gridcast/builder/archive/archivetest"
 )
 
 // BenchmarkChangedTree measures how long it takes from asking a source that has changed until what
@@ -17,23 +15,10 @@ import (
 // to June 2026; run it with -benchtime 1x.
 func BenchmarkChangedTree(b *testing.B) {
 	begin, end := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 6, 14, 0, 0, 0, 0, time.UTC)
-	all, err := archive.Embedded()
-	if err != nil {
-		b.Fatal(err)
-	}
-	facts := all.Facts()
-	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year > 2025 })
-	base, err := season.New(facts)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var file bytes.Buffer
-	if err := archive.Encode(&file, base); err != nil {
-		b.Fatal(err)
-	}
+	base := archivetest.File(b, archivetest.Seasons(b, 0, 2025))
 	for range b.N {
 		b.StopTimer()
-		s := newServiceOn(b, file.Bytes(), begin)
+		s := newServiceOn(b, base, begin)
 		s.step(b, begin)
 		var taken, published []time.Duration
 		for _, commit := range s.host.Commits {

@@ -1,10 +1,8 @@
 package ingest_test
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,12 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder"
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
-	"gridcast/builder/season"
 	"gridcast/builder/source"
 	"gridcast/builder/source/jolpica"
 	"gridcast/builder/source/openf1"
@@ -35,31 +32,14 @@ const austriaKey = 2024011
 // Austria and the rounds after it there is the calendar alone.
 func beforeAustria(t *testing.T) []byte {
 	t.Helper()
-	all, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	facts := all.Facts()
-	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year < 2021 || s.Year > 2024 })
+	facts := archivetest.Seasons(t, 2021, 2024)
 	last := &facts.Seasons[len(facts.Seasons)-1]
-	last.Rounds = slices.Clone(last.Rounds)
 	for i := range last.Rounds {
 		if r := &last.Rounds[i]; !r.StartsAt().Before(austria) {
-			*r = season.Round{
-				Number: r.Number, GrandPrix: r.GrandPrix, Name: r.Name, Circuit: r.Circuit, Street: r.Street, CourseKm: r.CourseKm,
-				ScheduledLaps: r.ScheduledLaps, Date: r.Date, Start: r.Start, Sprint: r.Sprint, Sessions: r.Sessions,
-			}
+			*r = archivetest.Scheduled(r)
 		}
 	}
-	cut, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file bytes.Buffer
-	if err := archive.Encode(&file, cut); err != nil {
-		t.Fatal(err)
-	}
-	return file.Bytes()
+	return archivetest.File(t, facts)
 }
 
 // inAustria is a service without a person whose facts come from Jolpica and OpenF1.

@@ -1,7 +1,6 @@
 package ingest_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"maps"
@@ -14,6 +13,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
@@ -61,17 +61,8 @@ const weekend = season.GrandPrixID("las-vegas")
 // that there is nothing but the calendar.
 func newDesks(t *testing.T, now time.Time, n int) (blob.Store, []*desk, season.Facts) {
 	t.Helper()
-	a, err := embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	facts := a.Facts()
+	facts, whole := archivetest.Seasons(t, 2023, 2024), archivetest.Seasons(t, 2023, 2024)
 	facts.Lineages, facts.Headshots = nil, season.Headshots{}
-	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year < 2023 || s.Year > 2024 })
-	facts.Seasons[1].Rounds = slices.Clone(facts.Seasons[1].Rounds)
-	whole := facts
-	whole.Seasons = slices.Clone(facts.Seasons)
-	whole.Seasons[1].Rounds = slices.Clone(facts.Seasons[1].Rounds)
 	for i := range facts.Seasons[1].Rounds {
 		if r := &facts.Seasons[1].Rounds[i]; !r.StartsAt().Before(now) {
 			r.Entries, r.Practice, r.Qualifying, r.Grid, r.Results = nil, [4][]season.TimedLap{}, nil, nil, nil
@@ -83,17 +74,14 @@ func newDesks(t *testing.T, now time.Time, n int) (blob.Store, []*desk, season.F
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file bytes.Buffer
-	if err := archive.Encode(&file, trimmed); err != nil {
-		t.Fatal(err)
-	}
+	file := archivetest.File(t, facts)
 	store := memblob.New()
 	var desks []*desk
 	for range n {
 		store := blob.Store(store)
 		d := &desk{source: &herald{revision: "one", facts: season.Facts{}}}
 		factsStore := builder.NewArchiveStore(store)
-		if _, err := factsStore.Put(t.Context(), file.Bytes()); err != nil && len(desks) == 0 {
+		if _, err := factsStore.Put(t.Context(), file); err != nil && len(desks) == 0 {
 			t.Fatal(err)
 		}
 		l, err := ledger.Open(t.Context(), store, ledger.Simulated, now.Add(-time.Hour), "builder", "")

@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +13,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
@@ -31,22 +30,11 @@ func (w *world) silence() {
 	year.Rounds = slices.Clone(year.Rounds)
 	for i, r := range year.Rounds {
 		if r.Number >= w.weekend.Number {
-			year.Rounds[i] = season.Round{
-				Number: r.Number, GrandPrix: r.GrandPrix, Name: r.Name, Circuit: r.Circuit, Street: r.Street, CourseKm: r.CourseKm,
-				ScheduledLaps: r.ScheduledLaps, Date: r.Date, Start: r.Start, Sprint: r.Sprint, Sessions: r.Sessions,
-			}
+			year.Rounds[i] = archivetest.Scheduled(&r)
 		}
 	}
 	facts.Drivers, facts.Headshots = named(&facts), season.Headshots{}
-	trimmed, err := season.New(facts)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	var file bytes.Buffer
-	if err := archive.Encode(&file, trimmed); err != nil {
-		w.t.Fatal(err)
-	}
-	if _, err := builder.NewArchiveStore(w.store).Put(w.t.Context(), file.Bytes()); err != nil {
+	if _, err := builder.NewArchiveStore(w.store).Put(w.t.Context(), archivetest.File(w.t, facts)); err != nil {
 		w.t.Fatal(err)
 	}
 }

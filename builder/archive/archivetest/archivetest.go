@@ -35,6 +35,14 @@ func Seasons(t testing.TB, from, to int) season.Facts {
 	return facts
 }
 
+// Scheduled returns what the calendar alone says of a round.
+func Scheduled(r *season.Round) season.Round {
+	return season.Round{
+		Number: r.Number, GrandPrix: r.GrandPrix, Name: r.Name, Circuit: r.Circuit, Street: r.Street, CourseKm: r.CourseKm,
+		ScheduledLaps: r.ScheduledLaps, Date: r.Date, Start: r.Start, Sprint: r.Sprint, Sessions: r.Sessions,
+	}
+}
+
 // File returns the archive file of facts, which must hold together.
 func File(t testing.TB, facts season.Facts) []byte {
 	t.Helper()

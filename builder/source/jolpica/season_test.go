@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"gridcast/builder"
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
@@ -42,16 +42,7 @@ func TestSeason2024(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	upTo := func(year int) season.Facts {
-		facts := all.Facts()
-		facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year < 2022 || s.Year > year })
-		return facts
-	}
-	before := upTo(2023)
+	before := archivetest.Seasons(t, 2022, 2023)
 	named := make(map[season.DriverID]bool) // who had driven by then
 	for _, s := range before.Seasons {
 		for _, r := range s.Rounds {
@@ -78,7 +69,7 @@ func TestSeason2024(t *testing.T) {
 	for _, c := range out.Waiting {
 		t.Errorf("%s of %s %d waits: %v", c.Block, c.GrandPrix, c.Year, c.Refused)
 	}
-	ours, theirs := publish(t, upTo(2024)), publish(t, out.Facts)
+	ours, theirs := publish(t, archivetest.Seasons(t, 2022, 2024)), publish(t, out.Facts)
 	compared, equal := 0, 0
 	used := make(map[string]int)
 	for _, path := range slices.Sorted(maps.Keys(ours)) {
@@ -124,17 +115,9 @@ func TestSeason2024(t *testing.T) {
 // publish returns what is published of the facts, by path.
 func publish(t *testing.T, facts season.Facts) map[string][]byte {
 	t.Helper()
-	a, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file bytes.Buffer
-	if err := archive.Encode(&file, a); err != nil {
-		t.Fatal(err)
-	}
 	store := memblob.New()
 	inUse := builder.NewArchiveStore(store)
-	if _, err := inUse.Put(t.Context(), file.Bytes()); err != nil {
+	if _, err := inUse.Put(t.Context(), archivetest.File(t, facts)); err != nil {
 		t.Fatal(err)
 	}
 	l, err := ledger.Open(t.Context(), store, ledger.Simulated, after2024, "test", "")
