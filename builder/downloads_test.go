@@ -3,12 +3,10 @@ package builder_test
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -21,12 +19,10 @@ import (
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/bulk"
 	"gridcast/builder/check"
-	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
-	"gridcast/snapshots/blob/memblob"
 )
 
 // download makes and publishes downloads, and returns those that are published then, by year.
@@ -107,17 +103,7 @@ func twoSeasons(t *testing.T, opened time.Time, policy builder.Policy) *builder.
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := memblob.New()
-	l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &builder.Builder{
-		Store: store, Ledger: l, Policy: policy, Name: "test", Log: slog.New(slog.DiscardHandler),
-		Facts: func(context.Context) (builder.StoredArchive, error) {
-			return builder.StoredArchive{Archive: two, SHA256: sum}, nil
-		},
-	}
+	return onArchive(t, &two, opened, policy)
 }
 
 // TestDownloadsFollowTheSeason walks over a race: each season has a download, only the one that changes

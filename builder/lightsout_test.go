@@ -22,6 +22,7 @@ import (
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -153,6 +154,22 @@ func cmpPoints(a, b float64, x, y string) int {
 	return 1
 }
 
+// onArchive is a builder in memory on an archive that a test may replace.
+func onArchive(t *testing.T, inUse **season.Archive, opened time.Time, policy builder.Policy) *builder.Builder {
+	t.Helper()
+	store := memblob.New()
+	l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "test", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &builder.Builder{
+		Store: store, Ledger: l, Policy: policy, Name: "test", Log: slog.New(slog.DiscardHandler),
+		Facts: func(context.Context) (builder.StoredArchive, error) {
+			return builder.StoredArchive{Archive: *inUse, SHA256: sum}, nil
+		},
+	}
+}
+
 // Whatever the archive lacks, every build publishes a version that is valid by schema and by the
 // cross-checks, at every instant that matters; and a race has a pick at lights out if anything at
 // all was known to choose from, which is served.
@@ -177,18 +194,7 @@ func nothingStops(t *testing.T, r *rand.Rand, g gaps) {
 	archives := []*season.Archive{patchy(t, r, g), patchy(t, r, g)}
 	inUse := archives[0]
 	opened := time.Date(2025, 9, 1, 0, 0, 0, 0, time.UTC)
-	store := memblob.New()
-	l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &builder.Builder{
-		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
-		Facts: func(context.Context) (builder.StoredArchive, error) {
-			return builder.StoredArchive{Archive: inUse, SHA256: sum}, nil
-		},
-		Policy: builder.Policy{Model: predict.GridFrequency(), AutoVerifyAfter: 24 * time.Hour},
-	}
+	b := onArchive(t, &inUse, opened, builder.Policy{Model: predict.GridFrequency(), AutoVerifyAfter: 24 * time.Hour})
 	for _, at := range instants(opened, archives) {
 		if r.IntN(6) == 0 {
 			inUse = archives[r.IntN(2)]
@@ -197,11 +203,11 @@ func nothingStops(t *testing.T, r *rand.Rand, g gaps) {
 		if err != nil || len(outcome.Refused) > 0 {
 			t.Fatalf("build at %s: refused %v, error %v", at, outcome.Refused, err)
 		}
-		holds(t, store, at)
+		holds(t, b.Store, at)
 		v := inUse.AsOf(at)
 		for i := range v.Seasons {
 			for j := range v.Seasons[i].Rounds {
-				hasPick(t, l.State(), inUse, v.Seasons[i].Year, &v.Seasons[i].Rounds[j], at)
+				hasPick(t, b.Ledger.State(), inUse, v.Seasons[i].Year, &v.Seasons[i].Rounds[j], at)
 			}
 		}
 	}
@@ -224,7 +230,7 @@ func instants(opened time.Time, archives []*season.Archive) []time.Time {
 }
 
 // holds reads the published version as a client would.
-func holds(t *testing.T, store *memblob.Store, at time.Time) {
+func holds(t *testing.T, store blob.Store, at time.Time) {
 	t.Helper()
 	base, err := snapshots.LoadBase(t.Context(), store)
 	if err != nil {
@@ -273,19 +279,8 @@ func TestOneWrongDocumentStopsNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := facts.Seasons[1].Rounds[0]
-	store := memblob.New()
-	l, err := ledger.Open(t.Context(), store, ledger.Simulated, first.Start.AddDate(0, 0, -7), "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
 	inUse := good
-	b := &builder.Builder{
-		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
-		Facts: func(context.Context) (builder.StoredArchive, error) {
-			return builder.StoredArchive{Archive: inUse, SHA256: sum}, nil
-		},
-		Policy: builder.Policy{Model: predict.GridFrequency()},
-	}
+	b := onArchive(t, &inUse, first.Start.AddDate(0, 0, -7), builder.Policy{Model: predict.GridFrequency()})
 	before, err := b.Build(t.Context(), builder.Request{At: first.Start.AddDate(0, 0, -7)})
 	if err != nil || len(before.Refused) > 0 {
 		t.Fatal(before.Refused, err)
@@ -311,7 +306,7 @@ func TestOneWrongDocumentStopsNoOther(t *testing.T) {
 	if after.Version <= before.Version || len(after.Events) == 0 {
 		t.Errorf("version %d after %d, events %v: want the pick frozen and published", after.Version, before.Version, after.Events)
 	}
-	base, err := snapshots.LoadBase(t.Context(), store)
+	base, err := snapshots.LoadBase(t.Context(), b.Store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,25 +337,14 @@ func TestMissingFactsArePublished(t *testing.T) {
 	whole := patchy(t, rand.New(rand.NewPCG(5, 6)), gaps{})
 	bare := patchy(t, rand.New(rand.NewPCG(5, 6)), gaps{grid: 1})
 	first := whole.Facts().Seasons[1].Rounds[0]
-	store := memblob.New()
-	l, err := ledger.Open(t.Context(), store, ledger.Simulated, first.Start.AddDate(0, 0, -7), "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
 	inUse := bare
-	b := &builder.Builder{
-		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
-		Facts: func(context.Context) (builder.StoredArchive, error) {
-			return builder.StoredArchive{Archive: inUse, SHA256: sum}, nil
-		},
-		Policy: builder.Policy{Model: predict.GridFrequency()},
-	}
+	b := onArchive(t, &inUse, first.Start.AddDate(0, 0, -7), builder.Policy{Model: predict.GridFrequency()})
 	build := func(at time.Time) snapshots.Manifest {
 		t.Helper()
 		if _, err := b.Build(t.Context(), builder.Request{At: at}); err != nil {
 			t.Fatal(err)
 		}
-		base, err := snapshots.LoadBase(t.Context(), store)
+		base, err := snapshots.LoadBase(t.Context(), b.Store)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -409,24 +393,13 @@ func TestNothingUnpublishableIsAppended(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := facts.Seasons[1].Rounds[0]
-	store, opened := memblob.New(), first.Start.AddDate(0, 0, -1)
-	l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
 	inUse := nameless
-	b := &builder.Builder{
-		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
-		Facts: func(context.Context) (builder.StoredArchive, error) {
-			return builder.StoredArchive{Archive: inUse, SHA256: sum}, nil
-		},
-		Policy: builder.Policy{Model: predict.GridFrequency(), AutoVerifyAfter: time.Hour},
-	}
+	b := onArchive(t, &inUse, first.Start.AddDate(0, 0, -1), builder.Policy{Model: predict.GridFrequency(), AutoVerifyAfter: time.Hour})
 	if _, err := b.Build(t.Context(), builder.Request{At: first.Start.Add(-time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
-	key, _ := l.State().Key(2026, first.GrandPrix)
-	verified := func() bool { s, _ := l.State().Record(key); return s.Result() != nil }
+	key, _ := b.Ledger.State().Key(2026, first.GrandPrix)
+	verified := func() bool { s, _ := b.Ledger.State().Record(key); return s.Result() != nil }
 
 	over := first.ResultKnownAt().Add(time.Hour)
 	outcome, err := b.Build(t.Context(), builder.Request{At: over})
@@ -434,7 +407,7 @@ func TestNothingUnpublishableIsAppended(t *testing.T) {
 	if !errors.As(err, &unsettled) || outcome.Version == 0 || verified() {
 		t.Errorf("got version %d, verified %v and error %v; want a version, nothing verified and an UnsettledError", outcome.Version, verified(), err)
 	}
-	_, err = almanac.Decide(t.Context(), l, inUse.AsOf(over), "operator:test", key, builder.Publishable, (*almanac.Round).Verify)
+	_, err = almanac.Decide(t.Context(), b.Ledger, inUse.AsOf(over), "operator:test", key, builder.Publishable, (*almanac.Round).Verify)
 	if err == nil || !strings.Contains(err.Error(), "standings/") || verified() {
 		t.Errorf("an operator verifies: got error %v, verified %v; want one that names the standings", err, verified())
 	}
@@ -455,23 +428,12 @@ func TestOlderArchiveTakesNothingBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := good.Facts().Seasons[1].Rounds[0].Start
-	store := memblob.New()
-	l, err := ledger.Open(t.Context(), store, ledger.Simulated, start.AddDate(0, 0, -7), "test", "")
-	if err != nil {
-		t.Fatal(err)
-	}
 	inUse := good
-	b := &builder.Builder{
-		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
-		Facts: func(context.Context) (builder.StoredArchive, error) {
-			return builder.StoredArchive{Archive: inUse, SHA256: sum}, nil
-		},
-		Policy: builder.Policy{Model: predict.GridFrequency()},
-	}
+	b := onArchive(t, &inUse, start.AddDate(0, 0, -7), builder.Policy{Model: predict.GridFrequency()})
 	if _, err := b.Build(t.Context(), builder.Request{At: start.Add(-time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
-	before, err := snapshots.LoadBase(t.Context(), store)
+	before, err := snapshots.LoadBase(t.Context(), b.Store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -480,8 +442,8 @@ func TestOlderArchiveTakesNothingBack(t *testing.T) {
 	if err != nil || len(outcome.Refused) == 0 {
 		t.Fatalf("refused %v, error %v; want the season of 2026 to stay as it was", outcome.Refused, err)
 	}
-	holds(t, store, start)
-	after, err := snapshots.LoadBase(t.Context(), store)
+	holds(t, b.Store, start)
+	after, err := snapshots.LoadBase(t.Context(), b.Store)
 	if err != nil {
 		t.Fatal(err)
 	}
