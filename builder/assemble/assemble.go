@@ -69,9 +69,9 @@ type Input struct {
 	Aliases map[season.DriverID]season.DriverID
 	// Named is what a person says that sources call otherwise: teams, circuits, rounds.
 	Named []Alias
-	// Headshots say where portraits are, also of drivers who are still to come; without a template it
-	// is as the archive in use has it.
-	Headshots season.Headshots
+	// Headshots say where portraits are, also of drivers who are still to come; without a template
+	// nobody has one, and nil is as the archive in use has it.
+	Headshots *season.Headshots
 	// Released is what people let go of since the archive in use was assembled.
 	Released []Release
 	// Decided returns what the ledger holds of a round.
@@ -600,9 +600,9 @@ func prune(f *season.Facts) {
 
 // portraits names the drivers of the archive who have a portrait, by the identifiers of today.
 func (in *Input) portraits(out *Output) {
-	wanted := in.Headshots
-	if wanted.Template == "" {
-		wanted = out.Facts.Headshots
+	wanted := out.Facts.Headshots
+	if in.Headshots != nil {
+		wanted = *in.Headshots
 	}
 	current := make(map[season.DriverID]season.DriverID)
 	maps.Copy(current, in.Aliases)

@@ -32,21 +32,22 @@ func TestPortraits(t *testing.T) {
 	for _, test := range []struct {
 		what    string
 		current season.Facts
-		wanted  season.Headshots
+		wanted  *season.Headshots
 		want    season.Headshots
 	}{
-		{"as the archive has it", old, season.Headshots{}, season.Headshots{Template: template, Drivers: []season.DriverID{"kimi-antonelli"}}},
+		{"as the archive has it", old, nil, season.Headshots{Template: template, Drivers: []season.DriverID{"kimi-antonelli"}}},
 		{
 			"as the settings say", old,
-			season.Headshots{Template: "https://other.example/{code}.png", Drivers: []season.DriverID{"kimi-antonelli", "andrea-kimi-antonelli", "arvid-lindblad", "lando-norris"}},
+			&season.Headshots{Template: "https://other.example/{code}.png", Drivers: []season.DriverID{"kimi-antonelli", "andrea-kimi-antonelli", "arvid-lindblad", "lando-norris"}},
 			season.Headshots{Template: "https://other.example/{code}.png", Drivers: []season.DriverID{"kimi-antonelli", "lando-norris"}},
 		},
 		{
 			"for who has come", archive("kimi-antonelli", "arvid-lindblad"),
-			season.Headshots{Template: template, Drivers: []season.DriverID{"arvid-lindblad"}},
+			&season.Headshots{Template: template, Drivers: []season.DriverID{"arvid-lindblad"}},
 			season.Headshots{Template: template, Drivers: []season.DriverID{"arvid-lindblad"}},
 		},
-		{"none", archive("kimi-antonelli"), season.Headshots{}, season.Headshots{}},
+		{"none", archive("kimi-antonelli"), nil, season.Headshots{}},
+		{"taken away", old, &season.Headshots{}, season.Headshots{}},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			out, err := assemble.Assemble(assemble.Input{

@@ -350,18 +350,30 @@ func TestCalendarAsItIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.step(t, s.now.Add(time.Minute))
-		want := map[string]string{"LIN": "https://images.example/2026/arvid-lindblad/LIN.png", "ANT": "https://images.example/2026/kimi-antonelli/ANT.png"}
-		got := make(map[string]string)
-		for _, d := range decoded[[]wire.Driver](t, s.bodies(t, "drivers")["drivers"]) {
-			if d.HeadshotURL != "" {
-				got[d.Driver] = d.HeadshotURL
+		published := func() map[string]string {
+			got := make(map[string]string)
+			for _, d := range decoded[[]wire.Driver](t, s.bodies(t, "drivers")["drivers"]) {
+				if d.HeadshotURL != "" {
+					got[d.Driver] = d.HeadshotURL
+				}
 			}
+			return got
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		want := map[string]string{"LIN": "https://images.example/2026/arvid-lindblad/LIN.png", "ANT": "https://images.example/2026/kimi-antonelli/ANT.png"}
+		if diff := cmp.Diff(want, published()); diff != "" {
 			t.Errorf("published portraits (-want +got):\n%s", diff)
 		}
 		if report := s.step(t, s.now.Add(time.Minute)); report.Changed {
 			t.Error("nothing is new, and the archive changed")
+		}
+		if _, err := builder.UpdateSettings(t.Context(), s.builder.Store, func(settings *builder.Settings) {
+			settings.Headshots = &season.Headshots{}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		s.step(t, s.now.Add(time.Minute))
+		if got := published(); len(got) != 0 {
+			t.Errorf("portraits were taken away, and %v are published", got)
 		}
 	})
 	t.Run("a race on a Saturday (2026-09-26)", func(t *testing.T) {

@@ -41,7 +41,7 @@ type Ingest struct {
 	mu        sync.Mutex // held by whoever asks sources or assembles, which may take as long as a source does
 	log       *Log
 	hand      *HandLog
-	headshots season.Headshots           // of the settings
+	headshots *season.Headshots          // of the settings; nil: nothing was said
 	archive   string                     // SHA-256 of the one that log and contested are of
 	contested map[assemble.BlockID]bool  // that wait for a person, or on which sources disagree
 	documents map[string]source.Document // by source and sum of the payload; the last of each
@@ -209,8 +209,8 @@ func (g *Ingest) refresh(ctx context.Context) (err error) {
 	switch settings, err := builder.LoadSettings(ctx, g.Store); {
 	case err != nil:
 		g.Log.Error("the settings of the store cannot be read; portraits are as they were", "err", err)
-	case settings.Headshots != nil:
-		g.headshots = *settings.Headshots
+	default:
+		g.headshots = settings.Headshots
 	}
 	return g.Ledger.Refresh(ctx)
 }
@@ -347,7 +347,9 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 	decided := g.Ledger.State()
 	was := current.Archive.Facts()
 	of := assembledOf{archive: current.SHA256, log: g.log.head.Seq, hand: g.hand.head.Seq, ledger: decided.Head().Seq}
-	of.headshots = fmt.Sprint(g.headshots)
+	if g.headshots != nil {
+		of.headshots = fmt.Sprint(*g.headshots)
+	}
 	for _, d := range documents {
 		of.documents += fmt.Sprintln(d.Source, d.Revision)
 	}
