@@ -35,13 +35,17 @@ type Builder struct {
 	Store  blob.Store
 	Ledger *ledger.Ledger
 	Facts  func(context.Context) (StoredArchive, error) // the archive in use
-	Policy Policy
-	Name   string // who builds: host and process, for people
+	Policy Policy                                       // as the process was told; the settings of the store come before it: see Rules
+	Name   string                                       // who builds: host and process, for people
 	// Sourced says how the sources of the facts stand at an instant. It may be nil: then what the
 	// version before says of them stays.
 	Sourced func(at time.Time) Sourced
 	Log     *slog.Logger
 
+	models struct { // those of the settings: what they remember is worth keeping
+		sync.Mutex // guards what follows
+		byName     map[string]predict.Model
+	}
 	deriving struct { // what Derive remembers
 		sync.Mutex             // guards what follows
 		key        string      // in the store, of data
@@ -87,14 +91,15 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, fmt.Errorf("build: %w", err)
 	}
-	events, err := b.Rules(ctx).Settle(ctx, b.Ledger, facts, r.At)
+	rules := b.Rules(ctx)
+	events, err := rules.Settle(ctx, b.Ledger, facts, r.At)
 	var unsettled *UnsettledError
 	if err != nil && !errors.As(err, &unsettled) {
 		return Outcome{Events: events}, fmt.Errorf("build: %w", err)
 	}
 	settled := err // what was not settled keeps nobody from seeing the rest: publish first, and fail loudly then
 	for range maxRebases {
-		receipt, refused, err := b.publish(ctx, r, facts)
+		receipt, refused, err := b.publish(ctx, r, rules.Model, facts)
 		if errors.Is(err, snapshots.ErrBaseChanged) {
 			b.Log.Info("somebody else published; building again on the new version")
 			continue
@@ -115,7 +120,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 }
 
 // publish makes one attempt on the version that is current now.
-func (b *Builder) publish(ctx context.Context, r Request, facts StoredArchive) (snapshots.Receipt, []Refused, error) {
+func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, facts StoredArchive) (snapshots.Receipt, []Refused, error) {
 	base, err := snapshots.LoadBase(ctx, b.Store)
 	if err != nil {
 		return snapshots.Receipt{}, nil, err
@@ -129,7 +134,7 @@ func (b *Builder) publish(ctx context.Context, r Request, facts StoredArchive) (
 	if len(a.Years) == 0 {
 		return snapshots.Receipt{}, nil, b.nothingKnown(r.At)
 	}
-	key := b.derivedKey(facts, a)
+	key := derivedKey(model, facts, a)
 	derived, made, err := b.derived(ctx, key)
 	if err != nil { // what is derived can wait, what it is derived from cannot
 		b.Log.Error("derived documents cannot be read; they stay as they were", "err", err)
@@ -170,14 +175,36 @@ func (b *Builder) publish(ctx context.Context, r Request, facts StoredArchive) (
 	return receipt, refused, err
 }
 
-// Rules is the policy with what the settings of the store say. Settings that cannot be read are logged,
-// and the policy is as the process was told.
+// Rules is the policy with what the settings of the store say. Settings that cannot be read, or that
+// name a model which this program does not have, are logged, and the policy is as the process was told:
+// picks are made all the same.
 func (b *Builder) Rules(ctx context.Context) Policy {
 	settings, err := LoadSettings(ctx, b.Store)
 	if err != nil {
 		b.Log.Error("the settings of the store cannot be read; the rules are those of the command line", "err", err)
 	}
-	return settings.Apply(b.Policy)
+	rules := settings.Apply(b.Policy)
+	if settings.Model == "" {
+		return rules
+	}
+	b.models.Lock()
+	defer b.models.Unlock()
+	model := b.models.byName[settings.Model]
+	if model == nil {
+		if model, err = predict.ByName(settings.Model); err != nil {
+			b.Log.Error("the settings of the store name a model that is not here; picks are made by that of the command line", "err", err)
+			return rules
+		}
+		if b.Policy.Model != nil && b.Policy.Model.Name() == model.Name() {
+			model = b.Policy.Model
+		}
+		if b.models.byName == nil {
+			b.models.byName = make(map[string]predict.Model)
+		}
+		b.models.byName[settings.Model] = model
+	}
+	rules.Model = model
+	return rules
 }
 
 // nothingKnown says why there is nothing to publish at an instant. What was written later, such as

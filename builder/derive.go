@@ -97,11 +97,12 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 	}
 	v := facts.Archive.AsOf(at)
 	a := almanac.Join(v, b.Ledger.Current(at))
-	key := b.derivedKey(facts, a)
+	model := b.Rules(ctx).Model
+	key := derivedKey(model, facts, a)
 	if _, made, err := b.derived(ctx, key); err != nil || made {
 		return false, err
 	}
-	d := b.deriver(ctx, facts)
+	d := b.deriver(ctx, model, facts)
 	d.view, d.almanac = v, a
 	file := derivedFile{Archive: facts.SHA256, Model: d.model.Name(), MadeAt: at.UTC(), Data: derivedData{}}
 	if err := errors.Join(d.trackRecord(ctx, file.Data), d.titleOdds(ctx, file.Data)); err != nil {
@@ -123,9 +124,9 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 
 // derivedKey names what the odds and the record depend on: the archive, the model, what is
 // verified, with its revision, and which rounds are still to be held.
-func (b *Builder) derivedKey(facts StoredArchive, a *almanac.Almanac) string {
+func derivedKey(model predict.Model, facts StoredArchive, a *almanac.Almanac) string {
 	h := sha256.New()
-	h.Write(fmt.Appendln(nil, derivedFormat, facts.SHA256, b.Policy.Model.Name(), a.Current))
+	h.Write(fmt.Appendln(nil, derivedFormat, facts.SHA256, model.Name(), a.Current))
 	for i := range a.Years {
 		y := &a.Years[i]
 		for j := range y.Rounds {
@@ -185,11 +186,11 @@ type deriver struct {
 
 // deriver returns one that remembers what was derived from the facts before: in this process, or else
 // in the store.
-func (b *Builder) deriver(ctx context.Context, facts StoredArchive) *deriver {
+func (b *Builder) deriver(ctx context.Context, model predict.Model, facts StoredArchive) *deriver {
 	b.deriving.Lock()
 	defer b.deriving.Unlock()
 	name := predict.V2
-	if b.Policy.Model.Name() == predict.R2 {
+	if model.Name() == predict.R2 {
 		name = predict.R2
 	}
 	if b.deriving.model == nil {

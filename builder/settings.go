@@ -16,13 +16,16 @@ const settingsKey = "settings.json"
 // Settings are the rules that every scheduler of a store goes by, so that two never differ:
 // settings.json. What is nil was never said, and is as the process was told.
 type Settings struct {
+	// Model makes the picks, and what is derived from them: one of predict.Names.
+	Model             string `json:"model,omitempty"`
 	AutoVerifySeconds *int64 `json:"auto_verify_after_seconds,omitempty"` // Policy.AutoVerifyAfter
 	AutoReviseSeconds *int64 `json:"auto_revise_after_seconds,omitempty"` // Policy.AutoReviseAfter
-	// Headshots say where portraits are, whichever import the drivers come with.
+	// Headshots say where portraits are, whichever import the drivers come with; without a template:
+	// nobody has one.
 	Headshots *season.Headshots `json:"headshots,omitempty"`
 }
 
-// Apply returns the policy as the settings say.
+// Apply returns the policy as the settings say, but for the model: see [Builder.Rules].
 func (s Settings) Apply(p Policy) Policy {
 	if s.AutoVerifySeconds != nil {
 		p.AutoVerifyAfter = time.Duration(*s.AutoVerifySeconds) * time.Second

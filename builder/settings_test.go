@@ -1,10 +1,12 @@
 package builder_test
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
 	"gridcast/builder"
+	"gridcast/builder/predict"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -42,5 +44,29 @@ func TestSettings(t *testing.T) {
 	}
 	if _, err := builder.LoadSettings(t.Context(), store); err == nil {
 		t.Error("damaged settings are read as none")
+	}
+}
+
+// TestModelOfTheSettings: every builder of a store picks by the model that the settings name, whatever
+// it was told; one that nobody knows is no reason to make no pick.
+func TestModelOfTheSettings(t *testing.T) {
+	told := predict.PreviousWinner()
+	b := &builder.Builder{Store: memblob.New(), Policy: builder.Policy{Model: told}, Log: slog.New(slog.DiscardHandler)}
+	for _, test := range []struct{ setting, want string }{
+		{"", told.Name()},
+		{"grid-frequency", predict.GridFrequency().Name()},
+		{"r2", predict.R2},
+		{"crystal-ball", told.Name()},
+	} {
+		if _, err := builder.UpdateSettings(t.Context(), b.Store, func(s *builder.Settings) { s.Model = test.setting }); err != nil {
+			t.Fatal(err)
+		}
+		model := b.Rules(t.Context()).Model
+		if model.Name() != test.want {
+			t.Errorf("the settings say %q: picks are made by %s, want %s", test.setting, model.Name(), test.want)
+		}
+		if test.setting == "r2" && b.Rules(t.Context()).Model != model {
+			t.Error("the model is another one at each look: it forgets what it has learnt")
+		}
 	}
 }

@@ -64,6 +64,7 @@ const (
 	SetOrigins     Action = "set_origins" // of a key
 	PutArchive     Action = "put_archive"
 	Prune          Action = "prune"
+	ChangeSettings Action = "change_settings" // by command, or by what a process was told at its start
 
 	AddWebhook    Action = "add_webhook"
 	RotateWebhook Action = "rotate_webhook"

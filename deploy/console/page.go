@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/deploy/auditlog"
@@ -43,6 +44,7 @@ type page struct {
 	Webhooks []hookView
 	Topics   []string // of webhooks
 	MaySign  bool     // webhooks can be added and tested here
+	Settings []operator.Setting
 	Sources  []operator.Source
 	Archives []operator.StoredArchive
 	Audit    []auditView
@@ -91,6 +93,9 @@ func (c *Console) collect(ctx context.Context, who visitor) page {
 	p.trouble(c.collectVersions(ctx, &p), "The versions cannot be listed", "Check the storage.", "versions")
 	p.trouble(c.collectKeys(ctx, &p, reports), "The keys can not be read", "Check the storage. Edges go on with the keys they have.", "keys")
 	p.trouble(c.collectWebhooks(ctx, &p), "The webhooks cannot be read", "Check the storage.", "webhooks")
+	settings, err := builder.LoadSettings(ctx, c.Operator.Store)
+	p.trouble(err, "The settings of the store cannot be read", "Check the storage. Picks are made by what each process was told.", "jobs")
+	p.Settings = operator.SettingsOf(settings)
 	archives, err := operator.ListArchives(ctx, c.Operator.Store)
 	p.trouble(err, "The archives cannot be listed", "Check the storage.", "sources")
 	p.Archives = archives[:min(len(archives), shownArchives)]

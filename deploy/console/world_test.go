@@ -164,7 +164,7 @@ func (w *world) startConsole(log *slog.Logger, facts *builder.ArchiveStore, opti
 		Token: token, Log: log, Speed: 1, Edges: []console.Edge{console.Local(w.edge)},
 		Operator: &operator.Operator{
 			Store: w.store, Ledger: w.builder.Ledger, Audit: audit, Tiers: keys.DefaultTiers(),
-			Now: w.now, Build: w.builder.Build, Name: "test", Facts: facts.Load, Model: w.builder.Policy.Model,
+			Now: w.now, Build: w.builder.Build, Name: "test", Facts: facts.Load, Model: func(ctx context.Context) predict.Model { return w.builder.Rules(ctx).Model },
 			Ingest: assembly, Webhooks: sender,
 			Jobs: func() []scheduler.Status { w.mu.Lock(); defer w.mu.Unlock(); return w.jobs },
 			RunJob: func(name, _ string) (<-chan error, error) {

@@ -64,7 +64,7 @@ func (c *importF1DBCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	sum, size, err := c.keep(ctx, s, a)
+	sum, size, err := c.keep(ctx, s, a, looks.Headshots)
 	if err != nil {
 		return err
 	}
@@ -100,8 +100,8 @@ type imported struct {
 	Bytes  int
 }
 
-// keep writes the archive to where the command line says.
-func (c *importF1DBCmd) keep(ctx context.Context, s *streams, a *season.Archive) (sum string, size int, err error) {
+// keep writes the archive to where the command line says, and has a store keep where portraits are.
+func (c *importF1DBCmd) keep(ctx context.Context, s *streams, a *season.Archive, portraits season.Headshots) (sum string, size int, err error) {
 	var file bytes.Buffer
 	if err := archive.Encode(&file, a); err != nil {
 		return "", 0, err
@@ -118,12 +118,10 @@ func (c *importF1DBCmd) keep(ctx context.Context, s *streams, a *season.Archive)
 	if err != nil {
 		return "", 0, err
 	}
-	if c.Headshots != "" { // for drivers of later imports too
-		portraits, err := readHeadshots(c.Headshots)
-		if err != nil {
-			return "", 0, err
-		}
-		if _, err := builder.UpdateSettings(ctx, o.Store, func(settings *builder.Settings) { settings.Headshots = &portraits }); err != nil {
+	if portraits.Template != "" { // for drivers of later imports too
+		deed := operator.ChangeSettings{Headshots: &portraits}
+		_, err := o.Do(ctx, deed, operator.Order{Actor: c.actor(), Reason: c.Reason})
+		if err != nil && !errors.Is(err, operator.ErrSettled) {
 			return "", 0, err
 		}
 	}

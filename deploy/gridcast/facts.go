@@ -51,12 +51,11 @@ func (f *handFlags) assembles(o *operator.Operator, s *streams) error {
 		Log:      slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Interval: func(time.Time) time.Duration { return askAgain },
 	}
-	o.Model, err = predict.ByName(defaultModel)
+	usual, err := predict.ByName(predict.Names[0])
+	rules := &builder.Builder{Store: o.Store, Policy: builder.Policy{Model: usual}, Log: o.Ingest.Log}
+	o.Model = func(ctx context.Context) predict.Model { return rules.Rules(ctx).Model }
 	return err
 }
-
-// defaultModel makes the picks where nothing else is said.
-const defaultModel = "v2"
 
 type entriesCmds struct {
 	Set entriesSetCmd `cmd:"" help:"Enter who takes part in a round, by the drivers' codes."`

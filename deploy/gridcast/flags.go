@@ -16,6 +16,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/media"
 	"gridcast/deploy/clock"
+	"gridcast/deploy/operator"
 	"gridcast/snapshots/blob"
 )
 
@@ -77,10 +78,10 @@ type builderFlags struct {
 	storeFlags      `embed:""`
 	clockFlags      `embed:""`
 	Archive         string        `help:"An archive file to build from; it is put into the store. Default: the one in the store, else the embedded seasons." placeholder:"PATH" type:"path"`
-	Model           string        `help:"What makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
+	Model           string        `help:"What makes the picks: ${enum}. Kept in the store: every scheduler and every later command goes by it, until one is told otherwise." enum:"v2,r2,grid-frequency" default:"v2"`
 	AutoVerifyAfter time.Duration `help:"Verify a result by itself once it has stood unchanged for so long after the end of the race; 0: only an operator does. Kept in the store: every scheduler of it goes by it, until one is told otherwise." default:"0s"`
 	AutoReviseAfter time.Duration `help:"Correct a verified result by itself once the source's other classification has stood for so long; 0: only an operator does. Kept in the store, too." default:"0s"`
-	Headshots       string        `help:"Portraits: a file with an https address, in which {driver}, {code} and {year} are filled in, and below it a line with the identifier of each driver who has one, also of those to come. Kept in the store, too." placeholder:"FILE" type:"path"`
+	Headshots       string        `help:"Portraits: a file with an https address, in which {driver}, {code} and {year} are filled in, and below it a line with the identifier of each driver who has one, also of those to come. Kept in the store, too; gridcast settings set --no-headshots takes them away." placeholder:"FILE" type:"path"`
 }
 
 func (f *builderFlags) policy() (builder.Policy, error) {
@@ -112,17 +113,22 @@ func (f *builderFlags) builder(ctx context.Context, s *streams) (*builder.Builde
 }
 
 // builderOn is builder on an open store, whose ledger is of the kind or is opened at the
-// instant.
+// instant. What the process was told becomes the store's.
 func (f *builderFlags) builderOn(ctx context.Context, s *streams, store blob.Store, kind ledger.Kind, at time.Time) (*builder.Builder, error) {
+	if err := f.settle(ctx, s, store); err != nil {
+		return nil, err
+	}
+	return f.builderAside(ctx, s, store, kind, at)
+}
+
+// builderAside is builderOn that leaves the settings of the store alone.
+func (f *builderFlags) builderAside(ctx context.Context, s *streams, store blob.Store, kind ledger.Kind, at time.Time) (*builder.Builder, error) {
 	policy, err := f.policy()
 	if err != nil {
 		return nil, err
 	}
 	facts := builder.NewArchiveStore(store)
 	if err := f.putArchive(ctx, facts); err != nil {
-		return nil, err
-	}
-	if err := f.settle(ctx, s, store); err != nil {
 		return nil, err
 	}
 	inUse, err := facts.Load(ctx)
@@ -147,32 +153,41 @@ func (f *builderFlags) builderOn(ctx context.Context, s *streams, store blob.Sto
 	return &builder.Builder{Store: store, Ledger: l, Facts: facts.Load, Policy: policy, Name: processName(), Log: s.log}, nil
 }
 
-// settle has every scheduler of a store go by the rules that this one is told.
+// settle has every scheduler of a store go by the rules that this one is told. What changes is in the
+// audit log.
 func (f *builderFlags) settle(ctx context.Context, s *streams, store blob.Store) error {
+	if _, err := f.policy(); err != nil {
+		return err
+	}
 	told := func(flag, variable string) bool { return s.given(flag) || os.Getenv(variable) != "" }
-	verify, revise := told("auto-verify-after", "GRIDCAST_AUTO_VERIFY_AFTER"), told("auto-revise-after", "GRIDCAST_AUTO_REVISE_AFTER")
-	if !verify && !revise && f.Headshots == "" {
-		return nil
+	var deed operator.ChangeSettings
+	if told("model", "GRIDCAST_MODEL") {
+		deed.Model = &f.Model
+	}
+	if told("auto-verify-after", "GRIDCAST_AUTO_VERIFY_AFTER") {
+		deed.AutoVerifyAfter = &f.AutoVerifyAfter
+	}
+	if told("auto-revise-after", "GRIDCAST_AUTO_REVISE_AFTER") {
+		deed.AutoReviseAfter = &f.AutoReviseAfter
 	}
 	portraits, err := readHeadshots(f.Headshots)
 	if err != nil {
 		return usageError{err}
 	}
-	_, err = builder.UpdateSettings(ctx, store, func(settings *builder.Settings) {
-		if portraits.Template != "" {
-			settings.Headshots = &portraits
-		}
-		for _, rule := range []struct {
-			told  bool
-			after time.Duration
-			field **int64
-		}{{verify, f.AutoVerifyAfter, &settings.AutoVerifySeconds}, {revise, f.AutoReviseAfter, &settings.AutoReviseSeconds}} {
-			if rule.told {
-				seconds := int64(rule.after / time.Second)
-				*rule.field = &seconds
-			}
-		}
-	})
+	if portraits.Template != "" {
+		deed.Headshots = &portraits
+	}
+	if deed == (operator.ChangeSettings{}) {
+		return nil
+	}
+	o, err := operate(ctx, store)
+	if err != nil {
+		return err
+	}
+	_, err = o.Do(ctx, deed, operator.Order{Actor: operatorActor(""), Reason: "told at the start of " + processName()})
+	if errors.Is(err, operator.ErrSettled) {
+		return nil
+	}
 	return err
 }
 

@@ -51,6 +51,7 @@ type cli struct {
 	Results    resultsCmds    `cmd:"" help:"Results that an operator vouches for."`
 	Rounds     roundsCmds     `cmd:"" help:"Rounds that are postponed, cancelled, moved or reinstated."`
 	Snapshots  snapshotCmds   `cmd:"" help:"Published versions."`
+	Settings   settingsCmds   `cmd:"" help:"The rules that every scheduler of a store goes by."`
 	Store      storeCmds      `cmd:"" help:"Copies of everything."`
 	Ledger     ledgerCmds     `cmd:"" help:"The append-only record of picks and results."`
 	Doctor     doctorCmd      `cmd:"" help:"Look at everything a server depends on; each problem with the command that mends it."`

@@ -56,7 +56,7 @@ func (c *replayCmd) Run(ctx context.Context, s *streams) error {
 	if err := c.known(ctx, &flags, store); err != nil {
 		return err
 	}
-	b, err := flags.builderOn(ctx, s, store, ledger.Simulated, builder.ReplayFrom(c.From))
+	b, err := flags.builderAside(ctx, s, store, ledger.Simulated, builder.ReplayFrom(c.From))
 	if err != nil {
 		return err
 	}

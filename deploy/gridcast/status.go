@@ -40,6 +40,7 @@ type serviceState struct {
 	Missing   []missingFact     `json:"missing"`           // facts that are overdue
 	Refused   []refusedDocument `json:"refused_documents"` // of the version, that stayed as they were before
 	Edges     []edgeStands      `json:"edges"`
+	Settings  builder.Settings  `json:"settings"`
 	Audited   int               `json:"audit_entries"`
 	Damaged   []string          `json:"audit_damage,omitempty"` // files of the audit log that are not what they should be
 }
@@ -107,6 +108,9 @@ func (c *statusCmd) Run(ctx context.Context, s *streams) error {
 	}
 	if base.Pointer.Held {
 		st.Held = base.Pointer.Reason
+	}
+	if st.Settings, err = builder.LoadSettings(ctx, store); err != nil {
+		return err
 	}
 	archives := builder.NewArchiveStore(store)
 	facts, err := archives.Load(ctx)
@@ -223,6 +227,7 @@ func (s *streams) printState(st serviceState) error {
 			rows = append(rows, []any{"EDGE " + e.Name, fmt.Sprintf("%s (%s)", fault.Text, fault.Mend)})
 		}
 	}
+	rows = append(rows, settingRows(st.Settings)...)
 	rows = append(rows, []any{"operators", fmt.Sprintf("%d entries in the audit log", st.Audited)})
 	for _, d := range st.Damaged {
 		rows = append(rows, []any{"DAMAGED", d})

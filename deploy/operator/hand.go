@@ -386,7 +386,7 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%s says otherwise: %s.", c.Source, lines(r, c.Lines)))
 		}
 	}
-	o.follows(&p, v, r, archive, &out)
+	o.follows(ctx, &p, v, r, archive, after, &out)
 	return p, nil
 }
 
@@ -405,8 +405,8 @@ func handRefusals(out *assemble.Output, about func(assemble.Change) string) stri
 }
 
 // follows adds to a preview what would follow for a round from the archive that was assembled for a
-// trial: what becomes of its pick, and what clients would see.
-func (o *Operator) follows(p *Preview, v *season.View, r *almanac.Round, archive *season.Archive, out *assemble.Output) {
+// trial, and after, its almanac of the year: what becomes of its pick, and what clients would see.
+func (o *Operator) follows(ctx context.Context, p *Preview, v *season.View, r *almanac.Round, archive *season.Archive, after *almanac.Almanac, out *assemble.Output) {
 	arrived := o.Ingest.Arrived(r.Year, r.Facts.GrandPrix)
 	for _, c := range out.Taken {
 		if c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix && c.Block == assemble.Qualifying {
@@ -414,8 +414,8 @@ func (o *Operator) follows(p *Preview, v *season.View, r *almanac.Round, archive
 		}
 	}
 	state := o.Ledger.State()
-	p.Effects = append(p.Effects, o.pickToCome(archive, state, r, v.At, arrived)...)
-	before, after := almanac.Join(v, state, r.Year), almanac.Join(archive.AsOf(v.At), state, r.Year)
+	p.Effects = append(p.Effects, o.pickToCome(ctx, archive, state, r, v.At, arrived)...)
+	before := almanac.Join(v, state, r.Year)
 	if seen := effects(before, after, r.Session); len(seen) > 0 && (len(p.Effects) == 0 || seen[0] != noEffect) {
 		p.Effects = append(p.Effects, seen...)
 	}
@@ -426,7 +426,7 @@ func (o *Operator) follows(p *Preview, v *season.View, r *almanac.Round, archive
 }
 
 // pickToCome says which pick follows from an archive for a round that has none, and when it is made.
-func (o *Operator) pickToCome(archive *season.Archive, state *ledger.State, r *almanac.Round, now, arrived time.Time) []string {
+func (o *Operator) pickToCome(ctx context.Context, archive *season.Archive, state *ledger.State, r *almanac.Round, now, arrived time.Time) []string {
 	if r.Pick != nil || r.Off() || !now.Before(r.Start) {
 		return nil
 	}
@@ -459,7 +459,7 @@ func (o *Operator) pickToCome(archive *season.Archive, state *ledger.State, r *a
 	if o.Model == nil {
 		return []string{said + "."}
 	}
-	forecast, err := o.Model.Predict(v, r.Year, r.Facts.GrandPrix)
+	forecast, err := o.Model(ctx).Predict(v, r.Year, r.Facts.GrandPrix)
 	switch {
 	case errors.Is(err, predict.ErrNobody):
 		return []string{"There is no pick: too few are known to take part."}

@@ -70,8 +70,9 @@ type Operator struct {
 	Facts  func(context.Context) (builder.StoredArchive, error) // the archive in use
 	// Ingest assembles the archive: it keeps what people enter, and has it used.
 	Ingest *ingest.Ingest
-	// Model says which pick would follow from facts that are entered; nil: nobody does.
-	Model predict.Model
+	// Model is the model by which the pick is foretold that would follow from facts that are entered;
+	// nil: nobody does that.
+	Model func(context.Context) predict.Model
 	// Webhooks signs and sends; nil, or without a master: webhooks cannot be added or tested.
 	Webhooks *webhook.Sender
 	// Build builds and publishes once. It does not hide that publishing is held.

@@ -14,6 +14,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/ingest"
+	"gridcast/builder/predict"
 	"gridcast/deploy/auditlog"
 	"gridcast/edge/keys"
 	"gridcast/scheduler"
@@ -379,7 +380,7 @@ func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*Operator, er
 	return &Operator{
 		Store: s.builder.Store, Audit: log, Tiers: tiers, Name: s.builder.Name, Now: s.clock.Now,
 		Ledger: s.builder.Ledger, Build: s.Build,
-		Facts: s.currentFacts, Ingest: s.sources, Model: s.builder.Policy.Model,
+		Facts: s.currentFacts, Ingest: s.sources, Model: func(ctx context.Context) predict.Model { return s.builder.Rules(ctx).Model },
 		Jobs: s.Jobs, RunJob: s.runJob, Webhooks: s.sender,
 	}, nil
 }

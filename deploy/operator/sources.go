@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"gridcast/builder/almanac"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/season"
@@ -90,7 +91,7 @@ func (d AcceptChange) preview(ctx context.Context, o *Operator) (Preview, error)
 	state := o.Ledger.State()
 	if key, known := state.Key(c.Year, c.GrandPrix); known {
 		if r, err := findRound(v, state, key); err == nil {
-			o.follows(&p, v, r, archive, &out)
+			o.follows(ctx, &p, v, r, archive, almanac.Join(archive.AsOf(v.At), state, r.Year), &out)
 		}
 	}
 	p.Seen = digest(struct{ Change, Head any }{c, state.Head()})

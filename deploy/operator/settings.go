@@ -1,0 +1,151 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/predict"
+	"gridcast/builder/season"
+	"gridcast/deploy/auditlog"
+)
+
+// ErrSettled says that the settings of the store are as they are asked to be.
+var ErrSettled = errors.New("the settings of the store say so already")
+
+// ChangeSettings changes the rules that every scheduler of the store goes by. What is nil stays as it
+// is.
+type ChangeSettings struct {
+	Model           *string           // of predict.Names
+	AutoVerifyAfter *time.Duration    // 0: only an operator verifies
+	AutoReviseAfter *time.Duration    // 0: only an operator corrects
+	Headshots       *season.Headshots // without a template: nobody has a portrait
+}
+
+func (d ChangeSettings) entry() auditlog.Change {
+	var told []string
+	if d.Model != nil {
+		told = append(told, "model "+*d.Model)
+	}
+	if d.AutoVerifyAfter != nil {
+		told = append(told, "auto_verify_after "+d.AutoVerifyAfter.String())
+	}
+	if d.AutoReviseAfter != nil {
+		told = append(told, "auto_revise_after "+d.AutoReviseAfter.String())
+	}
+	switch {
+	case d.Headshots == nil:
+	case d.Headshots.Template == "":
+		told = append(told, "headshots none")
+	default:
+		told = append(told, fmt.Sprintf("headshots of %d drivers", len(d.Headshots.Drivers)))
+	}
+	return auditlog.Change{Action: auditlog.ChangeSettings, Subject: strings.Join(told, ", ")}
+}
+
+// apply changes s, and says what follows for people; nothing, if s is like that already.
+func (d ChangeSettings) apply(s *builder.Settings) (effects []string) {
+	if d.Model != nil && *d.Model != s.Model {
+		s.Model = *d.Model
+		effects = append(effects, fmt.Sprintf("The model %s makes the picks that are frozen from now on, in every process on the store; those that are frozen stay. Title odds and track record are made again by it.", s.Model))
+	}
+	rule := func(told *time.Duration, field **int64, what string) {
+		if told == nil {
+			return
+		}
+		seconds := int64(*told / time.Second)
+		if *field != nil && **field == seconds {
+			return
+		}
+		*field = &seconds
+		if seconds == 0 {
+			effects = append(effects, fmt.Sprintf("Only an operator %s from now on.", what))
+		} else {
+			effects = append(effects, fmt.Sprintf("A rule %s once the source's classification has stood for %s, an operator at any time.", what, *told))
+		}
+	}
+	rule(d.AutoVerifyAfter, &s.AutoVerifySeconds, "verifies results")
+	rule(d.AutoReviseAfter, &s.AutoReviseSeconds, "corrects verified results")
+	if h := d.Headshots; h != nil && (s.Headshots == nil || s.Headshots.Template != h.Template || !slices.Equal(s.Headshots.Drivers, h.Drivers)) {
+		s.Headshots = h
+		if h.Template == "" {
+			effects = append(effects, "No driver has a portrait from the next look at the sources on, whatever the archive says.")
+		} else {
+			effects = append(effects, fmt.Sprintf("Portraits are at %s, of %d drivers, from the next look at the sources on.", h.Template, len(h.Drivers)))
+		}
+	}
+	return effects
+}
+
+func (d ChangeSettings) preview(ctx context.Context, o *Operator) (Preview, error) {
+	if d.Model != nil {
+		if _, err := predict.ByName(*d.Model); err != nil {
+			return Preview{}, fmt.Errorf("change the settings: %w", err)
+		}
+	}
+	for name, told := range map[string]*time.Duration{"auto-verify-after": d.AutoVerifyAfter, "auto-revise-after": d.AutoReviseAfter} {
+		if told != nil && *told < 0 {
+			return Preview{}, fmt.Errorf("change the settings: %s %s: must not be negative", name, *told)
+		}
+	}
+	if d.Headshots != nil {
+		if err := d.Headshots.Validate(); err != nil {
+			return Preview{}, fmt.Errorf("change the settings: headshots: %w", err)
+		}
+	}
+	settings, err := builder.LoadSettings(ctx, o.Store)
+	if err != nil {
+		return Preview{}, err
+	}
+	seen := digest(settings)
+	effects := d.apply(&settings)
+	if len(effects) == 0 {
+		return Preview{}, fmt.Errorf("change the settings: %w", ErrSettled)
+	}
+	return Preview{Title: "Change the settings of the store", Question: "Go by this from now on?", Effects: effects, Seen: seen}, nil
+}
+
+func (d ChangeSettings) do(ctx context.Context, o *Operator, _ Order, _ Preview) (Done, error) {
+	if _, err := builder.UpdateSettings(ctx, o.Store, func(s *builder.Settings) { d.apply(s) }); err != nil {
+		return Done{}, err
+	}
+	return Done{Text: "The settings of the store are changed: " + d.entry().Subject + "."}, nil
+}
+
+// Setting is one of the settings of a store, in words.
+type Setting struct{ Name, Value string }
+
+// SettingsOf says how the settings of a store stand.
+func SettingsOf(s builder.Settings) []Setting {
+	rule := func(seconds *int64) string {
+		switch {
+		case seconds == nil:
+			return "never said: as each process is told"
+		case *seconds == 0:
+			return "never: an operator does"
+		}
+		return "after " + (time.Duration(*seconds) * time.Second).String()
+	}
+	model := s.Model
+	if model == "" {
+		model = "never said: as each process is told, by default " + predict.Names[0]
+	}
+	portraits := "never said: as the archive has them"
+	switch {
+	case s.Headshots == nil:
+	case s.Headshots.Template == "":
+		portraits = "none"
+	default:
+		portraits = fmt.Sprintf("%s, of %d drivers", s.Headshots.Template, len(s.Headshots.Drivers))
+	}
+	return []Setting{
+		{"model of the picks", model},
+		{"results verify by rule", rule(s.AutoVerifySeconds)},
+		{"results revise by rule", rule(s.AutoReviseSeconds)},
+		{"portraits", portraits},
+	}
+}

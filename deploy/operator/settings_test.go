@@ -1,0 +1,52 @@
+package operator_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/season"
+	"gridcast/deploy/operator"
+)
+
+// TestSettings: what changes is asked about, done once and in the audit log; what is so already is not.
+func TestSettings(t *testing.T) {
+	o := desk(t)
+	model, wrong, hours := "r2", "crystal-ball", 2*time.Hour
+	if _, err := o.Preview(t.Context(), operator.ChangeSettings{Model: &wrong}); err == nil || !strings.Contains(err.Error(), `"crystal-ball": must be one of v2, r2`) {
+		t.Errorf("a model that nobody has: got %v", err)
+	}
+	change := operator.ChangeSettings{Model: &model, AutoVerifyAfter: &hours}
+	p, err := o.Preview(t.Context(), change)
+	if err != nil || p.Question == "" || len(p.Effects) != 2 || !strings.Contains(p.Effects[0], "those that are frozen stay") {
+		t.Errorf("got %+v, %v; want a question, and what follows from each", p, err)
+	}
+	must(t, o, change, operator.Order{Reason: "a trial"})
+	if _, err := o.Do(t.Context(), change, operator.Order{Actor: "operator:anna"}); !errors.Is(err, operator.ErrSettled) {
+		t.Errorf("the same again: got %v, want %v", err, operator.ErrSettled)
+	}
+	portraits := season.Headshots{Template: "https://images.example/{driver}.png", Drivers: []season.DriverID{"ann", "bob"}}
+	must(t, o, operator.ChangeSettings{Headshots: &portraits}, operator.Order{})
+	if settings, err := builder.LoadSettings(t.Context(), o.Store); err != nil || settings.Model != "r2" || *settings.AutoVerifySeconds != 7200 || len(settings.Headshots.Drivers) != 2 {
+		t.Errorf("got %+v, %v; want all that was said", settings, err)
+	}
+	must(t, o, operator.ChangeSettings{Headshots: &season.Headshots{}}, operator.Order{Reason: "not ours"})
+	settings, err := builder.LoadSettings(t.Context(), o.Store)
+	if err != nil || settings.Headshots == nil || settings.Headshots.Template != "" {
+		t.Errorf("got %+v, %v; want it said that there are no portraits", settings, err)
+	}
+	if got := operator.SettingsOf(settings); got[0].Value != "r2" || got[1].Value != "after 2h0m0s" || got[3].Value != "none" {
+		t.Errorf("in words: %+v", got)
+	}
+	want := []string{
+		"operator:anna|change_settings|model r2, auto_verify_after 2h0m0s|a trial",
+		"operator:anna|change_settings|headshots of 2 drivers|",
+		"operator:anna|change_settings|headshots none|not ours",
+	}
+	if got := logged(t, o); !slices.Equal(got, want) {
+		t.Errorf("audit log: got %q, want %q", got, want)
+	}
+}
