@@ -68,7 +68,7 @@ const (
 
 	AddWebhook    Action = "add_webhook"
 	RotateWebhook Action = "rotate_webhook"
-	PauseWebhook  Action = "pause_webhook" // by a person: that failures paused one is in its log
+	PauseWebhook  Action = "pause_webhook" // also by the service, after its failures
 	ResumeWebhook Action = "resume_webhook"
 	RemoveWebhook Action = "remove_webhook"
 	TestWebhook   Action = "test_webhook"
@@ -285,16 +285,16 @@ func (l *Log) announce(ctx context.Context, c Change) (Entry, error) {
 func (l *Log) Failed(ctx context.Context, announced Entry, why error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), failureTimeout)
 	defer cancel()
-	_, err := l.append(ctx, Entry{Actor: announced.Actor, Action: Failed, Subject: announced.Subject, Reason: printable(why.Error()), Of: announced.Seq})
+	_, err := l.append(ctx, Entry{Actor: announced.Actor, Action: Failed, Subject: announced.Subject, Reason: Printable(why.Error()), Of: announced.Seq})
 	return err
 }
 
 // failureTimeout is how long it may take to record that a change failed.
 const failureTimeout = 10 * time.Second
 
-// printable is the text of an error on one line, with a space for what does not print, cut at
-// chain.MaxText.
-func printable(text string) string {
+// Printable is a text of somebody else, such as an error, as an entry may have it: on one line, with a
+// space for what does not print, cut at chain.MaxText.
+func Printable(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {
 			return ' '
@@ -319,7 +319,7 @@ func (l *Log) append(ctx context.Context, e Entry) (Entry, error) {
 		if l.noted[Damage{Key: d.Key, SHA256: d.SHA256}] {
 			continue
 		}
-		note := Entry{Actor: Recorder, Action: DamageFound, Subject: d.Key, Reason: printable(d.Reason), Damaged: d.SHA256}
+		note := Entry{Actor: Recorder, Action: DamageFound, Subject: d.Key, Reason: Printable(d.Reason), Damaged: d.SHA256}
 		if _, err := l.write(ctx, note); err != nil {
 			return Entry{}, fmt.Errorf("append to the audit log: note the damage of %s: %w", d.Key, err)
 		}

@@ -33,7 +33,7 @@ func (c *Console) collectWebhooks(ctx context.Context, p *page) error {
 		return err
 	}
 	for _, h := range list {
-		v := hookView{WebhookStatus: h, Host: operator.WebhookHost(h.Hook), Active: h.Paused.IsZero(), Bad: h.State != "active" && h.State != "paused"}
+		v := hookView{WebhookStatus: h, Host: operator.WebhookHost(h.Hook), Active: h.Paused.IsZero(), Bad: h.State != webhook.Active && h.State != webhook.Paused}
 		v.Lines = slices.Clone(h.Log.Attempts)
 		slices.Reverse(v.Lines)
 		v.Lines = v.Lines[:min(len(v.Lines), shownAttempts)]
@@ -52,7 +52,7 @@ func (p *page) webhookNotices(add func(urgent bool, section, advice, format stri
 		switch {
 		case h.GivenUp:
 			add(false, "webhooks", "Ask its owner, test it, and resume it: it then gets all that it missed, in one message.", "The webhook to %s is paused: %s", h.Host, h.Why)
-		case h.State == "unsigned", h.Active && !p.MaySign:
+		case h.State == webhook.Unsigned, h.Active && !p.MaySign:
 			unsigned++
 		}
 	}

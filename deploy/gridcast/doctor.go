@@ -26,6 +26,7 @@ import (
 	"gridcast/edge"
 	"gridcast/edge/keys"
 	"gridcast/edge/limit/redislimit"
+	"gridcast/scheduler/webhook"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/s3blob"
@@ -493,7 +494,7 @@ func (d *doctor) webhooks(ctx context.Context) {
 	}
 	list, err := (&operator.Operator{Store: d.store, Webhooks: sender}).ListWebhooks(ctx)
 	show := "gridcast webhooks list --store '" + d.Store + "'"
-	count := map[string]int{}
+	count := map[webhook.Condition]int{}
 	for _, h := range list {
 		count[h.State]++
 	}
@@ -504,12 +505,12 @@ func (d *doctor) webhooks(ctx context.Context) {
 		d.found("webhooks", note, "", "none: nobody is told of what is published")
 	case sender.Master() == "":
 		d.found("webhooks", problem, "export GRIDCAST_WEBHOOK_MASTER_FILE=FILE   # the one that they were added with", "%d, and no master to sign with: none of them is told", len(list))
-	case count["unsigned"] > 0:
-		d.found("webhooks", problem, "gridcast webhooks rotate ID   # or give this process the master of before", "%d of %d are of another master than this one, and are not told", count["unsigned"], len(list))
-	case count["given up"] > 0 || count["failing"] > 0:
-		d.found("webhooks", note, show, "%d, of which %d fail and %d are given up", len(list), count["failing"], count["given up"])
+	case count[webhook.Unsigned] > 0:
+		d.found("webhooks", problem, "gridcast webhooks rotate ID   # or give this process the master of before", "%d of %d are of another master than this one, and are not told", count[webhook.Unsigned], len(list))
+	case count[webhook.GivenUp] > 0 || count[webhook.Failing] > 0:
+		d.found("webhooks", note, show, "%d, of which %d fail and %d are given up", len(list), count[webhook.Failing], count[webhook.GivenUp])
 	default:
-		d.found("webhooks", good, "", "%d, of which %d are paused", len(list), count["paused"])
+		d.found("webhooks", good, "", "%d, of which %d are paused", len(list), count[webhook.Paused])
 	}
 }
 

@@ -181,7 +181,7 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *streams) error {
 
 				State string `json:"state"`
 				Told  int64  `json:"told"`
-			}{h.Hook, h.State, h.Log.Told}
+			}{h.Hook, h.State.String(), h.Log.Told}
 		}
 		return s.printJSON(hooks)
 	case len(list) == 0:
@@ -193,7 +193,7 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *streams) error {
 		if len(h.Endpoints) > 0 {
 			endpoints = strings.Join(h.Endpoints, " ")
 		}
-		state := h.State
+		state := h.State.String()
 		if h.Trouble != "" {
 			state += ": " + h.Trouble
 		}

@@ -13,3 +13,6 @@ func (s *Service) WithoutDerived() {
 	s.deriving = func(context.Context, time.Time) (bool, error) { return false, nil }
 	s.zipping = func(context.Context) (builder.Downloads, error) { return builder.Downloads{}, nil }
 }
+
+// RunWebhooks delivers until ctx ends.
+func (s *Service) RunWebhooks(ctx context.Context) { s.hooks.Run(ctx) }

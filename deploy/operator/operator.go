@@ -46,6 +46,8 @@ const (
 	// Claimed begins a name that somebody gave who holds the credentials of the store, or the
 	// shared token: they write as anybody.
 	Claimed = "claimed:"
+	// ServiceActor is the service itself, which pauses a webhook that takes nothing.
+	ServiceActor = "service"
 )
 
 var (

@@ -85,6 +85,9 @@ func (s *Service) Ingest(from *ingest.Ingest) {
 // before Start.
 func (s *Service) Deliver(sender *webhook.Sender) {
 	s.sender, s.hooks = sender, webhook.NewDeliverer(s.builder.Store, sender, s.log, s.reg)
+	s.hooks.Pausing = func(ctx context.Context, h webhook.Hook, why string, pause func() error) error {
+		return RecordPause(ctx, s.builder.Store, h, why, pause)
+	}
 }
 
 // Start publishes what is due now, so that there is something to serve, and makes the jobs. If it

@@ -12,6 +12,7 @@ import (
 	"gridcast/deploy/auditlog"
 	"gridcast/scheduler/webhook"
 	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
 )
 
 // sender is what signs and sends webhooks, which needs a master.
@@ -173,6 +174,16 @@ func (d PauseWebhook) do(ctx context.Context, o *Operator, order Order, p Previe
 	return Done{Webhook: &h, Text: fmt.Sprintf("Webhook %s to %s is paused.", h.ID, WebhookHost(h))}, err
 }
 
+// RecordPause pauses a webhook that has taken nothing for too long, once the audit log says so. Several
+// schedulers may come to it at once: of whoever comes second the log says that it failed.
+func RecordPause(ctx context.Context, store blob.Store, h webhook.Hook, why string, pause func() error) error {
+	log, err := auditlog.Load(ctx, store)
+	if err != nil {
+		return err
+	}
+	return log.Do(ctx, auditlog.Change{Actor: ServiceActor, Action: auditlog.PauseWebhook, Subject: h.ID, Reason: auditlog.Printable(why)}, pause)
+}
+
 // ResumeWebhook has a webhook sent to again.
 type ResumeWebhook struct{ ID string }
 
@@ -317,7 +328,7 @@ func (o *Operator) updateWebhook(ctx context.Context, id string, p Preview, edit
 type WebhookStatus struct {
 	webhook.Hook
 
-	State   string // in a word: active, failing, paused, given up, unsigned
+	State   webhook.Condition
 	Trouble string // what is wrong, if anything
 	Log     webhook.State
 }
@@ -331,20 +342,22 @@ func (o *Operator) ListWebhooks(ctx context.Context) ([]WebhookStatus, error) {
 	}
 	list := make([]WebhookStatus, len(hooks))
 	for i, h := range hooks {
-		s := WebhookStatus{Hook: h, State: "active"}
+		s := WebhookStatus{Hook: h}
 		if s.Log, err = webhook.LoadState(ctx, o.Store, h); err != nil {
 			return nil, err
 		}
-		switch {
-		case h.GivenUp:
-			s.State, s.Trouble = "given up", h.Why
-		case !h.Paused.IsZero():
-			s.State, s.Trouble = "paused", h.Why
-		case o.Webhooks != nil && o.Webhooks.Master() != "" && o.Webhooks.Master() != h.Master:
-			s.State, s.Trouble = "unsigned", webhook.MasterError(h, o.Webhooks).Error()
-		case s.Log.Failures > 0 && s.Log.Resumed == h.Resumed:
-			s.State = "failing"
+		master := h.Master // without one here, whether it can be signed is for another process to say
+		if o.Webhooks != nil && o.Webhooks.Master() != "" {
+			master = o.Webhooks.Master()
+		}
+		switch s.State = h.Condition(s.Log, master); s.State {
+		case webhook.GivenUp, webhook.Paused:
+			s.Trouble = h.Why
+		case webhook.Unsigned:
+			s.Trouble = webhook.MasterError(h, o.Webhooks).Error()
+		case webhook.Failing:
 			s.Trouble = fmt.Sprintf("since %s, %d attempts", minute(s.Log.Failing), s.Log.Failures)
+		case webhook.Active:
 		}
 		list[i] = s
 	}

@@ -52,6 +52,10 @@ const (
 
 // Deliverer delivers what is published. Run is called once, Published from any goroutine.
 type Deliverer struct {
+	// Pausing records that a hook is given up, and calls pause, which does it, or fails if the hook
+	// stands otherwise by now. It is set before Run; nil: nobody records it.
+	Pausing func(ctx context.Context, h Hook, why string, pause func() error) error
+
 	store   blob.Store
 	sender  *Sender
 	log     *slog.Logger
@@ -246,7 +250,7 @@ func (d *Deliverer) due(ctx context.Context, k *known) (time.Time, bool) {
 	case !h.Paused.IsZero() || k.sent || !k.loaded || h.Master != d.sender.Master():
 		return time.Time{}, false
 	case s.GiveUp != "" && !fresh:
-		d.giveUp(ctx, h, s.GiveUp)
+		d.giveUp(ctx, k)
 		return time.Time{}, false
 	case s.Told >= d.pointer.Version:
 		return time.Time{}, false
@@ -261,23 +265,46 @@ func (d *Deliverer) due(ctx context.Context, k *known) (time.Time, bool) {
 	return at, true
 }
 
-// giveUp pauses a hook, unless an operator has resumed or paused it meanwhile.
-func (d *Deliverer) giveUp(ctx context.Context, h Hook, why string) {
-	err := Update(ctx, d.store, func(hooks *[]Hook) error {
-		now, err := Find(*hooks, h.ID)
-		if err != nil {
-			return err
-		}
-		if now.Resumed != h.Resumed || !now.Paused.IsZero() {
-			return errors.New("it stands otherwise by now")
-		}
-		now.Pause(why, true)
-		return nil
-	})
-	if err == nil {
-		d.log.Warn("webhook paused", "webhook", h.ID, "reason", why)
-		d.Published() // to look again
+// giveUp pauses a hook, unless somebody has resumed or paused it meanwhile.
+func (d *Deliverer) giveUp(ctx context.Context, k *known) {
+	h, why := k.hook, k.state.GiveUp
+	pausing := d.Pausing
+	if pausing == nil {
+		pausing = func(_ context.Context, _ Hook, _ string, pause func() error) error { return pause() }
 	}
+	given := func(hooks []Hook) (*Hook, error) {
+		now, err := Find(hooks, h.ID)
+		if err == nil && (now.Resumed != h.Resumed || !now.Paused.IsZero()) {
+			err = errors.New("it stands otherwise by now")
+		}
+		return now, err
+	}
+	hooks, err := Load(ctx, d.store)
+	if err == nil {
+		if _, otherwise := given(hooks); otherwise != nil {
+			return // another scheduler was first, or an operator
+		}
+		err = pausing(ctx, h, why, func() error {
+			var paused time.Time // by us, of which the answer may have been lost
+			return Update(ctx, d.store, func(hooks *[]Hook) error {
+				now, err := given(*hooks)
+				switch {
+				case err == nil:
+					now.Pause(why, true)
+					paused = now.Paused
+				case now != nil && now.GivenUp && now.Paused.Equal(paused):
+					return nil
+				}
+				return err
+			})
+		})
+	}
+	if err != nil {
+		d.complain(k, fmt.Errorf("pause it: %w", err)) // and look again
+		return
+	}
+	d.log.Warn("webhook paused", "webhook", h.ID, "reason", why)
+	d.Published() // to look again
 }
 
 // begin makes an attempt: it claims the message in the store and sends it in a goroutine of its own.
@@ -541,15 +568,6 @@ type metrics struct {
 	oldest     prometheus.Gauge
 }
 
-// How a hook stands, for metrics.
-const (
-	stateActive   = "active"
-	stateFailing  = "failing" // its last attempt failed, and is repeated
-	statePaused   = "paused"  // by an operator
-	stateGivenUp  = "given_up"
-	stateUnsigned = "unsigned" // its master is not the one that the process was given
-)
-
 func newMetrics(registry prometheus.Registerer) *metrics {
 	m := &metrics{
 		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -575,28 +593,20 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 
 // show sets the gauges.
 func (m *metrics) show(hooks map[string]*known, pointer snapshots.Pointer, master string, now time.Time) {
-	count := map[string]int{stateActive: 0, stateFailing: 0, statePaused: 0, stateGivenUp: 0, stateUnsigned: 0}
+	count := make(map[Condition]int, len(conditions))
 	backlog, oldest := 0, time.Duration(0)
 	for _, k := range hooks {
-		switch {
-		case k.hook.GivenUp:
-			count[stateGivenUp]++
-		case !k.hook.Paused.IsZero():
-			count[statePaused]++
-		case k.hook.Master != master:
-			count[stateUnsigned]++
-		case k.state.Failures > 0:
-			count[stateFailing]++
+		condition := k.hook.Condition(k.state, master)
+		count[condition]++
+		if condition == Failing {
 			oldest = max(oldest, now.Sub(k.state.Failing))
-		default:
-			count[stateActive]++
 		}
 		if k.hook.Paused.IsZero() && k.loaded && k.state.Told < pointer.Version {
 			backlog++
 		}
 	}
-	for state, n := range count {
-		m.hooks.WithLabelValues(state).Set(float64(n))
+	for _, condition := range conditions {
+		m.hooks.WithLabelValues(string(condition)).Set(float64(count[condition]))
 	}
 	m.backlog.Set(float64(backlog))
 	m.oldest.Set(oldest.Seconds())

@@ -62,6 +62,39 @@ type Hook struct {
 	Resumed int       `json:"resumed,omitzero"`  // how often, so that failures of before do not count
 }
 
+// Condition is how a hook stands; in metrics it is the label.
+type Condition string
+
+// The conditions.
+const (
+	Active   Condition = "active"
+	Failing  Condition = "failing"  // its last attempt failed, and is repeated
+	Paused   Condition = "paused"   // by an operator
+	GivenUp  Condition = "given_up" // paused, because it took nothing
+	Unsigned Condition = "unsigned" // its master is not the one that messages are signed with
+)
+
+var conditions = []Condition{Active, Failing, Paused, GivenUp, Unsigned}
+
+// String is the condition in words.
+func (c Condition) String() string { return strings.ReplaceAll(string(c), "_", " ") }
+
+// Condition says how the hook stands by its state, where messages are signed with the master of that
+// name.
+func (h Hook) Condition(s State, master string) Condition {
+	switch {
+	case h.GivenUp:
+		return GivenUp
+	case !h.Paused.IsZero():
+		return Paused
+	case h.Master != master:
+		return Unsigned
+	case s.Failures > 0 && s.Resumed == h.Resumed: // what failed before it was resumed does not count
+		return Failing
+	}
+	return Active
+}
+
 // document is the content of Key, in order of creation.
 type document struct {
 	Format int    `json:"format"` // 1
