@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gridcast/snapshots/blob/porttest"
 )
 
 // excused are commands of README.md that this test does not run, with the reason.
@@ -85,7 +86,7 @@ func (o *output) String() string {
 
 func newcomer(t *testing.T) *reader {
 	home := t.TempDir()
-	n := &reader{t: t, stop: func() {}, clone: filepath.Join(home, "gridcast"), address: unused(t)}
+	n := &reader{t: t, stop: func() {}, clone: filepath.Join(home, "gridcast"), address: porttest.Address(t)}
 	// What git would give: the files of the working tree that it knows or would know.
 	clone := exec.Command("sh", "-c", "mkdir -p "+n.clone+" && cd .. && git ls-files -z --cached --others --exclude-standard | tar cf - --null --files-from=- --ignore-failed-read | tar xf - -C "+n.clone)
 	if text, err := clone.CombinedOutput(); err != nil {
@@ -101,19 +102,9 @@ func newcomer(t *testing.T) *reader {
 	n.env = []string{
 		"HOME=" + home, "GOPATH=" + filepath.Join(home, "go"), "PATH=" + filepath.Join(n.clone, ".var", "bin") + ":" + os.Getenv("PATH"),
 		goEnv("GOMODCACHE"), goEnv("GOCACHE"), goEnv("GOPROXY"), goEnv("GOFLAGS"),
-		"GRIDCAST_LISTEN=" + n.address, "GRIDCAST_OPERATOR_LISTEN=" + unused(t), "GRIDCAST_NO_SOURCES=true", "GRIDCAST_MODEL=grid-frequency",
+		"GRIDCAST_LISTEN=" + n.address, "GRIDCAST_OPERATOR_LISTEN=" + porttest.Address(t), "GRIDCAST_NO_SOURCES=true", "GRIDCAST_MODEL=grid-frequency",
 	}
 	return n
-}
-
-func unused(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // types gives one command, with the port and the folders of this test. One that serves goes on

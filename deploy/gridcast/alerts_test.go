@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"gridcast/snapshots/blob/porttest"
 )
 
 // named finds what looks like a command of ours in a text.
@@ -91,7 +93,7 @@ func TestPrometheusSeesAnOutage(t *testing.T) {
 	dir := t.TempDir()
 	gridcast(t, dir, "build", "--store", "dir:store", "--now", "2024-07-01T12:00:00Z", "--model", "grid-frequency", "--archive", seasons(t, 2022, 2026))
 	newKey(t, dir, "dir:store", "pro")
-	admin := freeAddress(t)
+	admin := porttest.Address(t)
 	server := startServer(t, dir, "edge", "--store", "dir:store", "--now", "2024-07-01T12:00:00Z", "--admin-listen", admin)
 
 	rules, err := os.ReadFile("../prometheus/alerts.yaml")
@@ -107,7 +109,7 @@ func TestPrometheusSeesAnOutage(t *testing.T) {
 	write("alerts.yaml", string(impatient))
 	write("prometheus.yaml", "global: {scrape_interval: 500ms, scrape_timeout: 400ms, evaluation_interval: 500ms}\nrule_files: [alerts.yaml]\n"+
 		"scrape_configs:\n  - {job_name: gridcast-edge, static_configs: [{targets: ['"+admin+"']}]}\n")
-	address := freeAddress(t)
+	address := porttest.Address(t)
 	cmd := exec.Command(prometheus, "--config.file=prometheus.yaml", "--storage.tsdb.path=tsdb", "--web.listen-address="+address)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, io.Discard, io.Discard
 	if err := cmd.Start(); err != nil {

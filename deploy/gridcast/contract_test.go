@@ -14,6 +14,7 @@ import (
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
+	"gridcast/snapshots/blob/porttest"
 )
 
 // demo is a running demonstration: a weekend of 2024 replayed on the embedded seasons.
@@ -42,7 +43,7 @@ func startDemo(t testing.TB, speed string, args ...string) demo {
 // Both edges serve what one demonstration publishes, with the same keys.
 func TestContract(t *testing.T) {
 	t.Parallel() // most of it waits
-	admin := freeAddress(t)
+	admin := porttest.Address(t)
 	on := startDemo(t, "1", "--express-lane", "on", "--admin-listen", admin)
 	awaitDerived(t, newClient(on.url, on.keys["pro"]))
 	t.Run("lane on", func(t *testing.T) {
@@ -56,7 +57,7 @@ func TestContract(t *testing.T) {
 	})
 	t.Run("lane off", func(t *testing.T) {
 		t.Parallel()
-		admin := freeAddress(t)
+		admin := porttest.Address(t)
 		off := demo{startServer(t, on.cmd.Dir, "edge", "--express-lane", "off", "--admin-listen", admin,
 			"--store", "dir:.var/demo", "--now", statusOf(t, on.process).RaceTime), on.keys}
 		walkContract(t, off)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/porttest"
 	"gridcast/snapshots/blob/s3test"
 )
 
@@ -68,7 +69,7 @@ func startRedis(t testing.TB, options ...string) string {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skipf("no redis-server here: %v", err)
 	}
-	address := freeAddress(t)
+	address := porttest.Address(t)
 	_, port, _ := strings.Cut(address, ":")
 	cmd := exec.Command("redis-server", append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", t.TempDir()}, options...)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -104,7 +105,7 @@ func TestDoctor(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	free := func(store ...string) []string {
-		return []string{"--store", append(store, s.name)[0], "--redis", "redis://" + redis, "--listen", freeAddress(t), "--admin-listen", freeAddress(t), "--operator-listen", freeAddress(t)}
+		return []string{"--store", append(store, s.name)[0], "--redis", "redis://" + redis, "--listen", porttest.Address(t), "--admin-listen", porttest.Address(t), "--operator-listen", porttest.Address(t)}
 	}
 	found := examine(t, free()...)
 	for check, state := range map[string]health{

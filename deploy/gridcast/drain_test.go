@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"gridcast/edge"
+	"gridcast/snapshots/blob/porttest"
 )
 
 // TestDrain stops the real binary under a thousand connections that ask without a pause, with
@@ -28,7 +29,7 @@ func TestDrain(t *testing.T) {
 	key := manyKeys(t, s, 1)[0]
 	for _, lane := range []string{"on", "off"} {
 		t.Run("lane "+lane, func(t *testing.T) {
-			admin := freeAddress(t)
+			admin := porttest.Address(t)
 			drain(t, startServer(t, t.TempDir(), "edge", "--store", s.name, "--now", "2024-11-24T05:00:00Z",
 				"--tier", "pro=1000000000", "--express-lane", lane, "--admin-listen", admin), admin, key)
 		})

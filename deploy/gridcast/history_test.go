@@ -13,6 +13,7 @@ import (
 	"gridcast/builder/source/sourcetest"
 	"gridcast/deploy/clock"
 	"gridcast/schemas/wire"
+	"gridcast/snapshots/blob/porttest"
 )
 
 // pastWeekend is the real binary on a weekend that was, which asks a code host for the commit of
@@ -76,7 +77,7 @@ func (w *pastWeekend) run(t *testing.T, at string) {
 		}
 		w.server.ended <- nil // for the end of the test
 	}
-	w.admin = freeAddress(t)
+	w.admin = porttest.Address(t)
 	w.server = startServer(t, w.dir, "serve", "--store", "dir:store", "--source", "f1db="+w.host.URL, "--admin-listen", w.admin,
 		"--auto-verify-after", "10m", "--auto-revise-after", "10m", "--race-clock", w.set(t, at, 300).String())
 	w.api = newClient(w.server.url, w.key)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gridcast/snapshots/blob/porttest"
 )
 
 // metricName finds the names of our metrics in rules, dashboards and expositions.
@@ -34,7 +36,7 @@ var metricsOfSources = []string{"gridcast_source_answered_seconds", "gridcast_so
 
 // What rules and dashboards ask for has to be there: a renamed metric would silence an alert.
 func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
-	admin := freeAddress(t)
+	admin := porttest.Address(t)
 	dir := t.TempDir()
 	key := newKey(t, dir, "dir:store", "pro") // without one an edge is not ready
 	server := startServer(t, dir, "serve", "--store", "dir:store", "--now", "2024-07-01T12:00:00Z", "--model", "grid-frequency", "--archive", seasons(t, 2022, 2026), "--admin-listen", admin,

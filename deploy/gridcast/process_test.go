@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"gridcast/schemas"
 	"gridcast/schemas/catalog"
+	"gridcast/snapshots/blob/porttest"
 )
 
 // process is a running gridcast.
@@ -46,22 +46,11 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-// freeAddress returns a loopback address that nobody listens on.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // startServer starts a serving command of the real binary in dir and waits until it is ready.
 // It is ended, and must end well, when the test ends.
 func startServer(t testing.TB, dir string, args ...string) *process {
 	t.Helper()
-	address := freeAddress(t)
+	address := porttest.Address(t)
 	if args[0] == "serve" {
 		args = append(args, "--operator-listen", "127.0.0.1:0")
 	}
@@ -72,7 +61,7 @@ func startServer(t testing.TB, dir string, args ...string) *process {
 // that answers. The operator's token is in the file "token" of dir.
 func startScheduler(t testing.TB, dir string, args ...string) *process {
 	t.Helper()
-	address := freeAddress(t)
+	address := porttest.Address(t)
 	return launch(t, dir, "http://"+address, "/readyz",
 		append([]string{"scheduler", "--operator-listen", address, "--operator-token-file", "token"}, args...))
 }

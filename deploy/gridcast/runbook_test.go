@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/snapshots/blob/porttest"
 	"gridcast/snapshots/blob/s3test"
 )
 
@@ -174,7 +175,7 @@ var (
 func (m *machine) here(text string) string {
 	text = aPort.ReplaceAllStringFunc(text, func(address string) string {
 		if m.ports[address] == "" {
-			m.ports[address] = freeAddress(m.t)
+			m.ports[address] = porttest.Address(m.t)
 		}
 		return m.ports[address]
 	})
@@ -348,7 +349,7 @@ func (m *machine) start(name string) error {
 }
 
 func freePort(t testing.TB) string {
-	_, port, _ := net.SplitHostPort(freeAddress(t))
+	_, port, _ := net.SplitHostPort(porttest.Address(t))
 	return port
 }
 

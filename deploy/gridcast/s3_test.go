@@ -18,6 +18,7 @@ import (
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
+	"gridcast/snapshots/blob/porttest"
 	"gridcast/snapshots/blob/s3test"
 )
 
@@ -192,7 +193,7 @@ func serveFromStore(t *testing.T, s storage) {
 // backup's, and puts the backup back by one command, which asks the edge.
 func restoreStore(t *testing.T, s storage) {
 	dir := t.TempDir()
-	key, admin := newKey(t, dir, s.name, "pro"), freeAddress(t)
+	key, admin := newKey(t, dir, s.name, "pro"), porttest.Address(t)
 	edge := startServer(t, dir, "edge", "--store", s.name, "--cache-dir", "cache", "--admin-listen", admin, "--now", "2024-11-24T10:00:00Z")
 	c := newClient(edge.url, key)
 	const qatar = 2024023
@@ -284,7 +285,7 @@ func misconfigured(t *testing.T, s storage) {
 // edgeWaits starts an edge that has nothing to serve: it says why, and is not ready.
 func edgeWaits(t *testing.T, store, says string) {
 	t.Helper()
-	address := freeAddress(t)
+	address := porttest.Address(t)
 	edge := begin(t, t.TempDir(), "http://"+address, []string{"edge", "--store", store, "--listen", address})
 	edge.await(t, func() bool { return strings.Contains(edge.output.String(), says) })
 	edge.await(t, func() bool { return edge.answers("/healthz") })

@@ -20,6 +20,7 @@ import (
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
 	"gridcast/schemas/wire"
+	"gridcast/snapshots/blob/porttest"
 )
 
 // house is a scheduler and two edges on one store, each a process of its own, on one race clock.
@@ -48,7 +49,7 @@ func startHouseIn(t testing.TB, store string, race clock.Clock, opened time.Time
 	gridcast(t, dir, "build", "--store", store, "--now", opened.Format(time.RFC3339), "--model", "grid-frequency", "--archive", seasons(t, 2022, 2026))
 	h := &house{}
 	common := []string{"--store", store, "--race-clock", race.String()}
-	admin := []string{freeAddress(t), freeAddress(t)}
+	admin := []string{porttest.Address(t), porttest.Address(t)}
 	h.scheduler = startScheduler(t, dir, append(append(common, "--edges", strings.Join(admin, ",")), schedulerArgs...)...)
 	key := newKey(t, dir, store, "pro")
 	for _, address := range admin {

@@ -9,6 +9,7 @@ import (
 
 	"gridcast/edge"
 	"gridcast/schemas/wire"
+	"gridcast/snapshots/blob/porttest"
 )
 
 // What is published is served although nothing can be built, the admin port says why, and the
@@ -35,7 +36,7 @@ func TestServeServesWhateverIsPublished(t *testing.T) {
 			}
 			replace(t, path, whole[:len(whole)/2])
 
-			admin := freeAddress(t)
+			admin := porttest.Address(t)
 			server := startServer(t, dir, "serve", "--store", "dir:store", "--now", at, "--model", "grid-frequency", "--admin-listen", admin)
 			c := newClient(server.url, key)
 			if got := data[[]wire.DriverStanding](t, c.get(t, "/standings")); len(got) == 0 {

@@ -23,6 +23,7 @@ import (
 
 	"gridcast/edge/limit"
 	"gridcast/edge/limit/redislimit"
+	"gridcast/snapshots/blob/porttest"
 )
 
 // exact takes twice as many as may on each of the edges, and wants the limit to be kept, but for
@@ -78,7 +79,7 @@ func TestTLS(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	roots := certificate(t, dir)
-	address := unused(t)
+	address := porttest.Address(t)
 	_, port, _ := net.SplitHostPort(address)
 	newServer(t, "--tls-port", port, "--tls-cert-file", filepath.Join(dir, "cert.pem"), "--tls-key-file", filepath.Join(dir, "key.pem"),
 		"--tls-ca-cert-file", filepath.Join(dir, "ca.pem"), "--tls-auth-clients", "no")
@@ -237,7 +238,7 @@ func TestSentinel(t *testing.T) {
 	redis := newServer(t)
 	host, port, _ := net.SplitHostPort(redis.address)
 	file := filepath.Join(t.TempDir(), "sentinel.conf")
-	sentinel := &server{t: t, address: unused(t)}
+	sentinel := &server{t: t, address: porttest.Address(t)}
 	_, own, _ := net.SplitHostPort(sentinel.address)
 	config := fmt.Sprintf("port %s\nbind 127.0.0.1\nsentinel monitor limits %s %s 1\n", own, host, port)
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"gridcast/edge/limit"
 	"gridcast/edge/limit/redislimit"
+	"gridcast/snapshots/blob/porttest"
 )
 
 // server is a real Redis on a port of its own.
@@ -34,7 +35,7 @@ func newServer(t testing.TB, options ...string) *server {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skipf("no redis-server here: %v", err)
 	}
-	s := &server{t: t, address: unused(t), options: options}
+	s := &server{t: t, address: porttest.Address(t), options: options}
 	s.start()
 	t.Cleanup(s.kill)
 	return s
@@ -376,7 +377,7 @@ func TestRedisComesBackEmpty(t *testing.T) {
 func TestStartWithoutRedis(t *testing.T) {
 	var log bytes.Buffer
 	source, err := redislimit.Open(t.Context(), redislimit.Config{
-		URL: "redis://" + unused(t), Mode: redislimit.Lease, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		URL: "redis://" + porttest.Address(t), Mode: redislimit.Lease, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -457,7 +458,7 @@ func TestTryTakeNeverAsks(t *testing.T) {
 func TestTryTakeDecidesWithoutRedis(t *testing.T) {
 	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
 		source, err := redislimit.Open(t.Context(), redislimit.Config{
-			URL: "redis://" + unused(t), Mode: mode, Log: slog.New(slog.DiscardHandler),
+			URL: "redis://" + porttest.Address(t), Mode: mode, Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -477,15 +478,4 @@ func TestTryTakeDecidesWithoutRedis(t *testing.T) {
 			t.Errorf("%s: got %v allocations, want 0", mode, n)
 		}
 	}
-}
-
-// unused returns an address at which nobody listens.
-func unused(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

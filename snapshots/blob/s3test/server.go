@@ -21,6 +21,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"gridcast/snapshots/blob/porttest"
 	"gridcast/snapshots/blob/s3blob"
 )
 
@@ -54,7 +55,7 @@ func Versity(t testing.TB, arguments ...string) *Server {
 	t.Helper()
 	binary := versityBinary(t)
 	folder := t.TempDir()
-	s := &Server{Kind: "versitygw", Address: freeAddress(t), Folder: folder, binary: binary, health: "/health"}
+	s := &Server{Kind: "versitygw", Address: porttest.Address(t), Folder: folder, binary: binary, health: "/health"}
 	for _, argument := range arguments {
 		s.tls = s.tls || argument == "--cert"
 	}
@@ -73,7 +74,7 @@ func MinIO(t testing.TB) *Server {
 	t.Helper()
 	binary := minioBinary(t)
 	folder := t.TempDir()
-	s := &Server{Kind: "minio", Address: freeAddress(t), health: "/minio/health/live"}
+	s := &Server{Kind: "minio", Address: porttest.Address(t), health: "/minio/health/live"}
 	s.command = func() *exec.Cmd {
 		cmd := exec.Command(binary, "server", folder, "--address", s.Address)
 		cmd.Env = append(os.Environ(), "MINIO_ROOT_USER="+AccessKey, "MINIO_ROOT_PASSWORD="+SecretKey, "MINIO_BROWSER=off")
@@ -192,19 +193,6 @@ func makeBucket(t testing.TB, c s3blob.Config) {
 	if err != nil && minio.ToErrorResponse(err).Code != minio.BucketAlreadyOwnedByYou {
 		t.Fatalf("make bucket %s: %v", c.Bucket, err)
 	}
-}
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return address
 }
 
 // checkout returns the root of the source tree: the folder of go.mod above the test.
