@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -17,16 +16,12 @@ import (
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/porttest"
 )
 
 // TestAdmin looks at what an operator sees.
 func TestAdmin(t *testing.T) {
-	probe, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := probe.Addr().String()
-	probe.Close()
+	address := porttest.Address(t)
 	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.AdminListen = address })
 	w.get("/api/v1/calendar")
 	w.do("GET", "/api/v1/calendar")
@@ -55,7 +50,7 @@ func TestAdmin(t *testing.T) {
 
 func fetch(t testing.TB, url string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -76,12 +71,7 @@ func fetch(t testing.TB, url string) string {
 // TestLook has an edge whose store never tells of a change by itself: word of a new version on the
 // admin port, and not the end of its patience, is what makes the edge look.
 func TestLook(t *testing.T) {
-	probe, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := probe.Addr().String()
-	probe.Close()
+	address := porttest.Address(t)
 	var store deafStore
 	w := newWorld(t, func(c *edge.Config, d *edge.Deps, _ *setup) {
 		c.AdminListen = address

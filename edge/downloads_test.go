@@ -199,11 +199,14 @@ func (w *world) begin() (status int, length int64, rest *bufio.Reader) {
 
 // TestSlowReaderGetsWhatItBegan: longer than the server waits for short answers, and while another
 // version has another file and the old one is gone. More than may be sent at once wait.
-func TestSlowReaderGetsWhatItBegan(t *testing.T) {
+func TestSlowReaderGetsWhatItBegan(t *testing.T) { inBubble(t, slowReader) }
+
+func slowReader(t *testing.T) {
 	dir := t.TempDir()
-	w := newWorld(t, inDir(dir), func(c *edge.Config, _ *edge.Deps, _ *setup) { c.WriteTimeout = 20 * time.Millisecond })
+	var timeout time.Duration
+	w := newWorld(t, piped, inDir(dir), func(c *edge.Config, _ *edge.Deps, _ *setup) { timeout = c.WriteTimeout })
 	w.edge.SetDownloads(1, 1<<10)
-	want := file(12<<20, 6) // more than the buffers of the sockets
+	want := file(1<<20, 6)
 	edgetest.PublishBulk(t, w.store, map[int][]byte{2024: want})
 	w.awaitDownloads(2)
 	status, length, rest := w.begin()
@@ -216,6 +219,7 @@ func TestSlowReaderGetsWhatItBegan(t *testing.T) {
 	edgetest.PublishBulk(t, w.store, map[int][]byte{2024: file(10, 7)})
 	w.awaitDownloads(3)
 	w.await("the old file gone", func() bool { copies, _ := filepath.Glob(filepath.Join(dir, "downloads", "*")); return len(copies) == 1 })
+	time.Sleep(2 * timeout)
 	got := make([]byte, length)
 	if _, err := io.ReadFull(rest, got); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("the rest: %v, equal: %t", err, bytes.Equal(got, want))
@@ -227,10 +231,12 @@ func TestSlowReaderGetsWhatItBegan(t *testing.T) {
 }
 
 // TestStalledReaderIsCutOff: who takes nothing keeps no file open.
-func TestStalledReaderIsCutOff(t *testing.T) {
-	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.WriteTimeout = 20 * time.Millisecond })
+func TestStalledReaderIsCutOff(t *testing.T) { inBubble(t, stalledReader) }
+
+func stalledReader(t *testing.T) {
+	w := newWorld(t, piped)
 	w.edge.SetDownloads(64, 1<<40)
-	edgetest.PublishBulk(t, w.store, map[int][]byte{2024: file(12<<20, 8)})
+	edgetest.PublishBulk(t, w.store, map[int][]byte{2024: file(1<<20, 8)})
 	w.awaitDownloads(2)
 	_, length, rest := w.begin()
 	w.await("the file closed", func() bool { return w.edge.Downloading() == 0 })

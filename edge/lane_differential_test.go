@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -377,8 +376,6 @@ func (c *trace) Close() error {
 	return nil
 }
 
-var here = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
-
 func (*trace) LocalAddr() net.Addr              { return here }
 func (*trace) RemoteAddr() net.Addr             { return here }
 func (*trace) SetDeadline(time.Time) error      { return nil }
@@ -411,38 +408,4 @@ func setting(t *testing.T, name string, otherwise int) int {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return n
-}
-
-// handedListener accepts the connections that a test hands it, which are no sockets.
-type handedListener struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newHandedListener() *handedListener {
-	return &handedListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-}
-
-func (l *handedListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *handedListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
-}
-
-func (*handedListener) Addr() net.Addr { return here }
-
-// dial returns the other end of a connection.
-func (l *handedListener) dial() net.Conn {
-	client, server := net.Pipe()
-	l.conns <- server
-	return client
 }

@@ -9,20 +9,24 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gridcast/edge"
 )
 
 // TestDrain stops an edge while a connection is busy: it gets its response, then the end.
-func TestDrain(t *testing.T) {
-	w := newWorld(t)
+func TestDrain(t *testing.T) { inBubble(t, drain) }
+
+func drain(t *testing.T) {
+	w := newWorld(t, piped)
 	c := w.dial()
 	reader := bufio.NewReader(c)
 	half := request("GET", "/api/v1/calendar", "X-API-Key: "+w.key["pro"])
 	if _, err := io.WriteString(c, half[:20]); err != nil {
 		t.Fatal(err)
 	}
+	synctest.Wait() // the edge has seen the half
 	stopped := make(chan error, 1)
 	go func() { stopped <- w.stop() }()
 	w.await("stopping", func() bool { return w.edge.Ready() != nil })
@@ -66,8 +70,10 @@ func TestStopBeforeStart(t *testing.T) {
 }
 
 // TestDrainDelay shows that /readyz is bad before connections are refused.
-func TestDrainDelay(t *testing.T) {
-	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.DrainDelay = 300 * time.Millisecond })
+func TestDrainDelay(t *testing.T) { inBubble(t, drainDelay) }
+
+func drainDelay(t *testing.T) {
+	w := newWorld(t, piped, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.DrainDelay = time.Minute })
 	stopped := make(chan error, 1)
 	go func() { stopped <- w.stop() }()
 	w.await("stopping", func() bool { return w.edge.Ready() != nil })
