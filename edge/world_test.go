@@ -88,6 +88,7 @@ func newWorld(t testing.TB, options ...option) *world {
 	}
 	cfg := edge.DefaultConfig()
 	cfg.ExpressLane = expressLane
+	cfg.DrainTimeout = time.Minute // on a machine that is busy with others too
 	deps := edge.Deps{
 		Store: w.store, Log: discard,
 		Clock: w.real.now, RaceTime: w.race.instead,

@@ -31,9 +31,9 @@ import (
 func exact(t *testing.T, sources []*redislimit.Source) {
 	t.Helper()
 	const perMinute = 60
-	allowed, id := 0, rand.Text()
+	allowed, id, offset := 0, rand.Text(), begun()
 	for _, source := range sources {
-		c := source.Counter(id, time.Now().Unix()%limit.Period)
+		c := source.Counter(id, offset)
 		for range 2 * perMinute {
 			if c.Take(time.Now(), perMinute).Allowed {
 				allowed++
@@ -164,8 +164,9 @@ func TestCluster(t *testing.T) {
 		var running sync.WaitGroup
 		for i := range 30 {
 			var allowed atomic.Int64
+			offset := begun()
 			for _, source := range sources {
-				c := source.Counter(fmt.Sprintf("%s of %d", mode, i), time.Now().Unix()%limit.Period)
+				c := source.Counter(fmt.Sprintf("%s of %d", mode, i), offset)
 				running.Go(func() {
 					for range 40 {
 						if c.Take(time.Now(), 20).Allowed {
@@ -195,7 +196,7 @@ func TestCluster(t *testing.T) {
 	for i := range 30 {
 		for _, source := range sources {
 			allowed := 0
-			c := source.Counter(fmt.Sprint("later ", i), time.Now().Unix()%limit.Period)
+			c := source.Counter(fmt.Sprint("later ", i), begun())
 			for range 40 {
 				if c.Take(time.Now(), 20).Allowed {
 					allowed++

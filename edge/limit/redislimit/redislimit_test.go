@@ -3,6 +3,7 @@ package redislimit_test
 import (
 	"bufio"
 	"bytes"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net"
@@ -97,12 +98,12 @@ func (s *server) kill() {
 // await looks every few milliseconds whether something that another process does has happened.
 func await(t testing.TB, what string, happened func() bool) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for tick := time.Tick(5 * time.Millisecond); !happened(); {
 		select {
 		case <-tick:
 		case <-deadline:
-			t.Fatalf("not after 20 seconds: %s", what)
+			t.Fatalf("not after a minute: %s", what)
 		}
 	}
 }
@@ -132,13 +133,40 @@ func open(t testing.TB, cfg redislimit.Config, edges int) []*redislimit.Source {
 	return sources
 }
 
-// counters returns a counter for the same key on each edge, whose window has just begun.
+// counters returns a counter for the same key on each edge.
 func counters(sources []*redislimit.Source) []limit.AsyncCounter {
 	var counters []limit.AsyncCounter
-	for _, source := range sources {
-		counters = append(counters, async(source, "key", time.Now().Unix()%limit.Period))
+	for offset := begun(); len(counters) < len(sources); {
+		counters = append(counters, async(sources[len(counters)], "key", offset))
 	}
 	return counters
+}
+
+// begun is the offset of windows that have begun a moment ago: long enough for Redis' clock, which
+// an edge knows but for the time that an answer takes, to have begun them too.
+func begun() int64 { return (time.Now().Unix() - 5) % limit.Period }
+
+// late says how often Redis was, for a source: on a machine so busy that it did not answer in time,
+// edges count for themselves, as they should.
+func late(t testing.TB, source *redislimit.Source) float64 {
+	t.Helper()
+	return metric(t, source, "gridcast_edge_limit_redis_asks_total", "failed") + metric(t, source, "gridcast_edge_limit_redis_outages_total")
+}
+
+// undisturbed makes an attempt, and again, with another key, if it fails while Redis was late.
+func undisturbed(t testing.TB, source *redislimit.Source, attempt func(key string) error) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; {
+		await(t, "Redis counts", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
+		before := late(t, source)
+		err := attempt(rand.Text())
+		if err == nil {
+			return
+		}
+		if late(t, source) == before || time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
 }
 
 // async returns a counter of the source, with all that it can do.
@@ -199,8 +227,9 @@ func TestSums(t *testing.T) {
 			sources := redis.open(tt.mode, tt.edges)
 			var allowed atomic.Int64
 			var running sync.WaitGroup
+			offset := begun()
 			for i, source := range sources {
-				c := async(source, tt.name, time.Now().Unix()%limit.Period)
+				c := async(source, tt.name, offset)
 				for range 4 { // connections
 					running.Go(func() {
 						for range tt.limit / len(sources) / 2 { // twice as many as may
@@ -240,22 +269,32 @@ func TestSums(t *testing.T) {
 func TestRemainingRunsDown(t *testing.T) {
 	redis := newServer(t)
 	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
-		sources := redis.open(mode, 1)
-		offset := time.Now().Unix() % limit.Period
-		c := async(sources[0], string(mode), offset)
-		for want := 39; want >= 0; want-- {
-			d := c.Take(time.Now(), 40)
-			if !d.Allowed || d.Remaining != want || d.Limit != 40 {
-				t.Fatalf("%s: got %+v, want %d remaining", mode, d, want)
+		source := redis.open(mode, 1)[0]
+		undisturbed(t, source, func(key string) error {
+			c := async(source, key, begun())
+			for want := 39; want >= 0; want-- {
+				d := c.Take(time.Now(), 40)
+				if !d.Allowed || d.Remaining != want || d.Limit != 40 {
+					return fmt.Errorf("%s: got %+v, want %d remaining", mode, d, want)
+				}
+				if left := time.Until(time.Unix(d.Reset, 0)); left < 30*time.Second || left > time.Minute {
+					return fmt.Errorf("%s: window ends in %s, want nearly a minute", mode, left)
+				}
+				if mode == redislimit.Lease && want == 39 {
+					// It has not waited for its share if Redis took its time; another one would be asked for.
+					var ok bool
+					await(t, "the share has come", func() bool { d, ok = c.TryTake(time.Now(), 40); return ok })
+					if want--; d.Remaining != want {
+						return fmt.Errorf("%s: got %+v, want %d remaining", mode, d, want)
+					}
+				}
 			}
-			if left := time.Until(time.Unix(d.Reset, 0)); left < 50*time.Second || left > time.Minute {
-				t.Fatalf("%s: window ends in %s, want nearly a minute", mode, left)
+			if d := c.Take(time.Now(), 40); d.Allowed || d.Remaining != 0 {
+				return fmt.Errorf("%s: beyond the limit: got %+v", mode, d)
 			}
-		}
-		if d := c.Take(time.Now(), 40); d.Allowed || d.Remaining != 0 {
-			t.Errorf("%s: beyond the limit: got %+v", mode, d)
-		}
-		sources[0].Close()
+			return nil
+		})
+		source.Close()
 	}
 }
 
@@ -282,10 +321,15 @@ func TestRedisGone(t *testing.T) {
 				t.Fatalf("with Redis: allowed %d", allowed)
 			}
 			redis.kill()
-			began := time.Now()
+			var before [2]float64
+			for i, source := range sources {
+				before[i] = metric(t, source, "gridcast_edge_limit_redis_asks_total", "failed")
+			}
 			take(200)
-			if took := time.Since(began); took > 2*time.Second {
-				t.Errorf("400 requests without Redis took %s: they waited for it", took)
+			for i, source := range sources {
+				if failed := metric(t, source, "gridcast_edge_limit_redis_asks_total", "failed") - before[i]; failed > 2 {
+					t.Errorf("edge %d: %v of 200 requests waited for a Redis that is gone, want the first alone", i, failed)
+				}
 			}
 			if sum := allowed[0] + allowed[1]; sum > 2*perMinute || allowed[0] <= 20 || allowed[1] <= 20 {
 				t.Errorf("without Redis: allowed %d, want more on each edge, and at most %d", allowed, 2*perMinute)
@@ -302,7 +346,7 @@ func TestRedisGone(t *testing.T) {
 			for _, source := range sources {
 				await(t, "Redis counts again", func() bool { return !strings.Contains(source.String(), "does not answer") })
 			}
-			c := async(sources[0], "another key", time.Now().Unix()%limit.Period)
+			c := async(sources[0], "another key", begun())
 			if d := c.Take(time.Now(), perMinute); !d.Allowed || d.Remaining != perMinute-1 {
 				t.Errorf("after its return: got %+v", d)
 			}
@@ -324,12 +368,12 @@ func TestSpentAloneIsTold(t *testing.T) {
 	}
 	take()
 	redis.signal(syscall.SIGSTOP)
-	began := time.Now()
+	before := metric(t, sources[0], "gridcast_edge_limit_redis_asks_total", "failed")
 	for range 20 {
 		take()
 	}
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("20 requests while Redis hangs took %s, want the patience once", took)
+	if failed := metric(t, sources[0], "gridcast_edge_limit_redis_asks_total", "failed") - before; failed > 2 {
+		t.Errorf("%v of 20 requests waited for a Redis that hangs, want the patience once", failed)
 	}
 	redis.signal(syscall.SIGCONT)
 	await(t, "Redis counts again", func() bool { return metric(t, sources[0], "gridcast_edge_limit_redis_up") == 1 })
@@ -348,7 +392,7 @@ func TestRedisComesBackEmpty(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			redis := newServer(t)
 			source := redis.open(mode, 1)[0]
-			c := async(source, "key", time.Now().Unix()%limit.Period)
+			c := async(source, "key", begun())
 			allowed := 0
 			take := func(times int) {
 				for range times {
@@ -366,9 +410,11 @@ func TestRedisComesBackEmpty(t *testing.T) {
 			}
 			redis.start()
 			await(t, "Redis counts again", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
+			before := late(t, source)
 			take(200)
-			if allowed != 100 {
-				t.Errorf("allowed %d of 100", allowed)
+			lost := 12 * int(late(t, source)-before) // with answers that came too late: a share is 12 at most
+			if allowed > 100 || allowed < 100-lost {
+				t.Errorf("allowed %d of 100, and at most %d were lost", allowed, lost)
 			}
 		})
 	}
@@ -383,12 +429,13 @@ func TestStartWithoutRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := async(source, "key", 0)
+	now := time.Now()
 	for want := 2; want >= 0; want-- {
-		if d := c.Take(time.Now(), 3); !d.Allowed || d.Remaining != want {
+		if d := c.Take(now, 3); !d.Allowed || d.Remaining != want {
 			t.Errorf("got %+v, want %d remaining", d, want)
 		}
 	}
-	if d := c.Take(time.Now(), 3); d.Allowed {
+	if d := c.Take(now, 3); d.Allowed {
 		t.Errorf("beyond the limit: got %+v", d)
 	}
 	if source.Fault() == "" {
@@ -435,21 +482,25 @@ func TestTryTakeNeverAsks(t *testing.T) {
 	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
 		t.Run(string(mode), func(t *testing.T) {
 			source := newServer(t).open(mode, 1)[0]
-			c := counters([]*redislimit.Source{source})[0]
-			if d, ok := c.TryTake(time.Now(), 2); ok {
-				t.Fatalf("the first request: got %+v without a question to Redis", d)
-			}
-			if asked := metric(t, source, "gridcast_edge_limit_redis_asks_total"); asked != 0 {
-				t.Errorf("asked Redis %v times", asked)
-			}
-			for want := 1; want >= 0; want-- {
-				if d := c.Take(time.Now(), 2); !d.Allowed || d.Remaining != want {
-					t.Fatalf("got %+v, want %d remaining: the attempt counted", d, want)
+			undisturbed(t, source, func(key string) error {
+				c := async(source, key, begun())
+				before := metric(t, source, "gridcast_edge_limit_redis_asks_total")
+				if d, ok := c.TryTake(time.Now(), 2); ok {
+					return fmt.Errorf("the first request: got %+v without a question to Redis", d)
 				}
-			}
-			if d, ok := c.TryTake(time.Now(), 2); d.Allowed || ok != (mode == redislimit.Lease) {
-				t.Errorf("window known to be empty: got %+v, %t", d, ok)
-			}
+				if asked := metric(t, source, "gridcast_edge_limit_redis_asks_total") - before; asked != 0 {
+					return fmt.Errorf("asked Redis %v times", asked)
+				}
+				for want := 1; want >= 0; want-- {
+					if d := c.Take(time.Now(), 2); !d.Allowed || d.Remaining != want {
+						return fmt.Errorf("got %+v, want %d remaining: the attempt counted", d, want)
+					}
+				}
+				if d, ok := c.TryTake(time.Now(), 2); d.Allowed || ok != (mode == redislimit.Lease) {
+					return fmt.Errorf("window known to be empty: got %+v, %t", d, ok)
+				}
+				return nil
+			})
 		})
 	}
 }
