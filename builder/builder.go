@@ -5,6 +5,7 @@ package builder
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -139,7 +140,11 @@ func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, f
 	if err != nil { // what is derived can wait, what it is derived from cannot
 		b.Log.Error("derived documents cannot be read; they stay as they were", "err", err)
 	}
-	version, err := renderAll(ctx, base, a, derived, r.Progress)
+	published, err := b.contested(ctx, base, a)
+	if err != nil {
+		return snapshots.Receipt{}, nil, err
+	}
+	version, err := renderAll(ctx, base, published, a, derived, r.Progress)
 	if err != nil {
 		return snapshots.Receipt{}, nil, err
 	}
@@ -233,8 +238,38 @@ type Refused struct {
 	Err  error
 }
 
+// contested reads what the base has of the results of which the source says otherwise by now. What cannot
+// be read is rendered by what the source says.
+func (b *Builder) contested(ctx context.Context, base *snapshots.Base, a *almanac.Almanac) (render.Published, error) {
+	published := render.Published{}
+	for _, y := range a.Years {
+		for i := range y.Rounds {
+			r := &y.Rounds[i]
+			entry, ok := base.Entry(catalog.Variant{Endpoint: catalog.Results, SessionKey: r.Session}.Path())
+			if !ok || !r.Differs() {
+				continue
+			}
+			var said wire.Success[[]wire.ResultRecord]
+			body, err := base.Body(ctx, entry)
+			if err == nil {
+				err = json.Unmarshal(body, &said)
+			}
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err != nil {
+				b.Log.Error("what is published of a result cannot be read; laps and gaps are as the source says by now", "session_key", r.Session, "err", err)
+			}
+			for _, record := range said.Data {
+				published[record.SessionKey] = record
+			}
+		}
+	}
+	return published, nil
+}
+
 // renderAll renders every variant of the almanac, and adds those that are derived.
-func renderAll(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, derived derivedData, progress snapshots.Progress) (map[string]*document, error) {
+func renderAll(ctx context.Context, base *snapshots.Base, published render.Published, a *almanac.Almanac, derived derivedData, progress snapshots.Progress) (map[string]*document, error) {
 	variants := render.Variants(a)
 	documents := make([]*document, len(variants))
 	group, ctx := errgroup.WithContext(ctx)
@@ -242,7 +277,7 @@ func renderAll(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, de
 	var done atomic.Int64
 	for i, v := range variants {
 		group.Go(func() error {
-			documents[i] = newDocument(base, v, a.At, func(at time.Time) ([]byte, error) { return render.Body(a, v, at) })
+			documents[i] = newDocument(base, v, a.At, func(at time.Time) ([]byte, error) { return render.BodyAfter(published, a, v, at) })
 			progress.Tell(Render, int(done.Add(1)), len(variants))
 			return ctx.Err()
 		})

@@ -101,6 +101,34 @@ func classification(y *almanac.Year, r *almanac.Round, verified []ledger.Row, so
 	return rows
 }
 
+// Published is what is published of results, by session key, where the source has another
+// classification by now that waits to be verified. The ledger holds places and points; all else of a
+// row is the source's, and would be of the other classification.
+type Published map[int64]wire.ResultRecord
+
+// keep leaves of the records what is published of them as it is, unless they are of another revision.
+func (p Published) keep(records []wire.ResultRecord) {
+	for i := range records {
+		before, waits := p[records[i].SessionKey]
+		if !waits || len(before.Revisions) != len(records[i].Revisions) {
+			continue
+		}
+		told := map[string][]wire.ResultRow{} // a driver who drove several cars has several rows
+		for _, row := range before.Race {
+			told[row.Driver] = append(told[row.Driver], row)
+		}
+		for j := range records[i].Race {
+			row := &records[i].Race[j]
+			if rows := told[row.Driver]; len(rows) > 0 {
+				was := rows[0]
+				told[row.Driver] = rows[1:]
+				row.Status, row.Reason, row.Grid, row.Laps = was.Status, was.Reason, was.Grid, was.Laps
+				row.TimeMS, row.GapMS, row.GapLaps = was.TimeMS, was.GapMS, was.GapLaps
+			}
+		}
+	}
+}
+
 // role says who decided, without a name: people's are not published.
 func role(actor string) string {
 	kind, _, _ := strings.Cut(actor, ":")
