@@ -43,6 +43,8 @@ type Builder struct {
 	Sourced func(at time.Time) Sourced
 	Log     *slog.Logger
 
+	published atomic.Pointer[snapshots.Base] // the version that was current when it was last asked for
+
 	models struct { // those of the settings: what they remember is worth keeping
 		sync.Mutex // guards what follows
 		byName     map[string]predict.Model
@@ -120,9 +122,22 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	return Outcome{Events: events}, fmt.Errorf("build: others published %d versions meanwhile", maxRebases)
 }
 
+// base is the version that is current now. What is in memory of the one before is not read again.
+func (b *Builder) base(ctx context.Context) (base *snapshots.Base, err error) {
+	if known := b.published.Load(); known != nil {
+		base, err = known.Current(ctx)
+	} else {
+		base, err = snapshots.LoadBase(ctx, b.Store)
+	}
+	if err == nil {
+		b.published.Store(base)
+	}
+	return base, err
+}
+
 // publish makes one attempt on the version that is current now.
 func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, facts StoredArchive) (snapshots.Receipt, []Refused, error) {
-	base, err := snapshots.LoadBase(ctx, b.Store)
+	base, err := b.base(ctx)
 	if err != nil {
 		return snapshots.Receipt{}, nil, err
 	}
@@ -177,6 +192,9 @@ func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, f
 	draft.Ledger = snapshots.Ledger{Kind: string(state.Kind()), Seq: state.Head().Seq, Hash: state.Head().Hash}
 	publisher := snapshots.Publisher{Store: b.Store, Progress: r.Progress}
 	receipt, err := publisher.Publish(ctx, draft)
+	if receipt.Base != nil {
+		b.published.Store(receipt.Base)
+	}
 	return receipt, refused, err
 }
 

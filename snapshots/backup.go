@@ -467,7 +467,7 @@ func (p *Publisher) restore(ctx context.Context, r Restoring) (Restored, error) 
 	if err != nil {
 		return result, err
 	}
-	m, _, err := loadManifest(ctx, pointer.Version, pointer.Manifest, nil, r.Backup)
+	m, _, err := loadManifest(ctx, pointer.Version, pointer.Manifest, stored{}, r.Backup)
 	if err != nil {
 		return result, err
 	}
@@ -547,12 +547,12 @@ func (p *Publisher) restore(ctx context.Context, r Restoring) (Restored, error) 
 	}
 	m.Base, m.BaseManifest, m.Version = m.Version, pointer.Manifest, version
 	m.Builder, m.Reason = r.Builder, fmt.Sprintf("restored from the backup of %s", result.Backup.At.Format(time.RFC3339))
-	next, err := p.putManifest(ctx, m)
+	next, _, err := p.putManifest(ctx, m)
 	if err != nil {
 		return result, err
 	}
 	next.Held, next.Reason = pointer.Held, pointer.Reason
-	if err := p.swap(ctx, tag, lost.Version, next); err != nil {
+	if _, err := p.swap(ctx, tag, lost.Version, next); err != nil {
 		return result, err
 	}
 	result.Receipt = Receipt{Version: version, Variants: len(m.Entries), ObjectsWritten: len(missing)}

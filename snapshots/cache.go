@@ -180,7 +180,7 @@ func (c *cache) write(ctx context.Context, s *slot, v *Version) error {
 			}
 		}
 	}
-	for key, data := range v.files {
+	for key, data := range v.stored.files {
 		keep[key] = true
 		if !s.kept[key] {
 			group.Go(func() error { return s.replace(groupCtx, key, data) })

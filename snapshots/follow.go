@@ -17,7 +17,7 @@ import (
 type FollowConfig struct {
 	Store   blob.Store
 	Cache   blob.Store // the follower's own copy, used by nobody else; nil: none
-	Workers int        // objects fetched at once; 0: 16
+	Workers int        // objects fetched at once; 0: 32
 
 	// Deliver takes each good version, by ascending number. A version for which it returns an
 	// error is refused: the one before it stays, here and in the cache, and the same version

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"gridcast/snapshots/blob"
 )
 
@@ -84,7 +86,7 @@ func LoadManifest(ctx context.Context, store blob.Store, version int64) (Manifes
 	if pointer.Version == version {
 		hash = pointer.Manifest
 	}
-	m, _, err := loadManifest(ctx, version, hash, nil, store)
+	m, _, err := loadManifest(ctx, version, hash, stored{}, store)
 	return m, err
 }
 
@@ -125,7 +127,7 @@ func loadHistory(ctx context.Context, store blob.Store) (*history, error) {
 			at, hash = below(numbers, at), "" // pruned
 			continue
 		}
-		m, _, err := loadManifest(ctx, at, hash, nil, store)
+		m, _, err := loadManifest(ctx, at, hash, stored{}, store)
 		switch {
 		case err == nil:
 			h.versions = append(h.versions, at)
@@ -152,19 +154,27 @@ func below(numbers []int64, at int64) int64 {
 
 // numbers returns the versions that have an object in any of the folders, ascending.
 func numbers(ctx context.Context, store blob.Store, folders ...string) ([]int64, error) {
-	var found []int64
-	for _, folder := range folders {
-		for info, err := range store.List(ctx, folder) {
-			if err != nil {
-				return nil, fmt.Errorf("look for versions: %w", err)
+	found := make([][]int64, len(folders))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, folder := range folders {
+		group.Go(func() error {
+			for info, err := range store.List(ctx, folder) {
+				if err != nil {
+					return fmt.Errorf("look for versions: %w", err)
+				}
+				if version, ok := versionIn(info.Key, folder); ok {
+					found[i] = append(found[i], version)
+				}
 			}
-			if version, ok := versionIn(info.Key, folder); ok {
-				found = append(found, version)
-			}
-		}
+			return nil
+		})
 	}
-	slices.Sort(found)
-	return slices.Compact(found), nil
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	all := slices.Concat(found...)
+	slices.Sort(all)
+	return slices.Compact(all), nil
 }
 
 // Rollback makes the content of version to current again, under a new number, and holds the
@@ -206,7 +216,7 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	m.Version, m.Base, m.BaseManifest, m.RollbackOf = version, h.pointer.Version, h.pointer.Manifest, to
 	m.Builder, m.Reason, m.BuiltAt = builder, reason, now
 	m.Missing = h.manifests[h.pointer.Version].Missing // the archive stays
-	next, err := p.putManifest(ctx, m)
+	next, _, err := p.putManifest(ctx, m)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -223,7 +233,7 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 		return Receipt{}, errors.Join(result.Faults...)
 	}
 	next.Held, next.Reason = true, reason
-	if err := p.swap(ctx, h.tag, h.pointer.Version, next); err != nil {
+	if _, err := p.swap(ctx, h.tag, h.pointer.Version, next); err != nil {
 		return Receipt{}, err
 	}
 	return Receipt{Version: version, Variants: len(m.Entries), ObjectsReused: result.Objects}, nil

@@ -387,26 +387,39 @@ type Base struct {
 
 	tag     blob.Tag
 	store   blob.Store
+	stored  stored
 	entries map[string]Entry
 }
 
 // LoadBase reads the pointer and the manifest it names. An empty store is no error but a
 // base of version 0. A pointer or manifest that is not what was published is ErrDamaged.
 func LoadBase(ctx context.Context, store blob.Store) (*Base, error) {
-	pointer, tag, err := LoadPointer(ctx, store)
-	if errors.Is(err, ErrNone) {
-		return &Base{store: store}, nil
+	return (&Base{store: store}).Current(ctx)
+}
+
+// Current is LoadBase for who knows the version that was current before: it reads the pointer, and of
+// the manifest only what is not in b already. While nothing is published that is one read.
+func (b *Base) Current(ctx context.Context) (*Base, error) {
+	pointer, tag, err := LoadPointer(ctx, b.store)
+	switch {
+	case errors.Is(err, ErrNone):
+		return &Base{store: b.store}, nil
+	case err != nil:
+		return nil, err
+	case pointer.equal(b.Pointer) && tag == b.tag:
+		return b, nil
 	}
+	return b.next(ctx, pointer, tag, b.stored)
+}
+
+// next is the version that the pointer with the tag names. Of its manifest only files that are not
+// known are read.
+func (b *Base) next(ctx context.Context, pointer Pointer, tag blob.Tag, known stored) (*Base, error) {
+	manifest, files, err := loadManifest(ctx, pointer.Version, pointer.Manifest, known, b.store)
 	if err != nil {
 		return nil, err
 	}
-	manifest, _, err := loadManifest(ctx, pointer.Version, pointer.Manifest, nil, store)
-	if err != nil {
-		return nil, err
-	}
-	b := &Base{Pointer: pointer, Manifest: manifest, tag: tag, store: store}
-	b.entries = byPath(manifest.Entries)
-	return b, nil
+	return &Base{Pointer: pointer, Manifest: manifest, tag: tag, store: b.store, stored: files, entries: byPath(manifest.Entries)}, nil
 }
 
 // Empty says whether nothing was published before.

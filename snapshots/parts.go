@@ -129,15 +129,24 @@ func (p Part) newer(entries []Entry) ([]Entry, bool) {
 	return newer, p.entries != nil && len(stored) == 0 && len(newer) <= maxNewer
 }
 
-// loadManifest reads the manifest of version, parsed and as it is stored, by key; the bytes of
-// its own file must have the given hash unless that is empty. Parts that are among known are
-// not read. What the first of the stores does not have is looked for in the next.
-func loadManifest(ctx context.Context, version int64, hash string, known map[string][]byte, stores ...blob.Store) (Manifest, map[string][]byte, error) {
+// stored is a manifest as it is stored: its files, and what is in those that are parts, both by key.
+type stored struct {
+	files map[string][]byte
+	parts map[string][]Entry // never changed
+}
+
+// loadManifest reads the manifest of version, parsed and as it is stored; the bytes of its own file must
+// have the given hash unless that is empty. Files that are among known, checked when they were read, are
+// not read again. What the first of the stores does not have is looked for in the next.
+func loadManifest(ctx context.Context, version int64, hash string, known stored, stores ...blob.Store) (Manifest, stored, error) {
 	key := ManifestKey(version)
 	var m Manifest
-	files := map[string][]byte{}
-	err := inAny(stores, func(s blob.Store) error {
-		o, err := s.Get(ctx, key, maxManifest)
+	now := stored{map[string][]byte{}, map[string][]Entry{}}
+	err := inAny(stores, func(s blob.Store) (err error) {
+		o := blob.Object{Data: known.files[key]}
+		if o.Data == nil || Digest(o.Data) != hash {
+			o, err = s.Get(ctx, key, maxManifest)
+		}
 		if errors.Is(err, blob.ErrTooLarge) {
 			err = fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
@@ -151,20 +160,20 @@ func loadManifest(ctx context.Context, version int64, hash string, known map[str
 		if err := json.Unmarshal(o.Data, &m); err != nil {
 			return fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
 		}
-		files[key] = o.Data
+		now.files[key] = o.Data
 		return nil
 	})
 	if err != nil {
-		return Manifest{}, nil, err
+		return Manifest{}, stored{}, err
 	}
 	if err := m.checkParts(); err != nil {
-		return Manifest{}, nil, fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
+		return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
 	}
 	contents := make([][]byte, len(m.Parts))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(defaultWorkers)
 	for i, part := range m.Parts {
-		if data, ok := known[part.object().key]; ok {
+		if data, ok := known.files[part.object().key]; ok {
 			contents[i] = data
 			continue
 		}
@@ -176,19 +185,22 @@ func loadManifest(ctx context.Context, version int64, hash string, known map[str
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return Manifest{}, nil, fmt.Errorf("manifest of version %d: part: %w", version, err)
+		return Manifest{}, stored{}, fmt.Errorf("manifest of version %d: part: %w", version, err)
 	}
 	merged := map[string]Entry{}
 	for i := range m.Parts {
-		var stored partFile
-		if err := json.Unmarshal(contents[i], &stored); err != nil || stored.Entries == nil {
-			return Manifest{}, nil, fmt.Errorf("manifest %s: %w: part %s: %w", key, ErrDamaged, m.Parts[i].Name, errors.Join(errors.New("no entries"), err))
+		key := m.Parts[i].object().key
+		content := partFile{Entries: known.parts[key]}
+		if content.Entries != nil {
+			// It was parsed before.
+		} else if err := json.Unmarshal(contents[i], &content); err != nil || content.Entries == nil {
+			return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: part %s: %w", ManifestKey(version), ErrDamaged, m.Parts[i].Name, errors.Join(errors.New("no entries"), err))
 		}
-		m.Parts[i].entries = stored.Entries
-		files[m.Parts[i].object().key] = contents[i]
-		for _, e := range stored.Entries {
+		m.Parts[i].entries = content.Entries
+		now.files[key], now.parts[key] = contents[i], content.Entries
+		for _, e := range content.Entries {
 			if _, twice := merged[e.Path]; twice {
-				return Manifest{}, nil, fmt.Errorf("manifest %s: %w: two parts have an entry for %s", key, ErrDamaged, e.Path)
+				return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: two parts have an entry for %s", ManifestKey(version), ErrDamaged, e.Path)
 			}
 			merged[e.Path] = e
 		}
@@ -198,9 +210,9 @@ func loadManifest(ctx context.Context, version int64, hash string, known map[str
 		m.Entries = slices.SortedFunc(maps.Values(merged), byAscendingPath)
 	}
 	if err := m.check(version); err != nil {
-		return Manifest{}, nil, fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
+		return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: %w", key, ErrDamaged, err)
 	}
-	return m, files, nil
+	return m, now, nil
 }
 
 // checkParts reports what keeps the parts from being read.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -28,7 +29,7 @@ var (
 // be used by several goroutines, which then race like separate builders.
 type Publisher struct {
 	Store   blob.Store
-	Workers int              // objects in flight at once; 0: 16
+	Workers int              // objects in flight at once; 0: 32
 	Now     func() time.Time // real time, for claims and the pointer; nil: time.Now
 
 	// Progress is told at the start of each phase that has something to do and as its objects are
@@ -55,7 +56,9 @@ const (
 	Swap   = "swap"   // the version is made current
 )
 
-const defaultWorkers = 16
+// defaultWorkers is how many objects are in flight at once: those that a verified result changes, seven
+// documents in four codings, are one round trip to the store.
+const defaultWorkers = 32
 
 func workers(configured int) int {
 	if configured > 0 {
@@ -73,6 +76,10 @@ type Receipt struct {
 	BytesWritten   int64   `json:"bytes_written"`
 	Seconds        float64 `json:"seconds"`
 	Unchanged      bool    `json:"-"` // nothing was published, because the base says all of it
+
+	// Base is the current version for a next draft, without another read; nil if others have published
+	// since.
+	Base *Base `json:"-"`
 }
 
 // Publish makes the draft the current version. Either all of it becomes visible to readers,
@@ -138,7 +145,7 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	}
 	receipt.ObjectsWritten = len(fresh)
 	if !d.changes(variants) {
-		receipt.Version, receipt.Unchanged = base.Version, true
+		receipt.Version, receipt.Unchanged, receipt.Base = base.Version, true, d.Base
 		return receipt, nil
 	}
 
@@ -162,19 +169,28 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	}); err != nil {
 		return Receipt{}, fmt.Errorf("version %d: %w", version, err)
 	}
-	next, err := p.putManifest(ctx, d.manifest(version, variants))
+	next, files, err := p.putManifest(ctx, d.manifest(version, variants))
 	if err != nil {
 		return Receipt{}, err
 	}
 	// If we crash here, the version is complete and nobody sees it: readers come by the
 	// pointer alone. It is never made current later, because the base may have moved on.
 
-	if err := p.swap(ctx, d.Base.tag, base.Version, next); err != nil {
+	tag, err := p.swap(ctx, d.Base.tag, base.Version, next)
+	if err != nil {
 		return Receipt{}, err
 	}
 	// If we crash here, the version is current, and the next build finds nothing to do.
 
 	receipt.Version = version
+	if tag != "" {
+		known := stored{map[string][]byte{}, d.Base.stored.parts}
+		maps.Copy(known.files, d.Base.stored.files)
+		maps.Copy(known.files, files)
+		if receipt.Base, err = d.Base.next(ctx, next, tag, known); err != nil {
+			receipt.Base = nil // it is published all the same; whoever needs it reads it
+		}
+	}
 	return receipt, nil
 }
 
@@ -201,7 +217,7 @@ func (p *Publisher) claim(ctx context.Context, current int64, builder string) (i
 	}
 	for i := 0; current == 0 && i < len(used); i++ {
 		// No pointer, but perhaps versions: go on from the first that is one.
-		if _, _, err := loadManifest(ctx, used[i], "", nil, p.Store); err == nil {
+		if _, _, err := loadManifest(ctx, used[i], "", stored{}, p.Store); err == nil {
 			current = used[i]
 		}
 	}
@@ -277,26 +293,41 @@ func (p *Publisher) create(ctx context.Context, key string, data []byte) error {
 	return nil
 }
 
-// putManifest stores the manifest, reads back what is new of it and returns the pointer to it.
-func (p *Publisher) putManifest(ctx context.Context, m Manifest) (Pointer, error) {
+// putManifest stores the manifest and reads back what is new of it. It returns the pointer to it, and
+// the files that are new, by key.
+func (p *Publisher) putManifest(ctx context.Context, m Manifest) (Pointer, map[string][]byte, error) {
 	if err := m.check(m.Version); err != nil {
-		return Pointer{}, fmt.Errorf("manifest of version %d: %w", m.Version, err)
+		return Pointer{}, nil, fmt.Errorf("manifest of version %d: %w", m.Version, err)
 	}
 	files, err := m.encode()
 	if err != nil {
-		return Pointer{}, fmt.Errorf("manifest of version %d: %w", m.Version, err)
+		return Pointer{}, nil, fmt.Errorf("manifest of version %d: %w", m.Version, err)
 	}
-	next := Pointer{Version: m.Version, At: p.now()}
-	for _, f := range files { // its own last: whoever finds that one finds the parts
-		next.Manifest = Digest(f.data)
+	next, fresh := Pointer{Version: m.Version, At: p.now().Round(0)}, map[string][]byte{}
+	put := func(ctx context.Context, f file) error {
 		if err := p.create(ctx, f.key, f.data); err != nil {
-			return Pointer{}, err
+			return err
 		}
-		if _, err := readChecked(ctx, p.Store, storedObject{f.key, next.Manifest, int64(len(f.data))}); err != nil {
-			return Pointer{}, err
-		}
+		_, err := readChecked(ctx, p.Store, storedObject{f.key, Digest(f.data), int64(len(f.data))})
+		return err
 	}
-	return next, nil
+	own := files[len(files)-1]
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(workers(p.Workers))
+	for _, part := range files[:len(files)-1] {
+		group.Go(func() error { return put(groupCtx, part) })
+	}
+	if err := group.Wait(); err != nil {
+		return Pointer{}, nil, err
+	}
+	if err := put(ctx, own); err != nil { // last: whoever finds it finds the parts
+		return Pointer{}, nil, err
+	}
+	for _, f := range files {
+		fresh[f.key] = f.data
+	}
+	next.Manifest = Digest(own.data)
+	return next, fresh, nil
 }
 
 const (
@@ -309,11 +340,12 @@ const (
 )
 
 // swap makes next the pointer if it still is the one with the tag old, of version base.
-// Whatever the store answers, the pointer is read back: what it says is what readers see.
-func (p *Publisher) swap(ctx context.Context, old blob.Tag, base int64, next Pointer) error {
+// Whatever the store answers, the pointer is read back: what it says is what readers see. The tag is
+// that of next; empty if a later version has followed it.
+func (p *Publisher) swap(ctx context.Context, old blob.Tag, base int64, next Pointer) (blob.Tag, error) {
 	data, err := json.Marshal(next)
 	if err != nil {
-		return fmt.Errorf("pointer: %w", err)
+		return "", fmt.Errorf("pointer: %w", err)
 	}
 	p.Progress.Tell(Swap, 0, 1)
 	var unknown error // of a swap that may arrive yet
@@ -322,19 +354,19 @@ func (p *Publisher) swap(ctx context.Context, old blob.Tag, base int64, next Poi
 		if errors.Is(swapErr, blob.ErrUnknown) {
 			unknown = swapErr
 		}
-		outcome, err := p.outcome(ctx, old, next)
+		outcome, tag, err := p.outcome(ctx, old, next)
 		switch {
 		case err != nil:
-			return fmt.Errorf("make version %d current: %w", next.Version, errors.Join(blob.ErrUnknown, swapErr, err))
+			return "", fmt.Errorf("make version %d current: %w", next.Version, errors.Join(blob.ErrUnknown, swapErr, err))
 		case outcome == won:
 			p.Progress.Tell(Swap, 1, 1)
-			return nil
+			return tag, nil
 		case outcome == lost:
-			return fmt.Errorf("make version %d current: %w (base was %d)", next.Version, ErrBaseChanged, base)
+			return "", fmt.Errorf("make version %d current: %w (base was %d)", next.Version, ErrBaseChanged, base)
 		case swapErr == nil:
-			return fmt.Errorf("make version %d current: %w: the store took the pointer and returns the old one", next.Version, ErrDamaged)
+			return "", fmt.Errorf("make version %d current: %w: the store took the pointer and returns the old one", next.Version, ErrDamaged)
 		case attempt >= swapAttempts || !errors.Is(swapErr, blob.ErrUnknown):
-			return fmt.Errorf("make version %d current: %w", next.Version, errors.Join(unknown, swapErr))
+			return "", fmt.Errorf("make version %d current: %w", next.Version, errors.Join(unknown, swapErr))
 		}
 		// Still the old pointer. If the lost swap arrives later, this repetition is refused,
 		// and reading back shows that the first one won.
@@ -351,8 +383,8 @@ const (
 )
 
 // outcome reads the pointer back. Where it names a later version, ours has won if that one was
-// built on it.
-func (p *Publisher) outcome(ctx context.Context, old blob.Tag, next Pointer) (outcome, error) {
+// built on it. The tag is that of next, where the pointer is next.
+func (p *Publisher) outcome(ctx context.Context, old blob.Tag, next Pointer) (outcome, blob.Tag, error) {
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), settleTime)
@@ -361,24 +393,24 @@ func (p *Publisher) outcome(ctx context.Context, old blob.Tag, next Pointer) (ou
 	pointer, tag, err := LoadPointer(ctx, p.Store)
 	switch {
 	case errors.Is(err, ErrNone) && old == "", err == nil && tag == old:
-		return undecided, nil
+		return undecided, "", nil
 	case err != nil:
-		return undecided, err
+		return undecided, "", err
 	case pointer.Version == next.Version && pointer.Manifest == next.Manifest:
-		return won, nil
+		return won, tag, nil
 	}
 	at, hash := pointer.Version, pointer.Manifest
 	for at > next.Version {
-		manifest, _, err := loadManifest(ctx, at, hash, nil, p.Store)
+		manifest, _, err := loadManifest(ctx, at, hash, stored{}, p.Store)
 		if err != nil {
-			return undecided, err
+			return undecided, "", err
 		}
 		at, hash = manifest.Base, manifest.BaseManifest
 	}
 	if at == next.Version && hash == next.Manifest {
-		return won, nil
+		return won, "", nil
 	}
-	return lost, nil
+	return lost, "", nil
 }
 
 func (p *Publisher) now() time.Time {

@@ -16,7 +16,7 @@ type Version struct {
 	Pointer  Pointer
 	Manifest Manifest
 
-	files  map[string][]byte // the manifest as it is stored, by key
+	stored stored // the manifest
 	bodies map[string]*Body
 }
 
@@ -75,11 +75,11 @@ type loader struct {
 func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store) (*Version, error) {
 	previous := l.previous
 	if previous != nil && previous.Pointer.Version == pointer.Version && previous.Pointer.Manifest == pointer.Manifest {
-		return &Version{Pointer: pointer, Manifest: previous.Manifest, files: previous.files, bodies: previous.bodies}, nil
+		return &Version{Pointer: pointer, Manifest: previous.Manifest, stored: previous.stored, bodies: previous.bodies}, nil
 	}
-	var known map[string][]byte
+	var known stored
 	if previous != nil {
-		known = previous.files
+		known = previous.stored
 	}
 	manifest, files, err := loadManifest(ctx, pointer.Version, pointer.Manifest, known, stores...)
 	l.tick()
@@ -114,14 +114,11 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 			o.body.Encoded[o.coding] = o.data
 		}
 	}
-	v := &Version{Pointer: pointer, Manifest: manifest, files: files, bodies: make(map[string]*Body, len(bodies))}
+	v := &Version{Pointer: pointer, Manifest: manifest, stored: files, bodies: make(map[string]*Body, len(bodies))}
 	for i := range bodies {
 		// One copy of the entry: manifests of a long-running edge share their strings too.
 		v.Manifest.Entries[i] = bodies[i].Entry
 		v.bodies[bodies[i].Entry.Path] = bodies[i]
-	}
-	for i := range v.Manifest.Parts {
-		v.Manifest.Parts[i].entries = nil
 	}
 	return v, nil
 }

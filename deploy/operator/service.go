@@ -161,7 +161,7 @@ func (s *Service) Build(ctx context.Context, request builder.Request) (builder.O
 	for _, e := range outcome.Events {
 		s.log.Info("settled", "event", e.Type, "session_key", e.Session, "what", e.String(), "race_time", e.At)
 	}
-	if baseErr := s.notePublished(ctx); baseErr != nil {
+	if baseErr := s.notePublished(ctx, outcome.Base); baseErr != nil {
 		return outcome, errors.Join(err, baseErr)
 	}
 	if err == nil && !outcome.Unchanged {
@@ -220,14 +220,16 @@ func (s *Service) publishDownloads(ctx context.Context) error {
 		s.log.Info("downloads published", "version", receipt.Version, "seasons", downloads.Len(),
 			"bytes", receipt.BytesWritten, "seconds", time.Since(began).Seconds())
 	}
-	return errors.Join(err, s.notePublished(ctx))
+	return errors.Join(err, s.notePublished(ctx, receipt.Base))
 }
 
-// notePublished remembers what is published now.
-func (s *Service) notePublished(ctx context.Context) error {
-	base, err := snapshots.LoadBase(ctx, s.builder.Store)
-	if err != nil {
-		return err
+// notePublished remembers what is published now: base or, if that is nil, what the store says.
+func (s *Service) notePublished(ctx context.Context, base *snapshots.Base) error {
+	if base == nil {
+		var err error
+		if base, err = snapshots.LoadBase(ctx, s.builder.Store); err != nil {
+			return err
+		}
 	}
 	s.published.Store(base)
 	if s.hooks != nil {

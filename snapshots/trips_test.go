@@ -1,0 +1,161 @@
+package snapshots_test
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// trips is a store that takes a second to answer, by the clock of a synctest bubble: the seconds that
+// something takes are its round trips one after the other, however many requests go side by side.
+type trips struct {
+	blob.Store
+
+	mu    sync.Mutex
+	calls map[faultblob.Call]int
+}
+
+func newTrips(inner blob.Store) *trips {
+	s := &trips{calls: map[faultblob.Call]int{}}
+	s.Store = faultblob.Wrap(inner, func(ctx context.Context, call faultblob.Call) faultblob.Fate {
+		if call.Op == faultblob.Watch {
+			<-ctx.Done() // of a change it never tells: who is to learn of one at once is told
+			return faultblob.Fate{}
+		}
+		s.mu.Lock()
+		s.calls[call]++
+		s.mu.Unlock()
+		time.Sleep(time.Second)
+		return faultblob.Fate{}
+	})
+	return s
+}
+
+// take returns the calls since the last time.
+func (s *trips) take() map[faultblob.Call]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	calls := maps.Clone(s.calls)
+	clear(s.calls)
+	return calls
+}
+
+// verified is what changes of decades when a result is verified: seven documents.
+func verified(what string) bodies {
+	return bodies{
+		"calendar/2026": what, "standings/drivers/2026": what, "predictions/2026": what, "results/2026": what,
+		"results/session/2026022": what, "drivers": what, "next-race": what,
+	}
+}
+
+// A publish of a verified result waits for the store as seldom as its order allows: the numbers in use,
+// the claim, the objects, the objects read back, the manifest, the manifest read back, the pointer, the
+// pointer read back. What it has written it does not read again for the next version.
+func TestPublishTrips(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTrips(memblob.New(memblob.Strict(t, snapshots.Immutable)))
+		receipt := publish(t, s, decades())
+		s.take()
+		for _, c := range []struct {
+			what  string
+			trips int
+		}{{"first", 8}, {"second", 8}} {
+			began := time.Now()
+			base, err := receipt.Base.Current(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(map[faultblob.Call]int{{Op: faultblob.Get, Key: snapshots.PointerKey}: 1}, s.take()); diff != "" {
+				t.Errorf("to learn that nothing was published (-want +got):\n%s", diff)
+			}
+			if base != receipt.Base {
+				t.Error("it is another base, though nothing was published")
+			}
+			p := snapshots.Publisher{Store: s}
+			if receipt, err = p.Publish(t.Context(), draftOf(base, decades().with(verified(c.what)))); err != nil {
+				t.Fatal(err)
+			}
+			if got := int(time.Since(began) / time.Second); got != 1+c.trips {
+				t.Errorf("the %s result took %d round trips, want %d", c.what, got, 1+c.trips)
+			}
+			if calls := s.take(); calls[faultblob.Call{Op: faultblob.Get, Key: snapshots.ManifestKey(base.Pointer.Version)}] > 0 {
+				t.Error("the manifest of the version before was read again")
+			}
+			if diff := cmp.Diff(loadBase(t, s), receipt.Base, cmp.AllowUnexported(snapshots.Base{}, snapshots.Part{}),
+				cmpopts.IgnoreFields(snapshots.Base{}, "store", "stored")); diff != "" {
+				t.Errorf("the base for the next version (-as it is read +as it was published):\n%s", diff)
+			}
+			s.take()
+		}
+
+		// Somebody else publishes: what is new of their manifest is read, and nothing else.
+		publish(t, s, decades().with(verified("theirs")))
+		s.take()
+		base, err := receipt.Base.Current(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[faultblob.Call]int{
+			{Op: faultblob.Get, Key: snapshots.PointerKey}: 1, {Op: faultblob.Get, Key: snapshots.ManifestKey(4)}: 1,
+		}
+		if diff := cmp.Diff(want, s.take()); diff != "" {
+			t.Errorf("to learn what another builder published (-want +got):\n%s", diff)
+		}
+		if base.Pointer.Version != 4 || base.Manifest.Version != 4 {
+			t.Errorf("got version %d with the manifest of %d, want 4", base.Pointer.Version, base.Manifest.Version)
+		}
+	})
+}
+
+// An edge that is told to look serves a verified result after three round trips: the pointer, the
+// manifest, and all objects side by side.
+func TestFollowTrips(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := memblob.New()
+		publish(t, inner, decades())
+		s := newTrips(inner)
+		look, served := make(chan struct{}, 1), make(chan int64, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		var following sync.WaitGroup
+		following.Go(func() {
+			_ = snapshots.Follow(ctx, snapshots.FollowConfig{Store: s, Look: look, Deliver: func(v *snapshots.Version) error {
+				served <- v.Pointer.Version
+				return nil
+			}})
+		})
+		<-served
+		synctest.Wait()
+		s.take()
+		publish(t, inner, decades().with(verified("now")))
+		began := time.Now()
+		look <- struct{}{}
+		if version := <-served; version != 2 {
+			t.Errorf("version %d is served, want 2", version)
+		}
+		if got := time.Since(began); got != 3*time.Second {
+			t.Errorf("it took %d round trips, want 3", got/time.Second)
+		}
+		calls, objects := s.take(), 0
+		for call, n := range calls {
+			if snapshots.Immutable(call.Key) && call.Key != snapshots.ManifestKey(2) {
+				objects += n
+			}
+		}
+		if objects != 7*3 { // three codings of each, as draftOf makes them
+			t.Errorf("%d objects were read, want 21: %v", objects, calls)
+		}
+		cancel()
+		following.Wait()
+	})
+}
