@@ -16,7 +16,7 @@ import (
 
 // liar is a server that answers every request with this head and sends bytes until its client
 // goes away.
-func liar(t *testing.T, head string, length int) *s3blob.Store {
+func liar(t *testing.T, head string, length int, deadline time.Duration) *s3blob.Store {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -44,7 +44,7 @@ func liar(t *testing.T, head string, length int) *s3blob.Store {
 	}()
 	s, err := s3blob.New(s3blob.Config{
 		Bucket: "data", Endpoint: "http://" + listener.Addr().String(), Region: "eu-1", AccessKey: "key", SecretKey: "secret",
-		Deadline: time.Second, Attempt: 500 * time.Millisecond,
+		Deadline: deadline, Attempt: deadline / 2,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +68,11 @@ func TestLyingLengths(t *testing.T) {
 		{"no number", "Content-Length: many\r\n", 100, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := liar(t, test.head, test.length)
+			deadline := time.Minute
+			if test.want == nil { // it asks again and again
+				deadline = time.Second
+			}
+			s := liar(t, test.head, test.length, deadline)
 			for operation, read := range map[string]func() (blob.Object, error){
 				"get":   func() (blob.Object, error) { return s.Get(t.Context(), "a", 1<<20) },
 				"watch": func() (blob.Object, error) { return s.Watch(t.Context(), "a", "", 1<<20) },
@@ -96,16 +100,19 @@ func TestStoreTime(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			began := time.Now()
 			for range 3 {
+				before := time.Now().Add(ahead)
 				at, within, err := s.StoreTime(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
-				if off := time.Until(at) - ahead; off.Abs() > within+50*time.Millisecond || within > 2*time.Second {
-					t.Errorf("it is %v off, and claims to be within %v", off, within)
+				after := time.Now().Add(ahead)
+				if at.Before(before.Add(-within)) || at.After(after.Add(within)) || within > 2*time.Second+after.Sub(before) {
+					t.Errorf("between %s and %s it says %s, and claims to be within %v", before, after, at, within)
 				}
 			}
-			if requests != 1 {
+			if requests != 1 && time.Since(began) < time.Second { // what took longer to arrive is asked for again
 				t.Errorf("%d requests for three readings, want 1", requests)
 			}
 		})
@@ -114,8 +121,10 @@ func TestStoreTime(t *testing.T) {
 
 func TestStoreTimeOfARealServer(t *testing.T) {
 	s := s3test.Store(t, s3test.Versity(t).Config(t))
+	before := time.Now()
 	at, within, err := s.StoreTime(t.Context())
-	if err != nil || time.Until(at).Abs() > within+time.Second {
+	const slack = 5 * time.Second // servers write the date once a second, and later on a busy machine
+	if err != nil || at.Before(before.Add(-within-slack)) || at.After(time.Now().Add(within+slack)) {
 		t.Errorf("got %v within %v, %v; want about now", at, within, err)
 	}
 }

@@ -56,7 +56,7 @@ func TestTLS(t *testing.T) {
 	if _, err := untrusting.Get(t.Context(), "a", blob.MaxDocument); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a server of unknown authority: got %v, want an error about the certificate", err)
 	}
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > 15*time.Second { // it is patient with others for 20 s
 		t.Errorf("it took %v to refuse, as if that could change", took)
 	}
 
