@@ -102,6 +102,14 @@ type Change struct {
 // BlockID is the block that is changed.
 func (c *Change) BlockID() BlockID { return BlockID{c.Year, c.GrandPrix, c.Block} }
 
+// Round names for people of which round the change is, or of which season.
+func (c *Change) Round() string {
+	if c.GrandPrix == "" {
+		return fmt.Sprintf("the season %d", c.Year)
+	}
+	return fmt.Sprintf("%s %d", c.GrandPrix, c.Year)
+}
+
 // Hand is the source of what people entered.
 const Hand = "hand"
 
@@ -143,20 +151,21 @@ type Output struct {
 // counts as cut off and is not used at all.
 const maxVanished = 4
 
-// ShrunkenError says that a document lacks so many rounds that it is not believed.
+// ShrunkenError says that a document lacks so many rounds that it is not believed, unless a person lets
+// Change through.
 type ShrunkenError struct {
-	Source, Revision string
-	Year             int
-	Missing, Known   int
+	Change         Change // the loss of the rounds, as a change that waits: of the calendar of a year, and no Grand Prix
+	Missing, Known int
 }
 
 func (e *ShrunkenError) Error() string {
 	return fmt.Sprintf("%s %.12s lacks %d of the %d rounds of %d that are known: it is not used (a season may lose %d at a time)",
-		e.Source, e.Revision, e.Missing, e.Known, e.Year, maxVanished)
+		e.Change.Source, e.Change.Revision, e.Missing, e.Known, e.Change.Year, maxVanished)
 }
 
 // Assemble judges the documents against the archive in use and returns the facts that follow it.
-// A document that lacks rounds wholesale is a *ShrunkenError, and nothing of it is used. The input
+// A document that lacks rounds wholesale is a *ShrunkenError, and nothing of it is used, unless a person
+// has let that through. The input
 // is not changed; the output shares with it what is alike.
 func Assemble(in Input) (Output, error) {
 	out := Output{Facts: clone(in.Current)}
@@ -176,7 +185,7 @@ func Assemble(in Input) (Output, error) {
 			renameDriver(&d.Facts, from, to)
 		}
 		if !d.CheckOnly && !d.Sparse && !d.ByHand {
-			if err := shrunken(&out.Facts, &d, taken); err != nil {
+			if err := in.shrunken(&out.Facts, &d, taken); err != nil {
 				return Output{}, err
 			}
 			for _, r := range renames(&out.Facts, &d) {
@@ -433,23 +442,33 @@ func (in *Input) seconded(year int, r *season.Round, b Block, source string) boo
 	return false
 }
 
-// shrunken returns an error if a document lacks rounds wholesale.
-func shrunken(current *season.Facts, d *Document, taken map[BlockID]Document) error {
+// shrunken returns an error if a document lacks rounds wholesale, and no person has let that through.
+func (in *Input) shrunken(current *season.Facts, d *Document, taken map[BlockID]Document) error {
 	for i := range d.Facts.Seasons {
 		said := &d.Facts.Seasons[i]
 		known := yearOf(current, said.Year, false)
 		if known == nil || said.Year < d.From || said.Year > d.To {
 			continue
 		}
-		missing := 0
+		var missing []Line
+		sum := sha256.New()
+		sum.Write(fmt.Appendf(nil, "%d\n%s\n%s\n", said.Year, ShrinkGate, d.Source))
 		for j := range known.Rounds {
-			gp := known.Rounds[j].GrandPrix
-			if _, ok := said.Round(gp); !ok && !taken[BlockID{said.Year, gp, Start}].ByHand {
-				missing++
+			r := &known.Rounds[j]
+			if _, ok := said.Round(r.GrandPrix); !ok && !taken[BlockID{said.Year, r.GrandPrix, Start}].ByHand {
+				missing = append(missing, Line{About: string(r.GrandPrix), Was: "on " + r.Date.Format(time.DateOnly)})
+				sum.Write(fmt.Appendln(nil, r.GrandPrix))
 			}
 		}
-		if missing > maxVanished {
-			return &ShrunkenError{d.Source, d.Revision, said.Year, missing, len(known.Rounds)}
+		err := &ShrunkenError{
+			Change: Change{
+				ID: hex.EncodeToString(sum.Sum(nil))[:12], Year: said.Year, Block: Calendar, Source: d.Source, Revision: d.Revision, Lines: missing,
+			},
+			Missing: len(missing), Known: len(known.Rounds),
+		}
+		if len(missing) > maxVanished && !in.Accepted[err.Change.ID] {
+			err.Change.Refused = []Refusal{{ShrinkGate, err.Error()}}
+			return err
 		}
 	}
 	return nil

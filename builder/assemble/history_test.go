@@ -220,12 +220,23 @@ func TestShrunken(t *testing.T) {
 	}
 	said := current
 	said.Seasons = []season.Season{{Year: 2026, Rounds: current.Seasons[0].Rounds[:3]}}
-	_, err := assemble.Assemble(assemble.Input{
+	in := assemble.Input{
 		Current: current, Documents: []assemble.Document{{Source: "f1db", Revision: "cut", From: 2025, To: 2027, Facts: said}},
 		Decided: func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} }, Now: day,
-	})
+	}
+	_, err := assemble.Assemble(in)
 	var shrunken *assemble.ShrunkenError
-	if !errors.As(err, &shrunken) || shrunken.Missing != 5 || shrunken.Known != 8 {
-		t.Errorf("got %v, want a shrunken season that lacks 5 of 8 rounds", err)
+	if !errors.As(err, &shrunken) || shrunken.Missing != 5 || shrunken.Known != 8 || len(shrunken.Change.Lines) != 5 {
+		t.Fatalf("got %v, want a shrunken season that lacks 5 of 8 rounds", err)
+	}
+	// A person lets that through, in whichever revision, and no other loss with it.
+	in.Accepted = map[string]bool{shrunken.Change.ID: true}
+	in.Documents[0].Revision = "cut again"
+	if out, err := assemble.Assemble(in); err != nil || len(out.Missing) != 5 || len(out.Facts.Seasons[0].Rounds) != 8 {
+		t.Errorf("let through: %d rounds are missing of %+v, %v; want 5, and none forgotten", len(out.Missing), out.Facts.Seasons, err)
+	}
+	in.Documents[0].Facts.Seasons = []season.Season{{Year: 2026, Rounds: current.Seasons[0].Rounds[:2]}}
+	if _, err := assemble.Assemble(in); !errors.As(err, &shrunken) || shrunken.Missing != 6 {
+		t.Errorf("another loss: got %v, want it held", err)
 	}
 }

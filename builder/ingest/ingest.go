@@ -216,7 +216,7 @@ func (g *Ingest) refresh(ctx context.Context) (err error) {
 }
 
 // assemble judges documents and what people entered against the archive in use. A document that
-// lacks rounds wholesale is left out, and a fault.
+// lacks rounds wholesale is left out, a fault, and a change that waits.
 func (g *Ingest) assemble(now time.Time, was season.Facts, documents []assemble.Document, people trial, faults map[string]error) (assemble.Output, error) {
 	decided := g.Ledger.State()
 	wins, yields := people.hand.documents()
@@ -228,9 +228,12 @@ func (g *Ingest) assemble(now time.Time, was season.Facts, documents []assemble.
 	})
 	var shrunken *assemble.ShrunkenError
 	if errors.As(err, &shrunken) {
-		faults[shrunken.Source] = &source.Fault{Kind: source.Malformed, Err: err}
-		rest := slices.DeleteFunc(slices.Clone(documents), func(d assemble.Document) bool { return d.Source == shrunken.Source })
-		return g.assemble(now, was, rest, people, faults)
+		held := shrunken.Change.Source
+		faults[held] = &source.Fault{Kind: source.Malformed, Err: err}
+		rest := slices.DeleteFunc(slices.Clone(documents), func(d assemble.Document) bool { return d.Source == held })
+		out, err = g.assemble(now, was, rest, people, faults)
+		out.Waiting = append(out.Waiting, shrunken.Change)
+		return out, err
 	}
 	return out, err
 }

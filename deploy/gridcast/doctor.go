@@ -342,6 +342,8 @@ func (d *doctor) sources(ctx context.Context) {
 		switch {
 		case err != nil:
 			d.found("sources", problem, "gridcast source pull --store '"+d.Store+"'", "%s: %s", source.Name(), oneLine(err))
+		case state.Gate != "":
+			d.found("sources", problem, "gridcast source check --store '"+d.Store+"'   # and accept what waits, if it is right", "%s: held at gate %s: %s", source.Name(), state.Gate, state.Reason)
 		case state.Fault != "":
 			d.found("sources", problem, "gridcast source pull --store '"+d.Store+"'", "%s: %s, %d times: %s", source.Name(), state.Fault, state.Failures, state.Reason)
 		case state.Asked.IsZero():

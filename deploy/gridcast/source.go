@@ -264,7 +264,8 @@ func (s *streams) printChanges(title string, changes []assemble.Change) error {
 		return err
 	}
 	for _, c := range changes {
-		if err := s.printf("\n%s  %d %s, %s, by %s %.12s\n", c.ID, c.Year, c.GrandPrix, c.Block, c.Source, c.Revision); err != nil {
+		round := strings.TrimSpace(fmt.Sprintf("%d %s", c.Year, c.GrandPrix))
+		if err := s.printf("\n%s  %s, %s, by %s %.12s\n", c.ID, round, c.Block, c.Source, c.Revision); err != nil {
 			return err
 		}
 		for _, r := range c.Refused {

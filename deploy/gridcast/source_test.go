@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -118,6 +119,51 @@ func TestSourceCommands(t *testing.T) {
 	}
 	if quiet := run("source", "pull"); !strings.Contains(quiet, "Nothing new.") {
 		t.Errorf("what was accepted did not stay:\n%s", quiet)
+	}
+
+	// A season without most of its races is not believed, until a person says that it is right.
+	now = now.Add(time.Hour)
+	host.Edit(codehost.Edit{At: now, Change: func(files map[string][]byte) {
+		maps.DeleteFunc(files, func(name string, _ []byte) bool { return strings.HasPrefix(name, "src/data/seasons/2026/races/1") })
+	}})
+	here := func(args ...string) (status int, complaints string) {
+		var said bytes.Buffer
+		args = append(args, "--store", "dir:"+dir+"/store", "--now", now.Format(time.RFC3339), "--source", "f1db="+host.URL)
+		return inProcess(args, &said), said.String()
+	}
+	if status, said := here("source", "pull"); status != exitFailed || !strings.Contains(said, "lacks 10 of the") {
+		t.Errorf("most of a season is gone: status %d, %s", status, said)
+	}
+	if err := json.Unmarshal([]byte(run("source", "check", "--json")), &checked); err != nil {
+		t.Fatal(err)
+	}
+	if len(checked[0].Waiting) != 1 {
+		t.Fatalf("there wait %+v, want the loss", checked[0].Waiting)
+	}
+	id = checked[0].Waiting[0].ID
+	if table := run("source", "check"); !strings.Contains(table, id+"  2026, calendar, by f1db") {
+		t.Errorf("source check does not show what waits:\n%s", table)
+	}
+	status, said := here("source", "accept", id, "--reason", "the season ends in Madrid")
+	for _, want := range []string{
+		"Accept the calendar of the season 2026 from f1db", "netherlands: no longer on 2026-08-23", "10 are to come", "The gate shrunken holds it", "confirm with --yes",
+	} {
+		if status != exitUsage || !strings.Contains(said, want) {
+			t.Errorf("before it is let through, status %d, it does not say %q:\n%s", status, want, said)
+		}
+	}
+	if taken := run("source", "accept", id, "--yes", "--reason", "the season ends in Madrid"); !strings.Contains(taken, "The calendar of the season 2026 is what f1db says.") {
+		t.Errorf("accept: %s", taken)
+	}
+	if entries := audited(); len(entries) != 2 || entries[1].Subject != id {
+		t.Errorf("the audit log has %+v of what was let through", entries)
+	}
+	// A day and a revision later it is not held again, and the rounds are off.
+	now = now.Add(25 * time.Hour)
+	host.Edit(codehost.Edit{At: now, Change: func(files map[string][]byte) { files["src/data/note"] = nil }})
+	run("source", "pull")
+	if list := gridcast(t, dir, "rounds", "list", "--store", "dir:store", "--now", now.Format(time.RFC3339)); strings.Count(list, " postponed ") != 10 {
+		t.Errorf("a day later, want 10 rounds postponed:\n%s", list)
 	}
 }
 

@@ -119,15 +119,12 @@ func (s *Service) silentFor() (longest time.Duration) {
 // askedEvery is how often a source is asked that fails for long.
 const askedEvery = 30 * time.Minute
 
-// waitingAt counts the changes that a gate holds, and the sources of which it holds all.
+// waitingAt counts the changes that a gate holds.
 func (s *Service) waitingAt(gate assemble.Gate) (waiting int) {
 	if s.sources == nil {
 		return 0
 	}
 	for _, state := range s.sources.States() {
-		if state.Gate == gate {
-			waiting++
-		}
 		for _, c := range state.Waiting {
 			if slices.ContainsFunc(c.Refused, func(r assemble.Refusal) bool { return r.Gate == gate }) {
 				waiting++

@@ -10,6 +10,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
+	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
 )
@@ -67,7 +68,7 @@ func (d AcceptChange) preview(ctx context.Context, o *Operator) (Preview, error)
 		return Preview{}, err
 	}
 	p := Preview{
-		Title:    fmt.Sprintf("Accept the %s of %s %d from %s", c.Block, c.GrandPrix, c.Year, c.Source),
+		Title:    fmt.Sprintf("Accept the %s of %s from %s", c.Block, c.Round(), c.Source),
 		Question: "Let it through?", Effects: []string{},
 	}
 	for _, line := range c.Lines {
@@ -88,14 +89,40 @@ func (d AcceptChange) preview(ctx context.Context, o *Operator) (Preview, error)
 	if err != nil {
 		return Preview{}, fmt.Errorf("accept %s: %w", d.ID, err)
 	}
-	state := o.Ledger.State()
+	state, after := o.Ledger.State(), almanac.Join(archive.AsOf(v.At), o.Ledger.State(), c.Year)
+	if c.GrandPrix == "" { // rounds that a source has lost
+		p.Effects = append(p.Effects, lossEffects(v, state, &c, &out)...)
+		if p.Variants, err = changedVariants(almanac.Join(v, state, c.Year), after, c.Year); err != nil {
+			p.Refusal = "what clients would get cannot be rendered: " + err.Error()
+		}
+	}
 	if key, known := state.Key(c.Year, c.GrandPrix); known {
 		if r, err := findRound(v, state, key); err == nil {
-			o.follows(ctx, &p, v, r, archive, almanac.Join(archive.AsOf(v.At), state, r.Year), &out)
+			o.follows(ctx, &p, v, r, archive, after, &out)
 		}
 	}
 	p.Seen = digest(struct{ Change, Head any }{c, state.Head()})
 	return p, nil
+}
+
+// lossEffects says what follows if it is believed that a source has lost the rounds of a change.
+func lossEffects(v *season.View, state *ledger.State, c *assemble.Change, out *assemble.Output) []string {
+	coming, other := 0, 0
+	for _, line := range c.Lines {
+		key, _ := state.Key(c.Year, season.GrandPrixID(line.About))
+		if r, err := findRound(v, state, key); err == nil && !r.Off() && v.At.Before(r.Start) {
+			coming++
+		}
+	}
+	for _, taken := range out.Taken {
+		if taken.Source == c.Source {
+			other++
+		}
+	}
+	return []string{
+		fmt.Sprintf("Of the rounds that %s no longer has, %d are to come: each of them is postponed once it has been gone for a day and in another revision. Those that were held stay.", c.Source, coming),
+		fmt.Sprintf("All else that %s says is believed again; %d parts of rounds change at once.", c.Source, other),
+	}
 }
 
 // Difference is a line of a change as a sentence.
@@ -122,7 +149,7 @@ func (d AcceptChange) do(ctx context.Context, o *Operator, order Order, _ Previe
 	if err != nil {
 		return Done{}, fmt.Errorf("it is let through, and used once this is mended: %w", err)
 	}
-	done := Done{Text: fmt.Sprintf("The %s of %s %d is what %s says.", c.Block, c.GrandPrix, c.Year, c.Source), Events: report.Events}
+	done := Done{Text: fmt.Sprintf("The %s of %s is what %s says.", c.Block, c.Round(), c.Source), Events: report.Events}
 	if report.Changed || len(report.Events) > 0 {
 		done.Unpublished = "a change of " + c.Source + " was accepted"
 	}
