@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -25,15 +26,12 @@ func (v *View) Codes(year int, others ...DriverID) map[DriverID]string {
 	if !ok {
 		return nil
 	}
-	starts := v.startsBefore(s)
+	starts := sofar{season: s, before: v.startsBefore(s)}
 	codes := make(map[DriverID]string)
 	taken := make(map[string]bool)
 	for i := range s.Rounds {
-		for _, group := range s.appearances(i, starts) {
+		for _, group := range s.firstSeen(i, codes, &starts) {
 			for _, id := range group {
-				if _, ok := codes[id]; ok {
-					continue
-				}
 				code := freeCode(v.Drivers[id], taken)
 				codes[id], taken[code] = code, true
 			}
@@ -74,36 +72,58 @@ func (s *Season) appears(id DriverID) bool {
 	})
 }
 
-// appearances returns who appears in a round, in the order codes are given: first those known
-// with the grid, then those known with the result only, so that a result does not change the
-// codes given before it. starts are those before the season.
-func (s *Season) appearances(round int, starts map[DriverID]int) [2][]DriverID {
+// firstSeen returns who appears in a round and has no code yet, in the order codes are given: first
+// those known with the grid, then those known with the result only, so that a result does not change
+// the codes given before it; of each the one with the most starts until then first.
+func (s *Season) firstSeen(round int, codes map[DriverID]string, starts *sofar) [2][]DriverID {
 	r := &s.Rounds[round]
-	sofar := maps.Clone(starts)
-	for i := range s.Rounds[:round] {
-		if !s.Rounds[i].ResultKnownAt().After(r.GridKnownAt()) {
-			s.Rounds[i].countStarts(sofar)
+	var groups [2][]DriverID
+	see := func(group int, id DriverID) {
+		if _, ok := codes[id]; !ok && !slices.Contains(groups[0], id) && !slices.Contains(groups[1], id) {
+			groups[group] = append(groups[group], id)
 		}
 	}
-	before, after := make(map[DriverID]bool), make(map[DriverID]bool)
 	for _, row := range r.Entries {
-		before[row.Driver] = true
+		see(0, row.Driver)
 	}
 	for _, row := range r.Qualifying {
-		before[row.Driver] = true
+		see(0, row.Driver)
 	}
 	for _, row := range r.Results {
-		if !before[row.Driver] {
-			after[row.Driver] = true
+		see(1, row.Driver)
+	}
+	for _, group := range groups {
+		if len(group) > 1 {
+			known := starts.at(round)
+			slices.SortFunc(group, func(a, b DriverID) int { return cmp.Or(cmp.Compare(known[b], known[a]), cmp.Compare(a, b)) })
 		}
 	}
-	order := func(a, b DriverID) int {
-		return cmp.Or(cmp.Compare(sofar[b], sofar[a]), cmp.Compare(a, b))
+	return groups
+}
+
+// sofar counts the starts that were known when the grid of each round of a season was, round by round.
+type sofar struct {
+	season  *Season
+	before  map[DriverID]int // those before the season
+	starts  map[DriverID]int
+	counted []bool    // by round: it is in starts
+	grid    time.Time // for which starts are counted
+}
+
+// at counts on to a round, which is no earlier one than before.
+func (c *sofar) at(round int) map[DriverID]int {
+	grid := c.season.Rounds[round].GridKnownAt()
+	if c.starts == nil || grid.Before(c.grid) { // a round was put before the one that it had followed
+		c.starts, c.counted = maps.Clone(c.before), make([]bool, len(c.season.Rounds))
 	}
-	return [2][]DriverID{
-		slices.SortedFunc(maps.Keys(before), order),
-		slices.SortedFunc(maps.Keys(after), order),
+	c.grid = grid
+	for i := range c.season.Rounds[:round] {
+		if r := &c.season.Rounds[i]; !c.counted[i] && !r.ResultKnownAt().After(grid) {
+			r.countStarts(c.starts)
+			c.counted[i] = true
+		}
 	}
+	return c.starts
 }
 
 // startsBefore counts the race starts in earlier seasons of every driver who appears in this one.
