@@ -317,7 +317,7 @@ func (c *Console) start(w http.ResponseWriter, r *http.Request, title string, de
 }
 
 func (c *Console) carryOut(ctx context.Context, run *Run, deed operator.Deed, order operator.Order) (Event, error) {
-	before, err := snapshots.LoadBase(ctx, c.Operator.Store)
+	before, err := c.base(ctx)
 	if err != nil && !errors.Is(err, snapshots.ErrDamaged) { // a rollback is the way out of damage
 		return Event{}, err
 	}
@@ -328,14 +328,20 @@ func (c *Console) carryOut(ctx context.Context, run *Run, deed operator.Deed, or
 	}
 	if done.Unpublished != "" {
 		run.tell(Event{Phase: Prepare, Text: done.Text})
+		if c.Operator.Attend != nil {
+			defer c.Operator.Attend()()
+		}
 		outcome, err := c.Operator.Build(ctx, builder.Request{At: c.Operator.Now(), Reason: done.Unpublished, Progress: order.Progress})
 		if err != nil {
 			return Event{}, fmt.Errorf("%s But it is not published: %w", done.Text, err)
 		}
 		done.Receipt = &outcome.Receipt
 	}
-	if done.Receipt == nil {
+	switch {
+	case done.Receipt == nil:
 		return Event{Text: done.Text}, nil
+	case done.Unpublished == "": // else the service that built it has told them
+		c.tellEdges(ctx)
 	}
 	result, err := c.awaitServed(ctx, run, before, *done.Receipt)
 	return Event{Result: &result, Text: result.summary()}, err

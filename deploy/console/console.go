@@ -20,10 +20,12 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gridcast/deploy/operator"
 	"gridcast/edge/adminport"
+	"gridcast/snapshots"
 )
 
 // Config is what a console is given by the process it runs in.
@@ -67,6 +69,8 @@ type Console struct {
 	runs     runs
 	history  history
 	upload   upload
+
+	published atomic.Pointer[snapshots.Base] // the version that was current when it was last asked for
 
 	ctx  context.Context // of the runs
 	stop context.CancelFunc

@@ -26,30 +26,40 @@ func (c *Console) awaitServed(ctx context.Context, run *Run, before *snapshots.B
 		Version: receipt.Version, Unchanged: receipt.Unchanged,
 		ObjectsWritten: receipt.ObjectsWritten, ObjectsReused: receipt.ObjectsReused, BuildSeconds: receipt.Seconds,
 	}
+	c.awaitEdges(ctx, run, &result) // first: what is asked of the store meanwhile is asked beside them
+	var err error
+	if result.Changed, err = c.changedSince(ctx, before, receipt); err != nil {
+		return Result{}, err
+	}
+	return result, nil
+}
+
+// tellEdges has every edge look for a version that the service has not built, such as a rollback.
+func (c *Console) tellEdges(ctx context.Context) {
 	var telling sync.WaitGroup
 	defer telling.Wait()
 	for _, e := range c.Edges {
 		telling.Go(func() { e.Look(ctx) })
 	}
-	var err error
-	if result.Changed, err = c.changedSince(ctx, before, receipt.Version); err != nil {
-		return Result{}, err
-	}
-	c.awaitEdges(ctx, run, &result)
-	return result, nil
 }
 
-// changedSince lists the variants of a version whose bytes differ from those of the one before.
-func (c *Console) changedSince(ctx context.Context, before *snapshots.Base, version int64) ([]string, error) {
+// changedSince lists the variants of a published version whose bytes differ from those of the one before.
+func (c *Console) changedSince(ctx context.Context, before *snapshots.Base, receipt snapshots.Receipt) ([]string, error) {
 	changed := []string{}
-	if before == nil || before.Pointer.Version == version {
+	if before == nil || before.Pointer.Version == receipt.Version {
 		return changed, nil
 	}
-	m, err := snapshots.LoadManifest(ctx, c.Operator.Store, version)
-	if err != nil {
-		return nil, err
+	var entries []snapshots.Entry
+	if receipt.Base != nil {
+		entries = receipt.Base.Manifest.Entries
+	} else {
+		m, err := snapshots.LoadManifest(ctx, c.Operator.Store, receipt.Version)
+		if err != nil {
+			return nil, err
+		}
+		entries = m.Entries
 	}
-	for _, e := range m.Entries {
+	for _, e := range entries {
 		if old, ok := before.Entry(e.Path); !ok || old.SHA256 != e.SHA256 {
 			changed = append(changed, e.Path)
 		}

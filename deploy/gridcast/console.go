@@ -125,6 +125,18 @@ func (p *operatorPort) open(ctx context.Context, service *operator.Service, tier
 	return nil
 }
 
+// looks has each edge that the port knows of look for a new version.
+func (p *operatorPort) looks() []func(context.Context) {
+	if p == nil {
+		return nil
+	}
+	looks := make([]func(context.Context), len(p.edges))
+	for i, e := range p.edges {
+		looks[i] = e.Look
+	}
+	return looks
+}
+
 // ServeHTTP answers as the console does, once there is one. /healthz says that the process
 // answers, /readyz that versions are built.
 func (p *operatorPort) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -229,6 +241,7 @@ func (b *backstage) run(ctx context.Context, bar *bar, open func(context.Context
 			service = operator.NewService(built, b.clock, b.log, b.registry)
 			service.Ingest(sources)
 			service.Deliver(sender)
+			service.Tell(b.port.looks()...)
 		}
 		if b.port != nil && b.port.console.Load() == nil {
 			if err := b.port.open(ctx, service, b.tiers); err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"gridcast/builder"
+	"gridcast/scheduler"
 )
 
 // WithoutDerived has the service make neither title odds nor track record, of which a season takes
@@ -16,3 +17,12 @@ func (s *Service) WithoutDerived() {
 
 // RunWebhooks delivers until ctx ends.
 func (s *Service) RunWebhooks(ctx context.Context) { s.hooks.Run(ctx) }
+
+// DeriveWith has the service call a function in place of making title odds and track record.
+func (s *Service) DeriveWith(derive func()) {
+	s.WithoutDerived()
+	s.deriving = func(context.Context, time.Time) (bool, error) { derive(); return false, nil }
+}
+
+// Derive does the work of the job.
+func (s *Service) Derive(ctx context.Context) error { return s.derive(ctx, scheduler.Trigger{}) }

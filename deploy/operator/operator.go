@@ -79,6 +79,9 @@ type Operator struct {
 	Webhooks *webhook.Sender
 	// Build builds and publishes once. It does not hide that publishing is held.
 	Build func(context.Context, builder.Request) (builder.Outcome, error)
+	// Attend says that somebody waits for what Build publishes, until it is served and over is called; nil:
+	// nothing else is done meanwhile.
+	Attend func() (over func())
 	// Jobs tells how the jobs of the running service stand, RunJob has one run now.
 	Jobs   func() []scheduler.Status
 	RunJob func(name, reason string) (<-chan error, error)
@@ -93,6 +96,12 @@ type Deed interface {
 	preview(ctx context.Context, o *Operator) (Preview, error)
 	// do carries the deed out, if what it is about is still what p was made from.
 	do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error)
+}
+
+// checked is a deed whose preview has much that only people read. check leaves that out, and makes sure of
+// the rest: what Seen names, and whether the deed can be done now.
+type checked interface {
+	check(ctx context.Context, o *Operator) (Preview, error)
 }
 
 // reasoned is a deed that may require a reason.
@@ -167,7 +176,11 @@ func (o *Operator) Do(ctx context.Context, d Deed, order Order) (Done, error) {
 	if err := Complete(d, order); err != nil {
 		return Done{}, err
 	}
-	p, err := d.preview(ctx, o)
+	look := d.preview
+	if c, ok := d.(checked); ok && order.Seen != "" {
+		look = c.check // they have looked, and are refused if it is not that any more
+	}
+	p, err := look(ctx, o)
 	switch {
 	case err != nil:
 		return Done{}, err

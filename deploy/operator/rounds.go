@@ -239,32 +239,52 @@ func (d RoundDeed) preview(ctx context.Context, o *Operator) (Preview, error) {
 	if err != nil {
 		return Preview{}, err
 	}
-	state := o.Ledger.State()
-	before := almanac.Join(v, state)
-	r, err := before.Round(d.session)
+	before := almanac.Join(v, o.Ledger.State())
+	p, trial, err := d.trial(before, o.Now())
 	if err != nil {
 		return Preview{}, err
+	}
+	after := almanac.Join(v, trial)
+	p.Effects = effects(before, after, d.session)
+	year := int(d.session / catalog.KeysPerSeason)
+	if p.Variants, err = changedVariants(before, after, year); err != nil && p.Refusal == "" {
+		p.Refusal = "what clients would get cannot be rendered: " + err.Error()
+	}
+	return p, nil
+}
+
+// check implements checked. That what follows can be rendered is checked again by what does it.
+func (d RoundDeed) check(ctx context.Context, o *Operator) (Preview, error) {
+	v, err := o.view(ctx)
+	if err != nil {
+		return Preview{}, err
+	}
+	p, _, err := d.trial(almanac.Join(v, o.Ledger.State(), int(d.session/catalog.KeysPerSeason)), o.Now())
+	return p, err
+}
+
+// trial is the preview of the deed but for what clients would see of it, and the ledger after it.
+func (d RoundDeed) trial(before *almanac.Almanac, now time.Time) (Preview, *ledger.State, error) {
+	r, err := before.Round(d.session)
+	if err != nil {
+		return Preview{}, nil, err
 	}
 	events, err := d.decide(r, notGiven)
 	if err != nil {
-		return Preview{}, err
+		return Preview{}, nil, err
 	}
-	trial, err := state.Trial(v.At, events)
+	_, trial, err := r.Trial(events)
 	if err != nil {
-		return Preview{}, refused(r, err)
+		return Preview{}, nil, refused(r, err)
 	}
-	after := almanac.Join(v, trial)
-	p := Preview{Title: fmt.Sprintf(d.title, label(r)), Effects: effects(before, after, d.session), Seen: SeenRound(r)}
+	p := Preview{Title: fmt.Sprintf(d.title, label(r)), Seen: SeenRound(r)}
 	if d.question != "" {
 		p.Question = fmt.Sprintf(d.question, r.Facts.Name)
 	}
 	if d.look != nil {
-		d.look(r, o.Now(), &p)
+		d.look(r, now, &p)
 	}
-	if p.Variants, err = changedVariants(before, after, r.Year); err != nil && p.Refusal == "" {
-		p.Refusal = "what clients would get cannot be rendered: " + err.Error()
-	}
-	return p, nil
+	return p, trial, nil
 }
 
 // refused says what the ledger does not take, and what it would take instead.
@@ -286,10 +306,11 @@ func refused(r *almanac.Round, err error) error {
 
 // do appends the decision to the ledger, if the round is still what p was made from.
 func (d RoundDeed) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
-	v, err := o.view(ctx)
+	facts, err := o.Facts(ctx)
 	if err != nil {
 		return Done{}, err
 	}
+	v := facts.Archive.AsOf(o.Now()) // the ledger is brought up to date by what appends to it
 	events, err := almanac.Decide(ctx, o.Ledger, v, order.Actor, d.session, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) {
 		if SeenRound(r) != p.Seen {
 			return nil, fmt.Errorf("%s: %w", label(r), ErrChanged)

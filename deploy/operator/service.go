@@ -40,6 +40,9 @@ type Service struct {
 
 	deriving  func(context.Context, time.Time) (bool, error) // makes odds and record, and says whether they are new
 	zipping   func(context.Context) (builder.Downloads, error)
+	tell      []func(context.Context) // of each version that is published
+	telling   sync.WaitGroup          // of builds; building guards it
+	attended  attended
 	refused   atomic.Int64                   // documents that the last build left as they were
 	building  sync.Mutex                     // jobs run side by side; their builds need not race each other
 	published atomic.Pointer[snapshots.Base] // as of the last build
@@ -90,6 +93,11 @@ func (s *Service) Deliver(sender *webhook.Sender) {
 	}
 }
 
+// Tell has the service call each function, side by side, as soon as it has published a version: those
+// who serve it need not find it by themselves. Nothing waits for them but the end of Run. It comes before
+// Start.
+func (s *Service) Tell(of ...func(context.Context)) { s.tell = append(s.tell, of...) }
+
 // Start publishes what is due now, so that there is something to serve, and makes the jobs. If it
 // fails it can be called again; meanwhile an operator can see and do what needs no jobs.
 func (s *Service) Start(ctx context.Context, progress snapshots.Progress) error {
@@ -129,6 +137,11 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	s.follow(ctx)
 	defer delivering.Wait()
+	defer func() {
+		s.building.Lock() // no build tells anybody meanwhile
+		defer s.building.Unlock()
+		s.telling.Wait()
+	}()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopGrace)
 	defer cancel()
 	return s.jobs.Load().Stop(stopping)
@@ -153,6 +166,11 @@ func (s *Service) Build(ctx context.Context, request builder.Request) (builder.O
 	phases := s.metrics.begin(request.Progress)
 	request.Progress = phases.progress
 	outcome, err := s.builder.Build(ctx, request)
+	if outcome.Version > 0 && !outcome.Unchanged {
+		for _, tell := range s.tell { // first: somebody waits until it is served
+			s.telling.Go(func() { tell(context.WithoutCancel(ctx)) })
+		}
+	}
 	phases.end(err)
 	s.refused.Store(int64(len(outcome.Refused)))
 	if factsErr := s.loadFacts(ctx); factsErr != nil {
@@ -181,10 +199,56 @@ func (s *Service) wantDerived(reason string) {
 	}
 }
 
+// attended counts what people wait for.
+type attended struct {
+	mu    sync.Mutex
+	count int
+	idle  chan struct{} // closed when count is 0 again; nil while it is
+}
+
+// Attend says that somebody waits for what is published until over is called. Work that nobody waits
+// for and that takes a processor for a while begins after that.
+func (s *Service) Attend() (over func()) {
+	a := &s.attended
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.count++; a.count == 1 {
+		a.idle = make(chan struct{})
+	}
+	return sync.OnceFunc(func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.count--; a.count == 0 {
+			close(a.idle)
+			a.idle = nil
+		}
+	})
+}
+
+// wait waits until nobody waits for anything, or ctx ends.
+func (a *attended) wait(ctx context.Context) error {
+	for {
+		a.mu.Lock()
+		idle := a.idle
+		a.mu.Unlock()
+		if idle == nil {
+			return context.Cause(ctx)
+		}
+		select {
+		case <-idle:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
 // derive makes title odds and track record, if the verified results are not those that they were
 // made of, and has a version built with them; then the downloads of the seasons that have changed.
-// Builds go on meanwhile.
+// Builds go on meanwhile, but neither begins while somebody waits for one to be served.
 func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
+	if s.attended.wait(ctx) != nil {
+		return nil //nolint:nilerr // the next start asks for both
+	}
 	began := time.Now()
 	made, err := s.deriving(ctx, s.clock.Now())
 	if err == nil && made {
@@ -203,6 +267,9 @@ func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 // publishDownloads makes the downloads that are not of what is published now, and publishes them. What
 // takes time, reading documents and packing them, is done before it is its turn among the builds.
 func (s *Service) publishDownloads(ctx context.Context) error {
+	if s.attended.wait(ctx) != nil {
+		return nil //nolint:nilerr // the next start asks for them
+	}
 	began := time.Now()
 	downloads, err := s.zipping(ctx)
 	if downloads.Len() == 0 {
@@ -386,7 +453,7 @@ func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*Operator, er
 		Store: s.builder.Store, Audit: log, Tiers: tiers, Name: s.builder.Name, Now: s.clock.Now,
 		Ledger: s.builder.Ledger, Build: s.Build,
 		Facts: s.currentFacts, Ingest: s.sources, Model: func(ctx context.Context) predict.Model { return s.builder.Rules(ctx).Model },
-		Jobs: s.Jobs, RunJob: s.runJob, Webhooks: s.sender,
+		Jobs: s.Jobs, RunJob: s.runJob, Webhooks: s.sender, Attend: s.Attend,
 	}, nil
 }
 
