@@ -84,7 +84,7 @@ func TestListenBoundsConnections(t *testing.T) {
 		_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	}
 	for i, conn := range open[:257] {
-		wait := 20 * time.Second
+		wait := time.Minute
 		if i == 256 {
 			wait = 50 * time.Millisecond // it waits for one of the others to end
 		}

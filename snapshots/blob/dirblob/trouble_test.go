@@ -160,7 +160,7 @@ func TestOnlyFilesAreObjects(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("a pipe in place of a file is read for ever")
 	}
 	if err := os.Remove(path); err != nil {
@@ -214,7 +214,7 @@ func TestLockHeldByAnother(t *testing.T) {
 			if !errors.Is(err, stopped) || !strings.Contains(err.Error(), "@lock") {
 				t.Errorf("%s: got %v, want the cause and the name of the lock", name, err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%s waits for the lock although it was told to stop", name)
 		}
 		cancel()
