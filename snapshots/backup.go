@@ -202,7 +202,7 @@ func (b *backup) records(ctx context.Context) ([]copied, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !Immutable(info.Key) || hasAnyPrefix(info.Key, claimFolder, manifestFolder, objectFolder) {
+		if !Immutable(info.Key) || hasAnyPrefix(info.Key, claimFolder, manifestFolder, objectFolder, bulkFolder) {
 			continue
 		}
 		seen[info.Key] = true
