@@ -18,6 +18,8 @@ import (
 
 	"gridcast/edge"
 	"gridcast/edge/edgetest"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob/memblob"
 )
 
 // file is a download that does not compress, of n bytes.
@@ -179,6 +181,54 @@ func TestDownloadsWithoutStorage(t *testing.T) {
 	}
 	if r := second.get("/api/v1/bulk?year=2023"); r.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("the damaged copy: got %d, want a 503", r.StatusCode)
+	}
+}
+
+// TestDownloadsAfterARestore: a store that is put back from a backup has the downloads of before, which
+// the edge no longer has on its disk; it fetches them again, and what it has is not sent for them.
+func TestDownloadsAfterARestore(t *testing.T) { inBubble(t, restoredDownloads) }
+
+func restoredDownloads(t *testing.T) {
+	dir := t.TempDir()
+	w := newWorld(t, piped, inDir(dir))
+	before, same := file(5000, 11), file(300, 12)
+	edgetest.PublishBulk(t, w.store, map[int][]byte{2023: same, 2024: before})
+	w.awaitDownloads(2)
+	backup := memblob.New()
+	if _, err := snapshots.Backup(t.Context(), w.store, backup, time.Now(), nil); err != nil {
+		t.Fatal(err)
+	}
+	lost := file(700, 13)
+	edgetest.PublishBulk(t, w.store, map[int][]byte{2023: same, 2024: lost})
+	w.awaitDownloads(3)
+	gone := filepath.Join(dir, "downloads", snapshots.Digest(before)+".zip")
+	w.await("the old file gone", func() bool { _, err := os.Stat(gone); return os.IsNotExist(err) })
+
+	var keys []string
+	for info, err := range w.store.List(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, info.Key)
+	}
+	for _, key := range keys {
+		if err := w.store.Delete(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := w.get("/api/v1/bulk"); !bytes.Equal(r.body, lost) {
+		t.Errorf("while the store is lost: got %d with %d bytes, want what the disk has", r.StatusCode, len(r.body))
+	}
+	publisher := snapshots.Publisher{Store: w.store}
+	restored, err := publisher.Restore(t.Context(), snapshots.Restoring{Backup: backup, Builder: "test", Above: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.awaitDownloads(restored.Version)
+	for year, want := range map[string][]byte{"2023": same, "2024": before} {
+		if r := w.get("/api/v1/bulk?year=" + year); !bytes.Equal(r.body, want) {
+			t.Errorf("restored, %s: got %d with %d bytes, want the %d of the backup", year, r.StatusCode, len(r.body), len(want))
+		}
 	}
 }
 

@@ -30,6 +30,12 @@ var ConnectionBound = connectionBound
 // Client is the address that limits are counted for.
 var Client = client
 
+// CompressDocuments makes the pages that never change, which is done once in the life of the process.
+func CompressDocuments() error {
+	_, err := documents()
+	return err
+}
+
 // SetDownloads says how many downloads are sent at once, and how slow a client may be, in bytes a
 // second. It comes before the first.
 func (e *Edge) SetDownloads(most, slowest int64) {

@@ -348,6 +348,10 @@ func inBubble(t *testing.T, test func(t *testing.T)) {
 		t.Fatal(err)
 	}
 	client.Close()
+	// So do its compressors, and what they made of a bubble is of no use to the next.
+	if err := edge.CompressDocuments(); err != nil {
+		t.Fatal(err)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // the server's workers look once in a while whether they are to end
 		test(t)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -86,12 +87,31 @@ func Publish(t testing.TB, store blob.Store, n int64, without ...string) *snapsh
 
 func generatedAt(n int64) time.Time { return AbuDhabi.Add(time.Duration(n-86400) * time.Second) }
 
+// encode compresses a body, outside of any bubble of synctest: fasthttp's compressors have workers and
+// channels for the life of the process, and what was made in a bubble is of no use to the next.
 func encode(body []byte) map[string][]byte {
-	return map[string][]byte{
-		snapshots.GZ:  fasthttp.AppendGzipBytes(nil, body),
-		snapshots.ZST: fasthttp.AppendZstdBytes(nil, body),
-		snapshots.BR:  fasthttp.AppendBrotliBytes(nil, body),
-	}
+	encoding.Lock()
+	defer encoding.Unlock()
+	encoding.body <- body
+	return <-encoding.encoded
+}
+
+var encoding = struct {
+	sync.Mutex
+	body    chan []byte
+	encoded chan map[string][]byte
+}{body: make(chan []byte), encoded: make(chan map[string][]byte)}
+
+func init() {
+	go func() {
+		for body := range encoding.body {
+			encoding.encoded <- map[string][]byte{
+				snapshots.GZ:  fasthttp.AppendGzipBytes(nil, body),
+				snapshots.ZST: fasthttp.AppendZstdBytes(nil, body),
+				snapshots.BR:  fasthttp.AppendBrotliBytes(nil, body),
+			}
+		}
+	}()
 }
 
 // samples say the data of each endpoint's variants in version n.
