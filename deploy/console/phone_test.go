@@ -3,6 +3,8 @@ package console_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"gridcast/builder/almanac"
+	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console/browsertest"
 	"gridcast/edge/keys"
 	"gridcast/scheduler/webhook"
@@ -72,6 +75,31 @@ func TestDeedsOnAPhone(t *testing.T) {
 	do("calendar", `form[action='/calendar']`, "Version", "text", "grand_prix,start\nqatar,2024-12-01T17:00:00Z", "reason", "the organiser wrote")
 	if r := round(qatar); !r.Start.Equal(time.Date(2024, 12, 1, 17, 0, 0, 0, time.UTC)) {
 		t.Errorf("after the calendar was imported the round starts at %s", r.Start)
+	}
+	organiser := filepath.Join(t.TempDir(), "organiser.ics")
+	if err := os.WriteFile(organiser, []byte(strings.ReplaceAll(`BEGIN:VCALENDAR
+VERSION:2.0
+PRODID:-//organiser//EN
+BEGIN:VEVENT
+UID:qatar-race
+DTSTAMP:20241119T000000Z
+SUMMARY:FORMULA 1 QATAR AIRWAYS QATAR GRAND PRIX 2024 - Race
+DTSTART;TZID=Asia/Qatar:20241201T213000
+END:VEVENT
+END:VCALENDAR
+`, "\n", "\r\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	do("calendar-file", `form[action='/calendar']`, "Version", "file", organiser, "reason", "the organiser sent a file")
+	if r := round(qatar); !r.Start.Equal(time.Date(2024, 12, 1, 18, 30, 0, 0, time.UTC)) {
+		t.Errorf("after the file was sent the round starts at %s", r.Start)
+	}
+	log, err := auditlog.Load(t.Context(), w.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := log.Entries()[len(log.Entries())-1]; last.Action != auditlog.ImportCalendar || !strings.HasPrefix(last.Subject, "organiser.ics") {
+		t.Errorf("after the file was sent the audit log ends with %+v", last)
 	}
 	do("alias", `form[action='/sources/alias']`, "What sources call kick is kick-sauber", "kind", "a team", "from", "kick", "to", "kick-sauber", "reason", "a source calls them so")
 
