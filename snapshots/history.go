@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -141,6 +142,14 @@ func loadHistory(ctx context.Context, store blob.Store) (*history, error) {
 		at, hash = below(numbers, at), ""
 	}
 	return h, nil
+}
+
+// downloadsAlone says that a version brought nothing but downloads to its base, of which it is a part then.
+func (h *history) downloadsAlone(version int64) bool {
+	m := h.manifests[version]
+	base, there := h.manifests[m.Base]
+	return there && m.RollbackOf == 0 && m.BuiltAt.Equal(base.BuiltAt) && !slices.Equal(m.Bulk, base.Bulk) &&
+		bytes.Equal(m.State, base.State) && slices.EqualFunc(m.Entries, base.Entries, Entry.equal)
 }
 
 // below returns the highest number lower than at, or 0.

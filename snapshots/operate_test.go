@@ -318,7 +318,7 @@ func TestPruneRemovesWhatNoVersionWasDerivedFrom(t *testing.T) {
 		t.Errorf("with a download the version is derived from %q, want derived/3.json", got)
 	}
 	c.now = c.now.Add(48 * time.Hour)
-	if _, err := snapshots.Prune(t.Context(), s, 3, c.now, false); err != nil {
+	if _, err := snapshots.Prune(t.Context(), s, 2, c.now, false); err != nil {
 		t.Fatal(err)
 	}
 	var left []string
@@ -350,6 +350,32 @@ func TestPruneKeepsVersionsToRollBackTo(t *testing.T) {
 	rollback(t, s, 2)
 	if _, content := served(t, s); content["drivers"] != "d2" {
 		t.Errorf("served %q, want d2", content["drivers"])
+	}
+}
+
+// TestPruneCountsChanges: a version that brought nothing but downloads is none of those that are asked
+// for, and stays as long as the one whose downloads they are.
+func TestPruneCountsChanges(t *testing.T) {
+	c := &clock{now: raceDay}
+	s := memblob.New(memblob.Strict(t, snapshots.Immutable), memblob.Clock(c.Now))
+	p := snapshots.Publisher{Store: s}
+	for _, body := range []string{"d1", "d2", "d3"} { // versions 1, 3 and 5
+		publish(t, s, bodies{"drivers": body})
+		zip := snapshots.NewDownload(2024, []byte("zip of "+body), body)
+		if _, err := p.PublishBulk(t.Context(), loadBase(t, s), "test", []snapshots.Download{zip}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rollback(t, s, 4) // version 7, which has the documents of 4 and its downloads
+	c.now = c.now.Add(48 * time.Hour)
+	for keep, want := range map[int][]int64{1: {7}, 2: {7, 6, 5}, 3: {7, 6, 5, 4, 3}, 9: {7, 6, 5, 4, 3, 2, 1}} {
+		got, err := snapshots.Prune(t.Context(), s, keep, c.now, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got.Kept); diff != "" {
+			t.Errorf("%d to keep (-want +got):\n%s", keep, diff)
+		}
 	}
 }
 

@@ -26,8 +26,9 @@ type Pruned struct {
 
 // Prune removes the manifests of all but the newest keep published versions, abandoned
 // claims and probes, objects that no manifest left reaches, and what was derived for none of them, less
-// the latest, of which the next is made; always only what is older than PruneAge at now, which is real time. A dry run removes nothing. keep counts the current version and
-// is at least 1.
+// the latest, of which the next is made; always only what is older than PruneAge at now, which is real
+// time. A dry run removes nothing. keep counts the current version and is at least 1; a version that
+// brought nothing but downloads stays or goes with its base, and is not counted.
 //
 // Prune stops before it removes anything if the current version cannot be read.
 func Prune(ctx context.Context, store blob.Store, keep int, now time.Time, dryRun bool) (Pruned, error) {
@@ -56,7 +57,14 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 	if len(h.versions) == 0 || h.versions[0] != h.pointer.Version {
 		return fmt.Errorf("current version %d: %w", h.pointer.Version, h.damage)
 	}
-	p.result.Kept = h.versions[:min(keep, len(h.versions))]
+	for _, version := range h.versions {
+		if len(p.result.Kept) > 0 && !h.downloadsAlone(p.result.Kept[len(p.result.Kept)-1]) {
+			if keep--; keep == 0 {
+				break
+			}
+		}
+		p.result.Kept = append(p.result.Kept, version)
+	}
 	retained := map[int64]bool{}
 	for _, version := range p.result.Kept {
 		retained[version] = true

@@ -190,7 +190,7 @@ type snapshotsPruneCmd struct {
 	storeFlags `embed:""`
 	deedFlags  `embed:""`
 	reasonFlag `embed:""`
-	Keep       int  `default:"50" help:"How many published versions stay." placeholder:"N" env:"-"`
+	Keep       int  `default:"50" help:"How many published versions stay, not counting those that brought nothing but downloads." placeholder:"N" env:"-"`
 	DryRun     bool `help:"Only show what would be removed." env:"-"`
 }
 

@@ -149,7 +149,7 @@ func (d Prune) preview(ctx context.Context, o *Operator) (Preview, error) {
 	for i, object := range pruned.Removed {
 		removed[i] = object.Key
 	}
-	p := Preview{Title: fmt.Sprintf("Remove all but %d versions", d.Keep), Seen: digest(removed)}
+	p := Preview{Title: fmt.Sprintf("Remove all but %d versions and their downloads", d.Keep), Seen: digest(removed)}
 	if len(removed) == 0 {
 		p.Effects = []string{fmt.Sprintf("There is nothing to remove: %d versions are kept, and the rest is younger than a day.", len(pruned.Kept))}
 		return p, nil
