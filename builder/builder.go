@@ -90,22 +90,40 @@ const maxRebases = 5
 // it was, and the outcome says so. A clock that is ahead, ledger.ErrClock, publishes nothing.
 func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	began := time.Now()
-	facts, err := b.Facts(ctx)
-	if err != nil {
-		return Outcome{}, fmt.Errorf("build: %w", err)
+	var (
+		facts             StoredArchive
+		rules             Policy
+		base              *snapshots.Base
+		factsErr, baseErr error
+		reading           sync.WaitGroup // side by side: the store may be far away
+	)
+	reading.Go(func() { facts, factsErr = b.Facts(ctx) })
+	reading.Go(func() { base, baseErr = b.base(ctx) })
+	reading.Go(func() { rules = b.Rules(ctx) })
+	reading.Wait()
+	if factsErr != nil {
+		return Outcome{}, fmt.Errorf("build: %w", factsErr)
 	}
-	rules := b.Rules(ctx)
+	// This reads the ledger, and after the base: a version never knows less of it than the one before.
 	events, err := rules.Settle(ctx, b.Ledger, facts, r.At)
 	var unsettled *UnsettledError
 	if err != nil && !errors.As(err, &unsettled) {
 		return Outcome{Events: events}, fmt.Errorf("build: %w", err)
 	}
+	if baseErr != nil { // picks are frozen all the same
+		return Outcome{Events: events}, fmt.Errorf("build: %w", errors.Join(baseErr, err))
+	}
 	settled := err // what was not settled keeps nobody from seeing the rest: publish first, and fail loudly then
 	for range maxRebases {
-		receipt, refused, err := b.publish(ctx, r, rules.Model, facts)
+		receipt, refused, err := b.publish(ctx, r, rules.Model, facts, base)
 		if errors.Is(err, snapshots.ErrBaseChanged) {
 			b.Log.Info("somebody else published; building again on the new version")
-			continue
+			if base, err = b.base(ctx); err == nil {
+				err = b.Ledger.Refresh(ctx)
+			}
+			if err == nil {
+				continue
+			}
 		}
 		if err != nil {
 			return Outcome{Events: events}, fmt.Errorf("build: %w", err)
@@ -135,15 +153,9 @@ func (b *Builder) base(ctx context.Context) (base *snapshots.Base, err error) {
 	return base, err
 }
 
-// publish makes one attempt on the version that is current now.
-func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, facts StoredArchive) (snapshots.Receipt, []Refused, error) {
-	base, err := b.base(ctx)
-	if err != nil {
-		return snapshots.Receipt{}, nil, err
-	}
-	if err := b.Ledger.Refresh(ctx); err != nil {
-		return snapshots.Receipt{}, nil, err
-	}
+// publish makes one attempt on the version that was current when it was last asked for, with the ledger as
+// it was read after that.
+func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, facts StoredArchive, base *snapshots.Base) (snapshots.Receipt, []Refused, error) {
 	state := b.Ledger.Current(r.At)
 	v := facts.Archive.AsOf(r.At)
 	a := almanac.Join(v, state)

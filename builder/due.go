@@ -71,6 +71,9 @@ func (e *UnsettledError) Unwrap() []error { return e.Errs }
 // that, or because the ledger refuses it, keeps nothing else from being settled; the error is then
 // an *UnsettledError.
 func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, facts StoredArchive, t time.Time) ([]ledger.Event, error) {
+	if err := l.Refresh(ctx); err != nil {
+		return nil, err
+	}
 	v := facts.Archive.AsOf(t)
 	var added []ledger.Event
 	var left []error
@@ -86,7 +89,7 @@ func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, facts StoredArchiv
 		}},
 	} {
 		var out []error
-		events, err := l.Append(ctx, t, by.actor, func(s *ledger.State) ([]ledger.Event, error) {
+		events, err := l.AppendNext(ctx, t, by.actor, func(s *ledger.State) ([]ledger.Event, error) {
 			due, faults := by.due(v, s)
 			accepted, refused := publishable(v, s, t, due)
 			out = slices.Concat(faults, refused)

@@ -265,15 +265,27 @@ func follow(s *State, next chain.File) (File, Head, error) {
 // can be read, of the store and of UseClock: the error wraps ErrClock if at is more than MaxAhead
 // ahead of one, and no pick is frozen whose race has started by any.
 func (l *Ledger) Append(ctx context.Context, at time.Time, actor string, decide func(*State) ([]Event, error)) ([]Event, error) {
+	return l.append(ctx, false, at, actor, decide)
+}
+
+// AppendNext is Append for who has just called Refresh: decide gets the state as it was read then. What
+// others have appended since is read when it keeps the events from being written, and not before.
+func (l *Ledger) AppendNext(ctx context.Context, at time.Time, actor string, decide func(*State) ([]Event, error)) ([]Event, error) {
+	return l.append(ctx, true, at, actor, decide)
+}
+
+func (l *Ledger) append(ctx context.Context, fresh bool, at time.Time, actor string, decide func(*State) ([]Event, error)) ([]Event, error) {
 	if l.kind == AnyKind {
 		return nil, fmt.Errorf("append to the ledger: %w: it was loaded to be read only", ErrKind)
 	}
 	at = at.UTC().Round(0) // no monotonic reading: what is written is what is read back
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for {
-		if err := l.refresh(ctx); err != nil {
-			return nil, fmt.Errorf("append to the ledger: %w", err)
+	for ; ; fresh = false {
+		if !fresh {
+			if err := l.refresh(ctx); err != nil {
+				return nil, fmt.Errorf("append to the ledger: %w", err)
+			}
 		}
 		events, err := decide(l.State())
 		if err != nil || len(events) == 0 {

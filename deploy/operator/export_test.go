@@ -26,3 +26,6 @@ func (s *Service) DeriveWith(derive func()) {
 
 // Derive does the work of the job.
 func (s *Service) Derive(ctx context.Context) error { return s.derive(ctx, scheduler.Trigger{}) }
+
+// WaitTold waits until all have been told of what was published.
+func (s *Service) WaitTold() { s.telling.Wait() }

@@ -26,26 +26,24 @@ func TestTell(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: it renders twenty seasons twice")
 	}
-	synctest.Test(t, func(t *testing.T) {
-		w := belgianWeekend(t)
-		clock := &raceTime{}
-		clock.set(w.at)
-		log := slog.New(slog.DiscardHandler)
-		b := &builder.Builder{Store: w.Store, Ledger: w.Ledger, Facts: w.Facts, Log: log, Policy: builder.Policy{Model: predict.GridFrequency()}}
-		s := operator.NewService(b, clock, log, prometheus.NewRegistry())
-		var one, another atomic.Int64
-		s.Tell(func(context.Context) { one.Add(1) }, func(context.Context) { another.Add(1) })
-		for _, unchanged := range []bool{false, true} {
-			o, err := s.Build(t.Context(), builder.Request{Reason: "test"})
-			if err != nil || o.Unchanged != unchanged || o.Base == nil || o.Base.Pointer.Version != 1 {
-				t.Fatalf("got %+v, %v; want version 1, unchanged: %t", o, err, unchanged)
-			}
-			synctest.Wait()
-			if one.Load() != 1 || another.Load() != 1 {
-				t.Errorf("told %d and %d times, want once each", one.Load(), another.Load())
-			}
+	w := belgianWeekend(t)
+	clock := &raceTime{}
+	clock.set(w.at)
+	log := slog.New(slog.DiscardHandler)
+	b := &builder.Builder{Store: w.Store, Ledger: w.Ledger, Facts: w.Facts, Log: log, Policy: builder.Policy{Model: predict.GridFrequency()}}
+	s := operator.NewService(b, clock, log, prometheus.NewRegistry())
+	var one, another atomic.Int64
+	s.Tell(func(context.Context) { one.Add(1) }, func(context.Context) { another.Add(1) })
+	for _, unchanged := range []bool{false, true} {
+		o, err := s.Build(t.Context(), builder.Request{Reason: "test"})
+		if err != nil || o.Unchanged != unchanged || o.Base == nil || o.Base.Pointer.Version != 1 {
+			t.Fatalf("got %+v, %v; want version 1, unchanged: %t", o, err, unchanged)
 		}
-	})
+		s.WaitTold()
+		if one.Load() != 1 || another.Load() != 1 {
+			t.Errorf("told %d and %d times, want once each", one.Load(), another.Load())
+		}
+	}
 }
 
 // What nobody waits for begins when everybody has what they wait for.
@@ -89,22 +87,21 @@ func TestAttend(t *testing.T) {
 // the ledger is read, the audit log is read and written, the ledger is read and written. The store takes a
 // second of the bubble's time to answer.
 func TestVerifyTrips(t *testing.T) {
+	w := belgianWeekend(t) // outside of the bubble: what packs and unpacks archives is shared with other tests
+	w.at = belgiumStart.Add(24 * time.Hour)
+	facts, err := w.Facts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	synctest.Test(t, func(t *testing.T) {
-		w := belgianWeekend(t)
-		w.at = belgiumStart.Add(24 * time.Hour)
 		slow := faultblob.Wrap(w.Store, func(context.Context, faultblob.Call) faultblob.Fate {
 			time.Sleep(time.Second)
 			return faultblob.Fate{}
 		})
-		var err error
 		if w.Ledger, err = ledger.Load(t.Context(), slow, ledger.Simulated); err != nil {
 			t.Fatal(err)
 		}
 		if w.Audit, err = auditlog.Load(t.Context(), slow); err != nil {
-			t.Fatal(err)
-		}
-		facts, err := w.Facts(t.Context())
-		if err != nil {
 			t.Fatal(err)
 		}
 		w.Store, w.Facts = slow, func(context.Context) (builder.StoredArchive, error) { return facts, nil }

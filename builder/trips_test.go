@@ -1,0 +1,85 @@
+package builder_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder"
+	"gridcast/builder/ledger"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob/chain"
+	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// A build asks the store for nothing twice: before it writes for archive, settings, pointer and ledger, and
+// before it publishes for what is derived.
+func TestBuildTrips(t *testing.T) {
+	w := newWeekend(t, asItWas)
+	before := austriaQualified.Add(-time.Hour)
+	build(t, w.builder(), before)
+
+	var mu sync.Mutex
+	calls := map[faultblob.Call]int{}
+	counting := faultblob.Wrap(w.store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+		mu.Lock()
+		defer mu.Unlock()
+		if strings.HasPrefix(call.Key, snapshots.DerivedFolder) {
+			call.Key = "what is derived"
+		}
+		calls[call]++
+		return faultblob.Fate{}
+	})
+	b := w.builder()
+	var err error
+	if b.Ledger, err = ledger.Load(t.Context(), counting, ledger.Simulated); err != nil {
+		t.Fatal(err)
+	}
+	b.Store = counting
+	build(t, b, before)
+	clear(calls)
+
+	if outcome := build(t, b, before); !outcome.Unchanged {
+		t.Fatalf("got %+v, want nothing to do", outcome)
+	}
+	head := b.Ledger.Head().Seq
+	get := func(key string) faultblob.Call { return faultblob.Call{Op: faultblob.Get, Key: key} }
+	want := map[faultblob.Call]int{
+		get("settings.json"): 1, get(snapshots.PointerKey): 1, get(ledgerKey(head + 1)): 1, get("what is derived"): 1,
+	}
+	if diff := cmp.Diff(want, calls); diff != "" {
+		t.Errorf("a build that finds nothing to do (-want +got):\n%s", diff)
+	}
+	clear(calls)
+
+	outcome := build(t, b, austriaQualified)
+	if len(outcome.Events) != 1 || outcome.Unchanged {
+		t.Fatalf("got %+v, want a pick frozen and published", outcome)
+	}
+	for key, most := range map[string]int{
+		"settings.json": 1, snapshots.PointerKey: 2, ledgerKey(head + 1): 1, ledgerKey(head + 2): 0, // the pointer is read back
+		snapshots.ManifestKey(outcome.Version - 1): 0, "what is derived": 1,
+	} {
+		if n := calls[get(key)]; n > most {
+			t.Errorf("a build that freezes a pick reads %s %d times, want %d", key, n, most)
+		}
+	}
+}
+
+func ledgerKey(seq int64) string { return chain.Chain{Prefix: ledger.Prefix}.Key(seq) }
+
+// A pick is frozen in time whatever is wrong with the version that it would be published after.
+func TestFreezeOnADamagedBase(t *testing.T) {
+	w := newWeekend(t, asItWas)
+	build(t, w.builder(), austriaQualified.Add(-time.Hour))
+	w.store.(*memblob.Store).Corrupt(snapshots.PointerKey, []byte("{"))
+	outcome, err := w.builder().Build(t.Context(), builder.Request{At: austriaQualified})
+	if err == nil || len(outcome.Events) != 1 || w.round().Pick == nil {
+		t.Errorf("got %+v, %v; want the pick frozen, and an error", outcome.Events, err)
+	}
+}
