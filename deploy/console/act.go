@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gridcast/builder"
+	"gridcast/builder/season"
 	"gridcast/deploy/operator"
 	"gridcast/edge/keys"
 	"gridcast/scheduler/webhook"
@@ -26,6 +27,7 @@ var deeds = map[string]parser{
 	"POST /rebuild":                     (*Console).parseRebuild,
 	"POST /release":                     fixed(operator.Release{}),
 	"POST /prune":                       parsePrune,
+	"POST /settings":                    parseSettings,
 	"POST /ledger/audit":                fixed(operator.AuditLedger{}),
 	"POST /versions/{version}/rollback": ofVersion(func(v int64) operator.Deed { return operator.Rollback{Version: v} }),
 	"POST /versions/{version}/verify":   ofVersion(func(v int64) operator.Deed { return operator.CheckVersion{Version: v} }),
@@ -100,6 +102,30 @@ func parsePrune(_ *Console, r *http.Request) (operator.Deed, error) {
 		return nil, badForm("how many versions to keep: %q: enter a number of at least 1", field(r, "keep"))
 	}
 	return operator.Prune{Keep: keep}, nil
+}
+
+// parseSettings: a field that is left empty leaves its setting as it is.
+func parseSettings(_ *Console, r *http.Request) (operator.Deed, error) {
+	var d operator.ChangeSettings
+	if model := field(r, "model"); model != "" {
+		d.Model = &model
+	}
+	for name, rule := range map[string]**time.Duration{"verify": &d.AutoVerifyAfter, "revise": &d.AutoReviseAfter} {
+		text := field(r, name)
+		if text == "" {
+			continue
+		}
+		hours, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(0 <= hours && hours <= 24*365) {
+			return nil, badForm("hours after which results %s by rule: %q: enter a number", name, text)
+		}
+		after := time.Duration(hours * float64(time.Hour)).Round(time.Second)
+		*rule = &after
+	}
+	if field(r, "headshots") == "none" {
+		d.Headshots = &season.Headshots{}
+	}
+	return d, nil
 }
 
 func ofVersion(make func(int64) operator.Deed) parser {

@@ -64,6 +64,8 @@ func TestFormsInABrowser(t *testing.T) {
 		{"/calendar", []string{"text", "grand_prix,start\nlost-vegas,2024-11-30", "reason", "a letter"}, false, "failed", `line 2: grand_prix "lost-vegas" is not known`},
 		{"/sources/alias", []string{"kind", "team", "from", "kick", "to", "sauberr", "reason", "a source calls them so"}, false, "failed", `the archive knows no team "sauberr"`},
 		{"/sources/alias", []string{"kind", "team", "from", "kick", "to", "kick-sauber", "reason", "a source calls them so"}, true, "done", "served since"},
+		{"/settings", []string{"verify", "soon"}, false, "failed", "say so already"},
+		{"/settings", []string{"model", "grid-frequency", "verify", "2", "reason", "a trial"}, true, "done", "model grid-frequency, auto_verify_after 2h0m0s"},
 		{"/prune", []string{"keep", "1"}, false, "done", "versions kept"},
 		{"/ledger/audit", nil, false, "done", "The record is whole"},
 	} {
@@ -102,7 +104,7 @@ func TestFormsInABrowser(t *testing.T) {
 			t.Errorf("entry %d is by %s, want the operator who signed in", e.Seq, e.Actor)
 		}
 	}
-	if want := []string{"set_origins", "expire_key", "revoke_key", "move_round", "cancel_round", "put_archive", "alias", "prune"}; !slices.Equal(logged, want) {
+	if want := []string{"set_origins", "expire_key", "revoke_key", "move_round", "cancel_round", "put_archive", "alias", "change_settings", "prune"}; !slices.Equal(logged, want) {
 		t.Errorf("the audit log has %v, want %v", logged, want)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/operator"
 	"gridcast/scheduler"
@@ -45,6 +46,7 @@ type page struct {
 	Topics   []string // of webhooks
 	MaySign  bool     // webhooks can be added and tested here
 	Settings []operator.Setting
+	Models   []string // that can make the picks
 	Sources  []operator.Source
 	Archives []operator.StoredArchive
 	Audit    []auditView
@@ -95,7 +97,7 @@ func (c *Console) collect(ctx context.Context, who visitor) page {
 	p.trouble(c.collectWebhooks(ctx, &p), "The webhooks cannot be read", "Check the storage.", "webhooks")
 	settings, err := builder.LoadSettings(ctx, c.Operator.Store)
 	p.trouble(err, "The settings of the store cannot be read", "Check the storage. Picks are made by what each process was told.", "jobs")
-	p.Settings = operator.SettingsOf(settings)
+	p.Settings, p.Models = operator.SettingsOf(settings), predict.Names
 	archives, err := operator.ListArchives(ctx, c.Operator.Store)
 	p.trouble(err, "The archives cannot be listed", "Check the storage.", "sources")
 	p.Archives = archives[:min(len(archives), shownArchives)]

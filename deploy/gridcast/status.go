@@ -42,7 +42,7 @@ type serviceState struct {
 	Edges     []edgeStands      `json:"edges"`
 	Settings  builder.Settings  `json:"settings"`
 	Audited   int               `json:"audit_entries"`
-	Damaged   []string          `json:"audit_damage,omitempty"` // files of the audit log that are not what they should be
+	Damaged   []string          `json:"audit_damage,omitempty"` // files of the audit log, or the settings, that are not what they should be
 }
 
 // missingFact is a fact that the archive should have by now and has not.
@@ -110,7 +110,7 @@ func (c *statusCmd) Run(ctx context.Context, s *streams) error {
 		st.Held = base.Pointer.Reason
 	}
 	if st.Settings, err = builder.LoadSettings(ctx, store); err != nil {
-		return err
+		st.Damaged = append(st.Damaged, err.Error()) // each process goes by what it was told
 	}
 	archives := builder.NewArchiveStore(store)
 	facts, err := archives.Load(ctx)
