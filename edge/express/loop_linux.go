@@ -41,8 +41,6 @@ type loop struct {
 	fd      int        // of the epoll instance
 	ended   bool       // both descriptors are closed
 
-	noShortWait bool // the kernel cannot wait for less than a millisecond
-
 	events  []unix.EpollEvent
 	ready   []*conn    // of events; nil: it has been closed
 	resumed []decision // taken from decided
@@ -301,8 +299,8 @@ func (p *loop) acquire(conns []*conn, to func(*conn) bool) []*conn {
 func (p *loop) run() {
 	var n, shortWaits int
 	wait := func(fd uintptr) bool {
-		if (p.turns >= turnsInARow || shortWaits >= shortWaitsInARow) &&
-			(p.worker.lane.busyElsewhere.Load() > 0 || p.worker.now.Sub(p.yielded) > yieldEvery) {
+		othersWork := p.worker.lane.busyElsewhere.Load() > 0
+		if othersWork && (p.turns >= turnsInARow || shortWaits >= shortWaitsInARow) || p.worker.now.Sub(p.yielded) > yieldEvery {
 			// The scheduler looks for other connections only when no goroutine can run: so
 			// this one waits, for an event that it makes itself.
 			p.turns, shortWaits, p.yielded = 0, 0, p.worker.now
@@ -347,23 +345,25 @@ func (p *loop) retire() {
 	}
 }
 
-// shortWait is how long a loop sleeps in the kernel, where it has nothing to do, before it lets the
-// scheduler wake it. Under load the next request comes sooner, and is had for less: to be put to
-// sleep by the scheduler and woken again costs about as much as a request, and more by what the
-// runtime does to watch over it. For so long the loop also keeps a processor from goroutines that
-// do not work for the lane.
-var shortWait = unix.Timespec{Nsec: int64(500 * time.Microsecond)}
+// shortWait is how long a loop sleeps in the kernel, in milliseconds, where it has nothing to do,
+// before it lets the scheduler wake it. Under load the next request comes sooner, and is had for
+// less: to be put to sleep by the scheduler and woken again costs about as much as a request, and
+// more by what the runtime does to watch over it. For so long the loop also keeps a processor from
+// goroutines that do not work for the lane; the garbage collector does not wait, since the signal by
+// which the runtime stops a goroutine ends the sleep. It is longer than a tick of the kernel: a
+// timer before that would be set in the processor, and set back, for each sleep, which costs a
+// virtual machine half as much as to sleep and wake.
+const shortWait = 5
 
-// take takes events from the kernel and returns how many. While others work on connections of
+// take takes events from the kernel and returns how many, none if it was interrupted. While others work on connections of
 // the lane it does not wait for any: they need the processor.
 func (p *loop) take(fd int) int {
-	if p.noShortWait || p.worker.lane.busyElsewhere.Load() > 0 {
-		n, _ := unix.EpollWait(fd, p.events, 0)
-		return n
+	wait := shortWait
+	if p.worker.lane.busyElsewhere.Load() > 0 {
+		wait = 0
 	}
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(fd), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(unsafe.Pointer(&shortWait)), 0, 0) //nolint:gosec // both outlive the call
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(fd), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(wait), 0, 0) //nolint:gosec // it outlives the call
 	if errno != 0 {
-		p.noShortWait = errno != unix.EINTR // the kernel is older than 5.11, or does not let us
 		return 0
 	}
 	return int(n)
