@@ -93,10 +93,13 @@ func (c *conn) serve() {
 
 // write writes as much as the connection takes at once, if it has a loop, and all otherwise. With
 // TLS everything is written into one record, if it fits there, and sent is false if the socket has
-// not taken all of that.
-func (c *conn) write(w *worker, out output) (n int, sent bool, err error) {
+// not taken all of that. If ends, the caller closes the connection then, which sends what a socket
+// that is the loop's alone has kept.
+func (c *conn) write(w *worker, out output, ends bool) (n int, sent bool, err error) {
+	ends = ends && c.net == nil
 	switch {
 	case c.tls != nil:
+		c.transport.ends = ends
 		p := out.whole()
 		if cap(p) <= keepUpTo {
 			w.out = p[:0]
@@ -104,7 +107,7 @@ func (c *conn) write(w *worker, out output) (n int, sent bool, err error) {
 		_, err = c.tls.Write(p)
 		return len(p), len(c.transport.unsent) == 0, err
 	case c.loop != nil:
-		n, err = w.vector.send(c.fd, out)
+		n, err = w.vector.send(c.fd, out, ends)
 		return n, n == out.len(), err
 	}
 	return out.len(), true, c.writeAll(out.whole())
@@ -223,11 +226,12 @@ func (c *conn) close() {
 	}
 	switch {
 	case c.tls != nil && !c.broken:
+		c.transport.ends = inner == nil
 		_ = c.tls.Close() // says so to the other side, and closes inner
 	case inner != nil:
 		_ = inner.Close() // nothing is left to be sent
 	case fd >= 0:
-		closeSocket(fd)
+		closeSocket(fd, c.last)
 	}
 	c.tls, c.transport = nil, nil
 	l.conns.Add(-1)

@@ -16,6 +16,19 @@ import (
 	"gridcast/edge/express"
 )
 
+// TestMoreAfterTheLastRequest sends more after a request that says it is the last, before that is
+// answered: it has its answer, although the connection is closed with something unread.
+func TestMoreAfterTheLastRequest(t *testing.T) {
+	handler := &answers{size: 10, slow: make(chan struct{})}
+	s := start(t, handler, nil)
+	c := s.dial()
+	fmt.Fprint(c, "GET /slow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	s.await("the request waits", func() bool { return handler.waits.Load() == 1 })
+	fmt.Fprint(c, get("/lane"))
+	close(handler.slow)
+	expect(t, bufio.NewReader(c), "lane", 10)
+}
+
 // TestShortConnections opens a connection for every request, of all kinds and ends, so that
 // descriptors and connections are used again and again.
 func TestShortConnections(t *testing.T) {

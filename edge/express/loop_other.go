@@ -18,16 +18,16 @@ func (*loop) tell(order)        {}
 
 func (*loop) acquire(conns []*conn, _ func(*conn) bool) []*conn { return conns }
 
-func closeSocket(int) {}
+func closeSocket(int, bool) {}
 
 func (*loop) suspend(*conn, *Request, []byte) {}
 
 func receive(int, []byte) (int, bool, error) { panic("BUG: a connection without a loop") }
 
-func sendOnce(int, []byte) (int, error) { panic("BUG: a connection without a loop") }
+func sendOnce(int, []byte, bool) (int, error) { panic("BUG: a connection without a loop") }
 
 func arrived(int) bool { panic("BUG: a connection without a loop") }
 
 type vector struct{}
 
-func (vector) send(int, output) (int, error) { panic("BUG: a connection without a loop") }
+func (vector) send(int, output, bool) (int, error) { panic("BUG: a connection without a loop") }

@@ -55,8 +55,14 @@ func acceptSocket(listener int) (fd int, peer netip.Addr, err error) {
 	return int(r), peer, nil
 }
 
-// closeSocket closes a connection of which nothing is left to be sent.
-func closeSocket(fd int) { _, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0) }
+// closeSocket closes a connection, and sends what the kernel has kept of it together with the end of
+// the stream. To close it would throw that away if something has arrived that nobody has read.
+func closeSocket(fd int, kept bool) {
+	if kept {
+		_, _, _ = unix.RawSyscall(unix.SYS_SHUTDOWN, uintptr(fd), unix.SHUT_WR, 0)
+	}
+	_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
+}
 
 // receive reads from a socket; ready says that there was something to read. The end of the
 // stream is io.EOF.
@@ -86,13 +92,18 @@ type vector struct {
 	parts  [2]unix.Iovec
 }
 
-// send writes as much to a socket as it takes without waiting.
-func (v *vector) send(fd int, out output) (n int, err error) {
-	const flags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
+// send writes as much to a socket as it takes without waiting. If there is more to come at once,
+// which may be the end of the stream, the kernel keeps what does not fill a packet until then: one
+// packet less to send, to receive and to be woken by.
+func (v *vector) send(fd int, out output, more bool) (n int, err error) {
 	var (
+		flags = uintptr(unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL)
 		r     uintptr
 		errno syscall.Errno
 	)
+	if more {
+		flags |= unix.MSG_MORE
+	}
 	switch {
 	case out.len() == 0:
 		return 0, nil
@@ -118,9 +129,9 @@ func (v *vector) send(fd int, out output) (n int, err error) {
 }
 
 // sendOnce writes as much to a socket as it takes without waiting.
-func sendOnce(fd int, p []byte) (n int, err error) {
+func sendOnce(fd int, p []byte, more bool) (n int, err error) {
 	var v vector
-	return v.send(fd, output{buffer: p})
+	return v.send(fd, output{buffer: p}, more)
 }
 
 func socketError(call string, errno syscall.Errno) error { return fmt.Errorf("%s: %w", call, errno) }

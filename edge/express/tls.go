@@ -19,6 +19,7 @@ type transport struct {
 	waits   bool        // reads and writes wait
 	drained bool        // what has arrived is read: the next byte will be an event
 	toEnd   bool        // the other side may have hung up, of which there will be no other event
+	ends    bool        // the connection is closed after what is written
 	unsent  []byte      // what the socket has not taken
 }
 
@@ -45,6 +46,9 @@ func (t *transport) Read(p []byte) (int, error) {
 	}
 }
 
+// applicationData is the first byte of a record that is encrypted, in TLS 1.3.
+const applicationData = 23
+
 // Write implements [net.Conn]. Without waiting, it keeps what the socket does not take.
 func (t *transport) Write(p []byte) (int, error) {
 	if t.waits {
@@ -52,8 +56,11 @@ func (t *transport) Write(p []byte) (int, error) {
 	}
 	n := 0
 	if len(t.unsent) == 0 {
+		// A session ticket is all that a handshake sends from its first byte on encrypted. No client
+		// waits for it: the kernel keeps it for the response, or for 200 ms.
+		ticket := t.pause != nil && len(p) > 0 && p[0] == applicationData
 		var err error
-		if n, err = sendOnce(t.conn.fd, p); err != nil {
+		if n, err = sendOnce(t.conn.fd, p, t.ends || ticket); err != nil {
 			return 0, err
 		}
 	}
@@ -75,7 +82,7 @@ func (t *transport) SetWriteDeadline(at time.Time) error {
 // Close implements [net.Conn].
 func (t *transport) Close() error {
 	if t.Conn == nil {
-		closeSocket(t.conn.fd)
+		closeSocket(t.conn.fd, t.ends)
 		return nil
 	}
 	return t.Conn.Close()

@@ -32,7 +32,7 @@ func TestOverTLS(t *testing.T) {
 		"PipelinedLarge": TestPipelinedLarge, "ReaderThatStops": TestReaderThatStops, "Waiting": TestWaiting, "HangUp": TestHangUp,
 		"OthersHaveTheirTurn": TestOthersHaveTheirTurn, "DrainTellsTheServer": TestDrainTellsTheServer,
 		"DrainGivesUp": TestDrainGivesUp, "ShortConnections": TestShortConnections, "LastRequest": TestLastRequest,
-		"LastRequestOfASlowReader": TestLastRequestOfASlowReader,
+		"LastRequestOfASlowReader": TestLastRequestOfASlowReader, "MoreAfterTheLastRequest": TestMoreAfterTheLastRequest,
 	} {
 		t.Run(name, test)
 	}

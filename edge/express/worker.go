@@ -80,7 +80,7 @@ func (w *worker) answer(c *conn, p []byte) bool {
 	for len(w.requests) > 0 {
 		out, decided := w.render(c, c.loop == nil)
 		size := out.len()
-		n, sent, err := c.write(w, out)
+		n, sent, err := c.write(w, out, c.last && decided && len(w.requests) == 0)
 		if err != nil {
 			c.close()
 			return false
