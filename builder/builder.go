@@ -372,8 +372,8 @@ func encoded(path string, body []byte, now time.Time) (snapshots.Variant, error)
 	if path == (catalog.Variant{Endpoint: catalog.NextRace}).Path() {
 		return snapshots.Unfinished(path, body), nil
 	}
-	encodings, err := render.Encode(body)
-	return snapshots.New(path, body, encodings, now), err
+	packed, err := snapshots.Pack(body)
+	return snapshots.New(path, body, packed, now), err
 }
 
 // refuse checks the documents as a client would read them, and puts in the place of each that

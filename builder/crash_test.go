@@ -81,7 +81,7 @@ func TestCrashAtEveryWriteOfABuild(t *testing.T) {
 			}
 			positions = n
 		}
-		if positions < 6 { // a pick, a claim, bodies with their codings, a manifest, the pointer
+		if positions < 6 { // a pick, a claim, bodies, a manifest, the pointer
 			t.Errorf("the builder was killed at %d writes only", positions)
 		}
 	}

@@ -50,7 +50,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			reused := e.Object != snapshots.ObjectKey(outcome.Version, e.Path)
+			reused := !strings.HasPrefix(e.Object, snapshots.ObjectKey(outcome.Version, e.Path))
 			if reused || variant.Year != 0 && variant.Year < 2024 {
 				continue
 			}

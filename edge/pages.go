@@ -14,8 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/valyala/fasthttp"
-
 	"gridcast/edge/negotiate"
 	"gridcast/edge/resident"
 	"gridcast/schemas"
@@ -233,18 +231,13 @@ var documents = sync.OnceValues(func() (map[string]*resident.Page, error) {
 // untilRelease is how long a document may be kept without asking: it changes with the program.
 const untilRelease = "public, max-age=300"
 
-// document makes the page of something that is the same for the life of the process. It is
-// compressed here and not by the builder, since it is part of this program.
-func document(contentType resident.Field, body []byte, lifetime string) (*resident.Page, error) {
-	return resident.NewPage(&snapshots.Body{
-		Entry:    snapshots.Entry{ETag: snapshots.ETag(snapshots.Digest(body))},
-		Identity: body,
-		Encoded: map[string][]byte{
-			snapshots.GZ:  fasthttp.AppendGzipBytes(nil, body),
-			snapshots.ZST: fasthttp.AppendZstdBytes(nil, body),
-			snapshots.BR:  fasthttp.AppendBrotliBytes(nil, body),
-		},
-	}, contentType, resident.NewField("Cache-Control", lifetime))
+// document makes the page of something that is the same for the life of the process.
+func document(contentType resident.Field, content []byte, lifetime string) (*resident.Page, error) {
+	body, err := snapshots.NewBody(content)
+	if err != nil {
+		return nil, err
+	}
+	return resident.NewPage(body, contentType, resident.NewField("Cache-Control", lifetime))
 }
 
 // borrowed are rounds of a season of which the same part rests on the same terms.

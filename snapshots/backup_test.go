@@ -345,7 +345,7 @@ func TestRestoreRefuses(t *testing.T) {
 	if _, err := p.Restore(t.Context(), snapshots.Restoring{Backup: memblob.New()}); err == nil {
 		t.Error("restored from nothing")
 	}
-	place.Corrupt("objects/1/drivers.json", []byte("dX"))
+	place.Corrupt("objects/1/drivers.json.gz", []byte("dX"))
 	if _, err := p.Restore(t.Context(), snapshots.Restoring{Backup: place}); !errors.Is(err, snapshots.ErrDamaged) {
 		t.Errorf("from a damaged backup: got %v, want %v", err, snapshots.ErrDamaged)
 	}
@@ -375,7 +375,7 @@ func TestRestoreIntoWhatIsLeft(t *testing.T) {
 	if _, err := s.Swap(t.Context(), "keys/keys.json", keys.Tag, []byte(`{"keys":[]}`)); err != nil {
 		t.Fatal(err)
 	}
-	s.Corrupt("objects/1/drivers.json", []byte("dX"))
+	s.Corrupt("objects/1/drivers.json.gz", []byte("dX"))
 	s.Corrupt("settings.json", []byte("{"))
 	s.Corrupt("archives/"+snapshots.Digest([]byte("the archive")), nil)
 
@@ -449,7 +449,7 @@ func TestBackupOfADamagedStore(t *testing.T) {
 	backup(t, s, place)
 	record(t, s, 3)
 	record(t, s, 4)
-	s.Corrupt("objects/1/drivers.json", []byte("dX"))
+	s.Corrupt("objects/1/drivers.json.gz", []byte("dX"))
 	if err := s.Delete(t.Context(), "ledger/00000003.json"); err != nil {
 		t.Fatal(err)
 	}

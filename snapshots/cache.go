@@ -114,7 +114,7 @@ func (c *cache) run(ctx context.Context, failed func(error)) {
 	check := func(s *slot) error {
 		pointer, err := c.pointer(ctx, s)
 		if err == nil {
-			if _, err = (loader{workers: c.workers}).load(ctx, pointer, s); err == nil {
+			if _, err = (loader{workers: c.workers, asStored: true}).load(ctx, pointer, s); err == nil {
 				s.holds = pointer.Version
 			}
 		}

@@ -73,11 +73,11 @@ func Diff(ctx context.Context, store blob.Store, from, to int64) ([]Change, erro
 }
 
 func diffBodies(ctx context.Context, store blob.Store, x, y Entry) ([]ValueChange, error) {
-	before, err := readChecked(ctx, store, x.identity())
+	before, err := x.read(ctx, store)
 	if err != nil {
 		return nil, err
 	}
-	after, err := readChecked(ctx, store, y.identity())
+	after, err := y.read(ctx, store)
 	if err != nil {
 		return nil, err
 	}

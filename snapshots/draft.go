@@ -36,31 +36,27 @@ type Draft struct {
 // Variant is one variant of a draft: bytes, or an entry of the base. Make it with New or
 // Reused.
 type Variant struct {
-	entry     Entry
-	reused    bool
-	identity  []byte
-	encodings map[string][]byte
+	entry  Entry
+	reused bool
+	data   []byte // of the object
 }
 
 // Reused is a variant whose stored bytes are those of an entry of the base.
 func Reused(e Entry) Variant { return Variant{entry: e, reused: true} }
 
-// New is a variant with new bytes and their codings (GZ, BR, ZST; any of them may be
-// missing). Nothing is copied: the slices must not change until Publish has returned. If the
-// base has these very bytes under the path, Publish uses the base's entry, with its
-// generatedAt and codings.
-func New(path string, identity []byte, encodings map[string][]byte, generatedAt time.Time) Variant {
+// New is a variant with new bytes, which are stored as packed, that is as gzip; nil stores them as they
+// are, and without codings. Nothing is copied: the slices must not change until Publish has returned. If
+// the base has these very bytes under the path, Publish uses the base's entry, with its generatedAt and
+// codings.
+func New(path string, identity, packed []byte, generatedAt time.Time) Variant {
 	digest := Digest(identity)
-	e := Entry{
+	v := Variant{data: identity, entry: Entry{
 		Path: path, SHA256: digest, Size: int64(len(identity)), ETag: ETag(digest), GeneratedAt: generatedAt,
+	}}
+	if packed != nil {
+		v.data, v.entry.Packed = packed, Encoded{SHA256: Digest(packed), Size: int64(len(packed))}
 	}
-	for coding, data := range encodings {
-		if e.Encodings == nil {
-			e.Encodings = make(map[string]Encoded, len(encodings))
-		}
-		e.Encodings[coding] = Encoded{SHA256: Digest(data), Size: int64(len(data))}
-	}
-	return Variant{entry: e, identity: identity, encodings: encodings}
+	return v
 }
 
 // Unfinished is a variant that the edge completes for every request: it has no codings, no
@@ -69,6 +65,15 @@ func Unfinished(path string, data []byte) Variant {
 	v := New(path, data, nil, time.Time{})
 	v.entry.ETag = ""
 	return v
+}
+
+// objectKey is where the variant is stored if it is new in a version.
+func (v Variant) objectKey(version int64) string {
+	key := ObjectKey(version, v.Path())
+	if v.entry.packed() {
+		key = EncodedKey(key, GZ)
+	}
+	return key
 }
 
 // Path returns the catalog path of the variant.
@@ -135,7 +140,7 @@ func (d *Draft) manifest(version int64, variants []Variant) Manifest {
 	for _, v := range variants {
 		e := v.entry
 		if !v.reused {
-			e.Object = ObjectKey(version, e.Path)
+			e.Object = v.objectKey(version)
 		}
 		m.Entries = append(m.Entries, e)
 	}

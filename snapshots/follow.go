@@ -258,7 +258,7 @@ func (f *follower) take(ctx context.Context, pointer Pointer) error {
 	defer cancel(nil)
 	stalled := time.AfterFunc(stallTime, func() { cancel(fmt.Errorf("nothing arrived for %v", stallTime)) })
 	defer stalled.Stop()
-	v, err := loader{f.Workers, known, func() { stalled.Reset(stallTime) }}.load(loading, pointer, f.Store)
+	v, err := loader{workers: f.Workers, previous: known, arrived: func() { stalled.Reset(stallTime) }}.load(loading, pointer, f.Store)
 	if err != nil {
 		return err
 	}

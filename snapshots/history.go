@@ -34,7 +34,7 @@ type Summary struct {
 	Base       int64     `json:"base,omitzero"`
 	RollbackOf int64     `json:"rollback_of,omitzero"`
 	Variants   int       `json:"variants,omitzero"`
-	Bytes      int64     `json:"bytes,omitzero"` // of all bodies and codings, shared ones included
+	Bytes      int64     `json:"bytes,omitzero"` // of all bodies as they are stored, shared ones included
 	Damage     string    `json:"damage,omitzero"`
 }
 

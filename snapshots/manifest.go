@@ -9,7 +9,7 @@
 //	manifests/<n>.json        the manifest of version n, created once
 //	manifests/parts/…         what manifests share, created once
 //	derived/…                 what builders make beforehand, created once
-//	objects/<n>/<path>.json   bodies first written in version n (+ .gz .br .zst), created once
+//	objects/<n>/<path>.json   bodies first written in version n, larger ones as .json.gz, created once
 //	bulk/<n>/<year>.zip       downloads of whole seasons, first written in version n, created once
 //
 // A builder calls LoadBase, fills a Draft and hands it to Publisher.Publish, and starts over
@@ -46,11 +46,12 @@ var (
 	ErrDamaged = errors.New("damaged")
 )
 
-// The values of Manifest.Format that this program writes and reads. Releases that know only the
-// first refuse the second, so edges are updated before builders.
+// The values of Manifest.Format that this program writes and reads; it writes the lowest that says
+// everything. A release refuses those that it does not know, so edges are updated before builders.
 const (
-	formatWhole = 1 // all entries in one file
-	formatParts = 2 // see Part
+	formatWhole  = 1 // all entries in one file
+	formatParts  = 2 // see Part
+	formatPacked = 3 // see Entry.Packed
 )
 
 // Limits of what is read, in bytes. The largest version of 75 seasons has a manifest of 0.2 MB
@@ -88,7 +89,7 @@ func (p Pointer) equal(other Pointer) bool {
 
 // Manifest describes one version.
 type Manifest struct {
-	Format        int            `json:"format"` // 1 or 2
+	Format        int            `json:"format"` // 1 to 3
 	Version       int64          `json:"version"`
 	Base          int64          `json:"base"`                   // the version it was built on; 0: none
 	BaseManifest  string         `json:"base_manifest,omitzero"` // hash of that version's manifest
@@ -161,28 +162,50 @@ type RefusedEntry struct {
 
 // Entry is one variant of a version.
 type Entry struct {
-	Path        string             `json:"path"`   // catalog path, such as standings/drivers/2026
-	Object      string             `json:"object"` // store key of the identity bytes
-	SHA256      string             `json:"sha256"` // lower-case hex, of the identity bytes
-	Size        int64              `json:"size"`   // bytes, identity
-	Encodings   map[string]Encoded `json:"encodings,omitzero"`
-	ETag        string             `json:"etag,omitzero"` // without quotes and suffix; absent where the edge completes the body
+	Path        string             `json:"path"`               // catalog path, such as standings/drivers/2026
+	Object      string             `json:"object"`             // store key of the body
+	SHA256      string             `json:"sha256"`             // lower-case hex, of the identity bytes
+	Size        int64              `json:"size"`               // bytes, identity
+	Packed      Encoded            `json:"packed,omitzero"`    // of the object where it is the body as gzip; zero: it is the identity
+	Encodings   map[string]Encoded `json:"encodings,omitzero"` // stored beside the identity, by releases that packed nothing
+	ETag        string             `json:"etag,omitzero"`      // without quotes and suffix; absent where the edge completes the body
 	GeneratedAt time.Time          `json:"generated_at,omitzero"`
 }
 
 // equal says whether two entries stand for the same stored bytes under the same path.
 func (e Entry) equal(other Entry) bool {
 	return e.Path == other.Path && e.Object == other.Object && e.SHA256 == other.SHA256 && e.Size == other.Size &&
-		e.ETag == other.ETag && e.GeneratedAt.Equal(other.GeneratedAt) && maps.Equal(e.Encodings, other.Encodings)
+		e.Packed == other.Packed && e.ETag == other.ETag && e.GeneratedAt.Equal(other.GeneratedAt) && maps.Equal(e.Encodings, other.Encodings)
 }
 
-// identity is the object of the identity bytes.
-func (e Entry) identity() storedObject { return storedObject{e.Object, e.SHA256, e.Size} }
+// packed says whether the object of the entry is the body as gzip.
+func (e Entry) packed() bool { return e.Packed != Encoded{} }
+
+// main is the object that the entry names: the identity, or what it is unpacked from.
+func (e Entry) main() storedObject {
+	if e.packed() {
+		return storedObject{e.Object, e.Packed.SHA256, e.Packed.Size}
+	}
+	return storedObject{e.Object, e.SHA256, e.Size}
+}
+
+// read reads the identity and checks it.
+func (e Entry) read(ctx context.Context, store blob.Store) ([]byte, error) {
+	data, err := readChecked(ctx, store, e.main())
+	if err == nil && e.packed() {
+		data, err = e.unpack(data)
+	}
+	return data, err
+}
 
 // objects yields every object of the entry by its coding, which is empty for the identity.
 func (e Entry) objects() iter.Seq2[string, storedObject] {
 	return func(yield func(string, storedObject) bool) {
-		if !yield("", e.identity()) {
+		coding := ""
+		if e.packed() {
+			coding = GZ
+		}
+		if !yield(coding, e.main()) {
 			return
 		}
 		for _, coding := range Codings {
@@ -247,8 +270,8 @@ type storedObject struct {
 	size   int64
 }
 
-// Encoded is one stored content coding of an entry, under the entry's Object + "." + its
-// name: gz, br or zst.
+// Encoded is a stored content coding of an entry: the object of a packed one, or under the entry's
+// Object + "." + its name, gz, br or zst.
 type Encoded struct {
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"`
@@ -285,6 +308,9 @@ func (m *Manifest) check(version int64) error {
 }
 
 func (e Entry) check() error {
+	if e.packed() && (len(e.Encodings) > 0 || e.Size < 0 || e.Size > maxObject) {
+		return fmt.Errorf("packed, with %d codings beside it and %d bytes of identity: want none, and 0 to %d bytes", len(e.Encodings), e.Size, int64(maxObject))
+	}
 	for coding := range e.Encodings {
 		if !slices.Contains(Codings, coding) {
 			return fmt.Errorf("unknown coding %q", coding)
@@ -300,6 +326,9 @@ func (e Entry) check() error {
 		if object.size < 0 || object.size > maxObject {
 			return fmt.Errorf("%s: size %d, want 0 to %d bytes", object.key, object.size, int64(maxObject))
 		}
+	}
+	if len(e.SHA256) != 2*hashSize {
+		return fmt.Errorf("%q is no hash", e.SHA256)
 	}
 	if e.ETag != "" && e.ETag != ETag(e.SHA256) {
 		return fmt.Errorf("tag %q is not that of the bytes", e.ETag)
@@ -433,7 +462,7 @@ func (b *Base) Entry(path string) (Entry, bool) {
 
 // Body reads the identity bytes of an entry of the base and checks them against its hash.
 func (b *Base) Body(ctx context.Context, e Entry) ([]byte, error) {
-	return readChecked(ctx, b.store, e.identity())
+	return e.read(ctx, b.store)
 }
 
 // LoadPointer reads the pointer, or returns ErrNone; one that cannot be read as a pointer is

@@ -79,7 +79,7 @@ func TestRollbackRefuses(t *testing.T) {
 	publish(t, s, bodies{"drivers": "d1"})
 	publish(t, s, bodies{"drivers": "d2"})
 	publish(t, s, bodies{"drivers": "d3"})
-	s.Corrupt("objects/2/drivers.json.br", []byte("x"))
+	s.Corrupt("objects/2/drivers.json.gz", []byte("x"))
 	p := snapshots.Publisher{Store: s}
 	for _, to := range []int64{0, 3, 4} {
 		if _, err := p.Rollback(t.Context(), to, "operator", "why", raceDay); err == nil {
@@ -99,7 +99,7 @@ func TestRollbackRefuses(t *testing.T) {
 
 // A rollback is the way out when what is current is damaged.
 func TestRollbackFromDamage(t *testing.T) {
-	for _, key := range []string{snapshots.PointerKey, "no pointer", "manifests/3.json", "objects/3/drivers.json"} {
+	for _, key := range []string{snapshots.PointerKey, "no pointer", "manifests/3.json", "objects/3/drivers.json.gz"} {
 		t.Run(key, func(t *testing.T) {
 			s := memblob.New()
 			for _, body := range []string{"d1", "d2", "d3"} {
@@ -133,10 +133,10 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []snapshots.Summary{
-		{Version: 4, Status: snapshots.Current, Held: true, Builder: "operator", Reason: "wrong result", BuiltAt: raceDay.Add(time.Hour), Base: 2, RollbackOf: 1, Variants: 1, Bytes: 2 + 5 + 5},
+		{Version: 4, Status: snapshots.Current, Held: true, Builder: "operator", Reason: "wrong result", BuiltAt: raceDay.Add(time.Hour), Base: 2, RollbackOf: 1, Variants: 1, Bytes: packedSize("d1")},
 		{Version: 3, Status: snapshots.Unpublished},
-		{Version: 2, Status: snapshots.Published, Builder: "test", BuiltAt: raceDay, Base: 1, Variants: 1, Bytes: 3 + 6 + 6},
-		{Version: 1, Status: snapshots.Published, Builder: "test", BuiltAt: raceDay, Variants: 1, Bytes: 2 + 5 + 5},
+		{Version: 2, Status: snapshots.Published, Builder: "test", BuiltAt: raceDay, Base: 1, Variants: 1, Bytes: packedSize("d22")},
+		{Version: 1, Status: snapshots.Published, Builder: "test", BuiltAt: raceDay, Variants: 1, Bytes: packedSize("d1")},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("list (-want +got):\n%s", diff)
@@ -164,12 +164,12 @@ func TestVerify(t *testing.T) {
 	s := memblob.New()
 	publish(t, s, bodies{"drivers": "d1", "calendar/2024": "c1"})
 	got, err := snapshots.Verify(t.Context(), s, 0, nil)
-	want := snapshots.Verification{Version: 1, Objects: 6, Bytes: 2 * (2 + 5 + 5)}
+	want := snapshots.Verification{Version: 1, Objects: 2, Bytes: packedSize("d1", "c1")}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 
-	s.Corrupt("objects/1/drivers.json", []byte("dX"))
+	s.Corrupt("objects/1/drivers.json.gz", []byte("dX"))
 	if err := s.Delete(t.Context(), "objects/1/calendar/2024.json.gz"); err != nil {
 		t.Fatal(err)
 	}
@@ -268,10 +268,9 @@ func TestPrune(t *testing.T) {
 	wantRemoved := map[string]bool{
 		"manifests/1.json": true, "manifests/2.json": true,
 		"versions/1.json": true, "versions/2.json": true, "versions/3.json": true,
-		"objects/1/drivers.json": true, "objects/1/drivers.json.br": true, "objects/1/drivers.json.gz": true,
-		"objects/2/drivers.json": true, "objects/2/drivers.json.br": true, "objects/2/drivers.json.gz": true,
-		"objects/3/calendar/2024.json": true,
-		"probe/dead":                   true,
+		"objects/1/drivers.json.gz": true, "objects/2/drivers.json.gz": true,
+		"objects/3/calendar/2024.json.gz": true,
+		"probe/dead":                      true,
 	}
 	if diff := cmp.Diff(wantRemoved, removed); diff != "" {
 		t.Errorf("removed (-want +got):\n%s", diff)

@@ -76,8 +76,10 @@ type file struct {
 // of the version before, are used again where most of their entries still hold.
 func (m Manifest) encode() ([]file, error) {
 	var files []file
+	packed := slices.ContainsFunc(m.Entries, Entry.packed)
+	m.Format = formatWhole
 	if len(m.Entries) < minSplit {
-		m.Format, m.Parts = formatWhole, nil
+		m.Parts = nil
 	} else {
 		before := map[string]Part{}
 		for _, part := range m.Parts {
@@ -106,6 +108,9 @@ func (m Manifest) encode() ([]file, error) {
 			inline = append(inline, newer...)
 		}
 		m.Entries = append([]Entry{}, slices.SortedFunc(slices.Values(inline), byAscendingPath)...)
+	}
+	if packed {
+		m.Format = formatPacked
 	}
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -218,8 +223,8 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 // checkParts reports what keeps the parts from being read.
 func (m *Manifest) checkParts() error {
 	switch {
-	case m.Format != formatWhole && m.Format != formatParts:
-		return fmt.Errorf("format %d, want %d or %d: written by another release", m.Format, formatWhole, formatParts)
+	case m.Format < formatWhole || m.Format > formatPacked:
+		return fmt.Errorf("format %d, want %d to %d: written by another release", m.Format, formatWhole, formatPacked)
 	case m.Format == formatWhole && len(m.Parts) > 0:
 		return fmt.Errorf("format %d has no parts", formatWhole)
 	}

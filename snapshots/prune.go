@@ -187,13 +187,22 @@ func Verify(ctx context.Context, store blob.Store, version int64, progress Progr
 
 func verify(ctx context.Context, store blob.Store, m Manifest, parallel int, progress Progress) (Verification, error) {
 	objects := slices.Collect(m.all())
+	packed := map[string]Entry{}
+	for _, e := range m.Entries {
+		if e.packed() {
+			packed[e.Object] = e
+		}
+	}
 	var mu sync.Mutex // guards result
 	result := Verification{Version: m.Version}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	for _, object := range objects {
 		group.Go(func() error {
-			_, fault := readChecked(groupCtx, store, object)
+			data, fault := readChecked(groupCtx, store, object)
+			if e, ok := packed[object.key]; ok && fault == nil {
+				_, fault = e.unpack(data)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			result.Objects++

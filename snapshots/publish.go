@@ -56,8 +56,8 @@ const (
 	Swap   = "swap"   // the version is made current
 )
 
-// defaultWorkers is how many objects are in flight at once: those that a verified result changes, seven
-// documents in four codings, are one round trip to the store.
+// defaultWorkers is how many objects are in flight at once: those that a verified result changes, some
+// dozen, are one round trip to the store.
 const defaultWorkers = 32
 
 func workers(configured int) int {
@@ -118,28 +118,16 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	receipt := Receipt{Variants: len(variants)}
 	var fresh []newObject
 	for _, v := range variants {
-		for coding, object := range v.entry.objects() {
-			if v.reused {
-				receipt.ObjectsReused++
-				continue
-			}
-			data := v.identity
-			if coding != "" {
-				data = v.encodings[coding]
-			}
-			fresh = append(fresh, newObject{func(version int64) string {
-				key := ObjectKey(version, v.Path())
-				if coding != "" {
-					key = EncodedKey(key, coding)
-				}
-				return key
-			}, object.sha256, data})
-			receipt.BytesWritten += object.size
+		if v.reused {
+			receipt.ObjectsReused += 1 + len(v.entry.Encodings)
+			continue
 		}
+		fresh = append(fresh, newObject{key: v.objectKey, sha256: v.entry.main().sha256, data: v.data, of: v.entry})
+		receipt.BytesWritten += int64(len(v.data))
 	}
 	for _, download := range d.Bulk {
 		if b := download.Bulk; b.Object == "" {
-			fresh = append(fresh, newObject{func(version int64) string { return bulkKey(version, b.Year) }, b.SHA256, download.data})
+			fresh = append(fresh, newObject{key: func(version int64) string { return bulkKey(version, b.Year) }, sha256: b.SHA256, data: download.data})
 			receipt.BytesWritten += b.Size
 		}
 	}
@@ -164,7 +152,10 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	// number that nobody uses again. Prune removes them a day later.
 
 	if err := p.each(ctx, Check, fresh, func(ctx context.Context, o newObject) error {
-		_, err := readChecked(ctx, p.Store, storedObject{o.key(version), o.sha256, int64(len(o.data))})
+		data, err := readChecked(ctx, p.Store, storedObject{o.key(version), o.sha256, int64(len(o.data))})
+		if err == nil && o.of.packed() {
+			_, err = o.of.unpack(data)
+		}
 		return err
 	}); err != nil {
 		return Receipt{}, fmt.Errorf("version %d: %w", version, err)
@@ -199,6 +190,7 @@ type newObject struct {
 	key    func(version int64) string // its place in a version
 	sha256 string
 	data   []byte
+	of     Entry // whose object it is; zero: of none
 }
 
 // claim is the content of versions/<n>.json: from its creation on, number n belongs to the

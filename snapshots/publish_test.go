@@ -1,9 +1,13 @@
 package snapshots_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,7 +30,7 @@ func directory(t *testing.T) blob.Store { return openDirectory(t, t.TempDir()) }
 // bodies are the identity bytes of a version by path.
 type bodies map[string]string
 
-// draftOf returns a draft with these bodies, each with two codings.
+// draftOf returns a draft with these bodies, each packed.
 func draftOf(base *snapshots.Base, content bodies) snapshots.Draft {
 	d := snapshots.Draft{
 		Base: base, Builder: "test", BuiltAt: raceDay, DueAt: raceDay.Add(time.Hour),
@@ -41,9 +45,27 @@ func draftOf(base *snapshots.Base, content bodies) snapshots.Draft {
 }
 
 func variant(path, body string) snapshots.Variant {
-	return snapshots.New(path, []byte(body), map[string][]byte{
-		snapshots.GZ: []byte("gz " + body), snapshots.BR: []byte("br " + body),
-	}, raceDay)
+	return snapshots.New(path, []byte(body), packed(body), raceDay)
+}
+
+// packed is a body as gzip, however small it is.
+func packed(body string) []byte {
+	w, _ := gzips.Get().(*gzip.Writer)
+	defer gzips.Put(w)
+	var b bytes.Buffer
+	w.Reset(&b)
+	_, _ = io.WriteString(w, body)
+	_ = w.Close()
+	return b.Bytes()
+}
+
+var gzips = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
+func packedSize(bodies ...string) (size int64) {
+	for _, body := range bodies {
+		size += int64(len(packed(body)))
+	}
+	return size
 }
 
 func loadBase(t *testing.T, s blob.Store) *snapshots.Base {
@@ -92,14 +114,14 @@ func TestPublish(t *testing.T) {
 			s := open(t)
 			first := bodies{"calendar/2024": "c1", "drivers": "d1", "standings/drivers/2024": "s1"}
 			r := publish(t, s, first)
-			want := snapshots.Receipt{Version: 1, Variants: 3, ObjectsWritten: 9, BytesWritten: 3 * (2 + 5 + 5)}
+			want := snapshots.Receipt{Version: 1, Variants: 3, ObjectsWritten: 3, BytesWritten: packedSize("c1", "d1", "s1")}
 			if diff := cmp.Diff(want, withoutSeconds(r)); diff != "" {
 				t.Errorf("first receipt (-want +got):\n%s", diff)
 			}
 
 			second := bodies{"calendar/2024": "c1", "drivers": "d2", "standings/drivers/2024": "s1", "standings/drivers/2023": "new"}
 			r = publish(t, s, second)
-			want = snapshots.Receipt{Version: 2, Variants: 4, ObjectsWritten: 6, ObjectsReused: 6, BytesWritten: (2 + 5 + 5) + (3 + 6 + 6)}
+			want = snapshots.Receipt{Version: 2, Variants: 4, ObjectsWritten: 2, ObjectsReused: 2, BytesWritten: packedSize("d2", "new")}
 			if diff := cmp.Diff(want, withoutSeconds(r)); diff != "" {
 				t.Errorf("second receipt (-want +got):\n%s", diff)
 			}
@@ -123,11 +145,8 @@ func TestEntriesOfAVersion(t *testing.T) {
 	got, _ := base.Entry("drivers")
 	digest := snapshots.Digest([]byte("d1"))
 	want := snapshots.Entry{
-		Path: "drivers", Object: "objects/1/drivers.json", SHA256: digest, Size: 2, ETag: digest[:32], GeneratedAt: raceDay,
-		Encodings: map[string]snapshots.Encoded{
-			"gz": {SHA256: snapshots.Digest([]byte("gz d1")), Size: 5},
-			"br": {SHA256: snapshots.Digest([]byte("br d1")), Size: 5},
-		},
+		Path: "drivers", Object: "objects/1/drivers.json.gz", SHA256: digest, Size: 2, ETag: digest[:32], GeneratedAt: raceDay,
+		Packed: snapshots.Encoded{SHA256: snapshots.Digest(packed("d1")), Size: packedSize("d1")},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("entry (-want +got):\n%s", diff)
@@ -260,7 +279,7 @@ func TestProgress(t *testing.T) {
 	p := snapshots.Publisher{Store: s, Workers: 4, Progress: func(phase string, done, total int) {
 		got = append(got, fmt.Sprintf("%s %d/%d", phase, done, total))
 	}}
-	if _, err := p.Publish(t.Context(), draftOf(loadBase(t, s), bodies{"drivers": "d1"})); err != nil {
+	if _, err := p.Publish(t.Context(), draftOf(loadBase(t, s), bodies{"drivers": "d1", "calendar/2024": "c1", "calendar/2023": "c0"})); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"upload 0/3", "upload 1/3", "upload 2/3", "upload 3/3", "check 0/3", "check 1/3", "check 2/3", "check 3/3", "swap 0/1", "swap 1/1"}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"runtime"
 
 	"golang.org/x/sync/errgroup"
 
@@ -24,7 +25,7 @@ type Version struct {
 type Body struct {
 	Entry    Entry
 	Identity []byte
-	Encoded  map[string][]byte // by coding: GZ, BR, ZST; those the entry has
+	Encoded  map[string][]byte // by coding: GZ, BR, ZST; all of a packed entry, else those that it has
 }
 
 // Body returns the body of a catalog path.
@@ -46,11 +47,14 @@ func (v *Version) All() iter.Seq2[string, *Body] {
 
 // Bytes returns how many bytes of bodies and codings the version holds.
 func (v *Version) Bytes() int64 {
-	total := int64(0)
-	for object := range v.Manifest.objects() {
-		total += object.size
+	total := 0
+	for _, b := range v.bodies {
+		total += len(b.Identity)
+		for _, data := range b.Encoded {
+			total += len(data)
+		}
 	}
-	return total
+	return int64(total)
 }
 
 // Open reads the current version completely and checks every hash. Bodies that previous,
@@ -68,6 +72,7 @@ type loader struct {
 	workers  int
 	previous *Version // what it has in common with this is not read again
 	arrived  func()   // called whenever something has been read, concurrently
+	asStored bool     // nothing is unpacked: it is enough that everything is there
 }
 
 // load reads the version that pointer names. What the first of the stores does not have, or
@@ -93,7 +98,7 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 			bodies[i] = b
 			continue
 		}
-		bodies[i] = &Body{Entry: e, Encoded: make(map[string][]byte, len(e.Encodings))}
+		bodies[i] = &Body{Entry: e, Encoded: map[string][]byte{}}
 		for coding, object := range e.objects() {
 			missing = append(missing, bodyObject{body: bodies[i], coding: coding, object: object})
 		}
@@ -113,6 +118,9 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 		} else {
 			o.body.Encoded[o.coding] = o.data
 		}
+	}
+	if err := l.unpack(ctx, bodies); err != nil {
+		return nil, fmt.Errorf("load version %d: %w", pointer.Version, err)
 	}
 	v := &Version{Pointer: pointer, Manifest: manifest, stored: files, bodies: make(map[string]*Body, len(bodies))}
 	for i := range bodies {
@@ -146,6 +154,25 @@ func (l loader) read(ctx context.Context, stores []blob.Store, o *bodyObject) er
 		l.tick()
 		return err
 	})
+}
+
+// unpack makes what is not stored of the bodies that are packed.
+func (l loader) unpack(ctx context.Context, bodies []*Body) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, b := range bodies {
+		if l.asStored || b.Identity != nil || !b.Entry.packed() {
+			continue
+		}
+		group.Go(func() error {
+			l.tick()
+			if err := context.Cause(ctx); err != nil {
+				return err
+			}
+			return guard(b.unpack)
+		})
+	}
+	return group.Wait()
 }
 
 func (l loader) tick() {

@@ -1,6 +1,6 @@
-// Package render turns an almanac into the exact bytes of every catalog variant and their
-// content codings. It decides nothing about what may be shown; it is a pure function, so that
-// the same almanac gives the same bytes on every machine.
+// Package render turns an almanac into the exact bytes of every catalog variant. It decides nothing
+// about what may be shown; it is a pure function, so that the same almanac gives the same bytes on
+// every machine.
 package render
 
 import (

@@ -1,18 +1,12 @@
 package render_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"fmt"
-	"io"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/klauspost/compress/zstd"
-	"github.com/molecule-man/go-brrr"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/almanac/almanactest"
@@ -215,71 +209,5 @@ func TestRowsAreByPosition(t *testing.T) {
 func TestUnknownSeasonIsAnError(t *testing.T) {
 	if body, err := render.Body(small(), catalog.Variant{Endpoint: catalog.Calendar, Year: 1949}, generated); err == nil {
 		t.Errorf("got %s, want an error", body)
-	}
-}
-
-func TestEncodingsDecodeToTheBody(t *testing.T) {
-	body := bytes.Repeat([]byte(`{"driver":"OHA","points":12.5},`), 200)
-	first, err := render.Encode(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := render.Encode(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(first, again); diff != "" {
-		t.Errorf("the same body gave other bytes (-first +again)\n%s", diff)
-	}
-	for n := range 40 { // with writers that were used for all bodies before
-		body := bytes.Repeat(fmt.Appendf(nil, `{"position":%d,"driver":"D%d"},`, n, 7*n), 1+n*n)
-		used, err := render.Encode(body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(body) < render.MinEncoded {
-			if len(used) > 0 {
-				t.Errorf("%d bytes: encoded, although it leaves in one packet", len(body))
-			}
-			continue
-		}
-		var fresh bytes.Buffer
-		w, err := brrr.NewWriter(&fresh, 6)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(body); err != nil || w.Close() != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(used["br"], fresh.Bytes()) {
-			t.Errorf("%d bytes: a writer that was used before gives other bytes than a new one", len(body))
-		}
-	}
-	decoders := map[string]func([]byte) ([]byte, error){
-		"gz": func(b []byte) ([]byte, error) {
-			r, err := gzip.NewReader(bytes.NewReader(b))
-			if err != nil {
-				return nil, err
-			}
-			return io.ReadAll(r)
-		},
-		"br": brrr.Decompress,
-		"zst": func(b []byte) ([]byte, error) {
-			r, err := zstd.NewReader(nil)
-			if err != nil {
-				return nil, err
-			}
-			defer r.Close()
-			return r.DecodeAll(b, nil)
-		},
-	}
-	for coding, decode := range decoders {
-		got, err := decode(first[coding])
-		if err != nil || !bytes.Equal(got, body) {
-			t.Errorf("%s: decodes to %d bytes (%v), want the body of %d", coding, len(got), err, len(body))
-		}
-		if len(first[coding]) > len(body)/10 {
-			t.Errorf("%s: %d bytes of %d, hardly smaller", coding, len(first[coding]), len(body))
-		}
 	}
 }

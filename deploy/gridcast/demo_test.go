@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/builder/render"
 	"gridcast/builder/season"
 	"gridcast/edge/keys"
 	"gridcast/schemas/catalog"
@@ -303,12 +302,12 @@ func nextStandings(t *testing.T, store blob.Store) (snapshots.Draft, []byte) {
 		}
 		now := e.GeneratedAt.Add(time.Second)
 		next = instant.ReplaceAll(body, []byte(`"generated_at":"`+wire.Instant(now).String()+`"`))
-		encodings, err := render.Encode(next)
+		packed, err := snapshots.Pack(next)
 		if err != nil {
 			t.Error(err)
 			return snapshots.Draft{}, nil
 		}
-		draft.Variants = append(draft.Variants, snapshots.New(e.Path, next, encodings, now))
+		draft.Variants = append(draft.Variants, snapshots.New(e.Path, next, packed, now))
 	}
 	return draft, next
 }

@@ -81,16 +81,13 @@ func (c *snapshotsShowCmd) Run(ctx context.Context, s *streams) error {
 	}
 	rows := make([][]any, len(m.Entries))
 	for i, e := range m.Entries {
-		rows[i] = []any{e.Path, e.Size, codedSize(e, snapshots.GZ), codedSize(e, snapshots.BR), codedSize(e, snapshots.ZST), e.ETag, shortTime(e.GeneratedAt), e.Object}
+		gzip := "" // a body that is small has none
+		if size := e.Packed.Size + e.Encodings[snapshots.GZ].Size; size > 0 {
+			gzip = strconv.FormatInt(size, 10)
+		}
+		rows[i] = []any{e.Path, e.Size, gzip, e.ETag, shortTime(e.GeneratedAt), e.Object}
 	}
-	return s.printTable([]any{"variant", "bytes", "gzip", "brotli", "zstd", "entity tag", "generated", "object"}, rows)
-}
-
-func codedSize(e snapshots.Entry, coding string) string {
-	if coded, ok := e.Encodings[coding]; ok {
-		return strconv.FormatInt(coded.Size, 10)
-	}
-	return ""
+	return s.printTable([]any{"variant", "bytes", "gzip", "entity tag", "generated", "object"}, rows)
 }
 
 type snapshotsDiffCmd struct {

@@ -3,14 +3,13 @@
 package edgetest
 
 import (
+	"bytes"
+	"compress/gzip"
 	"maps"
 	"slices"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/valyala/fasthttp"
 
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
@@ -64,16 +63,16 @@ func Publish(t testing.TB, store blob.Store, n int64, without ...string) *snapsh
 			draft.Variants = append(draft.Variants, snapshots.Unfinished(v.Path(), body))
 			continue
 		}
-		draft.Variants = append(draft.Variants, snapshots.New(v.Path(), body, encode(body), generatedAt(n)))
+		draft.Variants = append(draft.Variants, snapshots.New(v.Path(), body, packed(body), generatedAt(n)))
 	}
 	for _, f := range catalog.Feeds {
 		if body := []byte(f.Path + " of version " + strconv.FormatInt(n, 10)); !slices.Contains(without, f.Stored) {
-			draft.Variants = append(draft.Variants, snapshots.New(f.Stored, body, encode(body), generatedAt(n)))
+			draft.Variants = append(draft.Variants, snapshots.New(f.Stored, body, packed(body), generatedAt(n)))
 		}
 	}
 	// A newer builder may know more endpoints than the edge.
 	later := []byte(`{"later":true}`)
-	draft.Variants = append(draft.Variants, snapshots.New("later/2024", later, encode(later), generatedAt(n)))
+	draft.Variants = append(draft.Variants, snapshots.New("later/2024", later, packed(later), generatedAt(n)))
 	publisher := snapshots.Publisher{Store: store}
 	if _, err := publisher.Publish(t.Context(), draft); err != nil {
 		t.Fatal(err)
@@ -87,31 +86,13 @@ func Publish(t testing.TB, store blob.Store, n int64, without ...string) *snapsh
 
 func generatedAt(n int64) time.Time { return AbuDhabi.Add(time.Duration(n-86400) * time.Second) }
 
-// encode compresses a body, outside of any bubble of synctest: fasthttp's compressors have workers and
-// channels for the life of the process, and what was made in a bubble is of no use to the next.
-func encode(body []byte) map[string][]byte {
-	encoding.Lock()
-	defer encoding.Unlock()
-	encoding.body <- body
-	return <-encoding.encoded
-}
-
-var encoding = struct {
-	sync.Mutex
-	body    chan []byte
-	encoded chan map[string][]byte
-}{body: make(chan []byte), encoded: make(chan map[string][]byte)}
-
-func init() {
-	go func() {
-		for body := range encoding.body {
-			encoding.encoded <- map[string][]byte{
-				snapshots.GZ:  fasthttp.AppendGzipBytes(nil, body),
-				snapshots.ZST: fasthttp.AppendZstdBytes(nil, body),
-				snapshots.BR:  fasthttp.AppendBrotliBytes(nil, body),
-			}
-		}
-	}()
+// packed makes even the smallest body one that is served in every coding.
+func packed(body []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write(body)
+	_ = w.Close()
+	return b.Bytes()
 }
 
 // samples say the data of each endpoint's variants in version n.
