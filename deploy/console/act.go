@@ -361,6 +361,10 @@ func (c *Console) carryOut(ctx context.Context, run *Run, deed operator.Deed, or
 		if err != nil {
 			return Event{}, fmt.Errorf("%s But it is not published: %w", done.Text, err)
 		}
+		// The service may have noticed the deed, and published what follows from it, before this build had its turn.
+		if before != nil && outcome.Version != before.Pointer.Version {
+			outcome.Unchanged = false
+		}
 		done.Receipt = &outcome.Receipt
 	}
 	switch {

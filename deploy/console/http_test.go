@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/builder"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
 	"gridcast/deploy/operator"
@@ -291,6 +292,30 @@ func TestVerifyRebuildRollback(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, w.audit()); diff != "" {
 		t.Errorf("audit log (-want +got):\n%s", diff)
+	}
+}
+
+// The service notices a deed by itself too, and may build before whoever did it: their run says all the
+// same what follows from it.
+func TestAnotherBuildWasFaster(t *testing.T) {
+	faster := false
+	w := newWorld(t, func(c *console.Config) {
+		build := c.Operator.Build
+		c.Operator.Build = func(ctx context.Context, request builder.Request) (builder.Outcome, error) {
+			if faster {
+				if _, err := build(ctx, builder.Request{At: request.At, Reason: "ledger changed"}); err != nil {
+					return builder.Outcome{}, err
+				}
+			}
+			return build(ctx, request)
+		}
+	})
+	before := w.build("start")
+	faster = true
+	r := w.wait("/rounds/2024023/postpone", url.Values{"reason": {"track works"}, "confirm": {"yes"}})
+	if result := r.Last.Result; result == nil || result.Unchanged || result.Version != before+1 || len(result.Changed) == 0 ||
+		!strings.Contains(r.Last.Text, "served since") {
+		t.Errorf("got %+v with %+v, want a new version and what changed with it", r.Last, result)
 	}
 }
 
