@@ -21,7 +21,7 @@ func TestStates(t *testing.T) {
 	var sources []operator.Source
 	w := newWorld(t, func(c *console.Config) {
 		c.Sources = func() []operator.Source { return sources }
-		c.EdgesWait = 3 * time.Second
+		c.EdgesWait = 6 * time.Second
 		c.Edges = append(c.Edges, console.Remote("127.0.0.1:9"))
 	})
 	sources = []operator.Source{{Name: "archive", Detail: "F1DB v2025.0.0, CC BY 4.0", Checked: w.now()}}

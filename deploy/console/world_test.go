@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -216,7 +215,7 @@ func (w *world) build(reason string) int64 {
 // await waits until something that another goroutine does has happened.
 func (w *world) await(what string, happened func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !happened(); runtime.Gosched() {
+	for deadline := time.Now().Add(2 * time.Minute); !happened(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("not after two minutes: %s", what)
 		}

@@ -24,7 +24,7 @@ type Browser struct {
 }
 
 // timeout is how long the steps of one Do may take together.
-const timeout = time.Minute
+const timeout = 3 * time.Minute
 
 // Open starts Chromium, which ends with the test. Where there is none it skips the test.
 // Pictures are kept in the folder.
@@ -36,7 +36,7 @@ func Open(t testing.TB, pictures string) *Browser {
 	}
 	// Without these, Chromium asks for hosts of its maker at every start.
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true),
+		chromedp.WSURLReadTimeout(timeout), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true))
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(stop)
@@ -78,12 +78,14 @@ func (b *Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
 func (b *Browser) Text(selector string) string {
 	b.t.Helper()
 	script := fmt.Sprintf(`(() => { const e = document.querySelector(%q); return e === null ? [] : [e.innerText]; })()`, selector)
+	var err error
 	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if text := run(b, chromedp.Evaluate[[]string](script)); len(text) > 0 {
+		var text []string
+		if text, err = try(b, chromedp.Evaluate[[]string](script)); len(text) > 0 {
 			return text[0]
 		}
 	}
-	b.t.Fatalf("browser: no element %s within %s", selector, timeout)
+	b.t.Fatalf("browser: no element %s within %s: %v", selector, timeout, err)
 	return ""
 }
 
@@ -93,12 +95,13 @@ func (b *Browser) Text(selector string) string {
 func (b *Browser) Await(script, want string) {
 	b.t.Helper()
 	var got string
+	var err error
 	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if got = b.Evaluate(script); got == want {
+		if got, err = try(b, chromedp.Evaluate[string]("String("+script+")")); err == nil && got == want {
 			return
 		}
 	}
-	b.t.Fatalf("browser: %s: got %q after %s, want %q", script, got, timeout, want)
+	b.t.Fatalf("browser: %s: got %q, %v after %s, want %q", script, got, err, timeout, want)
 }
 
 // Evaluate returns what a script, an expression of the page, says as text.
@@ -107,11 +110,16 @@ func (b *Browser) Evaluate(script string) string {
 	return run(b, chromedp.Evaluate[string]("String("+script+")"))
 }
 
-func run[T any](b *Browser, action chromedp.Action[T]) T {
-	b.t.Helper()
+// try takes a step. It fails where the page is just being replaced by another.
+func try[T any](b *Browser, action chromedp.Action[T]) (T, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, timeout)
 	defer cancel()
-	value, err := chromedp.Run(ctx, action)
+	return chromedp.Run(ctx, action)
+}
+
+func run[T any](b *Browser, action chromedp.Action[T]) T {
+	b.t.Helper()
+	value, err := try(b, action)
 	if err != nil {
 		b.t.Fatalf("browser: %v", err)
 	}
