@@ -118,7 +118,7 @@ func TestPrometheusSeesAnOutage(t *testing.T) {
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 
 	firing := func(alert string) bool {
-		response, err := (&http.Client{Timeout: 5 * time.Second}).Get("http://" + address + "/api/v1/alerts")
+		response, err := (&http.Client{Timeout: time.Minute}).Get("http://" + address + "/api/v1/alerts")
 		if err != nil {
 			return false
 		}
@@ -142,9 +142,10 @@ func TestPrometheusSeesAnOutage(t *testing.T) {
 		return false
 	}
 	eventually(t, "Prometheus has scraped the edge: nobody schedules", func() bool { return firing("GridcastNoScheduler") })
-	if firing("GridcastProcessGone") || firing("GridcastKeysStale") {
-		t.Error("an alert fires although the edge and its store are there")
-	}
+	// On a busy machine a scrape may have come too late; the next one ends the alert.
+	eventually(t, "no alert fires while the edge and its store are there", func() bool {
+		return !firing("GridcastProcessGone") && !firing("GridcastKeysStale")
+	})
 	if err := os.Rename(filepath.Join(dir, "store"), filepath.Join(dir, "gone")); err != nil {
 		t.Fatal(err)
 	}

@@ -48,9 +48,9 @@ func killBuilders(t *testing.T, s storage, kills int, seed uint64) {
 	r := readFrom(t, edge, keys)
 
 	window := 50 * time.Millisecond // from claim to end of a build that is left alone
-	died := 0
+	died, abandoned := 0, 0
 	for i, at := range instants[1 : len(instants)-1] {
-		if died == kills {
+		if died >= kills && abandoned > 0 {
 			break
 		}
 		// Every fourth is left alone: the dead before it must not be in its way.
@@ -73,6 +73,9 @@ func killBuilders(t *testing.T, s storage, kills int, seed uint64) {
 			window = next.published
 		case next.killed:
 			died++
+			if s.lastClaim(t) > next.version {
+				abandoned++
+			}
 		}
 		last = next
 	}

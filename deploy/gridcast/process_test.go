@@ -97,7 +97,7 @@ func begin(t testing.TB, dir, url string, args []string) *process {
 			if err != nil {
 				t.Errorf("gridcast %s ended with %v:\n%s", strings.Join(args, " "), err, p.output.String())
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(2 * time.Minute):
 			_ = p.cmd.Process.Kill()
 			t.Errorf("gridcast %s does not end", strings.Join(args, " "))
 		}
@@ -115,6 +115,19 @@ func (p *process) answers(path string) bool {
 	return response.StatusCode == http.StatusOK
 }
 
+// end ends the process as an operator does, by SIGTERM, and it must end well.
+func (p *process) end(t testing.TB) {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	err := <-p.ended
+	p.ended <- err // for the end of the test
+	if err != nil {
+		t.Fatalf("gridcast ended with %v:\n%s", err, p.output.String())
+	}
+}
+
 // kill ends the process as a crash does, by SIGKILL.
 func (p *process) kill(t testing.TB) {
 	t.Helper()
@@ -126,10 +139,10 @@ func (p *process) kill(t testing.TB) {
 }
 
 // await polls until the condition holds; it fails the test if the process ends or does not get
-// there within two minutes.
+// there within four minutes.
 func (p *process) await(t testing.TB, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(4 * time.Minute); time.Now().Before(deadline); {
 		if condition() {
 			return
 		}
@@ -185,7 +198,7 @@ type answer struct {
 func newClient(url, key string) *client {
 	return &client{url: url, key: key, http: http.Client{
 		Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
-		Timeout:   30 * time.Second,
+		Timeout:   2 * time.Minute,
 	}}
 }
 

@@ -210,7 +210,7 @@ func (m *machine) read(page string) func(t *testing.T) {
 			}
 			fmt.Fprintf(&script, "echo '== deploy/docs/%s.md:%d'\n%s", page, line, m.here(text[block[4]:block[5]]))
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		shell := exec.CommandContext(ctx, "bash", "-c", script.String())
 		shell.Dir, shell.Env = filepath.Join(m.root, "work"), m.env
@@ -337,7 +337,7 @@ func (m *machine) start(name string) error {
 	}
 	m.running[name] = u
 	go func() { u.ended <- u.cmd.Wait() }()
-	if err := socket.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := socket.SetReadDeadline(time.Now().Add(3 * time.Minute)); err != nil {
 		return err
 	}
 	state := make([]byte, 64)
@@ -364,7 +364,7 @@ func (m *machine) stop(name string) error {
 	select {
 	case err := <-u.ended:
 		return err
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		_ = u.cmd.Process.Kill()
 		return errors.New("it does not end")
 	}

@@ -25,21 +25,18 @@ import (
 type site struct {
 	*httptest.Server
 	service *httptest.Server
+	proxy   atomic.Pointer[httputil.ReverseProxy]
 	fails   atomic.Int32 // status that the service answers requests of the API with; 0: its own, -1: it hangs up
 }
 
 func newSite(t *testing.T, service string) *site {
 	t.Helper()
-	target, err := url.Parse(service)
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := &site{}
-	proxy := httputil.NewSingleHostReverseProxy(target)
+	s.reach(t, service)
 	s.service = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch fails := int(s.fails.Load()); {
 		case fails == 0 || !strings.HasPrefix(r.URL.Path, "/api/") || r.Method == http.MethodOptions:
-			proxy.ServeHTTP(w, r)
+			s.proxy.Load().ServeHTTP(w, r)
 		case fails < 0:
 			panic(http.ErrAbortHandler)
 		default:
@@ -55,13 +52,15 @@ func newSite(t *testing.T, service string) *site {
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		key := html.EscapeString(r.URL.Query().Get("key"))
-		// The clock of the visitor is three days fast; "skip" lets a minute pass at once.
+		// The clock of the visitor is three days fast; "pass" lets time pass at once, "skip" a minute, and has
+		// the page looked at again.
 		fmt.Fprintf(w, `<!doctype html><html lang="en"><meta charset="utf-8"><title>Site</title><meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark"><style>:root{color-scheme:light dark;background:Canvas;color:CanvasText}</style>
 <script>
 const clock = Date.now; Date.now = () => clock() + 3 * 86400e3;
 const now = performance.now.bind(performance); let skipped = 0; performance.now = () => now() + skipped;
-function skip() { skipped += 92e3; document.dispatchEvent(new Event("visibilitychange")); return ""; }
+function pass(ms) { skipped += ms; return ""; }
+function skip() { pass(92e3); document.dispatchEvent(new Event("visibilitychange")); return ""; }
 const next = () => document.querySelector("gridcast-next"), text = () => next().shadowRoot.textContent;
 </script>
 <script type="module" src="%s" integrity="%s" crossorigin="anonymous"></script>
@@ -70,6 +69,16 @@ const next = () => document.querySelector("gridcast-next"), text = () => next().
 	}))
 	t.Cleanup(s.Close)
 	return s
+}
+
+// reach has the site reach another service.
+func (s *site) reach(t *testing.T, service string) {
+	t.Helper()
+	target, err := url.Parse(service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.proxy.Store(httputil.NewSingleHostReverseProxy(target))
 }
 
 func fetch(t *testing.T, url string) string {
@@ -170,14 +179,18 @@ func TestWidget(t *testing.T) {
 		b.Await(`document.getElementById("snippet").textContent.includes(location.origin + "/widget/")`, "true")
 		b.Picture("start")
 	})
-	t.Run("starting", func(t *testing.T) { // ten seconds before lights out, by a clock of its own
-		edge := startServer(t, d.cmd.Dir, "edge", "--store", "dir:.var/demo", "--now", "2024-11-24T05:59:50Z")
-		s := newSite(t, edge.url)
+	t.Run("starting", func(t *testing.T) { // half a minute before lights out and as long after, by clocks of their own
+		before := startServer(t, d.cmd.Dir, "edge", "--store", "dir:.var/demo", "--now", "2024-11-24T05:59:30Z")
+		after := startServer(t, d.cmd.Dir, "edge", "--store", "dir:.var/demo", "--now", "2024-11-24T06:00:30Z")
+		s := newSite(t, before.url)
 		b.Do(chromedp.Navigate(s.URL + "/?key=" + d.keys["pro"]))
+		b.Await(`next().shadowRoot.querySelector("h2").textContent`, "Las Vegas Grand Prix")
+		b.Evaluate(`pass(31e3)`) // it asks again after a minute
 		b.Await(state, "starting")
 		if shown := b.Evaluate(`next().shadowRoot.querySelector("[role=timer]").textContent`); shown != "Starting" {
 			t.Errorf("at lights out it shows %q", shown)
 		}
+		s.reach(t, after.url)
 		b.Evaluate(`skip()`)
 		b.Await(state, "counting") // to the race after it
 		b.Await(`next().shadowRoot.querySelector("h2").textContent`, "Qatar Grand Prix")
