@@ -27,10 +27,11 @@ type loop struct {
 	poll   syscall.RawConn
 	waker  int // an eventfd in the epoll instance
 
-	accepts accepting // the loop's own
-	begun   []*conn   // that have been accepted and not yet read from; the loop's own
-	yielded time.Time // when other goroutines had their turn; the loop's own
-	turns   int       // connections served since then; the loop's own
+	accepts accepting    // the loop's own
+	begun   []*conn      // that have been accepted and not yet read from; the loop's own
+	yielded time.Time    // when other goroutines had their turn; the loop's own
+	turns   int          // connections served since then; the loop's own
+	idle    []*handshake // that have ended, to be used again; the loop's own
 
 	mu      sync.Mutex // guards what follows
 	conns   []*conn    // by file descriptor
@@ -264,7 +265,7 @@ func (p *loop) begin(fd int, peer netip.Addr) *conn {
 // first serves what a connection has brought along.
 func (p *loop) first(c *conn) {
 	if c.lane.cfg.TLS != nil {
-		c.handshake()
+		c.handshake(p.coroutine())
 		p.serveTLS(c, false)
 		return
 	}
@@ -272,6 +273,21 @@ func (p *loop) first(c *conn) {
 	if !ready || p.worker.take(c, n, err) {
 		c.wait()
 	}
+}
+
+// idleHandshakes is how many coroutines a loop keeps for new handshakes.
+const idleHandshakes = 64
+
+// coroutine returns one for a handshake.
+func (p *loop) coroutine() *handshake {
+	n := len(p.idle)
+	if n == 0 {
+		return newHandshake()
+	}
+	h := p.idle[n-1]
+	p.idle[n-1] = nil
+	p.idle = p.idle[:n-1]
+	return h
 }
 
 // put makes c the connection of a descriptor. The caller holds the lock.
@@ -337,11 +353,14 @@ func (p *loop) run() {
 	}
 }
 
-// retire notes that the loop accepts no more.
+// retire notes that the loop accepts no more, and ends what it has kept.
 func (p *loop) retire() {
 	if p.accepts != done {
 		p.accepts = done
 		p.worker.lane.acceptors.Done()
+	}
+	for _, h := range p.idle {
+		h.stop()
 	}
 }
 
@@ -452,7 +471,12 @@ func (p *loop) serveTLS(c *conn, hungUp bool) {
 			c.close()
 			return
 		}
-		c.shaking = nil
+		c.shaking, h.conn = nil, nil
+		if len(p.idle) < idleHandshakes {
+			p.idle = append(p.idle, h)
+		} else {
+			h.stop()
+		}
 		c.extend(p.worker.now, c.lane.cfg.ReadTimeout)
 	}
 	for range readsInARow {

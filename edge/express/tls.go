@@ -90,30 +90,39 @@ func (t *transport) Close() error {
 
 // handshake is a handshake that the loop goes on with whenever something arrives. It is a coroutine:
 // crypto/tls waits in the middle of it, and a goroutine for each would have the scheduler decide
-// when the loop has its turn again, and the runtime's poller know of every connection.
+// when the loop has its turn again, and the runtime's poller know of every connection. When it has
+// ended the coroutine is used for the next one, whose stack has grown already.
 type handshake struct {
-	next func() (struct{}, bool)
+	conn *conn
+	next func() (ended, running bool) // goes on until it has ended, or waits
 	stop func()
 	err  error // what it has ended with
 }
 
-// handshake begins with a connection that speaks TLS.
-func (c *conn) handshake() {
+func newHandshake() *handshake {
 	h := &handshake{}
+	h.next, h.stop = iter.Pull(func(yield func(ended bool) bool) {
+		pause := func() bool { return yield(false) }
+		for more := true; more; more = yield(true) {
+			h.conn.transport.pause = pause
+			h.err = h.conn.tls.Handshake()
+			h.conn.transport.pause = nil
+		}
+	})
+	return h
+}
+
+// handshake begins with a connection that speaks TLS.
+func (c *conn) handshake(h *handshake) {
 	c.transport = &transport{conn: c}
 	c.tls = tls.Server(c.transport, c.lane.cfg.TLS)
-	c.shaking = h
-	h.next, h.stop = iter.Pull(func(yield func(struct{}) bool) {
-		c.transport.pause = func() bool { return yield(struct{}{}) }
-		h.err = c.tls.Handshake()
-		c.transport.pause = nil
-	})
+	c.shaking, h.conn, h.err = h, c, nil
 }
 
 // ended goes on with the handshake, and reports whether it has ended.
 func (h *handshake) ended() bool {
-	_, waits := h.next()
-	return !waits
+	ended, _ := h.next()
+	return ended
 }
 
 // stream is what requests are read from and responses written to where the runtime's poller is
