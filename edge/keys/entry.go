@@ -145,6 +145,7 @@ func (x *index) full(n int) bool { return 2*(x.used+n) >= len(x.slots) }
 func (x *index) find(hash *Hash) *Entry {
 	for i := idBits(hash.prefix()); ; i++ {
 		slot := &x.slots[i&uint64(len(x.slots)-1)]
+		slot.usage.requests.Load() // what counts comes from the memory at the same time
 		entry := slot.current.Load()
 		if entry == nil || slot.hash == *hash {
 			return entry
