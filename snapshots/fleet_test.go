@@ -105,8 +105,8 @@ func (s *fleetStore) take() (reads map[string]int, most int) {
 	return reads, most
 }
 
-// TestFleet has a hundred followers on one store, or a thousand where everything is measured, and publishes what a verified result changes:
-// eleven variants. It prints how long it takes until they serve it, and what the store has to
+// TestFleet has a hundred followers on one store, or a thousand where everything is measured, and publishes
+// what a verified result changes: eleven variants. It prints how long it takes until they serve it, and what the store has to
 // answer, at rest and then. Time is that of the test: it shows the protocol, not this machine.
 func TestFleet(t *testing.T) {
 	if testing.Short() {
@@ -118,21 +118,25 @@ func TestFleet(t *testing.T) {
 	}
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "edges\tan answer takes\tanswers a second\tserved by half\tby 99 %\tby all\tat rest: answers a second\tfor the change\tmost in a second\t")
+	fmt.Fprintln(w, "edges\ttold\tan answer takes\tanswers a second\tserved by half\tby 99 %\tby all\tat rest: answers a second\tfor the change\tmost in a second\t")
 	for _, c := range []struct {
+		told      bool // of the change, all at once
 		delay     time.Duration
 		perSecond int
 		all       time.Duration // by when all must serve it
 	}{
-		{0, 0, 1200 * time.Millisecond},
-		{30 * time.Millisecond, 0, 1500 * time.Millisecond},
-		{100 * time.Millisecond, 0, 2 * time.Second},
-		{30 * time.Millisecond, 5500, 10 * time.Second},
+		{false, 0, 0, 1200 * time.Millisecond},
+		{false, 30 * time.Millisecond, 0, 1500 * time.Millisecond},
+		{false, 100 * time.Millisecond, 0, 2 * time.Second},
+		{false, 30 * time.Millisecond, 5500, 10 * time.Second},
+		{true, 30 * time.Millisecond, 0, 90 * time.Millisecond}, // three answers: pointer, manifest, objects
+		{true, 100 * time.Millisecond, 0, 300 * time.Millisecond},
+		{true, 30 * time.Millisecond, 5500, 10 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFleet(t, edges, c.delay, c.perSecond)
 			f.settle(t, time.Minute)
-			rest, took, reads, most := f.change(t)
+			rest, took, reads, most := f.change(t, c.told)
 			limit := "any"
 			if c.perSecond > 0 {
 				limit = strconv.Itoa(c.perSecond)
@@ -141,7 +145,7 @@ func TestFleet(t *testing.T) {
 				return took[min(len(took)-1, int(share*float64(len(took))))].Round(10 * time.Millisecond)
 			}
 			total := reads["current.json"] + reads["manifests"] + reads["objects"]
-			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%.0f\t%d\t%d\t\n", edges, c.delay, limit, at(0.5), at(0.99), at(1), rest, total, most)
+			fmt.Fprintf(w, "%d\t%t\t%s\t%s\t%s\t%s\t%s\t%.0f\t%d\t%d\t\n", edges, c.told, c.delay, limit, at(0.5), at(0.99), at(1), rest, total, most)
 			if got := at(1); got > c.all {
 				t.Errorf("the last of %d edges served the change after %s, want %s at most", edges, got, c.all)
 			}
@@ -186,7 +190,7 @@ func TestFleetOverS3(t *testing.T) {
 		return s
 	})
 	f.settle(t, time.Minute)
-	rest, took, reads, most := f.change(t)
+	rest, took, reads, most := f.change(t, os.Getenv("GRIDCAST_FLEET_TOLD") != "")
 	t.Logf("%d edges over S3: %s; at rest %.0f answers a second, for the change %v, most in a second %d", edges, quantiles(took), rest, reads, most)
 }
 
@@ -195,6 +199,7 @@ type fleet struct {
 	inner blob.Store
 	store *fleetStore
 	edges int
+	looks []chan struct{} // of each edge
 
 	mu     sync.Mutex // guards what follows
 	served []time.Time
@@ -216,10 +221,11 @@ func (f *fleet) follow(t *testing.T, open func() blob.Store) {
 	var running sync.WaitGroup
 	t.Cleanup(func() { cancel(); running.Wait() })
 	for range f.edges {
-		s := open()
+		s, look := open(), make(chan struct{}, 1)
+		f.looks = append(f.looks, look)
 		running.Go(func() {
 			time.Sleep(rand.N(5 * time.Second)) // they were not all started at once
-			_ = snapshots.Follow(ctx, snapshots.FollowConfig{Store: s, Deliver: func(*snapshots.Version) error {
+			_ = snapshots.Follow(ctx, snapshots.FollowConfig{Store: s, Look: look, Deliver: func(*snapshots.Version) error {
 				f.mu.Lock()
 				defer f.mu.Unlock()
 				f.served = append(f.served, time.Now())
@@ -257,9 +263,9 @@ func (f *fleet) settle(t *testing.T, atMost time.Duration) {
 	f.store.take()
 }
 
-// change returns the answers a second while nothing changes, then publishes, and returns how long
-// each edge took to serve the change and what it asked for.
-func (f *fleet) change(t *testing.T) (rest float64, took []time.Duration, reads map[string]int, most int) {
+// change returns the answers a second while nothing changes, then publishes, tells the edges or leaves them
+// to find out, and returns how long each edge took to serve the change and what it asked for.
+func (f *fleet) change(t *testing.T, told bool) (rest float64, took []time.Duration, reads map[string]int, most int) {
 	t.Helper()
 	const still = 20 * time.Second
 	time.Sleep(still)
@@ -269,6 +275,11 @@ func (f *fleet) change(t *testing.T) (rest float64, took []time.Duration, reads 
 	}
 	f.publish(t, "after")
 	published := time.Now()
+	for _, look := range f.looks {
+		if told {
+			look <- struct{}{}
+		}
+	}
 	time.Sleep(30 * time.Second)
 	reads, most = f.store.take()
 	f.mu.Lock()
