@@ -152,16 +152,23 @@ func (p *pair) overTLS(t *testing.T, client *tls.Config, s stream) (out []byte, 
 	at := 0
 	for _, cut := range append(slices.Clone(s.cuts), len(s.data)) {
 		// The edge may close before it has read everything: then its answer is there all the same.
-		_, _ = c.Write(s.data[at:cut])
+		_, err := c.Write(s.data[at:cut])
+		reset = reset || isReset(err)
 		at = cut
 	}
-	_ = c.CloseWrite()
+	reset = isReset(c.CloseWrite()) || reset
 	out, err = io.ReadAll(c)
-	reset = errors.Is(err, syscall.ECONNRESET)
+	reset = reset || isReset(err)
 	if err != nil && !reset {
 		t.Errorf("%q: %v", s.data, err)
 	}
 	return out, reset
+}
+
+// isReset reports whether the other side has reset a connection. The system says so once, to whoever
+// writes or reads first, and that the stream has ended from then on.
+func isReset(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // overSocket sends a stream to the edge with the lane and returns what it answers until it
@@ -175,10 +182,10 @@ func (p *pair) overSocket(t *testing.T, data []byte) (out []byte, reset bool) {
 	}
 	defer c.Close()
 	// The edge may close before it has read everything: then its answer is there all the same.
-	_, _ = c.Write(data)
+	_, writeErr := c.Write(data)
 	_ = c.(*net.TCPConn).CloseWrite()
 	out, err = io.ReadAll(c)
-	reset = errors.Is(err, syscall.ECONNRESET)
+	reset = isReset(writeErr) || isReset(err)
 	if err != nil && !reset {
 		t.Errorf("%q: %v", data, err)
 	}
