@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -52,8 +51,6 @@ type desk struct {
 	*ingest.Ingest
 	source *herald
 }
-
-var embedded = sync.OnceValues(archive.Embedded)
 
 const weekend = season.GrandPrixID("las-vegas")
 

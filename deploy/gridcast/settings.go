@@ -34,9 +34,10 @@ func (c *settingsShowCmd) Run(ctx context.Context, s *streams) error {
 }
 
 func settingRows(settings builder.Settings) [][]any {
-	var rows [][]any
-	for _, setting := range operator.SettingsOf(settings) {
-		rows = append(rows, []any{setting.Name, setting.Value})
+	list := operator.SettingsOf(settings)
+	rows := make([][]any, len(list))
+	for i, setting := range list {
+		rows[i] = []any{setting.Name, setting.Value}
 	}
 	return rows
 }

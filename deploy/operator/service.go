@@ -268,7 +268,7 @@ func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 // takes time, reading documents and packing them, is done before it is its turn among the builds.
 func (s *Service) publishDownloads(ctx context.Context) error {
 	if s.attended.wait(ctx) != nil {
-		return nil //nolint:nilerr // the next start asks for them
+		return nil // the next start asks for them
 	}
 	began := time.Now()
 	downloads, err := s.zipping(ctx)
