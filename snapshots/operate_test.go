@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -146,12 +147,14 @@ func TestList(t *testing.T) {
 // abandon publishes until the first object is written, and stops.
 func abandon(t *testing.T, s blob.Store, content bodies) {
 	t.Helper()
-	wrote := false
+	var wrote atomic.Bool // folders are listed side by side
 	dying := faultblob.Wrap(s, func(_ context.Context, call faultblob.Call) faultblob.Fate {
-		if wrote {
+		if wrote.Load() {
 			return faultblob.Fate{Err: faultblob.ErrKilled}
 		}
-		wrote = call.Op == faultblob.Create && call.Key[0] == 'o'
+		if call.Op == faultblob.Create && call.Key[0] == 'o' {
+			wrote.Store(true)
+		}
 		return faultblob.Fate{}
 	})
 	p := snapshots.Publisher{Store: dying, Workers: 1}
