@@ -156,8 +156,8 @@ func (n *reader) run(line string) {
 	}
 }
 
-// serve starts a server, in place of the one before, and waits until it is ready; the key that it
-// prints becomes $KEY.
+// serve starts a server, in place of the one before, and waits until it is ready; the first key that
+// the demo prints becomes $KEY.
 func (n *reader) serve(line string) {
 	n.t.Helper()
 	n.stop()
@@ -183,10 +183,14 @@ func (n *reader) serve(line string) {
 		defer response.Body.Close()
 		return response.StatusCode == http.StatusOK
 	})
-	if key := regexp.MustCompile(`gc_live_\w+`).FindString(n.server.String()); key != "" {
-		n.env = append(n.env, "KEY="+key)
+	if strings.HasPrefix(line, "make run") {
+		n.await("it prints a key", func() bool { return aKey.MatchString(n.server.String()) })
+		n.env = append(n.env, "KEY="+aKey.FindString(n.server.String()))
 	}
 }
+
+// aKey is a key, whole.
+var aKey = regexp.MustCompile(`gc_live_\w+\b`)
 
 func (n *reader) await(what string, happened func() bool) {
 	n.t.Helper()
