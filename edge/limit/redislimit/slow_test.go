@@ -91,7 +91,7 @@ func TestFirstRequestWaitsBriefly(t *testing.T) {
 	const delay = 100 * time.Millisecond
 	source := newServer(t).far(delay).open(redislimit.Lease, 1)[0]
 	var c limit.AsyncCounter
-	alone := 0.0
+	var alone float64
 	for deadline := time.Now().Add(time.Minute); ; {
 		c, alone = async(source, rand.Text(), begun()), metric(t, source, "gridcast_edge_limit_alone_total")
 		began := time.Now()
