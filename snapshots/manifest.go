@@ -460,7 +460,8 @@ func (b *Base) Entry(path string) (Entry, bool) {
 	return e, ok
 }
 
-// Body reads the identity bytes of an entry of the base and checks them against its hash.
+// Body reads the identity bytes of an entry, of the base or of another version of its store, and checks
+// them against its hash.
 func (b *Base) Body(ctx context.Context, e Entry) ([]byte, error) {
 	return e.read(ctx, b.store)
 }
