@@ -374,8 +374,8 @@ func (p *loop) retire() {
 // virtual machine half as much as to sleep and wake.
 const shortWait = 5
 
-// take takes events from the kernel and returns how many, none if it was interrupted. While others work on connections of
-// the lane it does not wait for any: they need the processor.
+// take takes events from the kernel and returns how many, none if it was interrupted. While others
+// work on connections of the lane it does not wait for any: they need the processor.
 func (p *loop) take(fd int) int {
 	wait := shortWait
 	if p.worker.lane.busyElsewhere.Load() > 0 {
@@ -626,10 +626,13 @@ func (p *loop) wake() {
 // end makes run return.
 func (p *loop) end() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.ended {
-		p.ended = true
-		_ = p.epoll.Close()
+	ended := p.ended
+	if !ended {
+		p.ended = true // from now on nobody uses the descriptors, but run
 		_ = unix.Close(p.waker)
+	}
+	p.mu.Unlock()
+	if !ended {
+		_ = p.epoll.Close() // it waits until run does not use it, which may want the lock for that
 	}
 }
