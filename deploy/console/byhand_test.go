@@ -106,7 +106,7 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 	send := func(form, reason string) {
 		t.Helper()
 		b.Do(chromedp.Evaluate[chromedp.Void](`document.querySelector("`+form+` [name=reason]").value = ""`),
-			chromedp.SendKeys(chromedp.CSS(form+` [name=reason]`), reason), chromedp.Click(chromedp.CSS(form+` > button`)))
+			chromedp.SendKeys(chromedp.CSS(form+` [name=reason]`), reason), browsertest.Press(chromedp.CSS(form+` > button`)))
 	}
 	yes := func(name string, want ...string) {
 		t.Helper()
@@ -118,7 +118,7 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 			}
 		}
 		b.Look(name + "-asked")
-		b.Do(chromedp.Click(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
+		b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 		b.Look(name + "-done")
 		if got := b.Text("#run-text"); !strings.Contains(got, "Version") {
 			t.Errorf("%s: it says %q", name, got)

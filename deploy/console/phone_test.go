@@ -54,9 +54,9 @@ func TestDeedsOnAPhone(t *testing.T) {
 			b.Do(chromedp.SendKeys(chromedp.CSS(selector), fields[i+1]))
 		}
 		b.Look(picture + "-form")
-		b.Do(chromedp.Click(chromedp.CSS(form+` button:not([type=button])`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
+		b.Do(browsertest.Press(chromedp.CSS(form+` button:not([type=button])`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
 		b.Look(picture + "-asked")
-		b.Do(chromedp.Click(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
+		b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 		b.Look(picture + "-done")
 		if got := b.Text("#run-text"); !strings.Contains(got, want) {
 			t.Errorf("%s: it says %q, want %q in it", picture, got, want)
@@ -140,7 +140,7 @@ END:VCALENDAR
 		t.Errorf("the secret is %q", got)
 	}
 	form := func(deed string) string { return `form[action='/webhooks/` + hook().ID + `/` + deed + `']` }
-	b.Do(chromedp.Navigate(w.console.URL), chromedp.Click(chromedp.CSS(form("test")+` button`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
+	b.Do(chromedp.Navigate(w.console.URL), browsertest.Press(chromedp.CSS(form("test")+` button`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 	if got := b.Text("#run-text"); !strings.Contains(got, "took it: status 204") {
 		t.Errorf("the test says %q", got)
 	}

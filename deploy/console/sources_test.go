@@ -79,12 +79,12 @@ func TestSourcesOnAPhone(t *testing.T) {
 	b.Picture("20-sources")
 	b.Phone()
 	form := `form[action='/sources/changes/` + id + `/accept']`
-	b.Do(chromedp.SendKeys(chromedp.CSS(form+` [name=reason]`), "the slot of a car that was not there"), chromedp.Click(chromedp.CSS(form+` button`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
+	b.Do(chromedp.SendKeys(chromedp.CSS(form+` [name=reason]`), "the slot of a car that was not there"), browsertest.Press(chromedp.CSS(form+` button`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
 	if got := b.Text("#ask"); !strings.Contains(got, "The gate positions holds it") || !strings.Contains(got, "nico-hulkenberg: slot 12, was slot 14") {
 		t.Errorf("before it is let through: got %q, want the gate and the driver", got)
 	}
 	b.Look("21-accept-asked")
-	b.Do(chromedp.Click(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
+	b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 	if got := b.Text("#run-text"); !strings.Contains(got, "is what jolpica says") && !strings.Contains(got, "Version") {
 		t.Errorf("after it was let through: got %q", got)
 	}

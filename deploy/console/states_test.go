@@ -57,12 +57,12 @@ func TestStates(t *testing.T) {
 	w.build("settled")
 	see("07-result-waits", "#waiting", "Another driver won")
 
-	b.Do(chromedp.Click(chromedp.CSS(`#waiting button`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
+	b.Do(browsertest.Press(chromedp.CSS(`#waiting button`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
 	if got := b.Text("#ask"); !strings.Contains(got, "The winner is George Russell.") || !strings.Contains(got, "is scored: the winner was not picked") {
 		t.Errorf("before the verification: got %q, want what it does", got)
 	}
 	b.Picture("07-asked")
-	b.Do(chromedp.Click(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
+	b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 	if got := b.Text("#run"); !strings.Contains(got, "this process serves it after") || !strings.Contains(got, "not served by 127.0.0.1:9") {
 		t.Errorf("after the verification: got %q, want it served by one edge and not by the other", got)
 	}
@@ -71,21 +71,21 @@ func TestStates(t *testing.T) {
 	see("09-after", "#season", "RUS HAM SAI")
 
 	b.Do(
-		chromedp.Click(`//tr[td/a[.="3"]]//summary`), chromedp.SendKeys(`//tr[td/a[.="3"]]//input`, "wrong result"),
+		browsertest.Press(`//tr[td/a[.="3"]]//summary`), chromedp.SendKeys(`//tr[td/a[.="3"]]//input`, "wrong result"),
 	)
 	b.Picture("10-about-to-roll-back")
-	b.Do(chromedp.Click(`//tr[td/a[.="3"]]//button[contains(., "Roll back")]`), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
-	b.Do(chromedp.Click(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done]`)))
+	b.Do(browsertest.Press(`//tr[td/a[.="3"]]//button[contains(., "Roll back")]`), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
+	b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done]`)))
 	see("11-held", "#notices", "Publishing is held: wrong result")
 
-	b.Do(chromedp.SendKeys(chromedp.CSS(`#rebuild input`), "try all the same"), chromedp.Click(chromedp.CSS(`#rebuild button`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=failed]`)))
+	b.Do(chromedp.SendKeys(chromedp.CSS(`#rebuild input`), "try all the same"), browsertest.Press(chromedp.CSS(`#rebuild button`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=failed]`)))
 	if got := b.Text("#run-text"); !strings.Contains(got, "Release and build") {
 		t.Errorf("a rebuild while held: got %q, want what to do", got)
 	}
 	b.Picture("12-refused")
 
-	b.Do(chromedp.Click(chromedp.CSS(`#keys > details > summary`)), chromedp.SendKeys(chromedp.CSS(`input[name=client]`), "Betting House"),
-		chromedp.Click(chromedp.CSS(`#keys > details button`)), chromedp.WaitVisible(chromedp.CSS(`#run .secret`)))
+	b.Do(browsertest.Press(chromedp.CSS(`#keys > details > summary`)), chromedp.SendKeys(chromedp.CSS(`input[name=client]`), "Betting House"),
+		browsertest.Press(chromedp.CSS(`#keys > details button`)), chromedp.WaitVisible(chromedp.CSS(`#run .secret`)))
 	if got := b.Text("#run .secret"); !strings.HasPrefix(got, "gc_live_") {
 		t.Errorf("new key: got %q", got)
 	}

@@ -57,7 +57,7 @@ func TestRecordAndOdds(t *testing.T) {
 		b.Do(
 			chromedp.Navigate(d.url+"/docs"), chromedp.WaitVisible(chromedp.CSS(`#try-key`)),
 			chromedp.SendKeys(chromedp.CSS(`#try-key`), d.keys["pro"]),
-			chromedp.Click(chromedp.CSS(`#record-draw`)), chromedp.WaitVisible(chromedp.CSS(`#record svg`)),
+			browsertest.Press(chromedp.CSS(`#record-draw`)), chromedp.WaitVisible(chromedp.CSS(`#record svg`)),
 			chromedp.ScrollIntoView(chromedp.CSS(`#record`)),
 		)
 		b.Picture("docs")

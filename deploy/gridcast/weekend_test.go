@@ -251,8 +251,8 @@ func (h *house) verifyInBrowser(t *testing.T, b *browsertest.Browser) {
 	)
 	b.Picture("waiting")
 	b.Do(
-		chromedp.Click(chromedp.CSS(`#waiting form button`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)),
-		chromedp.Click(chromedp.CSS(`#ask button[value=yes]`)),
+		browsertest.Press(chromedp.CSS(`#waiting form button`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)),
+		browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)),
 		chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)),
 	)
 	if got := b.Text("#run-text"); !strings.Contains(got, "served since") {

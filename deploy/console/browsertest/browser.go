@@ -14,6 +14,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 // Browser is a Chromium with one tab. It is for one goroutine.
@@ -190,6 +191,12 @@ func (b *Browser) Look(name string) {
 func (b *Browser) Value(selector string) string {
 	b.t.Helper()
 	return run(b, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector(%q).value`, selector)))
+}
+
+// Press presses a button, a link or the head of a fold with the keyboard. A page that moves in the same
+// moment, because a part of it is replaced, makes a click of the mouse miss.
+func Press[S chromedp.Selectable](selector S) chromedp.Action[chromedp.Void] {
+	return chromedp.SendKeys(selector, kb.Enter)
 }
 
 // Drag takes an element with the pointer and lets go of it above the middle of another.
