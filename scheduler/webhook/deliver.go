@@ -285,15 +285,10 @@ func (d *Deliverer) giveUp(ctx context.Context, k *known) {
 			return // another scheduler was first, or an operator
 		}
 		err = pausing(ctx, h, why, func() error {
-			var paused time.Time // by us, of which the answer may have been lost
 			return Update(ctx, d.store, func(hooks *[]Hook) error {
 				now, err := given(*hooks)
-				switch {
-				case err == nil:
+				if err == nil {
 					now.Pause(why, true)
-					paused = now.Paused
-				case now != nil && now.GivenUp && now.Paused.Equal(paused):
-					return nil
 				}
 				return err
 			})
