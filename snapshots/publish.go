@@ -122,12 +122,12 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 			receipt.ObjectsReused += 1 + len(v.entry.Encodings)
 			continue
 		}
-		fresh = append(fresh, newObject{key: v.objectKey, sha256: v.entry.main().sha256, data: v.data, of: v.entry})
+		fresh = append(fresh, newObject{v.objectKey, v.data, v.entry})
 		receipt.BytesWritten += int64(len(v.data))
 	}
 	for _, download := range d.Bulk {
 		if b := download.Bulk; b.Object == "" {
-			fresh = append(fresh, newObject{key: func(version int64) string { return bulkKey(version, b.Year) }, sha256: b.SHA256, data: download.data})
+			fresh = append(fresh, newObject{func(version int64) string { return bulkKey(version, b.Year) }, download.data, Entry{SHA256: b.SHA256, Size: b.Size}})
 			receipt.BytesWritten += b.Size
 		}
 	}
@@ -152,10 +152,8 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	// number that nobody uses again. Prune removes them a day later.
 
 	if err := p.each(ctx, Check, fresh, func(ctx context.Context, o newObject) error {
-		data, err := readChecked(ctx, p.Store, storedObject{o.key(version), o.sha256, int64(len(o.data))})
-		if err == nil && o.of.packed() {
-			_, err = o.of.unpack(data)
-		}
+		o.of.Object = o.key(version)
+		_, err := o.of.read(ctx, p.Store)
 		return err
 	}); err != nil {
 		return Receipt{}, fmt.Errorf("version %d: %w", version, err)
@@ -187,10 +185,9 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 
 // newObject is an object to be written.
 type newObject struct {
-	key    func(version int64) string // its place in a version
-	sha256 string
-	data   []byte
-	of     Entry // whose object it is; zero: of none
+	key  func(version int64) string // its place in a version
+	data []byte
+	of   Entry // what data must be when it is read back
 }
 
 // claim is the content of versions/<n>.json: from its creation on, number n belongs to the
