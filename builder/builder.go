@@ -43,7 +43,7 @@ type Builder struct {
 	Sourced func(at time.Time) Sourced
 	Log     *slog.Logger
 
-	published atomic.Pointer[snapshots.Base] // the version that was current when it was last asked for
+	latest snapshots.Latest
 
 	models struct { // those of the settings: what they remember is worth keeping
 		sync.Mutex // guards what follows
@@ -98,7 +98,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 		reading           sync.WaitGroup // side by side: the store may be far away
 	)
 	reading.Go(func() { facts, factsErr = b.Facts(ctx) })
-	reading.Go(func() { base, baseErr = b.base(ctx) })
+	reading.Go(func() { base, baseErr = b.latest.Load(ctx, b.Store) })
 	reading.Go(func() { rules = b.Rules(ctx) })
 	reading.Wait()
 	if factsErr != nil {
@@ -118,7 +118,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 		receipt, refused, err := b.publish(ctx, r, rules.Model, facts, base)
 		if errors.Is(err, snapshots.ErrBaseChanged) {
 			b.Log.Info("somebody else published; building again on the new version")
-			if base, err = b.base(ctx); err == nil {
+			if base, err = b.latest.Load(ctx, b.Store); err == nil {
 				err = b.Ledger.Refresh(ctx)
 			}
 			if err == nil {
@@ -138,19 +138,6 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 		return Outcome{Receipt: receipt, Events: events, Refused: refused}, settled
 	}
 	return Outcome{Events: events}, fmt.Errorf("build: others published %d versions meanwhile", maxRebases)
-}
-
-// base is the version that is current now. What is in memory of the one before is not read again.
-func (b *Builder) base(ctx context.Context) (base *snapshots.Base, err error) {
-	if known := b.published.Load(); known != nil {
-		base, err = known.Current(ctx)
-	} else {
-		base, err = snapshots.LoadBase(ctx, b.Store)
-	}
-	if err == nil {
-		b.published.Store(base)
-	}
-	return base, err
 }
 
 // publish makes one attempt on the version that was current when it was last asked for, with the ledger as
@@ -204,9 +191,7 @@ func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, f
 	draft.Ledger = snapshots.Ledger{Kind: string(state.Kind()), Seq: state.Head().Seq, Hash: state.Head().Hash}
 	publisher := snapshots.Publisher{Store: b.Store, Progress: r.Progress}
 	receipt, err := publisher.Publish(ctx, draft)
-	if receipt.Base != nil {
-		b.published.Store(receipt.Base)
-	}
+	b.latest.Published(receipt)
 	return receipt, refused, err
 }
 

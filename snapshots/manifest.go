@@ -34,6 +34,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"gridcast/snapshots/blob"
@@ -449,6 +450,30 @@ func (b *Base) next(ctx context.Context, pointer Pointer, tag blob.Tag, known st
 		return nil, err
 	}
 	return &Base{Pointer: pointer, Manifest: manifest, tag: tag, store: b.store, stored: files, entries: byPath(manifest.Entries)}, nil
+}
+
+// Latest remembers the version that was current when it was last asked for, so that nothing that is in
+// memory is read again. It is for one store; the zero value remembers nothing. It is safe for concurrent use.
+type Latest struct{ base atomic.Pointer[Base] }
+
+// Load is LoadBase that reads only what is not remembered.
+func (l *Latest) Load(ctx context.Context, store blob.Store) (*Base, error) {
+	known := l.base.Load()
+	if known == nil {
+		known = &Base{store: store}
+	}
+	base, err := known.Current(ctx)
+	if err == nil {
+		l.base.Store(base)
+	}
+	return base, err
+}
+
+// Published remembers what was published.
+func (l *Latest) Published(r Receipt) {
+	if r.Base != nil {
+		l.base.Store(r.Base)
+	}
 }
 
 // Empty says whether nothing was published before.

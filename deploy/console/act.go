@@ -343,7 +343,7 @@ func (c *Console) start(w http.ResponseWriter, r *http.Request, title string, de
 }
 
 func (c *Console) carryOut(ctx context.Context, run *Run, deed operator.Deed, order operator.Order) (Event, error) {
-	before, err := c.base(ctx)
+	before, err := c.latest.Load(ctx, c.Operator.Store)
 	if err != nil && !errors.Is(err, snapshots.ErrDamaged) { // a rollback is the way out of damage
 		return Event{}, err
 	}

@@ -20,7 +20,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"gridcast/deploy/operator"
@@ -70,7 +69,7 @@ type Console struct {
 	history  history
 	upload   upload
 
-	published atomic.Pointer[snapshots.Base] // the version that was current when it was last asked for
+	latest snapshots.Latest
 
 	ctx  context.Context // of the runs
 	stop context.CancelFunc

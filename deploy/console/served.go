@@ -41,21 +41,8 @@ type edgeView struct {
 	Faults  []EdgeFault
 }
 
-// base is the version that is current now. What is in memory of the one before is not read again.
-func (c *Console) base(ctx context.Context) (base *snapshots.Base, err error) {
-	if known := c.published.Load(); known != nil {
-		base, err = known.Current(ctx)
-	} else {
-		base, err = snapshots.LoadBase(ctx, c.Operator.Store)
-	}
-	if err == nil {
-		c.published.Store(base)
-	}
-	return base, err
-}
-
 func (c *Console) collectServed(ctx context.Context, p *page, reports []EdgeReport) error {
-	base, err := c.base(ctx)
+	base, err := c.latest.Load(ctx, c.Operator.Store)
 	if err == nil {
 		m := &base.Manifest
 		p.Served = served{
