@@ -32,7 +32,7 @@ import (
 func TestLaneEqualsServer(t *testing.T) {
 	inputs := setting(t, "GRIDCAST_LANE_INPUTS", 30_000)
 	seed := setting(t, "GRIDCAST_LANE_SEED", 1)
-	p := newPair(t, newHandedListener())
+	p := newPair(t, edgetest.NewListener())
 	random := rand.New(rand.NewPCG(uint64(seed), 0))
 	versions := []*snapshots.Version{edgetest.Publish(t, memblob.New(), 11), edgetest.Publish(t, memblob.New(), 12)}
 	var g generator
@@ -195,7 +195,7 @@ func (p *pair) overSocket(t *testing.T, data []byte) (out []byte, reset bool) {
 // FuzzLane is TestLaneEqualsServer with the streams of Go's fuzzer. The keys of the edges are
 // {pro}, {trial} and so on in them, a tag is {etag}.
 func FuzzLane(f *testing.F) {
-	p := newPair(f, newHandedListener())
+	p := newPair(f, edgetest.NewListener())
 	for _, seed := range []string{
 		"GET /api/v1/calendar HTTP/1.1\r\nHost: x\r\nX-API-Key: {pro}\r\n\r\n",
 		"GET /api/v1/standings?year=2023 HTTP/1.1\r\nHost: x:80\r\nAuthorization: Bearer {pro}\r\nAccept-Encoding: gzip, br\r\nIf-None-Match: {etag}\r\n\r\n",
@@ -222,8 +222,8 @@ func FuzzLane(f *testing.F) {
 
 // pair is two edges of the same keys, versions and clocks.
 type pair struct {
-	edges                 [2]*edge.Edge   // with the lane, without
-	handed                *handedListener // where the lane accepts; nil: at address
+	edges                 [2]*edge.Edge      // with the lane, without
+	handed                *edgetest.Listener // where the lane accepts; nil: at address
 	address               string
 	registries            [2]*prometheus.Registry
 	real, race            *clock
@@ -231,7 +231,7 @@ type pair struct {
 	laneTrace, plainTrace trace
 }
 
-func newPair(t testing.TB, handed *handedListener, onLane ...option) *pair {
+func newPair(t testing.TB, handed *edgetest.Listener, onLane ...option) *pair {
 	p := &pair{
 		registries: [2]*prometheus.Registry{prometheus.NewRegistry(), prometheus.NewRegistry()},
 		handed:     handed,
@@ -278,7 +278,7 @@ func (p *pair) accept(t *testing.T, v *snapshots.Version) {
 func (p *pair) compare(t testing.TB, s stream) int {
 	p.laneTrace.reset(s)
 	p.plainTrace.reset(s)
-	p.handed.conns <- &p.laneTrace
+	p.handed.Hand(&p.laneTrace)
 	err := p.edges[1].ServeConn(&p.plainTrace)
 	<-p.laneTrace.ended
 	hideDates(p.laneTrace.out)

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/edge"
+	"gridcast/edge/edgetest"
 	"gridcast/edge/limit"
 	"gridcast/edge/resident"
 )
@@ -114,7 +115,7 @@ func TestEdgeWithoutLane(t *testing.T) {
 // TestLaneDoesNotAllocate sends the same request again and again, over a socket for a loop and
 // on a connection that has a goroutine.
 func TestLaneDoesNotAllocate(t *testing.T) {
-	handed := newHandedListener()
+	handed := edgetest.NewListener()
 	for _, listener := range []net.Listener{nil, handed} {
 		w := newWorld(t, func(c *edge.Config, d *edge.Deps, _ *setup) {
 			c.Tiers["pro"] = 1e9
@@ -139,7 +140,7 @@ func TestLaneDoesNotAllocate(t *testing.T) {
 				r := newRepeater(request("GET", tt.target, tt.line, "Authorization: Bearer "+w.key[tt.key]))
 				once := r.once
 				if listener != nil {
-					handed.conns <- r
+					handed.Hand(r)
 				} else {
 					once = r.over(t, w.dial())
 				}

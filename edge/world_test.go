@@ -187,8 +187,8 @@ func (w *world) dial() net.Conn {
 		c   net.Conn
 		err error
 	)
-	if handed, ok := w.listener.(interface{ dial() net.Conn }); ok {
-		c = handed.dial()
+	if handed, ok := w.listener.(*edgetest.Listener); ok {
+		c = handed.Dial()
 	} else if c, err = net.Dial("tcp", w.listener.Addr().String()); err != nil {
 		w.t.Fatal(err)
 	}
@@ -359,44 +359,10 @@ func inBubble(t *testing.T, test func(t *testing.T)) {
 }
 
 // piped has connections that are no sockets.
-func piped(_ *edge.Config, d *edge.Deps, _ *setup) { d.Listener = newHandedListener() }
+func piped(_ *edge.Config, d *edge.Deps, _ *setup) { d.Listener = edgetest.NewListener() }
 
 type debugless struct{}
 
 func (debugless) Printf(string, ...any) {}
 
 var here = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
-
-// handedListener accepts the connections that a test hands it, which are no sockets.
-type handedListener struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func newHandedListener() *handedListener {
-	return &handedListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-}
-
-func (l *handedListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *handedListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
-}
-
-func (*handedListener) Addr() net.Addr { return here }
-
-// dial returns the other end of a connection.
-func (l *handedListener) dial() net.Conn {
-	client, server := net.Pipe()
-	l.conns <- server
-	return client
-}

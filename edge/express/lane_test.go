@@ -20,6 +20,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"gridcast/edge/edgetest"
 	"gridcast/edge/express"
 )
 
@@ -248,12 +249,11 @@ func TestBusyConnectionLives(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				slow := make(chan struct{})
 				close(slow)
-				handed := &handedListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+				handed := edgetest.NewListener()
 				s := startOn(t, handed, &answers{size: 10, slow: slow}, func(c *express.Config) {
 					c.ReadTimeout, c.WriteTimeout, c.IdleTimeout = 10*time.Second, 10*time.Second, 30*time.Second
 				})
-				c, served := net.Pipe()
-				handed.conns <- served
+				c := handed.Dial()
 				r := bufio.NewReader(c)
 				began := time.Now()
 				for i := 0; time.Since(began) < 3*30*time.Second; i++ {
@@ -281,29 +281,6 @@ func TestBusyConnectionLives(t *testing.T) {
 		})
 	}
 }
-
-// handedListener accepts the connections that a test hands it, which are no sockets.
-type handedListener struct {
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (l *handedListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *handedListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
-}
-
-func (*handedListener) Addr() net.Addr { return &net.TCPAddr{} }
 
 // TestReaderThatStops lets clients ask for more than the sockets hold and read nothing: the
 // write timeout ends their connections.
