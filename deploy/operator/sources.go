@@ -89,7 +89,8 @@ func (d AcceptChange) preview(ctx context.Context, o *Operator) (Preview, error)
 	if err != nil {
 		return Preview{}, fmt.Errorf("accept %s: %w", d.ID, err)
 	}
-	state, after := o.Ledger.State(), almanac.Join(archive.AsOf(v.At), o.Ledger.State(), c.Year)
+	state := o.Ledger.State()
+	after := almanac.Join(archive.AsOf(v.At), state, c.Year)
 	if c.GrandPrix == "" { // rounds that a source has lost
 		p.Effects = append(p.Effects, lossEffects(v, state, &c, &out)...)
 		if p.Variants, err = changedVariants(almanac.Join(v, state, c.Year), after, c.Year); err != nil {
