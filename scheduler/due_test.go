@@ -11,6 +11,7 @@ import (
 
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
+	"gridcast/scheduler/cadence/cadencetest"
 )
 
 // lightsOut is the start of the round most of these tests are about.
@@ -21,7 +22,7 @@ func TestRunsBeginOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start22 := at(t, lightsOut)
 		clock := newRaceClock(start22.Add(-time.Hour), 1)
-		w := &world{clock: clock, rounds: []cadence.Round{weekend(2026022, start22)}}
+		w := &world{clock: clock, rounds: []cadence.Round{cadencetest.Weekend(2026022, start22)}}
 		freeze := w.record("freeze", cadence.Freeze, func(_ context.Context, tr scheduler.Trigger) error {
 			w.freeze(tr)
 			return nil
@@ -141,7 +142,7 @@ func TestFreezeIsNotRetriedAfterLightsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start22 := at(t, lightsOut)
 		clock := newRaceClock(start22.Add(-6*time.Minute), 1)
-		w := &world{clock: clock, rounds: []cadence.Round{weekend(2026022, start22)}}
+		w := &world{clock: clock, rounds: []cadence.Round{cadencetest.Weekend(2026022, start22)}}
 		var last time.Time
 		attempts := 0
 		job := scheduler.Job{Name: "freeze", Work: cadence.Freeze, Since: clock.Now(), Run: func(_ context.Context, tr scheduler.Trigger) error {
@@ -190,7 +191,7 @@ func TestCatchUpAfterRestart(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &world{clock: newRaceClock(at(t, tt.now), 1), rounds: []cadence.Round{weekend(2026022, at(t, lightsOut))}}
+				w := &world{clock: newRaceClock(at(t, tt.now), 1), rounds: []cadence.Round{cadencetest.Weekend(2026022, at(t, lightsOut))}}
 				jobs := []scheduler.Job{w.record("freeze", cadence.Freeze, nil), w.record("build", cadence.Build, nil)}
 				if tt.since != "" {
 					jobs[0].Since, jobs[1].Since = at(t, tt.since), at(t, tt.since)
@@ -211,7 +212,7 @@ func TestCatchUpAfterSuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start22 := at(t, lightsOut)
 		clock := newRaceClock(start22.Add(-3*time.Hour), 1)
-		w := &world{clock: clock, rounds: []cadence.Round{weekend(2026022, start22)}}
+		w := &world{clock: clock, rounds: []cadence.Round{cadencetest.Weekend(2026022, start22)}}
 		jobs := []scheduler.Job{w.record("freeze", cadence.Freeze, nil), w.record("build", cadence.Build, nil)}
 		jobs[0].Since, jobs[1].Since = clock.Now(), clock.Now()
 		s := start(t, w, everySecond(), jobs...)

@@ -14,6 +14,7 @@ import (
 
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
+	"gridcast/scheduler/cadence/cadencetest"
 )
 
 // store is what two schedulers share: a list of what was done, of which the length is the
@@ -113,7 +114,7 @@ func (n *node) calendar(rounds []cadence.Round) cadence.Calendar {
 		pick := fmt.Sprintf("%s %d", cadence.GridKnown, r.Key)
 		rounds[i].Frozen = slices.ContainsFunc(done, func(d deed) bool { return d.what == pick })
 	}
-	return calendar(rounds...)
+	return cadencetest.Calendar(rounds...)
 }
 
 // Two schedulers do everything once. The quicker one is killed in the middle of a build: the
@@ -123,8 +124,8 @@ func TestTwoSchedulers(t *testing.T) {
 		clock := newRaceClock(at(t, "2026-03-06 12:00:00"), 1)
 		shared := &store{}
 		rounds := []cadence.Round{
-			weekend(2026001, at(t, "2026-03-08 04:00:00")),
-			weekend(2026002, at(t, "2026-03-15 07:00:00")),
+			cadencetest.Weekend(2026001, at(t, "2026-03-08 04:00:00")),
+			cadencetest.Weekend(2026002, at(t, "2026-03-15 07:00:00")),
 		}
 		quick := &node{name: "quick", store: shared, clock: clock, takes: 20 * time.Second}
 		slow := &node{name: "slow", store: shared, clock: clock, takes: 30 * time.Second}

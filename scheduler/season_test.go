@@ -3,22 +3,17 @@ package scheduler_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
+	"gridcast/scheduler/cadence/cadencetest"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // A season with a round that is cancelled, one that is postponed and comes back, one whose
 // start is brought forward so late that the freeze is overdue at once, and one whose source
@@ -34,10 +29,10 @@ func TestSeason(t *testing.T) {
 func testSeason(t *testing.T, speed int) {
 	clock := newRaceClock(at(t, "2026-03-05 00:00:00"), speed)
 	w := &world{clock: clock, rounds: []cadence.Round{
-		weekend(2026001, at(t, "2026-03-08 04:00:00")),
-		weekend(2026002, at(t, "2026-03-12 07:00:00")),
-		weekend(2026003, at(t, "2026-03-15 05:00:00")),
-		weekend(2026004, at(t, "2026-03-22 15:00:00")),
+		cadencetest.Weekend(2026001, at(t, "2026-03-08 04:00:00")),
+		cadencetest.Weekend(2026002, at(t, "2026-03-12 07:00:00")),
+		cadencetest.Weekend(2026003, at(t, "2026-03-15 05:00:00")),
+		cadencetest.Weekend(2026004, at(t, "2026-03-22 15:00:00")),
 	}}
 	down := false // the source, when a grid is known
 	freeze := w.record("freeze", cadence.Freeze, func(_ context.Context, tr scheduler.Trigger) error {
@@ -62,13 +57,13 @@ func testSeason(t *testing.T, speed int) {
 		apply func(*cadence.Round)
 	}{
 		{"2026-03-08 06:20:10", "result verified", 0, func(r *cadence.Round) { r.Verified = true }},
-		{"2026-03-10 08:00:10", "cancelled", 1, off},
-		{"2026-03-14 02:00:10", "postponed", 2, off},
-		{"2026-03-16 12:00:10", "comes back on 2026-03-18", 2, func(r *cadence.Round) { *r = weekend(2026003, at(t, "2026-03-18 05:00:00")) }},
+		{"2026-03-10 08:00:10", "cancelled", 1, cadencetest.Off},
+		{"2026-03-14 02:00:10", "postponed", 2, cadencetest.Off},
+		{"2026-03-16 12:00:10", "comes back on 2026-03-18", 2, func(r *cadence.Round) { *r = cadencetest.Weekend(2026003, at(t, "2026-03-18 05:00:00")) }},
 		{"2026-03-16 12:30:10", "source goes down", 2, func(*cadence.Round) { down = true }},
 		{"2026-03-18 12:00:10", "result verified", 2, func(r *cadence.Round) { r.Verified = true }},
 		{"2026-03-20 09:00:10", "grid will not be known", 3, func(r *cadence.Round) { r.GridKnown = time.Time{} }},
-		{"2026-03-22 13:57:10", "start brought forward to 14:00", 3, func(r *cadence.Round) { startAt(r, at(t, "2026-03-22 14:00:00")) }},
+		{"2026-03-22 13:57:10", "start brought forward to 14:00", 3, func(r *cadence.Round) { cadencetest.StartAt(r, at(t, "2026-03-22 14:00:00")) }},
 	} {
 		clock.sleepUntil(at(t, news.at))
 		synctest.Wait()
@@ -91,21 +86,5 @@ func testSeason(t *testing.T, speed int) {
 	if nights != 20 {
 		t.Errorf("verified in %d nights, want 20", nights)
 	}
-	golden(t, "testdata/season.txt", summary(runs))
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
+	cadencetest.Golden(t, "testdata/season.txt", summary(runs))
 }

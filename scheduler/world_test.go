@@ -13,6 +13,7 @@ import (
 
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
+	"gridcast/scheduler/cadence/cadencetest"
 )
 
 // world is a calendar that changes and a record of what ran.
@@ -27,7 +28,7 @@ type world struct {
 func (w *world) calendar() cadence.Calendar {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return calendar(w.rounds...)
+	return cadencetest.Calendar(w.rounds...)
 }
 
 // change applies news about a round.
@@ -120,35 +121,6 @@ func at(t *testing.T, s string) time.Time {
 		t.Fatal(err)
 	}
 	return v
-}
-
-// weekend is a round whose qualifying is over 22 h before the race, which lasts 95 minutes.
-func weekend(key int64, start time.Time) cadence.Round {
-	r := cadence.Round{Key: key, GridKnown: start.Add(-22 * time.Hour)}
-	startAt(&r, start)
-	return r
-}
-
-// startAt gives the round a start, and all instants that follow from it.
-func startAt(r *cadence.Round, start time.Time) {
-	r.Start = start
-	r.WeekendFrom, r.WeekendUntil = start.Add(-72*time.Hour), start.Add(24*time.Hour)
-	r.FreezeBy, r.End, r.WindowEnd = start.Add(-5*time.Minute), start.Add(95*time.Minute), start.Add(4*time.Hour)
-}
-
-// off takes the round off the calendar until it gets a start again.
-func off(r *cadence.Round) { r.Start = time.Time{} }
-
-// calendar has the rounds that are on, and the seasons around them.
-func calendar(rounds ...cadence.Round) cadence.Calendar {
-	cal := cadence.Calendar{Rounds: slices.DeleteFunc(slices.Clone(rounds), func(r cadence.Round) bool { return r.Start.IsZero() })}
-	for year := 2025; year <= 2028; year++ {
-		cal.Seasons = append(cal.Seasons, cadence.Season{
-			Known:  time.Date(year-1, time.October, 1, 0, 0, 0, 0, time.UTC),
-			Begins: time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC),
-		})
-	}
-	return cal
 }
 
 // raceClock runs speed times as fast as real time, from race on.

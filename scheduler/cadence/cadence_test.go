@@ -1,7 +1,6 @@
 package cadence_test
 
 import (
-	"slices"
 	"testing"
 	"time"
 	_ "time/tzdata" // the zones below, on any machine
@@ -9,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/scheduler/cadence"
+	"gridcast/scheduler/cadence/cadencetest"
 )
 
 // at reads an instant such as 2026-11-22T04:00:00Z.
@@ -23,30 +23,19 @@ func at(t *testing.T, s string) time.Time {
 
 // lasVegas starts on Saturday evening local time, which is Sunday in UTC.
 func lasVegas(t *testing.T) cadence.Round {
-	r := weekend(2026022, at(t, "2026-11-21T20:00:00-08:00"))
+	r := cadencetest.Weekend(2026022, at(t, "2026-11-21T20:00:00-08:00"))
 	r.GridKnown, r.End = at(t, "2026-11-20T21:00:00-08:00"), at(t, "2026-11-21T21:35:12-08:00")
 	return r
 }
 
-// calendar has the rounds that are on, and the seasons around them.
-func calendar(rounds ...cadence.Round) cadence.Calendar {
-	cal := cadence.Calendar{Rounds: slices.DeleteFunc(slices.Clone(rounds), func(r cadence.Round) bool { return r.Start.IsZero() })}
-	for year := 2025; year <= 2028; year++ {
-		cal.Seasons = append(cal.Seasons, cadence.Season{
-			Known:  time.Date(year-1, time.October, 1, 0, 0, 0, 0, time.UTC),
-			Begins: time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC),
-		})
-	}
-	return cal
-}
-
 // Each instant is due at its second, not one earlier and not one later.
 func TestInstantsToTheSecond(t *testing.T) {
+	calendar := cadencetest.Calendar
 	round := lasVegas(t)
 	frozen := round
 	frozen.Frozen = true
 	moved := round
-	startAt(&moved, round.Start.Add(-90*time.Minute))
+	cadencetest.StartAt(&moved, round.Start.Add(-90*time.Minute))
 	stood := round
 	stood.StoodBy = round.GridKnown.Add(2 * time.Hour)
 	lateGrid := round
@@ -130,7 +119,7 @@ func TestMissedAroundAStart(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []cadence.Reason
-		for _, d := range cadence.Missed(calendar(round), away, at(t, tt.back)) {
+		for _, d := range cadence.Missed(cadencetest.Calendar(round), away, at(t, tt.back)) {
 			got = append(got, d.Reason)
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -141,14 +130,14 @@ func TestMissedAroundAStart(t *testing.T) {
 
 func TestTooLateAtTheStart(t *testing.T) {
 	start := lasVegas(t).Start
-	freeze, _ := cadence.Next(calendar(lasVegas(t)), cadence.Freeze, start.Add(-time.Hour))
+	freeze, _ := cadence.Next(cadencetest.Calendar(lasVegas(t)), cadence.Freeze, start.Add(-time.Hour))
 	if freeze.TooLate(start.Add(-time.Second)) {
 		t.Error("a freeze is too late a second before the start")
 	}
 	if !freeze.TooLate(start) {
 		t.Error("a freeze is not too late at the start")
 	}
-	build, _ := cadence.Next(calendar(lasVegas(t)), cadence.Build, start.Add(-time.Hour))
+	build, _ := cadence.Next(cadencetest.Calendar(lasVegas(t)), cadence.Build, start.Add(-time.Hour))
 	if build.TooLate(start.AddDate(1, 0, 0)) {
 		t.Error("a build is too late a year after the start")
 	}
@@ -160,7 +149,7 @@ func TestOvertakenByAMove(t *testing.T) {
 	before := lasVegas(t)
 	before.GridKnown = time.Time{}
 	after := before
-	startAt(&after, at(t, "2026-11-22T03:00:00Z"))
+	cadencetest.StartAt(&after, at(t, "2026-11-22T03:00:00Z"))
 
 	tests := []struct {
 		now  string
@@ -173,13 +162,13 @@ func TestOvertakenByAMove(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []cadence.Reason
-		for _, d := range cadence.Overtaken(calendar(before), calendar(after), at(t, tt.now)) {
+		for _, d := range cadence.Overtaken(cadencetest.Calendar(before), cadencetest.Calendar(after), at(t, tt.now)) {
 			got = append(got, d.Reason)
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("moved at %s (-want +got):\n%s", tt.now, diff)
 		}
-		if got := cadence.Overtaken(calendar(after), calendar(after), at(t, tt.now)); got != nil {
+		if got := cadence.Overtaken(cadencetest.Calendar(after), cadencetest.Calendar(after), at(t, tt.now)); got != nil {
 			t.Errorf("unmoved at %s: overtaken %v, want none", tt.now, got)
 		}
 	}
@@ -197,17 +186,17 @@ func TestTimeZonesNeverMatter(t *testing.T) {
 		}
 		for _, s := range switches {
 			now := at(t, s).UTC()
-			round := weekend(1, now.Add(26*time.Hour))
+			round := cadencetest.Weekend(1, now.Add(26*time.Hour))
 			local := round
-			startAt(&local, round.Start.In(zone))
+			cadencetest.StartAt(&local, round.Start.In(zone))
 			local.GridKnown = round.GridKnown.In(zone)
-			want := cadence.Coming(calendar(round), now)
-			if diff := cmp.Diff(want, cadence.Coming(calendar(local), now.In(zone))); diff != "" {
+			want := cadence.Coming(cadencetest.Calendar(round), now)
+			if diff := cmp.Diff(want, cadence.Coming(cadencetest.Calendar(local), now.In(zone))); diff != "" {
 				t.Errorf("%s seen from %s: coming (-UTC +local):\n%s", s, name, diff)
 			}
 			from, to := now.Add(-48*time.Hour), now.Add(48*time.Hour)
-			want = cadence.Missed(calendar(round), from, to)
-			if diff := cmp.Diff(want, cadence.Missed(calendar(local), from.In(zone), to.In(zone))); diff != "" {
+			want = cadence.Missed(cadencetest.Calendar(round), from, to)
+			if diff := cmp.Diff(want, cadence.Missed(cadencetest.Calendar(local), from.In(zone), to.In(zone))); diff != "" {
 				t.Errorf("%s seen from %s: missed (-UTC +local):\n%s", s, name, diff)
 			}
 		}

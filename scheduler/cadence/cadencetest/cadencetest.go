@@ -1,0 +1,63 @@
+// Package cadencetest gives tests rounds and calendars of them, and compares what came of a season
+// with a golden file.
+package cadencetest
+
+import (
+	"flag"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/scheduler/cadence"
+)
+
+// Weekend is a round whose qualifying is over 22 h before the race, which lasts 95 minutes.
+func Weekend(key int64, start time.Time) cadence.Round {
+	r := cadence.Round{Key: key, GridKnown: start.Add(-22 * time.Hour)}
+	StartAt(&r, start)
+	return r
+}
+
+// StartAt gives the round a start, and all instants that follow from it.
+func StartAt(r *cadence.Round, start time.Time) {
+	r.Start = start
+	r.WeekendFrom, r.WeekendUntil = start.Add(-72*time.Hour), start.Add(24*time.Hour)
+	r.FreezeBy, r.End, r.WindowEnd = start.Add(-5*time.Minute), start.Add(95*time.Minute), start.Add(4*time.Hour)
+}
+
+// Off takes the round off the calendar until it gets a start again.
+func Off(r *cadence.Round) { r.Start = time.Time{} }
+
+// Calendar has the rounds that are on, and the seasons around them.
+func Calendar(rounds ...cadence.Round) cadence.Calendar {
+	cal := cadence.Calendar{Rounds: slices.DeleteFunc(slices.Clone(rounds), func(r cadence.Round) bool { return r.Start.IsZero() })}
+	for year := 2025; year <= 2028; year++ {
+		cal.Seasons = append(cal.Seasons, cadence.Season{
+			Known:  time.Date(year-1, time.October, 1, 0, 0, 0, 0, time.UTC),
+			Begins: time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC),
+		})
+	}
+	return cal
+}
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// Golden compares a text with the golden file of that name, which -update writes anew.
+func Golden(t *testing.T, name, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
