@@ -53,6 +53,8 @@ func TestFormsInABrowser(t *testing.T) {
 		want   string
 	}{
 		{"/keys", []string{"client", "Betting House", "origins", "betting.example"}, false, "failed", "betting.example"},
+		{"/keys", []string{"client", "Betting House"}, false, "done", "It is shown this once"},
+		{key + "/rotate", []string{"reason", "every year"}, true, "done", "shown this once"},
 		{key + "/origins", []string{"origins", "https://example.org"}, true, "done", "example.org"},
 		{key + "/expire", []string{"expires", "2999-01-31"}, true, "done", "2999"},
 		{key + "/revoke", []string{"reason", "leaked"}, true, "done", "is revoked"},
@@ -75,9 +77,9 @@ func TestFormsInABrowser(t *testing.T) {
 		for i := 0; i < len(tt.fields); i += 2 {
 			b.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelector("%s [name=%s]").value = %q`, form, tt.fields[i], tt.fields[i+1])))
 		}
-		b.Do(chromedp.Click(chromedp.CSS(form + ` button:not([type=button])`)))
+		b.Do(browsertest.Press(chromedp.CSS(form + ` button:not([type=button])`)))
 		if tt.asks {
-			b.Do(chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)), chromedp.Click(chromedp.CSS(`#ask button[value=yes]`)))
+			b.Do(chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)), browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)))
 		}
 		b.Do(chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 		if got := b.Text("#run-text"); !strings.Contains(got, tt.want) {
@@ -89,8 +91,12 @@ func TestFormsInABrowser(t *testing.T) {
 			if (panel.dataset.state !== %q) throw new Error("the panel is in the state " + panel.dataset.state + ": " + panel.innerText);
 			if (panel.dataset.state === "failed" && !form) throw new Error("the form is gone");
 			if (form && panel.closest("section").parentElement.closest("section") !== form.closest("section")) throw new Error("the panel is not where the form is");
-			if (box.bottom < 0 || box.top > innerHeight) throw new Error("the panel is out of sight");
+			if (box.top <= -1 || box.bottom >= innerHeight + 1) throw new Error("the panel is out of sight: from " + box.top + " to " + box.bottom + " of " + innerHeight);
+			if (document.activeElement !== panel) throw new Error("the focus is at " + document.activeElement.outerHTML.slice(0, 200));
 		})()`, form, tt.state)))
+		if strings.Contains(tt.want, "shown this once") {
+			secretStays(t, w, b)
+		}
 	}
 
 	log, err := auditlog.Load(t.Context(), w.store)
@@ -104,7 +110,34 @@ func TestFormsInABrowser(t *testing.T) {
 			t.Errorf("entry %d is by %s, want the operator who signed in", e.Seq, e.Actor)
 		}
 	}
-	if want := []string{"set_origins", "expire_key", "revoke_key", "move_round", "cancel_round", "put_archive", "alias", "change_settings", "prune"}; !slices.Equal(logged, want) {
+	if want := []string{"create_key", "rotate_key", "set_origins", "expire_key", "revoke_key", "move_round", "cancel_round", "put_archive", "alias", "change_settings", "prune"}; !slices.Equal(logged, want) {
 		t.Errorf("the audit log has %v, want %v", logged, want)
 	}
+}
+
+// secretStays has the page take up a new list of keys: the secret beside it, which nobody can read a
+// second time, is selected as before, in the window, and has the focus.
+func secretStays(t *testing.T, w *world, b *browsertest.Browser) {
+	t.Helper()
+	secret := b.Text("#run .secret")
+	if !strings.HasPrefix(secret, keys.Prefix) {
+		t.Errorf("the secret is %q", secret)
+	}
+	name := "Listed beside " + secret[len(secret)-4:]
+	err := keys.Update(t.Context(), w.store, func(d *keys.Document) error {
+		_, _, err := d.Create(keys.Request{Name: name, Tier: "trial"}, w.now())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`(async () => {
+		getSelection().selectAllChildren(document.querySelector("#run .secret"));
+		await refresh();
+		const panel = document.getElementById("run"), box = panel.getBoundingClientRect();
+		if (!document.getElementById("keys").innerText.includes(%q)) throw new Error("the list is the old one");
+		if (getSelection().toString().trim() !== %q) throw new Error("what is selected is " + getSelection());
+		if (document.activeElement !== panel) throw new Error("the focus is at " + document.activeElement.outerHTML.slice(0, 200));
+		if (box.top <= -1 || box.bottom >= innerHeight + 1) throw new Error("the panel is out of sight");
+	})()`, name, secret), chromedp.EvalAwaitPromise))
 }

@@ -24,27 +24,66 @@ function tick() {
   }
 }
 
-// Sections that nobody is busy with are replaced when the server says something else.
+// seen says whether an element is in the window as a whole, but for parts of a pixel.
+function seen(element) {
+  const box = element.getBoundingClientRect();
+  return box.height > 0 && box.top > -1 && box.bottom < innerHeight + 1;
+}
+
+// reveal brings the panel into the window and takes the focus there, so that whoever types or listens
+// goes on from what became of a deed. It is at once: the page may change while something scrolls
+// slowly, which then ends elsewhere.
+function reveal(panel) {
+  panel.focus({ preventScroll: true });
+  panel.scrollIntoView({ block: "nearest", behavior: "instant" });
+}
+
+// markup is what the server said of a section: without the panel, which is put into it here.
+function markup(section) {
+  const copy = section.cloneNode(true);
+  copy.querySelector("#run")?.remove();
+  return copy.innerHTML;
+}
+
+// replace puts what the server says into a section. The panel stays beside the form that it tells
+// about, if there still is one. Where it is not within something that is replaced it is not touched at
+// all: what is selected in it stays so, and nobody is read it again.
+function replace(section, other, panel) {
+  const same = (root) => [...root.querySelectorAll("form")].find((f) => f.getAttribute("action") === panel.dataset.form);
+  const children = [...other.childNodes];
+  if (panel.parentElement !== section) {
+    const within = section.contains(panel);
+    section.replaceChildren(...children);
+    if (!within) return;
+    const form = same(section);
+    if (form) beside(form, panel); else section.prepend(panel);
+    return;
+  }
+  const form = same(other), after = children.findIndex((child) => child.contains(form)) + 1;
+  for (const child of [...section.childNodes]) if (child !== panel) child.remove();
+  panel.before(...children.slice(0, after));
+  panel.after(...children.slice(after));
+}
+
+// Sections that nobody is busy with are replaced when the server says something else. The panel is
+// nothing to be busy with: it keeps the focus, and stays in the window if it was there.
 async function refresh() {
   const response = await fetch("/", { headers: { Accept: "text/html" } });
   if (response.redirected || !response.ok) { location.reload(); return; }
   const fresh = new DOMParser().parseFromString(await response.text(), "text/html");
   const clock = document.querySelector("[data-race]"), newClock = fresh.querySelector("[data-race]");
   if (clock && newClock) { clock.dataset.race = newClock.dataset.race; clock.dataset.at = String(Date.now()); }
+  const panel = document.getElementById("run"), wasSeen = seen(panel), focused = panel.contains(document.activeElement) && document.activeElement;
   for (const section of document.querySelectorAll("[data-live]")) {
     const other = fresh.getElementById(section.id);
-    const busy = section.contains(document.activeElement) || section.querySelector("details[open]") || section.querySelector("button:disabled");
-    if (!other || busy || section.innerHTML === other.innerHTML) continue;
+    const busy = section.contains(document.activeElement) && !focused || section.querySelector("details[open]") || section.querySelector("button:disabled");
+    if (!other || busy || markup(section) === other.innerHTML) continue;
     const scrolled = [...section.querySelectorAll(".scroll")].map((e) => e.scrollLeft);
-    const panel = document.getElementById("run");
-    const within = section.contains(panel), of = panel.dataset.form;
-    section.replaceChildren(...other.childNodes);
-    if (within) { // it stays beside the form that it tells about, if there still is one
-      const form = [...section.querySelectorAll("form")].find((f) => f.getAttribute("action") === of);
-      if (form) beside(form, panel); else section.prepend(panel);
-    }
+    replace(section, other, panel);
     section.querySelectorAll(".scroll").forEach((e, i) => { e.scrollLeft = scrolled[i] || 0; });
   }
+  if (focused && document.activeElement !== focused) focused.focus({ preventScroll: true });
+  if (wasSeen && !seen(panel)) panel.scrollIntoView({ block: "nearest", behavior: "instant" });
   tick();
 }
 
@@ -167,12 +206,14 @@ function ask(preview) {
   });
 }
 
-// beside puts the panel after a form, or after the outermost closed fold that hides the form.
+// beside puts the panel after a form, or after the outermost closed fold that hides the form. A secret
+// needs the width of the section, and must not be replaced with the row of a table.
 function beside(form, panel) {
   let place = form;
   for (let fold = form.closest("details"); fold; fold = fold.parentElement.closest("details")) {
     if (!fold.open) place = fold;
   }
+  if (panel.querySelector(".secret")) while (!place.parentElement.matches("section")) place = place.parentElement;
   place.after(panel);
 }
 
@@ -261,9 +302,10 @@ function sortable(field) {
 
 async function submit(form, button) {
   const title = button.textContent;
-  const panel = document.getElementById("run");
+  const panel = document.getElementById("run"), typed = button.matches(":focus-visible");
   button.disabled = true;
   panel.hidden = true;
+  document.getElementById("run-edges").replaceChildren();
   panel.dataset.state = "asked"; // whatever it shows is of something else
   panel.dataset.form = form.getAttribute("action");
   beside(form, panel);
@@ -276,10 +318,9 @@ async function submit(form, button) {
     }
     if (!response.ok) {
       said(title, { phase: "failed", error: body.message });
-      panel.scrollIntoView({ block: "nearest" });
     } else if ("run" in form.dataset) {
       const ended = follow(body.id, body.title);
-      panel.scrollIntoView({ block: "nearest" });
+      reveal(panel);
       await ended;
     } else if (body.key) {
       said(body.title || "New key for " + body.name, { phase: "done", text: body.title ? body.text : "It is shown this once; only its hash is kept:" });
@@ -294,7 +335,6 @@ async function submit(form, button) {
       const item = document.createElement("li");
       item.append(key, " ", copy);
       document.getElementById("run-edges").replaceChildren(item);
-      panel.scrollIntoView({ block: "nearest" });
     } else {
       said(title, { phase: "done", text: body.text });
     }
@@ -303,7 +343,12 @@ async function submit(form, button) {
     said(title, { phase: "failed", error: "The scheduler did not answer. What to do: look at the audit log below before you try again; the request may have arrived." });
   } finally {
     button.disabled = false;
-    button.blur();
+    const active = document.activeElement;
+    if (panel.hidden) { // nothing was done: who types goes on at the button, who clicks is not busy with it
+      if (typed) button.focus({ preventScroll: true }); else button.blur();
+    } else if (panel.querySelector(".secret") || active === document.body || form.contains(active) || panel.contains(active)) {
+      reveal(panel); // but whoever has gone on to something else while a run took its time stays there
+    }
   }
   refresh().catch(() => connected(false));
 }
