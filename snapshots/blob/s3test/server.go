@@ -3,6 +3,7 @@
 package s3test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -123,6 +125,26 @@ func (s *Server) Stop() {
 	_ = s.process.Process.Kill()
 	_ = s.process.Wait() // that it was killed is no news
 	s.process = nil
+}
+
+// CPU is what the server has used of the processors since it was started.
+func (s *Server) CPU(t testing.TB) time.Duration {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The name in parentheses may hold anything. Of what follows it, the 12th and 13th are user and system time.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	var ticks int64
+	for _, field := range fields[11:13] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * (10 * time.Millisecond) // Linux tells it in hundredths of a second everywhere
 }
 
 func (s *Server) answers(ctx context.Context) bool {
