@@ -79,20 +79,20 @@ func (s *fleetStore) Get(ctx context.Context, key string, limit int64) (blob.Obj
 	return s.Store.Get(ctx, key, limit)
 }
 
-// Watch implements [blob.Store] as s3blob does.
+// Watch implements [blob.Store] as s3blob does for a follower, who has always read the object before.
 func (s *fleetStore) Watch(ctx context.Context, key string, seen blob.Tag, limit int64) (blob.Object, error) {
 	for {
+		select {
+		case <-time.After(900*time.Millisecond + rand.N(200*time.Millisecond)):
+		case <-ctx.Done():
+			return blob.Object{}, context.Cause(ctx)
+		}
 		if err := s.answer(ctx, "unchanged"); err != nil {
 			return blob.Object{}, err
 		}
 		o, err := s.Store.Get(ctx, key, limit)
 		if err != nil && !errors.Is(err, blob.ErrNotFound) || o.Tag != seen {
 			return o, err
-		}
-		select {
-		case <-time.After(900*time.Millisecond + rand.N(200*time.Millisecond)):
-		case <-ctx.Done():
-			return blob.Object{}, context.Cause(ctx)
 		}
 	}
 }
@@ -186,7 +186,7 @@ func TestFleetOverS3(t *testing.T) {
 		"for the change\tmost in a second\tµs each of the server\tof the edges\t")
 	for round := range 4 {
 		told := round%2 == 1
-		rest, changed := f.rest(t, server), f.change(t, fmt.Sprint(round), told, server)
+		rest, changed := f.rest(t, server), f.change(t, strconv.Itoa(round), told, server)
 		fmt.Fprintf(w, "%t\t%s\t%s\t%s\t%.0f\t%d\t%d\t%d\t%d\t%d\t%d\t\n", told, changed.by(0.5), changed.by(0.99), changed.by(1),
 			rest.perSecond(), rest.each(rest.server), rest.each(rest.edges),
 			changed.forChange(), changed.most, changed.each(changed.server), changed.each(changed.edges))

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -43,6 +44,15 @@ type Store struct {
 	config Config
 	core   minio.Core
 	date   *atomic.Pointer[date] // of the latest answer
+
+	mu   sync.Mutex      // guards what follows
+	seen map[string]look // at the keys that Watch was called with
+}
+
+// look is when the store last answered a read of an object, and the tag that it had.
+type look struct {
+	at  time.Time
+	tag blob.Tag
 }
 
 // New returns the store that c describes. It sends nothing yet.
@@ -71,7 +81,7 @@ func New(c Config) (*Store, error) {
 		return nil, fmt.Errorf("bucket %s: %w", c.Bucket, err)
 	}
 	client.SetAppInfo("gridcast", "1")
-	return &Store{config: c, core: minio.Core{Client: client}, date: latest}, nil
+	return &Store{config: c, core: minio.Core{Client: client}, date: latest, seen: map[string]look{}}, nil
 }
 
 func orDefault(d *time.Duration, value time.Duration) {
@@ -117,7 +127,17 @@ func (s *Store) get(ctx context.Context, c call, options minio.GetObjectOptions,
 	if err != nil {
 		return blob.Object{}, err
 	}
+	s.note(c.on, look{time.Now(), o.Tag})
 	return o, nil
+}
+
+// note remembers a look at a key that is watched.
+func (s *Store) note(key string, l look) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, watched := s.seen[key]; watched {
+		s.seen[key] = l
+	}
 }
 
 // Create implements blob.Store.
@@ -185,7 +205,8 @@ func (s *Store) name(key string) string {
 const lookDeadline = 3 * time.Second
 
 // Watch implements blob.Store by a conditional read each second: the notifications that some
-// servers offer are not delivered by others, and can be lost.
+// servers offer are not delivered by others, and can be lost. If this store has read the object less
+// than a second ago, the first waits until that is over, for many edges pay by the request.
 func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int64) (blob.Object, error) {
 	c := call{operation: "watch", on: key, deadline: min(lookDeadline, s.config.Deadline)}
 	var options minio.GetObjectOptions
@@ -194,17 +215,26 @@ func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int6
 			return blob.Object{}, fmt.Errorf("watch %s: %w", key, err)
 		}
 	}
-	for {
-		o, err := s.get(ctx, c, options, limit)
-		switch {
-		case err == nil && o.Tag != seen:
-			return o, nil
-		case err == nil, errors.Is(err, errUnmodified), errors.Is(err, blob.ErrNotFound) && seen == "":
-		default:
-			return blob.Object{}, err
+	s.mu.Lock()
+	last := s.seen[key]
+	s.seen[key] = last // from now on looks at it are noted
+	s.mu.Unlock()
+	for ask := seen == "" || last.tag != seen; ; ask = true {
+		if ask {
+			o, err := s.get(ctx, c, options, limit)
+			last.at = time.Now()
+			switch {
+			case err == nil && o.Tag != seen:
+				return o, nil
+			case err == nil, errors.Is(err, blob.ErrNotFound) && seen == "":
+			case errors.Is(err, errUnmodified):
+				s.note(key, look{last.at, seen})
+			default:
+				return blob.Object{}, err
+			}
 		}
 		jitter := s.config.Poll / 10
-		if !wait(ctx, s.config.Poll-jitter+rand.N(2*jitter+1)) { //nolint:gosec // G404: jitter
+		if !wait(ctx, time.Until(last.at.Add(s.config.Poll-jitter+rand.N(2*jitter+1)))) { //nolint:gosec // G404: jitter
 			return blob.Object{}, fmt.Errorf("watch %s in %s: %w", key, s, context.Cause(ctx))
 		}
 	}

@@ -228,3 +228,47 @@ func TestCredentialsAreNoWrite(t *testing.T) {
 		t.Errorf("create without a server: got %v, want an error that leaves no doubt", err)
 	}
 }
+
+// Who has just read an object and then watches it does not ask for it twice; who knows another tag does.
+func TestWatchCountsTheReadBefore(t *testing.T) {
+	tag, requests := `"one"`, 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		w.Header().Set("ETag", tag)
+		w.Header().Set("Last-Modified", "Sun, 22 Nov 2026 04:00:00 GMT")
+		if r.Header.Get("If-None-Match") == tag {
+			w.WriteHeader(http.StatusNotModified)
+		}
+	}))
+	t.Cleanup(server.Close)
+	s, err := s3blob.New(s3blob.Config{
+		Bucket: "data", Endpoint: server.URL, Region: "eu-1", AccessKey: "key", SecretKey: "secret", Poll: time.Hour,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(read func() (blob.Object, error)) {
+		t.Helper()
+		if o, err := read(); err != nil || string(o.Tag) != strings.Trim(tag, `"`) {
+			t.Fatalf("got tag %s, %v; want %s", o.Tag, err, tag)
+		}
+	}
+	quiet := func(seen blob.Tag) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		before := requests
+		if _, err := s.Watch(ctx, "a", seen, blob.MaxDocument); !errors.Is(err, context.DeadlineExceeded) || requests > before {
+			t.Errorf("watch of %s: %d requests, %v; want none before the end", seen, requests-before, err)
+		}
+	}
+	get(func() (blob.Object, error) { return s.Watch(t.Context(), "a", "none", blob.MaxDocument) })
+	quiet("one")
+	tag = `"two"`
+	get(func() (blob.Object, error) { return s.Get(t.Context(), "a", blob.MaxDocument) })
+	quiet("two")
+	get(func() (blob.Object, error) { return s.Watch(t.Context(), "a", "one", blob.MaxDocument) })
+	if requests != 3 {
+		t.Errorf("%d requests, want 3", requests)
+	}
+}
