@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -120,7 +121,7 @@ func TestCorrectionsWeeksLater(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return r.Correct(rows, "fuel samples")
+		return r.Correct(rows, nil, "fuel samples")
 	})
 	build(t, b, weeks)
 	corrected := w.shown()
@@ -138,7 +139,9 @@ func TestCorrectionsWeeksLater(t *testing.T) {
 
 	// The appeal restores the source's classification: everything is as it was.
 	later := weeks.AddDate(0, 0, 30)
-	w.decide(later, func(r *almanac.Round) ([]ledger.Event, error) { return r.Correct(r.Source(), "appeal upheld") })
+	w.decide(later, func(r *almanac.Round) ([]ledger.Event, error) {
+		return r.Correct(r.Source(), r.SourceSprint(), "appeal upheld")
+	})
 	build(t, b, later)
 	restored := w.shown()
 	if diff := cmp.Diff(asRun, restored, sameInstant); diff != "" {
@@ -176,5 +179,93 @@ func (w *weekend) wantShown(what string, got shown, pick wire.Prediction, result
 	}
 	if got.Year.RacesEvaluated != 1 || got.Year.PreRace.WinnerHitRatePct != rate || got.All != got.Year {
 		w.t.Errorf("%s: accuracy is %+v and %+v over all, want one race and a hit rate of %v", what, got.Year, got.All, rate)
+	}
+}
+
+// A correction of the sprint that comes after the race was verified waits like one of the race: nothing
+// of it is seen before somebody vouches for it, and a ruling on the race leaves it alone.
+func TestSprintCorrection(t *testing.T) {
+	w := newWeekend(t, asItWas)
+	over := austriaStart.Add(3 * time.Hour)
+	build(t, w.builder(), austriaQualified)
+	w.decide(over, (*almanac.Round).Verify)
+	build(t, w.builder(), over)
+	seen := func() (standings shown, results []wire.ResultRecord) {
+		t.Helper()
+		v, err := snapshots.Open(t.Context(), w.store, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.shown(), decode[[]wire.ResultRecord](t, v, "results/session/2024011")
+	}
+	verified, results := seen()
+	if got := results[0].Sprint[0]; got.Driver != "VER" || got.Points != 8 {
+		t.Fatalf("the sprint was won by %s with %v points, want Verstappen with 8", got.Driver, got.Points)
+	}
+
+	// Days later the source has him out of the sprint, and everybody behind him a place up.
+	w.archive = altered(t, func(r *season.Round) {
+		r.SprintResults = slices.Clone(r.SprintResults) // the others are of every test
+		out := r.SprintResults[0]
+		out.Position, out.Points, out.Outcome, out.Laps = 0, 0, season.Disqualified, 1
+		for i := 1; i < len(r.SprintResults); i++ {
+			row := &r.SprintResults[i]
+			row.Points = float64(max(0, 9-i))
+			if row.Position > 0 {
+				row.Position = i
+			}
+			r.SprintResults[i-1] = *row
+		}
+		r.SprintResults[len(r.SprintResults)-1] = out
+	})
+	days := over.AddDate(0, 0, 2)
+	round := func(at time.Time) *almanac.Round {
+		t.Helper()
+		r, err := almanac.Join(w.archive.AsOf(at), w.ledger.AsOf(at), 2024).Round(austriaKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	build(t, w.builder(), days)
+	standings, waiting := seen()
+	if diff := cmp.Diff(verified, standings, sameInstant); diff != "" {
+		t.Errorf("standings while the correction waits (-verified +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(results, waiting, sameInstant); diff != "" {
+		t.Errorf("results while the correction waits (-verified +got)\n%s", diff)
+	}
+	if !round(days).Differs() {
+		t.Error("nobody is told that the source has another sprint")
+	}
+
+	// The stewards rule on the race alone.
+	w.decide(days, func(r *almanac.Round) ([]ledger.Event, error) {
+		rows, err := stewards.Ruling{Disqualified: []season.DriverID{"george-russell"}}.Apply(r)
+		if err != nil {
+			return nil, err
+		}
+		return r.Correct(rows, nil, "fuel samples")
+	})
+	build(t, w.builder(), days)
+	if _, ruled := seen(); ruled[0].Race[0].Driver != "PIA" || !cmp.Equal(ruled[0].Sprint, results[0].Sprint) {
+		t.Errorf("after the ruling the race was won by %s, the sprint is (-verified +got)\n%s", ruled[0].Race[0].Driver, cmp.Diff(results[0].Sprint, ruled[0].Sprint))
+	}
+
+	// Then somebody vouches for all that the source has.
+	w.policy.AutoReviseAfter = time.Hour
+	build(t, w.builder(), days.Add(2*time.Hour))
+	standings, revised := seen()
+	if got := revised[0]; got.Race[0].Driver != "RUS" || got.Sprint[0].Driver != "PIA" || got.Sprint[0].Points != 8 || len(got.Revisions) != 3 {
+		t.Errorf("the third of %d revisions has %s as winner and %s with %v points as that of the sprint, want RUS, and PIA with 8",
+			len(got.Revisions), got.Race[0].Driver, got.Sprint[0].Driver, got.Sprint[0].Points)
+	}
+	for code, want := range map[string]float64{"VER": -8, "PIA": 1, "RUS": 1, "GAS": 0} {
+		if got := standings.Standings[code] - verified.Standings[code]; got != want {
+			t.Errorf("the correction moves the points of %s by %v, want %v", code, got, want)
+		}
+	}
+	if round(days.Add(2 * time.Hour)).Differs() {
+		t.Error("the source has what counts, and is said to differ")
 	}
 }

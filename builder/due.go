@@ -178,7 +178,7 @@ func lateResults(v *season.View, s *ledger.State) ([]ledger.Event, []error) {
 	opened := s.OpenedAt()
 	for _, r := range almanac.Rounds(v, s, opened.UTC().Year()-1) {
 		if r.Facts.Winner() != nil && r.Result == nil && !r.Off() && !opened.Before(r.End().Add(ledger.ArchiveDelay)) {
-			events = append(events, r.Record.Verify(almanac.Rows(r.Facts.Results), r.Start, ""))
+			events = append(events, r.Vouch(""))
 		}
 	}
 	return events, nil
@@ -236,7 +236,7 @@ func (p Policy) resultsDue(v *season.View, s *ledger.State, sum string) ([]ledge
 		} else {
 			reason = strings.TrimSpace("the source has another classification " + reason)
 		}
-		events = append(events, r.Record.Verify(almanac.Rows(r.Facts.Results), r.Start, reason))
+		events = append(events, r.Vouch(reason))
 	}
 	return events, nil
 }

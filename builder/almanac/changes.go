@@ -85,7 +85,7 @@ func (r *Round) changes() []Change {
 	}
 	var before *ledger.Verification
 	if r.vouchable() {
-		before = &ledger.Verification{Classification: ledger.Classification{Rows: Rows(r.Facts.Results), Sprint: r.sourceSprint()}}
+		before = &ledger.Verification{Classification: ledger.Classification{Rows: Rows(r.Facts.Results), Sprint: r.SourceSprint()}}
 	}
 	for i := range r.Record.Revisions {
 		v := &r.Record.Revisions[i]
@@ -102,23 +102,4 @@ func (r *Round) changes() []Change {
 // vouchable says that the archive vouches for the round's result, or would if nobody had decided.
 func (r *Round) vouchable() bool {
 	return r.Facts.Winner() != nil && r.state.Vouches(r.Year, r.Facts.GrandPrix, r.Facts.ResultKnownAt())
-}
-
-// Sprint returns the classification of the weekend's sprint that was verified with the race; nil if
-// none is verified, or there was no sprint.
-func (r *Round) Sprint() []ledger.Row {
-	switch {
-	case r.Result == nil:
-		return nil
-	case r.Result.Sprint != nil:
-		return r.Result.Sprint
-	}
-	return r.sourceSprint()
-}
-
-func (r *Round) sourceSprint() []ledger.Row {
-	if len(r.Facts.SprintResults) == 0 {
-		return nil
-	}
-	return Rows(r.Facts.SprintResults)
 }

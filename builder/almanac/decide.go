@@ -43,7 +43,7 @@ func (r *Round) Allowed() []Action {
 		events func() ([]ledger.Event, error)
 	}{
 		{Verify, r.Verify},
-		{Correct, func() ([]ledger.Event, error) { return r.Correct(other, reason) }},
+		{Correct, func() ([]ledger.Event, error) { return r.Correct(other, nil, reason) }},
 		{Postpone, func() ([]ledger.Event, error) { return r.Postpone(reason) }},
 		{Cancel, func() ([]ledger.Event, error) { return r.Cancel(reason) }},
 		{Move, func() ([]ledger.Event, error) { return r.Move(later, reason) }},
@@ -86,21 +86,34 @@ func (r *Round) Verify() ([]ledger.Event, error) {
 		return nil, fmt.Errorf("verify %d: %w as revision %d; another revision is made with correct",
 			r.Session, ledger.ErrAlreadyVerified, r.Record.Result().Revision)
 	}
-	return []ledger.Event{r.Record.Verify(r.Source(), r.Start, "")}, nil
+	return []ledger.Event{r.Vouch("")}, nil
 }
 
-// Correct returns the event that makes the rows the next revision of the result.
-func (r *Round) Correct(rows []ledger.Row, reason string) ([]ledger.Event, error) {
+// Vouch returns the event that makes the source's classifications, of the race and of the weekend's
+// sprint, the next revision of the result. The reason is required from the second revision on.
+func (r *Round) Vouch(reason string) ledger.Event {
+	e := r.Record.Verify(Rows(r.Facts.Results), r.Start, reason)
+	e.Result.Sprint = r.SourceSprint()
+	return e
+}
+
+// Correct returns the event that makes the rows the next revision of the result, and those of the sprint,
+// of which nil stands for the classification that counts.
+func (r *Round) Correct(rows, sprint []ledger.Row, reason string) ([]ledger.Event, error) {
 	if reason == "" {
 		return nil, fmt.Errorf("correct %d: a reason is required", r.Session)
 	}
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("correct %d: the source has no classification yet; give one as a file", r.Session)
 	}
-	if r.Result != nil && !changed(r.Valid(), rows) {
+	if r.Result != nil && !changed(r.Valid(), rows) && (sprint == nil || !changed(r.Sprint(), sprint)) {
 		return nil, fmt.Errorf("correct %d: %w: the classification is the one that counts", r.Session, ledger.ErrUnchanged)
 	}
-	return []ledger.Event{r.Record.Verify(rows, r.Start, reason)}, nil
+	e := r.Record.Verify(rows, r.Start, reason)
+	if e.Result.Sprint = sprint; sprint == nil && (r.Result == nil || r.Result.Sprint == nil) {
+		e.Result.Sprint = r.SourceSprint() // from now on it counts as it is published
+	}
+	return []ledger.Event{e}, nil
 }
 
 // Postpone returns the events that take the round off its date.

@@ -82,7 +82,7 @@ func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 		"a round that nobody knows":  {almanactest.BelgiumOver, 2024099, (*almanac.Round).Verify, ledger.ErrUnknownSession},
 		"verify what is vouched for": {almanactest.BelgiumOver, 2024001, (*almanac.Round).Verify, almanac.ErrVouched},
 		"cancel what is vouched for": {almanactest.BelgiumOver, 2024001, func(r *almanac.Round) ([]ledger.Event, error) { return r.Cancel("x") }, almanac.ErrVouched},
-		"correct to what it is":      {almanactest.BelgiumOver, 2024001, func(r *almanac.Round) ([]ledger.Event, error) { return r.Correct(r.Source(), "x") }, ledger.ErrUnchanged},
+		"correct to what it is":      {almanactest.BelgiumOver, 2024001, func(r *almanac.Round) ([]ledger.Event, error) { return r.Correct(r.Source(), nil, "x") }, ledger.ErrUnchanged},
 		"move what has started": {almanactest.BelgiumOver, almanactest.Belgium, func(r *almanac.Round) ([]ledger.Event, error) {
 			return r.Move(almanactest.BelgiumOver.Add(time.Hour), "x")
 		}, ledger.ErrStarted},
@@ -114,7 +114,7 @@ func TestCorrectionOfWhatTheArchiveVouchesFor(t *testing.T) {
 		for i := range rows[1:] {
 			rows[i+1].Position, rows[i+1].Points = i+1, r.Source()[i].Points
 		}
-		return r.Correct(append(rows[1:], rows[0]), "found out in July")
+		return r.Correct(append(rows[1:], rows[0]), nil, "found out in July")
 	})
 	r := w.Round(almanactest.BelgiumOver, bahrain)
 	if r.Vouched() || !r.Differs() || r.Valid()[0].Driver != "sergio-perez" || r.Valid()[0].Points != 26 {

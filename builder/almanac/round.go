@@ -141,10 +141,32 @@ func (r *Round) Valid() []ledger.Row {
 	return r.Result.Rows
 }
 
-// Differs says that the source's present classification is not the one that counts.
+// Sprint returns the classification of the weekend's sprint that was verified with the race; nil if
+// none is verified, or there was no sprint. A result of which the ledger holds none, since the archive
+// vouches for it or an earlier release wrote it, has the source's.
+func (r *Round) Sprint() []ledger.Row {
+	switch {
+	case r.Result == nil:
+		return nil
+	case r.Result.Sprint != nil:
+		return r.Result.Sprint
+	}
+	return r.SourceSprint()
+}
+
+// SourceSprint returns the source's present classification of the weekend's sprint; nil if it has none.
+func (r *Round) SourceSprint() []ledger.Row {
+	if len(r.Facts.SprintResults) == 0 {
+		return nil
+	}
+	return Rows(r.Facts.SprintResults)
+}
+
+// Differs says that the source's present classification, of the race or of the sprint, is not the one
+// that counts.
 func (r *Round) Differs() bool {
-	source := r.Source()
-	return source != nil && r.Result != nil && changed(r.Valid(), source)
+	source, sprint := r.Source(), r.SourceSprint()
+	return source != nil && r.Result != nil && (changed(r.Valid(), source) || sprint != nil && changed(r.Sprint(), sprint))
 }
 
 // PickedFor returns the place on the podium for which the frozen pick has the driver, 0 if for

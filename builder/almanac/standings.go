@@ -178,15 +178,11 @@ func adjust[K comparable](t *table[K], rounds []Round, verified []*Round, base *
 		held := slices.Contains(verified, r)
 		if counted {
 			move(Rows(r.Facts.Results), -1)
+			move(r.SourceSprint(), -1)
 		}
 		if held {
 			move(r.Result.Rows, 1)
-		}
-		switch {
-		case held && !counted:
-			move(Rows(r.Facts.SprintResults), 1)
-		case counted && !held:
-			move(Rows(r.Facts.SprintResults), -1)
+			move(r.Sprint(), 1)
 		}
 		for _, key := range order {
 			if d := diff[key]; d != 0 {
@@ -217,7 +213,7 @@ func pointsAdd(year int, constructors bool) bool {
 func (t *table[K]) sum(verified []*Round, keyOf func(ledger.Row) K) (changed bool) {
 	points := map[K]float64{}
 	for _, r := range verified {
-		for _, line := range slices.Concat(r.Result.Rows, Rows(r.Facts.SprintResults)) {
+		for _, line := range slices.Concat(r.Result.Rows, r.Sprint()) {
 			key := keyOf(line)
 			points[key] += line.Points
 			if _, listed := t.by[key]; !listed && line.Points > 0 {

@@ -57,8 +57,10 @@ func (g *Ingest) Stood(archive string, year int, gp season.GrandPrixID) builder.
 	// A verification covers the weekend, its sprint included.
 	contested := func(b assemble.Block) bool { return s.contested[assemble.BlockID{Year: year, GrandPrix: gp, Block: b}] }
 	stood := builder.Stood{Contested: contested(assemble.Result) || contested(assemble.Sprint)}
-	if origin, ok := s.origins[assemble.BlockID{Year: year, GrandPrix: gp, Block: assemble.Result}]; ok {
-		stood.Since, stood.From = origin.At, "of "+origin.Source+" "+short(origin.Revision)
+	for _, block := range []assemble.Block{assemble.Result, assemble.Sprint} {
+		if origin, ok := s.origins[assemble.BlockID{Year: year, GrandPrix: gp, Block: block}]; ok && origin.At.After(stood.Since) {
+			stood.Since, stood.From = origin.At, "of "+origin.Source+" "+short(origin.Revision)
+		}
 	}
 	return stood
 }

@@ -185,7 +185,7 @@ func TestRowsAreByPosition(t *testing.T) {
 	h.Decide(almanactest.BelgiumOver, almanactest.Belgium, func(r *almanac.Round) ([]ledger.Event, error) {
 		rows := slices.Clone(r.Source())
 		slices.Reverse(rows)
-		return r.Correct(rows, "seen on the timing page")
+		return r.Correct(rows, nil, "seen on the timing page")
 	})
 	body, err := render.Body(h.Almanac(almanactest.BelgiumOver), catalog.Variant{Endpoint: catalog.Results, SessionKey: almanactest.Belgium}, generated)
 	if err != nil {

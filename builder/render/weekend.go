@@ -106,26 +106,28 @@ func classification(y *almanac.Year, r *almanac.Round, verified []ledger.Row, so
 // row is the source's, and would be of the other classification.
 type Published map[int64]wire.ResultRecord
 
-// keep leaves of the records what is published of them as it is, unless they are of another revision.
+// keep leaves of the records what is published of their classifications as it is.
 func (p Published) keep(records []wire.ResultRecord) {
 	for i := range records {
-		before, waits := p[records[i].SessionKey]
-		if !waits || len(before.Revisions) != len(records[i].Revisions) {
-			continue
+		if before, waits := p[records[i].SessionKey]; waits {
+			keepRows(before.Race, records[i].Race)
+			keepRows(before.Sprint, records[i].Sprint)
 		}
-		told := map[string][]wire.ResultRow{} // a driver who drove several cars has several rows
-		for _, row := range before.Race {
-			told[row.Driver] = append(told[row.Driver], row)
-		}
-		for j := range records[i].Race {
-			row := &records[i].Race[j]
-			if rows := told[row.Driver]; len(rows) > 0 {
-				was := rows[0]
-				told[row.Driver] = rows[1:]
-				row.Status, row.Reason, row.Grid, row.Laps = was.Status, was.Reason, was.Grid, was.Laps
-				row.TimeMS, row.GapMS, row.GapLaps = was.TimeMS, was.GapMS, was.GapLaps
-			}
-		}
+	}
+}
+
+// keepRows takes what the ledger does not hold from the rows before, unless they are of another
+// classification.
+func keepRows(before, rows []wire.ResultRow) {
+	if !slices.EqualFunc(before, rows, func(a, b wire.ResultRow) bool {
+		return a.Driver == b.Driver && a.Position == b.Position && a.Points == b.Points
+	}) {
+		return
+	}
+	for i, was := range before {
+		row := &rows[i]
+		row.Status, row.Reason, row.Grid, row.Laps = was.Status, was.Reason, was.Grid, was.Laps
+		row.TimeMS, row.GapMS, row.GapLaps = was.TimeMS, was.GapMS, was.GapLaps
 	}
 }
 
@@ -220,7 +222,7 @@ func changes(a *almanac.Almanac, year int) []wire.Change {
 		case almanac.ResultRevised:
 			rec.Old, rec.New = &wire.ChangeState{Revision: c.Old.Revision}, &wire.ChangeState{Revision: c.New.Revision}
 			rec.Old.Race, rec.New.Race = changedRows(y, c.Round, c.Old.Rows, c.New.Rows)
-			if c.New.Sprint != nil {
+			if c.Old.Sprint != nil && c.New.Sprint != nil { // else it followed the source until then
 				rec.Old.Sprint, rec.New.Sprint = changedRows(y, c.Round, c.Old.Sprint, c.New.Sprint)
 			}
 		case almanac.PickVoided:

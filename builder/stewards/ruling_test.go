@@ -141,7 +141,7 @@ func TestRulingsThatAreRefused(t *testing.T) {
 	t.Run("points that do not follow from the places", func(t *testing.T) {
 		rows := slices.Clone(r.Source())
 		rows[4].Points = 3
-		w.Decide(almanactest.BelgiumOver, almanactest.Belgium, func(r *almanac.Round) ([]ledger.Event, error) { return r.Correct(rows, "an odd one") })
+		w.Decide(almanactest.BelgiumOver, almanactest.Belgium, func(r *almanac.Round) ([]ledger.Event, error) { return r.Correct(rows, nil, "an odd one") })
 		_, err := stewards.Ruling{Disqualified: []season.DriverID{"lewis-hamilton"}}.Apply(w.Round(almanactest.BelgiumOver, almanactest.Belgium))
 		if err == nil || !strings.Contains(err.Error(), "as a file") {
 			t.Errorf("got error %v, want one that asks for a file", err)

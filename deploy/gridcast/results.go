@@ -174,7 +174,7 @@ func newShownResult(r *almanac.Round) shownResult {
 		}
 	}
 	if source := r.Source(); source != nil {
-		shown.Source = &ledger.Classification{Rows: source}
+		shown.Source = &ledger.Classification{Rows: source, Sprint: r.SourceSprint()}
 	}
 	for _, v := range r.Record.Revisions {
 		shown.History = append(shown.History, shownRevision{v.Revision, v.At, v.Actor, v.Reason})
@@ -194,6 +194,21 @@ func (s *streams) printResult(r *almanac.Round) error {
 	if rows == nil {
 		return s.printf("\nThe source has no classification yet; results enter takes one by hand.\n")
 	}
+	if err := s.printf("\n%s\n", classificationTable(r, rows, other)); err != nil {
+		return err
+	}
+	sprint, other := r.Sprint(), r.SourceSprint()
+	if sprint == nil {
+		sprint, other = other, nil
+	}
+	if sprint == nil {
+		return nil
+	}
+	return s.printf("\nsprint\n%s\n", classificationTable(r, sprint, other))
+}
+
+// classificationTable shows rows, and what another classification has otherwise; nil: there is no other.
+func classificationTable(r *almanac.Round, rows, other []ledger.Row) string {
 	var table [][]any
 	for _, p := range almanac.Compare(other, rows) {
 		counts := ""
@@ -213,7 +228,7 @@ func (s *streams) printResult(r *almanac.Round) error {
 			placeCell(shown), r.Code(p.Driver), r.Driver(p.Driver).Name, r.Team(shown.Team).Name, shown.Points, picked, counts,
 		})
 	}
-	return s.printf("\n%s\n", renderTable([]any{"place", "driver", "name", "team", "points", "picked", "source"}, table))
+	return renderTable([]any{"place", "driver", "name", "team", "points", "picked", "source"}, table)
 }
 
 // printHeading says how a round and its result stand.
@@ -370,12 +385,12 @@ func (c *resultFlags) enter(ctx context.Context, s *streams, result operator.Cla
 	if err != nil {
 		return err
 	}
-	rows, err := result.Rows(r)
+	rows, sprint, err := result.Rows(r)
 	if err != nil {
 		return err
 	}
 	if len(rows) > 0 && !s.json {
-		if err := s.printCorrection(r, rows); err != nil {
+		if err := s.printCorrection(r, rows, sprint); err != nil {
 			return err
 		}
 	}
@@ -404,8 +419,8 @@ func (c *resultsCorrectCmd) Run(ctx context.Context, s *streams) error {
 	return c.enter(ctx, s, result, operator.Correct(c.Key, result))
 }
 
-// printCorrection shows what a correction changes, for drivers and teams.
-func (s *streams) printCorrection(r *almanac.Round, rows []ledger.Row) error {
+// printCorrection shows what a correction changes, for drivers and teams. Of the sprint, nil stays as it is.
+func (s *streams) printCorrection(r *almanac.Round, rows, sprint []ledger.Row) error {
 	if err := s.printHeading(r); err != nil {
 		return err
 	}
@@ -416,8 +431,28 @@ func (s *streams) printCorrection(r *almanac.Round, rows []ledger.Row) error {
 			return err
 		}
 	}
+	changed, err := s.printDifference(r, "", before, rows)
+	if err != nil {
+		return err
+	}
+	if before = r.Sprint(); before != nil && sprint != nil {
+		inSprint, err := s.printDifference(r, "sprint\n", before, sprint)
+		if err != nil {
+			return err
+		}
+		changed = changed || inSprint
+	}
+	if !changed {
+		return s.printf("\nThe classification stays as it is.\n")
+	}
+	return nil
+}
+
+// printDifference shows below a title what one classification has otherwise than another, and says whether
+// there is anything.
+func (s *streams) printDifference(r *almanac.Round, title string, before, after []ledger.Row) (changed bool, err error) {
 	var drivers, teams [][]any
-	for _, p := range almanac.Compare(before, rows) {
+	for _, p := range almanac.Compare(before, after) {
 		if p.Changed() {
 			drivers = append(drivers, []any{
 				r.Code(p.Driver), r.Driver(p.Driver).Name, placeAndPoints(p.Before), placeAndPoints(p.After), fmt.Sprintf("%+g", p.Points()),
@@ -425,16 +460,16 @@ func (s *streams) printCorrection(r *almanac.Round, rows []ledger.Row) error {
 		}
 	}
 	if len(drivers) == 0 {
-		return s.printf("\nThe classification stays as it is.\n")
+		return false, nil
 	}
-	if err := s.printf("\n%s\n", renderTable([]any{"driver", "name", "was", "is", "points"}, drivers)); err != nil {
-		return err
+	if err := s.printf("\n%s%s\n", title, renderTable([]any{"driver", "name", "was", "is", "points"}, drivers)); err != nil {
+		return true, err
 	}
-	for _, t := range almanac.CompareTeams(before, rows) {
+	for _, t := range almanac.CompareTeams(before, after) {
 		teams = append(teams, []any{r.Team(t.Team).Name, fmt.Sprintf("%+g", t.Points)})
 	}
 	if len(teams) == 0 {
-		return nil
+		return true, nil
 	}
-	return s.printf("\n%s\n", renderTable([]any{"team", "points"}, teams))
+	return true, s.printf("\n%s\n", renderTable([]any{"team", "points"}, teams))
 }

@@ -50,11 +50,11 @@ func Enter(session int64, result Classification) RoundDeed {
 			if r.Result != nil {
 				return nil, fmt.Errorf("enter the result of %d: one is verified already; another revision is made with correct", r.Session)
 			}
-			rows, err := result.Rows(r)
+			rows, sprint, err := result.Rows(r)
 			if err != nil {
 				return nil, err
 			}
-			return r.Correct(rows, reason)
+			return r.Correct(rows, sprint, reason)
 		},
 	}
 }
@@ -71,11 +71,11 @@ func Correct(session int64, result Classification) RoundDeed {
 			}
 		},
 		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) {
-			rows, err := result.Rows(r)
+			rows, sprint, err := result.Rows(r)
 			if err != nil {
 				return nil, err
 			}
-			return r.Correct(rows, reason)
+			return r.Correct(rows, sprint, reason)
 		},
 	}
 }
@@ -151,20 +151,21 @@ func early(r *almanac.Round, now time.Time) string {
 	return fmt.Sprintf("the race began %s ago and cannot be over", since)
 }
 
-// Rows is the classification of a round that is meant; nil if the source has none.
-func (c Classification) Rows(r *almanac.Round) ([]ledger.Row, error) {
+// Rows is the classification of a round that is meant, and that of its sprint, of which nil stands for the
+// one that counts. Both are nil if the source is meant and has none.
+func (c Classification) Rows(r *almanac.Round) (rows, sprint []ledger.Row, err error) {
 	ruling := stewards.Ruling{Penalties: map[season.DriverID]time.Duration{}}
 	for _, text := range c.Disqualify {
 		driver, err := r.FindDriver(text)
 		if err != nil {
-			return nil, fmt.Errorf("disqualify: %w", err)
+			return nil, nil, fmt.Errorf("disqualify: %w", err)
 		}
 		ruling.Disqualified = append(ruling.Disqualified, driver)
 	}
 	for text, penalty := range c.Penalties {
 		driver, err := r.FindDriver(text)
 		if err != nil {
-			return nil, fmt.Errorf("time penalty: %w", err)
+			return nil, nil, fmt.Errorf("time penalty: %w", err)
 		}
 		ruling.Penalties[driver] = penalty
 	}
@@ -176,16 +177,17 @@ func (c Classification) Rows(r *almanac.Round) ([]ledger.Row, error) {
 	}
 	switch {
 	case ways > 1:
-		return nil, errors.New("a whole classification, an order, and a ruling are three ways to say a result: give one of them")
+		return nil, nil, errors.New("a whole classification, an order, and a ruling are three ways to say a result: give one of them")
 	case len(c.Document) > 0:
-		return stewards.ReadClassification(r, c.Document)
+		rows, err = stewards.ReadClassification(r, c.Document)
 	case len(c.Order) > 0:
-		return stewards.Order(r, c.Order)
+		rows, err = stewards.Order(r, c.Order)
 	case !ruling.Empty():
-		return ruling.Apply(r)
+		rows, err = ruling.Apply(r)
 	default:
-		return r.Source(), nil
+		rows, sprint = r.Source(), r.SourceSprint()
 	}
+	return rows, sprint, err
 }
 
 func label(r *almanac.Round) string { return fmt.Sprintf("%s of %d", r.Facts.Name, r.Year) }
@@ -214,12 +216,12 @@ func (o *Operator) view(ctx context.Context) (*season.View, error) {
 	return facts.Archive.AsOf(o.Now()), nil
 }
 
-// SeenRound names what is shown of a round: the record of it and the source's classification.
+// SeenRound names what is shown of a round: the record of it and the source's classifications.
 func SeenRound(r *almanac.Round) string {
 	return digest(struct {
-		Record ledger.Record
-		Source []ledger.Row
-	}{r.Record, r.Source()})
+		Record         ledger.Record
+		Source, Sprint []ledger.Row
+	}{r.Record, r.Source(), r.SourceSprint()})
 }
 
 // notGiven stands for the reason of a deed that is looked at before anybody gave one.
@@ -365,6 +367,9 @@ func effects(before, after *almanac.Almanac, session int64) []string {
 		add("The winner is %s; until now: %s.", is, was)
 	case is != "" && !slices.Equal(x.Valid(), y.Valid()):
 		add("The winner stays %s; places or points below change.", is)
+	}
+	if x.Result != nil && !slices.Equal(x.Sprint(), y.Sprint()) {
+		add("Places or points of the sprint change.")
 	}
 	text = append(text, pickEffect(x, y)...)
 	text = append(text, standingEffects(before, after, x.Year)...)

@@ -13,10 +13,13 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
+	"gridcast/builder/season"
 	"gridcast/deploy/operator"
+	"gridcast/schemas/catalog"
 )
 
 // race is an operator with a ledger opened before Belgium 2024, whose pick is frozen, and a clock.
@@ -150,4 +153,42 @@ func TestEveryGateIsCounted(t *testing.T) {
 	if got, want := series["gridcast_facts_waiting"], len(assemble.Gates()); got != want || series["gridcast_source_silent_seconds"] != 1 {
 		t.Errorf("there are %d series of changes that wait and %d of silence, want %d and 1", got, series["gridcast_source_silent_seconds"], want)
 	}
+}
+
+// A correction by the source is of the sprint too, and a preview says so.
+func TestCorrectionOfTheSprint(t *testing.T) {
+	w := belgianWeekend(t)
+	w.sprint(t, func([]season.Result) {})
+	w.at = belgiumStart.Add(3 * time.Hour)
+	must(t, w.Operator, operator.Verify(belgium), operator.Order{Actor: "operator:anna"})
+	seen := w.preview(t, operator.Correct(belgium, operator.Classification{Order: []string{"PIA", "HAM", "LEC"}})).Seen
+
+	w.sprint(t, func(rows []season.Result) {
+		rows[0].Driver, rows[1].Driver = rows[1].Driver, rows[0].Driver
+		rows[0].Team, rows[1].Team = rows[1].Team, rows[0].Team
+	})
+	correct := operator.Correct(belgium, operator.Classification{})
+	p := w.preview(t, correct)
+	if !slices.Contains(p.Effects, "Places or points of the sprint change.") || p.Seen == seen {
+		t.Errorf("preview of another sprint: got %+v", p)
+	}
+	done := must(t, w.Operator, correct, operator.Order{Actor: "operator:anna", Reason: "flagged", Seen: p.Seen})
+	if rows := done.Round.Sprint(); len(rows) != 3 || rows[0].Driver != "oscar-piastri" || done.Round.Differs() {
+		t.Errorf("verified is the sprint %+v", rows)
+	}
+}
+
+// sprint gives the facts a sprint in Belgium, of the first three of the race and edited.
+func (w *race) sprint(t *testing.T, edit func([]season.Result)) {
+	t.Helper()
+	facts := archivetest.Seasons(t, 2007, 2026)
+	year := slices.IndexFunc(facts.Seasons, func(s season.Season) bool { return s.Year == 2024 })
+	r := &facts.Seasons[year].Rounds[belgium%catalog.KeysPerSeason-1]
+	r.Sprint, r.SprintResults = true, slices.Clone(r.Results[:3])
+	edit(r.SprintResults)
+	a, err := season.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Facts = func(context.Context) (builder.StoredArchive, error) { return builder.StoredArchive{Archive: a}, nil }
 }
