@@ -153,6 +153,10 @@ func TestFleet(t *testing.T) {
 			if m, o := changed.reads["manifests"], changed.reads["objects"]; m != edges || o != 11*edges {
 				t.Errorf("%d edges read %d manifests and %d objects, want %d and %d", edges, m, o, edges, 11*edges)
 			}
+			// Who has found the change by asking has read the pointer then. Each edge reads it every five seconds all the same.
+			if n := changed.reads["current.json"]; !c.told && c.perSecond == 0 && n > edges*3/4 {
+				t.Errorf("%d edges read the pointer %d times more after they had been answered with it", edges, n)
+			}
 		})
 	}
 	if err := w.Flush(); err != nil {

@@ -181,11 +181,12 @@ type follower struct {
 	FollowConfig
 
 	cache   *cache
-	current *Version // the last one that was taken; nil: none yet
-	seen    blob.Tag // of the pointer, at the last look
-	named   int64    // version in the pointer, at the last look
-	fresh   bool     // a version was taken since the last watch
-	idle    int      // changes in a row that were none
+	current *Version     // the last one that was taken; nil: none yet
+	seen    blob.Tag     // of the pointer, at the last look
+	told    *blob.Object // the pointer as the watch has just read it; nil: it is to be read
+	named   int64        // version in the pointer, at the last look
+	fresh   bool         // a version was taken since the last watch
+	idle    int          // changes in a row that were none
 	last    *Report
 
 	// The version that Deliver did not take, why, and when it is offered again.
@@ -195,7 +196,7 @@ type follower struct {
 	wait    time.Duration
 }
 
-// look reads the pointer and delivers the version it names, if it is another than before.
+// look reads the pointer, unless the watch has, and delivers the version it names, if it is another than before.
 func (f *follower) look(ctx context.Context) error {
 	f.named = 0
 	pointer, tag, err := f.loadPointer(ctx)
@@ -221,6 +222,11 @@ func (f *follower) look(ctx context.Context) error {
 }
 
 func (f *follower) loadPointer(ctx context.Context) (Pointer, blob.Tag, error) {
+	if o := f.told; o != nil {
+		f.told = nil // what is wrong with it may be so only with this reading
+		pointer, err := parsePointer(o.Data)
+		return pointer, o.Tag, err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, pointerTime, fmt.Errorf("no answer within %v", pointerTime))
 	defer cancel()
 	return LoadPointer(ctx, f.Store)
@@ -290,15 +296,17 @@ func (f *follower) watch(ctx context.Context) error {
 		case <-watching.Done():
 		}
 	})
-	_, err := f.Store.Watch(watching, PointerKey, f.seen, blob.MaxDocument)
+	o, err := f.Store.Watch(watching, PointerKey, f.seen, blob.MaxDocument)
 	ended := watching.Err() != nil
 	cancel()
 	listening.Wait()
 	switch {
-	case asked:
+	case asked: // it may have been for a later change than the one that was seen
+	case err == nil:
+		f.told = &o
 	case ended:
 		return nil //nolint:nilerr // it is the end of the wait that the error tells of
-	case err != nil && !errors.Is(err, blob.ErrNotFound) && !errors.Is(err, blob.ErrTooLarge):
+	case !errors.Is(err, blob.ErrNotFound) && !errors.Is(err, blob.ErrTooLarge):
 		return fmt.Errorf("watch pointer: %w", err)
 	}
 	// A store that tells of changes where none are must not keep this loop busy.
