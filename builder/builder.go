@@ -44,6 +44,7 @@ type Builder struct {
 	Log     *slog.Logger
 
 	latest snapshots.Latest
+	last   atomic.Pointer[rendering] // nil before the first
 
 	models struct { // those of the settings: what they remember is worth keeping
 		sync.Mutex // guards what follows
@@ -145,7 +146,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, facts StoredArchive, base *snapshots.Base) (snapshots.Receipt, []Refused, error) {
 	state := b.Ledger.Current(r.At)
 	v := facts.Archive.AsOf(r.At)
-	a := almanac.Join(v, state)
+	a := b.join(v, state)
 	if len(a.Years) == 0 {
 		return snapshots.Receipt{}, nil, b.nothingKnown(r.At)
 	}
@@ -158,7 +159,7 @@ func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, f
 	if err != nil {
 		return snapshots.Receipt{}, nil, err
 	}
-	version, err := renderAll(ctx, base, published, a, derived, r.Progress)
+	version, err := b.renderAll(ctx, base, published, a, derived, r.Progress)
 	if err != nil {
 		return snapshots.Receipt{}, nil, err
 	}
@@ -260,8 +261,11 @@ func (b *Builder) contested(ctx context.Context, base *snapshots.Base, a *almana
 	for _, y := range a.Years {
 		for i := range y.Rounds {
 			r := &y.Rounds[i]
+			if !r.Differs() {
+				continue
+			}
 			entry, ok := base.Entry(catalog.Variant{Endpoint: catalog.Results, SessionKey: r.Session}.Path())
-			if !ok || !r.Differs() {
+			if !ok {
 				continue
 			}
 			var said wire.Success[[]wire.ResultRecord]
@@ -283,14 +287,71 @@ func (b *Builder) contested(ctx context.Context, base *snapshots.Base, a *almana
 	return published, nil
 }
 
-// renderAll renders every variant of the almanac, and adds those that are derived.
-func renderAll(ctx context.Context, base *snapshots.Base, published render.Published, a *almanac.Almanac, derived derivedData, progress snapshots.Progress) (map[string]*document, error) {
+// rendering is what a builder rendered last: the bodies of one version, some 12 MB of 75 seasons.
+type rendering struct {
+	almanac *almanac.Almanac
+	of      map[string]rendered // by path: what was rendered from one season alone
+}
+
+// rendered is a body, and of when it is.
+type rendered struct {
+	body   []byte
+	sha256 string
+	at     time.Time
+}
+
+// join joins facts and ledger, with the seasons of the last rendering where they are the same.
+func (b *Builder) join(v *season.View, s *ledger.State) *almanac.Almanac {
+	if last := b.last.Load(); last != nil {
+		return almanac.JoinAfter(last.almanac, v, s)
+	}
+	return almanac.Join(v, s)
+}
+
+// again returns a document of the base that need not be rendered again, because this builder has rendered
+// these bytes, as of the same instant, from the same season; nil if it has not.
+func (l *rendering) again(base *snapshots.Base, v catalog.Variant) *document {
+	path := v.Path()
+	entry, ok := base.Entry(path)
+	before := l.of[path]
+	if !ok || before.body == nil || before.sha256 != entry.SHA256 || !before.at.Equal(entry.GeneratedAt) {
+		return nil
+	}
+	return &document{variant: v, body: before.body, published: snapshots.Reused(entry), reused: true}
+}
+
+// renderAll renders every variant of the almanac, and adds those that are derived. What cannot have changed
+// since the last rendering is not rendered again.
+func (b *Builder) renderAll(ctx context.Context, base *snapshots.Base, published render.Published, a *almanac.Almanac, derived derivedData, progress snapshots.Progress) (map[string]*document, error) {
+	last := b.last.Load()
+	same, contested := map[int]bool{}, map[int]bool{}
+	for i := range a.Years {
+		y := &a.Years[i]
+		if last != nil {
+			was, ok := last.almanac.Year(y.Year)
+			same[y.Year] = ok && y.Same(was)
+		}
+		contested[y.Year] = slices.ContainsFunc(y.Rounds, func(r almanac.Round) bool { _, ok := published[r.Session]; return ok })
+	}
+	// from is the season from which alone a variant is rendered; 0 if from more.
+	from := func(v catalog.Variant) int {
+		if year := render.Season(v); v.Endpoint != catalog.Results || !contested[year] {
+			return year
+		}
+		return 0
+	}
 	variants := render.Variants(a)
 	documents := make([]*document, len(variants))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	var done atomic.Int64
 	for i, v := range variants {
+		if same[from(v)] {
+			if documents[i] = last.again(base, v); documents[i] != nil {
+				done.Add(1)
+				continue
+			}
+		}
 		group.Go(func() error {
 			documents[i] = newDocument(base, v, a.At, func(at time.Time) ([]byte, error) { return render.BodyAfter(published, a, v, at) })
 			progress.Tell(Render, int(done.Add(1)), len(variants))
@@ -301,9 +362,15 @@ func renderAll(ctx context.Context, base *snapshots.Base, published render.Publi
 		return nil, err
 	}
 	version := make(map[string]*document, len(documents))
+	next := &rendering{a, make(map[string]rendered, len(documents))}
 	for _, d := range documents {
-		version[d.variant.Path()] = d
+		path := d.variant.Path()
+		version[path] = d
+		if entry := d.published.Entry(); d.fault == nil && from(d.variant) != 0 {
+			next.of[path] = rendered{d.body, entry.SHA256, entry.GeneratedAt}
+		}
 	}
+	b.last.Store(next)
 	addDerived(version, base, a, derived)
 	return version, nil
 }
@@ -331,13 +398,13 @@ func addDerived(version map[string]*document, base *snapshots.Base, a *almanac.A
 // newDocument renders a variant. One that cannot be rendered has a fault.
 func newDocument(base *snapshots.Base, v catalog.Variant, now time.Time, render func(at time.Time) ([]byte, error)) *document {
 	d := &document{variant: v}
-	d.body, d.published, d.reused, d.fault = rendered(base, v.Path(), now, render)
+	d.body, d.published, d.reused, d.fault = renderedAsOf(base, v.Path(), now, render)
 	return d
 }
 
-// rendered renders what is published under a path: as of when the base first rendered it, and if that
+// renderedAsOf renders what is published under a path: as of when the base first rendered it, and if that
 // gives the base's bytes, these, their codings and their tag stay; else as of now.
-func rendered(base *snapshots.Base, path string, now time.Time, render func(at time.Time) ([]byte, error)) (body []byte, published snapshots.Variant, reused bool, err error) {
+func renderedAsOf(base *snapshots.Base, path string, now time.Time, render func(at time.Time) ([]byte, error)) (body []byte, published snapshots.Variant, reused bool, err error) {
 	if entry, ok := base.Entry(path); ok {
 		if body, err = render(entry.GeneratedAt); err != nil {
 			return nil, published, false, err
@@ -508,7 +575,7 @@ func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version map[string]*docume
 			d.Variants = append(d.Variants, snapshots.Reused(entry))
 			continue
 		}
-		body, feed, reused, err := rendered(d.Base, f.Stored, a.At, func(at time.Time) ([]byte, error) { return render.Feed(a, f, at) })
+		body, feed, reused, err := renderedAsOf(d.Base, f.Stored, a.At, func(at time.Time) ([]byte, error) { return render.Feed(a, f, at) })
 		if err == nil && !reused {
 			err = check.Feed(f, body, known, bodies)
 		}

@@ -6,3 +6,14 @@ func ForgetDerived() {
 	defer made.Unlock()
 	made.parts = parts{}
 }
+
+// Remembered are the bodies by path that a builder has from what it rendered last.
+func Remembered(b *Builder) map[string][]byte {
+	bodies := map[string][]byte{}
+	if last := b.last.Load(); last != nil {
+		for path, r := range last.of {
+			bodies[path] = r.body
+		}
+	}
+	return bodies
+}

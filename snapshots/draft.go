@@ -79,6 +79,9 @@ func (v Variant) objectKey(version int64) string {
 // Path returns the catalog path of the variant.
 func (v Variant) Path() string { return v.entry.Path }
 
+// Entry is what the manifest says of the variant; of new bytes it does not say yet where they are.
+func (v Variant) Entry() Entry { return v.entry }
+
 // validate reports what makes the draft no complete version.
 func (d *Draft) validate() error {
 	var faults []error

@@ -24,6 +24,8 @@ type Almanac struct {
 	Current int    // the default year; 0 if no season is known
 	Years   []Year // ascending
 	Grid    Grid
+
+	view *season.View
 }
 
 // Year is one season.
@@ -33,19 +35,46 @@ type Year struct {
 	Drivers      []DriverStanding
 	Constructors []ConstructorStanding
 	Codes        map[season.DriverID]string
+
+	made *made
 }
+
+// made is shared by years that are the same.
+type made struct{ _ byte }
+
+// Same says that both are one season by the same facts and decisions, with every round in the same state:
+// what is published of the one is what is published of the other. It is so only of years that JoinAfter
+// took over.
+func (y *Year) Same(other *Year) bool { return y.made != nil && y.made == other.made }
 
 // Join makes the almanac of v.At from what was known then and from the ledger folded up to
 // then; only of the seasons of some years, if any are given. A round without a session key is left out, and so is a season without any other: it is
 // not published before the ledger has given it its key.
 func Join(v *season.View, s *ledger.State, years ...int) *Almanac {
-	a := &Almanac{At: v.At}
+	return JoinAfter(nil, v, s, years...)
+}
+
+// JoinAfter makes what Join makes, and spares itself the seasons of an almanac made before, of any instant,
+// archive and ledger, of which nothing has changed since: see Year.Same. In the almanac of a running
+// service that is every season but one or two. The one made before may be nil.
+func JoinAfter(before *Almanac, v *season.View, s *ledger.State, years ...int) *Almanac {
+	a := &Almanac{At: v.At, view: v}
+	alike := 0
+	if before == nil {
+		before = a
+	} else {
+		alike = v.Alike(before.view)
+	}
 	for i := range v.Seasons {
 		facts := &v.Seasons[i]
 		if len(years) > 0 && !slices.Contains(years, facts.Year) {
 			continue
 		}
-		y := Year{Year: facts.Year, Rounds: join(v, s, facts)}
+		if was, ok := before.Year(facts.Year); ok && facts.Year <= alike && was.stands(v, s, facts) {
+			a.Years = append(a.Years, was.as(v, s))
+			continue
+		}
+		y := Year{Year: facts.Year, Rounds: join(v, s, facts), made: new(made)}
 		y.Rounds = slices.DeleteFunc(y.Rounds, func(r Round) bool { return r.Session == 0 })
 		if len(y.Rounds) == 0 && len(facts.Rounds) > 0 {
 			continue
@@ -65,6 +94,38 @@ func Join(v *season.View, s *ledger.State, years ...int) *Almanac {
 	}
 	a.Grid = latestGrid(v, a.Years)
 	return a
+}
+
+// stands says whether join would make of the season, whose facts are those that y was made from, what it
+// has made of it.
+func (y *Year) stands(v *season.View, s *ledger.State, facts *season.Season) bool {
+	if len(y.Rounds) != len(facts.Rounds) { // some had no session key
+		return false
+	}
+	for i := range y.Rounds {
+		r := &y.Rounds[i]
+		if r.stateAt(v.At) != r.State || v.At.After(r.Start) != r.view.At.After(r.Start) {
+			return false
+		}
+		if s == r.state {
+			continue
+		}
+		key, _ := s.Key(y.Year, r.Facts.GrandPrix)
+		vouches := func(s *ledger.State) bool { return s.Vouches(y.Year, r.Facts.GrandPrix, r.Facts.ResultKnownAt()) }
+		if key != r.Session || !s.SameRecord(r.state, key) || vouches(s) != vouches(r.state) {
+			return false
+		}
+	}
+	return true
+}
+
+// as is the year in an almanac of another instant and ledger.
+func (y Year) as(v *season.View, s *ledger.State) Year {
+	y.Rounds = slices.Clone(y.Rounds)
+	for i := range y.Rounds {
+		y.Rounds[i].view, y.Rounds[i].state = v, s
+	}
+	return y
 }
 
 // Rounds returns the rounds of the seasons from a year on, by season and in calendar order, as
@@ -89,13 +150,9 @@ func join(v *season.View, s *ledger.State, facts *season.Season) []Round {
 	codes := sync.OnceValue(func() map[season.DriverID]string { return v.Codes(facts.Year, spokenOf(rounds)...) })
 	for i := range rounds {
 		r := &rounds[i]
-		*r = Round{Year: facts.Year, Facts: &facts.Rounds[i], view: v, state: s, codes: codes}
+		r.locate(v, s, facts.Year, &facts.Rounds[i])
+		r.codes = codes
 		r.Circuit = v.Circuits[r.Facts.Circuit]
-		if key, ok := s.Key(facts.Year, r.Facts.GrandPrix); ok {
-			r.Session = key
-			r.Record, _ = s.Record(key)
-		}
-		r.Start = r.Record.Start(r.Facts.StartsAt())
 		r.Provisional = r.Facts.Provisional() && r.Record.Override.Start.IsZero()
 		r.Pick, r.LivePick = r.Record.Pick, r.Record.LivePick(ScoredCheckpoint)
 		if verified := r.Record.Result(); verified != nil {
@@ -106,6 +163,16 @@ func join(v *season.View, s *ledger.State, facts *season.Season) []Round {
 		r.State = r.stateAt(v.At)
 	}
 	return rounds
+}
+
+// locate begins a round with what the ledger has of it, and when it starts by that.
+func (r *Round) locate(v *season.View, s *ledger.State, year int, facts *season.Round) {
+	*r = Round{Year: year, Facts: facts, view: v, state: s}
+	if key, ok := s.Key(year, facts.GrandPrix); ok {
+		r.Session = key
+		r.Record, _ = s.Record(key)
+	}
+	r.Start = r.Record.Start(facts.StartsAt())
 }
 
 // spokenOf lists the drivers in the picks and the results of the rounds, those that no longer count too.
@@ -151,8 +218,12 @@ func (a *Almanac) Year(year int) (*Year, bool) {
 // Round returns the round of a session key; the error wraps ledger.ErrUnknownSession if no round
 // that is known has it.
 func (a *Almanac) Round(session int64) (*Round, error) {
-	if found := a.where(func(r *Round) bool { return r.Session == session }); len(found) > 0 {
-		return found[0], nil
+	if y, ok := a.Year(ledger.YearOf(session)); ok {
+		for i := range y.Rounds {
+			if r := &y.Rounds[i]; r.Session == session {
+				return r, nil
+			}
+		}
 	}
 	return nil, fmt.Errorf("%w %d", ledger.ErrUnknownSession, session)
 }
@@ -228,10 +299,15 @@ func Held(v *season.View, s *ledger.State) *season.View {
 	held.Seasons = slices.Clone(v.Seasons)
 	for i := range held.Seasons {
 		rounds := map[season.GrandPrixID]bool{} // that have not been held
-		joined := join(v, s, &v.Seasons[i])
-		for j := range joined {
-			if r := &joined[j]; r.Facts.Finished() && (r.Off() || v.At.Before(r.End())) {
-				rounds[r.Facts.GrandPrix] = true
+		for j := range v.Seasons[i].Rounds {
+			facts := &v.Seasons[i].Rounds[j]
+			if !facts.Finished() {
+				continue
+			}
+			var r Round
+			r.locate(v, s, v.Seasons[i].Year, facts)
+			if r.Record.Override.Status != ledger.AsPlanned || v.At.Before(r.End()) {
+				rounds[facts.GrandPrix] = true
 			}
 		}
 		if len(rounds) == 0 {

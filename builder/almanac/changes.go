@@ -84,7 +84,7 @@ func (r *Round) changes() []Change {
 		all = append(all, voided)
 	}
 	var before *ledger.Verification
-	if r.vouchable() {
+	if len(r.Record.Revisions) > 0 && r.vouchable() {
 		before = &ledger.Verification{Classification: ledger.Classification{Rows: Rows(r.Facts.Results), Sprint: r.SourceSprint()}}
 	}
 	for i := range r.Record.Revisions {

@@ -178,7 +178,7 @@ type Publishable func(v *season.View, before, after *ledger.State, session int64
 func Decide(ctx context.Context, l *ledger.Ledger, v *season.View, actor string, session int64, publishable Publishable, decide func(*Round) ([]ledger.Event, error)) ([]ledger.Event, error) {
 	var seen *Round
 	events, err := l.Append(ctx, v.At, actor, func(s *ledger.State) ([]ledger.Event, error) {
-		for _, r := range Rounds(v, s, 0) {
+		for _, r := range Rounds(v, s, ledger.YearOf(session)) {
 			if r.Session == session && session != 0 {
 				seen = r
 				events, err := decide(r)

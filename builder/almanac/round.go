@@ -165,8 +165,11 @@ func (r *Round) SourceSprint() []ledger.Row {
 // Differs says that the source's present classification, of the race or of the sprint, is not the one
 // that counts.
 func (r *Round) Differs() bool {
+	if r.Result == nil || r.Vouched() {
+		return false
+	}
 	source, sprint := r.Source(), r.SourceSprint()
-	return source != nil && r.Result != nil && (changed(r.Valid(), source) || sprint != nil && changed(r.Sprint(), sprint))
+	return source != nil && (changed(r.Valid(), source) || sprint != nil && changed(r.Sprint(), sprint))
 }
 
 // PickedFor returns the place on the podium for which the frozen pick has the driver, 0 if for

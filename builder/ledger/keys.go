@@ -67,6 +67,9 @@ func assignYear(s *State, year season.Season) ([]KeyAssignment, error) {
 
 func sessionKey(year, n int) int64 { return int64(year)*1000 + int64(n) }
 
+// YearOf is the season of a session key.
+func YearOf(session int64) int { return int(session / 1000) }
+
 // checkKeys: a key belongs to its year, and neither the key nor the round was ever assigned.
 func (s *State) checkKeys(keys []KeyAssignment) error {
 	seenKeys, seenRounds := map[int64]bool{}, map[roundID]bool{}

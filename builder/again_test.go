@@ -1,0 +1,168 @@
+package builder_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder"
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/builder/season"
+	"gridcast/builder/stewards"
+	"gridcast/snapshots"
+)
+
+// A builder that remembers what it rendered publishes, byte by byte, what one publishes that has just been
+// started on the same store, whatever has happened between its builds.
+func TestRememberedIsAsRendered(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: builds some thirty versions")
+	}
+	asItIs := altered(t, asItWas)
+	inUse := asItIs
+	day := func(year int, month time.Month, day int) time.Time {
+		return time.Date(year, month, day, 12, 0, 0, 0, time.UTC)
+	}
+	opened := day(2023, time.July, 1) // the archive vouches for the first half of that season
+	b := onArchive(t, &inUse, opened, builder.Policy{Model: predict.GridFrequency()})
+	decide := func(year int, gp season.GrandPrixID, decide func(*almanac.Round) ([]ledger.Event, error)) func(time.Time) {
+		return func(at time.Time) {
+			session, _ := b.Ledger.State().Key(year, gp)
+			if _, err := almanac.Decide(t.Context(), b.Ledger, inUse.AsOf(at), "operator:test", session, nil, decide); err != nil {
+				t.Fatalf("%s: %v", at, err)
+			}
+		}
+	}
+	without := func(driver season.DriverID) func(*almanac.Round) ([]ledger.Event, error) {
+		return func(r *almanac.Round) ([]ledger.Event, error) {
+			rows, err := stewards.Ruling{Disqualified: []season.DriverID{driver}}.Apply(r)
+			if err != nil {
+				return nil, err
+			}
+			return r.Correct(rows, nil, "a plank")
+		}
+	}
+	use := func(a *season.Archive) func(time.Time) { return func(time.Time) { inUse = a } }
+	// edited is the archive with one race otherwise.
+	edited := func(year int, gp season.GrandPrixID, edit func(*season.Round)) *season.Archive {
+		facts := asItIs.Facts()
+		facts.Seasons = slices.Clone(facts.Seasons)
+		i := slices.IndexFunc(facts.Seasons, func(s season.Season) bool { return s.Year == year })
+		facts.Seasons[i].Rounds = slices.Clone(facts.Seasons[i].Rounds)
+		r, _ := facts.Seasons[i].Round(gp)
+		edit(r)
+		a, err := season.New(facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	slower := func(r *season.Round) { // a lap less for who came tenth: places and points stay
+		r.Results = slices.Clone(r.Results)
+		r.Results[9].Laps--
+	}
+	swapped := func(r *season.Round) {
+		r.Results = slices.Clone(r.Results)
+		r.Results[0].Driver, r.Results[1].Driver = r.Results[1].Driver, r.Results[0].Driver
+		r.Results[0].Team, r.Results[1].Team = r.Results[1].Team, r.Results[0].Team
+		r.DriverStandings, r.TeamStandings = nil, nil
+	}
+	nothing := func(time.Time) {}
+	release := false
+	unchanged := 0 // builds in which documents were taken as they were
+	for _, step := range []struct {
+		what string
+		at   time.Time
+		do   func(at time.Time)
+	}{
+		{"the first", opened, nothing},
+		{"the last race of a season is over", time.Date(2023, time.November, 26, 16, 0, 0, 0, time.UTC), nothing},
+		{"its result is awaited", time.Date(2023, time.November, 26, 18, 0, 0, 0, time.UTC), nothing},
+		{"all results are verified", day(2023, time.December, 10), func(time.Time) { b.Policy.AutoVerifyAfter = time.Hour }},
+		{"once more", day(2023, time.December, 10), nothing},
+		{"time passes", day(2024, time.January, 10), nothing},
+		{"a season ago is corrected", day(2024, time.January, 11), decide(2023, "united-states", without("lando-norris"))},
+		{"drivers are seen for the first time", day(2024, time.March, 4), nothing},
+		{"in the middle of a race", time.Date(2024, time.March, 9, 17, 30, 0, 0, time.UTC), nothing},
+		{"after it", time.Date(2024, time.March, 9, 22, 0, 0, 0, time.UTC), nothing},
+		{"a round is postponed", day(2024, time.March, 12), decide(2024, "australia", func(r *almanac.Round) ([]ledger.Event, error) { return r.Postpone("storms") })},
+		{"and put back", day(2024, time.March, 13), decide(2024, "australia", func(r *almanac.Round) ([]ledger.Event, error) { return r.Reinstate(time.Time{}, "no storms") })},
+		{"another is moved", day(2024, time.March, 14), decide(2024, "japan", func(r *almanac.Round) ([]ledger.Event, error) { return r.Move(r.Start.Add(time.Hour), "television") })},
+		{"another is cancelled", day(2024, time.March, 15), decide(2024, "china", func(r *almanac.Round) ([]ledger.Event, error) { return r.Cancel("a strike") })},
+		{"the archive says more of a season ago", day(2024, time.March, 16), use(edited(2023, "belgium", slower))},
+		{"time passes on it", day(2024, time.March, 17), nothing},
+		{"the archive contests a result of a season ago", day(2024, time.March, 18), use(edited(2023, "belgium", swapped))},
+		{"time passes while it is contested", day(2024, time.March, 19), nothing},
+		{"the contested result is corrected", day(2024, time.March, 20), decide(2023, "belgium", func(r *almanac.Round) ([]ledger.Event, error) { return r.Correct(r.Source(), nil, "an appeal") })},
+		{"the archive is as it was", day(2024, time.March, 21), use(asItIs)},
+		{"another model picks", day(2024, time.March, 22), func(time.Time) { b.Policy.Model = predict.NewV2(predict.DefaultParams()) }},
+		{"a weekend later", day(2024, time.March, 25), nothing},
+		{"it is rolled back", day(2024, time.March, 26), func(at time.Time) {
+			base, err := snapshots.LoadBase(t.Context(), b.Store)
+			if err != nil {
+				t.Fatal(err)
+			}
+			publisher := snapshots.Publisher{Store: b.Store}
+			if _, err := publisher.Rollback(t.Context(), base.Pointer.Version-3, "test", "to look", at); err != nil {
+				t.Fatal(err)
+			}
+			release = true
+		}},
+		{"another builder was there, on an archive of its own", day(2024, time.March, 28), func(at time.Time) {
+			theirs := edited(2023, "belgium", slower)
+			other := &builder.Builder{Store: b.Store, Ledger: b.Ledger, Policy: b.Policy, Name: "other", Log: b.Log, Facts: func(context.Context) (builder.StoredArchive, error) {
+				return builder.StoredArchive{Archive: theirs, SHA256: sum}, nil
+			}}
+			if _, err := other.Build(t.Context(), builder.Request{At: at.Add(-time.Hour)}); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"a driver has another name in the ledger", day(2024, time.March, 29), func(at time.Time) {
+			if _, err := b.Ledger.Append(t.Context(), at, "operator:test", func(*ledger.State) ([]ledger.Event, error) {
+				return []ledger.Event{ledger.Rename("max-verstappen", "max-emilian-verstappen")}, nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"and time passes again", day(2024, time.March, 30), nothing},
+		{"the last", day(2024, time.July, 1), nothing},
+	} {
+		step.do(step.at)
+		if _, err := b.Policy.Settle(t.Context(), b.Ledger, builder.StoredArchive{Archive: inUse, SHA256: sum}, step.at); err != nil {
+			t.Fatalf("%s: %v", step.what, err)
+		}
+		store := clone(t, b.Store)
+		l, err := ledger.Load(t.Context(), store, ledger.Simulated)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh := &builder.Builder{Store: store, Ledger: l, Policy: b.Policy, Name: b.Name, Log: b.Log, Facts: b.Facts}
+		before := builder.Remembered(b)
+		for _, each := range []*builder.Builder{fresh, b} {
+			if _, err := each.Build(t.Context(), builder.Request{At: step.at, Release: release}); err != nil {
+				t.Fatalf("%s: %v", step.what, err)
+			}
+		}
+		release = false
+		for path, body := range builder.Remembered(b) {
+			if was := before[path]; len(was) > 0 && &was[0] == &body[0] && strings.HasSuffix(path, "/2023") {
+				unchanged++
+				break
+			}
+		}
+		for _, folder := range []string{"objects/", "manifests/"} {
+			if diff := cmp.Diff(objectsIn(t, store, folder), objectsIn(t, b.Store, folder)); diff != "" {
+				t.Fatalf("%s: %s (-of a new builder +of one that remembers)\n%.4000s", step.what, folder, diff)
+			}
+		}
+	}
+	if unchanged < 8 {
+		t.Errorf("%d builds took documents as they were; want eight", unchanged)
+	}
+}
