@@ -302,10 +302,11 @@ type rendered struct {
 
 // join joins facts and ledger, with the seasons of the last rendering where they are the same.
 func (b *Builder) join(v *season.View, s *ledger.State) *almanac.Almanac {
+	var before *almanac.Almanac
 	if last := b.last.Load(); last != nil {
-		return almanac.JoinAfter(last.almanac, v, s)
+		before = last.almanac
 	}
-	return almanac.Join(v, s)
+	return almanac.JoinAfter(before, v, s)
 }
 
 // again returns a document of the base that need not be rendered again, because this builder has rendered

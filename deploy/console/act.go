@@ -240,9 +240,13 @@ func (c *Console) deed(parse parser) operatorFunc {
 			return
 		}
 		order := operator.Order{Actor: who.actor(), Reason: field(r, "reason"), Seen: r.PostFormValue("seen"), Force: r.PostFormValue("force") != ""}
-		p, err := c.Operator.Preview(r.Context(), deed)
-		if err == nil && order.Seen != "" && order.Seen != p.Seen {
-			err = operator.ErrChanged
+		var p operator.Preview
+		if r.PostFormValue("confirm") == "" {
+			if p, err = c.Operator.Preview(r.Context(), deed); err == nil && order.Seen != "" && order.Seen != p.Seen {
+				err = operator.ErrChanged
+			}
+		} else { // they have answered the question: nobody reads what the deed does
+			p, err = c.Operator.Check(r.Context(), deed, order.Seen)
 		}
 		if err == nil {
 			err = operator.Complete(deed, order)

@@ -162,6 +162,21 @@ func (d Done) Outcome() builder.Outcome {
 // Preview looks at what a deed would do now.
 func (o *Operator) Preview(ctx context.Context, d Deed) (Preview, error) { return d.preview(ctx, o) }
 
+// Check is the preview of a deed for somebody who has looked at what seen names: it may leave out what only
+// people read, the effects and the variants. Without seen it is the whole preview. The error is ErrChanged if
+// the deed is about something else by now.
+func (o *Operator) Check(ctx context.Context, d Deed, seen string) (Preview, error) {
+	look := d.preview
+	if c, ok := d.(checked); ok && seen != "" {
+		look = c.check
+	}
+	p, err := look(ctx, o)
+	if err == nil && seen != "" && seen != p.Seen {
+		err = ErrChanged
+	}
+	return p, err
+}
+
 // Complete says what an order for a deed lacks, before anything is done.
 func Complete(d Deed, order Order) error {
 	if r, ok := d.(reasoned); ok && r.needsReason() && order.Reason == "" {
@@ -176,16 +191,10 @@ func (o *Operator) Do(ctx context.Context, d Deed, order Order) (Done, error) {
 	if err := Complete(d, order); err != nil {
 		return Done{}, err
 	}
-	look := d.preview
-	if c, ok := d.(checked); ok && order.Seen != "" {
-		look = c.check // they have looked, and are refused if it is not that any more
-	}
-	p, err := look(ctx, o)
+	p, err := o.Check(ctx, d, order.Seen)
 	switch {
 	case err != nil:
 		return Done{}, err
-	case order.Seen != "" && order.Seen != p.Seen:
-		return Done{}, ErrChanged
 	case p.Refusal != "" && !order.Force:
 		return Done{}, fmt.Errorf("%w: %s", ErrRefused, p.Refusal)
 	}

@@ -246,7 +246,7 @@ func (d RoundDeed) preview(ctx context.Context, o *Operator) (Preview, error) {
 	if err != nil {
 		return Preview{}, err
 	}
-	after := almanac.Join(v, trial)
+	after := almanac.JoinAfter(before, v, trial)
 	p.Effects = effects(before, after, d.session)
 	year := int(d.session / catalog.KeysPerSeason)
 	if p.Variants, err = changedVariants(before, after, year); err != nil && p.Refusal == "" {
@@ -323,7 +323,7 @@ func (d RoundDeed) do(ctx context.Context, o *Operator, order Order, p Preview) 
 		return Done{}, err
 	}
 	done := Done{Events: events, Unpublished: fmt.Sprintf("%s %d", strings.ReplaceAll(string(events[0].Type), "_", " "), d.session)}
-	r, err := almanac.Join(v, o.Ledger.State()).Round(d.session)
+	r, err := almanac.Join(v, o.Ledger.State(), int(d.session/catalog.KeysPerSeason)).Round(d.session)
 	if err != nil {
 		return done, err
 	}
