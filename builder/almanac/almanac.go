@@ -260,6 +260,14 @@ func (a *Almanac) Verified() []*Round {
 	return verified
 }
 
+// Differing returns the rounds of whose verified result the source has another classification by now,
+// oldest first: somebody has to correct it, or did so before the source.
+func (a *Almanac) Differing() []*Round {
+	differing := a.where((*Round).Differs)
+	slices.SortStableFunc(differing, byStart)
+	return differing
+}
+
 func (a *Almanac) where(want func(*Round) bool) []*Round {
 	var found []*Round
 	for i := range a.Years {

@@ -295,6 +295,34 @@ func TestVerifyRebuildRollback(t *testing.T) {
 	}
 }
 
+// A verified result of which the source has another classification is told of until it is taken.
+func TestSourceDiffers(t *testing.T) {
+	w := newWorld(t)
+	w.set(w.weekend.ResultKnownAt())
+	w.build("settled")
+	told := func() (notice, form bool) {
+		page := html.UnescapeString(w.asOperator("GET", "/", nil, "Accept: text/html").body)
+		return strings.Contains(page, "another classification of the Las Vegas Grand Prix of 2024 than the verified one"), strings.Contains(page, "Take the source's…")
+	}
+	for _, step := range []struct {
+		path    string
+		form    url.Values
+		differs bool
+	}{
+		{"/results/2024022/verify", url.Values{}, false},
+		{"/results/2024022/correct", url.Values{"disqualify": {"RUS"}, "reason": {"floor"}}, true},
+		{"/results/2024022/correct", url.Values{"reason": {"it was not"}}, false},
+	} {
+		step.form.Set("confirm", "yes")
+		if r := w.wait(step.path, step.form); r.Last.Phase != console.Done {
+			t.Fatalf("%s: got %+v", step.path, r.Last)
+		}
+		if notice, form := told(); notice != step.differs || form != step.differs {
+			t.Errorf("after %s with %v: told of a difference: %v, with a form: %v, want %v", step.path, step.form, notice, form, step.differs)
+		}
+	}
+}
+
 // The service notices a deed by itself too, and may build before whoever did it: their run says all the
 // same what follows from it.
 func TestAnotherBuildWasFaster(t *testing.T) {

@@ -28,30 +28,31 @@ type page struct {
 	Kind       ledger.Kind
 	Run        *runView // the latest, if it was begun lately
 
-	Problem  string // why versions are not built
-	Notices  []notice
-	Served   served
-	Next     *comingRace
-	Jobs     []jobView
-	Missing  []almanac.Lack // facts that are overdue
-	Waiting  []waitingResult
-	Control  []controlledRound
-	Calendar string // of the season as it is known, as a table that can be changed and imported
-	Season   seasonView
-	Record   recordView
-	Versions []versionView
-	Keys     []keyView
-	Tiers    []string
-	Webhooks []hookView
-	Topics   []string // of webhooks
-	MaySign  bool     // webhooks can be added and tested here
-	Settings []operator.Setting
-	Models   []string // that can make the picks
-	Sources  []operator.Source
-	Archives []operator.StoredArchive
-	Audit    []auditView
-	AuditAll int // entries in the log
-	Damaged  []auditlog.Damage
+	Problem   string // why versions are not built
+	Notices   []notice
+	Served    served
+	Next      *comingRace
+	Jobs      []jobView
+	Missing   []almanac.Lack // facts that are overdue
+	Waiting   []waitingResult
+	Differing []string // rounds of whose verified result the source has another classification
+	Control   []controlledRound
+	Calendar  string // of the season as it is known, as a table that can be changed and imported
+	Season    seasonView
+	Record    recordView
+	Versions  []versionView
+	Keys      []keyView
+	Tiers     []string
+	Webhooks  []hookView
+	Topics    []string // of webhooks
+	MaySign   bool     // webhooks can be added and tested here
+	Settings  []operator.Setting
+	Models    []string // that can make the picks
+	Sources   []operator.Source
+	Archives  []operator.StoredArchive
+	Audit     []auditView
+	AuditAll  int // entries in the log
+	Damaged   []auditlog.Damage
 }
 
 // notice is something the operator should see first, and what to do about it.
@@ -145,6 +146,10 @@ func (p *page) notices() {
 		if w.Digest != "" {
 			add(false, "waiting", "Compare it with the official document and verify it.", "The result of the %s waits for verification", w.Name)
 		}
+	}
+	for _, name := range p.Differing {
+		add(false, "season", "Compare both with the official document (gridcast results show). If the source is right, take its classification, below Actions or with gridcast results correct.",
+			"The source has another classification of the %s than the verified one", name)
 	}
 	for _, e := range p.Served.Edges {
 		for _, fault := range e.Faults {
@@ -254,6 +259,9 @@ func (c *Console) collectSeason(ctx context.Context, p *page, now time.Time, sta
 	p.Next = nextRace(a)
 	for _, r := range a.Waiting() {
 		p.Waiting = append(p.Waiting, newWaiting(r))
+	}
+	for _, r := range a.Differing() {
+		p.Differing = append(p.Differing, fmt.Sprintf("%s of %d", r.Facts.Name, r.Year))
 	}
 	p.Missing = almanac.Missing(facts.Archive.AsOf(now), state)
 	p.Season = newSeason(a)

@@ -156,6 +156,7 @@ type seasonRound struct {
 	Hit     bool
 	OnPod   int // picked drivers on the podium
 	Allowed []almanac.Action
+	Differs bool     // the source has another classification than the verified one
 	Order   []string // codes in finishing order, as it counts now
 	Names   string   // as in waitingResult
 }
@@ -212,7 +213,7 @@ func newSeason(a *almanac.Almanac) seasonView {
 	s := seasonView{Year: a.Current}
 	for _, r := range a.Rounds(0) {
 		row := seasonRound{
-			Number: r.Facts.Number, Session: r.Session, Name: r.Facts.Name, Start: r.Start, State: stateWord(r.State), Pick: newPick(r), Allowed: r.Allowed(), Order: order(r), Names: names(r),
+			Number: r.Facts.Number, Session: r.Session, Name: r.Facts.Name, Start: r.Start, State: stateWord(r.State), Pick: newPick(r), Allowed: r.Allowed(), Differs: r.Differs(), Order: order(r), Names: names(r),
 		}
 		if r.Result != nil {
 			podium := almanac.Podium(r.Result.Rows)

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ import (
 )
 
 type resultsCmds struct {
-	List    resultsListCmd    `cmd:"" help:"List the results that wait to be verified, and the last that were."`
+	List    resultsListCmd    `cmd:"" help:"List the results that wait to be verified, those that the source has otherwise by now, and the last that were verified."`
 	Show    resultsShowCmd    `cmd:"" help:"Show a classification next to the pick and to the last verified revision."`
 	Verify  resultsVerifyCmd  `cmd:"" help:"Vouch for the source's classification."`
 	Enter   resultsEnterCmd   `cmd:"" help:"Enter the result of a race for which the source has none."`
@@ -94,8 +95,8 @@ func (c *resultsListCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	done := a.Verified()
-	rounds := append(a.Waiting(), done[:min(max(c.Recent, 0), len(done))]...)
+	done := slices.DeleteFunc(a.Verified(), (*almanac.Round).Differs)
+	rounds := slices.Concat(a.Waiting(), a.Differing(), done[:min(max(c.Recent, 0), len(done))])
 	listed := make([]listedResult, len(rounds))
 	rows := make([][]any, len(rounds))
 	for i, r := range rounds {

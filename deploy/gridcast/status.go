@@ -37,6 +37,7 @@ type serviceState struct {
 	LightsOut time.Time         `json:"lights_out,omitzero"`
 	Frozen    bool              `json:"pick_frozen"`
 	Waiting   []string          `json:"results_waiting"`
+	Differing []string          `json:"results_differing"` // verified, and the source has another classification by now
 	Missing   []missingFact     `json:"missing"`           // facts that are overdue
 	Refused   []refusedDocument `json:"refused_documents"` // of the version, that stayed as they were before
 	Edges     []edgeStands      `json:"edges"`
@@ -95,7 +96,7 @@ func (c *statusCmd) Run(ctx context.Context, s *streams) error {
 	st := serviceState{
 		Store: store.String(), RaceTime: now, Version: base.Pointer.Version, BuiltAt: base.Manifest.BuiltAt, DueAt: base.Manifest.DueAt,
 		Overdue: !base.Manifest.DueAt.IsZero() && now.After(base.Manifest.DueAt),
-		Ledger:  l.Head(), Kind: l.State().Kind(), Waiting: []string{}, Missing: []missingFact{}, Refused: []refusedDocument{}, Edges: []edgeStands{}, Audited: len(log.Entries()),
+		Ledger:  l.Head(), Kind: l.State().Kind(), Waiting: []string{}, Differing: []string{}, Missing: []missingFact{}, Refused: []refusedDocument{}, Edges: []edgeStands{}, Audited: len(log.Entries()),
 	}
 	if at := l.State().At(); at.Sub(now) > ledger.MaxAhead {
 		st.Future = at
@@ -153,6 +154,9 @@ func (st *serviceState) rounds(a *almanac.Almanac) {
 		if r.Source() != nil {
 			st.Waiting = append(st.Waiting, fmt.Sprintf("%d %s", r.Session, r.Facts.Name))
 		}
+	}
+	for _, r := range a.Differing() {
+		st.Differing = append(st.Differing, fmt.Sprintf("%d %s", r.Session, r.Facts.Name))
 	}
 	if coming := a.Coming(); len(coming) > 0 {
 		st.NextRace, st.LightsOut, st.Frozen = coming[0].Facts.Name, coming[0].Start, coming[0].Pick != nil
@@ -218,6 +222,9 @@ func (s *streams) printState(st serviceState) error {
 	}
 	for _, w := range st.Waiting {
 		rows = append(rows, []any{"result waits", w + " (gridcast results verify)"})
+	}
+	for _, d := range st.Differing {
+		rows = append(rows, []any{"source differs", d + " (gridcast results show, and correct)"})
 	}
 	for _, e := range st.Edges {
 		if e.Problem == "" {
