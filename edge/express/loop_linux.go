@@ -204,12 +204,18 @@ func (p *loop) obey(o order) {
 }
 
 // accept takes connections from the listener and serves what they bring along. It reports
-// whether there may be more. It takes them all before it reads from the first: until then more of
-// them have brought something, and need not be watched.
+// whether there may be more. It takes several before it reads from the first: until then more of
+// them have brought something, and need not be watched. Handshakes begin one at a time, each of
+// which takes as long as many requests: those under way, and their requests, do not wait for others
+// that have only just come.
 func (p *loop) accept() (more bool) {
 	l := p.worker.lane
 	more = true
-	for range acceptsInARow {
+	atOnce := acceptsInARow
+	if l.cfg.TLS != nil {
+		atOnce = 1
+	}
+	for range atOnce {
 		if !l.reserve() {
 			p.pause()
 			more = false
