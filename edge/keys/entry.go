@@ -134,7 +134,9 @@ type index struct {
 
 // newIndex returns an index with room for at least n entries.
 func newIndex(n int) *index {
-	return &index{slots: make([]Entry, 1<<bits.Len(uint(2*n)))}
+	x := &index{slots: make([]Entry, 1<<bits.Len(uint(2*n)))}
+	adviseHugePages(x.slots)
+	return x
 }
 
 // full reports whether n more entries would be too many.
