@@ -68,7 +68,7 @@ func (t *comparison) round(ctx context.Context, n int, length time.Duration, sai
 		for _, e := range t.order(n) {
 			run := e.String() + ", " + load
 			said.begins(run)
-			m, err := t.fixture.load(ctx, load, e.process, e.c, length)
+			m, err := t.fixture.load(ctx, load, e.process, e.c, e.c.lasts(length))
 			if err != nil {
 				return fmt.Errorf("%s: %w", run, err)
 			}
