@@ -273,7 +273,7 @@ func (f *follower) take(ctx context.Context, pointer Pointer) error {
 		workers: f.Workers, previous: known, arrivals: f.arrived, arrived: func() { stalled.Reset(stallTime) },
 	}.load(loading, pointer, f.Store)
 	if err != nil {
-		return err // what has arrived need not be read again: a store that is too slow for all edges would get slower
+		return err // what has arrived is not read again
 	}
 	f.partly, f.arrived = Pointer{}, nil
 	if err := guard(func() error { return f.Deliver(v) }); err != nil {
