@@ -49,7 +49,7 @@ type generator struct {
 	byFD      []*conn // nil: not ours
 	sent      int     // requests
 	buffer    []byte
-	begun     time.Time
+	now       func() time.Duration // nil until the run begins, unless a test has a time of its own
 	latencies []time.Duration
 }
 
@@ -68,13 +68,21 @@ func Run(cfg Config) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	return g.run()
+}
+
+// run connects, sends what is to be sent, and closes the connections.
+func (g *generator) run() (Report, error) {
 	defer g.close()
 	if err := g.connect(); err != nil {
 		return Report{}, err
 	}
-	g.begun = time.Now()
+	if g.now == nil {
+		begun := time.Now()
+		g.now = func() time.Duration { return time.Since(begun) }
+	}
 	run := g.closedLoop
-	if cfg.PerSecond > 0 {
+	if g.cfg.PerSecond > 0 {
 		run = g.openLoop
 	}
 	length, err := run()
@@ -197,8 +205,6 @@ func (g *generator) openLoop() (time.Duration, error) {
 func (g *generator) dueAt() time.Duration {
 	return time.Duration(float64(g.sent) / g.cfg.PerSecond * float64(time.Second))
 }
-
-func (g *generator) now() time.Duration { return time.Since(g.begun) }
 
 // wait returns the events of connections on which something has arrived, at the latest after a
 // time.

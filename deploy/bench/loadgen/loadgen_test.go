@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,10 +36,26 @@ func serve(t *testing.T, handler http.HandlerFunc) netip.AddrPort {
 	return netip.MustParseAddrPort(listener.Addr().String())
 }
 
+// byAnswers is a run whose time is what has come of it: a millisecond for each answer, and next to
+// nothing for each look at the clock. However slow the machine is, as much is exchanged in it.
+func byAnswers(t *testing.T, cfg Config) (Report, error) {
+	t.Helper()
+	g, err := newGenerator(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	looks := time.Duration(0)
+	g.now = func() time.Duration {
+		looks++
+		return time.Duration(len(g.latencies))*time.Millisecond + looks
+	}
+	return g.run()
+}
+
 // TestRunCountsAnswers lets the server count too. One of two requests is answered with more
 // than arrives at once, the other without a body.
 func TestRunCountsAnswers(t *testing.T) {
-	const connections, length = 8, time.Second
+	const connections, length = 8, 400 * time.Millisecond
 	var full, bare atomic.Int64
 	body := strings.Repeat("x", 300<<10)
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -51,7 +68,7 @@ func TestRunCountsAnswers(t *testing.T) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		_, _ = io.WriteString(w, body)
 	})
-	report, err := Run(Config{Server: server, Connections: connections, Length: length, Requests: requests})
+	report, err := byAnswers(t, Config{Server: server, Connections: connections, Length: length, Requests: requests})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +95,7 @@ func TestRunRefuses(t *testing.T) {
 			_, _ = io.WriteString(c, "HTTP/1.1 304 Not Modified\r\n\r\nmore")
 		}
 	})
-	good := Config{Server: answering(http.StatusOK), Connections: 2, Length: 10 * time.Second, Requests: requests}
+	good := Config{Server: answering(http.StatusOK), Connections: 2, Length: time.Minute, Requests: requests}
 	for _, tt := range []struct {
 		name   string
 		change func(*Config)
@@ -89,7 +106,7 @@ func TestRunRefuses(t *testing.T) {
 		{"nobody", func(c *Config) { c.Server = netip.MustParseAddrPort("127.0.0.1:1") }, "connect to 127.0.0.1:1: connection refused"},
 		{"a rate below zero", func(c *Config) { c.PerSecond = -1 }, "-1 requests a second"},
 		{"more than was asked for", func(c *Config) { c.Server = talkative }, "4 bytes that nobody has asked for"},
-		{"no requests", func(c *Config) { c.Requests = nil }, "2 connections, 10s, 0 requests"},
+		{"no requests", func(c *Config) { c.Requests = nil }, "2 connections, 1m0s, 0 requests"},
 		{"an address that is not", func(c *Config) { c.Server = netip.AddrPort{} }, "want an IPv4 address"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -103,24 +120,65 @@ func TestRunRefuses(t *testing.T) {
 }
 
 // TestOpenLoop has requests answered late, so that several wait on a connection: their number
-// is that of the schedule, and their latency counts from when they were due.
+// is that of the schedule, and their latency counts from when they were due. Time goes on, by 7 ms,
+// while the server stalls, and else only while nothing waits for an answer.
 func TestOpenLoop(t *testing.T) {
-	const length, stall = 400 * time.Millisecond, 200 * time.Millisecond
+	const length, interval, tick, stall = 400 * time.Millisecond, 10 * time.Millisecond, 7 * time.Millisecond, 29 * 7 * time.Millisecond
 	var served atomic.Int64
+	goOn := make(chan struct{})
 	server := serve(t, func(http.ResponseWriter, *http.Request) {
 		if served.Add(1) == 1 {
-			time.Sleep(stall)
+			<-goOn
 		}
 	})
-	report, err := Run(Config{Server: server, Connections: 1, Length: length, Requests: requests, PerSecond: 100})
+	g, err := newGenerator(Config{Server: server, Connections: 1, Length: length, Requests: requests, PerSecond: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 40; report.Requests != want || served.Load() != int64(want) || report.Length != length {
-		t.Errorf("got %+v of %d, want %d requests in %s", report, served.Load(), want, length)
+	now, stalls := time.Duration(0), true
+	g.now = func() time.Duration {
+		if now == stall && stalls {
+			stalls = false
+			close(goOn)
+		}
+		if stalls || g.sent == len(g.latencies) {
+			now += tick
+		}
+		return now
 	}
-	if report.P99 < stall*9/10 {
-		t.Errorf("99 of 100 requests were answered in %s, but the first one took %s", report.P99, stall)
+	report, err := g.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []time.Duration // what is due between two ticks is sent at the second
+	for due := time.Duration(0); due < length; due += interval {
+		want = append(want, max(stall, (due+tick-1)/tick*tick)-due)
+	}
+	slices.Sort(want)
+	for i, latency := range g.latencies {
+		g.latencies[i] = latency.Round(time.Microsecond)
+	}
+	if !slices.Equal(g.latencies, want) || served.Load() != int64(len(want)) {
+		t.Errorf("%d requests were served, with the latencies %v, want %v", served.Load(), g.latencies, want)
+	}
+	if report.Requests != len(want) || report.Length != length || report.P99.Round(time.Microsecond) != stall || report.P50.Round(time.Microsecond) != want[len(want)/2] {
+		t.Errorf("got %+v, want %d requests in %s, 99 of 100 in %s", report, len(want), length, stall)
+	}
+}
+
+// TestOpenLoopGivesUp has a server that never answers.
+func TestOpenLoopGivesUp(t *testing.T) {
+	ended := make(chan struct{})
+	server := serve(t, func(http.ResponseWriter, *http.Request) { <-ended })
+	defer close(ended)
+	g, err := newGenerator(Config{Server: server, Connections: 2, Length: time.Second, Requests: requests, PerSecond: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Duration(0)
+	g.now = func() time.Duration { now += 10 * time.Millisecond; return now }
+	if report, err := g.run(); err == nil || !strings.Contains(err.Error(), "10 requests have no answer after 5s") {
+		t.Errorf("got %+v, %v, want that 10 requests have no answer", report, err)
 	}
 }
 
@@ -190,7 +248,7 @@ func TestTLS(t *testing.T) {
 			Server: netip.MustParseAddrPort(server.Listener.Addr().String()), Connections: 4, Length: 200 * time.Millisecond, TLS: true,
 			Requests: [][]byte{[]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")},
 		}
-		run := Run
+		run := func(cfg Config) (Report, error) { return byAnswers(t, cfg) }
 		if short {
 			run, cfg.Requests[0] = RunShort, []byte("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 		}

@@ -88,7 +88,8 @@ func (c *conn) send(p []byte) (int, error) {
 }
 
 // RunShort sends each request over TLS on a connection of its own, and in a session of its own: no
-// ticket of an earlier one is used. It is a closed loop; a latency begins before the connection.
+// ticket of an earlier one is used. It is a closed loop; a latency begins before the connection. Each of
+// the connections at a time is made at least once.
 func RunShort(cfg Config) (Report, error) {
 	var (
 		group     sync.WaitGroup
@@ -99,7 +100,7 @@ func RunShort(cfg Config) (Report, error) {
 	begun := time.Now()
 	for range cfg.Connections {
 		group.Go(func() {
-			for sent := 0; time.Since(begun) < cfg.Length; sent++ {
+			for sent := 0; sent == 0 || time.Since(begun) < cfg.Length; sent++ {
 				at := time.Now()
 				err := exchangeOnce(cfg.Server.String(), cfg.Requests[sent%len(cfg.Requests)])
 				mu.Lock()
