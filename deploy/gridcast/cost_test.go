@@ -18,6 +18,7 @@ import (
 // TestCostOfChanges publishes all seasons since 1950, then what happens at a race weekend, and
 // prints what each build wrote of how much. Nothing may be written but what the event changes.
 func TestCostOfChanges(t *testing.T) {
+	t.Parallel() // fills the time in which others wait
 	release := sourcetest.Path(t, sourcetest.F1DB2024)
 	s := inDirectory(t)
 	gridcast(t, t.TempDir(), "archive", "import", "f1db", release, "--store", s.name)

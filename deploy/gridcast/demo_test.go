@@ -98,7 +98,7 @@ func TestDemoWeekend(t *testing.T) {
 	t.Parallel() // most of it waits
 	const lasVegas = 2024022
 	told := newListeners(t)
-	d := startDemo(t, "3000", told.flags()...)
+	d := startDemo(t, "3000", append(told.flags(), "--archive", seasons(t, 2022, 2026))...)
 	hook, secret := told.add(d.cmd.Dir, "dir:.var/demo")
 	clients := d.manyClients(t, 20)
 	c := func() *client { // in turn, so that looking often meets no limit
@@ -228,7 +228,7 @@ func TestDemoWithoutVisitor(t *testing.T) {
 	if events := w.events(speed * demoVerifiesAfter); events[3].at.Sub(events[2].at) != speed*demoMinutes {
 		t.Errorf("the result is verified by itself %s after it is known, want ten minutes of real time", events[3].at.Sub(events[2].at))
 	}
-	d := startDemo(t, strconv.Itoa(speed), "--auto-verify-after", "1h") // instead of its thousand hours
+	d := startDemo(t, strconv.Itoa(speed), "--auto-verify-after", "1h", "--archive", seasons(t, 2022, 2026)) // instead of its thousand hours
 	eventually(t, "the demo says what happens if nobody verifies", func() bool {
 		return strings.Contains(d.output.String(), "If nobody does, it is verified by itself in 1s.")
 	})

@@ -62,6 +62,7 @@ func namesOf(rows []sourceRow) map[string]string {
 // TestAllSeasons imports, publishes and serves 1950 to 2024 by the real binary, and compares
 // what a client reads with the release's own files.
 func TestAllSeasons(t *testing.T) {
+	t.Parallel() // fills the time in which others wait
 	release := sourcetest.Path(t, sourcetest.F1DB2024)
 	dir := t.TempDir()
 

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -17,6 +20,10 @@ import (
 func TestMain(m *testing.M) {
 	// Facts come from what the tests bring, not from the world.
 	if err := os.Setenv("GRIDCAST_NO_SOURCES", "true"); err != nil {
+		panic(err)
+	}
+	// Most tests wait for processes that wait themselves: several at a time keep two cores busy.
+	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
 		panic(err)
 	}
 	testscript.Main(m, map[string]func(){"gridcast": main})

@@ -26,14 +26,10 @@ func awaitDerived(t testing.TB, c *client) {
 	}
 }
 
-// TestRecordAndOdds reads what follows a version in the next one, and looks at the plot that the
+// recordAndOdds reads what follows a version in the next one, and looks at the plot that the
 // documentation draws of it.
-func TestRecordAndOdds(t *testing.T) {
-	t.Parallel() // most of it waits
-	if testing.Short() {
-		t.Skip("short: a record takes ten seconds to make")
-	}
-	d := startDemo(t, "1")
+func recordAndOdds(t *testing.T, d demo) {
+	t.Parallel() // a browser waits as much as it works
 	c := newClient(d.url, d.keys["pro"])
 	awaitDerived(t, c)
 	record := data[wire.TrackRecord](t, c.get(t, "/track-record"))

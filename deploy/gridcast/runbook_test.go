@@ -33,6 +33,7 @@ var runbook = []string{
 // binary, an S3 server, a Redis, two edges, a scheduler, nginx and Prometheus. What a page shows
 // in a block of another kind than bash is not run.
 func TestRunbook(t *testing.T) {
+	t.Parallel() // most of it waits
 	m := newMachine(t)
 	for _, page := range runbook {
 		if !t.Run(page, m.read(page)) && page == runbook[0] {
@@ -125,7 +126,8 @@ func newMachine(t *testing.T) *machine {
 	m.env = append(os.Environ(),
 		"PATH="+bin+":"+os.Getenv("PATH"), "HOME="+work, "S3_ADMIN="+s3test.AccessKey+":"+s3test.SecretKey,
 		"EDGE_SECRET=secret-of-edges", "SCHEDULER_SECRET=secret-of-schedulers",
-		"GRIDCAST_NO_SOURCES=true", "GRIDCAST_MODEL=grid-frequency") // asks nobody in the world, and is quick
+		"GRIDCAST_NO_SOURCES=true", "GRIDCAST_MODEL=grid-frequency", // asks nobody in the world, and is quick
+		"GRIDCAST_ARCHIVE="+seasons(t, 2022, 2026))
 	t.Cleanup(func() {
 		for name := range m.running {
 			if err := m.stop(name); err != nil {
@@ -210,7 +212,7 @@ func (m *machine) read(page string) func(t *testing.T) {
 			}
 			fmt.Fprintf(&script, "echo '== deploy/docs/%s.md:%d'\n%s", page, line, m.here(text[block[4]:block[5]]))
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		shell := exec.CommandContext(ctx, "bash", "-c", script.String())
 		shell.Dir, shell.Env = filepath.Join(m.root, "work"), m.env

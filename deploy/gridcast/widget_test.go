@@ -104,13 +104,10 @@ func submatch(t *testing.T, text, pattern string) string {
 	return html.UnescapeString(m[1])
 }
 
-// TestWidget shows the widget on another website, with all that may go wrong there.
-func TestWidget(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: a browser takes half a minute")
-	}
+// widgetElsewhere shows the widget on another website, with all that may go wrong there.
+func widgetElsewhere(t *testing.T, d demo) {
+	t.Parallel() // a browser waits as much as it works
 	b := browsertest.Open(t, t.ArtifactDir())
-	d := startDemo(t, "1")
 	s := newSite(t, d.url)
 	var created struct{ Key string }
 	if err := json.Unmarshal([]byte(gridcast(t, d.cmd.Dir, "keys", "create", "--name", "site", "--tier", "standard", "--origin", s.URL,
