@@ -35,7 +35,10 @@ func TestOutageUnderLoad(t *testing.T) {
 		return startServer(t, dir, "edge", "--store", s.name, "--cache-dir", cache, "--now", "2024-11-24T05:00:00Z")
 	}
 	keys := manyKeys(t, s, keyCount)
-	steady, crashing := startEdge("steady"), startEdge("crashing")
+	steady := startEdge("steady")
+	began := time.Now()
+	crashing := startEdge("crashing")
+	usual := time.Since(began) // for an edge to be ready on this machine now
 	for _, copied := range []string{"keys/keys.json", "version/current.json"} {
 		eventually(t, "the edge has its own copy", func() bool {
 			_, err := os.Stat(filepath.Join(dir, "crashing", copied))
@@ -51,7 +54,7 @@ func TestOutageUnderLoad(t *testing.T) {
 	defer stop()
 
 	server.Stop()
-	began := time.Now()
+	began = time.Now()
 	eventually(t, "the edges notice the outage", func() bool { return storeProblem(t, steady) && storeProblem(t, crashing) })
 
 	l.balance(steady.url)
@@ -59,8 +62,8 @@ func TestOutageUnderLoad(t *testing.T) {
 	died := time.Now()
 	restarted := startEdge("crashing")
 	ready := time.Since(died)
-	if ready > 15*time.Second { // to ask the storage in vain takes 20
-		t.Errorf("the edge was ready %v after its crash: it has waited for the storage", ready)
+	if ready-usual > 15*time.Second { // to ask the storage in vain takes 20
+		t.Errorf("the edge was ready %v after its crash, and %v after its first start: it has waited for the storage", ready, usual)
 	}
 	l.balance(steady.url, restarted.url)
 
