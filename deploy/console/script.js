@@ -31,11 +31,11 @@ function seen(element) {
 }
 
 // reveal brings the panel into the window and takes the focus there, so that whoever types or listens
-// goes on from what became of a deed. It is at once: the page may change while something scrolls
-// slowly, which then ends elsewhere.
+// goes on from what became of a deed. Nothing on the page scrolls slowly: it may change meanwhile, and the
+// scrolling would end elsewhere.
 function reveal(panel) {
   panel.focus({ preventScroll: true });
-  panel.scrollIntoView({ block: "nearest", behavior: "instant" });
+  panel.scrollIntoView({ block: "nearest" });
 }
 
 // markup is what the server said of a section: without the panel, which is put into it here.
@@ -83,7 +83,7 @@ async function refresh() {
     section.querySelectorAll(".scroll").forEach((e, i) => { e.scrollLeft = scrolled[i] || 0; });
   }
   if (focused && document.activeElement !== focused) focused.focus({ preventScroll: true });
-  if (wasSeen && !seen(panel)) panel.scrollIntoView({ block: "nearest", behavior: "instant" });
+  if (wasSeen && !seen(panel)) panel.scrollIntoView({ block: "nearest" });
   tick();
 }
 
