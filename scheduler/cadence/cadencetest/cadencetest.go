@@ -49,7 +49,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func Golden(t *testing.T, name, got string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
+		if err := os.WriteFile(name, []byte(got), 0o644); err != nil { //nolint:gosec // a file of the repository
 			t.Fatal(err)
 		}
 	}
