@@ -186,8 +186,6 @@ type follower struct {
 	told    *blob.Object // the pointer as the watch has just read it; nil: it is to be read
 	named   int64        // version in the pointer, at the last look
 	fresh   bool         // a version was taken since the last watch
-	partly  Pointer      // the version that was loaded in part, at the last failure
-	arrived *arrivals    // what has arrived of it
 	idle    int          // changes in a row that were none
 	last    *Report
 
@@ -266,16 +264,10 @@ func (f *follower) take(ctx context.Context, pointer Pointer) error {
 	defer cancel(nil)
 	stalled := time.AfterFunc(stallTime, func() { cancel(fmt.Errorf("nothing arrived for %v", stallTime)) })
 	defer stalled.Stop()
-	if !f.partly.equal(pointer) {
-		f.partly, f.arrived = pointer, &arrivals{}
-	}
-	v, err := loader{
-		workers: f.Workers, previous: known, arrivals: f.arrived, arrived: func() { stalled.Reset(stallTime) },
-	}.load(loading, pointer, f.Store)
+	v, err := loader{workers: f.Workers, previous: known, arrived: func() { stalled.Reset(stallTime) }}.load(loading, pointer, f.Store)
 	if err != nil {
-		return err // what has arrived is not read again
+		return err
 	}
-	f.partly, f.arrived = Pointer{}, nil
 	if err := guard(func() error { return f.Deliver(v) }); err != nil {
 		if f.refused == nil || f.refused.Pointer.Manifest != pointer.Manifest {
 			f.wait = firstOffer / 2

@@ -2,9 +2,7 @@ package snapshots_test
 
 import (
 	"context"
-	"errors"
 	"maps"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -156,59 +154,6 @@ func TestFollowTrips(t *testing.T) {
 		}
 		if objects != 7 {
 			t.Errorf("%d objects were read, want 7: %v", objects, calls)
-		}
-		cancel()
-		following.Wait()
-	})
-}
-
-// A load that fails because of one object does not read the others again.
-func TestFollowKeepsWhatHasArrived(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		inner := memblob.New()
-		publish(t, inner, decades())
-		var last string // object that was asked for, of seven: it fails three times
-		reads, failures := map[string]int{}, 0
-		var mu sync.Mutex
-		s := faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
-			mu.Lock()
-			defer mu.Unlock()
-			if call.Op != faultblob.Get || !strings.HasPrefix(call.Key, "objects/") {
-				return faultblob.Fate{}
-			}
-			reads[call.Key]++
-			if last == "" && len(reads) == 7 {
-				last = call.Key
-			}
-			if call.Key == last && failures < 3 {
-				failures++
-				return faultblob.Fate{Err: errors.New("no answer")}
-			}
-			return faultblob.Fate{}
-		})
-		served := make(chan int64, 1)
-		ctx, cancel := context.WithCancel(t.Context())
-		var following sync.WaitGroup
-		following.Go(func() {
-			_ = snapshots.Follow(ctx, snapshots.FollowConfig{Store: s, Workers: 1, Deliver: func(v *snapshots.Version) error {
-				served <- v.Pointer.Version
-				return nil
-			}})
-		})
-		<-served
-		synctest.Wait()
-		mu.Lock()
-		clear(reads)
-		last, failures = "", 0
-		mu.Unlock()
-		publish(t, inner, decades().with(verified("now")))
-		if version := <-served; version != 2 || failures != 3 {
-			t.Errorf("version %d is served after %d failures, want 2 after 3", version, failures)
-		}
-		for key, n := range reads {
-			if key != last && n != 1 || key == last && n != 4 {
-				t.Errorf("%s was read %d times; want once, or 4 times of %s", key, n, last)
-			}
 		}
 		cancel()
 		following.Wait()

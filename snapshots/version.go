@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"runtime"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -71,10 +70,9 @@ func Open(ctx context.Context, store blob.Store, previous *Version) (*Version, e
 // loader says how a version is loaded; every field may be zero.
 type loader struct {
 	workers  int
-	previous *Version  // what it has in common with this is not read again
-	arrivals *arrivals // of earlier loads that failed, and of this one; nil: none are kept
-	arrived  func()    // called whenever something has been read, concurrently
-	asStored bool      // nothing is unpacked: it is enough that everything is there
+	previous *Version // what it has in common with this is not read again
+	arrived  func()   // called whenever something has been read, concurrently
+	asStored bool     // nothing is unpacked: it is enough that everything is there
 }
 
 // load reads the version that pointer names. What the first of the stores does not have, or
@@ -151,44 +149,11 @@ type bodyObject struct {
 }
 
 func (l loader) read(ctx context.Context, stores []blob.Store, o *bodyObject) error {
-	if o.data = l.arrivals.take(o.object); o.data != nil {
-		return nil
-	}
 	return inAny(stores, func(s blob.Store) (err error) {
 		o.data, err = readChecked(ctx, s, o.object)
 		l.tick()
-		if err == nil {
-			l.arrivals.keep(o.object, o.data)
-		}
 		return err
 	})
-}
-
-// arrivals are objects that were read, for the next try if the load fails because of another.
-type arrivals struct {
-	mu   sync.Mutex
-	data map[storedObject][]byte
-}
-
-func (a *arrivals) take(object storedObject) []byte {
-	if a == nil {
-		return nil
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.data[object]
-}
-
-func (a *arrivals) keep(object storedObject, data []byte) {
-	if a == nil {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.data == nil {
-		a.data = map[storedObject][]byte{}
-	}
-	a.data[object] = data
 }
 
 // unpack makes what is not stored of the bodies that are packed.
