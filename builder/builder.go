@@ -258,30 +258,24 @@ type Refused struct {
 // be read is rendered by what the source says.
 func (b *Builder) contested(ctx context.Context, base *snapshots.Base, a *almanac.Almanac) (render.Published, error) {
 	published := render.Published{}
-	for _, y := range a.Years {
-		for i := range y.Rounds {
-			r := &y.Rounds[i]
-			if !r.Differs() {
-				continue
-			}
-			entry, ok := base.Entry(catalog.Variant{Endpoint: catalog.Results, SessionKey: r.Session}.Path())
-			if !ok {
-				continue
-			}
-			var said wire.Success[[]wire.ResultRecord]
-			body, err := base.Body(ctx, entry)
-			if err == nil {
-				err = json.Unmarshal(body, &said)
-			}
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			if err != nil {
-				b.Log.Error("what is published of a result cannot be read; laps and gaps are as the source says by now", "session_key", r.Session, "err", err)
-			}
-			for _, record := range said.Data {
-				published[record.SessionKey] = record
-			}
+	for _, r := range a.Differing() {
+		entry, ok := base.Entry(catalog.Variant{Endpoint: catalog.Results, SessionKey: r.Session}.Path())
+		if !ok {
+			continue
+		}
+		var said wire.Success[[]wire.ResultRecord]
+		body, err := base.Body(ctx, entry)
+		if err == nil {
+			err = json.Unmarshal(body, &said)
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			b.Log.Error("what is published of a result cannot be read; laps and gaps are as the source says by now", "session_key", r.Session, "err", err)
+		}
+		for _, record := range said.Data {
+			published[record.SessionKey] = record
 		}
 	}
 	return published, nil
