@@ -46,7 +46,7 @@ var (
 // A builder is killed at each of its writes in turn, then another runs. An edge follows
 // throughout: it must never see anything but the whole version before or the whole one after.
 func TestCrashAtEveryWrite(t *testing.T) {
-	for _, test := range []struct {
+	tests := []struct {
 		name          string
 		before, after bodies
 		writes        int
@@ -55,7 +55,11 @@ func TestCrashAtEveryWrite(t *testing.T) {
 		{"few variants", crashBefore, crashAfter, 1 + 2 + 1 + 1},
 		// A claim, a body, a part of the manifest, a manifest and the pointer.
 		{"many variants", decades(), decades().with(bodies{"calendar/1950": "", "drivers": "d2"}), 1 + 1 + 1 + 1 + 1},
-	} {
+	}
+	if testing.Short() {
+		tests = tests[:1] // the others take two minutes under the race detector
+	}
+	for _, test := range tests {
 		for _, applied := range []bool{false, true} {
 			positions := 0
 			for n := 1; ; n++ {
