@@ -330,7 +330,7 @@ func (b *Builder) renderAll(ctx context.Context, base *snapshots.Base, published
 	}
 	// from is the season from which alone a variant is rendered; 0 if from more.
 	from := func(v catalog.Variant) int {
-		if year := render.Season(v); v.Endpoint != catalog.Results || !contested[year] {
+		if year := v.Season(); v.Endpoint != catalog.Results || !contested[year] {
 			return year
 		}
 		return 0
@@ -436,10 +436,7 @@ func refuse(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, versi
 		if err != nil {
 			continue // of a release with other endpoints
 		}
-		year := v.Year
-		if v.SessionKey > 0 {
-			year = int(v.SessionKey / catalog.KeysPerSeason)
-		}
+		year := v.Season()
 		_, rendered := version[entry.Path]
 		if _, ok := a.Year(year); year != 0 && !ok && !rendered {
 			lost = fmt.Errorf("the archive no longer has the season %d", year)

@@ -45,10 +45,7 @@ func seasonsOf(bodies map[string][]byte) *seasons {
 		if err != nil {
 			continue // its schema is not known either
 		}
-		year := v.Year
-		if v.SessionKey > 0 {
-			year = int(v.SessionKey / catalog.KeysPerSeason)
-		}
+		year := v.Season()
 		if s.year[path] = year; year > 0 {
 			paths[year] = append(paths[year], path)
 		}

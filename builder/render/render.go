@@ -66,15 +66,6 @@ func speaksOf(endpoint catalog.Name, r *almanac.Round) bool {
 	return true
 }
 
-// Season returns the year of the season from which alone Body renders a variant, its almanac.Year; 0 if it
-// renders it from more, or from none.
-func Season(v catalog.Variant) int {
-	if v.SessionKey > 0 {
-		return int(v.SessionKey / catalog.KeysPerSeason)
-	}
-	return v.Year
-}
-
 // Derived says that the bodies of an endpoint take more than the almanac: they are made by a job
 // of their own, and Body cannot render them. Data puts what the job made into its envelope.
 func Derived(endpoint catalog.Name) bool {

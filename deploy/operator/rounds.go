@@ -16,7 +16,6 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
 	"gridcast/deploy/auditlog"
-	"gridcast/schemas/catalog"
 )
 
 // RoundDeed is a decision about one round: Verify, Enter, Correct, Postpone, Cancel, Move, Reinstate
@@ -248,7 +247,7 @@ func (d RoundDeed) preview(ctx context.Context, o *Operator) (Preview, error) {
 	}
 	after := almanac.JoinAfter(before, v, trial)
 	p.Effects = effects(before, after, d.session)
-	year := int(d.session / catalog.KeysPerSeason)
+	year := ledger.YearOf(d.session)
 	if p.Variants, err = changedVariants(before, after, year); err != nil && p.Refusal == "" {
 		p.Refusal = "what clients would get cannot be rendered: " + err.Error()
 	}
@@ -261,7 +260,7 @@ func (d RoundDeed) check(ctx context.Context, o *Operator) (Preview, error) {
 	if err != nil {
 		return Preview{}, err
 	}
-	p, _, err := d.trial(almanac.Join(v, o.Ledger.State(), int(d.session/catalog.KeysPerSeason)), o.Now())
+	p, _, err := d.trial(almanac.Join(v, o.Ledger.State(), ledger.YearOf(d.session)), o.Now())
 	return p, err
 }
 
@@ -323,7 +322,7 @@ func (d RoundDeed) do(ctx context.Context, o *Operator, order Order, p Preview) 
 		return Done{}, err
 	}
 	done := Done{Events: events, Unpublished: fmt.Sprintf("%s %d", strings.ReplaceAll(string(events[0].Type), "_", " "), d.session)}
-	r, err := almanac.Join(v, o.Ledger.State(), int(d.session/catalog.KeysPerSeason)).Round(d.session)
+	r, err := almanac.Join(v, o.Ledger.State(), ledger.YearOf(d.session)).Round(d.session)
 	if err != nil {
 		return done, err
 	}
@@ -491,7 +490,7 @@ func changedVariants(before, after *almanac.Almanac, year int) ([]string, error)
 	bodies := func(a *almanac.Almanac) (map[string]string, error) {
 		all := map[string]string{}
 		for _, v := range render.Variants(a) {
-			if v.Year != 0 && v.Year != year || v.SessionKey > 0 && v.SessionKey/catalog.KeysPerSeason != int64(year) {
+			if of := v.Season(); of != 0 && of != year {
 				continue
 			}
 			body, err := render.Body(a, v, a.At)

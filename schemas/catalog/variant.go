@@ -63,6 +63,14 @@ func All(k Known, sessions []int64) []Variant {
 	return all
 }
 
+// Season returns the year of the one season that the variant is about; 0 if it is about more, or none.
+func (v Variant) Season() int {
+	if v.SessionKey > 0 {
+		return int(v.SessionKey / KeysPerSeason)
+	}
+	return v.Year
+}
+
 // Path returns the name under which the variant is stored, such as "standings/drivers/2026",
 // "predictions/session/2026004" or "accuracy/all". No two variants share one. A variant that
 // no request can select has no path that ParsePath reads.
