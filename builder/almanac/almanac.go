@@ -39,7 +39,8 @@ type Year struct {
 	made *made
 }
 
-// made is shared by years that are the same.
+// made is shared by years that are the same, and by no others: of a type without a size all may have one
+// address.
 type made struct{ _ byte }
 
 // Same says that both are one season by the same facts and decisions, with every round in the same state:
@@ -59,10 +60,8 @@ func Join(v *season.View, s *ledger.State, years ...int) *Almanac {
 // service that is every season but one or two. The one made before may be nil.
 func JoinAfter(before *Almanac, v *season.View, s *ledger.State, years ...int) *Almanac {
 	a := &Almanac{At: v.At, view: v}
-	alike := 0
-	if before == nil {
-		before = a
-	} else {
+	alike := 0 // the year up to which the facts are those of before
+	if before != nil {
 		alike = v.Alike(before.view)
 	}
 	for i := range v.Seasons {
@@ -70,9 +69,11 @@ func JoinAfter(before *Almanac, v *season.View, s *ledger.State, years ...int) *
 		if len(years) > 0 && !slices.Contains(years, facts.Year) {
 			continue
 		}
-		if was, ok := before.Year(facts.Year); ok && facts.Year <= alike && was.stands(v, s, facts) {
-			a.Years = append(a.Years, was.as(v, s))
-			continue
+		if facts.Year <= alike {
+			if was, ok := before.Year(facts.Year); ok && was.stands(v, s, facts) {
+				a.Years = append(a.Years, was.as(v, s))
+				continue
+			}
 		}
 		y := Year{Year: facts.Year, Rounds: join(v, s, facts), made: new(made)}
 		y.Rounds = slices.DeleteFunc(y.Rounds, func(r Round) bool { return r.Session == 0 })

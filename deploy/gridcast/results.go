@@ -59,7 +59,7 @@ func standingOf(r *almanac.Round) string {
 	switch {
 	case r.Vouched():
 		return vouchedFor
-	case r.Record.Result() != nil && r.Differs():
+	case r.Differs():
 		return sourceDiffers
 	case r.Record.Result() != nil:
 		return verified
