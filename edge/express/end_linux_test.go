@@ -3,7 +3,10 @@ package express
 import (
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
+	"net/http/httptest"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,13 +56,7 @@ func TestHandshakesBeginOneAtATime(t *testing.T) {
 		defer c.Close()
 	}
 	for want := 1; want <= 3; want++ {
-		for waiting := false; !waiting; { // a signal may end it before
-			n, err := unix.Poll([]unix.PollFd{{Fd: int32(l.socket), Events: unix.POLLIN}}, -1)
-			if err != nil && !errors.Is(err, unix.EINTR) {
-				t.Fatal(err)
-			}
-			waiting = n > 0
-		}
+		await(t, l.socket)
 		if more := p.accept(); !more || l.Open() != want {
 			t.Fatalf("got %d connections, and more to come %v; want %d, true", l.Open(), more, want)
 		}
@@ -69,6 +66,95 @@ func TestHandshakesBeginOneAtATime(t *testing.T) {
 	}
 	p.end()
 	p.retire()
+}
+
+// TestRequestsBeforeHandshakes has three clients begin a handshake, and then one whose handshake has
+// ended send a request, while the loop is busy: it answers the request first.
+func TestRequestsBeforeHandshakes(t *testing.T) {
+	const clients = 3
+	server := httptest.NewTLSServer(nil) // for its certificate
+	t.Cleanup(server.Close)
+	events := make(chan string, 1+clients)
+	p := aloneLoop(t, Config{
+		ReadBufferSize: 4 << 10, MaxConnections: 1 + clients, ReadTimeout: time.Minute, IdleTimeout: time.Minute,
+		Handler: telling(events), TLS: &tls.Config{Certificates: server.TLS.Certificates},
+	})
+	l := p.worker.lane
+	var shakes sync.WaitGroup
+	t.Cleanup(shakes.Wait) // when their connections are closed
+	dial := func() (*tls.Conn, *conn) {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		await(t, l.socket)
+		p.accept()
+		client := tls.Client(c, &tls.Config{InsecureSkipVerify: true})
+		shakes.Go(func() { _ = client.Handshake() }) // it fails where the loop ends before
+		accepted := p.acquire(nil, func(*conn) bool { return true })[0]
+		await(t, accepted.fd)
+		return client, accepted
+	}
+	client, first := dial()
+	for p.serve(first, false); first.shaking != nil; p.serve(first, false) {
+		await(t, first.fd)
+	}
+	first.state.Store(busy)
+	var begun []*conn
+	for range clients {
+		_, c := dial()
+		begun = append(begun, c)
+	}
+	if err := client.Handshake(); err != nil { // it has ended
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	await(t, first.fd)
+	for _, c := range append(begun, first) {
+		c.state.Store(waiting)
+	}
+	l.cfg.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		events <- "handshake"
+		return nil, nil
+	}
+	go p.run()
+	for i, want := range []string{"request", "handshake", "handshake", "handshake"} {
+		if got := <-events; got != want {
+			t.Errorf("%d: the loop answers a %s, want a %s", i, got, want)
+		}
+	}
+	p.end()
+	l.acceptors.Wait()
+	for _, c := range p.acquire(nil, func(*conn) bool { return true }) {
+		c.close()
+	}
+}
+
+// telling is a handler that tells of each request.
+type telling chan<- string
+
+func (telling) Knows(*Request) bool { return true }
+
+func (t telling) Append(dst []byte, _ *Request, _ bool) (head, body []byte, ok bool) {
+	t <- "request"
+	return append(dst, "HTTP/1.1 204 No Content\r\n\r\n"...), nil, true
+}
+
+func (telling) Ask(*Request, func(any)) { panic("a request without a decision") }
+
+// await waits until there is something to read, or to accept.
+func await(t *testing.T, fd int) {
+	t.Helper()
+	for ready := false; !ready; { // a signal may end it before
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			t.Fatal(err)
+		}
+		ready = n > 0
+	}
 }
 
 // aloneLoop returns the loop of a lane that has no other, which does not run.

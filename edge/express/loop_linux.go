@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -29,6 +30,7 @@ type loop struct {
 
 	accepts accepting    // the loop's own
 	begun   []*conn      // that have been accepted and not yet read from; the loop's own
+	hellos  []*conn      // whose ClientHello waits for its answer, the first first, busy; the loop's own
 	yielded time.Time    // when other goroutines had their turn; the loop's own
 	turns   int          // connections served since then; the loop's own
 	idle    []*handshake // that have ended, to be used again; the loop's own
@@ -205,9 +207,8 @@ func (p *loop) obey(o order) {
 
 // accept takes connections from the listener and serves what they bring along. It reports
 // whether there may be more. It takes several before it reads from the first: until then more of
-// them have brought something, and need not be watched. Handshakes begin one at a time, each of
-// which takes as long as many requests: those under way, and their requests, do not wait for others
-// that have only just come.
+// them have brought something, and need not be watched. With TLS it takes one, whose ClientHello may
+// be there: see turn.
 func (p *loop) accept() (more bool) {
 	l := p.worker.lane
 	more = true
@@ -329,7 +330,7 @@ func (p *loop) run() {
 			p.yield()
 			return false
 		}
-		if n = p.take(int(fd)); n > 0 {
+		if n = p.take(int(fd)); n > 0 || len(p.hellos) > 0 {
 			return true
 		}
 		shortWaits = 0
@@ -348,22 +349,34 @@ func (p *loop) run() {
 		for _, c := range p.reading {
 			p.serve(c, true)
 		}
+		more := false
 		for i, c := range p.ready[:n] {
 			switch {
 			case c != nil:
 				p.turn(c, p.events[i].Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0)
-			case int(p.events[i].Fd) == p.worker.lane.socket && p.accepts == accepts:
-				p.accept()
+			case int(p.events[i].Fd) == p.worker.lane.socket:
+				more = true
 			}
+		}
+		switch {
+		case len(p.hellos) > 0:
+			c := p.hellos[0]
+			p.hellos = slices.Delete(p.hellos, 0, 1)
+			p.serve(c, true)
+		case more && p.accepts == accepts:
+			p.accept()
 		}
 	}
 }
 
-// retire notes that the loop accepts no more, and ends what it has kept.
+// retire notes that the loop accepts no more, and ends what it has kept or put off.
 func (p *loop) retire() {
 	if p.accepts != done {
 		p.accepts = done
 		p.worker.lane.acceptors.Done()
+	}
+	for _, c := range p.hellos {
+		c.close()
 	}
 	for _, h := range p.idle {
 		h.stop()
@@ -384,7 +397,7 @@ const shortWait = 5
 // work on connections of the lane it does not wait for any: they need the processor.
 func (p *loop) take(fd int) int {
 	wait := shortWait
-	if p.worker.lane.busyElsewhere.Load() > 0 {
+	if p.worker.lane.busyElsewhere.Load() > 0 || len(p.hellos) > 0 {
 		wait = 0
 	}
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(fd), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(wait), 0, 0) //nolint:gosec // it outlives the call
@@ -424,13 +437,17 @@ func (p *loop) find(n int) order {
 	return o
 }
 
-// turn answers what has arrived on a connection, whose other side may have hung up.
+// turn answers what has arrived on a connection, whose other side may have hung up. To answer a
+// ClientHello takes as long as many requests: it comes after them.
 func (p *loop) turn(c *conn, hungUp bool) {
-	if !c.acquire() {
+	switch {
+	case !c.acquire():
 		c.rearm = true // for the loop itself; anybody else will have the connection watched again
-		return
+	case c.shaking != nil && !c.transport.answered:
+		p.hellos = append(p.hellos, c)
+	default:
+		p.serve(c, hungUp)
 	}
-	p.serve(c, hungUp)
 }
 
 // serve is turn for the owner of the connection.

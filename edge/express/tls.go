@@ -14,13 +14,14 @@ import (
 type transport struct {
 	net.Conn // nil as long as only the loop has had to do with the socket
 
-	conn    *conn
-	pause   func() bool // lets the loop go on until more has arrived; it reports false if nothing will. Nil after the handshake.
-	waits   bool        // reads and writes wait
-	drained bool        // what has arrived is read: the next byte will be an event
-	toEnd   bool        // the other side may have hung up, of which there will be no other event
-	ends    bool        // the connection is closed after what is written
-	unsent  []byte      // what the socket has not taken
+	conn     *conn
+	pause    func() bool // lets the loop go on until more has arrived; it reports false if nothing will. Nil after the handshake.
+	answered bool        // something has been written: what is left of the handshake takes no time
+	waits    bool        // reads and writes wait
+	drained  bool        // what has arrived is read: the next byte will be an event
+	toEnd    bool        // the other side may have hung up, of which there will be no other event
+	ends     bool        // the connection is closed after what is written
+	unsent   []byte      // what the socket has not taken
 }
 
 // Read implements [net.Conn]. What it returns instead of waiting is a temporary error, after which
@@ -54,6 +55,7 @@ func (t *transport) Write(p []byte) (int, error) {
 	if t.waits {
 		return t.Conn.Write(p)
 	}
+	t.answered = true
 	n := 0
 	if len(t.unsent) == 0 {
 		// A session ticket is all that a handshake sends from its first byte on encrypted. No client
