@@ -2,18 +2,14 @@ package edge_test
 
 import (
 	"bytes"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -61,142 +57,6 @@ func TestLaneEqualsServer(t *testing.T) {
 	}
 	t.Logf("%d streams, %d MB sent, %d MB received, %d responses by the lane, no difference, in %s",
 		inputs, sent/1e6, received/1e6, onLane, time.Since(began).Round(time.Second))
-}
-
-// TestLaneEqualsServerOverSockets is TestLaneEqualsServer for the loops that wait for sockets: a
-// stream arrives in one piece, after which the client sends no more. GRIDCAST_LANE_SOCKETS sets
-// how many.
-func TestLaneEqualsServerOverSockets(t *testing.T) {
-	inputs := setting(t, "GRIDCAST_LANE_SOCKETS", 3_000)
-	p := newPair(t, nil)
-	random := rand.New(rand.NewPCG(1, 1))
-	var g generator
-	began, before, lost := time.Now(), p.edges[0].OnLane(), 0
-	for i := range inputs {
-		if i%200 == 0 {
-			p.real.add(time.Minute)
-		}
-		s := g.stream(random, p.words)
-		s.cuts, s.end = nil, io.EOF
-		p.plainTrace.reset(s)
-		_ = p.edges[1].ServeConn(&p.plainTrace) // its errors are in what it sends
-		got, reset := p.overSocket(t, s.data)
-		want := p.plainTrace.out
-		hideDates(got)
-		hideDates(want)
-		if reset && len(got) < len(want) && bytes.HasPrefix(want, got) {
-			lost++
-			continue
-		}
-		if !bytes.Equal(got, want) {
-			t.Fatalf("stream %d: responses to %q (-server +lane):\n%s", i, s.data, cmp.Diff(string(want), string(got)))
-		}
-	}
-	p.compareMetrics(t)
-	onLane := p.edges[0].OnLane() - before
-	if int(onLane) < inputs/3 || lost > inputs/100 {
-		t.Errorf("the lane answered %d requests of %d streams, of which %d were cut off: the test shows too little", onLane, inputs, lost)
-	}
-	t.Logf("%d streams, %d responses by the lane, no difference, in %s", inputs, onLane, time.Since(began).Round(time.Second))
-}
-
-// TestLaneEqualsServerOverTLS is the same with TLS, in records that end anywhere. The server
-// without a lane reads what each of them holds. GRIDCAST_LANE_TLS sets how many.
-func TestLaneEqualsServerOverTLS(t *testing.T) {
-	inputs, seed := setting(t, "GRIDCAST_LANE_TLS", 1_000), setting(t, "GRIDCAST_LANE_SEED", 1)
-	dir := t.TempDir()
-	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	writeCertificate(t, cert, key, 1)
-	p := newPair(t, nil, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.TLSCert, c.TLSKey = cert, key })
-	// Most clients shake hands as cheaply as the edge lets them: in that time others can send more streams.
-	usual := &tls.Config{
-		InsecureSkipVerify: true, ServerName: "x", ClientSessionCache: tls.NewLRUClientSessionCache(1), CurvePreferences: []tls.CurveID{tls.CurveP256},
-	}
-	clients := []*tls.Config{usual, usual.Clone(), usual.Clone()}
-	clients[1].CurvePreferences = nil // the first message takes two packets
-	clients[2].ClientSessionCache = nil
-	p.overTLS(t, usual, stream{data: []byte(request("GET", "/api/v1/calendar", "X-API-Key: "+p.words["pro"]))}) // as newPair has asked the other
-	random := rand.New(rand.NewPCG(uint64(seed), 2))
-	var g generator
-	began, before, lost := time.Now(), p.edges[0].OnLane(), 0
-	for i := range inputs {
-		if i%200 == 0 {
-			p.real.add(time.Minute)
-		}
-		s := g.stream(random, p.words)
-		s.end = io.EOF
-		s.cuts = slices.DeleteFunc(slices.Compact(s.cuts), func(n int) bool { return n == 0 || n == len(s.data) })
-		p.plainTrace.reset(s)
-		_ = p.edges[1].ServeConn(&p.plainTrace) // its errors are in what it sends
-		client := clients[max(0, random.IntN(16)-13)]
-		got, reset := p.overTLS(t, client, s)
-		want := p.plainTrace.out
-		hideDates(got)
-		hideDates(want)
-		if reset && len(got) < len(want) && bytes.HasPrefix(want, got) {
-			lost++
-			continue
-		}
-		if !bytes.Equal(got, want) {
-			t.Fatalf("stream %d: responses to %q cut at %d (-server +lane):\n%s", i, s.data, s.cuts, cmp.Diff(string(want), string(got)))
-		}
-	}
-	p.compareMetrics(t)
-	onLane := p.edges[0].OnLane() - before
-	if int(onLane) < inputs/3 || lost > inputs/100 {
-		t.Errorf("the lane answered %d requests of %d streams, of which %d were cut off: the test shows too little", onLane, inputs, lost)
-	}
-	t.Logf("%d streams, %d responses by the lane, no difference, in %s", inputs, onLane, time.Since(began).Round(time.Second))
-}
-
-// overTLS is overSocket with a record for each cut.
-func (p *pair) overTLS(t *testing.T, client *tls.Config, s stream) (out []byte, reset bool) {
-	c, err := tls.Dial("tcp", p.address, client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	at := 0
-	for _, cut := range append(slices.Clone(s.cuts), len(s.data)) {
-		// The edge may close before it has read everything: then its answer is there all the same.
-		_, err := c.Write(s.data[at:cut])
-		reset = reset || isReset(err)
-		at = cut
-	}
-	reset = isReset(c.CloseWrite()) || reset
-	out, err = io.ReadAll(c)
-	reset = reset || isReset(err)
-	if err != nil && !reset {
-		t.Errorf("%q: %v", s.data, err)
-	}
-	return out, reset
-}
-
-// isReset reports whether the other side has reset a connection. The system says so once, to whoever
-// writes or reads first, and that the stream has ended from then on.
-func isReset(err error) bool {
-	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-}
-
-// overSocket sends a stream to the edge with the lane and returns what it answers until it
-// closes the connection. Reset says that it was closed with bytes of the stream unread: then the system
-// throws away what of the answers had not arrived, as it may of any that is larger than the buffer of a
-// socket.
-func (p *pair) overSocket(t *testing.T, data []byte) (out []byte, reset bool) {
-	c, err := net.Dial("tcp", p.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	// The edge may close before it has read everything: then its answer is there all the same.
-	_, writeErr := c.Write(data)
-	_ = c.(*net.TCPConn).CloseWrite()
-	out, err = io.ReadAll(c)
-	reset = isReset(writeErr) || isReset(err)
-	if err != nil && !reset {
-		t.Errorf("%q: %v", data, err)
-	}
-	return out, reset
 }
 
 // FuzzLane is TestLaneEqualsServer with the streams of Go's fuzzer. The keys of the edges are
