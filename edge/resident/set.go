@@ -7,6 +7,7 @@ package resident
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -37,10 +38,15 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 		version:  v,
 		known:    catalog.Known{Seasons: m.Seasons, Current: m.CurrentSeason},
 		variants: make(map[catalog.Variant]*Page, len(m.Entries)),
-		targets:  make(map[string]*Page, 8*len(m.Entries)),
 		feeds:    map[string]*Page{},
 
 		downloads: map[int]*Download{},
+	}
+	same := previous.selects(v, s.known)
+	if same { // only those of other pages are found again
+		s.targets = maps.Clone(previous.targets)
+	} else {
+		s.targets = make(map[string]*Page, 8*len(m.Entries))
 	}
 	if m.State != nil {
 		// It is for people: a form that came after this edge keeps nothing from being served.
@@ -49,7 +55,7 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 		}
 	}
 	for path, body := range v.All() {
-		if err := s.add(path, body, previous); err != nil {
+		if err := s.add(path, body, previous, same); err != nil {
 			return nil, fmt.Errorf("version %d: %w", m.Version, err)
 		}
 	}
@@ -78,8 +84,22 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 	return s, nil
 }
 
-// add makes the page of a body and finds the targets that select it.
-func (s *Set) add(path string, body *snapshots.Body, previous *Set) error {
+// selects says whether each target means in a version what it means in this one: which variant that is
+// depends on what is known, and on nothing else.
+func (s *Set) selects(v *snapshots.Version, known catalog.Known) bool {
+	if s == nil || s.known.Current != known.Current || !slices.Equal(s.known.Seasons, known.Seasons) {
+		return false
+	}
+	for path := range s.version.All() {
+		if _, has := v.Body(path); !has {
+			return false // its targets mean nothing any more
+		}
+	}
+	return true
+}
+
+// add makes the page of a body and finds the targets that select it. same: the set has those of previous.
+func (s *Set) add(path string, body *snapshots.Body, previous *Set, same bool) error {
 	variant, err := catalog.ParsePath(path)
 	if err != nil {
 		return nil //nolint:nilerr // an endpoint that came after this edge
@@ -98,6 +118,9 @@ func (s *Set) add(path string, body *snapshots.Body, previous *Set) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	s.variants[variant] = page
+	if same && page == previous.variants[variant] {
+		return nil
+	}
 	for _, query := range queries(variant) {
 		// Which of them mean this variant is for the catalog to say, not for us.
 		if selected, err := endpoint.Select([]byte(query), s.known); err != nil || selected != variant {

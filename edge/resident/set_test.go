@@ -149,13 +149,47 @@ func TestPagesAreKept(t *testing.T) {
 	}
 }
 
+// What a target finds does not depend on which version was loaded before.
+func TestLoadAfterAnother(t *testing.T) {
+	store := memblob.New()
+	var set *resident.Set
+	for n, without := range []string{"", "", "probabilities/session/2024001", ""} {
+		v := edgetest.Publish(t, store, int64(n), without)
+		alone, err := resident.Load(v, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if set, err = resident.Load(v, set); err != nil {
+			t.Fatal(err)
+		}
+		want, got := alone.Targets(), set.Targets()
+		for target, body := range want {
+			if body == nil || got[target] != body {
+				t.Errorf("version %d, %s: it finds another body than from nothing", v.Pointer.Version, target)
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("version %d has %d targets, want %d", v.Pointer.Version, len(got), len(want))
+		}
+	}
+}
+
+// BenchmarkLoad loads a version from nothing, and after one with the same bodies.
 func BenchmarkLoad(b *testing.B) {
 	v := edgetest.Publish(b, memblob.New(), 1)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := resident.Load(v, nil); err != nil {
-			b.Fatal(err)
-		}
+	set, err := resident.Load(v, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, previous := range map[string]*resident.Set{"first": nil, "again": set} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := resident.Load(v, previous); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 
