@@ -184,6 +184,7 @@ type follower struct {
 	current *Version     // the last one that was taken; nil: none yet
 	seen    blob.Tag     // of the pointer, at the last look
 	told    *blob.Object // the pointer as the watch has just read it; nil: it is to be read
+	asked   bool         // since the last look somebody has said that there is a version
 	named   int64        // version in the pointer, at the last look
 	fresh   bool         // a version was taken since the last watch
 	idle    int          // changes in a row that were none
@@ -199,7 +200,7 @@ type follower struct {
 // look reads the pointer, unless the watch has, and delivers the version it names, if it is another than before.
 func (f *follower) look(ctx context.Context) error {
 	f.named = 0
-	pointer, tag, err := f.loadPointer(ctx)
+	pointer, tag, manifest, err := f.find(ctx)
 	f.seen, f.named = tag, pointer.Version
 	if errors.Is(err, ErrNone) && f.current == nil {
 		f.report(Report{State: Waiting, Err: err})
@@ -212,13 +213,39 @@ func (f *follower) look(ctx context.Context) error {
 		return err
 	}
 	if f.current == nil || !f.current.Pointer.equal(pointer) {
-		if err := f.take(ctx, pointer); err != nil {
+		if err := f.take(ctx, pointer, manifest); err != nil {
 			return err
 		}
 	}
 	f.refused = nil
 	f.report(Report{State: Following, Version: pointer.Version})
 	return nil
+}
+
+// find reads the pointer and, if somebody has said that there is a version, beside it the manifest of the next
+// one. Whether that is the current version is for the pointer to say, and its hash for what was read: nil if
+// nothing was.
+func (f *follower) find(ctx context.Context) (pointer Pointer, tag blob.Tag, manifest []byte, err error) {
+	reading, cancel := context.WithTimeout(ctx, pointerTime)
+	defer cancel()
+	var guessing sync.WaitGroup
+	if f.asked && f.current != nil {
+		next := f.current.Pointer.Version + 1
+		guessing.Go(func() {
+			_ = guard(func() error { // what is wrong with it shows when it is wanted
+				o, err := f.Store.Get(reading, ManifestKey(next), maxManifest)
+				manifest = o.Data
+				return err
+			})
+		})
+	}
+	f.asked = false
+	pointer, tag, err = f.loadPointer(ctx)
+	if err != nil || f.current != nil && pointer.Version != f.current.Pointer.Version+1 {
+		cancel() // nobody wants it
+	}
+	guessing.Wait()
+	return pointer, tag, manifest, err
 }
 
 func (f *follower) loadPointer(ctx context.Context) (Pointer, blob.Tag, error) {
@@ -250,8 +277,8 @@ func (f *follower) mayServe(pointer Pointer) error {
 	return nil
 }
 
-// take loads the version that pointer names and delivers it.
-func (f *follower) take(ctx context.Context, pointer Pointer) error {
+// take loads the version that pointer names and delivers it. manifest may be what was read of it already.
+func (f *follower) take(ctx context.Context, pointer Pointer, manifest []byte) error {
 	known := f.current
 	if f.refused != nil && f.refused.Pointer.Manifest == pointer.Manifest {
 		if time.Now().Before(f.again) {
@@ -264,7 +291,7 @@ func (f *follower) take(ctx context.Context, pointer Pointer) error {
 	defer cancel(nil)
 	stalled := time.AfterFunc(stallTime, func() { cancel(fmt.Errorf("nothing arrived for %v", stallTime)) })
 	defer stalled.Stop()
-	v, err := loader{workers: f.Workers, previous: known, arrived: func() { stalled.Reset(stallTime) }}.load(loading, pointer, f.Store)
+	v, err := loader{workers: f.Workers, previous: known, manifest: manifest, arrived: func() { stalled.Reset(stallTime) }}.load(loading, pointer, f.Store)
 	if err != nil {
 		return err
 	}
@@ -302,6 +329,7 @@ func (f *follower) watch(ctx context.Context) error {
 	listening.Wait()
 	switch {
 	case asked: // it may have been for a later change than the one that was seen
+		f.asked = true
 	case err == nil:
 		f.told = &o
 	case ended:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
@@ -71,6 +72,7 @@ func Open(ctx context.Context, store blob.Store, previous *Version) (*Version, e
 type loader struct {
 	workers  int
 	previous *Version // what it has in common with this is not read again
+	manifest []byte   // its own file, as it was read before anybody knew that it is wanted; checked as if it came now
 	arrived  func()   // called whenever something has been read, concurrently
 	asStored bool     // nothing is unpacked: it is enough that everything is there
 }
@@ -85,6 +87,10 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 	var known stored
 	if previous != nil {
 		known = previous.stored
+	}
+	if l.manifest != nil {
+		known.files = maps.Clone(known.files)
+		known.files[ManifestKey(pointer.Version)] = l.manifest
 	}
 	manifest, files, err := loadManifest(ctx, pointer.Version, pointer.Manifest, known, stores...)
 	l.tick()
@@ -105,9 +111,10 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(workers(l.workers))
+	processors := make(chan struct{}, runtime.GOMAXPROCS(0)) // what unpacks takes memory
 	for i := range missing {
 		// A panic in a goroutine would end the program at once, a follower's recovery or not.
-		group.Go(func() error { return guard(func() error { return l.read(groupCtx, stores, &missing[i]) }) })
+		group.Go(func() error { return guard(func() error { return l.read(groupCtx, stores, &missing[i], processors) }) })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("load version %d: %w", pointer.Version, err)
@@ -118,9 +125,6 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 		} else {
 			o.body.Encoded[o.coding] = o.data
 		}
-	}
-	if err := l.unpack(ctx, bodies); err != nil {
-		return nil, fmt.Errorf("load version %d: %w", pointer.Version, err)
 	}
 	v := &Version{Pointer: pointer, Manifest: manifest, stored: files, bodies: make(map[string]*Body, len(bodies))}
 	for i := range bodies {
@@ -148,31 +152,24 @@ type bodyObject struct {
 	data   []byte
 }
 
-func (l loader) read(ctx context.Context, stores []blob.Store, o *bodyObject) error {
-	return inAny(stores, func(s blob.Store) (err error) {
+// read reads an object. Of a body that is packed it makes what is not stored at once, while others are read.
+func (l loader) read(ctx context.Context, stores []blob.Store, o *bodyObject, processors chan struct{}) error {
+	err := inAny(stores, func(s blob.Store) (err error) {
 		o.data, err = readChecked(ctx, s, o.object)
 		l.tick()
 		return err
 	})
-}
-
-// unpack makes what is not stored of the bodies that are packed.
-func (l loader) unpack(ctx context.Context, bodies []*Body) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for _, b := range bodies {
-		if l.asStored || b.Identity != nil || !b.Entry.packed() {
-			continue
-		}
-		group.Go(func() error {
-			l.tick()
-			if err := context.Cause(ctx); err != nil {
-				return err
-			}
-			return guard(b.unpack)
-		})
+	if err != nil || l.asStored || !o.body.Entry.packed() {
+		return err
 	}
-	return group.Wait()
+	processors <- struct{}{}
+	defer func() { <-processors }()
+	l.tick()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	o.body.Encoded[o.coding] = o.data // the only object of a packed body
+	return o.body.unpack()
 }
 
 func (l loader) tick() {
