@@ -19,6 +19,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -308,49 +309,40 @@ func Printable(text string) string {
 }
 
 // append adds an entry at the head, wherever that is by then, and before it one for each damage
-// that nobody has noted yet.
+// that nobody has noted yet. What others have appended is read when it keeps an entry from being written,
+// and not before. The id makes the bytes of an entry unlike anybody else's, as Append of the chain requires.
 func (l *Log) append(ctx context.Context, e Entry) (Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.refresh(ctx); err != nil {
-		return Entry{}, fmt.Errorf("append to the audit log: %w", err)
-	}
-	for _, d := range l.damage {
-		if l.noted[Damage{Key: d.Key, SHA256: d.SHA256}] {
-			continue
-		}
-		note := Entry{Actor: Recorder, Action: DamageFound, Subject: d.Key, Reason: Printable(d.Reason), Damaged: d.SHA256}
-		if _, err := l.write(ctx, note); err != nil {
-			return Entry{}, fmt.Errorf("append to the audit log: note the damage of %s: %w", d.Key, err)
-		}
-	}
-	e, err := l.write(ctx, e)
-	if err != nil {
-		return Entry{}, fmt.Errorf("append to the audit log: %w", err)
-	}
-	return e, nil
-}
-
-// write makes e the entry after the last file there is. The id makes its bytes unlike anybody
-// else's, as Append of the chain requires.
-func (l *Log) write(ctx context.Context, e Entry) (Entry, error) {
-	e.ID, e.At = rand.Text(), l.now().UTC().Round(0)
 	for {
-		e.Seq, e.Previous = l.head.Seq+1, l.head.Hash
-		data, err := chain.Encode(e)
+		next := e
+		noted := slices.IndexFunc(l.damage, func(d Damage) bool { return !l.noted[Damage{Key: d.Key, SHA256: d.SHA256}] })
+		if noted >= 0 {
+			d := l.damage[noted]
+			next = Entry{Actor: Recorder, Action: DamageFound, Subject: d.Key, Reason: Printable(d.Reason), Damaged: d.SHA256}
+		}
+		next.ID, next.At = rand.Text(), l.now().UTC().Round(0)
+		next.Seq, next.Previous = l.head.Seq+1, l.head.Hash
+		data, err := chain.Encode(next)
 		if err != nil {
-			return Entry{}, err
+			return Entry{}, fmt.Errorf("append to the audit log: %w", err)
 		}
 		_, won, err := l.files.Append(ctx, l.head, data)
-		if err != nil {
-			return Entry{}, err
-		}
-		if won {
-			l.extend(chain.File{Seq: e.Seq, Data: data})
-			return e, nil
-		}
-		if err := l.refresh(ctx); err != nil {
-			return Entry{}, err
+		theirs := !won && (err == nil || errors.Is(err, blob.ErrConflict)) // perhaps a file that cannot be read
+		switch {
+		case theirs:
+			if err := l.refresh(ctx); err != nil {
+				return Entry{}, fmt.Errorf("append to the audit log: %w", err)
+			}
+		case err != nil && noted >= 0:
+			return Entry{}, fmt.Errorf("append to the audit log: note the damage of %s: %w", next.Subject, err)
+		case err != nil:
+			return Entry{}, fmt.Errorf("append to the audit log: %w", err)
+		default:
+			l.extend(chain.File{Seq: next.Seq, Data: data})
+			if noted < 0 {
+				return next, nil
+			}
 		}
 	}
 }

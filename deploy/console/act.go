@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"gridcast/builder"
@@ -240,13 +241,25 @@ func (c *Console) deed(parse parser) operatorFunc {
 			return
 		}
 		order := operator.Order{Actor: who.actor(), Reason: field(r, "reason"), Seen: r.PostFormValue("seen"), Force: r.PostFormValue("force") != ""}
-		var p operator.Preview
+		var (
+			p         operator.Preview
+			before    *snapshots.Base // what is published now, of a deed that may change that
+			beforeErr error
+			reading   sync.WaitGroup
+		)
+		if !quick(deed) {
+			reading.Go(func() { before, beforeErr = c.latest.Load(r.Context(), c.Operator.Store) })
+		}
 		if r.PostFormValue("confirm") == "" {
 			if p, err = c.Operator.Preview(r.Context(), deed); err == nil && order.Seen != "" && order.Seen != p.Seen {
 				err = operator.ErrChanged
 			}
 		} else { // they have answered the question: nobody reads what the deed does
 			p, err = c.Operator.Check(r.Context(), deed, order.Seen)
+		}
+		reading.Wait()
+		if err == nil && !errors.Is(beforeErr, snapshots.ErrDamaged) { // a rollback is the way out of damage
+			err = beforeErr
 		}
 		if err == nil {
 			err = operator.Complete(deed, order)
@@ -258,7 +271,7 @@ func (c *Console) deed(parse parser) operatorFunc {
 			p.Refusal != "" && !order.Force:
 			c.ask(w, r, p)
 		case quick(deed):
-			done, err := c.Operator.Do(r.Context(), deed, order)
+			done, err := c.Operator.Carry(r.Context(), deed, order, p)
 			if err != nil {
 				c.refuseDeed(w, r, err)
 				return
@@ -269,7 +282,7 @@ func (c *Console) deed(parse parser) operatorFunc {
 			}
 			c.answerKey(w, r, done)
 		default:
-			c.start(w, r, p.Title, deed, order)
+			c.start(w, r, deed, order, p, before)
 		}
 	}
 }
@@ -329,30 +342,27 @@ func (c *Console) ask(w http.ResponseWriter, r *http.Request, p operator.Preview
 
 // start begins a deed that takes a while and answers the request. The deed goes on when the
 // request is over, and ends with a version being served, where it has one built.
-func (c *Console) start(w http.ResponseWriter, r *http.Request, title string, deed operator.Deed, order operator.Order) {
-	run := c.runs.begin(title, order.Actor)
+func (c *Console) start(w http.ResponseWriter, r *http.Request, deed operator.Deed, order operator.Order, p operator.Preview, before *snapshots.Base) {
+	run := c.runs.begin(p.Title, order.Actor)
 	order.Progress = func(phase string, done, total int) { run.tell(Event{Phase: Phase(phase), Done: done, Total: total}) }
 	c.wg.Go(func() {
-		last, err := c.carryOut(c.ctx, run, deed, order)
+		last, err := c.carryOut(c.ctx, run, deed, order, p, before)
 		if err != nil {
-			c.Log.Warn("operator's request failed", "what", title, "operator", order.Actor, "err", err)
+			c.Log.Warn("operator's request failed", "what", p.Title, "operator", order.Actor, "err", err)
 			run.tell(Event{Phase: Failed, Error: explain(err)})
 			return
 		}
-		c.Log.Info("operator's request done", "what", title, "operator", order.Actor)
+		c.Log.Info("operator's request done", "what", p.Title, "operator", order.Actor)
 		last.Phase = Done
 		run.tell(last)
 	})
 	c.answerRun(w, r, run)
 }
 
-func (c *Console) carryOut(ctx context.Context, run *Run, deed operator.Deed, order operator.Order) (Event, error) {
-	before, err := c.latest.Load(ctx, c.Operator.Store)
-	if err != nil && !errors.Is(err, snapshots.ErrDamaged) { // a rollback is the way out of damage
-		return Event{}, err
-	}
+// carryOut does what was previewed as p while before was published; nil: that could not be read.
+func (c *Console) carryOut(ctx context.Context, run *Run, deed operator.Deed, order operator.Order, p operator.Preview, before *snapshots.Base) (Event, error) {
 	run.tell(Event{Phase: Prepare, Text: "recording it"})
-	done, err := c.Operator.Do(ctx, deed, order)
+	done, err := c.Operator.Carry(ctx, deed, order, p)
 	if err != nil {
 		return Event{}, err
 	}

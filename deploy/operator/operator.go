@@ -185,8 +185,7 @@ func Complete(d Deed, order Order) error {
 	return errors.Join(printable("the name of an operator", order.Actor), printable("a reason", order.Reason))
 }
 
-// Do carries out a deed that was announced in the audit log. The log says what was asked for
-// also when it then fails, and that it did.
+// Do is Check and Carry for an order that is complete, and that the preview does not refuse.
 func (o *Operator) Do(ctx context.Context, d Deed, order Order) (Done, error) {
 	if err := Complete(d, order); err != nil {
 		return Done{}, err
@@ -198,6 +197,13 @@ func (o *Operator) Do(ctx context.Context, d Deed, order Order) (Done, error) {
 	case p.Refusal != "" && !order.Force:
 		return Done{}, fmt.Errorf("%w: %s", ErrRefused, p.Refusal)
 	}
+	return o.Carry(ctx, d, order, p)
+}
+
+// Carry carries out a deed, as who orders it has just had it previewed or checked: the error is ErrChanged
+// if it is about something else by now. The deed is announced in the audit log, which says what was asked
+// for also when it then fails, and that it did.
+func (o *Operator) Carry(ctx context.Context, d Deed, order Order, p Preview) (Done, error) {
 	change := d.entry()
 	if change.Action == "" {
 		return d.do(ctx, o, order, p)
@@ -207,7 +213,7 @@ func (o *Operator) Do(ctx context.Context, d Deed, order Order) (Done, error) {
 	}
 	change.Actor, change.Reason = order.Actor, order.Reason
 	var done Done
-	err = o.Audit.Do(ctx, change, func() (err error) {
+	err := o.Audit.Do(ctx, change, func() (err error) {
 		done, err = d.do(ctx, o, order, p)
 		return err
 	})

@@ -311,7 +311,7 @@ func (d RoundDeed) do(ctx context.Context, o *Operator, order Order, p Preview) 
 	if err != nil {
 		return Done{}, err
 	}
-	v := facts.Archive.AsOf(o.Now()) // the ledger is brought up to date by what appends to it
+	v := facts.Archive.AsOf(o.Now())
 	events, err := almanac.Decide(ctx, o.Ledger, v, order.Actor, d.session, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) {
 		if SeenRound(r) != p.Seen {
 			return nil, fmt.Errorf("%s: %w", label(r), ErrChanged)
