@@ -41,7 +41,7 @@ func TestRememberedIsAsRendered(t *testing.T) {
 	}
 	without := func(driver season.DriverID) func(*almanac.Round) ([]ledger.Event, error) {
 		return func(r *almanac.Round) ([]ledger.Event, error) {
-			rows, err := stewards.Ruling{Disqualified: []season.DriverID{driver}}.Apply(r)
+			rows, err := stewards.Ruling{Disqualified: []season.DriverID{driver}}.Apply(stewards.Session{Round: r})
 			if err != nil {
 				return nil, err
 			}

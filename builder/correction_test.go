@@ -117,7 +117,7 @@ func TestCorrectionsWeeksLater(t *testing.T) {
 	out := []season.DriverID{"george-russell", "oscar-piastri", "carlos-sainz-jr", "lewis-hamilton"}
 	weeks := over.AddDate(0, 0, 24)
 	w.decide(weeks, func(r *almanac.Round) ([]ledger.Event, error) {
-		rows, err := stewards.Ruling{Disqualified: out}.Apply(r)
+		rows, err := stewards.Ruling{Disqualified: out}.Apply(stewards.Session{Round: r})
 		if err != nil {
 			return nil, err
 		}
@@ -236,7 +236,7 @@ func TestSprintCorrection(t *testing.T) {
 
 	// The stewards rule on the race alone.
 	w.decide(days, func(r *almanac.Round) ([]ledger.Event, error) {
-		rows, err := stewards.Ruling{Disqualified: []season.DriverID{"george-russell"}}.Apply(r)
+		rows, err := stewards.Ruling{Disqualified: []season.DriverID{"george-russell"}}.Apply(stewards.Session{Round: r})
 		if err != nil {
 			return nil, err
 		}

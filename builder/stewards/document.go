@@ -12,50 +12,70 @@ import (
 	"gridcast/builder/ledger"
 )
 
-// ReadClassification reads a whole classification of a round, in the form of ledger.Classification, as an
-// operator writes it down from the official document:
+// ReadClassification reads the whole classification of a race, of its sprint, or of both, in the form of
+// ledger.Classification, as an operator writes it down from the official documents:
 //
-//	{"rows": [{"driver": "NOR", "position": 1, "points": 25}, …, {"driver": "HAM"}]}
+//	{"rows": [{"driver": "NOR", "position": 1, "points": 25}, …, {"driver": "HAM"}], "sprint": […]}
+//
+// What it says nothing of is nil.
 //
 // A driver is given by code or id. Team and engine may be left out where the driver took part
 // for one only. Every driver who took part has to be there, and nobody else: what is left out by
 // mistake would lose their points. Rows are in the order of the document, those without a
 // place at the end.
-func ReadClassification(r *almanac.Round, document []byte) ([]ledger.Row, error) {
+func ReadClassification(r *almanac.Round, document []byte) (rows, sprint []ledger.Row, err error) {
 	dec := json.NewDecoder(bytes.NewReader(document))
 	dec.DisallowUnknownFields()
 	var c ledger.Classification
 	if err := dec.Decode(&c); err != nil {
-		return nil, fmt.Errorf("read the classification of %d: %w", r.Session, err)
+		return nil, nil, fmt.Errorf("read the classification of %d: %w", r.Session, err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read the classification of %d: there is more than one document", r.Session)
+		return nil, nil, fmt.Errorf("read the classification of %d: there is more than one document", r.Session)
 	}
-	took := TookPart(r)
+	if len(c.Rows) == 0 && len(c.Sprint) == 0 {
+		return nil, nil, fmt.Errorf("read the classification of %d: there are neither rows nor a sprint", r.Session)
+	}
+	for _, of := range []Session{{Round: r}, {Round: r, Sprint: true}} {
+		rows := c.Rows
+		if of.Sprint {
+			rows = c.Sprint
+		}
+		if err := of.complete(rows); err != nil {
+			return nil, nil, fmt.Errorf("read the classification of %s: %w", of, err)
+		}
+	}
+	return c.Rows, c.Sprint, nil
+}
+
+// complete fills in who drove for whom, and wants everybody who took part to be there, if there is anybody.
+func (s Session) complete(rows []ledger.Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	took := s.TookPart()
 	var errs []error
-	for i := range c.Rows {
-		if err := complete(r, &c.Rows[i], took); err != nil {
+	for i := range rows {
+		if err := complete(s.Round, &rows[i], took); err != nil {
 			errs = append(errs, fmt.Errorf("row %d: %w", i+1, err))
 		}
 	}
 	for _, part := range took {
-		if !slices.ContainsFunc(c.Rows, func(row ledger.Row) bool { return row.Driver == part.Driver }) {
+		if !slices.ContainsFunc(rows, func(row ledger.Row) bool { return row.Driver == part.Driver }) {
 			errs = append(errs, fmt.Errorf("%s is missing", part.Driver))
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("read the classification of %d: %w", r.Session, err)
-	}
-	return c.Rows, nil
+	return errors.Join(errs...)
 }
 
 // TookPart returns who took part for whom: by the source's result, else by the entries.
-func TookPart(r *almanac.Round) []ledger.Row {
-	if source := r.Source(); source != nil {
+func (s Session) TookPart() []ledger.Row {
+	if source := s.source(); source != nil {
 		return source
 	}
-	took := make([]ledger.Row, len(r.Facts.Entries))
-	for i, e := range r.Facts.Entries {
+	entries := s.Round.Facts.Entries
+	took := make([]ledger.Row, len(entries))
+	for i, e := range entries {
 		took[i] = ledger.Row{Driver: e.Driver, Team: e.Team, Engine: e.Engine}
 	}
 	return took

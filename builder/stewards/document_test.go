@@ -34,7 +34,7 @@ func asWritten(rows []map[string]any) []map[string]any { return rows }
 func TestReadClassification(t *testing.T) {
 	w := almanactest.New(t, almanactest.Opened)
 	r := w.Round(almanactest.BelgiumOver, almanactest.Belgium)
-	rows, err := stewards.ReadClassification(r, written(t, r, asWritten))
+	rows, _, err := stewards.ReadClassification(r, written(t, r, asWritten))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestReadClassification(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := stewards.ReadClassification(r, document); err != nil || len(again) != len(rows) {
+	if again, _, err := stewards.ReadClassification(r, document); err != nil || len(again) != len(rows) {
 		t.Errorf("as the ledger has it: got %d rows and error %v", len(again), err)
 	}
 }
@@ -61,7 +61,7 @@ func TestReadClassificationAheadOfTheSource(t *testing.T) {
 	if r.Source() != nil {
 		t.Fatal("the source has a result at lights out")
 	}
-	rows, err := stewards.ReadClassification(r, document)
+	rows, _, err := stewards.ReadClassification(r, document)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestClassificationsThatAreRefused(t *testing.T) {
 		"more than one document":                     append(written(t, r, asWritten), "{}"...),
 		"unexpected EOF":                             []byte(`{"rows": [`),
 	} {
-		if rows, err := stewards.ReadClassification(r, document); err == nil || !strings.Contains(err.Error(), want) {
+		if rows, _, err := stewards.ReadClassification(r, document); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %d rows and error %v, want %q", len(rows), err, want)
 		}
 	}

@@ -5,44 +5,40 @@ import (
 	"slices"
 	"strings"
 
-	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 )
 
-// Order returns the classification of a round that has the drivers in this order, by code or id,
+// Order returns the classification of a session that has the drivers in this order, by code or id,
 // and everybody else who took part after them without a place. Teams are those for which they
 // took part, points those of their places, as the classification gave them that counts now, or
-// the source's; where there is none yet, as the season gives them for a whole race. Nobody is
+// the source's; where there is none yet, as the season gives them for a whole race or a sprint. Nobody is
 // given a point for the fastest lap who had none before: a season that gives one needs the
 // document of the stewards.
-func Order(r *almanac.Round, drivers []string) ([]ledger.Row, error) {
+func Order(s Session, drivers []string) ([]ledger.Row, error) {
 	if len(drivers) == 0 {
-		return nil, fmt.Errorf("order of %d: name at least the winner", r.Session)
+		return nil, fmt.Errorf("order of %s: name at least the winner", s)
 	}
-	before := r.Valid()
-	if before == nil {
-		before = r.Source()
-	}
-	points, err := pointsOf(r, before)
+	before := s.Counts()
+	points, err := s.pointsOf(before)
 	if err != nil {
-		return nil, fmt.Errorf("order of %d: %w", r.Session, err)
+		return nil, fmt.Errorf("order of %s: %w", s, err)
 	}
 	rest := slices.Clone(before)
 	if rest == nil {
-		rest = slices.Clone(TookPart(r))
+		rest = slices.Clone(s.TookPart())
 	}
 	var order []ledger.Row
 	for i, text := range drivers {
-		driver, err := r.FindDriver(text)
+		driver, err := s.Round.FindDriver(text)
 		if err != nil {
-			return nil, fmt.Errorf("order of %d: place %d: %w%s", r.Session, i+1, err, meant(r, text))
+			return nil, fmt.Errorf("order of %s: place %d: %w%s", s, i+1, err, s.meant(text))
 		}
 		at := slices.IndexFunc(rest, func(row ledger.Row) bool { return row.Driver == driver })
 		switch {
 		case slices.ContainsFunc(order, func(row ledger.Row) bool { return row.Driver == driver }):
-			return nil, fmt.Errorf("order of %d: place %d: %s has a place already", r.Session, i+1, text)
+			return nil, fmt.Errorf("order of %s: place %d: %s has a place already", s, i+1, text)
 		case at < 0:
-			return nil, fmt.Errorf("order of %d: place %d: %s did not take part", r.Session, i+1, text)
+			return nil, fmt.Errorf("order of %s: place %d: %s did not take part", s, i+1, text)
 		}
 		order = append(order, rest[at])
 		rest = slices.Delete(rest, at, at+1)
@@ -55,10 +51,11 @@ func Order(r *almanac.Round, drivers []string) ([]ledger.Row, error) {
 }
 
 // meant suggests whom a text may mean that is no code.
-func meant(r *almanac.Round, text string) string {
+func (s Session) meant(text string) string {
+	r := s.Round
 	least := 3 // more letters apart is another word
 	var near []string
-	for _, row := range TookPart(r) {
+	for _, row := range s.TookPart() {
 		code, name := r.Code(row.Driver), r.Driver(row.Driver).Name
 		last := name[strings.LastIndex(name, " ")+1:]
 		d := min(distance(strings.ToUpper(text), code), distance(strings.ToLower(text), strings.ToLower(last)))
@@ -75,13 +72,11 @@ func meant(r *almanac.Round, text string) string {
 	return "; did you mean " + strings.Join(near, " or ") + "?"
 }
 
-// pointsOf tells how the classification of a round gives its points.
-func pointsOf(r *almanac.Round, before []ledger.Row) (award, error) {
+// pointsOf tells how the classification of a session gives its points.
+func (s Session) pointsOf(before []ledger.Row) (award, error) {
 	if before == nil {
-		for _, scale := range scales {
-			if r.Year >= scale.from {
-				return award{points: scale.points}, nil
-			}
+		if points := s.scale(); points != nil {
+			return award{points: points}, nil
 		}
 		return award{}, errAward
 	}
@@ -89,5 +84,5 @@ func pointsOf(r *almanac.Round, before []ledger.Row) (award, error) {
 	if err != nil {
 		return award{}, err
 	}
-	return awardOf(r.Year, order)
+	return s.awardOf(order)
 }

@@ -8,17 +8,40 @@ import (
 	"gridcast/builder/season"
 )
 
-// scales are the points for the first places by the season from which on they were given.
-var scales = []struct {
+// A scale is the points for the first places, given from a season on.
+type scale struct {
 	from   int
 	points []float64
-}{
+}
+
+// scales are those of races, the latest first.
+var scales = []scale{
 	{2010, []float64{25, 18, 15, 12, 10, 8, 6, 4, 2, 1}},
 	{2003, []float64{10, 8, 6, 5, 4, 3, 2, 1}},
 	{1991, []float64{10, 6, 4, 3, 2, 1}},
 	{1961, []float64{9, 6, 4, 3, 2, 1}},
 	{1960, []float64{8, 6, 4, 3, 2, 1}},
 	{1950, []float64{8, 6, 4, 3, 2}},
+}
+
+// sprintScales are those of sprints.
+var sprintScales = []scale{
+	{2022, []float64{8, 7, 6, 5, 4, 3, 2, 1}},
+	{2021, []float64{3, 2, 1}},
+}
+
+// scale returns the points of the session's season; nil if there are none.
+func (s Session) scale() []float64 {
+	of := scales
+	if s.Sprint {
+		of = sprintScales
+	}
+	for _, scale := range of {
+		if s.Round.Year >= scale.from {
+			return scale.points
+		}
+	}
+	return nil
 }
 
 // In 2014 the last race counted double; a race that is cut short counts half.
@@ -35,29 +58,24 @@ const (
 	bonusPlaces = 10 // only a driver among these keeps it
 )
 
-// bonusGiven: the fastest lap was worth a point from 2019 to 2024. It was from 1950 to 1959
+// bonusGiven: the fastest lap of a race was worth a point from 2019 to 2024. It was from 1950 to 1959
 // too, but among shared cars and shared laps nothing follows from one classification.
-func bonusGiven(year int) bool { return year >= 2019 && year <= 2024 }
+func (s Session) bonusGiven() bool { return !s.Sprint && s.Round.Year >= 2019 && s.Round.Year <= 2024 }
 
 var errAward = errors.New("its points do not follow from the places, so that those of a changed order cannot be worked out; give the classification as a file")
 
 // awardOf tells from a classification how it gave its points. Every place has to fit: a season's
 // scale, doubled or halved for the whole race, and one bonus at most.
-func awardOf(year int, order []ledger.Row) (award, error) {
-	for _, scale := range scales {
-		if year < scale.from {
-			continue
+func (s Session) awardOf(order []ledger.Row) (award, error) {
+	scale := s.scale()
+	for _, factor := range factors {
+		a := award{points: make([]float64, len(scale))}
+		for i, p := range scale {
+			a.points[i] = p * factor
 		}
-		for _, factor := range factors {
-			a := award{points: make([]float64, len(scale.points))}
-			for i, p := range scale.points {
-				a.points[i] = p * factor
-			}
-			if a.fits(order, bonusGiven(year) && factor == 1) {
-				return a, nil
-			}
+		if scale != nil && a.fits(order, s.bonusGiven() && factor == 1) {
+			return a, nil
 		}
-		break
 	}
 	return award{}, errAward
 }

@@ -1,4 +1,4 @@
-// Package stewards works out what follows from a decision of the stewards after a race, and reads
+// Package stewards works out what follows from a decision of the stewards after a race or a sprint, and reads
 // the classification that their document holds. It decides nothing by itself: where places and
 // points do not follow from what is known, it asks for the document.
 package stewards
@@ -6,6 +6,7 @@ package stewards
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"gridcast/builder/almanac"
@@ -13,41 +14,80 @@ import (
 	"gridcast/builder/season"
 )
 
-// Ruling is what the stewards decided after a race, in its two common forms.
+// Session is what stewards rule on: the race of a round, or its sprint.
+type Session struct {
+	Round  *almanac.Round
+	Sprint bool
+}
+
+// Counts returns the classification that counts now, or the source's if none is verified; nil if there is
+// none at all.
+func (s Session) Counts() []ledger.Row {
+	rows := s.Round.Valid()
+	if s.Sprint {
+		rows = s.Round.Sprint()
+	}
+	if rows == nil {
+		return s.source()
+	}
+	return rows
+}
+
+// source returns the source's present classification; nil if it has none.
+func (s Session) source() []ledger.Row {
+	if s.Sprint {
+		return s.Round.SourceSprint()
+	}
+	return s.Round.Source()
+}
+
+// Results returns what the source says of those who took part, times among it.
+func (s Session) Results() []season.Result {
+	if s.Sprint {
+		return s.Round.Facts.SprintResults
+	}
+	return s.Round.Facts.Results
+}
+
+// String names the session in errors, such as "2024022" and "the sprint of 2024021".
+func (s Session) String() string {
+	if s.Sprint {
+		return fmt.Sprintf("the sprint of %d", s.Round.Session)
+	}
+	return strconv.FormatInt(s.Round.Session, 10)
+}
+
+// Ruling is what the stewards decided after a race or a sprint, in its two common forms.
 type Ruling struct {
 	Disqualified []season.DriverID
-	Penalties    map[season.DriverID]time.Duration // added to the race time
+	Penalties    map[season.DriverID]time.Duration // added to the time
 }
 
 // Empty says that nothing was decided.
 func (u Ruling) Empty() bool { return len(u.Disqualified) == 0 && len(u.Penalties) == 0 }
 
-// Apply returns the classification of a round that follows from the ruling: that which counts now,
+// Apply returns the classification of a session that follows from the ruling: that which counts now,
 // or the source's if none is verified, with the disqualified at its end without place and points,
 // those with a penalty in the place that their time then gives, and everybody else moved up.
 //
 // Points go by the places as they do in the classification before. Where that cannot be told,
 // or the times are not known, the error says so; nothing is guessed.
-func (u Ruling) Apply(r *almanac.Round) ([]ledger.Row, error) {
-	rows := r.Valid()
-	if rows == nil {
-		rows = r.Source()
-	}
-	order, rest, err := split(rows)
+func (u Ruling) Apply(s Session) ([]ledger.Row, error) {
+	order, rest, err := split(s.Counts())
 	if err != nil {
-		return nil, fmt.Errorf("rule on %d: %w", r.Session, err)
+		return nil, fmt.Errorf("rule on %s: %w", s, err)
 	}
-	points, err := awardOf(r.Year, order)
+	points, err := s.awardOf(order)
 	if err != nil {
-		return nil, fmt.Errorf("rule on %d: %w", r.Session, err)
+		return nil, fmt.Errorf("rule on %s: %w", s, err)
 	}
-	if order, err = penalise(r, order, u.Penalties); err != nil {
-		return nil, fmt.Errorf("rule on %d: %w", r.Session, err)
+	if order, err = penalise(s, order, u.Penalties); err != nil {
+		return nil, fmt.Errorf("rule on %s: %w", s, err)
 	}
 	for _, driver := range u.Disqualified {
 		var out ledger.Row
 		if out, order, rest, err = remove(driver, order, rest); err != nil {
-			return nil, fmt.Errorf("rule on %d: disqualify: %w", r.Session, err)
+			return nil, fmt.Errorf("rule on %s: disqualify: %w", s, err)
 		}
 		out.Position, out.Points = 0, 0
 		rest = append(rest, out)
@@ -72,12 +112,12 @@ func remove(driver season.DriverID, order, rest []ledger.Row) (row ledger.Row, n
 
 // penalise sorts the finishers on the lead lap by their times with the penalties. A lapped car
 // has no time, and a car on the lead lap never falls behind one.
-func penalise(r *almanac.Round, order []ledger.Row, penalties map[season.DriverID]time.Duration) ([]ledger.Row, error) {
+func penalise(s Session, order []ledger.Row, penalties map[season.DriverID]time.Duration) ([]ledger.Row, error) {
 	if len(penalties) == 0 {
 		return order, nil
 	}
 	times := map[season.DriverID]time.Duration{}
-	for _, result := range r.Facts.Results {
+	for _, result := range s.Results() {
 		times[result.Driver] = result.Time
 	}
 	timed := 0

@@ -51,7 +51,7 @@ func TestDisqualificationAsItHappened(t *testing.T) {
 	if !r.Differs() {
 		t.Error("the source does not differ from the order on the road")
 	}
-	got, err := stewards.Ruling{Disqualified: []season.DriverID{"george-russell"}}.Apply(r)
+	got, err := stewards.Ruling{Disqualified: []season.DriverID{"george-russell"}}.Apply(stewards.Session{Round: r})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestTimePenalty(t *testing.T) {
 		{gap - time.Millisecond, "lewis-hamilton"},
 		{gap + time.Millisecond, "oscar-piastri"},
 	} {
-		rows, err := stewards.Ruling{Penalties: map[season.DriverID]time.Duration{"lewis-hamilton": tt.penalty}}.Apply(r)
+		rows, err := stewards.Ruling{Penalties: map[season.DriverID]time.Duration{"lewis-hamilton": tt.penalty}}.Apply(stewards.Session{Round: r})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestTimePenalty(t *testing.T) {
 		}
 	}
 	// An hour: last of those on the lead lap.
-	rows, err := stewards.Ruling{Penalties: map[season.DriverID]time.Duration{"lewis-hamilton": time.Hour}}.Apply(r)
+	rows, err := stewards.Ruling{Penalties: map[season.DriverID]time.Duration{"lewis-hamilton": time.Hour}}.Apply(stewards.Session{Round: r})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestRulingsThatAreRefused(t *testing.T) {
 		"a penalty that is none":      {penalty("lewis-hamilton", 0), "is none"},
 		"a penalty that is a favour":  {penalty("lewis-hamilton", -time.Second), "is none"},
 	} {
-		if rows, err := tt.ruling.Apply(r); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if rows, err := tt.ruling.Apply(stewards.Session{Round: r}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %d rows and error %v, want one with %q", what, len(rows), err, tt.want)
 		}
 	}
@@ -142,7 +142,7 @@ func TestRulingsThatAreRefused(t *testing.T) {
 		rows := slices.Clone(r.Source())
 		rows[4].Points = 3
 		w.Decide(almanactest.BelgiumOver, almanactest.Belgium, func(r *almanac.Round) ([]ledger.Event, error) { return r.Correct(rows, nil, "an odd one") })
-		_, err := stewards.Ruling{Disqualified: []season.DriverID{"lewis-hamilton"}}.Apply(w.Round(almanactest.BelgiumOver, almanactest.Belgium))
+		_, err := stewards.Ruling{Disqualified: []season.DriverID{"lewis-hamilton"}}.Apply(stewards.Session{Round: w.Round(almanactest.BelgiumOver, almanactest.Belgium)})
 		if err == nil || !strings.Contains(err.Error(), "as a file") {
 			t.Errorf("got error %v, want one that asks for a file", err)
 		}
@@ -158,7 +158,7 @@ func TestDisqualifiedWinnerOfEveryRace(t *testing.T) {
 	for year := 2007; year <= 2024; year++ {
 		for _, r := range rounds.Rounds(year) {
 			before := r.Source()
-			rows, err := stewards.Ruling{Disqualified: []season.DriverID{r.Facts.Winner().Driver}}.Apply(r)
+			rows, err := stewards.Ruling{Disqualified: []season.DriverID{r.Facts.Winner().Driver}}.Apply(stewards.Session{Round: r})
 			if err != nil {
 				t.Errorf("%s of %d: %v", r.Facts.Name, year, err)
 				continue
@@ -182,6 +182,51 @@ func TestDisqualifiedWinnerOfEveryRace(t *testing.T) {
 	}
 	if ruled < 350 {
 		t.Errorf("ruled on %d races, want all of 18 seasons", ruled)
+	}
+}
+
+// So it is in every sprint, but for the points of its season.
+func TestDisqualifiedWinnerOfEverySprint(t *testing.T) {
+	w := almanactest.New(t, time.Date(2020, 12, 31, 0, 0, 0, 0, time.UTC))
+	rounds := w.Almanac(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC))
+	ruled := 0
+	for year := 2021; year <= 2024; year++ {
+		want := []float64{8, 7, 6, 5, 4, 3, 2, 1, 0}
+		if year == 2021 {
+			want = []float64{3, 2, 1, 0}
+		}
+		for _, r := range rounds.Rounds(year) {
+			before := r.SourceSprint()
+			if before == nil {
+				continue
+			}
+			sprint := stewards.Session{Round: r, Sprint: true}
+			rows, err := stewards.Ruling{Disqualified: []season.DriverID{before[0].Driver}}.Apply(sprint)
+			if err != nil {
+				t.Errorf("%s of %d: %v", r.Facts.Name, year, err)
+				continue
+			}
+			ruled++
+			for i, points := range want {
+				if got := rows[i]; got.Position != i+1 || got.Points != points || got.Driver != before[i+1].Driver {
+					t.Errorf("%s of %d: place %d has %+v, want %s with %g points", r.Facts.Name, year, i+1, got, before[i+1].Driver, points)
+				}
+			}
+			if last := rows[len(rows)-1]; last.Driver != before[0].Driver || last.Position != 0 || last.Points != 0 {
+				t.Errorf("%s of %d: the disqualified winner has %+v", r.Facts.Name, year, last)
+			}
+			if diff := cmp.Diff(drivers(before), drivers(rows)); diff != "" {
+				t.Errorf("%s of %d: drivers (-before +after)\n%s", r.Facts.Name, year, diff)
+			}
+			// Their times say who profits from a penalty.
+			second := r.Facts.SprintResults[1].Time - r.Facts.SprintResults[0].Time + time.Millisecond
+			if rows, err = (stewards.Ruling{Penalties: map[season.DriverID]time.Duration{before[0].Driver: second}}).Apply(sprint); err != nil || rows[0].Driver != before[1].Driver {
+				t.Errorf("%s of %d: a penalty of %s on the winner: got %+v in front, error %v", r.Facts.Name, year, second, rows[0], err)
+			}
+		}
+	}
+	if ruled != 18 {
+		t.Errorf("ruled on %d sprints, want the 3 of 2021 and 2022 and the 6 of 2023 and 2024", ruled)
 	}
 }
 

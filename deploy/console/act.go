@@ -155,10 +155,11 @@ func classification(r *http.Request) operator.Classification {
 	return operator.Classification{Order: strings.FieldsFunc(r.PostFormValue("order"), notCode)}
 }
 
-// parseCorrect: a form gives an order, or drivers who are disqualified, or nothing: then the
-// source's present classification is meant.
+// parseCorrect: a form gives an order, or drivers who are disqualified, of the race or of the sprint, or
+// nothing: then the source's present classification is meant.
 func parseCorrect(key int64, r *http.Request) (operator.Deed, error) {
 	c := classification(r)
+	c.Sprint = r.PostFormValue("sprint") != ""
 	c.Disqualify = strings.Fields(strings.ReplaceAll(r.PostFormValue("disqualify"), ",", " "))
 	if driver, seconds := field(r, "penalised"), field(r, "penalty"); driver != "" || seconds != "" {
 		penalty, err := strconv.ParseFloat(seconds, 64)

@@ -154,19 +154,7 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 	b.Look("grid-moved")
 	send(grid, "every source is down")
 	yes("grid", "Is this the grid", "In order: VER SAI RUS")
-	round := func() *almanac.Round {
-		t.Helper()
-		facts, err := w.builder.Facts(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := almanac.Join(facts.Archive.AsOf(w.now()), w.builder.Ledger.State()).Round(2024022)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	if r := round(); r.Pick == nil || !r.Pick.GridKnown || r.Facts.Grid[0].Driver != "max-verstappen" {
+	if r := w.round(2024022); r.Pick == nil || !r.Pick.GridKnown || r.Facts.Grid[0].Driver != "max-verstappen" {
 		t.Fatalf("after the grid was entered there is the pick %+v on %+v", r.Pick, r.Facts.Grid)
 	}
 
@@ -181,7 +169,7 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 	b.Look("result-dragged")
 	send(result, "seen on television")
 	yes("result", "The winner is George Russell", "Is this the result of the Las Vegas Grand Prix?")
-	r := round()
+	r := w.round(2024022)
 	if r.State != almanac.Finished || len(r.Valid()) != 20 {
 		t.Fatalf("at the end the round is in state %v with %d rows", r.State, len(r.Valid()))
 	}

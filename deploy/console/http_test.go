@@ -323,6 +323,29 @@ func TestSourceDiffers(t *testing.T) {
 	}
 }
 
+// The sprint of a round has a form of its own, which leaves the race alone.
+func TestCorrectTheSprint(t *testing.T) {
+	const brazil = 2024021
+	w := newWorld(t)
+	w.set(w.weekend.ResultKnownAt())
+	w.build("settled")
+	if page := w.asOperator("GET", "/", nil, "Accept: text/html").body; !strings.Contains(page, `name="sprint"`) {
+		t.Error("there is no form of a sprint")
+	}
+	before := w.round(brazil)
+	r := w.wait("/results/2024021/correct", url.Values{"sprint": {"yes"}, "order": {"PIA NOR LEC"}, "reason": {"document 40"}, "confirm": {"yes"}})
+	if r.Last.Phase != console.Done {
+		t.Fatalf("got %+v", r.Last)
+	}
+	after := w.round(brazil)
+	if rows := after.Sprint(); after.Code(rows[0].Driver) != "PIA" || rows[0].Points != 8 || before.Code(before.Sprint()[0].Driver) != "NOR" {
+		t.Errorf("the sprint was won by %+v, and is by %+v now", before.Sprint()[0], rows[0])
+	}
+	if !slices.Equal(before.Valid(), after.Valid()) {
+		t.Errorf("the race is %+v, was %+v", after.Valid(), before.Valid())
+	}
+}
+
 // The service notices a deed by itself too, and may build before whoever did it: their run says all the
 // same what follows from it.
 func TestAnotherBuildWasFaster(t *testing.T) {

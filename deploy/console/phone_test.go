@@ -31,18 +31,6 @@ func TestDeedsOnAPhone(t *testing.T) {
 		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token),
 		chromedp.Submit(chromedp.CSS(`input[name=token]`)), chromedp.WaitVisible(chromedp.CSS(`#served`)))
 
-	round := func(session int64) *almanac.Round {
-		t.Helper()
-		facts, err := w.builder.Facts(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := almanac.Join(facts.Archive.AsOf(w.now()), w.builder.Ledger.State()).Round(session)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
 	// do fills in a form that may be folded away, says yes, and waits for the end.
 	do := func(picture, form, want string, fields ...string) {
 		t.Helper()
@@ -64,16 +52,16 @@ func TestDeedsOnAPhone(t *testing.T) {
 	}
 	const lasVegas, qatar = 2024022, 2024023
 	do("postpone", `form[action='/rounds/2024023/postpone']`, "Version", "reason", "track works")
-	if r := round(qatar); r.State != almanac.Postponed {
+	if r := w.round(qatar); r.State != almanac.Postponed {
 		t.Errorf("after it was postponed the round is in state %v", r.State)
 	}
 	do("reinstate", `form[action='/rounds/2024023/reinstate']`, "Version", "reason", "works done")
-	if r := round(qatar); r.State != almanac.Scheduled {
+	if r := w.round(qatar); r.State != almanac.Scheduled {
 		t.Errorf("after it was reinstated the round is in state %v", r.State)
 	}
 
 	do("calendar", `form[action='/calendar']`, "Version", "text", "grand_prix,start\nqatar,2024-12-01T17:00:00Z", "reason", "the organiser wrote")
-	if r := round(qatar); !r.Start.Equal(time.Date(2024, 12, 1, 17, 0, 0, 0, time.UTC)) {
+	if r := w.round(qatar); !r.Start.Equal(time.Date(2024, 12, 1, 17, 0, 0, 0, time.UTC)) {
 		t.Errorf("after the calendar was imported the round starts at %s", r.Start)
 	}
 	organiser := filepath.Join(t.TempDir(), "organiser.ics")
@@ -91,7 +79,7 @@ END:VCALENDAR
 		t.Fatal(err)
 	}
 	do("calendar-file", `form[action='/calendar']`, "Version", "file", organiser, "reason", "the organiser sent a file")
-	if r := round(qatar); !r.Start.Equal(time.Date(2024, 12, 1, 18, 30, 0, 0, time.UTC)) {
+	if r := w.round(qatar); !r.Start.Equal(time.Date(2024, 12, 1, 18, 30, 0, 0, time.UTC)) {
 		t.Errorf("after the file was sent the round starts at %s", r.Start)
 	}
 	log, err := auditlog.Load(t.Context(), w.store)
@@ -107,12 +95,17 @@ END:VCALENDAR
 	w.set(w.weekend.StartsAt().Add(70 * time.Minute))
 	w.build("the race is run")
 	do("enter", `form[action='/results/2024022/enter']`, "Version", "order", "RUS HAM SAI", "reason", "seen on television")
-	if r := round(lasVegas); len(r.Valid()) < 3 || r.Code(r.Valid()[0].Driver) != "RUS" || r.Valid()[0].Points != 25 {
+	if r := w.round(lasVegas); len(r.Valid()) < 3 || r.Code(r.Valid()[0].Driver) != "RUS" || r.Valid()[0].Points != 25 {
 		t.Errorf("after the result was entered it is %+v", r.Valid())
 	}
 	do("correct", `form[action='/results/2024022/correct']`, "Version", "order", "HAM RUS SAI", "reason", "stewards")
-	if r := round(lasVegas); r.Code(r.Valid()[0].Driver) != "HAM" || len(r.Record.Revisions) != 2 {
+	if r := w.round(lasVegas); r.Code(r.Valid()[0].Driver) != "HAM" || len(r.Record.Revisions) != 2 {
 		t.Errorf("after the correction it is %+v in revision %d", r.Valid()[:3], len(r.Record.Revisions))
+	}
+
+	do("sprint", `form[action='/results/2024021/correct']:has([name=sprint])`, "Version", "order", "PIA NOR LEC", "reason", "stewards of the sprint")
+	if r := w.round(2024021); r.Code(r.Sprint()[0].Driver) != "PIA" || r.Sprint()[0].Points != 8 {
+		t.Errorf("after its correction the sprint is %+v", r.Sprint()[:3])
 	}
 
 	document, _, err := keys.Load(t.Context(), w.store)

@@ -69,9 +69,8 @@ type waitingResult struct {
 	Pick    *pickView
 	Rows    []classified // empty: the source has nothing yet
 	Digest  string       // of what is shown, to verify just this
-	Order   []string     // codes in finishing order as known, or those who take part
-	Names   string       // codes and names of those who took part, for the list that is dragged
 	Hit     bool         // the pick names the winner
+	finishing
 }
 
 // classified is a row of a classification.
@@ -88,7 +87,7 @@ func newWaiting(r *almanac.Round) waitingResult {
 	w := waitingResult{
 		Session: r.Session, Name: r.Facts.Name, Year: r.Year, Start: r.Start, State: stateWord(r.State), Pick: newPick(r),
 	}
-	w.Order, w.Names = order(r), names(r)
+	w.finishing = newFinishing(stewards.Session{Round: r})
 	rows := r.Source()
 	if rows == nil {
 		w.Order = started(r)
@@ -156,25 +155,32 @@ type seasonRound struct {
 	Hit     bool
 	OnPod   int // picked drivers on the podium
 	Allowed []almanac.Action
-	Differs bool     // the source has another classification than the verified one
-	Order   []string // codes in finishing order, as it counts now
-	Names   string   // as in waitingResult
+	Differs bool       // the source has another classification than the verified one
+	Sprint  *finishing // nil: there was none, or it is not verified
+	finishing
 }
 
-// order lists the codes of those who have a place in the classification that counts, or in the
-// source's.
-func order(r *almanac.Round) []string {
-	rows := r.Valid()
-	if rows == nil {
-		rows = r.Source()
-	}
-	var codes []string
-	for _, row := range rows {
+// finishing is the order of a race or a sprint, as a form begins with it.
+type finishing struct {
+	Order []string // codes of those who have a place, as it counts now or as known; else of those who take part
+	Names string   // codes and names of those who took part, for the list that is dragged
+}
+
+func newFinishing(s stewards.Session) finishing {
+	var f finishing
+	for _, row := range s.Counts() {
 		if row.Position > 0 && !row.Shared {
-			codes = append(codes, r.Code(row.Driver))
+			f.Order = append(f.Order, s.Round.Code(row.Driver))
 		}
 	}
-	return codes
+	var names []string
+	for _, row := range s.TookPart() {
+		if !row.Shared {
+			names = append(names, s.Round.Code(row.Driver)+" "+s.Round.Driver(row.Driver).Name)
+		}
+	}
+	f.Names = strings.Join(names, "|")
+	return f
 }
 
 // started lists those who take part, in the order in which they start as far as that is known: to be
@@ -198,22 +204,16 @@ func started(r *almanac.Round) []string {
 	return order
 }
 
-// names lists those who took part, for the list that is dragged.
-func names(r *almanac.Round) string {
-	var known []string
-	for _, row := range stewards.TookPart(r) {
-		if !row.Shared {
-			known = append(known, r.Code(row.Driver)+" "+r.Driver(row.Driver).Name)
-		}
-	}
-	return strings.Join(known, "|")
-}
-
 func newSeason(a *almanac.Almanac) seasonView {
 	s := seasonView{Year: a.Current}
 	for _, r := range a.Rounds(0) {
 		row := seasonRound{
-			Number: r.Facts.Number, Session: r.Session, Name: r.Facts.Name, Start: r.Start, State: stateWord(r.State), Pick: newPick(r), Allowed: r.Allowed(), Differs: r.Differs(), Order: order(r), Names: names(r),
+			Number: r.Facts.Number, Session: r.Session, Name: r.Facts.Name, Start: r.Start, State: stateWord(r.State), Pick: newPick(r), Allowed: r.Allowed(), Differs: r.Differs(),
+			finishing: newFinishing(stewards.Session{Round: r}),
+		}
+		if r.Sprint() != nil {
+			sprint := newFinishing(stewards.Session{Round: r, Sprint: true})
+			row.Sprint = &sprint
 		}
 		if r.Result != nil {
 			podium := almanac.Podium(r.Result.Rows)

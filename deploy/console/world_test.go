@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"gridcast/builder"
+	"gridcast/builder/almanac"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
@@ -186,6 +187,20 @@ func (w *world) startConsole(log *slog.Logger, facts *builder.ArchiveStore, opti
 	}
 	w.console = httptest.NewServer(c.Handler())
 	w.t.Cleanup(func() { c.Close(); w.console.Close() })
+}
+
+// round is how a round stands now.
+func (w *world) round(session int64) *almanac.Round {
+	w.t.Helper()
+	facts, err := w.builder.Facts(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	r, err := almanac.Join(facts.Archive.AsOf(w.now()), w.builder.Ledger.State()).Round(session)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
 }
 
 func (w *world) now() time.Time {

@@ -24,7 +24,7 @@ type resultsCmds struct {
 	Show    resultsShowCmd    `cmd:"" help:"Show a classification next to the pick and to the last verified revision."`
 	Verify  resultsVerifyCmd  `cmd:"" help:"Vouch for the source's classification."`
 	Enter   resultsEnterCmd   `cmd:"" help:"Enter the result of a race for which the source has none."`
-	Correct resultsCorrectCmd `cmd:"" help:"Make another revision of a result; without --file, --order and rulings it is the source's present one."`
+	Correct resultsCorrectCmd `cmd:"" help:"Make another revision of a result, or of its sprint; without --file, --order and rulings it is the source's present one."`
 }
 
 type resultsListCmd struct {
@@ -352,7 +352,7 @@ type resultsEnterCmd struct {
 
 func (c *resultsEnterCmd) Run(ctx context.Context, s *streams) error {
 	if c.Template {
-		return c.template(ctx, s)
+		return c.template(ctx, s, false)
 	}
 	result, err := c.classification()
 	if err != nil {
@@ -364,12 +364,12 @@ func (c *resultsEnterCmd) Run(ctx context.Context, s *streams) error {
 	return c.enter(ctx, s, result, operator.Enter(c.Key, result))
 }
 
-func (c *resultFlags) template(ctx context.Context, s *streams) error {
+func (c *resultFlags) template(ctx context.Context, s *streams, sprint bool) error {
 	o, err := c.look(ctx)
 	if err != nil {
 		return err
 	}
-	text, err := o.ResultTemplate(ctx, c.Key)
+	text, err := o.ResultTemplate(ctx, c.Key, sprint)
 	if err != nil {
 		return err
 	}
@@ -404,19 +404,20 @@ func (c *resultFlags) enter(ctx context.Context, s *streams, result operator.Cla
 
 type resultsCorrectCmd struct {
 	resultFlags `embed:""`
+	Sprint      bool                     `help:"The order or the rulings are of the weekend's sprint; the race stays as it is." env:"-"`
 	Disqualify  []string                 `help:"A driver who loses their place, by code or id; repeat for more." placeholder:"DRIVER" env:"-"`
-	TimePenalty map[string]time.Duration `help:"A penalty on a driver's race time; repeat for more." placeholder:"DRIVER=5s" env:"-"`
+	TimePenalty map[string]time.Duration `help:"A penalty on a driver's time; repeat for more." placeholder:"DRIVER=5s" env:"-"`
 }
 
 func (c *resultsCorrectCmd) Run(ctx context.Context, s *streams) error {
 	if c.Template {
-		return c.template(ctx, s)
+		return c.template(ctx, s, c.Sprint)
 	}
 	result, err := c.classification()
 	if err != nil {
 		return err
 	}
-	result.Disqualify, result.Penalties = c.Disqualify, c.TimePenalty
+	result.Sprint, result.Disqualify, result.Penalties = c.Sprint, c.Disqualify, c.TimePenalty
 	return c.enter(ctx, s, result, operator.Correct(c.Key, result))
 }
 

@@ -132,9 +132,9 @@ func (o *Operator) Template(ctx context.Context, session int64, block assemble.B
 	return b.String(), nil
 }
 
-// ResultTemplate is what is known of the result of a round, in the form in which it is entered and
-// corrected: who has a place, in order, with their gaps where those are known.
-func (o *Operator) ResultTemplate(ctx context.Context, session int64) (string, error) {
+// ResultTemplate is what is known of the result of a round, or of its sprint, in the form in which it is
+// entered and corrected: who has a place, in order, with their gaps where those are known.
+func (o *Operator) ResultTemplate(ctx context.Context, session int64, sprint bool) (string, error) {
 	a, err := o.Almanac(ctx)
 	if err != nil {
 		return "", err
@@ -143,18 +143,16 @@ func (o *Operator) ResultTemplate(ctx context.Context, session int64) (string, e
 	if err != nil {
 		return "", err
 	}
-	rows := r.Valid()
-	if rows == nil {
-		rows = r.Source()
-	}
+	of := stewards.Session{Round: r, Sprint: sprint}
+	rows := of.Counts()
 	known := rows != nil
 	if !known {
-		rows = stewards.TookPart(r)
+		rows = of.TookPart()
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: put the drivers in finishing order, take out those without a place. Gaps are optional.\n", label(r))
 	for _, row := range rows {
-		line := fmt.Sprintf("%s  # %s, %s", r.Code(row.Driver)+gapOf(r, row), r.Driver(row.Driver).Name, r.Team(row.Team).Name)
+		line := fmt.Sprintf("%s  # %s, %s", r.Code(row.Driver)+gapOf(of.Results(), row), r.Driver(row.Driver).Name, r.Team(row.Team).Name)
 		if known && row.Position == 0 {
 			line = "# without a place: " + line
 		}
@@ -165,10 +163,10 @@ func (o *Operator) ResultTemplate(ctx context.Context, session int64) (string, e
 
 // gapOf is how far behind the winner a driver finished, such as " +5.217s" or " +1 lap"; empty where
 // the source does not say, or has the driver in another place.
-func gapOf(r *almanac.Round, row ledger.Row) string {
+func gapOf(results []season.Result, row ledger.Row) string {
 	var winner, of *season.Result
-	for i := range r.Facts.Results {
-		said := &r.Facts.Results[i]
+	for i := range results {
+		said := &results[i]
 		if said.Position == 1 && winner == nil {
 			winner = said
 		}

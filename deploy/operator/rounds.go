@@ -129,12 +129,13 @@ func ReleaseRound(session int64) RoundDeed {
 }
 
 // Classification says which classification is meant, in one of the ways in which people say it.
-// The zero value is the source's present one.
+// The zero value is the source's present one, of the race and of the sprint.
 type Classification struct {
+	Sprint     bool                     // order, rulings or what the source says are of the sprint alone
 	Document   []byte                   // the whole classification as JSON, in the form of stewards.ReadClassification
 	Order      []string                 // drivers in finishing order, by code or id; who is not named has no place
 	Disqualify []string                 // drivers who lose their place
-	Penalties  map[string]time.Duration // added to a driver's race time
+	Penalties  map[string]time.Duration // added to a driver's time
 }
 
 // shortestRace is the time before which no race over its full distance has ended: the shortest,
@@ -174,17 +175,33 @@ func (c Classification) Rows(r *almanac.Round) (rows, sprint []ledger.Row, err e
 			ways++
 		}
 	}
+	race, session := stewards.Session{Round: r}, stewards.Session{Round: r, Sprint: c.Sprint}
 	switch {
 	case ways > 1:
 		return nil, nil, errors.New("a whole classification, an order, and a ruling are three ways to say a result: give one of them")
+	case c.Sprint && len(c.Document) > 0:
+		return nil, nil, errors.New("a document says by itself what is of the sprint: give it without saying that it is")
+	case c.Sprint && !r.Facts.Sprint:
+		return nil, nil, fmt.Errorf("the weekend of %d had no sprint", r.Session)
 	case len(c.Document) > 0:
-		rows, err = stewards.ReadClassification(r, c.Document)
+		rows, sprint, err = stewards.ReadClassification(r, c.Document)
 	case len(c.Order) > 0:
-		rows, err = stewards.Order(r, c.Order)
+		rows, err = stewards.Order(session, c.Order)
 	case !ruling.Empty():
-		rows, err = ruling.Apply(r)
+		rows, err = ruling.Apply(session)
 	default:
 		rows, sprint = r.Source(), r.SourceSprint()
+		if c.Sprint {
+			rows = sprint
+		}
+	}
+	if c.Sprint {
+		rows, sprint = nil, rows
+	}
+	if said := c.Sprint || len(c.Document) > 0; said && err == nil && rows == nil && sprint != nil {
+		if rows = race.Counts(); rows == nil {
+			err = fmt.Errorf("the sprint of %d is verified with the race, which has no classification yet", r.Session)
+		}
 	}
 	return rows, sprint, err
 }

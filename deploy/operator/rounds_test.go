@@ -3,12 +3,14 @@ package operator_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"gridcast/builder"
@@ -175,6 +177,59 @@ func TestCorrectionOfTheSprint(t *testing.T) {
 	done := must(t, w.Operator, correct, operator.Order{Actor: "operator:anna", Reason: "flagged", Seen: p.Seen})
 	if rows := done.Round.Sprint(); len(rows) != 3 || rows[0].Driver != "oscar-piastri" || done.Round.Differs() {
 		t.Errorf("verified is the sprint %+v", rows)
+	}
+}
+
+// Stewards rule on the sprint alone: the race stays as it is.
+func TestCorrectTheSprint(t *testing.T) {
+	w := belgianWeekend(t)
+	w.at = belgiumStart.Add(3 * time.Hour)
+	ofSprint := operator.Classification{Sprint: true, Order: []string{"PIA", "LEC"}}
+	refused := func(c operator.Classification, want string) {
+		t.Helper()
+		if _, err := w.Preview(t.Context(), operator.Correct(belgium, c)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("correct by %+v: got error %v, want one with %q", c, err, want)
+		}
+	}
+	refused(ofSprint, "had no sprint")
+	w.sprint(t, func(rows []season.Result) {
+		for i := range rows {
+			rows[i].Points = float64(8 - i)
+		}
+	})
+	before := must(t, w.Operator, operator.Verify(belgium), operator.Order{Actor: "operator:anna"}).Round
+	refused(operator.Classification{Sprint: true, Order: []string{"PIA", "VER"}}, "order of the sprint of 2024014: place 2: VER did not take part")
+	refused(operator.Classification{Sprint: true, Document: []byte(`{"sprint": []}`)}, "a document says by itself")
+	refused(operator.Classification{Document: []byte(`{"sprint": [{"driver": "PIA", "position": 1}]}`)}, "lewis-hamilton is missing")
+	refused(operator.Classification{Document: []byte(`{}`)}, "neither rows nor a sprint")
+
+	for i, tt := range []struct {
+		ruling operator.Classification
+		want   string
+	}{
+		{ofSprint, "oscar-piastri 8, charles-leclerc 7, lewis-hamilton 0"},
+		{operator.Classification{Sprint: true, Disqualify: []string{"PIA"}}, "charles-leclerc 8, lewis-hamilton 0, oscar-piastri 0"},
+		{
+			operator.Classification{Document: []byte(`{"sprint": [{"driver": "PIA", "position": 1, "points": 8}, {"driver": "HAM"}, {"driver": "LEC"}]}`)},
+			"oscar-piastri 8, lewis-hamilton 0, charles-leclerc 0",
+		},
+		{operator.Classification{Sprint: true}, "lewis-hamilton 8, oscar-piastri 7, charles-leclerc 6"}, // as the source has it
+	} {
+		correct := operator.Correct(belgium, tt.ruling)
+		if p := w.preview(t, correct); !slices.Contains(p.Effects, "Places or points of the sprint change.") {
+			t.Errorf("%d: preview %+v", i, p)
+		}
+		r := must(t, w.Operator, correct, operator.Order{Actor: "operator:anna", Reason: "document 7"}).Round
+		var got []string
+		for _, row := range r.Sprint() {
+			got = append(got, fmt.Sprintf("%s %g", row.Driver, row.Points))
+		}
+		if strings.Join(got, ", ") != tt.want || r.Result.Revision != i+2 {
+			t.Errorf("%d: revision %d has the sprint %q, want %q", i, r.Result.Revision, got, tt.want)
+		}
+		if diff := cmp.Diff(before.Valid(), r.Valid()); diff != "" {
+			t.Errorf("%d: the race (-before +after)\n%s", i, diff)
+		}
 	}
 }
 

@@ -116,9 +116,11 @@ func TestRequestsBeforeHandshakes(t *testing.T) {
 	for _, c := range append(begun, first) {
 		c.state.Store(waiting)
 	}
-	l.cfg.TLS.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
+	certificate := l.cfg.TLS.Certificates[0]
+	l.cfg.TLS.Certificates = nil
+	l.cfg.TLS.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		events <- "handshake"
-		return nil, nil
+		return &certificate, nil
 	}
 	go p.run()
 	for i, want := range []string{"request", "handshake", "handshake", "handshake"} {
