@@ -37,8 +37,8 @@ func (f Faults) add(path string, err error) { f[path] = errors.Join(f[path], err
 // Bodies checks the bodies of a whole version by path, and returns everything that is wrong
 // with them: each against its schema, that none is missing that k promises, and the endpoints
 // against each other. Bodies in trusted, by path, have passed the schema before and are read only
-// for the cross-checks; a season of which every body has passed all of it in this process is not read
-// again. Of two that contradict each other, the one is wrong that is made from the
+// for the cross-checks; so are the records of a list that have passed in this process. A season of which
+// every body has passed all of it in this process is not read again. Of two that contradict each other, the one is wrong that is made from the
 // other: predictions by the calendar, accuracy by the predictions.
 func Bodies(k catalog.Known, bodies map[string][]byte, trusted func(path string) bool) Faults {
 	faults := Faults{}
@@ -55,6 +55,9 @@ func Bodies(k catalog.Known, bodies map[string][]byte, trusted func(path string)
 		group.Go(func() error {
 			var err error
 			if shell, ok := s.shell(path, body); !ok {
+				if rest, isList := s.lists[path]; isList {
+					body = rest
+				}
 				err = Body(path, body)
 			} else if _, known := s.shells.LoadOrStore(string(shell), true); !known {
 				err = Body(path, shell)

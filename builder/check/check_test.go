@@ -123,6 +123,31 @@ func TestSchemaIsCheckedUnlessTrusted(t *testing.T) {
 	}
 }
 
+// Of a list that has passed, what is new is checked: a record, where it stands or alone, and what is around them.
+func TestNewRecordOfAList(t *testing.T) {
+	known, whole := rendered(t)
+	if err := check.Bodies(known, whole, nothing).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ path, old, new string }{
+		{"results/2024", `"gp_name":"Austrian Grand Prix"`, `"gp_name":7`},
+		{"weekends/2024", `"gp_name":"Austrian Grand Prix"`, `"gp_name":7`},
+		{"results/2024", `"meta":{"api"`, `"meta":{"ipa"`},
+		{"results/2024", `},{"session_key":2024011`, `}, {"session_key":2024011`},
+	} {
+		bodies := maps.Clone(whole)
+		for _, path := range []string{c.path, strings.Replace(c.path, "2024", "session/2024011", 1)} {
+			bodies[path] = bytes.Replace(bodies[path], []byte(c.old), []byte(c.new), 1)
+		}
+		if bytes.Equal(bodies[c.path], whole[c.path]) {
+			t.Fatalf("%q is not in %s", c.old, c.path)
+		}
+		if faults := check.Bodies(known, bodies, nothing); faults[c.path] == nil {
+			t.Errorf("%s with %s: got %v, want an error about it", c.path, c.new, faults)
+		}
+	}
+}
+
 func TestMissingVariant(t *testing.T) {
 	known, bodies := rendered(t)
 	delete(bodies, "calendar/2015")
