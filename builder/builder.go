@@ -4,6 +4,7 @@
 package builder
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -92,21 +93,24 @@ const maxRebases = 5
 func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	began := time.Now()
 	var (
-		facts             StoredArchive
-		rules             Policy
-		base              *snapshots.Base
-		factsErr, baseErr error
-		reading           sync.WaitGroup // side by side: the store may be far away
+		facts                        StoredArchive
+		rules                        Policy
+		base                         *snapshots.Base
+		factsErr, baseErr, ledgerErr error
+		reading                      sync.WaitGroup // side by side: the store may be far away
 	)
 	reading.Go(func() { facts, factsErr = b.Facts(ctx) })
 	reading.Go(func() { base, baseErr = b.latest.Load(ctx, b.Store) })
 	reading.Go(func() { rules = b.Rules(ctx) })
+	reading.Go(func() { ledgerErr = b.Ledger.Refresh(ctx) })
 	reading.Wait()
-	if factsErr != nil {
-		return Outcome{}, fmt.Errorf("build: %w", factsErr)
+	if baseErr == nil && ledgerErr == nil && b.Ledger.Head().Seq < base.Manifest.Ledger.Seq {
+		ledgerErr = b.Ledger.Refresh(ctx) // a version never knows less of the ledger than the one before
 	}
-	// This reads the ledger, and after the base: a version never knows less of it than the one before.
-	events, err := rules.Settle(ctx, b.Ledger, facts, r.At)
+	if err := cmp.Or(factsErr, ledgerErr); err != nil {
+		return Outcome{}, fmt.Errorf("build: %w", err)
+	}
+	events, err := rules.settle(ctx, b.Ledger, facts, r.At)
 	var unsettled *UnsettledError
 	if err != nil && !errors.As(err, &unsettled) {
 		return Outcome{Events: events}, fmt.Errorf("build: %w", err)
@@ -151,18 +155,26 @@ func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, f
 		return snapshots.Receipt{}, nil, b.nothingKnown(r.At)
 	}
 	key := derivedKey(model, facts, a)
-	derived, made, err := b.derived(ctx, key)
-	if err != nil { // what is derived can wait, what it is derived from cannot
-		b.Log.Error("derived documents cannot be read; they stay as they were", "err", err)
-	}
+	var (
+		derived    derivedData
+		made       bool
+		derivedErr error
+		deriving   sync.WaitGroup
+	)
+	deriving.Go(func() { derived, made, derivedErr = b.derived(ctx, key) })
+	defer deriving.Wait()
 	published, err := b.contested(ctx, base, a)
 	if err != nil {
 		return snapshots.Receipt{}, nil, err
 	}
-	version, err := b.renderAll(ctx, base, published, a, derived, r.Progress)
+	version, err := b.renderAll(ctx, base, published, a, r.Progress)
 	if err != nil {
 		return snapshots.Receipt{}, nil, err
 	}
+	if deriving.Wait(); derivedErr != nil { // what is derived can wait, what it is derived from cannot
+		b.Log.Error("derived documents cannot be read; they stay as they were", "err", derivedErr)
+	}
+	addDerived(version, base, a, derived)
 	refused, err := refuse(ctx, base, a, version)
 	if err != nil {
 		return snapshots.Receipt{}, nil, err
@@ -315,9 +327,9 @@ func (l *rendering) again(base *snapshots.Base, v catalog.Variant) *document {
 	return &document{variant: v, body: before.body, published: snapshots.Reused(entry), reused: true}
 }
 
-// renderAll renders every variant of the almanac, and adds those that are derived. What cannot have changed
-// since the last rendering is not rendered again.
-func (b *Builder) renderAll(ctx context.Context, base *snapshots.Base, published render.Published, a *almanac.Almanac, derived derivedData, progress snapshots.Progress) (map[string]*document, error) {
+// renderAll renders every variant of the almanac. What cannot have changed since the last rendering is not
+// rendered again.
+func (b *Builder) renderAll(ctx context.Context, base *snapshots.Base, published render.Published, a *almanac.Almanac, progress snapshots.Progress) (map[string]*document, error) {
 	last := b.last.Load()
 	same, contested := map[int]bool{}, map[int]bool{}
 	for i := range a.Years {
@@ -366,7 +378,6 @@ func (b *Builder) renderAll(ctx context.Context, base *snapshots.Base, published
 		}
 	}
 	b.last.Store(next)
-	addDerived(version, base, a, derived)
 	return version, nil
 }
 

@@ -74,6 +74,11 @@ func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, facts StoredArchiv
 	if err := l.Refresh(ctx); err != nil {
 		return nil, err
 	}
+	return p.settle(ctx, l, facts, t)
+}
+
+// settle is Settle for who has just called Refresh.
+func (p Policy) settle(ctx context.Context, l *ledger.Ledger, facts StoredArchive, t time.Time) ([]ledger.Event, error) {
 	v := facts.Archive.AsOf(t)
 	var added []ledger.Event
 	var left []error
