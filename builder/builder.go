@@ -175,11 +175,25 @@ func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, f
 		b.Log.Error("derived documents cannot be read; they stay as they were", "err", derivedErr)
 	}
 	addDerived(version, base, a, derived)
+	publisher := snapshots.Publisher{Store: b.Store, Progress: r.Progress}
+	ledgerSeen := snapshots.Ledger{Kind: string(state.Kind()), Seq: state.Head().Seq, Hash: state.Head().Hash}
+	var begun *snapshots.Begun
+	faulty := len(base.Manifest.Refused) > 0 // then it probably is again, and what is written would lie about
+	for _, d := range version {
+		faulty = faulty || d.fault != nil
+	}
+	if !faulty { // the objects are written while their content is checked
+		begin := draftOf(base, a, version)
+		begin.Builder, begin.Release, begin.Ledger = b.Name, r.Release, ledgerSeen
+		begun = publisher.Begin(ctx, begin)
+		defer begun.End()
+	}
 	refused, err := refuse(ctx, base, a, version)
 	if err != nil {
 		return snapshots.Receipt{}, nil, err
 	}
 	draft := draftOf(base, a, version)
+	draft.Begun = begun
 	refused = append(refused, addFeeds(&draft, a, version)...)
 	until := draft.DueAt // by then there is another version, or this one is overdue
 	if until.Before(r.At) {
@@ -201,8 +215,7 @@ func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, f
 	if draft.State, err = b.stateOf(a, base); err != nil {
 		return snapshots.Receipt{}, nil, err
 	}
-	draft.Ledger = snapshots.Ledger{Kind: string(state.Kind()), Seq: state.Head().Seq, Hash: state.Head().Hash}
-	publisher := snapshots.Publisher{Store: b.Store, Progress: r.Progress}
+	draft.Ledger = ledgerSeen
 	receipt, err := publisher.Publish(ctx, draft)
 	b.latest.Published(receipt)
 	return receipt, refused, err

@@ -31,6 +31,7 @@ type Draft struct {
 	Variants      []Variant       // every variant of the version, in any order
 	Bulk          []Download      // the downloads, by ascending year; nil: those of the base, of the seasons that the draft has
 	Release       bool            // publish although the pointer is held, and end the hold
+	Begun         *Begun          // what Begin has made of it; nil: nothing
 }
 
 // Variant is one variant of a draft: bytes, or an entry of the base. Make it with New or

@@ -116,20 +116,14 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	}
 	variants := d.resolve()
 	receipt := Receipt{Variants: len(variants)}
-	var fresh []newObject
+	fresh := d.newObjects(variants)
 	for _, v := range variants {
 		if v.reused {
 			receipt.ObjectsReused += 1 + len(v.entry.Encodings)
-			continue
 		}
-		fresh = append(fresh, newObject{v.objectKey, v.data, v.entry})
-		receipt.BytesWritten += int64(len(v.data))
 	}
-	for _, download := range d.Bulk {
-		if b := download.Bulk; b.Object == "" {
-			fresh = append(fresh, newObject{func(version int64) string { return bulkKey(version, b.Year) }, download.data, Entry{SHA256: b.SHA256, Size: b.Size}})
-			receipt.BytesWritten += b.Size
-		}
+	for _, o := range fresh {
+		receipt.BytesWritten += int64(len(o.data))
 	}
 	receipt.ObjectsWritten = len(fresh)
 	if !d.changes(variants) {
@@ -137,26 +131,12 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 		return receipt, nil
 	}
 
-	version, err := p.claim(ctx, base.Version, d.Builder)
+	version, missing, err := d.Begun.take(fresh)
+	if err == nil {
+		version, err = p.upload(ctx, version, d, missing)
+	}
 	if err != nil {
 		return Receipt{}, err
-	}
-	// If we crash here, the number is lost and nothing else: nobody uses it again.
-
-	if err := p.each(ctx, Upload, fresh, func(ctx context.Context, o newObject) error {
-		return p.create(ctx, o.key(version), o.data)
-	}); err != nil {
-		return Receipt{}, fmt.Errorf("version %d: %w", version, err)
-	}
-	// If we crash during or after the upload, objects remain that no manifest names, below a
-	// number that nobody uses again. Prune removes them a day later.
-
-	if err := p.each(ctx, Check, fresh, func(ctx context.Context, o newObject) error {
-		o.of.Object = o.key(version)
-		_, err := o.of.read(ctx, p.Store)
-		return err
-	}); err != nil {
-		return Receipt{}, fmt.Errorf("version %d: %w", version, err)
 	}
 	next, files, err := p.putManifest(ctx, d.manifest(version, variants))
 	if err != nil {
@@ -181,6 +161,105 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 		}
 	}
 	return receipt, nil
+}
+
+// upload writes the objects of a version and reads them back. It claims the number, if that is 0.
+func (p *Publisher) upload(ctx context.Context, version int64, d Draft, fresh []newObject) (int64, error) {
+	if version == 0 {
+		var err error
+		if version, err = p.claim(ctx, d.Base.Pointer.Version, d.Builder); err != nil {
+			return 0, err
+		}
+	}
+	// If we crash here, the number is lost and nothing else: nobody uses it again.
+
+	if err := p.each(ctx, Upload, fresh, func(ctx context.Context, o newObject) error {
+		return p.create(ctx, o.key(version), o.data)
+	}); err != nil {
+		return 0, fmt.Errorf("version %d: %w", version, err)
+	}
+	// If we crash during or after the upload, objects remain that no manifest names, below a
+	// number that nobody uses again. Prune removes them a day later.
+
+	if err := p.each(ctx, Check, fresh, func(ctx context.Context, o newObject) error {
+		o.of.Object = o.key(version)
+		_, err := o.of.read(ctx, p.Store)
+		return err
+	}); err != nil {
+		return 0, fmt.Errorf("version %d: %w", version, err)
+	}
+	return version, nil
+}
+
+// Begun is a publish whose objects are written while the rest of its draft is still made.
+type Begun struct {
+	uploaded map[string]newObject // by where they are in version 0
+	cancel   context.CancelFunc
+	done     chan struct{} // closed when what follows is known
+	version  int64         // 0: nothing has been written
+	err      error
+}
+
+// Begin writes the objects of a draft of which only Variants, Seasons and CurrentSeason may still change, for
+// Publish of that draft with Begun set, which writes what is missing. Until then nobody sees them; those that the
+// draft lacks in the end, all of them if it is never published, are as after a crash. Nothing is written that may not be published as the draft is
+// now. Whoever does not come to Publish calls Begun.End.
+func (p *Publisher) Begin(ctx context.Context, d Draft) *Begun {
+	ctx, cancel := context.WithCancel(ctx)
+	b := &Begun{uploaded: map[string]newObject{}, cancel: cancel, done: make(chan struct{})}
+	fresh := d.newObjects(d.resolve())
+	if held := d.Base.Pointer.Held && !d.Release; held || d.mayFollow() != nil || len(fresh) == 0 {
+		close(b.done)
+		return b
+	}
+	for _, o := range fresh {
+		b.uploaded[o.key(0)] = o
+	}
+	go func() {
+		defer close(b.done)
+		b.version, b.err = p.upload(ctx, 0, d, fresh)
+	}()
+	return b
+}
+
+// End waits until nothing is written any more.
+func (b *Begun) End() {
+	b.cancel()
+	<-b.done
+}
+
+// take returns the version that was begun and which of the objects it lacks: all, and version 0, if it was not
+// begun with them.
+func (b *Begun) take(objects []newObject) (version int64, missing []newObject, err error) {
+	if b == nil {
+		return 0, objects, nil
+	}
+	<-b.done
+	for _, o := range objects {
+		switch there, ok := b.uploaded[o.key(0)]; {
+		case !ok:
+			missing = append(missing, o)
+		case !there.of.equal(o.of):
+			return 0, objects, nil // it was written with other bytes, which stay
+		}
+	}
+	return b.version, missing, b.err
+}
+
+// newObjects are those that the variants and the downloads of a draft need written.
+func (d *Draft) newObjects(variants []Variant) []newObject {
+	var fresh []newObject
+	for _, v := range variants {
+		if !v.reused {
+			fresh = append(fresh, newObject{v.objectKey, v.data, v.entry})
+		}
+	}
+	for _, download := range d.Bulk {
+		if b := download.Bulk; b.Object == "" {
+			fresh = append(fresh, newObject{func(version int64) string { return bulkKey(version, b.Year) }, download.data, Entry{SHA256: b.SHA256, Size: b.Size}})
+		}
+	}
+	return fresh
 }
 
 // newObject is an object to be written.
