@@ -2,6 +2,7 @@ package almanac
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"gridcast/builder/ledger"
@@ -78,6 +79,18 @@ func Compare(before, after []ledger.Row) []Pair {
 		}
 	}
 	return pairs
+}
+
+// PlaceAndPoints says what a classification has for a driver; nil: they are not in it.
+func PlaceAndPoints(row *ledger.Row) string {
+	switch {
+	case row == nil:
+		return "not in it"
+	case row.Position == 0:
+		return fmt.Sprintf("no place, %g points", row.Points)
+	default:
+		return fmt.Sprintf("place %d, %g points", row.Position, row.Points)
+	}
 }
 
 // TeamPoints is by how much the points of a team change.

@@ -300,25 +300,29 @@ func TestSourceDiffers(t *testing.T) {
 	w := newWorld(t)
 	w.set(w.weekend.ResultKnownAt())
 	w.build("settled")
-	told := func() (notice, form bool) {
+	told := func(round string) (notice, table bool) {
 		page := html.UnescapeString(w.asOperator("GET", "/", nil, "Accept: text/html").body)
-		return strings.Contains(page, "another classification of the Las Vegas Grand Prix of 2024 than the verified one"), strings.Contains(page, "Take the source's…")
+		return strings.Contains(page, "another classification of the "+round+" than the verified one"),
+			strings.Contains(page, "<td>no place, 0 points</td><td>place 1, 25 points</td>") && strings.Contains(page, "Take the source's…")
 	}
 	for _, step := range []struct {
+		round   string
 		path    string
 		form    url.Values
 		differs bool
 	}{
-		{"/results/2024022/verify", url.Values{}, false},
-		{"/results/2024022/correct", url.Values{"disqualify": {"RUS"}, "reason": {"floor"}}, true},
-		{"/results/2024022/correct", url.Values{"reason": {"it was not"}}, false},
+		{"Las Vegas Grand Prix of 2024", "/results/2024022/verify", url.Values{}, false},
+		{"Las Vegas Grand Prix of 2024", "/results/2024022/correct", url.Values{"disqualify": {"RUS"}, "reason": {"floor"}}, true},
+		{"Las Vegas Grand Prix of 2024", "/results/2024022/correct", url.Values{"reason": {"it was not"}}, false},
+		{"Las Vegas Grand Prix of 2023", "/results/2023021/correct", url.Values{"disqualify": {"VER"}, "reason": {"floor"}}, true}, // as long ago as that
+		{"Las Vegas Grand Prix of 2023", "/results/2023021/correct", url.Values{"reason": {"it was not"}}, false},
 	} {
 		step.form.Set("confirm", "yes")
 		if r := w.wait(step.path, step.form); r.Last.Phase != console.Done {
 			t.Fatalf("%s: got %+v", step.path, r.Last)
 		}
-		if notice, form := told(); notice != step.differs || form != step.differs {
-			t.Errorf("after %s with %v: told of a difference: %v, with a form: %v, want %v", step.path, step.form, notice, form, step.differs)
+		if notice, table := told(step.round); notice != step.differs || table != step.differs {
+			t.Errorf("after %s with %v: told of a difference: %v, with a table: %v, want %v", step.path, step.form, notice, table, step.differs)
 		}
 	}
 }

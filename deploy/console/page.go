@@ -35,7 +35,7 @@ type page struct {
 	Jobs      []jobView
 	Missing   []almanac.Lack // facts that are overdue
 	Waiting   []waitingResult
-	Differing []string // rounds of whose verified result the source has another classification
+	Differing []differingResult
 	Control   []controlledRound
 	Calendar  string // of the season as it is known, as a table that can be changed and imported
 	Season    seasonView
@@ -147,9 +147,9 @@ func (p *page) notices() {
 			add(false, "waiting", "Compare it with the official document and verify it.", "The result of the %s waits for verification", w.Name)
 		}
 	}
-	for _, name := range p.Differing {
-		add(false, "season", "Compare both with the official document (gridcast results show). If the source is right, take its classification, below Actions or with gridcast results correct.",
-			"The source has another classification of the %s than the verified one", name)
+	for _, d := range p.Differing {
+		add(false, "waiting", "Compare both with the official document. If the source is right, take its classification.",
+			"The source has another classification of the %s of %d than the verified one", d.Name, d.Year)
 	}
 	for _, e := range p.Served.Edges {
 		for _, fault := range e.Faults {
@@ -261,7 +261,7 @@ func (c *Console) collectSeason(ctx context.Context, p *page, now time.Time, sta
 		p.Waiting = append(p.Waiting, newWaiting(r))
 	}
 	for _, r := range a.Differing() {
-		p.Differing = append(p.Differing, fmt.Sprintf("%s of %d", r.Facts.Name, r.Year))
+		p.Differing = append(p.Differing, newDiffering(r))
 	}
 	p.Missing = almanac.Missing(facts.Archive.AsOf(now), state)
 	p.Season = newSeason(a)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
 	"gridcast/builder/render"
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
@@ -109,6 +110,44 @@ func newWaiting(r *almanac.Round) waitingResult {
 		w.Rows = append(w.Rows, c)
 	}
 	return w
+}
+
+// differingResult is a verified result, of any season, of which the source has another classification by now.
+type differingResult struct {
+	Session int64
+	Name    string
+	Year    int
+	Tables  []differingRows
+}
+
+// differingRows is what the race or the sprint has otherwise.
+type differingRows struct {
+	Caption string
+	Rows    []differingRow
+}
+
+type differingRow struct{ Code, Name, Counts, Source string }
+
+func newDiffering(r *almanac.Round) differingResult {
+	d := differingResult{Session: r.Session, Name: r.Facts.Name, Year: r.Year}
+	add := func(caption string, counts, source []ledger.Row) {
+		t := differingRows{Caption: caption}
+		for _, p := range almanac.Compare(counts, source) {
+			if p.Changed() {
+				t.Rows = append(t.Rows, differingRow{
+					r.Code(p.Driver), r.Driver(p.Driver).Name, almanac.PlaceAndPoints(p.Before), almanac.PlaceAndPoints(p.After),
+				})
+			}
+		}
+		if len(t.Rows) > 0 {
+			d.Tables = append(d.Tables, t)
+		}
+	}
+	add("Race", r.Valid(), r.Source())
+	if sprint := r.SourceSprint(); sprint != nil {
+		add("Sprint", r.Sprint(), sprint)
+	}
+	return d
 }
 
 // stateWord is how people call a state.

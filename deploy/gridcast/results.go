@@ -214,7 +214,7 @@ func classificationTable(r *almanac.Round, rows, other []ledger.Row) string {
 	for _, p := range almanac.Compare(other, rows) {
 		counts := ""
 		if other != nil && p.Changed() {
-			counts = "differs: " + placeAndPoints(p.Before)
+			counts = "differs: " + almanac.PlaceAndPoints(p.Before)
 		}
 		picked := ""
 		if place := r.PickedFor(p.Driver); place > 0 {
@@ -254,17 +254,6 @@ func placeCell(row *ledger.Row) string {
 		return "-"
 	}
 	return strconv.Itoa(row.Position)
-}
-
-func placeAndPoints(row *ledger.Row) string {
-	switch {
-	case row == nil:
-		return "not in it"
-	case row.Position == 0:
-		return fmt.Sprintf("no place, %g points", row.Points)
-	default:
-		return fmt.Sprintf("place %d, %g points", row.Position, row.Points)
-	}
 }
 
 type resultsVerifyCmd struct {
@@ -457,7 +446,7 @@ func (s *streams) printDifference(r *almanac.Round, title string, before, after 
 	for _, p := range almanac.Compare(before, after) {
 		if p.Changed() {
 			drivers = append(drivers, []any{
-				r.Code(p.Driver), r.Driver(p.Driver).Name, placeAndPoints(p.Before), placeAndPoints(p.After), fmt.Sprintf("%+g", p.Points()),
+				r.Code(p.Driver), r.Driver(p.Driver).Name, almanac.PlaceAndPoints(p.Before), almanac.PlaceAndPoints(p.After), fmt.Sprintf("%+g", p.Points()),
 			})
 		}
 	}
