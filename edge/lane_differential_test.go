@@ -107,7 +107,8 @@ func newPair(t testing.TB, handed *edgetest.Listener, onLane ...option) *pair {
 	same := func(i int, lane bool) option {
 		return func(c *edge.Config, d *edge.Deps, _ *setup) {
 			c.ExpressLane = lane
-			c.MaxHeaderBytes = 1 << 10 // so that streams often reach the end of the buffer
+			c.MaxHeaderBytes = 1 << 10                          // so that streams often reach the end of the buffer
+			c.ReadTimeout, c.IdleTimeout = time.Hour, time.Hour // however slow the machine is
 			c.MaxBodyBytes = 64
 			c.AnonymousSlots = 1 // or windows would be in places that are secret
 			d.Registry = p.registries[i]
