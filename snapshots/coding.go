@@ -39,23 +39,23 @@ func Pack(body []byte) ([]byte, error) {
 	if len(body) < MinPacked {
 		return nil, nil
 	}
-	c, err := borrowCodec()
-	if err != nil {
-		return nil, err
-	}
+	c := borrowCodec()
 	defer codecs.Put(c)
-	return c.encode(c.gzip, body)
+	return c.encode(GZ, body)
 }
 
 // unpack returns the identity of a packed entry, checked against its hash.
 func (e Entry) unpack(packed []byte) ([]byte, error) {
-	c, err := borrowCodec()
-	if err != nil {
-		return nil, err
-	}
+	c := borrowCodec()
 	defer codecs.Put(c)
+	return c.unpack(e, packed)
+}
+
+// unpack is Entry.unpack.
+func (c *codec) unpack(e Entry, packed []byte) ([]byte, error) {
 	body := make([]byte, e.Size)
-	if err = c.gunzip.Reset(bytes.NewReader(packed)); err == nil {
+	err := c.gunzip.Reset(bytes.NewReader(packed))
+	if err == nil {
 		_, err = io.ReadFull(&c.gunzip, body)
 	}
 	if err == nil {
@@ -73,23 +73,18 @@ func (e Entry) unpack(packed []byte) ([]byte, error) {
 }
 
 // unpack makes the identity and the other codings of a body of which only the packed one is there.
-func (b *Body) unpack() (err error) {
-	if b.Identity, err = b.Entry.unpack(b.Encoded[GZ]); err == nil {
-		err = b.encode()
+func (b *Body) unpack(c *codec) (err error) {
+	if b.Identity, err = c.unpack(b.Entry, b.Encoded[GZ]); err == nil {
+		err = b.encode(c)
 	}
 	return err
 }
 
 // encode makes the codings that the body lacks.
-func (b *Body) encode() error {
-	c, err := borrowCodec()
-	if err != nil {
-		return err
-	}
-	defer codecs.Put(c)
-	for coding, w := range map[string]writer{GZ: c.gzip, BR: c.brotli, ZST: c.zstd} {
+func (b *Body) encode(c *codec) (err error) {
+	for coding := range newWriter {
 		if b.Encoded[coding] == nil {
-			if b.Encoded[coding], err = c.encode(w, b.Identity); err != nil {
+			if b.Encoded[coding], err = c.encode(coding, b.Identity); err != nil {
 				return err
 			}
 		}
@@ -104,32 +99,22 @@ func NewBody(identity []byte) (*Body, error) {
 		Entry:    Entry{SHA256: digest, Size: int64(len(identity)), ETag: ETag(digest)},
 		Identity: identity, Encoded: map[string][]byte{},
 	}
-	return b, b.encode()
+	c := borrowCodec()
+	defer codecs.Put(c)
+	return b, b.encode(c)
 }
 
 // codec has what encodes and decodes, and is used by one goroutine at a time. To make the tables takes
-// longer than to encode a body, so those that nobody uses are kept.
+// longer than to encode a body, so those that nobody uses are kept, and none are made before they are used.
 type codec struct {
-	gzip   *gzip.Writer
-	gunzip gzip.Reader
-	brotli *brrr.Writer
-	zstd   *zstd.Encoder
-	out    bytes.Buffer
+	gunzip  gzip.Reader
+	writers map[string]writer // by coding
+	out     bytes.Buffer
 }
 
-var codecs sync.Pool
+var codecs = sync.Pool{New: func() any { return &codec{writers: map[string]writer{}} }}
 
-func borrowCodec() (*codec, error) {
-	if c, idle := codecs.Get().(*codec); idle {
-		return c, nil
-	}
-	c := &codec{}
-	var errs [3]error
-	c.gzip, errs[0] = gzip.NewWriterLevel(nil, gzipLevel)
-	c.brotli, errs[1] = brrr.NewWriter(nil, brotliLevel)
-	c.zstd, errs[2] = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstdLevel), zstd.WithEncoderConcurrency(1))
-	return c, errors.Join(errs[:]...)
-}
+func borrowCodec() *codec { return codecs.Get().(*codec) }
 
 // writer is one that can begin anew.
 type writer interface {
@@ -137,8 +122,25 @@ type writer interface {
 	Reset(to io.Writer)
 }
 
-// encode returns what a writer of the codec makes of the body.
-func (c *codec) encode(w writer, body []byte) ([]byte, error) {
+// newWriter makes the writer of each coding.
+var newWriter = map[string]func() (writer, error){
+	GZ: func() (writer, error) { return gzip.NewWriterLevel(nil, gzipLevel) },
+	BR: func() (writer, error) { return brrr.NewWriter(nil, brotliLevel) },
+	ZST: func() (writer, error) {
+		return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstdLevel), zstd.WithEncoderConcurrency(1))
+	},
+}
+
+// encode returns a body in a coding.
+func (c *codec) encode(coding string, body []byte) ([]byte, error) {
+	w := c.writers[coding]
+	if w == nil {
+		var err error
+		if w, err = newWriter[coding](); err != nil {
+			return nil, fmt.Errorf("encode: %w", err)
+		}
+		c.writers[coding] = w
+	}
 	c.out.Reset()
 	w.Reset(&c.out)
 	if _, err := w.Write(body); err != nil {

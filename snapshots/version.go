@@ -111,10 +111,15 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(workers(l.workers))
-	processors := make(chan struct{}, runtime.GOMAXPROCS(0)) // what unpacks takes memory
+	unpackers := make(chan *codec, runtime.GOMAXPROCS(0)) // what unpacks takes memory
+	for range cap(unpackers) {
+		c := borrowCodec()
+		defer codecs.Put(c)
+		unpackers <- c
+	}
 	for i := range missing {
 		// A panic in a goroutine would end the program at once, a follower's recovery or not.
-		group.Go(func() error { return guard(func() error { return l.read(groupCtx, stores, &missing[i], processors) }) })
+		group.Go(func() error { return guard(func() error { return l.read(groupCtx, stores, &missing[i], unpackers) }) })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("load version %d: %w", pointer.Version, err)
@@ -153,7 +158,7 @@ type bodyObject struct {
 }
 
 // read reads an object. Of a body that is packed it makes what is not stored at once, while others are read.
-func (l loader) read(ctx context.Context, stores []blob.Store, o *bodyObject, processors chan struct{}) error {
+func (l loader) read(ctx context.Context, stores []blob.Store, o *bodyObject, unpackers chan *codec) error {
 	err := inAny(stores, func(s blob.Store) (err error) {
 		o.data, err = readChecked(ctx, s, o.object)
 		l.tick()
@@ -162,14 +167,14 @@ func (l loader) read(ctx context.Context, stores []blob.Store, o *bodyObject, pr
 	if err != nil || l.asStored || !o.body.Entry.packed() {
 		return err
 	}
-	processors <- struct{}{}
-	defer func() { <-processors }()
+	c := <-unpackers
+	defer func() { unpackers <- c }()
 	l.tick()
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
 	o.body.Encoded[o.coding] = o.data // the only object of a packed body
-	return o.body.unpack()
+	return o.body.unpack(c)
 }
 
 func (l loader) tick() {

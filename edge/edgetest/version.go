@@ -54,6 +54,15 @@ func Publish(t testing.TB, store blob.Store, n int64, without ...string) *snapsh
 			`"rounds":[{"session_key":2024024,"gp_name":"Abu Dhabi Grand Prix","status":"awaiting_result","result":"provisional","pick_basis":"qualifying","disputed":[{"part":"result","source":"jolpica"}]}],` +
 			`"non_commercial":[]}`),
 	}
+	// packed makes even the smallest body one that is served in every coding.
+	w := gzip.NewWriter(nil)
+	packed := func(body []byte) []byte {
+		var b bytes.Buffer
+		w.Reset(&b)
+		_, _ = w.Write(body)
+		_ = w.Close()
+		return b.Bytes()
+	}
 	for _, v := range catalog.All(Known, Picks) {
 		if slices.Contains(without, v.Path()) {
 			continue
@@ -85,15 +94,6 @@ func Publish(t testing.TB, store blob.Store, n int64, without ...string) *snapsh
 }
 
 func generatedAt(n int64) time.Time { return AbuDhabi.Add(time.Duration(n-86400) * time.Second) }
-
-// packed makes even the smallest body one that is served in every coding.
-func packed(body []byte) []byte {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, _ = w.Write(body)
-	_ = w.Close()
-	return b.Bytes()
-}
 
 // samples say the data of each endpoint's variants in version n.
 var samples = map[catalog.Name]func(v catalog.Variant, n int64) any{
