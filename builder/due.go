@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/check"
@@ -257,8 +260,7 @@ func Publishable(v *season.View, before, after *ledger.State, session int64) err
 	}
 	then := almanac.Join(v, after, record.Year)
 	now := sync.OnceValue(func() *almanac.Almanac { return almanac.Join(v, before, record.Year) })
-	var faults []error
-	for _, variant := range []catalog.Variant{
+	variants := []catalog.Variant{
 		{Endpoint: catalog.Predictions, SessionKey: session},
 		{Endpoint: catalog.Predictions, Year: record.Year},
 		{Endpoint: catalog.Probabilities, SessionKey: session},
@@ -268,11 +270,19 @@ func Publishable(v *season.View, before, after *ledger.State, session int64) err
 		{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: record.Year},
 		{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: record.Year},
 		{Endpoint: catalog.NextRace},
-	} {
-		if err := whole(then, variant); err != nil && whole(now(), variant) == nil {
-			faults = append(faults, err)
-		}
 	}
+	faults := make([]error, len(variants))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, variant := range variants {
+		group.Go(func() error {
+			if err := whole(then, variant); err != nil && whole(now(), variant) == nil {
+				faults[i] = err
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // what is wrong is in faults
 	return errors.Join(faults...)
 }
 
