@@ -153,7 +153,7 @@ func (p *pair) compare(t testing.TB, s stream) int {
 	hideDates(p.plainTrace.out)
 	got, want := &p.laneTrace, &p.plainTrace
 	if !bytes.Equal(got.out, want.out) {
-		t.Errorf("responses to %q cut at %d, then %v (-server +lane):\n%s", s.data, s.cuts, s.end, cmp.Diff(string(want.out), string(got.out)))
+		t.Errorf("responses to %q cut at %d, then %v (-server +lane):\n%s", s.data, s.cuts, s.end, apart(want.out, got.out))
 	}
 	if !slices.Equal(got.reads, want.reads) || got.closed != want.closed {
 		t.Errorf("%q cut at %d, then %v: the lane reads up to %d and closes at %d, the server %d and %d with %v",
@@ -165,6 +165,18 @@ func (p *pair) compare(t testing.TB, s stream) int {
 		}
 	}
 	return len(want.out)
+}
+
+// apart shows what two edges have sent from shortly before where it is no longer the same.
+func apart(server, lane []byte) string {
+	const before, after = 200, 400
+	at := 0
+	for at < min(len(server), len(lane)) && server[at] == lane[at] {
+		at++
+	}
+	from := max(0, at-before)
+	return fmt.Sprintf("after %d bytes, of which the last are %q:\n-%q\n+%q",
+		at, server[from:at], server[at:min(len(server), at+after)], lane[at:min(len(lane), at+after)])
 }
 
 // compareMetrics wants both edges to have counted the same.
