@@ -37,12 +37,12 @@ type conn struct {
 }
 
 // connState says who owns a connection: nobody while it waits, and then whoever acquires it, until they
-// let it wait again or close it.
+// let it wait again or close it. It begins with an owner, who sets it up while others can already find it.
 type connState = int32
 
 const (
-	waiting connState = iota // for a request: nobody's
-	busy                     // with one: the lane's, or the server's to which it is handed off
+	busy    connState = iota // with a request: the lane's, or the server's to which it is handed off
+	waiting                  // for one: nobody's
 	closed
 )
 

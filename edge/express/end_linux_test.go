@@ -43,6 +43,15 @@ func TestEndWhileALoopYields(t *testing.T) {
 	<-ended
 }
 
+// TestConnectionBeginsWithAnOwner looks for connections to end while one is being set up.
+func TestConnectionBeginsWithAnOwner(t *testing.T) {
+	p := &loop{}
+	p.put(&conn{loop: p}, 3)
+	if ended := p.acquire(nil, func(*conn) bool { return true }); len(ended) > 0 {
+		t.Error("it is ended before it has begun")
+	}
+}
+
 // TestHandshakesBeginOneAtATime has a loop accept while several clients wait that are to shake hands.
 // It takes one: those whose handshake is under way have their turn before the others.
 func TestHandshakesBeginOneAtATime(t *testing.T) {
