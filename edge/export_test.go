@@ -15,8 +15,11 @@ func (e *Edge) Accept(version *snapshots.Version) error { return e.accept(versio
 // Handle is the handler of the server.
 func (e *Edge) Handle(ctx *fasthttp.RequestCtx) { e.gateway.handle(ctx) }
 
-// ServeConn serves a connection to its end, as the edge's server does without a lane.
-func (e *Edge) ServeConn(c net.Conn) error { return e.httpServer().ServeConn(&recorded{Conn: c}) }
+// ConnServer returns what serves a connection to its end, as the edge's server does without a lane.
+func (e *Edge) ConnServer() func(net.Conn) error {
+	server := e.httpServer()
+	return func(c net.Conn) error { return server.ServeConn(&recorded{Conn: c}) }
+}
 
 // SayAfter sets how long the edge waits before it says what for.
 func (e *Edge) SayAfter(d time.Duration) { e.sayAfter = d }

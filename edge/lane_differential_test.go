@@ -89,8 +89,9 @@ func FuzzLane(f *testing.F) {
 
 // pair is two edges of the same keys, versions and clocks.
 type pair struct {
-	edges                 [2]*edge.Edge      // with the lane, without
-	handed                *edgetest.Listener // where the lane accepts; nil: at address
+	edges                 [2]*edge.Edge        // with the lane, without
+	serveConn             func(net.Conn) error // by the one without
+	handed                *edgetest.Listener   // where the lane accepts; nil: at address
 	address               string
 	registries            [2]*prometheus.Registry
 	real, race            *clock
@@ -124,7 +125,7 @@ func newPair(t testing.TB, handed *edgetest.Listener, onLane ...option) *pair {
 		d.Store, d.Clock, d.RaceTime = lane.store, lane.real.now, lane.race.instead
 		s.copied = true
 	})
-	p.edges = [2]*edge.Edge{lane.edge, plain.edge}
+	p.edges, p.serveConn = [2]*edge.Edge{lane.edge, plain.edge}, plain.edge.ConnServer()
 	p.real, p.race, p.words = lane.real, lane.race, lane.key
 	plain.key = lane.key
 	p.words["etag"] = plain.get("/api/v1/calendar").Header.Get("ETag")
@@ -147,7 +148,7 @@ func (p *pair) compare(t testing.TB, s stream) int {
 	p.laneTrace.reset(s)
 	p.plainTrace.reset(s)
 	p.handed.Hand(&p.laneTrace)
-	err := p.edges[1].ServeConn(&p.plainTrace)
+	err := p.serveConn(&p.plainTrace)
 	<-p.laneTrace.ended
 	hideDates(p.laneTrace.out)
 	hideDates(p.plainTrace.out)

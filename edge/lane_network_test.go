@@ -172,7 +172,7 @@ func (n *network) serve(streams []stream) (data []byte, records []record, read i
 	}
 	server := &n.plainTrace
 	server.reset(s)
-	_ = n.edges[1].ServeConn(server) // its errors are in what it sends
+	_ = n.serveConn(server) // its errors are in what it sends
 	for read = 1; read < len(ends) && ends[read-1] < server.closed; {
 		read++
 	}
