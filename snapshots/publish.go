@@ -163,9 +163,12 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	return receipt, nil
 }
 
-// upload writes the objects of a version and reads them back. It claims the number, if that is 0.
-func (p *Publisher) upload(ctx context.Context, version int64, d Draft, fresh []newObject) (int64, error) {
-	if version == 0 {
+// upload writes the objects of a version and reads them back. It claims the number, if that is 0; else these
+// are the rest of a version of which whoever looks on has been told already.
+func (p Publisher) upload(ctx context.Context, version int64, d Draft, fresh []newObject) (int64, error) {
+	if version != 0 {
+		p.Progress = nil
+	} else {
 		var err error
 		if version, err = p.claim(ctx, d.Base.Pointer.Version, d.Builder); err != nil {
 			return 0, err
@@ -201,9 +204,9 @@ type Begun struct {
 }
 
 // Begin writes the objects of a draft of which only Variants, Seasons and CurrentSeason may still change, for
-// Publish of that draft with Begun set, which writes what is missing. Until then nobody sees them; those that the
-// draft lacks in the end, all of them if it is never published, are as after a crash. Nothing is written that may not be published as the draft is
-// now. Whoever does not come to Publish calls Begun.End.
+// Publish of that draft with Begun set, which writes what is missing. Until then nobody sees them; those that
+// the draft lacks in the end, all of them if it is never published, are as after a crash. Nothing is written
+// that may not be published as the draft is now. Whoever does not come to Publish calls Begun.End.
 func (p *Publisher) Begin(ctx context.Context, d Draft) *Begun {
 	ctx, cancel := context.WithCancel(ctx)
 	b := &Begun{uploaded: map[string]newObject{}, cancel: cancel, done: make(chan struct{})}
