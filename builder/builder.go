@@ -176,23 +176,20 @@ func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, f
 	}
 	addDerived(version, base, a, derived)
 	publisher := snapshots.Publisher{Store: b.Store, Progress: r.Progress}
-	ledgerSeen := snapshots.Ledger{Kind: string(state.Kind()), Seq: state.Head().Seq, Hash: state.Head().Hash}
 	var begun *snapshots.Begun
 	faulty := len(base.Manifest.Refused) > 0 // then it probably is again, and what is written would lie about
 	for _, d := range version {
 		faulty = faulty || d.fault != nil
 	}
 	if !faulty { // the objects are written while their content is checked
-		begin := draftOf(base, a, version)
-		begin.Builder, begin.Release, begin.Ledger = b.Name, r.Release, ledgerSeen
-		begun = publisher.Begin(ctx, begin)
+		begun = publisher.Begin(ctx, b.draftOf(r, base, a, state, version))
 		defer begun.End()
 	}
 	refused, err := refuse(ctx, base, a, version)
 	if err != nil {
 		return snapshots.Receipt{}, nil, err
 	}
-	draft := draftOf(base, a, version)
+	draft := b.draftOf(r, base, a, state, version)
 	draft.Begun = begun
 	refused = append(refused, addFeeds(&draft, a, version)...)
 	until := draft.DueAt // by then there is another version, or this one is overdue
@@ -207,7 +204,6 @@ func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, f
 	for _, d := range refused {
 		draft.Refused = append(draft.Refused, snapshots.RefusedEntry{Path: d.Path, Reason: d.Err.Error()})
 	}
-	draft.Builder, draft.Reason, draft.Release = b.Name, r.Reason, r.Release
 	draft.Archive, draft.Expected, draft.Derived = facts.SHA256, expected(a), base.Manifest.Derived
 	if made {
 		draft.Derived = key
@@ -215,7 +211,6 @@ func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, f
 	if draft.State, err = b.stateOf(a, base); err != nil {
 		return snapshots.Receipt{}, nil, err
 	}
-	draft.Ledger = ledgerSeen
 	receipt, err := publisher.Publish(ctx, draft)
 	b.latest.Published(receipt)
 	return receipt, refused, err
@@ -562,8 +557,12 @@ func currentOf(base *snapshots.Base, a *almanac.Almanac) int {
 }
 
 // draftOf is the version as it is published, its variants in the order of the catalog.
-func draftOf(base *snapshots.Base, a *almanac.Almanac, version map[string]*document) snapshots.Draft {
-	d := snapshots.Draft{Base: base, BuiltAt: a.At, DueAt: a.DueAt(), CurrentSeason: currentOf(base, a), Seasons: seasonsOf(version)}
+func (b *Builder) draftOf(r Request, base *snapshots.Base, a *almanac.Almanac, state *ledger.State, version map[string]*document) snapshots.Draft {
+	d := snapshots.Draft{
+		Base: base, BuiltAt: a.At, DueAt: a.DueAt(), CurrentSeason: currentOf(base, a), Seasons: seasonsOf(version),
+		Builder: b.Name, Reason: r.Reason, Release: r.Release,
+		Ledger: snapshots.Ledger{Kind: string(state.Kind()), Seq: state.Head().Seq, Hash: state.Head().Hash},
+	}
 	for _, path := range slices.Sorted(maps.Keys(version)) {
 		d.Variants = append(d.Variants, version[path].published)
 	}
