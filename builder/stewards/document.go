@@ -2,6 +2,7 @@ package stewards
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,14 +37,8 @@ func ReadClassification(r *almanac.Round, document []byte) (rows, sprint []ledge
 	if len(c.Rows) == 0 && len(c.Sprint) == 0 {
 		return nil, nil, fmt.Errorf("read the classification of %d: there are neither rows nor a sprint", r.Session)
 	}
-	for _, of := range []Session{{Round: r}, {Round: r, Sprint: true}} {
-		rows := c.Rows
-		if of.Sprint {
-			rows = c.Sprint
-		}
-		if err := of.complete(rows); err != nil {
-			return nil, nil, fmt.Errorf("read the classification of %s: %w", of, err)
-		}
+	if err := cmp.Or(Session{Round: r}.complete(c.Rows), Session{Round: r, Sprint: true}.complete(c.Sprint)); err != nil {
+		return nil, nil, err
 	}
 	return c.Rows, c.Sprint, nil
 }
@@ -56,7 +51,7 @@ func (s Session) complete(rows []ledger.Row) error {
 	took := s.TookPart()
 	var errs []error
 	for i := range rows {
-		if err := complete(s.Round, &rows[i], took); err != nil {
+		if err := completeRow(s.Round, &rows[i], took); err != nil {
 			errs = append(errs, fmt.Errorf("row %d: %w", i+1, err))
 		}
 	}
@@ -65,7 +60,10 @@ func (s Session) complete(rows []ledger.Row) error {
 			errs = append(errs, fmt.Errorf("%s is missing", part.Driver))
 		}
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("read the classification of %s: %w", s, err)
+	}
+	return nil
 }
 
 // TookPart returns who took part for whom: by the source's result, else by the entries.
@@ -81,8 +79,8 @@ func (s Session) TookPart() []ledger.Row {
 	return took
 }
 
-// complete finds the driver that a row names and fills in the team and engine.
-func complete(r *almanac.Round, row *ledger.Row, took []ledger.Row) error {
+// completeRow finds the driver that a row names and fills in the team and engine.
+func completeRow(r *almanac.Round, row *ledger.Row, took []ledger.Row) error {
 	driver, err := r.FindDriver(string(row.Driver))
 	if err != nil {
 		return err
