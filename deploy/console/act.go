@@ -252,8 +252,8 @@ func (c *Console) deed(parse parser) operatorFunc {
 			reading.Go(func() { before, beforeErr = c.latest.Load(r.Context(), c.Operator.Store) })
 		}
 		if r.PostFormValue("confirm") == "" {
-			if p, err = c.Operator.Preview(r.Context(), deed); err == nil && order.Seen != "" && order.Seen != p.Seen {
-				err = operator.ErrChanged
+			if p, err = c.Operator.Preview(r.Context(), deed); err == nil {
+				err = p.StillOf(order.Seen)
 			}
 		} else { // they have answered the question: nobody reads what the deed does
 			p, err = c.Operator.Check(r.Context(), deed, order.Seen)

@@ -171,10 +171,18 @@ func (o *Operator) Check(ctx context.Context, d Deed, seen string) (Preview, err
 		look = c.check
 	}
 	p, err := look(ctx, o)
-	if err == nil && seen != "" && seen != p.Seen {
-		err = ErrChanged
+	if err == nil {
+		err = p.StillOf(seen)
 	}
 	return p, err
+}
+
+// StillOf returns ErrChanged if the preview is of something else than seen names, unless that is empty.
+func (p Preview) StillOf(seen string) error {
+	if seen != "" && seen != p.Seen {
+		return ErrChanged
+	}
+	return nil
 }
 
 // Complete says what an order for a deed lacks, before anything is done.

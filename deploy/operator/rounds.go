@@ -175,7 +175,7 @@ func (c Classification) Rows(r *almanac.Round) (rows, sprint []ledger.Row, err e
 			ways++
 		}
 	}
-	race, session := stewards.Session{Round: r}, stewards.Session{Round: r, Sprint: c.Sprint}
+	session := stewards.Session{Round: r, Sprint: c.Sprint}
 	switch {
 	case ways > 1:
 		return nil, nil, errors.New("a whole classification, an order, and a ruling are three ways to say a result: give one of them")
@@ -189,17 +189,16 @@ func (c Classification) Rows(r *almanac.Round) (rows, sprint []ledger.Row, err e
 		rows, err = stewards.Order(session, c.Order)
 	case !ruling.Empty():
 		rows, err = ruling.Apply(session)
+	case c.Sprint:
+		rows = r.SourceSprint()
 	default:
-		rows, sprint = r.Source(), r.SourceSprint()
-		if c.Sprint {
-			rows = sprint
-		}
+		return r.Source(), r.SourceSprint(), nil
 	}
 	if c.Sprint {
 		rows, sprint = nil, rows
 	}
-	if said := c.Sprint || len(c.Document) > 0; said && err == nil && rows == nil && sprint != nil {
-		if rows = race.Counts(); rows == nil {
+	if err == nil && rows == nil && sprint != nil {
+		if rows = (stewards.Session{Round: r}).Counts(); rows == nil {
 			err = fmt.Errorf("the sprint of %d is verified with the race, which has no classification yet", r.Session)
 		}
 	}
