@@ -4,19 +4,13 @@ import "gridcast/snapshots"
 
 // Targets is the content behind every target that Find knows.
 func (s *Set) Targets() map[string]*snapshots.Body {
+	of := make(map[*Page]*snapshots.Body, len(s.variants))
+	for variant, page := range s.variants {
+		of[page], _ = s.version.Body(variant.Path())
+	}
 	bodies := make(map[string]*snapshots.Body, len(s.targets))
 	for target, page := range s.targets {
-		bodies[target] = s.variantOf(page)
+		bodies[target] = of[page]
 	}
 	return bodies
-}
-
-func (s *Set) variantOf(page *Page) *snapshots.Body {
-	for variant, p := range s.variants {
-		if p == page {
-			body, _ := s.version.Body(variant.Path())
-			return body
-		}
-	}
-	return nil
 }
