@@ -64,7 +64,7 @@ func Follow(ctx context.Context, config FollowConfig) error {
 		default:
 			failures++
 		}
-		pause(ctx, failures)
+		pause(ctx, failures, firstFollowPause, longestFollowPause)
 	}
 }
 
@@ -115,10 +115,10 @@ func (f *follower) look(ctx context.Context, failures int) (err error) {
 // errUnchanged is the cause of the end of a wait in which nothing happened.
 var errUnchanged = errors.New("no change")
 
-// pause waits before the next look: longer with every failure, and never in step with other
-// followers.
-func pause(ctx context.Context, failures int) {
-	long := min(firstFollowPause<<min(failures, 6), longestFollowPause)
+// pause waits before another attempt. The wait doubles with every failure, from first to longest,
+// and is random within its upper half, so that processes do not meet again.
+func pause(ctx context.Context, failures int, first, longest time.Duration) {
+	long := min(first<<min(failures, 6), longest)
 	select {
 	case <-time.After(long/2 + rand.N(long/2)): //nolint:gosec // G404: jitter
 	case <-ctx.Done():

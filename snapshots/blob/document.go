@@ -1,0 +1,173 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Document is an object that several processes read, edit and replace, such as settings.json.
+// T is its content, for example a struct. A Document holds no state: make one where you need it.
+type Document[T any] struct {
+	Store Store
+	Key   string
+	Limit int64 // size limit in bytes; zero stands for MaxDocument
+
+	// Decode reads the object. Its argument is empty if the store has no object, so that it
+	// returns the content of a new document. An error says that the object is damaged. A nil
+	// Decode stands for DecodeJSON into the zero T.
+	Decode func(data []byte) (T, error)
+
+	// Encode returns the bytes to store. Equal content must have equal bytes, because Update
+	// recognises its own write by them. A nil Encode stands for indented JSON.
+	Encode func(T) ([]byte, error)
+}
+
+// updateAttempts limits the writes of one Update. The store retries within each of them.
+const updateAttempts = 50
+
+// The pause before the next attempt of Update grows from the first to the longest.
+const (
+	firstUpdatePause   = 20 * time.Millisecond
+	longestUpdatePause = time.Second
+)
+
+// Load returns the content and the tag of the object. If the store has no object, the content is
+// that of a new document and the tag is empty.
+func (d Document[T]) Load(ctx context.Context) (T, Tag, error) {
+	content, object, err := d.read(ctx)
+	return content, object.Tag, err
+}
+
+// Swap replaces the object with content if it still has the tag old. Its errors are those of
+// [Replace].
+func (d Document[T]) Swap(ctx context.Context, old Tag, content T) (Tag, error) {
+	data, err := d.encode(content)
+	if err != nil {
+		return "", err
+	}
+	return Replace(ctx, d.Store, d.Key, old, data)
+}
+
+// Update reads the object, lets edit change its content and replaces it. It returns the content
+// that the object holds afterwards. If edit changes nothing, Update writes nothing.
+//
+// Update starts over with the newer content if another process replaced the object meanwhile, so
+// edit may run several times and must depend on its argument alone. If the store loses the answer
+// of a write, Update reads the object back: it returns without error if the object holds exactly
+// the written bytes, and starts over otherwise. A lost write can therefore be applied twice, if
+// another process replaced the object in between.
+//
+// An error of edit, of Decode or of the store ends Update. It wraps ErrUnknown if an earlier write
+// may have been applied. After 50 writes Update returns the last error of the store, which wraps
+// ErrConflict or ErrUnknown.
+func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (T, error) {
+	var none, content T
+	var written []byte // by the last attempt, if its outcome is not known for certain
+	var doubt error    // of the last write with an unknown outcome
+	for attempt := 1; ; attempt++ {
+		current, object, err := d.read(ctx)
+		if err != nil {
+			return none, withDoubt(err, doubt)
+		}
+		// A conflict may be with our own write: the store may have repeated a request whose
+		// answer it lost.
+		if written != nil && bytes.Equal(object.Data, written) {
+			return content, nil
+		}
+		before := object.Data
+		if object.Tag == "" {
+			if before, err = d.encode(current); err != nil {
+				return none, err
+			}
+		}
+		content = current
+		if err := edit(&content); err != nil {
+			return none, withDoubt(err, doubt)
+		}
+		if written, err = d.encode(content); err != nil {
+			return none, withDoubt(err, doubt)
+		}
+		if bytes.Equal(written, before) {
+			return content, nil
+		}
+		switch _, err = d.Store.Swap(ctx, d.Key, object.Tag, written); {
+		case err == nil:
+			return content, nil
+		case errors.Is(err, ErrUnknown):
+			doubt = err
+		case !errors.Is(err, ErrConflict):
+			return none, withDoubt(err, doubt)
+		}
+		if attempt == updateAttempts {
+			return none, fmt.Errorf("update %s: %d attempts: %w", d.Key, attempt, withDoubt(err, doubt))
+		}
+		pause(ctx, attempt-1, firstUpdatePause, longestUpdatePause)
+		if ctx.Err() != nil {
+			return none, fmt.Errorf("update %s: %w", d.Key, withDoubt(context.Cause(ctx), doubt))
+		}
+	}
+}
+
+// withDoubt adds the error of an earlier write with an unknown outcome to err.
+func withDoubt(err, doubt error) error {
+	if doubt == nil || errors.Is(err, ErrUnknown) {
+		return err
+	}
+	return fmt.Errorf("%w; an earlier write may have been applied: %w", err, doubt)
+}
+
+// read returns the content of the object and the object itself, which is empty if there is none.
+func (d Document[T]) read(ctx context.Context) (T, Object, error) {
+	var content T
+	limit := d.Limit
+	if limit == 0 {
+		limit = MaxDocument
+	}
+	object, err := d.Store.Get(ctx, d.Key, limit)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return content, Object{}, err
+	}
+	if d.Decode != nil {
+		content, err = d.Decode(object.Data)
+	} else {
+		err = DecodeJSON(object.Data, &content)
+	}
+	if err != nil {
+		return content, Object{}, fmt.Errorf("%s in %s is damaged: %w", d.Key, d.Store, err)
+	}
+	return content, object, nil
+}
+
+func (d Document[T]) encode(content T) ([]byte, error) {
+	encode := d.Encode
+	if encode == nil {
+		encode = func(content T) ([]byte, error) { return json.MarshalIndent(content, "", "  ") }
+	}
+	data, err := encode(content)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", d.Key, err)
+	}
+	return data, nil
+}
+
+// DecodeJSON decodes the one JSON value of data into a pointer; without data it does nothing. It
+// refuses unknown fields, because a program that ignores a field deletes it with its next edit.
+func DecodeJSON(data []byte, into any) error {
+	if len(data) == 0 {
+		return nil
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("data after the value")
+	}
+	return nil
+}

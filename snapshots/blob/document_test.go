@@ -1,0 +1,247 @@
+package blob_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+type list struct {
+	Names []string `json:"names"`
+}
+
+const listKey = "lists/names.json"
+
+func add(name string) func(*list) error {
+	return func(l *list) error {
+		l.Names = append(l.Names, name)
+		return nil
+	}
+}
+
+// storedNames returns the content of the list; nil if the store has none.
+func storedNames(t *testing.T, store blob.Store) []string {
+	t.Helper()
+	l, _, err := blob.Document[list]{Store: store, Key: listKey}.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.Names
+}
+
+// TestUpdateWhenTheStoreFails has a row for each way a write and the reading after it can end.
+func TestUpdateWhenTheStoreFails(t *testing.T) {
+	lost := fmt.Errorf("answer lost: %w", blob.ErrUnknown)
+	conflict := fmt.Errorf("other tag: %w", blob.ErrConflict)
+	for _, tt := range []struct {
+		name   string
+		before []string          // nil: there is no object
+		gets   []faultblob.Fate  // of the first reads
+		swaps  []faultblob.Fate  // of the first writes
+		others map[string]string // the name that another process adds before a call, such as "swap 1"
+		last   *faultblob.Fate   // of all later writes
+		edit   func(*list) error // nil: add "mine"
+		err    error
+		not    error // that err must not wrap
+		want   []string
+		edits  int
+	}{
+		{name: "no object", want: []string{"mine"}, edits: 1},
+		{name: "an object", before: []string{"a"}, want: []string{"a", "mine"}, edits: 1},
+		{name: "nothing to change", before: []string{"a"}, edit: func(*list) error { return nil }, want: []string{"a"}, last: &faultblob.Fate{Err: errRefused}, edits: 1},
+		{name: "no object and nothing to change", edit: func(*list) error { return nil }, last: &faultblob.Fate{Err: errRefused}, edits: 1},
+		{name: "edit fails", before: []string{"a"}, edit: func(*list) error { return errRefused }, err: errRefused, want: []string{"a"}, edits: 1},
+		{name: "unreadable", before: []string{"a"}, gets: []faultblob.Fate{{Err: errRefused}}, err: errRefused, want: []string{"a"}},
+		{name: "refused", before: []string{"a"}, swaps: []faultblob.Fate{{Err: errRefused}}, err: errRefused, not: blob.ErrUnknown, want: []string{"a"}, edits: 1},
+		{name: "another process is faster", before: []string{"a"}, others: map[string]string{"swap 1": "b"}, want: []string{"a", "b", "mine"}, edits: 2},
+		{name: "another process is faster twice", others: map[string]string{"swap 1": "b", "swap 2": "c"}, want: []string{"b", "c", "mine"}, edits: 3},
+		{name: "applied, answer lost", before: []string{"a"}, swaps: []faultblob.Fate{{Err: lost, Applied: true}}, want: []string{"a", "mine"}, edits: 1},
+		{name: "applied, answer lost, no object before", swaps: []faultblob.Fate{{Err: lost, Applied: true}}, want: []string{"mine"}, edits: 1},
+		{name: "not applied, answer lost", before: []string{"a"}, swaps: []faultblob.Fate{{Err: lost}}, want: []string{"a", "mine"}, edits: 2},
+		{name: "applied, the store's own retry conflicts", before: []string{"a"}, swaps: []faultblob.Fate{{Err: conflict, Applied: true}}, want: []string{"a", "mine"}, edits: 1},
+		{name: "applied, answer lost, replaced by another process", before: []string{"a"}, swaps: []faultblob.Fate{{Err: lost, Applied: true}}, others: map[string]string{"get 2": "b"},
+			want: []string{"a", "mine", "b", "mine"}, edits: 2},
+		{name: "another process is faster, answer lost", before: []string{"a"}, swaps: []faultblob.Fate{{Err: lost}}, others: map[string]string{"swap 1": "b"}, want: []string{"a", "b", "mine"}, edits: 2},
+		{name: "applied, answer lost, unreadable", before: []string{"a"}, gets: []faultblob.Fate{{}, {Err: errRefused}}, swaps: []faultblob.Fate{{Err: lost, Applied: true}},
+			err: blob.ErrUnknown, want: []string{"a", "mine"}, edits: 1},
+		{name: "answer lost, then refused", swaps: []faultblob.Fate{{Err: lost}, {Err: errRefused}}, err: blob.ErrUnknown, edits: 2},
+		{name: "every answer lost", last: &faultblob.Fate{Err: lost}, err: blob.ErrUnknown, edits: 50},
+		{name: "a conflict at every write", before: []string{"a"}, last: &faultblob.Fate{Err: conflict}, err: blob.ErrConflict, not: blob.ErrUnknown, want: []string{"a"}, edits: 50},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				inner := memblob.New()
+				if tt.before != nil {
+					if _, err := (blob.Document[list]{Store: inner, Key: listKey}).Update(t.Context(), func(l *list) error { l.Names = tt.before; return nil }); err != nil {
+						t.Fatal(err)
+					}
+				}
+				calls := map[faultblob.Op]int{}
+				store := faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+					calls[call.Op]++
+					n := calls[call.Op]
+					if other := tt.others[fmt.Sprintf("%s %d", call.Op, n)]; other != "" {
+						if _, err := (blob.Document[list]{Store: inner, Key: listKey}).Update(t.Context(), add(other)); err != nil {
+							t.Error(err)
+						}
+					}
+					switch {
+					case call.Op == faultblob.Get && n <= len(tt.gets):
+						return tt.gets[n-1]
+					case call.Op == faultblob.Swap && n <= len(tt.swaps):
+						return tt.swaps[n-1]
+					case call.Op == faultblob.Swap && tt.last != nil:
+						return *tt.last
+					}
+					return faultblob.Fate{}
+				})
+				edit, edits := tt.edit, 0
+				if edit == nil {
+					edit = add("mine")
+				}
+				got, err := blob.Document[list]{Store: store, Key: listKey}.Update(t.Context(), func(l *list) error {
+					edits++
+					return edit(l)
+				})
+				if !errors.Is(err, tt.err) || tt.not != nil && errors.Is(err, tt.not) {
+					t.Errorf("got the error %v, want %v and not %v", err, tt.err, tt.not)
+				}
+				if diff := cmp.Diff(tt.want, storedNames(t, inner)); diff != "" {
+					t.Errorf("the store (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(tt.want, got.Names); err == nil && diff != "" {
+					t.Errorf("returned (-want +got):\n%s", diff)
+				}
+				if edits != tt.edits {
+					t.Errorf("edit ran %d times, want %d", edits, tt.edits)
+				}
+			})
+		})
+	}
+}
+
+// TestUpdateOfManyWriters shows that no writer overwrites another, also if the store loses every
+// third answer. A name may stand twice after a lost answer, and none is missing.
+func TestUpdateOfManyWriters(t *testing.T) {
+	for name, fate := range map[string]faultblob.Fate{
+		"every answer arrives": {},
+		"applied and lost":     {Err: blob.ErrUnknown, Applied: true},
+		"lost":                 {Err: blob.ErrUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				inner := memblob.New()
+				var mu sync.Mutex
+				swaps := 0
+				store := faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+					mu.Lock()
+					defer mu.Unlock()
+					if call.Op == faultblob.Swap {
+						if swaps++; swaps%3 == 0 {
+							return fate
+						}
+					}
+					return faultblob.Fate{}
+				})
+				var all sync.WaitGroup
+				for i := range 20 {
+					all.Go(func() {
+						if _, err := (blob.Document[list]{Store: store, Key: listKey}).Update(t.Context(), add(strconv.Itoa(i))); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				all.Wait()
+				names := storedNames(t, inner)
+				if fate.Err == nil && len(names) != 20 {
+					t.Errorf("got the names %v, want each of 20 once", names)
+				}
+				slices.Sort(names)
+				if got := len(slices.Compact(names)); got != 20 {
+					t.Errorf("got %d different names, want 20", got)
+				}
+			})
+		})
+	}
+}
+
+// TestUpdateEndsWithItsContext shows that an Update that meets conflicts ends when its context
+// does, with the cause and with the doubt about its write.
+func TestUpdateEndsWithItsContext(t *testing.T) {
+	for name, tt := range map[string]struct {
+		fate    faultblob.Fate
+		unknown bool
+	}{
+		"conflicts":    {faultblob.Fate{Err: blob.ErrConflict}, false},
+		"lost answers": {faultblob.Fate{Err: blob.ErrUnknown}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := faultblob.Wrap(memblob.New(), func(_ context.Context, call faultblob.Call) faultblob.Fate {
+					if call.Op.Writes() {
+						return tt.fate
+					}
+					return faultblob.Fate{}
+				})
+				ctx, cancel := context.WithTimeoutCause(t.Context(), 300e6, errRefused)
+				defer cancel()
+				_, err := blob.Document[list]{Store: store, Key: listKey}.Update(ctx, add("mine"))
+				if !errors.Is(err, errRefused) || errors.Is(err, blob.ErrUnknown) != tt.unknown {
+					t.Errorf("got %v, want the cause of the end, unknown: %t", err, tt.unknown)
+				}
+			})
+		})
+	}
+}
+
+// TestDocumentSwap shows that a swap against an old tag writes nothing.
+func TestDocumentSwap(t *testing.T) {
+	d := blob.Document[list]{Store: memblob.New(), Key: listKey}
+	tag, err := d.Swap(t.Context(), "", list{Names: []string{"a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Swap(t.Context(), tag, list{Names: []string{"b"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Swap(t.Context(), tag, list{Names: []string{"c"}}); !errors.Is(err, blob.ErrConflict) {
+		t.Errorf("got %v, want %v", err, blob.ErrConflict)
+	}
+	if diff := cmp.Diff([]string{"b"}, storedNames(t, d.Store)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestDamagedDocument shows that Update leaves a damaged object alone, and one that has a field
+// which this program would delete.
+func TestDamagedDocument(t *testing.T) {
+	for _, damaged := range []string{"nonsense", `{"names":["a"]} {}`, `{"names":["a"],"owner":"b"}`, strings.Repeat(" ", 101)} {
+		store := memblob.New()
+		tag, err := store.Create(t.Context(), listKey, []byte(damaged))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := blob.Document[list]{Store: store, Key: listKey, Limit: 100}
+		if _, _, err := d.Load(t.Context()); err == nil {
+			t.Errorf("%.30q was loaded", damaged)
+		}
+		if _, err := d.Update(t.Context(), add("mine")); err == nil {
+			t.Errorf("%.30q was updated", damaged)
+		}
+		if object, err := store.Get(t.Context(), listKey, 1000); err != nil || object.Tag != tag {
+			t.Errorf("%.30q was replaced by %s, %v", damaged, object.Data, err)
+		}
+	}
+}
