@@ -69,9 +69,11 @@ func (c *importF1DBCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if s.json {
-		return s.printJSON(imported{Report: report, SHA256: sum, Bytes: size})
+		s.printJSON(imported{Report: report, SHA256: sum, Bytes: size})
+		return nil
 	}
-	return s.printImport(report, sum, size)
+	s.printImport(report, sum, size)
+	return nil
 }
 
 // media is what gridcast has, overridden by what the files say.
@@ -128,23 +130,19 @@ func (c *importF1DBCmd) keep(ctx context.Context, s *streams, a *season.Archive,
 	return done.Facts.SHA256, file.Len(), nil
 }
 
-func (s *streams) printImport(r f1db.Report, sum string, size int) error {
-	if err := s.printf("seasons  %d (%d to %d)\nrounds   %d\nresults  %d\narchive  %d bytes, sha256 %s\n\n",
-		r.Seasons, r.From, r.To, r.Rounds, r.Results, size, sum); err != nil {
-		return err
-	}
+func (s *streams) printImport(r f1db.Report, sum string, size int) {
+	s.printf("seasons  %d (%d to %d)\nrounds   %d\nresults  %d\narchive  %d bytes, sha256 %s\n\n",
+		r.Seasons, r.From, r.To, r.Rounds, r.Results, size, sum)
 	rows := make([][]any, len(r.Tables))
 	for i, t := range r.Tables {
 		rows[i] = []any{t.Name, t.Rows, t.Imported}
 	}
-	if err := s.printTable([]any{"table", "rows", "imported"}, rows); err != nil {
-		return err
-	}
+	s.printTable([]any{"table", "rows", "imported"}, rows)
 	rows = make([][]any, len(r.Skipped))
 	for i, skip := range r.Skipped {
 		rows[i] = []any{skip.What, skip.Rows, skip.Why}
 	}
-	return s.printf("\n%s\n", renderTable([]any{"skipped", "rows", "why"}, rows))
+	s.printf("\n%s\n", renderTable([]any{"skipped", "rows", "why"}, rows))
 }
 
 type archiveShowCmd struct {
@@ -176,20 +174,20 @@ func (c *archiveShowCmd) Run(ctx context.Context, s *streams) error {
 		seasons = append(seasons, countSeason(&year))
 	}
 	if s.json {
-		return s.printJSON(struct {
+		s.printJSON(struct {
 			Source  string        `json:"source"`
 			SHA256  string        `json:"sha256"`
 			Seasons []shownSeason `json:"seasons"`
 		}{facts.Archive.Facts().Source, facts.SHA256, seasons})
+		return nil
 	}
-	if err := s.printf("source  %s\nsha256  %s\n\n", facts.Archive.Facts().Source, facts.SHA256); err != nil {
-		return err
-	}
+	s.printf("source  %s\nsha256  %s\n\n", facts.Archive.Facts().Source, facts.SHA256)
 	var rows [][]any
 	for _, y := range slices.Backward(seasons) {
 		rows = append(rows, []any{y.Year, y.Rounds, y.Finished, y.Results, y.Practice, y.PitStops, y.Colours})
 	}
-	return s.printTable([]any{"season", "rounds", "finished", "results", "practice laps", "pit stops", "colours"}, rows)
+	s.printTable([]any{"season", "rounds", "finished", "results", "practice laps", "pit stops", "colours"}, rows)
+	return nil
 }
 
 func (c *archiveShowCmd) load(ctx context.Context) (builder.StoredArchive, error) {
@@ -243,10 +241,12 @@ func (c *archiveListCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if s.json {
-		return s.printJSON(list)
+		s.printJSON(list)
+		return nil
 	}
 	if len(list) == 0 {
-		return s.printf("%s has no archive yet; gridcast archive import puts one there\n", store)
+		s.printf("%s has no archive yet; gridcast archive import puts one there\n", store)
+		return nil
 	}
 	rows := make([][]any, len(list))
 	for i, a := range list {
@@ -256,7 +256,8 @@ func (c *archiveListCmd) Run(ctx context.Context, s *streams) error {
 		}
 		rows[i] = []any{a.SHA256[:min(len(a.SHA256), 16)], a.Bytes, shortTime(a.Added), state}
 	}
-	return s.printTable([]any{"sha256", "bytes", "added", ""}, rows)
+	s.printTable([]any{"sha256", "bytes", "added", ""}, rows)
+	return nil
 }
 
 type archiveDiffCmd struct {
@@ -291,12 +292,11 @@ func (c *archiveDiffCmd) Run(ctx context.Context, s *streams) error {
 	}
 	diff := operator.CompareArchives(before.Archive, after.Archive)
 	if s.json {
-		return s.printJSON(diff)
+		s.printJSON(diff)
+		return nil
 	}
 	for _, sentence := range diff.Sentences() {
-		if err := s.printf("%s\n", sentence); err != nil {
-			return err
-		}
+		s.printf("%s\n", sentence)
 	}
 	rows := make([][]any, len(diff.Rounds))
 	for i, r := range diff.Rounds {
@@ -309,7 +309,8 @@ func (c *archiveDiffCmd) Run(ctx context.Context, s *streams) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return s.printf("\n%s\n", renderTable([]any{"season", "round", "", "what", ""}, rows))
+	s.printf("\n%s\n", renderTable([]any{"season", "round", "", "what", ""}, rows))
+	return nil
 }
 
 type archiveUseCmd struct {
@@ -330,7 +331,9 @@ func (c *archiveUseCmd) Run(ctx context.Context, s *streams) error {
 	case err != nil:
 		return err
 	case s.json:
-		return s.printJSON(map[string]string{"sha256": done.Facts.SHA256})
+		s.printJSON(map[string]string{"sha256": done.Facts.SHA256})
+		return nil
 	}
-	return s.printf("%s A running scheduler builds from it within a second; else gridcast build does.\n", done.Text)
+	s.printf("%s A running scheduler builds from it within a second; else gridcast build does.\n", done.Text)
+	return nil
 }

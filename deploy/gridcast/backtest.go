@@ -72,9 +72,11 @@ func (c *backtestCmd) Run(ctx context.Context, s *streams) error {
 		}
 	}
 	if s.json {
-		return s.printJSON(report)
+		s.printJSON(report)
+		return nil
 	}
-	return s.printBacktest(report)
+	s.printBacktest(report)
+	return nil
 }
 
 func (c *backtestCmd) archive() (*season.Archive, error) {
@@ -102,58 +104,48 @@ func (c *backtestCmd) live(ctx context.Context, s *streams, a *season.Archive) e
 		return err
 	}
 	if s.json {
-		return s.printJSON(report)
+		s.printJSON(report)
+		return nil
 	}
-	return s.printLive(report)
+	s.printLive(report)
+	return nil
 }
 
 // gridSlots is the baseline that a model is compared with where there is room for one.
 const gridSlots = "grid_frequency"
 
 // printBacktest prints the tables of a report. In square brackets are 95 % bootstrap intervals.
-func (s *streams) printBacktest(r *backtest.Report) error {
-	if err := s.printf("%s from %s, %d to %d, %d races, walk-forward\n\n", r.ModelName, r.Basis, r.From, r.To, r.Races); err != nil {
-		return err
-	}
+func (s *streams) printBacktest(r *backtest.Report) {
+	s.printf("%s from %s, %d to %d, %d races, walk-forward\n\n", r.ModelName, r.Basis, r.From, r.To, r.Races)
 	rows := [][]any{metricsRow(r.ModelName, r.Model)}
 	for _, name := range byLogLoss(r.Baselines) {
 		rows = append(rows, metricsRow(name, r.Baselines[name]))
 	}
 	header := []any{"total", "winner %", "podium %", "exact podium %", "log-loss", "brier", "podium brier", "ece %"}
-	if err := s.printTable(header, rows); err != nil {
-		return err
-	}
-	if err := s.printf("\nA forecaster who is right about his chances has an ECE of %.1f %% [%.1f, %.1f] in as many races.\n\n",
-		r.Calibrated.Mean, r.Calibrated.Interval[0], r.Calibrated.Interval[1]); err != nil {
-		return err
-	}
-	if err := s.printDifferences(r.ModelName, r.Differences); err != nil {
-		return err
-	}
+	s.printTable(header, rows)
+	s.printf("\nA forecaster who is right about his chances has an ECE of %.1f %% [%.1f, %.1f] in as many races.\n\n",
+		r.Calibrated.Mean, r.Calibrated.Interval[0], r.Calibrated.Interval[1])
+	s.printDifferences(r.ModelName, r.Differences)
 	header = []any{"", "races", "winner %", "pole", "podium %", "pole", "log-loss", gridSlots, "brier", gridSlots}
 	rows = nil
 	for _, part := range r.Subsets {
 		rows = append(rows, partRow(part.Name, part.Part))
 	}
-	if err := s.printf("\n%s\n\n", renderTable(header, rows)); err != nil {
-		return err
-	}
+	s.printf("\n%s\n\n", renderTable(header, rows))
 	rows = nil
 	for _, part := range r.Seasons {
 		rows = append(rows, partRow(part.Year, part.Part))
 	}
-	if err := s.printTable(header, rows); err != nil {
-		return err
-	}
+	s.printTable(header, rows)
 	rows = nil
 	for _, bin := range r.Reliability {
 		rows = append(rows, []any{bin.Races, percent(100 * bin.Said), fmt.Sprintf("%.1f [%.1f, %.1f]", 100*bin.Won, 100*bin.Interval[0], 100*bin.Interval[1])})
 	}
-	return s.printf("\n%s\n", renderTable([]any{"races", "said %", "won % [95 %]"}, rows))
+	s.printf("\n%s\n", renderTable([]any{"races", "said %", "won % [95 %]"}, rows))
 }
 
 // printDifferences prints by how much a model is better or worse on the same races.
-func (s *streams) printDifferences(model string, differences map[string]backtest.Difference) error {
+func (s *streams) printDifferences(model string, differences map[string]backtest.Difference) {
 	rows := make([][]any, 0, len(differences))
 	for _, name := range slices.Sorted(maps.Keys(differences)) {
 		d := differences[name]
@@ -161,7 +153,7 @@ func (s *streams) printDifferences(model string, differences map[string]backtest
 			name, paired("%+.1f", d.WinnerHitPct), paired("%+.1f", d.PodiumPct), paired("%+.3f", d.LogLoss), paired("%+.3f", d.Brier), paired("%+.3f", d.PodiumBrier),
 		})
 	}
-	return s.printTable([]any{model + " minus", "winner %", "podium %", "log-loss", "brier", "podium brier"}, rows)
+	s.printTable([]any{model + " minus", "winner %", "podium %", "log-loss", "brier", "podium brier"}, rows)
 }
 
 // paired shows a difference, with a star where it is more than noise.
@@ -173,24 +165,17 @@ func paired(format string, p backtest.Paired) string {
 	return text
 }
 
-func (s *streams) printLive(r *backtest.LiveReport) error {
-	if err := s.printf("%s, live, %d to %d, walk-forward\n", r.ModelName, r.From, r.To); err != nil {
-		return err
-	}
+func (s *streams) printLive(r *backtest.LiveReport) {
+	s.printf("%s, live, %d to %d, walk-forward\n", r.ModelName, r.From, r.To)
 	for _, c := range r.Checkpoints {
 		rows := [][]any{metricsRow("live", c.Model)}
 		for _, name := range byLogLoss(c.Baselines) {
 			rows = append(rows, metricsRow(name, c.Baselines[name]))
 		}
 		header := []any{fmt.Sprintf("at %d %%, %d races", c.Percent, c.Races), "winner %", "podium %", "exact podium %", "log-loss", "brier", "podium brier", "ece %"}
-		if err := s.printf("\n%s\n\n", renderTable(header, rows)); err != nil {
-			return err
-		}
-		if err := s.printDifferences("live", c.Differences); err != nil {
-			return err
-		}
+		s.printf("\n%s\n\n", renderTable(header, rows))
+		s.printDifferences("live", c.Differences)
 	}
-	return nil
 }
 
 func byLogLoss(m map[string]backtest.Metrics) []string {

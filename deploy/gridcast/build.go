@@ -30,7 +30,8 @@ func (c *buildCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	return s.printOutcome(outcome)
+	s.printOutcome(outcome)
+	return nil
 }
 
 func (c *buildCmd) release(ctx context.Context, s *streams, b *builder.Builder, clock clock.Clock) error {
@@ -44,7 +45,8 @@ func (c *buildCmd) release(ctx context.Context, s *streams, b *builder.Builder, 
 	if err != nil {
 		return err
 	}
-	return s.printOutcome(done.Outcome())
+	s.printOutcome(done.Outcome())
+	return nil
 }
 
 // operateOn opens the store of a builder for deeds that build.
@@ -58,23 +60,21 @@ func (f *builderFlags) operateOn(ctx context.Context, b *builder.Builder, clock 
 	return o, nil
 }
 
-func (s *streams) printOutcome(o builder.Outcome) error {
+func (s *streams) printOutcome(o builder.Outcome) {
 	if s.json {
-		return s.printJSON(o.Receipt)
+		s.printJSON(o.Receipt)
+		return
 	}
 	for _, e := range o.Events {
-		if err := s.printf("settled    %s %s %s\n", e.Type, sessionCell(e.Session), e.String()); err != nil {
-			return err
-		}
+		s.printf("settled    %s %s %s\n", e.Type, sessionCell(e.Session), e.String())
 	}
 	for _, d := range o.Refused {
-		if err := s.printf("refused    %s stays as it was: %v\n", d.Path, d.Err); err != nil {
-			return err
-		}
+		s.printf("refused    %s stays as it was: %v\n", d.Path, d.Err)
 	}
 	if o.Unchanged {
-		return s.printf("version %d is up to date: nothing was published\n", o.Version)
+		s.printf("version %d is up to date: nothing was published\n", o.Version)
+		return
 	}
-	return s.printf("version    %d\nvariants   %d\nobjects    %d written (%d bytes), %d reused\nseconds    %.2f\n",
+	s.printf("version    %d\nvariants   %d\nobjects    %d written (%d bytes), %d reused\nseconds    %.2f\n",
 		o.Version, o.Variants, o.ObjectsWritten, o.BytesWritten, o.ObjectsReused, o.Seconds)
 }

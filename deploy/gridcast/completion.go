@@ -18,11 +18,14 @@ func (c *completionCmd) Run(k *kong.Context, s *streams) error {
 	commands := completions(k.Model.Node, nil)
 	switch c.Shell {
 	case "fish":
-		return s.printf("%s", fishCompletion(commands))
+		s.printf("%s", fishCompletion(commands))
+		return nil
 	case "zsh": // reads bash's form
-		return s.printf("#compdef gridcast\nautoload -U +X bashcompinit && bashcompinit\n%s", bashCompletion(commands))
+		s.printf("#compdef gridcast\nautoload -U +X bashcompinit && bashcompinit\n%s", bashCompletion(commands))
+		return nil
 	default:
-		return s.printf("%s", bashCompletion(commands))
+		s.printf("%s", bashCompletion(commands))
+		return nil
 	}
 }
 

@@ -68,9 +68,7 @@ func (f *deedFlags) carryOut(ctx context.Context, s *streams, o *operator.Operat
 	if err != nil {
 		return operator.Done{}, err
 	}
-	if err := s.printPreview(p); err != nil {
-		return operator.Done{}, err
-	}
+	s.printPreview(p)
 	if p.Refusal != "" && !order.Force {
 		return operator.Done{}, fmt.Errorf("%s; --force does it all the same", p.Refusal)
 	}
@@ -85,7 +83,7 @@ func (f *deedFlags) carryOut(ctx context.Context, s *streams, o *operator.Operat
 
 // printPreview says on the terminal what a deed will do. What needs no answer and has nothing
 // out of the ordinary speaks for itself afterwards.
-func (s *streams) printPreview(p operator.Preview) error {
+func (s *streams) printPreview(p operator.Preview) {
 	var lines []string
 	if p.Question != "" {
 		lines = append(lines, p.Title+":")
@@ -100,11 +98,8 @@ func (s *streams) printPreview(p operator.Preview) error {
 		lines = append(lines, "  ! "+warning)
 	}
 	for _, line := range lines {
-		if _, err := fmt.Fprintln(s.err, line); err != nil {
-			return err
-		}
+		_, _ = fmt.Fprintln(s.err, line) // confirm notices if nothing can be shown
 	}
-	return nil
 }
 
 // firstOf lists the first of many.

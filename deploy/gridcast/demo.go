@@ -121,8 +121,9 @@ func (c *serveCmd) runDemo(ctx context.Context, s *streams) error {
 	c.OperatorTokenFile, c.startKey = demoToken, client[len(client)-1].key // the sandbox's
 	open := func(context.Context) (*builder.Builder, error) { return b, nil }
 	return c.serve(ctx, s, store, race, open, func(address, console string) error {
-		if err := s.printBanner(address, c.OperatorListen, console, store, race, w, client, c.AutoVerifyAfter); err != nil || console == "" {
-			return err
+		s.printBanner(address, c.OperatorListen, console, store, race, w, client, c.AutoVerifyAfter)
+		if console == "" {
+			return nil
 		}
 		return c.awaitVisitor(ctx, s, race, w, console)
 	})
@@ -135,8 +136,9 @@ func (c *serveCmd) awaitVisitor(ctx context.Context, s *streams, race clock.Cloc
 	case <-ctx.Done():
 		return nil
 	}
-	return s.printf("\nThe %s is over, and its result waits for you: verify it at\n\n  %s/#waiting  (sign in with the token in %s)\n\nIf nobody does, it is verified by itself in %s.\n",
+	s.printf("\nThe %s is over, and its result waits for you: verify it at\n\n  %s/#waiting  (sign in with the token in %s)\n\nIf nobody does, it is verified by itself in %s.\n",
 		w.round.Name, console, demoToken, time.Duration(float64(c.AutoVerifyAfter)/race.Speed()).Round(time.Second))
+	return nil
 }
 
 func (c *serveCmd) demoArchive() (*season.Archive, error) {
@@ -211,7 +213,7 @@ func self() string {
 }
 
 // printBanner says where everything is and what will happen when.
-func (s *streams) printBanner(address, operators, console string, store blob.Store, race clock.Clock, w weekend, client []demoKey, verifiesAfter time.Duration) error {
+func (s *streams) printBanner(address, operators, console string, store blob.Store, race clock.Clock, w weekend, client []demoKey, verifiesAfter time.Duration) {
 	var b strings.Builder
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&b, format+"\n", args...) }
 	now := race.Now()
@@ -253,7 +255,7 @@ func (s *streams) printBanner(address, operators, console string, store blob.Sto
 	line("  %s results list", self())
 	line("")
 	line("Ctrl-C ends it.")
-	return s.printf("%s", b.String())
+	s.printf("%s", b.String())
 }
 
 type demoEvent struct {

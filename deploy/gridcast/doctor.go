@@ -100,9 +100,7 @@ func (c *doctorCmd) Run(ctx context.Context, s *streams) error {
 			problems++
 		}
 	}
-	if err := s.printFindings(d.findings); err != nil {
-		return err
-	}
+	s.printFindings(d.findings)
 	if problems > 0 {
 		return fmt.Errorf("doctor: %d of %d checks found a problem", problems, len(d.findings))
 	}
@@ -110,9 +108,10 @@ func (c *doctorCmd) Run(ctx context.Context, s *streams) error {
 }
 
 // printFindings prints what was found, and then the commands that mend it.
-func (s *streams) printFindings(findings []finding) error {
+func (s *streams) printFindings(findings []finding) {
 	if s.json {
-		return s.printJSON(findings)
+		s.printJSON(findings)
+		return
 	}
 	rows := make([][]any, len(findings))
 	var mend strings.Builder
@@ -122,13 +121,11 @@ func (s *streams) printFindings(findings []finding) error {
 			fmt.Fprintf(&mend, "  %-12s %s\n", f.Check, f.Mend)
 		}
 	}
-	if err := s.printTable([]any{"check", "state", "found"}, rows); err != nil {
-		return err
-	}
+	s.printTable([]any{"check", "state", "found"}, rows)
 	if mend.Len() == 0 {
-		return nil
+		return
 	}
-	return s.printf("\nWhat mends it:\n\n%s", mend.String())
+	s.printf("\nWhat mends it:\n\n%s", mend.String())
 }
 
 func (d *doctor) found(check string, state health, mend, format string, args ...any) {

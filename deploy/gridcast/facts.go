@@ -94,7 +94,8 @@ func (c *orderFlags) set(ctx context.Context, s *streams, block assemble.Block) 
 		if err != nil {
 			return err
 		}
-		return s.printf("%s", text)
+		s.printf("%s", text)
+		return nil
 	}
 	text := c.Order
 	switch {
@@ -115,7 +116,8 @@ func (c *orderFlags) set(ctx context.Context, s *streams, block assemble.Block) 
 	if err != nil {
 		return err
 	}
-	return s.printEntered(done)
+	s.printEntered(done)
+	return nil
 }
 
 // readFile reads a file that a command is given; - is standard input.
@@ -130,14 +132,16 @@ func readFile(name string) ([]byte, error) {
 	return bytes.TrimPrefix(file, []byte("\ufeff")), nil
 }
 
-func (s *streams) printEntered(done operator.Done) error {
+func (s *streams) printEntered(done operator.Done) {
 	if s.json {
-		return s.printJSON(map[string]any{"text": done.Text, "events": done.Events})
+		s.printJSON(map[string]any{"text": done.Text, "events": done.Events})
+		return
 	}
 	if done.Unpublished == "" {
-		return s.printf("%s\n", done.Text)
+		s.printf("%s\n", done.Text)
+		return
 	}
-	return s.printf("%s A running scheduler publishes it, else gridcast build does.\n", done.Text)
+	s.printf("%s A running scheduler publishes it, else gridcast build does.\n", done.Text)
 }
 
 type entriesSetCmd struct {
@@ -233,12 +237,15 @@ func (c *factsListCmd) Run(ctx context.Context, s *streams) error {
 		rows = append(rows, []any{fact.SessionKey, fact.GrandPrix, operator.BlockWords[fact.Block], shortTime(fact.At), fact.By, fact.Reason, state})
 	}
 	if s.json {
-		return s.printJSON(listed)
+		s.printJSON(listed)
+		return nil
 	}
 	if len(rows) == 0 {
-		return s.printf("nobody has entered facts by hand\n")
+		s.printf("nobody has entered facts by hand\n")
+		return nil
 	}
-	return s.printTable([]any{"session", "round", "what", "entered", "by", "because", "sources"}, rows)
+	s.printTable([]any{"session", "round", "what", "entered", "by", "because", "sources"}, rows)
+	return nil
 }
 
 type factsReleaseCmd struct {
@@ -258,7 +265,8 @@ func (c *factsReleaseCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	return s.printEntered(done)
+	s.printEntered(done)
+	return nil
 }
 
 type calendarCmds struct {
@@ -288,7 +296,8 @@ func (c *calendarImportCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		return s.printf("%s", text)
+		s.printf("%s", text)
+		return nil
 	}
 	if c.File == "" {
 		return usageError{errors.New("name the file of the calendar; --template prints what is known")}
@@ -306,7 +315,8 @@ func (c *calendarImportCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	return s.printEntered(done)
+	s.printEntered(done)
+	return nil
 }
 
 type sourceAliasCmd struct {
@@ -328,5 +338,6 @@ func (c *sourceAliasCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	return s.printEntered(done)
+	s.printEntered(done)
+	return nil
 }

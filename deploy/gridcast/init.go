@@ -98,7 +98,8 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *streams) error {
 		out.ID, out.Key = done.Key.ID, done.Secret
 	}
 	if s.json {
-		return s.printJSON(out)
+		s.printJSON(out)
+		return nil
 	}
 	key := "The store has keys already: gridcast keys list shows them."
 	if out.Key != "" {
@@ -107,7 +108,8 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *streams) error {
 	if out.TokenFile != "" {
 		key += "\n\nOperators sign in with the token in " + out.TokenFile
 	}
-	return s.printf("%s says what every process is told.\n\n%s\n\nNext:\n\n  %s\n", out.File, key, strings.Join(out.Next, "\n  "))
+	s.printf("%s says what every process is told.\n\n%s\n\nNext:\n\n  %s\n", out.File, key, strings.Join(out.Next, "\n  "))
+	return nil
 }
 
 // makeMaster makes the master of webhooks where the flag says, if it is not there.

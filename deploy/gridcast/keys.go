@@ -78,19 +78,21 @@ func (c *keysCreateCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	return s.printKey(done)
+	s.printKey(done)
+	return nil
 }
 
 // printKey shows a new key, this once.
-func (s *streams) printKey(done operator.Done) error {
+func (s *streams) printKey(done operator.Done) {
 	if s.json {
 		created := createdKey{ID: done.Key.ID, Key: done.Secret, Name: done.Key.Name, Tier: done.Key.Tier, Origins: done.Key.Origins}
 		if !done.Key.Expires.IsZero() {
 			created.Expires = &done.Key.Expires
 		}
-		return s.printJSON(created)
+		s.printJSON(created)
+		return
 	}
-	return s.printf("%s\n\n%s\n", done.Secret, done.Text)
+	s.printf("%s\n\n%s\n", done.Secret, done.Text)
 }
 
 type keysListCmd struct {
@@ -107,17 +109,20 @@ func (c *keysListCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if s.json {
-		return s.printJSON(d.Keys)
+		s.printJSON(d.Keys)
+		return nil
 	}
 	if len(d.Keys) == 0 {
-		return s.printf("%s has no keys; gridcast keys create makes one\n", store)
+		s.printf("%s has no keys; gridcast keys create makes one\n", store)
+		return nil
 	}
 	now := time.Now()
 	rows := make([][]any, len(d.Keys))
 	for i, k := range d.Keys {
 		rows[i] = []any{k.ID, k.Prefix + "…", plain(k.Name), k.Tier, shortTime(k.Created), shortTime(k.Expires), keyState(&k, now), strings.Join(k.Origins, " ")}
 	}
-	return s.printTable([]any{"id", "key", "name", "tier", "created", "expires", "state", "origins"}, rows)
+	s.printTable([]any{"id", "key", "name", "tier", "created", "expires", "state", "origins"}, rows)
+	return nil
 }
 
 // plain is a text as a terminal may show it: what is not printable is quoted.
@@ -165,9 +170,11 @@ func (f *keyFlags) change(ctx context.Context, s *streams, deed operator.Deed) e
 	case err != nil:
 		return err
 	case s.json:
-		return s.printJSON(done.Key)
+		s.printJSON(done.Key)
+		return nil
 	}
-	return s.printf("%s\n", done.Text)
+	s.printf("%s\n", done.Text)
+	return nil
 }
 
 type keysRotateCmd struct {
@@ -180,7 +187,8 @@ func (c *keysRotateCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	return s.printKey(done)
+	s.printKey(done)
+	return nil
 }
 
 type keysRevokeCmd struct {

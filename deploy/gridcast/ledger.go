@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -48,13 +47,15 @@ func (c *ledgerListCmd) Run(ctx context.Context, s *streams) error {
 		events = events[len(events)-c.Last:]
 	}
 	if s.json {
-		return s.printJSON(events)
+		s.printJSON(events)
+		return nil
 	}
 	rows := make([][]any, len(events))
 	for i, e := range events {
 		rows[i] = []any{e.Seq, shortTime(e.When()), e.Type, sessionCell(e.Session), e.Event.String(), e.Actor}
 	}
-	return s.printTable([]any{"file", "at", "event", "session", "what", "actor"}, rows)
+	s.printTable([]any{"file", "at", "event", "session", "what", "actor"}, rows)
+	return nil
 }
 
 func sessionCell(key int64) string {
@@ -79,38 +80,29 @@ func (c *ledgerAuditCmd) Run(ctx context.Context, s *streams) error {
 	case done.Audited == nil:
 		return err
 	case s.json:
-		return errors.Join(s.printJSON(done.Audited), err)
-	}
-	if err := s.printAudit(*done.Audited); err != nil {
+		s.printJSON(done.Audited)
 		return err
 	}
+	s.printAudit(*done.Audited)
 	return err
 }
 
 // printAudit prints the tables of a report: what it proves, and where it breaks.
-func (s *streams) printAudit(r builder.Audit) error {
+func (s *streams) printAudit(r builder.Audit) {
 	closest := time.Duration(-1)
 	for _, p := range r.Picks {
 		if margin := p.Margin(); !p.Live && (closest < 0 || margin < closest) {
 			closest = margin
 		}
 	}
-	if err := s.printf("ledger   %s, opened %s\nhead     file %d, %s\nevents   %d\npicks    %d frozen\n",
-		r.Kind, shortTime(r.Opened), r.Head.Seq, r.Head.Hash, r.Events, len(r.Picks)); err != nil {
-		return err
-	}
+	s.printf("ledger   %s, opened %s\nhead     file %d, %s\nevents   %d\npicks    %d frozen\n",
+		r.Kind, shortTime(r.Opened), r.Head.Seq, r.Head.Hash, r.Events, len(r.Picks))
 	if closest >= 0 {
-		if err := s.printf("closest  %s before lights out\n", closest); err != nil {
-			return err
-		}
+		s.printf("closest  %s before lights out\n", closest)
 	}
-	if err := s.printf("versions %d, whose heads were looked for\nserved   version %d, with %d picks compared\n", r.Versions, r.Current, r.Served); err != nil {
-		return err
-	}
+	s.printf("versions %d, whose heads were looked for\nserved   version %d, with %d picks compared\n", r.Versions, r.Current, r.Served)
 	for _, h := range r.Noted {
-		if err := s.printf("noted    %s is file %d\n", h.Hash, h.Seq); err != nil {
-			return err
-		}
+		s.printf("noted    %s is file %d\n", h.Hash, h.Seq)
 	}
 	var rows [][]any
 	for _, c := range r.Corrections {
@@ -120,16 +112,15 @@ func (s *streams) printAudit(r builder.Audit) error {
 		rows = append(rows, []any{shortTime(d.At), d.Session, d.GrandPrix, fmt.Sprintf("%s %s: %s", d.Type, shortTime(d.Start), d.Reason), d.Actor})
 	}
 	if len(rows) > 0 {
-		if err := s.printf("\n%s\n", renderTable([]any{"at", "session", "round", "what", "actor"}, rows)); err != nil {
-			return err
-		}
+		s.printf("\n%s\n", renderTable([]any{"at", "session", "round", "what", "actor"}, rows))
 	}
 	if r.Green() {
-		return s.printf("\nThe record is whole: every pick served was frozen before lights out and never changed.\n")
+		s.printf("\nThe record is whole: every pick served was frozen before lights out and never changed.\n")
+		return
 	}
 	rows = nil
 	for _, f := range r.Faults {
 		rows = append(rows, []any{f.Key, f.Want, f.Got})
 	}
-	return s.printf("\n%s\n", renderTable([]any{"file", "expected", "found"}, rows))
+	s.printf("\n%s\n", renderTable([]any{"file", "expected", "found"}, rows))
 }

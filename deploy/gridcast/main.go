@@ -67,10 +67,11 @@ type cli struct {
 
 // streams is where a command prints: results to out, progress and complaints to err.
 type streams struct {
-	out, err io.Writer
-	json     bool
-	log      *slog.Logger
-	flags    map[string]bool // those given on the command line, not in the environment
+	out   *output
+	err   io.Writer
+	json  bool
+	log   *slog.Logger
+	flags map[string]bool // those given on the command line, not in the environment
 }
 
 // given says whether a flag was given on the command line: it beats what the environment says.
@@ -123,7 +124,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			given[part.Flag.Name] = true
 		}
 	}
-	err = command.Run(&streams{out: stdout, err: stderr, json: c.JSON, log: newLogger(stderr, c.LogFormat), flags: given})
+	out := &output{w: stdout}
+	err = command.Run(&streams{out: out, err: stderr, json: c.JSON, log: newLogger(stderr, c.LogFormat), flags: given})
+	if err == nil && out.err != nil {
+		err = fmt.Errorf("print the output: %w; the command itself succeeded", out.err)
+	}
 	var usage usageError
 	switch {
 	case err == nil:
@@ -169,7 +174,9 @@ type versionCmd struct{}
 
 func (versionCmd) Run(s *streams) error {
 	if s.json {
-		return s.printJSON(map[string]string{"version": version})
+		s.printJSON(map[string]string{"version": version})
+		return nil
 	}
-	return s.printf("gridcast %s\n", version)
+	s.printf("gridcast %s\n", version)
+	return nil
 }

@@ -31,9 +31,11 @@ func (c *operatorsAddCmd) Run(ctx context.Context, s *streams) error {
 	case err != nil:
 		return err
 	case s.json:
-		return s.printJSON(map[string]string{"name": c.Name, "role": c.Role, "token": done.Secret})
+		s.printJSON(map[string]string{"name": c.Name, "role": c.Role, "token": done.Secret})
+		return nil
 	}
-	return s.printf("%s\n\n%s\n", done.Secret, done.Text)
+	s.printf("%s\n\n%s\n", done.Secret, done.Text)
+	return nil
 }
 
 type operatorsListCmd struct {
@@ -50,10 +52,12 @@ func (c *operatorsListCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if s.json {
-		return s.printJSON(list)
+		s.printJSON(list)
+		return nil
 	}
 	if len(list) == 0 {
-		return s.printf("nobody has a token of their own; gridcast operators add NAME --role operate gives one\n")
+		s.printf("nobody has a token of their own; gridcast operators add NAME --role operate gives one\n")
+		return nil
 	}
 	rows := make([][]any, len(list))
 	for i, p := range list {
@@ -63,7 +67,8 @@ func (c *operatorsListCmd) Run(ctx context.Context, s *streams) error {
 		}
 		rows[i] = []any{plain(p.Name), p.Role, shortTime(p.Created), state}
 	}
-	return s.printTable([]any{"name", "role", "created", "state"}, rows)
+	s.printTable([]any{"name", "role", "created", "state"}, rows)
+	return nil
 }
 
 type operatorsRevokeCmd struct {
@@ -82,5 +87,6 @@ func (c *operatorsRevokeCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	return s.printf("%s\n", done.Text)
+	s.printf("%s\n", done.Text)
+	return nil
 }

@@ -16,22 +16,37 @@ import (
 	"golang.org/x/term"
 )
 
-func (s *streams) printf(format string, args ...any) error {
-	_, err := fmt.Fprintf(s.out, format, args...)
-	return err
+// output writes to w and keeps the first error, so that a command prints freely and run checks once.
+// After an error it writes nothing.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (n int, err error) {
+	if o.err == nil {
+		n, o.err = o.w.Write(p)
+	}
+	return n, o.err
+}
+
+func (s *streams) printf(format string, args ...any) {
+	_, _ = fmt.Fprintf(s.out, format, args...)
 }
 
 // printJSON prints a value as one indented JSON document.
-func (s *streams) printJSON(v any) error {
+func (s *streams) printJSON(v any) {
 	enc := json.NewEncoder(s.out)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil && s.out.err == nil {
+		s.out.err = err
+	}
 }
 
 // printTable prints aligned columns under a header.
-func (s *streams) printTable(header []any, rows [][]any) error {
-	return s.printf("%s\n", renderTable(header, rows))
+func (s *streams) printTable(header []any, rows [][]any) {
+	s.printf("%s\n", renderTable(header, rows))
 }
 
 func renderTable(header []any, rows [][]any) string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -14,5 +15,27 @@ func TestTableEscapesCommandsOfTheTerminal(t *testing.T) {
 	}
 	if strings.ContainsAny(got, "\x1b\a\u202e") {
 		t.Errorf("got a command of the terminal in %q", got)
+	}
+}
+
+// full is a disk without room: it takes one write.
+type full struct{ writes int }
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.writes++; f.writes > 1 {
+		return 0, errors.New("no space left on device")
+	}
+	return len(p), nil
+}
+
+// A command whose output is lost fails, and says so once.
+func TestLostOutput(t *testing.T) {
+	var complaint strings.Builder
+	out := &full{writes: 1}
+	if status := run(t.Context(), []string{"archive", "show"}, out, &complaint); status != exitFailed {
+		t.Errorf("got status %d, want %d", status, exitFailed)
+	}
+	if got := complaint.String(); strings.Count(got, "no space left on device") != 1 || out.writes != 2 {
+		t.Errorf("got %q after %d writes", got, out.writes)
 	}
 }

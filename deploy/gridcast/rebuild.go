@@ -49,9 +49,11 @@ func (c *rebuildCmd) Run(ctx context.Context, s *streams) error {
 		return c.follow(ctx, s, client, run)
 	}
 	if s.json {
-		return s.printJSON(map[string]string{"run": run})
+		s.printJSON(map[string]string{"run": run})
+		return nil
 	}
-	return s.printf("the scheduler at %s rebuilds; --wait shows how far it is\n", c.OperatorListen)
+	s.printf("the scheduler at %s rebuilds; --wait shows how far it is\n", c.OperatorListen)
+	return nil
 }
 
 // buildHere builds in this process, since no scheduler runs.
@@ -73,7 +75,8 @@ func (c *rebuildCmd) buildHere(ctx context.Context, s *streams, why string) erro
 	if err != nil {
 		return err
 	}
-	return s.printOutcome(done.Outcome())
+	s.printOutcome(done.Outcome())
+	return nil
 }
 
 // follow shows the progress of a run and what came of it.
@@ -87,16 +90,19 @@ func (c *rebuildCmd) follow(ctx context.Context, s *streams, client *console.Cli
 	case last.Phase == console.Failed:
 		return fmt.Errorf("rebuild: %s", last.Error)
 	case s.json:
-		return s.printJSON(last.Result)
+		s.printJSON(last.Result)
+		return nil
 	}
-	return s.printResultOf(last)
+	s.printResultOf(last)
+	return nil
 }
 
 // printResultOf prints what a run did: the version, what changed, and when edges served it.
-func (s *streams) printResultOf(e console.Event) error {
+func (s *streams) printResultOf(e console.Event) {
 	r := e.Result
-	if err := s.printf("%s\n", e.Text); err != nil || r.Unchanged {
-		return err
+	s.printf("%s\n", e.Text)
+	if r.Unchanged {
+		return
 	}
 	rows := [][]any{
 		{"version", r.Version},
@@ -111,5 +117,5 @@ func (s *streams) printResultOf(e console.Event) error {
 		}
 		rows = append(rows, []any{edge.Name, fmt.Sprintf("serves it after %.2f s", edge.Seconds)})
 	}
-	return s.printTable([]any{"", ""}, rows)
+	s.printTable([]any{"", ""}, rows)
 }

@@ -109,12 +109,15 @@ func (c *resultsListCmd) Run(ctx context.Context, s *streams) error {
 		rows[i] = []any{l.SessionKey, l.Name, shortTime(l.Start), l.State, l.Winner, l.Picked, revision, at, l.By}
 	}
 	if s.json {
-		return s.printJSON(listed)
+		s.printJSON(listed)
+		return nil
 	}
 	if len(rows) == 0 {
-		return s.printf("no result waits to be verified\n")
+		s.printf("no result waits to be verified\n")
+		return nil
 	}
-	return s.printTable([]any{"session", "round", "start", "result", "won by", "picked", "revision", "verified", "by"}, rows)
+	s.printTable([]any{"session", "round", "start", "result", "won by", "picked", "revision", "verified", "by"}, rows)
+	return nil
 }
 
 type resultsShowCmd struct {
@@ -161,9 +164,11 @@ func (c *resultsShowCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if s.json {
-		return s.printJSON(newShownResult(r))
+		s.printJSON(newShownResult(r))
+		return nil
 	}
-	return s.printResult(r)
+	s.printResult(r)
+	return nil
 }
 
 func newShownResult(r *almanac.Round) shownResult {
@@ -184,28 +189,25 @@ func newShownResult(r *almanac.Round) shownResult {
 }
 
 // printResult shows the source's classification next to pick and verified revision.
-func (s *streams) printResult(r *almanac.Round) error {
-	if err := s.printHeading(r); err != nil {
-		return err
-	}
+func (s *streams) printResult(r *almanac.Round) {
+	s.printHeading(r)
 	rows, other := r.Valid(), r.Source() // what counts, and beside it where the source differs
 	if rows == nil {
 		rows, other = other, nil
 	}
 	if rows == nil {
-		return s.printf("\nThe source has no classification yet; results enter takes one by hand.\n")
+		s.printf("\nThe source has no classification yet; results enter takes one by hand.\n")
+		return
 	}
-	if err := s.printf("\n%s\n", classificationTable(r, rows, other)); err != nil {
-		return err
-	}
+	s.printf("\n%s\n", classificationTable(r, rows, other))
 	sprint, other := r.Sprint(), r.SourceSprint()
 	if sprint == nil {
 		sprint, other = other, nil
 	}
 	if sprint == nil {
-		return nil
+		return
 	}
-	return s.printf("\nsprint\n%s\n", classificationTable(r, sprint, other))
+	s.printf("\nsprint\n%s\n", classificationTable(r, sprint, other))
 }
 
 // classificationTable shows rows, and what another classification has otherwise; nil: there is no other.
@@ -233,19 +235,16 @@ func classificationTable(r *almanac.Round, rows, other []ledger.Row) string {
 }
 
 // printHeading says how a round and its result stand.
-func (s *streams) printHeading(r *almanac.Round) error {
-	if err := s.printf("round     %d %s of %d, start %s\nresult    %s\n", r.Session, r.Facts.Name, r.Year, startCell(r), standingOf(r)); err != nil {
-		return err
-	}
+func (s *streams) printHeading(r *almanac.Round) {
+	s.printf("round     %d %s of %d, start %s\nresult    %s\n", r.Session, r.Facts.Name, r.Year, startCell(r), standingOf(r))
 	for _, v := range r.Record.Revisions {
-		if err := s.printf("revision  %d at %s by %s %s\n", v.Revision, shortTime(v.At), v.Actor, v.Reason); err != nil {
-			return err
-		}
+		s.printf("revision  %d at %s by %s %s\n", v.Revision, shortTime(v.At), v.Actor, v.Reason)
 	}
 	if r.Pick == nil {
-		return s.printf("pick      none\n")
+		s.printf("pick      none\n")
+		return
 	}
-	return s.printf("pick      %s %s %s, %.1f %%, frozen %s\n", r.Code(r.Pick.P1), r.Code(r.Pick.P2), r.Code(r.Pick.P3),
+	s.printf("pick      %s %s %s, %.1f %%, frozen %s\n", r.Code(r.Pick.P1), r.Code(r.Pick.P2), r.Code(r.Pick.P3),
 		100*r.Pick.WinProbability, shortTime(r.Pick.FrozenAt))
 }
 
@@ -273,22 +272,22 @@ func (c *resultsVerifyCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if _, err := r.Verify(); err == nil && !s.json {
-		if err := s.printResult(r); err != nil {
-			return err
-		}
+		s.printResult(r)
 	}
 	done, err := c.carryOut(ctx, s, o, operator.Verify(c.Key), operator.Order{Reason: c.Reason})
 	if err != nil {
 		return err
 	}
-	return s.printVerified(done)
+	s.printVerified(done)
+	return nil
 }
 
-func (s *streams) printVerified(done operator.Done) error {
+func (s *streams) printVerified(done operator.Done) {
 	if s.json {
-		return s.printJSON(done.Events)
+		s.printJSON(done.Events)
+		return
 	}
-	return s.printf("\n%s A running scheduler publishes it, else gridcast build does.\n", done.Text)
+	s.printf("\n%s A running scheduler publishes it, else gridcast build does.\n", done.Text)
 }
 
 // resultFlags says which classification is meant.
@@ -362,7 +361,8 @@ func (c *resultFlags) template(ctx context.Context, s *streams, sprint bool) err
 	if err != nil {
 		return err
 	}
-	return s.printf("%s", text)
+	s.printf("%s", text)
+	return nil
 }
 
 // enter shows what the result changes and carries the deed out.
@@ -380,15 +380,14 @@ func (c *resultFlags) enter(ctx context.Context, s *streams, result operator.Cla
 		return err
 	}
 	if len(rows) > 0 && !s.json {
-		if err := s.printCorrection(r, rows, sprint); err != nil {
-			return err
-		}
+		s.printCorrection(r, rows, sprint)
 	}
 	done, err := c.carryOut(ctx, s, o, deed, operator.Order{Reason: c.Reason, Force: c.Force})
 	if err != nil {
 		return err
 	}
-	return s.printVerified(done)
+	s.printVerified(done)
+	return nil
 }
 
 type resultsCorrectCmd struct {
@@ -411,37 +410,25 @@ func (c *resultsCorrectCmd) Run(ctx context.Context, s *streams) error {
 }
 
 // printCorrection shows what a correction changes, for drivers and teams. Of the sprint, nil stays as it is.
-func (s *streams) printCorrection(r *almanac.Round, rows, sprint []ledger.Row) error {
-	if err := s.printHeading(r); err != nil {
-		return err
-	}
+func (s *streams) printCorrection(r *almanac.Round, rows, sprint []ledger.Row) {
+	s.printHeading(r)
 	before := r.Valid()
 	if before == nil {
 		before = r.Source()
-		if err := s.printf("\nNothing is verified yet; this is next to the source's classification.\n"); err != nil {
-			return err
-		}
+		s.printf("\nNothing is verified yet; this is next to the source's classification.\n")
 	}
-	changed, err := s.printDifference(r, "", before, rows)
-	if err != nil {
-		return err
-	}
+	changed := s.printDifference(r, "", before, rows)
 	if before = r.Sprint(); before != nil && sprint != nil {
-		inSprint, err := s.printDifference(r, "sprint\n", before, sprint)
-		if err != nil {
-			return err
-		}
-		changed = changed || inSprint
+		changed = s.printDifference(r, "sprint\n", before, sprint) || changed
 	}
 	if !changed {
-		return s.printf("\nThe classification stays as it is.\n")
+		s.printf("\nThe classification stays as it is.\n")
 	}
-	return nil
 }
 
 // printDifference shows below a title what one classification has otherwise than another, and says whether
 // there is anything.
-func (s *streams) printDifference(r *almanac.Round, title string, before, after []ledger.Row) (changed bool, err error) {
+func (s *streams) printDifference(r *almanac.Round, title string, before, after []ledger.Row) (changed bool) {
 	var drivers, teams [][]any
 	for _, p := range almanac.Compare(before, after) {
 		if p.Changed() {
@@ -451,16 +438,15 @@ func (s *streams) printDifference(r *almanac.Round, title string, before, after 
 		}
 	}
 	if len(drivers) == 0 {
-		return false, nil
+		return false
 	}
-	if err := s.printf("\n%s%s\n", title, renderTable([]any{"driver", "name", "was", "is", "points"}, drivers)); err != nil {
-		return true, err
-	}
+	s.printf("\n%s%s\n", title, renderTable([]any{"driver", "name", "was", "is", "points"}, drivers))
 	for _, t := range almanac.CompareTeams(before, after) {
 		teams = append(teams, []any{r.Team(t.Team).Name, fmt.Sprintf("%+g", t.Points)})
 	}
 	if len(teams) == 0 {
-		return true, nil
+		return true
 	}
-	return true, s.printf("\n%s\n", renderTable([]any{"team", "points"}, teams))
+	s.printf("\n%s\n", renderTable([]any{"team", "points"}, teams))
+	return true
 }

@@ -64,9 +64,11 @@ func (c *roundsListCmd) Run(ctx context.Context, s *streams) error {
 		rows[i] = []any{l.SessionKey, l.Name, startCell(r), l.Status, frozen, joined(l.Allowed)}
 	}
 	if s.json {
-		return s.printJSON(listed)
+		s.printJSON(listed)
+		return nil
 	}
-	return s.printTable([]any{"session", "round", "start", "status", "pick frozen", "allowed now"}, rows)
+	s.printTable([]any{"session", "round", "start", "status", "pick frozen", "allowed now"}, rows)
+	return nil
 }
 
 func newListedRound(r *almanac.Round) listedRound {
@@ -156,19 +158,20 @@ func (c *roundFlags) change(ctx context.Context, s *streams, deed operator.Deed)
 	case err != nil:
 		return err
 	case s.json:
-		return s.printJSON(done.Events)
+		s.printJSON(done.Events)
+		return nil
 	}
 	r := done.Round
-	if err := s.printf("%d %s: %s, start %s\n", r.Session, r.Facts.Name, render.Status(r.State), startCell(r)); err != nil {
-		return err
-	}
+	s.printf("%d %s: %s, start %s\n", r.Session, r.Facts.Name, render.Status(r.State), startCell(r))
 	for _, e := range done.Events {
 		if e.Type == ledger.PickVoided {
-			return s.printf("its pick is void: %s\n", e.Reason)
+			s.printf("its pick is void: %s\n", e.Reason)
+			return nil
 		}
 	}
 	if r.Pick != nil {
-		return s.printf("its pick of %s stands\n", shortTime(r.Pick.FrozenAt))
+		s.printf("its pick of %s stands\n", shortTime(r.Pick.FrozenAt))
+		return nil
 	}
 	return nil
 }

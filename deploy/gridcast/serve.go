@@ -57,9 +57,11 @@ func (c *serveCmd) Run(ctx context.Context, s *streams) error {
 	}
 	return c.serve(ctx, s, store, clock, open, func(address, console string) error {
 		if console == "" {
-			return s.printf("gridcast serves %s from %s\n", address, store)
+			s.printf("gridcast serves %s from %s\n", address, store)
+			return nil
 		}
-		return s.printf("gridcast serves %s from %s, operators at %s with the token in %s\n", address, store, console, c.OperatorTokenFile)
+		s.printf("gridcast serves %s from %s, operators at %s with the token in %s\n", address, store, console, c.OperatorTokenFile)
+		return nil
 	})
 }
 

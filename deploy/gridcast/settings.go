@@ -28,9 +28,11 @@ func (c *settingsShowCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if s.json {
-		return s.printJSON(settings)
+		s.printJSON(settings)
+		return nil
 	}
-	return s.printTable([]any{"", ""}, settingRows(settings))
+	s.printTable([]any{"", ""}, settingRows(settings))
+	return nil
 }
 
 func settingRows(settings builder.Settings) [][]any {
@@ -71,10 +73,12 @@ func (c *settingsSetCmd) Run(ctx context.Context, s *streams) error {
 	}
 	done, err := c.carryOut(ctx, s, o, deed, operator.Order{Reason: c.Reason})
 	if errors.Is(err, operator.ErrSettled) {
-		return s.printf("Nothing to change: %v.\n", operator.ErrSettled)
+		s.printf("Nothing to change: %v.\n", operator.ErrSettled)
+		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return s.printf("%s\n", done.Text)
+	s.printf("%s\n", done.Text)
+	return nil
 }

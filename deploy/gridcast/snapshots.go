@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -34,7 +33,8 @@ func (c *snapshotsListCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if s.json {
-		return s.printJSON(list)
+		s.printJSON(list)
+		return nil
 	}
 	rows := make([][]any, len(list))
 	for i, v := range list {
@@ -47,7 +47,8 @@ func (c *snapshotsListCmd) Run(ctx context.Context, s *streams) error {
 		}
 		rows[i] = []any{v.Version, status, shortTime(v.BuiltAt), v.Variants, v.Bytes, v.Base, reasonCell(v), v.Builder}
 	}
-	return s.printTable([]any{"version", "status", "built (race time)", "variants", "bytes", "base", "reason", "builder"}, rows)
+	s.printTable([]any{"version", "status", "built (race time)", "variants", "bytes", "base", "reason", "builder"}, rows)
+	return nil
 }
 
 func reasonCell(v snapshots.Summary) string {
@@ -72,13 +73,12 @@ func (c *snapshotsShowCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if s.json {
-		return s.printJSON(m)
+		s.printJSON(m)
+		return nil
 	}
-	if err := s.printf("version   %d, on %d\nbuilt     %s by %s\nreason    %s\nseasons   %d, current %d\narchive   %s\nledger    %s, file %d, %s\n\n",
+	s.printf("version   %d, on %d\nbuilt     %s by %s\nreason    %s\nseasons   %d, current %d\narchive   %s\nledger    %s, file %d, %s\n\n",
 		m.Version, m.Base, shortTime(m.BuiltAt), m.Builder, m.Reason, len(m.Seasons), m.CurrentSeason,
-		m.Archive, m.Ledger.Kind, m.Ledger.Seq, m.Ledger.Hash); err != nil {
-		return err
-	}
+		m.Archive, m.Ledger.Kind, m.Ledger.Seq, m.Ledger.Hash)
 	rows := make([][]any, len(m.Entries))
 	for i, e := range m.Entries {
 		gzip := "" // a body that is small has none
@@ -87,7 +87,8 @@ func (c *snapshotsShowCmd) Run(ctx context.Context, s *streams) error {
 		}
 		rows[i] = []any{e.Path, e.Size, gzip, e.ETag, shortTime(e.GeneratedAt), e.Object}
 	}
-	return s.printTable([]any{"variant", "bytes", "gzip", "entity tag", "generated", "object"}, rows)
+	s.printTable([]any{"variant", "bytes", "gzip", "entity tag", "generated", "object"}, rows)
+	return nil
 }
 
 type snapshotsDiffCmd struct {
@@ -106,10 +107,12 @@ func (c *snapshotsDiffCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if s.json {
-		return s.printJSON(changes)
+		s.printJSON(changes)
+		return nil
 	}
 	if len(changes) == 0 {
-		return s.printf("no variant differs\n")
+		s.printf("no variant differs\n")
+		return nil
 	}
 	var rows [][]any
 	for _, change := range changes {
@@ -120,7 +123,8 @@ func (c *snapshotsDiffCmd) Run(ctx context.Context, s *streams) error {
 			rows = append(rows, []any{change.Path, change.Kind, v.At, short(v.Old), short(v.New)})
 		}
 	}
-	return s.printTable([]any{"variant", "", "value", "old", "new"}, rows)
+	s.printTable([]any{"variant", "", "value", "old", "new"}, rows)
+	return nil
 }
 
 // short cuts a value to what fits a table; --json has all of it.
@@ -154,11 +158,11 @@ func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *streams) error {
 		faults[i] = fault.Error()
 	}
 	if s.json {
-		err = s.printJSON(map[string]any{"version": v.Version, "objects": v.Objects, "bytes": v.Bytes, "faults": faults})
+		s.printJSON(map[string]any{"version": v.Version, "objects": v.Objects, "bytes": v.Bytes, "faults": faults})
 	} else {
-		err = s.printf("version %d: %d objects, %d bytes, %d faults\n", v.Version, v.Objects, v.Bytes, len(v.Faults))
+		s.printf("version %d: %d objects, %d bytes, %d faults\n", v.Version, v.Objects, v.Bytes, len(v.Faults))
 	}
-	return errors.Join(err, damage)
+	return damage
 }
 
 type snapshotsRollbackCmd struct {
@@ -178,9 +182,11 @@ func (c *snapshotsRollbackCmd) Run(ctx context.Context, s *streams) error {
 	case err != nil:
 		return err
 	case s.json:
-		return s.printJSON(done.Receipt)
+		s.printJSON(done.Receipt)
+		return nil
 	}
-	return s.printf("%s\ngridcast build --release ends the hold.\n", done.Text)
+	s.printf("%s\ngridcast build --release ends the hold.\n", done.Text)
+	return nil
 }
 
 type snapshotsPruneCmd struct {
@@ -204,7 +210,8 @@ func (c *snapshotsPruneCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		return s.printPruned(pruned, "would be removed", true)
+		s.printPruned(pruned, "would be removed", true)
+		return nil
 	}
 	o, err := c.operate(ctx)
 	if err != nil {
@@ -214,21 +221,21 @@ func (c *snapshotsPruneCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	return s.printPruned(*done.Pruned, "removed", false)
+	s.printPruned(*done.Pruned, "removed", false)
+	return nil
 }
 
-func (s *streams) printPruned(pruned snapshots.Pruned, verb string, dryRun bool) error {
+func (s *streams) printPruned(pruned snapshots.Pruned, verb string, dryRun bool) {
 	if s.json {
-		return s.printJSON(map[string]any{"kept": pruned.Kept, "removed": pruned.Removed, "bytes": pruned.Bytes, "dry_run": dryRun})
+		s.printJSON(map[string]any{"kept": pruned.Kept, "removed": pruned.Removed, "bytes": pruned.Bytes, "dry_run": dryRun})
+		return
 	}
 	rows := make([][]any, len(pruned.Removed))
 	for i, o := range pruned.Removed {
 		rows[i] = []any{o.Key, o.Size, shortTime(o.Modified)}
 	}
 	if len(rows) > 0 {
-		if err := s.printTable([]any{"removed", "bytes", "written"}, rows); err != nil {
-			return err
-		}
+		s.printTable([]any{"removed", "bytes", "written"}, rows)
 	}
-	return s.printf("%d objects, %d bytes %s; %d versions kept\n", len(pruned.Removed), pruned.Bytes, verb, len(pruned.Kept))
+	s.printf("%d objects, %d bytes %s; %d versions kept\n", len(pruned.Removed), pruned.Bytes, verb, len(pruned.Kept))
 }

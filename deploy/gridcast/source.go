@@ -169,7 +169,8 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *streams) error {
 		checked = append(checked, row)
 	}
 	if s.json {
-		return s.printJSON(checked)
+		s.printJSON(checked)
+		return nil
 	}
 	rows := make([][]any, len(checked))
 	for i, source := range checked {
@@ -186,33 +187,19 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *streams) error {
 			source.Source, source.Licence, ago(now, source.Answered), source.Revision[:min(12, len(source.Revision))], source.startSays(), len(source.Waiting), state,
 		}
 	}
-	if err := s.printTable([]any{"source", "licence", "answered", "revision", "next start", "wait", "state"}, rows); err != nil {
-		return err
-	}
+	s.printTable([]any{"source", "licence", "answered", "revision", "next start", "wait", "state"}, rows)
 	if next != nil {
-		if err := s.printf("\nThe next race, the %s, starts at %s.\n", next.Facts.Name, next.Start.UTC().Format(startLayout)); err != nil {
-			return err
-		}
+		s.printf("\nThe next race, the %s, starts at %s.\n", next.Facts.Name, next.Start.UTC().Format(startLayout))
 	}
 	for _, source := range checked {
-		if err := s.printChanges("These changes wait for a person (gridcast source accept ID --reason …):", source.Waiting); err != nil {
-			return err
-		}
-		if err := s.printChanges("On these the sources disagree; such a result does not verify itself:", source.Disputed); err != nil {
-			return err
-		}
-		if err := s.printChanges("These only this source has, and they are not used (--accept-terms NAME):", source.Withheld); err != nil {
-			return err
-		}
+		s.printChanges("These changes wait for a person (gridcast source accept ID --reason …):", source.Waiting)
+		s.printChanges("On these the sources disagree; such a result does not verify itself:", source.Disputed)
+		s.printChanges("These only this source has, and they are not used (--accept-terms NAME):", source.Withheld)
 		for _, note := range source.Notes {
-			if err := s.printf("  %s: %s\n", source.Source, note); err != nil {
-				return err
-			}
+			s.printf("  %s: %s\n", source.Source, note)
 		}
 		for _, line := range source.Standings {
-			if err := s.printf("  %s\n", line); err != nil {
-				return err
-			}
+			s.printf("  %s\n", line)
 		}
 	}
 	return nil
@@ -256,32 +243,23 @@ func ago(now, at time.Time) string {
 }
 
 // printChanges lists changes with what differs and why they wait.
-func (s *streams) printChanges(title string, changes []assemble.Change) error {
+func (s *streams) printChanges(title string, changes []assemble.Change) {
 	if len(changes) == 0 {
-		return nil
+		return
 	}
-	if err := s.printf("\n%s\n", title); err != nil {
-		return err
-	}
+	s.printf("\n%s\n", title)
 	for _, c := range changes {
 		round := strings.TrimSpace(fmt.Sprintf("%d %s", c.Year, c.GrandPrix))
-		if err := s.printf("\n%s  %s, %s, by %s %.12s\n", c.ID, round, c.Block, c.Source, c.Revision); err != nil {
-			return err
-		}
+		s.printf("\n%s  %s, %s, by %s %.12s\n", c.ID, round, c.Block, c.Source, c.Revision)
 		for _, r := range c.Refused {
-			if err := s.printf("  %s: %s\n", r.Gate, r.Reason); err != nil {
-				return err
-			}
+			s.printf("  %s: %s\n", r.Gate, r.Reason)
 		}
 		rows := make([][]any, 0, len(c.Lines))
 		for _, line := range c.Lines {
 			rows = append(rows, []any{line.About, line.Was, line.Is})
 		}
-		if err := s.printTable([]any{"", "was", "is"}, rows); err != nil {
-			return err
-		}
+		s.printTable([]any{"", "was", "is"}, rows)
 	}
-	return nil
 }
 
 // sourcePullCmd is what a timer runs where no scheduler does.
@@ -321,28 +299,18 @@ func (c *sourcePullCmd) Run(ctx context.Context, s *streams) error {
 		faults = append(faults, fmt.Errorf("%s: %w", name, fault))
 	}
 	if s.json {
-		if err := s.printJSON(out); err != nil {
-			return err
-		}
+		s.printJSON(out)
 		return errors.Join(faults...)
 	}
 	for _, change := range report.Taken {
-		if err := s.printf("taken  %d %s, %s, by %s %.12s\n", change.Year, change.GrandPrix, change.Block, change.Source, change.Revision); err != nil {
-			return err
-		}
+		s.printf("taken  %d %s, %s, by %s %.12s\n", change.Year, change.GrandPrix, change.Block, change.Source, change.Revision)
 	}
 	for _, event := range report.Events {
-		if err := s.printf("%s  %d  %s\n", event.Type, event.Session, event); err != nil {
-			return err
-		}
+		s.printf("%s  %d  %s\n", event.Type, event.Session, event)
 	}
-	if err := s.printChanges("These changes wait for a person (gridcast source accept ID --reason …):", report.Waiting); err != nil {
-		return err
-	}
+	s.printChanges("These changes wait for a person (gridcast source accept ID --reason …):", report.Waiting)
 	if !report.Changed && len(faults) == 0 {
-		if err := s.printf("Nothing new.\n"); err != nil {
-			return err
-		}
+		s.printf("Nothing new.\n")
 	}
 	return errors.Join(faults...)
 }
@@ -404,20 +372,17 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *streams) error {
 		rows = append(rows, []any{block, from, origin.Revision, origin.At.UTC().Format(time.DateTime), by})
 	}
 	if s.json {
-		return s.printJSON(traced)
+		s.printJSON(traced)
+		return nil
 	}
-	if err := s.printTable([]any{"part", "source", "revision", "since", "let through by"}, rows); err != nil {
-		return err
-	}
+	s.printTable([]any{"part", "source", "revision", "since", "let through by"}, rows)
 	aliases := hand.Named()
 	renamed := l.State().Aliases()
 	for _, from := range slices.Sorted(maps.Keys(renamed)) {
 		aliases = append(aliases, assemble.Alias{Kind: assemble.DriverAlias, From: string(from), To: string(renamed[from])})
 	}
 	for _, alias := range aliases {
-		if err := s.printf("%s %s is %s\n", alias.Kind, alias.From, alias.To); err != nil {
-			return err
-		}
+		s.printf("%s %s is %s\n", alias.Kind, alias.From, alias.To)
 	}
 	return nil
 }
@@ -441,5 +406,6 @@ func (c *sourceAcceptCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	return s.printEntered(done)
+	s.printEntered(done)
+	return nil
 }

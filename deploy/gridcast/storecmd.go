@@ -48,12 +48,9 @@ func (c *storeBackupCmd) Run(ctx context.Context, s *streams) error {
 	case done.Backup == nil:
 		return damage
 	case s.json:
-		err = s.printJSON(done.Backup)
+		s.printJSON(done.Backup)
 	default:
-		err = s.printf("%s\n", done.Text)
-	}
-	if err != nil {
-		return err
+		s.printf("%s\n", done.Text)
 	}
 	return damage
 }
@@ -98,15 +95,12 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if s.json {
-		return s.printJSON(done.Restored)
+		s.printJSON(done.Restored)
+		return nil
 	}
-	if err := s.printf("%s\nledger   up to file %d\nkept     %d documents that the store had itself\n", done.Text, done.Restored.Ledger.Seq, len(done.Restored.Kept)); err != nil {
-		return err
-	}
+	s.printf("%s\nledger   up to file %d\nkept     %d documents that the store had itself\n", done.Text, done.Restored.Ledger.Seq, len(done.Restored.Kept))
 	for _, lost := range done.Restored.Lost {
-		if err := s.printf("LOST     %s\n", lost); err != nil {
-			return err
-		}
+		s.printf("LOST     %s\n", lost)
 	}
 	return nil
 }

@@ -71,11 +71,14 @@ func (f *webhookDeedFlags) change(ctx context.Context, s *streams, deed operator
 	case err != nil:
 		return err
 	case s.json && done.Attempt != nil:
-		return s.printJSON(done.Attempt)
+		s.printJSON(done.Attempt)
+		return nil
 	case s.json:
-		return s.printJSON(done.Webhook)
+		s.printJSON(done.Webhook)
+		return nil
 	}
-	return s.printf("%s\n", done.Text)
+	s.printf("%s\n", done.Text)
+	return nil
 }
 
 // printSecret shows the secret of a webhook, this once.
@@ -85,13 +88,15 @@ func (f *webhookDeedFlags) printSecret(ctx context.Context, s *streams, deed ope
 	case err != nil:
 		return err
 	case s.json:
-		return s.printJSON(struct {
+		s.printJSON(struct {
 			*webhook.Hook
 
 			Secret string `json:"secret"`
 		}{done.Webhook, done.Secret})
+		return nil
 	}
-	return s.printf("%s\n\n%s\n", done.Secret, done.Text)
+	s.printf("%s\n\n%s\n", done.Secret, done.Text)
+	return nil
 }
 
 type webhooksAddCmd struct {
@@ -183,9 +188,11 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *streams) error {
 				Told  int64  `json:"told"`
 			}{h.Hook, h.State.String(), h.Log.Told}
 		}
-		return s.printJSON(hooks)
+		s.printJSON(hooks)
+		return nil
 	case len(list) == 0:
-		return s.printf("%s has no webhooks; gridcast webhooks add makes one\n", store)
+		s.printf("%s has no webhooks; gridcast webhooks add makes one\n", store)
+		return nil
 	}
 	rows := make([][]any, len(list))
 	for i, h := range list {
@@ -199,7 +206,8 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *streams) error {
 		}
 		rows[i] = []any{h.ID, plain(operator.WebhookHost(h.Hook)), endpoints, shortTime(h.Created), h.Log.Told, plain(state)}
 	}
-	return s.printTable([]any{"id", "host", "told of", "created", "up to version", "state"}, rows)
+	s.printTable([]any{"id", "host", "told of", "created", "up to version", "state"}, rows)
+	return nil
 }
 
 type webhooksLogCmd struct {
@@ -225,9 +233,11 @@ func (c *webhooksLogCmd) Run(ctx context.Context, s *streams) error {
 	case err != nil:
 		return err
 	case s.json:
-		return s.printJSON(state.Attempts)
+		s.printJSON(state.Attempts)
+		return nil
 	case len(state.Attempts) == 0:
-		return s.printf("nothing was sent to %s yet; gridcast webhooks test %s tries the way\n", operator.WebhookHost(*h), h.ID)
+		s.printf("nothing was sent to %s yet; gridcast webhooks test %s tries the way\n", operator.WebhookHost(*h), h.ID)
+		return nil
 	}
 	rows := make([][]any, len(state.Attempts))
 	for i, a := range state.Attempts {
@@ -237,5 +247,6 @@ func (c *webhooksLogCmd) Run(ctx context.Context, s *streams) error {
 		}
 		rows[i] = []any{a.At.Format(time.RFC3339), a.Message, about, a.Number, string(a.Outcome), fmt.Sprintf("%d ms", a.Millis), shortTime(a.Retry), plain(a.Detail)}
 	}
-	return s.printTable([]any{"at", "message", "about", "attempt", "outcome", "took", "again", "detail"}, rows)
+	s.printTable([]any{"at", "message", "about", "attempt", "outcome", "took", "again", "detail"}, rows)
+	return nil
 }
