@@ -18,42 +18,42 @@ import (
 	"gridcast/snapshots"
 )
 
-// parser makes the deed that a form asks for. Its error is a *formError.
-type parser func(c *Console, r *http.Request) (operator.Deed, error)
+// parser makes the action that a form asks for. Its error is a *formError.
+type parser func(c *Console, r *http.Request) (operator.Action, error)
 
-// deeds are the forms of the console, by where they are sent. Each has beside its own fields:
+// actions are the forms of the console, by where they are sent. Each has beside its own fields:
 // reason; seen, what the operator looked at; confirm, the answer to the question of its preview;
 // force, to do what the preview refuses.
-var deeds = map[string]parser{
+var actions = map[string]parser{
 	"POST /rebuild":                     (*Console).parseRebuild,
-	"POST /release":                     fixed(operator.Release{}),
+	"POST /release":                     fixed(operator.ReleasePublishing{}),
 	"POST /prune":                       parsePrune,
 	"POST /settings":                    parseSettings,
 	"POST /ledger/audit":                fixed(operator.AuditLedger{}),
-	"POST /versions/{version}/rollback": ofVersion(func(v int64) operator.Deed { return operator.Rollback{Version: v} }),
-	"POST /versions/{version}/verify":   ofVersion(func(v int64) operator.Deed { return operator.CheckVersion{Version: v} }),
-	"POST /jobs/{job}/run": func(_ *Console, r *http.Request) (operator.Deed, error) {
+	"POST /versions/{version}/rollback": ofVersion(func(v int64) operator.Action { return operator.Rollback{Version: v} }),
+	"POST /versions/{version}/verify":   ofVersion(func(v int64) operator.Action { return operator.CheckVersion{Version: v} }),
+	"POST /jobs/{job}/run": func(_ *Console, r *http.Request) (operator.Action, error) {
 		return operator.RunJob{Name: r.PathValue("job")}, nil
 	},
-	"POST /results/{session}/verify": ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.Verify(k), nil }),
-	"POST /results/{session}/enter": ofRound(func(k int64, r *http.Request) (operator.Deed, error) {
-		return operator.Enter(k, classification(r)), nil
+	"POST /results/{session}/verify": ofRound(func(k int64, _ *http.Request) (operator.Action, error) { return operator.VerifyResult(k), nil }),
+	"POST /results/{session}/enter": ofRound(func(k int64, r *http.Request) (operator.Action, error) {
+		return operator.EnterResult(k, classification(r)), nil
 	}),
 	"POST /results/{session}/correct":  ofRound(parseCorrect),
-	"POST /rounds/{session}/postpone":  ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.Postpone(k), nil }),
-	"POST /rounds/{session}/cancel":    ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.Cancel(k), nil }),
+	"POST /rounds/{session}/postpone":  ofRound(func(k int64, _ *http.Request) (operator.Action, error) { return operator.PostponeRound(k), nil }),
+	"POST /rounds/{session}/cancel":    ofRound(func(k int64, _ *http.Request) (operator.Action, error) { return operator.CancelRound(k), nil }),
 	"POST /rounds/{session}/move":      ofRound(parseMove),
 	"POST /rounds/{session}/reinstate": ofRound(parseReinstate),
-	"POST /rounds/{session}/release":   ofRound(func(k int64, _ *http.Request) (operator.Deed, error) { return operator.ReleaseRound(k), nil }),
+	"POST /rounds/{session}/release":   ofRound(func(k int64, _ *http.Request) (operator.Action, error) { return operator.ReleaseRound(k), nil }),
 	"POST /facts/{session}/{block}":    ofRound(parseFacts),
 	"POST /rounds/{session}/facts":     ofRound(parseReleaseFacts),
-	"POST /sources/changes/{id}/accept": func(_ *Console, r *http.Request) (operator.Deed, error) {
+	"POST /sources/changes/{id}/accept": func(_ *Console, r *http.Request) (operator.Action, error) {
 		return operator.AcceptChange{ID: r.PathValue("id")}, nil
 	},
 	"POST /sources/alias": parseAlias,
 	"POST /calendar":      parseCalendar,
 	"POST /keys":          parseCreateKey,
-	"POST /keys/{key}/revoke": func(_ *Console, r *http.Request) (operator.Deed, error) {
+	"POST /keys/{key}/revoke": func(_ *Console, r *http.Request) (operator.Action, error) {
 		return operator.RevokeKey{ID: r.PathValue("key")}, nil
 	},
 	"POST /keys/{key}/rotate":      parseRotateKey,
@@ -61,10 +61,10 @@ var deeds = map[string]parser{
 	"POST /keys/{key}/origins":     parseOrigins,
 	"POST /webhooks":               parseAddWebhook,
 	"POST /webhooks/{hook}/rotate": parseRotateWebhook,
-	"POST /webhooks/{hook}/test":   ofWebhook(func(id string) operator.Deed { return operator.TestWebhook{ID: id} }),
-	"POST /webhooks/{hook}/pause":  ofWebhook(func(id string) operator.Deed { return operator.PauseWebhook{ID: id} }),
-	"POST /webhooks/{hook}/resume": ofWebhook(func(id string) operator.Deed { return operator.ResumeWebhook{ID: id} }),
-	"POST /webhooks/{hook}/remove": ofWebhook(func(id string) operator.Deed { return operator.RemoveWebhook{ID: id} }),
+	"POST /webhooks/{hook}/test":   ofWebhook(func(id string) operator.Action { return operator.TestWebhook{ID: id} }),
+	"POST /webhooks/{hook}/pause":  ofWebhook(func(id string) operator.Action { return operator.PauseWebhook{ID: id} }),
+	"POST /webhooks/{hook}/resume": ofWebhook(func(id string) operator.Action { return operator.ResumeWebhook{ID: id} }),
+	"POST /webhooks/{hook}/remove": ofWebhook(func(id string) operator.Action { return operator.RemoveWebhook{ID: id} }),
 	"POST /archive":                (*Console).parseImport,
 	"POST /archive/use":            parseUseArchive,
 }
@@ -81,8 +81,8 @@ func badForm(format string, args ...any) error {
 	return &formError{http.StatusUnprocessableEntity, fmt.Sprintf(format, args...)}
 }
 
-func fixed(d operator.Deed) parser {
-	return func(*Console, *http.Request) (operator.Deed, error) { return d, nil }
+func fixed(d operator.Action) parser {
+	return func(*Console, *http.Request) (operator.Action, error) { return d, nil }
 }
 
 // field is what a form has in a field, without blanks around it.
@@ -90,14 +90,14 @@ func field(r *http.Request, name string) string { return strings.TrimSpace(r.Pos
 
 // parseRebuild: a program may say on which store, so that it does not reach the scheduler of
 // another one.
-func (c *Console) parseRebuild(r *http.Request) (operator.Deed, error) {
+func (c *Console) parseRebuild(r *http.Request) (operator.Action, error) {
 	if store := r.PostFormValue("store"); store != "" && store != c.Operator.Store.String() {
 		return nil, &formError{http.StatusConflict, fmt.Sprintf("this scheduler works on %s, not on %s", c.Operator.Store, store)}
 	}
 	return operator.Rebuild{}, nil
 }
 
-func parsePrune(_ *Console, r *http.Request) (operator.Deed, error) {
+func parsePrune(_ *Console, r *http.Request) (operator.Action, error) {
 	keep, err := strconv.Atoi(field(r, "keep"))
 	if err != nil || keep < 1 {
 		return nil, badForm("how many versions to keep: %q: enter a number of at least 1", field(r, "keep"))
@@ -106,7 +106,7 @@ func parsePrune(_ *Console, r *http.Request) (operator.Deed, error) {
 }
 
 // parseSettings: a field that is left empty leaves its setting as it is.
-func parseSettings(_ *Console, r *http.Request) (operator.Deed, error) {
+func parseSettings(_ *Console, r *http.Request) (operator.Action, error) {
 	var d operator.ChangeSettings
 	if model := field(r, "model"); model != "" {
 		d.Model = &model
@@ -129,8 +129,8 @@ func parseSettings(_ *Console, r *http.Request) (operator.Deed, error) {
 	return d, nil
 }
 
-func ofVersion(make func(int64) operator.Deed) parser {
-	return func(_ *Console, r *http.Request) (operator.Deed, error) {
+func ofVersion(make func(int64) operator.Action) parser {
+	return func(_ *Console, r *http.Request) (operator.Action, error) {
 		version, err := strconv.ParseInt(r.PathValue("version"), 10, 64)
 		if err != nil || version < 1 {
 			return nil, &formError{http.StatusNotFound, "no such version"}
@@ -139,8 +139,8 @@ func ofVersion(make func(int64) operator.Deed) parser {
 	}
 }
 
-func ofRound(make func(int64, *http.Request) (operator.Deed, error)) parser {
-	return func(_ *Console, r *http.Request) (operator.Deed, error) {
+func ofRound(make func(int64, *http.Request) (operator.Action, error)) parser {
+	return func(_ *Console, r *http.Request) (operator.Action, error) {
 		key, err := strconv.ParseInt(r.PathValue("session"), 10, 64)
 		if err != nil {
 			return nil, &formError{http.StatusNotFound, "no such session key"}
@@ -157,7 +157,7 @@ func classification(r *http.Request) operator.Classification {
 
 // parseCorrect: a form gives an order, or drivers who are disqualified, of the race or of the sprint, or
 // nothing: then the source's present classification is meant.
-func parseCorrect(key int64, r *http.Request) (operator.Deed, error) {
+func parseCorrect(key int64, r *http.Request) (operator.Action, error) {
 	c := classification(r)
 	c.Sprint = r.PostFormValue("sprint") != ""
 	c.Disqualify = strings.Fields(strings.ReplaceAll(r.PostFormValue("disqualify"), ",", " "))
@@ -168,7 +168,7 @@ func parseCorrect(key int64, r *http.Request) (operator.Deed, error) {
 		}
 		c.Penalties = map[string]time.Duration{driver: time.Duration(penalty * float64(time.Second))}
 	}
-	return operator.Correct(key, c), nil
+	return operator.CorrectResult(key, c), nil
 }
 
 // start reads a start as a browser gives it, which is UTC here, or as an instant.
@@ -182,20 +182,20 @@ func start(r *http.Request) (time.Time, error) {
 	return time.Time{}, badForm("the start %q: enter a day and an hour, UTC", text)
 }
 
-func parseMove(key int64, r *http.Request) (operator.Deed, error) {
+func parseMove(key int64, r *http.Request) (operator.Action, error) {
 	at, err := start(r)
-	return operator.Move(key, at), err
+	return operator.MoveRound(key, at), err
 }
 
-func parseReinstate(key int64, r *http.Request) (operator.Deed, error) {
+func parseReinstate(key int64, r *http.Request) (operator.Action, error) {
 	if field(r, "start") == "" {
-		return operator.Reinstate(key, time.Time{}), nil
+		return operator.ReinstateRound(key, time.Time{}), nil
 	}
 	at, err := start(r)
-	return operator.Reinstate(key, at), err
+	return operator.ReinstateRound(key, at), err
 }
 
-func parseCreateKey(_ *Console, r *http.Request) (operator.Deed, error) {
+func parseCreateKey(_ *Console, r *http.Request) (operator.Action, error) {
 	d := operator.CreateKey{Client: field(r, "client"), Tier: r.PostFormValue("tier"), Origins: strings.Fields(r.PostFormValue("origins"))}
 	at, err := expiry(r)
 	d.Expires = at
@@ -215,7 +215,7 @@ func expiry(r *http.Request) (time.Time, error) {
 	return day.AddDate(0, 0, 1), nil
 }
 
-func parseRotateKey(_ *Console, r *http.Request) (operator.Deed, error) {
+func parseRotateKey(_ *Console, r *http.Request) (operator.Action, error) {
 	days, err := strconv.Atoi(field(r, "grace"))
 	if err != nil || days < 0 {
 		return nil, badForm("days for which the old key works on: %q: enter a number", field(r, "grace"))
@@ -223,58 +223,58 @@ func parseRotateKey(_ *Console, r *http.Request) (operator.Deed, error) {
 	return operator.RotateKey{ID: r.PathValue("key"), Grace: time.Duration(days) * 24 * time.Hour}, nil
 }
 
-func parseExpireKey(_ *Console, r *http.Request) (operator.Deed, error) {
+func parseExpireKey(_ *Console, r *http.Request) (operator.Action, error) {
 	at, err := expiry(r)
 	return operator.ExpireKey{ID: r.PathValue("key"), At: at}, err
 }
 
-func parseOrigins(_ *Console, r *http.Request) (operator.Deed, error) {
+func parseOrigins(_ *Console, r *http.Request) (operator.Action, error) {
 	return operator.SetOrigins{ID: r.PathValue("key"), Origins: strings.Fields(r.PostFormValue("origins"))}, nil
 }
 
-// deed carries out what a form asks for. What has to be confirmed is first shown: with the
+// action carries out what a form asks for. What has to be confirmed is first shown: with the
 // status 428 and the preview, which a browser without scripts gets as a form of its own.
-func (c *Console) deed(parse parser) operatorFunc {
+func (c *Console) action(parse parser) operatorFunc {
 	return func(w http.ResponseWriter, r *http.Request, who visitor) {
-		deed, err := parse(c, r)
+		action, err := parse(c, r)
 		if err != nil {
-			c.refuseDeed(w, r, err)
+			c.refuseAction(w, r, err)
 			return
 		}
-		order := operator.Order{Actor: who.actor(), Reason: field(r, "reason"), Seen: r.PostFormValue("seen"), Force: r.PostFormValue("force") != ""}
+		request := operator.Request{Actor: who.actor(), Reason: field(r, "reason"), Seen: r.PostFormValue("seen"), Force: r.PostFormValue("force") != ""}
 		var (
 			p         operator.Preview
-			before    *snapshots.Base // what is published now, of a deed that may change that
+			before    *snapshots.Base // what is published now, of an action that may change that
 			beforeErr error
 			reading   sync.WaitGroup
 		)
-		if !quick(deed) {
+		if !quick(action) {
 			reading.Go(func() { before, beforeErr = c.latest.Load(r.Context(), c.Operator.Store) })
 		}
 		if r.PostFormValue("confirm") == "" {
-			if p, err = c.Operator.Preview(r.Context(), deed); err == nil {
-				err = p.StillOf(order.Seen)
+			if p, err = c.Operator.Preview(r.Context(), action); err == nil {
+				err = p.StillOf(request.Seen)
 			}
-		} else { // they have answered the question: nobody reads what the deed does
-			p, err = c.Operator.Check(r.Context(), deed, order.Seen)
+		} else { // they have answered the question: nobody reads what the action does
+			p, err = c.Operator.Check(r.Context(), action, request.Seen)
 		}
 		reading.Wait()
 		if err == nil && !errors.Is(beforeErr, snapshots.ErrDamaged) { // a rollback is the way out of damage
 			err = beforeErr
 		}
 		if err == nil {
-			err = operator.Complete(deed, order)
+			err = operator.Complete(action, request)
 		}
 		switch {
 		case err != nil:
-			c.refuseDeed(w, r, err)
-		case (p.Question != "" || p.Refusal != "") && r.PostFormValue("confirm") == "" && !order.Force,
-			p.Refusal != "" && !order.Force:
+			c.refuseAction(w, r, err)
+		case (p.Question != "" || p.Refusal != "") && r.PostFormValue("confirm") == "" && !request.Force,
+			p.Refusal != "" && !request.Force:
 			c.ask(w, r, p)
-		case quick(deed):
-			done, err := c.Operator.Carry(r.Context(), deed, order, p)
+		case quick(action):
+			done, err := c.Operator.Apply(r.Context(), action, request, p)
 			if err != nil {
-				c.refuseDeed(w, r, err)
+				c.refuseAction(w, r, err)
 				return
 			}
 			if done.Webhook != nil {
@@ -283,13 +283,13 @@ func (c *Console) deed(parse parser) operatorFunc {
 			}
 			c.answerKey(w, r, done)
 		default:
-			c.start(w, r, deed, order, p, before)
+			c.start(w, r, action, request, p, before)
 		}
 	}
 }
 
-// quick says that a deed is over at once, and its answer is about a key or a webhook.
-func quick(d operator.Deed) bool {
+// quick says that an action is over at once, and its answer is about a key or a webhook.
+func quick(d operator.Action) bool {
 	switch d.(type) {
 	case operator.CreateKey, operator.RotateKey, operator.RevokeKey, operator.ExpireKey, operator.SetOrigins,
 		operator.AddWebhook, operator.RotateWebhook, operator.PauseWebhook, operator.ResumeWebhook, operator.RemoveWebhook:
@@ -298,8 +298,8 @@ func quick(d operator.Deed) bool {
 	return false
 }
 
-// refuseDeed says why a deed is not done, and what the operator can do about it.
-func (c *Console) refuseDeed(w http.ResponseWriter, r *http.Request, err error) {
+// refuseAction says why an action is not done, and what the operator can do about it.
+func (c *Console) refuseAction(w http.ResponseWriter, r *http.Request, err error) {
 	status := http.StatusUnprocessableEntity
 	var form *formError
 	switch {
@@ -313,7 +313,7 @@ func (c *Console) refuseDeed(w http.ResponseWriter, r *http.Request, err error) 
 	c.refuse(w, r, status, explain(err))
 }
 
-// asked is the preview of a deed with the form that it came from.
+// asked is the preview of an action with the form that it came from.
 type asked struct {
 	operator.Preview
 	Action string
@@ -322,7 +322,7 @@ type asked struct {
 
 type formField struct{ Name, Value string }
 
-// ask shows what a deed would do, and how to confirm it.
+// ask shows what an action would do, and how to confirm it.
 func (c *Console) ask(w http.ResponseWriter, r *http.Request, p operator.Preview) {
 	if !wantsPage(r) {
 		writeJSON(w, http.StatusPreconditionRequired, map[string]any{
@@ -341,42 +341,42 @@ func (c *Console) ask(w http.ResponseWriter, r *http.Request, p operator.Preview
 	c.render(w, http.StatusPreconditionRequired, "ask", a)
 }
 
-// start begins a deed that takes a while and answers the request. The deed goes on when the
+// start begins an action that takes a while and answers the request. The action goes on when the
 // request is over, and ends with a version being served, where it has one built.
-func (c *Console) start(w http.ResponseWriter, r *http.Request, deed operator.Deed, order operator.Order, p operator.Preview, before *snapshots.Base) {
-	run := c.runs.begin(p.Title, order.Actor)
-	order.Progress = func(phase string, done, total int) { run.tell(Event{Phase: Phase(phase), Done: done, Total: total}) }
+func (c *Console) start(w http.ResponseWriter, r *http.Request, action operator.Action, request operator.Request, p operator.Preview, before *snapshots.Base) {
+	run := c.runs.begin(p.Title, request.Actor)
+	request.Progress = func(phase string, done, total int) { run.tell(Event{Phase: Phase(phase), Done: done, Total: total}) }
 	c.wg.Go(func() {
-		last, err := c.carryOut(c.ctx, run, deed, order, p, before)
+		last, err := c.apply(c.ctx, run, action, request, p, before)
 		if err != nil {
-			c.Log.Warn("operator's request failed", "what", p.Title, "operator", order.Actor, "err", err)
+			c.Log.Warn("operator's request failed", "what", p.Title, "operator", request.Actor, "err", err)
 			run.tell(Event{Phase: Failed, Error: explain(err)})
 			return
 		}
-		c.Log.Info("operator's request done", "what", p.Title, "operator", order.Actor)
+		c.Log.Info("operator's request done", "what", p.Title, "operator", request.Actor)
 		last.Phase = Done
 		run.tell(last)
 	})
 	c.answerRun(w, r, run)
 }
 
-// carryOut does what was previewed as p while before was published; nil: that could not be read.
-func (c *Console) carryOut(ctx context.Context, run *Run, deed operator.Deed, order operator.Order, p operator.Preview, before *snapshots.Base) (Event, error) {
+// apply does what was previewed as p while before was published; nil: that could not be read.
+func (c *Console) apply(ctx context.Context, run *Run, action operator.Action, request operator.Request, p operator.Preview, before *snapshots.Base) (Event, error) {
 	run.tell(Event{Phase: Prepare, Text: "recording it"})
-	done, err := c.Operator.Carry(ctx, deed, order, p)
+	done, err := c.Operator.Apply(ctx, action, request, p)
 	if err != nil {
 		return Event{}, err
 	}
 	if done.Unpublished != "" {
 		run.tell(Event{Phase: Prepare, Text: done.Text})
-		if c.Operator.Attend != nil {
-			defer c.Operator.Attend()()
+		if c.Operator.Hold != nil {
+			defer c.Operator.Hold()()
 		}
-		outcome, err := c.Operator.Build(ctx, builder.Request{At: c.Operator.Now(), Reason: done.Unpublished, Progress: order.Progress})
+		outcome, err := c.Operator.Build(ctx, builder.Request{At: c.Operator.Now(), Reason: done.Unpublished, Progress: request.Progress})
 		if err != nil {
 			return Event{}, fmt.Errorf("%s But it is not published: %w", done.Text, err)
 		}
-		// The service may have noticed the deed, and published what follows from it, before this build had its turn.
+		// The service may have noticed the action, and published what follows from it, before this build had its turn.
 		if before != nil && outcome.Version != before.Pointer.Version {
 			outcome.Unchanged = false
 		}

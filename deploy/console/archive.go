@@ -34,15 +34,15 @@ func (u *upload) keep(name string, file []byte) {
 }
 
 // find returns the upload of the sum; false if another one came since.
-func (u *upload) find(sum string) (operator.Import, bool) {
+func (u *upload) find(sum string) (operator.ImportArchive, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return operator.Import{File: u.file, Origin: u.name}, u.file != nil && archive.Sum(u.file) == sum
+	return operator.ImportArchive{File: u.file, Origin: u.name}, u.file != nil && archive.Sum(u.file) == sum
 }
 
 // parseImport reads a release or an archive file: one that is sent, or one at a path of the
 // scheduler's machine.
-func (c *Console) parseImport(r *http.Request) (operator.Deed, error) {
+func (c *Console) parseImport(r *http.Request) (operator.Action, error) {
 	if sum := field(r, "upload"); sum != "" {
 		d, ok := c.upload.find(sum)
 		if !ok {
@@ -72,7 +72,7 @@ func (c *Console) parseImport(r *http.Request) (operator.Deed, error) {
 	}
 	c.upload.keep(name, file)
 	r.PostForm.Set("upload", archive.Sum(file))
-	return operator.Import{File: file, Origin: name}, nil
+	return operator.ImportArchive{File: file, Origin: name}, nil
 }
 
 func saved(folder, name string, from multipart.File) (path string, err error) {
@@ -103,6 +103,6 @@ func readRelease(path string) ([]byte, error) {
 	return file.Bytes(), nil
 }
 
-func parseUseArchive(_ *Console, r *http.Request) (operator.Deed, error) {
+func parseUseArchive(_ *Console, r *http.Request) (operator.Action, error) {
 	return operator.UseArchive{SHA256: field(r, "sha")}, nil
 }

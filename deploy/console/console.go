@@ -8,7 +8,7 @@
 // Bearer, and with the shared one may name its operator in X-Operator. Requests that change
 // something are refused when a page of another origin makes them.
 //
-// The console has no logic of its own: it hands deeds to the operator as the command line does,
+// The console has no logic of its own: it hands actions to the operator as the command line does,
 // and shows the almanac, the ledger and the versions as they are.
 package console
 
@@ -84,7 +84,7 @@ func New(cfg Config) (*Console, error) {
 	if cfg.EdgesWait == 0 {
 		cfg.EdgesWait = DefaultEdgesWait
 	}
-	c := &Console{Config: cfg, sessions: newSessions(cfg.Token, &operator.Door{Store: cfg.Operator.Store})}
+	c := &Console{Config: cfg, sessions: newSessions(cfg.Token, &operator.Tokens{Store: cfg.Operator.Store})}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	return c, nil
 }
@@ -110,8 +110,8 @@ func (c *Console) Handler() http.Handler {
 	} {
 		mux.Handle(pattern, c.signedIn(handle))
 	}
-	for pattern, parse := range deeds {
-		mux.Handle(pattern, c.signedIn(c.deed(parse)))
+	for pattern, parse := range actions {
+		mux.Handle(pattern, c.signedIn(c.action(parse)))
 	}
 	sameOrigin := http.NewCrossOriginProtection()
 	sameOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

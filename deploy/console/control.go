@@ -150,8 +150,8 @@ func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.Ha
 }
 
 // parseFacts reads an order of drivers that is entered by hand.
-func parseFacts(key int64, r *http.Request) (operator.Deed, error) {
-	d := operator.SetOrder{Session: key, Block: assemble.Block(r.PathValue("block")), Text: r.PostFormValue("order")}
+func parseFacts(key int64, r *http.Request) (operator.Action, error) {
+	d := operator.EnterDrivers{Session: key, Block: assemble.Block(r.PathValue("block")), Text: r.PostFormValue("order")}
 	switch d.Block {
 	case assemble.Entries, assemble.Qualifying, assemble.Grid:
 		return d, nil
@@ -159,12 +159,12 @@ func parseFacts(key int64, r *http.Request) (operator.Deed, error) {
 	return nil, &formError{http.StatusNotFound, "only entries, qualifying and grid can be entered as an order of drivers"}
 }
 
-func parseReleaseFacts(key int64, r *http.Request) (operator.Deed, error) {
+func parseReleaseFacts(key int64, r *http.Request) (operator.Action, error) {
 	return operator.ReleaseFacts{Session: key, Block: assemble.Block(field(r, "block"))}, nil
 }
 
 // parseCalendar reads a calendar that is sent as a file, or as text where there is none.
-func parseCalendar(_ *Console, r *http.Request) (operator.Deed, error) {
+func parseCalendar(_ *Console, r *http.Request) (operator.Action, error) {
 	d := operator.ImportCalendar{File: []byte(r.PostFormValue("text")), Origin: cmp.Or(field(r, "name"), "typed in the console")}
 	if file, header, err := r.FormFile("file"); err == nil {
 		defer func() { _ = file.Close() }() // it was only read
@@ -184,6 +184,6 @@ func parseCalendar(_ *Console, r *http.Request) (operator.Deed, error) {
 }
 
 // parseAlias reads what a source calls otherwise.
-func parseAlias(_ *Console, r *http.Request) (operator.Deed, error) {
-	return operator.Alias{Alias: assemble.Alias{Kind: assemble.AliasKind(field(r, "kind")), From: field(r, "from"), To: field(r, "to")}}, nil
+func parseAlias(_ *Console, r *http.Request) (operator.Action, error) {
+	return operator.MergeIdentities{Alias: assemble.Alias{Kind: assemble.AliasKind(field(r, "kind")), From: field(r, "from"), To: field(r, "to")}}, nil
 }

@@ -135,7 +135,7 @@ func TestGuessingIsSlow(t *testing.T) {
 func TestPeople(t *testing.T) {
 	w := newWorld(t)
 	o := &operator.Operator{Store: w.store, Audit: w.auditLog()}
-	admin := operator.Order{Actor: "claimed:root"}
+	admin := operator.Request{Actor: "claimed:root"}
 	add := func(name string, role operator.Role) string {
 		done, err := o.Do(t.Context(), operator.AddOperator{Name: name, Role: role}, admin)
 		if err != nil {
@@ -350,7 +350,7 @@ func TestCorrectTheSprint(t *testing.T) {
 	}
 }
 
-// The service notices a deed by itself too, and may build before whoever did it: their run says all the
+// The service notices an action by itself too, and may build before whoever did it: their run says all the
 // same what follows from it.
 func TestAnotherBuildWasFaster(t *testing.T) {
 	faster := false

@@ -58,7 +58,7 @@ type createdKey struct {
 }
 
 // answerKey says what became of a key.
-func (c *Console) answerKey(w http.ResponseWriter, r *http.Request, done operator.Done) {
+func (c *Console) answerKey(w http.ResponseWriter, r *http.Request, done operator.Answer) {
 	created := createdKey{ID: done.Key.ID, Key: done.Secret, Name: done.Key.Name, Tier: done.Key.Tier, Text: done.Text}
 	switch {
 	case done.Secret != "" && wantsPage(r):

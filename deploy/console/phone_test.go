@@ -19,7 +19,7 @@ import (
 )
 
 // Race control at night: everything that a weekend may need is done with a phone.
-func TestDeedsOnAPhone(t *testing.T) {
+func TestActionsOnAPhone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: a browser takes half a minute")
 	}
@@ -132,7 +132,7 @@ END:VCALENDAR
 	if got := b.Text("#run .secret"); !strings.HasPrefix(got, webhook.SecretPrefix) {
 		t.Errorf("the secret is %q", got)
 	}
-	form := func(deed string) string { return `form[action='/webhooks/` + hook().ID + `/` + deed + `']` }
+	form := func(action string) string { return `form[action='/webhooks/` + hook().ID + `/` + action + `']` }
 	b.Do(chromedp.Navigate(w.console.URL), browsertest.Press(chromedp.CSS(form("test")+` button`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
 	if got := b.Text("#run-text"); !strings.Contains(got, "took it: status 204") {
 		t.Errorf("the test says %q", got)

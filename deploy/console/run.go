@@ -17,7 +17,7 @@ type Phase string
 
 // The phases, in their order. A run has those that it needs, and ends with Done or Failed.
 const (
-	Prepare Phase = "prepare" // the deed is recorded, facts are loaded, what is due is settled
+	Prepare Phase = "prepare" // the action is recorded, facts are loaded, what is due is settled
 	Render  Phase = builder.Render
 	Upload  Phase = snapshots.Upload
 	Check   Phase = snapshots.Check

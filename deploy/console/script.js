@@ -31,7 +31,7 @@ function seen(element) {
 }
 
 // reveal brings the panel into the window and takes the focus there, so that whoever types or listens
-// goes on from what became of a deed. Nothing on the page scrolls slowly: it may change meanwhile, and the
+// goes on from what became of an action. Nothing on the page scrolls slowly: it may change meanwhile, and the
 // scrolling would end elsewhere.
 function reveal(panel) {
   panel.focus({ preventScroll: true });
@@ -175,7 +175,7 @@ async function send(form, more) {
   return [response, await response.json()];
 }
 
-// ask shows what a deed would do, and waits for the answer: null for no, else what to send along.
+// ask shows what an action would do, and waits for the answer: null for no, else what to send along.
 function ask(preview) {
   const dialog = document.getElementById("ask");
   const list = (id, items) => document.getElementById(id).replaceChildren(...(items || []).map((text) => {

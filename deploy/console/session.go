@@ -34,7 +34,7 @@ const (
 type sessions struct {
 	token   [sha256.Size]byte // the hash of the shared one, so that comparing takes the same time for any length
 	signing [sha256.Size]byte // what cookies are signed with
-	door    *operator.Door    // of those who have a token of their own
+	tokens  *operator.Tokens  // of those who have a token of their own
 
 	failures failures
 }
@@ -46,11 +46,11 @@ type failures struct {
 	count map[string]int
 }
 
-func newSessions(token string, door *operator.Door) *sessions {
+func newSessions(token string, tokens *operator.Tokens) *sessions {
 	return &sessions{
 		token:   sha256.Sum256([]byte(token)),
 		signing: sha256.Sum256([]byte("gridcast operator session\x00" + token)),
-		door:    door,
+		tokens:  tokens,
 	}
 }
 
@@ -76,7 +76,7 @@ func (s *sessions) byToken(ctx context.Context, token, name string) (visitor, bo
 	if subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 {
 		return visitor{name: name, role: operator.Operate}, true
 	}
-	p, ok := s.door.Find(ctx, token)
+	p, ok := s.tokens.Find(ctx, token)
 	return visitor{name: p.Name, proven: true, role: p.Role, token: p.SHA256}, ok
 }
 
@@ -108,7 +108,7 @@ func (s *sessions) byCookie(ctx context.Context, cookie string, now time.Time) (
 	if parts[2] == "" {
 		return visitor{name: string(name), role: operator.Operate}, true
 	}
-	p, ok := s.door.Known(ctx, parts[2])
+	p, ok := s.tokens.ByHash(ctx, parts[2])
 	return visitor{name: p.Name, proven: true, role: p.Role, token: p.SHA256}, ok
 }
 

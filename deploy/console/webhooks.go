@@ -61,14 +61,14 @@ func (p *page) webhookNotices(add func(urgent bool, section, advice, format stri
 	}
 }
 
-func parseAddWebhook(_ *Console, r *http.Request) (operator.Deed, error) {
+func parseAddWebhook(_ *Console, r *http.Request) (operator.Action, error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, badForm("the form cannot be read: %v", err)
 	}
 	return operator.AddWebhook{URL: field(r, "url"), Endpoints: r.PostForm["endpoint"]}, nil
 }
 
-func parseRotateWebhook(_ *Console, r *http.Request) (operator.Deed, error) {
+func parseRotateWebhook(_ *Console, r *http.Request) (operator.Action, error) {
 	hours, err := strconv.Atoi(field(r, "grace"))
 	if err != nil || hours < 0 || hours > 24*365 {
 		return nil, badForm("hours for which the old secret signs too: %q: enter a number", field(r, "grace"))
@@ -76,8 +76,8 @@ func parseRotateWebhook(_ *Console, r *http.Request) (operator.Deed, error) {
 	return operator.RotateWebhook{ID: r.PathValue("hook"), Grace: time.Duration(hours) * time.Hour}, nil
 }
 
-func ofWebhook(make func(id string) operator.Deed) parser {
-	return func(_ *Console, r *http.Request) (operator.Deed, error) { return make(r.PathValue("hook")), nil }
+func ofWebhook(make func(id string) operator.Action) parser {
+	return func(_ *Console, r *http.Request) (operator.Action, error) { return make(r.PathValue("hook")), nil }
 }
 
 // createdSecret is a new secret as it is shown, once.
@@ -89,7 +89,7 @@ type createdSecret struct {
 }
 
 // answerWebhook says what became of a webhook.
-func (c *Console) answerWebhook(w http.ResponseWriter, r *http.Request, done operator.Done) {
+func (c *Console) answerWebhook(w http.ResponseWriter, r *http.Request, done operator.Answer) {
 	created := createdSecret{ID: done.Webhook.ID, Key: done.Secret, Title: fmt.Sprintf("Secret of the webhook to %s", operator.WebhookHost(*done.Webhook)), Text: done.Text}
 	switch {
 	case done.Secret != "" && wantsPage(r):

@@ -33,16 +33,16 @@ type archiveImportCmds struct {
 // importF1DBCmd writes an archive file, or puts the archive into a store, whose builders then
 // build from it.
 type importF1DBCmd struct {
-	deedFlags  `embed:""`
-	reasonFlag `embed:""`
-	Path       string `arg:"" help:"f1db-json-splitted.zip, or the folder it unpacks to." type:"path"`
-	Archive    string `help:"Write an archive file, and leave the store alone." placeholder:"FILE" type:"path" env:"-"`
-	Store      string `help:"Put the archive into this store." placeholder:"URL"`
-	Force      bool   `help:"Also where results are lost that the archive in use has." env:"-"`
-	From       int    `help:"First season; default: the first there is." placeholder:"YEAR" env:"-"`
-	To         int    `help:"Last season; default: the last there is." placeholder:"YEAR" env:"-"`
-	Colours    string `help:"Team colours instead of those that gridcast has: a file with a line such as \"2026 cadillac #444444\" for each." placeholder:"FILE" type:"path" env:"-"`
-	Headshots  string `help:"Portraits: a file with an https address, in which {driver}, {code} and {year} are filled in, and below it a line with the identifier of each driver who has one." placeholder:"FILE" type:"path" env:"-"`
+	actionFlags `embed:""`
+	reasonFlag  `embed:""`
+	Path        string `arg:"" help:"f1db-json-splitted.zip, or the folder it unpacks to." type:"path"`
+	Archive     string `help:"Write an archive file, and leave the store alone." placeholder:"FILE" type:"path" env:"-"`
+	Store       string `help:"Put the archive into this store." placeholder:"URL"`
+	Force       bool   `help:"Also where results are lost that the archive in use has." env:"-"`
+	From        int    `help:"First season; default: the first there is." placeholder:"YEAR" env:"-"`
+	To          int    `help:"Last season; default: the last there is." placeholder:"YEAR" env:"-"`
+	Colours     string `help:"Team colours instead of those that gridcast has: a file with a line such as \"2026 cadillac #444444\" for each." placeholder:"FILE" type:"path" env:"-"`
+	Headshots   string `help:"Portraits: a file with an https address, in which {driver}, {code} and {year} are filled in, and below it a line with the identifier of each driver who has one." placeholder:"FILE" type:"path" env:"-"`
 }
 
 func (c *importF1DBCmd) Run(ctx context.Context, s *streams) error {
@@ -116,13 +116,13 @@ func (c *importF1DBCmd) keep(ctx context.Context, s *streams, a *season.Archive,
 	if err != nil {
 		return "", 0, err
 	}
-	done, err := c.carryOut(ctx, s, o, operator.Import{File: file.Bytes(), Origin: c.Path}, operator.Order{Reason: c.Reason, Force: c.Force})
+	done, err := c.apply(ctx, s, o, operator.ImportArchive{File: file.Bytes(), Origin: c.Path}, operator.Request{Reason: c.Reason, Force: c.Force})
 	if err != nil {
 		return "", 0, err
 	}
 	if portraits.Template != "" { // for drivers of later imports too
-		deed := operator.ChangeSettings{Headshots: &portraits}
-		_, err := o.Do(ctx, deed, operator.Order{Actor: c.actor(), Reason: c.Reason})
+		action := operator.ChangeSettings{Headshots: &portraits}
+		_, err := o.Do(ctx, action, operator.Request{Actor: c.actor(), Reason: c.Reason})
 		if err != nil && !errors.Is(err, operator.ErrSettled) {
 			return "", 0, err
 		}
@@ -314,11 +314,11 @@ func (c *archiveDiffCmd) Run(ctx context.Context, s *streams) error {
 }
 
 type archiveUseCmd struct {
-	storeFlags `embed:""`
-	deedFlags  `embed:""`
-	whyFlag    `embed:""`
-	SHA256     string `arg:"" name:"sha" help:"The first digits of its sum, from archive list."`
-	Force      bool   `help:"Also where results are lost that the archive in use has." env:"-"`
+	storeFlags  `embed:""`
+	actionFlags `embed:""`
+	whyFlag     `embed:""`
+	SHA256      string `arg:"" name:"sha" help:"The first digits of its sum, from archive list."`
+	Force       bool   `help:"Also where results are lost that the archive in use has." env:"-"`
 }
 
 func (c *archiveUseCmd) Run(ctx context.Context, s *streams) error {
@@ -326,7 +326,7 @@ func (c *archiveUseCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	done, err := c.carryOut(ctx, s, o, operator.UseArchive{SHA256: c.SHA256}, operator.Order{Reason: c.Reason, Force: c.Force})
+	done, err := c.apply(ctx, s, o, operator.UseArchive{SHA256: c.SHA256}, operator.Request{Reason: c.Reason, Force: c.Force})
 	switch {
 	case err != nil:
 		return err

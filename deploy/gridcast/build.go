@@ -11,7 +11,7 @@ import (
 
 type buildCmd struct {
 	builderFlags `embed:""`
-	deedFlags    `embed:""`
+	actionFlags  `embed:""`
 	reasonFlag   `embed:""`
 	Release      bool `help:"End a hold that a rollback has put on publishing; needs --reason." env:"-"`
 }
@@ -40,7 +40,7 @@ func (c *buildCmd) release(ctx context.Context, s *streams, b *builder.Builder, 
 		return err
 	}
 	bar := newBar(s.err)
-	done, err := c.carryOut(ctx, s, o, operator.Release{}, operator.Order{Reason: c.Reason, Progress: bar.show})
+	done, err := c.apply(ctx, s, o, operator.ReleasePublishing{}, operator.Request{Reason: c.Reason, Progress: bar.show})
 	bar.finish()
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (c *buildCmd) release(ctx context.Context, s *streams, b *builder.Builder, 
 	return nil
 }
 
-// operateOn opens the store of a builder for deeds that build.
+// operateOn opens the store of a builder for actions that build.
 func (f *builderFlags) operateOn(ctx context.Context, b *builder.Builder, clock clock.Clock) (*operator.Operator, error) {
 	o, err := operate(ctx, b.Store)
 	if err != nil {

@@ -84,7 +84,7 @@ func TestWeekendByHand(t *testing.T) {
 	}
 	const key = "2024022"
 	by := []string{"--source", "f1db=http://" + nobody.Addr().String() + "/f1db.tar.gz"}
-	deed := func(args ...string) []string {
+	action := func(args ...string) []string {
 		return append(append(args, "--yes", "--by", "anna", "--reason", "every source is down"), by...)
 	}
 	do("build", "--archive", silentSaturday(t, dir), "--model", "grid-frequency")
@@ -93,37 +93,37 @@ func TestWeekendByHand(t *testing.T) {
 	// The form is filled with what is known; a slip of the finger is named, with its line.
 	template := do(append([]string{"qualifying", "set", key, "--template"}, by...)...)
 	says(template, "# Qualifying of the Las Vegas Grand Prix of 2024", "VER  # Max Verstappen, Red Bull, 1", "COL  # Franco Colapinto, Williams, 43")
-	refused([]string{"line 1", `"RSU"`, "RUS (George Russell)?"}, deed("qualifying", "set", key, "--order", "RSU,SAI,GAS")...)
+	refused([]string{"line 1", `"RSU"`, "RUS (George Russell)?"}, action("qualifying", "set", key, "--order", "RSU,SAI,GAS")...)
 	order := "RUS SAI GAS LEC VER NOR TSU PIA HUL HAM OCO MAG ZHO COL LAW ALO STR BOT ALB PER"
 	file := filepath.Join(dir, "qualifying.txt")
 	if err := os.WriteFile(file, []byte("\ufeff# as shown on television\r\n"+strings.ReplaceAll(order, " ", "\r\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	said := do(deed("qualifying", "set", key, "--file", file)...)
+	said := do(action("qualifying", "set", key, "--file", file)...)
 	says(said, "Enter the qualifying of the Las Vegas Grand Prix of 2024", "In order: RUS SAI GAS LEC", "Qualifying of 20 drivers", "The pick is made at 23 November 2024 14:00 UTC, on qualifying: RUS", "published variants change", "The qualifying of the Las Vegas Grand Prix of 2024 is what you entered")
 
 	now = now.Add(time.Hour)
-	refused([]string{"not entered in this round: RIC", "gridcast entries set 2024022"}, deed("grid", "set", key, "--order", "VER RIC")...)
+	refused([]string{"not entered in this round: RIC", "gridcast entries set 2024022"}, action("grid", "set", key, "--order", "VER RIC")...)
 	// One driver is replaced by another who was never there, one by one who drove before.
 	entries := "VER PER\nHAM RUS LEC SAI NOR PIA ALO STR GAS OCO ALB COL TSU MAG HUL BOT\nLAW\nANT = Kimi Antonelli, ITA, Kick Sauber, 12"
 	if err := os.WriteFile(file, []byte(entries), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	says(do(deed("entries", "set", key, "--file", file)...), "ZHO out", "The entries of the Las Vegas Grand Prix of 2024 are those that you entered")
+	says(do(action("entries", "set", key, "--file", file)...), "ZHO out", "The entries of the Las Vegas Grand Prix of 2024 are those that you entered")
 	grid := strings.NewReplacer("ZHO ", "ANT ").Replace(order)
-	says(do(deed("grid", "set", key, "--order", grid)...), "The pick is made at once, on the grid: RUS")
+	says(do(action("grid", "set", key, "--order", grid)...), "The pick is made at once, on the grid: RUS")
 	built := do("build", "--model", "grid-frequency")
 	says(built, "pick_frozen 2024022")
-	says(do(deed("grid", "set", key, "--order", grid)...), "It is what is in use already", "The pick RUS")
+	says(do(action("grid", "set", key, "--order", grid)...), "It is what is in use already", "The pick RUS")
 	says(do(append([]string{"facts", "list"}, by...)...), "2024022", "qualifying", "grid", "entries", "claimed:anna", "no source says anything of it")
 	trace := gridcastHere(t, "source", "trace", key, "--store", store)
 	says(trace, "grid", "entered by hand", "claimed:anna: every source is down")
 
 	// A source will call the new driver otherwise; two who drive side by side are never one.
-	refused([]string{`the archive knows no driver "antonelli"`, "near it stand"}, deed("source", "alias", "andrea-kimi-antonelli", "antonelli")...)
-	refused([]string{"cannot be one"}, deed("source", "alias", "lando-norris", "max-verstappen")...)
-	says(do(deed("source", "alias", "andrea-kimi-antonelli", "kimi-antonelli")...), "andrea-kimi-antonelli is kimi-antonelli.")
-	says(do(deed("source", "alias", "kick", "kick-sauber", "--kind", "team")...), "Whatever a source says of kick is said of kick-sauber", "What sources call kick is kick-sauber from now on")
+	refused([]string{`the archive knows no driver "antonelli"`, "near it stand"}, action("source", "alias", "andrea-kimi-antonelli", "antonelli")...)
+	refused([]string{"cannot be one"}, action("source", "alias", "lando-norris", "max-verstappen")...)
+	says(do(action("source", "alias", "andrea-kimi-antonelli", "kimi-antonelli")...), "andrea-kimi-antonelli is kimi-antonelli.")
+	says(do(action("source", "alias", "kick", "kick-sauber", "--kind", "team")...), "Whatever a source says of kick is said of kick-sauber", "What sources call kick is kick-sauber from now on")
 	says(gridcastHere(t, "source", "trace", key, "--store", store), "driver andrea-kimi-antonelli is kimi-antonelli", "team kick is kick-sauber")
 
 	// The race is run, nobody says who won, and somebody saw it.
@@ -131,7 +131,7 @@ func TestWeekendByHand(t *testing.T) {
 	refused([]string{`place 2: no driver of 2024 has the code or id "SIA"`, "did you mean SAI (Carlos Sainz Jr.)"}, "results", "enter", key, "--order", "RUS,SIA", "--yes", "--reason", "x")
 	says(do("results", "enter", key, "--order", strings.NewReplacer("ZHO", "ANT", "SAI", "SAI +7.313s", "PER", "PER +1 lap").Replace(order), "--yes", "--by", "anna", "--reason", "seen on television"), "Revision 1 of the Las Vegas Grand Prix of 2024 is verified")
 	do("build", "--model", "grid-frequency")
-	refused([]string{"its result is verified", "results correct 2024022"}, deed("grid", "set", key, "--order", "VER")...)
+	refused([]string{"its result is verified", "results correct 2024022"}, action("grid", "set", key, "--order", "VER")...)
 
 	version, err := publishedIn(t, filepath.Join(dir, "store"))
 	if err != nil {
@@ -155,14 +155,14 @@ func TestWeekendByHand(t *testing.T) {
 		"Lost Vegas;2025-11-22;\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refused([]string{"line 4", `"Lost Vegas" is not known`}, deed("calendar", "import", table)...)
+	refused([]string{"line 4", `"Lost Vegas" is not known`}, action("calendar", "import", table)...)
 	if err := os.WriteFile(table, []byte("grand_prix;start;qualifying\nqatar;2024-12-01T17:00:00Z;\nAustralian GP;2025-03-16T15:00:00+11:00;2025-03-15T05:00:00Z\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	says(do(deed("calendar", "import", table)...), "1 round is new: Australian Grand Prix of 2025 on 2025-03-16",
+	says(do(action("calendar", "import", table)...), "1 round is new: Australian Grand Prix of 2025 on 2025-03-16",
 		"1 start moves: Qatar Grand Prix of 2024 from 1 December 2024 16:00 UTC to 1 December 2024 17:00 UTC",
 		"The next race is the Qatar Grand Prix of 2024 on 1 December 2024 17:00 UTC")
-	says(do(deed("calendar", "import", table)...), "in use already")
+	says(do(action("calendar", "import", table)...), "in use already")
 	// A rule that one process is told is kept for all of them.
 	says(do("build", "--model", "grid-frequency", "--auto-verify-after", "2h"), "keys_assigned")
 	settings, err := os.ReadFile(filepath.Join(dir, "store", "settings.json"))
@@ -172,7 +172,7 @@ func TestWeekendByHand(t *testing.T) {
 	says(string(settings), `"auto_verify_after_seconds": 7200`)
 	says(do("rounds", "list", "--year", "2025"), "2025001", "Australian Grand Prix", "2025-03-16 04:00:00")
 	says(do("rounds", "list"), "Qatar Grand Prix", "2024-12-01 17:00:00", "release")
-	says(do(deed("facts", "release", "2024023", "start")...), "Start: start 2024-12-01 17:00 UTC → 2024-12-01 16:00 UTC")
+	says(do(action("facts", "release", "2024023", "start")...), "Start: start 2024-12-01 17:00 UTC → 2024-12-01 16:00 UTC")
 	says(do("rounds", "list"), "2024-12-01 16:00:00")
 	gridcastHere(t, "ledger", "audit", "--store", store)
 }

@@ -108,12 +108,12 @@ func (p *operatorPort) open(ctx context.Context, service *operator.Service, tier
 	if p == nil {
 		return nil
 	}
-	deeds, err := service.Operator(ctx, tiers)
+	actions, err := service.Operator(ctx, tiers)
 	if err != nil {
 		return err
 	}
 	page, err := console.New(console.Config{
-		Token: p.token, Operator: deeds, Log: p.log, Speed: service.Speed(), Address: p.listener.Addr(), Edges: p.edges,
+		Token: p.token, Operator: actions, Log: p.log, Speed: service.Speed(), Address: p.listener.Addr(), Edges: p.edges,
 		Sources: service.Sources, Problem: p.problem,
 	})
 	if err != nil {

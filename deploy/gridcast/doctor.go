@@ -314,7 +314,7 @@ func (d *doctor) ledger(ctx context.Context, version int64) {
 		d.found("ledger", note, "", "there is none yet: the first build opens it")
 		return
 	}
-	done, err := (&operator.Operator{Store: d.store}).Do(ctx, operator.AuditLedger{}, operator.Order{})
+	done, err := (&operator.Operator{Store: d.store}).Do(ctx, operator.AuditLedger{}, operator.Request{})
 	switch {
 	case err != nil:
 		d.found("ledger", problem, "gridcast ledger audit --store '"+d.Store+"'", "%s", oneLine(err))

@@ -71,14 +71,14 @@ type gridCmds struct {
 
 // orderFlags is what a command is told that enters an order of drivers.
 type orderFlags struct {
-	handFlags `embed:""`
-	deedFlags `embed:""`
-	Reason    string `help:"Why by hand, for the record." placeholder:"TEXT" env:"-"`
-	Key       int64  `arg:"" help:"Session key of the round, from rounds list."`
-	File      string `help:"The drivers' codes in order, as --template writes them; - reads them from standard input." placeholder:"FILE" env:"-"`
-	Order     string `help:"The same on the command line: VER,NOR,RUS." placeholder:"CODES" env:"-"`
-	Force     bool   `help:"Also when a gate refuses it." env:"-"`
-	Template  bool   `help:"Only print what is known, to be put in order and given as --file." env:"-"`
+	handFlags   `embed:""`
+	actionFlags `embed:""`
+	Reason      string `help:"Why by hand, for the record." placeholder:"TEXT" env:"-"`
+	Key         int64  `arg:"" help:"Session key of the round, from rounds list."`
+	File        string `help:"The drivers' codes in order, as --template writes them; - reads them from standard input." placeholder:"FILE" env:"-"`
+	Order       string `help:"The same on the command line: VER,NOR,RUS." placeholder:"CODES" env:"-"`
+	Force       bool   `help:"Also when a gate refuses it." env:"-"`
+	Template    bool   `help:"Only print what is known, to be put in order and given as --file." env:"-"`
 }
 
 func (c *orderFlags) set(ctx context.Context, s *streams, block assemble.Block) error {
@@ -112,7 +112,7 @@ func (c *orderFlags) set(ctx context.Context, s *streams, block assemble.Block) 
 	if err != nil {
 		return err
 	}
-	done, err := c.carryOut(ctx, s, o, operator.SetOrder{Session: c.Key, Block: block, Text: text}, operator.Order{Reason: c.Reason, Force: c.Force})
+	done, err := c.apply(ctx, s, o, operator.EnterDrivers{Session: c.Key, Block: block, Text: text}, operator.Request{Reason: c.Reason, Force: c.Force})
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func readFile(name string) ([]byte, error) {
 	return bytes.TrimPrefix(file, []byte("\ufeff")), nil
 }
 
-func (s *streams) printEntered(done operator.Done) {
+func (s *streams) printEntered(done operator.Answer) {
 	if s.json {
 		s.printJSON(map[string]any{"text": done.Text, "events": done.Events})
 		return
@@ -249,11 +249,11 @@ func (c *factsListCmd) Run(ctx context.Context, s *streams) error {
 }
 
 type factsReleaseCmd struct {
-	handFlags `embed:""`
-	deedFlags `embed:""`
-	whyFlag   `embed:""`
-	Key       int64  `arg:"" help:"Session key of the round, from facts list."`
-	Block     string `arg:"" optional:"" help:"What to let go of: ${enum}. Default: all that was entered of the round." enum:",calendar,start,sessions,entries,qualifying,grid" default:""`
+	handFlags   `embed:""`
+	actionFlags `embed:""`
+	whyFlag     `embed:""`
+	Key         int64  `arg:"" help:"Session key of the round, from facts list."`
+	Block       string `arg:"" optional:"" help:"What to let go of: ${enum}. Default: all that was entered of the round." enum:",calendar,start,sessions,entries,qualifying,grid" default:""`
 }
 
 func (c *factsReleaseCmd) Run(ctx context.Context, s *streams) error {
@@ -261,7 +261,7 @@ func (c *factsReleaseCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	done, err := c.carryOut(ctx, s, o, operator.ReleaseFacts{Session: c.Key, Block: assemble.Block(c.Block)}, operator.Order{Reason: c.Reason})
+	done, err := c.apply(ctx, s, o, operator.ReleaseFacts{Session: c.Key, Block: assemble.Block(c.Block)}, operator.Request{Reason: c.Reason})
 	if err != nil {
 		return err
 	}
@@ -274,13 +274,13 @@ type calendarCmds struct {
 }
 
 type calendarImportCmd struct {
-	handFlags `embed:""`
-	deedFlags `embed:""`
-	Reason    string `help:"Why by hand, for the record." placeholder:"TEXT" env:"-"`
-	File      string `arg:"" optional:"" help:"The calendar (.csv or .ics); - reads it from standard input." placeholder:"FILE"`
-	Year      int    `help:"The season of --template; default: that of now." env:"-"`
-	Force     bool   `help:"Also when a gate refuses it." env:"-"`
-	Template  bool   `help:"Only print the calendar as it is known, as a table to be changed and imported." env:"-"`
+	handFlags   `embed:""`
+	actionFlags `embed:""`
+	Reason      string `help:"Why by hand, for the record." placeholder:"TEXT" env:"-"`
+	File        string `arg:"" optional:"" help:"The calendar (.csv or .ics); - reads it from standard input." placeholder:"FILE"`
+	Year        int    `help:"The season of --template; default: that of now." env:"-"`
+	Force       bool   `help:"Also when a gate refuses it." env:"-"`
+	Template    bool   `help:"Only print the calendar as it is known, as a table to be changed and imported." env:"-"`
 }
 
 func (c *calendarImportCmd) Run(ctx context.Context, s *streams) error {
@@ -310,8 +310,8 @@ func (c *calendarImportCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	deed := operator.ImportCalendar{File: file, Origin: filepath.Base(c.File)}
-	done, err := c.carryOut(ctx, s, o, deed, operator.Order{Reason: c.Reason, Force: c.Force})
+	action := operator.ImportCalendar{File: file, Origin: filepath.Base(c.File)}
+	done, err := c.apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force})
 	if err != nil {
 		return err
 	}
@@ -320,12 +320,12 @@ func (c *calendarImportCmd) Run(ctx context.Context, s *streams) error {
 }
 
 type sourceAliasCmd struct {
-	handFlags `embed:""`
-	deedFlags `embed:""`
-	whyFlag   `embed:""`
-	Old       string `arg:"" help:"The identity that is to be given up: what a source calls it, or called it."`
-	New       string `arg:"" help:"The identity that the archive knows."`
-	Kind      string `help:"What they are: ${enum}." enum:"driver,team,circuit,round" default:"driver" env:"-"`
+	handFlags   `embed:""`
+	actionFlags `embed:""`
+	whyFlag     `embed:""`
+	Old         string `arg:"" help:"The identity that is to be given up: what a source calls it, or called it."`
+	New         string `arg:"" help:"The identity that the archive knows."`
+	Kind        string `help:"What they are: ${enum}." enum:"driver,team,circuit,round" default:"driver" env:"-"`
 }
 
 func (c *sourceAliasCmd) Run(ctx context.Context, s *streams) error {
@@ -333,8 +333,8 @@ func (c *sourceAliasCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	deed := operator.Alias{Alias: assemble.Alias{Kind: assemble.AliasKind(c.Kind), From: c.Old, To: c.New}}
-	done, err := c.carryOut(ctx, s, o, deed, operator.Order{Reason: c.Reason})
+	action := operator.MergeIdentities{Alias: assemble.Alias{Kind: assemble.AliasKind(c.Kind), From: c.Old, To: c.New}}
+	done, err := c.apply(ctx, s, o, action, operator.Request{Reason: c.Reason})
 	if err != nil {
 		return err
 	}

@@ -160,31 +160,31 @@ func (f *builderFlags) settle(ctx context.Context, s *streams, store blob.Store)
 		return err
 	}
 	told := func(flag, variable string) bool { return s.given(flag) || os.Getenv(variable) != "" }
-	var deed operator.ChangeSettings
+	var action operator.ChangeSettings
 	if told("model", "GRIDCAST_MODEL") {
-		deed.Model = &f.Model
+		action.Model = &f.Model
 	}
 	if told("auto-verify-after", "GRIDCAST_AUTO_VERIFY_AFTER") {
-		deed.AutoVerifyAfter = &f.AutoVerifyAfter
+		action.AutoVerifyAfter = &f.AutoVerifyAfter
 	}
 	if told("auto-revise-after", "GRIDCAST_AUTO_REVISE_AFTER") {
-		deed.AutoReviseAfter = &f.AutoReviseAfter
+		action.AutoReviseAfter = &f.AutoReviseAfter
 	}
 	portraits, err := readHeadshots(f.Headshots)
 	if err != nil {
 		return usageError{err}
 	}
 	if portraits.Template != "" {
-		deed.Headshots = &portraits
+		action.Headshots = &portraits
 	}
-	if deed == (operator.ChangeSettings{}) {
+	if action == (operator.ChangeSettings{}) {
 		return nil
 	}
 	o, err := operate(ctx, store)
 	if err != nil {
 		return err
 	}
-	_, err = o.Do(ctx, deed, operator.Order{Actor: operatorActor(""), Reason: "told at the start of " + processName()})
+	_, err = o.Do(ctx, action, operator.Request{Actor: operatorActor(""), Reason: "told at the start of " + processName()})
 	if errors.Is(err, operator.ErrSettled) {
 		return nil
 	}

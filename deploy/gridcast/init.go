@@ -30,7 +30,7 @@ type initCmd struct {
 	consoleFlags `embed:""`
 	sourceFlags  `embed:""`
 	webhookFlags `embed:""`
-	deedFlags    `embed:""`
+	actionFlags  `embed:""`
 	File         string `help:"The environment file that is written." default:"gridcast.env" placeholder:"FILE" type:"path" env:"-"`
 	Client       string `name:"name" help:"The client whom the first key is for." default:"first client" env:"-"`
 	KeyTier      string `help:"The tier of the first key." default:"standard" env:"-"`
@@ -91,7 +91,7 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *streams) error {
 		return err
 	}
 	if !slices.ContainsFunc(document.Keys, func(r keys.Record) bool { return r.Active(time.Now()) }) {
-		done, err := c.carryOut(ctx, s, o, operator.CreateKey{Client: c.Client, Tier: c.KeyTier}, operator.Order{Reason: "first key of the installation"})
+		done, err := c.apply(ctx, s, o, operator.CreateKey{Client: c.Client, Tier: c.KeyTier}, operator.Request{Reason: "first key of the installation"})
 		if err != nil {
 			return err
 		}

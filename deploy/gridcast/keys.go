@@ -36,14 +36,14 @@ func (f *tierFlags) tiers() (keys.Tiers, error) {
 }
 
 type keysCreateCmd struct {
-	storeFlags `embed:""`
-	tierFlags  `embed:""`
-	deedFlags  `embed:""`
-	reasonFlag `embed:""`
-	Client     string   `required:"" name:"name" help:"The client the key is for." env:"-"`
-	Tier       string   `required:"" help:"One of the tiers: trial, standard, pro, sandbox or one of --tiers." env:"-"`
-	Expires    span     `help:"How long the key is valid, such as 36h or 30d; default: for ever." placeholder:"DURATION" env:"-"`
-	Origin     []string `help:"A browser origin that may use the key, such as https://example.org; repeat for more. Default: any." env:"-"`
+	storeFlags  `embed:""`
+	tierFlags   `embed:""`
+	actionFlags `embed:""`
+	reasonFlag  `embed:""`
+	Client      string   `required:"" name:"name" help:"The client the key is for." env:"-"`
+	Tier        string   `required:"" help:"One of the tiers: trial, standard, pro, sandbox or one of --tiers." env:"-"`
+	Expires     span     `help:"How long the key is valid, such as 36h or 30d; default: for ever." placeholder:"DURATION" env:"-"`
+	Origin      []string `help:"A browser origin that may use the key, such as https://example.org; repeat for more. Default: any." env:"-"`
 }
 
 // createdKey is the answer of keys create --json.
@@ -70,11 +70,11 @@ func (c *keysCreateCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	o.Tiers = tiers
-	deed := operator.CreateKey{Client: c.Client, Tier: c.Tier, Origins: c.Origin}
+	action := operator.CreateKey{Client: c.Client, Tier: c.Tier, Origins: c.Origin}
 	if c.Expires != 0 {
-		deed.Expires = time.Now().Add(time.Duration(c.Expires))
+		action.Expires = time.Now().Add(time.Duration(c.Expires))
 	}
-	done, err := c.carryOut(ctx, s, o, deed, operator.Order{Reason: c.Reason})
+	done, err := c.apply(ctx, s, o, action, operator.Request{Reason: c.Reason})
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (c *keysCreateCmd) Run(ctx context.Context, s *streams) error {
 }
 
 // printKey shows a new key, this once.
-func (s *streams) printKey(done operator.Done) {
+func (s *streams) printKey(done operator.Answer) {
 	if s.json {
 		created := createdKey{ID: done.Key.ID, Key: done.Secret, Name: done.Key.Name, Tier: done.Key.Tier, Origins: done.Key.Origins}
 		if !done.Key.Expires.IsZero() {
@@ -147,25 +147,25 @@ func keyState(k *keys.Record, now time.Time) string {
 	}
 }
 
-// keyFlags is what a deed about a key is told.
+// keyFlags is what an action about a key is told.
 type keyFlags struct {
-	storeFlags `embed:""`
-	deedFlags  `embed:""`
-	reasonFlag `embed:""`
-	ID         string `arg:"" help:"The key's id, from keys list."`
+	storeFlags  `embed:""`
+	actionFlags `embed:""`
+	reasonFlag  `embed:""`
+	ID          string `arg:"" help:"The key's id, from keys list."`
 }
 
-func (f *keyFlags) do(ctx context.Context, s *streams, deed operator.Deed) (operator.Done, error) {
+func (f *keyFlags) do(ctx context.Context, s *streams, action operator.Action) (operator.Answer, error) {
 	o, err := f.operate(ctx)
 	if err != nil {
-		return operator.Done{}, err
+		return operator.Answer{}, err
 	}
-	return f.carryOut(ctx, s, o, deed, operator.Order{Reason: f.Reason})
+	return f.apply(ctx, s, o, action, operator.Request{Reason: f.Reason})
 }
 
-// change carries out a deed that makes no new key, and prints the record.
-func (f *keyFlags) change(ctx context.Context, s *streams, deed operator.Deed) error {
-	done, err := f.do(ctx, s, deed)
+// change carries out an action that makes no new key, and prints the record.
+func (f *keyFlags) change(ctx context.Context, s *streams, action operator.Action) error {
+	done, err := f.do(ctx, s, action)
 	switch {
 	case err != nil:
 		return err
@@ -205,16 +205,16 @@ type keysExpireCmd struct {
 }
 
 func (c *keysExpireCmd) Run(ctx context.Context, s *streams) error {
-	deed := operator.ExpireKey{ID: c.ID}
+	action := operator.ExpireKey{ID: c.ID}
 	var in span
 	if at, err := time.Parse(time.RFC3339, c.When); err == nil {
-		deed.At = at
+		action.At = at
 	} else if err := in.UnmarshalText([]byte(c.When)); err == nil && in > 0 {
-		deed.At = time.Now().Add(time.Duration(in))
+		action.At = time.Now().Add(time.Duration(in))
 	} else if c.When != "never" {
 		return usageError{fmt.Errorf("%q: must be an instant such as 2027-01-31T00:00:00Z, a duration such as 30d, or never", c.When)}
 	}
-	return c.change(ctx, s, deed)
+	return c.change(ctx, s, action)
 }
 
 type keysOriginsCmd struct {
@@ -223,9 +223,9 @@ type keysOriginsCmd struct {
 }
 
 func (c *keysOriginsCmd) Run(ctx context.Context, s *streams) error {
-	deed := operator.SetOrigins{ID: c.ID, Origins: c.Origins}
+	action := operator.SetOrigins{ID: c.ID, Origins: c.Origins}
 	if len(c.Origins) == 1 && c.Origins[0] == "any" {
-		deed.Origins = nil
+		action.Origins = nil
 	}
-	return c.change(ctx, s, deed)
+	return c.change(ctx, s, action)
 }

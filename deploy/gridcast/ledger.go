@@ -75,7 +75,7 @@ func (c *ledgerAuditCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	done, err := (&operator.Operator{Store: store}).Do(ctx, operator.AuditLedger{Heads: c.SinceHead}, operator.Order{})
+	done, err := (&operator.Operator{Store: store}).Do(ctx, operator.AuditLedger{Heads: c.SinceHead}, operator.Request{})
 	switch {
 	case done.Audited == nil:
 		return err

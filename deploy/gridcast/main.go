@@ -28,7 +28,7 @@ const (
 )
 
 // cli is the command line. A flag that configures is also an environment variable with the prefix
-// GRIDCAST_, which the flag beats; what a single deed needs, such as --yes, --reason or --file, is
+// GRIDCAST_, which the flag beats; what a single action needs, such as --yes, --reason or --file, is
 // not: it must be said each time.
 type cli struct {
 	LogFormat   string           `help:"How servers log: text or json." enum:"text,json" default:"text"`

@@ -14,11 +14,11 @@ type operatorsCmds struct {
 }
 
 type operatorsAddCmd struct {
-	storeFlags `embed:""`
-	deedFlags  `embed:""`
-	reasonFlag `embed:""`
-	Name       string `arg:"" help:"Who: stands beside every change they make."`
-	Role       string `required:"" help:"read: look at everything; operate: carry out every deed." enum:"read,operate" env:"-"`
+	storeFlags  `embed:""`
+	actionFlags `embed:""`
+	reasonFlag  `embed:""`
+	Name        string `arg:"" help:"Who: stands beside every change they make."`
+	Role        string `required:"" help:"read: look at everything; operate: carry out every action." enum:"read,operate" env:"-"`
 }
 
 func (c *operatorsAddCmd) Run(ctx context.Context, s *streams) error {
@@ -26,7 +26,7 @@ func (c *operatorsAddCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	done, err := c.carryOut(ctx, s, o, operator.AddOperator{Name: c.Name, Role: operator.Role(c.Role)}, operator.Order{Reason: c.Reason})
+	done, err := c.apply(ctx, s, o, operator.AddOperator{Name: c.Name, Role: operator.Role(c.Role)}, operator.Request{Reason: c.Reason})
 	switch {
 	case err != nil:
 		return err
@@ -72,10 +72,10 @@ func (c *operatorsListCmd) Run(ctx context.Context, s *streams) error {
 }
 
 type operatorsRevokeCmd struct {
-	storeFlags `embed:""`
-	deedFlags  `embed:""`
-	reasonFlag `embed:""`
-	Name       string `arg:"" help:"Whose token, from operators list."`
+	storeFlags  `embed:""`
+	actionFlags `embed:""`
+	reasonFlag  `embed:""`
+	Name        string `arg:"" help:"Whose token, from operators list."`
 }
 
 func (c *operatorsRevokeCmd) Run(ctx context.Context, s *streams) error {
@@ -83,7 +83,7 @@ func (c *operatorsRevokeCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	done, err := c.carryOut(ctx, s, o, operator.RevokeOperator{Name: c.Name}, operator.Order{Reason: c.Reason})
+	done, err := c.apply(ctx, s, o, operator.RevokeOperator{Name: c.Name}, operator.Request{Reason: c.Reason})
 	if err != nil {
 		return err
 	}

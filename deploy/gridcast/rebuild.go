@@ -15,7 +15,7 @@ import (
 // rebuildCmd asks the running scheduler for a build.
 type rebuildCmd struct {
 	builderFlags      `embed:""`
-	deedFlags         `embed:""`
+	actionFlags       `embed:""`
 	OperatorListen    string `help:"The operator's port of the scheduler." default:"127.0.0.1:8090" placeholder:"HOST:PORT"`
 	OperatorTokenFile string `help:"A file with the operator's token." default:".var/operator-token" placeholder:"FILE" type:"path"`
 	Wait              bool   `help:"Show the progress, and wait until the edges serve the version."`
@@ -70,7 +70,7 @@ func (c *rebuildCmd) buildHere(ctx context.Context, s *streams, why string) erro
 		return err
 	}
 	bar := newBar(s.err)
-	done, err := c.carryOut(ctx, s, o, operator.Rebuild{}, operator.Order{Reason: c.Reason, Progress: bar.show})
+	done, err := c.apply(ctx, s, o, operator.Rebuild{}, operator.Request{Reason: c.Reason, Progress: bar.show})
 	bar.finish()
 	if err != nil {
 		return err

@@ -257,7 +257,7 @@ func placeCell(row *ledger.Row) string {
 
 type resultsVerifyCmd struct {
 	roundsFlags `embed:""`
-	deedFlags   `embed:""`
+	actionFlags `embed:""`
 	reasonFlag  `embed:""`
 	Key         int64 `arg:"" help:"Session key of the round, from results list."`
 }
@@ -274,7 +274,7 @@ func (c *resultsVerifyCmd) Run(ctx context.Context, s *streams) error {
 	if _, err := r.Verify(); err == nil && !s.json {
 		s.printResult(r)
 	}
-	done, err := c.carryOut(ctx, s, o, operator.Verify(c.Key), operator.Order{Reason: c.Reason})
+	done, err := c.apply(ctx, s, o, operator.VerifyResult(c.Key), operator.Request{Reason: c.Reason})
 	if err != nil {
 		return err
 	}
@@ -282,7 +282,7 @@ func (c *resultsVerifyCmd) Run(ctx context.Context, s *streams) error {
 	return nil
 }
 
-func (s *streams) printVerified(done operator.Done) {
+func (s *streams) printVerified(done operator.Answer) {
 	if s.json {
 		s.printJSON(done.Events)
 		return
@@ -293,7 +293,7 @@ func (s *streams) printVerified(done operator.Done) {
 // resultFlags says which classification is meant.
 type resultFlags struct {
 	roundsFlags `embed:""`
-	deedFlags   `embed:""`
+	actionFlags `embed:""`
 	reasonFlag  `embed:""`
 	Key         int64  `arg:"" help:"Session key of the round, from results list."`
 	File        string `help:"The drivers in finishing order, a code a line as --template writes them, gaps such as +5.2s optional; or the whole classification as JSON, in the form of results show --json." placeholder:"FILE" type:"path" env:"-"`
@@ -349,7 +349,7 @@ func (c *resultsEnterCmd) Run(ctx context.Context, s *streams) error {
 	if c.File == "" && c.Order == "" {
 		return usageError{errors.New("give the result: --order with the drivers' codes, or --file with the whole classification")}
 	}
-	return c.enter(ctx, s, result, operator.Enter(c.Key, result))
+	return c.enter(ctx, s, result, operator.EnterResult(c.Key, result))
 }
 
 func (c *resultFlags) template(ctx context.Context, s *streams, sprint bool) error {
@@ -365,8 +365,8 @@ func (c *resultFlags) template(ctx context.Context, s *streams, sprint bool) err
 	return nil
 }
 
-// enter shows what the result changes and carries the deed out.
-func (c *resultFlags) enter(ctx context.Context, s *streams, result operator.Classification, deed operator.Deed) error {
+// enter shows what the result changes and carries the action out.
+func (c *resultFlags) enter(ctx context.Context, s *streams, result operator.Classification, action operator.Action) error {
 	o, err := c.roundsFlags.decide(ctx)
 	if err != nil {
 		return err
@@ -382,7 +382,7 @@ func (c *resultFlags) enter(ctx context.Context, s *streams, result operator.Cla
 	if len(rows) > 0 && !s.json {
 		s.printCorrection(r, rows, sprint)
 	}
-	done, err := c.carryOut(ctx, s, o, deed, operator.Order{Reason: c.Reason, Force: c.Force})
+	done, err := c.apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force})
 	if err != nil {
 		return err
 	}
@@ -406,7 +406,7 @@ func (c *resultsCorrectCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	result.Sprint, result.Disqualify, result.Penalties = c.Sprint, c.Disqualify, c.TimePenalty
-	return c.enter(ctx, s, result, operator.Correct(c.Key, result))
+	return c.enter(ctx, s, result, operator.CorrectResult(c.Key, result))
 }
 
 // printCorrection shows what a correction changes, for drivers and teams. Of the sprint, nil stays as it is.

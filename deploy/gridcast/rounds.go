@@ -100,7 +100,7 @@ func joined(actions []almanac.Action) string {
 // roundFlags is what a decision about the calendar is told.
 type roundFlags struct {
 	roundsFlags `embed:""`
-	deedFlags   `embed:""`
+	actionFlags `embed:""`
 	whyFlag     `embed:""`
 	Key         int64 `arg:"" help:"Session key of the round, from rounds list."`
 }
@@ -110,7 +110,7 @@ type roundsPostponeCmd struct {
 }
 
 func (c *roundsPostponeCmd) Run(ctx context.Context, s *streams) error {
-	return c.change(ctx, s, operator.Postpone(c.Key))
+	return c.change(ctx, s, operator.PostponeRound(c.Key))
 }
 
 type roundsCancelCmd struct {
@@ -118,7 +118,7 @@ type roundsCancelCmd struct {
 }
 
 func (c *roundsCancelCmd) Run(ctx context.Context, s *streams) error {
-	return c.change(ctx, s, operator.Cancel(c.Key))
+	return c.change(ctx, s, operator.CancelRound(c.Key))
 }
 
 type roundsMoveCmd struct {
@@ -127,7 +127,7 @@ type roundsMoveCmd struct {
 }
 
 func (c *roundsMoveCmd) Run(ctx context.Context, s *streams) error {
-	return c.change(ctx, s, operator.Move(c.Key, c.Start))
+	return c.change(ctx, s, operator.MoveRound(c.Key, c.Start))
 }
 
 type roundsReinstateCmd struct {
@@ -136,7 +136,7 @@ type roundsReinstateCmd struct {
 }
 
 func (c *roundsReinstateCmd) Run(ctx context.Context, s *streams) error {
-	return c.change(ctx, s, operator.Reinstate(c.Key, c.Start))
+	return c.change(ctx, s, operator.ReinstateRound(c.Key, c.Start))
 }
 
 type roundsReleaseCmd struct {
@@ -148,12 +148,12 @@ func (c *roundsReleaseCmd) Run(ctx context.Context, s *streams) error {
 }
 
 // change carries out a decision about the round, and says how it stands then.
-func (c *roundFlags) change(ctx context.Context, s *streams, deed operator.Deed) error {
+func (c *roundFlags) change(ctx context.Context, s *streams, action operator.Action) error {
 	o, err := c.roundsFlags.decide(ctx)
 	if err != nil {
 		return err
 	}
-	done, err := c.carryOut(ctx, s, o, deed, operator.Order{Reason: c.Reason})
+	done, err := c.apply(ctx, s, o, action, operator.Request{Reason: c.Reason})
 	switch {
 	case err != nil:
 		return err

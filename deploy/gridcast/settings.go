@@ -46,7 +46,7 @@ func settingRows(settings builder.Settings) [][]any {
 
 type settingsSetCmd struct {
 	storeFlags      `embed:""`
-	deedFlags       `embed:""`
+	actionFlags     `embed:""`
 	reasonFlag      `embed:""`
 	Model           *string        `help:"What makes the picks from now on: v2, r2, grid-frequency." env:"-"`
 	AutoVerifyAfter *time.Duration `help:"How long a classification must have stood to verify by itself; 0: only an operator verifies." env:"-"`
@@ -56,22 +56,22 @@ type settingsSetCmd struct {
 }
 
 func (c *settingsSetCmd) Run(ctx context.Context, s *streams) error {
-	deed := operator.ChangeSettings{Model: c.Model, AutoVerifyAfter: c.AutoVerifyAfter, AutoReviseAfter: c.AutoReviseAfter}
+	action := operator.ChangeSettings{Model: c.Model, AutoVerifyAfter: c.AutoVerifyAfter, AutoReviseAfter: c.AutoReviseAfter}
 	portraits, err := readHeadshots(c.Headshots)
 	if err != nil {
 		return usageError{err}
 	}
 	if portraits.Template != "" || c.NoHeadshots {
-		deed.Headshots = &portraits
+		action.Headshots = &portraits
 	}
-	if deed == (operator.ChangeSettings{}) {
+	if action == (operator.ChangeSettings{}) {
 		return usageError{errors.New("say what to change: --model, --auto-verify-after, --auto-revise-after, --headshots or --no-headshots; gridcast settings show says how they are")}
 	}
 	o, err := c.operate(ctx)
 	if err != nil {
 		return err
 	}
-	done, err := c.carryOut(ctx, s, o, deed, operator.Order{Reason: c.Reason})
+	done, err := c.apply(ctx, s, o, action, operator.Request{Reason: c.Reason})
 	if errors.Is(err, operator.ErrSettled) {
 		s.printf("Nothing to change: %v.\n", operator.ErrSettled)
 		return nil

@@ -147,7 +147,7 @@ func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	bar := newBar(s.err)
-	done, damage := (&operator.Operator{Store: store}).Do(ctx, operator.CheckVersion{Version: c.Version}, operator.Order{Progress: bar.show})
+	done, damage := (&operator.Operator{Store: store}).Do(ctx, operator.CheckVersion{Version: c.Version}, operator.Request{Progress: bar.show})
 	bar.finish()
 	if done.Checked == nil {
 		return damage
@@ -166,10 +166,10 @@ func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *streams) error {
 }
 
 type snapshotsRollbackCmd struct {
-	storeFlags `embed:""`
-	deedFlags  `embed:""`
-	whyFlag    `embed:""`
-	Version    int64 `arg:"" help:"The version whose content becomes current again." placeholder:"V"`
+	storeFlags  `embed:""`
+	actionFlags `embed:""`
+	whyFlag     `embed:""`
+	Version     int64 `arg:"" help:"The version whose content becomes current again." placeholder:"V"`
 }
 
 func (c *snapshotsRollbackCmd) Run(ctx context.Context, s *streams) error {
@@ -177,7 +177,7 @@ func (c *snapshotsRollbackCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	done, err := c.carryOut(ctx, s, o, operator.Rollback{Version: c.Version}, operator.Order{Reason: c.Reason})
+	done, err := c.apply(ctx, s, o, operator.Rollback{Version: c.Version}, operator.Request{Reason: c.Reason})
 	switch {
 	case err != nil:
 		return err
@@ -190,11 +190,11 @@ func (c *snapshotsRollbackCmd) Run(ctx context.Context, s *streams) error {
 }
 
 type snapshotsPruneCmd struct {
-	storeFlags `embed:""`
-	deedFlags  `embed:""`
-	reasonFlag `embed:""`
-	Keep       int  `default:"50" help:"How many published versions stay, not counting those that brought nothing but downloads." placeholder:"N" env:"-"`
-	DryRun     bool `help:"Only show what would be removed." env:"-"`
+	storeFlags  `embed:""`
+	actionFlags `embed:""`
+	reasonFlag  `embed:""`
+	Keep        int  `default:"50" help:"How many published versions stay, not counting those that brought nothing but downloads." placeholder:"N" env:"-"`
+	DryRun      bool `help:"Only show what would be removed." env:"-"`
 }
 
 func (c *snapshotsPruneCmd) Run(ctx context.Context, s *streams) error {
@@ -217,7 +217,7 @@ func (c *snapshotsPruneCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	done, err := c.carryOut(ctx, s, o, operator.Prune{Keep: c.Keep}, operator.Order{Reason: c.Reason})
+	done, err := c.apply(ctx, s, o, operator.Prune{Keep: c.Keep}, operator.Request{Reason: c.Reason})
 	if err != nil {
 		return err
 	}

@@ -388,10 +388,10 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *streams) error {
 }
 
 type sourceAcceptCmd struct {
-	handFlags `embed:""`
-	deedFlags `embed:""`
-	whyFlag   `embed:""`
-	ID        string `arg:"" help:"Of the change, as gridcast source check lists it."`
+	handFlags   `embed:""`
+	actionFlags `embed:""`
+	whyFlag     `embed:""`
+	ID          string `arg:"" help:"Of the change, as gridcast source check lists it."`
 }
 
 func (c *sourceAcceptCmd) Run(ctx context.Context, s *streams) error {
@@ -402,7 +402,7 @@ func (c *sourceAcceptCmd) Run(ctx context.Context, s *streams) error {
 	if err := o.Ingest.Load(ctx); err != nil {
 		return err
 	}
-	done, err := c.carryOut(ctx, s, o, operator.AcceptChange{ID: c.ID}, operator.Order{Reason: c.Reason})
+	done, err := c.apply(ctx, s, o, operator.AcceptChange{ID: c.ID}, operator.Request{Reason: c.Reason})
 	if err != nil {
 		return err
 	}

@@ -26,10 +26,10 @@ func place(ctx context.Context, name string, access open.Access) (blob.Store, er
 }
 
 type storeBackupCmd struct {
-	storeFlags `embed:""`
-	deedFlags  `embed:""`
-	reasonFlag `embed:""`
-	To         string `arg:"" help:"Where to: a folder, or a store as --store names one."`
+	storeFlags  `embed:""`
+	actionFlags `embed:""`
+	reasonFlag  `embed:""`
+	To          string `arg:"" help:"Where to: a folder, or a store as --store names one."`
 }
 
 func (c *storeBackupCmd) Run(ctx context.Context, s *streams) error {
@@ -42,7 +42,7 @@ func (c *storeBackupCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	bar := newBar(s.err)
-	done, damage := c.carryOut(ctx, s, o, operator.BackupStore{To: to}, operator.Order{Reason: c.Reason, Progress: bar.show})
+	done, damage := c.apply(ctx, s, o, operator.BackupStore{To: to}, operator.Request{Reason: c.Reason, Progress: bar.show})
 	bar.finish()
 	switch {
 	case done.Backup == nil:
@@ -56,12 +56,12 @@ func (c *storeBackupCmd) Run(ctx context.Context, s *streams) error {
 }
 
 type storeRestoreCmd struct {
-	storeFlags `embed:""`
-	deedFlags  `embed:""`
-	reasonFlag `embed:""`
-	From       string   `arg:"" help:"The backup: a folder, or a store as --store names one."`
-	Above      int64    `help:"The highest version that any edge has served." placeholder:"N" env:"-"`
-	Edges      []string `help:"The admin ports of the edges, which are asked what they have served." placeholder:"URL"`
+	storeFlags  `embed:""`
+	actionFlags `embed:""`
+	reasonFlag  `embed:""`
+	From        string   `arg:"" help:"The backup: a folder, or a store as --store names one."`
+	Above       int64    `help:"The highest version that any edge has served." placeholder:"N" env:"-"`
+	Edges       []string `help:"The admin ports of the edges, which are asked what they have served." placeholder:"URL"`
 }
 
 func (c *storeRestoreCmd) Run(ctx context.Context, s *streams) error {
@@ -73,15 +73,15 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	deed := operator.RestoreStore{From: from, Above: c.Above}
+	action := operator.RestoreStore{From: from, Above: c.Above}
 	edges := make([]console.Edge, len(c.Edges))
 	for i, address := range c.Edges {
 		edges[i] = console.Remote(address)
 	}
 	for _, r := range console.AskEdges(ctx, edges) {
-		deed.Above = max(deed.Above, r.Status.Version)
-		if head := r.Status.Ledger; head != nil && head.Seq > deed.Since.Seq {
-			deed.Since = snapshots.Ledger{Kind: head.Kind, Seq: head.Seq, Hash: head.Hash}
+		action.Above = max(action.Above, r.Status.Version)
+		if head := r.Status.Ledger; head != nil && head.Seq > action.Since.Seq {
+			action.Since = snapshots.Ledger{Kind: head.Kind, Seq: head.Seq, Hash: head.Hash}
 		}
 	}
 	o := &operator.Operator{Store: store, Name: processName()}
@@ -89,7 +89,7 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	bar := newBar(s.err)
-	done, err := c.carryOut(ctx, s, o, deed, operator.Order{Reason: c.Reason, Progress: bar.show})
+	done, err := c.apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Progress: bar.show})
 	bar.finish()
 	if err != nil {
 		return err

@@ -40,33 +40,33 @@ func (f *webhookFlags) sender(log *slog.Logger) (*webhook.Sender, error) {
 	return webhook.NewSender(webhook.SenderOptions{Master: master, InsecureLoopback: f.WebhookInsecureLoopback})
 }
 
-// webhookDeedFlags is what a deed about a webhook is told.
-type webhookDeedFlags struct {
+// webhookActionFlags is what an action about a webhook is told.
+type webhookActionFlags struct {
 	storeFlags   `embed:""`
 	webhookFlags `embed:""`
-	deedFlags    `embed:""`
+	actionFlags  `embed:""`
 	reasonFlag   `embed:""`
 }
 
-// webhookArg names the webhook that a deed is about.
+// webhookArg names the webhook that an action is about.
 type webhookArg struct {
 	ID string `arg:"" help:"The webhook's id, from webhooks list."`
 }
 
-func (f *webhookDeedFlags) do(ctx context.Context, s *streams, deed operator.Deed) (operator.Done, error) {
+func (f *webhookActionFlags) do(ctx context.Context, s *streams, action operator.Action) (operator.Answer, error) {
 	o, err := f.operate(ctx)
 	if err != nil {
-		return operator.Done{}, err
+		return operator.Answer{}, err
 	}
 	if o.Webhooks, err = f.sender(nil); err != nil {
-		return operator.Done{}, err
+		return operator.Answer{}, err
 	}
-	return f.carryOut(ctx, s, o, deed, operator.Order{Reason: f.Reason})
+	return f.apply(ctx, s, o, action, operator.Request{Reason: f.Reason})
 }
 
-// change carries out a deed that makes no secret, and prints what became of the webhook.
-func (f *webhookDeedFlags) change(ctx context.Context, s *streams, deed operator.Deed) error {
-	done, err := f.do(ctx, s, deed)
+// change carries out an action that makes no secret, and prints what became of the webhook.
+func (f *webhookActionFlags) change(ctx context.Context, s *streams, action operator.Action) error {
+	done, err := f.do(ctx, s, action)
 	switch {
 	case err != nil:
 		return err
@@ -82,8 +82,8 @@ func (f *webhookDeedFlags) change(ctx context.Context, s *streams, deed operator
 }
 
 // printSecret shows the secret of a webhook, this once.
-func (f *webhookDeedFlags) printSecret(ctx context.Context, s *streams, deed operator.Deed) error {
-	done, err := f.do(ctx, s, deed)
+func (f *webhookActionFlags) printSecret(ctx context.Context, s *streams, action operator.Action) error {
+	done, err := f.do(ctx, s, action)
 	switch {
 	case err != nil:
 		return err
@@ -100,9 +100,9 @@ func (f *webhookDeedFlags) printSecret(ctx context.Context, s *streams, deed ope
 }
 
 type webhooksAddCmd struct {
-	webhookDeedFlags `embed:""`
-	URL              string   `arg:"" help:"Where messages are posted: an https address of the public internet, at port 443 or one from 1024 on."`
-	Endpoint         []string `help:"What to tell of, such as standings or calendar.ics; repeat for more. Default: everything." env:"-" placeholder:"NAME"`
+	webhookActionFlags `embed:""`
+	URL                string   `arg:"" help:"Where messages are posted: an https address of the public internet, at port 443 or one from 1024 on."`
+	Endpoint           []string `help:"What to tell of, such as standings or calendar.ics; repeat for more. Default: everything." env:"-" placeholder:"NAME"`
 }
 
 func (c *webhooksAddCmd) Run(ctx context.Context, s *streams) error {
@@ -115,9 +115,9 @@ func (c *webhooksAddCmd) Run(ctx context.Context, s *streams) error {
 }
 
 type webhooksRotateCmd struct {
-	webhookDeedFlags `embed:""`
-	webhookArg       `embed:""`
-	Grace            span `default:"24h" help:"How long the old secret signs too." placeholder:"DURATION" env:"-"`
+	webhookActionFlags `embed:""`
+	webhookArg         `embed:""`
+	Grace              span `default:"24h" help:"How long the old secret signs too." placeholder:"DURATION" env:"-"`
 }
 
 func (c *webhooksRotateCmd) Run(ctx context.Context, s *streams) error {
@@ -125,8 +125,8 @@ func (c *webhooksRotateCmd) Run(ctx context.Context, s *streams) error {
 }
 
 type webhooksTestCmd struct {
-	webhookDeedFlags `embed:""`
-	webhookArg       `embed:""`
+	webhookActionFlags `embed:""`
+	webhookArg         `embed:""`
 }
 
 func (c *webhooksTestCmd) Run(ctx context.Context, s *streams) error {
@@ -134,8 +134,8 @@ func (c *webhooksTestCmd) Run(ctx context.Context, s *streams) error {
 }
 
 type webhooksPauseCmd struct {
-	webhookDeedFlags `embed:""`
-	webhookArg       `embed:""`
+	webhookActionFlags `embed:""`
+	webhookArg         `embed:""`
 }
 
 func (c *webhooksPauseCmd) Run(ctx context.Context, s *streams) error {
@@ -143,8 +143,8 @@ func (c *webhooksPauseCmd) Run(ctx context.Context, s *streams) error {
 }
 
 type webhooksResumeCmd struct {
-	webhookDeedFlags `embed:""`
-	webhookArg       `embed:""`
+	webhookActionFlags `embed:""`
+	webhookArg         `embed:""`
 }
 
 func (c *webhooksResumeCmd) Run(ctx context.Context, s *streams) error {
@@ -152,8 +152,8 @@ func (c *webhooksResumeCmd) Run(ctx context.Context, s *streams) error {
 }
 
 type webhooksRemoveCmd struct {
-	webhookDeedFlags `embed:""`
-	webhookArg       `embed:""`
+	webhookActionFlags `embed:""`
+	webhookArg         `embed:""`
 }
 
 func (c *webhooksRemoveCmd) Run(ctx context.Context, s *streams) error {

@@ -14,19 +14,19 @@ import (
 	"gridcast/deploy/auditlog"
 )
 
-// Alias says that two identities are one: what is called From is To. Of a driver it is an event of
+// MergeIdentities says that two identities are one: what is called From is To. Of a driver it is an event of
 // the ledger, which names drivers for ever; of a team, a circuit or a Grand Prix it is how sources
 // are read from now on.
-type Alias struct{ assemble.Alias }
+type MergeIdentities struct{ assemble.Alias }
 
-func (Alias) needsReason() bool { return true }
+func (MergeIdentities) needsReason() bool { return true }
 
-func (d Alias) entry() auditlog.Change {
+func (d MergeIdentities) entry() auditlog.Change {
 	return auditlog.Change{Action: auditlog.AliasSource, Subject: fmt.Sprintf("%s %s %s", d.Kind, d.From, d.To)}
 }
 
 // known lists the identities of a kind that the archive has.
-func (d Alias) known(f *season.Facts) ([]string, error) {
+func (d MergeIdentities) known(f *season.Facts) ([]string, error) {
 	var ids []string
 	switch d.Kind {
 	case assemble.DriverAlias:
@@ -58,7 +58,7 @@ func (d Alias) known(f *season.Facts) ([]string, error) {
 	return ids, nil
 }
 
-func (d Alias) preview(ctx context.Context, o *Operator) (Preview, error) {
+func (d MergeIdentities) preview(ctx context.Context, o *Operator) (Preview, error) {
 	if o.Ingest == nil {
 		return Preview{}, errNoFacts
 	}
@@ -106,23 +106,23 @@ func (d Alias) preview(ctx context.Context, o *Operator) (Preview, error) {
 	return p, nil
 }
 
-func (d Alias) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
+func (d MergeIdentities) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
 	if d.Kind != assemble.DriverAlias {
-		done, err := o.enter(ctx, ingest.HandEntry{Named: []assemble.Alias{d.Alias}}, order)
+		done, err := o.enter(ctx, ingest.HandEntry{Named: []assemble.Alias{d.Alias}}, request)
 		done.Text = fmt.Sprintf("What sources call %s is %s from now on.", d.From, d.To)
 		return done, err
 	}
 	now := o.Now()
-	events, err := o.Ledger.Append(ctx, now, order.Actor, func(*ledger.State) ([]ledger.Event, error) {
+	events, err := o.Ledger.Append(ctx, now, request.Actor, func(*ledger.State) ([]ledger.Event, error) {
 		renamed := ledger.Rename(season.DriverID(d.From), season.DriverID(d.To))
-		renamed.Reason = order.Reason
+		renamed.Reason = request.Reason
 		return []ledger.Event{renamed}, nil
 	})
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
 	if _, err := o.Ingest.Apply(ctx, now); err != nil {
-		return Done{}, fmt.Errorf("it is in the ledger, and the archive follows once this is mended: %w", err)
+		return Answer{}, fmt.Errorf("it is in the ledger, and the archive follows once this is mended: %w", err)
 	}
-	return Done{Events: events, Text: fmt.Sprintf("%s is %s.", d.From, d.To), Unpublished: "two identities are one"}, nil
+	return Answer{Events: events, Text: fmt.Sprintf("%s is %s.", d.From, d.To), Unpublished: "two identities are one"}, nil
 }

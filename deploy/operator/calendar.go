@@ -234,15 +234,15 @@ func some(all []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(all[:mostNamed], ", "), len(all)-mostNamed)
 }
 
-func (d ImportCalendar) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
+func (d ImportCalendar) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
 	plan, err := d.read(ctx, o)
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
 	if len(plan.entry.Said) == 0 {
-		return Done{Text: "The calendar is in use already."}, nil
+		return Answer{Text: "The calendar is in use already."}, nil
 	}
-	done, err := o.enter(ctx, plan.entry, order)
+	done, err := o.enter(ctx, plan.entry, request)
 	done.Text = fmt.Sprintf("The calendar is in use: %s, %s.", count(len(plan.new), "round is new", "rounds are new"), count(len(plan.moved), "start moved", "starts moved"))
 	return done, err
 }

@@ -229,17 +229,17 @@ func numbers(years []int) string {
 	return strings.Trim(fmt.Sprint(years), "[]")
 }
 
-// Import makes an archive the one that builders build from.
-type Import struct {
+// ImportArchive makes an archive the one that builders build from.
+type ImportArchive struct {
 	File   []byte // an archive file
 	Origin string // where it comes from, for the log: a path, the name of an upload
 }
 
-func (d Import) entry() auditlog.Change {
+func (d ImportArchive) entry() auditlog.Change {
 	return auditlog.Change{Action: auditlog.PutArchive, Subject: strings.TrimSpace(d.Origin + " " + archive.Sum(d.File))}
 }
 
-func (d Import) preview(ctx context.Context, o *Operator) (Preview, error) {
+func (d ImportArchive) preview(ctx context.Context, o *Operator) (Preview, error) {
 	next, err := archive.Decode(bytes.NewReader(d.File))
 	if err != nil {
 		return Preview{}, fmt.Errorf("import %s: %w", d.Origin, err)
@@ -284,20 +284,20 @@ func onlyAdds(d *ArchiveDiff) bool {
 		!slices.ContainsFunc(d.Rounds, func(r RoundDiff) bool { return r.Kind == RoundRemoved || r.LostResult || r.NewResult })
 }
 
-func (d Import) do(ctx context.Context, o *Operator, _ Order, p Preview) (Done, error) {
+func (d ImportArchive) do(ctx context.Context, o *Operator, _ Request, p Preview) (Answer, error) {
 	return o.useArchive(ctx, d.File, p)
 }
 
-func (o *Operator) useArchive(ctx context.Context, file []byte, p Preview) (Done, error) {
+func (o *Operator) useArchive(ctx context.Context, file []byte, p Preview) (Answer, error) {
 	facts := builder.NewArchiveStore(o.Store)
 	if inUse, err := facts.Load(ctx); err == nil && p.Seen != "" && inUse.SHA256 != p.Seen {
-		return Done{}, fmt.Errorf("import: the archive in use: %w", ErrChanged)
+		return Answer{}, fmt.Errorf("import: the archive in use: %w", ErrChanged)
 	}
 	now, err := facts.Put(ctx, file)
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
-	done := Done{Facts: &now, Text: fmt.Sprintf("The archive %.12s is in use.", now.SHA256)}
+	done := Answer{Facts: &now, Text: fmt.Sprintf("The archive %.12s is in use.", now.SHA256)}
 	if now.SHA256 != p.Seen {
 		done.Unpublished = "archive changed"
 	}
@@ -319,10 +319,10 @@ func (d UseArchive) preview(ctx context.Context, o *Operator) (Preview, error) {
 	return o.previewArchive(ctx, next.Archive, next.SHA256)
 }
 
-func (d UseArchive) do(ctx context.Context, o *Operator, _ Order, p Preview) (Done, error) {
+func (d UseArchive) do(ctx context.Context, o *Operator, _ Request, p Preview) (Answer, error) {
 	_, file, err := LoadArchive(ctx, o.Store, d.SHA256)
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
 	return o.useArchive(ctx, file, p)
 }

@@ -19,9 +19,9 @@ import (
 	"gridcast/deploy/auditlog"
 )
 
-// SetOrder enters who takes part in a round, its qualifying or its grid, by the drivers' codes in
+// EnterDrivers enters who takes part in a round, its qualifying or its grid, by the drivers' codes in
 // order: in the form of stewards.Roster.Read. It wins over the sources until it is released.
-type SetOrder struct {
+type EnterDrivers struct {
 	Session int64
 	Block   assemble.Block // Entries, Qualifying or Grid
 	Text    string
@@ -33,7 +33,7 @@ type ReleaseFacts struct {
 	Block   assemble.Block // empty: of all blocks
 }
 
-func (SetOrder) needsReason() bool     { return true }
+func (EnterDrivers) needsReason() bool { return true }
 func (ReleaseFacts) needsReason() bool { return true }
 
 // BlockWords are the blocks that people enter, as they call them.
@@ -42,7 +42,7 @@ var BlockWords = map[assemble.Block]string{
 	assemble.Entries: "entries", assemble.Qualifying: "qualifying", assemble.Grid: "grid",
 }
 
-func (d SetOrder) entry() auditlog.Change {
+func (d EnterDrivers) entry() auditlog.Change {
 	action := map[assemble.Block]auditlog.Action{
 		assemble.Entries: auditlog.SetEntries, assemble.Qualifying: auditlog.SetQualifying, assemble.Grid: auditlog.SetGrid,
 	}[d.Block]
@@ -188,7 +188,7 @@ func gapOf(results []season.Result, row ledger.Row) string {
 }
 
 // said is what a list says of a block of a round, for the store.
-func (d SetOrder) said(roster *stewards.Roster, r *almanac.Round, list *stewards.List) (ingest.HandEntry, error) {
+func (d EnterDrivers) said(roster *stewards.Roster, r *almanac.Round, list *stewards.List) (ingest.HandEntry, error) {
 	word := BlockWords[d.Block]
 	part := ingest.Part{GrandPrix: r.Facts.GrandPrix}
 	place := assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: d.Block}
@@ -246,7 +246,7 @@ type typed struct {
 }
 
 // read reads the order, and refuses what could not be entered.
-func (d SetOrder) read(ctx context.Context, o *Operator) (typed, error) {
+func (d EnterDrivers) read(ctx context.Context, o *Operator) (typed, error) {
 	if o.Ingest == nil {
 		return typed{}, errNoFacts
 	}
@@ -271,7 +271,7 @@ func (d SetOrder) read(ctx context.Context, o *Operator) (typed, error) {
 	return typed{r, list, entry}, err
 }
 
-func (d SetOrder) preview(ctx context.Context, o *Operator) (Preview, error) {
+func (d EnterDrivers) preview(ctx context.Context, o *Operator) (Preview, error) {
 	t, err := d.read(ctx, o)
 	if err != nil {
 		return Preview{}, err
@@ -304,12 +304,12 @@ func codesOf(list []stewards.Starter) string {
 
 var errNoFacts = errors.New("facts cannot be entered here: this process does not assemble the archive")
 
-func (d SetOrder) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
+func (d EnterDrivers) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
 	t, err := d.read(ctx, o)
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
-	done, err := o.enter(ctx, t.entry, order)
+	done, err := o.enter(ctx, t.entry, request)
 	done.Round = t.round
 	done.Text = fmt.Sprintf("The %s of the %s is what you entered, until it is released.", BlockWords[d.Block], label(t.round))
 	if d.Block == assemble.Entries {
@@ -319,25 +319,25 @@ func (d SetOrder) do(ctx context.Context, o *Operator, order Order, _ Preview) (
 }
 
 // enter keeps what a person entered, and has it used.
-func (o *Operator) enter(ctx context.Context, entry ingest.HandEntry, order Order) (Done, error) {
-	entry.Actor, entry.Reason = order.Actor, order.Reason
+func (o *Operator) enter(ctx context.Context, entry ingest.HandEntry, request Request) (Answer, error) {
+	entry.Actor, entry.Reason = request.Actor, request.Reason
 	for i := range entry.Said {
-		entry.Said[i].Forced = order.Force
+		entry.Said[i].Forced = request.Force
 	}
 	now := o.Now()
 	if err := o.Ingest.Enter(ctx, now, entry); err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
 	report, err := o.Ingest.Apply(ctx, now)
 	if err != nil {
-		return Done{}, fmt.Errorf("it is kept, and used once this is mended: %w", err)
+		return Answer{}, fmt.Errorf("it is kept, and used once this is mended: %w", err)
 	}
 	for _, c := range report.Waiting {
 		if c.Source == assemble.Hand && slices.ContainsFunc(entry.Said, func(s ingest.Statement) bool { return s.BlockID == c.BlockID() }) {
-			return Done{}, fmt.Errorf("it is kept, and not used: %s", c.Refused[0].Reason)
+			return Answer{}, fmt.Errorf("it is kept, and not used: %s", c.Refused[0].Reason)
 		}
 	}
-	done := Done{Events: report.Events}
+	done := Answer{Events: report.Events}
 	if report.Changed || len(report.Events) > 0 {
 		done.Unpublished = "facts entered by hand"
 	}
@@ -574,12 +574,12 @@ func (d ReleaseFacts) preview(ctx context.Context, o *Operator) (Preview, error)
 	return p, nil
 }
 
-func (d ReleaseFacts) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
+func (d ReleaseFacts) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
 	r, places, err := d.places(ctx, o)
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
-	done, err := o.enter(ctx, ingest.HandEntry{Released: places}, order)
+	done, err := o.enter(ctx, ingest.HandEntry{Released: places}, request)
 	if err != nil {
 		return done, err
 	}
@@ -593,7 +593,7 @@ func (d ReleaseFacts) do(ctx context.Context, o *Operator, order Order, _ Previe
 		if r, err = findRound(v, o.Ledger.State(), d.Session); err != nil {
 			return done, err
 		}
-		events, err := almanac.Decide(ctx, o.Ledger, v, order.Actor, d.Session, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) { return r.Release(order.Reason) })
+		events, err := almanac.Decide(ctx, o.Ledger, v, request.Actor, d.Session, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) { return r.Release(request.Reason) })
 		if err != nil {
 			return done, fmt.Errorf("the facts are released, but its start is not: %w", err)
 		}

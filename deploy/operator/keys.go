@@ -15,7 +15,7 @@ import (
 // minute is how the sentences of a preview say an instant.
 func minute(t time.Time) string { return t.UTC().Format("2 January 2006 15:04 UTC") }
 
-// CreateKey makes a key for a client; it is in Done.Secret, this once.
+// CreateKey makes a key for a client; it is in Answer.Secret, this once.
 type CreateKey struct {
 	Client  string
 	Tier    string
@@ -52,7 +52,7 @@ func (d CreateKey) request() keys.Request {
 	return keys.Request{Name: d.Client, Tier: d.Tier, Expires: d.Expires, Origins: d.Origins}
 }
 
-func (d CreateKey) do(ctx context.Context, o *Operator, _ Order, _ Preview) (done Done, err error) {
+func (d CreateKey) do(ctx context.Context, o *Operator, _ Request, _ Preview) (done Answer, err error) {
 	err = keys.Update(ctx, o.Store, func(doc *keys.Document) (err error) {
 		done.Key, done.Secret, err = doc.Create(d.request(), time.Now())
 		return err
@@ -115,7 +115,7 @@ func successor(doc *keys.Document, k keys.Record, now time.Time) *keys.Record {
 	return nil
 }
 
-func (d RotateKey) do(ctx context.Context, o *Operator, _ Order, p Preview) (done Done, err error) {
+func (d RotateKey) do(ctx context.Context, o *Operator, _ Request, p Preview) (done Answer, err error) {
 	err = o.updateKey(ctx, d.ID, p, func(doc *keys.Document) (err error) {
 		done.Key, done.Secret, err = doc.Rotate(d.ID, d.Grace, time.Now())
 		return err
@@ -147,7 +147,7 @@ func (d RevokeKey) preview(ctx context.Context, o *Operator) (Preview, error) {
 	})
 }
 
-func (d RevokeKey) do(ctx context.Context, o *Operator, _ Order, p Preview) (done Done, err error) {
+func (d RevokeKey) do(ctx context.Context, o *Operator, _ Request, p Preview) (done Answer, err error) {
 	err = o.updateKey(ctx, d.ID, p, func(doc *keys.Document) (err error) {
 		done.Key, err = doc.Revoke(d.ID, time.Now())
 		return err
@@ -196,7 +196,7 @@ func validUntil(t time.Time) string {
 	return "until " + minute(t)
 }
 
-func (d ExpireKey) do(ctx context.Context, o *Operator, _ Order, p Preview) (done Done, err error) {
+func (d ExpireKey) do(ctx context.Context, o *Operator, _ Request, p Preview) (done Answer, err error) {
 	err = o.updateKey(ctx, d.ID, p, func(doc *keys.Document) error {
 		k, err := doc.Find(d.ID)
 		if err != nil {
@@ -244,7 +244,7 @@ func (d SetOrigins) preview(ctx context.Context, o *Operator) (Preview, error) {
 	})
 }
 
-func (d SetOrigins) do(ctx context.Context, o *Operator, _ Order, p Preview) (done Done, err error) {
+func (d SetOrigins) do(ctx context.Context, o *Operator, _ Request, p Preview) (done Answer, err error) {
 	err = o.updateKey(ctx, d.ID, p, func(doc *keys.Document) error {
 		k, err := doc.Find(d.ID)
 		if err != nil {
@@ -258,7 +258,7 @@ func (d SetOrigins) do(ctx context.Context, o *Operator, _ Order, p Preview) (do
 	return done, err
 }
 
-// previewKey previews a deed about the key of the id.
+// previewKey previews an action about the key of the id.
 func (o *Operator) previewKey(ctx context.Context, id string, look func(*keys.Document, keys.Record, *Preview) error) (Preview, error) {
 	doc, _, err := keys.Load(ctx, o.Store)
 	if err != nil {

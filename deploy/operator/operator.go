@@ -1,15 +1,15 @@
 // Package operator is the running service, and everything that people can do to it.
 //
-// A Deed is one thing that an operator does: verify a result, cancel a round, revoke a key, roll
-// a version back. Command line and console make the same deeds and hand them to the same
+// A Action is one thing that an operator does: verify a result, cancel a round, revoke a key, roll
+// a version back. Command line and console make the same actions and hand them to the same
 // Operator, which treats all of them alike:
 //
-//   - Preview says what a deed would do: to the pick, the standings, the winner, the published
+//   - Preview says what an action would do: to the pick, the standings, the winner, the published
 //     variants. It changes nothing.
-//   - Do carries a deed out once it is in the audit log, and refuses it with ErrChanged if what
+//   - Do carries an action out once it is in the audit log, and refuses it with ErrChanged if what
 //     it is about has changed since it was looked at.
 //
-// A deed whose preview asks a question voids, replaces or ends something: whoever shows it to a
+// A action whose preview asks a question voids, replaces or ends something: whoever shows it to a
 // person must have an answer before Do.
 //
 // Service is what runs meanwhile: it builds what falls due, follows ledger and archive, reads
@@ -51,15 +51,15 @@ const (
 )
 
 var (
-	// ErrChanged says that what a deed is about has changed since it was looked at.
+	// ErrChanged says that what an action is about has changed since it was looked at.
 	ErrChanged = errors.New("it has changed since you looked at it: look again")
-	// ErrNoReason says that a deed needs a reason and was given none.
+	// ErrNoReason says that an action needs a reason and was given none.
 	ErrNoReason = errors.New("say why in a few words: the reason stands in the audit log")
-	// ErrRefused says that a deed is done only when it is forced; the text says why.
+	// ErrRefused says that an action is done only when it is forced; the text says why.
 	ErrRefused = errors.New("refused")
 )
 
-// Operator carries out deeds on a store. It is safe for concurrent use. A deed that needs a field
+// Operator carries out actions on a store. It is safe for concurrent use. A action that needs a field
 // which is not set is refused with an error that says what is missing.
 type Operator struct {
 	Store blob.Store       // required
@@ -79,47 +79,47 @@ type Operator struct {
 	Webhooks *webhook.Sender
 	// Build builds and publishes once. It does not hide that publishing is held.
 	Build func(context.Context, builder.Request) (builder.Outcome, error)
-	// Attend says that somebody waits for what Build publishes, until it is served and over is called; nil:
+	// Hold says that somebody waits for what Build publishes, until it is served and over is called; nil:
 	// nothing else is done meanwhile.
-	Attend func() (over func())
+	Hold func() (over func())
 	// Jobs tells how the jobs of the running service stand, RunJob has one run now.
 	Jobs   func() []scheduler.Status
 	RunJob func(name, reason string) (<-chan error, error)
 }
 
-// Deed is one thing that an operator can do. It is a value: what it is done to, and how.
-type Deed interface {
-	// entry is the deed in the audit log; a deed without an action changes nothing and is not
+// Action is one thing that an operator can do. It is a value: what it is done to, and how.
+type Action interface {
+	// entry is the action in the audit log; an action without an action changes nothing and is not
 	// in it.
 	entry() auditlog.Change
-	// preview looks at what the deed would do. It refuses what could not be done now.
+	// preview looks at what the action would do. It refuses what could not be done now.
 	preview(ctx context.Context, o *Operator) (Preview, error)
-	// do carries the deed out, if what it is about is still what p was made from.
-	do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error)
+	// do carries the action out, if what it is about is still what p was made from.
+	do(ctx context.Context, o *Operator, request Request, p Preview) (Answer, error)
 }
 
-// checked is a deed whose preview has much that only people read. check leaves that out, and makes sure of
-// the rest: what Seen names, and whether the deed can be done now.
+// checked is an action whose preview has much that only people read. check leaves that out, and makes sure of
+// the rest: what Seen names, and whether the action can be done now.
 type checked interface {
 	check(ctx context.Context, o *Operator) (Preview, error)
 }
 
-// reasoned is a deed that may require a reason.
+// reasoned is an action that may require a reason.
 type reasoned interface{ needsReason() bool }
 
-// Preview says what a deed would do, in sentences for people.
+// Preview says what an action would do, in sentences for people.
 type Preview struct {
-	Title    string   `json:"title"`             // the deed: "Cancel the Dutch Grand Prix of 2026"
-	Question string   `json:"question,omitzero"` // to be answered with yes before the deed is done; empty: it needs no answer
+	Title    string   `json:"title"`             // the action: "Cancel the Dutch Grand Prix of 2026"
+	Question string   `json:"question,omitzero"` // to be answered with yes before the action is done; empty: it needs no answer
 	Effects  []string `json:"effects"`           // what it does, the most important first
 	Warnings []string `json:"warnings,omitzero"` // what is out of the ordinary
 	Refusal  string   `json:"refusal,omitzero"`  // why it is not done unless it is forced
 	Variants []string `json:"variants,omitzero"` // the published variants that would change, if it can be told
-	Seen     string   `json:"seen"`              // names what the preview was made from, for Order.Seen
+	Seen     string   `json:"seen"`              // names what the preview was made from, for Request.Seen
 }
 
-// Order is how a deed is asked for.
-type Order struct {
+// Request is how an action is asked for.
+type Request struct {
 	Actor  string // who, as the audit log and the ledger name them
 	Reason string // why, in their words
 	Seen   string // Preview.Seen of what they looked at; empty: they did not look
@@ -129,15 +129,15 @@ type Order struct {
 	Progress snapshots.Progress
 }
 
-// Done is what became of a deed.
-type Done struct {
+// Answer is what became of an action.
+type Answer struct {
 	Text     string // what was done, for people
 	Events   []ledger.Event
-	Round    *almanac.Round     // of a deed about a round: how it stands now
-	Receipt  *snapshots.Receipt // of a deed that published or found everything published already
-	Key      keys.Record        // of a deed about a key
+	Round    *almanac.Round     // of an action about a round: how it stands now
+	Receipt  *snapshots.Receipt // of an action that published or found everything published already
+	Key      keys.Record        // of an action about a key
 	Secret   string             // a new key or secret, which nobody can be shown again
-	Webhook  *webhook.Hook      // of a deed about a webhook
+	Webhook  *webhook.Hook      // of an action about a webhook
 	Attempt  *webhook.Attempt   // of a test of it
 	Pruned   *snapshots.Pruned
 	Facts    *builder.StoredArchive
@@ -145,13 +145,13 @@ type Done struct {
 	Audited  *builder.Audit
 	Backup   *snapshots.BackupInfo
 	Restored *snapshots.Restored
-	// Unpublished is why a version should be built now, for Rebuild; empty if the deed leaves
+	// Unpublished is why a version should be built now, for Rebuild; empty if the action leaves
 	// nothing to publish. A running service finds it by itself within a second or two.
 	Unpublished string
 }
 
-// Outcome is that of the build of a deed that published.
-func (d Done) Outcome() builder.Outcome {
+// Outcome is that of the build of an action that published.
+func (d Answer) Outcome() builder.Outcome {
 	outcome := builder.Outcome{Events: d.Events}
 	if d.Receipt != nil {
 		outcome.Receipt = *d.Receipt
@@ -159,13 +159,13 @@ func (d Done) Outcome() builder.Outcome {
 	return outcome
 }
 
-// Preview looks at what a deed would do now.
-func (o *Operator) Preview(ctx context.Context, d Deed) (Preview, error) { return d.preview(ctx, o) }
+// Preview looks at what an action would do now.
+func (o *Operator) Preview(ctx context.Context, d Action) (Preview, error) { return d.preview(ctx, o) }
 
-// Check is the preview of a deed for somebody who has looked at what seen names: it may leave out what only
+// Check is the preview of an action for somebody who has looked at what seen names: it may leave out what only
 // people read, the effects and the variants. Without seen it is the whole preview. The error is ErrChanged if
-// the deed is about something else by now.
-func (o *Operator) Check(ctx context.Context, d Deed, seen string) (Preview, error) {
+// the action is about something else by now.
+func (o *Operator) Check(ctx context.Context, d Action, seen string) (Preview, error) {
 	look := d.preview
 	if c, ok := d.(checked); ok && seen != "" {
 		look = c.check
@@ -185,44 +185,44 @@ func (p Preview) StillOf(seen string) error {
 	return nil
 }
 
-// Complete says what an order for a deed lacks, before anything is done.
-func Complete(d Deed, order Order) error {
-	if r, ok := d.(reasoned); ok && r.needsReason() && order.Reason == "" {
+// Complete says what an order for an action lacks, before anything is done.
+func Complete(d Action, request Request) error {
+	if r, ok := d.(reasoned); ok && r.needsReason() && request.Reason == "" {
 		return ErrNoReason
 	}
-	return errors.Join(printable("the name of an operator", order.Actor), printable("a reason", order.Reason))
+	return errors.Join(printable("the name of an operator", request.Actor), printable("a reason", request.Reason))
 }
 
-// Do is Check and Carry for an order that is complete, and that the preview does not refuse.
-func (o *Operator) Do(ctx context.Context, d Deed, order Order) (Done, error) {
-	if err := Complete(d, order); err != nil {
-		return Done{}, err
+// Do is Check and Apply for an order that is complete, and that the preview does not refuse.
+func (o *Operator) Do(ctx context.Context, d Action, request Request) (Answer, error) {
+	if err := Complete(d, request); err != nil {
+		return Answer{}, err
 	}
-	p, err := o.Check(ctx, d, order.Seen)
+	p, err := o.Check(ctx, d, request.Seen)
 	switch {
 	case err != nil:
-		return Done{}, err
-	case p.Refusal != "" && !order.Force:
-		return Done{}, fmt.Errorf("%w: %s", ErrRefused, p.Refusal)
+		return Answer{}, err
+	case p.Refusal != "" && !request.Force:
+		return Answer{}, fmt.Errorf("%w: %s", ErrRefused, p.Refusal)
 	}
-	return o.Carry(ctx, d, order, p)
+	return o.Apply(ctx, d, request, p)
 }
 
-// Carry carries out a deed, as who orders it has just had it previewed or checked: the error is ErrChanged
-// if it is about something else by now. The deed is announced in the audit log, which says what was asked
+// Apply carries out an action, as who orders it has just had it previewed or checked: the error is ErrChanged
+// if it is about something else by now. The action is announced in the audit log, which says what was asked
 // for also when it then fails, and that it did.
-func (o *Operator) Carry(ctx context.Context, d Deed, order Order, p Preview) (Done, error) {
+func (o *Operator) Apply(ctx context.Context, d Action, request Request, p Preview) (Answer, error) {
 	change := d.entry()
 	if change.Action == "" {
-		return d.do(ctx, o, order, p)
+		return d.do(ctx, o, request, p)
 	}
 	if o.Audit == nil {
-		return Done{}, errors.New("the audit log cannot be read, so nothing can be done that belongs there")
+		return Answer{}, errors.New("the audit log cannot be read, so nothing can be done that belongs there")
 	}
-	change.Actor, change.Reason = order.Actor, order.Reason
-	var done Done
+	change.Actor, change.Reason = request.Actor, request.Reason
+	var done Answer
 	err := o.Audit.Do(ctx, change, func() (err error) {
-		done, err = d.do(ctx, o, order, p)
+		done, err = d.do(ctx, o, request, p)
 		return err
 	})
 	return done, err

@@ -18,9 +18,9 @@ import (
 	"gridcast/deploy/auditlog"
 )
 
-// RoundDeed is a decision about one round: Verify, Enter, Correct, Postpone, Cancel, Move, Reinstate
+// RoundAction is a decision about one round: Verify, Enter, Correct, Postpone, Cancel, Move, Reinstate
 // or ReleaseRound. It becomes events of the ledger.
-type RoundDeed struct {
+type RoundAction struct {
 	action  auditlog.Action
 	session int64
 	decide  func(r *almanac.Round, reason string) ([]ledger.Event, error)
@@ -30,18 +30,18 @@ type RoundDeed struct {
 	look func(r *almanac.Round, now time.Time, p *Preview)
 }
 
-// Verify vouches for the source's classification of a round. It needs no reason.
-func Verify(session int64) RoundDeed {
-	return RoundDeed{
+// VerifyResult vouches for the source's classification of a round. It needs no reason.
+func VerifyResult(session int64) RoundAction {
+	return RoundAction{
 		action: auditlog.VerifyResult, session: session,
 		title: "Verify the result of the %s", question: "Is this the result of the %s?",
 		decide: func(r *almanac.Round, _ string) ([]ledger.Event, error) { return r.Verify() },
 	}
 }
 
-// Enter makes a classification that a person has written down the first verified one.
-func Enter(session int64, result Classification) RoundDeed {
-	return RoundDeed{
+// EnterResult makes a classification that a person has written down the first verified one.
+func EnterResult(session int64, result Classification) RoundAction {
+	return RoundAction{
 		action: auditlog.EnterResult, session: session,
 		title: "Enter the result of the %s", question: "Is this the result of the %s?",
 		look: func(r *almanac.Round, now time.Time, p *Preview) { p.Refusal = early(r, now) },
@@ -58,9 +58,9 @@ func Enter(session int64, result Classification) RoundDeed {
 	}
 }
 
-// Correct makes another classification the next revision of a result.
-func Correct(session int64, result Classification) RoundDeed {
-	return RoundDeed{
+// CorrectResult makes another classification the next revision of a result.
+func CorrectResult(session int64, result Classification) RoundAction {
+	return RoundAction{
 		action: auditlog.CorrectResult, session: session,
 		title: "Correct the result of the %s", question: "Correct the result of the %s?",
 		look: func(r *almanac.Round, now time.Time, p *Preview) {
@@ -79,37 +79,37 @@ func Correct(session int64, result Classification) RoundDeed {
 	}
 }
 
-// Postpone takes a round off its date.
-func Postpone(session int64) RoundDeed {
-	return RoundDeed{
+// PostponeRound takes a round off its date.
+func PostponeRound(session int64) RoundAction {
+	return RoundAction{
 		action: auditlog.PostponeRound, session: session,
 		title: "Postpone the %s", question: "Take the %s off its date?",
 		decide: (*almanac.Round).Postpone,
 	}
 }
 
-// Cancel calls a round off.
-func Cancel(session int64) RoundDeed {
-	return RoundDeed{
+// CancelRound calls a round off.
+func CancelRound(session int64) RoundAction {
+	return RoundAction{
 		action: auditlog.CancelRound, session: session,
 		title: "Cancel the %s", question: "Call the %s off?",
 		decide: (*almanac.Round).Cancel,
 	}
 }
 
-// Move gives a round another start.
-func Move(session int64, start time.Time) RoundDeed {
-	return RoundDeed{
+// MoveRound gives a round another start.
+func MoveRound(session int64, start time.Time) RoundAction {
+	return RoundAction{
 		action: auditlog.MoveRound, session: session,
 		title: "Move the %s", question: "Move the start of the %s to " + minute(start) + "?",
 		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) { return r.Move(start, reason) },
 	}
 }
 
-// Reinstate puts a postponed or cancelled round back, with a start or, if that is zero, at the one
+// ReinstateRound puts a postponed or cancelled round back, with a start or, if that is zero, at the one
 // in the calendar.
-func Reinstate(session int64, start time.Time) RoundDeed {
-	return RoundDeed{
+func ReinstateRound(session int64, start time.Time) RoundAction {
+	return RoundAction{
 		action: auditlog.ReinstateRound, session: session,
 		title: "Reinstate the %s", question: "Put the %s back into the calendar?",
 		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) { return r.Reinstate(start, reason) },
@@ -117,8 +117,8 @@ func Reinstate(session int64, start time.Time) RoundDeed {
 }
 
 // ReleaseRound lets go of a start that somebody gave a round: it follows the sources again.
-func ReleaseRound(session int64) RoundDeed {
-	return RoundDeed{
+func ReleaseRound(session int64) RoundAction {
+	return RoundAction{
 		action: auditlog.ReleaseRound, session: session,
 		title: "Release the start of the %s",
 		look: func(r *almanac.Round, _ time.Time, p *Preview) {
@@ -239,19 +239,19 @@ func SeenRound(r *almanac.Round) string {
 	}{r.Record, r.Source(), r.SourceSprint()})
 }
 
-// notGiven stands for the reason of a deed that is looked at before anybody gave one.
+// notGiven stands for the reason of an action that is looked at before anybody gave one.
 const notGiven = "not given yet"
 
-func (d RoundDeed) needsReason() bool { return d.action != auditlog.VerifyResult }
+func (d RoundAction) needsReason() bool { return d.action != auditlog.VerifyResult }
 
-func (d RoundDeed) entry() auditlog.Change { return roundEntry(d.action, d.session) }
+func (d RoundAction) entry() auditlog.Change { return roundEntry(d.action, d.session) }
 
 func roundEntry(action auditlog.Action, session int64) auditlog.Change {
 	return auditlog.Change{Action: action, Subject: strconv.FormatInt(session, 10)}
 }
 
 // preview says what the ledger would take, and what clients would see of it.
-func (d RoundDeed) preview(ctx context.Context, o *Operator) (Preview, error) {
+func (d RoundAction) preview(ctx context.Context, o *Operator) (Preview, error) {
 	v, err := o.view(ctx)
 	if err != nil {
 		return Preview{}, err
@@ -271,7 +271,7 @@ func (d RoundDeed) preview(ctx context.Context, o *Operator) (Preview, error) {
 }
 
 // check implements checked. That what follows can be rendered is checked again by what does it.
-func (d RoundDeed) check(ctx context.Context, o *Operator) (Preview, error) {
+func (d RoundAction) check(ctx context.Context, o *Operator) (Preview, error) {
 	v, err := o.view(ctx)
 	if err != nil {
 		return Preview{}, err
@@ -280,8 +280,8 @@ func (d RoundDeed) check(ctx context.Context, o *Operator) (Preview, error) {
 	return p, err
 }
 
-// trial is the preview of the deed but for what clients would see of it, and the ledger after it.
-func (d RoundDeed) trial(before *almanac.Almanac, now time.Time) (Preview, *ledger.State, error) {
+// trial is the preview of the action but for what clients would see of it, and the ledger after it.
+func (d RoundAction) trial(before *almanac.Almanac, now time.Time) (Preview, *ledger.State, error) {
 	r, err := before.Round(d.session)
 	if err != nil {
 		return Preview{}, nil, err
@@ -322,22 +322,22 @@ func refused(r *almanac.Round, err error) error {
 }
 
 // do appends the decision to the ledger, if the round is still what p was made from.
-func (d RoundDeed) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
+func (d RoundAction) do(ctx context.Context, o *Operator, request Request, p Preview) (Answer, error) {
 	facts, err := o.Facts(ctx)
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
 	v := facts.Archive.AsOf(o.Now())
-	events, err := almanac.Decide(ctx, o.Ledger, v, order.Actor, d.session, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) {
+	events, err := almanac.Decide(ctx, o.Ledger, v, request.Actor, d.session, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) {
 		if SeenRound(r) != p.Seen {
 			return nil, fmt.Errorf("%s: %w", label(r), ErrChanged)
 		}
-		return d.decide(r, order.Reason)
+		return d.decide(r, request.Reason)
 	})
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
-	done := Done{Events: events, Unpublished: fmt.Sprintf("%s %d", strings.ReplaceAll(string(events[0].Type), "_", " "), d.session)}
+	done := Answer{Events: events, Unpublished: fmt.Sprintf("%s %d", strings.ReplaceAll(string(events[0].Type), "_", " "), d.session)}
 	r, err := almanac.Join(v, o.Ledger.State(), ledger.YearOf(d.session)).Round(d.session)
 	if err != nil {
 		return done, err

@@ -42,7 +42,7 @@ type Service struct {
 	zipping   func(context.Context) (builder.Downloads, error)
 	tell      []func(context.Context) // of each version that is published
 	telling   sync.WaitGroup          // of builds; building guards it
-	attended  attended
+	holds     holds
 	refused   atomic.Int64                   // documents that the last build left as they were
 	building  sync.Mutex                     // jobs run side by side; their builds need not race each other
 	published atomic.Pointer[snapshots.Base] // as of the last build
@@ -199,17 +199,17 @@ func (s *Service) wantDerived(reason string) {
 	}
 }
 
-// attended counts what people wait for.
-type attended struct {
+// holds counts what people wait for.
+type holds struct {
 	mu    sync.Mutex
 	count int
 	idle  chan struct{} // closed when count is 0 again; nil while it is
 }
 
-// Attend says that somebody waits for what is published until over is called. Work that nobody waits
+// Hold says that somebody waits for what is published until over is called. Work that nobody waits
 // for and that takes a processor for a while begins after that.
-func (s *Service) Attend() (over func()) {
-	a := &s.attended
+func (s *Service) Hold() (over func()) {
+	a := &s.holds
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.count++; a.count == 1 {
@@ -226,7 +226,7 @@ func (s *Service) Attend() (over func()) {
 }
 
 // wait waits until nobody waits for anything, or ctx ends.
-func (a *attended) wait(ctx context.Context) error {
+func (a *holds) wait(ctx context.Context) error {
 	for {
 		a.mu.Lock()
 		idle := a.idle
@@ -246,7 +246,7 @@ func (a *attended) wait(ctx context.Context) error {
 // made of, and has a version built with them; then the downloads of the seasons that have changed.
 // Builds go on meanwhile, but neither begins while somebody waits for one to be served.
 func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
-	if s.attended.wait(ctx) != nil {
+	if s.holds.wait(ctx) != nil {
 		return nil //nolint:nilerr // the next start asks for both
 	}
 	began := time.Now()
@@ -267,7 +267,7 @@ func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 // publishDownloads makes the downloads that are not of what is published now, and publishes them. What
 // takes time, reading documents and packing them, is done before it is its turn among the builds.
 func (s *Service) publishDownloads(ctx context.Context) error {
-	if s.attended.wait(ctx) != nil {
+	if s.holds.wait(ctx) != nil {
 		return nil // the next start asks for them
 	}
 	began := time.Now()
@@ -442,7 +442,7 @@ func (s *Service) runJob(name, reason string) (<-chan error, error) {
 	return nil, errors.New("the service has not started yet")
 }
 
-// Operator returns an operator whose deeds build through the service, one at a time with its own
+// Operator returns an operator whose actions build through the service, one at a time with its own
 // builds.
 func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*Operator, error) {
 	log, err := auditlog.Load(ctx, s.builder.Store)
@@ -453,7 +453,7 @@ func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*Operator, er
 		Store: s.builder.Store, Audit: log, Tiers: tiers, Name: s.builder.Name, Now: s.clock.Now,
 		Ledger: s.builder.Ledger, Build: s.Build,
 		Facts: s.currentFacts, Ingest: s.sources, Model: func(ctx context.Context) predict.Model { return s.builder.Rules(ctx).Model },
-		Jobs: s.Jobs, RunJob: s.runJob, Webhooks: s.sender, Attend: s.Attend,
+		Jobs: s.Jobs, RunJob: s.runJob, Webhooks: s.sender, Hold: s.Hold,
 	}, nil
 }
 

@@ -53,7 +53,7 @@ func TestAttend(t *testing.T) {
 		s := operator.NewService(&builder.Builder{Store: memblob.New(), Log: log}, clock.System(), log, prometheus.NewRegistry())
 		var derived atomic.Int64
 		s.DeriveWith(func() { derived.Add(1) })
-		first, second := s.Attend(), s.Attend()
+		first, second := s.Hold(), s.Hold()
 		done := make(chan error, 1)
 		go func() { done <- s.Derive(t.Context()) }()
 		for _, over := range []func(){first, first} { // one that is over twice counts once
@@ -72,7 +72,7 @@ func TestAttend(t *testing.T) {
 		}
 
 		// A service that stops does not wait for it.
-		defer s.Attend()()
+		defer s.Hold()()
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { done <- s.Derive(ctx) }()
 		synctest.Wait()
@@ -105,9 +105,9 @@ func TestVerifyTrips(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Store, w.Facts = slow, func(context.Context) (builder.StoredArchive, error) { return facts, nil }
-		p := w.preview(t, operator.Verify(belgium))
+		p := w.preview(t, operator.VerifyResult(belgium))
 		began := time.Now()
-		done := must(t, w.Operator, operator.Verify(belgium), operator.Order{Seen: p.Seen})
+		done := must(t, w.Operator, operator.VerifyResult(belgium), operator.Request{Seen: p.Seen})
 		if got := time.Since(began); got != 3*time.Second {
 			t.Errorf("%d round trips, want 3", got/time.Second)
 		}

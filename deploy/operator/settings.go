@@ -109,11 +109,11 @@ func (d ChangeSettings) preview(ctx context.Context, o *Operator) (Preview, erro
 	return Preview{Title: "Change the settings of the store", Question: "Go by this from now on?", Effects: effects, Seen: seen}, nil
 }
 
-func (d ChangeSettings) do(ctx context.Context, o *Operator, _ Order, _ Preview) (Done, error) {
+func (d ChangeSettings) do(ctx context.Context, o *Operator, _ Request, _ Preview) (Answer, error) {
 	if _, err := builder.UpdateSettings(ctx, o.Store, func(s *builder.Settings) { d.apply(s) }); err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
-	return Done{Text: "The settings of the store are changed: " + d.entry().Subject + "."}, nil
+	return Answer{Text: "The settings of the store are changed: " + d.entry().Subject + "."}, nil
 }
 
 // Setting is one of the settings of a store, in words.

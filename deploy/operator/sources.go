@@ -137,20 +137,20 @@ func Difference(line assemble.Line) string {
 	return fmt.Sprintf("%s: %s, was %s", line.About, line.Is, line.Was)
 }
 
-func (d AcceptChange) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
+func (d AcceptChange) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
 	c, err := d.change(o)
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
 	now := o.Now()
-	if _, err := o.Ingest.Accept(ctx, now, order.Actor, d.ID, order.Reason); err != nil {
-		return Done{}, err
+	if _, err := o.Ingest.Accept(ctx, now, request.Actor, d.ID, request.Reason); err != nil {
+		return Answer{}, err
 	}
 	report, err := o.Ingest.Apply(ctx, now)
 	if err != nil {
-		return Done{}, fmt.Errorf("it is let through, and used once this is mended: %w", err)
+		return Answer{}, fmt.Errorf("it is let through, and used once this is mended: %w", err)
 	}
-	done := Done{Text: fmt.Sprintf("The %s of %s is what %s says.", c.Block, c.Round(), c.Source), Events: report.Events}
+	done := Answer{Text: fmt.Sprintf("The %s of %s is what %s says.", c.Block, c.Round(), c.Source), Events: report.Events}
 	if report.Changed || len(report.Events) > 0 {
 		done.Unpublished = "a change of " + c.Source + " was accepted"
 	}

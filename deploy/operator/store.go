@@ -19,17 +19,17 @@ func (d BackupStore) entry() auditlog.Change {
 	return auditlog.Change{Action: auditlog.BackupStore, Subject: d.To.String()}
 }
 
-func (d BackupStore) preview(context.Context, *Operator) (Preview, error) { //nolint:unparam // a Deed, of which others fail
+func (d BackupStore) preview(context.Context, *Operator) (Preview, error) { //nolint:unparam // a Action, of which others fail
 	return Preview{Title: "Back up the store", Effects: []string{fmt.Sprintf("Everything that %s lacks is copied there. The store goes on being used.", d.To)}}, nil
 }
 
-// do fails if something in the store is damaged; Done has what was copied all the same.
-func (d BackupStore) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
-	info, err := snapshots.Backup(ctx, o.Store, d.To, time.Now(), order.Progress)
+// do fails if something in the store is damaged; Answer has what was copied all the same.
+func (d BackupStore) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
+	info, err := snapshots.Backup(ctx, o.Store, d.To, time.Now(), request.Progress)
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
-	done := Done{Backup: &info, Text: fmt.Sprintf("Version %d and the ledger up to file %d are in %s: %d objects, %d of them copied now (%d bytes).",
+	done := Answer{Backup: &info, Text: fmt.Sprintf("Version %d and the ledger up to file %d are in %s: %d objects, %d of them copied now (%d bytes).",
 		info.Version, info.Ledger.Seq, d.To, info.Objects, info.Copied, info.Bytes)}
 	if len(info.Faults) > 0 {
 		faults := make([]error, len(info.Faults))
@@ -89,25 +89,25 @@ func (d RestoreStore) preview(ctx context.Context, o *Operator) (Preview, error)
 	return p, nil
 }
 
-func (d RestoreStore) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
+func (d RestoreStore) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
 	_, stored, keysErr := keys.Load(ctx, o.Store)
-	publisher := snapshots.Publisher{Store: o.Store, Progress: order.Progress}
+	publisher := snapshots.Publisher{Store: o.Store, Progress: request.Progress}
 	restored, err := publisher.Restore(ctx, snapshots.Restoring{Backup: d.From, Builder: o.Name, Above: d.Above, Since: d.Since})
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
 	if stored == "" || keysErr != nil { // the keys are the backup's
 		if err := restoreKeys(ctx, o.Store); err != nil {
-			return Done{}, err
+			return Answer{}, err
 		}
 	}
-	done := Done{Restored: &restored, Receipt: &restored.Receipt, Text: fmt.Sprintf("Version %d serves what the backup of %s had.",
+	done := Answer{Restored: &restored, Receipt: &restored.Receipt, Text: fmt.Sprintf("Version %d serves what the backup of %s had.",
 		restored.Version, restored.Backup.At.UTC().Format(time.RFC3339))}
 	log, err := auditlog.Load(ctx, o.Store)
 	if err != nil {
 		return done, fmt.Errorf("%s But it could not be recorded: %w", done.Text, err)
 	}
-	change := auditlog.Change{Actor: order.Actor, Action: auditlog.RestoreStore, Subject: d.From.String(), Reason: order.Reason}
+	change := auditlog.Change{Actor: request.Actor, Action: auditlog.RestoreStore, Subject: d.From.String(), Reason: request.Reason}
 	if err := log.Do(ctx, change, func() error { return nil }); err != nil {
 		return done, fmt.Errorf("%s But it could not be recorded: %w", done.Text, err)
 	}

@@ -22,21 +22,21 @@ type Rebuild struct{}
 func (Rebuild) needsReason() bool      { return true }
 func (Rebuild) entry() auditlog.Change { return auditlog.Change{Action: auditlog.Rebuild} }
 
-func (Rebuild) preview(context.Context, *Operator) (Preview, error) { //nolint:unparam // a Deed, of which others fail
+func (Rebuild) preview(context.Context, *Operator) (Preview, error) { //nolint:unparam // a Action, of which others fail
 	return Preview{Title: "Rebuild", Effects: []string{"What is due is settled, and a version is published if anything has changed."}}, nil
 }
 
-func (Rebuild) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
-	return o.build(ctx, builder.Request{Reason: order.Reason, Progress: order.Progress})
+func (Rebuild) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
+	return o.build(ctx, builder.Request{Reason: request.Reason, Progress: request.Progress})
 }
 
-// Release ends the hold that a rollback has put on publishing, and builds.
-type Release struct{}
+// ReleasePublishing ends the hold that a rollback has put on publishing, and builds.
+type ReleasePublishing struct{}
 
-func (Release) needsReason() bool      { return true }
-func (Release) entry() auditlog.Change { return auditlog.Change{Action: auditlog.Release} }
+func (ReleasePublishing) needsReason() bool      { return true }
+func (ReleasePublishing) entry() auditlog.Change { return auditlog.Change{Action: auditlog.Release} }
 
-func (Release) preview(ctx context.Context, o *Operator) (Preview, error) {
+func (ReleasePublishing) preview(ctx context.Context, o *Operator) (Preview, error) {
 	pointer, _, err := snapshots.LoadPointer(ctx, o.Store)
 	if err != nil {
 		return Preview{}, fmt.Errorf("release: %w", err)
@@ -54,14 +54,14 @@ func (Release) preview(ctx context.Context, o *Operator) (Preview, error) {
 	return p, nil
 }
 
-func (Release) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
-	return o.build(ctx, builder.Request{Reason: order.Reason, Release: true, Progress: order.Progress})
+func (ReleasePublishing) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
+	return o.build(ctx, builder.Request{Reason: request.Reason, Release: true, Progress: request.Progress})
 }
 
-func (o *Operator) build(ctx context.Context, request builder.Request) (Done, error) {
+func (o *Operator) build(ctx context.Context, request builder.Request) (Answer, error) {
 	request.At = o.Now()
 	outcome, err := o.Build(ctx, request)
-	done := Done{Events: outcome.Events, Receipt: &outcome.Receipt}
+	done := Answer{Events: outcome.Events, Receipt: &outcome.Receipt}
 	if outcome.Unchanged {
 		done.Text = fmt.Sprintf("Nothing has changed: version %d is up to date.", outcome.Version)
 	} else {
@@ -112,10 +112,10 @@ func (d Rollback) preview(ctx context.Context, o *Operator) (Preview, error) {
 	return p, nil
 }
 
-func (d Rollback) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
-	publisher := snapshots.Publisher{Store: o.Store, Progress: order.Progress}
-	receipt, err := publisher.Rollback(ctx, d.Version, o.Name, order.Reason, o.Now())
-	return Done{
+func (d Rollback) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
+	publisher := snapshots.Publisher{Store: o.Store, Progress: request.Progress}
+	receipt, err := publisher.Rollback(ctx, d.Version, o.Name, request.Reason, o.Now())
+	return Answer{
 		Receipt: &receipt,
 		Text:    fmt.Sprintf("Version %d has the content of version %d, and publishing is held. Edges follow within a second or two.", receipt.Version, d.Version),
 	}, err
@@ -162,9 +162,9 @@ func (d Prune) preview(ctx context.Context, o *Operator) (Preview, error) {
 	return p, nil
 }
 
-func (d Prune) do(ctx context.Context, o *Operator, _ Order, _ Preview) (Done, error) {
+func (d Prune) do(ctx context.Context, o *Operator, _ Request, _ Preview) (Answer, error) {
 	pruned, err := snapshots.Prune(ctx, o.Store, d.Keep, time.Now(), false)
-	return Done{
+	return Answer{
 		Pruned: &pruned,
 		Text:   fmt.Sprintf("%d objects, %d bytes removed; %d versions kept.", len(pruned.Removed), pruned.Bytes, len(pruned.Kept)),
 	}, err
@@ -175,7 +175,7 @@ type CheckVersion struct{ Version int64 } // 0: the current one
 
 func (CheckVersion) entry() auditlog.Change { return auditlog.Change{} }
 
-func (d CheckVersion) preview(context.Context, *Operator) (Preview, error) { //nolint:unparam // a Deed, of which others fail
+func (d CheckVersion) preview(context.Context, *Operator) (Preview, error) { //nolint:unparam // a Action, of which others fail
 	title := "Check every object of the current version"
 	if d.Version != 0 {
 		title = fmt.Sprintf("Check every object of version %d", d.Version)
@@ -183,13 +183,13 @@ func (d CheckVersion) preview(context.Context, *Operator) (Preview, error) { //n
 	return Preview{Title: title, Effects: []string{"Every object is read and compared with its hash. Nothing is changed."}}, nil
 }
 
-// do fails if an object is not what it should be; Done has what was found.
-func (d CheckVersion) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
-	found, err := snapshots.Verify(ctx, o.Store, d.Version, order.Progress)
+// do fails if an object is not what it should be; Answer has what was found.
+func (d CheckVersion) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
+	found, err := snapshots.Verify(ctx, o.Store, d.Version, request.Progress)
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
-	done := Done{Checked: &found, Text: fmt.Sprintf("Version %d is whole: %d objects, %d bytes read and compared.", found.Version, found.Objects, found.Bytes)}
+	done := Answer{Checked: &found, Text: fmt.Sprintf("Version %d is whole: %d objects, %d bytes read and compared.", found.Version, found.Objects, found.Bytes)}
 	if len(found.Faults) > 0 {
 		done.Text = ""
 		return done, fmt.Errorf("version %d is damaged: %d of %d objects are wrong: %w; roll back to a version that is whole, then rebuild",
@@ -204,17 +204,17 @@ type AuditLedger struct{ Heads []string } // noted earlier: must still be part o
 
 func (AuditLedger) entry() auditlog.Change { return auditlog.Change{} }
 
-func (AuditLedger) preview(context.Context, *Operator) (Preview, error) { //nolint:unparam // a Deed, of which others fail
+func (AuditLedger) preview(context.Context, *Operator) (Preview, error) { //nolint:unparam // a Action, of which others fail
 	return Preview{Title: "Audit the ledger", Effects: []string{"The whole record is read from the store and compared with what was published. Nothing is changed."}}, nil
 }
 
-// do fails if the record does not hold; Done has the report all the same.
-func (d AuditLedger) do(ctx context.Context, o *Operator, _ Order, _ Preview) (Done, error) {
+// do fails if the record does not hold; Answer has the report all the same.
+func (d AuditLedger) do(ctx context.Context, o *Operator, _ Request, _ Preview) (Answer, error) {
 	audit, err := builder.AuditStore(ctx, o.Store, d.Heads...)
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
-	done := Done{Audited: &audit}
+	done := Answer{Audited: &audit}
 	if err := audit.Err(); err != nil {
 		return done, err
 	}
@@ -240,16 +240,16 @@ func (d RunJob) preview(_ context.Context, o *Operator) (Preview, error) {
 	return Preview{Title: "Run the job " + d.Name, Effects: []string{"It runs once, now or when its turn comes."}}, nil
 }
 
-func (d RunJob) do(ctx context.Context, o *Operator, order Order, _ Preview) (Done, error) {
-	outcome, err := o.RunJob(d.Name, "asked for by "+order.Actor)
+func (d RunJob) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
+	outcome, err := o.RunJob(d.Name, "asked for by "+request.Actor)
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
 	select {
 	case err := <-outcome:
-		return Done{Text: "The job " + d.Name + " has run without an error."}, err
+		return Answer{Text: "The job " + d.Name + " has run without an error."}, err
 	case <-ctx.Done():
-		return Done{}, ctx.Err()
+		return Answer{}, ctx.Err()
 	}
 }
 

@@ -86,23 +86,23 @@ func (d AddWebhook) preview(ctx context.Context, o *Operator) (Preview, error) {
 	return p, nil
 }
 
-func (d AddWebhook) do(ctx context.Context, o *Operator, _ Order, _ Preview) (Done, error) {
+func (d AddWebhook) do(ctx context.Context, o *Operator, _ Request, _ Preview) (Answer, error) {
 	pointer, _, err := snapshots.LoadPointer(ctx, o.Store)
 	if err != nil && !errors.Is(err, snapshots.ErrNone) {
-		return Done{}, err
+		return Answer{}, err
 	}
 	h, err := webhook.New(o.Webhooks, d.URL, d.Endpoints, pointer.Version)
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
 	secret, err := o.Webhooks.Secret(h)
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
 	if err := webhook.Update(ctx, o.Store, func(hooks *[]webhook.Hook) error { *hooks = append(*hooks, h); return nil }); err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
-	return Done{
+	return Answer{
 		Webhook: &h, Secret: secret,
 		Text: fmt.Sprintf("Webhook %s to %s is told of every version after %d. Its secret is shown this once: it is kept nowhere.", h.ID, WebhookHost(h), h.Since),
 	}, nil
@@ -138,13 +138,13 @@ func (d RotateWebhook) preview(ctx context.Context, o *Operator) (Preview, error
 	})
 }
 
-func (d RotateWebhook) do(ctx context.Context, o *Operator, _ Order, p Preview) (Done, error) {
+func (d RotateWebhook) do(ctx context.Context, o *Operator, _ Request, p Preview) (Answer, error) {
 	h, err := o.updateWebhook(ctx, d.ID, p, func(h *webhook.Hook) { h.Rotate(o.Webhooks, d.Grace) })
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
 	secret, err := o.Webhooks.Secret(h)
-	return Done{Webhook: &h, Secret: secret, Text: fmt.Sprintf("Webhook %s to %s has a new secret, shown this once: it is kept nowhere.", h.ID, WebhookHost(h))}, err
+	return Answer{Webhook: &h, Secret: secret, Text: fmt.Sprintf("Webhook %s to %s has a new secret, shown this once: it is kept nowhere.", h.ID, WebhookHost(h))}, err
 }
 
 // PauseWebhook has nothing sent to a webhook until it is resumed.
@@ -165,13 +165,13 @@ func (d PauseWebhook) preview(ctx context.Context, o *Operator) (Preview, error)
 	})
 }
 
-func (d PauseWebhook) do(ctx context.Context, o *Operator, order Order, p Preview) (Done, error) {
-	why := "paused by " + order.Actor
-	if order.Reason != "" {
-		why += ": " + order.Reason
+func (d PauseWebhook) do(ctx context.Context, o *Operator, request Request, p Preview) (Answer, error) {
+	why := "paused by " + request.Actor
+	if request.Reason != "" {
+		why += ": " + request.Reason
 	}
 	h, err := o.updateWebhook(ctx, d.ID, p, func(h *webhook.Hook) { h.Pause(why, false) })
-	return Done{Webhook: &h, Text: fmt.Sprintf("Webhook %s to %s is paused.", h.ID, WebhookHost(h))}, err
+	return Answer{Webhook: &h, Text: fmt.Sprintf("Webhook %s to %s is paused.", h.ID, WebhookHost(h))}, err
 }
 
 // RecordPause pauses a webhook that has taken nothing for too long, once the audit log says so. Several
@@ -202,9 +202,9 @@ func (d ResumeWebhook) preview(ctx context.Context, o *Operator) (Preview, error
 	})
 }
 
-func (d ResumeWebhook) do(ctx context.Context, o *Operator, _ Order, p Preview) (Done, error) {
+func (d ResumeWebhook) do(ctx context.Context, o *Operator, _ Request, p Preview) (Answer, error) {
 	h, err := o.updateWebhook(ctx, d.ID, p, (*webhook.Hook).Resume)
-	return Done{Webhook: &h, Text: fmt.Sprintf("Webhook %s to %s is sent to again.", h.ID, WebhookHost(h))}, err
+	return Answer{Webhook: &h, Text: fmt.Sprintf("Webhook %s to %s is sent to again.", h.ID, WebhookHost(h))}, err
 }
 
 // RemoveWebhook ends a webhook, for ever.
@@ -222,7 +222,7 @@ func (d RemoveWebhook) preview(ctx context.Context, o *Operator) (Preview, error
 	})
 }
 
-func (d RemoveWebhook) do(ctx context.Context, o *Operator, _ Order, p Preview) (Done, error) {
+func (d RemoveWebhook) do(ctx context.Context, o *Operator, _ Request, p Preview) (Answer, error) {
 	var gone webhook.Hook
 	err := webhook.Update(ctx, o.Store, func(hooks *[]webhook.Hook) error {
 		h, err := findWebhook(*hooks, d.ID, p)
@@ -236,7 +236,7 @@ func (d RemoveWebhook) do(ctx context.Context, o *Operator, _ Order, p Preview) 
 	if err == nil {
 		err = o.Store.Delete(ctx, webhook.StateKey(d.ID))
 	}
-	return Done{Webhook: &gone, Text: fmt.Sprintf("Webhook %s to %s is removed.", gone.ID, WebhookHost(gone))}, err
+	return Answer{Webhook: &gone, Text: fmt.Sprintf("Webhook %s to %s is removed.", gone.ID, WebhookHost(gone))}, err
 }
 
 // TestWebhook sends a webhook a message that says nothing has changed, once, from this machine.
@@ -262,20 +262,20 @@ func (d TestWebhook) preview(ctx context.Context, o *Operator) (Preview, error) 
 	return p, errors.Join(err, wrong)
 }
 
-func (d TestWebhook) do(ctx context.Context, o *Operator, _ Order, p Preview) (Done, error) {
+func (d TestWebhook) do(ctx context.Context, o *Operator, _ Request, p Preview) (Answer, error) {
 	hooks, err := webhook.Load(ctx, o.Store)
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
 	h, err := findWebhook(hooks, d.ID, p)
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
 	a, err := webhook.Test(ctx, o.Store, o.Webhooks, *h)
 	if err != nil {
-		return Done{}, err
+		return Answer{}, err
 	}
-	done := Done{Webhook: h, Attempt: &a}
+	done := Answer{Webhook: h, Attempt: &a}
 	if a.Outcome != webhook.Delivered {
 		return done, fmt.Errorf("test webhook %s: %s did not take it (%s): %s", h.ID, WebhookHost(*h), a.Outcome, a.Detail)
 	}
@@ -295,7 +295,7 @@ func findWebhook(hooks []webhook.Hook, id string, p Preview) (*webhook.Hook, err
 	return h, nil
 }
 
-// previewWebhook previews a deed about the webhook of the id.
+// previewWebhook previews an action about the webhook of the id.
 func (o *Operator) previewWebhook(ctx context.Context, id string, look func(webhook.Hook, *Preview)) (Preview, error) {
 	hooks, err := webhook.Load(ctx, o.Store)
 	if err != nil {

@@ -42,7 +42,7 @@ func hooks(t *testing.T, o *operator.Operator) []operator.WebhookStatus {
 	return list
 }
 
-func TestDeedsOfAWebhook(t *testing.T) {
+func TestActionsOfAWebhook(t *testing.T) {
 	var status atomic.Int64
 	status.Store(http.StatusNoContent)
 	type message struct {
@@ -72,7 +72,7 @@ func TestDeedsOfAWebhook(t *testing.T) {
 	if p, err := o.Preview(t.Context(), operator.AddWebhook{URL: address}); err != nil || p.Question == "" || len(p.Warnings) != 0 {
 		t.Errorf("preview %+v, %v", p, err)
 	}
-	added := must(t, o, operator.AddWebhook{URL: address, Endpoints: []string{"standings", "calendar.ics"}}, operator.Order{Reason: "contract 7"})
+	added := must(t, o, operator.AddWebhook{URL: address, Endpoints: []string{"standings", "calendar.ics"}}, operator.Request{Reason: "contract 7"})
 	id := added.Webhook.ID
 	if p, err := o.Preview(t.Context(), operator.AddWebhook{URL: address}); err != nil || len(p.Warnings) != 1 {
 		t.Errorf("add it again: preview %+v, %v; want a warning", p, err)
@@ -87,15 +87,15 @@ func TestDeedsOfAWebhook(t *testing.T) {
 			}
 		}
 	}
-	if done := must(t, o, operator.TestWebhook{ID: id}, operator.Order{}); !strings.Contains(done.Text, "status 204") {
+	if done := must(t, o, operator.TestWebhook{ID: id}, operator.Request{}); !strings.Contains(done.Text, "status 204") {
 		t.Errorf("test: %s", done.Text)
 	}
 	verify(added.Secret)
-	rotated := must(t, o, operator.RotateWebhook{ID: id, Grace: time.Hour}, operator.Order{})
-	must(t, o, operator.TestWebhook{ID: id}, operator.Order{})
+	rotated := must(t, o, operator.RotateWebhook{ID: id, Grace: time.Hour}, operator.Request{})
+	must(t, o, operator.TestWebhook{ID: id}, operator.Request{})
 	verify(added.Secret, rotated.Secret)
 	status.Store(http.StatusTeapot)
-	if _, err := o.Do(t.Context(), operator.TestWebhook{ID: id}, operator.Order{Actor: "operator:anna"}); err == nil || !strings.Contains(err.Error(), "answered 418") {
+	if _, err := o.Do(t.Context(), operator.TestWebhook{ID: id}, operator.Request{Actor: "operator:anna"}); err == nil || !strings.Contains(err.Error(), "answered 418") {
 		t.Errorf("a test that fails: got %v", err)
 	}
 	if list := hooks(t, o); list[0].State != "active" || len(list[0].Log.Attempts) != 3 {
@@ -106,14 +106,14 @@ func TestDeedsOfAWebhook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	must(t, o, operator.PauseWebhook{ID: id}, operator.Order{Reason: "their maintenance"})
+	must(t, o, operator.PauseWebhook{ID: id}, operator.Request{Reason: "their maintenance"})
 	if list := hooks(t, o); list[0].State != "paused" || list[0].Why != "paused by operator:anna: their maintenance" {
 		t.Errorf("got %+v", list[0])
 	}
-	if _, err := o.Do(t.Context(), operator.PauseWebhook{ID: id}, operator.Order{Actor: "operator:berta", Seen: seen.Seen}); !errors.Is(err, operator.ErrChanged) {
+	if _, err := o.Do(t.Context(), operator.PauseWebhook{ID: id}, operator.Request{Actor: "operator:berta", Seen: seen.Seen}); !errors.Is(err, operator.ErrChanged) {
 		t.Errorf("pause what somebody else has paused: got %v", err)
 	}
-	must(t, o, operator.ResumeWebhook{ID: id}, operator.Order{})
+	must(t, o, operator.ResumeWebhook{ID: id}, operator.Request{})
 	if list := hooks(t, o); list[0].State != "active" || list[0].Resumed != 1 {
 		t.Errorf("got %+v", list[0])
 	}
@@ -129,19 +129,19 @@ func TestDeedsOfAWebhook(t *testing.T) {
 		t.Errorf("rotate to another master: %+v, %v; want a warning", p, err)
 	}
 	status.Store(http.StatusNoContent)
-	moved := must(t, o, operator.RotateWebhook{ID: id, Grace: time.Hour}, operator.Order{})
+	moved := must(t, o, operator.RotateWebhook{ID: id, Grace: time.Hour}, operator.Request{})
 	<-got // of the failed test
-	must(t, o, operator.TestWebhook{ID: id}, operator.Order{})
+	must(t, o, operator.TestWebhook{ID: id}, operator.Request{})
 	verify(moved.Secret)
 
-	must(t, o, operator.RemoveWebhook{ID: id}, operator.Order{})
+	must(t, o, operator.RemoveWebhook{ID: id}, operator.Request{})
 	if list := hooks(t, o); len(list) != 0 {
 		t.Errorf("got %+v", list)
 	}
 	if _, err := o.Store.Get(t.Context(), webhook.StateKey(id), 1<<20); err == nil {
 		t.Error("its log is still there")
 	}
-	for _, d := range []operator.Deed{operator.TestWebhook{ID: id}, operator.PauseWebhook{ID: id}, operator.RemoveWebhook{ID: id}} {
+	for _, d := range []operator.Action{operator.TestWebhook{ID: id}, operator.PauseWebhook{ID: id}, operator.RemoveWebhook{ID: id}} {
 		if _, err := o.Preview(t.Context(), d); !errors.Is(err, webhook.ErrNoHook) {
 			t.Errorf("%#v: got %v", d, err)
 		}
@@ -176,7 +176,7 @@ func TestPauseByTheService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := desk(t)
 		o.Webhooks = newSender(t, "correct horse battery staple, again and again")
-		id := must(t, o, operator.AddWebhook{URL: "https://receiver.example/hook"}, operator.Order{}).Webhook.ID
+		id := must(t, o, operator.AddWebhook{URL: "https://receiver.example/hook"}, operator.Request{}).Webhook.ID
 		state := `{"format":1,"failures":10,"failing":"2026-06-07T13:00:00Z","give_up":"nothing was taken\nsince Sunday"}`
 		if _, err := o.Store.Swap(t.Context(), webhook.StateKey(id), "", []byte(state)); err != nil {
 			t.Fatal(err)

@@ -24,7 +24,7 @@ type Role string
 // The roles.
 const (
 	Read    Role = "read"    // look at everything
-	Operate Role = "operate" // carry out every deed
+	Operate Role = "operate" // carry out every action
 )
 
 // Person is an operator with a token of their own, so that the audit log proves who. Instants are
@@ -104,7 +104,7 @@ func tokenHash(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// AddOperator gives a person a token of their own; it is in Done.Secret, this once.
+// AddOperator gives a person a token of their own; it is in Answer.Secret, this once.
 type AddOperator struct {
 	Name string
 	Role Role
@@ -128,14 +128,14 @@ func (d AddOperator) preview(ctx context.Context, o *Operator) (Preview, error) 
 	if slices.ContainsFunc(list, func(p Person) bool { return p.Name == d.Name && p.Revoked.IsZero() }) {
 		return Preview{}, fmt.Errorf("add operator %q: there is one of that name; revoke their token first", d.Name)
 	}
-	may := map[Role]string{Read: "look at everything", Operate: "carry out every deed"}[d.Role]
+	may := map[Role]string{Read: "look at everything", Operate: "carry out every action"}[d.Role]
 	return Preview{
 		Title:   "Add the operator " + d.Name,
 		Effects: []string{fmt.Sprintf("%s gets a token, shown once, with which they may %s in the console.", d.Name, may)},
 	}, nil
 }
 
-func (d AddOperator) do(ctx context.Context, o *Operator, _ Order, _ Preview) (Done, error) {
+func (d AddOperator) do(ctx context.Context, o *Operator, _ Request, _ Preview) (Answer, error) {
 	token := TokenPrefix + rand.Text()
 	err := updatePeople(ctx, o.Store, func(p *people) error {
 		if slices.ContainsFunc(p.Operators, func(p Person) bool { return p.Name == d.Name && p.Revoked.IsZero() }) {
@@ -144,7 +144,7 @@ func (d AddOperator) do(ctx context.Context, o *Operator, _ Order, _ Preview) (D
 		p.Operators = append(p.Operators, Person{Name: d.Name, Role: d.Role, SHA256: tokenHash(token), Created: time.Now().UTC().Truncate(time.Second)})
 		return nil
 	})
-	return Done{Secret: token, Text: fmt.Sprintf("This is the token of %s, role %s. It is shown this once: only its hash is kept.", d.Name, d.Role)}, err
+	return Answer{Secret: token, Text: fmt.Sprintf("This is the token of %s, role %s. It is shown this once: only its hash is kept.", d.Name, d.Role)}, err
 }
 
 // RevokeOperator refuses a person's token from now on.
@@ -168,7 +168,7 @@ func (d RevokeOperator) preview(ctx context.Context, o *Operator) (Preview, erro
 	}, nil
 }
 
-func (d RevokeOperator) do(ctx context.Context, o *Operator, _ Order, _ Preview) (Done, error) {
+func (d RevokeOperator) do(ctx context.Context, o *Operator, _ Request, _ Preview) (Answer, error) {
 	err := updatePeople(ctx, o.Store, func(p *people) error {
 		for i := range p.Operators {
 			if p.Operators[i].Name == d.Name && p.Operators[i].Revoked.IsZero() {
@@ -177,15 +177,15 @@ func (d RevokeOperator) do(ctx context.Context, o *Operator, _ Order, _ Preview)
 		}
 		return nil
 	})
-	return Done{Text: fmt.Sprintf("The token of %s is revoked.", d.Name)}, err
+	return Answer{Text: fmt.Sprintf("The token of %s is revoked.", d.Name)}, err
 }
 
 // peopleAge is how long the operators are taken as they were read.
 const peopleAge = time.Second
 
-// Door knows whose token is whose, by the store, from which it reads at most once a second. It is
+// Tokens knows whose token is whose, by the store, from which it reads at most once a second. It is
 // safe for concurrent use.
-type Door struct {
+type Tokens struct {
 	Store blob.Store
 
 	mu   sync.Mutex // held while reading
@@ -195,28 +195,28 @@ type Door struct {
 
 // Find returns the person of a token; false if it is nobody's, or revoked. While the store cannot
 // be read, those who were known go on being let in.
-func (d *Door) Find(ctx context.Context, token string) (Person, bool) {
-	return d.bySum(ctx, tokenHash(token))
+func (t *Tokens) Find(ctx context.Context, token string) (Person, bool) {
+	return t.bySum(ctx, tokenHash(token))
 }
 
-// Known returns the person of a hash that Find has returned before, if they still have a token.
-func (d *Door) Known(ctx context.Context, sha256 string) (Person, bool) {
-	return d.bySum(ctx, sha256)
+// ByHash returns the person of a hash that Find has returned before, if they still have a token.
+func (t *Tokens) ByHash(ctx context.Context, sha256 string) (Person, bool) {
+	return t.bySum(ctx, sha256)
 }
 
-func (d *Door) bySum(ctx context.Context, sum string) (Person, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if now := time.Now(); now.Sub(d.read) >= peopleAge {
-		if list, err := LoadPeople(ctx, d.Store); err == nil {
-			d.list = list
+func (t *Tokens) bySum(ctx context.Context, sum string) (Person, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now := time.Now(); now.Sub(t.read) >= peopleAge {
+		if list, err := LoadPeople(ctx, t.Store); err == nil {
+			t.list = list
 		}
-		d.read = now
+		t.read = now
 	}
 	// The hash of a token of 128 random bits tells nothing by the time that comparing takes.
-	i := slices.IndexFunc(d.list, func(p Person) bool { return p.SHA256 == sum && p.Revoked.IsZero() })
+	i := slices.IndexFunc(t.list, func(p Person) bool { return p.SHA256 == sum && p.Revoked.IsZero() })
 	if i < 0 {
 		return Person{}, false
 	}
-	return d.list[i], true
+	return t.list[i], true
 }

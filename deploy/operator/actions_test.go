@@ -46,12 +46,12 @@ func logged(t *testing.T, o *operator.Operator) []string {
 	return lines
 }
 
-func must(t *testing.T, o *operator.Operator, d operator.Deed, order operator.Order) operator.Done {
+func must(t *testing.T, o *operator.Operator, d operator.Action, request operator.Request) operator.Answer {
 	t.Helper()
-	if order.Actor == "" {
-		order.Actor = "operator:anna"
+	if request.Actor == "" {
+		request.Actor = "operator:anna"
 	}
-	done, err := o.Do(t.Context(), d, order)
+	done, err := o.Do(t.Context(), d, request)
 	if err != nil {
 		t.Fatalf("%#v: %v", d, err)
 	}
@@ -71,27 +71,27 @@ func key(t *testing.T, o *operator.Operator, id string) *keys.Record {
 	return k
 }
 
-func TestDeedsOfAKey(t *testing.T) {
+func TestActionsOfAKey(t *testing.T) {
 	o := desk(t)
-	created := must(t, o, operator.CreateKey{Client: "Example Media", Tier: "pro"}, operator.Order{Reason: "contract 7"})
+	created := must(t, o, operator.CreateKey{Client: "Example Media", Tier: "pro"}, operator.Request{Reason: "contract 7"})
 	if !strings.HasPrefix(created.Secret, "gc_live_") || created.Key.Name != "Example Media" {
 		t.Errorf("created %+v", created)
 	}
 	id := created.Key.ID
 
 	until := time.Now().Add(30 * 24 * time.Hour).UTC().Truncate(time.Second)
-	must(t, o, operator.ExpireKey{ID: id, At: until}, operator.Order{})
-	must(t, o, operator.SetOrigins{ID: id, Origins: []string{"https://example.org"}}, operator.Order{})
+	must(t, o, operator.ExpireKey{ID: id, At: until}, operator.Request{})
+	must(t, o, operator.SetOrigins{ID: id, Origins: []string{"https://example.org"}}, operator.Request{})
 	if k := key(t, o, id); !k.Expires.Equal(until) || !slices.Equal(k.Origins, []string{"https://example.org"}) {
 		t.Errorf("got %+v, want it to expire at %s and to have the origin", k, until)
 	}
-	must(t, o, operator.ExpireKey{ID: id}, operator.Order{})
-	must(t, o, operator.SetOrigins{ID: id}, operator.Order{})
+	must(t, o, operator.ExpireKey{ID: id}, operator.Request{})
+	must(t, o, operator.SetOrigins{ID: id}, operator.Request{})
 	if k := key(t, o, id); !k.Expires.IsZero() || k.Origins != nil {
 		t.Errorf("got %+v, want it for ever and from anywhere", k)
 	}
 
-	rotated := must(t, o, operator.RotateKey{ID: id, Grace: time.Hour}, operator.Order{})
+	rotated := must(t, o, operator.RotateKey{ID: id, Grace: time.Hour}, operator.Request{})
 	p, err := o.Preview(t.Context(), operator.RotateKey{ID: id, Grace: time.Hour})
 	if err != nil || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "rotated already") || !strings.Contains(p.Warnings[0], rotated.Key.ID) {
 		t.Errorf("rotate it again: got %+v, %v; want a warning that names %s", p, err, rotated.Key.ID)
@@ -100,11 +100,11 @@ func TestDeedsOfAKey(t *testing.T) {
 		t.Errorf("rotate its successor: got %+v, %v; want no warning", p, err)
 	}
 
-	must(t, o, operator.RevokeKey{ID: id}, operator.Order{Reason: "leaked"})
+	must(t, o, operator.RevokeKey{ID: id}, operator.Request{Reason: "leaked"})
 	if k := key(t, o, id); k.Active(time.Now()) {
 		t.Errorf("got %+v, want it revoked", k)
 	}
-	if _, err := o.Do(t.Context(), operator.ExpireKey{ID: id}, operator.Order{Actor: "operator:anna"}); err == nil || !strings.Contains(err.Error(), "cannot be taken back") {
+	if _, err := o.Do(t.Context(), operator.ExpireKey{ID: id}, operator.Request{Actor: "operator:anna"}); err == nil || !strings.Contains(err.Error(), "cannot be taken back") {
 		t.Errorf("let a revoked key live for ever: got %v", err)
 	}
 	want := []string{
@@ -122,16 +122,16 @@ func TestDeedsOfAKey(t *testing.T) {
 }
 
 // What ends or replaces something asks; what was looked at must be what it is done to.
-func TestDeedsAskAndAreGuarded(t *testing.T) {
+func TestActionsAskAndAreGuarded(t *testing.T) {
 	o := desk(t)
-	id := must(t, o, operator.CreateKey{Client: "A", Tier: "pro"}, operator.Order{}).Key.ID
+	id := must(t, o, operator.CreateKey{Client: "A", Tier: "pro"}, operator.Request{}).Key.ID
 	revoke := operator.RevokeKey{ID: id}
 	seen, err := o.Preview(t.Context(), revoke)
 	if err != nil || seen.Question == "" || len(seen.Effects) == 0 {
 		t.Fatalf("got %+v, %v; want a question and what it does", seen, err)
 	}
-	must(t, o, operator.SetOrigins{ID: id, Origins: []string{"https://example.org"}}, operator.Order{Actor: "operator:ben"})
-	if _, err := o.Do(t.Context(), revoke, operator.Order{Actor: "operator:anna", Seen: seen.Seen}); !errors.Is(err, operator.ErrChanged) {
+	must(t, o, operator.SetOrigins{ID: id, Origins: []string{"https://example.org"}}, operator.Request{Actor: "operator:ben"})
+	if _, err := o.Do(t.Context(), revoke, operator.Request{Actor: "operator:anna", Seen: seen.Seen}); !errors.Is(err, operator.ErrChanged) {
 		t.Errorf("after somebody else changed it: got %v, want ErrChanged", err)
 	}
 	if !key(t, o, id).Active(time.Now()) {
@@ -142,21 +142,21 @@ func TestDeedsAskAndAreGuarded(t *testing.T) {
 func TestWhatIsRefusedBeforeItIsLogged(t *testing.T) {
 	o := desk(t)
 	for name, tt := range map[string]struct {
-		deed  operator.Deed
-		order operator.Order
-		want  string
+		action  operator.Action
+		request operator.Request
+		want    string
 	}{
-		"a tier that nobody has":        {operator.CreateKey{Client: "A", Tier: "gold"}, operator.Order{}, `tier "gold": must be one of`},
-		"nobody":                        {operator.CreateKey{Tier: "pro"}, operator.Order{}, "name the client"},
-		"a name that rings":             {operator.CreateKey{Client: "A\a", Tier: "pro"}, operator.Order{}, "only printable characters"},
-		"a reason that clears the page": {operator.CreateKey{Client: "A", Tier: "pro"}, operator.Order{Reason: "\x1b[2J"}, "only printable characters"},
-		"an origin no browser sends":    {operator.CreateKey{Client: "A", Tier: "pro", Origins: []string{"example.org"}}, operator.Order{}, "https://host"},
-		"an expiry in the past":         {operator.CreateKey{Client: "A", Tier: "pro", Expires: time.Unix(1, 0)}, operator.Order{}, "past"},
-		"a key that is not there":       {operator.RevokeKey{ID: "nothere"}, operator.Order{}, "no such key"},
-		"no reason to rebuild":          {operator.Rebuild{}, operator.Order{}, "say why"},
+		"a tier that nobody has":        {operator.CreateKey{Client: "A", Tier: "gold"}, operator.Request{}, `tier "gold": must be one of`},
+		"nobody":                        {operator.CreateKey{Tier: "pro"}, operator.Request{}, "name the client"},
+		"a name that rings":             {operator.CreateKey{Client: "A\a", Tier: "pro"}, operator.Request{}, "only printable characters"},
+		"a reason that clears the page": {operator.CreateKey{Client: "A", Tier: "pro"}, operator.Request{Reason: "\x1b[2J"}, "only printable characters"},
+		"an origin no browser sends":    {operator.CreateKey{Client: "A", Tier: "pro", Origins: []string{"example.org"}}, operator.Request{}, "https://host"},
+		"an expiry in the past":         {operator.CreateKey{Client: "A", Tier: "pro", Expires: time.Unix(1, 0)}, operator.Request{}, "past"},
+		"a key that is not there":       {operator.RevokeKey{ID: "nothere"}, operator.Request{}, "no such key"},
+		"no reason to rebuild":          {operator.Rebuild{}, operator.Request{}, "say why"},
 	} {
-		tt.order.Actor = "operator:anna"
-		if _, err := o.Do(t.Context(), tt.deed, tt.order); err == nil || !strings.Contains(err.Error(), tt.want) {
+		tt.request.Actor = "operator:anna"
+		if _, err := o.Do(t.Context(), tt.action, tt.request); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %q", name, err, tt.want)
 		}
 	}
@@ -165,7 +165,7 @@ func TestWhatIsRefusedBeforeItIsLogged(t *testing.T) {
 	}
 }
 
-func TestFailureOfADeedIsLogged(t *testing.T) {
+func TestFailureOfAnActionIsLogged(t *testing.T) {
 	o := desk(t)
 	o.Build = func(context.Context, builder.Request) (builder.Outcome, error) {
 		if got := logged(t, o); len(got) != 1 {
@@ -173,7 +173,7 @@ func TestFailureOfADeedIsLogged(t *testing.T) {
 		}
 		return builder.Outcome{}, errors.New("the disk is full")
 	}
-	if _, err := o.Do(t.Context(), operator.Rebuild{}, operator.Order{Actor: "operator:anna", Reason: "try"}); err == nil {
+	if _, err := o.Do(t.Context(), operator.Rebuild{}, operator.Request{Actor: "operator:anna", Reason: "try"}); err == nil {
 		t.Error("got no error")
 	}
 	want := []string{"operator:anna|rebuild||try", "operator:anna|failed||the disk is full"}
@@ -211,21 +211,21 @@ func TestImportThatLosesResults(t *testing.T) {
 	}
 	o := desk(t)
 	whole, older := file(t, func(*season.Facts) {}), file(t, emptied(2))
-	if p, err := o.Preview(t.Context(), operator.Import{File: older}); err != nil || p.Question != "" {
+	if p, err := o.Preview(t.Context(), operator.ImportArchive{File: older}); err != nil || p.Question != "" {
 		t.Errorf("the first archive: got %+v, %v; want no question", p, err)
 	}
-	must(t, o, operator.Import{File: older, Origin: "older"}, operator.Order{})
+	must(t, o, operator.ImportArchive{File: older, Origin: "older"}, operator.Request{})
 
-	p, err := o.Preview(t.Context(), operator.Import{File: whole})
+	p, err := o.Preview(t.Context(), operator.ImportArchive{File: whole})
 	if err != nil || p.Question != "" || p.Refusal != "" || !strings.Contains(strings.Join(p.Effects, " "), "2 rounds differ") {
 		t.Errorf("results are added: got %+v, %v; want what is added, and no question", p, err)
 	}
-	done := must(t, o, operator.Import{File: whole, Origin: "whole"}, operator.Order{})
+	done := must(t, o, operator.ImportArchive{File: whole, Origin: "whole"}, operator.Request{})
 	if done.Unpublished == "" {
 		t.Errorf("got %+v, want it to ask for a build", done)
 	}
 
-	_, err = o.Do(t.Context(), operator.Import{File: older, Origin: "older"}, operator.Order{Actor: "operator:anna"})
+	_, err = o.Do(t.Context(), operator.ImportArchive{File: older, Origin: "older"}, operator.Request{Actor: "operator:anna"})
 	if !errors.Is(err, operator.ErrRefused) || !strings.Contains(err.Error(), "lacks the results of 2 rounds") {
 		t.Errorf("results are lost: got %v, want it refused", err)
 	}
@@ -233,11 +233,11 @@ func TestImportThatLosesResults(t *testing.T) {
 	if err != nil || len(list) != 2 || list[0].InUse != (list[0].SHA256 == archive.Sum(whole)) {
 		t.Fatalf("archives: got %+v, %v", list, err)
 	}
-	must(t, o, operator.UseArchive{SHA256: archive.Sum(older)[:12]}, operator.Order{Force: true, Reason: "wrong release"})
+	must(t, o, operator.UseArchive{SHA256: archive.Sum(older)[:12]}, operator.Request{Force: true, Reason: "wrong release"})
 	if inUse, err := builder.NewArchiveStore(o.Store).Load(t.Context()); err != nil || inUse.SHA256 != archive.Sum(older) {
 		t.Errorf("in use: %.12s, %v; want the older one", inUse.SHA256, err)
 	}
-	if _, err := o.Do(t.Context(), operator.UseArchive{SHA256: "zz"}, operator.Order{Actor: "operator:anna"}); err == nil {
+	if _, err := o.Do(t.Context(), operator.UseArchive{SHA256: "zz"}, operator.Request{Actor: "operator:anna"}); err == nil {
 		t.Error("an archive that is not there: got no error")
 	}
 	if got := logged(t, o); len(got) != 3 || !strings.HasPrefix(got[2], fmt.Sprintf("operator:anna|put_archive|%s|wrong release", archive.Sum(older)[:12])) {
@@ -278,17 +278,17 @@ func TestArchivesRoundByRound(t *testing.T) {
 
 // TestReasons: what changes facts or the record without a reason is refused before anything is done.
 func TestReasons(t *testing.T) {
-	for _, d := range []operator.Deed{
-		operator.SetOrder{Block: assemble.Grid},
+	for _, d := range []operator.Action{
+		operator.EnterDrivers{Block: assemble.Grid},
 		operator.ReleaseFacts{},
 		operator.ImportCalendar{},
-		operator.Alias{},
+		operator.MergeIdentities{},
 		operator.AcceptChange{},
 		operator.Rollback{},
 		operator.Rebuild{},
-		operator.Release{},
+		operator.ReleasePublishing{},
 	} {
-		if err := operator.Complete(d, operator.Order{Actor: "anna"}); !errors.Is(err, operator.ErrNoReason) {
+		if err := operator.Complete(d, operator.Request{Actor: "anna"}); !errors.Is(err, operator.ErrNoReason) {
 			t.Errorf("%T without a reason: got %v, want %v", d, err, operator.ErrNoReason)
 		}
 	}

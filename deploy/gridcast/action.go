@@ -22,24 +22,24 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// deedFlags is what every command is told that changes something.
-type deedFlags struct {
+// actionFlags is what every command is told that changes something.
+type actionFlags struct {
 	By  string `help:"Who does it, for the record. Default: the user of this machine." placeholder:"NAME"`
 	Yes bool   `help:"Do not ask." env:"-"`
 }
 
-// reasonFlag is for deeds that may have a reason.
+// reasonFlag is for actions that may have a reason.
 type reasonFlag struct {
 	Reason string `help:"Why, for the record." placeholder:"TEXT" env:"-"`
 }
 
-// whyFlag is for deeds that must have one.
+// whyFlag is for actions that must have one.
 type whyFlag struct {
 	Reason string `required:"" help:"Why, for the record." placeholder:"TEXT" env:"-"`
 }
 
 // actor is the operator as ledger and audit log name them.
-func (f *deedFlags) actor() string { return operatorActor(f.By) }
+func (f *actionFlags) actor() string { return operatorActor(f.By) }
 
 // operatorActor is the operator of that name, or the user of this machine if it is empty.
 func operatorActor(name string) string {
@@ -54,34 +54,34 @@ func operatorActor(name string) string {
 	return operator.Claimed + name
 }
 
-// carryOut shows what a deed would do, asks where it voids, replaces or ends something, and does
+// apply shows what an action would do, asks where it voids, replaces or ends something, and does
 // it, if what was shown is still so.
-func (f *deedFlags) carryOut(ctx context.Context, s *streams, o *operator.Operator, deed operator.Deed, order operator.Order) (operator.Done, error) {
-	order.Actor = f.actor()
-	switch err := operator.Complete(deed, order); {
+func (f *actionFlags) apply(ctx context.Context, s *streams, o *operator.Operator, action operator.Action, request operator.Request) (operator.Answer, error) {
+	request.Actor = f.actor()
+	switch err := operator.Complete(action, request); {
 	case errors.Is(err, operator.ErrNoReason):
-		return operator.Done{}, usageError{fmt.Errorf("--reason is missing: %w", err)}
+		return operator.Answer{}, usageError{fmt.Errorf("--reason is missing: %w", err)}
 	case err != nil:
-		return operator.Done{}, err
+		return operator.Answer{}, err
 	}
-	p, err := o.Preview(ctx, deed)
+	p, err := o.Preview(ctx, action)
 	if err != nil {
-		return operator.Done{}, err
+		return operator.Answer{}, err
 	}
 	s.printPreview(p)
-	if p.Refusal != "" && !order.Force {
-		return operator.Done{}, fmt.Errorf("%s; --force does it all the same", p.Refusal)
+	if p.Refusal != "" && !request.Force {
+		return operator.Answer{}, fmt.Errorf("%s; --force does it all the same", p.Refusal)
 	}
 	if p.Question != "" && !f.Yes {
 		if err := s.confirm(p.Question); err != nil {
-			return operator.Done{}, err
+			return operator.Answer{}, err
 		}
 	}
-	order.Seen = p.Seen
-	return o.Do(ctx, deed, order)
+	request.Seen = p.Seen
+	return o.Do(ctx, action, request)
 }
 
-// printPreview says on the terminal what a deed will do. What needs no answer and has nothing
+// printPreview says on the terminal what an action will do. What needs no answer and has nothing
 // out of the ordinary speaks for itself afterwards.
 func (s *streams) printPreview(p operator.Preview) {
 	var lines []string
@@ -131,7 +131,7 @@ func (s *streams) confirm(question string) error {
 	}
 }
 
-// operate opens the store for deeds that need no more than the store.
+// operate opens the store for actions that need no more than the store.
 func (f *storeFlags) operate(ctx context.Context) (*operator.Operator, error) {
 	store, err := f.open(ctx)
 	if err != nil {
