@@ -20,21 +20,25 @@ import (
 
 // Document is what one source, or a person, says of some seasons.
 type Document struct {
-	Source   string // f1db; hand for what a person entered
-	Revision string // the source's name for this state of it
-	From, To int    // the seasons it may speak of
-	Facts    season.Facts
-	// CheckOnly documents are compared with the others and never used.
-	CheckOnly bool
-	// Sparse documents say less of a block than others do: what they do not contradict stays as
-	// it is, and names that are known stay too.
-	Sparse bool
-	// ByHand documents are what people entered. They are as short as a person made them, so that
-	// nothing follows from what they lack.
-	ByHand    bool
+	Source    string // f1db; hand for what a person entered
+	Revision  string // the source's name for this state of it
+	From, To  int    // the seasons it may speak of
+	Facts     season.Facts
+	Kind      Kind
 	Forced    map[BlockID]bool   // blocks that a person wants to be used whatever the gates say
 	Revisions map[BlockID]string // of blocks that have another than the document
 }
+
+// Kind says what a document may do.
+type Kind int
+
+// The kinds of documents. The zero value may do the least.
+const (
+	CheckOnly Kind = iota // compared with the others and never applied: its terms are not accepted
+	Sparse                // an API with fewer details than the source of record
+	Full                  // a source of record, such as F1DB
+	Manual                // facts that people entered, as short as a person made them
+)
 
 // BlockID says which block of which round is meant.
 type BlockID struct {
@@ -47,8 +51,8 @@ type BlockID struct {
 // was there before is put back, for the sources to speak of again.
 type Release struct {
 	BlockID
-	Revision string
-	Is, Was  season.Round // of which the block alone counts
+	Revision        string
+	Entered, Before season.Round // of which the block alone counts
 }
 
 // Decided is what the ledger holds of a round.
@@ -79,8 +83,8 @@ type Input struct {
 	Now     time.Time // race time
 }
 
-// Change is a block of a round that a document says anew.
-type Change struct {
+// Proposal is a block of a round that a document says anew.
+type Proposal struct {
 	// ID names what is said: the same block with the same content has the same ID, whichever
 	// revision says it.
 	ID        string             `json:"id"`
@@ -100,18 +104,18 @@ type Change struct {
 }
 
 // BlockID is the block that is changed.
-func (c *Change) BlockID() BlockID { return BlockID{c.Year, c.GrandPrix, c.Block} }
+func (c *Proposal) BlockID() BlockID { return BlockID{c.Year, c.GrandPrix, c.Block} }
 
 // Round names for people of which round the change is, or of which season.
-func (c *Change) Round() string {
+func (c *Proposal) Round() string {
 	if c.GrandPrix == "" {
 		return fmt.Sprintf("the season %d", c.Year)
 	}
 	return fmt.Sprintf("%s %d", c.GrandPrix, c.Year)
 }
 
-// Hand is the source of what people entered.
-const Hand = "hand"
+// ManualSource is the source of facts that people entered.
+const ManualSource = "hand"
 
 // Missing is a round of a season that a source speaks of without it.
 type Missing struct {
@@ -136,15 +140,15 @@ type Confirmation struct {
 
 // Output is what came of it.
 type Output struct {
-	Facts     season.Facts
-	Taken     []Change // in use from now on
-	Waiting   []Change // for a person
-	Disputed  []Change // what a document says otherwise that goes last, or is check-only
-	Withheld  []Change // what only a check-only document says: the terms of it are not accepted
-	Missing   []Missing
-	Renames   []Rename
-	Confirmed []Confirmation
-	Standings []string // where a source's standings are not the sum of its results, per driver
+	Facts      season.Facts
+	Applied    []Proposal // in use from now on
+	Held       []Proposal // for a person
+	Disputed   []Proposal // what a document says otherwise that goes last, or is check-only
+	Unlicensed []Proposal // what only a check-only document says: the terms of it are not accepted
+	Missing    []Missing
+	Renames    []Rename
+	Confirmed  []Confirmation
+	Standings  []string // where a source's standings are not the sum of its results, per driver
 }
 
 // maxVanished is how many rounds of a season may be missing from a document before the document
@@ -152,15 +156,15 @@ type Output struct {
 const maxVanished = 4
 
 // ShrunkenError says that a document lacks so many rounds that it is not believed, unless a person lets
-// Change through.
+// Proposal through.
 type ShrunkenError struct {
-	Change         Change // the loss of the rounds, as a change that waits: of the calendar of a year, and no Grand Prix
+	Proposal       Proposal // the loss of the rounds, as a change that waits: of the calendar of a year, and no Grand Prix
 	Missing, Known int
 }
 
 func (e *ShrunkenError) Error() string {
 	return fmt.Sprintf("%s %.12s lacks %d of the %d rounds of %d that are known: it is not used (a season may lose %d at a time)",
-		e.Change.Source, e.Change.Revision, e.Missing, e.Known, e.Change.Year, maxVanished)
+		e.Proposal.Source, e.Proposal.Revision, e.Missing, e.Known, e.Proposal.Year, maxVanished)
 }
 
 // Assemble judges the documents against the archive in use and returns the facts that follow it.
@@ -176,7 +180,7 @@ func Assemble(in Input) (Output, error) {
 	taken := make(map[BlockID]Document) // what a document of higher precedence has said already
 	for _, d := range in.Documents {
 		d.Facts = clone(d.Facts)
-		if !d.ByHand {
+		if d.Kind != Manual {
 			for _, alias := range in.Named {
 				alias.apply(&d.Facts)
 			}
@@ -184,7 +188,7 @@ func Assemble(in Input) (Output, error) {
 		for from, to := range in.Aliases {
 			renameDriver(&d.Facts, from, to)
 		}
-		if !d.CheckOnly && !d.Sparse && !d.ByHand {
+		if d.Kind == Full {
 			if err := in.shrunken(&out.Facts, &d, taken); err != nil {
 				return Output{}, err
 			}
@@ -221,26 +225,26 @@ func release(out *Output, released []Release, decided func(int, season.GrandPrix
 			continue
 		}
 		known, ok := s.Round(r.GrandPrix)
-		if !ok || !Same(r.Block, known, &r.Is) {
+		if !ok || !Same(r.Block, known, &r.Entered) {
 			continue
 		}
 		calendar := r.Block == Calendar || r.Block == Start || r.Block == Sessions
-		if !Has(r.Block, &r.Was) && (calendar || r.Block == Result && len(decided(r.Year, r.GrandPrix).Verified) > 0) {
+		if !Has(r.Block, &r.Before) && (calendar || r.Block == Result && len(decided(r.Year, r.GrandPrix).Verified) > 0) {
 			continue
 		}
 		was := *known
-		target, origin := fields(r.Block, known), fields(r.Block, &r.Was)
+		target, origin := fields(r.Block, known), fields(r.Block, &r.Before)
 		for j := range origin {
 			reflect.ValueOf(target[j]).Elem().Set(reflect.ValueOf(origin[j]).Elem())
 		}
-		change := Change{
+		change := Proposal{
 			ID: identity(r.Year, r.GrandPrix, r.Block, known), Year: r.Year, GrandPrix: r.GrandPrix, Block: r.Block,
-			Source: Hand, Revision: r.Revision, Lines: differing(words(r.Block, &was), words(r.Block, known)), Accepted: true, Released: true,
+			Source: ManualSource, Revision: r.Revision, Lines: differing(words(r.Block, &was), words(r.Block, known)), Accepted: true, Released: true,
 		}
 		if r.Block == Start {
 			change.Was, change.Provisional = was.StartsAt(), was.Provisional()
 		}
-		out.Taken = append(out.Taken, change)
+		out.Applied = append(out.Applied, change)
 	}
 }
 
@@ -251,20 +255,20 @@ func (in *Input) document(out *Output, d Document, taken map[BlockID]Document) {
 		if said.Year < d.From || said.Year > d.To {
 			continue
 		}
-		known := yearOf(&out.Facts, said.Year, !d.CheckOnly)
+		known := yearOf(&out.Facts, said.Year, d.Kind != CheckOnly)
 		if known == nil {
 			continue
 		}
-		compared := (d.CheckOnly || d.Sparse) && !d.ByHand // with ours; nothing follows from what it lacks
+		compared := (d.Kind == CheckOnly || d.Kind == Sparse) // with ours; nothing follows from what it lacks
 		vanished := make(map[season.GrandPrixID]*season.Round)
 		for j := range known.Rounds {
 			r := &known.Rounds[j]
 			if _, ok := said.Round(r.GrandPrix); !ok {
-				if taken[BlockID{said.Year, r.GrandPrix, Start}].ByHand && !compared {
+				if taken[BlockID{said.Year, r.GrandPrix, Start}].Kind == Manual && !compared {
 					continue // a person says that it is held
 				}
 				vanished[r.GrandPrix] = r
-				if !d.CheckOnly && !d.Sparse && !d.ByHand {
+				if d.Kind == Full {
 					out.Missing = append(out.Missing, Missing{d.Source, said.Year, r.GrandPrix})
 				}
 			}
@@ -277,7 +281,7 @@ func (in *Input) document(out *Output, d Document, taken map[BlockID]Document) {
 			was, ok := known.Round(is.GrandPrix)
 			fresh := !ok
 			if fresh {
-				if d.CheckOnly || d.ByHand && (!Has(Calendar, is) || !Has(Start, is)) {
+				if d.Kind == CheckOnly || d.Kind == Manual && (!Has(Calendar, is) || !Has(Start, is)) {
 					continue
 				}
 				was = &season.Round{GrandPrix: is.GrandPrix}
@@ -289,22 +293,22 @@ func (in *Input) document(out *Output, d Document, taken map[BlockID]Document) {
 				if !Has(block, is) || Same(block, was, is) {
 					continue
 				}
-				coarse := (d.CheckOnly || d.Sparse) && Has(block, was)
+				coarse := (d.Kind == CheckOnly || d.Kind == Sparse) && Has(block, was)
 				contradicted := disagreement(block, was, is)
-				if coarse && len(contradicted) == 0 || d.ByHand && sameOrder(block, was, is) {
+				if coarse && len(contradicted) == 0 || d.Kind == Manual && sameOrder(block, was, is) {
 					continue
 				}
 				proposed := next
-				Take(block, &proposed, is)
-				if d.Sparse {
+				Copy(block, &proposed, is)
+				if d.Kind == Sparse || d.Kind == CheckOnly {
 					withEngines(&proposed, known)
 				}
 				c := candidate{
 					year: said.Year, block: block, was: was, is: &proposed, new: fresh,
-					decided: decided, rounds: known.Rounds, now: in.Now, seconded: in.seconded(said.Year, is, block, d.Source), byHand: d.ByHand,
+					decided: decided, rounds: known.Rounds, now: in.Now, seconded: in.seconded(said.Year, is, block, d.Source), byHand: d.Kind == Manual,
 				}
 				key := BlockID{said.Year, is.GrandPrix, block}
-				change := Change{
+				change := Proposal{
 					ID: identity(said.Year, is.GrandPrix, block, &proposed), Year: said.Year, GrandPrix: is.GrandPrix, Block: block,
 					Source: d.Source, Revision: cmp.Or(d.Revisions[key], d.Revision), New: fresh, Lines: difference(block, was, is),
 				}
@@ -314,24 +318,24 @@ func (in *Input) document(out *Output, d Document, taken map[BlockID]Document) {
 				if coarse {
 					change.Lines = contradicted
 				}
-				if d.CheckOnly && !Has(block, was) {
+				if d.Kind == CheckOnly && !Has(block, was) {
 					if !outcome(block) {
 						continue
 					}
 					change.Refused = []Refusal{{TermsGate, fmt.Sprintf("the terms of %s are not accepted; gridcast compares with it and uses nothing of it", d.Source)}}
-					out.Withheld = append(out.Withheld, change)
+					out.Unlicensed = append(out.Unlicensed, change)
 					continue
 				}
-				if d.CheckOnly {
+				if d.Kind == CheckOnly {
 					out.Disputed = append(out.Disputed, change)
 					continue
 				}
 				before, spoken := taken[key]
 				switch {
 				case !spoken:
-				case d.ByHand:
+				case d.Kind == Manual:
 					continue // what a person assumed gives way
-				case before.ByHand && sameOrder(block, &next, is): // and it has the times
+				case before.Kind == Manual && sameOrder(block, &next, is): // and it has the times
 				default:
 					change.Refused = []Refusal{{DisputeGate, before.Source + " says otherwise and goes first"}}
 					out.Disputed = append(out.Disputed, change)
@@ -355,14 +359,14 @@ func (in *Input) document(out *Output, d Document, taken map[BlockID]Document) {
 					change.Refused = []Refusal{{RenameGate, "its round waits, and waits whole"}}
 				}
 				if len(change.Refused) > 0 {
-					out.Waiting = append(out.Waiting, change)
+					out.Held = append(out.Held, change)
 					continue
 				}
 				next = proposed
 				if !spoken {
 					taken[key] = d
 				}
-				out.Taken = append(out.Taken, change)
+				out.Applied = append(out.Applied, change)
 			}
 			for _, block := range blocks { // what agrees goes first too
 				key := BlockID{said.Year, is.GrandPrix, block}
@@ -370,29 +374,29 @@ func (in *Input) document(out *Output, d Document, taken map[BlockID]Document) {
 					continue
 				}
 				before, ok := taken[key]
-				if ok && before.ByHand && !d.ByHand && (Same(block, &next, is) || sameOrder(block, &next, is)) {
+				if ok && before.Kind == Manual && d.Kind != Manual && (Same(block, &next, is) || sameOrder(block, &next, is)) {
 					out.Confirmed = append(out.Confirmed, Confirmation{key, d.Source})
 				}
-				if !ok && !d.CheckOnly {
+				if !ok && d.Kind != CheckOnly {
 					taken[key] = d
 				}
 			}
 			switch {
-			case d.CheckOnly:
+			case d.Kind == CheckOnly:
 			case !fresh:
 				*was = next
 			case Has(Calendar, &next) && Has(Start, &next):
 				known.Rounds = append(known.Rounds, next)
 			}
 		}
-		if !d.CheckOnly && len(said.Colours) > 0 {
+		if d.Kind != CheckOnly && len(said.Colours) > 0 {
 			known.Colours = maps.Clone(known.Colours)
 			if known.Colours == nil {
 				known.Colours = make(map[season.TeamID]string)
 			}
 			maps.Copy(known.Colours, said.Colours)
 		}
-		if !d.CheckOnly {
+		if d.Kind != CheckOnly {
 			out.Standings = append(out.Standings, standingsFaults(said)...)
 		}
 	}
@@ -400,10 +404,10 @@ func (in *Input) document(out *Output, d Document, taken map[BlockID]Document) {
 
 // calendars says which rounds of a season only one of two calendars has: ours, or that of a document
 // that is compared. A document that lacks many says nothing by it: it knows a part of the season.
-func (in *Input) calendars(ours, theirs *season.Season, vanished map[season.GrandPrixID]*season.Round, d Document) []Change {
-	var all []Change
+func (in *Input) calendars(ours, theirs *season.Season, vanished map[season.GrandPrixID]*season.Round, d Document) []Proposal {
+	var all []Proposal
 	say := func(r *season.Round, was, is string) {
-		all = append(all, Change{
+		all = append(all, Proposal{
 			ID: identity(ours.Year, r.GrandPrix, Calendar, r), Year: ours.Year, GrandPrix: r.GrandPrix, Block: Calendar,
 			Source: d.Source, Revision: d.Revision, Lines: []Line{{About: "round", Was: was, Is: is}},
 		})
@@ -417,7 +421,7 @@ func (in *Input) calendars(ours, theirs *season.Season, vanished map[season.Gran
 	}
 	for i := range theirs.Rounds {
 		r := &theirs.Rounds[i]
-		if _, ok := ours.Round(r.GrandPrix); !ok && d.CheckOnly { // else it is taken
+		if _, ok := ours.Round(r.GrandPrix); !ok && d.Kind == CheckOnly { // else it is taken
 			say(r, "not in our calendar", "on "+r.Date.Format(time.DateOnly)+" in that of "+d.Source)
 		}
 	}
@@ -455,19 +459,19 @@ func (in *Input) shrunken(current *season.Facts, d *Document, taken map[BlockID]
 		sum.Write(fmt.Appendf(nil, "%d\n%s\n%s\n", said.Year, ShrinkGate, d.Source))
 		for j := range known.Rounds {
 			r := &known.Rounds[j]
-			if _, ok := said.Round(r.GrandPrix); !ok && !taken[BlockID{said.Year, r.GrandPrix, Start}].ByHand {
+			if _, ok := said.Round(r.GrandPrix); !ok && taken[BlockID{said.Year, r.GrandPrix, Start}].Kind != Manual {
 				missing = append(missing, Line{About: string(r.GrandPrix), Was: "on " + r.Date.Format(time.DateOnly)})
 				sum.Write(fmt.Appendln(nil, r.GrandPrix))
 			}
 		}
 		err := &ShrunkenError{
-			Change: Change{
+			Proposal: Proposal{
 				ID: hex.EncodeToString(sum.Sum(nil))[:12], Year: said.Year, Block: Calendar, Source: d.Source, Revision: d.Revision, Lines: missing,
 			},
 			Missing: len(missing), Known: len(known.Rounds),
 		}
-		if len(missing) > maxVanished && !in.Accepted[err.Change.ID] {
-			err.Change.Refused = []Refusal{{ShrinkGate, err.Error()}}
+		if len(missing) > maxVanished && !in.Accepted[err.Proposal.ID] {
+			err.Proposal.Refused = []Refusal{{ShrinkGate, err.Error()}}
 			return err
 		}
 	}
@@ -516,10 +520,10 @@ func clone(f season.Facts) season.Facts {
 func adopt(f *season.Facts, documents []Document) {
 	f.Drivers, f.Teams, f.Engines, f.Circuits = maps.Clone(f.Drivers), maps.Clone(f.Teams), maps.Clone(f.Engines), maps.Clone(f.Circuits)
 	for _, d := range slices.Backward(documents) {
-		if d.CheckOnly {
+		if d.Kind == CheckOnly {
 			continue
 		}
-		if d.ByHand { // a person introduces what nobody else knows
+		if d.Kind == Manual { // a person introduces what nobody else knows
 			adoptNames(f.Drivers, d.Facts.Drivers, true)
 			adoptNames(f.Teams, d.Facts.Teams, true)
 			adoptNames(f.Engines, d.Facts.Engines, true)
@@ -527,15 +531,15 @@ func adopt(f *season.Facts, documents []Document) {
 			continue
 		}
 		for id, driver := range d.Facts.Drivers {
-			if _, known := f.Drivers[id]; known && d.Sparse {
+			if _, known := f.Drivers[id]; known && d.Kind == Sparse {
 				continue
 			}
 			driver.HeadshotURL = cmp.Or(driver.HeadshotURL, f.Drivers[id].HeadshotURL)
 			f.Drivers[id] = driver
 		}
-		adoptNames(f.Teams, d.Facts.Teams, d.Sparse)
-		adoptNames(f.Engines, d.Facts.Engines, d.Sparse)
-		adoptNames(f.Circuits, d.Facts.Circuits, d.Sparse)
+		adoptNames(f.Teams, d.Facts.Teams, d.Kind == Sparse)
+		adoptNames(f.Engines, d.Facts.Engines, d.Kind == Sparse)
+		adoptNames(f.Circuits, d.Facts.Circuits, d.Kind == Sparse)
 		for _, l := range d.Facts.Lineages {
 			adoptLineage(f, l)
 		}

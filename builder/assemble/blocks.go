@@ -65,7 +65,7 @@ func fields(b Block, r *season.Round) []any {
 // Part returns of a round the block alone, and which round it is of.
 func Part(b Block, r *season.Round) season.Round {
 	part := season.Round{GrandPrix: r.GrandPrix}
-	Take(b, &part, r)
+	Copy(b, &part, r)
 	return part
 }
 
@@ -86,8 +86,8 @@ func Same(b Block, was, is *season.Round) bool {
 	return true
 }
 
-// Take gives a round what another says of a block.
-func Take(b Block, into, from *season.Round) {
+// Copy gives a round what another says of a block.
+func Copy(b Block, into, from *season.Round) {
 	target, origin := fields(b, into), fields(b, from)
 	for i := range origin {
 		if value := reflect.ValueOf(origin[i]).Elem(); !value.IsZero() {
@@ -210,7 +210,7 @@ type Line struct {
 // difference returns what of a block differs, in order.
 func difference(b Block, was, is *season.Round) []Line {
 	merged := *was
-	Take(b, &merged, is)
+	Copy(b, &merged, is)
 	return differing(words(b, was), words(b, &merged))
 }
 

@@ -36,21 +36,21 @@ func TestCalendarsThatDiffer(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		ours, theirs season.Facts
-		checkOnly    bool
+		kind         assemble.Kind
 		cancelled    season.GrandPrixID
 		rounds       int
 		want         []line
 	}{
-		{"the same calendar", without(), without(), true, "", 24, nil},
-		{"each has one more", without("qatar"), without("monaco"), true, "", 23, []line{oursAlone, theirsAlone}},
-		{"its terms are accepted: what it has is taken", without("qatar"), without("monaco"), false, "", 24, []line{oursAlone}},
-		{"the round is cancelled", without(), without("monaco"), true, "monaco", 24, nil},
-		{"it knows a part of the season", without(), without("monaco", "qatar", "japan", "china", "canada"), true, "", 24, nil},
+		{"the same calendar", without(), without(), assemble.CheckOnly, "", 24, nil},
+		{"each has one more", without("qatar"), without("monaco"), assemble.CheckOnly, "", 23, []line{oursAlone, theirsAlone}},
+		{"its terms are accepted: what it has is taken", without("qatar"), without("monaco"), assemble.Sparse, "", 24, []line{oursAlone}},
+		{"the round is cancelled", without(), without("monaco"), assemble.CheckOnly, "monaco", 24, nil},
+		{"it knows a part of the season", without(), without("monaco", "qatar", "japan", "china", "canada"), assemble.CheckOnly, "", 24, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			out, err := assemble.Assemble(assemble.Input{
 				Current: test.ours, Now: time.Date(2024, 1, 10, 0, 0, 0, 0, time.UTC),
-				Documents: []assemble.Document{{Source: "herald", From: 2024, To: 2024, Facts: test.theirs, CheckOnly: test.checkOnly, Sparse: true}},
+				Documents: []assemble.Document{{Source: "herald", From: 2024, To: 2024, Facts: test.theirs, Kind: test.kind}},
 				Decided: func(_ int, gp season.GrandPrixID) assemble.Decided {
 					return assemble.Decided{Postponed: gp == test.cancelled}
 				},

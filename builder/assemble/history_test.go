@@ -36,7 +36,7 @@ type history struct {
 	refused map[string]error              // commits whose payload is not used at all, by subject
 	waited  map[string][]assemble.Refusal // changes that ever waited, by "year grand-prix block"
 	moved   map[string][]time.Time        // starts that were taken, by "year grand-prix"
-	waiting []assemble.Change             // at the end
+	waiting []assemble.Proposal           // at the end
 	missing []assemble.Missing            // at the end
 	last    season.Facts                  // what the last commit says
 	renames []assemble.Rename
@@ -69,7 +69,7 @@ func runHistory(t *testing.T, base season.Facts, from, to int) *history {
 		}
 		out, err := assemble.Assemble(assemble.Input{
 			Current:   h.facts,
-			Documents: []assemble.Document{{Source: "f1db", Revision: tree.Commit, From: year - 1, To: year + 1, Facts: facts}},
+			Documents: []assemble.Document{{Source: "f1db", Revision: tree.Commit, From: year - 1, To: year + 1, Kind: assemble.Full, Facts: facts}},
 			Aliases:   h.aliases,
 			Decided:   func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
 			Now:       commit.At,
@@ -81,21 +81,21 @@ func runHistory(t *testing.T, base season.Facts, from, to int) *history {
 			h.aliases[r.From] = r.To
 		}
 		h.renames = append(h.renames, out.Renames...)
-		for _, c := range out.Waiting {
+		for _, c := range out.Held {
 			h.waited[about(c)] = c.Refused
 		}
-		for _, c := range out.Taken {
+		for _, c := range out.Applied {
 			if c.Block == assemble.Start && !c.New {
 				r := roundOf(t, out.Facts, c.Year, c.GrandPrix)
 				h.moved[string(c.GrandPrix)] = append(h.moved[string(c.GrandPrix)], r.StartsAt())
 			}
 		}
-		h.facts, h.last, h.waiting, h.missing = out.Facts, facts, out.Waiting, out.Missing
+		h.facts, h.last, h.waiting, h.missing = out.Facts, facts, out.Held, out.Missing
 	}
 	return h
 }
 
-func about(c assemble.Change) string {
+func about(c assemble.Proposal) string {
 	return string(c.GrandPrix) + " " + string(c.Block)
 }
 
@@ -221,16 +221,16 @@ func TestShrunken(t *testing.T) {
 	said := current
 	said.Seasons = []season.Season{{Year: 2026, Rounds: current.Seasons[0].Rounds[:3]}}
 	in := assemble.Input{
-		Current: current, Documents: []assemble.Document{{Source: "f1db", Revision: "cut", From: 2025, To: 2027, Facts: said}},
+		Current: current, Documents: []assemble.Document{{Source: "f1db", Revision: "cut", From: 2025, To: 2027, Kind: assemble.Full, Facts: said}},
 		Decided: func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} }, Now: day,
 	}
 	_, err := assemble.Assemble(in)
 	var shrunken *assemble.ShrunkenError
-	if !errors.As(err, &shrunken) || shrunken.Missing != 5 || shrunken.Known != 8 || len(shrunken.Change.Lines) != 5 {
+	if !errors.As(err, &shrunken) || shrunken.Missing != 5 || shrunken.Known != 8 || len(shrunken.Proposal.Lines) != 5 {
 		t.Fatalf("got %v, want a shrunken season that lacks 5 of 8 rounds", err)
 	}
 	// A person lets that through, in whichever revision, and no other loss with it.
-	in.Accepted = map[string]bool{shrunken.Change.ID: true}
+	in.Accepted = map[string]bool{shrunken.Proposal.ID: true}
 	in.Documents[0].Revision = "cut again"
 	if out, err := assemble.Assemble(in); err != nil || len(out.Missing) != 5 || len(out.Facts.Seasons[0].Rounds) != 8 {
 		t.Errorf("let through: %d rounds are missing of %+v, %v; want 5, and none forgotten", len(out.Missing), out.Facts.Seasons, err)

@@ -156,7 +156,7 @@ func compareBlocks(a, b assemble.BlockID) int {
 // Entry is the entry from which a block came; nil for one that did not come from a person.
 func (l *HandLog) Entry(o Origin) *HandEntry {
 	seq, err := strconv.Atoi(o.Revision)
-	if o.Source != assemble.Hand || err != nil || seq < 1 || seq > len(l.Entries) {
+	if o.Source != assemble.ManualSource || err != nil || seq < 1 || seq > len(l.Entries) {
 		return nil
 	}
 	return &l.Entries[seq-1]
@@ -192,7 +192,7 @@ func (l *HandLog) complete(e *HandEntry, before *season.Facts) {
 func (l *HandLog) documents() (wins, yields assemble.Document) {
 	empty := func() assemble.Document {
 		return assemble.Document{
-			Source: assemble.Hand, From: 1, To: 9999, ByHand: true,
+			Source: assemble.ManualSource, From: 1, To: 9999, Kind: assemble.Manual,
 			Revisions: make(map[assemble.BlockID]string), Forced: make(map[assemble.BlockID]bool),
 			Facts: season.Facts{
 				Drivers: make(map[season.DriverID]season.Driver), Teams: make(map[season.TeamID]season.Team),
@@ -225,7 +225,7 @@ func (l *HandLog) documents() (wins, yields assemble.Document) {
 			said.Rounds = append(said.Rounds, season.Round{GrandPrix: s.GrandPrix})
 		}
 		part := season.Round(s.Is)
-		assemble.Take(s.Block, &said.Rounds[r], &part)
+		assemble.Copy(s.Block, &said.Rounds[r], &part)
 	}
 	return wins, yields
 }
@@ -242,7 +242,7 @@ func (l *HandLog) releases(since int64) []assemble.Release {
 			s, ok := stood[p]
 			if _, again := l.stand[p]; ok && !again && e.Seq > since {
 				released = append(released, assemble.Release{
-					BlockID: p, Revision: strconv.FormatInt(e.Seq, 10), Is: season.Round(s.Is), Was: season.Round(s.Was),
+					BlockID: p, Revision: strconv.FormatInt(e.Seq, 10), Entered: season.Round(s.Is), Before: season.Round(s.Was),
 				})
 			}
 		}

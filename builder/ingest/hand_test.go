@@ -127,7 +127,7 @@ func (d *desk) run(t *testing.T, now time.Time) ingest.Report {
 	return report
 }
 
-func blocks(changes []assemble.Change) []string {
+func blocks(changes []assemble.Proposal) []string {
 	var said []string
 	for _, c := range changes {
 		said = append(said, string(c.GrandPrix)+" "+string(c.Block)+" by "+c.Source)
@@ -158,7 +158,7 @@ func TestByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"las-vegas grid by hand", "las-vegas entries by hand"}, blocks(trial.Taken)); diff != "" {
+	if diff := cmp.Diff([]string{"las-vegas grid by hand", "las-vegas entries by hand"}, blocks(trial.Applied)); diff != "" {
 		t.Errorf("a trial would take (-want +got):\n%s", diff)
 	}
 	if r, _ := one.inUse(t); r.Grid != nil {
@@ -305,8 +305,8 @@ func TestGatesForPeople(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if waits := len(out.Waiting) == 1 && out.Waiting[0].Refused[0].Gate == assemble.EarlyGate; waits == forced {
-			t.Errorf("forced %t: there wait %+v", forced, out.Waiting)
+		if waits := len(out.Held) == 1 && out.Held[0].Refused[0].Gate == assemble.EarlyGate; waits == forced {
+			t.Errorf("forced %t: there wait %+v", forced, out.Held)
 		}
 	}
 }

@@ -219,7 +219,7 @@ func TestWrongData(t *testing.T) {
 					t.Errorf("the operator sees %q, %q, %v; want %q", state.Fault, state.Reason, err, test.says)
 				}
 			default:
-				i := slices.IndexFunc(report.Waiting, func(c assemble.Change) bool {
+				i := slices.IndexFunc(report.Waiting, func(c assemble.Proposal) bool {
 					return slices.ContainsFunc(c.Refused, func(r assemble.Refusal) bool { return r.Gate == test.gate })
 				})
 				if i < 0 || !strings.Contains(fmt.Sprint(report.Waiting[i].Refused), test.says) {

@@ -69,7 +69,7 @@ type assembledOf struct {
 // stands reports whether assembling again would give the same: nothing is new, and no change waits
 // at a gate that goes by the clock.
 func (a *assembled) stands(of assembledOf) bool {
-	return a.of == of && !slices.ContainsFunc(a.out.Waiting, func(c assemble.Change) bool {
+	return a.of == of && !slices.ContainsFunc(a.out.Held, func(c assemble.Proposal) bool {
 		return slices.ContainsFunc(c.Refused, func(r assemble.Refusal) bool {
 			return r.Gate == assemble.EarlyGate || r.Gate == assemble.StartGate
 		})
@@ -88,11 +88,11 @@ type Source struct {
 
 // Report is what a run did.
 type Report struct {
-	Asked     []string          // sources that were asked
-	Faults    map[string]error  // of sources; the others went on
-	Taken     []assemble.Change // in use from now on
-	Waiting   []assemble.Change // for a person
-	Disputed  []assemble.Change
+	Asked     []string            // sources that were asked
+	Faults    map[string]error    // of sources; the others went on
+	Taken     []assemble.Proposal // in use from now on
+	Waiting   []assemble.Proposal // for a person
+	Disputed  []assemble.Proposal
 	Confirmed []assemble.Confirmation // what people entered and a source says too
 	Events    []ledger.Event          // appended to the ledger
 	Archive   string                  // SHA-256 of the archive in use after it
@@ -183,8 +183,15 @@ func (g *Ingest) said(ctx context.Context, states []State, faults map[string]err
 		case err != nil:
 			faults[s.Name()] = err
 		case ok:
+			kind := assemble.Full
+			switch {
+			case s.CheckOnly:
+				kind = assemble.CheckOnly
+			case d.Sparse:
+				kind = assemble.Sparse
+			}
 			documents = append(documents, assemble.Document{
-				Source: d.Source, Revision: d.Revision, From: d.From, To: d.To, Facts: d.Facts, CheckOnly: s.CheckOnly, Sparse: d.Sparse,
+				Source: d.Source, Revision: d.Revision, From: d.From, To: d.To, Kind: kind, Facts: d.Facts,
 			})
 		}
 	}
@@ -228,11 +235,11 @@ func (g *Ingest) assemble(now time.Time, was season.Facts, documents []assemble.
 	})
 	var shrunken *assemble.ShrunkenError
 	if errors.As(err, &shrunken) {
-		held := shrunken.Change.Source
+		held := shrunken.Proposal.Source
 		faults[held] = &source.Fault{Kind: source.Malformed, Err: err}
 		rest := slices.DeleteFunc(slices.Clone(documents), func(d assemble.Document) bool { return d.Source == held })
 		out, err = g.assemble(now, was, rest, people, faults)
-		out.Waiting = append(out.Waiting, shrunken.Change)
+		out.Held = append(out.Held, shrunken.Proposal)
 		return out, err
 	}
 	return out, err
@@ -367,10 +374,10 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 		}
 	}
 	g.archive, g.contested = current.SHA256, make(map[assemble.BlockID]bool)
-	for _, c := range slices.Concat(out.Waiting, out.Disputed) {
+	for _, c := range slices.Concat(out.Held, out.Disputed) {
 		g.contested[c.BlockID()] = true
 	}
-	report.Taken, report.Waiting, report.Disputed, report.Confirmed, report.Archive = out.Taken, out.Waiting, out.Disputed, out.Confirmed, current.SHA256
+	report.Taken, report.Waiting, report.Disputed, report.Confirmed, report.Archive = out.Applied, out.Held, out.Disputed, out.Confirmed, current.SHA256
 	// The ledger first: it alone says when lights go out. If we end here, the next run finds the
 	// events there and goes on.
 	events, err := g.decide(ctx, now, decided, &out, states)
@@ -380,7 +387,7 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 	}
 	var file bytes.Buffer
 	sum := current.SHA256
-	if len(out.Taken) > 0 || len(out.Renames) > 0 || !sameThings(&was, &out.Facts) {
+	if len(out.Applied) > 0 || len(out.Renames) > 0 || !sameThings(&was, &out.Facts) {
 		next, err := season.New(out.Facts)
 		if err != nil {
 			return false, fmt.Errorf("ingest: %w", err)
@@ -406,8 +413,8 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 	// between, the next run takes the same again and finds its entry there.
 	if last := g.log.last(); last == nil || last.Base != current.SHA256 || last.Archive != sum {
 		won, err := g.log.append(ctx, Entry{
-			ID: rand.Text(), At: now.UTC(), Actor: g.actorOf(out.Taken, documents), Base: current.SHA256, Archive: sum,
-			Changes: logged(out.Taken), Renames: out.Renames, Hand: g.hand.head.Seq,
+			ID: rand.Text(), At: now.UTC(), Actor: g.actorOf(out.Applied, documents), Base: current.SHA256, Archive: sum,
+			Changes: logged(out.Applied), Renames: out.Renames, Hand: g.hand.head.Seq,
 		})
 		if err != nil || !won {
 			return false, err
@@ -423,7 +430,7 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 		return false, err
 	}
 	report.Archive, report.Changed = sum, true
-	for _, c := range out.Taken {
+	for _, c := range out.Applied {
 		g.Log.Info("facts taken", "source", c.Source, "revision", c.Revision, "year", c.Year, "grand_prix", c.GrandPrix, "block", c.Block)
 	}
 	return true, g.note(ctx, now, &out, states, report.Faults)
@@ -470,7 +477,7 @@ func (g *Ingest) decide(ctx context.Context, now time.Time, s *ledger.State, out
 			return appended, fmt.Errorf("ingest: %s is %s now: %w", r.From, r.To, err)
 		}
 	}
-	for _, c := range out.Taken {
+	for _, c := range out.Applied {
 		if c.Block != assemble.Start || c.New || c.Released {
 			continue // what a released start means is for the ledger's own release
 		}
@@ -491,7 +498,7 @@ func (g *Ingest) decide(ctx context.Context, now time.Time, s *ledger.State, out
 			}
 			return []ledger.Event{said.Move(valid, start, reason)}, nil
 		})
-		if refused := (*ledger.RefusedError)(nil); errors.As(err, &refused) && c.Source == assemble.Hand {
+		if refused := (*ledger.RefusedError)(nil); errors.As(err, &refused) && c.Source == assemble.ManualSource {
 			g.Log.Warn("the ledger refuses a start that a person entered", "session_key", key, "err", err)
 			continue
 		}
@@ -583,8 +590,8 @@ func (g *Ingest) note(ctx context.Context, now time.Time, out *assemble.Output, 
 			return err
 		}
 		before := state
-		of := func(list []assemble.Change) []assemble.Change {
-			var own []assemble.Change
+		of := func(list []assemble.Proposal) []assemble.Proposal {
+			var own []assemble.Proposal
 			for _, c := range list {
 				if c.Source == state.Source {
 					own = append(own, c)
@@ -592,8 +599,8 @@ func (g *Ingest) note(ctx context.Context, now time.Time, out *assemble.Output, 
 			}
 			return own
 		}
-		state.Waiting, state.Disputed, state.Missing = of(out.Waiting), of(out.Disputed), missingRounds(&state, out, now)
-		state.Withheld, state.Standings = of(out.Withheld), out.Standings
+		state.Waiting, state.Disputed, state.Missing = of(out.Held), of(out.Disputed), missingRounds(&state, out, now)
+		state.Withheld, state.Standings = of(out.Unlicensed), out.Standings
 		if d, ok := g.documents[state.Source+" "+state.SHA256]; ok {
 			state.Notes = d.Notes
 		}
@@ -614,7 +621,7 @@ func (g *Ingest) note(ctx context.Context, now time.Time, out *assemble.Output, 
 			continue
 		}
 		for _, c := range state.Waiting {
-			if !slices.ContainsFunc(before.Waiting, func(b assemble.Change) bool { return b.ID == c.ID }) {
+			if !slices.ContainsFunc(before.Waiting, func(b assemble.Proposal) bool { return b.ID == c.ID }) {
 				g.Log.Warn("facts wait for a person", "id", c.ID, "source", c.Source, "revision", c.Revision, "year", c.Year,
 					"grand_prix", c.GrandPrix, "block", c.Block, "gate", c.Refused[0].Gate, "reason", c.Refused[0].Reason)
 			}
@@ -662,14 +669,14 @@ func (g *Ingest) Assembled() int {
 
 // Accept lets a waiting change through: the next run takes it, whatever the gates say. The error
 // names the changes that wait if there is none of that ID.
-func (g *Ingest) Accept(ctx context.Context, now time.Time, actor, id, reason string) (assemble.Change, error) {
+func (g *Ingest) Accept(ctx context.Context, now time.Time, actor, id, reason string) (assemble.Proposal, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var known []string
 	for _, s := range g.Sources {
 		state, _, err := loadState(ctx, g.Store, s.Name())
 		if err != nil {
-			return assemble.Change{}, err
+			return assemble.Proposal{}, err
 		}
 		for _, c := range state.Waiting {
 			if c.ID != id {
@@ -679,11 +686,11 @@ func (g *Ingest) Accept(ctx context.Context, now time.Time, actor, id, reason st
 			for {
 				log, err := LoadLog(ctx, g.Store)
 				if err != nil {
-					return assemble.Change{}, err
+					return assemble.Proposal{}, err
 				}
 				won, err := log.append(ctx, Entry{ID: rand.Text(), At: now.UTC(), Actor: actor, Accept: id, Reason: reason})
 				if err != nil {
-					return assemble.Change{}, fmt.Errorf("accept %s: %w", id, err)
+					return assemble.Proposal{}, fmt.Errorf("accept %s: %w", id, err)
 				}
 				if won {
 					return c, nil
@@ -691,7 +698,7 @@ func (g *Ingest) Accept(ctx context.Context, now time.Time, actor, id, reason st
 			}
 		}
 	}
-	return assemble.Change{}, fmt.Errorf("accept %s: no change of that ID waits; there wait %v", id, known)
+	return assemble.Proposal{}, fmt.Errorf("accept %s: no change of that ID waits; there wait %v", id, known)
 }
 
 // sameThings reports whether names, colours and portraits are alike.
@@ -710,7 +717,7 @@ func startOf(f *season.Facts, year int, gp season.GrandPrixID) time.Time {
 }
 
 // sayer names who says a change.
-func (g *Ingest) sayer(c assemble.Change) string {
+func (g *Ingest) sayer(c assemble.Proposal) string {
 	if entry := g.hand.Entry(Origin{Source: c.Source, Revision: c.Revision}); entry != nil {
 		return entry.Actor
 	}
@@ -718,7 +725,7 @@ func (g *Ingest) sayer(c assemble.Change) string {
 }
 
 // actorOf names the source, or the person, whose changes were taken.
-func (g *Ingest) actorOf(taken []assemble.Change, documents []assemble.Document) string {
+func (g *Ingest) actorOf(taken []assemble.Proposal, documents []assemble.Document) string {
 	for _, c := range taken {
 		return g.sayer(c)
 	}
@@ -730,7 +737,7 @@ func (g *Ingest) actorOf(taken []assemble.Change, documents []assemble.Document)
 
 // logged are the changes as the log has them. Of a round that was not known there is nothing to
 // compare with.
-func logged(taken []assemble.Change) []assemble.Change {
+func logged(taken []assemble.Proposal) []assemble.Proposal {
 	list := slices.Clone(taken)
 	for i := range list {
 		if list[i].New {

@@ -18,16 +18,16 @@ const LogPrefix = "facts/log/"
 // let a waiting change through. The log says what the service had and since when.
 type Entry struct {
 	chain.Link
-	ID      string            `json:"id"` // random: tells a lost answer from a lost race
-	At      time.Time         `json:"at"` // race time
-	Actor   string            `json:"actor"`
-	Base    string            `json:"base,omitzero"`    // SHA-256 of the archive before
-	Archive string            `json:"archive,omitzero"` // and of the one that followed
-	Changes []assemble.Change `json:"changes,omitzero"`
-	Renames []assemble.Rename `json:"renames,omitzero"`
-	Accept  string            `json:"accept,omitzero"` // ID of a change that may be used
-	Reason  string            `json:"reason,omitzero"`
-	Hand    int64             `json:"hand,omitzero"` // the last file of what people entered that is in the archive
+	ID      string              `json:"id"` // random: tells a lost answer from a lost race
+	At      time.Time           `json:"at"` // race time
+	Actor   string              `json:"actor"`
+	Base    string              `json:"base,omitzero"`    // SHA-256 of the archive before
+	Archive string              `json:"archive,omitzero"` // and of the one that followed
+	Changes []assemble.Proposal `json:"changes,omitzero"`
+	Renames []assemble.Rename   `json:"renames,omitzero"`
+	Accept  string              `json:"accept,omitzero"` // ID of a change that may be used
+	Reason  string              `json:"reason,omitzero"`
+	Hand    int64               `json:"hand,omitzero"` // the last file of what people entered that is in the archive
 }
 
 // Log is the facts log up to some file.

@@ -38,12 +38,12 @@ type State struct {
 	source.Validators
 
 	// What came of that.
-	Waiting   []assemble.Change `json:"waiting,omitzero"`   // for a person
-	Disputed  []assemble.Change `json:"disputed,omitzero"`  // with another source
-	Withheld  []assemble.Change `json:"withheld,omitzero"`  // what it alone has, under terms that are not accepted
-	Notes     []string          `json:"notes,omitzero"`     // what of it was left out and why, for people
-	Missing   []MissingRound    `json:"missing,omitzero"`   // rounds that it no longer has
-	Standings []string          `json:"standings,omitzero"` // where its standings are not the sum of its results
+	Waiting   []assemble.Proposal `json:"waiting,omitzero"`   // for a person
+	Disputed  []assemble.Proposal `json:"disputed,omitzero"`  // with another source
+	Withheld  []assemble.Proposal `json:"withheld,omitzero"`  // what it alone has, under terms that are not accepted
+	Notes     []string            `json:"notes,omitzero"`     // what of it was left out and why, for people
+	Missing   []MissingRound      `json:"missing,omitzero"`   // rounds that it no longer has
+	Standings []string            `json:"standings,omitzero"` // where its standings are not the sum of its results
 }
 
 // MissingRound is a round that a source no longer has.

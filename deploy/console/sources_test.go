@@ -48,7 +48,7 @@ func TestSourcesOnAPhone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waiting := func(gp season.GrandPrixID, block assemble.Block, list []assemble.Change) string {
+	waiting := func(gp season.GrandPrixID, block assemble.Block, list []assemble.Proposal) string {
 		for _, c := range list {
 			if c.GrandPrix == gp && c.Block == block {
 				return c.ID

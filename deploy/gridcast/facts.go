@@ -219,8 +219,8 @@ func (c *factsListCmd) Run(ctx context.Context, s *streams) error {
 				fact.Confirmed = append(fact.Confirmed, confirmed.Source)
 			}
 		}
-		for _, change := range slices.Concat(out.Disputed, out.Waiting) {
-			if change.BlockID() == fact.BlockID && change.Source != assemble.Hand {
+		for _, change := range slices.Concat(out.Disputed, out.Held) {
+			if change.BlockID() == fact.BlockID && change.Source != assemble.ManualSource {
 				fact.Disputed = append(fact.Disputed, change.Source)
 			}
 		}

@@ -243,7 +243,7 @@ func ago(now, at time.Time) string {
 }
 
 // printChanges lists changes with what differs and why they wait.
-func (s *streams) printChanges(title string, changes []assemble.Change) {
+func (s *streams) printChanges(title string, changes []assemble.Proposal) {
 	if len(changes) == 0 {
 		return
 	}
@@ -269,12 +269,12 @@ type sourcePullCmd struct {
 
 // pulled is the answer of source pull --json.
 type pulled struct {
-	Asked   []string          `json:"asked"`
-	Faults  map[string]string `json:"faults,omitzero"`
-	Taken   []assemble.Change `json:"taken"`
-	Waiting []assemble.Change `json:"waiting"`
-	Archive string            `json:"archive"`
-	Changed bool              `json:"changed"`
+	Asked   []string            `json:"asked"`
+	Faults  map[string]string   `json:"faults,omitzero"`
+	Taken   []assemble.Proposal `json:"taken"`
+	Waiting []assemble.Proposal `json:"waiting"`
+	Archive string              `json:"archive"`
+	Changed bool                `json:"changed"`
 }
 
 func (c *sourcePullCmd) Run(ctx context.Context, s *streams) error {

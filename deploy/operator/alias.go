@@ -100,7 +100,7 @@ func (d MergeIdentities) preview(ctx context.Context, o *Operator) (Preview, err
 	if err != nil {
 		return Preview{}, fmt.Errorf("%s is %s: they cannot be one: %w", d.From, d.To, err)
 	}
-	for _, c := range out.Taken {
+	for _, c := range out.Applied {
 		p.Effects = append(p.Effects, fmt.Sprintf("%s of %s %d is taken from %s.", sentenceCase(cmp.Or(BlockWords[c.Block], string(c.Block))), c.GrandPrix, c.Year, c.Source))
 	}
 	return p, nil

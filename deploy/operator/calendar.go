@@ -190,7 +190,7 @@ func (d ImportCalendar) preview(ctx context.Context, o *Operator) (Preview, erro
 	if err != nil {
 		return Preview{}, err
 	}
-	p.Refusal = handRefusals(&out, func(c assemble.Change) string { return fmt.Sprintf("%s of %d: ", c.GrandPrix, c.Year) })
+	p.Refusal = handRefusals(&out, func(c assemble.Proposal) string { return fmt.Sprintf("%s of %d: ", c.GrandPrix, c.Year) })
 	next, err := season.New(out.Facts)
 	if err != nil {
 		return Preview{}, err

@@ -333,7 +333,7 @@ func (o *Operator) enter(ctx context.Context, entry ingest.HandEntry, request Re
 		return Answer{}, fmt.Errorf("it is kept, and used once this is mended: %w", err)
 	}
 	for _, c := range report.Waiting {
-		if c.Source == assemble.Hand && slices.ContainsFunc(entry.Said, func(s ingest.Statement) bool { return s.BlockID == c.BlockID() }) {
+		if c.Source == assemble.ManualSource && slices.ContainsFunc(entry.Said, func(s ingest.Statement) bool { return s.BlockID == c.BlockID() }) {
 			return Answer{}, fmt.Errorf("it is kept, and not used: %s", c.Refused[0].Reason)
 		}
 	}
@@ -356,7 +356,7 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 	if err != nil {
 		return Preview{}, err
 	}
-	if p.Refusal = handRefusals(&out, func(assemble.Change) string { return "" }); p.Refusal != "" {
+	if p.Refusal = handRefusals(&out, func(assemble.Proposal) string { return "" }); p.Refusal != "" {
 		for i := range entry.Said {
 			entry.Said[i].Forced = true
 		}
@@ -371,8 +371,8 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 		return Preview{}, err
 	}
 	after := almanac.Join(archive.AsOf(v.At), state, r.Year)
-	for _, c := range out.Taken {
-		if c.Source == assemble.Hand && c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix {
+	for _, c := range out.Applied {
+		if c.Source == assemble.ManualSource && c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix {
 			p.Effects = append(p.Effects, sayChange(r, after, c))
 		}
 	}
@@ -390,10 +390,10 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 
 // handRefusals says why what a person enters is not used unless it is forced; empty: it would be.
 // about begins each reason with what it is about.
-func handRefusals(out *assemble.Output, about func(assemble.Change) string) string {
+func handRefusals(out *assemble.Output, about func(assemble.Proposal) string) string {
 	var refusals []string
-	for _, c := range out.Waiting {
-		if c.Source == assemble.Hand {
+	for _, c := range out.Held {
+		if c.Source == assemble.ManualSource {
 			for _, refusal := range c.Refused {
 				refusals = append(refusals, about(c)+refusal.Reason)
 			}
@@ -406,7 +406,7 @@ func handRefusals(out *assemble.Output, about func(assemble.Change) string) stri
 // trial, and after, its almanac of the year: what becomes of its pick, and what clients would see.
 func (o *Operator) follows(ctx context.Context, p *Preview, v *season.View, r *almanac.Round, archive *season.Archive, after *almanac.Almanac, out *assemble.Output) {
 	arrived := o.Ingest.Arrived(r.Year, r.Facts.GrandPrix)
-	for _, c := range out.Taken {
+	for _, c := range out.Applied {
 		if c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix && c.Block == assemble.Qualifying {
 			arrived = v.At
 		}
@@ -476,7 +476,7 @@ func (o *Operator) pickToCome(ctx context.Context, archive *season.Archive, stat
 var basisWords = map[string]string{"grid": "the grid", "qualifying": "qualifying", "form": "form alone"}
 
 // sayChange says what of a block changes. after has the codes of those who are new.
-func sayChange(r *almanac.Round, after *almanac.Almanac, c assemble.Change) string {
+func sayChange(r *almanac.Round, after *almanac.Almanac, c assemble.Proposal) string {
 	word := sentenceCase(BlockWords[c.Block])
 	next := r
 	if found, err := after.Round(r.Session); err == nil {

@@ -46,9 +46,9 @@ func (d AcceptChange) entry() auditlog.Change {
 }
 
 // change finds the change, as of the last look at the sources.
-func (d AcceptChange) change(o *Operator) (assemble.Change, error) {
+func (d AcceptChange) change(o *Operator) (assemble.Proposal, error) {
 	if o.Ingest == nil {
-		return assemble.Change{}, errors.New("no sources are asked here")
+		return assemble.Proposal{}, errors.New("no sources are asked here")
 	}
 	waits := []string{}
 	for _, state := range o.Ingest.States() {
@@ -59,7 +59,7 @@ func (d AcceptChange) change(o *Operator) (assemble.Change, error) {
 			waits = append(waits, c.ID)
 		}
 	}
-	return assemble.Change{}, fmt.Errorf("accept %s: no change of that ID waits; there wait %v (gridcast source check)", d.ID, waits)
+	return assemble.Proposal{}, fmt.Errorf("accept %s: no change of that ID waits; there wait %v (gridcast source check)", d.ID, waits)
 }
 
 func (d AcceptChange) preview(ctx context.Context, o *Operator) (Preview, error) {
@@ -107,7 +107,7 @@ func (d AcceptChange) preview(ctx context.Context, o *Operator) (Preview, error)
 }
 
 // lossEffects says what follows if it is believed that a source has lost the rounds of a change.
-func lossEffects(v *season.View, state *ledger.State, c *assemble.Change, out *assemble.Output) []string {
+func lossEffects(v *season.View, state *ledger.State, c *assemble.Proposal, out *assemble.Output) []string {
 	coming, other := 0, 0
 	for _, line := range c.Lines {
 		key, _ := state.Key(c.Year, season.GrandPrixID(line.About))
@@ -115,7 +115,7 @@ func lossEffects(v *season.View, state *ledger.State, c *assemble.Change, out *a
 			coming++
 		}
 	}
-	for _, taken := range out.Taken {
+	for _, taken := range out.Applied {
 		if taken.Source == c.Source {
 			other++
 		}

@@ -16,14 +16,14 @@ func Disputed(t testing.TB, known, said season.Facts, from, to int, now time.Tim
 	t.Helper()
 	out, err := assemble.Assemble(assemble.Input{
 		Current: known, Now: now,
-		Documents: []assemble.Document{{Source: "compared", From: from, To: to, Facts: said, CheckOnly: true, Sparse: true}},
+		Documents: []assemble.Document{{Source: "compared", From: from, To: to, Facts: said, Kind: assemble.CheckOnly}},
 		Decided:   func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(out.Taken)+len(out.Waiting) > 0 {
-		t.Errorf("of a document to compare with, %d changes were taken and %d wait", len(out.Taken), len(out.Waiting))
+	if len(out.Applied)+len(out.Held) > 0 {
+		t.Errorf("of a document to compare with, %d changes were taken and %d wait", len(out.Applied), len(out.Held))
 	}
 	var lines []string
 	for _, c := range out.Disputed {

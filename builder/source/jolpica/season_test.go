@@ -60,13 +60,13 @@ func TestSeason2024(t *testing.T) {
 	maps.DeleteFunc(before.Drivers, func(id season.DriverID, _ season.Driver) bool { return !named[id] })
 	out, err := assemble.Assemble(assemble.Input{
 		Current: before, Now: after2024,
-		Documents: []assemble.Document{{Source: d.Source, Revision: d.Revision, From: 2024, To: 2024, Facts: d.Facts, Sparse: true}},
+		Documents: []assemble.Document{{Source: d.Source, Revision: d.Revision, From: 2024, To: 2024, Kind: assemble.Sparse, Facts: d.Facts}},
 		Decided:   func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range out.Waiting {
+	for _, c := range out.Held {
 		t.Errorf("%s of %s %d waits: %v", c.Block, c.GrandPrix, c.Year, c.Refused)
 	}
 	ours, theirs := publish(t, archivetest.Seasons(t, 2022, 2024)), publish(t, out.Facts)
