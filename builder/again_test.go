@@ -104,7 +104,7 @@ func TestRememberedIsAsRendered(t *testing.T) {
 		{"another model picks", day(2024, time.March, 22), func(time.Time) { b.Policy.Model = predict.NewV2(predict.DefaultParams()) }},
 		{"a weekend later", day(2024, time.March, 25), nothing},
 		{"it is rolled back", day(2024, time.March, 26), func(at time.Time) {
-			base, err := snapshots.LoadBase(t.Context(), b.Store)
+			base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -37,7 +37,7 @@ func AuditStore(ctx context.Context, store blob.Store, noted ...string) (Audit, 
 	if err != nil {
 		return Audit{}, fmt.Errorf("audit what was published: %w", err)
 	}
-	base, err := snapshots.LoadBase(ctx, store)
+	base, err := snapshots.LoadBase(ctx, store, nil)
 	if err != nil {
 		return Audit{}, fmt.Errorf("audit what is served: %w", err)
 	}

@@ -110,7 +110,7 @@ func TestAuditSeesAForgedPick(t *testing.T) {
 	for what, path := range map[string]string{"of the year": "predictions/2024", "of the session": "predictions/session/2024011"} {
 		t.Run(what, func(t *testing.T) {
 			w, _ := onDisk(t)
-			base, err := snapshots.LoadBase(t.Context(), w.store)
+			base, err := snapshots.LoadBase(t.Context(), w.store, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

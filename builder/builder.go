@@ -44,8 +44,8 @@ type Builder struct {
 	Sourced func(at time.Time) Sourced
 	Log     *slog.Logger
 
-	latest snapshots.Latest
-	last   atomic.Pointer[rendering] // nil before the first
+	latest atomic.Pointer[snapshots.Base] // the base that was loaded or published last; nil before the first
+	last   atomic.Pointer[rendering]      // nil before the first
 
 	models struct { // those of the settings: what they remember is worth keeping
 		sync.Mutex // guards what follows
@@ -100,7 +100,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 		reading                      sync.WaitGroup // side by side: the store may be far away
 	)
 	reading.Go(func() { facts, factsErr = b.Facts(ctx) })
-	reading.Go(func() { base, baseErr = b.latest.Load(ctx, b.Store) })
+	reading.Go(func() { base, baseErr = b.loadBase(ctx) })
 	reading.Go(func() { rules = b.Rules(ctx) })
 	reading.Go(func() { ledgerErr = b.Ledger.Refresh(ctx) })
 	reading.Wait()
@@ -123,7 +123,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 		receipt, refused, err := b.publish(ctx, r, rules.Model, facts, base)
 		if errors.Is(err, snapshots.ErrBaseChanged) {
 			b.Log.Info("somebody else published; building again on the new version")
-			if base, err = b.latest.Load(ctx, b.Store); err == nil {
+			if base, err = b.loadBase(ctx); err == nil {
 				err = b.Ledger.Refresh(ctx)
 			}
 			if err == nil {
@@ -143,6 +143,15 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 		return Outcome{Receipt: receipt, Events: events, Refused: refused}, settled
 	}
 	return Outcome{Events: events}, fmt.Errorf("build: others published %d versions meanwhile", maxRebases)
+}
+
+// loadBase loads the current version. It reads only the files that it has not read before.
+func (b *Builder) loadBase(ctx context.Context) (*snapshots.Base, error) {
+	base, err := snapshots.LoadBase(ctx, b.Store, b.latest.Load())
+	if err == nil {
+		b.latest.Store(base)
+	}
+	return base, err
 }
 
 // publish makes one attempt on the version that was current when it was last asked for, with the ledger as
@@ -175,44 +184,48 @@ func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, f
 		b.Log.Error("derived documents cannot be read; they stay as they were", "err", derivedErr)
 	}
 	addDerived(version, base, a, derived)
-	publisher := snapshots.Publisher{Store: b.Store, Progress: r.Progress}
-	var begun *snapshots.Begun
-	faulty := len(base.Manifest.Refused) > 0 // then it probably is again, and what is written would lie about
+	var refused []Refused
+	finish := func(draft *snapshots.Draft) (err error) {
+		if refused, err = refuse(ctx, base, a, version); err != nil {
+			return err
+		}
+		*draft = b.draftOf(r, base, a, state, version)
+		refused = append(refused, addFeeds(draft, a, version)...)
+		until := draft.DueAt // by then there is another version, or this one is overdue
+		if until.Before(r.At) {
+			until = r.At
+		}
+		for _, lack := range almanac.MissingBy(v, state, until) {
+			draft.Missing = append(draft.Missing, snapshots.Missing{
+				Code: string(lack.Code), Since: lack.Since, Until: lack.Until, Session: lack.Session, Urgent: lack.Urgent, Text: lack.Text, Mend: lack.Mend,
+			})
+		}
+		for _, d := range refused {
+			draft.Refused = append(draft.Refused, snapshots.RefusedEntry{Path: d.Path, Reason: d.Err.Error()})
+		}
+		draft.Archive, draft.Expected, draft.Derived = facts.SHA256, expected(a), base.Manifest.Derived
+		if made {
+			draft.Derived = key
+		}
+		draft.State, err = b.stateOf(a, base)
+		return err
+	}
+	draft := b.draftOf(r, base, a, state, version)
+	draft.Finish = finish                    // the objects are uploaded while their content is checked
+	faulty := len(base.Manifest.Refused) > 0 // then it probably is again, and what is uploaded would lie about
 	for _, d := range version {
 		faulty = faulty || d.fault != nil
 	}
-	if !faulty { // the objects are written while their content is checked
-		begun = publisher.Begin(ctx, b.draftOf(r, base, a, state, version))
-		defer begun.End()
+	if faulty {
+		if err := finish(&draft); err != nil {
+			return snapshots.Receipt{}, nil, err
+		}
 	}
-	refused, err := refuse(ctx, base, a, version)
-	if err != nil {
-		return snapshots.Receipt{}, nil, err
-	}
-	draft := b.draftOf(r, base, a, state, version)
-	draft.Begun = begun
-	refused = append(refused, addFeeds(&draft, a, version)...)
-	until := draft.DueAt // by then there is another version, or this one is overdue
-	if until.Before(r.At) {
-		until = r.At
-	}
-	for _, lack := range almanac.MissingBy(v, state, until) {
-		draft.Missing = append(draft.Missing, snapshots.Missing{
-			Code: string(lack.Code), Since: lack.Since, Until: lack.Until, Session: lack.Session, Urgent: lack.Urgent, Text: lack.Text, Mend: lack.Mend,
-		})
-	}
-	for _, d := range refused {
-		draft.Refused = append(draft.Refused, snapshots.RefusedEntry{Path: d.Path, Reason: d.Err.Error()})
-	}
-	draft.Archive, draft.Expected, draft.Derived = facts.SHA256, expected(a), base.Manifest.Derived
-	if made {
-		draft.Derived = key
-	}
-	if draft.State, err = b.stateOf(a, base); err != nil {
-		return snapshots.Receipt{}, nil, err
-	}
+	publisher := snapshots.Publisher{Store: b.Store, Progress: r.Progress}
 	receipt, err := publisher.Publish(ctx, draft)
-	b.latest.Published(receipt)
+	if receipt.Base != nil {
+		b.latest.Store(receipt.Base)
+	}
 	return receipt, refused, err
 }
 

@@ -28,7 +28,7 @@ import (
 // served returns the data of a variant of the current version; ok is false if it has none.
 func served[T any](t *testing.T, b *builder.Builder, v catalog.Variant) (data T, ok bool) {
 	t.Helper()
-	base, err := snapshots.LoadBase(t.Context(), b.Store)
+	base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func (d Downloads) Len() int { return len(d.made) }
 // before until PublishDownloads. One that fails its check is not made, and is part of the error; the
 // others are.
 func (b *Builder) MakeDownloads(ctx context.Context) (Downloads, error) {
-	base, err := b.latest.Load(ctx, b.Store)
+	base, err := b.loadBase(ctx)
 	if err != nil {
 		return Downloads{}, fmt.Errorf("make downloads: %w", err)
 	}
@@ -78,7 +78,7 @@ func (b *Builder) PublishDownloads(ctx context.Context, d Downloads) (snapshots.
 }
 
 func (b *Builder) publishDownloads(ctx context.Context, d Downloads) (snapshots.Receipt, error) {
-	base, err := b.latest.Load(ctx, b.Store)
+	base, err := b.loadBase(ctx)
 	if err != nil {
 		return snapshots.Receipt{}, fmt.Errorf("publish downloads: %w", err)
 	}
@@ -98,7 +98,9 @@ func (b *Builder) publishDownloads(ctx context.Context, d Downloads) (snapshots.
 	}
 	publisher := snapshots.Publisher{Store: b.Store}
 	receipt, err := publisher.PublishBulk(ctx, base, b.Name, all)
-	b.latest.Published(receipt)
+	if receipt.Base != nil {
+		b.latest.Store(receipt.Base)
+	}
 	return receipt, err
 }
 

@@ -36,7 +36,7 @@ func download(t *testing.T, b *builder.Builder, want int) map[int]snapshots.Bulk
 	if err != nil || receipt.Unchanged != (want == 0) || receipt.ObjectsWritten > want {
 		t.Fatalf("got %+v, %v; want %d downloads and nothing else", receipt, err, want)
 	}
-	base, err := snapshots.LoadBase(t.Context(), b.Store)
+	base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestDownloadsFollowTheSeason(t *testing.T) {
 	if _, err := publisher.Rollback(t.Context(), before, "test", "wrong", verified.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	base, err := snapshots.LoadBase(t.Context(), b.Store)
+	base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
 	if err != nil || len(base.Manifest.Bulk) != 2 || base.Manifest.Bulk[1] != first[2024] {
 		t.Errorf("after the rollback: %v, %+v", err, base.Manifest.Bulk)
 	}

@@ -38,7 +38,7 @@ func TestGolden(t *testing.T) {
 		{"4-verified", lightsOut.Add(3 * time.Hour)},
 	} {
 		outcome := build(t, b, step.at)
-		base, err := snapshots.LoadBase(t.Context(), b.Store)
+		base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

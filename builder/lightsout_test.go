@@ -232,7 +232,7 @@ func instants(opened time.Time, archives []*season.Archive) []time.Time {
 // holds reads the published version as a client would.
 func holds(t *testing.T, store blob.Store, at time.Time) {
 	t.Helper()
-	base, err := snapshots.LoadBase(t.Context(), store)
+	base, err := snapshots.LoadBase(t.Context(), store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func TestOneWrongDocumentStopsNoOther(t *testing.T) {
 	if after.Version <= before.Version || len(after.Events) == 0 {
 		t.Errorf("version %d after %d, events %v: want the pick frozen and published", after.Version, before.Version, after.Events)
 	}
-	base, err := snapshots.LoadBase(t.Context(), b.Store)
+	base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +344,7 @@ func TestMissingFactsArePublished(t *testing.T) {
 		if _, err := b.Build(t.Context(), builder.Request{At: at}); err != nil {
 			t.Fatal(err)
 		}
-		base, err := snapshots.LoadBase(t.Context(), b.Store)
+		base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -433,7 +433,7 @@ func TestOlderArchiveTakesNothingBack(t *testing.T) {
 	if _, err := b.Build(t.Context(), builder.Request{At: start.Add(-time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
-	before, err := snapshots.LoadBase(t.Context(), b.Store)
+	before, err := snapshots.LoadBase(t.Context(), b.Store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -443,7 +443,7 @@ func TestOlderArchiveTakesNothingBack(t *testing.T) {
 		t.Fatalf("refused %v, error %v; want the season of 2026 to stay as it was", outcome.Refused, err)
 	}
 	holds(t, b.Store, start)
-	after, err := snapshots.LoadBase(t.Context(), b.Store)
+	after, err := snapshots.LoadBase(t.Context(), b.Store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // published is the manifest of the current version and what it says of the facts.
 func published(t *testing.T, b *builder.Builder) (snapshots.Manifest, wire.FactsState) {
 	t.Helper()
-	base, err := snapshots.LoadBase(t.Context(), b.Store)
+	base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

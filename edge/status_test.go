@@ -232,7 +232,7 @@ func TestStatus(t *testing.T) {
 // overdue, with the command that mends it where operators look.
 func TestStatusSaysWhatIsMissing(t *testing.T) {
 	w := newWorld(t)
-	base, err := snapshots.LoadBase(t.Context(), w.store)
+	base, err := snapshots.LoadBase(t.Context(), w.store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

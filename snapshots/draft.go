@@ -31,7 +31,11 @@ type Draft struct {
 	Variants      []Variant       // every variant of the version, in any order
 	Bulk          []Download      // the downloads, by ascending year; nil: those of the base, of the seasons that the draft has
 	Release       bool            // publish although the pointer is held, and end the hold
-	Begun         *Begun          // what Begin has made of it; nil: nothing
+
+	// Finish completes the draft while Publish uploads the objects that it needs so far. Publish
+	// calls it once, in its own goroutine. It may change every field except Base. Nil: the draft is
+	// complete.
+	Finish func(d *Draft) error
 }
 
 // Variant is one variant of a draft: bytes, or an entry of the base. Make it with New or
@@ -87,9 +91,6 @@ func (v Variant) Entry() Entry { return v.entry }
 func (d *Draft) validate() error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if d.Base == nil {
-		return errors.New("draft without a base")
-	}
 	if len(d.Variants) == 0 {
 		fault("draft without variants")
 	}
@@ -172,6 +173,17 @@ func (d *Draft) changes(variants []Variant) bool {
 		d.Archive != base.Archive || d.Ledger != base.Ledger || !d.DueAt.Equal(base.DueAt) ||
 		!slices.EqualFunc(d.Missing, base.Missing, Missing.equal) || !slices.Equal(d.Refused, base.Refused) || !bytes.Equal(d.State, base.State) ||
 		!slices.EqualFunc(d.Expected, base.Expected, func(x, y Expected) bool { return x.Year == y.Year && x.At.Equal(y.At) })
+}
+
+// mayPublish returns ErrHeld or ErrMayNotFollow if the draft must not become the current version.
+func (d *Draft) mayPublish() error {
+	if base := d.Base.Pointer; base.Held && !d.Release {
+		return fmt.Errorf("version %d: %w: %s", base.Version, ErrHeld, base.Reason)
+	}
+	if err := d.mayFollow(); err != nil {
+		return fmt.Errorf("%w: %w", ErrMayNotFollow, err)
+	}
+	return nil
 }
 
 // mayFollow reports why the draft must not become the version after its base: what readers

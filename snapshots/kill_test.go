@@ -42,7 +42,7 @@ func publishForever(root string) error {
 	})
 	p := snapshots.Publisher{Store: loud, Workers: 4}
 	for ctx := context.Background(); ; {
-		base, err := snapshots.LoadBase(ctx, s)
+		base, err := snapshots.LoadBase(ctx, s, nil)
 		if err != nil {
 			return err
 		}

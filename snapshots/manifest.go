@@ -34,7 +34,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"gridcast/snapshots/blob"
@@ -423,57 +422,32 @@ type Base struct {
 
 // LoadBase reads the pointer and the manifest it names. An empty store is no error but a
 // base of version 0. A pointer or manifest that is not what was published is ErrDamaged.
-func LoadBase(ctx context.Context, store blob.Store) (*Base, error) {
-	return (&Base{store: store}).Current(ctx)
-}
-
-// Current is LoadBase for who knows the version that was current before: it reads the pointer, and of
-// the manifest only what is not in b already. While nothing is published that is one read.
-func (b *Base) Current(ctx context.Context) (*Base, error) {
-	pointer, tag, err := LoadPointer(ctx, b.store)
+//
+// previous may be nil. It is an earlier base of the same store, of which LoadBase reads nothing again:
+// if the pointer has not changed, LoadBase returns previous after one read.
+func LoadBase(ctx context.Context, store blob.Store, previous *Base) (*Base, error) {
+	if previous == nil {
+		previous = &Base{store: store}
+	}
+	pointer, tag, err := LoadPointer(ctx, store)
 	switch {
 	case errors.Is(err, ErrNone):
-		return &Base{store: b.store}, nil
+		return &Base{store: store}, nil
 	case err != nil:
 		return nil, err
-	case pointer.equal(b.Pointer) && tag == b.tag:
-		return b, nil
+	case pointer.equal(previous.Pointer) && tag == previous.tag:
+		return previous, nil
 	}
-	return b.next(ctx, pointer, tag, b.stored)
+	return previous.next(ctx, pointer, tag, previous.stored)
 }
 
-// next is the version that the pointer with the tag names. Of its manifest only files that are not
-// known are read.
+// next returns the base that the pointer with the tag names. It does not read the files in known.
 func (b *Base) next(ctx context.Context, pointer Pointer, tag blob.Tag, known stored) (*Base, error) {
 	manifest, files, err := loadManifest(ctx, pointer.Version, pointer.Manifest, known, b.store)
 	if err != nil {
 		return nil, err
 	}
 	return &Base{Pointer: pointer, Manifest: manifest, tag: tag, store: b.store, stored: files, entries: byPath(manifest.Entries)}, nil
-}
-
-// Latest remembers the version that was current when it was last asked for, so that nothing that is in
-// memory is read again. It is for one store; the zero value remembers nothing. It is safe for concurrent use.
-type Latest struct{ base atomic.Pointer[Base] }
-
-// Load is LoadBase that reads only what is not remembered.
-func (l *Latest) Load(ctx context.Context, store blob.Store) (*Base, error) {
-	known := l.base.Load()
-	if known == nil {
-		known = &Base{store: store}
-	}
-	base, err := known.Current(ctx)
-	if err == nil {
-		l.base.Store(base)
-	}
-	return base, err
-}
-
-// Published remembers what was published.
-func (l *Latest) Published(r Receipt) {
-	if r.Base != nil {
-		l.base.Store(r.Base)
-	}
 }
 
 // Empty says whether nothing was published before.

@@ -16,33 +16,32 @@ import (
 )
 
 var (
-	// ErrHeld says that an operator has rolled back and holds the pointer; only a draft with
-	// Release may be published.
+	// ErrHeld says that an operator has rolled back and holds the pointer. Publish then accepts only
+	// a draft with Release.
 	ErrHeld = errors.New("publishing is held")
 	// ErrBaseChanged says that another builder published meanwhile. Load the base and build again.
 	ErrBaseChanged = errors.New("another version was published meanwhile")
-	// ErrMayNotFollow says that the version would take back what readers were told.
+	// ErrMayNotFollow says that the version would lose something that is published, or go back in time.
 	ErrMayNotFollow = errors.New("may not follow the current version")
 )
 
-// Publisher puts drafts into a store. Its fields must not change while it publishes; it may
-// be used by several goroutines, which then race like separate builders.
+// Publisher publishes drafts to a store. Its fields must not change while it publishes. Several
+// goroutines may use it; they then race like separate builders.
 type Publisher struct {
 	Store   blob.Store
 	Workers int              // objects in flight at once; 0: 32
 	Now     func() time.Time // real time, for claims and the pointer; nil: time.Now
 
-	// Progress is told at the start of each phase that has something to do and as its objects are
-	// done, never concurrently; may be nil.
+	// Progress is called when a phase starts and whenever one of its objects is done. The calls are
+	// never concurrent. It may be nil.
 	Progress Progress
 }
 
-// Progress is told how far a long job has come: what is under way, how many steps of it are done,
-// and how many there are. Everything that takes long has this one signature, so that a bar on a
-// terminal and a page of the console show any of it.
+// Progress reports a long job: the phase under way, the steps done and the steps in all. All long
+// jobs share this signature, so that the terminal and the console show any of them.
 type Progress func(phase string, done, total int)
 
-// Tell calls p; a nil p has nobody to tell.
+// Tell calls p unless it is nil.
 func (p Progress) Tell(phase string, done, total int) {
 	if p != nil {
 		p(phase, done, total)
@@ -56,8 +55,8 @@ const (
 	Swap   = "swap"   // the version is made current
 )
 
-// defaultWorkers is how many objects are in flight at once: those that a verified result changes, some
-// dozen, are one round trip to the store.
+// defaultWorkers is the default number of objects in flight. A verified result changes some dozen
+// objects, which then take one round trip to the store.
 const defaultWorkers = 32
 
 func workers(configured int) int {
@@ -67,32 +66,35 @@ func workers(configured int) int {
 	return defaultWorkers
 }
 
-// Receipt says what a publish did.
+// Receipt describes the outcome of a publish.
 type Receipt struct {
 	Version        int64   `json:"version"` // the current version now
 	Variants       int     `json:"variants"`
-	ObjectsWritten int     `json:"objects_written"` // bodies and their codings; not claim, manifest and pointer
+	ObjectsWritten int     `json:"objects_written"` // bodies and downloads; not claim, manifest and pointer
 	ObjectsReused  int     `json:"objects_reused"`  // of the base, neither written nor read
 	BytesWritten   int64   `json:"bytes_written"`
 	Seconds        float64 `json:"seconds"`
-	Unchanged      bool    `json:"-"` // nothing was published, because the base says all of it
+	Unchanged      bool    `json:"-"` // nothing was published, because the base equals the draft
 
-	// Base is the current version for a next draft, without another read; nil if others have published
-	// since.
+	// Base is the base for the next draft, without another read. It is nil if another builder has
+	// published since.
 	Base *Base `json:"-"`
 }
 
 // Publish makes the draft the current version. Either all of it becomes visible to readers,
 // by one swap of the pointer, or nothing does.
 //
-// It publishes nothing, and the receipt says Unchanged, when every entry, the seasons, the
-// archive, the ledger head, the due time, and what is missing or refused equal the base's and there
-// is no hold to end.
+// If the draft has a Finish, Publish calls it once and meanwhile uploads the objects that the
+// draft needs so far. Readers see none of them before the swap. Publish uploads nothing early if
+// the draft may not be published as it is.
 //
-// The error is ErrHeld, ErrMayNotFollow or ErrBaseChanged in these cases, ErrDamaged when
-// the store returned other bytes than it was given, and blob.ErrUnknown when it could not
-// be learned whether the version is current; a later LoadBase tells. After any error a
-// publish can be tried again, under the next number.
+// Publish writes nothing, and the receipt says Unchanged, if the entries, seasons, archive, ledger
+// head, due time, missing facts and refused entries equal the base's and there is no hold to end.
+//
+// The error is that of Finish, or ErrHeld, ErrMayNotFollow or ErrBaseChanged in these cases,
+// ErrDamaged if the store returned other bytes than it was given, and blob.ErrUnknown if Publish
+// could not learn whether the version is current; a later LoadBase tells. After any error the
+// caller can publish again, under the next number.
 func (p *Publisher) Publish(ctx context.Context, d Draft) (Receipt, error) {
 	start := time.Now()
 	receipt, err := p.publish(ctx, d)
@@ -104,40 +106,52 @@ func (p *Publisher) Publish(ctx context.Context, d Draft) (Receipt, error) {
 }
 
 func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
-	if err := d.validate(); err != nil {
+	if d.Base == nil {
+		return Receipt{}, errors.New("draft without a base")
+	}
+	early, err := p.finish(ctx, &d)
+	if err != nil {
 		return Receipt{}, err
 	}
+	if err := errors.Join(d.validate(), d.mayPublish()); err != nil {
+		return Receipt{}, err
+	}
+
+	// Stage: list the objects that the base does not have.
 	base := d.Base.Pointer
-	if base.Held && !d.Release {
-		return Receipt{}, fmt.Errorf("version %d: %w: %s", base.Version, ErrHeld, base.Reason)
-	}
-	if err := d.mayFollow(); err != nil {
-		return Receipt{}, fmt.Errorf("%w: %w", ErrMayNotFollow, err)
-	}
 	variants := d.resolve()
-	receipt := Receipt{Variants: len(variants)}
-	fresh := d.newObjects(variants)
+	objects := d.newObjects(variants)
+	receipt := Receipt{Variants: len(variants), ObjectsWritten: len(objects)}
 	for _, v := range variants {
 		if v.reused {
 			receipt.ObjectsReused += 1 + len(v.entry.Encodings)
 		}
 	}
-	for _, o := range fresh {
+	for _, o := range objects {
 		receipt.BytesWritten += int64(len(o.data))
 	}
-	receipt.ObjectsWritten = len(fresh)
 	if !d.changes(variants) {
 		receipt.Version, receipt.Unchanged, receipt.Base = base.Version, true, d.Base
 		return receipt, nil
 	}
 
-	version, missing, err := d.Begun.take(fresh)
-	if err == nil {
-		version, err = p.upload(ctx, version, d, missing)
+	// Upload the objects, and read them back.
+	version, missing, progress := early.version, early.missing(objects), Progress(nil)
+	if version == 0 || missing == nil {
+		if version, err = p.claim(ctx, base.Version, d.Builder); err != nil {
+			return Receipt{}, err
+		}
+		missing, progress = objects, p.Progress
 	}
-	if err != nil {
+	// If we crash here, the number is lost and nothing else: nobody uses it again.
+
+	if err := p.upload(ctx, version, missing, progress); err != nil {
 		return Receipt{}, err
 	}
+	// If we crash during or after the upload, objects remain that no manifest names, below a
+	// number that nobody uses again. Prune removes them a day later.
+
+	// Upload the manifest, and read it back.
 	next, files, err := p.putManifest(ctx, d.manifest(version, variants))
 	if err != nil {
 		return Receipt{}, err
@@ -145,6 +159,7 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	// If we crash here, the version is complete and nobody sees it: readers come by the
 	// pointer alone. It is never made current later, because the base may have moved on.
 
+	// Swap the pointer, and read it back.
 	tag, err := p.swap(ctx, d.Base.tag, base.Version, next)
 	if err != nil {
 		return Receipt{}, err
@@ -157,112 +172,94 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 		maps.Copy(known.files, d.Base.stored.files)
 		maps.Copy(known.files, files)
 		if receipt.Base, err = d.Base.next(ctx, next, tag, known); err != nil {
-			receipt.Base = nil // it is published all the same; whoever needs it reads it
+			receipt.Base = nil // the version is published all the same; the next LoadBase reads it
 		}
 	}
 	return receipt, nil
 }
 
-// upload writes the objects of a version and reads them back. It claims the number, if that is 0; else these
-// are the rest of a version of which whoever looks on has been told already.
-func (p Publisher) upload(ctx context.Context, version int64, d Draft, fresh []newObject) (int64, error) {
-	if version != 0 {
-		p.Progress = nil
-	} else {
-		var err error
-		if version, err = p.claim(ctx, d.Base.Pointer.Version, d.Builder); err != nil {
-			return 0, err
+// uploaded are the objects that were uploaded while a draft was finished.
+type uploaded struct {
+	version int64                // the number claimed for them; 0: there are none
+	objects map[string]newObject // by the key that they have in version 0
+}
+
+// finish calls the draft's Finish, and uploads meanwhile the objects that the draft needs so far.
+func (p *Publisher) finish(ctx context.Context, d *Draft) (uploaded, error) {
+	var early uploaded
+	if d.Finish == nil {
+		return early, nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var uploading sync.WaitGroup
+	defer uploading.Wait()
+	defer cancel() // before the wait, however Finish ends
+	var uploadErr error
+	if objects := d.newObjects(d.resolve()); len(objects) > 0 && d.mayPublish() == nil {
+		early.objects = make(map[string]newObject, len(objects))
+		for _, o := range objects {
+			early.objects[o.key(0)] = o
+		}
+		base, builder := d.Base.Pointer.Version, d.Builder // Finish may change d meanwhile
+		uploading.Go(func() {
+			if early.version, uploadErr = p.claim(ctx, base, builder); uploadErr == nil {
+				uploadErr = p.upload(ctx, early.version, objects, p.Progress)
+			}
+		})
+	}
+	if err := d.Finish(d); err != nil {
+		return uploaded{}, err
+	}
+	uploading.Wait()
+	return early, uploadErr
+}
+
+// missing returns the objects that were not uploaded, never nil. It returns nil if one of them was
+// uploaded with other bytes: these are never overwritten, so the version needs another number.
+func (u uploaded) missing(objects []newObject) []newObject {
+	missing := []newObject{}
+	for _, o := range objects {
+		switch early, ok := u.objects[o.key(0)]; {
+		case !ok:
+			missing = append(missing, o)
+		case !early.of.equal(o.of):
+			return nil
 		}
 	}
-	// If we crash here, the number is lost and nothing else: nobody uses it again.
+	return missing
+}
 
-	if err := p.each(ctx, Upload, fresh, func(ctx context.Context, o newObject) error {
+// upload writes the objects of a version and reads them back.
+func (p *Publisher) upload(ctx context.Context, version int64, objects []newObject, progress Progress) error {
+	if err := p.each(ctx, Upload, objects, progress, func(ctx context.Context, o newObject) error {
 		return p.create(ctx, o.key(version), o.data)
 	}); err != nil {
-		return 0, fmt.Errorf("version %d: %w", version, err)
+		return fmt.Errorf("version %d: %w", version, err)
 	}
-	// If we crash during or after the upload, objects remain that no manifest names, below a
-	// number that nobody uses again. Prune removes them a day later.
-
-	if err := p.each(ctx, Check, fresh, func(ctx context.Context, o newObject) error {
+	if err := p.each(ctx, Check, objects, progress, func(ctx context.Context, o newObject) error {
 		o.of.Object = o.key(version)
 		_, err := o.of.read(ctx, p.Store)
 		return err
 	}); err != nil {
-		return 0, fmt.Errorf("version %d: %w", version, err)
+		return fmt.Errorf("version %d: %w", version, err)
 	}
-	return version, nil
+	return nil
 }
 
-// Begun is a publish whose objects are written while the rest of its draft is still made.
-type Begun struct {
-	uploaded map[string]newObject // by where they are in version 0
-	cancel   context.CancelFunc
-	done     chan struct{} // closed when what follows is known
-	version  int64         // 0: nothing has been written
-	err      error
-}
-
-// Begin writes the objects of a draft of which only Variants, Seasons and CurrentSeason may still change, for
-// Publish of that draft with Begun set, which writes what is missing. Until then nobody sees them; those that
-// the draft lacks in the end, all of them if it is never published, are as after a crash. Nothing is written
-// that may not be published as the draft is now. Whoever does not come to Publish calls Begun.End.
-func (p *Publisher) Begin(ctx context.Context, d Draft) *Begun {
-	ctx, cancel := context.WithCancel(ctx)
-	b := &Begun{uploaded: map[string]newObject{}, cancel: cancel, done: make(chan struct{})}
-	fresh := d.newObjects(d.resolve())
-	if held := d.Base.Pointer.Held && !d.Release; held || d.mayFollow() != nil || len(fresh) == 0 {
-		close(b.done)
-		return b
-	}
-	for _, o := range fresh {
-		b.uploaded[o.key(0)] = o
-	}
-	go func() {
-		defer close(b.done)
-		b.version, b.err = p.upload(ctx, 0, d, fresh)
-	}()
-	return b
-}
-
-// End waits until nothing is written any more.
-func (b *Begun) End() {
-	b.cancel()
-	<-b.done
-}
-
-// take returns the version that was begun and which of the objects it lacks: all, and version 0, if it was not
-// begun with them.
-func (b *Begun) take(objects []newObject) (version int64, missing []newObject, err error) {
-	if b == nil {
-		return 0, objects, nil
-	}
-	<-b.done
-	for _, o := range objects {
-		switch there, ok := b.uploaded[o.key(0)]; {
-		case !ok:
-			missing = append(missing, o)
-		case !there.of.equal(o.of):
-			return 0, objects, nil // it was written with other bytes, which stay
-		}
-	}
-	return b.version, missing, b.err
-}
-
-// newObjects are those that the variants and the downloads of a draft need written.
+// newObjects lists the objects that the draft needs and its base does not have.
 func (d *Draft) newObjects(variants []Variant) []newObject {
-	var fresh []newObject
+	var objects []newObject
 	for _, v := range variants {
 		if !v.reused {
-			fresh = append(fresh, newObject{v.objectKey, v.data, v.entry})
+			objects = append(objects, newObject{v.objectKey, v.data, v.entry})
 		}
 	}
 	for _, download := range d.Bulk {
 		if b := download.Bulk; b.Object == "" {
-			fresh = append(fresh, newObject{func(version int64) string { return bulkKey(version, b.Year) }, download.data, Entry{SHA256: b.SHA256, Size: b.Size}})
+			objects = append(objects, newObject{func(version int64) string { return bulkKey(version, b.Year) }, download.data, Entry{SHA256: b.SHA256, Size: b.Size}})
 		}
 	}
-	return fresh
+	return objects
 }
 
 // newObject is an object to be written.
@@ -323,13 +320,13 @@ func last(used []int64, current int64) int64 {
 
 // each runs do for every object, several at once, and reports progress. It stops at the
 // first error.
-func (p *Publisher) each(ctx context.Context, phase string, objects []newObject, do func(context.Context, newObject) error) error {
+func (p *Publisher) each(ctx context.Context, phase string, objects []newObject, progress Progress, do func(context.Context, newObject) error) error {
 	if len(objects) == 0 {
 		return nil
 	}
 	var mu sync.Mutex // guards done
 	done := 0
-	p.Progress.Tell(phase, done, len(objects))
+	progress.Tell(phase, done, len(objects))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(workers(p.Workers))
 	for _, object := range objects {
@@ -343,7 +340,7 @@ func (p *Publisher) each(ctx context.Context, phase string, objects []newObject,
 			mu.Lock()
 			defer mu.Unlock()
 			done++
-			p.Progress.Tell(phase, done, len(objects))
+			progress.Tell(phase, done, len(objects))
 			return nil
 		})
 	}

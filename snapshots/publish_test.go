@@ -70,7 +70,7 @@ func packedSize(bodies ...string) (size int64) {
 
 func loadBase(t *testing.T, s blob.Store) *snapshots.Base {
 	t.Helper()
-	base, err := snapshots.LoadBase(t.Context(), s)
+	base, err := snapshots.LoadBase(t.Context(), s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +333,7 @@ func TestStrayPointer(t *testing.T) {
 	publish(t, s, bodies{"drivers": "d1"})
 	publish(t, s, bodies{"drivers": "d2"})
 	s.Corrupt(snapshots.PointerKey, []byte(`{"version":9223372036854775807,"manifest":"`+strings.Repeat("0", 64)+`","at":"2026-11-22T00:00:00Z"}`))
-	if _, err := snapshots.LoadBase(t.Context(), s); !errors.Is(err, snapshots.ErrDamaged) {
+	if _, err := snapshots.LoadBase(t.Context(), s, nil); !errors.Is(err, snapshots.ErrDamaged) {
 		t.Errorf("load: got %v, want %v", err, snapshots.ErrDamaged)
 	}
 	if r := rollback(t, s, 1); r.Version != 3 {

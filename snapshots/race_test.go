@@ -169,7 +169,7 @@ type racers struct {
 // once publishes the count of the base and one.
 func (l *racers) once(t *testing.T, s blob.Store, builder int) {
 	ctx := t.Context()
-	base, err := snapshots.LoadBase(ctx, s)
+	base, err := snapshots.LoadBase(ctx, s, nil)
 	if err != nil {
 		t.Errorf("builder %d: %v", builder, err)
 		return

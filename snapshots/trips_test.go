@@ -72,7 +72,7 @@ func TestPublishTrips(t *testing.T) {
 			trips int
 		}{{"first", 8}, {"second", 8}} {
 			began := time.Now()
-			base, err := receipt.Base.Current(t.Context())
+			base, err := snapshots.LoadBase(t.Context(), s, receipt.Base)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,7 +102,7 @@ func TestPublishTrips(t *testing.T) {
 		// Somebody else publishes: what is new of their manifest is read, and nothing else.
 		publish(t, s, decades().with(verified("theirs")))
 		s.take()
-		base, err := receipt.Base.Current(t.Context())
+		base, err := snapshots.LoadBase(t.Context(), s, receipt.Base)
 		if err != nil {
 			t.Fatal(err)
 		}

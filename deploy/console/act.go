@@ -249,7 +249,7 @@ func (c *Console) action(parse parser) operatorFunc {
 			reading   sync.WaitGroup
 		)
 		if !quick(action) {
-			reading.Go(func() { before, beforeErr = c.latest.Load(r.Context(), c.Operator.Store) })
+			reading.Go(func() { before, beforeErr = c.loadBase(r.Context()) })
 		}
 		if r.PostFormValue("confirm") == "" {
 			if p, err = c.Operator.Preview(r.Context(), action); err == nil {

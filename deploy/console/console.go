@@ -20,6 +20,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gridcast/deploy/operator"
@@ -69,7 +70,7 @@ type Console struct {
 	history  history
 	upload   upload
 
-	latest snapshots.Latest
+	latest atomic.Pointer[snapshots.Base] // the base that was loaded or published last
 
 	ctx  context.Context // of the runs
 	stop context.CancelFunc

@@ -541,7 +541,7 @@ func TestFaultsAreShown(t *testing.T) {
 	w := newWorld(t, func(c *console.Config) { c.Edges = append(c.Edges, asked, console.Remote("127.0.0.1:9")) })
 	w.build("start")
 	w.build("again")
-	base, err := snapshots.LoadBase(t.Context(), w.store)
+	base, err := snapshots.LoadBase(t.Context(), w.store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,8 +41,17 @@ type edgeView struct {
 	Faults  []EdgeFault
 }
 
+// loadBase loads the current version. It reads only the files that it has not read before.
+func (c *Console) loadBase(ctx context.Context) (*snapshots.Base, error) {
+	base, err := snapshots.LoadBase(ctx, c.Operator.Store, c.latest.Load())
+	if err == nil {
+		c.latest.Store(base)
+	}
+	return base, err
+}
+
 func (c *Console) collectServed(ctx context.Context, p *page, reports []EdgeReport) error {
-	base, err := c.latest.Load(ctx, c.Operator.Store)
+	base, err := c.loadBase(ctx)
 	if err == nil {
 		m := &base.Manifest
 		p.Served = served{

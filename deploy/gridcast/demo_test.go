@@ -186,7 +186,7 @@ func (d demo) saysLive(t *testing.T, session int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, err := snapshots.LoadBase(t.Context(), store)
+	base, err := snapshots.LoadBase(t.Context(), store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func republish(t *testing.T, store blob.Store) bool {
 // nextStandings is the current version with the drivers' standings of 2024 generated a second
 // later, and what they are then.
 func nextStandings(t *testing.T, store blob.Store) (snapshots.Draft, []byte) {
-	base, err := snapshots.LoadBase(t.Context(), store)
+	base, err := snapshots.LoadBase(t.Context(), store, nil)
 	if err != nil {
 		t.Error(err)
 		return snapshots.Draft{}, nil

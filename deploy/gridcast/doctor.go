@@ -286,7 +286,7 @@ func (d *doctor) storeClock(ctx context.Context) {
 
 // published says what is served, and returns its version; 0: nothing is.
 func (d *doctor) published(ctx context.Context) int64 {
-	base, err := snapshots.LoadBase(ctx, d.store)
+	base, err := snapshots.LoadBase(ctx, d.store, nil)
 	pointer := snapshots.Pointer{}
 	if err == nil {
 		pointer = base.Pointer

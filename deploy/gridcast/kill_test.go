@@ -234,7 +234,7 @@ func (s storage) pruneLeftovers(t *testing.T, died int) {
 // current version, the record, keys and archive.
 func (s storage) unneeded(t *testing.T) []string {
 	t.Helper()
-	base, err := snapshots.LoadBase(t.Context(), s)
+	base, err := snapshots.LoadBase(t.Context(), s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func (c *statusCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	base, err := snapshots.LoadBase(ctx, store)
+	base, err := snapshots.LoadBase(ctx, store, nil)
 	if err != nil {
 		return err
 	}

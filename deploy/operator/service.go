@@ -294,7 +294,7 @@ func (s *Service) publishDownloads(ctx context.Context) error {
 func (s *Service) notePublished(ctx context.Context, base *snapshots.Base) error {
 	if base == nil {
 		var err error
-		if base, err = snapshots.LoadBase(ctx, s.builder.Store); err != nil {
+		if base, err = snapshots.LoadBase(ctx, s.builder.Store, nil); err != nil {
 			return err
 		}
 	}

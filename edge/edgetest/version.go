@@ -35,7 +35,7 @@ var (
 // whose path the catalog does not know.
 func Publish(t testing.TB, store blob.Store, n int64, without ...string) *snapshots.Version {
 	t.Helper()
-	base, err := snapshots.LoadBase(t.Context(), store)
+	base, err := snapshots.LoadBase(t.Context(), store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func Countdown(t testing.TB) wire.Countdown {
 // is new.
 func PublishBulk(t testing.TB, store blob.Store, files map[int][]byte) {
 	t.Helper()
-	base, err := snapshots.LoadBase(t.Context(), store)
+	base, err := snapshots.LoadBase(t.Context(), store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ type bodies map[string]string
 // publish publishes a version with these bodies.
 func publish(t testing.TB, s blob.Store, content bodies) int64 {
 	t.Helper()
-	base, err := snapshots.LoadBase(t.Context(), s)
+	base, err := snapshots.LoadBase(t.Context(), s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

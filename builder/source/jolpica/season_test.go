@@ -130,7 +130,7 @@ func publish(t *testing.T, facts season.Facts) map[string][]byte {
 	if outcome, err := b.Build(t.Context(), builder.Request{At: after2024}); err != nil || len(outcome.Refused) > 0 {
 		t.Fatalf("build: %v, refused %v", err, outcome.Refused)
 	}
-	base, err := snapshots.LoadBase(t.Context(), store)
+	base, err := snapshots.LoadBase(t.Context(), store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
