@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,7 +17,7 @@ func TestBashCompletion(t *testing.T) {
 	if err != nil {
 		t.Skipf("no bash here: %v", err)
 	}
-	script := printed(t, "bash")
+	script := completionFile(t, "bash")
 	complete := func(line string) []string {
 		words := strings.Split(line, " ")
 		quoted := make([]string, len(words))
@@ -55,15 +56,15 @@ func TestBashCompletion(t *testing.T) {
 	}
 }
 
-// printed is the file that gridcast completion prints for a shell.
-func printed(t *testing.T, shell string) string {
+// completionFile is the file that gridcast completion prints for a shell.
+func completionFile(t *testing.T, shell string) string {
 	t.Helper()
-	status, out, complaint := command(t, "completion", shell)
-	if status != exitDone {
-		t.Fatalf("completion %s: %s", shell, complaint)
+	var out, complaint bytes.Buffer
+	if status := run(t.Context(), []string{"completion", shell}, &out, &complaint); status != exitDone {
+		t.Fatalf("completion %s: %s", shell, complaint.String())
 	}
 	file := filepath.Join(t.TempDir(), "gridcast."+shell)
-	if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
+	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file
@@ -72,7 +73,7 @@ func printed(t *testing.T, shell string) string {
 // zsh and fish find no fault with theirs, where they are.
 func TestOtherShellsReadTheirs(t *testing.T) {
 	for _, shell := range []string{"zsh", "fish"} {
-		file := printed(t, shell)
+		file := completionFile(t, shell)
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -39,18 +39,6 @@ func seasons(t testing.TB, from, to int) string {
 	return path
 }
 
-// TestScripts runs each script on the embedded seasons since 2022, of which a version is made in a
-// third of the time; one that wants all of them lets go of GRIDCAST_ARCHIVE.
-func TestScripts(t *testing.T) {
-	some, early := seasons(t, 2022, 2026), seasons(t, 2012, 2012)
-	testscript.Run(t, testscript.Params{Dir: "testdata", Setup: func(env *testscript.Env) error {
-		env.Setenv("GRIDCAST_NO_SOURCES", "true")
-		env.Setenv("GRIDCAST_ARCHIVE", some)
-		env.Setenv("SEASON_2012", early)
-		return nil
-	}})
-}
-
 // maxBinary is what the binary may weigh: it is copied to every edge. A quarter of it are the
 // commands of the Redis library, which a program that finds methods by name keeps.
 const maxBinary = 40_000_000

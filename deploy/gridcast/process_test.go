@@ -172,6 +172,16 @@ func gridcast(t testing.TB, dir string, args ...string) string {
 	return string(out)
 }
 
+// printed runs a command of the real binary in dir with --json and decodes its output.
+func printed[T any](t testing.TB, dir string, args ...string) (value T) {
+	t.Helper()
+	out := gridcast(t, dir, append(args, "--json")...)
+	if err := json.Unmarshal([]byte(out), &value); err != nil {
+		t.Fatalf("gridcast %s --json: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return value
+}
+
 // newKey creates a key and returns it.
 func newKey(t testing.TB, dir, store, tier string) string {
 	t.Helper()

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"maps"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"gridcast/builder/archive/archivetest"
+	"gridcast/builder/season"
+	"gridcast/builder/source/codehost"
+	"gridcast/builder/source/sourcetest"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob/dirblob"
+	"gridcast/snapshots/blob/porttest"
+	"gridcast/snapshots/blob/s3test"
+)
+
+// TestScripts runs each script of testdata. The archive is that of the embedded seasons since 2022,
+// because a version of all seasons takes three times as long. A script that needs all of them
+// unsets GRIDCAST_ARCHIVE.
+func TestScripts(t *testing.T) {
+	some, early, saturday := seasons(t, 2022, 2026), seasons(t, 2012, 2012), silentSaturday(t)
+	testscript.Run(t, testscript.Params{Dir: "testdata", Cmds: scriptCommands, Setup: func(env *testscript.Env) error {
+		env.Setenv("GRIDCAST_NO_SOURCES", "true")
+		env.Setenv("GRIDCAST_ARCHIVE", some)
+		env.Setenv("SEASON_2012", early)
+		env.Setenv("SILENT_SATURDAY", saturday)
+		env.Values[worldOf{}] = &world{TB: env.T().(testing.TB)} //nolint:forcetypeassert // as testscript documents it
+		return nil
+	}})
+}
+
+// silentSaturday is an archive of two seasons up to the Saturday noon of Las Vegas 2024, of which
+// nothing is known but when it is.
+func silentSaturday(t testing.TB) string {
+	t.Helper()
+	facts := archivetest.Seasons(t, 2023, 2024)
+	facts.Lineages, facts.Headshots = nil, season.Headshots{}
+	rounds := facts.Seasons[1].Rounds
+	for i, r := range rounds {
+		if r.Number >= 22 {
+			rounds[i] = season.Round{
+				Number: r.Number, GrandPrix: r.GrandPrix, Name: r.Name, Circuit: r.Circuit, Street: r.Street, CourseKm: r.CourseKm,
+				ScheduledLaps: r.ScheduledLaps, Date: r.Date, Start: r.Start, Sprint: r.Sprint, Sessions: r.Sessions,
+			}
+		}
+	}
+	path := filepath.Join(t.TempDir(), "saturday.archive")
+	if err := os.WriteFile(path, archivetest.File(t, facts), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// world is the value of a script that its commands share.
+type world struct {
+	testing.TB
+	s3   *s3test.Server
+	f1db *codehost.Host
+	now  atomic.Pointer[time.Time] // race time of f1db
+}
+
+// worldOf is the key of a script's world.
+type worldOf struct{}
+
+func of(ts *testscript.TestScript) *world {
+	return ts.Value(worldOf{}).(*world) //nolint:forcetypeassert // the setup of every script
+}
+
+// scriptCommands are the commands of scripts beside gridcast.
+var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+	"body":        scriptBody,
+	"capture":     scriptCapture,
+	"certificate": scriptCertificate,
+	"exits":       scriptExits,
+	"f1db":        scriptF1DB,
+	"free":        scriptFree,
+	"occupy":      scriptOccupy,
+	"redis":       func(ts *testscript.TestScript, _ bool, _ []string) { ts.Setenv("REDIS", startRedis(of(ts))) },
+	"s3":          scriptS3,
+}
+
+// usage fails the script unless a command has so many arguments.
+func usage(ts *testscript.TestScript, args []string, want int, text string) {
+	if len(args) != want {
+		ts.Fatalf("usage: %s", text)
+	}
+}
+
+// scriptCapture sets a variable to the first group of a pattern in the standard output.
+func scriptCapture(ts *testscript.TestScript, _ bool, args []string) {
+	usage(ts, args, 2, "capture NAME PATTERN")
+	match := regexp.MustCompile(args[1]).FindStringSubmatch(ts.ReadFile("stdout"))
+	if match == nil {
+		ts.Fatalf("nothing matches %s", args[1])
+	}
+	ts.Setenv(args[0], match[1])
+}
+
+// scriptExits runs a command that must end with an exit status.
+func scriptExits(ts *testscript.TestScript, _ bool, args []string) {
+	status, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	var failed *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); !errors.As(err, &failed) || failed.ExitCode() != status {
+		ts.Fatalf("%s ended with %v, want exit status %d", args[1], err, status)
+	}
+}
+
+// scriptBody prints the published body of a catalog path of the store in the folder "store".
+func scriptBody(ts *testscript.TestScript, _ bool, args []string) {
+	usage(ts, args, 1, "body PATH")
+	store, err := dirblob.Open(ts.MkAbs("store"))
+	ts.Check(err)
+	version, err := snapshots.Open(of(ts).Context(), store, nil)
+	ts.Check(err)
+	body, ok := version.Body(args[0])
+	if !ok {
+		ts.Fatalf("version %d has no %s", version.Pointer.Version, args[0])
+	}
+	_, err = ts.Stdout().Write(body.Identity)
+	ts.Check(err)
+}
+
+// scriptFree sets each variable to the address of a free port.
+func scriptFree(ts *testscript.TestScript, _ bool, args []string) {
+	for _, name := range args {
+		ts.Setenv(name, porttest.Address(of(ts)))
+	}
+}
+
+// scriptOccupy sets a variable to the address of a port that another program listens on.
+func scriptOccupy(ts *testscript.TestScript, _ bool, args []string) {
+	usage(ts, args, 1, "occupy NAME")
+	occupied, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { _ = occupied.Close() })
+	go func() {
+		for {
+			c, err := occupied.Accept()
+			if err != nil {
+				return
+			}
+			_ = c.Close()
+		}
+	}()
+	ts.Setenv(args[0], occupied.Addr().String())
+}
+
+// scriptCertificate writes NAME.crt and NAME.key, valid from an hour ago until a duration from now.
+func scriptCertificate(ts *testscript.TestScript, _ bool, args []string) {
+	usage(ts, args, 2, "certificate NAME DURATION")
+	left, err := time.ParseDuration(args[1])
+	ts.Check(err)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ts.Check(err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{args[0]},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(left),
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	ts.Check(err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
+}
+
+// scriptS3 starts an S3 server with users, and acts on it. S3 is the name of the store, BUCKET its bucket.
+func scriptS3(ts *testscript.TestScript, _ bool, args []string) {
+	w := of(ts)
+	owner := func() {
+		ts.Setenv("AWS_ACCESS_KEY_ID", s3test.AccessKey)
+		ts.Setenv("AWS_SECRET_ACCESS_KEY", s3test.SecretKey)
+	}
+	path := func(key string) string {
+		return filepath.Join(w.s3.Folder, ts.Getenv("BUCKET"), filepath.FromSlash(w.s3.Config(w).Prefix), filepath.FromSlash(key))
+	}
+	switch {
+	case slices.Equal(args, []string{"start"}):
+		w.s3 = s3test.VersityWithUsers(w)
+		c := w.s3.Config(w)
+		s3test.Store(w, c) // makes the bucket
+		ts.Setenv("BUCKET", c.Bucket)
+		ts.Setenv("S3", fmt.Sprintf("s3://%s/%s?endpoint=%s&region=%s", c.Bucket, c.Prefix, c.Endpoint, c.Region))
+		owner()
+	case slices.Equal(args, []string{"owner"}):
+		owner()
+	case len(args) == 3 && args[0] == "user":
+		w.s3.AddUser(w, args[1], args[2])
+	case slices.Equal(args, []string{"policy"}):
+		policy, err := os.ReadFile("../s3/policy.json")
+		ts.Check(err)
+		c := w.s3.Config(w)
+		c.Bucket = ts.Getenv("BUCKET")
+		s3test.SetPolicy(w, c, strings.ReplaceAll(string(policy), "BUCKET", c.Bucket))
+	case len(args) == 3 && args[0] == "forget":
+		ts.Setenv(args[1], strings.Replace(ts.Getenv("S3"), "http://"+w.s3.Address, s3test.Forgetful(w, w.s3, args[2]), 1))
+	case len(args) == 4 && args[0] == "replace":
+		data, err := os.ReadFile(path(args[1]))
+		ts.Check(err)
+		ts.Check(os.WriteFile(path(args[1]), bytes.Replace(data, []byte(args[2]), []byte(args[3]), 1), 0o600))
+	case len(args) == 2 && args[0] == "list":
+		files, err := filepath.Glob(path(args[1]) + "/*")
+		ts.Check(err)
+		_, err = fmt.Fprint(ts.Stdout(), strings.Join(files, "\n"))
+		ts.Check(err)
+	default:
+		ts.Fatalf("usage: s3 start | user NAME SECRET | owner | policy | forget NAME HEADER | replace OBJECT OLD NEW | list FOLDER")
+	}
+}
+
+// scriptF1DB serves F1DB's repository as it was at an instant of race time. F1DB is its address as a
+// source, NOW the instant.
+func scriptF1DB(ts *testscript.TestScript, _ bool, args []string) {
+	w := of(ts)
+	edit := func(change func(files map[string][]byte)) {
+		w.f1db.Edit(codehost.Edit{At: *w.now.Load(), Change: change})
+	}
+	switch {
+	case len(args) == 2 && args[0] == "at":
+		now, err := time.Parse(time.RFC3339, args[1])
+		ts.Check(err)
+		w.now.Store(&now)
+		ts.Setenv("NOW", args[1])
+		if w.f1db == nil {
+			w.f1db = codehost.New(w, sourcetest.Path(w, sourcetest.F1DBHistory), func() time.Time { return *w.now.Load() })
+			ts.Setenv("F1DB", "f1db="+w.f1db.URL)
+			ts.Setenv("RELEASE", sourcetest.Path(w, sourcetest.F1DB2026))
+		}
+	case len(args) == 2 && args[0] == "add":
+		edit(func(files map[string][]byte) { files[args[1]] = nil })
+	case len(args) == 2 && args[0] == "remove":
+		edit(func(files map[string][]byte) {
+			maps.DeleteFunc(files, func(name string, _ []byte) bool { return strings.HasPrefix(name, args[1]) })
+		})
+	case len(args) == 3 && args[0] == "served":
+		requests, archives := w.f1db.Served()
+		if got, want := fmt.Sprint(requests, " ", archives), args[1]+" "+args[2]; got != want {
+			ts.Fatalf("served %s requests and archives, want %s", got, want)
+		}
+	default:
+		ts.Fatalf("usage: f1db at INSTANT | add FILE | remove PREFIX | served REQUESTS ARCHIVES")
+	}
+}
