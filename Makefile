@@ -20,7 +20,7 @@ test:                 ## every test that needs nothing but Go; lists what was sk
 	@deploy/test.sh $(ARGS)
 
 season:               ## 2025 and 2026 as they happened, unattended: every pick and what it rested on (needs F1DB's history)
-	@GRIDCAST_SEASONS=all go test -count=1 -v -timeout 30m -run 'TestSeasons2025And2026' ./deploy/operator
+	@GRIDCAST_SEASONS=all go test -count=1 -v -timeout 30m -run 'TestSeasons2025And2026' ./deploy/service
 
 race:                 ## what runs beside something, under the race detector (needs gcc), less the whole seasons
 	@deploy/test.sh -race -short

@@ -45,6 +45,7 @@ var arrows = map[string][]string{
 	"scheduler":                     {"schemas", "snapshots", "scheduler"},
 	"scheduler/cadence":             {},
 	"scheduler/cadence/cadencetest": {"scheduler/cadence"},
+	"deploy/operator":               {"schemas", "snapshots", "builder", "edge", "scheduler", "deploy/auditlog"},
 	"deploy":                        {"schemas", "snapshots", "builder", "edge", "scheduler", "deploy"},
 }
 

@@ -21,7 +21,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
-	"gridcast/deploy/operator"
+	"gridcast/deploy/service"
 	"gridcast/edge/adminport"
 	"gridcast/edge/keys"
 	"gridcast/snapshots"
@@ -104,17 +104,17 @@ func (f *consoleFlags) listen(ctx context.Context, b *backstage, local ...consol
 }
 
 // open has the console answer for a service.
-func (p *operatorPort) open(ctx context.Context, service *operator.Service, tiers keys.Tiers) error {
+func (p *operatorPort) open(ctx context.Context, running *service.Service, tiers keys.Tiers) error {
 	if p == nil {
 		return nil
 	}
-	actions, err := service.Operator(ctx, tiers)
+	actions, err := running.Operator(ctx, tiers)
 	if err != nil {
 		return err
 	}
 	page, err := console.New(console.Config{
-		Token: p.token, Operator: actions, Log: p.log, Speed: service.Speed(), Address: p.listener.Addr(), Edges: p.edges,
-		Sources: service.Sources, Problem: p.problem,
+		Token: p.token, Operator: actions, Log: p.log, Speed: running.Speed(), Address: p.listener.Addr(), Edges: p.edges,
+		Sources: running.Sources, Problem: p.problem,
 	})
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func (p *operatorPort) serve(ctx context.Context) error {
 		if page := p.console.Load(); page != nil {
 			page.Close() // ends streams and runs, so that the server can drain
 		}
-		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), operator.StopGrace)
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), service.StopGrace)
 		defer cancel()
 		_ = server.Shutdown(drain) // what is left then is cut off with the process
 	})
@@ -223,9 +223,9 @@ const (
 // edge serves meanwhile what is published; where published says that nothing is, or the command
 // line is wrong, the error is returned.
 func (b *backstage) run(ctx context.Context, bar *bar, open func(context.Context) (*builder.Builder, error), published func(context.Context) bool) error {
-	var service *operator.Service
+	var running *service.Service
 	attempt := func() error {
-		if service == nil {
+		if running == nil {
 			built, err := open(ctx)
 			if err != nil {
 				return err
@@ -238,17 +238,17 @@ func (b *backstage) run(ctx context.Context, bar *bar, open func(context.Context
 			if err != nil {
 				return err
 			}
-			service = operator.NewService(built, b.clock, b.log, b.registry)
-			service.Ingest(sources)
-			service.Deliver(sender)
-			service.Tell(b.port.looks()...)
+			running = service.New(built, b.clock, b.log, b.registry)
+			running.Ingest(sources)
+			running.Deliver(sender)
+			running.Tell(b.port.looks()...)
 		}
 		if b.port != nil && b.port.console.Load() == nil {
-			if err := b.port.open(ctx, service, b.tiers); err != nil {
+			if err := b.port.open(ctx, running, b.tiers); err != nil {
 				return err
 			}
 		}
-		return service.Start(ctx, bar.show)
+		return running.Start(ctx, bar.show)
 	}
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := attempt()
@@ -258,7 +258,7 @@ func (b *backstage) run(ctx context.Context, bar *bar, open func(context.Context
 		case err == nil:
 			b.problem.Store(nil)
 			b.started.Store(true)
-			return service.Run(ctx)
+			return running.Run(ctx)
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // it was told to stop, and a start that was broken off is no failure
 		case errors.As(err, &usage), errors.Is(err, ledger.ErrKind), !published(ctx):

@@ -1,19 +1,16 @@
-// Package operator is the running service, and everything that people can do to it.
+// Package operator holds every action that an operator can take.
 //
-// A Action is one thing that an operator does: verify a result, cancel a round, revoke a key, roll
+// An Action is one thing that an operator does: verify a result, cancel a round, revoke a key, roll
 // a version back. Command line and console make the same actions and hand them to the same
 // Operator, which treats all of them alike:
 //
 //   - Preview says what an action would do: to the pick, the standings, the winner, the published
 //     variants. It changes nothing.
-//   - Do carries an action out once it is in the audit log, and refuses it with ErrChanged if what
-//     it is about has changed since it was looked at.
+//   - Do announces an action in the audit log and applies it. It refuses the action with ErrChanged
+//     if the state has changed since the operator looked at it.
 //
-// A action whose preview asks a question voids, replaces or ends something: whoever shows it to a
-// person must have an answer before Do.
-//
-// Service is what runs meanwhile: it builds what falls due, follows ledger and archive, reads
-// published versions again and tells how all of it stands.
+// A preview with a question voids, replaces or ends something. The caller must show the question
+// to a person and have an answer before Do.
 package operator
 
 import (

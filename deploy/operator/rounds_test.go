@@ -4,24 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
-	"gridcast/builder/assemble"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/deploy/auditlog"
 	"gridcast/deploy/operator"
 	"gridcast/schemas/catalog"
+	"gridcast/snapshots/blob/faultblob"
 )
 
 // race is an operator with a ledger opened before Belgium 2024, whose pick is frozen, and a clock.
@@ -137,26 +137,6 @@ func TestEarlyResult(t *testing.T) {
 	}
 }
 
-// Every gate has a series from the start, so that an alert can tell nothing from silence.
-func TestEveryGateIsCounted(t *testing.T) {
-	w := belgianWeekend(t)
-	clock := &raceTime{}
-	clock.set(w.at)
-	registry := prometheus.NewRegistry()
-	operator.NewService(&builder.Builder{Store: w.Store, Ledger: w.Ledger, Facts: w.Facts}, clock, slog.New(slog.DiscardHandler), registry)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	series := make(map[string]int)
-	for _, family := range families {
-		series[family.GetName()] = len(family.GetMetric())
-	}
-	if got, want := series["gridcast_facts_waiting"], len(assemble.Gates()); got != want || series["gridcast_source_silent_seconds"] != 1 {
-		t.Errorf("there are %d series of changes that wait and %d of silence, want %d and 1", got, series["gridcast_source_silent_seconds"], want)
-	}
-}
-
 // A correction by the source is of the sprint too, and a preview says so.
 func TestCorrectionOfTheSprint(t *testing.T) {
 	w := belgianWeekend(t)
@@ -246,4 +226,38 @@ func (w *race) sprint(t *testing.T, edit func([]season.Result)) {
 		t.Fatal(err)
 	}
 	w.Facts = func(context.Context) (builder.StoredArchive, error) { return builder.StoredArchive{Archive: a}, nil }
+}
+
+// Between the yes of an operator and the ledger lie as many round trips to the store as their order needs:
+// the ledger is read, the audit log is written, the ledger is written. The store takes a
+// second of the bubble's time to answer.
+func TestVerifyTrips(t *testing.T) {
+	w := belgianWeekend(t) // outside of the bubble: what packs and unpacks archives is shared with other tests
+	w.at = belgiumStart.Add(24 * time.Hour)
+	facts, err := w.Facts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		slow := faultblob.Wrap(w.Store, func(context.Context, faultblob.Call) faultblob.Fate {
+			time.Sleep(time.Second)
+			return faultblob.Fate{}
+		})
+		if w.Ledger, err = ledger.Load(t.Context(), slow, ledger.Simulated); err != nil {
+			t.Fatal(err)
+		}
+		if w.Audit, err = auditlog.Load(t.Context(), slow); err != nil {
+			t.Fatal(err)
+		}
+		w.Store, w.Facts = slow, func(context.Context) (builder.StoredArchive, error) { return facts, nil }
+		p := w.preview(t, operator.VerifyResult(belgium))
+		began := time.Now()
+		done := must(t, w.Operator, operator.VerifyResult(belgium), operator.Request{Seen: p.Seen})
+		if got := time.Since(began); got != 3*time.Second {
+			t.Errorf("%d round trips, want 3", got/time.Second)
+		}
+		if done.Round.Result == nil || done.Unpublished == "" {
+			t.Errorf("got %+v, want it verified and to be published", done)
+		}
+	})
 }

@@ -1,25 +1,18 @@
 package operator_test
 
 import (
-	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"gridcast/builder"
-	"gridcast/deploy/clock"
 	"gridcast/deploy/operator"
 	"gridcast/scheduler/webhook"
 )
@@ -168,48 +161,4 @@ func TestActionsOfAWebhook(t *testing.T) {
 			t.Errorf("%s: %s, %v", object, stored.Data, err)
 		}
 	}
-}
-
-// TestPauseByTheService: a receiver that took nothing to the end is paused, which is in the audit log,
-// once, however many schedulers there are and however often they look.
-func TestPauseByTheService(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := desk(t)
-		o.Webhooks = newSender(t, "correct horse battery staple, again and again")
-		id := must(t, o, operator.AddWebhook{URL: "https://receiver.example/hook"}, operator.Request{}).Webhook.ID
-		state := `{"format":1,"failures":10,"failing":"2026-06-07T13:00:00Z","give_up":"nothing was taken\nsince Sunday"}`
-		if _, err := o.Store.Swap(t.Context(), webhook.StateKey(id), "", []byte(state)); err != nil {
-			t.Fatal(err)
-		}
-		if list := hooks(t, o); list[0].State != webhook.Failing {
-			t.Errorf("before anybody looks: %s", list[0].State)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		for range 2 {
-			s := operator.NewService(&builder.Builder{Store: o.Store}, clock.System(), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
-			s.Deliver(o.Webhooks)
-			running.Go(func() { s.RunWebhooks(ctx) })
-		}
-		time.Sleep(time.Minute)
-		cancel()
-		running.Wait()
-		if list := hooks(t, o); list[0].State != webhook.GivenUp || list[0].State.String() != "given up" || list[0].Trouble != "nothing was taken\nsince Sunday" {
-			t.Errorf("got %+v, want it given up", list[0])
-		}
-		done := 0
-		for _, line := range logged(t, o)[1:] {
-			switch line {
-			case "service|pause_webhook|" + id + "|nothing was taken since Sunday":
-				done++
-			case "service|failed|" + id + "|it stands otherwise by now":
-				done--
-			default:
-				t.Errorf("audit log: got %q", line)
-			}
-		}
-		if done != 1 {
-			t.Errorf("audit log: got %q, want one pause", logged(t, o))
-		}
-	})
 }

@@ -1,4 +1,4 @@
-package operator_test
+package service_test
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
-	"gridcast/deploy/operator"
+	"gridcast/deploy/service"
 	"gridcast/scheduler"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
@@ -56,7 +56,7 @@ type unattended struct {
 	ledger  *ledger.Ledger
 	facts   *builder.ArchiveStore
 	sources *ingest.Ingest
-	service *operator.Service
+	service *service.Service
 	wake    []time.Time     // when what came may be believed
 	faults  map[string]bool // of jobs
 }
@@ -125,7 +125,7 @@ func begin(t *testing.T, host *codehost.Host, clock *raceTime, base []byte) *una
 		Store: store, Ledger: u.ledger, Facts: u.facts.Load, Name: "test", Log: log,
 		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: verifyAfter, AutoReviseAfter: reviseAfter},
 	}
-	u.service = operator.NewService(b, clock, log, prometheus.NewRegistry())
+	u.service = service.New(b, clock, log, prometheus.NewRegistry())
 	u.service.Ingest(u.sources)
 	u.service.WithoutDerived()
 	if err := u.service.Start(t.Context(), nil); err != nil {

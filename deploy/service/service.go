@@ -1,4 +1,6 @@
-package operator
+// Package service is the running service: it builds versions when they fall due, follows the ledger
+// and the archive, polls the sources, verifies published versions and delivers webhooks.
+package service
 
 import (
 	"bytes"
@@ -16,6 +18,7 @@ import (
 	"gridcast/builder/ingest"
 	"gridcast/builder/predict"
 	"gridcast/deploy/auditlog"
+	"gridcast/deploy/operator"
 	"gridcast/edge/keys"
 	"gridcast/scheduler"
 	"gridcast/scheduler/cadence"
@@ -69,9 +72,9 @@ const lookEvery = time.Second
 // StopGrace is how long a build under way may go on when the process is told to stop.
 const StopGrace = 20 * time.Second
 
-// NewService returns a service that does nothing yet. Its metrics, and from Start on those of its
+// New returns a service that does nothing yet. Its metrics, and from Start on those of its
 // jobs, are in the registry.
-func NewService(b *builder.Builder, c Clock, log *slog.Logger, registry prometheus.Registerer) *Service {
+func New(b *builder.Builder, c Clock, log *slog.Logger, registry prometheus.Registerer) *Service {
 	s := &Service{builder: b, clock: c, log: log, reg: registry, deriving: b.Derive, zipping: b.MakeDownloads}
 	s.metrics = newServiceMetrics(s, registry)
 	return s
@@ -89,7 +92,7 @@ func (s *Service) Ingest(from *ingest.Ingest) {
 func (s *Service) Deliver(sender *webhook.Sender) {
 	s.sender, s.hooks = sender, webhook.NewDeliverer(s.builder.Store, sender, s.log, s.reg)
 	s.hooks.Pausing = func(ctx context.Context, h webhook.Hook, why string, pause func() error) error {
-		return RecordPause(ctx, s.builder.Store, h, why, pause)
+		return operator.RecordPause(ctx, s.builder.Store, h, why, pause)
 	}
 }
 
@@ -444,12 +447,12 @@ func (s *Service) runJob(name, reason string) (<-chan error, error) {
 
 // Operator returns an operator whose actions build through the service, one at a time with its own
 // builds.
-func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*Operator, error) {
+func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*operator.Operator, error) {
 	log, err := auditlog.Load(ctx, s.builder.Store)
 	if err != nil {
 		return nil, err
 	}
-	return &Operator{
+	return &operator.Operator{
 		Store: s.builder.Store, Audit: log, Tiers: tiers, Name: s.builder.Name, Now: s.clock.Now,
 		Ledger: s.builder.Ledger, Build: s.Build,
 		Facts: s.currentFacts, Ingest: s.sources, Model: func(ctx context.Context) predict.Model { return s.builder.Rules(ctx).Model },
@@ -472,12 +475,12 @@ func (s *Service) Speed() float64 { return s.clock.Speed() }
 const sourcePatience = time.Hour
 
 // Sources tells how the sources of the facts stand.
-func (s *Service) Sources() []Source {
+func (s *Service) Sources() []operator.Source {
 	facts, known := s.Facts()
 	if !known {
 		return nil
 	}
-	source := Source{Name: "archive", Detail: archiveDetail(facts, s.clock.Now())}
+	source := operator.Source{Name: "archive", Detail: archiveDetail(facts, s.clock.Now())}
 	for _, job := range s.Jobs() {
 		if job.Name == pollJob {
 			source.Checked, source.Problem = job.LastEnd, job.LastError
@@ -486,9 +489,9 @@ func (s *Service) Sources() []Source {
 	if lag, _ := s.overdueResults(); lag > sourcePatience && source.Problem == "" {
 		source.Problem = "a result has been due for " + lag.Round(time.Minute).String()
 	}
-	list := []Source{source}
+	list := []operator.Source{source}
 	if s.sources != nil {
-		list = append(list, SourcesOf(s.sources)...)
+		list = append(list, operator.SourcesOf(s.sources)...)
 	}
 	return list
 }

@@ -1,4 +1,4 @@
-package operator_test
+package service_test
 
 import (
 	"encoding/json"

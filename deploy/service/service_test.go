@@ -1,0 +1,185 @@
+package service_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/assemble"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/deploy/auditlog"
+	"gridcast/deploy/clock"
+	"gridcast/deploy/operator"
+	"gridcast/deploy/service"
+	"gridcast/scheduler/webhook"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// belgianWeekend returns a service an hour before Belgium 2024, which has built nothing yet, and its metrics.
+func belgianWeekend(t *testing.T) (*service.Service, *prometheus.Registry) {
+	t.Helper()
+	start := time.Date(2024, 7, 28, 13, 0, 0, 0, time.UTC)
+	store := memblob.New()
+	facts := builder.NewArchiveStore(store)
+	inUse, err := facts.Put(t.Context(), archive.EmbeddedBytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.Open(t.Context(), store, ledger.Simulated, start.AddDate(0, 0, -2), "test", inUse.SHA256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := &raceTime{}
+	clock.set(start.Add(-time.Hour))
+	log, registry := slog.New(slog.DiscardHandler), prometheus.NewRegistry()
+	b := &builder.Builder{Store: store, Ledger: l, Facts: facts.Load, Log: log, Policy: builder.Policy{Model: predict.GridFrequency()}}
+	return service.New(b, clock, log, registry), registry
+}
+
+// Who serves what the service publishes is told of it, also of what falls due by itself, and of nothing
+// else.
+func TestTell(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: it renders twenty seasons twice")
+	}
+	s, _ := belgianWeekend(t)
+	var one, another atomic.Int64
+	s.Tell(func(context.Context) { one.Add(1) }, func(context.Context) { another.Add(1) })
+	for _, unchanged := range []bool{false, true} {
+		o, err := s.Build(t.Context(), builder.Request{Reason: "test"})
+		if err != nil || o.Unchanged != unchanged || o.Base == nil || o.Base.Pointer.Version != 1 {
+			t.Fatalf("got %+v, %v; want version 1, unchanged: %t", o, err, unchanged)
+		}
+		s.WaitTold()
+		if one.Load() != 1 || another.Load() != 1 {
+			t.Errorf("told %d and %d times, want once each", one.Load(), another.Load())
+		}
+	}
+}
+
+// What nobody waits for begins when everybody has what they wait for.
+func TestHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := slog.New(slog.DiscardHandler)
+		s := service.New(&builder.Builder{Store: memblob.New(), Log: log}, clock.System(), log, prometheus.NewRegistry())
+		var derived atomic.Int64
+		s.DeriveWith(func() { derived.Add(1) })
+		first, second := s.Hold(), s.Hold()
+		done := make(chan error, 1)
+		go func() { done <- s.Derive(t.Context()) }()
+		for _, over := range []func(){first, first} { // one that is over twice counts once
+			over()
+			synctest.Wait()
+			if derived.Load() > 0 {
+				t.Fatal("title odds are made while somebody waits to be served")
+			}
+		}
+		second()
+		if err := <-done; err != nil || derived.Load() != 1 {
+			t.Errorf("derived %d times, %v; want once when nobody waits any more", derived.Load(), err)
+		}
+		if err := s.Derive(t.Context()); err != nil || derived.Load() != 2 {
+			t.Errorf("derived %d times, %v; want at once where nobody waits", derived.Load(), err)
+		}
+
+		// A service that stops does not wait for it.
+		defer s.Hold()()
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { done <- s.Derive(ctx) }()
+		synctest.Wait()
+		cancel()
+		if err := <-done; err != nil || derived.Load() != 2 {
+			t.Errorf("after the stop: derived %d times, %v; want 2 and no error", derived.Load(), err)
+		}
+	})
+}
+
+// Every gate has a series from the start, so that an alert can tell nothing from silence.
+func TestEveryGateIsCounted(t *testing.T) {
+	_, registry := belgianWeekend(t)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := make(map[string]int)
+	for _, family := range families {
+		series[family.GetName()] = len(family.GetMetric())
+	}
+	if got, want := series["gridcast_facts_waiting"], len(assemble.Gates()); got != want || series["gridcast_source_silent_seconds"] != 1 {
+		t.Errorf("there are %d series of changes that wait and %d of silence, want %d and 1", got, series["gridcast_source_silent_seconds"], want)
+	}
+}
+
+// TestPauseByTheService: a receiver that took nothing to the end is paused, which is in the audit log,
+// once, however many schedulers there are and however often they look.
+func TestPauseByTheService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memblob.New()
+		sender, err := webhook.NewSender(webhook.SenderOptions{Master: []byte("correct horse battery staple, again and again"), InsecureLoopback: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := webhook.New(sender, "https://receiver.example/hook", nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := webhook.Update(t.Context(), store, func(hooks *[]webhook.Hook) error { *hooks = append(*hooks, h); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		state := `{"format":1,"failures":10,"failing":"2026-06-07T13:00:00Z","give_up":"nothing was taken\nsince Sunday"}`
+		if _, err := store.Swap(t.Context(), webhook.StateKey(h.ID), "", []byte(state)); err != nil {
+			t.Fatal(err)
+		}
+		status := func() operator.WebhookStatus {
+			t.Helper()
+			list, err := (&operator.Operator{Store: store}).ListWebhooks(t.Context())
+			if err != nil || len(list) != 1 {
+				t.Fatalf("got %+v, %v; want one webhook", list, err)
+			}
+			return list[0]
+		}
+		if got := status(); got.State != webhook.Failing {
+			t.Errorf("before the first delivery: %s", got.State)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		for range 2 {
+			s := service.New(&builder.Builder{Store: store}, clock.System(), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+			s.Deliver(sender)
+			running.Go(func() { s.RunWebhooks(ctx) })
+		}
+		time.Sleep(time.Minute)
+		cancel()
+		running.Wait()
+		if got := status(); got.State != webhook.GivenUp || got.State.String() != "given up" || got.Trouble != "nothing was taken\nsince Sunday" {
+			t.Errorf("got %+v, want it given up", got)
+		}
+		log, err := auditlog.Load(t.Context(), store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := 0
+		for _, e := range log.Entries() {
+			switch {
+			case e.Actor == operator.ServiceActor && e.Action == auditlog.PauseWebhook && e.Subject == h.ID && e.Reason == "nothing was taken since Sunday":
+				done++
+			case e.Actor == operator.ServiceActor && e.Action == auditlog.Failed && e.Subject == h.ID && e.Reason == "it stands otherwise by now":
+				done--
+			default:
+				t.Errorf("audit log: got %+v", e)
+			}
+		}
+		if done != 1 {
+			t.Errorf("audit log: got %+v, want one pause", log.Entries())
+		}
+	})
+}
