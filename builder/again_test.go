@@ -11,6 +11,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
@@ -116,8 +117,8 @@ func TestRememberedIsAsRendered(t *testing.T) {
 		}},
 		{"another builder was there, on an archive of its own", day(2024, time.March, 28), func(at time.Time) {
 			theirs := edited(2023, "belgium", slower)
-			other := &builder.Builder{Store: b.Store, Ledger: b.Ledger, Policy: b.Policy, Name: "other", Log: b.Log, Facts: func(context.Context) (builder.StoredArchive, error) {
-				return builder.StoredArchive{Archive: theirs, SHA256: sum}, nil
+			other := &builder.Builder{Store: b.Store, Ledger: b.Ledger, Policy: b.Policy, Name: "other", Log: b.Log, Facts: func(context.Context) (archive.Stored, error) {
+				return archive.Stored{Archive: theirs, SHA256: sum}, nil
 			}}
 			if _, err := other.Build(t.Context(), builder.Request{At: at.Add(-time.Hour)}); err != nil {
 				t.Fatal(err)
@@ -134,7 +135,7 @@ func TestRememberedIsAsRendered(t *testing.T) {
 		{"the last", day(2024, time.July, 1), nothing},
 	} {
 		step.do(step.at)
-		if _, err := b.Policy.Settle(t.Context(), b.Ledger, builder.StoredArchive{Archive: inUse, SHA256: sum}, step.at); err != nil {
+		if _, err := b.Policy.Settle(t.Context(), b.Ledger, archive.Stored{Archive: inUse, SHA256: sum}, step.at); err != nil {
 			t.Fatalf("%s: %v", step.what, err)
 		}
 		store := clone(t, b.Store)

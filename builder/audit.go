@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/render"
 	"gridcast/schemas/catalog"
@@ -53,7 +54,7 @@ func AuditStore(ctx context.Context, store blob.Store, noted ...string) (Audit, 
 	if err != nil {
 		return Audit{}, err
 	}
-	if err := NewArchiveStore(store).Vouch(ctx, l); err != nil {
+	if err := Vouch(ctx, l, archive.NewStore(store)); err != nil {
 		return Audit{}, fmt.Errorf("audit what is served: %w", err)
 	}
 	a.heads(manifests, l.Files())
@@ -109,7 +110,7 @@ func (a *Audit) heads(manifests []snapshots.Manifest, files []ledger.File) {
 // served compares the picks in a version with those frozen by the head that it names.
 func (a *Audit) served(ctx context.Context, store blob.Store, version *snapshots.Base, l *ledger.Ledger) error {
 	m := version.Manifest
-	facts, err := loadFacts(ctx, store, m.Archive)
+	facts, err := archive.NewStore(store).Get(ctx, m.Archive)
 	if err != nil {
 		return err
 	}

@@ -18,25 +18,25 @@ import (
 
 // worlds are the archives that the benchmarks build from: the embedded seasons, and all since 1950 where
 // the test data is there.
-func benchWorlds(b *testing.B, run func(*testing.B, builder.StoredArchive)) {
+func benchWorlds(b *testing.B, run func(*testing.B, archive.Stored)) {
 	b.Helper()
 	b.Run("embedded", func(b *testing.B) {
 		a, err := archive.Embedded()
 		if err != nil {
 			b.Fatal(err)
 		}
-		run(b, builder.StoredArchive{Archive: a, SHA256: sum})
+		run(b, archive.Stored{Archive: a, SHA256: sum})
 	})
 	b.Run("all", func(b *testing.B) {
 		a, _, err := f1db.Import(sourcetest.Path(b, sourcetest.F1DB2026), f1db.Options{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		run(b, builder.StoredArchive{Archive: a, SHA256: sum})
+		run(b, archive.Stored{Archive: a, SHA256: sum})
 	})
 }
 
-func benchService(b *testing.B, store blob.Store, facts builder.StoredArchive, opened time.Time) *builder.Builder {
+func benchService(b *testing.B, store blob.Store, facts archive.Stored, opened time.Time) *builder.Builder {
 	b.Helper()
 	l, err := ledger.Open(b.Context(), store, ledger.Simulated, opened, "test", "")
 	if err != nil {
@@ -45,14 +45,14 @@ func benchService(b *testing.B, store blob.Store, facts builder.StoredArchive, o
 	l.Vouch(facts.Archive.AsOf(opened))
 	return &builder.Builder{
 		Store: store, Ledger: l, Name: "test", Log: slog.New(slog.DiscardHandler),
-		Facts:  func(context.Context) (builder.StoredArchive, error) { return facts, nil },
+		Facts:  func(context.Context) (archive.Stored, error) { return facts, nil },
 		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour},
 	}
 }
 
 // BenchmarkBuildFromNothing builds the first version of a folder.
 func BenchmarkBuildFromNothing(b *testing.B) {
-	benchWorlds(b, func(b *testing.B, facts builder.StoredArchive) {
+	benchWorlds(b, func(b *testing.B, facts archive.Stored) {
 		for b.Loop() {
 			b.StopTimer()
 			store, err := dirblob.Open(b.TempDir())
@@ -74,7 +74,7 @@ func BenchmarkBuildFromNothing(b *testing.B) {
 // BenchmarkBuildVerified builds what a verified result changes, the race of Austria in 2024.
 func BenchmarkBuildVerified(b *testing.B) {
 	qualified, verified := time.Date(2024, 6, 29, 15, 0, 0, 0, time.UTC), time.Date(2024, 6, 30, 16, 0, 0, 0, time.UTC)
-	benchWorlds(b, func(b *testing.B, facts builder.StoredArchive) {
+	benchWorlds(b, func(b *testing.B, facts archive.Stored) {
 		for b.Loop() {
 			b.StopTimer()
 			store, err := dirblob.Open(b.TempDir())

@@ -20,11 +20,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
 	"gridcast/builder/check"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
+	"gridcast/builder/provenance"
 	"gridcast/builder/render"
 	"gridcast/builder/season"
+	"gridcast/builder/settings"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
@@ -36,13 +39,13 @@ import (
 type Builder struct {
 	Store  blob.Store
 	Ledger *ledger.Ledger
-	Facts  func(context.Context) (StoredArchive, error) // the archive in use
-	Policy Policy                                       // as the process was told; the settings of the store come before it: see Rules
-	Name   string                                       // who builds: host and process, for people
-	// Sourced says how the sources of the facts stand at an instant. It may be nil: then what the
+	Facts  func(context.Context) (archive.Stored, error) // the archive in use
+	Policy Policy                                        // as the process was told; the settings of the store come before it: see Rules
+	Name   string                                        // who builds: host and process, for people
+	// Provenance describes the sources of the facts at an instant. It may be nil: then what the
 	// version before says of them stays.
-	Sourced func(at time.Time) Sourced
-	Log     *slog.Logger
+	Provenance func(at time.Time) provenance.Summary
+	Log        *slog.Logger
 
 	latest atomic.Pointer[snapshots.Base] // the base that was loaded or published last; nil before the first
 	last   atomic.Pointer[rendering]      // nil before the first
@@ -93,7 +96,7 @@ const maxRebases = 5
 func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	began := time.Now()
 	var (
-		facts                        StoredArchive
+		facts                        archive.Stored
 		rules                        Policy
 		base                         *snapshots.Base
 		factsErr, baseErr, ledgerErr error
@@ -156,7 +159,7 @@ func (b *Builder) loadBase(ctx context.Context) (*snapshots.Base, error) {
 
 // publish makes one attempt on the version that was current when it was last asked for, with the ledger as
 // it was read after that.
-func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, facts StoredArchive, base *snapshots.Base) (snapshots.Receipt, []Refused, error) {
+func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, facts archive.Stored, base *snapshots.Base) (snapshots.Receipt, []Refused, error) {
 	state := b.Ledger.Current(r.At)
 	v := facts.Archive.AsOf(r.At)
 	a := b.join(v, state)
@@ -233,19 +236,19 @@ func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, f
 // name a model which this program does not have, are logged, and the policy is as the process was told:
 // picks are made all the same.
 func (b *Builder) Rules(ctx context.Context) Policy {
-	settings, err := LoadSettings(ctx, b.Store)
+	shared, err := settings.Load(ctx, b.Store)
 	if err != nil {
 		b.Log.Error("the settings of the store cannot be read; the rules are those of the command line", "err", err)
 	}
-	rules := settings.Apply(b.Policy)
-	if settings.Model == "" {
+	rules := b.Policy.With(shared)
+	if shared.Model == "" {
 		return rules
 	}
 	b.models.Lock()
 	defer b.models.Unlock()
-	model := b.models.byName[settings.Model]
+	model := b.models.byName[shared.Model]
 	if model == nil {
-		if model, err = predict.ByName(settings.Model); err != nil {
+		if model, err = predict.ByName(shared.Model); err != nil {
 			b.Log.Error("the settings of the store name a model that is not here; picks are made by that of the command line", "err", err)
 			return rules
 		}
@@ -255,7 +258,7 @@ func (b *Builder) Rules(ctx context.Context) Policy {
 		if b.models.byName == nil {
 			b.models.byName = make(map[string]predict.Model)
 		}
-		b.models.byName[settings.Model] = model
+		b.models.byName[shared.Model] = model
 	}
 	rules.Model = model
 	return rules

@@ -41,7 +41,7 @@ var lately = sync.OnceValues(func() ([]byte, error) {
 func service(t *testing.T, opened time.Time, policy builder.Policy) *builder.Builder {
 	t.Helper()
 	store := memblob.New()
-	facts := builder.NewArchiveStore(store)
+	facts := archive.NewStore(store)
 	file := archive.EmbeddedBytes()
 	if testing.Short() {
 		var err error
@@ -235,7 +235,7 @@ func TestReplayRefusesARealLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := policy().Replay(context.Background(), l, builder.StoredArchive{Archive: a}, midSeason.AddDate(1, 0, 0), nil); err == nil {
+	if err := policy().Replay(context.Background(), l, archive.Stored{Archive: a}, midSeason.AddDate(1, 0, 0), nil); err == nil {
 		t.Error("a real ledger was replayed into")
 	}
 	if head := l.Head().Seq; head != 1 {

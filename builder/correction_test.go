@@ -23,7 +23,7 @@ import (
 // builder returns a builder on the weekend.
 func (w *weekend) builder() *builder.Builder {
 	w.t.Helper()
-	facts := builder.NewArchiveStore(w.store)
+	facts := archive.NewStore(w.store)
 	var file bytes.Buffer
 	if err := archive.Encode(&file, w.archive); err != nil {
 		w.t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gridcast/builder"
+	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
@@ -56,7 +57,7 @@ func TestCrashAtEveryWriteOfABuild(t *testing.T) {
 					t.Fatal(err)
 				}
 				b := *w.builder()
-				b.Store, b.Ledger, b.Facts = s, p.ledger, builder.NewArchiveStore(s).Load
+				b.Store, b.Ledger, b.Facts = s, p.ledger, archive.NewStore(s).Load
 				return p, &b
 			}
 			_, first := process(store)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/backtest"
@@ -124,7 +125,7 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 
 // derivedKey names what the odds and the record depend on: the archive, the model, what is
 // verified, with its revision, and which rounds are still to be held.
-func derivedKey(model predict.Model, facts StoredArchive, a *almanac.Almanac) string {
+func derivedKey(model predict.Model, facts archive.Stored, a *almanac.Almanac) string {
 	h := sha256.New()
 	h.Write(fmt.Appendln(nil, derivedFormat, facts.SHA256, model.Name(), a.Current))
 	for i := range a.Years {
@@ -186,7 +187,7 @@ type deriver struct {
 
 // deriver returns one that remembers what was derived from the facts before: in this process, or else
 // in the store.
-func (b *Builder) deriver(ctx context.Context, model predict.Model, facts StoredArchive) *deriver {
+func (b *Builder) deriver(ctx context.Context, model predict.Model, facts archive.Stored) *deriver {
 	b.deriving.Lock()
 	defer b.deriving.Unlock()
 	name := predict.V2

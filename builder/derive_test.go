@@ -135,7 +135,7 @@ func TestDerivedOfTheSameFactsAreTheSame(t *testing.T) {
 
 // seasonsOf2020 are two and a half seasons. The lap of a driver in the qualifying of an early round can be
 // another.
-func seasonsOf2020(t *testing.T, another time.Duration) builder.StoredArchive {
+func seasonsOf2020(t *testing.T, another time.Duration) archive.Stored {
 	t.Helper()
 	a, err := archive.Embedded()
 	if err != nil {
@@ -153,7 +153,7 @@ func seasonsOf2020(t *testing.T, another time.Duration) builder.StoredArchive {
 	if a, err = season.New(facts); err != nil {
 		t.Fatal(err)
 	}
-	return builder.StoredArchive{Archive: a, SHA256: strings.Repeat(string(rune('a'+another/time.Millisecond)), 64)}
+	return archive.Stored{Archive: a, SHA256: strings.Repeat(string(rune('a'+another/time.Millisecond)), 64)}
 }
 
 // TestOnlyWhatChangedIsDerivedAnew walks over a season, verified round by verified round, and compares
@@ -174,7 +174,7 @@ func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
 		l.Vouch(facts.Archive.AsOf(opened))
 		return &builder.Builder{
 			Store: store, Ledger: l, Name: "test", Log: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-			Facts:  func(context.Context) (builder.StoredArchive, error) { return facts, nil },
+			Facts:  func(context.Context) (archive.Stored, error) { return facts, nil },
 			Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: time.Hour},
 		}
 	}

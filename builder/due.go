@@ -14,11 +14,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
 	"gridcast/builder/check"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
+	"gridcast/builder/provenance"
 	"gridcast/builder/render"
 	"gridcast/builder/season"
+	"gridcast/builder/settings"
 	"gridcast/schemas/catalog"
 )
 
@@ -36,9 +39,9 @@ type Policy struct {
 	// AutoReviseAfter is the same for another classification of a race that has a verified one: it
 	// becomes the next revision. Zero, the default: only an operator corrects.
 	AutoReviseAfter time.Duration
-	// Stood says since when an archive, by its sum, has a result as it is. It is called while the
-	// ledger is locked, and must wait for nobody. It may be nil: since the end of the race.
-	Stood func(archive string, year int, gp season.GrandPrixID) Stood
+	// Stability says since when an archive, named by its sum, has a result unchanged. Settle calls it
+	// with the ledger locked, so it must not block. If nil, results are unchanged since the race ended.
+	Stability func(archive string, year int, gp season.GrandPrixID) provenance.Stability
 	// Arrived says when the archive got the qualifying of a round as it is; zero if nothing is known
 	// of that. It must wait for nobody either. It may be nil: a pick on qualifying alone goes by its end.
 	Arrived func(year int, gp season.GrandPrixID) time.Time
@@ -51,11 +54,15 @@ func (p Policy) arrived(r *almanac.Round) time.Time {
 	return p.Arrived(r.Year, r.Facts.GrandPrix)
 }
 
-// Stood is how long a result has been in the archive as it is, and who says otherwise.
-type Stood struct {
-	Since     time.Time // when it came; zero if nothing is known of that
-	From      string    // where from, for people
-	Contested bool      // a change of it waits for a person, or another source disagrees
+// With returns the policy with the rules of the settings, except for the model: see [Builder.Rules].
+func (p Policy) With(s settings.Settings) Policy {
+	if s.AutoVerifySeconds != nil {
+		p.AutoVerifyAfter = time.Duration(*s.AutoVerifySeconds) * time.Second
+	}
+	if s.AutoReviseSeconds != nil {
+		p.AutoReviseAfter = time.Duration(*s.AutoReviseSeconds) * time.Second
+	}
+	return p
 }
 
 // UnsettledError is what was due and could not be appended: the ledger refuses it, or what it would
@@ -73,7 +80,7 @@ func (e *UnsettledError) Unwrap() []error { return e.Errs }
 // Nothing is appended whose consequence cannot be published: see Publishable. What is left out for
 // that, or because the ledger refuses it, keeps nothing else from being settled; the error is then
 // an *UnsettledError.
-func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, facts StoredArchive, t time.Time) ([]ledger.Event, error) {
+func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, facts archive.Stored, t time.Time) ([]ledger.Event, error) {
 	if err := l.Refresh(ctx); err != nil {
 		return nil, err
 	}
@@ -81,7 +88,7 @@ func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, facts StoredArchiv
 }
 
 // settle is Settle for who has just called Refresh.
-func (p Policy) settle(ctx context.Context, l *ledger.Ledger, facts StoredArchive, t time.Time) ([]ledger.Event, error) {
+func (p Policy) settle(ctx context.Context, l *ledger.Ledger, facts archive.Stored, t time.Time) ([]ledger.Event, error) {
 	v := facts.Archive.AsOf(t)
 	var added []ledger.Event
 	var left []error
@@ -226,15 +233,15 @@ func (p Policy) resultsDue(v *season.View, s *ledger.State, sum string) ([]ledge
 			continue
 		}
 		since := r.End()
-		if p.Stood != nil {
-			stood := p.Stood(sum, r.Year, r.Facts.GrandPrix)
-			if stood.Contested {
+		if p.Stability != nil {
+			stable := p.Stability(sum, r.Year, r.Facts.GrandPrix)
+			if stable.Contested {
 				continue
 			}
-			if stood.Since.After(since) {
-				since = stood.Since
+			if stable.Since.After(since) {
+				since = stable.Since
 			}
-			reason = stood.From
+			reason = stable.From
 		}
 		if v.At.Before(since.Add(after)) {
 			continue

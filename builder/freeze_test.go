@@ -88,7 +88,7 @@ func newWeekend(t *testing.T, edit func(*season.Round)) *weekend {
 // settle returns the types of the events that were due for the Austrian Grand Prix.
 func (w *weekend) settle(at time.Time) []ledger.Type {
 	w.t.Helper()
-	events, err := w.policy.Settle(w.t.Context(), w.ledger, builder.StoredArchive{Archive: w.archive, SHA256: sum}, at)
+	events, err := w.policy.Settle(w.t.Context(), w.ledger, archive.Stored{Archive: w.archive, SHA256: sum}, at)
 	if err != nil {
 		w.t.Fatalf("settle at %s: %v", at, err)
 	}
@@ -304,7 +304,7 @@ func TestSecondFreezeIsHarmless(t *testing.T) {
 	w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
 	frozen, head := *w.round().Pick, w.ledger.Head()
 	other := builder.Policy{Model: predict.PreviousWinner()}
-	events, err := other.Settle(t.Context(), second, builder.StoredArchive{Archive: w.archive}, austriaQualified)
+	events, err := other.Settle(t.Context(), second, archive.Stored{Archive: w.archive}, austriaQualified)
 	if err != nil || len(events) > 0 {
 		t.Errorf("the second freeze: got events %v and error %v, want neither", events, err)
 	}
@@ -334,7 +334,7 @@ func TestRoundWithoutAnybodyHoldsNothingUp(t *testing.T) {
 	}
 	p := policy()
 	before := facts.Seasons[0].Rounds[0].StartsAt().Add(-time.Minute)
-	events, err := p.Settle(t.Context(), l, builder.StoredArchive{Archive: a}, before)
+	events, err := p.Settle(t.Context(), l, archive.Stored{Archive: a}, before)
 	if err != nil || len(events) != 1 || events[0].Type != ledger.KeysAssigned {
 		t.Fatalf("nobody to pick from: got %v and error %v, want keys and nothing else", events, err)
 	}

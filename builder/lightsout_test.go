@@ -15,6 +15,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
 	"gridcast/builder/check"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
@@ -164,8 +165,8 @@ func onArchive(t *testing.T, inUse **season.Archive, opened time.Time, policy bu
 	}
 	return &builder.Builder{
 		Store: store, Ledger: l, Policy: policy, Name: "test", Log: slog.New(slog.DiscardHandler),
-		Facts: func(context.Context) (builder.StoredArchive, error) {
-			return builder.StoredArchive{Archive: *inUse, SHA256: sum}, nil
+		Facts: func(context.Context) (archive.Stored, error) {
+			return archive.Stored{Archive: *inUse, SHA256: sum}, nil
 		},
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/snapshots"
@@ -20,7 +21,7 @@ func ReplayFrom(year int) time.Time { return season.BeginsAt(year) }
 // instant, had the service run then: it calls Settle at every instant at which something falls
 // due, in order, so that each pick is made from what was known when it is frozen. A ledger of
 // the other kind is refused by its own rules. progress is told the instants; it may be nil.
-func (p Policy) Replay(ctx context.Context, l *ledger.Ledger, facts StoredArchive, until time.Time, progress snapshots.Progress) error {
+func (p Policy) Replay(ctx context.Context, l *ledger.Ledger, facts archive.Stored, until time.Time, progress snapshots.Progress) error {
 	if kind := l.State().Kind(); kind != ledger.Simulated {
 		return fmt.Errorf("replay into a %s ledger: %w", kind, ledger.ErrKind)
 	}

@@ -1,42 +1,21 @@
 package builder
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
+	"gridcast/builder/provenance"
 	"gridcast/builder/render"
-	"gridcast/builder/season"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
 
-// Sourced is what is known of the sources of the facts. It is published with every version, so that
-// everybody sees how the facts stand; nothing in it changes while all is well and nothing new comes.
-type Sourced struct {
-	Sources  []SourceState
-	Disputed []Part // on which a source disagrees with what is in use
-	Borrowed []Part // which a source gave whose terms are non-commercial
-}
-
-// SourceState is how a source stands.
-type SourceState struct {
-	Name          string
-	Licence       string
-	NonCommercial bool
-	CheckOnly     bool // it is compared, and not published
-	Revision      string
-	Changed       time.Time // when it last said something new
-	Silent        bool      // it has had no useful answer for long enough that everybody is told
-	Answered      time.Time // usefully, if it is silent; zero: never
-	Waiting       int       // changes that wait for a person
-	Disagreements int       // parts of rounds that it has otherwise
-}
-
-func (s SourceState) wire() wire.SourceState {
+// wireSource returns the public form of a source.
+func wireSource(s provenance.Source) wire.SourceState {
 	use := wire.UsePublished
 	if s.CheckOnly {
 		use = wire.UseCompared
@@ -47,23 +26,9 @@ func (s SourceState) wire() wire.SourceState {
 	}
 }
 
-// Part is a part of a round, and the source that it is about.
-type Part struct {
-	Year      int
-	GrandPrix season.GrandPrixID
-	Block     string
-	Source    string
-	Licence   string
-}
-
-// Compare orders parts by season, Grand Prix, part and source.
-func (p Part) Compare(other Part) int {
-	return cmp.Or(cmp.Compare(p.Year, other.Year), cmp.Compare(p.GrandPrix, other.GrandPrix), cmp.Compare(p.Block, other.Block), cmp.Compare(p.Source, other.Source))
-}
-
 // State is what /status says of the facts behind the version that a build at an instant would
 // publish, as JSON. It is for whoever decides whether a build would say anything new.
-func (b *Builder) State(facts StoredArchive, at time.Time, base *snapshots.Base) (json.RawMessage, error) {
+func (b *Builder) State(facts archive.Stored, at time.Time, base *snapshots.Base) (json.RawMessage, error) {
 	return b.stateOf(b.join(facts.Archive.AsOf(at), b.Ledger.Current(at)), base)
 }
 
@@ -74,18 +39,18 @@ func (b *Builder) stateOf(a *almanac.Almanac, base *snapshots.Base) (json.RawMes
 		NonCommercial: []wire.BorrowedFact{},
 	}
 	var before wire.FactsState
-	if b.Sourced == nil && base != nil && base.Manifest.State != nil {
+	if b.Provenance == nil && base != nil && base.Manifest.State != nil {
 		if err := json.Unmarshal(base.Manifest.State, &before); err != nil {
 			before = wire.FactsState{} // of a release that says it in another way
 		}
 		state.Sources = append(state.Sources, before.Sources...)
 		state.NonCommercial = append(state.NonCommercial, before.NonCommercial...)
 	}
-	var sourced Sourced
-	if b.Sourced != nil {
-		sourced = b.Sourced(a.At)
+	var sourced provenance.Summary
+	if b.Provenance != nil {
+		sourced = b.Provenance(a.At)
 		for _, source := range sourced.Sources {
-			state.Sources = append(state.Sources, source.wire())
+			state.Sources = append(state.Sources, wireSource(source))
 		}
 	}
 	for _, r := range a.Rounds(0) {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder"
+	"gridcast/builder/provenance"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
@@ -34,12 +35,12 @@ func TestFactsState(t *testing.T) {
 	qualified := time.Date(2024, 6, 29, 15, 0, 0, 0, time.UTC)
 	lightsOut := time.Date(2024, 6, 30, 13, 0, 0, 0, time.UTC)
 	b := service(t, qualified.Add(-time.Hour), policy())
-	sourced := builder.Sourced{
-		Sources:  []builder.SourceState{{Name: "f1db", Licence: "CC BY 4.0", Revision: "8c1f3a60d2e4", Changed: qualified}},
-		Disputed: []builder.Part{{Year: 2024, GrandPrix: "austria", Block: "result", Source: "jolpica"}},
-		Borrowed: []builder.Part{{Year: 2024, GrandPrix: "austria", Block: "grid", Source: "openf1", Licence: "CC BY-NC-SA 4.0"}},
+	sourced := provenance.Summary{
+		Sources:  []provenance.Source{{Name: "f1db", Licence: "CC BY 4.0", Revision: "8c1f3a60d2e4", Changed: qualified}},
+		Disputed: []provenance.RoundPart{{Year: 2024, GrandPrix: "austria", Block: "result", Source: "jolpica"}},
+		Borrowed: []provenance.RoundPart{{Year: 2024, GrandPrix: "austria", Block: "grid", Source: "openf1", Licence: "CC BY-NC-SA 4.0"}},
 	}
-	b.Sourced = func(time.Time) builder.Sourced { return sourced }
+	b.Provenance = func(time.Time) provenance.Summary { return sourced }
 	for _, step := range []struct {
 		at     time.Time
 		status wire.Status
@@ -91,7 +92,7 @@ func TestFactsState(t *testing.T) {
 	if outcome := build(t, b, at); outcome.Unchanged {
 		t.Error("no version was published though a source had fallen silent")
 	}
-	b.Sourced = nil
+	b.Provenance = nil
 	if outcome := build(t, b, at.Add(time.Minute)); !outcome.Unchanged {
 		_, state := published(t, b)
 		t.Errorf("a builder that asks nobody published %+v", state.Sources)

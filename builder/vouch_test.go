@@ -47,8 +47,8 @@ func TestResultsThatTheFirstArchiveLacked(t *testing.T) {
 	whole := altered(t, asItWas)
 	w := &weekend{t: t, store: memblob.New(), policy: builder.Policy{Model: predict.GridFrequency()}}
 	w.archive = withoutResults(t, whole, austria, britain)
-	facts := builder.NewArchiveStore(w.store)
-	put := func(a *season.Archive) builder.StoredArchive {
+	facts := archive.NewStore(w.store)
+	put := func(a *season.Archive) archive.Stored {
 		t.Helper()
 		var file bytes.Buffer
 		if err := archive.Encode(&file, a); err != nil {
@@ -71,7 +71,7 @@ func TestResultsThatTheFirstArchiveLacked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := facts.Vouch(t.Context(), l); err != nil {
+		if err := builder.Vouch(t.Context(), l, facts); err != nil {
 			t.Fatal(err)
 		}
 		inUse, err := facts.Load(t.Context())
@@ -85,7 +85,7 @@ func TestResultsThatTheFirstArchiveLacked(t *testing.T) {
 		return r.State
 	}
 	b := w.builder()
-	if err := facts.Vouch(t.Context(), w.ledger); err != nil {
+	if err := builder.Vouch(t.Context(), w.ledger, facts); err != nil {
 		t.Fatal(err)
 	}
 	build(t, b, opened)
@@ -124,7 +124,7 @@ func TestResultsThatTheFirstArchiveLacked(t *testing.T) {
 func TestVouchingOfBefore(t *testing.T) {
 	w := newWeekend(t, asItWas)
 	b := w.builder()
-	if err := builder.NewArchiveStore(w.store).Vouch(t.Context(), w.ledger); err != nil {
+	if err := builder.Vouch(t.Context(), w.ledger, archive.NewStore(w.store)); err != nil {
 		t.Fatal(err)
 	}
 	out := build(t, b, austriaQualified)

@@ -28,10 +28,12 @@ var arrows = map[string][]string{
 	"snapshots/blob":                {"snapshots/blob"},
 	"builder":                       {"schemas", "snapshots", "builder"},
 	"builder/season":                {},
-	"builder/archive":               {"builder/season", "builder/archive"},
+	"builder/archive":               {"builder/season", "builder/archive", "snapshots/blob"},
 	"builder/source":                {"builder/season", "builder/source"},
 	"builder/assemble":              {"builder/season", "builder/assemble"},
-	"builder/ingest":                {"snapshots", "builder"},
+	"builder/settings":              {"builder/season", "snapshots/blob"},
+	"builder/provenance":            {"builder/season"},
+	"builder/ingest":                {"snapshots/blob", "builder/archive", "builder/assemble", "builder/ledger", "builder/provenance", "builder/season", "builder/settings", "builder/source"},
 	"builder/predict":               {"builder/season", "builder/predict"},
 	"builder/ledger":                {"builder/season", "snapshots/blob"},
 	"builder/almanac":               {"builder/season", "builder/ledger"},
@@ -66,7 +68,7 @@ var borders = map[string][]string{
 }
 
 // pure lists packages that may know neither files, network nor clock.
-var pure = []string{"builder/season", "builder/predict", "builder/almanac", "builder/stewards", "builder/assemble", "builder/render", "scheduler/cadence", "schemas/wire", "schemas/catalog"}
+var pure = []string{"builder/season", "builder/provenance", "builder/predict", "builder/almanac", "builder/stewards", "builder/assemble", "builder/render", "scheduler/cadence", "schemas/wire", "schemas/catalog"}
 
 var impure = []string{"os", "net", "net/http", "io/ioutil", "os/exec", "syscall"}
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder"
+	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
@@ -50,7 +51,7 @@ func inAustria(t *testing.T, sources ...ingest.Source) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.facts = builder.NewArchiveStore(store)
+	s.facts = archive.NewStore(store)
 	inUse, err := s.facts.Put(t.Context(), beforeAustria(t))
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +59,7 @@ func inAustria(t *testing.T, sources ...ingest.Source) *service {
 	if s.ledger, err = ledger.Open(t.Context(), store, ledger.Simulated, s.now, "builder", inUse.SHA256); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.facts.Vouch(t.Context(), s.ledger); err != nil {
+	if err := builder.Vouch(t.Context(), s.ledger, s.facts); err != nil {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
@@ -68,7 +69,7 @@ func inAustria(t *testing.T, sources ...ingest.Source) *service {
 	}
 	s.builder = &builder.Builder{
 		Store: store, Ledger: s.ledger, Facts: s.facts.Load, Name: "test", Log: log,
-		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), Stood: s.ingest.Stood, AutoVerifyAfter: 2 * time.Hour},
+		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), Stability: s.ingest.Stability, AutoVerifyAfter: 2 * time.Hour},
 	}
 	return s
 }

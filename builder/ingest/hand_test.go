@@ -77,7 +77,7 @@ func newDesks(t *testing.T, now time.Time, n int) (blob.Store, []*desk, season.F
 	for range n {
 		store := blob.Store(store)
 		d := &desk{source: &herald{revision: "one", facts: season.Facts{}}}
-		factsStore := builder.NewArchiveStore(store)
+		factsStore := archive.NewStore(store)
 		if _, err := factsStore.Put(t.Context(), file); err != nil && len(desks) == 0 {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func newDesks(t *testing.T, now time.Time, n int) (blob.Store, []*desk, season.F
 			t.Fatal(err)
 		}
 		policy := builder.Policy{}
-		if _, err := policy.Settle(t.Context(), l, builder.StoredArchive{Archive: trimmed}, now.Add(-time.Hour)); err != nil {
+		if _, err := policy.Settle(t.Context(), l, archive.Stored{Archive: trimmed}, now.Add(-time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		d.Ingest = &ingest.Ingest{

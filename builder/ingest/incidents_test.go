@@ -17,7 +17,9 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
+	"gridcast/builder/provenance"
 	"gridcast/builder/season"
+	"gridcast/builder/settings"
 	"gridcast/builder/source"
 	"gridcast/builder/source/codehost"
 	"gridcast/schemas/wire"
@@ -342,7 +344,7 @@ func TestCalendarAsItIs(t *testing.T) {
 	})
 	t.Run("portraits", func(t *testing.T) {
 		// Lindblad was in no archive before; of Norris there is none, and nobody knows the other.
-		if _, err := builder.UpdateSettings(t.Context(), s.builder.Store, func(settings *builder.Settings) {
+		if _, err := settings.Update(t.Context(), s.builder.Store, func(settings *settings.Settings) {
 			settings.Headshots = &season.Headshots{
 				Template: "https://images.example/{year}/{driver}/{code}.png", Drivers: []season.DriverID{"arvid-lindblad", "kimi-antonelli", "nobody-yet"},
 			}
@@ -366,7 +368,7 @@ func TestCalendarAsItIs(t *testing.T) {
 		if report := s.step(t, s.now.Add(time.Minute)); report.Changed {
 			t.Error("nothing is new, and the archive changed")
 		}
-		if _, err := builder.UpdateSettings(t.Context(), s.builder.Store, func(settings *builder.Settings) {
+		if _, err := settings.Update(t.Context(), s.builder.Store, func(settings *settings.Settings) {
 			settings.Headshots = &season.Headshots{}
 		}); err != nil {
 			t.Fatal(err)
@@ -618,12 +620,12 @@ func TestNobodyWaitsForASource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := make(chan builder.Stood, 2)
+	asked := make(chan provenance.Stability, 2)
 	s.host.Misbehave(func(http.ResponseWriter, *http.Request) bool {
 		done := make(chan struct{})
 		go func() {
-			asked <- s.ingest.Stood(facts.SHA256, 2026, "canada")
-			asked <- s.ingest.Stood("another", 2026, "canada")
+			asked <- s.ingest.Stability(facts.SHA256, 2026, "canada")
+			asked <- s.ingest.Stability("another", 2026, "canada")
 			s.ingest.States()
 			s.ingest.Arrived(2026, "canada")
 			close(done)

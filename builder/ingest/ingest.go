@@ -19,11 +19,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gridcast/builder"
 	"gridcast/builder/archive"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
+	"gridcast/builder/settings"
 	"gridcast/builder/source"
 	"gridcast/snapshots/blob"
 )
@@ -31,7 +31,7 @@ import (
 // Ingest asks sources for a store. It is safe for concurrent use; one Run at a time does its work.
 type Ingest struct {
 	Store   blob.Store
-	Facts   *builder.ArchiveStore
+	Facts   *archive.Store
 	Ledger  *ledger.Ledger
 	Sources []Source // by falling precedence
 	// Interval is how long after an answer a source is asked again, at an instant of race time.
@@ -213,7 +213,7 @@ func (g *Ingest) refresh(ctx context.Context) (err error) {
 	if err := g.refreshHand(ctx); err != nil {
 		return err
 	}
-	switch settings, err := builder.LoadSettings(ctx, g.Store); {
+	switch settings, err := settings.Load(ctx, g.Store); {
 	case err != nil:
 		g.Log.Error("the settings of the store cannot be read; portraits are as they were", "err", err)
 	default:
@@ -424,7 +424,7 @@ func (g *Ingest) take(ctx context.Context, now time.Time, documents []assemble.D
 	g.archive = sum
 	g.show(g.look().states)
 	switch err := g.Facts.Use(ctx, sum, current.SHA256); {
-	case errors.Is(err, builder.ErrArchiveChanged):
+	case errors.Is(err, archive.ErrReplaced):
 		return false, nil
 	case err != nil:
 		return false, err

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"gridcast/builder"
 	"gridcast/builder/assemble"
+	"gridcast/builder/provenance"
 	"gridcast/builder/season"
 )
 
@@ -46,17 +46,17 @@ func (g *Ingest) look() *seen {
 // States is what was known of the sources at the end of the last Run or Load.
 func (g *Ingest) States() []State { return slices.Clone(g.look().states) }
 
-// Stood returns since when an archive, by its sum, has the result of a round as it is, for the rule by
+// Stability returns since when an archive, by its sum, has the result of a round as it is, for the rule by
 // which results verify themselves. It goes by what the last Run saw: of an archive that another
 // scheduler has taken into use meanwhile nothing is known yet, which is to wait.
-func (g *Ingest) Stood(archive string, year int, gp season.GrandPrixID) builder.Stood {
+func (g *Ingest) Stability(archive string, year int, gp season.GrandPrixID) provenance.Stability {
 	s := g.look()
 	if s.archive != archive {
-		return builder.Stood{Contested: true}
+		return provenance.Stability{Contested: true}
 	}
 	// A verification covers the weekend, its sprint included.
 	contested := func(b assemble.Block) bool { return s.contested[assemble.BlockID{Year: year, GrandPrix: gp, Block: b}] }
-	stood := builder.Stood{Contested: contested(assemble.Result) || contested(assemble.Sprint)}
+	stood := provenance.Stability{Contested: contested(assemble.Result) || contested(assemble.Sprint)}
 	for _, block := range []assemble.Block{assemble.Result, assemble.Sprint} {
 		if origin, ok := s.origins[assemble.BlockID{Year: year, GrandPrix: gp, Block: block}]; ok && origin.At.After(stood.Since) {
 			stood.Since, stood.From = origin.At, "of "+origin.Source+" "+short(origin.Revision)
@@ -74,18 +74,18 @@ func (g *Ingest) Arrived(year int, gp season.GrandPrixID) time.Time {
 // silence is how long a source may fail before everybody is told: shorter outages are no news.
 const silence = 30 * time.Minute
 
-// Sourced is what everybody may know of the sources, as of the last Run. While a source answers and
+// Provenance is what everybody may know of the sources, as of the last Run. While a source answers and
 // says nothing new, it does not change.
-func (g *Ingest) Sourced(now time.Time) builder.Sourced {
+func (g *Ingest) Provenance(now time.Time) provenance.Summary {
 	s := g.look()
-	var sourced builder.Sourced
+	var sourced provenance.Summary
 	for _, source := range g.Sources {
 		i := slices.IndexFunc(s.states, func(state State) bool { return state.Source == source.Name() })
 		if i < 0 {
 			continue
 		}
 		state := &s.states[i]
-		public := builder.SourceState{
+		public := provenance.Source{
 			Name: state.Source, Licence: source.Licence().Name, NonCommercial: source.Licence().NonCommercial, CheckOnly: source.CheckOnly,
 			Revision: short(state.Revision), Changed: state.Changed, Waiting: len(state.Waiting), Disagreements: len(state.Disputed),
 		}
@@ -94,16 +94,16 @@ func (g *Ingest) Sourced(now time.Time) builder.Sourced {
 		}
 		sourced.Sources = append(sourced.Sources, public)
 		for _, c := range state.Disputed {
-			sourced.Disputed = append(sourced.Disputed, builder.Part{Year: c.Year, GrandPrix: c.GrandPrix, Block: string(c.Block), Source: c.Source})
+			sourced.Disputed = append(sourced.Disputed, provenance.RoundPart{Year: c.Year, GrandPrix: c.GrandPrix, Block: string(c.Block), Source: c.Source})
 		}
 	}
 	for at, origin := range s.origins {
 		if from := s.licences[origin.Source]; from.NonCommercial {
-			sourced.Borrowed = append(sourced.Borrowed, builder.Part{
+			sourced.Borrowed = append(sourced.Borrowed, provenance.RoundPart{
 				Year: at.Year, GrandPrix: at.GrandPrix, Block: string(at.Block), Source: origin.Source, Licence: from.Licence,
 			})
 		}
 	}
-	slices.SortFunc(sourced.Borrowed, builder.Part.Compare)
+	slices.SortFunc(sourced.Borrowed, provenance.RoundPart.Compare)
 	return sourced
 }

@@ -27,7 +27,7 @@ type service struct {
 	host    *codehost.Host
 	builder *builder.Builder
 	ingest  *ingest.Ingest
-	facts   *builder.ArchiveStore
+	facts   *archive.Store
 	ledger  *ledger.Ledger
 }
 
@@ -65,7 +65,7 @@ func newServiceOn(t testing.TB, file []byte, now time.Time) *service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.facts = builder.NewArchiveStore(store)
+	s.facts = archive.NewStore(store)
 	inUse, err := s.facts.Put(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func newServiceOn(t testing.TB, file []byte, now time.Time) *service {
 	if s.ledger, err = ledger.Open(t.Context(), store, ledger.Simulated, now, "builder", inUse.SHA256); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.facts.Vouch(t.Context(), s.ledger); err != nil {
+	if err := builder.Vouch(t.Context(), s.ledger, s.facts); err != nil {
 		t.Fatal(err)
 	}
 	repository, err := f1db.NewRepository(s.host.URL, "gridcast-test (operator@example.org)", media.Default())
@@ -89,7 +89,7 @@ func newServiceOn(t testing.TB, file []byte, now time.Time) *service {
 	s.builder = &builder.Builder{
 		Store: store, Ledger: s.ledger, Facts: s.facts.Load, Name: "test", Log: log,
 		Policy: builder.Policy{
-			Model: predict.NewV2(predict.DefaultParams()), Stood: s.ingest.Stood,
+			Model: predict.NewV2(predict.DefaultParams()), Stability: s.ingest.Stability,
 			AutoVerifyAfter: 2 * time.Hour, AutoReviseAfter: 2 * time.Hour,
 		},
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/google/go-cmp/cmp"
 
-	"gridcast/builder"
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
@@ -34,7 +34,7 @@ func (w *world) silence() {
 		}
 	}
 	facts.Drivers, facts.Headshots = named(&facts), season.Headshots{}
-	if _, err := builder.NewArchiveStore(w.store).Put(w.t.Context(), archivetest.File(w.t, facts)); err != nil {
+	if _, err := archive.NewStore(w.store).Put(w.t.Context(), archivetest.File(w.t, facts)); err != nil {
 		w.t.Fatal(err)
 	}
 }

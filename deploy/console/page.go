@@ -9,10 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"gridcast/builder"
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
+	"gridcast/builder/settings"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/operator"
 	"gridcast/scheduler"
@@ -49,7 +50,7 @@ type page struct {
 	Settings  []operator.Setting
 	Models    []string // that can make the picks
 	Sources   []operator.Source
-	Archives  []operator.StoredArchive
+	Archives  []archive.Listing
 	Audit     []auditView
 	AuditAll  int // entries in the log
 	Damaged   []auditlog.Damage
@@ -96,10 +97,10 @@ func (c *Console) collect(ctx context.Context, who visitor) page {
 	p.trouble(c.collectVersions(ctx, &p), "The versions cannot be listed", "Check the storage.", "versions")
 	p.trouble(c.collectKeys(ctx, &p, reports), "The keys can not be read", "Check the storage. Edges go on with the keys they have.", "keys")
 	p.trouble(c.collectWebhooks(ctx, &p), "The webhooks cannot be read", "Check the storage.", "webhooks")
-	settings, err := builder.LoadSettings(ctx, c.Operator.Store)
+	settings, err := settings.Load(ctx, c.Operator.Store)
 	p.trouble(err, "The settings of the store cannot be read", "Check the storage. Picks are made by what each process was told.", "jobs")
 	p.Settings, p.Models = operator.SettingsOf(settings), predict.Names
-	archives, err := operator.ListArchives(ctx, c.Operator.Store)
+	archives, err := archive.NewStore(c.Operator.Store).List(ctx)
 	p.trouble(err, "The archives cannot be listed", "Check the storage.", "sources")
 	p.Archives = archives[:min(len(archives), shownArchives)]
 	p.trouble(c.collectAudit(ctx, &p), "The audit log can not be read, so nothing can be changed from here", "Check the storage.", "audit")

@@ -60,7 +60,7 @@ func TestSourcesOnAPhone(t *testing.T) {
 	if id == "" {
 		t.Fatalf("a grid with two cars in one slot does not wait: %+v", report.Waiting)
 	}
-	w.builder.Sourced = in.Sourced
+	w.builder.Provenance = in.Provenance
 	w.build("start")
 
 	b := browsertest.Open(t, t.ArtifactDir())

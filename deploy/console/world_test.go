@@ -18,6 +18,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
@@ -59,7 +60,7 @@ type world struct {
 func newWorld(t testing.TB, options ...func(*console.Config)) *world {
 	t.Helper()
 	w := &world{t: t, store: memblob.New(memblob.Strict(t, snapshots.Immutable))}
-	facts := builder.NewArchiveStore(w.store)
+	facts := archive.NewStore(w.store)
 	loaded, err := facts.Put(t.Context(), archivetest.File(t, archivetest.Seasons(t, 2022, 2026)))
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +77,7 @@ func newWorld(t testing.TB, options ...func(*console.Config)) *world {
 	}
 	replay := policy
 	replay.AutoVerifyAfter = time.Hour
-	if err := replay.Replay(t.Context(), l, builder.StoredArchive{Archive: w.archive}, w.at.Add(-time.Minute), nil); err != nil {
+	if err := replay.Replay(t.Context(), l, archive.Stored{Archive: w.archive}, w.at.Add(-time.Minute), nil); err != nil {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
@@ -146,7 +147,7 @@ func (w *world) startEdge(log *slog.Logger) {
 	}
 }
 
-func (w *world) startConsole(log *slog.Logger, facts *builder.ArchiveStore, options []func(*console.Config)) {
+func (w *world) startConsole(log *slog.Logger, facts *archive.Store, options []func(*console.Config)) {
 	w.t.Helper()
 	audit, err := auditlog.Load(w.t.Context(), w.store)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/operator"
@@ -193,11 +194,11 @@ func (f *roundsFlags) operator(ctx context.Context, o *operator.Operator) (*oper
 	case err != nil:
 		return nil, err
 	}
-	facts := builder.NewArchiveStore(o.Store)
-	if err := facts.Vouch(ctx, o.Ledger); err != nil {
+	facts := archive.NewStore(o.Store)
+	if err := builder.Vouch(ctx, o.Ledger, facts); err != nil {
 		return nil, err
 	}
-	o.Facts = func(ctx context.Context) (builder.StoredArchive, error) {
+	o.Facts = func(ctx context.Context) (archive.Stored, error) {
 		loaded, err := facts.Load(ctx)
 		if errors.Is(err, blob.ErrNotFound) {
 			err = fmt.Errorf("%w; gridcast build puts one into the store", err)

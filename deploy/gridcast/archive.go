@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"gridcast/builder"
 	"gridcast/builder/archive"
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
@@ -190,24 +189,24 @@ func (c *archiveShowCmd) Run(ctx context.Context, s *streams) error {
 	return nil
 }
 
-func (c *archiveShowCmd) load(ctx context.Context) (builder.StoredArchive, error) {
+func (c *archiveShowCmd) load(ctx context.Context) (archive.Stored, error) {
 	switch {
 	case c.Archive != "":
 		a, sum, err := archive.ReadFile(c.Archive)
-		return builder.StoredArchive{Archive: a, SHA256: sum}, err
+		return archive.Stored{Archive: a, SHA256: sum}, err
 	case c.Store != "":
 		store, err := (&storeFlags{Store: c.Store}).openToRead(ctx)
 		if err != nil {
-			return builder.StoredArchive{}, err
+			return archive.Stored{}, err
 		}
-		facts, err := builder.NewArchiveStore(store).Load(ctx)
+		facts, err := archive.NewStore(store).Load(ctx)
 		if errors.Is(err, blob.ErrNotFound) {
-			return builder.StoredArchive{}, fmt.Errorf("%s has no archive yet; gridcast archive import puts one there", store)
+			return archive.Stored{}, fmt.Errorf("%s has no archive yet; gridcast archive import puts one there", store)
 		}
 		return facts, err
 	default:
 		a, err := archive.Embedded()
-		return builder.StoredArchive{Archive: a, SHA256: archive.Sum(archive.EmbeddedBytes())}, err
+		return archive.Stored{Archive: a, SHA256: archive.Sum(archive.EmbeddedBytes())}, err
 	}
 }
 
@@ -236,7 +235,7 @@ func (c *archiveListCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	list, err := operator.ListArchives(ctx, store)
+	list, err := archive.NewStore(store).List(ctx)
 	if err != nil {
 		return err
 	}
@@ -271,15 +270,15 @@ func (c *archiveDiffCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	load := func(name string) (builder.StoredArchive, error) {
+	load := func(name string) (archive.Stored, error) {
 		if _, err := os.Stat(name); err == nil {
 			a, sum, err := archive.ReadFile(name)
-			return builder.StoredArchive{Archive: a, SHA256: sum}, err
+			return archive.Stored{Archive: a, SHA256: sum}, err
 		}
 		if name == "" {
-			return builder.NewArchiveStore(store).Load(ctx)
+			return archive.NewStore(store).Load(ctx)
 		}
-		facts, _, err := operator.LoadArchive(ctx, store, name)
+		facts, _, err := archive.NewStore(store).Find(ctx, name)
 		return facts, err
 	}
 	before, err := load(c.Before)
@@ -290,7 +289,7 @@ func (c *archiveDiffCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	diff := operator.CompareArchives(before.Archive, after.Archive)
+	diff := archive.Compare(before.Archive, after.Archive)
 	if s.json {
 		s.printJSON(diff)
 		return nil

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gridcast/builder"
+	"gridcast/builder/archive"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/predict"
@@ -47,7 +48,7 @@ func (f *handFlags) assembles(o *operator.Operator, s *streams) error {
 		return err
 	}
 	o.Ingest = &ingest.Ingest{
-		Store: o.Store, Facts: builder.NewArchiveStore(o.Store), Ledger: o.Ledger, Sources: upstreams,
+		Store: o.Store, Facts: archive.NewStore(o.Store), Ledger: o.Ledger, Sources: upstreams,
 		Log:      slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Interval: func(time.Time) time.Duration { return askAgain },
 	}

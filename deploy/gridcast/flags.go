@@ -127,7 +127,7 @@ func (f *builderFlags) builderAside(ctx context.Context, s *streams, store blob.
 	if err != nil {
 		return nil, err
 	}
-	facts := builder.NewArchiveStore(store)
+	facts := archive.NewStore(store)
 	if err := f.putArchive(ctx, facts); err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (f *builderFlags) builderAside(ctx context.Context, s *streams, store blob.
 	if err != nil {
 		return nil, err
 	}
-	if err := facts.Vouch(ctx, l); err != nil {
+	if err := builder.Vouch(ctx, l, facts); err != nil {
 		return nil, err
 	}
 	started := time.Now() // with its monotonic reading, by which Since goes
@@ -149,7 +149,7 @@ func (f *builderFlags) builderAside(ctx context.Context, s *streams, store blob.
 	if err := known.Load(ctx); err != nil {
 		return nil, err
 	}
-	policy.Stood, policy.Arrived = known.Stood, known.Arrived
+	policy.Stability, policy.Arrived = known.Stability, known.Arrived
 	return &builder.Builder{Store: store, Ledger: l, Facts: facts.Load, Policy: policy, Name: processName(), Log: s.log}, nil
 }
 
@@ -209,7 +209,7 @@ func readHeadshots(file string) (season.Headshots, error) {
 
 // putArchive makes sure that the store has an archive: the file asked for, else what is there,
 // else the embedded seasons.
-func (f *builderFlags) putArchive(ctx context.Context, facts *builder.ArchiveStore) error {
+func (f *builderFlags) putArchive(ctx context.Context, facts *archive.Store) error {
 	if f.Archive != "" {
 		file, err := os.ReadFile(f.Archive)
 		if err != nil {

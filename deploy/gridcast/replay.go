@@ -8,6 +8,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/snapshots/blob"
 )
@@ -26,7 +27,7 @@ const replayVerifiesAfter = time.Hour
 
 // known refuses seasons that the archive does not have, before the store becomes a simulated one.
 func (c *replayCmd) known(ctx context.Context, flags *builderFlags, store blob.Store) error {
-	archives := builder.NewArchiveStore(store)
+	archives := archive.NewStore(store)
 	if err := flags.putArchive(ctx, archives); err != nil {
 		return err
 	}

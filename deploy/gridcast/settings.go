@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"gridcast/builder"
+	"gridcast/builder/settings"
 	"gridcast/deploy/operator"
 )
 
@@ -23,7 +23,7 @@ func (c *settingsShowCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	settings, err := builder.LoadSettings(ctx, store)
+	settings, err := settings.Load(ctx, store)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (c *settingsShowCmd) Run(ctx context.Context, s *streams) error {
 	return nil
 }
 
-func settingRows(settings builder.Settings) [][]any {
+func settingRows(settings settings.Settings) [][]any {
 	list := operator.SettingsOf(settings)
 	rows := make([][]any, len(list))
 	for i, setting := range list {

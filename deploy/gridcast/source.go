@@ -13,6 +13,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
@@ -95,7 +96,7 @@ func (f *sourceFlags) sources(ctx context.Context, b *builder.Builder, real bool
 	if err != nil {
 		return nil, err
 	}
-	facts := builder.NewArchiveStore(b.Store)
+	facts := archive.NewStore(b.Store)
 	b.Facts = facts.Load // what is taken has been read then
 	in := &ingest.Ingest{
 		Store: b.Store, Facts: facts, Ledger: b.Ledger, Sources: upstreams, Log: log,
@@ -209,7 +210,7 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *streams) error {
 const startLayout = "2006-01-02 15:04 UTC"
 
 // nextRace is the next race as it is in use; nil if none is known.
-func nextRace(b *builder.Builder, facts builder.StoredArchive, now time.Time) *almanac.Round {
+func nextRace(b *builder.Builder, facts archive.Stored, now time.Time) *almanac.Round {
 	for _, r := range almanac.Join(facts.Archive.AsOf(now), b.Ledger.Current(now)).Coming() {
 		return r
 	}

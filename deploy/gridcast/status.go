@@ -8,7 +8,9 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
+	"gridcast/builder/settings"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
 	"gridcast/snapshots"
@@ -41,7 +43,7 @@ type serviceState struct {
 	Missing   []missingFact     `json:"missing"`           // facts that are overdue
 	Refused   []refusedDocument `json:"refused_documents"` // of the version, that stayed as they were before
 	Edges     []edgeStands      `json:"edges"`
-	Settings  builder.Settings  `json:"settings"`
+	Settings  settings.Settings `json:"settings"`
 	Audited   int               `json:"audit_entries"`
 	Damaged   []string          `json:"audit_damage,omitempty"` // files of the audit log, or the settings, that are not what they should be
 }
@@ -110,15 +112,15 @@ func (c *statusCmd) Run(ctx context.Context, s *streams) error {
 	if base.Pointer.Held {
 		st.Held = base.Pointer.Reason
 	}
-	if st.Settings, err = builder.LoadSettings(ctx, store); err != nil {
+	if st.Settings, err = settings.Load(ctx, store); err != nil {
 		st.Damaged = append(st.Damaged, err.Error()) // each process goes by what it was told
 	}
-	archives := builder.NewArchiveStore(store)
+	archives := archive.NewStore(store)
 	facts, err := archives.Load(ctx)
 	if err != nil {
 		return err
 	}
-	if err := archives.Vouch(ctx, l); err != nil {
+	if err := builder.Vouch(ctx, l, archives); err != nil {
 		return err
 	}
 	st.rounds(almanac.Join(facts.Archive.AsOf(now), l.Current(now)))

@@ -1,7 +1,6 @@
 package operator_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -229,12 +228,12 @@ func TestImportThatLosesResults(t *testing.T) {
 	if !errors.Is(err, operator.ErrRefused) || !strings.Contains(err.Error(), "lacks the results of 2 rounds") {
 		t.Errorf("results are lost: got %v, want it refused", err)
 	}
-	list, err := operator.ListArchives(t.Context(), o.Store)
+	list, err := archive.NewStore(o.Store).List(t.Context())
 	if err != nil || len(list) != 2 || list[0].InUse != (list[0].SHA256 == archive.Sum(whole)) {
 		t.Fatalf("archives: got %+v, %v", list, err)
 	}
 	must(t, o, operator.UseArchive{SHA256: archive.Sum(older)[:12]}, operator.Request{Force: true, Reason: "wrong release"})
-	if inUse, err := builder.NewArchiveStore(o.Store).Load(t.Context()); err != nil || inUse.SHA256 != archive.Sum(older) {
+	if inUse, err := archive.NewStore(o.Store).Load(t.Context()); err != nil || inUse.SHA256 != archive.Sum(older) {
 		t.Errorf("in use: %.12s, %v; want the older one", inUse.SHA256, err)
 	}
 	if _, err := o.Do(t.Context(), operator.UseArchive{SHA256: "zz"}, operator.Request{Actor: "operator:anna"}); err == nil {
@@ -242,37 +241,6 @@ func TestImportThatLosesResults(t *testing.T) {
 	}
 	if got := logged(t, o); len(got) != 3 || !strings.HasPrefix(got[2], fmt.Sprintf("operator:anna|put_archive|%s|wrong release", archive.Sum(older)[:12])) {
 		t.Errorf("audit log: got %q, want three imports", got)
-	}
-}
-
-func TestArchivesRoundByRound(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: builds the embedded seasons")
-	}
-	before, err := archive.Decode(bytes.NewReader(file(t, func(*season.Facts) {})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := archive.Decode(bytes.NewReader(file(t, func(f *season.Facts) {
-		last := &f.Seasons[len(f.Seasons)-1]
-		last.Rounds[0].Grid = nil
-		last.Colours = nil
-		f.Seasons = f.Seasons[1:]
-	})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, last := before.Facts().Seasons[0], before.Facts().Seasons[len(before.Facts().Seasons)-1]
-	diff := operator.CompareArchives(before, after)
-	if !slices.Equal(diff.SeasonsRemoved, []int{first.Year}) || !slices.Equal(diff.ColoursLost, []int{last.Year}) {
-		t.Errorf("got seasons %v and colours %v, want %d and %d", diff.SeasonsRemoved, diff.ColoursLost, first.Year, last.Year)
-	}
-	if n := len(diff.Lost()); n != len(first.Rounds) {
-		t.Errorf("got %d lost results, want those of %d rounds", n, len(first.Rounds))
-	}
-	changed := diff.Rounds[len(diff.Rounds)-1]
-	if changed.Kind != operator.RoundChanged || !slices.Equal(changed.Changed, []string{"grid"}) || changed.LostResult {
-		t.Errorf("got %+v, want the grid changed", changed)
 	}
 }
 

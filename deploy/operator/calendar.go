@@ -228,10 +228,11 @@ func count(n int, one, more string) string {
 }
 
 func some(all []string) string {
-	if len(all) <= mostNamed {
+	const most = 8
+	if len(all) <= most {
 		return strings.Join(all, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(all[:mostNamed], ", "), len(all)-mostNamed)
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
 }
 
 func (d ImportCalendar) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {

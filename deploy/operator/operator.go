@@ -25,6 +25,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
+	"gridcast/builder/archive"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
@@ -66,7 +67,7 @@ type Operator struct {
 	Now   func() time.Time // race time
 
 	Ledger *ledger.Ledger
-	Facts  func(context.Context) (builder.StoredArchive, error) // the archive in use
+	Facts  func(context.Context) (archive.Stored, error) // the archive in use
 	// Ingest assembles the archive: it keeps what people enter, and has it used.
 	Ingest *ingest.Ingest
 	// Model is the model by which the pick is foretold that would follow from facts that are entered;
@@ -137,7 +138,7 @@ type Answer struct {
 	Webhook  *webhook.Hook      // of an action about a webhook
 	Attempt  *webhook.Attempt   // of a test of it
 	Pruned   *snapshots.Pruned
-	Facts    *builder.StoredArchive
+	Facts    *archive.Stored
 	Checked  *snapshots.Verification
 	Audited  *builder.Audit
 	Backup   *snapshots.BackupInfo

@@ -37,7 +37,7 @@ var belgiumStart = time.Date(2024, 7, 28, 13, 0, 0, 0, time.UTC)
 func belgianWeekend(t *testing.T) *race {
 	t.Helper()
 	w := &race{Operator: desk(t), at: belgiumStart.Add(-time.Hour)}
-	facts := builder.NewArchiveStore(w.Store)
+	facts := archive.NewStore(w.Store)
 	inUse, err := facts.Put(t.Context(), archive.EmbeddedBytes())
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestRoundChangedMeanwhile(t *testing.T) {
 	// Between the last look and the append, too: the facts are loaded again for each.
 	seen = w.preview(t, operator.ReinstateRound(belgium, time.Time{})).Seen
 	load, looks := w.Facts, 0
-	w.Facts = func(ctx context.Context) (builder.StoredArchive, error) {
+	w.Facts = func(ctx context.Context) (archive.Stored, error) {
 		if looks++; looks == 2 { // the preview of Do has looked
 			other := *w.Operator
 			other.Facts = load
@@ -225,7 +225,7 @@ func (w *race) sprint(t *testing.T, edit func([]season.Result)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Facts = func(context.Context) (builder.StoredArchive, error) { return builder.StoredArchive{Archive: a}, nil }
+	w.Facts = func(context.Context) (archive.Stored, error) { return archive.Stored{Archive: a}, nil }
 }
 
 // Between the yes of an operator and the ledger lie as many round trips to the store as their order needs:
@@ -249,7 +249,7 @@ func TestVerifyTrips(t *testing.T) {
 		if w.Audit, err = auditlog.Load(t.Context(), slow); err != nil {
 			t.Fatal(err)
 		}
-		w.Store, w.Facts = slow, func(context.Context) (builder.StoredArchive, error) { return facts, nil }
+		w.Store, w.Facts = slow, func(context.Context) (archive.Stored, error) { return facts, nil }
 		p := w.preview(t, operator.VerifyResult(belgium))
 		began := time.Now()
 		done := must(t, w.Operator, operator.VerifyResult(belgium), operator.Request{Seen: p.Seen})

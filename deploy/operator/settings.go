@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"gridcast/builder"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/builder/settings"
 	"gridcast/deploy/auditlog"
 )
 
@@ -48,7 +48,7 @@ func (d ChangeSettings) entry() auditlog.Change {
 }
 
 // apply changes s, and says what follows for people; nothing, if s is like that already.
-func (d ChangeSettings) apply(s *builder.Settings) (effects []string) {
+func (d ChangeSettings) apply(s *settings.Settings) (effects []string) {
 	if d.Model != nil && *d.Model != s.Model {
 		s.Model = *d.Model
 		effects = append(effects, fmt.Sprintf("The model %s makes the picks that are frozen from now on, in every process on the store; those that are frozen stay. Title odds and track record are made again by it.", s.Model))
@@ -97,7 +97,7 @@ func (d ChangeSettings) preview(ctx context.Context, o *Operator) (Preview, erro
 			return Preview{}, fmt.Errorf("change the settings: headshots: %w", err)
 		}
 	}
-	settings, err := builder.LoadSettings(ctx, o.Store)
+	settings, err := settings.Load(ctx, o.Store)
 	if err != nil {
 		return Preview{}, err
 	}
@@ -110,7 +110,7 @@ func (d ChangeSettings) preview(ctx context.Context, o *Operator) (Preview, erro
 }
 
 func (d ChangeSettings) do(ctx context.Context, o *Operator, _ Request, _ Preview) (Answer, error) {
-	if _, err := builder.UpdateSettings(ctx, o.Store, func(s *builder.Settings) { d.apply(s) }); err != nil {
+	if _, err := settings.Update(ctx, o.Store, func(s *settings.Settings) { d.apply(s) }); err != nil {
 		return Answer{}, err
 	}
 	return Answer{Text: "The settings of the store are changed: " + d.entry().Subject + "."}, nil
@@ -120,7 +120,7 @@ func (d ChangeSettings) do(ctx context.Context, o *Operator, _ Request, _ Previe
 type Setting struct{ Name, Value string }
 
 // SettingsOf says how the settings of a store stand.
-func SettingsOf(s builder.Settings) []Setting {
+func SettingsOf(s settings.Settings) []Setting {
 	rule := func(seconds *int64) string {
 		switch {
 		case seconds == nil:

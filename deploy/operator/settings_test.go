@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/builder"
 	"gridcast/builder/season"
+	"gridcast/builder/settings"
 	"gridcast/deploy/operator"
 )
 
@@ -30,11 +30,11 @@ func TestSettings(t *testing.T) {
 	}
 	portraits := season.Headshots{Template: "https://images.example/{driver}.png", Drivers: []season.DriverID{"ann", "bob"}}
 	must(t, o, operator.ChangeSettings{Headshots: &portraits}, operator.Request{})
-	if settings, err := builder.LoadSettings(t.Context(), o.Store); err != nil || settings.Model != "r2" || *settings.AutoVerifySeconds != 7200 || len(settings.Headshots.Drivers) != 2 {
+	if settings, err := settings.Load(t.Context(), o.Store); err != nil || settings.Model != "r2" || *settings.AutoVerifySeconds != 7200 || len(settings.Headshots.Drivers) != 2 {
 		t.Errorf("got %+v, %v; want all that was said", settings, err)
 	}
 	must(t, o, operator.ChangeSettings{Headshots: &season.Headshots{}}, operator.Request{Reason: "not ours"})
-	settings, err := builder.LoadSettings(t.Context(), o.Store)
+	settings, err := settings.Load(t.Context(), o.Store)
 	if err != nil || settings.Headshots == nil || settings.Headshots.Template != "" {
 		t.Errorf("got %+v, %v; want it said that there are no portraits", settings, err)
 	}

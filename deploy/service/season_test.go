@@ -54,7 +54,7 @@ type unattended struct {
 	host    *codehost.Host
 	store   *dirblob.Store
 	ledger  *ledger.Ledger
-	facts   *builder.ArchiveStore
+	facts   *archive.Store
 	sources *ingest.Ingest
 	service *service.Service
 	wake    []time.Time     // when what came may be believed
@@ -97,7 +97,7 @@ func begin(t *testing.T, host *codehost.Host, clock *raceTime, base []byte) *una
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.store, u.facts = store, builder.NewArchiveStore(store)
+	u.store, u.facts = store, archive.NewStore(store)
 	inUse, err := u.facts.Put(t.Context(), base)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func begin(t *testing.T, host *codehost.Host, clock *raceTime, base []byte) *una
 	if u.ledger, err = ledger.Open(t.Context(), store, ledger.Simulated, clock.Now(), builder.Actor, inUse.SHA256); err != nil {
 		t.Fatal(err)
 	}
-	if err := u.facts.Vouch(t.Context(), u.ledger); err != nil {
+	if err := builder.Vouch(t.Context(), u.ledger, u.facts); err != nil {
 		t.Fatal(err)
 	}
 	upstream, err := f1db.NewRepository(host.URL, "gridcast-test (operator@example.org)", media.Default())

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"gridcast/builder"
+	"gridcast/builder/archive"
 	"gridcast/builder/ingest"
 	"gridcast/builder/predict"
 	"gridcast/deploy/auditlog"
@@ -33,8 +34,8 @@ type Service struct {
 	builder *builder.Builder
 	clock   Clock
 	log     *slog.Logger
-	facts   atomic.Pointer[builder.StoredArchive] // as of the last build, for the schedule
-	jobs    atomic.Pointer[scheduler.Scheduler]   // from a successful Start on
+	facts   atomic.Pointer[archive.Stored]      // as of the last build, for the schedule
+	jobs    atomic.Pointer[scheduler.Scheduler] // from a successful Start on
 	metrics *serviceMetrics
 	reg     prometheus.Registerer
 	sources *ingest.Ingest // nil: facts come by import alone
@@ -84,7 +85,7 @@ func New(b *builder.Builder, c Clock, log *slog.Logger, registry prometheus.Regi
 // before Start.
 func (s *Service) Ingest(from *ingest.Ingest) {
 	s.sources = from
-	s.builder.Policy.Stood, s.builder.Policy.Arrived, s.builder.Sourced = from.Stood, from.Arrived, from.Sourced
+	s.builder.Policy.Stability, s.builder.Policy.Arrived, s.builder.Provenance = from.Stability, from.Arrived, from.Provenance
 }
 
 // Deliver has the service tell receivers what it publishes, and what others publish. It comes
@@ -423,11 +424,11 @@ func (s *Service) calendar() cadence.Calendar {
 }
 
 // Facts is the archive in use, from memory; not known before the first build.
-func (s *Service) Facts() (facts builder.StoredArchive, known bool) {
+func (s *Service) Facts() (facts archive.Stored, known bool) {
 	if loaded := s.facts.Load(); loaded != nil {
 		return *loaded, true
 	}
-	return builder.StoredArchive{}, false
+	return archive.Stored{}, false
 }
 
 // Jobs tells how the jobs stand; there are none before Start has succeeded.
@@ -461,7 +462,7 @@ func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*operator.Ope
 }
 
 // currentFacts is the archive in use, from memory as soon as it is there.
-func (s *Service) currentFacts(ctx context.Context) (builder.StoredArchive, error) {
+func (s *Service) currentFacts(ctx context.Context) (archive.Stored, error) {
 	if facts, known := s.Facts(); known {
 		return facts, nil
 	}
@@ -497,7 +498,7 @@ func (s *Service) Sources() []operator.Source {
 }
 
 // archiveDetail says what an archive is and how far it goes.
-func archiveDetail(facts builder.StoredArchive, now time.Time) string {
+func archiveDetail(facts archive.Stored, now time.Time) string {
 	detail := facts.Archive.Facts().Source
 	v := facts.Archive.AsOf(now)
 	for i := len(v.Seasons) - 1; i >= 0; i-- {

@@ -29,7 +29,7 @@ func belgianWeekend(t *testing.T) (*service.Service, *prometheus.Registry) {
 	t.Helper()
 	start := time.Date(2024, 7, 28, 13, 0, 0, 0, time.UTC)
 	store := memblob.New()
-	facts := builder.NewArchiveStore(store)
+	facts := archive.NewStore(store)
 	inUse, err := facts.Put(t.Context(), archive.EmbeddedBytes())
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"gridcast/builder"
+	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ledger"
@@ -116,7 +117,7 @@ func TestSeason2024(t *testing.T) {
 func publish(t *testing.T, facts season.Facts) map[string][]byte {
 	t.Helper()
 	store := memblob.New()
-	inUse := builder.NewArchiveStore(store)
+	inUse := archive.NewStore(store)
 	if _, err := inUse.Put(t.Context(), archivetest.File(t, facts)); err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,9 @@
-package builder_test
+package archive_test
 
 import (
 	"errors"
 	"testing"
 
-	"gridcast/builder"
 	"gridcast/builder/archive"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
@@ -13,11 +12,11 @@ import (
 // TestPutRefusesWhatIsNoArchive shows that the error says so once and the store stays empty.
 func TestPutRefusesWhatIsNoArchive(t *testing.T) {
 	store := memblob.New()
-	_, err := builder.NewArchiveStore(store).Put(t.Context(), []byte("hello"))
+	_, err := archive.NewStore(store).Put(t.Context(), []byte("hello"))
 	if want := "decode archive: not a gridcast archive: no zstd stream"; !errors.Is(err, archive.ErrNotArchive) || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if _, err := builder.NewArchiveStore(store).Load(t.Context()); !errors.Is(err, blob.ErrNotFound) {
+	if _, err := archive.NewStore(store).Load(t.Context()); !errors.Is(err, blob.ErrNotFound) {
 		t.Errorf("got %v, want an empty store", err)
 	}
 }

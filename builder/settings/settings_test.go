@@ -1,0 +1,46 @@
+package settings_test
+
+import (
+	"testing"
+
+	"gridcast/builder/settings"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// TestUpdateAndLoad: an update is in settings.json, and every later Load sees it.
+func TestUpdateAndLoad(t *testing.T) {
+	store := memblob.New()
+	empty, err := settings.Load(t.Context(), store)
+	if err != nil || empty != (settings.Settings{}) {
+		t.Fatalf("empty store: got %+v, %v, want no settings", empty, err)
+	}
+	never := int64(0)
+	change := func(s *settings.Settings) { s.AutoVerifySeconds = &never }
+	if _, err := settings.Update(t.Context(), store, change); err != nil {
+		t.Fatal(err)
+	}
+	got, err := settings.Load(t.Context(), store)
+	if err != nil || got.AutoVerifySeconds == nil || *got.AutoVerifySeconds != 0 || got.AutoReviseSeconds != nil {
+		t.Fatalf("after an update: got %+v, %v, want never for verification alone", got, err)
+	}
+	object, err := store.Get(t.Context(), "settings.json", 1<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := settings.Update(t.Context(), store, change); err != nil {
+		t.Fatal(err)
+	}
+	again, err := store.Get(t.Context(), "settings.json", 1<<10)
+	if err != nil || again.Tag != object.Tag {
+		t.Errorf("an update without a change wrote the document again: tag %s, want %s (%v)", again.Tag, object.Tag, err)
+	}
+	if _, err := store.Swap(t.Context(), "settings.json", again.Tag, []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := settings.Load(t.Context(), store); err == nil {
+		t.Error("Load accepts a damaged document")
+	}
+	if _, err := settings.Update(t.Context(), store, change); err == nil {
+		t.Error("Update replaces a damaged document")
+	}
+}
