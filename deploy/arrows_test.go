@@ -33,7 +33,7 @@ var arrows = map[string][]string{
 	"builder/assemble":              {"builder/season", "builder/assemble"},
 	"builder/settings":              {"builder/season", "snapshots/blob"},
 	"builder/provenance":            {"builder/season"},
-	"builder/ingest":                {"snapshots/blob", "builder/archive", "builder/assemble", "builder/ledger", "builder/provenance", "builder/season", "builder/settings", "builder/source"},
+	"builder/ingest":                {"snapshots/blob", "builder/almanac", "builder/archive", "builder/assemble", "builder/ledger", "builder/provenance", "builder/season", "builder/settings", "builder/source", "builder/stewards"},
 	"builder/predict":               {"builder/season", "builder/predict"},
 	"builder/ledger":                {"builder/season", "snapshots/blob"},
 	"builder/almanac":               {"builder/season", "builder/ledger"},

@@ -293,6 +293,30 @@ func (r *Roster) engineOf(team season.TeamID) season.EngineID {
 	return ""
 }
 
+// Unnumbered returns a driver of the list who has no car number, false if all have one.
+func (l *List) Unnumbered() (Starter, bool) {
+	all := l.All()
+	if i := slices.IndexFunc(all, func(s Starter) bool { return s.Number == 0 }); i >= 0 {
+		return all[i], true
+	}
+	return Starter{}, false
+}
+
+// Strangers returns the codes of the drivers of a list who are not entered in the round. If the
+// entries of the round are not known, nobody is a stranger.
+func (r *Roster) Strangers(l *List) []string {
+	if !r.Listed {
+		return nil
+	}
+	var strangers []string
+	for _, s := range l.All() {
+		if !slices.ContainsFunc(r.Known, func(k Starter) bool { return k.Driver == s.Driver && k.Entered }) {
+			strangers = append(strangers, s.Code)
+		}
+	}
+	return strangers
+}
+
 // Entries are the entries of a list, by car number.
 func (l *List) Entries() []season.Entry {
 	entries := make([]season.Entry, 0, len(l.Placed)+len(l.Unplaced))

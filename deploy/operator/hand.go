@@ -152,90 +152,13 @@ func (o *Operator) ResultTemplate(ctx context.Context, session int64, sprint boo
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: put the drivers in finishing order, take out those without a place. Gaps are optional.\n", label(r))
 	for _, row := range rows {
-		line := fmt.Sprintf("%s  # %s, %s", r.Code(row.Driver)+gapOf(of.Results(), row), r.Driver(row.Driver).Name, r.Team(row.Team).Name)
+		line := fmt.Sprintf("%s  # %s, %s", r.Code(row.Driver)+of.Gap(row), r.Driver(row.Driver).Name, r.Team(row.Team).Name)
 		if known && row.Position == 0 {
 			line = "# without a place: " + line
 		}
 		b.WriteString(line + "\n")
 	}
 	return b.String(), nil
-}
-
-// gapOf is how far behind the winner a driver finished, such as " +5.217s" or " +1 lap"; empty where
-// the source does not say, or has the driver in another place.
-func gapOf(results []season.Result, row ledger.Row) string {
-	var winner, of *season.Result
-	for i := range results {
-		said := &results[i]
-		if said.Position == 1 && winner == nil {
-			winner = said
-		}
-		if said.Driver == row.Driver && said.Position == row.Position && row.Position > 1 {
-			of = said
-		}
-	}
-	switch {
-	case winner == nil || of == nil:
-		return ""
-	case of.Time > 0 && winner.Time > 0:
-		return fmt.Sprintf(" +%.3fs", (of.Time - winner.Time).Seconds())
-	case of.Laps == winner.Laps-1:
-		return " +1 lap"
-	case of.Laps > 0 && of.Laps < winner.Laps:
-		return fmt.Sprintf(" +%d laps", winner.Laps-of.Laps)
-	}
-	return ""
-}
-
-// said is what a list says of a block of a round, for the store.
-func (d EnterDrivers) said(roster *stewards.Roster, r *almanac.Round, list *stewards.List) (ingest.HandEntry, error) {
-	word := BlockWords[d.Block]
-	part := ingest.Part{GrandPrix: r.Facts.GrandPrix}
-	place := assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: d.Block}
-	var entry ingest.HandEntry
-	for _, driver := range list.New {
-		if entry.Drivers == nil {
-			entry.Drivers = make(map[season.DriverID]season.Driver)
-		}
-		entry.Drivers[driver.ID] = driver
-	}
-	switch d.Block {
-	case assemble.Entries:
-		for _, s := range list.All() {
-			if s.Number == 0 {
-				return entry, fmt.Errorf("%s of the %s: %s has no car number: write %s = %s, NUMBER", word, label(r), s.Code, s.Code, s.Team)
-			}
-		}
-		part.Entries = list.Entries()
-	case assemble.Qualifying:
-		part.Qualifying = list.Qualifying()
-	case assemble.Grid:
-		part.Grid = list.Grid()
-	}
-	entry.Said = []ingest.Statement{{BlockID: place, Is: part}}
-	if d.Block == assemble.Entries {
-		return entry, nil
-	}
-	if roster.Listed {
-		var strangers []string
-		for _, s := range list.All() {
-			if i := slices.IndexFunc(roster.Known, func(k stewards.Starter) bool { return k.Driver == s.Driver }); i < 0 || !roster.Known[i].Entered {
-				strangers = append(strangers, s.Code)
-			}
-		}
-		if len(strangers) > 0 {
-			return entry, fmt.Errorf("%s of the %s: not entered in this round: %s; enter who takes part first (gridcast entries set %d)",
-				word, label(r), strings.Join(strangers, ", "), r.Session)
-		}
-		return entry, nil
-	}
-	// Nobody has said who takes part: those named here do, until a source says otherwise.
-	entry.Said = append(entry.Said, ingest.Statement{
-		BlockID: assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: assemble.Entries},
-		Is:      ingest.Part{GrandPrix: r.Facts.GrandPrix, Entries: list.Entries()},
-		Assumed: true,
-	})
-	return entry, nil
 }
 
 // typed is an order of drivers that was read.
@@ -267,8 +190,14 @@ func (d EnterDrivers) read(ctx context.Context, o *Operator) (typed, error) {
 	if err != nil {
 		return typed{}, fmt.Errorf("%s of the %s: %w", BlockWords[d.Block], label(r), err)
 	}
-	entry, err := d.said(roster, r, list)
-	return typed{r, list, entry}, err
+	if s, ok := list.Unnumbered(); ok && d.Block == assemble.Entries {
+		return typed{}, fmt.Errorf("%s of the %s: %s has no car number: write %s = %s, NUMBER", BlockWords[d.Block], label(r), s.Code, s.Code, s.Team)
+	}
+	if strangers := roster.Strangers(list); len(strangers) > 0 && d.Block != assemble.Entries {
+		return typed{}, fmt.Errorf("%s of the %s: not entered in this round: %s; enter who takes part first (gridcast entries set %d)",
+			BlockWords[d.Block], label(r), strings.Join(strangers, ", "), r.Session)
+	}
+	return typed{r, list, ingest.DriversEntry(r, d.Block, roster, list)}, nil
 }
 
 func (d EnterDrivers) preview(ctx context.Context, o *Operator) (Preview, error) {
@@ -425,39 +354,19 @@ func (o *Operator) follows(ctx context.Context, p *Preview, v *season.View, r *a
 
 // pickToCome says which pick follows from an archive for a round that has none, and when it is made.
 func (o *Operator) pickToCome(ctx context.Context, archive *season.Archive, state *ledger.State, r *almanac.Round, now, arrived time.Time) []string {
-	if r.Pick != nil || r.Off() || !now.Before(r.Start) {
-		return nil
-	}
-	at := now
-	if known := r.Facts.GridKnownAt(); known.After(at) {
-		at = known
-	}
-	v := almanac.Held(archive.AsOf(at), state)
-	next, err := findRound(v, state, r.Session)
-	if err != nil {
+	next, ok := builder.FindNextPick(archive, state, r, now, arrived)
+	if !ok {
 		return nil
 	}
 	when := "at once"
-	switch {
-	case len(next.Facts.Grid) > 0 && at.After(now):
-		when = "at " + minute(at)
-	case len(next.Facts.Grid) > 0:
-	case len(next.Facts.Qualifying) > 0:
-		due := next.FreezeBy()
-		if stood := next.StoodBy(arrived); stood.Before(due) {
-			due = stood
-		}
-		if due.After(now) {
-			when = "at " + minute(due)
-		}
-	default:
-		when = "at " + minute(next.FreezeBy())
+	if !next.At.IsZero() {
+		when = "at " + minute(next.At)
 	}
 	said := fmt.Sprintf("The pick is made %s", when)
 	if o.Model == nil {
 		return []string{said + "."}
 	}
-	forecast, err := o.Model(ctx).Predict(v, r.Year, r.Facts.GrandPrix)
+	forecast, err := next.Forecast(o.Model(ctx))
 	switch {
 	case errors.Is(err, predict.ErrNobody):
 		return []string{"There is no pick: too few are known to take part."}
@@ -466,9 +375,7 @@ func (o *Operator) pickToCome(ctx context.Context, archive *season.Archive, stat
 	}
 	names := make([]string, 3)
 	for i, d := range forecast.Podium {
-		if names[i] = next.Code(d); names[i] == "" {
-			names[i] = v.Driver(d).Name
-		}
+		names[i] = next.Name(d)
 	}
 	return []string{fmt.Sprintf("%s, on %s: %s (%.1f %%).", said, basisWords[string(forecast.Basis.Order)], strings.Join(names, " "), 100*forecast.Winner().Win)}
 }

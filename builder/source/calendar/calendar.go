@@ -36,6 +36,37 @@ type Round struct {
 	Sessions  []season.Session
 }
 
+// Over returns the round with the statements of the calendar. Where the calendar says nothing, the
+// round is as known or, if known is nil, as in the latest edition on the same circuit.
+func (r Round) Over(known *season.Round, latest season.Round) season.Round {
+	next := season.Round{GrandPrix: r.GrandPrix, Name: r.Name, Number: r.Number}
+	if known != nil {
+		next = *known
+		if r.Number > 0 {
+			next.Number = r.Number
+		}
+	} else if latest.Name != "" {
+		next.Name = latest.Name
+		if latest.Circuit == r.Circuit {
+			next.Street, next.CourseKm, next.ScheduledLaps = latest.Street, latest.CourseKm, latest.ScheduledLaps
+		}
+	}
+	if !r.Start.IsZero() {
+		next.Start = r.Start
+	}
+	next.Circuit, next.Date, next.Sprint = r.Circuit, r.Date, next.Sprint || r.Sprint
+	next.Sessions = slices.Clone(next.Sessions)
+	for _, s := range r.Sessions {
+		if i := slices.IndexFunc(next.Sessions, func(other season.Session) bool { return other.Kind == s.Kind }); i >= 0 {
+			next.Sessions[i] = s
+		} else {
+			next.Sessions = append(next.Sessions, s)
+		}
+	}
+	sortSessions(next.Sessions)
+	return next
+}
+
 // Known is what a calendar is read against.
 type Known struct {
 	Editions map[season.GrandPrixID]season.Round // the latest of every Grand Prix

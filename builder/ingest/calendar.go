@@ -1,0 +1,108 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"gridcast/builder/assemble"
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+	"gridcast/builder/source/calendar"
+)
+
+// CalendarPlan is the part of a calendar file that the facts in use lack.
+type CalendarPlan struct {
+	Entry HandEntry
+	New   []calendar.Round // with the name that the round will have
+	Moved []MovedStart
+	Moves []ledger.Event // of starts that are published
+	Notes []string       // parts of the file that were left out, for people
+}
+
+// MovedStart is a round whose start differs from the facts in use.
+type MovedStart struct {
+	Name     string
+	Year     int
+	From, To time.Time
+}
+
+// PlanCalendar compares a calendar file, in a form of package calendar, with the facts in use and
+// the ledger. It accepts rounds of this season and of the next two. Rounds that the file leaves out
+// stay. reason stands in the moves of the plan.
+func PlanCalendar(file []byte, facts *season.Facts, decided *ledger.State, now time.Time, reason string) (CalendarPlan, error) {
+	known := calendar.Known{Editions: make(map[season.GrandPrixID]season.Round), Circuits: facts.Circuits}
+	for i := range facts.Seasons {
+		for _, r := range facts.Seasons[i].Rounds {
+			known.Editions[r.GrandPrix] = r
+		}
+	}
+	rounds, notes, err := calendar.Read(file, known)
+	if err != nil {
+		return CalendarPlan{}, err
+	}
+	plan := CalendarPlan{Notes: notes}
+	numbers := make(map[int]int) // highest round number, by year
+	for i := range facts.Seasons {
+		numbers[facts.Seasons[i].Year] = len(facts.Seasons[i].Rounds)
+	}
+	var faults []error
+	for _, read := range rounds {
+		if read.Year < now.UTC().Year() || read.Year > now.UTC().Year()+2 {
+			faults = append(faults, fmt.Errorf("%s: %s is outside the seasons %d to %d; archive import changes other seasons",
+				read.Place, read.Date.Format(time.DateOnly), now.UTC().Year(), now.UTC().Year()+2))
+			continue
+		}
+		was, _ := facts.Round(read.Year, read.GrandPrix) // nil: a new round
+		next := read.Over(was, known.Editions[read.GrandPrix])
+		if was == nil {
+			if numbers[read.Year]++; next.Number == 0 {
+				next.Number = numbers[read.Year]
+			}
+			added := read
+			added.Name = next.Name
+			plan.New = append(plan.New, added)
+		}
+		if err := plan.add(&read, was, &next, decided, now, reason); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	if len(faults) > 0 {
+		return CalendarPlan{}, errors.Join(faults...)
+	}
+	return plan, nil
+}
+
+// add enters the blocks of a round that differ from the facts in use; was is nil for a new round.
+func (p *CalendarPlan) add(read *calendar.Round, was, next *season.Round, decided *ledger.State, now time.Time, reason string) error {
+	if read.Venue != nil {
+		if p.Entry.Circuits == nil {
+			p.Entry.Circuits = make(map[season.CircuitID]season.Circuit)
+		}
+		p.Entry.Circuits[read.Venue.ID] = *read.Venue
+	}
+	for _, block := range []assemble.Block{assemble.Calendar, assemble.Start, assemble.Sessions} {
+		if !assemble.Has(block, next) || was != nil && assemble.Same(block, was, next) {
+			continue
+		}
+		p.Entry.Said = append(p.Entry.Said, Statement{
+			BlockID: assemble.BlockID{Year: read.Year, GrandPrix: read.GrandPrix, Block: block}, Is: Part(assemble.Part(block, next)),
+		})
+		if was == nil || block != assemble.Start {
+			continue
+		}
+		p.Moved = append(p.Moved, MovedStart{next.Name, read.Year, was.StartsAt(), next.StartsAt()})
+		key, ok := decided.Key(read.Year, read.GrandPrix)
+		record, _ := decided.Record(key)
+		valid := record.Start(was.StartsAt())
+		if !ok || record.Override.Status != ledger.AsPlanned || was.Provisional() || valid.Equal(next.StartsAt()) {
+			continue
+		}
+		move := record.Move(valid, next.StartsAt(), reason)
+		if _, err := decided.Trial(now, []ledger.Event{move}); err != nil {
+			return fmt.Errorf("%s: %s of %d: %w", read.Place, next.Name, read.Year, err)
+		}
+		p.Moves = append(p.Moves, move)
+	}
+	return nil
+}

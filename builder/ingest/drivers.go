@@ -1,0 +1,36 @@
+package ingest
+
+import (
+	"gridcast/builder/almanac"
+	"gridcast/builder/assemble"
+	"gridcast/builder/season"
+	"gridcast/builder/stewards"
+)
+
+// DriversEntry is the entry of a list of drivers: the entries, the qualifying or the grid of a round.
+// If the roster does not know the entries of the round, the drivers of the list are assumed to be
+// the entries until a source names them.
+func DriversEntry(r *almanac.Round, block assemble.Block, roster *stewards.Roster, list *stewards.List) HandEntry {
+	part := Part{GrandPrix: r.Facts.GrandPrix}
+	switch block {
+	case assemble.Entries:
+		part.Entries = list.Entries()
+	case assemble.Qualifying:
+		part.Qualifying = list.Qualifying()
+	case assemble.Grid:
+		part.Grid = list.Grid()
+	}
+	id := assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: block}
+	entry := HandEntry{Said: []Statement{{BlockID: id, Is: part}}}
+	for _, driver := range list.New {
+		if entry.Drivers == nil {
+			entry.Drivers = make(map[season.DriverID]season.Driver)
+		}
+		entry.Drivers[driver.ID] = driver
+	}
+	if block != assemble.Entries && !roster.Listed {
+		id.Block = assemble.Entries
+		entry.Said = append(entry.Said, Statement{BlockID: id, Is: Part{GrandPrix: r.Facts.GrandPrix, Entries: list.Entries()}, Assumed: true})
+	}
+	return entry
+}
