@@ -9,13 +9,71 @@ import (
 	"gridcast/builder/season"
 )
 
-// Rows returns the archive's own result in the form a verified one has.
+// Rows returns the archive's own result in the form of a verified one, without the details: see Whole.
 func Rows(results []season.Result) []ledger.Row {
 	rows := make([]ledger.Row, len(results))
 	for i, r := range results {
 		rows[i] = ledger.Row{Driver: r.Driver, Team: r.Team, Engine: r.Engine, Position: r.Position, Points: r.Points, Shared: r.Shared}
 	}
 	return rows
+}
+
+// Whole returns the rows with the details that a source has of the same drivers. Times and gaps come only
+// from rows that both have on the same place: after a penalty, the source's belong to another classification.
+func (r *Round) Whole(rows []ledger.Row, source []season.Result) []ledger.Row {
+	of := map[season.DriverID][]*season.Result{} // several of a driver who drove several cars
+	for i := range source {
+		of[source[i].Driver] = append(of[source[i].Driver], &source[i])
+	}
+	whole := slices.Clone(rows)
+	order := make([]*ledger.Row, len(whole)) // by position, so that the winner comes first
+	for i := range whole {
+		order[i] = &whole[i]
+	}
+	slices.SortStableFunc(order, func(a, b *ledger.Row) int {
+		return cmp.Compare(uint(a.Position-1), uint(b.Position-1)) // 0 becomes the largest
+	})
+	var winner *season.Result
+	for _, row := range order {
+		row.Details = ledger.Details{}
+		if entry := r.Facts.Entry(row.Driver); entry != nil {
+			row.Number = entry.Number
+		}
+		known := of[row.Driver]
+		if len(known) == 0 {
+			continue
+		}
+		result := known[0]
+		of[row.Driver] = known[1:]
+		row.Grid, row.Laps = result.Grid, &result.Laps
+		switch agreed := result.Position == row.Position; {
+		case row.Position == 0:
+			row.Status, row.Reason = result.Outcome, result.Reason
+		case !agreed:
+		case row.Position == 1 && winner == nil:
+			winner, row.TimeMS = result, result.Time.Milliseconds()
+		case winner == nil || winner.Time == 0:
+		case result.Time >= winner.Time:
+			row.GapMS = (result.Time - winner.Time).Milliseconds()
+		case winner.Laps > result.Laps:
+			row.GapLaps = winner.Laps - result.Laps
+		}
+	}
+	return whole
+}
+
+// fill sets the details that the rows leave open from those of whole, which has the same rows.
+func fill(rows, whole []ledger.Row) []ledger.Row {
+	filled := slices.Clone(rows)
+	for i := range filled {
+		d, w := &filled[i].Details, whole[i].Details
+		d.Number, d.Status, d.Grid, d.Laps = cmp.Or(d.Number, w.Number), cmp.Or(d.Status, w.Status), cmp.Or(d.Grid, w.Grid), cmp.Or(d.Laps, w.Laps)
+		d.Reason = cmp.Or(d.Reason, w.Reason)
+		if d.TimeMS == 0 && d.GapMS == 0 && d.GapLaps == 0 {
+			d.TimeMS, d.GapMS, d.GapLaps = w.TimeMS, w.GapMS, w.GapLaps
+		}
+	}
+	return filled
 }
 
 // Podium returns the drivers on the first three places; where a place was shared the first in
@@ -42,7 +100,7 @@ type Pair struct {
 
 // Changed says whether they differ.
 func (p Pair) Changed() bool {
-	return p.Before == nil || p.After == nil || *p.Before != *p.After
+	return p.Before == nil || p.After == nil || !p.Before.Same(*p.After)
 }
 
 // Points is by how much the driver's points change.

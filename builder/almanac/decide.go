@@ -92,13 +92,14 @@ func (r *Round) Verify() ([]ledger.Event, error) {
 // Vouch returns the event that makes the source's classifications, of the race and of the weekend's
 // sprint, the next revision of the result. The reason is required from the second revision on.
 func (r *Round) Vouch(reason string) ledger.Event {
-	e := r.Record.Verify(Rows(r.Facts.Results), r.Start, reason)
-	e.Result.Sprint = r.SourceSprint()
+	e := r.Record.Verify(r.Whole(Rows(r.Facts.Results), r.Facts.Results), r.Start, reason)
+	e.Result.Sprint = r.Whole(r.SourceSprint(), r.Facts.SprintResults)
 	return e
 }
 
 // Correct returns the event that makes the rows the next revision of the result, and those of the sprint,
-// of which nil stands for the classification that counts.
+// of which nil stands for the classification that counts. The event has the details that the rows say, and for
+// the rest those of the source: see Whole.
 func (r *Round) Correct(rows, sprint []ledger.Row, reason string) ([]ledger.Event, error) {
 	if reason == "" {
 		return nil, fmt.Errorf("correct %d: a reason is required", r.Session)
@@ -109,10 +110,11 @@ func (r *Round) Correct(rows, sprint []ledger.Row, reason string) ([]ledger.Even
 	if r.Result != nil && !changed(r.Valid(), rows) && (sprint == nil || !changed(r.Sprint(), sprint)) {
 		return nil, fmt.Errorf("correct %d: %w: the classification is the one that counts", r.Session, ledger.ErrUnchanged)
 	}
-	e := r.Record.Verify(rows, r.Start, reason)
-	if e.Result.Sprint = sprint; sprint == nil && (r.Result == nil || r.Result.Sprint == nil) {
-		e.Result.Sprint = r.SourceSprint() // from now on it counts as it is published
+	if sprint == nil && (r.Result == nil || r.Result.Sprint == nil) {
+		sprint = r.SourceSprint() // from now on it counts as it is published
 	}
+	e := r.Record.Verify(fill(rows, r.Whole(rows, r.Facts.Results)), r.Start, reason)
+	e.Result.Sprint = fill(sprint, r.Whole(sprint, r.Facts.SprintResults))
 	return []ledger.Event{e}, nil
 }
 

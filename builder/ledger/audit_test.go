@@ -188,7 +188,7 @@ func TestBreachesAreIgnoredAndReported(t *testing.T) {
 	}{
 		"a second freeze":          {true, start.Add(-time.Minute), one(ledger.Freeze(monaco, better, start, true)), ledger.ErrAlreadyFrozen},
 		"a late freeze":            {false, start.Add(time.Minute), one(ledger.Freeze(monaco, better, start, true)), ledger.ErrStarted},
-		"an early live pick":       {true, start.Add(-time.Minute), one(ledger.FreezeLive(monaco, better, start, 50)), ledger.ErrNotStarted},
+		"an early live pick":       {true, start.Add(-time.Minute), one(ledger.FreezeLive(monaco, better, start, 50, lap39)), ledger.ErrNotStarted},
 		"an early result":          {true, start.Add(-time.Minute), one((&ledger.Record{Key: monaco}).Verify(rows("norris"), start, "")), ledger.ErrNotStarted},
 		"a freeze of nothing":      {false, start.Add(-time.Minute), one(ledger.Event{Type: ledger.PickFrozen, Session: monaco, Start: start}), nil},
 		"an event from the future": {true, start.Add(-time.Minute), one(ledger.Event{Type: "rewritten", Session: monaco}), nil},

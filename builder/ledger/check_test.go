@@ -25,7 +25,7 @@ func freeze(at, start time.Time, gridKnown bool) step {
 
 func live(at time.Time, checkpoint int) step {
 	return step{at, func(ledger.Record) []ledger.Event {
-		return one(ledger.FreezeLive(monaco, pick, start, checkpoint))
+		return one(ledger.FreezeLive(monaco, pick, start, checkpoint, ledger.Observation{Lap: 1, SHA256: anArchive, At: start.Add(1)}))
 	}}
 }
 

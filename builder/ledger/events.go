@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -48,14 +47,17 @@ const (
 	KeysAssigned    Type = "keys_assigned"    // Keys
 	PickFrozen      Type = "pick_frozen"      // Session, Pick, Start [GridKnown, Archive, Basis, Chances]
 	PickVoided      Type = "pick_voided"      // Session, Reason
-	LivePickFrozen  Type = "live_pick_frozen" // Session, Pick, Checkpoint, Start [Archive, Chances, Lap, DataAge]
+	LivePickFrozen  Type = "live_pick_frozen" // Session, Pick, Checkpoint, Start, Observation [Archive, Chances]
+	ForecastNoted   Type = "forecast_noted"   // Session, Step, Model, Chances [Archive]
 	ResultVerified  Type = "result_verified"  // Session, Result, Start [Reason, needed from revision 2 on]
+	ResultsVouched  Type = "results_vouched"  // Archive, Rounds [Reason]
 	RoundPostponed  Type = "round_postponed"  // Session, Reason [Was, if the hour was known]
 	RoundCancelled  Type = "round_cancelled"  // Session, Reason; never by a source
 	RoundMoved      Type = "round_moved"      // Session, Reason, Start, Was
 	RoundReinstated Type = "round_reinstated" // Session, Reason [Start, if it has a new one]
 	RoundReleased   Type = "round_released"   // Session, Reason, Start, Was: from now on the start follows the sources again
 	DriverRenamed   Type = "driver_renamed"   // From, To [Reason]
+	CodeChanged     Type = "code_changed"     // Year, Driver, From, To [Reason]
 )
 
 // Event is one fact. Fields that its Type does not use are zero and absent from the file.
@@ -75,21 +77,23 @@ type Event struct {
 	Checkpoint int             `json:"checkpoint_pct,omitzero"` // of the scheduled distance; 0 with a live pick: end of lap 1
 	Start      time.Time       `json:"start,omitzero"`          // lights out that is valid from this event on
 	Was        time.Time       `json:"was,omitzero"`            // lights out that was valid until this event changed it
-	GridKnown  bool            `json:"grid_known,omitzero"`     // a pick made with the grid
+	GridKnown  bool            `json:"grid_known,omitzero"`     // the pick was made with the grid
 	Result     *Classification `json:"result,omitzero"`
 
-	// The fields below make a file one of format 2.
-
-	// Made is what the clock of the writer showed, if that was before At: the head had an instant
-	// in the future, because some clock had been ahead. The rules are judged by Made.
-	Made    time.Time       `json:"made_at,omitzero"`
-	Archive string          `json:"archive,omitzero"` // lower-case hex SHA-256 of the archive that it was made from
-	Basis   Basis           `json:"basis,omitzero"`
-	Chances []Chance        `json:"chances,omitzero"`
-	Lap     int             `json:"lap,omitzero"`         // laps that the leader had completed
-	DataAge int64           `json:"data_age_ms,omitzero"` // how old the timing data were, in milliseconds
-	From    season.DriverID `json:"from,omitzero"`        // the id of before
-	To      season.DriverID `json:"to,omitzero"`          // the id from now on
+	// Made is the writer's clock, recorded only if it was before At. The head then had an instant in the
+	// future, because some clock had been ahead. The rules judge the event by Made.
+	Made        time.Time          `json:"made_at,omitzero"`
+	Archive     string             `json:"archive,omitzero"` // the archive that the event rests on, by its lower-case hex SHA-256
+	Basis       Basis              `json:"basis,omitzero"`
+	Chances     []Chance           `json:"chances,omitzero"`
+	Observation *Observation       `json:"observation,omitzero"`
+	Step        season.SessionKind `json:"step,omitzero"`   // the session of the weekend after which the forecast was made
+	Model       string             `json:"model,omitzero"`  // name and version of the model of the forecast
+	Rounds      []int64            `json:"rounds,omitzero"` // session keys, ascending
+	Year        int                `json:"year,omitzero"`
+	Driver      season.DriverID    `json:"driver,omitzero"`
+	From        string             `json:"from,omitzero"` // the id or code until this event
+	To          string             `json:"to,omitzero"`   // the id or code from this event on
 }
 
 // KeyAssignment binds a session key to a round for ever.
@@ -121,19 +125,31 @@ const (
 // Certain is the chance of what is certain, in millionths.
 const Certain = 1_000_000
 
-// Chance is what a driver's chances were when a pick was frozen, in millionths: integers, so that
-// they and what follows from them are the same on every processor.
+// Chance holds a driver's chances when a pick was frozen or a forecast noted. All numbers are integers
+// in millionths, so that every processor derives the same from them. Positions, Points and DNF may be absent.
 type Chance struct {
-	Driver season.DriverID `json:"driver"`
-	Win    int             `json:"win"`
-	Podium int             `json:"podium"`
+	Driver    season.DriverID `json:"driver"`
+	Win       int             `json:"win"`
+	Podium    int             `json:"podium"`
+	Positions []int           `json:"positions,omitzero"` // of each place of the classification, the first one first
+	Points    int             `json:"points,omitzero"`    // expected points, in millionths of a point
+	DNF       int             `json:"dnf,omitzero"`       // of not finishing
 }
 
-// Classification is a result as verified: the whole of it, in the order of the source.
+// Observation names the state of a running race from which a live pick was made.
+type Observation struct {
+	Lap    int       `json:"lap"`    // laps that the leader had completed
+	SHA256 string    `json:"sha256"` // lower-case hex SHA-256 of the stored observation
+	At     time.Time `json:"at"`     // the instant that it shows
+}
+
+// Classification is a whole result as verified, in the order of the source.
 type Classification struct {
 	Revision int   `json:"revision"` // 1 for the first
 	Rows     []Row `json:"rows"`
-	Sprint   []Row `json:"sprint,omitzero"` // of the weekend's sprint; nil: as before, or as the source has it
+	// Sprint is the classification of the weekend's sprint. If it is nil, the one verified before counts,
+	// else the source's.
+	Sprint []Row `json:"sprint,omitzero"`
 }
 
 // Row is a line of a classification.
@@ -144,6 +160,26 @@ type Row struct {
 	Position int             `json:"position,omitzero"` // 0: not classified
 	Points   float64         `json:"points,omitzero"`
 	Shared   bool            `json:"shared,omitzero"` // the driver shared the car of the first row with this position
+	Details
+}
+
+// Details are the facts of a row beside place and points. The ledger records them, so that a result can be
+// published from the ledger alone. No decision depends on them: see Row.Same. A zero field is not known.
+type Details struct {
+	Number  int            `json:"number,omitzero"`   // the one on the car
+	Status  season.Outcome `json:"status,omitzero"`   // why the driver has no position
+	Grid    int            `json:"grid,omitzero"`     // place on the grid; 0 also from the pit lane
+	Laps    *int           `json:"laps,omitzero"`     // completed
+	TimeMS  int64          `json:"time_ms,omitzero"`  // of the winner
+	GapMS   int64          `json:"gap_ms,omitzero"`   // behind the winner, on the lead lap
+	GapLaps int            `json:"gap_laps,omitzero"` // behind the winner, of a lapped car
+	Reason  string         `json:"reason,omitzero"`   // why the driver retired, in the source's words
+}
+
+// Same says that two rows agree in all but their details.
+func (r Row) Same(other Row) bool {
+	r.Details, other.Details = Details{}, Details{}
+	return r == other
 }
 
 // Winner returns the driver on the first place; the first of them if the win was shared.
@@ -181,8 +217,14 @@ func (e Event) String() string {
 		return strings.TrimSpace(fmt.Sprintf("revision %d, won by %s %s", e.Result.Revision, e.Result.Winner(), e.Reason))
 	case e.Type == RoundMoved, e.Type == RoundReinstated, e.Type == RoundReleased:
 		return strings.TrimSpace(to + " " + e.Reason)
+	case e.Type == ForecastNoted:
+		return fmt.Sprintf("after %s by %s", e.Step, e.Model)
+	case e.Type == ResultsVouched:
+		return strings.TrimSpace(fmt.Sprintf("%d rounds %s", len(e.Rounds), e.Reason))
 	case e.Type == DriverRenamed:
 		return fmt.Sprintf("%s to %s", e.From, e.To)
+	case e.Type == CodeChanged:
+		return fmt.Sprintf("%s of %d, %s to %s", e.Driver, e.Year, e.From, e.To)
 	default:
 		return e.Reason
 	}
@@ -196,15 +238,18 @@ func Freeze(session int64, pick Pick, start time.Time, gridKnown bool) Event {
 }
 
 // FreezeLive returns the event that freezes a live pick at a checkpoint, in percent of the
-// scheduled distance, 0 for the end of lap 1. The start is that of the race. What it was made
-// from (Chances, Lap, DataAge) can be added to the event.
-func FreezeLive(session int64, pick Pick, start time.Time, checkpoint int) Event {
-	return Event{Type: LivePickFrozen, Session: session, Pick: &pick, Start: start.UTC(), Checkpoint: checkpoint}
+// scheduled distance, 0 for the end of lap 1. The start is that of the race. The caller may add Archive and
+// Chances to the event.
+func FreezeLive(session int64, pick Pick, start time.Time, checkpoint int, seen Observation) Event {
+	seen.At = seen.At.UTC()
+	return Event{Type: LivePickFrozen, Session: session, Pick: &pick, Start: start.UTC(), Checkpoint: checkpoint, Observation: &seen}
 }
 
 // Rename returns the event by which a driver has another id from now on. What the ledger said of
 // the old one, and what older programs still say of it, is said of the new one.
-func Rename(from, to season.DriverID) Event { return Event{Type: DriverRenamed, From: from, To: to} }
+func Rename(from, to season.DriverID) Event {
+	return Event{Type: DriverRenamed, From: string(from), To: string(to)}
+}
 
 // Verify returns the event that vouches for a classification as the next revision of the
 // result. The start is the one that was valid; the reason is required from the second revision
@@ -262,12 +307,8 @@ const Prefix = "ledger/"
 // ascending order are files in order.
 func Key(seq int64) string { return chain.Chain{Prefix: Prefix}.Key(seq) }
 
-// The formats of a file. A file has the lowest one that can say what it says, so that the files
-// of a program that says nothing new can be read by an older one.
-const (
-	format1 = 0 // its number is left out
-	format2 = 2
-)
+// format is the format of every file. No reader is kept for the earlier ones.
+const format = 3
 
 // File is the content of one ledger file, the events of one append.
 //
@@ -277,31 +318,21 @@ const (
 // itself; that a file was replaced by another valid one shows in the file after it, or by a
 // hash noted earlier.
 type File struct {
-	Seq      int64   `json:"seq"`             // 1 for the first
-	Previous string  `json:"previous"`        // lower-case hex SHA-256 of the file before; empty in the first
-	Format   int     `json:"format,omitzero"` // absent, or 2 if an event needs it; set by Encode
-	Kind     Kind    `json:"kind"`            // of the whole ledger
-	Events   []Event `json:"events"`          // at least one; all of one instant
-	Checksum string  `json:"checksum"`        // lower-case hex SHA-256 of this file with an empty checksum
+	Seq      int64   `json:"seq"`      // 1 for the first
+	Previous string  `json:"previous"` // lower-case hex SHA-256 of the file before; empty in the first
+	Format   int     `json:"format"`   // 3; set by Encode
+	Kind     Kind    `json:"kind"`     // of the whole ledger
+	Events   []Event `json:"events"`   // at least one; all of one instant
+	Checksum string  `json:"checksum"` // lower-case hex SHA-256 of this file with an empty checksum
 
 	// Hash is the lower-case hex SHA-256 of these bytes, by which the file after it names it; empty
 	// in a file that was not read from a ledger.
 	Hash string `json:"-"`
 }
 
-// needsFormat2 says that the event uses a type or a field that format 1 does not have.
-func (e Event) needsFormat2() bool {
-	return e.Type == RoundReleased || e.Type == DriverRenamed ||
-		!e.Made.IsZero() || e.Archive != "" || e.Basis != "" || e.Chances != nil || e.Lap != 0 || e.DataAge != 0 ||
-		e.From != "" || e.To != "" || (e.Result != nil && e.Result.Sprint != nil)
-}
-
-// Encode returns the bytes of the file. Format and checksum of f are not looked at but made anew.
+// Encode returns the bytes of the file. It sets format and checksum itself.
 func (f File) Encode() ([]byte, error) {
-	f.Format, f.Checksum = format1, ""
-	if slices.ContainsFunc(f.Events, Event.needsFormat2) {
-		f.Format = format2
-	}
+	f.Format, f.Checksum = format, ""
 	plain, err := chain.Encode(f)
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", Key(f.Seq), err)
@@ -314,17 +345,20 @@ func (f File) Encode() ([]byte, error) {
 	return data, nil
 }
 
-// DecodeFile reads the bytes of a file. It refuses every form but the one that Encode makes,
-// and so unknown fields, repeated fields and a wrong checksum; for a later format the error wraps
-// ErrNewer. It does not judge the events.
+// DecodeFile reads the bytes of a file. It accepts only the form that Encode makes: unknown fields, repeated
+// fields and a wrong checksum are errors. For a later format the error wraps ErrNewer. DecodeFile does not
+// judge the events.
 func DecodeFile(data []byte) (File, error) {
 	var f File
 	err := json.Unmarshal(data, &f)
-	if f.Format > format2 {
-		return File{}, fmt.Errorf("it is of format %d, and formats up to %d are known: %w", f.Format, format2, ErrNewer)
+	if f.Format > format {
+		return File{}, fmt.Errorf("the file has format %d, and this gridcast reads format %d: %w", f.Format, format, ErrNewer)
 	}
 	if err != nil {
 		return File{}, fmt.Errorf("not a ledger file: %w", err)
+	}
+	if f.Format != format {
+		return File{}, fmt.Errorf("the file has format %d, and this gridcast reads only format %d", f.Format, format)
 	}
 	again, err := f.Encode()
 	if err != nil {

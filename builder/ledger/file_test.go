@@ -22,10 +22,10 @@ func TestFileBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"seq":3,"previous":"ab12","kind":"real","events":[{"id":"A1","type":"pick_frozen","at":"2026-06-01T09:00:00Z",` +
+	want := `{"seq":3,"previous":"ab12","format":3,"kind":"real","events":[{"id":"A1","type":"pick_frozen","at":"2026-06-01T09:00:00Z",` +
 		`"actor":"builder <1>","session_key":2026008,"pick":{"p1":"leclerc","p2":"norris","p3":"russell","win_probability":0.41,` +
 		`"model":"r2/1"},"start":"2026-06-07T13:00:00Z","grid_known":true}],` +
-		`"checksum":"ca88277d655777a412fed3028addae0c0398a629506e934863b70fb249ef260c"}`
+		`"checksum":"6a0e59dbbc896615f0cf7eeb5a961af8eba15a5bfb151359bc669abee67a18be"}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("bytes (-want +got):\n%s", diff)
 	}
@@ -47,6 +47,8 @@ func TestDecodeFileTakesOneFormOnly(t *testing.T) {
 		"another order":        func(s string) string { return strings.Replace(s, `"seq":1,"previous":""`, `"previous":"","seq":1`, 1) },
 		"another offset":       func(s string) string { return strings.Replace(s, "09:00:00Z", "09:00:00+00:00", 1) },
 		"an escape":            func(s string) string { return strings.Replace(s, `"b"`, `"\u0062"`, 1) },
+		"another format":       func(s string) string { return strings.Replace(s, `"format":3`, `"format":2`, 1) },
+		"no format":            func(s string) string { return strings.Replace(s, `"format":3,`, ``, 1) },
 		"another number":       func(s string) string { return strings.Replace(s, `"seq":1`, `"seq":2`, 1) },
 		"no checksum":          func(s string) string { before, _, _ := strings.Cut(s, `,"checksum"`); return before + "}" },
 		"nothing":              func(string) string { return "" },

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -25,61 +26,98 @@ var chances = []ledger.Chance{
 	{Driver: "hamilton", Win: 90_000, Podium: 500_000},
 }
 
+// wholeChances are chances with the whole vectors.
+var wholeChances = whole(nil)
+
+func whole(edit func([]ledger.Chance)) []ledger.Chance {
+	all := []ledger.Chance{
+		{Driver: "leclerc", Win: 410_000, Podium: 900_000, Positions: []int{410_000, 300_000, 190_000, 50_000}, Points: 19_500_000, DNF: 50_000},
+		{Driver: "norris", Win: 300_000, Podium: 850_000, Positions: []int{300_000, 300_000, 250_000, 80_000}, Points: 17_000_000, DNF: 70_000},
+		{Driver: "russell", Win: 200_000, Podium: 750_000, Positions: []int{200_000, 250_000, 300_000, 180_000}, Points: 15_000_000, DNF: 70_000},
+		{Driver: "hamilton", Win: 90_000, Podium: 500_000, Positions: []int{90_000, 150_000, 260_000, 400_000}, Points: 11_000_000, DNF: 100_000},
+	}
+	if edit != nil {
+		edit(all)
+	}
+	return all
+}
+
 func fullFreeze(basis ledger.Basis) ledger.Event {
 	e := ledger.Freeze(monaco, pick, start, basis == ledger.OnGrid)
 	e.Archive, e.Basis, e.Chances = anArchive, basis, chances
 	return e
 }
 
-// The bytes of a file of format 2 never change either. A file that says nothing new is as before:
-// see TestFileBytes.
-func TestFileBytesOfFormat2(t *testing.T) {
+// everyEvent has one event of each type with all the fields that the type may use.
+func everyEvent() []ledger.Event {
+	round := &ledger.Record{Key: monaco}
+	evening := start.Add(8 * time.Hour)
+	laps := []int{78, 77, 0}
+	verified := round.Verify([]ledger.Row{
+		{Driver: "leclerc", Team: "ferrari", Engine: "ferrari", Position: 1, Points: 25, Details: ledger.Details{Number: 16, Grid: 1, Laps: &laps[0], TimeMS: 8435123}},
+		{Driver: "norris", Team: "mclaren", Engine: "mercedes", Position: 2, Points: 18, Details: ledger.Details{Number: 4, Grid: 2, Laps: &laps[0], GapMS: 2345}},
+		{Driver: "russell", Team: "mercedes", Engine: "mercedes", Position: 3, Points: 15, Shared: true, Details: ledger.Details{Number: 63, Laps: &laps[1], GapLaps: 1}},
+		{Driver: "stroll", Team: "aston-martin", Details: ledger.Details{Number: 18, Grid: 20, Laps: &laps[2], Status: season.DidNotFinish, Reason: "Accident"}},
+	}, start, "appeal")
+	verified.Result.Sprint = rows("norris")
 	freeze := fullFreeze(ledger.OnQualifying)
-	freeze.Chances = chances[:2]
-	freeze.ID, freeze.At, freeze.Made, freeze.Actor = "A1", opened.Add(time.Hour), opened, "builder"
-	file := ledger.File{Seq: 3, Previous: "ab12", Kind: ledger.Real, Events: one(freeze)}
-	got, err := file.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `{"seq":3,"previous":"ab12","format":2,"kind":"real","events":[{"id":"A1","type":"pick_frozen","at":"2026-06-01T10:00:00Z",` +
-		`"actor":"builder","session_key":2026008,"pick":{"p1":"leclerc","p2":"norris","p3":"russell","win_probability":0.41,` +
-		`"model":"r2/1"},"start":"2026-06-07T13:00:00Z","made_at":"2026-06-01T09:00:00Z","archive":"` + anArchive + `","basis":"qualifying",` +
-		`"chances":[{"driver":"leclerc","win":410000,"podium":900000},{"driver":"norris","win":300000,"podium":850000}]}],"checksum":"`
-	if text, sum, _ := strings.Cut(string(got), want); text != "" || len(sum) != 66 {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	back, err := ledger.DecodeFile(got)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(file.Events, back.Events); diff != "" {
-		t.Errorf("read back (-want +got):\n%s", diff)
+	freeze.Chances = wholeChances
+	freeze.Made = opened.Add(-time.Minute)
+	live := ledger.FreezeLive(monaco, pick, start, 50, lap39)
+	live.Archive, live.Chances = anArchive, wholeChances
+	onGrid := fullFreeze(ledger.OnGrid)
+	onGrid.Chances = chances
+	return []ledger.Event{
+		{Type: ledger.Opened, Kind: ledger.Real, Archive: anArchive},
+		keyEvent(monaco, 2026, "monaco"),
+		{Type: ledger.ForecastNoted, Session: monaco, Step: season.Practice2, Model: "r2/1", Chances: chances, Archive: anArchive},
+		freeze,
+		onGrid,
+		{Type: ledger.PickVoided, Session: monaco, Reason: "cancelled"},
+		live,
+		verified,
+		{Type: ledger.ResultsVouched, Archive: anArchive, Rounds: []int64{2024001, 2024002}, Reason: "seasons before 2025"},
+		{Type: ledger.RoundPostponed, Session: monaco, Was: start, Reason: "flood"},
+		round.Cancel("flood")[0],
+		round.Move(start, evening, "storm"),
+		round.Reinstate(evening, "dry"),
+		round.Release(evening, evening, "the source is right"),
+		ledger.Rename("antonelli", "kimi-antonelli"),
+		{Type: ledger.CodeChanged, Year: 2026, Driver: "kimi-antonelli", From: "ANT", To: "KIM", Reason: "the source changed it"},
 	}
 }
 
-func TestFormatIsTheLowestThatWillDo(t *testing.T) {
-	for name, tt := range map[string]struct {
-		event ledger.Event
-		two   bool
-	}{
-		"opened":                   {ledger.Event{Type: ledger.Opened, Kind: ledger.Real}, false},
-		"opened on an archive":     {ledger.Event{Type: ledger.Opened, Kind: ledger.Real, Archive: anArchive}, true},
-		"freeze":                   {ledger.Freeze(monaco, pick, start, true), false},
-		"freeze with a basis":      {fullFreeze(ledger.OnForm), true},
-		"moved by a source":        {(&ledger.Record{Key: monaco}).Move(start, opened, "x"), false},
-		"released":                 {(&ledger.Record{Key: monaco}).Release(start, start, "x"), true},
-		"renamed":                  {ledger.Rename("a", "b"), true},
-		"live with a lap":          {ledger.Event{Type: ledger.LivePickFrozen, Lap: 1}, true},
-		"verified with the sprint": {ledger.Event{Type: ledger.ResultVerified, Result: &ledger.Classification{Revision: 1, Rows: rows("a"), Sprint: rows("b")}}, true},
-	} {
-		data, err := ledger.File{Seq: 1, Kind: ledger.Real, Events: one(tt.event)}.Encode()
+// The bytes of a file never change, because outsiders hold us to them. testdata/format-3.jsonl has one file a
+// type of event.
+func TestBytesOfEveryEvent(t *testing.T) {
+	golden, err := os.ReadFile("testdata/format-3.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Split(strings.TrimSuffix(string(golden), "\n"), "\n")
+	types := map[ledger.Type]bool{}
+	for i, e := range everyEvent() {
+		e.ID, e.At, e.Actor = "A1", opened, "operator:anna"
+		types[e.Type] = true
+		file := ledger.File{Seq: 3, Previous: "ab12", Kind: ledger.Real, Events: one(e)}
+		got, err := file.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Contains(string(data), `"format":2`); got != tt.two {
-			t.Errorf("%s: format 2 is %t, want %t", name, got, tt.two)
+		if i >= len(want) || string(got) != want[i] {
+			t.Errorf("line %d of the golden file should be\n%s", i+1, got)
+			continue
 		}
+		back, err := ledger.DecodeFile(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(file.Events, back.Events); diff != "" {
+			t.Errorf("%s read back (-want +got):\n%s", e.Type, diff)
+		}
+	}
+	if len(want) != len(everyEvent()) || len(types) != 15 {
+		t.Errorf("the golden file has %d lines and the test %d events of %d types, want 16 of 15", len(want), len(everyEvent()), len(types))
 	}
 }
 
@@ -90,7 +128,7 @@ func sealed(text string) []byte {
 	return []byte(before + `"checksum":"` + sum + `"}`)
 }
 
-func TestLaterFormatIsNamed(t *testing.T) {
+func TestOtherFormats(t *testing.T) {
 	store := memblob.New()
 	l := openWith(t, store)
 	mustAppend(t, l, opened, fullFreeze(ledger.OnGrid))
@@ -102,10 +140,10 @@ func TestLaterFormatIsNamed(t *testing.T) {
 		old, new string
 		newer    bool
 	}{
-		"a format of tomorrow":         {`"format":2`, `"format":3`, true},
-		"and fields of tomorrow":       {`"format":2`, `"format":3,"weather":{"rain":true}`, true},
-		"one that needs no such thing": {`"format":2`, `"format":1`, false},
-		"without its number":           {`"format":2,`, ``, false},
+		"a later format":              {`"format":3`, `"format":4`, true},
+		"a later format's new fields": {`"format":3`, `"format":4,"weather":{"rain":true}`, true},
+		"an earlier format":           {`"format":3`, `"format":2`, false},
+		"no format":                   {`"format":3,`, ``, false},
 	} {
 		store.Corrupt(ledger.Key(3), sealed(strings.Replace(string(object.Data), tt.old, tt.new, 1)))
 		_, err := ledger.Load(t.Context(), store, ledger.Real)
@@ -152,7 +190,25 @@ func TestRulesOfChances(t *testing.T) {
 		"less than nothing":          {edit(func(e *ledger.Event) { e.Chances[3].Win, e.Chances[2].Win = -1, 290_001 }), false},
 		"more wins than one":         {edit(func(e *ledger.Event) { e.Chances[3].Win += 5 }), false},
 		"fewer podiums than three":   {edit(func(e *ledger.Event) { e.Chances[3].Podium -= 5 }), false},
-		"a lap before the start":     {edit(func(e *ledger.Event) { e.Lap = 3 }), false},
+		"an observation":             {edit(func(e *ledger.Event) { e.Observation = &lap39 }), false},
+		"whole vectors":              {edit(func(e *ledger.Event) { e.Chances = whole(nil) }), true},
+		"positions of one driver":    {edit(func(e *ledger.Event) { e.Chances[0].Positions = []int{410_000, 300_000, 190_000} }), false},
+		"two positions": {edit(func(e *ledger.Event) {
+			e.Chances = whole(func(c []ledger.Chance) { c[2].Positions = c[2].Positions[:2] })
+		}), false},
+		"a win apart from its place": {edit(func(e *ledger.Event) { e.Chances = whole(func(c []ledger.Chance) { c[2].Positions[0]++ }) }), false},
+		"a podium of other places":   {edit(func(e *ledger.Event) { e.Chances = whole(func(c []ledger.Chance) { c[2].Positions[1] -= 9 }) }), false},
+		"a place below nothing":      {edit(func(e *ledger.Event) { e.Chances = whole(func(c []ledger.Chance) { c[2].Positions[3] = -1 }) }), false},
+		"a place for too many": {edit(func(e *ledger.Event) {
+			e.Chances = whole(func(c []ledger.Chance) {
+				for i, chance := range []int{100_004, 150_004, 250_004, 500_004} {
+					c[i].Positions[3], c[i].DNF = chance, 0
+				}
+			})
+		}), false},
+		"in too many places":     {edit(func(e *ledger.Event) { e.Chances = whole(func(c []ledger.Chance) { c[3].DNF += 9 }) }), false},
+		"fewer points than none": {edit(func(e *ledger.Event) { e.Chances = whole(func(c []ledger.Chance) { c[0].Points = -1 }) }), false},
+		"an empty list":          {edit(func(e *ledger.Event) { e.Chances = []ledger.Chance{} }), false},
 	} {
 		l := openWith(t, newStore(t))
 		err := appendEvents(t.Context(), l, start.Add(-time.Hour), tt.event)
@@ -165,14 +221,198 @@ func TestRulesOfChances(t *testing.T) {
 	}
 	t.Run("live", func(t *testing.T) {
 		l := openWith(t, newStore(t))
-		e := ledger.FreezeLive(monaco, pick, start, 50)
-		e.Chances, e.Lap, e.DataAge = chances, 39, 2500
+		e := ledger.FreezeLive(monaco, pick, start, 50, lap39)
+		e.Chances = chances
 		mustAppend(t, l, start.Add(time.Hour), e)
 		s := session(t, l.State())
-		if got := s.LivePick(50); got.Lap != 39 || got.DataAge != 2500*time.Millisecond || !cmp.Equal(got.Chances, chances) {
+		if got := s.LivePick(50); got.Observation != lap39 || !cmp.Equal(got.Chances, chances) {
 			t.Errorf("got %+v", got)
 		}
 	})
+}
+
+// A live pick names the observation that it was made from.
+func TestRulesOfObservations(t *testing.T) {
+	at := start.Add(time.Hour)
+	for name, tt := range map[string]struct {
+		seen ledger.Observation
+		ok   bool
+	}{
+		"during the race":      {lap39, true},
+		"at this instant":      {ledger.Observation{Lap: 1, SHA256: anArchive, At: at}, true},
+		"without a lap":        {ledger.Observation{SHA256: anArchive, At: at}, false},
+		"without an instant":   {ledger.Observation{Lap: 39, SHA256: anArchive}, false},
+		"without a digest":     {ledger.Observation{Lap: 39, At: at}, false},
+		"with another digest":  {ledger.Observation{Lap: 39, SHA256: "latest", At: at}, false},
+		"at the start":         {ledger.Observation{Lap: 1, SHA256: anArchive, At: start}, false},
+		"from the future":      {ledger.Observation{Lap: 39, SHA256: anArchive, At: at.Add(1)}, false},
+		"of a lap before zero": {ledger.Observation{Lap: -1, SHA256: anArchive, At: at}, false},
+	} {
+		l := openWith(t, newStore(t))
+		if err := appendEvents(t.Context(), l, at, ledger.FreezeLive(monaco, pick, start, 50, tt.seen)); (err == nil) != tt.ok {
+			t.Errorf("%s: got %v, want accepted: %t", name, err, tt.ok)
+		}
+	}
+}
+
+// A forecast is noted once for each session of the weekend, until the result is verified.
+func TestRulesOfForecasts(t *testing.T) {
+	forecast := func(step season.SessionKind, chances []ledger.Chance) ledger.Event {
+		return ledger.Event{Type: ledger.ForecastNoted, Session: monaco, Step: step, Model: "r2/1", Chances: chances}
+	}
+	store := newStore(t)
+	l := openWith(t, store)
+	for _, tt := range []struct {
+		name  string
+		event ledger.Event
+		want  error
+	}{
+		{"after practice", forecast(season.Practice1, chances), nil},
+		{"after practice again", forecast(season.Practice1, wholeChances), ledger.ErrUnchanged},
+		{"after qualifying", forecast(season.Qualifying, wholeChances), nil},
+		{"after no session", forecast("warm-up", chances), errAny},
+		{"with chances that do not add up", forecast(season.Sprint, chances[:2]), errAny},
+		{"without a model", ledger.Event{Type: ledger.ForecastNoted, Session: monaco, Step: season.Sprint, Chances: chances}, errAny},
+	} {
+		err := appendEvents(t.Context(), l, opened, tt.event)
+		if errors.Is(tt.want, errAny) && err != nil {
+			continue
+		}
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: got %v, want %v", tt.name, err, tt.want)
+		}
+	}
+	mustAppend(t, l, opened, ledger.Rename("leclerc", "charles-leclerc"))
+	s := session(t, l.State())
+	if got := s.Forecasts; len(got) != 2 || got[1].Step != season.Qualifying || got[1].Model != "r2/1" || got[1].Chances[0].Driver != "charles-leclerc" {
+		t.Errorf("got %+v, want those after practice and qualifying, with the current id", got)
+	}
+	mustAppend(t, l, start.Add(time.Hour), s.Verify(rows("leclerc"), start, ""))
+	if err := appendEvents(t.Context(), l, start.Add(time.Hour), forecast(season.Sprint, chances)); !errors.Is(err, ledger.ErrAlreadyVerified) {
+		t.Errorf("after the result: got %v, want ErrAlreadyVerified", err)
+	}
+	mustBeGreen(t, store)
+}
+
+func TestRulesOfCodes(t *testing.T) {
+	for name, tt := range map[string]struct {
+		from, to string
+		ok       bool
+	}{
+		"another code": {"ANT", "KIM", true},
+		"the same":     {"ANT", "ANT", false},
+		"two letters":  {"ANT", "AN", false},
+		"lower case":   {"ant", "KIM", false},
+		"a digit":      {"ANT", "AN1", false},
+	} {
+		l := openWith(t, newStore(t))
+		e := ledger.Event{Type: ledger.CodeChanged, Year: 2026, Driver: "kimi-antonelli", From: tt.from, To: tt.to}
+		if err := appendEvents(t.Context(), l, opened, e); (err == nil) != tt.ok {
+			t.Errorf("%s: got %v, want accepted: %t", name, err, tt.ok)
+		}
+	}
+}
+
+// An imported archive vouches for the rounds that it names, whatever the opening archive had.
+func TestImportedArchiveVouches(t *testing.T) {
+	vouch := func(rounds ...int64) ledger.Event {
+		return ledger.Event{Type: ledger.ResultsVouched, Archive: anArchive, Rounds: rounds}
+	}
+	store := newStore(t)
+	l, err := ledger.Open(t.Context(), store, ledger.Real, opened, "builder", anArchive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, l, opened, keysEvent(key(2024001, 2024, "bahrain"), key(2025001, 2025, "australia"), key(monaco, 2026, "monaco"), key(2027001, 2027, "china")))
+	mustAppend(t, l, start.Add(time.Hour), (&ledger.Record{Key: monaco}).Verify(rows("leclerc"), start, ""))
+	l.Vouch(&season.View{}) // the opening archive had no results
+	for _, tt := range []struct {
+		name, actor string
+		event       ledger.Event
+		want        error
+	}{
+		{"by a source", ledger.SourceActor("f1db", "3f2a"), vouch(2024001), errAny},
+		{"for no round", "operator:anna", vouch(), errAny},
+		{"for an unknown round", "operator:anna", vouch(2024009), ledger.ErrUnknownSession},
+		{"in another order", "operator:anna", vouch(2025001, 2024001), errAny},
+		{"for a round twice", "operator:anna", vouch(2024001, 2024001), errAny},
+		{"for a verified result", "operator:anna", vouch(monaco), ledger.ErrAlreadyVerified},
+		{"for a later season", "operator:anna", vouch(2027001), errAny},
+		{"without an archive", "operator:anna", ledger.Event{Type: ledger.ResultsVouched, Rounds: []int64{2024001}}, errAny},
+		{"for a season before", "operator:anna", vouch(2024001), nil},
+	} {
+		if got := l.State().Vouches(2024, "bahrain", opened.Add(-1)); got {
+			t.Errorf("before the case %s it vouches", tt.name)
+		}
+		err := appendBy(t, l, start.Add(2*time.Hour), tt.actor, tt.event)
+		if errors.Is(tt.want, errAny) && err != nil {
+			continue
+		}
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: got %v, want %v", tt.name, err, tt.want)
+		}
+	}
+	for _, tt := range []struct {
+		gp    season.GrandPrixID
+		year  int
+		known time.Time
+		want  bool
+	}{
+		{"bahrain", 2024, opened.Add(-1), true},
+		{"bahrain", 2024, opened, false}, // known when the ledger was open already
+		{"australia", 2025, opened.Add(-1), false},
+	} {
+		if got := l.State().Vouches(tt.year, tt.gp, tt.known); got != tt.want {
+			t.Errorf("vouches for %s of %d, known at %s: got %t, want %t", tt.gp, tt.year, tt.known, got, tt.want)
+		}
+	}
+	mustBeGreen(t, store)
+}
+
+// Details travel with a row, and no decision depends on them.
+func TestDetailsOfRows(t *testing.T) {
+	laps, none := 78, -1
+	edit := func(row int, change func(*ledger.Row)) []ledger.Row {
+		classified := append(rows("leclerc", "norris", "russell"), ledger.Row{Driver: "stroll", Team: "aston-martin"})
+		change(&classified[row])
+		return classified
+	}
+	for name, tt := range map[string]struct {
+		rows []ledger.Row
+		ok   bool
+	}{
+		"none":                       {edit(0, func(*ledger.Row) {}), true},
+		"the winner's":               {edit(0, func(r *ledger.Row) { r.TimeMS, r.Laps, r.Grid, r.Number = 8435123, &laps, 1, 16 }), true},
+		"a gap":                      {edit(1, func(r *ledger.Row) { r.GapMS = 2345 }), true},
+		"a lapped car":               {edit(1, func(r *ledger.Row) { r.GapLaps = 1 }), true},
+		"a retirement":               {edit(3, func(r *ledger.Row) { r.Status, r.Reason = season.DidNotFinish, "Accident" }), true},
+		"a status with a place":      {edit(2, func(r *ledger.Row) { r.Status = season.DidNotFinish }), false},
+		"a status nobody knows":      {edit(3, func(r *ledger.Row) { r.Status = "tired" }), false},
+		"the second with a time":     {edit(1, func(r *ledger.Row) { r.TimeMS = 8435123 }), false},
+		"a retirement with a gap":    {edit(3, func(r *ledger.Row) { r.GapLaps = 2 }), false},
+		"a gap in time and laps":     {edit(1, func(r *ledger.Row) { r.GapMS, r.GapLaps = 1, 1 }), false},
+		"laps below zero":            {edit(1, func(r *ledger.Row) { r.Laps = &none }), false},
+		"a gap to somebody behind":   {edit(1, func(r *ledger.Row) { r.GapMS = -1 }), false},
+		"a number below zero":        {edit(1, func(r *ledger.Row) { r.Number = -1 }), false},
+		"a place on the grid before": {edit(1, func(r *ledger.Row) { r.Grid = -1 }), false},
+	} {
+		l := openWith(t, newStore(t))
+		s := session(t, l.State())
+		if err := appendEvents(t.Context(), l, start.Add(time.Hour), s.Verify(tt.rows, start, "")); (err == nil) != tt.ok {
+			t.Errorf("%s: got %v, want accepted: %t", name, err, tt.ok)
+		}
+		if !tt.ok {
+			continue
+		}
+		s = session(t, l.State())
+		if diff := cmp.Diff(tt.rows, s.Result().Rows); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		bare := edit(0, func(*ledger.Row) {})
+		if err := appendEvents(t.Context(), l, start.Add(time.Hour), s.Verify(bare, start, "again")); !errors.Is(err, ledger.ErrUnchanged) {
+			t.Errorf("%s: a revision of the details alone: got %v, want ErrUnchanged", name, err)
+		}
+	}
 }
 
 // A pick on qualifying outlasts a postponement, one on form does not.
@@ -267,7 +507,7 @@ func TestRenamedDriver(t *testing.T) {
 	store := newStore(t)
 	l := openWith(t, store)
 	mustAppend(t, l, start.Add(-3*time.Hour), fullFreeze(ledger.OnGrid))
-	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 50))
+	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 50, lap39))
 	s := session(t, l.State())
 	before := l.State()
 	mustAppend(t, l, start.Add(2*time.Hour), s.Verify(rows("leclerc", "norris", "russell"), start, ""))
@@ -410,12 +650,12 @@ func TestTextsArePrintable(t *testing.T) {
 	if err := appendBy(t, l, opened, "operator:\a", s.Cancel("flood")...); err == nil {
 		t.Error("an actor with a bell was accepted")
 	}
-	// What an older program wrote is read as it is.
+	// A reader accepts what another program wrote.
 	store := memblob.New()
 	l = openWith(t, store)
 	plant(t, store, opened, ledger.Event{Type: ledger.RoundCancelled, Session: monaco, Reason: "a\nb"})
 	if err := l.Refresh(t.Context()); err != nil || len(l.State().Breaches()) > 0 {
-		t.Errorf("an old reason: %v, breaches %v", err, l.State().Breaches())
+		t.Errorf("a reason with a line break: %v, breaches %v", err, l.State().Breaches())
 	}
 }
 
@@ -430,6 +670,9 @@ func TestWhatAnEventSays(t *testing.T) {
 		"dry":                             s.Reinstate(time.Time{}, "dry"),
 		"flood":                           s.Cancel("flood")[0],
 		"antonelli to kimi-antonelli":     ledger.Rename("antonelli", "kimi-antonelli"),
+		"after qualifying by r2/1":        {Type: ledger.ForecastNoted, Session: monaco, Step: season.Qualifying, Model: "r2/1", Chances: chances},
+		"2 rounds an import":              {Type: ledger.ResultsVouched, Archive: anArchive, Rounds: []int64{2024001, 2024002}, Reason: "an import"},
+		"antonelli of 2026, ANT to KIM":   {Type: ledger.CodeChanged, Year: 2026, Driver: "antonelli", From: "ANT", To: "KIM"},
 	} {
 		if got := e.String(); got != want {
 			t.Errorf("%s: got %q, want %q", e.Type, got, want)

@@ -20,6 +20,7 @@ var (
 	start  = time.Date(2026, 6, 7, 13, 0, 0, 0, time.UTC)
 	monaco = int64(2026008)
 	pick   = ledger.Pick{P1: "leclerc", P2: "norris", P3: "russell", WinProbability: 0.41, Model: "r2/1"}
+	lap39  = ledger.Observation{Lap: 39, SHA256: anArchive, At: start.Add(50 * time.Minute)}
 )
 
 // rows is a classification in the order of the drivers.
@@ -122,8 +123,8 @@ func TestStateOfARound(t *testing.T) {
 	mustAppend(t, l, frozenAt, ledger.Freeze(monaco, pick, start, true))
 	lap1 := pick
 	lap1.P1, lap1.P2 = pick.P2, pick.P1
-	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 50))
-	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, lap1, start, 0))
+	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 50, lap39))
+	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, lap1, start, 0, lap39))
 	s := session(t, l.State())
 	mustAppend(t, l, start.Add(3*time.Hour), s.Verify(rows("leclerc", "russell", "norris"), start, ""))
 	s = session(t, l.State())

@@ -26,7 +26,7 @@ func randomEvents(r *rand.Rand, s *ledger.State, at time.Time) []ledger.Event {
 	if r.IntN(8) == 0 {
 		valid = around()
 	}
-	switch r.IntN(13) {
+	switch r.IntN(17) {
 	case 0:
 		names := []season.GrandPrixID{"monaco", "spain", "austria", "britain"}
 		keys, err := ledger.AssignKeys(s, []season.Season{calendar(2026, names[:1+r.IntN(4)]...)})
@@ -41,7 +41,7 @@ func randomEvents(r *rand.Rand, s *ledger.State, at time.Time) []ledger.Event {
 		}
 		return one(freeze)
 	case 3:
-		return one(ledger.FreezeLive(key, random, valid, 25*r.IntN(4)))
+		return one(ledger.FreezeLive(key, random, valid, 25*r.IntN(4), ledger.Observation{Lap: 1 + r.IntN(50), SHA256: anArchive, At: valid.Add(time.Minute)}))
 	case 4, 5:
 		return one(round.Verify(rows(drivers...), valid, []string{"", "stewards"}[r.IntN(2)]))
 	case 6:
@@ -50,10 +50,18 @@ func randomEvents(r *rand.Rand, s *ledger.State, at time.Time) []ledger.Event {
 		return round.Cancel("flood")
 	case 8:
 		return one(round.Move(valid, around(), "storm"))
-	case 9, 11:
+	case 9, 11, 16:
 		return one(round.Release(valid, []time.Time{valid, valid, valid, around()}[r.IntN(4)], "let go"))
 	case 10:
 		return one(ledger.Rename(drivers[0], drivers[1]+"2"))
+	case 12:
+		steps := []season.SessionKind{season.Practice1, season.Practice2, season.Qualifying, season.Sprint, "warm-up"}
+		return one(ledger.Event{Type: ledger.ForecastNoted, Session: key, Step: steps[r.IntN(5)], Model: "random", Chances: chances})
+	case 13:
+		return one(ledger.Event{Type: ledger.ResultsVouched, Archive: anArchive, Rounds: []int64{key, key + int64(r.IntN(3))}})
+	case 14:
+		codes := []string{"ANN", "BOB", "CAY"}
+		return one(ledger.Event{Type: ledger.CodeChanged, Year: 2026, Driver: drivers[0], From: codes[r.IntN(3)], To: codes[r.IntN(3)]})
 	default:
 		return one(round.Reinstate([]time.Time{{}, around()}[r.IntN(2)], "dry"))
 	}
@@ -120,6 +128,7 @@ func randomLives(t *testing.T, wrongClocks bool) {
 	for _, kind := range []ledger.Type{
 		ledger.KeysAssigned, ledger.PickFrozen, ledger.PickVoided, ledger.LivePickFrozen, ledger.ResultVerified,
 		ledger.RoundPostponed, ledger.RoundCancelled, ledger.RoundMoved, ledger.RoundReinstated, ledger.RoundReleased, ledger.DriverRenamed,
+		ledger.ForecastNoted, ledger.ResultsVouched, ledger.CodeChanged,
 	} {
 		if accepted[kind] < 10 {
 			t.Errorf("only %d events %s were accepted: the test proves little of them", accepted[kind], kind)
@@ -147,10 +156,10 @@ func sameState(t *testing.T, want, got *ledger.State) {
 func TestStatesAreImmutable(t *testing.T) {
 	l := openWith(t, newStore(t))
 	mustAppend(t, l, start.Add(-2*time.Hour), ledger.Freeze(monaco, pick, start, true))
-	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 50))
+	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 50, lap39))
 	kept := session(t, l.State())
 	before := fmt.Sprintf("%+v %+v", kept, *kept.Pick)
-	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 25))
+	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 25, lap39))
 	mustAppend(t, l, start.Add(time.Hour), kept.Cancel("too wet")...)
 	if after := fmt.Sprintf("%+v %+v", kept, *kept.Pick); after != before {
 		t.Errorf("got %s, want %s", after, before)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"gridcast/builder/season"
@@ -100,10 +101,14 @@ func (s *State) check(e Event) error {
 	case KeysAssigned:
 		return s.checkKeys(e.Keys)
 	case DriverRenamed:
-		if e.From == e.To || s.Driver(e.From) == e.To {
+		if e.From == e.To || s.Driver(season.DriverID(e.From)) == season.DriverID(e.To) {
 			return fmt.Errorf("%w: %s is %s", ErrUnchanged, e.From, e.To)
 		}
 		return nil
+	case CodeChanged:
+		return e.checkCode()
+	case ResultsVouched:
+		return s.checkVouch(e)
 	}
 	record, ok := s.records[e.Session]
 	if !ok {
@@ -114,6 +119,8 @@ func (s *State) check(e Event) error {
 		return record.checkFreeze(e)
 	case PickVoided:
 		return record.checkVoid()
+	case ForecastNoted:
+		return record.checkForecast(e)
 	case ResultVerified:
 		return s.checkVerify(record, e)
 	default:
@@ -135,18 +142,21 @@ var fieldsOf = map[Type]struct{ need, may []string }{
 	KeysAssigned:    {need: []string{"keys"}},
 	PickFrozen:      {need: []string{"session_key", "pick", "start"}, may: []string{"grid_known", "archive", "basis", "chances"}},
 	PickVoided:      {need: []string{"session_key", "reason"}},
-	LivePickFrozen:  {need: []string{"session_key", "pick", "start"}, may: []string{"checkpoint_pct", "archive", "chances", "lap", "data_age_ms"}},
+	LivePickFrozen:  {need: []string{"session_key", "pick", "start", "observation"}, may: []string{"checkpoint_pct", "archive", "chances"}},
+	ForecastNoted:   {need: []string{"session_key", "step", "model", "chances"}, may: []string{"archive"}},
 	ResultVerified:  {need: []string{"session_key", "result", "start"}, may: []string{"reason"}},
+	ResultsVouched:  {need: []string{"archive", "rounds"}, may: []string{"reason"}},
 	RoundPostponed:  {need: []string{"session_key", "reason"}, may: []string{"was"}},
 	RoundCancelled:  {need: []string{"session_key", "reason"}},
 	RoundMoved:      {need: []string{"session_key", "reason", "start", "was"}},
 	RoundReinstated: {need: []string{"session_key", "reason"}, may: []string{"start"}},
 	RoundReleased:   {need: []string{"session_key", "reason", "start", "was"}},
 	DriverRenamed:   {need: []string{"from", "to"}, may: []string{"reason"}},
+	CodeChanged:     {need: []string{"year", "driver", "from", "to"}, may: []string{"reason"}},
 }
 
-// checkFields refuses an event of unknown type, one that lacks a field, one with a field its type
-// does not use, and an archive that is no hash.
+// checkFields refuses an event of unknown type, a missing field, a field that the type does not use, and an
+// archive or observation whose name is no hash.
 func checkFields(e Event) error {
 	fields, ok := fieldsOf[e.Type]
 	if !ok {
@@ -169,8 +179,12 @@ func checkFields(e Event) error {
 		{"archive", e.Archive != ""},
 		{"basis", e.Basis != ""},
 		{"chances", e.Chances != nil},
-		{"lap", e.Lap != 0},
-		{"data_age_ms", e.DataAge != 0},
+		{"observation", e.Observation != nil},
+		{"step", e.Step != ""},
+		{"model", e.Model != ""},
+		{"rounds", e.Rounds != nil},
+		{"year", e.Year != 0},
+		{"driver", e.Driver != ""},
 		{"from", e.From != ""},
 		{"to", e.To != ""},
 	} {
@@ -180,10 +194,19 @@ func checkFields(e Event) error {
 			return fmt.Errorf("%s has no meaning here", f.name)
 		}
 	}
-	if sum, err := hex.DecodeString(e.Archive); e.Archive != "" && (err != nil || len(sum) != sha256.Size || hex.EncodeToString(sum) != e.Archive) {
+	if e.Archive != "" && !isHash(e.Archive) {
 		return fmt.Errorf("the archive is named by its lower-case hex SHA-256, not by %q", e.Archive)
 	}
+	if e.Observation != nil && !isHash(e.Observation.SHA256) {
+		return fmt.Errorf("the observation is named by its lower-case hex SHA-256, not by %q", e.Observation.SHA256)
+	}
 	return nil
+}
+
+// isHash says whether the text is a SHA-256 in lower-case hex.
+func isHash(text string) bool {
+	sum, err := hex.DecodeString(text)
+	return err == nil && len(sum) == sha256.Size && hex.EncodeToString(sum) == text
 }
 
 // checkFreeze: a pick is frozen before the start then valid, once; a live pick after it, once for
@@ -199,8 +222,6 @@ func (r *Record) checkFreeze(e Event) error {
 		return fmt.Errorf("%w at %s", ErrAlreadyFrozen, instant(before.FrozenAt))
 	case live && (e.Checkpoint < 0 || e.Checkpoint >= 100):
 		return fmt.Errorf("a checkpoint is 0 to 99 percent of the distance, not %d", e.Checkpoint)
-	case e.Lap < 0 || e.DataAge < 0:
-		return fmt.Errorf("lap %d and age of the data %d ms are not negative", e.Lap, e.DataAge)
 	case len(r.Revisions) > 0:
 		return ErrAlreadyVerified
 	}
@@ -212,14 +233,16 @@ func (r *Record) checkFreeze(e Event) error {
 		return fmt.Errorf("%w: lights out was at %s", ErrStarted, instant(e.Start))
 	case live && !e.When().After(e.Start):
 		return fmt.Errorf("%w: lights out is at %s", ErrNotStarted, instant(e.Start))
+	case live && (e.Observation.Lap < 1 || !e.Observation.At.After(e.Start) || e.Observation.At.After(e.When())):
+		return fmt.Errorf("a live pick follows an observation of lap 1 or later, between the start and %s, not one of lap %d at %s",
+			instant(e.When()), e.Observation.Lap, instant(e.Observation.At))
 	}
 	return e.checkPick()
 }
 
-// checkPick: three different drivers, a probability and a model. A basis agrees with whether the
-// grid was known. Chances are those of different drivers, the picked ones among them, nobody's
-// higher than that of the picked winner; all wins together are one, all podiums three places,
-// but for rounding.
+// checkPick: a pick has three different drivers, a probability and a model. Its basis agrees with GridKnown. If
+// it comes with chances, the picked drivers are among them, the picked winner has the highest chance to win,
+// and the probability is that chance.
 func (e Event) checkPick() error {
 	p := e.Pick
 	if p.P1 == "" || p.P2 == "" || p.P3 == "" || p.P1 == p.P2 || p.P1 == p.P3 || p.P2 == p.P3 {
@@ -243,29 +266,127 @@ func (e Event) checkPick() error {
 	if e.Chances == nil {
 		return nil
 	}
-	wins, podiums, of := 0, 0, map[season.DriverID]Chance{}
+	if err := checkChances(e.Chances); err != nil {
+		return err
+	}
+	of := map[season.DriverID]int{}
 	for _, c := range e.Chances {
-		if _, twice := of[c.Driver]; twice || c.Driver == "" || c.Win < 0 || c.Podium < c.Win || c.Podium > Certain {
-			return fmt.Errorf("%+v is no chance in millionths of one of different drivers", c)
-		}
-		of[c.Driver] = c
-		wins, podiums = wins+c.Win, podiums+c.Podium
+		of[c.Driver] = c.Win
 	}
 	for _, driver := range []season.DriverID{p.P1, p.P2, p.P3} {
 		if _, ok := of[driver]; !ok {
-			return fmt.Errorf("the chances leave out %s, who is picked", driver)
+			return fmt.Errorf("the chances leave out the picked driver %s", driver)
 		}
 	}
 	for _, c := range e.Chances {
-		if c.Win > of[p.P1].Win {
-			return fmt.Errorf("the picked winner %s has a smaller chance, %d, than %s, %d", p.P1, of[p.P1].Win, c.Driver, c.Win)
+		if c.Win > of[p.P1] {
+			return fmt.Errorf("the picked winner %s has a smaller chance, %d, than %s, %d", p.P1, of[p.P1], c.Driver, c.Win)
 		}
 	}
-	if n := len(e.Chances); abs(wins-Certain) > n || abs(podiums-3*Certain) > n {
+	if got := int(math.Round(p.WinProbability * Certain)); got != of[p.P1] {
+		return fmt.Errorf("win probability %v is not the chance of %s, %d", p.WinProbability, p.P1, of[p.P1])
+	}
+	return nil
+}
+
+// checkChances: every driver has one row, with chances between 0 and Certain. The drivers' wins add up to one
+// and their podiums to three, but for rounding. Positions are as many for each driver, begin with Win and agree
+// with Podium; no driver and no place has more than one in total.
+func checkChances(chances []Chance) error {
+	if len(chances) == 0 {
+		return errors.New("there are no chances")
+	}
+	wins, podiums, drivers := 0, 0, map[season.DriverID]bool{}
+	places := make([]int, len(chances[0].Positions))
+	for _, c := range chances {
+		if drivers[c.Driver] || c.Driver == "" || c.Win < 0 || c.Podium < c.Win || c.Podium > Certain || c.Points < 0 || c.DNF < 0 || c.DNF > Certain {
+			return fmt.Errorf("%+v is no chance in millionths of one of different drivers", c)
+		}
+		drivers[c.Driver] = true
+		wins, podiums = wins+c.Win, podiums+c.Podium
+		if len(c.Positions) != len(places) {
+			return fmt.Errorf("%s has chances of %d positions, %s of %d", c.Driver, len(c.Positions), chances[0].Driver, len(places))
+		}
+		if c.Positions == nil {
+			continue
+		}
+		total := 0
+		for i, chance := range c.Positions {
+			if chance < 0 || chance > Certain {
+				return fmt.Errorf("%s has chance %d of position %d", c.Driver, chance, i+1)
+			}
+			total += chance
+			places[i] += chance
+		}
+		if len(places) < 3 || c.Positions[0] != c.Win || abs(c.Positions[0]+c.Positions[1]+c.Positions[2]-c.Podium) > 3 || total+c.DNF > Certain+len(places)+1 {
+			return fmt.Errorf("the positions of %s, %v, do not fit its chances to win, %d, of the podium, %d, and of not finishing, %d",
+				c.Driver, c.Positions, c.Win, c.Podium, c.DNF)
+		}
+	}
+	n := len(chances)
+	if abs(wins-Certain) > n || abs(podiums-3*Certain) > n {
 		return fmt.Errorf("the chances add up to %d wins and %d podiums, not to %d and %d", wins, podiums, Certain, 3*Certain)
 	}
-	if got := int(math.Round(p.WinProbability * Certain)); got != of[p.P1].Win {
-		return fmt.Errorf("win probability %v is not the chance of %s, %d", p.WinProbability, p.P1, of[p.P1].Win)
+	for i, total := range places {
+		if total > Certain+n {
+			return fmt.Errorf("the chances of position %d add up to %d, more than %d", i+1, total, Certain)
+		}
+	}
+	return nil
+}
+
+// steps are the sessions after which a forecast can be noted.
+var steps = []season.SessionKind{
+	season.Practice1, season.Practice2, season.Practice3, season.Practice4, season.Qualifying, season.SprintQualifying, season.Sprint,
+}
+
+// checkForecast: a forecast is noted once for a session of the weekend, and for a round without a result.
+func (r *Record) checkForecast(e Event) error {
+	switch {
+	case !slices.Contains(steps, e.Step):
+		return fmt.Errorf("a forecast follows one of %v, not %q", steps, e.Step)
+	case slices.ContainsFunc(r.Forecasts, func(f Forecast) bool { return f.Step == e.Step }):
+		return fmt.Errorf("%w: a forecast after %s is noted", ErrUnchanged, e.Step)
+	case len(r.Revisions) > 0:
+		return ErrAlreadyVerified
+	}
+	return checkChances(e.Chances)
+}
+
+// checkCode: a code is three capital letters, and changes.
+func (e Event) checkCode() error {
+	for _, code := range []string{e.From, e.To} {
+		if len(code) != 3 || strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+			return fmt.Errorf("a code is three letters from A to Z, not %q", code)
+		}
+	}
+	if e.From == e.To {
+		return fmt.Errorf("%w: %s has the code %s", ErrUnchanged, e.Driver, e.To)
+	}
+	return nil
+}
+
+// checkVouch: an imported archive vouches for rounds without a result, of seasons up to the one in which the
+// ledger was opened. The rounds ascend, and no source vouches.
+func (s *State) checkVouch(e Event) error {
+	if IsSource(e.Actor) {
+		return fmt.Errorf("%s is for a person, not for %s", e.Type, e.Actor)
+	}
+	if len(e.Rounds) == 0 {
+		return errors.New("there are no rounds")
+	}
+	for i, key := range e.Rounds {
+		record, ok := s.records[key]
+		switch {
+		case !ok:
+			return fmt.Errorf("%w %d", ErrUnknownSession, key)
+		case i > 0 && key <= e.Rounds[i-1]:
+			return fmt.Errorf("the rounds ascend, but %d follows %d", key, e.Rounds[i-1])
+		case len(record.Revisions) > 0:
+			return fmt.Errorf("%d: %w", key, ErrAlreadyVerified)
+		case record.Year > s.opened.UTC().Year():
+			return fmt.Errorf("%d is of %d, after the ledger was opened at %s", key, record.Year, instant(s.opened))
+		}
 	}
 	return nil
 }
@@ -419,7 +540,7 @@ func (s *State) checkVerify(record *Record, e Event) error {
 		return fmt.Errorf("%w: the next revision is %d, not %d", ErrAlreadyVerified, last.Revision+1, e.Result.Revision)
 	}
 	sprint := renameRows(e.Result.Sprint, s.Driver)
-	if slices.Equal(renameRows(e.Result.Rows, s.Driver), last.Rows) && (sprint == nil || slices.Equal(sprint, last.Sprint)) {
+	if slices.EqualFunc(renameRows(e.Result.Rows, s.Driver), last.Rows, Row.Same) && (sprint == nil || slices.EqualFunc(sprint, last.Sprint, Row.Same)) {
 		return fmt.Errorf("%w: the classification is that of revision %d", ErrUnchanged, last.Revision)
 	}
 	return nil
@@ -443,6 +564,9 @@ func checkRows(classified []Row) error {
 		case r.Points < 0 || math.IsNaN(r.Points) || math.IsInf(r.Points, 0):
 			return fmt.Errorf("row %d: %s has %v points", i+1, r.Driver, r.Points)
 		}
+		if err := r.checkDetails(); err != nil {
+			return fmt.Errorf("row %d: %s %w", i+1, r.Driver, err)
+		}
 		rows[r.Driver] = append(rows[r.Driver], r)
 		if !mayAppear(rows[r.Driver]) {
 			return fmt.Errorf("row %d: %s is there twice", i+1, r.Driver)
@@ -453,6 +577,32 @@ func checkRows(classified []Row) error {
 		return errors.New("nobody has position 1")
 	}
 	return nil
+}
+
+// checkDetails: no number is negative, only a driver without a position has a status, only the winner a time,
+// and only a driver behind the winner one gap.
+func (r Row) checkDetails() error {
+	switch {
+	case r.Number < 0 || r.Grid < 0 || r.TimeMS < 0 || r.GapMS < 0 || r.GapLaps < 0 || r.Laps != nil && *r.Laps < 0:
+		return errors.New("has a negative number among the details")
+	case r.Position > 0 && r.Status != "":
+		return fmt.Errorf("has position %d and status %s", r.Position, r.Status)
+	case !slices.Contains(outcomes, r.Status):
+		return fmt.Errorf("has status %q, which is none of %v", r.Status, outcomes[1:])
+	case r.Position != 1 && r.TimeMS != 0:
+		return errors.New("has the winner's time")
+	case r.Position == 0 && (r.GapMS != 0 || r.GapLaps != 0):
+		return errors.New("has no position, but a gap to the winner")
+	case r.GapMS != 0 && r.GapLaps != 0:
+		return errors.New("has a gap both in time and in laps")
+	}
+	return nil
+}
+
+// outcomes are the statuses of a row.
+var outcomes = []season.Outcome{
+	"", season.DidNotFinish, season.DidNotStart, season.Disqualified, season.NotClassified, season.DidNotQualify,
+	season.DidNotPreQualify, season.DidNotPractise, season.ExcludedBeforeStart,
 }
 
 // mayAppear says whether one driver can have these rows in one race.

@@ -24,6 +24,7 @@ type State struct {
 	order    []int64                             // the keys of records, ascending
 	current  map[season.DriverID]season.DriverID // by an id of before: the one that is current
 	vouched  map[roundID]bool                    // see Ledger.Vouch; nil: not known
+	imported map[roundID]bool                    // for which an imported archive vouches: see ResultsVouched
 	breaches []Breach
 }
 
@@ -50,6 +51,7 @@ type Record struct {
 	Pick      *FrozenPick    // the one that counts; nil if there is none
 	Voided    []VoidedPick   // picks made before, oldest first
 	Live      []FrozenPick   // by ascending checkpoint
+	Forecasts []Forecast     // in the order in which they were noted
 	Revisions []Verification // of the result, oldest first
 	Override  Override
 }
@@ -64,13 +66,19 @@ type FrozenPick struct {
 	GridKnown  bool
 	Checkpoint int // of a live pick, percent of the scheduled distance; 0: end of lap 1
 
-	// What was not recorded before format 2.
+	Archive     string      // lower-case hex SHA-256 of the archive it was made from
+	Basis       Basis       // empty: only GridKnown is known
+	Chances     []Chance    // of every driver who took part
+	Observation Observation // of a live pick
+}
 
-	Archive string        // lower-case hex SHA-256 of the archive it was made from
-	Basis   Basis         // empty: only GridKnown is known
-	Chances []Chance      // of every driver who took part
-	Lap     int           // of a live pick: laps that the leader had completed
-	DataAge time.Duration // of a live pick: how old the timing data were
+// Forecast is a forecast noted after a session of the weekend.
+type Forecast struct {
+	Step    season.SessionKind
+	At      time.Time
+	Model   string
+	Archive string // empty: not recorded
+	Chances []Chance
 }
 
 // afterQualifying says that a pick outlasts a postponement: grid or qualifying had been known.
@@ -170,12 +178,13 @@ func (s *State) OpenedAt() time.Time { return s.opened }
 // ledger of before that was recorded. See Vouches.
 func (s *State) OpenedOn() string { return s.openedOn }
 
-// Vouches says whether the archive vouches for the result of a round, which was known at an
-// instant: the race had ended when the ledger was opened, and its result stood in the archive of
-// that moment, so that a new store starts complete and nothing verifies itself later. Where that
-// archive is not recorded, or nobody has said what was in it, the instant alone decides.
+// Vouches says whether an archive vouches for the result of a round, which was known at an instant. The
+// race had ended when the ledger was opened, and its result was in the archive of that moment, or an archive
+// imported later vouches for it. A new store therefore starts complete, and no result verifies itself later.
+// Without a record of the first archive's results, the instant alone decides.
 func (s *State) Vouches(year int, gp season.GrandPrixID, known time.Time) bool {
-	return known.Before(s.opened) && (s.vouched == nil || s.vouched[roundID{year, gp}])
+	id := roundID{year, gp}
+	return known.Before(s.opened) && (s.vouched == nil || s.vouched[id] || s.imported[id])
 }
 
 // At is the instant of the last event; zero if there is none.
@@ -299,6 +308,12 @@ func (s *State) apply(e Event) {
 			c.Voided = append(c.Voided, VoidedPick{FrozenPick: *c.Pick, VoidedAt: e.When(), Reason: e.Reason})
 			c.Pick = nil
 		})
+	case ForecastNoted:
+		s.change(e.Session, func(c *Record) {
+			c.Forecasts = append(c.Forecasts, Forecast{
+				Step: e.Step, At: e.When(), Model: e.Model, Archive: e.Archive, Chances: renameChances(e.Chances, s.Driver),
+			})
+		})
 	case ResultVerified:
 		s.change(e.Session, func(c *Record) {
 			v := Verification{Classification: *e.Result, EventID: e.ID, At: e.When(), Actor: e.Actor, Reason: e.Reason}
@@ -310,8 +325,18 @@ func (s *State) apply(e Event) {
 		})
 	case RoundPostponed, RoundCancelled, RoundMoved, RoundReinstated, RoundReleased:
 		s.change(e.Session, func(c *Record) { c.Override.decide(e) })
+	case ResultsVouched:
+		imported := maps.Clone(s.imported)
+		if imported == nil {
+			imported = map[roundID]bool{}
+		}
+		for _, key := range e.Rounds {
+			imported[roundID{s.records[key].Year, s.records[key].GrandPrix}] = true
+		}
+		s.imported = imported
 	case DriverRenamed:
-		s.rename(e.From, e.To)
+		s.rename(season.DriverID(e.From), season.DriverID(e.To))
+	case CodeChanged: // recorded only: codes come from the archive
 	default:
 		panic(errors.New("BUG: ledger: apply of an event that Check would refuse: " + string(e.Type)))
 	}
@@ -321,7 +346,7 @@ func (s *State) apply(e Event) {
 // that appending to them leaves those of the original alone.
 func (s *State) change(key int64, edit func(*Record)) {
 	c := *s.records[key]
-	c.Voided, c.Live, c.Revisions = slices.Clip(c.Voided), slices.Clip(c.Live), slices.Clip(c.Revisions)
+	c.Voided, c.Live, c.Forecasts, c.Revisions = slices.Clip(c.Voided), slices.Clip(c.Live), slices.Clip(c.Forecasts), slices.Clip(c.Revisions)
 	c.Override.Changes = slices.Clip(c.Override.Changes)
 	edit(&c)
 	s.records[key] = &c
@@ -331,7 +356,10 @@ func (s *State) frozen(e Event) *FrozenPick {
 	p := &FrozenPick{
 		Pick: *e.Pick, EventID: e.ID, FrozenAt: e.When(), Actor: e.Actor,
 		Start: e.Start, GridKnown: e.GridKnown, Checkpoint: e.Checkpoint,
-		Archive: e.Archive, Basis: e.Basis, Chances: e.Chances, Lap: e.Lap, DataAge: time.Duration(e.DataAge) * time.Millisecond,
+		Archive: e.Archive, Basis: e.Basis, Chances: e.Chances,
+	}
+	if e.Observation != nil {
+		p.Observation = *e.Observation
 	}
 	p.rename(s.Driver)
 	return p
@@ -379,15 +407,17 @@ func (s *State) rename(from, to season.DriverID) {
 
 // mentions says whether the driver is in anything that is recorded of the round.
 func (r *Record) mentions(id season.DriverID) bool {
-	inPick := func(p *FrozenPick) bool {
-		return p.P1 == id || p.P2 == id || p.P3 == id || slices.ContainsFunc(p.Chances, func(c Chance) bool { return c.Driver == id })
+	inChances := func(chances []Chance) bool {
+		return slices.ContainsFunc(chances, func(c Chance) bool { return c.Driver == id })
 	}
+	inPick := func(p *FrozenPick) bool { return p.P1 == id || p.P2 == id || p.P3 == id || inChances(p.Chances) }
 	inRows := func(rows []Row) bool {
 		return slices.ContainsFunc(rows, func(row Row) bool { return row.Driver == id })
 	}
 	return r.Pick != nil && inPick(r.Pick) ||
 		slices.ContainsFunc(r.Live, func(p FrozenPick) bool { return inPick(&p) }) ||
 		slices.ContainsFunc(r.Voided, func(p VoidedPick) bool { return inPick(&p.FrozenPick) }) ||
+		slices.ContainsFunc(r.Forecasts, func(f Forecast) bool { return inChances(f.Chances) }) ||
 		slices.ContainsFunc(r.Revisions, func(v Verification) bool { return inRows(v.Rows) || inRows(v.Sprint) })
 }
 
@@ -398,12 +428,15 @@ func (r *Record) rename(current func(season.DriverID) season.DriverID) {
 		pick.rename(current)
 		r.Pick = &pick
 	}
-	r.Live, r.Voided, r.Revisions = slices.Clone(r.Live), slices.Clone(r.Voided), slices.Clone(r.Revisions)
+	r.Live, r.Voided, r.Forecasts, r.Revisions = slices.Clone(r.Live), slices.Clone(r.Voided), slices.Clone(r.Forecasts), slices.Clone(r.Revisions)
 	for i := range r.Live {
 		r.Live[i].rename(current)
 	}
 	for i := range r.Voided {
 		r.Voided[i].rename(current)
+	}
+	for i := range r.Forecasts {
+		r.Forecasts[i].Chances = renameChances(r.Forecasts[i].Chances, current)
 	}
 	for i := range r.Revisions {
 		v := &r.Revisions[i]
@@ -414,10 +447,15 @@ func (r *Record) rename(current func(season.DriverID) season.DriverID) {
 // rename passes the ids of a pick that is not shared through current.
 func (p *FrozenPick) rename(current func(season.DriverID) season.DriverID) {
 	p.P1, p.P2, p.P3 = current(p.P1), current(p.P2), current(p.P3)
-	p.Chances = slices.Clone(p.Chances)
-	for i := range p.Chances {
-		p.Chances[i].Driver = current(p.Chances[i].Driver)
+	p.Chances = renameChances(p.Chances, current)
+}
+
+func renameChances(chances []Chance, current func(season.DriverID) season.DriverID) []Chance {
+	renamed := slices.Clone(chances)
+	for i := range renamed {
+		renamed[i].Driver = current(renamed[i].Driver)
 	}
+	return renamed
 }
 
 func renameRows(rows []Row, current func(season.DriverID) season.DriverID) []Row {

@@ -54,49 +54,23 @@ var outcomes = map[season.Outcome]wire.ResultStatus{
 	season.DidNotPractise: wire.DidNotPractise, season.ExcludedBeforeStart: wire.Excluded,
 }
 
-// classification joins verified rows with what the source says of the same drivers. Times and the
-// laps behind are only of rows on which both agree: after a penalty, those of the source are of
-// another classification.
+// classification lists verified rows by position, those without one last, with the details that the source
+// has of the same drivers.
 func classification(y *almanac.Year, r *almanac.Round, verified []ledger.Row, source []season.Result) []wire.ResultRow {
-	told := map[season.DriverID][]*season.Result{} // a driver who drove several cars has several rows
-	for i := range source {
-		told[source[i].Driver] = append(told[source[i].Driver], &source[i])
-	}
-	// By position, whoever wrote them in another order; those without one come last.
-	verified = slices.SortedStableFunc(slices.Values(verified), func(a, b ledger.Row) int {
+	verified = r.Whole(verified, source)
+	slices.SortStableFunc(verified, func(a, b ledger.Row) int {
 		return cmp.Compare(uint(a.Position-1), uint(b.Position-1)) // 0 becomes the largest
 	})
 	rows := make([]wire.ResultRow, len(verified))
-	var winner *season.Result
 	for i, v := range verified {
-		row := wire.ResultRow{
+		rows[i] = wire.ResultRow{
 			Position: v.Position, Driver: y.Codes[v.Driver], Name: r.Driver(v.Driver).Name, Team: r.Team(v.Team).Name,
-			TeamColour: r.Colour(v.Team), Status: wire.Classified, Points: v.Points, Shared: v.Shared,
-		}
-		if entry := r.Facts.Entry(v.Driver); entry != nil {
-			row.Number = entry.Number
-		}
-		var of season.Result
-		if known := told[v.Driver]; len(known) > 0 {
-			of, told[v.Driver] = *known[0], known[1:]
-			row.Grid, row.Laps = of.Grid, &of.Laps
-			agreed := of.Position == v.Position
-			if v.Position == 1 && winner == nil && agreed {
-				winner = &of
-				row.TimeMS = of.Time.Milliseconds()
-			} else if winner != nil && agreed && v.Position > 0 && winner.Time > 0 {
-				switch behind := winner.Laps - of.Laps; {
-				case of.Time >= winner.Time:
-					row.GapMS = (of.Time - winner.Time).Milliseconds()
-				case behind > 0:
-					row.GapLaps = behind
-				}
-			}
+			TeamColour: r.Colour(v.Team), Number: v.Number, Status: wire.Classified, Grid: v.Grid, Laps: v.Laps,
+			TimeMS: v.TimeMS, GapMS: v.GapMS, GapLaps: v.GapLaps, Points: v.Points, Reason: v.Reason, Shared: v.Shared,
 		}
 		if v.Position == 0 {
-			row.Status, row.Reason = outcomes[of.Outcome], of.Reason
+			rows[i].Status = outcomes[v.Status]
 		}
-		rows[i] = row
 	}
 	return rows
 }

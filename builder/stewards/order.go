@@ -47,7 +47,7 @@ func Order(s Session, drivers []string) ([]ledger.Row, error) {
 	for i := range rest {
 		rest[i].Position, rest[i].Points = 0, 0
 	}
-	return append(order, rest...), nil
+	return placed(append(order, rest...)), nil
 }
 
 // meant suggests whom a text may mean that is no code.

@@ -116,11 +116,24 @@ func (u Ruling) Apply(s Session) ([]ledger.Row, error) {
 		if out, order, rest, err = remove(driver, order, rest); err != nil {
 			return nil, fmt.Errorf("rule on %s: disqualify: %w", s, err)
 		}
-		out.Position, out.Points = 0, 0
+		out.Position, out.Points, out.Status = 0, 0, season.Disqualified
 		rest = append(rest, out)
 	}
 	points.give(order)
-	return append(order, rest...), nil
+	return placed(append(order, rest...)), nil
+}
+
+// placed clears the details that belong to the places before: times and gaps, and the status of a driver who
+// has a place now.
+func placed(rows []ledger.Row) []ledger.Row {
+	for i := range rows {
+		row := &rows[i]
+		row.TimeMS, row.GapMS, row.GapLaps = 0, 0, 0
+		if row.Position > 0 {
+			row.Status, row.Reason = "", ""
+		}
+	}
+	return rows
 }
 
 // remove takes a driver's row out of those with a place or of the rest.

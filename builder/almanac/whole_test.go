@@ -1,0 +1,89 @@
+package almanac_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/almanac/almanactest"
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+)
+
+// rowsOf decides on Belgium and returns the rows of the event by driver, in the form of the ledger file.
+func rowsOf(t *testing.T, w *almanactest.History, decide func(*almanac.Round) ([]ledger.Event, error)) map[season.DriverID]string {
+	t.Helper()
+	w.Decide(almanactest.BelgiumOver, almanactest.Belgium, decide)
+	files := w.Ledger.Files()
+	rows := map[season.DriverID]string{}
+	for _, row := range files[len(files)-1].Events[0].Result.Rows {
+		text, err := json.Marshal(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows[row.Driver] = string(text)
+	}
+	return rows
+}
+
+func wantRows(t *testing.T, what string, got map[season.DriverID]string, want map[season.DriverID]string) {
+	t.Helper()
+	for driver, row := range want {
+		if got[driver] != row {
+			t.Errorf("%s: %s\n got %s\nwant %s", what, driver, got[driver], row)
+		}
+	}
+}
+
+// A verified result has the whole rows of the source. A correction has the details that it says; the source
+// gives the others, but times and gaps only for drivers whose place is the same in both.
+func TestLedgerHasWholeRows(t *testing.T) {
+	w := almanactest.New(t, almanactest.Opened)
+	verified := rowsOf(t, w, (*almanac.Round).Verify)
+	wantRows(t, "verified", verified, map[season.DriverID]string{
+		"lewis-hamilton":  `{"driver":"lewis-hamilton","team":"mercedes","engine":"mercedes","position":1,"points":25,"number":44,"grid":3,"laps":44,"time_ms":4797566}`,
+		"oscar-piastri":   `{"driver":"oscar-piastri","team":"mclaren","engine":"mercedes","position":2,"points":18,"number":81,"grid":5,"laps":44,"gap_ms":647}`,
+		"george-russell":  `{"driver":"george-russell","team":"mercedes","engine":"mercedes","number":63,"status":"DSQ","grid":6,"laps":44,"reason":"Car underweight"}`,
+		"guanyu-zhou":     `{"driver":"guanyu-zhou","team":"kick-sauber","engine":"ferrari","number":24,"status":"DNF","grid":19,"laps":5,"reason":"Hydraulics"}`,
+		"charles-leclerc": `{"driver":"charles-leclerc","team":"ferrari","engine":"ferrari","position":3,"points":15,"number":16,"grid":1,"laps":44,"gap_ms":8023}`,
+	})
+
+	corrected := rowsOf(t, w, func(r *almanac.Round) ([]ledger.Event, error) {
+		rows := almanac.Rows(r.Facts.Results)
+		rows[1].Position, rows[1].Points, rows[1].Status = 0, 0, season.Disqualified
+		rows[2].Position = 2
+		return r.Correct(append(rows[:1:1], append(rows[2:], rows[1])...), nil, "a disqualification")
+	})
+	wantRows(t, "corrected", corrected, map[season.DriverID]string{
+		"lewis-hamilton":  verified["lewis-hamilton"],
+		"charles-leclerc": `{"driver":"charles-leclerc","team":"ferrari","engine":"ferrari","position":2,"points":15,"number":16,"grid":1,"laps":44}`,
+		"oscar-piastri":   `{"driver":"oscar-piastri","team":"mclaren","engine":"mercedes","number":81,"status":"DSQ","grid":5,"laps":44}`,
+		"max-verstappen":  verified["max-verstappen"],
+		"guanyu-zhou":     verified["guanyu-zhou"],
+	})
+}
+
+// A correction before the source has a result says what it says, and no more.
+func TestCorrectionAheadOfTheSource(t *testing.T) {
+	w := almanactest.New(t, almanactest.Opened)
+	r := w.Round(almanactest.BelgiumStart.Add(time.Hour), almanactest.Belgium)
+	laps := 44
+	events, err := r.Correct([]ledger.Row{
+		{Driver: "lewis-hamilton", Team: "mercedes", Position: 1, Points: 25, Details: ledger.Details{Laps: &laps, TimeMS: 4797566}},
+		{Driver: "george-russell", Team: "mercedes"},
+	}, nil, "by hand")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(events[0].Result.Rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"driver":"lewis-hamilton","team":"mercedes","position":1,"points":25,"number":44,"laps":44,"time_ms":4797566},` +
+		`{"driver":"george-russell","team":"mercedes","number":63}]`
+	if strings.TrimSpace(string(text)) != want {
+		t.Errorf("got %s, want %s", text, want)
+	}
+}
