@@ -18,25 +18,22 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/klauspost/compress/zstd"
 
-	"gridcast/builder/archive/columns"
 	"gridcast/builder/season"
 )
 
-// Format and version of the file that Encode writes. Decode reads version 1 as well, which
-// held each table by columns, and refuses every other.
+// Format and version of the file. Decode refuses every other.
 const (
-	format    = "gridcast-archive"
-	version   = 2
-	byColumns = 1
+	format  = "gridcast-archive"
+	version = 2
 )
 
 // magic is how a zstd stream begins.
 const magic = "\x28\xb5\x2f\xfd"
 
-// window is how far back the stream refers: what a reader must hold of it.
+// window is how far back the stream refers, and so the bytes that a reader holds of it.
 const window = 8 << 20
 
-// maxBytes is the most that is unpacked of a file, many times what all seasons take.
+// maxBytes is the limit of an unpacked file, many times the size of all seasons.
 const maxBytes = 256 << 20
 
 // Errors of Decode that callers can tell apart.
@@ -46,8 +43,8 @@ var (
 	ErrDamaged    = errors.New("archive is damaged or cut off")
 )
 
-// Encode writes the archive. Times of laps and races are kept to the millisecond, which is as
-// exact as any source; a finer one is an error.
+// Encode writes the archive. It keeps times of laps and races to the millisecond, as exactly as any source. A
+// finer time is an error.
 func Encode(w io.Writer, a *season.Archive) error {
 	if err := encode(w, a.Facts()); err != nil {
 		return fmt.Errorf("encode archive: %w", err)
@@ -75,8 +72,8 @@ func encode(w io.Writer, facts season.Facts) error {
 	return z.Close()
 }
 
-// Decode reads an archive to its end. The error wraps ErrNotArchive, ErrVersion or ErrDamaged,
-// or says which facts do not hold together.
+// Decode reads an archive to its end. The error wraps ErrNotArchive, ErrVersion or ErrDamaged, or names the
+// facts that contradict each other.
 func Decode(r io.Reader) (*season.Archive, error) {
 	a, err := decode(r)
 	if err != nil {
@@ -100,7 +97,7 @@ func decode(r io.Reader) (*season.Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: header: %w", ErrDamaged, err)
 	}
-	facts, seasons, readSeason, err := readHeader(first)
+	facts, seasons, err := readHeader(first)
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +106,8 @@ func decode(r io.Reader) (*season.Archive, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: season %d of %d: %w", ErrDamaged, i+1, seasons, err)
 		}
-		s, err := readSeason(line)
-		if err != nil {
+		var s season.Season
+		if err := json.Unmarshal(line, &s, spelling); err != nil {
 			return nil, fmt.Errorf("%w: season %d of %d: %w", ErrDamaged, i+1, seasons, err)
 		}
 		facts.Seasons = append(facts.Seasons, s)
@@ -125,7 +122,7 @@ func decode(r io.Reader) (*season.Archive, error) {
 	return season.New(facts)
 }
 
-// readLine returns the next line; without its end it is cut off.
+// readLine returns the next line. A line without a line feed is cut off.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadBytes('\n')
 	if errors.Is(err, io.EOF) {
@@ -142,51 +139,38 @@ type header struct {
 	season.Facts
 }
 
-// readHeader returns the facts of the first line, how many lines of seasons follow, and what
-// reads one. Format and version come before the rest, which in a version that is not known
-// here may mean something else.
-func readHeader(line []byte) (facts season.Facts, seasons int, readSeason func([]byte) (season.Season, error), err error) {
-	var is struct {
+// readHeader returns the facts of the first line and the number of seasons that follow. It reads format and
+// version first, because another version may give the other members another meaning.
+func readHeader(line []byte) (facts season.Facts, seasons int, err error) {
+	var kind struct {
 		Format  string `json:"format"`
 		Version int    `json:"version"`
 	}
-	if err := json.Unmarshal(line, &is); err != nil {
-		return facts, 0, nil, fmt.Errorf("%w: %w", ErrNotArchive, err)
+	if err := json.Unmarshal(line, &kind); err != nil {
+		return facts, 0, fmt.Errorf("%w: %w", ErrNotArchive, err)
 	}
-	if is.Format != format {
-		return facts, 0, nil, fmt.Errorf("%w: format %q", ErrNotArchive, is.Format)
+	if kind.Format != format {
+		return facts, 0, fmt.Errorf("%w: format %q", ErrNotArchive, kind.Format)
 	}
-	switch is.Version {
-	case version:
-		var h header
-		err = json.Unmarshal(line, &h, spelling)
-		facts, seasons = h.Facts, h.Seasons
-		readSeason = func(line []byte) (s season.Season, err error) {
-			return s, json.Unmarshal(line, &s, spelling)
-		}
-	case byColumns:
-		facts, seasons, err = columns.Header(line)
-		readSeason = func(line []byte) (season.Season, error) { return columns.Season(line, readTimes) }
-	default:
-		return facts, 0, nil, fmt.Errorf("%w: version %d, want %d; import it again", ErrVersion, is.Version, version)
+	if kind.Version != version {
+		return facts, 0, fmt.Errorf("%w: version %d, want %d; import it again", ErrVersion, kind.Version, version)
 	}
-	if err != nil {
-		return facts, 0, nil, fmt.Errorf("%w: header: %w", ErrDamaged, err)
+	var h header
+	if err := json.Unmarshal(line, &h, spelling); err != nil {
+		return facts, 0, fmt.Errorf("%w: header: %w", ErrDamaged, err)
 	}
-	return facts, seasons, readSeason, nil
+	return h.Facts, h.Seasons, nil
 }
 
-// spelling is how values stand in the file: zero values are absent, durations are whole
-// milliseconds, instants are in UTC, and those at midnight are days.
+// spelling is the form of values in the file. Zero values are absent, durations are whole milliseconds, instants
+// are in UTC, and an instant at midnight is a day.
 var spelling = json.JoinOptions(
 	json.OmitZeroStructFields(true),
 	json.FormatNilSliceAsNull(true),
 	json.Deterministic(true),
 	json.WithMarshalers(json.JoinMarshalers(json.MarshalToFunc(writeDuration), json.MarshalToFunc(writeTime))),
-	json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(readDuration), readTimes)),
+	json.WithUnmarshalers(json.JoinUnmarshalers(json.UnmarshalFromFunc(readDuration), json.UnmarshalFromFunc(readTime))),
 )
-
-var readTimes = json.UnmarshalFromFunc(readTime)
 
 func writeDuration(e *jsontext.Encoder, d time.Duration) error {
 	if d%time.Millisecond != 0 {

@@ -63,7 +63,7 @@ func ReadFile(path string) (*season.Archive, string, error) {
 }
 
 // WriteFile writes an archive file and returns its Sum. It replaces the file that was there in
-// one step: whatever goes wrong, path holds the old archive or the new one.
+// one step, so that after any failure path holds the old archive or the new one.
 func WriteFile(path string, a *season.Archive) (string, error) {
 	var file bytes.Buffer
 	if err := Encode(&file, a); err != nil {
@@ -75,8 +75,7 @@ func WriteFile(path string, a *season.Archive) (string, error) {
 	return Sum(file.Bytes()), nil
 }
 
-// replace writes a temporary file beside path and renames it, so that the data is on disk
-// before the name is.
+// replace writes a temporary file beside path and renames it. The data reaches the disk before the name does.
 func replace(path string, data []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".archive-*")
 	if err != nil {
