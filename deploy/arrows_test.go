@@ -29,7 +29,8 @@ var arrows = map[string][]string{
 	"builder":                       {"schemas", "snapshots", "builder"},
 	"builder/season":                {},
 	"builder/archive":               {"builder/season", "builder/archive", "snapshots/blob"},
-	"builder/source":                {"builder/season", "builder/source"},
+	"builder/names":                 {},
+	"builder/source":                {"builder/names", "builder/season", "builder/source"},
 	"builder/assemble":              {"builder/season", "builder/assemble"},
 	"builder/settings":              {"builder/season", "snapshots/blob"},
 	"builder/provenance":            {"builder/season"},
@@ -38,7 +39,7 @@ var arrows = map[string][]string{
 	"builder/ledger":                {"builder/season", "snapshots/blob"},
 	"builder/almanac":               {"builder/season", "builder/ledger"},
 	"builder/almanac/almanactest":   {"builder", "snapshots/blob"},
-	"builder/stewards":              {"builder/almanac", "builder/ledger", "builder/season"},
+	"builder/stewards":              {"builder/almanac", "builder/names", "builder/ledger", "builder/season"},
 	"builder/render":                {"schemas", "builder/almanac", "builder/ledger", "builder/season"},
 	"edge":                          {"schemas", "snapshots", "edge"},
 	"edge/express":                  {"edge/negotiate"},
@@ -68,7 +69,7 @@ var borders = map[string][]string{
 }
 
 // pure lists packages that may know neither files, network nor clock.
-var pure = []string{"builder/season", "builder/provenance", "builder/predict", "builder/almanac", "builder/stewards", "builder/assemble", "builder/render", "scheduler/cadence", "schemas/wire", "schemas/catalog"}
+var pure = []string{"builder/season", "builder/names", "builder/provenance", "builder/predict", "builder/almanac", "builder/stewards", "builder/assemble", "builder/render", "scheduler/cadence", "schemas/wire", "schemas/catalog"}
 
 var impure = []string{"os", "net", "net/http", "io/ioutil", "os/exec", "syscall"}
 

@@ -3,7 +3,6 @@ package stewards
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"gridcast/builder/ledger"
 )
@@ -50,26 +49,11 @@ func Order(s Session, drivers []string) ([]ledger.Row, error) {
 	return placed(append(order, rest...)), nil
 }
 
-// meant suggests whom a text may mean that is no code.
+// meant suggests drivers for a text that is no code.
 func (s Session) meant(text string) string {
-	r := s.Round
-	least := 3 // more letters apart is another word
-	var near []string
-	for _, row := range s.TookPart() {
-		code, name := r.Code(row.Driver), r.Driver(row.Driver).Name
-		last := name[strings.LastIndex(name, " ")+1:]
-		d := min(distance(strings.ToUpper(text), code), distance(strings.ToLower(text), strings.ToLower(last)))
-		if d < least {
-			near, least = nil, d
-		}
-		if d == least && d < len(text) {
-			near = append(near, fmt.Sprintf("%s (%s)", code, name))
-		}
-	}
-	if len(near) == 0 || len(near) > 4 {
-		return ""
-	}
-	return "; did you mean " + strings.Join(near, " or ") + "?"
+	return nearDrivers(text, s.TookPart(), func(row ledger.Row) (code, name string) {
+		return s.Round.Code(row.Driver), s.Round.Driver(row.Driver).Name
+	})
 }
 
 // pointsOf tells how the classification of a session gives its points.

@@ -10,8 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/text/unicode/norm"
-
+	"gridcast/builder/names"
 	"gridcast/builder/season"
 )
 
@@ -167,28 +166,30 @@ func (r *Roster) Find(text string) (Starter, error) {
 			return s, nil
 		}
 	}
-	least := 3 // more letters apart is another word
-	var near, codes []string
+	var codes []string
 	for _, s := range r.Known {
 		if s.Entered {
 			codes = append(codes, s.Code)
 		}
-		last := s.Name[strings.LastIndex(s.Name, " ")+1:]
-		d := min(distance(strings.ToUpper(text), s.Code), distance(strings.ToLower(text), strings.ToLower(last)))
-		if d < least {
-			near, least = nil, d
-		}
-		if d == least && d < len(text) {
-			near = append(near, fmt.Sprintf("%s (%s)", s.Code, s.Name))
-		}
 	}
-	meant := "."
-	if len(near) > 0 && len(near) <= 4 {
-		meant = "; did you mean " + strings.Join(near, " or ") + "?"
-	}
+	meant := nearDrivers(text, r.Known, func(s Starter) (code, name string) { return s.Code, s.Name })
 	slices.Sort(codes)
 	return Starter{}, fmt.Errorf("%q is no driver's code%s Known are %s; a new driver is written %s = Name, country, team, number",
-		text, meant, strings.Join(codes, " "), cmp.Or(strings.ToUpper(letters(text)), "ABC"))
+		text, cmp.Or(meant, "."), strings.Join(codes, " "), cmp.Or(strings.ToUpper(letters(text)), "ABC"))
+}
+
+// nearDrivers suggests the drivers whose code or last name a text may mean.
+func nearDrivers[T any](text string, drivers []T, of func(T) (code, name string)) string {
+	near := names.Nearest(text, 2, drivers, func(driver T) []string {
+		code, name := of(driver)
+		return []string{code, name[strings.LastIndex(name, " ")+1:]}
+	})
+	suggestions := make([]string, len(near))
+	for i, driver := range near {
+		code, name := of(driver)
+		suggestions[i] = fmt.Sprintf("%s (%s)", code, name)
+	}
+	return names.DidYouMean(suggestions)
 }
 
 var (
@@ -245,7 +246,7 @@ func (r *Roster) assign(code, is string) (Starter, *season.Driver, error) {
 // lower case with hyphens, so that they are the same once a source names them.
 func (r *Roster) introduce(code, name, country string) (season.Driver, error) {
 	country = strings.ToUpper(country)
-	id := season.DriverID(slug(name))
+	id := season.DriverID(names.Slug(name))
 	first, last, two := strings.Cut(name, " ")
 	switch {
 	case !codeForm.MatchString(code):
@@ -265,22 +266,25 @@ func (r *Roster) introduce(code, name, country string) (season.Driver, error) {
 
 // findTeam returns the team of an identifier or a name, of those with an entry.
 func (r *Roster) findTeam(text string) (season.TeamID, error) {
-	near, least := "", 4
-	var known []string
+	var all []season.TeamID
+	var known []string // entered in the round
 	for _, s := range r.Known {
-		name := r.Team(s.Team)
-		if strings.EqualFold(text, string(s.Team)) || strings.EqualFold(text, name) {
+		if strings.EqualFold(text, string(s.Team)) || strings.EqualFold(text, r.Team(s.Team)) {
 			return s.Team, nil
 		}
-		if d := min(distance(strings.ToLower(text), string(s.Team)), distance(strings.ToLower(text), strings.ToLower(name))); d < least {
-			near, least = fmt.Sprintf("; did you mean %s?", s.Team), d
-		}
-		if s.Entered && !slices.Contains(known, string(s.Team)) {
-			known = append(known, string(s.Team))
+		if !slices.Contains(all, s.Team) {
+			all = append(all, s.Team)
+			if s.Entered {
+				known = append(known, string(s.Team))
+			}
 		}
 	}
+	var near []string
+	for _, team := range names.Nearest(text, 3, all, func(team season.TeamID) []string { return []string{string(team), r.Team(team)} }) {
+		near = append(near, string(team))
+	}
 	slices.Sort(known)
-	return "", fmt.Errorf("team %q is not known%s Known are %s", text, cmp.Or(near, "."), strings.Join(known, ", "))
+	return "", fmt.Errorf("team %q is not known%s Known are %s", text, cmp.Or(names.DidYouMean(near), "."), strings.Join(known, ", "))
 }
 
 // engineOf is the engine that a team has in the latest entries.
@@ -353,20 +357,6 @@ func rows[T any](l *List, row func(s Starter, position int) T) []T {
 	return made
 }
 
-// slug is a name in lower case, without accents, with hyphens.
-func slug(name string) string {
-	var b strings.Builder
-	for _, c := range norm.NFD.String(strings.ToLower(name)) {
-		switch {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
-			b.WriteRune(c)
-		case c == ' ' || c == '-':
-			b.WriteByte('-')
-		}
-	}
-	return strings.Trim(b.String(), "-")
-}
-
 // letters are the first three letters A to Z of a text.
 func letters(text string) string {
 	kept := strings.Map(func(c rune) rune {
@@ -376,30 +366,4 @@ func letters(text string) string {
 		return -1
 	}, text)
 	return kept[:min(3, len(kept))]
-}
-
-// distance is how many letters two words are apart: inserted, deleted, replaced, or swapped with
-// their neighbour.
-func distance(a, b string) int {
-	rows := make([][]int, len(a)+1)
-	for i := range rows {
-		rows[i] = make([]int, len(b)+1)
-		rows[i][0] = i
-	}
-	for j := range rows[0] {
-		rows[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			rows[i][j] = min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				rows[i][j] = min(rows[i][j], rows[i-2][j-2]+1)
-			}
-		}
-	}
-	return rows[len(a)][len(b)]
 }

@@ -10,14 +10,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	ics "github.com/arran4/golang-ical"
-	"golang.org/x/text/unicode/norm"
 
+	"gridcast/builder/names"
 	"gridcast/builder/season"
 )
 
@@ -180,7 +181,7 @@ func readRow(row map[string]string, known Known) (Round, error) {
 	switch {
 	case found:
 		r.GrandPrix = id
-	case row["name"] != "" && slug(row["grand_prix"]) == row["grand_prix"]:
+	case row["name"] != "" && names.Slug(row["grand_prix"]) == row["grand_prix"]:
 		r.GrandPrix, r.Name = season.GrandPrixID(row["grand_prix"]), row["name"]
 	default:
 		return r, fmt.Errorf("grand_prix %q is not known%s; a new one is written in lower case with hyphens and has a name",
@@ -228,7 +229,7 @@ func (k Known) circuit(row map[string]string, latest season.CircuitID) (season.C
 		}
 	}
 	venue := season.Circuit{ID: season.CircuitID(text), Name: row["circuit_name"], Locality: row["locality"], Country: row["country"]}
-	if slug(text) != text || venue.Name == "" || venue.Locality == "" || venue.Country == "" {
+	if names.Slug(text) != text || venue.Name == "" || venue.Locality == "" || venue.Country == "" {
 		return "", nil, fmt.Errorf("circuit %q is not known; a new one is written in lower case with hyphens and has circuit_name, locality and country", text)
 	}
 	return venue.ID, &venue, nil
@@ -267,43 +268,26 @@ func (k Known) find(text string) (season.GrandPrixID, bool) {
 	return "", false
 }
 
-// near lists the Grand Prix that begin alike.
+// near suggests the Grand Prix that a text may mean.
 func (k Known) near(text string) string {
+	ids := slices.Sorted(maps.Keys(k.Editions))
 	var near []string
-	for id := range k.Editions {
-		if n := min(3, len(text)); n > 0 && strings.HasPrefix(string(id), strings.ToLower(text[:n])) {
-			near = append(near, string(id))
-		}
+	for _, id := range names.Nearest(text, 3, ids, func(id season.GrandPrixID) []string { return []string{string(id), key(k.Editions[id].Name)} }) {
+		near = append(near, string(id))
 	}
-	if len(near) == 0 {
-		return ""
-	}
-	slices.Sort(near)
-	return "; did you mean " + strings.Join(near, " or ") + "?"
+	return names.DidYouMean(near)
 }
 
 // key is what of a name tells Grand Prix apart.
 func key(name string) string {
-	words := strings.Fields(strings.ReplaceAll(slug(name), "-", " "))
-	text := " " + strings.Join(words, " ") + " "
+	text := spaced(name)
 	text = strings.ReplaceAll(text, " gp ", " ")
 	text = strings.ReplaceAll(text, " grand prix ", " ")
 	return strings.TrimSpace(text)
 }
 
-// slug is a name in lower case, without accents, with hyphens.
-func slug(name string) string {
-	var b strings.Builder
-	for _, c := range norm.NFD.String(strings.ToLower(name)) {
-		switch {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
-			b.WriteRune(c)
-		case c < 0x300: // else it is an accent
-			b.WriteByte('-')
-		}
-	}
-	return strings.Trim(b.String(), "-")
-}
+// spaced returns the words of a name in lower case, with a blank before and after each.
+func spaced(name string) string { return " " + strings.ReplaceAll(names.Slug(name), "-", " ") + " " }
 
 // readEvents reads an iCalendar file: an event for each session, or for the race alone.
 func readEvents(file []byte, known Known) ([]Round, []string, error) {
@@ -364,7 +348,7 @@ func readEvents(file []byte, known Known) ([]Round, []string, error) {
 
 // within returns the Grand Prix whose name a text holds, the longest such name.
 func (k Known) within(text string) (season.GrandPrixID, bool) {
-	text = " " + strings.ReplaceAll(slug(text), "-", " ") + " "
+	text = spaced(text)
 	best, length := season.GrandPrixID(""), 0
 	for id, r := range k.Editions {
 		for _, name := range []string{key(r.Name), key(string(id))} {
@@ -378,7 +362,7 @@ func (k Known) within(text string) (season.GrandPrixID, bool) {
 
 // kindOf is the session that an event is; empty for the race.
 func kindOf(summary string) season.SessionKind {
-	text := " " + strings.ReplaceAll(slug(summary), "-", " ") + " "
+	text := spaced(summary)
 	for _, k := range []struct {
 		kind  season.SessionKind
 		words []string

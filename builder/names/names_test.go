@@ -1,0 +1,107 @@
+package names_test
+
+import (
+	"archive/zip"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"gridcast/builder/names"
+	"gridcast/builder/source/sourcetest"
+)
+
+func TestSlug(t *testing.T) {
+	for name, want := range map[string]string{
+		"Max Verstappen":         "max-verstappen",
+		"Kimi Räikkönen":         "kimi-raikkonen",
+		"Jérôme d'Ambrosio":      "jerome-dambrosio",
+		"Zak O’Sullivan":         "zak-osullivan",
+		"Tom Belsø":              "tom-belso",
+		"Robert Kubica Łódź":     "robert-kubica-lodz",
+		"Karl Weiß":              "karl-weiss",
+		"Carlos Sainz Jr.":       "carlos-sainz-jr",
+		"Kurt Ahrens, Jr.":       "kurt-ahrens-jr",
+		"Emilia Romagna":         "emilia-romagna",
+		"Barcelona-Catalunya":    "barcelona-catalunya",
+		"São Paulo":              "sao-paulo",
+		"70th Anniversary":       "70th-anniversary",
+		"O.S.C.A.":               "osca",
+		" FORMULA 1: Race (GP) ": "formula-1-race-gp",
+		"山本":                     "",
+		"":                       "",
+	} {
+		if got := names.Slug(name); got != want {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestSlugIsF1DB: Slug gives the identifiers that F1DB gives. The exceptions are names that F1DB itself
+// keeps apart from others, or writes in another order.
+func TestSlugIsF1DB(t *testing.T) {
+	release, err := zip.OpenReader(sourcetest.Path(t, sourcetest.F1DB2026))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release.Close()
+	other := map[string]string{"Qing Hua Ma": "ma-qinghua", "ATS": "ats-wheels", "Lotus": "lotus-f1"}
+	for _, file := range []string{"f1db-drivers.json", "f1db-constructors.json", "f1db-grands-prix.json"} {
+		f, err := release.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows []struct{ ID, Name string }
+		if err := json.NewDecoder(f).Decode(&rows); err != nil {
+			t.Fatal(err)
+		}
+		if len(rows) < 50 {
+			t.Errorf("%s has %d rows, want all", file, len(rows))
+		}
+		for _, row := range rows {
+			if got := names.Slug(row.Name); got != row.ID && other[row.Name] != row.ID {
+				t.Errorf("%s: %q: got %s, want %s", file, row.Name, got, row.ID)
+			}
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	candidates := [][]string{{"VER", "Verstappen"}, {"HAM", "Hamilton"}, {"RUS", "Russell"}, {"HAD", "Hadjar"}}
+	for _, test := range []struct {
+		text  string
+		wrong int
+		want  string
+	}{
+		{"VRE", 2, "VER"}, // two letters swapped are one mistake
+		{"verstapen", 2, "VER"},
+		{"RSU", 2, "RUS"},
+		{"HAX", 2, "HAM HAD"}, // equally near
+		{"XQJ", 2, ""},
+		{"hamiltonn", 0, ""},
+		{"H", 2, ""}, // as many wrong letters as it has
+	} {
+		var got []string
+		for _, candidate := range names.Nearest(test.text, test.wrong, candidates, slices.Clone[[]string]) {
+			got = append(got, candidate[0])
+		}
+		if text := strings.Join(got, " "); text != test.want {
+			t.Errorf("%q with %d wrong letters: got %q, want %q", test.text, test.wrong, text, test.want)
+		}
+	}
+}
+
+func TestDidYouMean(t *testing.T) {
+	for want, suggestions := range map[string][]string{
+		"":                                  nil,
+		"; did you mean VER?":               {"VER"},
+		"; did you mean VER or HAM or RUS?": {"VER", "HAM", "RUS"},
+	} {
+		if got := names.DidYouMean(suggestions); got != want {
+			t.Errorf("%v: got %q, want %q", suggestions, got, want)
+		}
+	}
+	if got := names.DidYouMean([]string{"A", "B", "C", "D", "E"}); got != "" {
+		t.Errorf("five suggestions: got %q, want none", got)
+	}
+}
