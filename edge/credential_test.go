@@ -125,15 +125,15 @@ func TestConnectionRemembersItsKey(t *testing.T) {
 		}
 		return r.StatusCode
 	}
-	var record keys.Record
+	var record keys.StoredKey
 	var key string
-	change := func(f func(*keys.Document) error) {
+	change := func(f func(*keys.List) error) {
 		t.Helper()
 		if err := keys.Update(t.Context(), w.store, f); err != nil {
 			t.Fatal(err)
 		}
 	}
-	change(func(d *keys.Document) (err error) {
+	change(func(d *keys.List) (err error) {
 		record, key, err = d.Create(keys.Request{Name: "n", Tier: "pro", Expires: realNow.Add(time.Hour)}, realNow)
 		return err
 	})
@@ -160,7 +160,7 @@ func TestConnectionRemembersItsKey(t *testing.T) {
 	if got := ask(key); got != 200 {
 		t.Errorf("before it expires: got %d, want 200", got)
 	}
-	change(func(d *keys.Document) error {
+	change(func(d *keys.List) error {
 		_, err := d.Revoke(record.ID, realNow)
 		return err
 	})

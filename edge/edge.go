@@ -251,7 +251,7 @@ func (e *Edge) awaitReady(ctx context.Context) error {
 
 // warnWaiting says what is missing and which command brings it.
 func (e *Edge) warnWaiting(why string) {
-	problem, command := e.keys.State().Problem, "gridcast keys create --name NAME --tier standard --store "+e.deps.Store.String()
+	problem, command := e.keys.Health().Problem, "gridcast keys create --name NAME --tier standard --store "+e.deps.Store.String()
 	if e.keys.Table() != nil {
 		status := e.Status()
 		problem, command = status.StoreProblem, "gridcast build --store "+e.deps.Store.String()

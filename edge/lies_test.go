@@ -148,13 +148,13 @@ func forget(t *testing.T, cache string, published [2]map[string][]byte, key stri
 	}
 	put(published[0])
 	var good, leaked, leakedID string
-	change := func(f func(*keys.Document) error) {
+	change := func(f func(*keys.List) error) {
 		t.Helper()
 		if err := keys.Update(t.Context(), store.Store, f); err != nil {
 			t.Fatal(err)
 		}
 	}
-	change(func(d *keys.Document) (err error) {
+	change(func(d *keys.List) (err error) {
 		if _, good, err = d.Create(keys.Request{Name: "a", Tier: "pro"}, time.Now()); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func forget(t *testing.T, cache string, published [2]map[string][]byte, key stri
 
 	store.tell(key, lie)
 	put(published[1])
-	change(func(d *keys.Document) error {
+	change(func(d *keys.List) error {
 		_, err := d.Revoke(leakedID, time.Now())
 		return err
 	})

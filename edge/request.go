@@ -45,7 +45,7 @@ type prepared struct {
 // memory is what a connection remembers of its last valid key.
 type memory struct {
 	table uint64 // number of the one in which it was found
-	entry *keys.Entry
+	entry *keys.Key
 	key   [keys.Length]byte
 }
 
@@ -181,7 +181,7 @@ func (r *request) credential() (key []byte, present bool) {
 
 // authenticate returns the entry of the key, nil unless it is valid at now. Where the request's
 // connection has a memory, a key that was valid on it before is not hashed again.
-func (r *request) authenticate(table *keys.Table, key []byte, now time.Time) *keys.Entry {
+func (r *request) authenticate(table *keys.Table, key []byte, now time.Time) *keys.Key {
 	m := r.memory
 	if m != nil && m.table == table.Number() && subtle.ConstantTimeCompare(m.key[:], key) == 1 {
 		if !m.entry.Accepts(now) {
@@ -201,7 +201,7 @@ func (r *request) authenticate(table *keys.Table, key []byte, now time.Time) *ke
 }
 
 // rate counts the request for its key, once. It returns false if r.take could not decide.
-func (r *request) rate(entry *keys.Entry, now time.Time) (limit.Decision, bool) {
+func (r *request) rate(entry *keys.Key, now time.Time) (limit.Decision, bool) {
 	switch {
 	case r.decided != nil:
 		return *r.decided, true

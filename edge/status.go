@@ -198,7 +198,7 @@ func (s Status) forStrangers() Status {
 }
 
 func (e *Edge) keyStatus() KeyStatus {
-	state := e.keys.State()
+	state := e.keys.Health()
 	now := time.Now()
 	s := KeyStatus{FromCopy: state.Copied, Since: wire.Instant(state.Loaded), Problem: state.Problem, Stale: state.Stale(now)}
 	if !state.Current.IsZero() {

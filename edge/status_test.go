@@ -340,7 +340,7 @@ func TestStatusNeverNamesTheStore(t *testing.T) {
 	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, s *setup) { d.Store, s.copied = store, true }, func(_ *edge.Config, _ *edge.Deps, s *setup) {
 		s.keys, s.version = false, false
 		edgetest.Publish(t, store, 1)
-		if err := keys.Update(t.Context(), store, func(*keys.Document) error { return nil }); err != nil {
+		if err := keys.Update(t.Context(), store, func(*keys.List) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -369,7 +369,7 @@ func TestDirectoryGoesAway(t *testing.T) {
 	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, s *setup) {
 		d.Store, s.copied, s.keys, s.version = store, true, false, false
 		edgetest.Publish(t, store, 1)
-		if err := keys.Update(t.Context(), store, func(*keys.Document) error { return nil }); err != nil {
+		if err := keys.Update(t.Context(), store, func(*keys.List) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -443,7 +443,7 @@ func TestKeysAreReloaded(t *testing.T) {
 	w := newWorld(t)
 	var (
 		id, key string
-		change  = func(f func(*keys.Document) error) {
+		change  = func(f func(*keys.List) error) {
 			t.Helper()
 			if err := keys.Update(t.Context(), w.store, f); err != nil {
 				t.Fatal(err)
@@ -451,13 +451,13 @@ func TestKeysAreReloaded(t *testing.T) {
 		}
 		status = func() int { return w.do("GET", "/api/v1/calendar", "X-API-Key: "+key).StatusCode }
 	)
-	change(func(d *keys.Document) error {
+	change(func(d *keys.List) error {
 		record, created, err := d.Create(keys.Request{Name: "new", Tier: "trial"}, realNow)
 		id, key = record.ID, created
 		return err
 	})
 	w.await("the new key works", func() bool { return status() == 200 })
-	change(func(d *keys.Document) error {
+	change(func(d *keys.List) error {
 		_, err := d.Revoke(id, realNow)
 		return err
 	})

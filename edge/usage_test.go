@@ -28,7 +28,7 @@ func TestUsageOfEachKey(t *testing.T) {
 		t.Errorf("usage (-want +got):\n%s", diff)
 	}
 	before := w.edge.Status().Keys.Count
-	err := keys.Update(t.Context(), w.store, func(d *keys.Document) error {
+	err := keys.Update(t.Context(), w.store, func(d *keys.List) error {
 		_, _, err := d.Create(keys.Request{Name: "new", Tier: "pro"}, realNow)
 		return err
 	})

@@ -143,7 +143,7 @@ func newWorld(t testing.TB, options ...option) *world {
 
 func (w *world) createKeys() {
 	w.t.Helper()
-	err := keys.Update(w.t.Context(), w.store, func(d *keys.Document) error {
+	err := keys.Update(w.t.Context(), w.store, func(d *keys.List) error {
 		for _, tier := range keys.DefaultTiers().Names() {
 			_, key, err := d.Create(keys.Request{Name: tier, Tier: tier}, realNow)
 			if err != nil {

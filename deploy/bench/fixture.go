@@ -116,7 +116,7 @@ func (f *fixture) store(name string) string { return filepath.Join(f.dir, name) 
 
 // createKeys puts all keys into one store and the first of them into the other.
 func (f *fixture) createKeys(ctx context.Context) error {
-	var all keys.Document
+	var all keys.List
 	for range manyKeys {
 		_, key, err := all.Create(keys.Request{Name: "bench", Tier: "pro"}, time.Now())
 		if err != nil {
@@ -129,7 +129,7 @@ func (f *fixture) createKeys(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = keys.Update(ctx, store, func(d *keys.Document) error {
+		err = keys.Update(ctx, store, func(d *keys.List) error {
 			d.Keys = all.Keys[:n]
 			return nil
 		})

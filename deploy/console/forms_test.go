@@ -124,7 +124,7 @@ func secretStays(t *testing.T, w *world, b *browsertest.Browser) {
 		t.Errorf("the secret is %q", secret)
 	}
 	name := "Listed beside " + secret[len(secret)-4:]
-	err := keys.Update(t.Context(), w.store, func(d *keys.Document) error {
+	err := keys.Update(t.Context(), w.store, func(d *keys.List) error {
 		_, _, err := d.Create(keys.Request{Name: name, Tier: "trial"}, w.now())
 		return err
 	})

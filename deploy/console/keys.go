@@ -13,7 +13,7 @@ import (
 
 // keyView is a key and what it asked of all edges since they were started.
 type keyView struct {
-	keys.Record
+	keys.StoredKey
 	State             string
 	Active            bool
 	Requests, Refused uint64
@@ -33,7 +33,7 @@ func (c *Console) collectKeys(ctx context.Context, p *page, reports []EdgeReport
 	}
 	now := time.Now()
 	for _, k := range document.Keys {
-		v := keyView{Record: k, Active: k.Active(now), State: "active", Requests: usage[k.ID].Requests, Refused: usage[k.ID].Refused}
+		v := keyView{StoredKey: k, Active: k.Active(now), State: "active", Requests: usage[k.ID].Requests, Refused: usage[k.ID].Refused}
 		switch {
 		case !k.Revoked.IsZero():
 			v.State = "revoked"

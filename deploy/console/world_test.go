@@ -94,7 +94,7 @@ func newWorld(t testing.TB, options ...func(*console.Config)) *world {
 }
 
 func (w *world) createKeys() {
-	err := keys.Update(w.t.Context(), w.store, func(d *keys.Document) error {
+	err := keys.Update(w.t.Context(), w.store, func(d *keys.List) error {
 		for _, client := range []struct{ name, tier string }{{"newsroom", "trial"}, {"Fantasy League Ltd", "pro"}} {
 			_, key, err := d.Create(keys.Request{Name: client.name, Tier: client.tier}, time.Now())
 			if err != nil {

@@ -178,7 +178,7 @@ func demoStore(ctx context.Context) (store blob.Store, release func(), err error
 func demoKeys(ctx context.Context, store blob.Store) ([]demoKey, error) {
 	var created []demoKey
 	for _, tier := range []string{"trial", "standard", "pro", "sandbox"} {
-		err := keys.Update(ctx, store, func(d *keys.Document) error {
+		err := keys.Update(ctx, store, func(d *keys.List) error {
 			_, key, err := d.Create(keys.Request{Name: "demo " + tier, Tier: tier}, time.Now())
 			created = append(created, demoKey{tier, keys.DefaultTiers()[tier], key})
 			return err

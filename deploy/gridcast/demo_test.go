@@ -51,7 +51,7 @@ func (d demo) store(t testing.TB) *dirblob.Store {
 func (d demo) manyClients(t testing.TB, n int) []*client {
 	t.Helper()
 	clients := make([]*client, n)
-	if err := keys.Update(t.Context(), d.store(t), func(doc *keys.Document) error {
+	if err := keys.Update(t.Context(), d.store(t), func(doc *keys.List) error {
 		for i := range clients {
 			_, key, err := doc.Create(keys.Request{Name: "test", Tier: "pro"}, time.Now())
 			if err != nil {

@@ -90,7 +90,7 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(document.Keys, func(r keys.Record) bool { return r.Active(time.Now()) }) {
+	if !slices.ContainsFunc(document.Keys, func(r keys.StoredKey) bool { return r.Active(time.Now()) }) {
 		done, err := c.apply(ctx, s, o, operator.CreateKey{Client: c.Client, Tier: c.KeyTier}, operator.Request{Reason: "first key of the installation"})
 		if err != nil {
 			return err

@@ -136,7 +136,7 @@ func plain(text string) string {
 	return text
 }
 
-func keyState(k *keys.Record, now time.Time) string {
+func keyState(k *keys.StoredKey, now time.Time) string {
 	switch {
 	case !k.Revoked.IsZero():
 		return "revoked " + shortTime(k.Revoked)

@@ -21,7 +21,7 @@ import (
 func manyKeys(t testing.TB, store blob.Store, n int) []string {
 	t.Helper()
 	created := make([]string, n)
-	if err := keys.Update(t.Context(), store, func(doc *keys.Document) error {
+	if err := keys.Update(t.Context(), store, func(doc *keys.List) error {
 		for i := range created {
 			var err error
 			if _, created[i], err = doc.Create(keys.Request{Name: "load", Tier: "pro"}, time.Now()); err != nil {

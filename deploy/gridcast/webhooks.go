@@ -228,7 +228,7 @@ func (c *webhooksLogCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	state, err := webhook.LoadState(ctx, store, *h)
+	state, err := webhook.LoadDelivery(ctx, store, *h)
 	switch {
 	case err != nil:
 		return err

@@ -57,7 +57,7 @@ func must(t *testing.T, o *operator.Operator, d operator.Action, request operato
 	return done
 }
 
-func key(t *testing.T, o *operator.Operator, id string) *keys.Record {
+func key(t *testing.T, o *operator.Operator, id string) *keys.StoredKey {
 	t.Helper()
 	doc, _, err := keys.Load(t.Context(), o.Store)
 	if err != nil {

@@ -38,7 +38,7 @@ func (d CreateKey) preview(_ context.Context, o *Operator) (Preview, error) {
 	if !ok {
 		return Preview{}, fmt.Errorf("create key: tier %q: must be one of %s", d.Tier, strings.Join(o.Tiers.Names(), ", "))
 	}
-	var trial keys.Document
+	var trial keys.List
 	if _, _, err := trial.Create(d.request(), time.Now()); err != nil {
 		return Preview{}, err
 	}
@@ -53,7 +53,7 @@ func (d CreateKey) request() keys.Request {
 }
 
 func (d CreateKey) do(ctx context.Context, o *Operator, _ Request, _ Preview) (done Answer, err error) {
-	err = keys.Update(ctx, o.Store, func(doc *keys.Document) (err error) {
+	err = keys.Update(ctx, o.Store, func(doc *keys.List) (err error) {
 		done.Key, done.Secret, err = doc.Create(d.request(), time.Now())
 		return err
 	})
@@ -76,7 +76,7 @@ func (d RotateKey) preview(ctx context.Context, o *Operator) (Preview, error) {
 	if d.Grace < 0 {
 		return Preview{}, fmt.Errorf("rotate key %q: a grace of %s: must not be negative", d.ID, d.Grace)
 	}
-	return o.previewKey(ctx, d.ID, func(doc *keys.Document, k keys.Record, p *Preview) error {
+	return o.previewKey(ctx, d.ID, func(doc *keys.List, k keys.StoredKey, p *Preview) error {
 		now := time.Now()
 		if !k.Active(now) {
 			return fmt.Errorf("rotate key %q: %w", d.ID, keys.ErrInactive)
@@ -101,7 +101,7 @@ func (d RotateKey) preview(ctx context.Context, o *Operator) (Preview, error) {
 
 // successor returns an active key that was made for the same client after one that is about to
 // expire.
-func successor(doc *keys.Document, k keys.Record, now time.Time) *keys.Record {
+func successor(doc *keys.List, k keys.StoredKey, now time.Time) *keys.StoredKey {
 	if k.Expires.IsZero() {
 		return nil
 	}
@@ -116,7 +116,7 @@ func successor(doc *keys.Document, k keys.Record, now time.Time) *keys.Record {
 }
 
 func (d RotateKey) do(ctx context.Context, o *Operator, _ Request, p Preview) (done Answer, err error) {
-	err = o.updateKey(ctx, d.ID, p, func(doc *keys.Document) (err error) {
+	err = o.updateKey(ctx, d.ID, p, func(doc *keys.List) (err error) {
 		done.Key, done.Secret, err = doc.Rotate(d.ID, d.Grace, time.Now())
 		return err
 	})
@@ -133,7 +133,7 @@ func (d RevokeKey) entry() auditlog.Change {
 }
 
 func (d RevokeKey) preview(ctx context.Context, o *Operator) (Preview, error) {
-	return o.previewKey(ctx, d.ID, func(_ *keys.Document, k keys.Record, p *Preview) error {
+	return o.previewKey(ctx, d.ID, func(_ *keys.List, k keys.StoredKey, p *Preview) error {
 		p.Title = fmt.Sprintf("Revoke the key of %s", k.Name)
 		p.Question = fmt.Sprintf("Refuse the key %s… of %s from now on?", k.Prefix, k.Name)
 		p.Effects = []string{fmt.Sprintf("Every request with the key %s… of %s is refused within a second or two, for ever.", k.Prefix, k.Name)}
@@ -148,7 +148,7 @@ func (d RevokeKey) preview(ctx context.Context, o *Operator) (Preview, error) {
 }
 
 func (d RevokeKey) do(ctx context.Context, o *Operator, _ Request, p Preview) (done Answer, err error) {
-	err = o.updateKey(ctx, d.ID, p, func(doc *keys.Document) (err error) {
+	err = o.updateKey(ctx, d.ID, p, func(doc *keys.List) (err error) {
 		done.Key, err = doc.Revoke(d.ID, time.Now())
 		return err
 	})
@@ -171,7 +171,7 @@ func (d ExpireKey) entry() auditlog.Change {
 }
 
 func (d ExpireKey) preview(ctx context.Context, o *Operator) (Preview, error) {
-	return o.previewKey(ctx, d.ID, func(_ *keys.Document, k keys.Record, p *Preview) error {
+	return o.previewKey(ctx, d.ID, func(_ *keys.List, k keys.StoredKey, p *Preview) error {
 		now := time.Now()
 		switch {
 		case !k.Revoked.IsZero():
@@ -197,7 +197,7 @@ func validUntil(t time.Time) string {
 }
 
 func (d ExpireKey) do(ctx context.Context, o *Operator, _ Request, p Preview) (done Answer, err error) {
-	err = o.updateKey(ctx, d.ID, p, func(doc *keys.Document) error {
+	err = o.updateKey(ctx, d.ID, p, func(doc *keys.List) error {
 		k, err := doc.Find(d.ID)
 		if err != nil {
 			return err
@@ -231,8 +231,8 @@ func originList(origins []string) string {
 }
 
 func (d SetOrigins) preview(ctx context.Context, o *Operator) (Preview, error) {
-	return o.previewKey(ctx, d.ID, func(_ *keys.Document, k keys.Record, p *Preview) error {
-		var trial keys.Document
+	return o.previewKey(ctx, d.ID, func(_ *keys.List, k keys.StoredKey, p *Preview) error {
+		var trial keys.List
 		if _, _, err := trial.Create(keys.Request{Name: k.Name, Tier: k.Tier, Origins: d.Origins}, time.Now()); err != nil {
 			return fmt.Errorf("origins of key %q: %w", d.ID, err)
 		}
@@ -245,7 +245,7 @@ func (d SetOrigins) preview(ctx context.Context, o *Operator) (Preview, error) {
 }
 
 func (d SetOrigins) do(ctx context.Context, o *Operator, _ Request, p Preview) (done Answer, err error) {
-	err = o.updateKey(ctx, d.ID, p, func(doc *keys.Document) error {
+	err = o.updateKey(ctx, d.ID, p, func(doc *keys.List) error {
 		k, err := doc.Find(d.ID)
 		if err != nil {
 			return err
@@ -259,7 +259,7 @@ func (d SetOrigins) do(ctx context.Context, o *Operator, _ Request, p Preview) (
 }
 
 // previewKey previews an action about the key of the id.
-func (o *Operator) previewKey(ctx context.Context, id string, look func(*keys.Document, keys.Record, *Preview) error) (Preview, error) {
+func (o *Operator) previewKey(ctx context.Context, id string, look func(*keys.List, keys.StoredKey, *Preview) error) (Preview, error) {
 	doc, _, err := keys.Load(ctx, o.Store)
 	if err != nil {
 		return Preview{}, err
@@ -269,12 +269,12 @@ func (o *Operator) previewKey(ctx context.Context, id string, look func(*keys.Do
 		return Preview{}, err
 	}
 	p := Preview{Seen: digest(k)}
-	return p, look(doc, *k, &p)
+	return p, look(&doc, *k, &p)
 }
 
 // updateKey changes the document, unless the key has changed since p was made.
-func (o *Operator) updateKey(ctx context.Context, id string, p Preview, edit func(*keys.Document) error) error {
-	return keys.Update(ctx, o.Store, func(doc *keys.Document) error {
+func (o *Operator) updateKey(ctx context.Context, id string, p Preview, edit func(*keys.List) error) error {
+	return keys.Update(ctx, o.Store, func(doc *keys.List) error {
 		k, err := doc.Find(id)
 		if err != nil {
 			return err

@@ -133,7 +133,7 @@ type Answer struct {
 	Events   []ledger.Event
 	Round    *almanac.Round     // of an action about a round: how it stands now
 	Receipt  *snapshots.Receipt // of an action that published or found everything published already
-	Key      keys.Record        // of an action about a key
+	Key      keys.StoredKey        // of an action about a key
 	Secret   string             // a new key or secret, which nobody can be shown again
 	Webhook  *webhook.Hook      // of an action about a webhook
 	Attempt  *webhook.Attempt   // of a test of it

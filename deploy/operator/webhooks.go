@@ -234,7 +234,7 @@ func (d RemoveWebhook) do(ctx context.Context, o *Operator, _ Request, p Preview
 		return nil
 	})
 	if err == nil {
-		err = o.Store.Delete(ctx, webhook.StateKey(d.ID))
+		err = o.Store.Delete(ctx, webhook.DeliveryKey(d.ID))
 	}
 	return Answer{Webhook: &gone, Text: fmt.Sprintf("Webhook %s to %s is removed.", gone.ID, WebhookHost(gone))}, err
 }
@@ -330,7 +330,7 @@ type WebhookStatus struct {
 
 	State   webhook.Condition
 	Trouble string // what is wrong, if anything
-	Log     webhook.State
+	Log     webhook.Delivery
 }
 
 // ListWebhooks tells how the webhooks of a store stand. Whether they can be signed is known only
@@ -343,7 +343,7 @@ func (o *Operator) ListWebhooks(ctx context.Context) ([]WebhookStatus, error) {
 	list := make([]WebhookStatus, len(hooks))
 	for i, h := range hooks {
 		s := WebhookStatus{Hook: h}
-		if s.Log, err = webhook.LoadState(ctx, o.Store, h); err != nil {
+		if s.Log, err = webhook.LoadDelivery(ctx, o.Store, h); err != nil {
 			return nil, err
 		}
 		master := h.Master // without one here, whether it can be signed is for another process to say

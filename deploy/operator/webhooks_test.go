@@ -131,7 +131,7 @@ func TestActionsOfAWebhook(t *testing.T) {
 	if list := hooks(t, o); len(list) != 0 {
 		t.Errorf("got %+v", list)
 	}
-	if _, err := o.Store.Get(t.Context(), webhook.StateKey(id), 1<<20); err == nil {
+	if _, err := o.Store.Get(t.Context(), webhook.DeliveryKey(id), 1<<20); err == nil {
 		t.Error("its log is still there")
 	}
 	for _, d := range []operator.Action{operator.TestWebhook{ID: id}, operator.PauseWebhook{ID: id}, operator.RemoveWebhook{ID: id}} {

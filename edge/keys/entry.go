@@ -12,17 +12,17 @@ import (
 	"gridcast/edge/limit"
 )
 
-// Entry is what the request path needs to know about a key. It is 128 bytes, so that it fills
+// Key is what the request path needs to know about a key. It is 128 bytes, so that it fills
 // two neighbouring cache lines: what tells whether the key is accepted is in the first, what
 // counts is in the second, which processors fetch along with it.
 //
 // An entry is immutable but for what it counts. When its record changes another one takes its
 // place, and goes on with its Counter and its Usage.
-type Entry struct {
+type Key struct {
 	hash Hash
 	// current is, in an entry of an index, the entry that holds for the hash: itself, or a later
 	// one; nil: the slot is free, and nothing else of it may be read.
-	current atomic.Pointer[Entry]
+	current atomic.Pointer[Key]
 	end     int64 // refused from this instant on: Unix seconds, never or always
 	Counter limit.Counter
 
@@ -42,7 +42,7 @@ const (
 
 // fill makes an entry that nobody reads yet that of a record, which is accepted. It goes on
 // counting where the old one is, which may be nil.
-func (e *Entry) fill(r *Record, hash Hash, tier, perMinute int, source limit.Source, old *Entry) {
+func (e *Key) fill(r *StoredKey, hash Hash, tier, perMinute int, source limit.Source, old *Key) {
 	e.hash, e.end, e.PerMinute, e.Tier = hash, never, perMinute, tier
 	if !r.Expires.IsZero() {
 		e.end = r.Expires.Unix()
@@ -68,7 +68,7 @@ func (e *Entry) fill(r *Record, hash Hash, tier, perMinute int, source limit.Sou
 
 // refuse makes an entry that nobody reads yet one that is never accepted. It keeps what the old
 // one, which may be nil, has counted.
-func (e *Entry) refuse(hash Hash, old *Entry) {
+func (e *Key) refuse(hash Hash, old *Key) {
 	e.hash, e.end = hash, always
 	if old != nil {
 		e.Counter, e.Usage = old.Counter, old.Usage
@@ -76,27 +76,27 @@ func (e *Entry) refuse(hash Hash, old *Entry) {
 }
 
 // move makes an entry that nobody reads yet the same as the old one.
-func (e *Entry) move(old *Entry) {
+func (e *Key) move(old *Key) {
 	e.hash, e.end, e.Counter, e.Usage = old.hash, old.end, old.Counter, old.Usage
 	e.PerMinute, e.Tier, e.origins = old.PerMinute, old.Tier, old.origins
 }
 
 // same reports whether both entries mean the same to a request.
-func (e *Entry) same(other *Entry) bool {
+func (e *Key) same(other *Key) bool {
 	return e.hash == other.hash && e.end == other.end && e.Counter == other.Counter &&
 		e.PerMinute == other.PerMinute && e.Tier == other.Tier &&
 		(e.origins == nil) == (other.origins == nil) && (e.origins == nil || slices.Equal(*e.origins, *other.origins))
 }
 
 // id returns the name of the key in commands and logs.
-func (e *Entry) id() string { return e.hash.String()[:idLen] }
+func (e *Key) id() string { return e.hash.String()[:idLen] }
 
 // Accepts reports whether the key is neither revoked nor expired at now, which is real time.
-func (e *Entry) Accepts(now time.Time) bool { return now.Unix() < e.end }
+func (e *Key) Accepts(now time.Time) bool { return now.Unix() < e.end }
 
 // Allows reports whether a request with this Origin header may use the key. Without an Origin
 // it may: the header is a browser's, and protects no secret.
-func (e *Entry) Allows(origin []byte) bool {
+func (e *Key) Allows(origin []byte) bool {
 	if e.origins == nil || len(origin) == 0 {
 		return true
 	}
@@ -110,7 +110,7 @@ func (e *Entry) Allows(origin []byte) bool {
 
 // Lookup returns the entry of a key that is accepted at now, which is real time, or nil. It
 // does not allocate.
-func (t *Table) Lookup(hash Hash, now time.Time) *Entry {
+func (t *Table) Lookup(hash Hash, now time.Time) *Key {
 	entry := t.index.find(&hash)
 	if entry == nil || !entry.Accepts(now) {
 		return nil
@@ -128,13 +128,13 @@ func (t *Table) Lookup(hash Hash, now time.Time) *Entry {
 // drawn by us. Who makes up keys can choose where they look, and meets a free slot after a
 // few steps; they cannot make the rows that they walk along any longer.
 type index struct {
-	slots []Entry // a power of two, more than half of them free
+	slots []Key // a power of two, more than half of them free
 	used  int     // by keys that were in a document once
 }
 
 // newIndex returns an index with room for at least n entries.
 func newIndex(n int) *index {
-	x := &index{slots: make([]Entry, 1<<bits.Len(uint(2*n)))}
+	x := &index{slots: make([]Key, 1<<bits.Len(uint(2*n)))}
 	adviseHugePages(x.slots)
 	return x
 }
@@ -144,7 +144,7 @@ func (x *index) full(n int) bool { return 2*(x.used+n) >= len(x.slots) }
 
 // find returns the entry with the hash, or nil. The entry of a key that was in an earlier
 // document alone is gone.
-func (x *index) find(hash *Hash) *Entry {
+func (x *index) find(hash *Hash) *Key {
 	for i := idBits(hash.prefix()); ; i++ {
 		slot := &x.slots[i&uint64(len(x.slots)-1)]
 		slot.usage.requests.Load() // what counts comes from the memory at the same time
@@ -156,7 +156,7 @@ func (x *index) find(hash *Hash) *Entry {
 }
 
 // slot returns the slot for the hash, which is free or has the hash.
-func (x *index) slot(hash *Hash) *Entry {
+func (x *index) slot(hash *Hash) *Key {
 	for i := idBits(hash.prefix()); ; i++ {
 		slot := &x.slots[i&uint64(len(x.slots)-1)]
 		if slot.current.Load() == nil || slot.hash == *hash {
@@ -180,7 +180,7 @@ func (x *index) hasID(hash *Hash) bool {
 }
 
 // put makes an entry the current one of its hash, as it is filled by fill, and returns it.
-func (x *index) put(hash *Hash, fill func(e *Entry)) *Entry {
+func (x *index) put(hash *Hash, fill func(e *Key)) *Key {
 	slot := x.slot(hash)
 	entry := slot
 	switch old := slot.current.Load(); old {
@@ -188,7 +188,7 @@ func (x *index) put(hash *Hash, fill func(e *Entry)) *Entry {
 		x.used++
 		fill(entry)
 	default:
-		entry = new(Entry)
+		entry = new(Key)
 		if fill(entry); entry.same(old) {
 			return old
 		}
@@ -198,7 +198,7 @@ func (x *index) put(hash *Hash, fill func(e *Entry)) *Entry {
 }
 
 // gone is the current entry of keys that are in no document any more.
-var gone = &Entry{end: always}
+var gone = &Key{end: always}
 
 // prefix returns the first 64 bits of the hash.
 func (h *Hash) prefix() uint64 { return binary.BigEndian.Uint64(h[:]) }

@@ -1,4 +1,9 @@
 package keys
 
-// SealLine is the last record of a document with these bytes before it.
-func SealLine(before []byte, serial int64) []byte { return sealLine(before, serial, func() {}) }
+// Seal returns an encoded list: its first line and the lines of its keys, and the checksum of both.
+func Seal(lines []byte) []byte {
+	list := append([]byte{}, lines...)
+	list = append(list, listTail...)
+	list = append(list, checksumOf(list, func() {})...)
+	return append(list, listEnd...)
+}

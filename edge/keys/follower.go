@@ -32,12 +32,12 @@ type Follower struct {
 	cache blob.Store // nil: none
 
 	table  atomic.Pointer[Table]
-	state  atomic.Pointer[State]
+	state  atomic.Pointer[Health]
 	panics atomic.Uint64
 }
 
-// State says for status pages how the table came to be. It is immutable.
-type State struct {
+// Health says for status pages how the table came to be. It is immutable.
+type Health struct {
 	Loaded  time.Time // when the table was made; zero: there is none
 	Copied  bool      // from the copy on disk, the store has not answered yet
 	Current time.Time // when the table was last known to be that of the store; zero: never
@@ -45,25 +45,25 @@ type State struct {
 	Since   time.Time // when the problem began
 }
 
-// StaleAfter is how old State.Current may become. A look lasts at most a third of that.
+// StaleAfter is how old Health.Current may become. A look lasts at most a third of that.
 const StaleAfter = 30 * time.Second
 
 // Stale reports whether it is long ago at now that the table was known to be current, for
 // whatever reason.
-func (s *State) Stale(now time.Time) bool { return now.Sub(s.Current) > StaleAfter }
+func (s *Health) Stale(now time.Time) bool { return now.Sub(s.Current) > StaleAfter }
 
 // NewFollower returns a follower that has no table yet.
 func NewFollower(cfg FollowerConfig) *Follower {
 	f := &Follower{cfg: cfg}
-	f.state.Store(&State{})
+	f.state.Store(&Health{})
 	return f
 }
 
 // Table returns the current table, nil before the first one.
 func (f *Follower) Table() *Table { return f.table.Load() }
 
-// State returns how the current table came to be.
-func (f *Follower) State() State { return *f.state.Load() }
+// Health returns how the current table came to be.
+func (f *Follower) Health() Health { return *f.state.Load() }
 
 // Panics returns how many looks ended in a panic.
 func (f *Follower) Panics() uint64 { return f.panics.Load() }

@@ -71,7 +71,7 @@ func TestFollowerKeepsTheLastGoodTable(t *testing.T) {
 		want := func(when string, table int, problem string) {
 			t.Helper()
 			settle()
-			state := f.State()
+			state := f.Health()
 			if count(f) != table || (problem == "") != (state.Problem == "") || !strings.Contains(state.Problem, problem) {
 				t.Errorf("%s: got %d keys and problem %q, want %d and %q", when, count(f), state.Problem, table, problem)
 			}
@@ -236,7 +236,7 @@ func TestFollowerAfterALie(t *testing.T) {
 						t.Errorf("during the lie: got %d keys, want %d", count(f), meanwhile)
 					}
 					silent := state == "fresh" && (tt.name == "missing" || meanwhile == 1)
-					if problem := f.State().Problem; (problem == "") != silent {
+					if problem := f.Health().Problem; (problem == "") != silent {
 						t.Errorf("during the lie: got problem %q", problem)
 					}
 					if (f.Panics() > 0) != (tt.name == "panicking") {
@@ -244,18 +244,18 @@ func TestFollowerAfterALie(t *testing.T) {
 					}
 					time.Sleep(lieFor)
 					if meanwhile == 2 && !silent {
-						if state := f.State(); !state.Stale(time.Now()) {
+						if state := f.Health(); !state.Stale(time.Now()) {
 							t.Errorf("after %v of lies: got state %+v, want it stale", 2*lieFor, state)
 						}
 					}
 					store.lie.Store(nil)
 					time.Sleep(currentWithin)
 					synctest.Wait()
-					if state := f.State(); count(f) != 3 || state.Problem != "" || state.Copied {
+					if state := f.Health(); count(f) != 3 || state.Problem != "" || state.Copied {
 						t.Errorf("%v after the lie: got %d keys, state %+v, want three keys and no problem", currentWithin, count(f), state)
 					}
 					settle()
-					if state := f.State(); state.Stale(time.Now()) {
+					if state := f.Health(); state.Stale(time.Now()) {
 						t.Errorf("a minute after the lie: got state %+v, want it current", state)
 					}
 				})
@@ -269,7 +269,7 @@ func TestFollowerTakesWhatIsRestored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memblob.New()
 		var id, key string
-		if err := keys.Update(t.Context(), store, func(d *keys.Document) error {
+		if err := keys.Update(t.Context(), store, func(d *keys.List) error {
 			record, secret, err := d.Create(keys.Request{Name: "leaked", Tier: "pro"}, now)
 			id, key = record.ID, secret
 			return err
@@ -281,7 +281,7 @@ func TestFollowerTakesWhatIsRestored(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := follow(t, store, "")
-		if err := keys.Update(t.Context(), store, func(d *keys.Document) error {
+		if err := keys.Update(t.Context(), store, func(d *keys.List) error {
 			_, err := d.Revoke(id, now)
 			return err
 		}); err != nil {
@@ -303,8 +303,8 @@ func TestFollowerTakesWhatIsRestored(t *testing.T) {
 			hash, _ := keys.Sum([]byte(key))
 			return f.Table().Lookup(hash, now) != nil
 		}
-		if copied(); accepted() || count(f) != 0 || !strings.Contains(f.State().Problem, "older") {
-			t.Errorf("the backup was copied into the store: got %d keys, problem %q, want the revocation to stay", count(f), f.State().Problem)
+		if copied(); accepted() || count(f) != 0 || !strings.Contains(f.Health().Problem, "older") {
+			t.Errorf("the backup was copied into the store: got %d keys, problem %q, want the revocation to stay", count(f), f.Health().Problem)
 		}
 		document, err := keys.Decode(backup.Data)
 		if err != nil {
@@ -313,16 +313,16 @@ func TestFollowerTakesWhatIsRestored(t *testing.T) {
 		if err := keys.Restore(t.Context(), store, document, f.Table().Serial()); err != nil {
 			t.Fatal(err)
 		}
-		if settle(); !accepted() || count(f) != 1 || f.State().Problem != "" {
-			t.Errorf("restored: got %d keys, problem %q, want the key of the backup", count(f), f.State().Problem)
+		if settle(); !accepted() || count(f) != 1 || f.Health().Problem != "" {
+			t.Errorf("restored: got %d keys, problem %q, want the key of the backup", count(f), f.Health().Problem)
 		}
-		// A document of before serial numbers is older than any with one.
+		// A list in an earlier format is refused.
 		backup.Data, err = os.ReadFile("testdata/before.json")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if copied(); !accepted() || count(f) != 1 || !strings.Contains(f.State().Problem, "older") {
-			t.Errorf("without a serial number: got %d keys, problem %q, want those of before", count(f), f.State().Problem)
+		if copied(); !accepted() || count(f) != 1 || f.Health().Problem == "" {
+			t.Errorf("an earlier format: got %d keys, problem %q, want the last table and a problem", count(f), f.Health().Problem)
 		}
 	})
 }
@@ -336,8 +336,8 @@ func TestFollowerStartsFromItsCopy(t *testing.T) {
 		}
 		f := follow(t, store, folder)
 		settle()
-		if count(f) != 1 || f.State().Copied {
-			t.Errorf("got %d keys, copied %t", count(f), f.State().Copied)
+		if count(f) != 1 || f.Health().Copied {
+			t.Errorf("got %d keys, copied %t", count(f), f.Health().Copied)
 		}
 	})
 	dead := func(name string) blob.Store {
@@ -350,7 +350,7 @@ func TestFollowerStartsFromItsCopy(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := follow(t, dead(store), folder)
 			settle()
-			if state := f.State(); count(f) != want || state.Copied != (want >= 0) || state.Problem == "" || !state.Stale(time.Now()) {
+			if state := f.Health(); count(f) != want || state.Copied != (want >= 0) || state.Problem == "" || !state.Stale(time.Now()) {
 				t.Errorf("%s: got %d keys, state %+v, want %d from the copy, and the problem", what, count(f), state, want)
 			}
 		})

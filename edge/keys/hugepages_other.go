@@ -2,4 +2,4 @@
 
 package keys
 
-func adviseHugePages([]Entry) {}
+func adviseHugePages([]Key) {}

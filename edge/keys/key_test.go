@@ -45,7 +45,7 @@ func TestGenerate(t *testing.T) {
 // TestNoTypoIsAKey changes each character of a key into every other, swaps neighbours, and
 // leaves some out.
 func TestNoTypoIsAKey(t *testing.T) {
-	var d keys.Document
+	var d keys.List
 	_, key := create(t, &d, keys.Request{Name: "x", Tier: "pro"})
 	table := tableOf(t, &d, keys.DefaultTiers(), nil)
 	found := func(key string) bool {

@@ -4,10 +4,10 @@
 // A key is "gc_live_", 32 random base62 characters and a checksum of six, the CRC-32 (IEEE) of
 // the 40 characters before it in base62, padded with zeros. So a typo is refused without a
 // look-up, and a secret scanner can tell a leaked key from a look-alike. The service stores
-// the SHA-256 of a key; the key itself is shown once, by [Document.Create] or
-// [Document.Rotate]. A fast hash is enough: nobody guesses 190 random bits.
+// the SHA-256 of a key; the key itself is shown once, by [List.Create] or
+// [List.Rotate]. A fast hash is enough: nobody guesses 190 random bits.
 //
-// Operators change the [Document], which is one object of the store, [Object]: document.go says
+// Operators change the [List], which is one object of the store, [Object]: document.go says
 // how it is stored, change.go what is done to it. An edge reads it through a [Follower] into a
 // [Table], which is made for the path of a request: table.go and entry.go. Neither half is
 // needed to understand the other.
@@ -106,7 +106,7 @@ func (t Tiers) Validate() error {
 	}
 	var errs []error
 	for _, name := range t.Names() {
-		if name == "" || name == sealTier {
+		if name == "" {
 			errs = append(errs, fmt.Errorf("tier %q: not a name for a tier", name))
 		}
 		if n := t[name]; n < 1 || n > 1e9 {

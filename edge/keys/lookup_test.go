@@ -12,13 +12,13 @@ import (
 
 // document returns a document of n keys, without the cost of making keys that anybody could
 // use, and their hashes.
-func document(n int) (*keys.Document, []keys.Hash) {
-	d := &keys.Document{}
+func document(n int) (*keys.List, []keys.Hash) {
+	d := &keys.List{}
 	hashes := make([]keys.Hash, n)
 	for i := range hashes {
 		hashes[i] = sha256.Sum256(fmt.Append(nil, "key ", i))
 		text := hashes[i].String()
-		d.Keys = append(d.Keys, keys.Record{
+		d.Keys = append(d.Keys, keys.StoredKey{
 			ID: text[:12], SHA256: text, Prefix: keys.Prefix + "test", Name: "bench", Tier: "pro", Created: now,
 		})
 	}
@@ -26,7 +26,7 @@ func document(n int) (*keys.Document, []keys.Hash) {
 }
 
 // tableOf returns the table of a document that is in order.
-func tableOf(t testing.TB, d *keys.Document, tiers keys.Tiers, previous *keys.Table) *keys.Table {
+func tableOf(t testing.TB, d *keys.List, tiers keys.Tiers, previous *keys.Table) *keys.Table {
 	t.Helper()
 	data, err := d.Encode()
 	if err != nil {

@@ -31,7 +31,7 @@ var ErrOlder = errors.New("keys document is older than the one in use")
 // tableRecord is a record of the document that was read.
 type tableRecord struct {
 	sum   uint64 // of its line, or unknownSum
-	entry *Entry
+	entry *Key
 }
 
 // unknownSum is the sum of a line that must be decoded again.
@@ -49,22 +49,15 @@ const unknownSum = 0
 //
 // A document with a lower serial number than the previous one is refused with ErrOlder. The
 // previous table is changed only if there is no error.
-func NewTable(document []byte, tiers Tiers, source limit.Source, previous *Table) (*Table, error) {
+func NewTable(list []byte, tiers Tiers, source limit.Source, previous *Table) (*Table, error) {
 	b := tableBuilder{tiers: tiers, names: tiers.Names(), source: source, previous: previous, serving: previous != nil, since: time.Now()}
 	if previous == nil {
 		b.previous = &Table{index: newIndex(0)}
 	}
-	if len(document) > MaxSize {
-		return nil, fmt.Errorf("decode keys: %d bytes, the most is %d", len(document), MaxSize)
-	}
-	lines, serial, sealed, err := unseal(document, b.yield)
-	switch {
-	case err != nil:
-	case sealed:
+	lines, serial, err := open(list, b.yield)
+	if err == nil {
 		b.table.serial = serial
 		err = b.readLines(lines)
-	default:
-		err = b.readAny(document)
 	}
 	if err == nil && previous != nil && b.table.serial < previous.serial {
 		// Keys that were revoked in between would work again.
@@ -109,14 +102,14 @@ type tableBuilder struct {
 
 	table   Table           // its records have no entry yet where they are changed
 	changed []changedRecord // those that are not as in the previous table
-	dropped []*Entry        // those of the previous table that are not as in the document
+	dropped []*Key        // those of the previous table that are not as in the document
 	added   int             // changed records of keys that the index does not have
 }
 
 // changedRecord is a record that the previous table does not have, or not in this place.
 type changedRecord struct {
 	at     int // in the document
-	record *Record
+	record *StoredKey
 	hash   Hash
 }
 
@@ -134,7 +127,7 @@ func (b *tableBuilder) readLines(lines []byte) error {
 		if n%16 == 0 {
 			b.yield()
 		}
-		sum := maphash.Bytes(lineSeed, line)
+		sum := maphash.Bytes(lineSeed, textOf(line))
 		if n < len(known) && known[n].sum == sum && sum != unknownSum {
 			b.table.records = append(b.table.records, known[n])
 		} else {
@@ -157,29 +150,8 @@ func (b *tableBuilder) readLines(lines []byte) error {
 	return errors.Join(errs...)
 }
 
-// readAny reads a document of any layout, all of it.
-func (b *tableBuilder) readAny(document []byte) error {
-	d, err := decodeAny(document)
-	if err != nil {
-		return err
-	}
-	b.table.serial = d.Serial
-	for _, r := range b.previous.records {
-		b.dropped = append(b.dropped, r.entry)
-	}
-	for i := range d.Keys {
-		if i%16 == 0 {
-			b.yield()
-		}
-		if err := b.add(&d.Keys[i], unknownSum); err != nil {
-			return fmt.Errorf("key %d: %w", i, err)
-		}
-	}
-	return nil
-}
-
 // add notes a record that is not as in the previous table.
-func (b *tableBuilder) add(r *Record, sum uint64) error {
+func (b *tableBuilder) add(r *StoredKey, sum uint64) error {
 	c := changedRecord{at: len(b.table.records), record: r}
 	if _, err := hex.Decode(c.hash[:], []byte(r.SHA256)); err != nil {
 		return fmt.Errorf("%q: %w", r.ID, err)
@@ -228,17 +200,17 @@ func (b *tableBuilder) apply() {
 			}
 			if r := &b.table.records[i]; r.entry != nil {
 				old := r.entry
-				r.entry = b.table.index.put(&old.hash, func(e *Entry) { e.move(old) })
+				r.entry = b.table.index.put(&old.hash, func(e *Key) { e.move(old) })
 			}
 		}
 	}
-	kept := make(map[*Entry]bool, len(b.changed)) // of dropped ones: only their line or place is new
+	kept := make(map[*Key]bool, len(b.changed)) // of dropped ones: only their line or place is new
 	for i, c := range b.changed {
 		if i%16 == 0 {
 			b.yield()
 		}
 		old := previous.find(&c.hash)
-		entry := b.table.index.put(&c.hash, func(e *Entry) { b.fill(e, &c, old) })
+		entry := b.table.index.put(&c.hash, func(e *Key) { b.fill(e, &c, old) })
 		b.table.records[c.at].entry, kept[entry] = entry, true
 	}
 	for _, e := range b.dropped {
@@ -254,7 +226,7 @@ func (b *tableBuilder) apply() {
 }
 
 // fill makes an entry that nobody reads yet that of a changed record.
-func (b *tableBuilder) fill(e *Entry, c *changedRecord, old *Entry) {
+func (b *tableBuilder) fill(e *Key, c *changedRecord, old *Key) {
 	tier, configured := slices.BinarySearch(b.names, c.record.Tier)
 	switch {
 	case !c.record.Revoked.IsZero():

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -26,7 +25,7 @@ import (
 type model struct {
 	random *rand.Rand
 	serial int
-	d      keys.Document
+	d      keys.List
 
 	hashes   map[string]keys.Hash // by ID
 	requests map[string]int       // by ID
@@ -34,13 +33,13 @@ type model struct {
 
 // record returns a record of a new key. Many of them have their place next to one another in
 // an index, or the same one.
-func (m *model) record() keys.Record {
+func (m *model) record() keys.StoredKey {
 	m.serial++
 	hash := keys.Hash(sha256.Sum256(fmt.Append(nil, m.serial)))
 	binary.BigEndian.PutUint16(hash[4:], uint16(m.random.IntN(4)))
 	text := hash.String()
 	m.hashes[text[:12]] = hash
-	r := keys.Record{
+	r := keys.StoredKey{
 		ID: text[:12], SHA256: text, Prefix: keys.Prefix + "test", Name: "some } \"name\"\n    }", Created: now,
 		Tier: []string{"pro", "standard", "trial", "unknown"}[m.random.IntN(4)],
 	}
@@ -80,28 +79,6 @@ func (m *model) change() {
 			m.d.Keys = append(m.d.Keys, m.record())
 		}
 	}
-}
-
-// encode lays the document out as programs do, or as a person might.
-func (m *model) encode(t *testing.T) []byte {
-	t.Helper()
-	data, err := m.d.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var other bytes.Buffer
-	switch m.random.IntN(6) {
-	case 0:
-		err = json.Compact(&other, data)
-	case 1:
-		err = json.Indent(&other, data, "", "    ")
-	default:
-		return data
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return other.Bytes()
 }
 
 // check compares a table with the document, and makes one request with each key.
@@ -168,14 +145,14 @@ func TestTableIsWhatTheDocumentSays(t *testing.T) {
 			for range m.random.IntN(3) {
 				m.change()
 			}
-			var err error
-			if table, err = keys.NewTable(m.encode(t), keys.DefaultTiers(), limit.Memory{}, table); err != nil {
-				t.Fatal(err)
-			}
+			table = tableOf(t, &m.d, keys.DefaultTiers(), table)
 			m.check(t, table)
 		}
 	}
 }
+
+// resealed returns an encoded list that was changed with the checksum of its bytes.
+func resealed(data []byte) []byte { return keys.Seal(data[:bytes.LastIndex(data, []byte("],"))]) }
 
 func TestNewTableRefusesTheSameIDTwice(t *testing.T) {
 	d, _ := document(3)
@@ -187,7 +164,7 @@ func TestNewTableRefusesTheSameIDTwice(t *testing.T) {
 	first, last := d.Keys[0].SHA256, d.Keys[2].SHA256
 	data = bytes.ReplaceAll(data, []byte(last), []byte(first[:12]+last[12:]))
 	data = bytes.ReplaceAll(data, []byte(last[:12]), []byte(first[:12]))
-	data = append([]byte{' '}, data...) // another layout, which has no checksum
+	data = resealed(data)
 	for _, previous := range []*keys.Table{nil, good} {
 		if _, err := keys.NewTable(data, keys.DefaultTiers(), limit.Memory{}, previous); err == nil || !strings.Contains(err.Error(), "taken") {
 			t.Errorf("got %v, want that the id is taken", err)
@@ -202,14 +179,14 @@ func TestRefusedDocumentsChangeNothing(t *testing.T) {
 	good.Serial = 7
 	good.Keys[1].Revoked = now
 	previous := tableOf(t, good, keys.DefaultTiers(), nil)
-	changed := func(serial int64) *keys.Document {
-		d := &keys.Document{Serial: serial, Keys: slices.Clone(good.Keys)}
+	changed := func(serial int64) *keys.List {
+		d := &keys.List{Serial: serial, Keys: slices.Clone(good.Keys)}
 		d.Keys[0].Revoked, d.Keys[1].Revoked = now, time.Time{}
 		d.Keys[2].Origins = []string{"https://example.org"}
 		d.Keys[3].Expires = now.Add(-time.Hour).Truncate(time.Second)
 		return d
 	}
-	encode := func(d *keys.Document) []byte {
+	encode := func(d *keys.List) []byte {
 		t.Helper()
 		data, err := d.Encode()
 		if err != nil {
@@ -218,12 +195,13 @@ func TestRefusedDocumentsChangeNothing(t *testing.T) {
 		return data
 	}
 	twice := encode(changed(8))
-	twice = append([]byte{' '}, bytes.Replace(twice, []byte("},\n"), []byte("},\n"+strings.SplitAfter(string(twice), "\n")[5]), 1)...)
+	twice = resealed(bytes.Replace(twice, []byte("},\n"), []byte("},\n"+strings.SplitAfter(string(twice), "\n")[4]), 1))
 	for name, data := range map[string][]byte{
 		"an older one":            encode(changed(6)),
 		"one ID twice":            twice,
-		"the last record damaged": append([]byte{' '}, bytes.Replace(encode(changed(8)), []byte(good.Keys[4].SHA256), []byte("x"), 1)...),
-		"the checksum damaged":    bytes.Replace(encode(changed(8)), []byte(`"prefix":"8"`), []byte(`"prefix":"9"`), 1),
+		"the last record damaged": resealed(bytes.Replace(encode(changed(8)), []byte(good.Keys[4].SHA256), []byte("x"), 1)),
+		"another serial number":   bytes.Replace(encode(changed(8)), []byte(`"serial":8`), []byte(`"serial":9`), 1),
+		"the checksum damaged":    bytes.Replace(encode(changed(8)), []byte(`],"sha256":"`), []byte(`],"sha256":"0`), 1),
 	} {
 		if _, err := keys.NewTable(data, keys.DefaultTiers(), limit.Memory{}, previous); err == nil {
 			t.Errorf("%s: got no error", name)
@@ -253,7 +231,7 @@ func FuzzNewTable(f *testing.F) {
 		f.Fatal(err)
 	}
 	begin := bytes.IndexByte(good, '\n') + 1
-	end := bytes.LastIndexByte(bytes.TrimSuffix(good, []byte("\n]}\n")), '\n') + 1
+	end := bytes.LastIndexByte(bytes.TrimSuffix(good, []byte("\n")), '\n') + 1
 	f.Add(good[begin:end], true)
 	f.Add(good, false)
 	for _, change := range [][2]string{
@@ -274,8 +252,7 @@ func FuzzNewTable(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, seal bool) {
 		if seal {
-			data = append(append([]byte{}, good[:begin]...), data...)
-			data = append(append(data, keys.SealLine(data, 3)...), "\n]}\n"...)
+			data = keys.Seal(append(append([]byte{}, good[:begin]...), data...))
 		}
 		want, wantErr := keys.Decode(data)
 		previous, err := keys.NewTable(good, keys.Tiers{"pro": 1}, limit.Memory{}, nil)
@@ -369,7 +346,7 @@ func TestLookupDoesNotAllocate(t *testing.T) {
 
 // An entry of another size would share its cache lines with its neighbours.
 func TestEntryFillsTwoCacheLines(t *testing.T) {
-	if size := reflect.TypeFor[keys.Entry]().Size(); size <= 112 || size > 128 {
+	if size := reflect.TypeFor[keys.Key]().Size(); size <= 112 || size > 128 {
 		t.Errorf("got %d bytes, want it in the size class of 128", size)
 	}
 }

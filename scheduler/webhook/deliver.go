@@ -76,7 +76,7 @@ type Deliverer struct {
 // known is a hook as Run knows it.
 type known struct {
 	hook   Hook
-	state  State
+	state  Delivery
 	tag    blob.Tag
 	loaded bool
 	sent   bool   // an attempt is under way
@@ -85,11 +85,8 @@ type known struct {
 
 // attempted is the end of an attempt.
 type attempted struct {
-	id       string
-	recorded bool // else the state is to be loaded again
-	state    State
-	tag      blob.Tag
-	err      error // why it could not be recorded
+	id  string
+	err error // why it could not be recorded
 }
 
 // NewDeliverer returns a deliverer whose metrics are in the registry.
@@ -138,7 +135,7 @@ func (d *Deliverer) note(a attempted) {
 	if k == nil { // removed meanwhile
 		return
 	}
-	k.sent, k.state, k.tag, k.loaded = false, a.state, a.tag, a.recorded
+	k.sent, k.loaded = false, false
 	d.complain(k, a.err)
 }
 
@@ -202,16 +199,12 @@ func (d *Deliverer) look(ctx context.Context, free int) (began int, wait time.Du
 
 // refresh reads which hooks there are and what is published.
 func (d *Deliverer) refresh(ctx context.Context) error {
-	object, err := d.store.Get(ctx, Key, blob.MaxDocument)
-	if err != nil && !errors.Is(err, blob.ErrNotFound) {
+	read, tag, err := document(d.store).Load(ctx)
+	if err != nil {
 		return fmt.Errorf("load webhooks: %w", err)
 	}
-	if object.Tag != d.tag {
-		read, err := decode(object.Data)
-		if err != nil {
-			return err
-		}
-		d.tag = object.Tag
+	if tag != d.tag {
+		d.tag = tag
 		maps.DeleteFunc(d.hooks, func(id string, _ *known) bool { _, err := Find(read.Hooks, id); return err != nil })
 		for _, h := range read.Hooks {
 			if d.hooks[h.ID] == nil {
@@ -232,7 +225,7 @@ func (d *Deliverer) refresh(ctx context.Context) error {
 	}
 	for _, k := range d.hooks {
 		if !k.loaded && !k.sent && k.hook.Paused.IsZero() {
-			if k.state, k.tag, err = loadState(ctx, d.store, k.hook); err != nil {
+			if k.state, k.tag, err = deliveryOf(d.store, k.hook).Load(ctx); err != nil {
 				return err
 			}
 			k.loaded = true
@@ -323,7 +316,7 @@ func (d *Deliverer) begin(ctx context.Context, k *known, now time.Time) (begun b
 	} else {
 		s.Owner, s.Until = d.owner, now.Add(claimTime)
 	}
-	tag, err := swapState(ctx, d.store, h.ID, k.tag, s)
+	tag, err := deliveryOf(d.store, h).Swap(ctx, k.tag, s)
 	if err != nil {
 		k.loaded = false // somebody else was first, or the store failed: look again at what there is
 		if errors.Is(err, blob.ErrConflict) {
@@ -341,52 +334,58 @@ func (d *Deliverer) begin(ctx context.Context, k *known, now time.Time) (begun b
 		return false, err
 	}
 	k.sent = true
-	go func() { d.ended <- d.attempt(ctx, h, s, tag, body) }()
+	go func() { d.ended <- d.attempt(ctx, h, s.Pending.ID, body) }()
 	return true, nil
 }
 
 // taken notes that the receiver has everything up to the pending message.
-func (s *State) taken() {
+func (s *Delivery) taken() {
 	s.Told, s.Pending, s.Failures, s.Failing, s.Next, s.GiveUp = s.Pending.Version, nil, 0, time.Time{}, time.Time{}, ""
 }
 
 // attempt sends a claimed message and records what became of it.
-func (d *Deliverer) attempt(ctx context.Context, h Hook, s State, tag blob.Tag, body []byte) (ended attempted) {
+func (d *Deliverer) attempt(ctx context.Context, h Hook, message string, body []byte) (ended attempted) {
 	defer func() {
 		if value := recover(); value != nil { // a fault here must not end the process that publishes
 			d.log.Error("BUG: panic while a webhook is sent", "webhook", h.ID, "panic", value, "stack", string(debug.Stack()))
 			ended = attempted{id: h.ID, err: fmt.Errorf("BUG: %v", value)}
 		}
 	}()
-	message, began := s.Pending.ID, time.Now()
+	began := time.Now()
 	a := d.sender.send(ctx, h, message, body)
 	now, broken := time.Now(), ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
-	for {
+	s, err := deliveryOf(d.store, h).Update(ctx, func(s *Delivery) error {
+		if s.Owner != d.owner || s.Pending == nil || s.Pending.ID != message {
+			return errClaimLost
+		}
 		s.Owner, s.Until = "", time.Time{}
-		if !broken { // else the claim is given back, and the same message is sent by who runs next
+		if !broken { // else the claim is given back, and the next run of a Deliverer sends the same message
 			s.record(a, began, now)
 		}
-		next, err := swapState(ctx, d.store, h.ID, tag, s)
-		if err == nil && !broken {
-			line := s.Attempts[len(s.Attempts)-1]
-			d.metrics.deliveries.WithLabelValues(string(a.outcome)).Inc()
-			d.log.Info("webhook sent", "webhook", h.ID, "outcome", a.outcome, "status", a.status, "message", message,
-				"version", line.Version, "attempt", line.Number, "retry_at", line.Retry)
-		}
-		if !errors.Is(err, blob.ErrConflict) {
-			return attempted{id: h.ID, recorded: err == nil, state: s, tag: next, err: err}
-		}
-		// A test was noted meanwhile, or the hook is removed, or the claim ran out.
-		if s, tag, err = loadState(ctx, d.store, h); err != nil || s.Owner != d.owner || s.Pending == nil || s.Pending.ID != message {
-			return attempted{id: h.ID, err: err}
-		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, errClaimLost):
+		return attempted{id: h.ID}
+	case err != nil:
+		return attempted{id: h.ID, err: err}
+	case !broken:
+		line := s.Attempts[len(s.Attempts)-1]
+		d.metrics.deliveries.WithLabelValues(string(a.outcome)).Inc()
+		d.log.Info("webhook sent", "webhook", h.ID, "outcome", a.outcome, "status", a.status, "message", message,
+			"version", line.Version, "attempt", line.Number, "retry_at", line.Retry)
 	}
+	return attempted{id: h.ID}
 }
 
+// errClaimLost says that the hook was removed, or that the claim of an attempt ran out and another
+// Deliverer has taken it.
+var errClaimLost = errors.New("the claim is lost")
+
 // record notes an attempt.
-func (s *State) record(a answer, began, now time.Time) {
+func (s *Delivery) record(a answer, began, now time.Time) {
 	line := Attempt{
 		At: began.UTC().Truncate(time.Millisecond), Message: s.Pending.ID, Version: s.Pending.Version, Number: s.Failures + 1,
 		Outcome: a.outcome, Status: a.status, Millis: now.Sub(began).Milliseconds(), Detail: a.detail,
@@ -411,7 +410,7 @@ func (s *State) record(a answer, began, now time.Time) {
 	s.remember(line)
 }
 
-func (s *State) remember(line Attempt) {
+func (s *Delivery) remember(line Attempt) {
 	s.Attempts = append(s.Attempts, line)
 	s.Attempts = s.Attempts[max(0, len(s.Attempts)-shownAttempts):]
 }
@@ -445,17 +444,11 @@ func Test(ctx context.Context, store blob.Store, sender *Sender, h Hook) (Attemp
 		At: began.UTC().Truncate(time.Millisecond), Message: id, Number: 1, Outcome: a.outcome, Status: a.status,
 		Millis: time.Since(began).Milliseconds(), Detail: a.detail,
 	}
-	for {
-		s, tag, err := loadState(ctx, store, h)
-		if err != nil {
-			return line, err
-		}
+	_, err = deliveryOf(store, h).Update(ctx, func(s *Delivery) error {
 		s.remember(line)
-		_, err = swapState(ctx, store, h.ID, tag, s)
-		if !errors.Is(err, blob.ErrConflict) || ctx.Err() != nil {
-			return line, err
-		}
-	}
+		return nil
+	})
+	return line, err
 }
 
 // MasterError says why what is for a hook cannot be signed.

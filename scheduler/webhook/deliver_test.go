@@ -197,9 +197,9 @@ func (d *desk) run() (stop func()) {
 	return func() { cancel(); <-ended; d.reg = prometheus.NewRegistry() }
 }
 
-func (d *desk) state() webhook.State {
+func (d *desk) state() webhook.Delivery {
 	d.t.Helper()
-	s, err := webhook.LoadState(d.t.Context(), d.store, d.hook)
+	s, err := webhook.LoadDelivery(d.t.Context(), d.store, d.hook)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -654,10 +654,10 @@ func TestDocuments(t *testing.T) {
 		}
 	}
 	h := newHook(t, s, "https://example.org", webhook.Topics()...)
-	if _, err := store.Create(t.Context(), webhook.StateKey(h.ID), []byte("{")); err != nil {
+	if _, err := store.Create(t.Context(), webhook.DeliveryKey(h.ID), []byte("{")); err != nil {
 		t.Fatal(err)
 	}
-	if state, err := webhook.LoadState(t.Context(), store, h); err != nil || state.Told != 0 {
+	if state, err := webhook.LoadDelivery(t.Context(), store, h); err != nil || state.Told != 0 {
 		t.Errorf("a damaged state: got %+v, %v; want one that was told nothing", state, err)
 	}
 	err := webhook.Update(t.Context(), store, func(hooks *[]webhook.Hook) error {

@@ -347,7 +347,7 @@ func TestRebinding(t *testing.T) {
 	if len(r.got) != before {
 		t.Error("loopback was reached")
 	}
-	if state, err := webhook.LoadState(t.Context(), store, h); err != nil || len(state.Attempts) != 1 {
+	if state, err := webhook.LoadDelivery(t.Context(), store, h); err != nil || len(state.Attempts) != 1 {
 		t.Errorf("the log has %+v, %v; want the one attempt of this hook", state.Attempts, err)
 	}
 }
@@ -407,7 +407,7 @@ func TestWhatReceiversAnswer(t *testing.T) {
 	if len(other.got) != 0 {
 		t.Error("a redirect was followed, or a proxy of the environment asked")
 	}
-	state, err := webhook.LoadState(t.Context(), store, h)
+	state, err := webhook.LoadDelivery(t.Context(), store, h)
 	if err != nil || len(state.Attempts) != 7 || state.Told != 0 || state.Failures != 0 {
 		t.Errorf("after tests the state is %+v, %v", state, err)
 	}

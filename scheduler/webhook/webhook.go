@@ -23,7 +23,6 @@
 package webhook
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -81,7 +80,7 @@ func (c Condition) String() string { return strings.ReplaceAll(string(c), "_", "
 
 // Condition says how the hook stands by its state, where messages are signed with the master of that
 // name.
-func (h Hook) Condition(s State, master string) Condition {
+func (h Hook) Condition(s Delivery, master string) Condition {
 	switch {
 	case h.GivenUp:
 		return GivenUp
@@ -95,8 +94,8 @@ func (h Hook) Condition(s State, master string) Condition {
 	return Active
 }
 
-// document is the content of Key, in order of creation.
-type document struct {
+// hooks is the content of Key, in order of creation.
+type hooks struct {
 	Format int    `json:"format"` // 1
 	Hooks  []Hook `json:"hooks"`
 }
@@ -168,8 +167,11 @@ func (h *Hook) Rotate(s *Sender, grace time.Duration) {
 
 // Load returns the hooks of a store, in order of creation.
 func Load(ctx context.Context, store blob.Store) ([]Hook, error) {
-	d, _, err := load(ctx, store)
-	return d.Hooks, err
+	d, _, err := document(store).Load(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("load webhooks: %w", err)
+	}
+	return d.Hooks, nil
 }
 
 // Find returns the hook of an id, for changing it in place, or ErrNoHook.
@@ -181,61 +183,39 @@ func Find(hooks []Hook, id string) (*Hook, error) {
 	return &hooks[i], nil
 }
 
-func load(ctx context.Context, store blob.Store) (document, blob.Tag, error) {
-	object, err := store.Get(ctx, Key, blob.MaxDocument)
-	if errors.Is(err, blob.ErrNotFound) {
-		return document{Format: 1}, "", nil
-	}
-	if err != nil {
-		return document{}, "", fmt.Errorf("load webhooks: %w", err)
-	}
-	d, err := decode(object.Data)
-	return d, object.Tag, err
+// document returns the object of the store that holds the hooks.
+func document(store blob.Store) blob.Document[hooks] {
+	return blob.Document[hooks]{Store: store, Key: Key, Decode: decode}
 }
 
-// decode reads the content of Key; nothing is a document without hooks.
-func decode(data []byte) (document, error) {
-	d := document{Format: 1}
-	if len(data) == 0 {
-		return d, nil
-	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields() // a field that this program does not know may be a restriction
-	if err := dec.Decode(&d); err != nil {
-		return document{}, fmt.Errorf("load webhooks: %s is damaged: %w", Key, err)
+// decode reads the content of Key; without data it returns a document without hooks.
+func decode(data []byte) (hooks, error) {
+	d := hooks{Format: 1}
+	if err := blob.DecodeJSON(data, &d); err != nil {
+		return hooks{}, err
 	}
 	if d.Format != 1 {
-		return document{}, fmt.Errorf("load webhooks: format %d, this program reads 1", d.Format)
+		return hooks{}, fmt.Errorf("format %d, this program reads 1", d.Format)
 	}
 	return d, nil
 }
 
-// Update changes the hooks of a store, starting over when somebody else does too.
+// Update applies edit to the hooks of a store; see [blob.Document.Update] for its contract.
 func Update(ctx context.Context, store blob.Store, edit func(*[]Hook) error) error {
-	for {
-		d, tag, err := load(ctx, store)
-		if err != nil {
-			return err
-		}
+	_, err := document(store).Update(ctx, func(d *hooks) error {
 		if err := edit(&d.Hooks); err != nil {
 			return err
 		}
 		if len(d.Hooks) > MaxHooks {
 			return fmt.Errorf("a store has at most %d webhooks; remove one first", MaxHooks)
 		}
-		data, err := json.MarshalIndent(d, "", "  ")
-		if err != nil {
-			return fmt.Errorf("update webhooks: %w", err)
-		}
-		_, err = blob.Replace(ctx, store, Key, tag, data)
-		if err == nil || ctx.Err() != nil || !errors.Is(err, blob.ErrConflict) && !errors.Is(err, blob.ErrUnknown) {
-			return err
-		}
-	}
+		return nil
+	})
+	return err
 }
 
-// State is how a hook stands. Instants are real time, in UTC.
-type State struct {
+// Delivery is how a hook stands. Instants are real time, in UTC.
+type Delivery struct {
 	Format  int   `json:"format"`  // 1
 	Told    int64 `json:"told"`    // the receiver has taken everything up to this version, or wants none of it
 	Resumed int   `json:"resumed"` // Hook.Resumed as of which failures count
@@ -254,7 +234,7 @@ type State struct {
 type Message struct {
 	ID       string    `json:"id"` // the same in every attempt
 	Version  int64     `json:"version"`
-	Previous int64     `json:"previous"` // State.Told
+	Previous int64     `json:"previous"` // Delivery.Told
 	At       time.Time `json:"at"`       // when the version was published
 }
 
@@ -274,37 +254,30 @@ type Attempt struct {
 // shownAttempts is how many attempts of a hook are kept.
 const shownAttempts = 30
 
-// StateKey is where the state of a hook is kept.
-func StateKey(id string) string { return "webhooks/state/" + id + ".json" }
+// DeliveryKey is where the state of a hook is kept.
+func DeliveryKey(id string) string { return "webhooks/state/" + id + ".json" }
 
-// LoadState returns how a hook stands; one that was never sent anything has been told what was
-// published when it was added.
-func LoadState(ctx context.Context, store blob.Store, h Hook) (State, error) {
-	s, _, err := loadState(ctx, store, h)
-	return s, err
+// deliveryOf returns the object of the store that holds the state of a hook. A new hook has been told the
+// version that was published when it was added.
+func deliveryOf(store blob.Store, h Hook) blob.Document[Delivery] {
+	return blob.Document[Delivery]{Store: store, Key: DeliveryKey(h.ID), Decode: func(data []byte) (Delivery, error) {
+		if len(data) == 0 {
+			return Delivery{Format: 1, Told: h.Since, Resumed: h.Resumed}, nil
+		}
+		var s Delivery
+		if err := json.Unmarshal(data, &s); err != nil || s.Format != 1 {
+			// The receiver is told that everything may have changed.
+			return Delivery{Format: 1, Resumed: h.Resumed}, nil //nolint:nilerr // a damaged state starts anew
+		}
+		return s, nil
+	}}
 }
 
-func loadState(ctx context.Context, store blob.Store, h Hook) (State, blob.Tag, error) {
-	object, err := store.Get(ctx, StateKey(h.ID), blob.MaxDocument)
-	if errors.Is(err, blob.ErrNotFound) {
-		return State{Format: 1, Told: h.Since, Resumed: h.Resumed}, "", nil
-	}
+// LoadDelivery returns the state of a hook.
+func LoadDelivery(ctx context.Context, store blob.Store, h Hook) (Delivery, error) {
+	s, _, err := deliveryOf(store, h).Load(ctx)
 	if err != nil {
-		return State{}, "", fmt.Errorf("load the state of webhook %s: %w", h.ID, err)
+		return Delivery{}, fmt.Errorf("load the state of webhook %s: %w", h.ID, err)
 	}
-	var s State
-	if err := json.Unmarshal(object.Data, &s); err != nil || s.Format != 1 {
-		// Whatever it was told is lost: it is told that everything may have changed.
-		return State{Format: 1, Resumed: h.Resumed}, object.Tag, nil //nolint:nilerr // what is damaged is begun anew
-	}
-	return s, object.Tag, nil
-}
-
-// swapState replaces how a hook stands. It returns blob.ErrConflict if somebody else did.
-func swapState(ctx context.Context, store blob.Store, id string, old blob.Tag, s State) (blob.Tag, error) {
-	data, err := json.MarshalIndent(s, "", " ")
-	if err != nil {
-		return "", fmt.Errorf("save the state of webhook %s: %w", id, err)
-	}
-	return blob.Replace(ctx, store, StateKey(id), old, data)
+	return s, nil
 }

@@ -2,7 +2,6 @@ package keys_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gridcast/edge/keys"
 	"gridcast/edge/limit"
@@ -20,7 +18,7 @@ import (
 
 var now = time.Date(2026, 11, 20, 12, 0, 0, 500, time.UTC)
 
-func create(t testing.TB, d *keys.Document, r keys.Request) (keys.Record, string) {
+func create(t testing.TB, d *keys.List, r keys.Request) (keys.StoredKey, string) {
 	t.Helper()
 	record, key, err := d.Create(r, now)
 	if err != nil {
@@ -30,12 +28,12 @@ func create(t testing.TB, d *keys.Document, r keys.Request) (keys.Record, string
 }
 
 func TestCreate(t *testing.T) {
-	var d keys.Document
+	var d keys.List
 	record, key := create(t, &d, keys.Request{
 		Name: "Example Media", Tier: "pro", Expires: now.Add(time.Hour), Origins: []string{"https://example.org"},
 	})
 	hash, _ := keys.Sum([]byte(key))
-	want := keys.Record{
+	want := keys.StoredKey{
 		ID: hash.String()[:12], SHA256: hash.String(), Prefix: key[:12], Name: "Example Media", Tier: "pro",
 		Created: now.Truncate(time.Second), Expires: now.Add(time.Hour).Truncate(time.Second), Origins: []string{"https://example.org"},
 	}
@@ -53,7 +51,7 @@ func TestCreate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&d, decoded); diff != "" {
+	if diff := cmp.Diff(d, decoded); diff != "" {
 		t.Errorf("Decode is not the inverse of Encode: -want +got:\n%s", diff)
 	}
 }
@@ -77,7 +75,7 @@ func TestCreateRefuses(t *testing.T) {
 		{keys.Request{Name: "n", Tier: "pro", Origins: []string{"https://example.org:443"}}, "default port"},
 		{keys.Request{Name: "n", Tier: "pro", Origins: []string{"*"}}, "https://host"},
 	} {
-		var d keys.Document
+		var d keys.List
 		if _, _, err := d.Create(tt.request, now); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: got %v, want %q", tt.request, err, tt.want)
 		}
@@ -88,7 +86,7 @@ func TestCreateRefuses(t *testing.T) {
 }
 
 func TestDecodeRefuses(t *testing.T) {
-	var d keys.Document
+	var d keys.List
 	create(t, &d, keys.Request{Name: "n", Tier: "pro"})
 	data, err := d.Encode()
 	if err != nil {
@@ -99,13 +97,14 @@ func TestDecodeRefuses(t *testing.T) {
 		"cut short":        good[:len(good)/2],
 		"something after":  good + "{}",
 		"a brace after":    good + "}",
-		"another format":   strings.Replace(good, `"format":1`, `"format":2`, 1),
+		"another format":   strings.Replace(good, `"format":2`, `"format":3`, 1),
 		"an unknown field": strings.Replace(good, `"tier"`, `"only_on_sundays":true,"tier"`, 1),
 		"a longer hash":    strings.Replace(good, `"sha256":"`, `"sha256":"0`, 1),
 		"another name":     strings.Replace(good, `"name":"n"`, `"name":"m"`, 1),
-		"another number":   strings.Replace(good, `"prefix":"0"`, `"prefix":"1"`, 1),
-		"no checksum":      good[:strings.LastIndex(good, ",\n")] + "\n]}\n",
-		"a line less":      strings.Replace(good, good[strings.Index(good, "\n")+1:strings.LastIndex(good, ",\n")+2], "", 1),
+		"another number":   strings.Replace(good, `"serial":0`, `"serial":1`, 1),
+		"no checksum":      good[:strings.LastIndex(good, `,"sha256"`)] + "}\n",
+		"a line less":      good[:strings.Index(good, "\n")+1] + good[strings.LastIndex(good, "]"):],
+		"spaces":           strings.Replace(good, `"serial":0`, `"serial": 0`, 1),
 		"not a document":   "[]",
 		"empty":            "",
 	} {
@@ -122,7 +121,7 @@ func TestDecodeRefuses(t *testing.T) {
 // TestEveryByteIsGuarded changes each byte of a document and cuts it at each place: what is
 // accepted has the same content.
 func TestEveryByteIsGuarded(t *testing.T) {
-	d := keys.Document{Serial: 17}
+	d := keys.List{Serial: 17}
 	create(t, &d, keys.Request{Name: "n", Tier: "pro", Origins: []string{"https://example.org"}})
 	create(t, &d, keys.Request{Name: "m", Tier: "trial"})
 	good, err := d.Encode()
@@ -133,7 +132,7 @@ func TestEveryByteIsGuarded(t *testing.T) {
 		t.Helper()
 		got, err := keys.Decode(data)
 		if err == nil {
-			if diff := cmp.Diff(&d, got); diff != "" {
+			if diff := cmp.Diff(d, got); diff != "" {
 				t.Fatalf("%s: accepted with another content:\n%s", what, diff)
 			}
 		}
@@ -153,91 +152,40 @@ func TestEveryByteIsGuarded(t *testing.T) {
 	}
 }
 
-// before is a document as a program of before reads it: with no other fields.
-type before struct {
-	Format int `json:"format"`
-	Keys   []struct {
-		ID      string    `json:"id"`
-		SHA256  string    `json:"sha256"`
-		Prefix  string    `json:"prefix"`
-		Name    string    `json:"name"`
-		Tier    string    `json:"tier"`
-		Created time.Time `json:"created"`
-		Expires time.Time `json:"expires"`
-		Revoked time.Time `json:"revoked"`
-		Origins []string  `json:"origins"`
-	} `json:"keys"`
-}
-
-// TestDocumentsOfBefore goes there and back: a document that was written before is read and
-// rewritten, and programs of before can read what is written now, and write it.
-func TestDocumentsOfBefore(t *testing.T) {
+// TestEarlierFormat shows that a list in the format of an earlier release is refused, and is not replaced
+// by an update.
+func TestEarlierFormat(t *testing.T) {
 	data, err := os.ReadFile("testdata/before.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := memblob.New()
-	if _, err := store.Create(t.Context(), keys.Object, data); err != nil {
-		t.Fatal(err)
-	}
-	old, _, err := keys.Load(t.Context(), store)
-	if err != nil || old.Serial != 0 || len(old.Keys) != 3 {
-		t.Fatalf("got %+v, %v, want three keys and no serial number", old, err)
-	}
-	if err := keys.Update(t.Context(), store, add("new")); err != nil {
-		t.Fatal(err)
-	}
-	fresh, _, err := keys.Load(t.Context(), store)
-	if err != nil || fresh.Serial != 1 || len(fresh.Keys) != 4 {
-		t.Fatalf("got %+v, %v, want four keys and serial number 1", fresh, err)
-	}
-	if diff := cmp.Diff(old.Keys, fresh.Keys[:3]); diff != "" {
-		t.Errorf("keys changed while others were added: -before +now\n%s", diff)
-	}
-
-	object, err := store.Get(t.Context(), keys.Object, keys.MaxSize)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var read before
-	decoder := json.NewDecoder(bytes.NewReader(object.Data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&read); err != nil || read.Format != 1 || len(read.Keys) != 5 {
-		t.Fatalf("got format %d with %d records, %v, want the four keys and a checksum", read.Format, len(read.Keys), err)
-	}
-	seen := map[string]bool{}
-	for _, k := range read.Keys {
-		if len(k.SHA256) != 64 || k.ID != k.SHA256[:12] || k.Name == "" || k.Tier == "" || k.Created.IsZero() || seen[k.ID] {
-			t.Errorf("a program of before refuses %+v", k)
+	for name, data := range map[string][]byte{
+		"by hand":             data,
+		"by a program":        []byte("{\"format\":1,\"keys\":[\n]}\n"),
+		"format 1 in one line": []byte("{\"format\":1,\"serial\":0,\"keys\":[\n],\"sha256\":\"\"}\n"),
+	} {
+		store := memblob.New()
+		tag, err := store.Create(t.Context(), keys.Object, data)
+		if err != nil {
+			t.Fatal(err)
 		}
-		seen[k.ID] = true
-	}
-	if last := read.Keys[4]; last.Revoked.IsZero() {
-		t.Errorf("a program of before takes the checksum for a key: %+v", last)
-	}
-
-	// It keeps the checksum among the keys, adds one after it, and writes it all in its layout.
-	read.Keys = append(read.Keys[1:], read.Keys[0])
-	data, err = json.MarshalIndent(read, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	data = bytes.ReplaceAll(bytes.ReplaceAll(data, []byte(`"expires": "0001-01-01T00:00:00Z",`), nil), []byte(`"revoked": "0001-01-01T00:00:00Z",`), nil)
-	again, err := keys.Decode(data)
-	if err != nil || len(again.Keys) != 4 || again.Serial != 1 {
-		t.Fatalf("got %+v, %v, want the four keys and serial number 1", again, err)
-	}
-	if diff := cmp.Diff(append(fresh.Keys[1:4:4], fresh.Keys[0]), again.Keys, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	table, err := keys.NewTable(data, keys.DefaultTiers(), limit.Memory{}, nil)
-	if err != nil || table.Len() != 3 || table.Serial() != 1 {
-		t.Errorf("got a table of %d keys, %v, want three, of serial number 1", table.Len(), err)
+		if _, _, err := keys.Load(t.Context(), store); err == nil {
+			t.Errorf("%s: it is loaded", name)
+		}
+		if err := keys.Update(t.Context(), store, add("new")); err == nil {
+			t.Errorf("%s: it is updated", name)
+		}
+		if _, err := keys.NewTable(data, keys.DefaultTiers(), limit.Memory{}, nil); err == nil {
+			t.Errorf("%s: a table is made from it", name)
+		}
+		if object, err := store.Get(t.Context(), keys.Object, keys.MaxSize); err != nil || object.Tag != tag {
+			t.Errorf("%s: the store holds %s, %v", name, object.Data, err)
+		}
 	}
 }
 
 func TestRevokeAndRotate(t *testing.T) {
-	var d keys.Document
+	var d keys.List
 	old, oldKey := create(t, &d, keys.Request{Name: "n", Tier: "pro", Origins: []string{"https://example.org"}})
 	fresh, freshKey, err := d.Rotate(old.ID, 24*time.Hour, now)
 	if err != nil {
@@ -272,7 +220,7 @@ func TestRevokeAndRotate(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	var d keys.Document
+	var d keys.List
 	_, expiring := create(t, &d, keys.Request{Name: "e", Tier: "standard", Expires: now.Add(time.Hour)})
 	widget, widgetKey := create(t, &d, keys.Request{Name: "w", Tier: "pro", Origins: []string{"https://example.org"}})
 	_, odd := create(t, &d, keys.Request{Name: "o", Tier: "platinum"})
@@ -280,7 +228,7 @@ func TestTable(t *testing.T) {
 		t.Helper()
 		return tableOf(t, &d, keys.DefaultTiers(), previous)
 	}
-	find := func(table *keys.Table, key string, at time.Time) *keys.Entry {
+	find := func(table *keys.Table, key string, at time.Time) *keys.Key {
 		t.Helper()
 		hash, ok := keys.Sum([]byte(key))
 		if !ok {
@@ -321,7 +269,7 @@ func TestTiersValidate(t *testing.T) {
 	if err := keys.DefaultTiers().Validate(); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []keys.Tiers{nil, {"": 1}, {"checksum": 1}, {"x": 0}, {"x": 1e9 + 1}} {
+	for _, bad := range []keys.Tiers{nil, {"": 1}, {"x": 0}, {"x": 1e9 + 1}} {
 		if err := bad.Validate(); err == nil {
 			t.Errorf("%v: got no error", bad)
 		}

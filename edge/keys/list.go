@@ -1,0 +1,246 @@
+package keys
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"gridcast/snapshots/blob"
+)
+
+// List holds every key ever created, in order of creation. The zero value is an empty list.
+type List struct {
+	Serial int64 // grows with every change, so that an edge can refuse an older list
+	Keys   []StoredKey
+}
+
+// StoredKey describes one key. Instants are real time, in UTC.
+type StoredKey struct {
+	ID      string    `json:"id"`               // the first 12 hex digits of SHA256
+	SHA256  string    `json:"sha256"`           // lower-case hex, of the whole key
+	Prefix  string    `json:"prefix"`           // the key's first characters, to recognise it by
+	Name    string    `json:"name"`             // the client
+	Tier    string    `json:"tier"`             // a name from the configured [Tiers]
+	Created time.Time `json:"created"`          // in whole seconds
+	Expires time.Time `json:"expires,omitzero"` // refused from this instant on
+	Revoked time.Time `json:"revoked,omitzero"` // refused, at once
+	Origins []string  `json:"origins,omitzero"` // a browser's Origin must be among them, unless empty
+}
+
+// MaxSize is the most that an encoded document may measure, in bytes: about 300,000 keys.
+const MaxSize = 64 << 20
+
+// ErrDamaged says that the bytes are not those of a document that was written.
+var ErrDamaged = errors.New("keys document is damaged")
+
+// The list is stored as one JSON object with a line for each key:
+//
+//	{"format":2,"serial":17,"keys":[
+//	{"id":"…","sha256":"…",…},
+//	{"id":"…","sha256":"…",…}
+//	],"sha256":"<checksum>"}
+//
+// The checksum is the SHA-256 of all bytes before it. A list in another format or without its checksum is
+// refused.
+const (
+	format   = 2
+	listHead = `{"format":%d,"serial":%d,"keys":[`
+	listTail = `],"sha256":"`
+	listEnd  = "\"}\n"
+)
+
+// Encode returns the list as it is stored. The same list has the same bytes.
+func (d List) Encode() ([]byte, error) {
+	if err := d.validate(); err != nil {
+		return nil, fmt.Errorf("encode keys: %w", err)
+	}
+	var out bytes.Buffer
+	fmt.Fprintf(&out, listHead+"\n", format, d.Serial)
+	for i := range d.Keys {
+		line, err := json.Marshal(&d.Keys[i])
+		if err != nil {
+			return nil, fmt.Errorf("encode keys: %w", err)
+		}
+		out.Write(line)
+		if i < len(d.Keys)-1 {
+			out.WriteByte(',')
+		}
+		out.WriteByte('\n')
+	}
+	out.WriteString(listTail)
+	out.WriteString(checksumOf(out.Bytes(), func() {}))
+	out.WriteString(listEnd)
+	if out.Len() > MaxSize {
+		return nil, fmt.Errorf("encode keys: %d bytes, the most is %d: remove keys that were revoked long ago", out.Len(), MaxSize)
+	}
+	return out.Bytes(), nil
+}
+
+// checksumOf returns the SHA-256 of data in lower-case hex. It calls pause between pieces of work of less
+// than a millisecond.
+func checksumOf(data []byte, pause func()) string {
+	sum := sha256.New()
+	for piece := range slices.Chunk(data, 1<<18) {
+		sum.Write(piece)
+		pause()
+	}
+	return Hash(sum.Sum(nil)).String()
+}
+
+// open verifies the format and the checksum of an encoded list. It returns the lines of the keys and the
+// serial number.
+func open(data []byte, pause func()) (lines []byte, serial int64, err error) {
+	if len(data) > MaxSize {
+		return nil, 0, fmt.Errorf("%d bytes, the most is %d", len(data), MaxSize)
+	}
+	start, serial, err := readHead(data)
+	if err != nil {
+		return nil, 0, err
+	}
+	const trailer = len(listTail) + 2*sha256.Size + len(listEnd)
+	end := len(data) - trailer
+	if end < start || !bytes.HasPrefix(data[end:], []byte(listTail)) || !bytes.HasSuffix(data, []byte(listEnd)) {
+		return nil, 0, fmt.Errorf("%w: it is cut off after %d bytes", ErrDamaged, len(data))
+	}
+	sum := data[end+len(listTail) : len(data)-len(listEnd)]
+	if string(sum) != checksumOf(data[:end+len(listTail)], pause) {
+		return nil, 0, fmt.Errorf("%w: its checksum is not that of its %d bytes", ErrDamaged, len(data))
+	}
+	return data[start:end], serial, nil
+}
+
+// readHead reads the first line of an encoded list. It returns the offset of the next line and the serial
+// number, which may be wrong in a damaged list.
+func readHead(data []byte) (next int, serial int64, err error) {
+	var head struct {
+		Format int      `json:"format"`
+		Serial int64    `json:"serial"`
+		Keys   []string `json:"keys"`
+	}
+	line, _, whole := bytes.Cut(data, []byte("\n"))
+	err = blob.DecodeJSON(slices.Concat(line, []byte("]}")), &head)
+	switch {
+	case err == nil && head.Format != format:
+		return 0, 0, fmt.Errorf("format %d, this program reads %d", head.Format, format)
+	case err != nil || !whole || string(line) != fmt.Sprintf(listHead, format, head.Serial):
+		return 0, 0, fmt.Errorf("%w: its first line is not the one of a list of keys", ErrDamaged)
+	}
+	return len(line) + 1, head.Serial, nil
+}
+
+// readSerial returns the serial number of an encoded list, which may be damaged after its first line; 0 if
+// the first line is damaged too.
+func readSerial(data []byte) int64 {
+	_, serial, err := readHead(data)
+	if err != nil {
+		return 0
+	}
+	return serial
+}
+
+// Decode reads an encoded list. A field that this program does not know is an error, because it may be a
+// restriction that it would not enforce. The error wraps ErrDamaged if the checksum is wrong.
+func Decode(data []byte) (List, error) {
+	lines, serial, err := open(data, func() {})
+	if err != nil {
+		return List{}, fmt.Errorf("decode keys: %w", err)
+	}
+	d := List{Serial: serial}
+	for line := range bytes.Lines(lines) {
+		k, err := decodeLine(line)
+		if err != nil {
+			return List{}, fmt.Errorf("decode keys: key %d: %w", len(d.Keys), err)
+		}
+		d.Keys = append(d.Keys, *k)
+	}
+	if err := d.validate(); err != nil {
+		return List{}, fmt.Errorf("decode keys: %w", err)
+	}
+	return d, nil
+}
+
+// textOf returns a line without its end. The last line has no comma, and has one when a key follows it.
+func textOf(line []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte(","))
+}
+
+// decodeLine reads the line of one key.
+func decodeLine(line []byte) (*StoredKey, error) {
+	var k StoredKey
+	if err := blob.DecodeJSON(textOf(line), &k); err != nil {
+		return nil, err
+	}
+	if err := k.validate(); err != nil {
+		return nil, fmt.Errorf("%q: %w", k.ID, err)
+	}
+	return &k, nil
+}
+
+// Find returns the record with the id.
+func (d *List) Find(id string) (*StoredKey, error) {
+	i := slices.IndexFunc(d.Keys, func(r StoredKey) bool { return r.ID == id })
+	if i < 0 {
+		return nil, fmt.Errorf("%w %q", ErrNoKey, id)
+	}
+	return &d.Keys[i], nil
+}
+
+func (d *List) validate() error {
+	ids := make(map[string]bool, len(d.Keys))
+	var errs []error
+	for i, r := range d.Keys {
+		if err := r.validate(); err != nil {
+			errs = append(errs, fmt.Errorf("key %d (%q): %w", i, r.ID, err))
+		}
+		if ids[r.ID] {
+			errs = append(errs, fmt.Errorf("key %d (%q): id is taken", i, r.ID))
+		}
+		ids[r.ID] = true
+	}
+	return errors.Join(errs...)
+}
+
+func (r *StoredKey) validate() error {
+	switch hash, err := hex.DecodeString(r.SHA256); {
+	case err != nil || len(hash) != len(Hash{}) || strings.ToLower(r.SHA256) != r.SHA256:
+		return fmt.Errorf("sha256 %q is not 64 lower-case hex digits", r.SHA256)
+	case r.ID != r.SHA256[:idLen]:
+		return fmt.Errorf("id is not the first %d digits of sha256 %s", idLen, r.SHA256)
+	case strings.TrimSpace(r.Name) == "":
+		return errors.New("name is empty")
+	case r.Tier == "":
+		return errors.New("tier is empty")
+	case r.Created.IsZero():
+		return errors.New("created is missing")
+	}
+	for _, origin := range r.Origins {
+		if err := validateOrigin(origin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validateOrigin accepts what a browser sends as Origin: scheme and host in lower case, a
+// port that is not the scheme's default, nothing else.
+func validateOrigin(origin string) error {
+	u, err := url.Parse(origin)
+	switch {
+	case err != nil:
+		return fmt.Errorf("origin %q: %w", origin, err)
+	case u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != origin:
+		return fmt.Errorf("origin %q is not of the form https://host or https://host:port", origin)
+	case strings.ToLower(origin) != origin:
+		return fmt.Errorf("origin %q has upper-case letters, which no browser sends", origin)
+	case u.Scheme == "https" && u.Port() == "443", u.Scheme == "http" && u.Port() == "80":
+		return fmt.Errorf("origin %q names the default port, which no browser sends", origin)
+	}
+	return nil
+}
