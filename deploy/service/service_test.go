@@ -136,7 +136,7 @@ func TestPauseByTheService(t *testing.T) {
 			t.Fatal(err)
 		}
 		state := `{"format":1,"failures":10,"failing":"2026-06-07T13:00:00Z","give_up":"nothing was taken\nsince Sunday"}`
-		if _, err := store.Swap(t.Context(), webhook.StateKey(h.ID), "", []byte(state)); err != nil {
+		if _, err := store.Swap(t.Context(), webhook.DeliveryKey(h.ID), "", []byte(state)); err != nil {
 			t.Fatal(err)
 		}
 		status := func() operator.WebhookStatus {
