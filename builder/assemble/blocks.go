@@ -1,25 +1,20 @@
 package assemble
 
 import (
-	"fmt"
-	"maps"
-	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"gridcast/builder/season"
 )
 
-// Block is a part of a round that is taken as a whole or not at all.
+// Block is a part of a round that is applied as a whole or not at all.
 type Block string
 
 // The blocks of a round.
 const (
 	Calendar   Block = "calendar" // number, name, circuit, course, laps, whether there is a sprint
 	Start      Block = "start"    // the day and the hour of lights out
-	Sessions   Block = "sessions" // when the other sessions are held
+	Sessions   Block = "sessions" // the starts of the other sessions
 	Practice   Block = "practice"
 	Entries    Block = "entries"
 	Qualifying Block = "qualifying"
@@ -31,201 +26,111 @@ const (
 // blocks are all blocks, in the order in which a weekend fills them.
 var blocks = []Block{Calendar, Start, Sessions, Practice, Entries, Qualifying, Sprint, Grid, Result}
 
-// outcome reports whether a block is the outcome of a session, for which people wait.
+// outcome reports whether a block is the outcome of a session, which people wait for.
 func outcome(b Block) bool { return slices.Contains([]Block{Qualifying, Sprint, Grid, Result}, b) }
 
 // Blocks returns all blocks, in the order in which a weekend fills them.
 func Blocks() []Block { return slices.Clone(blocks) }
 
-// fields returns what a block consists of, as pointers into the round.
-func fields(b Block, r *season.Round) []any {
-	switch b {
-	case Calendar:
-		return []any{&r.Number, &r.Name, &r.Circuit, &r.Street, &r.CourseKm, &r.ScheduledLaps, &r.Sprint}
-	case Start:
-		return []any{&r.Date, &r.Start}
-	case Sessions:
-		return []any{&r.Sessions}
-	case Practice:
-		return []any{&r.Practice}
-	case Entries:
-		return []any{&r.Entries}
-	case Qualifying:
-		return []any{&r.Qualifying}
-	case Grid:
-		return []any{&r.Grid}
-	case Sprint:
-		return []any{&r.SprintQualifying, &r.SprintGrid, &r.SprintResults}
-	case Result:
-		return []any{&r.Results, &r.FastestLaps, &r.PitStops, &r.DriverStandings, &r.TeamStandings}
-	}
-	panic(fmt.Sprintf("BUG: assemble knows no block %q", b))
+// field gives access to one field of a round.
+type field struct {
+	block Block
+	name  string // for people
+	empty func(r *season.Round) bool
+	equal func(a, b *season.Round) bool
+	copy  func(into, from *season.Round)
+	value func(r *season.Round) any
 }
 
-// Part returns of a round the block alone, and which round it is of.
+// fields are the fields of a round in its order, except the Grand Prix, which identifies the round.
+var fields = []field{
+	value(Calendar, "number", func(r *season.Round) *int { return &r.Number }),
+	value(Calendar, "name", func(r *season.Round) *string { return &r.Name }),
+	value(Calendar, "circuit", func(r *season.Round) *season.CircuitID { return &r.Circuit }),
+	value(Calendar, "street", func(r *season.Round) *bool { return &r.Street }),
+	value(Calendar, "course km", func(r *season.Round) *float64 { return &r.CourseKm }),
+	value(Calendar, "scheduled laps", func(r *season.Round) *int { return &r.ScheduledLaps }),
+	fieldOf(Start, "date", func(r *season.Round) *time.Time { return &r.Date }, time.Time.Equal),
+	fieldOf(Start, "start", func(r *season.Round) *time.Time { return &r.Start }, time.Time.Equal),
+	value(Calendar, "sprint", func(r *season.Round) *bool { return &r.Sprint }),
+	rows(Sessions, "sessions", func(r *season.Round) *[]season.Session { return &r.Sessions }),
+	rows(Entries, "entries", func(r *season.Round) *[]season.Entry { return &r.Entries }),
+	fieldOf(Practice, "practice", func(r *season.Round) *[4][]season.TimedLap { return &r.Practice }, func(a, b [4][]season.TimedLap) bool {
+		return slices.EqualFunc(a[:], b[:], slices.Equal)
+	}),
+	rows(Qualifying, "qualifying", func(r *season.Round) *[]season.QualifyingRow { return &r.Qualifying }),
+	rows(Sprint, "sprint qualifying", func(r *season.Round) *[]season.QualifyingRow { return &r.SprintQualifying }),
+	rows(Sprint, "sprint grid", func(r *season.Round) *[]season.GridSlot { return &r.SprintGrid }),
+	rows(Sprint, "sprint results", func(r *season.Round) *[]season.Result { return &r.SprintResults }),
+	rows(Grid, "grid", func(r *season.Round) *[]season.GridSlot { return &r.Grid }),
+	rows(Result, "results", func(r *season.Round) *[]season.Result { return &r.Results }),
+	rows(Result, "fastest laps", func(r *season.Round) *[]season.FastestLap { return &r.FastestLaps }),
+	rows(Result, "pit stops", func(r *season.Round) *[]season.PitStop { return &r.PitStops }),
+	rows(Result, "driver standings", func(r *season.Round) *[]season.DriverStanding { return &r.DriverStandings }),
+	rows(Result, "team standings", func(r *season.Round) *[]season.TeamStanding { return &r.TeamStandings }),
+}
+
+func fieldOf[T any](b Block, name string, at func(*season.Round) *T, equal func(a, b T) bool) field {
+	return field{
+		block: b, name: name,
+		empty: func(r *season.Round) bool { var zero T; return equal(*at(r), zero) },
+		equal: func(a, b *season.Round) bool { return equal(*at(a), *at(b)) },
+		copy:  func(into, from *season.Round) { *at(into) = *at(from) },
+		value: func(r *season.Round) any { return at(r) },
+	}
+}
+
+func value[T comparable](b Block, name string, at func(*season.Round) *T) field {
+	return fieldOf(b, name, at, func(a, b T) bool { return a == b })
+}
+
+func rows[T comparable](b Block, name string, at func(*season.Round) *[]T) field {
+	return fieldOf(b, name, at, slices.Equal[[]T])
+}
+
+// Part returns a round that has only one block and its Grand Prix.
 func Part(b Block, r *season.Round) season.Round {
 	part := season.Round{GrandPrix: r.GrandPrix}
 	Copy(b, &part, r)
 	return part
 }
 
-// Has reports whether the round says anything of a block.
+// Has reports whether a round has any field of a block.
 func Has(b Block, r *season.Round) bool {
-	return slices.ContainsFunc(fields(b, r), func(field any) bool { return !reflect.ValueOf(field).Elem().IsZero() })
+	return slices.ContainsFunc(fields, func(f field) bool { return f.block == b && !f.empty(r) })
 }
 
-// Same reports whether two rounds say the same of a block. A field that a source leaves empty says
-// nothing: absence never removes.
-func Same(b Block, was, is *season.Round) bool {
-	old, now := fields(b, was), fields(b, is)
-	for i := range now {
-		if value := reflect.ValueOf(now[i]).Elem(); !value.IsZero() && !reflect.DeepEqual(old[i], now[i]) {
-			return false
-		}
-	}
-	return true
+// Same reports whether before already has the block of after. A field that after leaves empty counts
+// as the same, because absence never removes a fact.
+func Same(b Block, before, after *season.Round) bool {
+	return !slices.ContainsFunc(fields, func(f field) bool { return f.block == b && !f.empty(after) && !f.equal(before, after) })
 }
 
-// Copy gives a round what another says of a block.
+// Copy copies a block from one round into another, except its empty fields.
 func Copy(b Block, into, from *season.Round) {
-	target, origin := fields(b, into), fields(b, from)
-	for i := range origin {
-		if value := reflect.ValueOf(origin[i]).Elem(); !value.IsZero() {
-			reflect.ValueOf(target[i]).Elem().Set(value)
+	for _, f := range fields {
+		if f.block == b && !f.empty(from) {
+			f.copy(into, from)
 		}
 	}
 }
 
-// words returns a block as lines for people, by what each is about: a driver, a session.
-func words(b Block, r *season.Round) map[string]string {
-	lines := make(map[string]string)
-	add := func(about string, parts ...string) {
-		line := strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), ", ")
-		if lines[about] != "" {
-			line = lines[about] + "; " + line
-		}
-		lines[about] = line
-	}
-	switch b {
-	case Calendar:
-		add("round", strconv.Itoa(r.Number))
-		add("name", r.Name)
-		add("circuit", string(r.Circuit))
-		add("course", fmt.Sprintf("%g km, %d laps, street circuit %t", r.CourseKm, r.ScheduledLaps, r.Street))
-		add("sprint", strconv.FormatBool(r.Sprint))
-	case Start:
-		if r.Provisional() {
-			add("start", r.Date.Format(time.DateOnly)+", hour unknown")
-		} else {
-			add("start", r.Start.UTC().Format("2006-01-02 15:04 UTC"))
-		}
-	case Sessions:
-		for _, s := range r.Sessions {
-			if s.Start.IsZero() {
-				add(string(s.Kind), s.Date.Format(time.DateOnly)+", hour unknown")
-			} else {
-				add(string(s.Kind), s.Start.UTC().Format("2006-01-02 15:04 UTC"))
-			}
-		}
-	case Practice:
-		for i, laps := range r.Practice {
-			for _, row := range laps {
-				add(string(row.Driver), fmt.Sprintf("practice %d %s", i+1, row.Time))
-			}
-		}
-	case Entries:
-		for _, row := range r.Entries {
-			add(string(row.Driver), fmt.Sprintf("car %d", row.Number), string(row.Team), string(row.Engine))
-		}
-	case Qualifying:
-		for _, row := range r.Qualifying {
-			add(string(row.Driver), place(row.Position), bestOf(row))
-		}
-	case Grid:
-		for _, row := range r.Grid {
-			add(string(row.Driver), slot(row.Position))
-		}
-	case Sprint:
-		for _, row := range r.SprintQualifying {
-			add(string(row.Driver), "qualifying "+place(row.Position), bestOf(row))
-		}
-		for _, row := range r.SprintGrid {
-			add(string(row.Driver), slot(row.Position))
-		}
-		for _, row := range r.SprintResults {
-			add(string(row.Driver), classified(row)...)
-		}
-	case Result:
-		for _, row := range r.Results {
-			add(string(row.Driver), classified(row)...)
-		}
-		for _, row := range r.DriverStandings {
-			add("standing of "+string(row.Driver), place(row.Position), fmt.Sprintf("%g points", row.Points))
-		}
-		for _, row := range r.TeamStandings {
-			add("standing of "+string(row.Team)+" "+string(row.Engine), place(row.Position), fmt.Sprintf("%g points", row.Points))
+// replace copies a block from one round into another, its empty fields too.
+func replace(b Block, into, from *season.Round) {
+	for _, f := range fields {
+		if f.block == b {
+			f.copy(into, from)
 		}
 	}
-	return lines
 }
 
-func place(position int) string {
-	if position == 0 {
-		return "unplaced"
-	}
-	return fmt.Sprintf("P%d", position)
-}
-
-func slot(position int) string {
-	if position == 0 {
-		return "pit lane"
-	}
-	return fmt.Sprintf("slot %d", position)
-}
-
-func bestOf(row season.QualifyingRow) string {
-	for _, t := range []time.Duration{row.Segments[2], row.Segments[1], row.Segments[0], row.Time} {
-		if t > 0 {
-			return t.String()
+// ChangedFields returns the names of the fields in which two rounds differ.
+func ChangedFields(before, after *season.Round) []string {
+	var changed []string
+	for _, f := range fields {
+		if !f.equal(before, after) {
+			changed = append(changed, f.name)
 		}
 	}
-	return ""
-}
-
-func classified(row season.Result) []string {
-	position := place(row.Position)
-	if row.Position == 0 && row.Outcome != "" {
-		position = string(row.Outcome)
-	}
-	return []string{position, fmt.Sprintf("%g points", row.Points), fmt.Sprintf("%d laps", row.Laps), string(row.Team)}
-}
-
-// Line is a difference between what was and what is, for people.
-type Line struct {
-	About string `json:"about"` // a driver, a session, a field
-	Was   string `json:"was,omitempty"`
-	Is    string `json:"is,omitempty"`
-}
-
-// difference returns what of a block differs, in order.
-func difference(b Block, was, is *season.Round) []Line {
-	merged := *was
-	Copy(b, &merged, is)
-	return differing(words(b, was), words(b, &merged))
-}
-
-// differing returns what differs between two sets of words.
-func differing(old, now map[string]string) []Line {
-	var lines []Line
-	for _, about := range slices.Sorted(maps.Keys(now)) {
-		if old[about] != now[about] {
-			lines = append(lines, Line{about, old[about], now[about]})
-		}
-	}
-	for _, about := range slices.Sorted(maps.Keys(old)) {
-		if _, ok := now[about]; !ok {
-			lines = append(lines, Line{about, old[about], ""})
-		}
-	}
-	return lines
+	return changed
 }

@@ -10,22 +10,22 @@ import (
 	"gridcast/builder/season"
 )
 
-// Gate is a rule that a changed block must pass before it is used. It is a label of metrics.
+// Gate is a rule that a changed block must pass before it is applied. It is a label of metrics.
 type Gate string
 
 // The gates.
 const (
-	PositionsGate Gate = "positions"     // unique, and without a gap
-	OnceGate      Gate = "once"          // a driver and a car once in a session
+	PositionsGate Gate = "positions"     // positions are unique and without a gap
+	OnceGate      Gate = "once"          // a driver and a car appear once in a session
 	OutcomeGate   Gate = "outcome"       // a driver without a position has no points
-	PointsGate    Gate = "points"        // by position, as the regulations of the year give them
-	VerifiedGate  Gate = "verified"      // nobody of a result that is known disappears
-	StartGate     Gate = "start"         // a start moves only as far as a source may move it
-	EarlyGate     Gate = "early"         // nothing is known of a session before it can have begun
-	RenameGate    Gate = "renamed_round" // a new Grand Prix where and when another one vanished
-	ShrinkGate    Gate = "shrunken"      // a season does not lose rounds wholesale
-	DisputeGate   Gate = "disputed"      // a person's facts, or another source, say otherwise
-	TermsGate     Gate = "terms"         // facts under terms that the operator has not accepted
+	PointsGate    Gate = "points"        // points follow from positions by the regulations of the year
+	VerifiedGate  Gate = "verified"      // no driver of a known result disappears from it
+	StartGate     Gate = "start"         // a start moves only within the limits for sources
+	EarlyGate     Gate = "early"         // a session has no outcome before its start
+	RenameGate    Gate = "renamed_round" // a new Grand Prix does not take the day and circuit of an absent one
+	ShrinkGate    Gate = "shrunken"      // a season does not lose many rounds at once
+	DisputeGate   Gate = "disputed"      // a person or an earlier source has another value
+	TermsGate     Gate = "terms"         // the operator has accepted the terms of the source
 )
 
 // Gates returns all gates.
@@ -35,185 +35,198 @@ func Gates() []Gate {
 	}
 }
 
-// Refusal says why a block waits for a person.
+// Refusal is the reason why a proposal is not applied.
 type Refusal struct {
 	Gate   Gate   `json:"gate"`
 	Reason string `json:"reason"`
 }
 
-// How a source may move a start that is known: further than this waits for a person or for a second
-// source. In May 2026 Miami was brought forward by three hours, eight hours ahead; in November 2025
-// Las Vegas was moved to the day before by mistake, when it was over by that.
+func (p *Proposal) refuse(g Gate, format string, args ...any) {
+	p.Refused = append(p.Refused, Refusal{g, fmt.Sprintf(format, args...)})
+}
+
+// Limits for a source that moves a known start. A move beyond them waits for a person or for a second
+// source. In May 2026 Miami was brought forward by three hours with eight hours of notice: that move
+// passes. In November 2025 a mistake moved Las Vegas to the day before, into the past: that move waits.
 const (
 	maxMove   = 48 * time.Hour
 	minNotice = time.Hour
 )
 
-// candidate is a changed block on its way through the gates.
-type candidate struct {
-	year     int
-	block    Block
-	was, is  *season.Round // as they stand, and as they would
-	new      bool          // the round was not known at all
-	decided  Decided
-	rounds   []season.Round // of the year as they stand
-	now      time.Time
-	seconded bool // another source says the same
-	byHand   bool // a person says it
-}
-
-// judge returns why a block may not be used as it is; none if it may.
-func (c *candidate) judge() []Refusal {
-	var refused []Refusal
-	refuse := func(g Gate, format string, args ...any) {
-		refused = append(refused, Refusal{g, fmt.Sprintf(format, args...)})
-	}
-	r := c.is
-	switch c.block {
+// judgeBlock refuses a proposal for each gate that its block does not pass. after is the round with
+// the proposed block.
+func (j *judgement) judgeBlock(p *Proposal, after *season.Round) {
+	switch p.Block {
 	case Start:
-		c.judgeStart(refuse)
+		j.judgeStart(p, after)
 	case Qualifying:
-		c.judgeEarly(refuse, "qualifying", r.QualifyingStartsAt())
-		judgeRows(refuse, "qualifying", r.Qualifying, false, func(row season.QualifyingRow) (season.DriverID, int) { return row.Driver, row.Position })
+		j.judgeEarly(p, "qualifying", after.QualifyingStartsAt())
+		judgeRows(p, "qualifying", after.Qualifying, false, qualifyingPlace)
 	case Entries:
-		judgeRows(refuse, "entries", r.Entries, false, func(row season.Entry) (season.DriverID, int) { return row.Driver, 0 })
+		judgeRows(p, "entries", after.Entries, false, func(row season.Entry) (season.DriverID, int) { return row.Driver, 0 })
 		cars := make(map[int]season.DriverID)
-		for _, row := range r.Entries {
+		for _, row := range after.Entries {
 			if other, ok := cars[row.Number]; ok && row.Number != 0 {
-				refuse(OnceGate, "car %d is that of %s and of %s", row.Number, other, row.Driver)
+				p.refuse(OnceGate, "car %d is that of %s and of %s", row.Number, other, row.Driver)
 			}
 			cars[row.Number] = row.Driver
 		}
 	case Grid:
-		judgeRows(refuse, "grid", r.Grid, true, func(row season.GridSlot) (season.DriverID, int) { return row.Driver, row.Position })
+		judgeRows(p, "grid", after.Grid, true, gridPlace)
 	case Sprint:
 		for _, session := range []struct {
 			kind season.SessionKind
 			rows int
-		}{{season.SprintQualifying, len(r.SprintQualifying)}, {season.Sprint, len(r.SprintResults)}} {
-			if s, ok := r.Session(session.kind); ok && !s.Start.IsZero() && session.rows > 0 {
-				c.judgeEarly(refuse, string(session.kind), s.Start)
+		}{{season.SprintQualifying, len(after.SprintQualifying)}, {season.Sprint, len(after.SprintResults)}} {
+			if s, ok := after.Session(session.kind); ok && !s.Start.IsZero() && session.rows > 0 {
+				j.judgeEarly(p, string(session.kind), s.Start)
 			}
 		}
-		judgeRows(refuse, "sprint qualifying", r.SprintQualifying, false, func(row season.QualifyingRow) (season.DriverID, int) { return row.Driver, row.Position })
-		judgeRows(refuse, "sprint grid", r.SprintGrid, true, func(row season.GridSlot) (season.DriverID, int) { return row.Driver, row.Position })
-		judgeClassification(refuse, "sprint", r.SprintResults, sprintPoints(c.year))
+		judgeRows(p, "sprint qualifying", after.SprintQualifying, false, qualifyingPlace)
+		judgeRows(p, "sprint grid", after.SprintGrid, true, gridPlace)
+		judgeClassification(p, "sprint", after.SprintResults, sprintPoints(p.Year))
 	case Result:
-		c.judgeEarly(refuse, "race", c.lightsOut())
-		judgeClassification(refuse, "race", r.Results, racePoints(c.year, r.GrandPrix))
-		known := slices.Clone(c.decided.Verified)
-		for _, row := range c.was.Results {
-			if !slices.Contains(known, row.Driver) {
-				known = append(known, row.Driver)
-			}
+		j.judgeEarly(p, "race", j.lightsOut())
+		judgeClassification(p, "race", after.Results, racePoints(p.Year, p.GrandPrix))
+		j.judgeDisappeared(p, after)
+	}
+}
+
+// judgeDisappeared refuses a result without a driver of the verified result or of the archive's.
+func (j *judgement) judgeDisappeared(p *Proposal, after *season.Round) {
+	classified := slices.Clone(j.decided.Verified)
+	for _, row := range j.ours.Results {
+		if !slices.Contains(classified, row.Driver) {
+			classified = append(classified, row.Driver)
 		}
-		for _, driver := range known {
-			if !slices.ContainsFunc(r.Results, func(row season.Result) bool { return row.Driver == driver }) {
-				refuse(VerifiedGate, "%s is in the result that is known and not in this one", driver)
-			}
+	}
+	for _, driver := range classified {
+		if !slices.ContainsFunc(after.Results, func(row season.Result) bool { return row.Driver == driver }) {
+			p.refuse(VerifiedGate, "%s is in the result that is known and not in this one", driver)
 		}
 	}
-	return refused
 }
 
-// lightsOut is the start that is valid: the ledger's, else the archive's.
-func (c *candidate) lightsOut() time.Time {
-	if !c.decided.Start.IsZero() {
-		return c.decided.Start
+// lightsOut is the valid start: the ledger's if it has one, else the archive's.
+func (j *judgement) lightsOut() time.Time {
+	if !j.decided.Start.IsZero() {
+		return j.decided.Start
 	}
-	return c.was.StartsAt()
+	return j.ours.StartsAt()
 }
 
-func (c *candidate) judgeEarly(refuse func(Gate, string, ...any), what string, start time.Time) {
-	if c.now.Before(start) {
-		refuse(EarlyGate, "%s starts at %s, %s from now: either it was brought forward, or this is not its outcome",
-			what, start.UTC().Format("2006-01-02 15:04 UTC"), start.Sub(c.now).Round(time.Minute))
+func (j *judgement) judgeEarly(p *Proposal, session string, start time.Time) {
+	if j.Now.Before(start) {
+		p.refuse(EarlyGate, "%s starts at %s, %s from now: either it was brought forward, or this is not its outcome",
+			session, instant(start), start.Sub(j.Now).Round(time.Minute))
 	}
 }
 
-// judgeStart judges a move of lights out. A round that was not known, or whose hour was not, has no
-// start that anybody was told of.
-func (c *candidate) judgeStart(refuse func(Gate, string, ...any)) {
-	if c.new || c.seconded {
+// judgeStart judges a move of lights out. A new round passes, because no client knows its start. So
+// does a first hour, if the move is short and the start lies ahead.
+func (j *judgement) judgeStart(p *Proposal, after *season.Round) {
+	if j.new || j.seconded(Start) {
 		return
 	}
-	from, to := c.lightsOut(), c.is.StartsAt()
+	from, to := j.lightsOut(), after.StartsAt()
 	if from.Equal(to) {
-		return // the ledger has it already
+		return // the ledger already has this start
 	}
 	move := to.Sub(from)
-	if c.was.Provisional() && c.decided.Start.IsZero() && move.Abs() <= maxMove && c.now.Before(to) {
+	if j.ours.Provisional() && j.decided.Start.IsZero() && move.Abs() <= maxMove && j.Now.Before(to) {
 		return
 	}
-	if c.decided.StartHeld && !c.byHand {
-		refuse(DisputeGate, "a person set the start to %s", from.UTC().Format("2006-01-02 15:04 UTC"))
+	if j.decided.StartHeld && !j.may.movesHeldStart {
+		p.refuse(DisputeGate, "a person set the start to %s", instant(from))
 	}
-	if move.Abs() > maxMove && !c.decided.Postponed {
-		refuse(StartGate, "moved by %s, a source may move it by %s", move.Round(time.Minute), maxMove)
+	if move.Abs() > maxMove && !j.decided.Postponed {
+		p.refuse(StartGate, "moved by %s, a source may move it by %s", move.Round(time.Minute), maxMove)
 	}
-	if notice := to.Sub(c.now); notice < minNotice {
-		refuse(StartGate, "to %s, which is %s from now: a source may move it to %s ahead at the earliest",
-			to.UTC().Format("2006-01-02 15:04 UTC"), notice.Round(time.Minute), minNotice)
+	if notice := to.Sub(j.Now); notice < minNotice {
+		p.refuse(StartGate, "to %s, which is %s from now: a source may move it to %s ahead at the earliest",
+			instant(to), notice.Round(time.Minute), minNotice)
 	}
-	for i := range c.rounds {
-		other := &c.rounds[i]
-		if other.GrandPrix == c.is.GrandPrix || c.decided.Postponed {
+	for i := range j.season.Rounds {
+		other := &j.season.Rounds[i]
+		if other.GrandPrix == p.GrandPrix || j.decided.Postponed {
 			continue
 		}
 		if at := other.StartsAt(); at.After(from) != at.After(to) {
-			refuse(StartGate, "across the %s at %s", other.Name, at.UTC().Format("2006-01-02 15:04 UTC"))
+			p.refuse(StartGate, "across the %s at %s", other.Name, instant(at))
 		}
 	}
 }
 
-// judgeRows asks that every driver is there once, and that positions are unique and without a gap.
-// Position 0 is none. On a grid, drivers who start from the pit lane may leave their slots empty.
-func judgeRows[T any](refuse func(Gate, string, ...any), what string, rows []T, emptySlots bool, read func(T) (season.DriverID, int)) {
+// seconded reports whether another document has the same block.
+func (j *judgement) seconded(b Block) bool {
+	for _, d := range j.Documents {
+		if d.Source == j.document.Source {
+			continue
+		}
+		if r, ok := d.Facts.Round(j.season.Year, j.theirs.GrandPrix); ok && Has(b, r) && Same(b, j.theirs, r) {
+			return true
+		}
+	}
+	return false
+}
+
+func qualifyingPlace(row season.QualifyingRow) (season.DriverID, int) {
+	return row.Driver, row.Position
+}
+func gridPlace(row season.GridSlot) (season.DriverID, int) { return row.Driver, row.Position }
+func resultPlace(row season.Result) (season.DriverID, int) { return row.Driver, row.Position }
+
+// judgeRows refuses a table with a driver twice, a position twice or a gap between positions.
+// Position 0 means none. With emptySlots, positions may have gaps up to the number of rows: the slots
+// of drivers who start from the pit lane stay empty.
+func judgeRows[T any](p *Proposal, session string, rows []T, emptySlots bool, place func(T) (season.DriverID, int)) {
 	drivers, positions := make(map[season.DriverID]bool), make(map[int]season.DriverID)
-	highest := 0
+	last := 0
 	for _, row := range rows {
-		driver, position := read(row)
+		driver, position := place(row)
 		if drivers[driver] {
-			refuse(OnceGate, "%s has %s twice", what, driver)
+			p.refuse(OnceGate, "%s has %s twice", session, driver)
 		}
 		drivers[driver] = true
 		if position == 0 {
 			continue
 		}
 		if other, ok := positions[position]; ok {
-			refuse(PositionsGate, "%s has P%d twice, %s and %s", what, position, other, driver)
+			p.refuse(PositionsGate, "%s has P%d twice, %s and %s", session, position, other, driver)
 		}
-		positions[position], highest = driver, max(highest, position)
+		positions[position], last = driver, max(last, position)
 	}
-	if emptySlots && highest <= len(rows) {
+	if emptySlots && last <= len(rows) {
 		return
 	}
-	for position := 1; position < highest; position++ {
+	for position := 1; position < last; position++ {
 		if _, ok := positions[position]; !ok {
-			refuse(PositionsGate, "%s has P%d but nobody in P%d", what, highest, position)
+			p.refuse(PositionsGate, "%s has P%d but nobody in P%d", session, last, position)
 			return
 		}
 	}
 }
 
-func judgeClassification(refuse func(Gate, string, ...any), what string, rows []season.Result, tables [][]float64) {
-	judgeRows(refuse, what, rows, false, func(row season.Result) (season.DriverID, int) { return row.Driver, row.Position })
+// judgeClassification refuses rows that break the order of positions, or whose points fit none of the
+// tables of points. No tables means that the points of the year are not known.
+func judgeClassification(p *Proposal, session string, rows []season.Result, tables [][]float64) {
+	judgeRows(p, session, rows, false, resultPlace)
 	for _, row := range rows {
 		if row.Position == 0 && row.Points != 0 {
-			refuse(OutcomeGate, "%s: %s is %s and has %g points", what, row.Driver, row.Outcome, row.Points)
+			p.refuse(OutcomeGate, "%s: %s is %s and has %g points", session, row.Driver, row.Outcome, row.Points)
 		}
 	}
 	if len(rows) == 0 || len(tables) == 0 || slices.ContainsFunc(tables, func(table []float64) bool { return pointsFault(rows, table) == "" }) {
 		return
 	}
-	refuse(PointsGate, "%s: %s", what, pointsFault(rows, tables[0]))
+	p.refuse(PointsGate, "%s: %s", session, pointsFault(rows, tables[0]))
 }
 
-// fastestLapPoint marks a table of years in which the fastest lap gave a point to a driver in the
-// first ten: its last element.
+// fastestLapPoint ends a table of points of the years in which the fastest lap gave a point to a
+// driver in the first ten.
 const fastestLapPoint = -1
 
-// pointsFault returns in words what does not fit the table; empty if all does.
+// pointsFault describes the rows whose points differ from the table. It is empty if all rows fit.
 func pointsFault(rows []season.Result, table []float64) string {
 	bonus := 0
 	if n := len(table); n > 0 && table[n-1] == fastestLapPoint {
@@ -239,11 +252,15 @@ func pointsFault(rows []season.Result, table []float64) string {
 	return strings.Join(wrong, "; ")
 }
 
-// racePoints are the tables of points that a race of a year may give, the usual one first; none
-// for years whose points this package does not know. Sources: the Sporting Regulations of the FIA
-// Formula One World Championship, article 6, of each year: the table of 2010; double points at the
-// last race of 2014; a point for the fastest lap in the first ten from 2019 to 2024; half points for
-// a race of less than three quarters up to 2021; from 2022 a table for each quarter of the distance.
+// racePoints returns the tables of points that a race of a year may use, the usual table first. It
+// returns none for years before 2010.
+//
+// Source: the Sporting Regulations of the FIA Formula One World Championship, article 6, of each year.
+//   - 2010: the present table
+//   - 2014: double points at the last race
+//   - 2019 to 2024: a point for the fastest lap in the first ten
+//   - up to 2021: half points for a race of less than three quarters of the distance
+//   - from 2022: a table for each quarter of the distance
 func racePoints(year int, gp season.GrandPrixID) [][]float64 {
 	if year < 2010 {
 		return nil
@@ -276,7 +293,7 @@ func racePoints(year int, gp season.GrandPrixID) [][]float64 {
 	return tables
 }
 
-// sprintPoints is racePoints for the sprint: three places in 2021, eight since 2022.
+// sprintPoints returns the tables of points of a sprint: three places in 2021, eight since 2022.
 func sprintPoints(year int) [][]float64 {
 	switch {
 	case year < 2021:

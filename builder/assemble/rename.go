@@ -15,7 +15,7 @@ func renames(current *season.Facts, d *Document) []Rename {
 	gone, come := make(map[season.DriverID]rowsOf), make(map[season.DriverID]rowsOf)
 	for i := range d.Facts.Seasons {
 		said := &d.Facts.Seasons[i]
-		known := yearOf(current, said.Year, false)
+		known := seasonOf(current, said.Year, false)
 		if known == nil {
 			continue
 		}

@@ -1,0 +1,362 @@
+package assemble
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"gridcast/builder/season"
+)
+
+// assembly is one run of Assemble.
+type assembly struct {
+	*Input
+	out Output
+	// first is the first document that has a block and may apply it. Later documents yield to it or
+	// dispute it.
+	first map[BlockID]*Document
+}
+
+// judge compares a document with the seasons in use, applies the blocks that pass and reports the others.
+func (a *assembly) judge(d *Document) {
+	may := kinds[d.Kind]
+	for i := range d.Facts.Seasons {
+		theirs := &d.Facts.Seasons[i]
+		if theirs.Year < d.From || theirs.Year > d.To {
+			continue
+		}
+		ours := seasonOf(&a.out.Facts, theirs.Year, may.applies)
+		if ours == nil {
+			continue
+		}
+		absent := a.absent(d, ours, theirs)
+		if may.wholeSeasons {
+			for _, r := range absent {
+				a.out.Missing = append(a.out.Missing, Missing{d.Source, ours.Year, r.GrandPrix})
+			}
+		}
+		if may.comparesCalendars {
+			a.compareCalendars(d, ours, theirs, absent)
+		}
+		for j := range theirs.Rounds {
+			a.judgeRound(d, ours, &theirs.Rounds[j], absent)
+		}
+		if may.applies {
+			if len(theirs.Colours) > 0 {
+				colours := maps.Clone(theirs.Colours)
+				for team, colour := range ours.Colours {
+					if _, ok := colours[team]; !ok {
+						colours[team] = colour
+					}
+				}
+				ours.Colours = colours
+			}
+			a.out.Standings = append(a.out.Standings, standingsFaults(theirs)...)
+		}
+	}
+}
+
+// absent returns our rounds of a season that a document does not have.
+func (a *assembly) absent(d *Document, ours, theirs *season.Season) []*season.Round {
+	var absent []*season.Round
+	for i := range ours.Rounds {
+		r := &ours.Rounds[i]
+		if _, ok := theirs.Round(r.GrandPrix); ok {
+			continue
+		}
+		if first, ok := a.first[BlockID{ours.Year, r.GrandPrix, Start}]; ok && kinds[first.Kind].keepsRounds && !kinds[d.Kind].comparesCalendars {
+			continue
+		}
+		absent = append(absent, r)
+	}
+	return absent
+}
+
+// compareCalendars disputes the rounds that only one of two calendars has. More than maxVanished
+// absent rounds are not disputed, because then the document covers only a part of the season.
+func (a *assembly) compareCalendars(d *Document, ours, theirs *season.Season, absent []*season.Round) {
+	dispute := func(r *season.Round, before, after string) {
+		a.out.Disputed = append(a.out.Disputed, Proposal{
+			ID: identity(ours.Year, r.GrandPrix, Calendar, r), Year: ours.Year, GrandPrix: r.GrandPrix, Block: Calendar,
+			Source: d.Source, Revision: d.Revision, Lines: []Line{{About: "round", Was: before, Is: after}},
+		})
+	}
+	if len(absent) <= maxVanished {
+		for _, r := range absent {
+			if !a.Decided(ours.Year, r.GrandPrix).Postponed {
+				dispute(r, "on "+r.Date.Format(time.DateOnly)+" in our calendar", "not in that of "+d.Source)
+			}
+		}
+	}
+	if kinds[d.Kind].addsRounds {
+		return
+	}
+	for i := range theirs.Rounds {
+		r := &theirs.Rounds[i]
+		if _, ok := ours.Round(r.GrandPrix); !ok {
+			dispute(r, "not in our calendar", "on "+r.Date.Format(time.DateOnly)+" in that of "+d.Source)
+		}
+	}
+}
+
+// judgement judges one round of a document, block by block.
+type judgement struct {
+	*assembly
+	document *Document
+	may      permissions
+	season   *season.Season  // ours
+	absent   []*season.Round // ours that the document does not have
+	ours     *season.Round   // before the document; only its Grand Prix if the round is new
+	theirs   *season.Round
+	next     season.Round // ours with the blocks that were applied so far
+	new      bool         // the round is not in the archive
+	held     bool         // the round is new, and a gate holds its calendar entry: it waits whole
+	decided  Decided
+}
+
+func (a *assembly) judgeRound(d *Document, s *season.Season, theirs *season.Round, absent []*season.Round) {
+	may := kinds[d.Kind]
+	ours, found := s.Round(theirs.GrandPrix)
+	if !found {
+		if !may.addsRounds || !Has(Calendar, theirs) || !Has(Start, theirs) {
+			return
+		}
+		ours = &season.Round{GrandPrix: theirs.GrandPrix}
+	}
+	j := judgement{
+		assembly: a, document: d, may: may, season: s, absent: absent,
+		ours: ours, theirs: theirs, next: *ours, new: !found, decided: a.Decided(s.Year, theirs.GrandPrix),
+	}
+	for _, block := range blocks {
+		if lines, differs := j.compare(block); differs {
+			p, after := j.propose(block, lines)
+			j.apply(p, after, j.gate(&p, &after))
+		}
+	}
+	j.agree()
+	switch {
+	case !may.applies:
+	case found:
+		*ours = j.next
+	case Has(Calendar, &j.next) && Has(Start, &j.next):
+		s.Rounds = append(s.Rounds, j.next)
+	}
+}
+
+// compare returns how the document's block differs from ours, for people.
+func (j *judgement) compare(b Block) (lines []Line, differs bool) {
+	switch {
+	case !Has(b, j.theirs) || Same(b, j.ours, j.theirs):
+		return nil, false
+	case j.may.orderOnly && sameOrder(b, j.ours, j.theirs):
+		return nil, false
+	case j.may.contradictionsOnly && Has(b, j.ours):
+		lines = contradictions(b, j.ours, j.theirs)
+		return lines, len(lines) > 0
+	}
+	merged := *j.ours
+	Copy(b, &merged, j.theirs)
+	return Diff(b, j.ours, &merged), true
+}
+
+// propose returns the change that the document asks for, and the round after it.
+func (j *judgement) propose(b Block, lines []Line) (p Proposal, after season.Round) {
+	after = j.next
+	Copy(b, &after, j.theirs)
+	if j.may.addsEngines {
+		addEngines(&after, j.season)
+	}
+	id := BlockID{j.season.Year, j.theirs.GrandPrix, b}
+	p = Proposal{
+		ID: identity(id.Year, id.GrandPrix, b, &after), Year: id.Year, GrandPrix: id.GrandPrix, Block: b,
+		Source: j.document.Source, Revision: cmp.Or(j.document.Revisions[id], j.document.Revision), New: j.new, Lines: lines,
+	}
+	if b == Start && !j.new {
+		p.Was, p.Provisional = j.ours.StartsAt(), j.ours.Provisional()
+	}
+	return p, after
+}
+
+// verdict is the outcome of a proposal.
+type verdict int
+
+const (
+	ignored verdict = iota
+	applied
+	held       // until a person accepts it
+	disputed   // the value that is in use differs, and stays
+	unlicensed // its terms are not accepted, and nobody else has the block
+)
+
+// gate decides on a proposal and writes into it why it is not applied.
+func (j *judgement) gate(p *Proposal, after *season.Round) verdict {
+	if !j.may.applies {
+		switch {
+		case Has(p.Block, j.ours):
+			return disputed
+		case !outcome(p.Block):
+			return ignored
+		}
+		p.refuse(TermsGate, "the terms of %s are not accepted; gridcast compares with it and uses nothing of it", p.Source)
+		return unlicensed
+	}
+	if first, ok := j.first[p.BlockID()]; ok {
+		switch {
+		case j.may.yields:
+			return ignored
+		case !kinds[first.Kind].orderOnly || !sameOrder(p.Block, &j.next, j.theirs):
+			p.refuse(DisputeGate, "%s says otherwise and goes first", first.Source)
+			return disputed
+		}
+		// The order is the same, and this document adds the times.
+	}
+	j.judgeBlock(p, after)
+	if j.new && p.Block == Calendar {
+		for _, r := range j.absent {
+			if r.Circuit == j.theirs.Circuit && r.Date.Equal(j.theirs.Date) {
+				p.refuse(RenameGate, "%s stands on %s at %s, where %s has vanished", j.theirs.Name, r.Date.Format(time.DateOnly), r.Circuit, r.GrandPrix)
+				j.held = true
+			}
+		}
+	}
+	if j.Accepted[p.ID] || j.document.Forced[p.BlockID()] {
+		p.Accepted, p.Refused, j.held = true, nil, false
+	}
+	if j.held && len(p.Refused) == 0 {
+		p.refuse(RenameGate, "its round waits, and waits whole")
+	}
+	if len(p.Refused) > 0 {
+		return held
+	}
+	return applied
+}
+
+// apply carries a verdict out.
+func (j *judgement) apply(p Proposal, after season.Round, v verdict) {
+	switch v {
+	case applied:
+		j.next = after
+		j.out.Applied = append(j.out.Applied, p)
+		if _, ok := j.first[p.BlockID()]; !ok {
+			j.first[p.BlockID()] = j.document
+		}
+	case held:
+		j.out.Held = append(j.out.Held, p)
+	case disputed:
+		j.out.Disputed = append(j.out.Disputed, p)
+	case unlicensed:
+		j.out.Unlicensed = append(j.out.Unlicensed, p)
+	case ignored:
+	}
+}
+
+// agree confirms facts that a person entered and the document has too. A block that is new to this
+// run belongs to the document from now on, also if nothing of it changed.
+func (j *judgement) agree() {
+	for _, b := range blocks {
+		if !Has(b, j.theirs) {
+			continue
+		}
+		id := BlockID{j.season.Year, j.theirs.GrandPrix, b}
+		first, ok := j.first[id]
+		switch {
+		case !ok && j.may.applies:
+			j.first[id] = j.document
+		case ok && kinds[first.Kind].confirmable && !j.may.confirmable && (Same(b, &j.next, j.theirs) || sameOrder(b, &j.next, j.theirs)):
+			j.out.Confirmed = append(j.out.Confirmed, Confirmation{id, j.document.Source})
+		}
+	}
+}
+
+// shrunken returns an error if a document lacks more rounds of a season than maxVanished, and no
+// person has accepted that loss.
+func (a *assembly) shrunken(d *Document) error {
+	for i := range d.Facts.Seasons {
+		theirs := &d.Facts.Seasons[i]
+		ours := seasonOf(&a.out.Facts, theirs.Year, false)
+		if ours == nil || theirs.Year < d.From || theirs.Year > d.To {
+			continue
+		}
+		absent := a.absent(d, ours, theirs)
+		if len(absent) <= maxVanished {
+			continue
+		}
+		p := Proposal{Year: theirs.Year, Block: Calendar, Source: d.Source, Revision: d.Revision}
+		sum := sha256.New()
+		sum.Write(fmt.Appendf(nil, "%d\n%s\n%s\n", theirs.Year, ShrinkGate, d.Source))
+		for _, r := range absent {
+			p.Lines = append(p.Lines, Line{About: string(r.GrandPrix), Was: "on " + r.Date.Format(time.DateOnly)})
+			sum.Write(fmt.Appendln(nil, r.GrandPrix))
+		}
+		p.ID = hex.EncodeToString(sum.Sum(nil))[:12]
+		if a.Accepted[p.ID] {
+			continue
+		}
+		err := &ShrunkenError{Proposal: p, Missing: len(absent), Known: len(ours.Rounds)}
+		err.Proposal.refuse(ShrinkGate, "%s", err.Error())
+		return err
+	}
+	return nil
+}
+
+// identity is the ID of a proposal: the same content of the same block has the same ID.
+func identity(year int, gp season.GrandPrixID, b Block, r *season.Round) string {
+	sum := sha256.New()
+	sum.Write(fmt.Appendf(nil, "%d\n%s\n%s\n", year, gp, b))
+	encoder := json.NewEncoder(sum)
+	for _, f := range fields {
+		if f.block != b {
+			continue
+		}
+		if err := encoder.Encode(f.value(r)); err != nil {
+			panic(fmt.Sprintf("BUG: block %s is not JSON: %v", b, err))
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:12]
+}
+
+// seasonOf returns the season of a year. It adds an empty one if there is none and add is true.
+func seasonOf(f *season.Facts, year int, add bool) *season.Season {
+	for i := range f.Seasons {
+		if f.Seasons[i].Year == year {
+			return &f.Seasons[i]
+		}
+	}
+	if !add {
+		return nil
+	}
+	f.Seasons = append(f.Seasons, season.Season{Year: year})
+	return &f.Seasons[len(f.Seasons)-1]
+}
+
+// standingsFaults returns where a source's standings differ from the sum of its results. It covers
+// seasons from 2010 on, in which points simply add.
+func standingsFaults(s *season.Season) []string {
+	if s.Year < 2010 {
+		return nil
+	}
+	var faults []string
+	sum := make(map[season.DriverID]float64)
+	for i := range s.Rounds {
+		r := &s.Rounds[i]
+		for _, rows := range [][]season.Result{r.SprintResults, r.Results} {
+			for _, row := range rows {
+				sum[row.Driver] += row.Points
+			}
+		}
+		if len(r.Results) == 0 {
+			continue
+		}
+		for _, row := range r.DriverStandings {
+			if row.Points != sum[row.Driver] {
+				faults = append(faults, fmt.Sprintf("%d %s: the source's standings give %s %g points, the results %g",
+					s.Year, r.Name, row.Driver, row.Points, sum[row.Driver]))
+			}
+		}
+	}
+	return faults
+}
