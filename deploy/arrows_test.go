@@ -28,7 +28,7 @@ var arrows = map[string][]string{
 	"snapshots/blob":                {"snapshots/blob"},
 	"builder":                       {"schemas", "snapshots", "builder"},
 	"builder/season":                {},
-	"builder/archive":               {"builder/season", "builder/archive", "snapshots/blob"},
+	"builder/archive":               {"builder/assemble", "builder/season", "builder/archive", "snapshots/blob"},
 	"builder/names":                 {},
 	"builder/source":                {"builder/names", "builder/season", "builder/source"},
 	"builder/assemble":              {"builder/season", "builder/assemble"},

@@ -3,11 +3,10 @@ package archive
 import (
 	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
-	"time"
 
+	"gridcast/builder/assemble"
 	"gridcast/builder/season"
 )
 
@@ -95,7 +94,7 @@ func compareRounds(before, after *season.Season) []RoundDiff {
 		now := &after.Rounds[i]
 		d := RoundDiff{Year: after.Year, GrandPrix: now.GrandPrix, Name: now.Name, Kind: RoundAdded}
 		if was := find(before.Rounds, now.GrandPrix); was != nil {
-			d.Kind, d.Changed = RoundChanged, changedFields(was, now)
+			d.Kind, d.Changed = RoundChanged, assemble.ChangedFields(was, now)
 			d.LostResult = was.Finished() && !now.Finished()
 			d.NewResult = was.Finished() && now.Finished() && slices.Contains(d.Changed, "results")
 			if len(d.Changed) == 0 {
@@ -110,37 +109,6 @@ func compareRounds(before, after *season.Season) []RoundDiff {
 		}
 	}
 	return diffs
-}
-
-// changedFields names the fields in which two forms of a round differ.
-func changedFields(was, now *season.Round) []string {
-	var changed []string
-	x, y := reflect.ValueOf(was).Elem(), reflect.ValueOf(now).Elem()
-	for i := range x.NumField() {
-		a, b := x.Field(i), y.Field(i)
-		if a.Kind() == reflect.Slice && a.Len() == 0 && b.Len() == 0 {
-			continue // nil and empty are equal
-		}
-		if t, ok := a.Interface().(time.Time); ok && t.Equal(b.Interface().(time.Time)) {
-			continue
-		}
-		if !reflect.DeepEqual(a.Interface(), b.Interface()) {
-			changed = append(changed, spaced(x.Type().Field(i).Name))
-		}
-	}
-	return changed
-}
-
-// spaced splits the name of a field: "SprintGrid" becomes "sprint grid".
-func spaced(name string) string {
-	var b strings.Builder
-	for i, r := range name {
-		if i > 0 && 'A' <= r && r <= 'Z' {
-			b.WriteByte(' ')
-		}
-		b.WriteRune(r)
-	}
-	return strings.ToLower(b.String())
 }
 
 // Lost returns the rounds that have a result in the first archive only.
