@@ -6,37 +6,31 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/valyala/fasthttp"
+	fast "github.com/valyala/fasthttp"
 )
 
-// constantCommand makes this program one of the servers that write a constant.
+// constantCommand makes this program a server that writes a constant.
 const constantCommand = "constant"
 
-// These servers: fasthttp, which is given a body and adds a short header, and an epoll loop,
-// which is given all that gridcast answers.
-const (
-	fasthttpConstant = "fasthttp"
-	epollConstant    = "epoll"
-)
-
-// serveConstant serves the content of a file whatever is asked, without looking at keys,
-// limits or validators: what is left is the cost of the server itself.
+// serveConstant serves the content of a file for every request. It looks at no key, limit or validator, so
+// that only the cost of the server itself is left. fasthttp gets the body and adds a short header; the epoll
+// loop gets the whole response of gridcast.
 func serveConstant(args []string) error {
 	if len(args) != 3 {
-		return fmt.Errorf("%s: want %s or %s, a file and an address", constantCommand, fasthttpConstant, epollConstant)
+		return fmt.Errorf("%s: want %s or %s, a file and an address", constantCommand, fasthttp, epoll)
 	}
-	body, err := os.ReadFile(args[1])
+	content, err := os.ReadFile(args[1])
 	if err != nil {
 		return fmt.Errorf("constant to serve: %w", err)
 	}
-	if args[0] == epollConstant {
-		return serveEpoll(args[2], body)
+	if args[0] == epoll {
+		return serveEpoll(args[2], content)
 	}
-	server := &fasthttp.Server{
+	server := &fast.Server{
 		Name: "constant",
-		Handler: func(ctx *fasthttp.RequestCtx) {
+		Handler: func(ctx *fast.RequestCtx) {
 			ctx.SetContentType("application/json; charset=utf-8")
-			ctx.Response.SetBodyRaw(body)
+			ctx.Response.SetBodyRaw(content)
 		},
 	}
 	return server.ListenAndServe(args[2])

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serveEpoll answers every request with the same bytes from one loop over the system calls
-// themselves: the practical limit of a server that reads and writes.
+// serveEpoll answers every request with the same bytes from one loop over the system calls: the practical limit of
+// a server that reads and writes.
 func serveEpoll(address string, response []byte) error {
 	listener, err := listenEpoll(address)
 	if err != nil {
@@ -39,13 +39,13 @@ func serveEpoll(address string, response []byte) error {
 			fd := int(event.Fd)
 			if fd != listener {
 				if !answerEpoll(fd, buffer, response) {
-					_ = syscall.Close(fd) // the client has left
+					_ = syscall.Close(fd) // the client closed the connection
 				}
 				continue
 			}
 			client, _, err := syscall.Accept4(listener, syscall.SOCK_NONBLOCK)
 			if err != nil {
-				continue // it left before it was accepted
+				continue // the client closed the connection before accept
 			}
 			_ = syscall.SetsockoptInt(client, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
 			if err := watch(client); err != nil {
@@ -55,8 +55,8 @@ func serveEpoll(address string, response []byte) error {
 	}
 }
 
-// answerEpoll answers what a connection has sent. It takes a read for whole requests, and
-// reports false when the connection is over.
+// answerEpoll answers the requests on a connection. It assumes that a read returns whole requests, and reports
+// false when the connection is closed.
 func answerEpoll(fd int, buffer, response []byte) bool {
 	n, err := syscall.Read(fd, buffer)
 	if err != nil || n <= 0 {
@@ -70,7 +70,7 @@ func answerEpoll(fd int, buffer, response []byte) bool {
 	return true
 }
 
-// writeWhole writes, and waits where the socket is full: the load generator reads at once.
+// writeWhole writes p, and waits while the socket is full; the load generator reads at once.
 func writeWhole(fd int, p []byte) bool {
 	for len(p) > 0 {
 		n, err := syscall.Write(fd, p)

@@ -7,7 +7,6 @@ require (
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/valyala/fasthttp v1.74.0
 	golang.org/x/sys v0.49.0
-	golang.org/x/term v0.47.0
 	gridcast v0.0.0-00010101000000-000000000000
 )
 

@@ -5,92 +5,104 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/netip"
+	"os"
 	"os/exec"
+	"strings"
 	"time"
+
+	"gridcast/deploy/bench/loadgen"
 )
 
-// The loads. wrk is what everybody knows; on one core it is itself at its limit before a fast
-// server on another one is, so that there is a second one, which leaves the limit to the server.
-const (
-	wrkLoad     = "wrk"
-	loadgenLoad = "loadgen"
-)
+// loadCommand makes this program the load generator.
+const loadCommand = "load"
 
-// report is what a load found.
-type report struct {
-	requests  int
-	perSecond float64
-	p50, p99  time.Duration
-	busy      float64 // share of the time in which the generator used its core
+// loadRequest tells the load generator its work, on standard input.
+type loadRequest struct {
+	Config  loadgen.Config
+	Connect connectMode
 }
 
-// measurement is one run of a load against a server.
-type measurement struct {
-	report
-	cpu       time.Duration // of the server, per request
-	idleBytes float64       // resident for each idle connection beside the load
-}
-
-// warmUp is how long a server is loaded before it is measured.
-const warmUp = time.Second
-
-// warm starts a server that answers a case, and warms it up. The caller must stop it.
-func (f *fixture) warm(ctx context.Context, s server, c benchCase) (*process, error) {
-	p, err := s.start(ctx)
+// load loads a server for a while and returns the sample. Runs that resume sessions take four times as long,
+// because the first connections of a run have no ticket yet.
+func (f *fixture) load(ctx context.Context, p *process, c benchCase, length time.Duration) (sample, error) {
+	if c.connect == withTicket {
+		length *= 4
+	}
+	server, err := netip.ParseAddrPort(p.address)
 	if err != nil {
-		return nil, err
+		return sample{}, fmt.Errorf("server to load: %w", err)
 	}
-	if _, err := f.generator(c.loads()[len(c.loads())-1])(ctx, p, c, warmUp); err != nil {
-		p.stop()
-		return nil, err
-	}
-	return p, nil
-}
-
-// load loads a server that runs.
-func (f *fixture) load(ctx context.Context, kind string, p *process, c benchCase, length time.Duration) (measurement, error) {
-	return p.loaded(func() (report, error) { return f.generator(kind)(ctx, p, c, length) })
-}
-
-// generator returns what makes a load.
-func (f *fixture) generator(kind string) func(context.Context, *process, benchCase, time.Duration) (report, error) {
-	if kind == wrkLoad {
-		return f.wrk
-	}
-	return f.loadgen
-}
-
-// loaded measures what a load costs the server.
-func (p *process) loaded(load func() (report, error)) (measurement, error) {
-	before, err := p.cpu()
+	input, err := json.Marshal(loadRequest{Connect: c.connect, Config: loadgen.Config{
+		Server: server, Connections: c.connections, Length: length, Request: f.request(c), TLS: c.tls, PerSecond: c.perSecond,
+	}})
 	if err != nil {
-		return measurement{}, err
+		return sample{}, fmt.Errorf("load: %w", err)
 	}
-	r, err := load()
+	used, err := p.cpu()
 	if err != nil {
-		return measurement{}, err
+		return sample{}, err
 	}
-	after, err := p.cpu()
-	if err != nil {
-		return measurement{}, err
-	}
-	return measurement{report: r, cpu: (after - before) / time.Duration(max(1, r.requests))}, nil
-}
-
-// onSecondCore runs a command there. It returns what the command prints, and for which share of
-// the time it used the core.
-func onSecondCore(ctx context.Context, command []string) (out []byte, busy float64, err error) {
-	args := onCore(1, command)
+	args := onCore(1, []string{os.Args[0], loadCommand})
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	begun := time.Now()
-	out, err = cmd.Output()
-	took := time.Since(begun)
-	if err != nil {
-		return nil, 0, fmt.Errorf("%s: %w\n%s%s", command[0], err, out, &errs)
+	var out, faults bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &out, &faults
+	started := time.Now()
+	if err := cmd.Run(); err != nil {
+		return sample{}, fmt.Errorf("load: %w\n%s", err, &faults)
 	}
-	used := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	return out, float64(used) / float64(took), nil
+	took := time.Since(started)
+	usedAfter, err := p.cpu()
+	if err != nil {
+		return sample{}, err
+	}
+	var r loadgen.Report
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil || r.Requests == 0 {
+		return sample{}, fmt.Errorf("load: %d requests answered: %w", r.Requests, err)
+	}
+	return sample{
+		PerSecond: float64(r.Requests) / r.Length.Seconds(), P50: milliseconds(r.P50), P99: milliseconds(r.P99),
+		CPUMicros: 1000 * milliseconds(usedAfter-used) / float64(r.Requests),
+		LoadBusy:  float64(cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()) / float64(took),
+	}, nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// request returns the bytes of the request of a case.
+func (f *fixture) request(c benchCase) []byte {
+	lines := []string{"GET " + f.target(c) + " HTTP/1.1", "Host: " + host, "X-API-Key: " + f.key}
+	if c.gzip {
+		lines = append(lines, "Accept-Encoding: gzip")
+	}
+	if c.conditional {
+		lines = append(lines, `If-None-Match: "`+f.body(c).Entry.ETag+`"`)
+	}
+	if c.connect != keepAlive {
+		lines = append(lines, "Connection: close")
+	}
+	return []byte(strings.Join(lines, "\r\n") + "\r\n\r\n")
+}
+
+// generateLoad is the load generator's process.
+func generateLoad([]string) error {
+	var r loadRequest
+	if err := json.NewDecoder(os.Stdin).Decode(&r); err != nil {
+		return fmt.Errorf("load to generate: %w", err)
+	}
+	var (
+		report loadgen.Report
+		err    error
+	)
+	if r.Connect == keepAlive {
+		report, err = loadgen.Run(r.Config)
+	} else {
+		report, err = loadgen.RunShort(r.Config, r.Connect == withTicket)
+	}
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(report)
 }

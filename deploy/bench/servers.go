@@ -3,103 +3,207 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
+	"time"
+
+	"gridcast/snapshots"
 )
 
-// The names of the servers.
-const (
-	gridcastName = "gridcast"
-	beforeName   = "gridcast, before"
-	laneOffName  = "gridcast, lane off"
-	leaseName    = "gridcast, redis lease"
-	strictName   = "gridcast, redis strict"
-	fasthttpName = "fasthttp constant"
-	epollName    = "epoll constant"
-	nginxName    = "nginx"
-)
-
-// servers returns those of a case whose name contains a text. Of what is not installed there
-// is none.
-func (f *fixture) servers(c benchCase, only string) []server {
-	var servers []server
+// start starts the servers of a case and warms each up for a second. It leaves out nginx where it is not
+// installed. It also returns the servers that it started before an error.
+func (f *fixture) start(ctx context.Context, c benchCase) (started []*process, err error) {
 	names := c.servers
-	if f.before != "" && slices.Contains(names, gridcastName) {
-		names = append(slices.Clip(names), beforeName)
+	if f.before != "" {
+		names = append([]string{before}, names...)
 	}
 	for _, name := range names {
-		if s, installed := f.server(name, c); installed && strings.Contains(name, only) {
-			servers = append(servers, s)
+		address, err := freeAddress()
+		if err != nil {
+			return started, err
+		}
+		command, err := f.command(ctx, name, c, address)
+		if errors.Is(err, exec.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return started, err
+		}
+		p, err := startProcess(ctx, name, c, address, command)
+		if err != nil {
+			return started, err
+		}
+		started = append(started, p)
+		if _, err := f.load(ctx, p, c, time.Second); err != nil {
+			return started, fmt.Errorf("warm up %s: %w", name, err)
 		}
 	}
-	return servers
+	return started, nil
 }
 
-// server returns how a server is started to answer a case.
-func (f *fixture) server(name string, c benchCase) (s server, installed bool) {
+// command returns the command of a server that answers a case on an address.
+func (f *fixture) command(ctx context.Context, name string, c benchCase, address string) ([]string, error) {
 	switch name {
-	case gridcastName:
-		return f.gridcast(name, c), true
-	case beforeName:
-		s := f.gridcast(name, c)
-		s.command[0] = f.before
-		return s, true
-	case laneOffName:
-		return f.gridcast(name, c, "--express-lane", "off"), true
-	case leaseName:
-		return f.gridcast(name, c, "--redis", f.redis, "--redis-mode", "lease"), f.redis != ""
-	case strictName:
-		return f.gridcast(name, c, "--redis", f.redis, "--redis-mode", "strict"), f.redis != ""
-	case fasthttpName:
-		return f.constant(name, c, fasthttpConstant), true
-	case epollName:
-		return f.constant(name, c, epollConstant), true
-	case nginxName:
-		nginx, err := exec.LookPath("nginx")
-		return server{name: name, tls: c.tls, command: []string{nginx}, prepare: func(address string) ([]string, error) {
-			return f.nginx(c, address)
-		}}, err == nil
+	case gridcast:
+		return f.gridcast(f.binary, c, address), nil
+	case before:
+		return f.gridcast(f.before, c, address), nil
+	case nginx:
+		return f.nginx(c, address)
 	}
-	panic("BUG: no server " + name)
+	constant := f.content(c)
+	if name == epoll {
+		var err error
+		if constant, err = f.whole(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	file := f.file(name + ".constant")
+	if err := os.WriteFile(file, constant, 0o600); err != nil {
+		return nil, fmt.Errorf("constant of %s: %w", name, err)
+	}
+	return []string{os.Args[0], constantCommand, name, file, address}, nil
 }
 
-func (f *fixture) gridcast(name string, c benchCase, more ...string) server {
-	store := "one"
-	if c.keys > 1 {
-		store = "many"
+func (f *fixture) gridcast(binary string, c benchCase, address string) []string {
+	command := []string{
+		binary, "edge", "--store", "dir:" + f.file("store"), "--now", raceTime,
+		"--tier", "pro=1000000000", "--log-format", "json", "--listen", address,
 	}
 	if c.tls {
-		more = append(more, "--tls-cert", f.file(certFile), "--tls-key", f.file(keyFile))
+		command = append(command, "--tls-cert", f.file(certFile), "--tls-key", f.file(keyFile))
 	}
-	return server{name: name, tls: c.tls, more: more, command: []string{
-		f.binary, "edge", "--store", "dir:" + f.store(store), "--now", raceTime,
-		"--tier", "pro=1000000000", "--log-format", "json", "--listen",
-	}}
+	return command
 }
 
-func (f *fixture) constant(name string, c benchCase, kind string) server {
-	return server{name: name, command: []string{os.Args[0], constantCommand, kind}, prepare: func(address string) ([]string, error) {
-		constant, file := c.body, filepath.Join(f.dir, kind+".constant")
-		if kind == epollConstant {
-			constant = f.whole(c)
-		}
-		if err := os.WriteFile(file, constant, 0o600); err != nil {
-			return nil, fmt.Errorf("constant of a server: %w", err)
-		}
-		return []string{file, address}, nil
-	}}
+// content returns the body that a 200 of the case carries.
+func (f *fixture) content(c benchCase) []byte {
+	if body := f.body(c); c.gzip {
+		return body.Encoded[snapshots.GZ]
+	} else {
+		return body.Identity
+	}
 }
 
-// whole returns what gridcast answers in a case whose body is stored and not compressed.
-func (f *fixture) whole(c benchCase) []byte {
-	for body, response := range f.responses.static {
-		if target(body) == c.target {
-			return response
+// whole returns the bytes of gridcast's own response in a case, header and body.
+func (f *fixture) whole(ctx context.Context, c benchCase) ([]byte, error) {
+	address, err := freeAddress()
+	if err != nil {
+		return nil, err
+	}
+	p, err := startProcess(ctx, gridcast, c, address, f.gridcast(f.binary, c, address))
+	if err != nil {
+		return nil, err
+	}
+	defer p.stop()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("response of gridcast: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := conn.Write(f.request(c)); err != nil {
+		return nil, fmt.Errorf("response of gridcast: %w", err)
+	}
+	var response []byte
+	for buffer := make([]byte, 64<<10); ; {
+		n, err := conn.Read(buffer)
+		response = append(response, buffer[:n]...)
+		if head, rest, found := bytes.Cut(response, []byte("\r\n\r\n")); found && len(rest) >= len(f.content(c)) {
+			return response, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("response of gridcast ends after %q: %w", head, errors.Join(err, io.ErrUnexpectedEOF))
 		}
 	}
-	panic("BUG: no stored response in the case " + c.name)
+}
+
+// nginxConfig gives nginx the part of gridcast's work that it can do: keys by a map, a limit that is never
+// met, the headers of the contract with a constant rate, ETags, gzip_static, TLS 1.3 with tickets.
+const nginxConfig = `worker_processes 1;
+daemon off;
+user %[1]s;
+pid %[2]s/nginx.pid;
+error_log /dev/null;
+worker_rlimit_nofile 4096;
+events { worker_connections 2048; }
+http {
+  access_log off;
+  client_body_temp_path %[2]s/body;
+  proxy_temp_path %[2]s/proxy;
+  fastcgi_temp_path %[2]s/fastcgi;
+  uwsgi_temp_path %[2]s/uwsgi;
+  scgi_temp_path %[2]s/scgi;
+  keepalive_requests 1000000000;
+  sendfile on;
+  tcp_nopush on;
+  gzip_static on;
+  open_file_cache max=1000 inactive=1h;
+  open_file_cache_valid 1h;
+  map $http_x_api_key $client { default ""; %[6]s client; }
+  limit_req_zone $client zone=keys:32m rate=1000000r/s;
+  server {
+    listen %[3]s%[5]s backlog=4096;
+    %[4]s
+    root %[2]s/root;
+    default_type "application/json; charset=utf-8";
+    add_header X-RateLimit-Limit 600;
+    add_header X-RateLimit-Remaining 599;
+    add_header X-RateLimit-Reset 1800000000;
+    add_header Cache-Control "private, max-age=30, must-revalidate";
+    add_header Vary Accept-Encoding;
+    add_header X-Content-Type-Options nosniff;
+    add_header Access-Control-Allow-Origin *;
+    add_header Access-Control-Expose-Headers "Date, ETag, Retry-After, WWW-Authenticate, Allow, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset";
+    location = /readyz { return 200; }
+    location / {
+      if ($client = "") { return 401; }
+      limit_req zone=keys burst=1000000 nodelay;
+    }
+  }
+}
+`
+
+// nginx writes the configuration and the files of a case, and returns the command.
+func (f *fixture) nginx(c benchCase, address string) ([]string, error) {
+	program, err := exec.LookPath("nginx")
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(f.dir, "nginx-")
+	if err != nil {
+		return nil, fmt.Errorf("folder of nginx: %w", err)
+	}
+	user := "root"
+	if os.Getuid() != 0 {
+		user = "nobody" // nginx ignores it
+	}
+	certificate, ssl := "", ""
+	if c.tls {
+		certificate = fmt.Sprintf("ssl_certificate %s; ssl_certificate_key %s; ssl_protocols TLSv1.3; ssl_session_tickets on;", f.file(certFile), f.file(keyFile))
+		ssl = " ssl"
+	}
+	path, _, _ := strings.Cut(f.target(c), "?")
+	file := filepath.Join(dir, "root", path)
+	files := map[string][]byte{
+		filepath.Join(dir, "nginx.conf"): fmt.Appendf(nil, nginxConfig, user, dir, address, certificate, ssl, f.key),
+		file:                             f.body(c).Identity,
+	}
+	if c.gzip {
+		files[file+".gz"] = f.content(c)
+	}
+	err = os.MkdirAll(filepath.Dir(file), 0o755)
+	for name, content := range files {
+		err = errors.Join(err, os.WriteFile(name, content, 0o644))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("files of nginx: %w", err)
+	}
+	return []string{program, "-p", dir, "-c", filepath.Join(dir, "nginx.conf")}, nil
 }

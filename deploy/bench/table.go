@@ -4,132 +4,81 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// figure is what rows are compared by.
-type figure func(row) float64
-
-func cpu(r row) float64  { return r.CPUMicros }
-func rate(r row) float64 { return r.PerSecond }
-func p99(r row) float64  { return r.P99 }
-
-// than returns the figure of a row as a share of that of another server or case under the same
-// load, and nothing where that was not measured.
-func (r row) than(rows []row, server, benchCase string, f figure) string {
-	other, ok := find(rows, row{Server: server, Case: benchCase, Connections: r.Connections, Load: r.Load, Idle: r.Idle})
-	if !ok {
-		return ""
-	}
-	return fmt.Sprintf("%.2f", r.share(other, f))
-}
-
-// figures are the columns that are the same in every table.
-func (r row) figures() table.Row {
-	busy := ""
-	if r.LoadBusy > 0 {
-		busy = fmt.Sprintf("%.0f %%", 100*r.LoadBusy)
-	}
-	return table.Row{r.Load, busy, fmt.Sprintf("%.0f", r.PerSecond), fmt.Sprintf("%.3f", r.P50), fmt.Sprintf("%.3f", r.P99), fmt.Sprintf("%.2f", r.CPUMicros)}
-}
-
-// newTable returns a table. The columns of its header that are in a range, counted from 1, hold
-// numbers.
-func newTable(header table.Row, first, last int) table.Writer {
+// tableOf renders one line for each case: gridcast's CPU time first, then its shares of the other servers'.
+func tableOf(rows []row, markdown bool) string {
 	t := table.NewWriter()
 	style := table.StyleLight
 	style.Options.DrawBorder, style.Options.SeparateColumns = false, false
 	style.Format.Header = text.FormatDefault
 	t.SetStyle(style)
-	t.AppendHeader(header)
-	columns := make([]table.ColumnConfig, 0, len(header))
-	for n := first; n <= last; n++ {
-		columns = append(columns, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	header := table.Row{"request", "connections", "CPU µs", "of nginx", "of fasthttp", "of epoll"}
+	others := []string{nginx, fasthttp, epoll}
+	if find(rows, before, rows[0].Case, rows[0].Connections) != nil {
+		header, others = append(header, "of before"), append(others, before)
 	}
-	t.SetColumnConfigs(columns)
-	return t
+	t.AppendHeader(append(header, "req/s", "p50 ms", "p99 ms", "load busy"))
+	for i := range rows {
+		r := &rows[i]
+		if r.Server != gridcast {
+			continue
+		}
+		line := append(make(table.Row, 0, len(header)+4), r.Case, r.Connections, fmt.Sprintf("%.2f", r.CPUMicros))
+		for _, server := range others {
+			cell := ""
+			if other := find(rows, server, r.Case, r.Connections); other != nil {
+				cell = shareOf(r, other).String()
+			}
+			line = append(line, cell)
+		}
+		t.AppendRow(append(line, fmt.Sprintf("%.0f", r.PerSecond), fmt.Sprintf("%.2f", r.P50), fmt.Sprintf("%.2f", r.P99), fmt.Sprintf("%.0f %%", 100*r.LoadBusy)))
+	}
+	if markdown {
+		return t.RenderMarkdown()
+	}
+	return t.Render()
 }
 
-// show prints a table that is not empty.
-func show(t table.Writer, markdown bool) {
+// String is the share as a cell of the table.
+func (s share) String() string {
 	switch {
-	case t.Length() == 0:
-	case markdown:
-		fmt.Printf("%s\n\n", t.RenderMarkdown())
+	case !s.known:
+		return fmt.Sprintf("%.2f, too few rounds", s.median)
+	case s.withinNoise():
+		return fmt.Sprintf("%.2f within noise", s.median)
 	default:
-		fmt.Printf("%s\n\n", t.Render())
+		return fmt.Sprintf("%.2f [%.2f, %.2f]", s.median, s.low, s.high)
 	}
 }
 
-// fullTable holds all rows and what they are of others.
-func fullTable(rows []row) table.Writer {
-	t := newTable(table.Row{
-		"case", "conns", "server", "load", "busy", "req/s", "p50 ms", "p99 ms", "CPU us",
-		"CPU of\nfasthttp", "CPU of\nepoll", "CPU of\nnginx", "req/s of\nepoll", "req/s of\nnginx", "req/s of\nreference",
-	}, 5, 15)
-	var last row
-	for _, r := range rows {
-		if r.Case == idleCase {
+// plot draws gridcast's share of nginx's CPU time as a bar for each case, with its interval.
+func plot(rows []row) []byte {
+	const left, scale, line = 270, 420.0, 26
+	var b strings.Builder
+	y := 60
+	for i := range rows {
+		r := &rows[i]
+		other := find(rows, nginx, r.Case, r.Connections)
+		if r.Server != gridcast || other == nil {
 			continue
 		}
-		if last.Case != "" && (last.Case != r.Case || last.Connections != r.Connections || last.Load != r.Load) {
-			t.AppendSeparator()
+		s := shareOf(r, other)
+		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s, %d</text>", left-8, y+13, r.Case, r.Connections)
+		fmt.Fprintf(&b, "<rect class=\"share\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"18\"/>", left, y, scale*s.median)
+		if s.known {
+			fmt.Fprintf(&b, "<path class=\"interval\" d=\"M%.1f %dH%.1f\"/>", left+scale*s.low, y+9, left+scale*s.high)
 		}
-		last = r
-		t.AppendRow(append(append(table.Row{r.Case, r.Connections, r.Server}, r.figures()...),
-			r.than(rows, fasthttpName, r.Case, cpu), r.than(rows, epollName, r.Case, cpu), r.than(rows, nginxName, r.Case, cpu),
-			r.than(rows, epollName, r.Case, rate), r.than(rows, nginxName, r.Case, rate),
-			r.than(rows, r.Server, compared[r.Case], rate)))
+		fmt.Fprintf(&b, "<text x=\"%.1f\" y=\"%d\">%.2f</text>\n", left+scale*max(s.median, s.high)+6, y+13, s.median)
+		y += line
 	}
-	t.SetCaption("busy: for which share of the time the load used its core; reference: the case with -sized after its name, or with one key")
-	return t
-}
-
-// briefTable holds what gridcast does, and what that is of others.
-func briefTable(rows []row) table.Writer {
-	t := newTable(table.Row{
-		"case", "connections", "load", "busy", "req/s", "p50 ms", "p99 ms", "CPU µs per request", "CPU of fasthttp", "CPU of epoll", "CPU of nginx", "req/s of epoll", "req/s of nginx",
-	}, 4, 13)
-	for _, r := range rows {
-		if r.Server == gridcastName && r.Case != idleCase {
-			t.AppendRow(append(append(table.Row{r.Case, r.Connections}, r.figures()...),
-				r.than(rows, fasthttpName, r.Case, cpu), r.than(rows, epollName, r.Case, cpu), r.than(rows, nginxName, r.Case, cpu),
-				r.than(rows, epollName, r.Case, rate), r.than(rows, nginxName, r.Case, rate)))
-		}
-	}
-	return t
-}
-
-// idleTable holds the load beside idle connections, and what it is of the load without.
-func idleTable(rows []row) table.Writer {
-	t := newTable(table.Row{"server", "idle connections", "req/s", "CPU µs per request", "req/s of none idle", "CPU of none idle", "KB each"}, 2, 7)
-	for _, r := range rows {
-		without, ok := find(rows, row{Server: r.Server, Case: idleCase, Connections: r.Connections, Load: r.Load})
-		if r.Case != idleCase || r.Idle == 0 || !ok {
-			continue
-		}
-		t.AppendRow(table.Row{
-			r.Server, r.Idle, fmt.Sprintf("%.0f", r.PerSecond), fmt.Sprintf("%.2f", r.CPUMicros),
-			fmt.Sprintf("%.2f", r.share(without, rate)), fmt.Sprintf("%.2f", r.share(without, cpu)), fmt.Sprintf("%.1f", r.IdleBytes/1024),
-		})
-	}
-	t.SetCaption("%s beside connections that are idle, after one response each; KB are resident in the process", smallCase)
-	return t
-}
-
-// beforeTable holds what gridcast does as shares of what the earlier one does.
-func beforeTable(rows []row) table.Writer {
-	t := newTable(table.Row{"case", "connections", "load", "req/s of before", "CPU of before", "p99 of before"}, 4, 6)
-	for _, r := range rows {
-		earlier := r
-		earlier.Server = beforeName
-		if before, ok := find(rows, earlier); ok && r.Server == gridcastName {
-			t.AppendRow(table.Row{
-				r.Case, r.Connections, r.Load, fmt.Sprintf("%.2f", r.share(before, rate)), fmt.Sprintf("%.2f", r.share(before, cpu)), fmt.Sprintf("%.2f", r.share(before, p99)),
-			})
-		}
-	}
-	return t
+	return fmt.Appendf(nil, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 800 %[1]d" width="800" height="%[1]d" role="img" aria-label="CPU time of a request as a share of nginx's" font-family="sans-serif" font-size="12"><style>
+text { fill: #333 } .share { fill: #9db8e0 } .interval { stroke: #1f4e9c; stroke-width: 3 } .even { stroke: #888; stroke-dasharray: 4 3 }
+</style><rect width="100%%" height="100%%" fill="#fff"/><text x="20" y="24" font-size="16">CPU time of a request as a share of nginx's</text><text x="20" y="44">request, connections; dark: 95 %% interval; dashed: as much as nginx</text>
+%[2]s<path class="even" d="M%.0[3]f 52V%[4]d"/></svg>
+`, y+16, b.String(), left+scale, y)
 }

@@ -1,13 +1,12 @@
 //go:build linux
 
-// Package loadgen is a load generator that spends little on a request: against a fast server on
-// one core, wrk on another one is what limits the requests of a second, and not the server.
+// Package loadgen is a load generator that spends little CPU time on a request, so that the server under
+// load reaches its limit first.
 //
-// It is one loop over the system calls themselves, and reads of a response what it must to know
-// where it ends and that it is a success. In a closed loop a connection's next request is sent
-// when the one before it is answered; in an open loop requests are sent when they are due,
-// whether others have been answered or not, so that a stall of the server is seen by all
-// requests that fall into it.
+// It is one loop over the system calls. It parses only the status and the length of a response. In a closed
+// loop each connection sends its next request when the response has arrived. In an open loop the generator
+// sends each request when it is due, whether earlier ones are answered or not, so that a stall of the server
+// delays every request that falls into it.
 package loadgen
 
 import (
@@ -23,46 +22,46 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Config is what is to be sent. All is required but for PerSecond.
+// Config describes a load. Every field but TLS and PerSecond is required.
 type Config struct {
 	Server      netip.AddrPort
-	Connections int
-	Length      time.Duration // for how long requests are sent
-	Requests    [][]byte      // in turn, over all connections; none may end its connection
-	TLS         bool          // 1.3, whoever the server says it is
+	Connections int           // open at the same time
+	Length      time.Duration // of the sending
+	Request     []byte        // a whole request
+	TLS         bool          // TLS 1.3; the certificate is not checked
 	PerSecond   float64       // requests due at even intervals, on one connection after the other; 0: a closed loop
 }
 
-// Report is what came of it.
+// Report is the outcome of a load.
 type Report struct {
-	Requests int           // that were answered
-	Length   time.Duration // in which they were sent
-	P50, P99 time.Duration // from when a request was sent, or was due, to when its answer was found
+	Requests int           // answered
+	Length   time.Duration // of the sending
+	P50, P99 time.Duration // from the instant a request was sent, or was due, to its whole response
 }
 
-// generator is a run. Its times are since the beginning.
+// generator is a run. Its times count from the start of the run.
 type generator struct {
 	cfg       Config
 	epoll     int
 	events    []unix.EpollEvent
 	conns     []*conn
-	byFD      []*conn // nil: not ours
+	byFD      []*conn // by file descriptor; nil: not of this run
 	sent      int     // requests
 	buffer    []byte
-	now       func() time.Duration // nil until the run begins, unless a test has a time of its own
+	now       func() time.Duration // nil until the run starts, unless a test sets it
 	latencies []time.Duration
 }
 
-// conn is a connection. Its requests are answered in their order.
+// conn is a connection. The server answers its requests in order.
 type conn struct {
 	fd      int
 	tls     *tls.Conn       // nil: the connection is plain
-	waiting []time.Duration // since when each request waits for its answer
+	waiting []time.Duration // the start of each request without a response
 	response
 }
 
-// Run sends requests for as long as it is told to. It is an error if any of them is not
-// answered with a success, or a connection ends.
+// Run sends requests over Connections connections for Length. It fails if a response is no success, or if a
+// connection ends.
 func Run(cfg Config) (Report, error) {
 	g, err := newGenerator(cfg)
 	if err != nil {
@@ -71,15 +70,15 @@ func Run(cfg Config) (Report, error) {
 	return g.run()
 }
 
-// run connects, sends what is to be sent, and closes the connections.
+// run connects, sends the requests, and closes the connections.
 func (g *generator) run() (Report, error) {
 	defer g.close()
 	if err := g.connect(); err != nil {
 		return Report{}, err
 	}
 	if g.now == nil {
-		begun := time.Now()
-		g.now = func() time.Duration { return time.Since(begun) }
+		started := time.Now()
+		g.now = func() time.Duration { return time.Since(started) }
 	}
 	run := g.closedLoop
 	if g.cfg.PerSecond > 0 {
@@ -98,8 +97,8 @@ func newGenerator(cfg Config) (*generator, error) {
 		return nil, fmt.Errorf("load: server %s, want an IPv4 address with a port", cfg.Server)
 	case cfg.PerSecond < 0:
 		return nil, fmt.Errorf("load: %v requests a second, want some, or 0 for a closed loop", cfg.PerSecond)
-	case cfg.Connections < 1 || cfg.Length <= 0 || len(cfg.Requests) == 0:
-		return nil, fmt.Errorf("load: %d connections, %s, %d requests: want at least some of each", cfg.Connections, cfg.Length, len(cfg.Requests))
+	case cfg.Connections < 1 || cfg.Length <= 0 || len(cfg.Request) == 0:
+		return nil, fmt.Errorf("load: %d connections, %s, a request of %d bytes: want more than 0 of each", cfg.Connections, cfg.Length, len(cfg.Request))
 	}
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -128,7 +127,7 @@ func (g *generator) connect() error {
 			g.byFD[fd].handshake(g.cfg),
 			unix.SetNonblock(fd, true),
 			unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1),
-			// Else the port stays taken for a minute.
+			// Without it the port would stay in use for a minute.
 			unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}),
 			unix.EpollCtl(g.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}),
 		)
@@ -139,8 +138,7 @@ func (g *generator) connect() error {
 	return nil
 }
 
-// closedLoop exchanges requests and responses until the time is over, and returns how long that
-// took.
+// closedLoop exchanges requests and responses until the time is over, and returns the time it took.
 func (g *generator) closedLoop() (time.Duration, error) {
 	for _, c := range g.conns {
 		if err := g.send(c, g.now()); err != nil {
@@ -169,11 +167,11 @@ func (g *generator) closedLoop() (time.Duration, error) {
 	}
 }
 
-// timeout is how long an open loop waits for the last answers.
+// timeout is the longest wait of an open loop for the last responses.
 const timeout = 5 * time.Second
 
-// openLoop sends the requests that are due until the time is over, and waits for the answers.
-// It never sleeps: to be woken late would count as the server's.
+// openLoop sends each request when it is due until the time is over, and waits for the responses. It never
+// sleeps, because a late wake-up would count as a delay of the server.
 func (g *generator) openLoop() (time.Duration, error) {
 	for {
 		now := g.now()
@@ -187,7 +185,7 @@ func (g *generator) openLoop() (time.Duration, error) {
 		case now >= g.cfg.Length && waiting == 0:
 			return g.cfg.Length, nil
 		case now >= g.cfg.Length+timeout:
-			return now, fmt.Errorf("load: %d requests have no answer after %s", waiting, timeout)
+			return now, fmt.Errorf("load: %d requests have no response after %s", waiting, timeout)
 		}
 		ready, err := g.wait(0)
 		if err != nil {
@@ -201,13 +199,12 @@ func (g *generator) openLoop() (time.Duration, error) {
 	}
 }
 
-// dueAt is when the next request of an open loop is due.
+// dueAt returns the instant at which the next request of an open loop is due.
 func (g *generator) dueAt() time.Duration {
 	return time.Duration(float64(g.sent) / g.cfg.PerSecond * float64(time.Second))
 }
 
-// wait returns the events of connections on which something has arrived, at the latest after a
-// time.
+// wait returns the connections on which data have arrived. It waits atMost for the first.
 func (g *generator) wait(atMost time.Duration) ([]unix.EpollEvent, error) {
 	n, err := unix.EpollWait(g.epoll, g.events, int(atMost.Milliseconds()))
 	if err != nil && !errors.Is(err, unix.EINTR) {
@@ -216,7 +213,7 @@ func (g *generator) wait(atMost time.Duration) ([]unix.EpollEvent, error) {
 	return g.events[:max(n, 0)], nil
 }
 
-// read takes what has arrived on a connection, and returns when that was.
+// read parses the data that have arrived on a connection, and returns the instant of the last read.
 func (g *generator) read(c *conn) (now time.Duration, err error) {
 	for {
 		n, err := c.receive(g.buffer)
@@ -227,25 +224,25 @@ func (g *generator) read(c *conn) (now time.Duration, err error) {
 		case err != nil && !errors.Is(err, io.EOF):
 			return now, fmt.Errorf("load: receive: %w", err)
 		case n == 0:
-			return now, errors.New("load: the server has closed a connection")
+			return now, errors.New("load: the server closed a connection")
 		}
-		if err := g.take(c, g.buffer[:n], now); err != nil || c.tls == nil {
+		if err := g.parse(c, g.buffer[:n], now); err != nil || c.tls == nil {
 			return now, err
 		}
 	}
 }
 
-// take takes responses, or parts of them.
-func (g *generator) take(c *conn, rest []byte, now time.Duration) error {
+// parse parses responses, or parts of them.
+func (g *generator) parse(c *conn, rest []byte, now time.Duration) error {
 	for len(rest) > 0 {
 		if len(c.waiting) == 0 {
-			return fmt.Errorf("load: %d bytes that nobody has asked for", len(rest))
+			return fmt.Errorf("load: %d bytes without a request", len(rest))
 		}
 		var (
 			complete bool
 			err      error
 		)
-		if rest, complete, err = c.take(rest); err != nil {
+		if rest, complete, err = c.response.parse(rest); err != nil {
 			return err
 		}
 		if complete {
@@ -256,9 +253,9 @@ func (g *generator) take(c *conn, rest []byte, now time.Duration) error {
 	return nil
 }
 
-// send sends the next request, which waits for its answer since an instant.
+// send sends the next request. Its latency counts from since.
 func (g *generator) send(c *conn, since time.Duration) error {
-	request := g.cfg.Requests[g.sent%len(g.cfg.Requests)]
+	request := g.cfg.Request
 	g.sent++
 	c.waiting = append(c.waiting, since)
 	n, err := c.send(request)

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-var requests = [][]byte{[]byte("GET /full HTTP/1.1\r\nHost: x\r\n\r\n"), []byte("GET /bare HTTP/1.1\r\nHost: x\r\n\r\n")}
+var request = []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 
 // serve starts a server and returns its address. The server ends with the test.
 func serve(t *testing.T, handler http.HandlerFunc) netip.AddrPort {
@@ -36,48 +36,42 @@ func serve(t *testing.T, handler http.HandlerFunc) netip.AddrPort {
 	return netip.MustParseAddrPort(listener.Addr().String())
 }
 
-// byAnswers is a run whose time is what has come of it: a millisecond for each answer, and next to
-// nothing for each look at the clock. However slow the machine is, as much is exchanged in it.
+// byAnswers runs a load on a clock that advances a millisecond for each response and a nanosecond for each
+// reading, so that a slow machine exchanges as many requests as a fast one.
 func byAnswers(t *testing.T, cfg Config) (Report, error) {
 	t.Helper()
 	g, err := newGenerator(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	looks := time.Duration(0)
+	readings := time.Duration(0)
 	g.now = func() time.Duration {
-		looks++
-		return time.Duration(len(g.latencies))*time.Millisecond + looks
+		readings++
+		return time.Duration(len(g.latencies))*time.Millisecond + readings
 	}
 	return g.run()
 }
 
-// TestRunCountsAnswers lets the server count too. One of two requests is answered with more
-// than arrives at once, the other without a body.
+// TestRunCountsAnswers compares the report with the server's own count. The server answers every other request
+// with a body that arrives in several reads, and the others without a body.
 func TestRunCountsAnswers(t *testing.T) {
 	const connections, length = 8, 400 * time.Millisecond
-	var full, bare atomic.Int64
+	var served atomic.Int64
 	body := strings.Repeat("x", 300<<10)
-	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/bare" {
-			bare.Add(1)
+	server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		if served.Add(1)%2 == 0 {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
-		full.Add(1)
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		_, _ = io.WriteString(w, body)
 	})
-	report, err := byAnswers(t, Config{Server: server, Connections: connections, Length: length, Requests: requests})
+	report, err := byAnswers(t, Config{Server: server, Connections: connections, Length: length, Request: request})
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := full.Load() + bare.Load()
-	if n := int64(report.Requests); n == 0 || n > served || served-n > connections {
-		t.Errorf("counted %d answers of %d", n, served)
-	}
-	if d := full.Load() - bare.Load(); d < -connections || d > connections {
-		t.Errorf("%d and %d requests of two in turn", full.Load(), bare.Load())
+	if n := int64(report.Requests); n == 0 || n > served.Load() || served.Load()-n > connections {
+		t.Errorf("counted %d answers of %d", n, served.Load())
 	}
 	if report.P50 <= 0 || report.P99 < report.P50 || report.Length < length {
 		t.Errorf("implausible: %+v", report)
@@ -95,18 +89,18 @@ func TestRunRefuses(t *testing.T) {
 			_, _ = io.WriteString(c, "HTTP/1.1 304 Not Modified\r\n\r\nmore")
 		}
 	})
-	good := Config{Server: answering(http.StatusOK), Connections: 2, Length: time.Minute, Requests: requests}
+	good := Config{Server: answering(http.StatusOK), Connections: 2, Length: time.Minute, Request: request}
 	for _, tt := range []struct {
 		name   string
 		change func(*Config)
 		want   string
 	}{
 		{"an error", func(c *Config) { c.Server = answering(http.StatusUnauthorized) }, `answered with "HTTP/1.1 401 Unauthorized"`},
-		{"a connection that ends", func(c *Config) { c.Server = closing }, "the server has closed a connection"},
+		{"a connection that ends", func(c *Config) { c.Server = closing }, "the server closed a connection"},
 		{"nobody", func(c *Config) { c.Server = netip.MustParseAddrPort("127.0.0.1:1") }, "connect to 127.0.0.1:1: connection refused"},
 		{"a rate below zero", func(c *Config) { c.PerSecond = -1 }, "-1 requests a second"},
-		{"more than was asked for", func(c *Config) { c.Server = talkative }, "4 bytes that nobody has asked for"},
-		{"no requests", func(c *Config) { c.Requests = nil }, "2 connections, 1m0s, 0 requests"},
+		{"more than was asked for", func(c *Config) { c.Server = talkative }, "4 bytes without a request"},
+		{"no request", func(c *Config) { c.Request = nil }, "2 connections, 1m0s, a request of 0 bytes"},
 		{"an address that is not", func(c *Config) { c.Server = netip.AddrPort{} }, "want an IPv4 address"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,9 +113,9 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-// TestOpenLoop has requests answered late, so that several wait on a connection: their number
-// is that of the schedule, and their latency counts from when they were due. Time goes on, by 7 ms,
-// while the server stalls, and else only while nothing waits for an answer.
+// TestOpenLoop stalls the server, so that several requests wait on a connection. The generator sends as many as the
+// schedule has, and their latencies count from the instants at which they were due. The clock advances by 7 ms
+// while the server stalls, and otherwise only while no response is missing.
 func TestOpenLoop(t *testing.T) {
 	const length, interval, tick, stall = 400 * time.Millisecond, 10 * time.Millisecond, 7 * time.Millisecond, 29 * 7 * time.Millisecond
 	var served atomic.Int64
@@ -131,7 +125,7 @@ func TestOpenLoop(t *testing.T) {
 			<-goOn
 		}
 	})
-	g, err := newGenerator(Config{Server: server, Connections: 1, Length: length, Requests: requests, PerSecond: 100})
+	g, err := newGenerator(Config{Server: server, Connections: 1, Length: length, Request: request, PerSecond: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +144,7 @@ func TestOpenLoop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want []time.Duration // what is due between two ticks is sent at the second
+	var want []time.Duration // a request that is due between two ticks is sent at the second
 	for due := time.Duration(0); due < length; due += interval {
 		want = append(want, max(stall, (due+tick-1)/tick*tick)-due)
 	}
@@ -171,14 +165,14 @@ func TestOpenLoopGivesUp(t *testing.T) {
 	ended := make(chan struct{})
 	server := serve(t, func(http.ResponseWriter, *http.Request) { <-ended })
 	defer close(ended)
-	g, err := newGenerator(Config{Server: server, Connections: 2, Length: time.Second, Requests: requests, PerSecond: 10})
+	g, err := newGenerator(Config{Server: server, Connections: 2, Length: time.Second, Request: request, PerSecond: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Duration(0)
 	g.now = func() time.Duration { now += 10 * time.Millisecond; return now }
-	if report, err := g.run(); err == nil || !strings.Contains(err.Error(), "10 requests have no answer after 5s") {
-		t.Errorf("got %+v, %v, want that 10 requests have no answer", report, err)
+	if report, err := g.run(); err == nil || !strings.Contains(err.Error(), "10 requests have no response after 5s") {
+		t.Errorf("got %+v, %v, want that 10 requests have no response", report, err)
 	}
 }
 
@@ -194,7 +188,7 @@ func TestResponseInParts(t *testing.T) {
 			ended := 0
 			for _, part := range []string{(whole + whole)[:cut], (whole + whole)[cut:]} {
 				for p := []byte(part); len(p) > 0; {
-					rest, complete, err := r.take(p)
+					rest, complete, err := r.parse(p)
 					if err != nil {
 						t.Fatalf("%q, %d bytes at once: %v", whole, cut, err)
 					}
@@ -220,52 +214,66 @@ func TestResponseRefused(t *testing.T) {
 		"HTTP/1.1 200 OK\r\nA: " + strings.Repeat("b", 1<<16): "no end of a header",
 	} {
 		var r response
-		if _, _, err := r.take([]byte(whole)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := r.parse([]byte(whole)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: got %v, want an error with %q", whole, err, want)
 		}
 	}
 }
 
-// TestTLS has the server count connections: one for each of the load's, or one for each request,
-// none of which takes up the session of another.
+// TestTLS compares the reports with the server's count of connections and resumed sessions.
 func TestTLS(t *testing.T) {
-	for _, short := range []bool{false, true} {
-		var served, opened, resumed atomic.Int64
-		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			served.Add(1)
-			if r.TLS.DidResume {
-				resumed.Add(1)
+	closing := []byte("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	for _, tt := range []struct {
+		name           string
+		request        []byte
+		run            func(Config) (Report, error)
+		short, resumes bool
+	}{
+		{"kept alive", request, func(cfg Config) (Report, error) { return byAnswers(t, cfg) }, false, false},
+		{"a connection for each request", closing, func(cfg Config) (Report, error) { return RunShort(cfg, false) }, true, false},
+		{"with tickets", closing, func(cfg Config) (Report, error) { return RunShort(cfg, true) }, true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var served, opened, resumed atomic.Int64
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				served.Add(1)
+				if r.TLS.DidResume {
+					resumed.Add(1)
+				}
+				_, _ = io.WriteString(w, strings.Repeat("x", 1000))
+			}))
+			server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+				if s == http.StateNew {
+					opened.Add(1)
+				}
 			}
-			_, _ = io.WriteString(w, strings.Repeat("x", 1000))
-		}))
-		server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-			if s == http.StateNew {
-				opened.Add(1)
+			server.StartTLS()
+			cfg := Config{
+				Server: netip.MustParseAddrPort(server.Listener.Addr().String()), Connections: 4, Length: 200 * time.Millisecond, TLS: true, Request: tt.request,
 			}
-		}
-		server.StartTLS()
-		cfg := Config{
-			Server: netip.MustParseAddrPort(server.Listener.Addr().String()), Connections: 4, Length: 200 * time.Millisecond, TLS: true,
-			Requests: [][]byte{[]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")},
-		}
-		run := func(cfg Config) (Report, error) { return byAnswers(t, cfg) }
-		if short {
-			run, cfg.Requests[0] = RunShort, []byte("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-		}
-		report, err := run(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		server.Close() // waits for what is being served
-		want := int64(cfg.Connections)
-		if n := int64(report.Requests); n == 0 || n > served.Load() || served.Load()-n > want {
-			t.Errorf("short %v: counted %d answers of %d", short, n, served.Load())
-		}
-		if short {
-			want = served.Load()
-		}
-		if opened.Load() != want || resumed.Load() > 0 {
-			t.Errorf("short %v: %d connections, %d sessions resumed, want %d and none", short, opened.Load(), resumed.Load(), want)
-		}
+			report, err := tt.run(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server.Close() // waits for the handlers
+			connections := int64(cfg.Connections)
+			if n := int64(report.Requests); n == 0 || n > served.Load() || served.Load()-n > connections {
+				t.Errorf("counted %d answers of %d", n, served.Load())
+			}
+			want := connections
+			if tt.short {
+				want = served.Load()
+			}
+			if opened.Load() != want {
+				t.Errorf("got %d connections, want %d", opened.Load(), want)
+			}
+			sessions := int64(0)
+			if tt.resumes {
+				sessions = served.Load() - connections // the first connection of each worker has no ticket
+			}
+			if resumed.Load() != sessions {
+				t.Errorf("got %d resumed sessions of %d, want %d", resumed.Load(), served.Load(), sessions)
+			}
+		})
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"strconv"
 )
 
-// response is one that arrives in parts.
+// response parses a response that arrives in parts.
 type response struct {
-	head []byte // of one whose header is not complete yet
-	body int    // bytes that are missing of one whose header is
+	head []byte // an incomplete header
+	body int    // missing bytes of the body, once the header is complete
 }
 
 var (
@@ -20,14 +20,14 @@ var (
 	contentLength = []byte("\r\nContent-Length: ")
 )
 
-// maxHead bounds what a header may be.
+// maxHead is the longest header in bytes.
 const maxHead = 64 << 10
 
-// take takes of what has arrived what belongs to the response, and returns the rest. Complete
-// says that it has ended: then r is ready for the next one.
-func (r *response) take(p []byte) (rest []byte, complete bool, err error) {
+// parse consumes the bytes of p that belong to the response and returns the rest. When the response is
+// complete, r is ready for the next one.
+func (r *response) parse(p []byte) (rest []byte, complete bool, err error) {
 	if r.body == 0 {
-		if p, err = r.takeHead(p); err != nil || p == nil {
+		if p, err = r.parseHead(p); err != nil || p == nil {
 			return nil, false, err
 		}
 	}
@@ -36,9 +36,8 @@ func (r *response) take(p []byte) (rest []byte, complete bool, err error) {
 	return p[n:], r.body == 0, nil
 }
 
-// takeHead returns what follows the header in p, which is nil while there is more to come of
-// the header.
-func (r *response) takeHead(p []byte) (rest []byte, err error) {
+// parseHead returns the bytes of p after the header, nil while the header is incomplete.
+func (r *response) parseHead(p []byte) (rest []byte, err error) {
 	if len(r.head) > 0 {
 		r.head = append(r.head, p...)
 		p = r.head

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The system calls of a request never block, so that the runtime of Go need not know of them.
+// The system calls of a request never block, so the Go runtime need not know of them.
 
 func receive(fd int, p []byte) (int, error) { return call(unix.SYS_RECVFROM, fd, p) }
 

@@ -16,20 +16,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clientConfig is for the same work on every server: the key exchange that all of them know.
+// clientConfig gives every server the same work: a key exchange that all of them know.
 var clientConfig = &tls.Config{
 	InsecureSkipVerify: true, MinVersion: tls.VersionTLS13, CurvePreferences: []tls.CurveID{tls.X25519}, DynamicRecordSizingDisabled: true,
 }
 
-// wire is the socket below a tls.Conn: it waits in a handshake, and never after it.
+// wire is the socket below a tls.Conn. It blocks during a handshake and never afterwards.
 type wire struct {
-	net.Conn // nil: a client asks for nothing else
+	net.Conn // nil: a client uses no other method
 
 	fd    int
 	waits bool
 }
 
-// Read implements [net.Conn]. After what it returns instead of waiting a tls.Conn goes on.
+// Read implements [net.Conn]. Instead of blocking it returns an error after which a tls.Conn can be read again.
 func (w *wire) Read(p []byte) (int, error) {
 	for {
 		n, err := receive(w.fd, p)
@@ -48,8 +48,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	}
 }
 
-// Write implements [net.Conn]. Requests are so short that a socket that does not take one is a
-// fault.
+// Write implements [net.Conn]. A request is short, so a partial write is a fault.
 func (w *wire) Write(p []byte) (int, error) {
 	n, err := send(w.fd, p)
 	if err == nil && n < len(p) {
@@ -61,7 +60,7 @@ func (w *wire) Write(p []byte) (int, error) {
 // SetWriteDeadline implements [net.Conn].
 func (w *wire) SetWriteDeadline(time.Time) error { return nil }
 
-// handshake begins with TLS if the load is to speak it.
+// handshake shakes hands if the load uses TLS.
 func (c *conn) handshake(cfg Config) error {
 	if !cfg.TLS {
 		return nil
@@ -87,22 +86,28 @@ func (c *conn) send(p []byte) (int, error) {
 	return send(c.fd, p)
 }
 
-// RunShort sends each request over TLS on a connection of its own, and in a session of its own: no
-// ticket of an earlier one is used. It is a closed loop; a latency begins before the connection. Each of
-// the connections at a time is made at least once.
-func RunShort(cfg Config) (Report, error) {
+// RunShort sends each request on a new connection, in a closed loop over Connections workers. With tickets each
+// worker resumes its previous TLS session. A latency includes the connection and its handshake.
+func RunShort(cfg Config, tickets bool) (Report, error) {
 	var (
 		group     sync.WaitGroup
-		mu        sync.Mutex // guards what follows
+		mu        sync.Mutex // guards latencies and failed
 		latencies []time.Duration
 		failed    error
 	)
-	begun := time.Now()
+	started := time.Now()
 	for range cfg.Connections {
 		group.Go(func() {
-			for sent := 0; sent == 0 || time.Since(begun) < cfg.Length; sent++ {
+			var config *tls.Config
+			if cfg.TLS {
+				config = clientConfig.Clone()
+				if tickets {
+					config.ServerName, config.ClientSessionCache = "bench", tls.NewLRUClientSessionCache(1)
+				}
+			}
+			for first := true; first || time.Since(started) < cfg.Length; first = false {
 				at := time.Now()
-				err := exchangeOnce(cfg.Server.String(), cfg.Requests[sent%len(cfg.Requests)])
+				err := exchangeOnce(cfg, config)
 				mu.Lock()
 				latencies = append(latencies, time.Since(at))
 				failed = errors.Join(failed, err)
@@ -115,30 +120,32 @@ func RunShort(cfg Config) (Report, error) {
 	}
 	group.Wait()
 	g := generator{latencies: latencies}
-	return g.report(time.Since(begun)), failed
+	return g.report(time.Since(started)), failed
 }
 
-// exchangeOnce connects, and exchanges a request and its response.
-func exchangeOnce(server string, request []byte) error {
-	socket, err := net.Dial("tcp", server)
+// exchangeOnce connects, sends the request and reads the response. The request must end the connection.
+func exchangeOnce(cfg Config, config *tls.Config) error {
+	c, err := net.Dial("tcp", cfg.Server.String())
 	if err != nil {
 		return fmt.Errorf("load: connect: %w", err)
 	}
-	defer func() { _ = socket.Close() }()
-	c := tls.Client(socket, clientConfig)
-	if _, err := c.Write(request); err != nil {
+	defer func() { _ = c.Close() }()
+	if config != nil {
+		c = tls.Client(c, config)
+	}
+	if _, err := c.Write(cfg.Request); err != nil {
 		return fmt.Errorf("load: send: %w", err)
 	}
-	all, err := io.ReadAll(c)
+	whole, err := io.ReadAll(c)
 	if err != nil {
 		return fmt.Errorf("load: receive: %w", err)
 	}
 	var r response
-	switch rest, complete, err := r.take(bytes.Clone(all)); {
+	switch rest, complete, err := r.parse(bytes.Clone(whole)); {
 	case err != nil:
 		return err
 	case !complete || len(rest) > 0:
-		return fmt.Errorf("load: %d bytes, want one whole response", len(all))
+		return fmt.Errorf("load: %d bytes, want one whole response", len(whole))
 	}
 	return nil
 }

@@ -1,0 +1,116 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a server on the first core.
+type process struct {
+	name    string
+	cmd     *exec.Cmd
+	address string
+	tls     bool
+	output  bytes.Buffer
+}
+
+// onCore pins a command to a core, if there are two.
+func onCore(core int, command []string) []string {
+	if _, err := exec.LookPath("taskset"); err != nil || runtime.NumCPU() < 2 {
+		return command
+	}
+	return append([]string{"taskset", "-c", strconv.Itoa(core)}, command...)
+}
+
+// startProcess starts a server and waits until it answers.
+func startProcess(ctx context.Context, name string, c benchCase, address string, command []string) (*process, error) {
+	args := onCore(0, command)
+	p := &process{name: name, cmd: exec.CommandContext(ctx, args[0], args[1:]...), address: address, tls: c.tls}
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); !p.ready(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			p.stop()
+			return nil, fmt.Errorf("%s does not answer:\n%s", name, p.output.String())
+		}
+	}
+	return p, nil
+}
+
+// ready reports whether the server answers /readyz with 200.
+func (p *process) ready() bool {
+	c, err := net.DialTimeout("tcp", p.address, time.Second)
+	if err != nil {
+		return false
+	}
+	if p.tls {
+		c = tls.Client(c, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13})
+	}
+	defer func() { _ = c.Close() }()
+	var head [12]byte
+	_ = c.SetDeadline(time.Now().Add(time.Second))
+	if _, err := c.Write([]byte("GET /readyz HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n")); err != nil {
+		return false
+	}
+	n, err := c.Read(head[:])
+	return err == nil && string(head[:n]) == "HTTP/1.1 200"
+}
+
+func (p *process) stop() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	_ = p.cmd.Wait() // its exit status does not matter
+}
+
+// cpu returns the CPU time that the threads of the server and of its children have used, from the
+// scheduler's account in nanoseconds (proc(5), schedstat). Threads of a loaded server do not end.
+func (p *process) cpu() (total time.Duration, err error) {
+	pid := strconv.Itoa(p.cmd.Process.Pid)
+	children, err := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children"))
+	if err != nil {
+		return 0, fmt.Errorf("children of %s: %w", p.name, err)
+	}
+	for _, pid := range append(strings.Fields(string(children)), pid) {
+		threads, err := filepath.Glob(filepath.Join("/proc", pid, "task", "*", "schedstat"))
+		if err != nil || len(threads) == 0 {
+			return 0, fmt.Errorf("CPU time of %s: process %s has no schedstat", p.name, pid)
+		}
+		for _, thread := range threads {
+			stat, err := os.ReadFile(thread)
+			if err != nil {
+				return 0, fmt.Errorf("CPU time of %s: %w", p.name, err)
+			}
+			running, _, _ := strings.Cut(string(stat), " ")
+			nanoseconds, err := strconv.ParseInt(running, 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("CPU time of %s: %w", p.name, err)
+			}
+			total += time.Duration(nanoseconds)
+		}
+	}
+	return total, nil
+}
+
+// freeAddress returns a loopback address with a free port.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String(), nil
+}
