@@ -53,7 +53,7 @@ func newFixture(ctx context.Context, dir, binary, before string) (*fixture, erro
 	if f.version, err = snapshots.Open(ctx, store, nil); err != nil {
 		return nil, err
 	}
-	if err := keys.Update(ctx, store, func(d *keys.Document) error {
+	if err := keys.Update(ctx, store, func(d *keys.List) error {
 		_, f.key, err = d.Create(keys.Request{Name: "bench", Tier: "pro"}, time.Now())
 		return err
 	}); err != nil {
