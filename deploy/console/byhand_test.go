@@ -80,7 +80,7 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 	w.silence()
 	w.set(time.Date(2024, 11, 23, 12, 0, 0, 0, time.UTC)) // qualifying was at 06:00
 	w.build("start")
-	b := browsertest.Open(t, t.ArtifactDir())
+	b := browsertest.Open(t)
 	b.Phone()
 	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)),
 		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token),

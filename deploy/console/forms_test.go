@@ -41,7 +41,7 @@ func TestFormsInABrowser(t *testing.T) {
 	}
 	key := "/keys/" + document.Keys[0].ID
 
-	b := browsertest.Open(t, t.ArtifactDir())
+	b := browsertest.Open(t)
 	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)),
 		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token),
 		chromedp.Submit(chromedp.CSS(`input[name=token]`)), chromedp.WaitVisible(chromedp.CSS(`#served`)))

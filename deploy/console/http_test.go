@@ -345,8 +345,8 @@ func TestCorrectTheSprint(t *testing.T) {
 	if rows := after.Sprint(); after.Code(rows[0].Driver) != "PIA" || rows[0].Points != 8 || before.Code(before.Sprint()[0].Driver) != "NOR" {
 		t.Errorf("the sprint was won by %+v, and is by %+v now", before.Sprint()[0], rows[0])
 	}
-	if !slices.Equal(before.Valid(), after.Valid()) {
-		t.Errorf("the race is %+v, was %+v", after.Valid(), before.Valid())
+	if diff := cmp.Diff(before.Valid(), after.Valid()); diff != "" {
+		t.Errorf("the race has changed (-want +got):\n%s", diff)
 	}
 }
 

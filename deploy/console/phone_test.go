@@ -25,7 +25,7 @@ func TestActionsOnAPhone(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.build("start")
-	b := browsertest.Open(t, t.ArtifactDir())
+	b := browsertest.Open(t)
 	b.Phone()
 	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)),
 		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token),

@@ -63,7 +63,7 @@ func TestSourcesOnAPhone(t *testing.T) {
 	w.builder.Provenance = in.Provenance
 	w.build("start")
 
-	b := browsertest.Open(t, t.ArtifactDir())
+	b := browsertest.Open(t)
 	b.Phone()
 	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)),
 		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), token),

@@ -25,7 +25,7 @@ func TestStates(t *testing.T) {
 		c.Edges = append(c.Edges, console.Remote("127.0.0.1:9"))
 	})
 	sources = []operator.Source{{Name: "archive", Detail: "F1DB v2025.0.0, CC BY 4.0", Checked: w.now()}}
-	b := browsertest.Open(t, t.ArtifactDir())
+	b := browsertest.Open(t)
 
 	b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)))
 	b.Picture("01-sign-in")

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
+	"gridcast/deploy/console/browsertest"
 	"gridcast/deploy/operator"
 	"gridcast/edge"
 	"gridcast/edge/keys"
@@ -35,6 +37,8 @@ import (
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/memblob"
 )
+
+func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
 
 const token = "correct horse battery staple"
 

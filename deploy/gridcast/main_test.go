@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"gridcast/builder/archive/archivetest"
+	"gridcast/deploy/console/browsertest"
 )
 
 // TestMain makes gridcast a command of the scripts in testdata, run by this test binary.
@@ -26,8 +27,13 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"gridcast": main})
+	testscript.Main(browsers{m}, map[string]func(){"gridcast": main})
 }
+
+// browsers are the tests of this package, which share a browser.
+type browsers struct{ m *testing.M }
+
+func (b browsers) Run() int { return browsertest.Main(b.m) }
 
 // seasons returns the path of an archive of some of the embedded seasons.
 func seasons(t testing.TB, from, to int) string {

@@ -49,7 +49,7 @@ func recordAndOdds(t *testing.T, d demo) {
 		t.Errorf("got %d frozen distributions of 2024", len(chances))
 	}
 	t.Run("plot", func(t *testing.T) {
-		b := browsertest.Open(t, t.ArtifactDir())
+		b := browsertest.Open(t)
 		b.Do(
 			chromedp.Navigate(d.url+"/docs"), chromedp.WaitVisible(chromedp.CSS(`#try-key`)),
 			chromedp.SendKeys(chromedp.CSS(`#try-key`), d.keys["pro"]),

@@ -185,7 +185,7 @@ func TestWeekend(t *testing.T) {
 
 	verified := false
 	t.Run("verify in the browser", func(t *testing.T) {
-		b := browsertest.Open(t, t.ArtifactDir())
+		b := browsertest.Open(t)
 		h.verifyInBrowser(t, b)
 		verified = true
 	})

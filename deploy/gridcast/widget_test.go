@@ -107,7 +107,7 @@ func submatch(t *testing.T, text, pattern string) string {
 // widgetElsewhere shows the widget on another website, with all that may go wrong there.
 func widgetElsewhere(t *testing.T, d demo) {
 	t.Parallel() // a browser waits as much as it works
-	b := browsertest.Open(t, t.ArtifactDir())
+	b := browsertest.Open(t)
 	s := newSite(t, d.url)
 	var created struct{ Key string }
 	if err := json.Unmarshal([]byte(gridcast(t, d.cmd.Dir, "keys", "create", "--name", "site", "--tier", "standard", "--origin", s.URL,

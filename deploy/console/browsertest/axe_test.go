@@ -8,15 +8,17 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestAxe: a fault of a page is found. Where it is skipped, no page was held against axe-core.
+func TestMain(m *testing.M) { os.Exit(Main(m)) }
+
+// TestAxe checks that a fault of a page is found. If it is skipped, no page was checked by axe-core.
 func TestAxe(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: starts a browser")
 	}
 	if _, err := os.Stat(axeFile()); err != nil {
-		t.Skip("axe-core is not in .var/node: no page is held against its rules; deploy/tools/npm.sh installs it")
+		t.Skip("axe-core is not in .var/node: no page is checked by its rules; deploy/tools/npm.sh installs it")
 	}
-	b := Open(t, t.ArtifactDir())
+	b := Open(t)
 	const page = `data:text/html,<!doctype html><html lang="en"><title>A page</title><main><h1>A page</h1>%s</main></html>`
 	for body, want := range map[string]string{
 		`<p>Nothing is wrong.</p>`:                        "",

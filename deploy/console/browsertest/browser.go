@@ -1,14 +1,19 @@
-// Package browsertest drives a headless Chromium through the console, for tests: it clicks as
-// an operator does, keeps pictures of what he sees, and fails the test when a script does.
+// Package browsertest drives a headless Chromium through the console, for tests. It clicks as an
+// operator does, and fails the test when a script of the page fails.
+//
+// The tests of a package share one Chromium, because a start takes a second of CPU time. Each test has a
+// window and cookies of its own.
 package browsertest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,42 +22,80 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Browser is a Chromium with one tab. It is for one goroutine.
+// Browser is a window of Chromium with one tab. It is for one goroutine.
 type Browser struct {
 	t   testing.TB
 	ctx context.Context
-	dir string
+	dir string // of pictures; empty: go test runs without -artifacts, and pictures are not taken
 }
 
-// timeout is how long the steps of one Do may take together.
+// timeout bounds the steps of one Do.
 const timeout = 3 * time.Minute
 
-// Open starts Chromium, which ends with the test. Where there is none it skips the test.
-// Pictures are kept in the folder.
-func Open(t testing.TB, pictures string) *Browser {
-	t.Helper()
-	path, err := exec.LookPath("chromium")
+// chromium is the browser of this process.
+var chromium struct {
+	start func() (context.Context, error)
+	stop  func()
+}
+
+// Main runs the tests of a package and ends the browser that they share. TestMain calls it.
+func Main(m interface{ Run() int }) int {
+	profile, err := os.MkdirTemp("", "chromium")
 	if err != nil {
-		t.Skip("no chromium on this machine: the console is not looked at in a browser")
+		panic(err)
 	}
-	// Without these, Chromium asks for hosts of its maker at every start.
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.WSURLReadTimeout(timeout), chromedp.UserDataDir(t.TempDir()), chromedp.Flag("disable-quic", true),
-		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true))
-	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(stop)
-	ctx, closeTab := chromedp.NewContext(allocator)
-	t.Cleanup(closeTab)
-	b := &Browser{t: t, ctx: ctx, dir: pictures}
-	// The first steps start the browser, and it lives as long as their context.
-	if err := chromedp.Do(ctx, chromedp.EmulateViewport(desktop.width, desktop.height)); err != nil {
+	defer func() { _ = os.RemoveAll(profile) }()
+	chromium.stop = func() {}
+	chromium.start = sync.OnceValues(func() (context.Context, error) {
+		path, err := exec.LookPath("chromium")
+		if err != nil {
+			return nil, err
+		}
+		// Without these flags, Chromium asks hosts of its maker at every start.
+		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU,
+			chromedp.WSURLReadTimeout(timeout), chromedp.UserDataDir(profile), chromedp.Flag("disable-quic", true),
+			chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true))
+		allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+		ctx, _ := chromedp.NewContext(allocator)
+		chromium.stop = func() {
+			_ = chromedp.Cancel(ctx) // waits until the browser has ended
+			stop()
+		}
+		return ctx, chromedp.Do(ctx) // starts it
+	})
+	defer func() { chromium.stop() }()
+	return m.Run()
+}
+
+// Open opens a window, which is closed when the test ends. Without Chromium it skips the test. With
+// go test -artifacts the pictures are kept there.
+func Open(t testing.TB) *Browser {
+	t.Helper()
+	if chromium.start == nil {
+		t.Fatal("the TestMain of this package does not call browsertest.Main")
+	}
+	if _, err := exec.LookPath("chromium"); err != nil {
+		t.Skip("no chromium on this machine: pages are not tested in a browser")
+	}
+	parent, err := chromium.start()
+	if err != nil {
 		t.Fatalf("start chromium: %v", err)
+	}
+	ctx, closeWindow := chromedp.NewContext(parent, chromedp.WithNewBrowserContext())
+	t.Cleanup(closeWindow)
+	b := &Browser{t: t, ctx: ctx}
+	if f := flag.Lookup("test.artifacts"); f != nil && f.Value.String() == "true" {
+		b.dir = t.ArtifactDir()
+	}
+	// The first steps open the window, and it lives as long as their context.
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(desktop.width, desktop.height)); err != nil {
+		t.Fatalf("open a window of chromium: %v", err)
 	}
 	messages := chromedp.Console(ctx)
 	go func() {
 		for m, err := range messages {
 			if err != nil {
-				return // the browser has ended
+				return // the window is closed
 			}
 			if m.IsException() {
 				t.Errorf("script of the page: %s", m)
@@ -62,8 +105,7 @@ func Open(t testing.TB, pictures string) *Browser {
 	return b
 }
 
-// Do takes steps one after the other. If one of them can not be taken the test ends, with what
-// the page shows.
+// Do takes steps one after the other. A step that fails ends the test, with the text of the page.
 func (b *Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, timeout)
@@ -74,8 +116,8 @@ func (b *Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Text waits for an element and returns what it shows. It asks for both at once: an element that
-// the page replaces in between would be lost.
+// Text waits for an element and returns its visible text. It asks for both at once, because the page
+// may replace the element in between.
 func (b *Browser) Text(selector string) string {
 	b.t.Helper()
 	script := fmt.Sprintf(`(() => { const e = document.querySelector(%q); return e === null ? [] : [e.innerText]; })()`, selector)
@@ -90,9 +132,8 @@ func (b *Browser) Text(selector string) string {
 	return ""
 }
 
-// Await waits until a script, an expression of the page, says what is wanted, and fails the test with
-// what it says last if it never does. It sees what Text does not, such as the inside of a custom
-// element.
+// Await waits until a script, an expression of the page, returns the wanted text. It fails the test
+// with the last text if that never happens. Unlike Text it reaches into a custom element.
 func (b *Browser) Await(script, want string) {
 	b.t.Helper()
 	var got string
@@ -105,7 +146,7 @@ func (b *Browser) Await(script, want string) {
 	b.t.Fatalf("browser: %s: got %q, %v after %s, want %q", script, got, err, timeout, want)
 }
 
-// Evaluate returns what a script, an expression of the page, says as text.
+// Evaluate returns the value of a script, an expression of the page, as text.
 func (b *Browser) Evaluate(script string) string {
 	b.t.Helper()
 	return run(b, chromedp.Evaluate[string]("String("+script+")"))
@@ -137,9 +178,9 @@ var (
 	phone   = size{"phone", 390, 844}
 )
 
-// Picture keeps what the page looks like at desktop and phone width, light and dark. A page
-// that has to be scrolled sideways fails the test, and so does text of too little contrast, a
-// field without a label, or a button without a name.
+// Picture checks the page at desktop and phone width, light and dark, and keeps a picture of each. A page
+// that has to be scrolled sideways fails the test. So do text of too little contrast, a field
+// without a label, and a button without a name.
 func (b *Browser) Picture(name string) {
 	b.t.Helper()
 	for _, scheme := range []string{"light", "dark"} {
@@ -155,21 +196,17 @@ func (b *Browser) Picture(name string) {
 			for _, fault := range run(b, chromedp.Evaluate[[]string](hardToUse)) {
 				b.t.Errorf("%s at %s width, %s: %s", name, s.name, scheme, fault)
 			}
-			if (s == desktop) == (scheme == "light") { // each width and each scheme once: it takes a second
+			if (s == desktop) == (scheme == "light") { // each width and each scheme once, because it takes a second
 				b.Axe(name + " at " + s.name + " width, " + scheme)
 			}
-			picture := run(b, chromedp.FullScreenshot(100))
-			file := filepath.Join(b.dir, fmt.Sprintf("%s-%s-%s.png", name, s.name, scheme))
-			if err := os.WriteFile(file, picture, 0o600); err != nil {
-				b.t.Fatal(err)
-			}
+			b.keep(fmt.Sprintf("%s-%s-%s", name, s.name, scheme), chromedp.FullScreenshot(100))
 		}
 	}
 	b.Do(chromedp.EmulateViewport(desktop.width, desktop.height))
 }
 
-// Phone makes the window as wide as a phone, and what is scrolled is there at once: a click must
-// not meet what only passes by.
+// Phone makes the window as wide as a phone. Scrolling is immediate, so that a click does not hit a
+// passing element.
 func (b *Browser) Phone() {
 	b.t.Helper()
 	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-reduced-motion", Value: "reduce"}}}
@@ -179,15 +216,24 @@ func (b *Browser) Phone() {
 	b.Do(chromedp.EmulateViewport(phone.width, phone.height))
 }
 
-// Look keeps what is in the window now.
+// Look keeps a picture of the visible part of the page.
 func (b *Browser) Look(name string) {
 	b.t.Helper()
-	if err := os.WriteFile(filepath.Join(b.dir, name+".png"), run(b, chromedp.CaptureScreenshot()), 0o600); err != nil {
+	b.keep(name, chromedp.CaptureScreenshot())
+}
+
+// keep takes a picture where pictures are kept.
+func (b *Browser) keep(name string, picture chromedp.Action[[]byte]) {
+	b.t.Helper()
+	if b.dir == "" {
+		return
+	}
+	if err := os.WriteFile(filepath.Join(b.dir, name+".png"), run(b, picture), 0o600); err != nil {
 		b.t.Fatal(err)
 	}
 }
 
-// Value is what a field holds now.
+// Value returns the content of a field.
 func (b *Browser) Value(selector string) string {
 	b.t.Helper()
 	return run(b, chromedp.Evaluate[string](fmt.Sprintf(`document.querySelector(%q).value`, selector)))
@@ -219,8 +265,8 @@ func (b *Browser) Drag(from, to string) {
 	b.Do(chromedp.MouseEvent(chromedp.MouseReleased, x, until-4, chromedp.ButtonLeft, chromedp.ClickCount(1)))
 }
 
-// Axe has axe-core look at the page as it is, and fails the test for every rule that is broken.
-// Where it is not installed the check is left out, which TestAxe says.
+// Axe checks the page with axe-core, and fails the test for every broken rule. Where axe-core is not
+// installed there is no check, and TestAxe is skipped with a message.
 func (b *Browser) Axe(name string) {
 	b.t.Helper()
 	for _, fault := range b.violations() {
@@ -228,16 +274,18 @@ func (b *Browser) Axe(name string) {
 	}
 }
 
-// violations are the rules of axe-core that the page breaks, a line each; none where axe-core is not
-// installed.
+// violations returns the broken rules of axe-core, a line each; none where axe-core is not installed.
 func (b *Browser) violations() []string {
 	b.t.Helper()
 	source, err := os.ReadFile(axeFile())
 	if err != nil {
 		return nil
 	}
-	// The policy of the page allows no script of others; what a debugger evaluates is not under it.
-	_ = run(b, chromedp.Evaluate[bool](string(source)+"; true"))
+	// The policy of the page allows no foreign scripts, but a debugger may evaluate them. The script
+	// is sent once a page.
+	if !run(b, chromedp.Evaluate[bool](`"axe" in window`)) {
+		_ = run(b, chromedp.Evaluate[bool](string(source)+"; true"))
+	}
 	return run(b, chromedp.Evaluate[[]string](axeRun, chromedp.EvalAwaitPromise))
 }
 
@@ -262,14 +310,14 @@ const tooWide = `document.documentElement.scrollWidth <= innerWidth ? [] :
 	.filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, .places"))
 	.map(e => e.tagName + "#" + e.id + "." + e.className).slice(0, 5)`
 
-// hardToUse lists what keeps people from reading or operating the page: text whose contrast is
-// below that of WCAG 2.2 AA, fields without a label, and buttons and links without a name.
+// hardToUse lists faults that keep people from using the page: text with less contrast than WCAG 2.2 AA
+// asks for, fields without a label, and buttons and links without a name.
 const hardToUse = `(() => {
 	const faults = new Set();
 	const parts = (c) => { const n = c.match(/[\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
 	const light = (c) => { const [r, g, b] = parts(c).map((v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
 	const behind = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (parts(c)[3] > 0) return c; } return "rgb(255, 255, 255)"; };
-	const what = (e) => e.tagName.toLowerCase() + (e.className.baseVal ?? e.className ? "." + (e.className.baseVal ?? e.className) : "") + " " + JSON.stringify(e.textContent.trim().slice(0, 30));
+	const name = (e) => e.tagName.toLowerCase() + (e.className.baseVal ?? e.className ? "." + (e.className.baseVal ?? e.className) : "") + " " + JSON.stringify(e.textContent.trim().slice(0, 30));
 	for (const e of document.querySelectorAll("body *")) {
 		if (!e.checkVisibility() || e.closest("script, style")) continue;
 		const style = getComputedStyle(e);
@@ -277,10 +325,10 @@ const hardToUse = `(() => {
 			const a = light(e.closest("svg") ? style.fill : style.color), b = light(behind(e));
 			const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), size = parseFloat(style.fontSize);
 			const large = size >= 24 || size >= 18.66 && Number(style.fontWeight) >= 700;
-			if (ratio < (large ? 3 : 4.5) && !e.closest(":disabled")) faults.add("contrast of " + ratio.toFixed(2) + " at " + what(e));
+			if (ratio < (large ? 3 : 4.5) && !e.closest(":disabled")) faults.add("contrast of " + ratio.toFixed(2) + " at " + name(e));
 		}
 		if (e.matches("input:not([type=hidden]), select, textarea") && !e.labels.length) faults.add("no label: " + e.name);
-		if (e.matches("button, a, summary") && !(e.textContent.trim() || e.ariaLabel)) faults.add("no name: " + what(e));
+		if (e.matches("button, a, summary") && !(e.textContent.trim() || e.ariaLabel)) faults.add("no name: " + name(e));
 	}
 	return [...faults].slice(0, 8);
 })()`
