@@ -2,7 +2,6 @@ package archive
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -63,7 +62,7 @@ func NewStore(store blob.Store) *Store { return &Store{store: store} }
 func (s *Store) Load(ctx context.Context) (Stored, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	current, _, err := s.current(ctx)
+	current, err := s.current(ctx)
 	if err != nil {
 		return Stored{}, err
 	}
@@ -118,7 +117,7 @@ func (s *Store) read(ctx context.Context, sum string) (Stored, []byte, error) {
 
 // List describes the archives of the store, the newest first.
 func (s *Store) List(ctx context.Context) ([]Listing, error) {
-	current, _, err := s.current(ctx)
+	current, err := s.current(ctx)
 	if err != nil && !errors.Is(err, blob.ErrNotFound) {
 		return nil, fmt.Errorf("list archives: %w", err)
 	}
@@ -173,7 +172,7 @@ func (s *Store) Use(ctx context.Context, sum, after string) error {
 	}
 	return s.swap(ctx, next, func(current inUse) error {
 		if current.SHA256 != after {
-			return fmt.Errorf("use archive: %w: %.12s, not %.12s", ErrReplaced, current.SHA256, after)
+			return fmt.Errorf("%w: %.12s, not %.12s", ErrReplaced, current.SHA256, after)
 		}
 		return nil
 	})
@@ -182,28 +181,18 @@ func (s *Store) Use(ctx context.Context, sum, after string) error {
 // swap makes an archive that is stored the one in use, if may allows to replace the current one.
 // The next Load need not read it.
 func (s *Store) swap(ctx context.Context, next Stored, may func(current inUse) error) error {
-	data, err := json.MarshalIndent(inUse{SHA256: next.SHA256, Source: next.Archive.Facts().Source}, "", "  ")
+	_, err := s.document().Update(ctx, func(current *inUse) error {
+		if current.SHA256 == next.SHA256 {
+			return nil
+		}
+		if err := may(*current); err != nil {
+			return err
+		}
+		*current = inUse{SHA256: next.SHA256, Source: next.Archive.Facts().Source}
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("use archive: %w", err)
-	}
-	for {
-		current, tag, err := s.current(ctx)
-		if err != nil && !errors.Is(err, blob.ErrNotFound) {
-			return err
-		}
-		if current.SHA256 == next.SHA256 {
-			break
-		}
-		if err := may(current); err != nil {
-			return err
-		}
-		_, err = s.store.Swap(ctx, inUseKey, tag, data)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, blob.ErrConflict) && !errors.Is(err, blob.ErrUnknown) || ctx.Err() != nil {
-			return fmt.Errorf("use archive: %w", err)
-		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,15 +200,19 @@ func (s *Store) swap(ctx context.Context, next Stored, may func(current inUse) e
 	return nil
 }
 
-// current reads archive.json.
-func (s *Store) current(ctx context.Context) (inUse, blob.Tag, error) {
-	object, err := s.store.Get(ctx, inUseKey, blob.MaxDocument)
+// document returns the object of the store that names the archive in use.
+func (s *Store) document() blob.Document[inUse] {
+	return blob.Document[inUse]{Store: s.store, Key: inUseKey}
+}
+
+// current reads archive.json. The error wraps blob.ErrNotFound if the store has none.
+func (s *Store) current(ctx context.Context) (inUse, error) {
+	current, tag, err := s.document().Load(ctx)
+	if err == nil && tag == "" {
+		err = fmt.Errorf("%s in %s: %w", inUseKey, s.store, blob.ErrNotFound)
+	}
 	if err != nil {
-		return inUse{}, "", fmt.Errorf("load archive: %w", err)
+		return inUse{}, fmt.Errorf("load archive: %w", err)
 	}
-	var current inUse
-	if err := json.Unmarshal(object.Data, &current); err != nil {
-		return inUse{}, object.Tag, fmt.Errorf("load archive: %s is damaged: %w", inUseKey, err)
-	}
-	return current, object.Tag, nil
+	return current, nil
 }

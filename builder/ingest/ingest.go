@@ -155,7 +155,7 @@ func (g *Ingest) load(ctx context.Context) ([]State, error) {
 	states := make([]State, len(g.Sources))
 	for i, s := range g.Sources {
 		var err error
-		if states[i], _, err = loadState(ctx, g.Store, s.Name()); err != nil {
+		if states[i], _, err = stateOf(g.Store, s.Name()).Load(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -248,7 +248,7 @@ func (g *Ingest) assemble(now time.Time, was season.Facts, documents []assemble.
 // ask asks one source if it is due, and keeps what it said. It returns what is known of it then, and
 // the document if it is a new one.
 func (g *Ingest) ask(ctx context.Context, s Source, now time.Time, all bool) (state State, news *source.Document, asked bool, err error) {
-	state, tag, err := loadState(ctx, g.Store, s.Name())
+	state, tag, err := stateOf(g.Store, s.Name()).Load(ctx)
 	if err != nil {
 		return state, nil, false, err
 	}
@@ -258,7 +258,7 @@ func (g *Ingest) ask(ctx context.Context, s Source, now time.Time, all bool) (st
 	// Whoever writes the state first asks; the others see that it was asked.
 	before := state
 	state.Asked, state.Next = now, now.Add(max(g.Interval(now), s.Every))
-	if tag, err = saveState(ctx, g.Store, &state, tag); err != nil {
+	if tag, err = stateOf(g.Store, state.Source).Swap(ctx, tag, state); err != nil {
 		if errors.Is(err, blob.ErrConflict) || errors.Is(err, blob.ErrUnknown) {
 			return before, nil, false, nil
 		}
@@ -295,7 +295,7 @@ func (g *Ingest) ask(ctx context.Context, s Source, now time.Time, all bool) (st
 		state.Failures, state.Fault, state.Reason, state.Answered = 0, "", "", now
 		state.Validators = payload.Validators
 	}
-	if _, saveErr := saveState(ctx, g.Store, &state, tag); saveErr != nil && !errors.Is(saveErr, blob.ErrConflict) && !errors.Is(saveErr, blob.ErrUnknown) {
+	if _, saveErr := stateOf(g.Store, state.Source).Swap(ctx, tag, state); saveErr != nil && !errors.Is(saveErr, blob.ErrConflict) && !errors.Is(saveErr, blob.ErrUnknown) {
 		return state, nil, true, saveErr
 	}
 	return state, news, true, err
@@ -305,7 +305,7 @@ func (g *Ingest) ask(ctx context.Context, s Source, now time.Time, all bool) (st
 func (g *Ingest) Said(ctx context.Context, s Source) (source.Document, bool, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	state, _, err := loadState(ctx, g.Store, s.Name())
+	state, _, err := stateOf(g.Store, s.Name()).Load(ctx)
 	if err != nil {
 		return source.Document{}, false, err
 	}
@@ -585,7 +585,7 @@ func (g *Ingest) note(ctx context.Context, now time.Time, out *assemble.Output, 
 	noted := make([]State, len(states))
 	defer func() { g.show(noted) }()
 	for i := range states {
-		state, tag, err := loadState(ctx, g.Store, states[i].Source)
+		state, tag, err := stateOf(g.Store, states[i].Source).Load(ctx)
 		if err != nil {
 			return err
 		}
@@ -626,7 +626,7 @@ func (g *Ingest) note(ctx context.Context, now time.Time, out *assemble.Output, 
 					"grand_prix", c.GrandPrix, "block", c.Block, "gate", c.Refused[0].Gate, "reason", c.Refused[0].Reason)
 			}
 		}
-		if _, err := saveState(ctx, g.Store, &state, tag); err != nil && !errors.Is(err, blob.ErrConflict) && !errors.Is(err, blob.ErrUnknown) {
+		if _, err := stateOf(g.Store, state.Source).Swap(ctx, tag, state); err != nil && !errors.Is(err, blob.ErrConflict) && !errors.Is(err, blob.ErrUnknown) {
 			return err
 		}
 	}
@@ -674,7 +674,7 @@ func (g *Ingest) Accept(ctx context.Context, now time.Time, actor, id, reason st
 	defer g.mu.Unlock()
 	var known []string
 	for _, s := range g.Sources {
-		state, _, err := loadState(ctx, g.Store, s.Name())
+		state, _, err := stateOf(g.Store, s.Name()).Load(ctx)
 		if err != nil {
 			return assemble.Proposal{}, err
 		}

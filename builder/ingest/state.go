@@ -3,7 +3,6 @@ package ingest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -60,26 +59,27 @@ func stateKey(name string) string { return "sources/" + name + "/state.json" }
 
 func payloadKey(name, sum string) string { return "sources/" + name + "/" + sum + ".zst" }
 
-// LoadState returns what is known of a source; nothing of one that was never asked.
+// LoadState returns the state of a source. It is empty if the source was never asked.
 func LoadState(ctx context.Context, store blob.Store, name string) (State, error) {
-	state, _, err := loadState(ctx, store, name)
-	return state, err
+	state, _, err := stateOf(store, name).Load(ctx)
+	if err != nil {
+		return State{}, fmt.Errorf("load state of source %s: %w", name, err)
+	}
+	return state, nil
 }
 
-func loadState(ctx context.Context, store blob.Store, name string) (State, blob.Tag, error) {
-	object, err := store.Get(ctx, stateKey(name), blob.MaxDocument)
-	if errors.Is(err, blob.ErrNotFound) {
-		return State{Source: name}, "", nil
-	}
-	if err != nil {
-		return State{}, "", fmt.Errorf("load state of source %s: %w", name, err)
-	}
-	var state State
-	if err := json.Unmarshal(object.Data, &state); err != nil {
-		// Nothing rests on it but what need not be asked again: begin anew.
-		return State{Source: name}, object.Tag, nil //nolint:nilerr // a damaged state is one that knows nothing
-	}
-	return state, object.Tag, nil
+// stateOf returns the object of the store that holds the state of a source.
+func stateOf(store blob.Store, name string) blob.Document[State] {
+	return blob.Document[State]{Store: store, Key: stateKey(name), Decode: func(data []byte) (State, error) {
+		state := State{Source: name}
+		if len(data) == 0 {
+			return state, nil
+		}
+		if err := json.Unmarshal(data, &state); err != nil {
+			return State{Source: name}, nil //nolint:nilerr // a damaged state starts anew: the source is asked again
+		}
+		return state, nil
+	}}
 }
 
 // States returns what is known of every source that a store was ever told of, by name.
@@ -100,19 +100,6 @@ func States(ctx context.Context, store blob.Store) ([]State, error) {
 		states = append(states, state)
 	}
 	return states, nil
-}
-
-// saveState swaps the state; the error wraps blob.ErrConflict if somebody else did.
-func saveState(ctx context.Context, store blob.Store, state *State, tag blob.Tag) (blob.Tag, error) {
-	data, err := json.MarshalIndent(state, "", "  ")
-	if err != nil {
-		return "", fmt.Errorf("save state of source %s: %w", state.Source, err)
-	}
-	next, err := store.Swap(ctx, stateKey(state.Source), tag, data)
-	if err != nil {
-		return "", fmt.Errorf("save state of source %s: %w", state.Source, err)
-	}
-	return next, nil
 }
 
 // Waits between two requests after faults: doubled each time, and with a floor and a ceiling, so

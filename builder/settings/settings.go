@@ -4,8 +4,6 @@ package settings
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 
 	"gridcast/builder/season"
@@ -24,52 +22,29 @@ type Settings struct {
 	Headshots *season.Headshots `json:"headshots,omitempty"`
 }
 
+// document returns the object of the store that holds the settings.
+func document(store blob.Store) blob.Document[Settings] {
+	return blob.Document[Settings]{Store: store, Key: key}
+}
+
 // Load returns the settings of a store. A store without settings.json has empty settings.
 func Load(ctx context.Context, store blob.Store) (Settings, error) {
-	s, _, err := load(ctx, store)
-	return s, err
-}
-
-func load(ctx context.Context, store blob.Store) (Settings, blob.Tag, error) {
-	object, err := store.Get(ctx, key, blob.MaxDocument)
-	if errors.Is(err, blob.ErrNotFound) {
-		return Settings{}, "", nil
-	}
+	s, _, err := document(store).Load(ctx)
 	if err != nil {
-		return Settings{}, "", fmt.Errorf("load settings: %w", err)
+		return Settings{}, fmt.Errorf("load settings: %w", err)
 	}
-	var s Settings
-	if err := json.Unmarshal(object.Data, &s); err != nil {
-		return Settings{}, "", fmt.Errorf("load settings: %s is damaged: %w", key, err)
-	}
-	return s, object.Tag, nil
+	return s, nil
 }
 
-// Update changes the settings of a store and returns the new ones. It writes nothing if change
-// changes nothing.
-func Update(ctx context.Context, store blob.Store, change func(*Settings)) (Settings, error) {
-	for {
-		s, tag, err := load(ctx, store)
-		if err != nil {
-			return Settings{}, err
-		}
-		before, err := json.Marshal(s)
-		if err != nil {
-			return Settings{}, fmt.Errorf("save settings: %w", err)
-		}
-		change(&s)
-		if after, err := json.Marshal(s); err == nil && string(after) == string(before) {
-			return s, nil
-		}
-		data, err := json.MarshalIndent(s, "", "  ")
-		if err != nil {
-			return Settings{}, fmt.Errorf("save settings: %w", err)
-		}
-		switch _, err := store.Swap(ctx, key, tag, data); {
-		case err == nil:
-			return s, nil
-		case !errors.Is(err, blob.ErrConflict) && !errors.Is(err, blob.ErrUnknown), ctx.Err() != nil:
-			return Settings{}, fmt.Errorf("save settings: %w", err)
-		}
+// Update applies edit to the settings of a store and returns the new ones; see [blob.Document.Update] for
+// its contract.
+func Update(ctx context.Context, store blob.Store, edit func(*Settings)) (Settings, error) {
+	s, err := document(store).Update(ctx, func(s *Settings) error {
+		edit(s)
+		return nil
+	})
+	if err != nil {
+		return Settings{}, fmt.Errorf("save settings: %w", err)
 	}
+	return s, nil
 }

@@ -1,13 +1,10 @@
 package operator
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -54,49 +51,25 @@ var NamePattern = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,39}$`)
 
 // LoadPeople returns the operators of a store, in order of creation.
 func LoadPeople(ctx context.Context, store blob.Store) ([]Person, error) {
-	p, _, err := loadPeople(ctx, store)
-	return p.Operators, err
-}
-
-func loadPeople(ctx context.Context, store blob.Store) (people, blob.Tag, error) {
-	object, err := store.Get(ctx, PeopleKey, blob.MaxDocument)
-	if errors.Is(err, blob.ErrNotFound) {
-		return people{Format: 1}, "", nil
-	}
+	p, _, err := peopleOf(store).Load(ctx)
 	if err != nil {
-		return people{}, "", fmt.Errorf("load operators: %w", err)
+		return nil, fmt.Errorf("load operators: %w", err)
 	}
-	var p people
-	dec := json.NewDecoder(bytes.NewReader(object.Data))
-	dec.DisallowUnknownFields() // a field that this program does not know may be a restriction
-	if err := dec.Decode(&p); err != nil {
-		return people{}, "", fmt.Errorf("load operators: %s is damaged: %w", PeopleKey, err)
-	}
-	if p.Format != 1 {
-		return people{}, "", fmt.Errorf("load operators: format %d, this program reads 1", p.Format)
-	}
-	return p, object.Tag, nil
+	return p.Operators, nil
 }
 
-// updatePeople changes the operators of a store, starting over when somebody else does too.
-func updatePeople(ctx context.Context, store blob.Store, edit func(*people) error) error {
-	for {
-		p, tag, err := loadPeople(ctx, store)
-		if err != nil {
-			return err
+// peopleOf returns the object of the store that holds the operators.
+func peopleOf(store blob.Store) blob.Document[people] {
+	return blob.Document[people]{Store: store, Key: PeopleKey, Decode: func(data []byte) (people, error) {
+		p := people{Format: 1}
+		if err := blob.DecodeJSON(data, &p); err != nil {
+			return people{}, err
 		}
-		if err := edit(&p); err != nil {
-			return err
+		if p.Format != 1 {
+			return people{}, fmt.Errorf("format %d, this program reads 1", p.Format)
 		}
-		data, err := json.MarshalIndent(p, "", "  ")
-		if err != nil {
-			return fmt.Errorf("update operators: %w", err)
-		}
-		_, err = blob.Replace(ctx, store, PeopleKey, tag, data)
-		if err == nil || ctx.Err() != nil || !errors.Is(err, blob.ErrConflict) && !errors.Is(err, blob.ErrUnknown) {
-			return err
-		}
-	}
+		return p, nil
+	}}
 }
 
 func tokenHash(token string) string {
@@ -137,7 +110,7 @@ func (d AddOperator) preview(ctx context.Context, o *Operator) (Preview, error) 
 
 func (d AddOperator) do(ctx context.Context, o *Operator, _ Request, _ Preview) (Answer, error) {
 	token := TokenPrefix + rand.Text()
-	err := updatePeople(ctx, o.Store, func(p *people) error {
+	_, err := peopleOf(o.Store).Update(ctx, func(p *people) error {
 		if slices.ContainsFunc(p.Operators, func(p Person) bool { return p.Name == d.Name && p.Revoked.IsZero() }) {
 			return fmt.Errorf("add operator %q: %w", d.Name, ErrChanged)
 		}
@@ -169,7 +142,7 @@ func (d RevokeOperator) preview(ctx context.Context, o *Operator) (Preview, erro
 }
 
 func (d RevokeOperator) do(ctx context.Context, o *Operator, _ Request, _ Preview) (Answer, error) {
-	err := updatePeople(ctx, o.Store, func(p *people) error {
+	_, err := peopleOf(o.Store).Update(ctx, func(p *people) error {
 		for i := range p.Operators {
 			if p.Operators[i].Name == d.Name && p.Operators[i].Revoked.IsZero() {
 				p.Operators[i].Revoked = time.Now().UTC().Truncate(time.Second)
