@@ -62,7 +62,7 @@ var borders = map[string][]string{
 	"github.com/klauspost/compress":   {"snapshots", "builder/archive", "builder/source"},
 	"github.com/molecule-man/go-brrr": {"snapshots"},
 	"github.com/arran4/golang-ical":   {"builder/source/calendar"},
-	"github.com/alecthomas/kong":      {"deploy/gridcast"},
+	"github.com/alecthomas/kong":      {"deploy/gridcast", "deploy/flags", "deploy/operator"},
 	"code.dny.dev/ssrf":               {"scheduler/webhook"},
 
 	"github.com/go-json-experiment/json": {"builder/archive"},

@@ -13,7 +13,9 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
+	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
 	"gridcast/snapshots/blob"
 )
 
@@ -32,34 +34,34 @@ type archiveImportCmds struct {
 // importF1DBCmd writes an archive file, or puts the archive into a store, whose builders then
 // build from it.
 type importF1DBCmd struct {
-	actionFlags `embed:""`
-	reasonFlag  `embed:""`
-	Path        string `arg:"" help:"f1db-json-splitted.zip, or the folder it unpacks to." type:"path"`
-	Archive     string `help:"Write an archive file, and leave the store alone." placeholder:"FILE" type:"path" env:"-"`
-	Store       string `help:"Put the archive into this store." placeholder:"URL"`
-	Force       bool   `help:"Also where results are lost that the archive in use has." env:"-"`
-	From        int    `help:"First season; default: the first there is." placeholder:"YEAR" env:"-"`
-	To          int    `help:"Last season; default: the last there is." placeholder:"YEAR" env:"-"`
-	Colours     string `help:"Team colours instead of those that gridcast has: a file with a line such as \"2026 cadillac #444444\" for each." placeholder:"FILE" type:"path" env:"-"`
-	Headshots   string `help:"Portraits: a file with an https address, in which {driver}, {code} and {year} are filled in, and below it a line with the identifier of each driver who has one." placeholder:"FILE" type:"path" env:"-"`
+	flags.Action         `embed:""`
+	flags.OptionalReason `embed:""`
+	Path                 string `arg:"" help:"f1db-json-splitted.zip, or the folder it unpacks to." type:"path"`
+	Archive              string `help:"Write an archive file, and leave the store alone." placeholder:"FILE" type:"path" env:"-"`
+	Store                string `help:"Put the archive into this store." placeholder:"URL"`
+	Force                bool   `help:"Also where results are lost that the archive in use has." env:"-"`
+	From                 int    `help:"First season; default: the first there is." placeholder:"YEAR" env:"-"`
+	To                   int    `help:"Last season; default: the last there is." placeholder:"YEAR" env:"-"`
+	Colours              string `help:"Team colours instead of those that gridcast has: a file with a line such as \"2026 cadillac #444444\" for each." placeholder:"FILE" type:"path" env:"-"`
+	Headshots            string `help:"Portraits: a file with an https address, in which {driver}, {code} and {year} are filled in, and below it a line with the identifier of each driver who has one." placeholder:"FILE" type:"path" env:"-"`
 }
 
-func (c *importF1DBCmd) Run(ctx context.Context, s *streams) error {
-	if c.Archive != "" && s.given("store") {
-		return usageError{errors.New("--archive writes a file, --store puts the archive into a store: give one of them")}
+func (c *importF1DBCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	if c.Archive != "" && s.Given["store"] {
+		return terminal.Usagef("--archive writes a file, --store puts the archive into a store: give one of them")
 	}
 	if c.Archive == "" && c.Store == "" {
-		return usageError{errors.New("say where the archive goes: --archive FILE or --store URL")}
+		return terminal.Usagef("say where the archive goes: --archive FILE or --store URL")
 	}
 	looks, err := c.media()
 	if err != nil {
 		return err
 	}
 	opts := f1db.Options{From: c.From, To: c.To, Media: looks}
-	bar := newBar(s.err)
-	opts.Progress = bar.show
+	bar := s.NewBar()
+	opts.Progress = bar.Show
 	a, report, err := f1db.Import(c.Path, opts)
-	bar.finish()
+	bar.Finish()
 	if err != nil {
 		return err
 	}
@@ -67,11 +69,11 @@ func (c *importF1DBCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	if s.json {
-		s.printJSON(imported{Report: report, SHA256: sum, Bytes: size})
+	if s.JSON {
+		s.PrintJSON(imported{Report: report, SHA256: sum, Bytes: size})
 		return nil
 	}
-	s.printImport(report, sum, size)
+	printImport(s, report, sum, size)
 	return nil
 }
 
@@ -90,7 +92,7 @@ func (c *importF1DBCmd) media() (media.Media, error) {
 		m.Colours.Override(colours)
 	}
 	var err error
-	m.Headshots, err = readHeadshots(c.Headshots)
+	m.Headshots, err = flags.ReadHeadshots(c.Headshots)
 	return m, err
 }
 
@@ -102,7 +104,7 @@ type imported struct {
 }
 
 // keep writes the archive to where the command line says, and has a store keep where portraits are.
-func (c *importF1DBCmd) keep(ctx context.Context, s *streams, a *season.Archive, portraits season.Headshots) (sum string, size int, err error) {
+func (c *importF1DBCmd) keep(ctx context.Context, s *terminal.Streams, a *season.Archive, portraits season.Headshots) (sum string, size int, err error) {
 	var file bytes.Buffer
 	if err := archive.Encode(&file, a); err != nil {
 		return "", 0, err
@@ -111,17 +113,17 @@ func (c *importF1DBCmd) keep(ctx context.Context, s *streams, a *season.Archive,
 		sum, err = archive.WriteFile(c.Archive, a)
 		return sum, file.Len(), err
 	}
-	o, err := (&storeFlags{Store: c.Store}).operate(ctx)
+	o, err := (&flags.Storage{Store: c.Store}).Operator(ctx, s)
 	if err != nil {
 		return "", 0, err
 	}
-	done, err := c.apply(ctx, s, o, operator.ImportArchive{File: file.Bytes(), Origin: c.Path}, operator.Request{Reason: c.Reason, Force: c.Force})
+	done, err := c.Apply(ctx, s, o, operator.ImportArchive{File: file.Bytes(), Origin: c.Path}, operator.Request{Reason: c.Reason, Force: c.Force})
 	if err != nil {
 		return "", 0, err
 	}
 	if portraits.Template != "" { // for drivers of later imports too
 		action := operator.ChangeSettings{Headshots: &portraits}
-		_, err := o.Do(ctx, action, operator.Request{Actor: c.actor(), Reason: c.Reason})
+		_, err := o.Do(ctx, action, operator.Request{Actor: c.Actor(), Reason: c.Reason})
 		if err != nil && !errors.Is(err, operator.ErrSettled) {
 			return "", 0, err
 		}
@@ -129,19 +131,19 @@ func (c *importF1DBCmd) keep(ctx context.Context, s *streams, a *season.Archive,
 	return done.Facts.SHA256, file.Len(), nil
 }
 
-func (s *streams) printImport(r f1db.Report, sum string, size int) {
-	s.printf("seasons  %d (%d to %d)\nrounds   %d\nresults  %d\narchive  %d bytes, sha256 %s\n\n",
+func printImport(s *terminal.Streams, r f1db.Report, sum string, size int) {
+	s.Printf("seasons  %d (%d to %d)\nrounds   %d\nresults  %d\narchive  %d bytes, sha256 %s\n\n",
 		r.Seasons, r.From, r.To, r.Rounds, r.Results, size, sum)
 	rows := make([][]any, len(r.Tables))
 	for i, t := range r.Tables {
 		rows[i] = []any{t.Name, t.Rows, t.Imported}
 	}
-	s.printTable([]any{"table", "rows", "imported"}, rows)
+	s.PrintTable([]any{"table", "rows", "imported"}, rows)
 	rows = make([][]any, len(r.Skipped))
 	for i, skip := range r.Skipped {
 		rows[i] = []any{skip.What, skip.Rows, skip.Why}
 	}
-	s.printf("\n%s\n", renderTable([]any{"skipped", "rows", "why"}, rows))
+	s.Printf("\n%s\n", terminal.Table([]any{"skipped", "rows", "why"}, rows))
 }
 
 type archiveShowCmd struct {
@@ -160,9 +162,9 @@ type shownSeason struct {
 	Colours  int `json:"team_colours"`
 }
 
-func (c *archiveShowCmd) Run(ctx context.Context, s *streams) error {
-	if c.Archive != "" && s.given("store") {
-		return usageError{errors.New("--archive and --store name two archives: give one of them")}
+func (c *archiveShowCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	if c.Archive != "" && s.Given["store"] {
+		return terminal.Usagef("--archive and --store name two archives: give one of them")
 	}
 	facts, err := c.load(ctx)
 	if err != nil {
@@ -172,20 +174,20 @@ func (c *archiveShowCmd) Run(ctx context.Context, s *streams) error {
 	for _, year := range facts.Archive.Facts().Seasons {
 		seasons = append(seasons, countSeason(&year))
 	}
-	if s.json {
-		s.printJSON(struct {
+	if s.JSON {
+		s.PrintJSON(struct {
 			Source  string        `json:"source"`
 			SHA256  string        `json:"sha256"`
 			Seasons []shownSeason `json:"seasons"`
 		}{facts.Archive.Facts().Source, facts.SHA256, seasons})
 		return nil
 	}
-	s.printf("source  %s\nsha256  %s\n\n", facts.Archive.Facts().Source, facts.SHA256)
+	s.Printf("source  %s\nsha256  %s\n\n", facts.Archive.Facts().Source, facts.SHA256)
 	var rows [][]any
 	for _, y := range slices.Backward(seasons) {
 		rows = append(rows, []any{y.Year, y.Rounds, y.Finished, y.Results, y.Practice, y.PitStops, y.Colours})
 	}
-	s.printTable([]any{"season", "rounds", "finished", "results", "practice laps", "pit stops", "colours"}, rows)
+	s.PrintTable([]any{"season", "rounds", "finished", "results", "practice laps", "pit stops", "colours"}, rows)
 	return nil
 }
 
@@ -195,7 +197,7 @@ func (c *archiveShowCmd) load(ctx context.Context) (archive.Stored, error) {
 		a, sum, err := archive.ReadFile(c.Archive)
 		return archive.Stored{Archive: a, SHA256: sum}, err
 	case c.Store != "":
-		store, err := (&storeFlags{Store: c.Store}).openToRead(ctx)
+		store, err := (&flags.Storage{Store: c.Store}).OpenToRead(ctx)
 		if err != nil {
 			return archive.Stored{}, err
 		}
@@ -227,11 +229,11 @@ func countSeason(year *season.Season) shownSeason {
 }
 
 type archiveListCmd struct {
-	storeFlags `embed:""`
+	flags.Storage `embed:""`
 }
 
-func (c *archiveListCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.openToRead(ctx)
+func (c *archiveListCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	store, err := c.OpenToRead(ctx)
 	if err != nil {
 		return err
 	}
@@ -239,12 +241,12 @@ func (c *archiveListCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	if s.json {
-		s.printJSON(list)
+	if s.JSON {
+		s.PrintJSON(list)
 		return nil
 	}
 	if len(list) == 0 {
-		s.printf("%s has no archive yet; gridcast archive import puts one there\n", store)
+		s.Printf("%s has no archive yet; gridcast archive import puts one there\n", store)
 		return nil
 	}
 	rows := make([][]any, len(list))
@@ -253,20 +255,20 @@ func (c *archiveListCmd) Run(ctx context.Context, s *streams) error {
 		if a.InUse {
 			state = "in use"
 		}
-		rows[i] = []any{a.SHA256[:min(len(a.SHA256), 16)], a.Bytes, shortTime(a.Added), state}
+		rows[i] = []any{a.SHA256[:min(len(a.SHA256), 16)], a.Bytes, terminal.Time(a.Added), state}
 	}
-	s.printTable([]any{"sha256", "bytes", "added", ""}, rows)
+	s.PrintTable([]any{"sha256", "bytes", "added", ""}, rows)
 	return nil
 }
 
 type archiveDiffCmd struct {
-	storeFlags `embed:""`
-	Before     string `arg:"" help:"An archive file, or the first digits of the sum of an archive in the store." placeholder:"A"`
-	After      string `arg:"" optional:"" help:"The archive to compare with; default: the one in use." placeholder:"B"`
+	flags.Storage `embed:""`
+	Before        string `arg:"" help:"An archive file, or the first digits of the sum of an archive in the store." placeholder:"A"`
+	After         string `arg:"" optional:"" help:"The archive to compare with; default: the one in use." placeholder:"B"`
 }
 
-func (c *archiveDiffCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.openToRead(ctx)
+func (c *archiveDiffCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	store, err := c.OpenToRead(ctx)
 	if err != nil {
 		return err
 	}
@@ -290,12 +292,12 @@ func (c *archiveDiffCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	diff := archive.Compare(before.Archive, after.Archive)
-	if s.json {
-		s.printJSON(diff)
+	if s.JSON {
+		s.PrintJSON(diff)
 		return nil
 	}
 	for _, sentence := range diff.Sentences() {
-		s.printf("%s\n", sentence)
+		s.Printf("%s\n", sentence)
 	}
 	rows := make([][]any, len(diff.Rounds))
 	for i, r := range diff.Rounds {
@@ -308,31 +310,31 @@ func (c *archiveDiffCmd) Run(ctx context.Context, s *streams) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	s.printf("\n%s\n", renderTable([]any{"season", "round", "", "what", ""}, rows))
+	s.Printf("\n%s\n", terminal.Table([]any{"season", "round", "", "what", ""}, rows))
 	return nil
 }
 
 type archiveUseCmd struct {
-	storeFlags  `embed:""`
-	actionFlags `embed:""`
-	whyFlag     `embed:""`
-	SHA256      string `arg:"" name:"sha" help:"The first digits of its sum, from archive list."`
-	Force       bool   `help:"Also where results are lost that the archive in use has." env:"-"`
+	flags.Storage        `embed:""`
+	flags.Action         `embed:""`
+	flags.RequiredReason `embed:""`
+	SHA256               string `arg:"" name:"sha" help:"The first digits of its sum, from archive list."`
+	Force                bool   `help:"Also where results are lost that the archive in use has." env:"-"`
 }
 
-func (c *archiveUseCmd) Run(ctx context.Context, s *streams) error {
-	o, err := c.operate(ctx)
+func (c *archiveUseCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
-	done, err := c.apply(ctx, s, o, operator.UseArchive{SHA256: c.SHA256}, operator.Request{Reason: c.Reason, Force: c.Force})
+	done, err := c.Apply(ctx, s, o, operator.UseArchive{SHA256: c.SHA256}, operator.Request{Reason: c.Reason, Force: c.Force})
 	switch {
 	case err != nil:
 		return err
-	case s.json:
-		s.printJSON(map[string]string{"sha256": done.Facts.SHA256})
+	case s.JSON:
+		s.PrintJSON(map[string]string{"sha256": done.Facts.SHA256})
 		return nil
 	}
-	s.printf("%s A running scheduler builds from it within a second; else gridcast build does.\n", done.Text)
+	s.Printf("%s A running scheduler builds from it within a second; else gridcast build does.\n", done.Text)
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"gridcast/builder/predict/backtest"
 	"gridcast/builder/predict/laps"
 	"gridcast/builder/season"
+	"gridcast/deploy/terminal"
 )
 
 type backtestCmd struct {
@@ -27,18 +28,18 @@ type backtestCmd struct {
 	Laps    string `help:"A folder with lap times as in the Ergast dump." placeholder:"DIR" type:"path"`
 }
 
-func (c *backtestCmd) Run(ctx context.Context, s *streams) error {
+func (c *backtestCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	switch {
 	case c.From > c.To:
-		return usageError{fmt.Errorf("--from %d: must not be after --to %d", c.From, c.To)}
+		return terminal.Usagef("--from %d: must not be after --to %d", c.From, c.To)
 	case c.Live && c.Laps == "":
-		return usageError{errors.New("--live: needs lap times, --laps DIR")}
+		return terminal.Usagef("--live: needs lap times, --laps DIR")
 	case c.Live && c.Basis != string(predict.FromGrid):
-		return usageError{fmt.Errorf("--basis %s: live picks start from the forecast on the grid", c.Basis)}
+		return terminal.Usagef("--basis %s: live picks start from the forecast on the grid", c.Basis)
 	case c.Live && c.Plot != "":
-		return usageError{errors.New("--plot: there is no plot of live picks")}
+		return terminal.Usagef("--plot: there is no plot of live picks")
 	case !c.Live && c.Laps != "":
-		return usageError{errors.New("--laps: only --live reads lap times")}
+		return terminal.Usagef("--laps: only --live reads lap times")
 	}
 	a, err := c.archive()
 	if err != nil {
@@ -55,10 +56,10 @@ func (c *backtestCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	config.Basis = predict.Order(c.Basis)
-	bar := newBar(s.err)
-	config.Progress = bar.show
+	bar := s.NewBar()
+	config.Progress = bar.Show
 	report, err := backtest.Run(ctx, a, config)
-	bar.finish()
+	bar.Finish()
 	if err != nil {
 		return err
 	}
@@ -71,11 +72,11 @@ func (c *backtestCmd) Run(ctx context.Context, s *streams) error {
 			return fmt.Errorf("write plot %s: %w", c.Plot, err)
 		}
 	}
-	if s.json {
-		s.printJSON(report)
+	if s.JSON {
+		s.PrintJSON(report)
 		return nil
 	}
-	s.printBacktest(report)
+	printBacktest(s, report)
 	return nil
 }
 
@@ -87,7 +88,7 @@ func (c *backtestCmd) archive() (*season.Archive, error) {
 	return a, err
 }
 
-func (c *backtestCmd) live(ctx context.Context, s *streams, a *season.Archive) error {
+func (c *backtestCmd) live(ctx context.Context, s *terminal.Streams, a *season.Archive) error {
 	races, err := laps.Read(c.Laps, a)
 	if err != nil {
 		return err
@@ -96,18 +97,18 @@ func (c *backtestCmd) live(ctx context.Context, s *streams, a *season.Archive) e
 	if config.Model, err = predict.ByName(c.Model); err != nil {
 		return err
 	}
-	bar := newBar(s.err)
-	config.Progress = bar.show
+	bar := s.NewBar()
+	config.Progress = bar.Show
 	report, err := backtest.LiveRun(ctx, a, races, config)
-	bar.finish()
+	bar.Finish()
 	if err != nil {
 		return err
 	}
-	if s.json {
-		s.printJSON(report)
+	if s.JSON {
+		s.PrintJSON(report)
 		return nil
 	}
-	s.printLive(report)
+	printLive(s, report)
 	return nil
 }
 
@@ -115,37 +116,37 @@ func (c *backtestCmd) live(ctx context.Context, s *streams, a *season.Archive) e
 const gridSlots = "grid_frequency"
 
 // printBacktest prints the tables of a report. In square brackets are 95 % bootstrap intervals.
-func (s *streams) printBacktest(r *backtest.Report) {
-	s.printf("%s from %s, %d to %d, %d races, walk-forward\n\n", r.ModelName, r.Basis, r.From, r.To, r.Races)
+func printBacktest(s *terminal.Streams, r *backtest.Report) {
+	s.Printf("%s from %s, %d to %d, %d races, walk-forward\n\n", r.ModelName, r.Basis, r.From, r.To, r.Races)
 	rows := [][]any{metricsRow(r.ModelName, r.Model)}
 	for _, name := range byLogLoss(r.Baselines) {
 		rows = append(rows, metricsRow(name, r.Baselines[name]))
 	}
 	header := []any{"total", "winner %", "podium %", "exact podium %", "log-loss", "brier", "podium brier", "ece %"}
-	s.printTable(header, rows)
-	s.printf("\nA forecaster who is right about his chances has an ECE of %.1f %% [%.1f, %.1f] in as many races.\n\n",
+	s.PrintTable(header, rows)
+	s.Printf("\nA forecaster who is right about his chances has an ECE of %.1f %% [%.1f, %.1f] in as many races.\n\n",
 		r.Calibrated.Mean, r.Calibrated.Interval[0], r.Calibrated.Interval[1])
-	s.printDifferences(r.ModelName, r.Differences)
+	printDifferences(s, r.ModelName, r.Differences)
 	header = []any{"", "races", "winner %", "pole", "podium %", "pole", "log-loss", gridSlots, "brier", gridSlots}
 	rows = nil
 	for _, part := range r.Subsets {
 		rows = append(rows, partRow(part.Name, part.Part))
 	}
-	s.printf("\n%s\n\n", renderTable(header, rows))
+	s.Printf("\n%s\n\n", terminal.Table(header, rows))
 	rows = nil
 	for _, part := range r.Seasons {
 		rows = append(rows, partRow(part.Year, part.Part))
 	}
-	s.printTable(header, rows)
+	s.PrintTable(header, rows)
 	rows = nil
 	for _, bin := range r.Reliability {
 		rows = append(rows, []any{bin.Races, percent(100 * bin.Said), fmt.Sprintf("%.1f [%.1f, %.1f]", 100*bin.Won, 100*bin.Interval[0], 100*bin.Interval[1])})
 	}
-	s.printf("\n%s\n", renderTable([]any{"races", "said %", "won % [95 %]"}, rows))
+	s.Printf("\n%s\n", terminal.Table([]any{"races", "said %", "won % [95 %]"}, rows))
 }
 
 // printDifferences prints by how much a model is better or worse on the same races.
-func (s *streams) printDifferences(model string, differences map[string]backtest.Difference) {
+func printDifferences(s *terminal.Streams, model string, differences map[string]backtest.Difference) {
 	rows := make([][]any, 0, len(differences))
 	for _, name := range slices.Sorted(maps.Keys(differences)) {
 		d := differences[name]
@@ -153,7 +154,7 @@ func (s *streams) printDifferences(model string, differences map[string]backtest
 			name, paired("%+.1f", d.WinnerHitPct), paired("%+.1f", d.PodiumPct), paired("%+.3f", d.LogLoss), paired("%+.3f", d.Brier), paired("%+.3f", d.PodiumBrier),
 		})
 	}
-	s.printTable([]any{model + " minus", "winner %", "podium %", "log-loss", "brier", "podium brier"}, rows)
+	s.PrintTable([]any{model + " minus", "winner %", "podium %", "log-loss", "brier", "podium brier"}, rows)
 }
 
 // paired shows a difference, with a star where it is more than noise.
@@ -165,16 +166,16 @@ func paired(format string, p backtest.Paired) string {
 	return text
 }
 
-func (s *streams) printLive(r *backtest.LiveReport) {
-	s.printf("%s, live, %d to %d, walk-forward\n", r.ModelName, r.From, r.To)
+func printLive(s *terminal.Streams, r *backtest.LiveReport) {
+	s.Printf("%s, live, %d to %d, walk-forward\n", r.ModelName, r.From, r.To)
 	for _, c := range r.Checkpoints {
 		rows := [][]any{metricsRow("live", c.Model)}
 		for _, name := range byLogLoss(c.Baselines) {
 			rows = append(rows, metricsRow(name, c.Baselines[name]))
 		}
 		header := []any{fmt.Sprintf("at %d %%, %d races", c.Percent, c.Races), "winner %", "podium %", "exact podium %", "log-loss", "brier", "podium brier", "ece %"}
-		s.printf("\n%s\n\n", renderTable(header, rows))
-		s.printDifferences("live", c.Differences)
+		s.Printf("\n%s\n\n", terminal.Table(header, rows))
+		printDifferences(s, "live", c.Differences)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"gridcast/deploy/terminal"
 )
 
 // completionCmd prints what a shell needs to complete command lines, from the same model by which
@@ -14,17 +16,17 @@ type completionCmd struct {
 	Shell string `arg:"" help:"${enum}." enum:"bash,zsh,fish"`
 }
 
-func (c *completionCmd) Run(k *kong.Context, s *streams) error {
+func (c *completionCmd) Run(k *kong.Context, s *terminal.Streams) error {
 	commands := completions(k.Model.Node, nil)
 	switch c.Shell {
 	case "fish":
-		s.printf("%s", fishCompletion(commands))
+		s.Printf("%s", fishCompletion(commands))
 		return nil
 	case "zsh": // reads bash's form
-		s.printf("#compdef gridcast\nautoload -U +X bashcompinit && bashcompinit\n%s", bashCompletion(commands))
+		s.Printf("#compdef gridcast\nautoload -U +X bashcompinit && bashcompinit\n%s", bashCompletion(commands))
 		return nil
 	default:
-		s.printf("%s", bashCompletion(commands))
+		s.Printf("%s", bashCompletion(commands))
 		return nil
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"gridcast/builder/source/sourcetest"
+	"gridcast/deploy/terminal"
 	"gridcast/snapshots"
 )
 
@@ -80,7 +81,7 @@ func TestCostOfChanges(t *testing.T) {
 			t.Errorf("%s: the receipt says %d objects, written were %d", step.what, receipt.ObjectsWritten, want["objects"])
 		}
 	}
-	t.Logf("\n%s", renderTable([]any{"event", "objects written", "of", "bytes", "with manifest and record", "seconds"}, rows))
+	t.Logf("\n%s", terminal.Table([]any{"event", "objects written", "of", "bytes", "with manifest and record", "seconds"}, rows))
 }
 
 // sizes returns the size of every object in the store.

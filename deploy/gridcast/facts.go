@@ -3,60 +3,20 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"gridcast/builder"
-	"gridcast/builder/archive"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
-	"gridcast/builder/predict"
+	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
 )
-
-// handFlags is what a command is told that enters facts by hand.
-type handFlags struct {
-	roundsFlags `embed:""`
-	sourceFlags `embed:""`
-}
-
-// open opens the store for facts that people enter. The sources are not asked, but what they said
-// last is compared.
-func (f *handFlags) open(ctx context.Context, s *streams) (*operator.Operator, error) {
-	o, err := f.decide(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return o, f.assembles(o, s)
-}
-
-// assembles gives o what assembles the archive of its store.
-func (f *handFlags) assembles(o *operator.Operator, s *streams) error {
-	c, err := f.clock()
-	if err != nil {
-		return err
-	}
-	upstreams, err := f.upstreams(c.IsSystem())
-	if err != nil {
-		return err
-	}
-	o.Ingest = &ingest.Ingest{
-		Store: o.Store, Facts: archive.NewStore(o.Store), Ledger: o.Ledger, Sources: upstreams,
-		Log:      slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Interval: func(time.Time) time.Duration { return askAgain },
-	}
-	usual, err := predict.ByName(predict.Names[0])
-	rules := &builder.Builder{Store: o.Store, Policy: builder.Policy{Model: usual}, Log: o.Ingest.Log}
-	o.Model = func(ctx context.Context) predict.Model { return rules.Rules(ctx).Model }
-	return err
-}
 
 type entriesCmds struct {
 	Set entriesSetCmd `cmd:"" help:"Enter who takes part in a round, by the drivers' codes."`
@@ -72,36 +32,33 @@ type gridCmds struct {
 
 // orderFlags is what a command is told that enters an order of drivers.
 type orderFlags struct {
-	handFlags   `embed:""`
-	actionFlags `embed:""`
-	Reason      string `help:"Why by hand, for the record." placeholder:"TEXT" env:"-"`
-	Key         int64  `arg:"" help:"Session key of the round, from rounds list."`
-	File        string `help:"The drivers' codes in order, as --template writes them; - reads them from standard input." placeholder:"FILE" env:"-"`
-	Order       string `help:"The same on the command line: VER,NOR,RUS." placeholder:"CODES" env:"-"`
-	Force       bool   `help:"Also when a gate refuses it." env:"-"`
-	Template    bool   `help:"Only print what is known, to be put in order and given as --file." env:"-"`
+	flags.Manual `embed:""`
+	flags.Action `embed:""`
+	Reason       string `help:"Why by hand, for the record." placeholder:"TEXT" env:"-"`
+	Key          int64  `arg:"" help:"Session key of the round, from rounds list."`
+	File         string `help:"The drivers' codes in order, as --template writes them; - reads them from standard input." placeholder:"FILE" env:"-"`
+	Order        string `help:"The same on the command line: VER,NOR,RUS." placeholder:"CODES" env:"-"`
+	Force        bool   `help:"Also when a gate refuses it." env:"-"`
+	Template     bool   `help:"Only print what is known, to be put in order and given as --file." env:"-"`
 }
 
-func (c *orderFlags) set(ctx context.Context, s *streams, block assemble.Block) error {
+func (c *orderFlags) set(ctx context.Context, s *terminal.Streams, block assemble.Block) error {
 	if c.Template {
-		o, err := c.look(ctx)
+		o, err := c.Reader(ctx, s)
 		if err != nil {
-			return err
-		}
-		if err := c.assembles(o, s); err != nil {
 			return err
 		}
 		text, err := o.Template(ctx, c.Key, block)
 		if err != nil {
 			return err
 		}
-		s.printf("%s", text)
+		s.Printf("%s", text)
 		return nil
 	}
 	text := c.Order
 	switch {
 	case (c.File == "") == (c.Order == ""):
-		return usageError{errors.New("give the drivers in order: --file with a code a line, or --order with the codes; --template prints what is known")}
+		return terminal.Usagef("give the drivers in order: --file with a code a line, or --order with the codes; --template prints what is known")
 	case c.File != "":
 		file, err := readFile(c.File)
 		if err != nil {
@@ -109,15 +66,15 @@ func (c *orderFlags) set(ctx context.Context, s *streams, block assemble.Block) 
 		}
 		text = string(file)
 	}
-	o, err := c.open(ctx, s)
+	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
-	done, err := c.apply(ctx, s, o, operator.EnterDrivers{Session: c.Key, Block: block, Text: text}, operator.Request{Reason: c.Reason, Force: c.Force})
+	done, err := c.Apply(ctx, s, o, operator.EnterDrivers{Session: c.Key, Block: block, Text: text}, operator.Request{Reason: c.Reason, Force: c.Force})
 	if err != nil {
 		return err
 	}
-	s.printEntered(done)
+	printEntered(s, done)
 	return nil
 }
 
@@ -133,23 +90,23 @@ func readFile(name string) ([]byte, error) {
 	return bytes.TrimPrefix(file, []byte("\ufeff")), nil
 }
 
-func (s *streams) printEntered(done operator.Answer) {
-	if s.json {
-		s.printJSON(map[string]any{"text": done.Text, "events": done.Events})
+func printEntered(s *terminal.Streams, done operator.Answer) {
+	if s.JSON {
+		s.PrintJSON(map[string]any{"text": done.Text, "events": done.Events})
 		return
 	}
 	if done.Unpublished == "" {
-		s.printf("%s\n", done.Text)
+		s.Printf("%s\n", done.Text)
 		return
 	}
-	s.printf("%s A running scheduler publishes it, else gridcast build does.\n", done.Text)
+	s.Printf("%s A running scheduler publishes it, else gridcast build does.\n", done.Text)
 }
 
 type entriesSetCmd struct {
 	orderFlags `embed:""`
 }
 
-func (c *entriesSetCmd) Run(ctx context.Context, s *streams) error {
+func (c *entriesSetCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return c.set(ctx, s, assemble.Entries)
 }
 
@@ -157,7 +114,7 @@ type qualifyingSetCmd struct {
 	orderFlags `embed:""`
 }
 
-func (c *qualifyingSetCmd) Run(ctx context.Context, s *streams) error {
+func (c *qualifyingSetCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return c.set(ctx, s, assemble.Qualifying)
 }
 
@@ -165,7 +122,7 @@ type gridSetCmd struct {
 	orderFlags `embed:""`
 }
 
-func (c *gridSetCmd) Run(ctx context.Context, s *streams) error {
+func (c *gridSetCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return c.set(ctx, s, assemble.Grid)
 }
 
@@ -175,7 +132,7 @@ type factsCmds struct {
 }
 
 type factsListCmd struct {
-	handFlags `embed:""`
+	flags.Manual `embed:""`
 }
 
 // listedFact is a row of facts list --json.
@@ -191,12 +148,9 @@ type listedFact struct {
 	Disputed   []string  `json:"disputed_by,omitzero"`
 }
 
-func (c *factsListCmd) Run(ctx context.Context, s *streams) error {
-	o, err := c.look(ctx)
+func (c *factsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	o, err := c.Reader(ctx, s)
 	if err != nil {
-		return err
-	}
-	if err := c.assembles(o, s); err != nil {
 		return err
 	}
 	hand, err := o.Ingest.Hand(ctx)
@@ -235,38 +189,38 @@ func (c *factsListCmd) Run(ctx context.Context, s *streams) error {
 		case fact.Assumed:
 			state = "assumed; gives way to any source"
 		}
-		rows = append(rows, []any{fact.SessionKey, fact.GrandPrix, operator.BlockWords[fact.Block], shortTime(fact.At), fact.By, fact.Reason, state})
+		rows = append(rows, []any{fact.SessionKey, fact.GrandPrix, operator.BlockWords[fact.Block], terminal.Time(fact.At), fact.By, fact.Reason, state})
 	}
-	if s.json {
-		s.printJSON(listed)
+	if s.JSON {
+		s.PrintJSON(listed)
 		return nil
 	}
 	if len(rows) == 0 {
-		s.printf("nobody has entered facts by hand\n")
+		s.Printf("nobody has entered facts by hand\n")
 		return nil
 	}
-	s.printTable([]any{"session", "round", "what", "entered", "by", "because", "sources"}, rows)
+	s.PrintTable([]any{"session", "round", "what", "entered", "by", "because", "sources"}, rows)
 	return nil
 }
 
 type factsReleaseCmd struct {
-	handFlags   `embed:""`
-	actionFlags `embed:""`
-	whyFlag     `embed:""`
-	Key         int64  `arg:"" help:"Session key of the round, from facts list."`
-	Block       string `arg:"" optional:"" help:"What to let go of: ${enum}. Default: all that was entered of the round." enum:",calendar,start,sessions,entries,qualifying,grid" default:""`
+	flags.Manual         `embed:""`
+	flags.Action         `embed:""`
+	flags.RequiredReason `embed:""`
+	Key                  int64  `arg:"" help:"Session key of the round, from facts list."`
+	Block                string `arg:"" optional:"" help:"What to let go of: ${enum}. Default: all that was entered of the round." enum:",calendar,start,sessions,entries,qualifying,grid" default:""`
 }
 
-func (c *factsReleaseCmd) Run(ctx context.Context, s *streams) error {
-	o, err := c.open(ctx, s)
+func (c *factsReleaseCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
-	done, err := c.apply(ctx, s, o, operator.ReleaseFacts{Session: c.Key, Block: assemble.Block(c.Block)}, operator.Request{Reason: c.Reason})
+	done, err := c.Apply(ctx, s, o, operator.ReleaseFacts{Session: c.Key, Block: assemble.Block(c.Block)}, operator.Request{Reason: c.Reason})
 	if err != nil {
 		return err
 	}
-	s.printEntered(done)
+	printEntered(s, done)
 	return nil
 }
 
@@ -275,18 +229,18 @@ type calendarCmds struct {
 }
 
 type calendarImportCmd struct {
-	handFlags   `embed:""`
-	actionFlags `embed:""`
-	Reason      string `help:"Why by hand, for the record." placeholder:"TEXT" env:"-"`
-	File        string `arg:"" optional:"" help:"The calendar (.csv or .ics); - reads it from standard input." placeholder:"FILE"`
-	Year        int    `help:"The season of --template; default: that of now." env:"-"`
-	Force       bool   `help:"Also when a gate refuses it." env:"-"`
-	Template    bool   `help:"Only print the calendar as it is known, as a table to be changed and imported." env:"-"`
+	flags.Manual `embed:""`
+	flags.Action `embed:""`
+	Reason       string `help:"Why by hand, for the record." placeholder:"TEXT" env:"-"`
+	File         string `arg:"" optional:"" help:"The calendar (.csv or .ics); - reads it from standard input." placeholder:"FILE"`
+	Year         int    `help:"The season of --template; default: that of now." env:"-"`
+	Force        bool   `help:"Also when a gate refuses it." env:"-"`
+	Template     bool   `help:"Only print the calendar as it is known, as a table to be changed and imported." env:"-"`
 }
 
-func (c *calendarImportCmd) Run(ctx context.Context, s *streams) error {
+func (c *calendarImportCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if c.Template {
-		o, err := c.look(ctx)
+		o, err := c.Reader(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -297,48 +251,48 @@ func (c *calendarImportCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		s.printf("%s", text)
+		s.Printf("%s", text)
 		return nil
 	}
 	if c.File == "" {
-		return usageError{errors.New("name the file of the calendar; --template prints what is known")}
+		return terminal.Usagef("name the file of the calendar; --template prints what is known")
 	}
 	file, err := readFile(c.File)
 	if err != nil {
 		return err
 	}
-	o, err := c.open(ctx, s)
+	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
 	action := operator.ImportCalendar{File: file, Origin: filepath.Base(c.File)}
-	done, err := c.apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force})
+	done, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force})
 	if err != nil {
 		return err
 	}
-	s.printEntered(done)
+	printEntered(s, done)
 	return nil
 }
 
 type sourceAliasCmd struct {
-	handFlags   `embed:""`
-	actionFlags `embed:""`
-	whyFlag     `embed:""`
-	Old         string `arg:"" help:"The identity that is to be given up: what a source calls it, or called it."`
-	New         string `arg:"" help:"The identity that the archive knows."`
-	Kind        string `help:"What they are: ${enum}." enum:"driver,team,circuit,round" default:"driver" env:"-"`
+	flags.Manual         `embed:""`
+	flags.Action         `embed:""`
+	flags.RequiredReason `embed:""`
+	Old                  string `arg:"" help:"The identity that is to be given up: what a source calls it, or called it."`
+	New                  string `arg:"" help:"The identity that the archive knows."`
+	Kind                 string `help:"What they are: ${enum}." enum:"driver,team,circuit,round" default:"driver" env:"-"`
 }
 
-func (c *sourceAliasCmd) Run(ctx context.Context, s *streams) error {
-	o, err := c.open(ctx, s)
+func (c *sourceAliasCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
 	action := operator.MergeIdentities{Alias: assemble.Alias{Kind: assemble.AliasKind(c.Kind), From: c.Old, To: c.New}}
-	done, err := c.apply(ctx, s, o, action, operator.Request{Reason: c.Reason})
+	done, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason})
 	if err != nil {
 		return err
 	}
-	s.printEntered(done)
+	printEntered(s, done)
 	return nil
 }

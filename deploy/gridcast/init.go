@@ -17,7 +17,9 @@ import (
 	"github.com/alecthomas/kong"
 	"golang.org/x/term"
 
+	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
 	"gridcast/edge/keys"
 	"gridcast/scheduler/webhook"
 )
@@ -25,16 +27,16 @@ import (
 // initCmd sets up a new installation. It takes every flag of serve, and writes them down as the
 // environment of every process to come.
 type initCmd struct {
-	builderFlags `embed:""`
-	edgeFlags    `embed:""`
-	consoleFlags `embed:""`
-	sourceFlags  `embed:""`
-	webhookFlags `embed:""`
-	actionFlags  `embed:""`
-	File         string `help:"The environment file that is written." default:"gridcast.env" placeholder:"FILE" type:"path" env:"-"`
-	Client       string `name:"name" help:"The client whom the first key is for." default:"first client" env:"-"`
-	KeyTier      string `help:"The tier of the first key." default:"standard" env:"-"`
-	Force        bool   `help:"Replace an environment file that is there." env:"-"`
+	flags.Builder  `embed:""`
+	flags.Edge     `embed:""`
+	flags.Console  `embed:""`
+	flags.Sources  `embed:""`
+	flags.Webhooks `embed:""`
+	flags.Action   `embed:""`
+	File           string `help:"The environment file that is written." default:"gridcast.env" placeholder:"FILE" type:"path" env:"-"`
+	Client         string `name:"name" help:"The client whom the first key is for." default:"first client" env:"-"`
+	KeyTier        string `help:"The tier of the first key." default:"standard" env:"-"`
+	Force          bool   `help:"Replace an environment file that is there." env:"-"`
 }
 
 // initialised is the answer of init --json.
@@ -47,12 +49,12 @@ type initialised struct {
 	Next      []string `json:"next"` // commands
 }
 
-func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *streams) error {
+func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *terminal.Streams) error {
 	if _, err := os.Stat(c.File); err == nil && !c.Force {
 		return fmt.Errorf("init: %s is there already; --force replaces it, --file writes another", c.File)
 	}
-	if term.IsTerminal(int(os.Stdin.Fd())) && !c.Yes && !s.json {
-		if err := c.ask(s, os.Stdin, s.err); err != nil {
+	if term.IsTerminal(int(os.Stdin.Fd())) && !c.Yes && !s.JSON {
+		if err := c.ask(s, os.Stdin, s.Err); err != nil {
 			return err
 		}
 	}
@@ -63,19 +65,19 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *streams) error {
 		}
 		c.Store = "dir:" + absolute
 	}
-	if _, err := c.config(); err != nil {
+	if _, err := c.Config(); err != nil {
 		return err
 	}
-	if _, err := c.policy(); err != nil {
+	if _, err := c.Policy(); err != nil {
 		return err
 	}
-	o, err := c.operate(ctx)
+	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
 	out := initialised{File: c.File, Store: c.Store, Next: []string{"set -a; . " + c.File + "; set +a", "gridcast doctor", "gridcast serve"}}
 	if c.OperatorListen != "" {
-		if _, err := c.consoleFlags.token(); err != nil {
+		if _, err := c.Console.Token(); err != nil {
 			return err
 		}
 		out.TokenFile = c.OperatorTokenFile
@@ -91,14 +93,14 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *streams) error {
 		return err
 	}
 	if !slices.ContainsFunc(document.Keys, func(r keys.StoredKey) bool { return r.Active(time.Now()) }) {
-		done, err := c.apply(ctx, s, o, operator.CreateKey{Client: c.Client, Tier: c.KeyTier}, operator.Request{Reason: "first key of the installation"})
+		done, err := c.Apply(ctx, s, o, operator.CreateKey{Client: c.Client, Tier: c.KeyTier}, operator.Request{Reason: "first key of the installation"})
 		if err != nil {
 			return err
 		}
 		out.ID, out.Key = done.Key.ID, done.Secret
 	}
-	if s.json {
-		s.printJSON(out)
+	if s.JSON {
+		s.PrintJSON(out)
 		return nil
 	}
 	key := "The store has keys already: gridcast keys list shows them."
@@ -108,7 +110,7 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *streams) error {
 	if out.TokenFile != "" {
 		key += "\n\nOperators sign in with the token in " + out.TokenFile
 	}
-	s.printf("%s says what every process is told.\n\n%s\n\nNext:\n\n  %s\n", out.File, key, strings.Join(out.Next, "\n  "))
+	s.Printf("%s says what every process is told.\n\n%s\n\nNext:\n\n  %s\n", out.File, key, strings.Join(out.Next, "\n  "))
 	return nil
 }
 
@@ -140,7 +142,7 @@ func (c *initCmd) makeMaster() error {
 }
 
 // ask asks for what most installations differ in; an empty answer keeps what is there.
-func (c *initCmd) ask(s *streams, in io.Reader, out io.Writer) error {
+func (c *initCmd) ask(s *terminal.Streams, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	for _, q := range []struct {
 		flag, question string
@@ -151,7 +153,7 @@ func (c *initCmd) ask(s *streams, in io.Reader, out io.Writer) error {
 		{"redis", "Which Redis counts requests over all edges? redis://host:6379, empty for none", &c.Redis},
 		{"name", "Who is the first client?", &c.Client},
 	} {
-		if s.given(q.flag) {
+		if s.Given[q.flag] {
 			continue
 		}
 		if _, err := fmt.Fprintf(out, "%s [%s] ", q.question, *q.answer); err != nil {

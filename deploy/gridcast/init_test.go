@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"gridcast/deploy/terminal"
 )
 
 // Init asks for what was not given; an empty answer keeps what is shown, and no answer writes
@@ -11,7 +13,7 @@ import (
 func TestInitAsks(t *testing.T) {
 	c := initCmd{Client: "first client"}
 	c.Store, c.Listen, c.Redis = "dir:.var/store", "127.0.0.1:8080", "redis://given:6379"
-	s := &streams{flags: map[string]bool{"redis": true}}
+	s := &terminal.Streams{Given: map[string]bool{"redis": true}}
 	var shown bytes.Buffer
 	if err := c.ask(s, strings.NewReader("dir:/srv/gridcast\n\nExample Media\n"), &shown); err != nil {
 		t.Fatal(err)

@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"strconv"
 	"strings"
 	"time"
 
+	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
 	"gridcast/edge/keys"
 )
 
@@ -21,29 +20,15 @@ type keysCmds struct {
 	Origins keysOriginsCmd `cmd:"" help:"Say which browser origins may use a key."`
 }
 
-// tierFlags is the configuration of tiers, the same for edges and for who creates keys.
-type tierFlags struct {
-	Tiers map[string]int `help:"Requests a minute of a tier of keys, where it is not the default, as the edges are told; may be repeated." name:"tiers" env:"GRIDCAST_TIER" placeholder:"NAME=N"`
-}
-
-func (f *tierFlags) tiers() (keys.Tiers, error) {
-	tiers := keys.DefaultTiers()
-	maps.Copy(tiers, f.Tiers)
-	if err := tiers.Validate(); err != nil {
-		return nil, usageError{err}
-	}
-	return tiers, nil
-}
-
 type keysCreateCmd struct {
-	storeFlags  `embed:""`
-	tierFlags   `embed:""`
-	actionFlags `embed:""`
-	reasonFlag  `embed:""`
-	Client      string   `required:"" name:"name" help:"The client the key is for." env:"-"`
-	Tier        string   `required:"" help:"One of the tiers: trial, standard, pro, sandbox or one of --tiers." env:"-"`
-	Expires     span     `help:"How long the key is valid, such as 36h or 30d; default: for ever." placeholder:"DURATION" env:"-"`
-	Origin      []string `help:"A browser origin that may use the key, such as https://example.org; repeat for more. Default: any." env:"-"`
+	flags.Storage        `embed:""`
+	flags.KeyTiers       `embed:""`
+	flags.Action         `embed:""`
+	flags.OptionalReason `embed:""`
+	Client               string     `required:"" name:"name" help:"The client the key is for." env:"-"`
+	Tier                 string     `required:"" help:"One of the tiers: trial, standard, pro, sandbox or one of --tiers." env:"-"`
+	Expires              flags.Span `help:"How long the key is valid, such as 36h or 30d; default: for ever." placeholder:"DURATION" env:"-"`
+	Origin               []string   `help:"A browser origin that may use the key, such as https://example.org; repeat for more. Default: any." env:"-"`
 }
 
 // createdKey is the answer of keys create --json.
@@ -56,16 +41,16 @@ type createdKey struct {
 	Origins []string   `json:"origins,omitempty"`
 }
 
-func (c *keysCreateCmd) Run(ctx context.Context, s *streams) error {
-	tiers, err := c.tiers()
+func (c *keysCreateCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	tiers, err := c.All()
 	if err != nil {
 		return err
 	}
 	if _, ok := tiers[c.Tier]; !ok {
-		return usageError{fmt.Errorf("--tier %q: must be one of %s; --tiers NAME=N or GRIDCAST_TIER adds one, as the edges are told",
-			c.Tier, strings.Join(tiers.Names(), ", "))}
+		return terminal.Usagef("--tier %q: must be one of %s; --tiers NAME=N or GRIDCAST_TIER adds one, as the edges are told",
+			c.Tier, strings.Join(tiers.Names(), ", "))
 	}
-	o, err := c.operate(ctx)
+	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -74,33 +59,33 @@ func (c *keysCreateCmd) Run(ctx context.Context, s *streams) error {
 	if c.Expires != 0 {
 		action.Expires = time.Now().Add(time.Duration(c.Expires))
 	}
-	done, err := c.apply(ctx, s, o, action, operator.Request{Reason: c.Reason})
+	done, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason})
 	if err != nil {
 		return err
 	}
-	s.printKey(done)
+	printKey(s, done)
 	return nil
 }
 
 // printKey shows a new key, this once.
-func (s *streams) printKey(done operator.Answer) {
-	if s.json {
+func printKey(s *terminal.Streams, done operator.Answer) {
+	if s.JSON {
 		created := createdKey{ID: done.Key.ID, Key: done.Secret, Name: done.Key.Name, Tier: done.Key.Tier, Origins: done.Key.Origins}
 		if !done.Key.Expires.IsZero() {
 			created.Expires = &done.Key.Expires
 		}
-		s.printJSON(created)
+		s.PrintJSON(created)
 		return
 	}
-	s.printf("%s\n\n%s\n", done.Secret, done.Text)
+	s.Printf("%s\n\n%s\n", done.Secret, done.Text)
 }
 
 type keysListCmd struct {
-	storeFlags `embed:""`
+	flags.Storage `embed:""`
 }
 
-func (c *keysListCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.openToRead(ctx)
+func (c *keysListCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	store, err := c.OpenToRead(ctx)
 	if err != nil {
 		return err
 	}
@@ -108,38 +93,27 @@ func (c *keysListCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	if s.json {
-		s.printJSON(d.Keys)
+	if s.JSON {
+		s.PrintJSON(d.Keys)
 		return nil
 	}
 	if len(d.Keys) == 0 {
-		s.printf("%s has no keys; gridcast keys create makes one\n", store)
+		s.Printf("%s has no keys; gridcast keys create makes one\n", store)
 		return nil
 	}
 	now := time.Now()
 	rows := make([][]any, len(d.Keys))
 	for i, k := range d.Keys {
-		rows[i] = []any{k.ID, k.Prefix + "…", plain(k.Name), k.Tier, shortTime(k.Created), shortTime(k.Expires), keyState(&k, now), strings.Join(k.Origins, " ")}
+		rows[i] = []any{k.ID, k.Prefix + "…", terminal.Quoted(k.Name), k.Tier, terminal.Time(k.Created), terminal.Time(k.Expires), keyState(&k, now), strings.Join(k.Origins, " ")}
 	}
-	s.printTable([]any{"id", "key", "name", "tier", "created", "expires", "state", "origins"}, rows)
+	s.PrintTable([]any{"id", "key", "name", "tier", "created", "expires", "state", "origins"}, rows)
 	return nil
-}
-
-// plain is a text as a terminal may show it: what is not printable is quoted.
-func plain(text string) string {
-	quoted := strconv.Quote(text)
-	for _, r := range text {
-		if !strconv.IsPrint(r) {
-			return quoted
-		}
-	}
-	return text
 }
 
 func keyState(k *keys.StoredKey, now time.Time) string {
 	switch {
 	case !k.Revoked.IsZero():
-		return "revoked " + shortTime(k.Revoked)
+		return "revoked " + terminal.Time(k.Revoked)
 	case !k.Active(now):
 		return "expired"
 	default:
@@ -149,45 +123,45 @@ func keyState(k *keys.StoredKey, now time.Time) string {
 
 // keyFlags is what an action about a key is told.
 type keyFlags struct {
-	storeFlags  `embed:""`
-	actionFlags `embed:""`
-	reasonFlag  `embed:""`
-	ID          string `arg:"" help:"The key's id, from keys list."`
+	flags.Storage        `embed:""`
+	flags.Action         `embed:""`
+	flags.OptionalReason `embed:""`
+	ID                   string `arg:"" help:"The key's id, from keys list."`
 }
 
-func (f *keyFlags) do(ctx context.Context, s *streams, action operator.Action) (operator.Answer, error) {
-	o, err := f.operate(ctx)
+func (f *keyFlags) do(ctx context.Context, s *terminal.Streams, action operator.Action) (operator.Answer, error) {
+	o, err := f.Operator(ctx, s)
 	if err != nil {
 		return operator.Answer{}, err
 	}
-	return f.apply(ctx, s, o, action, operator.Request{Reason: f.Reason})
+	return f.Apply(ctx, s, o, action, operator.Request{Reason: f.Reason})
 }
 
 // change carries out an action that makes no new key, and prints the record.
-func (f *keyFlags) change(ctx context.Context, s *streams, action operator.Action) error {
+func (f *keyFlags) change(ctx context.Context, s *terminal.Streams, action operator.Action) error {
 	done, err := f.do(ctx, s, action)
 	switch {
 	case err != nil:
 		return err
-	case s.json:
-		s.printJSON(done.Key)
+	case s.JSON:
+		s.PrintJSON(done.Key)
 		return nil
 	}
-	s.printf("%s\n", done.Text)
+	s.Printf("%s\n", done.Text)
 	return nil
 }
 
 type keysRotateCmd struct {
 	keyFlags `embed:""`
-	Grace    span `default:"168h" help:"How long the old key still works." placeholder:"DURATION" env:"-"`
+	Grace    flags.Span `default:"168h" help:"How long the old key still works." placeholder:"DURATION" env:"-"`
 }
 
-func (c *keysRotateCmd) Run(ctx context.Context, s *streams) error {
+func (c *keysRotateCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	done, err := c.do(ctx, s, operator.RotateKey{ID: c.ID, Grace: time.Duration(c.Grace)})
 	if err != nil {
 		return err
 	}
-	s.printKey(done)
+	printKey(s, done)
 	return nil
 }
 
@@ -195,7 +169,7 @@ type keysRevokeCmd struct {
 	keyFlags `embed:""`
 }
 
-func (c *keysRevokeCmd) Run(ctx context.Context, s *streams) error {
+func (c *keysRevokeCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return c.change(ctx, s, operator.RevokeKey{ID: c.ID})
 }
 
@@ -204,15 +178,15 @@ type keysExpireCmd struct {
 	When     string `arg:"" help:"An instant such as 2027-01-31T00:00:00Z, a duration from now such as 30d, or never."`
 }
 
-func (c *keysExpireCmd) Run(ctx context.Context, s *streams) error {
+func (c *keysExpireCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	action := operator.ExpireKey{ID: c.ID}
-	var in span
+	var in flags.Span
 	if at, err := time.Parse(time.RFC3339, c.When); err == nil {
 		action.At = at
 	} else if err := in.UnmarshalText([]byte(c.When)); err == nil && in > 0 {
 		action.At = time.Now().Add(time.Duration(in))
 	} else if c.When != "never" {
-		return usageError{fmt.Errorf("%q: must be an instant such as 2027-01-31T00:00:00Z, a duration such as 30d, or never", c.When)}
+		return terminal.Usagef("%q: must be an instant such as 2027-01-31T00:00:00Z, a duration such as 30d, or never", c.When)
 	}
 	return c.change(ctx, s, action)
 }
@@ -222,7 +196,7 @@ type keysOriginsCmd struct {
 	Origins  []string `arg:"" help:"Origins such as https://example.org, or any."`
 }
 
-func (c *keysOriginsCmd) Run(ctx context.Context, s *streams) error {
+func (c *keysOriginsCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	action := operator.SetOrigins{ID: c.ID, Origins: c.Origins}
 	if len(c.Origins) == 1 && c.Origins[0] == "any" {
 		action.Origins = nil

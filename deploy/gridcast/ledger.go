@@ -8,7 +8,9 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/ledger"
+	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
 )
 
 type ledgerCmds struct {
@@ -17,13 +19,13 @@ type ledgerCmds struct {
 }
 
 type ledgerListCmd struct {
-	storeFlags `embed:""`
-	Session    int64 `help:"Only events of this session key."`
-	Last       int   `help:"Only the last N events." placeholder:"N"`
+	flags.Storage `embed:""`
+	Session       int64 `help:"Only events of this session key."`
+	Last          int   `help:"Only the last N events." placeholder:"N"`
 }
 
-func (c *ledgerListCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.openToRead(ctx)
+func (c *ledgerListCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	store, err := c.OpenToRead(ctx)
 	if err != nil {
 		return err
 	}
@@ -46,15 +48,15 @@ func (c *ledgerListCmd) Run(ctx context.Context, s *streams) error {
 	if c.Last > 0 && len(events) > c.Last {
 		events = events[len(events)-c.Last:]
 	}
-	if s.json {
-		s.printJSON(events)
+	if s.JSON {
+		s.PrintJSON(events)
 		return nil
 	}
 	rows := make([][]any, len(events))
 	for i, e := range events {
-		rows[i] = []any{e.Seq, shortTime(e.When()), e.Type, sessionCell(e.Session), e.Event.String(), e.Actor}
+		rows[i] = []any{e.Seq, terminal.Time(e.When()), e.Type, sessionCell(e.Session), e.Event.String(), e.Actor}
 	}
-	s.printTable([]any{"file", "at", "event", "session", "what", "actor"}, rows)
+	s.PrintTable([]any{"file", "at", "event", "session", "what", "actor"}, rows)
 	return nil
 }
 
@@ -66,12 +68,12 @@ func sessionCell(key int64) string {
 }
 
 type ledgerAuditCmd struct {
-	storeFlags `embed:""`
-	SinceHead  []string `help:"A head noted earlier, the hash of /status or a manifest: must still be part of the record. Repeat for more." placeholder:"HASH"`
+	flags.Storage `embed:""`
+	SinceHead     []string `help:"A head noted earlier, the hash of /status or a manifest: must still be part of the record. Repeat for more." placeholder:"HASH"`
 }
 
-func (c *ledgerAuditCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.openToRead(ctx)
+func (c *ledgerAuditCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	store, err := c.OpenToRead(ctx)
 	if err != nil {
 		return err
 	}
@@ -79,48 +81,48 @@ func (c *ledgerAuditCmd) Run(ctx context.Context, s *streams) error {
 	switch {
 	case done.Audited == nil:
 		return err
-	case s.json:
-		s.printJSON(done.Audited)
+	case s.JSON:
+		s.PrintJSON(done.Audited)
 		return err
 	}
-	s.printAudit(*done.Audited)
+	printAudit(s, *done.Audited)
 	return err
 }
 
 // printAudit prints the tables of a report: what it proves, and where it breaks.
-func (s *streams) printAudit(r builder.Audit) {
+func printAudit(s *terminal.Streams, r builder.Audit) {
 	closest := time.Duration(-1)
 	for _, p := range r.Picks {
 		if margin := p.Margin(); !p.Live && (closest < 0 || margin < closest) {
 			closest = margin
 		}
 	}
-	s.printf("ledger   %s, opened %s\nhead     file %d, %s\nevents   %d\npicks    %d frozen\n",
-		r.Kind, shortTime(r.Opened), r.Head.Seq, r.Head.Hash, r.Events, len(r.Picks))
+	s.Printf("ledger   %s, opened %s\nhead     file %d, %s\nevents   %d\npicks    %d frozen\n",
+		r.Kind, terminal.Time(r.Opened), r.Head.Seq, r.Head.Hash, r.Events, len(r.Picks))
 	if closest >= 0 {
-		s.printf("closest  %s before lights out\n", closest)
+		s.Printf("closest  %s before lights out\n", closest)
 	}
-	s.printf("versions %d, whose heads were looked for\nserved   version %d, with %d picks compared\n", r.Versions, r.Current, r.Served)
+	s.Printf("versions %d, whose heads were looked for\nserved   version %d, with %d picks compared\n", r.Versions, r.Current, r.Served)
 	for _, h := range r.Noted {
-		s.printf("noted    %s is file %d\n", h.Hash, h.Seq)
+		s.Printf("noted    %s is file %d\n", h.Hash, h.Seq)
 	}
 	var rows [][]any
 	for _, c := range r.Corrections {
-		rows = append(rows, []any{shortTime(c.At), c.Session, c.GrandPrix, fmt.Sprintf("revision %d: %s", c.Revision, c.Reason), c.Actor})
+		rows = append(rows, []any{terminal.Time(c.At), c.Session, c.GrandPrix, fmt.Sprintf("revision %d: %s", c.Revision, c.Reason), c.Actor})
 	}
 	for _, d := range r.Decisions {
-		rows = append(rows, []any{shortTime(d.At), d.Session, d.GrandPrix, fmt.Sprintf("%s %s: %s", d.Type, shortTime(d.Start), d.Reason), d.Actor})
+		rows = append(rows, []any{terminal.Time(d.At), d.Session, d.GrandPrix, fmt.Sprintf("%s %s: %s", d.Type, terminal.Time(d.Start), d.Reason), d.Actor})
 	}
 	if len(rows) > 0 {
-		s.printf("\n%s\n", renderTable([]any{"at", "session", "round", "what", "actor"}, rows))
+		s.Printf("\n%s\n", terminal.Table([]any{"at", "session", "round", "what", "actor"}, rows))
 	}
 	if r.Green() {
-		s.printf("\nThe record is whole: every pick served was frozen before lights out and never changed.\n")
+		s.Printf("\nThe record is whole: every pick served was frozen before lights out and never changed.\n")
 		return
 	}
 	rows = nil
 	for _, f := range r.Faults {
 		rows = append(rows, []any{f.Key, f.Want, f.Got})
 	}
-	s.printf("\n%s\n", renderTable([]any{"file", "expected", "found"}, rows))
+	s.Printf("\n%s\n", terminal.Table([]any{"file", "expected", "found"}, rows))
 }

@@ -15,6 +15,10 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"gridcast/deploy/doctor"
+	"gridcast/deploy/servers"
+	"gridcast/deploy/terminal"
 )
 
 // version is set when the binary is built.
@@ -35,47 +39,35 @@ type cli struct {
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version and quit." env:"-"`
 	JSON        bool             `help:"Print machine-readable JSON instead of tables." name:"json"`
 
-	Serve      serveCmd       `cmd:"" help:"Builder, scheduler and edge in one process."`
-	Edge       edgeCmd        `cmd:"" help:"Serve the published version from memory."`
-	Scheduler  schedulerCmd   `cmd:"" help:"Build when something falls due, and show operators the console."`
-	Build      buildCmd       `cmd:"" help:"Build and publish once."`
-	Rebuild    rebuildCmd     `cmd:"" help:"Ask the running scheduler to build now; build here where none runs."`
-	Status     statusCmd      `cmd:"" help:"Say how the service stands, from the store and the edges."`
-	Replay     replayCmd      `cmd:"" help:"Fill a simulated ledger with the picks and results of past seasons."`
-	Backtest   backtestCmd    `cmd:"" help:"Score a model on past seasons, race by race, as if they were to come."`
-	Source     sourceCmds     `cmd:"" help:"Where facts come from by themselves."`
-	Archive    archiveCmds    `cmd:"" help:"The facts everything is made from."`
-	Keys       keysCmds       `cmd:"" help:"API keys of clients."`
-	Operators  operatorsCmds  `cmd:"" help:"People who have a token of their own for the console."`
-	Webhooks   webhooksCmds   `cmd:"" help:"Servers that are told what every published version changes."`
-	Results    resultsCmds    `cmd:"" help:"Results that an operator vouches for."`
-	Rounds     roundsCmds     `cmd:"" help:"Rounds that are postponed, cancelled, moved or reinstated."`
-	Snapshots  snapshotCmds   `cmd:"" help:"Published versions."`
-	Settings   settingsCmds   `cmd:"" help:"The rules that every scheduler of a store goes by."`
-	Store      storeCmds      `cmd:"" help:"Copies of everything."`
-	Ledger     ledgerCmds     `cmd:"" help:"The append-only record of picks and results."`
-	Doctor     doctorCmd      `cmd:"" help:"Look at everything a server depends on; each problem with the command that mends it."`
-	Init       initCmd        `cmd:"" help:"Set up a new installation: environment file, store, first key, token of the operator."`
-	Completion completionCmd  `cmd:"" help:"Print what a shell completes command lines by: gridcast completion bash."`
-	Version    versionCmd     `cmd:"" help:"Print the version."`
-	Facts      factsCmds      `cmd:"" help:"Facts that people entered by hand."`
-	Calendar   calendarCmds   `cmd:"" help:"The calendar of a season, entered by hand."`
-	Entries    entriesCmds    `cmd:"" help:"Who takes part in a round, entered by hand."`
-	Qualifying qualifyingCmds `cmd:"" help:"The outcome of qualifying, entered by hand."`
-	Grid       gridCmds       `cmd:"" help:"The starting grid, entered by hand."`
+	Serve      servers.Serve     `cmd:"" help:"Builder, scheduler and edge in one process."`
+	Edge       servers.Edge      `cmd:"" help:"Serve the published version from memory."`
+	Scheduler  servers.Scheduler `cmd:"" help:"Build when something falls due, and show operators the console."`
+	Build      buildCmd          `cmd:"" help:"Build and publish once."`
+	Rebuild    rebuildCmd        `cmd:"" help:"Ask the running scheduler to build now; build here where none runs."`
+	Status     doctor.Status     `cmd:"" help:"Say how the service stands, from the store and the edges."`
+	Replay     replayCmd         `cmd:"" help:"Fill a simulated ledger with the picks and results of past seasons."`
+	Backtest   backtestCmd       `cmd:"" help:"Score a model on past seasons, race by race, as if they were to come."`
+	Source     sourceCmds        `cmd:"" help:"Where facts come from by themselves."`
+	Archive    archiveCmds       `cmd:"" help:"The facts everything is made from."`
+	Keys       keysCmds          `cmd:"" help:"API keys of clients."`
+	Operators  operatorsCmds     `cmd:"" help:"People who have a token of their own for the console."`
+	Webhooks   webhooksCmds      `cmd:"" help:"Servers that are told what every published version changes."`
+	Results    resultsCmds       `cmd:"" help:"Results that an operator vouches for."`
+	Rounds     roundsCmds        `cmd:"" help:"Rounds that are postponed, cancelled, moved or reinstated."`
+	Snapshots  snapshotCmds      `cmd:"" help:"Published versions."`
+	Settings   settingsCmds      `cmd:"" help:"The rules that every scheduler of a store goes by."`
+	Store      storeCmds         `cmd:"" help:"Copies of everything."`
+	Ledger     ledgerCmds        `cmd:"" help:"The append-only record of picks and results."`
+	Doctor     doctor.Doctor     `cmd:"" help:"Look at everything a server depends on; each problem with the command that mends it."`
+	Init       initCmd           `cmd:"" help:"Set up a new installation: environment file, store, first key, token of the operator."`
+	Completion completionCmd     `cmd:"" help:"Print what a shell completes command lines by: gridcast completion bash."`
+	Version    versionCmd        `cmd:"" help:"Print the version."`
+	Facts      factsCmds         `cmd:"" help:"Facts that people entered by hand."`
+	Calendar   calendarCmds      `cmd:"" help:"The calendar of a season, entered by hand."`
+	Entries    entriesCmds       `cmd:"" help:"Who takes part in a round, entered by hand."`
+	Qualifying qualifyingCmds    `cmd:"" help:"The outcome of qualifying, entered by hand."`
+	Grid       gridCmds          `cmd:"" help:"The starting grid, entered by hand."`
 }
-
-// streams is where a command prints: results to out, progress and complaints to err.
-type streams struct {
-	out   *output
-	err   io.Writer
-	json  bool
-	log   *slog.Logger
-	flags map[string]bool // those given on the command line, not in the environment
-}
-
-// given says whether a flag was given on the command line: it beats what the environment says.
-func (s *streams) given(flag string) bool { return s.flags[flag] }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -124,12 +116,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			given[part.Flag.Name] = true
 		}
 	}
-	out := &output{w: stdout}
-	err = command.Run(&streams{out: out, err: stderr, json: c.JSON, log: newLogger(stderr, c.LogFormat), flags: given})
-	if err == nil && out.err != nil {
-		err = fmt.Errorf("print the output: %w; the command itself succeeded", out.err)
+	s := terminal.New(stdout, stderr)
+	s.JSON, s.Log, s.Given, s.Version = c.JSON, newLogger(stderr, c.LogFormat), given, version
+	err = command.Run(s)
+	if lost := s.OutputError(); err == nil && lost != nil {
+		err = fmt.Errorf("print the output: %w; the command itself succeeded", lost)
 	}
-	var usage usageError
+	var usage terminal.UsageError
 	switch {
 	case err == nil:
 		return exitDone
@@ -160,9 +153,6 @@ func helpFor(err error) string {
 	return strings.Join(command, " ")
 }
 
-// usageError is a fault in the command line that the parser cannot see.
-type usageError struct{ error }
-
 func newLogger(w io.Writer, format string) *slog.Logger {
 	if format == "json" {
 		return slog.New(slog.NewJSONHandler(w, nil))
@@ -172,11 +162,11 @@ func newLogger(w io.Writer, format string) *slog.Logger {
 
 type versionCmd struct{}
 
-func (versionCmd) Run(s *streams) error {
-	if s.json {
-		s.printJSON(map[string]string{"version": version})
+func (versionCmd) Run(s *terminal.Streams) error {
+	if s.JSON {
+		s.PrintJSON(map[string]string{"version": version})
 		return nil
 	}
-	s.printf("gridcast %s\n", version)
+	s.Printf("gridcast %s\n", version)
 	return nil
 }

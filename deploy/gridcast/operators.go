@@ -4,7 +4,9 @@ import (
 	"context"
 	"strings"
 
+	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
 )
 
 type operatorsCmds struct {
@@ -14,36 +16,36 @@ type operatorsCmds struct {
 }
 
 type operatorsAddCmd struct {
-	storeFlags  `embed:""`
-	actionFlags `embed:""`
-	reasonFlag  `embed:""`
-	Name        string `arg:"" help:"Who: stands beside every change they make."`
-	Role        string `required:"" help:"read: look at everything; operate: carry out every action." enum:"read,operate" env:"-"`
+	flags.Storage        `embed:""`
+	flags.Action         `embed:""`
+	flags.OptionalReason `embed:""`
+	Name                 string `arg:"" help:"Who: stands beside every change they make."`
+	Role                 string `required:"" help:"read: look at everything; operate: carry out every action." enum:"read,operate" env:"-"`
 }
 
-func (c *operatorsAddCmd) Run(ctx context.Context, s *streams) error {
-	o, err := c.operate(ctx)
+func (c *operatorsAddCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
-	done, err := c.apply(ctx, s, o, operator.AddOperator{Name: c.Name, Role: operator.Role(c.Role)}, operator.Request{Reason: c.Reason})
+	done, err := c.Apply(ctx, s, o, operator.AddOperator{Name: c.Name, Role: operator.Role(c.Role)}, operator.Request{Reason: c.Reason})
 	switch {
 	case err != nil:
 		return err
-	case s.json:
-		s.printJSON(map[string]string{"name": c.Name, "role": c.Role, "token": done.Secret})
+	case s.JSON:
+		s.PrintJSON(map[string]string{"name": c.Name, "role": c.Role, "token": done.Secret})
 		return nil
 	}
-	s.printf("%s\n\n%s\n", done.Secret, done.Text)
+	s.Printf("%s\n\n%s\n", done.Secret, done.Text)
 	return nil
 }
 
 type operatorsListCmd struct {
-	storeFlags `embed:""`
+	flags.Storage `embed:""`
 }
 
-func (c *operatorsListCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.openToRead(ctx)
+func (c *operatorsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	store, err := c.OpenToRead(ctx)
 	if err != nil {
 		return err
 	}
@@ -51,42 +53,42 @@ func (c *operatorsListCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	if s.json {
-		s.printJSON(list)
+	if s.JSON {
+		s.PrintJSON(list)
 		return nil
 	}
 	if len(list) == 0 {
-		s.printf("nobody has a token of their own; gridcast operators add NAME --role operate gives one\n")
+		s.Printf("nobody has a token of their own; gridcast operators add NAME --role operate gives one\n")
 		return nil
 	}
 	rows := make([][]any, len(list))
 	for i, p := range list {
 		state := "active"
 		if !p.Revoked.IsZero() {
-			state = strings.TrimSpace("revoked " + shortTime(p.Revoked))
+			state = strings.TrimSpace("revoked " + terminal.Time(p.Revoked))
 		}
-		rows[i] = []any{plain(p.Name), p.Role, shortTime(p.Created), state}
+		rows[i] = []any{terminal.Quoted(p.Name), p.Role, terminal.Time(p.Created), state}
 	}
-	s.printTable([]any{"name", "role", "created", "state"}, rows)
+	s.PrintTable([]any{"name", "role", "created", "state"}, rows)
 	return nil
 }
 
 type operatorsRevokeCmd struct {
-	storeFlags  `embed:""`
-	actionFlags `embed:""`
-	reasonFlag  `embed:""`
-	Name        string `arg:"" help:"Whose token, from operators list."`
+	flags.Storage        `embed:""`
+	flags.Action         `embed:""`
+	flags.OptionalReason `embed:""`
+	Name                 string `arg:"" help:"Whose token, from operators list."`
 }
 
-func (c *operatorsRevokeCmd) Run(ctx context.Context, s *streams) error {
-	o, err := c.operate(ctx)
+func (c *operatorsRevokeCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
-	done, err := c.apply(ctx, s, o, operator.RevokeOperator{Name: c.Name}, operator.Request{Reason: c.Reason})
+	done, err := c.Apply(ctx, s, o, operator.RevokeOperator{Name: c.Name}, operator.Request{Reason: c.Reason})
 	if err != nil {
 		return err
 	}
-	s.printf("%s\n", done.Text)
+	s.Printf("%s\n", done.Text)
 	return nil
 }

@@ -6,18 +6,6 @@ import (
 	"testing"
 )
 
-func TestTableEscapesCommandsOfTheTerminal(t *testing.T) {
-	got := renderTable([]any{"name", "n"}, [][]any{{"Söhne & \x1b[2J\a\u202e", 3}})
-	for _, want := range []string{`Söhne & \x1b[2J\a\u202e`, "3"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("got %q, want %q in it", got, want)
-		}
-	}
-	if strings.ContainsAny(got, "\x1b\a\u202e") {
-		t.Errorf("got a command of the terminal in %q", got)
-	}
-}
-
 // full is a disk without room: it takes one write.
 type full struct{ writes int }
 

@@ -9,20 +9,22 @@ import (
 	"strings"
 
 	"gridcast/deploy/console"
+	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
 )
 
 // rebuildCmd asks the running scheduler for a build.
 type rebuildCmd struct {
-	builderFlags      `embed:""`
-	actionFlags       `embed:""`
+	flags.Builder     `embed:""`
+	flags.Action      `embed:""`
 	OperatorListen    string `help:"The operator's port of the scheduler." default:"127.0.0.1:8090" placeholder:"HOST:PORT"`
 	OperatorTokenFile string `help:"A file with the operator's token." default:".var/operator-token" placeholder:"FILE" type:"path"`
 	Wait              bool   `help:"Show the progress, and wait until the edges serve the version."`
 	Reason            string `help:"Why, for the record." default:"asked for by hand" placeholder:"TEXT" env:"-"`
 }
 
-func (c *rebuildCmd) Run(ctx context.Context, s *streams) error {
+func (c *rebuildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	token, err := os.ReadFile(c.OperatorTokenFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c.buildHere(ctx, s, fmt.Sprintf("there is no operator's token in %s", c.OperatorTokenFile))
@@ -30,13 +32,13 @@ func (c *rebuildCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return fmt.Errorf("read the operator's token: %w", err)
 	}
-	store, err := c.open(ctx)
+	store, err := c.Open(ctx)
 	if err != nil {
 		return err
 	}
 	client := &console.Client{
 		Address: c.OperatorListen, Token: strings.TrimSpace(string(token)),
-		Operator: strings.TrimPrefix(c.actor(), operator.Claimed),
+		Operator: strings.TrimPrefix(c.Actor(), operator.Claimed),
 	}
 	run, err := client.Rebuild(ctx, store.String(), c.Reason)
 	if errors.Is(err, console.ErrNobody) {
@@ -48,59 +50,59 @@ func (c *rebuildCmd) Run(ctx context.Context, s *streams) error {
 	if c.Wait {
 		return c.follow(ctx, s, client, run)
 	}
-	if s.json {
-		s.printJSON(map[string]string{"run": run})
+	if s.JSON {
+		s.PrintJSON(map[string]string{"run": run})
 		return nil
 	}
-	s.printf("the scheduler at %s rebuilds; --wait shows how far it is\n", c.OperatorListen)
+	s.Printf("the scheduler at %s rebuilds; --wait shows how far it is\n", c.OperatorListen)
 	return nil
 }
 
 // buildHere builds in this process, since no scheduler runs.
-func (c *rebuildCmd) buildHere(ctx context.Context, s *streams, why string) error {
-	if _, err := fmt.Fprintf(s.err, "%s: building here\n", why); err != nil {
+func (c *rebuildCmd) buildHere(ctx context.Context, s *terminal.Streams, why string) error {
+	if _, err := fmt.Fprintf(s.Err, "%s: building here\n", why); err != nil {
 		return err
 	}
-	b, clock, err := c.builder(ctx, s)
+	b, clock, err := c.New(ctx, s)
 	if err != nil {
 		return err
 	}
-	o, err := c.operateOn(ctx, b, clock)
+	o, err := c.OperatorOf(ctx, b, clock)
 	if err != nil {
 		return err
 	}
-	bar := newBar(s.err)
-	done, err := c.apply(ctx, s, o, operator.Rebuild{}, operator.Request{Reason: c.Reason, Progress: bar.show})
-	bar.finish()
+	bar := s.NewBar()
+	done, err := c.Apply(ctx, s, o, operator.Rebuild{}, operator.Request{Reason: c.Reason, Progress: bar.Show})
+	bar.Finish()
 	if err != nil {
 		return err
 	}
-	s.printOutcome(done.Outcome())
+	printOutcome(s, done.Outcome())
 	return nil
 }
 
 // follow shows the progress of a run and what came of it.
-func (c *rebuildCmd) follow(ctx context.Context, s *streams, client *console.Client, run string) error {
-	bar := newBar(s.err)
-	last, err := client.Follow(ctx, run, func(e console.Event) { bar.show(string(e.Phase), e.Done, e.Total) })
-	bar.finish()
+func (c *rebuildCmd) follow(ctx context.Context, s *terminal.Streams, client *console.Client, run string) error {
+	bar := s.NewBar()
+	last, err := client.Follow(ctx, run, func(e console.Event) { bar.Show(string(e.Phase), e.Done, e.Total) })
+	bar.Finish()
 	switch {
 	case err != nil:
 		return fmt.Errorf("rebuild: %w", err)
 	case last.Phase == console.Failed:
 		return fmt.Errorf("rebuild: %s", last.Error)
-	case s.json:
-		s.printJSON(last.Result)
+	case s.JSON:
+		s.PrintJSON(last.Result)
 		return nil
 	}
-	s.printResultOf(last)
+	printResultOf(s, last)
 	return nil
 }
 
 // printResultOf prints what a run did: the version, what changed, and when edges served it.
-func (s *streams) printResultOf(e console.Event) {
+func printResultOf(s *terminal.Streams, e console.Event) {
 	r := e.Result
-	s.printf("%s\n", e.Text)
+	s.Printf("%s\n", e.Text)
 	if r.Unchanged {
 		return
 	}
@@ -117,5 +119,5 @@ func (s *streams) printResultOf(e console.Event) {
 		}
 		rows = append(rows, []any{edge.Name, fmt.Sprintf("serves it after %.2f s", edge.Seconds)})
 	}
-	s.printTable([]any{"", ""}, rows)
+	s.PrintTable([]any{"", ""}, rows)
 }

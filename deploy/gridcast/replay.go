@@ -4,31 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
+	"gridcast/deploy/flags"
+	"gridcast/deploy/servers"
+	"gridcast/deploy/terminal"
 	"gridcast/snapshots/blob"
 )
 
 type replayCmd struct {
-	storeFlags `embed:""`
-	Archive    string `help:"An archive file to build from; it is put into the store. Default: the one in the store, else the embedded seasons." placeholder:"PATH" type:"path"`
-	Model      string `help:"What makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
-	From       int    `required:"" help:"First season to replay." placeholder:"YEAR" env:"-"`
-	To         int    `required:"" help:"Last season to replay." placeholder:"YEAR" env:"-"`
+	flags.Storage `embed:""`
+	Archive       string `help:"An archive file to build from; it is put into the store. Default: the one in the store, else the embedded seasons." placeholder:"PATH" type:"path"`
+	Model         string `help:"What makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
+	From          int    `required:"" help:"First season to replay." placeholder:"YEAR" env:"-"`
+	To            int    `required:"" help:"Last season to replay." placeholder:"YEAR" env:"-"`
 }
 
-// replayVerifiesAfter is how long after a race a replay has its result verified: about as long
-// as an operator takes.
-const replayVerifiesAfter = time.Hour
-
 // known refuses seasons that the archive does not have, before the store becomes a simulated one.
-func (c *replayCmd) known(ctx context.Context, flags *builderFlags, store blob.Store) error {
+func (c *replayCmd) known(ctx context.Context, flags *flags.Builder, store blob.Store) error {
 	archives := archive.NewStore(store)
-	if err := flags.putArchive(ctx, archives); err != nil {
+	if err := flags.PutArchive(ctx, archives); err != nil {
 		return err
 	}
 	facts, err := archives.Load(ctx)
@@ -40,24 +38,24 @@ func (c *replayCmd) known(ctx context.Context, flags *builderFlags, store blob.S
 		return errors.New("replay: the archive has no seasons")
 	}
 	if first, last := seasons[0].Year, seasons[len(seasons)-1].Year; c.To < first || c.From > last {
-		return usageError{fmt.Errorf("--from %d --to %d: the archive has the seasons %d to %d", c.From, c.To, first, last)}
+		return terminal.Usagef("--from %d --to %d: the archive has the seasons %d to %d", c.From, c.To, first, last)
 	}
 	return nil
 }
 
-func (c *replayCmd) Run(ctx context.Context, s *streams) error {
+func (c *replayCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if c.From > c.To {
-		return usageError{fmt.Errorf("--from %d: must not be after --to %d", c.From, c.To)}
+		return terminal.Usagef("--from %d: must not be after --to %d", c.From, c.To)
 	}
-	store, err := c.open(ctx)
+	store, err := c.Open(ctx)
 	if err != nil {
 		return err
 	}
-	flags := builderFlags{Archive: c.Archive, Model: c.Model, AutoVerifyAfter: replayVerifiesAfter}
+	flags := flags.Builder{Archive: c.Archive, Model: c.Model, AutoVerifyAfter: servers.ReplayVerifiesAfter}
 	if err := c.known(ctx, &flags, store); err != nil {
 		return err
 	}
-	b, err := flags.builderAside(ctx, s, store, ledger.Simulated, builder.ReplayFrom(c.From))
+	b, err := flags.WithoutSettings(ctx, s, store, ledger.Simulated, builder.ReplayFrom(c.From))
 	if err != nil {
 		return err
 	}
@@ -65,30 +63,30 @@ func (c *replayCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	bar := newBar(s.err)
+	bar := s.NewBar()
 	until := builder.ReplayFrom(c.To + 1)
-	err = b.Policy.Replay(ctx, b.Ledger, facts, until, bar.show)
-	bar.finish()
+	err = b.Policy.Replay(ctx, b.Ledger, facts, until, bar.Show)
+	bar.Finish()
 	if err != nil {
 		return err
 	}
-	bar = newBar(s.err)
-	outcome, err := b.Build(ctx, builder.Request{At: until, Reason: fmt.Sprintf("replay %d to %d", c.From, c.To), Progress: bar.show})
-	bar.finish()
+	bar = s.NewBar()
+	outcome, err := b.Build(ctx, builder.Request{At: until, Reason: fmt.Sprintf("replay %d to %d", c.From, c.To), Progress: bar.Show})
+	bar.Finish()
 	if err != nil {
 		return err
 	}
-	if s.json {
-		s.printOutcome(outcome)
+	if s.JSON {
+		printOutcome(s, outcome)
 		return nil
 	}
-	s.printRecord(b.Ledger.State())
-	s.printOutcome(outcome)
+	printRecord(s, b.Ledger.State())
+	printOutcome(s, outcome)
 	return nil
 }
 
 // printRecord prints what a ledger holds, by year.
-func (s *streams) printRecord(state *ledger.State) {
+func printRecord(s *terminal.Streams, state *ledger.State) {
 	type count struct{ picks, results, hits int }
 	years := map[int]*count{}
 	var order []int
@@ -118,5 +116,5 @@ func (s *streams) printRecord(state *ledger.State) {
 			rows = append(rows, []any{year, c.picks, c.results, c.hits})
 		}
 	}
-	s.printTable([]any{"season", "picks", "results", "winner hits"}, rows)
+	s.PrintTable([]any{"season", "picks", "results", "winner hits"}, rows)
 }

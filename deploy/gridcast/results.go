@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -16,7 +15,9 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
+	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
 )
 
 type resultsCmds struct {
@@ -28,8 +29,8 @@ type resultsCmds struct {
 }
 
 type resultsListCmd struct {
-	roundsFlags `embed:""`
-	Recent      int `help:"How many verified results to list." default:"5"`
+	flags.Rounds `embed:""`
+	Recent       int `help:"How many verified results to list." default:"5"`
 }
 
 // listedResult is a row of results list --json.
@@ -86,8 +87,8 @@ func newListedResult(r *almanac.Round) listedResult {
 	return l
 }
 
-func (c *resultsListCmd) Run(ctx context.Context, s *streams) error {
-	o, err := c.look(ctx)
+func (c *resultsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	o, err := c.Reader(ctx)
 	if err != nil {
 		return err
 	}
@@ -104,25 +105,25 @@ func (c *resultsListCmd) Run(ctx context.Context, s *streams) error {
 		l := &listed[i]
 		revision, at := "", ""
 		if l.VerifiedAt != nil {
-			revision, at = strconv.Itoa(l.Revision), shortTime(*l.VerifiedAt)
+			revision, at = strconv.Itoa(l.Revision), terminal.Time(*l.VerifiedAt)
 		}
-		rows[i] = []any{l.SessionKey, l.Name, shortTime(l.Start), l.State, l.Winner, l.Picked, revision, at, l.By}
+		rows[i] = []any{l.SessionKey, l.Name, terminal.Time(l.Start), l.State, l.Winner, l.Picked, revision, at, l.By}
 	}
-	if s.json {
-		s.printJSON(listed)
+	if s.JSON {
+		s.PrintJSON(listed)
 		return nil
 	}
 	if len(rows) == 0 {
-		s.printf("no result waits to be verified\n")
+		s.Printf("no result waits to be verified\n")
 		return nil
 	}
-	s.printTable([]any{"session", "round", "start", "result", "won by", "picked", "revision", "verified", "by"}, rows)
+	s.PrintTable([]any{"session", "round", "start", "result", "won by", "picked", "revision", "verified", "by"}, rows)
 	return nil
 }
 
 type resultsShowCmd struct {
-	roundsFlags `embed:""`
-	Key         int64 `arg:"" help:"Session key of the round, from results list."`
+	flags.Rounds `embed:""`
+	Key          int64 `arg:"" help:"Session key of the round, from results list."`
 }
 
 // shownResult is the answer of results show --json. Source and Valid can be edited and given to
@@ -154,8 +155,8 @@ type shownRevision struct {
 	Reason   string    `json:"reason,omitzero"`
 }
 
-func (c *resultsShowCmd) Run(ctx context.Context, s *streams) error {
-	o, err := c.look(ctx)
+func (c *resultsShowCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	o, err := c.Reader(ctx)
 	if err != nil {
 		return err
 	}
@@ -163,12 +164,21 @@ func (c *resultsShowCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	if s.json {
-		s.printJSON(newShownResult(r))
+	if s.JSON {
+		s.PrintJSON(newShownResult(r))
 		return nil
 	}
-	s.printResult(r)
+	printResult(s, r)
 	return nil
+}
+
+// round returns the present state of a round.
+func round(ctx context.Context, o *operator.Operator, session int64) (*almanac.Round, error) {
+	a, err := o.Almanac(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.Round(session)
 }
 
 func newShownResult(r *almanac.Round) shownResult {
@@ -189,17 +199,17 @@ func newShownResult(r *almanac.Round) shownResult {
 }
 
 // printResult shows the source's classification next to pick and verified revision.
-func (s *streams) printResult(r *almanac.Round) {
-	s.printHeading(r)
+func printResult(s *terminal.Streams, r *almanac.Round) {
+	printHeading(s, r)
 	rows, other := r.Valid(), r.Source() // what counts, and beside it where the source differs
 	if rows == nil {
 		rows, other = other, nil
 	}
 	if rows == nil {
-		s.printf("\nThe source has no classification yet; results enter takes one by hand.\n")
+		s.Printf("\nThe source has no classification yet; results enter takes one by hand.\n")
 		return
 	}
-	s.printf("\n%s\n", classificationTable(r, rows, other))
+	s.Printf("\n%s\n", classificationTable(r, rows, other))
 	sprint, other := r.Sprint(), r.SourceSprint()
 	if sprint == nil {
 		sprint, other = other, nil
@@ -207,7 +217,7 @@ func (s *streams) printResult(r *almanac.Round) {
 	if sprint == nil {
 		return
 	}
-	s.printf("\nsprint\n%s\n", classificationTable(r, sprint, other))
+	s.Printf("\nsprint\n%s\n", classificationTable(r, sprint, other))
 }
 
 // classificationTable shows rows, and what another classification has otherwise; nil: there is no other.
@@ -231,21 +241,21 @@ func classificationTable(r *almanac.Round, rows, other []ledger.Row) string {
 			placeCell(shown), r.Code(p.Driver), r.Driver(p.Driver).Name, r.Team(shown.Team).Name, shown.Points, picked, counts,
 		})
 	}
-	return renderTable([]any{"place", "driver", "name", "team", "points", "picked", "source"}, table)
+	return terminal.Table([]any{"place", "driver", "name", "team", "points", "picked", "source"}, table)
 }
 
 // printHeading says how a round and its result stand.
-func (s *streams) printHeading(r *almanac.Round) {
-	s.printf("round     %d %s of %d, start %s\nresult    %s\n", r.Session, r.Facts.Name, r.Year, startCell(r), standingOf(r))
+func printHeading(s *terminal.Streams, r *almanac.Round) {
+	s.Printf("round     %d %s of %d, start %s\nresult    %s\n", r.Session, r.Facts.Name, r.Year, startCell(r), standingOf(r))
 	for _, v := range r.Record.Revisions {
-		s.printf("revision  %d at %s by %s %s\n", v.Revision, shortTime(v.At), v.Actor, v.Reason)
+		s.Printf("revision  %d at %s by %s %s\n", v.Revision, terminal.Time(v.At), v.Actor, v.Reason)
 	}
 	if r.Pick == nil {
-		s.printf("pick      none\n")
+		s.Printf("pick      none\n")
 		return
 	}
-	s.printf("pick      %s %s %s, %.1f %%, frozen %s\n", r.Code(r.Pick.P1), r.Code(r.Pick.P2), r.Code(r.Pick.P3),
-		100*r.Pick.WinProbability, shortTime(r.Pick.FrozenAt))
+	s.Printf("pick      %s %s %s, %.1f %%, frozen %s\n", r.Code(r.Pick.P1), r.Code(r.Pick.P2), r.Code(r.Pick.P3),
+		100*r.Pick.WinProbability, terminal.Time(r.Pick.FrozenAt))
 }
 
 func placeCell(row *ledger.Row) string {
@@ -256,14 +266,14 @@ func placeCell(row *ledger.Row) string {
 }
 
 type resultsVerifyCmd struct {
-	roundsFlags `embed:""`
-	actionFlags `embed:""`
-	reasonFlag  `embed:""`
-	Key         int64 `arg:"" help:"Session key of the round, from results list."`
+	flags.Rounds         `embed:""`
+	flags.Action         `embed:""`
+	flags.OptionalReason `embed:""`
+	Key                  int64 `arg:"" help:"Session key of the round, from results list."`
 }
 
-func (c *resultsVerifyCmd) Run(ctx context.Context, s *streams) error {
-	o, err := c.decide(ctx)
+func (c *resultsVerifyCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -271,35 +281,35 @@ func (c *resultsVerifyCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.Verify(); err == nil && !s.json {
-		s.printResult(r)
+	if _, err := r.Verify(); err == nil && !s.JSON {
+		printResult(s, r)
 	}
-	done, err := c.apply(ctx, s, o, operator.VerifyResult(c.Key), operator.Request{Reason: c.Reason})
+	done, err := c.Apply(ctx, s, o, operator.VerifyResult(c.Key), operator.Request{Reason: c.Reason})
 	if err != nil {
 		return err
 	}
-	s.printVerified(done)
+	printVerified(s, done)
 	return nil
 }
 
-func (s *streams) printVerified(done operator.Answer) {
-	if s.json {
-		s.printJSON(done.Events)
+func printVerified(s *terminal.Streams, done operator.Answer) {
+	if s.JSON {
+		s.PrintJSON(done.Events)
 		return
 	}
-	s.printf("\n%s A running scheduler publishes it, else gridcast build does.\n", done.Text)
+	s.Printf("\n%s A running scheduler publishes it, else gridcast build does.\n", done.Text)
 }
 
 // resultFlags says which classification is meant.
 type resultFlags struct {
-	roundsFlags `embed:""`
-	actionFlags `embed:""`
-	reasonFlag  `embed:""`
-	Key         int64  `arg:"" help:"Session key of the round, from results list."`
-	File        string `help:"The drivers in finishing order, a code a line as --template writes them, gaps such as +5.2s optional; or the whole classification as JSON, in the form of results show --json." placeholder:"FILE" type:"path" env:"-"`
-	Order       string `help:"The drivers in finishing order, by code: VER,NOR,RUS. Who is not named has no place." placeholder:"CODES" env:"-"`
-	Force       bool   `help:"Also when the race cannot be over yet." env:"-"`
-	Template    bool   `help:"Only print what is known of the result, to be put in order and given as --file." env:"-"`
+	flags.Rounds         `embed:""`
+	flags.Action         `embed:""`
+	flags.OptionalReason `embed:""`
+	Key                  int64  `arg:"" help:"Session key of the round, from results list."`
+	File                 string `help:"The drivers in finishing order, a code a line as --template writes them, gaps such as +5.2s optional; or the whole classification as JSON, in the form of results show --json." placeholder:"FILE" type:"path" env:"-"`
+	Order                string `help:"The drivers in finishing order, by code: VER,NOR,RUS. Who is not named has no place." placeholder:"CODES" env:"-"`
+	Force                bool   `help:"Also when the race cannot be over yet." env:"-"`
+	Template             bool   `help:"Only print what is known of the result, to be put in order and given as --file." env:"-"`
 }
 
 func (c *resultFlags) classification() (result operator.Classification, err error) {
@@ -338,7 +348,7 @@ type resultsEnterCmd struct {
 	resultFlags `embed:""`
 }
 
-func (c *resultsEnterCmd) Run(ctx context.Context, s *streams) error {
+func (c *resultsEnterCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if c.Template {
 		return c.template(ctx, s, false)
 	}
@@ -347,13 +357,13 @@ func (c *resultsEnterCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	if c.File == "" && c.Order == "" {
-		return usageError{errors.New("give the result: --order with the drivers' codes, or --file with the whole classification")}
+		return terminal.Usagef("give the result: --order with the drivers' codes, or --file with the whole classification")
 	}
 	return c.enter(ctx, s, result, operator.EnterResult(c.Key, result))
 }
 
-func (c *resultFlags) template(ctx context.Context, s *streams, sprint bool) error {
-	o, err := c.look(ctx)
+func (c *resultFlags) template(ctx context.Context, s *terminal.Streams, sprint bool) error {
+	o, err := c.Reader(ctx)
 	if err != nil {
 		return err
 	}
@@ -361,13 +371,13 @@ func (c *resultFlags) template(ctx context.Context, s *streams, sprint bool) err
 	if err != nil {
 		return err
 	}
-	s.printf("%s", text)
+	s.Printf("%s", text)
 	return nil
 }
 
 // enter shows what the result changes and carries the action out.
-func (c *resultFlags) enter(ctx context.Context, s *streams, result operator.Classification, action operator.Action) error {
-	o, err := c.roundsFlags.decide(ctx)
+func (c *resultFlags) enter(ctx context.Context, s *terminal.Streams, result operator.Classification, action operator.Action) error {
+	o, err := c.Rounds.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -379,14 +389,14 @@ func (c *resultFlags) enter(ctx context.Context, s *streams, result operator.Cla
 	if err != nil {
 		return err
 	}
-	if len(rows) > 0 && !s.json {
-		s.printCorrection(r, rows, sprint)
+	if len(rows) > 0 && !s.JSON {
+		printCorrection(s, r, rows, sprint)
 	}
-	done, err := c.apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force})
+	done, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force})
 	if err != nil {
 		return err
 	}
-	s.printVerified(done)
+	printVerified(s, done)
 	return nil
 }
 
@@ -397,7 +407,7 @@ type resultsCorrectCmd struct {
 	TimePenalty map[string]time.Duration `help:"A penalty on a driver's time; repeat for more." placeholder:"DRIVER=5s" env:"-"`
 }
 
-func (c *resultsCorrectCmd) Run(ctx context.Context, s *streams) error {
+func (c *resultsCorrectCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if c.Template {
 		return c.template(ctx, s, c.Sprint)
 	}
@@ -410,25 +420,25 @@ func (c *resultsCorrectCmd) Run(ctx context.Context, s *streams) error {
 }
 
 // printCorrection shows what a correction changes, for drivers and teams. Of the sprint, nil stays as it is.
-func (s *streams) printCorrection(r *almanac.Round, rows, sprint []ledger.Row) {
-	s.printHeading(r)
+func printCorrection(s *terminal.Streams, r *almanac.Round, rows, sprint []ledger.Row) {
+	printHeading(s, r)
 	before := r.Valid()
 	if before == nil {
 		before = r.Source()
-		s.printf("\nNothing is verified yet; this is next to the source's classification.\n")
+		s.Printf("\nNothing is verified yet; this is next to the source's classification.\n")
 	}
-	changed := s.printDifference(r, "", before, rows)
+	changed := printDifference(s, r, "", before, rows)
 	if before = r.Sprint(); before != nil && sprint != nil {
-		changed = s.printDifference(r, "sprint\n", before, sprint) || changed
+		changed = printDifference(s, r, "sprint\n", before, sprint) || changed
 	}
 	if !changed {
-		s.printf("\nThe classification stays as it is.\n")
+		s.Printf("\nThe classification stays as it is.\n")
 	}
 }
 
 // printDifference shows below a title what one classification has otherwise than another, and says whether
 // there is anything.
-func (s *streams) printDifference(r *almanac.Round, title string, before, after []ledger.Row) (changed bool) {
+func printDifference(s *terminal.Streams, r *almanac.Round, title string, before, after []ledger.Row) (changed bool) {
 	var drivers, teams [][]any
 	for _, p := range almanac.Compare(before, after) {
 		if p.Changed() {
@@ -440,13 +450,13 @@ func (s *streams) printDifference(r *almanac.Round, title string, before, after 
 	if len(drivers) == 0 {
 		return false
 	}
-	s.printf("\n%s%s\n", title, renderTable([]any{"driver", "name", "was", "is", "points"}, drivers))
+	s.Printf("\n%s%s\n", title, terminal.Table([]any{"driver", "name", "was", "is", "points"}, drivers))
 	for _, t := range almanac.CompareTeams(before, after) {
 		teams = append(teams, []any{r.Team(t.Team).Name, fmt.Sprintf("%+g", t.Points)})
 	}
 	if len(teams) == 0 {
 		return true
 	}
-	s.printf("\n%s\n", renderTable([]any{"team", "points"}, teams))
+	s.Printf("\n%s\n", terminal.Table([]any{"team", "points"}, teams))
 	return true
 }

@@ -9,7 +9,9 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/builder/render"
+	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
 )
 
 type roundsCmds struct {
@@ -22,8 +24,8 @@ type roundsCmds struct {
 }
 
 type roundsListCmd struct {
-	roundsFlags `embed:""`
-	Year        int `help:"The season; default: the current one."`
+	flags.Rounds `embed:""`
+	Year         int `help:"The season; default: the current one."`
 }
 
 // listedRound is a round of rounds list --json.
@@ -39,8 +41,8 @@ type listedRound struct {
 	Allowed     []almanac.Action `json:"allowed"`
 }
 
-func (c *roundsListCmd) Run(ctx context.Context, s *streams) error {
-	o, err := c.look(ctx)
+func (c *roundsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	o, err := c.Reader(ctx)
 	if err != nil {
 		return err
 	}
@@ -59,15 +61,15 @@ func (c *roundsListCmd) Run(ctx context.Context, s *streams) error {
 		l := &listed[i]
 		frozen := ""
 		if l.Frozen != nil {
-			frozen = shortTime(*l.Frozen)
+			frozen = terminal.Time(*l.Frozen)
 		}
 		rows[i] = []any{l.SessionKey, l.Name, startCell(r), l.Status, frozen, joined(l.Allowed)}
 	}
-	if s.json {
-		s.printJSON(listed)
+	if s.JSON {
+		s.PrintJSON(listed)
 		return nil
 	}
-	s.printTable([]any{"session", "round", "start", "status", "pick frozen", "allowed now"}, rows)
+	s.PrintTable([]any{"session", "round", "start", "status", "pick frozen", "allowed now"}, rows)
 	return nil
 }
 
@@ -84,9 +86,9 @@ func newListedRound(r *almanac.Round) listedRound {
 
 func startCell(r *almanac.Round) string {
 	if r.Provisional {
-		return shortTime(r.Start) + " assumed"
+		return terminal.Time(r.Start) + " assumed"
 	}
-	return shortTime(r.Start)
+	return terminal.Time(r.Start)
 }
 
 func joined(actions []almanac.Action) string {
@@ -99,17 +101,17 @@ func joined(actions []almanac.Action) string {
 
 // roundFlags is what a decision about the calendar is told.
 type roundFlags struct {
-	roundsFlags `embed:""`
-	actionFlags `embed:""`
-	whyFlag     `embed:""`
-	Key         int64 `arg:"" help:"Session key of the round, from rounds list."`
+	flags.Rounds         `embed:""`
+	flags.Action         `embed:""`
+	flags.RequiredReason `embed:""`
+	Key                  int64 `arg:"" help:"Session key of the round, from rounds list."`
 }
 
 type roundsPostponeCmd struct {
 	roundFlags `embed:""`
 }
 
-func (c *roundsPostponeCmd) Run(ctx context.Context, s *streams) error {
+func (c *roundsPostponeCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return c.change(ctx, s, operator.PostponeRound(c.Key))
 }
 
@@ -117,7 +119,7 @@ type roundsCancelCmd struct {
 	roundFlags `embed:""`
 }
 
-func (c *roundsCancelCmd) Run(ctx context.Context, s *streams) error {
+func (c *roundsCancelCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return c.change(ctx, s, operator.CancelRound(c.Key))
 }
 
@@ -126,7 +128,7 @@ type roundsMoveCmd struct {
 	Start      time.Time `required:"" help:"The new start, RFC 3339." placeholder:"INSTANT" env:"-"`
 }
 
-func (c *roundsMoveCmd) Run(ctx context.Context, s *streams) error {
+func (c *roundsMoveCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return c.change(ctx, s, operator.MoveRound(c.Key, c.Start))
 }
 
@@ -135,7 +137,7 @@ type roundsReinstateCmd struct {
 	Start      time.Time `help:"The new start, RFC 3339; default: the one in the calendar." placeholder:"INSTANT" env:"-"`
 }
 
-func (c *roundsReinstateCmd) Run(ctx context.Context, s *streams) error {
+func (c *roundsReinstateCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return c.change(ctx, s, operator.ReinstateRound(c.Key, c.Start))
 }
 
@@ -143,34 +145,34 @@ type roundsReleaseCmd struct {
 	roundFlags `embed:""`
 }
 
-func (c *roundsReleaseCmd) Run(ctx context.Context, s *streams) error {
+func (c *roundsReleaseCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return c.change(ctx, s, operator.ReleaseRound(c.Key))
 }
 
 // change carries out a decision about the round, and says how it stands then.
-func (c *roundFlags) change(ctx context.Context, s *streams, action operator.Action) error {
-	o, err := c.roundsFlags.decide(ctx)
+func (c *roundFlags) change(ctx context.Context, s *terminal.Streams, action operator.Action) error {
+	o, err := c.Rounds.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
-	done, err := c.apply(ctx, s, o, action, operator.Request{Reason: c.Reason})
+	done, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason})
 	switch {
 	case err != nil:
 		return err
-	case s.json:
-		s.printJSON(done.Events)
+	case s.JSON:
+		s.PrintJSON(done.Events)
 		return nil
 	}
 	r := done.Round
-	s.printf("%d %s: %s, start %s\n", r.Session, r.Facts.Name, render.Status(r.State), startCell(r))
+	s.Printf("%d %s: %s, start %s\n", r.Session, r.Facts.Name, render.Status(r.State), startCell(r))
 	for _, e := range done.Events {
 		if e.Type == ledger.PickVoided {
-			s.printf("its pick is void: %s\n", e.Reason)
+			s.Printf("its pick is void: %s\n", e.Reason)
 			return nil
 		}
 	}
 	if r.Pick != nil {
-		s.printf("its pick of %s stands\n", shortTime(r.Pick.FrozenAt))
+		s.Printf("its pick of %s stands\n", terminal.Time(r.Pick.FrozenAt))
 		return nil
 	}
 	return nil

@@ -6,7 +6,9 @@ import (
 	"strconv"
 	"time"
 
+	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
 	"gridcast/snapshots"
 )
 
@@ -20,11 +22,11 @@ type snapshotCmds struct {
 }
 
 type snapshotsListCmd struct {
-	storeFlags `embed:""`
+	flags.Storage `embed:""`
 }
 
-func (c *snapshotsListCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.openToRead(ctx)
+func (c *snapshotsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	store, err := c.OpenToRead(ctx)
 	if err != nil {
 		return err
 	}
@@ -32,8 +34,8 @@ func (c *snapshotsListCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	if s.json {
-		s.printJSON(list)
+	if s.JSON {
+		s.PrintJSON(list)
 		return nil
 	}
 	rows := make([][]any, len(list))
@@ -45,9 +47,9 @@ func (c *snapshotsListCmd) Run(ctx context.Context, s *streams) error {
 		if v.Damage != "" {
 			status += ", damaged: " + v.Damage
 		}
-		rows[i] = []any{v.Version, status, shortTime(v.BuiltAt), v.Variants, v.Bytes, v.Base, reasonCell(v), v.Builder}
+		rows[i] = []any{v.Version, status, terminal.Time(v.BuiltAt), v.Variants, v.Bytes, v.Base, reasonCell(v), v.Builder}
 	}
-	s.printTable([]any{"version", "status", "built (race time)", "variants", "bytes", "base", "reason", "builder"}, rows)
+	s.PrintTable([]any{"version", "status", "built (race time)", "variants", "bytes", "base", "reason", "builder"}, rows)
 	return nil
 }
 
@@ -59,12 +61,12 @@ func reasonCell(v snapshots.Summary) string {
 }
 
 type snapshotsShowCmd struct {
-	storeFlags `embed:""`
-	Version    int64 `arg:"" optional:"" help:"The version; default: the current one." placeholder:"V"`
+	flags.Storage `embed:""`
+	Version       int64 `arg:"" optional:"" help:"The version; default: the current one." placeholder:"V"`
 }
 
-func (c *snapshotsShowCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.openToRead(ctx)
+func (c *snapshotsShowCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	store, err := c.OpenToRead(ctx)
 	if err != nil {
 		return err
 	}
@@ -72,12 +74,12 @@ func (c *snapshotsShowCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	if s.json {
-		s.printJSON(m)
+	if s.JSON {
+		s.PrintJSON(m)
 		return nil
 	}
-	s.printf("version   %d, on %d\nbuilt     %s by %s\nreason    %s\nseasons   %d, current %d\narchive   %s\nledger    %s, file %d, %s\n\n",
-		m.Version, m.Base, shortTime(m.BuiltAt), m.Builder, m.Reason, len(m.Seasons), m.CurrentSeason,
+	s.Printf("version   %d, on %d\nbuilt     %s by %s\nreason    %s\nseasons   %d, current %d\narchive   %s\nledger    %s, file %d, %s\n\n",
+		m.Version, m.Base, terminal.Time(m.BuiltAt), m.Builder, m.Reason, len(m.Seasons), m.CurrentSeason,
 		m.Archive, m.Ledger.Kind, m.Ledger.Seq, m.Ledger.Hash)
 	rows := make([][]any, len(m.Entries))
 	for i, e := range m.Entries {
@@ -85,20 +87,20 @@ func (c *snapshotsShowCmd) Run(ctx context.Context, s *streams) error {
 		if size := e.Packed.Size + e.Encodings[snapshots.GZ].Size; size > 0 {
 			gzip = strconv.FormatInt(size, 10)
 		}
-		rows[i] = []any{e.Path, e.Size, gzip, e.ETag, shortTime(e.GeneratedAt), e.Object}
+		rows[i] = []any{e.Path, e.Size, gzip, e.ETag, terminal.Time(e.GeneratedAt), e.Object}
 	}
-	s.printTable([]any{"variant", "bytes", "gzip", "entity tag", "generated", "object"}, rows)
+	s.PrintTable([]any{"variant", "bytes", "gzip", "entity tag", "generated", "object"}, rows)
 	return nil
 }
 
 type snapshotsDiffCmd struct {
-	storeFlags `embed:""`
-	From       int64 `arg:"" help:"The version to compare from." placeholder:"A"`
-	To         int64 `arg:"" optional:"" help:"The version to compare to; default: the current one." placeholder:"B"`
+	flags.Storage `embed:""`
+	From          int64 `arg:"" help:"The version to compare from." placeholder:"A"`
+	To            int64 `arg:"" optional:"" help:"The version to compare to; default: the current one." placeholder:"B"`
 }
 
-func (c *snapshotsDiffCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.openToRead(ctx)
+func (c *snapshotsDiffCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	store, err := c.OpenToRead(ctx)
 	if err != nil {
 		return err
 	}
@@ -106,12 +108,12 @@ func (c *snapshotsDiffCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	if s.json {
-		s.printJSON(changes)
+	if s.JSON {
+		s.PrintJSON(changes)
 		return nil
 	}
 	if len(changes) == 0 {
-		s.printf("no variant differs\n")
+		s.Printf("no variant differs\n")
 		return nil
 	}
 	var rows [][]any
@@ -123,7 +125,7 @@ func (c *snapshotsDiffCmd) Run(ctx context.Context, s *streams) error {
 			rows = append(rows, []any{change.Path, change.Kind, v.At, short(v.Old), short(v.New)})
 		}
 	}
-	s.printTable([]any{"variant", "", "value", "old", "new"}, rows)
+	s.PrintTable([]any{"variant", "", "value", "old", "new"}, rows)
 	return nil
 }
 
@@ -137,18 +139,18 @@ func short(value string) string {
 }
 
 type snapshotsVerifyCmd struct {
-	storeFlags `embed:""`
-	Version    int64 `arg:"" optional:"" help:"The version; default: the current one." placeholder:"V"`
+	flags.Storage `embed:""`
+	Version       int64 `arg:"" optional:"" help:"The version; default: the current one." placeholder:"V"`
 }
 
-func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.openToRead(ctx)
+func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	store, err := c.OpenToRead(ctx)
 	if err != nil {
 		return err
 	}
-	bar := newBar(s.err)
-	done, damage := (&operator.Operator{Store: store}).Do(ctx, operator.CheckVersion{Version: c.Version}, operator.Request{Progress: bar.show})
-	bar.finish()
+	bar := s.NewBar()
+	done, damage := (&operator.Operator{Store: store}).Do(ctx, operator.CheckVersion{Version: c.Version}, operator.Request{Progress: bar.Show})
+	bar.Finish()
 	if done.Checked == nil {
 		return damage
 	}
@@ -157,52 +159,52 @@ func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *streams) error {
 	for i, fault := range v.Faults {
 		faults[i] = fault.Error()
 	}
-	if s.json {
-		s.printJSON(map[string]any{"version": v.Version, "objects": v.Objects, "bytes": v.Bytes, "faults": faults})
+	if s.JSON {
+		s.PrintJSON(map[string]any{"version": v.Version, "objects": v.Objects, "bytes": v.Bytes, "faults": faults})
 	} else {
-		s.printf("version %d: %d objects, %d bytes, %d faults\n", v.Version, v.Objects, v.Bytes, len(v.Faults))
+		s.Printf("version %d: %d objects, %d bytes, %d faults\n", v.Version, v.Objects, v.Bytes, len(v.Faults))
 	}
 	return damage
 }
 
 type snapshotsRollbackCmd struct {
-	storeFlags  `embed:""`
-	actionFlags `embed:""`
-	whyFlag     `embed:""`
-	Version     int64 `arg:"" help:"The version whose content becomes current again." placeholder:"V"`
+	flags.Storage        `embed:""`
+	flags.Action         `embed:""`
+	flags.RequiredReason `embed:""`
+	Version              int64 `arg:"" help:"The version whose content becomes current again." placeholder:"V"`
 }
 
-func (c *snapshotsRollbackCmd) Run(ctx context.Context, s *streams) error {
-	o, err := c.operate(ctx)
+func (c *snapshotsRollbackCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
-	done, err := c.apply(ctx, s, o, operator.Rollback{Version: c.Version}, operator.Request{Reason: c.Reason})
+	done, err := c.Apply(ctx, s, o, operator.Rollback{Version: c.Version}, operator.Request{Reason: c.Reason})
 	switch {
 	case err != nil:
 		return err
-	case s.json:
-		s.printJSON(done.Receipt)
+	case s.JSON:
+		s.PrintJSON(done.Receipt)
 		return nil
 	}
-	s.printf("%s\ngridcast build --release ends the hold.\n", done.Text)
+	s.Printf("%s\ngridcast build --release ends the hold.\n", done.Text)
 	return nil
 }
 
 type snapshotsPruneCmd struct {
-	storeFlags  `embed:""`
-	actionFlags `embed:""`
-	reasonFlag  `embed:""`
-	Keep        int  `default:"50" help:"How many published versions stay, not counting those that brought nothing but downloads." placeholder:"N" env:"-"`
-	DryRun      bool `help:"Only show what would be removed." env:"-"`
+	flags.Storage        `embed:""`
+	flags.Action         `embed:""`
+	flags.OptionalReason `embed:""`
+	Keep                 int  `default:"50" help:"How many published versions stay, not counting those that brought nothing but downloads." placeholder:"N" env:"-"`
+	DryRun               bool `help:"Only show what would be removed." env:"-"`
 }
 
-func (c *snapshotsPruneCmd) Run(ctx context.Context, s *streams) error {
+func (c *snapshotsPruneCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if c.Keep < 1 {
-		return usageError{fmt.Errorf("--keep %d: must be at least 1", c.Keep)}
+		return terminal.Usagef("--keep %d: must be at least 1", c.Keep)
 	}
 	if c.DryRun {
-		store, err := c.openToRead(ctx)
+		store, err := c.OpenToRead(ctx)
 		if err != nil {
 			return err
 		}
@@ -210,32 +212,32 @@ func (c *snapshotsPruneCmd) Run(ctx context.Context, s *streams) error {
 		if err != nil {
 			return err
 		}
-		s.printPruned(pruned, "would be removed", true)
+		printPruned(s, pruned, "would be removed", true)
 		return nil
 	}
-	o, err := c.operate(ctx)
+	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
-	done, err := c.apply(ctx, s, o, operator.Prune{Keep: c.Keep}, operator.Request{Reason: c.Reason})
+	done, err := c.Apply(ctx, s, o, operator.Prune{Keep: c.Keep}, operator.Request{Reason: c.Reason})
 	if err != nil {
 		return err
 	}
-	s.printPruned(*done.Pruned, "removed", false)
+	printPruned(s, *done.Pruned, "removed", false)
 	return nil
 }
 
-func (s *streams) printPruned(pruned snapshots.Pruned, verb string, dryRun bool) {
-	if s.json {
-		s.printJSON(map[string]any{"kept": pruned.Kept, "removed": pruned.Removed, "bytes": pruned.Bytes, "dry_run": dryRun})
+func printPruned(s *terminal.Streams, pruned snapshots.Pruned, verb string, dryRun bool) {
+	if s.JSON {
+		s.PrintJSON(map[string]any{"kept": pruned.Kept, "removed": pruned.Removed, "bytes": pruned.Bytes, "dry_run": dryRun})
 		return
 	}
 	rows := make([][]any, len(pruned.Removed))
 	for i, o := range pruned.Removed {
-		rows[i] = []any{o.Key, o.Size, shortTime(o.Modified)}
+		rows[i] = []any{o.Key, o.Size, terminal.Time(o.Modified)}
 	}
 	if len(rows) > 0 {
-		s.printTable([]any{"removed", "bytes", "written"}, rows)
+		s.PrintTable([]any{"removed", "bytes", "written"}, rows)
 	}
-	s.printf("%d objects, %d bytes %s; %d versions kept\n", len(pruned.Removed), pruned.Bytes, verb, len(pruned.Kept))
+	s.Printf("%d objects, %d bytes %s; %d versions kept\n", len(pruned.Removed), pruned.Bytes, verb, len(pruned.Kept))
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -17,93 +15,10 @@ import (
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
-	"gridcast/builder/source"
-	"gridcast/builder/source/f1db"
-	"gridcast/builder/source/jolpica"
-	"gridcast/builder/source/media"
-	"gridcast/builder/source/openf1"
+	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
 )
-
-// sourceFlags says which sources facts come from.
-type sourceFlags struct {
-	Source      []string `help:"A source of facts: f1db, f1db-release, jolpica or openf1, each also as NAME=URL (https, or http on this machine), f1db-release as NAME=PATH. Given at all, the list is complete, and the first goes first. Default: f1db, for a real ledger. jolpica and openf1, whose terms are non-commercial, are only compared with the others, unless --accept-terms names them." placeholder:"NAME[=URL]" sep:" "`
-	AcceptTerms []string `help:"A source whose non-commercial terms you have read and keep: facts of it may be published. /status says so." placeholder:"NAME" sep:" "`
-	NoSources   bool     `help:"Ask nobody, unless --source is given: facts come by import alone."`
-}
-
-// userAgent says who asks, and how to reach those who wrote it.
-func userAgent() string { return "gridcast/" + version + " (+https://github.com/gridcast)" }
-
-// askAgain is how long the answer of a source counts as fresh. The schedule decides when to ask; this
-// keeps several schedulers of one store from asking the same twice.
-const askAgain = 50 * time.Second
-
-// upstreams returns the sources asked for. A ledger that is not real has none by default: the past
-// has no news.
-func (f *sourceFlags) upstreams(real bool) ([]ingest.Source, error) {
-	wanted := f.Source
-	switch {
-	case len(wanted) > 0:
-	case f.NoSources, !real:
-		return nil, nil
-	default:
-		wanted = []string{"f1db"}
-	}
-	var sources []ingest.Source
-	seen := make(map[string]bool)
-	for _, text := range wanted {
-		name, place, _ := strings.Cut(text, "=")
-		if seen[name] {
-			return nil, usageError{fmt.Errorf("--source %s is there twice", name)}
-		}
-		seen[name] = true
-		var upstream source.Upstream
-		var every time.Duration
-		var err error
-		switch name {
-		case "f1db":
-			upstream, err = f1db.NewRepository(cmp.Or(place, f1db.RepositoryURL), userAgent(), media.Default())
-		case "f1db-release":
-			upstream, err = f1db.NewRelease(cmp.Or(place, f1db.ReleaseURL), userAgent(), media.Default())
-		case "jolpica":
-			upstream, err = jolpica.New(cmp.Or(place, jolpica.URL), userAgent())
-			every = jolpica.Every
-		case "openf1":
-			upstream, err = openf1.New(cmp.Or(place, openf1.URL), userAgent())
-			every = openf1.Every
-		default:
-			err = fmt.Errorf("there is no source %q, only f1db, f1db-release, jolpica and openf1", name)
-		}
-		if err != nil {
-			return nil, usageError{fmt.Errorf("--source %s: %w", text, err)}
-		}
-		sources = append(sources, ingest.Source{
-			Upstream: upstream, Every: every, CheckOnly: upstream.Licence().NonCommercial && !slices.Contains(f.AcceptTerms, name),
-		})
-	}
-	for _, name := range f.AcceptTerms {
-		if !seen[name] {
-			return nil, usageError{fmt.Errorf("--accept-terms %s: no such source is asked; name it with --source too", name)}
-		}
-	}
-	return sources, nil
-}
-
-// sources returns what brings facts into the store of a builder.
-func (f *sourceFlags) sources(ctx context.Context, b *builder.Builder, real bool, log *slog.Logger) (*ingest.Ingest, error) {
-	upstreams, err := f.upstreams(real)
-	if err != nil {
-		return nil, err
-	}
-	facts := archive.NewStore(b.Store)
-	b.Facts = facts.Load // what is taken has been read then
-	in := &ingest.Ingest{
-		Store: b.Store, Facts: facts, Ledger: b.Ledger, Sources: upstreams, Log: log,
-		Interval: func(time.Time) time.Duration { return askAgain },
-	}
-	return in, in.Load(ctx)
-}
 
 type sourceCmds struct {
 	Check  sourceCheckCmd  `cmd:"" help:"Say how each source stands and what waits for a person."`
@@ -115,17 +30,17 @@ type sourceCmds struct {
 
 // sourceCmd is what every command of sources is told.
 type sourceCmd struct {
-	builderFlags `embed:""`
-	sourceFlags  `embed:""`
+	flags.Builder `embed:""`
+	flags.Sources `embed:""`
 }
 
-func (c *sourceCmd) open(ctx context.Context, s *streams) (*builder.Builder, *ingest.Ingest, time.Time, error) {
-	b, clock, err := c.builder(ctx, s)
+func (c *sourceCmd) open(ctx context.Context, s *terminal.Streams) (*builder.Builder, *ingest.Ingest, time.Time, error) {
+	b, clock, err := c.New(ctx, s)
 	if err != nil {
 		return nil, nil, time.Time{}, err
 	}
-	in, err := c.sources(ctx, b, clock.IsSystem(), s.log)
-	return b, in, c.instant(clock), err
+	in, err := c.Ingest(ctx, b, clock.IsSystem(), s)
+	return b, in, c.Instant(clock), err
 }
 
 type sourceCheckCmd struct {
@@ -140,7 +55,7 @@ type checkedSource struct {
 	SaysStart time.Time `json:"says_start,omitzero"` // of the same race, as the source has it
 }
 
-func (c *sourceCheckCmd) Run(ctx context.Context, s *streams) error {
+func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	b, in, now, err := c.open(ctx, s)
 	if err != nil {
 		return err
@@ -169,8 +84,8 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *streams) error {
 		}
 		checked = append(checked, row)
 	}
-	if s.json {
-		s.printJSON(checked)
+	if s.JSON {
+		s.PrintJSON(checked)
 		return nil
 	}
 	rows := make([][]any, len(checked))
@@ -185,22 +100,22 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *streams) error {
 			state = fmt.Sprintf("%s, %d times: %s", source.Fault, source.Failures, source.Reason)
 		}
 		rows[i] = []any{
-			source.Source, source.Licence, ago(now, source.Answered), source.Revision[:min(12, len(source.Revision))], source.startSays(), len(source.Waiting), state,
+			source.Source, source.Licence, terminal.Ago(now, source.Answered), source.Revision[:min(12, len(source.Revision))], source.startSays(), len(source.Waiting), state,
 		}
 	}
-	s.printTable([]any{"source", "licence", "answered", "revision", "next start", "wait", "state"}, rows)
+	s.PrintTable([]any{"source", "licence", "answered", "revision", "next start", "wait", "state"}, rows)
 	if next != nil {
-		s.printf("\nThe next race, the %s, starts at %s.\n", next.Facts.Name, next.Start.UTC().Format(startLayout))
+		s.Printf("\nThe next race, the %s, starts at %s.\n", next.Facts.Name, next.Start.UTC().Format(startLayout))
 	}
 	for _, source := range checked {
-		s.printChanges("These changes wait for a person (gridcast source accept ID --reason …):", source.Waiting)
-		s.printChanges("On these the sources disagree; such a result does not verify itself:", source.Disputed)
-		s.printChanges("These only this source has, and they are not used (--accept-terms NAME):", source.Withheld)
+		printChanges(s, "These changes wait for a person (gridcast source accept ID --reason …):", source.Waiting)
+		printChanges(s, "On these the sources disagree; such a result does not verify itself:", source.Disputed)
+		printChanges(s, "These only this source has, and they are not used (--accept-terms NAME):", source.Withheld)
 		for _, note := range source.Notes {
-			s.printf("  %s: %s\n", source.Source, note)
+			s.Printf("  %s: %s\n", source.Source, note)
 		}
 		for _, line := range source.Standings {
-			s.printf("  %s\n", line)
+			s.Printf("  %s\n", line)
 		}
 	}
 	return nil
@@ -236,30 +151,23 @@ func (c *checkedSource) startSays() string {
 	return text
 }
 
-func ago(now, at time.Time) string {
-	if at.IsZero() {
-		return "never"
-	}
-	return now.Sub(at).Round(time.Second).String() + " ago"
-}
-
 // printChanges lists changes with what differs and why they wait.
-func (s *streams) printChanges(title string, changes []assemble.Proposal) {
+func printChanges(s *terminal.Streams, title string, changes []assemble.Proposal) {
 	if len(changes) == 0 {
 		return
 	}
-	s.printf("\n%s\n", title)
+	s.Printf("\n%s\n", title)
 	for _, c := range changes {
 		round := strings.TrimSpace(fmt.Sprintf("%d %s", c.Year, c.GrandPrix))
-		s.printf("\n%s  %s, %s, by %s %.12s\n", c.ID, round, c.Block, c.Source, c.Revision)
+		s.Printf("\n%s  %s, %s, by %s %.12s\n", c.ID, round, c.Block, c.Source, c.Revision)
 		for _, r := range c.Refused {
-			s.printf("  %s: %s\n", r.Gate, r.Reason)
+			s.Printf("  %s: %s\n", r.Gate, r.Reason)
 		}
 		rows := make([][]any, 0, len(c.Lines))
 		for _, line := range c.Lines {
 			rows = append(rows, []any{line.About, line.Was, line.Is})
 		}
-		s.printTable([]any{"", "was", "is"}, rows)
+		s.PrintTable([]any{"", "was", "is"}, rows)
 	}
 }
 
@@ -278,13 +186,13 @@ type pulled struct {
 	Changed bool                `json:"changed"`
 }
 
-func (c *sourcePullCmd) Run(ctx context.Context, s *streams) error {
+func (c *sourcePullCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	_, in, now, err := c.open(ctx, s)
 	if err != nil {
 		return err
 	}
 	if len(in.Sources) == 0 {
-		return usageError{errors.New("no source is named: --source NAME[=URL]")}
+		return terminal.Usagef("no source is named: --source NAME[=URL]")
 	}
 	report, err := in.Run(ctx, now, true)
 	if err != nil {
@@ -299,26 +207,26 @@ func (c *sourcePullCmd) Run(ctx context.Context, s *streams) error {
 		out.Faults[name] = fault.Error()
 		faults = append(faults, fmt.Errorf("%s: %w", name, fault))
 	}
-	if s.json {
-		s.printJSON(out)
+	if s.JSON {
+		s.PrintJSON(out)
 		return errors.Join(faults...)
 	}
 	for _, change := range report.Taken {
-		s.printf("taken  %d %s, %s, by %s %.12s\n", change.Year, change.GrandPrix, change.Block, change.Source, change.Revision)
+		s.Printf("taken  %d %s, %s, by %s %.12s\n", change.Year, change.GrandPrix, change.Block, change.Source, change.Revision)
 	}
 	for _, event := range report.Events {
-		s.printf("%s  %d  %s\n", event.Type, event.Session, event)
+		s.Printf("%s  %d  %s\n", event.Type, event.Session, event)
 	}
-	s.printChanges("These changes wait for a person (gridcast source accept ID --reason …):", report.Waiting)
+	printChanges(s, "These changes wait for a person (gridcast source accept ID --reason …):", report.Waiting)
 	if !report.Changed && len(faults) == 0 {
-		s.printf("Nothing new.\n")
+		s.Printf("Nothing new.\n")
 	}
 	return errors.Join(faults...)
 }
 
 type sourceTraceCmd struct {
-	storeFlags `embed:""`
-	Key        int64 `arg:"" help:"The session key of a round."`
+	flags.Storage `embed:""`
+	Key           int64 `arg:"" help:"The session key of a round."`
 }
 
 // tracedBlock is a row of source trace --json.
@@ -329,8 +237,8 @@ type tracedBlock struct {
 	Reason string `json:"reason,omitzero"`
 }
 
-func (c *sourceTraceCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.openToRead(ctx)
+func (c *sourceTraceCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	store, err := c.OpenToRead(ctx)
 	if err != nil {
 		return err
 	}
@@ -372,41 +280,41 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *streams) error {
 		traced = append(traced, row)
 		rows = append(rows, []any{block, from, origin.Revision, origin.At.UTC().Format(time.DateTime), by})
 	}
-	if s.json {
-		s.printJSON(traced)
+	if s.JSON {
+		s.PrintJSON(traced)
 		return nil
 	}
-	s.printTable([]any{"part", "source", "revision", "since", "let through by"}, rows)
+	s.PrintTable([]any{"part", "source", "revision", "since", "let through by"}, rows)
 	aliases := hand.Named()
 	renamed := l.State().Aliases()
 	for _, from := range slices.Sorted(maps.Keys(renamed)) {
 		aliases = append(aliases, assemble.Alias{Kind: assemble.DriverAlias, From: string(from), To: string(renamed[from])})
 	}
 	for _, alias := range aliases {
-		s.printf("%s %s is %s\n", alias.Kind, alias.From, alias.To)
+		s.Printf("%s %s is %s\n", alias.Kind, alias.From, alias.To)
 	}
 	return nil
 }
 
 type sourceAcceptCmd struct {
-	handFlags   `embed:""`
-	actionFlags `embed:""`
-	whyFlag     `embed:""`
-	ID          string `arg:"" help:"Of the change, as gridcast source check lists it."`
+	flags.Manual         `embed:""`
+	flags.Action         `embed:""`
+	flags.RequiredReason `embed:""`
+	ID                   string `arg:"" help:"Of the change, as gridcast source check lists it."`
 }
 
-func (c *sourceAcceptCmd) Run(ctx context.Context, s *streams) error {
-	o, err := c.open(ctx, s)
+func (c *sourceAcceptCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
 	if err := o.Ingest.Load(ctx); err != nil {
 		return err
 	}
-	done, err := c.apply(ctx, s, o, operator.AcceptChange{ID: c.ID}, operator.Request{Reason: c.Reason})
+	done, err := c.Apply(ctx, s, o, operator.AcceptChange{ID: c.ID}, operator.Request{Reason: c.Reason})
 	if err != nil {
 		return err
 	}
-	s.printEntered(done)
+	printEntered(s, done)
 	return nil
 }

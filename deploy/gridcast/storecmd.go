@@ -6,7 +6,9 @@ import (
 
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
+	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/open"
@@ -26,50 +28,50 @@ func place(ctx context.Context, name string, access open.Access) (blob.Store, er
 }
 
 type storeBackupCmd struct {
-	storeFlags  `embed:""`
-	actionFlags `embed:""`
-	reasonFlag  `embed:""`
-	To          string `arg:"" help:"Where to: a folder, or a store as --store names one."`
+	flags.Storage        `embed:""`
+	flags.Action         `embed:""`
+	flags.OptionalReason `embed:""`
+	To                   string `arg:"" help:"Where to: a folder, or a store as --store names one."`
 }
 
-func (c *storeBackupCmd) Run(ctx context.Context, s *streams) error {
+func (c *storeBackupCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	to, err := place(ctx, c.To, open.ReadWrite)
 	if err != nil {
 		return err
 	}
-	o, err := c.operate(ctx)
+	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
-	bar := newBar(s.err)
-	done, damage := c.apply(ctx, s, o, operator.BackupStore{To: to}, operator.Request{Reason: c.Reason, Progress: bar.show})
-	bar.finish()
+	bar := s.NewBar()
+	done, damage := c.Apply(ctx, s, o, operator.BackupStore{To: to}, operator.Request{Reason: c.Reason, Progress: bar.Show})
+	bar.Finish()
 	switch {
 	case done.Backup == nil:
 		return damage
-	case s.json:
-		s.printJSON(done.Backup)
+	case s.JSON:
+		s.PrintJSON(done.Backup)
 	default:
-		s.printf("%s\n", done.Text)
+		s.Printf("%s\n", done.Text)
 	}
 	return damage
 }
 
 type storeRestoreCmd struct {
-	storeFlags  `embed:""`
-	actionFlags `embed:""`
-	reasonFlag  `embed:""`
-	From        string   `arg:"" help:"The backup: a folder, or a store as --store names one."`
-	Above       int64    `help:"The highest version that any edge has served." placeholder:"N" env:"-"`
-	Edges       []string `help:"The admin ports of the edges, which are asked what they have served." placeholder:"URL"`
+	flags.Storage        `embed:""`
+	flags.Action         `embed:""`
+	flags.OptionalReason `embed:""`
+	From                 string   `arg:"" help:"The backup: a folder, or a store as --store names one."`
+	Above                int64    `help:"The highest version that any edge has served." placeholder:"N" env:"-"`
+	Edges                []string `help:"The admin ports of the edges, which are asked what they have served." placeholder:"URL"`
 }
 
-func (c *storeRestoreCmd) Run(ctx context.Context, s *streams) error {
+func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	from, err := place(ctx, c.From, open.ReadOnly)
 	if err != nil {
 		return err
 	}
-	store, err := c.open(ctx)
+	store, err := c.Open(ctx)
 	if err != nil {
 		return err
 	}
@@ -84,23 +86,23 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *streams) error {
 			action.Since = snapshots.Ledger{Kind: head.Kind, Seq: head.Seq, Hash: head.Hash}
 		}
 	}
-	o := &operator.Operator{Store: store, Name: processName()}
+	o := &operator.Operator{Store: store, Name: flags.ProcessName()}
 	if o.Audit, err = auditlog.Load(ctx, store); err != nil {
 		return err
 	}
-	bar := newBar(s.err)
-	done, err := c.apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Progress: bar.show})
-	bar.finish()
+	bar := s.NewBar()
+	done, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Progress: bar.Show})
+	bar.Finish()
 	if err != nil {
 		return err
 	}
-	if s.json {
-		s.printJSON(done.Restored)
+	if s.JSON {
+		s.PrintJSON(done.Restored)
 		return nil
 	}
-	s.printf("%s\nledger   up to file %d\nkept     %d documents that the store had itself\n", done.Text, done.Restored.Ledger.Seq, len(done.Restored.Kept))
+	s.Printf("%s\nledger   up to file %d\nkept     %d documents that the store had itself\n", done.Text, done.Restored.Ledger.Seq, len(done.Restored.Kept))
 	for _, lost := range done.Restored.Lost {
-		s.printf("LOST     %s\n", lost)
+		s.Printf("LOST     %s\n", lost)
 	}
 	return nil
 }

@@ -23,12 +23,12 @@ func TestSchedulerTakesOver(t *testing.T) {
 	w := replayedWeekend(t)
 	// Nobody has frozen the pick yet: the schedulers find that it is due.
 	began := time.Now()
-	h := newHouse(t, "dir:store", w.round.GridKnownAt().Add(-time.Hour), "--model", "grid-frequency")
+	h := newHouse(t, "dir:store", w.Round.GridKnownAt().Add(-time.Hour), "--model", "grid-frequency")
 	// Four processes start until lights out, in half a minute or in a dozen times what the store has
 	// taken on this machine now. The race is live for almost three times as long.
 	const before = 90 * time.Minute
 	lead := max(30*time.Second, 12*time.Since(began))
-	race := raceClock(t, w.round.StartsAt().Add(-before), before.Seconds()/lead.Seconds())
+	race := raceClock(t, w.Round.StartsAt().Add(-before), before.Seconds()/lead.Seconds())
 	h.run(t, race)
 	dir := h.scheduler.cmd.Dir
 	startScheduler(t, dir, "--store", "dir:store", "--race-clock", race.String(), "--model", "grid-frequency")

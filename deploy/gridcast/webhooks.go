@@ -3,12 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
 
+	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
 	"gridcast/scheduler/webhook"
 )
 
@@ -23,29 +24,12 @@ type webhooksCmds struct {
 	Remove webhooksRemoveCmd `cmd:"" help:"Tell a webhook nothing any more, for ever."`
 }
 
-// webhookFlags is what a process is told that signs and sends webhooks.
-type webhookFlags struct {
-	WebhookMasterFile       string `help:"A file with the master that the secrets of webhooks are derived from, at least 32 bytes that nobody can guess; the same for every scheduler, and for commands that add webhooks. Make one: (umask 077; openssl rand -base64 32 >FILE)." placeholder:"FILE"`
-	WebhookInsecureLoopback bool   `help:"For tests and demonstrations only: webhooks may go to this machine itself, without TLS too. Whoever may add a webhook can then reach every service here."`
-}
-
-func (f *webhookFlags) sender(log *slog.Logger) (*webhook.Sender, error) {
-	master, err := webhook.ReadMaster(f.WebhookMasterFile)
-	if err != nil {
-		return nil, err
-	}
-	if f.WebhookInsecureLoopback && log != nil {
-		log.Warn("webhooks may go to this machine itself: --webhook-insecure-loopback is for tests and demonstrations")
-	}
-	return webhook.NewSender(webhook.SenderOptions{Master: master, InsecureLoopback: f.WebhookInsecureLoopback})
-}
-
 // webhookActionFlags is what an action about a webhook is told.
 type webhookActionFlags struct {
-	storeFlags   `embed:""`
-	webhookFlags `embed:""`
-	actionFlags  `embed:""`
-	reasonFlag   `embed:""`
+	flags.Storage        `embed:""`
+	flags.Webhooks       `embed:""`
+	flags.Action         `embed:""`
+	flags.OptionalReason `embed:""`
 }
 
 // webhookArg names the webhook that an action is about.
@@ -53,49 +37,49 @@ type webhookArg struct {
 	ID string `arg:"" help:"The webhook's id, from webhooks list."`
 }
 
-func (f *webhookActionFlags) do(ctx context.Context, s *streams, action operator.Action) (operator.Answer, error) {
-	o, err := f.operate(ctx)
+func (f *webhookActionFlags) do(ctx context.Context, s *terminal.Streams, action operator.Action) (operator.Answer, error) {
+	o, err := f.Operator(ctx, s)
 	if err != nil {
 		return operator.Answer{}, err
 	}
-	if o.Webhooks, err = f.sender(nil); err != nil {
+	if o.Webhooks, err = f.Sender(nil); err != nil {
 		return operator.Answer{}, err
 	}
-	return f.apply(ctx, s, o, action, operator.Request{Reason: f.Reason})
+	return f.Apply(ctx, s, o, action, operator.Request{Reason: f.Reason})
 }
 
 // change carries out an action that makes no secret, and prints what became of the webhook.
-func (f *webhookActionFlags) change(ctx context.Context, s *streams, action operator.Action) error {
+func (f *webhookActionFlags) change(ctx context.Context, s *terminal.Streams, action operator.Action) error {
 	done, err := f.do(ctx, s, action)
 	switch {
 	case err != nil:
 		return err
-	case s.json && done.Attempt != nil:
-		s.printJSON(done.Attempt)
+	case s.JSON && done.Attempt != nil:
+		s.PrintJSON(done.Attempt)
 		return nil
-	case s.json:
-		s.printJSON(done.Webhook)
+	case s.JSON:
+		s.PrintJSON(done.Webhook)
 		return nil
 	}
-	s.printf("%s\n", done.Text)
+	s.Printf("%s\n", done.Text)
 	return nil
 }
 
 // printSecret shows the secret of a webhook, this once.
-func (f *webhookActionFlags) printSecret(ctx context.Context, s *streams, action operator.Action) error {
+func (f *webhookActionFlags) printSecret(ctx context.Context, s *terminal.Streams, action operator.Action) error {
 	done, err := f.do(ctx, s, action)
 	switch {
 	case err != nil:
 		return err
-	case s.json:
-		s.printJSON(struct {
+	case s.JSON:
+		s.PrintJSON(struct {
 			*webhook.Hook
 
 			Secret string `json:"secret"`
 		}{done.Webhook, done.Secret})
 		return nil
 	}
-	s.printf("%s\n\n%s\n", done.Secret, done.Text)
+	s.Printf("%s\n\n%s\n", done.Secret, done.Text)
 	return nil
 }
 
@@ -105,10 +89,10 @@ type webhooksAddCmd struct {
 	Endpoint           []string `help:"What to tell of, such as standings or calendar.ics; repeat for more. Default: everything." env:"-" placeholder:"NAME"`
 }
 
-func (c *webhooksAddCmd) Run(ctx context.Context, s *streams) error {
+func (c *webhooksAddCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	for _, e := range c.Endpoint {
 		if !slices.Contains(webhook.Topics(), e) {
-			return usageError{fmt.Errorf("--endpoint %q: must be one of %s", e, strings.Join(webhook.Topics(), ", "))}
+			return terminal.Usagef("--endpoint %q: must be one of %s", e, strings.Join(webhook.Topics(), ", "))
 		}
 	}
 	return c.printSecret(ctx, s, operator.AddWebhook{URL: c.URL, Endpoints: c.Endpoint})
@@ -117,10 +101,10 @@ func (c *webhooksAddCmd) Run(ctx context.Context, s *streams) error {
 type webhooksRotateCmd struct {
 	webhookActionFlags `embed:""`
 	webhookArg         `embed:""`
-	Grace              span `default:"24h" help:"How long the old secret signs too." placeholder:"DURATION" env:"-"`
+	Grace              flags.Span `default:"24h" help:"How long the old secret signs too." placeholder:"DURATION" env:"-"`
 }
 
-func (c *webhooksRotateCmd) Run(ctx context.Context, s *streams) error {
+func (c *webhooksRotateCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return c.printSecret(ctx, s, operator.RotateWebhook{ID: c.ID, Grace: time.Duration(c.Grace)})
 }
 
@@ -129,7 +113,7 @@ type webhooksTestCmd struct {
 	webhookArg         `embed:""`
 }
 
-func (c *webhooksTestCmd) Run(ctx context.Context, s *streams) error {
+func (c *webhooksTestCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return c.change(ctx, s, operator.TestWebhook{ID: c.ID})
 }
 
@@ -138,7 +122,7 @@ type webhooksPauseCmd struct {
 	webhookArg         `embed:""`
 }
 
-func (c *webhooksPauseCmd) Run(ctx context.Context, s *streams) error {
+func (c *webhooksPauseCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return c.change(ctx, s, operator.PauseWebhook{ID: c.ID})
 }
 
@@ -147,7 +131,7 @@ type webhooksResumeCmd struct {
 	webhookArg         `embed:""`
 }
 
-func (c *webhooksResumeCmd) Run(ctx context.Context, s *streams) error {
+func (c *webhooksResumeCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return c.change(ctx, s, operator.ResumeWebhook{ID: c.ID})
 }
 
@@ -156,21 +140,21 @@ type webhooksRemoveCmd struct {
 	webhookArg         `embed:""`
 }
 
-func (c *webhooksRemoveCmd) Run(ctx context.Context, s *streams) error {
+func (c *webhooksRemoveCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return c.change(ctx, s, operator.RemoveWebhook{ID: c.ID})
 }
 
 type webhooksListCmd struct {
-	storeFlags   `embed:""`
-	webhookFlags `embed:""`
+	flags.Storage  `embed:""`
+	flags.Webhooks `embed:""`
 }
 
-func (c *webhooksListCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.openToRead(ctx)
+func (c *webhooksListCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	store, err := c.OpenToRead(ctx)
 	if err != nil {
 		return err
 	}
-	sender, err := c.sender(nil)
+	sender, err := c.Sender(nil)
 	if err != nil {
 		return err
 	}
@@ -178,7 +162,7 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *streams) error {
 	switch {
 	case err != nil:
 		return err
-	case s.json:
+	case s.JSON:
 		hooks := make([]any, len(list))
 		for i, h := range list {
 			hooks[i] = struct {
@@ -188,10 +172,10 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *streams) error {
 				Told  int64  `json:"told"`
 			}{h.Hook, h.State.String(), h.Log.Told}
 		}
-		s.printJSON(hooks)
+		s.PrintJSON(hooks)
 		return nil
 	case len(list) == 0:
-		s.printf("%s has no webhooks; gridcast webhooks add makes one\n", store)
+		s.Printf("%s has no webhooks; gridcast webhooks add makes one\n", store)
 		return nil
 	}
 	rows := make([][]any, len(list))
@@ -204,19 +188,19 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *streams) error {
 		if h.Trouble != "" {
 			state += ": " + h.Trouble
 		}
-		rows[i] = []any{h.ID, plain(operator.WebhookHost(h.Hook)), endpoints, shortTime(h.Created), h.Log.Told, plain(state)}
+		rows[i] = []any{h.ID, terminal.Quoted(operator.WebhookHost(h.Hook)), endpoints, terminal.Time(h.Created), h.Log.Told, terminal.Quoted(state)}
 	}
-	s.printTable([]any{"id", "host", "told of", "created", "up to version", "state"}, rows)
+	s.PrintTable([]any{"id", "host", "told of", "created", "up to version", "state"}, rows)
 	return nil
 }
 
 type webhooksLogCmd struct {
-	storeFlags `embed:""`
-	webhookArg `embed:""`
+	flags.Storage `embed:""`
+	webhookArg    `embed:""`
 }
 
-func (c *webhooksLogCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.openToRead(ctx)
+func (c *webhooksLogCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	store, err := c.OpenToRead(ctx)
 	if err != nil {
 		return err
 	}
@@ -232,11 +216,11 @@ func (c *webhooksLogCmd) Run(ctx context.Context, s *streams) error {
 	switch {
 	case err != nil:
 		return err
-	case s.json:
-		s.printJSON(state.Attempts)
+	case s.JSON:
+		s.PrintJSON(state.Attempts)
 		return nil
 	case len(state.Attempts) == 0:
-		s.printf("nothing was sent to %s yet; gridcast webhooks test %s tries the way\n", operator.WebhookHost(*h), h.ID)
+		s.Printf("nothing was sent to %s yet; gridcast webhooks test %s tries the way\n", operator.WebhookHost(*h), h.ID)
 		return nil
 	}
 	rows := make([][]any, len(state.Attempts))
@@ -245,8 +229,8 @@ func (c *webhooksLogCmd) Run(ctx context.Context, s *streams) error {
 		if a.Version > 0 {
 			about = fmt.Sprintf("version %d", a.Version)
 		}
-		rows[i] = []any{a.At.Format(time.RFC3339), a.Message, about, a.Number, string(a.Outcome), fmt.Sprintf("%d ms", a.Millis), shortTime(a.Retry), plain(a.Detail)}
+		rows[i] = []any{a.At.Format(time.RFC3339), a.Message, about, a.Number, string(a.Outcome), fmt.Sprintf("%d ms", a.Millis), terminal.Time(a.Retry), terminal.Quoted(a.Detail)}
 	}
-	s.printTable([]any{"at", "message", "about", "attempt", "outcome", "took", "again", "detail"}, rows)
+	s.PrintTable([]any{"at", "message", "about", "attempt", "outcome", "took", "again", "detail"}, rows)
 	return nil
 }

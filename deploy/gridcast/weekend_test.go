@@ -20,6 +20,7 @@ import (
 	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
+	"gridcast/deploy/servers"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots/blob/porttest"
 )
@@ -114,14 +115,14 @@ func entry(t testing.TB, c *client, session int64) wire.CalendarEntry {
 }
 
 // replayedWeekend returns the weekend of the demo.
-func replayedWeekend(t testing.TB) weekend {
+func replayedWeekend(t testing.TB) servers.Weekend {
 	t.Helper()
 	binary(t) // built before the race clock runs
 	a, err := archive.Embedded()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := demoWeekend(a)
+	w, err := servers.DemoWeekend(a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,15 +150,15 @@ func TestWeekend(t *testing.T) {
 	}
 	const session = 2024022 // Las Vegas
 	w := replayedWeekend(t)
-	race := raceClock(t, w.round.GridKnownAt().Add(-40*time.Minute), 200) // 12 s, for three processes to start
+	race := raceClock(t, w.Round.GridKnownAt().Add(-40*time.Minute), 200) // 12 s, for three processes to start
 	began := time.Now()
 	h := startHouse(t, race)
 	started := time.Since(began)
 	nextRace := func(c *client) wire.NextRace { return data[wire.NextRace](t, c.get(t, "/next-race")) }
 
-	if now := race.Now(); now.Before(w.round.GridKnownAt()) {
-		if next := nextRace(h.edges[0]); next.Name != w.round.Name || next.Prediction != nil {
-			t.Errorf("before qualifying: got %+v, want %s without a pick", next, w.round.Name)
+	if now := race.Now(); now.Before(w.Round.GridKnownAt()) {
+		if next := nextRace(h.edges[0]); next.Name != w.Round.Name || next.Prediction != nil {
+			t.Errorf("before qualifying: got %+v, want %s without a pick", next, w.Round.Name)
 		}
 	} else {
 		t.Logf("the processes took until %s to start: what is before qualifying was not looked at", now)
@@ -165,9 +166,9 @@ func TestWeekend(t *testing.T) {
 	h.await(t, "qualifying has ended, the pick is frozen", func(c *client) bool { return nextRace(c).Prediction != nil })
 	pick := *nextRace(h.edges[0]).Prediction
 	// It is live for four hours: 29 s, or as long as it takes to start four times over on this machine now.
-	h.run(t, raceClock(t, w.round.StartsAt().Add(-10*time.Minute), min(500, 4*time.Hour.Seconds()/(4*started.Seconds()))))
+	h.run(t, raceClock(t, w.Round.StartsAt().Add(-10*time.Minute), min(500, 4*time.Hour.Seconds()/(4*started.Seconds()))))
 	h.await(t, "lights out, the round is live", func(c *client) bool { return entry(t, c, session).Status == wire.Live })
-	if next := nextRace(h.edges[0]); next.Name == w.round.Name || next.Prediction != nil {
+	if next := nextRace(h.edges[0]); next.Name == w.Round.Name || next.Prediction != nil {
 		t.Errorf("after lights out: got %+v, want the next round without a pick", next)
 	}
 	h.await(t, "the race is over, its result is awaited", func(c *client) bool { return entry(t, c, session).Status == wire.AwaitingResult })
@@ -199,7 +200,7 @@ func TestWeekend(t *testing.T) {
 		}
 	}
 
-	winner := w.round.Winner()
+	winner := w.Round.Winner()
 	for i, c := range h.edges {
 		r := record(c)
 		if r.Result == nil || r.WinnerHit == nil || *r.WinnerHit != (r.Result.Winner == pick.Winner) || r.Prediction != pick {

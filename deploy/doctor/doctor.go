@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -22,7 +22,9 @@ import (
 
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
+	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
 	"gridcast/edge"
 	"gridcast/edge/keys"
 	"gridcast/edge/limit/redislimit"
@@ -32,48 +34,51 @@ import (
 	"gridcast/snapshots/blob/s3blob"
 )
 
-// doctorCmd looks at everything a server of the same configuration depends on. It changes
+// Doctor looks at everything a server of the same configuration depends on. It changes
 // nothing but an object of its own, which it removes.
-type doctorCmd struct {
-	builderFlags `embed:""`
-	edgeFlags    `embed:""`
-	consoleFlags `embed:""`
-	sourceFlags  `embed:""`
-	webhookFlags `embed:""`
-	Role         string `arg:"" optional:"" help:"Which server: ${enum}." enum:"serve,edge,scheduler" default:"serve"`
+type Doctor struct {
+	flags.Builder  `embed:""`
+	flags.Edge     `embed:""`
+	flags.Console  `embed:""`
+	flags.Sources  `embed:""`
+	flags.Webhooks `embed:""`
+	Role           string `arg:"" optional:"" help:"Which server: ${enum}." enum:"serve,edge,scheduler" default:"serve"`
 }
 
-// health is how something stands that was looked at.
-type health string
+// Health is the outcome of a check.
+type Health string
 
+// The outcomes of a check.
 const (
-	good    health = "ok"
-	note    health = "note"    // not wrong, but better known
-	problem health = "PROBLEM" // the server does not do what it should
+	Good    Health = "ok"
+	Note    Health = "note"    // not wrong, but worth knowing
+	Problem Health = "PROBLEM" // keeps the server from its work
 )
 
-// finding is a row of doctor --json.
-type finding struct {
+// Finding is a row of doctor --json.
+type Finding struct {
 	Check string `json:"check"`
-	State health `json:"state"`
+	State Health `json:"state"`
 	Text  string `json:"text"`
-	Mend  string `json:"mend,omitzero"` // the command that mends it
+	Fix   string `json:"mend,omitzero"` // the command that helps
 }
 
 // doctor looks, and collects what it finds.
 type doctor struct {
-	*doctorCmd
+	*Doctor
 
 	store    blob.Store // nil: it cannot be read
-	real     bool       // the clock is the real one, so the ledger has to be
-	findings []finding
+	real     bool       // the clock is the real one, so the ledger must be real too
+	version  string     // of this program
+	findings []Finding
 }
 
 // lookTime bounds one look at something over the network.
 const lookTime = 10 * time.Second
 
-func (c *doctorCmd) Run(ctx context.Context, s *streams) error {
-	d := &doctor{doctorCmd: c}
+// Run prints the findings, and fails if one is a problem.
+func (c *Doctor) Run(ctx context.Context, s *terminal.Streams) error {
+	d := &doctor{Doctor: c, version: s.Version}
 	cfg := d.configuration()
 	d.openStore(ctx)
 	if d.store != nil {
@@ -96,53 +101,53 @@ func (c *doctorCmd) Run(ctx context.Context, s *streams) error {
 	d.ports(ctx)
 	problems := 0
 	for _, f := range d.findings {
-		if f.State == problem {
+		if f.State == Problem {
 			problems++
 		}
 	}
-	s.printFindings(d.findings)
+	printFindings(s, d.findings)
 	if problems > 0 {
 		return fmt.Errorf("doctor: %d of %d checks found a problem", problems, len(d.findings))
 	}
 	return nil
 }
 
-// printFindings prints what was found, and then the commands that mend it.
-func (s *streams) printFindings(findings []finding) {
-	if s.json {
-		s.printJSON(findings)
+// printFindings prints what was found, and then the commands that fix it.
+func printFindings(s *terminal.Streams, findings []Finding) {
+	if s.JSON {
+		s.PrintJSON(findings)
 		return
 	}
 	rows := make([][]any, len(findings))
-	var mend strings.Builder
+	var fix strings.Builder
 	for i, f := range findings {
 		rows[i] = []any{f.Check, string(f.State), f.Text}
-		if f.Mend != "" {
-			fmt.Fprintf(&mend, "  %-12s %s\n", f.Check, f.Mend)
+		if f.Fix != "" {
+			fmt.Fprintf(&fix, "  %-12s %s\n", f.Check, f.Fix)
 		}
 	}
-	s.printTable([]any{"check", "state", "found"}, rows)
-	if mend.Len() == 0 {
+	s.PrintTable([]any{"check", "state", "found"}, rows)
+	if fix.Len() == 0 {
 		return
 	}
-	s.printf("\nWhat mends it:\n\n%s", mend.String())
+	s.Printf("\nWhat helps:\n\n%s", fix.String())
 }
 
-func (d *doctor) found(check string, state health, mend, format string, args ...any) {
-	d.findings = append(d.findings, finding{check, state, fmt.Sprintf(format, args...), mend})
+func (d *doctor) found(check string, state Health, fix, format string, args ...any) {
+	d.findings = append(d.findings, Finding{check, state, fmt.Sprintf(format, args...), fix})
 }
 
 // configuration is what the server would refuse at its start.
 func (d *doctor) configuration() edge.Config {
-	cfg, edgeErr := d.config()
-	clock, clockErr := d.clock()
+	cfg, edgeErr := d.Config()
+	clock, clockErr := d.Race()
 	d.real = clockErr == nil && clock.IsSystem()
-	_, policyErr := d.policy()
-	_, sourceErr := d.upstreams(d.real)
+	_, policyErr := d.Policy()
+	_, sourceErr := d.Upstreams(d.real, d.version)
 	if err := errors.Join(edgeErr, clockErr, policyErr, sourceErr); err != nil {
-		d.found("configuration", problem, "gridcast "+d.Role+" --help", "%s", oneLine(err))
+		d.found("configuration", Problem, "gridcast "+d.Role+" --help", "%s", oneLine(err))
 	} else {
-		d.found("configuration", good, "", "as gridcast %s reads it", d.Role)
+		d.found("configuration", Good, "", "as gridcast %s reads it", d.Role)
 	}
 	return cfg
 }
@@ -154,26 +159,26 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 func (d *doctor) openStore(ctx context.Context) {
 	path, inFolder := strings.CutPrefix(d.Store, "dir:")
 	if _, err := os.Lstat(path); inFolder && errors.Is(err, fs.ErrNotExist) && d.Role != "edge" {
-		d.found("store", note, "", "%s is not there yet: the first start makes it", d.Store)
+		d.found("store", Note, "", "%s is not there yet: the first start makes it", d.Store)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	store, err := d.openToRead(ctx)
+	store, err := d.OpenToRead(ctx)
 	if err == nil {
 		_, _, err = snapshots.LoadPointer(ctx, store)
 	}
 	switch {
 	case err == nil, errors.Is(err, snapshots.ErrNone), errors.Is(err, snapshots.ErrDamaged):
 		d.store = store
-		d.found("store", good, "", "%s can be read", store)
+		d.found("store", Good, "", "%s can be read", store)
 	default:
-		d.found("store", problem, d.mendStore(err), "%s", oneLine(err))
+		d.found("store", Problem, d.fixStore(err), "%s", oneLine(err))
 	}
 }
 
-// mendStore is the command that mends a store which cannot be used.
-func (d *doctor) mendStore(err error) string {
+// fixStore is the command that mends a store which cannot be used.
+func (d *doctor) fixStore(err error) string {
 	if path, ok := strings.CutPrefix(d.Store, "dir:"); ok {
 		switch {
 		case errors.Is(err, fs.ErrPermission):
@@ -211,8 +216,8 @@ func (d *doctor) writes(ctx context.Context) {
 			return // it opens a folder to read, whoever owns it
 		}
 		var err error
-		if store, err = d.open(ctx); err != nil {
-			d.found("rights", problem, d.mendStore(err), "%s", oneLine(err))
+		if store, err = d.Open(ctx); err != nil {
+			d.found("rights", Problem, d.fixStore(err), "%s", oneLine(err))
 			return
 		}
 	}
@@ -220,35 +225,35 @@ func (d *doctor) writes(ctx context.Context) {
 	tag, err := store.Create(ctx, key, []byte("one"))
 	switch {
 	case d.Role == "edge" && errors.Is(err, s3blob.ErrCredentials):
-		d.found("rights", good, "", "reader: it may read and not write, as an edge should")
+		d.found("rights", Good, "", "reader: it may read and not write, as an edge should")
 		return
 	case err != nil:
-		d.found("rights", problem, d.mendStore(err), "it may read, but not write: %s", oneLine(err))
+		d.found("rights", Problem, d.fixStore(err), "it may read, but not write: %s", oneLine(err))
 		return
 	}
 	defer func() {
 		if err := store.Delete(context.WithoutCancel(ctx), key); err != nil {
-			d.found("rights", problem, d.mendStore(err), "it may write, but not delete: %s", oneLine(err))
+			d.found("rights", Problem, d.fixStore(err), "it may write, but not delete: %s", oneLine(err))
 		}
 	}()
 	if d.Role == "edge" {
-		d.found("rights", note, "", "writer: an edge needs to read only; deploy/docs/s3.md has the policy of a reader")
+		d.found("rights", Note, "", "writer: an edge needs to read only; deploy/docs/s3.md has the policy of a reader")
 		return
 	}
-	d.found("rights", good, "", "writer: it may read and write")
+	d.found("rights", Good, "", "writer: it may read and write")
 	if _, err := store.Create(ctx, key, []byte("two")); errors.Is(err, blob.ErrConflict) {
-		d.found("create-once", good, "", "an object that is there is not replaced")
+		d.found("create-once", Good, "", "an object that is there is not replaced")
 	} else {
-		d.found("create-once", problem, "", "the server does not honour If-None-Match: *, without which two builders overwrite each other; use one that does (%s)", outcome(err))
+		d.found("create-once", Problem, "", "the server does not honour If-None-Match: *, without which two builders overwrite each other; use one that does (%s)", outcome(err))
 	}
 	_, err = store.Swap(ctx, key, tag, []byte("three"))
 	if err == nil {
 		_, err = store.Swap(ctx, key, tag, []byte("four"))
 	}
 	if errors.Is(err, blob.ErrConflict) {
-		d.found("swap", good, "", "an object that has changed meanwhile is not replaced")
+		d.found("swap", Good, "", "an object that has changed meanwhile is not replaced")
 	} else {
-		d.found("swap", problem, "", "the server does not honour If-Match, without which two builders overwrite each other; use one that does (%s)", outcome(err))
+		d.found("swap", Problem, "", "the server does not honour If-Match, without which two builders overwrite each other; use one that does (%s)", outcome(err))
 	}
 }
 
@@ -266,21 +271,21 @@ func (d *doctor) storeClock(ctx context.Context) {
 	defer cancel()
 	c, ok := d.store.(blob.Clock)
 	if !ok {
-		d.found("clock", note, "", "a folder has no clock to hold this machine's against")
+		d.found("clock", Note, "", "a folder has no clock to hold this machine's against")
 		return
 	}
 	at, within, err := c.StoreTime(ctx)
 	if err != nil {
-		d.found("clock", problem, "timedatectl status", "%s", oneLine(err))
+		d.found("clock", Problem, "timedatectl status", "%s", oneLine(err))
 		return
 	}
 	off := time.Since(at)
 	switch {
 	case off.Abs() > ledger.MaxAhead+within:
-		d.found("clock", problem, "timedatectl set-ntp true", "this machine is %s off the storage's clock; beyond %s nothing is frozen",
+		d.found("clock", Problem, "timedatectl set-ntp true", "this machine is %s off the storage's clock; beyond %s nothing is frozen",
 			off.Round(time.Second/10), ledger.MaxAhead)
 	default:
-		d.found("clock", good, "", "within %s of the storage's", max(within, off.Abs()).Round(time.Second/10))
+		d.found("clock", Good, "", "within %s of the storage's", max(within, off.Abs()).Round(time.Second/10))
 	}
 }
 
@@ -293,17 +298,17 @@ func (d *doctor) published(ctx context.Context) int64 {
 	}
 	switch {
 	case err != nil:
-		d.found("version", problem, "gridcast snapshots verify --store '"+d.Store+"'", "%s", oneLine(err))
+		d.found("version", Problem, "gridcast snapshots verify --store '"+d.Store+"'", "%s", oneLine(err))
 	case base.Empty() && d.Role == "edge":
-		d.found("version", problem, "gridcast build --store '"+d.Store+"'", "nothing is published: an edge has nothing to serve")
+		d.found("version", Problem, "gridcast build --store '"+d.Store+"'", "nothing is published: an edge has nothing to serve")
 	case base.Empty():
-		d.found("version", note, "", "nothing is published yet: the first start builds version 1")
+		d.found("version", Note, "", "nothing is published yet: the first start builds version 1")
 	case pointer.Held:
-		d.found("version", note, "gridcast build --release --reason … --store '"+d.Store+"'", "version %d is held: %s", pointer.Version, pointer.Reason)
+		d.found("version", Note, "gridcast build --release --reason … --store '"+d.Store+"'", "version %d is held: %s", pointer.Version, pointer.Reason)
 	case d.real && !base.Manifest.DueAt.IsZero() && time.Now().After(base.Manifest.DueAt):
-		d.found("version", note, "gridcast rebuild --wait", "version %d is overdue since %s: does a scheduler run?", pointer.Version, shortTime(base.Manifest.DueAt))
+		d.found("version", Note, "gridcast rebuild --wait", "version %d is overdue since %s: does a scheduler run?", pointer.Version, terminal.Time(base.Manifest.DueAt))
 	default:
-		d.found("version", good, "", "version %d, built for %s", pointer.Version, shortTime(base.Manifest.BuiltAt))
+		d.found("version", Good, "", "version %d, built for %s", pointer.Version, terminal.Time(base.Manifest.BuiltAt))
 	}
 	return pointer.Version
 }
@@ -311,44 +316,44 @@ func (d *doctor) published(ctx context.Context) int64 {
 // ledger audits the record, which a store with a version has.
 func (d *doctor) ledger(ctx context.Context, version int64) {
 	if _, err := ledger.Load(ctx, d.store, ledger.AnyKind); errors.Is(err, ledger.ErrNotOpened) && version == 0 {
-		d.found("ledger", note, "", "there is none yet: the first build opens it")
+		d.found("ledger", Note, "", "there is none yet: the first build opens it")
 		return
 	}
 	done, err := (&operator.Operator{Store: d.store}).Do(ctx, operator.AuditLedger{}, operator.Request{})
 	switch {
 	case err != nil:
-		d.found("ledger", problem, "gridcast ledger audit --store '"+d.Store+"'", "%s", oneLine(err))
+		d.found("ledger", Problem, "gridcast ledger audit --store '"+d.Store+"'", "%s", oneLine(err))
 	case d.Role != "edge" && (done.Audited.Kind == ledger.Real) != d.real:
-		d.found("ledger", problem, "unset GRIDCAST_RACE_CLOCK   # or another --store", "it is %s, and this clock writes only the other kind", done.Audited.Kind)
+		d.found("ledger", Problem, "unset GRIDCAST_RACE_CLOCK   # or another --store", "it is %s, and this clock writes only the other kind", done.Audited.Kind)
 	default:
-		d.found("ledger", good, "", "%s, audited: %d events, %d picks", done.Audited.Kind, done.Audited.Events, len(done.Audited.Picks))
+		d.found("ledger", Good, "", "%s, audited: %d events, %d picks", done.Audited.Kind, done.Audited.Events, len(done.Audited.Picks))
 	}
 }
 
 // sources says how the sources stood when they were asked last.
 func (d *doctor) sources(ctx context.Context) {
-	sources, err := d.upstreams(d.real)
+	sources, err := d.Upstreams(d.real, d.version)
 	if err != nil || d.Role == "edge" {
 		return
 	}
 	if len(sources) == 0 {
-		d.found("sources", note, "", "none: facts come by import alone")
+		d.found("sources", Note, "", "none: facts come by import alone")
 	}
 	for _, source := range sources {
 		state, err := ingest.LoadState(ctx, d.store, source.Name())
 		switch {
 		case err != nil:
-			d.found("sources", problem, "gridcast source pull --store '"+d.Store+"'", "%s: %s", source.Name(), oneLine(err))
+			d.found("sources", Problem, "gridcast source pull --store '"+d.Store+"'", "%s: %s", source.Name(), oneLine(err))
 		case state.Gate != "":
-			d.found("sources", problem, "gridcast source check --store '"+d.Store+"'   # and accept what waits, if it is right", "%s: held at gate %s: %s", source.Name(), state.Gate, state.Reason)
+			d.found("sources", Problem, "gridcast source check --store '"+d.Store+"'   # and accept what waits, if it is right", "%s: held at gate %s: %s", source.Name(), state.Gate, state.Reason)
 		case state.Fault != "":
-			d.found("sources", problem, "gridcast source pull --store '"+d.Store+"'", "%s: %s, %d times: %s", source.Name(), state.Fault, state.Failures, state.Reason)
+			d.found("sources", Problem, "gridcast source pull --store '"+d.Store+"'", "%s: %s, %d times: %s", source.Name(), state.Fault, state.Failures, state.Reason)
 		case state.Asked.IsZero():
-			d.found("sources", note, "gridcast source pull --store '"+d.Store+"'", "%s was never asked", source.Name())
+			d.found("sources", Note, "gridcast source pull --store '"+d.Store+"'", "%s was never asked", source.Name())
 		case len(state.Waiting) > 0:
-			d.found("sources", note, "gridcast source check --store '"+d.Store+"'", "%s answers; %d changes wait for a person", source.Name(), len(state.Waiting))
+			d.found("sources", Note, "gridcast source check --store '"+d.Store+"'", "%s answers; %d changes wait for a person", source.Name(), len(state.Waiting))
 		default:
-			d.found("sources", good, "", "%s answered %s", source.Name(), ago(time.Now(), state.Answered))
+			d.found("sources", Good, "", "%s answered %s", source.Name(), terminal.Ago(time.Now(), state.Answered))
 		}
 	}
 }
@@ -361,7 +366,7 @@ func (d *doctor) keys(ctx context.Context, cfg edge.Config) {
 	document, _, err := keys.Load(ctx, d.store)
 	create := "gridcast keys create --name 'Example Media' --tier standard --store '" + d.Store + "'"
 	if err != nil {
-		d.found("keys", problem, "gridcast keys list --store '"+d.Store+"'", "%s", oneLine(err))
+		d.found("keys", Problem, "gridcast keys list --store '"+d.Store+"'", "%s", oneLine(err))
 		return
 	}
 	active, ending := 0, 0
@@ -380,25 +385,25 @@ func (d *doctor) keys(ctx context.Context, cfg edge.Config) {
 	}
 	switch {
 	case len(unknown) > 0:
-		d.found("keys", problem, fmt.Sprintf("export GRIDCAST_TIER='%s=120'   # for every process", unknown[0]), "keys of the tiers %s are refused: this edge is not told of them", strings.Join(unknown, ", "))
+		d.found("keys", Problem, fmt.Sprintf("export GRIDCAST_TIER='%s=120'   # for every process", unknown[0]), "keys of the tiers %s are refused: this edge is not told of them", strings.Join(unknown, ", "))
 	case active == 0:
-		d.found("keys", problem, create, "no key is active: every request is refused")
+		d.found("keys", Problem, create, "no key is active: every request is refused")
 	case ending > 0:
-		d.found("keys", note, "gridcast keys list --store '"+d.Store+"'", "%d active, %d of them for less than 14 days", active, ending)
+		d.found("keys", Note, "gridcast keys list --store '"+d.Store+"'", "%d active, %d of them for less than 14 days", active, ending)
 	default:
-		d.found("keys", good, "", "%d active", active)
+		d.found("keys", Good, "", "%d active", active)
 	}
 }
 
 // redis finds out whether requests can be counted over all edges.
 func (d *doctor) redis(ctx context.Context) {
 	if d.Redis == "" {
-		d.found("redis", note, "", "none: each edge counts for itself, so that N edges allow N times the limit")
+		d.found("redis", Note, "", "none: each edge counts for itself, so that N edges allow N times the limit")
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	cfg, err := d.edgeFlags.redis(slog.New(slog.DiscardHandler))
+	cfg, err := d.Edge.RedisConfig(slog.New(slog.DiscardHandler))
 	ahead := time.Duration(0)
 	if err == nil {
 		ahead, err = redislimit.Check(ctx, cfg)
@@ -413,37 +418,37 @@ func (d *doctor) redis(ctx context.Context) {
 		if err2 != nil {
 			host, port = address, "6379"
 		}
-		d.found("redis", problem, fmt.Sprintf("redis-cli -h %s -p %s ping   # the rights of its user: deploy/docs/edges.md", host, port), "%s", oneLine(err))
+		d.found("redis", Problem, fmt.Sprintf("redis-cli -h %s -p %s ping   # the rights of its user: deploy/docs/edges.md", host, port), "%s", oneLine(err))
 	default:
-		d.found("redis", good, "", "answers and counts; its clock is %s off", ahead.Abs().Round(time.Millisecond))
+		d.found("redis", Good, "", "answers and counts; its clock is %s off", ahead.Abs().Round(time.Millisecond))
 	}
 }
 
 // certificate finds out whether clients will believe the edge.
 func (d *doctor) certificate(now time.Time) {
 	if d.TLSCert == "" {
-		d.found("certificate", note, "", "none: a proxy in front has to speak TLS")
+		d.found("certificate", Note, "", "none: a proxy in front has to speak TLS")
 		return
 	}
 	show := fmt.Sprintf("openssl x509 -noout -subject -dates -in %s", d.TLSCert)
 	pair, err := tls.LoadX509KeyPair(d.TLSCert, d.TLSKey)
 	if err != nil {
-		d.found("certificate", problem, show, "%s", oneLine(err))
+		d.found("certificate", Problem, show, "%s", oneLine(err))
 		return
 	}
 	leaf, err := x509.ParseCertificate(pair.Certificate[0])
 	renew := fmt.Sprintf("certbot renew   # or put the new one at %s: it is read without a restart", d.TLSCert)
 	switch {
 	case err != nil:
-		d.found("certificate", problem, show, "%s: %s", d.TLSCert, oneLine(err))
+		d.found("certificate", Problem, show, "%s: %s", d.TLSCert, oneLine(err))
 	case now.After(leaf.NotAfter):
-		d.found("certificate", problem, renew, "expired at %s", shortTime(leaf.NotAfter))
+		d.found("certificate", Problem, renew, "expired at %s", terminal.Time(leaf.NotAfter))
 	case now.Before(leaf.NotBefore):
-		d.found("certificate", problem, show, "not valid before %s", shortTime(leaf.NotBefore))
+		d.found("certificate", Problem, show, "not valid before %s", terminal.Time(leaf.NotBefore))
 	case now.Add(soon).After(leaf.NotAfter):
-		d.found("certificate", note, renew, "expires at %s", shortTime(leaf.NotAfter))
+		d.found("certificate", Note, renew, "expires at %s", terminal.Time(leaf.NotAfter))
 	default:
-		d.found("certificate", good, "", "for %s until %s", strings.Join(leaf.DNSNames, ", "), shortTime(leaf.NotAfter))
+		d.found("certificate", Good, "", "for %s until %s", strings.Join(leaf.DNSNames, ", "), terminal.Time(leaf.NotAfter))
 	}
 }
 
@@ -455,21 +460,21 @@ func (d *doctor) token() {
 	info, err := os.Stat(d.OperatorTokenFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		d.found("token", note, "", "%s is not there yet: the first start makes it", d.OperatorTokenFile)
+		d.found("token", Note, "", "%s is not there yet: the first start makes it", d.OperatorTokenFile)
 		return
 	case err != nil:
-		d.found("token", problem, "ls -l "+d.OperatorTokenFile, "%s", oneLine(err))
+		d.found("token", Problem, "ls -l "+d.OperatorTokenFile, "%s", oneLine(err))
 		return
 	}
-	if _, err := d.consoleFlags.token(); err != nil {
-		d.found("token", problem, "rm "+d.OperatorTokenFile+"   # the next start makes a new one", "%s", oneLine(err))
+	if _, err := d.Console.Token(); err != nil {
+		d.found("token", Problem, "rm "+d.OperatorTokenFile+"   # the next start makes a new one", "%s", oneLine(err))
 		return
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		d.found("token", problem, "chmod 600 "+d.OperatorTokenFile, "others on this machine can read %s", d.OperatorTokenFile)
+		d.found("token", Problem, "chmod 600 "+d.OperatorTokenFile, "others on this machine can read %s", d.OperatorTokenFile)
 		return
 	}
-	d.found("token", good, "", "%s is for its owner alone", d.OperatorTokenFile)
+	d.found("token", Good, "", "%s is for its owner alone", d.OperatorTokenFile)
 }
 
 // minFree is what a disk should have: several versions, and the ledger of years.
@@ -477,16 +482,16 @@ const minFree = 256 << 20
 
 // webhooks finds out whether receivers are told.
 func (d *doctor) webhooks(ctx context.Context) {
-	sender, err := d.sender(nil)
+	sender, err := d.Sender(nil)
 	if err != nil {
-		d.found("webhooks", problem, fmt.Sprintf("(umask 077; openssl rand -base64 32 >%s)   # or put the one of before there: another makes other secrets", d.WebhookMasterFile), "%s", oneLine(err))
+		d.found("webhooks", Problem, fmt.Sprintf("(umask 077; openssl rand -base64 32 >%s)   # or put the one of before there: another makes other secrets", d.WebhookMasterFile), "%s", oneLine(err))
 		return
 	}
 	if info, err := os.Stat(d.WebhookMasterFile); err == nil && info.Mode().Perm()&0o077 != 0 {
-		d.found("webhooks", problem, "chmod 600 "+d.WebhookMasterFile, "others on this machine can read %s, and sign as gridcast", d.WebhookMasterFile)
+		d.found("webhooks", Problem, "chmod 600 "+d.WebhookMasterFile, "others on this machine can read %s, and sign as gridcast", d.WebhookMasterFile)
 	}
 	if d.WebhookInsecureLoopback {
-		d.found("webhooks", problem, "unset GRIDCAST_WEBHOOK_INSECURE_LOOPBACK", "they may go to this machine itself, which is for tests and demonstrations")
+		d.found("webhooks", Problem, "unset GRIDCAST_WEBHOOK_INSECURE_LOOPBACK", "they may go to this machine itself, which is for tests and demonstrations")
 	}
 	if d.store == nil {
 		return
@@ -499,17 +504,17 @@ func (d *doctor) webhooks(ctx context.Context) {
 	}
 	switch {
 	case err != nil:
-		d.found("webhooks", problem, show, "%s", oneLine(err))
+		d.found("webhooks", Problem, show, "%s", oneLine(err))
 	case len(list) == 0:
-		d.found("webhooks", note, "", "none: nobody is told of what is published")
+		d.found("webhooks", Note, "", "none: nobody is told of what is published")
 	case sender.Master() == "":
-		d.found("webhooks", problem, "export GRIDCAST_WEBHOOK_MASTER_FILE=FILE   # the one that they were added with", "%d, and no master to sign with: none of them is told", len(list))
+		d.found("webhooks", Problem, "export GRIDCAST_WEBHOOK_MASTER_FILE=FILE   # the one that they were added with", "%d, and no master to sign with: none of them is told", len(list))
 	case count[webhook.Unsigned] > 0:
-		d.found("webhooks", problem, "gridcast webhooks rotate ID   # or give this process the master of before", "%d of %d are of another master than this one, and are not told", count[webhook.Unsigned], len(list))
+		d.found("webhooks", Problem, "gridcast webhooks rotate ID   # or give this process the master of before", "%d of %d are of another master than this one, and are not told", count[webhook.Unsigned], len(list))
 	case count[webhook.GivenUp] > 0 || count[webhook.Failing] > 0:
-		d.found("webhooks", note, show, "%d, of which %d fail and %d are given up", len(list), count[webhook.Failing], count[webhook.GivenUp])
+		d.found("webhooks", Note, show, "%d, of which %d fail and %d are given up", len(list), count[webhook.Failing], count[webhook.GivenUp])
 	default:
-		d.found("webhooks", good, "", "%d, of which %d are paused", len(list), count[webhook.Paused])
+		d.found("webhooks", Good, "", "%d, of which %d are paused", len(list), count[webhook.Paused])
 	}
 }
 
@@ -522,7 +527,7 @@ func (d *doctor) disk() {
 	if d.CacheDir != "" && d.Role != "scheduler" {
 		places[d.CacheDir] = "df -h " + d.CacheDir
 	}
-	for path, mend := range places {
+	for path, fix := range places {
 		there := path
 		for {
 			if _, err := os.Stat(there); err == nil || there == filepath.Dir(there) {
@@ -532,15 +537,15 @@ func (d *doctor) disk() {
 		}
 		var fs syscall.Statfs_t
 		if err := syscall.Statfs(there, &fs); err != nil {
-			d.found("disk", problem, mend, "%s: %s", path, oneLine(err))
+			d.found("disk", Problem, fix, "%s: %s", path, oneLine(err))
 			continue
 		}
 		free := int64(fs.Bavail) * int64(fs.Bsize) //nolint:unconvert // the types differ between systems
 		if free < minFree {
-			d.found("disk", problem, mend, "%s: %d MB free, want %d", path, free>>20, minFree>>20)
+			d.found("disk", Problem, fix, "%s: %d MB free, want %d", path, free>>20, minFree>>20)
 			continue
 		}
-		d.found("disk", good, "", "%s: %.1f GB free", path, float64(free)/1e9)
+		d.found("disk", Good, "", "%s: %.1f GB free", path, float64(free)/1e9)
 	}
 }
 
@@ -551,21 +556,21 @@ const minFiles = 1024
 func (d *doctor) files(cfg edge.Config) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		d.found("files", problem, "ulimit -n", "%s", oneLine(err))
+		d.found("files", Problem, "ulimit -n", "%s", oneLine(err))
 		return
 	}
 	want := uint64(minFiles)
 	if d.Role != "scheduler" {
 		want += uint64(cfg.MaxConnections)
 	}
-	mend := fmt.Sprintf("ulimit -n %d   # LimitNOFILE= in a unit of systemd", want)
+	fix := fmt.Sprintf("ulimit -n %d   # LimitNOFILE= in a unit of systemd", want)
 	switch {
 	case limit.Max < minFiles:
-		d.found("files", problem, mend, "%d files may be open at once", limit.Max)
+		d.found("files", Problem, fix, "%d files may be open at once", limit.Max)
 	case limit.Max < want:
-		d.found("files", note, mend, "%d files may be open at once, and with it fewer than %d connections", limit.Max, cfg.MaxConnections)
+		d.found("files", Note, fix, "%d files may be open at once, and with it fewer than %d connections", limit.Max, cfg.MaxConnections)
 	default:
-		d.found("files", good, "", "%d may be open at once", limit.Max)
+		d.found("files", Good, "", "%d may be open at once", limit.Max)
 	}
 }
 
@@ -584,25 +589,25 @@ func (d *doctor) ports(ctx context.Context) {
 		}
 		host, number, err := net.SplitHostPort(l.address)
 		if err != nil {
-			d.found(l.name, problem, "gridcast "+d.Role+" --help", "%q: want host:port", l.address)
+			d.found(l.name, Problem, "gridcast "+d.Role+" --help", "%q: want host:port", l.address)
 			continue
 		}
 		if ip := net.ParseIP(host); l.name != "port" && (host == "" || ip != nil && !ip.IsLoopback() && !ip.IsPrivate()) {
-			d.found(l.name, note, "", "%s is reached from everywhere: keep it behind a firewall", l.address)
+			d.found(l.name, Note, "", "%s is reached from everywhere: keep it behind a firewall", l.address)
 		}
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", l.address)
 		switch {
 		case err == nil:
 			_ = listener.Close()
-			d.found(l.name, good, "", "%s is free", l.address)
+			d.found(l.name, Good, "", "%s is free", l.address)
 		case errors.Is(err, syscall.EADDRINUSE) && d.answers(ctx, l.name, host, number):
-			d.found(l.name, good, "", "%s is taken by a gridcast that runs", l.address)
+			d.found(l.name, Good, "", "%s is taken by a gridcast that runs", l.address)
 		case errors.Is(err, syscall.EADDRINUSE):
-			d.found(l.name, problem, fmt.Sprintf("ss -ltnp 'sport = :%s'", number), "%s is taken by another program", l.address)
+			d.found(l.name, Problem, fmt.Sprintf("ss -ltnp 'sport = :%s'", number), "%s is taken by another program", l.address)
 		case errors.Is(err, syscall.EACCES):
-			d.found(l.name, problem, "setcap cap_net_bind_service=+ep $(command -v gridcast)", "%s: this user may not listen there", l.address)
+			d.found(l.name, Problem, "setcap cap_net_bind_service=+ep $(command -v gridcast)", "%s: this user may not listen there", l.address)
 		default:
-			d.found(l.name, problem, "ip address", "%s", oneLine(err))
+			d.found(l.name, Problem, "ip address", "%s", oneLine(err))
 		}
 	}
 }

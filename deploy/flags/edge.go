@@ -1,4 +1,4 @@
-package main
+package flags
 
 import (
 	"context"
@@ -10,14 +10,15 @@ import (
 	"os"
 	"time"
 
-	"gridcast/deploy/widget"
+	"gridcast/deploy/terminal"
 	"gridcast/edge"
+	"gridcast/edge/keys"
 	"gridcast/edge/limit"
 	"gridcast/edge/limit/redislimit"
 )
 
-// edgeFlags is what an edge is told.
-type edgeFlags struct {
+// Edge configures an edge.
+type Edge struct {
 	Listen         string         `help:"Where the API is served; default ${default}." default:"127.0.0.1:8080" placeholder:"HOST:PORT"`
 	AdminListen    string         `help:"Where metrics and profiles are served; default: nowhere." placeholder:"HOST:PORT"`
 	CacheDir       string         `help:"Keep a copy of version and keys here, to start from when the storage is down." placeholder:"DIR" type:"path"`
@@ -32,7 +33,8 @@ type edgeFlags struct {
 	DrainDelay     time.Duration  `help:"Keep accepting this long after a signal, while /readyz says no, for load balancers to notice." default:"0s"`
 }
 
-func (f *edgeFlags) config() (edge.Config, error) {
+// Config returns the configuration of the edge.
+func (f *Edge) Config() (edge.Config, error) {
 	cfg := edge.DefaultConfig()
 	cfg.Listen, cfg.AdminListen, cfg.CacheDir = f.Listen, f.AdminListen, f.CacheDir
 	cfg.TLSCert, cfg.TLSKey, cfg.DrainDelay = f.TLSCert, f.TLSKey, f.DrainDelay
@@ -41,34 +43,34 @@ func (f *edgeFlags) config() (edge.Config, error) {
 	for _, text := range f.TrustedProxies {
 		network, err := netip.ParsePrefix(text)
 		if err != nil {
-			return cfg, usageError{fmt.Errorf("--trusted-proxies %q: must be a network such as 10.0.0.0/8", text)}
+			return cfg, terminal.Usagef("--trusted-proxies %q: must be a network such as 10.0.0.0/8", text)
 		}
 		cfg.TrustedProxies = append(cfg.TrustedProxies, network)
 	}
 	if err := cfg.Validate(); err != nil {
-		return cfg, usageError{err}
+		return cfg, terminal.Usagef("%w", err)
 	}
 	return cfg, nil
 }
 
-// limits opens what counts requests, which the caller must close, after the edge has ended.
-func (f *edgeFlags) limits(ctx context.Context, log *slog.Logger) (source limit.Source, done func(), err error) {
+// Limits opens the counter of requests. The caller calls done after the edge has stopped.
+func (f *Edge) Limits(ctx context.Context, log *slog.Logger) (source limit.Source, done func(), err error) {
 	if f.Redis == "" {
 		return limit.Memory{}, func() {}, nil
 	}
-	cfg, err := f.redis(log)
+	cfg, err := f.RedisConfig(log)
 	if err != nil {
-		return nil, nil, usageError{err}
+		return nil, nil, terminal.Usagef("%w", err)
 	}
 	shared, err := redislimit.Open(ctx, cfg)
 	if err != nil {
-		return nil, nil, usageError{err}
+		return nil, nil, terminal.Usagef("%w", err)
 	}
 	return shared, shared.Close, nil
 }
 
-// redis is how the edge counts in Redis.
-func (f *edgeFlags) redis(log *slog.Logger) (redislimit.Config, error) {
+// RedisConfig is the configuration of the shared counter in Redis.
+func (f *Edge) RedisConfig(log *slog.Logger) (redislimit.Config, error) {
 	cfg := redislimit.Config{URL: f.Redis, Mode: redislimit.Mode(f.RedisMode), Log: log}
 	if f.RedisCA == "" {
 		return cfg, nil
@@ -84,42 +86,17 @@ func (f *edgeFlags) redis(log *slog.Logger) (redislimit.Config, error) {
 	return cfg, nil
 }
 
-type edgeCmd struct {
-	storeFlags `embed:""`
-	clockFlags `embed:""`
-	edgeFlags  `embed:""`
+// KeyTiers configures the tiers of keys. Every process needs the same tiers.
+type KeyTiers struct {
+	Tiers map[string]int `help:"Requests a minute of a tier of keys, where it is not the default, as the edges are told; may be repeated." name:"tiers" env:"GRIDCAST_TIER" placeholder:"NAME=N"`
 }
 
-func (c *edgeCmd) Run(ctx context.Context, s *streams) error {
-	cfg, err := c.config()
-	if err != nil {
-		return err
+// All returns the default tiers and the configured ones.
+func (f *KeyTiers) All() (keys.Tiers, error) {
+	tiers := keys.DefaultTiers()
+	maps.Copy(tiers, f.Tiers)
+	if err := tiers.Validate(); err != nil {
+		return nil, terminal.Usagef("%w", err)
 	}
-	clock, err := c.clock()
-	if err != nil {
-		return err
-	}
-	store, err := c.openToRead(ctx)
-	if err != nil {
-		return err
-	}
-	limits, done, err := c.limits(ctx, s.log)
-	if err != nil {
-		return err
-	}
-	defer done()
-	e, err := edge.New(cfg, edge.Deps{Store: store, Log: s.log, RaceTime: clock.Race, Limits: limits, Widgets: widget.Releases()})
-	if err != nil {
-		return err
-	}
-	running, ended := context.WithCancel(ctx)
-	defer ended()
-	go func() {
-		select {
-		case <-e.Started():
-			notifyReady(ctx, s.log)
-		case <-running.Done():
-		}
-	}()
-	return e.Run(ctx)
+	return tiers, nil
 }

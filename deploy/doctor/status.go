@@ -1,4 +1,4 @@
-package main
+package doctor
 
 import (
 	"context"
@@ -13,14 +13,17 @@ import (
 	"gridcast/builder/settings"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
+	"gridcast/deploy/flags"
+	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
 	"gridcast/snapshots"
 )
 
-// statusCmd says how the service stands, from the store and from the edges' admin ports.
-type statusCmd struct {
-	storeFlags `embed:""`
-	clockFlags `embed:""`
-	Edges      []string `help:"The admin ports of the edges." placeholder:"URL"`
+// Status says how the service stands, from the store and from the edges' admin ports.
+type Status struct {
+	flags.Storage `embed:""`
+	flags.Clock   `embed:""`
+	Edges         []string `help:"The admin ports of the edges." placeholder:"URL"`
 }
 
 // serviceState is the answer of status --json. Instants are race time.
@@ -71,8 +74,9 @@ type edgeStands struct {
 	Faults []console.EdgeFault `json:"faults,omitempty"`
 }
 
-func (c *statusCmd) Run(ctx context.Context, s *streams) error {
-	store, err := c.openToRead(ctx)
+// Run prints the state of the service.
+func (c *Status) Run(ctx context.Context, s *terminal.Streams) error {
+	store, err := c.OpenToRead(ctx)
 	if err != nil {
 		return err
 	}
@@ -128,23 +132,23 @@ func (c *statusCmd) Run(ctx context.Context, s *streams) error {
 		st.Missing = append(st.Missing, missingFact{string(lack.Code), lack.Since, lack.Session, lack.Urgent, lack.Text, lack.Mend})
 	}
 	st.edges(ctx, c.Edges)
-	if s.json {
-		s.printJSON(st)
+	if s.JSON {
+		s.PrintJSON(st)
 		return nil
 	}
-	s.printState(st)
+	printState(s, st)
 	return nil
 }
 
 // raceTime is what the clock flags say. A simulated ledger without them stands still at what
 // was published last: its race time is known only to the server that makes it.
-func (c *statusCmd) raceTime(l *ledger.Ledger, base *snapshots.Base) (time.Time, error) {
-	clock, err := c.clock()
+func (c *Status) raceTime(l *ledger.Ledger, base *snapshots.Base) (time.Time, error) {
+	clock, err := c.Race()
 	if err != nil {
 		return time.Time{}, err
 	}
 	if !clock.IsSystem() || l.State().Kind() == ledger.Real {
-		return c.instant(clock), nil
+		return c.Instant(clock), nil
 	}
 	if at := l.State().At(); base.Empty() || at.After(base.Manifest.BuiltAt) {
 		return at, nil
@@ -185,31 +189,31 @@ func timeName(kind ledger.Kind) string {
 	return "race time"
 }
 
-func (s *streams) printState(st serviceState) {
+func printState(s *terminal.Streams, st serviceState) {
 	published := "nothing yet"
 	if st.Version > 0 {
-		published = fmt.Sprintf("version %d, built for %s", st.Version, shortTime(st.BuiltAt))
+		published = fmt.Sprintf("version %d, built for %s", st.Version, terminal.Time(st.BuiltAt))
 	}
 	switch {
 	case st.Held != "":
 		published += "; publishing is held: " + st.Held + " (gridcast build --release ends it)"
 	case st.Overdue:
-		published += "; overdue since " + shortTime(st.DueAt) + " (is the scheduler running?)"
+		published += "; overdue since " + terminal.Time(st.DueAt) + " (is the scheduler running?)"
 	}
 	next := "none is known"
 	if st.NextRace != "" {
-		next = fmt.Sprintf("%s, lights out %s", st.NextRace, shortTime(st.LightsOut))
+		next = fmt.Sprintf("%s, lights out %s", st.NextRace, terminal.Time(st.LightsOut))
 		if st.Frozen {
 			next += ", pick frozen"
 		}
 	}
 	head := fmt.Sprintf("%s, file %d", st.Kind, st.Ledger.Seq)
 	if !st.Future.IsZero() {
-		head += "; its head is of " + shortTime(st.Future) + ", which is yet to come: some clock was ahead (nothing waits for it)"
+		head += "; its head is of " + terminal.Time(st.Future) + ", which is yet to come: some clock was ahead (nothing waits for it)"
 	}
 	rows := [][]any{
 		{"store", st.Store},
-		{timeName(st.Kind), shortTime(st.RaceTime)},
+		{timeName(st.Kind), terminal.Time(st.RaceTime)},
 		{"published", published},
 		{"ledger", head},
 		{"next race", next},
@@ -219,7 +223,7 @@ func (s *streams) printState(st serviceState) {
 		if m.Urgent {
 			what = "MISSING"
 		}
-		rows = append(rows, []any{what, fmt.Sprintf("%s, overdue since %s (%s)", m.Text, shortTime(m.Since), m.Mend)})
+		rows = append(rows, []any{what, fmt.Sprintf("%s, overdue since %s (%s)", m.Text, terminal.Time(m.Since), m.Mend)})
 	}
 	for _, d := range st.Refused {
 		rows = append(rows, []any{"OUT OF DATE", fmt.Sprintf("%s: %s (correct that fact, or gridcast archive use, then gridcast rebuild)", d.Path, d.Reason)})
@@ -238,10 +242,12 @@ func (s *streams) printState(st serviceState) {
 			rows = append(rows, []any{"EDGE " + e.Name, fmt.Sprintf("%s (%s)", fault.Text, fault.Mend)})
 		}
 	}
-	rows = append(rows, settingRows(st.Settings)...)
+	for _, setting := range operator.SettingsOf(st.Settings) {
+		rows = append(rows, []any{setting.Name, setting.Value})
+	}
 	rows = append(rows, []any{"operators", fmt.Sprintf("%d entries in the audit log", st.Audited)})
 	for _, d := range st.Damaged {
 		rows = append(rows, []any{"DAMAGED", d})
 	}
-	s.printTable([]any{"", ""}, rows)
+	s.PrintTable([]any{"", ""}, rows)
 }

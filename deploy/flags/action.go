@@ -1,0 +1,125 @@
+package flags
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
+)
+
+// Action is for commands that change something.
+type Action struct {
+	By  string `help:"Who does it, for the record. Default: the user of this machine." placeholder:"NAME"`
+	Yes bool   `help:"Do not ask." env:"-"`
+}
+
+// OptionalReason is for actions that may have a reason.
+type OptionalReason struct {
+	Reason string `help:"Why, for the record." placeholder:"TEXT" env:"-"`
+}
+
+// RequiredReason is for actions that must have a reason.
+type RequiredReason struct {
+	Reason string `required:"" help:"Why, for the record." placeholder:"TEXT" env:"-"`
+}
+
+// Actor is the operator's name in the ledger and the audit log.
+func (f *Action) Actor() string { return actor(f.By) }
+
+// actor marks a name as claimed; an empty name means the user of this machine.
+func actor(name string) string {
+	if name == "" {
+		if u, err := user.Current(); err == nil {
+			name = u.Username
+		}
+	}
+	if name == "" {
+		name = "unknown"
+	}
+	return operator.Claimed + name
+}
+
+// Apply shows the preview of an action, asks for confirmation if the action voids, replaces or ends
+// something, and performs the action. It fails if the state changed since the preview.
+func (f *Action) Apply(ctx context.Context, s *terminal.Streams, o *operator.Operator, action operator.Action, request operator.Request) (operator.Answer, error) {
+	request.Actor = f.Actor()
+	switch err := operator.Complete(action, request); {
+	case errors.Is(err, operator.ErrNoReason):
+		return operator.Answer{}, terminal.Usagef("--reason is missing: %w", err)
+	case err != nil:
+		return operator.Answer{}, err
+	}
+	p, err := o.Preview(ctx, action)
+	if err != nil {
+		return operator.Answer{}, err
+	}
+	printPreview(s, p)
+	if p.Refusal != "" && !request.Force {
+		return operator.Answer{}, fmt.Errorf("%s; --force does it all the same", p.Refusal)
+	}
+	if p.Question != "" && !f.Yes {
+		if err := s.Confirm(p.Question); err != nil {
+			return operator.Answer{}, err
+		}
+	}
+	request.Seen = p.Seen
+	return o.Do(ctx, action, request)
+}
+
+// printPreview prints the effects of an action that needs confirmation, and its warnings.
+func printPreview(s *terminal.Streams, p operator.Preview) {
+	var lines []string
+	if p.Question != "" {
+		lines = append(lines, p.Title+":")
+		for _, effect := range p.Effects {
+			lines = append(lines, "  "+effect)
+		}
+		if n := len(p.Variants); n > 0 {
+			lines = append(lines, fmt.Sprintf("  %d published variants change: %s.", n, firstOf(p.Variants)))
+		}
+	}
+	for _, warning := range p.Warnings {
+		lines = append(lines, "  ! "+warning)
+	}
+	for _, line := range lines {
+		_, _ = fmt.Fprintln(s.Err, line) // if this fails, so does Confirm
+	}
+}
+
+// firstOf lists the first six names and the number of the others.
+func firstOf(names []string) string {
+	const most = 6
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// Span is a duration in the units of time.ParseDuration, or in days (d) or weeks (w): 90m, 36h, 30d.
+type Span time.Duration
+
+// UnmarshalText reads a span from the command line.
+func (s *Span) UnmarshalText(text []byte) error {
+	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
+		if number, ok := strings.CutSuffix(string(text), unit); ok {
+			n, err := strconv.Atoi(number)
+			if err != nil {
+				return fmt.Errorf("%q: must be a whole number of days or weeks, such as 30d", text)
+			}
+			*s = Span(time.Duration(n) * length)
+			return nil
+		}
+	}
+	d, err := time.ParseDuration(string(text))
+	if err != nil {
+		return fmt.Errorf("%q: must be a duration such as 90m, 36h or 30d", text)
+	}
+	*s = Span(d)
+	return nil
+}

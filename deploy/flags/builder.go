@@ -1,0 +1,191 @@
+package flags
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/ingest"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/builder/season"
+	"gridcast/builder/source/media"
+	"gridcast/deploy/clock"
+	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
+	"gridcast/snapshots/blob"
+)
+
+// Builder is for processes that build versions.
+type Builder struct {
+	Storage         `embed:""`
+	Clock           `embed:""`
+	Archive         string        `help:"An archive file to build from; it is put into the store. Default: the one in the store, else the embedded seasons." placeholder:"PATH" type:"path"`
+	Model           string        `help:"What makes the picks: ${enum}. Kept in the store: every scheduler and every later command goes by it, until one is told otherwise." enum:"v2,r2,grid-frequency" default:"v2"`
+	AutoVerifyAfter time.Duration `help:"Verify a result by itself once it has stood unchanged for so long after the end of the race; 0: only an operator does. Kept in the store: every scheduler of it goes by it, until one is told otherwise." default:"0s"`
+	AutoReviseAfter time.Duration `help:"Correct a verified result by itself once the source's other classification has stood for so long; 0: only an operator does. Kept in the store, too." default:"0s"`
+	Headshots       string        `help:"Portraits: a file with an https address, in which {driver}, {code} and {year} are filled in, and below it a line with the identifier of each driver who has one, also of those to come. Kept in the store, too; gridcast settings set --no-headshots takes them away." placeholder:"FILE" type:"path"`
+}
+
+// Policy returns the rules that the flags set.
+func (f *Builder) Policy() (builder.Policy, error) {
+	if f.AutoVerifyAfter < 0 {
+		return builder.Policy{}, terminal.Usagef("--auto-verify-after %s: must not be negative", f.AutoVerifyAfter)
+	}
+	if f.AutoReviseAfter < 0 {
+		return builder.Policy{}, terminal.Usagef("--auto-revise-after %s: must not be negative", f.AutoReviseAfter)
+	}
+	model, err := predict.ByName(f.Model)
+	if err != nil {
+		return builder.Policy{}, terminal.Usagef("--model: %w", err)
+	}
+	return builder.Policy{Model: model, AutoVerifyAfter: f.AutoVerifyAfter, AutoReviseAfter: f.AutoReviseAfter}, nil
+}
+
+// New opens the store and returns a builder on it, and its race clock.
+func (f *Builder) New(ctx context.Context, s *terminal.Streams) (*builder.Builder, clock.Clock, error) {
+	c, err := f.Race()
+	if err != nil {
+		return nil, c, err
+	}
+	store, err := f.Open(ctx)
+	if err != nil {
+		return nil, c, err
+	}
+	b, err := f.On(ctx, s, store, LedgerKind(c), f.Instant(c))
+	return b, c, err
+}
+
+// On returns a builder on an open store. The ledger must be of the kind; an empty store gets a new
+// ledger, opened at the instant. The flags given become the settings of the store.
+func (f *Builder) On(ctx context.Context, s *terminal.Streams, store blob.Store, kind ledger.Kind, at time.Time) (*builder.Builder, error) {
+	if err := f.storeSettings(ctx, s, store); err != nil {
+		return nil, err
+	}
+	return f.WithoutSettings(ctx, s, store, kind, at)
+}
+
+// WithoutSettings is On that does not change the settings of the store.
+func (f *Builder) WithoutSettings(ctx context.Context, s *terminal.Streams, store blob.Store, kind ledger.Kind, at time.Time) (*builder.Builder, error) {
+	policy, err := f.Policy()
+	if err != nil {
+		return nil, err
+	}
+	facts := archive.NewStore(store)
+	if err := f.PutArchive(ctx, facts); err != nil {
+		return nil, err
+	}
+	inUse, err := facts.Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l, err := ledger.Open(ctx, store, kind, at, builder.Actor, inUse.SHA256)
+	if err != nil {
+		return nil, err
+	}
+	if err := builder.Vouch(ctx, l, facts); err != nil {
+		return nil, err
+	}
+	started := time.Now() // with its monotonic reading, by which Since goes
+	l.UseClock(ledger.Steady(time.Now, func() time.Duration { return time.Since(started) }))
+	// A build that polls no source needs the arrival times in the facts log too.
+	log := &ingest.Ingest{Store: store, Facts: facts, Ledger: l, Log: s.Log}
+	if err := log.Load(ctx); err != nil {
+		return nil, err
+	}
+	policy.Stability, policy.Arrived = log.Stability, log.Arrived
+	return &builder.Builder{Store: store, Ledger: l, Facts: facts.Load, Policy: policy, Name: ProcessName(), Log: s.Log}, nil
+}
+
+// OperatorOf opens the store of a builder for actions that build.
+func (f *Builder) OperatorOf(ctx context.Context, b *builder.Builder, clock clock.Clock) (*operator.Operator, error) {
+	o, err := NewOperator(ctx, b.Store)
+	if err != nil {
+		return nil, err
+	}
+	o.Ledger, o.Facts, o.Build = b.Ledger, b.Facts, b.Build
+	o.Now = func() time.Time { return f.Instant(clock) }
+	return o, nil
+}
+
+// storeSettings writes the rules that were set, by flag or environment, into the store, so that every
+// scheduler of the store follows them. The audit log records each change.
+func (f *Builder) storeSettings(ctx context.Context, s *terminal.Streams, store blob.Store) error {
+	if _, err := f.Policy(); err != nil {
+		return err
+	}
+	var action operator.ChangeSettings
+	if Given(s, "model") {
+		action.Model = &f.Model
+	}
+	if Given(s, "auto-verify-after") {
+		action.AutoVerifyAfter = &f.AutoVerifyAfter
+	}
+	if Given(s, "auto-revise-after") {
+		action.AutoReviseAfter = &f.AutoReviseAfter
+	}
+	portraits, err := ReadHeadshots(f.Headshots)
+	if err != nil {
+		return terminal.Usagef("%w", err)
+	}
+	if portraits.Template != "" {
+		action.Headshots = &portraits
+	}
+	if action == (operator.ChangeSettings{}) {
+		return nil
+	}
+	o, err := NewOperator(ctx, store)
+	if err != nil {
+		return err
+	}
+	_, err = o.Do(ctx, action, operator.Request{Actor: actor(""), Reason: "told at the start of " + ProcessName()})
+	if errors.Is(err, operator.ErrSettled) {
+		return nil
+	}
+	return err
+}
+
+// ReadHeadshots reads a file of portraits. An empty name means no portraits.
+func ReadHeadshots(file string) (season.Headshots, error) {
+	if file == "" {
+		return season.Headshots{}, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return season.Headshots{}, fmt.Errorf("read headshots: %w", err)
+	}
+	portraits, err := media.ReadHeadshots(bytes.NewReader(text))
+	if err != nil {
+		return portraits, fmt.Errorf("%s: %w", file, err)
+	}
+	return portraits, nil
+}
+
+// PutArchive puts the archive of the flag into the store. Without the flag, a store that has no
+// archive gets the embedded seasons.
+func (f *Builder) PutArchive(ctx context.Context, facts *archive.Store) error {
+	if f.Archive != "" {
+		file, err := os.ReadFile(f.Archive)
+		if err != nil {
+			return fmt.Errorf("read archive: %w", err)
+		}
+		_, err = facts.Put(ctx, file)
+		return err
+	}
+	_, err := facts.Load(ctx)
+	if errors.Is(err, blob.ErrNotFound) {
+		_, err = facts.Put(ctx, archive.EmbeddedBytes())
+	}
+	return err
+}
+
+// Given reports whether a flag was set, on the command line or in the environment.
+func Given(s *terminal.Streams, flag string) bool {
+	return s.Given[flag] || os.Getenv("GRIDCAST_"+strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))) != ""
+}

@@ -1,0 +1,122 @@
+package flags
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/ingest"
+	"gridcast/builder/ledger"
+	"gridcast/builder/predict"
+	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
+	"gridcast/snapshots/blob"
+)
+
+// Rounds is for commands about rounds, which need the ledger and race time.
+type Rounds struct {
+	Storage `embed:""`
+	Clock   `embed:""`
+}
+
+// Reader opens the store to read about rounds. The operator that it returns cannot write.
+func (f *Rounds) Reader(ctx context.Context) (*operator.Operator, error) {
+	store, err := f.OpenToRead(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := &operator.Operator{Store: store}
+	return o, f.complete(ctx, o)
+}
+
+// Operator opens the store for actions on rounds.
+func (f *Rounds) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
+	o, err := f.Storage.Operator(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return o, f.complete(ctx, o)
+}
+
+// complete gives o the ledger, the facts and race time. The clock must fit the kind of the ledger,
+// because at the real time a simulated race looks long over.
+func (f *Rounds) complete(ctx context.Context, o *operator.Operator) error {
+	c, err := f.Race()
+	if err != nil {
+		return err
+	}
+	o.Ledger, err = ledger.Load(ctx, o.Store, LedgerKind(c))
+	switch {
+	case errors.Is(err, ledger.ErrNotOpened):
+		return fmt.Errorf("%w; gridcast build makes one", err)
+	case errors.Is(err, ledger.ErrKind) && c.IsSystem():
+		return fmt.Errorf("%w; say what time it is there with --race-clock, as the server was told, or with --now", err)
+	case errors.Is(err, ledger.ErrKind):
+		return fmt.Errorf("%w; leave out --now and --race-clock", err)
+	case err != nil:
+		return err
+	}
+	facts := archive.NewStore(o.Store)
+	if err := builder.Vouch(ctx, o.Ledger, facts); err != nil {
+		return err
+	}
+	o.Facts = func(ctx context.Context) (archive.Stored, error) {
+		loaded, err := facts.Load(ctx)
+		if errors.Is(err, blob.ErrNotFound) {
+			err = fmt.Errorf("%w; gridcast build puts one into the store", err)
+		}
+		return loaded, err
+	}
+	o.Now = func() time.Time { return f.Instant(c) }
+	return nil
+}
+
+// Manual is for commands that enter facts by hand.
+type Manual struct {
+	Rounds  `embed:""`
+	Sources `embed:""`
+}
+
+// Reader opens the store to read facts entered by hand, and the last document of each source.
+func (f *Manual) Reader(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
+	o, err := f.Rounds.Reader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return o, f.assemble(o, s)
+}
+
+// Operator opens the store for actions that enter facts. They compare the facts with the last
+// document of each source, and poll no source.
+func (f *Manual) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
+	o, err := f.Rounds.Operator(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return o, f.assemble(o, s)
+}
+
+// assemble gives o the means to assemble the archive of its store.
+func (f *Manual) assemble(o *operator.Operator, s *terminal.Streams) error {
+	c, err := f.Race()
+	if err != nil {
+		return err
+	}
+	upstreams, err := f.Upstreams(c.IsSystem(), s.Version)
+	if err != nil {
+		return err
+	}
+	o.Ingest = &ingest.Ingest{
+		Store: o.Store, Facts: archive.NewStore(o.Store), Ledger: o.Ledger, Sources: upstreams,
+		Log:      slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Interval: func(time.Time) time.Duration { return freshFor },
+	}
+	usual, err := predict.ByName(predict.Names[0])
+	rules := &builder.Builder{Store: o.Store, Policy: builder.Policy{Model: usual}, Log: o.Ingest.Log}
+	o.Model = func(ctx context.Context) predict.Model { return rules.Rules(ctx).Model }
+	return err
+}

@@ -1,0 +1,118 @@
+package flags
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/ingest"
+	"gridcast/builder/source"
+	"gridcast/builder/source/f1db"
+	"gridcast/builder/source/jolpica"
+	"gridcast/builder/source/media"
+	"gridcast/builder/source/openf1"
+	"gridcast/deploy/terminal"
+	"gridcast/scheduler/webhook"
+)
+
+// Sources names the sources of facts.
+type Sources struct {
+	Source      []string `help:"A source of facts: f1db, f1db-release, jolpica or openf1, each also as NAME=URL (https, or http on this machine), f1db-release as NAME=PATH. Given at all, the list is complete, and the first goes first. Default: f1db, for a real ledger. jolpica and openf1, whose terms are non-commercial, are only compared with the others, unless --accept-terms names them." placeholder:"NAME[=URL]" sep:" "`
+	AcceptTerms []string `help:"A source whose non-commercial terms you have read and keep: facts of it may be published. /status says so." placeholder:"NAME" sep:" "`
+	NoSources   bool     `help:"Ask nobody, unless --source is given: facts come by import alone."`
+}
+
+// freshFor is how long a source's document counts as fresh. The schedule decides when to poll;
+// freshFor keeps two schedulers of one store from polling a source twice.
+const freshFor = 50 * time.Second
+
+// Upstreams returns the sources to poll. They see version in the user agent. A ledger that is not
+// real has no sources by default, because the past has no news.
+func (f *Sources) Upstreams(real bool, version string) ([]ingest.Source, error) {
+	wanted := f.Source
+	switch {
+	case len(wanted) > 0:
+	case f.NoSources, !real:
+		return nil, nil
+	default:
+		wanted = []string{"f1db"}
+	}
+	agent := "gridcast/" + version + " (+https://github.com/gridcast)"
+	var sources []ingest.Source
+	seen := make(map[string]bool)
+	for _, text := range wanted {
+		name, place, _ := strings.Cut(text, "=")
+		if seen[name] {
+			return nil, terminal.Usagef("--source %s is there twice", name)
+		}
+		seen[name] = true
+		var upstream source.Upstream
+		var every time.Duration
+		var err error
+		switch name {
+		case "f1db":
+			upstream, err = f1db.NewRepository(cmp.Or(place, f1db.RepositoryURL), agent, media.Default())
+		case "f1db-release":
+			upstream, err = f1db.NewRelease(cmp.Or(place, f1db.ReleaseURL), agent, media.Default())
+		case "jolpica":
+			upstream, err = jolpica.New(cmp.Or(place, jolpica.URL), agent)
+			every = jolpica.Every
+		case "openf1":
+			upstream, err = openf1.New(cmp.Or(place, openf1.URL), agent)
+			every = openf1.Every
+		default:
+			err = fmt.Errorf("there is no source %q, only f1db, f1db-release, jolpica and openf1", name)
+		}
+		if err != nil {
+			return nil, terminal.Usagef("--source %s: %w", text, err)
+		}
+		sources = append(sources, ingest.Source{
+			Upstream: upstream, Every: every, CheckOnly: upstream.Licence().NonCommercial && !slices.Contains(f.AcceptTerms, name),
+		})
+	}
+	for _, name := range f.AcceptTerms {
+		if !seen[name] {
+			return nil, terminal.Usagef("--accept-terms %s: no such source is asked; name it with --source too", name)
+		}
+	}
+	return sources, nil
+}
+
+// Ingest returns the ingest that polls the sources and brings their facts into the store of b.
+func (f *Sources) Ingest(ctx context.Context, b *builder.Builder, real bool, s *terminal.Streams) (*ingest.Ingest, error) {
+	upstreams, err := f.Upstreams(real, s.Version)
+	if err != nil {
+		return nil, err
+	}
+	facts := archive.NewStore(b.Store)
+	b.Facts = facts.Load // applied facts are already in its cache
+	in := &ingest.Ingest{
+		Store: b.Store, Facts: facts, Ledger: b.Ledger, Sources: upstreams, Log: s.Log,
+		Interval: func(time.Time) time.Duration { return freshFor },
+	}
+	return in, in.Load(ctx)
+}
+
+// Webhooks is for processes that sign and send webhooks.
+type Webhooks struct {
+	WebhookMasterFile       string `help:"A file with the master that the secrets of webhooks are derived from, at least 32 bytes that nobody can guess; the same for every scheduler, and for commands that add webhooks. Make one: (umask 077; openssl rand -base64 32 >FILE)." placeholder:"FILE"`
+	WebhookInsecureLoopback bool   `help:"For tests and demonstrations only: webhooks may go to this machine itself, without TLS too. Whoever may add a webhook can then reach every service here."`
+}
+
+// Sender returns the sender of webhooks. It warns on log, which may be nil.
+func (f *Webhooks) Sender(log *slog.Logger) (*webhook.Sender, error) {
+	master, err := webhook.ReadMaster(f.WebhookMasterFile)
+	if err != nil {
+		return nil, err
+	}
+	if f.WebhookInsecureLoopback && log != nil {
+		log.Warn("webhooks may go to this machine itself: --webhook-insecure-loopback is for tests and demonstrations")
+	}
+	return webhook.NewSender(webhook.SenderOptions{Master: master, InsecureLoopback: f.WebhookInsecureLoopback})
+}

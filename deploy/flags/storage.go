@@ -1,0 +1,62 @@
+// Package flags holds the flags that commands share, and opens the things that the flags name: the
+// store, the race clock, the builder, the sources of facts.
+package flags
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"gridcast/deploy/auditlog"
+	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
+	"gridcast/edge/keys"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/open"
+)
+
+// Storage names the store that holds published versions, ledger, keys and archive.
+type Storage struct {
+	Store string `help:"Where everything is kept: dir:PATH or s3://bucket/prefix?endpoint=URL&region=R; default ${default}." default:"dir:.var/store" placeholder:"URL"`
+}
+
+// Open opens the store for reading and writing.
+func (f *Storage) Open(ctx context.Context) (blob.Store, error) {
+	return open.Store(ctx, f.Store, open.ReadWrite)
+}
+
+// OpenToRead opens the store without the checks that writing needs, which change the store.
+func (f *Storage) OpenToRead(ctx context.Context) (blob.Store, error) {
+	return open.Store(ctx, f.Store, open.ReadOnly)
+}
+
+// Operator opens the store for actions that need nothing else.
+func (f *Storage) Operator(ctx context.Context, _ *terminal.Streams) (*operator.Operator, error) {
+	store, err := f.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return NewOperator(ctx, store)
+}
+
+// NewOperator returns an operator for actions that need only the store.
+func NewOperator(ctx context.Context, store blob.Store) (*operator.Operator, error) {
+	log, err := auditlog.Load(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	return &operator.Operator{
+		Store: store, Audit: log, Tiers: keys.DefaultTiers(), Name: ProcessName(),
+		Now: func() time.Time { return operator.RaceTime(ctx, store) },
+	}, nil
+}
+
+// ProcessName is the host and process number, so that people can tell builders apart.
+func ProcessName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s/%d", host, os.Getpid())
+}

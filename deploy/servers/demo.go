@@ -1,0 +1,335 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+	"gridcast/deploy/clock"
+	"gridcast/deploy/flags"
+	"gridcast/deploy/terminal"
+	"gridcast/edge/keys"
+	"gridcast/snapshots/blob"
+)
+
+const (
+	// ReplayVerifiesAfter is how long after a race a replay verifies its result: about as long as an
+	// operator takes.
+	ReplayVerifiesAfter = time.Hour
+
+	demoFolder = ".var/demo"
+	demoToken  = ".var/demo-operator-token" //nolint:gosec // a file's name
+
+	// demoLead is the race time from the start of the demo to the end of qualifying.
+	demoLead = 75 * time.Minute
+	// demoVerifiesAfter is how long the visitor has to verify the result, in real time, before it
+	// verifies itself.
+	demoVerifiesAfter = 10 * time.Minute
+	// demoSeasons is the number of earlier seasons with picks.
+	demoSeasons = 5
+	// demoRoundsAfter is the number of rounds that follow the weekend.
+	demoRoundsAfter = 2
+)
+
+// Weekend is a race weekend that a demo replays.
+type Weekend struct {
+	Year  int
+	Round season.Round
+}
+
+// DemoWeekend chooses the latest weekend with known session times that has rounds after it.
+func DemoWeekend(a *season.Archive) (Weekend, error) {
+	for _, year := range a.Facts().Seasons {
+		if n := len(year.Rounds) - 1 - demoRoundsAfter; n >= 0 && !year.Rounds[n].Provisional() {
+			return Weekend{year.Year, year.Rounds[n]}, nil
+		}
+	}
+	return Weekend{}, errors.New("the archive has no race weekend of known hours to replay")
+}
+
+// runDemo serves a replayed weekend from a new store.
+func (c *Serve) runDemo(ctx context.Context, s *terminal.Streams) error {
+	if c.Now != "" || c.RaceClock != "" {
+		return terminal.Usagef("--demo sets race time itself; leave out --now and --race-clock")
+	}
+	if c.DemoSpeed <= 0 || c.DemoSpeed > clock.MaxSpeed {
+		return terminal.Usagef("--demo-speed %v: must be above 0 and at most %v", c.DemoSpeed, float64(clock.MaxSpeed))
+	}
+	if err := c.choosePorts(ctx, s); err != nil {
+		return err
+	}
+	store, release, err := demoStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	a, err := c.demoArchive()
+	if err != nil {
+		return err
+	}
+	w, err := DemoWeekend(a)
+	if err != nil {
+		return err
+	}
+	begin := w.Round.GridKnownAt().Add(-demoLead)
+	if c.AutoVerifyAfter == 0 {
+		c.AutoVerifyAfter = time.Duration(float64(demoVerifiesAfter) * c.DemoSpeed)
+	}
+	b, err := c.On(ctx, s, store, ledger.Simulated, builder.ReplayFrom(w.Year-demoSeasons))
+	if err != nil {
+		return err
+	}
+	facts, err := b.Facts(ctx)
+	if err != nil {
+		return err
+	}
+	bar := s.NewBar()
+	past := b.Policy // verifies earlier results without the visitor
+	past.AutoVerifyAfter = ReplayVerifiesAfter
+	err = past.Replay(ctx, b.Ledger, facts, begin, bar.Show)
+	bar.Finish()
+	if err != nil {
+		return err
+	}
+	client, err := demoKeys(ctx, store)
+	if err != nil {
+		return err
+	}
+	// Built before the race clock starts, so that the weekend begins when it can be watched.
+	bar = s.NewBar()
+	_, err = b.Build(ctx, builder.Request{At: begin, Reason: "demo", Progress: bar.Show})
+	bar.Finish()
+	if err != nil {
+		return err
+	}
+	race, err := clock.At(begin, time.Now(), c.DemoSpeed)
+	if err != nil {
+		return err
+	}
+	c.OperatorTokenFile, c.startKey = demoToken, client[len(client)-1].key // the sandbox's
+	open := func(context.Context) (*builder.Builder, error) { return b, nil }
+	return c.serve(ctx, s, store, race, open, func(ctx context.Context, address, console string) {
+		shown := banner{
+			address: address, console: console, operatorListen: c.OperatorListen, store: store,
+			race: race, weekend: w, keys: client, verifiesAfter: c.AutoVerifyAfter,
+		}
+		s.Printf("%s", shown)
+		if console == "" {
+			return
+		}
+		select {
+		case <-time.After(time.Until(race.Real(w.Round.ResultKnownAt()))):
+			s.Printf("%s", shown.raceOver())
+		case <-ctx.Done():
+		}
+	})
+}
+
+// choosePorts takes the next free port for each default port that is in use. It fails on a port in use
+// that the caller named, before the demo spends time on a store.
+func (c *Serve) choosePorts(ctx context.Context, s *terminal.Streams) error {
+	chosen := ""
+	for _, p := range []struct {
+		flag    string
+		address *string
+	}{{"listen", &c.Listen}, {"operator-listen", &c.OperatorListen}} {
+		if *p.address == "" {
+			continue
+		}
+		free, err := freeAddress(ctx, *p.address, chosen, !flags.Given(s, p.flag))
+		if err != nil {
+			return fmt.Errorf("listen on %s: %w; choose another address with --%s", *p.address, err, p.flag)
+		}
+		if free != *p.address {
+			_, _ = fmt.Fprintf(s.Err, "%s is in use: the demo takes %s; --%s chooses another address\n", *p.address, free, p.flag)
+		}
+		*p.address, chosen = free, free
+	}
+	return nil
+}
+
+// freeAddress returns the address if nothing listens there. With search it tries the next hundred
+// ports too, but not the address taken.
+func freeAddress(ctx context.Context, address, taken string, search bool) (string, error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return "", err
+	}
+	var inUse error
+	for next := port; next <= min(port+100, math.MaxUint16); next++ {
+		if address = net.JoinHostPort(host, strconv.Itoa(next)); address == taken && port != 0 {
+			continue
+		}
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+		if err == nil {
+			return address, listener.Close() // serve opens it again
+		}
+		inUse = err
+		if !search || !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
+	return "", inUse
+}
+
+func (c *Serve) demoArchive() (*season.Archive, error) {
+	if c.Archive == "" {
+		return archive.Embedded()
+	}
+	a, _, err := archive.ReadFile(c.Archive)
+	return a, err
+}
+
+// demoStore creates an empty store, and locks out other demos until release is called.
+func demoStore(ctx context.Context) (store blob.Store, release func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(demoFolder), 0o750); err != nil {
+		return nil, nil, fmt.Errorf("demo: %w", err)
+	}
+	lock, err := os.OpenFile(demoFolder+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("demo: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("demo: another one runs in %s; stop it first", demoFolder), lock.Close())
+	}
+	release = func() { _ = lock.Close() } // the lock goes with the file
+	if err := os.RemoveAll(demoFolder); err != nil {
+		release()
+		return nil, nil, fmt.Errorf("demo: %w", err)
+	}
+	store, err = (&flags.Storage{Store: "dir:" + demoFolder}).Open(ctx)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return store, release, nil
+}
+
+// demoKeys creates a key of each tier, in the order of their limits.
+func demoKeys(ctx context.Context, store blob.Store) ([]demoKey, error) {
+	var created []demoKey
+	for _, tier := range []string{"trial", "standard", "pro", "sandbox"} {
+		err := keys.Update(ctx, store, func(d *keys.List) error {
+			_, key, err := d.Create(keys.Request{Name: "demo " + tier, Tier: tier}, time.Now())
+			created = append(created, demoKey{tier, keys.DefaultTiers()[tier], key})
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return created, nil
+}
+
+type demoKey struct {
+	tier  string
+	limit int // requests per minute
+	key   string
+}
+
+// self is the path of the program for a command line in this folder.
+func self() string {
+	path, err := os.Executable()
+	if err != nil {
+		return "gridcast"
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if relative, err := filepath.Rel(here, path); err == nil && !strings.HasPrefix(relative, "..") {
+		return "./" + relative
+	}
+	return path
+}
+
+// banner tells the visitor of a demo the addresses and keys, and the events to come.
+type banner struct {
+	address, console string // URLs; without a console the second is empty
+	operatorListen   string
+	store            blob.Store
+	race             clock.Clock
+	weekend          Weekend
+	keys             []demoKey
+	verifiesAfter    time.Duration // in race time
+}
+
+func (d banner) String() string {
+	var b strings.Builder
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&b, format+"\n", args...) }
+	line("")
+	line("gridcast serves %s", d.address)
+	line("")
+	line("  docs     %s/docs", d.address)
+	line("  status   %s/status", d.address)
+	if d.console != "" {
+		line("  console  %s  (sign in with the token in %s)", d.console, demoToken)
+	}
+	line("  store    %s  (%s snapshots list --store %s)", d.store, self(), "dir:"+demoFolder)
+	line("")
+	line("Keys, one for each tier, with their requests per minute:")
+	line("")
+	for _, k := range d.keys {
+		line("  %-8s %4d  %s", k.tier, k.limit, k.key)
+	}
+	line("")
+	line("It is %s UTC of the %s, and a real second lasts %g.", d.race.Now().Format("Monday 2 January 2006, 15:04"), d.weekend.Round.Name, d.race.Speed())
+	line("What will happen:")
+	line("")
+	for _, event := range d.weekend.events(d.verifiesAfter) {
+		wait := time.Until(d.race.Real(event.at)).Round(time.Second)
+		line("  %s UTC  in %-8s %s", event.at.Format("2006-01-02 15:04"), wait, event.what)
+	}
+	line("")
+	line("Paste one of these:")
+	line("")
+	for _, path := range []string{"next-race", "standings", "standings?type=constructors&year=2012", "predictions", "accuracy", "calendar", "drivers"} {
+		line("  curl -s -H 'X-API-Key: %s' '%s/api/v1/%s'", d.keys[2].key, d.address, path)
+	}
+	line("")
+	line("Or decide as its operator, in another terminal here:")
+	line("")
+	line("  export GRIDCAST_STORE=dir:%s GRIDCAST_RACE_CLOCK='%s'", demoFolder, d.race)
+	line("  export GRIDCAST_OPERATOR_TOKEN_FILE=%s GRIDCAST_OPERATOR_LISTEN=%s", demoToken, d.operatorListen)
+	line("  %s rounds list", self())
+	line("  %s results list", self())
+	line("")
+	line("Ctrl-C ends it.")
+	return b.String()
+}
+
+// raceOver tells the visitor to verify the result.
+func (d banner) raceOver() string {
+	return fmt.Sprintf("\nThe %s is over, and its result waits for you: verify it at\n\n  %s/#waiting  (sign in with the token in %s)\n\nIf nobody does, it is verified by itself in %s.\n",
+		d.weekend.Round.Name, d.console, demoToken, time.Duration(float64(d.verifiesAfter)/d.race.Speed()).Round(time.Second))
+}
+
+type demoEvent struct {
+	at   time.Time
+	what string
+}
+
+func (w Weekend) events(verifiesAfter time.Duration) []demoEvent {
+	return []demoEvent{
+		{w.Round.GridKnownAt(), "qualifying has ended: the pick is frozen and in /next-race"},
+		{w.Round.StartsAt(), "lights out: /calendar says live, /next-race counts down to the next round"},
+		{w.Round.ResultKnownAt(), "the race is over: its result waits for you to verify it, in the console"},
+		{w.Round.ResultKnownAt().Add(verifiesAfter), "the result is verified by itself, if you did not: standings, predictions and accuracy follow"},
+	}
+}

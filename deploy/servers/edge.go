@@ -1,0 +1,52 @@
+package servers
+
+import (
+	"context"
+
+	"gridcast/deploy/flags"
+	"gridcast/deploy/terminal"
+	"gridcast/deploy/widget"
+	"gridcast/edge"
+)
+
+// Edge serves the published version from memory.
+type Edge struct {
+	flags.Storage `embed:""`
+	flags.Clock   `embed:""`
+	flags.Edge    `embed:""`
+}
+
+// Run serves until ctx ends.
+func (c *Edge) Run(ctx context.Context, s *terminal.Streams) error {
+	cfg, err := c.Config()
+	if err != nil {
+		return err
+	}
+	clock, err := c.Race()
+	if err != nil {
+		return err
+	}
+	store, err := c.OpenToRead(ctx)
+	if err != nil {
+		return err
+	}
+	limits, done, err := c.Limits(ctx, s.Log)
+	if err != nil {
+		return err
+	}
+	defer done()
+	e, err := edge.New(cfg, edge.Deps{Store: store, Log: s.Log, RaceTime: clock.Race, Limits: limits, Widgets: widget.Releases()})
+	if err != nil {
+		return err
+	}
+	running, ended := context.WithCancel(ctx)
+	defer ended()
+	go func() {
+		select {
+		case <-e.Started():
+			notifyReady(ctx, s.Log)
+		case <-running.Done():
+		}
+	}()
+	return e.Run(ctx)
+}

@@ -1,0 +1,56 @@
+package servers
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"gridcast/builder"
+	"gridcast/deploy/flags"
+	"gridcast/deploy/terminal"
+	"gridcast/edge/adminport"
+)
+
+// Scheduler builds when something falls due, and shows operators the console.
+type Scheduler struct {
+	flags.Builder  `embed:""`
+	flags.Console  `embed:""`
+	flags.Sources  `embed:""`
+	flags.Webhooks `embed:""`
+	flags.KeyTiers `embed:""`
+	AdminListen    string `help:"Where metrics and profiles are served; default: nowhere." placeholder:"HOST:PORT"`
+}
+
+// Run builds until ctx ends.
+func (c *Scheduler) Run(ctx context.Context, s *terminal.Streams) error {
+	clock, err := c.Race()
+	if err != nil {
+		return err
+	}
+	tiers, err := c.All()
+	if err != nil {
+		return err
+	}
+	store, err := c.Open(ctx)
+	if err != nil {
+		return err
+	}
+	w := &worker{clock: clock, tiers: tiers, registry: adminport.NewRegistry(), streams: s, sources: &c.Sources, webhooks: &c.Webhooks}
+	if w.port, err = listen(ctx, &c.Console, w); err != nil {
+		return err
+	}
+	open := func(ctx context.Context) (*builder.Builder, error) {
+		return c.On(ctx, s, store, flags.LedgerKind(clock), c.Instant(clock))
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return w.run(ctx, store, open)
+	})
+	group.Go(func() error { return w.port.serve(ctx) })
+	if c.AdminListen != "" {
+		group.Go(func() error { return adminport.Serve(ctx, c.AdminListen, adminport.Mux(w.registry)) })
+	}
+	notifyReady(ctx, s.Log)
+	s.Log.Info("scheduler runs", "store", store.String(), "console", w.port.url(), "token_file", c.OperatorTokenFile)
+	return group.Wait()
+}

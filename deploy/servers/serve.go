@@ -1,0 +1,126 @@
+package servers
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"golang.org/x/sync/errgroup"
+
+	"gridcast/builder"
+	"gridcast/deploy/clock"
+	"gridcast/deploy/console"
+	"gridcast/deploy/flags"
+	"gridcast/deploy/terminal"
+	"gridcast/deploy/widget"
+	"gridcast/edge"
+	"gridcast/edge/adminport"
+	"gridcast/snapshots/blob"
+)
+
+// Serve is builder, scheduler and edge in one process.
+type Serve struct {
+	flags.Builder  `embed:""`
+	flags.Edge     `embed:""`
+	flags.Console  `embed:""`
+	flags.Sources  `embed:""`
+	flags.Webhooks `embed:""`
+	Demo           bool    `help:"Replay a race weekend of the embedded seasons in a new store under .var/demo."`
+	DemoSpeed      float64 `help:"Race seconds in a real second of the demo." default:"300"`
+
+	startKey string // for the start page of the demo
+}
+
+// Run serves and builds until ctx ends.
+func (c *Serve) Run(ctx context.Context, s *terminal.Streams) error {
+	if c.Demo {
+		return c.runDemo(ctx, s)
+	}
+	clock, err := c.Race()
+	if err != nil {
+		return err
+	}
+	if _, err := c.Policy(); err != nil {
+		return err
+	}
+	// Open creates a store that does not exist. The edge only reads, so a store that cannot be
+	// written is served too.
+	store, err := c.Open(ctx)
+	if err != nil {
+		var readErr error
+		if store, readErr = c.OpenToRead(ctx); readErr != nil {
+			return err
+		}
+	}
+	open := func(ctx context.Context) (*builder.Builder, error) {
+		store, err := c.Open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return c.On(ctx, s, store, flags.LedgerKind(clock), c.Instant(clock))
+	}
+	return c.serve(ctx, s, store, clock, open, func(_ context.Context, address, console string) {
+		if console == "" {
+			s.Printf("gridcast serves %s from %s\n", address, store)
+		} else {
+			s.Printf("gridcast serves %s from %s, operators at %s with the token in %s\n", address, store, console, c.OperatorTokenFile)
+		}
+	})
+}
+
+// serve serves the published version and builds new ones until ctx ends. When the edge answers, it
+// calls started with the URL of the API and the URL of the console; the second is empty without a
+// console.
+func (c *Serve) serve(ctx context.Context, s *terminal.Streams, store blob.Store, clock clock.Clock,
+	open func(context.Context) (*builder.Builder, error), started func(ctx context.Context, address, console string),
+) error {
+	cfg, err := c.Config()
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", cfg.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w; choose another address with --listen", cfg.Listen, err)
+	}
+	limits, done, err := c.Limits(ctx, s.Log)
+	if err != nil {
+		return err
+	}
+	defer done()
+	w := &worker{clock: clock, tiers: cfg.Tiers, registry: adminport.NewRegistry(), streams: s, sources: &c.Sources, webhooks: &c.Webhooks}
+	e, err := edge.New(cfg, edge.Deps{
+		Store: store, Log: s.Log, RaceTime: clock.Race, Listener: listener, Registry: w.registry, Limits: limits, Builder: w.trouble,
+		Widgets: widget.Releases(), Start: func() edge.StartPage {
+			if c.startKey == "" {
+				return edge.StartPage{} // readers of the API must not find the console
+			}
+			return edge.StartPage{Key: c.startKey, Console: w.port.url()}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if w.port, err = listen(ctx, &c.Console, w, console.Local(e)); err != nil {
+		return err
+	}
+	scheme := "http"
+	if cfg.TLSCert != "" {
+		scheme = "https"
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return e.Run(ctx) })
+	group.Go(func() error {
+		return w.run(ctx, store, open)
+	})
+	group.Go(func() error { return w.port.serve(ctx) })
+	group.Go(func() error {
+		select {
+		case <-e.Started():
+			notifyReady(ctx, s.Log)
+			started(ctx, fmt.Sprintf("%s://%s", scheme, listener.Addr()), w.port.url())
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	return group.Wait()
+}

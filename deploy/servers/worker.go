@@ -1,0 +1,239 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"gridcast/builder"
+	"gridcast/builder/ledger"
+	"gridcast/deploy/clock"
+	"gridcast/deploy/console"
+	"gridcast/deploy/flags"
+	"gridcast/deploy/service"
+	"gridcast/deploy/terminal"
+	"gridcast/edge/adminport"
+	"gridcast/edge/keys"
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+)
+
+// operatorPort serves the console. It listens from the start of the process; until the service runs it
+// answers with the reason.
+type operatorPort struct {
+	listener net.Listener
+	token    string
+	edges    []console.Edge
+	log      *slog.Logger
+	problem  func() string // why no version is built
+	ready    func() bool
+	console  atomic.Pointer[console.Console]
+	handler  atomic.Pointer[http.Handler] // of the console
+}
+
+// listen opens the operator's port of a process, which may have local edges. It returns nil if the
+// flags disable the port.
+func listen(ctx context.Context, f *flags.Console, w *worker, local ...console.Edge) (*operatorPort, error) {
+	if f.OperatorListen == "" {
+		return nil, nil //nolint:nilnil // the methods of a nil port do nothing
+	}
+	token, err := f.Token()
+	if err != nil {
+		return nil, err
+	}
+	p := &operatorPort{token: token, edges: local, log: w.streams.Log, problem: w.trouble, ready: w.started.Load}
+	for _, address := range f.Edges {
+		p.edges = append(p.edges, console.Remote(address))
+	}
+	if p.listener, err = adminport.Listen(ctx, f.OperatorListen); err != nil {
+		return nil, fmt.Errorf("listen for operators on %s: %w; choose another address with --operator-listen", f.OperatorListen, err)
+	}
+	if address, ok := p.listener.Addr().(*net.TCPAddr); ok && !address.IP.IsLoopback() {
+		p.log.Warn("the operator's port is not on loopback; have a proxy before it speak TLS", "address", address)
+	}
+	return p, nil
+}
+
+// open serves the console of a running service.
+func (p *operatorPort) open(ctx context.Context, running *service.Service, tiers keys.Tiers) error {
+	if p == nil {
+		return nil
+	}
+	actions, err := running.Operator(ctx, tiers)
+	if err != nil {
+		return err
+	}
+	page, err := console.New(console.Config{
+		Token: p.token, Operator: actions, Log: p.log, Speed: running.Speed(), Address: p.listener.Addr(), Edges: p.edges,
+		Sources: running.Sources, Problem: p.problem,
+	})
+	if err != nil {
+		return err
+	}
+	handler := page.Handler()
+	p.console.Store(page)
+	p.handler.Store(&handler)
+	return nil
+}
+
+// polls returns a function for each known edge that makes the edge look for a new version.
+func (p *operatorPort) polls() []func(context.Context) {
+	if p == nil {
+		return nil
+	}
+	polls := make([]func(context.Context), len(p.edges))
+	for i, e := range p.edges {
+		polls[i] = e.Look
+	}
+	return polls
+}
+
+// ServeHTTP answers /healthz, /readyz, which is good while versions are built, and the console.
+func (p *operatorPort) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	handler := p.handler.Load()
+	switch {
+	case r.URL.Path == "/healthz":
+		_, _ = w.Write([]byte("ok\n")) // a client that has gone needs no answer
+		return
+	case r.URL.Path == "/readyz" && handler != nil && p.ready():
+		_, _ = w.Write([]byte("ok\n"))
+		return
+	case r.URL.Path == "/readyz":
+		http.Error(w, "versions are not built; the log and the console say why", http.StatusServiceUnavailable)
+		return
+	case handler != nil:
+		(*handler).ServeHTTP(w, r)
+		return
+	}
+	w.Header().Set("Retry-After", "1")
+	http.Error(w, "the scheduler has not started yet; its log says why", http.StatusServiceUnavailable)
+}
+
+// url is the address of the console; empty without one.
+func (p *operatorPort) url() string {
+	if p == nil {
+		return ""
+	}
+	return "http://" + p.listener.Addr().String()
+}
+
+// serve answers operators until ctx ends.
+func (p *operatorPort) serve(ctx context.Context) error {
+	if p == nil {
+		return nil
+	}
+	server := adminport.Server(p)
+	stopped := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		if page := p.console.Load(); page != nil {
+			page.Close() // ends open responses, so that the server can drain
+		}
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), service.StopGrace)
+		defer cancel()
+		_ = server.Shutdown(drain) // the end of the process cuts off the rest
+	})
+	if err := server.Serve(p.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve operators: %w", err)
+	}
+	<-stopped
+	return nil
+}
+
+// worker builds versions, runs the jobs and serves the console, in a process with or without an edge.
+type worker struct {
+	clock    clock.Clock
+	tiers    keys.Tiers
+	registry *prometheus.Registry
+	streams  *terminal.Streams
+	port     *operatorPort
+	sources  *flags.Sources
+	webhooks *flags.Webhooks
+
+	problem atomic.Pointer[string] // why the service has not started; nil if it has or is about to
+	started atomic.Bool            // versions are built
+}
+
+// trouble is the reason why no version is built; empty if versions are built.
+func (w *worker) trouble() string {
+	if text := w.problem.Load(); text != nil {
+		return *text
+	}
+	return ""
+}
+
+// The pauses between attempts to start.
+const (
+	firstPause   = time.Second
+	longestPause = 30 * time.Second
+)
+
+// run opens a builder and runs the service until ctx ends. It retries after an error, because the
+// edge serves the published version meanwhile. It returns the error if nothing is published or the
+// command line is wrong.
+func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Context) (*builder.Builder, error)) error {
+	var running *service.Service
+	bar := w.streams.NewBar()
+	attempt := func() error {
+		if running == nil {
+			built, err := open(ctx)
+			if err != nil {
+				return err
+			}
+			sources, err := w.sources.Ingest(ctx, built, w.clock.IsSystem(), w.streams)
+			if err != nil {
+				return err
+			}
+			sender, err := w.webhooks.Sender(w.streams.Log)
+			if err != nil {
+				return err
+			}
+			running = service.New(built, w.clock, w.streams.Log, w.registry)
+			running.Ingest(sources)
+			running.Deliver(sender)
+			running.Tell(w.port.polls()...)
+		}
+		if w.port != nil && w.port.console.Load() == nil {
+			if err := w.port.open(ctx, running, w.tiers); err != nil {
+				return err
+			}
+		}
+		return running.Start(ctx, bar.Show)
+	}
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		err := attempt()
+		bar.Finish()
+		var usage terminal.UsageError
+		switch {
+		case err == nil:
+			w.problem.Store(nil)
+			w.started.Store(true)
+			return running.Run(ctx)
+		case ctx.Err() != nil:
+			return nil //nolint:nilerr // a signal interrupted the start, which is no failure
+		case errors.As(err, &usage), errors.Is(err, ledger.ErrKind), !published(ctx, store):
+			return err
+		}
+		text := err.Error()
+		w.problem.Store(&text)
+		w.streams.Log.Error("versions are not built; what is published is served meanwhile", "err", err, "again_in", pause)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// published reports whether the store has a version, even a damaged one.
+func published(ctx context.Context, store blob.Store) bool {
+	pointer, _, err := snapshots.LoadPointer(ctx, store)
+	return err != nil || pointer.Version > 0
+}
