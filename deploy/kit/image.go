@@ -16,12 +16,11 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// nobody is the user of the image: it is not root, and has no other rights on any host.
+// nobody is the user of the image. It is not root and has no other rights on any host.
 const nobody = 65532
 
-// image assembles an image from nothing, without Docker: the authorities to trust, a user, folders
-// to mount, and the binary. It is written as docker load and podman load take it, and any registry
-// tool.
+// image assembles an image from nothing, without Docker: certificate authorities, a user, folders to mount,
+// and the binary. docker load, podman load and registry tools read its format.
 func (r release) image(arch, binary, to string) error {
 	program, err := os.ReadFile(binary)
 	if err != nil {
@@ -46,7 +45,7 @@ func (r release) image(arch, binary, to string) error {
 	app := []file{{path: "usr/", mode: 0o755}, {path: "usr/local/", mode: 0o755}, {path: "usr/local/bin/", mode: 0o755}, {path: "usr/local/bin/gridcast", mode: 0o755, data: program}}
 	image := mutate.MediaType(empty.Image, "application/vnd.oci.image.manifest.v1+json")
 	image = mutate.ConfigMediaType(image, "application/vnd.oci.image.config.v1+json")
-	for _, files := range [][]file{base, app} { // what changes least comes first
+	for _, files := range [][]file{base, app} { // the layer that changes least comes first
 		data, err := r.layer(files)
 		if err != nil {
 			return err
@@ -81,7 +80,7 @@ func (r release) image(arch, binary, to string) error {
 	return tarball.WriteToFile(to, tag, image)
 }
 
-// file is one in a layer; a folder ends in a slash.
+// file is a file of a layer, or a folder if its name ends in a slash.
 type file struct {
 	path  string
 	mode  int64
@@ -108,15 +107,15 @@ func (r release) layer(files []file) ([]byte, error) {
 	return packed.Bytes(), pack.Close()
 }
 
-// authorities are those that Mozilla trusts, at the version of go.mod: those of the machine would
-// make another image on each.
+// authorities returns the certificate authorities that Mozilla trusts, at the version of go.mod. The machine's
+// own would make a different image on each machine.
 func authorities() []byte {
 	var text bytes.Buffer
 	for root := range bundle.Roots() {
 		if root.Constraint != nil {
-			continue // trusted for a part only, which a file cannot say
+			continue // its trust is limited, which a file cannot express
 		}
-		_ = pem.Encode(&text, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // a buffer takes everything
+		_ = pem.Encode(&text, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // a buffer returns no error
 	}
 	return text.Bytes()
 }

@@ -26,7 +26,7 @@ import (
 
 var when = time.Unix(1795320000, 0).UTC()
 
-// released makes one release for this machine's processor, once for all tests.
+// released makes one release for this machine's processor and shares it among the tests.
 func released(t *testing.T, source string) release {
 	t.Helper()
 	if testing.Short() {
@@ -39,8 +39,7 @@ func released(t *testing.T, source string) release {
 	return r
 }
 
-// Two releases of one commit, made in different folders, are the same to the byte, and hold what
-// they say.
+// Two releases of one commit, made in different folders, have equal bytes and match their checksums.
 func TestRelease(t *testing.T) {
 	first := released(t, "../..")
 	t.Run("reproducible", func(t *testing.T) {
@@ -94,7 +93,7 @@ func read(t *testing.T, folder, name string) []byte {
 	return data
 }
 
-// The binary needs nothing of the machine, shows its version, and no folder of whoever built it.
+// The binary is static, prints its version, and contains no folder of the build machine.
 func holdsBinary(t *testing.T, r release) {
 	path := filepath.Join(r.Out, "gridcast-"+runtime.GOARCH)
 	binary, err := elf.Open(path)
@@ -160,7 +159,7 @@ func holdsMaterials(t *testing.T, r release) {
 	for _, c := range bill.Components {
 		found[c.Name] = c.Version
 	}
-	// The linker's word against the module's: what go list says that the binary is made of.
+	// Compare the linker's record with the modules that go list names.
 	list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}", "./deploy/gridcast")
 	list.Dir, list.Env = r.Source, append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 	output, err := list.Output()
@@ -178,8 +177,8 @@ func holdsMaterials(t *testing.T, r release) {
 	}
 }
 
-// The image holds a binary, authorities and a user, layer by layer, and nothing else; it runs as
-// nobody in a root that cannot be written.
+// The image's layers hold a binary, authorities and a user, and nothing else. The image runs as nobody in a
+// read-only root.
 func holdsImage(t *testing.T, r release) {
 	image, err := tarball.ImageFromPath(filepath.Join(r.Out, "gridcast-v1.2.3-linux-"+runtime.GOARCH+".image.tar"), nil)
 	if err != nil {
@@ -247,7 +246,7 @@ func holdsImage(t *testing.T, r release) {
 		t.Log("not run: only root may change the root of a process, and no container runtime is asked for")
 		return
 	}
-	// What a runtime would do, less the namespaces: the image's files as root, its user, its command.
+	// Do the work of a container runtime without namespaces: the image's files as root, its user, its command.
 	if err := os.Chmod(root, 0o755); err != nil {
 		t.Fatal(err)
 	}

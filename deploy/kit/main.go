@@ -26,15 +26,15 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// release is what is made, and where from.
+// release names the inputs and the outputs of a release.
 type release struct {
 	Version string
 	Source  string // the root of the checkout
-	Out     string // a folder; what is in it is replaced
+	Out     string // a folder, whose content is replaced
 	Time    time.Time
 }
 
-// platforms are those that a release has, each for linux.
+// platforms are the processors of a release, all for Linux.
 var platforms = []string{"amd64", "arm64"}
 
 func main() {
@@ -56,7 +56,7 @@ func main() {
 	}
 }
 
-// make makes everything, and the checksums last.
+// make writes everything, the checksums last.
 func (r release) make(platforms []string) error {
 	if r.Version == "" {
 		return errors.New("--version is required: the tag that the binary shows")
@@ -94,13 +94,13 @@ func (r release) make(platforms []string) error {
 	return os.WriteFile(filepath.Join(r.Out, "SHA256SUMS"), []byte(sums.String()), 0o600)
 }
 
-// build makes the static binary. Neither the folder it is made in nor the machine shows in it.
+// build makes the static binary. Its bytes depend neither on the folder nor on the machine.
 func (r release) build(arch, binary string) error {
 	binary, err := filepath.Abs(binary)
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+r.Version, "-o", binary, "./deploy/gridcast") //nolint:gosec // G204: whoever runs it says which version
+	cmd := exec.Command("go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+r.Version, "-o", binary, "./deploy/gridcast") //nolint:gosec // G204: the version comes from the command line
 	cmd.Dir = r.Source
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOWORK=off")
 	if output, err := cmd.CombinedOutput(); err != nil {
@@ -112,7 +112,7 @@ func (r release) build(arch, binary string) error {
 // shipped are the parts of deploy that an operator installs.
 var shipped = []string{"CHANGELOG.md", "cdn", "compose", "docs", "grafana", "kubernetes", "nginx", "prometheus", "s3", "systemd"}
 
-// archive packs the binary and what is installed with it, in a fixed order, of one owner and time.
+// archive packs the binary and the shipped files, in a fixed order, with one owner and one time.
 func (r release) archive(binary, to string) error {
 	var packed bytes.Buffer
 	zip := gzip.NewWriter(&packed)
@@ -130,7 +130,7 @@ func (r release) archive(binary, to string) error {
 	}
 	for _, part := range shipped {
 		root := filepath.Join(r.Source, "deploy", part)
-		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error { // in the order of names
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error { // in lexical order
 			if err != nil || entry.IsDir() || strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.yaml") {
 				return err
 			}
@@ -150,7 +150,7 @@ func (r release) archive(binary, to string) error {
 	return os.WriteFile(to, packed.Bytes(), 0o600)
 }
 
-// materials writes the bill of materials of a binary, from what the linker has written into it.
+// materials writes the bill of materials of a binary, from the linker's record in it.
 func (r release) materials(binary, to string) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {

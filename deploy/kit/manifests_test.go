@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// cluster is what the manifests ask for, by kind and name.
+// cluster holds the objects of the manifests, by kind and name.
 type cluster struct {
 	deployments map[string]*apps.Deployment
 	services    map[string]*core.Service
@@ -33,8 +33,7 @@ type cluster struct {
 	networks    map[string]*networking.NetworkPolicy
 }
 
-// decode reads every manifest as the API server would with strict validation: a field that the
-// type does not have is an error.
+// decode reads every manifest with the strict validation of an API server: an unknown field is an error.
 func decode(t *testing.T) cluster {
 	t.Helper()
 	c := cluster{
@@ -100,14 +99,14 @@ func decode(t *testing.T) cluster {
 	return c
 }
 
-// A misspelt field is found: the decoding is strict.
+// The strict decoding finds a misspelt field.
 func TestManifestsAreReadStrictly(t *testing.T) {
 	if err := yaml.UnmarshalStrict([]byte("apiVersion: apps/v1\nkind: Deployment\nspec: {replica: 2}\n"), &apps.Deployment{}); err == nil {
 		t.Error("replica is taken for a field of a deployment")
 	}
 }
 
-// Everything that a manifest names is there, and every process runs without rights.
+// Every name in a manifest refers to an existing object, and every process runs without rights.
 func TestKubernetes(t *testing.T) {
 	c := decode(t)
 	known := variables(t)
@@ -203,7 +202,7 @@ func matches(selector, labels map[string]string) bool {
 	return len(selector) > 0
 }
 
-// compose.yaml is what the library of Docker Compose takes, and names what is there.
+// The library of Docker Compose accepts compose.yaml, and every file and variable in it exists.
 func TestCompose(t *testing.T) {
 	options, err := cli.NewProjectOptions([]string{"../compose/compose.yaml"}, cli.WithEnv([]string{"GRIDCAST_VERSION=v1.2.3", "S3_SECRET=secret", "GRAFANA_PASSWORD=secret"}))
 	if err != nil {
@@ -258,14 +257,14 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// nginx and Prometheus themselves read the configurations that ship for them.
+// nginx and Prometheus read the configurations that ship for them.
 func TestConfigurations(t *testing.T) {
 	folder := t.TempDir()
 	if _, err := exec.LookPath("nginx"); err != nil {
 		t.Log("nginx is not on this machine: its configurations are not read")
 	} else {
 		for _, file := range []string{"../nginx/gridcast.conf", "../compose/nginx.conf"} {
-			// The names of the services are known only among the containers.
+			// Only the containers resolve the names of the services.
 			text := regexp.MustCompile(`edge-\d:8080`).ReplaceAllString(readText(t, file), "127.0.0.1:8080")
 			all := "pid nginx.pid; events {} http { client_body_temp_path a; proxy_temp_path b; fastcgi_temp_path c; uwsgi_temp_path d; scgi_temp_path e;\n" + text + "\n}\n"
 			if err := os.WriteFile(filepath.Join(folder, "nginx.conf"), []byte(all), 0o600); err != nil {
@@ -292,7 +291,7 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// systemd itself reads the units, and finds them well protected.
+// systemd reads the units and rates their protection.
 func TestUnits(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("systemd-analyze is not on this machine: the units are not read")
@@ -309,7 +308,7 @@ func TestUnits(t *testing.T) {
 	}
 	var units []string
 	for _, file := range files {
-		// The binary is not installed where the test runs.
+		// The test machine has no installed binary.
 		text := strings.ReplaceAll(readText(t, file), "/usr/local/bin/gridcast", program)
 		for _, match := range regexp.MustCompile(`GRIDCAST_[A-Z_]+`).FindAllString(text, -1) {
 			knows(t, known, "edge", match)
@@ -340,7 +339,7 @@ func readText(t *testing.T, path string) string {
 	return string(text)
 }
 
-// help is what each role says of itself, by the binary of this checkout.
+// help returns the help of each role, from the binary of this checkout.
 var help = sync.OnceValues(func() (map[string]string, error) {
 	folder, err := os.MkdirTemp("", "kit")
 	if err != nil {
@@ -364,7 +363,7 @@ var help = sync.OnceValues(func() (map[string]string, error) {
 	return said, nil
 })
 
-// variables are those that each role reads, as its help says.
+// variables returns the environment variables in the help of each role.
 func variables(t *testing.T) map[string]string {
 	t.Helper()
 	said, err := help()

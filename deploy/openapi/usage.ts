@@ -1,5 +1,5 @@
-// What a client relies on in the types that are made from the OpenAPI document; check.sh
-// compiles it.
+// A client's assumptions about the types that openapi-typescript generates; check.sh compiles this
+// file.
 import type { paths } from "./types";
 
 type Data<P extends keyof paths> = paths[P] extends {
