@@ -11,6 +11,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
+	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
@@ -35,7 +36,7 @@ func TestRememberedIsAsRendered(t *testing.T) {
 	decide := func(year int, gp season.GrandPrixID, decide func(*almanac.Round) ([]ledger.Event, error)) func(time.Time) {
 		return func(at time.Time) {
 			session, _ := b.Ledger.State().Key(year, gp)
-			if _, err := almanac.Decide(t.Context(), b.Ledger, inUse.AsOf(at), "operator:test", session, nil, decide); err != nil {
+			if _, err := almanac.Decide(t.Context(), almanactest.Fresh(t, b.Ledger), inUse.AsOf(at), "operator:test", session, nil, decide); err != nil {
 				t.Fatalf("%s: %v", at, err)
 			}
 		}
@@ -125,7 +126,7 @@ func TestRememberedIsAsRendered(t *testing.T) {
 			}
 		}},
 		{"a driver has another name in the ledger", day(2024, time.March, 29), func(at time.Time) {
-			if _, err := b.Ledger.Append(t.Context(), at, "operator:test", func(*ledger.State) ([]ledger.Event, error) {
+			if _, err := almanactest.Fresh(t, b.Ledger).Append(t.Context(), at, "operator:test", func(*ledger.State) ([]ledger.Event, error) {
 				return []ledger.Event{ledger.Rename("max-verstappen", "max-emilian-verstappen")}, nil
 			}); err != nil {
 				t.Fatal(err)
@@ -135,7 +136,7 @@ func TestRememberedIsAsRendered(t *testing.T) {
 		{"the last", day(2024, time.July, 1), nothing},
 	} {
 		step.do(step.at)
-		if _, err := b.Policy.Settle(t.Context(), b.Ledger, archive.Stored{Archive: inUse, SHA256: sum}, step.at); err != nil {
+		if _, err := b.Policy.Settle(t.Context(), almanactest.Fresh(t, b.Ledger), archive.Stored{Archive: inUse, SHA256: sum}, step.at); err != nil {
 			t.Fatalf("%s: %v", step.what, err)
 		}
 		store := clone(t, b.Store)

@@ -99,21 +99,22 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 		facts                        archive.Stored
 		rules                        Policy
 		base                         *snapshots.Base
+		fresh                        ledger.Fresh
 		factsErr, baseErr, ledgerErr error
 		reading                      sync.WaitGroup // side by side: the store may be far away
 	)
 	reading.Go(func() { facts, factsErr = b.Facts(ctx) })
 	reading.Go(func() { base, baseErr = b.loadBase(ctx) })
 	reading.Go(func() { rules = b.Rules(ctx) })
-	reading.Go(func() { ledgerErr = b.Ledger.Refresh(ctx) })
+	reading.Go(func() { fresh, ledgerErr = b.Ledger.Refresh(ctx) })
 	reading.Wait()
 	if baseErr == nil && ledgerErr == nil && b.Ledger.Head().Seq < base.Manifest.Ledger.Seq {
-		ledgerErr = b.Ledger.Refresh(ctx) // a version never knows less of the ledger than the one before
+		fresh, ledgerErr = b.Ledger.Refresh(ctx) // a version never knows less of the ledger than the one before
 	}
 	if err := cmp.Or(factsErr, ledgerErr); err != nil {
 		return Outcome{}, fmt.Errorf("build: %w", err)
 	}
-	events, err := rules.settle(ctx, b.Ledger, facts, r.At)
+	events, err := rules.Settle(ctx, fresh, facts, r.At)
 	var unsettled *UnsettledError
 	if err != nil && !errors.As(err, &unsettled) {
 		return Outcome{Events: events}, fmt.Errorf("build: %w", err)
@@ -127,7 +128,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 		if errors.Is(err, snapshots.ErrBaseChanged) {
 			b.Log.Info("somebody else published; building again on the new version")
 			if base, err = b.loadBase(ctx); err == nil {
-				err = b.Ledger.Refresh(ctx)
+				_, err = b.Ledger.Refresh(ctx)
 			}
 			if err == nil {
 				continue

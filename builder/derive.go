@@ -93,7 +93,7 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("derive: %w", err)
 	}
-	if err := b.Ledger.Refresh(ctx); err != nil {
+	if _, err := b.Ledger.Refresh(ctx); err != nil {
 		return false, fmt.Errorf("derive: %w", err)
 	}
 	v := facts.Archive.AsOf(at)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder"
+	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
@@ -223,7 +224,7 @@ func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
 		if n >= 0 {
 			at = rounds[n].StartsAt().Add(5 * time.Hour)
 		}
-		if _, err := b.Policy.Settle(t.Context(), b.Ledger, facts, at); err != nil {
+		if _, err := b.Policy.Settle(t.Context(), almanactest.Fresh(t, b.Ledger), facts, at); err != nil {
 			t.Fatal(err)
 		}
 		got, anew := derived(b, at)

@@ -80,15 +80,7 @@ func (e *UnsettledError) Unwrap() []error { return e.Errs }
 // Nothing is appended whose consequence cannot be published: see Publishable. What is left out for
 // that, or because the ledger refuses it, keeps nothing else from being settled; the error is then
 // an *UnsettledError.
-func (p Policy) Settle(ctx context.Context, l *ledger.Ledger, facts archive.Stored, t time.Time) ([]ledger.Event, error) {
-	if err := l.Refresh(ctx); err != nil {
-		return nil, err
-	}
-	return p.settle(ctx, l, facts, t)
-}
-
-// settle is Settle for who has just called Refresh.
-func (p Policy) settle(ctx context.Context, l *ledger.Ledger, facts archive.Stored, t time.Time) ([]ledger.Event, error) {
+func (p Policy) Settle(ctx context.Context, fresh ledger.Fresh, facts archive.Stored, t time.Time) ([]ledger.Event, error) {
 	v := facts.Archive.AsOf(t)
 	var added []ledger.Event
 	var left []error
@@ -104,7 +96,7 @@ func (p Policy) settle(ctx context.Context, l *ledger.Ledger, facts archive.Stor
 		}},
 	} {
 		var out []error
-		events, err := l.AppendNext(ctx, t, by.actor, func(s *ledger.State) ([]ledger.Event, error) {
+		events, err := fresh.Append(ctx, t, by.actor, func(s *ledger.State) ([]ledger.Event, error) {
 			due, faults := by.due(v, s)
 			accepted, refused := publishable(v, s, t, due)
 			out = slices.Concat(faults, refused)

@@ -11,6 +11,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/almanac"
+	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
@@ -88,7 +89,7 @@ func newWeekend(t *testing.T, edit func(*season.Round)) *weekend {
 // settle returns the types of the events that were due for the Austrian Grand Prix.
 func (w *weekend) settle(at time.Time) []ledger.Type {
 	w.t.Helper()
-	events, err := w.policy.Settle(w.t.Context(), w.ledger, archive.Stored{Archive: w.archive, SHA256: sum}, at)
+	events, err := w.policy.Settle(w.t.Context(), almanactest.Fresh(w.t, w.ledger), archive.Stored{Archive: w.archive, SHA256: sum}, at)
 	if err != nil {
 		w.t.Fatalf("settle at %s: %v", at, err)
 	}
@@ -103,7 +104,7 @@ func (w *weekend) settle(at time.Time) []ledger.Type {
 
 func (w *weekend) decide(at time.Time, decide func(*almanac.Round) ([]ledger.Event, error)) {
 	w.t.Helper()
-	if _, err := almanac.Decide(w.t.Context(), w.ledger, w.archive.AsOf(at), "operator:test", austriaKey, nil, decide); err != nil {
+	if _, err := almanac.Decide(w.t.Context(), almanactest.Fresh(w.t, w.ledger), w.archive.AsOf(at), "operator:test", austriaKey, nil, decide); err != nil {
 		w.t.Fatalf("decide at %s: %v", at, err)
 	}
 }
@@ -304,7 +305,7 @@ func TestSecondFreezeIsHarmless(t *testing.T) {
 	w.wantFreeze(austriaQualified, austriaStart, predict.FromGrid)
 	frozen, head := *w.round().Pick, w.ledger.Head()
 	other := builder.Policy{Model: predict.PreviousWinner()}
-	events, err := other.Settle(t.Context(), second, archive.Stored{Archive: w.archive}, austriaQualified)
+	events, err := other.Settle(t.Context(), almanactest.Fresh(t, second), archive.Stored{Archive: w.archive}, austriaQualified)
 	if err != nil || len(events) > 0 {
 		t.Errorf("the second freeze: got events %v and error %v, want neither", events, err)
 	}
@@ -334,7 +335,7 @@ func TestRoundWithoutAnybodyHoldsNothingUp(t *testing.T) {
 	}
 	p := policy()
 	before := facts.Seasons[0].Rounds[0].StartsAt().Add(-time.Minute)
-	events, err := p.Settle(t.Context(), l, archive.Stored{Archive: a}, before)
+	events, err := p.Settle(t.Context(), almanactest.Fresh(t, l), archive.Stored{Archive: a}, before)
 	if err != nil || len(events) != 1 || events[0].Type != ledger.KeysAssigned {
 		t.Fatalf("nobody to pick from: got %v and error %v, want keys and nothing else", events, err)
 	}

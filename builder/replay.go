@@ -26,8 +26,12 @@ func (p Policy) Replay(ctx context.Context, l *ledger.Ledger, facts archive.Stor
 		return fmt.Errorf("replay into a %s ledger: %w", kind, ledger.ErrKind)
 	}
 	instants := p.instants(facts.Archive.AsOf(until), l.State(), until)
+	fresh, err := l.Refresh(ctx)
+	if err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
 	for i, t := range instants {
-		if _, err := p.Settle(ctx, l, facts, t); err != nil {
+		if _, err := p.Settle(ctx, fresh, facts, t); err != nil {
 			return fmt.Errorf("replay at %s: %w", t.Format(time.RFC3339), err)
 		}
 		progress.Tell("replaying", i+1, len(instants))

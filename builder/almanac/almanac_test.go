@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
@@ -129,7 +130,7 @@ func newWorld(t *testing.T, opened time.Time, orders ...order) *world {
 
 func (w *world) append(at time.Time, decide func(*ledger.State) []ledger.Event) {
 	w.t.Helper()
-	if _, err := w.ledger.Append(w.t.Context(), at, "test", func(s *ledger.State) ([]ledger.Event, error) { return decide(s), nil }); err != nil {
+	if _, err := almanactest.Fresh(w.t, w.ledger).Append(w.t.Context(), at, "test", func(s *ledger.State) ([]ledger.Event, error) { return decide(s), nil }); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -172,15 +172,14 @@ func (r *Round) Trial(events []ledger.Event) (before, after *ledger.State, err e
 // ledger before it and after it; builder.Publishable is one.
 type Publishable func(v *season.View, before, after *ledger.State, session int64) error
 
-// Decide appends what decide makes of a round, as of v.At, for who has just called Refresh: see
-// ledger.Ledger.AppendNext. decide is called again, with the
-// round as it is then, when somebody else appended in between. The error of a refused event
+// Decide appends the events that decide makes of a round, as of v.At. It calls decide again, with the
+// round as it is then, when another process appended first. The error of a refused event
 // names what is allowed instead; of a session key that no known round has, it wraps
 // ledger.ErrUnknownSession. Nothing is appended of whose consequence publishable says that it would
 // be wrong, for the ledger cannot take it back; nil asks nobody.
-func Decide(ctx context.Context, l *ledger.Ledger, v *season.View, actor string, session int64, publishable Publishable, decide func(*Round) ([]ledger.Event, error)) ([]ledger.Event, error) {
+func Decide(ctx context.Context, fresh ledger.Fresh, v *season.View, actor string, session int64, publishable Publishable, decide func(*Round) ([]ledger.Event, error)) ([]ledger.Event, error) {
 	var seen *Round
-	events, err := l.AppendNext(ctx, v.At, actor, func(s *ledger.State) ([]ledger.Event, error) {
+	events, err := fresh.Append(ctx, v.At, actor, func(s *ledger.State) ([]ledger.Event, error) {
 		for _, r := range Rounds(v, s, ledger.YearOf(session)) {
 			if r.Session == session && session != 0 {
 				seen = r

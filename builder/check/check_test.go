@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gridcast/builder/almanac"
+	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/check"
 	"gridcast/builder/ledger"
@@ -51,7 +52,7 @@ func rendered(t *testing.T) (catalog.Known, map[string][]byte) {
 		},
 	} {
 		at, e := event(l.State())
-		if _, err := l.Append(t.Context(), at, "test", func(*ledger.State) ([]ledger.Event, error) { return []ledger.Event{e}, nil }); err != nil {
+		if _, err := almanactest.Fresh(t, l).Append(t.Context(), at, "test", func(*ledger.State) ([]ledger.Event, error) { return []ledger.Event{e}, nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder"
+	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
@@ -86,7 +87,7 @@ func newDesks(t *testing.T, now time.Time, n int) (blob.Store, []*desk, season.F
 			t.Fatal(err)
 		}
 		policy := builder.Policy{}
-		if _, err := policy.Settle(t.Context(), l, archive.Stored{Archive: trimmed}, now.Add(-time.Hour)); err != nil {
+		if _, err := policy.Settle(t.Context(), almanactest.Fresh(t, l), archive.Stored{Archive: trimmed}, now.Add(-time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		d.Ingest = &ingest.Ingest{

@@ -41,6 +41,7 @@ type Ingest struct {
 	mu        sync.Mutex // held by whoever asks sources or assembles, which may take as long as a source does
 	log       *Log
 	hand      *HandLog
+	fresh     ledger.Fresh               // by the last refresh
 	headshots *season.Headshots          // of the settings; nil: nothing was said
 	archive   string                     // SHA-256 of the one that log and contested are of
 	contested map[assemble.BlockID]bool  // that wait for a person, or on which sources disagree
@@ -219,7 +220,8 @@ func (g *Ingest) refresh(ctx context.Context) (err error) {
 	default:
 		g.headshots = settings.Headshots
 	}
-	return g.Ledger.Refresh(ctx)
+	g.fresh, err = g.Ledger.Refresh(ctx)
+	return err
 }
 
 // assemble judges documents and what people entered against the archive in use. A document that
@@ -462,7 +464,7 @@ const lostAfter = 24 * time.Hour
 func (g *Ingest) decide(ctx context.Context, now time.Time, s *ledger.State, out *assemble.Output, states []State) ([]ledger.Event, error) {
 	var appended []ledger.Event
 	add := func(actor string, decide func(*ledger.State) ([]ledger.Event, error)) error {
-		events, err := g.Ledger.Append(ctx, now, actor, decide)
+		events, err := g.fresh.Append(ctx, now, actor, decide)
 		appended = append(appended, events...)
 		return err
 	}

@@ -36,7 +36,7 @@ func TestConcurrentAppends(t *testing.T) {
 					}
 					for i := range each {
 						gp := season.GrandPrixID(fmt.Sprintf("gp-%d-%d", who, i))
-						_, err := l.Append(t.Context(), opened, strconv.Itoa(who), func(s *ledger.State) ([]ledger.Event, error) {
+						_, err := decideOn(t.Context(), l, opened, strconv.Itoa(who), func(s *ledger.State) ([]ledger.Event, error) {
 							keys, err := ledger.AssignKeys(s, []season.Season{calendar(2027, gp)})
 							return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err
 						})
@@ -222,7 +222,7 @@ func TestOvertakenAtEveryWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	decided := 0
-	_, err = l.Append(t.Context(), opened, "builder", func(s *ledger.State) ([]ledger.Event, error) {
+	_, err = decideOn(t.Context(), l, opened, "builder", func(s *ledger.State) ([]ledger.Event, error) {
 		decided++
 		keys, err := ledger.AssignKeys(s, []season.Season{calendar(2028, "late")})
 		return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err

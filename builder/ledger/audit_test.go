@@ -201,7 +201,7 @@ func TestBreachesAreIgnoredAndReported(t *testing.T) {
 			}
 			before := session(t, l.State())
 			key := plant(t, store, c.at, c.events...)
-			if err := l.Refresh(t.Context()); err != nil {
+			if _, err := l.Refresh(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(before, session(t, l.State())); diff != "" {
@@ -254,7 +254,7 @@ func TestAuditOfOtherThings(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustBlame(t, audit(t, store), "ledger/3.json")
-		if err := l.Refresh(t.Context()); err != nil {
+		if _, err := l.Refresh(t.Context()); err != nil {
 			t.Errorf("a reader stumbles over it: %v", err)
 		}
 	})

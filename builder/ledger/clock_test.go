@@ -99,7 +99,7 @@ func TestMadeAtIsNoWayAroundTheOrder(t *testing.T) {
 		if _, err := store.Create(t.Context(), ledger.Key(3), data); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Refresh(t.Context()); err != nil {
+		if _, err := l.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if session(t, l.State()).Pick != nil || len(l.State().Breaches()) != 1 {

@@ -67,7 +67,7 @@ func runDeeds(ctx context.Context, store blob.Store) (acknowledged ledger.Head, 
 		return ledger.Head{}, err
 	}
 	acknowledged = l.Head()
-	if _, err := l.Append(ctx, opened, "builder", func(s *ledger.State) ([]ledger.Event, error) {
+	if _, err := decideOn(ctx, l, opened, "builder", func(s *ledger.State) ([]ledger.Event, error) {
 		if _, known := s.Record(monaco); known {
 			return nil, nil
 		}
@@ -77,7 +77,7 @@ func runDeeds(ctx context.Context, store blob.Store) (acknowledged ledger.Head, 
 	}
 	acknowledged = l.Head()
 	for _, d := range deeds {
-		_, err := l.Append(ctx, d.at, "builder", func(s *ledger.State) ([]ledger.Event, error) {
+		_, err := decideOn(ctx, l, d.at, "builder", func(s *ledger.State) ([]ledger.Event, error) {
 			session, _ := s.Record(monaco)
 			return d.due(session), nil
 		})

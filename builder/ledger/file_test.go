@@ -115,7 +115,7 @@ func FuzzDecodeFile(f *testing.F) {
 			t.Fatal(err)
 		}
 		var damage *ledger.DamageError
-		refreshErr := l.Refresh(t.Context())
+		_, refreshErr := l.Refresh(t.Context())
 		if refreshErr != nil && !errors.As(refreshErr, &damage) {
 			t.Fatalf("refresh: %v", refreshErr)
 		}

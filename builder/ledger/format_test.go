@@ -431,7 +431,7 @@ func TestPostponedByBasis(t *testing.T) {
 
 func appendBy(t *testing.T, l *ledger.Ledger, at time.Time, actor string, events ...ledger.Event) error {
 	t.Helper()
-	_, err := l.Append(t.Context(), at, actor, func(*ledger.State) ([]ledger.Event, error) { return events, nil })
+	_, err := decideOn(t.Context(), l, at, actor, func(*ledger.State) ([]ledger.Event, error) { return events, nil })
 	return err
 }
 
@@ -654,7 +654,7 @@ func TestTextsArePrintable(t *testing.T) {
 	store := memblob.New()
 	l = openWith(t, store)
 	plant(t, store, opened, ledger.Event{Type: ledger.RoundCancelled, Session: monaco, Reason: "a\nb"})
-	if err := l.Refresh(t.Context()); err != nil || len(l.State().Breaches()) > 0 {
+	if _, err := l.Refresh(t.Context()); err != nil || len(l.State().Breaches()) > 0 {
 		t.Errorf("a reason with a line break: %v, breaches %v", err, l.State().Breaches())
 	}
 }

@@ -3,9 +3,9 @@
 // fact that is in the ledger is never changed, only followed by another.
 //
 // It is a chain of files in a blob.Store, ledger/00000001.json and so on, one for each append:
-// see File for the format. Open or Load reads the record; Ledger.State and Ledger.AsOf give what
-// the events add up to; Ledger.Append adds events after checking them against that. Audit proves
-// the record from the store alone, without trusting anything that Append promised.
+// see File for the format. Open or Load reads the record. Ledger.State and Ledger.AsOf fold its events.
+// Ledger.Refresh and then Fresh.Append add events, after checking them against that state. Audit proves the
+// record from the store alone, without trusting Append.
 //
 // An event that breaks a rule cannot be appended. Should one be in the store all the same,
 // written by a faulty or hostile program, every reader ignores it and the audit reports it.
@@ -88,7 +88,7 @@ func Open(ctx context.Context, store blob.Store, kind Kind, at time.Time, actor,
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger in %s: %w", store, err)
 	}
-	_, err = l.Append(ctx, at, actor, func(s *State) ([]Event, error) {
+	_, err = Fresh{l}.Append(ctx, at, actor, func(s *State) ([]Event, error) {
 		if s.Kind() != AnyKind {
 			return nil, nil
 		}
@@ -163,12 +163,16 @@ func (l *Ledger) Vouch(opening *season.View) {
 	l.read.Store(&next)
 }
 
-// Refresh reads what was appended since by others. It costs one read if that is nothing. After
-// an error the ledger is what it was before.
-func (l *Ledger) Refresh(ctx context.Context) error {
+// Fresh is a ledger that was just read to its end. Only Refresh makes one, so that every decision starts from
+// the latest state.
+type Fresh struct{ ledger *Ledger }
+
+// Refresh reads the files that others appended since the last time. Without such files it costs one read. After
+// an error the ledger stays unchanged.
+func (l *Ledger) Refresh(ctx context.Context) (Fresh, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.refresh(ctx)
+	return Fresh{l}, l.refresh(ctx)
 }
 
 func (l *Ledger) refresh(ctx context.Context) error {
@@ -251,42 +255,28 @@ func follow(s *State, next chain.File) (File, Head, error) {
 	return f, head, nil
 }
 
-// Append adds the events that decide returns, as one file, all of them or none. It gives them
-// their ids, the instant and the actor, and returns them so. at is what the caller's clock shows;
-// where the head lies later, the events get its instant, and at as Event.Made.
+// Append adds the events that decide returns as one file: all of them, or none. It returns them with their ids,
+// instant and actor. The instant is at, the caller's clock. If the head lies later, the events get its instant,
+// and at becomes their Event.Made.
 //
-// decide gets the state at the head and is called again, with the new state, whenever somebody
-// else appended in between: it must base what it returns on that state alone. If it returns no
-// events, or an error, nothing is written; its error is returned as it is.
+// decide gets the latest state that was read. If another process appends first, Append reads the new files and
+// calls decide again with the new state, so decide must depend on its state alone. If decide returns no events
+// or an error, Append writes nothing and returns that error.
 //
-// The error wraps a *RefusedError if an event breaks a rule, ErrKind if the ledger was not opened
-// to append, and blob.ErrUnknown if it could not be learned whether the events are in the ledger:
-// then Refresh, once the store answers, tells. A real ledger is also held to the other clocks that
-// can be read, of the store and of UseClock: the error wraps ErrClock if at is more than MaxAhead
-// ahead of one, and no pick is frozen whose race has started by any.
-func (l *Ledger) Append(ctx context.Context, at time.Time, actor string, decide func(*State) ([]Event, error)) ([]Event, error) {
-	return l.append(ctx, false, at, actor, decide)
-}
-
-// AppendNext is Append for who has just called Refresh: decide gets the state as it was read then. What
-// others have appended since is read when it keeps the events from being written, and not before.
-func (l *Ledger) AppendNext(ctx context.Context, at time.Time, actor string, decide func(*State) ([]Event, error)) ([]Event, error) {
-	return l.append(ctx, true, at, actor, decide)
-}
-
-func (l *Ledger) append(ctx context.Context, fresh bool, at time.Time, actor string, decide func(*State) ([]Event, error)) ([]Event, error) {
+// The error wraps a *RefusedError if an event breaks a rule, and ErrKind if the ledger was not opened for
+// appending. It wraps blob.ErrUnknown if the store does not answer whether the file was written: the next
+// Refresh tells. Append also holds a real ledger to the other clocks, of the store and of UseClock. The error
+// wraps ErrClock if at is more than MaxAhead ahead of one of them, and no pick is frozen if any of them shows
+// that its race has started.
+func (f Fresh) Append(ctx context.Context, at time.Time, actor string, decide func(*State) ([]Event, error)) ([]Event, error) {
+	l := f.ledger
 	if l.kind == AnyKind {
 		return nil, fmt.Errorf("append to the ledger: %w: it was loaded to be read only", ErrKind)
 	}
 	at = at.UTC().Round(0) // no monotonic reading: what is written is what is read back
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for ; ; fresh = false {
-		if !fresh {
-			if err := l.refresh(ctx); err != nil {
-				return nil, fmt.Errorf("append to the ledger: %w", err)
-			}
-		}
+	for {
 		events, err := decide(l.State())
 		if err != nil || len(events) == 0 {
 			return nil, err
@@ -302,6 +292,9 @@ func (l *Ledger) append(ctx context.Context, fresh bool, at time.Time, actor str
 		}
 		if won {
 			return events, nil
+		}
+		if err := l.refresh(ctx); err != nil {
+			return nil, fmt.Errorf("append to the ledger: %w", err)
 		}
 	}
 }

@@ -54,8 +54,17 @@ func openWith(t *testing.T, store blob.Store) *ledger.Ledger {
 	return l
 }
 
+// decideOn refreshes the ledger and appends the events that decide returns.
+func decideOn(ctx context.Context, l *ledger.Ledger, at time.Time, actor string, decide func(*ledger.State) ([]ledger.Event, error)) ([]ledger.Event, error) {
+	fresh, err := l.Refresh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return fresh.Append(ctx, at, actor, decide)
+}
+
 func appendEvents(ctx context.Context, l *ledger.Ledger, at time.Time, events ...ledger.Event) error {
-	_, err := l.Append(ctx, at, "builder", func(*ledger.State) ([]ledger.Event, error) { return events, nil })
+	_, err := decideOn(ctx, l, at, "builder", func(*ledger.State) ([]ledger.Event, error) { return events, nil })
 	return err
 }
 
@@ -199,7 +208,7 @@ func TestRefresh(t *testing.T) {
 	if reader.State() != seen {
 		t.Error("the state changed without a refresh")
 	}
-	if err := reader.Refresh(t.Context()); err != nil {
+	if _, err := reader.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(session(t, writer.State()), session(t, reader.State())); diff != "" {
@@ -228,7 +237,7 @@ func TestAppendIsWhole(t *testing.T) {
 		t.Errorf("head after a refused append: got %v, want %v", l.Head(), head)
 	}
 	stop := errors.New("not now")
-	if _, err := l.Append(t.Context(), start, "builder", func(*ledger.State) ([]ledger.Event, error) { return nil, stop }); !errors.Is(err, stop) {
+	if _, err := decideOn(t.Context(), l, start, "builder", func(*ledger.State) ([]ledger.Event, error) { return nil, stop }); !errors.Is(err, stop) {
 		t.Errorf("got %v, want the error of decide", err)
 	}
 }

@@ -97,7 +97,7 @@ func randomLives(t *testing.T, wrongClocks bool) {
 				if wrongClocks && r.IntN(8) == 0 {
 					clock = clock.Add(time.Duration(r.IntN(200)) * time.Hour)
 				}
-				written, err := l.Append(t.Context(), clock, actor, func(*ledger.State) ([]ledger.Event, error) { return events, nil })
+				written, err := decideOn(t.Context(), l, clock, actor, func(*ledger.State) ([]ledger.Event, error) { return events, nil })
 				if err != nil || len(written) == 0 {
 					continue
 				}

@@ -62,7 +62,8 @@ func (d MergeIdentities) preview(ctx context.Context, o *Operator) (Preview, err
 	if o.Ingest == nil {
 		return Preview{}, errNoFacts
 	}
-	if err := o.Ledger.Refresh(ctx); err != nil {
+	fresh, err := o.Ledger.Refresh(ctx)
+	if err != nil {
 		return Preview{}, err
 	}
 	inUse, err := o.Facts(ctx)
@@ -84,7 +85,7 @@ func (d MergeIdentities) preview(ctx context.Context, o *Operator) (Preview, err
 	now, state := o.Now(), o.Ledger.State()
 	p := Preview{
 		Title: fmt.Sprintf("%s is %s", d.From, d.To), Question: fmt.Sprintf("Are the two one %s, for ever?", d.Kind), Effects: []string{},
-		Seen: digest(struct{ Archive, Head any }{inUse.SHA256, state.Head()}),
+		Seen: digest(struct{ Archive, Head any }{inUse.SHA256, state.Head()}), fresh: fresh,
 	}
 	var out assemble.Output
 	if d.Kind == assemble.DriverAlias {
@@ -106,14 +107,14 @@ func (d MergeIdentities) preview(ctx context.Context, o *Operator) (Preview, err
 	return p, nil
 }
 
-func (d MergeIdentities) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
+func (d MergeIdentities) do(ctx context.Context, o *Operator, request Request, p Preview) (Answer, error) {
 	if d.Kind != assemble.DriverAlias {
 		done, err := o.enter(ctx, ingest.HandEntry{Named: []assemble.Alias{d.Alias}}, request)
 		done.Text = fmt.Sprintf("What sources call %s is %s from now on.", d.From, d.To)
 		return done, err
 	}
 	now := o.Now()
-	events, err := o.Ledger.Append(ctx, now, request.Actor, func(*ledger.State) ([]ledger.Event, error) {
+	events, err := p.fresh.Append(ctx, now, request.Actor, func(*ledger.State) ([]ledger.Event, error) {
 		renamed := ledger.Rename(season.DriverID(d.From), season.DriverID(d.To))
 		renamed.Reason = request.Reason
 		return []ledger.Event{renamed}, nil

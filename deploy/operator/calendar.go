@@ -34,7 +34,7 @@ func (d ImportCalendar) plan(ctx context.Context, o *Operator) (ingest.CalendarP
 	if o.Ingest == nil {
 		return ingest.CalendarPlan{}, errNoFacts
 	}
-	if err := o.Ledger.Refresh(ctx); err != nil {
+	if _, err := o.Ledger.Refresh(ctx); err != nil {
 		return ingest.CalendarPlan{}, err
 	}
 	inUse, err := o.Facts(ctx)

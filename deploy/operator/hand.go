@@ -493,14 +493,14 @@ func (d ReleaseFacts) do(ctx context.Context, o *Operator, request Request, _ Pr
 	done.Text = fmt.Sprintf("The sources are believed again about the %s.", label(r))
 	started := slices.ContainsFunc(places, func(p assemble.BlockID) bool { return p.Block == assemble.Start })
 	if started && r.Record.Override.ByPerson && r.Record.Override.Status == ledger.AsPlanned && r.Result == nil {
-		v, err := o.view(ctx)
+		v, fresh, err := o.refresh(ctx)
 		if err != nil {
 			return done, err
 		}
 		if r, err = findRound(v, o.Ledger.State(), d.Session); err != nil {
 			return done, err
 		}
-		events, err := almanac.Decide(ctx, o.Ledger, v, request.Actor, d.Session, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) { return r.Release(request.Reason) })
+		events, err := almanac.Decide(ctx, fresh, v, request.Actor, d.Session, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) { return r.Release(request.Reason) })
 		if err != nil {
 			return done, fmt.Errorf("the facts are released, but its start is not: %w", err)
 		}

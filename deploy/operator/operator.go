@@ -114,6 +114,8 @@ type Preview struct {
 	Refusal  string   `json:"refusal,omitzero"`  // why it is not done unless it is forced
 	Variants []string `json:"variants,omitzero"` // the published variants that would change, if it can be told
 	Seen     string   `json:"seen"`              // names what the preview was made from, for Request.Seen
+
+	fresh ledger.Fresh // of an action about a round: the ledger that the preview was made from
 }
 
 // Request is how an action is asked for.
@@ -133,7 +135,7 @@ type Answer struct {
 	Events   []ledger.Event
 	Round    *almanac.Round     // of an action about a round: how it stands now
 	Receipt  *snapshots.Receipt // of an action that published or found everything published already
-	Key      keys.StoredKey        // of an action about a key
+	Key      keys.StoredKey     // of an action about a key
 	Secret   string             // a new key or secret, which nobody can be shown again
 	Webhook  *webhook.Hook      // of an action about a webhook
 	Attempt  *webhook.Attempt   // of a test of it

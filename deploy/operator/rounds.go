@@ -218,17 +218,24 @@ func (o *Operator) Almanac(ctx context.Context) (*almanac.Almanac, error) {
 
 // view is what is known now, with the ledger up to date.
 func (o *Operator) view(ctx context.Context) (*season.View, error) {
+	v, _, err := o.refresh(ctx)
+	return v, err
+}
+
+// refresh is view, with the ledger to append to.
+func (o *Operator) refresh(ctx context.Context) (*season.View, ledger.Fresh, error) {
 	if o.Ledger == nil || o.Facts == nil {
-		return nil, ledger.ErrNotOpened
+		return nil, ledger.Fresh{}, ledger.ErrNotOpened
 	}
-	if err := o.Ledger.Refresh(ctx); err != nil {
-		return nil, err
+	fresh, err := o.Ledger.Refresh(ctx)
+	if err != nil {
+		return nil, fresh, err
 	}
 	facts, err := o.Facts(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fresh, err
 	}
-	return facts.Archive.AsOf(o.Now()), nil
+	return facts.Archive.AsOf(o.Now()), fresh, nil
 }
 
 // SeenRound names what is shown of a round: the record of it and the source's classifications.
@@ -252,7 +259,7 @@ func roundEntry(action auditlog.Action, session int64) auditlog.Change {
 
 // preview says what the ledger would take, and what clients would see of it.
 func (d RoundAction) preview(ctx context.Context, o *Operator) (Preview, error) {
-	v, err := o.view(ctx)
+	v, fresh, err := o.refresh(ctx)
 	if err != nil {
 		return Preview{}, err
 	}
@@ -261,6 +268,7 @@ func (d RoundAction) preview(ctx context.Context, o *Operator) (Preview, error) 
 	if err != nil {
 		return Preview{}, err
 	}
+	p.fresh = fresh
 	after := almanac.JoinAfter(before, v, trial)
 	p.Effects = effects(before, after, d.session)
 	year := ledger.YearOf(d.session)
@@ -272,11 +280,12 @@ func (d RoundAction) preview(ctx context.Context, o *Operator) (Preview, error) 
 
 // check implements checked. That what follows can be rendered is checked again by what does it.
 func (d RoundAction) check(ctx context.Context, o *Operator) (Preview, error) {
-	v, err := o.view(ctx)
+	v, fresh, err := o.refresh(ctx)
 	if err != nil {
 		return Preview{}, err
 	}
 	p, _, err := d.trial(almanac.Join(v, o.Ledger.State(), ledger.YearOf(d.session)), o.Now())
+	p.fresh = fresh
 	return p, err
 }
 
@@ -328,7 +337,7 @@ func (d RoundAction) do(ctx context.Context, o *Operator, request Request, p Pre
 		return Answer{}, err
 	}
 	v := facts.Archive.AsOf(o.Now())
-	events, err := almanac.Decide(ctx, o.Ledger, v, request.Actor, d.session, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) {
+	events, err := almanac.Decide(ctx, p.fresh, v, request.Actor, d.session, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) {
 		if SeenRound(r) != p.Seen {
 			return nil, fmt.Errorf("%s: %w", label(r), ErrChanged)
 		}

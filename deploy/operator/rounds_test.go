@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder"
+	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
@@ -47,7 +48,7 @@ func belgianWeekend(t *testing.T) *race {
 		t.Fatal(err)
 	}
 	policy := builder.Policy{Model: predict.GridFrequency()}
-	if _, err := policy.Settle(t.Context(), w.Ledger, inUse, w.at); err != nil {
+	if _, err := policy.Settle(t.Context(), almanactest.Fresh(t, w.Ledger), inUse, w.at); err != nil {
 		t.Fatal(err)
 	}
 	w.Facts, w.Now = facts.Load, func() time.Time { return w.at }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
@@ -28,7 +29,7 @@ func TestCalendarOfTheSchedule(t *testing.T) {
 	}
 	record := func(decide func(*ledger.State) ([]ledger.Event, error)) {
 		t.Helper()
-		if _, err := l.Append(t.Context(), now, "test", decide); err != nil {
+		if _, err := almanactest.Fresh(t, l).Append(t.Context(), now, "test", decide); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -340,7 +340,11 @@ func (s *Service) poll(ctx context.Context, t scheduler.Trigger) error {
 	if err := s.loadFacts(ctx); err != nil {
 		return err
 	}
-	events, err := s.builder.Rules(ctx).Settle(ctx, s.builder.Ledger, *s.facts.Load(), s.clock.Now())
+	fresh, err := s.builder.Ledger.Refresh(ctx)
+	if err != nil {
+		return err
+	}
+	events, err := s.builder.Rules(ctx).Settle(ctx, fresh, *s.facts.Load(), s.clock.Now())
 	if err != nil {
 		return err
 	}
@@ -383,7 +387,8 @@ func (s *Service) follow(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if err := errors.Join(s.builder.Ledger.Refresh(ctx), s.loadFacts(ctx)); err != nil {
+		_, ledgerErr := s.builder.Ledger.Refresh(ctx)
+		if err := errors.Join(ledgerErr, s.loadFacts(ctx)); err != nil {
 			if ctx.Err() == nil {
 				s.log.Warn("the store can not be read; builds wait", "err", err)
 			}

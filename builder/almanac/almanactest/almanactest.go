@@ -39,7 +39,7 @@ func New(t testing.TB, opened time.Time) *History {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = l.Append(t.Context(), opened, "test", func(s *ledger.State) ([]ledger.Event, error) {
+	_, err = Fresh(t, l).Append(t.Context(), opened, "test", func(s *ledger.State) ([]ledger.Event, error) {
 		keys, err := ledger.AssignKeys(s, a.Facts().Seasons)
 		return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err
 	})
@@ -47,6 +47,16 @@ func New(t testing.TB, opened time.Time) *History {
 		t.Fatal(err)
 	}
 	return &History{a, l, t}
+}
+
+// Fresh refreshes the ledger.
+func Fresh(t testing.TB, l *ledger.Ledger) ledger.Fresh {
+	t.Helper()
+	fresh, err := l.Refresh(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fresh
 }
 
 // Almanac is what facts and ledger say at an instant.
@@ -66,7 +76,7 @@ func (h *History) Round(at time.Time, session int64) *almanac.Round {
 
 // Try decides on a round at an instant, as operator:test.
 func (h *History) Try(at time.Time, session int64, decide func(*almanac.Round) ([]ledger.Event, error)) error {
-	_, err := almanac.Decide(h.t.Context(), h.Ledger, h.Archive.AsOf(at), "operator:test", session, nil, decide)
+	_, err := almanac.Decide(h.t.Context(), Fresh(h.t, h.Ledger), h.Archive.AsOf(at), "operator:test", session, nil, decide)
 	return err
 }
 
