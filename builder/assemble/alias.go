@@ -2,20 +2,19 @@ package assemble
 
 import (
 	"maps"
-	"slices"
 
 	"gridcast/builder/season"
 )
 
-// Alias says that what sources call From is what the archive calls To. Drivers have theirs in the
-// ledger, which speaks of them.
+// Alias translates an identifier of the sources into an identifier of the archive. Aliases of drivers
+// are in the ledger, because its events name drivers.
 type Alias struct {
 	Kind AliasKind `json:"kind"`
 	From string    `json:"from"`
 	To   string    `json:"to"`
 }
 
-// AliasKind is what an alias is of.
+// AliasKind is the kind of thing that an alias names.
 type AliasKind string
 
 // The kinds of aliases.
@@ -26,20 +25,9 @@ const (
 	RoundAlias   AliasKind = "round" // a Grand Prix
 )
 
-// apply has the facts of a document, of which the seasons and their lists of rounds are its own, call
-// everything as the archive does. A round keeps its name where the season has the other one too.
+// apply translates the rounds and colours of a document. It writes to the document's seasons and lists
+// of rounds. A round keeps its name if the season already has a round of the new name.
 func (a Alias) apply(f *season.Facts) {
-	switch a.Kind {
-	case CircuitAlias:
-		f.Circuits = maps.Clone(f.Circuits)
-		delete(f.Circuits, season.CircuitID(a.From))
-	case TeamAlias:
-		f.Teams = maps.Clone(f.Teams)
-		delete(f.Teams, season.TeamID(a.From))
-		f.Lineages = slices.DeleteFunc(slices.Clone(f.Lineages), func(l season.Lineage) bool {
-			return slices.ContainsFunc(l.Links, func(link season.Link) bool { return string(link.Team) == a.From })
-		})
-	}
 	for i := range f.Seasons {
 		s := &f.Seasons[i]
 		if colour, ok := s.Colours[season.TeamID(a.From)]; ok && a.Kind == TeamAlias {
@@ -53,7 +41,7 @@ func (a Alias) apply(f *season.Facts) {
 			case a.Kind == CircuitAlias && string(r.Circuit) == a.From:
 				r.Circuit = season.CircuitID(a.To)
 			case a.Kind == RoundAlias && string(r.GrandPrix) == a.From:
-				if _, taken := s.Round(season.GrandPrixID(a.To)); !taken {
+				if _, exists := s.Round(season.GrandPrixID(a.To)); !exists {
 					r.GrandPrix = season.GrandPrixID(a.To)
 				}
 			case a.Kind == TeamAlias:
@@ -63,8 +51,7 @@ func (a Alias) apply(f *season.Facts) {
 	}
 }
 
-// renameTeam gives a team another identifier in all rows. Lists that name the old one are copied
-// before they are written.
+// renameTeam gives a team another identifier in all rows. It copies a list before it writes to it.
 func renameTeam(r *season.Round, from, to season.TeamID) {
 	rename(&r.Entries, from, to, func(row *season.Entry) *season.TeamID { return &row.Team })
 	for k := range r.Practice {

@@ -226,7 +226,7 @@ func TestShrunken(t *testing.T) {
 	}
 	_, err := assemble.Assemble(in)
 	var shrunken *assemble.ShrunkenError
-	if !errors.As(err, &shrunken) || shrunken.Missing != 5 || shrunken.Known != 8 || len(shrunken.Proposal.Lines) != 5 {
+	if !errors.As(err, &shrunken) || shrunken.Missing != 5 || shrunken.Known != 8 || len(shrunken.Proposal.Lines) != 5 || shrunken.Proposal.Round() != "the season 2026" {
 		t.Fatalf("got %v, want a shrunken season that lacks 5 of 8 rounds", err)
 	}
 	// A person lets that through, in whichever revision, and no other loss with it.

@@ -1,0 +1,543 @@
+package assemble_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/assemble"
+	"gridcast/builder/season"
+)
+
+// kindNames are the words of testdata/judgement.txt for the kinds of documents.
+var kindNames = map[string]assemble.Kind{
+	"check-only": assemble.CheckOnly, "sparse": assemble.Sparse, "full": assemble.Full, "manual": assemble.Manual,
+}
+
+// situation is one paragraph of testdata/judgement.txt, which explains the notation.
+type situation struct {
+	title  string
+	setup  []string            // its lines but for the expected outcomes
+	want   map[string][]string // outcomes by kind
+	result map[string][]string // facts afterwards, by kind
+}
+
+// TestJudgement judges every situation of testdata/judgement.txt with a document of each kind.
+func TestJudgement(t *testing.T) {
+	all, judged := situations(t), 0
+	for _, s := range all {
+		for _, kind := range slices.Sorted(maps.Keys(s.want)) {
+			judged++
+			t.Run(s.title+"/"+kind, func(t *testing.T) {
+				w := s.build(t, kind)
+				out, err := w.assemble(assemble.Assemble)
+				if diff := cmp.Diff(s.want[kind], outcomes(&out, err)); diff != "" {
+					t.Errorf("outcomes (-want +got):\n%s", diff)
+				}
+				for _, fact := range s.result[kind] {
+					w.check(t, &out.Facts, fact)
+				}
+			})
+		}
+	}
+	if len(all) < 30 || judged < 120 {
+		t.Errorf("%d situations and %d outcomes were judged, want at least 30 and 120", len(all), judged)
+	}
+}
+
+func situations(t *testing.T) []situation {
+	t.Helper()
+	data, err := os.ReadFile("testdata/judgement.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []situation
+	for line := range strings.Lines(string(data)) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), "# ")
+		line = strings.TrimSpace(line)
+		if title, ok := strings.CutPrefix(line, "== "); ok {
+			all = append(all, situation{title: title, want: make(map[string][]string), result: make(map[string][]string)})
+			continue
+		}
+		if line == "" || strings.HasPrefix(line, "#") || len(all) == 0 {
+			continue
+		}
+		s := &all[len(all)-1]
+		kinds, outcome, found := strings.Cut(line, ": ")
+		into := s.want
+		if rest, ok := strings.CutPrefix(kinds, "facts "); ok {
+			kinds, into = rest, s.result
+		}
+		if kinds == "all" {
+			kinds = "check-only, sparse, full, manual"
+		}
+		list := strings.Split(kinds, ", ")
+		if _, ok := kindNames[list[0]]; !found || !ok {
+			s.setup = append(s.setup, line)
+			continue
+		}
+		for _, kind := range list {
+			if _, ok := kindNames[kind]; !ok {
+				t.Fatalf("%s: %q is no kind of document", s.title, kind)
+			}
+			if outcome != "nothing" {
+				into[kind] = append(into[kind], strings.Split(outcome, "; ")...)
+			} else {
+				into[kind] = nil
+			}
+		}
+	}
+	return all
+}
+
+// outcomes describes the output of Assemble in the words of testdata/judgement.txt.
+func outcomes(out *assemble.Output, err error) []string {
+	var shrunken *assemble.ShrunkenError
+	switch {
+	case errors.As(err, &shrunken):
+		return []string{fmt.Sprintf("held season (%s)", shrunken.Proposal.Refused[0].Gate)}
+	case err != nil:
+		return []string{"invalid"}
+	}
+	var all []string
+	for _, list := range []struct {
+		verdict   string
+		proposals []assemble.Proposal
+	}{{"applied", out.Applied}, {"held", out.Held}, {"disputed", out.Disputed}, {"unlicensed", out.Unlicensed}} {
+		for _, p := range list.proposals {
+			text := fmt.Sprintf("%s %s %s", list.verdict, p.GrandPrix, p.Block)
+			if p.Source != "source" {
+				text += " of " + p.Source
+			}
+			var gates []string
+			for _, r := range p.Refused {
+				if !slices.Contains(gates, string(r.Gate)) {
+					gates = append(gates, string(r.Gate))
+				}
+			}
+			if len(gates) > 0 {
+				text += " (" + strings.Join(gates, ", ") + ")"
+			}
+			all = append(all, text)
+		}
+	}
+	for _, c := range out.Confirmed {
+		all = append(all, fmt.Sprintf("confirmed %s %s by %s", c.GrandPrix, c.Block, c.Source))
+	}
+	for _, m := range out.Missing {
+		all = append(all, "missing "+string(m.GrandPrix))
+	}
+	for _, r := range out.Renames {
+		all = append(all, fmt.Sprintf("renamed %s to %s", r.From, r.To))
+	}
+	for range out.Standings {
+		all = append(all, "wrong standing")
+	}
+	return all
+}
+
+// world is the season of a situation: eight rounds, on Sundays at 13:00 UTC from 3 March 2024.
+type world struct {
+	in     assemble.Input
+	ledger map[season.GrandPrixID]assemble.Decided
+	accept []string // Grand Prix and block of held proposals, or a ShrunkenError's season
+}
+
+var grandPrix = []season.GrandPrixID{"bahrain", "jeddah", "melbourne", "suzuka", "miami", "monaco", "montreal", "spielberg"}
+
+// teams of the drivers of the world.
+var teams = map[season.DriverID]season.TeamID{"ann": "rosso", "bob": "rosso", "bobby": "rosso", "cid": "verde", "dan": "verde", "eve": "blu", "fay": "blu"}
+
+func emptyFacts() season.Facts {
+	f := season.Facts{
+		Drivers: make(map[season.DriverID]season.Driver), Teams: make(map[season.TeamID]season.Team),
+		Engines: make(map[season.EngineID]season.Engine), Circuits: make(map[season.CircuitID]season.Circuit),
+	}
+	for driver, team := range teams {
+		f.Drivers[driver] = season.Driver{ID: driver, Name: string(driver)}
+		f.Teams[team] = season.Team{ID: team, Name: string(team)}
+	}
+	f.Engines["v8"] = season.Engine{ID: "v8", Name: "V8"}
+	f.Circuits["street"] = season.Circuit{ID: "street", Name: "street"}
+	for _, gp := range grandPrix {
+		f.Circuits[season.CircuitID(gp)] = season.Circuit{ID: season.CircuitID(gp), Name: string(gp)}
+	}
+	return f
+}
+
+// calendar returns the facts of a season in which nothing has been held.
+func calendar() season.Facts {
+	f := emptyFacts()
+	s := season.Season{Year: 2024}
+	for i, gp := range grandPrix {
+		s.Rounds = append(s.Rounds, planned(gp, i))
+	}
+	f.Seasons = []season.Season{s}
+	return f
+}
+
+func planned(gp season.GrandPrixID, week int) season.Round {
+	day := time.Date(2024, 3, 3+7*week, 0, 0, 0, 0, time.UTC)
+	return season.Round{Number: week + 1, GrandPrix: gp, Name: string(gp), Circuit: season.CircuitID(gp), Date: day, Start: day.Add(13 * time.Hour)}
+}
+
+// build makes the input of a situation in which the judged document has a kind.
+func (s *situation) build(t *testing.T, kind string) *world {
+	t.Helper()
+	w := &world{ledger: make(map[season.GrandPrixID]assemble.Decided)}
+	w.in = assemble.Input{
+		Current: calendar(), Accepted: make(map[string]bool), Aliases: make(map[season.DriverID]season.DriverID), Now: instant(t, "03-02 12:00"),
+		Decided: func(_ int, gp season.GrandPrixID) assemble.Decided { return w.ledger[gp] },
+	}
+	document := func(source, kind string) *assemble.Document {
+		for i := range w.in.Documents {
+			if w.in.Documents[i].Source == source {
+				return &w.in.Documents[i]
+			}
+		}
+		d := assemble.Document{
+			Source: source, Revision: "r1", From: 2024, To: 2024, Kind: kindNames[kind], Facts: calendar(), Forced: make(map[assemble.BlockID]bool),
+		}
+		if kind == "manual" {
+			d.Facts = emptyFacts()
+			d.Facts.Seasons = []season.Season{{Year: 2024}}
+		}
+		w.in.Documents = append(w.in.Documents, d)
+		return &w.in.Documents[len(w.in.Documents)-1]
+	}
+	for _, line := range s.setup {
+		word := strings.Fields(line)
+		switch word[0] {
+		case "now":
+			w.in.Now = instant(t, word[1]+" "+word[2])
+		case "ours":
+			edit(t, &w.in.Current, word[1:])
+		case "before", "after":
+			d := document(word[0], word[1])
+			edit(t, &d.Facts, word[2:])
+		case "says":
+			d := document("source", kind)
+			if word[1] == "covers" {
+				d.From, d.To = number(t, word[2]), number(t, word[2])
+			} else {
+				edit(t, &d.Facts, word[1:])
+			}
+		case "force":
+			document("source", kind).Forced[assemble.BlockID{Year: 2024, GrandPrix: season.GrandPrixID(word[1]), Block: assemble.Block(word[2])}] = true
+		case "accept":
+			w.accept = append(w.accept, strings.Join(word[1:], " "))
+		case "alias":
+			if word[1] == "driver" {
+				w.in.Aliases[season.DriverID(word[2])] = season.DriverID(word[3])
+			} else {
+				w.in.Named = append(w.in.Named, assemble.Alias{Kind: assemble.AliasKind(word[1]), From: word[2], To: word[3]})
+			}
+		case "ledger":
+			w.decide(t, season.GrandPrixID(word[1]), word[2:])
+		case "release":
+			r := assemble.Release{BlockID: assemble.BlockID{Year: 2024, GrandPrix: season.GrandPrixID(word[1]), Block: assemble.Block(word[2])}}
+			for _, field := range word[3:] {
+				into, text := &r.Entered, field
+				if rest, ok := strings.CutPrefix(field, "before:"); ok {
+					into, text = &r.Before, rest
+				}
+				set(t, into, text)
+			}
+			w.in.Released = append(w.in.Released, r)
+		default:
+			t.Fatalf("%s: %q: no such line", s.title, line)
+		}
+	}
+	return w
+}
+
+// assemble runs a function such as Assemble. Proposals to be accepted are held in a first run.
+func (w *world) assemble(run func(assemble.Input) (assemble.Output, error)) (assemble.Output, error) {
+	out, err := run(w.in)
+	if len(w.accept) == 0 {
+		return out, err
+	}
+	heldProposals := out.Held
+	if shrunken := (*assemble.ShrunkenError)(nil); errors.As(err, &shrunken) {
+		heldProposals = []assemble.Proposal{shrunken.Proposal}
+	}
+	for _, p := range heldProposals {
+		if slices.Contains(w.accept, strings.TrimSpace(fmt.Sprintf("%s %s", p.GrandPrix, p.Block))) {
+			w.in.Accepted[p.ID] = true
+		}
+	}
+	return run(w.in)
+}
+
+// decide sets the ledger's record of a round.
+func (w *world) decide(t *testing.T, gp season.GrandPrixID, fields []string) {
+	t.Helper()
+	d := w.ledger[gp]
+	for _, field := range fields {
+		name, value, _ := strings.Cut(field, "=")
+		switch name {
+		case "start":
+			d.Start = instant(t, strings.ReplaceAll(value, "T", " "))
+		case "by-person":
+			d.StartHeld = true
+		case "postponed":
+			d.Postponed = true
+		case "verified":
+			for _, driver := range strings.Split(value, ",") {
+				d.Verified = append(d.Verified, season.DriverID(driver))
+			}
+		default:
+			t.Fatalf("ledger %s: no such field", field)
+		}
+	}
+	w.ledger[gp] = d
+}
+
+// edit changes facts by the words of a line: "bahrain result=ann,bob", "without bahrain",
+// "new imola", "name ann Annie", "colour rosso #FF0000".
+func edit(t *testing.T, f *season.Facts, word []string) {
+	t.Helper()
+	if len(word) == 0 {
+		return
+	}
+	s := &f.Seasons[0]
+	switch word[0] {
+	case "nothing":
+	case "without":
+		s.Rounds = slices.DeleteFunc(slices.Clone(s.Rounds), func(r season.Round) bool { return slices.Contains(word[1:], string(r.GrandPrix)) })
+	case "new":
+		r := planned(season.GrandPrixID(word[1]), 8)
+		r.Circuit = "street"
+		for _, field := range word[2:] {
+			set(t, &r, field)
+		}
+		s.Rounds = append(slices.Clone(s.Rounds), r)
+	case "colour":
+		s.Colours = maps.Clone(s.Colours)
+		if s.Colours == nil {
+			s.Colours = make(map[season.TeamID]string)
+		}
+		s.Colours[season.TeamID(word[1])] = word[2]
+	case "name":
+		f.Drivers[season.DriverID(word[1])] = season.Driver{ID: season.DriverID(word[1]), Name: word[2]}
+	case "forget":
+		delete(f.Drivers, season.DriverID(word[1]))
+	default:
+		gp := season.GrandPrixID(word[0])
+		at := slices.IndexFunc(s.Rounds, func(r season.Round) bool { return r.GrandPrix == gp })
+		if at < 0 {
+			at = len(s.Rounds)
+			s.Rounds = append(s.Rounds, season.Round{GrandPrix: gp})
+		}
+		for _, field := range word[1:] {
+			set(t, &s.Rounds[at], field)
+		}
+	}
+}
+
+// set sets a field of a round: "result=ann,bob@0!DSQ", "start=03-03T15:00", "hour=unknown".
+func set(t *testing.T, r *season.Round, field string) {
+	t.Helper()
+	name, value, _ := strings.Cut(field, "=")
+	switch name {
+	case "number":
+		r.Number = number(t, value)
+	case "circuit":
+		r.Circuit = season.CircuitID(value)
+	case "has-sprint":
+		r.Sprint = value == "yes"
+	case "start":
+		r.Start = instant(t, strings.ReplaceAll(value, "T", " "))
+		r.Date = r.Start.Truncate(24 * time.Hour)
+	case "hour":
+		r.Start = time.Time{}
+	case "calendar":
+		r.Number, r.Name, r.Circuit = 9, string(r.GrandPrix), season.CircuitID(value)
+	case "qualifying-at", "sprint-at", "sprint-qualifying-at":
+		kind := map[string]season.SessionKind{
+			"qualifying-at": season.Qualifying, "sprint-at": season.Sprint, "sprint-qualifying-at": season.SprintQualifying,
+		}[name]
+		at := instant(t, strings.ReplaceAll(value, "T", " "))
+		r.Sessions = append(slices.Clone(r.Sessions), season.Session{Kind: kind, Date: at.Truncate(24 * time.Hour), Start: at})
+	case "sprint-day":
+		at := instant(t, value+" 00:00")
+		r.Sessions = append(slices.Clone(r.Sessions), season.Session{Kind: season.Sprint, Date: at})
+	case "practice":
+		for _, row := range list(t, value) {
+			r.Practice[0] = append(r.Practice[0], season.TimedLap{Driver: row.driver, Team: row.team, Time: row.time})
+		}
+	case "entries":
+		r.Entries = nil
+		for _, row := range list(t, value) {
+			r.Entries = append(r.Entries, season.Entry{Driver: row.driver, Team: row.team, Engine: row.engine, Number: row.car})
+		}
+	case "qualifying":
+		r.Qualifying = qualifying(t, value)
+	case "sprint-qualifying":
+		r.SprintQualifying = qualifying(t, value)
+	case "grid":
+		r.Grid = grid(t, value)
+	case "sprint-grid":
+		r.SprintGrid = grid(t, value)
+	case "result":
+		r.Results = result(t, value, 25, 18, 15, 12, 10, 8)
+	case "result-2014":
+		r.Results = result(t, value, 50, 36, 30, 24)
+	case "sprint":
+		r.SprintResults = result(t, value, 8, 7, 6, 5, 4, 3)
+	case "standings":
+		r.DriverStandings = nil
+		for i, row := range list(t, value) {
+			r.DriverStandings = append(r.DriverStandings, season.DriverStanding{Driver: row.driver, Position: i + 1, Points: row.points})
+		}
+	case "team-standings":
+		r.TeamStandings = nil
+		for i, team := range strings.Split(value, ",") {
+			r.TeamStandings = append(r.TeamStandings, season.TeamStanding{Team: season.TeamID(team), Position: i + 1})
+		}
+	default:
+		t.Fatalf("%q: no such field of a round", field)
+	}
+}
+
+// listed is a driver of a list such as "ann,bob@3:12/80s!DSQ*v8#44".
+type listed struct {
+	driver   season.DriverID
+	team     season.TeamID
+	engine   season.EngineID
+	position int
+	points   float64
+	time     time.Duration
+	outcome  season.Outcome
+	car      int
+	explicit string // the marks of the fields that the list gives
+}
+
+func list(t *testing.T, text string) []listed {
+	t.Helper()
+	var rows []listed
+	for i, item := range strings.Split(text, ",") {
+		row := listed{position: i + 1, car: i + 1}
+		end := strings.IndexAny(item+"@", "@:/!*#")
+		row.driver = season.DriverID(item[:end])
+		row.team = teams[row.driver]
+		for rest := item[end:]; rest != ""; {
+			mark := rest[0]
+			value := rest[1:]
+			rest = ""
+			if at := strings.IndexAny(value, "@:/!*#"); at >= 0 {
+				value, rest = value[:at], value[at:]
+			}
+			row.explicit += string(mark)
+			switch mark {
+			case '@':
+				row.position = number(t, value)
+			case ':':
+				row.points = float64(number(t, value))
+			case '/':
+				row.time = time.Duration(number(t, value)) * time.Second
+			case '!':
+				row.outcome, row.position = season.Outcome(value), 0
+			case '*':
+				row.engine = season.EngineID(value)
+			case '#':
+				row.car = number(t, value)
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func qualifying(t *testing.T, text string) (rows []season.QualifyingRow) {
+	t.Helper()
+	for _, row := range list(t, text) {
+		rows = append(rows, season.QualifyingRow{Driver: row.driver, Team: row.team, Position: row.position, Time: row.time})
+	}
+	return rows
+}
+
+func grid(t *testing.T, text string) (rows []season.GridSlot) {
+	t.Helper()
+	for _, row := range list(t, text) {
+		rows = append(rows, season.GridSlot{Driver: row.driver, Team: row.team, Position: row.position})
+	}
+	return rows
+}
+
+func result(t *testing.T, text string, points ...float64) (rows []season.Result) {
+	t.Helper()
+	for _, row := range list(t, text) {
+		if !strings.Contains(row.explicit, ":") && row.position > 0 {
+			row.points = points[row.position-1]
+		}
+		rows = append(rows, season.Result{
+			Driver: row.driver, Team: row.team, Engine: row.engine, Position: row.position, Outcome: row.outcome, Points: row.points, Time: row.time,
+		})
+	}
+	return rows
+}
+
+func number(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// instant reads a day and an hour of 2024.
+func instant(t *testing.T, text string) time.Time {
+	t.Helper()
+	at, err := time.Parse("2006-01-02 15:04", "2024-"+text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// check compares facts with the words of a line: "bahrain result=ann,bob", "no imola", "name ann Annie",
+// "colour rosso #FF0000".
+func (w *world) check(t *testing.T, f *season.Facts, text string) {
+	t.Helper()
+	word := strings.Fields(text)
+	switch word[0] {
+	case "no":
+		if _, ok := f.Round(2024, season.GrandPrixID(word[1])); ok {
+			t.Errorf("facts have the round %s, want none", word[1])
+		}
+	case "name":
+		if got := f.Drivers[season.DriverID(word[1])].Name; got != word[2] {
+			t.Errorf("the name of %s is %q, want %q", word[1], got, word[2])
+		}
+	case "colour":
+		if got := f.Seasons[0].Colours[season.TeamID(word[1])]; got != word[2] {
+			t.Errorf("the colour of %s is %q, want %q", word[1], got, word[2])
+		}
+	default:
+		got, ok := f.Round(2024, season.GrandPrixID(word[0]))
+		if !ok {
+			t.Fatalf("facts have no round %s", word[0])
+		}
+		want := *got
+		want.Sessions = nil
+		for _, field := range word[1:] {
+			set(t, &want, field)
+		}
+		if want.Sessions == nil {
+			want.Sessions = got.Sessions
+		}
+		if diff := cmp.Diff(&want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}

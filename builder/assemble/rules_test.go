@@ -1,0 +1,205 @@
+package assemble_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/assemble"
+	"gridcast/builder/season"
+)
+
+// TestGates: testdata/judgement.txt has a situation for every gate.
+func TestGates(t *testing.T) {
+	var text strings.Builder
+	for _, s := range situations(t) {
+		for _, outcomes := range s.want {
+			text.WriteString(strings.Join(outcomes, "\n"))
+		}
+	}
+	for _, gate := range assemble.Gates() {
+		if !strings.Contains(text.String(), "("+string(gate)) && !strings.Contains(text.String(), ", "+string(gate)) {
+			t.Errorf("no situation is held by the gate %q", gate)
+		}
+	}
+}
+
+// undecided is a ledger without a record of any round.
+func undecided(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} }
+
+// inYear returns facts with one round of a year, which started on 1 June.
+func inYear(year int, gp season.GrandPrixID) (season.Facts, time.Time) {
+	f := emptyFacts()
+	day := time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)
+	f.Seasons = []season.Season{{Year: year, Rounds: []season.Round{
+		{Number: 1, GrandPrix: gp, Name: string(gp), Circuit: "street", Date: day, Start: day.Add(13 * time.Hour)},
+	}}}
+	return f, day.AddDate(0, 0, 1)
+}
+
+// TestPointsOfTheYears: points pass the gate if a table of the year gives them.
+func TestPointsOfTheYears(t *testing.T) {
+	for _, test := range []struct {
+		year   int
+		gp     season.GrandPrixID
+		sprint bool
+		points []float64 // by position
+		held   bool
+	}{
+		{year: 2009, gp: "monaco", points: []float64{10, 8, 6}}, // no table: everything passes
+		{year: 2010, gp: "monaco", points: []float64{25, 18, 15}},
+		{year: 2010, gp: "monaco", points: []float64{10, 8, 6}, held: true},
+		{year: 2014, gp: "monaco", points: []float64{25, 18}},
+		{year: 2014, gp: "abu-dhabi", points: []float64{50, 36}}, // double points at the last race
+		{year: 2014, gp: "abu-dhabi", points: []float64{25, 18}, held: true},
+		{year: 2015, gp: "abu-dhabi", points: []float64{50, 36}, held: true},
+		{year: 2018, gp: "monaco", points: []float64{26, 18}, held: true},
+		{year: 2019, gp: "monaco", points: []float64{25, 19}}, // the fastest lap
+		{year: 2021, gp: "belgium", points: []float64{12.5, 9}},
+		{year: 2022, gp: "belgium", points: []float64{12.5, 9}, held: true},
+		{year: 2022, gp: "japan", points: []float64{19, 14, 12}},
+		{year: 2022, gp: "japan", points: []float64{13, 10, 8}},
+		{year: 2024, gp: "monaco", points: []float64{26, 18}},
+		{year: 2025, gp: "monaco", points: []float64{26, 18}, held: true},
+		{year: 2020, gp: "monaco", sprint: true, points: []float64{9, 9, 9}}, // no sprints, no table
+		{year: 2021, gp: "monaco", sprint: true, points: []float64{3, 2, 1}},
+		{year: 2021, gp: "monaco", sprint: true, points: []float64{8, 7, 6}, held: true},
+		{year: 2022, gp: "monaco", sprint: true, points: []float64{8, 7, 6}},
+		{year: 2022, gp: "monaco", sprint: true, points: []float64{3, 2, 1}, held: true},
+	} {
+		current, now := inYear(test.year, test.gp)
+		theirs, _ := inYear(test.year, test.gp)
+		r := &theirs.Seasons[0].Rounds[0]
+		for i, driver := range []season.DriverID{"ann", "bob", "cid"}[:len(test.points)] {
+			row := season.Result{Driver: driver, Team: teams[driver], Position: i + 1, Points: test.points[i]}
+			if test.sprint {
+				r.SprintResults = append(r.SprintResults, row)
+			} else {
+				r.Results = append(r.Results, row)
+			}
+		}
+		out, err := assemble.Assemble(assemble.Input{
+			Current: current, Now: now, Decided: undecided,
+			Documents: []assemble.Document{{Source: "f1db", From: test.year, To: test.year, Kind: assemble.Full, Facts: theirs}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := len(out.Held) == 1 && out.Held[0].Refused[0].Gate == assemble.PointsGate
+		if held && out.Held[0].Round() != fmt.Sprintf("%s %d", test.gp, test.year) {
+			t.Errorf("the held round is %q, want %s %d", out.Held[0].Round(), test.gp, test.year)
+		}
+		if held != test.held || held == (len(out.Applied) == 1) {
+			t.Errorf("%d %s, sprint %t, points %v: held %+v, applied %+v; want held %t", test.year, test.gp, test.sprint, test.points, out.Held, out.Applied, test.held)
+		}
+	}
+}
+
+// TestNewSeason: every kind that adds rounds adds a season with them, and no kind adds an empty season.
+func TestNewSeason(t *testing.T) {
+	for kind, want := range map[assemble.Kind][]int{
+		assemble.Full: {2024, 2025}, assemble.Sparse: {2024, 2025}, assemble.Manual: {2024, 2025}, assemble.CheckOnly: {2024},
+	} {
+		current, now := inYear(2024, "monaco")
+		theirs, _ := inYear(2025, "monaco")
+		theirs.Seasons = append(theirs.Seasons, season.Season{Year: 2023})
+		out, err := assemble.Assemble(assemble.Input{
+			Current: current, Now: now, Decided: undecided,
+			Documents: []assemble.Document{{Source: "f1db", From: 2023, To: 2025, Kind: kind, Facts: theirs}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var years []int
+		for _, s := range out.Facts.Seasons {
+			years = append(years, s.Year)
+		}
+		if !slices.Equal(years, want) {
+			t.Errorf("kind %d: the seasons are %v, want %v", kind, years, want)
+		}
+	}
+}
+
+// TestAliasesInEveryTable: aliases of a driver and a team reach every table of a round.
+func TestAliasesInEveryTable(t *testing.T) {
+	current, now := inYear(2024, "monaco")
+	theirs, _ := inYear(2024, "monaco")
+	r := &theirs.Seasons[0].Rounds[0]
+	for _, d := range []struct {
+		id   season.DriverID
+		team season.TeamID
+	}{{"annie", "rossa"}, {"cid", "verde"}} {
+		place := len(r.Entries) + 1
+		points := []float64{25, 18}[place-1]
+		r.Entries = append(r.Entries, season.Entry{Driver: d.id, Team: d.team, Number: place})
+		r.Practice[2] = append(r.Practice[2], season.TimedLap{Driver: d.id, Team: d.team, Time: time.Minute})
+		r.Qualifying = append(r.Qualifying, season.QualifyingRow{Driver: d.id, Team: d.team, Position: place})
+		r.SprintQualifying = append(r.SprintQualifying, season.QualifyingRow{Driver: d.id, Team: d.team, Position: place})
+		r.SprintGrid = append(r.SprintGrid, season.GridSlot{Driver: d.id, Team: d.team, Position: place})
+		r.SprintResults = append(r.SprintResults, season.Result{Driver: d.id, Team: d.team, Position: place, Points: float64(9 - place)})
+		r.Grid = append(r.Grid, season.GridSlot{Driver: d.id, Team: d.team, Position: place})
+		r.Results = append(r.Results, season.Result{Driver: d.id, Team: d.team, Position: place, Points: points})
+		r.FastestLaps = append(r.FastestLaps, season.FastestLap{Driver: d.id, Lap: 3, Time: time.Minute})
+		r.PitStops = append(r.PitStops, season.PitStop{Driver: d.id, Stop: 1, Lap: 9})
+		r.DriverStandings = append(r.DriverStandings, season.DriverStanding{Driver: d.id, Position: place, Points: points + float64(9-place)})
+		r.TeamStandings = append(r.TeamStandings, season.TeamStanding{Team: d.team, Position: place})
+	}
+	var want season.Round
+	before, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	renamed := strings.NewReplacer(`"annie"`, `"ann"`, `"rossa"`, `"rosso"`).Replace(string(before))
+	if err := json.Unmarshal([]byte(renamed), &want); err != nil {
+		t.Fatal(err)
+	}
+	out, err := assemble.Assemble(assemble.Input{
+		Current: current, Now: now, Decided: undecided,
+		Documents: []assemble.Document{{Source: "f1db", From: 2024, To: 2024, Kind: assemble.Full, Facts: theirs}},
+		Aliases:   map[season.DriverID]season.DriverID{"annie": "ann"},
+		Named:     []assemble.Alias{{Kind: assemble.TeamAlias, From: "rossa", To: "rosso"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, out.Facts.Seasons[0].Rounds[0]); diff != "" {
+		t.Errorf("the round with aliases (-want +got):\n%s", diff)
+	}
+	if after, err := json.Marshal(r); err != nil || string(after) != string(before) {
+		t.Errorf("Assemble changed its input: %s, %v", after, err)
+	}
+}
+
+// TestLineages: links to the same team from the same year join two lineages.
+func TestLineages(t *testing.T) {
+	link := func(team season.TeamID, from, to int) season.Link {
+		return season.Link{Team: team, From: from, To: to}
+	}
+	lineage := func(links ...season.Link) season.Lineage { return season.Lineage{Links: links} }
+	current, now := inYear(2024, "monaco")
+	current.Lineages = []season.Lineage{lineage(link("verde", 2001, 0)), lineage(link("rosso", 2010, 0))}
+	theirs, _ := inYear(2024, "monaco")
+	theirs.Lineages = []season.Lineage{lineage(link("blu", 2005, 2009), link("rosso", 2010, 2020)), lineage(link("blu", 2021, 0))}
+	for kind, want := range map[assemble.Kind][]season.Lineage{
+		assemble.Full: {
+			lineage(link("verde", 2001, 0)), lineage(link("blu", 2005, 2009), link("rosso", 2010, 2020)), lineage(link("blu", 2021, 0)),
+		},
+		assemble.CheckOnly: current.Lineages,
+	} {
+		out, err := assemble.Assemble(assemble.Input{
+			Current: current, Now: now, Decided: undecided,
+			Documents: []assemble.Document{{Source: "f1db", From: 2024, To: 2024, Kind: kind, Facts: theirs}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, out.Facts.Lineages); diff != "" {
+			t.Errorf("kind %d: lineages (-want +got):\n%s", kind, diff)
+		}
+	}
+}
