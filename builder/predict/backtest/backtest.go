@@ -1,6 +1,6 @@
-// Package backtest measures models on past seasons the way they are used: every race is
-// predicted from the view at the instant its grid was known, with a model fitted on what that
-// view shows, and scored by the official classification.
+// Package backtest measures models on past seasons in the way the service uses them. It predicts every race
+// from the view at the instant its grid was known, with a model fitted on that
+// view, and scores the forecast by the official classification.
 //
 // The figures of a run depend on the archive and the models alone: the bootstrap is seeded.
 package backtest
@@ -14,15 +14,15 @@ import (
 	"gridcast/builder/season"
 )
 
-// Config says what to measure.
+// Config selects the seasons, the models and the basis.
 type Config struct {
 	From, To  int // seasons, inclusive
 	Model     predict.Model
 	Baselines []Baseline
-	Basis     predict.Order // what is known of a weekend; empty is the grid
+	Basis     predict.Order // the known part of a weekend; empty is the grid
 	RuleYears []int         // seasons with new rules, shown apart
 
-	// Progress is told after each race; may be nil.
+	// Progress is called after each race; may be nil.
 	Progress func(phase string, done, total int)
 }
 
@@ -105,8 +105,8 @@ func Run(ctx context.Context, archive *season.Archive, c Config) (*Report, error
 	return newReport(c, races, scores), nil
 }
 
-// viewOf returns what was known of a round when a pick on the basis would have been made: with
-// the grid when it was known; on qualifying at the end of it, without the grid; on form
+// viewOf returns the facts that a pick on the basis could have used: with
+// the grid when it was known; on qualifying at its end, without the grid; on form
 // without any session of the weekend.
 func viewOf(archive *season.Archive, year int, r *season.Round, basis predict.Order) *season.View {
 	if basis == predict.FromGrid || basis == "" {

@@ -1,7 +1,7 @@
 package backtest
 
-// Difference is a model's metric minus that of another on the same races. It is more than
-// noise where the interval leaves out 0.
+// Difference is a model's metric minus another model's on the same races. It is more than
+// noise where the interval excludes 0.
 type Difference struct {
 	WinnerHitPct Paired `json:"winner_hit_pct"`
 	PodiumPct    Paired `json:"podium_pct"`

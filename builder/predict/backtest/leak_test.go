@@ -11,9 +11,9 @@ import (
 	"gridcast/builder/season"
 )
 
-// TestNoPickSeesItsRace scrambles everything that came after the grid of a race was known,
-// for every race of two seasons, and shows that the forecast of it stays the same to the last
-// bit; and that it moves when a race before it is scrambled.
+// TestNoPickSeesItsRace scrambles every fact from after the grid of a race was known,
+// for every race of two seasons, and shows that its forecast stays the same to the last
+// bit. The forecast moves when an earlier race is scrambled.
 func TestNoPickSeesItsRace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: learns again for every race")
@@ -38,7 +38,7 @@ func TestNoPickSeesItsRace(t *testing.T) {
 				}
 			}
 		}
-		// The race before is no secret: with it scrambled the forecast must move.
+		// The forecast may use the race before, so scrambling that one must change it.
 		last := &s.Rounds[len(s.Rounds)-1]
 		before, err := season.New(scramble(facts, year, last.Number-1))
 		if err != nil {
@@ -59,8 +59,8 @@ func predicted(t *testing.T, m predict.Model, a *season.Archive, year int, r *se
 	return f
 }
 
-// scramble returns the facts with the result of a round, and all of every later round of the
-// season and the seasons after it, handed to other drivers.
+// scramble returns the facts with the result of a round, and everything of each later round of the
+// season and the seasons after it, given to other drivers.
 func scramble(facts season.Facts, year, number int) season.Facts {
 	rng := rand.New(rand.NewPCG(uint64(year), uint64(number)))
 	facts.Seasons = slices.Clone(facts.Seasons)

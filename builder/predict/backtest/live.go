@@ -11,14 +11,14 @@ import (
 	"gridcast/builder/season"
 )
 
-// LiveConfig says what to measure of the live picks.
+// LiveConfig selects the seasons and the model of the live picks.
 type LiveConfig struct {
 	From, To int           // seasons, inclusive
-	Learn    int           // seasons before From that the first fit learns from; later ones learn from more
+	Learn    int           // number of seasons before From for the first fit; later fits use more
 	HalfLife float64       // seasons after which a race counts half
 	Model    predict.Model // the forecast before the race
 
-	// Progress is told after each forecast; may be nil.
+	// Progress is called after each forecast; may be nil.
 	Progress func(phase string, done, total int)
 }
 
@@ -35,17 +35,17 @@ type LiveReport struct {
 	Checkpoints []Checkpoint `json:"checkpoints"`
 }
 
-// Checkpoint is the part of a live report about the picks made there.
+// Checkpoint holds the scores of the picks at one checkpoint.
 type Checkpoint struct {
 	Percent int `json:"checkpoint_pct"` // of the scheduled distance; 0 is the end of the first lap
 	Part
 	Differences map[string]Difference `json:"differences"`
 }
 
-// leaderNow is the baseline that picks the first three of the running order.
+// leaderNow names the baseline that picks the first three of the running order.
 const leaderNow = "leader"
 
-// moments are the shares of the distance that a fit learns from, beside the checkpoints.
+// moments are the shares of the distance that a fit uses beside the checkpoints.
 const moments = 20
 
 // liveRace is a race with its forecast.
@@ -56,8 +56,8 @@ type liveRace struct {
 	podium []season.DriverID
 }
 
-// LiveRun measures live picks at the checkpoints. The weights of a season are learnt from the
-// seasons before it, with the forecasts that could have been made then.
+// LiveRun measures live picks at the checkpoints. It learns the weights of a season from the
+// seasons before it, with the forecasts that were possible then.
 func LiveRun(ctx context.Context, archive *season.Archive, races []*laps.Race, c LiveConfig) (*LiveReport, error) {
 	held, err := forecasts(ctx, archive, races, c)
 	if err != nil {
@@ -117,7 +117,7 @@ func LearnLive(ctx context.Context, archive *season.Archive, races []*laps.Race,
 	return predict.FitLive(samplesBefore(held, year, c.HalfLife))
 }
 
-// forecasts predicts every race with lap times from what was known before it.
+// forecasts predicts every race with lap times from the facts known before it.
 func forecasts(ctx context.Context, archive *season.Archive, races []*laps.Race, c LiveConfig) ([]liveRace, error) {
 	facts := archive.Facts()
 	view := season.View{Seasons: facts.Seasons}
@@ -176,8 +176,8 @@ func samplesBefore(held []liveRace, year int, halfLife float64) []predict.LiveSa
 	return samples
 }
 
-// positionFrequency gives every running car the smoothed frequencies with which its position at
-// the checkpoint has won, and has ended on the podium, in the races before.
+// positionFrequency gives every running car the smoothed frequencies with which earlier cars in its position at
+// the checkpoint won, and finished on the podium.
 func positionFrequency(before []liveRace, state predict.RaceState, percent int) predict.Forecast {
 	f := predict.Forecast{}
 	wins, podiums := make([]float64, len(state.Cars)), make([]float64, len(state.Cars))
@@ -185,7 +185,7 @@ func positionFrequency(before []liveRace, state predict.RaceState, percent int) 
 	for i := range wins {
 		wins[i] = 1 / float64((i+1)*(i+1))
 		total += wins[i]
-		podiums[i] = indicator(i < len(f.Podium)) // one race that ended in this order
+		podiums[i] = indicator(i < len(f.Podium)) // one race with this finishing order
 	}
 	for _, r := range before {
 		past, ok := r.at(percent)

@@ -14,10 +14,10 @@ import (
 	"gridcast/builder/predict/laps"
 )
 
-// ergast holds the lap times that live picks are learnt from and measured on.
+// ergast holds the lap times of the live picks.
 const ergast = "../../../../shared/data/ergast-laps"
 
-// TestPublishedLiveFigures is the bar of the live picks.
+// TestPublishedLiveFigures holds the live picks to their published figures.
 func TestPublishedLiveFigures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes ten seconds")

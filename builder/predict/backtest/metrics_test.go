@@ -128,8 +128,8 @@ func TestPairingShowsASmallSteadyDifference(t *testing.T) {
 	}
 }
 
-// TestIntervalsHoldTheirEstimate is not true of a plain bootstrap of the calibration error:
-// whoever is drawn twice makes a forecaster look worse.
+// TestIntervalsHoldTheirEstimate fails for a plain bootstrap of the calibration error, because
+// races drawn twice make a forecaster look worse.
 func TestIntervalsHoldTheirEstimate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for _, n := range []int{10, 35, 340} {

@@ -11,7 +11,7 @@ import (
 // gridFrequency is the baseline that the plot compares with.
 const gridFrequency = "grid_frequency"
 
-// The size of one of the two panels, and what is left free around its axes, in pixels.
+// The size of one of the two panels, and of the margins around its axes, in pixels.
 const (
 	panelWidth  = 640
 	panelHeight = 560
@@ -76,13 +76,13 @@ func (r *Report) saved(out *bytes.Buffer) {
 	p.line("model", curve...)
 }
 
-// point is a point of a plot, in its own units.
+// point is a point of a plot, in the units of its axes.
 type point struct{ x, y float64 }
 
 // panel is a plot with its axes drawn.
 type panel struct {
 	out       *bytes.Buffer
-	left      int // in pixels, of the page
+	left      int // in pixels from the left edge of the page
 	low, high point
 }
 
@@ -106,7 +106,7 @@ func begin(out *bytes.Buffer, left int, title, xAxis, yAxis string, xs, ys []flo
 	return p
 }
 
-// pixels is where a point is on the page.
+// pixels returns the position of a point on the page.
 func (p *panel) pixels(at point) (x, y float64) {
 	const width, height = panelWidth - marginLeft - marginRight, panelHeight - marginTop - marginBelow
 	return float64(p.left) + marginLeft + width*(at.x-p.low.x)/(p.high.x-p.low.x),

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// bins of equal count are what calibration is measured in.
+// bins is the number of bins, of equal count, for calibration.
 const bins = 10
 
-// Bin compares what was said with what came, for races of similar confidence.
+// Bin compares forecast and outcome for races of similar confidence.
 type Bin struct {
 	Races int     `json:"races"`
 	Said  float64 `json:"said"` // mean probability given to the picked winner
@@ -35,7 +35,7 @@ func byConfidence(scores []Score) []Score {
 	return sorted
 }
 
-// reliability fills the bins with sorted scores, each as often as times says.
+// reliability fills the bins with sorted scores, each as many times as times holds.
 func reliability(sorted []Score, times []int) []Bin {
 	n := 0
 	for _, t := range times {
@@ -76,7 +76,7 @@ func wilson(share, n float64) Interval {
 	return Interval{max(0, mid-half), min(1, mid+half)}
 }
 
-// calibrationError is the mean distance of what was said from what came.
+// calibrationError is the mean distance between forecast and outcome.
 func calibrationError(table []Bin) float64 {
 	sum, n := 0.0, 0.0
 	for _, b := range table {
@@ -86,14 +86,14 @@ func calibrationError(table []Bin) float64 {
 	return sum / max(n, 1)
 }
 
-// Expected is the calibration error that pure chance would leave.
+// Expected is the calibration error that pure chance leaves.
 type Expected struct {
 	Mean     float64  `json:"mean"`
 	Interval Interval `json:"interval"` // the middle 95 %
 }
 
-// CalibratedECE returns the calibration error, %, of a forecaster who says the same and is
-// right: with few races it is far from 0.
+// CalibratedECE returns the calibration error, %, of a perfectly calibrated forecaster with the same
+// chances. With few races it is far from 0.
 func CalibratedECE(scores []Score) Expected {
 	if len(scores) == 0 {
 		return Expected{}

@@ -13,7 +13,7 @@ type Report struct {
 	To          int                   `json:"to"`
 	Races       int                   `json:"races"`
 	ModelName   string                `json:"model_name"`
-	Basis       predict.Order         `json:"basis"` // what is known of each weekend
+	Basis       predict.Order         `json:"basis"` // the known part of each weekend
 	Model       Metrics               `json:"model"`
 	Baselines   map[string]Metrics    `json:"baselines"`
 	Differences map[string]Difference `json:"differences"` // the model minus each baseline, paired
@@ -22,19 +22,19 @@ type Report struct {
 	Seasons     []Season              `json:"seasons"`
 	Subsets     []Subset              `json:"subsets"`
 
-	// The scores behind the report, by race, for plots.
+	// The scores of each race, for plots.
 	Scored     []Race             `json:"-"`
 	Scores     []Score            `json:"-"`
 	BaseScores map[string][]Score `json:"-"`
 }
 
-// Season is the part of a report about one season.
+// Season holds the figures of one season.
 type Season struct {
 	Year int `json:"year"`
 	Part
 }
 
-// Subset is the part of a report about some of its races.
+// Subset holds the figures of some of the races.
 type Subset struct {
 	Name string `json:"name"`
 	Part
@@ -47,7 +47,7 @@ type Part struct {
 	Baselines map[string]Metrics `json:"baselines"`
 }
 
-// earlyRounds are the first rounds of a season, when form has least to say.
+// earlyRounds is the number of first rounds of a season, in which form says least.
 const earlyRounds = 4
 
 func newReport(c Config, races []Race, scores [][]Score) *Report {
@@ -87,7 +87,7 @@ func newReport(c Config, races []Race, scores [][]Score) *Report {
 	return r
 }
 
-// part sums up the races that are in.
+// part sums up the selected races.
 func (r *Report) part(in func(Race) bool) Part {
 	keep := func(scores []Score) []Score {
 		var kept []Score

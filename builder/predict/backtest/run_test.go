@@ -19,8 +19,8 @@ import (
 	"gridcast/builder/season"
 )
 
-// TestPublishedFigures is the bar: the figures that README shows, on the whole release. The
-// seasons to 2024 were in sight when the model was made, 2025 and 2026 were not.
+// TestPublishedFigures holds the model to the figures of deploy/docs/predictions.md, on the whole release. The
+// seasons to 2024 were in sight when the model was made; 2025 and 2026 were not.
 func TestPublishedFigures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes ten seconds")
@@ -52,7 +52,7 @@ func TestPublishedFigures(t *testing.T) {
 	if grid.LogLoss.Interval[1] >= 0 || grid.WinnerHitPct.Interval[0] <= 0 || grid.PodiumPct.Interval[0] <= 0 {
 		t.Errorf("not better than the grid-slot table beyond noise: %+v", grid)
 	}
-	// What the baselines of the same name are known to score on these races.
+	// The known scores of the baselines on these races.
 	for name, want := range map[string][3]float64{
 		"pole": {51.1, 66.4, 34.4}, "grid_frequency": {51.1, 66.4, 34.4}, "leader": {42.0, 57.4, 25.5}, "previous_winner": {35.7, 51.0, 22.8},
 	} {
@@ -70,7 +70,7 @@ func TestPublishedFigures(t *testing.T) {
 	}
 }
 
-// TestEmbeddedSeasonsStartEarly backtests what a fresh install has: from its first race on.
+// TestEmbeddedSeasonsStartEarly backtests the seasons of a fresh installation from its first race on.
 func TestEmbeddedSeasonsStartEarly(t *testing.T) {
 	a := embedded(t)
 	first := a.Facts().Seasons[0].Year
@@ -89,9 +89,9 @@ func TestEmbeddedSeasonsStartEarly(t *testing.T) {
 	}
 }
 
-// TestWhatTheGridIsWorth measures the picks on less than the grid. A grid is qualifying and its
-// penalties: that little, and no more, may be lost without it.
-func TestWhatTheGridIsWorth(t *testing.T) {
+// TestGridIsWorthItsPenalties measures the picks with less than the grid. A grid is qualifying and its
+// penalties, so without it the model may lose only that much.
+func TestGridIsWorthItsPenalties(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes ten seconds")
 	}
@@ -117,7 +117,7 @@ func TestWhatTheGridIsWorth(t *testing.T) {
 	}
 }
 
-// TestEmbeddedFigures is the bar with nothing but the seasons in the program.
+// TestEmbeddedFigures holds the model to its figures on the embedded seasons alone.
 func TestEmbeddedFigures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes five seconds")

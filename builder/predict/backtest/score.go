@@ -8,18 +8,18 @@ import (
 	"gridcast/builder/season"
 )
 
-// leastChance is given to a winner who was no candidate, so that the log-loss stays finite.
+// leastChance is the chance of a winner outside the candidates; it keeps the log-loss finite.
 const leastChance = 1e-6
 
-// Score is how one forecast did.
+// Score is the score of one forecast.
 type Score struct {
 	Confidence float64 // probability given to the picked winner
 	Hit        bool    // that driver won
 	Podium     int     // picked drivers on the podium, in any order
-	Exact      int     // of them, those in the picked place
+	Exact      int     // picked drivers in their picked place
 	LogLoss    float64 // -ln of the probability given to the winner
 	Brier      float64 // sum of squared errors over the candidates, 0 to 2
-	// PodiumBrier is the same of the chances of a podium, 0 to 6.
+	// PodiumBrier is the same for the chances of a podium, 0 to 6.
 	PodiumBrier float64
 }
 
@@ -28,7 +28,7 @@ func NewScore(f predict.Forecast, r *season.Round) Score {
 	return ScoreOf(f, r.Podium())
 }
 
-// ScoreOf scores a forecast by who was on the podium.
+// ScoreOf scores a forecast by the podium of its race.
 func ScoreOf(f predict.Forecast, podium season.Podium) Score {
 	s := Score{Confidence: f.Winner().Win}
 	s.Hit, s.Podium = podium.Score(f.Podium)
@@ -38,7 +38,7 @@ func ScoreOf(f predict.Forecast, podium season.Podium) Score {
 		}
 	}
 	chance := leastChance
-	s.Brier = 1 // of a winner who was no candidate
+	s.Brier = 1 // the winner was not a candidate
 	for _, c := range f.Candidates {
 		if c.Driver == podium[0] {
 			chance = max(c.Win, leastChance)
@@ -60,6 +60,6 @@ func ScoreOf(f predict.Forecast, podium season.Podium) Score {
 			s.PodiumBrier += c.Podium * c.Podium
 		}
 	}
-	s.PodiumBrier += missed // those on the podium who were no candidates
+	s.PodiumBrier += missed // podium finishers outside the candidates
 	return s
 }

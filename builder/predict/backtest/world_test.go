@@ -12,7 +12,7 @@ import (
 	"gridcast/builder/source/f1db"
 )
 
-// release is the F1DB release that the published figures are made from.
+// release is the F1DB release behind the published figures.
 const release = "../../../../shared/data/f1db/f1db-2026-json-splitted.zip"
 
 var importRelease = sync.OnceValues(func() (*season.Archive, error) {
@@ -20,7 +20,7 @@ var importRelease = sync.OnceValues(func() (*season.Archive, error) {
 	return a, err
 })
 
-// allSeasons returns the whole release; the test is skipped where it is not there.
+// allSeasons returns the whole release; it skips the test where the release is missing.
 func allSeasons(t testing.TB) *season.Archive {
 	t.Helper()
 	if _, err := os.Stat(release); errors.Is(err, fs.ErrNotExist) {
@@ -33,7 +33,7 @@ func allSeasons(t testing.TB) *season.Archive {
 	return a
 }
 
-// embedded returns the seasons in the program.
+// embedded returns the embedded seasons.
 func embedded(t testing.TB) *season.Archive {
 	t.Helper()
 	a, err := archive.Embedded()

@@ -9,12 +9,12 @@ import (
 	"gridcast/builder/season"
 )
 
-// dateSlack is how far apart the two sources' dates of a race may be: one has local dates, and
-// one a race a week early.
+// dateSlack is the largest difference between the two sources' dates of a race. One has local dates, and
+// has one race a week early.
 const dateSlack = 8 * 24 * time.Hour
 
 // Read reads the races of the folder that the archive knows, with the archive's drivers and
-// pit stops. A driver is found by his name among the starters of his race.
+// pit stops. It finds a driver by name among the starters of the race.
 func Read(dir string, archive *season.Archive) ([]*Race, error) {
 	races := map[string]*Race{}
 	rounds := map[string]*season.Round{}
@@ -60,7 +60,7 @@ func Read(dir string, archive *season.Archive) ([]*Race, error) {
 	return list, nil
 }
 
-// readLaps adds up the lap times, which are in order of race and lap.
+// readLaps adds up the lap times, which the file holds in order of race and lap.
 func readLaps(dir string, races map[string]*Race, rounds map[string]*season.Round, names map[string]string, drivers map[season.DriverID]season.Driver) error {
 	known := map[[2]string]season.DriverID{}
 	return eachRow(dir, "lap_times", []string{"raceId", "driverId", "lap", "milliseconds"}, func(row []string) error {
@@ -119,8 +119,8 @@ func stopsOf(r *season.Round) map[season.DriverID][]int {
 	return stops
 }
 
-// starter returns the driver of that name in the race; where the sources write his name
-// differently, the only one of his surname.
+// starter returns the driver of that name in the race. If the sources spell the name
+// differently, it returns the only driver of that surname.
 func starter(name string, r *season.Round, drivers map[season.DriverID]season.Driver) season.DriverID {
 	want := plain(name)
 	var same []season.DriverID

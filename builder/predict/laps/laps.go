@@ -2,7 +2,7 @@
 // learn and to measure live picks: races*.csv, drivers*.csv and lap_times*.csv, each plain or
 // compressed (.gz).
 //
-// The data itself is not part of gridcast: its licence forbids commercial use.
+// gridcast does not contain the data, because its licence forbids commercial use.
 package laps
 
 import (
@@ -13,20 +13,20 @@ import (
 	"gridcast/builder/season"
 )
 
-// Race is when every car completed each of its laps, counted from the start.
+// Race holds the instant at which every car completed each of its laps, counted from the start.
 type Race struct {
 	Year      int
 	GrandPrix season.GrandPrixID
 	Completed map[season.DriverID][]time.Duration
-	Stops     map[season.DriverID][]int // laps at whose end he stopped
+	Stops     map[season.DriverID][]int // laps that end with a stop
 }
 
-// overdue is how many laps' time a car may take for a lap before it counts as out.
+// overdue is the number of lap times after which a car on the same lap counts as out.
 const overdue = 2.5
 
-// At returns the race as it was known when the leader completed the lap, and whether it got so
-// far. Cars are ordered by the time that separates them from him at the last line they
-// crossed. A car that is not much overdue counts as running.
+// At returns the running order when the leader completed the lap, and whether the race got that
+// far. It orders the cars by their time behind the leader at the last line they
+// crossed. A car that is only a little overdue counts as running.
 func (r *Race) At(lap, scheduled int) (predict.RaceState, bool) {
 	leader, now := r.leader(lap)
 	if leader == "" {
@@ -51,7 +51,7 @@ func (r *Race) At(lap, scheduled int) (predict.RaceState, bool) {
 		switch {
 		case driver == leader:
 		case len(laps) > done && laps[done]-now < pace && done == lap-1:
-			car.Gap = laps[done] - now // on the lead lap: what the timing screens show
+			car.Gap = laps[done] - now // on the lead lap: the gap of the timing screens
 		case done > 0:
 			car.Gap = max(last-ahead[done-1], 0) + time.Millisecond
 		}
@@ -61,7 +61,7 @@ func (r *Race) At(lap, scheduled int) (predict.RaceState, bool) {
 	return state, true
 }
 
-// leader returns who completed the lap first, and when.
+// leader returns the first driver to complete the lap, and the instant.
 func (r *Race) leader(lap int) (season.DriverID, time.Duration) {
 	var first season.DriverID
 	var at time.Duration

@@ -22,7 +22,7 @@ func seconds(s ...float64) []time.Duration {
 	return d
 }
 
-// race has ann ahead, bob close, cat who stops on lap 2, dan a lap down and eve out on lap 2.
+// race has ann ahead, bob close, cat with a stop on lap 2, dan a lap down and eve out on lap 2.
 func race() *laps.Race {
 	return &laps.Race{
 		Year: 2020, GrandPrix: "one",
@@ -45,9 +45,9 @@ func TestAt(t *testing.T) {
 		lap  int
 		want []predict.Car
 	}{
-		// Who is on the lap has the gap of the timing screens, also to the moment he crosses the line.
+		// A driver on the lead lap has the gap of the timing screens, also at the moment of crossing the line.
 		{1, []predict.Car{car("ann", 0, 0), car("bob", 1, 0), car("cat", 3, 0), car("eve", 4, 0), car("dan", 50, 0)}},
-		// eve is out, but nobody can know yet.
+		// eve is out, but the timing cannot know it yet.
 		{2, []predict.Car{car("ann", 0, 0), car("bob", 2, 0), car("eve", 4.001, 0), car("cat", 25, 0), car("dan", 50.001, 0)}},
 		{4, []predict.Car{car("ann", 0, 0), car("bob", 4, 0), car("cat", 27, 1), car("dan", 110.001, 0)}},
 		// bob has passed.

@@ -1,10 +1,10 @@
-// Package matrix is the linear algebra of the model: sums, Cholesky's factorisation and solving by
-// it, for dense matrices of at most some hundred rows.
+// Package matrix is the linear algebra of the model: sums, Cholesky's factorisation and the solution of
+// linear systems, for dense matrices of at most some hundred rows.
 //
-// A matrix is a slice of its rows, one after the other. Each sum is taken from left to right, and
-// each product is rounded before it is added: the compiler may otherwise fuse the two on one
-// processor and not on another, and the model gives the same chances on every one. The explicit
-// conversions float64(x * y) are what forbids it (Go specification, "Floating-point operators").
+// A matrix is a slice of its rows, one after the other. Each sum runs from left to right, and
+// each product is rounded before the addition. Without that the compiler may fuse the two on one
+// processor and not on another, and the chances would differ between processors. The explicit
+// conversions float64(x * y) forbid the fusion (Go specification, "Floating-point operators").
 package matrix
 
 import "math"
@@ -27,7 +27,7 @@ func AddScaled(dst []float64, by float64, x []float64) {
 	}
 }
 
-// SubtractGram takes WᵀW from the upper triangle of the n by n matrix a, and copies that triangle
+// SubtractGram subtracts WᵀW from the upper triangle of the n by n matrix a, and copies that triangle
 // to the lower one: a stays exactly symmetric. w has n columns.
 func SubtractGram(a, w []float64, n int) {
 	k := len(w) / n
@@ -35,8 +35,8 @@ func SubtractGram(a, w []float64, n int) {
 	for i := range n {
 		row := a[i*n+i : (i+1)*n]
 		r := 0
-		// Four rows of w at once, so that an element of a is loaded and stored once for four
-		// products; they are still taken one after the other.
+		// Take four rows of w at once, so that an element of a is loaded and stored once for four
+		// products; the order of the additions stays the same.
 		for ; r+4 <= k; r += 4 {
 			w0, w1, w2, w3 := part(r, i)[:len(row)], part(r+1, i)[:len(row)], part(r+2, i)[:len(row)], part(r+3, i)[:len(row)]
 			b0, b1, b2, b3 := w0[0], w1[0], w2[0], w3[0]
@@ -53,15 +53,15 @@ func SubtractGram(a, w []float64, n int) {
 	}
 }
 
-// Lower is a lower triangular matrix of N rows with a positive diagonal; what is above the
-// diagonal is 0.
+// Lower is a lower triangular matrix of N rows with a positive diagonal; the elements above the
+// diagonal are 0.
 type Lower struct {
 	N    int
 	rows []float64
 }
 
-// Cholesky returns the L with a = LLᵀ of the symmetric n by n matrix a, of which it reads the upper
-// triangle alone. It reports false if a is not positive definite. See Golub and Van Loan, Matrix
+// Cholesky returns the L with a = LLᵀ of the symmetric n by n matrix a. It reads only the upper
+// triangle, and reports false if a is not positive definite. See Golub and Van Loan, Matrix
 // Computations, algorithm 4.2.1.
 func Cholesky(a []float64, n int) (Lower, bool) {
 	l := Lower{n, make([]float64, n*n)}
@@ -72,7 +72,7 @@ func Cholesky(a []float64, n int) (Lower, bool) {
 			row[j] = (a[j*n+i] - Dot(row[:j], above[:j])) / above[j]
 		}
 		pivot := a[i*n+i] - Dot(row[:i], row[:i])
-		if !(pivot > 0) || math.IsInf(pivot, 1) { // nor NaN
+		if !(pivot > 0) || math.IsInf(pivot, 1) { // false for NaN too
 			return Lower{}, false
 		}
 		row[i] = math.Sqrt(pivot)
@@ -99,7 +99,7 @@ func (l Lower) Solve(b []float64, columns int) {
 // SolveBoth replaces the vector b by the x with LLᵀx = b.
 func (l Lower) SolveBoth(b []float64) {
 	l.Solve(b, 1)
-	// Lᵀx = b from the last row to the first: what is known of x leaves the rows above.
+	// Lᵀx = b from the last row to the first: each known x is subtracted from the rows above.
 	for i := l.N - 1; i >= 0; i-- {
 		row := l.Row(i)
 		b[i] /= row[i]

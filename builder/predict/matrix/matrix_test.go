@@ -9,8 +9,8 @@ import (
 	"gridcast/builder/predict/matrix"
 )
 
-// TestKnownValues has matrices whose factors are whole numbers: nothing is rounded, so that every
-// number must be exact.
+// TestKnownValues uses matrices whose factors are whole numbers. Nothing is rounded, so every number must be
+// exact.
 func TestKnownValues(t *testing.T) {
 	a := []float64{
 		4, 12, -16,
@@ -67,8 +67,8 @@ func TestNotPositiveDefinite(t *testing.T) {
 }
 
 // TestProperties takes random positive definite matrices of every size up to 40, well and badly
-// conditioned: LLᵀ is the matrix, what was solved solves, and a Gram matrix that is taken away is
-// that of the plain definition.
+// conditioned. LLᵀ must give the matrix, a solution must solve its system, and SubtractGram must
+// agree with the plain definition.
 func TestProperties(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := 1; n <= 40; n++ {
@@ -81,7 +81,7 @@ func TestProperties(t *testing.T) {
 		for i := range n {
 			a[i*n+i] = .5
 		}
-		most := 0.0 // the largest element: rounding is in proportion to it
+		most := 0.0 // the largest element, to which rounding is proportional
 		for i := range n {
 			for j := range n {
 				for r := range k {
@@ -152,9 +152,9 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// TestProductsAreRounded has a product, (1+ε)(1-ε) = 1-ε², that rounds to 1: who fuses it with
-// the sum it is part of gets -ε² in place of 0. On amd64 the compiler hardly ever fuses; on arm64 it
-// does wherever it may:
+// TestProductsAreRounded uses a product, (1+ε)(1-ε) = 1-ε², that rounds to 1. A processor that fuses it with
+// the sum gets -ε² instead of 0. On amd64 the compiler hardly ever fuses; on arm64 it does
+// so wherever it may:
 //
 //	GOARCH=arm64 go test -c -o matrix.test ./builder/predict/matrix && qemu-aarch64 matrix.test
 func TestProductsAreRounded(t *testing.T) {

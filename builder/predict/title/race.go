@@ -40,7 +40,7 @@ func pointsOf(year int, sprint, last bool) round {
 
 // field draws finishing orders.
 type field struct {
-	win, rest []float64 // proportional to the chances of the first, and of each later place
+	win, rest []float64 // proportional to the chances of the first place, and of each later place
 	arrival   []float64
 }
 
@@ -48,7 +48,7 @@ func newField(n int) *field {
 	return &field{make([]float64, n), make([]float64, n), make([]float64, n)}
 }
 
-// set takes the strengths of the next draws.
+// set sets the strengths of the next draws.
 func (f *field) set(strength []float64) {
 	top := slices.Max(strength)
 	for i, s := range strength {
@@ -57,7 +57,7 @@ func (f *field) set(strength []float64) {
 	}
 }
 
-// draw returns a finishing order of those who do not retire, reusing order; hazard is the
+// draw returns a finishing order of the cars that do not retire, reusing order; hazard is the
 // share of a race's length.
 func (f *field) draw(rng *rand.Rand, order []int, retires []float64, hazard float64) []int {
 	order = order[:0]
@@ -66,8 +66,8 @@ func (f *field) draw(rng *rand.Rand, order []int, retires []float64, hazard floa
 		if rng.Float64() >= hazard*retires[i] {
 			order = append(order, i)
 			total += f.win[i]
-			// The one with the smallest of exponential times at the given rates is each with
-			// the chance rate / sum of rates; so is the second of those left over.
+			// The smallest of exponential times with the given rates belongs to each starter with
+			// the chance rate / sum of rates. The same holds for the second among the others.
 			f.arrival[i] = rng.ExpFloat64() / f.rest[i]
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"gridcast/builder/archive"
 )
 
-// TestPointsAreThoseOfTheResults compares the points table with what was given.
+// TestPointsAreThoseOfTheResults compares the points table with the points in the results.
 func TestPointsAreThoseOfTheResults(t *testing.T) {
 	a, err := archive.Embedded()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // Stages are the parts of a season after which odds are scored.
 var Stages = []float64{.25, .5, .75}
 
-// Record says how the odds of past seasons did, each simulated from what was known then.
+// Record scores the odds of past seasons, each simulated from the facts known at that time.
 type Record struct {
 	From, To int
 	Stages   []Stage
@@ -30,21 +30,21 @@ type Stage struct {
 type Scores struct {
 	Seasons  int
 	LogLoss  float64 // of the odds
-	Leader   float64 // of "who leads wins": with the share of earlier seasons in which they did
-	Share    float64 // of chances in proportion to the points so far
+	Leader   float64 // of the baseline "the leader wins", with the leader's share of titles in earlier seasons
+	Share    float64 // of the baseline that gives chances in proportion to the points
 	Hits     int     // the likeliest of the odds won
 	LeadHits int     // the leader won
 	Said     float64 // mean chance given to the likeliest
 
-	// Of the five likeliest of each season: how many ended between their 10th and 90th
-	// percentile of points. A right spread has 80 %.
+	// Of the five likeliest of each season: the number that ended between their 10th and 90th
+	// percentile of points. A calibrated spread has 80 %.
 	Within, Counted int
 
 	leaderWon, leaderSeen float64
 }
 
-// Score simulates the seasons at each of Stages and scores the odds by who became champion. Odds
-// of a season that is not over are not scored. The leader's share of titles is counted from
+// Score simulates the seasons at each of Stages and scores the odds against the champion. It does not
+// score a season that is not over. It counts the leader's share of titles from
 // two made-up seasons, of which the leader won one, and the seasons scored before.
 func Score(ctx context.Context, a *season.Archive, from, to int, m *predict.Ranked, c Config) (Record, error) {
 	record := Record{From: from, To: to}

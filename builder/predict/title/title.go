@@ -1,13 +1,13 @@
-// Package title gives the chances of winning a championship: it simulates the rest of a season
-// many times, from what form is known to be and how unsure it is. It is pure and seeded: the same
+// Package title gives the chances of winning a championship. It simulates the rest of a season
+// many times, with the model's form and its uncertainty. It is pure and seeded: the same
 // view gives the same odds.
 //
-// In each simulation the strengths of the drivers are drawn from what the model of package
-// predict believes of them after the latest race, and move from race to race as the model lets
-// cars and drivers move. Cars retire; of those left the winner is drawn by strength, and the
-// others behind in turn, with the power that makes podium chances right. Sprints are races
-// of their own. A round's sprint that was already held is drawn again: it counts once the round is
-// over.
+// Each simulation draws the strengths of the drivers from the model's belief (package predict)
+// after the latest race, and moves them from race to race as the model lets
+// cars and drivers move. Some cars retire. A draw by strength gives the winner and then the
+// places behind, with the power that makes podium chances right. Sprints are separate
+// races. A sprint that was held before its race is drawn again, because its points count only
+// once the round is over.
 package title
 
 import (
@@ -44,16 +44,16 @@ type Chance[ID season.DriverID | season.TeamID] struct {
 type Config struct {
 	Runs   int
 	Seed   uint64
-	Spread float64 // factor on what is not known of the strengths
+	Spread float64 // factor on the uncertainty of the strengths
 }
 
-// DefaultConfig is that of the published odds. The spread was chosen among seven from 0 to 2 on the
+// DefaultConfig is the configuration of the published odds. The spread was chosen among seven from 0 to 2 on the
 // seasons 1998 to 2009 alone: there the log-loss is flat up to 1.25 and then rises, while the
-// intervals of 80 % hold 71 % of the points at 1 and at 1.25, and 78 % at 2. How it did on 2010
-// to 2025 is in README.md; see Score.
+// intervals of 80 % hold 71 % of the points at 1 and at 1.25, and 78 % at 2. Score measures 2010
+// to 2025; deploy/docs/predictions.md has the figures.
 func DefaultConfig() Config { return Config{Runs: 10_000, Seed: 1950, Spread: 1.25} }
 
-// FirstYear is the first season that can be simulated: before it not all results counted.
+// FirstYear is the first season that can be simulated. Before it not all results counted.
 const FirstYear = 1991
 
 // ErrTooEarly is the error of a season that cannot be simulated.
@@ -62,9 +62,9 @@ var ErrTooEarly = fmt.Errorf("the season is not known, or before %d", FirstYear)
 // restPower flattens the strengths for all places but the first, as for podiums.
 const restPower = .75
 
-// Simulate returns the odds of the season's titles as v shows it: its finished rounds count,
-// its others are to be held. A season that is over has the champions at 1. The error says why
-// there can be no odds: it wraps ErrTooEarly, predict.ErrNoForm or predict.ErrNobody.
+// Simulate returns the odds of the season's titles in the view v: finished rounds count, and
+// the others are still to be held. In a season that is over the champions have chance 1. If there are no odds,
+// the error wraps ErrTooEarly, predict.ErrNoForm or predict.ErrNobody.
 func Simulate(v *season.View, year int, m *predict.Ranked, c Config) (Odds, error) {
 	s, ok := v.Season(year)
 	if !ok || year < FirstYear {
@@ -98,7 +98,7 @@ func Simulate(v *season.View, year int, m *predict.Ranked, c Config) (Odds, erro
 	return odds, nil
 }
 
-// crown gives the titles of a season that is over to those who lead it.
+// crown gives the titles of a season that is over to its leaders.
 func crown(o *Odds, last *season.Round) {
 	if last == nil {
 		return
@@ -115,14 +115,14 @@ func crown(o *Odds, last *season.Round) {
 	}
 }
 
-// counted is how many places a tie on points is broken by.
+// counted is the number of places that break a tie on points.
 const counted = 10
 
-// tally is the season of a driver or a team: as it stands, as a run makes it, and over all runs.
+// tally holds the points of a driver or a team: now, at the end of a run, and over all runs.
 type tally[ID season.DriverID | season.TeamID] struct {
 	id     ID
 	points float64
-	places [counted]int // how often first, second, …
+	places [counted]int // number of first, second, … places
 
 	now       float64
 	nowPlaces [counted]int
@@ -133,7 +133,7 @@ type tally[ID season.DriverID | season.TeamID] struct {
 
 func (t *tally[ID]) reset() { t.now, t.nowPlaces = t.points, t.places }
 
-// ahead says whether t is ahead of o at the end of a run: by points, else by the better places.
+// ahead reports whether t is ahead of o at the end of a run: by points, then by the better places.
 func (t *tally[ID]) ahead(o *tally[ID]) bool {
 	if t.now != o.now {
 		return t.now > o.now
@@ -141,7 +141,7 @@ func (t *tally[ID]) ahead(o *tally[ID]) bool {
 	return slices.Compare(t.nowPlaces[:], o.nowPlaces[:]) > 0
 }
 
-// simulation is a season to be run to its end many times.
+// simulation is a season that many runs finish.
 type simulation struct {
 	rounds  []round
 	drivers []*tally[season.DriverID]
@@ -149,12 +149,12 @@ type simulation struct {
 
 	most, mostTeam float64 // points that one can still add
 
-	// Of the starters.
-	driver, team []int // their places in drivers and teams
+	// By starter.
+	driver, team []int // indices into drivers and teams
 	car          []int // which of the cars, 0 …
 	cars         int
 	strength     []float64
-	root         matrix.Lower // of their covariance; of no rows if all is known
+	root         matrix.Lower // of the covariance; without rows if every strength is known
 	retires      []float64
 	teamStep     float64
 	driverStep   float64
@@ -226,8 +226,8 @@ func newSimulation(v *season.View, s *season.Season, remaining []*season.Round, 
 	return sim, sim.spread(o.Cov, c.Spread)
 }
 
-// spread takes the root of the covariance. A little is added to its diagonal, since what all
-// strengths share is not known at all well and the rest may be singular.
+// spread computes the root of the covariance. It adds a little to the diagonal, because the level
+// common to all strengths is nearly unknown and the rest may be singular.
 func (sim *simulation) spread(cov []float64, by float64) error {
 	n := len(sim.strength)
 	if by == 0 {
@@ -279,7 +279,7 @@ func (sim *simulation) run(c Config) {
 			order = field.draw(rng, order, sim.retires, 1)
 			sim.award(order, r.race, true)
 			if r.fastest > 0 && len(order) > 0 {
-				// One of the first ten has it, of whatever place.
+				// One of the first ten sets it, at any place.
 				i := order[rng.IntN(min(len(order), 10))]
 				sim.drivers[sim.driver[i]].now += r.fastest
 				sim.teams[sim.team[i]].now += r.fastest
@@ -296,7 +296,7 @@ func (sim *simulation) run(c Config) {
 	}
 }
 
-// award gives the points of a race to its finishing order, and counts the places.
+// award gives the points of a race in finishing order, and counts the places.
 func (sim *simulation) award(order []int, points []float64, places bool) {
 	for place, i := range order {
 		d, t := sim.drivers[sim.driver[i]], sim.teams[sim.team[i]]
@@ -311,7 +311,7 @@ func (sim *simulation) award(order []int, points []float64, places bool) {
 	}
 }
 
-// champion ends a run: the first takes the title.
+// champion ends a run: the leader takes the title.
 func champion[ID season.DriverID | season.TeamID](all []*tally[ID]) {
 	best := all[0]
 	for _, t := range all {
@@ -323,7 +323,7 @@ func champion[ID season.DriverID | season.TeamID](all []*tally[ID]) {
 	best.titles++
 }
 
-// contenders returns those who can still win the title, as most is all that one can add.
+// contenders returns the drivers or teams that can still win the title if they add most points.
 func contenders[ID season.DriverID | season.TeamID](all []*tally[ID], most float64, runs int) []Chance[ID] {
 	lead := 0.0
 	for _, t := range all {

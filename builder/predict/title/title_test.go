@@ -19,7 +19,7 @@ import (
 	"gridcast/builder/source/f1db"
 )
 
-// model is shared: what it remembers saves time and changes nothing.
+// model is shared because learning is slow; sharing does not change its forecasts.
 var model = predict.NewV2(predict.DefaultParams())
 
 func embedded(t testing.TB) *season.Archive {
@@ -85,8 +85,8 @@ func checkTitle[ID season.DriverID | season.TeamID](t *testing.T, year int, list
 	}
 }
 
-// TestOnlyWhoCanStillWin looks at two decided titles and one that was open until the last lap.
-func TestOnlyWhoCanStillWin(t *testing.T) {
+// TestOnlyContendersHaveOdds looks at two decided titles and one that was open until the last lap.
+func TestOnlyContendersHaveOdds(t *testing.T) {
 	a := embedded(t)
 	o := simulate(t, after(t, a, 2023, 17), 2023, quick()) // after Qatar
 	if len(o.Drivers) != 1 || o.Drivers[0].ID != "max-verstappen" || o.Drivers[0].Title != 1 {
@@ -181,7 +181,7 @@ func TestRecord(t *testing.T) {
 			t.Logf("%s after %.0f %%: log-loss %.3f, leader %.3f, share %.3f; %d hits, leader %d of %d; said %.2f; within %d of %d",
 				name, 100*stage.Part, s.LogLoss, s.Leader, s.Share, s.Hits, s.LeadHits, s.Seasons, s.Said, s.Within, s.Counted)
 			if s.Seasons != 16 || s.LogLoss >= s.Leader || s.LogLoss >= s.Share || s.Hits < s.LeadHits {
-				t.Errorf("%s after %.0f %%: not better than who leads, or than the share of points: %+v", name, 100*stage.Part, s)
+				t.Errorf("%s after %.0f %%: not better than the leader, or than the share of points: %+v", name, 100*stage.Part, s)
 			}
 			within, counted = within+s.Within, counted+s.Counted
 		}
