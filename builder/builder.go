@@ -11,13 +11,10 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
@@ -28,6 +25,7 @@ import (
 	"gridcast/builder/render"
 	"gridcast/builder/season"
 	"gridcast/builder/settings"
+	"gridcast/builder/units"
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
@@ -48,7 +46,7 @@ type Builder struct {
 	Log        *slog.Logger
 
 	latest atomic.Pointer[snapshots.Base] // the base that was loaded or published last; nil before the first
-	last   atomic.Pointer[rendering]      // nil before the first
+	memory units.Memory                   // of the seasons of the last version
 
 	models struct { // those of the settings: what they remember is worth keeping
 		sync.Mutex // guards what follows
@@ -61,6 +59,7 @@ type Builder struct {
 		model      *predict.Ranked
 		archive    *season.Archive
 		inputs     *predict.Inputs // of archive
+		parts      parts           // made or read before
 	}
 }
 
@@ -79,8 +78,8 @@ type Request struct {
 // Outcome is what a build did.
 type Outcome struct {
 	snapshots.Receipt
-	Events  []ledger.Event // appended to the ledger
-	Refused []Refused      // documents that stay as they were, because what was rendered is wrong
+	Events  []ledger.Event  // appended to the ledger
+	Refused []units.Refused // documents that stay as they were, because what was rendered is wrong
 }
 
 // maxRebases is how often a build starts again on a newer version before it gives up. Each
@@ -124,7 +123,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	}
 	settled := err // what was not settled keeps nobody from seeing the rest: publish first, and fail loudly then
 	for range maxRebases {
-		receipt, refused, err := b.publish(ctx, r, rules.Model, facts, base)
+		receipt, refused, err := b.publish(ctx, r, Inputs{At: r.At, Facts: facts, Ledger: b.Ledger.Current(r.At), Model: rules.Model, Base: base})
 		if errors.Is(err, snapshots.ErrBaseChanged) {
 			b.Log.Info("somebody else published; building again on the new version")
 			if base, err = b.loadBase(ctx); err == nil {
@@ -158,72 +157,92 @@ func (b *Builder) loadBase(ctx context.Context) (*snapshots.Base, error) {
 	return base, err
 }
 
-// publish makes one attempt on the version that was current when it was last asked for, with the ledger as
-// it was read after that.
-func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, facts archive.Stored, base *snapshots.Base) (snapshots.Receipt, []Refused, error) {
-	state := b.Ledger.Current(r.At)
-	v := facts.Archive.AsOf(r.At)
-	a := b.join(v, state)
-	if len(a.Years) == 0 {
-		return snapshots.Receipt{}, nil, b.nothingKnown(r.At)
-	}
-	key := derivedKey(model, facts, a)
+// Inputs are everything that the documents of a version are made from. Equal inputs give equal documents
+// in one release of the program.
+type Inputs struct {
+	At     time.Time       // race time
+	Facts  archive.Stored  // named by the digest of its file
+	Ledger *ledger.State   // named by its head
+	Model  predict.Model   // from the settings; it names the derived documents
+	Base   *snapshots.Base // the version before, with the generated_at of each document
+}
+
+// documents makes the documents of a version. It also returns the key of the derived documents among
+// them; the key is empty while nobody has derived any from these inputs.
+func (b *Builder) documents(ctx context.Context, in Inputs, a *almanac.Almanac, progress snapshots.Progress) (version *units.Version, derivedFrom string, err error) {
 	var (
+		key        = derivedKey(in.Model, in.Facts, a)
 		derived    derivedData
-		made       bool
+		found      bool
 		derivedErr error
-		deriving   sync.WaitGroup
+		reading    sync.WaitGroup // beside the rendering: the store may be far away
 	)
-	deriving.Go(func() { derived, made, derivedErr = b.derived(ctx, key) })
-	defer deriving.Wait()
-	published, err := b.contested(ctx, base, a)
+	reading.Go(func() { derived, found, derivedErr = b.derived(ctx, key) })
+	version, err = b.memory.Render(ctx, in.Base, a, func(done, total int) { progress.Tell(Render, done, total) })
+	reading.Wait()
 	if err != nil {
-		return snapshots.Receipt{}, nil, err
+		return nil, "", err
 	}
-	version, err := b.renderAll(ctx, base, published, a, r.Progress)
-	if err != nil {
-		return snapshots.Receipt{}, nil, err
-	}
-	if deriving.Wait(); derivedErr != nil { // what is derived can wait, what it is derived from cannot
+	if derivedErr != nil { // derived documents can wait, the results that they are derived from cannot
 		b.Log.Error("derived documents cannot be read; they stay as they were", "err", derivedErr)
 	}
-	addDerived(version, base, a, derived)
-	var refused []Refused
-	finish := func(draft *snapshots.Draft) (err error) {
-		if refused, err = refuse(ctx, base, a, version); err != nil {
+	if !found {
+		for _, entry := range in.Base.Manifest.Entries {
+			if v, err := catalog.ParsePath(entry.Path); err == nil && render.Derived(v.Endpoint) {
+				version.Put(&units.Document{Path: entry.Path, Published: snapshots.Reused(entry), Reused: true})
+			}
+		}
+		return version, "", nil
+	}
+	for path, data := range derived {
+		version.Put(units.Render(in.Base, path, in.At, func(at time.Time) ([]byte, error) { return render.Data(data, at) }))
+	}
+	return version, key, nil
+}
+
+// publish makes one attempt to publish the version of these inputs.
+func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.Receipt, []units.Refused, error) {
+	v := in.Facts.Archive.AsOf(in.At)
+	a := almanac.Join(v, in.Ledger)
+	if len(a.Years) == 0 {
+		return snapshots.Receipt{}, nil, b.nothingKnown(in.At)
+	}
+	version, derivedFrom, err := b.documents(ctx, in, a, r.Progress)
+	if err != nil {
+		return snapshots.Receipt{}, nil, err
+	}
+	if err := b.keepContested(ctx, in.Base, a, version); err != nil {
+		return snapshots.Receipt{}, nil, err
+	}
+	draft := snapshots.Draft{
+		Base: in.Base, Builder: b.Name, Reason: r.Reason, Release: r.Release,
+		BuiltAt: in.At, DueAt: a.DueAt(), CurrentSeason: a.Current, Archive: in.Facts.SHA256,
+		Ledger:  snapshots.Ledger{Kind: string(in.Ledger.Kind()), Seq: in.Ledger.Head().Seq, Hash: in.Ledger.Head().Hash},
+		Derived: cmp.Or(derivedFrom, in.Base.Manifest.Derived), Expected: expected(a), Missing: missingUntilDue(v, in.Ledger, a),
+	}
+	if draft.State, err = b.stateOf(a, in.Base); err != nil {
+		return snapshots.Receipt{}, nil, err
+	}
+	fill(&draft, version)
+	var refused []units.Refused
+	draft.Finish = func(d *snapshots.Draft) (err error) { // while the objects are uploaded
+		if refused, err = version.Refuse(ctx, in.Base, a); err != nil {
 			return err
 		}
-		*draft = b.draftOf(r, base, a, state, version)
-		refused = append(refused, addFeeds(draft, a, version)...)
-		until := draft.DueAt // by then there is another version, or this one is overdue
-		if until.Before(r.At) {
-			until = r.At
+		b.memory.Keep(version)
+		d.CurrentSeason = units.Current(in.Base, a)
+		fill(d, version)
+		refused = append(refused, addFeeds(d, a, version)...)
+		for _, document := range refused {
+			d.Refused = append(d.Refused, snapshots.RefusedEntry{Path: document.Path, Reason: document.Err.Error()})
 		}
-		for _, lack := range almanac.MissingBy(v, state, until) {
-			draft.Missing = append(draft.Missing, snapshots.Missing{
-				Code: string(lack.Code), Since: lack.Since, Until: lack.Until, Session: lack.Session, Urgent: lack.Urgent, Text: lack.Text, Mend: lack.Mend,
-			})
-		}
-		for _, d := range refused {
-			draft.Refused = append(draft.Refused, snapshots.RefusedEntry{Path: d.Path, Reason: d.Err.Error()})
-		}
-		draft.Archive, draft.Expected, draft.Derived = facts.SHA256, expected(a), base.Manifest.Derived
-		if made {
-			draft.Derived = key
-		}
-		draft.State, err = b.stateOf(a, base)
-		return err
+		return nil
 	}
-	draft := b.draftOf(r, base, a, state, version)
-	draft.Finish = finish                    // the objects are uploaded while their content is checked
-	faulty := len(base.Manifest.Refused) > 0 // then it probably is again, and what is uploaded would lie about
-	for _, d := range version {
-		faulty = faulty || d.fault != nil
-	}
-	if faulty {
-		if err := finish(&draft); err != nil {
+	if version.Faulty() || len(in.Base.Manifest.Refused) > 0 { // then some objects will probably not be wanted
+		if err := draft.Finish(&draft); err != nil {
 			return snapshots.Receipt{}, nil, err
 		}
+		draft.Finish = nil
 	}
 	publisher := snapshots.Publisher{Store: b.Store, Progress: r.Progress}
 	receipt, err := publisher.Publish(ctx, draft)
@@ -231,6 +250,44 @@ func (b *Builder) publish(ctx context.Context, r Request, model predict.Model, f
 		b.latest.Store(receipt.Base)
 	}
 	return receipt, refused, err
+}
+
+// fill puts the seasons and the documents of a version into a draft.
+func fill(d *snapshots.Draft, version *units.Version) {
+	documents := version.Documents()
+	d.Seasons, d.Variants = version.Seasons(), make([]snapshots.Variant, 0, len(documents))
+	for _, path := range slices.Sorted(maps.Keys(documents)) {
+		d.Variants = append(d.Variants, documents[path].Published)
+	}
+}
+
+// missingUntilDue lists the facts that are missing, or will be before the next version is due.
+func missingUntilDue(v *season.View, s *ledger.State, a *almanac.Almanac) []snapshots.Missing {
+	until := a.DueAt()
+	if until.Before(a.At) {
+		until = a.At
+	}
+	var missing []snapshots.Missing
+	for _, lack := range almanac.MissingBy(v, s, until) {
+		missing = append(missing, snapshots.Missing{
+			Code: string(lack.Code), Since: lack.Since, Until: lack.Until, Session: lack.Session, Urgent: lack.Urgent, Text: lack.Text, Mend: lack.Mend,
+		})
+	}
+	return missing
+}
+
+// keepContested renders the results again that differ from the source's.
+func (b *Builder) keepContested(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, version *units.Version) error {
+	published, err := b.contested(ctx, base, a)
+	if err != nil {
+		return err
+	}
+	for session := range published {
+		for _, v := range []catalog.Variant{{Endpoint: catalog.Results, SessionKey: session}, {Endpoint: catalog.Results, Year: ledger.YearOf(session)}} {
+			version.Put(units.Render(base, v.Path(), a.At, func(at time.Time) ([]byte, error) { return render.BodyAfter(published, a, v, at) }))
+		}
+	}
+	return nil
 }
 
 // Rules is the policy with what the settings of the store say. Settings that cannot be read, or that
@@ -275,22 +332,6 @@ func (b *Builder) nothingKnown(at time.Time) error {
 	return fmt.Errorf("no season is known at %s", at.UTC().Format(time.RFC3339))
 }
 
-// document is one variant of a version that is being built.
-type document struct {
-	variant   catalog.Variant
-	body      []byte // nil: that of the base, which was not read
-	published snapshots.Variant
-	reused    bool  // the bytes are those of the base
-	fault     error // why it could not be rendered
-}
-
-// Refused is a document that a build did not publish as it was rendered, because it failed its
-// check: it stays as it was in the version before, or is empty where there was none.
-type Refused struct {
-	Path string
-	Err  error
-}
-
 // contested reads what the base has of the results of which the source says otherwise by now. What cannot
 // be read is rendered by what the source says.
 func (b *Builder) contested(ctx context.Context, base *snapshots.Base, a *almanac.Almanac) (render.Published, error) {
@@ -318,307 +359,28 @@ func (b *Builder) contested(ctx context.Context, base *snapshots.Base, a *almana
 	return published, nil
 }
 
-// rendering is what a builder rendered last: the bodies of one version, some 12 MB of 75 seasons.
-type rendering struct {
-	almanac *almanac.Almanac
-	of      map[string]rendered // by path: what was rendered from one season alone
-}
-
-// rendered is a body, and of when it is.
-type rendered struct {
-	body   []byte
-	sha256 string
-	at     time.Time
-}
-
-// join joins facts and ledger, with the seasons of the last rendering where they are the same.
-func (b *Builder) join(v *season.View, s *ledger.State) *almanac.Almanac {
-	var before *almanac.Almanac
-	if last := b.last.Load(); last != nil {
-		before = last.almanac
-	}
-	return almanac.JoinAfter(before, v, s)
-}
-
-// again returns a document of the base that need not be rendered again, because this builder has rendered
-// these bytes, as of the same instant, from the same season; nil if it has not.
-func (l *rendering) again(base *snapshots.Base, v catalog.Variant) *document {
-	path := v.Path()
-	entry, ok := base.Entry(path)
-	before := l.of[path]
-	if !ok || before.body == nil || before.sha256 != entry.SHA256 || !before.at.Equal(entry.GeneratedAt) {
-		return nil
-	}
-	return &document{variant: v, body: before.body, published: snapshots.Reused(entry), reused: true}
-}
-
-// renderAll renders every variant of the almanac. What cannot have changed since the last rendering is not
-// rendered again.
-func (b *Builder) renderAll(ctx context.Context, base *snapshots.Base, published render.Published, a *almanac.Almanac, progress snapshots.Progress) (map[string]*document, error) {
-	last := b.last.Load()
-	same, contested := map[int]bool{}, map[int]bool{}
-	for i := range a.Years {
-		y := &a.Years[i]
-		if last != nil {
-			was, ok := last.almanac.Year(y.Year)
-			same[y.Year] = ok && y.Same(was)
-		}
-		contested[y.Year] = slices.ContainsFunc(y.Rounds, func(r almanac.Round) bool { _, ok := published[r.Session]; return ok })
-	}
-	// from is the season from which alone a variant is rendered; 0 if from more.
-	from := func(v catalog.Variant) int {
-		if year := v.Season(); v.Endpoint != catalog.Results || !contested[year] {
-			return year
-		}
-		return 0
-	}
-	variants := render.Variants(a)
-	documents := make([]*document, len(variants))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	var done atomic.Int64
-	for i, v := range variants {
-		if same[from(v)] {
-			if documents[i] = last.again(base, v); documents[i] != nil {
-				done.Add(1)
-				continue
-			}
-		}
-		group.Go(func() error {
-			documents[i] = newDocument(base, v, a.At, func(at time.Time) ([]byte, error) { return render.BodyAfter(published, a, v, at) })
-			progress.Tell(Render, int(done.Add(1)), len(variants))
-			return ctx.Err()
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	version := make(map[string]*document, len(documents))
-	next := &rendering{a, make(map[string]rendered, len(documents))}
-	for _, d := range documents {
-		path := d.variant.Path()
-		version[path] = d
-		if entry := d.published.Entry(); d.fault == nil && from(d.variant) != 0 {
-			next.of[path] = rendered{d.body, entry.SHA256, entry.GeneratedAt}
-		}
-	}
-	b.last.Store(next)
-	return version, nil
-}
-
-// addDerived adds the variants that a job of its own has made for what is published now. While
-// the job has not been there, what the base has of them stays.
-func addDerived(version map[string]*document, base *snapshots.Base, a *almanac.Almanac, derived derivedData) {
-	if derived == nil {
-		for _, entry := range base.Manifest.Entries {
-			if v, err := catalog.ParsePath(entry.Path); err == nil && render.Derived(v.Endpoint) {
-				version[entry.Path] = &document{variant: v, published: snapshots.Reused(entry), reused: true}
-			}
-		}
-		return
-	}
-	for path, data := range derived {
-		if v, err := catalog.ParsePath(path); err != nil {
-			version[path] = &document{variant: v, fault: err}
-		} else {
-			version[path] = newDocument(base, v, a.At, func(at time.Time) ([]byte, error) { return render.Data(data, at) })
-		}
-	}
-}
-
-// newDocument renders a variant. One that cannot be rendered has a fault.
-func newDocument(base *snapshots.Base, v catalog.Variant, now time.Time, render func(at time.Time) ([]byte, error)) *document {
-	d := &document{variant: v}
-	d.body, d.published, d.reused, d.fault = renderedAsOf(base, v.Path(), now, render)
-	return d
-}
-
-// renderedAsOf renders what is published under a path: as of when the base first rendered it, and if that
-// gives the base's bytes, these, their codings and their tag stay; else as of now.
-func renderedAsOf(base *snapshots.Base, path string, now time.Time, render func(at time.Time) ([]byte, error)) (body []byte, published snapshots.Variant, reused bool, err error) {
-	if entry, ok := base.Entry(path); ok {
-		if body, err = render(entry.GeneratedAt); err != nil {
-			return nil, published, false, err
-		}
-		if snapshots.Digest(body) == entry.SHA256 {
-			return body, snapshots.Reused(entry), true, nil
-		}
-	}
-	if body, err = render(now); err == nil {
-		published, err = encoded(path, body, now)
-	}
-	return body, published, false, err
-}
-
-// encoded makes of a body what is published.
-func encoded(path string, body []byte, now time.Time) (snapshots.Variant, error) {
-	if path == (catalog.Variant{Endpoint: catalog.NextRace}).Path() {
-		return snapshots.Unfinished(path, body), nil
-	}
-	packed, err := snapshots.Pack(body)
-	return snapshots.New(path, body, packed, now), err
-}
-
-// refuse checks the documents as a client would read them, and puts in the place of each that
-// fails what was published before, so that one that is wrong keeps no other from being published.
-// It goes on until nothing is wrong but what was published before. Seasons that the almanac no
-// longer has, because the archive is an older one, stay too, and with them what is said across
-// seasons: who drives, and which race is next.
-func refuse(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, version map[string]*document) ([]Refused, error) {
-	refused := map[string]error{}
-	var lost error
-	for _, entry := range base.Manifest.Entries {
-		v, err := catalog.ParsePath(entry.Path)
-		if err != nil {
-			continue // of a release with other endpoints
-		}
-		year := v.Season()
-		_, rendered := version[entry.Path]
-		if _, ok := a.Year(year); year != 0 && !ok && !rendered {
-			lost = fmt.Errorf("the archive no longer has the season %d", year)
-			version[entry.Path] = &document{variant: v, fault: lost}
-		}
-	}
-	if lost != nil {
-		for _, endpoint := range []catalog.Name{catalog.Drivers, catalog.NextRace, catalog.Accuracy, catalog.Changes} {
-			version[catalog.Variant{Endpoint: endpoint}.Path()].fault = lost
-		}
-	}
-	faults := check.Faults{}
-	for path, d := range version {
-		if d.fault != nil {
-			faults[path] = d.fault
-		}
-	}
-	for {
-		changed := false
-		for _, path := range slices.Sorted(maps.Keys(faults)) {
-			if _, before := refused[path]; before {
-				continue // it is as it was; nothing better is known
-			}
-			refused[path], changed = faults[path], true
-			if version[path] == nil { // promised, and not rendered
-				v, err := catalog.ParsePath(path)
-				if err != nil {
-					return nil, err
-				}
-				version[path] = &document{variant: v}
-			}
-			if _, before := base.Entry(path); !before && render.Derived(version[path].variant.Endpoint) {
-				delete(version, path) // it comes with a later version
-				continue
-			}
-			if err := version[path].stay(ctx, base, a); err != nil {
-				return nil, fmt.Errorf("keep %s as it was: %w", path, err)
-			}
-		}
-		if len(faults) > 0 && !changed {
-			break
-		}
-		known := catalog.Known{Current: currentOf(base, a), Seasons: seasonsOf(version)}
-		faults = check.Bodies(known, bodiesOf(version), func(path string) bool { return version[path].reused })
-		if len(faults) == 0 {
-			break
-		}
-	}
-	all := make([]Refused, 0, len(refused))
-	for _, path := range slices.Sorted(maps.Keys(refused)) {
-		all = append(all, Refused{Path: path, Err: refused[path]})
-	}
-	return all, nil
-}
-
-// stay puts the document of the base in the place of this one; where the base has none, one that
-// says nothing.
-func (d *document) stay(ctx context.Context, base *snapshots.Base, a *almanac.Almanac) (err error) {
-	if entry, ok := base.Entry(d.variant.Path()); ok {
-		d.published, d.reused = snapshots.Reused(entry), true
-		if d.body, err = base.Body(ctx, entry); err != nil && ctx.Err() == nil {
-			d.body, err = nil, nil // the store's damage is for the nightly check to tell; nothing here needs the bytes
-		}
-		return err
-	}
-	switch d.variant.Endpoint {
-	case catalog.NextRace:
-		d.body, err = wire.Marshal(&wire.Countdown{Rounds: []wire.CountdownRound{}})
-	case catalog.Accuracy:
-		d.body, err = wire.Marshal(wire.Wrap(wire.Accuracy{}, a.At))
-	default:
-		d.body, err = wire.Marshal(wire.Wrap([]struct{}{}, a.At))
-	}
-	if err == nil {
-		d.published, err = encoded(d.variant.Path(), d.body, a.At)
-	}
-	return err
-}
-
-// seasonsOf lists the seasons that the version has a calendar of, ascending.
-func seasonsOf(version map[string]*document) []int {
-	var years []int
-	for _, d := range version {
-		if d.variant.Endpoint == catalog.Calendar {
-			years = append(years, d.variant.Year)
-		}
-	}
-	slices.Sort(years)
-	return years
-}
-
-// currentOf is the default year: that of the almanac, or of the base where the archive has lost the
-// season that was.
-func currentOf(base *snapshots.Base, a *almanac.Almanac) int {
-	if _, ok := a.Year(base.Manifest.CurrentSeason); !ok && base.Manifest.CurrentSeason > a.Current {
-		return base.Manifest.CurrentSeason
-	}
-	return a.Current
-}
-
-// draftOf is the version as it is published, its variants in the order of the catalog.
-func (b *Builder) draftOf(r Request, base *snapshots.Base, a *almanac.Almanac, state *ledger.State, version map[string]*document) snapshots.Draft {
-	d := snapshots.Draft{
-		Base: base, BuiltAt: a.At, DueAt: a.DueAt(), CurrentSeason: currentOf(base, a), Seasons: seasonsOf(version),
-		Builder: b.Name, Reason: r.Reason, Release: r.Release,
-		Ledger: snapshots.Ledger{Kind: string(state.Kind()), Seq: state.Head().Seq, Hash: state.Head().Hash},
-	}
-	for _, path := range slices.Sorted(maps.Keys(version)) {
-		d.Variants = append(d.Variants, version[path].published)
-	}
-	return d
-}
-
-// bodiesOf are the bodies at hand: the others are those of the base, derived or not to be read.
-func bodiesOf(version map[string]*document) map[string][]byte {
-	bodies := make(map[string][]byte, len(version))
-	for path, d := range version {
-		if d.body != nil {
-			bodies[path] = d.body
-		}
-	}
-	return bodies
-}
-
 // addFeeds adds the feeds to a draft. One that cannot be rendered or fails its check, against the
 // documents too, stays as it was, and so do all while the archive lacks a season that is published.
-func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version map[string]*document) (faults []Refused) {
-	known, bodies := catalog.Known{Seasons: d.Seasons, Current: d.CurrentSeason}, bodiesOf(version)
+func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version *units.Version) (refused []units.Refused) {
+	known, bodies := catalog.Known{Seasons: d.Seasons, Current: d.CurrentSeason}, units.Bodies(version.Documents())
 	for _, f := range catalog.Feeds {
 		entry, before := d.Base.Entry(f.Stored)
 		if before && len(d.Seasons) > len(a.Years) {
 			d.Variants = append(d.Variants, snapshots.Reused(entry))
 			continue
 		}
-		body, feed, reused, err := renderedAsOf(d.Base, f.Stored, a.At, func(at time.Time) ([]byte, error) { return render.Feed(a, f, at) })
-		if err == nil && !reused {
-			err = check.Feed(f, body, known, bodies)
+		feed := units.Render(d.Base, f.Stored, a.At, func(at time.Time) ([]byte, error) { return render.Feed(a, f, at) })
+		if feed.Fault == nil && !feed.Reused {
+			feed.Fault = check.Feed(f, feed.Body, known, bodies)
 		}
-		if err != nil {
-			faults = append(faults, Refused{Path: f.Stored, Err: err})
+		if feed.Fault != nil {
+			refused = append(refused, units.Refused{Path: f.Stored, Err: feed.Fault})
 			if !before {
 				continue
 			}
-			feed = snapshots.Reused(entry)
+			feed.Published = snapshots.Reused(entry)
 		}
-		d.Variants = append(d.Variants, feed)
+		d.Variants = append(d.Variants, feed.Published)
 	}
-	return faults
+	return refused
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"gridcast/builder/almanac"
@@ -62,25 +61,17 @@ type hindsight struct {
 	F0    backtest.Score `json:"f0"`
 }
 
-// made are the parts that this process has made or read, whichever builder it was: a sum says all that
-// a part depends on.
-var made struct {
-	sync.Mutex
-	parts
-}
+// maxParts is the number of parts that a builder remembers: some decades of races under many archives.
+const maxParts = 20_000
 
-// mostMade is how many parts of a kind are kept: some decades of races under many archives.
-const mostMade = 20_000
-
-// remember keeps parts that were made, or read from a store.
-func remember(p parts) {
-	made.Lock()
-	defer made.Unlock()
-	if made.Hindsight == nil || len(made.Hindsight)+len(made.Odds) > mostMade {
-		made.parts = parts{Hindsight: map[string]*hindsight{}, Odds: map[string]title.Odds{}}
+// remember adds parts that were made, or read from the store. The caller holds b.deriving.
+func (b *Builder) remember(p parts) {
+	known := &b.deriving.parts
+	if known.Hindsight == nil || len(known.Hindsight)+len(known.Odds) > maxParts {
+		*known = parts{Hindsight: map[string]*hindsight{}, Odds: map[string]title.Odds{}}
 	}
-	maps.Copy(made.Hindsight, p.Hindsight)
-	maps.Copy(made.Odds, p.Odds)
+	maps.Copy(known.Hindsight, p.Hindsight)
+	maps.Copy(known.Odds, p.Odds)
 }
 
 // Derive makes the title odds and the track record of what Build publishes at an instant, unless
@@ -110,7 +101,9 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 		return false, fmt.Errorf("derive: %w", err)
 	}
 	file.Parts = d.used
-	remember(d.used)
+	b.deriving.Lock()
+	b.remember(d.used)
+	b.deriving.Unlock()
 	text, err := wire.Marshal(file)
 	if err != nil {
 		return false, fmt.Errorf("derive: %w", err)
@@ -130,14 +123,16 @@ func derivedKey(model predict.Model, facts archive.Stored, a *almanac.Almanac) s
 	h.Write(fmt.Appendln(nil, derivedFormat, facts.SHA256, model.Name(), a.Current))
 	for i := range a.Years {
 		y := &a.Years[i]
+		if y.Year >= a.Current { // before a season's first qualifying it has no codes, and its odds cannot be published
+			h.Write(fmt.Appendln(nil, y.Year, len(y.Codes())))
+		}
 		for j := range y.Rounds {
 			r := &y.Rounds[j]
 			revision := 0
 			if r.Result != nil {
 				revision = 1 + r.Result.Revision
 			}
-			// Before a season's first qualifying nobody has a code: with it the odds can be told.
-			h.Write(fmt.Appendln(nil, r.Session, revision, r.Off(), len(y.Codes), r.Pick != nil && r.Result != nil))
+			h.Write(fmt.Appendln(nil, r.Session, revision, r.Off(), r.Pick != nil && r.Result != nil))
 		}
 	}
 	return snapshots.DerivedFolder + hex.EncodeToString(h.Sum(nil)) + ".json"
@@ -161,6 +156,7 @@ func (b *Builder) derived(ctx context.Context, key string) (data derivedData, ma
 	return file.Data, true, nil
 }
 
+// readDerived reads a file and remembers its parts. The caller holds b.deriving.
 func (b *Builder) readDerived(ctx context.Context, key string) (file derivedFile, err error) {
 	object, err := b.Store.Get(ctx, key, maxDerived)
 	if err != nil {
@@ -169,7 +165,7 @@ func (b *Builder) readDerived(ctx context.Context, key string) (file derivedFile
 	if err := json.Unmarshal(object.Data, &file); err != nil {
 		return file, fmt.Errorf("read what was derived: %s: %w", key, err)
 	}
-	remember(file.Parts)
+	b.remember(file.Parts)
 	return file, nil
 }
 
@@ -206,11 +202,9 @@ func (b *Builder) deriver(ctx context.Context, model predict.Model, facts archiv
 	if b.deriving.archive != facts.Archive {
 		b.deriving.archive, b.deriving.inputs = facts.Archive, predict.NewInputs()
 	}
-	made.Lock()
-	defer made.Unlock()
 	return &deriver{
 		archive: facts.Archive, model: b.deriving.model, inputs: b.deriving.inputs,
-		known: parts{Hindsight: maps.Clone(made.Hindsight), Odds: maps.Clone(made.Odds)},
+		known: parts{Hindsight: maps.Clone(b.deriving.parts.Hindsight), Odds: maps.Clone(b.deriving.parts.Odds)},
 		used:  parts{Hindsight: map[string]*hindsight{}, Odds: map[string]title.Odds{}},
 	}
 }
@@ -291,14 +285,14 @@ func (d *deriver) oddsOf(y *almanac.Year) (wire.TitleOdds, bool, error) {
 	view, counted, remaining := d.verified(y)
 	odds.RacesCounted, odds.RacesRemaining = counted, remaining
 	if remaining == 0 {
-		for _, s := range y.Drivers {
+		for _, s := range y.Drivers() {
 			if s.Position == 1 {
 				odds.Drivers = append(odds.Drivers, wire.DriverOdds{
-					Driver: y.Codes[s.Driver.ID], Name: s.Driver.Name, Points: s.Points, TitlePct: 1000, PointsLow: s.Points, PointsHigh: s.Points,
+					Driver: y.Codes()[s.Driver.ID], Name: s.Driver.Name, Points: s.Points, TitlePct: 1000, PointsLow: s.Points, PointsHigh: s.Points,
 				})
 			}
 		}
-		for _, s := range y.Constructors {
+		for _, s := range y.Constructors() {
 			if s.Position == 1 {
 				odds.Constructors = append(odds.Constructors, wire.ConstructorOdds{
 					Team: s.Team.Name, Points: s.Points, TitlePct: 1000, PointsLow: s.Points, PointsHigh: s.Points,
@@ -322,7 +316,7 @@ func (d *deriver) oddsOf(y *almanac.Year) (wire.TitleOdds, bool, error) {
 	}
 	odds.Simulations = config.Runs
 	for _, c := range simulated.Drivers {
-		code, ok := y.Codes[c.ID]
+		code, ok := y.Codes()[c.ID]
 		if !ok {
 			return odds, false, nil // nobody has driven in this season yet: there are no codes
 		}
@@ -357,10 +351,10 @@ func (d *deriver) verified(y *almanac.Year) (view *season.View, counted, remaini
 		case i >= counted:
 			r.Results, r.FastestLaps, r.PitStops = nil, nil, nil
 		case i == counted-1:
-			for _, s := range y.Drivers {
+			for _, s := range y.Drivers() {
 				r.DriverStandings = append(r.DriverStandings, season.DriverStanding{Driver: s.Driver.ID, Position: s.Position, Points: s.Points})
 			}
-			for _, s := range y.Constructors {
+			for _, s := range y.Constructors() {
 				r.TeamStandings = append(r.TeamStandings, season.TeamStanding{Team: s.Team.ID, Position: s.Position, Points: s.Points})
 			}
 		default:

@@ -127,7 +127,6 @@ func TestDerivedOfTheSameFactsAreTheSame(t *testing.T) {
 		for key, data := range objectsIn(t, b.Store, "derived/") {
 			made[i] += key + data
 		}
-		builder.ForgetDerived()
 	}
 	if made[0] != made[1] || !strings.Contains(made[0], "title-odds/2024") {
 		t.Error("the same facts gave other odds or another record")
@@ -202,7 +201,6 @@ func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
 		return file.Data, told.Anew
 	}
 
-	builder.ForgetDerived()
 	store := memblob.New()
 	b := newBuilder(store)
 	var again []func()
@@ -212,8 +210,7 @@ func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
 		case -1:
 			want = 21 + 21 + 1 // the races of the seasons before
 		case 1:
-			builder.ForgetDerived() // a restart
-			b = newBuilder(store)
+			b = newBuilder(store) // as after a restart
 		case 2: // another archive, which says the same of all that matters
 			facts.SHA256 = strings.Repeat("f", 64)
 		case 3: // one that says something else of the fourth round of last season: of 21, 18 have seen it
@@ -240,7 +237,6 @@ func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
 		then := facts
 		again = append(again, func() {
 			facts = then
-			builder.ForgetDerived()
 			whole, _ := derived(newBuilder(bare), at)
 			if diff := cmp.Diff(whole, got); diff != "" {
 				t.Errorf("after %d rounds: not what is derived from nothing (-from nothing +got)\n%s", n+1, diff)

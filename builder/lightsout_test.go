@@ -17,7 +17,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
-	"gridcast/builder/check"
+	"gridcast/builder/check/checktest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
@@ -246,7 +246,7 @@ func holds(t *testing.T, store blob.Store, at time.Time) {
 	}
 	known := catalog.Known{Current: base.Manifest.CurrentSeason, Seasons: base.Manifest.Seasons}
 	maps.DeleteFunc(bodies, func(path string, _ []byte) bool { return strings.HasPrefix(path, "feeds/") }) // no variants
-	if err := check.Bodies(known, bodies, func(string) bool { return false }).Err(); err != nil {
+	if err := checktest.Bodies(known, bodies, func(string) bool { return false }).Err(); err != nil {
 		t.Fatalf("version %d, built at %s: %v", base.Manifest.Version, at, err)
 	}
 }

@@ -29,7 +29,7 @@ func wireSource(s provenance.Source) wire.SourceState {
 // State is what /status says of the facts behind the version that a build at an instant would
 // publish, as JSON. It is for whoever decides whether a build would say anything new.
 func (b *Builder) State(facts archive.Stored, at time.Time, base *snapshots.Base) (json.RawMessage, error) {
-	return b.stateOf(b.join(facts.Archive.AsOf(at), b.Ledger.Current(at)), base)
+	return b.stateOf(almanac.Join(facts.Archive.AsOf(at), b.Ledger.Current(at)), base)
 }
 
 // stateOf makes the state. A builder that asks no sources leaves what the base says of them.

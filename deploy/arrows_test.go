@@ -41,6 +41,8 @@ var arrows = map[string][]string{
 	"builder/almanac/almanactest":   {"builder", "snapshots/blob"},
 	"builder/stewards":              {"builder/almanac", "builder/names", "builder/ledger", "builder/season"},
 	"builder/render":                {"schemas", "builder/almanac", "builder/ledger", "builder/season"},
+	"builder/check":                 {"schemas", "builder/check"},
+	"builder/units":                 {"schemas", "snapshots", "builder/almanac", "builder/check", "builder/render", "builder/season"},
 	"edge":                          {"schemas", "snapshots", "edge"},
 	"edge/express":                  {"edge/negotiate"},
 	"edge/keys":                     {"snapshots/blob", "edge/limit"},
@@ -69,7 +71,7 @@ var borders = map[string][]string{
 }
 
 // pure lists packages that may know neither files, network nor clock.
-var pure = []string{"builder/season", "builder/names", "builder/provenance", "builder/predict", "builder/almanac", "builder/stewards", "builder/assemble", "builder/render", "scheduler/cadence", "schemas/wire", "schemas/catalog"}
+var pure = []string{"builder/season", "builder/names", "builder/provenance", "builder/predict", "builder/almanac", "builder/stewards", "builder/assemble", "builder/render", "builder/check", "scheduler/cadence", "schemas/wire", "schemas/catalog"}
 
 var impure = []string{"os", "net", "net/http", "io/ioutil", "os/exec", "syscall"}
 

@@ -28,65 +28,39 @@ type Almanac struct {
 	view *season.View
 }
 
-// Year is one season.
+// Year is one season. The functions compute their value when first called and keep it. It is read only.
 type Year struct {
 	Year         int
 	Rounds       []Round // in calendar order
-	Drivers      []DriverStanding
-	Constructors []ConstructorStanding
-	Codes        map[season.DriverID]string
-
-	made *made
+	Drivers      func() []DriverStanding
+	Constructors func() []ConstructorStanding
+	Codes        func() map[season.DriverID]string
 }
 
-// made is shared by years that are the same, and by no others: of a type without a size all may have one
-// address.
-type made struct{ _ byte }
-
-// Same says that both are one season by the same facts and decisions, with every round in the same state:
-// what is published of the one is what is published of the other. It is so only of years that JoinAfter
-// took over.
-func (y *Year) Same(other *Year) bool { return y.made != nil && y.made == other.made }
-
-// Join makes the almanac of v.At from what was known then and from the ledger folded up to
-// then; only of the seasons of some years, if any are given. A round without a session key is left out, and so is a season without any other: it is
-// not published before the ledger has given it its key.
+// Join makes the almanac of v.At from the view and from the ledger folded up to that instant. If years
+// are given, it holds only those seasons. It leaves out rounds without a session key, and seasons
+// without any round that has one: they are published once the ledger has assigned a key.
 func Join(v *season.View, s *ledger.State, years ...int) *Almanac {
-	return JoinAfter(nil, v, s, years...)
-}
-
-// JoinAfter makes what Join makes, and spares itself the seasons of an almanac made before, of any instant,
-// archive and ledger, of which nothing has changed since: see Year.Same. In the almanac of a running
-// service that is every season but one or two. The one made before may be nil.
-func JoinAfter(before *Almanac, v *season.View, s *ledger.State, years ...int) *Almanac {
 	a := &Almanac{At: v.At, view: v}
-	alike := 0 // the year up to which the facts are those of before
-	if before != nil {
-		alike = v.Alike(before.view)
-	}
 	for i := range v.Seasons {
 		facts := &v.Seasons[i]
 		if len(years) > 0 && !slices.Contains(years, facts.Year) {
 			continue
 		}
-		if facts.Year <= alike {
-			if was, ok := before.Year(facts.Year); ok && was.stands(v, s, facts) {
-				a.Years = append(a.Years, was.as(v, s))
-				continue
-			}
-		}
-		y := Year{Year: facts.Year, Rounds: join(v, s, facts), made: new(made)}
-		y.Rounds = slices.DeleteFunc(y.Rounds, func(r Round) bool { return r.Session == 0 })
-		if len(y.Rounds) == 0 && len(facts.Rounds) > 0 {
+		rounds := slices.DeleteFunc(join(v, s, facts), func(r Round) bool { return r.Session == 0 })
+		if len(rounds) == 0 && len(facts.Rounds) > 0 {
 			continue
 		}
-		if len(y.Rounds) > 0 {
-			y.Codes = y.Rounds[0].codes()
+		codes := func() map[season.DriverID]string { return nil }
+		if len(rounds) > 0 {
+			codes = rounds[0].codes
 		}
-		verified := verifiedPrefix(y.Rounds)
-		y.Drivers = driverStandings(v, facts, y.Rounds, verified)
-		y.Constructors = constructorStandings(v, facts, y.Rounds, verified)
-		a.Years = append(a.Years, y)
+		verified := sync.OnceValue(func() []*Round { return verifiedPrefix(rounds) })
+		a.Years = append(a.Years, Year{
+			Year: facts.Year, Rounds: rounds, Codes: codes,
+			Drivers:      sync.OnceValue(func() []DriverStanding { return driverStandings(v, facts, rounds, verified()) }),
+			Constructors: sync.OnceValue(func() []ConstructorStanding { return constructorStandings(v, facts, rounds, verified()) }),
+		})
 	}
 	if a.Current = v.CurrentSeason(); len(a.Years) > 0 {
 		if _, ok := a.Year(a.Current); !ok {
@@ -95,38 +69,6 @@ func JoinAfter(before *Almanac, v *season.View, s *ledger.State, years ...int) *
 	}
 	a.Grid = latestGrid(v, a.Years)
 	return a
-}
-
-// stands says whether join would make of the season, whose facts are those that y was made from, what it
-// has made of it.
-func (y *Year) stands(v *season.View, s *ledger.State, facts *season.Season) bool {
-	if len(y.Rounds) != len(facts.Rounds) { // some had no session key
-		return false
-	}
-	for i := range y.Rounds {
-		r := &y.Rounds[i]
-		if r.stateAt(v.At) != r.State || v.At.After(r.Start) != r.view.At.After(r.Start) {
-			return false
-		}
-		if s == r.state {
-			continue
-		}
-		key, _ := s.Key(y.Year, r.Facts.GrandPrix)
-		vouches := func(s *ledger.State) bool { return s.Vouches(y.Year, r.Facts.GrandPrix, r.Facts.ResultKnownAt()) }
-		if key != r.Session || !s.SameRecord(r.state, key) || vouches(s) != vouches(r.state) {
-			return false
-		}
-	}
-	return true
-}
-
-// as is the year in an almanac of another instant and ledger.
-func (y Year) as(v *season.View, s *ledger.State) Year {
-	y.Rounds = slices.Clone(y.Rounds)
-	for i := range y.Rounds {
-		y.Rounds[i].view, y.Rounds[i].state = v, s
-	}
-	return y
 }
 
 // Rounds returns the rounds of the seasons from a year on, by season and in calendar order, as
@@ -356,7 +298,7 @@ func latestGrid(v *season.View, years []Year) Grid {
 	}
 	var codes map[season.DriverID]string
 	if i := slices.IndexFunc(years, func(y Year) bool { return y.Year == facts.Year }); i >= 0 {
-		codes = years[i].Codes
+		codes = years[i].Codes()
 	} else {
 		codes = v.Codes(facts.Year)
 	}

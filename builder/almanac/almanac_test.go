@@ -222,7 +222,7 @@ func TestArchiveVouchesOnlyForRacesBeforeTheLedger(t *testing.T) {
 }
 
 func standings(y *almanac.Year) (rows []string, drivers []almanac.Tally) {
-	for _, s := range y.Drivers {
+	for _, s := range y.Drivers() {
 		rows = append(rows, string(s.Driver.ID))
 		drivers = append(drivers, s.Tally)
 	}
@@ -231,8 +231,8 @@ func standings(y *almanac.Year) (rows []string, drivers []almanac.Tally) {
 
 func TestStandingsEndAtTheLastVerifiedRound(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"}, order{"dan", "cay", "bob", "ann"})
-	if y, _ := w.at(startOf(1).Add(week)).Year(2025); len(y.Drivers) != 0 {
-		t.Errorf("nothing is verified: got %d rows, want none", len(y.Drivers))
+	if y, _ := w.at(startOf(1).Add(week)).Year(2025); len(y.Drivers()) != 0 {
+		t.Errorf("nothing is verified: got %d rows, want none", len(y.Drivers()))
 	}
 	// The third is verified before the second: what counts is up to the first.
 	w.verify(startOf(1).Add(raceTime), 1, order{"ann", "bob", "cay", "dan"}, "")
@@ -279,7 +279,7 @@ func TestStandingsAreTheSumOfResults(t *testing.T) {
 	if diff := cmp.Diff([]float64{43, 43, 30, 24}, points); diff != "" {
 		t.Errorf("points (-want +got)\n%s", diff)
 	}
-	for _, row := range y.Constructors {
+	for _, row := range y.Constructors() {
 		if want := map[string]float64{"Alpha": 86, "Beta": 54}[row.Team.Name]; row.Points != want {
 			t.Errorf("%s has %g points, want %g", row.Team.Name, row.Points, want)
 		}
@@ -346,11 +346,11 @@ func TestCorrectionMovesPointsWinsAndOrder(t *testing.T) {
 	if diff := cmp.Diff(want, tallies); diff != "" {
 		t.Errorf("tallies after the correction (-want +got)\n%s", diff)
 	}
-	alpha := after.Constructors[0]
+	alpha := after.Constructors()[0]
 	if alpha.Team.ID != "alpha" || alpha.Points != 80 || alpha.Wins != 2 || alpha.Podiums != 3 {
 		t.Errorf("constructors' leader after the correction: got %s %+v, want alpha with 80 points, 2 wins, 3 podiums", alpha.Team.ID, alpha.Tally)
 	}
-	if again, _ := w.at(corrected.Add(-time.Second)).Year(2025); !cmp.Equal(before.Drivers, again.Drivers) {
+	if again, _ := w.at(corrected.Add(-time.Second)).Year(2025); !cmp.Equal(before.Drivers(), again.Drivers()) {
 		t.Error("the standings before the correction changed with it")
 	}
 }

@@ -18,10 +18,10 @@ func TestPostponedRoundCountsWhenItIsHeld(t *testing.T) {
 	points := func(at time.Time) map[string]float64 {
 		y, _ := w.at(at).Year(2025)
 		got := map[string]float64{}
-		for _, s := range y.Drivers {
+		for _, s := range y.Drivers() {
 			got[string(s.Driver.ID)] = s.Points
 		}
-		for _, s := range y.Constructors {
+		for _, s := range y.Constructors() {
 			got[string(s.Team.ID)] = s.Points
 		}
 		return got

@@ -1,9 +1,13 @@
-// Package check is the last look at a version before it is published: it reads the rendered
-// bytes as a client would and refuses a set that breaks the contract or contradicts itself. It
-// shares no code with what rendered them, so that one mistake is not made twice.
+// Package check is the gate in front of publishing. It reads the rendered bytes as a client does, and
+// refuses documents that break the contract or contradict one another. It shares no code with the
+// renderer, so that one mistake cannot pass twice. It is a pure function of the documents.
+//
+// Read judges the documents of one season, Version those of a whole version by the verdicts on its
+// seasons. So a caller can keep the verdict on a season whose documents stay.
 package check
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,63 +38,152 @@ func (f Faults) Err() error {
 
 func (f Faults) add(path string, err error) { f[path] = errors.Join(f[path], err) }
 
-// Bodies checks the bodies of a whole version by path, and returns everything that is wrong
-// with them: each against its schema, that none is missing that k promises, and the endpoints
-// against each other. Bodies in trusted, by path, have passed the schema before and are read only
-// for the cross-checks; so are the records of a list that have passed in this process. A season of which
-// every body has passed all of it in this process is not read again. Of two that contradict each other, the one is wrong that is made from the
-// other: predictions by the calendar, accuracy by the predictions.
-func Bodies(k catalog.Known, bodies map[string][]byte, trusted func(path string) bool) Faults {
-	faults := Faults{}
-	s := seasonsOf(bodies)
+// Season is the verdict on the documents of one season, and the part of them that Version compares with
+// other documents. Read makes it.
+type Season struct {
+	Year   int
+	Faults Faults
+
+	readable bool // every document is there and has the right form
+	calendar []wire.CalendarEntry
+	picks    []wire.PredictionRecord
+}
+
+// Read checks the documents of one season, by path: that none is missing, each against its schema, and
+// then against each other. A document that contradicts another is at fault if it is made from the other:
+// predictions are held to the calendar, and the document of one session to the list of its season.
+// Documents for which trusted returns true have passed their schema before.
+func Read(year int, bodies map[string][]byte, trusted func(path string) bool) Season {
+	r := reader{bodies: bodies, trusted: trusted, faults: Faults{}}
+	var lists, sessions []string
+	for path := range bodies {
+		if v, err := catalog.ParsePath(path); err == nil && v.SessionKey > 0 {
+			sessions = append(sessions, path)
+		} else {
+			lists = append(lists, path)
+		}
+	}
+	of := func(endpoint catalog.Name) catalog.Variant { return catalog.Variant{Endpoint: endpoint, Year: year} }
+	r.promised(catalog.Known{Seasons: []int{year}, Current: year}, year)
+	r.schemas(lists)
+	c := content{
+		year:     year,
+		drivers:  decode[[]wire.DriverStanding](&r, catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: year}),
+		teams:    decode[[]wire.ConstructorStanding](&r, catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: year}),
+		calendar: decode[[]wire.CalendarEntry](&r, of(catalog.Calendar)),
+		picks:    decode[[]wire.PredictionRecord](&r, of(catalog.Predictions)),
+		chances:  decode[[]wire.ProbabilityRecord](&r, of(catalog.Probabilities)),
+		accuracy: decode[wire.Accuracy](&r, of(catalog.Accuracy)),
+		results:  decode[[]wire.ResultRecord](&r, of(catalog.Results)),
+		weekends: decode[[]wire.Weekend](&r, of(catalog.Weekends)),
+	}
+	alike := map[string]bool{}
+	if len(r.faults) == 0 {
+		compareSessionsOf(&r, alike, catalog.Predictions, c.picks, func(p wire.PredictionRecord) int64 { return p.SessionKey })
+		compareSessionsOf(&r, alike, catalog.Probabilities, c.chances, func(p wire.ProbabilityRecord) int64 { return p.SessionKey })
+		compareSessionsOf(&r, alike, catalog.Results, c.results, func(p wire.ResultRecord) int64 { return p.SessionKey })
+		compareSessionsOf(&r, alike, catalog.Weekends, c.weekends, func(w wire.Weekend) int64 { return w.SessionKey })
+	}
+	r.schemas(slices.DeleteFunc(sessions, func(path string) bool { return alike[path] }))
+	s := Season{Year: year, Faults: r.faults, readable: len(r.faults) == 0, calendar: c.calendar, picks: c.picks}
+	if s.readable { // else a comparison could only repeat the faults
+		c.contradictions(r.faults)
+	}
+	return s
+}
+
+// Version checks the documents that are about no single season or are derived, by path: that none is
+// missing, each against its schema, and then against the seasons, which are also compared with one
+// another. It returns these faults together with the ones of the seasons.
+func Version(k catalog.Known, seasons []Season, bodies map[string][]byte, trusted func(path string) bool) Faults {
+	r := reader{bodies: bodies, trusted: trusted, faults: Faults{}}
+	r.promised(k, 0)
+	r.schemas(slices.Collect(maps.Keys(bodies)))
+	readable := len(r.faults) == 0
+	for i := range seasons {
+		maps.Copy(r.faults, seasons[i].Faults)
+		readable = readable && seasons[i].readable
+	}
+	if readable {
+		r.contradictions(seasons)
+	}
+	return r.faults
+}
+
+// reader reads documents and notes their faults.
+type reader struct {
+	bodies  map[string][]byte
+	trusted func(path string) bool
+	faults  Faults
+}
+
+// promised notes each document about the season of a year, or about no single season if year is 0, that k
+// promises and that is missing. Derived documents may come with a later version.
+func (r *reader) promised(k catalog.Known, year int) {
+	for _, v := range catalog.All(k, nil) {
+		if _, ok := r.bodies[v.Path()]; !ok && v.Season() == year && v.Endpoint != catalog.TrackRecord && v.Endpoint != catalog.TitleOdds {
+			r.faults.add(v.Path(), errors.New("was not rendered"))
+		}
+	}
+}
+
+// schemas checks documents against their schema unless they are trusted.
+func (r *reader) schemas(paths []string) {
 	var (
-		mu    sync.Mutex // guards faults
+		mu    sync.Mutex // guards r.faults
 		group errgroup.Group
 	)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for path, body := range bodies {
-		if trusted(path) || s.sound(path) {
+	for _, path := range paths {
+		if r.trusted(path) {
 			continue
 		}
 		group.Go(func() error {
-			var err error
-			if shell, ok := s.shell(path, body); !ok {
-				if rest, isList := s.lists[path]; isList {
-					body = rest
-				}
-				err = Body(path, body)
-			} else if _, known := s.shells.LoadOrStore(string(shell), true); !known {
-				err = Body(path, shell)
-			}
-			if err != nil {
+			if err := Body(path, r.bodies[path]); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
-				faults.add(path, err)
+				r.faults.add(path, err)
 			}
 			return nil
 		})
 	}
-	_ = group.Wait() // what is wrong is in faults
-	for _, v := range catalog.All(k, nil) {
-		// These two come with a later version; what there is of them was read above.
-		if v.Endpoint == catalog.TrackRecord || v.Endpoint == catalog.TitleOdds {
+	_ = group.Wait() // no call returns an error
+}
+
+// decode returns the data of a document. It notes a fault only if nobody has noted one before.
+func decode[T any](r *reader, v catalog.Variant) T {
+	var envelope wire.Success[T]
+	path := v.Path()
+	if err := json.Unmarshal(r.bodies[path], &envelope); err != nil && r.faults[path] == nil {
+		r.faults.add(path, err)
+	}
+	return envelope.Data
+}
+
+// compareSessionsOf compares the document of each session with its record in the season's list, byte by
+// byte. It notes the paths of equal documents in alike: the schema of the list covers them.
+func compareSessionsOf[T any](r *reader, alike map[string]bool, endpoint catalog.Name, list []T, keyOf func(T) int64) {
+	for _, record := range list {
+		path := catalog.Variant{Endpoint: endpoint, SessionKey: keyOf(record)}.Path()
+		body, ok := r.bodies[path]
+		if !ok {
+			r.faults.add(path, errors.New("was not rendered"))
 			continue
 		}
-		if _, ok := bodies[v.Path()]; !ok {
-			faults.add(v.Path(), errors.New("was not rendered"))
+		var envelope struct {
+			Meta wire.Meta `json:"meta"`
 		}
+		if err := json.Unmarshal(body, &envelope); err != nil {
+			r.faults.add(path, err)
+			continue
+		}
+		want, err := wire.Marshal(wire.Success[[]T]{OK: true, Data: []T{record}, Meta: envelope.Meta})
+		if err != nil || !bytes.Equal(body, want) {
+			r.faults.add(path, fmt.Errorf("got %s, the season's list has %s", body, want))
+			continue
+		}
+		alike[path] = envelope.Meta.API == wire.API && !envelope.Meta.GeneratedAt.IsZero()
 	}
-	if len(faults) > 0 {
-		return faults // the cross-checks could only repeat it
-	}
-	v := s.read(k, bodies, faults)
-	if len(faults) == 0 {
-		v.contradictions(faults)
-	}
-	if len(faults) == 0 {
-		s.remember()
-	}
-	return faults
 }
 
 // Body checks one body by itself. Its error is what is wrong, without the path.
@@ -127,104 +220,4 @@ func countdownSchema(v catalog.Variant, body []byte) error {
 		}
 	}
 	return nil
-}
-
-// version is what the bodies say, by year. Of a season that has been checked before, only what the
-// others are checked against is there.
-type version struct {
-	years     []int
-	checked   map[int]bool
-	drivers   map[int][]wire.DriverStanding
-	teams     map[int][]wire.ConstructorStanding
-	calendar  map[int][]wire.CalendarEntry
-	picks     map[int][]wire.PredictionRecord
-	chances   map[int][]wire.ProbabilityRecord
-	odds      map[int]wire.TitleOdds // of this version
-	accuracy  map[int]wire.Accuracy  // 0: all seasons
-	results   map[int][]wire.ResultRecord
-	weekends  map[int][]wire.Weekend
-	changes   []wire.Change // of all seasons
-	grid      []wire.Driver
-	countdown wire.Countdown
-}
-
-// read decodes the bodies of every variant that k promises; a missing one is a fault.
-func (s *seasons) read(k catalog.Known, bodies map[string][]byte, faults Faults) *version {
-	v := &version{
-		years:    k.Seasons,
-		checked:  map[int]bool{},
-		drivers:  map[int][]wire.DriverStanding{},
-		teams:    map[int][]wire.ConstructorStanding{},
-		calendar: map[int][]wire.CalendarEntry{},
-		picks:    map[int][]wire.PredictionRecord{},
-		chances:  map[int][]wire.ProbabilityRecord{},
-		odds:     map[int]wire.TitleOdds{},
-		accuracy: map[int]wire.Accuracy{},
-		results:  map[int][]wire.ResultRecord{},
-		weekends: map[int][]wire.Weekend{},
-	}
-	v.changes = decode[[]wire.Change](bodies, catalog.Variant{Endpoint: catalog.Changes}, faults)
-	v.grid = decode[[]wire.Driver](bodies, catalog.Variant{Endpoint: catalog.Drivers}, faults)
-	v.accuracy[0] = decode[wire.Accuracy](bodies, catalog.Variant{Endpoint: catalog.Accuracy}, faults)
-	for _, year := range k.Seasons {
-		v.calendar[year] = decode[[]wire.CalendarEntry](bodies, catalog.Variant{Endpoint: catalog.Calendar, Year: year}, faults)
-		v.picks[year] = decode[[]wire.PredictionRecord](bodies, catalog.Variant{Endpoint: catalog.Predictions, Year: year}, faults)
-		if v.checked[year] = s.checked[year]; v.checked[year] {
-			continue
-		}
-		v.drivers[year] = decode[[]wire.DriverStanding](bodies, catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: year}, faults)
-		v.teams[year] = decode[[]wire.ConstructorStanding](bodies, catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: year}, faults)
-		v.accuracy[year] = decode[wire.Accuracy](bodies, catalog.Variant{Endpoint: catalog.Accuracy, Year: year}, faults)
-		v.chances[year] = decode[[]wire.ProbabilityRecord](bodies, catalog.Variant{Endpoint: catalog.Probabilities, Year: year}, faults)
-		v.results[year] = decode[[]wire.ResultRecord](bodies, catalog.Variant{Endpoint: catalog.Results, Year: year}, faults)
-		v.weekends[year] = decode[[]wire.Weekend](bodies, catalog.Variant{Endpoint: catalog.Weekends, Year: year}, faults)
-		for _, p := range v.picks[year] {
-			sameRecord(s, bodies, catalog.Variant{Endpoint: catalog.Predictions, SessionKey: p.SessionKey}, p, faults)
-		}
-		for _, p := range v.chances[year] {
-			sameRecord(s, bodies, catalog.Variant{Endpoint: catalog.Probabilities, SessionKey: p.SessionKey}, p, faults)
-		}
-		for _, r := range v.results[year] {
-			sameRecord(s, bodies, catalog.Variant{Endpoint: catalog.Results, SessionKey: r.SessionKey}, r, faults)
-		}
-		for _, w := range v.weekends[year] {
-			sameRecord(s, bodies, catalog.Variant{Endpoint: catalog.Weekends, SessionKey: w.SessionKey}, w, faults)
-		}
-		odds := catalog.Variant{Endpoint: catalog.TitleOdds, Year: year}
-		if _, ok := bodies[odds.Path()]; ok {
-			v.odds[year] = decode[wire.TitleOdds](bodies, odds, faults)
-		}
-	}
-	if err := json.Unmarshal(bodies[nextRace], &v.countdown); err != nil {
-		faults.add(nextRace, err)
-	}
-	return v
-}
-
-var nextRace = catalog.Variant{Endpoint: catalog.NextRace}.Path()
-
-// sameRecord checks that the variant of one session key says what the season's list says.
-func sameRecord[T any](s *seasons, bodies map[string][]byte, variant catalog.Variant, record T, faults Faults) {
-	if _, same := s.shell(variant.Path(), bodies[variant.Path()]); same {
-		return
-	}
-	alone := decode[[]T](bodies, variant, faults)
-	want, err := wire.Marshal([]T{record})
-	if err != nil {
-		faults.add(variant.Path(), err)
-		return
-	}
-	if got, err := wire.Marshal(alone); err != nil || string(got) != string(want) {
-		faults.add(variant.Path(), fmt.Errorf("got %s, the season's list has %s", got, want))
-	}
-}
-
-func decode[T any](bodies map[string][]byte, variant catalog.Variant, faults Faults) T {
-	var envelope wire.Success[T]
-	if body, ok := bodies[variant.Path()]; !ok {
-		faults.add(variant.Path(), errors.New("was not rendered"))
-	} else if err := json.Unmarshal(body, &envelope); err != nil {
-		faults.add(variant.Path(), err)
-	}
-	return envelope.Data
 }

@@ -10,7 +10,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
-	"gridcast/builder/check"
+	"gridcast/builder/check/checktest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/render"
 	"gridcast/schemas/catalog"
@@ -71,7 +71,7 @@ func everything(string) bool { return true }
 
 func TestWholeVersionPasses(t *testing.T) {
 	known, bodies := rendered(t)
-	if err := check.Bodies(known, bodies, nothing).Err(); err != nil {
+	if err := checktest.Bodies(known, bodies, nothing).Err(); err != nil {
 		t.Error(err)
 	}
 }
@@ -105,7 +105,7 @@ func TestContradictions(t *testing.T) {
 			t.Errorf("%s: %q is not in %s: %s", c.what, c.old, c.path, whole[c.path])
 			continue
 		}
-		err := check.Bodies(known, bodies, everything).Err()
+		err := checktest.Bodies(known, bodies, everything).Err()
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want an error that says %q", c.what, err, c.want)
 		}
@@ -115,11 +115,11 @@ func TestContradictions(t *testing.T) {
 func TestSchemaIsCheckedUnlessTrusted(t *testing.T) {
 	known, bodies := rendered(t)
 	bodies["drivers"] = bytes.Replace(bodies["drivers"], []byte(`"number":`), []byte(`"numero":`), 1)
-	if err := check.Bodies(known, bodies, nothing).Err(); err == nil || !strings.Contains(err.Error(), "drivers") {
+	if err := checktest.Bodies(known, bodies, nothing).Err(); err == nil || !strings.Contains(err.Error(), "drivers") {
 		t.Errorf("got %v, want an error about drivers", err)
 	}
 	bodies["next-race"] = []byte(`{"rounds":[{"start":"2024-07-07T14:00:00+00:00","parts":["{","",""]}]}`)
-	if err := check.Bodies(known, bodies, func(path string) bool { return path != "next-race" }).Err(); err == nil || !strings.Contains(err.Error(), "next-race") {
+	if err := checktest.Bodies(known, bodies, func(path string) bool { return path != "next-race" }).Err(); err == nil || !strings.Contains(err.Error(), "next-race") {
 		t.Errorf("got %v, want an error about next-race", err)
 	}
 }
@@ -127,7 +127,7 @@ func TestSchemaIsCheckedUnlessTrusted(t *testing.T) {
 // Of a list that has passed, what is new is checked: a record, where it stands or alone, and what is around them.
 func TestNewRecordOfAList(t *testing.T) {
 	known, whole := rendered(t)
-	if err := check.Bodies(known, whole, nothing).Err(); err != nil {
+	if err := checktest.Bodies(known, whole, nothing).Err(); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ path, old, new string }{
@@ -143,7 +143,7 @@ func TestNewRecordOfAList(t *testing.T) {
 		if bytes.Equal(bodies[c.path], whole[c.path]) {
 			t.Fatalf("%q is not in %s", c.old, c.path)
 		}
-		if faults := check.Bodies(known, bodies, nothing); faults[c.path] == nil {
+		if faults := checktest.Bodies(known, bodies, nothing); faults[c.path] == nil {
 			t.Errorf("%s with %s: got %v, want an error about it", c.path, c.new, faults)
 		}
 	}
@@ -152,7 +152,7 @@ func TestNewRecordOfAList(t *testing.T) {
 func TestMissingVariant(t *testing.T) {
 	known, bodies := rendered(t)
 	delete(bodies, "calendar/2015")
-	if err := check.Bodies(known, bodies, nothing).Err(); err == nil || !strings.Contains(err.Error(), "calendar/2015: was not rendered") {
+	if err := checktest.Bodies(known, bodies, nothing).Err(); err == nil || !strings.Contains(err.Error(), "calendar/2015: was not rendered") {
 		t.Errorf("got %v, want an error about calendar/2015", err)
 	}
 }

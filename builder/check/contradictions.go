@@ -1,102 +1,134 @@
 package check
 
 import (
+	"encoding/json"
 	"fmt"
 
 	"gridcast/schemas/catalog"
 	"gridcast/schemas/wire"
 )
 
-// contradictions notes every place where two bodies, or two values of one, do not fit together.
-func (v *version) contradictions(faults Faults) {
-	of := func(variant catalog.Variant) complain {
-		return func(format string, args ...any) { faults.add(variant.Path(), fmt.Errorf(format, args...)) }
-	}
+// content is the data of the documents of one season.
+type content struct {
+	year     int
+	drivers  []wire.DriverStanding
+	teams    []wire.ConstructorStanding
+	calendar []wire.CalendarEntry
+	picks    []wire.PredictionRecord
+	chances  []wire.ProbabilityRecord
+	accuracy wire.Accuracy
+	results  []wire.ResultRecord
+	weekends []wire.Weekend
+}
 
+// complain notes a fault of one document.
+type complain func(format string, args ...any)
+
+func (f Faults) of(v catalog.Variant) complain {
+	return func(format string, args ...any) { f.add(v.Path(), fmt.Errorf(format, args...)) }
+}
+
+// contradictions notes the values of a season's documents that do not fit together.
+func (c *content) contradictions(faults Faults) {
+	calendar := faults.of(catalog.Variant{Endpoint: catalog.Calendar, Year: c.year})
+	winners := map[int64]string{}
+	for _, e := range c.calendar {
+		if (e.Status == wire.Finished) != (e.Winner != "") {
+			calendar("round %d is %s with winner %q", e.Round, e.Status, e.Winner)
+		}
+		winners[e.SessionKey] = e.Winner
+	}
+	c.checkWeekends(faults)
+	predictions := faults.of(catalog.Variant{Endpoint: catalog.Predictions, Year: c.year})
+	var hits tally
+	for _, p := range c.picks {
+		winner, known := winners[p.SessionKey]
+		if !known {
+			predictions("session key %d is not in the calendar", p.SessionKey)
+		}
+		if p.Result != nil && p.Result.Winner != winner {
+			predictions("%s was won by %q, the calendar says %q", p.GPName, p.Result.Winner, winner)
+		}
+		if p.Result == nil && winner != "" {
+			predictions("%s has no result, the calendar says %q", p.GPName, winner)
+		}
+		if p.Prediction.Winner != p.Prediction.Podium.P1 || repeated(p.Prediction.Podium) {
+			predictions("%s: winner %q with podium %v", p.GPName, p.Prediction.Winner, p.Prediction.Podium)
+		}
+		hits.add(p)
+	}
+	hits.compare(c.accuracy, faults.of(catalog.Variant{Endpoint: catalog.Accuracy, Year: c.year}))
+	probabilities := faults.of(catalog.Variant{Endpoint: catalog.Probabilities, Year: c.year})
+	for _, p := range c.chances {
+		checkChances(p, c.picks, func(format string, args ...any) {
+			probabilities("%s: "+format, append([]any{p.GPName}, args...)...)
+		})
+	}
+	c.checkOrder(faults)
+}
+
+// contradictions notes the places where seasons, and the documents about no single season, do not fit
+// together.
+func (r *reader) contradictions(seasons []Season) {
 	sessions := map[int64]int{}
 	starts := map[wire.Instant]string{}
-	var all tally
-	for _, year := range v.years {
-		calendar := of(catalog.Variant{Endpoint: catalog.Calendar, Year: year})
-		predictions := of(catalog.Variant{Endpoint: catalog.Predictions, Year: year})
-		winners := map[int64]string{}
-		for _, e := range v.calendar[year] {
+	var hits tally
+	for i := range seasons {
+		s := &seasons[i]
+		calendar := r.faults.of(catalog.Variant{Endpoint: catalog.Calendar, Year: s.Year})
+		for _, e := range s.calendar {
 			if other, taken := sessions[e.SessionKey]; taken {
 				calendar("session key %d of round %d is taken in %d", e.SessionKey, e.Round, other)
 			}
-			sessions[e.SessionKey] = year
-			if (e.Status == wire.Finished) != (e.Winner != "") {
-				calendar("round %d is %s with winner %q", e.Round, e.Status, e.Winner)
-			}
-			winners[e.SessionKey] = e.Winner
+			sessions[e.SessionKey] = s.Year
 			if e.Status == wire.Scheduled && !e.DateStart.IsZero() {
 				starts[e.DateStart] = e.GPName
 			}
 		}
-		if v.checked[year] {
-			for _, p := range v.picks[year] {
-				all.add(p)
-			}
-			continue
+		for _, p := range s.picks {
+			hits.add(p)
 		}
-		v.checkWeekends(year, of)
-		var season tally
-		for _, p := range v.picks[year] {
-			winner, known := winners[p.SessionKey]
-			if !known {
-				predictions("session key %d is not in the calendar", p.SessionKey)
-			}
-			if p.Result != nil && p.Result.Winner != winner {
-				predictions("%s was won by %q, the calendar says %q", p.GPName, p.Result.Winner, winner)
-			}
-			if p.Result == nil && winner != "" {
-				predictions("%s has no result, the calendar says %q", p.GPName, winner)
-			}
-			if p.Prediction.Winner != p.Prediction.Podium.P1 || repeated(p.Prediction.Podium) {
-				predictions("%s: winner %q with podium %v", p.GPName, p.Prediction.Winner, p.Prediction.Podium)
-			}
-			season.add(p)
-			all.add(p)
+		odds := catalog.Variant{Endpoint: catalog.TitleOdds, Year: s.Year}
+		if _, ok := r.bodies[odds.Path()]; ok {
+			checkOdds(decode[wire.TitleOdds](r, odds), r.faults.of(odds))
 		}
-		season.compare(v.accuracy[year], of(catalog.Variant{Endpoint: catalog.Accuracy, Year: year}))
-		probabilities := of(catalog.Variant{Endpoint: catalog.Probabilities, Year: year})
-		for _, p := range v.chances[year] {
-			checkChances(p, v.picks[year], func(format string, args ...any) {
-				probabilities("%s: "+format, append([]any{p.GPName}, args...)...)
-			})
-		}
-		if odds, ok := v.odds[year]; ok {
-			checkOdds(odds, of(catalog.Variant{Endpoint: catalog.TitleOdds, Year: year}))
-		}
-		v.checkOrder(year, of)
 	}
-	for _, c := range v.changes {
+	changes := catalog.Variant{Endpoint: catalog.Changes}
+	for _, c := range decode[[]wire.Change](r, changes) {
 		if _, known := sessions[c.SessionKey]; !known {
-			of(catalog.Variant{Endpoint: catalog.Changes})("session key %d is in no calendar", c.SessionKey)
+			r.faults.of(changes)("session key %d is in no calendar", c.SessionKey)
 		}
 	}
-	all.compare(v.accuracy[0], of(catalog.Variant{Endpoint: catalog.Accuracy}))
-
+	accuracy := catalog.Variant{Endpoint: catalog.Accuracy}
+	hits.compare(decode[wire.Accuracy](r, accuracy), r.faults.of(accuracy))
+	drivers := catalog.Variant{Endpoint: catalog.Drivers}
 	codes := map[string]string{}
-	for _, d := range v.grid {
+	for _, d := range decode[[]wire.Driver](r, drivers) {
 		if other, taken := codes[d.Driver]; taken {
-			of(catalog.Variant{Endpoint: catalog.Drivers})("%s and %s share the code %s", other, d.Name, d.Driver)
+			r.faults.of(drivers)("%s and %s share the code %s", other, d.Name, d.Driver)
 		}
 		codes[d.Driver] = d.Name
 	}
+	nextRace := catalog.Variant{Endpoint: catalog.NextRace}
+	var countdown wire.Countdown
+	if err := json.Unmarshal(r.bodies[nextRace.Path()], &countdown); err != nil {
+		r.faults.add(nextRace.Path(), err)
+		return
+	}
+	for _, round := range countdown.Rounds {
+		delete(starts, round.Start)
+	}
 	for start, name := range starts {
-		if !v.countsDownTo(start) {
-			of(catalog.Variant{Endpoint: catalog.NextRace})("%s, scheduled for %s, is missing", name, start)
-		}
+		r.faults.of(nextRace)("%s, scheduled for %s, is missing", name, start)
 	}
 }
 
-// checkWeekends holds results and weekends of a season to its calendar.
-func (v *version) checkWeekends(year int, of func(catalog.Variant) complain) {
-	results := of(catalog.Variant{Endpoint: catalog.Results, Year: year})
-	weekends := of(catalog.Variant{Endpoint: catalog.Weekends, Year: year})
+// checkWeekends compares results and weekends with the calendar.
+func (c *content) checkWeekends(faults Faults) {
+	results := faults.of(catalog.Variant{Endpoint: catalog.Results, Year: c.year})
+	weekends := faults.of(catalog.Variant{Endpoint: catalog.Weekends, Year: c.year})
 	winners := map[int64]string{}
-	for _, r := range v.results[year] {
+	for _, r := range c.results {
 		for _, row := range r.Race {
 			if row.Position == 1 && winners[r.SessionKey] == "" {
 				winners[r.SessionKey] = row.Driver
@@ -104,10 +136,10 @@ func (v *version) checkWeekends(year int, of func(catalog.Variant) complain) {
 		}
 	}
 	held := map[int64]wire.Weekend{}
-	for _, w := range v.weekends[year] {
+	for _, w := range c.weekends {
 		held[w.SessionKey] = w
 	}
-	for _, e := range v.calendar[year] {
+	for _, e := range c.calendar {
 		if winners[e.SessionKey] != e.Winner && e.Status == wire.Finished {
 			results("%s was won by %q, the calendar says %q", e.GPName, winners[e.SessionKey], e.Winner)
 		}
@@ -121,13 +153,10 @@ func (v *version) checkWeekends(year int, of func(catalog.Variant) complain) {
 			weekends("%s is %+v, the calendar says %+v", e.GPName, w, e)
 		}
 	}
-	if len(held) != len(v.calendar[year]) {
-		weekends("has %d rounds, the calendar %d", len(held), len(v.calendar[year]))
+	if len(held) != len(c.calendar) {
+		weekends("has %d rounds, the calendar %d", len(held), len(c.calendar))
 	}
 }
-
-// complain notes what is wrong with one body.
-type complain func(format string, args ...any)
 
 // checkChances holds a frozen distribution to itself and to the pick of the same round. Each
 // number is rounded to a tenth, so a sum of n may be off by n half tenths.
@@ -185,29 +214,20 @@ func checkOdds(o wire.TitleOdds, complain complain) {
 	end("constructors", len(o.Constructors))
 }
 
-func (v *version) countsDownTo(start wire.Instant) bool {
-	for _, r := range v.countdown.Rounds {
-		if r.Start == start {
-			return true
-		}
-	}
-	return false
-}
-
 // checkOrder holds both championships of a year to their order: ranked rows by position with
 // points that do not rise, unranked ones at the end, nobody ranked twice.
-func (v *version) checkOrder(year int, of func(catalog.Variant) complain) {
+func (c *content) checkOrder(faults Faults) {
 	seen := map[string]bool{}
-	drivers := order{complain: of(catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: year})}
-	for _, s := range v.drivers[year] {
+	drivers := order{complain: faults.of(catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: c.year})}
+	for _, s := range c.drivers {
 		drivers.next(s.Driver, s.Position, s.Points)
 		if seen[s.Driver] {
 			drivers.complain("the code %s stands twice", s.Driver)
 		}
 		seen[s.Driver] = true
 	}
-	teams := order{complain: of(catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: year})}
-	for _, s := range v.teams[year] {
+	teams := order{complain: faults.of(catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: c.year})}
+	for _, s := range c.teams {
 		teams.next(s.Team, s.Position, s.Points)
 		if name := s.Team + " " + s.Engine; s.Position != 0 {
 			if seen[name] {

@@ -208,10 +208,6 @@ func (s *State) Record(key int64) (Record, bool) {
 	return *record, true
 }
 
-// SameRecord says that both states have one record of a session key, or none: nothing was added to the one
-// that the other lacks. It may say no of records that are equal.
-func (s *State) SameRecord(other *State, key int64) bool { return s.records[key] == other.records[key] }
-
 // Records yields every record by ascending key. Within a year that need not be the order of
 // the calendar.
 func (s *State) Records() iter.Seq[Record] {

@@ -10,11 +10,11 @@ import (
 )
 
 func driverStandings(y *almanac.Year) []wire.DriverStanding {
-	rows := make([]wire.DriverStanding, len(y.Drivers))
-	for i, s := range y.Drivers {
+	rows := make([]wire.DriverStanding, len(y.Drivers()))
+	for i, s := range y.Drivers() {
 		rows[i] = wire.DriverStanding{
 			Position:   s.Position,
-			Driver:     y.Codes[s.Driver.ID],
+			Driver:     y.Codes()[s.Driver.ID],
 			Name:       s.Driver.Name,
 			Team:       s.Team.Name,
 			TeamColour: s.Colour,
@@ -27,8 +27,8 @@ func driverStandings(y *almanac.Year) []wire.DriverStanding {
 }
 
 func constructorStandings(y *almanac.Year) []wire.ConstructorStanding {
-	rows := make([]wire.ConstructorStanding, len(y.Constructors))
-	for i, s := range y.Constructors {
+	rows := make([]wire.ConstructorStanding, len(y.Constructors()))
+	for i, s := range y.Constructors() {
 		rows[i] = wire.ConstructorStanding{
 			Position:   s.Position,
 			Team:       s.Team.Name,
@@ -99,7 +99,7 @@ func drivers(g almanac.Grid) []wire.Driver {
 }
 
 func podium(y *almanac.Year, drivers season.Podium) wire.Podium {
-	return wire.Podium{P1: y.Codes[drivers[0]], P2: y.Codes[drivers[1]], P3: y.Codes[drivers[2]]}
+	return wire.Podium{P1: y.Codes()[drivers[0]], P2: y.Codes()[drivers[1]], P3: y.Codes()[drivers[2]]}
 }
 
 func prediction(y *almanac.Year, p *ledger.FrozenPick) *wire.Prediction {
@@ -172,7 +172,7 @@ func probabilityRecord(y *almanac.Year, r *almanac.Round) wire.ProbabilityRecord
 	}
 	for _, c := range r.Pick.Chances {
 		rec.Drivers = append(rec.Drivers, wire.DriverChance{
-			Driver: y.Codes[c.Driver], WinPct: wire.PercentFrom(float64(c.Win) / ledger.Certain), PodiumPct: wire.PercentFrom(float64(c.Podium) / ledger.Certain),
+			Driver: y.Codes()[c.Driver], WinPct: wire.PercentFrom(float64(c.Win) / ledger.Certain), PodiumPct: wire.PercentFrom(float64(c.Podium) / ledger.Certain),
 		})
 	}
 	slices.SortStableFunc(rec.Drivers, func(a, b wire.DriverChance) int { return int(b.WinPct - a.WinPct) })

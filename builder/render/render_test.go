@@ -50,16 +50,22 @@ func small() *almanac.Almanac {
 	return &almanac.Almanac{
 		At: generated, Current: 2025,
 		Years: []almanac.Year{
-			{Year: 2024},
+			{Year: 2024, Drivers: func() []almanac.DriverStanding { return nil }},
 			{
-				Year:   2025,
-				Codes:  map[season.DriverID]string{"ann": "OHA", "bob": "MUL", "cay": "CAY"},
-				Rounds: []almanac.Round{finished, awaited, round(3, time.Date(2025, 6, 15, 13, 0, 0, 0, time.UTC), almanac.Cancelled), toCome},
-				Drivers: []almanac.DriverStanding{
-					{Driver: ann, Team: alpha, Colour: "#112233", Tally: almanac.Tally{Position: 1, Points: 12.5, Wins: 1, Podiums: 1}},
-					{Driver: bob, Team: alpha, Tally: almanac.Tally{Points: 4}},
+				Year: 2025,
+				Codes: func() map[season.DriverID]string {
+					return map[season.DriverID]string{"ann": "OHA", "bob": "MUL", "cay": "CAY"}
 				},
-				Constructors: []almanac.ConstructorStanding{{Team: alpha, Engine: "V6", Tally: almanac.Tally{Position: 1, Points: 16.5, Wins: 1, Podiums: 2}}},
+				Rounds: []almanac.Round{finished, awaited, round(3, time.Date(2025, 6, 15, 13, 0, 0, 0, time.UTC), almanac.Cancelled), toCome},
+				Drivers: func() []almanac.DriverStanding {
+					return []almanac.DriverStanding{
+						{Driver: ann, Team: alpha, Colour: "#112233", Tally: almanac.Tally{Position: 1, Points: 12.5, Wins: 1, Podiums: 1}},
+						{Driver: bob, Team: alpha, Tally: almanac.Tally{Points: 4}},
+					}
+				},
+				Constructors: func() []almanac.ConstructorStanding {
+					return []almanac.ConstructorStanding{{Team: alpha, Engine: "V6", Tally: almanac.Tally{Position: 1, Points: 16.5, Wins: 1, Podiums: 2}}}
+				},
 			},
 		},
 		Grid: almanac.Grid{Year: 2025, Entries: []almanac.GridEntry{{Driver: ann, Code: "OHA", Team: alpha, Colour: "#112233", Number: 7}}},

@@ -2,6 +2,7 @@ package season
 
 import (
 	"maps"
+	"sync"
 	"time"
 )
 
@@ -17,6 +18,7 @@ type index struct {
 	colours  []map[TeamID]string    // by season: those of all teams that appear in it
 	starts   []map[DriverID]int     // by season: race starts in the seasons before it
 	links    [][]time.Time          // by lineage and link; zero if never known
+	digests  []func() Digest        // by season: of all of it, computed when first asked for
 }
 
 // firstSeen is the first time that each thing was referred to.
@@ -57,6 +59,8 @@ func newIndex(f *Facts) *index {
 		x.complete = append(x.complete, complete)
 		x.appeared = append(x.appeared, inSeason.teams)
 		x.colours = append(x.colours, coloursOf(s, inSeason.teams, complete))
+		whole := Season{Year: s.Year, Rounds: s.Rounds, Colours: x.colours[i]}
+		x.digests = append(x.digests, sync.OnceValue(func() Digest { return whole.digest(f) }))
 	}
 	for i := range f.Lineages {
 		x.links = append(x.links, linksKnown(f, &f.Lineages[i], x.appeared))

@@ -38,24 +38,6 @@ func spelt(id string) string {
 	return strings.Join(words, " ")
 }
 
-// Alike returns the year up to which, inclusive, both views say the same: of the seasons, and of whatever
-// is looked up for them. It is 0 if nothing tells: views of one archive share the seasons that are known
-// whole, and have learnt of drivers, teams, engines and circuits in one order.
-func (v *View) Alike(other *View) (until int) {
-	if v.archive == nil || v.archive != other.archive || len(v.Drivers) != len(other.Drivers) || len(v.Teams) != len(other.Teams) ||
-		len(v.Engines) != len(other.Engines) || len(v.Circuits) != len(other.Circuits) {
-		return 0
-	}
-	for i := range min(len(v.Seasons), len(other.Seasons)) {
-		x, y := v.Seasons[i].Rounds, other.Seasons[i].Rounds
-		if len(x) == 0 || len(x) != len(y) || &x[0] != &y[0] {
-			break
-		}
-		until = v.Seasons[i].Year
-	}
-	return until
-}
-
 // Season returns the season of the year, if its calendar is known.
 func (v *View) Season(year int) (*Season, bool) {
 	for i := len(v.Seasons) - 1; i >= 0; i-- {

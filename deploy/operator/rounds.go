@@ -269,7 +269,7 @@ func (d RoundAction) preview(ctx context.Context, o *Operator) (Preview, error) 
 		return Preview{}, err
 	}
 	p.fresh = fresh
-	after := almanac.JoinAfter(before, v, trial)
+	after := almanac.Join(v, trial)
 	p.Effects = effects(before, after, d.session)
 	year := ledger.YearOf(d.session)
 	if p.Variants, err = changedVariants(before, after, year); err != nil && p.Refusal == "" {
@@ -455,11 +455,11 @@ func standingEffects(before, after *almanac.Almanac, year int) []string {
 	}
 	var text []string
 	drivers := map[season.DriverID]almanac.Tally{}
-	for _, row := range x.Drivers {
+	for _, row := range x.Drivers() {
 		drivers[row.Driver.ID] = row.Tally
 	}
 	var moves []string
-	for _, row := range y.Drivers {
+	for _, row := range y.Drivers() {
 		if was := drivers[row.Driver.ID]; was != row.Tally {
 			moves = append(moves, move(row.Driver.Name, was, row.Tally))
 		}
@@ -470,11 +470,11 @@ func standingEffects(before, after *almanac.Almanac, year int) []string {
 		engine string
 	}
 	teams := map[car]almanac.Tally{}
-	for _, row := range x.Constructors {
+	for _, row := range x.Constructors() {
 		teams[car{row.Team.ID, row.Engine}] = row.Tally
 	}
 	moves = nil
-	for _, row := range y.Constructors {
+	for _, row := range y.Constructors() {
 		if was := teams[car{row.Team.ID, row.Engine}]; was != row.Tally {
 			moves = append(moves, move(row.Team.Name, was, row.Tally))
 		}

@@ -1,0 +1,69 @@
+package almanac
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"slices"
+
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+)
+
+// Digests returns a digest for each season of a.Years, in order. It covers everything that the
+// documents of that season are made from:
+//
+//   - the facts that the view shows of the season and of those before it: see season.View.Digests;
+//   - the session keys, picks, results and decisions that the ledger records for its rounds;
+//   - the drivers, teams and engines in those records, which the facts may lack;
+//   - whether the archive vouches for a result;
+//   - the state of each round.
+//
+// Nothing else counts: not the instant, nor the head of the ledger. One program renders seasons with
+// equal digests to equal documents.
+func (a *Almanac) Digests() []season.Digest {
+	facts := map[int]season.Digest{}
+	for i, d := range a.view.Digests() {
+		facts[a.view.Seasons[i].Year] = d
+	}
+	digests := make([]season.Digest, len(a.Years))
+	for i := range a.Years {
+		digests[i] = a.Years[i].digest(facts[a.Years[i].Year])
+	}
+	return digests
+}
+
+func (y *Year) digest(facts season.Digest) season.Digest {
+	h := sha256.New()
+	write := json.NewEncoder(h).Encode
+	err := write(facts)
+	for i := range y.Rounds {
+		r := &y.Rounds[i]
+		inputs := struct {
+			Session int64
+			Vouched bool
+			State   State
+			Record  ledger.Record
+			Drivers []season.Driver
+			Teams   []season.Team
+			Engines []season.Engine
+		}{Session: r.Session, Vouched: r.vouchable(), State: r.State, Record: r.Record}
+		if !r.Vouched() { // a vouched result stands in the facts, and its round has no other record
+			for _, id := range spokenOf(y.Rounds[i : i+1]) {
+				inputs.Drivers = append(inputs.Drivers, r.view.Driver(id))
+			}
+		}
+		for _, v := range r.Record.Revisions {
+			for _, row := range slices.Concat(v.Rows, v.Sprint) {
+				inputs.Teams = append(inputs.Teams, r.view.Team(row.Team))
+				inputs.Engines = append(inputs.Engines, r.view.Engines[row.Engine])
+			}
+		}
+		if err == nil {
+			err = write(inputs)
+		}
+	}
+	if err != nil {
+		panic("BUG: the inputs of a season cannot be written as JSON: " + err.Error())
+	}
+	return season.Digest(h.Sum(nil))
+}

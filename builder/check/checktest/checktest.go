@@ -1,0 +1,33 @@
+// Package checktest checks whole versions in tests.
+package checktest
+
+import (
+	"maps"
+	"slices"
+
+	"gridcast/builder/check"
+	"gridcast/schemas/catalog"
+)
+
+// Bodies checks all documents of a version, by path. Those in trusted are not checked against their schema.
+func Bodies(k catalog.Known, bodies map[string][]byte, trusted func(path string) bool) check.Faults {
+	seasons := map[int]map[string][]byte{}
+	for _, year := range append([]int{0}, k.Seasons...) {
+		seasons[year] = map[string][]byte{}
+	}
+	for path, body := range bodies {
+		v, err := catalog.ParsePath(path)
+		year := v.Season()
+		if derived := v.Endpoint == catalog.TrackRecord || v.Endpoint == catalog.TitleOdds; err != nil || derived || seasons[year] == nil {
+			year = 0
+		}
+		seasons[year][path] = body
+	}
+	others := seasons[0]
+	delete(seasons, 0)
+	var verdicts []check.Season
+	for _, year := range slices.Sorted(maps.Keys(seasons)) {
+		verdicts = append(verdicts, check.Read(year, seasons[year], trusted))
+	}
+	return check.Version(k, verdicts, others, trusted)
+}

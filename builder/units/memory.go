@@ -1,0 +1,128 @@
+package units
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/check"
+	"gridcast/builder/render"
+	"gridcast/builder/season"
+	"gridcast/snapshots"
+)
+
+// Memory holds the units of the last version that it was given to keep: some 12 MB for 75 seasons. The
+// zero value is empty. It is safe for concurrent use.
+type Memory struct {
+	mu    sync.Mutex // guards units
+	units map[key]remembered
+}
+
+// key is the digest of a unit's inputs and of its documents as they are published.
+type key [sha256.Size]byte
+
+// remembered is a unit without faults.
+type remembered struct {
+	bodies  map[string][]byte // by path
+	verdict *check.Season
+}
+
+// Render renders the documents of the almanac on a base, except those of the seasons that it remembers.
+// It does not render derived documents. progress is called concurrently; it may be nil.
+func (m *Memory) Render(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, progress func(done, total int)) (*Version, error) {
+	v := &Version{seasons: map[int]*unit{}, others: map[string]*Document{}}
+	published := map[int][]snapshots.Entry{} // by season
+	for _, entry := range base.Manifest.Entries {
+		year := seasonOf(entry.Path)
+		published[year] = append(published[year], entry)
+	}
+	for i, inputs := range a.Digests() {
+		year := a.Years[i].Year
+		v.seasons[year] = m.find(inputs, published[year])
+	}
+	variants := render.Variants(a)
+	documents := make([]*Document, len(variants))
+	var done atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, variant := range variants {
+		if u := v.seasons[variant.Season()]; u != nil && u.verdict != nil {
+			done.Add(1)
+			continue
+		}
+		group.Go(func() error {
+			documents[i] = Render(base, variant.Path(), a.At, func(at time.Time) ([]byte, error) { return render.Body(a, variant, at) })
+			if progress != nil {
+				progress(int(done.Add(1)), len(variants))
+			}
+			return ctx.Err()
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for _, d := range documents {
+		if d == nil {
+			continue
+		}
+		if u := v.seasons[seasonOf(d.Path)]; u != nil {
+			u.documents[d.Path] = d
+		} else {
+			v.others[d.Path] = d
+		}
+	}
+	return v, nil
+}
+
+// find returns the unit with these inputs whose documents are all published. If the memory does not have
+// it, the unit has no documents yet.
+func (m *Memory) find(inputs season.Digest, published []snapshots.Entry) *unit {
+	u := &unit{documents: map[string]*Document{}, inputs: &inputs}
+	m.mu.Lock()
+	known, ok := m.units[keyOf(inputs, published)]
+	m.mu.Unlock()
+	if ok {
+		u.verdict = known.verdict
+		for _, entry := range published {
+			u.documents[entry.Path] = &Document{Path: entry.Path, Body: known.bodies[entry.Path], Published: snapshots.Reused(entry), Reused: true}
+		}
+	}
+	return u
+}
+
+// keyOf makes the key of a unit. The entries are in ascending order of their paths.
+func keyOf(inputs season.Digest, entries []snapshots.Entry) key {
+	h := sha256.New()
+	_, _ = h.Write(inputs[:])
+	for _, e := range entries {
+		_, _ = fmt.Fprintln(h, e.Path, e.SHA256, e.GeneratedAt.UnixNano())
+	}
+	return key(h.Sum(nil))
+}
+
+// Keep remembers the seasons of a checked version that have no fault, and forgets all others.
+func (m *Memory) Keep(v *Version) {
+	units := make(map[key]remembered, len(v.seasons))
+	for _, u := range v.seasons {
+		if u.inputs == nil || u.verdict == nil || len(u.verdict.Faults) > 0 {
+			continue
+		}
+		var entries []snapshots.Entry
+		for _, path := range slices.Sorted(maps.Keys(u.documents)) {
+			entries = append(entries, u.documents[path].Published.Entry())
+		}
+		units[keyOf(*u.inputs, entries)] = remembered{Bodies(u.documents), u.verdict}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.units = units
+}

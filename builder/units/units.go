@@ -1,0 +1,166 @@
+// Package units makes the documents of a version, one season at a time, and remembers them.
+//
+// A season is one unit: its documents are rendered, checked and remembered together. The key of a unit
+// is the digest of everything that its documents are made from:
+//
+//   - facts, ledger records and states: see almanac.Almanac.Digests;
+//   - for each document that is published already, its path, its hash and its generated_at.
+//
+// So a unit is found again only if rendering it would give exactly the documents of the base. A Memory
+// belongs to one process, hence the release of the program is no part of the key. Documents about no
+// single season are rendered and checked for each version.
+package units
+
+import (
+	"maps"
+	"runtime"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"gridcast/builder/check"
+	"gridcast/builder/render"
+	"gridcast/builder/season"
+	"gridcast/schemas/catalog"
+	"gridcast/snapshots"
+)
+
+// Document is one document of a version, or a feed.
+type Document struct {
+	Path      string
+	Body      []byte            // nil if it is the one of the base and was not read
+	Published snapshots.Variant // unset if Fault is not nil
+	Reused    bool              // Published is the entry of the base
+	Fault     error             // why it could not be rendered
+}
+
+// Render renders a document as of the instant at which the base first rendered it. If that gives the
+// bytes of the base, the document keeps them, with their codings and their tag. Else it is rendered as
+// of now.
+func Render(base *snapshots.Base, path string, now time.Time, render func(at time.Time) ([]byte, error)) *Document {
+	d := &Document{Path: path}
+	if entry, ok := base.Entry(path); ok {
+		if d.Body, d.Fault = render(entry.GeneratedAt); d.Fault != nil {
+			return d
+		}
+		if snapshots.Digest(d.Body) == entry.SHA256 {
+			d.Published, d.Reused = snapshots.Reused(entry), true
+			return d
+		}
+	}
+	if d.Body, d.Fault = render(now); d.Fault == nil {
+		d.Fault = d.pack(now)
+	}
+	return d
+}
+
+// pack makes a new variant of the body.
+func (d *Document) pack(at time.Time) error {
+	if d.Path == (catalog.Variant{Endpoint: catalog.NextRace}).Path() {
+		d.Published = snapshots.Unfinished(d.Path, d.Body)
+		return nil
+	}
+	packed, err := snapshots.Pack(d.Body)
+	d.Published = snapshots.New(d.Path, d.Body, packed, at)
+	return err
+}
+
+// Version is the documents of a version in the making. It is not safe for concurrent use.
+type Version struct {
+	seasons map[int]*unit        // by year
+	others  map[string]*Document // by path: about no single season, or derived
+}
+
+// unit is the documents of one season.
+type unit struct {
+	documents map[string]*Document // by path
+	inputs    *season.Digest       // of its facts, records and states; nil if documents were put in from elsewhere
+	verdict   *check.Season        // nil until the documents have been checked
+}
+
+// seasonOf returns the year of the unit that a document belongs to, 0 if it belongs to none.
+func seasonOf(path string) int {
+	v, err := catalog.ParsePath(path)
+	if err != nil || render.Derived(v.Endpoint) {
+		return 0
+	}
+	return v.Season()
+}
+
+// Document returns the document of a path, nil if there is none.
+func (v *Version) Document(path string) *Document {
+	if u := v.seasons[seasonOf(path)]; u != nil {
+		return u.documents[path]
+	}
+	return v.others[path]
+}
+
+// Put adds a document, or puts it in the place of another. Its unit is then checked again, and not
+// remembered.
+func (v *Version) Put(d *Document) {
+	year := seasonOf(d.Path)
+	if year == 0 {
+		v.others[d.Path] = d
+		return
+	}
+	u := v.seasons[year]
+	if u == nil {
+		u = &unit{documents: map[string]*Document{}}
+		v.seasons[year] = u
+	}
+	u.documents[d.Path] = d
+	u.inputs, u.verdict = nil, nil
+}
+
+// Drop removes a derived document.
+func (v *Version) Drop(path string) { delete(v.others, path) }
+
+// Documents returns all documents by path.
+func (v *Version) Documents() map[string]*Document {
+	all := maps.Clone(v.others)
+	for _, u := range v.seasons {
+		maps.Copy(all, u.documents)
+	}
+	return all
+}
+
+// Seasons returns the years of the seasons, ascending.
+func (v *Version) Seasons() []int { return slices.Sorted(maps.Keys(v.seasons)) }
+
+// Check checks the documents as clients read them. It reads a season only if it has no verdict on it.
+func (v *Version) Check(current int) check.Faults {
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for year, u := range v.seasons {
+		if u.verdict == nil {
+			group.Go(func() error {
+				verdict := check.Read(year, Bodies(u.documents), reused(u.documents))
+				u.verdict = &verdict
+				return nil
+			})
+		}
+	}
+	_ = group.Wait() // no call returns an error
+	var verdicts []check.Season
+	for _, year := range v.Seasons() {
+		verdicts = append(verdicts, *v.seasons[year].verdict)
+	}
+	return check.Version(catalog.Known{Current: current, Seasons: v.Seasons()}, verdicts, Bodies(v.others), reused(v.others))
+}
+
+// reused tells the documents that have passed their schema when the base was published.
+func reused(documents map[string]*Document) func(path string) bool {
+	return func(path string) bool { return documents[path].Reused }
+}
+
+// Bodies returns the bodies that are at hand, by path. The others are the ones of the base.
+func Bodies(documents map[string]*Document) map[string][]byte {
+	bodies := make(map[string][]byte, len(documents))
+	for path, d := range documents {
+		if d.Body != nil {
+			bodies[path] = d.Body
+		}
+	}
+	return bodies
+}
