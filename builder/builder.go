@@ -6,7 +6,6 @@ package builder
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,7 +26,6 @@ import (
 	"gridcast/builder/settings"
 	"gridcast/builder/units"
 	"gridcast/schemas/catalog"
-	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 )
@@ -211,9 +209,6 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 	if err != nil {
 		return snapshots.Receipt{}, nil, err
 	}
-	if err := b.keepContested(ctx, in.Base, a, version); err != nil {
-		return snapshots.Receipt{}, nil, err
-	}
 	draft := snapshots.Draft{
 		Base: in.Base, Builder: b.Name, Reason: r.Reason, Release: r.Release,
 		BuiltAt: in.At, DueAt: a.DueAt(), CurrentSeason: a.Current, Archive: in.Facts.SHA256,
@@ -276,20 +271,6 @@ func missingUntilDue(v *season.View, s *ledger.State, a *almanac.Almanac) []snap
 	return missing
 }
 
-// keepContested renders the results again that differ from the source's.
-func (b *Builder) keepContested(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, version *units.Version) error {
-	published, err := b.contested(ctx, base, a)
-	if err != nil {
-		return err
-	}
-	for session := range published {
-		for _, v := range []catalog.Variant{{Endpoint: catalog.Results, SessionKey: session}, {Endpoint: catalog.Results, Year: ledger.YearOf(session)}} {
-			version.Put(units.Render(base, v.Path(), a.At, func(at time.Time) ([]byte, error) { return render.BodyAfter(published, a, v, at) }))
-		}
-	}
-	return nil
-}
-
 // Rules is the policy with what the settings of the store say. Settings that cannot be read, or that
 // name a model which this program does not have, are logged, and the policy is as the process was told:
 // picks are made all the same.
@@ -330,33 +311,6 @@ func (b *Builder) nothingKnown(at time.Time) error {
 			at.UTC().Format(time.RFC3339), last.UTC().Format(time.RFC3339))
 	}
 	return fmt.Errorf("no season is known at %s", at.UTC().Format(time.RFC3339))
-}
-
-// contested reads what the base has of the results of which the source says otherwise by now. What cannot
-// be read is rendered by what the source says.
-func (b *Builder) contested(ctx context.Context, base *snapshots.Base, a *almanac.Almanac) (render.Published, error) {
-	published := render.Published{}
-	for _, r := range a.Differing() {
-		entry, ok := base.Entry(catalog.Variant{Endpoint: catalog.Results, SessionKey: r.Session}.Path())
-		if !ok {
-			continue
-		}
-		var said wire.Success[[]wire.ResultRecord]
-		body, err := base.Body(ctx, entry)
-		if err == nil {
-			err = json.Unmarshal(body, &said)
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if err != nil {
-			b.Log.Error("what is published of a result cannot be read; laps and gaps are as the source says by now", "session_key", r.Session, "err", err)
-		}
-		for _, record := range said.Data {
-			published[record.SessionKey] = record
-		}
-	}
-	return published, nil
 }
 
 // addFeeds adds the feeds to a draft. One that cannot be rendered or fails its check, against the

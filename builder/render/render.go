@@ -17,11 +17,6 @@ import (
 // Body returns the bytes of a variant as first rendered at generatedAt. Those of /next-race
 // have no instant: the edge completes them for each request.
 func Body(a *almanac.Almanac, v catalog.Variant, generatedAt time.Time) ([]byte, error) {
-	return BodyAfter(nil, a, v, generatedAt)
-}
-
-// BodyAfter is Body of a version that follows one with these results: see Published.
-func BodyAfter(published Published, a *almanac.Almanac, v catalog.Variant, generatedAt time.Time) ([]byte, error) {
 	render, ok := renderers[v.Endpoint]
 	if !ok {
 		return nil, fmt.Errorf("render %s: no renderer for endpoint %q", v.Path(), v.Endpoint)
@@ -29,9 +24,6 @@ func BodyAfter(published Published, a *almanac.Almanac, v catalog.Variant, gener
 	data, err := render(a, v)
 	if err != nil {
 		return nil, fmt.Errorf("render %s: %w", v.Path(), err)
-	}
-	if records, ok := data.([]wire.ResultRecord); ok {
-		published.keep(records)
 	}
 	if countdown, ok := data.(*wire.Countdown); ok {
 		return wire.Marshal(countdown)

@@ -75,36 +75,6 @@ func classification(y *almanac.Year, r *almanac.Round, verified []ledger.Row, so
 	return rows
 }
 
-// Published is what is published of results, by session key, where the source has another
-// classification by now that waits to be verified. The ledger holds places and points; all else of a
-// row is the source's, and would be of the other classification.
-type Published map[int64]wire.ResultRecord
-
-// keep leaves of the records what is published of their classifications as it is.
-func (p Published) keep(records []wire.ResultRecord) {
-	for i := range records {
-		if before, waits := p[records[i].SessionKey]; waits {
-			keepRows(before.Race, records[i].Race)
-			keepRows(before.Sprint, records[i].Sprint)
-		}
-	}
-}
-
-// keepRows takes what the ledger does not hold from the rows before, unless they are of another
-// classification.
-func keepRows(before, rows []wire.ResultRow) {
-	if !slices.EqualFunc(before, rows, func(a, b wire.ResultRow) bool {
-		return a.Driver == b.Driver && a.Position == b.Position && a.Points == b.Points
-	}) {
-		return
-	}
-	for i, was := range before {
-		row := &rows[i]
-		row.Status, row.Reason, row.Grid, row.Laps = was.Status, was.Reason, was.Grid, was.Laps
-		row.TimeMS, row.GapMS, row.GapLaps = was.TimeMS, was.GapMS, was.GapLaps
-	}
-}
-
 // role says who decided, without a name: people's are not published.
 func role(actor string) string {
 	kind, _, _ := strings.Cut(actor, ":")
