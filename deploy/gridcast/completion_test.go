@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,25 +10,15 @@ import (
 	"testing"
 )
 
-// bash itself completes command lines by what gridcast prints for it.
-func TestBashCompletion(t *testing.T) {
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skipf("no bash here: %v", err)
-	}
-	script := completionFile(t, "bash")
+// The program completes command lines for the shells, which hand it the line in COMP_LINE.
+func TestCompletion(t *testing.T) {
 	complete := func(line string) []string {
-		words := strings.Split(line, " ")
-		quoted := make([]string, len(words))
-		for i, w := range words {
-			quoted[i] = quoteShell(w)
+		t.Setenv("COMP_LINE", line)
+		var out, complaint bytes.Buffer
+		if status := run(t.Context(), nil, &out, &complaint); status != exitDone {
+			t.Fatalf("%s: %s", line, complaint.String())
 		}
-		output, err := exec.Command(bash, "-c", fmt.Sprintf("source %s\nCOMP_WORDS=(%s) COMP_CWORD=%d\n_gridcast\nprintf '%%s\\n' \"${COMPREPLY[@]}\"",
-			script, strings.Join(quoted, " "), len(words)-1)).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", line, err, output)
-		}
-		return strings.Fields(string(output))
+		return strings.Fields(out.String())
 	}
 	for line, want := range map[string][]string{
 		"gridcast sn":                              {"snapshots"},
@@ -70,25 +59,28 @@ func completionFile(t *testing.T, shell string) string {
 	return file
 }
 
-// zsh and fish find no fault with theirs, where they are.
-func TestOtherShellsReadTheirs(t *testing.T) {
-	for _, shell := range []string{"zsh", "fish"} {
+// Each shell that is on this machine reads its lines, and asks this program then.
+func TestShellsReadTheirLines(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for shell, check := range map[string][]string{"bash": {"-c", `source "$0" && complete -p gridcast`}, "zsh": {"-n"}, "fish": {"-n"}} {
 		file := completionFile(t, shell)
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"snapshots", "rollback", "express-lane"} {
-			if !strings.Contains(string(text), want) {
-				t.Errorf("%s does not complete %s", shell, want)
-			}
+		if !strings.Contains(string(text), program) || strings.Contains(string(text), "-l tls-cert -r -F") != (shell == "fish") {
+			t.Errorf("%s: got %s", shell, text)
 		}
-		program, err := exec.LookPath(shell)
+		path, err := exec.LookPath(shell)
 		if err != nil {
-			t.Logf("%s is not on this machine: it has not read what is printed for it", shell)
+			t.Logf("%s is not on this machine: it has not read its lines", shell)
 			continue
 		}
-		if output, err := exec.Command(program, "-n", file).CombinedOutput(); err != nil {
+		output, err := exec.Command(path, append(check, file)...).CombinedOutput()
+		if err != nil || shell == "bash" && !strings.Contains(string(output), "-o default") {
 			t.Errorf("%s: %v\n%s", shell, err, output)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	kongcompletion "github.com/jotaen/kong-completion"
 
 	"gridcast/deploy/doctor"
 	"gridcast/deploy/servers"
@@ -60,7 +61,7 @@ type cli struct {
 	Ledger     ledgerCmds        `cmd:"" help:"The append-only record of picks and results."`
 	Doctor     doctor.Doctor     `cmd:"" help:"Look at everything a server depends on; each problem with the command that mends it."`
 	Init       initCmd           `cmd:"" help:"Set up a new installation: environment file, store, first key, token of the operator."`
-	Completion completionCmd     `cmd:"" help:"Print what a shell completes command lines by: gridcast completion bash."`
+	Completion completionCmd     `cmd:"" help:"Print the lines that make a shell complete command lines: source <(gridcast completion bash)."`
 	Version    versionCmd        `cmd:"" help:"Print the version."`
 	Facts      factsCmds         `cmd:"" help:"Facts that people entered by hand."`
 	Calendar   calendarCmds      `cmd:"" help:"The calendar of a season, entered by hand."`
@@ -101,6 +102,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	)
 	if err != nil {
 		panic(fmt.Sprintf("BUG: command line: %v", err))
+	}
+	kongcompletion.Register(parser) // answers a shell that completes a command line, and calls Exit
+	if exited >= 0 {
+		return exited
 	}
 	command, err := parser.Parse(args)
 	if exited >= 0 { // help was printed
