@@ -46,7 +46,7 @@ func (c *Console) parseImport(r *http.Request) (operator.Action, error) {
 	if sum := field(r, "upload"); sum != "" {
 		d, ok := c.upload.find(sum)
 		if !ok {
-			return nil, badForm("the file that you sent is no longer here: send it again")
+			return nil, errors.New("the file that you sent is no longer here: send it again")
 		}
 		return d, nil
 	}
@@ -64,11 +64,11 @@ func (c *Console) parseImport(r *http.Request) (operator.Action, error) {
 		}
 	}
 	if path == "" {
-		return nil, badForm("choose a file, or enter the path of one on the scheduler's machine")
+		return nil, errors.New("choose a file, or enter the path of one on the scheduler's machine")
 	}
 	file, err := readRelease(path)
 	if err != nil {
-		return nil, badForm("%s is neither an F1DB release nor an archive file: %v", name, err)
+		return nil, fmt.Errorf("%s is neither an F1DB release nor an archive file: %w", name, err)
 	}
 	c.upload.keep(name, file)
 	r.PostForm.Set("upload", archive.Sum(file))
@@ -101,8 +101,4 @@ func readRelease(path string) ([]byte, error) {
 		return nil, err
 	}
 	return file.Bytes(), nil
-}
-
-func parseUseArchive(_ *Console, r *http.Request) (operator.Action, error) {
-	return operator.UseArchive{SHA256: field(r, "sha")}, nil
 }

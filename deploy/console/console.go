@@ -112,7 +112,7 @@ func (c *Console) Handler() http.Handler {
 		mux.Handle(pattern, c.signedIn(handle))
 	}
 	for pattern, parse := range actions {
-		mux.Handle(pattern, c.signedIn(c.action(parse)))
+		mux.Handle(pattern, c.signedIn(c.act(parse)))
 	}
 	sameOrigin := http.NewCrossOriginProtection()
 	sameOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -149,20 +150,6 @@ func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.Ha
 	return controlled, nil
 }
 
-// parseFacts reads an order of drivers that is entered by hand.
-func parseFacts(key int64, r *http.Request) (operator.Action, error) {
-	d := operator.EnterDrivers{Session: key, Block: assemble.Block(r.PathValue("block")), Text: r.PostFormValue("order")}
-	switch d.Block {
-	case assemble.Entries, assemble.Qualifying, assemble.Grid:
-		return d, nil
-	}
-	return nil, &formError{http.StatusNotFound, "only entries, qualifying and grid can be entered as an order of drivers"}
-}
-
-func parseReleaseFacts(key int64, r *http.Request) (operator.Action, error) {
-	return operator.ReleaseFacts{Session: key, Block: assemble.Block(field(r, "block"))}, nil
-}
-
 // parseCalendar reads a calendar that is sent as a file, or as text where there is none.
 func parseCalendar(_ *Console, r *http.Request) (operator.Action, error) {
 	d := operator.ImportCalendar{File: []byte(r.PostFormValue("text")), Origin: cmp.Or(field(r, "name"), "typed in the console")}
@@ -170,7 +157,7 @@ func parseCalendar(_ *Console, r *http.Request) (operator.Action, error) {
 		defer func() { _ = file.Close() }() // it was only read
 		sent, err := io.ReadAll(file)
 		if err != nil {
-			return nil, badForm("read %s: %v", header.Filename, err)
+			return nil, fmt.Errorf("read %s: %w", header.Filename, err)
 		}
 		d.File, d.Origin = sent, filepath.Base(header.Filename)
 		// A browser without scripts cannot send the file again with the answer to the question.
@@ -178,12 +165,7 @@ func parseCalendar(_ *Console, r *http.Request) (operator.Action, error) {
 		r.PostForm.Set("name", d.Origin)
 	}
 	if len(bytes.TrimSpace(d.File)) == 0 {
-		return nil, badForm("choose the file of a calendar, or write it as a table")
+		return nil, errors.New("choose the file of a calendar, or write it as a table")
 	}
 	return d, nil
-}
-
-// parseAlias reads what a source calls otherwise.
-func parseAlias(_ *Console, r *http.Request) (operator.Action, error) {
-	return operator.MergeIdentities{Alias: assemble.Alias{Kind: assemble.AliasKind(field(r, "kind")), From: field(r, "from"), To: field(r, "to")}}, nil
 }

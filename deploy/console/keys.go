@@ -58,8 +58,8 @@ type createdKey struct {
 }
 
 // answerKey says what became of a key.
-func (c *Console) answerKey(w http.ResponseWriter, r *http.Request, done operator.Answer) {
-	created := createdKey{ID: done.Key.ID, Key: done.Secret, Name: done.Key.Name, Tier: done.Key.Tier, Text: done.Text}
+func (c *Console) answerKey(w http.ResponseWriter, r *http.Request, k keys.StoredKey, done operator.Answer) {
+	created := createdKey{ID: k.ID, Key: done.Secret, Name: k.Name, Tier: k.Tier, Text: done.Text}
 	switch {
 	case done.Secret != "" && wantsPage(r):
 		c.render(w, http.StatusOK, "key", created)
@@ -68,6 +68,6 @@ func (c *Console) answerKey(w http.ResponseWriter, r *http.Request, done operato
 	case wantsPage(r):
 		http.Redirect(w, r, "/#keys", http.StatusSeeOther)
 	default:
-		writeJSON(w, http.StatusOK, map[string]string{"id": done.Key.ID, "text": done.Text})
+		writeJSON(w, http.StatusOK, map[string]string{"id": k.ID, "text": done.Text})
 	}
 }

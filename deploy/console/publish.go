@@ -149,7 +149,7 @@ func explain(err error) string {
 	switch {
 	case errors.Is(err, snapshots.ErrHeld):
 		advice = "a rollback holds publishing; press “Release and build” once the cause is gone"
-	case errors.Is(err, operator.ErrChanged):
+	case errors.Is(err, operator.ErrStale):
 		advice = "somebody else, or a source, was faster; reload the page and look again"
 	case errors.Is(err, ledger.ErrAlreadyVerified):
 		advice = "somebody was faster; correct it, with a reason"

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
-	"time"
 
 	"gridcast/deploy/operator"
 	"gridcast/scheduler/webhook"
@@ -61,25 +59,6 @@ func (p *page) webhookNotices(add func(urgent bool, section, advice, format stri
 	}
 }
 
-func parseAddWebhook(_ *Console, r *http.Request) (operator.Action, error) {
-	if err := r.ParseForm(); err != nil {
-		return nil, badForm("the form cannot be read: %v", err)
-	}
-	return operator.AddWebhook{URL: field(r, "url"), Endpoints: r.PostForm["endpoint"]}, nil
-}
-
-func parseRotateWebhook(_ *Console, r *http.Request) (operator.Action, error) {
-	hours, err := strconv.Atoi(field(r, "grace"))
-	if err != nil || hours < 0 || hours > 24*365 {
-		return nil, badForm("hours for which the old secret signs too: %q: enter a number", field(r, "grace"))
-	}
-	return operator.RotateWebhook{ID: r.PathValue("hook"), Grace: time.Duration(hours) * time.Hour}, nil
-}
-
-func ofWebhook(make func(id string) operator.Action) parser {
-	return func(_ *Console, r *http.Request) (operator.Action, error) { return make(r.PathValue("hook")), nil }
-}
-
 // createdSecret is a new secret as it is shown, once.
 type createdSecret struct {
 	ID    string `json:"id"`
@@ -89,8 +68,8 @@ type createdSecret struct {
 }
 
 // answerWebhook says what became of a webhook.
-func (c *Console) answerWebhook(w http.ResponseWriter, r *http.Request, done operator.Answer) {
-	created := createdSecret{ID: done.Webhook.ID, Key: done.Secret, Title: fmt.Sprintf("Secret of the webhook to %s", operator.WebhookHost(*done.Webhook)), Text: done.Text}
+func (c *Console) answerWebhook(w http.ResponseWriter, r *http.Request, h webhook.Hook, done operator.Answer) {
+	created := createdSecret{ID: h.ID, Key: done.Secret, Title: fmt.Sprintf("Secret of the webhook to %s", operator.WebhookHost(h)), Text: done.Text}
 	switch {
 	case done.Secret != "" && wantsPage(r):
 		c.render(w, http.StatusOK, "secret", created)
@@ -99,6 +78,6 @@ func (c *Console) answerWebhook(w http.ResponseWriter, r *http.Request, done ope
 	case wantsPage(r):
 		http.Redirect(w, r, "/#webhooks", http.StatusSeeOther)
 	default:
-		writeJSON(w, http.StatusOK, map[string]string{"id": done.Webhook.ID, "text": done.Text})
+		writeJSON(w, http.StatusOK, map[string]string{"id": h.ID, "text": done.Text})
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"gridcast/builder"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/deploy/flags"
@@ -320,13 +321,14 @@ func (d *doctor) ledger(ctx context.Context, version int64) {
 		return
 	}
 	done, err := (&operator.Operator{Store: d.store}).Do(ctx, operator.AuditLedger{}, operator.Request{})
+	audit, _ := done.Record.(builder.Audit)
 	switch {
 	case err != nil:
 		d.found("ledger", Problem, "gridcast ledger audit --store '"+d.Store+"'", "%s", oneLine(err))
-	case d.Role != "edge" && (done.Audited.Kind == ledger.Real) != d.real:
-		d.found("ledger", Problem, "unset GRIDCAST_RACE_CLOCK   # or another --store", "it is %s, and this clock writes only the other kind", done.Audited.Kind)
+	case d.Role != "edge" && (audit.Kind == ledger.Real) != d.real:
+		d.found("ledger", Problem, "unset GRIDCAST_RACE_CLOCK   # or another --store", "it is %s, and this clock writes only the other kind", audit.Kind)
 	default:
-		d.found("ledger", Good, "", "%s, audited: %d events, %d picks", done.Audited.Kind, done.Audited.Events, len(done.Audited.Picks))
+		d.found("ledger", Good, "", "%s, audited: %d events, %d picks", audit.Kind, audit.Events, len(audit.Picks))
 	}
 }
 

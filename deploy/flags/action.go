@@ -49,17 +49,17 @@ func actor(name string) string {
 // something, and performs the action. It fails if the state changed since the preview.
 func (f *Action) Apply(ctx context.Context, s *terminal.Streams, o *operator.Operator, action operator.Action, request operator.Request) (operator.Answer, error) {
 	request.Actor = f.Actor()
-	switch err := operator.Complete(action, request); {
-	case errors.Is(err, operator.ErrNoReason):
+	p, err := o.Look(ctx, action, request)
+	if errors.Is(err, operator.ErrNoReason) {
 		return operator.Answer{}, terminal.Usagef("--reason is missing: %w", err)
-	case err != nil:
-		return operator.Answer{}, err
 	}
-	p, err := o.Preview(ctx, action)
+	if err == nil {
+		err = p.Explain(ctx)
+	}
 	if err != nil {
 		return operator.Answer{}, err
 	}
-	printPreview(s, p)
+	printPreview(s, p.Preview)
 	if p.Refusal != "" && !request.Force {
 		return operator.Answer{}, fmt.Errorf("%s; --force does it all the same", p.Refusal)
 	}

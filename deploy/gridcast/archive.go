@@ -128,7 +128,7 @@ func (c *importF1DBCmd) keep(ctx context.Context, s *terminal.Streams, a *season
 			return "", 0, err
 		}
 	}
-	return done.Facts.SHA256, file.Len(), nil
+	return done.Record.(archive.Stored).SHA256, file.Len(), nil
 }
 
 func printImport(s *terminal.Streams, r f1db.Report, sum string, size int) {
@@ -332,7 +332,7 @@ func (c *archiveUseCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	case err != nil:
 		return err
 	case s.JSON:
-		s.PrintJSON(map[string]string{"sha256": done.Facts.SHA256})
+		s.PrintJSON(map[string]string{"sha256": done.Record.(archive.Stored).SHA256})
 		return nil
 	}
 	s.Printf("%s A running scheduler builds from it within a second; else gridcast build does.\n", done.Text)

@@ -70,7 +70,7 @@ func (c *orderFlags) set(ctx context.Context, s *terminal.Streams, block assembl
 	if err != nil {
 		return err
 	}
-	done, err := c.Apply(ctx, s, o, operator.EnterDrivers{Session: c.Key, Block: block, Text: text}, operator.Request{Reason: c.Reason, Force: c.Force})
+	done, err := c.Apply(ctx, s, o, operator.EnterDrivers{Key: c.Key, Block: block, Text: text}, operator.Request{Reason: c.Reason, Force: c.Force})
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (c *factsReleaseCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	done, err := c.Apply(ctx, s, o, operator.ReleaseFacts{Session: c.Key, Block: assemble.Block(c.Block)}, operator.Request{Reason: c.Reason})
+	done, err := c.Apply(ctx, s, o, operator.ReleaseFacts{Key: c.Key, Block: assemble.Block(c.Block)}, operator.Request{Reason: c.Reason})
 	if err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ func (c *sourceAliasCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	action := operator.MergeIdentities{Alias: assemble.Alias{Kind: assemble.AliasKind(c.Kind), From: c.Old, To: c.New}}
+	action := operator.MergeIdentities{Kind: assemble.AliasKind(c.Kind), From: c.Old, To: c.New}
 	done, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason})
 	if err != nil {
 		return err

@@ -97,7 +97,7 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *terminal.Streams)
 		if err != nil {
 			return err
 		}
-		out.ID, out.Key = done.Key.ID, done.Secret
+		out.ID, out.Key = done.Record.(keys.StoredKey).ID, done.Secret
 	}
 	if s.JSON {
 		s.PrintJSON(out)

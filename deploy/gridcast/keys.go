@@ -57,7 +57,7 @@ func (c *keysCreateCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	o.Tiers = tiers
 	action := operator.CreateKey{Client: c.Client, Tier: c.Tier, Origins: c.Origin}
 	if c.Expires != 0 {
-		action.Expires = time.Now().Add(time.Duration(c.Expires))
+		action.Expires.Time = time.Now().Add(time.Duration(c.Expires))
 	}
 	done, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason})
 	if err != nil {
@@ -70,9 +70,10 @@ func (c *keysCreateCmd) Run(ctx context.Context, s *terminal.Streams) error {
 // printKey shows a new key, this once.
 func printKey(s *terminal.Streams, done operator.Answer) {
 	if s.JSON {
-		created := createdKey{ID: done.Key.ID, Key: done.Secret, Name: done.Key.Name, Tier: done.Key.Tier, Origins: done.Key.Origins}
-		if !done.Key.Expires.IsZero() {
-			created.Expires = &done.Key.Expires
+		k := done.Record.(keys.StoredKey)
+		created := createdKey{ID: k.ID, Key: done.Secret, Name: k.Name, Tier: k.Tier, Origins: k.Origins}
+		if !k.Expires.IsZero() {
+			created.Expires = &k.Expires
 		}
 		s.PrintJSON(created)
 		return
@@ -144,7 +145,7 @@ func (f *keyFlags) change(ctx context.Context, s *terminal.Streams, action opera
 	case err != nil:
 		return err
 	case s.JSON:
-		s.PrintJSON(done.Key)
+		s.PrintJSON(done.Record)
 		return nil
 	}
 	s.Printf("%s\n", done.Text)
@@ -157,7 +158,7 @@ type keysRotateCmd struct {
 }
 
 func (c *keysRotateCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	done, err := c.do(ctx, s, operator.RotateKey{ID: c.ID, Grace: time.Duration(c.Grace)})
+	done, err := c.do(ctx, s, operator.RotateKey{ID: c.ID, Grace: operator.Span(c.Grace)})
 	if err != nil {
 		return err
 	}
@@ -182,9 +183,9 @@ func (c *keysExpireCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	action := operator.ExpireKey{ID: c.ID}
 	var in flags.Span
 	if at, err := time.Parse(time.RFC3339, c.When); err == nil {
-		action.At = at
+		action.Until.Time = at
 	} else if err := in.UnmarshalText([]byte(c.When)); err == nil && in > 0 {
-		action.At = time.Now().Add(time.Duration(in))
+		action.Until.Time = time.Now().Add(time.Duration(in))
 	} else if c.When != "never" {
 		return terminal.Usagef("%q: must be an instant such as 2027-01-31T00:00:00Z, a duration such as 30d, or never", c.When)
 	}

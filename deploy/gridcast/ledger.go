@@ -79,13 +79,13 @@ func (c *ledgerAuditCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	}
 	done, err := (&operator.Operator{Store: store}).Do(ctx, operator.AuditLedger{Heads: c.SinceHead}, operator.Request{})
 	switch {
-	case done.Audited == nil:
+	case done.Record == nil:
 		return err
 	case s.JSON:
-		s.PrintJSON(done.Audited)
+		s.PrintJSON(done.Record)
 		return err
 	}
-	printAudit(s, *done.Audited)
+	printAudit(s, done.Record.(builder.Audit))
 	return err
 }
 

@@ -284,7 +284,7 @@ func (c *resultsVerifyCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if _, err := r.Verify(); err == nil && !s.JSON {
 		printResult(s, r)
 	}
-	done, err := c.Apply(ctx, s, o, operator.VerifyResult(c.Key), operator.Request{Reason: c.Reason})
+	done, err := c.Apply(ctx, s, o, operator.VerifyResult{Key: c.Key}, operator.Request{Reason: c.Reason})
 	if err != nil {
 		return err
 	}
@@ -359,7 +359,7 @@ func (c *resultsEnterCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if c.File == "" && c.Order == "" {
 		return terminal.Usagef("give the result: --order with the drivers' codes, or --file with the whole classification")
 	}
-	return c.enter(ctx, s, result, operator.EnterResult(c.Key, result))
+	return c.enter(ctx, s, result, operator.EnterResult{Key: c.Key, Order: result.Order, Document: result.Document})
 }
 
 func (c *resultFlags) template(ctx context.Context, s *terminal.Streams, sprint bool) error {
@@ -415,8 +415,8 @@ func (c *resultsCorrectCmd) Run(ctx context.Context, s *terminal.Streams) error 
 	if err != nil {
 		return err
 	}
-	result.Sprint, result.Disqualify, result.Penalties = c.Sprint, c.Disqualify, c.TimePenalty
-	return c.enter(ctx, s, result, operator.CorrectResult(c.Key, result))
+	result.Sprint, result.Disqualify, result.TimePenalty = c.Sprint, c.Disqualify, c.TimePenalty
+	return c.enter(ctx, s, result, operator.CorrectResult{Key: c.Key, Classification: result})
 }
 
 // printCorrection shows what a correction changes, for drivers and teams. Of the sprint, nil stays as it is.

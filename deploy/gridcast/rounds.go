@@ -112,7 +112,7 @@ type roundsPostponeCmd struct {
 }
 
 func (c *roundsPostponeCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.change(ctx, s, operator.PostponeRound(c.Key))
+	return c.change(ctx, s, operator.PostponeRound{Key: c.Key})
 }
 
 type roundsCancelCmd struct {
@@ -120,7 +120,7 @@ type roundsCancelCmd struct {
 }
 
 func (c *roundsCancelCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.change(ctx, s, operator.CancelRound(c.Key))
+	return c.change(ctx, s, operator.CancelRound{Key: c.Key})
 }
 
 type roundsMoveCmd struct {
@@ -129,7 +129,7 @@ type roundsMoveCmd struct {
 }
 
 func (c *roundsMoveCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.change(ctx, s, operator.MoveRound(c.Key, c.Start))
+	return c.change(ctx, s, operator.MoveRound{Key: c.Key, Start: c.Start})
 }
 
 type roundsReinstateCmd struct {
@@ -138,7 +138,7 @@ type roundsReinstateCmd struct {
 }
 
 func (c *roundsReinstateCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.change(ctx, s, operator.ReinstateRound(c.Key, c.Start))
+	return c.change(ctx, s, operator.ReinstateRound{Key: c.Key, Start: c.Start})
 }
 
 type roundsReleaseCmd struct {
@@ -146,7 +146,7 @@ type roundsReleaseCmd struct {
 }
 
 func (c *roundsReleaseCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.change(ctx, s, operator.ReleaseRound(c.Key))
+	return c.change(ctx, s, operator.ReleaseRound{Key: c.Key})
 }
 
 // change carries out a decision about the round, and says how it stands then.
@@ -163,7 +163,7 @@ func (c *roundFlags) change(ctx context.Context, s *terminal.Streams, action ope
 		s.PrintJSON(done.Events)
 		return nil
 	}
-	r := done.Round
+	r := done.Record.(*almanac.Round)
 	s.Printf("%d %s: %s, start %s\n", r.Session, r.Facts.Name, render.Status(r.State), startCell(r))
 	for _, e := range done.Events {
 		if e.Type == ledger.PickVoided {

@@ -151,10 +151,10 @@ func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *terminal.Streams) error
 	bar := s.NewBar()
 	done, damage := (&operator.Operator{Store: store}).Do(ctx, operator.CheckVersion{Version: c.Version}, operator.Request{Progress: bar.Show})
 	bar.Finish()
-	if done.Checked == nil {
+	if done.Record == nil {
 		return damage
 	}
-	v := done.Checked
+	v := done.Record.(snapshots.Verification)
 	faults := make([]string, len(v.Faults))
 	for i, fault := range v.Faults {
 		faults[i] = fault.Error()
@@ -223,7 +223,7 @@ func (c *snapshotsPruneCmd) Run(ctx context.Context, s *terminal.Streams) error 
 	if err != nil {
 		return err
 	}
-	printPruned(s, *done.Pruned, "removed", false)
+	printPruned(s, done.Record.(snapshots.Pruned), "removed", false)
 	return nil
 }
 

@@ -47,10 +47,10 @@ func (c *storeBackupCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	done, damage := c.Apply(ctx, s, o, operator.BackupStore{To: to}, operator.Request{Reason: c.Reason, Progress: bar.Show})
 	bar.Finish()
 	switch {
-	case done.Backup == nil:
+	case done.Record == nil:
 		return damage
 	case s.JSON:
-		s.PrintJSON(done.Backup)
+		s.PrintJSON(done.Record)
 	default:
 		s.Printf("%s\n", done.Text)
 	}
@@ -96,12 +96,13 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
+	restored := done.Record.(snapshots.Restored)
 	if s.JSON {
-		s.PrintJSON(done.Restored)
+		s.PrintJSON(restored)
 		return nil
 	}
-	s.Printf("%s\nledger   up to file %d\nkept     %d documents that the store had itself\n", done.Text, done.Restored.Ledger.Seq, len(done.Restored.Kept))
-	for _, lost := range done.Restored.Lost {
+	s.Printf("%s\nledger   up to file %d\nkept     %d documents that the store had itself\n", done.Text, restored.Ledger.Seq, len(restored.Kept))
+	for _, lost := range restored.Lost {
 		s.Printf("LOST     %s\n", lost)
 	}
 	return nil

@@ -54,11 +54,8 @@ func (f *webhookActionFlags) change(ctx context.Context, s *terminal.Streams, ac
 	switch {
 	case err != nil:
 		return err
-	case s.JSON && done.Attempt != nil:
-		s.PrintJSON(done.Attempt)
-		return nil
 	case s.JSON:
-		s.PrintJSON(done.Webhook)
+		s.PrintJSON(done.Record)
 		return nil
 	}
 	s.Printf("%s\n", done.Text)
@@ -73,10 +70,10 @@ func (f *webhookActionFlags) printSecret(ctx context.Context, s *terminal.Stream
 		return err
 	case s.JSON:
 		s.PrintJSON(struct {
-			*webhook.Hook
+			webhook.Hook
 
 			Secret string `json:"secret"`
-		}{done.Webhook, done.Secret})
+		}{done.Record.(webhook.Hook), done.Secret})
 		return nil
 	}
 	s.Printf("%s\n\n%s\n", done.Secret, done.Text)
@@ -105,7 +102,7 @@ type webhooksRotateCmd struct {
 }
 
 func (c *webhooksRotateCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.printSecret(ctx, s, operator.RotateWebhook{ID: c.ID, Grace: time.Duration(c.Grace)})
+	return c.printSecret(ctx, s, operator.RotateWebhook{ID: c.ID, Grace: operator.Span(c.Grace)})
 }
 
 type webhooksTestCmd struct {

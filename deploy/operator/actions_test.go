@@ -57,6 +57,19 @@ func must(t *testing.T, o *operator.Operator, d operator.Action, request operato
 	return done
 }
 
+// preview looks at an action as an operator does who is asked for a reason first.
+func preview(t *testing.T, o *operator.Operator, a operator.Action) (operator.Preview, error) {
+	t.Helper()
+	plan, err := o.Look(t.Context(), a, operator.Request{Actor: "operator:anna", Reason: "to look at it"})
+	if err == nil {
+		err = plan.Explain(t.Context())
+	}
+	if err != nil {
+		return operator.Preview{}, err
+	}
+	return plan.Preview, nil
+}
+
 func key(t *testing.T, o *operator.Operator, id string) *keys.StoredKey {
 	t.Helper()
 	doc, _, err := keys.Load(t.Context(), o.Store)
@@ -73,13 +86,13 @@ func key(t *testing.T, o *operator.Operator, id string) *keys.StoredKey {
 func TestActionsOfAKey(t *testing.T) {
 	o := desk(t)
 	created := must(t, o, operator.CreateKey{Client: "Example Media", Tier: "pro"}, operator.Request{Reason: "contract 7"})
-	if !strings.HasPrefix(created.Secret, "gc_live_") || created.Key.Name != "Example Media" {
+	if !strings.HasPrefix(created.Secret, "gc_live_") || created.Record.(keys.StoredKey).Name != "Example Media" {
 		t.Errorf("created %+v", created)
 	}
-	id := created.Key.ID
+	id := created.Record.(keys.StoredKey).ID
 
 	until := time.Now().Add(30 * 24 * time.Hour).UTC().Truncate(time.Second)
-	must(t, o, operator.ExpireKey{ID: id, At: until}, operator.Request{})
+	must(t, o, operator.ExpireKey{ID: id, Until: operator.Expiry{Time: until}}, operator.Request{})
 	must(t, o, operator.SetOrigins{ID: id, Origins: []string{"https://example.org"}}, operator.Request{})
 	if k := key(t, o, id); !k.Expires.Equal(until) || !slices.Equal(k.Origins, []string{"https://example.org"}) {
 		t.Errorf("got %+v, want it to expire at %s and to have the origin", k, until)
@@ -90,12 +103,12 @@ func TestActionsOfAKey(t *testing.T) {
 		t.Errorf("got %+v, want it for ever and from anywhere", k)
 	}
 
-	rotated := must(t, o, operator.RotateKey{ID: id, Grace: time.Hour}, operator.Request{})
-	p, err := o.Preview(t.Context(), operator.RotateKey{ID: id, Grace: time.Hour})
-	if err != nil || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "rotated already") || !strings.Contains(p.Warnings[0], rotated.Key.ID) {
-		t.Errorf("rotate it again: got %+v, %v; want a warning that names %s", p, err, rotated.Key.ID)
+	rotated := must(t, o, operator.RotateKey{ID: id, Grace: operator.Span(time.Hour)}, operator.Request{})
+	p, err := preview(t, o, operator.RotateKey{ID: id, Grace: operator.Span(time.Hour)})
+	if err != nil || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "rotated already") || !strings.Contains(p.Warnings[0], rotated.Record.(keys.StoredKey).ID) {
+		t.Errorf("rotate it again: got %+v, %v; want a warning that names %s", p, err, rotated.Record.(keys.StoredKey).ID)
 	}
-	if p, err := o.Preview(t.Context(), operator.RotateKey{ID: rotated.Key.ID, Grace: time.Hour}); err != nil || len(p.Warnings) != 0 {
+	if p, err := preview(t, o, operator.RotateKey{ID: rotated.Record.(keys.StoredKey).ID, Grace: operator.Span(time.Hour)}); err != nil || len(p.Warnings) != 0 {
 		t.Errorf("rotate its successor: got %+v, %v; want no warning", p, err)
 	}
 
@@ -123,15 +136,15 @@ func TestActionsOfAKey(t *testing.T) {
 // What ends or replaces something asks; what was looked at must be what it is done to.
 func TestActionsAskAndAreGuarded(t *testing.T) {
 	o := desk(t)
-	id := must(t, o, operator.CreateKey{Client: "A", Tier: "pro"}, operator.Request{}).Key.ID
+	id := must(t, o, operator.CreateKey{Client: "A", Tier: "pro"}, operator.Request{}).Record.(keys.StoredKey).ID
 	revoke := operator.RevokeKey{ID: id}
-	seen, err := o.Preview(t.Context(), revoke)
+	seen, err := preview(t, o, revoke)
 	if err != nil || seen.Question == "" || len(seen.Effects) == 0 {
 		t.Fatalf("got %+v, %v; want a question and what it does", seen, err)
 	}
 	must(t, o, operator.SetOrigins{ID: id, Origins: []string{"https://example.org"}}, operator.Request{Actor: "operator:ben"})
-	if _, err := o.Do(t.Context(), revoke, operator.Request{Actor: "operator:anna", Seen: seen.Seen}); !errors.Is(err, operator.ErrChanged) {
-		t.Errorf("after somebody else changed it: got %v, want ErrChanged", err)
+	if _, err := o.Do(t.Context(), revoke, operator.Request{Actor: "operator:anna", Seen: seen.Seen}); !errors.Is(err, operator.ErrStale) {
+		t.Errorf("after somebody else changed it: got %v, want ErrStale", err)
 	}
 	if !key(t, o, id).Active(time.Now()) {
 		t.Error("it was revoked all the same")
@@ -150,7 +163,7 @@ func TestWhatIsRefusedBeforeItIsLogged(t *testing.T) {
 		"a name that rings":             {operator.CreateKey{Client: "A\a", Tier: "pro"}, operator.Request{}, "only printable characters"},
 		"a reason that clears the page": {operator.CreateKey{Client: "A", Tier: "pro"}, operator.Request{Reason: "\x1b[2J"}, "only printable characters"},
 		"an origin no browser sends":    {operator.CreateKey{Client: "A", Tier: "pro", Origins: []string{"example.org"}}, operator.Request{}, "https://host"},
-		"an expiry in the past":         {operator.CreateKey{Client: "A", Tier: "pro", Expires: time.Unix(1, 0)}, operator.Request{}, "past"},
+		"an expiry in the past":         {operator.CreateKey{Client: "A", Tier: "pro", Expires: operator.Expiry{Time: time.Unix(1, 0)}}, operator.Request{}, "past"},
 		"a key that is not there":       {operator.RevokeKey{ID: "nothere"}, operator.Request{}, "no such key"},
 		"no reason to rebuild":          {operator.Rebuild{}, operator.Request{}, "say why"},
 	} {
@@ -210,12 +223,12 @@ func TestImportThatLosesResults(t *testing.T) {
 	}
 	o := desk(t)
 	whole, older := file(t, func(*season.Facts) {}), file(t, emptied(2))
-	if p, err := o.Preview(t.Context(), operator.ImportArchive{File: older}); err != nil || p.Question != "" {
+	if p, err := preview(t, o, operator.ImportArchive{File: older}); err != nil || p.Question != "" {
 		t.Errorf("the first archive: got %+v, %v; want no question", p, err)
 	}
 	must(t, o, operator.ImportArchive{File: older, Origin: "older"}, operator.Request{})
 
-	p, err := o.Preview(t.Context(), operator.ImportArchive{File: whole})
+	p, err := preview(t, o, operator.ImportArchive{File: whole})
 	if err != nil || p.Question != "" || p.Refusal != "" || !strings.Contains(strings.Join(p.Effects, " "), "2 rounds differ") {
 		t.Errorf("results are added: got %+v, %v; want what is added, and no question", p, err)
 	}

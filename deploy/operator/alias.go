@@ -14,15 +14,14 @@ import (
 	"gridcast/deploy/auditlog"
 )
 
-// MergeIdentities says that two identities are one: what is called From is To. Of a driver it is an event of
-// the ledger, which names drivers for ever; of a team, a circuit or a Grand Prix it is how sources
-// are read from now on.
-type MergeIdentities struct{ assemble.Alias }
+// MergeIdentities makes one identity of two: what is called From is To. For a driver it is an event of the
+// ledger, which names drivers for ever. For a team, a circuit or a Grand Prix it is a rule for reading sources.
+type MergeIdentities struct {
+	reasoned
 
-func (MergeIdentities) needsReason() bool { return true }
-
-func (d MergeIdentities) entry() auditlog.Change {
-	return auditlog.Change{Action: auditlog.AliasSource, Subject: fmt.Sprintf("%s %s %s", d.Kind, d.From, d.To)}
+	From string             `arg:"" name:"old" form:"from" help:"The identity that is to be given up: what a source calls it, or called it."`
+	To   string             `arg:"" name:"new" form:"to" help:"The identity that the archive knows."`
+	Kind assemble.AliasKind `help:"What they are: ${enum}." enum:"driver,team,circuit,round" default:"driver" env:"-"`
 }
 
 // known lists the identities of a kind that the archive has.
@@ -58,63 +57,70 @@ func (d MergeIdentities) known(f *season.Facts) ([]string, error) {
 	return ids, nil
 }
 
-func (d MergeIdentities) preview(ctx context.Context, o *Operator) (Preview, error) {
+func (d MergeIdentities) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if o.Ingest == nil {
-		return Preview{}, errNoFacts
+		return nil, errNoFacts
 	}
 	fresh, err := o.Ledger.Refresh(ctx)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
 	inUse, err := o.Facts(ctx)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
 	facts := inUse.Archive.Facts()
 	ids, err := d.known(&facts)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
 	switch {
 	case d.From == d.To || d.From == "":
-		return Preview{}, fmt.Errorf("alias %s %q: name two different identities", d.Kind, d.From)
+		return nil, fmt.Errorf("alias %s %q: name two different identities", d.Kind, d.From)
 	case !slices.Contains(ids, d.To):
 		at, _ := slices.BinarySearch(ids, d.To)
-		return Preview{}, fmt.Errorf("alias %s: the archive knows no %s %q; near it stand %v", d.From, d.Kind, d.To, ids[max(0, at-2):min(len(ids), at+2)])
+		return nil, fmt.Errorf("alias %s: the archive knows no %s %q; near it stand %v", d.From, d.Kind, d.To, ids[max(0, at-2):min(len(ids), at+2)])
 	}
 	now, state := o.Now(), o.Ledger.State()
 	p := Preview{
 		Title: fmt.Sprintf("%s is %s", d.From, d.To), Question: fmt.Sprintf("Are the two one %s, for ever?", d.Kind), Effects: []string{},
-		Seen: digest(struct{ Archive, Head any }{inUse.SHA256, state.Head()}), fresh: fresh,
+		Seen: digest(struct{ Archive, Head any }{inUse.SHA256, state.Head()}),
 	}
+	alias := assemble.Alias{Kind: d.Kind, From: d.From, To: d.To}
 	var out assemble.Output
 	if d.Kind == assemble.DriverAlias {
 		if _, err := state.Trial(now, []ledger.Event{ledger.Rename(season.DriverID(d.From), season.DriverID(d.To))}); err != nil {
-			return Preview{}, err
+			return nil, err
 		}
 		out, err = o.Ingest.TrialAlias(ctx, now, season.DriverID(d.From), season.DriverID(d.To))
 		p.Effects = append(p.Effects, "Picks, results and standings of both are of one driver, also those of the past.")
 	} else {
-		out, err = o.Ingest.Trial(ctx, now, ingest.HandEntry{Named: []assemble.Alias{d.Alias}})
+		out, err = o.Ingest.Trial(ctx, now, ingest.HandEntry{Named: []assemble.Alias{alias}})
 		p.Effects = append(p.Effects, fmt.Sprintf("Whatever a source says of %s is said of %s.", d.From, d.To))
 	}
 	if err != nil {
-		return Preview{}, fmt.Errorf("%s is %s: they cannot be one: %w", d.From, d.To, err)
+		return nil, fmt.Errorf("%s is %s: they cannot be one: %w", d.From, d.To, err)
 	}
 	for _, c := range out.Applied {
 		p.Effects = append(p.Effects, fmt.Sprintf("%s of %s %d is taken from %s.", sentenceCase(cmp.Or(BlockWords[c.Block], string(c.Block))), c.GrandPrix, c.Year, c.Source))
 	}
-	return p, nil
+	return &Plan{
+		entry: auditlog.Change{Action: auditlog.AliasSource, Subject: fmt.Sprintf("%s %s %s", d.Kind, d.From, d.To)}, Preview: p,
+		do: func(ctx context.Context, request Request) (Answer, error) {
+			if d.Kind == assemble.DriverAlias {
+				return d.rename(ctx, o, fresh, request)
+			}
+			answer, err := o.enter(ctx, ingest.HandEntry{Named: []assemble.Alias{alias}}, request)
+			answer.Text = fmt.Sprintf("What sources call %s is %s from now on.", d.From, d.To)
+			return answer, err
+		},
+	}, nil
 }
 
-func (d MergeIdentities) do(ctx context.Context, o *Operator, request Request, p Preview) (Answer, error) {
-	if d.Kind != assemble.DriverAlias {
-		done, err := o.enter(ctx, ingest.HandEntry{Named: []assemble.Alias{d.Alias}}, request)
-		done.Text = fmt.Sprintf("What sources call %s is %s from now on.", d.From, d.To)
-		return done, err
-	}
+// rename appends the event that makes one driver of two.
+func (d MergeIdentities) rename(ctx context.Context, o *Operator, fresh ledger.Fresh, request Request) (Answer, error) {
 	now := o.Now()
-	events, err := p.fresh.Append(ctx, now, request.Actor, func(*ledger.State) ([]ledger.Event, error) {
+	events, err := fresh.Append(ctx, now, request.Actor, func(*ledger.State) ([]ledger.Event, error) {
 		renamed := ledger.Rename(season.DriverID(d.From), season.DriverID(d.To))
 		renamed.Reason = request.Reason
 		return []ledger.Event{renamed}, nil

@@ -16,17 +16,13 @@ import (
 	"gridcast/deploy/auditlog"
 )
 
-// ImportCalendar enters what a calendar says that is not in use: new rounds, starts, when the other
-// sessions are held. Rounds that it leaves out stay.
+// ImportCalendar enters what a calendar says and the facts in use do not: new rounds, starts, when the other
+// sessions are held. Rounds that the calendar leaves out stay.
 type ImportCalendar struct {
+	reasoned
+
 	File   []byte // in a form of package calendar
 	Origin string // its name, for people
-}
-
-func (ImportCalendar) needsReason() bool { return true }
-
-func (d ImportCalendar) entry() auditlog.Change {
-	return auditlog.Change{Action: auditlog.ImportCalendar, Subject: strings.TrimSpace(d.Origin + " " + archive.Sum(d.File)[:12])}
 }
 
 // plan compares the calendar with the facts in use.
@@ -49,21 +45,33 @@ func (d ImportCalendar) plan(ctx context.Context, o *Operator) (ingest.CalendarP
 	return plan, nil
 }
 
-func (d ImportCalendar) preview(ctx context.Context, o *Operator) (Preview, error) {
+func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 	plan, err := d.plan(ctx, o)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
 	p := Preview{Title: "Import the calendar " + d.Origin, Warnings: plan.Notes, Effects: []string{}}
 	v, err := o.view(ctx)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
 	state := o.Ledger.State()
+	done := &Plan{
+		entry: auditlog.Change{Action: auditlog.ImportCalendar, Subject: strings.TrimSpace(d.Origin + " " + archive.Sum(d.File)[:12])},
+		do: func(ctx context.Context, request Request) (Answer, error) {
+			if len(plan.Entry.Said) == 0 {
+				return Answer{Text: "The calendar is in use already."}, nil
+			}
+			answer, err := o.enter(ctx, plan.Entry, request)
+			answer.Text = fmt.Sprintf("The calendar is in use: %s, %s.", count(len(plan.New), "round is new", "rounds are new"), count(len(plan.Moved), "start moved", "starts moved"))
+			return answer, err
+		},
+	}
 	p.Seen = digest(struct{ Entry, Head any }{plan.Entry, state.Head()})
 	if len(plan.Entry.Said) == 0 {
 		p.Effects = append(p.Effects, "All of it is in use already: nothing changes.")
-		return p, nil
+		done.Preview = p
+		return done, nil
 	}
 	p.Question = "Is this the calendar?"
 	if n := len(plan.New); n > 0 {
@@ -81,21 +89,22 @@ func (d ImportCalendar) preview(ctx context.Context, o *Operator) (Preview, erro
 	}
 	out, err := o.Ingest.Trial(ctx, v.At, plan.Entry)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
 	p.Refusal = handRefusals(&out, func(c assemble.Proposal) string { return fmt.Sprintf("%s of %d: ", c.GrandPrix, c.Year) })
 	next, err := season.New(out.Facts)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
 	trial, err := state.Trial(v.At, plan.Moves)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
 	if was, is := nextOf(v, state), nextOf(next.AsOf(v.At), trial); was != is {
 		p.Effects = append(p.Effects, fmt.Sprintf("The next race is %s; until now: %s.", is, was))
 	}
-	return p, nil
+	done.Preview = p
+	return done, nil
 }
 
 // nextOf is the race that starts next, whether or not it has a session key yet.
@@ -132,19 +141,6 @@ func some[T any](all []T, name func(T) string) string {
 		text += fmt.Sprintf(" and %d more", len(all)-most)
 	}
 	return text
-}
-
-func (d ImportCalendar) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
-	plan, err := d.plan(ctx, o)
-	if err != nil {
-		return Answer{}, err
-	}
-	if len(plan.Entry.Said) == 0 {
-		return Answer{Text: "The calendar is in use already."}, nil
-	}
-	done, err := o.enter(ctx, plan.Entry, request)
-	done.Text = fmt.Sprintf("The calendar is in use: %s, %s.", count(len(plan.New), "round is new", "rounds are new"), count(len(plan.Moved), "start moved", "starts moved"))
-	return done, err
 }
 
 // CalendarTemplate is the calendar of a year as it is known, as a table that can be imported.

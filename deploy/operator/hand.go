@@ -19,40 +19,31 @@ import (
 	"gridcast/deploy/auditlog"
 )
 
-// EnterDrivers enters who takes part in a round, its qualifying or its grid, by the drivers' codes in
-// order: in the form of stewards.Roster.Read. It wins over the sources until it is released.
+// EnterDrivers enters the drivers of a round, its qualifying or its grid, by their codes in order: in the form
+// of stewards.Roster.Read. The entry wins over the sources until a person releases it.
 type EnterDrivers struct {
-	Session int64
-	Block   assemble.Block // Entries, Qualifying or Grid
-	Text    string
+	reasoned
+
+	Key   int64          `arg:"" form:"session" help:"Session key of the round, from rounds list."`
+	Block assemble.Block `kong:"-"` // Entries, Qualifying or Grid
+	Text  string         `name:"order" form:"order" help:"The same on the command line: VER,NOR,RUS." placeholder:"CODES" env:"-"`
 }
 
-// ReleaseFacts lets go of what people entered of a round: the sources are believed again.
+// ErrNoBlock means that a block of a round cannot be entered as an order of drivers.
+var ErrNoBlock = errors.New("only entries, qualifying and grid can be entered as an order of drivers")
+
+// ReleaseFacts drops facts of a round that people entered: the sources are believed again.
 type ReleaseFacts struct {
-	Session int64
-	Block   assemble.Block // empty: of all blocks
-}
+	reasoned
 
-func (EnterDrivers) needsReason() bool { return true }
-func (ReleaseFacts) needsReason() bool { return true }
+	Key   int64          `arg:"" form:"session" help:"Session key of the round, from facts list."`
+	Block assemble.Block `arg:"" optional:"" help:"What to let go of: ${enum}. Default: all that was entered of the round." enum:",calendar,start,sessions,entries,qualifying,grid" default:""`
+}
 
 // BlockWords are the blocks that people enter, as they call them.
 var BlockWords = map[assemble.Block]string{
 	assemble.Calendar: "place in the calendar", assemble.Start: "start", assemble.Sessions: "other sessions",
 	assemble.Entries: "entries", assemble.Qualifying: "qualifying", assemble.Grid: "grid",
-}
-
-func (d EnterDrivers) entry() auditlog.Change {
-	action := map[assemble.Block]auditlog.Action{
-		assemble.Entries: auditlog.SetEntries, assemble.Qualifying: auditlog.SetQualifying, assemble.Grid: auditlog.SetGrid,
-	}[d.Block]
-	return roundEntry(action, d.Session)
-}
-
-func (d ReleaseFacts) entry() auditlog.Change {
-	change := roundEntry(auditlog.ReleaseFacts, d.Session)
-	change.Subject = strings.TrimSpace(change.Subject + " " + string(d.Block))
-	return change
 }
 
 // Roster is who may take part in a round, with the entries that people made.
@@ -176,15 +167,15 @@ func (d EnterDrivers) read(ctx context.Context, o *Operator) (typed, error) {
 	switch d.Block {
 	case assemble.Entries, assemble.Qualifying, assemble.Grid:
 	default:
-		return typed{}, fmt.Errorf("%q cannot be entered as an order of drivers, only entries, qualifying and grid", d.Block)
+		return typed{}, fmt.Errorf("%q: %w", d.Block, ErrNoBlock)
 	}
-	roster, r, err := o.Roster(ctx, d.Session)
+	roster, r, err := o.Roster(ctx, d.Key)
 	if err != nil {
 		return typed{}, err
 	}
 	if r.Result != nil {
 		return typed{}, fmt.Errorf("%s of the %s: its result is verified, and nothing follows from it any more; a wrong result is corrected (gridcast results correct %d)",
-			BlockWords[d.Block], label(r), d.Session)
+			BlockWords[d.Block], label(r), d.Key)
 	}
 	list, err := roster.Read(d.Text)
 	if err != nil {
@@ -200,27 +191,40 @@ func (d EnterDrivers) read(ctx context.Context, o *Operator) (typed, error) {
 	return typed{r, list, ingest.DriversEntry(r, d.Block, roster, list)}, nil
 }
 
-func (d EnterDrivers) preview(ctx context.Context, o *Operator) (Preview, error) {
+func (d EnterDrivers) look(ctx context.Context, o *Operator) (*Plan, error) {
 	t, err := d.read(ctx, o)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
 	p, err := o.previewFacts(ctx, t.round, t.entry)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
-	p.Title = fmt.Sprintf("Enter the %s of the %s", BlockWords[d.Block], label(t.round))
+	word, name := BlockWords[d.Block], label(t.round)
+	p.Title = fmt.Sprintf("Enter the %s of the %s", word, name)
+	p.Question = fmt.Sprintf("Is this the %s of the %s?", word, t.round.Facts.Name)
+	text := fmt.Sprintf("The %s of the %s is what you entered, until it is released.", word, name)
 	if d.Block == assemble.Entries {
 		p.Question = fmt.Sprintf("Are these the entries of the %s?", t.round.Facts.Name)
-		return p, nil
+		text = fmt.Sprintf("The entries of the %s are those that you entered, until they are released.", name)
+	} else {
+		order := "In order: " + codesOf(t.list.Placed) + "."
+		if len(t.list.Unplaced) > 0 {
+			order += map[assemble.Block]string{assemble.Grid: " From the pit lane: ", assemble.Qualifying: " Without a place: "}[d.Block] + codesOf(t.list.Unplaced) + "."
+		}
+		p.Effects = slices.Insert(p.Effects, 0, order)
 	}
-	p.Question = fmt.Sprintf("Is this the %s of the %s?", BlockWords[d.Block], t.round.Facts.Name)
-	order := "In order: " + codesOf(t.list.Placed) + "."
-	if len(t.list.Unplaced) > 0 {
-		order += map[assemble.Block]string{assemble.Grid: " From the pit lane: ", assemble.Qualifying: " Without a place: "}[d.Block] + codesOf(t.list.Unplaced) + "."
-	}
-	p.Effects = slices.Insert(p.Effects, 0, order)
-	return p, nil
+	action := map[assemble.Block]auditlog.Action{
+		assemble.Entries: auditlog.SetEntries, assemble.Qualifying: auditlog.SetQualifying, assemble.Grid: auditlog.SetGrid,
+	}[d.Block]
+	return &Plan{
+		entry: roundEntry(action, d.Key), Preview: p,
+		do: func(ctx context.Context, request Request) (Answer, error) {
+			answer, err := o.enter(ctx, t.entry, request)
+			answer.Record, answer.Text = t.round, text
+			return answer, err
+		},
+	}, nil
 }
 
 func codesOf(list []stewards.Starter) string {
@@ -232,20 +236,6 @@ func codesOf(list []stewards.Starter) string {
 }
 
 var errNoFacts = errors.New("facts cannot be entered here: this process does not assemble the archive")
-
-func (d EnterDrivers) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
-	t, err := d.read(ctx, o)
-	if err != nil {
-		return Answer{}, err
-	}
-	done, err := o.enter(ctx, t.entry, request)
-	done.Round = t.round
-	done.Text = fmt.Sprintf("The %s of the %s is what you entered, until it is released.", BlockWords[d.Block], label(t.round))
-	if d.Block == assemble.Entries {
-		done.Text = fmt.Sprintf("The entries of the %s are those that you entered, until they are released.", label(t.round))
-	}
-	return done, err
-}
 
 // enter keeps what a person entered, and has it used.
 func (o *Operator) enter(ctx context.Context, entry ingest.HandEntry, request Request) (Answer, error) {
@@ -435,7 +425,7 @@ func (d ReleaseFacts) places(ctx context.Context, o *Operator) (*almanac.Round, 
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := findRound(v, o.Ledger.State(), d.Session)
+	r, err := findRound(v, o.Ledger.State(), d.Key)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -463,14 +453,14 @@ func (d ReleaseFacts) places(ctx context.Context, o *Operator) (*almanac.Round, 
 	return r, places, nil
 }
 
-func (d ReleaseFacts) preview(ctx context.Context, o *Operator) (Preview, error) {
+func (d ReleaseFacts) look(ctx context.Context, o *Operator) (*Plan, error) {
 	r, places, err := d.places(ctx, o)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
 	p, err := o.previewFacts(ctx, r, ingest.HandEntry{Released: places})
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
 	words := make([]string, len(places))
 	for i, place := range places {
@@ -478,34 +468,38 @@ func (d ReleaseFacts) preview(ctx context.Context, o *Operator) (Preview, error)
 	}
 	p.Title = fmt.Sprintf("Release the %s of the %s", strings.Join(words, ", "), label(r))
 	p.Question = "Believe the sources again?"
-	return p, nil
+	entry := roundEntry(auditlog.ReleaseFacts, d.Key)
+	entry.Subject = strings.TrimSpace(entry.Subject + " " + string(d.Block))
+	return &Plan{
+		entry: entry, Preview: p,
+		do: func(ctx context.Context, request Request) (Answer, error) {
+			return d.release(ctx, o, r, places, request)
+		},
+	}, nil
 }
 
-func (d ReleaseFacts) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
-	r, places, err := d.places(ctx, o)
+// release drops the facts, and the start in the ledger that rests on them.
+func (d ReleaseFacts) release(ctx context.Context, o *Operator, r *almanac.Round, places []assemble.BlockID, request Request) (Answer, error) {
+	answer, err := o.enter(ctx, ingest.HandEntry{Released: places}, request)
 	if err != nil {
-		return Answer{}, err
+		return answer, err
 	}
-	done, err := o.enter(ctx, ingest.HandEntry{Released: places}, request)
-	if err != nil {
-		return done, err
-	}
-	done.Text = fmt.Sprintf("The sources are believed again about the %s.", label(r))
+	answer.Text = fmt.Sprintf("The sources are believed again about the %s.", label(r))
 	started := slices.ContainsFunc(places, func(p assemble.BlockID) bool { return p.Block == assemble.Start })
 	if started && r.Record.Override.ByPerson && r.Record.Override.Status == ledger.AsPlanned && r.Result == nil {
 		v, fresh, err := o.refresh(ctx)
 		if err != nil {
-			return done, err
+			return answer, err
 		}
-		if r, err = findRound(v, o.Ledger.State(), d.Session); err != nil {
-			return done, err
+		if r, err = findRound(v, o.Ledger.State(), d.Key); err != nil {
+			return answer, err
 		}
-		events, err := almanac.Decide(ctx, fresh, v, request.Actor, d.Session, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) { return r.Release(request.Reason) })
+		events, err := almanac.Decide(ctx, fresh, v, request.Actor, d.Key, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) { return r.Release(request.Reason) })
 		if err != nil {
-			return done, fmt.Errorf("the facts are released, but its start is not: %w", err)
+			return answer, fmt.Errorf("the facts are released, but its start is not: %w", err)
 		}
-		done.Events = append(done.Events, events...)
+		answer.Events = append(answer.Events, events...)
 	}
-	done.Round = r
-	return done, nil
+	answer.Record = r
+	return answer, nil
 }

@@ -1,16 +1,16 @@
 // Package operator holds every action that an operator can take.
 //
 // An Action is one thing that an operator does: verify a result, cancel a round, revoke a key, roll
-// a version back. Command line and console make the same actions and hand them to the same
+// a version back. Command line and console read the same action structs and hand them to the same
 // Operator, which treats all of them alike:
 //
-//   - Preview says what an action would do: to the pick, the standings, the winner, the published
-//     variants. It changes nothing.
-//   - Do announces an action in the audit log and applies it. It refuses the action with ErrChanged
-//     if the state has changed since the operator looked at it.
+//   - Look plans an action: its Preview says what would become of the pick, the standings, the
+//     winner and the published variants. Look changes nothing.
+//   - Apply announces the planned action in the audit log and applies it. It refuses the action with
+//     ErrStale if the state has changed since the operator looked at it.
 //
 // A preview with a question voids, replaces or ends something. The caller must show the question
-// to a person and have an answer before Do.
+// to a person and have an answer before Apply.
 package operator
 
 import (
@@ -24,7 +24,6 @@ import (
 	"unicode"
 
 	"gridcast/builder"
-	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
@@ -49,11 +48,11 @@ const (
 )
 
 var (
-	// ErrChanged says that what an action is about has changed since it was looked at.
-	ErrChanged = errors.New("it has changed since you looked at it: look again")
-	// ErrNoReason says that an action needs a reason and was given none.
+	// ErrStale means that the state has changed since the operator looked at it.
+	ErrStale = errors.New("it has changed since you looked at it: look again")
+	// ErrNoReason means that an action requires a reason and was given none.
 	ErrNoReason = errors.New("say why in a few words: the reason stands in the audit log")
-	// ErrRefused says that an action is done only when it is forced; the text says why.
+	// ErrRefused means that an action must be forced; the text says why.
 	ErrRefused = errors.New("refused")
 )
 
@@ -85,147 +84,146 @@ type Operator struct {
 	RunJob func(name, reason string) (<-chan error, error)
 }
 
-// Action is one thing that an operator can do. It is a value: what it is done to, and how.
+// Action is one thing that an operator can do. It is a struct: its fields say what the action is about.
+// Command line and console read the same fields by the same tags.
 type Action interface {
-	// entry is the action in the audit log; an action without an action changes nothing and is not
-	// in it.
-	entry() auditlog.Change
-	// preview looks at what the action would do. It refuses what could not be done now.
-	preview(ctx context.Context, o *Operator) (Preview, error)
-	// do carries the action out, if what it is about is still what p was made from.
-	do(ctx context.Context, o *Operator, request Request, p Preview) (Answer, error)
+	// look says what the action would do now. It changes nothing, and refuses what cannot be done.
+	look(ctx context.Context, o *Operator) (*Plan, error)
 }
 
-// checked is an action whose preview has much that only people read. check leaves that out, and makes sure of
-// the rest: what Seen names, and whether the action can be done now.
-type checked interface {
-	check(ctx context.Context, o *Operator) (Preview, error)
-}
+// Plan is an action that was looked at and can be applied. Only Look makes one.
+type Plan struct {
+	Preview
 
-// reasoned is an action that may require a reason.
-type reasoned interface{ needsReason() bool }
+	// Brief is true if Apply answers at once and publishes nothing.
+	Brief bool
+	// Request may still be given a Progress before Apply.
+	Request Request
+
+	operator *Operator
+	entry    auditlog.Change // without an action: nothing changes, and nothing is logged
+	explain  func(context.Context, *Preview) error
+	do       func(context.Context, Request) (Answer, error)
+}
 
 // Preview says what an action would do, in sentences for people.
 type Preview struct {
 	Title    string   `json:"title"`             // the action: "Cancel the Dutch Grand Prix of 2026"
-	Question string   `json:"question,omitzero"` // to be answered with yes before the action is done; empty: it needs no answer
+	Question string   `json:"question,omitzero"` // to be answered with yes before the action is applied; empty: it needs no answer
 	Effects  []string `json:"effects"`           // what it does, the most important first
 	Warnings []string `json:"warnings,omitzero"` // what is out of the ordinary
-	Refusal  string   `json:"refusal,omitzero"`  // why it is not done unless it is forced
-	Variants []string `json:"variants,omitzero"` // the published variants that would change, if it can be told
-	Seen     string   `json:"seen"`              // names what the preview was made from, for Request.Seen
-
-	fresh ledger.Fresh // of an action about a round: the ledger that the preview was made from
+	Refusal  string   `json:"refusal,omitzero"`  // why it is not applied unless it is forced
+	Variants []string `json:"variants,omitzero"` // the published variants that would change, if known
+	Seen     string   `json:"seen"`              // identifies the state that was looked at, for Request.Seen
 }
 
-// Request is how an action is asked for.
+// Request is how an operator asks for an action.
 type Request struct {
-	Actor  string // who, as the audit log and the ledger name them
+	Actor  string // the operator's name in audit log and ledger
 	Reason string // why, in their words
-	Seen   string // Preview.Seen of what they looked at; empty: they did not look
-	Force  bool   // do it although the preview refuses it
+	Seen   string // Preview.Seen of the preview they saw; empty: they saw none
+	Force  bool   // apply the action although its preview refuses it
 
-	// Progress is told while a version is built or checked, concurrently; may be nil.
+	// Progress is called while a version is built or checked, concurrently; may be nil.
 	Progress snapshots.Progress
 }
 
-// Answer is what became of an action.
+// Answer says what an action did.
 type Answer struct {
-	Text     string // what was done, for people
-	Events   []ledger.Event
-	Round    *almanac.Round     // of an action about a round: how it stands now
-	Receipt  *snapshots.Receipt // of an action that published or found everything published already
-	Key      keys.StoredKey     // of an action about a key
-	Secret   string             // a new key or secret, which nobody can be shown again
-	Webhook  *webhook.Hook      // of an action about a webhook
-	Attempt  *webhook.Attempt   // of a test of it
-	Pruned   *snapshots.Pruned
-	Facts    *archive.Stored
-	Checked  *snapshots.Verification
-	Audited  *builder.Audit
-	Backup   *snapshots.BackupInfo
-	Restored *snapshots.Restored
-	// Unpublished is why a version should be built now, for Rebuild; empty if the action leaves
-	// nothing to publish. A running service finds it by itself within a second or two.
+	Text   string // what was done, for people
+	Secret string // a new key or secret, which cannot be shown again
+	// Record is what the action made or changed, as --json prints it: a keys.StoredKey, a webhook.Hook
+	// and its like; nil if there is nothing to print.
+	Record any
+	Events []ledger.Event
+	// Receipt is that of the version that the action published, or of the one that was up to date.
+	Receipt *snapshots.Receipt
+	// Unpublished is why a version should be built now; empty if nothing is left to publish. A
+	// running service finds it by itself within a second or two.
 	Unpublished string
 }
 
-// Outcome is that of the build of an action that published.
-func (d Answer) Outcome() builder.Outcome {
-	outcome := builder.Outcome{Events: d.Events}
-	if d.Receipt != nil {
-		outcome.Receipt = *d.Receipt
+// Outcome is the outcome of the build of an action that published.
+func (a Answer) Outcome() builder.Outcome {
+	outcome := builder.Outcome{Events: a.Events}
+	if a.Receipt != nil {
+		outcome.Receipt = *a.Receipt
 	}
 	return outcome
 }
 
-// Preview looks at what an action would do now.
-func (o *Operator) Preview(ctx context.Context, d Action) (Preview, error) { return d.preview(ctx, o) }
+// reasoned is embedded by actions that require a reason.
+type reasoned struct{}
 
-// Check is the preview of an action for somebody who has looked at what seen names: it may leave out what only
-// people read, the effects and the variants. Without seen it is the whole preview. The error is ErrChanged if
-// the action is about something else by now.
-func (o *Operator) Check(ctx context.Context, d Action, seen string) (Preview, error) {
-	look := d.preview
-	if c, ok := d.(checked); ok && seen != "" {
-		look = c.check
-	}
-	p, err := look(ctx, o)
-	if err == nil {
-		err = p.StillOf(seen)
-	}
-	return p, err
-}
+func (reasoned) requiresReason() {}
 
-// StillOf returns ErrChanged if the preview is of something else than seen names, unless that is empty.
-func (p Preview) StillOf(seen string) error {
-	if seen != "" && seen != p.Seen {
-		return ErrChanged
-	}
-	return nil
-}
-
-// Complete says what an order for an action lacks, before anything is done.
-func Complete(d Action, request Request) error {
-	if r, ok := d.(reasoned); ok && r.needsReason() && request.Reason == "" {
+// Complete returns an error if a request lacks something that its action requires.
+func Complete(a Action, request Request) error {
+	if _, ok := a.(interface{ requiresReason() }); ok && request.Reason == "" {
 		return ErrNoReason
 	}
 	return errors.Join(printable("the name of an operator", request.Actor), printable("a reason", request.Reason))
 }
 
-// Do is Check and Apply for an order that is complete, and that the preview does not refuse.
-func (o *Operator) Do(ctx context.Context, d Action, request Request) (Answer, error) {
-	if err := Complete(d, request); err != nil {
-		return Answer{}, err
+// Look plans an action. It returns ErrStale if the state is not the one that the request has seen. Effects
+// and variants, which only people read, may be left out until Explain.
+func (o *Operator) Look(ctx context.Context, a Action, request Request) (*Plan, error) {
+	if err := Complete(a, request); err != nil {
+		return nil, err
 	}
-	p, err := o.Check(ctx, d, request.Seen)
-	switch {
-	case err != nil:
-		return Answer{}, err
-	case p.Refusal != "" && !request.Force:
-		return Answer{}, fmt.Errorf("%w: %s", ErrRefused, p.Refusal)
+	plan, err := a.look(ctx, o)
+	if err != nil {
+		return nil, err
 	}
-	return o.Apply(ctx, d, request, p)
+	if request.Seen != "" && request.Seen != plan.Seen {
+		return nil, ErrStale
+	}
+	plan.operator, plan.Request = o, request
+	return plan, nil
 }
 
-// Apply carries out an action, as who orders it has just had it previewed or checked: the error is ErrChanged
-// if it is about something else by now. The action is announced in the audit log, which says what was asked
-// for also when it then fails, and that it did.
-func (o *Operator) Apply(ctx context.Context, d Action, request Request, p Preview) (Answer, error) {
-	change := d.entry()
-	if change.Action == "" {
-		return d.do(ctx, o, request, p)
+// Explain completes the preview for people. It may add a refusal.
+func (p *Plan) Explain(ctx context.Context) error {
+	if p.explain == nil {
+		return nil
 	}
-	if o.Audit == nil {
+	return p.explain(ctx, &p.Preview)
+}
+
+// Apply announces the action in the audit log and applies it. If it fails, the log says so too. It returns
+// ErrRefused if the preview refuses the action and the request does not force it, and ErrStale if the state
+// has changed since Look.
+func (p *Plan) Apply(ctx context.Context) (answer Answer, err error) {
+	if p.Refusal != "" && !p.Request.Force {
+		return Answer{}, fmt.Errorf("%w: %s", ErrRefused, p.Refusal)
+	}
+	if p.entry.Action == "" {
+		return p.do(ctx, p.Request)
+	}
+	if p.operator.Audit == nil {
 		return Answer{}, errors.New("the audit log cannot be read, so nothing can be done that belongs there")
 	}
-	change.Actor, change.Reason = request.Actor, request.Reason
-	var done Answer
-	err := o.Audit.Do(ctx, change, func() (err error) {
-		done, err = d.do(ctx, o, request, p)
+	change := p.entry
+	change.Actor, change.Reason = p.Request.Actor, p.Request.Reason
+	err = p.operator.Audit.Do(ctx, change, func() error {
+		answer, err = p.do(ctx, p.Request)
 		return err
 	})
-	return done, err
+	return answer, err
+}
+
+// Do looks at an action and applies it.
+func (o *Operator) Do(ctx context.Context, a Action, request Request) (Answer, error) {
+	plan, err := o.Look(ctx, a, request)
+	if err != nil {
+		return Answer{}, err
+	}
+	if request.Seen == "" {
+		if err := plan.Explain(ctx); err != nil {
+			return Answer{}, err
+		}
+	}
+	return plan.Apply(ctx)
 }
 
 // printable refuses what would reach into a terminal: names and reasons are shown to colleagues.

@@ -18,124 +18,191 @@ import (
 	"gridcast/deploy/auditlog"
 )
 
-// RoundAction is a decision about one round: Verify, Enter, Correct, Postpone, Cancel, Move, Reinstate
-// or ReleaseRound. It becomes events of the ledger.
-type RoundAction struct {
-	action  auditlog.Action
-	session int64
-	decide  func(r *almanac.Round, reason string) ([]ledger.Event, error)
-
+// decision is an action about one round that becomes events of the ledger.
+type decision struct {
+	action          auditlog.Action
+	key             int64
 	title, question string // %s is the round
-	// look adds to a preview what is out of the ordinary; may be nil.
-	look func(r *almanac.Round, now time.Time, p *Preview)
+	// warn adds to a preview; may be nil.
+	warn   func(r *almanac.Round, now time.Time, p *Preview)
+	decide func(r *almanac.Round, reason string) ([]ledger.Event, error)
 }
 
 // VerifyResult vouches for the source's classification of a round. It needs no reason.
-func VerifyResult(session int64) RoundAction {
-	return RoundAction{
-		action: auditlog.VerifyResult, session: session,
-		title: "Verify the result of the %s", question: "Is this the result of the %s?",
-		decide: func(r *almanac.Round, _ string) ([]ledger.Event, error) { return r.Verify() },
-	}
+type VerifyResult struct {
+	Key int64 `arg:"" form:"session" help:"Session key of the round, from results list."`
 }
 
-// EnterResult makes a classification that a person has written down the first verified one.
-func EnterResult(session int64, result Classification) RoundAction {
-	return RoundAction{
-		action: auditlog.EnterResult, session: session,
+func (d VerifyResult) look(ctx context.Context, o *Operator) (*Plan, error) {
+	return decision{
+		action: auditlog.VerifyResult, key: d.Key,
+		title: "Verify the result of the %s", question: "Is this the result of the %s?",
+		decide: func(r *almanac.Round, _ string) ([]ledger.Event, error) { return r.Verify() },
+	}.plan(ctx, o)
+}
+
+// EnterResult makes a classification that a person wrote down the first verified one.
+type EnterResult struct {
+	reasoned
+
+	Key      int64  `arg:"" form:"session" help:"Session key of the round, from results list."`
+	Order    Codes  `help:"The drivers in finishing order, by code: VER,NOR,RUS. Who is not named has no place." placeholder:"CODES" env:"-"`
+	Document []byte `kong:"-" form:"-"` // the whole classification as JSON, in the form of stewards.ReadClassification
+}
+
+// Rows returns the classification of a round that is entered, and that of its sprint.
+func (d EnterResult) Rows(r *almanac.Round) (rows, sprint []ledger.Row, err error) {
+	return Classification{Order: d.Order, Document: d.Document}.Rows(r)
+}
+
+func (d EnterResult) look(ctx context.Context, o *Operator) (*Plan, error) {
+	return decision{
+		action: auditlog.EnterResult, key: d.Key,
 		title: "Enter the result of the %s", question: "Is this the result of the %s?",
-		look: func(r *almanac.Round, now time.Time, p *Preview) { p.Refusal = early(r, now) },
+		warn: func(r *almanac.Round, now time.Time, p *Preview) { p.Refusal = early(r, now) },
 		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) {
 			if r.Result != nil {
 				return nil, fmt.Errorf("enter the result of %d: one is verified already; another revision is made with correct", r.Session)
 			}
-			rows, sprint, err := result.Rows(r)
+			rows, sprint, err := d.Rows(r)
 			if err != nil {
 				return nil, err
 			}
 			return r.Correct(rows, sprint, reason)
 		},
-	}
+	}.plan(ctx, o)
 }
 
 // CorrectResult makes another classification the next revision of a result.
-func CorrectResult(session int64, result Classification) RoundAction {
-	return RoundAction{
-		action: auditlog.CorrectResult, session: session,
+type CorrectResult struct {
+	reasoned
+	Classification `embed:""`
+
+	Key int64 `arg:"" form:"session" help:"Session key of the round, from results list."`
+}
+
+func (d CorrectResult) look(ctx context.Context, o *Operator) (*Plan, error) {
+	return decision{
+		action: auditlog.CorrectResult, key: d.Key,
 		title: "Correct the result of the %s", question: "Correct the result of the %s?",
-		look: func(r *almanac.Round, now time.Time, p *Preview) {
+		warn: func(r *almanac.Round, now time.Time, p *Preview) {
 			if r.Result == nil {
 				p.Warnings = append(p.Warnings, "Nothing is verified yet: this is its first verified result.")
 				p.Refusal = early(r, now)
 			}
 		},
 		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) {
-			rows, sprint, err := result.Rows(r)
+			rows, sprint, err := d.Rows(r)
 			if err != nil {
 				return nil, err
 			}
 			return r.Correct(rows, sprint, reason)
 		},
-	}
+	}.plan(ctx, o)
 }
 
 // PostponeRound takes a round off its date.
-func PostponeRound(session int64) RoundAction {
-	return RoundAction{
-		action: auditlog.PostponeRound, session: session,
+type PostponeRound struct {
+	reasoned
+
+	Key int64 `arg:"" form:"session" help:"Session key of the round, from rounds list."`
+}
+
+func (d PostponeRound) look(ctx context.Context, o *Operator) (*Plan, error) {
+	return decision{
+		action: auditlog.PostponeRound, key: d.Key,
 		title: "Postpone the %s", question: "Take the %s off its date?",
 		decide: (*almanac.Round).Postpone,
-	}
+	}.plan(ctx, o)
 }
 
 // CancelRound calls a round off.
-func CancelRound(session int64) RoundAction {
-	return RoundAction{
-		action: auditlog.CancelRound, session: session,
+type CancelRound struct {
+	reasoned
+
+	Key int64 `arg:"" form:"session" help:"Session key of the round, from rounds list."`
+}
+
+func (d CancelRound) look(ctx context.Context, o *Operator) (*Plan, error) {
+	return decision{
+		action: auditlog.CancelRound, key: d.Key,
 		title: "Cancel the %s", question: "Call the %s off?",
 		decide: (*almanac.Round).Cancel,
-	}
+	}.plan(ctx, o)
 }
 
 // MoveRound gives a round another start.
-func MoveRound(session int64, start time.Time) RoundAction {
-	return RoundAction{
-		action: auditlog.MoveRound, session: session,
-		title: "Move the %s", question: "Move the start of the %s to " + minute(start) + "?",
-		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) { return r.Move(start, reason) },
-	}
+type MoveRound struct {
+	reasoned
+
+	Key   int64     `arg:"" form:"session" help:"Session key of the round, from rounds list."`
+	Start time.Time `required:"" help:"The new start, RFC 3339." placeholder:"INSTANT" env:"-"`
 }
 
-// ReinstateRound puts a postponed or cancelled round back, with a start or, if that is zero, at the one
-// in the calendar.
-func ReinstateRound(session int64, start time.Time) RoundAction {
-	return RoundAction{
-		action: auditlog.ReinstateRound, session: session,
+func (d MoveRound) look(ctx context.Context, o *Operator) (*Plan, error) {
+	return decision{
+		action: auditlog.MoveRound, key: d.Key,
+		title: "Move the %s", question: "Move the start of the %s to " + minute(d.Start) + "?",
+		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) { return r.Move(d.Start, reason) },
+	}.plan(ctx, o)
+}
+
+// ReinstateRound puts a postponed or cancelled round back.
+type ReinstateRound struct {
+	reasoned
+
+	Key   int64     `arg:"" form:"session" help:"Session key of the round, from rounds list."`
+	Start time.Time `help:"The new start, RFC 3339; default: the one in the calendar." placeholder:"INSTANT" env:"-"`
+}
+
+func (d ReinstateRound) look(ctx context.Context, o *Operator) (*Plan, error) {
+	return decision{
+		action: auditlog.ReinstateRound, key: d.Key,
 		title: "Reinstate the %s", question: "Put the %s back into the calendar?",
-		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) { return r.Reinstate(start, reason) },
-	}
+		decide: func(r *almanac.Round, reason string) ([]ledger.Event, error) { return r.Reinstate(d.Start, reason) },
+	}.plan(ctx, o)
 }
 
-// ReleaseRound lets go of a start that somebody gave a round: it follows the sources again.
-func ReleaseRound(session int64) RoundAction {
-	return RoundAction{
-		action: auditlog.ReleaseRound, session: session,
+// ReleaseRound drops a start that a person gave a round: the round follows the sources again.
+type ReleaseRound struct {
+	reasoned
+
+	Key int64 `arg:"" form:"session" help:"Session key of the round, from rounds list."`
+}
+
+func (d ReleaseRound) look(ctx context.Context, o *Operator) (*Plan, error) {
+	return decision{
+		action: auditlog.ReleaseRound, key: d.Key,
 		title: "Release the start of the %s",
-		look: func(r *almanac.Round, _ time.Time, p *Preview) {
+		warn: func(r *almanac.Round, _ time.Time, p *Preview) {
 			p.Question = fmt.Sprintf("Let the %s start when the sources say, now %s?", r.Facts.Name, minute(r.Facts.StartsAt()))
 		},
 		decide: (*almanac.Round).Release,
-	}
+	}.plan(ctx, o)
 }
 
-// Classification says which classification is meant, in one of the ways in which people say it.
-// The zero value is the source's present one, of the race and of the sprint.
+// Classification is a result as a person describes it: a whole document, an order of drivers, or rulings of
+// the stewards. The zero value is the source's present one, of the race and of the sprint.
 type Classification struct {
-	Sprint     bool                     // order, rulings or what the source says are of the sprint alone
-	Document   []byte                   // the whole classification as JSON, in the form of stewards.ReadClassification
-	Order      []string                 // drivers in finishing order, by code or id; who is not named has no place
-	Disqualify []string                 // drivers who lose their place
-	Penalties  map[string]time.Duration // added to a driver's time
+	Order       Codes                    `help:"The drivers in finishing order, by code: VER,NOR,RUS. Who is not named has no place." placeholder:"CODES" env:"-"`
+	Document    []byte                   `kong:"-" form:"-"` // the whole classification as JSON, in the form of stewards.ReadClassification
+	Sprint      bool                     `help:"The order or the rulings are of the weekend's sprint; the race stays as it is." env:"-"`
+	Disqualify  []string                 `help:"A driver who loses their place, by code or id; repeat for more." placeholder:"DRIVER" env:"-"`
+	TimePenalty map[string]time.Duration `form:"-" help:"A penalty on a driver's time; repeat for more." placeholder:"DRIVER=5s" env:"-"`
+}
+
+// ReadForm reads the time penalty, which a form has in two fields.
+func (c *Classification) ReadForm(field func(string) string) error {
+	driver, text := field("penalised"), field("penalty")
+	if driver == "" && text == "" {
+		return nil
+	}
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil || seconds <= 0 || driver == "" {
+		return errors.New("a time penalty needs a driver and seconds, such as NOR and 5")
+	}
+	c.TimePenalty = map[string]time.Duration{driver: time.Duration(seconds * float64(time.Second))}
+	return nil
 }
 
 // shortestRace is the time before which no race over its full distance has ended: the shortest,
@@ -162,7 +229,7 @@ func (c Classification) Rows(r *almanac.Round) (rows, sprint []ledger.Row, err e
 		}
 		ruling.Disqualified = append(ruling.Disqualified, driver)
 	}
-	for text, penalty := range c.Penalties {
+	for text, penalty := range c.TimePenalty {
 		driver, err := r.FindDriver(text)
 		if err != nil {
 			return nil, nil, fmt.Errorf("time penalty: %w", err)
@@ -246,71 +313,51 @@ func SeenRound(r *almanac.Round) string {
 	}{r.Record, r.Source(), r.SourceSprint()})
 }
 
-// notGiven stands for the reason of an action that is looked at before anybody gave one.
+// notGiven stands for the reason of an action that is looked at before a person gave one.
 const notGiven = "not given yet"
-
-func (d RoundAction) needsReason() bool { return d.action != auditlog.VerifyResult }
-
-func (d RoundAction) entry() auditlog.Change { return roundEntry(d.action, d.session) }
 
 func roundEntry(action auditlog.Action, session int64) auditlog.Change {
 	return auditlog.Change{Action: action, Subject: strconv.FormatInt(session, 10)}
 }
 
-// preview says what the ledger would take, and what clients would see of it.
-func (d RoundAction) preview(ctx context.Context, o *Operator) (Preview, error) {
+// plan tries the decision on the ledger as it is. The preview of clients' view takes a while: it is
+// left to explain.
+func (d decision) plan(ctx context.Context, o *Operator) (*Plan, error) {
 	v, fresh, err := o.refresh(ctx)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
-	before := almanac.Join(v, o.Ledger.State())
-	p, trial, err := d.trial(before, o.Now())
+	year := ledger.YearOf(d.key)
+	r, err := almanac.Join(v, o.Ledger.State(), year).Round(d.key)
 	if err != nil {
-		return Preview{}, err
-	}
-	p.fresh = fresh
-	after := almanac.Join(v, trial)
-	p.Effects = effects(before, after, d.session)
-	year := ledger.YearOf(d.session)
-	if p.Variants, err = changedVariants(before, after, year); err != nil && p.Refusal == "" {
-		p.Refusal = "what clients would get cannot be rendered: " + err.Error()
-	}
-	return p, nil
-}
-
-// check implements checked. That what follows can be rendered is checked again by what does it.
-func (d RoundAction) check(ctx context.Context, o *Operator) (Preview, error) {
-	v, fresh, err := o.refresh(ctx)
-	if err != nil {
-		return Preview{}, err
-	}
-	p, _, err := d.trial(almanac.Join(v, o.Ledger.State(), ledger.YearOf(d.session)), o.Now())
-	p.fresh = fresh
-	return p, err
-}
-
-// trial is the preview of the action but for what clients would see of it, and the ledger after it.
-func (d RoundAction) trial(before *almanac.Almanac, now time.Time) (Preview, *ledger.State, error) {
-	r, err := before.Round(d.session)
-	if err != nil {
-		return Preview{}, nil, err
+		return nil, err
 	}
 	events, err := d.decide(r, notGiven)
 	if err != nil {
-		return Preview{}, nil, err
+		return nil, err
 	}
 	_, trial, err := r.Trial(events)
 	if err != nil {
-		return Preview{}, nil, refused(r, err)
+		return nil, refused(r, err)
 	}
-	p := Preview{Title: fmt.Sprintf(d.title, label(r)), Seen: SeenRound(r)}
+	p := &Plan{entry: roundEntry(d.action, d.key), Preview: Preview{Title: fmt.Sprintf(d.title, label(r)), Seen: SeenRound(r)}}
 	if d.question != "" {
 		p.Question = fmt.Sprintf(d.question, r.Facts.Name)
 	}
-	if d.look != nil {
-		d.look(r, now, &p)
+	if d.warn != nil {
+		d.warn(r, o.Now(), &p.Preview)
 	}
-	return p, trial, nil
+	p.explain = func(_ context.Context, p *Preview) error {
+		before := almanac.Join(v, o.Ledger.State())
+		after := almanac.Join(v, trial)
+		p.Effects = effects(before, after, d.key)
+		if p.Variants, err = changedVariants(before, after, year); err != nil && p.Refusal == "" {
+			p.Refusal = "what clients would get cannot be rendered: " + err.Error()
+		}
+		return nil
+	}
+	p.do = func(ctx context.Context, request Request) (Answer, error) { return d.apply(ctx, o, fresh, request, p.Seen) }
+	return p, nil
 }
 
 // refused says what the ledger does not take, and what it would take instead.
@@ -330,34 +377,34 @@ func refused(r *almanac.Round, err error) error {
 	return fmt.Errorf("%s (%d): %w; what can be done about it now: %s", label(r), r.Session, refusal.Err, strings.Join(list, ", "))
 }
 
-// do appends the decision to the ledger, if the round is still what p was made from.
-func (d RoundAction) do(ctx context.Context, o *Operator, request Request, p Preview) (Answer, error) {
+// apply appends the decision to the ledger, if the round is still the one that was seen.
+func (d decision) apply(ctx context.Context, o *Operator, fresh ledger.Fresh, request Request, seen string) (Answer, error) {
 	facts, err := o.Facts(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
 	v := facts.Archive.AsOf(o.Now())
-	events, err := almanac.Decide(ctx, p.fresh, v, request.Actor, d.session, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) {
-		if SeenRound(r) != p.Seen {
-			return nil, fmt.Errorf("%s: %w", label(r), ErrChanged)
+	events, err := almanac.Decide(ctx, fresh, v, request.Actor, d.key, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) {
+		if SeenRound(r) != seen {
+			return nil, fmt.Errorf("%s: %w", label(r), ErrStale)
 		}
 		return d.decide(r, request.Reason)
 	})
 	if err != nil {
 		return Answer{}, err
 	}
-	done := Answer{Events: events, Unpublished: fmt.Sprintf("%s %d", strings.ReplaceAll(string(events[0].Type), "_", " "), d.session)}
-	r, err := almanac.Join(v, o.Ledger.State(), ledger.YearOf(d.session)).Round(d.session)
+	answer := Answer{Events: events, Unpublished: fmt.Sprintf("%s %d", strings.ReplaceAll(string(events[0].Type), "_", " "), d.key)}
+	r, err := almanac.Join(v, o.Ledger.State(), ledger.YearOf(d.key)).Round(d.key)
 	if err != nil {
-		return done, err
+		return answer, err
 	}
-	done.Round = r
+	answer.Record = r
 	if events[0].Result != nil {
-		done.Text = fmt.Sprintf("Revision %d of the %s is verified.", events[0].Result.Revision, label(r))
+		answer.Text = fmt.Sprintf("Revision %d of the %s is verified.", events[0].Result.Revision, label(r))
 	} else {
-		done.Text = fmt.Sprintf("The %s is %s, start %s.", label(r), stateWords[r.State], minute(r.Start))
+		answer.Text = fmt.Sprintf("The %s is %s, start %s.", label(r), stateWords[r.State], minute(r.Start))
 	}
-	return done, nil
+	return answer, nil
 }
 
 // stateWords are the states of a round as people call them.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder"
+	"gridcast/builder/almanac"
 	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
@@ -57,7 +58,7 @@ func belgianWeekend(t *testing.T) *race {
 
 func (w *race) preview(t *testing.T, d operator.Action) operator.Preview {
 	t.Helper()
-	p, err := w.Preview(t.Context(), d)
+	p, err := preview(t, w.Operator, d)
 	if err != nil {
 		t.Fatalf("%#v: %v", d, err)
 	}
@@ -66,7 +67,7 @@ func (w *race) preview(t *testing.T, d operator.Action) operator.Preview {
 
 func TestPreviewOfARound(t *testing.T) {
 	w := belgianWeekend(t)
-	cancel := w.preview(t, operator.CancelRound(belgium))
+	cancel := w.preview(t, operator.CancelRound{Key: belgium})
 	said := strings.Join(cancel.Effects, " ")
 	for _, want := range []string{"The round is cancelled; until now: scheduled.", "is void, for ever.", "The next race is the Dutch Grand Prix of 2024"} {
 		if !strings.Contains(said, want) {
@@ -79,7 +80,7 @@ func TestPreviewOfARound(t *testing.T) {
 	if got := logged(t, w.Operator); len(got) != 0 || w.Ledger.State().At().After(w.at) {
 		t.Errorf("looking wrote %q", got)
 	}
-	if _, err := w.Preview(t.Context(), operator.MoveRound(belgium, belgiumStart.Add(-2*time.Hour))); err == nil ||
+	if _, err := preview(t, w.Operator, operator.MoveRound{Key: belgium, Start: belgiumStart.Add(-2 * time.Hour)}); err == nil ||
 		!strings.Contains(err.Error(), "has passed") || !strings.Contains(err.Error(), "what can be done about it now: postpone, cancel, move") {
 		t.Errorf("move into the past: got %v", err)
 	}
@@ -88,24 +89,24 @@ func TestPreviewOfARound(t *testing.T) {
 // What is decided about a round must be about the round that was looked at.
 func TestRoundChangedMeanwhile(t *testing.T) {
 	w := belgianWeekend(t)
-	seen := w.preview(t, operator.CancelRound(belgium)).Seen
-	must(t, w.Operator, operator.PostponeRound(belgium), operator.Request{Actor: "operator:ben", Reason: "fog"})
-	if _, err := w.Do(t.Context(), operator.CancelRound(belgium), operator.Request{Actor: "operator:anna", Reason: "fog", Seen: seen}); !errors.Is(err, operator.ErrChanged) {
-		t.Errorf("got %v, want ErrChanged", err)
+	seen := w.preview(t, operator.CancelRound{Key: belgium}).Seen
+	must(t, w.Operator, operator.PostponeRound{Key: belgium}, operator.Request{Actor: "operator:ben", Reason: "fog"})
+	if _, err := w.Do(t.Context(), operator.CancelRound{Key: belgium}, operator.Request{Actor: "operator:anna", Reason: "fog", Seen: seen}); !errors.Is(err, operator.ErrStale) {
+		t.Errorf("got %v, want ErrStale", err)
 	}
 	// Between the last look and the append, too: the facts are loaded again for each.
-	seen = w.preview(t, operator.ReinstateRound(belgium, time.Time{})).Seen
+	seen = w.preview(t, operator.ReinstateRound{Key: belgium}).Seen
 	load, looks := w.Facts, 0
 	w.Facts = func(ctx context.Context) (archive.Stored, error) {
 		if looks++; looks == 2 { // the preview of Do has looked
 			other := *w.Operator
 			other.Facts = load
-			must(t, &other, operator.CancelRound(belgium), operator.Request{Actor: "operator:ben", Reason: "more fog"})
+			must(t, &other, operator.CancelRound{Key: belgium}, operator.Request{Actor: "operator:ben", Reason: "more fog"})
 		}
 		return load(ctx)
 	}
-	if _, err := w.Do(t.Context(), operator.ReinstateRound(belgium, time.Time{}), operator.Request{Actor: "operator:anna", Reason: "sun", Seen: seen}); !errors.Is(err, operator.ErrChanged) {
-		t.Errorf("in between: got %v, want ErrChanged", err)
+	if _, err := w.Do(t.Context(), operator.ReinstateRound{Key: belgium}, operator.Request{Actor: "operator:anna", Reason: "sun", Seen: seen}); !errors.Is(err, operator.ErrStale) {
+		t.Errorf("in between: got %v, want ErrStale", err)
 	}
 }
 
@@ -113,26 +114,26 @@ func TestRoundChangedMeanwhile(t *testing.T) {
 func TestEarlyResult(t *testing.T) {
 	w := belgianWeekend(t)
 	w.at = belgiumStart.Add(9 * time.Second)
-	enter := operator.EnterResult(belgium, operator.Classification{Order: []string{"HAM", "PIA", "LEC"}})
+	enter := operator.EnterResult{Key: belgium, Order: []string{"HAM", "PIA", "LEC"}}
 	request := operator.Request{Actor: "operator:anna", Reason: "seen on television"}
 	if _, err := w.Do(t.Context(), enter, request); !errors.Is(err, operator.ErrRefused) || !strings.Contains(err.Error(), "began 9s ago and cannot be over") {
 		t.Errorf("9 s after lights out: got %v, want it refused", err)
 	}
 	request.Force = true
 	done := must(t, w.Operator, enter, request)
-	rows := done.Round.Valid()
+	rows := done.Record.(*almanac.Round).Valid()
 	if done.Unpublished == "" || len(rows) != 20 || rows[0].Points != 25 || rows[2].Points != 15 || rows[3].Position != 0 || rows[3].Points != 0 {
 		t.Errorf("forced: got %+v", rows)
 	}
 	if _, err := w.Do(t.Context(), enter, request); err == nil || !strings.Contains(err.Error(), "another revision is made with correct") {
 		t.Errorf("entered twice: got %v", err)
 	}
-	correct := operator.CorrectResult(belgium, operator.Classification{Order: []string{"PIA", "HAM", "LEC"}})
+	correct := operator.CorrectResult{Key: belgium, Classification: operator.Classification{Order: []string{"PIA", "HAM", "LEC"}}}
 	if p := w.preview(t, correct); p.Refusal != "" || !slices.Contains(p.Effects, "The winner is Oscar Piastri; until now: Lewis Hamilton.") {
 		t.Errorf("correct: got %+v", p)
 	}
 	for want, bad := range map[string][]string{"has a place already": {"HAM", "HAM"}, "did not take part": {"BEA"}, "no driver of 2024": {"SEN"}} {
-		if _, err := w.Preview(t.Context(), operator.CorrectResult(belgium, operator.Classification{Order: bad})); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := preview(t, w.Operator, operator.CorrectResult{Key: belgium, Classification: operator.Classification{Order: bad}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("order %v: got %v, want %q", bad, err, want)
 		}
 	}
@@ -143,20 +144,20 @@ func TestCorrectionOfTheSprint(t *testing.T) {
 	w := belgianWeekend(t)
 	w.sprint(t, func([]season.Result) {})
 	w.at = belgiumStart.Add(3 * time.Hour)
-	must(t, w.Operator, operator.VerifyResult(belgium), operator.Request{Actor: "operator:anna"})
-	seen := w.preview(t, operator.CorrectResult(belgium, operator.Classification{Order: []string{"PIA", "HAM", "LEC"}})).Seen
+	must(t, w.Operator, operator.VerifyResult{Key: belgium}, operator.Request{Actor: "operator:anna"})
+	seen := w.preview(t, operator.CorrectResult{Key: belgium, Classification: operator.Classification{Order: []string{"PIA", "HAM", "LEC"}}}).Seen
 
 	w.sprint(t, func(rows []season.Result) {
 		rows[0].Driver, rows[1].Driver = rows[1].Driver, rows[0].Driver
 		rows[0].Team, rows[1].Team = rows[1].Team, rows[0].Team
 	})
-	correct := operator.CorrectResult(belgium, operator.Classification{})
+	correct := operator.CorrectResult{Key: belgium, Classification: operator.Classification{}}
 	p := w.preview(t, correct)
 	if !slices.Contains(p.Effects, "Places or points of the sprint change.") || p.Seen == seen {
 		t.Errorf("preview of another sprint: got %+v", p)
 	}
 	done := must(t, w.Operator, correct, operator.Request{Actor: "operator:anna", Reason: "flagged", Seen: p.Seen})
-	if rows := done.Round.Sprint(); len(rows) != 3 || rows[0].Driver != "oscar-piastri" || done.Round.Differs() {
+	if rows := done.Record.(*almanac.Round).Sprint(); len(rows) != 3 || rows[0].Driver != "oscar-piastri" || done.Record.(*almanac.Round).Differs() {
 		t.Errorf("verified is the sprint %+v", rows)
 	}
 }
@@ -168,7 +169,7 @@ func TestCorrectTheSprint(t *testing.T) {
 	ofSprint := operator.Classification{Sprint: true, Order: []string{"PIA", "LEC"}}
 	refused := func(c operator.Classification, want string) {
 		t.Helper()
-		if _, err := w.Preview(t.Context(), operator.CorrectResult(belgium, c)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := preview(t, w.Operator, operator.CorrectResult{Key: belgium, Classification: c}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("correct by %+v: got error %v, want one with %q", c, err, want)
 		}
 	}
@@ -178,7 +179,7 @@ func TestCorrectTheSprint(t *testing.T) {
 			rows[i].Points = float64(8 - i)
 		}
 	})
-	before := must(t, w.Operator, operator.VerifyResult(belgium), operator.Request{Actor: "operator:anna"}).Round
+	before := must(t, w.Operator, operator.VerifyResult{Key: belgium}, operator.Request{Actor: "operator:anna"}).Record.(*almanac.Round)
 	refused(operator.Classification{Sprint: true, Order: []string{"PIA", "VER"}}, "order of the sprint of 2024014: place 2: VER did not take part")
 	refused(operator.Classification{Sprint: true, Document: []byte(`{"sprint": []}`)}, "a document says by itself")
 	refused(operator.Classification{Document: []byte(`{"sprint": [{"driver": "PIA", "position": 1}]}`)}, "lewis-hamilton is missing")
@@ -196,11 +197,11 @@ func TestCorrectTheSprint(t *testing.T) {
 		},
 		{operator.Classification{Sprint: true}, "lewis-hamilton 8, oscar-piastri 7, charles-leclerc 6"}, // as the source has it
 	} {
-		correct := operator.CorrectResult(belgium, tt.ruling)
+		correct := operator.CorrectResult{Key: belgium, Classification: tt.ruling}
 		if p := w.preview(t, correct); !slices.Contains(p.Effects, "Places or points of the sprint change.") {
 			t.Errorf("%d: preview %+v", i, p)
 		}
-		r := must(t, w.Operator, correct, operator.Request{Actor: "operator:anna", Reason: "document 7"}).Round
+		r := must(t, w.Operator, correct, operator.Request{Actor: "operator:anna", Reason: "document 7"}).Record.(*almanac.Round)
 		var got []string
 		for _, row := range r.Sprint() {
 			got = append(got, fmt.Sprintf("%s %g", row.Driver, row.Points))
@@ -251,13 +252,13 @@ func TestVerifyTrips(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Store, w.Facts = slow, func(context.Context) (archive.Stored, error) { return facts, nil }
-		p := w.preview(t, operator.VerifyResult(belgium))
+		p := w.preview(t, operator.VerifyResult{Key: belgium})
 		began := time.Now()
-		done := must(t, w.Operator, operator.VerifyResult(belgium), operator.Request{Seen: p.Seen})
+		done := must(t, w.Operator, operator.VerifyResult{Key: belgium}, operator.Request{Seen: p.Seen})
 		if got := time.Since(began); got != 3*time.Second {
 			t.Errorf("%d round trips, want 3", got/time.Second)
 		}
-		if done.Round.Result == nil || done.Unpublished == "" {
+		if done.Record.(*almanac.Round).Result == nil || done.Unpublished == "" {
 			t.Errorf("got %+v, want it verified and to be published", done)
 		}
 	})

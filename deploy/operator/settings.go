@@ -17,16 +17,18 @@ import (
 // ErrSettled says that the settings of the store are as they are asked to be.
 var ErrSettled = errors.New("the settings of the store say so already")
 
-// ChangeSettings changes the rules that every scheduler of the store goes by. What is nil stays as it
-// is.
+// ChangeSettings changes the rules that every scheduler of the store goes by. A nil field leaves its setting
+// alone.
 type ChangeSettings struct {
-	Model           *string           // of predict.Names
-	AutoVerifyAfter *time.Duration    // 0: only an operator verifies
-	AutoReviseAfter *time.Duration    // 0: only an operator corrects
-	Headshots       *season.Headshots // without a template: nobody has a portrait
+	Model           *string           `help:"What makes the picks from now on: v2, r2, grid-frequency." env:"-"` // of predict.Names
+	AutoVerifyAfter *time.Duration    `form:"verify" unit:"h" help:"How long a classification must have stood to verify by itself; 0: only an operator verifies." env:"-"`
+	AutoReviseAfter *time.Duration    `form:"revise" unit:"h" help:"The same for a later correction; 0: only an operator corrects." env:"-"`
+	Headshots       *season.Headshots `kong:"-" form:"-"`
+	NoHeadshots     bool              `form:"headshots" help:"No driver has a portrait, whatever the archive says." xor:"portraits" env:"-"`
 }
 
-func (d ChangeSettings) entry() auditlog.Change {
+// subject names the settings that are changed, for the audit log.
+func (d ChangeSettings) subject() string {
 	var told []string
 	if d.Model != nil {
 		told = append(told, "model "+*d.Model)
@@ -44,7 +46,7 @@ func (d ChangeSettings) entry() auditlog.Change {
 	default:
 		told = append(told, fmt.Sprintf("headshots of %d drivers", len(d.Headshots.Drivers)))
 	}
-	return auditlog.Change{Action: auditlog.ChangeSettings, Subject: strings.Join(told, ", ")}
+	return strings.Join(told, ", ")
 }
 
 // apply changes s, and says what follows for people; nothing, if s is like that already.
@@ -81,39 +83,44 @@ func (d ChangeSettings) apply(s *settings.Settings) (effects []string) {
 	return effects
 }
 
-func (d ChangeSettings) preview(ctx context.Context, o *Operator) (Preview, error) {
+func (d ChangeSettings) look(ctx context.Context, o *Operator) (*Plan, error) {
+	if d.NoHeadshots {
+		d.Headshots = &season.Headshots{}
+	}
 	if d.Model != nil {
 		if _, err := predict.ByName(*d.Model); err != nil {
-			return Preview{}, fmt.Errorf("change the settings: %w", err)
+			return nil, fmt.Errorf("change the settings: %w", err)
 		}
 	}
 	for name, told := range map[string]*time.Duration{"auto-verify-after": d.AutoVerifyAfter, "auto-revise-after": d.AutoReviseAfter} {
 		if told != nil && *told < 0 {
-			return Preview{}, fmt.Errorf("change the settings: %s %s: must not be negative", name, *told)
+			return nil, fmt.Errorf("change the settings: %s %s: must not be negative", name, *told)
 		}
 	}
 	if d.Headshots != nil {
 		if err := d.Headshots.Validate(); err != nil {
-			return Preview{}, fmt.Errorf("change the settings: headshots: %w", err)
+			return nil, fmt.Errorf("change the settings: headshots: %w", err)
 		}
 	}
-	settings, err := settings.Load(ctx, o.Store)
+	now, err := settings.Load(ctx, o.Store)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
-	seen := digest(settings)
-	effects := d.apply(&settings)
+	seen := digest(now)
+	effects := d.apply(&now)
 	if len(effects) == 0 {
-		return Preview{}, fmt.Errorf("change the settings: %w", ErrSettled)
+		return nil, fmt.Errorf("change the settings: %w", ErrSettled)
 	}
-	return Preview{Title: "Change the settings of the store", Question: "Go by this from now on?", Effects: effects, Seen: seen}, nil
-}
-
-func (d ChangeSettings) do(ctx context.Context, o *Operator, _ Request, _ Preview) (Answer, error) {
-	if _, err := settings.Update(ctx, o.Store, func(s *settings.Settings) { d.apply(s) }); err != nil {
-		return Answer{}, err
-	}
-	return Answer{Text: "The settings of the store are changed: " + d.entry().Subject + "."}, nil
+	return &Plan{
+		entry:   auditlog.Change{Action: auditlog.ChangeSettings, Subject: d.subject()},
+		Preview: Preview{Title: "Change the settings of the store", Question: "Go by this from now on?", Effects: effects, Seen: seen},
+		do: func(ctx context.Context, _ Request) (Answer, error) {
+			if _, err := settings.Update(ctx, o.Store, func(s *settings.Settings) { d.apply(s) }); err != nil {
+				return Answer{}, err
+			}
+			return Answer{Text: "The settings of the store are changed: " + d.subject() + "."}, nil
+		},
+	}, nil
 }
 
 // Setting is one of the settings of a store, in words.

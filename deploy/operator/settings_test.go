@@ -16,11 +16,11 @@ import (
 func TestSettings(t *testing.T) {
 	o := desk(t)
 	model, wrong, hours := "r2", "crystal-ball", 2*time.Hour
-	if _, err := o.Preview(t.Context(), operator.ChangeSettings{Model: &wrong}); err == nil || !strings.Contains(err.Error(), `"crystal-ball": must be one of v2, r2`) {
+	if _, err := preview(t, o, operator.ChangeSettings{Model: &wrong}); err == nil || !strings.Contains(err.Error(), `"crystal-ball": must be one of v2, r2`) {
 		t.Errorf("a model that nobody has: got %v", err)
 	}
 	change := operator.ChangeSettings{Model: &model, AutoVerifyAfter: &hours}
-	p, err := o.Preview(t.Context(), change)
+	p, err := preview(t, o, change)
 	if err != nil || p.Question == "" || len(p.Effects) != 2 || !strings.Contains(p.Effects[0], "those that are frozen stay") {
 		t.Errorf("got %+v, %v; want a question, and what follows from each", p, err)
 	}

@@ -34,15 +34,11 @@ func SourcesOf(in *ingest.Ingest) []Source {
 	return list
 }
 
-// AcceptChange lets a change through that a source says and that waits for a person.
+// AcceptChange applies a change of a source that waits for a person.
 type AcceptChange struct {
-	ID string // of the change
-}
+	reasoned
 
-func (AcceptChange) needsReason() bool { return true }
-
-func (d AcceptChange) entry() auditlog.Change {
-	return auditlog.Change{Action: auditlog.AcceptChange, Subject: d.ID}
+	ID string `arg:"" help:"Of the change, as gridcast source check lists it."`
 }
 
 // change finds the change, as of the last look at the sources.
@@ -62,10 +58,10 @@ func (d AcceptChange) change(o *Operator) (assemble.Proposal, error) {
 	return assemble.Proposal{}, fmt.Errorf("accept %s: no change of that ID waits; there wait %v (gridcast source check)", d.ID, waits)
 }
 
-func (d AcceptChange) preview(ctx context.Context, o *Operator) (Preview, error) {
+func (d AcceptChange) look(ctx context.Context, o *Operator) (*Plan, error) {
 	c, err := d.change(o)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
 	p := Preview{
 		Title:    fmt.Sprintf("Accept the %s of %s from %s", c.Block, c.Round(), c.Source),
@@ -79,15 +75,15 @@ func (d AcceptChange) preview(ctx context.Context, o *Operator) (Preview, error)
 	}
 	v, err := o.view(ctx)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
 	out, err := o.Ingest.TrialAccept(ctx, v.At, d.ID)
 	if err != nil {
-		return Preview{}, fmt.Errorf("accept %s: %w", d.ID, err)
+		return nil, fmt.Errorf("accept %s: %w", d.ID, err)
 	}
 	archive, err := season.New(out.Facts)
 	if err != nil {
-		return Preview{}, fmt.Errorf("accept %s: %w", d.ID, err)
+		return nil, fmt.Errorf("accept %s: %w", d.ID, err)
 	}
 	state := o.Ledger.State()
 	after := almanac.Join(archive.AsOf(v.At), state, c.Year)
@@ -103,7 +99,24 @@ func (d AcceptChange) preview(ctx context.Context, o *Operator) (Preview, error)
 		}
 	}
 	p.Seen = digest(struct{ Change, Head any }{c, state.Head()})
-	return p, nil
+	return &Plan{
+		entry: auditlog.Change{Action: auditlog.AcceptChange, Subject: d.ID}, Preview: p,
+		do: func(ctx context.Context, request Request) (Answer, error) {
+			now := o.Now()
+			if _, err := o.Ingest.Accept(ctx, now, request.Actor, d.ID, request.Reason); err != nil {
+				return Answer{}, err
+			}
+			report, err := o.Ingest.Apply(ctx, now)
+			if err != nil {
+				return Answer{}, fmt.Errorf("it is let through, and used once this is mended: %w", err)
+			}
+			answer := Answer{Text: fmt.Sprintf("The %s of %s is what %s says.", c.Block, c.Round(), c.Source), Events: report.Events}
+			if report.Changed || len(report.Events) > 0 {
+				answer.Unpublished = "a change of " + c.Source + " was accepted"
+			}
+			return answer, nil
+		},
+	}, nil
 }
 
 // lossEffects says what follows if it is believed that a source has lost the rounds of a change.
@@ -135,24 +148,4 @@ func Difference(line assemble.Line) string {
 		return fmt.Sprintf("%s: no longer %s", line.About, line.Was)
 	}
 	return fmt.Sprintf("%s: %s, was %s", line.About, line.Is, line.Was)
-}
-
-func (d AcceptChange) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
-	c, err := d.change(o)
-	if err != nil {
-		return Answer{}, err
-	}
-	now := o.Now()
-	if _, err := o.Ingest.Accept(ctx, now, request.Actor, d.ID, request.Reason); err != nil {
-		return Answer{}, err
-	}
-	report, err := o.Ingest.Apply(ctx, now)
-	if err != nil {
-		return Answer{}, fmt.Errorf("it is let through, and used once this is mended: %w", err)
-	}
-	done := Answer{Text: fmt.Sprintf("The %s of %s is what %s says.", c.Block, c.Round(), c.Source), Events: report.Events}
-	if report.Changed || len(report.Events) > 0 {
-		done.Unpublished = "a change of " + c.Source + " was accepted"
-	}
-	return done, nil
 }

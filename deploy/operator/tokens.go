@@ -77,80 +77,88 @@ func tokenHash(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// AddOperator gives a person a token of their own; it is in Answer.Secret, this once.
+// AddOperator gives a person a token of their own, which is Answer.Secret.
 type AddOperator struct {
-	Name string
-	Role Role
+	Name string `arg:"" help:"Who: stands beside every change they make."`
+	Role Role   `required:"" help:"read: look at everything; operate: carry out every action." enum:"read,operate" env:"-"`
 }
 
-func (d AddOperator) entry() auditlog.Change {
-	return auditlog.Change{Action: auditlog.AddOperator, Subject: d.Name + ", " + string(d.Role)}
-}
-
-func (d AddOperator) preview(ctx context.Context, o *Operator) (Preview, error) {
-	if !NamePattern.MatchString(d.Name) {
-		return Preview{}, fmt.Errorf("add operator %q: a name has 1 to 40 letters, digits, blanks and . _ @ -", d.Name)
-	}
-	if d.Role != Read && d.Role != Operate {
-		return Preview{}, fmt.Errorf("add operator %q: role %q: must be %s or %s", d.Name, d.Role, Read, Operate)
-	}
-	list, err := LoadPeople(ctx, o.Store)
-	if err != nil {
-		return Preview{}, err
-	}
-	if slices.ContainsFunc(list, func(p Person) bool { return p.Name == d.Name && p.Revoked.IsZero() }) {
-		return Preview{}, fmt.Errorf("add operator %q: there is one of that name; revoke their token first", d.Name)
-	}
-	may := map[Role]string{Read: "look at everything", Operate: "carry out every action"}[d.Role]
-	return Preview{
-		Title:   "Add the operator " + d.Name,
-		Effects: []string{fmt.Sprintf("%s gets a token, shown once, with which they may %s in the console.", d.Name, may)},
-	}, nil
-}
-
-func (d AddOperator) do(ctx context.Context, o *Operator, _ Request, _ Preview) (Answer, error) {
-	token := TokenPrefix + rand.Text()
-	_, err := peopleOf(o.Store).Update(ctx, func(p *people) error {
-		if slices.ContainsFunc(p.Operators, func(p Person) bool { return p.Name == d.Name && p.Revoked.IsZero() }) {
-			return fmt.Errorf("add operator %q: %w", d.Name, ErrChanged)
-		}
-		p.Operators = append(p.Operators, Person{Name: d.Name, Role: d.Role, SHA256: tokenHash(token), Created: time.Now().UTC().Truncate(time.Second)})
+// holder finds the person of a name whose token works.
+func (p *people) holder(name string) *Person {
+	i := slices.IndexFunc(p.Operators, func(p Person) bool { return p.Name == name && p.Revoked.IsZero() })
+	if i < 0 {
 		return nil
-	})
-	return Answer{Secret: token, Text: fmt.Sprintf("This is the token of %s, role %s. It is shown this once: only its hash is kept.", d.Name, d.Role)}, err
+	}
+	return &p.Operators[i]
+}
+
+func (d AddOperator) look(ctx context.Context, o *Operator) (*Plan, error) {
+	if !NamePattern.MatchString(d.Name) {
+		return nil, fmt.Errorf("add operator %q: a name has 1 to 40 letters, digits, blanks and . _ @ -", d.Name)
+	}
+	may, ok := map[Role]string{Read: "look at everything", Operate: "carry out every action"}[d.Role]
+	if !ok {
+		return nil, fmt.Errorf("add operator %q: role %q: must be %s or %s", d.Name, d.Role, Read, Operate)
+	}
+	list, _, err := peopleOf(o.Store).Load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if list.holder(d.Name) != nil {
+		return nil, fmt.Errorf("add operator %q: there is one of that name; revoke their token first", d.Name)
+	}
+	return &Plan{
+		Brief: true, entry: auditlog.Change{Action: auditlog.AddOperator, Subject: d.Name + ", " + string(d.Role)},
+		Preview: Preview{
+			Title:   "Add the operator " + d.Name,
+			Effects: []string{fmt.Sprintf("%s gets a token, shown once, with which they may %s in the console.", d.Name, may)},
+		},
+		do: func(ctx context.Context, _ Request) (Answer, error) {
+			token := TokenPrefix + rand.Text()
+			added := Person{Name: d.Name, Role: d.Role, SHA256: tokenHash(token), Created: time.Now().UTC().Truncate(time.Second)}
+			_, err := peopleOf(o.Store).Update(ctx, func(p *people) error {
+				if p.holder(d.Name) != nil {
+					return fmt.Errorf("add operator %q: %w", d.Name, ErrStale)
+				}
+				p.Operators = append(p.Operators, added)
+				return nil
+			})
+			return Answer{Record: added, Secret: token, Text: fmt.Sprintf("This is the token of %s, role %s. It is shown this once: only its hash is kept.", d.Name, d.Role)}, err
+		},
+	}, nil
 }
 
 // RevokeOperator refuses a person's token from now on.
-type RevokeOperator struct{ Name string }
-
-func (d RevokeOperator) entry() auditlog.Change {
-	return auditlog.Change{Action: auditlog.RevokeOperator, Subject: d.Name}
+type RevokeOperator struct {
+	Name string `arg:"" help:"Whose token, from operators list."`
 }
 
-func (d RevokeOperator) preview(ctx context.Context, o *Operator) (Preview, error) {
-	list, err := LoadPeople(ctx, o.Store)
-	if err != nil {
-		return Preview{}, err
-	}
-	if !slices.ContainsFunc(list, func(p Person) bool { return p.Name == d.Name && p.Revoked.IsZero() }) {
-		return Preview{}, fmt.Errorf("revoke operator %q: nobody of that name has a token", d.Name)
-	}
-	return Preview{
-		Title: "Revoke the token of " + d.Name, Question: fmt.Sprintf("Refuse the token of %s from now on?", d.Name),
-		Effects: []string{fmt.Sprintf("%s is signed out everywhere within a second or two, and their token is refused for ever.", d.Name)},
-	}, nil
-}
-
-func (d RevokeOperator) do(ctx context.Context, o *Operator, _ Request, _ Preview) (Answer, error) {
-	_, err := peopleOf(o.Store).Update(ctx, func(p *people) error {
-		for i := range p.Operators {
-			if p.Operators[i].Name == d.Name && p.Operators[i].Revoked.IsZero() {
-				p.Operators[i].Revoked = time.Now().UTC().Truncate(time.Second)
+func (d RevokeOperator) look(ctx context.Context, o *Operator) (*Plan, error) {
+	return edit[people, Person]{
+		load: func(ctx context.Context) (*people, error) {
+			list, _, err := peopleOf(o.Store).Load(ctx)
+			return &list, err
+		},
+		update: func(ctx context.Context, change func(*people) error) error {
+			_, err := peopleOf(o.Store).Update(ctx, change)
+			return err
+		},
+		find: func(list *people) (*Person, error) {
+			if p := list.holder(d.Name); p != nil {
+				return p, nil
 			}
-		}
-		return nil
-	})
-	return Answer{Text: fmt.Sprintf("The token of %s is revoked.", d.Name)}, err
+			return nil, fmt.Errorf("revoke operator %q: nobody of that name has a token", d.Name)
+		},
+		preview: func(_ *people, _ *Person, p *Preview) error {
+			p.Title, p.Question = "Revoke the token of "+d.Name, fmt.Sprintf("Refuse the token of %s from now on?", d.Name)
+			p.Effects = []string{fmt.Sprintf("%s is signed out everywhere within a second or two, and their token is refused for ever.", d.Name)}
+			return nil
+		},
+		change: func(_ *people, p *Person, _ Request) (Answer, error) {
+			p.Revoked = time.Now().UTC().Truncate(time.Second)
+			return Answer{Record: *p, Text: fmt.Sprintf("The token of %s is revoked.", d.Name)}, nil
+		},
+	}.plan(ctx, auditlog.Change{Action: auditlog.RevokeOperator, Subject: d.Name})
 }
 
 // peopleAge is how long the operators are taken as they were read.

@@ -17,51 +17,58 @@ import (
 )
 
 // Rebuild builds and publishes now.
-type Rebuild struct{}
+type Rebuild struct {
+	reasoned
 
-func (Rebuild) needsReason() bool      { return true }
-func (Rebuild) entry() auditlog.Change { return auditlog.Change{Action: auditlog.Rebuild} }
-
-func (Rebuild) preview(context.Context, *Operator) (Preview, error) { //nolint:unparam // a Action, of which others fail
-	return Preview{Title: "Rebuild", Effects: []string{"What is due is settled, and a version is published if anything has changed."}}, nil
+	// Store is the store that the caller means, so that a program does not reach the scheduler of another
+	// one; empty: any.
+	Store string `kong:"-"`
 }
 
-func (Rebuild) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
-	return o.build(ctx, builder.Request{Reason: request.Reason, Progress: request.Progress})
+// ErrOtherStore means that a request is about another store than the one at hand.
+var ErrOtherStore = errors.New("wrong store")
+
+func (d Rebuild) look(_ context.Context, o *Operator) (*Plan, error) {
+	if d.Store != "" && d.Store != o.Store.String() {
+		return nil, fmt.Errorf("%w: this scheduler works on %s, not on %s", ErrOtherStore, o.Store, d.Store)
+	}
+	return &Plan{
+		entry:   auditlog.Change{Action: auditlog.Rebuild},
+		Preview: Preview{Title: "Rebuild", Effects: []string{"What is due is settled, and a version is published if anything has changed."}},
+		do: func(ctx context.Context, request Request) (Answer, error) {
+			return o.build(ctx, builder.Request{Reason: request.Reason, Progress: request.Progress})
+		},
+	}, nil
 }
 
 // ReleasePublishing ends the hold that a rollback has put on publishing, and builds.
-type ReleasePublishing struct{}
+type ReleasePublishing struct{ reasoned }
 
-func (ReleasePublishing) needsReason() bool      { return true }
-func (ReleasePublishing) entry() auditlog.Change { return auditlog.Change{Action: auditlog.Release} }
-
-func (ReleasePublishing) preview(ctx context.Context, o *Operator) (Preview, error) {
+func (ReleasePublishing) look(ctx context.Context, o *Operator) (*Plan, error) {
 	pointer, _, err := snapshots.LoadPointer(ctx, o.Store)
 	if err != nil {
-		return Preview{}, fmt.Errorf("release: %w", err)
+		return nil, fmt.Errorf("release: %w", err)
 	}
-	p := Preview{Title: "Release and build", Seen: digest(pointer)}
-	if !pointer.Held {
-		p.Effects = []string{"Publishing is not held: a version is built as at any other time."}
-		return p, nil
+	p := Preview{Title: "Release and build", Seen: digest(pointer), Effects: []string{"Publishing is not held: a version is built as at any other time."}}
+	if pointer.Held {
+		p.Question = "Let publishing go on?"
+		p.Effects = []string{
+			fmt.Sprintf("Publishing is held since version %d, because: %s.", pointer.Version, pointer.Reason),
+			"A version is built from the facts and the ledger of now, and clients get it; builds go on by themselves from then on.",
+		}
 	}
-	p.Question = "Let publishing go on?"
-	p.Effects = []string{
-		fmt.Sprintf("Publishing is held since version %d, because: %s.", pointer.Version, pointer.Reason),
-		"A version is built from the facts and the ledger of now, and clients get it; builds go on by themselves from then on.",
-	}
-	return p, nil
-}
-
-func (ReleasePublishing) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
-	return o.build(ctx, builder.Request{Reason: request.Reason, Release: true, Progress: request.Progress})
+	return &Plan{
+		entry: auditlog.Change{Action: auditlog.Release}, Preview: p,
+		do: func(ctx context.Context, request Request) (Answer, error) {
+			return o.build(ctx, builder.Request{Reason: request.Reason, Release: true, Progress: request.Progress})
+		},
+	}, nil
 }
 
 func (o *Operator) build(ctx context.Context, request builder.Request) (Answer, error) {
 	request.At = o.Now()
 	outcome, err := o.Build(ctx, request)
-	done := Answer{Events: outcome.Events, Receipt: &outcome.Receipt}
+	done := Answer{Events: outcome.Events, Record: outcome.Receipt, Receipt: &outcome.Receipt}
 	if outcome.Unchanged {
 		done.Text = fmt.Sprintf("Nothing has changed: version %d is up to date.", outcome.Version)
 	} else {
@@ -71,27 +78,25 @@ func (o *Operator) build(ctx context.Context, request builder.Request) (Answer, 
 }
 
 // Rollback publishes the content of an earlier version again and holds publishing.
-type Rollback struct{ Version int64 }
+type Rollback struct {
+	reasoned
 
-func (Rollback) needsReason() bool { return true }
-
-func (d Rollback) entry() auditlog.Change {
-	return auditlog.Change{Action: auditlog.Rollback, Subject: strconv.FormatInt(d.Version, 10)}
+	Version int64 `arg:"" help:"The version whose content becomes current again." placeholder:"V"`
 }
 
-// preview works also where the pointer is damaged or gone, or the current version damaged: a
+// look works also where the pointer is damaged or gone, or the current version damaged: a
 // rollback is the way out of that.
-func (d Rollback) preview(ctx context.Context, o *Operator) (Preview, error) {
+func (d Rollback) look(ctx context.Context, o *Operator) (*Plan, error) {
 	pointer, tag, err := snapshots.LoadPointer(ctx, o.Store)
 	if err != nil && !errors.Is(err, snapshots.ErrDamaged) && !errors.Is(err, snapshots.ErrNone) {
-		return Preview{}, fmt.Errorf("roll back to version %d: %w", d.Version, err)
+		return nil, fmt.Errorf("roll back to version %d: %w", d.Version, err)
 	}
 	if err == nil && pointer.Version == d.Version {
-		return Preview{}, fmt.Errorf("roll back to version %d: it is the current version", d.Version)
+		return nil, fmt.Errorf("roll back to version %d: it is the current version", d.Version)
 	}
 	m, err := LoadManifest(ctx, o.Store, d.Version)
 	if err != nil {
-		return Preview{}, fmt.Errorf("roll back to version %d: %w", d.Version, err)
+		return nil, fmt.Errorf("roll back to version %d: %w", d.Version, err)
 	}
 	p := Preview{
 		Title: fmt.Sprintf("Roll back to version %d", d.Version), Question: fmt.Sprintf("Give clients version %d again, and hold publishing?", d.Version),
@@ -104,21 +109,21 @@ func (d Rollback) preview(ctx context.Context, o *Operator) (Preview, error) {
 	changes, err := snapshots.Diff(ctx, o.Store, pointer.Version, d.Version)
 	if err != nil {
 		p.Warnings = []string{fmt.Sprintf("What clients will see differently cannot be told: %v.", err)}
-		return p, nil
 	}
 	for _, change := range changes {
 		p.Variants = append(p.Variants, change.Path)
 	}
-	return p, nil
-}
-
-func (d Rollback) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
-	publisher := snapshots.Publisher{Store: o.Store, Progress: request.Progress}
-	receipt, err := publisher.Rollback(ctx, d.Version, o.Name, request.Reason, o.Now())
-	return Answer{
-		Receipt: &receipt,
-		Text:    fmt.Sprintf("Version %d has the content of version %d, and publishing is held. Edges follow within a second or two.", receipt.Version, d.Version),
-	}, err
+	return &Plan{
+		entry: auditlog.Change{Action: auditlog.Rollback, Subject: strconv.FormatInt(d.Version, 10)}, Preview: p,
+		do: func(ctx context.Context, request Request) (Answer, error) {
+			publisher := snapshots.Publisher{Store: o.Store, Progress: request.Progress}
+			receipt, err := publisher.Rollback(ctx, d.Version, o.Name, request.Reason, o.Now())
+			return Answer{
+				Record: receipt, Receipt: &receipt,
+				Text: fmt.Sprintf("Version %d has the content of version %d, and publishing is held. Edges follow within a second or two.", receipt.Version, d.Version),
+			}, err
+		},
+	}, nil
 }
 
 // LoadManifest is snapshots.LoadManifest with an error that says what there is.
@@ -133,17 +138,18 @@ func LoadManifest(ctx context.Context, store blob.Store, version int64) (snapsho
 	return m, err
 }
 
-// Prune removes old versions and what no version needs.
-type Prune struct{ Keep int }
-
-func (d Prune) entry() auditlog.Change {
-	return auditlog.Change{Action: auditlog.Prune, Subject: fmt.Sprintf("all but %d versions", d.Keep)}
+// Prune removes old versions and the objects that no version needs.
+type Prune struct {
+	Keep int `default:"50" help:"How many published versions stay, not counting those that brought nothing but downloads." placeholder:"N" env:"-"`
 }
 
-func (d Prune) preview(ctx context.Context, o *Operator) (Preview, error) {
+func (d Prune) look(ctx context.Context, o *Operator) (*Plan, error) {
+	if d.Keep < 1 {
+		return nil, fmt.Errorf("prune: keep %d versions: enter a number of at least 1", d.Keep)
+	}
 	pruned, err := snapshots.Prune(ctx, o.Store, d.Keep, time.Now(), true)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
 	removed := make([]string, len(pruned.Removed))
 	for i, object := range pruned.Removed {
@@ -152,105 +158,100 @@ func (d Prune) preview(ctx context.Context, o *Operator) (Preview, error) {
 	p := Preview{Title: fmt.Sprintf("Remove all but %d versions and their downloads", d.Keep), Seen: digest(removed)}
 	if len(removed) == 0 {
 		p.Effects = []string{fmt.Sprintf("There is nothing to remove: %d versions are kept, and the rest is younger than a day.", len(pruned.Kept))}
-		return p, nil
+	} else {
+		p.Question = fmt.Sprintf("Remove %d objects for ever?", len(removed))
+		p.Effects = []string{
+			fmt.Sprintf("%d objects, %.1f MiB, are removed for ever; %d versions are kept.", len(removed), float64(pruned.Bytes)/(1<<20), len(pruned.Kept)),
+			"A version that is removed cannot be rolled back to, and differences from it cannot be shown.",
+		}
 	}
-	p.Question = fmt.Sprintf("Remove %d objects for ever?", len(removed))
-	p.Effects = []string{
-		fmt.Sprintf("%d objects, %.1f MiB, are removed for ever; %d versions are kept.", len(removed), float64(pruned.Bytes)/(1<<20), len(pruned.Kept)),
-		"A version that is removed cannot be rolled back to, and differences from it cannot be shown.",
-	}
-	return p, nil
+	return &Plan{
+		entry: auditlog.Change{Action: auditlog.Prune, Subject: fmt.Sprintf("all but %d versions", d.Keep)}, Preview: p,
+		do: func(ctx context.Context, _ Request) (Answer, error) {
+			pruned, err := snapshots.Prune(ctx, o.Store, d.Keep, time.Now(), false)
+			return Answer{Record: pruned, Text: fmt.Sprintf("%d objects, %d bytes removed; %d versions kept.", len(pruned.Removed), pruned.Bytes, len(pruned.Kept))}, err
+		},
+	}, nil
 }
 
-func (d Prune) do(ctx context.Context, o *Operator, _ Request, _ Preview) (Answer, error) {
-	pruned, err := snapshots.Prune(ctx, o.Store, d.Keep, time.Now(), false)
-	return Answer{
-		Pruned: &pruned,
-		Text:   fmt.Sprintf("%d objects, %d bytes removed; %d versions kept.", len(pruned.Removed), pruned.Bytes, len(pruned.Kept)),
-	}, err
+// CheckVersion reads every object of a version again and compares its hash. It changes nothing. If an object
+// is wrong, Apply returns the report with the error.
+type CheckVersion struct {
+	Version int64 `arg:"" optional:"" help:"The version; default: the current one." placeholder:"V"`
 }
 
-// CheckVersion reads every object of a version again and compares its hash. It changes nothing.
-type CheckVersion struct{ Version int64 } // 0: the current one
-
-func (CheckVersion) entry() auditlog.Change { return auditlog.Change{} }
-
-func (d CheckVersion) preview(context.Context, *Operator) (Preview, error) { //nolint:unparam // a Action, of which others fail
+func (d CheckVersion) look(_ context.Context, o *Operator) (*Plan, error) {
 	title := "Check every object of the current version"
 	if d.Version != 0 {
 		title = fmt.Sprintf("Check every object of version %d", d.Version)
 	}
-	return Preview{Title: title, Effects: []string{"Every object is read and compared with its hash. Nothing is changed."}}, nil
+	return &Plan{
+		Preview: Preview{Title: title, Effects: []string{"Every object is read and compared with its hash. Nothing is changed."}},
+		do: func(ctx context.Context, request Request) (Answer, error) {
+			found, err := snapshots.Verify(ctx, o.Store, d.Version, request.Progress)
+			if err != nil {
+				return Answer{}, err
+			}
+			if len(found.Faults) > 0 {
+				return Answer{Record: found}, fmt.Errorf("version %d is damaged: %d of %d objects are wrong: %w; roll back to a version that is whole, then rebuild",
+					found.Version, len(found.Faults), found.Objects, errors.Join(found.Faults...))
+			}
+			return Answer{Record: found, Text: fmt.Sprintf("Version %d is whole: %d objects, %d bytes read and compared.", found.Version, found.Objects, found.Bytes)}, nil
+		},
+	}, nil
 }
 
-// do fails if an object is not what it should be; Answer has what was found.
-func (d CheckVersion) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
-	found, err := snapshots.Verify(ctx, o.Store, d.Version, request.Progress)
-	if err != nil {
-		return Answer{}, err
-	}
-	done := Answer{Checked: &found, Text: fmt.Sprintf("Version %d is whole: %d objects, %d bytes read and compared.", found.Version, found.Objects, found.Bytes)}
-	if len(found.Faults) > 0 {
-		done.Text = ""
-		return done, fmt.Errorf("version %d is damaged: %d of %d objects are wrong: %w; roll back to a version that is whole, then rebuild",
-			found.Version, len(found.Faults), found.Objects, errors.Join(found.Faults...))
-	}
-	return done, nil
+// AuditLedger proves from the store alone that no pick was made late or changed. It changes nothing. If the
+// record does not hold, Apply returns the report with the error.
+type AuditLedger struct {
+	Heads []string `name:"since-head" form:"-" help:"A head noted earlier, the hash of /status or a manifest: must still be part of the record. Repeat for more." placeholder:"HASH"`
 }
 
-// AuditLedger proves from the store alone that no pick was made late or changed. It changes
-// nothing.
-type AuditLedger struct{ Heads []string } // noted earlier: must still be part of the record
-
-func (AuditLedger) entry() auditlog.Change { return auditlog.Change{} }
-
-func (AuditLedger) preview(context.Context, *Operator) (Preview, error) { //nolint:unparam // a Action, of which others fail
-	return Preview{Title: "Audit the ledger", Effects: []string{"The whole record is read from the store and compared with what was published. Nothing is changed."}}, nil
-}
-
-// do fails if the record does not hold; Answer has the report all the same.
-func (d AuditLedger) do(ctx context.Context, o *Operator, _ Request, _ Preview) (Answer, error) {
-	audit, err := builder.AuditStore(ctx, o.Store, d.Heads...)
-	if err != nil {
-		return Answer{}, err
-	}
-	done := Answer{Audited: &audit}
-	if err := audit.Err(); err != nil {
-		return done, err
-	}
-	done.Text = fmt.Sprintf("The record is whole: %d events in %d files, %d picks, each frozen before its race and served as it was frozen; %d versions agree.",
-		audit.Events, audit.Head.Seq, len(audit.Picks), audit.Versions)
-	return done, nil
+func (d AuditLedger) look(_ context.Context, o *Operator) (*Plan, error) {
+	return &Plan{
+		Preview: Preview{Title: "Audit the ledger", Effects: []string{"The whole record is read from the store and compared with what was published. Nothing is changed."}},
+		do: func(ctx context.Context, _ Request) (Answer, error) {
+			audit, err := builder.AuditStore(ctx, o.Store, d.Heads...)
+			if err != nil {
+				return Answer{}, err
+			}
+			if err := audit.Err(); err != nil {
+				return Answer{Record: audit}, err
+			}
+			return Answer{Record: audit, Text: fmt.Sprintf("The record is whole: %d events in %d files, %d picks, each frozen before its race and served as it was frozen; %d versions agree.",
+				audit.Events, audit.Head.Seq, len(audit.Picks), audit.Versions)}, nil
+		},
+	}, nil
 }
 
 // RunJob has a job of the running service run at once, and waits for it.
-type RunJob struct{ Name string }
-
-func (d RunJob) entry() auditlog.Change {
-	return auditlog.Change{Action: auditlog.RunJob, Subject: d.Name}
+type RunJob struct {
+	Name string `arg:"" form:"job" help:"The name of the job."`
 }
 
-// ErrNoJob says that the service has no job of that name.
+// ErrNoJob means that the service has no job of that name.
 var ErrNoJob = errors.New("no job of that name")
 
-func (d RunJob) preview(_ context.Context, o *Operator) (Preview, error) {
+func (d RunJob) look(_ context.Context, o *Operator) (*Plan, error) {
 	if o.Jobs == nil || !slices.ContainsFunc(o.Jobs(), func(s scheduler.Status) bool { return s.Name == d.Name }) {
-		return Preview{}, fmt.Errorf("run %q: %w", d.Name, ErrNoJob)
+		return nil, fmt.Errorf("run %q: %w", d.Name, ErrNoJob)
 	}
-	return Preview{Title: "Run the job " + d.Name, Effects: []string{"It runs once, now or when its turn comes."}}, nil
-}
-
-func (d RunJob) do(ctx context.Context, o *Operator, request Request, _ Preview) (Answer, error) {
-	outcome, err := o.RunJob(d.Name, "asked for by "+request.Actor)
-	if err != nil {
-		return Answer{}, err
-	}
-	select {
-	case err := <-outcome:
-		return Answer{Text: "The job " + d.Name + " has run without an error."}, err
-	case <-ctx.Done():
-		return Answer{}, ctx.Err()
-	}
+	return &Plan{
+		entry:   auditlog.Change{Action: auditlog.RunJob, Subject: d.Name},
+		Preview: Preview{Title: "Run the job " + d.Name, Effects: []string{"It runs once, now or when its turn comes."}},
+		do: func(ctx context.Context, request Request) (Answer, error) {
+			outcome, err := o.RunJob(d.Name, "asked for by "+request.Actor)
+			if err != nil {
+				return Answer{}, err
+			}
+			select {
+			case err := <-outcome:
+				return Answer{Text: "The job " + d.Name + " has run without an error."}, err
+			case <-ctx.Done():
+				return Answer{}, ctx.Err()
+			}
+		},
+	}, nil
 }
 
 // RaceTime is the race time of a store that nobody has told a clock of: now, where its ledger is

@@ -40,39 +40,35 @@ func wanted(endpoints []string) string {
 	return strings.Join(endpoints, ", ")
 }
 
-// AddWebhook has a receiver told of every published version from now on; its secret is in
-// Done.Secret.
+// AddWebhook sends every version published from now on to a receiver. Answer.Secret is what the
+// receiver verifies messages with.
 type AddWebhook struct {
-	URL       string
-	Endpoints []string // of webhook.Topics; empty: all
+	URL       string   `arg:"" help:"Where messages are posted: an https address of the public internet, at port 443 or one from 1024 on."`
+	Endpoints []string `name:"endpoint" help:"What to tell of, such as standings or calendar.ics; repeat for more. Default: everything." env:"-" placeholder:"NAME"` // of webhook.Topics; empty: all
 }
 
-func (d AddWebhook) entry() auditlog.Change {
-	u, err := url.Parse(d.URL)
-	if err != nil {
-		u = &url.URL{Host: "?"}
-	}
-	return auditlog.Change{Action: auditlog.AddWebhook, Subject: u.Host + ", " + wanted(d.Endpoints)}
-}
-
-func (d AddWebhook) preview(ctx context.Context, o *Operator) (Preview, error) {
+func (d AddWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 	sender, err := o.sender()
 	if err != nil {
-		return Preview{}, fmt.Errorf("add webhook: %w", err)
+		return nil, fmt.Errorf("add webhook: %w", err)
 	}
 	h, err := webhook.New(sender, d.URL, d.Endpoints, 0)
 	if err != nil {
-		return Preview{}, fmt.Errorf("add webhook: %w", err)
+		return nil, fmt.Errorf("add webhook: %w", err)
 	}
 	hooks, err := webhook.Load(ctx, o.Store)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
+	if len(hooks) >= webhook.MaxHooks {
+		return nil, fmt.Errorf("add webhook: there are %d, which is as many as a store may have; remove one first", len(hooks))
+	}
+	host := WebhookHost(h)
 	p := Preview{
-		Title:    "Add a webhook to " + WebhookHost(h),
-		Question: fmt.Sprintf("Send what changes to %s from now on?", WebhookHost(h)),
+		Title:    "Add a webhook to " + host,
+		Question: fmt.Sprintf("Send what changes to %s from now on?", host),
 		Effects: []string{
-			fmt.Sprintf("After every publication %s is sent the list of what has changed, of %s: paths and ETags, no data.", WebhookHost(h), wanted(d.Endpoints)),
+			fmt.Sprintf("After every publication %s is sent the list of what has changed, of %s: paths and ETags, no data.", host, wanted(d.Endpoints)),
 			"The secret that its receiver verifies with is shown once.",
 		},
 		Seen: digest(len(hooks)),
@@ -80,102 +76,114 @@ func (d AddWebhook) preview(ctx context.Context, o *Operator) (Preview, error) {
 	if slices.ContainsFunc(hooks, func(other webhook.Hook) bool { return other.URL == d.URL }) {
 		p.Warnings = append(p.Warnings, "There is a webhook to this address already: it will be told twice.")
 	}
-	if len(hooks) >= webhook.MaxHooks {
-		return p, fmt.Errorf("add webhook: there are %d, which is as many as a store may have; remove one first", len(hooks))
-	}
-	return p, nil
-}
-
-func (d AddWebhook) do(ctx context.Context, o *Operator, _ Request, _ Preview) (Answer, error) {
-	pointer, _, err := snapshots.LoadPointer(ctx, o.Store)
-	if err != nil && !errors.Is(err, snapshots.ErrNone) {
-		return Answer{}, err
-	}
-	h, err := webhook.New(o.Webhooks, d.URL, d.Endpoints, pointer.Version)
-	if err != nil {
-		return Answer{}, err
-	}
-	secret, err := o.Webhooks.Secret(h)
-	if err != nil {
-		return Answer{}, err
-	}
-	if err := webhook.Update(ctx, o.Store, func(hooks *[]webhook.Hook) error { *hooks = append(*hooks, h); return nil }); err != nil {
-		return Answer{}, err
-	}
-	return Answer{
-		Webhook: &h, Secret: secret,
-		Text: fmt.Sprintf("Webhook %s to %s is told of every version after %d. Its secret is shown this once: it is kept nowhere.", h.ID, WebhookHost(h), h.Since),
+	return &Plan{
+		Brief: true, Preview: p, entry: auditlog.Change{Action: auditlog.AddWebhook, Subject: host + ", " + wanted(d.Endpoints)},
+		do: func(ctx context.Context, _ Request) (Answer, error) {
+			pointer, _, err := snapshots.LoadPointer(ctx, o.Store)
+			if err != nil && !errors.Is(err, snapshots.ErrNone) {
+				return Answer{}, err
+			}
+			h, err := webhook.New(sender, d.URL, d.Endpoints, pointer.Version)
+			if err != nil {
+				return Answer{}, err
+			}
+			secret, err := sender.Secret(h)
+			if err != nil {
+				return Answer{}, err
+			}
+			if err := webhook.Update(ctx, o.Store, func(hooks *[]webhook.Hook) error { *hooks = append(*hooks, h); return nil }); err != nil {
+				return Answer{}, err
+			}
+			return Answer{
+				Record: h, Secret: secret,
+				Text: fmt.Sprintf("Webhook %s to %s is told of every version after %d. Its secret is shown this once: it is kept nowhere.", h.ID, host, h.Since),
+			}, nil
+		},
 	}, nil
 }
 
-// RotateWebhook gives a webhook another secret. The old one signs too for the grace.
+// editWebhook plans a change of the webhook of an id.
+func (o *Operator) editWebhook(ctx context.Context, action auditlog.Action, id string,
+	preview func(*webhook.Hook, *Preview) error, change func(*[]webhook.Hook, *webhook.Hook, Request) (Answer, error),
+) (*Plan, error) {
+	return edit[[]webhook.Hook, webhook.Hook]{
+		load: o.loadWebhooks,
+		update: func(ctx context.Context, change func(*[]webhook.Hook) error) error {
+			return webhook.Update(ctx, o.Store, change)
+		},
+		find:    func(hooks *[]webhook.Hook) (*webhook.Hook, error) { return webhook.Find(*hooks, id) },
+		preview: func(_ *[]webhook.Hook, h *webhook.Hook, p *Preview) error { return preview(h, p) },
+		change:  change,
+	}.plan(ctx, auditlog.Change{Action: action, Subject: id})
+}
+
+func (o *Operator) loadWebhooks(ctx context.Context) (*[]webhook.Hook, error) {
+	hooks, err := webhook.Load(ctx, o.Store)
+	return &hooks, err
+}
+
+// RotateWebhook gives a webhook another secret. Both secrets sign for the grace.
 type RotateWebhook struct {
-	ID    string
-	Grace time.Duration
+	ID    string `arg:"" form:"hook" help:"The webhook's id, from webhooks list."`
+	Grace Span   `default:"24h" unit:"h" help:"How long the old secret signs too." placeholder:"DURATION" env:"-"`
 }
 
-func (d RotateWebhook) entry() auditlog.Change {
-	return auditlog.Change{Action: auditlog.RotateWebhook, Subject: d.ID}
-}
-
-func (d RotateWebhook) preview(ctx context.Context, o *Operator) (Preview, error) {
+func (d RotateWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
+	grace := time.Duration(d.Grace)
 	sender, err := o.sender()
 	if err != nil {
-		return Preview{}, fmt.Errorf("rotate webhook %s: %w", d.ID, err)
+		return nil, fmt.Errorf("rotate webhook %s: %w", d.ID, err)
 	}
-	if d.Grace < 0 {
-		return Preview{}, fmt.Errorf("rotate webhook %s: a grace of %s: must not be negative", d.ID, d.Grace)
+	if grace < 0 {
+		return nil, fmt.Errorf("rotate webhook %s: a grace of %s: must not be negative", d.ID, grace)
 	}
-	return o.previewWebhook(ctx, d.ID, func(h webhook.Hook, p *Preview) {
-		p.Title = "Rotate the secret of the webhook to " + WebhookHost(h)
-		p.Question = fmt.Sprintf("Replace the secret of %s?", WebhookHost(h))
-		p.Effects = []string{"A new secret is shown once, and signs from now on."}
-		if h.Master == sender.Master() {
-			p.Effects = append(p.Effects, fmt.Sprintf("The old one signs too until %s.", minute(time.Now().Add(d.Grace))))
-			return
-		}
-		p.Warnings = []string{"The old secret is of another master and cannot sign any more: its receiver refuses messages until it has the new one."}
-	})
+	return o.editWebhook(ctx, auditlog.RotateWebhook, d.ID,
+		func(h *webhook.Hook, p *Preview) error {
+			p.Title = "Rotate the secret of the webhook to " + WebhookHost(*h)
+			p.Question = fmt.Sprintf("Replace the secret of %s?", WebhookHost(*h))
+			p.Effects = []string{"A new secret is shown once, and signs from now on."}
+			if h.Master == sender.Master() {
+				p.Effects = append(p.Effects, fmt.Sprintf("The old one signs too until %s.", minute(time.Now().Add(grace))))
+			} else {
+				p.Warnings = []string{"The old secret is of another master and cannot sign any more: its receiver refuses messages until it has the new one."}
+			}
+			return nil
+		},
+		func(_ *[]webhook.Hook, h *webhook.Hook, _ Request) (Answer, error) {
+			h.Rotate(sender, grace)
+			secret, err := sender.Secret(*h)
+			return Answer{Record: *h, Secret: secret, Text: fmt.Sprintf("Webhook %s to %s has a new secret, shown this once: it is kept nowhere.", h.ID, WebhookHost(*h))}, err
+		})
 }
 
-func (d RotateWebhook) do(ctx context.Context, o *Operator, _ Request, p Preview) (Answer, error) {
-	h, err := o.updateWebhook(ctx, d.ID, p, func(h *webhook.Hook) { h.Rotate(o.Webhooks, d.Grace) })
-	if err != nil {
-		return Answer{}, err
-	}
-	secret, err := o.Webhooks.Secret(h)
-	return Answer{Webhook: &h, Secret: secret, Text: fmt.Sprintf("Webhook %s to %s has a new secret, shown this once: it is kept nowhere.", h.ID, WebhookHost(h))}, err
+// PauseWebhook stops messages to a webhook until it is resumed.
+type PauseWebhook struct {
+	ID string `arg:"" form:"hook" help:"The webhook's id, from webhooks list."`
 }
 
-// PauseWebhook has nothing sent to a webhook until it is resumed.
-type PauseWebhook struct{ ID string }
-
-func (d PauseWebhook) entry() auditlog.Change {
-	return auditlog.Change{Action: auditlog.PauseWebhook, Subject: d.ID}
+func (d PauseWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
+	return o.editWebhook(ctx, auditlog.PauseWebhook, d.ID,
+		func(h *webhook.Hook, p *Preview) error {
+			p.Title = "Pause the webhook to " + WebhookHost(*h)
+			p.Question = fmt.Sprintf("Send nothing to %s any more?", WebhookHost(*h))
+			p.Effects = []string{"Nothing is sent until it is resumed; then it gets one message about all that has changed meanwhile."}
+			if !h.Paused.IsZero() {
+				p.Warnings = []string{"It has been paused since " + minute(h.Paused) + "."}
+			}
+			return nil
+		},
+		func(_ *[]webhook.Hook, h *webhook.Hook, request Request) (Answer, error) {
+			why := "paused by " + request.Actor
+			if request.Reason != "" {
+				why += ": " + request.Reason
+			}
+			h.Pause(why, false)
+			return Answer{Record: *h, Text: fmt.Sprintf("Webhook %s to %s is paused.", h.ID, WebhookHost(*h))}, nil
+		})
 }
 
-func (d PauseWebhook) preview(ctx context.Context, o *Operator) (Preview, error) {
-	return o.previewWebhook(ctx, d.ID, func(h webhook.Hook, p *Preview) {
-		p.Title = "Pause the webhook to " + WebhookHost(h)
-		p.Question = fmt.Sprintf("Send nothing to %s any more?", WebhookHost(h))
-		p.Effects = []string{"Nothing is sent until it is resumed; then it gets one message about all that has changed meanwhile."}
-		if !h.Paused.IsZero() {
-			p.Warnings = []string{"It has been paused since " + minute(h.Paused) + "."}
-		}
-	})
-}
-
-func (d PauseWebhook) do(ctx context.Context, o *Operator, request Request, p Preview) (Answer, error) {
-	why := "paused by " + request.Actor
-	if request.Reason != "" {
-		why += ": " + request.Reason
-	}
-	h, err := o.updateWebhook(ctx, d.ID, p, func(h *webhook.Hook) { h.Pause(why, false) })
-	return Answer{Webhook: &h, Text: fmt.Sprintf("Webhook %s to %s is paused.", h.ID, WebhookHost(h))}, err
-}
-
-// RecordPause pauses a webhook that has taken nothing for too long, once the audit log says so. Several
-// schedulers may come to it at once: of whoever comes second the log says that it failed.
+// RecordPause runs pause, which pauses a webhook that has failed for too long, and announces it in the audit
+// log. If several schedulers pause the same webhook, the log says that the later ones failed.
 func RecordPause(ctx context.Context, store blob.Store, h webhook.Hook, why string, pause func() error) error {
 	log, err := auditlog.Load(ctx, store)
 	if err != nil {
@@ -184,144 +192,100 @@ func RecordPause(ctx context.Context, store blob.Store, h webhook.Hook, why stri
 	return log.Do(ctx, auditlog.Change{Actor: ServiceActor, Action: auditlog.PauseWebhook, Subject: h.ID, Reason: auditlog.Printable(why)}, pause)
 }
 
-// ResumeWebhook has a webhook sent to again.
-type ResumeWebhook struct{ ID string }
-
-func (d ResumeWebhook) entry() auditlog.Change {
-	return auditlog.Change{Action: auditlog.ResumeWebhook, Subject: d.ID}
+// ResumeWebhook sends messages to a webhook again.
+type ResumeWebhook struct {
+	ID string `arg:"" form:"hook" help:"The webhook's id, from webhooks list."`
 }
 
-func (d ResumeWebhook) preview(ctx context.Context, o *Operator) (Preview, error) {
-	return o.previewWebhook(ctx, d.ID, func(h webhook.Hook, p *Preview) {
-		p.Title = "Resume the webhook to " + WebhookHost(h)
-		p.Question = fmt.Sprintf("Send to %s again?", WebhookHost(h))
-		p.Effects = []string{"It is sent at once what has changed since the last message that it took, and failures of before do not count."}
-		if h.Paused.IsZero() {
-			p.Warnings = []string{"It is not paused: only its failures are forgotten."}
-		}
-	})
-}
-
-func (d ResumeWebhook) do(ctx context.Context, o *Operator, _ Request, p Preview) (Answer, error) {
-	h, err := o.updateWebhook(ctx, d.ID, p, (*webhook.Hook).Resume)
-	return Answer{Webhook: &h, Text: fmt.Sprintf("Webhook %s to %s is sent to again.", h.ID, WebhookHost(h))}, err
+func (d ResumeWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
+	return o.editWebhook(ctx, auditlog.ResumeWebhook, d.ID,
+		func(h *webhook.Hook, p *Preview) error {
+			p.Title = "Resume the webhook to " + WebhookHost(*h)
+			p.Question = fmt.Sprintf("Send to %s again?", WebhookHost(*h))
+			p.Effects = []string{"It is sent at once what has changed since the last message that it took, and failures of before do not count."}
+			if h.Paused.IsZero() {
+				p.Warnings = []string{"It is not paused: only its failures are forgotten."}
+			}
+			return nil
+		},
+		func(_ *[]webhook.Hook, h *webhook.Hook, _ Request) (Answer, error) {
+			h.Resume()
+			return Answer{Record: *h, Text: fmt.Sprintf("Webhook %s to %s is sent to again.", h.ID, WebhookHost(*h))}, nil
+		})
 }
 
 // RemoveWebhook ends a webhook, for ever.
-type RemoveWebhook struct{ ID string }
-
-func (d RemoveWebhook) entry() auditlog.Change {
-	return auditlog.Change{Action: auditlog.RemoveWebhook, Subject: d.ID}
+type RemoveWebhook struct {
+	ID string `arg:"" form:"hook" help:"The webhook's id, from webhooks list."`
 }
 
-func (d RemoveWebhook) preview(ctx context.Context, o *Operator) (Preview, error) {
-	return o.previewWebhook(ctx, d.ID, func(h webhook.Hook, p *Preview) {
-		p.Title = "Remove the webhook to " + WebhookHost(h)
-		p.Question = fmt.Sprintf("Tell %s nothing any more, for ever?", WebhookHost(h))
-		p.Effects = []string{"Its secret and its log are gone. One that is added again has another secret."}
-	})
-}
-
-func (d RemoveWebhook) do(ctx context.Context, o *Operator, _ Request, p Preview) (Answer, error) {
-	var gone webhook.Hook
-	err := webhook.Update(ctx, o.Store, func(hooks *[]webhook.Hook) error {
-		h, err := findWebhook(*hooks, d.ID, p)
-		if err != nil {
-			return err
-		}
-		gone = *h
-		*hooks = slices.DeleteFunc(*hooks, func(h webhook.Hook) bool { return h.ID == d.ID })
-		return nil
-	})
-	if err == nil {
-		err = o.Store.Delete(ctx, webhook.DeliveryKey(d.ID))
-	}
-	return Answer{Webhook: &gone, Text: fmt.Sprintf("Webhook %s to %s is removed.", gone.ID, WebhookHost(gone))}, err
-}
-
-// TestWebhook sends a webhook a message that says nothing has changed, once, from this machine.
-type TestWebhook struct{ ID string }
-
-func (d TestWebhook) entry() auditlog.Change {
-	return auditlog.Change{Action: auditlog.TestWebhook, Subject: d.ID}
-}
-
-func (d TestWebhook) preview(ctx context.Context, o *Operator) (Preview, error) {
-	sender, err := o.sender()
-	if err != nil {
-		return Preview{}, fmt.Errorf("test webhook %s: %w", d.ID, err)
-	}
-	var wrong error
-	p, err := o.previewWebhook(ctx, d.ID, func(h webhook.Hook, p *Preview) {
-		p.Title = "Test the webhook to " + WebhookHost(h)
-		p.Effects = []string{fmt.Sprintf("%s is sent a message of the type webhook.test, once, from this machine.", WebhookHost(h))}
-		if h.Master != sender.Master() {
-			wrong = fmt.Errorf("test webhook %s: %w", d.ID, webhook.MasterError(h, sender))
-		}
-	})
-	return p, errors.Join(err, wrong)
-}
-
-func (d TestWebhook) do(ctx context.Context, o *Operator, _ Request, p Preview) (Answer, error) {
-	hooks, err := webhook.Load(ctx, o.Store)
-	if err != nil {
-		return Answer{}, err
-	}
-	h, err := findWebhook(hooks, d.ID, p)
-	if err != nil {
-		return Answer{}, err
-	}
-	a, err := webhook.Test(ctx, o.Store, o.Webhooks, *h)
-	if err != nil {
-		return Answer{}, err
-	}
-	done := Answer{Webhook: h, Attempt: &a}
-	if a.Outcome != webhook.Delivered {
-		return done, fmt.Errorf("test webhook %s: %s did not take it (%s): %s", h.ID, WebhookHost(*h), a.Outcome, a.Detail)
-	}
-	done.Text = fmt.Sprintf("%s took it: status %d after %d ms.", WebhookHost(*h), a.Status, a.Millis)
-	return done, nil
-}
-
-// findWebhook finds a webhook that is still as p was made from.
-func findWebhook(hooks []webhook.Hook, id string, p Preview) (*webhook.Hook, error) {
-	h, err := webhook.Find(hooks, id)
+func (d RemoveWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
+	plan, err := o.editWebhook(ctx, auditlog.RemoveWebhook, d.ID,
+		func(h *webhook.Hook, p *Preview) error {
+			p.Title = "Remove the webhook to " + WebhookHost(*h)
+			p.Question = fmt.Sprintf("Tell %s nothing any more, for ever?", WebhookHost(*h))
+			p.Effects = []string{"Its secret and its log are gone. One that is added again has another secret."}
+			return nil
+		},
+		func(hooks *[]webhook.Hook, h *webhook.Hook, _ Request) (Answer, error) {
+			removed := *h
+			*hooks = slices.DeleteFunc(*hooks, func(h webhook.Hook) bool { return h.ID == d.ID })
+			return Answer{Record: removed, Text: fmt.Sprintf("Webhook %s to %s is removed.", removed.ID, WebhookHost(removed))}, nil
+		})
 	if err != nil {
 		return nil, err
 	}
-	if digest(h) != p.Seen {
-		return nil, ErrChanged
+	remove := plan.do
+	plan.do = func(ctx context.Context, request Request) (Answer, error) {
+		answer, err := remove(ctx, request)
+		if err == nil {
+			err = o.Store.Delete(ctx, webhook.DeliveryKey(d.ID))
+		}
+		return answer, err
 	}
-	return h, nil
+	return plan, nil
 }
 
-// previewWebhook previews an action about the webhook of the id.
-func (o *Operator) previewWebhook(ctx context.Context, id string, look func(webhook.Hook, *Preview)) (Preview, error) {
+// TestWebhook sends a webhook one message without changes, from this machine.
+type TestWebhook struct {
+	ID string `arg:"" form:"hook" help:"The webhook's id, from webhooks list."`
+}
+
+func (d TestWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
+	sender, err := o.sender()
+	if err != nil {
+		return nil, fmt.Errorf("test webhook %s: %w", d.ID, err)
+	}
 	hooks, err := webhook.Load(ctx, o.Store)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
-	h, err := webhook.Find(hooks, id)
+	h, err := webhook.Find(hooks, d.ID)
 	if err != nil {
-		return Preview{}, err
+		return nil, err
 	}
-	p := Preview{Seen: digest(h)}
-	look(*h, &p)
-	return p, nil
-}
-
-// updateWebhook changes a webhook, unless it has changed since p was made.
-func (o *Operator) updateWebhook(ctx context.Context, id string, p Preview, edit func(*webhook.Hook)) (changed webhook.Hook, err error) {
-	err = webhook.Update(ctx, o.Store, func(hooks *[]webhook.Hook) error {
-		h, err := findWebhook(*hooks, id, p)
-		if err != nil {
-			return err
-		}
-		edit(h)
-		changed = *h
-		return nil
-	})
-	return changed, err
+	if h.Master != sender.Master() {
+		return nil, fmt.Errorf("test webhook %s: %w", d.ID, webhook.MasterError(*h, sender))
+	}
+	host := WebhookHost(*h)
+	return &Plan{
+		entry: auditlog.Change{Action: auditlog.TestWebhook, Subject: d.ID},
+		Preview: Preview{
+			Title:   "Test the webhook to " + host,
+			Effects: []string{fmt.Sprintf("%s is sent a message of the type webhook.test, once, from this machine.", host)},
+			Seen:    digest(h),
+		},
+		do: func(ctx context.Context, _ Request) (Answer, error) {
+			a, err := webhook.Test(ctx, o.Store, sender, *h)
+			if err != nil {
+				return Answer{}, err
+			}
+			if a.Outcome != webhook.Delivered {
+				return Answer{Record: a}, fmt.Errorf("test webhook %s: %s did not take it (%s): %s", h.ID, host, a.Outcome, a.Detail)
+			}
+			return Answer{Record: a, Text: fmt.Sprintf("%s took it: status %d after %d ms.", host, a.Status, a.Millis)}, nil
+		},
+	}, nil
 }
 
 // WebhookStatus is how a webhook stands, for people.

@@ -53,21 +53,21 @@ func TestActionsOfAWebhook(t *testing.T) {
 	host := strings.TrimPrefix(receiver.URL, "http://")
 
 	o := desk(t)
-	if _, err := o.Preview(t.Context(), operator.AddWebhook{URL: address}); !errors.Is(err, webhook.ErrNoMaster) || !strings.Contains(err.Error(), "openssl rand") {
+	if _, err := preview(t, o, operator.AddWebhook{URL: address}); !errors.Is(err, webhook.ErrNoMaster) || !strings.Contains(err.Error(), "openssl rand") {
 		t.Errorf("without a master: got %v, want how to make one", err)
 	}
 	o.Webhooks = newSender(t, "correct horse battery staple, again and again")
 	for _, wrong := range []operator.AddWebhook{{URL: "http://example.org"}, {URL: "https://10.0.0.1"}, {URL: address, Endpoints: []string{"everything"}}} {
-		if _, err := o.Preview(t.Context(), wrong); err == nil {
+		if _, err := preview(t, o, wrong); err == nil {
 			t.Errorf("%+v can be added", wrong)
 		}
 	}
-	if p, err := o.Preview(t.Context(), operator.AddWebhook{URL: address}); err != nil || p.Question == "" || len(p.Warnings) != 0 {
+	if p, err := preview(t, o, operator.AddWebhook{URL: address}); err != nil || p.Question == "" || len(p.Warnings) != 0 {
 		t.Errorf("preview %+v, %v", p, err)
 	}
 	added := must(t, o, operator.AddWebhook{URL: address, Endpoints: []string{"standings", "calendar.ics"}}, operator.Request{Reason: "contract 7"})
-	id := added.Webhook.ID
-	if p, err := o.Preview(t.Context(), operator.AddWebhook{URL: address}); err != nil || len(p.Warnings) != 1 {
+	id := added.Record.(webhook.Hook).ID
+	if p, err := preview(t, o, operator.AddWebhook{URL: address}); err != nil || len(p.Warnings) != 1 {
 		t.Errorf("add it again: preview %+v, %v; want a warning", p, err)
 	}
 
@@ -84,7 +84,7 @@ func TestActionsOfAWebhook(t *testing.T) {
 		t.Errorf("test: %s", done.Text)
 	}
 	verify(added.Secret)
-	rotated := must(t, o, operator.RotateWebhook{ID: id, Grace: time.Hour}, operator.Request{})
+	rotated := must(t, o, operator.RotateWebhook{ID: id, Grace: operator.Span(time.Hour)}, operator.Request{})
 	must(t, o, operator.TestWebhook{ID: id}, operator.Request{})
 	verify(added.Secret, rotated.Secret)
 	status.Store(http.StatusTeapot)
@@ -95,7 +95,7 @@ func TestActionsOfAWebhook(t *testing.T) {
 		t.Errorf("got %+v, want three tests in its log, and it active", list[0])
 	}
 
-	seen, err := o.Preview(t.Context(), operator.PauseWebhook{ID: id})
+	seen, err := preview(t, o, operator.PauseWebhook{ID: id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestActionsOfAWebhook(t *testing.T) {
 	if list := hooks(t, o); list[0].State != "paused" || list[0].Why != "paused by operator:anna: their maintenance" {
 		t.Errorf("got %+v", list[0])
 	}
-	if _, err := o.Do(t.Context(), operator.PauseWebhook{ID: id}, operator.Request{Actor: "operator:berta", Seen: seen.Seen}); !errors.Is(err, operator.ErrChanged) {
+	if _, err := o.Do(t.Context(), operator.PauseWebhook{ID: id}, operator.Request{Actor: "operator:berta", Seen: seen.Seen}); !errors.Is(err, operator.ErrStale) {
 		t.Errorf("pause what somebody else has paused: got %v", err)
 	}
 	must(t, o, operator.ResumeWebhook{ID: id}, operator.Request{})
@@ -115,14 +115,14 @@ func TestActionsOfAWebhook(t *testing.T) {
 	if list := hooks(t, o); list[0].State != "unsigned" || !strings.Contains(list[0].Trouble, "rotate "+id) {
 		t.Errorf("with another master: %+v", list[0])
 	}
-	if _, err := o.Preview(t.Context(), operator.TestWebhook{ID: id}); err == nil {
+	if _, err := preview(t, o, operator.TestWebhook{ID: id}); err == nil {
 		t.Error("it can be tested with another master")
 	}
-	if p, err := o.Preview(t.Context(), operator.RotateWebhook{ID: id}); err != nil || len(p.Warnings) != 1 {
+	if p, err := preview(t, o, operator.RotateWebhook{ID: id}); err != nil || len(p.Warnings) != 1 {
 		t.Errorf("rotate to another master: %+v, %v; want a warning", p, err)
 	}
 	status.Store(http.StatusNoContent)
-	moved := must(t, o, operator.RotateWebhook{ID: id, Grace: time.Hour}, operator.Request{})
+	moved := must(t, o, operator.RotateWebhook{ID: id, Grace: operator.Span(time.Hour)}, operator.Request{})
 	<-got // of the failed test
 	must(t, o, operator.TestWebhook{ID: id}, operator.Request{})
 	verify(moved.Secret)
@@ -135,7 +135,7 @@ func TestActionsOfAWebhook(t *testing.T) {
 		t.Error("its log is still there")
 	}
 	for _, d := range []operator.Action{operator.TestWebhook{ID: id}, operator.PauseWebhook{ID: id}, operator.RemoveWebhook{ID: id}} {
-		if _, err := o.Preview(t.Context(), d); !errors.Is(err, webhook.ErrNoHook) {
+		if _, err := preview(t, o, d); !errors.Is(err, webhook.ErrNoHook) {
 			t.Errorf("%#v: got %v", d, err)
 		}
 	}
