@@ -44,7 +44,7 @@ func hoist(schemas *yaml.Node, titles map[string]string, file string, schema *ya
 	}
 	defs := member(schema, "$defs")
 	removeMembers(schema, "$schema", "title", "$defs")
-	if member(schema, "type") != nil { // the common file is nothing but definitions
+	if member(schema, "type") != nil { // the common file has only definitions
 		if member(schemas, title.Value) != nil {
 			return fmt.Errorf("two schemas are named %s", title.Value)
 		}
@@ -98,7 +98,7 @@ func parse(file string) (*yaml.Node, error) {
 	return document.Content[0], nil
 }
 
-// plain forgets how the source was laid out, so that all of the bundle looks alike.
+// plain drops the layout of the source, so that the whole bundle has one layout.
 func plain(n *yaml.Node) {
 	n.Style = 0
 	for _, child := range n.Content {

@@ -14,21 +14,21 @@ import (
 	"golang.org/x/text/message"
 )
 
-// FaultError says how a body differs from the contract, in words for people.
+// FaultError describes how a body differs from the contract, for people.
 type FaultError struct {
 	Path string // of the variant or the service
-	Err  error  // what is wrong
+	Err  error  // the faults
 }
 
 func (f *FaultError) Error() string { return f.Path + ": " + f.Err.Error() }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the faults.
 func (f *FaultError) Unwrap() error { return f.Err }
 
-// shownFaults is how many differences of one body are named.
+// shownFaults is the largest number of faults of one body that an error names.
 const shownFaults = 5
 
-// explain says what a schema found wrong: which members, what they are and what they must be.
+// explain describes the findings of a schema: each member, its value and the allowed values.
 func explain(err error) error {
 	var found *jsonschema.ValidationError
 	if !errors.As(err, &found) {
@@ -71,7 +71,7 @@ func place(location []string) string {
 	return name.String()
 }
 
-// differs says what is wrong with a member.
+// differs describes the fault of a member.
 func differs(what jsonschema.ErrorKind) string {
 	switch k := what.(type) {
 	case *kind.Required:

@@ -82,7 +82,7 @@ func parse(t *testing.T) (d document) {
 	return d
 }
 
-// TestDocumentIsValid asks a validator of others whether both forms are OpenAPI 3.1.
+// TestDocumentIsValid checks both forms with an independent validator of OpenAPI 3.1.
 func TestDocumentIsValid(t *testing.T) {
 	for form, text := range map[string][]byte{"JSON": schemas.OpenAPIJSON(), "YAML": schemas.OpenAPIYAML()} {
 		document, err := libopenapi.NewDocument(text)
@@ -170,7 +170,7 @@ func TestBothFormsSayTheSame(t *testing.T) {
 	}
 }
 
-// TestReferencesResolve follows every $ref, and finds no component that nobody refers to.
+// TestReferencesResolve follows every $ref, and finds no component without a reference.
 func TestReferencesResolve(t *testing.T) {
 	var root any
 	if err := json.Unmarshal(schemas.OpenAPIJSON(), &root); err != nil {
@@ -265,7 +265,7 @@ func TestDocumentFollowsTheCatalog(t *testing.T) {
 	}
 }
 
-// statuses says which statuses each error code comes with.
+// statuses lists the statuses of each error code.
 var statuses = map[wire.Code][]int{
 	wire.BadRequest: {400}, wire.Unauthorized: {401}, wire.OriginNotAllowed: {403}, wire.NotFound: {404},
 	wire.MethodNotAllowed: {405}, wire.Timeout: {408}, wire.TooLarge: {413, 431}, wire.BadParam: {422},

@@ -1,10 +1,9 @@
 // Package schemas is the public contract in machine-readable form: the OpenAPI document, the
 // JSON Schema of every body, and the check that a body keeps to them.
 //
-// The sources are openapi.yaml and v1/*.schema.json, which this package embeds. Nothing is
-// parsed or compiled before it is first asked for; all functions are safe for concurrent use.
-// An embedded file that does not parse is a bug of this program, which the tests find, and
-// panics.
+// The sources are openapi.yaml and v1/*.schema.json, which this package embeds. It parses and
+// compiles each of them on first use. All functions are safe for concurrent use.
+// An embedded file that does not parse is a bug that the tests find; the program panics.
 package schemas
 
 import "embed"

@@ -13,10 +13,9 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// Validate reports how the body of a success differs from what the contract promises for the
-// variant: it must satisfy the JSON Schema, and its bytes must be exactly those that
-// wire.Marshal makes of its content, so that order of members, decimals of percentages and
-// the escaping of text are right too. The error is a *FaultError.
+// Validate checks the body of a success against the contract of the variant. The body must satisfy
+// the JSON Schema, and its bytes must equal the bytes that wire.Marshal makes of its content, so that
+// order of members, decimals of percentages and escaping are right too. The error is a *FaultError.
 func Validate(v catalog.Variant, body []byte) error {
 	for i := range contracts {
 		if c := &contracts[i]; c.endpoint == v.Endpoint && c.kind == v.Type {
@@ -26,8 +25,8 @@ func Validate(v catalog.Variant, body []byte) error {
 	return fmt.Errorf("%s: no schema for this variant", v.Path())
 }
 
-// File returns the JSON Schema of the variant's body, as it is published, and the name of its file. It
-// is empty where the body is no document.
+// File returns the published JSON Schema of the variant's body and the name of its file. Both are
+// empty if the body is no document.
 func File(v catalog.Variant) (name string, text []byte) {
 	for i := range contracts {
 		if c := &contracts[i]; c.endpoint == v.Endpoint && c.kind == v.Type {
@@ -37,14 +36,14 @@ func File(v catalog.Variant) (name string, text []byte) {
 	return "", nil
 }
 
-// CommonFile returns what the files of File refer to.
+// CommonFile returns the file that the files of File refer to.
 func CommonFile() (name string, text []byte) { return path.Base(commonFile), source(commonFile) }
 
 // ValidateError is Validate for the body of an error.
 func ValidateError(body []byte) error { return errorContract.validate("error body", body) }
 
-// ValidateService reports how the body of a success of /healthz, /readyz or /status differs
-// from its JSON Schema.
+// ValidateService checks the body of a success of /healthz, /readyz or /status against its JSON
+// Schema.
 func ValidateService(path string, body []byte) error {
 	switch path {
 	case "/healthz", "/readyz":
@@ -84,7 +83,7 @@ var contracts = []contract{
 	newContract[wire.Success[[]wire.Change]](catalog.Changes, "", "v1/changes.schema.json"),
 }
 
-// These bodies are no variants, and the Go types of the service's own belong to the gateway.
+// These bodies are no variants; their Go types belong to the gateway.
 var (
 	errorContract  = newContract[wire.Error]("", "", "v1/error.schema.json")
 	healthContract = contract{file: "v1/health.schema.json", schema: lazily("v1/health.schema.json")}
@@ -94,7 +93,7 @@ var (
 	testContract      = newContract[wire.Webhook[wire.TestData]]("", "", "v1/webhook-test.schema.json")
 )
 
-// commonFile is what the other files refer to.
+// commonFile holds the definitions that the other files refer to.
 const commonFile = "v1/common.schema.json"
 
 // schemaFiles lists the files in the order in which they appear in the bundled document.
@@ -106,13 +105,13 @@ func schemaFiles() []string {
 	return append(files, errorContract.file, healthContract.file, statusContract.file, publishedContract.file, testContract.file, commonFile)
 }
 
-// contract is the promise about one kind of body.
+// contract is the contract of one kind of body.
 type contract struct {
 	endpoint catalog.Name
 	kind     string // of standings: the type
 	file     string
 	schema   func() *jsonschema.Schema    // compiled when first called
-	render   func([]byte) ([]byte, error) // the bytes wire.Marshal makes of a body's content; nil: any will do
+	render   func([]byte) ([]byte, error) // the bytes wire.Marshal makes of a body's content; nil: any bytes are allowed
 }
 
 // newContract pairs a schema file with the Go type of its body.
@@ -130,7 +129,7 @@ func newContract[T any](endpoint catalog.Name, kind, file string) contract {
 	}
 }
 
-// validate returns a *FaultError of what the body is.
+// validate returns a *FaultError with the faults of the body, or nil.
 func (c *contract) validate(what string, body []byte) error {
 	fault := func(err error) error { return &FaultError{Path: what, Err: err} }
 	content, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
@@ -157,7 +156,7 @@ func lazily(file string) func() *jsonschema.Schema {
 	return sync.OnceValue(func() *jsonschema.Schema { return compile(file) })
 }
 
-// compile compiles a schema file and what it refers to.
+// compile compiles a schema file and the files it refers to.
 func compile(file string) *jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)

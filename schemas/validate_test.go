@@ -31,8 +31,7 @@ var (
 	changes              = catalog.Variant{Endpoint: catalog.Changes, Year: 2024}
 )
 
-// bodies has each kind of row twice: with everything known, and with nothing that may be
-// absent.
+// bodies has each kind of row twice: with every field, and without the optional ones.
 var bodies = []struct {
 	variant catalog.Variant
 	body    any
@@ -166,7 +165,7 @@ func TestValidateAcceptsWhatWireMakes(t *testing.T) {
 	}
 }
 
-// TestValidateCoversTheCatalog shows that there is a schema for everything that is rendered.
+// TestValidateCoversTheCatalog shows that every rendered variant has a schema.
 func TestValidateCoversTheCatalog(t *testing.T) {
 	known := catalog.Known{Seasons: []int{2023, 2024}, Current: 2024}
 	for _, v := range catalog.All(known, []int64{2024001}) {
@@ -259,7 +258,7 @@ func TestValidateSaysWhere(t *testing.T) {
 	}
 }
 
-// What a schema finds is said in words, with the place, the value and what is wanted.
+// The error names the member, its value and the allowed values.
 func TestValidateSaysWhatIsWrong(t *testing.T) {
 	good := string(marshal(t, bodies[0].body))
 	for _, tt := range []struct{ old, bad, want string }{

@@ -1,5 +1,5 @@
-// Package catalog is the table of endpoints and parameters: the builder renders by it, the
-// edge routes by it, and nothing else in gridcast says which variants exist.
+// Package catalog is the table of endpoints and parameters. The builder renders by it and the
+// edge routes by it; no other place in gridcast lists the variants.
 //
 // A request's path finds an [Endpoint] with [Lookup]; its raw query selects a [Variant] with
 // [Endpoint.Select]; the variant's [Variant.Path] is the name under which its body is stored.
@@ -7,8 +7,8 @@
 //
 // # A new endpoint
 //
-// What exists, how it is asked for and where it is stored follows from one row of [Endpoints].
-// A new endpoint takes:
+// One row of [Endpoints] determines the variants of an endpoint, their requests and their paths in
+// the store. A new endpoint takes:
 //
 //   - here, a [Name] and a row, Additive, with the path patterns of its variants;
 //   - in schemas, a struct in wire, a schema file in v1, a row of the table contracts that
@@ -16,9 +16,9 @@
 //   - in builder/render, a function, and its row of the table renderers (render.go);
 //   - in edge/edgetest, a small body in the table samples (version.go).
 //
-// The tests of those packages name whatever is missing. The edge needs no change: it serves
-// what a version has, and says of the rest that it is not published yet. A cross-check of the
-// new bodies with the others belongs to builder/check.
+// The tests of those packages name a forgotten place. The edge needs no change: it serves the
+// variants of a version, and answers 503 for a variant that no version has yet. A cross-check of
+// the new bodies with the others belongs to builder/check.
 package catalog
 
 import "time"
@@ -55,16 +55,16 @@ type Endpoint struct {
 	Path     string  // after BasePath: "/" and the name
 	Params   []Param // in documentation order
 	Computed bool    // the edge completes the body for each request
-	// File marks an endpoint whose body is a file, made of the documents of the others after they
-	// were published, and sent from the edge's disk: no version has a document of its variants.
+	// File marks an endpoint whose body is a file. The builder makes the file from published
+	// documents, and the edge sends it from disk, so no version has documents of its variants.
 	File bool
 
 	// Additive marks an endpoint that came after the first six: a version that was published
 	// before, or before its figures were ready, lacks some or all of its variants.
 	Additive bool
 
-	// Deprecated is since when the endpoint should no longer be used, Sunset when it goes, at least
-	// twelve months later; zero: it stays. Its answers say so.
+	// Deprecated is the instant since which clients should stop using the endpoint. Sunset is its
+	// end, at least twelve months later. Zero: the endpoint stays. Its responses carry both.
 	Deprecated, Sunset time.Time
 
 	// The shapes of its variants' paths. No variant has two of them.
@@ -74,9 +74,9 @@ type Endpoint struct {
 // Param is a query parameter that an endpoint understands. All parameters are optional.
 type Param struct {
 	Name    string
-	Pattern string   // what a value looks like, as a regular expression
-	Values  []string // the values allowed, the default first; nil where Pattern says it all
-	Default string   // what an absent parameter means, in words
+	Pattern string   // the form of a value, as a regular expression
+	Values  []string // the allowed values, the default first; nil if Pattern is complete
+	Default string   // the meaning of an absent parameter, in words
 }
 
 // The parameter names of the contract.
@@ -177,9 +177,8 @@ var Endpoints = []Endpoint{
 	},
 }
 
-// Lookup returns the index in Endpoints of the endpoint with a path, which is what follows
-// BasePath, byte for byte: neither a trailing slash nor another spelling is understood. It
-// does not allocate.
+// Lookup returns the index in Endpoints of the endpoint with a path: the bytes after BasePath.
+// It accepts neither a trailing slash nor another spelling, and does not allocate.
 func Lookup[T string | []byte](path T) (index int, ok bool) {
 	for i := range Endpoints {
 		if string(path) == Endpoints[i].Path {

@@ -1,15 +1,15 @@
 package catalog
 
-// Feed is a file of a published version for programs that send no key: calendars and readers of
-// news. It is stored beside the variants and served as it is, at the root.
+// Feed is a file of a published version for programs that send no key: calendars and feed readers.
+// It is stored beside the variants and served unchanged, at the root.
 type Feed struct {
 	Path        string // of the request
 	ContentType string
-	Stored      string // the name under which its body is stored, which is that of no variant
+	Stored      string // the name under which its body is stored; no variant has that name
 }
 
-// Feeds lists them, in documentation order. It must not be changed. A version that was published
-// before there was one lacks it.
+// Feeds lists the feeds, in documentation order. It must not be changed. A version from before a
+// feed existed lacks it.
 var Feeds = []Feed{
 	{Path: "/calendar.ics", ContentType: "text/calendar; charset=utf-8", Stored: "feeds/calendar.ics"},
 	{Path: "/changes.atom", ContentType: "application/atom+xml; charset=utf-8", Stored: "feeds/changes.atom"},

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// ParamError says why a query is refused. Its text is the public message of a 422.
+// ParamError is the reason for refusing a query. Its text is the public message of a 422.
 type ParamError struct {
 	Param   string // the parameter's name, decoded; clipped, and quoted if it is not a plain word
 	Value   string // the value, decoded; clipped
-	Problem string // what is wrong with it
-	Allowed string // which values are allowed
+	Problem string // the fault of the value
+	Allowed string // the allowed values
 }
 
-// Error names the parameter, the value and what is allowed. Long and unprintable text is
-// clipped and escaped: the message repeats what a stranger sent.
+// Error names the parameter, the value and the allowed values. It clips long text and escapes
+// unprintable text, because a stranger sent it.
 func (e *ParamError) Error() string {
 	return fmt.Sprintf("bad value %q for parameter %s: %s; allowed: %s",
 		e.Value, e.Param, e.Problem, e.Allowed)
 }
 
-// clipAt is how many bytes of a name or value a message repeats.
+// clipAt is the number of bytes of a name or value that a message repeats.
 const clipAt = 40
 
 // malformed is the error for a pair with bad percent-encoding, in its name or its value.

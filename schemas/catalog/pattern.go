@@ -10,13 +10,13 @@ import (
 type pattern []segment
 
 // segment is one part of a pattern: a literal, a parameter, or a parameter with the one value
-// that no request spells.
+// that no request can send.
 type segment struct {
 	param   string // typeParam, yearParam or sessionKeyParam; "" is a literal
-	literal string // how the segment is spelt, where that is always the same
+	literal string // the text of the segment, if it is always the same
 }
 
-// patterns parses what a row of Endpoints says.
+// patterns parses the patterns of a row of Endpoints.
 func patterns(shapes ...string) []pattern {
 	parsed := make([]pattern, len(shapes))
 	for i, shape := range shapes {
@@ -31,8 +31,8 @@ func patterns(shapes ...string) []pattern {
 	return parsed
 }
 
-// fits reports whether the pattern is the one of the variant: it has a segment for every field
-// that is set, and no other. It does not allocate.
+// fits reports whether the variant has this pattern: a segment for every set field, and no other.
+// It does not allocate.
 func (p pattern) fits(v Variant) bool {
 	var kind, year, session bool // accounted for
 	for _, s := range p {
@@ -74,7 +74,7 @@ func (p pattern) query(v Variant) []string {
 	for _, s := range p {
 		switch {
 		case s.param == sessionKeyParam && s.literal != "":
-			pairs = append(pairs, s.param+"=1") // of the year 0, in which nobody raced
+			pairs = append(pairs, s.param+"=1") // of the year 0, which has no races
 		case s.param != "" && s.literal == "":
 			pairs = append(pairs, s.param+"="+v.value(s.param))
 		}

@@ -25,8 +25,8 @@ func wellFormed(encoded []byte) bool {
 	return true
 }
 
-// nextByte decodes the first byte and returns how many it took. A "%" that encodes nothing
-// stands for itself.
+// nextByte decodes the first byte and returns the number of bytes it consumed. A "%" that encodes
+// nothing stands for itself.
 func nextByte(encoded []byte) (c byte, n int) {
 	switch c = encoded[0]; {
 	case c == '+':

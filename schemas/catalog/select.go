@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Select returns the variant that a request with this raw query wants from a version that
-// knows k. The error, if any, is a *ParamError. Names and values are decoded as query strings
-// are ("+" is a space); unknown parameters are ignored, unless their percent-encoding is bad.
+// Select returns the variant that a request with this raw query selects in a version that
+// knows k. The error, if any, is a *ParamError. Select decodes names and values as query strings
+// ("+" is a space), and ignores unknown parameters with good percent-encoding.
 //
 // A session key whose season is not known, or is not the requested year, gives NoSession.
 // Select cannot know whether a round has a pick: where the version has no variant for a
@@ -96,7 +96,7 @@ func (s *selection) set(param *Param, p pair, k Known) error {
 	return nil
 }
 
-// variant fills in what was not given.
+// variant fills in the defaults.
 func (e *Endpoint) variant(given selection, k Known) Variant {
 	v := Variant{Endpoint: e.Name, Type: given.championship, Year: given.year}
 	if given.sessionKey != 0 {
@@ -111,7 +111,7 @@ func (e *Endpoint) variant(given selection, k Known) Variant {
 	return v
 }
 
-// sessionIn returns the session key that was given, or NoSession if its season does not match.
+// sessionIn returns the session key of the request, or NoSession if its season does not match.
 func sessionIn(given selection, k Known) int64 {
 	year := int(given.sessionKey / KeysPerSeason)
 	if !k.Has(year) || given.year != 0 && given.year != year {
@@ -149,7 +149,7 @@ func parseDigits[T string | []byte](s T) (int64, bool) {
 	return n, true
 }
 
-// allowed says in words which values a parameter takes.
+// allowed lists the allowed values of a parameter in words.
 func allowed(param *Param, k Known) string {
 	switch param.Name {
 	case yearParam:

@@ -50,7 +50,7 @@ func TestSelect(t *testing.T) {
 		{"/accuracy", "", "accuracy/all"},
 		{"/accuracy", "year=2024", "accuracy/2024"},
 
-		// Unknown parameters are ignored, whatever they look like.
+		// Unknown parameters are ignored.
 		{"/standings", "_=1700000000&year=1951&utm_source=x&utm_source=y", "standings/drivers/1951"},
 		{"/standings", "&&&", "standings/drivers/2026"},
 		{"/standings", "=&=x&;", "standings/drivers/2026"},

@@ -22,7 +22,7 @@ const NoSession int64 = -1
 // of a key is key / KeysPerSeason.
 const KeysPerSeason = 1000
 
-// Known is what a published version knows.
+// Known lists the seasons of a published version.
 type Known struct {
 	Seasons []int // ascending
 	Current int   // the default year
@@ -63,7 +63,7 @@ func All(k Known, sessions []int64) []Variant {
 	return all
 }
 
-// Season returns the year of the one season that the variant is about; 0 if it is about more, or none.
+// Season returns the year of the variant's season; 0 if the variant covers several seasons or none.
 func (v Variant) Season() int {
 	if v.SessionKey > 0 {
 		return int(v.SessionKey / KeysPerSeason)
@@ -114,7 +114,7 @@ func ParsePath(path string) (Variant, error) {
 	return Variant{}, fmt.Errorf("%q is not the path of a variant", path)
 }
 
-// Target returns a request target that selects the variant whatever the defaults are, such
+// Target returns a request target that selects the variant and does not rely on defaults, such
 // as "/api/v1/standings?type=drivers&year=2026".
 func (v Variant) Target() string {
 	target := BasePath + "/" + string(v.Endpoint)

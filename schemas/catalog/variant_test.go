@@ -87,8 +87,8 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// TestTargetsSelectTheirVariant shows that everything rendered can be asked for, and that
-// paths, targets and variants say the same.
+// TestTargetsSelectTheirVariant shows that a request can select every rendered variant, and that
+// paths, targets and variants agree.
 func TestTargetsSelectTheirVariant(t *testing.T) {
 	for _, v := range catalog.All(known, []int64{1950007, 2024001, 2026022}) {
 		path, query, _ := strings.Cut(strings.TrimPrefix(v.Target(), catalog.BasePath), "?")

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// contents is what the page's template is filled with.
+// contents is the data of the page's template.
 type contents struct {
 	Title, Summary, Version string
 
@@ -32,7 +32,7 @@ type endpoint struct {
 	Examples []example
 }
 
-// message is what is sent to receivers of webhooks.
+// message is a message to receivers of webhooks.
 type message struct {
 	Type, Summary, Description string
 
@@ -143,7 +143,7 @@ func (d *document) endpoint(path string, get operation) (endpoint, error) {
 	return e, err
 }
 
-// examples are those of a body, laid out for people.
+// examples returns the examples of a body, indented for people.
 func examples(content media) ([]example, error) {
 	var all []example
 	for _, ex := range content.Examples {
@@ -196,8 +196,8 @@ func (d *document) bodyTable(body schema) (bodyTable, error) {
 	return table, err
 }
 
-// fields lists the fields of an object and of what is nested in it, rows of lists too. Those of
-// an object that the table has shown before are not repeated.
+// fields lists the fields of an object, of nested objects and of rows in lists. It does not repeat
+// an object that the table already shows.
 func (d *document) fields(rows []fieldRow, object schema, depth int, shown map[string]bool) ([]fieldRow, error) {
 	for _, property := range object.Properties {
 		s, err := d.schema(property.Value)

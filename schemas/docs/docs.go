@@ -1,8 +1,8 @@
 // Package docs is the page that explains the API to the developer of a site that reads it.
 //
-// Endpoints, parameters, fields, examples, headers and errors are taken from the OpenAPI
-// document, so the page can not say anything else. The page is one file: it loads nothing
-// from elsewhere, and sends a request only when its reader presses the button.
+// Endpoints, parameters, fields, examples, headers and errors come from the OpenAPI document, so
+// the page cannot differ from it. The page is one file: it loads nothing from elsewhere, and sends
+// a request only when the reader presses the button.
 package docs
 
 import (
@@ -19,8 +19,8 @@ import (
 //go:embed page.html page.css page.js samples
 var assets embed.FS
 
-// Page returns the page as HTML in UTF-8. It is rendered when first asked for; the result must
-// not be changed. Safe for concurrent use.
+// Page returns the page as HTML in UTF-8, rendered on first use. The caller must not change the
+// result. Safe for concurrent use.
 func Page() []byte { return page() }
 
 var page = sync.OnceValue(func() []byte {
@@ -76,11 +76,11 @@ func render() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Sample is a program that reads the API, in one language. It wants GRIDCAST_URL and GRIDCAST_KEY in
+// Sample is a program that reads the API, in one language. It needs GRIDCAST_URL and GRIDCAST_KEY in
 // the environment.
 type Sample struct {
 	Language string
-	File     string // by which the language's programs know it
+	File     string // its file name, as the language expects it
 	Text     string
 }
 
@@ -132,7 +132,7 @@ func read(list []Sample) ([]Sample, error) {
 	for i := range all {
 		name := "samples/" + all[i].File
 		if strings.HasSuffix(name, ".go") {
-			name += ".txt" // else it would be a program of ours
+			name += ".txt" // otherwise Go would compile it as part of this package
 		}
 		text, err := assets.ReadFile(name)
 		if err != nil {

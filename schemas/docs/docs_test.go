@@ -74,7 +74,7 @@ func TestPageShowsTheWholeDocument(t *testing.T) {
 	}
 }
 
-// TestPageIsSelfContained shows that a browser loads nothing for the page, from anywhere.
+// TestPageIsSelfContained shows that a browser loads nothing but the page.
 func TestPageIsSelfContained(t *testing.T) {
 	loads := regexp.MustCompile(`(\ssrc=|@import|\burl\(|<link[^>]*href="[^"d]|<iframe|<object|<embed)`)
 	if found := loads.FindString(page()); found != "" {
@@ -127,7 +127,7 @@ func TestRequestsAreValid(t *testing.T) {
 	}
 }
 
-// TestKeyboard shows that a box which scrolls can be reached without a mouse.
+// TestKeyboard shows that the keyboard reaches every box that scrolls.
 func TestKeyboard(t *testing.T) {
 	boxes := regexp.MustCompile(`<pre\b[^>]*>`).FindAllString(page(), -1)
 	if len(boxes) < 10 {

@@ -216,7 +216,7 @@
     }
   });
 
-  // Each heading links to itself, for whoever wants to point at it.
+  // Each heading links to itself.
   for (const heading of document.querySelectorAll("section[id] > h2")) {
     const link = make("a", { class: "here", href: "#" + heading.parentElement.id, "aria-label": "Link to " + heading.textContent }, "#");
     heading.append(" ", link);

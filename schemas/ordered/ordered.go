@@ -1,4 +1,4 @@
-// Package ordered reads JSON objects whose members have an order that matters.
+// Package ordered reads JSON objects and keeps the order of their members.
 package ordered
 
 import (
@@ -27,7 +27,7 @@ func (o Object[T]) Get(name string) (T, bool) {
 	return none, false
 }
 
-// UnmarshalJSON implements json.Unmarshaler. What is no object is an error.
+// UnmarshalJSON implements json.Unmarshaler. It accepts only an object.
 func (o *Object[T]) UnmarshalJSON(b []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	start, err := dec.Token()

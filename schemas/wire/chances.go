@@ -11,7 +11,7 @@ type ProbabilityRecord struct {
 	Drivers    []DriverChance `json:"drivers"` // the likeliest winner first
 }
 
-// DriverChance is what a starter's chances were.
+// DriverChance holds a starter's chances.
 type DriverChance struct {
 	Driver    string  `json:"driver"` // three-letter code
 	WinPct    Percent `json:"win_pct"`
@@ -24,11 +24,11 @@ type TitleOdds struct {
 	RacesCounted   int               `json:"races_counted"`   // with a verified result, and no gap before them
 	RacesRemaining int               `json:"races_remaining"` // 0: the titles are won
 	Simulations    int               `json:"simulations"`     // seasons simulated; 0 if none remains
-	Drivers        []DriverOdds      `json:"drivers"`         // who can still win, the likeliest first
+	Drivers        []DriverOdds      `json:"drivers"`         // contenders, the likeliest first
 	Constructors   []ConstructorOdds `json:"constructors"`
 }
 
-// DriverOdds is a driver who can still be champion.
+// DriverOdds is a driver with a chance of the title.
 type DriverOdds struct {
 	Driver     string  `json:"driver"` // three-letter code
 	Name       string  `json:"name"`
@@ -50,16 +50,16 @@ type ConstructorOdds struct {
 // TrackRecord is the body of /track-record.
 type TrackRecord struct {
 	Real      Record `json:"real"`      // picks of the ledger, frozen before the start
-	Hindsight Record `json:"hindsight"` // what the model of today would have said, from what was known then
+	Hindsight Record `json:"hindsight"` // forecasts of today's model, from the facts known then
 }
 
-// Record scores forecasts of races with a verified result. What needs every driver's chances,
-// log-loss and Brier, is over the races that have them.
+// Record scores forecasts of races with a verified result. Log-loss and Brier need every driver's
+// chances, so they cover only the races that have them.
 type Record struct {
 	Races            int              `json:"races"`
 	RacesWithChances int              `json:"races_with_chances"`
 	Picks            *Scores          `json:"picks,omitzero"` // absent without races
-	Pole             *Scores          `json:"pole,omitzero"`  // who starts first wins, on the same races
+	Pole             *Scores          `json:"pole,omitzero"`  // the pole sitter wins, on the same races
 	F0               *Scores          `json:"f0,omitzero"`    // a model of the outcome of qualifying alone
 	Seasons          []SeasonRecord   `json:"seasons,omitzero"`
 	Reliability      []ReliabilityBin `json:"reliability,omitzero"`
@@ -96,8 +96,8 @@ type NumberInterval struct {
 	High  Thousandths `json:"high"`
 }
 
-// ReliabilityBin compares what was said of picked winners with what came, for races of similar
-// confidence. Low and high are the 95 % interval of WonPct.
+// ReliabilityBin compares forecast and outcome of picked winners, for races of similar confidence.
+// Low and high are the 95 % interval of WonPct.
 type ReliabilityBin struct {
 	Races   int     `json:"races"`
 	SaidPct Percent `json:"said_pct"`

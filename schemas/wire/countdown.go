@@ -27,8 +27,8 @@ func NewCountdownRound(race NextRace) (CountdownRound, error) {
 	if start.IsZero() || start.Nanosecond() != 0 {
 		return CountdownRound{}, fmt.Errorf("countdown to %s: start %v is not a whole second", race.Name, start)
 	}
-	// A quote within a JSON string is escaped, so a field's name with its quotes, colon and
-	// value can not be part of a name of a race.
+	// JSON escapes a quote within a string, so the name of a race cannot contain a field's name with
+	// its quotes, colon and value.
 	const open = math.MaxInt64
 	race.SecondsToLights = open
 	body, err := Marshal(Wrap(race, time.Unix(0, 0)))

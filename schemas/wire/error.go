@@ -22,7 +22,7 @@ const (
 type Error struct {
 	OK      bool   `json:"ok"` // always false
 	Error   Code   `json:"error"`
-	Message string `json:"message"` // for a person: what was wrong and what is allowed
+	Message string `json:"message"` // for people: the fault, and the allowed values
 }
 
 // NewError returns an error body.

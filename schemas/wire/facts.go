@@ -1,12 +1,12 @@
 package wire
 
-// FactsState is what /status says of the facts behind a version: where they come from, how they
-// stand, and when they are next expected to change.
+// FactsState is the part of /status about the facts behind a version: their sources, their state,
+// and the next expected change.
 type FactsState struct {
 	NextChange    Instant        `json:"next_change,omitzero"` // in the past: overdue since then; absent: none is expected
 	Sources       []SourceState  `json:"sources"`
 	Rounds        []RoundState   `json:"rounds"`         // of the current season, in calendar order
-	NonCommercial []BorrowedFact `json:"non_commercial"` // what rests on sources with non-commercial terms
+	NonCommercial []BorrowedFact `json:"non_commercial"` // parts of rounds from sources with non-commercial terms
 }
 
 // SourceState is a source of facts.
@@ -15,12 +15,12 @@ type SourceState struct {
 	Licence       string  `json:"licence,omitzero"`
 	NonCommercial bool    `json:"non_commercial,omitzero"`
 	Use           string  `json:"use"`                    // published or compared
-	Revision      string  `json:"revision,omitzero"`      // of what it said last
-	ChangedAt     Instant `json:"changed_at,omitzero"`    // when that came
+	Revision      string  `json:"revision,omitzero"`      // of its latest document
+	ChangedAt     Instant `json:"changed_at,omitzero"`    // arrival of that document
 	Silent        bool    `json:"silent,omitzero"`        // it has had no useful answer for more than half an hour
 	SilentSince   Instant `json:"silent_since,omitzero"`  // its last useful answer; absent: there was none
-	Waiting       int     `json:"waiting,omitzero"`       // changes that wait for a person
-	Disagreements int     `json:"disagreements,omitzero"` // parts of rounds that it has otherwise
+	Waiting       int     `json:"waiting,omitzero"`       // changes held for an operator
+	Disagreements int     `json:"disagreements,omitzero"` // parts of rounds from which it differs
 }
 
 // How a source is used.
@@ -29,7 +29,7 @@ const (
 	UseCompared  = "compared"
 )
 
-// RoundState is how the facts of a round stand.
+// RoundState is the state of the facts of a round.
 type RoundState struct {
 	SessionKey int64     `json:"session_key"`
 	GPName     string    `json:"gp_name"`
@@ -38,10 +38,10 @@ type RoundState struct {
 	Revision   int       `json:"revision,omitzero"`   // of a verified result; 1 is the first
 	PickBasis  string    `json:"pick_basis,omitzero"` // grid, qualifying or form; absent without a pick
 	FrozenAt   Instant   `json:"frozen_at,omitzero"`
-	Disputed   []Dispute `json:"disputed,omitzero"` // on what sources disagree
+	Disputed   []Dispute `json:"disputed,omitzero"` // parts on which sources disagree
 }
 
-// How the facts of a result stand.
+// The states of a result's facts.
 const (
 	FactsAwaited     = "awaited"     // no source has it
 	FactsProvisional = "provisional" // a source has it; nothing published shows it
@@ -49,7 +49,7 @@ const (
 	FactsRevised     = "revised" // verified, and corrected since
 )
 
-// Dispute is a part of a round that a source has otherwise. What it says instead is not published.
+// Dispute is a part of a round from which a source differs. The source's value is not published.
 type Dispute struct {
 	Part   string `json:"part"` // start, qualifying, grid, sprint, result, …
 	Source string `json:"source"`

@@ -9,7 +9,7 @@ type ResultRecord struct {
 	Sprint     []ResultRow `json:"sprint,omitzero"`
 }
 
-// Revision says when a classification was verified, or revised.
+// Revision is a verification of a classification, or its correction.
 type Revision struct {
 	Revision int     `json:"revision"` // 1 for the first
 	At       Instant `json:"at"`
@@ -17,7 +17,7 @@ type Revision struct {
 	Reason   string  `json:"reason,omitzero"` // of a correction
 }
 
-// ResultStatus says how a driver came to a place in a classification, or to none.
+// ResultStatus is the reason for a driver's place in a classification, or for having none.
 type ResultStatus string
 
 // The results that a driver may have.
@@ -33,8 +33,8 @@ const (
 	Excluded         ResultStatus = "excluded"
 )
 
-// ResultRow is one line of a classification. The time is the winner's; everybody else has a gap
-// to it, in time or in laps.
+// ResultRow is one line of a classification. Only the winner has a time; the others have a gap to
+// it, in time or in laps.
 type ResultRow struct {
 	Position   int          `json:"position,omitzero"` // absent if not classified
 	Driver     string       `json:"driver"`            // three-letter code
@@ -82,7 +82,7 @@ type WeekendSession struct {
 	Status    Status  `json:"status"`
 }
 
-// ChangeKind names what happened to a round after it was first published.
+// ChangeKind names the kind of a change to a published round.
 type ChangeKind string
 
 // The changes.
@@ -95,7 +95,7 @@ const (
 	PickVoided      ChangeKind = "pick_voided"
 )
 
-// Change is one record of /changes. Old and New hold what differs, and nothing else.
+// Change is one record of /changes. Old and New hold only the differing fields.
 type Change struct {
 	SessionKey int64        `json:"session_key"`
 	GPName     string       `json:"gp_name"`
@@ -117,7 +117,7 @@ type ChangeState struct {
 	Prediction *Prediction  `json:"prediction,omitzero"` // a pick that no longer counts
 }
 
-// ChangedRow is what one side of a change says of a driver.
+// ChangedRow is a driver's row on one side of a change.
 type ChangedRow struct {
 	Position int     `json:"position,omitzero"` // absent if not classified
 	Driver   string  `json:"driver"`

@@ -22,7 +22,7 @@ type Success[T any] struct {
 	Meta Meta `json:"meta"`
 }
 
-// Meta says which contract a body follows and when its bytes were first rendered.
+// Meta names the contract of a body and the instant at which its bytes were first rendered.
 type Meta struct {
 	API         string  `json:"api"`
 	GeneratedAt Instant `json:"generated_at"`
@@ -62,7 +62,7 @@ type ConstructorStanding struct {
 	Podiums    int     `json:"podiums"`
 }
 
-// Status is where a round stands; see the state table of the contract.
+// Status is the state of a round; see the state table of the contract.
 type Status string
 
 // The states of a round.
@@ -103,7 +103,7 @@ type Driver struct {
 	Country     string `json:"country"` // ISO 3166-1 alpha-3
 }
 
-// Podium names the codes on the first three places; a place nobody holds is absent.
+// Podium names the codes on the first three places; a place without a driver is absent.
 type Podium struct {
 	P1 string `json:"p1,omitzero"`
 	P2 string `json:"p2,omitzero"`
@@ -149,7 +149,7 @@ type NextRace struct {
 type Accuracy struct {
 	RacesEvaluated int      `json:"races_evaluated"` // frozen pre-race pick and verified result
 	PreRace        HitRates `json:"pre_race"`
-	Live           HitRates `json:"live"` // over those evaluated races that have a live pick
+	Live           HitRates `json:"live"` // over the evaluated races with a live pick
 }
 
 // HitRates are percentages over the scored races: hits / races, and picked drivers that

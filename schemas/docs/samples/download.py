@@ -1,5 +1,5 @@
 # Python 3.8 or later, nothing to install. The whole current season as one file, only if it has changed
-# since the last time; then who has won.
+# since the last time; then the winners.
 import base64, csv, hashlib, io, os, time, urllib.error, urllib.request, zipfile
 
 request = urllib.request.Request(os.environ["GRIDCAST_URL"] + "/api/v1/bulk")

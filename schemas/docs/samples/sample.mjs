@@ -1,4 +1,4 @@
-// Node.js 18 or later, or any browser. Keeps what it has and asks only whether it is still right.
+// Node.js 18 or later, or any browser. Keeps the last answer and asks only whether it is still current.
 const { GRIDCAST_URL: host, GRIDCAST_KEY: key } = process.env;
 const kept = new Map();
 

@@ -1,4 +1,4 @@
-# Python 3.8 or later, nothing to install. Keeps what it has and asks only whether it is still right.
+# Python 3.8 or later, nothing to install. Keeps the last answer and asks only whether it is still current.
 import json, os, time, urllib.error, urllib.request
 
 HOST, KEY = os.environ["GRIDCAST_URL"], os.environ["GRIDCAST_KEY"]

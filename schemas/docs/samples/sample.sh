@@ -1,4 +1,4 @@
-# GRIDCAST_URL is this host, GRIDCAST_KEY your key. A 304 means: what you have is still right.
+# GRIDCAST_URL is this host, GRIDCAST_KEY your key. A 304 means: your copy is still current.
 curl --silent --show-error --compressed --retry 3 \
   --header "Authorization: Bearer $GRIDCAST_KEY" \
   --etag-save calendar.etag --etag-compare calendar.etag --output calendar.json \

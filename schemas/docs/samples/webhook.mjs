@@ -1,4 +1,4 @@
-// Node.js 18 or later, nothing to install. The body is what came, byte for byte, as a Buffer.
+// Node.js 18 or later, nothing to install. The body is the received one, byte for byte, as a Buffer.
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { readFileSync } from "node:fs";
 

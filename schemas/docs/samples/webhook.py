@@ -1,4 +1,4 @@
-# Python 3.8 or later, nothing to install. The body is what came, byte for byte.
+# Python 3.8 or later, nothing to install. The body is the received one, byte for byte.
 import base64, hashlib, hmac, json, os, sys, time
 
 

@@ -1,4 +1,4 @@
-# A shell, openssl and xxd. The body is what came, byte for byte. Compare in a language that does so
+# A shell, openssl and xxd. The body is the received one, byte for byte. Compare in a language that does so
 # in constant time where others can measure how long it takes.
 BODY=$(mktemp); trap 'rm -f "$BODY"' EXIT; cat >"$BODY"
 NOW=$(date +%s)
