@@ -12,8 +12,7 @@ import (
 	"gridcast/builder/season"
 )
 
-// TestCalendarsThatDiffer: a round that only one of two calendars has is a disagreement in words,
-// and nothing else follows from it.
+// TestCalendarsThatDiffer: a round of only one of two calendars is disputed, and stays in the calendar.
 func TestCalendarsThatDiffer(t *testing.T) {
 	all, err := archive.Embedded()
 	if err != nil {
@@ -42,10 +41,10 @@ func TestCalendarsThatDiffer(t *testing.T) {
 		want         []line
 	}{
 		{"the same calendar", without(), without(), assemble.CheckOnly, "", 24, nil},
-		{"each has one more", without("qatar"), without("monaco"), assemble.CheckOnly, "", 23, []line{oursAlone, theirsAlone}},
-		{"its terms are accepted: what it has is taken", without("qatar"), without("monaco"), assemble.Sparse, "", 24, []line{oursAlone}},
+		{"each has a round more", without("qatar"), without("monaco"), assemble.CheckOnly, "", 23, []line{oursAlone, theirsAlone}},
+		{"the terms are accepted, so that its round is applied", without("qatar"), without("monaco"), assemble.Sparse, "", 24, []line{oursAlone}},
 		{"the round is cancelled", without(), without("monaco"), assemble.CheckOnly, "monaco", 24, nil},
-		{"it knows a part of the season", without(), without("monaco", "qatar", "japan", "china", "canada"), assemble.CheckOnly, "", 24, nil},
+		{"theirs covers a part of the season", without(), without("monaco", "qatar", "japan", "china", "canada"), assemble.CheckOnly, "", 24, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			out, err := assemble.Assemble(assemble.Input{
@@ -61,7 +60,7 @@ func TestCalendarsThatDiffer(t *testing.T) {
 			var got []line
 			for _, c := range out.Disputed {
 				if c.Block != assemble.Calendar || c.ID == "" || len(c.Lines) != 1 {
-					t.Errorf("disputed is %+v, want one line about the calendar", c)
+					t.Errorf("disputed: got %+v, want one line about the calendar", c)
 					continue
 				}
 				got = append(got, line{c.GrandPrix, c.Lines[0]})
@@ -70,7 +69,7 @@ func TestCalendarsThatDiffer(t *testing.T) {
 				t.Errorf("disputed (-want +got):\n%s", diff)
 			}
 			if n := len(out.Facts.Seasons[0].Rounds); n != test.rounds {
-				t.Errorf("%d rounds follow, want %d", n, test.rounds)
+				t.Errorf("the season has %d rounds, want %d", n, test.rounds)
 			}
 		})
 	}

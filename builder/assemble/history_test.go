@@ -18,7 +18,7 @@ import (
 	"gridcast/builder/source/sourcetest"
 )
 
-// archiveUpTo reads a release's seasons 2023 to year.
+// archiveUpTo reads the seasons from 2023 to a year from a release of F1DB.
 func archiveUpTo(t *testing.T, release string, year int) season.Facts {
 	t.Helper()
 	archive, _, err := f1db.Import(sourcetest.Path(t, release), f1db.Options{From: 2023, To: year})
@@ -33,12 +33,12 @@ func archiveUpTo(t *testing.T, release string, year int) season.Facts {
 type history struct {
 	facts   season.Facts
 	aliases map[season.DriverID]season.DriverID
-	refused map[string]error              // commits whose payload is not used at all, by subject
-	waited  map[string][]assemble.Refusal // changes that ever waited, by "year grand-prix block"
-	moved   map[string][]time.Time        // starts that were taken, by "year grand-prix"
-	waiting []assemble.Proposal           // at the end
+	refused map[string]error              // commits that could not be read, by subject
+	held    map[string][]assemble.Refusal // proposals that were held at any time, by "grand-prix block"
+	moved   map[string][]time.Time        // starts that were applied, by Grand Prix
+	pending []assemble.Proposal           // proposals that are still held at the end
 	missing []assemble.Missing            // at the end
-	last    season.Facts                  // what the last commit says
+	last    season.Facts                  // of the last commit
 	renames []assemble.Rename
 }
 
@@ -47,7 +47,7 @@ func runHistory(t *testing.T, base season.Facts, from, to int) *history {
 	host := codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), time.Now)
 	h := &history{
 		facts: base, aliases: make(map[season.DriverID]season.DriverID),
-		refused: make(map[string]error), waited: make(map[string][]assemble.Refusal), moved: make(map[string][]time.Time),
+		refused: make(map[string]error), held: make(map[string][]assemble.Refusal), moved: make(map[string][]time.Time),
 	}
 	for _, commit := range host.Commits {
 		year := commit.At.Year()
@@ -82,7 +82,7 @@ func runHistory(t *testing.T, base season.Facts, from, to int) *history {
 		}
 		h.renames = append(h.renames, out.Renames...)
 		for _, c := range out.Held {
-			h.waited[about(c)] = c.Refused
+			h.held[about(c)] = c.Refused
 		}
 		for _, c := range out.Applied {
 			if c.Block == assemble.Start && !c.New {
@@ -90,14 +90,12 @@ func runHistory(t *testing.T, base season.Facts, from, to int) *history {
 				h.moved[string(c.GrandPrix)] = append(h.moved[string(c.GrandPrix)], r.StartsAt())
 			}
 		}
-		h.facts, h.last, h.waiting, h.missing = out.Facts, facts, out.Held, out.Missing
+		h.facts, h.last, h.pending, h.missing = out.Facts, facts, out.Held, out.Missing
 	}
 	return h
 }
 
-func about(c assemble.Proposal) string {
-	return string(c.GrandPrix) + " " + string(c.Block)
-}
+func about(p assemble.Proposal) string { return string(p.GrandPrix) + " " + string(p.Block) }
 
 func roundOf(t *testing.T, f season.Facts, year int, gp season.GrandPrixID) *season.Round {
 	t.Helper()
@@ -108,10 +106,10 @@ func roundOf(t *testing.T, f season.Facts, year int, gp season.GrandPrixID) *sea
 	return r
 }
 
-// sameResults compares the classifications of a year with those that a source says at last.
+// sameResults compares the classifications of a year with those of the last commit.
 func (h *history) sameResults(t *testing.T, year int) {
 	t.Helper()
-	held := 0
+	finished := 0
 	for _, s := range h.last.Seasons {
 		if s.Year != year {
 			continue
@@ -120,23 +118,23 @@ func (h *history) sameResults(t *testing.T, year int) {
 			if len(want.Results) == 0 {
 				continue
 			}
-			held++
+			finished++
 			got := roundOf(t, h.facts, year, want.GrandPrix)
 			if diff := cmp.Diff(want.Results, got.Results); diff != "" {
-				t.Errorf("%d %s is not as the source says at last (-want +got):\n%s", year, want.Name, diff)
+				t.Errorf("%d %s differs from the last commit (-want +got):\n%s", year, want.Name, diff)
 			}
 			if diff := cmp.Diff(want.SprintResults, got.SprintResults); diff != "" {
-				t.Errorf("%d %s, sprint, is not as the source says at last (-want +got):\n%s", year, want.Name, diff)
+				t.Errorf("%d %s, sprint, differs from the last commit (-want +got):\n%s", year, want.Name, diff)
 			}
 		}
 	}
-	t.Logf("%d: %d rounds were held", year, held)
-	if held == 0 {
-		t.Errorf("%d: no round was held", year)
+	t.Logf("%d: %d rounds have a result", year, finished)
+	if finished == 0 {
+		t.Errorf("%d: no round has a result", year)
 	}
 }
 
-// TestHistory2026 runs what F1DB really said in the first half of 2026, commit by commit.
+// TestHistory2026 assembles F1DB's real commits of the first half of 2026, one by one.
 func TestHistory2026(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 90 commits")
@@ -146,39 +144,39 @@ func TestHistory2026(t *testing.T) {
 	for subject, err := range h.refused {
 		t.Errorf("%s: refused: %v", subject, err)
 	}
-	// What waited, though nobody was there to look: two corrections that were wrong at first, the
-	// points not moved with the places, and last year's Las Vegas, which stood a day early in the
-	// source until May. Later commits mended all three.
+	// Three proposals were held, and later commits of the source fixed all three. Two corrections of
+	// results forgot to move the points with the places. Las Vegas of the year before was a day early
+	// in the source until May.
 	want := map[string]assemble.Gate{"miami result": assemble.PointsGate, "monaco result": assemble.PointsGate, "las-vegas start": assemble.StartGate}
 	got := make(map[string]assemble.Gate)
-	for name, refused := range h.waited {
+	for name, refused := range h.held {
 		got[name] = refused[0].Gate
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("there waited (-want +got):\n%s", diff)
+		t.Errorf("held proposals (-want +got):\n%s", diff)
 	}
-	if len(h.waiting) != 0 {
-		t.Errorf("at the end wait %+v, want nothing", h.waiting)
+	if len(h.pending) != 0 {
+		t.Errorf("held at the end: %+v, want nothing", h.pending)
 	}
-	// Miami was brought forward by three hours on the day itself.
+	// Miami was brought forward by three hours on race day.
 	if got, want := h.moved["miami"], []time.Time{time.Date(2026, 5, 3, 17, 0, 0, 0, time.UTC)}; !slices.EqualFunc(got, want, time.Time.Equal) {
-		t.Errorf("the start of Miami was moved to %v, want %v", got, want)
+		t.Errorf("Miami was moved to %v, want %v", got, want)
 	}
-	// Bahrain and Saudi Arabia were called off: the source deleted them and renumbered 19 rounds.
+	// Bahrain and Saudi Arabia were cancelled: the source deleted them and renumbered 19 rounds.
 	var missing []season.GrandPrixID
 	for _, m := range h.missing {
 		missing = append(missing, m.GrandPrix)
 	}
 	if want := []season.GrandPrixID{"bahrain", "saudi-arabia"}; !slices.Equal(missing, want) {
-		t.Errorf("missing at the end are %v, want %v", missing, want)
+		t.Errorf("missing at the end: %v, want %v", missing, want)
 	}
 	if r := roundOf(t, h.facts, 2026, "miami"); r.Number != 4 {
 		t.Errorf("Miami is round %d, want 4", r.Number)
 	}
 }
 
-// TestHistory2025 is the same from the end of 2024: the year of the renamed driver, of the start
-// written as a number, and of Las Vegas moved into the past.
+// TestHistory2025 assembles F1DB's commits since the end of 2024. They rename a driver, write a start
+// as a number, and move Las Vegas into the past.
 func TestHistory2025(t *testing.T) {
 	if os.Getenv("GRIDCAST_SEASONS") == "" {
 		t.Skip("reads 190 commits; GRIDCAST_SEASONS=all runs it")
@@ -191,7 +189,7 @@ func TestHistory2025(t *testing.T) {
 		t.Errorf("renamed (-want +got):\n%s", diff)
 	}
 	if _, ok := h.facts.Drivers["andrea-kimi-antonelli"]; ok {
-		t.Error("the renamed driver is two drivers")
+		t.Error("the archive has the renamed driver under the old identifier, too")
 	}
 	if err := h.refused["2025 Bahrain GP update"]; err == nil {
 		t.Error("a start of 900 was read as a time")
@@ -200,12 +198,12 @@ func TestHistory2025(t *testing.T) {
 	if got := roundOf(t, h.facts, 2025, "las-vegas").StartsAt(); !got.Equal(start) {
 		t.Errorf("Las Vegas starts at %s, want %s", got, start)
 	}
-	if got := h.waited["las-vegas start"]; len(got) == 0 || got[0].Gate != assemble.StartGate {
-		t.Errorf("the move of Las Vegas into the past was judged %v, want that it waits by gate %s", got, assemble.StartGate)
+	if got := h.held["las-vegas start"]; len(got) == 0 || got[0].Gate != assemble.StartGate {
+		t.Errorf("refusals of the move of Las Vegas: %v, want gate %s", got, assemble.StartGate)
 	}
 }
 
-// TestShrunken: a document that lacks rounds wholesale is not used at all.
+// TestShrunken: a document that lacks five rounds of a season is not used until a person accepts the loss.
 func TestShrunken(t *testing.T) {
 	day := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	current := season.Facts{
@@ -218,25 +216,25 @@ func TestShrunken(t *testing.T) {
 			Number: i + 1, GrandPrix: gp, Name: string(gp), Circuit: "ring", Date: day.AddDate(0, 0, 7*i),
 		})
 	}
-	said := current
-	said.Seasons = []season.Season{{Year: 2026, Rounds: current.Seasons[0].Rounds[:3]}}
+	theirs := current
+	theirs.Seasons = []season.Season{{Year: 2026, Rounds: current.Seasons[0].Rounds[:3]}}
 	in := assemble.Input{
-		Current: current, Documents: []assemble.Document{{Source: "f1db", Revision: "cut", From: 2025, To: 2027, Kind: assemble.Full, Facts: said}},
+		Current: current, Documents: []assemble.Document{{Source: "f1db", Revision: "cut", From: 2025, To: 2027, Kind: assemble.Full, Facts: theirs}},
 		Decided: func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} }, Now: day,
 	}
 	_, err := assemble.Assemble(in)
 	var shrunken *assemble.ShrunkenError
 	if !errors.As(err, &shrunken) || shrunken.Missing != 5 || shrunken.Known != 8 || len(shrunken.Proposal.Lines) != 5 || shrunken.Proposal.Round() != "the season 2026" {
-		t.Fatalf("got %v, want a shrunken season that lacks 5 of 8 rounds", err)
+		t.Fatalf("got %v, want a ShrunkenError with 5 of 8 rounds missing", err)
 	}
-	// A person lets that through, in whichever revision, and no other loss with it.
+	// The acceptance holds for this loss in every revision, and for no other loss.
 	in.Accepted = map[string]bool{shrunken.Proposal.ID: true}
 	in.Documents[0].Revision = "cut again"
 	if out, err := assemble.Assemble(in); err != nil || len(out.Missing) != 5 || len(out.Facts.Seasons[0].Rounds) != 8 {
-		t.Errorf("let through: %d rounds are missing of %+v, %v; want 5, and none forgotten", len(out.Missing), out.Facts.Seasons, err)
+		t.Errorf("accepted: %d rounds are missing from %+v, %v; want 5, and all 8 in the season", len(out.Missing), out.Facts.Seasons, err)
 	}
 	in.Documents[0].Facts.Seasons = []season.Season{{Year: 2026, Rounds: current.Seasons[0].Rounds[:2]}}
 	if _, err := assemble.Assemble(in); !errors.As(err, &shrunken) || shrunken.Missing != 6 {
-		t.Errorf("another loss: got %v, want it held", err)
+		t.Errorf("another loss: got %v, want a ShrunkenError", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,13 +38,8 @@ func TestJudgement(t *testing.T) {
 		for _, kind := range slices.Sorted(maps.Keys(s.want)) {
 			judged++
 			t.Run(s.title+"/"+kind, func(t *testing.T) {
-				w := s.build(t, kind)
-				out, err := w.assemble(assemble.Assemble)
-				if diff := cmp.Diff(s.want[kind], outcomes(&out, err)); diff != "" {
-					t.Errorf("outcomes (-want +got):\n%s", diff)
-				}
-				for _, fact := range s.result[kind] {
-					w.check(t, &out.Facts, fact)
+				if faults := s.faults(t, kind); faults != "" {
+					t.Error(faults)
 				}
 			})
 		}
@@ -51,6 +47,47 @@ func TestJudgement(t *testing.T) {
 	if len(all) < 30 || judged < 120 {
 		t.Errorf("%d situations and %d outcomes were judged, want at least 30 and 120", len(all), judged)
 	}
+}
+
+// TestPermissions: the table of permissions has no entry without an effect. A situation comes out
+// differently if a kind gets a permission or loses it.
+func TestPermissions(t *testing.T) {
+	if got := len(assemble.Permissions); got != assemble.PermissionCount {
+		t.Fatalf("the test knows %d permissions, the table has %d", got, assemble.PermissionCount)
+	}
+	all := situations(t)
+	for kindName, kind := range kindNames {
+		for _, permission := range slices.Sorted(maps.Keys(assemble.Permissions)) {
+			assemble.Toggle(kind, permission)
+			noticed := slices.ContainsFunc(all, func(s situation) bool {
+				for judged := range s.want {
+					if (judged == kindName || s.involves(kindName)) && s.faults(t, judged) != "" {
+						return true
+					}
+				}
+				return false
+			})
+			assemble.Toggle(kind, permission)
+			if !noticed && !slices.Contains(withoutEffect[kindName], permission) {
+				t.Errorf("%s documents: no situation depends on the permission %s", kindName, permission)
+			}
+		}
+	}
+}
+
+// withoutEffect holds the permissions that a kind cannot use, because it lacks another one.
+var withoutEffect = map[string][]string{
+	"check-only": {
+		"namesAll", "movesHeldStart", "yields", "confirmable", "keepsRounds",
+		"addsEngines", // it changes IDs alone: see TestIDs
+	},
+}
+
+// involves reports whether an earlier or a later document has a kind.
+func (s *situation) involves(kind string) bool {
+	return slices.ContainsFunc(s.setup, func(line string) bool {
+		return strings.HasPrefix(line, "before "+kind) || strings.HasPrefix(line, "after "+kind)
+	})
 }
 
 func situations(t *testing.T) []situation {
@@ -96,6 +133,23 @@ func situations(t *testing.T) []situation {
 		}
 	}
 	return all
+}
+
+// faults judges the situation with a document of a kind and returns how the result differs from the
+// expected one.
+func (s *situation) faults(t *testing.T, kind string) string {
+	t.Helper()
+	w := s.build(t, kind)
+	out, err := w.assemble(assemble.Assemble)
+	if got := outcomes(&out, err); !slices.Equal(s.want[kind], got) {
+		return "outcomes (-want +got):\n" + cmp.Diff(s.want[kind], got)
+	}
+	for _, fact := range s.result[kind] {
+		if fault := w.check(t, &out.Facts, fact); fault != "" {
+			return fault
+		}
+	}
+	return ""
 }
 
 // outcomes describes the output of Assemble in the words of testdata/judgement.txt.
@@ -505,39 +559,38 @@ func instant(t *testing.T, text string) time.Time {
 	return at
 }
 
-// check compares facts with the words of a line: "bahrain result=ann,bob", "no imola", "name ann Annie",
-// "colour rosso #FF0000".
-func (w *world) check(t *testing.T, f *season.Facts, text string) {
+// check returns how facts differ from the words of a line: "bahrain result=ann,bob", "no imola",
+// "name ann Annie", "colour rosso #FF0000".
+func (w *world) check(t *testing.T, f *season.Facts, text string) string {
 	t.Helper()
 	word := strings.Fields(text)
+	var got string
 	switch word[0] {
 	case "no":
 		if _, ok := f.Round(2024, season.GrandPrixID(word[1])); ok {
-			t.Errorf("facts have the round %s, want none", word[1])
+			return "facts have the round " + word[1]
 		}
+		return ""
 	case "name":
-		if got := f.Drivers[season.DriverID(word[1])].Name; got != word[2] {
-			t.Errorf("the name of %s is %q, want %q", word[1], got, word[2])
-		}
+		got = f.Drivers[season.DriverID(word[1])].Name
 	case "colour":
-		if got := f.Seasons[0].Colours[season.TeamID(word[1])]; got != word[2] {
-			t.Errorf("the colour of %s is %q, want %q", word[1], got, word[2])
-		}
+		got = f.Seasons[0].Colours[season.TeamID(word[1])]
 	default:
-		got, ok := f.Round(2024, season.GrandPrixID(word[0]))
+		r, ok := f.Round(2024, season.GrandPrixID(word[0]))
 		if !ok {
-			t.Fatalf("facts have no round %s", word[0])
+			return "facts have no round " + word[0]
 		}
-		want := *got
-		want.Sessions = nil
+		want := *r
 		for _, field := range word[1:] {
 			set(t, &want, field)
 		}
-		if want.Sessions == nil {
-			want.Sessions = got.Sessions
+		if !reflect.DeepEqual(&want, r) {
+			return text + " (-want +got):\n" + cmp.Diff(&want, r)
 		}
-		if diff := cmp.Diff(&want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", text, diff)
-		}
+		return ""
 	}
+	if got != word[2] {
+		return fmt.Sprintf("the %s of %s is %q, want %q", word[0], word[1], got, word[2])
+	}
+	return ""
 }

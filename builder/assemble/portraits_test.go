@@ -9,8 +9,8 @@ import (
 	"gridcast/builder/season"
 )
 
-// TestPortraits: whoever has a portrait keeps it under a new identifier, whoever is yet to come gets
-// it when they come, and nobody else is named.
+// TestPortraits: a renamed driver keeps the portrait, a driver who is new gets one, and drivers
+// outside the archive are left out.
 func TestPortraits(t *testing.T) {
 	day := time.Date(2026, 3, 8, 0, 0, 0, 0, time.UTC)
 	archive := func(drivers ...season.DriverID) season.Facts {
@@ -30,26 +30,26 @@ func TestPortraits(t *testing.T) {
 	old := archive("andrea-kimi-antonelli", "lando-norris")
 	old.Headshots = season.Headshots{Template: template, Drivers: []season.DriverID{"andrea-kimi-antonelli"}}
 	for _, test := range []struct {
-		what    string
+		name    string
 		current season.Facts
 		wanted  *season.Headshots
 		want    season.Headshots
 	}{
-		{"as the archive has it", old, nil, season.Headshots{Template: template, Drivers: []season.DriverID{"kimi-antonelli"}}},
+		{"from the archive in use", old, nil, season.Headshots{Template: template, Drivers: []season.DriverID{"kimi-antonelli"}}},
 		{
-			"as the settings say", old,
+			"from the settings", old,
 			&season.Headshots{Template: "https://other.example/{code}.png", Drivers: []season.DriverID{"kimi-antonelli", "andrea-kimi-antonelli", "arvid-lindblad", "lando-norris"}},
 			season.Headshots{Template: "https://other.example/{code}.png", Drivers: []season.DriverID{"kimi-antonelli", "lando-norris"}},
 		},
 		{
-			"for who has come", archive("kimi-antonelli", "arvid-lindblad"),
+			"for a new driver", archive("kimi-antonelli", "arvid-lindblad"),
 			&season.Headshots{Template: template, Drivers: []season.DriverID{"arvid-lindblad"}},
 			season.Headshots{Template: template, Drivers: []season.DriverID{"arvid-lindblad"}},
 		},
 		{"none", archive("kimi-antonelli"), nil, season.Headshots{}},
-		{"taken away", old, &season.Headshots{}, season.Headshots{}},
+		{"removed by the settings", old, &season.Headshots{}, season.Headshots{}},
 	} {
-		t.Run(test.what, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			out, err := assemble.Assemble(assemble.Input{
 				Current: test.current, Now: day, Headshots: test.wanted,
 				Aliases: map[season.DriverID]season.DriverID{"andrea-kimi-antonelli": "kimi-antonelli"},

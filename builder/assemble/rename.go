@@ -7,42 +7,41 @@ import (
 	"gridcast/builder/season"
 )
 
-// renames finds the drivers whom a document calls by another identifier throughout: in every round
-// that both know, each row that was the old one's is now the new one's, in the same session, for the
-// same team and in the same place, and neither stands where the other does. Anything less is no
-// rename, and waits for a person to say so.
+// renames finds drivers to whom a document gives a new identifier throughout. In all rounds that both
+// have, the rows of the new identifier are those of the old one: same session, team and place. A
+// partial match is no rename; an operator can enter an alias for it.
 func renames(current *season.Facts, d *Document) []Rename {
 	gone, come := make(map[season.DriverID]rowsOf), make(map[season.DriverID]rowsOf)
 	for i := range d.Facts.Seasons {
-		said := &d.Facts.Seasons[i]
-		known := seasonOf(current, said.Year, false)
-		if known == nil {
+		theirSeason := &d.Facts.Seasons[i]
+		ourSeason := seasonOf(current, theirSeason.Year, false)
+		if ourSeason == nil {
 			continue
 		}
-		for j := range said.Rounds {
-			is := &said.Rounds[j]
-			was, ok := known.Round(is.GrandPrix)
+		for j := range theirSeason.Rounds {
+			theirs := &theirSeason.Rounds[j]
+			ours, ok := ourSeason.Round(theirs.GrandPrix)
 			if !ok {
 				continue
 			}
-			collectRows(gone, said.Year, was, is)
-			collectRows(come, said.Year, is, was)
+			collectRows(gone, theirSeason.Year, ours, theirs)
+			collectRows(come, theirSeason.Year, theirs, ours)
 		}
 	}
-	known := make(map[season.DriverID]bool)
+	present := make(map[season.DriverID]bool)
 	for i := range current.Seasons {
 		for j := range current.Seasons[i].Rounds {
-			drivers(&current.Seasons[i].Rounds[j], func(id season.DriverID) { known[id] = true })
+			drivers(&current.Seasons[i].Rounds[j], func(id season.DriverID) { present[id] = true })
 		}
 	}
 	var found []Rename
 	for _, from := range slices.Sorted(maps.Keys(gone)) {
 		if _, ok := d.Facts.Drivers[from]; ok {
-			continue // the document still knows them
+			continue // the document still has the old identifier
 		}
 		for _, to := range slices.Sorted(maps.Keys(come)) {
-			if known[to] {
-				continue // they are somebody already
+			if present[to] {
+				continue // the new identifier already belongs to another driver
 			}
 			if len(gone[from]) >= minRenamedRows && maps.Equal(gone[from], come[to]) {
 				found = append(found, Rename{d.Source, d.Revision, from, to})
@@ -52,10 +51,10 @@ func renames(current *season.Facts, d *Document) []Rename {
 	return found
 }
 
-// minRenamedRows is how many rows must agree: one alone might be another driver in the same car.
+// minRenamedRows is the number of rows that must agree. A single row might be another driver in the same car.
 const minRenamedRows = 2
 
-// rowsOf are rows of a driver: where they stand, and what they say but for who it is.
+// rowsOf holds the rows of a driver without the driver's name.
 type rowsOf map[rowPlace]rowValue
 
 type rowPlace struct {
@@ -69,7 +68,7 @@ type rowValue struct {
 	position int
 }
 
-// collectRows files the rows of a round, of sessions that the other knows too, by driver.
+// collectRows collects the rows of a round by driver. It skips sessions that the other round does not have.
 func collectRows(into map[season.DriverID]rowsOf, year int, r, other *season.Round) {
 	add := func(session string, driver season.DriverID, team season.TeamID, position int) {
 		if into[driver] == nil {
@@ -99,8 +98,7 @@ func collectRows(into map[season.DriverID]rowsOf, year int, r, other *season.Rou
 	}
 }
 
-// renameDriver gives a driver another identifier in all rows. Lists that name the old one are
-// copied before they are written.
+// renameDriver gives a driver another identifier in all rows. It copies a list before it writes to it.
 func renameDriver(f *season.Facts, from, to season.DriverID) {
 	if d, ok := f.Drivers[from]; ok {
 		f.Drivers = maps.Clone(f.Drivers)
@@ -143,7 +141,7 @@ func rename[T any, ID ~string](rows *[]T, from, to ID, id func(*T) *ID) {
 	}
 }
 
-// drivers calls visit for every driver whom a row of the round names, as often as rows do.
+// drivers calls visit with the driver of every row of a round.
 func drivers(r *season.Round, visit func(season.DriverID)) {
 	for _, row := range r.Entries {
 		visit(row.Driver)

@@ -29,6 +29,36 @@ func TestGates(t *testing.T) {
 	}
 }
 
+// TestIDs: a proposal has an ID of its content. Neither the revision nor accepted terms change it.
+func TestIDs(t *testing.T) {
+	current, now := inYear(2024, "monaco")
+	current.Seasons[0].Rounds[0].Entries = []season.Entry{{Driver: "ann", Team: "rosso", Engine: "v8", Number: 1}}
+	propose := func(kind assemble.Kind, revision, driver string) string {
+		t.Helper()
+		theirs, _ := inYear(2024, "monaco")
+		theirs.Seasons[0].Rounds[0].Results = []season.Result{{Driver: season.DriverID(driver), Team: "rosso", Position: 1, Points: 25}}
+		out, err := assemble.Assemble(assemble.Input{
+			Current: current, Now: now, Decided: undecided,
+			Documents: []assemble.Document{{Source: "jolpica", Revision: revision, From: 2024, To: 2024, Kind: kind, Facts: theirs}},
+		})
+		if all := slices.Concat(out.Applied, out.Unlicensed); err == nil && len(all) == 1 {
+			return all[0].ID
+		}
+		t.Fatalf("got %+v, %v; want one proposal", out, err)
+		return ""
+	}
+	id := propose(assemble.Sparse, "r1", "ann")
+	if got := propose(assemble.Sparse, "r2", "ann"); got != id {
+		t.Errorf("another revision: the ID is %s, want %s", got, id)
+	}
+	if got := propose(assemble.CheckOnly, "r1", "ann"); got != id {
+		t.Errorf("terms that are not accepted: the ID is %s, want %s", got, id)
+	}
+	if got := propose(assemble.Sparse, "r1", "bob"); got == id {
+		t.Errorf("another winner: the ID is %s, too", got)
+	}
+}
+
 // undecided is a ledger without a record of any round.
 func undecided(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} }
 

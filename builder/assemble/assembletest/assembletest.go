@@ -10,20 +10,20 @@ import (
 	"gridcast/builder/season"
 )
 
-// Disputed returns what a source of the seasons from one to another contradicts of facts that are
-// known, a line for each driver. Nothing may be taken of one that is there to be compared with.
-func Disputed(t testing.TB, known, said season.Facts, from, to int, now time.Time) []string {
+// Disputed compares theirs as a check-only document with ours and returns the contradictions, one line
+// for each driver. It fails the test if the document changes anything.
+func Disputed(t testing.TB, ours, theirs season.Facts, from, to int, now time.Time) []string {
 	t.Helper()
 	out, err := assemble.Assemble(assemble.Input{
-		Current: known, Now: now,
-		Documents: []assemble.Document{{Source: "compared", From: from, To: to, Facts: said, Kind: assemble.CheckOnly}},
+		Current: ours, Now: now,
+		Documents: []assemble.Document{{Source: "compared", From: from, To: to, Facts: theirs, Kind: assemble.CheckOnly}},
 		Decided:   func(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(out.Applied)+len(out.Held) > 0 {
-		t.Errorf("of a document to compare with, %d changes were taken and %d wait", len(out.Applied), len(out.Held))
+		t.Errorf("a check-only document has %d applied and %d held proposals, want none", len(out.Applied), len(out.Held))
 	}
 	var lines []string
 	for _, c := range out.Disputed {

@@ -1,0 +1,32 @@
+package assemble
+
+import "reflect"
+
+// Permissions gives access to each permission by its name.
+var Permissions = map[string]func(*permissions) *bool{
+	"applies":            func(p *permissions) *bool { return &p.applies },
+	"addsRounds":         func(p *permissions) *bool { return &p.addsRounds },
+	"namesNew":           func(p *permissions) *bool { return &p.namesNew },
+	"namesAll":           func(p *permissions) *bool { return &p.namesAll },
+	"movesHeldStart":     func(p *permissions) *bool { return &p.movesHeldStart },
+	"wholeSeasons":       func(p *permissions) *bool { return &p.wholeSeasons },
+	"comparesCalendars":  func(p *permissions) *bool { return &p.comparesCalendars },
+	"contradictionsOnly": func(p *permissions) *bool { return &p.contradictionsOnly },
+	"orderOnly":          func(p *permissions) *bool { return &p.orderOnly },
+	"addsEngines":        func(p *permissions) *bool { return &p.addsEngines },
+	"archiveNames":       func(p *permissions) *bool { return &p.archiveNames },
+	"yields":             func(p *permissions) *bool { return &p.yields },
+	"confirmable":        func(p *permissions) *bool { return &p.confirmable },
+	"keepsRounds":        func(p *permissions) *bool { return &p.keepsRounds },
+}
+
+// PermissionCount is the number of permissions in the table.
+var PermissionCount = reflect.TypeFor[permissions]().NumField()
+
+// Toggle gives a kind a permission, or takes it away.
+func Toggle(kind Kind, permission string) {
+	p := kinds[kind]
+	given := Permissions[permission](&p)
+	*given = !*given
+	kinds[kind] = p
+}
