@@ -210,7 +210,7 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 		return snapshots.Receipt{}, nil, err
 	}
 	draft := snapshots.Draft{
-		Base: in.Base, Builder: b.Name, Reason: r.Reason, Release: r.Release,
+		Base: in.Base, Builder: b.Name, Reason: r.Reason, EndHold: r.Release,
 		BuiltAt: in.At, DueAt: a.DueAt(), CurrentSeason: a.Current, Archive: in.Facts.SHA256,
 		Ledger:  snapshots.Ledger{Kind: string(in.Ledger.Kind()), Seq: in.Ledger.Head().Seq, Hash: in.Ledger.Head().Hash},
 		Derived: cmp.Or(derivedFrom, in.Base.Manifest.Derived), Expected: expected(a), Missing: missingUntilDue(v, in.Ledger, a),

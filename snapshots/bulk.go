@@ -87,7 +87,7 @@ func (p *Publisher) PublishBulk(ctx context.Context, base *Base, builder string,
 	m := &base.Manifest
 	d := Draft{
 		Base: base, Builder: builder, BuiltAt: m.BuiltAt, DueAt: m.DueAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons,
-		Archive: m.Archive, Ledger: m.Ledger, Derived: m.Derived, Missing: m.Missing, Refused: m.Refused, Expected: m.Expected, State: m.State,
+		Archive: m.Archive, Settings: m.Settings, Release: m.Release, Ledger: m.Ledger, Derived: m.Derived, Missing: m.Missing, Refused: m.Refused, Expected: m.Expected, State: m.State,
 		Bulk: slices.Clone(bulk),
 	}
 	var years []string

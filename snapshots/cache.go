@@ -169,15 +169,13 @@ func (c *cache) write(ctx context.Context, s *slot, v *Version) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(c.workers)
 	for _, b := range v.All() {
-		for coding, object := range b.Entry.objects() {
-			data := b.Identity
-			if coding != "" {
-				data = b.Encoded[coding]
-			}
-			keep[object.key] = true
-			if !s.kept[object.key] {
-				group.Go(func() error { return s.replace(groupCtx, object.key, data) })
-			}
+		key, data := b.Entry.Object, b.Identity
+		if b.Entry.packed() {
+			data = b.Encoded[GZ]
+		}
+		keep[key] = true
+		if !s.kept[key] {
+			group.Go(func() error { return s.replace(groupCtx, key, data) })
 		}
 	}
 	for key, data := range v.stored.files {

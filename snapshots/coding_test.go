@@ -3,12 +3,10 @@ package snapshots_test
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -17,7 +15,6 @@ import (
 	"github.com/molecule-man/go-brrr"
 
 	"gridcast/snapshots"
-	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -161,7 +158,7 @@ func TestPackedIsChecked(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m.Entries[0].Packed = snapshots.Encoded{SHA256: snapshots.Digest(wrong), Size: int64(len(wrong))}
+			m.Entries[0].Packed = snapshots.Packed{SHA256: snapshots.Digest(wrong), Size: int64(len(wrong))}
 			s.Corrupt("objects/1/drivers.json.gz", wrong)
 			point(t, s, m)
 			if v, err := snapshots.Open(t.Context(), s, nil); !errors.Is(err, snapshots.ErrDamaged) {
@@ -185,87 +182,32 @@ func point(t *testing.T, s *memblob.Store, m snapshots.Manifest) {
 	s.Corrupt(snapshots.PointerKey, fmt.Appendf(nil, `{"version":%d,"manifest":%q,"at":"2026-11-22T00:00:00Z"}`, m.Version, snapshots.Digest(data)))
 }
 
-// unpackedStore holds one version as releases before this one wrote it: each body as it is, with its
-// codings beside it.
-func unpackedStore(t *testing.T, content bodies) *memblob.Store {
-	t.Helper()
-	s := memblob.New()
-	publish(t, s, content)
-	m, err := snapshots.LoadManifest(t.Context(), s, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range m.Entries {
-		e := &m.Entries[i]
-		if err := s.Delete(t.Context(), e.Object); err != nil {
-			t.Fatal(err)
-		}
-		e.Object, e.Packed, e.Encodings = strings.TrimSuffix(e.Object, ".gz"), snapshots.Encoded{}, map[string]snapshots.Encoded{}
-		body := content[e.Path]
-		create(t, s, e.Object, body)
-		for _, coding := range []string{snapshots.GZ, snapshots.BR} {
-			data := coding + " " + body // an edge does not look into it
-			e.Encodings[coding] = snapshots.Encoded{SHA256: snapshots.Digest([]byte(data)), Size: int64(len(data))}
-			create(t, s, snapshots.EncodedKey(e.Object, coding), data)
-		}
-	}
-	m.Format, m.Parts = 1, nil
-	point(t, s, m)
-	return s
-}
-
-// A store of an earlier release opens, is served as it is, and goes on: what changes is packed, and what
-// does not stays as it was.
-func TestStoreOfAnEarlierRelease(t *testing.T) {
-	synctest.Test(t, storeOfAnEarlierRelease)
-}
-
-func storeOfAnEarlierRelease(t *testing.T) {
-	first := bodies{"drivers": "d1", "calendar/2024": "c1", "calendar/2023": "c0"}
-	s := unpackedStore(t, first)
-	v, err := snapshots.Open(t.Context(), s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(first, contentOf(v)); diff != "" {
-		t.Errorf("bodies of the earlier release (-want +got):\n%s", diff)
-	}
-	if b, _ := v.Body("drivers"); string(b.Encoded[snapshots.GZ]) != "gz d1" || string(b.Encoded[snapshots.BR]) != "br d1" || len(b.Encoded) != 2 {
-		t.Errorf("codings of the earlier release: got %q", b.Encoded)
-	}
-	if publish(t, s, first).Version != 1 {
-		t.Error("the same bodies are published again")
-	}
-
-	second := first.with(bodies{"drivers": "d2"})
-	if r := publish(t, s, second); r.ObjectsWritten != 1 || r.ObjectsReused != 6 {
-		t.Errorf("%d objects written, %d reused; want 1 and the 6 of the two that did not change", r.ObjectsWritten, r.ObjectsReused)
-	}
-	m, err := snapshots.LoadManifest(t.Context(), s, 2)
-	if err != nil || m.Format != 3 {
-		t.Errorf("format %d, %v; want 3, which the earlier release refuses", m.Format, err)
-	}
-	cache := memblob.New()
-	var fate faultblob.Fate
-	store := faultblob.Wrap(s, func(context.Context, faultblob.Call) faultblob.Fate { return fate })
-	for _, fate.Err = range []error{nil, faultblob.ErrKilled} { // then from the copy alone
-		e := follow(t, store, cache)
-		if diff := cmp.Diff(second, e.lastContent()); diff != "" {
-			t.Errorf("followed (-want +got):\n%s", diff)
-		}
-		_ = e.stop()
-	}
-	if changes, err := snapshots.Diff(t.Context(), s, 1, 2); err != nil || len(changes) != 1 || changes[0].Path != "drivers" {
-		t.Errorf("diff: %v, %v", changes, err)
-	}
-	if got, err := snapshots.Verify(t.Context(), s, 0, nil); err != nil || len(got.Faults) > 0 || got.Objects != 7 {
-		t.Errorf("verify: %+v, %v; want 7 objects", got, err)
-	}
-	rollback(t, s, 1)
-	if _, got := served(t, s); !cmp.Equal(first, got) {
-		t.Errorf("after a rollback (-want +got):\n%s", cmp.Diff(first, got))
-	}
-	if m, err := snapshots.LoadManifest(t.Context(), s, 3); err != nil || m.Format != 1 {
-		t.Errorf("format %d, %v; want 1: all of it is as the earlier release reads it", m.Format, err)
+// TestEarlierManifest shows that a manifest in the format of an earlier release is refused: it cannot be
+// opened, followed or built upon.
+func TestEarlierManifest(t *testing.T) {
+	for format := range 4 {
+		t.Run(fmt.Sprint(format), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := memblob.New()
+				publish(t, s, bodies{"drivers": "d1", "calendar/2024": "c1"})
+				m, err := snapshots.LoadManifest(t.Context(), s, 1)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m.Format = format
+				point(t, s, m)
+				if _, err := snapshots.Open(t.Context(), s, nil); !errors.Is(err, snapshots.ErrDamaged) {
+					t.Errorf("open: got %v, want %v", err, snapshots.ErrDamaged)
+				}
+				if _, err := snapshots.LoadBase(t.Context(), s, nil); !errors.Is(err, snapshots.ErrDamaged) {
+					t.Errorf("load as a base: got %v, want %v", err, snapshots.ErrDamaged)
+				}
+				e := follow(t, s, nil)
+				if last := e.lastReport(); last.State != snapshots.Refused {
+					t.Errorf("follow: got %+v, want it refused", last)
+				}
+				_ = e.stop()
+			})
+		})
 	}
 }

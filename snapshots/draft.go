@@ -22,6 +22,8 @@ type Draft struct {
 	CurrentSeason int
 	Seasons       []int  // known years, ascending
 	Archive       string // hex SHA-256 of the archive's bytes
+	Settings      string // hex SHA-256 of the store's settings; empty: it has none
+	Release       string // of the program that rendered the documents
 	Derived       string // key of what was made beforehand, below DerivedFolder; may be empty
 	Ledger        Ledger
 	Missing       []Missing       // facts that the archive lacks
@@ -30,7 +32,7 @@ type Draft struct {
 	State         json.RawMessage // see Manifest
 	Variants      []Variant       // every variant of the version, in any order
 	Bulk          []Download      // the downloads, by ascending year; nil: those of the base, of the seasons that the draft has
-	Release       bool            // publish although the pointer is held, and end the hold
+	EndHold       bool            // publish although the pointer is held, and end the hold
 
 	// Finish completes the draft while Publish uploads the objects that it needs so far. Publish
 	// calls it once, in its own goroutine. It may change every field except Base. Nil: the draft is
@@ -59,7 +61,7 @@ func New(path string, identity, packed []byte, generatedAt time.Time) Variant {
 		Path: path, SHA256: digest, Size: int64(len(identity)), ETag: ETag(digest), GeneratedAt: generatedAt,
 	}}
 	if packed != nil {
-		v.data, v.entry.Packed = packed, Encoded{SHA256: Digest(packed), Size: int64(len(packed))}
+		v.data, v.entry.Packed = packed, Packed{SHA256: Digest(packed), Size: int64(len(packed))}
 	}
 	return v
 }
@@ -76,7 +78,7 @@ func Unfinished(path string, data []byte) Variant {
 func (v Variant) objectKey(version int64) string {
 	key := ObjectKey(version, v.Path())
 	if v.entry.packed() {
-		key = EncodedKey(key, GZ)
+		key += "." + GZ
 	}
 	return key
 }
@@ -137,7 +139,7 @@ func (d *Draft) manifest(version int64, variants []Variant) Manifest {
 	m := Manifest{
 		Version: version, Base: base.Pointer.Version, BaseManifest: base.Pointer.Manifest,
 		Builder: d.Builder, Reason: d.Reason, BuiltAt: d.BuiltAt, DueAt: d.DueAt,
-		CurrentSeason: d.CurrentSeason, Seasons: d.Seasons, Archive: d.Archive, Ledger: d.Ledger,
+		CurrentSeason: d.CurrentSeason, Seasons: d.Seasons, Archive: d.Archive, Settings: d.Settings, Release: d.Release, Ledger: d.Ledger,
 		Derived: d.Derived, Missing: d.Missing, Refused: d.Refused,
 		Expected: d.Expected, State: d.State,
 		Bulk: d.bulk(version), Parts: base.Manifest.Parts, Entries: make([]Entry, 0, len(variants)),
@@ -170,14 +172,14 @@ func (d *Draft) changes(variants []Variant) bool {
 		return true
 	}
 	return d.CurrentSeason != base.CurrentSeason || !slices.Equal(d.Seasons, base.Seasons) ||
-		d.Archive != base.Archive || d.Ledger != base.Ledger || !d.DueAt.Equal(base.DueAt) ||
+		d.Archive != base.Archive || d.Settings != base.Settings || d.Ledger != base.Ledger || !d.DueAt.Equal(base.DueAt) ||
 		!slices.EqualFunc(d.Missing, base.Missing, Missing.equal) || !slices.Equal(d.Refused, base.Refused) || !bytes.Equal(d.State, base.State) ||
 		!slices.EqualFunc(d.Expected, base.Expected, func(x, y Expected) bool { return x.Year == y.Year && x.At.Equal(y.At) })
 }
 
 // mayPublish returns ErrHeld or ErrMayNotFollow if the draft must not become the current version.
 func (d *Draft) mayPublish() error {
-	if base := d.Base.Pointer; base.Held && !d.Release {
+	if base := d.Base.Pointer; base.Held && !d.EndHold {
 		return fmt.Errorf("version %d: %w: %s", base.Version, ErrHeld, base.Reason)
 	}
 	if err := d.mayFollow(); err != nil {

@@ -187,7 +187,7 @@ func numbers(ctx context.Context, store blob.Store, folders ...string) ([]int64,
 }
 
 // Rollback makes the content of version to current again, under a new number, and holds the
-// pointer: builders publish nothing until a draft says Release. It works although the
+// pointer: builders publish nothing until a draft says EndHold. It works although the
 // current manifest, or the pointer itself, is damaged or lost. now is race time, reason is for people
 // and must not be empty.
 //

@@ -30,7 +30,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,13 +45,9 @@ var (
 	ErrDamaged = errors.New("damaged")
 )
 
-// The values of Manifest.Format that this program writes and reads; it writes the lowest that says
-// everything. A release refuses those that it does not know, so edges are updated before builders.
-const (
-	formatWhole  = 1 // all entries in one file
-	formatParts  = 2 // see Part
-	formatPacked = 3 // see Entry.Packed
-)
+// format is the only value of Manifest.Format that this program writes and reads. Update edges before
+// builders when a release changes it, because an edge refuses a format that it does not know.
+const format = 4
 
 // Limits of what is read, in bytes. The largest version of 75 seasons has a manifest of 0.2 MB
 // and objects of less than that.
@@ -89,17 +84,19 @@ func (p Pointer) equal(other Pointer) bool {
 
 // Manifest describes one version.
 type Manifest struct {
-	Format        int            `json:"format"` // 1 to 3
+	Format        int            `json:"format"` // 4
 	Version       int64          `json:"version"`
 	Base          int64          `json:"base"`                   // the version it was built on; 0: none
 	BaseManifest  string         `json:"base_manifest,omitzero"` // hash of that version's manifest
 	Builder       string         `json:"builder"`
 	Reason        string         `json:"reason,omitzero"`
-	BuiltAt       time.Time      `json:"built_at"`        // race time
-	DueAt         time.Time      `json:"due_at,omitzero"` // race time at which the next status moves; overdue after it
-	CurrentSeason int            `json:"current_season"`  // the default year
-	Seasons       []int          `json:"seasons"`         // known years, ascending
-	Archive       string         `json:"archive"`         // hex SHA-256 of the archive's bytes
+	BuiltAt       time.Time      `json:"built_at"`          // race time
+	DueAt         time.Time      `json:"due_at,omitzero"`   // race time at which the next status moves; overdue after it
+	CurrentSeason int            `json:"current_season"`    // the default year
+	Seasons       []int          `json:"seasons"`           // known years, ascending
+	Archive       string         `json:"archive"`           // hex SHA-256 of the archive's bytes
+	Settings      string         `json:"settings,omitzero"` // hex SHA-256 of the store's settings; empty: it has none
+	Release       string         `json:"release,omitzero"`  // of the program that rendered the documents
 	Ledger        Ledger         `json:"ledger"`
 	Derived       string         `json:"derived,omitzero"` // key of what a job made beforehand for this version
 	RollbackOf    int64          `json:"rollback_of,omitzero"`
@@ -162,27 +159,26 @@ type RefusedEntry struct {
 
 // Entry is one variant of a version.
 type Entry struct {
-	Path        string             `json:"path"`               // catalog path, such as standings/drivers/2026
-	Object      string             `json:"object"`             // store key of the body
-	SHA256      string             `json:"sha256"`             // lower-case hex, of the identity bytes
-	Size        int64              `json:"size"`               // bytes, identity
-	Packed      Encoded            `json:"packed,omitzero"`    // of the object where it is the body as gzip; zero: it is the identity
-	Encodings   map[string]Encoded `json:"encodings,omitzero"` // stored beside the identity, by releases that packed nothing
-	ETag        string             `json:"etag,omitzero"`      // without quotes and suffix; absent where the edge completes the body
-	GeneratedAt time.Time          `json:"generated_at,omitzero"`
+	Path        string    `json:"path"`            // catalog path, such as standings/drivers/2026
+	Object      string    `json:"object"`          // store key of the body
+	SHA256      string    `json:"sha256"`          // lower-case hex, of the identity bytes
+	Size        int64     `json:"size"`            // bytes, identity
+	Packed      Packed    `json:"packed,omitzero"` // of the object, if it is the body as gzip; zero: the object is the body
+	ETag        string    `json:"etag,omitzero"`   // without quotes and suffix; absent where the edge completes the body
+	GeneratedAt time.Time `json:"generated_at,omitzero"`
 }
 
 // equal says whether two entries stand for the same stored bytes under the same path.
 func (e Entry) equal(other Entry) bool {
 	return e.Path == other.Path && e.Object == other.Object && e.SHA256 == other.SHA256 && e.Size == other.Size &&
-		e.Packed == other.Packed && e.ETag == other.ETag && e.GeneratedAt.Equal(other.GeneratedAt) && maps.Equal(e.Encodings, other.Encodings)
+		e.Packed == other.Packed && e.ETag == other.ETag && e.GeneratedAt.Equal(other.GeneratedAt)
 }
 
 // packed says whether the object of the entry is the body as gzip.
-func (e Entry) packed() bool { return e.Packed != Encoded{} }
+func (e Entry) packed() bool { return e.Packed != Packed{} }
 
-// main is the object that the entry names: the identity, or what it is unpacked from.
-func (e Entry) main() storedObject {
+// object is the object that the entry names.
+func (e Entry) object() storedObject {
 	if e.packed() {
 		return storedObject{e.Object, e.Packed.SHA256, e.Packed.Size}
 	}
@@ -191,30 +187,11 @@ func (e Entry) main() storedObject {
 
 // read reads the identity and checks it.
 func (e Entry) read(ctx context.Context, store blob.Store) ([]byte, error) {
-	data, err := readChecked(ctx, store, e.main())
+	data, err := readChecked(ctx, store, e.object())
 	if err == nil && e.packed() {
 		data, err = e.unpack(data)
 	}
 	return data, err
-}
-
-// objects yields every object of the entry by its coding, which is empty for the identity.
-func (e Entry) objects() iter.Seq2[string, storedObject] {
-	return func(yield func(string, storedObject) bool) {
-		coding := ""
-		if e.packed() {
-			coding = GZ
-		}
-		if !yield(coding, e.main()) {
-			return
-		}
-		for _, coding := range Codings {
-			encoded, ok := e.Encodings[coding]
-			if ok && !yield(coding, storedObject{EncodedKey(e.Object, coding), encoded.SHA256, encoded.Size}) {
-				return
-			}
-		}
-	}
 }
 
 // Keys yields the key of everything in the store that the version is made of, except that of
@@ -254,10 +231,8 @@ func (m *Manifest) all() iter.Seq[storedObject] {
 func (m *Manifest) objects() iter.Seq[storedObject] {
 	return func(yield func(storedObject) bool) {
 		for _, e := range m.Entries {
-			for _, object := range e.objects() {
-				if !yield(object) {
-					return
-				}
+			if !yield(e.object()) {
+				return
 			}
 		}
 	}
@@ -270,9 +245,8 @@ type storedObject struct {
 	size   int64
 }
 
-// Encoded is a stored content coding of an entry: the object of a packed one, or under the entry's
-// Object + "." + its name, gz, br or zst.
-type Encoded struct {
+// Packed describes the object of an entry that is stored as gzip.
+type Packed struct {
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"`
 }
@@ -308,24 +282,15 @@ func (m *Manifest) check(version int64) error {
 }
 
 func (e Entry) check() error {
-	if e.packed() && (len(e.Encodings) > 0 || e.Size < 0 || e.Size > maxObject) {
-		return fmt.Errorf("packed, with %d codings beside it and %d bytes of identity: want none, and 0 to %d bytes", len(e.Encodings), e.Size, int64(maxObject))
+	object := e.object()
+	if err := blob.CheckKey(object.key); err != nil {
+		return err
 	}
-	for coding := range e.Encodings {
-		if !slices.Contains(Codings, coding) {
-			return fmt.Errorf("unknown coding %q", coding)
-		}
+	if len(object.sha256) != 2*hashSize {
+		return fmt.Errorf("%s: %q is no hash", object.key, object.sha256)
 	}
-	for _, object := range e.objects() {
-		if err := blob.CheckKey(object.key); err != nil {
-			return err
-		}
-		if len(object.sha256) != 2*hashSize {
-			return fmt.Errorf("%s: %q is no hash", object.key, object.sha256)
-		}
-		if object.size < 0 || object.size > maxObject {
-			return fmt.Errorf("%s: size %d, want 0 to %d bytes", object.key, object.size, int64(maxObject))
-		}
+	if object.size < 0 || object.size > maxObject || e.Size < 0 || e.Size > maxObject {
+		return fmt.Errorf("%s: size %d, of the body %d: want 0 to %d bytes", object.key, object.size, e.Size, int64(maxObject))
 	}
 	if len(e.SHA256) != 2*hashSize {
 		return fmt.Errorf("%q is no hash", e.SHA256)
@@ -339,15 +304,12 @@ func (e Entry) check() error {
 // PointerKey is the store key of the pointer.
 const PointerKey = "current.json"
 
-// The content codings, as they end object keys and name Entry.Encodings.
+// The content codings. Their names end object keys.
 const (
 	GZ  = "gz"
 	BR  = "br"
 	ZST = "zst"
 )
-
-// Codings lists the content codings in the order in which the server prefers them.
-var Codings = []string{BR, ZST, GZ}
 
 const (
 	claimFolder    = "versions/"
@@ -369,9 +331,6 @@ func ManifestKey(version int64) string { return fmt.Sprintf("%s%d.json", manifes
 func ObjectKey(version int64, path string) string {
 	return fmt.Sprintf("%s%d/%s.json", objectFolder, version, path)
 }
-
-// EncodedKey is the store key of a coding of the body under object.
-func EncodedKey(object, coding string) string { return object + "." + coding }
 
 // Immutable says whether key is written at most once, ever: claims, manifests, objects, downloads,
 // archives, and the files of the ledger, the audit log and the facts. The pointer, the keys and

@@ -157,7 +157,7 @@ func usualPolling(t *testing.T, name string) blob.Store {
 func release(t *testing.T, s blob.Store, content bodies) snapshots.Receipt {
 	t.Helper()
 	d := draftOf(loadBase(t, s), content)
-	d.Release, d.BuiltAt = true, raceDay.Add(time.Hour)
+	d.EndHold, d.BuiltAt = true, raceDay.Add(time.Hour)
 	p := snapshots.Publisher{Store: s}
 	r, err := p.Publish(t.Context(), d)
 	if err != nil {

@@ -49,7 +49,7 @@ func TestRollbackHolds(t *testing.T) {
 	if _, err := p.Publish(t.Context(), d); !errors.Is(err, snapshots.ErrHeld) {
 		t.Errorf("publish while held: got %v, want %v", err, snapshots.ErrHeld)
 	}
-	d.Release = true
+	d.EndHold = true
 	if r, err := p.Publish(t.Context(), d); err != nil || r.Version != 4 {
 		t.Errorf("publish with release: got version %d, %v; want 4", r.Version, err)
 	}
@@ -65,7 +65,7 @@ func TestReleaseWithoutChange(t *testing.T) {
 	publish(t, s, bodies{"drivers": "d2"})
 	rollback(t, s, 1)
 	d := draftOf(loadBase(t, s), bodies{"drivers": "d1"})
-	d.BuiltAt, d.Release = raceDay.Add(2*time.Hour), true
+	d.BuiltAt, d.EndHold = raceDay.Add(2*time.Hour), true
 	p := snapshots.Publisher{Store: s}
 	if _, err := p.Publish(t.Context(), d); err != nil {
 		t.Fatal(err)

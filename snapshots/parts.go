@@ -76,8 +76,7 @@ type file struct {
 // of the version before, are used again where most of their entries still hold.
 func (m Manifest) encode() ([]file, error) {
 	var files []file
-	packed := slices.ContainsFunc(m.Entries, Entry.packed)
-	m.Format = formatWhole
+	m.Format = format
 	if len(m.Entries) < minSplit {
 		m.Parts = nil
 	} else {
@@ -92,7 +91,7 @@ func (m Manifest) encode() ([]file, error) {
 		}
 		inline := groups[""]
 		delete(groups, "")
-		m.Format, m.Parts = formatParts, nil
+		m.Parts = nil
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
 			part := before[name]
 			newer, ok := part.newer(groups[name])
@@ -108,9 +107,6 @@ func (m Manifest) encode() ([]file, error) {
 			inline = append(inline, newer...)
 		}
 		m.Entries = append([]Entry{}, slices.SortedFunc(slices.Values(inline), byAscendingPath)...)
-	}
-	if packed {
-		m.Format = formatPacked
 	}
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -222,11 +218,8 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 
 // checkParts reports what keeps the parts from being read.
 func (m *Manifest) checkParts() error {
-	switch {
-	case m.Format < formatWhole || m.Format > formatPacked:
-		return fmt.Errorf("format %d, want %d to %d: written by another release", m.Format, formatWhole, formatPacked)
-	case m.Format == formatWhole && len(m.Parts) > 0:
-		return fmt.Errorf("format %d has no parts", formatWhole)
+	if m.Format != format {
+		return fmt.Errorf("format %d, this program reads %d", m.Format, format)
 	}
 	for _, part := range m.Parts {
 		object := part.object()

@@ -62,8 +62,8 @@ func TestManifestInParts(t *testing.T) {
 	all := decades()
 	publish(t, s, all)
 	own, first, parts := written(t, s, 1)
-	if own.Format != 3 || len(own.Parts) != 8+4 || len(parts) != 8+4 || len(own.Entries) != 2 {
-		t.Errorf("format %d, %d parts, %d files, %d entries beside them; want format 3, 8 decades, 2023 to 2026, and the 2 of no season",
+	if own.Format != 4 || len(own.Parts) != 8+4 || len(parts) != 8+4 || len(own.Entries) != 2 {
+		t.Errorf("format %d, %d parts, %d files, %d entries beside them; want format 4, 8 decades, 2023 to 2026, and the 2 of no season",
 			own.Format, len(own.Parts), len(parts), len(own.Entries))
 	}
 
@@ -115,38 +115,6 @@ func TestManifestInParts(t *testing.T) {
 	}
 	if found, err := snapshots.Verify(t.Context(), s, 0, nil); err != nil || len(found.Faults) > 0 {
 		t.Errorf("verify: %v, %v", found.Faults, err)
-	}
-}
-
-// A manifest of a release before there were parts is read, and built upon.
-func TestWholeManifestIsRead(t *testing.T) {
-	s := memblob.New()
-	publish(t, s, decades())
-	m, err := snapshots.LoadManifest(t.Context(), s, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.Format, m.Parts = 1, nil
-	old, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Corrupt(snapshots.ManifestKey(1), old)
-	s.Corrupt(snapshots.PointerKey, fmt.Appendf(nil, `{"version":1,"manifest":%q,"at":"2026-11-22T00:00:00Z"}`, snapshots.Digest(old)))
-	for _, key := range keysOf(t, s) {
-		if strings.HasPrefix(key, "manifests/parts/") {
-			if err := s.Delete(t.Context(), key); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if _, got := served(t, s); !cmp.Equal(decades(), got) {
-		t.Errorf("an old manifest is served as (-want +got):\n%s", cmp.Diff(decades(), got))
-	}
-	next := decades().with(bodies{"drivers": "d2"})
-	r := publish(t, s, next)
-	if _, got := served(t, s); !cmp.Equal(next, got) || r.ObjectsWritten != 1 {
-		t.Errorf("%d objects written; served (-want +got):\n%s", r.ObjectsWritten, cmp.Diff(next, got))
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 var (
 	// ErrHeld says that an operator has rolled back and holds the pointer. Publish then accepts only
-	// a draft with Release.
+	// a draft with EndHold.
 	ErrHeld = errors.New("publishing is held")
 	// ErrBaseChanged says that another builder published meanwhile. Load the base and build again.
 	ErrBaseChanged = errors.New("another version was published meanwhile")
@@ -88,8 +88,8 @@ type Receipt struct {
 // draft needs so far. Readers see none of them before the swap. Publish uploads nothing early if
 // the draft may not be published as it is.
 //
-// Publish writes nothing, and the receipt says Unchanged, if the entries, seasons, archive, ledger
-// head, due time, missing facts and refused entries equal the base's and there is no hold to end.
+// Publish writes nothing, and the receipt says Unchanged, if the entries, seasons, archive, settings,
+// ledger head, due time, missing facts and refused entries equal the base's and there is no hold to end.
 //
 // The error is that of Finish, or ErrHeld, ErrMayNotFollow or ErrBaseChanged in these cases,
 // ErrDamaged if the store returned other bytes than it was given, and blob.ErrUnknown if Publish
@@ -124,7 +124,7 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	receipt := Receipt{Variants: len(variants), ObjectsWritten: len(objects)}
 	for _, v := range variants {
 		if v.reused {
-			receipt.ObjectsReused += 1 + len(v.entry.Encodings)
+			receipt.ObjectsReused++
 		}
 	}
 	for _, o := range objects {

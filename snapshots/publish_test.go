@@ -146,7 +146,7 @@ func TestEntriesOfAVersion(t *testing.T) {
 	digest := snapshots.Digest([]byte("d1"))
 	want := snapshots.Entry{
 		Path: "drivers", Object: "objects/1/drivers.json.gz", SHA256: digest, Size: 2, ETag: digest[:32], GeneratedAt: raceDay,
-		Packed: snapshots.Encoded{SHA256: snapshots.Digest(packed("d1")), Size: packedSize("d1")},
+		Packed: snapshots.Packed{SHA256: snapshots.Digest(packed("d1")), Size: packedSize("d1")},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("entry (-want +got):\n%s", diff)

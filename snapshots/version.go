@@ -98,16 +98,14 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 		return nil, err
 	}
 	bodies := make([]*Body, len(manifest.Entries))
-	var missing []bodyObject
+	var missing []*Body
 	for i, e := range manifest.Entries {
 		if b, ok := previous.body(e); ok {
 			bodies[i] = b
 			continue
 		}
 		bodies[i] = &Body{Entry: e, Encoded: map[string][]byte{}}
-		for coding, object := range e.objects() {
-			missing = append(missing, bodyObject{body: bodies[i], coding: coding, object: object})
-		}
+		missing = append(missing, bodies[i])
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(workers(l.workers))
@@ -117,19 +115,12 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 		defer codecs.Put(c)
 		unpackers <- c
 	}
-	for i := range missing {
-		// A panic in a goroutine would end the program at once, a follower's recovery or not.
-		group.Go(func() error { return guard(func() error { return l.read(groupCtx, stores, &missing[i], unpackers) }) })
+	for _, body := range missing {
+		// A panic in this goroutine would end the program: the recovery of a follower is in another one.
+		group.Go(func() error { return guard(func() error { return l.read(groupCtx, stores, body, unpackers) }) })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("load version %d: %w", pointer.Version, err)
-	}
-	for _, o := range missing {
-		if o.coding == "" {
-			o.body.Identity = o.data
-		} else {
-			o.body.Encoded[o.coding] = o.data
-		}
 	}
 	v := &Version{Pointer: pointer, Manifest: manifest, stored: files, bodies: make(map[string]*Body, len(bodies))}
 	for i := range bodies {
@@ -149,23 +140,24 @@ func (v *Version) body(e Entry) (*Body, bool) {
 	return b, ok && b.Entry.equal(e)
 }
 
-// bodyObject is an object of a body that is being loaded.
-type bodyObject struct {
-	body   *Body
-	coding string // empty: the identity
-	object storedObject
-	data   []byte
-}
-
-// read reads an object. Of a body that is packed it makes what is not stored at once, while others are read.
-func (l loader) read(ctx context.Context, stores []blob.Store, o *bodyObject, unpackers chan *codec) error {
+// read reads the object of a body and, if that is packed, unpacks it.
+func (l loader) read(ctx context.Context, stores []blob.Store, body *Body, unpackers chan *codec) error {
+	var data []byte
 	err := inAny(stores, func(s blob.Store) (err error) {
-		o.data, err = readChecked(ctx, s, o.object)
+		data, err = readChecked(ctx, s, body.Entry.object())
 		l.tick()
 		return err
 	})
-	if err != nil || l.asStored || !o.body.Entry.packed() {
+	switch {
+	case err != nil:
 		return err
+	case !body.Entry.packed():
+		body.Identity = data
+		return nil
+	}
+	body.Encoded[GZ] = data
+	if l.asStored {
+		return nil
 	}
 	c := <-unpackers
 	defer func() { unpackers <- c }()
@@ -173,8 +165,7 @@ func (l loader) read(ctx context.Context, stores []blob.Store, o *bodyObject, un
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	o.body.Encoded[o.coding] = o.data // the only object of a packed body
-	return o.body.unpack(c)
+	return body.unpack(c)
 }
 
 func (l loader) tick() {

@@ -84,7 +84,7 @@ func (c *snapshotsShowCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	rows := make([][]any, len(m.Entries))
 	for i, e := range m.Entries {
 		gzip := "" // a body that is small has none
-		if size := e.Packed.Size + e.Encodings[snapshots.GZ].Size; size > 0 {
+		if size := e.Packed.Size; size > 0 {
 			gzip = strconv.FormatInt(size, 10)
 		}
 		rows[i] = []any{e.Path, e.Size, gzip, e.ETag, terminal.Time(e.GeneratedAt), e.Object}
