@@ -38,6 +38,8 @@ type Builder struct {
 	Facts  func(context.Context) (archive.Stored, error) // the archive in use
 	Policy Policy                                        // as the process was told; the settings of the store come before it: see Rules
 	Name   string                                        // who builds: host and process, for people
+	// Release is the release of this program, which every manifest names.
+	Release string
 	// Provenance describes the sources of the facts at an instant. It may be nil: then what the
 	// version before says of them stays.
 	Provenance func(at time.Time) provenance.Summary
@@ -210,7 +212,7 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 		return snapshots.Receipt{}, nil, err
 	}
 	draft := snapshots.Draft{
-		Base: in.Base, Builder: b.Name, Reason: r.Reason, EndHold: r.Release,
+		Base: in.Base, Builder: b.Name, Reason: r.Reason, EndHold: r.Release, Release: b.Release,
 		BuiltAt: in.At, DueAt: a.DueAt(), CurrentSeason: a.Current, Archive: in.Facts.SHA256,
 		Ledger:  snapshots.Ledger{Kind: string(in.Ledger.Kind()), Seq: in.Ledger.Head().Seq, Hash: in.Ledger.Head().Hash},
 		Derived: cmp.Or(derivedFrom, in.Base.Manifest.Derived), Expected: expected(a), Missing: missingUntilDue(v, in.Ledger, a),

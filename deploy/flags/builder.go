@@ -100,7 +100,7 @@ func (f *Builder) WithoutSettings(ctx context.Context, s *terminal.Streams, stor
 		return nil, err
 	}
 	policy.Stability, policy.Arrived = log.Stability, log.Arrived
-	return &builder.Builder{Store: store, Ledger: l, Facts: facts.Load, Policy: policy, Name: ProcessName(), Log: s.Log}, nil
+	return &builder.Builder{Store: store, Ledger: l, Facts: facts.Load, Policy: policy, Name: ProcessName(), Release: s.Version, Log: s.Log}, nil
 }
 
 // OperatorOf opens the store of a builder for actions that build.
