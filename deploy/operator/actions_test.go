@@ -57,7 +57,7 @@ func must(t *testing.T, o *operator.Operator, d operator.Action, request operato
 	return done
 }
 
-// preview looks at an action as an operator does who is asked for a reason first.
+// preview plans and explains an action.
 func preview(t *testing.T, o *operator.Operator, a operator.Action) (operator.Preview, error) {
 	t.Helper()
 	plan, err := o.Look(t.Context(), a, operator.Request{Actor: "operator:anna", Reason: "to look at it"})
@@ -133,7 +133,8 @@ func TestActionsOfAKey(t *testing.T) {
 	}
 }
 
-// What ends or replaces something asks; what was looked at must be what it is done to.
+// An action that ends or replaces something asks a question, and fails if its target changed since the
+// preview.
 func TestActionsAskAndAreGuarded(t *testing.T) {
 	o := desk(t)
 	id := must(t, o, operator.CreateKey{Client: "A", Tier: "pro"}, operator.Request{}).Record.(keys.StoredKey).ID
@@ -202,7 +203,7 @@ func file(t *testing.T, change func(*season.Facts)) []byte {
 	return archivetest.File(t, facts)
 }
 
-// emptied takes what is known after the grid from the last rounds that were held.
+// emptied removes all facts after the grid from the last rounds that were held.
 func emptied(rounds int) func(*season.Facts) {
 	return func(f *season.Facts) {
 		last := &f.Seasons[len(f.Seasons)-1]
@@ -257,7 +258,7 @@ func TestImportThatLosesResults(t *testing.T) {
 	}
 }
 
-// TestReasons: what changes facts or the record without a reason is refused before anything is done.
+// TestReasons: an action that changes facts or the record requires a reason.
 func TestReasons(t *testing.T) {
 	for _, d := range []operator.Action{
 		operator.EnterDrivers{Block: assemble.Grid},

@@ -16,8 +16,8 @@ import (
 	"gridcast/deploy/auditlog"
 )
 
-// ImportCalendar enters what a calendar says and the facts in use do not: new rounds, starts, when the other
-// sessions are held. Rounds that the calendar leaves out stay.
+// ImportCalendar enters the rounds, starts and sessions of a calendar that differ from the facts in use.
+// Rounds that the calendar leaves out stay.
 type ImportCalendar struct {
 	reasoned
 
@@ -91,7 +91,7 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Refusal = handRefusals(&out, func(c assemble.Proposal) string { return fmt.Sprintf("%s of %d: ", c.GrandPrix, c.Year) })
+	p.Refusal = manualRefusals(&out, func(c assemble.Proposal) string { return fmt.Sprintf("%s of %d: ", c.GrandPrix, c.Year) })
 	next, err := season.New(out.Facts)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 	return done, nil
 }
 
-// nextOf is the race that starts next, whether or not it has a session key yet.
+// nextOf names the race that starts next, with or without a session key.
 func nextOf(v *season.View, s *ledger.State) string {
 	var coming *almanac.Round
 	for _, r := range almanac.Rounds(v, s, v.At.UTC().Year()) {
@@ -121,7 +121,7 @@ func nextOf(v *season.View, s *ledger.State) string {
 	return fmt.Sprintf("the %s on %s", label(coming), minute(coming.Start))
 }
 
-// count says a number of things: "1 round is new", "2 rounds are new".
+// count combines a number with a noun: "1 round is new", "2 rounds are new".
 func count(n int, one, more string) string {
 	if n == 1 {
 		return "1 " + one
@@ -129,7 +129,7 @@ func count(n int, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-// some names the first eight of a list.
+// some lists the first eight names.
 func some[T any](all []T, name func(T) string) string {
 	const most = 8
 	var names []string
@@ -143,7 +143,7 @@ func some[T any](all []T, name func(T) string) string {
 	return text
 }
 
-// CalendarTemplate is the calendar of a year as it is known, as a table that can be imported.
+// CalendarTemplate returns the known calendar of a year as a table that ImportCalendar reads.
 func (o *Operator) CalendarTemplate(ctx context.Context, year int) (string, error) {
 	v, err := o.view(ctx)
 	if err != nil {

@@ -36,14 +36,14 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// An actor in ledger and audit log is a name and how it is known.
+// An actor in ledger and audit log is a prefix and a name.
 const (
-	// Proven begins the name of somebody who signed in with a token of their own.
+	// Proven is the prefix of a person who signed in with a token of their own.
 	Proven = "operator:"
-	// Claimed begins a name that somebody gave who holds the credentials of the store, or the
-	// shared token: they write as anybody.
+	// Claimed is the prefix of a name that nothing proves: the person had the credentials of the store, or
+	// the shared token, and can give any name.
 	Claimed = "claimed:"
-	// ServiceActor is the service itself, which pauses a webhook that takes nothing.
+	// ServiceActor is the service itself. It pauses webhooks that fail for too long.
 	ServiceActor = "service"
 )
 
@@ -52,12 +52,13 @@ var (
 	ErrStale = errors.New("it has changed since you looked at it: look again")
 	// ErrNoReason means that an action requires a reason and was given none.
 	ErrNoReason = errors.New("say why in a few words: the reason stands in the audit log")
-	// ErrRefused means that an action must be forced; the text says why.
+	// ErrRefused means that the preview refuses an action. Its text gives the reason; Request.Force
+	// overrides it.
 	ErrRefused = errors.New("refused")
 )
 
-// Operator carries out actions on a store. It is safe for concurrent use. A action that needs a field
-// which is not set is refused with an error that says what is missing.
+// Operator applies actions to a store. It is safe for concurrent use. An action that needs a missing field
+// fails with an error that names the field.
 type Operator struct {
 	Store blob.Store       // required
 	Audit *auditlog.Log    // required
@@ -67,27 +68,27 @@ type Operator struct {
 
 	Ledger *ledger.Ledger
 	Facts  func(context.Context) (archive.Stored, error) // the archive in use
-	// Ingest assembles the archive: it keeps what people enter, and has it used.
+	// Ingest assembles the archive, and stores and applies the facts that people enter.
 	Ingest *ingest.Ingest
-	// Model is the model by which the pick is foretold that would follow from facts that are entered;
-	// nil: nobody does that.
+	// Model returns the model that predicts the pick in previews of entered facts; nil: previews predict no
+	// pick.
 	Model func(context.Context) predict.Model
 	// Webhooks signs and sends; nil, or without a master: webhooks cannot be added or tested.
 	Webhooks *webhook.Sender
-	// Build builds and publishes once. It does not hide that publishing is held.
+	// Build builds and publishes once. Its error is snapshots.ErrHeld while publishing is held.
 	Build func(context.Context, builder.Request) (builder.Outcome, error)
-	// Hold says that somebody waits for what Build publishes, until it is served and over is called; nil:
-	// nothing else is done meanwhile.
-	Hold func() (over func())
-	// Jobs tells how the jobs of the running service stand, RunJob has one run now.
+	// Hold makes background work wait until release is called, because a person waits for a version to be
+	// served; nil: nothing has to wait.
+	Hold func() (release func())
+	// Jobs returns the state of the jobs of the running service. RunJob runs one of them now.
 	Jobs   func() []scheduler.Status
 	RunJob func(name, reason string) (<-chan error, error)
 }
 
-// Action is one thing that an operator can do. It is a struct: its fields say what the action is about.
-// Command line and console read the same fields by the same tags.
+// Action is one thing that an operator can do. It is a struct: its fields are the target of the action and
+// its options. Command line and console read the same fields by the same tags.
 type Action interface {
-	// look says what the action would do now. It changes nothing, and refuses what cannot be done.
+	// look plans the action. It changes nothing, and fails if the action is impossible now.
 	look(ctx context.Context, o *Operator) (*Plan, error)
 }
 
@@ -106,12 +107,12 @@ type Plan struct {
 	do       func(context.Context, Request) (Answer, error)
 }
 
-// Preview says what an action would do, in sentences for people.
+// Preview describes the effects of an action, in sentences for people.
 type Preview struct {
 	Title    string   `json:"title"`             // the action: "Cancel the Dutch Grand Prix of 2026"
 	Question string   `json:"question,omitzero"` // to be answered with yes before the action is applied; empty: it needs no answer
-	Effects  []string `json:"effects"`           // what it does, the most important first
-	Warnings []string `json:"warnings,omitzero"` // what is out of the ordinary
+	Effects  []string `json:"effects"`           // the effects, the most important first
+	Warnings []string `json:"warnings,omitzero"` // unusual circumstances
 	Refusal  string   `json:"refusal,omitzero"`  // why it is not applied unless it is forced
 	Variants []string `json:"variants,omitzero"` // the published variants that would change, if known
 	Seen     string   `json:"seen"`              // identifies the state that was looked at, for Request.Seen
@@ -128,12 +129,12 @@ type Request struct {
 	Progress snapshots.Progress
 }
 
-// Answer says what an action did.
+// Answer is the result of an action.
 type Answer struct {
-	Text   string // what was done, for people
+	Text   string // the result as a sentence for people
 	Secret string // a new key or secret, which cannot be shown again
-	// Record is what the action made or changed, as --json prints it: a keys.StoredKey, a webhook.Hook
-	// and its like; nil if there is nothing to print.
+	// Record is the value that the action made or changed, such as a keys.StoredKey or a webhook.Hook. The
+	// command line prints it with --json. It is nil if there is nothing to print.
 	Record any
 	Events []ledger.Event
 	// Receipt is that of the version that the action published, or of the one that was up to date.
@@ -157,7 +158,7 @@ type reasoned struct{}
 
 func (reasoned) requiresReason() {}
 
-// Complete returns an error if a request lacks something that its action requires.
+// Complete checks that a request has everything that its action requires.
 func Complete(a Action, request Request) error {
 	if _, ok := a.(interface{ requiresReason() }); ok && request.Reason == "" {
 		return ErrNoReason
@@ -226,7 +227,7 @@ func (o *Operator) Do(ctx context.Context, a Action, request Request) (Answer, e
 	return plan.Apply(ctx)
 }
 
-// printable refuses what would reach into a terminal: names and reasons are shown to colleagues.
+// printable refuses control characters, because names and reasons appear on other people's terminals.
 func printable(what, text string) error {
 	for _, r := range text {
 		if !unicode.IsPrint(r) {
@@ -236,7 +237,7 @@ func printable(what, text string) error {
 	return nil
 }
 
-// digest names a value, to tell whether it is still the one that was looked at.
+// digest returns a short hash of a value, which tells two states apart.
 func digest(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -41,7 +41,8 @@ func (d VerifyResult) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}.plan(ctx, o)
 }
 
-// EnterResult makes a classification that a person wrote down the first verified one.
+// EnterResult verifies a classification that a person wrote down. The round must have no verified result
+// yet.
 type EnterResult struct {
 	reasoned
 
@@ -50,7 +51,7 @@ type EnterResult struct {
 	Document []byte `kong:"-" form:"-"` // the whole classification as JSON, in the form of stewards.ReadClassification
 }
 
-// Rows returns the classification of a round that is entered, and that of its sprint.
+// Rows returns the entered classification of a round and of its sprint.
 func (d EnterResult) Rows(r *almanac.Round) (rows, sprint []ledger.Row, err error) {
 	return Classification{Order: d.Order, Document: d.Document}.Rows(r)
 }
@@ -181,8 +182,8 @@ func (d ReleaseRound) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}.plan(ctx, o)
 }
 
-// Classification is a result as a person describes it: a whole document, an order of drivers, or rulings of
-// the stewards. The zero value is the source's present one, of the race and of the sprint.
+// Classification describes a result in one of three ways: a whole document, an order of drivers, or rulings
+// of the stewards. The zero value is the source's present classification of race and sprint.
 type Classification struct {
 	Order       Codes                    `help:"The drivers in finishing order, by code: VER,NOR,RUS. Who is not named has no place." placeholder:"CODES" env:"-"`
 	Document    []byte                   `kong:"-" form:"-"` // the whole classification as JSON, in the form of stewards.ReadClassification
@@ -205,11 +206,11 @@ func (c *Classification) ReadForm(field func(string) string) error {
 	return nil
 }
 
-// shortestRace is the time before which no race over its full distance has ended: the shortest,
-// Monza in 2003, took 1 hour and 14 minutes.
+// shortestRace is a lower bound for the duration of a race over its full distance. The shortest, Monza in
+// 2003, took 1 hour and 14 minutes.
 const shortestRace = time.Hour
 
-// early says why a result that a person enters cannot be one yet.
+// early refuses a result that a person enters before the race can be over.
 func early(r *almanac.Round, now time.Time) string {
 	since := now.Sub(r.Start).Round(time.Second)
 	if since >= shortestRace {
@@ -218,8 +219,8 @@ func early(r *almanac.Round, now time.Time) string {
 	return fmt.Sprintf("the race began %s ago and cannot be over", since)
 }
 
-// Rows is the classification of a round that is meant, and that of its sprint, of which nil stands for the
-// one that counts. Both are nil if the source is meant and has none.
+// Rows returns the classification of the race and of its sprint. A nil sprint leaves the valid one alone.
+// Both are nil if the source's classification is meant and the source has none.
 func (c Classification) Rows(r *almanac.Round) (rows, sprint []ledger.Row, err error) {
 	ruling := stewards.Ruling{Penalties: map[season.DriverID]time.Duration{}}
 	for _, text := range c.Disqualify {
@@ -274,7 +275,7 @@ func (c Classification) Rows(r *almanac.Round) (rows, sprint []ledger.Row, err e
 
 func label(r *almanac.Round) string { return fmt.Sprintf("%s of %d", r.Facts.Name, r.Year) }
 
-// Almanac is where every round stands now, by the facts and the ledger as they are in the store.
+// Almanac joins the facts and the ledger of the store as of now.
 func (o *Operator) Almanac(ctx context.Context) (*almanac.Almanac, error) {
 	v, err := o.view(ctx)
 	if err != nil {
@@ -283,13 +284,13 @@ func (o *Operator) Almanac(ctx context.Context) (*almanac.Almanac, error) {
 	return almanac.Join(v, o.Ledger.Current(v.At)), nil
 }
 
-// view is what is known now, with the ledger up to date.
+// view returns the facts that are known now, after a refresh of the ledger.
 func (o *Operator) view(ctx context.Context) (*season.View, error) {
 	v, _, err := o.refresh(ctx)
 	return v, err
 }
 
-// refresh is view, with the ledger to append to.
+// refresh is view that also returns the refreshed ledger, for appends.
 func (o *Operator) refresh(ctx context.Context) (*season.View, ledger.Fresh, error) {
 	if o.Ledger == nil || o.Facts == nil {
 		return nil, ledger.Fresh{}, ledger.ErrNotOpened
@@ -305,7 +306,7 @@ func (o *Operator) refresh(ctx context.Context) (*season.View, ledger.Fresh, err
 	return facts.Archive.AsOf(o.Now()), fresh, nil
 }
 
-// SeenRound names what is shown of a round: the record of it and the source's classifications.
+// SeenRound identifies the visible state of a round: its record and the source's classifications.
 func SeenRound(r *almanac.Round) string {
 	return digest(struct {
 		Record         ledger.Record
@@ -313,15 +314,15 @@ func SeenRound(r *almanac.Round) string {
 	}{r.Record, r.Source(), r.SourceSprint()})
 }
 
-// notGiven stands for the reason of an action that is looked at before a person gave one.
+// notGiven is the reason of an action that is only previewed.
 const notGiven = "not given yet"
 
 func roundEntry(action auditlog.Action, session int64) auditlog.Change {
 	return auditlog.Change{Action: action, Subject: strconv.FormatInt(session, 10)}
 }
 
-// plan tries the decision on the ledger as it is. The preview of clients' view takes a while: it is
-// left to explain.
+// plan tries the decision on the present ledger. The effects on clients take a while to compute, so explain
+// adds them.
 func (d decision) plan(ctx context.Context, o *Operator) (*Plan, error) {
 	v, fresh, err := o.refresh(ctx)
 	if err != nil {
@@ -356,11 +357,13 @@ func (d decision) plan(ctx context.Context, o *Operator) (*Plan, error) {
 		}
 		return nil
 	}
-	p.do = func(ctx context.Context, request Request) (Answer, error) { return d.apply(ctx, o, fresh, request, p.Seen) }
+	p.do = func(ctx context.Context, request Request) (Answer, error) {
+		return d.apply(ctx, o, fresh, request, p.Seen)
+	}
 	return p, nil
 }
 
-// refused says what the ledger does not take, and what it would take instead.
+// refused adds the possible actions to an error of the ledger.
 func refused(r *almanac.Round, err error) error {
 	var refusal *ledger.RefusedError
 	if !errors.As(err, &refusal) {
@@ -407,13 +410,13 @@ func (d decision) apply(ctx context.Context, o *Operator, fresh ledger.Fresh, re
 	return answer, nil
 }
 
-// stateWords are the states of a round as people call them.
+// stateWords names the states of a round for people.
 var stateWords = map[almanac.State]string{
 	almanac.Scheduled: "scheduled", almanac.Live: "live", almanac.AwaitingResult: "awaiting its result",
 	almanac.Finished: "finished", almanac.Postponed: "postponed", almanac.Cancelled: "cancelled",
 }
 
-// effects says what clients would see differently of a round, and of what follows from it.
+// effects describes the differences that clients would see in a round and in everything that depends on it.
 func effects(before, after *almanac.Almanac, session int64) []string {
 	x, err := before.Round(session)
 	if err != nil {
@@ -464,7 +467,7 @@ func winner(r *almanac.Round) string {
 	return ""
 }
 
-// pickEffect says what becomes of the pick.
+// pickEffect describes the effect on the pick.
 func pickEffect(x, y *almanac.Round) []string {
 	if x.Pick == nil {
 		return nil
@@ -490,10 +493,10 @@ func pickEffect(x, y *almanac.Round) []string {
 	}
 }
 
-// mostMoves is how many changes of a championship a preview lists.
+// mostMoves limits the changes of a championship in a preview.
 const mostMoves = 4
 
-// standingEffects says what changes in the championships of a season.
+// standingEffects describes the changes in the championships of a season.
 func standingEffects(before, after *almanac.Almanac, year int) []string {
 	x, hadYear := before.Year(year)
 	y, hasYear := after.Year(year)
@@ -548,7 +551,7 @@ func moved(what string, moves []string) []string {
 	}
 }
 
-// next is the next race, as people say it.
+// next names the next race for people.
 func next(a *almanac.Almanac) string {
 	if coming := a.Coming(); len(coming) > 0 {
 		return fmt.Sprintf("the %s on %s", label(coming[0]), minute(coming[0].Start))
@@ -575,7 +578,7 @@ func changedVariants(before, after *almanac.Almanac, year int) ([]string, error)
 	}
 	x, err := bodies(before)
 	if err != nil {
-		return nil, nil //nolint:nilerr // nothing to compare with: whatever is published now stays as it is
+		return nil, nil //nolint:nilerr // the published season cannot be compared, so it stays
 	}
 	y, err := bodies(after)
 	if err != nil {

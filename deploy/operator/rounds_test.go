@@ -86,7 +86,7 @@ func TestPreviewOfARound(t *testing.T) {
 	}
 }
 
-// What is decided about a round must be about the round that was looked at.
+// A decision must be about the state of the round that the operator looked at.
 func TestRoundChangedMeanwhile(t *testing.T) {
 	w := belgianWeekend(t)
 	seen := w.preview(t, operator.CancelRound{Key: belgium}).Seen
@@ -94,7 +94,7 @@ func TestRoundChangedMeanwhile(t *testing.T) {
 	if _, err := w.Do(t.Context(), operator.CancelRound{Key: belgium}, operator.Request{Actor: "operator:anna", Reason: "fog", Seen: seen}); !errors.Is(err, operator.ErrStale) {
 		t.Errorf("got %v, want ErrStale", err)
 	}
-	// Between the last look and the append, too: the facts are loaded again for each.
+	// Another operator decides between Look and Apply, which load the facts again.
 	seen = w.preview(t, operator.ReinstateRound{Key: belgium}).Seen
 	load, looks := w.Facts, 0
 	w.Facts = func(ctx context.Context) (archive.Stored, error) {
@@ -110,7 +110,7 @@ func TestRoundChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// A result that cannot be one yet is not taken without saying so.
+// A result entered before the race can be over is refused unless it is forced.
 func TestEarlyResult(t *testing.T) {
 	w := belgianWeekend(t)
 	w.at = belgiumStart.Add(9 * time.Second)
@@ -230,11 +230,10 @@ func (w *race) sprint(t *testing.T, edit func([]season.Result)) {
 	w.Facts = func(context.Context) (archive.Stored, error) { return archive.Stored{Archive: a}, nil }
 }
 
-// Between the yes of an operator and the ledger lie as many round trips to the store as their order needs:
-// the ledger is read, the audit log is written, the ledger is written. The store takes a
-// second of the bubble's time to answer.
+// A verification takes three round trips to the store: read the ledger, write the audit log, write the
+// ledger. The store takes a second of the bubble's time to answer each.
 func TestVerifyTrips(t *testing.T) {
-	w := belgianWeekend(t) // outside of the bubble: what packs and unpacks archives is shared with other tests
+	w := belgianWeekend(t) // outside of the bubble: other tests share the decoder of archives
 	w.at = belgiumStart.Add(24 * time.Hour)
 	facts, err := w.Facts(t.Context())
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"gridcast/deploy/auditlog"
 )
 
-// ErrSettled says that the settings of the store are as they are asked to be.
+// ErrSettled means that the store already has the requested settings.
 var ErrSettled = errors.New("the settings of the store say so already")
 
 // ChangeSettings changes the rules that every scheduler of the store goes by. A nil field leaves its setting
@@ -49,7 +49,7 @@ func (d ChangeSettings) subject() string {
 	return strings.Join(told, ", ")
 }
 
-// apply changes s, and says what follows for people; nothing, if s is like that already.
+// apply changes s and describes the effects for people. It returns no effect if s already has the values.
 func (d ChangeSettings) apply(s *settings.Settings) (effects []string) {
 	if d.Model != nil && *d.Model != s.Model {
 		s.Model = *d.Model
@@ -123,10 +123,10 @@ func (d ChangeSettings) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}, nil
 }
 
-// Setting is one of the settings of a store, in words.
+// Setting is a setting of a store, as words for people.
 type Setting struct{ Name, Value string }
 
-// SettingsOf says how the settings of a store stand.
+// SettingsOf describes the settings of a store.
 func SettingsOf(s settings.Settings) []Setting {
 	rule := func(seconds *int64) string {
 		switch {

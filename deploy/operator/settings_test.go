@@ -12,7 +12,7 @@ import (
 	"gridcast/deploy/operator"
 )
 
-// TestSettings: what changes is asked about, done once and in the audit log; what is so already is not.
+// TestSettings: a change asks a question, is applied once and is logged; a change without effect is refused.
 func TestSettings(t *testing.T) {
 	o := desk(t)
 	model, wrong, hours := "r2", "crystal-ball", 2*time.Hour

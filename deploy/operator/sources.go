@@ -15,16 +15,16 @@ import (
 	"gridcast/deploy/auditlog"
 )
 
-// Source is where facts come from, and how it stands.
+// Source is a source of facts with its state.
 type Source struct {
 	Name    string
-	Detail  string        // what it holds
-	Checked time.Time     // race time of the last look; zero: never
-	Problem string        // of the last look; empty: none
-	State   *ingest.State // what is known of it; nil of the archive
+	Detail  string        // its revision or content
+	Checked time.Time     // race time of the last poll; zero: never
+	Problem string        // of the last poll; empty: none
+	State   *ingest.State // the state of the last poll; nil for the archive
 }
 
-// SourcesOf tells how the sources stand that facts are brought in from, as of the last look.
+// SourcesOf returns the polled sources with their states as of the last poll.
 func SourcesOf(in *ingest.Ingest) []Source {
 	states := in.States()
 	list := make([]Source, 0, len(states))
@@ -34,14 +34,14 @@ func SourcesOf(in *ingest.Ingest) []Source {
 	return list
 }
 
-// AcceptChange applies a change of a source that waits for a person.
+// AcceptChange applies a change of a source that the gates hold.
 type AcceptChange struct {
 	reasoned
 
 	ID string `arg:"" help:"Of the change, as gridcast source check lists it."`
 }
 
-// change finds the change, as of the last look at the sources.
+// change returns the held change, as of the last poll.
 func (d AcceptChange) change(o *Operator) (assemble.Proposal, error) {
 	if o.Ingest == nil {
 		return assemble.Proposal{}, errors.New("no sources are asked here")
@@ -87,7 +87,7 @@ func (d AcceptChange) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}
 	state := o.Ledger.State()
 	after := almanac.Join(archive.AsOf(v.At), state, c.Year)
-	if c.GrandPrix == "" { // rounds that a source has lost
+	if c.GrandPrix == "" { // the source lost rounds
 		p.Effects = append(p.Effects, lossEffects(v, state, &c, &out)...)
 		if p.Variants, err = changedVariants(almanac.Join(v, state, c.Year), after, c.Year); err != nil {
 			p.Refusal = "what clients would get cannot be rendered: " + err.Error()
@@ -119,7 +119,7 @@ func (d AcceptChange) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}, nil
 }
 
-// lossEffects says what follows if it is believed that a source has lost the rounds of a change.
+// lossEffects describes the consequences if an operator accepts that a source lost rounds.
 func lossEffects(v *season.View, state *ledger.State, c *assemble.Proposal, out *assemble.Output) []string {
 	coming, other := 0, 0
 	for _, line := range c.Lines {
@@ -139,7 +139,7 @@ func lossEffects(v *season.View, state *ledger.State, c *assemble.Proposal, out 
 	}
 }
 
-// Difference is a line of a change as a sentence.
+// Difference describes a line of a change in a sentence.
 func Difference(line assemble.Line) string {
 	switch {
 	case line.Was == "":

@@ -40,12 +40,11 @@ func (d BackupStore) look(_ context.Context, o *Operator) (*Plan, error) {
 	}, nil
 }
 
-// keysLeap is by how much the serial number of restored keys is above the backup's: by more
-// changes than anybody makes between a backup and a loss. Edges refuse a document that is older
-// than the one they have.
+// keysLeap raises the serial number of restored keys above that of any later change. Edges refuse a document
+// that is older than the one they have.
 const keysLeap = 1_000_000
 
-// restoreKeys makes edges take the keys that a backup has put into the store.
+// restoreKeys raises the serial number of the keys, so that edges accept the keys of a backup.
 func restoreKeys(ctx context.Context, store blob.Store) error {
 	document, tag, err := keys.Load(ctx, store)
 	if err != nil || tag == "" { // the backup has none

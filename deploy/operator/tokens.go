@@ -15,16 +15,15 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// Role is what an operator may do.
+// Role limits the rights of an operator.
 type Role string
 
-// The roles.
 const (
-	Read    Role = "read"    // look at everything
-	Operate Role = "operate" // carry out every action
+	Read    Role = "read"    // sees everything, changes nothing
+	Operate Role = "operate" // may take every action
 )
 
-// Person is an operator with a token of their own, so that the audit log proves who. Instants are
+// Person is an operator with a token of their own, which proves their name in the audit log. Instants are
 // real time, in UTC.
 type Person struct {
 	Name    string    `json:"name"`
@@ -34,10 +33,10 @@ type Person struct {
 	Revoked time.Time `json:"revoked,omitzero"`
 }
 
-// PeopleKey is where the operators of a store are kept.
+// PeopleKey is the object of the store that lists its operators.
 const PeopleKey = "operators/operators.json"
 
-// people is the content of PeopleKey, in order of creation.
+// people is the content of PeopleKey. Operators are in the sequence of their creation.
 type people struct {
 	Format    int      `json:"format"` // 1
 	Operators []Person `json:"operators"`
@@ -46,10 +45,10 @@ type people struct {
 // TokenPrefix begins every token of an operator, so that scanners can find one that leaks.
 const TokenPrefix = "gc_operator_"
 
-// NamePattern is what an operator may be called in the logs.
+// NamePattern limits the names of operators, because they appear in logs.
 var NamePattern = regexp.MustCompile(`^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,39}$`)
 
-// LoadPeople returns the operators of a store, in order of creation.
+// LoadPeople returns the operators of a store, the oldest first.
 func LoadPeople(ctx context.Context, store blob.Store) ([]Person, error) {
 	p, _, err := peopleOf(store).Load(ctx)
 	if err != nil {
@@ -83,7 +82,7 @@ type AddOperator struct {
 	Role Role   `required:"" help:"read: look at everything; operate: carry out every action." enum:"read,operate" env:"-"`
 }
 
-// holder finds the person of a name whose token works.
+// holder returns the active operator of a name, or nil.
 func (p *people) holder(name string) *Person {
 	i := slices.IndexFunc(p.Operators, func(p Person) bool { return p.Name == name && p.Revoked.IsZero() })
 	if i < 0 {
@@ -161,10 +160,10 @@ func (d RevokeOperator) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}.plan(ctx, auditlog.Change{Action: auditlog.RevokeOperator, Subject: d.Name})
 }
 
-// peopleAge is how long the operators are taken as they were read.
+// peopleAge is the age at which Tokens reads the operators again.
 const peopleAge = time.Second
 
-// Tokens knows whose token is whose, by the store, from which it reads at most once a second. It is
+// Tokens finds the operator of a token. It reads the operators from the store at most once a second and is
 // safe for concurrent use.
 type Tokens struct {
 	Store blob.Store
@@ -174,13 +173,13 @@ type Tokens struct {
 	list []Person
 }
 
-// Find returns the person of a token; false if it is nobody's, or revoked. While the store cannot
-// be read, those who were known go on being let in.
+// Find returns the operator of a token; false for an unknown or revoked token. While the store cannot be
+// read, tokens that worked before go on working.
 func (t *Tokens) Find(ctx context.Context, token string) (Person, bool) {
 	return t.bySum(ctx, tokenHash(token))
 }
 
-// ByHash returns the person of a hash that Find has returned before, if they still have a token.
+// ByHash returns the operator of a hash that Find has returned before; false if the token was revoked since.
 func (t *Tokens) ByHash(ctx context.Context, sha256 string) (Person, bool) {
 	return t.bySum(ctx, sha256)
 }
@@ -194,7 +193,7 @@ func (t *Tokens) bySum(ctx context.Context, sum string) (Person, bool) {
 		}
 		t.read = now
 	}
-	// The hash of a token of 128 random bits tells nothing by the time that comparing takes.
+	// Comparing hashes leaks no timing, because a token has 128 random bits.
 	i := slices.IndexFunc(t.list, func(p Person) bool { return p.SHA256 == sum && p.Revoked.IsZero() })
 	if i < 0 {
 		return Person{}, false

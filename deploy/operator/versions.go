@@ -20,8 +20,8 @@ import (
 type Rebuild struct {
 	reasoned
 
-	// Store is the store that the caller means, so that a program does not reach the scheduler of another
-	// one; empty: any.
+	// Store is the store that the caller expects, so that a program does not reach the scheduler of another
+	// store; empty: any.
 	Store string `kong:"-"`
 }
 
@@ -84,8 +84,7 @@ type Rollback struct {
 	Version int64 `arg:"" help:"The version whose content becomes current again." placeholder:"V"`
 }
 
-// look works also where the pointer is damaged or gone, or the current version damaged: a
-// rollback is the way out of that.
+// look also works if the pointer or the current version is damaged or gone, because a rollback repairs that.
 func (d Rollback) look(ctx context.Context, o *Operator) (*Plan, error) {
 	pointer, tag, err := snapshots.LoadPointer(ctx, o.Store)
 	if err != nil && !errors.Is(err, snapshots.ErrDamaged) && !errors.Is(err, snapshots.ErrNone) {
@@ -126,7 +125,7 @@ func (d Rollback) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}, nil
 }
 
-// LoadManifest is snapshots.LoadManifest with an error that says what there is.
+// LoadManifest is snapshots.LoadManifest with errors that name the available versions.
 func LoadManifest(ctx context.Context, store blob.Store, version int64) (snapshots.Manifest, error) {
 	m, err := snapshots.LoadManifest(ctx, store, version)
 	switch {
@@ -254,14 +253,13 @@ func (d RunJob) look(_ context.Context, o *Operator) (*Plan, error) {
 	}, nil
 }
 
-// RaceTime is the race time of a store that nobody has told a clock of: now, where its ledger is
-// real. Where it is simulated only the server that makes it knows its race time, and the last
-// instant of the record is never wrong.
+// RaceTime returns the race time of a store without a configured clock. For a real ledger this is now. For a
+// simulated ledger only its server knows race time, so RaceTime returns the last recorded instant.
 func RaceTime(ctx context.Context, store blob.Store) time.Time {
 	now := time.Now()
 	l, err := ledger.Load(ctx, store, ledger.AnyKind)
 	if err != nil || l.State().Kind() != ledger.Simulated {
-		return now // what is damaged is no reason not to roll back
+		return now // a rollback must work on a damaged ledger
 	}
 	at := l.State().At()
 	if m, err := snapshots.LoadManifest(ctx, store, 0); err == nil && m.BuiltAt.After(at) {

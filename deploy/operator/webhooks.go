@@ -15,7 +15,7 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// sender is what signs and sends webhooks, which needs a master.
+// sender returns the sender of webhooks. It fails if there is no master secret.
 func (o *Operator) sender() (*webhook.Sender, error) {
 	if o.Webhooks == nil || o.Webhooks.Master() == "" {
 		return nil, webhook.ErrNoMaster
@@ -23,8 +23,8 @@ func (o *Operator) sender() (*webhook.Sender, error) {
 	return o.Webhooks, nil
 }
 
-// WebhookHost is how previews and logs call a webhook: without the rest of the address, which may
-// hold a token of the receiver's.
+// WebhookHost returns the host of a webhook for previews and logs. The rest of the address may hold a token
+// of the receiver.
 func WebhookHost(h webhook.Hook) string {
 	if u, err := url.Parse(h.URL); err == nil {
 		return u.Host
@@ -32,7 +32,7 @@ func WebhookHost(h webhook.Hook) string {
 	return "?"
 }
 
-// wanted says what a webhook is told of.
+// wanted names the endpoints that a webhook is notified of.
 func wanted(endpoints []string) string {
 	if len(endpoints) == 0 {
 		return "everything"
@@ -40,8 +40,8 @@ func wanted(endpoints []string) string {
 	return strings.Join(endpoints, ", ")
 }
 
-// AddWebhook sends every version published from now on to a receiver. Answer.Secret is what the
-// receiver verifies messages with.
+// AddWebhook notifies a receiver of every version published from now on. The receiver verifies messages with
+// Answer.Secret.
 type AddWebhook struct {
 	URL       string   `arg:"" help:"Where messages are posted: an https address of the public internet, at port 443 or one from 1024 on."`
 	Endpoints []string `name:"endpoint" help:"What to tell of, such as standings or calendar.ics; repeat for more. Default: everything." env:"-" placeholder:"NAME"` // of webhook.Topics; empty: all
@@ -288,17 +288,17 @@ func (d TestWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}, nil
 }
 
-// WebhookStatus is how a webhook stands, for people.
+// WebhookStatus is a webhook with the state of its deliveries, for people.
 type WebhookStatus struct {
 	webhook.Hook
 
 	State   webhook.Condition
-	Trouble string // what is wrong, if anything
+	Trouble string // the problem; empty: none
 	Log     webhook.Delivery
 }
 
-// ListWebhooks tells how the webhooks of a store stand. Whether they can be signed is known only
-// where the process has a master.
+// ListWebhooks returns the webhooks of a store with their states. A process without a master secret cannot
+// tell whether messages can be signed.
 func (o *Operator) ListWebhooks(ctx context.Context) ([]WebhookStatus, error) {
 	hooks, err := webhook.Load(ctx, o.Store)
 	if err != nil {
@@ -310,7 +310,7 @@ func (o *Operator) ListWebhooks(ctx context.Context) ([]WebhookStatus, error) {
 		if s.Log, err = webhook.LoadDelivery(ctx, o.Store, h); err != nil {
 			return nil, err
 		}
-		master := h.Master // without one here, whether it can be signed is for another process to say
+		master := h.Master // a process without a master assumes that the webhook can be signed
 		if o.Webhooks != nil && o.Webhooks.Master() != "" {
 			master = o.Webhooks.Master()
 		}

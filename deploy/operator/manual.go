@@ -19,8 +19,8 @@ import (
 	"gridcast/deploy/auditlog"
 )
 
-// EnterDrivers enters the drivers of a round, its qualifying or its grid, by their codes in order: in the form
-// of stewards.Roster.Read. The entry wins over the sources until a person releases it.
+// EnterDrivers enters the drivers of a round, its qualifying or its grid, as codes in the form of
+// stewards.Roster.Read. The entry wins over the sources until a person releases it.
 type EnterDrivers struct {
 	reasoned
 
@@ -40,13 +40,13 @@ type ReleaseFacts struct {
 	Block assemble.Block `arg:"" optional:"" help:"What to let go of: ${enum}. Default: all that was entered of the round." enum:",calendar,start,sessions,entries,qualifying,grid" default:""`
 }
 
-// BlockWords are the blocks that people enter, as they call them.
+// BlockWords names the blocks of a round for people.
 var BlockWords = map[assemble.Block]string{
 	assemble.Calendar: "place in the calendar", assemble.Start: "start", assemble.Sessions: "other sessions",
 	assemble.Entries: "entries", assemble.Qualifying: "qualifying", assemble.Grid: "grid",
 }
 
-// Roster is who may take part in a round, with the entries that people made.
+// Roster returns the drivers who may take part in a round, including entries made by people.
 func (o *Operator) Roster(ctx context.Context, session int64) (*stewards.Roster, *almanac.Round, error) {
 	v, err := o.view(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (o *Operator) Roster(ctx context.Context, session int64) (*stewards.Roster,
 	return stewards.NewRoster(v, r.Year, r.Facts.GrandPrix, entries), r, nil
 }
 
-// findRound returns a round, of whichever season.
+// findRound returns a round of any season.
 func findRound(v *season.View, s *ledger.State, session int64) (*almanac.Round, error) {
 	for _, r := range almanac.Rounds(v, s, 0) {
 		if r.Session == session && session != 0 {
@@ -79,7 +79,7 @@ func findRound(v *season.View, s *ledger.State, session int64) (*almanac.Round, 
 	return nil, fmt.Errorf("%w %d; gridcast rounds list shows them", ledger.ErrUnknownSession, session)
 }
 
-// Template is what is known of a block, in the form in which it is entered.
+// Template returns the known drivers of a block, in the form in which EnterDrivers reads them.
 func (o *Operator) Template(ctx context.Context, session int64, block assemble.Block) (string, error) {
 	roster, r, err := o.Roster(ctx, session)
 	if err != nil {
@@ -123,8 +123,8 @@ func (o *Operator) Template(ctx context.Context, session int64, block assemble.B
 	return b.String(), nil
 }
 
-// ResultTemplate is what is known of the result of a round, or of its sprint, in the form in which it is
-// entered and corrected: who has a place, in order, with their gaps where those are known.
+// ResultTemplate returns the known result of a round, or of its sprint, in the form in which results are
+// entered: the placed drivers in finishing order, with known gaps.
 func (o *Operator) ResultTemplate(ctx context.Context, session int64, sprint bool) (string, error) {
 	a, err := o.Almanac(ctx)
 	if err != nil {
@@ -152,43 +152,43 @@ func (o *Operator) ResultTemplate(ctx context.Context, session int64, sprint boo
 	return b.String(), nil
 }
 
-// typed is an order of drivers that was read.
-type typed struct {
+// driversPlan is an entry of drivers that passed all checks.
+type driversPlan struct {
 	round *almanac.Round
 	list  *stewards.List
-	entry ingest.HandEntry // what it says, for the store
+	entry ingest.HandEntry // the facts to store
 }
 
-// read reads the order, and refuses what could not be entered.
-func (d EnterDrivers) read(ctx context.Context, o *Operator) (typed, error) {
+// read parses the drivers and refuses an entry that could not be stored.
+func (d EnterDrivers) read(ctx context.Context, o *Operator) (driversPlan, error) {
 	if o.Ingest == nil {
-		return typed{}, errNoFacts
+		return driversPlan{}, errNoFacts
 	}
 	switch d.Block {
 	case assemble.Entries, assemble.Qualifying, assemble.Grid:
 	default:
-		return typed{}, fmt.Errorf("%q: %w", d.Block, ErrNoBlock)
+		return driversPlan{}, fmt.Errorf("%q: %w", d.Block, ErrNoBlock)
 	}
 	roster, r, err := o.Roster(ctx, d.Key)
 	if err != nil {
-		return typed{}, err
+		return driversPlan{}, err
 	}
 	if r.Result != nil {
-		return typed{}, fmt.Errorf("%s of the %s: its result is verified, and nothing follows from it any more; a wrong result is corrected (gridcast results correct %d)",
+		return driversPlan{}, fmt.Errorf("%s of the %s: its result is verified, and nothing follows from it any more; a wrong result is corrected (gridcast results correct %d)",
 			BlockWords[d.Block], label(r), d.Key)
 	}
 	list, err := roster.Read(d.Text)
 	if err != nil {
-		return typed{}, fmt.Errorf("%s of the %s: %w", BlockWords[d.Block], label(r), err)
+		return driversPlan{}, fmt.Errorf("%s of the %s: %w", BlockWords[d.Block], label(r), err)
 	}
 	if s, ok := list.Unnumbered(); ok && d.Block == assemble.Entries {
-		return typed{}, fmt.Errorf("%s of the %s: %s has no car number: write %s = %s, NUMBER", BlockWords[d.Block], label(r), s.Code, s.Code, s.Team)
+		return driversPlan{}, fmt.Errorf("%s of the %s: %s has no car number: write %s = %s, NUMBER", BlockWords[d.Block], label(r), s.Code, s.Code, s.Team)
 	}
 	if strangers := roster.Strangers(list); len(strangers) > 0 && d.Block != assemble.Entries {
-		return typed{}, fmt.Errorf("%s of the %s: not entered in this round: %s; enter who takes part first (gridcast entries set %d)",
+		return driversPlan{}, fmt.Errorf("%s of the %s: not entered in this round: %s; enter who takes part first (gridcast entries set %d)",
 			BlockWords[d.Block], label(r), strings.Join(strangers, ", "), r.Session)
 	}
-	return typed{r, list, ingest.DriversEntry(r, d.Block, roster, list)}, nil
+	return driversPlan{r, list, ingest.DriversEntry(r, d.Block, roster, list)}, nil
 }
 
 func (d EnterDrivers) look(ctx context.Context, o *Operator) (*Plan, error) {
@@ -237,7 +237,7 @@ func codesOf(list []stewards.Starter) string {
 
 var errNoFacts = errors.New("facts cannot be entered here: this process does not assemble the archive")
 
-// enter keeps what a person entered, and has it used.
+// enter stores the facts that a person entered and applies them.
 func (o *Operator) enter(ctx context.Context, entry ingest.HandEntry, request Request) (Answer, error) {
 	entry.Actor, entry.Reason = request.Actor, request.Reason
 	for i := range entry.Said {
@@ -263,8 +263,8 @@ func (o *Operator) enter(ctx context.Context, entry ingest.HandEntry, request Re
 	return done, nil
 }
 
-// previewFacts previews what follows from an entry for a round: what of it changes, what becomes of
-// the pick, and what clients would see.
+// previewFacts describes the effects of an entry for a round: the changed facts, the pick, and the documents
+// that clients see.
 func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ingest.HandEntry) (Preview, error) {
 	v, err := o.view(ctx)
 	if err != nil {
@@ -275,7 +275,7 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 	if err != nil {
 		return Preview{}, err
 	}
-	if p.Refusal = handRefusals(&out, func(assemble.Proposal) string { return "" }); p.Refusal != "" {
+	if p.Refusal = manualRefusals(&out, func(assemble.Proposal) string { return "" }); p.Refusal != "" {
 		for i := range entry.Said {
 			entry.Said[i].Forced = true
 		}
@@ -307,9 +307,9 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 	return p, nil
 }
 
-// handRefusals says why what a person enters is not used unless it is forced; empty: it would be.
-// about begins each reason with what it is about.
-func handRefusals(out *assemble.Output, about func(assemble.Proposal) string) string {
+// manualRefusals returns why an entry is not used unless it is forced; empty: it is used. about returns the
+// beginning of each reason.
+func manualRefusals(out *assemble.Output, about func(assemble.Proposal) string) string {
 	var refusals []string
 	for _, c := range out.Held {
 		if c.Source == assemble.ManualSource {
@@ -321,8 +321,8 @@ func handRefusals(out *assemble.Output, about func(assemble.Proposal) string) st
 	return strings.Join(refusals, "; ")
 }
 
-// follows adds to a preview what would follow for a round from the archive that was assembled for a
-// trial, and after, its almanac of the year: what becomes of its pick, and what clients would see.
+// follows adds to a preview the effects on a round's pick and on clients. archive is the result of a trial,
+// and after its almanac of the year.
 func (o *Operator) follows(ctx context.Context, p *Preview, v *season.View, r *almanac.Round, archive *season.Archive, after *almanac.Almanac, out *assemble.Output) {
 	arrived := o.Ingest.Arrived(r.Year, r.Facts.GrandPrix)
 	for _, c := range out.Applied {
@@ -342,7 +342,8 @@ func (o *Operator) follows(ctx context.Context, p *Preview, v *season.View, r *a
 	}
 }
 
-// pickToCome says which pick follows from an archive for a round that has none, and when it is made.
+// pickToCome describes the pick that archive leads to for a round without a pick, and the instant of its
+// freeze.
 func (o *Operator) pickToCome(ctx context.Context, archive *season.Archive, state *ledger.State, r *almanac.Round, now, arrived time.Time) []string {
 	next, ok := builder.FindNextPick(archive, state, r, now, arrived)
 	if !ok {
@@ -372,7 +373,7 @@ func (o *Operator) pickToCome(ctx context.Context, archive *season.Archive, stat
 
 var basisWords = map[string]string{"grid": "the grid", "qualifying": "qualifying", "form": "form alone"}
 
-// sayChange says what of a block changes. after has the codes of those who are new.
+// sayChange describes the change of a block. after knows the codes of new drivers.
 func sayChange(r *almanac.Round, after *almanac.Almanac, c assemble.Proposal) string {
 	word := sentenceCase(BlockWords[c.Block])
 	next := r
@@ -385,7 +386,7 @@ func sayChange(r *almanac.Round, after *almanac.Almanac, c assemble.Proposal) st
 	return fmt.Sprintf("%s: %s.", word, lines(next, c.Lines))
 }
 
-// mostLines is how many differences a sentence lists.
+// mostLines limits the differences in a sentence.
 const mostLines = 6
 
 func lines(r *almanac.Round, all []assemble.Line) string {
@@ -416,7 +417,7 @@ func sentenceCase(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// places are the blocks that a release lets go of.
+// places returns the blocks to release.
 func (d ReleaseFacts) places(ctx context.Context, o *Operator) (*almanac.Round, []assemble.BlockID, error) {
 	if o.Ingest == nil {
 		return nil, nil, errNoFacts
@@ -478,7 +479,7 @@ func (d ReleaseFacts) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}, nil
 }
 
-// release drops the facts, and the start in the ledger that rests on them.
+// release drops the facts. If they include the start, release also drops the start in the ledger.
 func (d ReleaseFacts) release(ctx context.Context, o *Operator, r *almanac.Round, places []assemble.BlockID, request Request) (Answer, error) {
 	answer, err := o.enter(ctx, ingest.HandEntry{Released: places}, request)
 	if err != nil {
