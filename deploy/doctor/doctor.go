@@ -1,3 +1,4 @@
+// Package doctor checks a server and reports the state of the running service.
 package doctor
 
 import (
@@ -35,8 +36,8 @@ import (
 	"gridcast/snapshots/blob/s3blob"
 )
 
-// Doctor looks at everything a server of the same configuration depends on. It changes
-// nothing but an object of its own, which it removes.
+// Doctor checks everything that a server with the same flags depends on. It writes one object of its
+// own to the store and removes it.
 type Doctor struct {
 	flags.Builder  `embed:""`
 	flags.Edge     `embed:""`
@@ -64,18 +65,18 @@ type Finding struct {
 	Fix   string `json:"mend,omitzero"` // the command that helps
 }
 
-// doctor looks, and collects what it finds.
+// doctor runs the checks and collects their findings.
 type doctor struct {
 	*Doctor
 
-	store    blob.Store // nil: it cannot be read
+	store    blob.Store // nil if it cannot be read
 	real     bool       // the clock is the real one, so the ledger must be real too
 	version  string     // of this program
 	findings []Finding
 }
 
-// lookTime bounds one look at something over the network.
-const lookTime = 10 * time.Second
+// checkTimeout bounds one check over the network.
+const checkTimeout = 10 * time.Second
 
 // Run prints the findings, and fails if one is a problem.
 func (c *Doctor) Run(ctx context.Context, s *terminal.Streams) error {
@@ -113,7 +114,7 @@ func (c *Doctor) Run(ctx context.Context, s *terminal.Streams) error {
 	return nil
 }
 
-// printFindings prints what was found, and then the commands that fix it.
+// printFindings prints the findings, and below them the commands that help.
 func printFindings(s *terminal.Streams, findings []Finding) {
 	if s.JSON {
 		s.PrintJSON(findings)
@@ -128,17 +129,21 @@ func printFindings(s *terminal.Streams, findings []Finding) {
 		}
 	}
 	s.PrintTable([]any{"check", "state", "found"}, rows)
-	if fix.Len() == 0 {
-		return
+	if fix.Len() > 0 {
+		s.Printf("\nCommands that help:\n\n%s", fix.String())
 	}
-	s.Printf("\nWhat helps:\n\n%s", fix.String())
 }
 
 func (d *doctor) found(check string, state Health, fix, format string, args ...any) {
 	d.findings = append(d.findings, Finding{check, state, fmt.Sprintf(format, args...), fix})
 }
 
-// configuration is what the server would refuse at its start.
+// failed adds a problem that an error describes.
+func (d *doctor) failed(check, fix string, err error) {
+	d.found(check, Problem, fix, "%s", oneLine(err))
+}
+
+// configuration checks the flags and the environment as the server does at its start.
 func (d *doctor) configuration() edge.Config {
 	cfg, edgeErr := d.Config()
 	clock, clockErr := d.Race()
@@ -146,24 +151,24 @@ func (d *doctor) configuration() edge.Config {
 	_, policyErr := d.Policy()
 	_, sourceErr := d.Upstreams(d.real, d.version)
 	if err := errors.Join(edgeErr, clockErr, policyErr, sourceErr); err != nil {
-		d.found("configuration", Problem, "gridcast "+d.Role+" --help", "%s", oneLine(err))
+		d.failed("configuration", "gridcast "+d.Role+" --help", err)
 	} else {
 		d.found("configuration", Good, "", "as gridcast %s reads it", d.Role)
 	}
 	return cfg
 }
 
-// oneLine is an error in a cell of a table.
+// oneLine is the text of an error for a cell of a table.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// openStore finds out whether the store can be read.
+// openStore checks that the store can be read.
 func (d *doctor) openStore(ctx context.Context) {
 	path, inFolder := strings.CutPrefix(d.Store, "dir:")
 	if _, err := os.Lstat(path); inFolder && errors.Is(err, fs.ErrNotExist) && d.Role != "edge" {
-		d.found("store", Note, "", "%s is not there yet: the first start makes it", d.Store)
+		d.found("store", Note, "", "%s does not exist yet: the first start creates it", d.Store)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	store, err := d.OpenToRead(ctx)
 	if err == nil {
@@ -174,11 +179,11 @@ func (d *doctor) openStore(ctx context.Context) {
 		d.store = store
 		d.found("store", Good, "", "%s can be read", store)
 	default:
-		d.found("store", Problem, d.fixStore(err), "%s", oneLine(err))
+		d.failed("store", d.fixStore(err), err)
 	}
 }
 
-// fixStore is the command that mends a store which cannot be used.
+// fixStore is the command that helps after an error of the store.
 func (d *doctor) fixStore(err error) string {
 	if path, ok := strings.CutPrefix(d.Store, "dir:"); ok {
 		switch {
@@ -207,18 +212,18 @@ func (d *doctor) fixStore(err error) string {
 	return fmt.Sprintf("curl -sS -o /dev/null -w '%%{http_code}\\n' %s", endpoint)
 }
 
-// writes finds out what may be written, and whether both conditions of a write are honoured.
+// writes checks the rights to write, and that the storage honours both conditions of a write.
 func (d *doctor) writes(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	store := d.store
 	if strings.HasPrefix(d.Store, "dir:") {
 		if d.Role == "edge" {
-			return // it opens a folder to read, whoever owns it
+			return // an edge only reads the folder
 		}
 		var err error
 		if store, err = d.Open(ctx); err != nil {
-			d.found("rights", Problem, d.fixStore(err), "%s", oneLine(err))
+			d.failed("rights", d.fixStore(err), err)
 			return
 		}
 	}
@@ -226,7 +231,7 @@ func (d *doctor) writes(ctx context.Context) {
 	tag, err := store.Create(ctx, key, []byte("one"))
 	switch {
 	case d.Role == "edge" && errors.Is(err, s3blob.ErrCredentials):
-		d.found("rights", Good, "", "reader: it may read and not write, as an edge should")
+		d.found("rights", Good, "", "reader: it may read but not write, which is right for an edge")
 		return
 	case err != nil:
 		d.found("rights", Problem, d.fixStore(err), "it may read, but not write: %s", oneLine(err))
@@ -238,27 +243,27 @@ func (d *doctor) writes(ctx context.Context) {
 		}
 	}()
 	if d.Role == "edge" {
-		d.found("rights", Note, "", "writer: an edge needs to read only; deploy/docs/s3.md has the policy of a reader")
+		d.found("rights", Note, "", "writer: an edge needs only to read; deploy/docs/s3.md has the policy of a reader")
 		return
 	}
 	d.found("rights", Good, "", "writer: it may read and write")
 	if _, err := store.Create(ctx, key, []byte("two")); errors.Is(err, blob.ErrConflict) {
-		d.found("create-once", Good, "", "an object that is there is not replaced")
+		d.found("create-once", Good, "", "the storage refuses to replace an existing object")
 	} else {
-		d.found("create-once", Problem, "", "the server does not honour If-None-Match: *, without which two builders overwrite each other; use one that does (%s)", outcome(err))
+		d.found("create-once", Problem, "", "the storage ignores If-None-Match: *, so two builders overwrite each other; use a storage that honours it (%s)", outcome(err))
 	}
 	_, err = store.Swap(ctx, key, tag, []byte("three"))
 	if err == nil {
 		_, err = store.Swap(ctx, key, tag, []byte("four"))
 	}
 	if errors.Is(err, blob.ErrConflict) {
-		d.found("swap", Good, "", "an object that has changed meanwhile is not replaced")
+		d.found("swap", Good, "", "the storage refuses to replace an object that changed meanwhile")
 	} else {
-		d.found("swap", Problem, "", "the server does not honour If-Match, without which two builders overwrite each other; use one that does (%s)", outcome(err))
+		d.found("swap", Problem, "", "the storage ignores If-Match, so two builders overwrite each other; use a storage that honours it (%s)", outcome(err))
 	}
 }
 
-// outcome says what came of a write that should have been refused.
+// outcome describes a write that the storage should have refused.
 func outcome(err error) string {
 	if err == nil {
 		return "it replaced the object"
@@ -266,31 +271,31 @@ func outcome(err error) string {
 	return oneLine(err)
 }
 
-// storeClock holds this machine's clock against the storage's.
+// storeClock compares this machine's clock with the storage's.
 func (d *doctor) storeClock(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	c, ok := d.store.(blob.Clock)
 	if !ok {
-		d.found("clock", Note, "", "a folder has no clock to hold this machine's against")
+		d.found("clock", Note, "", "a folder has no clock of its own to compare with")
 		return
 	}
 	at, within, err := c.StoreTime(ctx)
 	if err != nil {
-		d.found("clock", Problem, "timedatectl status", "%s", oneLine(err))
+		d.failed("clock", "timedatectl status", err)
 		return
 	}
 	off := time.Since(at)
 	switch {
 	case off.Abs() > ledger.MaxAhead+within:
-		d.found("clock", Problem, "timedatectl set-ntp true", "this machine is %s off the storage's clock; beyond %s nothing is frozen",
+		d.found("clock", Problem, "timedatectl set-ntp true", "this machine is %s off the storage's clock; beyond %s the builder freezes no pick",
 			off.Round(time.Second/10), ledger.MaxAhead)
 	default:
 		d.found("clock", Good, "", "within %s of the storage's", max(within, off.Abs()).Round(time.Second/10))
 	}
 }
 
-// published says what is served, and returns its version; 0: nothing is.
+// published checks the published version and returns its number; 0 if there is none.
 func (d *doctor) published(ctx context.Context) int64 {
 	base, err := snapshots.LoadBase(ctx, d.store, nil)
 	pointer := snapshots.Pointer{}
@@ -299,7 +304,7 @@ func (d *doctor) published(ctx context.Context) int64 {
 	}
 	switch {
 	case err != nil:
-		d.found("version", Problem, "gridcast snapshots verify --store '"+d.Store+"'", "%s", oneLine(err))
+		d.failed("version", "gridcast snapshots verify --store '"+d.Store+"'", err)
 	case base.Empty() && d.Role == "edge":
 		d.found("version", Problem, "gridcast build --store '"+d.Store+"'", "nothing is published: an edge has nothing to serve")
 	case base.Empty():
@@ -314,32 +319,32 @@ func (d *doctor) published(ctx context.Context) int64 {
 	return pointer.Version
 }
 
-// ledger audits the record, which a store with a version has.
+// ledger audits the ledger.
 func (d *doctor) ledger(ctx context.Context, version int64) {
 	if _, err := ledger.Load(ctx, d.store, ledger.AnyKind); errors.Is(err, ledger.ErrNotOpened) && version == 0 {
-		d.found("ledger", Note, "", "there is none yet: the first build opens it")
+		d.found("ledger", Note, "", "the store has none yet: the first build opens one")
 		return
 	}
 	done, err := (&operator.Operator{Store: d.store}).Do(ctx, operator.AuditLedger{}, operator.Request{})
 	audit, _ := done.Record.(builder.Audit)
 	switch {
 	case err != nil:
-		d.found("ledger", Problem, "gridcast ledger audit --store '"+d.Store+"'", "%s", oneLine(err))
+		d.failed("ledger", "gridcast ledger audit --store '"+d.Store+"'", err)
 	case d.Role != "edge" && (audit.Kind == ledger.Real) != d.real:
-		d.found("ledger", Problem, "unset GRIDCAST_RACE_CLOCK   # or another --store", "it is %s, and this clock writes only the other kind", audit.Kind)
+		d.found("ledger", Problem, "unset GRIDCAST_RACE_CLOCK   # or another --store", "the ledger is %s, and this clock writes only the other kind", audit.Kind)
 	default:
 		d.found("ledger", Good, "", "%s, audited: %d events, %d picks", audit.Kind, audit.Events, len(audit.Picks))
 	}
 }
 
-// sources says how the sources stood when they were asked last.
+// sources checks the last answer of each source.
 func (d *doctor) sources(ctx context.Context) {
 	sources, err := d.Upstreams(d.real, d.version)
 	if err != nil || d.Role == "edge" {
 		return
 	}
 	if len(sources) == 0 {
-		d.found("sources", Note, "", "none: facts come by import alone")
+		d.found("sources", Note, "", "none: facts come only by import and by hand")
 	}
 	for _, source := range sources {
 		state, err := ingest.LoadState(ctx, d.store, source.Name())
@@ -347,28 +352,28 @@ func (d *doctor) sources(ctx context.Context) {
 		case err != nil:
 			d.found("sources", Problem, "gridcast source pull --store '"+d.Store+"'", "%s: %s", source.Name(), oneLine(err))
 		case state.Gate != "":
-			d.found("sources", Problem, "gridcast source check --store '"+d.Store+"'   # and accept what waits, if it is right", "%s: held at gate %s: %s", source.Name(), state.Gate, state.Reason)
+			d.found("sources", Problem, "gridcast source check --store '"+d.Store+"'   # and accept the pending changes, if they are right", "%s: held at gate %s: %s", source.Name(), state.Gate, state.Reason)
 		case state.Fault != "":
 			d.found("sources", Problem, "gridcast source pull --store '"+d.Store+"'", "%s: %s, %d times: %s", source.Name(), state.Fault, state.Failures, state.Reason)
 		case state.Asked.IsZero():
-			d.found("sources", Note, "gridcast source pull --store '"+d.Store+"'", "%s was never asked", source.Name())
+			d.found("sources", Note, "gridcast source pull --store '"+d.Store+"'", "%s was never polled", source.Name())
 		case len(state.Waiting) > 0:
-			d.found("sources", Note, "gridcast source check --store '"+d.Store+"'", "%s answers; %d changes wait for a person", source.Name(), len(state.Waiting))
+			d.found("sources", Note, "gridcast source check --store '"+d.Store+"'", "%s answers; %d changes wait for an operator", source.Name(), len(state.Waiting))
 		default:
 			d.found("sources", Good, "", "%s answered %s", source.Name(), terminal.Ago(time.Now(), state.Answered))
 		}
 	}
 }
 
-// soon is how long before its end a key or a certificate is worth a word.
+// soon is the remaining life of a key or certificate below which doctor mentions it.
 const soon = 14 * 24 * time.Hour
 
-// keys finds out whether any client could be served.
+// keys checks that at least one client has a usable key.
 func (d *doctor) keys(ctx context.Context, cfg edge.Config) {
 	document, _, err := keys.Load(ctx, d.store)
 	create := "gridcast keys create --name 'Example Media' --tier standard --store '" + d.Store + "'"
 	if err != nil {
-		d.found("keys", Problem, "gridcast keys list --store '"+d.Store+"'", "%s", oneLine(err))
+		d.failed("keys", "gridcast keys list --store '"+d.Store+"'", err)
 		return
 	}
 	active, ending := 0, 0
@@ -387,9 +392,9 @@ func (d *doctor) keys(ctx context.Context, cfg edge.Config) {
 	}
 	switch {
 	case len(unknown) > 0:
-		d.found("keys", Problem, fmt.Sprintf("export GRIDCAST_TIER='%s=120'   # for every process", unknown[0]), "keys of the tiers %s are refused: this edge is not told of them", strings.Join(unknown, ", "))
+		d.found("keys", Problem, fmt.Sprintf("export GRIDCAST_TIER='%s=120'   # for every process", unknown[0]), "the edge refuses keys of the tiers %s, because its configuration lacks them", strings.Join(unknown, ", "))
 	case active == 0:
-		d.found("keys", Problem, create, "no key is active: every request is refused")
+		d.found("keys", Problem, create, "no key is active: the edge refuses every request")
 	case ending > 0:
 		d.found("keys", Note, "gridcast keys list --store '"+d.Store+"'", "%d active, %d of them for less than 14 days", active, ending)
 	default:
@@ -397,13 +402,13 @@ func (d *doctor) keys(ctx context.Context, cfg edge.Config) {
 	}
 }
 
-// redis finds out whether requests can be counted over all edges.
+// redis checks that edges can count requests together.
 func (d *doctor) redis(ctx context.Context) {
 	if d.Redis == "" {
-		d.found("redis", Note, "", "none: each edge counts for itself, so that N edges allow N times the limit")
+		d.found("redis", Note, "", "none: each edge counts for itself, so N edges allow N times the limit")
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	cfg, err := d.Edge.RedisConfig(slog.New(slog.DiscardHandler))
 	ahead := time.Duration(0)
@@ -420,26 +425,26 @@ func (d *doctor) redis(ctx context.Context) {
 		if err2 != nil {
 			host, port = address, "6379"
 		}
-		d.found("redis", Problem, fmt.Sprintf("redis-cli -h %s -p %s ping   # the rights of its user: deploy/docs/edges.md", host, port), "%s", oneLine(err))
+		d.failed("redis", fmt.Sprintf("redis-cli -h %s -p %s ping   # the rights of its user: deploy/docs/edges.md", host, port), err)
 	default:
 		d.found("redis", Good, "", "answers and counts; its clock is %s off", ahead.Abs().Round(time.Millisecond))
 	}
 }
 
-// certificate finds out whether clients will believe the edge.
+// certificate checks the validity of the certificate of the edge.
 func (d *doctor) certificate(now time.Time) {
 	if d.TLSCert == "" {
-		d.found("certificate", Note, "", "none: a proxy in front has to speak TLS")
+		d.found("certificate", Note, "", "none: a proxy in front must speak TLS")
 		return
 	}
 	show := fmt.Sprintf("openssl x509 -noout -subject -dates -in %s", d.TLSCert)
 	pair, err := tls.LoadX509KeyPair(d.TLSCert, d.TLSKey)
 	if err != nil {
-		d.found("certificate", Problem, show, "%s", oneLine(err))
+		d.failed("certificate", show, err)
 		return
 	}
 	leaf, err := x509.ParseCertificate(pair.Certificate[0])
-	renew := fmt.Sprintf("certbot renew   # or put the new one at %s: it is read without a restart", d.TLSCert)
+	renew := fmt.Sprintf("certbot renew   # or put a new one at %s: the edge reads it without a restart", d.TLSCert)
 	switch {
 	case err != nil:
 		d.found("certificate", Problem, show, "%s: %s", d.TLSCert, oneLine(err))
@@ -454,7 +459,7 @@ func (d *doctor) certificate(now time.Time) {
 	}
 }
 
-// token finds out whether others than the operator can read their token.
+// token checks that only its owner can read the operator's token.
 func (d *doctor) token() {
 	if d.OperatorListen == "" {
 		return
@@ -462,38 +467,38 @@ func (d *doctor) token() {
 	info, err := os.Stat(d.OperatorTokenFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		d.found("token", Note, "", "%s is not there yet: the first start makes it", d.OperatorTokenFile)
+		d.found("token", Note, "", "%s does not exist yet: the first start creates it", d.OperatorTokenFile)
 		return
 	case err != nil:
-		d.found("token", Problem, "ls -l "+d.OperatorTokenFile, "%s", oneLine(err))
+		d.failed("token", "ls -l "+d.OperatorTokenFile, err)
 		return
 	}
 	if _, err := d.Console.Token(); err != nil {
-		d.found("token", Problem, "rm "+d.OperatorTokenFile+"   # the next start makes a new one", "%s", oneLine(err))
+		d.failed("token", "rm "+d.OperatorTokenFile+"   # the next start creates a new one", err)
 		return
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		d.found("token", Problem, "chmod 600 "+d.OperatorTokenFile, "others on this machine can read %s", d.OperatorTokenFile)
 		return
 	}
-	d.found("token", Good, "", "%s is for its owner alone", d.OperatorTokenFile)
+	d.found("token", Good, "", "only its owner can read %s", d.OperatorTokenFile)
 }
 
-// minFree is what a disk should have: several versions, and the ledger of years.
+// minFree is the least free space: room for several versions and years of ledger.
 const minFree = 256 << 20
 
-// webhooks finds out whether receivers are told.
+// webhooks checks that receivers get their messages.
 func (d *doctor) webhooks(ctx context.Context) {
 	sender, err := d.Sender(nil)
 	if err != nil {
-		d.found("webhooks", Problem, fmt.Sprintf("(umask 077; openssl rand -base64 32 >%s)   # or put the one of before there: another makes other secrets", d.WebhookMasterFile), "%s", oneLine(err))
+		d.failed("webhooks", fmt.Sprintf("(umask 077; openssl rand -base64 32 >%s)   # or restore the earlier file: another master changes every secret", d.WebhookMasterFile), err)
 		return
 	}
 	if info, err := os.Stat(d.WebhookMasterFile); err == nil && info.Mode().Perm()&0o077 != 0 {
 		d.found("webhooks", Problem, "chmod 600 "+d.WebhookMasterFile, "others on this machine can read %s, and sign as gridcast", d.WebhookMasterFile)
 	}
 	if d.WebhookInsecureLoopback {
-		d.found("webhooks", Problem, "unset GRIDCAST_WEBHOOK_INSECURE_LOOPBACK", "they may go to this machine itself, which is for tests and demonstrations")
+		d.found("webhooks", Problem, "unset GRIDCAST_WEBHOOK_INSECURE_LOOPBACK", "messages may go to this machine itself, which is for tests and demonstrations only")
 	}
 	if d.store == nil {
 		return
@@ -506,21 +511,21 @@ func (d *doctor) webhooks(ctx context.Context) {
 	}
 	switch {
 	case err != nil:
-		d.found("webhooks", Problem, show, "%s", oneLine(err))
+		d.failed("webhooks", show, err)
 	case len(list) == 0:
-		d.found("webhooks", Note, "", "none: nobody is told of what is published")
+		d.found("webhooks", Note, "", "none: no receiver hears of new versions")
 	case sender.Master() == "":
-		d.found("webhooks", Problem, "export GRIDCAST_WEBHOOK_MASTER_FILE=FILE   # the one that they were added with", "%d, and no master to sign with: none of them is told", len(list))
+		d.found("webhooks", Problem, "export GRIDCAST_WEBHOOK_MASTER_FILE=FILE   # the file in use when they were added", "%d, and no master to sign with: none of them gets messages", len(list))
 	case count[webhook.Unsigned] > 0:
-		d.found("webhooks", Problem, "gridcast webhooks rotate ID   # or give this process the master of before", "%d of %d are of another master than this one, and are not told", count[webhook.Unsigned], len(list))
+		d.found("webhooks", Problem, "gridcast webhooks rotate ID   # or give this process the earlier master", "%d of %d belong to another master and get no messages", count[webhook.Unsigned], len(list))
 	case count[webhook.GivenUp] > 0 || count[webhook.Failing] > 0:
-		d.found("webhooks", Note, show, "%d, of which %d fail and %d are given up", len(list), count[webhook.Failing], count[webhook.GivenUp])
+		d.found("webhooks", Note, show, "%d, of which %d fail and %d were given up", len(list), count[webhook.Failing], count[webhook.GivenUp])
 	default:
 		d.found("webhooks", Good, "", "%d, of which %d are paused", len(list), count[webhook.Paused])
 	}
 }
 
-// disk finds out whether there is room, where something is kept on this machine.
+// disk checks the free space of the folders that this machine uses.
 func (d *doctor) disk() {
 	places := map[string]string{}
 	if path, ok := strings.CutPrefix(d.Store, "dir:"); ok {
@@ -551,14 +556,14 @@ func (d *doctor) disk() {
 	}
 }
 
-// minFiles is what the process needs beside its connections, and the fewest that make sense.
+// minFiles is the number of open files that the process needs besides its connections.
 const minFiles = 1024
 
-// files finds out whether the edge may open as many connections as it is told to.
+// files checks that the edge may open as many connections as configured.
 func (d *doctor) files(cfg edge.Config) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		d.found("files", Problem, "ulimit -n", "%s", oneLine(err))
+		d.failed("files", "ulimit -n", err)
 		return
 	}
 	want := uint64(minFiles)
@@ -570,13 +575,13 @@ func (d *doctor) files(cfg edge.Config) {
 	case limit.Max < minFiles:
 		d.found("files", Problem, fix, "%d files may be open at once", limit.Max)
 	case limit.Max < want:
-		d.found("files", Note, fix, "%d files may be open at once, and with it fewer than %d connections", limit.Max, cfg.MaxConnections)
+		d.found("files", Note, fix, "%d files may be open at once, so fewer than %d connections", limit.Max, cfg.MaxConnections)
 	default:
 		d.found("files", Good, "", "%d may be open at once", limit.Max)
 	}
 }
 
-// ports finds out whether the server could listen where it is told to, or does already.
+// ports checks that each port is free, or taken by a running gridcast.
 func (d *doctor) ports(ctx context.Context) {
 	listen := []struct{ name, address string }{{"port", d.Listen}, {"admin port", d.AdminListen}, {"operator port", d.OperatorListen}}
 	switch d.Role {
@@ -595,7 +600,7 @@ func (d *doctor) ports(ctx context.Context) {
 			continue
 		}
 		if ip := net.ParseIP(host); l.name != "port" && (host == "" || ip != nil && !ip.IsLoopback() && !ip.IsPrivate()) {
-			d.found(l.name, Note, "", "%s is reached from everywhere: keep it behind a firewall", l.address)
+			d.found(l.name, Note, "", "%s is open to every network: keep it behind a firewall", l.address)
 		}
 		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", l.address)
 		switch {
@@ -603,18 +608,18 @@ func (d *doctor) ports(ctx context.Context) {
 			_ = listener.Close()
 			d.found(l.name, Good, "", "%s is free", l.address)
 		case errors.Is(err, syscall.EADDRINUSE) && d.answers(ctx, l.name, host, number):
-			d.found(l.name, Good, "", "%s is taken by a gridcast that runs", l.address)
+			d.found(l.name, Good, "", "%s is taken by a running gridcast", l.address)
 		case errors.Is(err, syscall.EADDRINUSE):
 			d.found(l.name, Problem, fmt.Sprintf("ss -ltnp 'sport = :%s'", number), "%s is taken by another program", l.address)
 		case errors.Is(err, syscall.EACCES):
-			d.found(l.name, Problem, "setcap cap_net_bind_service=+ep $(command -v gridcast)", "%s: this user may not listen there", l.address)
+			d.found(l.name, Problem, "setcap cap_net_bind_service=+ep $(command -v gridcast)", "%s: this user may not listen on that port", l.address)
 		default:
-			d.found(l.name, Problem, "ip address", "%s", oneLine(err))
+			d.failed(l.name, "ip address", err)
 		}
 	}
 }
 
-// answers says whether it is a gridcast that listens at a port of this machine.
+// answers reports whether a gridcast listens on a port of this machine.
 func (d *doctor) answers(ctx context.Context, name, host, number string) bool {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -629,7 +634,7 @@ func (d *doctor) answers(ctx context.Context, name, host, number string) bool {
 	if err != nil {
 		return false
 	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}} //nolint:gosec // G402: whose certificate it is does not matter
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}} //nolint:gosec // G402: any certificate will do
 	response, err := client.Do(request)
 	if err != nil {
 		return false

@@ -19,7 +19,7 @@ import (
 	"gridcast/snapshots"
 )
 
-// Status says how the service stands, from the store and from the edges' admin ports.
+// Status prints the state of the service, from the store and the admin ports of the edges.
 type Status struct {
 	flags.Storage `embed:""`
 	flags.Clock   `embed:""`
@@ -37,28 +37,28 @@ type serviceState struct {
 	Held      string            `json:"held,omitzero"` // why publishing is held
 	Ledger    ledger.Head       `json:"ledger"`
 	Kind      ledger.Kind       `json:"ledger_kind"`
-	Future    time.Time         `json:"ledger_future,omitzero"` // the instant of the head, if that is yet to come: some clock was ahead
+	Future    time.Time         `json:"ledger_future,omitzero"` // the instant of the head if it is in the future, because a clock was ahead
 	NextRace  string            `json:"next_race,omitzero"`
 	LightsOut time.Time         `json:"lights_out,omitzero"`
 	Frozen    bool              `json:"pick_frozen"`
 	Waiting   []string          `json:"results_waiting"`
-	Differing []string          `json:"results_differing"` // verified, and the source has another classification by now
+	Differing []string          `json:"results_differing"` // verified, and the source now differs
 	Missing   []missingFact     `json:"missing"`           // facts that are overdue
-	Refused   []refusedDocument `json:"refused_documents"` // of the version, that stayed as they were before
+	Refused   []refusedDocument `json:"refused_documents"` // documents that keep the bytes of an earlier version
 	Edges     []edgeStands      `json:"edges"`
 	Settings  settings.Settings `json:"settings"`
 	Audited   int               `json:"audit_entries"`
-	Damaged   []string          `json:"audit_damage,omitempty"` // files of the audit log, or the settings, that are not what they should be
+	Damaged   []string          `json:"audit_damage,omitempty"` // damaged files of the audit log, or the settings
 }
 
-// missingFact is a fact that the archive should have by now and has not.
+// missingFact is an overdue fact that the archive lacks.
 type missingFact struct {
 	Code    string    `json:"code"`
 	Since   time.Time `json:"since"`
 	Session int64     `json:"session_key,omitzero"`
 	Urgent  bool      `json:"urgent"`
 	Text    string    `json:"text"`
-	Mend    string    `json:"mend"` // the command that mends it
+	Fix     string    `json:"mend"` // the command that helps
 }
 
 type refusedDocument struct {
@@ -69,7 +69,7 @@ type refusedDocument struct {
 type edgeStands struct {
 	Name    string `json:"name"`
 	Version int64  `json:"version,omitzero"`
-	Problem string `json:"problem,omitzero"` // why it cannot be asked
+	Problem string `json:"problem,omitzero"` // why it does not answer
 
 	Faults []console.EdgeFault `json:"faults,omitempty"`
 }
@@ -117,7 +117,7 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams) error {
 		st.Held = base.Pointer.Reason
 	}
 	if st.Settings, err = settings.Load(ctx, store); err != nil {
-		st.Damaged = append(st.Damaged, err.Error()) // each process goes by what it was told
+		st.Damaged = append(st.Damaged, err.Error()) // processes then follow their own flags
 	}
 	archives := archive.NewStore(store)
 	facts, err := archives.Load(ctx)
@@ -140,8 +140,8 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams) error {
 	return nil
 }
 
-// raceTime is what the clock flags say. A simulated ledger without them stands still at what
-// was published last: its race time is known only to the server that makes it.
+// raceTime is the time of the clock flags. Without them a simulated ledger stops at the published
+// version, because only its server knows the race time.
 func (c *Status) raceTime(l *ledger.Ledger, base *snapshots.Base) (time.Time, error) {
 	clock, err := c.Race()
 	if err != nil {
@@ -156,7 +156,7 @@ func (c *Status) raceTime(l *ledger.Ledger, base *snapshots.Base) (time.Time, er
 	return base.Manifest.BuiltAt, nil
 }
 
-// rounds fills in the next race and the results that wait.
+// rounds fills in the next race and the pending results.
 func (st *serviceState) rounds(a *almanac.Almanac) {
 	for _, r := range a.Waiting() {
 		if r.Source() != nil {
@@ -181,7 +181,7 @@ func (st *serviceState) edges(ctx context.Context, addresses []string) {
 	}
 }
 
-// timeName: in a service with a real ledger race time is what everybody calls the time.
+// timeName is the name of race time for people: with a real ledger it is the time.
 func timeName(kind ledger.Kind) string {
 	if kind == ledger.Real {
 		return "time"
@@ -209,7 +209,7 @@ func printState(s *terminal.Streams, st serviceState) {
 	}
 	head := fmt.Sprintf("%s, file %d", st.Kind, st.Ledger.Seq)
 	if !st.Future.IsZero() {
-		head += "; its head is of " + terminal.Time(st.Future) + ", which is yet to come: some clock was ahead (nothing waits for it)"
+		head += "; its head is of " + terminal.Time(st.Future) + ", in the future: a clock was ahead (nothing waits for it)"
 	}
 	rows := [][]any{
 		{"store", st.Store},
@@ -223,7 +223,7 @@ func printState(s *terminal.Streams, st serviceState) {
 		if m.Urgent {
 			what = "MISSING"
 		}
-		rows = append(rows, []any{what, fmt.Sprintf("%s, overdue since %s (%s)", m.Text, terminal.Time(m.Since), m.Mend)})
+		rows = append(rows, []any{what, fmt.Sprintf("%s, overdue since %s (%s)", m.Text, terminal.Time(m.Since), m.Fix)})
 	}
 	for _, d := range st.Refused {
 		rows = append(rows, []any{"OUT OF DATE", fmt.Sprintf("%s: %s (correct that fact, or gridcast archive use, then gridcast rebuild)", d.Path, d.Reason)})

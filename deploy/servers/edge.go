@@ -1,3 +1,4 @@
+// Package servers runs the servers: edge, scheduler, both in one process, and the demo.
 package servers
 
 import (
