@@ -15,7 +15,7 @@ import (
 )
 
 // wireSource returns the public form of a source.
-func wireSource(s provenance.Source) wire.SourceState {
+func wireSource(s provenance.SourceSummary) wire.SourceState {
 	use := wire.UsePublished
 	if s.CheckOnly {
 		use = wire.UseCompared

@@ -36,7 +36,7 @@ func TestFactsState(t *testing.T) {
 	lightsOut := time.Date(2024, 6, 30, 13, 0, 0, 0, time.UTC)
 	b := service(t, qualified.Add(-time.Hour), policy())
 	sourced := provenance.Summary{
-		Sources:  []provenance.Source{{Name: "f1db", Licence: "CC BY 4.0", Revision: "8c1f3a60d2e4", Changed: qualified}},
+		Sources:  []provenance.SourceSummary{{Name: "f1db", Licence: "CC BY 4.0", Revision: "8c1f3a60d2e4", Changed: qualified}},
 		Disputed: []provenance.RoundPart{{Year: 2024, GrandPrix: "austria", Block: "result", Source: "jolpica"}},
 		Borrowed: []provenance.RoundPart{{Year: 2024, GrandPrix: "austria", Block: "grid", Source: "openf1", Licence: "CC BY-NC-SA 4.0"}},
 	}

@@ -99,12 +99,12 @@ func TestWrongDataOfAPIs(t *testing.T) {
 			if diff := cmp.Diff(before, s.bodies(t, readBy2024...)); diff != "" {
 				t.Errorf("readers see something else (-before +now):\n%s", diff)
 			}
-			state, err := ingest.LoadState(t.Context(), s.ingest.Store, test.source)
+			state, err := ingest.LoadPollState(t.Context(), s.ingest.Store, test.source)
 			if err != nil {
 				t.Fatal(err)
 			}
 			said := append([]string{state.Reason}, state.Notes...)
-			for _, c := range state.Waiting {
+			for _, c := range state.Held {
 				if slices.ContainsFunc(c.Refused, func(r assemble.Refusal) bool { return r.Gate == test.gate }) {
 					said = append(said, fmt.Sprint(c.Refused))
 				}

@@ -13,7 +13,7 @@ import (
 
 // CalendarPlan is the part of a calendar file that the facts in use lack.
 type CalendarPlan struct {
-	Entry HandEntry
+	Entry ManualEntry
 	New   []calendar.Round // with the name that the round will have
 	Moved []MovedStart
 	Moves []ledger.Event // of starts that are published
@@ -85,8 +85,8 @@ func (p *CalendarPlan) add(read *calendar.Round, was, next *season.Round, decide
 		if !assemble.Has(block, next) || was != nil && assemble.Same(block, was, next) {
 			continue
 		}
-		p.Entry.Said = append(p.Entry.Said, Statement{
-			BlockID: assemble.BlockID{Year: read.Year, GrandPrix: read.GrandPrix, Block: block}, Is: Part(assemble.Part(block, next)),
+		p.Entry.Statements = append(p.Entry.Statements, Statement{
+			BlockID: assemble.BlockID{Year: read.Year, GrandPrix: read.GrandPrix, Block: block}, Entered: PartialRound(assemble.Part(block, next)),
 		})
 		if was == nil || block != assemble.Start {
 			continue

@@ -26,7 +26,7 @@ const (
 	here      = "builder/ingest/incidents_test.go"
 	apis      = "builder/ingest/apis_test.go"
 	compared  = "builder/ingest/crosscheck_test.go"
-	seasons   = "deploy/operator/season_test.go"
+	seasons   = "deploy/service/season_test.go"
 	weekends  = "deploy/gridcast/history_test.go"
 )
 

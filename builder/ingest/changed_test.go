@@ -31,7 +31,7 @@ func BenchmarkChangedTree(b *testing.B) {
 			}
 			b.StartTimer()
 			began := time.Now()
-			report, err := s.ingest.Run(b.Context(), s.now, false)
+			report, err := s.ingest.Poll(b.Context(), s.now, false)
 			if err != nil {
 				b.Fatal(err)
 			}

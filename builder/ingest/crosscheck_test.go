@@ -130,17 +130,17 @@ func TestGridOfOpenF1(t *testing.T) {
 			if len(chances) != 1 || chances[0].SessionKey != austriaKey || chances[0].Basis != test.basis {
 				t.Fatalf("the picks are %+v, want that of Austria, on %s", chances, test.basis)
 			}
-			state, err := ingest.LoadState(t.Context(), s.ingest.Store, "openf1")
+			state, err := ingest.LoadPollState(t.Context(), s.ingest.Store, "openf1")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(state.Withheld) != test.withheld {
-				t.Errorf("%d changes are withheld, want %d: %+v", len(state.Withheld), test.withheld, state.Withheld)
+			if len(state.Unlicensed) != test.withheld {
+				t.Errorf("%d changes are withheld, want %d: %+v", len(state.Unlicensed), test.withheld, state.Unlicensed)
 			}
-			if test.withheld > 0 && (state.Withheld[0].Block != assemble.Grid || state.Withheld[0].Refused[0].Gate != assemble.TermsGate) {
-				t.Errorf("withheld is %+v, want the grid by its terms", state.Withheld[0])
+			if test.withheld > 0 && (state.Unlicensed[0].Block != assemble.Grid || state.Unlicensed[0].Refused[0].Gate != assemble.TermsGate) {
+				t.Errorf("withheld is %+v, want the grid by its terms", state.Unlicensed[0])
 			}
-			if waits := fmt.Sprint(state.Waiting); (test.waiting == "") != (len(state.Waiting) == 0) || !strings.Contains(waits, test.waiting) {
+			if waits := fmt.Sprint(state.Held); (test.waiting == "") != (len(state.Held) == 0) || !strings.Contains(waits, test.waiting) {
 				t.Errorf("there wait %s, want %q", waits, test.waiting)
 			}
 			if n := len(api.Requests()); n > 36 {
@@ -224,7 +224,7 @@ func TestDisagreementHoldsVerification(t *testing.T) {
 			t.Errorf("of a result against which a source stands %s is published:\n%s", path, diff)
 		}
 	}
-	state, err := ingest.LoadState(t.Context(), s.ingest.Store, "openf1")
+	state, err := ingest.LoadPollState(t.Context(), s.ingest.Store, "openf1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func TestCrossChecksThatFail(t *testing.T) {
 		t.Errorf("the archive went from %.12s to %.12s, error %v", before.SHA256, after.SHA256, err)
 	}
 	for name, want := range map[string]time.Duration{"jolpica": 30 * time.Second, "openf1": 30 * time.Minute} {
-		state, err := ingest.LoadState(t.Context(), s.ingest.Store, name)
+		state, err := ingest.LoadPollState(t.Context(), s.ingest.Store, name)
 		if err != nil {
 			t.Fatal(err)
 		}

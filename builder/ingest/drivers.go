@@ -10,8 +10,8 @@ import (
 // DriversEntry is the entry of a list of drivers: the entries, the qualifying or the grid of a round.
 // If the roster does not know the entries of the round, the drivers of the list are assumed to be
 // the entries until a source names them.
-func DriversEntry(r *almanac.Round, block assemble.Block, roster *stewards.Roster, list *stewards.List) HandEntry {
-	part := Part{GrandPrix: r.Facts.GrandPrix}
+func DriversEntry(r *almanac.Round, block assemble.Block, roster *stewards.Roster, list *stewards.List) ManualEntry {
+	part := PartialRound{GrandPrix: r.Facts.GrandPrix}
 	switch block {
 	case assemble.Entries:
 		part.Entries = list.Entries()
@@ -21,7 +21,7 @@ func DriversEntry(r *almanac.Round, block assemble.Block, roster *stewards.Roste
 		part.Grid = list.Grid()
 	}
 	id := assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: block}
-	entry := HandEntry{Said: []Statement{{BlockID: id, Is: part}}}
+	entry := ManualEntry{Statements: []Statement{{BlockID: id, Entered: part}}}
 	for _, driver := range list.New {
 		if entry.Drivers == nil {
 			entry.Drivers = make(map[season.DriverID]season.Driver)
@@ -30,7 +30,7 @@ func DriversEntry(r *almanac.Round, block assemble.Block, roster *stewards.Roste
 	}
 	if block != assemble.Entries && !roster.Listed {
 		id.Block = assemble.Entries
-		entry.Said = append(entry.Said, Statement{BlockID: id, Is: Part{GrandPrix: r.Facts.GrandPrix, Entries: list.Entries()}, Assumed: true})
+		entry.Statements = append(entry.Statements, Statement{BlockID: id, Entered: PartialRound{GrandPrix: r.Facts.GrandPrix, Entries: list.Entries()}, Assumed: true})
 	}
 	return entry
 }

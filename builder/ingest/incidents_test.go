@@ -122,7 +122,7 @@ func TestOutagesOfTheSource(t *testing.T) {
 			if len(report.Faults) != 1 {
 				t.Errorf("faults: got %v, want one", report.Faults)
 			}
-			state, err := ingest.LoadState(t.Context(), s.builder.Store, "f1db")
+			state, err := ingest.LoadPollState(t.Context(), s.builder.Store, "f1db")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +141,7 @@ func TestOutagesOfTheSource(t *testing.T) {
 			if report := s.step(t, state.Next); len(report.Faults) > 0 {
 				t.Errorf("once it is honest again: %v", report.Faults)
 			}
-			state, err = ingest.LoadState(t.Context(), s.builder.Store, "f1db")
+			state, err = ingest.LoadPollState(t.Context(), s.builder.Store, "f1db")
 			if err != nil || state.Fault != "" || state.Failures != 0 {
 				t.Errorf("once it is honest again the operator sees %q after %d failures, %v", state.Fault, state.Failures, err)
 			}
@@ -216,16 +216,16 @@ func TestWrongData(t *testing.T) {
 				if fault := report.Faults["f1db"]; fault == nil || !strings.Contains(fault.Error(), test.says) {
 					t.Errorf("got the fault %v, want one that says %q", fault, test.says)
 				}
-				state, err := ingest.LoadState(t.Context(), s.builder.Store, "f1db")
+				state, err := ingest.LoadPollState(t.Context(), s.builder.Store, "f1db")
 				if err != nil || state.Fault != source.Malformed || !strings.Contains(state.Reason, test.says) {
 					t.Errorf("the operator sees %q, %q, %v; want %q", state.Fault, state.Reason, err, test.says)
 				}
 			default:
-				i := slices.IndexFunc(report.Waiting, func(c assemble.Proposal) bool {
+				i := slices.IndexFunc(report.Held, func(c assemble.Proposal) bool {
 					return slices.ContainsFunc(c.Refused, func(r assemble.Refusal) bool { return r.Gate == test.gate })
 				})
-				if i < 0 || !strings.Contains(fmt.Sprint(report.Waiting[i].Refused), test.says) {
-					t.Errorf("there wait %+v; want a change refused by %s that says %q", report.Waiting, test.gate, test.says)
+				if i < 0 || !strings.Contains(fmt.Sprint(report.Held[i].Refused), test.says) {
+					t.Errorf("there wait %+v; want a change refused by %s that says %q", report.Held, test.gate, test.says)
 				}
 			}
 			if diff := cmp.Diff(before, s.published(t)); diff != "" {
@@ -238,10 +238,10 @@ func TestWrongData(t *testing.T) {
 				maps.Copy(files, whole)
 			}})
 			now = now.Add(time.Minute)
-			if report := s.step(t, now); len(report.Faults) > 0 || len(report.Waiting) > 0 {
-				t.Errorf("once it is mended: faults %v, waiting %+v", report.Faults, report.Waiting)
+			if report := s.step(t, now); len(report.Faults) > 0 || len(report.Held) > 0 {
+				t.Errorf("once it is mended: faults %v, waiting %+v", report.Faults, report.Held)
 			}
-			if state, err := ingest.LoadState(t.Context(), s.builder.Store, "f1db"); err != nil || state.Fault != "" || state.Gate != "" {
+			if state, err := ingest.LoadPollState(t.Context(), s.builder.Store, "f1db"); err != nil || state.Fault != "" || state.Gate != "" {
 				t.Errorf("once it is mended the operator sees %q at gate %q, %v", state.Fault, state.Gate, err)
 			}
 		})
@@ -277,13 +277,13 @@ func TestHarmlessOddities(t *testing.T) {
 		t.Run(test.incident, func(t *testing.T) {
 			now := s.now.Add(2 * time.Minute)
 			s.host.Edit(codehost.Edit{At: now, Change: test.change})
-			if report := s.step(t, now); len(report.Faults) > 0 || len(report.Waiting) > 0 {
-				t.Errorf("faults %v, waiting %+v", report.Faults, report.Waiting)
+			if report := s.step(t, now); len(report.Faults) > 0 || len(report.Held) > 0 {
+				t.Errorf("faults %v, waiting %+v", report.Faults, report.Held)
 			}
 			after := s.published(t)
 			if i == 5 {
 				// Points are those of the results: the difference is reported, and not published.
-				state, err := ingest.LoadState(t.Context(), s.builder.Store, "f1db")
+				state, err := ingest.LoadPollState(t.Context(), s.builder.Store, "f1db")
 				if err != nil || len(state.Standings) == 0 {
 					t.Errorf("nobody is told that the standings differ: %v, %v", state.Standings, err)
 				}
@@ -535,7 +535,7 @@ func TestTwoSchedulers(t *testing.T) {
 	done := make(chan error, 2)
 	for _, g := range []*ingest.Ingest{s.ingest, two} {
 		go func() {
-			_, err := g.Run(t.Context(), race, false)
+			_, err := g.Poll(t.Context(), race, false)
 			done <- err
 		}()
 	}
@@ -550,12 +550,12 @@ func TestTwoSchedulers(t *testing.T) {
 	// Whoever did not ask takes it with the next run, and finds it taken.
 	for i := range 4 {
 		g := []*ingest.Ingest{s.ingest, two}[i%2]
-		report, err := g.Run(t.Context(), race.Add(time.Duration(i+1)*10*time.Second), false)
+		report, err := g.Poll(t.Context(), race.Add(time.Duration(i+1)*10*time.Second), false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if i > 0 && report.Changed {
-			t.Errorf("run %d changed the archive again: %v", i, report.Taken)
+			t.Errorf("run %d changed the archive again: %v", i, report.Applied)
 		}
 	}
 	facts, err := s.facts.Load(t.Context())
@@ -567,7 +567,7 @@ func TestTwoSchedulers(t *testing.T) {
 	if len(known.Seasons[len(known.Seasons)-1].Rounds[i].Results) == 0 {
 		t.Error("the result of Monaco was not taken")
 	}
-	log, err := ingest.LoadLog(t.Context(), s.ingest.Store)
+	log, err := ingest.LoadFactsLog(t.Context(), s.ingest.Store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -603,11 +603,11 @@ func TestIdlePollsCostNothing(t *testing.T) {
 	s.host.Edit(codehost.Edit{At: s.now.Add(time.Second), Change: func(files map[string][]byte) {
 		files[monaco] = files["src/data/seasons/2026/races/05-canada/race-results.yml"]
 	}})
-	if report := s.step(t, s.now.Add(time.Minute)); len(report.Waiting) != 1 || report.Waiting[0].Refused[0].Gate != assemble.EarlyGate {
-		t.Fatalf("there wait %+v, want the result of a race that has not begun", report.Waiting)
+	if report := s.step(t, s.now.Add(time.Minute)); len(report.Held) != 1 || report.Held[0].Refused[0].Gate != assemble.EarlyGate {
+		t.Fatalf("there wait %+v, want the result of a race that has not begun", report.Held)
 	}
-	if report := s.step(t, time.Date(2026, 6, 7, 13, 0, 30, 0, time.UTC)); len(report.Waiting) != 0 || len(report.Taken) != 1 {
-		t.Errorf("after lights out there wait %+v and %d changes are taken, want none and one", report.Waiting, len(report.Taken))
+	if report := s.step(t, time.Date(2026, 6, 7, 13, 0, 30, 0, time.UTC)); len(report.Held) != 0 || len(report.Applied) != 1 {
+		t.Errorf("after lights out there wait %+v and %d changes are taken, want none and one", report.Held, len(report.Applied))
 	}
 }
 
@@ -626,7 +626,7 @@ func TestNobodyWaitsForASource(t *testing.T) {
 		go func() {
 			asked <- s.ingest.Stability(facts.SHA256, 2026, "canada")
 			asked <- s.ingest.Stability("another", 2026, "canada")
-			s.ingest.States()
+			s.ingest.PollStates()
 			s.ingest.Arrived(2026, "canada")
 			close(done)
 		}()
@@ -671,7 +671,7 @@ func TestStartWithoutASource(t *testing.T) {
 		t.Error("a season of which nothing is known is published")
 	}
 	s.host.Misbehave(nil)
-	state, err := ingest.LoadState(t.Context(), s.builder.Store, "f1db")
+	state, err := ingest.LoadPollState(t.Context(), s.builder.Store, "f1db")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,128 +14,82 @@ import (
 // LogPrefix begins the key of every file of the facts log.
 const LogPrefix = "facts/log/"
 
-// Entry is one file of the facts log: an archive that followed another, and why; or that a person
-// let a waiting change through. The log says what the service had and since when.
-type Entry struct {
+// LogEntry is one file of the facts log. It records that an archive replaced another and why, or that
+// a person accepted a held proposal.
+type LogEntry struct {
 	chain.Link
-	ID      string              `json:"id"` // random: tells a lost answer from a lost race
+	ID      string              `json:"id"` // random, so that a writer recognises its own entry after a lost answer
 	At      time.Time           `json:"at"` // race time
 	Actor   string              `json:"actor"`
-	Base    string              `json:"base,omitzero"`    // SHA-256 of the archive before
-	Archive string              `json:"archive,omitzero"` // and of the one that followed
+	Base    string              `json:"base,omitzero"`    // SHA-256 of the replaced archive
+	Archive string              `json:"archive,omitzero"` // SHA-256 of the new archive
 	Changes []assemble.Proposal `json:"changes,omitzero"`
 	Renames []assemble.Rename   `json:"renames,omitzero"`
-	Accept  string              `json:"accept,omitzero"` // ID of a change that may be used
+	Accept  string              `json:"accept,omitzero"` // ID of the accepted proposal
 	Reason  string              `json:"reason,omitzero"`
-	Hand    int64               `json:"hand,omitzero"` // the last file of what people entered that is in the archive
+	Manual  int64               `json:"hand,omitzero"` // number of the last manual entry in the archive
 }
 
-// Log is the facts log up to some file.
-type Log struct {
-	record[Entry]
-	accepted map[string]bool
-	since    map[assemble.BlockID]Origin
-	hand     int64 // the highest of its entries
+// FactsLog is the facts log, read up to some entry.
+type FactsLog struct {
+	chain.Journal[LogEntry]
+	accepted map[string]bool // IDs of proposals
+	origins  map[assemble.BlockID]Origin
+	manual   int64 // highest LogEntry.Manual
 }
 
-// record is a chain of entries, read up to its head. What an entry means is for whoever folds it.
-type record[E any] struct {
-	Entries []E // in order
-	chain   chain.Chain
-	head    chain.Head
-}
-
-// refresh reads what was appended since.
-func (r *record[E]) refresh(ctx context.Context, fold func(E)) error {
-	files, err := r.chain.After(ctx, r.head.Seq)
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		head, damage := r.chain.Follow(r.head, f.Data)
-		if damage != nil {
-			return damage
-		}
-		var e E
-		if err := chain.Decode(f.Data, &e); err != nil {
-			return fmt.Errorf("%s: %w", r.chain.Key(f.Seq), err)
-		}
-		r.head = head
-		fold(e)
-	}
-	return nil
-}
-
-// append adds an entry, which has the link of the head, or returns false if somebody else was
-// first; then the record is to be refreshed and the decision made again.
-func (r *record[E]) append(ctx context.Context, e E, fold func(E)) (bool, error) {
-	data, err := chain.Encode(e)
-	if err != nil {
-		return false, err
-	}
-	head, won, err := r.chain.Append(ctx, r.head, data)
-	if err != nil || !won {
-		return false, err
-	}
-	r.head = head
-	fold(e)
-	return true, nil
-}
-
-// Origin is where a block of a round came from, last.
+// Origin says from which source the archive has a block of a round.
 type Origin struct {
 	At       time.Time `json:"at"`
 	Source   string    `json:"source"`
 	Revision string    `json:"revision,omitzero"`
-	Archive  string    `json:"archive"` // the first that had it
+	Archive  string    `json:"archive"` // the first archive with the block
 	Accepted bool      `json:"accepted,omitzero"`
-	Released bool      `json:"released,omitzero"` // a person let go of what they had entered: it is as it was before
+	Released bool      `json:"released,omitzero"` // a person released a manual entry, and the earlier block is back
 }
 
-// LoadLog reads the facts log of a store. Damage is an error that wraps a *chain.DamageError.
-func LoadLog(ctx context.Context, store blob.Store) (*Log, error) {
-	l := &Log{accepted: make(map[string]bool), since: make(map[assemble.BlockID]Origin)}
-	l.chain = chain.Chain{Store: store, Prefix: LogPrefix}
-	return l, l.Refresh(ctx)
+// LoadFactsLog reads the facts log of a store. Damage is an error that wraps a *chain.DamageError.
+func LoadFactsLog(ctx context.Context, store blob.Store) (*FactsLog, error) {
+	l := &FactsLog{accepted: make(map[string]bool), origins: make(map[assemble.BlockID]Origin)}
+	l.Chain = chain.Chain{Store: store, Prefix: LogPrefix}
+	return l, l.refresh(ctx)
 }
 
-// Refresh reads what was appended since.
-func (l *Log) Refresh(ctx context.Context) error {
-	if err := l.refresh(ctx, l.fold); err != nil {
+func (l *FactsLog) refresh(ctx context.Context) error {
+	if err := l.Refresh(ctx, l.fold); err != nil {
 		return fmt.Errorf("read facts log: %w", err)
 	}
 	return nil
 }
 
-// append is that of a record.
-func (l *Log) append(ctx context.Context, e Entry) (bool, error) {
-	e.Link = l.head.Next()
-	won, err := l.record.append(ctx, e, l.fold)
+// append returns false if another scheduler appended first.
+func (l *FactsLog) append(ctx context.Context, e LogEntry) (bool, error) {
+	e.Link = l.Head.Next()
+	won, err := l.Append(ctx, e, l.fold)
 	if err != nil {
 		return false, fmt.Errorf("append to facts log: %w", err)
 	}
 	return won, nil
 }
 
-func (l *Log) fold(e Entry) {
-	l.Entries = append(l.Entries, e)
+func (l *FactsLog) fold(e *LogEntry) {
 	if e.Accept != "" {
 		l.accepted[e.Accept] = true
 	}
-	l.hand = max(l.hand, e.Hand)
+	l.manual = max(l.manual, e.Manual)
 	for _, c := range e.Changes {
-		l.since[c.BlockID()] = Origin{e.At, c.Source, c.Revision, e.Archive, c.Accepted, c.Released}
+		l.origins[c.BlockID()] = Origin{e.At, c.Source, c.Revision, e.Archive, c.Accepted, c.Released}
 	}
 }
 
-// Origin returns where a block came from; none for what the base archive had.
-func (l *Log) Origin(year int, gp season.GrandPrixID, b assemble.Block) (Origin, bool) {
-	o, ok := l.since[assemble.BlockID{Year: year, GrandPrix: gp, Block: b}]
+// Origin returns the origin of a block, false for a block of the first archive.
+func (l *FactsLog) Origin(year int, gp season.GrandPrixID, b assemble.Block) (Origin, bool) {
+	o, ok := l.origins[assemble.BlockID{Year: year, GrandPrix: gp, Block: b}]
 	return o, ok
 }
 
-// last is the last entry that changed the archive; nil if there is none.
-func (l *Log) last() *Entry {
+// last returns the last entry that changed the archive, nil if none did.
+func (l *FactsLog) last() *LogEntry {
 	for i := len(l.Entries) - 1; i >= 0; i-- {
 		if l.Entries[i].Archive != "" {
 			return &l.Entries[i]

@@ -97,10 +97,10 @@ func newServiceOn(t testing.TB, file []byte, now time.Time) *service {
 }
 
 // step asks the source and builds, at an instant.
-func (s *service) step(t testing.TB, now time.Time) ingest.Report {
+func (s *service) step(t testing.TB, now time.Time) ingest.Outcome {
 	t.Helper()
 	s.now = now
-	report, err := s.ingest.Run(t.Context(), now, false)
+	report, err := s.ingest.Poll(t.Context(), now, false)
 	if err != nil {
 		t.Fatalf("at %s: %v", now.Format(time.RFC3339), err)
 	}

@@ -20,13 +20,13 @@ type Stability struct {
 // Summary describes the sources and the disputed parts. It is published with every version, and
 // it does not change while all sources answer and none has news.
 type Summary struct {
-	Sources  []Source
+	Sources  []SourceSummary
 	Disputed []RoundPart // a source disagrees with the facts in use
 	Borrowed []RoundPart // from a source with non-commercial terms
 }
 
-// Source describes one source.
-type Source struct {
+// SourceSummary describes one source.
+type SourceSummary struct {
 	Name          string
 	Licence       string
 	NonCommercial bool

@@ -65,7 +65,7 @@ func (c *Console) collectControl(ctx context.Context, p *page, a *almanac.Almana
 	}
 	coming := a.Coming()
 	rounds = append(rounds, coming[:min(len(coming), roundsInControl)]...)
-	hand, err := c.Operator.Ingest.Hand(ctx)
+	hand, err := c.Operator.Ingest.Manual(ctx)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (c *Console) collectControl(ctx context.Context, p *page, a *almanac.Almana
 	return nil
 }
 
-func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.HandLog) (controlledRound, error) {
+func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.ManualLog) (controlledRound, error) {
 	roster, r, err := c.Operator.Roster(ctx, r.Session)
 	if err != nil {
 		return controlledRound{}, err
@@ -132,7 +132,7 @@ func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.Ha
 		},
 	} {
 		b.Word = operator.BlockWords[assemble.Block(b.Block)]
-		standing, stands := hand.Stands(assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: assemble.Block(b.Block)})
+		standing, stands := hand.Find(assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: assemble.Block(b.Block)})
 		switch {
 		case stands && standing.Assumed:
 			b.Note = "assumed from what was entered"

@@ -166,8 +166,8 @@ func (p *page) notices() {
 		}
 	}
 	for _, s := range p.Sources {
-		if s.State != nil && len(s.State.Waiting) > 0 {
-			add(false, "sources", "Look at what differs, and accept it or leave it.", "%s of the source %s wait for you", changes(len(s.State.Waiting)), s.Name)
+		if s.State != nil && len(s.State.Held) > 0 {
+			add(false, "sources", "Look at what differs, and accept it or leave it.", "%s of the source %s wait for you", changes(len(s.State.Held)), s.Name)
 		}
 		if s.State != nil && len(s.State.Disputed) > 0 {
 			add(false, "sources", "A result on which sources disagree does not verify itself.", "The source %s disagrees about %s", s.Name, parts(len(s.State.Disputed)))

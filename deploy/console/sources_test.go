@@ -44,7 +44,7 @@ func TestSourcesOnAPhone(t *testing.T) {
 		}
 		c.Sources = func() []operator.Source { return operator.SourcesOf(in) }
 	})
-	report, err := in.Run(t.Context(), w.now(), true)
+	report, err := in.Poll(t.Context(), w.now(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,9 +56,9 @@ func TestSourcesOnAPhone(t *testing.T) {
 		}
 		return ""
 	}
-	id := waiting("qatar", assemble.Grid, report.Waiting)
+	id := waiting("qatar", assemble.Grid, report.Held)
 	if id == "" {
-		t.Fatalf("a grid with two cars in one slot does not wait: %+v", report.Waiting)
+		t.Fatalf("a grid with two cars in one slot does not wait: %+v", report.Held)
 	}
 	w.builder.Provenance = in.Provenance
 	w.build("start")
@@ -88,11 +88,11 @@ func TestSourcesOnAPhone(t *testing.T) {
 	if got := b.Text("#run-text"); !strings.Contains(got, "is what jolpica says") && !strings.Contains(got, "Version") {
 		t.Errorf("after it was let through: got %q", got)
 	}
-	state, err := ingest.LoadState(t.Context(), w.store, "jolpica")
+	state, err := ingest.LoadPollState(t.Context(), w.store, "jolpica")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if waiting("qatar", assemble.Grid, state.Waiting) != "" {
+	if waiting("qatar", assemble.Grid, state.Held) != "" {
 		t.Error("the change still waits")
 	}
 

@@ -347,7 +347,7 @@ func (d *doctor) sources(ctx context.Context) {
 		d.found("sources", Note, "", "none: facts come only by import and by hand")
 	}
 	for _, source := range sources {
-		state, err := ingest.LoadState(ctx, d.store, source.Name())
+		state, err := ingest.LoadPollState(ctx, d.store, source.Name())
 		switch {
 		case err != nil:
 			d.found("sources", Problem, "gridcast source pull --store '"+d.Store+"'", "%s: %s", source.Name(), oneLine(err))
@@ -355,10 +355,10 @@ func (d *doctor) sources(ctx context.Context) {
 			d.found("sources", Problem, "gridcast source check --store '"+d.Store+"'   # and accept the pending changes, if they are right", "%s: held at gate %s: %s", source.Name(), state.Gate, state.Reason)
 		case state.Fault != "":
 			d.found("sources", Problem, "gridcast source pull --store '"+d.Store+"'", "%s: %s, %d times: %s", source.Name(), state.Fault, state.Failures, state.Reason)
-		case state.Asked.IsZero():
+		case state.Polled.IsZero():
 			d.found("sources", Note, "gridcast source pull --store '"+d.Store+"'", "%s was never polled", source.Name())
-		case len(state.Waiting) > 0:
-			d.found("sources", Note, "gridcast source check --store '"+d.Store+"'", "%s answers; %d changes wait for an operator", source.Name(), len(state.Waiting))
+		case len(state.Held) > 0:
+			d.found("sources", Note, "gridcast source check --store '"+d.Store+"'", "%s answers; %d changes wait for an operator", source.Name(), len(state.Held))
 		default:
 			d.found("sources", Good, "", "%s answered %s", source.Name(), terminal.Ago(time.Now(), state.Answered))
 		}

@@ -153,17 +153,17 @@ func (c *factsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	hand, err := o.Ingest.Hand(ctx)
+	hand, err := o.Ingest.Manual(ctx)
 	if err != nil {
 		return err
 	}
-	out, err := o.Ingest.Trial(ctx, o.Now(), ingest.HandEntry{})
+	out, err := o.Ingest.Trial(ctx, o.Now(), ingest.ManualEntry{})
 	if err != nil {
 		return err
 	}
 	listed := []listedFact{}
 	var rows [][]any
-	for _, standing := range hand.InForce() {
+	for _, standing := range hand.Active() {
 		fact := listedFact{
 			BlockID: standing.BlockID, At: standing.Entry.At, By: standing.Entry.Actor, Reason: standing.Entry.Reason,
 			Forced: standing.Forced, Assumed: standing.Assumed,

@@ -49,7 +49,7 @@ type sourceCheckCmd struct {
 
 // checkedSource is a row of source check --json.
 type checkedSource struct {
-	ingest.State
+	ingest.PollState
 	Licence   string    `json:"licence,omitzero"`
 	NextStart time.Time `json:"next_start,omitzero"` // of the next race, as it is in use
 	SaysStart time.Time `json:"says_start,omitzero"` // of the same race, as the source has it
@@ -67,13 +67,13 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	next := nextRace(b, facts, now)
 	var checked []checkedSource
 	for _, source := range in.Sources {
-		state, err := ingest.LoadState(ctx, b.Store, source.Name())
+		state, err := ingest.LoadPollState(ctx, b.Store, source.Name())
 		if err != nil {
 			return err
 		}
-		row := checkedSource{State: state, Licence: source.Licence().Name}
+		row := checkedSource{PollState: state, Licence: source.Licence().Name}
 		if next != nil {
-			said, _, err := in.Said(ctx, source)
+			said, _, err := in.LastDocument(ctx, source)
 			if err != nil {
 				return err
 			}
@@ -92,7 +92,7 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	for i, source := range checked {
 		state := "good"
 		switch {
-		case source.Asked.IsZero():
+		case source.Polled.IsZero():
 			state = "never asked; gridcast source pull"
 		case source.Gate != "":
 			state = fmt.Sprintf("held at gate %s: %s", source.Gate, source.Reason)
@@ -100,7 +100,7 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 			state = fmt.Sprintf("%s, %d times: %s", source.Fault, source.Failures, source.Reason)
 		}
 		rows[i] = []any{
-			source.Source, source.Licence, terminal.Ago(now, source.Answered), source.Revision[:min(12, len(source.Revision))], source.startSays(), len(source.Waiting), state,
+			source.Source, source.Licence, terminal.Ago(now, source.Answered), source.Revision[:min(12, len(source.Revision))], source.startSays(), len(source.Held), state,
 		}
 	}
 	s.PrintTable([]any{"source", "licence", "answered", "revision", "next start", "wait", "state"}, rows)
@@ -108,9 +108,9 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		s.Printf("\nThe next race, the %s, starts at %s.\n", next.Facts.Name, next.Start.UTC().Format(startLayout))
 	}
 	for _, source := range checked {
-		printChanges(s, "These changes wait for a person (gridcast source accept ID --reason …):", source.Waiting)
+		printChanges(s, "These changes wait for a person (gridcast source accept ID --reason …):", source.Held)
 		printChanges(s, "On these the sources disagree; such a result does not verify itself:", source.Disputed)
-		printChanges(s, "These only this source has, and they are not used (--accept-terms NAME):", source.Withheld)
+		printChanges(s, "These only this source has, and they are not used (--accept-terms NAME):", source.Unlicensed)
 		for _, note := range source.Notes {
 			s.Printf("  %s: %s\n", source.Source, note)
 		}
@@ -194,11 +194,11 @@ func (c *sourcePullCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if len(in.Sources) == 0 {
 		return terminal.Usagef("no source is named: --source NAME[=URL]")
 	}
-	report, err := in.Run(ctx, now, true)
+	report, err := in.Poll(ctx, now, true)
 	if err != nil {
 		return err
 	}
-	out := pulled{Asked: report.Asked, Taken: report.Taken, Waiting: report.Waiting, Archive: report.Archive, Changed: report.Changed}
+	out := pulled{Asked: report.Polled, Taken: report.Applied, Waiting: report.Held, Archive: report.Archive, Changed: report.Changed}
 	var faults []error
 	for name, fault := range report.Faults {
 		if out.Faults == nil {
@@ -211,13 +211,13 @@ func (c *sourcePullCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		s.PrintJSON(out)
 		return errors.Join(faults...)
 	}
-	for _, change := range report.Taken {
+	for _, change := range report.Applied {
 		s.Printf("taken  %d %s, %s, by %s %.12s\n", change.Year, change.GrandPrix, change.Block, change.Source, change.Revision)
 	}
 	for _, event := range report.Events {
 		s.Printf("%s  %d  %s\n", event.Type, event.Session, event)
 	}
-	printChanges(s, "These changes wait for a person (gridcast source accept ID --reason …):", report.Waiting)
+	printChanges(s, "These changes wait for a person (gridcast source accept ID --reason …):", report.Held)
 	if !report.Changed && len(faults) == 0 {
 		s.Printf("Nothing new.\n")
 	}
@@ -250,11 +250,11 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if !ok {
 		return fmt.Errorf("trace %d: the ledger has no such session key; gridcast rounds list shows them", c.Key)
 	}
-	log, err := ingest.LoadLog(ctx, store)
+	log, err := ingest.LoadFactsLog(ctx, store)
 	if err != nil {
 		return err
 	}
-	hand, err := ingest.LoadHand(ctx, store)
+	hand, err := ingest.LoadManual(ctx, store)
 	if err != nil {
 		return err
 	}
@@ -270,7 +270,7 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		if origin.Accepted {
 			by = "a person"
 		}
-		if entry := hand.Entry(origin); entry != nil {
+		if entry := hand.EntryOf(origin); entry != nil {
 			row.By, row.Reason = entry.Actor, entry.Reason
 			from, by = "entered by hand", strings.TrimSuffix(entry.Actor+": "+entry.Reason, ": ")
 			if origin.Released {

@@ -65,13 +65,13 @@ func TestSourceCommands(t *testing.T) {
 	if err := json.Unmarshal([]byte(run("source", "check", "--json")), &checked); err != nil {
 		t.Fatal(err)
 	}
-	if len(checked) != 1 || len(checked[0].Waiting) != 1 {
+	if len(checked) != 1 || len(checked[0].Held) != 1 {
 		t.Fatalf("source check: got %+v, want one source with one change that waits", checked)
 	}
 	if want := time.Date(2026, 6, 14, 13, 0, 0, 0, time.UTC); !checked[0].NextStart.Equal(want) || !checked[0].SaysStart.Equal(want) {
 		t.Errorf("source check: the next race starts at %s, by the source at %s; want %s", checked[0].NextStart, checked[0].SaysStart, want)
 	}
-	id := checked[0].Waiting[0].ID
+	id := checked[0].Held[0].ID
 	if table := run("source", "check"); !strings.Contains(table, id) || !strings.Contains(table, "pierre-gasly") ||
 		!strings.Contains(table, "The next race, the Barcelona-Catalunya Grand Prix, starts at 2026-06-14 13:00 UTC.") {
 		t.Errorf("source check does not show what waits:\n%s", table)
@@ -137,10 +137,10 @@ func TestSourceCommands(t *testing.T) {
 	if err := json.Unmarshal([]byte(run("source", "check", "--json")), &checked); err != nil {
 		t.Fatal(err)
 	}
-	if len(checked[0].Waiting) != 1 {
-		t.Fatalf("there wait %+v, want the loss", checked[0].Waiting)
+	if len(checked[0].Held) != 1 {
+		t.Fatalf("there wait %+v, want the loss", checked[0].Held)
 	}
-	id = checked[0].Waiting[0].ID
+	id = checked[0].Held[0].ID
 	if table := run("source", "check"); !strings.Contains(table, id+"  2026, calendar, by f1db") {
 		t.Errorf("source check does not show what waits:\n%s", table)
 	}

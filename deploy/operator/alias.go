@@ -95,7 +95,7 @@ func (d MergeIdentities) look(ctx context.Context, o *Operator) (*Plan, error) {
 		out, err = o.Ingest.TrialAlias(ctx, now, season.DriverID(d.From), season.DriverID(d.To))
 		p.Effects = append(p.Effects, "Picks, results and standings of both are of one driver, also those of the past.")
 	} else {
-		out, err = o.Ingest.Trial(ctx, now, ingest.HandEntry{Named: []assemble.Alias{alias}})
+		out, err = o.Ingest.Trial(ctx, now, ingest.ManualEntry{Named: []assemble.Alias{alias}})
 		p.Effects = append(p.Effects, fmt.Sprintf("Whatever a source says of %s is said of %s.", d.From, d.To))
 	}
 	if err != nil {
@@ -110,7 +110,7 @@ func (d MergeIdentities) look(ctx context.Context, o *Operator) (*Plan, error) {
 			if d.Kind == assemble.DriverAlias {
 				return d.rename(ctx, o, fresh, request)
 			}
-			answer, err := o.enter(ctx, ingest.HandEntry{Named: []assemble.Alias{alias}}, request)
+			answer, err := o.enter(ctx, ingest.ManualEntry{Named: []assemble.Alias{alias}}, request)
 			answer.Text = fmt.Sprintf("What sources call %s is %s from now on.", d.From, d.To)
 			return answer, err
 		},

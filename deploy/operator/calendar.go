@@ -59,7 +59,7 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 	done := &Plan{
 		entry: auditlog.Change{Action: auditlog.ImportCalendar, Subject: strings.TrimSpace(d.Origin + " " + archive.Sum(d.File)[:12])},
 		do: func(ctx context.Context, request Request) (Answer, error) {
-			if len(plan.Entry.Said) == 0 {
+			if len(plan.Entry.Statements) == 0 {
 				return Answer{Text: "The calendar is in use already."}, nil
 			}
 			answer, err := o.enter(ctx, plan.Entry, request)
@@ -68,7 +68,7 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 		},
 	}
 	p.Seen = digest(struct{ Entry, Head any }{plan.Entry, state.Head()})
-	if len(plan.Entry.Said) == 0 {
+	if len(plan.Entry.Statements) == 0 {
 		p.Effects = append(p.Effects, "All of it is in use already: nothing changes.")
 		done.Preview = p
 		return done, nil
@@ -84,7 +84,7 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 			return fmt.Sprintf("%s of %d from %s to %s", m.Name, m.Year, minute(m.From), minute(m.To))
 		})))
 	}
-	if rest := len(plan.Entry.Said) - 3*len(plan.New) - len(plan.Moved); rest > 0 {
+	if rest := len(plan.Entry.Statements) - 3*len(plan.New) - len(plan.Moved); rest > 0 {
 		p.Effects = append(p.Effects, "Circuits, numbers, or when other sessions are held change too.")
 	}
 	out, err := o.Ingest.Trial(ctx, v.At, plan.Entry)

@@ -58,12 +58,12 @@ func (o *Operator) Roster(ctx context.Context, session int64) (*stewards.Roster,
 	}
 	var entries []season.Entry
 	if o.Ingest != nil {
-		hand, err := o.Ingest.Hand(ctx)
+		hand, err := o.Ingest.Manual(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
-		if said, ok := hand.Stands(assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: assemble.Entries}); ok {
-			entries = said.Is.Entries
+		if said, ok := hand.Find(assemble.BlockID{Year: r.Year, GrandPrix: r.Facts.GrandPrix, Block: assemble.Entries}); ok {
+			entries = said.Entered.Entries
 		}
 	}
 	return stewards.NewRoster(v, r.Year, r.Facts.GrandPrix, entries), r, nil
@@ -156,7 +156,7 @@ func (o *Operator) ResultTemplate(ctx context.Context, session int64, sprint boo
 type driversPlan struct {
 	round *almanac.Round
 	list  *stewards.List
-	entry ingest.HandEntry // the facts to store
+	entry ingest.ManualEntry // the facts to store
 }
 
 // read parses the drivers and refuses an entry that could not be stored.
@@ -238,10 +238,10 @@ func codesOf(list []stewards.Starter) string {
 var errNoFacts = errors.New("facts cannot be entered here: this process does not assemble the archive")
 
 // enter stores the facts that a person entered and applies them.
-func (o *Operator) enter(ctx context.Context, entry ingest.HandEntry, request Request) (Answer, error) {
+func (o *Operator) enter(ctx context.Context, entry ingest.ManualEntry, request Request) (Answer, error) {
 	entry.Actor, entry.Reason = request.Actor, request.Reason
-	for i := range entry.Said {
-		entry.Said[i].Forced = request.Force
+	for i := range entry.Statements {
+		entry.Statements[i].Forced = request.Force
 	}
 	now := o.Now()
 	if err := o.Ingest.Enter(ctx, now, entry); err != nil {
@@ -251,8 +251,8 @@ func (o *Operator) enter(ctx context.Context, entry ingest.HandEntry, request Re
 	if err != nil {
 		return Answer{}, fmt.Errorf("it is kept, and used once this is mended: %w", err)
 	}
-	for _, c := range report.Waiting {
-		if c.Source == assemble.ManualSource && slices.ContainsFunc(entry.Said, func(s ingest.Statement) bool { return s.BlockID == c.BlockID() }) {
+	for _, c := range report.Held {
+		if c.Source == assemble.ManualSource && slices.ContainsFunc(entry.Statements, func(s ingest.Statement) bool { return s.BlockID == c.BlockID() }) {
 			return Answer{}, fmt.Errorf("it is kept, and not used: %s", c.Refused[0].Reason)
 		}
 	}
@@ -265,7 +265,7 @@ func (o *Operator) enter(ctx context.Context, entry ingest.HandEntry, request Re
 
 // previewFacts describes the effects of an entry for a round: the changed facts, the pick, and the documents
 // that clients see.
-func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ingest.HandEntry) (Preview, error) {
+func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ingest.ManualEntry) (Preview, error) {
 	v, err := o.view(ctx)
 	if err != nil {
 		return Preview{}, err
@@ -276,8 +276,8 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 		return Preview{}, err
 	}
 	if p.Refusal = manualRefusals(&out, func(assemble.Proposal) string { return "" }); p.Refusal != "" {
-		for i := range entry.Said {
-			entry.Said[i].Forced = true
+		for i := range entry.Statements {
+			entry.Statements[i].Forced = true
 		}
 		if out, err = o.Ingest.Trial(ctx, v.At, entry); err != nil {
 			return Preview{}, err
@@ -299,7 +299,7 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 		p.Effects = append(p.Effects, "It is what is in use already; entered by hand it stays so, whatever a source says.")
 	}
 	for _, c := range out.Disputed {
-		if c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix && slices.ContainsFunc(entry.Said, func(s ingest.Statement) bool { return s.BlockID == c.BlockID() }) {
+		if c.Year == r.Year && c.GrandPrix == r.Facts.GrandPrix && slices.ContainsFunc(entry.Statements, func(s ingest.Statement) bool { return s.BlockID == c.BlockID() }) {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%s says otherwise: %s.", c.Source, lines(r, c.Lines)))
 		}
 	}
@@ -430,13 +430,13 @@ func (d ReleaseFacts) places(ctx context.Context, o *Operator) (*almanac.Round, 
 	if err != nil {
 		return nil, nil, err
 	}
-	hand, err := o.Ingest.Hand(ctx)
+	hand, err := o.Ingest.Manual(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	var places []assemble.BlockID
 	var stand []string
-	for _, s := range hand.InForce() {
+	for _, s := range hand.Active() {
 		if s.Year != r.Year || s.GrandPrix != r.Facts.GrandPrix {
 			continue
 		}
@@ -459,7 +459,7 @@ func (d ReleaseFacts) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := o.previewFacts(ctx, r, ingest.HandEntry{Released: places})
+	p, err := o.previewFacts(ctx, r, ingest.ManualEntry{Released: places})
 	if err != nil {
 		return nil, err
 	}
@@ -481,7 +481,7 @@ func (d ReleaseFacts) look(ctx context.Context, o *Operator) (*Plan, error) {
 
 // release drops the facts. If they include the start, release also drops the start in the ledger.
 func (d ReleaseFacts) release(ctx context.Context, o *Operator, r *almanac.Round, places []assemble.BlockID, request Request) (Answer, error) {
-	answer, err := o.enter(ctx, ingest.HandEntry{Released: places}, request)
+	answer, err := o.enter(ctx, ingest.ManualEntry{Released: places}, request)
 	if err != nil {
 		return answer, err
 	}

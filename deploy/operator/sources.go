@@ -18,18 +18,18 @@ import (
 // Source is a source of facts with its state.
 type Source struct {
 	Name    string
-	Detail  string        // its revision or content
-	Checked time.Time     // race time of the last poll; zero: never
-	Problem string        // of the last poll; empty: none
-	State   *ingest.State // the state of the last poll; nil for the archive
+	Detail  string            // its revision or content
+	Checked time.Time         // race time of the last poll; zero: never
+	Problem string            // of the last poll; empty: none
+	State   *ingest.PollState // the state of the last poll; nil for the archive
 }
 
 // SourcesOf returns the polled sources with their states as of the last poll.
 func SourcesOf(in *ingest.Ingest) []Source {
-	states := in.States()
+	states := in.PollStates()
 	list := make([]Source, 0, len(states))
 	for _, state := range states {
-		list = append(list, Source{Name: state.Source, Detail: "revision " + state.Revision, Checked: state.Asked, Problem: state.Reason, State: &state})
+		list = append(list, Source{Name: state.Source, Detail: "revision " + state.Revision, Checked: state.Polled, Problem: state.Reason, State: &state})
 	}
 	return list
 }
@@ -47,8 +47,8 @@ func (d AcceptChange) change(o *Operator) (assemble.Proposal, error) {
 		return assemble.Proposal{}, errors.New("no sources are asked here")
 	}
 	waits := []string{}
-	for _, state := range o.Ingest.States() {
-		for _, c := range state.Waiting {
+	for _, state := range o.Ingest.PollStates() {
+		for _, c := range state.Held {
 			if c.ID == d.ID {
 				return c, nil
 			}

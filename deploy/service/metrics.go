@@ -104,7 +104,7 @@ func (s *Service) silentFor() (longest time.Duration) {
 		return 0
 	}
 	now := s.clock.Now()
-	for _, state := range s.sources.States() {
+	for _, state := range s.sources.PollStates() {
 		if state.Failures > 0 {
 			silent := now.Sub(state.Answered)
 			if state.Answered.IsZero() { // never since the store is there: about as long as it was asked
@@ -124,8 +124,8 @@ func (s *Service) waitingAt(gate assemble.Gate) (waiting int) {
 	if s.sources == nil {
 		return 0
 	}
-	for _, state := range s.sources.States() {
-		for _, c := range state.Waiting {
+	for _, state := range s.sources.PollStates() {
+		for _, c := range state.Held {
 			if slices.ContainsFunc(c.Refused, func(r assemble.Refusal) bool { return r.Gate == gate }) {
 				waiting++
 			}
@@ -155,13 +155,13 @@ func (p perSource) Collect(to chan<- prometheus.Metric) {
 		return
 	}
 	now := p.s.clock.Now()
-	for _, state := range p.s.sources.States() {
+	for _, state := range p.s.sources.PollStates() {
 		to <- prometheus.MustNewConstMetric(sourceDisputed, prometheus.GaugeValue, float64(len(state.Disputed)), state.Source)
 		if !state.Answered.IsZero() {
 			to <- prometheus.MustNewConstMetric(sourceAnswered, prometheus.GaugeValue, now.Sub(state.Answered).Seconds(), state.Source)
 		}
 		to <- prometheus.MustNewConstMetric(sourceFailures, prometheus.GaugeValue, float64(state.Failures), state.Source)
-		to <- prometheus.MustNewConstMetric(sourceWaiting, prometheus.GaugeValue, float64(len(state.Waiting)), state.Source)
+		to <- prometheus.MustNewConstMetric(sourceWaiting, prometheus.GaugeValue, float64(len(state.Held)), state.Source)
 	}
 }
 

@@ -406,7 +406,7 @@ func liveThrough(t *testing.T, u *unattended) {
 	}[first]; !maps.Equal(basis, want) {
 		t.Errorf("the picks rest on %v, want %v", basis, want)
 	}
-	log, err := ingest.LoadLog(t.Context(), u.store)
+	log, err := ingest.LoadFactsLog(t.Context(), u.store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +424,7 @@ func (u *unattended) lookAtAppeal(t *testing.T) {
 			t.Errorf("after the appeal Gasly has %g points, want 38", row.Points)
 		}
 	}
-	told := fmt.Sprint(u.sources.States()[0].Standings)
+	told := fmt.Sprint(u.sources.PollStates()[0].Standings)
 	if want := "pierre-gasly 35 points, the results 32"; !strings.Contains(told, want) {
 		t.Errorf("of the source's standings people are told %s, want %q in it", told, want)
 	}

@@ -327,7 +327,7 @@ func (s *Service) verify(ctx context.Context, _ scheduler.Trigger) error {
 // anything. A source that fails is no failure of the job: it is in its state and in the metrics.
 func (s *Service) poll(ctx context.Context, t scheduler.Trigger) error {
 	if s.sources != nil {
-		report, err := s.sources.Run(ctx, s.clock.Now(), len(t.Requested) > 0)
+		report, err := s.sources.Poll(ctx, s.clock.Now(), len(t.Requested) > 0)
 		if err != nil {
 			return err
 		}

@@ -69,9 +69,9 @@ func (u *unattended) shown(t *testing.T) shown {
 			got.Missing = append(got.Missing, fact.Code+": "+fact.Text)
 		}
 	}
-	state := u.sources.States()[0]
+	state := u.sources.PollStates()[0]
 	got.Source = strings.TrimSpace(fmt.Sprintf("%.8s %s", state.Revision, state.Fault))
-	if n := len(state.Waiting); n > 0 {
+	if n := len(state.Held); n > 0 {
 		got.Source += fmt.Sprintf(", %d wait", n)
 	}
 	return got
@@ -127,7 +127,7 @@ func TestWinter(t *testing.T) {
 		for fault := range u.faults {
 			t.Errorf("a job failed: %s", fault)
 		}
-		log, err := ingest.LoadLog(t.Context(), u.store)
+		log, err := ingest.LoadFactsLog(t.Context(), u.store)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -119,9 +119,9 @@ func roundIn(t *testing.T, f season.Facts, gp season.GrandPrixID) *season.Round 
 	return r
 }
 
-func (d *desk) run(t *testing.T, now time.Time) ingest.Report {
+func (d *desk) run(t *testing.T, now time.Time) ingest.Outcome {
 	t.Helper()
-	report, err := d.Run(t.Context(), now, true)
+	report, err := d.Poll(t.Context(), now, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,9 +149,9 @@ func TestByHand(t *testing.T) {
 	grid := slices.Clone(said.Grid)
 	grid[0], grid[1] = grid[1], grid[0]
 	grid[0].Position, grid[1].Position = 1, 2
-	enter := ingest.HandEntry{Actor: "operator:anna", Reason: "all sources are down", Said: []ingest.Statement{
-		{BlockID: place(assemble.Entries), Is: ingest.Part{GrandPrix: weekend, Entries: said.Entries}, Assumed: true},
-		{BlockID: place(assemble.Grid), Is: ingest.Part{GrandPrix: weekend, Grid: grid}},
+	enter := ingest.ManualEntry{Actor: "operator:anna", Reason: "all sources are down", Statements: []ingest.Statement{
+		{BlockID: place(assemble.Entries), Entered: ingest.PartialRound{GrandPrix: weekend, Entries: said.Entries}, Assumed: true},
+		{BlockID: place(assemble.Grid), Entered: ingest.PartialRound{GrandPrix: weekend, Grid: grid}},
 	}}
 
 	// Looking at it changes nothing.
@@ -189,7 +189,7 @@ func TestByHand(t *testing.T) {
 	}
 	now = now.Add(time.Hour)
 	report := two.run(t, now)
-	if diff := cmp.Diff([]string{"las-vegas entries by herald"}, blocks(report.Taken)); diff != "" {
+	if diff := cmp.Diff([]string{"las-vegas entries by herald"}, blocks(report.Applied)); diff != "" {
 		t.Errorf("of the source there was taken (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"las-vegas grid by herald"}, blocks(report.Disputed)); diff != "" {
@@ -216,7 +216,7 @@ func TestByHand(t *testing.T) {
 	for i := range rows {
 		rows[i].Time, rows[i].Segments = 0, [3]time.Duration{}
 	}
-	err = one.Enter(t.Context(), now, ingest.HandEntry{Actor: "anna", Said: []ingest.Statement{{BlockID: place(assemble.Qualifying), Is: ingest.Part{Qualifying: rows}}}})
+	err = one.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Statements: []ingest.Statement{{BlockID: place(assemble.Qualifying), Entered: ingest.PartialRound{Qualifying: rows}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestByHand(t *testing.T) {
 		d.source.revision, d.source.facts = "four", saying(whole, func(r *season.Round) { r.Grid = said.Grid })
 	}
 	now = now.Add(time.Hour)
-	if err := two.Enter(t.Context(), now, ingest.HandEntry{Actor: "operator:ben", Released: []assemble.BlockID{place(assemble.Grid)}}); err != nil {
+	if err := two.Enter(t.Context(), now, ingest.ManualEntry{Actor: "operator:ben", Released: []assemble.BlockID{place(assemble.Grid)}}); err != nil {
 		t.Fatal(err)
 	}
 	one.run(t, now)
@@ -248,11 +248,11 @@ func TestByHand(t *testing.T) {
 		t.Errorf("the grid in use after the release (-source +got):\n%s", diff)
 	}
 	for _, d := range desks {
-		if report := d.run(t, now.Add(time.Minute)); report.Changed || report.Archive != sum || len(report.Taken) != 0 {
+		if report := d.run(t, now.Add(time.Minute)); report.Changed || report.Archive != sum || len(report.Applied) != 0 {
 			t.Errorf("after the release it goes on: %+v", report)
 		}
 	}
-	log, err := ingest.LoadLog(t.Context(), store)
+	log, err := ingest.LoadFactsLog(t.Context(), store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestReleasedWithoutASource(t *testing.T) {
 	said := roundIn(t, whole, weekend)
 	place := assemble.BlockID{Year: 2024, GrandPrix: weekend, Block: assemble.Grid}
 	for _, grid := range [][]season.GridSlot{said.Grid, said.Grid[:10]} { // entered twice
-		err := d.Enter(t.Context(), now, ingest.HandEntry{Actor: "anna", Said: []ingest.Statement{{BlockID: place, Is: ingest.Part{Grid: grid}}}})
+		err := d.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Statements: []ingest.Statement{{BlockID: place, Entered: ingest.PartialRound{Grid: grid}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -280,7 +280,7 @@ func TestReleasedWithoutASource(t *testing.T) {
 			t.Fatalf("the grid in use has %d slots, want %d", len(r.Grid), len(grid))
 		}
 	}
-	if err := d.Enter(t.Context(), now, ingest.HandEntry{Actor: "anna", Released: []assemble.BlockID{place}}); err != nil {
+	if err := d.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Released: []assemble.BlockID{place}}); err != nil {
 		t.Fatal(err)
 	}
 	if report := d.run(t, now); len(report.Faults) != 1 || !report.Changed {
@@ -298,11 +298,11 @@ func TestGatesForPeople(t *testing.T) {
 	d := desks[0]
 	statement := ingest.Statement{
 		BlockID: assemble.BlockID{Year: 2024, GrandPrix: weekend, Block: assemble.Qualifying},
-		Is:      ingest.Part{Qualifying: roundIn(t, whole, weekend).Qualifying},
+		Entered: ingest.PartialRound{Qualifying: roundIn(t, whole, weekend).Qualifying},
 	}
 	for _, forced := range []bool{false, true} {
 		statement.Forced = forced
-		out, err := d.Trial(t.Context(), now, ingest.HandEntry{Said: []ingest.Statement{statement}})
+		out, err := d.Trial(t.Context(), now, ingest.ManualEntry{Statements: []ingest.Statement{statement}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,21 +345,21 @@ func TestNamed(t *testing.T) {
 	d.source.revision, d.source.facts = "two", saying(whole, func(r *season.Round) { r.GrandPrix, r.Grid = "nevada", grid })
 	d.source.facts.Teams = maps.Clone(whole.Teams)
 	d.source.facts.Teams["racing-bulls"] = season.Team{ID: "racing-bulls", Name: "Racing Bulls"}
-	if report := d.run(t, now); len(report.Waiting) == 0 || len(report.Taken) != 0 {
+	if report := d.run(t, now); len(report.Held) == 0 || len(report.Applied) != 0 {
 		t.Errorf("a Grand Prix under another name was taken: %+v", report)
 	}
-	for _, c := range d.run(t, now).Waiting {
+	for _, c := range d.run(t, now).Held {
 		if len(c.Refused) == 0 {
 			t.Errorf("%s of %s waits, and nothing says why", c.Block, c.GrandPrix)
 		}
 	}
 	for _, alias := range []assemble.Alias{{Kind: assemble.RoundAlias, From: "nevada", To: "las-vegas"}, {Kind: assemble.TeamAlias, From: "racing-bulls", To: "rb"}} {
-		if err := d.Enter(t.Context(), now, ingest.HandEntry{Actor: "anna", Named: []assemble.Alias{alias}}); err != nil {
+		if err := d.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Named: []assemble.Alias{alias}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if report := d.run(t, now); len(report.Waiting) != 0 || !slices.Equal(blocks(report.Taken), []string{"las-vegas grid by herald"}) {
-		t.Errorf("taken are %v, and there wait %v; want the grid of Las Vegas", blocks(report.Taken), blocks(report.Waiting))
+	if report := d.run(t, now); len(report.Held) != 0 || !slices.Equal(blocks(report.Applied), []string{"las-vegas grid by herald"}) {
+		t.Errorf("taken are %v, and there wait %v; want the grid of Las Vegas", blocks(report.Applied), blocks(report.Held))
 	}
 	if r, _ := d.inUse(t); !cmp.Equal(r.Grid, said.Grid) {
 		t.Errorf("the grid in use is %+v", r.Grid)

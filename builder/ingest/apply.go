@@ -1,0 +1,295 @@
+package ingest
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"gridcast/builder/archive"
+	"gridcast/builder/assemble"
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+	"gridcast/builder/settings"
+	"gridcast/builder/source"
+)
+
+// maxAttempts limits how often a run starts over because another scheduler changed the archive.
+const maxAttempts = 8
+
+// apply assembles the last documents and puts the result in use.
+func (g *Ingest) apply(ctx context.Context, now time.Time, states []PollState, outcome *Outcome) error {
+	documents := g.lastDocuments(ctx, states, outcome.Faults)
+	for range maxAttempts {
+		done, err := g.applyOnce(ctx, now, documents, states, outcome)
+		if err != nil || done {
+			return err
+		}
+	}
+	return fmt.Errorf("ingest: other schedulers changed the archive %d times meanwhile", maxAttempts)
+}
+
+// applyOnce returns false if another scheduler changed the archive or the facts log meanwhile.
+func (g *Ingest) applyOnce(ctx context.Context, now time.Time, documents []assemble.Document, states []PollState, outcome *Outcome) (bool, error) {
+	if err := g.refresh(ctx); err != nil {
+		return false, err
+	}
+	current, err := g.Facts.Load(ctx)
+	if err != nil {
+		return false, err
+	}
+	out, err := g.assembleNews(now, current, documents, outcome.Faults)
+	if err != nil {
+		return false, err
+	}
+	g.contest(current.SHA256, slices.Concat(out.Held, out.Disputed))
+	outcome.Applied, outcome.Held, outcome.Disputed, outcome.Confirmed = out.Applied, out.Held, out.Disputed, out.Confirmed
+	outcome.Archive = current.SHA256
+	// The ledger first, because it alone says when lights go out. After a crash here the next run
+	// finds the events and goes on.
+	events, err := g.decide(ctx, now, &out, states)
+	outcome.Events = append(outcome.Events, events...)
+	if err != nil {
+		return false, err
+	}
+	file, sum, err := encodeChanges(current, &out)
+	if err != nil {
+		return false, err
+	}
+	if sum == current.SHA256 {
+		if done, err := g.logReleases(ctx, now); err != nil || !done {
+			return false, err
+		}
+	} else {
+		entry := LogEntry{
+			At: now.UTC(), Actor: g.logActor(out.Applied, documents), Base: current.SHA256, Archive: sum,
+			Changes: logged(out.Applied), Renames: out.Renames, Manual: g.manual.Head.Seq,
+		}
+		if done, err := g.useArchive(ctx, file, entry); err != nil || !done {
+			return false, err
+		}
+		outcome.Archive, outcome.Changed = sum, true
+		for _, c := range out.Applied {
+			g.Log.Info("facts applied", "source", c.Source, "revision", c.Revision, "year", c.Year, "grand_prix", c.GrandPrix, "block", c.Block)
+		}
+	}
+	return true, g.recordStates(ctx, now, &out, states, outcome.Faults)
+}
+
+// refresh reads the entries that other schedulers appended to the facts log, the manual log and the
+// ledger, and the portraits of the settings.
+func (g *Ingest) refresh(ctx context.Context) (err error) {
+	if g.log == nil {
+		g.log, err = LoadFactsLog(ctx, g.Store)
+	} else {
+		err = g.log.refresh(ctx)
+	}
+	if err != nil {
+		g.log = nil
+		return err
+	}
+	if err := g.refreshManual(ctx); err != nil {
+		return err
+	}
+	if shared, err := settings.Load(ctx, g.Store); err == nil {
+		g.headshots = shared.Headshots
+	} else {
+		g.Log.Error("the settings of the store cannot be read; portraits stay unchanged", "err", err)
+	}
+	g.fresh, err = g.Ledger.Refresh(ctx)
+	return err
+}
+
+// assembled is the last assembly and its inputs. A run with the same inputs uses it again, because
+// an idle poll must cost one request and an assembly reads every season.
+type assembled struct {
+	inputs inputs
+	out    assemble.Output
+	times  int // assemblies since the start
+}
+
+// inputs identify everything that an assembly reads, but for the clock.
+type inputs struct {
+	archive   string // SHA-256 of the archive in use
+	documents string // sources and revisions
+	headshots string
+	log       int64 // heads
+	manual    int64
+	ledger    int64
+}
+
+// holds reports whether an assembly of these inputs would give the same output: no held proposal
+// waits at a gate that the clock opens.
+func (a *assembled) holds(in inputs) bool {
+	return a.inputs == in && !slices.ContainsFunc(a.out.Held, func(c assemble.Proposal) bool {
+		return slices.ContainsFunc(c.Refused, func(r assemble.Refusal) bool {
+			return r.Gate == assemble.EarlyGate || r.Gate == assemble.StartGate
+		})
+	})
+}
+
+// assembleNews assembles the documents and the manual entries, or returns the last output if nothing
+// is new. After a fault the next run assembles again, so that its outcome has the fault too.
+func (g *Ingest) assembleNews(now time.Time, current archive.Stored, documents []assemble.Document, faults map[string]error) (assemble.Output, error) {
+	decided := g.Ledger.State()
+	in := inputs{archive: current.SHA256, log: g.log.Head.Seq, manual: g.manual.Head.Seq, ledger: decided.Head().Seq}
+	if g.headshots != nil {
+		in.headshots = fmt.Sprint(*g.headshots)
+	}
+	var revisions strings.Builder
+	for _, d := range documents {
+		fmt.Fprintln(&revisions, d.Source, d.Revision)
+	}
+	in.documents = revisions.String()
+	if g.assembled.holds(in) {
+		return g.assembled.out, nil
+	}
+	before := len(faults)
+	out, err := g.assemble(now, current.Archive.Facts(), documents, trial{g.manual, decided.Aliases(), g.log.accepted}, faults)
+	if err != nil {
+		return out, err
+	}
+	g.assembled = assembled{in, out, g.assembled.times + 1}
+	if len(faults) > before {
+		g.assembled.inputs = inputs{}
+	}
+	return out, nil
+}
+
+// assemble judges the documents and the manual entries against the archive in use. A document that
+// has lost too many rounds is left out: it is a fault, and its loss is a held proposal.
+func (g *Ingest) assemble(now time.Time, current season.Facts, documents []assemble.Document, people trial, faults map[string]error) (assemble.Output, error) {
+	decided := g.Ledger.State()
+	first, last := people.manual.documents()
+	out, err := assemble.Assemble(assemble.Input{
+		Current: current, Documents: slices.Concat([]assemble.Document{first}, documents, []assemble.Document{last}),
+		Accepted: people.accepted, Aliases: people.aliases, Named: people.manual.named, Released: people.manual.releases(g.log.manual),
+		Now: now, Headshots: g.headshots,
+		Decided: func(year int, gp season.GrandPrixID) assemble.Decided { return decidedOf(decided, year, gp) },
+	})
+	var shrunken *assemble.ShrunkenError
+	if errors.As(err, &shrunken) {
+		name := shrunken.Proposal.Source
+		faults[name] = &source.Fault{Kind: source.Malformed, Err: err}
+		rest := slices.DeleteFunc(slices.Clone(documents), func(d assemble.Document) bool { return d.Source == name })
+		out, err = g.assemble(now, current, rest, people, faults)
+		out.Held = append(out.Held, shrunken.Proposal)
+	}
+	return out, err
+}
+
+// decidedOf returns the decisions of the ledger about a round.
+func decidedOf(s *ledger.State, year int, gp season.GrandPrixID) assemble.Decided {
+	key, ok := s.Key(year, gp)
+	if !ok {
+		return assemble.Decided{}
+	}
+	record, _ := s.Record(key)
+	d := assemble.Decided{Start: record.Override.Start, StartHeld: record.Override.ByPerson, Postponed: record.Override.Status != ledger.AsPlanned}
+	if result := record.Result(); result != nil {
+		for _, row := range result.Rows {
+			d.Verified = append(d.Verified, row.Driver)
+		}
+	}
+	return d
+}
+
+// encodeChanges returns the file and the sum of the archive that follows the current one. If nothing
+// changes, there is no file and the sum is the current one.
+func encodeChanges(current archive.Stored, out *assemble.Output) ([]byte, string, error) {
+	before := current.Archive.Facts()
+	if len(out.Applied) == 0 && len(out.Renames) == 0 && sameThings(&before, &out.Facts) {
+		return nil, current.SHA256, nil
+	}
+	next, err := season.New(out.Facts)
+	if err != nil {
+		return nil, "", fmt.Errorf("ingest: %w", err)
+	}
+	var file bytes.Buffer
+	if err := archive.Encode(&file, next); err != nil {
+		return nil, "", fmt.Errorf("ingest: %w", err)
+	}
+	return file.Bytes(), archive.Sum(file.Bytes()), nil
+}
+
+// sameThings reports whether names, colours and portraits are equal.
+func sameThings(a, b *season.Facts) bool {
+	return maps.Equal(a.Drivers, b.Drivers) && maps.Equal(a.Teams, b.Teams) && maps.Equal(a.Engines, b.Engines) &&
+		maps.Equal(a.Circuits, b.Circuits) && reflect.DeepEqual(a.Lineages, b.Lineages) &&
+		a.Headshots.Template == b.Headshots.Template && slices.Equal(a.Headshots.Drivers, b.Headshots.Drivers) &&
+		slices.EqualFunc(a.Seasons, b.Seasons, func(x, y season.Season) bool { return maps.Equal(x.Colours, y.Colours) })
+}
+
+// logReleases logs the manual entries that were released without an effect on the archive, so that
+// no later run looks at them again. It returns false if another scheduler appended first.
+func (g *Ingest) logReleases(ctx context.Context, now time.Time) (bool, error) {
+	if len(g.manual.releases(g.log.manual)) == 0 {
+		return true, nil
+	}
+	return g.log.append(ctx, LogEntry{ID: rand.Text(), At: now.UTC(), Actor: "ingest", Manual: g.manual.Head.Seq})
+}
+
+// useArchive stores the file of an archive, logs the entry and replaces the archive in use. It returns
+// false if another scheduler was first.
+func (g *Ingest) useArchive(ctx context.Context, file []byte, entry LogEntry) (bool, error) {
+	if err := g.Facts.Keep(ctx, file); err != nil {
+		return false, err
+	}
+	// The log before the swap, so that the log knows every archive that was ever in use. After a crash
+	// in between, the next run assembles the same archive and finds its entry here.
+	if last := g.log.last(); last == nil || last.Base != entry.Base || last.Archive != entry.Archive {
+		entry.ID = rand.Text()
+		won, err := g.log.append(ctx, entry)
+		if err != nil || !won {
+			return false, err
+		}
+	}
+	// The view before the swap too, so that no build takes the new archive for an uncontested old one.
+	g.archive = entry.Archive
+	g.setView(g.currentView().states)
+	err := g.Facts.Use(ctx, entry.Archive, entry.Base)
+	if errors.Is(err, archive.ErrReplaced) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// logged returns the proposals as the facts log has them. The lines of a new round would repeat the
+// whole round.
+func logged(applied []assemble.Proposal) []assemble.Proposal {
+	list := slices.Clone(applied)
+	for i := range list {
+		if list[i].New {
+			list[i].Lines = nil
+		}
+	}
+	return list
+}
+
+// logActor returns the source or the person of the first applied proposal.
+func (g *Ingest) logActor(applied []assemble.Proposal, documents []assemble.Document) string {
+	switch {
+	case len(applied) > 0:
+		return g.actor(applied[0])
+	case len(documents) > 0:
+		return ledger.SourceActor(documents[0].Source, short(documents[0].Revision))
+	}
+	return "ingest"
+}
+
+// actor returns the person or the source that makes a proposal.
+func (g *Ingest) actor(c assemble.Proposal) string {
+	if entry := g.manual.EntryOf(Origin{Source: c.Source, Revision: c.Revision}); entry != nil {
+		return entry.Actor
+	}
+	return ledger.SourceActor(c.Source, short(c.Revision))
+}
+
+// short returns the digits of a revision that people read.
+func short(revision string) string { return revision[:min(12, len(revision))] }

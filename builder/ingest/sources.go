@@ -1,0 +1,197 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"gridcast/builder/assemble"
+	"gridcast/builder/season"
+	"gridcast/builder/source"
+	"gridcast/snapshots/blob"
+)
+
+// PollState is the state of a source in a store: sources/<name>/state.json. All instants are race time.
+type PollState struct {
+	Source   string    `json:"source"`
+	Polled   time.Time `json:"asked,omitzero"`    // last poll
+	Answered time.Time `json:"answered,omitzero"` // last useful answer, which may say that nothing is new
+	Next     time.Time `json:"next,omitzero"`     // no scheduler polls earlier
+	Failures int       `json:"failures,omitzero"` // in a row
+
+	Fault  source.FaultKind `json:"fault,omitzero"`  // of the last poll, empty after a useful answer
+	Reason string           `json:"reason,omitzero"` // of the fault, for people
+	Gate   assemble.Gate    `json:"gate,omitzero"`   // holds the whole last document, for Reason
+
+	// The terms of the source.
+	Licence       string `json:"licence,omitzero"`
+	NonCommercial bool   `json:"non_commercial,omitzero"`
+	CheckOnly     bool   `json:"check_only,omitzero"` // compared, never published
+
+	// The last readable document.
+	SHA256   string    `json:"sha256,omitzero"` // of the payload sources/<name>/<sha256>.zst
+	Revision string    `json:"revision,omitzero"`
+	Changed  time.Time `json:"changed,omitzero"` // its arrival
+	source.Validators
+
+	// The judgement of that document.
+	Held       []assemble.Proposal `json:"waiting,omitzero"`   // until a person accepts them
+	Disputed   []assemble.Proposal `json:"disputed,omitzero"`  // with another source
+	Unlicensed []assemble.Proposal `json:"withheld,omitzero"`  // not used, because the operator has not accepted the terms
+	Notes      []string            `json:"notes,omitzero"`     // parts of the document that were left out, for people
+	Missing    []MissingRound      `json:"missing,omitzero"`   // rounds that the source has dropped
+	Standings  []string            `json:"standings,omitzero"` // standings that are not the sum of the results
+}
+
+// MissingRound is a round that a source has dropped.
+type MissingRound struct {
+	Year      int                `json:"year"`
+	GrandPrix season.GrandPrixID `json:"grand_prix"`
+	Since     time.Time          `json:"since"`
+	Revision  string             `json:"revision"` // the first without the round
+}
+
+const maxPayload = 64 << 20
+
+func stateKey(name string) string { return "sources/" + name + "/state.json" }
+
+func payloadKey(name, sum string) string { return "sources/" + name + "/" + sum + ".zst" }
+
+// LoadPollState returns the state of a source. A source that was never polled has its name alone.
+func LoadPollState(ctx context.Context, store blob.Store, name string) (PollState, error) {
+	state, _, err := stateOf(store, name).Load(ctx)
+	if err != nil {
+		return PollState{}, fmt.Errorf("load state of source %s: %w", name, err)
+	}
+	return state, nil
+}
+
+// stateOf returns the object that holds the state of a source.
+func stateOf(store blob.Store, name string) blob.Document[PollState] {
+	return blob.Document[PollState]{Store: store, Key: stateKey(name), Decode: func(data []byte) (PollState, error) {
+		state := PollState{Source: name}
+		if len(data) == 0 {
+			return state, nil
+		}
+		if err := json.Unmarshal(data, &state); err != nil {
+			// Start over: the next poll restores everything that the damaged state held.
+			return PollState{Source: name}, nil //nolint:nilerr // a damaged state counts as empty
+		}
+		return state, nil
+	}}
+}
+
+// LoadPollStates returns the states of all sources that a store has ever polled, by name.
+func LoadPollStates(ctx context.Context, store blob.Store) ([]PollState, error) {
+	var states []PollState
+	for info, err := range store.List(ctx, "sources/") {
+		if err != nil {
+			return nil, fmt.Errorf("list sources: %w", err)
+		}
+		name, ok := strings.CutSuffix(strings.TrimPrefix(info.Key, "sources/"), "/state.json")
+		if !ok {
+			continue
+		}
+		state, err := LoadPollState(ctx, store, name)
+		if err != nil {
+			return nil, err
+		}
+		states = append(states, state)
+	}
+	return states, nil
+}
+
+// saveState replaces the state. It returns false if another scheduler may have replaced it first.
+func saveState(ctx context.Context, store blob.Store, state *PollState, tag blob.Tag) (blob.Tag, bool, error) {
+	next, err := stateOf(store, state.Source).Swap(ctx, tag, *state)
+	if errors.Is(err, blob.ErrConflict) || errors.Is(err, blob.ErrUnknown) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("save state of source %s: %w", state.Source, err)
+	}
+	return next, true, nil
+}
+
+// recordStates writes the judgement of the documents into the states that it changes.
+func (g *Ingest) recordStates(ctx context.Context, now time.Time, out *assemble.Output, states []PollState, faults map[string]error) error {
+	recorded := make([]PollState, len(states))
+	defer func() { g.setView(recorded) }()
+	for i := range states {
+		before, tag, err := stateOf(g.Store, states[i].Source).Load(ctx)
+		if err != nil {
+			return err
+		}
+		state := g.judged(before, now, out, faults[before.Source])
+		recorded[i] = state
+		if reflect.DeepEqual(before, state) {
+			continue
+		}
+		for _, c := range state.Held {
+			if !slices.ContainsFunc(before.Held, func(b assemble.Proposal) bool { return b.ID == c.ID }) {
+				g.Log.Warn("facts wait for a person", "id", c.ID, "source", c.Source, "revision", c.Revision, "year", c.Year,
+					"grand_prix", c.GrandPrix, "block", c.Block, "gate", c.Refused[0].Gate, "reason", c.Refused[0].Reason)
+			}
+		}
+		// After a lost race the next run records the judgement again.
+		if _, _, err := saveState(ctx, g.Store, &state, tag); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judged returns the state of a source with the judgement of its document.
+func (g *Ingest) judged(state PollState, now time.Time, out *assemble.Output, fault error) PollState {
+	of := func(proposals []assemble.Proposal) []assemble.Proposal {
+		var own []assemble.Proposal
+		for _, c := range proposals {
+			if c.Source == state.Source {
+				own = append(own, c)
+			}
+		}
+		return own
+	}
+	state.Held, state.Disputed, state.Unlicensed = of(out.Held), of(out.Disputed), of(out.Unlicensed)
+	state.Missing, state.Standings = missingRounds(&state, out, now), out.Standings
+	if d, ok := g.documents[state.Source+" "+state.SHA256]; ok {
+		state.Notes = d.Notes
+	}
+	var shrunken *assemble.ShrunkenError
+	switch {
+	case errors.As(fault, &shrunken):
+		state.Gate, state.Fault, state.Reason = assemble.ShrinkGate, source.Malformed, shrunken.Error()
+	case state.Gate != "" && state.Failures == 0:
+		state.Gate, state.Fault, state.Reason = "", "", ""
+	}
+	for _, s := range g.Sources {
+		if s.Name() == state.Source {
+			state.Licence, state.NonCommercial, state.CheckOnly = s.Licence().Name, s.Licence().NonCommercial, s.CheckOnly
+		}
+	}
+	return state
+}
+
+// missingRounds returns the rounds that the source has dropped. A round that was missing already
+// keeps its first instant and revision.
+func missingRounds(state *PollState, out *assemble.Output, now time.Time) []MissingRound {
+	var missing []MissingRound
+	for _, m := range out.Missing {
+		if m.Source != state.Source {
+			continue
+		}
+		round := MissingRound{Year: m.Year, GrandPrix: m.GrandPrix, Since: now, Revision: state.Revision}
+		for _, before := range state.Missing {
+			if before.Year == m.Year && before.GrandPrix == m.GrandPrix {
+				round = before
+			}
+		}
+		missing = append(missing, round)
+	}
+	return missing
+}

@@ -1,0 +1,77 @@
+package chain_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/snapshots/blob/chain"
+	"gridcast/snapshots/blob/memblob"
+)
+
+type memo struct {
+	chain.Link
+	Text string `json:"text"`
+}
+
+func memos(j *chain.Journal[memo]) (texts []string) {
+	for _, n := range j.Entries {
+		texts = append(texts, n.Text)
+	}
+	return texts
+}
+
+// TestJournal: two writers append to one chain; the one that comes second refreshes and appends again.
+func TestJournal(t *testing.T) {
+	store := memblob.New()
+	one := &chain.Journal[memo]{Chain: chain.Chain{Store: store, Prefix: "notes/"}}
+	two := &chain.Journal[memo]{Chain: one.Chain}
+	var folded []string
+	fold := func(n *memo) { folded = append(folded, n.Text) }
+	if won, err := one.Append(t.Context(), memo{one.Head.Next(), "first"}, nil); err != nil || !won {
+		t.Fatalf("first: got %t, %v, want it appended", won, err)
+	}
+	if won, err := two.Append(t.Context(), memo{two.Head.Next(), "late"}, fold); err != nil || won {
+		t.Fatalf("without a refresh: got %t, %v, want it lost", won, err)
+	}
+	if err := two.Refresh(t.Context(), fold); err != nil {
+		t.Fatal(err)
+	}
+	if won, err := two.Append(t.Context(), memo{two.Head.Next(), "second"}, fold); err != nil || !won {
+		t.Fatalf("second: got %t, %v, want it appended", won, err)
+	}
+	if err := one.Refresh(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"first", "second"}
+	if diff := cmp.Diff([][]string{want, want, want}, [][]string{memos(one), memos(two), folded}); diff != "" {
+		t.Errorf("entries of the writers, and folded (-want +got):\n%s", diff)
+	}
+	if one.Head != two.Head || one.Head.Seq != 2 {
+		t.Errorf("heads: got %v and %v, want the same second one", one.Head, two.Head)
+	}
+}
+
+// TestJournalDamage: an entry that names another predecessor, or is not in canonical form, is an error.
+func TestJournalDamage(t *testing.T) {
+	for name, test := range map[string]struct {
+		file   string
+		damage bool
+	}{
+		"another predecessor": {`{"seq":1,"previous":"ab","text":""}`, true},
+		"another form":        {`{"seq":1,"previous":"","text":"", "more":1}`, false},
+		"no JSON":             {`{`, true},
+	} {
+		store := memblob.New()
+		if _, err := store.Create(t.Context(), "notes/00000001.json", []byte(test.file)); err != nil {
+			t.Fatal(err)
+		}
+		j := &chain.Journal[memo]{Chain: chain.Chain{Store: store, Prefix: "notes/"}}
+		err := j.Refresh(t.Context(), nil)
+		var damage *chain.DamageError
+		if errors.As(err, &damage) != test.damage || !test.damage && !errors.Is(err, chain.ErrForm) || len(j.Entries) != 0 {
+			t.Errorf("%s: got %v and %d entries, want an error and none", name, err, len(j.Entries))
+		}
+	}
+}
