@@ -14,10 +14,10 @@ import (
 	"gridcast/scheduler/cadence/cadencetest"
 )
 
-// lightsOut is the start of the round most of these tests are about.
+// lightsOut is the start of the round in most of these tests.
 const lightsOut = "2026-11-22 04:00:00"
 
-// A run begins at its second, not one earlier and at most a tick later.
+// A run starts in its second, not one earlier and at most a tick later.
 func TestRunsBeginOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start22 := at(t, lightsOut)
@@ -54,8 +54,8 @@ func TestRunsBeginOnTime(t *testing.T) {
 	})
 }
 
-// A trigger during a run causes one more run after it, however many there are; triggers that
-// wait share a run.
+// Triggers during a run cause one more run after it, however many there are; waiting triggers
+// share a run.
 func TestTriggersCoalesce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
@@ -98,8 +98,8 @@ func TestTriggersCoalesce(t *testing.T) {
 	})
 }
 
-// A run that fails is tried again with growing waits and the same reasons, and tells its
-// waiters of the first outcome only.
+// The scheduler tries a failed run again with growing waits and the same reasons, and sends its
+// waiters the first outcome only.
 func TestRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{clock: newRaceClock(at(t, lightsOut), 1)}
@@ -137,7 +137,7 @@ func TestRetry(t *testing.T) {
 	})
 }
 
-// A freeze that fails is tried again ever more often until lights out, and not once after.
+// The scheduler repeats a failed freeze ever more often until lights out, and not once after.
 func TestFreezeIsNotRetriedAfterLightsOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start22 := at(t, lightsOut)
@@ -162,8 +162,8 @@ func TestFreezeIsNotRetriedAfterLightsOut(t *testing.T) {
 	})
 }
 
-// What was missed while nothing ran is made good at the start, from what the job is known to
-// have done.
+// At the start the scheduler catches up with the work that was missed while nothing ran, from the
+// instant up to which the job is known to be done.
 func TestCatchUpAfterRestart(t *testing.T) {
 	tests := []struct {
 		name, since, now string
@@ -207,7 +207,7 @@ func TestCatchUpAfterRestart(t *testing.T) {
 	}
 }
 
-// A machine that slept through lights out does what is due as soon as it is awake.
+// A machine that slept through lights out runs the due jobs as soon as it is awake.
 func TestCatchUpAfterSuspension(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start22 := at(t, lightsOut)
@@ -228,14 +228,14 @@ func TestCatchUpAfterSuspension(t *testing.T) {
 	})
 }
 
-// An interval is counted from nothing but UTC, and a long run is followed by one, not many.
+// An interval counts in UTC alone, and one run follows a long run, not many.
 func TestInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := newRaceClock(at(t, "2026-11-22 04:00:07"), 1)
 		w := &world{clock: clock}
 		job := w.record("prune", "", func(_ context.Context, tr scheduler.Trigger) error {
 			if tr.At.Minute() == 20 {
-				time.Sleep(25*time.Minute - time.Second/2) // it ends between two ticks
+				time.Sleep(25*time.Minute - time.Second/2) // the run ends between two ticks
 			}
 			return nil
 		})

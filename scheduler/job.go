@@ -12,35 +12,35 @@ import (
 	"gridcast/scheduler/cadence"
 )
 
-// Job is a function and what makes it fall due. With neither Work nor Every it runs only when
+// Job is a function and its schedule. With neither Work nor Every it runs only when
 // triggered.
 type Job struct {
 	Name string
 	Run  Func
 
-	Work  cadence.Work  // falls due when this work does, by the calendar; or
-	Every time.Duration // at the whole multiples of this in UTC
+	Work  cadence.Work  // due when this work is due by the calendar; or
+	Every time.Duration // due at the whole multiples of this in UTC
 
-	// Since is the instant up to which the job is known to have done its work, such as that of
-	// the version published last. What fell due after it is made good when the scheduler
+	// Since is the instant up to which the job has done its work, such as the instant
+	// of the latest version. The scheduler catches up with later due work when it
 	// starts. Zero: Config.CatchUp before the start.
 	Since time.Time
 }
 
-// Func does a job's work, for all that the trigger says, in one go. It must be safe to run
-// again. Its context is cancelled when the scheduler cannot wait any longer for it to end.
+// Func does the work of a job, for everything that the trigger names, in one run. It must be safe to run
+// again. The scheduler cancels its context when it cannot wait any longer for the end.
 type Func func(ctx context.Context, t Trigger) error
 
-// The reasons for a run that are not the calendar's.
+// The reasons for a run that do not come from the calendar.
 const (
 	Interval cadence.Reason = "interval" // of a job with Every
-	Retry    cadence.Reason = "retry"    // only in Status: a run that failed is tried again
+	Retry    cadence.Reason = "retry"    // only in Status: the scheduler repeats a failed run
 )
 
-// Trigger says why a job runs.
+// Trigger holds the reasons of a run.
 type Trigger struct {
-	At        time.Time     // when the run begins
-	Due       []cadence.Due // what it makes good for, in order; of each round and reason the last
+	At        time.Time     // start of the run
+	Due       []cadence.Due // the due work, in order; for each round and reason only the last
 	Requested []string      // the reasons given to Scheduler.Trigger, in order, each once
 	Attempt   int           // 1; 2 and more after errors
 }
@@ -58,7 +58,7 @@ func (t Trigger) String() string {
 	return strings.Join(append(reasons, t.Requested...), "; ")
 }
 
-// next is the first instant after now at which the job falls due by itself.
+// next returns the first instant after now at which the job is due by itself.
 func (j Job) next(cal cadence.Calendar, now time.Time) (cadence.Due, bool) {
 	switch {
 	case j.Work != "":
@@ -70,7 +70,7 @@ func (j Job) next(cal cadence.Calendar, now time.Time) (cadence.Due, bool) {
 	}
 }
 
-// missed lists what fell due after from up to and including now.
+// missed lists the due instants after from, up to and including now.
 func (j Job) missed(cal cadence.Calendar, from, now time.Time) []cadence.Due {
 	switch {
 	case j.Work != "":
@@ -83,7 +83,7 @@ func (j Job) missed(cal cadence.Calendar, from, now time.Time) []cadence.Due {
 	return nil
 }
 
-// own are those of the instants that are for this job.
+// own returns the instants of this job.
 func (j Job) own(all []cadence.Due) []cadence.Due {
 	var own []cadence.Due
 	for _, d := range all {
@@ -94,7 +94,7 @@ func (j Job) own(all []cadence.Due) []cadence.Due {
 	return own
 }
 
-// validate reports what is wrong with jobs that are to run together.
+// validate reports the faults of jobs that are to run together.
 func validate(jobs []Job) error {
 	var faults []error
 	names := make(map[string]bool)
@@ -120,48 +120,48 @@ func validate(jobs []Job) error {
 	return errors.Join(faults...)
 }
 
-// Status is how a job stands. It is a copy: it never changes and may be kept.
+// Status is the state of a job. It is a copy: it never changes and may be kept.
 type Status struct {
 	Name    string
 	Running bool
-	Pending bool // a run is needed and about to begin, or begins when the one running ends
+	Pending bool // a run is needed and about to start, or starts when the present one ends
 
-	Next       time.Time      // race time of the next run as far as known; zero: none
-	NextReason cadence.Reason // why
-	NextRound  int64          // session key of the round it is for, if any
+	Next       time.Time      // race time of the next known run; zero: none
+	NextReason cadence.Reason // its reason
+	NextRound  int64          // session key of its round, if any
 
 	LastStart    time.Time     // race time; zero: never
 	LastEnd      time.Time     // race time; zero: never
 	LastDuration time.Duration // real time
-	LastReason   string        // why it ran: Trigger.String
+	LastReason   string        // Trigger.String of that run
 	LastSuccess  time.Time     // race time of the end of the last run without an error
 	LastError    string        // of the last run; empty: none
-	Attempt      int           // of the run under way or of the retry to come; 0: neither
+	Attempt      int           // of the present run or of the coming retry; 0: neither
 
-	Runs     int64 // that have ended, since the scheduler was made
-	Failures int64 // of them, with an error
+	Runs     int64 // ended since the scheduler was made
+	Failures int64 // ended with an error
 }
 
-// queue is what a job has still to run for, and how it stands. Scheduler.mu guards it, except the
+// queue holds the pending work of a job, and its state. Scheduler.mu guards it, except the
 // job, which never changes.
 type queue struct {
 	job       Job
 	status    Status
-	seen      time.Time     // what fell due up to here has been taken
-	overtaken []cadence.Due // what a change of the calendar put before seen
-	requests  []request     // triggers not yet taken
-	failed    Trigger       // what the last run did not do
-	attempt   int           // of the run that is due or under way, less one
-	retryAt   time.Time     // not before this, unless something new falls due; zero: no error
+	seen      time.Time     // due work up to here has been collected
+	overtaken []cadence.Due // work that a change of the calendar moved before seen
+	requests  []request     // triggers not yet collected
+	failed    Trigger       // the work that the last run did not do
+	attempt   int           // of the due or present run, less one
+	retryAt   time.Time     // not before this, unless other work falls due; zero: no error
 }
 
-// request is a trigger and whoever waits for its outcome.
+// request is a trigger and the channel of its waiter.
 type request struct {
 	reason string
 	done   chan<- error // buffered, written once
 }
 
-// fresh is what fell due since the last run began and can still be done.
+// fresh returns the work that fell due since the last run started and can still be done.
 func (q *queue) fresh(cal cadence.Calendar, now time.Time) []cadence.Due {
 	fresh := append(q.job.missed(cal, q.seen, now), q.overtaken...)
 	return slices.DeleteFunc(fresh, func(d cadence.Due) bool { return d.TooLate(now) })
@@ -172,7 +172,7 @@ func (q *queue) ready(cal cadence.Calendar, now time.Time) bool {
 	return len(q.requests) > 0 || !q.retryAt.IsZero() && !now.Before(q.retryAt) || len(q.fresh(cal, now)) > 0
 }
 
-// next is the first instant after now at which a run is needed as far as can be told, and why.
+// next returns the first known instant after now at which a run is needed, and its reason.
 func (q *queue) next(cal cadence.Calendar, now time.Time) (cadence.Due, bool) {
 	due, ok := q.job.next(cal, now)
 	if q.retryAt.After(now) && (!ok || q.retryAt.Before(due.At)) {
@@ -181,8 +181,8 @@ func (q *queue) next(cal cadence.Calendar, now time.Time) (cadence.Due, bool) {
 	return due, ok
 }
 
-// take empties the queue into a trigger for a run that begins now, and returns who waits for it.
-// What has become too late is lost. Without anything left to do there is no trigger.
+// take empties the queue into a trigger for a run that starts now, and returns the waiters.
+// It drops work that is too late. Without work it returns no trigger.
 func (q *queue) take(cal cadence.Calendar, now time.Time) (t Trigger, waiting []request, lost []cadence.Due, ok bool) {
 	if !q.ready(cal, now) {
 		return Trigger{}, nil, nil, false
@@ -213,7 +213,7 @@ func (q *queue) take(cal cadence.Calendar, now time.Time) (t Trigger, waiting []
 	return Trigger{At: now.UTC(), Due: latest(due), Requested: reasons, Attempt: q.attempt}, waiting, lost, true
 }
 
-// latest keeps of each round and reason the last instant, in order.
+// latest keeps only the last instant of each round and reason, in order.
 func latest(all []cadence.Due) []cadence.Due {
 	slices.SortStableFunc(all, func(a, b cadence.Due) int { return a.At.Compare(b.At) })
 	var kept []cadence.Due

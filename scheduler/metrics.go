@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are those of all jobs; the label is the name of the job.
+// metrics are the metrics of all jobs; the label is the name of the job.
 type metrics struct {
 	runs        *prometheus.CounterVec
 	failures    *prometheus.CounterVec
@@ -17,7 +17,7 @@ type metrics struct {
 }
 
 func newMetrics(jobs []Job) *metrics {
-	label := []string{"name"} // not job: Prometheus calls its targets so
+	label := []string{"name"} // not "job", because Prometheus uses that label for its targets
 	counter := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, label)
 	}
@@ -35,7 +35,7 @@ func newMetrics(jobs []Job) *metrics {
 		lastSuccess: gauge("gridcast_job_last_success_timestamp_seconds", "Real time at which the last run without an error ended; 0: never."),
 		caughtUp:    counter("gridcast_job_caught_up_total", "Instants made good more than a minute late."),
 	}
-	// Every series exists from the start: an alert on a job that never ran must see it.
+	// Every series exists from the start, so that an alert sees a job that never ran.
 	for _, j := range jobs {
 		m.runs.WithLabelValues(j.Name)
 		m.failures.WithLabelValues(j.Name)

@@ -17,7 +17,7 @@ import (
 	"gridcast/scheduler/cadence/cadencetest"
 )
 
-// store is what two schedulers share: a list of what was done, of which the length is the
+// store is shared by two schedulers: a list of the work done, whose length is the
 // version. A write names the version it was made from, and only the first one counts.
 type store struct {
 	mu      sync.Mutex
@@ -48,8 +48,8 @@ func (s *store) swap(version int, d ...deed) bool {
 	return true
 }
 
-// node is a process that schedules on a store. Its work takes some time, in which it can be
-// killed, and the answer to what it wrote can be lost.
+// node is a process that schedules on a store. A test can kill it during its work, and can
+// lose the answer to its write.
 type node struct {
 	name  string
 	store *store
@@ -58,7 +58,7 @@ type node struct {
 	lose  bool
 }
 
-// do does what nobody has done yet. It is the same for every kind of work.
+// do does the work that no node has done yet. It is the same for every kind of work.
 func (n *node) do(ctx context.Context, t scheduler.Trigger) error {
 	for {
 		done := n.store.read()
@@ -87,7 +87,7 @@ func (n *node) do(ctx context.Context, t scheduler.Trigger) error {
 	}
 }
 
-// start starts the node as a new process would: it knows what the store says.
+// start starts the node as a new process that reads the store.
 func (n *node) start(t *testing.T, rounds []cadence.Round) *scheduler.Scheduler {
 	t.Helper()
 	since := n.clock.Now()
@@ -106,7 +106,7 @@ func (n *node) start(t *testing.T, rounds []cadence.Round) *scheduler.Scheduler 
 	return s
 }
 
-// calendar has the rounds with the picks that are in the store.
+// calendar returns the rounds with the picks in the store.
 func (n *node) calendar(rounds []cadence.Round) cadence.Calendar {
 	rounds = slices.Clone(rounds)
 	done := n.store.read()
@@ -117,8 +117,8 @@ func (n *node) calendar(rounds []cadence.Round) cadence.Calendar {
 	return cadencetest.Calendar(rounds...)
 }
 
-// Two schedulers do everything once. The quicker one is killed in the middle of a build: the
-// other's counts. It comes back and loses the answer to a write: nothing is done again.
+// Two schedulers do everything once. The test kills the quicker one in the middle of a build, so the
+// other's build counts. The first comes back and loses the answer to a write: nothing is done again.
 func TestTwoSchedulers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := newRaceClock(at(t, "2026-03-06 12:00:00"), 1)

@@ -1,16 +1,16 @@
 // Package scheduler runs the named jobs it is handed, when they fall due.
 //
-// A job is a plain function. It falls due by the calendar (see package cadence), at an
-// interval, or when somebody asks for it with Trigger. At every tick the scheduler asks what has
-// fallen due since each job was last run. Whatever made it fall due while it was not looked at (a
-// pause, a restart, a run that failed, a trigger during a run) is made good by one run, which is
-// told of all of it; only a freeze is never made good after lights out.
+// A job is a plain function. It is due by the calendar (see package cadence), at an
+// interval, or on a call of Trigger. At every tick the scheduler collects the work
+// that fell due since the last run of each job. After a pause, a restart, a failed run,
+// or triggers during a run, one run catches up with all of it and gets
+// the whole list. Only a freeze is never done after lights out.
 //
-// A job never overlaps itself; different jobs run side by side. After an error it is tried
-// again with growing waits.
+// A job never overlaps itself; different jobs run side by side. After an error the scheduler repeats the run
+// with growing waits.
 //
-// Nothing here elects or locks. Two schedulers may run the same jobs on the same store, and
-// the compare-and-swap of the store decides whose work counts; jobs must therefore be safe to
+// The scheduler elects no leader and takes no lock. Two schedulers may run the same jobs on the same store, and
+// the compare-and-swap of the store lets one of them win, so jobs must be safe to
 // run twice.
 //
 // All scheduled times are race time, read from the clock handed to New, and UTC. Only Tick,
@@ -33,7 +33,7 @@ import (
 	"gridcast/scheduler/cadence"
 )
 
-// The errors of Trigger, and of whoever waits for a run.
+// The errors of Trigger and of its channel.
 var (
 	ErrUnknownJob = errors.New("unknown job")
 	ErrStopped    = errors.New("scheduler is stopped")
@@ -41,26 +41,26 @@ var (
 
 // Config holds the settings of a Scheduler. Durations are race time unless they say otherwise.
 type Config struct {
-	// Tick is how often, in real time, the scheduler asks what is due. It bounds how late a run
-	// can be, also after the machine was suspended or its clock was set.
+	// Tick is the real time between two looks at the due work. It bounds the delay of a run,
+	// also after the machine was suspended or its clock was set.
 	Tick time.Duration
 
-	// RetryMin is the wait before the first retry of a run that failed. Every further failure
-	// doubles it, up to RetryMax. What has an end, such as a freeze, waits at most a quarter of
+	// RetryMin is the wait before the first retry of a failed run. Every further failure
+	// doubles the wait, up to RetryMax. Work with an end, such as a freeze, waits at most a quarter of
 	// the time left, but never less than RetryMin.
 	RetryMin time.Duration
 	RetryMax time.Duration
 
-	// CatchUp is how far back a job whose Since is unknown is taken to have missed its runs
-	// when the scheduler starts.
+	// CatchUp is the time before the start for which the scheduler assumes missed runs of a
+	// job without Since.
 	CatchUp time.Duration
 
-	// StopGrace is how long, in real time, Stop waits for running jobs once it has cancelled
+	// StopGrace is the real time that Stop waits for running jobs after it has cancelled
 	// their context.
 	StopGrace time.Duration
 }
 
-// DefaultConfig returns the settings that suit a service in real time.
+// DefaultConfig returns the settings of a service in real time.
 func DefaultConfig() Config {
 	return Config{
 		Tick:      50 * time.Millisecond,
@@ -71,7 +71,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate reports every setting that cannot be.
+// Validate reports every impossible setting.
 func (c Config) Validate() error {
 	var faults []error
 	for _, f := range []struct {
@@ -101,19 +101,19 @@ type Scheduler struct {
 
 	ctx    context.Context // of all runs
 	cancel context.CancelFunc
-	active sync.WaitGroup // runs; added to under mu, and not once stopped
+	active sync.WaitGroup // counts runs; added to under mu, and not once stopped
 
-	mu      sync.Mutex // guards the following and what the queues hold; never held during a run
-	queues  []*queue   // of each job, in the order given to New
+	mu      sync.Mutex // guards the following and the content of the queues; never held during a run
+	queues  []*queue   // one for each job, in the order given to New
 	current cadence.Calendar
 	looked  time.Time // real time of the last look
-	due     time.Time // the first instant known to be due after it
+	due     time.Time // the first known due instant after it
 	changed bool      // since it: a trigger, or the end of a run
 	stopped bool
 }
 
-// New makes a scheduler that Start starts. now gives race time. The calendar is asked for every
-// second and more often: it must answer at once, from memory, and must not call the scheduler.
+// New makes a scheduler for Start. now returns race time. The scheduler reads the calendar every
+// second and more often, so calendar must return at once, from memory, and must not call the scheduler.
 func New(cfg Config, now func() time.Time, calendar func() cadence.Calendar, log *slog.Logger, jobs ...Job) (*Scheduler, error) {
 	if err := errors.Join(cfg.Validate(), validate(jobs)); err != nil {
 		return nil, err
@@ -136,8 +136,8 @@ func New(cfg Config, now func() time.Time, calendar func() cadence.Calendar, log
 	return s, nil
 }
 
-// Start begins to run jobs, those first that have missed something. It does not block, and is
-// called once.
+// Start starts to run jobs, first the jobs with missed work. It does not block. Call it
+// once.
 func (s *Scheduler) Start() {
 	now := s.now()
 	s.mu.Lock()
@@ -147,7 +147,7 @@ func (s *Scheduler) Start() {
 		if q.seen.IsZero() {
 			q.seen = now.Add(-s.cfg.CatchUp)
 		}
-		if now.Before(q.seen) { // a clock set back since must not make the job deaf until it is where it was
+		if now.Before(q.seen) { // after a clock was set back, the job must not wait until the old instant
 			q.seen = now
 		}
 	}
@@ -155,11 +155,11 @@ func (s *Scheduler) Start() {
 	s.cron.Start()
 }
 
-// lookEvery is how often, in real time, the calendar is looked at when nothing is known to be due.
+// lookEvery is the real time between looks at the calendar when no due instant is known.
 const lookEvery = time.Second
 
-// tick looks for due jobs when there may be one: something was asked for, a run has ended, the
-// next known instant has come, or the calendar has not been looked at for a while.
+// tick looks for due jobs when there may be one: after a trigger, after the end of a run, at the
+// next known instant, or when the calendar has not been read for a while.
 func (s *Scheduler) tick() {
 	now := s.now()
 	s.mu.Lock()
@@ -170,7 +170,7 @@ func (s *Scheduler) tick() {
 	}
 }
 
-// look begins a run of every job that is not running and for which something is due at now.
+// look starts a run of every idle job with due work at now.
 func (s *Scheduler) look(calendar cadence.Calendar, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,7 +198,7 @@ func (s *Scheduler) look(calendar cadence.Calendar, now time.Time) {
 	}
 }
 
-// madeGoodAfter is how late a run is, in race time, that counts as made good instead of on time.
+// madeGoodAfter is the delay, in race time, from which a run counts as caught up and not as on time.
 const madeGoodAfter = time.Minute
 
 // begin starts a run. The caller holds mu.
@@ -224,8 +224,8 @@ func (s *Scheduler) begin(q *queue, t Trigger, waiting []request) {
 	})
 }
 
-// do runs a job's function. A panic in it is an error: it must not take the other jobs, nor an
-// edge in the same process, with it.
+// do calls a job's function. It turns a panic into an error, because a panic must end neither the other jobs nor an
+// edge in the same process.
 func (s *Scheduler) do(j Job, t Trigger) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -233,12 +233,12 @@ func (s *Scheduler) do(j Job, t Trigger) (err error) {
 			err = fmt.Errorf("job %s panicked: %v", j.Name, p)
 		}
 	}()
-	// The function gets slices of its own: those of the trigger come back after an error.
+	// The function gets copies, because the trigger's slices are used again after an error.
 	t.Due, t.Requested = slices.Clone(t.Due), slices.Clone(t.Requested)
 	return j.Run(s.ctx, t)
 }
 
-// end notes the outcome of a run. After an error all it was to do is tried again after a wait.
+// end records the outcome of a run. After an error it keeps the run's work for a retry.
 func (s *Scheduler) end(q *queue, t Trigger, took time.Duration, err error) {
 	s.metrics.ended(q.job.Name, took, err)
 	s.mu.Lock()
@@ -260,7 +260,7 @@ func (s *Scheduler) end(q *queue, t Trigger, took time.Duration, err error) {
 	s.log.Warn("job failed", "job", q.job.Name, "reason", st.LastReason, "attempt", t.Attempt, "retry_at", q.retryAt, "err", err)
 }
 
-// wait is how long to wait after a run that failed.
+// wait returns the wait after a failed run.
 func (s *Scheduler) wait(t Trigger, now time.Time) time.Duration {
 	w := s.cfg.RetryMin
 	for i := 1; i < t.Attempt && w < s.cfg.RetryMax; i++ {
@@ -275,10 +275,10 @@ func (s *Scheduler) wait(t Trigger, now time.Time) time.Duration {
 	return w
 }
 
-// Trigger has a job run at the next tick at which it is not running, for the reason given;
-// triggers before the run begins share it. The channel tells the outcome of that run, once: nil,
-// its error, or ErrStopped. A run that fails is tried again with the same reason, of which the
-// channel does not tell.
+// Trigger starts a run of a job at the next tick at which the job is idle, with the given reason;
+// triggers before the start of the run share it. The channel gets the outcome of that run, once: nil,
+// its error, or ErrStopped. The scheduler repeats a failed run with the same reason; the
+// channel does not get that outcome.
 func (s *Scheduler) Trigger(name, reason string) (<-chan error, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -295,7 +295,7 @@ func (s *Scheduler) Trigger(name, reason string) (<-chan error, error) {
 	return done, nil
 }
 
-// Status tells how each job stands, in the order given to New.
+// Status returns the state of each job, in the order given to New.
 func (s *Scheduler) Status() []Status {
 	now := s.now()
 	s.mu.Lock()
@@ -311,12 +311,12 @@ func (s *Scheduler) Status() []Status {
 	return all
 }
 
-// Collector gives the metrics of the jobs, for a registry.
+// Collector returns the metrics of the jobs, for a registry.
 func (s *Scheduler) Collector() prometheus.Collector { return s.metrics }
 
-// Stop begins no more runs and waits for those under way. When ctx ends first it cancels
-// their context and waits StopGrace more. The error names what still runs then, or is that of
-// ctx if runs had to be cancelled. Whoever waits for a run that never began gets ErrStopped.
+// Stop starts no more runs and waits for the running ones. When ctx ends first it cancels
+// their context and waits StopGrace more. The error names the jobs that still run then, or is the error of
+// ctx if Stop had to cancel runs. A waiter whose run never started gets ErrStopped.
 func (s *Scheduler) Stop(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopped = true
@@ -334,7 +334,7 @@ func (s *Scheduler) Stop(ctx context.Context) error {
 	return err
 }
 
-// drain waits for the runs under way, and cancels them when ctx ends.
+// drain waits for the running jobs, and cancels them when ctx ends.
 func (s *Scheduler) drain(ctx context.Context) error {
 	defer s.cancel()
 	idle := make(chan struct{})
@@ -361,7 +361,7 @@ func (s *Scheduler) drain(ctx context.Context) error {
 	return fmt.Errorf("stop scheduler: jobs %v still run: %w", running, ctx.Err())
 }
 
-// quiet hands gocron's messages on as what they are to an operator: details.
+// quiet logs gocron's messages at debug level, because operators do not need them.
 type quiet struct{ log *slog.Logger }
 
 func (q quiet) Debug(msg string, args ...any) { q.log.Debug(msg, args...) }

@@ -73,7 +73,7 @@ func TestStopCancelsAtTheDeadline(t *testing.T) {
 	})
 }
 
-// A job that ignores its context is named.
+// Stop names a job that ignores its context.
 func TestStopNamesWhatHangs(t *testing.T) {
 	cfg := everySecond()
 	cfg.StopGrace = time.Millisecond
@@ -152,7 +152,7 @@ func TestStatusAndMetrics(t *testing.T) {
 		got := s.Status()[0]
 		want[0] = scheduler.Status{
 			Name: "build", Next: start22.Add(4 * time.Hour), NextReason: cadence.RaceWindowEnd, NextRound: 2026022,
-			// Two seconds of work are two minutes of this race.
+			// Two seconds of work are two minutes of race time.
 			LastStart:    start22.Add(2*time.Minute + 5*time.Second),
 			LastEnd:      start22.Add(4*time.Minute + 5*time.Second),
 			LastSuccess:  start22.Add(4*time.Minute + 5*time.Second),
@@ -177,8 +177,8 @@ func TestStatusAndMetrics(t *testing.T) {
 	})
 }
 
-// gather reads the values of metrics that have one series each; of a histogram the sum, and
-// of what is an instant whole seconds.
+// gather reads the values of metrics with one series each: for a histogram the sum, for an
+// instant whole seconds.
 func gather(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()

@@ -15,8 +15,8 @@ import (
 	"gridcast/scheduler/cadence/cadencetest"
 )
 
-// A season with a round that is cancelled, one that is postponed and comes back, one whose
-// start is brought forward so late that the freeze is overdue at once, and one whose source
+// A season with a cancelled round, a postponed round that comes back, a round whose
+// start moves forward so late that the freeze is overdue at once, and a round whose source
 // fails when the grid is known. The list of runs is the same at any speed of the clock.
 func TestSeason(t *testing.T) {
 	for _, speed := range []int{2000, 100} {
@@ -45,7 +45,7 @@ func testSeason(t *testing.T, speed int) {
 	})
 	cfg := everySecond()
 	cfg.CatchUp = time.Minute
-	cfg.Tick = time.Minute / time.Duration(speed) // so that every run begins at a whole minute
+	cfg.Tick = time.Minute / time.Duration(speed) // so that every run starts at a whole minute
 	s := start(t, w, cfg,
 		w.record("poll", cadence.Poll, nil), freeze,
 		w.record("build", cadence.Build, nil), w.record("verify", cadence.Verify, nil))

@@ -16,7 +16,7 @@ import (
 	"gridcast/scheduler/cadence/cadencetest"
 )
 
-// world is a calendar that changes and a record of what ran.
+// world is a calendar that changes and a record of the runs.
 type world struct {
 	clock *raceClock
 
@@ -51,7 +51,7 @@ func (w *world) freeze(t scheduler.Trigger) {
 	}
 }
 
-// record makes a job that notes when and why it ran and then does what it is given.
+// record makes a job that records time and reason of each run and then calls f.
 func (w *world) record(name string, work cadence.Work, do func(context.Context, scheduler.Trigger) error) scheduler.Job {
 	return scheduler.Job{Name: name, Work: work, Run: func(ctx context.Context, t scheduler.Trigger) error {
 		w.note("%s  %s: %s", t.At.Format(time.DateTime), name, t)
@@ -79,7 +79,7 @@ func (w *world) ran() []string {
 
 var discard = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// everySecond is the default but for a tick of a second: hours of a bubble have many.
+// everySecond is the default with a tick of a second, because a bubble of synctest has many hours.
 func everySecond() scheduler.Config {
 	cfg := scheduler.DefaultConfig()
 	cfg.Tick = time.Second
@@ -113,7 +113,7 @@ func trigger(t *testing.T, s *scheduler.Scheduler, name, reason string) <-chan e
 	return done
 }
 
-// at reads an instant such as "2026-11-22 04:00:00".
+// at parses an instant such as "2026-11-22 04:00:00".
 func at(t *testing.T, s string) time.Time {
 	t.Helper()
 	v, err := time.Parse(time.DateTime, s)
@@ -156,8 +156,8 @@ func (c *raceClock) sleepUntil(t time.Time) {
 	}
 }
 
-// summary joins a record, with one line for consecutive polls that have the same reason. What
-// began at the same second is in the order of the names: jobs run side by side.
+// summary joins a record, with one line for consecutive polls of the same reason. It sorts runs that
+// started in the same second by name, because jobs run side by side.
 func summary(runs []string) string {
 	slices.Sort(runs)
 	var out strings.Builder

@@ -11,7 +11,7 @@ import (
 	"gridcast/scheduler/cadence/cadencetest"
 )
 
-// at reads an instant such as 2026-11-22T04:00:00Z.
+// at parses an instant such as 2026-11-22T04:00:00Z.
 func at(t *testing.T, s string) time.Time {
 	t.Helper()
 	v, err := time.Parse(time.RFC3339, s)
@@ -28,7 +28,7 @@ func lasVegas(t *testing.T) cadence.Round {
 	return r
 }
 
-// Each instant is due at its second, not one earlier and not one later.
+// Each instant is due in its second, not one earlier and not one later.
 func TestInstantsToTheSecond(t *testing.T) {
 	calendar := cadencetest.Calendar
 	round := lasVegas(t)
@@ -101,7 +101,7 @@ func TestInstantsToTheSecond(t *testing.T) {
 	}
 }
 
-// What was missed is made good, except a freeze once the lights are out.
+// Missed work is caught up, except a freeze once the lights are out.
 func TestMissedAroundAStart(t *testing.T) {
 	round := lasVegas(t)
 	away := at(t, "2026-11-21T04:30:00Z") // half an hour before the grid is known
@@ -143,8 +143,8 @@ func TestTooLateAtTheStart(t *testing.T) {
 	}
 }
 
-// A start brought forward so far that the freeze should have been made already leaves it to
-// be made at once; the same start seen twice overtakes nothing.
+// A start that moves forward past the instant of the freeze leaves the freeze
+// due at once; the same start seen twice overtakes nothing.
 func TestOvertakenByAMove(t *testing.T) {
 	before := lasVegas(t)
 	before.GridKnown = time.Time{}
@@ -174,7 +174,7 @@ func TestOvertakenByAMove(t *testing.T) {
 	}
 }
 
-// The locations of the times handed in never matter, nor do the days on which clocks are put
+// The locations of the given times never matter, nor do the days on which clocks are set
 // forward and back.
 func TestTimeZonesNeverMatter(t *testing.T) {
 	zones := []string{"America/Los_Angeles", "Europe/London", "Australia/Melbourne", "Asia/Kathmandu"}

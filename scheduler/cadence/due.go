@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Work is a kind of work that falls due.
+// Work is a kind of scheduled work.
 type Work string
 
-// The kinds of work. Where several fall due at one instant, they are listed in this order.
+// The kinds of work. Due work of one instant is listed in this order.
 const (
-	Poll   Work = "poll"   // ask the sources for news
+	Poll   Work = "poll"   // poll the sources
 	Freeze Work = "freeze" // freeze the picks that are due
 	Build  Work = "build"  // build and publish
 	Verify Work = "verify" // check everything published
@@ -19,7 +19,7 @@ const (
 
 var rank = map[Work]int{Poll: 0, Freeze: 1, Build: 2, Verify: 3}
 
-// Reason names why something falls due.
+// Reason names the reason for due work.
 type Reason string
 
 // The reasons, each for one kind of work.
@@ -37,13 +37,13 @@ const (
 	Nightly         Reason = "nightly"
 )
 
-// Due is an instant at which work falls due.
+// Due is an instant at which work is due.
 type Due struct {
 	At     time.Time // UTC
 	Work   Work
 	Reason Reason
-	Round  int64     // session key of the round it is for; 0: none in particular
-	Until  time.Time // from this instant on the work must not be done any more; zero: never too late
+	Round  int64     // session key of its round; 0: no particular round
+	Until  time.Time // the work must not be done from this instant on; zero: never too late
 }
 
 // TooLate reports whether the work must not be done any more at now.
@@ -61,8 +61,8 @@ func compare(a, b Due) int {
 	)
 }
 
-// Coming lists the instants after now, in order: every one of every round and season, and the
-// next of what recurs: polls and nights.
+// Coming lists the instants after now, in order: all instants of every round and season, and the
+// next poll and the next night.
 func Coming(cal Calendar, now time.Time) []Due {
 	var coming []Due
 	for _, d := range instants(cal) {
@@ -75,7 +75,7 @@ func Coming(cal Calendar, now time.Time) []Due {
 	return coming
 }
 
-// Next is the first instant after now at which the work falls due, and whether there is one:
+// Next returns the first instant after now at which the work is due, and whether there is one:
 // without a pick to freeze there is no next freeze.
 func Next(cal Calendar, work Work, now time.Time) (Due, bool) {
 	coming := Coming(cal, now)
@@ -86,9 +86,9 @@ func Next(cal Calendar, work Work, now time.Time) (Due, bool) {
 	return coming[i], true
 }
 
-// Missed lists, in order, the instants after from up to and including now that must be made
-// good if nobody attended to them: all but a freeze after lights out. Of what recurs only the
-// last is listed, for one run makes good for all.
+// Missed lists, in order, the instants after from up to and including now that a run must still catch
+// up with: all but a freeze after lights out. Of polls and nights it lists only the
+// last, because one run catches up with all.
 func Missed(cal Calendar, from, now time.Time) []Due {
 	recurring := []Due{lastPoll(cal, now), lastNight(now)}
 	var missed []Due
@@ -101,10 +101,10 @@ func Missed(cal Calendar, from, now time.Time) []Due {
 	return missed
 }
 
-// Overtaken lists, in order, what a change of the calendar put into the past: the instants of
-// after up to and including now that before did not have and that are not too late. When a
-// start is brought forward to three minutes from now, the freeze that was due two minutes ago
-// is among them.
+// Overtaken lists, in order, the instants that a change of the calendar put into the past: the instants of
+// after, up to and including now, that before did not have and that are not too late. When a
+// start moves forward to three minutes from now, Overtaken holds the freeze that was due two minutes
+// ago.
 func Overtaken(before, after Calendar, now time.Time) []Due {
 	known := make(map[Due]bool)
 	for _, d := range instants(before) {
@@ -120,7 +120,7 @@ func Overtaken(before, after Calendar, now time.Time) []Due {
 	return overtaken
 }
 
-// instants are those that belong to a round or a season and come once, in no particular order.
+// instants returns the single instants of rounds and seasons, in no particular order.
 func instants(cal Calendar) []Due {
 	all := make([]Due, 0, 5*len(cal.Rounds)+2*len(cal.Seasons))
 	for _, r := range cal.Rounds {
@@ -133,7 +133,7 @@ func instants(cal Calendar) []Due {
 			continue
 		}
 		all = append(all, Due{At: r.FreezeBy.UTC(), Work: Freeze, Reason: FreezeLatest, Round: r.Key, Until: start})
-		// What comes later than that finds the pick frozen.
+		// A later instant finds the pick frozen.
 		if !r.GridKnown.IsZero() && r.GridKnown.Before(r.FreezeBy) {
 			all = append(all, Due{At: r.GridKnown.UTC(), Work: Freeze, Reason: GridKnown, Round: r.Key, Until: start})
 		}
@@ -149,7 +149,7 @@ func instants(cal Calendar) []Due {
 	return all
 }
 
-// The night's check is made at this time of the day, UTC.
+// The nightly check runs at this time of the day, UTC.
 const nightly = 2*time.Hour + 30*time.Minute
 
 func nextNight(now time.Time) Due {

@@ -12,7 +12,7 @@ const (
 	AwaitingInterval = time.Minute
 )
 
-// stretch is a time in which the sources are polled at an interval: at its whole multiples t with
+// stretch is a time in which the scheduler polls the sources at an interval: at its whole multiples t with
 // from <= t < until.
 type stretch struct {
 	from, until time.Time
@@ -21,7 +21,7 @@ type stretch struct {
 	round       int64
 }
 
-// stretches are those around each round; between and under them the polls of the week go on.
+// stretches returns the stretches around each round. The hourly polls of the week go on beside them.
 func stretches(cal Calendar) []stretch {
 	all := make([]stretch, 0, 3*len(cal.Rounds))
 	for _, r := range cal.Rounds {
@@ -37,7 +37,7 @@ func stretches(cal Calendar) []stretch {
 	return all
 }
 
-// next is the first poll of the stretch after now, if there is one.
+// next returns the first poll of the stretch after now, if there is one.
 func (s stretch) next(now time.Time) (time.Time, bool) {
 	t := now.Truncate(s.every).Add(s.every)
 	if t.Before(s.from) {
@@ -49,7 +49,7 @@ func (s stretch) next(now time.Time) (time.Time, bool) {
 	return t, t.Before(s.until)
 }
 
-// last is the latest poll of the stretch at or before now, if there is one.
+// last returns the latest poll of the stretch at or before now, if there is one.
 func (s stretch) last(now time.Time) (time.Time, bool) {
 	t := now.Truncate(s.every)
 	if !t.Before(s.until) {
@@ -62,12 +62,12 @@ func (s stretch) due(at time.Time) Due {
 	return Due{At: at, Work: Poll, Reason: s.reason, Round: s.round}
 }
 
-// week is the poll of every hour, in and out of season.
+// week is the hourly poll, in and out of season.
 func week(at time.Time) Due {
 	return Due{At: at, Work: Poll, Reason: PollWeek}
 }
 
-// nextPoll is the first poll after now. Where stretches coincide, the fastest gives the reason.
+// nextPoll returns the first poll after now. If stretches coincide, the fastest gives the reason.
 func nextPoll(cal Calendar, now time.Time) Due {
 	now = now.UTC()
 	first, every := week(now.Truncate(WeekInterval).Add(WeekInterval)), WeekInterval
@@ -79,7 +79,7 @@ func nextPoll(cal Calendar, now time.Time) Due {
 	return first
 }
 
-// lastPoll is the latest poll at or before now.
+// lastPoll returns the latest poll at or before now.
 func lastPoll(cal Calendar, now time.Time) Due {
 	now = now.UTC()
 	latest, every := week(now.Truncate(WeekInterval)), WeekInterval

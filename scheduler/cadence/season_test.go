@@ -10,7 +10,7 @@ import (
 	"gridcast/scheduler/cadence/cadencetest"
 )
 
-// news is something that happens to a round in the course of a season.
+// news is an event of a round during the season.
 type news struct {
 	at    string
 	text  string
@@ -18,8 +18,8 @@ type news struct {
 	apply func(*cadence.Round)
 }
 
-// A season with a cancelled round, one that is postponed and comes back, one whose start is
-// brought forward on the day, and Las Vegas; every instant of it, from the day on which its
+// A season with a cancelled round, a postponed round that comes back, a round whose start
+// moves forward on the day, and Las Vegas: every instant from the day on which its
 // calendar becomes known to the turn of the next year.
 func TestSeason(t *testing.T) {
 	rounds := []cadence.Round{
@@ -70,15 +70,15 @@ func TestSeason(t *testing.T) {
 	cadencetest.Golden(t, "testdata/season.txt", log.String())
 }
 
-// season writes a line for each instant, but one for consecutive polls and nights.
+// season writes a line for each instant, and one line for consecutive polls and nights.
 type season struct {
 	text strings.Builder
-	run  []cadence.Due // polls for the same reason and nights, not yet written
+	run  []cadence.Due // consecutive polls of one reason, and nights, not yet written
 }
 
 func (s *season) due(d cadence.Due) {
 	if d.Work == cadence.Verify {
-		return // every night the same, and tested by itself
+		return // every night is the same, and has its own test
 	}
 	if d.Work == cadence.Poll {
 		if len(s.run) > 0 && s.run[0].Reason != d.Reason {

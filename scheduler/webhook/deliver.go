@@ -20,40 +20,40 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// schedule are the waits after the first failure and each later one in a row: the one that Standard
-// Webhooks recommends, 75 hours and 35 minutes in all. When the attempt after the last of them fails
-// too, the hook is paused.
+// schedule holds the wait after each failure in a row, as Standard Webhooks recommends:
+// 75 hours and 35 minutes in all. If the attempt after the last wait fails
+// too, the Deliverer pauses the hook.
 var schedule = []time.Duration{
 	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
 	10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
 }
 
-// longestWait is the longest that a receiver can ask for with Retry-After.
+// longestWait is the longest wait that a receiver can ask for with Retry-After.
 const longestWait = 24 * time.Hour
 
-// maxChanges is how many changes a message lists. More than that changed is as good as everything.
+// maxChanges is the largest number of changes in a message. A longer list helps no receiver more than "everything".
 const maxChanges = 500
 
 const (
-	// lookEvery is how often the store is looked at for versions that others published.
+	// lookEvery is the time between two reads of the store for versions of other processes.
 	lookEvery = 5 * time.Second
-	// settleTime is how long after a version was noticed receivers are told: edges look once a
-	// second, and who is told should find the version there. Versions that follow one another
-	// within it are told as one.
+	// settleTime is the time between noticing a version and notifying receivers. Edges poll once a
+	// second, and a receiver should find the version there. One message covers all versions
+	// within this time.
 	settleTime = 3 * time.Second
-	// claimTime is how long a claim holds, longer than any attempt takes.
+	// claimTime is the life of a claim, longer than any attempt.
 	claimTime = attemptTime + 45*time.Second
-	// recordTime bounds the recording of an attempt when the process is told to stop.
+	// recordTime bounds the recording of an attempt during a stop.
 	recordTime = 5 * time.Second
-	// concurrent is how many attempts are made at once: receivers that hang hold up others only when
+	// concurrent is the number of attempts at the same time. Hanging receivers delay others only if
 	// there are more of them.
 	concurrent = 16
 )
 
-// Deliverer delivers what is published. Run is called once, Published from any goroutine.
+// Deliverer delivers notifications of published versions. Call Run once, Published from any goroutine.
 type Deliverer struct {
-	// Pausing records that a hook is given up, and calls pause, which does it, or fails if the hook
-	// stands otherwise by now. It is set before Run; nil: nobody records it.
+	// Pausing records that the Deliverer gives up a hook, and calls pause. pause fails if the hook
+	// has changed meanwhile. Set it before Run; nil: no record.
 	Pausing func(ctx context.Context, h Hook, why string, pause func() error) error
 
 	store   blob.Store
@@ -63,30 +63,30 @@ type Deliverer struct {
 	nudge   chan struct{}
 	metrics *metrics
 
-	// Run's goroutine alone has the following.
+	// Only Run's goroutine uses the following.
 	hooks     map[string]*known
-	tag       blob.Tag // of the document that they are from
+	tag       blob.Tag // of the document that holds the hooks
 	pointer   snapshots.Pointer
-	noticed   time.Time // when pointer was
+	noticed   time.Time // the instant at which pointer was read
 	manifests map[int64]map[string]snapshots.Entry
-	ended     chan attempted // one for each attempt under way; buffered for all
+	ended     chan attempted // one value for each running attempt; buffered for all
 	complaint string         // the last error of the store that was logged
 }
 
-// known is a hook as Run knows it.
+// known is Run's state of a hook.
 type known struct {
 	hook   Hook
 	state  Delivery
 	tag    blob.Tag
 	loaded bool
-	sent   bool   // an attempt is under way
-	told   string // the last trouble that was logged about it
+	sent   bool   // an attempt is running
+	told   string // the last logged fault of the hook
 }
 
 // attempted is the end of an attempt.
 type attempted struct {
 	id  string
-	err error // why it could not be recorded
+	err error // the error of recording it
 }
 
 // NewDeliverer returns a deliverer whose metrics are in the registry.
@@ -97,20 +97,20 @@ func NewDeliverer(store blob.Store, sender *Sender, log *slog.Logger, registry p
 	}
 }
 
-// Published says that there is a version, so that it is noticed at once. It never waits.
+// Published reports that there is a new version, so that Run notices it at once. It never waits.
 func (d *Deliverer) Published() {
 	select {
 	case d.nudge <- struct{}{}:
-	default: // it will look anyway
+	default: // Run reads the store anyway
 	}
 }
 
-// Run delivers until ctx ends, and then waits until the attempts under way are recorded: they are
-// broken off, and repeated by whoever runs next.
+// Run delivers until ctx ends, and then waits until the running attempts are recorded. It cancels
+// them, and the next run of a Deliverer repeats them.
 func (d *Deliverer) Run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	under := 0 // attempts under way
+	under := 0 // running attempts
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -129,7 +129,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 	}
 }
 
-// note takes the end of an attempt.
+// note handles the end of an attempt.
 func (d *Deliverer) note(a attempted) {
 	k := d.hooks[a.id]
 	if k == nil { // removed meanwhile
@@ -139,7 +139,7 @@ func (d *Deliverer) note(a attempted) {
 	d.complain(k, a.err)
 }
 
-// complain logs what is wrong with a hook, once for each trouble.
+// complain logs a fault of a hook, each fault once.
 func (d *Deliverer) complain(k *known, err error) {
 	text := ""
 	if err != nil {
@@ -151,8 +151,8 @@ func (d *Deliverer) complain(k *known, err error) {
 	k.told = text
 }
 
-// look begins up to free attempts that are due now. It returns how many, and how long nothing else
-// is to be done. The store is read here, and no receiver waited for.
+// look starts up to free due attempts. It returns their number, and the time until there is
+// more to do. It reads the store and waits for no receiver.
 func (d *Deliverer) look(ctx context.Context, free int) (began int, wait time.Duration) {
 	wait = lookEvery
 	if err := d.refresh(ctx); err != nil {
@@ -178,8 +178,8 @@ func (d *Deliverer) look(ctx context.Context, free int) (began int, wait time.Du
 			turns = append(turns, turn{at, k})
 		}
 	}
-	// Who has waited longest comes first, so that receivers that hang come after those that were not
-	// yet tried. Without a free place the end of an attempt has this look again.
+	// The hook that has waited longest comes first, so that hanging receivers come after untried
+	// ones. Without a free place the end of an attempt calls look again.
 	slices.SortFunc(turns, func(a, b turn) int { return a.at.Compare(b.at) })
 	for _, t := range turns {
 		if began == free || ctx.Err() != nil {
@@ -197,7 +197,7 @@ func (d *Deliverer) look(ctx context.Context, free int) (began int, wait time.Du
 	return began, wait
 }
 
-// refresh reads which hooks there are and what is published.
+// refresh reads the hooks and the published pointer.
 func (d *Deliverer) refresh(ctx context.Context) error {
 	read, tag, err := document(d.store).Load(ctx)
 	if err != nil {
@@ -234,11 +234,11 @@ func (d *Deliverer) refresh(ctx context.Context) error {
 	return nil
 }
 
-// due says when the next attempt for a hook is to be made, as far as is known; it may be past. A hook
-// that is to be paused is.
+// due returns the known instant of the next attempt for a hook; it may be past. A hook
+// that is to be paused is due.
 func (d *Deliverer) due(ctx context.Context, k *known) (time.Time, bool) {
 	h, s := k.hook, k.state
-	fresh := s.Resumed != h.Resumed // what failed before it was resumed does not count
+	fresh := s.Resumed != h.Resumed // failures before a resumption do not count
 	switch {
 	case !h.Paused.IsZero() || k.sent || !k.loaded || h.Master != d.sender.Master():
 		return time.Time{}, false
@@ -253,12 +253,12 @@ func (d *Deliverer) due(ctx context.Context, k *known) (time.Time, bool) {
 		at = s.Next
 	}
 	if s.Owner != "" && s.Until.After(at) {
-		at = s.Until // another one is at it, or was when it died
+		at = s.Until // another Deliverer has it, or died with it
 	}
 	return at, true
 }
 
-// giveUp pauses a hook, unless somebody has resumed or paused it meanwhile.
+// giveUp pauses a hook, unless an operator has resumed or paused it meanwhile.
 func (d *Deliverer) giveUp(ctx context.Context, k *known) {
 	h, why := k.hook, k.state.GiveUp
 	pausing := d.Pausing
@@ -275,7 +275,7 @@ func (d *Deliverer) giveUp(ctx context.Context, k *known) {
 	hooks, err := Load(ctx, d.store)
 	if err == nil {
 		if _, otherwise := given(hooks); otherwise != nil {
-			return // another scheduler was first, or an operator
+			return // another scheduler or an operator was first
 		}
 		err = pausing(ctx, h, why, func() error {
 			return Update(ctx, d.store, func(hooks *[]Hook) error {
@@ -292,11 +292,11 @@ func (d *Deliverer) giveUp(ctx context.Context, k *known) {
 		return
 	}
 	d.log.Warn("webhook paused", "webhook", h.ID, "reason", why)
-	d.Published() // to look again
+	d.Published() // so that Run looks again
 }
 
-// begin makes an attempt: it claims the message in the store and sends it in a goroutine of its own.
-// What the receiver does not want to hear of is noted as told.
+// begin starts an attempt: it claims the message in the store and sends it in a goroutine.
+// It records changes outside the receiver's endpoints as delivered.
 func (d *Deliverer) begin(ctx context.Context, k *known, now time.Time) (begun bool, err error) {
 	h, s := k.hook, k.state
 	s.Attempts = slices.Clone(s.Attempts)
@@ -318,7 +318,7 @@ func (d *Deliverer) begin(ctx context.Context, k *known, now time.Time) (begun b
 	}
 	tag, err := deliveryOf(d.store, h).Swap(ctx, k.tag, s)
 	if err != nil {
-		k.loaded = false // somebody else was first, or the store failed: look again at what there is
+		k.loaded = false // another Deliverer was first, or the store failed: read the state again
 		if errors.Is(err, blob.ErrConflict) {
 			d.Published()
 			return false, nil
@@ -338,15 +338,15 @@ func (d *Deliverer) begin(ctx context.Context, k *known, now time.Time) (begun b
 	return true, nil
 }
 
-// taken notes that the receiver has everything up to the pending message.
+// taken records that the receiver has everything up to the pending message.
 func (s *Delivery) taken() {
 	s.Told, s.Pending, s.Failures, s.Failing, s.Next, s.GiveUp = s.Pending.Version, nil, 0, time.Time{}, time.Time{}, ""
 }
 
-// attempt sends a claimed message and records what became of it.
+// attempt sends a claimed message and records the outcome.
 func (d *Deliverer) attempt(ctx context.Context, h Hook, message string, body []byte) (ended attempted) {
 	defer func() {
-		if value := recover(); value != nil { // a fault here must not end the process that publishes
+		if value := recover(); value != nil { // a panic here must not end the publishing process
 			d.log.Error("BUG: panic while a webhook is sent", "webhook", h.ID, "panic", value, "stack", string(debug.Stack()))
 			ended = attempted{id: h.ID, err: fmt.Errorf("BUG: %v", value)}
 		}
@@ -361,7 +361,7 @@ func (d *Deliverer) attempt(ctx context.Context, h Hook, message string, body []
 			return errClaimLost
 		}
 		s.Owner, s.Until = "", time.Time{}
-		if !broken { // else the claim is given back, and the next run of a Deliverer sends the same message
+		if !broken { // otherwise attempt returns the claim, and the next run of a Deliverer sends the same message
 			s.record(a, began, now)
 		}
 		return nil
@@ -380,11 +380,11 @@ func (d *Deliverer) attempt(ctx context.Context, h Hook, message string, body []
 	return attempted{id: h.ID}
 }
 
-// errClaimLost says that the hook was removed, or that the claim of an attempt ran out and another
-// Deliverer has taken it.
+// errClaimLost means that the hook was removed, or that the claim ran out and another
+// Deliverer took it.
 var errClaimLost = errors.New("the claim is lost")
 
-// record notes an attempt.
+// record records an attempt.
 func (s *Delivery) record(a answer, began, now time.Time) {
 	line := Attempt{
 		At: began.UTC().Truncate(time.Millisecond), Message: s.Pending.ID, Version: s.Pending.Version, Number: s.Failures + 1,
@@ -415,8 +415,8 @@ func (s *Delivery) remember(line Attempt) {
 	s.Attempts = s.Attempts[max(0, len(s.Attempts)-shownAttempts):]
 }
 
-// jitter makes a wait up to a tenth longer, by what follows from the message, so that receivers that
-// failed together are not asked again together.
+// jitter lengthens a wait by up to a tenth, derived from the message id, so that receivers that
+// failed together are not tried together again.
 func jitter(id string, wait time.Duration) time.Duration {
 	sum := 0
 	for _, c := range id {
@@ -425,8 +425,8 @@ func jitter(id string, wait time.Duration) time.Duration {
 	return wait + wait*time.Duration(sum)/10000
 }
 
-// Test sends a message that only tries the way, once, and notes it in the hook's log. It is also for a
-// hook that is paused. The error is that of the store, or that there is no master.
+// Test sends a test message once, and records it in the hook's log. It also works for a
+// paused hook. The error is an error of the store, or the lack of a master.
 func Test(ctx context.Context, store blob.Store, sender *Sender, h Hook) (Attempt, error) {
 	if h.Master != sender.Master() {
 		return Attempt{}, fmt.Errorf("test webhook %s: %w", h.ID, MasterError(h, sender))
@@ -451,7 +451,7 @@ func Test(ctx context.Context, store blob.Store, sender *Sender, h Hook) (Attemp
 	return line, err
 }
 
-// MasterError says why what is for a hook cannot be signed.
+// MasterError returns the reason why messages of a hook cannot be signed.
 func MasterError(h Hook, s *Sender) error {
 	if s.Master() == "" {
 		return ErrNoMaster
@@ -459,7 +459,7 @@ func MasterError(h Hook, s *Sender) error {
 	return fmt.Errorf("its secret is of another master (%s) than the one given (%s): give that one, or gridcast webhooks rotate %s", h.Master, s.Master(), h.ID)
 }
 
-// changes lists what a hook's receiver is to be told.
+// changes lists the changes for a hook's receiver.
 func (d *Deliverer) changes(ctx context.Context, h Hook, m Message) (wire.PublishedData, error) {
 	data := wire.PublishedData{
 		Version: m.Version, Previous: m.Previous, PublishedAt: wire.Instant(m.At), Changes: []wire.WebhookVariant{},
@@ -471,7 +471,7 @@ func (d *Deliverer) changes(ctx context.Context, h Hook, m Message) (wire.Publis
 	before, err := d.entries(ctx, m.Previous)
 	switch {
 	case errors.Is(err, blob.ErrNotFound), errors.Is(err, snapshots.ErrDamaged):
-		return data, nil // removed, or lost: nobody knows what has changed
+		return data, nil // the manifest was removed or lost, so the changes are unknown
 	case err != nil:
 		return data, err
 	}
@@ -507,8 +507,8 @@ func (d *Deliverer) changes(ctx context.Context, h Hook, m Message) (wire.Publis
 	return data, nil
 }
 
-// address puts what a request says in place of the path under which a variant is stored. It returns
-// false for what nobody asks for.
+// address replaces the stored path of a variant by the request for it. It returns
+// false for a variant without a request.
 func address(v *wire.WebhookVariant) bool {
 	for _, f := range catalog.Feeds {
 		if f.Stored == v.Path {
@@ -525,19 +525,19 @@ func address(v *wire.WebhookVariant) bool {
 	return true
 }
 
-// entries are those of a version, by path.
+// entries returns the entries of a version, by path.
 func (d *Deliverer) entries(ctx context.Context, version int64) (map[string]snapshots.Entry, error) {
 	if kept := d.manifests[version]; kept != nil {
 		return kept, nil
 	}
-	if version == 0 { // told of nothing: 0 would stand for the current version
+	if version == 0 { // nothing was delivered: 0 would mean the current version
 		return nil, blob.ErrNotFound
 	}
 	m, err := snapshots.LoadManifest(ctx, d.store, version)
 	if err != nil {
 		return nil, err
 	}
-	if len(d.manifests) >= 3 { // most hooks are told of the same two
+	if len(d.manifests) >= 3 { // most hooks need the same two manifests
 		clear(d.manifests)
 	}
 	entries := make(map[string]snapshots.Entry, len(m.Entries))
@@ -548,7 +548,7 @@ func (d *Deliverer) entries(ctx context.Context, version int64) (map[string]snap
 	return entries, nil
 }
 
-// metrics are those of all hooks.
+// metrics are the metrics of all hooks.
 type metrics struct {
 	deliveries *prometheus.CounterVec
 	hooks      *prometheus.GaugeVec

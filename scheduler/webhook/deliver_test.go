@@ -30,7 +30,7 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// bodies are the identity bytes of a version by path.
+// bodies holds the identity bytes of a version by path.
 type bodies map[string]string
 
 // publish publishes a version with these bodies.
@@ -65,7 +65,7 @@ var season = bodies{
 	"feeds/calendar.ics": "BEGIN", "predictions/session/2024022": "RUS", "predictions/none": "[]", "drivers": "20",
 }
 
-// with is a copy of the bodies with others in their place; an empty one is taken out.
+// with returns a copy of the bodies with others in their place; an empty one is removed.
 func (b bodies) with(pairs ...string) bodies {
 	c := bodies{}
 	for path, body := range b {
@@ -79,10 +79,10 @@ func (b bodies) with(pairs ...string) bodies {
 	return c
 }
 
-// line is what answers in place of a network, and knows what it was sent and when.
+// line answers in place of a network, and records each message with its time.
 type line struct {
 	t      testing.TB
-	secret string // every request is verified by it; empty: none is
+	secret string // verifies every request; empty: no verification
 
 	mu     sync.Mutex
 	got    []sent
@@ -127,7 +127,7 @@ func (l *line) RoundTrip(q *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: http.NoBody, Request: q}, nil
 }
 
-// sent is what the line was sent until now.
+// sent returns the messages so far.
 func (l *line) sent() []sent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,7 +150,7 @@ func hang(_ int, q *http.Request) (int, error) {
 	return 0, q.Context().Err()
 }
 
-// desk is a store with a published version and a hook for everything, in a bubble of synctest.
+// desk is a store with a published version and a hook for every endpoint, in a bubble of synctest.
 type desk struct {
 	t      *testing.T
 	store  blob.Store
@@ -272,7 +272,7 @@ func TestReceiversAreToldWhatChanged(t *testing.T) {
 	})
 }
 
-// A receiver hears only of the endpoints that it asked for, and of nothing when they stay as they are.
+// A receiver gets only the endpoints that it asked for, and no message when they stay the same.
 func TestFilter(t *testing.T) {
 	bubble(t, func(t *testing.T, d *desk) {
 		publish(t, d.store, season.with("drivers", "21"))
@@ -291,8 +291,8 @@ func TestFilter(t *testing.T) {
 	}, "calendar", "standings")
 }
 
-// The waits between attempts are those that Standard Webhooks recommends; after the last the hook is
-// paused, and resumed it is told at once of all that it missed.
+// The waits between attempts are the ones that Standard Webhooks recommends. After the last attempt the Deliverer pauses
+// the hook; after a resumption it sends everything missed at once.
 func TestRetrySchedule(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: four days of looks at the store")
@@ -365,8 +365,8 @@ func gauge(t *testing.T, reg *prometheus.Registry, name, label string) float64 {
 	return 0
 }
 
-// Somebody who was away for hours gets one message about the newest state, and new versions do not
-// have them asked more often.
+// A receiver that was away for hours gets one message about the newest state, and new versions do not
+// cause more attempts.
 func TestNewestStateWins(t *testing.T) {
 	bubble(t, func(t *testing.T, d *desk) {
 		d.line.answers(hang)
@@ -404,7 +404,7 @@ func TestGonePausesAtOnce(t *testing.T) {
 	})
 }
 
-// What a receiver asks for with Retry-After is waited for, up to a day.
+// The Deliverer waits as long as Retry-After asks, up to a day.
 func TestRetryAfter(t *testing.T) {
 	bubble(t, func(t *testing.T, d *desk) {
 		d.sender.UseTransport(roundTripper(func(q *http.Request) (*http.Response, error) {
@@ -427,7 +427,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(q *http.Request) (*http.Response, error) { return f(q) }
 
-// A process that ends, well or not, leaves the retry to the next one, under the same id.
+// When a process ends, well or not, the next one retries under the same id.
 func TestRestartResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, memblob.New())
@@ -443,7 +443,7 @@ func TestRestartResumes(t *testing.T) {
 			t.Errorf("%d attempts after the restart, %d before it: want that it keeps to the schedule", n, len(before))
 		}
 		d.line.answers(hang)
-		for len(d.line.sent()) < 3 { // the third hangs, and the process is told to stop
+		for len(d.line.sent()) < 3 { // the third hangs, and the test stops the process
 			time.Sleep(time.Second)
 		}
 		stop()
@@ -461,8 +461,8 @@ func TestRestartResumes(t *testing.T) {
 	})
 }
 
-// A process that dies between the answer of the receiver and its record is the one case in which a
-// message comes twice: under the same id, when its claim has run out.
+// Only a process that dies between the receiver's answer and its record makes a message come
+// twice: under the same id, when its claim has run out.
 func TestDeathBetweenAnswerAndRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var dead bool
@@ -529,7 +529,7 @@ func TestSeveralDeliverersDeliverOnce(t *testing.T) {
 	})
 }
 
-// Receivers that hang hold up no others for long, and no more attempts are under way than are allowed.
+// Hanging receivers delay the others only briefly, and no more attempts run than are allowed.
 func TestReceiversThatHangHoldUpNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, memblob.New())
@@ -566,7 +566,7 @@ func TestReceiversThatHangHoldUpNoOthers(t *testing.T) {
 	})
 }
 
-// What nobody can list any more, or too much to list, is said to be everything.
+// If the changes are unknown or too many, the message reports everything.
 func TestWhatCannotBeListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, memblob.New())
@@ -593,7 +593,7 @@ func TestWhatCannotBeListed(t *testing.T) {
 	})
 }
 
-// A scheduler without the master sends nothing and says so; a hook that is removed is told nothing;
+// A scheduler without the master sends nothing and reports it; a removed hook gets nothing;
 // the store may fail for hours.
 func TestTroubleOfOurOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -641,7 +641,7 @@ func TestTroubleOfOurOwn(t *testing.T) {
 	})
 }
 
-// A store of before has no webhooks; what is there but damaged is no reason to stay silent.
+// An older store has no webhooks; a damaged document does not silence the others.
 func TestDocuments(t *testing.T) {
 	store := memblob.New()
 	if hooks, err := webhook.Load(t.Context(), store); err != nil || hooks != nil {

@@ -28,53 +28,53 @@ import (
 // SecretPrefix begins every secret, so that scanners can find one that leaks.
 const SecretPrefix = "whsec_"
 
-// MinMaster is how long a master has to be, in bytes.
+// MinMaster is the shortest allowed master, in bytes.
 const MinMaster = 32
 
 // attemptTime bounds an attempt, from the look-up of the name to the end of the answer's header.
 // Standard Webhooks recommends 15 to 30 seconds.
 const attemptTime = 15 * time.Second
 
-// maxHeader is the most bytes of an answer's header that are read; of its body none is.
+// maxHeader is the number of bytes that are read of an answer's header. The body is not read.
 const maxHeader = 16 << 10
 
-// ErrForbidden says that an address must not be sent to.
+// ErrForbidden means that a webhook must not send to an address.
 var ErrForbidden = errors.New("forbidden address")
 
-// ErrNoMaster says that there is nothing to derive secrets from.
+// ErrNoMaster means that there is no master to derive secrets from.
 var ErrNoMaster = errors.New("there is no master for the secrets of webhooks; make one with " +
 	"(umask 077; openssl rand -base64 32 >FILE), and say where it is with --webhook-master-file FILE, here and to every scheduler")
 
-// Sender signs messages and sends them, to addresses of the public internet alone: the check is
-// on the address that is dialled, so neither a name that points inwards nor one that changes
-// between two look-ups gets past it. It follows no redirect and asks no proxy. It is safe for
+// Sender signs messages and sends them, only to addresses of the public internet. The check uses
+// the dialled address, so neither a name that points inwards nor a name that changes
+// between two look-ups gets past it. It follows no redirect and uses no proxy. It is safe for
 // concurrent use.
 type Sender struct {
-	master   []byte // empty: nothing can be signed
+	master   []byte // empty: the Sender cannot sign
 	name     string // of the master
 	loopback bool
 	client   *http.Client
 }
 
-// SenderOptions are what a Sender is told; the zero value is for a service without webhooks.
+// SenderOptions configure a Sender; the zero value is for a service without webhooks.
 type SenderOptions struct {
-	// Master is what the secrets are derived from: at least MinMaster bytes that nobody can
+	// Master is the source of all secrets: at least MinMaster bytes that nobody can
 	// guess. Empty: the Sender cannot sign.
 	Master []byte
 
-	// InsecureLoopback lets webhooks go to this machine itself, without TLS too and at any port.
-	// It is for tests and demonstrations: whoever may add a webhook can then reach every service
+	// InsecureLoopback lets webhooks go to this machine itself, also without TLS and at any port.
+	// It is for tests and demonstrations: an operator who adds a webhook can then reach every service
 	// that trusts its own machine.
 	InsecureLoopback bool
 
-	// Resolver looks names up; nil: as the machine does.
+	// Resolver looks names up; nil: the machine's own.
 	Resolver *net.Resolver
-	// TLS is for receivers whose certificates are of an authority of their own; nil: those that
+	// TLS is for receivers with a certificate authority of their own; nil: the authorities that
 	// the machine trusts.
 	TLS *tls.Config
 }
 
-// ReadMaster reads a master from a file; without a name it returns none.
+// ReadMaster reads a master from a file; without a name it returns no master.
 func ReadMaster(file string) ([]byte, error) {
 	if file == "" {
 		return nil, nil
@@ -102,8 +102,8 @@ func NewSender(o SenderOptions) (*Sender, error) {
 	if len(s.master) > 0 {
 		s.name = hex.EncodeToString(s.derive("name of the master")[:6])
 	}
-	// Control is called with what the name was resolved to, for each address that is tried, after
-	// which nothing is looked up any more.
+	// Go calls Control with each resolved address that it dials; after
+	// that there is no further look-up.
 	dialer := &net.Dialer{Resolver: o.Resolver, Control: func(network, address string, _ syscall.RawConn) error {
 		return s.checkDial(network, address)
 	}}
@@ -111,10 +111,10 @@ func NewSender(o SenderOptions) (*Sender, error) {
 		Timeout:       attemptTime,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
-			Proxy:                  nil, // not even that of the environment, which would dial for us
+			Proxy:                  nil, // also not the proxy of the environment, which would dial for us
 			DialContext:            dialer.DialContext,
 			TLSClientConfig:        o.TLS,
-			DisableKeepAlives:      true, // each attempt dials, and so is checked
+			DisableKeepAlives:      true, // so that each attempt dials, and is checked
 			DisableCompression:     true,
 			MaxResponseHeaderBytes: maxHeader,
 		},
@@ -122,7 +122,7 @@ func NewSender(o SenderOptions) (*Sender, error) {
 	return s, nil
 }
 
-// outside refuses every address that is not of the public internet, by the special-purpose
+// outside refuses every address outside the public internet, by the special-purpose
 // registries of IANA: loopback, private, shared (100.64/10), link-local, multicast, unspecified,
 // documentation, benchmark, 6to4, Teredo; and all of IPv6 that is no global unicast, with IPv4 mapped
 // into it and NAT64.
@@ -146,15 +146,15 @@ func (s *Sender) checkDial(network, address string) error {
 	return nil
 }
 
-// allowedPort: receivers behind a proxy of their own have 443, the others a port that needs no
-// rights. Below 1024 are mail, shells and name servers, which are nobody's receiver.
+// allowedPort: 443 for receivers behind a proxy, or a port that needs no
+// rights. Below 1024 are mail, shells and name servers, and no receivers.
 func allowedPort(port uint16) bool { return port == 443 || port >= 1024 }
 
-// maxURL is how long an address may be, in bytes.
+// maxURL is the longest address, in bytes.
 const maxURL = 500
 
-// CheckURL says what is wrong with the address of a receiver, as far as can be seen without
-// looking its name up; what it points to is checked whenever it is dialled.
+// CheckURL returns the fault of a receiver's address without
+// looking up its name; each dial checks the resolved address.
 func (s *Sender) CheckURL(address string) error {
 	refuse := func(why string) error { return fmt.Errorf("%w %q: %s", ErrForbidden, address, why) }
 	u, err := url.Parse(address)
@@ -193,7 +193,7 @@ func (s *Sender) CheckURL(address string) error {
 	return nil
 }
 
-// derive derives from the master what is for one purpose.
+// derive derives a key from the master, for one purpose.
 func (s *Sender) derive(purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, s.master, nil, "gridcast webhook "+purpose, sha256.Size)
 	if err != nil {
@@ -202,16 +202,16 @@ func (s *Sender) derive(purpose string) []byte {
 	return key
 }
 
-// Master names the master without telling anything about it; empty: there is none. A hook says
-// which master its secret is of, so that a scheduler with another one does not sign wrongly.
+// Master names the master without revealing it; empty: there is none. A hook records the name of its
+// master, so that a scheduler with another master does not sign wrongly.
 func (s *Sender) Master() string { return s.name }
 
-// secret is that of a generation of a hook.
+// secret returns the secret of a generation of a hook.
 func (s *Sender) secret(id string, generation int) []byte {
 	return s.derive(fmt.Sprintf("secret of %s, generation %d", id, generation))
 }
 
-// Secret is what a receiver verifies with, in the spelling of Standard Webhooks.
+// Secret returns the receiver's secret, in the spelling of Standard Webhooks.
 func (s *Sender) Secret(h Hook) (string, error) {
 	if len(s.master) == 0 {
 		return "", ErrNoMaster
@@ -219,7 +219,7 @@ func (s *Sender) Secret(h Hook) (string, error) {
 	return SecretPrefix + base64.StdEncoding.EncodeToString(s.secret(h.ID, h.Generation)), nil
 }
 
-// signature is the header of that name. During the grace of a rotation the secret of before signs too.
+// signature returns the header of that name. During the grace of a rotation the previous secret signs too.
 func (s *Sender) signature(h Hook, id string, at time.Time, body []byte) string {
 	generations := []int{h.Generation}
 	if at.Before(h.OldUntil) && h.Generation > 1 {
@@ -235,27 +235,27 @@ func (s *Sender) signature(h Hook, id string, at time.Time, body []byte) string 
 	return strings.Join(all, " ")
 }
 
-// Outcome is what became of an attempt, for metrics and people.
+// Outcome is the outcome of an attempt, for metrics and people.
 type Outcome string
 
 // The outcomes.
 const (
 	Delivered   Outcome = "delivered"   // answered with 2xx
-	Refused     Outcome = "refused"     // answered with something else, redirects included
-	Gone        Outcome = "gone"        // answered with 410: nothing is wanted any more
+	Refused     Outcome = "refused"     // answered with another status, redirects included
+	Gone        Outcome = "gone"        // answered with 410: the receiver wants nothing any more
 	TimedOut    Outcome = "timed_out"   // no answer within 15 seconds
 	Unreachable Outcome = "unreachable" // no connection, no TLS, or no answer that is HTTP
-	Forbidden   Outcome = "forbidden"   // its name points to an address that must not be sent to
+	Forbidden   Outcome = "forbidden"   // its name points to a forbidden address
 )
 
 var outcomes = []Outcome{Delivered, Refused, Gone, TimedOut, Unreachable, Forbidden}
 
-// answer is how a receiver took a message.
+// answer is the receiver's answer to a message.
 type answer struct {
 	outcome    Outcome
-	status     int           // of HTTP; 0: there was none
-	retryAfter time.Duration // what the receiver asks for; 0: nothing
-	detail     string        // of a failure, for people: without secrets, and without what the receiver sent
+	status     int           // of HTTP; 0: no answer
+	retryAfter time.Duration // the receiver's wish; 0: none
+	detail     string        // of a failure, for people: without secrets, and without the receiver's text
 }
 
 // send makes one attempt.
@@ -289,7 +289,7 @@ func (s *Sender) send(ctx context.Context, h Hook, id string, body []byte) answe
 		}
 		return answer{outcome: Unreachable, detail: shorten(err.Error())}
 	}
-	_ = response.Body.Close() // nothing of it is read: the connection is for this one request
+	_ = response.Body.Close() // the body is not read, because the connection is for this one request
 	a := answer{outcome: Refused, status: response.StatusCode, detail: "answered " + strconv.Itoa(response.StatusCode)}
 	switch {
 	case a.status >= 200 && a.status <= 299:
@@ -305,7 +305,7 @@ func (s *Sender) send(ctx context.Context, h Hook, id string, body []byte) answe
 	return a
 }
 
-// shorten bounds what is kept of an error.
+// shorten bounds the length of an error.
 func shorten(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {

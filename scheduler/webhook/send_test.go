@@ -46,7 +46,7 @@ func TestCheckURL(t *testing.T) {
 	strict, loose := newSender(t, webhook.SenderOptions{}), newSender(t, webhook.SenderOptions{InsecureLoopback: true})
 	for _, tt := range []struct {
 		address     string
-		real, local bool // may be added, for real use and with loopback allowed
+		real, local bool // allowed in real use, and with loopback allowed
 	}{
 		{"https://example.org/hooks/gridcast?team=1", true, true},
 		{"https://example.org:8443/", true, true},
@@ -91,7 +91,7 @@ func TestCheckURL(t *testing.T) {
 	}
 }
 
-// inward are ranges that no webhook may reach, by the RFCs and not by the library that refuses them.
+// inward holds the ranges that no webhook may reach, from the RFCs and not from the library that refuses them.
 var inward = map[string]string{
 	"this network": "0.0.0.0/8", "private 10": "10.0.0.0/8", "shared": "100.64.0.0/10", "loopback": "127.0.0.0/8",
 	"link-local": "169.254.0.0/16", "private 172": "172.16.0.0/12", "protocol assignments": "192.0.0.0/24",
@@ -103,7 +103,7 @@ var inward = map[string]string{
 	"unique local": "fc00::/7", "link-local 6": "fe80::/10", "site-local": "fec0::/10", "multicast 6": "ff00::/8",
 }
 
-// outward are addresses of the public internet.
+// outward holds addresses of the public internet.
 var outward = []string{
 	"1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.0", "192.167.255.255",
 	"192.169.0.0", "198.17.255.255", "198.20.0.0", "223.255.255.255", "2606:4700:4700::1111", "2a00:1450:4001::1", "2400:cb00::1",
@@ -169,7 +169,7 @@ func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzCheckDial holds every address against what net/netip says of it.
+// FuzzCheckDial compares every address with the classification of net/netip.
 func FuzzCheckDial(f *testing.F) {
 	f.Add([]byte{127, 0, 0, 1}, uint16(443))
 	f.Add(netip.MustParseAddr("::ffff:10.0.0.1").AsSlice(), uint16(443))
@@ -197,7 +197,7 @@ func FuzzCheckDial(f *testing.F) {
 	})
 }
 
-// receiver is a server with a certificate of its own authority, which says what it got.
+// receiver is a server with a certificate of its own authority, which records the messages.
 type receiver struct {
 	*httptest.Server
 	got    chan delivery
@@ -227,7 +227,7 @@ func newReceiver(t *testing.T) *receiver {
 
 func (r *receiver) answers(f http.HandlerFunc) { r.answer.Store(&f) }
 
-// verify checks a delivery as a receiver does, by a library that is not ours.
+// verify checks a delivery like a receiver, with an independent library.
 func (d delivery) verify(secret string) error {
 	wh, err := standardwebhooks.NewWebhook(secret)
 	if err != nil {
@@ -236,7 +236,7 @@ func (d delivery) verify(secret string) error {
 	return wh.Verify(d.body, d.header)
 }
 
-// trusting is a sender for a receiver at a name, which the resolver leads to this machine.
+// trusting is a sender for a receiver at a name, which the resolver points to this machine.
 func (r *receiver) trusting(t *testing.T, dns func(name string) []string) *webhook.Sender {
 	t.Helper()
 	authority := x509.NewCertPool()
@@ -246,7 +246,7 @@ func (r *receiver) trusting(t *testing.T, dns func(name string) []string) *webho
 	return newSender(t, webhook.SenderOptions{InsecureLoopback: true, TLS: config, Resolver: resolver(t, dns)})
 }
 
-// at is the receiver's address by a name that its certificate has.
+// at returns the receiver's address by a name in its certificate.
 func (r *receiver) at(path string) string {
 	u, _ := url.Parse(r.URL)
 	return "https://example.com:" + u.Port() + path
@@ -311,8 +311,8 @@ func secret(t testing.TB, s *webhook.Sender, h webhook.Hook) string {
 	return text
 }
 
-// A name that is looked up anew for each attempt, and leads somewhere else the second time, gets
-// nobody inside.
+// A name that points elsewhere at the second look-up does not reach the
+// inside, because each attempt looks it up again.
 func TestRebinding(t *testing.T) {
 	r := newReceiver(t)
 	var answers atomic.Pointer[[]string]
@@ -336,7 +336,7 @@ func TestRebinding(t *testing.T) {
 			t.Errorf("a name that now leads to %v: got %+v", inside, a)
 		}
 	}
-	// For real use this machine is as forbidden, by name and by number.
+	// In real use this machine is forbidden too, by name and by number.
 	real := newSender(t, webhook.SenderOptions{Resolver: resolver(t, loopback)})
 	u, _ := url.Parse(r.URL)
 	h = newHook(t, real, "https://receiver.example:"+u.Port())
@@ -413,7 +413,7 @@ func TestWhatReceiversAnswer(t *testing.T) {
 	}
 }
 
-// The signature of before is sent beside the new one for the grace of a rotation; secrets of other
+// During the grace of a rotation the old signature is sent beside the new one; secrets of other
 // hooks, generations and masters verify nothing.
 func TestSecrets(t *testing.T) {
 	r := newReceiver(t)
@@ -485,10 +485,10 @@ func mustSender(t *testing.T) *webhook.Sender {
 	return s
 }
 
-// goldenSecret was made by another implementation of HKDF (RFC 5869).
+// goldenSecret comes from another implementation of HKDF (RFC 5869).
 const goldenSecret = "e0a5d4a0bc48 whsec_UArrGFroyeyBrNu2/K+7atsdoo8WFuSoXLF+PS+ObNE="
 
-// How a secret follows from the master never changes: receivers have theirs.
+// The derivation of a secret never changes, because receivers have theirs.
 func TestSecretIsForEver(t *testing.T) {
 	s := newSender(t, webhook.SenderOptions{})
 	h := webhook.Hook{ID: "whexample", URL: "https://example.org", Generation: 2, Master: s.Master()}

@@ -1,25 +1,25 @@
-// Package webhook tells receivers which variants a published version has changed.
+// Package webhook notifies receivers of the variants that a published version changes.
 //
-// An operator adds a Hook: an address, and which endpoints its receiver wants to hear of. A
-// Deliverer, which every scheduler runs beside its jobs, notices each published version, whoever
-// published it, and posts the list of what has changed, signed by Standard Webhooks. Nothing waits
-// for it: a receiver that hangs, or is gone, changes nothing about publishing.
+// An operator adds a Hook: an address, and the endpoints its receiver wants. A
+// Deliverer, which every scheduler runs beside its jobs, notices each published version of any
+// process, and posts the list of changes, signed by Standard Webhooks. Publishing never waits
+// for it, even if a receiver hangs or is gone.
 //
-// The promise is at least once, and the newest state wins. An attempt is claimed in the store before
-// it is made, so that several schedulers do not make the same one; if one dies between the answer and
-// its record, another repeats the message under the same id when the claim has run out. A message
-// that fails is repeated by the schedule of Standard Webhooks. If a newer version is published
-// meanwhile, the next attempt is a new message about everything since the last one that was taken: a
-// receiver that was away for hours gets one message, not all that it missed. One that takes nothing
-// until the schedule ends, three days later, is paused, and so is one that answers 410 at once.
+// The promise is at least once, and the newest state wins. A Deliverer claims an attempt in the store before
+// it sends, so that several schedulers do not make the same attempt. If one dies between the answer and
+// its record, another repeats the message under the same id when the claim has run out. A failed
+// message is repeated by the schedule of Standard Webhooks. If a newer version is published
+// meanwhile, the next attempt is a new message with everything since the last accepted one: a
+// receiver that was away for hours gets one message, not every missed one. A receiver that accepts nothing
+// until the schedule ends, three days later, is paused; one that answers 410 is paused at once.
 //
 // In the store:
 //
-//	webhooks/webhooks.json    every Hook, swapped: by operators, and when one is given up
-//	webhooks/state/<id>.json  how a hook stands, swapped by Deliverers: what it was told, its claim, its log
+//	webhooks/webhooks.json    every Hook, swapped: by operators, and when the Deliverer gives one up
+//	webhooks/state/<id>.json  the delivery state of a hook, swapped by Deliverers: delivered version, claim, log
 //
-// No secret is in the store: each is derived from a master that the schedulers are given, by the
-// hook's id and generation; see Sender.
+// No secret is in the store: the Sender derives each from a master file of the schedulers, the
+// hook's id and its generation; see Sender.
 package webhook
 
 import (
@@ -36,32 +36,32 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// Key is where the hooks of a store are kept.
+// Key is the store key of the hooks.
 const Key = "webhooks/webhooks.json"
 
-// MaxHooks is how many a store may have: they are for a newsroom's servers, not for every reader.
+// MaxHooks is the largest number of hooks of a store: they are for a newsroom's servers, not for every reader.
 const MaxHooks = 100
 
 // Hook is a receiver. Instants are real time, in UTC.
 type Hook struct {
 	ID        string    `json:"id"`
 	URL       string    `json:"url"`
-	Endpoints []string  `json:"endpoints,omitzero"` // what it wants to hear of, from Topics; empty: everything
+	Endpoints []string  `json:"endpoints,omitzero"` // the endpoints it wants, from Topics; empty: all
 	Created   time.Time `json:"created"`
-	Since     int64     `json:"since"` // the version that was published then, of which it need not hear
+	Since     int64     `json:"since"` // the version that was published then; the first message starts after it
 
-	// Of its secret; see Sender.
-	Master     string    `json:"master"`             // names the master
+	// The following describe its secret; see Sender.
+	Master     string    `json:"master"`             // the name of the master
 	Generation int       `json:"generation"`         // 1 for the first
-	OldUntil   time.Time `json:"old_until,omitzero"` // the generation before signs too until then
+	OldUntil   time.Time `json:"old_until,omitzero"` // the previous generation signs too until then
 
-	Paused  time.Time `json:"paused,omitzero"`   // nothing is sent since then
-	Why     string    `json:"why,omitzero"`      // it is paused, for people
-	GivenUp bool      `json:"given_up,omitzero"` // paused by its failures, not by an operator
-	Resumed int       `json:"resumed,omitzero"`  // how often, so that failures of before do not count
+	Paused  time.Time `json:"paused,omitzero"`   // no message is sent since then
+	Why     string    `json:"why,omitzero"`      // the reason of the pause, for people
+	GivenUp bool      `json:"given_up,omitzero"` // paused after failures, not by an operator
+	Resumed int       `json:"resumed,omitzero"`  // number of resumptions, so that earlier failures do not count
 }
 
-// Condition is how a hook stands; in metrics it is the label.
+// Condition is the state of a hook; in metrics it is the label.
 type Condition string
 
 // The conditions.
@@ -69,16 +69,16 @@ const (
 	Active   Condition = "active"
 	Failing  Condition = "failing"  // its last attempt failed, and is repeated
 	Paused   Condition = "paused"   // by an operator
-	GivenUp  Condition = "given_up" // paused, because it took nothing
-	Unsigned Condition = "unsigned" // its master is not the one that messages are signed with
+	GivenUp  Condition = "given_up" // paused, because it accepted nothing
+	Unsigned Condition = "unsigned" // messages are signed with another master than its own
 )
 
 var conditions = []Condition{Active, Failing, Paused, GivenUp, Unsigned}
 
-// String is the condition in words.
+// String returns the condition in words.
 func (c Condition) String() string { return strings.ReplaceAll(string(c), "_", " ") }
 
-// Condition says how the hook stands by its state, where messages are signed with the master of that
+// Condition returns the condition of the hook in a delivery state, where messages are signed with the master of that
 // name.
 func (h Hook) Condition(s Delivery, master string) Condition {
 	switch {
@@ -88,7 +88,7 @@ func (h Hook) Condition(s Delivery, master string) Condition {
 		return Paused
 	case h.Master != master:
 		return Unsigned
-	case s.Failures > 0 && s.Resumed == h.Resumed: // what failed before it was resumed does not count
+	case s.Failures > 0 && s.Resumed == h.Resumed: // failures before a resumption do not count
 		return Failing
 	}
 	return Active
@@ -100,14 +100,14 @@ type hooks struct {
 	Hooks  []Hook `json:"hooks"`
 }
 
-// ErrNoHook says that there is no hook of an id.
+// ErrNoHook means that no hook has the id.
 var ErrNoHook = errors.New("no such webhook")
 
-// Topics lists what a hook may want to hear of: the endpoints of the catalog, and the feeds.
+// Topics lists the possible endpoints of a hook: the endpoints of the catalog, and the feeds.
 func Topics() []string {
 	topics := make([]string, 0, len(catalog.Endpoints)+len(catalog.Feeds))
 	for _, e := range catalog.Endpoints {
-		if !e.File { // a download follows the documents that it is made of, of which a hook hears
+		if !e.File { // a download follows its documents, and a hook gets those
 			topics = append(topics, string(e.Name))
 		}
 	}
@@ -117,7 +117,7 @@ func Topics() []string {
 	return topics
 }
 
-// New makes a hook that is not in a store yet, of the master that s has.
+// New makes a hook that is not in a store yet, with the master of s.
 func New(s *Sender, address string, endpoints []string, since int64) (Hook, error) {
 	if s.Master() == "" {
 		return Hook{}, ErrNoMaster
@@ -139,24 +139,24 @@ func New(s *Sender, address string, endpoints []string, since int64) (Hook, erro
 	}, nil
 }
 
-// wants says whether the receiver wants to hear of an endpoint.
+// wants reports whether the receiver wants an endpoint.
 func (h Hook) wants(endpoint string) bool {
 	return len(h.Endpoints) == 0 || slices.Contains(h.Endpoints, endpoint)
 }
 
-// Pause has nothing sent to the hook any more.
+// Pause stops all messages to the hook.
 func (h *Hook) Pause(why string, givenUp bool) {
 	h.Paused, h.Why, h.GivenUp = time.Now().UTC().Truncate(time.Second), why, givenUp
 }
 
-// Resume has it sent to again, with everything since it was told last, as if nothing had failed.
+// Resume starts messages again, with everything since the last accepted one, as if nothing had failed.
 func (h *Hook) Resume() {
 	h.Paused, h.Why, h.GivenUp = time.Time{}, "", false
 	h.Resumed++
 }
 
-// Rotate gives the hook another secret, of the master that s has. The one of before signs too for the
-// grace, if it is of the same master.
+// Rotate gives the hook another secret, of the master of s. The old secret signs too for the
+// grace, if it comes from the same master.
 func (h *Hook) Rotate(s *Sender, grace time.Duration) {
 	h.OldUntil = time.Time{}
 	if h.Master == s.Master() && grace > 0 {
@@ -214,28 +214,28 @@ func Update(ctx context.Context, store blob.Store, edit func(*[]Hook) error) err
 	return err
 }
 
-// Delivery is how a hook stands. Instants are real time, in UTC.
+// Delivery is the delivery state of a hook. Instants are real time, in UTC.
 type Delivery struct {
 	Format  int   `json:"format"`  // 1
-	Told    int64 `json:"told"`    // the receiver has taken everything up to this version, or wants none of it
+	Told    int64 `json:"told"`    // the receiver has accepted every wanted change up to this version
 	Resumed int   `json:"resumed"` // Hook.Resumed as of which failures count
 
 	Pending  *Message  `json:"pending,omitempty"`  // claimed, or failed and not yet repeated
 	Failures int       `json:"failures,omitzero"`  // attempts in a row
-	Failing  time.Time `json:"failing,omitzero"`   // since when
+	Failing  time.Time `json:"failing,omitzero"`   // instant of the first of them
 	Next     time.Time `json:"next,omitzero"`      // no attempt before this
-	GiveUp   string    `json:"give_up,omitzero"`   // why the hook is to be paused
+	GiveUp   string    `json:"give_up,omitzero"`   // the reason for pausing the hook
 	Owner    string    `json:"owner,omitzero"`     // of the claim: a run of a Deliverer
 	Until    time.Time `json:"until,omitzero"`     // of the claim
 	Attempts []Attempt `json:"attempts,omitempty"` // the latest, oldest first
 }
 
-// Message is what a receiver is told, but for the list of changes, which follows from it.
+// Message is a message without its list of changes, which follows from it.
 type Message struct {
 	ID       string    `json:"id"` // the same in every attempt
 	Version  int64     `json:"version"`
 	Previous int64     `json:"previous"` // Delivery.Told
-	At       time.Time `json:"at"`       // when the version was published
+	At       time.Time `json:"at"`       // publication of the version
 }
 
 // Attempt is a line of a hook's log.
@@ -248,16 +248,16 @@ type Attempt struct {
 	Status  int       `json:"status,omitzero"` // of HTTP
 	Millis  int64     `json:"milliseconds"`
 	Detail  string    `json:"detail,omitzero"`
-	Retry   time.Time `json:"retry,omitzero"` // when it is repeated
+	Retry   time.Time `json:"retry,omitzero"` // the instant of the next attempt
 }
 
-// shownAttempts is how many attempts of a hook are kept.
+// shownAttempts is the number of attempts in a hook's log.
 const shownAttempts = 30
 
-// DeliveryKey is where the state of a hook is kept.
+// DeliveryKey is the store key of the delivery state of a hook.
 func DeliveryKey(id string) string { return "webhooks/state/" + id + ".json" }
 
-// deliveryOf returns the object of the store that holds the state of a hook. A new hook has been told the
+// deliveryOf returns the object of the store that holds the delivery state of a hook. A new hook has every change up to the
 // version that was published when it was added.
 func deliveryOf(store blob.Store, h Hook) blob.Document[Delivery] {
 	return blob.Document[Delivery]{Store: store, Key: DeliveryKey(h.ID), Decode: func(data []byte) (Delivery, error) {
@@ -266,14 +266,14 @@ func deliveryOf(store blob.Store, h Hook) blob.Document[Delivery] {
 		}
 		var s Delivery
 		if err := json.Unmarshal(data, &s); err != nil || s.Format != 1 {
-			// The receiver is told that everything may have changed.
+			// The receiver gets a message that everything may have changed.
 			return Delivery{Format: 1, Resumed: h.Resumed}, nil //nolint:nilerr // a damaged state starts anew
 		}
 		return s, nil
 	}}
 }
 
-// LoadDelivery returns the state of a hook.
+// LoadDelivery returns the delivery state of a hook.
 func LoadDelivery(ctx context.Context, store blob.Store, h Hook) (Delivery, error) {
 	s, _, err := deliveryOf(store, h).Load(ctx)
 	if err != nil {

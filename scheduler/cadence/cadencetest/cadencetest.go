@@ -1,4 +1,4 @@
-// Package cadencetest gives tests rounds and calendars of them, and compares what came of a season
+// Package cadencetest gives tests rounds and calendars, and compares the record of a season
 // with a golden file.
 package cadencetest
 
@@ -14,14 +14,14 @@ import (
 	"gridcast/scheduler/cadence"
 )
 
-// Weekend is a round whose qualifying is over 22 h before the race, which lasts 95 minutes.
+// Weekend is a round whose qualifying ends 22 h before the race, which lasts 95 minutes.
 func Weekend(key int64, start time.Time) cadence.Round {
 	r := cadence.Round{Key: key, GridKnown: start.Add(-22 * time.Hour)}
 	StartAt(&r, start)
 	return r
 }
 
-// StartAt gives the round a start, and all instants that follow from it.
+// StartAt gives the round a start, and the instants that follow from it.
 func StartAt(r *cadence.Round, start time.Time) {
 	r.Start = start
 	r.WeekendFrom, r.WeekendUntil = start.Add(-72*time.Hour), start.Add(24*time.Hour)
@@ -31,7 +31,7 @@ func StartAt(r *cadence.Round, start time.Time) {
 // Off takes the round off the calendar until it gets a start again.
 func Off(r *cadence.Round) { r.Start = time.Time{} }
 
-// Calendar has the rounds that are on, and the seasons around them.
+// Calendar holds the rounds with a start, and the seasons around them.
 func Calendar(rounds ...cadence.Round) cadence.Calendar {
 	cal := cadence.Calendar{Rounds: slices.DeleteFunc(slices.Clone(rounds), func(r cadence.Round) bool { return r.Start.IsZero() })}
 	for year := 2025; year <= 2028; year++ {
@@ -45,7 +45,7 @@ func Calendar(rounds ...cadence.Round) cadence.Calendar {
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Golden compares a text with the golden file of that name, which -update writes anew.
+// Golden compares a text with the golden file of that name; -update writes the file again.
 func Golden(t *testing.T, name, got string) {
 	t.Helper()
 	if *update {
