@@ -198,7 +198,7 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 			running = service.New(built, w.clock, w.streams.Log, w.registry)
 			running.Ingest(sources)
 			running.Deliver(sender)
-			running.Tell(w.port.polls()...)
+			running.OnPublish(w.port.polls()...)
 		}
 		if w.port != nil && w.port.console.Load() == nil {
 			if err := w.port.open(ctx, running, w.tiers); err != nil {

@@ -17,7 +17,7 @@ import (
 	"gridcast/snapshots"
 )
 
-// serviceMetrics are those of builds, and of what is read off the record when somebody asks.
+// serviceMetrics are the metrics of builds, and gauges that read the present state when scraped.
 type serviceMetrics struct {
 	phases *prometheus.HistogramVec
 	builds *prometheus.CounterVec
@@ -30,7 +30,7 @@ const (
 	buildFailed = "failed"
 )
 
-// settlePhase is what a build does before it says which phase it is in.
+// settlePhase is the phase of a build before its first report of progress.
 const settlePhase = "settle"
 
 var buildPhases = []string{settlePhase, builder.Render, snapshots.Upload, snapshots.Check, snapshots.Swap}
@@ -98,7 +98,7 @@ func newServiceMetrics(s *Service, registry prometheus.Registerer) *serviceMetri
 	return m
 }
 
-// silentFor is how long the source that has failed for longest has given no good answer.
+// silentFor returns the time since the last good answer of the source that has failed for longest.
 func (s *Service) silentFor() (longest time.Duration) {
 	if s.sources == nil {
 		return 0
@@ -107,8 +107,8 @@ func (s *Service) silentFor() (longest time.Duration) {
 	for _, state := range s.sources.PollStates() {
 		if state.Failures > 0 {
 			silent := now.Sub(state.Answered)
-			if state.Answered.IsZero() { // never since the store is there: about as long as it was asked
-				silent = time.Duration(state.Failures) * askedEvery
+			if state.Answered.IsZero() { // it never answered: estimate by the number of polls
+				silent = time.Duration(state.Failures) * failingPollEvery
 			}
 			longest = max(longest, silent)
 		}
@@ -116,8 +116,8 @@ func (s *Service) silentFor() (longest time.Duration) {
 	return longest
 }
 
-// askedEvery is how often a source is asked that fails for long.
-const askedEvery = 30 * time.Minute
+// failingPollEvery is the interval at which a source is polled that has failed for long.
+const failingPollEvery = 30 * time.Minute
 
 // waitingAt counts the changes that a gate holds.
 func (s *Service) waitingAt(gate assemble.Gate) (waiting int) {
@@ -134,7 +134,7 @@ func (s *Service) waitingAt(gate assemble.Gate) (waiting int) {
 	return waiting
 }
 
-// perSource are the metrics of each source that the service has.
+// perSource are the metrics of each source.
 type perSource struct{ s *Service }
 
 var (
@@ -165,7 +165,7 @@ func (p perSource) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// published are the metrics of what /status says of the facts behind the published version.
+// published are the metrics of the facts behind the published version, as /status shows them.
 type published struct{ s *Service }
 
 var (
@@ -201,7 +201,7 @@ func (p published) Collect(to chan<- prometheus.Metric) {
 	}
 	var state wire.FactsState
 	if err := json.Unmarshal(base.Manifest.State, &state); err != nil {
-		return // of a release that says it in another way
+		return // written by a release with another form of state
 	}
 	results := map[string]int{wire.FactsAwaited: 0, wire.FactsProvisional: 0, wire.FactsVerified: 0, wire.FactsRevised: 0}
 	picks := map[string]int{string(ledger.OnGrid): 0, string(ledger.OnQualifying): 0, string(ledger.OnForm): 0}
@@ -230,7 +230,7 @@ func (p published) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// Missing lists the facts that the archive should have by now and has not.
+// Missing lists the overdue facts of the archive.
 func (s *Service) Missing() []almanac.Lack {
 	facts, known := s.Facts()
 	if !known {
@@ -240,8 +240,8 @@ func (s *Service) Missing() []almanac.Lack {
 	return almanac.Missing(facts.Archive.AsOf(now), s.builder.Ledger.Current(now))
 }
 
-// overdueResults says how long the source has owed a result, and how long one has waited to be
-// verified.
+// overdueResults returns for how long the oldest result has been missing at the source, and for how long the
+// oldest one has waited to be verified.
 func (s *Service) overdueResults() (lag, unverified time.Duration) {
 	facts := s.facts.Load()
 	if facts == nil {
@@ -272,7 +272,7 @@ func (s *Service) raceWeekend() float64 {
 	return 0
 }
 
-// phaseTimer measures the phases of one build by the progress it reports.
+// phaseTimer measures the phases of one build by its reports of progress.
 type phaseTimer struct {
 	metrics *serviceMetrics
 	next    snapshots.Progress
@@ -286,7 +286,7 @@ func (m *serviceMetrics) begin(next snapshots.Progress) *phaseTimer {
 	return &phaseTimer{metrics: m, next: next, phase: settlePhase, since: time.Now()}
 }
 
-// progress moves on to the phase, if it is another one, and passes on what it is told.
+// progress enters the reported phase and forwards the report.
 func (t *phaseTimer) progress(phase string, done, total int) {
 	t.enter(phase)
 	t.next.Tell(phase, done, total)

@@ -9,9 +9,9 @@ import (
 	"gridcast/scheduler/cadence"
 )
 
-// calendarOf tells the schedule what it has to know: the rounds to be held of last season, this
-// one and those to come, and when a season's calendar becomes known and the season current. A
-// round without a session key is left out: the next build assigns it.
+// calendarOf returns the input of the schedule: the rounds of last season, this season and later ones, and
+// the instants at which a season's calendar becomes known and the season current. It leaves out a round
+// without a session key, because the next build assigns one.
 func calendarOf(v *season.View, s *ledger.State, arrived func(int, season.GrandPrixID) time.Time) cadence.Calendar {
 	var cal cadence.Calendar
 	now := v.At.UTC().Year()

@@ -14,7 +14,7 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// The schedule is handed the rules of the almanac as instants, and nothing of a round that is off.
+// The schedule gets the rules of the almanac as instants, without postponed and cancelled rounds.
 func TestCalendarOfTheSchedule(t *testing.T) {
 	const belgium = 2024014
 	now := time.Date(2024, 7, 20, 0, 0, 0, 0, time.UTC)
@@ -54,7 +54,7 @@ func TestCalendarOfTheSchedule(t *testing.T) {
 	if diff := cmp.Diff([]cadence.Round{want}, find()); diff != "" {
 		t.Errorf("Belgium as planned (-want +got)\n%s", diff)
 	}
-	arrived = want.GridKnown.Add(3 * time.Hour) // qualifying came late: it stands from then on
+	arrived = want.GridKnown.Add(3 * time.Hour) // qualifying came late: it counts as stable from then on
 	want.StoodBy = arrived.Add(2 * time.Hour)
 	if diff := cmp.Diff([]cadence.Round{want}, find()); diff != "" {
 		t.Errorf("Belgium with qualifying that came late (-want +got)\n%s", diff)

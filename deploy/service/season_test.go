@@ -39,16 +39,16 @@ import (
 	"gridcast/snapshots/blob/dirblob"
 )
 
-// raceTime is a clock that a test sets.
+// raceTime is a clock set by a test.
 type raceTime struct{ at atomic.Pointer[time.Time] }
 
 func (c *raceTime) Now() time.Time   { return *c.at.Load() }
 func (c *raceTime) Speed() float64   { return 1 }
 func (c *raceTime) set(at time.Time) { at = at.UTC(); c.at.Store(&at) }
 
-// unattended is the whole service, on a directory and a code host of its own, that nobody looks
-// after. Its race clock jumps from one instant at which something is due to the next; timers run
-// by the fake clock of a synctest bubble, so that nothing waits.
+// unattended is the whole service without an operator, on a directory and a code host of its own. Its race
+// clock jumps from one due instant to the next. Timers run on the fake clock of a synctest bubble, so
+// nothing waits.
 type unattended struct {
 	*raceTime
 	host    *codehost.Host
@@ -57,11 +57,11 @@ type unattended struct {
 	facts   *archive.Store
 	sources *ingest.Ingest
 	service *service.Service
-	wake    []time.Time     // when what came may be believed
+	wake    []time.Time     // when held news may be applied
 	faults  map[string]bool // of jobs
 }
 
-// The policy of a service that is left to itself.
+// The policy of a service without an operator.
 const (
 	verifyAfter = 2 * time.Hour
 	reviseAfter = 2 * time.Hour
@@ -81,7 +81,7 @@ func release(t *testing.T, file string, from, to int) []byte {
 	return packed.Bytes()
 }
 
-// newsFrom returns the history of F1DB's repository on loopback, and the clock that it is served by.
+// newsFrom returns F1DB's repository with its history on loopback, and the clock by which it is served.
 func newsFrom(t *testing.T, begin time.Time) (*codehost.Host, *raceTime) {
 	t.Helper()
 	clock := &raceTime{}
@@ -146,7 +146,7 @@ func begin(t *testing.T, host *codehost.Host, clock *raceTime, base []byte) *una
 	return u
 }
 
-// settle waits until every job has done what was due, and notes what failed.
+// settle waits until every job has finished its due work, and records failures.
 func (u *unattended) settle(t *testing.T) {
 	t.Helper()
 	idle := func(job *scheduler.Status) bool { return !job.Running && !job.Pending }
@@ -165,9 +165,9 @@ func (u *unattended) settle(t *testing.T) {
 	}
 }
 
-// step moves the clock to the next instant at which something is due, up to the end, and has it
-// done; false if there is none. A poll is due more often than anything is new: of polls it takes the
-// last before a commit, the first after it, and those at which what came has stood for long enough.
+// step moves the clock to the next due instant before end and runs the work; false if there is none. Polls
+// are due more often than news arrives. Of polls, step takes the last before a commit, the first after it,
+// and those at which held news may be applied.
 func (u *unattended) step(t *testing.T, end time.Time) bool {
 	t.Helper()
 	now, next := u.Now(), end
@@ -239,7 +239,7 @@ func published[T any](t *testing.T, u *unattended, path string) T {
 	return envelope.Data
 }
 
-// entryOf is the row of a Grand Prix in a published calendar.
+// entryOf returns the row of a Grand Prix in a published calendar.
 func (u *unattended) entryOf(t *testing.T, year int, gp season.GrandPrixID) wire.CalendarEntry {
 	t.Helper()
 	key, ok := u.ledger.State().Key(year, gp)
@@ -254,8 +254,8 @@ func (u *unattended) entryOf(t *testing.T, year int, gp season.GrandPrixID) wire
 	return entries[i]
 }
 
-// TestSeason2026 lives through the half of 2026 of which F1DB's history is known, with nobody there,
-// and a fortnight more with commits of its own.
+// TestSeason2026 runs without an operator through the recorded half of 2026, and through a further fortnight
+// with invented commits.
 func TestSeason2026(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs half a season")
@@ -265,7 +265,7 @@ func TestSeason2026(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { liveThrough(t, begin(t, host, clock, base)) })
 }
 
-// TestSeasons2025And2026 is the same from the end of 2024: the 31 rounds of both years.
+// TestSeasons2025And2026 does the same from the end of 2024: the 31 rounds of both years.
 func TestSeasons2025And2026(t *testing.T) {
 	if os.Getenv("GRIDCAST_SEASONS") == "" {
 		t.Skip("runs a season and a half, some minutes; make season does")
@@ -275,7 +275,7 @@ func TestSeasons2025And2026(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { liveThrough(t, begin(t, host, clock, base)) })
 }
 
-// What happened, or was made to.
+// Real events of 2026, and invented ones.
 var (
 	miamiMoved  = time.Date(2026, 5, 3, 8, 49, 2, 0, time.UTC) // three hours earlier, on the day itself
 	miamiStart  = time.Date(2026, 5, 3, 17, 0, 0, 0, time.UTC)
@@ -289,7 +289,7 @@ var (
 
 const races2026 = "src/data/seasons/2026/races/"
 
-// appealed exchanges the third and the fourth of Monaco, as a decision of the stewards does.
+// appealed swaps the third and the fourth of Monaco, as a decision of the stewards would.
 func appealed(t *testing.T) func(map[string][]byte) {
 	const (
 		name   = races2026 + "06-monaco/race-results.yml"
@@ -305,8 +305,8 @@ func appealed(t *testing.T) func(map[string][]byte) {
 	}
 }
 
-// bahrainInOctober puts the Grand Prix that was called off in March back as round 16, elsewhere, and
-// gives those behind it the next number.
+// bahrainInOctober moves the Grand Prix cancelled in March to another circuit as round 16, and renumbers the
+// later rounds.
 func bahrainInOctober(files map[string][]byte) {
 	for n := 22; n >= 16; n-- {
 		for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -336,15 +336,15 @@ qualifyingTime: 08:00
 `)
 }
 
-// liveThrough runs the service to the end of what is known and looks at what it published.
+// liveThrough runs the service to the end of the recorded history and checks the published versions.
 func liveThrough(t *testing.T, u *unattended) {
 	first := u.Now().Year()
 	u.host.Edit(
 		codehost.Edit{At: firstAppeal, Change: appealed(t)},
-		codehost.Edit{At: lastAppeal, Change: appealed(t)}, // takes the first back
+		codehost.Edit{At: lastAppeal, Change: appealed(t)}, // reverts the first edit
 		codehost.Edit{At: bahrainBack, Change: bahrainInOctober},
 	)
-	keys := make(map[int64]string) // of sessions, to what they are called
+	keys := make(map[int64]string) // session keys to names of rounds
 	vegasBelieved, offBahrain, miamiRight := false, false, time.Time{}
 	u.wake = append(u.wake, firstAppeal.Add(4*time.Hour))
 	for u.step(t, theEnd) {
@@ -415,8 +415,8 @@ func liveThrough(t *testing.T, u *unattended) {
 	}
 }
 
-// lookAtAppeal: the third of Monaco is another one by the decision, and points are those of results,
-// though the source's standings have not followed. People are told where they differ.
+// lookAtAppeal checks that the decision moved the third of Monaco and the points, and that operators see
+// that the source's standings did not follow.
 func (u *unattended) lookAtAppeal(t *testing.T) {
 	t.Helper()
 	for _, row := range published[[]wire.DriverStanding](t, u, "standings/drivers/2026") {
@@ -430,8 +430,8 @@ func (u *unattended) lookAtAppeal(t *testing.T) {
 	}
 }
 
-// said is what the source says at last of the seasons.
-func (u *unattended) said(t *testing.T) season.Facts {
+// reported returns the seasons as the source last reported them.
+func (u *unattended) reported(t *testing.T) season.Facts {
 	t.Helper()
 	packed, _, err := u.host.Archive(lastWord)
 	if err != nil {
@@ -448,10 +448,10 @@ func (u *unattended) said(t *testing.T) season.Facts {
 	return facts
 }
 
-// sameStandings holds the standings that readers get against those of the source's last word.
+// sameStandings compares the published standings with the source's last ones.
 func (u *unattended) sameStandings(t *testing.T, year int) {
 	t.Helper()
-	facts := u.said(t)
+	facts := u.reported(t)
 	i := slices.IndexFunc(facts.Seasons, func(s season.Season) bool { return s.Year == year })
 	last := facts.Seasons[i].LatestResult()
 	want, got := make(map[string]string), make(map[string]string)
@@ -480,7 +480,7 @@ func (u *unattended) sameStandings(t *testing.T, year int) {
 	}
 }
 
-// report prints the picks of rounds that were held, and counts them by what they rest on.
+// report prints the picks of finished rounds, and counts them by basis.
 func (u *unattended) report(t *testing.T, first int) map[ledger.Basis]int {
 	t.Helper()
 	var table strings.Builder

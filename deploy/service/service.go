@@ -27,9 +27,8 @@ import (
 	"gridcast/snapshots"
 )
 
-// Service keeps the published version true: it has the scheduler run the builder when something
-// falls due, and whenever ledger or archive change. Start comes first, then Run; everything else
-// is for any goroutine from Start on.
+// Service runs the builder when something falls due, and whenever ledger or archive change. Call Start
+// first, then Run. From Start on every other method is safe for concurrent use.
 type Service struct {
 	builder *builder.Builder
 	clock   Clock
@@ -38,21 +37,21 @@ type Service struct {
 	jobs    atomic.Pointer[scheduler.Scheduler] // from a successful Start on
 	metrics *serviceMetrics
 	reg     prometheus.Registerer
-	sources *ingest.Ingest // nil: facts come by import alone
+	sources *ingest.Ingest // nil: facts change by import alone
 	sender  *webhook.Sender
-	hooks   *webhook.Deliverer // nil: nobody is told
+	hooks   *webhook.Deliverer // nil: no webhooks
 
-	deriving  func(context.Context, time.Time) (bool, error) // makes odds and record, and says whether they are new
+	deriving  func(context.Context, time.Time) (bool, error) // computes odds and record; true if they are new
 	zipping   func(context.Context) (builder.Downloads, error)
-	tell      []func(context.Context) // of each version that is published
-	telling   sync.WaitGroup          // of builds; building guards it
+	onPublish []func(context.Context) // called after each published version
+	notifying sync.WaitGroup          // calls after builds; guarded by building
 	holds     holds
-	refused   atomic.Int64                   // documents that the last build left as they were
-	building  sync.Mutex                     // jobs run side by side; their builds need not race each other
+	refused   atomic.Int64                   // documents that the last build kept from an earlier version
+	building  sync.Mutex                     // serialises the builds of concurrent jobs
 	published atomic.Pointer[snapshots.Base] // as of the last build
 }
 
-// Clock is race time and its speed, in race seconds a real second. A clock.Clock is one.
+// Clock is race time and its speed, in race seconds a real second. clock.Clock implements it.
 type Clock interface {
 	Now() time.Time
 	Speed() float64
@@ -67,29 +66,27 @@ const (
 	deriveJob = "derive" // title odds, track record and downloads, after a build that published
 )
 
-// lookEvery is how often the ledger is looked at for what others appended, in real time.
-const lookEvery = time.Second
+// followEvery is the real interval at which the service reads the ledger for appends of other processes.
+const followEvery = time.Second
 
-// StopGrace is how long a build under way may go on when the process is told to stop.
+// StopGrace limits how long a running build may delay the end of the process.
 const StopGrace = 20 * time.Second
 
-// New returns a service that does nothing yet. Its metrics, and from Start on those of its
-// jobs, are in the registry.
+// New returns an idle service. It registers its metrics, and at Start those of its jobs.
 func New(b *builder.Builder, c Clock, log *slog.Logger, registry prometheus.Registerer) *Service {
 	s := &Service{builder: b, clock: c, log: log, reg: registry, deriving: b.Derive, zipping: b.MakeDownloads}
 	s.metrics = newServiceMetrics(s, registry)
 	return s
 }
 
-// Ingest has the service ask sources for facts, which it does when its polls are due. It comes
-// before Start.
+// Ingest makes the service poll sources when polls are due. Call it before Start.
 func (s *Service) Ingest(from *ingest.Ingest) {
 	s.sources = from
 	s.builder.Policy.Stability, s.builder.Policy.Arrived, s.builder.Provenance = from.Stability, from.Arrived, from.Provenance
 }
 
-// Deliver has the service tell receivers what it publishes, and what others publish. It comes
-// before Start.
+// Deliver makes the service send webhooks for each published version, also for versions of other processes.
+// Call it before Start.
 func (s *Service) Deliver(sender *webhook.Sender) {
 	s.sender, s.hooks = sender, webhook.NewDeliverer(s.builder.Store, sender, s.log, s.reg)
 	s.hooks.Pausing = func(ctx context.Context, h webhook.Hook, why string, pause func() error) error {
@@ -97,13 +94,13 @@ func (s *Service) Deliver(sender *webhook.Sender) {
 	}
 }
 
-// Tell has the service call each function, side by side, as soon as it has published a version: those
-// who serve it need not find it by themselves. Nothing waits for them but the end of Run. It comes before
-// Start.
-func (s *Service) Tell(of ...func(context.Context)) { s.tell = append(s.tell, of...) }
+// OnPublish registers functions that the service calls concurrently as soon as it has published a version,
+// so that edges in this process need not find the version by themselves. Only the end of Run waits for them.
+// Call it before Start.
+func (s *Service) OnPublish(of ...func(context.Context)) { s.onPublish = append(s.onPublish, of...) }
 
-// Start publishes what is due now, so that there is something to serve, and makes the jobs. If it
-// fails it can be called again; meanwhile an operator can see and do what needs no jobs.
+// Start publishes the due version, so that there is something to serve, and creates the jobs. The caller may
+// call Start again if it fails; meanwhile operators can use the actions that need no jobs.
 func (s *Service) Start(ctx context.Context, progress snapshots.Progress) error {
 	err := s.build(ctx, "start", progress)
 	if err != nil {
@@ -125,33 +122,33 @@ func (s *Service) Start(ctx context.Context, progress snapshots.Progress) error 
 	return s.reg.Register(jobs.Collector())
 }
 
-// Run conducts until ctx ends, and waits for a build under way.
+// Run runs the jobs until ctx ends, and waits for a running build.
 func (s *Service) Run(ctx context.Context) error {
 	s.jobs.Load().Start()
-	s.wantDerived("start")
+	s.triggerDerived("start")
 	if s.sources != nil {
-		// Beside everything else: no source holds up a start.
+		// concurrently, because no source may delay the start
 		if _, err := s.jobs.Load().Trigger(pollJob, "start"); err != nil {
 			s.log.Error("sources are not asked at the start", "err", err)
 		}
 	}
-	var delivering sync.WaitGroup // beside everything else, too: nothing waits for a receiver
+	var delivering sync.WaitGroup // concurrently, because no receiver may delay the service
 	if s.hooks != nil {
 		delivering.Go(func() { s.hooks.Run(ctx) })
 	}
 	s.follow(ctx)
 	defer delivering.Wait()
 	defer func() {
-		s.building.Lock() // no build tells anybody meanwhile
+		s.building.Lock() // no build calls the functions of OnPublish meanwhile
 		defer s.building.Unlock()
-		s.telling.Wait()
+		s.notifying.Wait()
 	}()
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopGrace)
 	defer cancel()
 	return s.jobs.Load().Stop(stopping)
 }
 
-// build is Build for the jobs: a held pointer is the operator's decision, no error.
+// build is Build for the jobs. It ignores ErrHeld, because holding is a decision of an operator.
 func (s *Service) build(ctx context.Context, reason string, progress snapshots.Progress) error {
 	_, err := s.Build(ctx, builder.Request{Reason: reason, Progress: progress})
 	if errors.Is(err, snapshots.ErrHeld) {
@@ -161,8 +158,7 @@ func (s *Service) build(ctx context.Context, reason string, progress snapshots.P
 	return err
 }
 
-// Build settles and publishes once, as of the moment its turn comes, and notes what came of
-// it.
+// Build settles and publishes once, at the race time at which its turn comes, and records the outcome.
 func (s *Service) Build(ctx context.Context, request builder.Request) (builder.Outcome, error) {
 	s.building.Lock()
 	defer s.building.Unlock()
@@ -171,8 +167,8 @@ func (s *Service) Build(ctx context.Context, request builder.Request) (builder.O
 	request.Progress = phases.progress
 	outcome, err := s.builder.Build(ctx, request)
 	if outcome.Version > 0 && !outcome.Unchanged {
-		for _, tell := range s.tell { // first: somebody waits until it is served
-			s.telling.Go(func() { tell(context.WithoutCancel(ctx)) })
+		for _, notify := range s.onPublish { // first, because a person may wait for the edges
+			s.notifying.Go(func() { notify(context.WithoutCancel(ctx)) })
 		}
 	}
 	phases.end(err)
@@ -183,36 +179,36 @@ func (s *Service) Build(ctx context.Context, request builder.Request) (builder.O
 	for _, e := range outcome.Events {
 		s.log.Info("settled", "event", e.Type, "session_key", e.Session, "what", e.String(), "race_time", e.At)
 	}
-	if baseErr := s.notePublished(ctx, outcome.Base); baseErr != nil {
+	if baseErr := s.setPublished(ctx, outcome.Base); baseErr != nil {
 		return outcome, errors.Join(err, baseErr)
 	}
 	if err == nil && !outcome.Unchanged {
 		s.log.Info("published", "version", outcome.Version, "reason", request.Reason,
 			"objects_written", outcome.ObjectsWritten, "objects_reused", outcome.ObjectsReused, "seconds", outcome.Seconds)
-		if s.jobs.Load() != nil { // before, Run asks for it
-			s.wantDerived(fmt.Sprintf("version %d", outcome.Version))
+		if s.jobs.Load() != nil { // earlier, Run triggers it
+			s.triggerDerived(fmt.Sprintf("version %d", outcome.Version))
 		}
 	}
 	return outcome, err
 }
 
-// wantDerived has the odds and the record made of what is published now.
-func (s *Service) wantDerived(reason string) {
+// triggerDerived starts the derive job for the published version.
+func (s *Service) triggerDerived(reason string) {
 	if _, err := s.jobs.Load().Trigger(deriveJob, reason); err != nil {
 		s.log.Error("title odds and track record not made", "reason", reason, "err", err)
 	}
 }
 
-// holds counts what people wait for.
+// holds counts the people who wait for a version.
 type holds struct {
 	mu    sync.Mutex
 	count int
 	idle  chan struct{} // closed when count is 0 again; nil while it is
 }
 
-// Hold says that somebody waits for what is published until over is called. Work that nobody waits
-// for and that takes a processor for a while begins after that.
-func (s *Service) Hold() (over func()) {
+// Hold makes long background work wait until release is called, because a person waits for a version to be
+// served.
+func (s *Service) Hold() (release func()) {
 	a := &s.holds
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -229,7 +225,7 @@ func (s *Service) Hold() (over func()) {
 	})
 }
 
-// wait waits until nobody waits for anything, or ctx ends.
+// wait waits until all holds are released, or ctx ends.
 func (a *holds) wait(ctx context.Context) error {
 	for {
 		a.mu.Lock()
@@ -246,12 +242,12 @@ func (a *holds) wait(ctx context.Context) error {
 	}
 }
 
-// derive makes title odds and track record, if the verified results are not those that they were
-// made of, and has a version built with them; then the downloads of the seasons that have changed.
-// Builds go on meanwhile, but neither begins while somebody waits for one to be served.
+// derive computes title odds and track record if verified results have changed, and triggers a build with
+// them. It then publishes the downloads of changed seasons. Builds go on meanwhile, but derive waits for
+// every Hold.
 func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 	if s.holds.wait(ctx) != nil {
-		return nil //nolint:nilerr // the next start asks for both
+		return nil //nolint:nilerr // the next start triggers both again
 	}
 	began := time.Now()
 	made, err := s.deriving(ctx, s.clock.Now())
@@ -268,11 +264,11 @@ func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 	return errors.Join(err, s.publishDownloads(ctx))
 }
 
-// publishDownloads makes the downloads that are not of what is published now, and publishes them. What
-// takes time, reading documents and packing them, is done before it is its turn among the builds.
+// publishDownloads makes and publishes the downloads that differ from the published ones. It reads and packs
+// documents before it waits for its turn among the builds.
 func (s *Service) publishDownloads(ctx context.Context) error {
 	if s.holds.wait(ctx) != nil {
-		return nil // the next start asks for them
+		return nil // the next start triggers them again
 	}
 	began := time.Now()
 	downloads, err := s.zipping(ctx)
@@ -284,18 +280,18 @@ func (s *Service) publishDownloads(ctx context.Context) error {
 	receipt, publishErr := s.builder.PublishDownloads(ctx, downloads)
 	switch {
 	case errors.Is(publishErr, snapshots.ErrHeld):
-		return err // a version that somebody has rolled back to keeps the downloads that it had
+		return err // a version rolled back to keeps its downloads
 	case publishErr != nil:
 		return errors.Join(err, publishErr)
 	case !receipt.Unchanged:
 		s.log.Info("downloads published", "version", receipt.Version, "seasons", downloads.Len(),
 			"bytes", receipt.BytesWritten, "seconds", time.Since(began).Seconds())
 	}
-	return errors.Join(err, s.notePublished(ctx, receipt.Base))
+	return errors.Join(err, s.setPublished(ctx, receipt.Base))
 }
 
-// notePublished remembers what is published now: base or, if that is nil, what the store says.
-func (s *Service) notePublished(ctx context.Context, base *snapshots.Base) error {
+// setPublished stores the published version: base or, if that is nil, the current version of the store.
+func (s *Service) setPublished(ctx context.Context, base *snapshots.Base) error {
 	if base == nil {
 		var err error
 		if base, err = snapshots.LoadBase(ctx, s.builder.Store, nil); err != nil {
@@ -309,8 +305,8 @@ func (s *Service) notePublished(ctx context.Context, base *snapshots.Base) error
 	return nil
 }
 
-// verify reads every object of the current version again: what is damaged in the store is
-// found before an edge has to start from it.
+// verify reads every object of the current version again, so that damage in the store is found before an
+// edge starts from it.
 func (s *Service) verify(ctx context.Context, _ scheduler.Trigger) error {
 	found, err := snapshots.Verify(ctx, s.builder.Store, 0, nil)
 	if err != nil {
@@ -323,8 +319,8 @@ func (s *Service) verify(ctx context.Context, _ scheduler.Trigger) error {
 	return nil
 }
 
-// poll asks the sources, settles what the archive now shows, and has a version built if that was
-// anything. A source that fails is no failure of the job: it is in its state and in the metrics.
+// poll polls the sources, settles the facts, and triggers a build after a change. A failing source does not
+// fail the job: its state and the metrics show the failure.
 func (s *Service) poll(ctx context.Context, t scheduler.Trigger) error {
 	if s.sources != nil {
 		report, err := s.sources.Poll(ctx, s.clock.Now(), len(t.Requested) > 0)
@@ -353,7 +349,7 @@ func (s *Service) poll(ctx context.Context, t scheduler.Trigger) error {
 	}
 	reason := "settled"
 	if len(events) == 0 {
-		if reason, err = s.factsNews(); err != nil || reason == "" {
+		if reason, err = s.statusChange(); err != nil || reason == "" {
 			return err
 		}
 	}
@@ -361,9 +357,9 @@ func (s *Service) poll(ctx context.Context, t scheduler.Trigger) error {
 	return err
 }
 
-// factsNews says why a version should be built for what /status says of the facts: a source fell
-// silent, or something is overdue now. It is empty if it says the same.
-func (s *Service) factsNews() (string, error) {
+// statusChange returns the reason for a build if /status would report another state of the facts, for
+// example an overdue result or a failing source. It returns an empty reason otherwise.
+func (s *Service) statusChange() (string, error) {
 	base := s.published.Load()
 	if base.Pointer.Held {
 		return "", nil
@@ -372,13 +368,12 @@ func (s *Service) factsNews() (string, error) {
 	if err != nil || bytes.Equal(state, base.Manifest.State) {
 		return "", err
 	}
-	return "the facts stand otherwise", nil
+	return "the state of the facts changed", nil
 }
 
-// follow triggers a build when somebody else appended to the ledger or put another archive
-// into the store, until ctx ends.
+// follow triggers a build when another process appends to the ledger or changes the archive, until ctx ends.
 func (s *Service) follow(ctx context.Context) {
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
 	head, facts := s.builder.Ledger.Head(), s.facts.Load().SHA256
 	for {
@@ -422,13 +417,13 @@ func (s *Service) loadFacts(ctx context.Context) error {
 	return nil
 }
 
-// calendar is what the schedule goes by: the facts and the ledger as they are in memory.
+// calendar is the schedule's input, from facts and ledger in memory.
 func (s *Service) calendar() cadence.Calendar {
 	now := s.clock.Now()
 	return calendarOf(s.facts.Load().Archive.AsOf(now), s.builder.Ledger.Current(now), s.builder.Policy.Arrived)
 }
 
-// Facts is the archive in use, from memory; not known before the first build.
+// Facts returns the archive in use from memory; false before the first build.
 func (s *Service) Facts() (facts archive.Stored, known bool) {
 	if loaded := s.facts.Load(); loaded != nil {
 		return *loaded, true
@@ -436,7 +431,7 @@ func (s *Service) Facts() (facts archive.Stored, known bool) {
 	return archive.Stored{}, false
 }
 
-// Jobs tells how the jobs stand; there are none before Start has succeeded.
+// Jobs returns the states of the jobs; none before Start has succeeded.
 func (s *Service) Jobs() []scheduler.Status {
 	if jobs := s.jobs.Load(); jobs != nil {
 		return jobs.Status()
@@ -451,8 +446,7 @@ func (s *Service) runJob(name, reason string) (<-chan error, error) {
 	return nil, errors.New("the service has not started yet")
 }
 
-// Operator returns an operator whose actions build through the service, one at a time with its own
-// builds.
+// Operator returns an operator that builds through the service, one build at a time.
 func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*operator.Operator, error) {
 	log, err := auditlog.Load(ctx, s.builder.Store)
 	if err != nil {
@@ -466,7 +460,7 @@ func (s *Service) Operator(ctx context.Context, tiers keys.Tiers) (*operator.Ope
 	}, nil
 }
 
-// currentFacts is the archive in use, from memory as soon as it is there.
+// currentFacts returns the archive in use, from memory if it is loaded.
 func (s *Service) currentFacts(ctx context.Context) (archive.Stored, error) {
 	if facts, known := s.Facts(); known {
 		return facts, nil
@@ -474,13 +468,13 @@ func (s *Service) currentFacts(ctx context.Context) (archive.Stored, error) {
 	return s.builder.Facts(ctx)
 }
 
-// Speed is how many race seconds a real second has.
+// Speed is the number of race seconds in a real second.
 func (s *Service) Speed() float64 { return s.clock.Speed() }
 
-// sourcePatience is how long after a race, in race time, a source may be without its result.
+// sourcePatience is the race time after a race within which a source should have the result.
 const sourcePatience = time.Hour
 
-// Sources tells how the sources of the facts stand.
+// Sources returns the sources of facts with their states.
 func (s *Service) Sources() []operator.Source {
 	facts, known := s.Facts()
 	if !known {
@@ -502,7 +496,7 @@ func (s *Service) Sources() []operator.Source {
 	return list
 }
 
-// archiveDetail says what an archive is and how far it goes.
+// archiveDetail describes an archive and its last result.
 func archiveDetail(facts archive.Stored, now time.Time) string {
 	detail := facts.Archive.Facts().Source
 	v := facts.Archive.AsOf(now)

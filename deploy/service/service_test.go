@@ -24,7 +24,7 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// belgianWeekend returns a service an hour before Belgium 2024, which has built nothing yet, and its metrics.
+// belgianWeekend returns a service an hour before Belgium 2024, without a build, and its metrics.
 func belgianWeekend(t *testing.T) (*service.Service, *prometheus.Registry) {
 	t.Helper()
 	start := time.Date(2024, 7, 28, 13, 0, 0, 0, time.UTC)
@@ -45,28 +45,27 @@ func belgianWeekend(t *testing.T) (*service.Service, *prometheus.Registry) {
 	return service.New(b, clock, log, registry), registry
 }
 
-// Who serves what the service publishes is told of it, also of what falls due by itself, and of nothing
-// else.
-func TestTell(t *testing.T) {
+// TestOnPublish: the service calls each function once for each new version, and not for an unchanged one.
+func TestOnPublish(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: it renders twenty seasons twice")
 	}
 	s, _ := belgianWeekend(t)
 	var one, another atomic.Int64
-	s.Tell(func(context.Context) { one.Add(1) }, func(context.Context) { another.Add(1) })
+	s.OnPublish(func(context.Context) { one.Add(1) }, func(context.Context) { another.Add(1) })
 	for _, unchanged := range []bool{false, true} {
 		o, err := s.Build(t.Context(), builder.Request{Reason: "test"})
 		if err != nil || o.Unchanged != unchanged || o.Base == nil || o.Base.Pointer.Version != 1 {
 			t.Fatalf("got %+v, %v; want version 1, unchanged: %t", o, err, unchanged)
 		}
-		s.WaitTold()
+		s.WaitNotified()
 		if one.Load() != 1 || another.Load() != 1 {
 			t.Errorf("told %d and %d times, want once each", one.Load(), another.Load())
 		}
 	}
 }
 
-// What nobody waits for begins when everybody has what they wait for.
+// TestHold: background work begins when the last hold is released.
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := slog.New(slog.DiscardHandler)
@@ -76,8 +75,8 @@ func TestHold(t *testing.T) {
 		first, second := s.Hold(), s.Hold()
 		done := make(chan error, 1)
 		go func() { done <- s.Derive(t.Context()) }()
-		for _, over := range []func(){first, first} { // one that is over twice counts once
-			over()
+		for _, release := range []func(){first, first} { // a second release of the same hold does not count
+			release()
 			synctest.Wait()
 			if derived.Load() > 0 {
 				t.Fatal("title odds are made while somebody waits to be served")
@@ -91,7 +90,7 @@ func TestHold(t *testing.T) {
 			t.Errorf("derived %d times, %v; want at once where nobody waits", derived.Load(), err)
 		}
 
-		// A service that stops does not wait for it.
+		// A stopping service does not wait for holds.
 		defer s.Hold()()
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { done <- s.Derive(ctx) }()
@@ -103,7 +102,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// Every gate has a series from the start, so that an alert can tell nothing from silence.
+// Every gate has a metric from the start, so that an alert tells zero from missing data.
 func TestEveryGateIsCounted(t *testing.T) {
 	_, registry := belgianWeekend(t)
 	families, err := registry.Gather()
@@ -119,8 +118,8 @@ func TestEveryGateIsCounted(t *testing.T) {
 	}
 }
 
-// TestPauseByTheService: a receiver that took nothing to the end is paused, which is in the audit log,
-// once, however many schedulers there are and however often they look.
+// TestPauseByTheService: a receiver that failed to the end is paused. The audit log says so once, even with
+// two schedulers.
 func TestPauseByTheService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memblob.New()

@@ -17,16 +17,16 @@ import (
 	"gridcast/snapshots"
 )
 
-// shown is what is to be seen at an instant, in short.
+// shown is the visible state at an instant, in short.
 type shown struct {
-	Season   int      // that /standings, /calendar and /predictions answer with unless asked for another
-	Next     string   // of /next-race: name, start, and the winner of the pick; 404 if there is none
+	Season   int      // the default season of /standings, /calendar and /predictions
+	Next     string   // /next-race: name, start, and the winner of the pick; 404 if there is none
 	Calendar int      // rounds of 2026; -1: the season is not known
-	Leader   string   // of the standings of the season; none if nobody has points
-	Drivers  string   // how many there are, and the first with the team
+	Leader   string   // leader of the standings; none if nobody has points
+	Drivers  string   // their number, and the first with the team
 	Picks    int      // of 2026
-	Missing  []string // on /status: what the facts lack
-	Source   string   // to the operator: the revision's first digits, its faults and what waits
+	Missing  []string // overdue facts on /status
+	Source   string   // the operator's view: the revision's first digits, its faults and held changes
 }
 
 func (u *unattended) shown(t *testing.T) shown {
@@ -77,9 +77,8 @@ func (u *unattended) shown(t *testing.T) shown {
 	return got
 }
 
-// TestWinter goes from the end of 2025 to the first qualifying of 2026 with what F1DB had at each
-// moment: for a fortnight nothing of the new season, on 19 December its calendar, and its cars
-// not before March.
+// TestWinter goes from the end of 2025 to the first qualifying of 2026 with F1DB's files of each day: for a
+// fortnight nothing of the new season, its calendar on 19 December, and its cars not before March.
 func TestWinter(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: a winter takes some seconds")
@@ -92,7 +91,7 @@ func TestWinter(t *testing.T) {
 			australia = "Australian Grand Prix, 2026-03-08 04:00"
 			lastGrid  = "20, GAS of Alpine"
 		)
-		// What waits all the time is the start of Las Vegas 2025, which F1DB has a day early.
+		// The start of Las Vegas 2025 is held all the time, because F1DB has it a day early.
 		old := func(next string, calendar int, source string, missing ...string) shown {
 			return shown{2025, next, calendar, "NOR 423", lastGrid, 0, missing, source}
 		}
@@ -100,16 +99,17 @@ func TestWinter(t *testing.T) {
 			at   string
 			want shown
 		}{
-			// The last season is over, and nobody knows of another race.
+			// The last season is over, and no further race is known.
 			{"2025-12-10T13:00:00Z", old("404", -1, "1b21db66, 1 wait", "no_future_round: no race to come is known")},
-			// Who drives where was there a quarter of an hour before the calendar, and is not asked for.
+			// The new line-up arrived a quarter of an hour before the calendar, and is not asked for.
 			{"2025-12-19T21:05:00Z", old("404", -1, "17655f9c, 1 wait", "no_future_round: no race to come is known")},
 			{"2025-12-19T22:00:00Z", old(australia, 24, "c30d8518, 1 wait")},
 			{"2025-12-31T23:59:00Z", old(australia, 24, "204d2823, 1 wait")},
-			// The year of now is the current season. Its cars are those of the last race until the first qualifying.
+			// The present year is the current season. Its cars are those of the last race until the first
+			// qualifying.
 			{"2026-01-01T01:00:00Z", shown{2026, australia, 24, "", lastGrid, 0, nil, "204d2823, 1 wait"}},
 			{"2026-03-06T12:00:00Z", shown{2026, australia, 24, "", lastGrid, 0, nil, "4963b202, 1 wait"}},
-			// Qualifying, in which three of 22 set no time: they are entered with the race.
+			// Three of 22 set no time in qualifying: they are entered with the race.
 			{"2026-03-07T16:10:00Z", shown{2026, australia, 24, "", "19, GAS of Alpine", 0, nil, "0d14b5db, 1 wait"}},
 			{"2026-03-07T18:10:00Z", shown{2026, australia + ", RUS", 24, "", "19, GAS of Alpine", 1, nil, "0d14b5db, 1 wait"}},
 		} {
