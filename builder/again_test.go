@@ -35,7 +35,7 @@ func TestRememberedIsAsRendered(t *testing.T) {
 	b := onArchive(t, &inUse, opened, builder.Policy{Model: predict.GridFrequency()})
 	decide := func(year int, gp season.GrandPrixID, decide func(*almanac.Round) ([]ledger.Event, error)) func(time.Time) {
 		return func(at time.Time) {
-			session, _ := b.Ledger.State().Key(year, gp)
+			session, _ := b.Ledger.Fold().Key(year, gp)
 			if _, err := almanac.Decide(t.Context(), almanactest.Fresh(t, b.Ledger), inUse.AsOf(at), "operator:test", session, nil, decide); err != nil {
 				t.Fatalf("%s: %v", at, err)
 			}
@@ -126,7 +126,7 @@ func TestRememberedIsAsRendered(t *testing.T) {
 			}
 		}},
 		{"a driver has another name in the ledger", day(2024, time.March, 29), func(at time.Time) {
-			if _, err := almanactest.Fresh(t, b.Ledger).Append(t.Context(), at, "operator:test", func(*ledger.State) ([]ledger.Event, error) {
+			if _, err := almanactest.Fresh(t, b.Ledger).Append(t.Context(), at, "operator:test", func(*ledger.Fold) ([]ledger.Event, error) {
 				return []ledger.Event{ledger.Rename("max-verstappen", "max-emilian-verstappen")}, nil
 			}); err != nil {
 				t.Fatal(err)

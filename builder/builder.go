@@ -162,7 +162,7 @@ func (b *Builder) loadBase(ctx context.Context) (*snapshots.Base, error) {
 type Inputs struct {
 	At     time.Time       // race time
 	Facts  archive.Stored  // named by the digest of its file
-	Ledger *ledger.State   // named by its head
+	Ledger *ledger.Fold    // named by its head
 	Model  predict.Model   // from the settings; it names the derived documents
 	Base   *snapshots.Base // the version before, with the generated_at of each document
 }
@@ -259,7 +259,7 @@ func fill(d *snapshots.Draft, version *units.Version) {
 }
 
 // missingUntilDue lists the facts that are missing, or will be before the next version is due.
-func missingUntilDue(v *season.View, s *ledger.State, a *almanac.Almanac) []snapshots.Missing {
+func missingUntilDue(v *season.View, s *ledger.Fold, a *almanac.Almanac) []snapshots.Missing {
 	until := a.DueAt()
 	if until.Before(a.At) {
 		until = a.At
@@ -308,7 +308,7 @@ func (b *Builder) Rules(ctx context.Context) Policy {
 // nothingKnown says why there is nothing to publish at an instant. What was written later, such as
 // the keys of the sessions, does not exist then.
 func (b *Builder) nothingKnown(at time.Time) error {
-	if last := b.Ledger.State().At(); last.After(at) {
+	if last := b.Ledger.Fold().At(); last.After(at) {
 		return fmt.Errorf("the build is of %s, but the ledger goes up to %s: give that instant or a later one",
 			at.UTC().Format(time.RFC3339), last.UTC().Format(time.RFC3339))
 	}

@@ -210,7 +210,7 @@ func TestReplayGivesARecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	picks, results := 0, 0
-	for s := range b.Ledger.State().Records() {
+	for s := range b.Ledger.Fold().Records() {
 		if s.Pick != nil {
 			picks++
 			if !s.Pick.FrozenAt.Before(s.Pick.Start) {

@@ -86,17 +86,17 @@ func (p Policy) Settle(ctx context.Context, fresh ledger.Fresh, facts archive.St
 	var left []error
 	for _, by := range []struct {
 		actor string
-		due   func(*season.View, *ledger.State) ([]ledger.Event, []error)
+		due   func(*season.View, *ledger.Fold) ([]ledger.Event, []error)
 	}{
 		{Actor, keysDue}, // first: what else is due of a round is found in the state that has its key
-		{Actor, func(v *season.View, s *ledger.State) ([]ledger.Event, []error) { return p.picksDue(v, s, facts.SHA256) }},
+		{Actor, func(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) { return p.picksDue(v, s, facts.SHA256) }},
 		{ledger.ArchiveActor, lateResults},
-		{ledger.RuleActor, func(v *season.View, s *ledger.State) ([]ledger.Event, []error) {
+		{ledger.RuleActor, func(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
 			return p.resultsDue(v, s, facts.SHA256)
 		}},
 	} {
 		var out []error
-		events, err := fresh.Append(ctx, t, by.actor, func(s *ledger.State) ([]ledger.Event, error) {
+		events, err := fresh.Append(ctx, t, by.actor, func(s *ledger.Fold) ([]ledger.Event, error) {
 			due, faults := by.due(v, s)
 			accepted, refused := publishable(v, s, t, due)
 			out = slices.Concat(faults, refused)
@@ -118,7 +118,7 @@ func (p Policy) Settle(ctx context.Context, fresh ledger.Fresh, facts archive.St
 
 // publishable keeps of the events those that the ledger takes, one after the other, and whose
 // consequence can be published.
-func publishable(v *season.View, s *ledger.State, t time.Time, due []ledger.Event) (accepted []ledger.Event, left []error) {
+func publishable(v *season.View, s *ledger.Fold, t time.Time, due []ledger.Event) (accepted []ledger.Event, left []error) {
 	for _, e := range due {
 		after, err := s.Trial(t, []ledger.Event{e})
 		if err == nil {
@@ -136,7 +136,7 @@ func publishable(v *season.View, s *ledger.State, t time.Time, due []ledger.Even
 }
 
 // keysDue gives a session key to every round that has none.
-func keysDue(v *season.View, s *ledger.State) ([]ledger.Event, []error) {
+func keysDue(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
 	var assigned []ledger.KeyAssignment
 	var faults []error
 	for i := range v.Seasons {
@@ -154,7 +154,7 @@ func keysDue(v *season.View, s *ledger.State) ([]ledger.Event, []error) {
 
 // picksDue freezes a pick for every round that is due one: see almanac.Round.PickDue. sum names the
 // archive that it is made from.
-func (p Policy) picksDue(v *season.View, s *ledger.State, sum string) ([]ledger.Event, []error) {
+func (p Policy) picksDue(v *season.View, s *ledger.Fold, sum string) ([]ledger.Event, []error) {
 	v = almanac.Held(v, s)
 	var events []ledger.Event
 	var faults []error
@@ -179,7 +179,7 @@ func (p Policy) picksDue(v *season.View, s *ledger.State, sum string) ([]ledger.
 // started with: of races that had ended ledger.ArchiveDelay before the ledger was opened, but
 // that the archive of that moment did not have yet. Older seasons, and news, wait for somebody
 // who verifies them.
-func lateResults(v *season.View, s *ledger.State) ([]ledger.Event, []error) {
+func lateResults(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
 	v = almanac.Held(v, s)
 	var events []ledger.Event
 	opened := s.OpenedAt()
@@ -207,7 +207,7 @@ func freeze(r *almanac.Round, model, archive string, f predict.Forecast) ledger.
 
 // resultsDue verifies the archive's result of every race that nobody has verified by the time the
 // rule allows, and revises those that the archive has otherwise by now.
-func (p Policy) resultsDue(v *season.View, s *ledger.State, sum string) ([]ledger.Event, []error) {
+func (p Policy) resultsDue(v *season.View, s *ledger.Fold, sum string) ([]ledger.Event, []error) {
 	v = almanac.Held(v, s)
 	var events []ledger.Event
 	for _, r := range almanac.Rounds(v, s, s.OpenedAt().UTC().Year()-1) {
@@ -252,7 +252,7 @@ func (p Policy) resultsDue(v *season.View, s *ledger.State, sum string) ([]ledge
 // documents of its round as they would be, with the state after it. A document that is wrong
 // without the event too does not count. Events are appended only if they are publishable: the
 // ledger cannot take them back.
-func Publishable(v *season.View, before, after *ledger.State, session int64) error {
+func Publishable(v *season.View, before, after *ledger.Fold, session int64) error {
 	record, ok := after.Record(session)
 	if !ok {
 		return nil // keys, renames: they show nothing by themselves

@@ -109,8 +109,8 @@ func (w *weekend) decide(at time.Time, decide func(*almanac.Round) ([]ledger.Eve
 	}
 }
 
-func (w *weekend) round() ledger.Record {
-	s, _ := w.ledger.State().Record(austriaKey)
+func (w *weekend) round() ledger.RoundRecord {
+	s, _ := w.ledger.Fold().Record(austriaKey)
 	return s
 }
 
@@ -309,7 +309,7 @@ func TestSecondFreezeIsHarmless(t *testing.T) {
 	if err != nil || len(events) > 0 {
 		t.Errorf("the second freeze: got events %v and error %v, want neither", events, err)
 	}
-	s, _ := second.State().Record(austriaKey)
+	s, _ := second.Fold().Record(austriaKey)
 	if diff := cmp.Diff(frozen, *s.Pick); diff != "" {
 		t.Errorf("the other process sees another pick (-want +got):\n%s", diff)
 	}

@@ -209,7 +209,7 @@ func nothingStops(t *testing.T, r *rand.Rand, g gaps) {
 		v := inUse.AsOf(at)
 		for i := range v.Seasons {
 			for j := range v.Seasons[i].Rounds {
-				hasPick(t, b.Ledger.State(), inUse, v.Seasons[i].Year, &v.Seasons[i].Rounds[j], at)
+				hasPick(t, b.Ledger.Fold(), inUse, v.Seasons[i].Year, &v.Seasons[i].Rounds[j], at)
 			}
 		}
 	}
@@ -253,7 +253,7 @@ func holds(t *testing.T, store blob.Store, at time.Time) {
 
 // hasPick checks that a round that has started has a pick if there was anything to choose from, and
 // none if there was not.
-func hasPick(t *testing.T, s *ledger.State, a *season.Archive, year int, r *season.Round, at time.Time) {
+func hasPick(t *testing.T, s *ledger.Fold, a *season.Archive, year int, r *season.Round, at time.Time) {
 	t.Helper()
 	key, ok := s.Key(year, r.GrandPrix)
 	if !ok || year < 2026 || !at.Equal(r.StartsAt()) {
@@ -400,8 +400,8 @@ func TestNothingUnpublishableIsAppended(t *testing.T) {
 	if _, err := b.Build(t.Context(), builder.Request{At: first.Start.Add(-time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
-	key, _ := b.Ledger.State().Key(2026, first.GrandPrix)
-	verified := func() bool { s, _ := b.Ledger.State().Record(key); return s.Result() != nil }
+	key, _ := b.Ledger.Fold().Key(2026, first.GrandPrix)
+	verified := func() bool { s, _ := b.Ledger.Fold().Record(key); return s.Result() != nil }
 
 	over := first.ResultKnownAt().Add(time.Hour)
 	outcome, err := b.Build(t.Context(), builder.Request{At: over})

@@ -19,7 +19,7 @@ type NextPick struct {
 // FindNextPick returns the pick that follows from an archive for a round, false if none will be made:
 // the round has one, is off or has started. arrived is the instant at which the archive got the
 // qualifying of the round, zero if unknown.
-func FindNextPick(archive *season.Archive, s *ledger.State, r *almanac.Round, now, arrived time.Time) (NextPick, bool) {
+func FindNextPick(archive *season.Archive, s *ledger.Fold, r *almanac.Round, now, arrived time.Time) (NextPick, bool) {
 	if r.Pick != nil || r.Off() || !now.Before(r.Start) {
 		return NextPick{}, false
 	}

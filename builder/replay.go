@@ -22,10 +22,10 @@ func ReplayFrom(year int) time.Time { return season.BeginsAt(year) }
 // due, in order, so that each pick is made from what was known when it is frozen. A ledger of
 // the other kind is refused by its own rules. progress is told the instants; it may be nil.
 func (p Policy) Replay(ctx context.Context, l *ledger.Ledger, facts archive.Stored, until time.Time, progress snapshots.Progress) error {
-	if kind := l.State().Kind(); kind != ledger.Simulated {
+	if kind := l.Fold().Kind(); kind != ledger.Simulated {
 		return fmt.Errorf("replay into a %s ledger: %w", kind, ledger.ErrKind)
 	}
-	instants := p.instants(facts.Archive.AsOf(until), l.State(), until)
+	instants := p.instants(facts.Archive.AsOf(until), l.Fold(), until)
 	fresh, err := l.Refresh(ctx)
 	if err != nil {
 		return fmt.Errorf("replay: %w", err)
@@ -42,7 +42,7 @@ func (p Policy) Replay(ctx context.Context, l *ledger.Ledger, facts archive.Stor
 // instants lists when something can fall due after the ledger's last event and up to an instant,
 // ascending: a calendar becomes known, a grid is known, a start is near, a result is to be
 // verified.
-func (p Policy) instants(v *season.View, s *ledger.State, until time.Time) []time.Time {
+func (p Policy) instants(v *season.View, s *ledger.Fold, until time.Time) []time.Time {
 	var all []time.Time
 	after := s.At()
 	note := func(t time.Time) {

@@ -17,7 +17,7 @@ func TestKeysLieInTheirSeason(t *testing.T) {
 	for n := 1; n < catalog.KeysPerSeason; n++ {
 		full.Rounds = append(full.Rounds, season.Round{Number: n, GrandPrix: season.GrandPrixID(fmt.Sprintf("gp-%d", n))})
 	}
-	keys, err := ledger.AssignKeys(&ledger.State{}, []season.Season{full})
+	keys, err := ledger.AssignKeys(&ledger.Fold{}, []season.Season{full})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestKeysLieInTheirSeason(t *testing.T) {
 		}
 	}
 	full.Rounds = append(full.Rounds, season.Round{Number: catalog.KeysPerSeason, GrandPrix: "one-too-many"})
-	if keys, err := ledger.AssignKeys(&ledger.State{}, []season.Season{full}); err == nil {
+	if keys, err := ledger.AssignKeys(&ledger.Fold{}, []season.Season{full}); err == nil {
 		t.Errorf("round %d of a season got key %d, which the catalog takes for another season's",
 			catalog.KeysPerSeason, keys[len(keys)-1].Session)
 	}

@@ -11,10 +11,10 @@ import (
 )
 
 // Vouch marks the results that were in the archive on which the ledger was opened as verified: see
-// ledger.State.Vouches. It does nothing if the ledger names no such archive, or if the store has
+// ledger.Fold.Vouches. It does nothing if the ledger names no such archive, or if the store has
 // lost it.
 func Vouch(ctx context.Context, l *ledger.Ledger, archives *archive.Store) error {
-	opened := l.State()
+	opened := l.Fold()
 	if opened.OpenedOn() == "" {
 		return nil
 	}

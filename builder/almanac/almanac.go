@@ -40,7 +40,7 @@ type Year struct {
 // Join makes the almanac of v.At from the view and from the ledger folded up to that instant. If years
 // are given, it holds only those seasons. It leaves out rounds without a session key, and seasons
 // without any round that has one: they are published once the ledger has assigned a key.
-func Join(v *season.View, s *ledger.State, years ...int) *Almanac {
+func Join(v *season.View, s *ledger.Fold, years ...int) *Almanac {
 	a := &Almanac{At: v.At, view: v}
 	for i := range v.Seasons {
 		facts := &v.Seasons[i]
@@ -73,7 +73,7 @@ func Join(v *season.View, s *ledger.State, years ...int) *Almanac {
 
 // Rounds returns the rounds of the seasons from a year on, by season and in calendar order, as
 // Join makes them, and those that have no session key yet: their Session is 0.
-func Rounds(v *season.View, s *ledger.State, from int) []*Round {
+func Rounds(v *season.View, s *ledger.Fold, from int) []*Round {
 	var all []*Round
 	for i := range v.Seasons {
 		if v.Seasons[i].Year < from {
@@ -88,7 +88,7 @@ func Rounds(v *season.View, s *ledger.State, from int) []*Round {
 }
 
 // join makes the rounds of a season.
-func join(v *season.View, s *ledger.State, facts *season.Season) []Round {
+func join(v *season.View, s *ledger.Fold, facts *season.Season) []Round {
 	rounds := make([]Round, len(facts.Rounds))
 	codes := sync.OnceValue(func() map[season.DriverID]string { return v.Codes(facts.Year, spokenOf(rounds)...) })
 	for i := range rounds {
@@ -109,7 +109,7 @@ func join(v *season.View, s *ledger.State, facts *season.Season) []Round {
 }
 
 // locate begins a round with what the ledger has of it, and when it starts by that.
-func (r *Round) locate(v *season.View, s *ledger.State, year int, facts *season.Round) {
+func (r *Round) locate(v *season.View, s *ledger.Fold, year int, facts *season.Round) {
 	*r = Round{Year: year, Facts: facts, view: v, state: s}
 	if key, ok := s.Key(year, facts.GrandPrix); ok {
 		r.Session = key
@@ -245,7 +245,7 @@ func (a *Almanac) DueAt() time.Time {
 // are postponed or cancelled, or whose end, by the start now valid, is ahead. A source that is
 // up to date has nothing to say of them; an archive of the past has, when it is replayed with
 // other decisions, and nobody may predict from that or verify it.
-func Held(v *season.View, s *ledger.State) *season.View {
+func Held(v *season.View, s *ledger.Fold) *season.View {
 	held := *v
 	held.Seasons = slices.Clone(v.Seasons)
 	for i := range held.Seasons {

@@ -118,7 +118,7 @@ func newWorld(t *testing.T, opened time.Time, orders ...order) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, archive: archiveOf(t, orders...), ledger: l}
-	w.append(opened, func(s *ledger.State) []ledger.Event {
+	w.append(opened, func(s *ledger.Fold) []ledger.Event {
 		keys, err := ledger.AssignKeys(s, w.archive.Facts().Seasons)
 		if err != nil {
 			t.Fatal(err)
@@ -128,17 +128,17 @@ func newWorld(t *testing.T, opened time.Time, orders ...order) *world {
 	return w
 }
 
-func (w *world) append(at time.Time, decide func(*ledger.State) []ledger.Event) {
+func (w *world) append(at time.Time, decide func(*ledger.Fold) []ledger.Event) {
 	w.t.Helper()
-	if _, err := almanactest.Fresh(w.t, w.ledger).Append(w.t.Context(), at, "test", func(s *ledger.State) ([]ledger.Event, error) { return decide(s), nil }); err != nil {
+	if _, err := almanactest.Fresh(w.t, w.ledger).Append(w.t.Context(), at, "test", func(s *ledger.Fold) ([]ledger.Event, error) { return decide(s), nil }); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 // on appends what decide makes of a round's session.
-func (w *world) on(at time.Time, round int, decide func(s ledger.Record) []ledger.Event) {
+func (w *world) on(at time.Time, round int, decide func(s ledger.RoundRecord) []ledger.Event) {
 	w.t.Helper()
-	w.append(at, func(s *ledger.State) []ledger.Event {
+	w.append(at, func(s *ledger.Fold) []ledger.Event {
 		session, ok := s.Record(2025000 + int64(round))
 		if !ok {
 			w.t.Fatalf("round %d has no session", round)
@@ -149,7 +149,7 @@ func (w *world) on(at time.Time, round int, decide func(s ledger.Record) []ledge
 
 func (w *world) verify(at time.Time, round int, o order, reason string) {
 	w.t.Helper()
-	w.on(at, round, func(s ledger.Record) []ledger.Event {
+	w.on(at, round, func(s ledger.RoundRecord) []ledger.Event {
 		return []ledger.Event{s.Verify(almanac.Rows(o.results()), s.Start(startOf(round)), reason)}
 	})
 }
@@ -171,8 +171,8 @@ var preseason = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 func TestStatesMoveWithTheClockAndTheLedger(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"}, nil)
 	w.verify(startOf(1).Add(3*time.Hour), 1, order{"ann", "bob", "cay", "dan"}, "")
-	w.on(startOf(2).Add(-time.Hour), 3, func(s ledger.Record) []ledger.Event { return s.Cancel("flood") })
-	w.on(startOf(2).Add(time.Hour), 3, func(s ledger.Record) []ledger.Event {
+	w.on(startOf(2).Add(-time.Hour), 3, func(s ledger.RoundRecord) []ledger.Event { return s.Cancel("flood") })
+	w.on(startOf(2).Add(time.Hour), 3, func(s ledger.RoundRecord) []ledger.Event {
 		return []ledger.Event{s.Reinstate(startOf(4), "drained")}
 	})
 	const (
@@ -372,7 +372,7 @@ func TestVerifiedRoundAheadOfTheSource(t *testing.T) {
 
 func TestComingRoundsAndDue(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, nil, nil)
-	w.on(preseason, 2, func(s ledger.Record) []ledger.Event {
+	w.on(preseason, 2, func(s ledger.RoundRecord) []ledger.Event {
 		return []ledger.Event{s.Move(startOf(2), startOf(4), "storm")}
 	})
 	a := w.at(startOf(1).Add(-time.Second))

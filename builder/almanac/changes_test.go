@@ -15,20 +15,20 @@ import (
 func TestChanges(t *testing.T) {
 	first, revised := order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"}
 	w := newWorld(t, preseason, first, first, first)
-	on := func(at time.Time, round int, decide func(ledger.Record) []ledger.Event) { w.on(at, round, decide) }
+	on := func(at time.Time, round int, decide func(ledger.RoundRecord) []ledger.Event) { w.on(at, round, decide) }
 	day := 24 * time.Hour
-	on(preseason, 2, func(s ledger.Record) []ledger.Event {
+	on(preseason, 2, func(s ledger.RoundRecord) []ledger.Event {
 		return []ledger.Event{s.Move(startOf(2), startOf(2).Add(time.Hour), "heat")}
 	})
 	w.verify(startOf(1).Add(raceTime), 1, first, "")
 	w.verify(startOf(1).Add(day), 1, revised, "underweight")
-	on(startOf(1).Add(2*day), 3, func(s ledger.Record) []ledger.Event { return s.Postpone(startOf(3), "fog") })
-	on(startOf(1).Add(3*day), 3, func(s ledger.Record) []ledger.Event { return []ledger.Event{s.Reinstate(startOf(5), "new date")} })
+	on(startOf(1).Add(2*day), 3, func(s ledger.RoundRecord) []ledger.Event { return s.Postpone(startOf(3), "fog") })
+	on(startOf(1).Add(3*day), 3, func(s ledger.RoundRecord) []ledger.Event { return []ledger.Event{s.Reinstate(startOf(5), "new date")} })
 	pick := ledger.Pick{P1: "ann", P2: "bob", P3: "cay", WinProbability: 0.5, Model: "test"}
-	on(startOf(1).Add(4*day), 2, func(s ledger.Record) []ledger.Event {
+	on(startOf(1).Add(4*day), 2, func(s ledger.RoundRecord) []ledger.Event {
 		return []ledger.Event{ledger.Freeze(s.Key, pick, startOf(2).Add(time.Hour), true)}
 	})
-	on(startOf(1).Add(5*day), 2, func(s ledger.Record) []ledger.Event { return s.Cancel("flood") })
+	on(startOf(1).Add(5*day), 2, func(s ledger.RoundRecord) []ledger.Event { return s.Cancel("flood") })
 
 	a := w.at(startOf(1).Add(6 * day))
 	var got []string

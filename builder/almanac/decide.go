@@ -163,14 +163,14 @@ func (r *Round) decided(action Action, events ...ledger.Event) ([]ledger.Event, 
 
 // Trial returns the ledger's state that the round was made from, and what it would be with the
 // events appended. The error is that of a refused event.
-func (r *Round) Trial(events []ledger.Event) (before, after *ledger.State, err error) {
+func (r *Round) Trial(events []ledger.Event) (before, after *ledger.Fold, err error) {
 	after, err = r.state.Trial(r.view.At, events)
 	return r.state, after, err
 }
 
 // Publishable says what of an event's consequence would be wrong where clients see it, with the
 // ledger before it and after it; builder.Publishable is one.
-type Publishable func(v *season.View, before, after *ledger.State, session int64) error
+type Publishable func(v *season.View, before, after *ledger.Fold, session int64) error
 
 // Decide appends the events that decide makes of a round, as of v.At. It calls decide again, with the
 // round as it is then, when another process appended first. The error of a refused event
@@ -179,7 +179,7 @@ type Publishable func(v *season.View, before, after *ledger.State, session int64
 // be wrong, for the ledger cannot take it back; nil asks nobody.
 func Decide(ctx context.Context, fresh ledger.Fresh, v *season.View, actor string, session int64, publishable Publishable, decide func(*Round) ([]ledger.Event, error)) ([]ledger.Event, error) {
 	var seen *Round
-	events, err := fresh.Append(ctx, v.At, actor, func(s *ledger.State) ([]ledger.Event, error) {
+	events, err := fresh.Append(ctx, v.At, actor, func(s *ledger.Fold) ([]ledger.Event, error) {
 		for _, r := range Rounds(v, s, ledger.YearOf(session)) {
 			if r.Session == session && session != 0 {
 				seen = r

@@ -42,7 +42,7 @@ func (y *Year) digest(facts season.Digest) season.Digest {
 			Session int64
 			Vouched bool
 			State   State
-			Record  ledger.Record
+			Record  ledger.RoundRecord
 			Drivers []season.Driver
 			Teams   []season.Team
 			Engines []season.Engine

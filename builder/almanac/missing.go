@@ -47,7 +47,7 @@ const (
 var LackCodes = []LackCode{NoFutureRound, ArchiveOld, HourUnknown, QualifyingMissed, GridMissed, ResultMissed}
 
 // Missing lists what the archive lacks at v.At.
-func Missing(v *season.View, s *ledger.State) []Lack { return MissingBy(v, s, v.At) }
+func Missing(v *season.View, s *ledger.Fold) []Lack { return MissingBy(v, s, v.At) }
 
 // MissingBy lists what the archive of v will lack at the instant by unless something comes, those of
 // the whole archive first, then by round. Some of it may be overdue from a later instant than v.At
@@ -62,7 +62,7 @@ func Missing(v *season.View, s *ledger.State) []Lack { return MissingBy(v, s, v.
 //   - a result, from 2 hours after the end of the race until one is verified.
 //
 // Rounds that are postponed or cancelled lack nothing.
-func MissingBy(v *season.View, s *ledger.State, by time.Time) []Lack {
+func MissingBy(v *season.View, s *ledger.Fold, by time.Time) []Lack {
 	now := v.At
 	var whole, byRound []Lack
 	var last *Round // of those that are on

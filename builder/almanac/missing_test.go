@@ -46,7 +46,7 @@ func TestMissingFacts(t *testing.T) {
 	first := order{"ann", "bob", "cay", "dan"}
 	withoutGrid := func(rounds []season.Round) { rounds[0].Grid, rounds[0].Entries = nil, nil }
 	pick := func(w *world) {
-		w.on(startOf(1).Add(-10*time.Hour), 1, func(s ledger.Record) []ledger.Event {
+		w.on(startOf(1).Add(-10*time.Hour), 1, func(s ledger.RoundRecord) []ledger.Event {
 			return []ledger.Event{ledger.Freeze(s.Key, ledger.Pick{P1: "ann", P2: "bob", P3: "cay", WinProbability: .5, Model: "m"}, startOf(1), false)}
 		})
 	}
@@ -69,7 +69,7 @@ func TestMissingFacts(t *testing.T) {
 		{
 			"postponed", withoutGrid,
 			func(w *world) {
-				w.on(preseason, 1, func(s ledger.Record) []ledger.Event { return s.Postpone(startOf(1), "fog") })
+				w.on(preseason, 1, func(s ledger.RoundRecord) []ledger.Event { return s.Postpone(startOf(1), "fog") })
 			},
 			startOf(1).Add(-time.Minute), nil,
 		},

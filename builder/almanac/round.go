@@ -47,13 +47,13 @@ type Round struct {
 	Start       time.Time // lights out as valid now; assumed if Provisional
 	Provisional bool      // no source names the hour
 	State       State
-	Record      ledger.Record          // what the ledger says of it
+	Record      ledger.RoundRecord     // what the ledger says of it
 	Pick        *ledger.FrozenPick     // nil before it is frozen
 	LivePick    *ledger.FrozenPick     // the one that is scored
 	Result      *ledger.Classification // verified, nil before
 
 	view  *season.View
-	state *ledger.State
+	state *ledger.Fold
 	codes func() map[season.DriverID]string
 }
 

@@ -34,29 +34,29 @@ func rendered(t *testing.T) (catalog.Known, map[string][]byte) {
 	}
 	view := facts.AsOf(now)
 	austria, _ := view.Round(2024, "austria")
-	for _, event := range []func(*ledger.State) (time.Time, ledger.Event){
-		func(s *ledger.State) (time.Time, ledger.Event) {
+	for _, event := range []func(*ledger.Fold) (time.Time, ledger.Event){
+		func(s *ledger.Fold) (time.Time, ledger.Event) {
 			keys, err := ledger.AssignKeys(s, view.Seasons)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return opened, ledger.Event{Type: ledger.KeysAssigned, Keys: keys}
 		},
-		func(*ledger.State) (time.Time, ledger.Event) {
+		func(*ledger.Fold) (time.Time, ledger.Event) {
 			pick := ledger.Pick{P1: "max-verstappen", P2: "lando-norris", P3: "george-russell", WinProbability: 0.5, Model: "test"}
 			return opened, ledger.Freeze(2024011, pick, start, true)
 		},
-		func(s *ledger.State) (time.Time, ledger.Event) {
+		func(s *ledger.Fold) (time.Time, ledger.Event) {
 			session, _ := s.Record(2024011)
 			return now, session.Verify(almanac.Rows(austria.Results), start, "")
 		},
 	} {
-		at, e := event(l.State())
-		if _, err := almanactest.Fresh(t, l).Append(t.Context(), at, "test", func(*ledger.State) ([]ledger.Event, error) { return []ledger.Event{e}, nil }); err != nil {
+		at, e := event(l.Fold())
+		if _, err := almanactest.Fresh(t, l).Append(t.Context(), at, "test", func(*ledger.Fold) ([]ledger.Event, error) { return []ledger.Event{e}, nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	a := almanac.Join(view, l.State())
+	a := almanac.Join(view, l.Fold())
 	bodies := map[string][]byte{}
 	for _, v := range render.Variants(a) {
 		if bodies[v.Path()], err = render.Body(a, v, now); err != nil {

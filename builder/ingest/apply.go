@@ -137,7 +137,7 @@ func (a *assembled) holds(in inputs) bool {
 // assembleNews assembles the documents and the manual entries, or returns the last output if nothing
 // is new. After a fault the next run assembles again, so that its outcome has the fault too.
 func (g *Ingest) assembleNews(now time.Time, current archive.Stored, documents []assemble.Document, faults map[string]error) (assemble.Output, error) {
-	decided := g.Ledger.State()
+	decided := g.Ledger.Fold()
 	in := inputs{archive: current.SHA256, log: g.log.Head.Seq, manual: g.manual.Head.Seq, ledger: decided.Head().Seq}
 	if g.headshots != nil {
 		in.headshots = fmt.Sprint(*g.headshots)
@@ -165,7 +165,7 @@ func (g *Ingest) assembleNews(now time.Time, current archive.Stored, documents [
 // assemble judges the documents and the manual entries against the archive in use. A document that
 // has lost too many rounds is left out: it is a fault, and its loss is a held proposal.
 func (g *Ingest) assemble(now time.Time, current season.Facts, documents []assemble.Document, people trial, faults map[string]error) (assemble.Output, error) {
-	decided := g.Ledger.State()
+	decided := g.Ledger.Fold()
 	first, last := people.manual.documents()
 	out, err := assemble.Assemble(assemble.Input{
 		Current: current, Documents: slices.Concat([]assemble.Document{first}, documents, []assemble.Document{last}),
@@ -185,7 +185,7 @@ func (g *Ingest) assemble(now time.Time, current season.Facts, documents []assem
 }
 
 // decidedOf returns the decisions of the ledger about a round.
-func decidedOf(s *ledger.State, year int, gp season.GrandPrixID) assemble.Decided {
+func decidedOf(s *ledger.Fold, year int, gp season.GrandPrixID) assemble.Decided {
 	key, ok := s.Key(year, gp)
 	if !ok {
 		return assemble.Decided{}

@@ -30,7 +30,7 @@ type MovedStart struct {
 // PlanCalendar compares a calendar file, in a form of package calendar, with the facts in use and
 // the ledger. It accepts rounds of this season and of the next two. Rounds that the file leaves out
 // stay. reason stands in the moves of the plan.
-func PlanCalendar(file []byte, facts *season.Facts, decided *ledger.State, now time.Time, reason string) (CalendarPlan, error) {
+func PlanCalendar(file []byte, facts *season.Facts, decided *ledger.Fold, now time.Time, reason string) (CalendarPlan, error) {
 	known := calendar.Known{Editions: make(map[season.GrandPrixID]season.Round), Circuits: facts.Circuits}
 	for i := range facts.Seasons {
 		for _, r := range facts.Seasons[i].Rounds {
@@ -74,7 +74,7 @@ func PlanCalendar(file []byte, facts *season.Facts, decided *ledger.State, now t
 }
 
 // add enters the blocks of a round that differ from the facts in use; was is nil for a new round.
-func (p *CalendarPlan) add(read *calendar.Round, was, next *season.Round, decided *ledger.State, now time.Time, reason string) error {
+func (p *CalendarPlan) add(read *calendar.Round, was, next *season.Round, decided *ledger.Fold, now time.Time, reason string) error {
 	if read.Venue != nil {
 		if p.Entry.Circuits == nil {
 			p.Entry.Circuits = make(map[season.CircuitID]season.Circuit)

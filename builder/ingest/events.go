@@ -16,14 +16,14 @@ import (
 const lostAfter = 24 * time.Hour
 
 // appendEvents decides on events with the current state of the ledger and appends them.
-type appendEvents func(actor string, decide func(*ledger.State) ([]ledger.Event, error)) error
+type appendEvents func(actor string, decide func(*ledger.Fold) ([]ledger.Event, error)) error
 
 // decide appends the events that follow from an assembly: renamed drivers, moved starts, rounds that
 // a source has dropped, and rounds that are back. It returns the appended events.
 func (g *Ingest) decide(ctx context.Context, now time.Time, out *assemble.Output, states []PollState) ([]ledger.Event, error) {
-	decided := g.Ledger.State()
+	decided := g.Ledger.Fold()
 	var appended []ledger.Event
-	add := func(actor string, decide func(*ledger.State) ([]ledger.Event, error)) error {
+	add := func(actor string, decide func(*ledger.Fold) ([]ledger.Event, error)) error {
 		events, err := g.fresh.Append(ctx, now, actor, decide)
 		appended = append(appended, events...)
 		return err
@@ -42,7 +42,7 @@ func (g *Ingest) decide(ctx context.Context, now time.Time, out *assemble.Output
 
 func renameDrivers(renames []assemble.Rename, add appendEvents) error {
 	for _, r := range renames {
-		err := add(ledger.SourceActor(r.Source, short(r.Revision)), func(s *ledger.State) ([]ledger.Event, error) {
+		err := add(ledger.SourceActor(r.Source, short(r.Revision)), func(s *ledger.Fold) ([]ledger.Event, error) {
 			if s.Aliases()[r.From] == r.To {
 				return nil, nil
 			}
@@ -57,7 +57,7 @@ func renameDrivers(renames []assemble.Rename, add appendEvents) error {
 
 // moveStarts moves the rounds whose applied start is not the valid one. A released start is left
 // out: the ledger has its own event for the release.
-func (g *Ingest) moveStarts(out *assemble.Output, decided *ledger.State, add appendEvents) error {
+func (g *Ingest) moveStarts(out *assemble.Output, decided *ledger.Fold, add appendEvents) error {
 	for _, c := range out.Applied {
 		key, ok := decided.Key(c.Year, c.GrandPrix)
 		if c.Block != assemble.Start || c.New || c.Released || !ok {
@@ -67,7 +67,7 @@ func (g *Ingest) moveStarts(out *assemble.Output, decided *ledger.State, add app
 		if entry := g.manual.EntryOf(Origin{Source: c.Source, Revision: c.Revision}); entry != nil {
 			reason = entry.Reason
 		}
-		err := add(g.actor(c), func(s *ledger.State) ([]ledger.Event, error) {
+		err := add(g.actor(c), func(s *ledger.Fold) ([]ledger.Event, error) {
 			record, _ := s.Record(key)
 			valid := record.Start(c.Was)
 			// Nobody was told the hour of a provisional start, so that a first hour moves nothing.
@@ -89,7 +89,7 @@ func (g *Ingest) moveStarts(out *assemble.Output, decided *ledger.State, add app
 }
 
 // postponeMissing postpones the rounds that a source has dropped for long enough.
-func postponeMissing(now time.Time, out *assemble.Output, states []PollState, decided *ledger.State, add appendEvents) error {
+func postponeMissing(now time.Time, out *assemble.Output, states []PollState, decided *ledger.Fold, add appendEvents) error {
 	for i := range states {
 		state := &states[i]
 		for _, m := range missingRounds(state, out, now) {
@@ -98,7 +98,7 @@ func postponeMissing(now time.Time, out *assemble.Output, states []PollState, de
 				continue
 			}
 			start := startOf(&out.Facts, m.Year, m.GrandPrix)
-			err := add(ledger.SourceActor(state.Source, short(state.Revision)), func(s *ledger.State) ([]ledger.Event, error) {
+			err := add(ledger.SourceActor(state.Source, short(state.Revision)), func(s *ledger.Fold) ([]ledger.Event, error) {
 				record, _ := s.Record(key)
 				held := record.Override.Status != ledger.AsPlanned || record.Override.ByPerson || record.Result() != nil
 				if held || !now.Before(record.Start(start)) {
@@ -115,7 +115,7 @@ func postponeMissing(now time.Time, out *assemble.Output, states []PollState, de
 }
 
 // reinstate schedules the rounds again that a source had dropped and has again.
-func reinstate(now time.Time, out *assemble.Output, decided *ledger.State, add appendEvents) error {
+func reinstate(now time.Time, out *assemble.Output, decided *ledger.Fold, add appendEvents) error {
 	type round struct {
 		year int
 		gp   season.GrandPrixID
@@ -135,7 +135,7 @@ func reinstate(now time.Time, out *assemble.Output, decided *ledger.State, add a
 		if !ledger.IsSource(last.Actor) || start.Sub(now) < time.Hour {
 			continue
 		}
-		err := add(last.Actor, func(s *ledger.State) ([]ledger.Event, error) {
+		err := add(last.Actor, func(s *ledger.Fold) ([]ledger.Event, error) {
 			latest, _ := s.Record(record.Key)
 			if latest.Override.Status != ledger.Postponed || latest.Override.ByPerson {
 				return nil, nil

@@ -465,7 +465,7 @@ func TestOvernightCorrection(t *testing.T) {
 // later, keeps its key when the others are renumbered, and is back when the source has it again.
 func TestRoundTakenOffAndBack(t *testing.T) {
 	s := inMonaco(t, raceMorning)
-	key, _ := s.ledger.State().Key(2026, "hungary")
+	key, _ := s.ledger.Fold().Key(2026, "hungary")
 	const folder = "src/data/seasons/2026/races/"
 	hungary := make(map[string][]byte)
 	renumbered := map[string]string{folder + "12-netherlands": folder + "11-netherlands"}
@@ -513,10 +513,10 @@ func TestRoundTakenOffAndBack(t *testing.T) {
 			t.Errorf("at %s Hungary is %s, want %s", test.at.Format(time.RFC3339), got, test.want)
 		}
 	}
-	if still, _ := s.ledger.State().Key(2026, "hungary"); still != key {
+	if still, _ := s.ledger.Fold().Key(2026, "hungary"); still != key {
 		t.Errorf("its key was %d and is %d", key, still)
 	}
-	said, _ := s.ledger.State().Record(key)
+	said, _ := s.ledger.Fold().Record(key)
 	for _, change := range said.Override.Changes {
 		if !strings.HasPrefix(change.Actor, "source:f1db@") {
 			t.Errorf("%s by %s, want by the source", change.Type, change.Actor)

@@ -36,7 +36,7 @@ func TestConcurrentAppends(t *testing.T) {
 					}
 					for i := range each {
 						gp := season.GrandPrixID(fmt.Sprintf("gp-%d-%d", who, i))
-						_, err := decideOn(t.Context(), l, opened, strconv.Itoa(who), func(s *ledger.State) ([]ledger.Event, error) {
+						_, err := decideOn(t.Context(), l, opened, strconv.Itoa(who), func(s *ledger.Fold) ([]ledger.Event, error) {
 							keys, err := ledger.AssignKeys(s, []season.Season{calendar(2027, gp)})
 							return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err
 						})
@@ -115,17 +115,17 @@ func newDir(t *testing.T) blob.Store {
 }
 
 // script appends the life of a round, six files with those of openWith.
-var script = []func(s ledger.Record) (time.Time, []ledger.Event){
-	func(ledger.Record) (time.Time, []ledger.Event) {
+var script = []func(s ledger.RoundRecord) (time.Time, []ledger.Event){
+	func(ledger.RoundRecord) (time.Time, []ledger.Event) {
 		return start.Add(-3 * time.Hour), one(ledger.Freeze(monaco, pick, start, false))
 	},
-	func(s ledger.Record) (time.Time, []ledger.Event) {
+	func(s ledger.RoundRecord) (time.Time, []ledger.Event) {
 		return start.Add(-2 * time.Hour), s.Postpone(start, "flood")
 	},
-	func(s ledger.Record) (time.Time, []ledger.Event) {
+	func(s ledger.RoundRecord) (time.Time, []ledger.Event) {
 		return start.Add(-time.Hour), one(s.Reinstate(start.Add(24*time.Hour), "dry"))
 	},
-	func(s ledger.Record) (time.Time, []ledger.Event) {
+	func(s ledger.RoundRecord) (time.Time, []ledger.Event) {
 		return start.Add(30 * time.Hour), one(s.Verify(rows("leclerc", "norris", "russell"), start.Add(24*time.Hour), ""))
 	},
 }
@@ -139,7 +139,7 @@ func runScript(ctx context.Context, store blob.Store) error {
 		return err
 	}
 	for _, do := range script {
-		s, _ := l.State().Record(monaco)
+		s, _ := l.Fold().Record(monaco)
 		at, events := do(s)
 		if err := appendEvents(ctx, l, at, events...); err != nil {
 			return err
@@ -222,7 +222,7 @@ func TestOvertakenAtEveryWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	decided := 0
-	_, err = decideOn(t.Context(), l, opened, "builder", func(s *ledger.State) ([]ledger.Event, error) {
+	_, err = decideOn(t.Context(), l, opened, "builder", func(s *ledger.Fold) ([]ledger.Event, error) {
 		decided++
 		keys, err := ledger.AssignKeys(s, []season.Season{calendar(2028, "late")})
 		return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err
@@ -230,7 +230,7 @@ func TestOvertakenAtEveryWrite(t *testing.T) {
 	if err != nil || decided != 6 {
 		t.Errorf("got %v after %d decisions, want success at the sixth", err, decided)
 	}
-	if got, _ := l.State().Key(2028, "late"); got != 2028006 {
+	if got, _ := l.Fold().Key(2028, "late"); got != 2028006 {
 		t.Errorf("key: got %d, want 2028006, the first free after those of the rival", got)
 	}
 	mustBeGreen(t, inner)

@@ -14,15 +14,15 @@ import (
 // Findings are what an audit found. Its slices are tables in the order of the ledger, empty but
 // not nil where there is nothing to tell. Drivers have the ids that are in the files.
 type Findings struct {
-	Kind        Kind          `json:"kind"`
-	Opened      time.Time     `json:"opened,omitzero"`
-	Head        Head          `json:"head"` // the last file of the part that is whole
-	Events      int           `json:"events"`
-	Picks       []AuditedPick `json:"picks"`
-	Corrections []Correction  `json:"corrections"`
-	Decisions   []Decision    `json:"decisions"`
-	Noted       []Head        `json:"noted,omitempty"` // hashes noted earlier that were found
-	Faults      []Fault       `json:"faults"`          // the first is where the record breaks
+	Kind        Kind            `json:"kind"`
+	Opened      time.Time       `json:"opened,omitzero"`
+	Head        Head            `json:"head"` // the last file of the part that is whole
+	Events      int             `json:"events"`
+	Picks       []AuditedPick   `json:"picks"`
+	Corrections []Correction    `json:"corrections"`
+	Decisions   []AuditedChange `json:"decisions"`
+	Noted       []Head          `json:"noted,omitempty"` // hashes noted earlier that were found
+	Faults      []Fault         `json:"faults"`          // the first is where the record breaks
 }
 
 // Fault is a place where the ledger is not what it should be.
@@ -69,8 +69,8 @@ type Correction struct {
 	Reason   string    `json:"reason"`
 }
 
-// Decision is a change to the calendar.
-type Decision struct {
+// AuditedChange is a change to the calendar.
+type AuditedChange struct {
 	KeyAssignment
 	Type   Type      `json:"type"`
 	At     time.Time `json:"at"`
@@ -109,7 +109,7 @@ func Audit(ctx context.Context, store blob.Store, noted ...string) (Findings, er
 		return Findings{}, fmt.Errorf("audit the ledger in %s: %w", store, err)
 	}
 	a := &auditor{
-		report: Findings{Picks: []AuditedPick{}, Corrections: []Correction{}, Decisions: []Decision{}, Faults: []Fault{}},
+		report: Findings{Picks: []AuditedPick{}, Corrections: []Correction{}, Decisions: []AuditedChange{}, Faults: []Fault{}},
 		state:  newState(),
 		picks:  map[int64]int{},
 		ids:    map[string]string{},
@@ -162,7 +162,7 @@ func Audit(ctx context.Context, store blob.Store, noted ...string) (Findings, er
 // auditor walks through the events once, oldest first.
 type auditor struct {
 	report Findings
-	state  *State
+	state  *Fold
 	picks  map[int64]int     // by session: where in report.Picks the one that counts is
 	ids    map[string]string // event id: the file it was first seen in
 }
@@ -194,7 +194,7 @@ func (a *auditor) event(key string, e Event) {
 			})
 		}
 	case RoundPostponed, RoundCancelled, RoundMoved, RoundReinstated, RoundReleased:
-		a.report.Decisions = append(a.report.Decisions, Decision{
+		a.report.Decisions = append(a.report.Decisions, AuditedChange{
 			KeyAssignment: round, Type: e.Type, At: e.When(), Actor: e.Actor, Reason: e.Reason, Start: e.Start, Was: e.Was,
 		})
 	}
@@ -228,7 +228,7 @@ func (a *auditor) pick(key string, round KeyAssignment, e Event) {
 		}
 		// A start of the round had come before the pick was frozen and was put off only after
 		// that. Such a pick keeps the rules, but a reader should know.
-		p.Late = slices.ContainsFunc(a.report.Decisions, func(d Decision) bool {
+		p.Late = slices.ContainsFunc(a.report.Decisions, func(d AuditedChange) bool {
 			return d.Session == e.Session && !d.Was.IsZero() && !d.At.Before(d.Was)
 		})
 	}

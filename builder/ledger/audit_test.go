@@ -49,7 +49,7 @@ func TestAuditReports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := session(t, l.State())
+	s := session(t, l.Fold())
 	moved := start.Add(24 * time.Hour)
 	mustAppend(t, l, start.Add(900*time.Hour), s.Verify(rows("norris", "russell", "piastri"), moved, "leclerc disqualified"))
 
@@ -63,7 +63,7 @@ func TestAuditReports(t *testing.T) {
 		Corrections: []ledger.Correction{{
 			KeyAssignment: round, Revision: 2, At: start.Add(900 * time.Hour), Actor: "builder", Reason: "leclerc disqualified",
 		}},
-		Decisions: []ledger.Decision{
+		Decisions: []ledger.AuditedChange{
 			{KeyAssignment: round, Type: ledger.RoundPostponed, At: start.Add(-2 * time.Hour), Actor: "builder", Reason: "flood", Was: start},
 			{KeyAssignment: round, Type: ledger.RoundReinstated, At: start.Add(-time.Hour), Actor: "builder", Reason: "dry", Start: moved},
 		},
@@ -189,7 +189,7 @@ func TestBreachesAreIgnoredAndReported(t *testing.T) {
 		"a second freeze":          {true, start.Add(-time.Minute), one(ledger.Freeze(monaco, better, start, true)), ledger.ErrAlreadyFrozen},
 		"a late freeze":            {false, start.Add(time.Minute), one(ledger.Freeze(monaco, better, start, true)), ledger.ErrStarted},
 		"an early live pick":       {true, start.Add(-time.Minute), one(ledger.FreezeLive(monaco, better, start, 50, lap39)), ledger.ErrNotStarted},
-		"an early result":          {true, start.Add(-time.Minute), one((&ledger.Record{Key: monaco}).Verify(rows("norris"), start, "")), ledger.ErrNotStarted},
+		"an early result":          {true, start.Add(-time.Minute), one((&ledger.RoundRecord{Key: monaco}).Verify(rows("norris"), start, "")), ledger.ErrNotStarted},
 		"a freeze of nothing":      {false, start.Add(-time.Minute), one(ledger.Event{Type: ledger.PickFrozen, Session: monaco, Start: start}), nil},
 		"an event from the future": {true, start.Add(-time.Minute), one(ledger.Event{Type: "rewritten", Session: monaco}), nil},
 	} {
@@ -199,15 +199,15 @@ func TestBreachesAreIgnoredAndReported(t *testing.T) {
 			if c.frozen {
 				mustAppend(t, l, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true))
 			}
-			before := session(t, l.State())
+			before := session(t, l.Fold())
 			key := plant(t, store, c.at, c.events...)
 			if _, err := l.Refresh(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(before, session(t, l.State())); diff != "" {
+			if diff := cmp.Diff(before, session(t, l.Fold())); diff != "" {
 				t.Errorf("readers follow the planted event (-before +after):\n%s", diff)
 			}
-			breaches := l.State().Breaches()
+			breaches := l.Fold().Breaches()
 			if len(breaches) != 1 || (c.want != nil && !errors.Is(breaches[0].Err, c.want)) {
 				t.Errorf("breaches: got %v, want one, %v", breaches, c.want)
 			}
@@ -232,7 +232,7 @@ func TestAuditMarksExtraFreezes(t *testing.T) {
 func TestAuditMarksPicksAfterAMissedStart(t *testing.T) {
 	store := newStore(t)
 	l := openWith(t, store)
-	s := session(t, l.State())
+	s := session(t, l.Fold())
 	late, next := start.Add(10*time.Minute), start.Add(2*time.Hour)
 	mustAppend(t, l, late, s.Postpone(start, "rain at the start")...)
 	mustAppend(t, l, late, s.Reinstate(next, "rain has stopped"))

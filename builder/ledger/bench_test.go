@@ -24,7 +24,7 @@ func BenchmarkAppend(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	keys, err := ledger.AssignKeys(l.State(), seasons)
+	keys, err := ledger.AssignKeys(l.Fold(), seasons)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func BenchmarkAppend(b *testing.B) {
 	at, next := opened, 0
 	for b.Loop() {
 		at, next = at.Add(time.Hour), (next+1)%len(keys)
-		s, _ := l.State().Record(keys[next].Session)
+		s, _ := l.Fold().Record(keys[next].Session)
 		events := s.Cancel("no race")
 		if s.Override.Status == ledger.Cancelled {
 			events = one(s.Reinstate(time.Time{}, "a race"))

@@ -14,43 +14,43 @@ import (
 // The steps that the cases of TestRules begin with. Each returns events for the state so far.
 type step struct {
 	at     time.Time
-	events func(s ledger.Record) []ledger.Event
+	events func(s ledger.RoundRecord) []ledger.Event
 }
 
 func one(e ledger.Event) []ledger.Event { return []ledger.Event{e} }
 
 func freeze(at, start time.Time, gridKnown bool) step {
-	return step{at, func(ledger.Record) []ledger.Event { return one(ledger.Freeze(monaco, pick, start, gridKnown)) }}
+	return step{at, func(ledger.RoundRecord) []ledger.Event { return one(ledger.Freeze(monaco, pick, start, gridKnown)) }}
 }
 
 func live(at time.Time, checkpoint int) step {
-	return step{at, func(ledger.Record) []ledger.Event {
+	return step{at, func(ledger.RoundRecord) []ledger.Event {
 		return one(ledger.FreezeLive(monaco, pick, start, checkpoint, ledger.Observation{Lap: 1, SHA256: anArchive, At: start.Add(1)}))
 	}}
 }
 
 func verify(at time.Time, reason string, r ...ledger.Row) step {
-	return step{at, func(s ledger.Record) []ledger.Event { return one(s.Verify(r, start, reason)) }}
+	return step{at, func(s ledger.RoundRecord) []ledger.Event { return one(s.Verify(r, start, reason)) }}
 }
 
 func postpone(at time.Time) step {
-	return step{at, func(s ledger.Record) []ledger.Event { return s.Postpone(time.Time{}, "flood") }}
+	return step{at, func(s ledger.RoundRecord) []ledger.Event { return s.Postpone(time.Time{}, "flood") }}
 }
 
 func cancel(at time.Time) step {
-	return step{at, func(s ledger.Record) []ledger.Event { return s.Cancel("flood") }}
+	return step{at, func(s ledger.RoundRecord) []ledger.Event { return s.Cancel("flood") }}
 }
 
 func move(at, was, start time.Time) step {
-	return step{at, func(s ledger.Record) []ledger.Event { return one(s.Move(was, start, "storm")) }}
+	return step{at, func(s ledger.RoundRecord) []ledger.Event { return one(s.Move(was, start, "storm")) }}
 }
 
 func reinstate(at, start time.Time) step {
-	return step{at, func(s ledger.Record) []ledger.Event { return one(s.Reinstate(start, "dry again")) }}
+	return step{at, func(s ledger.RoundRecord) []ledger.Event { return one(s.Reinstate(start, "dry again")) }}
 }
 
 func raw(at time.Time, events ...ledger.Event) step {
-	return step{at, func(ledger.Record) []ledger.Event { return events }}
+	return step{at, func(ledger.RoundRecord) []ledger.Event { return events }}
 }
 
 // errAny stands for a refusal whose reason has no name.
@@ -171,7 +171,7 @@ func TestRules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := openWith(t, newStore(t))
 			for i, step := range c.steps {
-				err := appendEvents(t.Context(), l, step.at, step.events(session(t, l.State()))...)
+				err := appendEvents(t.Context(), l, step.at, step.events(session(t, l.Fold()))...)
 				var refused *ledger.RefusedError
 				switch {
 				case i < len(c.steps)-1 || c.want == nil:
@@ -229,7 +229,7 @@ func TestClassificationIsSane(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := openWith(t, newStore(t))
-			s := session(t, l.State())
+			s := session(t, l.Fold())
 			err := appendEvents(t.Context(), l, start.Add(time.Hour), s.Verify(c.rows, start, ""))
 			if (err == nil) != c.ok {
 				t.Errorf("got %v, want accepted: %v", err, c.ok)
@@ -257,8 +257,8 @@ func TestPickAfterDecision(t *testing.T) {
 			l := openWith(t, newStore(t))
 			mustAppend(t, l, before, ledger.Freeze(monaco, pick, start, c.gridKnown))
 			files := l.Head().Seq
-			mustAppend(t, l, before, c.decision.events(session(t, l.State()))...)
-			got := session(t, l.State())
+			mustAppend(t, l, before, c.decision.events(session(t, l.Fold()))...)
+			got := session(t, l.Fold())
 			if (got.Pick != nil) != c.stands || (len(got.Voided) == 0) != c.stands {
 				t.Errorf("pick: got %+v, voided %+v; want it to stand: %v", got.Pick, got.Voided, c.stands)
 			}

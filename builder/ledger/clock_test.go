@@ -16,7 +16,7 @@ import (
 func future(t *testing.T, store blob.Store) (*ledger.Ledger, time.Time) {
 	t.Helper()
 	l := openWith(t, store)
-	canada, _ := l.State().Record(2026007)
+	canada, _ := l.Fold().Record(2026007)
 	wrong := start.Add(48 * time.Hour)
 	mustAppend(t, l, wrong, canada.Postpone(time.Time{}, "a clock that is days ahead")...)
 	return l, wrong
@@ -28,12 +28,12 @@ func TestEventOfTheFutureCostsNothing(t *testing.T) {
 	l, wrong := future(t, store)
 	frozen, over := start.Add(-20*time.Hour), start.Add(2*time.Hour)
 	mustAppend(t, l, frozen, ledger.Freeze(monaco, pick, start, true))
-	if got := session(t, l.State()).Pick; got == nil || !got.FrozenAt.Equal(frozen) {
+	if got := session(t, l.Fold()).Pick; got == nil || !got.FrozenAt.Equal(frozen) {
 		t.Fatalf("pick: got %+v, want it frozen at %s", got, frozen)
 	}
-	s := session(t, l.State())
+	s := session(t, l.Fold())
 	mustAppend(t, l, over, s.Verify(rows("leclerc", "norris", "russell"), start, ""))
-	s = session(t, l.State())
+	s = session(t, l.Fold())
 	if got := s.Result(); !got.At.Equal(over) {
 		t.Errorf("verified at %s, want %s", got.At, over)
 	}
@@ -60,19 +60,19 @@ func TestEventOfTheFutureCostsNothing(t *testing.T) {
 func TestRulesGoByTheWritersClock(t *testing.T) {
 	for name, tt := range map[string]struct {
 		at    time.Time
-		event func(ledger.Record) ledger.Event
+		event func(ledger.RoundRecord) ledger.Event
 		want  error
 	}{
-		"freeze after the start":  {start, func(ledger.Record) ledger.Event { return ledger.Freeze(monaco, pick, start, true) }, ledger.ErrStarted},
-		"verify before the start": {start.Add(-time.Hour), func(s ledger.Record) ledger.Event { return s.Verify(rows("leclerc"), start, "") }, ledger.ErrNotStarted},
-		"live pick before it":     {start.Add(-time.Hour), func(ledger.Record) ledger.Event { return ledger.FreezeLive(monaco, pick, start, 50, lap39) }, ledger.ErrNotStarted},
-		"move into the past":      {start.Add(-time.Hour), func(s ledger.Record) ledger.Event { return s.Move(start, start.Add(-2*time.Hour), "x") }, ledger.ErrStarted},
-		"move, before the head":   {start.Add(-time.Hour), func(s ledger.Record) ledger.Event { return s.Move(start, start.Add(time.Hour), "x") }, nil},
-		"before it was opened":    {opened.Add(-time.Second), func(ledger.Record) ledger.Event { return ledger.Freeze(monaco, pick, start, true) }, ledger.ErrOlder},
+		"freeze after the start":  {start, func(ledger.RoundRecord) ledger.Event { return ledger.Freeze(monaco, pick, start, true) }, ledger.ErrStarted},
+		"verify before the start": {start.Add(-time.Hour), func(s ledger.RoundRecord) ledger.Event { return s.Verify(rows("leclerc"), start, "") }, ledger.ErrNotStarted},
+		"live pick before it":     {start.Add(-time.Hour), func(ledger.RoundRecord) ledger.Event { return ledger.FreezeLive(monaco, pick, start, 50, lap39) }, ledger.ErrNotStarted},
+		"move into the past":      {start.Add(-time.Hour), func(s ledger.RoundRecord) ledger.Event { return s.Move(start, start.Add(-2*time.Hour), "x") }, ledger.ErrStarted},
+		"move, before the head":   {start.Add(-time.Hour), func(s ledger.RoundRecord) ledger.Event { return s.Move(start, start.Add(time.Hour), "x") }, nil},
+		"before it was opened":    {opened.Add(-time.Second), func(ledger.RoundRecord) ledger.Event { return ledger.Freeze(monaco, pick, start, true) }, ledger.ErrOlder},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, _ := future(t, newStore(t))
-			if err := appendEvents(t.Context(), l, tt.at, tt.event(session(t, l.State()))); !errors.Is(err, tt.want) {
+			if err := appendEvents(t.Context(), l, tt.at, tt.event(session(t, l.Fold()))); !errors.Is(err, tt.want) {
 				t.Errorf("got %v, want %v", err, tt.want)
 			}
 		})
@@ -102,7 +102,7 @@ func TestMadeAtIsNoWayAroundTheOrder(t *testing.T) {
 		if _, err := l.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if session(t, l.State()).Pick != nil || len(l.State().Breaches()) != 1 {
+		if session(t, l.Fold()).Pick != nil || len(l.Fold().Breaches()) != 1 {
 			t.Errorf("%s: the pick counts", name)
 		}
 	}

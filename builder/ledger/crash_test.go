@@ -19,39 +19,39 @@ import (
 // not been done. A process that starts anew goes through all of it again.
 var deeds = []struct {
 	at  time.Time
-	due func(s ledger.Record) []ledger.Event
+	due func(s ledger.RoundRecord) []ledger.Event
 }{
-	{start.Add(-20 * time.Hour), func(s ledger.Record) []ledger.Event {
+	{start.Add(-20 * time.Hour), func(s ledger.RoundRecord) []ledger.Event {
 		if s.Pick != nil || len(s.Voided) > 0 {
 			return nil
 		}
 		return one(fullFreeze(ledger.OnForm))
 	}},
-	{start.Add(-2 * time.Hour), func(s ledger.Record) []ledger.Event {
+	{start.Add(-2 * time.Hour), func(s ledger.RoundRecord) []ledger.Event {
 		if len(s.Override.Changes) > 0 {
 			return nil
 		}
 		return s.Postpone(start, "flood") // two events in one file: the pick is void with it
 	}},
-	{start.Add(-time.Hour), func(s ledger.Record) []ledger.Event {
+	{start.Add(-time.Hour), func(s ledger.RoundRecord) []ledger.Event {
 		if s.Override.Status != ledger.Postponed {
 			return nil
 		}
 		return one(s.Reinstate(start.Add(24*time.Hour), "dry"))
 	}},
-	{start.Add(20 * time.Hour), func(s ledger.Record) []ledger.Event {
+	{start.Add(20 * time.Hour), func(s ledger.RoundRecord) []ledger.Event {
 		if s.Pick != nil {
 			return nil
 		}
 		return one(ledger.Freeze(monaco, pick, start.Add(24*time.Hour), true))
 	}},
-	{start.Add(26 * time.Hour), func(s ledger.Record) []ledger.Event {
+	{start.Add(26 * time.Hour), func(s ledger.RoundRecord) []ledger.Event {
 		if s.Result() != nil {
 			return nil
 		}
 		return one(s.Verify(rows("leclerc", "norris", "russell"), start.Add(24*time.Hour), ""))
 	}},
-	{start.Add(300 * time.Hour), func(s ledger.Record) []ledger.Event {
+	{start.Add(300 * time.Hour), func(s ledger.RoundRecord) []ledger.Event {
 		if len(s.Revisions) > 1 {
 			return nil
 		}
@@ -67,7 +67,7 @@ func runDeeds(ctx context.Context, store blob.Store) (acknowledged ledger.Head, 
 		return ledger.Head{}, err
 	}
 	acknowledged = l.Head()
-	if _, err := decideOn(ctx, l, opened, "builder", func(s *ledger.State) ([]ledger.Event, error) {
+	if _, err := decideOn(ctx, l, opened, "builder", func(s *ledger.Fold) ([]ledger.Event, error) {
 		if _, known := s.Record(monaco); known {
 			return nil, nil
 		}
@@ -77,7 +77,7 @@ func runDeeds(ctx context.Context, store blob.Store) (acknowledged ledger.Head, 
 	}
 	acknowledged = l.Head()
 	for _, d := range deeds {
-		_, err := decideOn(ctx, l, d.at, "builder", func(s *ledger.State) ([]ledger.Event, error) {
+		_, err := decideOn(ctx, l, d.at, "builder", func(s *ledger.Fold) ([]ledger.Event, error) {
 			session, _ := s.Record(monaco)
 			return d.due(session), nil
 		})
@@ -101,7 +101,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := session(t, undisturbed.State())
+	want := session(t, undisturbed.Fold())
 	files := 2 + len(deeds)
 	for _, applied := range []bool{false, true} {
 		for n := 1; n <= files+1; n++ {
@@ -127,7 +127,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 				}
 				ids := cmpopts.IgnoreFields(ledger.FrozenPick{}, "EventID")
 				revisions := cmpopts.IgnoreFields(ledger.Verification{}, "EventID")
-				if diff := cmp.Diff(want, session(t, l.State()), ids, revisions); diff != "" {
+				if diff := cmp.Diff(want, session(t, l.Fold()), ids, revisions); diff != "" {
 					t.Errorf("the round (-undisturbed +after the crash):\n%s", diff)
 				}
 				mustBeGreen(t, inner)

@@ -62,7 +62,7 @@ const (
 
 // Event is one fact. Fields that its Type does not use are zero and absent from the file.
 // ID, At, Made and Actor are filled in by Append. Ids of drivers are for ever: an event keeps the
-// one that was current when it was written, and State speaks of the one that is current now.
+// one that was current when it was written, and Fold has the current one.
 type Event struct {
 	ID      string    `json:"id"` // unique; tells a lost answer from a lost race
 	Type    Type      `json:"type"`
@@ -231,7 +231,7 @@ func (e Event) String() string {
 }
 
 // Freeze returns the event that freezes the pick of a round. The start is the one now valid,
-// see Record.Start; gridKnown says that the pick was made with the grid. What it was made from
+// see RoundRecord.Start; gridKnown says that the pick was made with the grid. What it was made from
 // (Archive, Basis, Chances) can be added to the event.
 func Freeze(session int64, pick Pick, start time.Time, gridKnown bool) Event {
 	return Event{Type: PickFrozen, Session: session, Pick: &pick, Start: start.UTC(), GridKnown: gridKnown}
@@ -255,7 +255,7 @@ func Rename(from, to season.DriverID) Event {
 // result. The start is the one that was valid; the reason is required from the second revision
 // on, and says why the first was not the last word. The rows of the sprint can be added to its
 // Result.
-func (r *Record) Verify(rows []Row, start time.Time, reason string) Event {
+func (r *RoundRecord) Verify(rows []Row, start time.Time, reason string) Event {
 	return Event{
 		Type: ResultVerified, Session: r.Key, Start: start.UTC(), Reason: reason,
 		Result: &Classification{Revision: len(r.Revisions) + 1, Rows: rows},
@@ -265,7 +265,7 @@ func (r *Record) Verify(rows []Row, start time.Time, reason string) Event {
 // Postpone returns the events that take the round off its date, to be held later: the
 // decision, and the end of a pick that was made before the grid. Was is the start valid until
 // now, zero if its hour is unknown.
-func (r *Record) Postpone(was time.Time, reason string) []Event {
+func (r *RoundRecord) Postpone(was time.Time, reason string) []Event {
 	events := []Event{{Type: RoundPostponed, Session: r.Key, Was: was.UTC(), Reason: reason}}
 	if r.Pick != nil && !r.Pick.afterQualifying() {
 		events = append(events, Event{Type: PickVoided, Session: r.Key, Reason: "postponed before the grid was known"})
@@ -274,7 +274,7 @@ func (r *Record) Postpone(was time.Time, reason string) []Event {
 }
 
 // Cancel returns the events that call the round off: the decision, and the end of its pick.
-func (r *Record) Cancel(reason string) []Event {
+func (r *RoundRecord) Cancel(reason string) []Event {
 	events := []Event{{Type: RoundCancelled, Session: r.Key, Reason: reason}}
 	if r.Pick != nil {
 		events = append(events, Event{Type: PickVoided, Session: r.Key, Reason: "cancelled"})
@@ -283,20 +283,20 @@ func (r *Record) Cancel(reason string) []Event {
 }
 
 // Move returns the event that gives the round another start. Was is the one valid until now.
-func (r *Record) Move(was, start time.Time, reason string) Event {
+func (r *RoundRecord) Move(was, start time.Time, reason string) Event {
 	return Event{Type: RoundMoved, Session: r.Key, Was: was.UTC(), Start: start.UTC(), Reason: reason}
 }
 
 // Reinstate returns the event that puts a postponed or cancelled round back, at a start or,
 // if that is zero, at the one that its calendar says.
-func (r *Record) Reinstate(start time.Time, reason string) Event {
+func (r *RoundRecord) Reinstate(start time.Time, reason string) Event {
 	return Event{Type: RoundReinstated, Session: r.Key, Start: start.UTC(), Reason: reason}
 }
 
 // Release returns the event by which a person lets go of the start that they gave the round: it
 // follows the sources again. Was is the start valid until now, start the one that the sources
 // say, which may be the same.
-func (r *Record) Release(was, start time.Time, reason string) Event {
+func (r *RoundRecord) Release(was, start time.Time, reason string) Event {
 	return Event{Type: RoundReleased, Session: r.Key, Was: was.UTC(), Start: start.UTC(), Reason: reason}
 }
 

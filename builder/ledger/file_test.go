@@ -68,7 +68,7 @@ func TestDecodeFileTakesOneFormOnly(t *testing.T) {
 // Text that would not survive being written down is refused, not mangled.
 func TestAppendRefusesBrokenText(t *testing.T) {
 	l := openWith(t, newStore(t))
-	s := session(t, l.State())
+	s := session(t, l.Fold())
 	if err := appendEvents(t.Context(), l, opened, s.Cancel("caf\xe9")...); err == nil {
 		t.Error("a reason that is not UTF-8 was accepted")
 	}

@@ -50,7 +50,7 @@ func fullFreeze(basis ledger.Basis) ledger.Event {
 
 // everyEvent has one event of each type with all the fields that the type may use.
 func everyEvent() []ledger.Event {
-	round := &ledger.Record{Key: monaco}
+	round := &ledger.RoundRecord{Key: monaco}
 	evening := start.Add(8 * time.Hour)
 	laps := []int{78, 77, 0}
 	verified := round.Verify([]ledger.Row{
@@ -215,7 +215,7 @@ func TestRulesOfChances(t *testing.T) {
 		if (err == nil) != tt.ok {
 			t.Errorf("%s: got %v, want accepted: %t", name, err, tt.ok)
 		}
-		if got := session(t, l.State()).Pick; tt.ok && (got.Archive != anArchive || got.Basis != tt.event.Basis || !cmp.Equal(got.Chances, tt.event.Chances)) {
+		if got := session(t, l.Fold()).Pick; tt.ok && (got.Archive != anArchive || got.Basis != tt.event.Basis || !cmp.Equal(got.Chances, tt.event.Chances)) {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}
@@ -224,7 +224,7 @@ func TestRulesOfChances(t *testing.T) {
 		e := ledger.FreezeLive(monaco, pick, start, 50, lap39)
 		e.Chances = chances
 		mustAppend(t, l, start.Add(time.Hour), e)
-		s := session(t, l.State())
+		s := session(t, l.Fold())
 		if got := s.LivePick(50); got.Observation != lap39 || !cmp.Equal(got.Chances, chances) {
 			t.Errorf("got %+v", got)
 		}
@@ -283,7 +283,7 @@ func TestRulesOfForecasts(t *testing.T) {
 		}
 	}
 	mustAppend(t, l, opened, ledger.Rename("leclerc", "charles-leclerc"))
-	s := session(t, l.State())
+	s := session(t, l.Fold())
 	if got := s.Forecasts; len(got) != 2 || got[1].Step != season.Qualifying || got[1].Model != "r2/1" || got[1].Chances[0].Driver != "charles-leclerc" {
 		t.Errorf("got %+v, want those after practice and qualifying, with the current id", got)
 	}
@@ -324,7 +324,7 @@ func TestImportedArchiveVouches(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustAppend(t, l, opened, keysEvent(key(2024001, 2024, "bahrain"), key(2025001, 2025, "australia"), key(monaco, 2026, "monaco"), key(2027001, 2027, "china")))
-	mustAppend(t, l, start.Add(time.Hour), (&ledger.Record{Key: monaco}).Verify(rows("leclerc"), start, ""))
+	mustAppend(t, l, start.Add(time.Hour), (&ledger.RoundRecord{Key: monaco}).Verify(rows("leclerc"), start, ""))
 	l.Vouch(&season.View{}) // the opening archive had no results
 	for _, tt := range []struct {
 		name, actor string
@@ -341,7 +341,7 @@ func TestImportedArchiveVouches(t *testing.T) {
 		{"without an archive", "operator:anna", ledger.Event{Type: ledger.ResultsVouched, Rounds: []int64{2024001}}, errAny},
 		{"for a season before", "operator:anna", vouch(2024001), nil},
 	} {
-		if got := l.State().Vouches(2024, "bahrain", opened.Add(-1)); got {
+		if got := l.Fold().Vouches(2024, "bahrain", opened.Add(-1)); got {
 			t.Errorf("before the case %s it vouches", tt.name)
 		}
 		err := appendBy(t, l, start.Add(2*time.Hour), tt.actor, tt.event)
@@ -362,7 +362,7 @@ func TestImportedArchiveVouches(t *testing.T) {
 		{"bahrain", 2024, opened, false}, // known when the ledger was open already
 		{"australia", 2025, opened.Add(-1), false},
 	} {
-		if got := l.State().Vouches(tt.year, tt.gp, tt.known); got != tt.want {
+		if got := l.Fold().Vouches(tt.year, tt.gp, tt.known); got != tt.want {
 			t.Errorf("vouches for %s of %d, known at %s: got %t, want %t", tt.gp, tt.year, tt.known, got, tt.want)
 		}
 	}
@@ -397,14 +397,14 @@ func TestDetailsOfRows(t *testing.T) {
 		"a place on the grid before": {edit(1, func(r *ledger.Row) { r.Grid = -1 }), false},
 	} {
 		l := openWith(t, newStore(t))
-		s := session(t, l.State())
+		s := session(t, l.Fold())
 		if err := appendEvents(t.Context(), l, start.Add(time.Hour), s.Verify(tt.rows, start, "")); (err == nil) != tt.ok {
 			t.Errorf("%s: got %v, want accepted: %t", name, err, tt.ok)
 		}
 		if !tt.ok {
 			continue
 		}
-		s = session(t, l.State())
+		s = session(t, l.Fold())
 		if diff := cmp.Diff(tt.rows, s.Result().Rows); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
@@ -420,9 +420,9 @@ func TestPostponedByBasis(t *testing.T) {
 	for basis, stands := range map[ledger.Basis]bool{ledger.OnGrid: true, ledger.OnQualifying: true, ledger.OnForm: false} {
 		l := openWith(t, newStore(t))
 		mustAppend(t, l, start.Add(-2*time.Hour), fullFreeze(basis))
-		s := session(t, l.State())
+		s := session(t, l.Fold())
 		mustAppend(t, l, start.Add(-time.Hour), s.Postpone(start, "flood")...)
-		s = session(t, l.State())
+		s = session(t, l.Fold())
 		if (s.Pick != nil) != stands || (len(s.Voided) == 0) != stands {
 			t.Errorf("%s: pick %+v, voided %+v; want it to stand: %t", basis, s.Pick, s.Voided, stands)
 		}
@@ -431,7 +431,7 @@ func TestPostponedByBasis(t *testing.T) {
 
 func appendBy(t *testing.T, l *ledger.Ledger, at time.Time, actor string, events ...ledger.Event) error {
 	t.Helper()
-	_, err := decideOn(t.Context(), l, at, actor, func(*ledger.State) ([]ledger.Event, error) { return events, nil })
+	_, err := decideOn(t.Context(), l, at, actor, func(*ledger.Fold) ([]ledger.Event, error) { return events, nil })
 	return err
 }
 
@@ -442,20 +442,22 @@ func TestSourcesAndPersons(t *testing.T) {
 	later, evening := start.Add(3*time.Hour), start.Add(8*time.Hour)
 	type act struct {
 		actor  string
-		events func(s ledger.Record) []ledger.Event
+		events func(s ledger.RoundRecord) []ledger.Event
 		want   error
 	}
-	move := func(was, to time.Time) func(ledger.Record) []ledger.Event {
-		return func(s ledger.Record) []ledger.Event { return one(s.Move(was, to, "the calendar says so")) }
+	move := func(was, to time.Time) func(ledger.RoundRecord) []ledger.Event {
+		return func(s ledger.RoundRecord) []ledger.Event { return one(s.Move(was, to, "the calendar says so")) }
 	}
-	postpone := func(s ledger.Record) []ledger.Event { return s.Postpone(time.Time{}, "it is gone from the calendar") }
-	reinstate := func(to time.Time) func(ledger.Record) []ledger.Event {
-		return func(s ledger.Record) []ledger.Event { return one(s.Reinstate(to, "it is back")) }
+	postpone := func(s ledger.RoundRecord) []ledger.Event {
+		return s.Postpone(time.Time{}, "it is gone from the calendar")
 	}
-	release := func(was, to time.Time) func(ledger.Record) []ledger.Event {
-		return func(s ledger.Record) []ledger.Event { return one(s.Release(was, to, "the source is right now")) }
+	reinstate := func(to time.Time) func(ledger.RoundRecord) []ledger.Event {
+		return func(s ledger.RoundRecord) []ledger.Event { return one(s.Reinstate(to, "it is back")) }
 	}
-	cancel := func(s ledger.Record) []ledger.Event { return s.Cancel("flood") }
+	release := func(was, to time.Time) func(ledger.RoundRecord) []ledger.Event {
+		return func(s ledger.RoundRecord) []ledger.Event { return one(s.Release(was, to, "the source is right now")) }
+	}
+	cancel := func(s ledger.RoundRecord) []ledger.Event { return s.Cancel("flood") }
 	for name, acts := range map[string][]act{
 		"a source moves, and again":                   {{f1db, move(start, later), nil}, {f1db, move(later, evening), nil}},
 		"a source postpones and reinstates":           {{f1db, postpone, nil}, {f1db, reinstate(later), nil}, {f1db, move(later, evening), nil}},
@@ -478,7 +480,7 @@ func TestSourcesAndPersons(t *testing.T) {
 			store := newStore(t)
 			l := openWith(t, store)
 			for i, a := range acts {
-				err := appendBy(t, l, start.Add(-time.Hour), a.actor, a.events(session(t, l.State()))...)
+				err := appendBy(t, l, start.Add(-time.Hour), a.actor, a.events(session(t, l.Fold()))...)
 				if errors.Is(a.want, errAny) && err != nil {
 					continue
 				}
@@ -491,7 +493,7 @@ func TestSourcesAndPersons(t *testing.T) {
 	}
 	t.Run("freezes go by it", func(t *testing.T) {
 		l := openWith(t, newStore(t))
-		s := session(t, l.State())
+		s := session(t, l.Fold())
 		if err := appendBy(t, l, opened, f1db, s.Move(start, later, "the calendar says so")); err != nil {
 			t.Fatal(err)
 		}
@@ -508,12 +510,12 @@ func TestRenamedDriver(t *testing.T) {
 	l := openWith(t, store)
 	mustAppend(t, l, start.Add(-3*time.Hour), fullFreeze(ledger.OnGrid))
 	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 50, lap39))
-	s := session(t, l.State())
-	before := l.State()
+	s := session(t, l.Fold())
+	before := l.Fold()
 	mustAppend(t, l, start.Add(2*time.Hour), s.Verify(rows("leclerc", "norris", "russell"), start, ""))
 	mustAppend(t, l, start.Add(3*time.Hour), ledger.Rename("leclerc", "charles-leclerc"))
 
-	check := func(state *ledger.State, want season.DriverID) {
+	check := func(state *ledger.Fold, want season.DriverID) {
 		t.Helper()
 		s := session(t, state)
 		if s.Pick.P1 != want || s.Pick.Chances[0].Driver != want || s.Live[0].P1 != want {
@@ -526,13 +528,13 @@ func TestRenamedDriver(t *testing.T) {
 			t.Errorf("leclerc is now %s, want %s", got, want)
 		}
 	}
-	check(l.State(), "charles-leclerc")
+	check(l.Fold(), "charles-leclerc")
 	check(before, "leclerc") // what was handed out stays
 	if got := l.Files()[2].Events[0].Pick.P1; got != "leclerc" {
 		t.Errorf("the file says %s, want the id of then", got)
 	}
 
-	s = session(t, l.State())
+	s = session(t, l.Fold())
 	for actor, err := range map[string]error{
 		"nothing is corrected by a name": appendEvents(t.Context(), l, start.Add(4*time.Hour), s.Verify(rows("leclerc", "norris", "russell"), start, "again")),
 		"renamed twice":                  appendEvents(t.Context(), l, start.Add(4*time.Hour), ledger.Rename("leclerc", "charles-leclerc")),
@@ -544,23 +546,23 @@ func TestRenamedDriver(t *testing.T) {
 	}
 	// An older program still writes the old id; another rename follows; and one goes back.
 	mustAppend(t, l, start.Add(5*time.Hour), s.Verify(rows("norris", "leclerc", "russell"), start, "a penalty"))
-	s = session(t, l.State())
+	s = session(t, l.Fold())
 	if got := s.Result().Rows[1].Driver; got != "charles-leclerc" {
 		t.Errorf("an old id in a new event: got %s", got)
 	}
 	mustAppend(t, l, start.Add(6*time.Hour), ledger.Rename("charles-leclerc", "c-leclerc"))
 	aliases := map[season.DriverID]season.DriverID{"leclerc": "c-leclerc", "charles-leclerc": "c-leclerc"}
-	if diff := cmp.Diff(aliases, l.State().Aliases()); diff != "" {
+	if diff := cmp.Diff(aliases, l.Fold().Aliases()); diff != "" {
 		t.Errorf("renamed twice (-want +got):\n%s", diff)
 	}
 	mustAppend(t, l, start.Add(7*time.Hour), ledger.Rename("c-leclerc", "leclerc"))
-	if got := l.State().Driver("charles-leclerc"); got != "leclerc" || l.State().Driver("leclerc") != "leclerc" {
-		t.Errorf("renamed back: got %s and %s", got, l.State().Driver("leclerc"))
+	if got := l.Fold().Driver("charles-leclerc"); got != "leclerc" || l.Fold().Driver("leclerc") != "leclerc" {
+		t.Errorf("renamed back: got %s and %s", got, l.Fold().Driver("leclerc"))
 	}
-	check(l.State().Renamed(map[season.DriverID]season.DriverID{"nobody": "x"}), "leclerc")
-	s = session(t, l.State().Renamed(map[season.DriverID]season.DriverID{"leclerc": "leclerc-c"}))
-	if s.Pick.P1 != "leclerc-c" || session(t, l.State()).Pick.P1 != "leclerc" {
-		t.Errorf("an alias of the archive: got %s; and in the ledger %s", s.Pick.P1, session(t, l.State()).Pick.P1)
+	check(l.Fold().Renamed(map[season.DriverID]season.DriverID{"nobody": "x"}), "leclerc")
+	s = session(t, l.Fold().Renamed(map[season.DriverID]season.DriverID{"leclerc": "leclerc-c"}))
+	if s.Pick.P1 != "leclerc-c" || session(t, l.Fold()).Pick.P1 != "leclerc" {
+		t.Errorf("an alias of the archive: got %s; and in the ledger %s", s.Pick.P1, session(t, l.Fold()).Pick.P1)
 	}
 	mustBeGreen(t, store)
 }
@@ -572,12 +574,12 @@ func TestVouching(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := l.State().OpenedOn(); got != anArchive {
+	if got := l.Fold().OpenedOn(); got != anArchive {
 		t.Errorf("opened on %q, want %s", got, anArchive)
 	}
 	mustAppend(t, l, opened, keysEvent(key(2024001, 2024, "bahrain"), key(2025001, 2025, "australia"), key(monaco, 2026, "monaco"), key(2027001, 2027, "china")))
 	verify := func(session int64) ledger.Event {
-		return (&ledger.Record{Key: session}).Verify(rows("leclerc", "norris", "russell"), start, "")
+		return (&ledger.RoundRecord{Key: session}).Verify(rows("leclerc", "norris", "russell"), start, "")
 	}
 	week := start.Add(ledger.ArchiveDelay)
 	for _, tt := range []struct {
@@ -607,7 +609,7 @@ func TestVouching(t *testing.T) {
 func TestSprintIsVerifiedWithTheRace(t *testing.T) {
 	l := openWith(t, newStore(t))
 	verify := func(at time.Time, race, sprint []ledger.Row, reason string) error {
-		s := session(t, l.State())
+		s := session(t, l.Fold())
 		e := s.Verify(race, start, reason)
 		e.Result.Sprint = sprint
 		return appendEvents(t.Context(), l, at, e)
@@ -625,14 +627,14 @@ func TestSprintIsVerifiedWithTheRace(t *testing.T) {
 	if err := verify(start.Add(2*time.Hour), rows("norris", "leclerc"), nil, "a penalty in the race"); err != nil {
 		t.Fatal(err)
 	}
-	s := session(t, l.State())
+	s := session(t, l.Fold())
 	if diff := cmp.Diff(sprint, s.Result().Sprint); diff != "" {
 		t.Errorf("the sprint after a correction of the race (-want +got):\n%s", diff)
 	}
 	if err := verify(start.Add(3*time.Hour), rows("norris", "leclerc"), rows("leclerc", "norris"), "a penalty in the sprint"); err != nil {
 		t.Fatal(err)
 	}
-	s = session(t, l.State())
+	s = session(t, l.Fold())
 	if got := s.Result(); got.Revision != 3 || got.Sprint[0].Driver != "leclerc" {
 		t.Errorf("got %+v", got)
 	}
@@ -640,7 +642,7 @@ func TestSprintIsVerifiedWithTheRace(t *testing.T) {
 
 func TestTextsArePrintable(t *testing.T) {
 	l := openWith(t, newStore(t))
-	s := session(t, l.State())
+	s := session(t, l.Fold())
 	for name, reason := range map[string]string{"an escape": "\x1b[2J", "a line break": "a\nb", "no end": strings.Repeat("a", chain.MaxText+1)} {
 		var refused *ledger.RefusedError
 		if err := appendEvents(t.Context(), l, opened, s.Cancel(reason)...); !errors.As(err, &refused) {
@@ -654,13 +656,13 @@ func TestTextsArePrintable(t *testing.T) {
 	store := memblob.New()
 	l = openWith(t, store)
 	plant(t, store, opened, ledger.Event{Type: ledger.RoundCancelled, Session: monaco, Reason: "a\nb"})
-	if _, err := l.Refresh(t.Context()); err != nil || len(l.State().Breaches()) > 0 {
-		t.Errorf("a reason with a line break: %v, breaches %v", err, l.State().Breaches())
+	if _, err := l.Refresh(t.Context()); err != nil || len(l.Fold().Breaches()) > 0 {
+		t.Errorf("a reason with a line break: %v, breaches %v", err, l.Fold().Breaches())
 	}
 }
 
 func TestWhatAnEventSays(t *testing.T) {
-	s := &ledger.Record{Key: monaco}
+	s := &ledger.RoundRecord{Key: monaco}
 	for want, e := range map[string]ledger.Event{
 		"real":                            {Type: ledger.Opened, Kind: ledger.Real},
 		"1 keys":                          keyEvent(monaco, 2026, "monaco"),

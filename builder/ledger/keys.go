@@ -13,7 +13,7 @@ const keysPerYear = 999
 // The key of a round is year*1000 + n, where n is its number when it is first seen, or, where
 // another round was given that, the next number above it that is free. Rounds whose own number
 // is free are served first, so that the result depends on the calendar alone.
-func AssignKeys(s *State, seasons []season.Season) ([]KeyAssignment, error) {
+func AssignKeys(s *Fold, seasons []season.Season) ([]KeyAssignment, error) {
 	var all []KeyAssignment
 	for _, year := range seasons {
 		keys, err := assignYear(s, year)
@@ -25,7 +25,7 @@ func AssignKeys(s *State, seasons []season.Season) ([]KeyAssignment, error) {
 	return all, nil
 }
 
-func assignYear(s *State, year season.Season) ([]KeyAssignment, error) {
+func assignYear(s *Fold, year season.Season) ([]KeyAssignment, error) {
 	var keys []KeyAssignment
 	taken := map[int64]bool{}
 	free := func(n int) bool {
@@ -71,7 +71,7 @@ func sessionKey(year, n int) int64 { return int64(year)*1000 + int64(n) }
 func YearOf(session int64) int { return int(session / 1000) }
 
 // checkKeys: a key belongs to its year, and neither the key nor the round was ever assigned.
-func (s *State) checkKeys(keys []KeyAssignment) error {
+func (s *Fold) checkKeys(keys []KeyAssignment) error {
 	seenKeys, seenRounds := map[int64]bool{}, map[roundID]bool{}
 	for _, k := range keys {
 		round := roundID{k.Year, k.GrandPrix}

@@ -45,7 +45,7 @@ func TestAssignKeys(t *testing.T) {
 			{Session: 2026005, Year: 2026, GrandPrix: "spain"},
 		}},
 	} {
-		got, err := ledger.AssignKeys(l.State(), c.seasons)
+		got, err := ledger.AssignKeys(l.Fold(), c.seasons)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -61,7 +61,7 @@ func TestAssignKeys(t *testing.T) {
 func TestAssignKeysRunsOut(t *testing.T) {
 	l := openWith(t, newStore(t))
 	far := season.Season{Year: 2026, Rounds: []season.Round{{Number: 1000, GrandPrix: "mars"}}}
-	if got, err := ledger.AssignKeys(l.State(), []season.Season{far}); err == nil {
+	if got, err := ledger.AssignKeys(l.Fold(), []season.Season{far}); err == nil {
 		t.Errorf("round 1000: got %v, want an error", got)
 	}
 }

@@ -3,7 +3,7 @@
 // fact that is in the ledger is never changed, only followed by another.
 //
 // It is a chain of files in a blob.Store, ledger/00000001.json and so on, one for each append:
-// see File for the format. Open or Load reads the record. Ledger.State and Ledger.AsOf fold its events.
+// see File for the format. Open or Load reads the record. Ledger.Fold and Ledger.AsOf fold its events.
 // Ledger.Refresh and then Fresh.Append add events, after checking them against that state. Audit proves the
 // record from the store alone, without trusting Append.
 //
@@ -73,13 +73,13 @@ type Ledger struct {
 // of Ledger.mu uses.
 type record struct {
 	files []File
-	state *State // folded from all files
+	state *Fold // folded from all files
 }
 
 // Open returns the ledger in store, which must be of the kind; if there is none, it starts
 // one at the instant, in the name of the actor. archive is the lower-case hex SHA-256 of the
 // archive in use: it vouches for the results that it has of races that have ended by then, so
-// see State.OpenedOn. It may be empty, and then nothing vouches but the instant.
+// see Fold.OpenedOn. It may be empty, and then nothing vouches but the instant.
 func Open(ctx context.Context, store blob.Store, kind Kind, at time.Time, actor, archive string) (*Ledger, error) {
 	if err := checkKind(kind); err != nil {
 		return nil, fmt.Errorf("open the ledger in %s: %w: %w", store, ErrKind, err)
@@ -88,7 +88,7 @@ func Open(ctx context.Context, store blob.Store, kind Kind, at time.Time, actor,
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger in %s: %w", store, err)
 	}
-	_, err = Fresh{l}.Append(ctx, at, actor, func(s *State) ([]Event, error) {
+	_, err = Fresh{l}.Append(ctx, at, actor, func(s *Fold) ([]Event, error) {
 		if s.Kind() != AnyKind {
 			return nil, nil
 		}
@@ -141,7 +141,7 @@ func (l *Ledger) UseClock(c Clock) {
 	l.clocks = append(l.clocks, c)
 }
 
-// Vouch says what was known by the archive that the ledger was opened on, at State.OpenedAt: the
+// Vouch says what was known by the archive that the ledger was opened on, at Fold.OpenedAt: the
 // states that l returns from now on go by its results in Vouches. For a ledger that does not name
 // its archive it does nothing.
 func (l *Ledger) Vouch(opening *season.View) {
@@ -209,7 +209,7 @@ func (l *Ledger) extend(files []chain.File) error {
 // follow checks that next is the file that follows on s, as far as that does not depend on what
 // the events say, and returns it. The error is a *DamageError if it is not, ErrNewer if that
 // cannot be told, or that of reading it.
-func follow(s *State, next chain.File) (File, Head, error) {
+func follow(s *Fold, next chain.File) (File, Head, error) {
 	files := chain.Chain{Prefix: Prefix}
 	damage := func(want, got string) (File, Head, error) {
 		return File{}, Head{}, &DamageError{Key: files.Key(s.head.Seq + 1), Want: want, Got: got}
@@ -268,7 +268,7 @@ func follow(s *State, next chain.File) (File, Head, error) {
 // Refresh tells. Append also holds a real ledger to the other clocks, of the store and of UseClock. The error
 // wraps ErrClock if at is more than MaxAhead ahead of one of them, and no pick is frozen if any of them shows
 // that its race has started.
-func (f Fresh) Append(ctx context.Context, at time.Time, actor string, decide func(*State) ([]Event, error)) ([]Event, error) {
+func (f Fresh) Append(ctx context.Context, at time.Time, actor string, decide func(*Fold) ([]Event, error)) ([]Event, error) {
 	l := f.ledger
 	if l.kind == AnyKind {
 		return nil, fmt.Errorf("append to the ledger: %w: it was loaded to be read only", ErrKind)
@@ -277,14 +277,14 @@ func (f Fresh) Append(ctx context.Context, at time.Time, actor string, decide fu
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
-		events, err := decide(l.State())
+		events, err := decide(l.Fold())
 		if err != nil || len(events) == 0 {
 			return nil, err
 		}
 		events = slices.Clone(events)
 		for i, e := range events {
 			e.ID, e.Actor = rand.Text(), actor
-			events[i] = l.State().stamp(e, at)
+			events[i] = l.Fold().stamp(e, at)
 		}
 		won, err := l.write(ctx, events)
 		if err != nil {
@@ -307,7 +307,7 @@ func (l *Ledger) write(ctx context.Context, events []Event) (won bool, err error
 			return false, &RefusedError{Event: e, Err: err}
 		}
 	}
-	if err := l.State().admit(events); err != nil {
+	if err := l.Fold().admit(events); err != nil {
 		return false, err
 	}
 	if err := l.checkClock(ctx, events); err != nil {
@@ -357,16 +357,16 @@ func (l *Ledger) checkClock(ctx context.Context, events []Event) error {
 }
 
 // Head returns the last file that has been read.
-func (l *Ledger) Head() Head { return l.State().head }
+func (l *Ledger) Head() Head { return l.Fold().head }
 
-// State returns what all events that have been read add up to.
-func (l *Ledger) State() *State { return l.read.Load().state }
+// Fold returns what all events that have been read add up to.
+func (l *Ledger) Fold() *Fold { return l.read.Load().state }
 
 // Current returns what a service goes by whose clock shows t. Of a real ledger that is everything
 // in it: what another machine has written is so, also if its clock is ahead. A simulated one can
 // be asked for its past, so there it is AsOf(t).
-func (l *Ledger) Current(t time.Time) *State {
-	if s := l.State(); s.kind == Real {
+func (l *Ledger) Current(t time.Time) *Fold {
+	if s := l.Fold(); s.kind == Real {
 		return s
 	}
 	return l.AsOf(t)
@@ -375,7 +375,7 @@ func (l *Ledger) Current(t time.Time) *State {
 // AsOf returns what the events up to t, inclusive, add up to: those up to the last one that was
 // written at t or before by its own clock. What was written before that one was there as well,
 // whatever instant it claims.
-func (l *Ledger) AsOf(t time.Time) *State {
+func (l *Ledger) AsOf(t time.Time) *Fold {
 	r := l.read.Load()
 	known := len(r.files)
 	for known > 0 && r.files[known-1].Events[0].When().After(t) {
@@ -386,13 +386,13 @@ func (l *Ledger) AsOf(t time.Time) *State {
 
 // UpTo returns what the events of the files up to seq, inclusive, add up to: what somebody saw
 // for whom that was the head. Files that have not been read are left out.
-func (l *Ledger) UpTo(seq int64) *State {
+func (l *Ledger) UpTo(seq int64) *Fold {
 	r := l.read.Load()
 	return r.upTo(int(min(max(seq, 0), int64(len(r.files)))))
 }
 
 // upTo folds the first n files.
-func (r *record) upTo(n int) *State {
+func (r *record) upTo(n int) *Fold {
 	if n == len(r.files) {
 		return r.state
 	}

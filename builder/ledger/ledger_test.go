@@ -55,7 +55,7 @@ func openWith(t *testing.T, store blob.Store) *ledger.Ledger {
 }
 
 // decideOn refreshes the ledger and appends the events that decide returns.
-func decideOn(ctx context.Context, l *ledger.Ledger, at time.Time, actor string, decide func(*ledger.State) ([]ledger.Event, error)) ([]ledger.Event, error) {
+func decideOn(ctx context.Context, l *ledger.Ledger, at time.Time, actor string, decide func(*ledger.Fold) ([]ledger.Event, error)) ([]ledger.Event, error) {
 	fresh, err := l.Refresh(ctx)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func decideOn(ctx context.Context, l *ledger.Ledger, at time.Time, actor string,
 }
 
 func appendEvents(ctx context.Context, l *ledger.Ledger, at time.Time, events ...ledger.Event) error {
-	_, err := decideOn(ctx, l, at, "builder", func(*ledger.State) ([]ledger.Event, error) { return events, nil })
+	_, err := decideOn(ctx, l, at, "builder", func(*ledger.Fold) ([]ledger.Event, error) { return events, nil })
 	return err
 }
 
@@ -75,7 +75,7 @@ func mustAppend(t *testing.T, l *ledger.Ledger, at time.Time, events ...ledger.E
 	}
 }
 
-func session(t *testing.T, s *ledger.State) ledger.Record {
+func session(t *testing.T, s *ledger.Fold) ledger.RoundRecord {
 	t.Helper()
 	found, ok := s.Record(monaco)
 	if !ok {
@@ -100,7 +100,7 @@ func TestOpenAndLoad(t *testing.T) {
 	if got, want := again.Head(), first.Head(); got != want || got.Seq != 1 {
 		t.Errorf("head after a second Open: got %v, want %v, the first file", got, want)
 	}
-	if got := again.State(); got.Kind() != ledger.Real || !got.OpenedAt().Equal(opened) {
+	if got := again.Fold(); got.Kind() != ledger.Real || !got.OpenedAt().Equal(opened) {
 		t.Errorf("got a %s ledger opened at %s, want a real one opened at %s", got.Kind(), got.OpenedAt(), opened)
 	}
 }
@@ -134,12 +134,12 @@ func TestStateOfARound(t *testing.T) {
 	lap1.P1, lap1.P2 = pick.P2, pick.P1
 	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 50, lap39))
 	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, lap1, start, 0, lap39))
-	s := session(t, l.State())
+	s := session(t, l.Fold())
 	mustAppend(t, l, start.Add(3*time.Hour), s.Verify(rows("leclerc", "russell", "norris"), start, ""))
-	s = session(t, l.State())
+	s = session(t, l.Fold())
 	mustAppend(t, l, start.Add(100*time.Hour), s.Verify(rows("russell", "norris", "hamilton"), start, "leclerc disqualified"))
 
-	got := session(t, l.State())
+	got := session(t, l.Fold())
 	if got.Pick == nil || got.Pick.Pick != pick || !got.Pick.FrozenAt.Equal(frozenAt) || !got.Pick.GridKnown {
 		t.Errorf("pick: got %+v, want %+v frozen at %s with the grid", got.Pick, pick, frozenAt)
 	}
@@ -152,7 +152,7 @@ func TestStateOfARound(t *testing.T) {
 	if len(got.Revisions) != 2 || got.Result().Revision != 2 || got.Result().Rows[0].Driver != "russell" {
 		t.Errorf("revisions: got %+v, want two, the last won by russell", got.Revisions)
 	}
-	if key, ok := l.State().Key(2026, "monaco"); !ok || key != monaco {
+	if key, ok := l.Fold().Key(2026, "monaco"); !ok || key != monaco {
 		t.Errorf("Key(2026, monaco): got %d, %v", key, ok)
 	}
 }
@@ -168,7 +168,7 @@ func TestAsOf(t *testing.T) {
 		heads, instants = append(heads, l.Head()), append(instants, at)
 	}
 	note(start.Add(-3*time.Hour), ledger.Freeze(monaco, pick, start, true))
-	s := session(t, l.State())
+	s := session(t, l.Fold())
 	note(start.Add(-2*time.Hour), s.Move(start, start.Add(-time.Hour), "storm in the afternoon"))
 	note(start.Add(2*time.Hour), s.Verify(rows("leclerc", "norris", "russell"), start.Add(-time.Hour), ""))
 
@@ -203,15 +203,15 @@ func TestRefresh(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := reader.State()
+	seen := reader.Fold()
 	mustAppend(t, writer, start.Add(-time.Hour), ledger.Freeze(monaco, pick, start, true))
-	if reader.State() != seen {
+	if reader.Fold() != seen {
 		t.Error("the state changed without a refresh")
 	}
 	if _, err := reader.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(session(t, writer.State()), session(t, reader.State())); diff != "" {
+	if diff := cmp.Diff(session(t, writer.Fold()), session(t, reader.Fold())); diff != "" {
 		t.Errorf("writer and reader differ (-writer +reader):\n%s", diff)
 	}
 	if session(t, seen).Pick != nil {
@@ -237,7 +237,7 @@ func TestAppendIsWhole(t *testing.T) {
 		t.Errorf("head after a refused append: got %v, want %v", l.Head(), head)
 	}
 	stop := errors.New("not now")
-	if _, err := decideOn(t.Context(), l, start, "builder", func(*ledger.State) ([]ledger.Event, error) { return nil, stop }); !errors.Is(err, stop) {
+	if _, err := decideOn(t.Context(), l, start, "builder", func(*ledger.Fold) ([]ledger.Event, error) { return nil, stop }); !errors.Is(err, stop) {
 		t.Errorf("got %v, want the error of decide", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // randomEvents proposes what a careless caller might: often against the rules.
-func randomEvents(r *rand.Rand, s *ledger.State, at time.Time) []ledger.Event {
+func randomEvents(r *rand.Rand, s *ledger.Fold, at time.Time) []ledger.Event {
 	drivers := []season.DriverID{"a", "b", "c", "d"}
 	r.Shuffle(len(drivers), func(i, j int) { drivers[i], drivers[j] = drivers[j], drivers[i] })
 	random := ledger.Pick{P1: drivers[0], P2: drivers[1], P3: drivers[2], WinProbability: r.Float64(), Model: "random"}
@@ -86,25 +86,25 @@ func randomLives(t *testing.T, wrongClocks bool) {
 				t.Fatal(err)
 			}
 			at := opened
-			var states []*ledger.State
+			var states []*ledger.Fold
 			for range 250 {
 				at = at.Add(time.Duration(r.IntN(4)) * time.Hour)
 				var events []ledger.Event
 				for range 1 + r.IntN(2) {
-					events = append(events, randomEvents(r, l.State(), at)...)
+					events = append(events, randomEvents(r, l.Fold(), at)...)
 				}
 				clock, actor := at, []string{"random", ledger.SourceActor("f1db", "1")}[r.IntN(2)]
 				if wrongClocks && r.IntN(8) == 0 {
 					clock = clock.Add(time.Duration(r.IntN(200)) * time.Hour)
 				}
-				written, err := decideOn(t.Context(), l, clock, actor, func(*ledger.State) ([]ledger.Event, error) { return events, nil })
+				written, err := decideOn(t.Context(), l, clock, actor, func(*ledger.Fold) ([]ledger.Event, error) { return events, nil })
 				if err != nil || len(written) == 0 {
 					continue
 				}
 				for _, e := range written {
 					accepted[e.Type]++
 				}
-				states = append(states, l.State())
+				states = append(states, l.Fold())
 			}
 			mustBeGreen(t, store)
 
@@ -122,7 +122,7 @@ func randomLives(t *testing.T, wrongClocks bool) {
 				}
 				sameState(t, then, read.AsOf(then.At()))
 			}
-			sameState(t, l.State(), read.State())
+			sameState(t, l.Fold(), read.Fold())
 		})
 	}
 	for _, kind := range []ledger.Type{
@@ -136,12 +136,12 @@ func randomLives(t *testing.T, wrongClocks bool) {
 	}
 }
 
-func sameState(t *testing.T, want, got *ledger.State) {
+func sameState(t *testing.T, want, got *ledger.Fold) {
 	t.Helper()
 	if want.Head() != got.Head() || want.Kind() != got.Kind() || !want.At().Equal(got.At()) {
 		t.Fatalf("got a %s state at %v, want a %s one at %v", got.Kind(), got.Head(), want.Kind(), want.Head())
 	}
-	sessions := func(s *ledger.State) (all []ledger.Record) {
+	sessions := func(s *ledger.Fold) (all []ledger.RoundRecord) {
 		for session := range s.Records() {
 			all = append(all, session)
 		}
@@ -157,7 +157,7 @@ func TestStatesAreImmutable(t *testing.T) {
 	l := openWith(t, newStore(t))
 	mustAppend(t, l, start.Add(-2*time.Hour), ledger.Freeze(monaco, pick, start, true))
 	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 50, lap39))
-	kept := session(t, l.State())
+	kept := session(t, l.Fold())
 	before := fmt.Sprintf("%+v %+v", kept, *kept.Pick)
 	mustAppend(t, l, start.Add(time.Hour), ledger.FreezeLive(monaco, pick, start, 25, lap39))
 	mustAppend(t, l, start.Add(time.Hour), kept.Cancel("too wet")...)

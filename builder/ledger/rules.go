@@ -54,7 +54,7 @@ func (e *RefusedError) Error() string {
 func (e *RefusedError) Unwrap() error { return e.Err }
 
 // stamp returns the event with the instant that it gets if it is appended on s now.
-func (s *State) stamp(e Event, now time.Time) Event {
+func (s *Fold) stamp(e Event, now time.Time) Event {
 	e.At, e.Made = now, time.Time{}
 	if now.Before(s.at) {
 		e.At, e.Made = s.at, now
@@ -64,7 +64,7 @@ func (s *State) stamp(e Event, now time.Time) Event {
 
 // Allows returns nil if the event could be appended on s by somebody whose clock shows now, else
 // a *RefusedError.
-func (s *State) Allows(e Event, now time.Time) error {
+func (s *Fold) Allows(e Event, now time.Time) error {
 	e.ID, e.Actor = "trial", "trial"
 	return s.Check(s.stamp(e, now.UTC().Round(0)))
 }
@@ -72,14 +72,14 @@ func (s *State) Allows(e Event, now time.Time) error {
 // Check returns nil if e may follow on s, else a *RefusedError. Beside the rule of its type,
 // an event has an id, an instant not before the last one, an actor, and no field that its type
 // does not use; the first event and no other opens the ledger.
-func (s *State) Check(e Event) error {
+func (s *Fold) Check(e Event) error {
 	if err := s.check(e); err != nil {
 		return &RefusedError{Event: e, Err: err}
 	}
 	return nil
 }
 
-func (s *State) check(e Event) error {
+func (s *Fold) check(e Event) error {
 	switch {
 	case e.ID == "" || e.At.IsZero() || e.Actor == "":
 		return errors.New("id, instant and actor are required")
@@ -211,7 +211,7 @@ func isHash(text string) bool {
 
 // checkFreeze: a pick is frozen before the start then valid, once; a live pick after it, once for
 // each checkpoint. The round is to be held, at the start that the event says, and has no result.
-func (r *Record) checkFreeze(e Event) error {
+func (r *RoundRecord) checkFreeze(e Event) error {
 	live := e.Type == LivePickFrozen
 	before := r.Pick
 	if live {
@@ -341,11 +341,11 @@ var steps = []season.SessionKind{
 }
 
 // checkForecast: a forecast is noted once for a session of the weekend, and for a round without a result.
-func (r *Record) checkForecast(e Event) error {
+func (r *RoundRecord) checkForecast(e Event) error {
 	switch {
 	case !slices.Contains(steps, e.Step):
 		return fmt.Errorf("a forecast follows one of %v, not %q", steps, e.Step)
-	case slices.ContainsFunc(r.Forecasts, func(f Forecast) bool { return f.Step == e.Step }):
+	case slices.ContainsFunc(r.Forecasts, func(f NotedForecast) bool { return f.Step == e.Step }):
 		return fmt.Errorf("%w: a forecast after %s is noted", ErrUnchanged, e.Step)
 	case len(r.Revisions) > 0:
 		return ErrAlreadyVerified
@@ -368,7 +368,7 @@ func (e Event) checkCode() error {
 
 // checkVouch: an imported archive vouches for rounds without a result, of seasons up to the one in which the
 // ledger was opened. The rounds ascend, and no source vouches.
-func (s *State) checkVouch(e Event) error {
+func (s *Fold) checkVouch(e Event) error {
 	if IsSource(e.Actor) {
 		return fmt.Errorf("%s is for a person, not for %s", e.Type, e.Actor)
 	}
@@ -395,7 +395,7 @@ func abs(n int) int { return max(n, -n) }
 
 // checkVoid: only the frozen pick of a race without result is voided, and only because the
 // round is cancelled, or postponed when the pick was made before the grid.
-func (r *Record) checkVoid() error {
+func (r *RoundRecord) checkVoid() error {
 	if r.Pick == nil {
 		return errors.New("there is no pick")
 	}
@@ -409,7 +409,7 @@ func (r *Record) checkVoid() error {
 }
 
 // mustVoid says that there is a pick that cannot stand.
-func (r *Record) mustVoid() bool {
+func (r *RoundRecord) mustVoid() bool {
 	if r.Pick == nil {
 		return false
 	}
@@ -418,7 +418,7 @@ func (r *Record) mustVoid() bool {
 
 // checkVoided refuses an append that leaves a pick which should have been voided with it, and
 // names the event to blame.
-func (s *State) checkVoided(events []Event) (Event, error) {
+func (s *Fold) checkVoided(events []Event) (Event, error) {
 	for _, e := range events {
 		if record, ok := s.records[e.Session]; ok && record.mustVoid() {
 			return e, &RefusedError{Event: e, Err: errors.New("the pick has to be voided in the same append")}
@@ -429,7 +429,7 @@ func (s *State) checkVoided(events []Event) (Event, error) {
 
 // checkHeld: the round is to be held, and at the start that the event says. Where a start was
 // decided on, that is the valid one.
-func (r *Record) checkHeld(e Event) error {
+func (r *RoundRecord) checkHeld(e Event) error {
 	if r.Override.Status != AsPlanned {
 		return fmt.Errorf("%w: it is %s", ErrNotHeld, r.Override.Status)
 	}
@@ -445,7 +445,7 @@ func (r *Record) checkHeld(e Event) error {
 // be taken back. A delay announced later is a postponement, which the audit shows as one.
 //
 // A source never cancels a round, and changes nothing that a person decided and has not released.
-func (r *Record) checkDecision(e Event) error {
+func (r *RoundRecord) checkDecision(e Event) error {
 	if len(r.Revisions) > 0 {
 		return ErrAlreadyVerified
 	}
@@ -507,7 +507,7 @@ const ArchiveDelay = 7 * 24 * time.Hour
 // held, and every later one has a reason and changes something. The archive vouches for first
 // revisions alone, ArchiveDelay after the start, of the year in which the ledger was opened and
 // the one before.
-func (s *State) checkVerify(record *Record, e Event) error {
+func (s *Fold) checkVerify(record *RoundRecord, e Event) error {
 	if err := checkRows(e.Result.Rows); err != nil {
 		return err
 	}

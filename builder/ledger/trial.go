@@ -7,7 +7,7 @@ import (
 
 // Trial returns the state as it would be if the events were appended to s at the instant. It
 // refuses what Append would refuse by the rules; s stays as it is.
-func (s *State) Trial(at time.Time, events []Event) (*State, error) {
+func (s *Fold) Trial(at time.Time, events []Event) (*Fold, error) {
 	events = slices.Clone(events)
 	for i, e := range events {
 		e.ID, e.Actor = "trial", "trial"

@@ -29,11 +29,11 @@ func decided() *almanac.Almanac {
 	}
 	at := time.Date(2025, 6, 2, 9, 30, 0, 0, time.UTC)
 	start := rounds[3].Start
-	rounds[3].Record.Override.Changes = []ledger.Change{
+	rounds[3].Record.Override.Changes = []ledger.CalendarChange{
 		{Type: ledger.RoundMoved, At: at, Actor: "operator:anna", Reason: "heat & <rain>", Was: start.Add(-time.Hour), Start: start.Add(time.Hour)},
 		{Type: ledger.RoundMoved, At: at.Add(time.Hour), Actor: "source:f1db@abc", Reason: "earlier", Was: start.Add(time.Hour), Start: start},
 	}
-	rounds[2].Record.Override.Changes = []ledger.Change{{Type: ledger.RoundCancelled, At: at.Add(2 * time.Hour), Actor: "operator:anna", Reason: "flood"}}
+	rounds[2].Record.Override.Changes = []ledger.CalendarChange{{Type: ledger.RoundCancelled, At: at.Add(2 * time.Hour), Actor: "operator:anna", Reason: "flood"}}
 	return a
 }
 

@@ -33,78 +33,78 @@ import (
 // Prefix begins the key of every file.
 const Prefix = "audit/"
 
-// Action names what an operator does.
-type Action string
+// Verb names the action of an operator.
+type Verb string
 
 // The actions.
 const (
-	Rebuild        Action = "rebuild"
-	VerifyResult   Action = "verify_result"
-	CorrectResult  Action = "correct_result"
-	EnterResult    Action = "enter_result" // by hand
-	PostponeRound  Action = "postpone_round"
-	CancelRound    Action = "cancel_round"
-	MoveRound      Action = "move_round"
-	ReinstateRound Action = "reinstate_round"
-	ReleaseRound   Action = "release_round"
-	SetEntries     Action = "set_entries" // facts entered by hand, also the next three
-	SetQualifying  Action = "set_qualifying"
-	SetGrid        Action = "set_grid"
-	ImportCalendar Action = "import_calendar"
-	ReleaseFacts   Action = "release_facts"
-	AcceptChange   Action = "accept_change" // of a source, that waited for a person
-	AliasSource    Action = "alias"         // two identities are one
-	ChangeRound    Action = "change_round"  // what logs of before have for any of these
-	Rollback       Action = "rollback"
-	Release        Action = "release" // of a held pointer
-	RunJob         Action = "run_job"
-	CreateKey      Action = "create_key"
-	RotateKey      Action = "rotate_key"
-	RevokeKey      Action = "revoke_key"
-	ExpireKey      Action = "expire_key"
-	SetOrigins     Action = "set_origins" // of a key
-	PutArchive     Action = "put_archive"
-	Prune          Action = "prune"
-	ChangeSettings Action = "change_settings" // by command, or by what a process was told at its start
+	Rebuild        Verb = "rebuild"
+	VerifyResult   Verb = "verify_result"
+	CorrectResult  Verb = "correct_result"
+	EnterResult    Verb = "enter_result" // by hand
+	PostponeRound  Verb = "postpone_round"
+	CancelRound    Verb = "cancel_round"
+	MoveRound      Verb = "move_round"
+	ReinstateRound Verb = "reinstate_round"
+	ReleaseRound   Verb = "release_round"
+	SetEntries     Verb = "set_entries" // facts entered by hand, also the next three
+	SetQualifying  Verb = "set_qualifying"
+	SetGrid        Verb = "set_grid"
+	ImportCalendar Verb = "import_calendar"
+	ReleaseFacts   Verb = "release_facts"
+	AcceptChange   Verb = "accept_change" // of a source, that waited for a person
+	AliasSource    Verb = "alias"         // two identities are one
+	ChangeRound    Verb = "change_round"  // what logs of before have for any of these
+	Rollback       Verb = "rollback"
+	Release        Verb = "release" // of a held pointer
+	RunJob         Verb = "run_job"
+	CreateKey      Verb = "create_key"
+	RotateKey      Verb = "rotate_key"
+	RevokeKey      Verb = "revoke_key"
+	ExpireKey      Verb = "expire_key"
+	SetOrigins     Verb = "set_origins" // of a key
+	PutArchive     Verb = "put_archive"
+	Prune          Verb = "prune"
+	ChangeSettings Verb = "change_settings" // by command, or by what a process was told at its start
 
-	AddWebhook    Action = "add_webhook"
-	RotateWebhook Action = "rotate_webhook"
-	PauseWebhook  Action = "pause_webhook" // also by the service, after its failures
-	ResumeWebhook Action = "resume_webhook"
-	RemoveWebhook Action = "remove_webhook"
-	TestWebhook   Action = "test_webhook"
+	AddWebhook    Verb = "add_webhook"
+	RotateWebhook Verb = "rotate_webhook"
+	PauseWebhook  Verb = "pause_webhook" // also by the service, after its failures
+	ResumeWebhook Verb = "resume_webhook"
+	RemoveWebhook Verb = "remove_webhook"
+	TestWebhook   Verb = "test_webhook"
 
-	AddOperator    Action = "add_operator"
-	RevokeOperator Action = "revoke_operator"
-	BackupStore    Action = "backup_store"
-	RestoreStore   Action = "restore_store"
+	AddOperator    Verb = "add_operator"
+	RevokeOperator Verb = "revoke_operator"
+	BackupStore    Verb = "backup_store"
+	RestoreStore   Verb = "restore_store"
 
 	// Failed says that the change announced by the entry Of did not take place.
-	Failed Action = "failed"
+	Failed Verb = "failed"
 	// DamageFound says that the file Subject of this log is damaged. Nobody did it on purpose: it
 	// is written with the next change, by the name of Recorder.
-	DamageFound Action = "damage_found"
+	DamageFound Verb = "damage_found"
 )
 
 // Recorder is the actor of the entries that the log makes itself.
 const Recorder = "auditlog"
 
-// Change is what an operator is about to do. Its texts are printable and at most chain.MaxText bytes.
-type Change struct {
+// Intent is the action that an operator is about to perform. Its texts are printable and at most chain.MaxText bytes.
+type Intent struct {
 	Actor   string // "operator:anna"
-	Action  Action
+	Action  Verb
 	Subject string // what it is done to: a session key, a version, a key's id; may be empty
 	Reason  string // why, in the operator's words; may be empty
 }
 
-// Entry is one line of the log.
-type Entry struct {
+// Line is one line of the log.
+type Line struct {
 	Seq      int64     `json:"seq"`      // 1 for the first
 	Previous string    `json:"previous"` // lower-case hex SHA-256 of the file before; empty in the first
 	ID       string    `json:"id"`       // unique; tells a lost answer from a lost race
 	At       time.Time `json:"at"`
 	Actor    string    `json:"actor"`
-	Action   Action    `json:"action"`
+	Action   Verb      `json:"action"`
 	Subject  string    `json:"subject,omitzero"`
 	Reason   string    `json:"reason,omitzero"`  // of a failure: the error
 	Of       int64     `json:"of,omitzero"`      // of a failure: the entry that announced the change
@@ -129,7 +129,7 @@ type Log struct {
 	mu      sync.Mutex // held through the I/O of moving on
 	head    chain.Head // the last file, whole or not
 	broken  bool       // the last file is damaged, so that the link of the next one proves nothing
-	entries []Entry    // never changed, but appended to or replaced
+	entries []Line     // never changed, but appended to or replaced
 	damage  []Damage   // likewise
 	noted   map[Damage]bool
 }
@@ -196,7 +196,7 @@ func (l *Log) extend(f chain.File) {
 	}
 	hash := chain.Hash(f.Data)
 	l.head, l.broken = chain.Head{Seq: f.Seq, Hash: hash}, false
-	var e Entry
+	var e Line
 	if err := chain.Decode(f.Data, &e); err != nil {
 		l.broken = true
 		l.found(Damage{key, hash, err.Error()})
@@ -234,7 +234,7 @@ func (l *Log) fills(seq int64) bool {
 func (l *Log) found(d Damage) { l.damage = append(l.damage, d) }
 
 // Entries returns the whole entries that have been read, oldest first. It is shared: read only.
-func (l *Log) Entries() []Entry {
+func (l *Log) Entries() []Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.entries[:len(l.entries):len(l.entries)]
@@ -250,7 +250,7 @@ func (l *Log) Damage() []Damage {
 
 // Do announces the change and makes it. If the log cannot be written the change is not made;
 // if the change fails that is noted too. The error is that of the log or of do.
-func (l *Log) Do(ctx context.Context, c Change, do func() error) error {
+func (l *Log) Do(ctx context.Context, c Intent, do func() error) error {
 	announced, err := l.Announce(ctx, c)
 	if err != nil {
 		return err
@@ -263,30 +263,30 @@ func (l *Log) Do(ctx context.Context, c Change, do func() error) error {
 
 // Announce is the first half of Do, for a change that is made later: without its entry it must
 // not be made.
-func (l *Log) Announce(ctx context.Context, c Change) (Entry, error) {
+func (l *Log) Announce(ctx context.Context, c Intent) (Line, error) {
 	e, err := l.announce(ctx, c)
 	if err != nil {
-		return Entry{}, fmt.Errorf("%s was not done, because it could not be recorded: %w", c.Action, err)
+		return Line{}, fmt.Errorf("%s was not done, because it could not be recorded: %w", c.Action, err)
 	}
 	return e, nil
 }
 
-func (l *Log) announce(ctx context.Context, c Change) (Entry, error) {
+func (l *Log) announce(ctx context.Context, c Intent) (Line, error) {
 	if c.Actor == "" || c.Action == "" {
-		return Entry{}, errors.New("actor and action are required")
+		return Line{}, errors.New("actor and action are required")
 	}
 	if err := cmp.Or(chain.CheckText("actor", c.Actor), chain.CheckText("subject", c.Subject), chain.CheckText("reason", c.Reason)); err != nil {
-		return Entry{}, err
+		return Line{}, err
 	}
-	return l.append(ctx, Entry{Actor: c.Actor, Action: c.Action, Subject: c.Subject, Reason: c.Reason})
+	return l.append(ctx, Line{Actor: c.Actor, Action: c.Action, Subject: c.Subject, Reason: c.Reason})
 }
 
 // Failed is the second half of Do: it notes why an announced change did not take place, also
 // when the end of ctx is why.
-func (l *Log) Failed(ctx context.Context, announced Entry, why error) error {
+func (l *Log) Failed(ctx context.Context, announced Line, why error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), failureTimeout)
 	defer cancel()
-	_, err := l.append(ctx, Entry{Actor: announced.Actor, Action: Failed, Subject: announced.Subject, Reason: Printable(why.Error()), Of: announced.Seq})
+	_, err := l.append(ctx, Line{Actor: announced.Actor, Action: Failed, Subject: announced.Subject, Reason: Printable(why.Error()), Of: announced.Seq})
 	return err
 }
 
@@ -311,7 +311,7 @@ func Printable(text string) string {
 // append adds an entry at the head, wherever that is by then, and before it one for each damage
 // that nobody has noted yet. What others have appended is read when it keeps an entry from being written,
 // and not before. The id makes the bytes of an entry unlike anybody else's, as Append of the chain requires.
-func (l *Log) append(ctx context.Context, e Entry) (Entry, error) {
+func (l *Log) append(ctx context.Context, e Line) (Line, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
@@ -319,25 +319,25 @@ func (l *Log) append(ctx context.Context, e Entry) (Entry, error) {
 		noted := slices.IndexFunc(l.damage, func(d Damage) bool { return !l.noted[Damage{Key: d.Key, SHA256: d.SHA256}] })
 		if noted >= 0 {
 			d := l.damage[noted]
-			next = Entry{Actor: Recorder, Action: DamageFound, Subject: d.Key, Reason: Printable(d.Reason), Damaged: d.SHA256}
+			next = Line{Actor: Recorder, Action: DamageFound, Subject: d.Key, Reason: Printable(d.Reason), Damaged: d.SHA256}
 		}
 		next.ID, next.At = rand.Text(), l.now().UTC().Round(0)
 		next.Seq, next.Previous = l.head.Seq+1, l.head.Hash
 		data, err := chain.Encode(next)
 		if err != nil {
-			return Entry{}, fmt.Errorf("append to the audit log: %w", err)
+			return Line{}, fmt.Errorf("append to the audit log: %w", err)
 		}
 		_, won, err := l.files.Append(ctx, l.head, data)
 		theirs := !won && (err == nil || errors.Is(err, blob.ErrConflict)) // perhaps a file that cannot be read
 		switch {
 		case theirs:
 			if err := l.refresh(ctx); err != nil {
-				return Entry{}, fmt.Errorf("append to the audit log: %w", err)
+				return Line{}, fmt.Errorf("append to the audit log: %w", err)
 			}
 		case err != nil && noted >= 0:
-			return Entry{}, fmt.Errorf("append to the audit log: note the damage of %s: %w", next.Subject, err)
+			return Line{}, fmt.Errorf("append to the audit log: note the damage of %s: %w", next.Subject, err)
 		case err != nil:
-			return Entry{}, fmt.Errorf("append to the audit log: %w", err)
+			return Line{}, fmt.Errorf("append to the audit log: %w", err)
 		default:
 			l.extend(chain.File{Seq: next.Seq, Data: data})
 			if noted < 0 {

@@ -26,7 +26,7 @@ func key(seq int64) string { return chain.Chain{Prefix: auditlog.Prefix}.Key(seq
 func TestDoAnnouncesTheChange(t *testing.T) {
 	store := memblob.New()
 	log := load(t, store)
-	change := auditlog.Change{Actor: "operator:anna", Action: auditlog.Rollback, Subject: "12", Reason: "wrong grid"}
+	change := auditlog.Intent{Actor: "operator:anna", Action: auditlog.Rollback, Subject: "12", Reason: "wrong grid"}
 	err := log.Do(t.Context(), change, func() error {
 		if n := len(load(t, store).Entries()); n != 1 {
 			t.Errorf("got %d entries while the change is made, want 1", n)
@@ -37,7 +37,7 @@ func TestDoAnnouncesTheChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := load(t, store).Entries()[0]
-	got := auditlog.Change{Actor: e.Actor, Action: e.Action, Subject: e.Subject, Reason: e.Reason}
+	got := auditlog.Intent{Actor: e.Actor, Action: e.Action, Subject: e.Subject, Reason: e.Reason}
 	if got != change || e.At.IsZero() {
 		t.Errorf("got %+v, want %+v with an instant", e, change)
 	}
@@ -47,7 +47,7 @@ func TestDoNotesAFailure(t *testing.T) {
 	log := load(t, memblob.New())
 	failure := errors.New("held")
 	ctx, cancel := context.WithCancel(t.Context())
-	err := log.Do(ctx, auditlog.Change{Actor: "a", Action: auditlog.Rebuild}, func() error {
+	err := log.Do(ctx, auditlog.Intent{Actor: "a", Action: auditlog.Rebuild}, func() error {
 		cancel() // what made it fail must not keep it from being noted
 		return failure
 	})
@@ -80,7 +80,7 @@ func TestWriteThatFails(t *testing.T) {
 			})
 			log := load(t, store)
 			done := false
-			err := log.Do(t.Context(), auditlog.Change{Actor: "a", Action: auditlog.RevokeKey}, func() error { done = true; return nil })
+			err := log.Do(t.Context(), auditlog.Intent{Actor: "a", Action: auditlog.RevokeKey}, func() error { done = true; return nil })
 			if !errors.Is(err, tt.want) || done != (tt.want == nil) {
 				t.Errorf("got error %v and done %v, want error %v", err, done, tt.want)
 			}
@@ -103,7 +103,7 @@ func TestManyWriters(t *testing.T) {
 		log := load(t, store)
 		wg.Go(func() {
 			for i := range each {
-				c := auditlog.Change{Actor: strconv.Itoa(w), Action: auditlog.RunJob, Subject: strconv.Itoa(i)}
+				c := auditlog.Intent{Actor: strconv.Itoa(w), Action: auditlog.RunJob, Subject: strconv.Itoa(i)}
 				if err := log.Do(t.Context(), c, nothing); err != nil {
 					t.Error(err)
 				}
@@ -126,7 +126,7 @@ func three(t *testing.T) *memblob.Store {
 	store := memblob.New()
 	log := load(t, store)
 	for i := range 3 {
-		c := auditlog.Change{Actor: "a", Action: auditlog.Rebuild, Reason: fmt.Sprint("reason ", i)}
+		c := auditlog.Intent{Actor: "a", Action: auditlog.Rebuild, Reason: fmt.Sprint("reason ", i)}
 		if err := log.Do(t.Context(), c, nothing); err != nil {
 			t.Fatal(err)
 		}
@@ -209,13 +209,13 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 			}
 			for i := range 2 {
 				revoked := false
-				c := auditlog.Change{Actor: "operator:anna", Action: auditlog.RevokeKey, Subject: fmt.Sprint("leaked ", i)}
+				c := auditlog.Intent{Actor: "operator:anna", Action: auditlog.RevokeKey, Subject: fmt.Sprint("leaked ", i)}
 				if err := load(t, store).Do(t.Context(), c, func() error { revoked = true; return nil }); err != nil || !revoked {
 					t.Fatalf("revoke: got %t, %v", revoked, err)
 				}
 			}
 			again := load(t, store)
-			var notes []auditlog.Entry
+			var notes []auditlog.Line
 			revoked := map[string]bool{}
 			for _, e := range again.Entries() {
 				switch e.Action {
@@ -247,7 +247,7 @@ func TestSecondDamageOfOneFileIsNoted(t *testing.T) {
 	store := three(t)
 	for i, text := range []string{"cut", "cut again"} {
 		store.Corrupt(key(1), []byte(text))
-		if err := load(t, store).Do(t.Context(), auditlog.Change{Actor: "a", Action: auditlog.Rebuild}, nothing); err != nil {
+		if err := load(t, store).Do(t.Context(), auditlog.Intent{Actor: "a", Action: auditlog.Rebuild}, nothing); err != nil {
 			t.Fatal(err)
 		}
 		noted := map[string]bool{}
@@ -266,11 +266,11 @@ func TestSecondDamageOfOneFileIsNoted(t *testing.T) {
 func TestRunningLogMeetsDamage(t *testing.T) {
 	store := three(t)
 	running := load(t, store)
-	if err := load(t, store).Do(t.Context(), auditlog.Change{Actor: "b", Action: auditlog.Rebuild}, nothing); err != nil {
+	if err := load(t, store).Do(t.Context(), auditlog.Intent{Actor: "b", Action: auditlog.Rebuild}, nothing); err != nil {
 		t.Fatal(err)
 	}
 	store.Corrupt(key(4), make([]byte, blob.MaxDocument+1))
-	if err := running.Do(t.Context(), auditlog.Change{Actor: "a", Action: auditlog.RevokeKey}, nothing); err != nil {
+	if err := running.Do(t.Context(), auditlog.Intent{Actor: "a", Action: auditlog.RevokeKey}, nothing); err != nil {
 		t.Fatal(err)
 	}
 	if got := running.Damage(); len(got) != 1 || got[0].Key != key(4) {
@@ -291,10 +291,10 @@ func TestRunningLogMeetsAnUnreadableFile(t *testing.T) {
 		return faultblob.Fate{}
 	})
 	running := load(t, store)
-	if err := load(t, inner).Do(t.Context(), auditlog.Change{Actor: "b", Action: auditlog.Rebuild}, nothing); err != nil {
+	if err := load(t, inner).Do(t.Context(), auditlog.Intent{Actor: "b", Action: auditlog.Rebuild}, nothing); err != nil {
 		t.Fatal(err)
 	}
-	revoke := auditlog.Change{Actor: "a", Action: auditlog.RevokeKey}
+	revoke := auditlog.Intent{Actor: "a", Action: auditlog.RevokeKey}
 	bad.Store("all")
 	if err := running.Do(t.Context(), revoke, nothing); !errors.Is(err, down) {
 		t.Errorf("a store that is down: got %v, want %v", err, down)
@@ -317,7 +317,7 @@ func TestRunningLogMeetsAnUnreadableFile(t *testing.T) {
 func TestTextsArePrintable(t *testing.T) {
 	store := memblob.New()
 	log := load(t, store)
-	for name, c := range map[string]auditlog.Change{
+	for name, c := range map[string]auditlog.Intent{
 		"an escape in the reason":    {Actor: "a", Action: auditlog.Rebuild, Reason: "\x1b[2J"},
 		"a bell in the subject":      {Actor: "a", Action: auditlog.RevokeKey, Subject: "key\a"},
 		"a line break in the actor":  {Actor: "a\nb", Action: auditlog.Rebuild},
@@ -329,7 +329,7 @@ func TestTextsArePrintable(t *testing.T) {
 			t.Errorf("%s was accepted", name)
 		}
 	}
-	fine := auditlog.Change{Actor: "operator:Jörg", Action: auditlog.Rebuild, Reason: "Überschwemmung & <Schlamm>"}
+	fine := auditlog.Intent{Actor: "operator:Jörg", Action: auditlog.Rebuild, Reason: "Überschwemmung & <Schlamm>"}
 	long := errors.New("one\ntwo\x1b " + strings.Repeat("ü", chain.MaxText))
 	if err := log.Do(t.Context(), fine, func() error { return long }); !errors.Is(err, long) {
 		t.Fatalf("got %v", err)
@@ -351,7 +351,7 @@ func TestFileBytes(t *testing.T) {
 	if len(log.Damage()) > 0 || len(log.Entries()) != 1 || log.Entries()[0].Reason != "wrong <grid>" {
 		t.Fatalf("got %+v, damage %v", log.Entries(), log.Damage())
 	}
-	e, err := log.Announce(t.Context(), auditlog.Change{Actor: "operator:anna", Action: auditlog.Rollback, Subject: "12", Reason: "wrong <grid>"})
+	e, err := log.Announce(t.Context(), auditlog.Intent{Actor: "operator:anna", Action: auditlog.Rollback, Subject: "12", Reason: "wrong <grid>"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -390,7 +390,7 @@ func TestCrashAtEveryWrite(t *testing.T) {
 				store, _ := faultblob.Mortal(inner, n, applied)
 				log := load(t, store)
 				do := func(subject string, err error) error {
-					c := auditlog.Change{Actor: "a", Action: auditlog.RevokeKey, Subject: subject}
+					c := auditlog.Intent{Actor: "a", Action: auditlog.RevokeKey, Subject: subject}
 					return log.Do(t.Context(), c, func() error { made = append(made, subject); return err })
 				}
 				first, second := do("one", nil), do("two", failure)

@@ -221,7 +221,7 @@ func jobViews(all []scheduler.Status) []jobView {
 
 // auditView is an entry of the audit log, with its failure if it had one.
 type auditView struct {
-	auditlog.Entry
+	auditlog.Line
 	Failure string
 }
 
@@ -250,7 +250,7 @@ func (c *Console) showPage(w http.ResponseWriter, r *http.Request, who visitor) 
 	c.render(w, http.StatusOK, "page", &p)
 }
 
-func (c *Console) collectSeason(ctx context.Context, p *page, now time.Time, state *ledger.State) error {
+func (c *Console) collectSeason(ctx context.Context, p *page, now time.Time, state *ledger.Fold) error {
 	facts, err := c.Operator.Facts(ctx)
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ var templates = template.Must(template.New("console").Funcs(template.FuncMap{
 	"clock":   clockTime,
 	"local":   func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04") },
 	"minute":  func(t time.Time) string { return t.UTC().Format("2 Jan 2006 15:04") },
-	"what":    func(a auditlog.Action) string { return strings.ReplaceAll(string(a), "_", " ") },
+	"what":    func(a auditlog.Verb) string { return strings.ReplaceAll(string(a), "_", " ") },
 	"since":   func(now, t time.Time) string { return longTime(now.Sub(t)) },
 	"join":    func(s []string) string { return strings.Join(s, " ") },
 	"mib":     func(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) },

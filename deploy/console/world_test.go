@@ -201,7 +201,7 @@ func (w *world) round(session int64) *almanac.Round {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	r, err := almanac.Join(facts.Archive.AsOf(w.now()), w.builder.Ledger.State()).Round(session)
+	r, err := almanac.Join(facts.Archive.AsOf(w.now()), w.builder.Ledger.Fold()).Round(session)
 	if err != nil {
 		w.t.Fatal(err)
 	}

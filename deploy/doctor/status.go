@@ -102,9 +102,9 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams) error {
 	st := serviceState{
 		Store: store.String(), RaceTime: now, Version: base.Pointer.Version, BuiltAt: base.Manifest.BuiltAt, DueAt: base.Manifest.DueAt,
 		Overdue: !base.Manifest.DueAt.IsZero() && now.After(base.Manifest.DueAt),
-		Ledger:  l.Head(), Kind: l.State().Kind(), Waiting: []string{}, Differing: []string{}, Missing: []missingFact{}, Refused: []refusedDocument{}, Edges: []edgeStands{}, Audited: len(log.Entries()),
+		Ledger:  l.Head(), Kind: l.Fold().Kind(), Waiting: []string{}, Differing: []string{}, Missing: []missingFact{}, Refused: []refusedDocument{}, Edges: []edgeStands{}, Audited: len(log.Entries()),
 	}
-	if at := l.State().At(); at.Sub(now) > ledger.MaxAhead {
+	if at := l.Fold().At(); at.Sub(now) > ledger.MaxAhead {
 		st.Future = at
 	}
 	for _, d := range base.Manifest.Refused {
@@ -147,10 +147,10 @@ func (c *Status) raceTime(l *ledger.Ledger, base *snapshots.Base) (time.Time, er
 	if err != nil {
 		return time.Time{}, err
 	}
-	if !clock.IsSystem() || l.State().Kind() == ledger.Real {
+	if !clock.IsSystem() || l.Fold().Kind() == ledger.Real {
 		return c.Instant(clock), nil
 	}
-	if at := l.State().At(); base.Empty() || at.After(base.Manifest.BuiltAt) {
+	if at := l.Fold().At(); base.Empty() || at.After(base.Manifest.BuiltAt) {
 		return at, nil
 	}
 	return base.Manifest.BuiltAt, nil

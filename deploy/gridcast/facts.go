@@ -168,7 +168,7 @@ func (c *factsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 			BlockID: standing.BlockID, At: standing.Entry.At, By: standing.Entry.Actor, Reason: standing.Entry.Reason,
 			Forced: standing.Forced, Assumed: standing.Assumed,
 		}
-		fact.SessionKey, _ = o.Ledger.State().Key(fact.Year, fact.GrandPrix)
+		fact.SessionKey, _ = o.Ledger.Fold().Key(fact.Year, fact.GrandPrix)
 		for _, confirmed := range out.Confirmed {
 			if confirmed.BlockID == fact.BlockID {
 				fact.Confirmed = append(fact.Confirmed, confirmed.Source)

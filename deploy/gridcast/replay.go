@@ -80,13 +80,13 @@ func (c *replayCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		printOutcome(s, outcome)
 		return nil
 	}
-	printRecord(s, b.Ledger.State())
+	printRecord(s, b.Ledger.Fold())
 	printOutcome(s, outcome)
 	return nil
 }
 
 // printRecord prints what a ledger holds, by year.
-func printRecord(s *terminal.Streams, state *ledger.State) {
+func printRecord(s *terminal.Streams, state *ledger.Fold) {
 	type count struct{ picks, results, hits int }
 	years := map[int]*count{}
 	var order []int

@@ -246,7 +246,7 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	session, ok := l.State().Record(c.Key)
+	session, ok := l.Fold().Record(c.Key)
 	if !ok {
 		return fmt.Errorf("trace %d: the ledger has no such session key; gridcast rounds list shows them", c.Key)
 	}
@@ -286,7 +286,7 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	}
 	s.PrintTable([]any{"part", "source", "revision", "since", "let through by"}, rows)
 	aliases := hand.Named()
-	renamed := l.State().Aliases()
+	renamed := l.Fold().Aliases()
 	for _, from := range slices.Sorted(maps.Keys(renamed)) {
 		aliases = append(aliases, assemble.Alias{Kind: assemble.DriverAlias, From: string(from), To: string(renamed[from])})
 	}

@@ -81,7 +81,7 @@ func (d MergeIdentities) look(ctx context.Context, o *Operator) (*Plan, error) {
 		at, _ := slices.BinarySearch(ids, d.To)
 		return nil, fmt.Errorf("alias %s: the archive knows no %s %q; near it stand %v", d.From, d.Kind, d.To, ids[max(0, at-2):min(len(ids), at+2)])
 	}
-	now, state := o.Now(), o.Ledger.State()
+	now, state := o.Now(), o.Ledger.Fold()
 	p := Preview{
 		Title: fmt.Sprintf("%s is %s", d.From, d.To), Question: fmt.Sprintf("Are the two one %s, for ever?", d.Kind), Effects: []string{},
 		Seen: digest(struct{ Archive, Head any }{inUse.SHA256, state.Head()}),
@@ -105,7 +105,7 @@ func (d MergeIdentities) look(ctx context.Context, o *Operator) (*Plan, error) {
 		p.Effects = append(p.Effects, fmt.Sprintf("%s of %s %d is taken from %s.", sentenceCase(cmp.Or(BlockWords[c.Block], string(c.Block))), c.GrandPrix, c.Year, c.Source))
 	}
 	return &Plan{
-		entry: auditlog.Change{Action: auditlog.AliasSource, Subject: fmt.Sprintf("%s %s %s", d.Kind, d.From, d.To)}, Preview: p,
+		entry: auditlog.Intent{Action: auditlog.AliasSource, Subject: fmt.Sprintf("%s %s %s", d.Kind, d.From, d.To)}, Preview: p,
 		do: func(ctx context.Context, request Request) (Answer, error) {
 			if d.Kind == assemble.DriverAlias {
 				return d.rename(ctx, o, fresh, request)
@@ -120,7 +120,7 @@ func (d MergeIdentities) look(ctx context.Context, o *Operator) (*Plan, error) {
 // rename appends the event that makes one driver of two.
 func (d MergeIdentities) rename(ctx context.Context, o *Operator, fresh ledger.Fresh, request Request) (Answer, error) {
 	now := o.Now()
-	events, err := fresh.Append(ctx, now, request.Actor, func(*ledger.State) ([]ledger.Event, error) {
+	events, err := fresh.Append(ctx, now, request.Actor, func(*ledger.Fold) ([]ledger.Event, error) {
 		renamed := ledger.Rename(season.DriverID(d.From), season.DriverID(d.To))
 		renamed.Reason = request.Reason
 		return []ledger.Event{renamed}, nil

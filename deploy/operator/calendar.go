@@ -38,7 +38,7 @@ func (d ImportCalendar) plan(ctx context.Context, o *Operator) (ingest.CalendarP
 		return ingest.CalendarPlan{}, err
 	}
 	facts := inUse.Archive.Facts()
-	plan, err := ingest.PlanCalendar(d.File, &facts, o.Ledger.State(), o.Now(), notGiven)
+	plan, err := ingest.PlanCalendar(d.File, &facts, o.Ledger.Fold(), o.Now(), notGiven)
 	if err != nil {
 		return ingest.CalendarPlan{}, fmt.Errorf("import the calendar %s: %w", d.Origin, err)
 	}
@@ -55,9 +55,9 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	state := o.Ledger.State()
+	state := o.Ledger.Fold()
 	done := &Plan{
-		entry: auditlog.Change{Action: auditlog.ImportCalendar, Subject: strings.TrimSpace(d.Origin + " " + archive.Sum(d.File)[:12])},
+		entry: auditlog.Intent{Action: auditlog.ImportCalendar, Subject: strings.TrimSpace(d.Origin + " " + archive.Sum(d.File)[:12])},
 		do: func(ctx context.Context, request Request) (Answer, error) {
 			if len(plan.Entry.Statements) == 0 {
 				return Answer{Text: "The calendar is in use already."}, nil
@@ -108,7 +108,7 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 }
 
 // nextOf names the race that starts next, with or without a session key.
-func nextOf(v *season.View, s *ledger.State) string {
+func nextOf(v *season.View, s *ledger.Fold) string {
 	var coming *almanac.Round
 	for _, r := range almanac.Rounds(v, s, v.At.UTC().Year()) {
 		if r.State == almanac.Scheduled && (coming == nil || r.Start.Before(coming.Start)) {
@@ -149,7 +149,7 @@ func (o *Operator) CalendarTemplate(ctx context.Context, year int) (string, erro
 	if err != nil {
 		return "", err
 	}
-	state := o.Ledger.State()
+	state := o.Ledger.Fold()
 	sessions := []season.SessionKind{season.Practice1, season.Practice2, season.Practice3, season.SprintQualifying, season.Sprint, season.Qualifying}
 	var b strings.Builder
 	b.WriteString("round,grand_prix,circuit,start")

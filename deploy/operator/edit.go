@@ -17,7 +17,7 @@ type edit[D, T any] struct {
 }
 
 // plan finds the T, and plans its change. Apply returns ErrStale if the T differs by then.
-func (e edit[D, T]) plan(ctx context.Context, entry auditlog.Change) (*Plan, error) {
+func (e edit[D, T]) plan(ctx context.Context, entry auditlog.Intent) (*Plan, error) {
 	doc, err := e.load(ctx)
 	if err != nil {
 		return nil, err

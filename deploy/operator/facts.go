@@ -68,7 +68,7 @@ func (o *Operator) useArchive(ctx context.Context, next *season.Archive, sum str
 		}
 	}
 	return &Plan{
-		entry: auditlog.Change{Action: auditlog.PutArchive, Subject: subject}, Preview: p,
+		entry: auditlog.Intent{Action: auditlog.PutArchive, Subject: subject}, Preview: p,
 		do: func(ctx context.Context, _ Request) (Answer, error) {
 			if inUse, err := store.Load(ctx); err == nil && p.Seen != "" && inUse.SHA256 != p.Seen {
 				return Answer{}, fmt.Errorf("import: the archive in use: %w", ErrStale)

@@ -40,7 +40,7 @@ func (d CreateKey) look(_ context.Context, o *Operator) (*Plan, error) {
 		return nil, err
 	}
 	return &Plan{
-		Brief: true, entry: auditlog.Change{Action: auditlog.CreateKey, Subject: d.Client + ", " + d.Tier},
+		Brief: true, entry: auditlog.Intent{Action: auditlog.CreateKey, Subject: d.Client + ", " + d.Tier},
 		Preview: Preview{
 			Title:   "Create a key for " + d.Client,
 			Effects: []string{fmt.Sprintf("%s may make %d requests a minute (tier %s). The key is shown once.", d.Client, limit, d.Tier)},
@@ -57,7 +57,7 @@ func (d CreateKey) look(_ context.Context, o *Operator) (*Plan, error) {
 }
 
 // editKey plans a change of the key of an id.
-func (o *Operator) editKey(ctx context.Context, id string, entry auditlog.Change,
+func (o *Operator) editKey(ctx context.Context, id string, entry auditlog.Intent,
 	preview func(*keys.List, *keys.StoredKey, *Preview) error, change func(*keys.List, *keys.StoredKey) (Answer, error),
 ) (*Plan, error) {
 	return edit[keys.List, keys.StoredKey]{
@@ -86,7 +86,7 @@ func (d RotateKey) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if grace < 0 {
 		return nil, fmt.Errorf("rotate key %q: a grace of %s: must not be negative", d.ID, grace)
 	}
-	return o.editKey(ctx, d.ID, auditlog.Change{Action: auditlog.RotateKey, Subject: d.ID},
+	return o.editKey(ctx, d.ID, auditlog.Intent{Action: auditlog.RotateKey, Subject: d.ID},
 		func(doc *keys.List, k *keys.StoredKey, p *Preview) error {
 			now := time.Now()
 			if !k.Active(now) {
@@ -137,7 +137,7 @@ type RevokeKey struct {
 }
 
 func (d RevokeKey) look(ctx context.Context, o *Operator) (*Plan, error) {
-	return o.editKey(ctx, d.ID, auditlog.Change{Action: auditlog.RevokeKey, Subject: d.ID},
+	return o.editKey(ctx, d.ID, auditlog.Intent{Action: auditlog.RevokeKey, Subject: d.ID},
 		func(_ *keys.List, k *keys.StoredKey, p *Preview) error {
 			p.Title = fmt.Sprintf("Revoke the key of %s", k.Name)
 			p.Question = fmt.Sprintf("Refuse the key %s… of %s from now on?", k.Prefix, k.Name)
@@ -167,7 +167,7 @@ func (d ExpireKey) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if !d.Until.IsZero() {
 		until = d.Until.UTC().Format(time.RFC3339)
 	}
-	return o.editKey(ctx, d.ID, auditlog.Change{Action: auditlog.ExpireKey, Subject: d.ID + " " + until},
+	return o.editKey(ctx, d.ID, auditlog.Intent{Action: auditlog.ExpireKey, Subject: d.ID + " " + until},
 		func(_ *keys.List, k *keys.StoredKey, p *Preview) error {
 			now := time.Now()
 			switch {
@@ -217,7 +217,7 @@ func (d SetOrigins) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if list(d.Origins) == "any" {
 		d.Origins = nil
 	}
-	return o.editKey(ctx, d.ID, auditlog.Change{Action: auditlog.SetOrigins, Subject: d.ID + " " + list(d.Origins)},
+	return o.editKey(ctx, d.ID, auditlog.Intent{Action: auditlog.SetOrigins, Subject: d.ID + " " + list(d.Origins)},
 		func(_ *keys.List, k *keys.StoredKey, p *Preview) error {
 			var trial keys.List
 			if _, _, err := trial.Create(keys.Request{Name: k.Name, Tier: k.Tier, Origins: d.Origins}, time.Now()); err != nil {

@@ -52,7 +52,7 @@ func (o *Operator) Roster(ctx context.Context, session int64) (*stewards.Roster,
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := findRound(v, o.Ledger.State(), session)
+	r, err := findRound(v, o.Ledger.Fold(), session)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,7 +70,7 @@ func (o *Operator) Roster(ctx context.Context, session int64) (*stewards.Roster,
 }
 
 // findRound returns a round of any season.
-func findRound(v *season.View, s *ledger.State, session int64) (*almanac.Round, error) {
+func findRound(v *season.View, s *ledger.Fold, session int64) (*almanac.Round, error) {
 	for _, r := range almanac.Rounds(v, s, 0) {
 		if r.Session == session && session != 0 {
 			return r, nil
@@ -214,7 +214,7 @@ func (d EnterDrivers) look(ctx context.Context, o *Operator) (*Plan, error) {
 		}
 		p.Effects = slices.Insert(p.Effects, 0, order)
 	}
-	action := map[assemble.Block]auditlog.Action{
+	action := map[assemble.Block]auditlog.Verb{
 		assemble.Entries: auditlog.SetEntries, assemble.Qualifying: auditlog.SetQualifying, assemble.Grid: auditlog.SetGrid,
 	}[d.Block]
 	return &Plan{
@@ -283,7 +283,7 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 			return Preview{}, err
 		}
 	}
-	state := o.Ledger.State()
+	state := o.Ledger.Fold()
 	p.Seen = digest(struct{ Round, Entry, Head any }{SeenRound(r), entry, state.Head()})
 	archive, err := season.New(out.Facts)
 	if err != nil {
@@ -330,7 +330,7 @@ func (o *Operator) follows(ctx context.Context, p *Preview, v *season.View, r *a
 			arrived = v.At
 		}
 	}
-	state := o.Ledger.State()
+	state := o.Ledger.Fold()
 	p.Effects = append(p.Effects, o.pickToCome(ctx, archive, state, r, v.At, arrived)...)
 	before := almanac.Join(v, state, r.Year)
 	if seen := effects(before, after, r.Session); len(seen) > 0 && (len(p.Effects) == 0 || seen[0] != noEffect) {
@@ -344,7 +344,7 @@ func (o *Operator) follows(ctx context.Context, p *Preview, v *season.View, r *a
 
 // pickToCome describes the pick that archive leads to for a round without a pick, and the instant of its
 // freeze.
-func (o *Operator) pickToCome(ctx context.Context, archive *season.Archive, state *ledger.State, r *almanac.Round, now, arrived time.Time) []string {
+func (o *Operator) pickToCome(ctx context.Context, archive *season.Archive, state *ledger.Fold, r *almanac.Round, now, arrived time.Time) []string {
 	next, ok := builder.FindNextPick(archive, state, r, now, arrived)
 	if !ok {
 		return nil
@@ -426,7 +426,7 @@ func (d ReleaseFacts) places(ctx context.Context, o *Operator) (*almanac.Round, 
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := findRound(v, o.Ledger.State(), d.Key)
+	r, err := findRound(v, o.Ledger.Fold(), d.Key)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -492,7 +492,7 @@ func (d ReleaseFacts) release(ctx context.Context, o *Operator, r *almanac.Round
 		if err != nil {
 			return answer, err
 		}
-		if r, err = findRound(v, o.Ledger.State(), d.Key); err != nil {
+		if r, err = findRound(v, o.Ledger.Fold(), d.Key); err != nil {
 			return answer, err
 		}
 		events, err := almanac.Decide(ctx, fresh, v, request.Actor, d.Key, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) { return r.Release(request.Reason) })

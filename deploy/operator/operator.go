@@ -102,7 +102,7 @@ type Plan struct {
 	Request Request
 
 	operator *Operator
-	entry    auditlog.Change // without an action: nothing changes, and nothing is logged
+	entry    auditlog.Intent // without an action: nothing changes, and nothing is logged
 	explain  func(context.Context, *Preview) error
 	do       func(context.Context, Request) (Answer, error)
 }

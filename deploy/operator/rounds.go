@@ -20,7 +20,7 @@ import (
 
 // decision is an action about one round that becomes events of the ledger.
 type decision struct {
-	action          auditlog.Action
+	action          auditlog.Verb
 	key             int64
 	title, question string // %s is the round
 	// warn adds to a preview; may be nil.
@@ -309,7 +309,7 @@ func (o *Operator) refresh(ctx context.Context) (*season.View, ledger.Fresh, err
 // SeenRound identifies the visible state of a round: its record and the source's classifications.
 func SeenRound(r *almanac.Round) string {
 	return digest(struct {
-		Record         ledger.Record
+		Record         ledger.RoundRecord
 		Source, Sprint []ledger.Row
 	}{r.Record, r.Source(), r.SourceSprint()})
 }
@@ -317,8 +317,8 @@ func SeenRound(r *almanac.Round) string {
 // notGiven is the reason of an action that is only previewed.
 const notGiven = "not given yet"
 
-func roundEntry(action auditlog.Action, session int64) auditlog.Change {
-	return auditlog.Change{Action: action, Subject: strconv.FormatInt(session, 10)}
+func roundEntry(action auditlog.Verb, session int64) auditlog.Intent {
+	return auditlog.Intent{Action: action, Subject: strconv.FormatInt(session, 10)}
 }
 
 // plan tries the decision on the present ledger. The effects on clients take a while to compute, so explain
@@ -329,7 +329,7 @@ func (d decision) plan(ctx context.Context, o *Operator) (*Plan, error) {
 		return nil, err
 	}
 	year := ledger.YearOf(d.key)
-	r, err := almanac.Join(v, o.Ledger.State(), year).Round(d.key)
+	r, err := almanac.Join(v, o.Ledger.Fold(), year).Round(d.key)
 	if err != nil {
 		return nil, err
 	}
@@ -349,7 +349,7 @@ func (d decision) plan(ctx context.Context, o *Operator) (*Plan, error) {
 		d.warn(r, o.Now(), &p.Preview)
 	}
 	p.explain = func(_ context.Context, p *Preview) error {
-		before := almanac.Join(v, o.Ledger.State())
+		before := almanac.Join(v, o.Ledger.Fold())
 		after := almanac.Join(v, trial)
 		p.Effects = effects(before, after, d.key)
 		if p.Variants, err = changedVariants(before, after, year); err != nil && p.Refusal == "" {
@@ -397,7 +397,7 @@ func (d decision) apply(ctx context.Context, o *Operator, fresh ledger.Fresh, re
 		return Answer{}, err
 	}
 	answer := Answer{Events: events, Unpublished: fmt.Sprintf("%s %d", strings.ReplaceAll(string(events[0].Type), "_", " "), d.key)}
-	r, err := almanac.Join(v, o.Ledger.State(), ledger.YearOf(d.key)).Round(d.key)
+	r, err := almanac.Join(v, o.Ledger.Fold(), ledger.YearOf(d.key)).Round(d.key)
 	if err != nil {
 		return answer, err
 	}

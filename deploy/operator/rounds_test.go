@@ -77,7 +77,7 @@ func TestPreviewOfARound(t *testing.T) {
 	if cancel.Question == "" || !slices.Contains(cancel.Variants, "calendar/2024") || !slices.Contains(cancel.Variants, "next-race") || slices.Contains(cancel.Variants, "calendar/2023") {
 		t.Errorf("cancel: got %+v, want a question, and only this season's variants", cancel)
 	}
-	if got := logged(t, w.Operator); len(got) != 0 || w.Ledger.State().At().After(w.at) {
+	if got := logged(t, w.Operator); len(got) != 0 || w.Ledger.Fold().At().After(w.at) {
 		t.Errorf("looking wrote %q", got)
 	}
 	if _, err := preview(t, w.Operator, operator.MoveRound{Key: belgium, Start: belgiumStart.Add(-2 * time.Hour)}); err == nil ||

@@ -112,7 +112,7 @@ func (d ChangeSettings) look(ctx context.Context, o *Operator) (*Plan, error) {
 		return nil, fmt.Errorf("change the settings: %w", ErrSettled)
 	}
 	return &Plan{
-		entry:   auditlog.Change{Action: auditlog.ChangeSettings, Subject: d.subject()},
+		entry:   auditlog.Intent{Action: auditlog.ChangeSettings, Subject: d.subject()},
 		Preview: Preview{Title: "Change the settings of the store", Question: "Go by this from now on?", Effects: effects, Seen: seen},
 		do: func(ctx context.Context, _ Request) (Answer, error) {
 			if _, err := settings.Update(ctx, o.Store, func(s *settings.Settings) { d.apply(s) }); err != nil {

@@ -85,7 +85,7 @@ func (d AcceptChange) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("accept %s: %w", d.ID, err)
 	}
-	state := o.Ledger.State()
+	state := o.Ledger.Fold()
 	after := almanac.Join(archive.AsOf(v.At), state, c.Year)
 	if c.GrandPrix == "" { // the source lost rounds
 		p.Effects = append(p.Effects, lossEffects(v, state, &c, &out)...)
@@ -100,7 +100,7 @@ func (d AcceptChange) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}
 	p.Seen = digest(struct{ Change, Head any }{c, state.Head()})
 	return &Plan{
-		entry: auditlog.Change{Action: auditlog.AcceptChange, Subject: d.ID}, Preview: p,
+		entry: auditlog.Intent{Action: auditlog.AcceptChange, Subject: d.ID}, Preview: p,
 		do: func(ctx context.Context, request Request) (Answer, error) {
 			now := o.Now()
 			if _, err := o.Ingest.Accept(ctx, now, request.Actor, d.ID, request.Reason); err != nil {
@@ -120,7 +120,7 @@ func (d AcceptChange) look(ctx context.Context, o *Operator) (*Plan, error) {
 }
 
 // lossEffects describes the consequences if an operator accepts that a source lost rounds.
-func lossEffects(v *season.View, state *ledger.State, c *assemble.Proposal, out *assemble.Output) []string {
+func lossEffects(v *season.View, state *ledger.Fold, c *assemble.Proposal, out *assemble.Output) []string {
 	coming, other := 0, 0
 	for _, line := range c.Lines {
 		key, _ := state.Key(c.Year, season.GrandPrixID(line.About))

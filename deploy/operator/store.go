@@ -19,7 +19,7 @@ type BackupStore struct{ To blob.Store }
 // with the error.
 func (d BackupStore) look(_ context.Context, o *Operator) (*Plan, error) {
 	return &Plan{
-		entry:   auditlog.Change{Action: auditlog.BackupStore, Subject: d.To.String()},
+		entry:   auditlog.Intent{Action: auditlog.BackupStore, Subject: d.To.String()},
 		Preview: Preview{Title: "Back up the store", Effects: []string{fmt.Sprintf("Everything that %s lacks is copied there. The store goes on being used.", d.To)}},
 		do: func(ctx context.Context, request Request) (Answer, error) {
 			info, err := snapshots.Backup(ctx, o.Store, d.To, time.Now(), request.Progress)
@@ -103,7 +103,7 @@ func (d RestoreStore) restore(ctx context.Context, o *Operator, request Request)
 	if err != nil {
 		return answer, fmt.Errorf("%s But it could not be recorded: %w", answer.Text, err)
 	}
-	change := auditlog.Change{Actor: request.Actor, Action: auditlog.RestoreStore, Subject: d.From.String(), Reason: request.Reason}
+	change := auditlog.Intent{Actor: request.Actor, Action: auditlog.RestoreStore, Subject: d.From.String(), Reason: request.Reason}
 	if err := log.Do(ctx, change, func() error { return nil }); err != nil {
 		return answer, fmt.Errorf("%s But it could not be recorded: %w", answer.Text, err)
 	}

@@ -107,7 +107,7 @@ func (d AddOperator) look(ctx context.Context, o *Operator) (*Plan, error) {
 		return nil, fmt.Errorf("add operator %q: there is one of that name; revoke their token first", d.Name)
 	}
 	return &Plan{
-		Brief: true, entry: auditlog.Change{Action: auditlog.AddOperator, Subject: d.Name + ", " + string(d.Role)},
+		Brief: true, entry: auditlog.Intent{Action: auditlog.AddOperator, Subject: d.Name + ", " + string(d.Role)},
 		Preview: Preview{
 			Title:   "Add the operator " + d.Name,
 			Effects: []string{fmt.Sprintf("%s gets a token, shown once, with which they may %s in the console.", d.Name, may)},
@@ -157,7 +157,7 @@ func (d RevokeOperator) look(ctx context.Context, o *Operator) (*Plan, error) {
 			p.Revoked = time.Now().UTC().Truncate(time.Second)
 			return Answer{Record: *p, Text: fmt.Sprintf("The token of %s is revoked.", d.Name)}, nil
 		},
-	}.plan(ctx, auditlog.Change{Action: auditlog.RevokeOperator, Subject: d.Name})
+	}.plan(ctx, auditlog.Intent{Action: auditlog.RevokeOperator, Subject: d.Name})
 }
 
 // peopleAge is the age at which Tokens reads the operators again.

@@ -33,7 +33,7 @@ func (d Rebuild) look(_ context.Context, o *Operator) (*Plan, error) {
 		return nil, fmt.Errorf("%w: this scheduler works on %s, not on %s", ErrOtherStore, o.Store, d.Store)
 	}
 	return &Plan{
-		entry:   auditlog.Change{Action: auditlog.Rebuild},
+		entry:   auditlog.Intent{Action: auditlog.Rebuild},
 		Preview: Preview{Title: "Rebuild", Effects: []string{"What is due is settled, and a version is published if anything has changed."}},
 		do: func(ctx context.Context, request Request) (Answer, error) {
 			return o.build(ctx, builder.Request{Reason: request.Reason, Progress: request.Progress})
@@ -58,7 +58,7 @@ func (ReleasePublishing) look(ctx context.Context, o *Operator) (*Plan, error) {
 		}
 	}
 	return &Plan{
-		entry: auditlog.Change{Action: auditlog.Release}, Preview: p,
+		entry: auditlog.Intent{Action: auditlog.Release}, Preview: p,
 		do: func(ctx context.Context, request Request) (Answer, error) {
 			return o.build(ctx, builder.Request{Reason: request.Reason, Release: true, Progress: request.Progress})
 		},
@@ -113,7 +113,7 @@ func (d Rollback) look(ctx context.Context, o *Operator) (*Plan, error) {
 		p.Variants = append(p.Variants, change.Path)
 	}
 	return &Plan{
-		entry: auditlog.Change{Action: auditlog.Rollback, Subject: strconv.FormatInt(d.Version, 10)}, Preview: p,
+		entry: auditlog.Intent{Action: auditlog.Rollback, Subject: strconv.FormatInt(d.Version, 10)}, Preview: p,
 		do: func(ctx context.Context, request Request) (Answer, error) {
 			publisher := snapshots.Publisher{Store: o.Store, Progress: request.Progress}
 			receipt, err := publisher.Rollback(ctx, d.Version, o.Name, request.Reason, o.Now())
@@ -165,7 +165,7 @@ func (d Prune) look(ctx context.Context, o *Operator) (*Plan, error) {
 		}
 	}
 	return &Plan{
-		entry: auditlog.Change{Action: auditlog.Prune, Subject: fmt.Sprintf("all but %d versions", d.Keep)}, Preview: p,
+		entry: auditlog.Intent{Action: auditlog.Prune, Subject: fmt.Sprintf("all but %d versions", d.Keep)}, Preview: p,
 		do: func(ctx context.Context, _ Request) (Answer, error) {
 			pruned, err := snapshots.Prune(ctx, o.Store, d.Keep, time.Now(), false)
 			return Answer{Record: pruned, Text: fmt.Sprintf("%d objects, %d bytes removed; %d versions kept.", len(pruned.Removed), pruned.Bytes, len(pruned.Kept))}, err
@@ -236,7 +236,7 @@ func (d RunJob) look(_ context.Context, o *Operator) (*Plan, error) {
 		return nil, fmt.Errorf("run %q: %w", d.Name, ErrNoJob)
 	}
 	return &Plan{
-		entry:   auditlog.Change{Action: auditlog.RunJob, Subject: d.Name},
+		entry:   auditlog.Intent{Action: auditlog.RunJob, Subject: d.Name},
 		Preview: Preview{Title: "Run the job " + d.Name, Effects: []string{"It runs once, now or when its turn comes."}},
 		do: func(ctx context.Context, request Request) (Answer, error) {
 			outcome, err := o.RunJob(d.Name, "asked for by "+request.Actor)
@@ -258,10 +258,10 @@ func (d RunJob) look(_ context.Context, o *Operator) (*Plan, error) {
 func RaceTime(ctx context.Context, store blob.Store) time.Time {
 	now := time.Now()
 	l, err := ledger.Load(ctx, store, ledger.AnyKind)
-	if err != nil || l.State().Kind() != ledger.Simulated {
+	if err != nil || l.Fold().Kind() != ledger.Simulated {
 		return now // a rollback must work on a damaged ledger
 	}
-	at := l.State().At()
+	at := l.Fold().At()
 	if m, err := snapshots.LoadManifest(ctx, store, 0); err == nil && m.BuiltAt.After(at) {
 		at = m.BuiltAt
 	}

@@ -77,7 +77,7 @@ func (d AddWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 		p.Warnings = append(p.Warnings, "There is a webhook to this address already: it will be told twice.")
 	}
 	return &Plan{
-		Brief: true, Preview: p, entry: auditlog.Change{Action: auditlog.AddWebhook, Subject: host + ", " + wanted(d.Endpoints)},
+		Brief: true, Preview: p, entry: auditlog.Intent{Action: auditlog.AddWebhook, Subject: host + ", " + wanted(d.Endpoints)},
 		do: func(ctx context.Context, _ Request) (Answer, error) {
 			pointer, _, err := snapshots.LoadPointer(ctx, o.Store)
 			if err != nil && !errors.Is(err, snapshots.ErrNone) {
@@ -103,7 +103,7 @@ func (d AddWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 }
 
 // editWebhook plans a change of the webhook of an id.
-func (o *Operator) editWebhook(ctx context.Context, action auditlog.Action, id string,
+func (o *Operator) editWebhook(ctx context.Context, action auditlog.Verb, id string,
 	preview func(*webhook.Hook, *Preview) error, change func(*[]webhook.Hook, *webhook.Hook, Request) (Answer, error),
 ) (*Plan, error) {
 	return edit[[]webhook.Hook, webhook.Hook]{
@@ -114,7 +114,7 @@ func (o *Operator) editWebhook(ctx context.Context, action auditlog.Action, id s
 		find:    func(hooks *[]webhook.Hook) (*webhook.Hook, error) { return webhook.Find(*hooks, id) },
 		preview: func(_ *[]webhook.Hook, h *webhook.Hook, p *Preview) error { return preview(h, p) },
 		change:  change,
-	}.plan(ctx, auditlog.Change{Action: action, Subject: id})
+	}.plan(ctx, auditlog.Intent{Action: action, Subject: id})
 }
 
 func (o *Operator) loadWebhooks(ctx context.Context) (*[]webhook.Hook, error) {
@@ -189,7 +189,7 @@ func RecordPause(ctx context.Context, store blob.Store, h webhook.Hook, why stri
 	if err != nil {
 		return err
 	}
-	return log.Do(ctx, auditlog.Change{Actor: ServiceActor, Action: auditlog.PauseWebhook, Subject: h.ID, Reason: auditlog.Printable(why)}, pause)
+	return log.Do(ctx, auditlog.Intent{Actor: ServiceActor, Action: auditlog.PauseWebhook, Subject: h.ID, Reason: auditlog.Printable(why)}, pause)
 }
 
 // ResumeWebhook sends messages to a webhook again.
@@ -269,7 +269,7 @@ func (d TestWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}
 	host := WebhookHost(*h)
 	return &Plan{
-		entry: auditlog.Change{Action: auditlog.TestWebhook, Subject: d.ID},
+		entry: auditlog.Intent{Action: auditlog.TestWebhook, Subject: d.ID},
 		Preview: Preview{
 			Title:   "Test the webhook to " + host,
 			Effects: []string{fmt.Sprintf("%s is sent a message of the type webhook.test, once, from this machine.", host)},

@@ -12,7 +12,7 @@ import (
 // calendarOf returns the input of the schedule: the rounds of last season, this season and later ones, and
 // the instants at which a season's calendar becomes known and the season current. It leaves out a round
 // without a session key, because the next build assigns one.
-func calendarOf(v *season.View, s *ledger.State, arrived func(int, season.GrandPrixID) time.Time) cadence.Calendar {
+func calendarOf(v *season.View, s *ledger.Fold, arrived func(int, season.GrandPrixID) time.Time) cadence.Calendar {
 	var cal cadence.Calendar
 	now := v.At.UTC().Year()
 	for _, r := range almanac.Rounds(v, s, now-1) {

@@ -27,19 +27,19 @@ func TestCalendarOfTheSchedule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record := func(decide func(*ledger.State) ([]ledger.Event, error)) {
+	record := func(decide func(*ledger.Fold) ([]ledger.Event, error)) {
 		t.Helper()
 		if _, err := almanactest.Fresh(t, l).Append(t.Context(), now, "test", decide); err != nil {
 			t.Fatal(err)
 		}
 	}
-	record(func(s *ledger.State) ([]ledger.Event, error) {
+	record(func(s *ledger.Fold) ([]ledger.Event, error) {
 		keys, err := ledger.AssignKeys(s, a.AsOf(now).Seasons)
 		return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err
 	})
 	var arrived time.Time
 	find := func() (found []cadence.Round) {
-		for _, r := range calendarOf(a.AsOf(now), l.State(), func(int, season.GrandPrixID) time.Time { return arrived }).Rounds {
+		for _, r := range calendarOf(a.AsOf(now), l.Fold(), func(int, season.GrandPrixID) time.Time { return arrived }).Rounds {
 			if r.Key == belgium {
 				found = append(found, r)
 			}
@@ -59,14 +59,14 @@ func TestCalendarOfTheSchedule(t *testing.T) {
 	if diff := cmp.Diff([]cadence.Round{want}, find()); diff != "" {
 		t.Errorf("Belgium with qualifying that came late (-want +got)\n%s", diff)
 	}
-	on := func(decide func(ledger.Record) []ledger.Event) {
+	on := func(decide func(ledger.RoundRecord) []ledger.Event) {
 		t.Helper()
-		record(func(s *ledger.State) ([]ledger.Event, error) {
+		record(func(s *ledger.Fold) ([]ledger.Event, error) {
 			session, _ := s.Record(belgium)
 			return decide(session), nil
 		})
 	}
-	on(func(s ledger.Record) []ledger.Event {
+	on(func(s ledger.RoundRecord) []ledger.Event {
 		return []ledger.Event{s.Move(start, start.Add(-3*time.Hour), "storm")}
 	})
 	want.Start, want.WeekendFrom, want.WeekendUntil = start.Add(-3*time.Hour), want.WeekendFrom.Add(-3*time.Hour), want.WeekendUntil.Add(-3*time.Hour)
@@ -74,7 +74,7 @@ func TestCalendarOfTheSchedule(t *testing.T) {
 	if diff := cmp.Diff([]cadence.Round{want}, find()); diff != "" {
 		t.Errorf("Belgium, three hours earlier (-want +got)\n%s", diff)
 	}
-	on(func(s ledger.Record) []ledger.Event { return s.Postpone(start.Add(-3*time.Hour), "fog") })
+	on(func(s ledger.RoundRecord) []ledger.Event { return s.Postpone(start.Add(-3*time.Hour), "fog") })
 	if off := find(); len(off) > 0 {
 		t.Errorf("Belgium is postponed, the schedule has %+v", off)
 	}

@@ -242,7 +242,7 @@ func published[T any](t *testing.T, u *unattended, path string) T {
 // entryOf returns the row of a Grand Prix in a published calendar.
 func (u *unattended) entryOf(t *testing.T, year int, gp season.GrandPrixID) wire.CalendarEntry {
 	t.Helper()
-	key, ok := u.ledger.State().Key(year, gp)
+	key, ok := u.ledger.Fold().Key(year, gp)
 	if !ok {
 		t.Fatalf("%d %s has no session key", year, gp)
 	}
@@ -389,8 +389,8 @@ func liveThrough(t *testing.T, u *unattended) {
 	if e := u.entryOf(t, 2026, "saudi-arabia"); e.Status != wire.Postponed {
 		t.Errorf("Saudi Arabia is %s, want postponed", e.Status)
 	}
-	key, _ := u.ledger.State().Key(2026, "monaco")
-	if monaco, _ := u.ledger.State().Record(key); len(monaco.Revisions) != 4 {
+	key, _ := u.ledger.Fold().Key(2026, "monaco")
+	if monaco, _ := u.ledger.Fold().Record(key); len(monaco.Revisions) != 4 {
 		t.Errorf("Monaco 2026 has %d revisions, want the first, the correction that happened, and two appeals", len(monaco.Revisions))
 	}
 	for year := first; year <= 2026; year++ {
@@ -487,7 +487,7 @@ func (u *unattended) report(t *testing.T, first int) map[ledger.Basis]int {
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "round\tpick frozen\tbefore the start\tbasis\tpicked\twon\trevisions")
 	basis := make(map[ledger.Basis]int)
-	sessions := slices.SortedFunc(u.ledger.State().Records(), func(a, b ledger.Record) int { return cmp.Compare(a.Key, b.Key) })
+	sessions := slices.SortedFunc(u.ledger.Fold().Records(), func(a, b ledger.RoundRecord) int { return cmp.Compare(a.Key, b.Key) })
 	for _, s := range sessions {
 		if s.Year < first || s.Result() == nil {
 			continue

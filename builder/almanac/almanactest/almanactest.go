@@ -39,7 +39,7 @@ func New(t testing.TB, opened time.Time) *History {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Fresh(t, l).Append(t.Context(), opened, "test", func(s *ledger.State) ([]ledger.Event, error) {
+	_, err = Fresh(t, l).Append(t.Context(), opened, "test", func(s *ledger.Fold) ([]ledger.Event, error) {
 		keys, err := ledger.AssignKeys(s, a.Facts().Seasons)
 		return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}, err
 	})

@@ -11,16 +11,16 @@ import (
 	"gridcast/builder/season"
 )
 
-// State is what the events of a ledger up to some instant add up to. It is immutable and safe
+// Fold is what the events of a ledger up to some instant add up to. It is immutable and safe
 // for concurrent use; the slices and pointers it hands out are shared: read only.
-type State struct {
+type Fold struct {
 	kind     Kind
 	opened   time.Time
 	openedOn string // see OpenedOn
 	at       time.Time
 	head     Head
 	keys     map[roundID]int64
-	records  map[int64]*Record
+	records  map[int64]*RoundRecord
 	order    []int64                             // the keys of records, ascending
 	current  map[season.DriverID]season.DriverID // by an id of before: the one that is current
 	vouched  map[roundID]bool                    // see Ledger.Vouch; nil: not known
@@ -41,18 +41,18 @@ type Breach struct {
 	Err   error
 }
 
-// Record is what the ledger says of one round. The zero values mean that nothing was recorded.
+// RoundRecord is what the ledger says of one round. The zero values mean that nothing was recorded.
 // Ids of drivers are the current ones.
-type Record struct {
+type RoundRecord struct {
 	Key       int64
 	Year      int
 	GrandPrix season.GrandPrixID
 
-	Pick      *FrozenPick    // the one that counts; nil if there is none
-	Voided    []VoidedPick   // picks made before, oldest first
-	Live      []FrozenPick   // by ascending checkpoint
-	Forecasts []Forecast     // in the order in which they were noted
-	Revisions []Verification // of the result, oldest first
+	Pick      *FrozenPick     // the one that counts; nil if there is none
+	Voided    []VoidedPick    // picks made before, oldest first
+	Live      []FrozenPick    // by ascending checkpoint
+	Forecasts []NotedForecast // in the order in which they were noted
+	Revisions []Verification  // of the result, oldest first
 	Override  Override
 }
 
@@ -72,8 +72,8 @@ type FrozenPick struct {
 	Observation Observation // of a live pick
 }
 
-// Forecast is a forecast noted after a session of the weekend.
-type Forecast struct {
+// NotedForecast is a forecast noted after a session of the weekend.
+type NotedForecast struct {
 	Step    season.SessionKind
 	At      time.Time
 	Model   string
@@ -100,26 +100,26 @@ type Verification struct {
 	Reason  string // of a correction
 }
 
-// Status is what an operator or a source decided about a round.
-type Status string
+// OverrideStatus is what an operator or a source decided about a round.
+type OverrideStatus string
 
 // The statuses.
 const (
-	AsPlanned Status = "" // nothing decided, or reinstated
-	Postponed Status = "postponed"
-	Cancelled Status = "cancelled"
+	AsPlanned OverrideStatus = "" // nothing decided, or reinstated
+	Postponed OverrideStatus = "postponed"
+	Cancelled OverrideStatus = "cancelled"
 )
 
 // Override is what was decided about a round against its calendar.
 type Override struct {
-	Status   Status
-	Start    time.Time // the start decided on, which outranks the archive's; zero if none was
-	ByPerson bool      // a person decided on status or start, so that no source changes them
-	Changes  []Change  // oldest first
+	Status   OverrideStatus
+	Start    time.Time        // the start decided on, which outranks the archive's; zero if none was
+	ByPerson bool             // a person decided on status or start, so that no source changes them
+	Changes  []CalendarChange // oldest first
 }
 
-// Change is one decision about a round.
-type Change struct {
+// CalendarChange is one decision about a round.
+type CalendarChange struct {
 	Type   Type
 	At     time.Time
 	Actor  string
@@ -129,7 +129,7 @@ type Change struct {
 }
 
 // Result returns the revision of the result that counts, the last one; nil if none is verified.
-func (r *Record) Result() *Verification {
+func (r *RoundRecord) Result() *Verification {
 	if len(r.Revisions) == 0 {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (r *Record) Result() *Verification {
 }
 
 // LivePick returns the live pick made at a checkpoint; nil if there is none.
-func (r *Record) LivePick(checkpoint int) *FrozenPick {
+func (r *RoundRecord) LivePick(checkpoint int) *FrozenPick {
 	for i := range r.Live {
 		if r.Live[i].Checkpoint == checkpoint {
 			return &r.Live[i]
@@ -148,20 +148,20 @@ func (r *Record) LivePick(checkpoint int) *FrozenPick {
 
 // Start returns the start that is valid: the one decided on, else planned, which is what the
 // archive says.
-func (r *Record) Start(planned time.Time) time.Time {
+func (r *RoundRecord) Start(planned time.Time) time.Time {
 	if r.Override.Start.IsZero() {
 		return planned
 	}
 	return r.Override.Start
 }
 
-func newState() *State {
-	return &State{keys: map[roundID]int64{}, records: map[int64]*Record{}}
+func newState() *Fold {
+	return &Fold{keys: map[roundID]int64{}, records: map[int64]*RoundRecord{}}
 }
 
 // clone returns a copy that can be changed without s being changed. Keys, sessions and ids are
 // shared: see apply and change.
-func (s *State) clone() *State {
+func (s *Fold) clone() *Fold {
 	c := *s
 	c.records = maps.Clone(s.records)
 	c.breaches = slices.Clip(s.breaches)
@@ -169,49 +169,49 @@ func (s *State) clone() *State {
 }
 
 // Kind says whether the ledger is real or simulated; AnyKind before it was opened.
-func (s *State) Kind() Kind { return s.kind }
+func (s *Fold) Kind() Kind { return s.kind }
 
 // OpenedAt is the instant of the first event. It is zero before the ledger was opened.
-func (s *State) OpenedAt() time.Time { return s.opened }
+func (s *Fold) OpenedAt() time.Time { return s.opened }
 
 // OpenedOn is the archive in use when the ledger was opened, lower-case hex SHA-256; empty in a
 // ledger of before that was recorded. See Vouches.
-func (s *State) OpenedOn() string { return s.openedOn }
+func (s *Fold) OpenedOn() string { return s.openedOn }
 
 // Vouches says whether an archive vouches for the result of a round, which was known at an instant. The
 // race had ended when the ledger was opened, and its result was in the archive of that moment, or an archive
 // imported later vouches for it. A new store therefore starts complete, and no result verifies itself later.
 // Without a record of the first archive's results, the instant alone decides.
-func (s *State) Vouches(year int, gp season.GrandPrixID, known time.Time) bool {
+func (s *Fold) Vouches(year int, gp season.GrandPrixID, known time.Time) bool {
 	id := roundID{year, gp}
 	return known.Before(s.opened) && (s.vouched == nil || s.vouched[id] || s.imported[id])
 }
 
 // At is the instant of the last event; zero if there is none.
-func (s *State) At() time.Time { return s.at }
+func (s *Fold) At() time.Time { return s.at }
 
 // Head is the last file the state was made from.
-func (s *State) Head() Head { return s.head }
+func (s *Fold) Head() Head { return s.head }
 
 // Key returns the session key of a round, if it has one.
-func (s *State) Key(year int, gp season.GrandPrixID) (key int64, ok bool) {
+func (s *Fold) Key(year int, gp season.GrandPrixID) (key int64, ok bool) {
 	key, ok = s.keys[roundID{year, gp}]
 	return key, ok
 }
 
 // Record returns what is recorded of a session key, if it was ever assigned.
-func (s *State) Record(key int64) (Record, bool) {
+func (s *Fold) Record(key int64) (RoundRecord, bool) {
 	record, ok := s.records[key]
 	if !ok {
-		return Record{}, false
+		return RoundRecord{}, false
 	}
 	return *record, true
 }
 
 // Records yields every record by ascending key. Within a year that need not be the order of
 // the calendar.
-func (s *State) Records() iter.Seq[Record] {
-	return func(yield func(Record) bool) {
+func (s *Fold) Records() iter.Seq[RoundRecord] {
+	return func(yield func(RoundRecord) bool) {
 		for _, key := range s.order {
 			if !yield(*s.records[key]) {
 				return
@@ -221,7 +221,7 @@ func (s *State) Records() iter.Seq[Record] {
 }
 
 // Driver returns the current id of a driver whom the ledger may know by another.
-func (s *State) Driver(id season.DriverID) season.DriverID {
+func (s *Fold) Driver(id season.DriverID) season.DriverID {
 	if current, ok := s.current[id]; ok {
 		return current
 	}
@@ -229,11 +229,11 @@ func (s *State) Driver(id season.DriverID) season.DriverID {
 }
 
 // Aliases returns every id that is no longer current, with the one that is.
-func (s *State) Aliases() map[season.DriverID]season.DriverID { return maps.Clone(s.current) }
+func (s *Fold) Aliases() map[season.DriverID]season.DriverID { return maps.Clone(s.current) }
 
 // Renamed returns the state with further drivers renamed, from old to current ids: those that an
 // archive knows of and the ledger does not. Events that are appended on it do not keep them.
-func (s *State) Renamed(aliases map[season.DriverID]season.DriverID) *State {
+func (s *Fold) Renamed(aliases map[season.DriverID]season.DriverID) *Fold {
 	renamed := s
 	for _, from := range slices.Sorted(maps.Keys(aliases)) {
 		if to := aliases[from]; from != to && s.Driver(from) != to {
@@ -248,11 +248,11 @@ func (s *State) Renamed(aliases map[season.DriverID]season.DriverID) *State {
 
 // Breaches lists the events that readers ignore, in order. It is empty unless something other
 // than Append wrote to the store.
-func (s *State) Breaches() []Breach { return s.breaches }
+func (s *Fold) Breaches() []Breach { return s.breaches }
 
 // add folds a file into s, which must not be shared yet. Events that break a rule are noted
 // and otherwise left out.
-func (s *State) add(f File, head Head) {
+func (s *Fold) add(f File, head Head) {
 	for _, e := range f.Events {
 		if err := s.Check(e); err != nil {
 			s.breaches = append(s.breaches, Breach{Seq: f.Seq, Event: e, Err: err})
@@ -267,7 +267,7 @@ func (s *State) add(f File, head Head) {
 }
 
 // admit checks the events of one append, each against the state that the ones before it leave.
-func (s *State) admit(events []Event) error {
+func (s *Fold) admit(events []Event) error {
 	trial := s.clone()
 	for _, e := range events {
 		if err := trial.Check(e); err != nil {
@@ -280,7 +280,7 @@ func (s *State) admit(events []Event) error {
 }
 
 // apply makes an event's change. The event has passed Check.
-func (s *State) apply(e Event) {
+func (s *Fold) apply(e Event) {
 	s.at = e.At
 	switch e.Type {
 	case Opened:
@@ -289,29 +289,29 @@ func (s *State) apply(e Event) {
 		s.keys = maps.Clone(s.keys)
 		for _, k := range e.Keys {
 			s.keys[roundID{k.Year, k.GrandPrix}] = k.Session
-			s.records[k.Session] = &Record{Key: k.Session, Year: k.Year, GrandPrix: k.GrandPrix}
+			s.records[k.Session] = &RoundRecord{Key: k.Session, Year: k.Year, GrandPrix: k.GrandPrix}
 		}
 		s.order = slices.Sorted(maps.Keys(s.records))
 	case PickFrozen:
-		s.change(e.Session, func(c *Record) { c.Pick = s.frozen(e) })
+		s.change(e.Session, func(c *RoundRecord) { c.Pick = s.frozen(e) })
 	case LivePickFrozen:
-		s.change(e.Session, func(c *Record) {
+		s.change(e.Session, func(c *RoundRecord) {
 			c.Live = append(c.Live, *s.frozen(e))
 			slices.SortFunc(c.Live, func(a, b FrozenPick) int { return cmp.Compare(a.Checkpoint, b.Checkpoint) })
 		})
 	case PickVoided:
-		s.change(e.Session, func(c *Record) {
+		s.change(e.Session, func(c *RoundRecord) {
 			c.Voided = append(c.Voided, VoidedPick{FrozenPick: *c.Pick, VoidedAt: e.When(), Reason: e.Reason})
 			c.Pick = nil
 		})
 	case ForecastNoted:
-		s.change(e.Session, func(c *Record) {
-			c.Forecasts = append(c.Forecasts, Forecast{
+		s.change(e.Session, func(c *RoundRecord) {
+			c.Forecasts = append(c.Forecasts, NotedForecast{
 				Step: e.Step, At: e.When(), Model: e.Model, Archive: e.Archive, Chances: renameChances(e.Chances, s.Driver),
 			})
 		})
 	case ResultVerified:
-		s.change(e.Session, func(c *Record) {
+		s.change(e.Session, func(c *RoundRecord) {
 			v := Verification{Classification: *e.Result, EventID: e.ID, At: e.When(), Actor: e.Actor, Reason: e.Reason}
 			v.Rows = renameRows(e.Result.Rows, s.Driver)
 			if v.Sprint = renameRows(e.Result.Sprint, s.Driver); v.Sprint == nil && len(c.Revisions) > 0 {
@@ -320,7 +320,7 @@ func (s *State) apply(e Event) {
 			c.Revisions = append(c.Revisions, v)
 		})
 	case RoundPostponed, RoundCancelled, RoundMoved, RoundReinstated, RoundReleased:
-		s.change(e.Session, func(c *Record) { c.Override.decide(e) })
+		s.change(e.Session, func(c *RoundRecord) { c.Override.decide(e) })
 	case ResultsVouched:
 		imported := maps.Clone(s.imported)
 		if imported == nil {
@@ -340,7 +340,7 @@ func (s *State) apply(e Event) {
 
 // change replaces a record by a copy that edit may change. The copy's slices are clipped, so
 // that appending to them leaves those of the original alone.
-func (s *State) change(key int64, edit func(*Record)) {
+func (s *Fold) change(key int64, edit func(*RoundRecord)) {
 	c := *s.records[key]
 	c.Voided, c.Live, c.Forecasts, c.Revisions = slices.Clip(c.Voided), slices.Clip(c.Live), slices.Clip(c.Forecasts), slices.Clip(c.Revisions)
 	c.Override.Changes = slices.Clip(c.Override.Changes)
@@ -348,7 +348,7 @@ func (s *State) change(key int64, edit func(*Record)) {
 	s.records[key] = &c
 }
 
-func (s *State) frozen(e Event) *FrozenPick {
+func (s *Fold) frozen(e Event) *FrozenPick {
 	p := &FrozenPick{
 		Pick: *e.Pick, EventID: e.ID, FrozenAt: e.When(), Actor: e.Actor,
 		Start: e.Start, GridKnown: e.GridKnown, Checkpoint: e.Checkpoint,
@@ -376,13 +376,13 @@ func (o *Override) decide(e Event) {
 	}
 	// A person who puts a round back without naming a start leaves that to the sources.
 	o.ByPerson = !IsSource(e.Actor) && e.Type != RoundReleased && (o.Status != AsPlanned || !o.Start.IsZero())
-	o.Changes = append(o.Changes, Change{
+	o.Changes = append(o.Changes, CalendarChange{
 		Type: e.Type, At: e.When(), Actor: e.Actor, Reason: e.Reason, Start: e.Start, Was: e.Was,
 	})
 }
 
 // rename gives a driver another id in all that s says, and in what is added to it later.
-func (s *State) rename(from, to season.DriverID) {
+func (s *Fold) rename(from, to season.DriverID) {
 	s.current = maps.Clone(s.current)
 	if s.current == nil {
 		s.current = map[season.DriverID]season.DriverID{}
@@ -396,13 +396,13 @@ func (s *State) rename(from, to season.DriverID) {
 	delete(s.current, to) // it is the current one, also if it was not once
 	for _, key := range s.order {
 		if s.records[key].mentions(from) {
-			s.change(key, func(c *Record) { c.rename(s.Driver) })
+			s.change(key, func(c *RoundRecord) { c.rename(s.Driver) })
 		}
 	}
 }
 
 // mentions says whether the driver is in anything that is recorded of the round.
-func (r *Record) mentions(id season.DriverID) bool {
+func (r *RoundRecord) mentions(id season.DriverID) bool {
 	inChances := func(chances []Chance) bool {
 		return slices.ContainsFunc(chances, func(c Chance) bool { return c.Driver == id })
 	}
@@ -413,12 +413,12 @@ func (r *Record) mentions(id season.DriverID) bool {
 	return r.Pick != nil && inPick(r.Pick) ||
 		slices.ContainsFunc(r.Live, func(p FrozenPick) bool { return inPick(&p) }) ||
 		slices.ContainsFunc(r.Voided, func(p VoidedPick) bool { return inPick(&p.FrozenPick) }) ||
-		slices.ContainsFunc(r.Forecasts, func(f Forecast) bool { return inChances(f.Chances) }) ||
+		slices.ContainsFunc(r.Forecasts, func(f NotedForecast) bool { return inChances(f.Chances) }) ||
 		slices.ContainsFunc(r.Revisions, func(v Verification) bool { return inRows(v.Rows) || inRows(v.Sprint) })
 }
 
 // rename passes every id through current. The record is a copy whose slices are not.
-func (r *Record) rename(current func(season.DriverID) season.DriverID) {
+func (r *RoundRecord) rename(current func(season.DriverID) season.DriverID) {
 	if r.Pick != nil {
 		pick := *r.Pick
 		pick.rename(current)
