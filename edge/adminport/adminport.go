@@ -1,5 +1,5 @@
-// Package adminport is what every private port has in common, of an edge, a scheduler or the console:
-// limits of time, size and connections, a look at the name it is asked by, metrics and profiles.
+// Package adminport is common to every private port, of an edge, a scheduler or the console:
+// limits of time, size and connections, a check of the host name, metrics and profiles.
 package adminport
 
 import (
@@ -26,17 +26,17 @@ func NewRegistry() *prometheus.Registry {
 	return registry
 }
 
-// What a private port grants. An answer that takes longer, such as a stream or a profile, lifts
+// The limits of a private port. A longer answer, such as a stream or a profile, lifts
 // the limits of time for itself.
 const (
 	maxConnections = 256
 	maxHeader      = 16 << 10
-	requestTime    = 30 * time.Second // to send a request, its body too
+	requestTime    = 30 * time.Second // for a whole request with its body
 	answerTime     = 2 * time.Minute
 )
 
-// Listen opens a private port, for at most maxConnections connections at a time: those of a port
-// in the process of an edge are taken from the clients.
+// Listen opens a private port, for at most maxConnections connections at a time, because a private port
+// in the process of an edge shares its file descriptors with clients.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -53,12 +53,12 @@ func Server(handler http.Handler) *http.Server {
 	}
 }
 
-// LocalHosts refuses, where a port is on loopback, requests for the name of another host: a page
-// that has its own name resolve to this machine gets to the port, but cannot hide its name.
+// LocalHosts refuses requests for the name of another host, where a port is on loopback. A page
+// can resolve its own name to this machine and reach the port, but it cannot hide its name.
 func LocalHosts(at net.Addr, next http.Handler) http.Handler {
 	address, ok := at.(*net.TCPAddr)
 	if !ok || !address.IP.IsLoopback() {
-		return next // a proxy before it answers to whatever names it likes
+		return next // a proxy in front may use any name
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
@@ -73,7 +73,7 @@ func LocalHosts(at net.Addr, next http.Handler) http.Handler {
 	})
 }
 
-// Mux returns what every admin port serves: metrics and profiles.
+// Mux returns the handler of every admin port: metrics and profiles.
 func Mux(registry *prometheus.Registry) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
@@ -83,7 +83,7 @@ func Mux(registry *prometheus.Registry) *http.ServeMux {
 		"GET /debug/pprof/trace": pprof.Trace, "GET /debug/pprof/symbol": pprof.Symbol,
 	} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // a profile takes as long as it is asked for
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // a profile takes the requested time
 			profile(w, r)
 		})
 	}

@@ -14,7 +14,7 @@ import (
 	"gridcast/edge/adminport"
 )
 
-// A private port does not wait for ever for a body that does not come, nor takes endless headers.
+// A private port does not wait for ever for a missing body, and does not accept endless headers.
 func TestServerHasLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -42,7 +42,7 @@ func TestServerHasLimits(t *testing.T) {
 	}
 }
 
-// oneConn is a listener that has one connection.
+// oneConn is a listener with one connection.
 type oneConn struct {
 	conn   net.Conn
 	closed chan struct{}
@@ -86,7 +86,7 @@ func TestListenBoundsConnections(t *testing.T) {
 	for i, conn := range open[:257] {
 		wait := time.Minute
 		if i == 256 {
-			wait = 50 * time.Millisecond // it waits for one of the others to end
+			wait = 50 * time.Millisecond // it waits for the end of another one
 		}
 		_ = conn.SetReadDeadline(time.Now().Add(wait))
 		if line, err := bufio.NewReader(conn).ReadString('\n'); err == nil && strings.Contains(line, "200") {
@@ -98,7 +98,7 @@ func TestListenBoundsConnections(t *testing.T) {
 	}
 }
 
-// A page that has its own name resolve to this machine gets no answer from a private port.
+// A page that resolves its own name to this machine gets no answer from a private port.
 func TestLocalHosts(t *testing.T) {
 	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	for _, tt := range []struct {
@@ -111,7 +111,7 @@ func TestLocalHosts(t *testing.T) {
 		{"127.0.0.1:9090", "evil.example:9090", http.StatusMisdirectedRequest},
 		{"127.0.0.1:9090", "10.0.0.1:9090", http.StatusMisdirectedRequest},
 		{"127.0.0.1:9090", "", http.StatusMisdirectedRequest},
-		{"10.0.0.1:9090", "metrics.internal", http.StatusOK}, // a network that somebody chose
+		{"10.0.0.1:9090", "metrics.internal", http.StatusOK}, // a network that an operator chose
 	} {
 		at, err := net.ResolveTCPAddr("tcp", tt.at)
 		if err != nil {

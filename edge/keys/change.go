@@ -19,10 +19,10 @@ var (
 	ErrInactive = errors.New("key is revoked or expired")
 )
 
-// idLen is how many hex digits of its hash name a key in commands and logs.
+// idLen is the number of hex digits of its hash that name a key in commands and logs.
 const idLen = 12
 
-// Request is what a new key is asked for with.
+// Request describes a new key.
 type Request struct {
 	Name    string    // the client: printable, not empty
 	Tier    string    // the caller checks it against the configured tiers
@@ -30,8 +30,8 @@ type Request struct {
 	Origins []string  // empty: any
 }
 
-// Create adds a new key as of now and returns its record and the key, which nobody can
-// recover later.
+// Create adds a new key as of now and returns its record and the key. Nobody can recover the key
+// later.
 func (d *List) Create(request Request, now time.Time) (StoredKey, string, error) {
 	if !printable(request.Name) {
 		return StoredKey{}, "", fmt.Errorf("create key for %q: a name may hold only what can be printed", request.Name)
@@ -39,7 +39,7 @@ func (d *List) Create(request Request, now time.Time) (StoredKey, string, error)
 	return d.add(request, now)
 }
 
-// add is Create for a name that is in a document already.
+// add is Create for a name that the list already holds.
 func (d *List) add(request Request, now time.Time) (StoredKey, string, error) {
 	if !request.Expires.IsZero() && !request.Expires.After(now) {
 		return StoredKey{}, "", fmt.Errorf("create key for %q: it would expire at %s, which is past",
@@ -99,7 +99,7 @@ func (r *StoredKey) Active(now time.Time) bool {
 	return r.Revoked.IsZero() && (r.Expires.IsZero() || now.Before(r.Expires))
 }
 
-// printable reports whether a terminal shows the text as what it is.
+// printable reports whether a terminal shows the text unchanged.
 func printable(text string) bool {
 	for _, r := range text {
 		if !unicode.IsPrint(r) {

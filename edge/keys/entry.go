@@ -12,16 +12,16 @@ import (
 	"gridcast/edge/limit"
 )
 
-// Key is what the request path needs to know about a key. It is 128 bytes, so that it fills
-// two neighbouring cache lines: what tells whether the key is accepted is in the first, what
-// counts is in the second, which processors fetch along with it.
+// Key is the request path's view of a key. It is 128 bytes, so that it fills
+// two neighbouring cache lines. The first holds everything that decides whether the key is accepted, the second
+// the counters; processors fetch both together.
 //
-// An entry is immutable but for what it counts. When its record changes another one takes its
-// place, and goes on with its Counter and its Usage.
+// An entry is immutable except for its counters. When its record changes, another entry takes its
+// place and keeps its Counter and its Usage.
 type Key struct {
 	hash Hash
-	// current is, in an entry of an index, the entry that holds for the hash: itself, or a later
-	// one; nil: the slot is free, and nothing else of it may be read.
+	// current is, in a slot of an index, the valid entry of the hash: the slot itself, or a later
+	// entry. nil: the slot is free, and its other fields must not be read.
 	current atomic.Pointer[Key]
 	end     int64 // refused from this instant on: Unix seconds, never or always
 	Counter limit.Counter
@@ -34,14 +34,14 @@ type Key struct {
 	usage     Usage
 }
 
-// Ends of an entry that are no instant.
+// Values of end that are no instant.
 const (
 	never  = math.MaxInt64
-	always = math.MinInt64 // the key is revoked, or of no known tier
+	always = math.MinInt64 // the key is revoked, or its tier is unknown
 )
 
-// fill makes an entry that nobody reads yet that of a record, which is accepted. It goes on
-// counting where the old one is, which may be nil.
+// fill makes e the accepted entry of a record. Call it before e is published. It keeps the
+// counters of the old entry, which may be nil.
 func (e *Key) fill(r *StoredKey, hash Hash, tier, perMinute int, source limit.Source, old *Key) {
 	e.hash, e.end, e.PerMinute, e.Tier = hash, never, perMinute, tier
 	if !r.Expires.IsZero() {
@@ -56,18 +56,18 @@ func (e *Key) fill(r *StoredKey, hash Hash, tier, perMinute int, source limit.So
 		return
 	}
 	e.Usage = &e.usage
-	// The hash is as good as random and the same on every edge.
+	// The hash is uniformly distributed, and the same on every edge.
 	offset := limit.Offset(hash.prefix())
 	if _, ok := source.(limit.Memory); ok {
-		e.window = *limit.NewWindow(offset) // what the source would return, but at hand
+		e.window = *limit.NewWindow(offset) // equals the source's counter, without a pointer
 		e.Counter = &e.window
 	} else {
 		e.Counter = source.Counter(e.id(), offset)
 	}
 }
 
-// refuse makes an entry that nobody reads yet one that is never accepted. It keeps what the old
-// one, which may be nil, has counted.
+// refuse marks e as rejected. Call it before e is published. It keeps the counters of the old
+// entry, which may be nil.
 func (e *Key) refuse(hash Hash, old *Key) {
 	e.hash, e.end = hash, always
 	if old != nil {
@@ -75,13 +75,13 @@ func (e *Key) refuse(hash Hash, old *Key) {
 	}
 }
 
-// move makes an entry that nobody reads yet the same as the old one.
+// move copies the old entry into e. Call it before e is published.
 func (e *Key) move(old *Key) {
 	e.hash, e.end, e.Counter, e.Usage = old.hash, old.end, old.Counter, old.Usage
 	e.PerMinute, e.Tier, e.origins = old.PerMinute, old.Tier, old.origins
 }
 
-// same reports whether both entries mean the same to a request.
+// same reports whether both entries have the same effect on a request.
 func (e *Key) same(other *Key) bool {
 	return e.hash == other.hash && e.end == other.end && e.Counter == other.Counter &&
 		e.PerMinute == other.PerMinute && e.Tier == other.Tier &&
@@ -94,8 +94,8 @@ func (e *Key) id() string { return e.hash.String()[:idLen] }
 // Accepts reports whether the key is neither revoked nor expired at now, which is real time.
 func (e *Key) Accepts(now time.Time) bool { return now.Unix() < e.end }
 
-// Allows reports whether a request with this Origin header may use the key. Without an Origin
-// it may: the header is a browser's, and protects no secret.
+// Allows reports whether a request with this Origin header may use the key. A request without Origin
+// may: only browsers send the header, and it protects no secret.
 func (e *Key) Allows(origin []byte) bool {
 	if e.origins == nil || len(origin) == 0 {
 		return true
@@ -118,18 +118,18 @@ func (t *Table) Lookup(hash Hash, now time.Time) *Key {
 	return entry
 }
 
-// index finds entries by hash: open addressing with linear probing, the entries themselves in
-// the slots, so that a look-up waits for the memory once. It is shared by tables, one after the
-// other, and changed by the one that is being made: a free slot is filled and then becomes
-// current, and a slot in use gets another current entry. Readers need no lock for either.
+// index finds entries by hash: open addressing with linear probing. The slots hold the entries themselves,
+// so that a look-up waits for the memory once. Successive tables share an
+// index, and only the table under construction changes it: it fills a free slot and then makes it
+// current, or gives a used slot another current entry. Readers need no lock for either.
 //
-// The place of an entry is in the first bytes of its hash. They are as good as random, and
-// nobody can choose them: an entry is there because a key was issued, whose 190 bits were
-// drawn by us. Who makes up keys can choose where they look, and meets a free slot after a
-// few steps; they cannot make the rows that they walk along any longer.
+// The first bytes of the hash give the place of an entry. They are as good as random, and
+// no client can choose them: an entry exists only for an issued key, whose 190 bits the service
+// drew. An attacker who invents keys chooses where a look-up starts, and meets a free slot after a
+// few steps, but cannot make any row of used slots longer.
 type index struct {
 	slots []Key // a power of two, more than half of them free
-	used  int     // by keys that were in a document once
+	used  int   // by keys that some list has held
 }
 
 // newIndex returns an index with room for at least n entries.
@@ -139,15 +139,15 @@ func newIndex(n int) *index {
 	return x
 }
 
-// full reports whether n more entries would be too many.
+// full reports whether n more entries are too many.
 func (x *index) full(n int) bool { return 2*(x.used+n) >= len(x.slots) }
 
-// find returns the entry with the hash, or nil. The entry of a key that was in an earlier
-// document alone is gone.
+// find returns the entry with the hash, or nil. It does not return the entry of a key that only an earlier
+// list held.
 func (x *index) find(hash *Hash) *Key {
 	for i := idBits(hash.prefix()); ; i++ {
 		slot := &x.slots[i&uint64(len(x.slots)-1)]
-		slot.usage.requests.Load() // what counts comes from the memory at the same time
+		slot.usage.requests.Load() // starts to load the counters' cache line at the same time
 		entry := slot.current.Load()
 		if entry == nil || slot.hash == *hash {
 			return entry
@@ -155,7 +155,7 @@ func (x *index) find(hash *Hash) *Key {
 	}
 }
 
-// slot returns the slot for the hash, which is free or has the hash.
+// slot returns the slot with the hash, or the free slot for it.
 func (x *index) slot(hash *Hash) *Key {
 	for i := idBits(hash.prefix()); ; i++ {
 		slot := &x.slots[i&uint64(len(x.slots)-1)]
@@ -165,7 +165,7 @@ func (x *index) slot(hash *Hash) *Key {
 	}
 }
 
-// hasID reports whether there is an entry, which is not gone, for the ID of the hash.
+// hasID reports whether the index has a current entry with the ID of the hash.
 func (x *index) hasID(hash *Hash) bool {
 	for i := idBits(hash.prefix()); ; i++ {
 		slot := &x.slots[i&uint64(len(x.slots)-1)]
@@ -179,7 +179,7 @@ func (x *index) hasID(hash *Hash) bool {
 	}
 }
 
-// put makes an entry the current one of its hash, as it is filled by fill, and returns it.
+// put fills the entry of a hash with fill, makes it current, and returns it.
 func (x *index) put(hash *Hash, fill func(e *Key)) *Key {
 	slot := x.slot(hash)
 	entry := slot
@@ -197,7 +197,7 @@ func (x *index) put(hash *Hash, fill func(e *Key)) *Key {
 	return entry
 }
 
-// gone is the current entry of keys that are in no document any more.
+// gone is the current entry of keys that are in no list any more.
 var gone = &Key{end: always}
 
 // prefix returns the first 64 bits of the hash.
@@ -206,14 +206,14 @@ func (h *Hash) prefix() uint64 { return binary.BigEndian.Uint64(h[:]) }
 // idBits returns the 48 bits of a prefix that are the ID of the key.
 func idBits(prefix uint64) uint64 { return prefix >> (64 - 4*idLen) }
 
-// Usage counts what one key asked of this edge since it was started, across tables. It is
+// Usage counts the requests of one key at this edge since its start, across tables. It is
 // safe for concurrent use.
 type Usage struct {
 	requests atomic.Uint64
 	refused  atomic.Uint64
 }
 
-// Count counts a request, which the limit allowed or refused.
+// Count counts a request, allowed or refused by the limit.
 func (u *Usage) Count(allowed bool) {
 	u.requests.Add(1)
 	if !allowed {
@@ -221,14 +221,14 @@ func (u *Usage) Count(allowed bool) {
 	}
 }
 
-// KeyUsage is the usage of a key as an edge reports it.
+// KeyUsage is a key's usage in an edge's report.
 type KeyUsage struct {
 	ID       string `json:"id"`
 	Requests uint64 `json:"requests"` // refused ones included
-	Refused  uint64 `json:"refused"`  // for the limit: 429
+	Refused  uint64 `json:"refused"`  // by the limit, with 429
 }
 
-// Usage lists the keys of the table that were used, by id. Revoked keys are not
+// Usage lists the used keys of the table, by id. It leaves out revoked keys.
 // there.
 func (t *Table) Usage() []KeyUsage {
 	used := []KeyUsage{}

@@ -14,19 +14,19 @@ import (
 	"gridcast/snapshots/blob/dirblob"
 )
 
-// FollowerConfig says what a Follower follows.
+// FollowerConfig names the store and the copy of a Follower.
 type FollowerConfig struct {
 	Store blob.Store
-	// CacheDir is a folder for the follower's own copy of the document, from which it starts
-	// when the store does not answer; empty: none.
+	// CacheDir is a folder for the follower's own copy of the list. The follower starts from it
+	// when the store does not answer; empty: no copy.
 	CacheDir string
 	Tiers    Tiers
 	Limits   limit.Source // makes the counters of the keys
 	Log      *slog.Logger
 }
 
-// Follower keeps the table of the stored document current. What it cannot read it refuses and
-// reads again, while the last good table stays.
+// Follower keeps the table of the stored list current. It refuses an unreadable list and
+// reads it again, while the last good table stays.
 type Follower struct {
 	cfg   FollowerConfig
 	cache blob.Store // nil: none
@@ -36,20 +36,20 @@ type Follower struct {
 	panics atomic.Uint64
 }
 
-// Health says for status pages how the table came to be. It is immutable.
+// Health describes for status pages the origin of the table. It is immutable.
 type Health struct {
-	Loaded  time.Time // when the table was made; zero: there is none
-	Copied  bool      // from the copy on disk, the store has not answered yet
-	Current time.Time // when the table was last known to be that of the store; zero: never
-	Problem string    // of the latest look, empty if it was good
-	Since   time.Time // when the problem began
+	Loaded  time.Time // the table was made then; zero: there is none
+	Copied  bool      // it comes from the copy on disk; the store has not answered yet
+	Current time.Time // the last instant at which the table was known to be the store's; zero: never
+	Problem string    // fault of the latest poll, empty if there was none
+	Since   time.Time // the instant at which the fault began
 }
 
-// StaleAfter is how old Health.Current may become. A look lasts at most a third of that.
+// StaleAfter is the age at which Health.Current becomes stale. A poll lasts at most a third of it.
 const StaleAfter = 30 * time.Second
 
-// Stale reports whether it is long ago at now that the table was known to be current, for
-// whatever reason.
+// Stale reports whether the follower has not known the table to be current for longer than StaleAfter,
+// for any reason.
 func (s *Health) Stale(now time.Time) bool { return now.Sub(s.Current) > StaleAfter }
 
 // NewFollower returns a follower that has no table yet.
@@ -62,14 +62,14 @@ func NewFollower(cfg FollowerConfig) *Follower {
 // Table returns the current table, nil before the first one.
 func (f *Follower) Table() *Table { return f.table.Load() }
 
-// Health returns how the current table came to be.
+// Health returns the origin of the current table.
 func (f *Follower) Health() Health { return *f.state.Load() }
 
-// Panics returns how many looks ended in a panic.
+// Panics returns the number of polls that ended in a panic.
 func (f *Follower) Panics() uint64 { return f.panics.Load() }
 
-// Run follows the document until ctx ends; then it returns nil. It starts from the copy on
-// disk, if there is one of this store, and asks the store at once.
+// Run follows the list until ctx ends; then it returns nil. It starts from the copy on
+// disk, if that is a copy of this store, and polls the store at once.
 func (f *Follower) Run(ctx context.Context) error {
 	if f.cfg.CacheDir != "" {
 		f.openCopy(ctx)
@@ -78,7 +78,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	return nil
 }
 
-// take makes the document the current table, or changes nothing and says why.
+// take makes the list the current table, or changes nothing and returns the reason.
 func (f *Follower) take(ctx context.Context, o blob.Object) error {
 	if err := f.apply(o.Data, false); err != nil {
 		return err
@@ -107,8 +107,8 @@ func (f *Follower) apply(document []byte, copied bool) error {
 	return nil
 }
 
-// looked notes how a look went. It keeps the first instant of a row of failures, and logs only
-// what is new.
+// looked records the outcome of a poll. It keeps the first instant of a row of failures, and logs
+// only new faults.
 func (f *Follower) looked(err error) {
 	state := *f.state.Load()
 	var panicked *blob.PanicError
@@ -133,14 +133,14 @@ func (f *Follower) looked(err error) {
 	f.state.Store(&state)
 }
 
-// The copy, and the name of the store that it was made from.
+// The copy, and the name of its store.
 const (
 	copyKey   = "keys.json"
 	sourceKey = "source.txt"
 	maxSource = 4 << 10 // bytes
 )
 
-// openCopy opens the folder of the copy, and starts with the document in it.
+// openCopy opens the folder of the copy, and starts with the list in it.
 func (f *Follower) openCopy(ctx context.Context) {
 	cache, err := dirblob.Open(filepath.Join(f.cfg.CacheDir, "keys"))
 	if err != nil {
@@ -160,8 +160,8 @@ func (f *Follower) openCopy(ctx context.Context) {
 	}
 }
 
-// keepCopy replaces the copy. The document of another store goes first: a crash must not leave
-// it under the name of this one.
+// keepCopy replaces the copy. It first deletes the list of another store, because a crash must not leave
+// that list under the name of this store.
 func (f *Follower) keepCopy(ctx context.Context, document []byte) error {
 	source := []byte(f.cfg.Store.String())
 	kept, err := f.cache.Get(ctx, sourceKey, maxSource)
@@ -179,7 +179,7 @@ func (f *Follower) keepCopy(ctx context.Context, document []byte) error {
 func (f *Follower) replace(ctx context.Context, key string, data []byte) error {
 	old, err := f.cache.Get(ctx, key, MaxSize)
 	if err != nil && !errors.Is(err, blob.ErrNotFound) {
-		if err := f.cache.Delete(ctx, key); err != nil { // what cannot be read is of no use
+		if err := f.cache.Delete(ctx, key); err != nil { // an unreadable copy is of no use
 			return err
 		}
 	}

@@ -26,7 +26,7 @@ func follow(t *testing.T, store blob.Store, folder string) *keys.Follower {
 	return followUntil(t.Context(), t, store, folder)
 }
 
-// followUntil runs a follower until ctx ends, as it does before the end of the test.
+// followUntil runs a follower until ctx ends, before the end of the test.
 func followUntil(ctx context.Context, t *testing.T, store blob.Store, folder string) *keys.Follower {
 	t.Helper()
 	f := keys.NewFollower(keys.FollowerConfig{
@@ -44,9 +44,9 @@ func followUntil(ctx context.Context, t *testing.T, store blob.Store, folder str
 	return f
 }
 
-// settle lets everything happen that happens within a minute.
+// settle waits until everything that happens within a minute has happened.
 func settle() {
-	time.Sleep(time.Minute) // of the bubble's clock
+	time.Sleep(time.Minute) // by the bubble's clock
 	synctest.Wait()
 }
 
@@ -112,7 +112,7 @@ func TestFollowerKeepsTheLastGoodTable(t *testing.T) {
 		want("repaired", 2, "")
 
 		down.Store(true)
-		change("c") // wakes the watch that is under way; the next one fails
+		change("c") // wakes the running watch; the next one fails
 		want("the store is down", 3, "connection refused")
 		change("d")
 		want("the store is still down", 3, "connection refused")
@@ -125,8 +125,8 @@ func TestFollowerKeepsTheLastGoodTable(t *testing.T) {
 	})
 }
 
-// lyingStore answers reads of the document as lie says, while there is one. Tags stay those of the
-// store, as those of S3 do whatever arrives.
+// lyingStore lets lie change the answers to reads of the list, while lie is set. Tags stay those of the
+// store, as on S3.
 type lyingStore struct {
 	blob.Store
 	lie atomic.Pointer[func(blob.Object) (blob.Object, error)]
@@ -136,7 +136,7 @@ func (s *lyingStore) Get(ctx context.Context, key string, limit int64) (blob.Obj
 	return s.answer(s.Store.Get(ctx, key, limit))
 }
 
-// Watch asks each second, as the store on S3 does.
+// Watch polls each second, like the store on S3.
 func (s *lyingStore) Watch(ctx context.Context, key string, seen blob.Tag, limit int64) (blob.Object, error) {
 	for {
 		o, err := s.Get(ctx, key, limit)
@@ -158,9 +158,9 @@ func (s *lyingStore) answer(o blob.Object, err error) (blob.Object, error) {
 	return o, err
 }
 
-// TestFollowerAfterALie has a store that lies for a while about a document of three keys: what
-// is served meanwhile is the last good table, and soon after the lie the right one. A follower
-// that runs has two keys before, one that starts anew with its copy too, and one without a copy
+// TestFollowerAfterALie uses a store that lies for a while about a list of three keys. Meanwhile the follower
+// serves the last good table, and soon after the lie the right one. A running follower
+// has two keys before the lie, a new follower with a copy too, and one without a copy
 // none.
 func TestFollowerAfterALie(t *testing.T) {
 	const lieFor, currentWithin = 25 * time.Second, 10 * time.Second
@@ -192,7 +192,7 @@ func TestFollowerAfterALie(t *testing.T) {
 	} {
 		for _, state := range []string{"running", "restarted with its copy", "fresh"} {
 			if state == "fresh" && tt.fresh == cannotKnow {
-				continue // an older document, intact and under the right tag, to an edge that remembers nothing
+				continue // an intact older list under the right tag convinces an edge without memory
 			}
 			t.Run(tt.name+"/"+state, func(t *testing.T) {
 				folder := t.TempDir()
@@ -264,7 +264,7 @@ func TestFollowerAfterALie(t *testing.T) {
 	}
 }
 
-// TestFollowerTakesWhatIsRestored accepts an older document only if it was restored on purpose.
+// TestFollowerTakesWhatIsRestored accepts an older list only if it was restored on purpose.
 func TestFollowerTakesWhatIsRestored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memblob.New()
@@ -380,7 +380,7 @@ func TestFollowerStartsFromItsCopy(t *testing.T) {
 	start("one", "after another store was followed", -1)
 }
 
-// named is a store of another name.
+// named is a store with another name.
 type named struct {
 	blob.Store
 	name string

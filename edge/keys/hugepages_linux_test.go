@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// TestHugePages looks at what the kernel has noted of the memory of a large index: "hg" is advice to use
+// TestHugePages reads the kernel's record of the memory of a large index: "hg" is the advice to use
 // huge pages.
 func TestHugePages(t *testing.T) {
 	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {

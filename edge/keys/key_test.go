@@ -11,7 +11,7 @@ import (
 	"gridcast/edge/keys"
 )
 
-// form is the published form of a key, which secret scanners search for.
+// form is the published form of a key, for secret scanners.
 var form = regexp.MustCompile(`^gc_live_[0-9A-Za-z]{38}$`)
 
 func TestGenerate(t *testing.T) {
@@ -34,7 +34,7 @@ func TestGenerate(t *testing.T) {
 			counts[c]++
 		}
 	}
-	// 64000 characters, 1032 of each expected, standard deviation 32: far outside is a bug.
+	// 64000 characters, 1032 of each expected, standard deviation 32: a count far outside is a bug.
 	for _, c := range "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" {
 		if n := counts[c]; n < 800 || n > 1270 {
 			t.Errorf("%q appears %d times, want about 1032", c, n)
@@ -83,7 +83,7 @@ func TestSumDoesNotAllocate(t *testing.T) {
 
 // checksum is the same with big numbers.
 func checksum(body string) string {
-	// Text has the digits in the order 0-9a-zA-Z: swap the cases.
+	// Text uses the digits 0-9a-zA-Z: swap the cases.
 	text := new(big.Int).SetUint64(uint64(crc32.ChecksumIEEE([]byte(body)))).Text(62)
 	swapped := strings.Map(func(c rune) rune {
 		switch {

@@ -1,15 +1,15 @@
-// Package keys says who may call the API: the form of a key, the document of all keys in the
-// store, and the table by which an edge finds a key without a lock or an allocation.
+// Package keys authenticates clients of the API. It holds the form of a key, the list of all keys in the
+// store, and the table in which an edge finds a key without a lock or an allocation.
 //
 // A key is "gc_live_", 32 random base62 characters and a checksum of six, the CRC-32 (IEEE) of
-// the 40 characters before it in base62, padded with zeros. So a typo is refused without a
+// the 40 characters before it in base62, padded with zeros. The service refuses a typo without a
 // look-up, and a secret scanner can tell a leaked key from a look-alike. The service stores
-// the SHA-256 of a key; the key itself is shown once, by [List.Create] or
-// [List.Rotate]. A fast hash is enough: nobody guesses 190 random bits.
+// the SHA-256 of a key, and shows the key once, by [List.Create] or
+// [List.Rotate]. A fast hash is enough, because nobody guesses 190 random bits.
 //
-// Operators change the [List], which is one object of the store, [Object]: document.go says
-// how it is stored, change.go what is done to it. An edge reads it through a [Follower] into a
-// [Table], which is made for the path of a request: table.go and entry.go. Neither half is
+// Operators change the [List], which is one object of the store, [Object]: list.go has
+// its stored form, change.go its operations. An edge reads it through a [Follower] into a
+// [Table], which is made for the request path: table.go and entry.go. Neither half is
 // needed to understand the other.
 package keys
 
@@ -24,7 +24,7 @@ import (
 	"slices"
 )
 
-// Object is the store key of the document.
+// Object is the store key of the list.
 const Object = "keys/keys.json"
 
 // The form of a key.
@@ -38,11 +38,11 @@ const (
 // digits of base62, in ascending order of value.
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// shownLen is how much of a key stays readable in the document: the prefix and four
-// characters, enough to find a key in a client's configuration, too little to guess it.
+// shownLen is the number of characters of a key that the list keeps: the prefix and four
+// more, enough to find a key in a client's configuration, too few to guess it.
 const shownLen = len(Prefix) + 4
 
-// Hash is the SHA-256 of a whole key. It is all the service keeps of one.
+// Hash is the SHA-256 of a whole key. The service keeps nothing else of a key.
 type Hash [sha256.Size]byte
 
 // String returns the hash in lower-case hex.
@@ -56,8 +56,8 @@ func Generate() string {
 	for len(key) < len(Prefix)+secretLen {
 		rand.Read(pool[:]) // never fails, see crypto/rand
 		for _, b := range pool {
-			// 248 is the greatest multiple of 62 that a byte can hold: what is above would
-			// make the first digits likelier than the others.
+			// 248 is the greatest multiple of 62 that a byte can hold: larger values
+			// would make the first digits likelier than the others.
 			if b < 248 && len(key) < len(Prefix)+secretLen {
 				key = append(key, digits[b%62])
 			}
@@ -67,10 +67,10 @@ func Generate() string {
 	return string(append(key, sum[:]...))
 }
 
-// Sum returns the hash of what may be a key, as it is as long as one. It does not allocate.
+// Sum returns the hash of a text of the length of a key. It does not allocate.
 //
-// It does not look at the checksum, which is for people and for scanners: a key that was not
-// issued is in no table, and to look there costs less than to check every key that is.
+// It ignores the checksum, which is for people and for scanners: no table has a key that was not
+// issued, and that look-up costs less than checking the checksum of every valid key.
 func Sum(key []byte) (Hash, bool) {
 	if len(key) != Length {
 		return Hash{}, false
@@ -78,7 +78,7 @@ func Sum(key []byte) (Hash, bool) {
 	return sha256.Sum256(key), true
 }
 
-// checksum is the CRC-32 (IEEE) of what precedes it, as six base62 digits, the highest first.
+// checksum is the CRC-32 (IEEE) of the text before it, as six base62 digits, the highest first.
 func checksum(body []byte) (sum [checksumLen]byte) {
 	rest := crc32.ChecksumIEEE(body)
 	for i := checksumLen - 1; i >= 0; i-- {
@@ -88,10 +88,10 @@ func checksum(body []byte) (sum [checksumLen]byte) {
 	return sum
 }
 
-// Tiers says how many requests a minute a key of each tier has. It is configuration.
+// Tiers maps each tier to its limit in requests a minute. It is configuration.
 type Tiers map[string]int
 
-// DefaultTiers returns the limits that hold where nothing else is configured.
+// DefaultTiers returns the limits without configuration.
 func DefaultTiers() Tiers {
 	return Tiers{"trial": 30, "standard": 120, "pro": 600, "sandbox": 30}
 }
@@ -99,7 +99,7 @@ func DefaultTiers() Tiers {
 // Names returns the tiers in ascending order of name.
 func (t Tiers) Names() []string { return slices.Sorted(maps.Keys(t)) }
 
-// Validate reports every tier whose name is empty or whose limit is not from 1 to a thousand million.
+// Validate reports every tier with an empty name or a limit outside 1 to a thousand million.
 func (t Tiers) Validate() error {
 	if len(t) == 0 {
 		return errors.New("no tiers")

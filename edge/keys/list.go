@@ -34,10 +34,10 @@ type StoredKey struct {
 	Origins []string  `json:"origins,omitzero"` // a browser's Origin must be among them, unless empty
 }
 
-// MaxSize is the most that an encoded document may measure, in bytes: about 300,000 keys.
+// MaxSize is the largest encoded list, in bytes: about 300,000 keys.
 const MaxSize = 64 << 20
 
-// ErrDamaged says that the bytes are not those of a document that was written.
+// ErrDamaged means that the bytes are no list that gridcast wrote.
 var ErrDamaged = errors.New("keys document is damaged")
 
 // The list is stored as one JSON object with a line for each key:
@@ -56,7 +56,7 @@ const (
 	listEnd  = "\"}\n"
 )
 
-// Encode returns the list as it is stored. The same list has the same bytes.
+// Encode returns the stored form of the list. Equal lists have equal bytes.
 func (d List) Encode() ([]byte, error) {
 	if err := d.validate(); err != nil {
 		return nil, fmt.Errorf("encode keys: %w", err)
@@ -145,7 +145,7 @@ func readSerial(data []byte) int64 {
 	return serial
 }
 
-// Decode reads an encoded list. A field that this program does not know is an error, because it may be a
+// Decode reads an encoded list. An unknown field is an error, because it may be a
 // restriction that it would not enforce. The error wraps ErrDamaged if the checksum is wrong.
 func Decode(data []byte) (List, error) {
 	lines, serial, err := open(data, func() {})
@@ -166,7 +166,7 @@ func Decode(data []byte) (List, error) {
 	return d, nil
 }
 
-// textOf returns a line without its end. The last line has no comma, and has one when a key follows it.
+// textOf returns a line without its end. A line ends with a comma if another key follows it.
 func textOf(line []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte(","))
 }
@@ -228,8 +228,8 @@ func (r *StoredKey) validate() error {
 	return nil
 }
 
-// validateOrigin accepts what a browser sends as Origin: scheme and host in lower case, a
-// port that is not the scheme's default, nothing else.
+// validateOrigin accepts the form of a browser's Origin: scheme and host in lower case, a
+// port that is not the scheme's default, and no more.
 func validateOrigin(origin string) error {
 	u, err := url.Parse(origin)
 	switch {

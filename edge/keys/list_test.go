@@ -118,8 +118,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestEveryByteIsGuarded changes each byte of a document and cuts it at each place: what is
-// accepted has the same content.
+// TestEveryByteIsGuarded changes each byte of a list and cuts it at each place. An accepted
+// list has the same content.
 func TestEveryByteIsGuarded(t *testing.T) {
 	d := keys.List{Serial: 17}
 	create(t, &d, keys.Request{Name: "n", Tier: "pro", Origins: []string{"https://example.org"}})
@@ -152,16 +152,16 @@ func TestEveryByteIsGuarded(t *testing.T) {
 	}
 }
 
-// TestEarlierFormat shows that a list in the format of an earlier release is refused, and is not replaced
-// by an update.
+// TestEarlierFormat shows that a list in the format of an earlier release is refused, and that an update does not
+// replace it.
 func TestEarlierFormat(t *testing.T) {
 	data, err := os.ReadFile("testdata/before.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, data := range map[string][]byte{
-		"by hand":             data,
-		"by a program":        []byte("{\"format\":1,\"keys\":[\n]}\n"),
+		"by hand":              data,
+		"by a program":         []byte("{\"format\":1,\"keys\":[\n]}\n"),
 		"format 1 in one line": []byte("{\"format\":1,\"serial\":0,\"keys\":[\n],\"sha256\":\"\"}\n"),
 	} {
 		store := memblob.New()

@@ -10,8 +10,8 @@ import (
 	"gridcast/edge/limit"
 )
 
-// document returns a document of n keys, without the cost of making keys that anybody could
-// use, and their hashes.
+// document returns a list of n keys and their hashes, without the cost of making usable
+// keys.
 func document(n int) (*keys.List, []keys.Hash) {
 	d := &keys.List{}
 	hashes := make([]keys.Hash, n)
@@ -25,7 +25,7 @@ func document(n int) (*keys.List, []keys.Hash) {
 	return d, hashes
 }
 
-// tableOf returns the table of a document that is in order.
+// tableOf returns the table of a valid list.
 func tableOf(t testing.TB, d *keys.List, tiers keys.Tiers, previous *keys.Table) *keys.Table {
 	t.Helper()
 	data, err := d.Encode()
@@ -39,8 +39,8 @@ func tableOf(t testing.TB, d *keys.List, tiers keys.Tiers, previous *keys.Table)
 	return table
 }
 
-// BenchmarkLookup is what a request does with a key whose hash is known: it is found, its
-// request is counted for the limit and for the usage.
+// BenchmarkLookup is the work of a request with a known hash: finding the key, and counting the
+// request for the limit and for the usage.
 func BenchmarkLookup(b *testing.B) {
 	for _, n := range []int{1, 100_000} {
 		b.Run(fmt.Sprintf("keys=%d", n), func(b *testing.B) {

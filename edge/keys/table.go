@@ -13,9 +13,9 @@ import (
 	"gridcast/edge/limit"
 )
 
-// Table finds keys by their hash. It is safe for concurrent use. It shares its entries, and what
-// they count, with the tables before and after it, and speaks of the latest document that one of
-// them was made of: it is to be replaced by the next one.
+// Table finds keys by their hash. It is safe for concurrent use. It shares its entries and
+// their counters with the tables before and after it, and answers by the latest list of
+// all of them, so replace it by the next one.
 type Table struct {
 	number   uint64
 	serial   int64 // of the document
@@ -25,30 +25,30 @@ type Table struct {
 	skipped  []string
 }
 
-// ErrOlder says that a document has a lower serial number than the one that is used.
+// ErrOlder means that a list has a lower serial number than the table.
 var ErrOlder = errors.New("keys document is older than the one in use")
 
-// tableRecord is a record of the document that was read.
+// tableRecord is a record of the list behind the table.
 type tableRecord struct {
 	sum   uint64 // of its line, or unknownSum
 	entry *Key
 }
 
-// unknownSum is the sum of a line that must be decoded again.
+// unknownSum is the sum of a line that the next table must decode again.
 const unknownSum = 0
 
-// NewTable makes the table of an encoded document. Keys keep the counters they had in the
-// previous table, which may be nil and must be of the same tiers and source, so that a reload
-// gives nobody a fresh window. Revoked keys are refused. So is a key of a tier that is not
-// configured, which is named by Skipped: one wrong record must not keep the revocation of
-// another from taking effect.
+// NewTable makes the table of an encoded list. Keys keep the counters of the
+// previous table, which may be nil and must have the same tiers and source, so that a reload
+// gives no key a fresh window. NewTable marks revoked keys as refused. It does the same with a key of an unconfigured
+// tier, which Skipped names, because one wrong record must not delay the revocation of
+// another key.
 //
-// Documents are changed a record at a time, so the lines of records that the previous table
-// was made of are not decoded again. With a previous table the work is spread, so that it does
-// not keep a processor from the requests that are being served.
+// A list changes a record at a time, so NewTable does not decode the lines of the previous table
+// again. With a previous table it pauses between pieces of work, so that it
+// leaves the processor to the running requests.
 //
-// A document with a lower serial number than the previous one is refused with ErrOlder. The
-// previous table is changed only if there is no error.
+// NewTable refuses a list with a lower serial number than the previous one with ErrOlder. It changes
+// the previous table only if there is no error.
 func NewTable(list []byte, tiers Tiers, source limit.Source, previous *Table) (*Table, error) {
 	b := tableBuilder{tiers: tiers, names: tiers.Names(), source: source, previous: previous, serving: previous != nil, since: time.Now()}
 	if previous == nil {
@@ -60,7 +60,7 @@ func NewTable(list []byte, tiers Tiers, source limit.Source, previous *Table) (*
 		err = b.readLines(lines)
 	}
 	if err == nil && previous != nil && b.table.serial < previous.serial {
-		// Keys that were revoked in between would work again.
+		// Keys that were revoked in between would be accepted again.
 		err = fmt.Errorf("%w: serial number %d, in use is %d", ErrOlder, b.table.serial, previous.serial)
 	}
 	if err == nil {
@@ -74,50 +74,50 @@ func NewTable(list []byte, tiers Tiers, source limit.Source, previous *Table) (*
 	return &b.table, nil
 }
 
-// tables is how many have been made.
+// tables counts the tables of this process.
 var tables atomic.Uint64
 
-// Number is the table's own. What is known of a key holds as long as the number of the table
-// is the same, and a number keeps no table alive.
+// Number is unique to the table. Knowledge about a key is valid as long as the number of the table
+// is the same; a number keeps no table alive.
 func (t *Table) Number() uint64 { return t.number }
 
-// Serial is the serial number of the document, 0 if it has none.
+// Serial is the serial number of the list, 0 if it has none.
 func (t *Table) Serial() int64 { return t.serial }
 
-// Len returns how many keys the table holds that are not revoked, expired ones included.
+// Len returns the number of keys in the table that are not revoked, expired ones included.
 func (t *Table) Len() int { return t.accepted }
 
-// Skipped says which keys were left out although they are not revoked, and why.
+// Skipped names the keys that the table refuses although they are not revoked, with the reason.
 func (t *Table) Skipped() []string { return t.skipped }
 
-// tableBuilder makes one table: it reads all of the document, and then changes the index.
+// tableBuilder makes one table: it reads the whole list, and then changes the index.
 type tableBuilder struct {
 	tiers    Tiers
 	names    []string // of tiers
 	source   limit.Source
 	previous *Table
 
-	serving bool      // requests are answered from previous meanwhile
-	since   time.Time // when the work went on after the last pause
+	serving bool      // previous answers requests meanwhile
+	since   time.Time // end of the last pause
 
-	table   Table           // its records have no entry yet where they are changed
-	changed []changedRecord // those that are not as in the previous table
-	dropped []*Key        // those of the previous table that are not as in the document
-	added   int             // changed records of keys that the index does not have
+	table   Table           // its changed records have no entry yet
+	changed []changedRecord // records that differ from the previous table
+	dropped []*Key          // entries of the previous table that differ from the list
+	added   int             // changed records of keys that are new to the index
 }
 
-// changedRecord is a record that the previous table does not have, or not in this place.
+// changedRecord is a record that the previous table does not hold in this place.
 type changedRecord struct {
 	at     int // in the document
 	record *StoredKey
 	hash   Hash
 }
 
-// lineSeed makes the sums of lines such that nobody can find two lines with one sum.
+// lineSeed is secret, so that nobody can find two lines with one sum.
 var lineSeed = maphash.MakeSeed()
 
-// readLines reads the records of a sealed document. Those that the previous table was made of,
-// as the same line in the same place, are in order and need not be decoded.
+// readLines reads the records of a sealed list. It does not decode a line that the previous table
+// has in the same place, because that line is valid.
 func (b *tableBuilder) readLines(lines []byte) error {
 	known := b.previous.records
 	b.table.records = make([]tableRecord, 0, len(known)+1)
@@ -150,7 +150,7 @@ func (b *tableBuilder) readLines(lines []byte) error {
 	return errors.Join(errs...)
 }
 
-// add notes a record that is not as in the previous table.
+// add notes a record that differs from the previous table.
 func (b *tableBuilder) add(r *StoredKey, sum uint64) error {
 	c := changedRecord{at: len(b.table.records), record: r}
 	if _, err := hex.Decode(c.hash[:], []byte(r.SHA256)); err != nil {
@@ -161,9 +161,9 @@ func (b *tableBuilder) add(r *StoredKey, sum uint64) error {
 	return nil
 }
 
-// checkIDs refuses two records with one ID: both changed, or one as in the previous table.
+// checkIDs refuses two records with one ID: both changed, or one unchanged.
 func (b *tableBuilder) checkIDs() error {
-	free := make(map[uint64]bool, len(b.dropped)) // IDs of the previous table that may be used again
+	free := make(map[uint64]bool, len(b.dropped)) // IDs of the previous table that are free again
 	for i, e := range b.dropped {
 		if i%16 == 0 {
 			b.yield()
@@ -192,7 +192,7 @@ func (b *tableBuilder) apply() {
 	previous := b.previous.index
 	b.table.index = previous
 	if previous.full(b.added) {
-		// Entries that move keep their counters where they are: requests go on counting there.
+		// A moved entry keeps its counters in place, because requests go on counting there.
 		b.table.index = newIndex(len(b.table.records))
 		for i := range b.table.records {
 			if i%16 == 0 {
@@ -204,7 +204,7 @@ func (b *tableBuilder) apply() {
 			}
 		}
 	}
-	kept := make(map[*Key]bool, len(b.changed)) // of dropped ones: only their line or place is new
+	kept := make(map[*Key]bool, len(b.changed)) // dropped entries with a new line or place only
 	for i, c := range b.changed {
 		if i%16 == 0 {
 			b.yield()
@@ -225,7 +225,7 @@ func (b *tableBuilder) apply() {
 	}
 }
 
-// fill makes an entry that nobody reads yet that of a changed record.
+// fill makes e the entry of a changed record. Call it before e is published.
 func (b *tableBuilder) fill(e *Key, c *changedRecord, old *Key) {
 	tier, configured := slices.BinarySearch(b.names, c.record.Tier)
 	switch {
@@ -240,17 +240,17 @@ func (b *tableBuilder) fill(e *Key, c *changedRecord, old *Key) {
 	}
 }
 
-// timeSlice is how long a table is worked at without a pause while requests are answered.
+// timeSlice is the longest work on a table without a pause while requests are running.
 const timeSlice = 500 * time.Microsecond
 
-// yield sleeps as long as the work has taken, at the end of each time slice. On one processor
-// the scheduler would let requests wait for ten milliseconds before it interrupted the work.
+// yield sleeps as long as the work has taken, at the end of each time slice. With one processor
+// the Go scheduler would let requests wait for ten milliseconds before it interrupts the work.
 func (b *tableBuilder) yield() {
 	if !b.serving {
 		return
 	}
 	if worked := time.Since(b.since); worked >= timeSlice {
-		time.Sleep(min(worked, 4*timeSlice)) // not for as long as something else kept it from its work
+		time.Sleep(min(worked, 4*timeSlice)) // no longer, if another process took the processor meanwhile
 		b.since = time.Now()
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"gridcast/edge/limit"
 )
 
-// model says by a plain map what a table should hold.
+// model predicts the content of a table with a plain map.
 type model struct {
 	random *rand.Rand
 	serial int
@@ -31,8 +31,8 @@ type model struct {
 	requests map[string]int       // by ID
 }
 
-// record returns a record of a new key. Many of them have their place next to one another in
-// an index, or the same one.
+// record returns a record of a new key. Many of them have neighbouring places in
+// an index, or the same place.
 func (m *model) record() keys.StoredKey {
 	m.serial++
 	hash := keys.Hash(sha256.Sum256(fmt.Append(nil, m.serial)))
@@ -49,7 +49,7 @@ func (m *model) record() keys.StoredKey {
 	return r
 }
 
-// change does to the document what commands and people do.
+// change changes the list like commands and people do.
 func (m *model) change() {
 	n := len(m.d.Keys)
 	if n == 0 {
@@ -132,8 +132,8 @@ func (m *model) check(t *testing.T, table *keys.Table) {
 	}
 }
 
-// TestTableIsWhatTheDocumentSays follows a document through many changes, one or several at a
-// time. Whatever a table takes over from the one before it, it finds what a map would.
+// TestTableIsWhatTheDocumentSays follows a list through many changes, one or several at a
+// time. With everything that a table takes over from its predecessor, it must agree with a map.
 func TestTableIsWhatTheDocumentSays(t *testing.T) {
 	for seed := range uint64(8) {
 		m := model{
@@ -172,8 +172,8 @@ func TestNewTableRefusesTheSameIDTwice(t *testing.T) {
 	}
 }
 
-// TestRefusedDocumentsChangeNothing has documents that would revoke one key, accept another
-// and move a third, if they were not refused for something that is found late.
+// TestRefusedDocumentsChangeNothing uses lists that would revoke one key, accept another
+// and move a third, but have a fault that is found late.
 func TestRefusedDocumentsChangeNothing(t *testing.T) {
 	good, hashes := document(5)
 	good.Serial = 7
@@ -219,9 +219,9 @@ func TestRefusedDocumentsChangeNothing(t *testing.T) {
 	}
 }
 
-// FuzzNewTable: a table is made of exactly the documents that can be decoded, also when it
-// takes over most records of another one. The fuzzed lines get a checksum that is right, so that
-// they are looked at.
+// FuzzNewTable: a table accepts exactly the lists that can be decoded, also when it
+// takes over most records of another one. The fuzzed lines get a right checksum, so that
+// NewTable reads them.
 func FuzzNewTable(f *testing.F) {
 	d, _ := document(3)
 	d.Keys[1].Origins = []string{"https://example.org"}
@@ -280,7 +280,7 @@ func FuzzNewTable(f *testing.F) {
 	})
 }
 
-// TestReloadUnderLoad counts requests while tables come and go, and keys with them: none is lost.
+// TestReloadUnderLoad counts requests while tables and keys come and go: none is lost.
 func TestReloadUnderLoad(t *testing.T) {
 	d, hashes := document(50)
 	more, _ := document(350)
@@ -334,7 +334,7 @@ func TestLookupDoesNotAllocate(t *testing.T) {
 	next := 0
 	if n := testing.AllocsPerRun(2000, func() {
 		hash := hashes[next%len(hashes)]
-		hash[0] ^= byte(next & 1) // every second one is not there
+		hash[0] ^= byte(next & 1) // every second one is missing
 		if entry := table.Lookup(hash, now); entry != nil {
 			entry.Usage.Count(entry.Counter.Take(now, entry.PerMinute).Allowed)
 		}
@@ -344,7 +344,7 @@ func TestLookupDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// An entry of another size would share its cache lines with its neighbours.
+// An entry of another size would share cache lines with its neighbours.
 func TestEntryFillsTwoCacheLines(t *testing.T) {
 	if size := reflect.TypeFor[keys.Key]().Size(); size <= 112 || size > 128 {
 		t.Errorf("got %d bytes, want it in the size class of 128", size)

@@ -7,15 +7,15 @@ import (
 )
 
 // Anonymous counts requests without a valid key by the client's address. Its size is fixed:
-// addresses that fall on the same slot share a window. That is good enough, because nobody is
-// refused for it: the counts only show guessing in headers and metrics.
+// addresses with the same slot share a window. That is good enough, because it refuses
+// nobody: the counts only show guessing in headers and metrics.
 type Anonymous struct {
 	perMinute int
-	seed      maphash.Seed // secret, so that nobody can choose whose window to fill
+	seed      maphash.Seed // secret, so that nobody can choose the window to fill
 	slots     []Window
 }
 
-// NewAnonymous returns a table of so many slots, 8 bytes each plus an offset.
+// NewAnonymous returns a table of slots, 8 bytes each plus an offset.
 func NewAnonymous(perMinute, slots int) *Anonymous {
 	a := &Anonymous{perMinute: perMinute, seed: maphash.MakeSeed(), slots: make([]Window, slots)}
 	for i := range a.slots {
@@ -34,7 +34,7 @@ func (a *Anonymous) Peek(client netip.Addr, now time.Time) Decision {
 	return a.slot(client).Peek(now, a.perMinute)
 }
 
-// slot takes the first 64 bits of an IPv6 address for the client: the rest is his to choose.
+// slot uses the first 64 bits of an IPv6 address, because the client can choose the rest.
 func (a *Anonymous) slot(client netip.Addr) *Window {
 	bytes := client.As16()
 	if !client.Is4() && !client.Is4In6() {

@@ -1,9 +1,9 @@
 // Package limit counts requests in fixed windows of 60 seconds, for each key and for each
 // address without one.
 //
-// A window begins at a whole second, at an offset within the minute that is the key's own, so
-// that the clients of a service do not all come back at the full minute. A request that finds
-// the window full is refused and counts no further.
+// A window begins at a whole second, at the key's own offset within the minute, so
+// that clients do not all come back at the full minute. The counter refuses a request in a full window,
+// and does not count it.
 package limit
 
 import (
@@ -14,15 +14,15 @@ import (
 // Period is the length of every window, in seconds.
 const Period = 60
 
-// Offset derives the second within the minute at which windows begin from a number that is
-// different for each key.
+// Offset derives the second within the minute at which windows begin from a number that
+// differs between keys.
 func Offset(seed uint64) int64 { return int64(seed % Period) }
 
 // Counter counts the requests of one key. It is safe for concurrent use.
 type Counter interface {
 	// Take counts one request at now, which is real time, unless perMinute are counted in
-	// this window already. Where it decides by itself it does not allocate.
-	// It may wait for another process, or for another request that does.
+	// this window already. A counter that decides alone does not allocate.
+	// Take may wait for another process, or for another request that waits.
 	Take(now time.Time, perMinute int) Decision
 }
 
@@ -31,28 +31,28 @@ type Counter interface {
 type AsyncCounter interface {
 	Counter
 
-	// TryTake is Take if the decision needs neither another process nor a lock that is held.
+	// TryTake is Take if the decision needs neither another process nor a held lock.
 	// Otherwise it counts nothing and returns false. It does not allocate.
 	TryTake(now time.Time, perMinute int) (Decision, bool)
 
 	// TakeAsync is Take that returns at once. It calls then once with the decision, from this
-	// goroutine or from another one, which then must not block.
+	// goroutine or another one; then must not block.
 	TakeAsync(now time.Time, perMinute int, then func(Decision))
 }
 
 // Source makes counters: [Memory], or one that shares its counts with other edges.
 type Source interface {
-	// String says how requests are counted, for an operator.
+	// String describes the way of counting, for an operator.
 	fmt.Stringer
 	// Counter returns a new counter for the key with this id, whose windows begin offset
 	// seconds into the minute.
 	Counter(id string, offset int64) Counter
 }
 
-// Faulty is a Source that can be out of order for a while, in which it counts in another way.
+// Faulty is a Source that can have a fault for a while, in which it counts in another way.
 type Faulty interface {
 	Source
-	// Fault says what is wrong; empty: nothing is.
+	// Fault describes the present fault; empty: none.
 	Fault() string
 }
 

@@ -58,8 +58,8 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestClockJumps has a clock that is wrong for one request, by as much and either way: before,
-// meanwhile and after, each window allows its limit at once.
+// TestClockJumps uses a clock that is wrong for one request, by every distance in both directions. Before,
+// during and after it each window allows its limit at once.
 func TestClockJumps(t *testing.T) {
 	const perMinute = 30
 	for _, jump := range []time.Duration{
@@ -79,7 +79,7 @@ func TestClockJumps(t *testing.T) {
 		if want := jump > 0 || jump < -time.Minute; (wrong == perMinute) != want {
 			t.Errorf("while the clock is %v wrong: allowed %d", jump, wrong)
 		}
-		// Right again. A window that has begun by mistake is over soon, if it was near; any
+		// The clock is right again. A window that began by mistake ends soon, if it was near; any
 		// other is forgotten.
 		windows := time.Duration(1)
 		if jump == time.Minute || jump == 2*time.Minute {
@@ -98,7 +98,7 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// TestRaiseAfterAJump takes over a count of others although the clock was an hour ahead once.
+// TestRaiseAfterAJump takes over the count of other edges although the clock was an hour ahead once.
 func TestRaiseAfterAJump(t *testing.T) {
 	w := limit.NewWindow(0)
 	w.Take(minute.Add(time.Hour), 10)
@@ -139,8 +139,8 @@ func TestRetryAfter(t *testing.T) {
 }
 
 // TestExactUnderConcurrency counts from many goroutines over window changes: each window
-// allows exactly the limit. Their clocks are apart by one window at most: a clock that is two
-// behind the counter's is taken for one that was set right.
+// allows exactly the limit. Their clocks are apart by one window at most, because a clock two windows
+// behind the counter's counts as set right.
 func TestExactUnderConcurrency(t *testing.T) {
 	const goroutines, requests, perMinute = 16, 4000, 1000
 	w := limit.NewWindow(17)
@@ -153,7 +153,7 @@ func TestExactUnderConcurrency(t *testing.T) {
 		lowest  = map[int64]int{}
 		wg      sync.WaitGroup
 	)
-	seen := make([]*atomic.Int64, goroutines) // the time that each goroutine counts with
+	seen := make([]*atomic.Int64, goroutines) // the time of each goroutine
 	for g := range seen {
 		seen[g] = new(atomic.Int64)
 	}
@@ -240,7 +240,7 @@ func TestAnonymous(t *testing.T) {
 	if d := a.Peek(netip.MustParseAddr("203.0.113.9"), minute); d.Allowed || d.Remaining != 0 {
 		t.Errorf("peek: got %+v", d)
 	}
-	// An address that is not known, as of a connection in memory, has a window too.
+	// An unknown address, such as that of a connection in memory, has a window too.
 	if got := a.Take(netip.Addr{}, minute); got.Limit != 2 {
 		t.Errorf("no address: got %+v", got)
 	}

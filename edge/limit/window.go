@@ -9,7 +9,7 @@ import (
 type Window struct {
 	offset int64
 	// state holds the number of the current window in the upper 32 bits and its count in the
-	// lower ones, so that both change in one step.
+	// lower ones, so that one step changes both.
 	state atomic.Uint64
 }
 
@@ -42,21 +42,21 @@ func (w *Window) TakeAsync(now time.Time, perMinute int, then func(Decision)) {
 	then(w.Take(now, perMinute))
 }
 
-// Peek returns what Take would find, without counting.
+// Peek returns the decision of Take without counting.
 func (w *Window) Peek(now time.Time, perMinute int) Decision {
 	number, count := w.at(w.state.Load(), now)
 	return w.decision(number, count, perMinute, count < perMinute)
 }
 
-// Latest returns the end, in Unix seconds, and the count of the latest window in which a request
-// was counted.
+// Latest returns the end, in Unix seconds, and the count of the latest window with a counted
+// request.
 func (w *Window) Latest() (reset int64, count int) {
 	state := w.state.Load()
 	return (int64(state>>32)+1)*Period + w.offset, int(uint32(state))
 }
 
-// Raise makes the count of the window that ends at reset at least count, as when others have
-// counted too.
+// Raise sets the count of the window that ends at reset to at least count, after other edges
+// have counted too.
 func (w *Window) Raise(reset int64, count int) {
 	number := (reset-w.offset)/Period - 1
 	for {
@@ -71,9 +71,9 @@ func (w *Window) Raise(reset int64, count int) {
 	}
 }
 
-// ahead is by how many windows a stored one may be ahead of the one at now. A clock that is set
-// back a little stays in the later window: going back would hand out the same minute twice. A
-// window that is further ahead was begun while the clock was wrong, and counts for nothing:
+// ahead is the number of windows by which a stored window may be ahead of now. After a clock is set
+// back a little, the counter stays in the later window, because going back would allow the same minute twice. A
+// window further ahead began while the clock was wrong, and is ignored:
 // waiting for it would refuse the key for as long as the clock was ahead.
 const ahead = 1
 
@@ -95,9 +95,9 @@ func (w *Window) decision(number int64, count, perMinute int, allowed bool) Deci
 	}
 }
 
-// Memory is the Source of counters in this process. Edges that use it count each for
-// themselves: n of them together allow n times the limit. Nothing is kept on disk, so that a
-// process that is started again gives every key a fresh window.
+// Memory is the Source of counters in this process. Each edge with it counts for
+// itself: n of them together allow n times the limit. It keeps nothing on disk, so a
+// restarted process gives every key a fresh window.
 type Memory struct{}
 
 var _ Source = Memory{}

@@ -1,15 +1,15 @@
 package negotiate
 
-// None and Any are answers of [NoneMatch] that are not an index.
+// None and Any are results of [NoneMatch] that are not an index.
 const (
-	None = -1 // no tag of the list is among those given
+	None = -1 // no tag of the list is among the given ones
 	Any  = -2 // the header is "*"
 )
 
 // NoneMatch reads an If-None-Match header and returns the index of the first of tags, which
-// are written with their quotes, that it lists, whatever the order in the header; or None, or
-// Any. The comparison is weak: W/"x" matches "x". What follows the first fault of the list is
-// not read.
+// include their quotes, that the header lists, in any order; or None, or
+// Any. The comparison is weak: W/"x" matches "x". NoneMatch does not read past the first fault of
+// the list.
 func NoneMatch(header []byte, tags [][]byte) int {
 	header = trim(header)
 	if string(header) == "*" {
@@ -55,8 +55,8 @@ func entityTag(list []byte) (tag, rest []byte, ok bool) {
 	return nil, nil, false
 }
 
-// PrefersHTML reports whether an Accept header names text/html, as browsers do, and does so
-// before any JSON it names.
+// PrefersHTML reports whether an Accept header names text/html before any JSON type, as browsers
+// do.
 func PrefersHTML(accept []byte) bool {
 	for len(accept) > 0 {
 		var member []byte

@@ -21,7 +21,7 @@ func TestNoneMatch(t *testing.T) {
 		{`W/"a"`, 0},
 		{`w/"a"`, negotiate.None},
 		{`"a-br"`, 2},
-		{`"a-br", "a-gz"`, 1}, // the order is that of the tags
+		{`"a-br", "a-gz"`, 1}, // the order of the tags decides
 		{`"x","a-gz"`, 1},
 		{` , ,"x" ,	W/"a-gz",`, 1},
 		{`*`, negotiate.Any},
@@ -30,7 +30,7 @@ func TestNoneMatch(t *testing.T) {
 		{`"x", *`, negotiate.None},
 		{`a`, negotiate.None},
 		{`"a`, negotiate.None},
-		{`"a" "a-gz"`, 0}, // what follows the fault is not read
+		{`"a" "a-gz"`, 0}, // nothing is read after the fault
 		{`"x" "a"`, negotiate.None},
 		{`"x y", "a"`, negotiate.None},
 		{`"a,b", "a"`, 0},
@@ -43,7 +43,7 @@ func TestNoneMatch(t *testing.T) {
 	}
 }
 
-// element is one entity tag of a list and what separates it from the next: RFC 9110, 8.8.3,
+// element is one entity tag of a list and the separator before the next: RFC 9110, 8.8.3,
 // with the empty elements that a recipient must accept (5.6.1).
 var element = regexp.MustCompile(`^[, \t]*(?:W/)?("[!\x23-\x7e\x80-\xff]*")[ \t]*(,|$)?`)
 

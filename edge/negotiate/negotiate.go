@@ -1,6 +1,6 @@
-// Package negotiate reads the request headers by which a client says which form of a response
-// it takes: Accept-Encoding, If-None-Match and Accept (RFC 9110, sections 12.5 and 13.1.2). It
-// does not allocate, and nothing a client sends is an error: what cannot be read is not said.
+// Package negotiate reads the request headers in which a client names the accepted forms of a
+// response: Accept-Encoding, If-None-Match and Accept (RFC 9110, sections 12.5 and 13.1.2). It
+// does not allocate. No header is an error: negotiate ignores an unreadable part.
 package negotiate
 
 // Encoding is a content coding that the service stores.
@@ -13,7 +13,7 @@ const (
 	Gzip
 	Identity
 
-	Encodings // how many there are
+	Encodings // the number of codings
 )
 
 var tokens = [Encodings]string{"br", "zstd", "gzip", "identity"}
@@ -21,12 +21,12 @@ var tokens = [Encodings]string{"br", "zstd", "gzip", "identity"}
 // Token returns the coding's name in Accept-Encoding and Content-Encoding.
 func (e Encoding) Token() string { return tokens[e] }
 
-// Suffix returns what distinguishes the coding's ETag and stored object: "br", "zst", "gz",
+// Suffix returns the suffix of the coding's ETag and stored object: "br", "zst", "gz",
 // and "" for the identity.
 func (e Encoding) Suffix() string { return [Encodings]string{"br", "zst", "gz", ""}[e] }
 
-// Order holds the codings that a client takes, the best first. It ends with the identity,
-// which is served even where the client refuses it, for want of anything better.
+// Order holds the codings that a client accepts, the best first. It ends with the identity,
+// which is served even to a client that refuses it, because there is nothing better.
 type Order struct {
 	list [Encodings]Encoding
 	n    int
@@ -38,10 +38,10 @@ func (o *Order) All() []Encoding { return o.list[:o.n] }
 // unset is the quality of a coding that no member of the list names.
 const unset = -1
 
-// AcceptEncoding reads the header's value. Without one, or with an empty one, only the
-// identity is left. A coding that is not named has the quality of "*"; the identity, if "*" is
-// not there either, is acceptable but the last choice. Of members that name the same coding
-// the last counts; one that cannot be read is ignored.
+// AcceptEncoding reads the header's value. Without a value only the
+// identity is left. A coding without a member has the quality of "*"; the identity, if "*" is
+// missing too, is acceptable but the last choice. Of members with the same coding
+// the last counts; an unreadable member is ignored.
 func AcceptEncoding(header []byte) Order {
 	quality := [Encodings]int{unset, unset, unset, unset}
 	star := unset
@@ -69,7 +69,7 @@ func AcceptEncoding(header []byte) Order {
 	return order(quality, star)
 }
 
-// order sorts what is acceptable: four values, so the simplest sort will do.
+// order sorts the acceptable codings: four values, so the simplest sort is enough.
 func order(quality [Encodings]int, star int) Order {
 	var o Order
 	for e := range quality {
@@ -93,7 +93,7 @@ func order(quality [Encodings]int, star int) Order {
 	return o
 }
 
-// weight reads the parameters of a member, in which only q has a meaning, and returns the
+// weight reads the parameters of a member, of which only q has a meaning, and returns the
 // quality in thousandths.
 func weight(parameters []byte) (q int, ok bool) {
 	q = 1000
@@ -128,7 +128,7 @@ func qvalue(s []byte) (int, bool) {
 	return q, q <= 1000
 }
 
-// cut splits s at the first sep; without one all of s is before it.
+// cut splits s at the first sep; without sep the first part is all of s.
 func cut(s []byte, sep byte) (before, after []byte) {
 	for i, c := range s {
 		if c == sep {
@@ -138,7 +138,7 @@ func cut(s []byte, sep byte) (before, after []byte) {
 	return s, nil
 }
 
-// trim removes optional white space as HTTP has it: spaces and tabs.
+// trim removes the optional white space of HTTP: spaces and tabs.
 func trim(s []byte) []byte {
 	for len(s) > 0 && (s[0] == ' ' || s[0] == '\t') {
 		s = s[1:]

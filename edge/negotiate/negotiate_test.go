@@ -57,7 +57,7 @@ func TestAcceptEncoding(t *testing.T) {
 
 var qvalue = regexp.MustCompile(`^(0(\.[0-9]{0,3})?|1(\.0{0,3})?)$`)
 
-// reference reads the header with the means of package strings.
+// reference reads the header with package strings.
 func reference(header string) []string {
 	names := []string{"br", "zstd", "gzip", "identity"}
 	given := map[string]float64{}
@@ -104,7 +104,7 @@ members:
 	return acceptable
 }
 
-// lower is for ASCII only, unlike strings.ToLower: the Kelvin sign is no k.
+// lower is for ASCII only: unlike strings.ToLower it leaves the Kelvin sign alone.
 func lower(s string) string {
 	return strings.Map(func(c rune) rune {
 		if 'A' <= c && c <= 'Z' {

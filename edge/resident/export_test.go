@@ -2,7 +2,7 @@ package resident
 
 import "gridcast/snapshots"
 
-// Targets is the content behind every target that Find knows.
+// Targets returns the content of every target that Find knows.
 func (s *Set) Targets() map[string]*snapshots.Body {
 	of := make(map[*Page]*snapshots.Body, len(s.variants))
 	for variant, page := range s.variants {

@@ -14,24 +14,24 @@ import (
 	"gridcast/snapshots"
 )
 
-// Page is one variant in every form it can be served in.
+// Page is one variant in every servable form.
 type Page struct {
 	// Endpoint is the index into catalog.Endpoints.
 	Endpoint int
-	// Countdown is what the edge completes the body from; then Answer must not be asked. It
+	// Countdown completes the body for each request; then do not call Answer. It
 	// is nil for every other page.
 	Countdown *wire.Countdown
 
-	// By coding; nil where the variant is not stored in it. The identity is always there.
+	// By coding; nil if the variant is not stored in it. The identity is always there.
 	full        [negotiate.Encodings]*Response
 	notModified [negotiate.Encodings]*Response
 
-	// What it was made of, by which the next version knows whether it can keep it.
+	// The source of the page, by which the next version knows whether it can keep the page.
 	body    *snapshots.Body
 	headers *headerSet
 }
 
-// NewPage makes the page of a document that is the same for the life of the process.
+// NewPage makes the page of a document that is constant for the life of the process.
 func NewPage(body *snapshots.Body, contentType, lifetime Field) (*Page, error) {
 	p := &Page{}
 	return p, p.fill(body, newHeaderSet(contentType, lifetime))
@@ -58,15 +58,15 @@ func (p *Page) fill(body *snapshots.Body, fields *headerSet) error {
 	return nil
 }
 
-// Answer returns the response to a request with these headers: the best form the client
-// takes, or 304 if it holds the content in any form. The 304 carries the tag that matched:
-// that of the best form if it is among them.
+// Answer returns the response to a request with these headers: the client's best
+// form, or 304 if the client holds the content in any form. The 304 carries the matching tag,
+// the best form's tag if it is among them.
 func (p *Page) Answer(acceptEncoding, ifNoneMatch []byte) *Response {
 	best := p.best(acceptEncoding)
 	switch {
 	case len(ifNoneMatch) == 0:
 		return p.full[best]
-	case bytes.Equal(ifNoneMatch, p.full[best].ETag): // as most clients send it
+	case bytes.Equal(ifNoneMatch, p.full[best].ETag): // the usual case
 		return p.notModified[best]
 	}
 	forms := [negotiate.Encodings]negotiate.Encoding{best}
@@ -101,12 +101,12 @@ func (p *Page) best(acceptEncoding []byte) negotiate.Encoding {
 	return negotiate.Identity
 }
 
-// Find returns the page of a request target in one of its common spellings, or nil: then
+// Find returns the page of a request target in one of its common spellings, or nil; then
 // [Set.Page] decides. It does not allocate.
 func (s *Set) Find(target []byte) *Page { return s.targets[string(target)] }
 
-// Page returns the page of a variant that the catalog selected. A session key without a pick
-// has the page of the empty list. It is nil where the version lacks an additive endpoint.
+// Page returns the page of a variant that the catalog selected. For a session key without a pick
+// it returns the page of the empty list, and nil if the version lacks an additive endpoint.
 func (s *Set) Page(variant catalog.Variant) *Page {
 	if page := s.variants[variant]; page != nil {
 		return page
@@ -122,15 +122,15 @@ func (s *Set) Feed(path string) *Page {
 	return s.feeds[path]
 }
 
-// Download is the file of a season: the responses to those who ask for it, but for the bytes.
+// Download is the file of a season: its responses without the bytes.
 type Download struct {
 	File        snapshots.Bulk
 	Full        *Response // without a body
 	NotModified *Response
 }
 
-// newDownload makes the responses; of the fields of documents they take what says how long they may be
-// kept.
+// newDownload makes the responses. It takes the caching lifetime from the fields of
+// documents.
 func newDownload(b snapshots.Bulk, documents *headerSet) *Download {
 	sum, err := hex.DecodeString(b.SHA256)
 	if err != nil {
@@ -141,7 +141,7 @@ func newDownload(b snapshots.Bulk, documents *headerSet) *Download {
 	fields := append([]Field{
 		NewField("Content-Type", "application/zip"),
 		NewField("Content-Disposition", fmt.Sprintf(`attachment; filename="gridcast-%d.zip"`, b.Year)),
-		NewField("Accept-Ranges", "none"), // a season is small: to begin anew costs less than to piece it together
+		NewField("Accept-Ranges", "none"), // a season is small, so a new transfer costs less than ranges
 		NewField("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(sum)+":"),
 	}, kept...)
 	return &Download{File: b, Full: New(http.StatusOK, tag, fields, nil), NotModified: New(http.StatusNotModified, tag, kept, nil)}
@@ -155,10 +155,10 @@ func (d *Download) Answer(ifNoneMatch []byte) *Response {
 	return d.Full
 }
 
-// Download returns that of a season, nil if the version has none.
+// Download returns the download of a season, nil if the version has none.
 func (s *Set) Download(year int) *Download { return s.downloads[year] }
 
-// feedHeaders are the fields of each feed. Anybody may keep a feed for a while: it is the same for all.
+// feedHeaders are the fields of each feed. Shared caches may keep a feed for a while, because it is equal for all.
 var feedHeaders = func() map[catalog.Feed]*headerSet {
 	all := map[catalog.Feed]*headerSet{}
 	for _, f := range catalog.Feeds {

@@ -6,26 +6,26 @@ import (
 	"gridcast/edge/negotiate"
 )
 
-// Field is one header field, spelled as it goes over the wire.
+// Field is one header field in its wire form.
 type Field struct{ Name, Value []byte }
 
-// Response is a finished response but for the date and the rate fields. It is immutable, apart
-// from Rendered, and shared by all requests.
+// Response is a finished response without the date and the rate fields. It is immutable, except
+// for Rendered, and shared by all requests.
 type Response struct {
 	Status int
 	ETag   []byte  // with its quotes; nil: none
 	Fields []Field // the others, shared between responses
 	Body   []byte
 
-	// Rendered is for a sender that writes the head as one block of bytes instead of field by
-	// field: it keeps here what it has made once. Nil until then.
+	// Rendered caches the head as one block of bytes, for a sender that does not write field by
+	// field. Nil until the first use.
 	Rendered atomic.Pointer[Rendered]
 }
 
 // Rendered is the head of a response as bytes. It is immutable.
 type Rendered struct {
 	Head   []byte
-	DateAt int // where the value of Date begins in Head
+	DateAt int // offset of the value of Date in Head
 }
 
 // New makes a response. The body is not copied.
@@ -50,12 +50,12 @@ var (
 // NewField returns a field.
 func NewField(name, value string) Field { return Field{[]byte(name), []byte(value)} }
 
-// Common returns extra fields followed by those that every response has.
+// Common returns extra fields followed by the fields of every response.
 func Common(extra ...Field) []Field {
 	return append(extra[:len(extra):len(extra)], noSniff, anyOrigin, exposed)
 }
 
-// Uncached is Common for a response that nobody may keep, such as an error.
+// Uncached is Common for a response that no cache may keep, such as an error.
 func Uncached(extra ...Field) []Field {
 	return Common(append(extra[:len(extra):len(extra)], noStore)...)
 }

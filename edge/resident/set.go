@@ -1,7 +1,7 @@
 // Package resident holds a published version in memory as finished responses, so that a
 // request costs one look-up: from the request target to a [Page], from the page to a
 // [Response]. A [Set] is made whole or not at all, never changes, and is swapped as one value,
-// so that no response can be of two versions.
+// so that no response mixes two versions.
 package resident
 
 import (
@@ -16,7 +16,7 @@ import (
 	"gridcast/snapshots"
 )
 
-// Set is one version, ready to be served. It is safe for concurrent use.
+// Set is one version, ready to serve. It is safe for concurrent use.
 type Set struct {
 	version   *snapshots.Version
 	known     catalog.Known
@@ -28,10 +28,10 @@ type Set struct {
 	downloads map[int]*Download
 }
 
-// Load makes the responses of a version. Pages of previous, which may be nil, whose content is
-// the same value stay as they are. A version that lacks a variant of an endpoint that is not
-// additive, or whose countdown cannot be read, is an error. A body whose path the catalog does
-// not know is of an endpoint that came after this edge, and is left out.
+// Load makes the responses of a version. It keeps the pages of previous, which may be nil, whose content is
+// the same value. It fails if a version lacks a variant of an endpoint that is not
+// additive, or if its countdown is unreadable. It leaves out a body with a path unknown to the catalog,
+// because that endpoint is newer than this edge.
 func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 	m := &v.Manifest
 	s := &Set{
@@ -43,13 +43,13 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 		downloads: map[int]*Download{},
 	}
 	same := previous.selects(v, s.known)
-	if same { // only those of other pages are found again
+	if same { // only the targets of other pages must be found again
 		s.targets = maps.Clone(previous.targets)
 	} else {
 		s.targets = make(map[string]*Page, 8*len(m.Entries))
 	}
 	if m.State != nil {
-		// It is for people: a form that came after this edge keeps nothing from being served.
+		// The state is for people, so a form that is newer than this edge stops nothing.
 		if facts := new(wire.FactsState); json.Unmarshal(m.State, facts) == nil {
 			s.facts = facts
 		}
@@ -62,7 +62,7 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 	for path, headers := range feedHeaders {
 		body, ok := v.Body(path.Stored)
 		if !ok {
-			continue // of a builder of before
+			continue // from an older builder
 		}
 		page := previous.Feed(path.Path)
 		if page == nil || page.body != body {
@@ -84,21 +84,21 @@ func Load(v *snapshots.Version, previous *Set) (*Set, error) {
 	return s, nil
 }
 
-// selects says whether each target means in a version what it means in this one: which variant that is
-// depends on what is known, and on nothing else.
+// selects reports whether each target has the same meaning in a version and in this one. The meaning
+// depends only on the known seasons and sessions.
 func (s *Set) selects(v *snapshots.Version, known catalog.Known) bool {
 	if s == nil || s.known.Current != known.Current || !slices.Equal(s.known.Seasons, known.Seasons) {
 		return false
 	}
 	for path := range s.version.All() {
 		if _, has := v.Body(path); !has {
-			return false // its targets mean nothing any more
+			return false // its targets have no meaning any more
 		}
 	}
 	return true
 }
 
-// add makes the page of a body and finds the targets that select it. same: the set has those of previous.
+// add makes the page of a body and finds the targets that select it. same: the set has the targets of previous.
 func (s *Set) add(path string, body *snapshots.Body, previous *Set, same bool) error {
 	variant, err := catalog.ParsePath(path)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *Set) add(path string, body *snapshots.Body, previous *Set, same bool) e
 		return nil
 	}
 	for _, query := range queries(variant) {
-		// Which of them mean this variant is for the catalog to say, not for us.
+		// The catalog decides which of them mean this variant.
 		if selected, err := endpoint.Select([]byte(query), s.known); err != nil || selected != variant {
 			continue
 		}
@@ -135,7 +135,7 @@ func (s *Set) add(path string, body *snapshots.Body, previous *Set, same bool) e
 	return nil
 }
 
-// page returns the page of a variant if it was made of the same, nil otherwise.
+// page returns the page of a variant if it has the same source, nil otherwise.
 func (s *Set) page(variant catalog.Variant, body *snapshots.Body, headers *headerSet) *Page {
 	if s == nil {
 		return nil
@@ -146,8 +146,8 @@ func (s *Set) page(variant catalog.Variant, body *snapshots.Body, headers *heade
 	return nil
 }
 
-// headers returns the fields of the variant, which say how long its responses may be kept: longer
-// only for a season that is over and of which nothing is expected to change any more.
+// headers returns the fields of the variant with its caching lifetime, which is longer
+// only for a season that is over and without an expected change.
 func (s *Set) headers(v catalog.Variant) *headerSet {
 	lifetime, fields := moving, movingHeaders
 	year := season(v)
@@ -161,8 +161,8 @@ func (s *Set) headers(v catalog.Variant) *headerSet {
 	return fields
 }
 
-// Deprecation returns the fields that say that an endpoint is to go, and when (RFC 9745, RFC 8594);
-// none if it stays. Those of a page have them already.
+// Deprecation returns the fields that announce the end of an endpoint (RFC 9745, RFC 8594);
+// none if it stays. The fields of a page include them.
 func Deprecation(e *catalog.Endpoint) []Field {
 	if e.Deprecated.IsZero() {
 		return nil
@@ -177,19 +177,19 @@ func Deprecation(e *catalog.Endpoint) []Field {
 	return fields
 }
 
-// Version is what the responses were made of.
+// Version returns the version behind the responses.
 func (s *Set) Version() *snapshots.Version { return s.version }
 
-// Countdown is the content of the computed endpoint.
+// Countdown returns the content of the computed endpoint.
 func (s *Set) Countdown() *wire.Countdown { return s.countdown }
 
-// Facts is what the builder says of the facts behind the version; nil if it says nothing.
+// Facts returns the builder's report on the facts behind the version; nil if there is none.
 func (s *Set) Facts() *wire.FactsState { return s.facts }
 
-// Known is what the version knows.
+// Known returns the seasons and sessions of the version.
 func (s *Set) Known() catalog.Known { return s.known }
 
-// row is the place of a variant's endpoint in the catalog.
+// row returns the index of a variant's endpoint in the catalog.
 func row(v catalog.Variant) (int, *catalog.Endpoint) {
 	index, ok := catalog.Lookup("/" + string(v.Endpoint))
 	if !ok {
@@ -198,7 +198,7 @@ func row(v catalog.Variant) (int, *catalog.Endpoint) {
 	return index, &catalog.Endpoints[index]
 }
 
-// season returns the year that a variant is about, 0 if it is about none or all.
+// season returns the year of a variant, 0 if it has none or all.
 func season(v catalog.Variant) int {
 	if v.SessionKey > 0 {
 		return int(v.SessionKey / catalog.KeysPerSeason)
@@ -207,7 +207,7 @@ func season(v catalog.Variant) int {
 }
 
 // queries returns the raw queries that plainly spell a variant: its parameters, each given or
-// left to its default, in every order. Not all of them need select it.
+// left to its default, in every order. Some of them may not select it.
 func queries(v catalog.Variant) []string {
 	var given []string
 	if v.Type != "" {

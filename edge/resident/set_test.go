@@ -21,7 +21,7 @@ func load(t testing.TB) *resident.Set {
 	return set
 }
 
-// TestFind lists targets that must be found by one look-up, and some that must not.
+// TestFind lists targets that one look-up must find, and some that it must not.
 func TestFind(t *testing.T) {
 	set := load(t)
 	for _, target := range []string{
@@ -46,7 +46,7 @@ func TestFind(t *testing.T) {
 }
 
 // TestFindAgreesWithTheCatalog compares the map with the general path for every plain
-// spelling of every parameter, whether it is found or not.
+// spelling of every parameter, found or not.
 func TestFindAgreesWithTheCatalog(t *testing.T) {
 	set := load(t)
 	values := []string{"", "type=drivers", "type=constructors", "year=1950", "year=2023", "year=2024", "session_key=2023005", "session_key=2024001"}
@@ -149,7 +149,7 @@ func TestPagesAreKept(t *testing.T) {
 	}
 }
 
-// What a target finds does not depend on which version was loaded before.
+// The page of a target does not depend on the version loaded before.
 func TestLoadAfterAnother(t *testing.T) {
 	store := memblob.New()
 	var set *resident.Set
@@ -174,7 +174,7 @@ func TestLoadAfterAnother(t *testing.T) {
 	}
 }
 
-// BenchmarkLoad loads a version from nothing, and after one with the same bodies.
+// BenchmarkLoad loads a version without and after one with the same bodies.
 func BenchmarkLoad(b *testing.B) {
 	v := edgetest.Publish(b, memblob.New(), 1)
 	set, err := resident.Load(v, nil)
@@ -193,7 +193,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// TestDeprecatedEndpointsSayWhenTheyGo: both fields are in full answers and in 304s, and only of that
+// TestDeprecatedEndpointsSayWhenTheyGo: both fields are in full answers and in 304s of only that
 // endpoint.
 func TestDeprecatedEndpointsSayWhenTheyGo(t *testing.T) {
 	index, _ := catalog.Lookup("/accuracy")

@@ -11,7 +11,7 @@ import (
 	"gridcast/edge/limit/redislimit"
 )
 
-// BenchmarkTake has 64 requests at a time, of one key and of a thousand.
+// BenchmarkTake runs 64 requests at a time, of one key and of a thousand.
 func BenchmarkTake(b *testing.B) {
 	redis := newServer(b)
 	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {

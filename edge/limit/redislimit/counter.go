@@ -15,20 +15,20 @@ type counter struct {
 	key    string // in Redis
 	offset int64
 
-	// local is what this edge knows of the count over all edges: Redis' at its last answer, and
-	// what this edge has allowed without Redis since.
+	// local is this edge's knowledge of the count over all edges: the count of Redis' last answer, plus
+	// the requests that this edge has allowed without Redis since.
 	local *limit.Window
-	// leased are the tokens that Redis has given to this edge and that are not used yet. They
-	// are in the count of local. In strict mode there are none.
+	// leased counts the unused tokens that Redis has given to this edge. They
+	// are part of the count of local. In strict mode there are none.
 	leased windowCount
-	// unreported are the requests that were allowed without Redis and that it has not been told
-	// of. They are in the count of local.
+	// unreported counts the requests that this edge allowed without Redis and has not reported
+	// yet. They are part of the count of local.
 	unreported windowCount
-	// opened is the latest window of which a request has asked Redis.
+	// opened is the latest window in which a request has asked Redis.
 	opened atomic.Int64
 
 	mu     sync.Mutex // guards what follows
-	next   *call      // that Redis has not been asked yet, so that requests can join it; or nil
+	next   *call      // the next question, which requests can join until Redis is asked; or nil
 	asking bool       // a goroutine runs ask
 }
 
@@ -41,13 +41,13 @@ type call struct {
 	wanted    int // tokens, one for each request
 	// early is the end of the window in which a request was allowed before the answer; 0: none.
 	early      int64
-	unreported struct { // told with the call
+	unreported struct { // reported with the call
 		window int64
 		n      int
 	}
 
-	// The answer, to be read when done is closed: the window of now, the tokens granted, and the
-	// count with them, unless err says why there is none.
+	// The answer, to be read when done is closed: the present window, the granted tokens, and the
+	// count with them, unless err is set.
 	window         int64
 	granted, count int
 	err            error
@@ -77,8 +77,8 @@ func (c *counter) Take(now time.Time, perMinute int) limit.Decision {
 	return c.answered(q, index, now, perMinute)
 }
 
-// TryTake implements [limit.AsyncCounter]. It decides unless Redis has to be asked, as in strict
-// mode it always has to be. It takes no lock.
+// TryTake implements [limit.AsyncCounter]. It decides unless it must ask Redis, which strict
+// mode always must. It takes no lock.
 func (c *counter) TryTake(now time.Time, perMinute int) (limit.Decision, bool) {
 	if c.source.mode == Lease {
 		number := c.number(now)
@@ -106,7 +106,7 @@ func (c *counter) TakeAsync(now time.Time, perMinute int, then func(limit.Decisi
 		return
 	}
 	if c.source.mode == Lease {
-		go func() { then(c.Take(now, perMinute)) }() // seldom, and with a timeout of its own
+		go func() { then(c.Take(now, perMinute)) }() // rare, and with its own timeout
 		return
 	}
 	decide := func(q *call, index int) { then(c.answered(q, index, now, perMinute)) }
@@ -115,8 +115,8 @@ func (c *counter) TakeAsync(now time.Time, perMinute int, then func(limit.Decisi
 	}
 }
 
-// join lets a request take part in the next call, and returns which of its requests it is, from
-// 0; or nil after Close. Unless then is nil it is called with the same when there is an answer.
+// join adds a request to the next call, and returns the index of the request in it, from
+// 0; or nil after Close. If then is not nil, the call passes it the same when the answer arrives.
 func (c *counter) join(perMinute int, then func(q *call, index int)) (q *call, index int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,7 +131,7 @@ func (c *counter) join(perMinute int, then func(q *call, index int)) (q *call, i
 	}
 	q, index = c.next, c.next.wanted
 	q.wanted++
-	q.perMinute = perMinute // the same for all, but for a moment when the tier changes
+	q.perMinute = perMinute // equal for all requests, but for a moment when the tier changes
 	if then != nil {
 		q.then = append(q.then, func() { then(q, index) })
 	}
@@ -141,7 +141,7 @@ func (c *counter) join(perMinute int, then func(q *call, index int)) (q *call, i
 // ask makes calls as long as requests wait for one.
 func (c *counter) ask() {
 	for {
-		runtime.Gosched() // requests that are about to join do so
+		runtime.Gosched() // lets requests join that are about to
 		c.mu.Lock()
 		q := c.next
 		if q == nil {
@@ -157,7 +157,7 @@ func (c *counter) ask() {
 	}
 }
 
-// finish takes note of how a call ended, and lets its requests go on.
+// finish records the end of a call, and releases its requests.
 func (c *counter) finish(q *call, err error) {
 	c.mu.Lock()
 	q.err = err
@@ -167,7 +167,7 @@ func (c *counter) finish(q *call, err error) {
 			c.unreported.add(c.window(q.early), 1)
 		}
 	} else {
-		// The count goes first: nobody adds new tokens to what was left before them.
+		// Store the count first, so that nobody adds new tokens to the old ones.
 		c.local.Raise(c.reset(q.window), q.count)
 		if more := q.granted - q.wanted; more > 0 {
 			c.leased.add(q.window, more)
@@ -180,7 +180,7 @@ func (c *counter) finish(q *call, err error) {
 	}
 }
 
-// answered decides by the answer, which has come: the first requests of a call have its tokens.
+// answered decides by the answer: the first requests of a call have its tokens.
 func (c *counter) answered(q *call, index int, now time.Time, perMinute int) limit.Decision {
 	if q.err != nil {
 		return c.alone(now, perMinute)
@@ -193,13 +193,13 @@ func (c *counter) answered(q *call, index int, now time.Time, perMinute int) lim
 	return d
 }
 
-// leave decides before the answer. Redis counts the request all the same when it comes to the
-// call, so that it is unreported only if the call fails.
+// leave decides before the answer. Redis counts the request anyway when the call
+// arrives, so the request is unreported only if the call fails.
 func (c *counter) leave(q *call, index int, now time.Time, perMinute int) limit.Decision {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
-	case <-q.done: // just now
+	case <-q.done: // the answer arrived just now
 		return c.answered(q, index, now, perMinute)
 	default:
 	}
@@ -230,7 +230,7 @@ func (c *counter) opens(now time.Time) bool {
 	return latest != number && c.opened.CompareAndSwap(latest, number)
 }
 
-// number is that of the window at now.
+// number is the number of the window at now.
 func (c *counter) number(now time.Time) int64 {
 	return (c.source.inRedis(now).Unix() - c.offset) / limit.Period
 }
@@ -241,12 +241,12 @@ func (c *counter) window(reset int64) int64 { return (reset-c.offset)/limit.Peri
 // reset is the end of a window in Unix seconds.
 func (c *counter) reset(window int64) int64 { return (window+1)*limit.Period + c.offset }
 
-// windowCount is a number that belongs to one window: the window is in the upper 32 bits and the
-// number in the lower ones, so that both change in one step. It begins as 0 of a window long ago.
+// windowCount is a number of one window. The window is in the upper 32 bits and the
+// number in the lower ones, so that one step changes both. It starts as 0 of a window long ago.
 type windowCount struct{ state atomic.Uint64 }
 
-// add adds n of the window, and forgets what there was of another one. What comes after the
-// window's end is ignored.
+// add adds n to the window, and drops the number of another window. It ignores n after the
+// window's end.
 func (w *windowCount) add(window int64, n int) {
 	for {
 		state := w.state.Load()
@@ -263,8 +263,8 @@ func (w *windowCount) add(window int64, n int) {
 	}
 }
 
-// take takes one, if there is one of the window with this number or of the next, and returns how
-// many it leaves there.
+// take takes one, if the window with this number or the next has one, and returns the
+// rest.
 func (w *windowCount) take(number int64) (window int64, left int, ok bool) {
 	for {
 		state := w.state.Load()

@@ -26,8 +26,8 @@ import (
 	"gridcast/snapshots/blob/porttest"
 )
 
-// exact takes twice as many as may on each of the edges, and wants the limit to be kept, but for
-// an edge's first request of a window on a machine so busy that it did not wait for the answer.
+// exact sends twice the limit to each of the edges and checks that the limit holds, except for
+// an edge's first request of a window on a machine too busy to wait for the answer.
 func exact(t *testing.T, sources []*redislimit.Source) {
 	t.Helper()
 	const perMinute = 60
@@ -50,7 +50,7 @@ func exact(t *testing.T, sources []*redislimit.Source) {
 	}
 }
 
-// TestUserAndPassword has a Redis that lets a user do no more than counting takes.
+// TestUserAndPassword uses a Redis that allows a user only the commands of counting.
 func TestUserAndPassword(t *testing.T) {
 	t.Parallel()
 	redis := newServer(t, append(strings.Fields("--user default off --user edge on >secret ~gridcast:* -@all"),
@@ -91,8 +91,8 @@ func TestTLS(t *testing.T) {
 		}
 	}
 	for name, cfg := range map[string]redislimit.Config{
-		"an authority that is not known": {URL: "rediss://" + address},
-		"another name":                   {URL: "rediss://localhost:" + port, RootCAs: roots},
+		"an unknown authority": {URL: "rediss://" + address},
+		"another name":         {URL: "rediss://localhost:" + port, RootCAs: roots},
 	} {
 		cfg.Mode, cfg.Log = redislimit.Strict, slog.New(slog.DiscardHandler)
 		source, err := redislimit.Open(t.Context(), cfg)
@@ -142,7 +142,7 @@ func certificate(t *testing.T, dir string) *x509.CertPool {
 	return pool
 }
 
-// TestCluster shares keys among three servers, of which one is killed.
+// TestCluster shares keys among three servers, and kills one of them.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	const slots = 16384
@@ -212,7 +212,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// clusterState is what a node says of its cluster: ok when each node knows the others.
+// clusterState returns a node's state of its cluster: ok when each node knows the others.
 func clusterState(t *testing.T, node *server) string {
 	t.Helper()
 	c, err := net.Dial("tcp", node.address)
@@ -250,8 +250,8 @@ func TestSentinel(t *testing.T) {
 	exact(t, open(t, redislimit.Config{URL: "redis://" + sentinel.address + "?master_set=limits", Mode: redislimit.Strict}, 2))
 }
 
-// TestFlapping stops Redis again and again: no edge allows more than the limit, and when it is
-// over they share it again.
+// TestFlapping stops Redis again and again. No edge allows more than the limit, and afterwards
+// the edges share the limit again.
 func TestFlapping(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
@@ -300,7 +300,7 @@ func TestFlapping(t *testing.T) {
 	}
 }
 
-// TestFlush loses all counts again and again while Redis answers: at most the limit on each edge.
+// TestFlush deletes all counts again and again while Redis answers: each edge allows at most the limit.
 func TestFlush(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
@@ -328,7 +328,7 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// TestClockOfRedisWasAhead has a window in Redis that began in an hour: it counts for nothing.
+// TestClockOfRedisWasAhead stores a window in Redis that begins in an hour: it is ignored.
 func TestClockOfRedisWasAhead(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
@@ -349,8 +349,8 @@ func TestClockOfRedisWasAhead(t *testing.T) {
 	}
 }
 
-// TestStartWhileRedisHangs opens a source whose Redis accepts connections and says nothing, and
-// closes it again.
+// TestStartWhileRedisHangs opens a source while Redis accepts connections and sends nothing, and
+// closes the source again.
 func TestStartWhileRedisHangs(t *testing.T) {
 	t.Parallel()
 	redis := newServer(t)

@@ -1,52 +1,52 @@
 // Package redislimit counts requests over all edges, in Redis: in a single server, under
-// Sentinel or in a cluster, as the URL says (see [Config]).
+// Sentinel or in a cluster, depending on the URL (see [Config]).
 //
 // # What both modes have in common
 //
-// Windows are those of Redis' clock. For each key Redis holds the number of a window and its
-// count; a script changes both in one step. Requests of a key that come while Redis is being
-// asked about that key wait for the next question, which counts all of them; questions about
+// Redis' clock gives the windows. For each key Redis holds the number of a window and its
+// count; a script changes both in one step. Requests of a key that arrive during a question
+// about that key wait for the next question, which counts all of them; questions about
 // different keys travel together.
 //
-// A question that has no answer after 250 ms has failed, and so have all others until Redis is
-// known to answer again, which a background goroutine finds out within about a second. Meanwhile
-// the edge counts for itself, from the last count it knows, so that each edge allows the limit at
-// most; when Redis is back it is told what was allowed without it. An edge starts without Redis
-// too. In a cluster each edge counts for itself the keys of a server that is gone, and all keys if
-// that server has the one by which edges know of each other, gridcast:edges.
+// A question without an answer after 250 ms has failed, and so have all others until Redis is
+// known to answer again. A background goroutine finds that out within about a second. Meanwhile
+// the edge counts for itself, from the last known count, so that each edge allows the limit at
+// most. When Redis is back, the edge reports the requests that it allowed without it. An edge starts without Redis
+// too. In a cluster each edge counts for itself the keys of a missing server, and all keys if
+// that server has gridcast:edges, by which edges know of each other.
 //
-// A Redis that has lost its counts, by a flush, or a restart or failover without all writes, is
-// told by each edge at its next question what that edge knows: the count at its last answer.
-// What others were given since then is allowed once more. One flush costs little, twenty in half
-// a minute made 3,951 of 3,000 when leased and 3,178 when strict. Never is it more than the limit
+// After a flush, a restart or a failover without all writes Redis has lost its counts.
+// Each edge's next question then restores the count of that edge's last answer.
+// Tokens given to other edges since then are allowed once more. One flush costs little; twenty in half
+// a minute made 3,951 of 3,000 when leased and 3,178 when strict. The sum never exceeds the limit
 // times the number of edges.
 //
-// A clock of Redis that jumps costs at most two minutes: a stored window that is more than one
-// ahead of now was begun while the clock was wrong, and counts for nothing.
+// A jump of Redis' clock costs at most two minutes: a stored window that is more than one
+// ahead of now began while the clock was wrong, and is ignored.
 //
 // # Lease
 //
-// In the mode [Lease] an edge reserves a share of what a window has left, and decides by itself
-// until the share is used up: nearly every request costs what it costs in memory. A share is an
-// eighth of what is left, divided by the number of edges, and at least what the waiting requests
-// need. So shares become smaller towards the end of the limit, and little is lost with the tokens
-// that an edge does not use before the window ends: the sum over all edges is the limit, or a few
-// less where keys are used at several edges at once.
+// In the mode [Lease] an edge reserves a share of the window's remaining requests, and decides alone
+// until the share is used up: nearly every request costs as much as in memory. A share is an
+// eighth of the rest, divided by the number of edges, and at least the need of the waiting
+// requests. Shares become smaller towards the end of the limit, so few tokens are lost when an edge
+// does not use them before the window ends. The sum over all edges is the limit, or a few
+// less where several edges use a key at once.
 //
 // The first request of a window on an edge waits no more than 5 ms for its share. Then it is
 // allowed, and takes its token from the answer. If others use up the whole window before that
 // question reaches Redis, the sum is one more for each such edge. Otherwise it does not exceed
 // the limit while Redis answers and keeps its counts.
 //
-// The number of edges is how many have given a sign of life within 5 s. While it is wrong, shares
-// are smaller or larger than need be; the sum stays right.
+// The number of edges counts those with a sign of life within 5 s. While it is wrong, shares
+// are smaller or larger than necessary; the sum stays right.
 //
 // # Strict
 //
 // In the mode [Strict] Redis counts each request, and the sum is exactly the limit while Redis
 // answers and keeps its counts. Each request waits for Redis: a round trip, and up to another one
-// if the key is being asked about already. What a key may have per second does not depend on
-// Redis, as all its waiting requests are one question; what all keys may have does: a script
+// if another question about the key is running. The rate of one key does not depend on
+// Redis, because all its waiting requests are one question. The rate of all keys does: a script
 // takes Redis about 10 µs, so 100,000 questions a second fill one server. Choose it where one
 // request beyond the limit costs more than that.
 package redislimit
@@ -68,16 +68,16 @@ import (
 	"gridcast/edge/limit"
 )
 
-// Mode says how often Redis is asked.
+// Mode is the way of asking Redis.
 type Mode string
 
 // The modes.
 const (
-	Lease  Mode = "lease"  // for a share of what is left
+	Lease  Mode = "lease"  // for a share of the rest
 	Strict Mode = "strict" // for every request
 )
 
-// Config says which Redis counts and how.
+// Config names the Redis and the mode.
 type Config struct {
 	// URL is redis://user:password@host:port/db, with rediss:// for TLS. More servers of a
 	// cluster follow as ?addr=host:port&addr=…; a cluster is recognised by itself. With
@@ -92,17 +92,17 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// How long Redis is waited for.
+// The waits for Redis.
 const (
-	callTimeout  = 250 * time.Millisecond // afterwards it does not answer
-	firstTimeout = 5 * time.Millisecond   // by the first request of a window in lease mode
-	closeTimeout = 500 * time.Millisecond // to say goodbye
+	callTimeout  = 250 * time.Millisecond // then the question has failed
+	firstTimeout = 5 * time.Millisecond   // for the first request of a window in lease mode
+	closeTimeout = 500 * time.Millisecond // to deregister
 	dialTimeout  = 500 * time.Millisecond // for each address
-	silentAfter  = 2 * time.Second        // a connection on which nothing comes is replaced
+	silentAfter  = 2 * time.Second        // a silent connection is replaced
 	beatInterval = time.Second
 )
 
-// portions is into how many shares an edge divides its part of what is left.
+// portions is the number of shares into which an edge divides its part of the rest.
 const portions = 8
 
 // Source makes counters that share their counts through Redis. It is safe for concurrent use.
@@ -112,9 +112,9 @@ type Source struct {
 	log     *slog.Logger
 	name    string // of this edge, among the others
 
-	client    atomic.Pointer[rueidis.Client] // nil until Redis has been reached once
-	answering atomic.Bool                    // Redis is asked; false from a failure to the next good beat
-	edges     atomic.Int64                   // that count in this Redis, this one included
+	client    atomic.Pointer[rueidis.Client] // nil until the first contact with Redis
+	answering atomic.Bool                    // whether edges ask Redis; false from a failure to the next good beat
+	edges     atomic.Int64                   // edges that count in this Redis, this one included
 	skew      atomic.Int64                   // Redis' clock minus ours, in milliseconds
 	failed    chan struct{}                  // wakes the background
 	down      bool                           // the last beat failed; owned by the background
@@ -149,11 +149,11 @@ func (cfg Config) client() (rueidis.ClientOption, error) {
 	return options, nil
 }
 
-// checkKey is what Check counts under. It is forgotten after two minutes.
+// checkKey is the key under which Check counts. Redis forgets it after two minutes.
 const checkKey = "gridcast:check"
 
-// Check finds out whether an edge with this configuration could count in Redis: whether it
-// answers, and lets the user do what both scripts do. It returns how far Redis' clock is ahead of
+// Check tests whether an edge with this configuration can count in Redis: whether Redis
+// answers, and allows the user both scripts. It returns the lead of Redis' clock over
 // this machine's.
 func Check(ctx context.Context, cfg Config) (ahead time.Duration, err error) {
 	options, err := cfg.client()
@@ -183,7 +183,7 @@ func Check(ctx context.Context, cfg Config) (ahead time.Duration, err error) {
 	return time.UnixMilli(reply[1]).Sub(began.Add(answered.Sub(began) / 2)), nil
 }
 
-// Open returns a source that is trying to reach Redis; it has tried once. Close must be called.
+// Open returns a source and tries once to reach Redis; the source goes on trying. Call Close.
 func Open(ctx context.Context, cfg Config) (*Source, error) {
 	options, err := cfg.client()
 	if err != nil {
@@ -193,7 +193,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	s.edges.Store(1)
 	s.metrics = newMetrics(s)
 	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	s.beat() // which says so if Redis does not answer
+	s.beat() // beat logs it if Redis does not answer
 	if !s.down {
 		s.log.Info("redis counts requests", "mode", string(s.mode), "edges", s.edges.Load())
 	}
@@ -201,7 +201,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	return s, nil
 }
 
-// Close lets the other edges know, and ends the background. Counters go on alone.
+// Close deregisters the edge and ends the background. Counters go on alone.
 func (s *Source) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -212,12 +212,12 @@ func (s *Source) Close() {
 	if client := s.client.Swap(nil); client != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
-		_ = (*client).Do(ctx, (*client).B().Zrem().Key(edgesKey).Member(s.name).Build()).Error() // it would be forgotten anyway
+		_ = (*client).Do(ctx, (*client).B().Zrem().Key(edgesKey).Member(s.name).Build()).Error() // Redis would forget it anyway
 		(*client).Close()
 	}
 }
 
-// start runs f until it returns, before Close does; after Close it reports false.
+// start runs f, and Close waits for its return; after Close it reports false.
 func (s *Source) start(f func()) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -253,7 +253,7 @@ func (s *Source) Counter(id string, offset int64) limit.Counter {
 	return &counter{source: s, key: "gridcast:limit:" + id, offset: offset, local: limit.NewWindow(offset)}
 }
 
-// run keeps the edge among the living until Close.
+// run registers the edge again and again until Close.
 func (s *Source) run() {
 	tick := time.NewTicker(beatInterval)
 	defer tick.Stop()
@@ -268,12 +268,12 @@ func (s *Source) run() {
 	}
 }
 
-// beat tells Redis that this edge is there, and learns how many there are and what time it is.
-// It decides whether Redis is asked until the next beat.
+// beat registers this edge in Redis, and reads the number of edges and Redis' time.
+// Its outcome decides whether edges ask Redis until the next beat.
 func (s *Source) beat() {
 	err := s.greet()
 	if s.ctx.Err() != nil {
-		return // closing
+		return // Close is running
 	}
 	s.answering.Store(err == nil)
 	switch {
@@ -309,7 +309,7 @@ func (s *Source) greet() error {
 	return nil
 }
 
-// reserve asks Redis for the tokens that a call wants.
+// reserve asks Redis for the tokens of a call.
 func (s *Source) reserve(c *counter, q *call) error {
 	client := s.client.Load()
 	if client == nil || !s.answering.Load() {
@@ -345,8 +345,8 @@ func (s *Source) reserve(c *counter, q *call) error {
 	return nil
 }
 
-// fail stops asking until the background has reached Redis: what a late answer grants is lost,
-// and nobody else should wait in vain.
+// fail stops asking until the background has reached Redis. A late answer's tokens are lost,
+// and no other request should wait in vain.
 func (s *Source) fail() {
 	s.answering.Store(false)
 	select {
@@ -355,7 +355,7 @@ func (s *Source) fail() {
 	}
 }
 
-// inRedis is now by Redis' clock.
+// inRedis converts now to Redis' clock.
 func (s *Source) inRedis(now time.Time) time.Time {
 	return now.Add(time.Duration(s.skew.Load()) * time.Millisecond)
 }

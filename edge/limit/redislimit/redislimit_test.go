@@ -23,7 +23,7 @@ import (
 	"gridcast/snapshots/blob/porttest"
 )
 
-// server is a real Redis on a port of its own.
+// server is a real Redis on its own port.
 type server struct {
 	t       testing.TB
 	address string
@@ -42,7 +42,7 @@ func newServer(t testing.TB, options ...string) *server {
 	return s
 }
 
-// do runs a command without spaces in its words, and returns the first line of the reply.
+// do runs a command of words without spaces, and returns the first line of the reply.
 func (s *server) do(words ...string) string {
 	s.t.Helper()
 	c, err := net.Dial("tcp", s.address)
@@ -95,7 +95,7 @@ func (s *server) kill() {
 	_ = s.cmd.Wait()
 }
 
-// await looks every few milliseconds whether something that another process does has happened.
+// await polls every few milliseconds until another process has reached a state.
 func await(t testing.TB, what string, happened func() bool) {
 	t.Helper()
 	deadline := time.After(time.Minute)
@@ -108,7 +108,7 @@ func await(t testing.TB, what string, happened func() bool) {
 	}
 }
 
-// open returns the sources of so many edges, all of which know how many they are.
+// open returns the sources of several edges, all of which know their number.
 func (s *server) open(mode redislimit.Mode, edges int) []*redislimit.Source {
 	s.t.Helper()
 	return open(s.t, redislimit.Config{URL: "redis://" + s.address, Mode: mode}, edges)
@@ -142,18 +142,18 @@ func counters(sources []*redislimit.Source) []limit.AsyncCounter {
 	return counters
 }
 
-// begun is the offset of windows that have begun a moment ago: long enough for Redis' clock, which
-// an edge knows but for the time that an answer takes, to have begun them too.
+// begun is the offset of windows that began a moment ago: long enough for Redis' clock, which
+// an edge knows up to the time of an answer, to have begun them too.
 func begun() int64 { return (time.Now().Unix() - 5) % limit.Period }
 
-// late says how often Redis was, for a source: on a machine so busy that it did not answer in time,
-// edges count for themselves, as they should.
+// late counts Redis' late answers for a source. On a machine so busy that Redis did not answer in time,
+// edges correctly count for themselves.
 func late(t testing.TB, source *redislimit.Source) float64 {
 	t.Helper()
 	return metric(t, source, "gridcast_edge_limit_redis_asks_total", "failed") + metric(t, source, "gridcast_edge_limit_redis_outages_total")
 }
 
-// undisturbed makes an attempt, and again, with another key, if it fails while Redis was late.
+// undisturbed makes an attempt, and repeats it with another key if it fails while Redis was late.
 func undisturbed(t testing.TB, source *redislimit.Source, attempt func(key string) error) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
@@ -169,12 +169,12 @@ func undisturbed(t testing.TB, source *redislimit.Source, attempt func(key strin
 	}
 }
 
-// async returns a counter of the source, with all that it can do.
+// async returns a counter of the source with its asynchronous methods.
 func async(source *redislimit.Source, id string, offset int64) limit.AsyncCounter {
 	return source.Counter(id, offset).(limit.AsyncCounter)
 }
 
-// metric returns the sum of a metric over its labels, or of those with one of the values.
+// metric returns the sum of a metric over its labels, or over the given values.
 func metric(t testing.TB, source *redislimit.Source, name string, values ...string) float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -197,7 +197,7 @@ func metric(t testing.TB, source *redislimit.Source, name string, values ...stri
 	return sum
 }
 
-// take counts a request as one does who would rather not wait.
+// take counts a request without waiting, if possible.
 func take(c limit.AsyncCounter, perMinute int) limit.Decision {
 	now := time.Now()
 	if d, ok := c.TryTake(now, perMinute); ok {
@@ -206,8 +206,8 @@ func take(c limit.AsyncCounter, perMinute int) limit.Decision {
 	return c.Take(now, perMinute)
 }
 
-// TestSums lets edges share a limit under even load and holds the sum against what the mode
-// promises.
+// TestSums lets edges share a limit under even load and compares the sum with the promise of the
+// mode.
 func TestSums(t *testing.T) {
 	redis := newServer(t)
 	for _, tt := range []struct {
@@ -215,7 +215,7 @@ func TestSums(t *testing.T) {
 		mode        redislimit.Mode
 		edges       int
 		limit, low  int
-		mostAskedOf float64 // questions to Redis, for the limit
+		mostAskedOf float64 // questions to Redis, as a multiple of the limit
 	}{
 		{"strict over four", redislimit.Strict, 4, 600, 600, 4},
 		{"strict over one", redislimit.Strict, 1, 120, 120, 4},
@@ -232,7 +232,7 @@ func TestSums(t *testing.T) {
 				c := async(source, tt.name, offset)
 				for range 4 { // connections
 					running.Go(func() {
-						for range tt.limit / len(sources) / 2 { // twice as many as may
+						for range tt.limit / len(sources) / 2 { // twice the limit
 							if d := take(c, tt.limit); d.Allowed {
 								allowed.Add(1)
 							} else if d.Remaining != 0 {
@@ -249,8 +249,8 @@ func TestSums(t *testing.T) {
 				failed += metric(t, source, "gridcast_edge_limit_redis_asks_total", "failed")
 				alone += int(metric(t, source, "gridcast_edge_limit_alone_total"))
 			}
-			// On a machine that is too busy Redis may be late, and even seem to be gone. What it
-			// granted is lost then, and what edges allowed on their own account comes on top.
+			// On a very busy machine Redis may be late, or even seem to be gone. Then its
+			// tokens are lost, and the requests that edges allowed alone come on top.
 			if got := int(allowed.Load()); got-alone > tt.limit || got < tt.low && failed == 0 {
 				t.Errorf("allowed %d of %d, %d of them without Redis, want at least %d and never more", got, tt.limit, alone, tt.low)
 			}
@@ -265,7 +265,7 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// TestRemainingRunsDown shows the numbers that one client of one edge sees.
+// TestRemainingRunsDown shows the numbers of one client at one edge.
 func TestRemainingRunsDown(t *testing.T) {
 	redis := newServer(t)
 	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
@@ -281,7 +281,7 @@ func TestRemainingRunsDown(t *testing.T) {
 					return fmt.Errorf("%s: window ends in %s, want nearly a minute", mode, left)
 				}
 				if mode == redislimit.Lease && want == 39 {
-					// It has not waited for its share if Redis took its time; another one would be asked for.
+					// The client did not wait for its share if Redis was slow; another share would be asked for.
 					var ok bool
 					await(t, "the share has come", func() bool { d, ok = c.TryTake(time.Now(), 40); return ok })
 					if want--; d.Remaining != want {
@@ -354,7 +354,7 @@ func TestRedisGone(t *testing.T) {
 	}
 }
 
-// TestSpentAloneIsTold lets an edge count for itself while Redis hangs: what it allowed is not
+// TestSpentAloneIsTold lets an edge count for itself while Redis hangs: the requests it allowed are not
 // allowed again.
 func TestSpentAloneIsTold(t *testing.T) {
 	redis := newServer(t)
@@ -386,7 +386,7 @@ func TestSpentAloneIsTold(t *testing.T) {
 	}
 }
 
-// TestRedisComesBackEmpty has an edge that knows more than Redis.
+// TestRedisComesBackEmpty uses an edge that knows more than Redis.
 func TestRedisComesBackEmpty(t *testing.T) {
 	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -412,7 +412,7 @@ func TestRedisComesBackEmpty(t *testing.T) {
 			await(t, "Redis counts again", func() bool { return metric(t, source, "gridcast_edge_limit_redis_up") == 1 })
 			before := late(t, source)
 			take(200)
-			lost := 12 * int(late(t, source)-before) // with answers that came too late: a share is 12 at most
+			lost := 12 * int(late(t, source)-before) // with late answers: a share is 12 at most
 			if allowed > 100 || allowed < 100-lost {
 				t.Errorf("allowed %d of 100, and at most %d were lost", allowed, lost)
 			}
@@ -459,7 +459,7 @@ func TestBadConfig(t *testing.T) {
 	}
 }
 
-// TestHeldTokensCostNothing has the path that nearly all requests take.
+// TestHeldTokensCostNothing takes the path of nearly all requests.
 func TestHeldTokensCostNothing(t *testing.T) {
 	redis := newServer(t)
 	c := counters(redis.open(redislimit.Lease, 1))[0]
@@ -477,7 +477,7 @@ func TestHeldTokensCostNothing(t *testing.T) {
 	}
 }
 
-// TestTryTakeNeverAsks has the request path that must not wait.
+// TestTryTakeNeverAsks takes the request path that must not wait.
 func TestTryTakeNeverAsks(t *testing.T) {
 	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -505,7 +505,7 @@ func TestTryTakeNeverAsks(t *testing.T) {
 	}
 }
 
-// TestTryTakeDecidesWithoutRedis counts in memory while there is none.
+// TestTryTakeDecidesWithoutRedis counts in memory while there is no Redis.
 func TestTryTakeDecidesWithoutRedis(t *testing.T) {
 	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
 		source, err := redislimit.Open(t.Context(), redislimit.Config{

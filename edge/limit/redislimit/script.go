@@ -5,8 +5,8 @@ import "github.com/redis/rueidis"
 // edgesKey is the sorted set of edges by the time of their last sign of life.
 const edgesKey = "gridcast:edges"
 
-// greeting notes a sign of life of ARGV[1], forgets who gave none for 5 s, and returns how many
-// are left and the time in milliseconds.
+// greeting notes a sign of life of ARGV[1], removes the edges without one for 5 s, and returns the number
+// of the rest and the time in milliseconds.
 var greeting = rueidis.NewLuaScript(`
 local t = redis.call('TIME')
 redis.call('ZADD', KEYS[1], t[1], ARGV[1])
@@ -15,10 +15,10 @@ redis.call('EXPIRE', KEYS[1], 60)
 return {redis.call('ZCARD', KEYS[1]), t[1] * 1000 + math.floor(t[2] / 1000)}
 `)
 
-// reservation takes tokens of a key from the window of now. The key holds the number of a window
-// and its count. The arguments are: by how much what is left is divided for a share, or 0 for no
-// more than is wanted; the second at which windows begin; the limit; the tokens wanted; the window
-// and the count that the edge knows, which a Redis that has lost them learns again; the window and
+// reservation takes tokens of a key from the present window. The key holds the number of a window
+// and its count. The arguments are: the divisor of the rest for a share, or 0 for no
+// more than the wanted tokens; the second at which windows begin; the limit; the wanted tokens; the window
+// and the count that the edge knows, which restore a lost count; the window and
 // the number of requests that the edge allowed without asking, which its count includes. It
 // returns the window, the tokens granted, and the count with them.
 var reservation = rueidis.NewLuaScript(`

@@ -15,7 +15,7 @@ import (
 	"gridcast/edge/limit/redislimit"
 )
 
-// far puts a network in front of the server that keeps every byte for a while on its way there,
+// far puts a network in front of the server that delays every byte on its way there,
 // and returns a server at its near end.
 func (s *server) far(delay time.Duration) *server {
 	s.t.Helper()
@@ -49,7 +49,7 @@ func (s *server) far(delay time.Duration) *server {
 	return &server{t: s.t, address: l.Addr().String()}
 }
 
-// keep copies, but lets each piece wait.
+// keep copies, but delays each piece.
 func keep(to io.Writer, from io.Reader, delay time.Duration) {
 	type piece struct {
 		bytes []byte
@@ -60,7 +60,7 @@ func keep(to io.Writer, from io.Reader, delay time.Duration) {
 	writer.Go(func() {
 		for p := range pieces {
 			<-time.After(time.Until(p.due))
-			_, _ = to.Write(p.bytes) // its end shows at the reader too
+			_, _ = to.Write(p.bytes) // the reader also sees its end
 		}
 	})
 	for {
@@ -75,8 +75,8 @@ func keep(to io.Writer, from io.Reader, delay time.Duration) {
 	writer.Wait()
 }
 
-// skipIfGone ends a test on a machine so busy that Redis did not answer in time: edges then
-// count for themselves, as they should.
+// skipIfGone ends a test on a machine so busy that Redis did not answer in time, because edges then
+// correctly count for themselves.
 func skipIfGone(t *testing.T, sources ...*redislimit.Source) {
 	t.Helper()
 	for _, source := range sources {
@@ -86,7 +86,7 @@ func skipIfGone(t *testing.T, sources ...*redislimit.Source) {
 	}
 }
 
-// TestFirstRequestWaitsBriefly has a Redis that is slow, though alive.
+// TestFirstRequestWaitsBriefly uses a slow Redis.
 func TestFirstRequestWaitsBriefly(t *testing.T) {
 	const delay = 100 * time.Millisecond
 	source := newServer(t).far(delay).open(redislimit.Lease, 1)[0]
@@ -102,7 +102,7 @@ func TestFirstRequestWaitsBriefly(t *testing.T) {
 		if took < delay {
 			break
 		}
-		if time.Now().After(deadline) { // the machine may be busy for as long as Redis takes, but not each time
+		if time.Now().After(deadline) { // the machine may be as slow as Redis once, but not each time
 			t.Fatalf("the first request took %s: it waited for Redis", took)
 		}
 	}
@@ -121,7 +121,7 @@ func TestFirstRequestWaitsBriefly(t *testing.T) {
 	}
 }
 
-// TestSlowRedisIsExact is the sum over edges that all have to wait for every answer.
+// TestSlowRedisIsExact checks the sum over edges that all wait for every answer.
 func TestSlowRedisIsExact(t *testing.T) {
 	const edges, perMinute = 4, 600
 	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
@@ -157,7 +157,7 @@ func TestSlowRedisIsExact(t *testing.T) {
 	}
 }
 
-// TestWaitingRequestsGoTogether shows what each of many requests at a time is told.
+// TestWaitingRequestsGoTogether shows the answer of each of many simultaneous requests.
 func TestWaitingRequestsGoTogether(t *testing.T) {
 	const requests, perMinute = 100, 80
 	const delay = 20 * time.Millisecond
@@ -183,7 +183,7 @@ func TestWaitingRequestsGoTogether(t *testing.T) {
 		}
 	}
 	running.Wait()
-	turns := float64(time.Since(began)/delay) + 1 // in which requests that came late could ask
+	turns := float64(time.Since(began)/delay) + 1 // in which late requests could ask
 	skipIfGone(t, source)
 	for i := range keys {
 		slices.Sort(remaining[i])
@@ -202,7 +202,7 @@ func TestWaitingRequestsGoTogether(t *testing.T) {
 	}
 }
 
-// TestLargeCallsAreDivided has more keys waiting than one call may have.
+// TestLargeCallsAreDivided has more waiting keys than one call may hold.
 func TestLargeCallsAreDivided(t *testing.T) {
 	source := newServer(t).far(10*time.Millisecond).open(redislimit.Strict, 1)[0]
 	const keys = 150
@@ -242,7 +242,7 @@ func TestNobodyWaitsForLong(t *testing.T) {
 	}
 }
 
-// TestCloseLetsNobodyWait closes while Redis is being asked.
+// TestCloseLetsNobodyWait closes the source during a question to Redis.
 func TestCloseLetsNobodyWait(t *testing.T) {
 	source := newServer(t).far(100*time.Millisecond).open(redislimit.Strict, 1)[0]
 	c := async(source, "key", 0)
