@@ -66,8 +66,8 @@ type Input struct {
 	Aliases map[season.DriverID]season.DriverID
 	// Named holds the other aliases: of teams, circuits and rounds.
 	Named []Alias
-	// Headshots name the drivers with a portrait, including drivers who are not in the archive yet. Nil
-	// leaves the headshots of the archive in use.
+	// Headshots name the drivers with a portrait, also future drivers. Nil leaves the headshots of the
+	// archive in use.
 	Headshots *season.Headshots
 	// Released holds the releases since the archive in use was assembled.
 	Released []Release
@@ -156,7 +156,7 @@ type ShrunkenError struct {
 }
 
 func (e *ShrunkenError) Error() string {
-	return fmt.Sprintf("%s %.12s lacks %d of the %d rounds of %d that are known: it is not used (a season may lose %d at a time)",
+	return fmt.Sprintf("%s %.12s lacks %d of the %d known rounds of %d: it is not used (a season may lose %d at a time)",
 		e.Proposal.Source, e.Proposal.Revision, e.Missing, e.Known, e.Proposal.Year, maxVanished)
 }
 
@@ -204,7 +204,7 @@ func Assemble(in Input) (Output, error) {
 	prune(facts)
 	a.headshots()
 	if err := facts.Validate(); err != nil {
-		return Output{}, fmt.Errorf("assemble: what follows would not hold together: %w", err)
+		return Output{}, fmt.Errorf("assemble: the resulting facts are invalid: %w", err)
 	}
 	return a.out, nil
 }

@@ -30,8 +30,8 @@ func TestCalendarsThatDiffer(t *testing.T) {
 		GrandPrix season.GrandPrixID
 		assemble.Line
 	}
-	oursAlone := line{"monaco", assemble.Line{About: "round", Was: "on 2024-05-26 in our calendar", Is: "not in that of herald"}}
-	theirsAlone := line{"qatar", assemble.Line{About: "round", Was: "not in our calendar", Is: "on 2024-12-01 in that of herald"}}
+	oursAlone := line{"monaco", assemble.Line{About: "round", Was: "on 2024-05-26 in our calendar", Is: "not in the calendar of herald"}}
+	theirsAlone := line{"qatar", assemble.Line{About: "round", Was: "not in our calendar", Is: "on 2024-12-01 in the calendar of herald"}}
 	for _, test := range []struct {
 		name         string
 		ours, theirs season.Facts

@@ -18,7 +18,7 @@ type Line struct {
 	Is    string `json:"is,omitempty"`
 }
 
-// statement is what a round says about a driver, a session or a field of a block.
+// statement is one fact of a block, about a driver, a session or a field.
 type statement struct {
 	session string // of the block; empty if the block has only one
 	about   string
@@ -33,7 +33,7 @@ type statement struct {
 
 const noPlaces = -1
 
-// statements returns what a round says in a block, in its order.
+// statements returns the facts of a block, in the order of the round.
 func statements(b Block, r *season.Round) []statement {
 	var all []statement
 	field := func(about, text string) { all = append(all, statement{"", about, text, "", noPlaces}) }
@@ -215,7 +215,7 @@ func tables(b Block, r *season.Round) []table {
 	return all
 }
 
-// agrees reports whether two tables say the same about a driver or a session.
+// agrees reports whether two tables agree on a driver or a session.
 func (t table) agrees(other table, about string) bool {
 	if t.lines[about] == other.lines[about] {
 		return true

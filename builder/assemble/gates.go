@@ -67,7 +67,7 @@ func (j *judgement) judgeBlock(p *Proposal, after *season.Round) {
 		cars := make(map[int]season.DriverID)
 		for _, row := range after.Entries {
 			if other, ok := cars[row.Number]; ok && row.Number != 0 {
-				p.refuse(OnceGate, "car %d is that of %s and of %s", row.Number, other, row.Driver)
+				p.refuse(OnceGate, "car %d belongs to both %s and %s", row.Number, other, row.Driver)
 			}
 			cars[row.Number] = row.Driver
 		}
@@ -102,7 +102,7 @@ func (j *judgement) judgeDisappeared(p *Proposal, after *season.Round) {
 	}
 	for _, driver := range classified {
 		if !slices.ContainsFunc(after.Results, func(row season.Result) bool { return row.Driver == driver }) {
-			p.refuse(VerifiedGate, "%s is in the result that is known and not in this one", driver)
+			p.refuse(VerifiedGate, "%s is in the known result and not in this one", driver)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func (j *judgement) lightsOut() time.Time {
 
 func (j *judgement) judgeEarly(p *Proposal, session string, start time.Time) {
 	if j.Now.Before(start) {
-		p.refuse(EarlyGate, "%s starts at %s, %s from now: either it was brought forward, or this is not its outcome",
+		p.refuse(EarlyGate, "%s starts at %s, %s from now: the start was brought forward, or this is not the outcome",
 			session, instant(start), start.Sub(j.Now).Round(time.Minute))
 	}
 }
@@ -178,7 +178,7 @@ func resultPlace(row season.Result) (season.DriverID, int) { return row.Driver, 
 
 // judgeRows refuses a table with a driver twice, a position twice or a gap between positions.
 // Position 0 means none. With emptySlots, positions may have gaps up to the number of rows: the slots
-// of drivers who start from the pit lane stay empty.
+// of drivers in the pit lane stay empty.
 func judgeRows[T any](p *Proposal, session string, rows []T, emptySlots bool, place func(T) (season.DriverID, int)) {
 	drivers, positions := make(map[season.DriverID]bool), make(map[int]season.DriverID)
 	last := 0
@@ -207,8 +207,8 @@ func judgeRows[T any](p *Proposal, session string, rows []T, emptySlots bool, pl
 	}
 }
 
-// judgeClassification refuses rows that break the order of positions, or whose points fit none of the
-// tables of points. No tables means that the points of the year are not known.
+// judgeClassification refuses rows that break the order of positions. It also refuses points that fit
+// none of the tables. Without a table it accepts all points.
 func judgeClassification(p *Proposal, session string, rows []season.Result, tables [][]float64) {
 	judgeRows(p, session, rows, false, resultPlace)
 	for _, row := range rows {
@@ -226,7 +226,7 @@ func judgeClassification(p *Proposal, session string, rows []season.Result, tabl
 // driver in the first ten.
 const fastestLapPoint = -1
 
-// pointsFault describes the rows whose points differ from the table. It is empty if all rows fit.
+// pointsFault describes the rows with other points than the table. It is empty if all rows fit.
 func pointsFault(rows []season.Result, table []float64) string {
 	bonus := 0
 	if n := len(table); n > 0 && table[n-1] == fastestLapPoint {

@@ -88,7 +88,7 @@ func (a *assembly) compareCalendars(d *Document, ours, theirs *season.Season, ab
 	if len(absent) <= maxVanished {
 		for _, r := range absent {
 			if !a.Decided(ours.Year, r.GrandPrix).Postponed {
-				dispute(r, "on "+r.Date.Format(time.DateOnly)+" in our calendar", "not in that of "+d.Source)
+				dispute(r, "on "+r.Date.Format(time.DateOnly)+" in our calendar", "not in the calendar of "+d.Source)
 			}
 		}
 	}
@@ -98,7 +98,7 @@ func (a *assembly) compareCalendars(d *Document, ours, theirs *season.Season, ab
 	for i := range theirs.Rounds {
 		r := &theirs.Rounds[i]
 		if _, ok := ours.Round(r.GrandPrix); !ok {
-			dispute(r, "not in our calendar", "on "+r.Date.Format(time.DateOnly)+" in that of "+d.Source)
+			dispute(r, "not in our calendar", "on "+r.Date.Format(time.DateOnly)+" in the calendar of "+d.Source)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func (j *judgement) gate(p *Proposal, after *season.Round) verdict {
 		case !outcome(p.Block):
 			return ignored
 		}
-		p.refuse(TermsGate, "the terms of %s are not accepted; gridcast compares with it and uses nothing of it", p.Source)
+		p.refuse(TermsGate, "the terms of %s are not accepted: gridcast only compares its facts", p.Source)
 		return unlicensed
 	}
 	if first, ok := j.first[p.BlockID()]; ok {
@@ -209,7 +209,7 @@ func (j *judgement) gate(p *Proposal, after *season.Round) verdict {
 		case j.may.yields:
 			return ignored
 		case !kinds[first.Kind].orderOnly || !sameOrder(p.Block, &j.next, j.theirs):
-			p.refuse(DisputeGate, "%s says otherwise and goes first", first.Source)
+			p.refuse(DisputeGate, "%s has another value and takes precedence", first.Source)
 			return disputed
 		}
 		// The order is the same, and this document adds the times.
@@ -218,7 +218,8 @@ func (j *judgement) gate(p *Proposal, after *season.Round) verdict {
 	if j.new && p.Block == Calendar {
 		for _, r := range j.absent {
 			if r.Circuit == j.theirs.Circuit && r.Date.Equal(j.theirs.Date) {
-				p.refuse(RenameGate, "%s stands on %s at %s, where %s has vanished", j.theirs.Name, r.Date.Format(time.DateOnly), r.Circuit, r.GrandPrix)
+				p.refuse(RenameGate, "%s is new on %s at %s: it may be %s, which is absent, under another name",
+					j.theirs.Name, r.Date.Format(time.DateOnly), r.Circuit, r.GrandPrix)
 				j.held = true
 			}
 		}
@@ -227,7 +228,7 @@ func (j *judgement) gate(p *Proposal, after *season.Round) verdict {
 		p.Accepted, p.Refused, j.held = true, nil, false
 	}
 	if j.held && len(p.Refused) == 0 {
-		p.refuse(RenameGate, "its round waits, and waits whole")
+		p.refuse(RenameGate, "its round is new and its calendar entry is held: all blocks of the round wait")
 	}
 	if len(p.Refused) > 0 {
 		return held
@@ -353,7 +354,7 @@ func standingsFaults(s *season.Season) []string {
 		}
 		for _, row := range r.DriverStandings {
 			if row.Points != sum[row.Driver] {
-				faults = append(faults, fmt.Sprintf("%d %s: the source's standings give %s %g points, the results %g",
+				faults = append(faults, fmt.Sprintf("%d %s: %s has %g points in the source's standings and %g in its results",
 					s.Year, r.Name, row.Driver, row.Points, sum[row.Driver]))
 			}
 		}

@@ -5,7 +5,7 @@ type Kind int
 
 // The kinds of documents. The zero value has no permission to change anything.
 const (
-	CheckOnly Kind = iota // an API whose terms the operator has not accepted
+	CheckOnly Kind = iota // an API with terms that the operator has not accepted
 	Sparse                // an API with fewer details than a source of record
 	Full                  // a source of record, such as F1DB
 	Manual                // facts that people entered
@@ -32,7 +32,7 @@ type permissions struct {
 	// Comparison with other documents.
 	yields      bool // it is silent about a block that an earlier document has
 	confirmable bool // later documents that agree with it are reported
-	keepsRounds bool // a round whose start it gives is not absent in a later document with whole seasons
+	keepsRounds bool // rounds for which it gives a start do not count as absent from later documents
 }
 
 // kinds holds the permissions of each kind. A permission that is not listed is not given.

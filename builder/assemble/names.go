@@ -107,7 +107,7 @@ func prune(f *season.Facts) {
 	maps.DeleteFunc(f.Drivers, func(id season.DriverID, _ season.Driver) bool { return !named[id] })
 }
 
-// headshots keeps the headshots of drivers who are in the archive, under their current identifiers.
+// headshots keeps the headshots of the archive's drivers, under their current identifiers.
 func (a *assembly) headshots() {
 	out := &a.out
 	wanted := out.Facts.Headshots

@@ -9,8 +9,8 @@ import (
 	"gridcast/builder/season"
 )
 
-// TestPortraits: a renamed driver keeps the portrait, a driver who is new gets one, and drivers
-// outside the archive are left out.
+// TestPortraits: a renamed driver keeps the portrait, a new driver gets one, and drivers outside the
+// archive get none.
 func TestPortraits(t *testing.T) {
 	day := time.Date(2026, 3, 8, 0, 0, 0, 0, time.UTC)
 	archive := func(drivers ...season.DriverID) season.Facts {

@@ -7,7 +7,7 @@ import (
 	"gridcast/builder/season"
 )
 
-// renames finds drivers to whom a document gives a new identifier throughout. In all rounds that both
+// renames finds drivers with a new identifier throughout a document. In all rounds that both
 // have, the rows of the new identifier are those of the old one: same session, team and place. A
 // partial match is no rename; an operator can enter an alias for it.
 func renames(current *season.Facts, d *Document) []Rename {

@@ -191,7 +191,7 @@ func TestWrongData(t *testing.T) {
 		{"somebody of a result gone", func(files map[string][]byte) {
 			rows := string(files[inMiami+"race-results.yml"])
 			files[inMiami+"race-results.yml"] = []byte(rows[:strings.LastIndex(rows, "- position:")])
-		}, assemble.VerifiedGate, "is in the result that is known and not in this one"},
+		}, assemble.VerifiedGate, "is in the known result and not in this one"},
 		{"a start moved onto another round (2026-05-04)", replacing(t, "src/data/seasons/2026/races/08-austria/race.yml", "\ndate: 2026-06-28", "\ndate: 2026-07-06"), assemble.StartGate, "a source may move it by 48h0m0s"},
 		{"a result before its race", func(files map[string][]byte) {
 			files["src/data/seasons/2026/races/08-austria/race-results.yml"] = files[inMiami+"race-results.yml"]
