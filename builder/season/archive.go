@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Facts are seasons and what their rows refer to.
+// Facts are seasons, and the drivers, teams, engines and circuits of their rows.
 type Facts struct {
-	Source    string                `json:"source"` // what the facts were imported from, for attribution
+	Source    string                `json:"source"` // the source of the import, for attribution
 	Drivers   map[DriverID]Driver   `json:"drivers"`
 	Teams     map[TeamID]Team       `json:"teams"`
 	Engines   map[EngineID]Engine   `json:"engines"`
 	Circuits  map[CircuitID]Circuit `json:"circuits"`
 	Lineages  []Lineage             `json:"lineages"`
 	Headshots Headshots             `json:"headshots"`
-	Seasons   []Season              `json:"-"` // by ascending year; each is a line of its own in a file
+	Seasons   []Season              `json:"-"` // by ascending year; each is a separate line of a file
 }
 
 // Archive holds all facts, of the past and of a known future. It is immutable.
@@ -32,8 +32,8 @@ func New(facts Facts) (*Archive, error) {
 	return &Archive{facts: facts, index: newIndex(&facts)}, nil
 }
 
-// Facts returns everything, known or yet to be known: for storing and inspecting an archive.
-// What is published or predicted comes from AsOf.
+// Facts returns all facts, also of the future. Use it to store and inspect an archive, and AsOf for
+// everything that is published or predicted.
 func (a *Archive) Facts() Facts { return a.facts }
 
 // Round returns the round of a Grand Prix in a year.
@@ -46,8 +46,8 @@ func (f *Facts) Round(year int, gp GrandPrixID) (*Round, bool) {
 	return nil, false
 }
 
-// View is what was known at an instant. Drivers, teams, engines and circuits are there once
-// something known refers to them.
+// View holds the facts that were known at an instant. It has a driver, team, engine or circuit as soon
+// as a known fact refers to it.
 type View struct {
 	At        time.Time
 	Drivers   map[DriverID]Driver
@@ -58,5 +58,5 @@ type View struct {
 	Headshots Headshots
 	Seasons   []Season // by ascending year
 
-	archive *Archive // of which it is a view; nil: of none
+	archive *Archive // nil for a view that AsOf did not make
 }

@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// CalendarKnownAt is when the calendar of a season is known: 1 October of the year before.
+// CalendarKnownAt is the instant at which the calendar of a season is known: 1 October of the year before.
 func CalendarKnownAt(year int) time.Time {
 	return time.Date(year-1, time.October, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// BeginsAt is when a season becomes the current one, if its calendar is known: with its year.
+// BeginsAt is the first instant of a season's year. From then on it is the current season, if its
+// calendar is known.
 func BeginsAt(year int) time.Time { return time.Date(year, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
-// AsOf returns what was known at t, inclusive:
+// AsOf returns the facts that were known at t, inclusive:
 //
 //   - the calendar of a season from CalendarKnownAt;
 //   - practice, qualifying and sprint from their ends (SessionKnownAt);
@@ -21,8 +22,8 @@ func BeginsAt(year int) time.Time { return time.Date(year, time.January, 1, 0, 0
 //   - result, fastest laps, pit stops and the standings after it from ResultKnownAt. Sprint
 //     points join the standings with the race.
 //
-// A team's colour is known once the team has taken part in that season, a link of a lineage once
-// the team has raced under that name.
+// A team's colour is known from its first session of that season, a link of a lineage from the first
+// race under that name.
 func (a *Archive) AsOf(t time.Time) *View {
 	v := &View{
 		At:       t,
@@ -84,9 +85,9 @@ func coloursOf(s *Season, appeared map[TeamID]time.Time, t time.Time) map[TeamID
 	return known
 }
 
-// withhold removes what was not known of the round at t, except its place in the calendar.
+// withhold removes the sessions that were not known at t, and keeps the place in the calendar.
 func (r *Round) withhold(t time.Time) {
-	full := *r // instants that depend on the result are asked of the whole round
+	full := *r // the instants depend on the result, which r may lose below
 	for i, kind := range practices {
 		if full.SessionKnownAt(kind).After(t) {
 			r.Practice[i] = nil
@@ -110,7 +111,7 @@ func (r *Round) withhold(t time.Time) {
 	}
 }
 
-// asOf keeps the links known at t. Whether a link has ended is known in the year after.
+// asOf keeps the links known at t. The end of a link is known in the year after it.
 func (l *Lineage) asOf(t time.Time, known []time.Time) Lineage {
 	var out Lineage
 	for i, link := range l.Links {

@@ -12,7 +12,7 @@ import (
 	"gridcast/builder/season"
 )
 
-// TestInstantsOfKnownWeekends names instants as a person reads them off the timetable.
+// TestInstantsOfKnownWeekends compares instants with those of printed timetables.
 func TestInstantsOfKnownWeekends(t *testing.T) {
 	f := embedded(t).Facts()
 	round := func(year, number int) *season.Round {
@@ -25,7 +25,7 @@ func TestInstantsOfKnownWeekends(t *testing.T) {
 		return nil
 	}
 	for _, test := range []struct {
-		what      string
+		name      string
 		got, want time.Time
 	}{
 		{"Bahrain 2024, start", round(2024, 1).StartsAt(), at("2024-03-02T15:00:00Z")},
@@ -44,12 +44,12 @@ func TestInstantsOfKnownWeekends(t *testing.T) {
 		{"Australia 2007, qualifying starts", round(2007, 1).QualifyingStartsAt(), at("2007-03-17T13:00:00Z")},
 	} {
 		if !test.got.Equal(test.want) {
-			t.Errorf("%s: got %s, want %s", test.what, test.got.Format(time.RFC3339Nano), test.want.Format(time.RFC3339Nano))
+			t.Errorf("%s: got %s, want %s", test.name, test.got.Format(time.RFC3339Nano), test.want.Format(time.RFC3339Nano))
 		}
 	}
 }
 
-// TestInstantsOfRounds covers what the seasons do not show.
+// TestInstantsOfRounds covers cases that no real season has.
 func TestInstantsOfRounds(t *testing.T) {
 	day := at("2026-06-07T00:00:00Z")
 	session := func(kind season.SessionKind, start string) season.Session {
@@ -62,7 +62,7 @@ func TestInstantsOfRounds(t *testing.T) {
 	dayOnly := season.Round{Date: day, Sessions: []season.Session{{Kind: season.Qualifying, Date: day}}}
 	won := season.Round{Date: day, Results: []season.Result{{Position: 1}}}
 	for _, test := range []struct {
-		what      string
+		name      string
 		got, want time.Time
 	}{
 		{"the sprint sets the grid", sprintAfter.GridKnownAt(), at("2026-06-06T15:30:00Z")},
@@ -73,13 +73,13 @@ func TestInstantsOfRounds(t *testing.T) {
 		{"a winner without a time", won.ResultKnownAt(), at("2026-06-07T15:00:00Z")},
 	} {
 		if !test.got.Equal(test.want) {
-			t.Errorf("%s: got %s, want %s", test.what, test.got, test.want)
+			t.Errorf("%s: got %s, want %s", test.name, test.got, test.want)
 		}
 	}
 }
 
-// TestWalk goes through whole seasons and looks a second before, at, and a second after every
-// instant at which something becomes known.
+// TestWalk checks views of whole seasons: at each instant at which a fact becomes known, a second
+// before it and a second after it.
 func TestWalk(t *testing.T) {
 	for _, year := range []int{1950, 1958, 1984, 2007, 2021, 2024} {
 		t.Run(strconv.Itoa(year), func(t *testing.T) {
@@ -127,7 +127,7 @@ func checkView(t *testing.T, s *season.Season, v *season.View) {
 	checkReferences(t, s, v)
 }
 
-// checkReferences checks that the view names exactly what its rows refer to.
+// checkReferences checks that the view has exactly the things that its rows refer to.
 func checkReferences(t *testing.T, s *season.Season, v *season.View) {
 	t.Helper()
 	drivers, teams := make(map[season.DriverID]bool), make(map[season.TeamID]bool)
@@ -138,13 +138,13 @@ func checkReferences(t *testing.T, s *season.Season, v *season.View) {
 	}
 	delete(engines, "")
 	if got, want := len(v.Drivers), len(drivers); got != want {
-		t.Fatalf("at %s: %d drivers are known, want the %d that rows refer to", v.At, got, want)
+		t.Fatalf("at %s: %d drivers are known, want the %d of the rows", v.At, got, want)
 	}
 	if got, want := len(v.Teams), len(teams); got != want {
-		t.Fatalf("at %s: %d teams are known, want the %d that rows refer to", v.At, got, want)
+		t.Fatalf("at %s: %d teams are known, want the %d of the rows", v.At, got, want)
 	}
 	if got, want := len(v.Engines), len(engines); got != want {
-		t.Fatalf("at %s: %d engines are known, want the %d that rows refer to", v.At, got, want)
+		t.Fatalf("at %s: %d engines are known, want the %d of the rows", v.At, got, want)
 	}
 	if got, want := len(v.Circuits), len(circuits); got != want {
 		t.Fatalf("at %s: %d circuits are known, want the %d of the calendar", v.At, got, want)
@@ -156,19 +156,19 @@ func checkReferences(t *testing.T, s *season.Season, v *season.View) {
 	}
 	for team := range s.Colours {
 		if _, ok := v.Seasons[0].Colours[team]; ok != teams[team] {
-			t.Fatalf("at %s: colour of %s known: %v, has appeared: %v", v.At, team, ok, teams[team])
+			t.Fatalf("at %s: the colour of %s is known: %v, the team has appeared: %v", v.At, team, ok, teams[team])
 		}
 	}
 	for _, l := range v.Lineages {
 		for _, link := range l.Links {
 			if !teams[link.Team] || link.From > s.Year || link.To != 0 && link.To >= v.At.Year() {
-				t.Fatalf("at %s: lineage tells of %+v", v.At, link)
+				t.Fatalf("at %s: a lineage has the later link %+v", v.At, link)
 			}
 		}
 	}
 }
 
-// collect walks through all rows of a round by reflection, so that no table is forgotten.
+// collect reads all rows of a round by reflection, so that it covers every table.
 func collect(v reflect.Value, drivers map[season.DriverID]bool, teams map[season.TeamID]bool, engines map[season.EngineID]bool) {
 	switch x := v.Interface().(type) {
 	case season.DriverID:
@@ -214,17 +214,17 @@ func TestSeasonOfTheDay(t *testing.T) {
 	}
 	v := a.AsOf(at("2024-03-02T15:00:00Z"))
 	if s, r := v.LatestEntries(); s.Year != 2024 || r.Number != 1 {
-		t.Errorf("latest entries are those of %d round %d, want 2024 round 1", s.Year, r.Number)
+		t.Errorf("the latest entries are from %d round %d, want 2024 round 1", s.Year, r.Number)
 	}
 	v = a.AsOf(at("2024-03-01T16:59:59Z"))
 	if s, r := v.LatestEntries(); s.Year != 2023 || r.Number != 22 {
-		t.Errorf("latest entries are those of %d round %d, want 2023 round 22", s.Year, r.Number)
+		t.Errorf("the latest entries are from %d round %d, want 2023 round 22", s.Year, r.Number)
 	}
 	if r, ok := v.Round(2023, "abu-dhabi"); !ok || r.Number != 22 {
 		t.Error("Abu Dhabi 2023 is not found")
 	}
 	if _, ok := v.Round(2025, "abu-dhabi"); ok {
-		t.Error("a season that is not known has a round")
+		t.Error("an unknown season has a round")
 	}
 }
 

@@ -11,16 +11,19 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Codes returns the three-letter code of every driver who has appeared in the season: in the
-// entries, the qualifying or the result of a round. Codes match [A-Z]{3}, are unique within the
-// season, and once given stay as time goes on.
+// Codes returns the three-letter codes of the drivers in the entries, the qualifying or the result of
+// a round of the season. Codes match [A-Z]{3}, are unique within the season, and never change as time
+// goes on.
 //
-// In the order of first appearance, in one race most earlier starts first and then by
-// identifier, each driver takes the first that is free of: the abbreviation; the first letter
-// of the surname with each later pair of its letters; the first letter, a later one and A to Z.
+// Drivers choose in the order of their first appearance. Of two drivers with the same first race, the
+// one with more earlier starts chooses first, then the one with the lower identifier. Each takes the
+// first free code of:
+//   - the abbreviation
+//   - the first letter of the surname with each later pair of its letters
+//   - the first letter of the surname, a later one, and A to Z
 //
-// others are spoken of, in a pick or in a result entered by hand. Those who have not appeared yet
-// come last: each takes the code of their last season if it is free, else one as above.
+// others are further drivers that a pick or a manual result names. Those without an appearance choose
+// last: the code of their last season if it is free, else a code by the same rules.
 func (v *View) Codes(year int, others ...DriverID) map[DriverID]string {
 	s, ok := v.Season(year)
 	if !ok {
@@ -50,8 +53,8 @@ func (v *View) Codes(year int, others ...DriverID) map[DriverID]string {
 	return codes
 }
 
-// lastCode is the driver's code in the last season before the year in which they appeared; empty
-// if there is none.
+// lastCode returns the driver's code in their last season before the year. It is empty if there is no
+// such season.
 func (v *View) lastCode(id DriverID, year int) string {
 	for i := len(v.Seasons) - 1; i >= 0; i-- {
 		s := &v.Seasons[i]
@@ -63,7 +66,7 @@ func (v *View) lastCode(id DriverID, year int) string {
 	return ""
 }
 
-// appears says whether the driver is in the entries, the qualifying or the result of a round.
+// appears reports whether the driver is in the entries, the qualifying or the result of a round.
 func (s *Season) appears(id DriverID) bool {
 	return slices.ContainsFunc(s.Rounds, func(r Round) bool {
 		return r.Entry(id) != nil ||
@@ -72,9 +75,9 @@ func (s *Season) appears(id DriverID) bool {
 	})
 }
 
-// firstSeen returns who appears in a round and has no code yet, in the order codes are given: first
-// those known with the grid, then those known with the result only, so that a result does not change
-// the codes given before it; of each the one with the most starts until then first.
+// firstSeen returns the drivers of a round without a code, in the order in which they choose. Drivers
+// known with the grid come before those known only with the result, so that a result does not change
+// earlier codes. Within each group the driver with the most starts comes first.
 func (s *Season) firstSeen(round int, codes map[DriverID]string, starts *sofar) [2][]DriverID {
 	r := &s.Rounds[round]
 	var groups [2][]DriverID
@@ -94,26 +97,26 @@ func (s *Season) firstSeen(round int, codes map[DriverID]string, starts *sofar) 
 	}
 	for _, group := range groups {
 		if len(group) > 1 {
-			known := starts.at(round)
-			slices.SortFunc(group, func(a, b DriverID) int { return cmp.Or(cmp.Compare(known[b], known[a]), cmp.Compare(a, b)) })
+			counts := starts.at(round)
+			slices.SortFunc(group, func(a, b DriverID) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
 		}
 	}
 	return groups
 }
 
-// sofar counts the starts that were known when the grid of each round of a season was, round by round.
+// sofar counts, round by round, the starts that were known together with the grid of a round.
 type sofar struct {
 	season  *Season
-	before  map[DriverID]int // those before the season
+	before  map[DriverID]int // starts before the season
 	starts  map[DriverID]int
-	counted []bool    // by round: it is in starts
-	grid    time.Time // for which starts are counted
+	counted []bool    // by round: starts include it
+	grid    time.Time // the instant up to which starts are counted
 }
 
-// at counts on to a round, which is no earlier one than before.
+// at returns the starts before the grid of a round. Calls go through the rounds in order.
 func (c *sofar) at(round int) map[DriverID]int {
 	grid := c.season.Rounds[round].GridKnownAt()
-	if c.starts == nil || grid.Before(c.grid) { // a round was put before the one that it had followed
+	if c.starts == nil || grid.Before(c.grid) { // the rounds changed places: count anew
 		c.starts, c.counted = maps.Clone(c.before), make([]bool, len(c.season.Rounds))
 	}
 	c.grid = grid
@@ -126,7 +129,7 @@ func (c *sofar) at(round int) map[DriverID]int {
 	return c.starts
 }
 
-// startsBefore counts the race starts in earlier seasons of every driver who appears in this one.
+// startsBefore counts the race starts of a season's drivers in earlier seasons.
 func (v *View) startsBefore(s *Season) map[DriverID]int {
 	starts := make(map[DriverID]int)
 	for i := range s.Rounds {
@@ -157,8 +160,8 @@ func (v *View) startsBefore(s *Season) map[DriverID]int {
 	return starts
 }
 
-// counted returns the race starts before a season as the archive has counted them, if the view shows all
-// that they were counted from.
+// counted returns the archive's count of race starts before a season. It is valid only if the view has
+// all rounds that were counted.
 func (v *View) counted(year int) (starts map[DriverID]int, ok bool) {
 	if v.archive == nil {
 		return nil, false
@@ -177,7 +180,7 @@ func (v *View) counted(year int) (starts map[DriverID]int, ok bool) {
 	return nil, false
 }
 
-// countStarts adds one for every driver of starts who started the race, in however many cars.
+// countStarts adds one start for each driver of starts in the race, also for a driver of several cars.
 func (r *Round) countStarts(starts map[DriverID]int) {
 	for i := range r.Results {
 		row := &r.Results[i]
@@ -185,8 +188,7 @@ func (r *Round) countStarts(starts map[DriverID]int) {
 		if !ok || !row.Started() {
 			continue
 		}
-		again := func(other Result) bool { return other.Driver == row.Driver && other.Started() }
-		if !slices.ContainsFunc(r.Results[:i], again) {
+		if !slices.ContainsFunc(r.Results[:i], func(other Result) bool { return other.Driver == row.Driver && other.Started() }) {
 			starts[row.Driver] = n + 1
 		}
 	}
@@ -202,8 +204,8 @@ func freeCode(d Driver, taken map[string]bool) string {
 	panic("BUG: a season with more drivers than there are codes")
 }
 
-// candidates yields the codes a driver may take, the best first. After those of the rule come
-// all others, so that a driver without a surname in Latin letters has a code too.
+// candidates yields the codes that a driver may take, the best first. All other codes follow those of
+// the rules, so that a driver without a surname in Latin letters gets one, too.
 func candidates(d Driver) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if code := letters(d.Abbreviation); len(code) == 3 && !yield(code) {
@@ -235,7 +237,7 @@ func candidates(d Driver) iter.Seq[string] {
 	}
 }
 
-// letters returns the letters A to Z of a name in upper case; accents are dropped.
+// letters returns the letters A to Z of a name in upper case, without accents.
 func letters(name string) string {
 	var b strings.Builder
 	for _, r := range norm.NFD.String(strings.ToUpper(name)) {

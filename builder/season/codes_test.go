@@ -35,8 +35,8 @@ func TestCodesAreAbbreviationsSince2007(t *testing.T) {
 	t.Logf("%d codes", codes)
 }
 
-// TestCodesDoNotDependOnTheArchive compares the embedded seasons with all: fewer earlier starts
-// are known to the former.
+// TestCodesDoNotDependOnTheArchive compares the codes of the embedded seasons with those of all
+// seasons, which count more earlier starts.
 func TestCodesDoNotDependOnTheArchive(t *testing.T) {
 	few, all := embedded(t).AsOf(forever), whole(t).AsOf(forever)
 	for _, s := range few.Seasons {
@@ -46,8 +46,8 @@ func TestCodesDoNotDependOnTheArchive(t *testing.T) {
 	}
 }
 
-// TestCodesOfAnotherHistory compares the codes of a view with those of one in which a season was replaced
-// by an equal one: there the starts before are counted, and not taken as the archive has counted them.
+// TestCodesOfAnotherHistory replaces a season of a view by an equal one. The view then counts the
+// earlier starts itself, because the archive's count is for its own seasons, and gives the same codes.
 func TestCodesOfAnotherHistory(t *testing.T) {
 	v := whole(t).AsOf(forever)
 	other := *v
@@ -58,7 +58,7 @@ func TestCodesOfAnotherHistory(t *testing.T) {
 			t.Errorf("%d (-counted +of the archive):\n%s", s.Year, diff)
 		}
 	}
-	for i := range other.Seasons { // nobody has started: then identifiers alone decide
+	for i := range other.Seasons { // without a start, identifiers alone decide
 		other.Seasons[i].Rounds = slices.Clone(v.Seasons[i].Rounds)
 		for j := range other.Seasons[i].Rounds {
 			other.Seasons[i].Rounds[j].Results = nil
@@ -71,7 +71,7 @@ func TestCodesOfAnotherHistory(t *testing.T) {
 		}
 	}
 	if differ == 0 {
-		t.Error("a history without a start gives the same codes in all seasons")
+		t.Error("codes without earlier starts are the same in all seasons, want a difference")
 	}
 }
 
@@ -109,7 +109,7 @@ func TestCodesOfAllSeasons(t *testing.T) {
 	t.Logf("%d codes differ from the abbreviation", changed)
 }
 
-// TestCodesStay walks through every season: a code that was given is never taken back.
+// TestCodesStay walks through every season and checks that no code changes.
 func TestCodesStay(t *testing.T) {
 	a := whole(t)
 	step := 1
@@ -122,7 +122,7 @@ func TestCodesStay(t *testing.T) {
 		var instants []time.Time
 		for j := range s.Rounds {
 			for _, p := range parts(&s.Rounds[j]) {
-				if p.name == "qualifying" || p.name == "grid" || p.name == "result" { // the rest gives no codes
+				if p.name == "qualifying" || p.name == "grid" || p.name == "result" { // other sessions give no codes
 					instants = append(instants, p.at)
 				}
 			}
@@ -133,7 +133,7 @@ func TestCodesStay(t *testing.T) {
 			codes := a.AsOf(now).Codes(s.Year)
 			for id, code := range before {
 				if codes[id] != code {
-					t.Fatalf("%d: the code of %s was %s and is %q at %s", s.Year, id, code, codes[id], now)
+					t.Fatalf("%d: the code of %s changed from %s to %q at %s", s.Year, id, code, codes[id], now)
 				}
 			}
 			before = codes
@@ -141,7 +141,7 @@ func TestCodesStay(t *testing.T) {
 	}
 }
 
-// TestCodeRules gives drivers of one race codes, in the order of their starts.
+// TestCodeRules checks the codes of the drivers of one race, in the order of their starts.
 func TestCodeRules(t *testing.T) {
 	driver := func(id, abbreviation, surname string) season.Driver {
 		return season.Driver{ID: season.DriverID(id), Abbreviation: abbreviation, LastName: surname}
@@ -208,8 +208,8 @@ func TestCodeRules(t *testing.T) {
 	})
 }
 
-// race returns the view of a season with one race in which the drivers take part, after a
-// season in which each started as often as starts says.
+// race returns the view of a season with one race of the drivers. In the season before, each driver has
+// as many starts as starts gives.
 func race(t *testing.T, drivers []season.Driver, starts map[season.DriverID]int) *season.View {
 	t.Helper()
 	f := season.Facts{

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// Headshots say where portraits of drivers are. Template is an https address in which {driver}
-// stands for the driver's identifier, {code} for their code of the season, {year} for the
-// season; Drivers are those who have a portrait there. An empty template is none at all.
+// Headshots locate portraits of drivers. Template is an https address with placeholders: {driver} for
+// the driver's identifier, {code} for their code of the season, {year} for the season. Drivers have a
+// portrait there. With an empty template no driver has one.
 type Headshots struct {
 	Template string     `json:"template"`
 	Drivers  []DriverID `json:"drivers"`
 }
 
-// Headshot returns the address of a driver's portrait in a season, empty if there is none: the
-// one that the source gave the driver, else the template's.
+// Headshot returns the address of a driver's portrait in a season: the source's, else the template's.
+// It is empty if there is none.
 func (v *View) Headshot(driver DriverID, code string, year int) string {
 	if own := v.Drivers[driver].HeadshotURL; own != "" {
 		return own
@@ -29,7 +29,7 @@ func (v *View) Headshot(driver DriverID, code string, year int) string {
 	return expand(v.Headshots.Template, string(driver), code, year)
 }
 
-// Validate reports what is wrong with the template.
+// Validate checks the template.
 func (h Headshots) Validate() error {
 	if h.Template == "" {
 		if len(h.Drivers) > 0 {

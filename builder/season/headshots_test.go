@@ -29,7 +29,7 @@ func TestHeadshots(t *testing.T) {
 		}
 	}
 	if len(v.Headshots.Drivers) != 1 {
-		t.Errorf("the view of 2024 names %v, want nobody of the future", v.Headshots.Drivers)
+		t.Errorf("the view of 2024 has headshots of %v, want no driver of the future", v.Headshots.Drivers)
 	}
 	facts.Headshots.Drivers = []season.DriverID{"nobody"}
 	if _, err := season.New(facts); err == nil || !strings.Contains(err.Error(), `headshots: unknown driver "nobody"`) {

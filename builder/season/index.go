@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// index holds the instants at which facts that carry no date of their own became known, so
-// that AsOf need not look for them in every row.
+// index holds the instants at which facts without a date became known. It saves AsOf a search through
+// every row.
 type index struct {
 	drivers  registry[DriverID, Driver]
 	teams    registry[TeamID, Team]
 	engines  registry[EngineID, Engine]
 	circuits registry[CircuitID, Circuit]
-	complete []time.Time            // by season: when all of it is known
+	complete []time.Time            // by season: the instant from which all of it is known
 	appeared []map[TeamID]time.Time // by season: first appearance of a team in it
-	colours  []map[TeamID]string    // by season: those of all teams that appear in it
+	colours  []map[TeamID]string    // by season: the colours of all its teams
 	starts   []map[DriverID]int     // by season: race starts in the seasons before it
-	links    [][]time.Time          // by lineage and link; zero if never known
+	links    [][]time.Time          // by lineage and link; zero if the team never raced under the name
 	digests  []func() Digest        // by season: of all of it, computed when first asked for
 }
 
-// firstSeen is the first time that each thing was referred to.
+// firstSeen holds the first instant at which a row refers to each thing.
 type firstSeen struct {
 	drivers  map[DriverID]time.Time
 	teams    map[TeamID]time.Time
@@ -46,7 +46,7 @@ func newIndex(f *Facts) *index {
 		for j := range s.Rounds {
 			r := &s.Rounds[j]
 			for _, row := range r.Results {
-				starts[row.Driver] += 0 // countStarts counts those who are there
+				starts[row.Driver] += 0 // adds the driver, because countStarts counts only drivers that have an entry
 			}
 			r.countStarts(starts)
 			note(seen.circuits, r.Circuit, CalendarKnownAt(s.Year))
@@ -72,7 +72,7 @@ func newIndex(f *Facts) *index {
 	return x
 }
 
-// linksKnown returns for each link when its team was first seen in one of its years.
+// linksKnown returns for each link the first appearance of its team in one of its years.
 func linksKnown(f *Facts, l *Lineage, appeared []map[TeamID]time.Time) []time.Time {
 	known := make([]time.Time, len(l.Links))
 	for i, link := range l.Links {
@@ -90,7 +90,7 @@ func linksKnown(f *Facts, l *Lineage, appeared []map[TeamID]time.Time) []time.Ti
 	return known
 }
 
-// round notes everything that the round refers to, at the instant its row is known.
+// round notes all things that the rows of a round refer to, at the instants at which the rows are known.
 func (s firstSeen) round(r *Round) {
 	for i, kind := range practices {
 		for _, row := range r.Practice[i] {
@@ -134,7 +134,7 @@ func (s firstSeen) row(driver DriverID, team TeamID, engine EngineID, at time.Ti
 	note(s.engines, engine, at)
 }
 
-// note keeps the earliest instant; rows without an engine refer to none.
+// note keeps the earliest instant. It ignores an empty key, such as the engine of a row without one.
 func note[K ~string](first map[K]time.Time, key K, at time.Time) {
 	if key == "" {
 		return

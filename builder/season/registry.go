@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// registry is a list of things by the instant at which they became known.
+// registry lists things by the instant at which they became known.
 type registry[K ~string, V any] struct {
 	things []dated[K, V]
 
-	// last is the map most recently handed out. Successive views mostly know the same things
-	// and share it: nobody writes to the maps of a view.
+	// last is the map of the most recent view. Successive views mostly have the same things and share
+	// it, which is safe because callers do not write to the maps of a view.
 	last atomic.Pointer[map[K]V]
 }
 
@@ -22,7 +22,7 @@ type dated[K ~string, V any] struct {
 	value V
 }
 
-// fill puts in those things that were seen.
+// fill adds the things that were seen.
 func (r *registry[K, V]) fill(seen map[K]time.Time, things map[K]V) {
 	for key, at := range seen {
 		r.things = append(r.things, dated[K, V]{at, key, things[key]})
@@ -38,7 +38,7 @@ func (r *registry[K, V]) asOf(t time.Time) map[K]V {
 		}
 		return -1
 	})
-	// Things are known in one order and forever: as many means the same.
+	// A known thing stays known, and the order is fixed: the same number means the same things.
 	if last := r.last.Load(); last != nil && len(*last) == n {
 		return *last
 	}

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// Instants that the source does not know are assumed: a session of unknown hour starts at
-// 13:00 UTC, a qualifying of unknown date on the day before the race. Sessions are over an
-// hour after their start, a race whose winner has no time after two.
+// Assumptions about instants that the source does not have: a session starts at 13:00 UTC and takes an
+// hour, qualifying is on the day before the race, a race without a winner's time takes two hours.
 const (
 	assumedHour   = 13 * time.Hour
 	sessionLength = time.Hour
@@ -25,7 +24,7 @@ func (r *Round) StartsAt() time.Time {
 // Provisional reports whether the hour of the start is unknown and StartsAt an assumption.
 func (r *Round) Provisional() bool { return r.Start.IsZero() }
 
-// Session returns when a session of the weekend is held, if its day is known.
+// Session returns the time of a session of the weekend, if its day is known.
 func (r *Round) Session(kind SessionKind) (Session, bool) {
 	for _, s := range r.Sessions {
 		if s.Kind == kind {
@@ -51,17 +50,17 @@ func (r *Round) QualifyingStartsAt() time.Time {
 // QualifyingKnownAt is the end of qualifying.
 func (r *Round) QualifyingKnownAt() time.Time { return r.QualifyingStartsAt().Add(sessionLength) }
 
-// GridKnownAt is when entries and grid are known: at the end of qualifying, or of a sprint
-// that follows it, since such a sprint sets the grid.
+// GridKnownAt is the instant at which entries and grid are known: the end of qualifying, or of a later
+// sprint, because such a sprint sets the grid.
 func (r *Round) GridKnownAt() time.Time {
-	known := r.QualifyingKnownAt()
+	at := r.QualifyingKnownAt()
 	if s, ok := r.Session(Sprint); ok && !s.Start.IsZero() {
-		known = later(known, s.Start.Add(sessionLength))
+		at = later(at, s.Start.Add(sessionLength))
 	}
-	return known
+	return at
 }
 
-// SprintKnownAt is the end of the sprint; a sprint of unknown hour is known with qualifying.
+// SprintKnownAt is the end of the sprint, or of qualifying if the hour of the sprint is unknown.
 func (r *Round) SprintKnownAt() time.Time {
 	if s, ok := r.Session(Sprint); ok && !s.Start.IsZero() {
 		return s.Start.Add(sessionLength)
@@ -69,8 +68,8 @@ func (r *Round) SprintKnownAt() time.Time {
 	return r.QualifyingKnownAt()
 }
 
-// SessionKnownAt is when the outcome of a session is known. Practice and sprint qualifying of
-// unknown hour are known with qualifying, and never later than the grid.
+// SessionKnownAt is the instant at which the outcome of a session is known. Practice and sprint
+// qualifying of unknown hour are known with qualifying, and never later than the grid.
 func (r *Round) SessionKnownAt(kind SessionKind) time.Time {
 	switch kind {
 	case Qualifying:
@@ -84,8 +83,8 @@ func (r *Round) SessionKnownAt(kind SessionKind) time.Time {
 	return r.QualifyingKnownAt()
 }
 
-// ResultKnownAt is the end of the race: the start and the winner's time, or two hours where
-// that is missing, as it is in a round without a result.
+// ResultKnownAt is the end of the race: the start plus the winner's time, or plus two hours if the
+// winner's time is unknown.
 func (r *Round) ResultKnownAt() time.Time {
 	if w := r.Winner(); w != nil && w.Time > 0 {
 		return r.StartsAt().Add(w.Time)
@@ -113,8 +112,8 @@ func (r *Round) Finished() bool { return len(r.Results) > 0 }
 // Winner returns the first row of the race in first place, or nil. See Place.
 func (r *Round) Winner() *Result { return r.Place(1) }
 
-// Place returns the first row of the race in the given position, or nil if nobody holds it.
-// Where a place was shared it is the driver whom the source shows first.
+// Place returns the first row of the race with a position, or nil if there is none. Of a shared place
+// it returns the driver that the source lists first.
 func (r *Round) Place(position int) *Result {
 	for i := range r.Results {
 		if r.Results[i].Position == position {
@@ -135,12 +134,11 @@ func (r *Round) Podium() Podium {
 	return podium
 }
 
-// Podium is the first three drivers of a race, or the three who are picked for them; empty where
-// nobody holds the place.
+// Podium holds the first three drivers of a race, or of a pick. An entry is empty if the place is vacant.
 type Podium [3]DriverID
 
-// Score says whether the winner is the one that was picked, and how many of those picked finished
-// on the podium, in any place.
+// Score compares a pick with the finish: whether the pick has the winner, and how many picked drivers
+// finished on the podium in any place.
 func (finished Podium) Score(picked Podium) (winner bool, onPodium int) {
 	for _, d := range picked {
 		if d != "" && slices.Contains(finished[:], d) {

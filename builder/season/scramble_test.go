@@ -15,8 +15,8 @@ import (
 	"gridcast/builder/season"
 )
 
-// TestFutureDoesNotShow changes everything that becomes known after t, for many t over a
-// season: the view at t stays the same to the byte.
+// TestFutureDoesNotShow changes all facts that become known after t, for many t of a season. The view
+// at t stays the same, byte for byte.
 func TestFutureDoesNotShow(t *testing.T) {
 	for _, year := range []int{1951, 1976, 1988, 2003, 2018, 2021, 2023} {
 		t.Run(strconv.Itoa(year), func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestFutureDoesNotShow(t *testing.T) {
 						t.Fatal(err)
 					}
 					if got, want := encoded(t, other.AsOf(now)), encoded(t, a.AsOf(now)); !bytes.Equal(got, want) {
-						t.Fatalf("at %s the view depends on what comes later:\n%s", now, firstDifference(got, want))
+						t.Fatalf("at %s the view depends on later facts:\n%s", now, firstDifference(got, want))
 					}
 					if reflect.DeepEqual(other.AsOf(end.At), end) {
 						t.Fatalf("at %s nothing was scrambled", now)
@@ -70,8 +70,8 @@ func firstDifference(a, b []byte) string {
 	return fmt.Sprintf("%s\n%s", near(a), near(b))
 }
 
-// scramble returns a copy of the facts in which everything that is not known at now is
-// different: drivers, teams and engines trade places, rows change order, times and points grow.
+// scramble returns a copy of the facts that differs in everything unknown at now. Drivers, teams and
+// engines trade places, rows change order, times and points grow.
 func scramble(f season.Facts, now time.Time, random *rand.Rand) season.Facts {
 	s := scrambler{
 		now: now, random: random,
@@ -102,7 +102,7 @@ type scrambler struct {
 	seenCircuits map[season.CircuitID]bool
 }
 
-// exchange gives every key another one's place.
+// exchange gives every key the place of another.
 func exchange[K ~string, V any](things map[K]V, random *rand.Rand) map[K]K {
 	keys := slices.Sorted(maps.Keys(things))
 	places := random.Perm(len(keys))
@@ -144,7 +144,7 @@ func (s *scrambler) season(year season.Season) season.Season {
 	return out
 }
 
-// round scrambles every table of the round that known does not have.
+// round scrambles every table of the round that is empty in known.
 func (s *scrambler) round(r, known *season.Round) {
 	all, seen := reflect.ValueOf(r).Elem(), reflect.ValueOf(known).Elem()
 	for i := range all.NumField() {
@@ -174,8 +174,8 @@ func (s *scrambler) table(table, known reflect.Value) {
 	table.Set(rows)
 }
 
-// row changes every field of a row, except positions, which have changed rows already, and
-// outcomes, which go with them. Times only grow: a race that was not over stays so.
+// row changes every field of a row except position and outcome, because rows have already changed
+// places. Times only grow, so that a race does not end earlier.
 func (s *scrambler) row(row reflect.Value) {
 	for i := range row.NumField() {
 		field := row.Field(i)
@@ -202,7 +202,7 @@ func (s *scrambler) row(row reflect.Value) {
 	}
 }
 
-// things renames what nothing known refers to.
+// things renames the things without a known reference.
 func (s *scrambler) things(f *season.Facts) {
 	f.Drivers, f.Teams = maps.Clone(f.Drivers), maps.Clone(f.Teams)
 	f.Engines, f.Circuits = maps.Clone(f.Engines), maps.Clone(f.Circuits)
@@ -228,7 +228,7 @@ func (s *scrambler) things(f *season.Facts) {
 	}
 }
 
-// lineages changes the ends of links that may still last, and adds a link to come to each.
+// lineages changes the end of links that have not ended yet, and adds a future link to each lineage.
 func (s *scrambler) lineages(f *season.Facts) {
 	year := s.now.Year()
 	lineages := f.Lineages

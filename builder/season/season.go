@@ -1,12 +1,12 @@
-// Package season holds the facts of motor racing that everything else is made from: seasons,
-// rounds, sessions, results and standings, as plain values. It does no I/O and has no clock.
+// Package season holds the facts of motor racing as plain values: seasons, rounds, sessions, results
+// and standings. It does no I/O and has no clock.
 //
-// An Archive holds all facts known to gridcast. Nothing renders or predicts from it directly:
-// Archive.AsOf gives a View that holds only what was known at an instant, and there is no way
-// from a View to the rest. Archives and views are immutable and safe for concurrent use; their
-// slices and maps are shared, so callers read them and never write.
+// An Archive holds all facts. Rendering and prediction use a View instead: Archive.AsOf returns a View
+// with the facts that were known at an instant, and a View gives no access to later facts. Archives
+// and views are immutable and safe for concurrent use. Their slices and maps are shared, so callers
+// must not write to them.
 //
-// The tags are the form of an archive file, in which zero values are absent.
+// The tags define the form of an archive file. The file omits zero values.
 package season
 
 import "time"
@@ -27,7 +27,7 @@ type CircuitID string
 // GrandPrixID identifies a Grand Prix through the years; within a season, a round.
 type GrandPrixID string
 
-// Driver is a person who took part in at least one session.
+// Driver is a participant of at least one session.
 type Driver struct {
 	ID           DriverID `json:"id"`
 	Name         string   `json:"name"` // "Max Verstappen"
@@ -45,14 +45,14 @@ type Team struct {
 	Country string `json:"country"` // ISO 3166-1 alpha-3
 }
 
-// Lineage is one team through its changes of name and owner, oldest link first. It has no name
-// of its own: the source names it for its newest link, which would tell of the future.
+// Lineage is one team through its changes of name and owner, oldest link first. It has no name of its
+// own. The source's name for it is that of the newest link, which a view of the past must not show.
 type Lineage struct {
 	Links []Link `json:"links"`
 }
 
-// Link is one name of a lineage; To is 0 while it lasts. Links may share a year in which the
-// name changed.
+// Link is one name of a lineage. To is 0 for a present name. Two links share a year in which the name
+// changed.
 type Link struct {
 	Team TeamID `json:"team"`
 	From int    `json:"from"` // years, inclusive
@@ -65,7 +65,7 @@ type Engine struct {
 	Name string   `json:"name"`
 }
 
-// Circuit is where a round is held.
+// Circuit is the place of a round.
 type Circuit struct {
 	ID       CircuitID `json:"id"`
 	Name     string    `json:"name"`
@@ -80,8 +80,8 @@ type Season struct {
 	Colours map[TeamID]string `json:"colours"` // #RRGGBB, upper case; teams of unknown colour are absent
 }
 
-// Round is one Grand Prix: when and where, and what is known of its sessions. A nil slice is
-// a session that was not held, or not yet known. Rows are in the order the source shows.
+// Round is one Grand Prix with its sessions. A nil slice is a session without a known outcome. Rows
+// are in the order of the source.
 type Round struct {
 	Number        int         `json:"round"`
 	GrandPrix     GrandPrixID `json:"grand_prix"` // identifies the round within its season, through renumbering
@@ -89,13 +89,13 @@ type Round struct {
 	Circuit       CircuitID   `json:"circuit"`
 	Street        bool        `json:"street"`         // street circuit
 	CourseKm      float64     `json:"course_km"`      // length of a lap
-	ScheduledLaps int         `json:"scheduled_laps"` // 0 if unknown; the laps really run are the winner's
+	ScheduledLaps int         `json:"scheduled_laps"` // 0 if unknown; the laps of the race are the winner's
 	Date          time.Time   `json:"date"`           // midnight UTC of the day of the start
 	Start         time.Time   `json:"start"`          // zero if the hour is unknown; see StartsAt
 	Sprint        bool        `json:"sprint"`         // the weekend has a sprint
 	Sessions      []Session   `json:"sessions"`       // the other sessions of known date, in order of time
 
-	Entries          []Entry          `json:"entries"`  // who takes part in the race, else in qualifying, by car number
+	Entries          []Entry          `json:"entries"`  // participants of the race, else of qualifying, by car number
 	Practice         [4][]TimedLap    `json:"practice"` // free practice 1 to 4
 	Qualifying       []QualifyingRow  `json:"qualifying"`
 	SprintQualifying []QualifyingRow  `json:"sprint_qualifying"`
@@ -126,7 +126,7 @@ const (
 // practices are the kinds of Round.Practice, in its order.
 var practices = [...]SessionKind{Practice1, Practice2, Practice3, Practice4}
 
-// Session says when a session is held. Start is zero if only the day is known.
+// Session is the time of a session. Start is zero if only the day is known.
 type Session struct {
 	Kind  SessionKind `json:"session"`
 	Date  time.Time   `json:"date"` // midnight UTC
@@ -166,7 +166,7 @@ type GridSlot struct {
 	Position int      `json:"position"` // 0: starts from the pit lane
 }
 
-// Outcome says why a result has no position.
+// Outcome is the reason why a result has no position.
 type Outcome string
 
 // The outcomes of the source.
@@ -181,8 +181,8 @@ const (
 	ExcludedBeforeStart Outcome = "EX"
 )
 
-// Result is a row of a race or sprint classification. A car shared by several drivers has a
-// row for each, with the same Position; a driver who drove several cars has several rows.
+// Result is a row of a race or sprint classification. The drivers of a shared car have a row each,
+// with the same Position. A driver of several cars has several rows.
 type Result struct {
 	Driver   DriverID      `json:"driver"`
 	Team     TeamID        `json:"team"`
@@ -228,9 +228,9 @@ type DriverStanding struct {
 	Points   float64  `json:"points"`
 }
 
-// TeamStanding is a row of the constructors' championship, where a chassis with another
-// engine is another constructor. A team that was excluded and entered again in the same season
-// has two rows: one without a position and one with.
+// TeamStanding is a row of the constructors' championship, in which each pair of a chassis and an
+// engine is a constructor. A team that was excluded and then entered again in the same season has two
+// rows: one without a position and one with a position.
 type TeamStanding struct {
 	Team     TeamID   `json:"team"`
 	Engine   EngineID `json:"engine"`

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Validate checks that the facts hold together: every row refers to a known driver, team,
-// engine and circuit, seasons and rounds ascend, nothing is there twice that can be there only
-// once. The error names season, round, row and value.
+// Validate checks the consistency of the facts: rows refer to known drivers, teams, engines and
+// circuits, seasons and rounds ascend, and unique things occur once. The error names season, round, row
+// and value.
 func (f *Facts) Validate() error {
 	if err := f.validateKeys(); err != nil {
 		return err
@@ -87,7 +87,8 @@ func (f *Facts) validateSeason(s *Season) error {
 	held := make(map[GrandPrixID]int)
 	for i := range s.Rounds {
 		r := &s.Rounds[i]
-		// Numbers are for display: a source renumbers when a round vanishes, which stays here.
+		// Numbers are for display and may repeat: a source renumbers when it drops a round, and the
+		// archive keeps that round.
 		if r.Number < 1 {
 			return fmt.Errorf("round %d of %s: numbers begin with 1", r.Number, r.GrandPrix)
 		}

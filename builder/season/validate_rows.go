@@ -107,7 +107,7 @@ func (f *Facts) validateStandings(r *Round) error {
 	type entrant struct {
 		team   TeamID
 		engine EngineID
-		ranked bool // a team that was excluded and entered again stands there as both
+		ranked bool // a team that was excluded and entered again has a row of each sort
 	}
 	teams := make(map[entrant]bool, len(r.TeamStandings))
 	for i, row := range r.TeamStandings {
@@ -126,8 +126,8 @@ func (f *Facts) validateStandings(r *Round) error {
 	return nil
 }
 
-// refers checks what a row refers to, empty being nothing, and that none of its numbers is
-// negative; least is the smallest of those the row has.
+// refers checks the references of a row, which may be empty, and that no number is negative. least is
+// the smallest number of the row.
 func (f *Facts) refers(driver DriverID, team TeamID, engine EngineID, time time.Duration, least int) error {
 	if _, ok := f.Drivers[driver]; !ok {
 		return fmt.Errorf("unknown driver %q", driver)

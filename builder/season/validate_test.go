@@ -8,7 +8,7 @@ import (
 	"gridcast/builder/season"
 )
 
-// facts are small and sound; the test below breaks one thing at a time.
+// facts returns small valid facts. The test below breaks one thing at a time.
 func facts() *season.Facts {
 	day := at("2024-05-26T00:00:00Z")
 	return &season.Facts{
@@ -110,7 +110,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestTeamExcludedAndBack allows what the standings of 2018 hold.
+// TestTeamExcludedAndBack: a team may have two rows, as in the standings of 2018.
 func TestTeamExcludedAndBack(t *testing.T) {
 	f := facts()
 	r := &f.Seasons[1].Rounds[0]

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Driver returns a driver. One of whom the view knows nothing, because the archive is older than
-// what speaks of them, has the name that the identifier spells.
+// Driver returns a driver. If the archive is too old to have the driver, the name is made from the
+// identifier.
 func (v *View) Driver(id DriverID) Driver {
 	if d, ok := v.Drivers[id]; ok {
 		return d
@@ -27,7 +27,7 @@ func (v *View) Team(id TeamID) Team {
 	return Team{ID: id, Name: spelt(string(id))}
 }
 
-// spelt makes a name of an identifier: red-bull is Red Bull.
+// spelt makes a name from an identifier: red-bull becomes Red Bull.
 func spelt(id string) string {
 	words := strings.Split(id, "-")
 	for i, w := range words {
@@ -69,8 +69,8 @@ func (v *View) CurrentSeason() int {
 	return v.Seasons[len(v.Seasons)-1].Year
 }
 
-// LatestEntries returns the latest round whose entries are known and its season; both are nil
-// if there is none.
+// LatestEntries returns the latest round with known entries, and its season. Both are nil if there is
+// none.
 func (v *View) LatestEntries() (*Season, *Round) {
 	for i := len(v.Seasons) - 1; i >= 0; i-- {
 		if r := v.Seasons[i].LatestEntries(); r != nil {
@@ -80,8 +80,8 @@ func (v *View) LatestEntries() (*Season, *Round) {
 	return nil, nil
 }
 
-// Root returns the oldest known name of the team's lineage in that year, the team itself if it
-// has none. Teams with equal roots are one team under several names.
+// Root returns the oldest known name in the team's lineage of that year, or the team itself if it has
+// no lineage. Teams with the same root are one team under several names.
 func (v *View) Root(team TeamID, year int) TeamID {
 	for _, l := range v.Lineages {
 		for _, link := range l.Links {

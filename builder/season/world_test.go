@@ -11,7 +11,7 @@ import (
 	"gridcast/builder/source/sourcetest"
 )
 
-// allSeasons are those since 1950, read once for all tests.
+// allSeasons are the seasons since 1950, read once for all tests.
 var allSeasons struct {
 	once    sync.Once
 	archive *season.Archive
@@ -66,8 +66,8 @@ func at(text string) time.Time {
 	return t
 }
 
-// part is a part of a round that becomes known at one instant. The rules are written here a
-// second time, from their wording.
+// part is a part of a round that becomes known at one instant. The test has the rules a second time,
+// written from the documentation.
 type part struct {
 	name  string
 	at    time.Time
@@ -158,7 +158,7 @@ func parts(r *season.Round) []part {
 	}
 }
 
-// boundaries are the instants at which something of the season becomes known, in no order.
+// boundaries are the instants at which a fact of the season becomes known, in no order.
 func boundaries(s *season.Season) []time.Time {
 	list := []time.Time{time.Date(s.Year-1, 10, 1, 0, 0, 0, 0, time.UTC)}
 	for i := range s.Rounds {

@@ -1,9 +1,8 @@
 package season
 
-// TimeZone returns the IANA name of the zone by whose clocks a circuit is run, such as
-// "America/Los_Angeles"; empty for a circuit that the table does not have. The names are those of
-// the tz database (https://www.iana.org/time-zones), whose zone1970.tab lists the countries and
-// regions that each of them covers; a circuit has that of its town.
+// TimeZone returns the IANA name of a circuit's time zone, such as "America/Los_Angeles". It is empty
+// for a circuit outside the table. The zone is that of the circuit's town, by the file zone1970.tab of
+// the tz database (https://www.iana.org/time-zones).
 func TimeZone(circuit CircuitID) string { return zones[circuit] }
 
 var zones = map[CircuitID]string{

@@ -12,7 +12,7 @@ import (
 	"gridcast/builder/season"
 )
 
-// TestEveryCircuitHasATimeZone that the tz database knows.
+// TestEveryCircuitHasATimeZone: every circuit has a time zone of the tz database.
 func TestEveryCircuitHasATimeZone(t *testing.T) {
 	for id := range embedded(t).Facts().Circuits {
 		if zone := season.TimeZone(id); zone == "" {
@@ -23,8 +23,8 @@ func TestEveryCircuitHasATimeZone(t *testing.T) {
 	}
 }
 
-// TestTimeZonesAgreeWithTheClocksOfTheMeetings compares the offset from UTC that OpenF1 gives for each
-// meeting of three seasons with that of the zone on the day.
+// TestTimeZonesAgreeWithTheClocksOfTheMeetings compares the offset from UTC of each meeting of three
+// seasons in OpenF1 with the offset of the zone on that day.
 func TestTimeZonesAgreeWithTheClocksOfTheMeetings(t *testing.T) {
 	folder := os.Getenv("GRIDCAST_TEST_DATA")
 	if folder == "" {
@@ -34,7 +34,7 @@ func TestTimeZonesAgreeWithTheClocksOfTheMeetings(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Skipf("no meetings of OpenF1 in %s", folder)
 	}
-	circuits := map[string]season.CircuitID{ // that OpenF1 names otherwise
+	circuits := map[string]season.CircuitID{ // by OpenF1's names
 		"sakhir": "bahrain", "monte carlo": "monaco", "singapore": "marina-bay", "yas marina circuit": "yas-marina",
 		"yas island": "yas-marina", "barcelona": "catalunya", "budapest": "hungaroring",
 	}
