@@ -265,9 +265,9 @@ func missingUntilDue(v *season.View, s *ledger.Fold, a *almanac.Almanac) []snaps
 		until = a.At
 	}
 	var missing []snapshots.Missing
-	for _, lack := range almanac.MissingBy(v, s, until) {
+	for _, fact := range almanac.MissingBy(v, s, until) {
 		missing = append(missing, snapshots.Missing{
-			Code: string(lack.Code), Since: lack.Since, Until: lack.Until, Session: lack.Session, Urgent: lack.Urgent, Text: lack.Text, Mend: lack.Mend,
+			Code: string(fact.Code), Since: fact.Since, Until: fact.Until, Session: fact.Session, Urgent: fact.Urgent, Text: fact.Text, Fix: fact.Fix,
 		})
 	}
 	return missing

@@ -69,7 +69,7 @@ type MissingFact struct {
 	SessionKey int64        `json:"session_key,omitzero"` // of the round that it is of
 	Urgent     bool         `json:"urgent"`               // the pick or lights out waits for it
 	Text       string       `json:"text"`
-	Mend       string       `json:"mend,omitzero"` // the command that mends it; not for strangers
+	Fix        string       `json:"mend,omitzero"` // the command that mends it; not for strangers
 }
 
 // RefusedDocument is a document that is older than the version it is in.
@@ -163,7 +163,7 @@ func (e *Edge) Status() Status {
 	}
 	for _, fact := range m.Missing {
 		if fact.OverdueAt(now) {
-			s.Missing = append(s.Missing, MissingFact{fact.Code, wire.Instant(fact.Since), fact.Session, fact.Urgent, fact.Text, fact.Mend})
+			s.Missing = append(s.Missing, MissingFact{fact.Code, wire.Instant(fact.Since), fact.Session, fact.Urgent, fact.Text, fact.Fix})
 		}
 	}
 	for _, refused := range m.Refused {
@@ -186,7 +186,7 @@ func (s Status) forStrangers() Status {
 	}
 	s.Keys.Skipped = nil
 	for i := range s.Missing {
-		s.Missing[i].Mend = ""
+		s.Missing[i].Fix = ""
 	}
 	for i := range s.RefusedDocuments { // what was rendered is not published
 		s.RefusedDocuments[i].Reason = ""

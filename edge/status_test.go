@@ -240,8 +240,8 @@ func TestStatusSaysWhatIsMissing(t *testing.T) {
 	draft := snapshots.Draft{
 		Base: base, Builder: "test", BuiltAt: m.BuiltAt, DueAt: m.DueAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons, Archive: m.Archive, Ledger: m.Ledger,
 		Missing: []snapshots.Missing{
-			{Code: "archive_old", Since: m.BuiltAt.AddDate(0, -1, 0), Text: "the archive ends with the season 2023", Mend: "gridcast source pull"},
-			{Code: "grid_overdue", Since: edgetest.AbuDhabi.Add(-30 * time.Minute), Until: edgetest.AbuDhabi, Session: 2024024, Urgent: true, Text: "the grid has not come", Mend: "gridcast source pull"},
+			{Code: "archive_old", Since: m.BuiltAt.AddDate(0, -1, 0), Text: "the archive ends with the season 2023", Fix: "gridcast source pull"},
+			{Code: "grid_overdue", Since: edgetest.AbuDhabi.Add(-30 * time.Minute), Until: edgetest.AbuDhabi, Session: 2024024, Urgent: true, Text: "the grid has not come", Fix: "gridcast source pull"},
 		},
 		Refused: []snapshots.RefusedEntry{{Path: "calendar/2024", Reason: "data[0].winner is secret"}},
 	}
@@ -265,7 +265,7 @@ func TestStatusSaysWhatIsMissing(t *testing.T) {
 		var codes []string
 		for _, fact := range w.edge.Status().Missing {
 			codes = append(codes, fact.Code)
-			if fact.Mend == "" {
+			if fact.Fix == "" {
 				t.Errorf("operators are not told what mends %s", fact.Code)
 			}
 		}

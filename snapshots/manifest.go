@@ -137,7 +137,7 @@ type Missing struct {
 	Session int64     `json:"session,omitzero"` // session key of the round that it is of; 0: of none
 	Urgent  bool      `json:"urgent,omitzero"`  // somebody has to act now
 	Text    string    `json:"text"`             // for people, without a full stop
-	Mend    string    `json:"mend"`             // the command that mends it
+	Fix     string    `json:"mend"`             // the command that mends it
 }
 
 // OverdueAt says whether the fact is missing at an instant of race time.

@@ -11,25 +11,25 @@ import (
 	"gridcast/builder/season"
 )
 
-// Action is something that an operator can decide about a round.
-type Action string
+// Decision is something that an operator can decide about a round.
+type Decision string
 
 // The actions, by the names that the commands have.
 const (
-	Verify    Action = "verify"
-	Correct   Action = "correct"
-	Postpone  Action = "postpone"
-	Cancel    Action = "cancel"
-	Move      Action = "move"
-	Reinstate Action = "reinstate"
-	Release   Action = "release"
+	Verify    Decision = "verify"
+	Correct   Decision = "correct"
+	Postpone  Decision = "postpone"
+	Cancel    Decision = "cancel"
+	Move      Decision = "move"
+	Reinstate Decision = "reinstate"
+	Release   Decision = "release"
 )
 
 // ErrVouched says that a round is not open to decisions: the archive vouches for its result.
 var ErrVouched = errors.New("the archive vouches for its result, which was known before the ledger was opened")
 
 // Allowed returns the actions that the ledger would take now.
-func (r *Round) Allowed() []Action {
+func (r *Round) Allowed() []Decision {
 	const reason = "why"
 	other := []ledger.Row{{Driver: "somebody", Team: "else", Position: 1}}
 	later := r.view.At
@@ -37,9 +37,9 @@ func (r *Round) Allowed() []Action {
 		later = r.Start
 	}
 	later = later.Add(time.Hour).Truncate(time.Second)
-	var allowed []Action
+	var allowed []Decision
 	for _, trial := range []struct {
-		action Action
+		action Decision
 		events func() ([]ledger.Event, error)
 	}{
 		{Verify, r.Verify},
@@ -154,7 +154,7 @@ func (r *Round) Release(reason string) ([]ledger.Event, error) {
 }
 
 // decided refuses what the ledger cannot know to be wrong.
-func (r *Round) decided(action Action, events ...ledger.Event) ([]ledger.Event, error) {
+func (r *Round) decided(action Decision, events ...ledger.Event) ([]ledger.Event, error) {
 	if r.Vouched() {
 		return nil, fmt.Errorf("%s %d: %w", action, r.Session, ErrVouched)
 	}

@@ -18,7 +18,7 @@ type deciding struct {
 	t *testing.T
 }
 
-func (w deciding) wantAllowed(what string, at time.Time, session int64, want ...almanac.Action) {
+func (w deciding) wantAllowed(what string, at time.Time, session int64, want ...almanac.Decision) {
 	w.t.Helper()
 	if got := w.Round(at, session).Allowed(); !slices.Equal(got, want) {
 		w.t.Errorf("%s: allowed %v, want %v", what, got, want)

@@ -18,36 +18,36 @@ const (
 	resultGrace     = 2 * time.Hour       // after the end of the race
 )
 
-// Lack is a fact that the archive should have by now and has not.
-type Lack struct {
-	Code    LackCode  // fixed, for programs
-	Since   time.Time // since when it is overdue, race time
-	Until   time.Time // when nobody waits for it any more, race time; zero: until it comes
-	Session int64     // the key of the round that it is of; 0: of none in particular
-	Name    string    // of that round
-	Urgent  bool      // the pick or lights out is at stake: somebody has to act now
-	Text    string    // what is missing, for people: a sentence without its full stop
-	Mend    string    // the command that mends it
+// MissingFact is a fact that the archive should have by now and has not.
+type MissingFact struct {
+	Code    MissingCode // fixed, for programs
+	Since   time.Time   // since when it is overdue, race time
+	Until   time.Time   // when nobody waits for it any more, race time; zero: until it comes
+	Session int64       // the key of the round that it is of; 0: of none in particular
+	Name    string      // of that round
+	Urgent  bool        // the pick or lights out is at stake: somebody has to act now
+	Text    string      // what is missing, for people: a sentence without its full stop
+	Fix     string      // the command that mends it
 }
 
-// LackCode names a kind of missing fact.
-type LackCode string
+// MissingCode names a kind of missing fact.
+type MissingCode string
 
 // The kinds of missing facts.
 const (
-	NoFutureRound    LackCode = "no_future_round"
-	ArchiveOld       LackCode = "archive_old" // it lacks what a season of this year should have by now
-	HourUnknown      LackCode = "hour_unknown"
-	QualifyingMissed LackCode = "qualifying_overdue"
-	GridMissed       LackCode = "grid_overdue"
-	ResultMissed     LackCode = "result_overdue"
+	NoFutureRound    MissingCode = "no_future_round"
+	ArchiveOld       MissingCode = "archive_old" // it lacks what a season of this year should have by now
+	HourUnknown      MissingCode = "hour_unknown"
+	QualifyingMissed MissingCode = "qualifying_overdue"
+	GridMissed       MissingCode = "grid_overdue"
+	ResultMissed     MissingCode = "result_overdue"
 )
 
-// LackCodes are all kinds of missing facts.
-var LackCodes = []LackCode{NoFutureRound, ArchiveOld, HourUnknown, QualifyingMissed, GridMissed, ResultMissed}
+// MissingCodes are all kinds of missing facts.
+var MissingCodes = []MissingCode{NoFutureRound, ArchiveOld, HourUnknown, QualifyingMissed, GridMissed, ResultMissed}
 
 // Missing lists what the archive lacks at v.At.
-func Missing(v *season.View, s *ledger.Fold) []Lack { return MissingBy(v, s, v.At) }
+func Missing(v *season.View, s *ledger.Fold) []MissingFact { return MissingBy(v, s, v.At) }
 
 // MissingBy lists what the archive of v will lack at the instant by unless something comes, those of
 // the whole archive first, then by round. Some of it may be overdue from a later instant than v.At
@@ -62,9 +62,9 @@ func Missing(v *season.View, s *ledger.Fold) []Lack { return MissingBy(v, s, v.A
 //   - a result, from 2 hours after the end of the race until one is verified.
 //
 // Rounds that are postponed or cancelled lack nothing.
-func MissingBy(v *season.View, s *ledger.Fold, by time.Time) []Lack {
+func MissingBy(v *season.View, s *ledger.Fold, by time.Time) []MissingFact {
 	now := v.At
-	var whole, byRound []Lack
+	var whole, byRound []MissingFact
 	var last *Round // of those that are on
 	var results []*Round
 	coming := false
@@ -75,7 +75,7 @@ func MissingBy(v *season.View, s *ledger.Fold, by time.Time) []Lack {
 		if last == nil || !r.Start.Before(last.Start) {
 			last = r
 		}
-		lack := func(code LackCode, since time.Time, urgent bool, mend, text string) {
+		lack := func(code MissingCode, since time.Time, urgent bool, mend, text string) {
 			if by.Before(since) || r.Session == 0 { // the next build gives it a key
 				return
 			}
@@ -83,9 +83,9 @@ func MissingBy(v *season.View, s *ledger.Fold, by time.Time) []Lack {
 			if r.State == Scheduled {
 				until = r.Start.UTC()
 			}
-			byRound = append(byRound, Lack{
+			byRound = append(byRound, MissingFact{
 				Code: code, Since: since.UTC(), Until: until, Session: r.Session, Name: r.Facts.Name, Urgent: urgent,
-				Text: fmt.Sprintf(text, fmt.Sprintf("%s of %d", r.Facts.Name, r.Year)), Mend: strings.ReplaceAll(mend, "KEY", strconv.FormatInt(r.Session, 10)),
+				Text: fmt.Sprintf(text, fmt.Sprintf("%s of %d", r.Facts.Name, r.Year)), Fix: strings.ReplaceAll(mend, "KEY", strconv.FormatInt(r.Session, 10)),
 			})
 		}
 		switch {
@@ -113,7 +113,7 @@ func MissingBy(v *season.View, s *ledger.Fold, by time.Time) []Lack {
 		}
 	}
 	if !coming {
-		lack := Lack{Code: NoFutureRound, Text: "no race to come is known", Mend: "gridcast source pull, or gridcast archive import f1db PATH"}
+		lack := MissingFact{Code: NoFutureRound, Text: "no race to come is known", Fix: "gridcast source pull, or gridcast archive import f1db PATH"}
 		if last != nil {
 			lack.Since = last.Start.UTC()
 		} else if n := len(v.Seasons); n > 0 {
@@ -123,13 +123,13 @@ func MissingBy(v *season.View, s *ledger.Fold, by time.Time) []Lack {
 	}
 	switch current := v.CurrentSeason(); {
 	case current != 0 && current < now.UTC().Year():
-		whole = append(whole, Lack{
-			Code: ArchiveOld, Since: season.BeginsAt(current + 1), Mend: "gridcast source pull, or gridcast archive import",
+		whole = append(whole, MissingFact{
+			Code: ArchiveOld, Since: season.BeginsAt(current + 1), Fix: "gridcast source pull, or gridcast archive import",
 			Text: fmt.Sprintf("the archive ends with the season %d", current),
 		})
 	case len(results) > 1:
-		whole = append(whole, Lack{
-			Code: ArchiveOld, Since: results[1].End().Add(resultGrace).UTC(), Mend: "gridcast source pull, or gridcast archive import",
+		whole = append(whole, MissingFact{
+			Code: ArchiveOld, Since: results[1].End().Add(resultGrace).UTC(), Fix: "gridcast source pull, or gridcast archive import",
 			Text: fmt.Sprintf("the archive lacks the results of %d races, the first of them the %s of %d", len(results), results[0].Facts.Name, results[0].Year),
 		})
 	}

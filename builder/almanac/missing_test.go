@@ -34,7 +34,7 @@ func (w *world) missing(at time.Time) (codes []string) {
 		if l.Urgent {
 			code += "!"
 		}
-		if l.Since.After(at) || l.Since.IsZero() || l.Text == "" || !strings.HasPrefix(l.Mend, "gridcast ") || strings.Contains(l.Text+l.Mend, "%!") {
+		if l.Since.After(at) || l.Since.IsZero() || l.Text == "" || !strings.HasPrefix(l.Fix, "gridcast ") || strings.Contains(l.Text+l.Fix, "%!") {
 			w.t.Errorf("at %s: %+v", at, l)
 		}
 		codes = append(codes, code)

@@ -117,7 +117,7 @@ type EdgeReport struct {
 // EdgeFault is something that is wrong with an edge, and what mends it.
 type EdgeFault struct {
 	Text string `json:"text"` // continues "the edge …"
-	Mend string `json:"mend"` // the command
+	Fix  string `json:"mend"` // the command
 }
 
 // Faults lists what is wrong with the edge, where the given version is published.

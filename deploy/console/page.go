@@ -34,7 +34,7 @@ type page struct {
 	Served    served
 	Next      *comingRace
 	Jobs      []jobView
-	Missing   []almanac.Lack // facts that are overdue
+	Missing   []almanac.MissingFact // facts that are overdue
 	Waiting   []waitingResult
 	Differing []differingResult
 	Control   []controlledRound
@@ -136,12 +136,12 @@ func (p *page) notices() {
 	for _, d := range p.Damaged {
 		add(true, "audit", "It goes on after the damage. Compare the file with a backup: somebody or something changed the record.", "The audit log is damaged at %s", d)
 	}
-	for _, lack := range p.Missing {
+	for _, fact := range p.Missing {
 		section := "sources"
-		if lack.Code == almanac.ResultMissed {
+		if fact.Code == almanac.ResultMissed {
 			section = "waiting"
 		}
-		add(true, section, "What to do: "+lack.Mend+".", "%s; overdue since %s UTC", sentence(lack.Text), clockTime(lack.Since))
+		add(true, section, "What to do: "+fact.Fix+".", "%s; overdue since %s UTC", sentence(fact.Text), clockTime(fact.Since))
 	}
 	for _, w := range p.Waiting {
 		if w.Digest != "" {
@@ -154,7 +154,7 @@ func (p *page) notices() {
 	}
 	for _, e := range p.Served.Edges {
 		for _, fault := range e.Faults {
-			add(true, "served", "What to do: "+fault.Mend+".", "Edge %s %s", e.Name, fault.Text)
+			add(true, "served", "What to do: "+fault.Fix+".", "Edge %s %s", e.Name, fault.Text)
 		}
 		if e.Behind && len(e.Faults) == 0 {
 			add(false, "served", "It follows within seconds. If it stays, look at its log.", "Edge %s serves version %d", e.Name, e.Version)

@@ -193,7 +193,7 @@ type seasonRound struct {
 	Scored  bool
 	Hit     bool
 	OnPod   int // picked drivers on the podium
-	Allowed []almanac.Action
+	Allowed []almanac.Decision
 	Differs bool       // the source has another classification than the verified one
 	Sprint  *finishing // nil: there was none, or it is not verified
 	finishing

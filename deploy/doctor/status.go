@@ -128,8 +128,8 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	st.rounds(almanac.Join(facts.Archive.AsOf(now), l.Current(now)))
-	for _, lack := range almanac.Missing(facts.Archive.AsOf(now), l.Current(now)) {
-		st.Missing = append(st.Missing, missingFact{string(lack.Code), lack.Since, lack.Session, lack.Urgent, lack.Text, lack.Mend})
+	for _, fact := range almanac.Missing(facts.Archive.AsOf(now), l.Current(now)) {
+		st.Missing = append(st.Missing, missingFact{string(fact.Code), fact.Since, fact.Session, fact.Urgent, fact.Text, fact.Fix})
 	}
 	st.edges(ctx, c.Edges)
 	if s.JSON {
@@ -239,7 +239,7 @@ func printState(s *terminal.Streams, st serviceState) {
 			rows = append(rows, []any{"edge " + e.Name, fmt.Sprintf("serves version %d", e.Version)})
 		}
 		for _, fault := range e.Faults {
-			rows = append(rows, []any{"EDGE " + e.Name, fmt.Sprintf("%s (%s)", fault.Text, fault.Mend)})
+			rows = append(rows, []any{"EDGE " + e.Name, fmt.Sprintf("%s (%s)", fault.Text, fault.Fix)})
 		}
 	}
 	for _, setting := range operator.SettingsOf(st.Settings) {

@@ -30,15 +30,15 @@ type roundsListCmd struct {
 
 // listedRound is a round of rounds list --json.
 type listedRound struct {
-	SessionKey  int64            `json:"session_key"`
-	Year        int              `json:"year"`
-	Round       int              `json:"round"`
-	Name        string           `json:"gp_name"`
-	Start       time.Time        `json:"start"`
-	Provisional bool             `json:"provisional,omitzero"`
-	Status      string           `json:"status"`
-	Frozen      *time.Time       `json:"pick_frozen_at,omitempty"`
-	Allowed     []almanac.Action `json:"allowed"`
+	SessionKey  int64              `json:"session_key"`
+	Year        int                `json:"year"`
+	Round       int                `json:"round"`
+	Name        string             `json:"gp_name"`
+	Start       time.Time          `json:"start"`
+	Provisional bool               `json:"provisional,omitzero"`
+	Status      string             `json:"status"`
+	Frozen      *time.Time         `json:"pick_frozen_at,omitempty"`
+	Allowed     []almanac.Decision `json:"allowed"`
 }
 
 func (c *roundsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -91,7 +91,7 @@ func startCell(r *almanac.Round) string {
 	return terminal.Time(r.Start)
 }
 
-func joined(actions []almanac.Action) string {
+func joined(actions []almanac.Decision) string {
 	names := make([]string, len(actions))
 	for i, a := range actions {
 		names[i] = string(a)

@@ -84,16 +84,16 @@ func newServiceMetrics(s *Service, registry prometheus.Registerer) *serviceMetri
 			ConstLabels: prometheus.Labels{"gate": string(gate)},
 		}, func() float64 { return float64(s.waitingAt(gate)) }))
 	}
-	for _, code := range almanac.LackCodes {
+	for _, code := range almanac.MissingCodes {
 		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "gridcast_missing_facts", Help: "Facts that are overdue, by kind; gridcast status says which, and the command that mends them.",
 			ConstLabels: prometheus.Labels{"code": string(code)},
 		}, func() float64 {
-			return float64(len(slices.DeleteFunc(s.Missing(), func(l almanac.Lack) bool { return l.Code != code })))
+			return float64(len(slices.DeleteFunc(s.Missing(), func(l almanac.MissingFact) bool { return l.Code != code })))
 		}))
 	}
 	gauge("missing_facts_urgent", "Overdue facts that a pick or lights out waits for.", func() float64 {
-		return float64(len(slices.DeleteFunc(s.Missing(), func(l almanac.Lack) bool { return !l.Urgent })))
+		return float64(len(slices.DeleteFunc(s.Missing(), func(l almanac.MissingFact) bool { return !l.Urgent })))
 	})
 	return m
 }
@@ -188,11 +188,11 @@ func (p published) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
 	}
 	now := p.s.clock.Now()
-	awaited := make(map[almanac.LackCode]time.Duration)
-	for _, lack := range p.s.Missing() {
-		awaited[lack.Code] = max(awaited[lack.Code], now.Sub(lack.Since))
+	awaited := make(map[almanac.MissingCode]time.Duration)
+	for _, fact := range p.s.Missing() {
+		awaited[fact.Code] = max(awaited[fact.Code], now.Sub(fact.Since))
 	}
-	for _, code := range almanac.LackCodes {
+	for _, code := range almanac.MissingCodes {
 		gauge(awaitedSince, awaited[code].Seconds(), string(code))
 	}
 	base := p.s.published.Load()
@@ -231,7 +231,7 @@ func (p published) Collect(to chan<- prometheus.Metric) {
 }
 
 // Missing lists the overdue facts of the archive.
-func (s *Service) Missing() []almanac.Lack {
+func (s *Service) Missing() []almanac.MissingFact {
 	facts, known := s.Facts()
 	if !known {
 		return nil
