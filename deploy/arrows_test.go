@@ -25,6 +25,7 @@ var arrows = map[string][]string{
 	"schemas/ordered":               {},
 	"schemas/docs":                  {"schemas"},
 	"snapshots":                     {"schemas", "snapshots/blob"},
+	"snapshots/backup":              {"snapshots"},
 	"snapshots/blob":                {"snapshots/blob"},
 	"builder":                       {"schemas", "snapshots", "builder"},
 	"builder/season":                {},

@@ -19,6 +19,7 @@ import (
 	"gridcast/edge"
 	"gridcast/edge/edgetest"
 	"gridcast/snapshots"
+	"gridcast/snapshots/backup"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -194,8 +195,8 @@ func restoredDownloads(t *testing.T) {
 	before, same := file(5000, 11), file(300, 12)
 	edgetest.PublishBulk(t, w.store, map[int][]byte{2023: same, 2024: before})
 	w.awaitDownloads(2)
-	backup := memblob.New()
-	if _, err := snapshots.Backup(t.Context(), w.store, backup, time.Now(), nil); err != nil {
+	place := memblob.New()
+	if _, err := backup.Make(t.Context(), w.store, place, time.Now(), nil); err != nil {
 		t.Fatal(err)
 	}
 	lost := file(700, 13)
@@ -219,8 +220,7 @@ func restoredDownloads(t *testing.T) {
 	if r := w.get("/api/v1/bulk"); !bytes.Equal(r.body, lost) {
 		t.Errorf("while the store is lost: got %d with %d bytes, want what the disk has", r.StatusCode, len(r.body))
 	}
-	publisher := snapshots.Publisher{Store: w.store}
-	restored, err := publisher.Restore(t.Context(), snapshots.Restoring{Backup: backup, Builder: "test", Above: 3})
+	restored, err := backup.Restore(t.Context(), backup.Restoring{Store: w.store, Backup: place, Builder: "test", Above: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/snapshots"
+	"gridcast/snapshots/backup"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/faultblob"
 	"gridcast/snapshots/blob/memblob"
@@ -61,9 +62,9 @@ func furnish(t *testing.T, s blob.Store) {
 	create(t, s, "probe/left", "x")
 }
 
-func backup(t *testing.T, s, to blob.Store) snapshots.BackupInfo {
+func backUp(t *testing.T, s, to blob.Store) backup.Info {
 	t.Helper()
-	info, err := snapshots.Backup(t.Context(), s, to, raceDay, nil)
+	info, err := backup.Make(t.Context(), s, to, raceDay, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,10 +74,10 @@ func backup(t *testing.T, s, to blob.Store) snapshots.BackupInfo {
 	return info
 }
 
-func restoreFrom(t *testing.T, s, backup blob.Store, above int64, since snapshots.Ledger) snapshots.Restored {
+func restoreFrom(t *testing.T, s, from blob.Store, above int64, since snapshots.Ledger) backup.Restored {
 	t.Helper()
 	p := snapshots.Publisher{Store: s}
-	r, err := p.Restore(t.Context(), snapshots.Restoring{Backup: backup, Builder: "operator", Above: above, Since: since})
+	r, err := backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: from, Builder: "operator", Above: above, Since: since})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func TestBackupOfDownloads(t *testing.T) {
 	if _, err := p.PublishBulk(t.Context(), loadBase(t, s), "test", []snapshots.Download{zip}); err != nil {
 		t.Fatal(err)
 	}
-	info, err := snapshots.Backup(t.Context(), s, to, raceDay, nil)
+	info, err := backup.Make(t.Context(), s, to, raceDay, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func TestDisasterDrill(t *testing.T) {
 			head := record(t, s, 3)
 			publishWith(t, s, head, kept)
 			place := openDirectory(t, t.TempDir())
-			info := backup(t, s, place)
+			info := backUp(t, s, place)
 			if info.Version != 2 || info.Versions != 2 || info.Ledger != head {
 				t.Errorf("backup: %+v, want 2 versions and the ledger %+v", info, head)
 			}
@@ -194,7 +195,7 @@ func TestDisasterDrill(t *testing.T) {
 			}
 			publishWith(t, s, record(t, s, 4), bodies{"drivers": "d6", "calendar/2024": "c1"})
 			running.wantVersion(t, 6, bodies{"drivers": "d6"})
-			if _, err := snapshots.Backup(t.Context(), s, place, raceDay, nil); err != nil {
+			if _, err := backup.Make(t.Context(), s, place, raceDay, nil); err != nil {
 				t.Errorf("the next backup into the same place: %v", err)
 			}
 		})
@@ -216,7 +217,7 @@ func TestBackupWhileOthersPublish(t *testing.T) {
 	})
 	place := openDirectory(t, t.TempDir())
 	for range 8 {
-		info := backup(t, s, place)
+		info := backUp(t, s, place)
 		fresh := memblob.New()
 		got := restoreFrom(t, fresh, place, 0, snapshots.Ledger{})
 		if got.Ledger != info.Ledger || len(got.Lost) > 0 {
@@ -261,10 +262,10 @@ func TestBackupBreaksOff(t *testing.T) {
 		s, place := memblob.New(), memblob.New()
 		furnish(t, s)
 		publishWith(t, s, record(t, s, 1), bodies{"drivers": "d1"})
-		backup(t, s, place)
+		backUp(t, s, place)
 		publishWith(t, s, record(t, s, 2), bodies{"drivers": "d2"})
 		broken, died := dying(place, calls)
-		if _, err := snapshots.Backup(t.Context(), s, broken, raceDay, nil); (err == nil) == died() {
+		if _, err := backup.Make(t.Context(), s, broken, raceDay, nil); (err == nil) == died() {
 			t.Fatalf("broken off after %d calls: %v", calls, err)
 		}
 		fresh := memblob.New()
@@ -272,7 +273,7 @@ func TestBackupBreaksOff(t *testing.T) {
 		if _, content := served(t, fresh); content["drivers"] != "d1" && content["drivers"] != "d2" {
 			t.Errorf("after %d calls the backup holds %q", calls, content["drivers"])
 		}
-		backup(t, s, place)
+		backUp(t, s, place)
 		fresh = memblob.New()
 		restoreFrom(t, fresh, place, 0, snapshots.Ledger{})
 		if _, content := served(t, fresh); content["drivers"] != "d2" {
@@ -290,12 +291,12 @@ func TestRestoreBreaksOff(t *testing.T) {
 	s, place := memblob.New(), memblob.New()
 	furnish(t, s)
 	publishWith(t, s, record(t, s, 1), bodies{"drivers": "d1"})
-	backup(t, s, place)
+	backUp(t, s, place)
 	for calls := 0; ; calls++ {
 		fresh := memblob.New()
 		broken, died := dying(fresh, calls)
 		p := snapshots.Publisher{Store: broken, Workers: 1}
-		if _, err := p.Restore(t.Context(), snapshots.Restoring{Backup: place, Builder: "operator"}); (err == nil) == died() && err == nil {
+		if _, err := backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: place, Builder: "operator"}); (err == nil) == died() && err == nil {
 			t.Fatalf("broken off after %d calls without an error", calls)
 		}
 		switch v, err := snapshots.Open(t.Context(), fresh, nil); {
@@ -321,38 +322,38 @@ func TestRestoreRefuses(t *testing.T) {
 	furnish(t, s)
 	head := record(t, s, 1)
 	publishWith(t, s, head, bodies{"drivers": "d1"})
-	backup(t, s, place)
+	backUp(t, s, place)
 	p := snapshots.Publisher{Store: s}
-	if _, err := p.Restore(t.Context(), snapshots.Restoring{Backup: place}); !errors.Is(err, snapshots.ErrNotLost) {
-		t.Errorf("into the store itself: got %v, want %v", err, snapshots.ErrNotLost)
+	if _, err := backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: place}); !errors.Is(err, backup.ErrNotLost) {
+		t.Errorf("into the store itself: got %v, want %v", err, backup.ErrNotLost)
 	}
 
 	other := memblob.New()
 	create(t, other, "ledger/00000001.json", `{"seq":1,"of":"another service"}`)
 	before := keysOf(t, other)
 	p.Store = other
-	if _, err := p.Restore(t.Context(), snapshots.Restoring{Backup: place}); !errors.Is(err, snapshots.ErrOtherRecord) {
-		t.Errorf("over another ledger: got %v, want %v", err, snapshots.ErrOtherRecord)
+	if _, err := backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: place}); !errors.Is(err, backup.ErrOtherRecord) {
+		t.Errorf("over another ledger: got %v, want %v", err, backup.ErrOtherRecord)
 	}
 	if diff := cmp.Diff(before, keysOf(t, other)); diff != "" {
 		t.Errorf("and yet something was written (-before +after):\n%s", diff)
 	}
 
 	p.Store = memblob.New()
-	if _, err := p.Restore(t.Context(), snapshots.Restoring{Backup: place, Above: 1 << 40}); err == nil || !strings.Contains(err.Error(), "cannot have been served") {
+	if _, err := backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: place, Above: 1 << 40}); err == nil || !strings.Contains(err.Error(), "cannot have been served") {
 		t.Errorf("above a number that cannot be: %v", err)
 	}
-	if _, err := p.Restore(t.Context(), snapshots.Restoring{Backup: memblob.New()}); err == nil {
+	if _, err := backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: memblob.New()}); err == nil {
 		t.Error("restored from nothing")
 	}
 	place.Corrupt("objects/1/drivers.json.gz", []byte("dX"))
-	if _, err := p.Restore(t.Context(), snapshots.Restoring{Backup: place}); !errors.Is(err, snapshots.ErrDamaged) {
+	if _, err := backup.Restore(t.Context(), backup.Restoring{Store: p.Store, Backup: place}); !errors.Is(err, snapshots.ErrDamaged) {
 		t.Errorf("from a damaged backup: got %v, want %v", err, snapshots.ErrDamaged)
 	}
 	if keys := keysOf(t, p.Store); len(keys) > 0 {
 		t.Errorf("refused, and yet there is %v", keys)
 	}
-	if _, err := snapshots.Backup(t.Context(), s, other, raceDay, nil); err == nil {
+	if _, err := backup.Make(t.Context(), s, other, raceDay, nil); err == nil {
 		t.Error("a backup was written over a store")
 	}
 }
@@ -363,7 +364,7 @@ func TestRestoreIntoWhatIsLeft(t *testing.T) {
 	s, place := memblob.New(), memblob.New()
 	furnish(t, s)
 	publishWith(t, s, record(t, s, 1), bodies{"drivers": "d1", "calendar/2024": "c1"})
-	backup(t, s, place)
+	backUp(t, s, place)
 	newer := record(t, s, 2)
 	for version := 2; version <= 4; version++ {
 		create(t, s, fmt.Sprintf("versions/%d.json", version), `{"builder":"killed"}`)
@@ -404,7 +405,7 @@ func TestRestoreSinceAHash(t *testing.T) {
 	s, place := memblob.New(), memblob.New()
 	first := record(t, s, 1)
 	publishWith(t, s, record(t, s, 2), bodies{"drivers": "d1"})
-	backup(t, s, place)
+	backUp(t, s, place)
 	lost := record(t, s, 3)
 	for _, test := range []struct {
 		hash string
@@ -424,7 +425,7 @@ func TestRestoreOfARecord(t *testing.T) {
 	record(t, s, 1)
 	head := record(t, s, 2)
 	publishWith(t, s, head, bodies{"drivers": "d1"})
-	backup(t, s, place)
+	backUp(t, s, place)
 	publishWith(t, s, head, bodies{"drivers": "d2"})
 	for _, key := range []string{"ledger/00000001.json", "ledger/00000002.json", "keys/keys.json"} {
 		if err := s.Delete(t.Context(), key); err != nil {
@@ -446,14 +447,14 @@ func TestBackupOfADamagedStore(t *testing.T) {
 	furnish(t, s)
 	record(t, s, 1)
 	publishWith(t, s, record(t, s, 2), bodies{"drivers": "d1", "calendar/2024": "c1"})
-	backup(t, s, place)
+	backUp(t, s, place)
 	record(t, s, 3)
 	record(t, s, 4)
 	s.Corrupt("objects/1/drivers.json.gz", []byte("dX"))
 	if err := s.Delete(t.Context(), "ledger/00000003.json"); err != nil {
 		t.Fatal(err)
 	}
-	info, err := snapshots.Backup(t.Context(), s, place, raceDay, nil)
+	info, err := backup.Make(t.Context(), s, place, raceDay, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func bulkKey(version int64, year int) string {
 	return fmt.Sprintf("%s%d/%d.zip", bulkFolder, version, year)
 }
 
-func (b Bulk) object() storedObject { return storedObject{b.Object, b.SHA256, b.Size} }
+func (b Bulk) object() Object { return Object{b.Object, b.SHA256, b.Size} }
 
 func (b Bulk) check() error {
 	switch err := blob.CheckKey(b.Object); {
@@ -46,7 +46,7 @@ func (b Bulk) check() error {
 
 // Fetch reads the download and checks it against its hash. All of it is in memory then.
 func (b Bulk) Fetch(ctx context.Context, store blob.Store) ([]byte, error) {
-	return readChecked(ctx, store, b.object())
+	return b.object().Read(ctx, store)
 }
 
 // Download is a download of a draft: new bytes, or one that the base has. Make it with NewDownload or

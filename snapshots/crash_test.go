@@ -131,7 +131,8 @@ func checkNothingLeftOver(t *testing.T, s blob.Store) {
 	t.Helper()
 	base := loadBase(t, s)
 	want := map[string]bool{snapshots.PointerKey: true, snapshots.ManifestKey(base.Pointer.Version): true}
-	for key := range base.Manifest.Keys() {
+	for object := range base.Manifest.Objects() {
+		key := object.Key
 		want[key] = true
 	}
 	got := map[string]bool{}

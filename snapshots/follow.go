@@ -269,8 +269,8 @@ func (f *follower) mayServe(pointer Pointer) error {
 	switch {
 	case pointer.Version < served.Version:
 		return fmt.Errorf("version %d: %w (%d)", pointer.Version, ErrLower, served.Version)
-	case pointer.Version-served.Version > maxGap:
-		return fmt.Errorf("version %d: %w: more than %d above the version served (%d)", pointer.Version, ErrDamaged, maxGap, served.Version)
+	case pointer.Version-served.Version > MaxGap:
+		return fmt.Errorf("version %d: %w: more than %d above the version served (%d)", pointer.Version, ErrDamaged, MaxGap, served.Version)
 	case pointer.Version == served.Version && pointer.Manifest != served.Manifest:
 		return fmt.Errorf("version %d: %w: manifest is another one than before", pointer.Version, ErrDamaged)
 	}

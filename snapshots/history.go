@@ -40,7 +40,7 @@ type Summary struct {
 
 // List describes every version whose claim or manifest is in the store, the newest first.
 func List(ctx context.Context, store blob.Store) ([]Summary, error) {
-	h, err := loadHistory(ctx, store)
+	h, err := LoadHistory(ctx, store)
 	if err != nil {
 		return nil, err
 	}
@@ -51,15 +51,15 @@ func List(ctx context.Context, store blob.Store) ([]Summary, error) {
 	var list []Summary
 	for _, version := range slices.Backward(numbers) {
 		s := Summary{Version: version, Status: Unpublished}
-		m, ok := h.manifests[version]
+		m, ok := h.Manifests[version]
 		if ok {
 			s.Status = Published
 		} else if m, err = LoadManifest(ctx, store, version); err != nil && !errors.Is(err, blob.ErrNotFound) {
 			s.Damage = err.Error()
 		}
 		s.describe(m)
-		if version == h.pointer.Version {
-			s.Status, s.Held = Current, h.pointer.Held
+		if version == h.Pointer.Version {
+			s.Status, s.Held = Current, h.Pointer.Held
 		}
 		list = append(list, s)
 	}
@@ -70,7 +70,7 @@ func (s *Summary) describe(m Manifest) {
 	s.Builder, s.Reason, s.BuiltAt = m.Builder, m.Reason, m.BuiltAt
 	s.Base, s.RollbackOf, s.Variants = m.Base, m.RollbackOf, len(m.Entries)
 	for object := range m.objects() {
-		s.Bytes += object.size
+		s.Bytes += object.Size
 	}
 }
 
@@ -91,23 +91,23 @@ func LoadManifest(ctx context.Context, store blob.Store, version int64) (Manifes
 	return m, err
 }
 
-// history is the published versions, followed from the pointer from base to base.
-type history struct {
-	pointer   Pointer
-	tag       blob.Tag
-	versions  []int64 // the newest first; damaged and pruned ones are left out
-	manifests map[int64]Manifest
-	damage    error // of the pointer or of manifests on the way
+// History is the chain of published versions, from the current one to its base, and so on.
+type History struct {
+	Pointer   Pointer
+	Versions  []int64 // the newest first, without damaged and pruned ones
+	Manifests map[int64]Manifest
+	Damage    error // of the pointer, or of manifests on the way
+
+	tag blob.Tag // of the pointer
 }
 
-// loadHistory follows the chain of bases. Where a link is damaged it goes on with the next
-// lower number, so that one bad manifest does not cut off the versions before it; where the
-// pointer is damaged or lost it begins with the highest. The error is ErrNone if there are
-// neither pointer nor manifests.
-func loadHistory(ctx context.Context, store blob.Store) (*history, error) {
-	h := &history{manifests: map[int64]Manifest{}}
+// LoadHistory follows the chain of bases. If a manifest is damaged, LoadHistory goes on with the next lower
+// number, so that one bad manifest does not cut off the versions before it. If the pointer is damaged or
+// lost, it begins with the highest number. The error is ErrNone if there are neither pointer nor manifests.
+func LoadHistory(ctx context.Context, store blob.Store) (*History, error) {
+	h := &History{Manifests: map[int64]Manifest{}}
 	var err error
-	h.pointer, h.tag, err = LoadPointer(ctx, store)
+	h.Pointer, h.tag, err = LoadPointer(ctx, store)
 	if err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrNone) {
 		return nil, err
 	}
@@ -118,36 +118,36 @@ func loadHistory(ctx context.Context, store blob.Store) (*history, error) {
 	if errors.Is(err, ErrNone) && len(numbers) == 0 {
 		return nil, err
 	}
-	h.damage = err
-	at, hash := h.pointer.Version, h.pointer.Manifest
+	h.Damage = err
+	at, hash := h.Pointer.Version, h.Pointer.Manifest
 	if err != nil && len(numbers) > 0 {
 		at = numbers[len(numbers)-1]
 	}
 	for at > 0 {
-		if _, there := slices.BinarySearch(numbers, at); !there && at != h.pointer.Version {
+		if _, there := slices.BinarySearch(numbers, at); !there && at != h.Pointer.Version {
 			at, hash = below(numbers, at), "" // pruned
 			continue
 		}
 		m, _, err := loadManifest(ctx, at, hash, stored{}, store)
 		switch {
 		case err == nil:
-			h.versions = append(h.versions, at)
-			h.manifests[at] = m
+			h.Versions = append(h.Versions, at)
+			h.Manifests[at] = m
 			at, hash = m.Base, m.BaseManifest
 			continue
 		case !errors.Is(err, ErrDamaged) && !errors.Is(err, blob.ErrNotFound):
 			return nil, err
 		}
-		h.damage = errors.Join(h.damage, fmt.Errorf("history: %w", err))
+		h.Damage = errors.Join(h.Damage, fmt.Errorf("history: %w", err))
 		at, hash = below(numbers, at), ""
 	}
 	return h, nil
 }
 
 // downloadsAlone says that a version brought nothing but downloads to its base, of which it is a part then.
-func (h *history) downloadsAlone(version int64) bool {
-	m := h.manifests[version]
-	base, there := h.manifests[m.Base]
+func (h *History) downloadsAlone(version int64) bool {
+	m := h.Manifests[version]
+	base, there := h.Manifests[m.Base]
 	return there && m.RollbackOf == 0 && m.BuiltAt.Equal(base.BuiltAt) && !slices.Equal(m.Bulk, base.Bulk) &&
 		bytes.Equal(m.State, base.State) && slices.EqualFunc(m.Entries, base.Entries, Entry.equal)
 }
@@ -207,24 +207,24 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	if reason == "" || now.IsZero() {
 		return Receipt{}, errors.New("a rollback needs a reason and the time")
 	}
-	h, err := loadHistory(ctx, p.Store)
+	h, err := LoadHistory(ctx, p.Store)
 	if err != nil {
 		return Receipt{}, err
 	}
 	switch {
-	case to == h.pointer.Version:
+	case to == h.Pointer.Version:
 		return Receipt{}, errors.New("it is the current version")
-	case !slices.Contains(h.versions, to):
-		return Receipt{}, fmt.Errorf("no such published version; there are %v", h.versions)
+	case !slices.Contains(h.Versions, to):
+		return Receipt{}, fmt.Errorf("no such published version; there are %v", h.Versions)
 	}
-	m := h.manifests[to]
-	version, err := p.claim(ctx, h.pointer.Version, builder)
+	m := h.Manifests[to]
+	version, err := p.claim(ctx, h.Pointer.Version, builder)
 	if err != nil {
 		return Receipt{}, err
 	}
-	m.Version, m.Base, m.BaseManifest, m.RollbackOf = version, h.pointer.Version, h.pointer.Manifest, to
+	m.Version, m.Base, m.BaseManifest, m.RollbackOf = version, h.Pointer.Version, h.Pointer.Manifest, to
 	m.Builder, m.Reason, m.BuiltAt = builder, reason, now
-	m.Missing = h.manifests[h.pointer.Version].Missing // the archive stays
+	m.Missing = h.Manifests[h.Pointer.Version].Missing // the archive stays
 	next, _, err := p.putManifest(ctx, m)
 	if err != nil {
 		return Receipt{}, err
@@ -242,8 +242,26 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 		return Receipt{}, errors.Join(result.Faults...)
 	}
 	next.Held, next.Reason = true, reason
-	if _, err := p.swap(ctx, h.tag, h.pointer.Version, next); err != nil {
+	if _, err := p.swap(ctx, h.tag, h.Pointer.Version, next); err != nil {
 		return Receipt{}, err
 	}
 	return Receipt{Version: version, Variants: len(m.Entries), ObjectsReused: result.Objects}, nil
+}
+
+// Republish publishes a manifest, such as that of a backup, under the first free number above another. All
+// objects of the manifest must be in the store. Republish replaces the pointer with the tag old, of which an
+// empty one stands for no pointer; held and its reason become those of the new pointer.
+func (p *Publisher) Republish(ctx context.Context, m Manifest, above int64, old blob.Tag, held bool, reason string) (int64, error) {
+	version, err := p.claim(ctx, above, m.Builder)
+	if err != nil {
+		return 0, err
+	}
+	m.Version = version
+	next, _, err := p.putManifest(ctx, m)
+	if err != nil {
+		return 0, err
+	}
+	next.Held, next.Reason = held, reason
+	_, err = p.swap(ctx, old, m.Base, next)
+	return version, err
 }

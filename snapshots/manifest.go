@@ -59,9 +59,9 @@ const (
 // maxVersion is the largest number of a version: what every reader of JSON can hold.
 const maxVersion = 1 << 53
 
-// maxGap is how far apart the numbers of two versions that follow one another can be. Builders
+// MaxGap is how far apart the numbers of two versions that follow one another can be. Builders
 // that claim a number and die leave gaps; what lies further away is no builder's work.
-const maxGap = 1_000_000
+const MaxGap = 1_000_000
 
 // hashSize is the length of a hash in bytes.
 const hashSize = sha256.Size
@@ -178,37 +178,26 @@ func (e Entry) equal(other Entry) bool {
 func (e Entry) packed() bool { return e.Packed != Packed{} }
 
 // object is the object that the entry names.
-func (e Entry) object() storedObject {
+func (e Entry) object() Object {
 	if e.packed() {
-		return storedObject{e.Object, e.Packed.SHA256, e.Packed.Size}
+		return Object{e.Object, e.Packed.SHA256, e.Packed.Size}
 	}
-	return storedObject{e.Object, e.SHA256, e.Size}
+	return Object{e.Object, e.SHA256, e.Size}
 }
 
 // read reads the identity and checks it.
 func (e Entry) read(ctx context.Context, store blob.Store) ([]byte, error) {
-	data, err := readChecked(ctx, store, e.object())
+	data, err := e.object().Read(ctx, store)
 	if err == nil && e.packed() {
 		data, err = e.unpack(data)
 	}
 	return data, err
 }
 
-// Keys yields the key of everything in the store that the version is made of, except that of
-// its manifest itself.
-func (m *Manifest) Keys() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for object := range m.all() {
-			if !yield(object.key) {
-				return
-			}
-		}
-	}
-}
-
-// all yields the parts of the manifest and its downloads, then every object that it names.
-func (m *Manifest) all() iter.Seq[storedObject] {
-	return func(yield func(storedObject) bool) {
+// Objects yields every object that the version is made of, except its manifest: parts of the manifest,
+// downloads, then the objects of the entries.
+func (m *Manifest) Objects() iter.Seq[Object] {
+	return func(yield func(Object) bool) {
 		for _, part := range m.Parts {
 			if !yield(part.object()) {
 				return
@@ -227,9 +216,9 @@ func (m *Manifest) all() iter.Seq[storedObject] {
 	}
 }
 
-// objects yields every object that the manifest names, in its order.
-func (m *Manifest) objects() iter.Seq[storedObject] {
-	return func(yield func(storedObject) bool) {
+// objects yields the objects of the entries, in their order.
+func (m *Manifest) objects() iter.Seq[Object] {
+	return func(yield func(Object) bool) {
 		for _, e := range m.Entries {
 			if !yield(e.object()) {
 				return
@@ -238,11 +227,11 @@ func (m *Manifest) objects() iter.Seq[storedObject] {
 	}
 }
 
-// storedObject is one object that a manifest names.
-type storedObject struct {
-	key    string
-	sha256 string
-	size   int64
+// Object is one object that a manifest names.
+type Object struct {
+	Key    string
+	SHA256 string // lower-case hex
+	Size   int64  // bytes
 }
 
 // Packed describes the object of an entry that is stored as gzip.
@@ -283,14 +272,14 @@ func (m *Manifest) check(version int64) error {
 
 func (e Entry) check() error {
 	object := e.object()
-	if err := blob.CheckKey(object.key); err != nil {
+	if err := blob.CheckKey(object.Key); err != nil {
 		return err
 	}
-	if len(object.sha256) != 2*hashSize {
-		return fmt.Errorf("%s: %q is no hash", object.key, object.sha256)
+	if len(object.SHA256) != 2*hashSize {
+		return fmt.Errorf("%s: %q is no hash", object.Key, object.SHA256)
 	}
-	if object.size < 0 || object.size > maxObject || e.Size < 0 || e.Size > maxObject {
-		return fmt.Errorf("%s: size %d, of the body %d: want 0 to %d bytes", object.key, object.size, e.Size, int64(maxObject))
+	if object.Size < 0 || object.Size > maxObject || e.Size < 0 || e.Size > maxObject {
+		return fmt.Errorf("%s: size %d, of the body %d: want 0 to %d bytes", object.Key, object.Size, e.Size, int64(maxObject))
 	}
 	if len(e.SHA256) != 2*hashSize {
 		return fmt.Errorf("%q is no hash", e.SHA256)
@@ -336,12 +325,19 @@ func ObjectKey(version int64, path string) string {
 // archives, and the files of the ledger, the audit log and the facts. The pointer, the keys and
 // the settings are not.
 func Immutable(key string) bool {
-	for _, folder := range []string{claimFolder, manifestFolder, objectFolder, bulkFolder, "archives/", ledgerFolder, "audit/", "facts/log/", "facts/hand/"} {
+	for _, folder := range []string{claimFolder, manifestFolder, objectFolder, bulkFolder, "archives/", "ledger/", "audit/", "facts/log/", "facts/hand/"} {
 		if strings.HasPrefix(key, folder) {
 			return true
 		}
 	}
 	return false
+}
+
+// OfVersion says whether key belongs to a version: a claim, a manifest, an object or a download.
+func OfVersion(key string) bool {
+	return slices.ContainsFunc([]string{claimFolder, manifestFolder, objectFolder, bulkFolder}, func(folder string) bool {
+		return strings.HasPrefix(key, folder)
+	})
 }
 
 // versionIn returns the number in a key such as versions/12.json, given its folder.
@@ -452,19 +448,18 @@ func parsePointer(data []byte) (Pointer, error) {
 	return p, nil
 }
 
-// readChecked reads an object, of which no more is read than the size that the manifest states,
-// and compares it with the manifest.
-func readChecked(ctx context.Context, store blob.Store, object storedObject) ([]byte, error) {
-	o, err := store.Get(ctx, object.key, object.size)
+// Read reads the object and compares it with the hash and the size. It never reads more than the size.
+func (o Object) Read(ctx context.Context, store blob.Store) ([]byte, error) {
+	stored, err := store.Get(ctx, o.Key, o.Size)
 	if errors.Is(err, blob.ErrTooLarge) {
-		return nil, fmt.Errorf("object %s: %w: manifest says %d bytes: %w", object.key, ErrDamaged, object.size, err)
+		return nil, fmt.Errorf("object %s: %w: manifest says %d bytes: %w", o.Key, ErrDamaged, o.Size, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read object: %w", err)
 	}
-	if got := Digest(o.Data); got != object.sha256 || int64(len(o.Data)) != object.size {
+	if got := Digest(stored.Data); got != o.SHA256 || int64(len(stored.Data)) != o.Size {
 		return nil, fmt.Errorf("object %s: %w: %d bytes of hash %s, manifest says %d of %s",
-			object.key, ErrDamaged, len(o.Data), got, object.size, object.sha256)
+			o.Key, ErrDamaged, len(stored.Data), got, o.Size, o.SHA256)
 	}
-	return o.Data, nil
+	return stored.Data, nil
 }

@@ -46,8 +46,8 @@ const (
 	maxNewer = 40
 )
 
-func (p Part) object() storedObject {
-	return storedObject{fmt.Sprintf("%s%s-%s.json", partFolder, p.Name, p.SHA256), p.SHA256, p.Size}
+func (p Part) object() Object {
+	return Object{fmt.Sprintf("%s%s-%s.json", partFolder, p.Name, p.SHA256), p.SHA256, p.Size}
 }
 
 // partOf returns the name of the part that the entry of a path belongs to, by the year in it or with which
@@ -101,7 +101,7 @@ func (m Manifest) encode() ([]file, error) {
 					return nil, err
 				}
 				part, newer = Part{Name: name, SHA256: Digest(data), Size: int64(len(data))}, nil
-				files = append(files, file{part.object().key, data})
+				files = append(files, file{part.object().Key, data})
 			}
 			m.Parts = append(m.Parts, part)
 			inline = append(inline, newer...)
@@ -174,13 +174,13 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(defaultWorkers)
 	for i, part := range m.Parts {
-		if data, ok := known.files[part.object().key]; ok {
+		if data, ok := known.files[part.object().Key]; ok {
 			contents[i] = data
 			continue
 		}
 		group.Go(func() error {
 			return inAny(stores, func(s blob.Store) (err error) {
-				contents[i], err = readChecked(groupCtx, s, part.object())
+				contents[i], err = part.object().Read(groupCtx, s)
 				return err
 			})
 		})
@@ -190,7 +190,7 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 	}
 	merged := map[string]Entry{}
 	for i := range m.Parts {
-		key := m.Parts[i].object().key
+		key := m.Parts[i].object().Key
 		content := partFile{Entries: known.parts[key]}
 		if content.Entries != nil {
 			// It was parsed before.
@@ -223,7 +223,7 @@ func (m *Manifest) checkParts() error {
 	}
 	for _, part := range m.Parts {
 		object := part.object()
-		if err := blob.CheckKey(object.key); err != nil {
+		if err := blob.CheckKey(object.Key); err != nil {
 			return fmt.Errorf("part %q: %w", part.Name, err)
 		}
 		if len(part.SHA256) != 2*hashSize || part.Size < 0 || part.Size > maxManifest {

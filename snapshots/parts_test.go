@@ -199,7 +199,7 @@ func TestPruneParts(t *testing.T) {
 	record(t, s, 1)
 	record(t, s, 2)
 	create(t, s, "ledger/00000003.json", "ledger")
-	backup(t, s, place)
+	backUp(t, s, place)
 	fresh := memblob.New()
 	restoreFrom(t, fresh, place, 0, snapshots.Ledger{})
 	if _, got := served(t, fresh); !cmp.Equal(decades().with(bodies{"calendar/1950": ""}), got) {

@@ -50,14 +50,14 @@ type pruning struct {
 }
 
 func (p *pruning) run(ctx context.Context, keep int) error {
-	h, err := loadHistory(ctx, p.store)
+	h, err := LoadHistory(ctx, p.store)
 	if err != nil {
 		return err
 	}
-	if len(h.versions) == 0 || h.versions[0] != h.pointer.Version {
-		return fmt.Errorf("current version %d: %w", h.pointer.Version, h.damage)
+	if len(h.Versions) == 0 || h.Versions[0] != h.Pointer.Version {
+		return fmt.Errorf("current version %d: %w", h.Pointer.Version, h.Damage)
 	}
-	for _, version := range h.versions {
+	for _, version := range h.Versions {
 		if len(p.result.Kept) > 0 && !h.downloadsAlone(p.result.Kept[len(p.result.Kept)-1]) {
 			if keep--; keep == 0 {
 				break
@@ -102,7 +102,7 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 	// A claim below the pointer protects nothing any more: numbers grow from the pointer on.
 	return p.sweep(ctx, claimFolder, func(key string) bool {
 		version, ok := versionIn(key, claimFolder)
-		return ok && version < h.pointer.Version && !left[version]
+		return ok && version < h.Pointer.Version && !left[version]
 	})
 }
 
@@ -128,8 +128,8 @@ func (p *pruning) survey(ctx context.Context) (left map[int64]bool, reached map[
 		}
 		left[version] = true
 		reached[m.Derived] = true
-		for object := range m.all() {
-			reached[object.key] = true
+		for object := range m.Objects() {
+			reached[object.Key] = true
 		}
 	}
 	if len(left) == 0 {
@@ -186,7 +186,7 @@ func Verify(ctx context.Context, store blob.Store, version int64, progress Progr
 }
 
 func verify(ctx context.Context, store blob.Store, m Manifest, parallel int, progress Progress) (Verification, error) {
-	objects := slices.Collect(m.all())
+	objects := slices.Collect(m.Objects())
 	packed := map[string]Entry{}
 	for _, e := range m.Entries {
 		if e.packed() {
@@ -199,8 +199,8 @@ func verify(ctx context.Context, store blob.Store, m Manifest, parallel int, pro
 	group.SetLimit(parallel)
 	for _, object := range objects {
 		group.Go(func() error {
-			data, fault := readChecked(groupCtx, store, object)
-			if e, ok := packed[object.key]; ok && fault == nil {
+			data, fault := object.Read(groupCtx, store)
+			if e, ok := packed[object.Key]; ok && fault == nil {
 				_, fault = e.unpack(data)
 			}
 			mu.Lock()
@@ -208,7 +208,7 @@ func verify(ctx context.Context, store blob.Store, m Manifest, parallel int, pro
 			result.Objects++
 			switch {
 			case fault == nil:
-				result.Bytes += object.size
+				result.Bytes += object.Size
 			case errors.Is(fault, ErrDamaged), errors.Is(fault, blob.ErrNotFound):
 				result.Faults = append(result.Faults, fault)
 			default:

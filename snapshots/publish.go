@@ -306,11 +306,11 @@ func (p *Publisher) claim(ctx context.Context, current int64, builder string) (i
 }
 
 // last returns the highest number in use: current or one above it, as far as no two that follow
-// one another are further apart than maxGap. A number beyond that was never claimed by a
+// one another are further apart than MaxGap. A number beyond that was never claimed by a
 // builder; to go on from there would use up the numbers there are.
 func last(used []int64, current int64) int64 {
 	for _, version := range used {
-		if version-current > maxGap {
+		if version-current > MaxGap {
 			break
 		}
 		current = max(current, version)
@@ -376,7 +376,7 @@ func (p *Publisher) putManifest(ctx context.Context, m Manifest) (Pointer, map[s
 		if err := p.create(ctx, f.key, f.data); err != nil {
 			return err
 		}
-		_, err := readChecked(ctx, p.Store, storedObject{f.key, Digest(f.data), int64(len(f.data))})
+		_, err := Object{f.key, Digest(f.data), int64(len(f.data))}.Read(ctx, p.Store)
 		return err
 	}
 	own := files[len(files)-1]

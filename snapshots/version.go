@@ -144,7 +144,7 @@ func (v *Version) body(e Entry) (*Body, bool) {
 func (l loader) read(ctx context.Context, stores []blob.Store, body *Body, unpackers chan *codec) error {
 	var data []byte
 	err := inAny(stores, func(s blob.Store) (err error) {
-		data, err = readChecked(ctx, s, body.Entry.object())
+		data, err = body.Entry.object().Read(ctx, s)
 		l.tick()
 		return err
 	})

@@ -240,7 +240,8 @@ func (s storage) unneeded(t *testing.T) []string {
 		snapshots.PointerKey: true, snapshots.ManifestKey(base.Pointer.Version): true,
 		fmt.Sprintf("versions/%d.json", base.Pointer.Version): true, "archive.json": true, "settings.json": true, "keys/keys.json": true,
 	}
-	for key := range base.Manifest.Keys() {
+	for object := range base.Manifest.Objects() {
+		key := object.Key
 		needed[key] = true
 	}
 	var left []string

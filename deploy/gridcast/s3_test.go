@@ -18,6 +18,7 @@ import (
 	"gridcast/builder/source/sourcetest"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
+	"gridcast/snapshots/backup"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/dirblob"
 	"gridcast/snapshots/blob/porttest"
@@ -217,7 +218,7 @@ func restoreStore(t *testing.T, s storage) {
 		}
 	}
 
-	restored := printed[snapshots.Restored](t, dir, "store", "restore", "backup", "--edges", admin, "--yes", "--by", "ben", "--reason", "the bucket was deleted", "--store", s.name)
+	restored := printed[backup.Restored](t, dir, "store", "restore", "backup", "--edges", admin, "--yes", "--by", "ben", "--reason", "the bucket was deleted", "--store", s.name)
 	if len(restored.Lost) == 0 || restored.Version != served+1 {
 		t.Errorf("after version %d the restore prints %+v, want version %d and the lost one", served, restored, served+1)
 	}

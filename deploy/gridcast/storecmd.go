@@ -10,6 +10,7 @@ import (
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
 	"gridcast/snapshots"
+	"gridcast/snapshots/backup"
 	"gridcast/snapshots/blob"
 	"gridcast/snapshots/blob/open"
 )
@@ -96,7 +97,7 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	restored := done.Record.(snapshots.Restored)
+	restored := done.Record.(backup.Restored)
 	if s.JSON {
 		s.PrintJSON(restored)
 		return nil

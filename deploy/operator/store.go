@@ -9,6 +9,7 @@ import (
 	"gridcast/deploy/auditlog"
 	"gridcast/edge/keys"
 	"gridcast/snapshots"
+	"gridcast/snapshots/backup"
 	"gridcast/snapshots/blob"
 )
 
@@ -22,7 +23,7 @@ func (d BackupStore) look(_ context.Context, o *Operator) (*Plan, error) {
 		entry:   auditlog.Intent{Action: auditlog.BackupStore, Subject: d.To.String()},
 		Preview: Preview{Title: "Back up the store", Effects: []string{fmt.Sprintf("Everything that %s lacks is copied there. The store goes on being used.", d.To)}},
 		do: func(ctx context.Context, request Request) (Answer, error) {
-			info, err := snapshots.Backup(ctx, o.Store, d.To, time.Now(), request.Progress)
+			info, err := backup.Make(ctx, o.Store, d.To, time.Now(), request.Progress)
 			if err != nil {
 				return Answer{}, err
 			}
@@ -87,8 +88,7 @@ func (d RestoreStore) look(ctx context.Context, o *Operator) (*Plan, error) {
 
 func (d RestoreStore) restore(ctx context.Context, o *Operator, request Request) (Answer, error) {
 	_, stored, keysErr := keys.Load(ctx, o.Store)
-	publisher := snapshots.Publisher{Store: o.Store, Progress: request.Progress}
-	restored, err := publisher.Restore(ctx, snapshots.Restoring{Backup: d.From, Builder: o.Name, Above: d.Above, Since: d.Since})
+	restored, err := backup.Restore(ctx, backup.Restoring{Store: o.Store, Progress: request.Progress, Backup: d.From, Builder: o.Name, Above: d.Above, Since: d.Since})
 	if err != nil {
 		return Answer{}, err
 	}

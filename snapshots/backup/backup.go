@@ -1,0 +1,207 @@
+// Package backup copies a whole store to another place, and restores a store that was lost from the copy.
+//
+// A backup is itself a store: it holds published versions, ledger, audit log, keys, archives and settings
+// under the same keys, and an edge can serve from it. It lacks claims on version numbers, which mean nothing
+// elsewhere. backup.json describes it.
+package backup
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+)
+
+// infoKey is the store key of the Info in a backup.
+const infoKey = "backup.json"
+
+// Copy is the phase of a backup or a restore in which objects are copied.
+const Copy = "copy"
+
+// maxCopied is the size limit of an object whose size no manifest states, in bytes: keys, archives and the
+// documents of sources.
+const maxCopied = 256 << 20
+
+// workers is the number of objects that are copied at once.
+const workers = 32
+
+// Info describes a backup.
+type Info struct {
+	At       time.Time        `json:"at"`      // real time at which the backup began
+	Version  int64            `json:"version"` // current at that time; 0: none was readable
+	Versions int              `json:"versions"`
+	Ledger   snapshots.Ledger `json:"ledger"` // head of the ledger in the backup; zero: it has no ledger
+	Objects  int              `json:"objects"`
+	Copied   int              `json:"copied"` // of Objects, written by this run; the others were there before
+	Bytes    int64            `json:"bytes"`  // written by this run
+	Faults   []string         `json:"faults,omitzero"`
+}
+
+// Make copies everything that store holds to another place, except claims and probes. Others may publish
+// meanwhile. now is real time.
+//
+// The copy is one state of the store. Make reads the pointer and the documents first, because everything that
+// they refer to was written before them, and writes them last. A run that breaks off therefore leaves the
+// earlier backup as it was, and a later run to the same place copies only new objects.
+//
+// A damaged or missing object is a fault in the Info. Make goes on with the other objects, and a good copy
+// in the backup stays.
+func Make(ctx context.Context, store, to blob.Store, now time.Time, progress snapshots.Progress) (Info, error) {
+	r := &run{from: store, to: to, progress: progress, info: Info{At: now.UTC()}}
+	if err := r.run(ctx); err != nil {
+		return r.info, fmt.Errorf("back up %s to %s: %w", store, to, err)
+	}
+	return r.info, nil
+}
+
+// run is one run of Make.
+type run struct {
+	from, to blob.Store
+	progress snapshots.Progress
+
+	mu   sync.Mutex // guards info while objects are copied
+	info Info
+}
+
+func (r *run) run(ctx context.Context) error {
+	if err := r.checkPlace(ctx); err != nil {
+		return err
+	}
+	// Read all that can be replaced before listing the objects that it refers to.
+	history, err := snapshots.LoadHistory(ctx, r.from)
+	switch {
+	case errors.Is(err, snapshots.ErrNone):
+		history = &snapshots.History{}
+	case err != nil:
+		return err
+	case history.Damage != nil:
+		r.fault(history.Damage)
+	}
+	documents, err := r.documents(ctx)
+	if err != nil {
+		return err
+	}
+	if len(history.Versions) > 0 && history.Versions[0] == history.Pointer.Version {
+		if documents[snapshots.PointerKey], err = json.Marshal(history.Pointer); err != nil {
+			return err
+		}
+		r.info.Version = history.Pointer.Version
+	}
+	r.info.Versions = len(history.Versions)
+
+	objects := objectsOf(history)
+	records, err := r.records(ctx)
+	if err != nil {
+		return err
+	}
+	objects = append(objects, records...)
+	r.info.Objects = len(objects) + len(documents)
+	if err := r.copyAll(ctx, objects, len(documents)); err != nil {
+		return err
+	}
+	if r.info.Ledger, err = ledgerHead(ctx, r.to); err != nil {
+		return err
+	}
+	if m, ok := history.Manifests[r.info.Version]; ok {
+		if err := checkHead(ctx, r.to, m.Ledger); err != nil {
+			r.fault(fmt.Errorf("version %d: %w", r.info.Version, err))
+		}
+	}
+	// If we crash before here, the earlier backup is complete and current.
+	return r.writeDocuments(ctx, documents)
+}
+
+// checkPlace accepts an earlier backup of the same store, and an empty place, which it marks. It refuses
+// any other place.
+func (r *run) checkPlace(ctx context.Context) error {
+	_, err := r.to.Get(ctx, infoKey, blob.MaxDocument)
+	switch {
+	case errors.Is(err, blob.ErrNotFound):
+		return r.markEmpty(ctx)
+	case err != nil:
+		return err
+	}
+	theirs, err := r.to.Get(ctx, ledgerKey(1), maxCopied)
+	if errors.Is(err, blob.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ours, err := r.from.Get(ctx, ledgerKey(1), maxCopied)
+	if err == nil && !bytes.Equal(ours.Data, theirs.Data) {
+		return fmt.Errorf("%w: choose another place for the backup", ErrOtherRecord)
+	}
+	return nil
+}
+
+// markEmpty claims an empty place for backups.
+func (r *run) markEmpty(ctx context.Context) error {
+	for info, err := range r.to.List(ctx, "") {
+		if err != nil {
+			return err
+		}
+		return fmt.Errorf("there is %s and no %s: a backup goes to an empty place or to an earlier backup", info.Key, infoKey)
+	}
+	_, err := blob.Claim(ctx, r.to, infoKey, []byte(`{"at":"0001-01-01T00:00:00Z"}`))
+	return err
+}
+
+// documents reads every object that can be replaced, except the pointer.
+func (r *run) documents(ctx context.Context) (map[string][]byte, error) {
+	documents := map[string][]byte{}
+	for info, err := range r.from.List(ctx, "") {
+		if err != nil {
+			return nil, err
+		}
+		if snapshots.Immutable(info.Key) || info.Key == snapshots.PointerKey || info.Key == infoKey || strings.HasPrefix(info.Key, blob.ProbeFolder) {
+			continue
+		}
+		o, err := r.from.Get(ctx, info.Key, maxCopied)
+		if errors.Is(err, blob.ErrNotFound) {
+			continue // removed meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		documents[info.Key] = o.Data
+	}
+	return documents, nil
+}
+
+// writeDocuments writes the documents, the pointer after all others, and then the Info.
+func (r *run) writeDocuments(ctx context.Context, documents map[string][]byte) error {
+	pointer, published := documents[snapshots.PointerKey]
+	delete(documents, snapshots.PointerKey)
+	for _, key := range slices.Sorted(maps.Keys(documents)) {
+		if err := r.write(ctx, key, documents[key]); err != nil {
+			return err
+		}
+	}
+	if published {
+		if err := r.write(ctx, snapshots.PointerKey, pointer); err != nil {
+			return err
+		}
+	}
+	info, err := json.MarshalIndent(r.info, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = put(ctx, r.to, infoKey, info)
+	return err
+}
+
+func (r *run) fault(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.info.Faults = append(r.info.Faults, err.Error())
+}

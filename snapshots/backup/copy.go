@@ -1,0 +1,166 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+)
+
+// object is an object to copy.
+type object struct {
+	snapshots.Object
+
+	known bool // its hash and its size; otherwise the size is a limit
+}
+
+// objectsOf lists the objects and the manifests of all versions.
+func objectsOf(history *snapshots.History) []object {
+	var objects []object
+	listed := map[string]bool{}
+	for _, version := range history.Versions {
+		m := history.Manifests[version]
+		for o := range m.Objects() {
+			if !listed[o.Key] {
+				listed[o.Key] = true
+				objects = append(objects, object{o, true})
+			}
+		}
+		objects = append(objects, unknown(snapshots.ManifestKey(version)))
+	}
+	return objects
+}
+
+func unknown(key string) object {
+	return object{snapshots.Object{Key: key, Size: maxCopied}, false}
+}
+
+// records lists the objects that are written once and belong to no version: ledger, audit log and archives.
+// The listing of a store may lack files of a numbered log that are being written. A file with a lower
+// number than a listed one exists, so records adds it.
+func (r *run) records(ctx context.Context) ([]object, error) {
+	var objects []object
+	last := map[string]int64{}
+	listed := map[string]bool{}
+	for info, err := range r.from.List(ctx, "") {
+		if err != nil {
+			return nil, err
+		}
+		if !snapshots.Immutable(info.Key) || snapshots.OfVersion(info.Key) {
+			continue
+		}
+		listed[info.Key] = true
+		objects = append(objects, unknown(info.Key))
+		if folder, seq, ok := numbered(info.Key); ok {
+			last[folder] = max(last[folder], seq)
+		}
+	}
+	for folder, end := range last {
+		if end > int64(len(listed))+snapshots.MaxGap {
+			r.fault(fmt.Errorf("%s%08d.json: %w: no log is that long", folder, end, snapshots.ErrDamaged))
+			continue
+		}
+		for seq := int64(1); seq < end; seq++ {
+			if key := fmt.Sprintf("%s%08d.json", folder, seq); !listed[key] {
+				objects = append(objects, unknown(key))
+			}
+		}
+	}
+	return objects, nil
+}
+
+var numberedFile = regexp.MustCompile(`^(.*/)([0-9]{8})\.json$`)
+
+// numbered splits the key of a file of a numbered log, such as ledger/00000012.json.
+func numbered(key string) (folder string, seq int64, ok bool) {
+	m := numberedFile.FindStringSubmatch(key)
+	if m == nil {
+		return "", 0, false
+	}
+	seq, err := strconv.ParseInt(m[2], 10, 64)
+	return m[1], seq, err == nil
+}
+
+// copyAll copies objects, several at once. rest is the number of objects that are written after them.
+func (r *run) copyAll(ctx context.Context, objects []object, rest int) error {
+	done := 0
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
+	for _, o := range objects {
+		if groupCtx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			err := r.copy(groupCtx, o)
+			if errors.Is(err, snapshots.ErrDamaged) || errors.Is(err, blob.ErrNotFound) || errors.Is(err, blob.ErrTooLarge) {
+				r.fault(err)
+				err = nil
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			done++
+			if err == nil {
+				r.progress.Tell(Copy, done, len(objects)+rest)
+			}
+			return err
+		})
+	}
+	return group.Wait()
+}
+
+// copy copies an object unless the backup has it. An object without a known hash is named for its content or
+// is part of a chain, so that a later reader can check it.
+func (r *run) copy(ctx context.Context, o object) error {
+	if o.known {
+		if _, err := o.Read(ctx, r.to); err == nil {
+			return nil
+		}
+		data, err := o.Read(ctx, r.from)
+		if err != nil {
+			return err
+		}
+		return r.write(ctx, o.Key, data)
+	}
+	ours, err := r.from.Get(ctx, o.Key, o.Size)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", o.Key, err)
+	}
+	if theirs, err := r.to.Get(ctx, o.Key, o.Size); err == nil && !bytes.Equal(theirs.Data, ours.Data) {
+		return fmt.Errorf("%s: %w: the store and the backup hold different bytes, and it is written only once; the backup's stay", o.Key, snapshots.ErrDamaged)
+	}
+	return r.write(ctx, o.Key, ours.Data)
+}
+
+func (r *run) write(ctx context.Context, key string, data []byte) error {
+	wrote, err := put(ctx, r.to, key, data)
+	if wrote {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.info.Copied++
+		r.info.Bytes += int64(len(data))
+	}
+	return err
+}
+
+// put makes key hold data, and reports whether it had to write.
+func put(ctx context.Context, store blob.Store, key string, data []byte) (wrote bool, err error) {
+	_, err = store.Create(ctx, key, data) // most keys are new
+	if err == nil || !errors.Is(err, blob.ErrConflict) && !errors.Is(err, blob.ErrUnknown) {
+		return err == nil, err
+	}
+	same := func(data []byte) ([]byte, error) { return data, nil }
+	d := blob.Document[[]byte]{Store: store, Key: key, Limit: maxCopied, Decode: same, Encode: same}
+	_, err = d.Update(ctx, func(content *[]byte) error {
+		wrote = !bytes.Equal(*content, data)
+		*content = data
+		return nil
+	})
+	return wrote && err == nil, err
+}

@@ -1,0 +1,255 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"gridcast/snapshots"
+	"gridcast/snapshots/blob"
+)
+
+var (
+	// ErrNotLost says that the store has everything that the backup has.
+	ErrNotLost = errors.New("the store is not lost")
+	// ErrOtherRecord says that the store holds another ledger or audit log than the backup.
+	ErrOtherRecord = errors.New("the store holds another record than the backup")
+)
+
+// Restoring describes a restore.
+type Restoring struct {
+	Store    blob.Store         // the lost store
+	Backup   blob.Store         // made by Make
+	Builder  string             // host and process that restore, for people
+	Progress snapshots.Progress // may be nil
+
+	// Above is the highest version that any edge has served, as the edges report it; 0: not known.
+	Above int64
+
+	// Since is a head of the ledger that was noted before the loss, such as the head in the manifest that
+	// an edge serves. Its Kind does not matter. A hash without a Seq may be that of any file. Zero: none.
+	Since snapshots.Ledger
+}
+
+// Restored describes the outcome of a restore and the losses.
+type Restored struct {
+	snapshots.Receipt
+
+	Backup Info             `json:"backup"`
+	Ledger snapshots.Ledger `json:"ledger"` // head of the ledger in the store now
+	Kept   []string         `json:"kept"`   // documents of the store that were left alone
+
+	// Older are documents that were replaced by those of the backup. They lack later changes, such as the
+	// revocation of a key.
+	Older []string `json:"older"`
+
+	Lost []string `json:"lost"` // sentences; empty: no loss is known
+}
+
+// Restore copies a backup into a store that is empty or has lost its current version. It publishes the
+// backup's version under a number above three others: the number in the backup, every claim that is left in
+// the store, and Above. Edges refuse a lower number than the one they serve. With the right Above all of
+// them serve the restored version without further action.
+//
+// Restore replaces nothing in the store that is whole, such as a longer ledger or newer keys, because an
+// older list of keys would accept revoked ones. If the store serves a whole version, Restore copies only
+// the other objects that it misses, such as files of its ledger, and publishes nothing.
+//
+// Restore writes nothing if the store misses nothing (ErrNotLost), if its ledger or audit log differs from
+// the backup's (ErrOtherRecord), or if the backup is damaged. A restore that breaks off can be run again.
+func Restore(ctx context.Context, r Restoring) (Restored, error) {
+	start := time.Now()
+	restored, err := r.run(ctx)
+	restored.Seconds = time.Since(start).Seconds()
+	if err != nil {
+		return restored, fmt.Errorf("restore %s from %s: %w", r.Store, r.Backup, err)
+	}
+	return restored, nil
+}
+
+func (r *Restoring) run(ctx context.Context) (Restored, error) {
+	result := Restored{Kept: []string{}, Older: []string{}, Lost: []string{}}
+	pointer, m, err := r.open(ctx, &result)
+	if err != nil {
+		return result, err
+	}
+	served, tag, whole, err := r.served(ctx)
+	if err != nil {
+		return result, err
+	}
+	missing, err := r.missing(ctx, whole, &result)
+	if err != nil {
+		return result, err
+	}
+	if whole && len(missing) == 0 {
+		return result, fmt.Errorf("%w: version %d is whole; to undo its content, roll back", ErrNotLost, served.Version)
+	}
+
+	// Restore writes from here on. The store counts as lost until the swap of the pointer.
+	if err := r.copyBack(ctx, missing); err != nil {
+		return result, err
+	}
+	if result.Ledger, err = ledgerHead(ctx, r.Store); err != nil {
+		return result, err
+	}
+	if result.Ledger.Seq < r.Since.Seq {
+		result.Lost = append(result.Lost, fmt.Sprintf("ledger files %d to %d: picks frozen, results verified and rounds moved in them",
+			result.Ledger.Seq+1, r.Since.Seq))
+	} else if err := checkHead(ctx, r.Store, r.Since); err != nil {
+		result.Lost = append(result.Lost, fmt.Sprintf("the record that was noted: %v", err))
+	}
+	if whole {
+		result.Receipt = snapshots.Receipt{Version: served.Version, ObjectsWritten: len(missing), Unchanged: true}
+		return result, nil
+	}
+	if r.Above > pointer.Version {
+		result.Lost = append(result.Lost, fmt.Sprintf("versions %d to %d", pointer.Version+1, r.Above))
+	}
+
+	// If we crash before the swap, the next restore finds the objects there and claims another number.
+	m.Base, m.BaseManifest = pointer.Version, pointer.Manifest
+	m.Builder, m.Reason = r.Builder, fmt.Sprintf("restored from the backup of %s", result.Backup.At.Format(time.RFC3339))
+	publisher := snapshots.Publisher{Store: r.Store, Progress: r.Progress}
+	version, err := publisher.Republish(ctx, m, max(pointer.Version, served.Version, r.Above), tag, pointer.Held, pointer.Reason)
+	if err != nil {
+		return result, err
+	}
+	result.Receipt = snapshots.Receipt{Version: version, Variants: len(m.Entries), ObjectsWritten: len(missing)}
+	return result, nil
+}
+
+// open reads the pointer and the manifest of the backup, and verifies its current version.
+func (r *Restoring) open(ctx context.Context, result *Restored) (snapshots.Pointer, snapshots.Manifest, error) {
+	var none snapshots.Manifest
+	o, err := r.Backup.Get(ctx, infoKey, blob.MaxDocument)
+	if err != nil {
+		return snapshots.Pointer{}, none, fmt.Errorf("it is no complete backup: %w", err)
+	}
+	if err := json.Unmarshal(o.Data, &result.Backup); err != nil {
+		return snapshots.Pointer{}, none, fmt.Errorf("%s: %w: %w", infoKey, snapshots.ErrDamaged, err)
+	}
+	pointer, _, err := snapshots.LoadPointer(ctx, r.Backup)
+	if err != nil {
+		return pointer, none, err
+	}
+	m, err := snapshots.LoadManifest(ctx, r.Backup, 0)
+	if err != nil {
+		return pointer, none, err
+	}
+	if r.Above < 0 || r.Above > pointer.Version+snapshots.MaxGap {
+		return pointer, none, fmt.Errorf("version %d cannot have been served: the backup is of version %d", r.Above, pointer.Version)
+	}
+	checked, err := snapshots.Verify(ctx, r.Backup, 0, r.Progress)
+	if err != nil {
+		return pointer, none, err
+	}
+	if len(checked.Faults) > 0 {
+		return pointer, none, fmt.Errorf("version %d of the backup: %w", m.Version, errors.Join(checked.Faults...))
+	}
+	return pointer, m, nil
+}
+
+// served reads the pointer of the store, which may be damaged or missing, and reports whether its version
+// is whole. The tag is that of the pointer.
+func (r *Restoring) served(ctx context.Context) (pointer snapshots.Pointer, tag blob.Tag, whole bool, err error) {
+	pointer, tag, err = snapshots.LoadPointer(ctx, r.Store)
+	if errors.Is(err, snapshots.ErrNone) || errors.Is(err, snapshots.ErrDamaged) {
+		return pointer, tag, false, nil
+	}
+	if err != nil {
+		return pointer, tag, false, err
+	}
+	checked, err := snapshots.Verify(ctx, r.Store, 0, nil)
+	if errors.Is(err, snapshots.ErrDamaged) || errors.Is(err, blob.ErrNotFound) {
+		return pointer, tag, false, nil
+	}
+	return pointer, tag, err == nil && len(checked.Faults) == 0, err
+}
+
+// missing lists the objects of the backup that the store needs. If its version is whole, it needs none of
+// another version.
+func (r *Restoring) missing(ctx context.Context, whole bool, result *Restored) ([]string, error) {
+	var missing []string
+	for info, err := range r.Backup.List(ctx, "") {
+		if err != nil {
+			return nil, err
+		}
+		if info.Key == snapshots.PointerKey || info.Key == infoKey || whole && snapshots.OfVersion(info.Key) {
+			continue
+		}
+		write, err := r.mayWrite(ctx, info.Key, result)
+		if err != nil {
+			return nil, err
+		}
+		if write {
+			missing = append(missing, info.Key)
+		}
+		if write && !snapshots.Immutable(info.Key) {
+			result.Older = append(result.Older, info.Key)
+		}
+	}
+	return missing, nil
+}
+
+// mayWrite reports whether Restore writes an object of the backup into the store.
+func (r *Restoring) mayWrite(ctx context.Context, key string, result *Restored) (bool, error) {
+	ours, err := r.Store.Get(ctx, key, maxCopied)
+	switch {
+	case errors.Is(err, blob.ErrNotFound), errors.Is(err, blob.ErrTooLarge):
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	theirs, err := r.Backup.Get(ctx, key, maxCopied)
+	switch {
+	case err != nil:
+		return false, err
+	case bytes.Equal(ours.Data, theirs.Data):
+		return false, nil
+	case snapshots.OfVersion(key):
+		return true, nil // written once, and verified in the backup: the store's is damaged
+	case strings.HasSuffix(key, snapshots.Digest(theirs.Data)):
+		return true, nil // named for its content: the store's is damaged
+	case snapshots.Immutable(key):
+		return false, fmt.Errorf("%w: %s differs; restore into an empty store if this one has no value", ErrOtherRecord, key)
+	case len(ours.Data) == 0, json.Valid(theirs.Data) && !json.Valid(ours.Data):
+		return true, nil
+	}
+	result.Kept = append(result.Kept, key)
+	return false, nil
+}
+
+// copyBack writes objects of the backup into the store.
+func (r *Restoring) copyBack(ctx context.Context, keys []string) error {
+	var mu sync.Mutex // guards done
+	done := 0
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
+	for _, key := range keys {
+		if groupCtx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			o, err := r.Backup.Get(groupCtx, key, maxCopied)
+			if err == nil {
+				_, err = put(groupCtx, r.Store, key, o.Data)
+			}
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			r.Progress.Tell(Copy, done, len(keys))
+			return nil
+		})
+	}
+	return group.Wait()
+}
