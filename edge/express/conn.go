@@ -11,49 +11,49 @@ import (
 	"time"
 )
 
-// conn is a connection on the lane. Except for what is atomic, it belongs to its owner.
+// conn is a connection on the lane. Its owner alone uses it, except for the atomic fields.
 type conn struct {
 	lane *Lane
-	net  net.Conn // nil as long as only the loop has had to do with the socket
+	net  net.Conn // nil as long as only the loop has used the socket
 	peer netip.Addr
-	kept any   // the handler's
-	loop *loop // that waits for it; nil: a goroutine does
-	fd   int   // where there is a loop
+	kept any   // the handler's value
+	loop *loop // the loop that waits for it; nil: a goroutine waits
+	fd   int   // the descriptor, if there is a loop
 
 	tls       *tls.Conn  // over transport; nil: the connection is plain, or has no loop
 	transport *transport // over the socket, or over net
-	shaking   *handshake // nil: it has ended, or there is none
+	shaking   *handshake // nil: no handshake is running
 
-	pending []byte // requests of which the first is being decided
-	rearm   bool   // something has happened on it meanwhile; the loop's, whoever the owner is
-	watched bool   // the loop is told of what arrives
-	shared  bool   // it has had another owner than its loop
+	pending []byte // requests, while the first of them is being decided
+	rearm   bool   // an event has come meanwhile; the loop's field, for every owner
+	watched bool   // epoll reports arriving data to the loop
+	shared  bool   // an owner other than its loop has used it
 	last    bool   // the request being answered is the last
-	broken  bool   // nothing can be written to it any more
+	broken  bool   // a write has failed
 
 	state atomic.Int32 // a connState
-	due   atomic.Int64 // when waiting takes too long, in Unix nanoseconds
-	begun bool         // something has arrived on it
+	due   atomic.Int64 // the end of the allowed wait, in Unix nanoseconds
+	begun bool         // data have arrived on it
 }
 
-// connState says who owns a connection: nobody while it waits, and then whoever acquires it, until they
-// let it wait again or close it. It begins with an owner, who sets it up while others can already find it.
+// connState is the ownership of a connection. A waiting connection has no owner. A goroutine acquires it, and owns it until
+// it lets the connection wait again or closes it. A new connection has an owner, who sets it up while others can already find it.
 type connState = int32
 
 const (
-	busy    connState = iota // with a request: the lane's, or the server's to which it is handed off
-	waiting                  // for one: nobody's
+	busy    connState = iota // with a request: owned by the lane, or by the server after a hand-off
+	waiting                  // for a request: without an owner
 	closed
 )
 
-// acquire makes the caller the owner, unless the connection has one.
+// acquire makes the caller the owner, unless the connection has an owner.
 func (c *conn) acquire() bool { return c.state.CompareAndSwap(waiting, busy) }
 
-// slack is how much longer than configured a connection may wait, so that the end of its time
-// need not be moved for every request.
+// slack is the excess by which a connection may outlast its configured wait, so that the lane
+// need not move the deadline for every request.
 const slack = time.Second
 
-// extend gives the connection so much time for its next request.
+// extend sets the deadline for the next request.
 func (c *conn) extend(now time.Time, d time.Duration) {
 	least := now.UnixNano() + int64(d)
 	if due := c.due.Load(); due < least || due > least+int64(slack) {
@@ -61,23 +61,23 @@ func (c *conn) extend(now time.Time, d time.Duration) {
 	}
 }
 
-// wait lets the connection wait for a request, after its owner was another goroutine than the one
-// that waits for it.
+// wait lets the connection wait for a request, after an owner other than its loop or its reading
+// goroutine has used it.
 func (c *conn) wait() {
 	switch {
 	case c.tls != nil:
-		c.loop.read(c) // there may be something in the tls.Conn of which no event tells
+		c.loop.read(c) // the tls.Conn may hold data that no event reports
 		return
 	case c.loop != nil:
 		c.loop.watch(c)
 		return
 	}
-	_ = c.net.SetReadDeadline(time.Time{}) // the server's; reading tells if the connection is broken
+	_ = c.net.SetReadDeadline(time.Time{}) // removes the server's deadline; reading tells if the connection is broken
 	c.state.Store(waiting)
 	go c.serve()
 }
 
-// serve reads and answers requests until somebody else owns the connection.
+// serve reads and answers requests until it no longer owns the connection.
 func (c *conn) serve() {
 	w, _ := c.lane.workers.Get().(*worker)
 	defer c.lane.workers.Put(w)
@@ -91,10 +91,10 @@ func (c *conn) serve() {
 	}
 }
 
-// write writes as much as the connection takes at once, if it has a loop, and all otherwise. With
-// TLS everything is written into one record, if it fits there, and sent is false if the socket has
-// not taken all of that. If ends, the caller closes the connection then, which sends what a socket
-// that is the loop's alone has kept.
+// write writes as much as the connection accepts at once if it has a loop, and all otherwise. With
+// TLS it writes one record, if everything fits there; sent is false if the socket has
+// not accepted the whole record. If ends, the caller closes the connection next, which flushes a socket
+// that only the loop has used.
 func (c *conn) write(w *worker, out output, ends bool) (n int, sent bool, err error) {
 	ends = ends && c.net == nil
 	switch {
@@ -128,9 +128,9 @@ func (c *conn) writeAll(out []byte) error {
 	return err
 }
 
-// finish writes what the connection has not taken, answers the requests that p is, which may
-// wait for something, and then lets the connection wait. The server answers them if the handler
-// knows one of them no longer.
+// finish writes the rest, answers the requests in p, which may
+// wait for a decision, and then lets the connection wait. The server answers them if the handler
+// no longer knows one of them.
 func (c *conn) finish(unsent, p []byte) {
 	w, _ := c.lane.workers.Get().(*worker)
 	defer c.lane.workers.Put(w)
@@ -166,24 +166,24 @@ func (c *conn) finish(unsent, p []byte) {
 	}
 }
 
-// handOff makes the server the owner. It reads head first, and then err if there is one.
+// handOff makes the server the owner. The server reads head first, and then err if there is one.
 func (c *conn) handOff(head []byte, err error) {
 	c.shared = true
 	if c.toNet() != nil {
-		c.close() // the system has no descriptor for it
+		c.close() // the process has no free descriptor
 		return
 	}
 	c.lane.handOff(&handedOff{Conn: c.stream(), conn: c, head: head, err: err})
 }
 
-// toNet makes a net.Conn of the socket, for all that is not the loop's. The caller is the owner.
+// toNet makes a net.Conn of the socket, for everything outside the loop. The caller is the owner.
 func (c *conn) toNet() error {
 	if c.net != nil {
 		return nil
 	}
 	c.loop.forget(c)
 	file := os.NewFile(uintptr(c.fd), "connection")
-	inner, err := net.FileConn(file) // of a second descriptor
+	inner, err := net.FileConn(file) // with a second descriptor
 	_ = file.Close()
 	if err != nil {
 		c.fd = -1
@@ -196,24 +196,24 @@ func (c *conn) toNet() error {
 	return c.loop.adopt(c)
 }
 
-// end ends a connection that has waited long enough, unless something has arrived on it.
+// end ends a connection after its deadline, unless data have arrived on it.
 func (c *conn) end() {
 	c.shared = true
 	switch {
 	case c.loop != nil && arrived(c.fd):
-		c.wait() // and the loop will find it
+		c.wait() // the loop will find the data
 	case c.begun || c.shaking != nil || c.lane.draining.Load():
 		c.close()
 	default:
-		c.handOff(nil, os.ErrDeadlineExceeded) // the server may have something to say to that
+		c.handOff(nil, os.ErrDeadlineExceeded) // the server may answer the timeout
 	}
 }
 
-// close ends the connection. Only its owner may close it, once.
+// close ends the connection. Only its owner may call it, once.
 func (c *conn) close() {
 	l, inner, fd := c.lane, c.net, c.fd
 	if c.shaking != nil {
-		c.shaking.stop() // before another connection has its descriptor
+		c.shaking.stop() // before another connection gets its descriptor
 		c.shaking = nil
 	}
 	c.state.Store(closed)
@@ -222,14 +222,14 @@ func (c *conn) close() {
 		delete(l.open, c)
 		l.mu.Unlock()
 	} else {
-		c.loop.forget(c) // before another connection has its descriptor
+		c.loop.forget(c) // before another connection gets its descriptor
 	}
 	switch {
 	case c.tls != nil && !c.broken:
 		c.transport.ends = inner == nil
-		_ = c.tls.Close() // says so to the other side, and closes inner
+		_ = c.tls.Close() // sends close_notify, and closes inner
 	case inner != nil:
-		_ = inner.Close() // nothing is left to be sent
+		_ = inner.Close() // all data are sent
 	case fd >= 0:
 		closeSocket(fd, c.last)
 	}
@@ -238,22 +238,22 @@ func (c *conn) close() {
 	l.release()
 }
 
-// handedOff is a connection as the server sees it: from a request that the lane has not recognised
-// to where the next one would begin.
+// handedOff is the server's view of a connection: from a request that the lane has not recognised
+// to the start of the next one.
 type handedOff struct {
 	net.Conn
 	conn *conn
 
-	head    []byte // what the lane has read
-	err     error  // what reading ended with after that, nil: it goes on
+	head    []byte // the bytes that the lane has read
+	err     error  // the error that ended the lane's reads; nil: reads continue
 	between bool   // the server has answered and waits for a request
 
 	returned atomic.Bool // to the lane
 	ended    atomic.Bool
 }
 
-// Read reads what the lane has read, and then from the connection. Where another request would
-// begin, it tells the server that there is none.
+// Read returns the lane's bytes first, and then reads from the connection. At the start of
+// another request it tells the server that there is none.
 func (c *handedOff) Read(p []byte) (int, error) {
 	if len(c.head) > 0 {
 		n := copy(p, c.head)
@@ -270,8 +270,8 @@ func (c *handedOff) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// Close gives the connection back to the lane if that is why the server has no further use for
-// it, and closes it otherwise. The server may close more than once, from several goroutines.
+// Close returns the connection to the lane if the server waits for another request,
+// and closes it otherwise. The server may close it more than once, from several goroutines.
 func (c *handedOff) Close() error {
 	if !c.ended.CompareAndSwap(false, true) {
 		return nil

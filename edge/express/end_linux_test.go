@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestEndWhileALoopYields ends a loop that is about to let others have their turn. The system frees its
-// epoll instance only when the loop does not use it any more, for which nobody may hold the lock.
+// TestEndWhileALoopYields ends a loop that is about to yield. The system frees its
+// epoll instance only when the loop no longer uses it, so the caller of end must not hold the lock then.
 func TestEndWhileALoopYields(t *testing.T) {
 	p := aloneLoop(t, Config{ReadBufferSize: 4 << 10, MaxConnections: 1})
 	inside, yields, ran, ended := make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -43,7 +43,7 @@ func TestEndWhileALoopYields(t *testing.T) {
 	<-ended
 }
 
-// TestConnectionBeginsWithAnOwner looks for connections to end while one is being set up.
+// TestConnectionBeginsWithAnOwner looks for connections to end during the set-up of one.
 func TestConnectionBeginsWithAnOwner(t *testing.T) {
 	p := &loop{}
 	p.put(&conn{loop: p}, 3)
@@ -52,8 +52,8 @@ func TestConnectionBeginsWithAnOwner(t *testing.T) {
 	}
 }
 
-// TestHandshakesBeginOneAtATime has a loop accept while several clients wait that are to shake hands.
-// It takes one: those whose handshake is under way have their turn before the others.
+// TestHandshakesBeginOneAtATime lets a loop accept while several clients wait to shake hands.
+// The loop accepts one, because running handshakes have their turn before the others.
 func TestHandshakesBeginOneAtATime(t *testing.T) {
 	p := aloneLoop(t, Config{ReadBufferSize: 4 << 10, MaxConnections: 10, ReadTimeout: time.Minute, TLS: &tls.Config{}})
 	l := p.worker.lane
@@ -77,8 +77,8 @@ func TestHandshakesBeginOneAtATime(t *testing.T) {
 	p.retire()
 }
 
-// TestRequestsBeforeHandshakes has three clients begin a handshake, and then one whose handshake has
-// ended send a request, while the loop is busy: it answers the request first.
+// TestRequestsBeforeHandshakes lets three clients begin a handshake, and then one with a finished
+// handshake send a request, while the loop is busy: the loop answers the request first.
 func TestRequestsBeforeHandshakes(t *testing.T) {
 	const clients = 3
 	server := httptest.NewTLSServer(nil) // for its certificate
@@ -90,7 +90,7 @@ func TestRequestsBeforeHandshakes(t *testing.T) {
 	})
 	l := p.worker.lane
 	var shakes sync.WaitGroup
-	t.Cleanup(shakes.Wait) // when their connections are closed
+	t.Cleanup(shakes.Wait) // after their connections are closed
 	dial := func() (*tls.Conn, *conn) {
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
@@ -100,7 +100,7 @@ func TestRequestsBeforeHandshakes(t *testing.T) {
 		await(t, l.socket)
 		p.accept()
 		client := tls.Client(c, &tls.Config{InsecureSkipVerify: true})
-		shakes.Go(func() { _ = client.Handshake() }) // it fails where the loop ends before
+		shakes.Go(func() { _ = client.Handshake() }) // fails if the loop ends first
 		accepted := p.acquire(nil, func(*conn) bool { return true })[0]
 		await(t, accepted.fd)
 		return client, accepted
@@ -115,7 +115,7 @@ func TestRequestsBeforeHandshakes(t *testing.T) {
 		_, c := dial()
 		begun = append(begun, c)
 	}
-	if err := client.Handshake(); err != nil { // it has ended
+	if err := client.Handshake(); err != nil { // the handshake has ended
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
@@ -144,7 +144,7 @@ func TestRequestsBeforeHandshakes(t *testing.T) {
 	}
 }
 
-// telling is a handler that tells of each request.
+// telling is a handler that reports each request.
 type telling chan<- string
 
 func (telling) Knows(*Request) bool { return true }
@@ -156,10 +156,10 @@ func (t telling) Append(dst []byte, _ *Request, _ bool) (head, body []byte, ok b
 
 func (telling) Ask(*Request, func(any)) { panic("a request without a decision") }
 
-// await waits until there is something to read, or to accept.
+// await waits until there is data to read, or a connection to accept.
 func await(t *testing.T, fd int) {
 	t.Helper()
-	for ready := false; !ready; { // a signal may end it before
+	for ready := false; !ready; { // a signal may interrupt the wait
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
 		if err != nil && !errors.Is(err, unix.EINTR) {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func await(t *testing.T, fd int) {
 	}
 }
 
-// aloneLoop returns the loop of a lane that has no other, which does not run.
+// aloneLoop returns the only loop of a lane, which does not run.
 func aloneLoop(t *testing.T, cfg Config) *loop {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -13,33 +13,33 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Lane is an express lane for the connections of one server. To the server it is a
-// [net.Listener], which accepts what the lane does not answer itself.
+// Lane is an express lane for the connections of one server. For the server it is a
+// [net.Listener] of the connections that the lane hands off.
 type Lane struct {
 	cfg      Config
 	dates    dates
 	workers  sync.Pool
 	loops    []*loop // empty: every connection has a goroutine
-	socket   int     // that the loops accept from, if there are any
+	socket   int     // the socket of the loops, if there are any
 	answered atomic.Uint64
 
-	busyElsewhere atomic.Int32 // connections on which another goroutine works than the one that waits for them
+	busyElsewhere atomic.Int32 // connections in use by a goroutine other than their loop
 
 	inner      net.Listener
-	slots      chan struct{}   // as many as there may be connections; full while they are open
-	full       atomic.Bool     // loops have stopped accepting for want of a slot or of anything else
-	handedOff  chan *handedOff // to the server; never blocks a sender
+	slots      chan struct{}   // one for each allowed connection; full while all are open
+	full       atomic.Bool     // loops have stopped accepting for lack of a slot or another resource
+	handedOff  chan *handedOff // to the server; a send never blocks
 	fault      chan error      // the end of inner
 	acceptors  sync.WaitGroup  // loops that accept
-	acceptDone chan struct{}   // closed when no more connections are accepted
+	acceptDone chan struct{}   // closed when the lane accepts no more connections
 
 	closing  sync.Once
 	closed   chan struct{}
 	draining atomic.Bool
-	conns    atomic.Int32 // open ones
+	conns    atomic.Int32 // open connections
 
-	mu   sync.Mutex         // guards what follows
-	open map[*conn]struct{} // those that have no loop
+	mu   sync.Mutex         // guards open
+	open map[*conn]struct{} // connections without a loop
 }
 
 // New returns a lane that does nothing before Listen.
@@ -58,7 +58,7 @@ func New(cfg Config) *Lane {
 }
 
 // Listen puts the connections of a listener on the lane and returns the listener for the
-// server, whose hook must be [Lane.ConnState]. It must be called once. If the listener is a
+// server. The server's hook must be [Lane.ConnState]. Call Listen once. If the listener is a
 // socket, the loops accept from it themselves.
 func (l *Lane) Listen(inner net.Listener) (net.Listener, error) {
 	l.inner = inner
@@ -77,7 +77,7 @@ func (l *Lane) Listen(inner net.Listener) (net.Listener, error) {
 	return l, nil
 }
 
-// accept takes connections from the listener for as long as it is open.
+// accept accepts connections from the listener until it is closed.
 func (l *Lane) accept() {
 	defer close(l.acceptDone)
 	for {
@@ -97,7 +97,7 @@ func (l *Lane) accept() {
 	}
 }
 
-// add begins with a connection that has no loop.
+// add starts a connection without a loop.
 func (l *Lane) add(inner net.Conn) {
 	c := &conn{lane: l, net: inner}
 	c.state.Store(busy)
@@ -112,7 +112,7 @@ func (l *Lane) add(inner net.Conn) {
 	c.wait()
 }
 
-// reserve takes a slot for a connection. If there is none, the loops are told when one is free.
+// reserve takes a slot for a connection. If there is none, release tells the loops when one is free.
 func (l *Lane) reserve() bool {
 	select {
 	case l.slots <- struct{}{}:
@@ -121,14 +121,14 @@ func (l *Lane) reserve() bool {
 	}
 	l.full.Store(true)
 	select {
-	case l.slots <- struct{}{}: // it became free before anybody could see that it is wanted
+	case l.slots <- struct{}{}: // a slot became free before its release could see that a loop wants it
 		return true
 	default:
 		return false
 	}
 }
 
-// release gives back the slot of a connection that is closed.
+// release returns the slot of a closed connection.
 func (l *Lane) release() {
 	<-l.slots
 	if l.full.Load() {
@@ -136,7 +136,7 @@ func (l *Lane) release() {
 	}
 }
 
-// order is what other goroutines tell a loop.
+// order is a command of other goroutines to a loop.
 type order byte
 
 const (
@@ -144,7 +144,7 @@ const (
 	acceptOff
 )
 
-// acceptAgain lets loops accept that have stopped.
+// acceptAgain lets stopped loops accept again.
 func (l *Lane) acceptAgain() {
 	if l.full.Swap(false) {
 		for _, p := range l.loops {
@@ -153,7 +153,7 @@ func (l *Lane) acceptAgain() {
 	}
 }
 
-// Accept returns the next connection that the server has to serve, which begins with a request.
+// Accept returns the next connection with a request for the server.
 func (l *Lane) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.handedOff:
@@ -165,20 +165,20 @@ func (l *Lane) Accept() (net.Conn, error) {
 	}
 }
 
-// Addr is that of the listener.
+// Addr returns the address of the listener.
 func (l *Lane) Addr() net.Addr { return l.inner.Addr() }
 
-// ConnState is the hook of fasthttp.Server by which the lane learns where a request ends.
+// ConnState is the hook of fasthttp.Server from which the lane learns the end of a request.
 func (l *Lane) ConnState(c net.Conn, state fasthttp.ConnState) {
 	if c, ok := c.(*handedOff); ok {
 		c.between = state == fasthttp.StateIdle
 	}
 }
 
-// Open returns how many connections are open, whoever has them.
+// Open returns the number of open connections, with the lane or with the server.
 func (l *Lane) Open() int { return int(l.conns.Load()) }
 
-// Answered returns how many requests the lane has answered.
+// Answered returns the number of requests that the lane has answered.
 func (l *Lane) Answered() uint64 { return l.answered.Load() }
 
 // handOff queues a connection for the server.
@@ -192,7 +192,7 @@ func (l *Lane) handOff(c *handedOff) {
 	}
 }
 
-// closeQueued closes what nobody will serve any more.
+// closeQueued closes the queued connections, because nobody will serve them any more.
 func (l *Lane) closeQueued() {
 	for {
 		select {
@@ -204,7 +204,7 @@ func (l *Lane) closeQueued() {
 	}
 }
 
-// watch ends connections on which nothing has arrived in time.
+// watch ends connections past their deadline.
 func (l *Lane) watch() {
 	every := min(time.Second, l.cfg.ReadTimeout/4, l.cfg.IdleTimeout/4)
 	tick := time.NewTicker(max(every, time.Millisecond))
@@ -220,7 +220,7 @@ func (l *Lane) watch() {
 	}
 }
 
-// endWaiting ends the connections that wait for a request and are to end.
+// endWaiting ends the waiting connections that are due.
 func (l *Lane) endWaiting(to func(*conn) bool) {
 	var ended []*conn
 	l.mu.Lock()
@@ -238,13 +238,13 @@ func (l *Lane) endWaiting(to func(*conn) bool) {
 	}
 }
 
-// grace is how long connections may still come, and deliver a request that was on its way, when
-// everything is to end.
+// grace is the time at a shutdown in which connections may still arrive and deliver a
+// request.
 const grace = 100 * time.Millisecond
 
-// Drain lets everything end: after a moment no more connections are accepted, and those that
-// wait for a request are closed; any other is closed when what has begun is answered. From now
-// on the server answers everything, and can say which response is the last. Drain returns when
+// Drain ends the lane: after a moment it accepts no more connections and closes the waiting
+// ones; it closes any other when the running request is answered. From now
+// on the server answers everything, and can mark the last response. Drain returns when
 // no connection is open, or with the error of ctx. Call it before the server's Shutdown.
 func (l *Lane) Drain(ctx context.Context) error {
 	l.draining.Store(true)
@@ -275,12 +275,12 @@ func (l *Lane) Drain(ctx context.Context) error {
 	}
 }
 
-// Close closes the listener and everything on the lane that waits.
+// Close closes the listener and all waiting connections.
 func (l *Lane) Close() (err error) {
 	l.closing.Do(func() {
 		err = l.inner.Close()
 		if l.draining.Swap(true) {
-			err = nil // it has been closed already
+			err = nil // it is closed already
 		}
 		close(l.closed)
 		l.closeQueued()

@@ -24,16 +24,16 @@ import (
 	"gridcast/edge/express"
 )
 
-// answers is a handler that knows /lane, whose body is size bytes, /large, which no socket holds,
-// and /slow, which waits for the channel once it has said that it does.
+// answers is a handler that knows /lane, with a body of size bytes, /large, which no socket holds,
+// and /slow, which reports that it waits, and then waits for the channel.
 type answers struct {
 	size  int
 	waits atomic.Int32
 	slow  chan struct{}
 
-	forgets   bool         // once it has answered /large, it knows nothing any more
-	forgotten atomic.Bool  // it knows nothing any more
-	refused   atomic.Int32 // requests that it no longer knew
+	forgets   bool         // after it has answered /large, it knows no target any more
+	forgotten atomic.Bool  // it knows no target any more
+	refused   atomic.Int32 // requests for a forgotten target
 }
 
 // large is more than two sockets hold by default.
@@ -143,13 +143,13 @@ func (s *system) dial() net.Conn {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { c.Close() })
-	_ = c.SetReadDeadline(time.Now().Add(time.Minute)) // a response that is lost ends the test
+	_ = c.SetReadDeadline(time.Now().Add(time.Minute)) // a lost response ends the test
 	return c
 }
 
 func get(target string) string { return "GET " + target + " HTTP/1.1\r\nHost: x\r\n\r\n" }
 
-// expect reads the next response and wants it from the lane or from the server, or from either.
+// expect reads the next response and checks that it comes from the lane, from the server, or from either.
 func expect(t *testing.T, r *bufio.Reader, from string, length int) {
 	t.Helper()
 	response, err := http.ReadResponse(r, nil)
@@ -162,7 +162,7 @@ func expect(t *testing.T, r *bufio.Reader, from string, length int) {
 	}
 }
 
-// TestHandedOffAndReturned sends requests for the lane and for the server in turn on one connection.
+// TestHandedOffAndReturned alternates requests for the lane and for the server on one connection.
 func TestHandedOffAndReturned(t *testing.T) {
 	s := start(t, &answers{size: 100}, nil)
 	c := s.dial()
@@ -178,7 +178,7 @@ func TestHandedOffAndReturned(t *testing.T) {
 	}
 }
 
-// TestSlowReader reads what the sockets do not hold only when it has asked for more.
+// TestSlowReader reads the part that the sockets do not hold only after it has asked for more.
 func TestSlowReader(t *testing.T) {
 	s := start(t, &answers{size: 10}, nil)
 	c := s.dialAnd(get("/large"))
@@ -208,8 +208,8 @@ func TestPipelinedLarge(t *testing.T) {
 	expect(t, r, "lane", 10)
 }
 
-// TestSlowReaderAfterASwap forgets a target while a slow reader waits for what it has asked
-// for before: the server answers what the lane cannot any more.
+// TestSlowReaderAfterASwap forgets a target while a slow reader waits for its response: the
+// server answers the requests that the lane no longer can.
 func TestSlowReaderAfterASwap(t *testing.T) {
 	handler := &answers{size: 10, forgets: true}
 	s := start(t, handler, nil)
@@ -224,10 +224,10 @@ func TestSlowReaderAfterASwap(t *testing.T) {
 	expect(t, r, "lane", 10)
 }
 
-// TestBusyConnectionLives keeps connections busy for three times every limit, whoever answers
-// on them, and then leaves them idle until they are closed.
+// TestBusyConnectionLives keeps connections busy for three times every limit, with answers of lane and server,
+// and then leaves them idle until they are closed.
 func TestBusyConnectionLives(t *testing.T) {
-	// The server starts a goroutine at its first connection that never ends: not in the bubble.
+	// The server starts an endless goroutine at its first connection: outside the bubble.
 	warm := fasthttp.Server{Handler: func(*fasthttp.RequestCtx) {}, Logger: quiet{}}
 	client, served := net.Pipe()
 	go func() { _ = warm.ServeConn(served) }()
@@ -276,7 +276,7 @@ func TestBusyConnectionLives(t *testing.T) {
 				if err := s.stop(); err != nil {
 					t.Error(err)
 				}
-				time.Sleep(time.Minute) // the server's workers look once in a while whether they are to end
+				time.Sleep(time.Minute) // the server's workers check once in a while whether to end
 			})
 		})
 	}
@@ -292,7 +292,7 @@ func TestReaderThatStops(t *testing.T) {
 	s.await("the connections are closed", func() bool { return s.lane.Open() == 0 && s.lane.Answered() == 3 })
 }
 
-// TestWaiting shows that a request which has to wait holds up nobody but its own connection,
+// TestWaiting shows that a waiting request delays only its own connection,
 // on which the responses keep their order.
 func TestWaiting(t *testing.T) {
 	slow := make(chan struct{})
@@ -311,7 +311,7 @@ func TestWaiting(t *testing.T) {
 }
 
 // TestTimeouts has a connection that never asks, which the server answers, one that asks once
-// and one that asks by halves.
+// and one that sends half a request.
 func TestTimeouts(t *testing.T) {
 	const patience = 200 * time.Millisecond
 	s := start(t, &answers{size: 10}, func(c *express.Config) { c.ReadTimeout, c.IdleTimeout = patience, patience })
@@ -329,7 +329,7 @@ func TestTimeouts(t *testing.T) {
 				began := time.Now()
 				c := s.dial()
 				defer c.Close()
-				// What comes together is the server's if a part of it is, so the half comes alone.
+				// The server answers everything of one read if a part is unknown, so the half comes alone.
 				r := bufio.NewReader(c)
 				first, second, _ := strings.Cut(tt.sent, "\r\n\r\n")
 				if first != "" {
@@ -362,8 +362,8 @@ func TestTimeouts(t *testing.T) {
 	s.await("all are closed", func() bool { return s.lane.Open() == 0 })
 }
 
-// inTime makes an attempt, and again if it fails after the client took longer over what it had to
-// say than the server waits: that says something about the machine, and nothing about the server.
+// inTime makes an attempt, and repeats it if it fails after the client took longer to send than the
+// server waits, because that is the machine's fault and not the server's.
 func inTime(t *testing.T, patience time.Duration, attempt func() (took time.Duration, err error)) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
@@ -377,7 +377,7 @@ func inTime(t *testing.T, patience time.Duration, attempt func() (took time.Dura
 	}
 }
 
-// TestHangUp closes the sending side together with a request, which is answered all the same.
+// TestHangUp closes the sending side together with a request, which is still answered.
 func TestHangUp(t *testing.T) {
 	s := start(t, &answers{size: 10}, nil)
 	for _, target := range []string{"/lane", "/server"} {
@@ -393,7 +393,7 @@ func TestHangUp(t *testing.T) {
 	s.await("both are closed", func() bool { return s.lane.Open() == 0 })
 }
 
-// TestMaxConnections has one connection more than are allowed: it is served when another ends.
+// TestMaxConnections has one connection more than allowed: it is served when another ends.
 func TestMaxConnections(t *testing.T) {
 	s := start(t, &answers{size: 10}, func(c *express.Config) { c.MaxConnections = 3 })
 	open := make([]net.Conn, 3)
@@ -409,8 +409,8 @@ func TestMaxConnections(t *testing.T) {
 	expect(t, bufio.NewReader(late), "lane", 10)
 }
 
-// TestOthersHaveTheirTurn keeps a lane busy without a pause and asks the server, whose
-// connections the runtime watches only when the lane lets it.
+// TestOthersHaveTheirTurn keeps a lane busy without a pause and asks the server. The runtime
+// watches the server's connections only when the lane lets it.
 func TestOthersHaveTheirTurn(t *testing.T) {
 	s := start(t, &answers{size: 10}, nil)
 	stop := make(chan struct{})
@@ -442,7 +442,7 @@ func TestOthersHaveTheirTurn(t *testing.T) {
 	busy.Wait()
 }
 
-// TestDrainTellsTheServer drains a lane under requests: those that still come are the server's.
+// TestDrainTellsTheServer drains a lane under requests: the server answers later requests.
 func TestDrainTellsTheServer(t *testing.T) {
 	s := start(t, &answers{size: 10}, nil)
 	idle := s.dialAnd(get("/lane"))
@@ -464,7 +464,7 @@ func TestDrainTellsTheServer(t *testing.T) {
 	}
 }
 
-// TestDrainGivesUp drains while a request waits for something that never comes.
+// TestDrainGivesUp drains while a request waits for ever.
 func TestDrainGivesUp(t *testing.T) {
 	slow := make(chan struct{})
 	handler := &answers{size: 10, slow: slow}
@@ -480,7 +480,7 @@ func TestDrainGivesUp(t *testing.T) {
 	expect(t, bufio.NewReader(c), "lane", 10)
 }
 
-// dialAnd opens a connection and sends something.
+// dialAnd opens a connection and sends data.
 func (s *system) dialAnd(sent string) net.Conn {
 	s.t.Helper()
 	c := s.dial()

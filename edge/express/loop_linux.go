@@ -19,9 +19,9 @@ import (
 
 // loop waits for many connections at once, by epoll, and answers on each as it becomes ready.
 //
-// Its epoll instance is watched by the poller of the Go runtime in turn, so that a loop without
-// work blocks no thread. The sockets are known to both: the runtime's poller serves those that
-// are handed off or take a response slowly.
+// The poller of the Go runtime in turn watches the loop's epoll instance, so that a loop without
+// work blocks no thread. Both know the sockets: the runtime's poller serves the connections that
+// are handed off or slow to accept a response.
 type loop struct {
 	worker *worker
 	epoll  *os.File
@@ -29,62 +29,62 @@ type loop struct {
 	waker  int // an eventfd in the epoll instance
 
 	accepts accepting    // the loop's own
-	begun   []*conn      // that have been accepted and not yet read from; the loop's own
-	hellos  []*conn      // whose ClientHello waits for its answer, the first first, busy; the loop's own
-	yielded time.Time    // when other goroutines had their turn; the loop's own
+	begun   []*conn      // accepted and not yet read from; the loop's own
+	hellos  []*conn      // busy, their ClientHello waits for its answer, oldest first; the loop's own
+	yielded time.Time    // the last turn of other goroutines; the loop's own
 	turns   int          // connections served since then; the loop's own
-	idle    []*handshake // that have ended, to be used again; the loop's own
+	idle    []*handshake // finished, for reuse; the loop's own
 
 	mu      sync.Mutex // guards what follows
 	conns   []*conn    // by file descriptor
-	free    []*conn    // that nobody uses any more
+	free    []*conn    // for reuse
 	decided []decision // of pending connections
-	readers []*conn    // that are to be read from whether there is an event or not
-	order   order      // the latest that has not been obeyed
+	readers []*conn    // to be read even without an event
+	order   order      // the latest order, until it is obeyed
 	fd      int        // of the epoll instance
 	ended   bool       // both descriptors are closed
 
 	events  []unix.EpollEvent
-	ready   []*conn    // of events; nil: it has been closed
+	ready   []*conn    // of events; nil: the connection is closed
 	resumed []decision // taken from decided
 	reading []*conn    // taken from readers
 }
 
-// accepting says whether a loop is told of connections to accept.
+// accepting is the state of a loop's watch for connections to accept.
 type accepting byte
 
 const (
 	accepts accepting = iota
-	paused            // for want of something
+	paused            // for lack of a resource
 	done              // for ever
 )
 
-// decision is what a pending connection waits for.
+// decision is the decision about a pending request.
 type decision struct {
 	conn    *conn
 	decided any
 }
 
 const (
-	// eventsAtOnce is how many ready connections are taken from the kernel at a time.
+	// eventsAtOnce is the number of ready connections in one read of the kernel.
 	eventsAtOnce = 128
-	// turnsInARow is how many of them are served, and shortWaitsInARow how often a loop waits for
-	// a moment, before other goroutines have their turn while some of them work for the lane.
+	// turnsInARow is the number of connections, and shortWaitsInARow the number of short waits,
+	// before other goroutines have a turn while some of them work for the lane.
 	turnsInARow      = 256
-	turnsOfHandshake = 16 // as many as it takes the time of
+	turnsOfHandshake = 16 // a handshake takes the time of so many turns
 	shortWaitsInARow = 32
-	// yieldEvery is how often they have it otherwise. Each time costs as much as some requests.
+	// yieldEvery is the interval of their turns otherwise. Each turn costs as much as some requests.
 	yieldEvery = 5 * time.Millisecond
-	// acceptsInARow is how many connections are accepted before those that there are have their
+	// acceptsInARow is the number of accepted connections before existing ones have their
 	// turn.
 	acceptsInARow = 16
-	// readsInARow is how often a connection that fills the buffer is read from before the
+	// readsInARow is the number of reads from a connection that fills the buffer, before the
 	// others have their turn.
 	readsInARow = 8
 )
 
-// startLoops starts a loop for each processor, all of which accept from a socket. They share it
-// instead of having one each, so that no connection waits behind a loop that is busy, and nobody
+// startLoops starts a loop for each processor, all of which accept from one socket. They share it,
+// so that no connection waits behind a busy loop, and nobody
 // can listen on the same address unnoticed.
 func (l *Lane) startLoops(socket syscall.Conn) error {
 	raw, err := socket.SyscallConn()
@@ -92,7 +92,7 @@ func (l *Lane) startLoops(socket syscall.Conn) error {
 		return fmt.Errorf("look at the listener: %w", err)
 	}
 	if controlErr := raw.Control(func(fd uintptr) {
-		// Its own descriptor lasts as long as loops accept.
+		// The lane's own descriptor lives as long as loops accept.
 		l.socket, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0)
 		if _, tcp := l.inner.Addr().(*net.TCPAddr); tcp && err == nil {
 			err = inherit(l.socket)
@@ -119,7 +119,7 @@ func (l *Lane) startLoops(socket syscall.Conn) error {
 	}
 	go func() {
 		l.acceptors.Wait()
-		// The sooner the socket is closed, the fewer connections come that nobody accepts.
+		// An early close leaves fewer connections that nobody accepts.
 		_ = unix.Close(l.socket)
 		_ = l.inner.Close() // it may be closed already
 		close(l.acceptDone)
@@ -133,7 +133,7 @@ func newLoop(l *Lane) (*loop, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create an epoll instance: %w", err)
 	}
-	// Only what does not block is watched by the runtime.
+	// The runtime watches only non-blocking descriptors.
 	if err := unix.SetNonblock(fd, true); err != nil {
 		_ = unix.Close(fd)
 		return nil, fmt.Errorf("prepare an epoll instance: %w", err)
@@ -164,15 +164,15 @@ func newLoop(l *Lane) (*loop, error) {
 	return p, nil
 }
 
-// listen has the loop told of connections to accept. Of several loops that wait, the kernel wakes
+// listen watches the listener. Of several waiting loops the kernel wakes
 // one.
 func (p *loop) listen() error {
 	return p.control(unix.EPOLL_CTL_ADD, p.worker.lane.socket, unix.EPOLLIN|unix.EPOLLEXCLUSIVE)
 }
 
-// pause stops that. The loop goes on when it is told to.
+// pause ends the watch. The loop continues on an order.
 func (p *loop) pause() {
-	_ = p.control(unix.EPOLL_CTL_DEL, p.worker.lane.socket, 0) // it fails if the loop has ended
+	_ = p.control(unix.EPOLL_CTL_DEL, p.worker.lane.socket, 0) // fails if the loop has ended
 	p.accepts = paused
 }
 
@@ -186,7 +186,7 @@ func (p *loop) tell(o order) {
 	}
 }
 
-// obey does what the loop was told.
+// obey executes the order.
 func (p *loop) obey(o order) {
 	switch {
 	case p.accepts == done:
@@ -196,7 +196,7 @@ func (p *loop) obey(o order) {
 		}
 	case o == acceptOff:
 		if p.accepts == accepts {
-			for p.accept() { // what has come until now
+			for p.accept() { // all waiting connections
 			}
 		}
 		p.pause()
@@ -205,9 +205,9 @@ func (p *loop) obey(o order) {
 	}
 }
 
-// accept takes connections from the listener and serves what they bring along. It reports
-// whether there may be more. It takes several before it reads from the first: until then more of
-// them have brought something, and need not be watched. With TLS it takes one, whose ClientHello may
+// accept accepts connections from the listener and serves their first requests. It reports
+// whether there may be more. It accepts several before it reads from the first: meanwhile more of
+// them have sent a request, and need no watch. With TLS it accepts one, because its ClientHello may
 // be there: see turn.
 func (p *loop) accept() (more bool) {
 	l := p.worker.lane
@@ -232,7 +232,7 @@ func (p *loop) accept() (more bool) {
 			continue
 		}
 		more = false
-		if !errors.Is(err, unix.EAGAIN) { // else another loop has been faster
+		if !errors.Is(err, unix.EAGAIN) { // otherwise another loop was faster
 			p.pause()
 			l.full.Store(true) // so that the lane tries again
 			if l.cfg.NotAccepted != nil && !l.draining.Load() {
@@ -249,7 +249,7 @@ func (p *loop) accept() (more bool) {
 	return more
 }
 
-// begin begins with a connection, of which the loop is the owner.
+// begin starts a connection, whose owner is the loop.
 func (p *loop) begin(fd int, peer netip.Addr) *conn {
 	w := p.worker
 	var c *conn
@@ -269,7 +269,7 @@ func (p *loop) begin(fd int, peer netip.Addr) *conn {
 	return c
 }
 
-// first serves what a connection has brought along.
+// first serves the first data of a connection.
 func (p *loop) first(c *conn) {
 	if c.lane.cfg.TLS != nil {
 		c.handshake(p.coroutine())
@@ -282,10 +282,10 @@ func (p *loop) first(c *conn) {
 	}
 }
 
-// idleHandshakes is how many coroutines a loop keeps for new handshakes.
+// idleHandshakes is the number of coroutines that a loop keeps for new handshakes.
 const idleHandshakes = 64
 
-// coroutine returns one for a handshake.
+// coroutine returns an idle or a new handshake.
 func (p *loop) coroutine() *handshake {
 	n := len(p.idle)
 	if n == 0 {
@@ -305,8 +305,8 @@ func (p *loop) put(c *conn, fd int) {
 	p.conns[fd], c.fd = c, fd
 }
 
-// acquire appends the connections that wait and are to end, of which the caller is the owner
-// then.
+// acquire appends the waiting connections that are due, and makes the caller their
+// owner.
 func (p *loop) acquire(conns []*conn, to func(*conn) bool) []*conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -324,8 +324,8 @@ func (p *loop) run() {
 	wait := func(fd uintptr) bool {
 		othersWork := p.worker.lane.busyElsewhere.Load() > 0
 		if othersWork && (p.turns >= turnsInARow || shortWaits >= shortWaitsInARow) || p.worker.now.Sub(p.yielded) > yieldEvery {
-			// The scheduler looks for other connections only when no goroutine can run: so
-			// this one waits, for an event that it makes itself.
+			// The Go scheduler looks for other connections only when no goroutine can run, so
+			// this goroutine waits for an event that it makes itself.
 			p.turns, shortWaits, p.yielded = 0, 0, p.worker.now
 			p.yield()
 			return false
@@ -369,7 +369,7 @@ func (p *loop) run() {
 	}
 }
 
-// retire notes that the loop accepts no more, and ends what it has kept or put off.
+// retire records that the loop accepts no more, and ends its kept and postponed connections.
 func (p *loop) retire() {
 	if p.accepts != done {
 		p.accepts = done
@@ -383,18 +383,18 @@ func (p *loop) retire() {
 	}
 }
 
-// shortWait is how long a loop sleeps in the kernel, in milliseconds, where it has nothing to do,
-// before it lets the scheduler wake it. Under load the next request comes sooner, and is had for
-// less: to be put to sleep by the scheduler and woken again costs about as much as a request, and
-// more by what the runtime does to watch over it. For so long the loop also keeps a processor from
-// goroutines that do not work for the lane; the garbage collector does not wait, since the signal by
-// which the runtime stops a goroutine ends the sleep. It is longer than a tick of the kernel: a
-// timer before that would be set in the processor, and set back, for each sleep, which costs a
-// virtual machine half as much as to sleep and wake.
+// shortWait is the time, in milliseconds, that an idle loop sleeps in the kernel
+// before it leaves its wake-up to the Go scheduler. Under load the next request comes sooner, and costs
+// less: a sleep and wake-up by the scheduler costs about as much as a request, and
+// more for the runtime's own watch. For so long the loop also keeps a processor from
+// goroutines that do not work for the lane. The garbage collector does not wait, because the signal with
+// which the runtime stops a goroutine ends the sleep. shortWait is longer than a tick of the kernel: for a
+// shorter one the processor would set and reset a timer at each sleep, which costs a
+// virtual machine half as much as sleep and wake-up.
 const shortWait = 5
 
-// take takes events from the kernel and returns how many, none if it was interrupted. While others
-// work on connections of the lane it does not wait for any: they need the processor.
+// take reads events from the kernel and returns their number, 0 if it was interrupted. While other
+// goroutines work on connections of the lane it does not wait, because they need the processor.
 func (p *loop) take(fd int) int {
 	wait := shortWait
 	if p.worker.lane.busyElsewhere.Load() > 0 || len(p.hellos) > 0 {
@@ -416,9 +416,9 @@ func (p *loop) yield() {
 	}
 }
 
-// find takes the decisions that are there, and looks up the connections of the first n events.
-// An event may be of one that has been closed meanwhile, or whose descriptor is another one's by
-// now: which then has nothing to read.
+// find collects the decisions, and looks up the connections of the first n events.
+// The connection of an event may be closed meanwhile, or its descriptor may belong to another one by
+// now, which then has nothing to read.
 func (p *loop) find(n int) order {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -437,12 +437,12 @@ func (p *loop) find(n int) order {
 	return o
 }
 
-// turn answers what has arrived on a connection, whose other side may have hung up. To answer a
-// ClientHello takes as long as many requests: it comes after them.
+// turn answers the data on a connection, whose other side may have hung up. The answer to a
+// ClientHello takes as long as many requests, so it comes after them.
 func (p *loop) turn(c *conn, hungUp bool) {
 	switch {
 	case !c.acquire():
-		c.rearm = true // for the loop itself; anybody else will have the connection watched again
+		c.rearm = true // for the loop itself; any other owner watches the connection again
 	case c.shaking != nil && !c.transport.answered:
 		p.hellos = append(p.hellos, c)
 	default:
@@ -466,15 +466,15 @@ func (p *loop) serve(c *conn, hungUp bool) {
 			return
 		}
 		if n < len(p.worker.in) && !hungUp {
-			c.state.Store(waiting) // the next byte will be an event
+			c.state.Store(waiting) // the next byte causes an event
 			return
 		}
 	}
 	c.wait()
 }
 
-// serveTLS is serve for a connection with TLS. What has arrived is read to its end, since the
-// tls.Conn may hold more than it has returned, of which no event tells.
+// serveTLS is serve for a connection with TLS. It reads to the end, because the
+// tls.Conn may hold data that no event reports.
 func (p *loop) serveTLS(c *conn, hungUp bool) {
 	if !c.watched {
 		c.watched = true
@@ -515,8 +515,8 @@ func (p *loop) serveTLS(c *conn, hungUp bool) {
 	c.wait()
 }
 
-// read has the loop read from a connection, of which the caller is the owner, whether there is an
-// event or not.
+// read makes the loop read from a connection without an event. The caller is the connection's
+// owner.
 func (p *loop) read(c *conn) {
 	p.mu.Lock()
 	ended := p.ended
@@ -530,16 +530,16 @@ func (p *loop) read(c *conn) {
 	}
 }
 
-// suspend has r decided, which is the first of the requests that rest is, and goes on with them
-// then.
+// suspend asks for a decision about r, the first of the requests in rest, and continues with them
+// afterwards.
 func (p *loop) suspend(c *conn, r *Request, rest []byte) {
 	c.rearm = false
 	c.lane.busyElsewhere.Add(1)
 	c.lane.cfg.Handler.Ask(r, func(decided any) { p.decide(c, decided) })
-	c.pending = append(c.pending[:0], rest...) // r may lie there, and is of no more use
+	c.pending = append(c.pending[:0], rest...) // r may point there, and is no longer needed
 }
 
-// decide is called by any goroutine.
+// decide may be called by any goroutine.
 func (p *loop) decide(c *conn, decided any) {
 	p.mu.Lock()
 	ended := p.ended
@@ -554,11 +554,11 @@ func (p *loop) decide(c *conn, decided any) {
 	}
 }
 
-// resume goes on with a pending connection.
+// resume continues with a pending connection.
 func (p *loop) resume(c *conn, decided any) {
 	c.lane.busyElsewhere.Add(-1)
 	if !p.worker.recognise(c.pending) {
-		c.handOff(bytes.Clone(c.pending), nil) // the handler has changed its mind
+		c.handOff(bytes.Clone(c.pending), nil) // the handler no longer knows the target
 		return
 	}
 	p.worker.requests[0].Decided = decided
@@ -574,7 +574,7 @@ func (p *loop) resume(c *conn, decided any) {
 	}
 }
 
-// adopt makes the loop that of a connection which has become a net.Conn.
+// adopt makes the loop the one of a connection that has become a net.Conn.
 func (p *loop) adopt(c *conn) error {
 	socket, ok := c.net.(syscall.Conn)
 	if !ok {
@@ -592,22 +592,22 @@ func (p *loop) adopt(c *conn) error {
 	return nil
 }
 
-// watch lets the connection wait: the loop is told when there is something to read, also if there
-// is already.
+// watch lets the connection wait: the kernel reports data, also data that are already
+// there.
 func (p *loop) watch(c *conn) {
 	operation, fd := unix.EPOLL_CTL_ADD, c.fd
 	if c.watched {
 		operation = unix.EPOLL_CTL_MOD
 	}
 	c.watched = true
-	c.state.Store(waiting) // before the event that somebody else must not miss
+	c.state.Store(waiting) // before the event that another goroutine must not miss
 	if p.control(operation, fd, unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLET) != nil && c.acquire() {
 		c.close()
 	}
 }
 
-// forget ends that the loop knows the connection by its descriptor. One that only the loop has
-// had to do with is used again when it is closed.
+// forget removes c from the loop's table. The loop reuses c after close if no other goroutine
+// ever held it.
 func (p *loop) forget(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -625,7 +625,7 @@ func (p *loop) forget(c *conn) {
 	}
 }
 
-// freeConnections is how many closed connections a loop keeps for new ones.
+// freeConnections is the number of closed connections that a loop keeps for reuse.
 const freeConnections = 256
 
 func (p *loop) control(operation, fd int, events uint32) error {
@@ -643,7 +643,7 @@ func (p *loop) control(operation, fd int, events uint32) error {
 // wake makes an event. The caller holds the lock.
 func (p *loop) wake() {
 	one := [8]byte{1}
-	_, _ = unix.Write(p.waker, one[:]) // it fails when there are 2^64 events, which are as good
+	_, _ = unix.Write(p.waker, one[:]) // fails at 2^64 events, which wake the loop as well
 }
 
 // end makes run return.
@@ -651,11 +651,11 @@ func (p *loop) end() {
 	p.mu.Lock()
 	ended := p.ended
 	if !ended {
-		p.ended = true // from now on nobody uses the descriptors, but run
+		p.ended = true // from now on only run uses the descriptors
 		_ = unix.Close(p.waker)
 	}
 	p.mu.Unlock()
 	if !ended {
-		_ = p.epoll.Close() // it waits until run does not use it, which may want the lock for that
+		_ = p.epoll.Close() // waits until run no longer uses it; run may need the lock for that
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"gridcast/edge/express"
 )
 
-// TestMoreAfterTheLastRequest sends more after a request that says it is the last, before that is
-// answered: it has its answer, although the connection is closed with something unread.
+// TestMoreAfterTheLastRequest sends more after a request that is marked as the last, before its
+// answer. The answer arrives, although the connection is closed with unread data.
 func TestMoreAfterTheLastRequest(t *testing.T) {
 	handler := &answers{size: 10, slow: make(chan struct{})}
 	s := start(t, handler, nil)
@@ -30,7 +30,7 @@ func TestMoreAfterTheLastRequest(t *testing.T) {
 }
 
 // TestShortConnections opens a connection for every request, of all kinds and ends, so that
-// descriptors and connections are used again and again.
+// descriptors and connections are reused again and again.
 func TestShortConnections(t *testing.T) {
 	s := start(t, &answers{size: 10}, nil)
 	var clients sync.WaitGroup
@@ -58,13 +58,13 @@ func TestShortConnections(t *testing.T) {
 					expect(t, r, "server", len("/server"))
 					fmt.Fprint(c, get("/lane"))
 					expect(t, r, "lane", 10)
-				case 3: // the client says that it is the last
+				case 3: // the client marks it as the last
 					fmt.Fprint(c, "GET /lane HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 					expect(t, r, "lane", 10)
 					if _, err := r.ReadByte(); err != io.EOF {
 						t.Errorf("after the last response: got %v, want the end", err)
 					}
-				case 4: // the client leaves without a word
+				case 4: // the client leaves without a request
 				case 5: // and with one
 					fmt.Fprint(c, get("/lane"))
 					if tcp, ok := c.(*net.TCPConn); ok {
@@ -79,8 +79,8 @@ func TestShortConnections(t *testing.T) {
 	s.await("all are closed", func() bool { return s.lane.Open() == 0 })
 }
 
-// TestLastRequest asks for the end of the connection behind other requests, and before one: which
-// is the server's to drop.
+// TestLastRequest asks for the end of the connection behind other requests, and before one: the server
+// drops that one.
 func TestLastRequest(t *testing.T) {
 	s := start(t, &answers{size: 10}, nil)
 	const last = "GET /lane HTTP/1.1\r\nHost: x\r\nConnection: Close\r\n\r\n"
@@ -108,7 +108,7 @@ func TestLastRequest(t *testing.T) {
 	s.await("all are closed", func() bool { return s.lane.Open() == 0 })
 }
 
-// TestLastRequestOfASlowReader closes only when everything has been read.
+// TestLastRequestOfASlowReader closes only after everything has been read.
 func TestLastRequestOfASlowReader(t *testing.T) {
 	s := start(t, &answers{size: 10}, nil)
 	r := bufio.NewReader(s.dialAnd("GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
@@ -119,8 +119,8 @@ func TestLastRequestOfASlowReader(t *testing.T) {
 	}
 }
 
-// TestNoDescriptors uses up what the process may open: a connection that comes then is served as
-// soon as there is something again.
+// TestNoDescriptors uses up the process's descriptors. A connection that comes then is served as
+// soon as there are descriptors again.
 func TestNoDescriptors(t *testing.T) {
 	var refused atomic.Int32
 	s := start(t, &answers{size: 10}, func(c *express.Config) {

@@ -12,9 +12,9 @@ const (
 	version = " HTTP/1.1\r\n"
 )
 
-// parse reads the head of a request from the beginning of b into r and returns its length, or 0
-// if it is not whole or not strictly of the form that the lane recognises. What is recognised must
-// mean the same to the server; everything else is left to it, whether it is valid or not.
+// parse reads the head of a request from the start of b into r and returns its length, or 0
+// if the head is incomplete or not strictly of the recognised form. A recognised head must
+// mean the same to the server; the server judges everything else, valid or not.
 func (r *Request) parse(b []byte) int {
 	if len(b) < len(method) || string(b[:len(method)]) != method {
 		return 0
@@ -27,7 +27,7 @@ func (r *Request) parse(b []byte) int {
 	if len(b)-at < len(version) || string(b[at:at+len(version)]) != version {
 		return 0
 	}
-	// That the target holds nothing odd is for the handler to see, which knows all targets.
+	// The handler knows all targets, so it judges odd ones.
 	*r = Request{Target: b[len(method):at]}
 	at += len(version)
 	var seen fields
@@ -46,7 +46,7 @@ func (r *Request) parse(b []byte) int {
 	}
 }
 
-// fields is a set of the header fields that matter.
+// fields is a set of the relevant header fields.
 type fields uint8
 
 const (
@@ -60,7 +60,7 @@ const (
 	forwardedFor
 )
 
-// field reads one line of the header and returns its length, or 0 if it is not whole or not
+// field reads one line of the header and returns its length, or 0 if it is incomplete or not
 // plain.
 func (r *Request) field(b []byte, seen *fields) int {
 	colon := 0
@@ -88,9 +88,9 @@ func (r *Request) field(b []byte, seen *fields) int {
 	return length
 }
 
-// plainValue returns how long b is made of bytes that a value may have. It looks at eight at a
+// plainValue returns the length of the prefix of b with bytes that a value may have. It looks at eight at a
 // time: a byte is too small if subtracting ' ' borrows, and too large if adding 1 to its lower
-// seven bits, or it by itself, reaches the highest bit.
+// seven bits, or the byte itself, reaches the highest bit.
 func plainValue(b []byte) (n int) {
 	const ones, highest = 0x0101010101010101, 0x8080808080808080
 	for ; len(b)-n >= 8; n += 8 {
@@ -107,8 +107,8 @@ func plainValue(b []byte) (n int) {
 	return n
 }
 
-// take keeps the value of a field that matters. It reports false if the field is none that the
-// lane can judge, or is repeated.
+// take stores the value of a relevant field. It reports false if the lane cannot judge the
+// field, or if it is repeated.
 func (r *Request) take(name, value []byte, seen *fields) bool {
 	var (
 		field fields
@@ -184,7 +184,7 @@ func plainHost(s []byte) bool {
 	return len(s) > 0 && colons <= 1
 }
 
-// What a byte may be part of.
+// The classes of a byte.
 const (
 	inName  = 1 << iota // a token, RFC 9110 section 5.6.2
 	inValue             // a field's value: visible ASCII, space and tab

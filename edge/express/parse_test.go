@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestParse has a row for each thing that the lane leaves to the server. It is in the package,
-// since from outside nobody can tell who has answered.
+// TestParse has a row for each kind of request that the lane leaves to the server. It is in the package,
+// because from outside nobody can tell the lane's answer from the server's.
 func TestParse(t *testing.T) {
 	const good = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n"
 	for _, tt := range []struct {
@@ -81,7 +81,7 @@ func TestFieldsOfARequest(t *testing.T) {
 	}
 }
 
-// TestPlainValue puts each byte at each place and looks at one after the other for comparison.
+// TestPlainValue puts each byte at each place and compares with a check byte by byte.
 func TestPlainValue(t *testing.T) {
 	for length := range 20 {
 		for at := range length {

@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The system calls of a request. They never block, so that the runtime need not know of them:
+// The system calls of a request. They never block, so the Go runtime need not know of them:
 // telling it would cost a tenth of a microsecond each time. The general calls read and write
 // take a longer way through the kernel to the same place.
 
-// inherit sets what every connection of a listener is to have: no delay for the end of a response,
-// and a look now and then whether an idle client is still there, as the net package has it.
+// inherit sets the options of every connection of a listener: no delay for the end of a response,
+// and keep-alive probes for idle clients, as in the net package.
 func inherit(listener int) error {
 	for _, option := range [][3]int{
 		{unix.IPPROTO_TCP, unix.TCP_NODELAY, 1},
@@ -32,7 +32,7 @@ func inherit(listener int) error {
 	return nil
 }
 
-// acceptSocket accepts a connection, which does not block, and returns whose it is.
+// acceptSocket accepts a non-blocking connection, and returns the client's address.
 func acceptSocket(listener int) (fd int, peer netip.Addr, err error) {
 	var (
 		address unix.RawSockaddrAny
@@ -55,8 +55,8 @@ func acceptSocket(listener int) (fd int, peer netip.Addr, err error) {
 	return int(r), peer, nil
 }
 
-// closeSocket closes a connection, and sends what the kernel has kept of it together with the end of
-// the stream. To close it would throw that away if something has arrived that nobody has read.
+// closeSocket closes a connection, and sends the data that the kernel has kept together with the end of
+// the stream. A plain close would drop them if unread data have arrived.
 func closeSocket(fd int, kept bool) {
 	if kept {
 		_, _, _ = unix.RawSyscall(unix.SYS_SHUTDOWN, uintptr(fd), unix.SHUT_WR, 0)
@@ -64,7 +64,7 @@ func closeSocket(fd int, kept bool) {
 	_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
 }
 
-// receive reads from a socket; ready says that there was something to read. The end of the
+// receive reads from a socket; ready says that data had arrived. The end of the
 // stream is io.EOF.
 func receive(fd int, p []byte) (n int, ready bool, err error) {
 	r, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), unix.MSG_DONTWAIT, 0, 0) //nolint:gosec // p outlives the call
@@ -79,22 +79,22 @@ func receive(fd int, p []byte) (n int, ready bool, err error) {
 	return int(r), true, nil
 }
 
-// arrived reports whether receive would find something.
+// arrived reports whether receive would find data.
 func arrived(fd int) bool {
 	var p [1]byte
 	_, _, err := unix.Recvfrom(fd, p[:], unix.MSG_DONTWAIT|unix.MSG_PEEK)
 	return !errors.Is(err, unix.EAGAIN)
 }
 
-// vector is what the kernel is told to send from two places.
+// vector is the kernel's description of data in two places.
 type vector struct {
 	header unix.Msghdr
 	parts  [2]unix.Iovec
 }
 
-// send writes as much to a socket as it takes without waiting. If there is more to come at once,
-// which may be the end of the stream, the kernel keeps what does not fill a packet until then: one
-// packet less to send, to receive and to be woken by.
+// send writes as much to a socket as it accepts without waiting. If more data, or the end of the stream,
+// follow at once, the kernel keeps the rest of a packet until then: one
+// packet less to send and to receive, and one wake-up less.
 func (v *vector) send(fd int, out output, more bool) (n int, err error) {
 	var (
 		flags = uintptr(unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL)
@@ -128,7 +128,7 @@ func (v *vector) send(fd int, out output, more bool) (n int, err error) {
 	return 0, socketError("send", errno)
 }
 
-// sendOnce writes as much to a socket as it takes without waiting.
+// sendOnce writes as much to a socket as it accepts without waiting.
 func sendOnce(fd int, p []byte, more bool) (n int, err error) {
 	var v vector
 	return v.send(fd, output{buffer: p}, more)

@@ -10,22 +10,22 @@ import (
 )
 
 // transport is the connection below a tls.Conn. A loop reads and writes on it without waiting, and
-// others by the runtime's poller, as the owner of the connection says.
+// other owners through the runtime's poller.
 type transport struct {
-	net.Conn // nil as long as only the loop has had to do with the socket
+	net.Conn // nil as long as only the loop has used the socket
 
 	conn     *conn
-	pause    func() bool // lets the loop go on until more has arrived; it reports false if nothing will. Nil after the handshake.
-	answered bool        // something has been written: what is left of the handshake takes no time
+	pause    func() bool // lets the loop continue until more data arrive; it reports false if no more will. Nil after the handshake.
+	answered bool        // a write has happened: the rest of the handshake takes no time
 	waits    bool        // reads and writes wait
-	drained  bool        // what has arrived is read: the next byte will be an event
-	toEnd    bool        // the other side may have hung up, of which there will be no other event
-	ends     bool        // the connection is closed after what is written
-	unsent   []byte      // what the socket has not taken
+	drained  bool        // all data are read: the next byte causes an event
+	toEnd    bool        // the other side may have hung up, and no other event will report it
+	ends     bool        // the connection is closed after this write
+	unsent   []byte      // bytes that the socket has not accepted
 }
 
-// Read implements [net.Conn]. What it returns instead of waiting is a temporary error, after which
-// a tls.Conn goes on where it was.
+// Read implements [net.Conn]. Instead of waiting it returns a temporary error, after which
+// a tls.Conn can be read again.
 func (t *transport) Read(p []byte) (int, error) {
 	if t.waits {
 		return t.Conn.Read(p)
@@ -47,10 +47,10 @@ func (t *transport) Read(p []byte) (int, error) {
 	}
 }
 
-// applicationData is the first byte of a record that is encrypted, in TLS 1.3.
+// applicationData is the first byte of an encrypted record in TLS 1.3.
 const applicationData = 23
 
-// Write implements [net.Conn]. Without waiting, it keeps what the socket does not take.
+// Write implements [net.Conn]. Without waiting, it keeps the bytes that the socket does not accept.
 func (t *transport) Write(p []byte) (int, error) {
 	if t.waits {
 		return t.Conn.Write(p)
@@ -58,8 +58,8 @@ func (t *transport) Write(p []byte) (int, error) {
 	t.answered = true
 	n := 0
 	if len(t.unsent) == 0 {
-		// A session ticket is all that a handshake sends from its first byte on encrypted. No client
-		// waits for it: the kernel keeps it for the response, or for 200 ms.
+		// From its first encrypted byte on, a handshake sends only a session ticket. No client
+		// waits for it, so the kernel keeps it for the response, or for 200 ms.
 		ticket := t.pause != nil && len(p) > 0 && p[0] == applicationData
 		var err error
 		if n, err = sendOnce(t.conn.fd, p, t.ends || ticket); err != nil {
@@ -67,13 +67,13 @@ func (t *transport) Write(p []byte) (int, error) {
 		}
 	}
 	if t.pause != nil && n < len(p) {
-		return n, io.ErrShortWrite // a socket that is new takes more than any handshake says
+		return n, io.ErrShortWrite // a new socket accepts more than any handshake sends
 	}
 	t.unsent = append(t.unsent, p[n:]...)
 	return len(p), nil
 }
 
-// SetWriteDeadline implements [net.Conn]. What does not wait needs none.
+// SetWriteDeadline implements [net.Conn]. A write that does not wait needs no deadline.
 func (t *transport) SetWriteDeadline(at time.Time) error {
 	if !t.waits {
 		return nil
@@ -90,15 +90,15 @@ func (t *transport) Close() error {
 	return t.Conn.Close()
 }
 
-// handshake is a handshake that the loop goes on with whenever something arrives. It is a coroutine:
-// crypto/tls waits in the middle of it, and a goroutine for each would have the scheduler decide
-// when the loop has its turn again, and the runtime's poller know of every connection. When it has
-// ended the coroutine is used for the next one, whose stack has grown already.
+// handshake is a handshake that the loop continues whenever data arrive. It is a coroutine, because
+// crypto/tls waits in the middle of it. With a goroutine for each handshake the Go scheduler would decide
+// when the loop has its turn again, and the runtime's poller would know of every connection. After its
+// end the loop reuses the coroutine, whose stack has grown already.
 type handshake struct {
 	conn *conn
-	next func() (ended, running bool) // goes on until it has ended, or waits
+	next func() (ended, running bool) // continues until the handshake has ended, or waits
 	stop func()
-	err  error // what it has ended with
+	err  error // its outcome
 }
 
 func newHandshake() *handshake {
@@ -114,21 +114,21 @@ func newHandshake() *handshake {
 	return h
 }
 
-// handshake begins with a connection that speaks TLS.
+// handshake starts a connection with TLS.
 func (c *conn) handshake(h *handshake) {
 	c.transport = &transport{conn: c}
 	c.tls = tls.Server(c.transport, c.lane.cfg.TLS)
 	c.shaking, h.conn, h.err = h, c, nil
 }
 
-// ended goes on with the handshake, and reports whether it has ended.
+// ended continues the handshake, and reports whether it has ended.
 func (h *handshake) ended() bool {
 	ended, _ := h.next()
 	return ended
 }
 
-// stream is what requests are read from and responses written to where the runtime's poller is
-// used.
+// stream is the side from which requests are read and to which responses are written, where the runtime's
+// poller is used.
 func (c *conn) stream() net.Conn {
 	if c.tls == nil {
 		return c.net
@@ -137,7 +137,7 @@ func (c *conn) stream() net.Conn {
 	return c.tls
 }
 
-// flush waits until what the socket has not taken is written.
+// flush waits until the socket has accepted the rest.
 func (t *transport) flush() error {
 	unsent := t.unsent
 	t.unsent = nil

@@ -19,10 +19,10 @@ import (
 	"gridcast/edge/express"
 )
 
-// overTLS says whether the lanes of tests speak TLS.
+// overTLS selects TLS for the lanes of the tests.
 var overTLS bool
 
-// TestOverTLS runs again with TLS what the others ran without, but for TestMaxConnections, whose
+// TestOverTLS runs the other tests again with TLS, except TestMaxConnections, whose
 // last client would wait for its handshake.
 func TestOverTLS(t *testing.T) {
 	overTLS = true
@@ -63,7 +63,7 @@ func TestRecords(t *testing.T) {
 		}
 	}
 	before := s.lane.Answered()
-	for range 10 { // a record for each, all of which are there at once
+	for range 10 { // a record for each, all of which arrive at once
 		for range 20 {
 			fmt.Fprint(c, get("/lane"))
 		}
@@ -76,8 +76,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestNoHandshake has clients that say nothing, or something else than TLS: they are closed, and
-// keep nobody from being served.
+// TestNoHandshake has clients that send nothing, or something other than TLS: they are closed, and
+// delay no other client.
 func TestNoHandshake(t *testing.T) {
 	overTLS = true
 	t.Cleanup(func() { overTLS = false })

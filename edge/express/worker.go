@@ -8,43 +8,43 @@ import (
 	"time"
 )
 
-// worker answers what has been read, for one connection at a time. Whoever uses it sets now.
+// worker answers requests, for one connection at a time. Its user sets now.
 type worker struct {
 	lane     *Lane
 	vector   vector
-	now      time.Time // of what is being answered
+	now      time.Time // the time of the present answers
 	in, out  []byte
-	parsed   []Request // of what has been recognised
-	requests []Request // those of parsed that are to be answered yet
+	parsed   []Request // recognised requests
+	requests []Request // the part of parsed without an answer
 }
 
-// The sizes of output buffers: pipelined responses are sent when there are so many bytes, and
-// a buffer that has grown further is not kept.
+// The sizes of output buffers: the worker sends pipelined responses when they reach the first size, and
+// drops a buffer that has grown beyond the second.
 const (
 	flushAt  = 64 << 10
 	keepUpTo = 2 * flushAt
 )
 
-// sendInPlace is from how many bytes on a body is sent from where it lies: to copy less is
-// faster than to name two places to the kernel.
+// sendInPlace is the size from which a body is sent from its own memory: below it a copy is
+// cheaper than two places for the kernel.
 const sendInPlace = 4 << 10
 
 func (l *Lane) newWorker() *worker {
 	return &worker{lane: l, in: make([]byte, l.cfg.ReadBufferSize), out: make([]byte, 0, 16<<10)}
 }
 
-// take deals with n bytes that its owner has read from a connection into w.in, or with the
-// error that came instead. It reports whether the connection still is the caller's.
+// take handles n bytes that the owner has read from a connection into w.in, or the
+// error of the read. It reports whether the caller still owns the connection.
 //
-// It never answers a part of what arrived together: the server, which sends the answers to
-// pipelined requests together, drops them if it then fails on one.
+// It never answers a part of the data that arrived together. The server, which sends the answers to
+// pipelined requests together, drops them if a later one fails.
 func (w *worker) take(c *conn, n int, err error) bool {
 	switch {
 	case n == 0 && c.begun:
 		c.close()
 		return false
 	case n == 0:
-		c.handOff(nil, err) // the server may have something to say to a client that never asks
+		c.handOff(nil, err) // the server may answer a client that never asks
 		return false
 	}
 	c.begun = true
@@ -55,8 +55,8 @@ func (w *worker) take(c *conn, n int, err error) bool {
 	return false
 }
 
-// recognise reads the requests that p is. It reports false if there is anything else in p than
-// whole requests for the lane; then there are none.
+// recognise reads the requests in p. It reports false, and keeps none, if p holds anything but
+// whole requests for the lane.
 func (w *worker) recognise(p []byte) bool {
 	w.parsed, w.requests = w.parsed[:0], nil
 	for at := 0; at < len(p); {
@@ -73,8 +73,8 @@ func (w *worker) recognise(p []byte) bool {
 	return true
 }
 
-// answer answers the requests that p is, in as few writes as can be, and reports whether the
-// connection still is the caller's.
+// answer answers the requests in p, in as few writes as possible, and reports whether the
+// caller still owns the connection.
 func (w *worker) answer(c *conn, p []byte) bool {
 	c.last = w.requests[len(w.requests)-1].Last
 	for len(w.requests) > 0 {
@@ -111,12 +111,12 @@ func (w *worker) answer(c *conn, p []byte) bool {
 	return !c.last
 }
 
-// output is responses: in a buffer, and the body of the last one where it already lies.
+// output holds responses: in a buffer, and the body of the last one in its own memory.
 type output struct{ buffer, body []byte }
 
 func (o output) len() int { return len(o.buffer) + len(o.body) }
 
-// whole returns everything in one piece, which is the buffer's if there is room.
+// whole returns everything in one piece, in the buffer if there is room.
 func (o output) whole() []byte { return append(o.buffer, o.body...) }
 
 // after returns a copy of all but the first n bytes.
@@ -127,8 +127,8 @@ func (o output) after(n int) []byte {
 	return slices.Concat(o.buffer[n:], o.body)
 }
 
-// render returns responses to the requests, which it removes: to as many as are sent together,
-// or unless it may wait, to those before the first that has to be decided.
+// render returns responses to the requests, which it removes. It stops at the number of responses that are sent
+// together, or, without permission to wait, before the first request that needs a decision.
 func (w *worker) render(c *conn, mayWait bool) (out output, decided bool) {
 	c.extend(w.now, w.lane.cfg.IdleTimeout)
 	date := w.lane.dates.at(w.now)
