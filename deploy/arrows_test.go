@@ -51,7 +51,8 @@ var arrows = map[string][]string{
 	"scheduler":                     {"schemas", "snapshots", "scheduler"},
 	"scheduler/cadence":             {},
 	"scheduler/cadence/cadencetest": {"scheduler/cadence"},
-	"deploy/operator":               {"schemas", "snapshots", "builder", "edge", "scheduler", "deploy/auditlog"},
+	"deploy/operator":               {"schemas", "snapshots", "builder", "edge", "scheduler", "deploy/auditlog", "deploy/view"},
+	"deploy/view":                   {"builder/almanac", "builder/ledger", "edge/keys"},
 	"deploy":                        {"schemas", "snapshots", "builder", "edge", "scheduler", "deploy"},
 }
 

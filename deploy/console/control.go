@@ -17,6 +17,7 @@ import (
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/view"
 )
 
 // controlledRound is a round of race control: what is known of the weekend, and forms to enter what
@@ -84,7 +85,7 @@ func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.Ma
 	if err != nil {
 		return controlledRound{}, err
 	}
-	controlled := controlledRound{Session: r.Session, Name: r.Facts.Name, Year: r.Year, Start: r.Start, State: stateWord(r.State)}
+	controlled := controlledRound{Session: r.Session, Name: r.Facts.Name, Year: r.Year, Start: r.Start, State: view.State(r.State)}
 	var entered, known []string
 	for _, s := range roster.Known {
 		known = append(known, s.Code+" "+s.Name)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gridcast/deploy/operator"
+	"gridcast/deploy/view"
 	"gridcast/edge/keys"
 )
 
@@ -33,14 +34,7 @@ func (c *Console) collectKeys(ctx context.Context, p *page, reports []EdgeReport
 	}
 	now := time.Now()
 	for _, k := range document.Keys {
-		v := keyView{StoredKey: k, Active: k.Active(now), State: "active", Requests: usage[k.ID].Requests, Refused: usage[k.ID].Refused}
-		switch {
-		case !k.Revoked.IsZero():
-			v.State = "revoked"
-		case !v.Active:
-			v.State = "expired"
-		}
-		p.Keys = append(p.Keys, v)
+		p.Keys = append(p.Keys, keyView{StoredKey: k, Active: k.Active(now), State: view.KeyState(&k, now), Requests: usage[k.ID].Requests, Refused: usage[k.ID].Refused})
 	}
 	slices.SortStableFunc(p.Keys, func(a, b keyView) int {
 		return cmp.Or(cmp.Compare(rank(a.Active), rank(b.Active)), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name))

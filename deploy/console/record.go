@@ -8,6 +8,7 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/predict/backtest"
+	"gridcast/deploy/view"
 )
 
 // recordView is how good the picks of the whole ledger were, beside whoever stood on pole.
@@ -71,7 +72,7 @@ func newRecord(a *almanac.Almanac) recordView {
 	record.Running = runningChart(hits, pole)
 	record.Calibrated = calibrationChart(bins)
 	for _, b := range bins {
-		record.Bins = append(record.Bins, binView{b.Races, percent(b.Said), percent(b.Won)})
+		record.Bins = append(record.Bins, binView{b.Races, view.Percent(b.Said), view.Percent(b.Won)})
 	}
 	return record
 }
@@ -184,7 +185,7 @@ func calibrationChart(bins []backtest.Bin) chart {
 		low, high := wilson(b.Won, b.Races)
 		_, bottom := c.at(0, low)
 		_, top := c.at(0, high)
-		c.Dots = append(c.Dots, dot{x, y, 4, top, bottom, fmt.Sprintf("%d races: %s said, %s won", b.Races, percent(b.Said), percent(b.Won))})
+		c.Dots = append(c.Dots, dot{x, y, 4, top, bottom, fmt.Sprintf("%d races: %s said, %s won", b.Races, view.Percent(b.Said), view.Percent(b.Won))})
 	}
 	return c
 }

@@ -1,18 +1,16 @@
 package console
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
-	"gridcast/builder/render"
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/view"
 )
 
 // comingRace is the next one.
@@ -22,29 +20,9 @@ type comingRace struct {
 	Circuit     string
 	Start       time.Time
 	Provisional bool
-	Pick        *pickView
+	Pick        *view.Pick
 	PickDue     time.Time // when the pick is frozen, as far as known
 }
-
-// pickView is a pick as people read it.
-type pickView struct {
-	Places     [3]string // driver codes
-	Confidence string
-	FrozenAt   time.Time
-	Model      string
-}
-
-func newPick(r *almanac.Round) *pickView {
-	if r.Pick == nil {
-		return nil
-	}
-	return &pickView{
-		Places:     [3]string{r.Code(r.Pick.P1), r.Code(r.Pick.P2), r.Code(r.Pick.P3)},
-		Confidence: percent(r.Pick.WinProbability), FrozenAt: r.Pick.FrozenAt, Model: r.Pick.Model,
-	}
-}
-
-func percent(p float64) string { return fmt.Sprintf("%.1f %%", 100*p) }
 
 // nextRace is the scheduled round that starts first; nil if none is known.
 func nextRace(a *almanac.Almanac) *comingRace {
@@ -55,7 +33,7 @@ func nextRace(a *almanac.Almanac) *comingRace {
 	next := coming[0]
 	return &comingRace{
 		Session: next.Session, Name: next.Facts.Name, Circuit: next.Circuit.Name, Start: next.Start,
-		Provisional: next.Provisional, Pick: newPick(next), PickDue: next.Facts.GridKnownAt(),
+		Provisional: next.Provisional, Pick: view.PickOf(next), PickDue: next.Facts.GridKnownAt(),
 	}
 }
 
@@ -67,26 +45,16 @@ type waitingResult struct {
 	Year    int
 	Start   time.Time
 	State   string
-	Pick    *pickView
-	Rows    []classified // empty: the source has nothing yet
-	Digest  string       // of what is shown, to verify just this
-	Hit     bool         // the pick names the winner
+	Pick    *view.Pick
+	Rows    []view.Result // empty: the source has nothing yet
+	Digest  string        // of what is shown, to verify just this
+	Hit     bool          // the pick names the winner
 	finishing
-}
-
-// classified is a row of a classification.
-type classified struct {
-	Place  string
-	Code   string
-	Name   string
-	Team   string
-	Points string
-	Picked string // the place the driver was picked for
 }
 
 func newWaiting(r *almanac.Round) waitingResult {
 	w := waitingResult{
-		Session: r.Session, Name: r.Facts.Name, Year: r.Year, Start: r.Start, State: stateWord(r.State), Pick: newPick(r),
+		Session: r.Session, Name: r.Facts.Name, Year: r.Year, Start: r.Start, State: view.State(r.State), Pick: view.PickOf(r),
 	}
 	w.finishing = newFinishing(stewards.Session{Round: r})
 	rows := r.Source()
@@ -95,20 +63,8 @@ func newWaiting(r *almanac.Round) waitingResult {
 		return w
 	}
 	w.Digest = operator.SeenRound(r)
-	for _, row := range rows {
-		c := classified{
-			Place: "–", Code: r.Code(row.Driver), Name: r.Driver(row.Driver).Name, Team: r.Team(row.Team).Name,
-			Points: fmt.Sprintf("%g", row.Points),
-		}
-		if row.Position > 0 {
-			c.Place = strconv.Itoa(row.Position)
-		}
-		if place := r.PickedFor(row.Driver); place > 0 {
-			c.Picked = fmt.Sprintf("P%d", place)
-			w.Hit = w.Hit || place == 1 && row.Position == 1
-		}
-		w.Rows = append(w.Rows, c)
-	}
+	w.Rows = view.Compare(r, nil, rows)
+	w.Hit = r.Pick != nil && almanac.Podium(rows)[0] == r.Pick.P1
 	return w
 }
 
@@ -120,27 +76,19 @@ type differingResult struct {
 	Tables  []differingRows
 }
 
-// differingRows is what the race or the sprint has otherwise.
+// differingRows are the drivers on whom the verified classification and the source's differ, in the race or in
+// the sprint.
 type differingRows struct {
 	Caption string
-	Rows    []differingRow
+	Rows    []view.Result
 }
-
-type differingRow struct{ Code, Name, Counts, Source string }
 
 func newDiffering(r *almanac.Round) differingResult {
 	d := differingResult{Session: r.Session, Name: r.Facts.Name, Year: r.Year}
 	add := func(caption string, counts, source []ledger.Row) {
-		t := differingRows{Caption: caption}
-		for _, p := range almanac.Compare(counts, source) {
-			if p.Changed() {
-				t.Rows = append(t.Rows, differingRow{
-					r.Code(p.Driver), r.Driver(p.Driver).Name, almanac.PlaceAndPoints(p.Before), almanac.PlaceAndPoints(p.After),
-				})
-			}
-		}
-		if len(t.Rows) > 0 {
-			d.Tables = append(d.Tables, t)
+		rows := slices.DeleteFunc(view.Compare(r, counts, source), func(row view.Result) bool { return !row.Changed })
+		if len(rows) > 0 {
+			d.Tables = append(d.Tables, differingRows{caption, rows})
 		}
 	}
 	add("Race", r.Valid(), r.Source())
@@ -148,14 +96,6 @@ func newDiffering(r *almanac.Round) differingResult {
 		add("Sprint", r.Sprint(), sprint)
 	}
 	return d
-}
-
-// stateWord is how people call a state.
-func stateWord(s almanac.State) string {
-	if s == almanac.AwaitingResult {
-		return "awaiting result"
-	}
-	return string(render.Status(s))
 }
 
 // seasonView is the current season's rounds with picks and results.
@@ -178,7 +118,7 @@ func share(part, whole int) string {
 	if whole == 0 {
 		return "–"
 	}
-	return percent(float64(part) / float64(whole))
+	return view.Percent(float64(part) / float64(whole))
 }
 
 // seasonRound is a round of the season's table.
@@ -188,7 +128,7 @@ type seasonRound struct {
 	Name    string
 	Start   time.Time
 	State   string
-	Pick    *pickView
+	Pick    *view.Pick
 	Result  []string // codes of the podium, once verified
 	Scored  bool
 	Hit     bool
@@ -247,7 +187,7 @@ func newSeason(a *almanac.Almanac) seasonView {
 	s := seasonView{Year: a.Current}
 	for _, r := range a.Rounds(0) {
 		row := seasonRound{
-			Number: r.Facts.Number, Session: r.Session, Name: r.Facts.Name, Start: r.Start, State: stateWord(r.State), Pick: newPick(r), Allowed: r.Allowed(), Differs: r.Differs(),
+			Number: r.Facts.Number, Session: r.Session, Name: r.Facts.Name, Start: r.Start, State: view.State(r.State), Pick: view.PickOf(r), Allowed: r.Allowed(), Differs: r.Differs(),
 			finishing: newFinishing(stewards.Session{Round: r}),
 		}
 		if r.Sprint() != nil {

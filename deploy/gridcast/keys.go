@@ -8,6 +8,7 @@ import (
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
+	"gridcast/deploy/view"
 	"gridcast/edge/keys"
 )
 
@@ -105,21 +106,10 @@ func (c *keysListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	now := time.Now()
 	rows := make([][]any, len(d.Keys))
 	for i, k := range d.Keys {
-		rows[i] = []any{k.ID, k.Prefix + "…", terminal.Quoted(k.Name), k.Tier, terminal.Time(k.Created), terminal.Time(k.Expires), keyState(&k, now), strings.Join(k.Origins, " ")}
+		rows[i] = []any{k.ID, k.Prefix + "…", terminal.Quoted(k.Name), k.Tier, terminal.Time(k.Created), terminal.Time(k.Expires), strings.TrimSpace(view.KeyState(&k, now) + " " + terminal.Time(k.Revoked)), strings.Join(k.Origins, " ")}
 	}
 	s.PrintTable([]any{"id", "key", "name", "tier", "created", "expires", "state", "origins"}, rows)
 	return nil
-}
-
-func keyState(k *keys.StoredKey, now time.Time) string {
-	switch {
-	case !k.Revoked.IsZero():
-		return "revoked " + terminal.Time(k.Revoked)
-	case !k.Active(now):
-		return "expired"
-	default:
-		return "active"
-	}
 }
 
 // keyFlags is what an action about a key is told.

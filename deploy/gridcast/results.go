@@ -18,6 +18,7 @@ import (
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
+	"gridcast/deploy/view"
 )
 
 type resultsCmds struct {
@@ -220,26 +221,16 @@ func printResult(s *terminal.Streams, r *almanac.Round) {
 	s.Printf("\nsprint\n%s\n", classificationTable(r, sprint, other))
 }
 
-// classificationTable shows rows, and what another classification has otherwise; nil: there is no other.
-func classificationTable(r *almanac.Round, rows, other []ledger.Row) string {
+// classificationTable shows the rows of a classification, and their differences from another one; nil: there is
+// no other.
+func classificationTable(r *almanac.Round, shown, other []ledger.Row) string {
 	var table [][]any
-	for _, p := range almanac.Compare(other, rows) {
+	for _, row := range view.Compare(r, other, shown) {
 		counts := ""
-		if other != nil && p.Changed() {
-			counts = "differs: " + almanac.PlaceAndPoints(p.Before)
+		if other != nil && row.Changed {
+			counts = "differs: " + row.Before
 		}
-		picked := ""
-		if place := r.PickedFor(p.Driver); place > 0 {
-			picked = fmt.Sprintf("P%d", place)
-		}
-		shown := p.After
-		if shown == nil {
-			table = append(table, []any{"", r.Code(p.Driver), r.Driver(p.Driver).Name, r.Team(p.Before.Team).Name, "", picked, counts})
-			continue
-		}
-		table = append(table, []any{
-			placeCell(shown), r.Code(p.Driver), r.Driver(p.Driver).Name, r.Team(shown.Team).Name, shown.Points, picked, counts,
-		})
+		table = append(table, []any{row.Place, row.Code, row.Name, row.Team, row.Points, row.Picked, counts})
 	}
 	return terminal.Table([]any{"place", "driver", "name", "team", "points", "picked", "source"}, table)
 }
@@ -254,15 +245,8 @@ func printHeading(s *terminal.Streams, r *almanac.Round) {
 		s.Printf("pick      none\n")
 		return
 	}
-	s.Printf("pick      %s %s %s, %.1f %%, frozen %s\n", r.Code(r.Pick.P1), r.Code(r.Pick.P2), r.Code(r.Pick.P3),
-		100*r.Pick.WinProbability, terminal.Time(r.Pick.FrozenAt))
-}
-
-func placeCell(row *ledger.Row) string {
-	if row.Position == 0 {
-		return "-"
-	}
-	return strconv.Itoa(row.Position)
+	pick := view.PickOf(r)
+	s.Printf("pick      %s, %s, frozen %s\n", strings.Join(pick.Places[:], " "), pick.Confidence, terminal.Time(pick.FrozenAt))
 }
 
 type resultsVerifyCmd struct {
@@ -440,11 +424,9 @@ func printCorrection(s *terminal.Streams, r *almanac.Round, rows, sprint []ledge
 // there is anything.
 func printDifference(s *terminal.Streams, r *almanac.Round, title string, before, after []ledger.Row) (changed bool) {
 	var drivers, teams [][]any
-	for _, p := range almanac.Compare(before, after) {
-		if p.Changed() {
-			drivers = append(drivers, []any{
-				r.Code(p.Driver), r.Driver(p.Driver).Name, almanac.PlaceAndPoints(p.Before), almanac.PlaceAndPoints(p.After), fmt.Sprintf("%+g", p.Points()),
-			})
+	for _, row := range view.Compare(r, before, after) {
+		if row.Changed {
+			drivers = append(drivers, []any{row.Code, row.Name, row.Before, row.After, row.Change})
 		}
 	}
 	if len(drivers) == 0 {

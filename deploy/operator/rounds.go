@@ -16,6 +16,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
 	"gridcast/deploy/auditlog"
+	"gridcast/deploy/view"
 )
 
 // decision is an action about one round that becomes events of the ledger.
@@ -405,15 +406,9 @@ func (d decision) apply(ctx context.Context, o *Operator, fresh ledger.Fresh, re
 	if events[0].Result != nil {
 		answer.Text = fmt.Sprintf("Revision %d of the %s is verified.", events[0].Result.Revision, label(r))
 	} else {
-		answer.Text = fmt.Sprintf("The %s is %s, start %s.", label(r), stateWords[r.State], minute(r.Start))
+		answer.Text = fmt.Sprintf("The %s is %s, start %s.", label(r), view.State(r.State), minute(r.Start))
 	}
 	return answer, nil
-}
-
-// stateWords names the states of a round for people.
-var stateWords = map[almanac.State]string{
-	almanac.Scheduled: "scheduled", almanac.Live: "live", almanac.AwaitingResult: "awaiting its result",
-	almanac.Finished: "finished", almanac.Postponed: "postponed", almanac.Cancelled: "cancelled",
 }
 
 // effects describes the differences that clients would see in a round and in everything that depends on it.
@@ -429,7 +424,7 @@ func effects(before, after *almanac.Almanac, session int64) []string {
 	var text []string
 	add := func(format string, args ...any) { text = append(text, fmt.Sprintf(format, args...)) }
 	if x.State != y.State {
-		add("The round is %s; until now: %s.", stateWords[y.State], stateWords[x.State])
+		add("The round is %s; until now: %s.", view.State(y.State), view.State(x.State))
 	}
 	if !x.Start.Equal(y.Start) {
 		add("Lights out is at %s; until now: %s.", minute(y.Start), minute(x.Start))

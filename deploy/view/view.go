@@ -1,0 +1,89 @@
+// Package view describes rounds, results and keys for people: as the rows that command line and
+// console both show.
+package view
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"gridcast/builder/almanac"
+	"gridcast/builder/ledger"
+	"gridcast/edge/keys"
+)
+
+// State names the state of a round.
+func State(s almanac.State) string {
+	return map[almanac.State]string{
+		almanac.Scheduled: "scheduled", almanac.Live: "live", almanac.AwaitingResult: "awaiting its result",
+		almanac.Finished: "finished", almanac.Postponed: "postponed", almanac.Cancelled: "cancelled",
+	}[s]
+}
+
+// Pick is a frozen pick.
+type Pick struct {
+	Places     [3]string // drivers by code
+	Confidence string
+	FrozenAt   time.Time
+}
+
+// PickOf returns the pick of a round; nil if it has none.
+func PickOf(r *almanac.Round) *Pick {
+	if r.Pick == nil {
+		return nil
+	}
+	return &Pick{
+		Places:     [3]string{r.Code(r.Pick.P1), r.Code(r.Pick.P2), r.Code(r.Pick.P3)},
+		Confidence: Percent(r.Pick.WinProbability), FrozenAt: r.Pick.FrozenAt,
+	}
+}
+
+// Percent formats a probability.
+func Percent(p float64) string { return fmt.Sprintf("%.1f %%", 100*p) }
+
+// Result is a row of a classification, next to another classification and to the pick.
+type Result struct {
+	Place, Code, Name, Team string
+	Points                  string // of After
+	Picked                  string // such as P1; empty: not picked
+	Before, After           string // place and points in both classifications
+	Change                  string // of the points
+	Changed                 bool
+}
+
+// Compare lists the drivers of two classifications of a round, in the order of after. Drivers that only before
+// has come last.
+func Compare(r *almanac.Round, before, after []ledger.Row) []Result {
+	pairs := almanac.Compare(before, after)
+	list := make([]Result, len(pairs))
+	for i, p := range pairs {
+		row := Result{
+			Code: r.Code(p.Driver), Name: r.Driver(p.Driver).Name, Before: almanac.PlaceAndPoints(p.Before), After: almanac.PlaceAndPoints(p.After),
+			Change: fmt.Sprintf("%+g", p.Points()), Changed: p.Changed(),
+		}
+		if place := r.PickedFor(p.Driver); place > 0 {
+			row.Picked = "P" + strconv.Itoa(place)
+		}
+		if p.After == nil {
+			row.Team = r.Team(p.Before.Team).Name
+		} else {
+			row.Team, row.Place, row.Points = r.Team(p.After.Team).Name, "–", fmt.Sprintf("%g", p.After.Points)
+			if p.After.Position > 0 {
+				row.Place = strconv.Itoa(p.After.Position)
+			}
+		}
+		list[i] = row
+	}
+	return list
+}
+
+// KeyState names the state of a key.
+func KeyState(k *keys.StoredKey, now time.Time) string {
+	switch {
+	case !k.Revoked.IsZero():
+		return "revoked"
+	case !k.Active(now):
+		return "expired"
+	}
+	return "active"
+}
