@@ -2,8 +2,8 @@
 // first a header with drivers, teams, engines, circuits and lineages, then one line per season.
 // A person can read it with zstd -dc.
 //
-// The same archive gives the same bytes, whose SHA-256 names it. Embedded holds the seasons
-// that gridcast comes with: facts of F1DB, CC BY 4.0, as the file ATTRIBUTION says.
+// Equal archives have equal bytes, and are named by their SHA-256. Embedded holds the seasons that gridcast comes
+// with. They are facts of F1DB under CC BY 4.0: see the file ATTRIBUTION.
 package archive
 
 import (

@@ -274,7 +274,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("sums %s written, %s read, want %s", sum, read, want)
 	}
 
-	// What cannot be encoded leaves the old file as it was, and nothing beside it.
+	// A failed write leaves the old file unchanged, and no other file.
 	f := smallFacts()
 	f.Seasons[0].Rounds[0].Results[0].Time++
 	fine, err := season.New(f)
@@ -306,7 +306,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What is accepted is written so that reading it gives the same bytes again.
+		// Encoding an accepted archive twice gives the same bytes.
 		file := encode(t, a)
 		b, err := archive.Decode(bytes.NewReader(file))
 		if err != nil {

@@ -83,7 +83,7 @@ func (s *Store) Get(ctx context.Context, sum string) (Stored, error) {
 	return stored, err
 }
 
-// Find reads the archive whose sum begins with the given digits, and returns its file too.
+// Find reads the only archive with a sum that begins with the given digits, and returns its file too.
 func (s *Store) Find(ctx context.Context, digits string) (Stored, []byte, error) {
 	var found []string
 	for info, err := range s.store.List(ctx, folder) {

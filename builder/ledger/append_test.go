@@ -16,8 +16,7 @@ import (
 	"gridcast/snapshots/blob/faultblob"
 )
 
-// Several processes append at once to one store. Nothing is lost, nothing is there twice, and
-// what each of them appended is in the order in which it did.
+// Several processes append to one store at once. Every event is there once, in the order of its process.
 func TestConcurrentAppends(t *testing.T) {
 	const appenders, each = 6, 8
 	for name, store := range map[string]blob.Store{
@@ -148,8 +147,7 @@ func runScript(ctx context.Context, store blob.Store) error {
 	return nil
 }
 
-// Every write of a life fails once, in each way it can. Whatever the store did, the record
-// ends up whole, with every event in it once.
+// Every write of a round's life fails once, in each way. The ledger always ends up whole, with every event once.
 func TestFailingWrites(t *testing.T) {
 	broken := errors.New("disk on fire")
 	const writes = 6

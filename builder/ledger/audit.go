@@ -11,8 +11,8 @@ import (
 	"gridcast/snapshots/blob/chain"
 )
 
-// Findings are what an audit found. Its slices are tables in the order of the ledger, empty but
-// not nil where there is nothing to tell. Drivers have the ids that are in the files.
+// Findings are the result of an audit. Its slices are tables in the order of the ledger, empty but never nil.
+// Drivers have the ids of the files.
 type Findings struct {
 	Kind        Kind            `json:"kind"`
 	Opened      time.Time       `json:"opened,omitzero"`
@@ -25,7 +25,7 @@ type Findings struct {
 	Faults      []Fault         `json:"faults"`          // the first is where the record breaks
 }
 
-// Fault is a place where the ledger is not what it should be.
+// Fault is a place where the ledger is wrong.
 type Fault struct {
 	Key  string `json:"key"` // of the file
 	Want string `json:"want"`
@@ -34,8 +34,7 @@ type Fault struct {
 
 func (f Fault) String() string { return fmt.Sprintf("%s: expected %s, found %s", f.Key, f.Want, f.Got) }
 
-// AuditedPick is a freeze as it stands in the ledger. Here and below, year and Grand Prix are zero
-// for a session key that is unknown.
+// AuditedPick is a freeze in the ledger. Here and below, year and Grand Prix are zero for an unknown session key.
 type AuditedPick struct {
 	KeyAssignment
 	Pick
@@ -44,23 +43,22 @@ type AuditedPick struct {
 	Basis      Basis     `json:"basis,omitzero"`
 	Archive    string    `json:"archive,omitzero"`
 	Frozen     time.Time `json:"frozen_at"` // by the clock of the writer
-	// Recorded is the instant of the head, where that was later than Frozen: a clock had been
-	// ahead before. The ledger cannot tell which of the two was wrong; a head that somebody noted
-	// in between can.
+	// Recorded is the instant of the head, if that was later than Frozen: one of the two clocks was wrong.
+	// The ledger cannot tell which one. A head that somebody noted in between can.
 	Recorded time.Time `json:"recorded_at,omitzero"`
 	Start    time.Time `json:"start"` // lights out that was valid when it was frozen
 	Actor    string    `json:"actor"`
 	Voided   time.Time `json:"voided_at,omitzero"`
 	Reason   string    `json:"reason,omitzero"` // why it was voided
-	Extra    bool      `json:"extra,omitzero"`  // another pick stood already, so this one never counted
-	Late     bool      `json:"late,omitzero"`   // frozen after an earlier start had passed and was put off in hindsight
+	Extra    bool      `json:"extra,omitzero"`  // an earlier pick counts, so this one never did
+	Late     bool      `json:"late,omitzero"`   // frozen after an earlier start had passed, which was put off afterwards
 }
 
 // Margin is how long before the start the pick was frozen; negative for a live pick.
 func (p AuditedPick) Margin() time.Duration { return p.Start.Sub(p.Frozen) }
 
-// Correction is a revision of a result that was decided on for a reason: every one after the
-// first, and a first that is not the source's.
+// Correction is a revision of a result with a reason: every one after the first, and a first one that differs from
+// the source's.
 type Correction struct {
 	KeyAssignment
 	Revision int       `json:"revision"`
@@ -80,10 +78,10 @@ type AuditedChange struct {
 	Was    time.Time `json:"was,omitzero"`   // the one before, where it is known
 }
 
-// Green says that the ledger is whole and every event in it keeps the rules.
+// Green reports whether the ledger is whole and all events keep the rules.
 func (r Findings) Green() bool { return len(r.Faults) == 0 }
 
-// Err returns nil if the report is green, else an error that names the first fault.
+// Err returns nil if the findings are green, else an error that names the first fault.
 func (r Findings) Err() error {
 	if r.Green() {
 		return nil
@@ -94,15 +92,15 @@ func (r Findings) Err() error {
 	return fmt.Errorf("the ledger does not hold: %s", r.Faults[0])
 }
 
-// Audit reads the ledger in store anew and reports what it proves. It needs no other source
-// and does not assume that Append wrote the files. It checks the chain, that every event keeps
-// the rules, and, from the files alone, that every pick was frozen on its side of the start.
+// Audit reads the whole ledger from store and checks it. It needs no other source, and does not assume that Append
+// wrote the files. It checks the chain, the rules of every event, and that every pick was frozen on the right side
+// of the start.
 //
-// noted are hashes of heads that somebody wrote down earlier, from a manifest or from /status.
-// Each must be that of a file in the ledger: without one, an audit cannot see that the last
-// files were cut off, or that everything was written anew.
+// noted are hashes of heads that the caller noted earlier, from a manifest or from /status. Each must be the hash
+// of a file in the ledger. Without a noted hash, an audit cannot see that the last files were cut off, or that the
+// whole ledger was replaced.
 //
-// The error is for a store that cannot be read. What is wrong with the ledger is in the report.
+// The error is for a store that cannot be read. Faults of the ledger are in the findings.
 func Audit(ctx context.Context, store blob.Store, noted ...string) (Findings, error) {
 	files, rest, err := chain.Chain{Store: store, Prefix: Prefix}.Load(ctx)
 	if err != nil {
@@ -144,7 +142,7 @@ func Audit(ctx context.Context, store blob.Store, noted ...string) (Findings, er
 		a.fault(rest.Gap.Key, rest.Gap.Want, rest.Gap.Got)
 	}
 	a.report.Kind, a.report.Opened, a.report.Head = a.state.kind, a.state.opened, a.state.head
-	for _, b := range a.state.breaches { // which readers ignore
+	for _, b := range a.state.breaches {
 		a.fault(Key(b.Seq), "events that keep the rules", b.Err.Error())
 	}
 	for _, hash := range noted {
@@ -171,7 +169,7 @@ func (a *auditor) fault(key, want, got string) {
 	a.report.Faults = append(a.report.Faults, Fault{Key: key, Want: want, Got: got})
 }
 
-// event adds an event to the tables of the report.
+// event adds an event to the tables.
 func (a *auditor) event(key string, e Event) {
 	if first, ok := a.ids[e.ID]; ok {
 		a.fault(key, "an event id of its own", fmt.Sprintf("%s, which is in %s too", e.ID, first))
@@ -200,8 +198,8 @@ func (a *auditor) event(key string, e Event) {
 	}
 }
 
-// pick adds a frozen pick. Whether it counts follows from the files alone: it is the first
-// since the last void, and was frozen on the right side of the start.
+// pick adds a frozen pick. It counts if it is the first since the last void, and was frozen on the right side of
+// the start.
 func (a *auditor) pick(key string, round KeyAssignment, e Event) {
 	p := AuditedPick{
 		KeyAssignment: round, Frozen: e.When(), Start: e.Start, Actor: e.Actor, Basis: e.Basis, Archive: e.Archive,
@@ -226,8 +224,8 @@ func (a *auditor) pick(key string, round KeyAssignment, e Event) {
 		} else {
 			a.picks[e.Session] = len(a.report.Picks)
 		}
-		// A start of the round had come before the pick was frozen and was put off only after
-		// that. Such a pick keeps the rules, but a reader should know.
+		// A start of the round had passed when the pick was frozen, and was put off only afterwards. Such a
+		// pick keeps the rules, but the audit says so.
 		p.Late = slices.ContainsFunc(a.report.Decisions, func(d AuditedChange) bool {
 			return d.Session == e.Session && !d.Was.IsZero() && !d.At.Before(d.Was)
 		})

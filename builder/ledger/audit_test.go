@@ -177,7 +177,7 @@ func plant(t *testing.T, store *memblob.Store, at time.Time, events ...ledger.Ev
 	return ledger.Key(head.Seq + 1)
 }
 
-// What another program wrote against the rules is ignored by readers and reported.
+// Readers ignore the events of another program that break the rules, and the audit reports them.
 func TestBreachesAreIgnoredAndReported(t *testing.T) {
 	better := ledger.Pick{P1: "norris", P2: "russell", P3: "piastri", WinProbability: 0.9, Model: "hindsight"}
 	for name, c := range map[string]struct {

@@ -53,7 +53,7 @@ func raw(at time.Time, events ...ledger.Event) step {
 	return step{at, func(ledger.RoundRecord) []ledger.Event { return events }}
 }
 
-// errAny stands for a refusal whose reason has no name.
+// errAny stands for any refusal without a named reason.
 var errAny = errors.New("any refusal")
 
 // Every rule, from both sides: the last step of a case is the one that is accepted or refused.
@@ -238,7 +238,7 @@ func TestClassificationIsSane(t *testing.T) {
 	}
 }
 
-// What a decision does to the pick.
+// A decision about the round keeps the pick or voids it.
 func TestPickAfterDecision(t *testing.T) {
 	before := start.Add(-time.Hour)
 	for name, c := range map[string]struct {

@@ -11,8 +11,7 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// future is a real ledger with an event of two days after the race, which somebody wrote days
-// before it whose clock was ahead.
+// future is a real ledger with a head two days after the race, because a clock was days ahead.
 func future(t *testing.T, store blob.Store) (*ledger.Ledger, time.Time) {
 	t.Helper()
 	l := openWith(t, store)
@@ -108,8 +107,7 @@ func TestMadeAtIsNoWayAroundTheOrder(t *testing.T) {
 	}
 }
 
-// What an instant shows goes by the clocks of the writers. An event of the future is not there
-// yet, unless somebody wrote after it.
+// AsOf goes by the clocks of the writers. It leaves out an event of the future, unless a later file follows.
 func TestAsOfWithAnEventOfTheFuture(t *testing.T) {
 	l, wrong := future(t, newStore(t))
 	now := start.Add(-20 * time.Hour)
@@ -185,8 +183,8 @@ func TestSteady(t *testing.T) {
 	for _, step := range []struct {
 		name  string
 		after time.Duration
-		set   time.Duration // what the wall clock was set by, in all
-		off   time.Duration // of what the steady one shows
+		set   time.Duration // the sum of all steps of the wall clock
+		off   time.Duration // of the steady clock
 	}{
 		{"at the start", 0, 0, 0},
 		{"an hour later", time.Hour, 0, 0},

@@ -15,9 +15,9 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// deeds are the life of a round as a service lives it: at each instant it does what is due and has
-// not been done. A process that starts anew goes through all of it again.
-var deeds = []struct {
+// life is the life of a round: at each instant a service appends the events that are due and not there yet. A
+// process that starts again goes through all of it again.
+var life = []struct {
 	at  time.Time
 	due func(s ledger.RoundRecord) []ledger.Event
 }{
@@ -59,9 +59,9 @@ var deeds = []struct {
 	}},
 }
 
-// runDeeds opens the ledger and does all deeds. It returns the head after the last append that it was
-// told of.
-func runDeeds(ctx context.Context, store blob.Store) (acknowledged ledger.Head, err error) {
+// runLife opens the ledger and appends a whole life. It returns the head of the last append that was
+// acknowledged.
+func runLife(ctx context.Context, store blob.Store) (acknowledged ledger.Head, err error) {
 	l, err := ledger.Open(ctx, store, ledger.Real, opened, "builder", anArchive)
 	if err != nil {
 		return ledger.Head{}, err
@@ -76,7 +76,7 @@ func runDeeds(ctx context.Context, store blob.Store) (acknowledged ledger.Head, 
 		return acknowledged, err
 	}
 	acknowledged = l.Head()
-	for _, d := range deeds {
+	for _, d := range life {
 		_, err := decideOn(ctx, l, d.at, "builder", func(s *ledger.Fold) ([]ledger.Event, error) {
 			session, _ := s.Record(monaco)
 			return d.due(session), nil
@@ -89,12 +89,11 @@ func runDeeds(ctx context.Context, store blob.Store) (acknowledged ledger.Head, 
 	return acknowledged, nil
 }
 
-// A process is killed at each of its writes in turn, then another one starts and goes on. What the
-// first was told is in the ledger, each deed is in it once, and the record is whole. So it is with
-// a ledger whose head lies in the future.
+// A process is killed at each of its writes in turn, then another one goes on. The ledger is whole. It has every
+// event once, and all files that the first process saw acknowledged.
 func TestCrashAtEveryWrite(t *testing.T) {
 	quiet := memblob.New()
-	if _, err := runDeeds(t.Context(), quiet); err != nil {
+	if _, err := runLife(t.Context(), quiet); err != nil {
 		t.Fatal(err)
 	}
 	undisturbed, err := ledger.Load(t.Context(), quiet, ledger.Real)
@@ -102,17 +101,17 @@ func TestCrashAtEveryWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := session(t, undisturbed.Fold())
-	files := 2 + len(deeds)
+	files := 2 + len(life)
 	for _, applied := range []bool{false, true} {
 		for n := 1; n <= files+1; n++ {
 			t.Run(fmt.Sprintf("write %d, applied %v", n, applied), func(t *testing.T) {
 				inner := newStore(t)
 				store, died := faultblob.Mortal(inner, n, applied)
-				told, err := runDeeds(t.Context(), store)
+				acknowledged, err := runLife(t.Context(), store)
 				if died() != (err != nil) || died() != (n <= files) {
 					t.Fatalf("killed: %v, with %v; want it at writes 1 to %d", died(), err, files)
 				}
-				if _, err := runDeeds(t.Context(), inner); err != nil {
+				if _, err := runLife(t.Context(), inner); err != nil {
 					t.Fatalf("the next process: %v", err)
 				}
 				l, err := ledger.Load(t.Context(), inner, ledger.Real)
@@ -120,10 +119,10 @@ func TestCrashAtEveryWrite(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := len(l.Files()); got != files {
-					t.Errorf("%d files, want %d: every deed once", got, files)
+					t.Errorf("%d files, want %d: every step once", got, files)
 				}
-				if told.Seq > 0 && l.Files()[told.Seq-1].Hash != told.Hash {
-					t.Errorf("file %d is not the one that the first process was told of", told.Seq)
+				if acknowledged.Seq > 0 && l.Files()[acknowledged.Seq-1].Hash != acknowledged.Hash {
+					t.Errorf("file %d is not the one that the first process saw acknowledged", acknowledged.Seq)
 				}
 				ids := cmpopts.IgnoreFields(ledger.FrozenPick{}, "EventID")
 				revisions := cmpopts.IgnoreFields(ledger.Verification{}, "EventID")

@@ -37,11 +37,11 @@ func SourceActor(source, revision string) string { return sourcePrefix + source 
 // IsSource says that the actor is a source, and no person.
 func IsSource(actor string) bool { return strings.HasPrefix(actor, sourcePrefix) }
 
-// Type names what an event says.
+// Type is the kind of an event.
 type Type string
 
 // The events, each with the fields that it uses besides ID, At, Made and Actor. Fields in
-// brackets may be absent.
+// brackets may be absent. Every other field is zero.
 const (
 	Opened          Type = "opened"           // first event: Kind [Archive]
 	KeysAssigned    Type = "keys_assigned"    // Keys
@@ -61,13 +61,13 @@ const (
 )
 
 // Event is one fact. Fields that its Type does not use are zero and absent from the file.
-// ID, At, Made and Actor are filled in by Append. Ids of drivers are for ever: an event keeps the
-// one that was current when it was written, and Fold has the current one.
+// Append fills in ID, At, Made and Actor. An event keeps the id that a driver had when it was written; Fold
+// gives the current id.
 type Event struct {
 	ID      string    `json:"id"` // unique; tells a lost answer from a lost race
 	Type    Type      `json:"type"`
 	At      time.Time `json:"at"`    // race time, UTC; never before that of the event before
-	Actor   string    `json:"actor"` // who or what decided: "builder", "operator:anna"
+	Actor   string    `json:"actor"` // the decider: "builder", "operator:anna"
 	Session int64     `json:"session_key,omitzero"`
 	Reason  string    `json:"reason,omitzero"`
 
@@ -109,10 +109,10 @@ type Pick struct {
 	P2             season.DriverID `json:"p2"`
 	P3             season.DriverID `json:"p3"`
 	WinProbability float64         `json:"win_probability"` // of P1, in (0, 1]
-	Model          string          `json:"model"`           // name and version of what made it
+	Model          string          `json:"model"`           // name and version of the model
 }
 
-// Basis says what a pick was made from.
+// Basis is the order of drivers that a pick was made from.
 type Basis string
 
 // The bases of a pick.
@@ -122,7 +122,7 @@ const (
 	OnForm       Basis = "form"       // neither was known
 )
 
-// Certain is the chance of what is certain, in millionths.
+// Certain is the chance of a certain outcome, in millionths.
 const Certain = 1_000_000
 
 // Chance holds a driver's chances when a pick was frozen or a forecast noted. All numbers are integers
@@ -200,7 +200,7 @@ func (e Event) When() time.Time {
 	return e.Made
 }
 
-// String says in a few words what the event decided, without its type and its session.
+// String describes the event in a few words, without its type and session.
 func (e Event) String() string {
 	to := ""
 	if !e.Start.IsZero() {
@@ -231,8 +231,8 @@ func (e Event) String() string {
 }
 
 // Freeze returns the event that freezes the pick of a round. The start is the one now valid,
-// see RoundRecord.Start; gridKnown says that the pick was made with the grid. What it was made from
-// (Archive, Basis, Chances) can be added to the event.
+// see RoundRecord.Start; gridKnown says that the pick was made with the grid. The caller may add Archive,
+// Basis and Chances to the event.
 func Freeze(session int64, pick Pick, start time.Time, gridKnown bool) Event {
 	return Event{Type: PickFrozen, Session: session, Pick: &pick, Start: start.UTC(), GridKnown: gridKnown}
 }
@@ -245,16 +245,15 @@ func FreezeLive(session int64, pick Pick, start time.Time, checkpoint int, seen 
 	return Event{Type: LivePickFrozen, Session: session, Pick: &pick, Start: start.UTC(), Checkpoint: checkpoint, Observation: &seen}
 }
 
-// Rename returns the event by which a driver has another id from now on. What the ledger said of
-// the old one, and what older programs still say of it, is said of the new one.
+// Rename returns the event that gives a driver another id. Earlier and later events with the old id then mean
+// the new one.
 func Rename(from, to season.DriverID) Event {
 	return Event{Type: DriverRenamed, From: string(from), To: string(to)}
 }
 
-// Verify returns the event that vouches for a classification as the next revision of the
-// result. The start is the one that was valid; the reason is required from the second revision
-// on, and says why the first was not the last word. The rows of the sprint can be added to its
-// Result.
+// Verify returns the event that verifies a classification as the next revision of the result. The start is the
+// one that was valid. From the second revision on a reason is required. The caller may add the rows of the
+// sprint to the Result.
 func (r *RoundRecord) Verify(rows []Row, start time.Time, reason string) Event {
 	return Event{
 		Type: ResultVerified, Session: r.Key, Start: start.UTC(), Reason: reason,
@@ -262,9 +261,8 @@ func (r *RoundRecord) Verify(rows []Row, start time.Time, reason string) Event {
 	}
 }
 
-// Postpone returns the events that take the round off its date, to be held later: the
-// decision, and the end of a pick that was made before the grid. Was is the start valid until
-// now, zero if its hour is unknown.
+// Postpone returns the events that take the round off its date: the decision, and the end of a pick that was
+// made before the grid. Was is the start valid until now, or zero if its hour is unknown.
 func (r *RoundRecord) Postpone(was time.Time, reason string) []Event {
 	events := []Event{{Type: RoundPostponed, Session: r.Key, Was: was.UTC(), Reason: reason}}
 	if r.Pick != nil && !r.Pick.afterQualifying() {
@@ -282,20 +280,19 @@ func (r *RoundRecord) Cancel(reason string) []Event {
 	return events
 }
 
-// Move returns the event that gives the round another start. Was is the one valid until now.
+// Move returns the event that gives the round another start. Was is the start valid until now.
 func (r *RoundRecord) Move(was, start time.Time, reason string) Event {
 	return Event{Type: RoundMoved, Session: r.Key, Was: was.UTC(), Start: start.UTC(), Reason: reason}
 }
 
-// Reinstate returns the event that puts a postponed or cancelled round back, at a start or,
-// if that is zero, at the one that its calendar says.
+// Reinstate returns the event that puts a postponed or cancelled round back. A zero start means the start of
+// the calendar.
 func (r *RoundRecord) Reinstate(start time.Time, reason string) Event {
 	return Event{Type: RoundReinstated, Session: r.Key, Start: start.UTC(), Reason: reason}
 }
 
-// Release returns the event by which a person lets go of the start that they gave the round: it
-// follows the sources again. Was is the start valid until now, start the one that the sources
-// say, which may be the same.
+// Release returns the event that lets the start of the round follow the sources again, after a person decided
+// on it. Was is the start valid until now, and start is the sources', which may be the same.
 func (r *RoundRecord) Release(was, start time.Time, reason string) Event {
 	return Event{Type: RoundReleased, Session: r.Key, Was: was.UTC(), Start: start.UTC(), Reason: reason}
 }

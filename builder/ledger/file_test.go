@@ -14,7 +14,7 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// The bytes of a file are part of what outsiders hold us to: they never change.
+// The bytes of a file never change, because outsiders hold us to them.
 func TestFileBytes(t *testing.T) {
 	freeze := ledger.Freeze(monaco, pick, start, true)
 	freeze.ID, freeze.At, freeze.Actor = "A1", opened, "builder <1>"
@@ -77,8 +77,7 @@ func TestAppendRefusesBrokenText(t *testing.T) {
 	}
 }
 
-// Whatever DecodeFile reads, it reads from the only bytes that say it; and neither a reader nor
-// the audit breaks on it.
+// DecodeFile accepts only the bytes that Encode makes. Readers and the audit survive every input.
 func FuzzDecodeFile(f *testing.F) {
 	store := memblob.New()
 	if err := runScript(f.Context(), store); err != nil {

@@ -11,8 +11,8 @@ import (
 	"gridcast/builder/season"
 )
 
-// Fold is what the events of a ledger up to some instant add up to. It is immutable and safe
-// for concurrent use; the slices and pointers it hands out are shared: read only.
+// Fold is the sum of a ledger's events up to some instant. It is immutable and safe for concurrent use. Callers
+// share its slices and pointers, and only read them.
 type Fold struct {
 	kind     Kind
 	opened   time.Time
@@ -22,7 +22,7 @@ type Fold struct {
 	keys     map[roundID]int64
 	records  map[int64]*RoundRecord
 	order    []int64                             // the keys of records, ascending
-	current  map[season.DriverID]season.DriverID // by an id of before: the one that is current
+	current  map[season.DriverID]season.DriverID // by an earlier id: the current one
 	vouched  map[roundID]bool                    // see Ledger.Vouch; nil: not known
 	imported map[roundID]bool                    // for which an imported archive vouches: see ResultsVouched
 	breaches []Breach
@@ -34,15 +34,15 @@ type roundID struct {
 	grandPrix season.GrandPrixID
 }
 
-// Breach is an event in the store that breaks a rule. Readers act as if it were not there.
+// Breach is an event in the store that breaks a rule. Readers ignore it.
 type Breach struct {
 	Seq   int64 // of its file
 	Event Event
 	Err   error
 }
 
-// RoundRecord is what the ledger says of one round. The zero values mean that nothing was recorded.
-// Ids of drivers are the current ones.
+// RoundRecord holds the events of one round. A zero value means that nothing was recorded. Drivers have their
+// current ids.
 type RoundRecord struct {
 	Key       int64
 	Year      int
@@ -68,7 +68,7 @@ type FrozenPick struct {
 
 	Archive     string      // lower-case hex SHA-256 of the archive it was made from
 	Basis       Basis       // empty: only GridKnown is known
-	Chances     []Chance    // of every driver who took part
+	Chances     []Chance    // of every driver of the round
 	Observation Observation // of a live pick
 }
 
@@ -81,10 +81,10 @@ type NotedForecast struct {
 	Chances []Chance
 }
 
-// afterQualifying says that a pick outlasts a postponement: grid or qualifying had been known.
+// afterQualifying reports whether a pick outlasts a postponement, because the grid or qualifying was known.
 func (p *FrozenPick) afterQualifying() bool { return p.GridKnown || p.Basis == OnQualifying }
 
-// VoidedPick is a pick that no longer counts, and why.
+// VoidedPick is a pick that no longer counts.
 type VoidedPick struct {
 	FrozenPick
 	VoidedAt time.Time
@@ -100,7 +100,7 @@ type Verification struct {
 	Reason  string // of a correction
 }
 
-// OverrideStatus is what an operator or a source decided about a round.
+// OverrideStatus is the decision of an operator or a source whether a round is held.
 type OverrideStatus string
 
 // The statuses.
@@ -110,11 +110,11 @@ const (
 	Cancelled OverrideStatus = "cancelled"
 )
 
-// Override is what was decided about a round against its calendar.
+// Override holds the decisions about a round that depart from its calendar.
 type Override struct {
 	Status   OverrideStatus
-	Start    time.Time        // the start decided on, which outranks the archive's; zero if none was
-	ByPerson bool             // a person decided on status or start, so that no source changes them
+	Start    time.Time        // the decided start, which outranks the archive's; zero: none
+	ByPerson bool             // a person decided on status or start, so no source changes them
 	Changes  []CalendarChange // oldest first
 }
 
@@ -128,7 +128,7 @@ type CalendarChange struct {
 	Was    time.Time
 }
 
-// Result returns the revision of the result that counts, the last one; nil if none is verified.
+// Result returns the last revision of the result, which counts; nil if none is verified.
 func (r *RoundRecord) Result() *Verification {
 	if len(r.Revisions) == 0 {
 		return nil
@@ -136,7 +136,7 @@ func (r *RoundRecord) Result() *Verification {
 	return &r.Revisions[len(r.Revisions)-1]
 }
 
-// LivePick returns the live pick made at a checkpoint; nil if there is none.
+// LivePick returns the live pick of a checkpoint; nil if there is none.
 func (r *RoundRecord) LivePick(checkpoint int) *FrozenPick {
 	for i := range r.Live {
 		if r.Live[i].Checkpoint == checkpoint {
@@ -146,8 +146,7 @@ func (r *RoundRecord) LivePick(checkpoint int) *FrozenPick {
 	return nil
 }
 
-// Start returns the start that is valid: the one decided on, else planned, which is what the
-// archive says.
+// Start returns the valid start: the decided one, else planned, which is the archive's.
 func (r *RoundRecord) Start(planned time.Time) time.Time {
 	if r.Override.Start.IsZero() {
 		return planned
@@ -159,8 +158,7 @@ func newState() *Fold {
 	return &Fold{keys: map[roundID]int64{}, records: map[int64]*RoundRecord{}}
 }
 
-// clone returns a copy that can be changed without s being changed. Keys, sessions and ids are
-// shared: see apply and change.
+// clone returns a copy that can be changed. It shares keys, records and ids with s: apply and change replace them.
 func (s *Fold) clone() *Fold {
 	c := *s
 	c.records = maps.Clone(s.records)
@@ -174,8 +172,8 @@ func (s *Fold) Kind() Kind { return s.kind }
 // OpenedAt is the instant of the first event. It is zero before the ledger was opened.
 func (s *Fold) OpenedAt() time.Time { return s.opened }
 
-// OpenedOn is the archive in use when the ledger was opened, lower-case hex SHA-256; empty in a
-// ledger of before that was recorded. See Vouches.
+// OpenedOn is the archive in use when the ledger was opened, lower-case hex SHA-256; empty if it was not recorded.
+// See Vouches.
 func (s *Fold) OpenedOn() string { return s.openedOn }
 
 // Vouches says whether an archive vouches for the result of a round, which was known at an instant. The
@@ -199,7 +197,7 @@ func (s *Fold) Key(year int, gp season.GrandPrixID) (key int64, ok bool) {
 	return key, ok
 }
 
-// Record returns what is recorded of a session key, if it was ever assigned.
+// Record returns the record of a session key, if the key was assigned.
 func (s *Fold) Record(key int64) (RoundRecord, bool) {
 	record, ok := s.records[key]
 	if !ok {
@@ -220,7 +218,7 @@ func (s *Fold) Records() iter.Seq[RoundRecord] {
 	}
 }
 
-// Driver returns the current id of a driver whom the ledger may know by another.
+// Driver returns the current id of a driver, by any id that the ledger has.
 func (s *Fold) Driver(id season.DriverID) season.DriverID {
 	if current, ok := s.current[id]; ok {
 		return current
@@ -228,7 +226,7 @@ func (s *Fold) Driver(id season.DriverID) season.DriverID {
 	return id
 }
 
-// Aliases returns every id that is no longer current, with the one that is.
+// Aliases returns the current id of every earlier id.
 func (s *Fold) Aliases() map[season.DriverID]season.DriverID { return maps.Clone(s.current) }
 
 // Renamed returns the state with further drivers renamed, from old to current ids: those that an
@@ -374,14 +372,14 @@ func (o *Override) decide(e Event) {
 	if !e.Start.IsZero() {
 		o.Start = e.Start
 	}
-	// A person who puts a round back without naming a start leaves that to the sources.
+	// If a person reinstates a round without a start, the start follows the sources.
 	o.ByPerson = !IsSource(e.Actor) && e.Type != RoundReleased && (o.Status != AsPlanned || !o.Start.IsZero())
 	o.Changes = append(o.Changes, CalendarChange{
 		Type: e.Type, At: e.When(), Actor: e.Actor, Reason: e.Reason, Start: e.Start, Was: e.Was,
 	})
 }
 
-// rename gives a driver another id in all that s says, and in what is added to it later.
+// rename gives a driver another id in s, and in all events that are added later.
 func (s *Fold) rename(from, to season.DriverID) {
 	s.current = maps.Clone(s.current)
 	if s.current == nil {
@@ -401,7 +399,7 @@ func (s *Fold) rename(from, to season.DriverID) {
 	}
 }
 
-// mentions says whether the driver is in anything that is recorded of the round.
+// mentions reports whether the record contains the driver.
 func (r *RoundRecord) mentions(id season.DriverID) bool {
 	inChances := func(chances []Chance) bool {
 		return slices.ContainsFunc(chances, func(c Chance) bool { return c.Driver == id })
@@ -417,7 +415,7 @@ func (r *RoundRecord) mentions(id season.DriverID) bool {
 		slices.ContainsFunc(r.Revisions, func(v Verification) bool { return inRows(v.Rows) || inRows(v.Sprint) })
 }
 
-// rename passes every id through current. The record is a copy whose slices are not.
+// rename passes every id through current. The record is a copy that shares its slices with the original.
 func (r *RoundRecord) rename(current func(season.DriverID) season.DriverID) {
 	if r.Pick != nil {
 		pick := *r.Pick
@@ -440,7 +438,7 @@ func (r *RoundRecord) rename(current func(season.DriverID) season.DriverID) {
 	}
 }
 
-// rename passes the ids of a pick that is not shared through current.
+// rename passes the ids of the pick through current. Nobody else has the pick.
 func (p *FrozenPick) rename(current func(season.DriverID) season.DriverID) {
 	p.P1, p.P2, p.P3 = current(p.P1), current(p.P2), current(p.P3)
 	p.Chances = renameChances(p.Chances, current)

@@ -157,7 +157,7 @@ func TestOtherFormats(t *testing.T) {
 	}
 }
 
-// What a freeze says of itself agrees with itself.
+// The parts of a freeze agree with each other.
 func TestRulesOfChances(t *testing.T) {
 	edit := func(change func(e *ledger.Event)) ledger.Event {
 		e := fullFreeze(ledger.OnGrid)
@@ -313,7 +313,7 @@ func TestRulesOfCodes(t *testing.T) {
 	}
 }
 
-// An imported archive vouches for the rounds that it names, whatever the opening archive had.
+// An imported archive vouches for the rounds that the event names, also if the opening archive had no results.
 func TestImportedArchiveVouches(t *testing.T) {
 	vouch := func(rounds ...int64) ledger.Event {
 		return ledger.Event{Type: ledger.ResultsVouched, Archive: anArchive, Rounds: rounds}
@@ -435,7 +435,7 @@ func appendBy(t *testing.T, l *ledger.Ledger, at time.Time, actor string, events
 	return err
 }
 
-// Sources move and postpone; what a person decided stays until they release it.
+// Sources move and postpone. They change a person's decision only after its release.
 func TestSourcesAndPersons(t *testing.T) {
 	const anna = "operator:anna"
 	f1db := ledger.SourceActor("f1db", "3f2a")
@@ -529,7 +529,7 @@ func TestRenamedDriver(t *testing.T) {
 		}
 	}
 	check(l.Fold(), "charles-leclerc")
-	check(before, "leclerc") // what was handed out stays
+	check(before, "leclerc") // an earlier fold never changes
 	if got := l.Files()[2].Events[0].Pick.P1; got != "leclerc" {
 		t.Errorf("the file says %s, want the id of then", got)
 	}
@@ -652,7 +652,7 @@ func TestTextsArePrintable(t *testing.T) {
 	if err := appendBy(t, l, opened, "operator:\a", s.Cancel("flood")...); err == nil {
 		t.Error("an actor with a bell was accepted")
 	}
-	// A reader accepts what another program wrote.
+	// A reader accepts a text of another program.
 	store := memblob.New()
 	l = openWith(t, store)
 	plant(t, store, opened, ledger.Event{Type: ledger.RoundCancelled, Session: monaco, Reason: "a\nb"})

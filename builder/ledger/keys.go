@@ -9,10 +9,9 @@ import (
 // keysPerYear is the number of session keys of a year, year*1000+1 to year*1000+999.
 const keysPerYear = 999
 
-// AssignKeys returns the keys for those rounds that have none, in the order of the calendar.
-// The key of a round is year*1000 + n, where n is its number when it is first seen, or, where
-// another round was given that, the next number above it that is free. Rounds whose own number
-// is free are served first, so that the result depends on the calendar alone.
+// AssignKeys returns keys for the rounds without one, in the order of the calendar. The key of a round is
+// year*1000 + n. n is the round's number when it is first seen, or the next free number above. Rounds with a free
+// number of their own come first, so that the result depends on the calendar alone.
 func AssignKeys(s *Fold, seasons []season.Season) ([]KeyAssignment, error) {
 	var all []KeyAssignment
 	for _, year := range seasons {
@@ -70,7 +69,7 @@ func sessionKey(year, n int) int64 { return int64(year)*1000 + int64(n) }
 // YearOf is the season of a session key.
 func YearOf(session int64) int { return int(session / 1000) }
 
-// checkKeys: a key belongs to its year, and neither the key nor the round was ever assigned.
+// checkKeys: a key belongs to its year, and neither the key nor the round is assigned yet.
 func (s *Fold) checkKeys(keys []KeyAssignment) error {
 	seenKeys, seenRounds := map[int64]bool{}, map[roundID]bool{}
 	for _, k := range keys {

@@ -1,20 +1,18 @@
-// Package ledger is the append-only record of what gridcast promised and what operators and
-// sources decided: session keys, frozen picks, verified results and changes to the calendar. A
-// fact that is in the ledger is never changed, only followed by another.
+// Package ledger is the append-only record of the promises of gridcast and the decisions of operators and
+// sources: session keys, frozen picks, verified results and changes to the calendar. An event in the ledger
+// never changes; a later event corrects it.
 //
-// It is a chain of files in a blob.Store, ledger/00000001.json and so on, one for each append:
-// see File for the format. Open or Load reads the record. Ledger.Fold and Ledger.AsOf fold its events.
-// Ledger.Refresh and then Fresh.Append add events, after checking them against that state. Audit proves the
-// record from the store alone, without trusting Append.
+// The ledger is a chain of files in a blob.Store, ledger/00000001.json and so on, one for each append. File
+// describes their format. Open and Load read the ledger. Ledger.Fold and Ledger.AsOf fold its events.
+// Ledger.Refresh and then Fresh.Append add events, after checking them against the fold. Audit proves the
+// ledger from the store alone, without trusting Append.
 //
-// An event that breaks a rule cannot be appended. Should one be in the store all the same,
-// written by a faulty or hostile program, every reader ignores it and the audit reports it.
-// The rule "the first freeze of a round since its last void counts" is a case of this.
+// Append refuses an event that breaks a rule. If a faulty or hostile program writes one, every reader ignores
+// it and the audit reports it. For example, only the first freeze of a round since its last void counts.
 //
-// Times are race time, in UTC. The package has no clock. Instants in the ledger never decrease:
-// an event appended while the head lies in the future, because a clock was wrong once, gets the
-// instant of the head, and says beside it what its own clock showed. The rules judge it by that,
-// so that one wrong clock keeps nobody from freezing a pick in time. See Event.Made.
+// Times are race time, in UTC. The package has no clock. Instants in the ledger never decrease. If a wrong
+// clock put the head into the future, the next event gets the instant of the head, and records its own clock in
+// Event.Made. The rules judge the event by Made, so that one wrong clock cannot stop a pick from being frozen.
 package ledger
 
 import (
@@ -35,13 +33,11 @@ import (
 var (
 	// ErrNotOpened says that the store holds no ledger.
 	ErrNotOpened = errors.New("there is no ledger")
-	// ErrKind says that the ledger is of the other kind, or the caller did not say which one they
-	// want.
+	// ErrKind says that the ledger is of the other kind, or that the caller named no kind.
 	ErrKind = errors.New("wrong kind of ledger")
 	// ErrClock says that the caller's clock is ahead of another one.
 	ErrClock = errors.New("the clock is ahead")
-	// ErrNewer says that a file was written by a newer gridcast in a format that this one does
-	// not know.
+	// ErrNewer says that a newer gridcast wrote a file, in a format that this one cannot read.
 	ErrNewer = errors.New("written by a newer gridcast: upgrade every builder and scheduler of the store")
 )
 
@@ -51,8 +47,8 @@ const MaxAhead = 5 * time.Second
 // Head identifies a state of the ledger: its last file.
 type Head = chain.Head
 
-// DamageError says that the files in the store are not a whole ledger, and where that shows
-// first. Nothing after that place can be trusted.
+// DamageError names the first place where the files in the store are no whole ledger. Nothing after that place
+// can be trusted.
 type DamageError = chain.DamageError
 
 // Clock tells the real time, and how far it may be off; see blob.Clock.
@@ -62,24 +58,23 @@ type Clock func(context.Context) (at time.Time, within time.Duration, err error)
 // any number of Ledgers, in any number of processes, may append to the same store.
 type Ledger struct {
 	files chain.Chain
-	kind  Kind // what the caller wants; AnyKind: to read only
+	kind  Kind // that the caller wants; AnyKind: to read only
 
 	mu     sync.Mutex // held to move on to a later record, through the I/O that it takes
-	clocks []Clock    // guarded by mu: what else tells the time
+	clocks []Clock    // guarded by mu; the clocks to compare with
 	read   atomic.Pointer[record]
 }
 
-// record is what has been read: immutable but for its spare capacity, which only the holder
-// of Ledger.mu uses.
+// record holds the files that were read. It is immutable, except for the spare capacity of files: only the
+// holder of Ledger.mu appends there.
 type record struct {
 	files []File
 	state *Fold // folded from all files
 }
 
-// Open returns the ledger in store, which must be of the kind; if there is none, it starts
-// one at the instant, in the name of the actor. archive is the lower-case hex SHA-256 of the
-// archive in use: it vouches for the results that it has of races that have ended by then, so
-// see Fold.OpenedOn. It may be empty, and then nothing vouches but the instant.
+// Open returns the ledger in store, which must be of the kind. If there is none, Open starts one at the
+// instant, in the name of the actor. archive is the lower-case hex SHA-256 of the archive in use, which vouches
+// for its results of races that have ended: see Fold.Vouches. If it is empty, the instant alone decides.
 func Open(ctx context.Context, store blob.Store, kind Kind, at time.Time, actor, archive string) (*Ledger, error) {
 	if err := checkKind(kind); err != nil {
 		return nil, fmt.Errorf("open the ledger in %s: %w: %w", store, ErrKind, err)
@@ -133,17 +128,16 @@ func load(ctx context.Context, store blob.Store, kind Kind) (*Ledger, error) {
 	return l, nil
 }
 
-// UseClock adds a clock to which Append holds the instants that its caller gives for a real
-// ledger: see Append. That of the store, if it has one, is there already.
+// UseClock adds a clock with which Append compares the instants of a real ledger. The store's clock, if it has
+// one, is already among them.
 func (l *Ledger) UseClock(c Clock) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.clocks = append(l.clocks, c)
 }
 
-// Vouch says what was known by the archive that the ledger was opened on, at Fold.OpenedAt: the
-// states that l returns from now on go by its results in Vouches. For a ledger that does not name
-// its archive it does nothing.
+// Vouch tells the ledger the results of the archive that it was opened on, at Fold.OpenedAt. Fold.Vouches then
+// goes by them. For a ledger that names no archive, Vouch does nothing.
 func (l *Ledger) Vouch(opening *season.View) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,8 +177,7 @@ func (l *Ledger) refresh(ctx context.Context) error {
 	return l.extend(files)
 }
 
-// extend moves on to a record with these files at its end. The caller holds mu, or is the only
-// one to know l.
+// extend adds files to the record. The caller holds mu, or has just made l.
 func (l *Ledger) extend(files []chain.File) error {
 	if len(files) == 0 {
 		return nil
@@ -206,9 +199,8 @@ func (l *Ledger) extend(files []chain.File) error {
 	return nil
 }
 
-// follow checks that next is the file that follows on s, as far as that does not depend on what
-// the events say, and returns it. The error is a *DamageError if it is not, ErrNewer if that
-// cannot be told, or that of reading it.
+// follow checks that next is the file after the head of s, without judging its events, and returns it. The error
+// is a *DamageError if next is no such file, ErrNewer if it has a later format, or the error of reading it.
 func follow(s *Fold, next chain.File) (File, Head, error) {
 	files := chain.Chain{Prefix: Prefix}
 	damage := func(want, got string) (File, Head, error) {
@@ -273,7 +265,7 @@ func (f Fresh) Append(ctx context.Context, at time.Time, actor string, decide fu
 	if l.kind == AnyKind {
 		return nil, fmt.Errorf("append to the ledger: %w: it was loaded to be read only", ErrKind)
 	}
-	at = at.UTC().Round(0) // no monotonic reading: what is written is what is read back
+	at = at.UTC().Round(0) // no monotonic reading, so that the written instant equals the one read back
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
@@ -299,8 +291,8 @@ func (f Fresh) Append(ctx context.Context, at time.Time, actor string, decide fu
 	}
 }
 
-// write checks the events and makes them the file after the head. It returns false if that
-// number went to somebody else.
+// write checks the events and creates the file after the head. It returns false if another process created that
+// file first.
 func (l *Ledger) write(ctx context.Context, events []Event) (won bool, err error) {
 	for _, e := range events {
 		if err := errors.Join(chain.CheckText("actor", e.Actor), chain.CheckText("reason", e.Reason)); err != nil {
@@ -321,15 +313,15 @@ func (l *Ledger) write(ctx context.Context, events []Event) (won bool, err error
 	if _, err := DecodeFile(data); err != nil {
 		return false, fmt.Errorf("the events cannot be written down as they are: %w", err)
 	}
-	// The ids of the events make the file unlike anything that somebody else could write.
+	// The random ids make the file differ from every other writer's, so a lost answer can be resolved.
 	if _, won, err = l.files.Append(ctx, head, data); !won || err != nil {
 		return false, err
 	}
 	return true, l.extend([]chain.File{{Seq: head.Seq + 1, Data: data}})
 }
 
-// checkClock holds the events of a real ledger to the other clocks. One that cannot be read is left
-// out: a pick must not be lost for want of a second opinion.
+// checkClock compares the events of a real ledger with the other clocks. It skips a clock that cannot be read,
+// because a pick must not be lost for want of a second clock.
 func (l *Ledger) checkClock(ctx context.Context, events []Event) error {
 	if l.kind != Real {
 		return nil
@@ -359,12 +351,11 @@ func (l *Ledger) checkClock(ctx context.Context, events []Event) error {
 // Head returns the last file that has been read.
 func (l *Ledger) Head() Head { return l.Fold().head }
 
-// Fold returns what all events that have been read add up to.
+// Fold returns the fold of all events that were read.
 func (l *Ledger) Fold() *Fold { return l.read.Load().state }
 
-// Current returns what a service goes by whose clock shows t. Of a real ledger that is everything
-// in it: what another machine has written is so, also if its clock is ahead. A simulated one can
-// be asked for its past, so there it is AsOf(t).
+// Current returns the fold for a service whose clock shows t. For a real ledger it has all events, also those of
+// a machine with a clock ahead of t. For a simulated ledger it is AsOf(t), because its past can be asked for.
 func (l *Ledger) Current(t time.Time) *Fold {
 	if s := l.Fold(); s.kind == Real {
 		return s
@@ -372,9 +363,8 @@ func (l *Ledger) Current(t time.Time) *Fold {
 	return l.AsOf(t)
 }
 
-// AsOf returns what the events up to t, inclusive, add up to: those up to the last one that was
-// written at t or before by its own clock. What was written before that one was there as well,
-// whatever instant it claims.
+// AsOf returns the fold of the events up to the last one written at t or before, by the clock of its writer.
+// Every earlier event counts, even if its own instant is later than t.
 func (l *Ledger) AsOf(t time.Time) *Fold {
 	r := l.read.Load()
 	known := len(r.files)
@@ -384,8 +374,8 @@ func (l *Ledger) AsOf(t time.Time) *Fold {
 	return r.upTo(known)
 }
 
-// UpTo returns what the events of the files up to seq, inclusive, add up to: what somebody saw
-// for whom that was the head. Files that have not been read are left out.
+// UpTo returns the fold of the files up to seq, inclusive: the ledger as it was with that head. Files that were
+// not read are left out.
 func (l *Ledger) UpTo(seq int64) *Fold {
 	r := l.read.Load()
 	return r.upTo(int(min(max(seq, 0), int64(len(r.files)))))
@@ -404,7 +394,7 @@ func (r *record) upTo(n int) *Fold {
 	return state
 }
 
-// Files returns the files that have been read, oldest first. They are shared: read only.
+// Files returns the files that were read, oldest first. The slice is shared: callers only read it.
 func (l *Ledger) Files() []File {
 	r := l.read.Load()
 	return r.files[:len(r.files):len(r.files)]

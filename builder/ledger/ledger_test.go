@@ -157,7 +157,7 @@ func TestStateOfARound(t *testing.T) {
 	}
 }
 
-// A state shows the past as it was, whatever was appended since.
+// AsOf shows the past, also after later appends.
 func TestAsOf(t *testing.T) {
 	store := newStore(t)
 	l := openWith(t, store)
@@ -195,7 +195,7 @@ func TestAsOf(t *testing.T) {
 	}
 }
 
-// What one process appends, another sees after a refresh, and only then.
+// A process sees the events of another one only after a refresh.
 func TestRefresh(t *testing.T) {
 	store := newStore(t)
 	writer := openWith(t, store)
@@ -222,7 +222,7 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// An append is all or nothing, and what it is refused for is told.
+// An append writes all events or none, and the error names the refused event.
 func TestAppendIsWhole(t *testing.T) {
 	l := openWith(t, newStore(t))
 	head := l.Head()

@@ -13,7 +13,7 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// randomEvents proposes what a careless caller might: often against the rules.
+// randomEvents proposes the events of a careless caller, often against the rules.
 func randomEvents(r *rand.Rand, s *ledger.Fold, at time.Time) []ledger.Event {
 	drivers := []season.DriverID{"a", "b", "c", "d"}
 	r.Shuffle(len(drivers), func(i, j int) { drivers[i], drivers[j] = drivers[j], drivers[i] })
@@ -67,8 +67,7 @@ func randomEvents(r *rand.Rand, s *ledger.Fold, at time.Time) []ledger.Event {
 	}
 }
 
-// What Append accepts always passes the audit, and the state at any instant is the one that
-// was there then.
+// Every accepted append passes the audit, and the fold of any instant equals the fold at that time.
 func TestRandomLives(t *testing.T) {
 	for name, wrong := range map[string]bool{"clocks that agree": false, "clocks that are days ahead": true} {
 		t.Run(name, func(t *testing.T) { randomLives(t, wrong) })
@@ -152,7 +151,7 @@ func sameState(t *testing.T, want, got *ledger.Fold) {
 	}
 }
 
-// A state handed out stays what it was while the ledger goes on.
+// A fold stays unchanged while the ledger goes on.
 func TestStatesAreImmutable(t *testing.T) {
 	l := openWith(t, newStore(t))
 	mustAppend(t, l, start.Add(-2*time.Hour), ledger.Freeze(monaco, pick, start, true))

@@ -13,14 +13,14 @@ import (
 	"gridcast/builder/season"
 )
 
-// Why an event is refused, for callers that act on it. All come wrapped in a *RefusedError.
+// Reasons of a refusal, for callers that act on them. A *RefusedError wraps each.
 var (
-	// ErrAlreadyFrozen: the pick, or the live pick of the checkpoint, is frozen already. Whoever
-	// wanted it frozen need do nothing.
+	// ErrAlreadyFrozen: the pick, or the live pick of the checkpoint, is frozen already, so the caller
+	// has nothing to do.
 	ErrAlreadyFrozen = errors.New("already frozen")
-	// ErrStarted: too late, lights out that was valid then has come.
+	// ErrStarted: too late, because the race has started.
 	ErrStarted = errors.New("the race has started")
-	// ErrNotStarted: too early, lights out that was valid then has not come.
+	// ErrNotStarted: too early, because the race has not started.
 	ErrNotStarted = errors.New("the race has not started")
 	// ErrAlreadyVerified: the result has been verified.
 	ErrAlreadyVerified = errors.New("the result is already verified")
@@ -32,13 +32,13 @@ var (
 	ErrNoStart = errors.New("a start is a whole second")
 	// ErrUnknownSession: the session key was never assigned.
 	ErrUnknownSession = errors.New("unknown session key")
-	// ErrByPerson: a person decided, and a source does not change that before they release it.
+	// ErrByPerson: a person decided, and no source changes that until a person releases it.
 	ErrByPerson = errors.New("a person decided on the round")
-	// ErrOlder: the event is older than one that was there before it, or than the ledger.
+	// ErrOlder: the event is older than the last event, or than the ledger.
 	ErrOlder = errors.New("older than the ledger")
 )
 
-// RefusedError says which event a ledger refused, and why.
+// RefusedError names the event that a ledger refused, and the reason.
 type RefusedError struct {
 	Event Event
 	Err   error
@@ -53,7 +53,7 @@ func (e *RefusedError) Error() string {
 
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// stamp returns the event with the instant that it gets if it is appended on s now.
+// stamp returns the event with the instant of an append to s now.
 func (s *Fold) stamp(e Event, now time.Time) Event {
 	e.At, e.Made = now, time.Time{}
 	if now.Before(s.at) {
@@ -62,16 +62,15 @@ func (s *Fold) stamp(e Event, now time.Time) Event {
 	return e
 }
 
-// Allows returns nil if the event could be appended on s by somebody whose clock shows now, else
-// a *RefusedError.
+// Allows returns nil if a caller whose clock shows now could append the event to s, else a *RefusedError.
 func (s *Fold) Allows(e Event, now time.Time) error {
 	e.ID, e.Actor = "trial", "trial"
 	return s.Check(s.stamp(e, now.UTC().Round(0)))
 }
 
-// Check returns nil if e may follow on s, else a *RefusedError. Beside the rule of its type,
-// an event has an id, an instant not before the last one, an actor, and no field that its type
-// does not use; the first event and no other opens the ledger.
+// Check returns nil if e may follow on s, else a *RefusedError. Beside the rule of its type, an event needs an id,
+// an actor and an instant that is not before the last one. It has no field that its type does not use. Only the
+// first event opens the ledger.
 func (s *Fold) Check(e Event) error {
 	if err := s.check(e); err != nil {
 		return &RefusedError{Event: e, Err: err}
@@ -135,8 +134,7 @@ func checkKind(k Kind) error {
 	return nil
 }
 
-// fieldsOf says which fields an event of a type needs and which it may have. The rest are
-// absent.
+// fieldsOf lists the fields that an event of a type needs, and those that it may have.
 var fieldsOf = map[Type]struct{ need, may []string }{
 	Opened:          {need: []string{"kind"}, may: []string{"archive"}},
 	KeysAssigned:    {need: []string{"keys"}},
@@ -155,8 +153,8 @@ var fieldsOf = map[Type]struct{ need, may []string }{
 	CodeChanged:     {need: []string{"year", "driver", "from", "to"}, may: []string{"reason"}},
 }
 
-// checkFields refuses an event of unknown type, a missing field, a field that the type does not use, and an
-// archive or observation whose name is no hash.
+// checkFields refuses an event of unknown type, a missing field, and a field that the type does not use. An
+// archive and an observation are named by a hash.
 func checkFields(e Event) error {
 	fields, ok := fieldsOf[e.Type]
 	if !ok {
@@ -209,8 +207,8 @@ func isHash(text string) bool {
 	return err == nil && len(sum) == sha256.Size && hex.EncodeToString(sum) == text
 }
 
-// checkFreeze: a pick is frozen before the start then valid, once; a live pick after it, once for
-// each checkpoint. The round is to be held, at the start that the event says, and has no result.
+// checkFreeze: a pick is frozen once, before the start valid then. A live pick is frozen once for each checkpoint,
+// after the start. The round is to be held at the start that the event names, and has no result.
 func (r *RoundRecord) checkFreeze(e Event) error {
 	live := e.Type == LivePickFrozen
 	before := r.Pick
@@ -393,8 +391,8 @@ func (s *Fold) checkVouch(e Event) error {
 
 func abs(n int) int { return max(n, -n) }
 
-// checkVoid: only the frozen pick of a race without result is voided, and only because the
-// round is cancelled, or postponed when the pick was made before the grid.
+// checkVoid: a frozen pick is voided only if the race has no result. The round is cancelled, or it is postponed and
+// the pick was made before the grid.
 func (r *RoundRecord) checkVoid() error {
 	if r.Pick == nil {
 		return errors.New("there is no pick")
@@ -408,7 +406,7 @@ func (r *RoundRecord) checkVoid() error {
 	return nil
 }
 
-// mustVoid says that there is a pick that cannot stand.
+// mustVoid reports whether the frozen pick has to be voided.
 func (r *RoundRecord) mustVoid() bool {
 	if r.Pick == nil {
 		return false
@@ -416,8 +414,7 @@ func (r *RoundRecord) mustVoid() bool {
 	return r.Override.Status == Cancelled || r.Override.Status == Postponed && !r.Pick.afterQualifying()
 }
 
-// checkVoided refuses an append that leaves a pick which should have been voided with it, and
-// names the event to blame.
+// checkVoided refuses an append that leaves a pick that it has to void, and returns the event that requires it.
 func (s *Fold) checkVoided(events []Event) (Event, error) {
 	for _, e := range events {
 		if record, ok := s.records[e.Session]; ok && record.mustVoid() {
@@ -427,8 +424,8 @@ func (s *Fold) checkVoided(events []Event) (Event, error) {
 	return Event{}, nil
 }
 
-// checkHeld: the round is to be held, and at the start that the event says. Where a start was
-// decided on, that is the valid one.
+// checkHeld: the round is to be held at the start that the event names. If somebody decided on a start, it is that
+// one.
 func (r *RoundRecord) checkHeld(e Event) error {
 	if r.Override.Status != AsPlanned {
 		return fmt.Errorf("%w: it is %s", ErrNotHeld, r.Override.Status)
@@ -439,12 +436,11 @@ func (r *RoundRecord) checkHeld(e Event) error {
 	return nil
 }
 
-// checkDecision: nothing is decided about a round that has a verified result, or that would
-// leave it as it is. A postponed or cancelled round is reinstated before it is moved. A start
-// is decided on before it comes, and moved before the one it replaces comes: lights out cannot
-// be taken back. A delay announced later is a postponement, which the audit shows as one.
+// checkDecision: a decision changes something, and its round has no verified result. A postponed or cancelled round
+// is reinstated before it is moved. A new start lies in the future, and so does the start that it replaces,
+// because lights out cannot be taken back. A later delay is a postponement, and the audit shows it as one.
 //
-// A source never cancels a round, and changes nothing that a person decided and has not released.
+// A source never cancels a round. It changes a person's decision only after the person has released it.
 func (r *RoundRecord) checkDecision(e Event) error {
 	if len(r.Revisions) > 0 {
 		return ErrAlreadyVerified
@@ -461,7 +457,7 @@ func (r *RoundRecord) checkDecision(e Event) error {
 			return fmt.Errorf("%w: %s does not change it before they release it", ErrByPerson, e.Actor)
 		}
 	}
-	stays := e.Type == RoundReleased && e.Start.Equal(e.Was) // the start is not decided on anew
+	stays := e.Type == RoundReleased && e.Start.Equal(e.Was) // the start stays
 	if !e.Start.IsZero() && !stays && !e.When().Before(e.Start) {
 		return fmt.Errorf("%w: the new start %s has passed", ErrStarted, instant(e.Start))
 	}
@@ -499,14 +495,13 @@ func (r *RoundRecord) checkDecision(e Event) error {
 	return nil
 }
 
-// ArchiveDelay is how long after the start of a race the archive can vouch for a result that it
-// did not have when the ledger was opened.
+// ArchiveDelay is the time after the start of a race from which the archive vouches for a result that it did not
+// have when the ledger was opened.
 const ArchiveDelay = 7 * 24 * time.Hour
 
-// checkVerify: revisions count up from 1; the first comes after the start of a round that was
-// held, and every later one has a reason and changes something. The archive vouches for first
-// revisions alone, ArchiveDelay after the start, of the year in which the ledger was opened and
-// the one before.
+// checkVerify: revisions count up from 1. The first one comes after the start of a round that was held. Every later
+// one has a reason and changes something. The archive makes only first revisions, ArchiveDelay after the start, for
+// the year in which the ledger was opened and the year before.
 func (s *Fold) checkVerify(record *RoundRecord, e Event) error {
 	if err := checkRows(e.Result.Rows); err != nil {
 		return err
@@ -546,10 +541,9 @@ func (s *Fold) checkVerify(record *RoundRecord, e Event) error {
 	return nil
 }
 
-// checkRows: somebody won; each position is held by one car, so that every further row with it
-// says that the car was shared; points are finite and not negative; and a driver has one row.
-// They have more if they shared a car, or if only one of their rows has a position: three races
-// of 1952, 1976 and 1978 list a second car that its driver did not race.
+// checkRows: a classification has a winner. One car holds each position, so every further row with it is marked as
+// shared. Points are finite and not negative. A driver has one row, unless the driver shared a car, or only one of
+// the rows has a position: three races of 1952, 1976 and 1978 list a second car that its driver did not race.
 func checkRows(classified []Row) error {
 	holders := map[int]bool{}
 	rows := map[season.DriverID][]Row{}
@@ -605,7 +599,7 @@ var outcomes = []season.Outcome{
 	season.DidNotPreQualify, season.DidNotPractise, season.ExcludedBeforeStart,
 }
 
-// mayAppear says whether one driver can have these rows in one race.
+// mayAppear reports whether one driver can have these rows in one race.
 func mayAppear(rows []Row) bool {
 	placed := 0
 	for _, r := range rows {

@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// StepAccepted is how long the wall clock has to stay where a step has put it before Steady
-// believes it.
+// StepAccepted is the time after which Steady accepts a step of the wall clock.
 const StepAccepted = 10 * time.Minute
 
-// Steady returns a clock that cannot be set, for Ledger.UseClock where the store has none: it
-// starts at what wall shows and goes on by elapsed, the time since some instant by a monotonic
-// clock. So it notices a wall clock that is set while the process runs.
+// Steady returns a clock that cannot be set, for Ledger.UseClock where the store has none. It starts at the time
+// of wall and advances by elapsed, which reads a monotonic clock. A wall clock that is set while the process runs
+// therefore differs from it.
 //
-// A step that stays for StepAccepted is taken over. The machine may have slept, through which a
-// monotonic clock stands still, or its clock have been wrong before.
+// If a step of the wall clock lasts for StepAccepted, Steady accepts it: the machine may have slept, while its
+// monotonic clock stood still, or the wall clock may have been wrong before.
 func Steady(wall func() time.Time, elapsed func() time.Duration) Clock {
 	var (
 		mu      sync.Mutex

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Trial returns the state as it would be if the events were appended to s at the instant. It
-// refuses what Append would refuse by the rules; s stays as it is.
+// Trial returns the fold that appending the events at the instant would give. It refuses the events that the
+// rules of Append refuse. s stays unchanged.
 func (s *Fold) Trial(at time.Time, events []Event) (*Fold, error) {
 	events = slices.Clone(events)
 	for i, e := range events {

@@ -1,16 +1,14 @@
-// Package auditlog is the append-only record of what operators did: who, when, what and why.
+// Package auditlog is the append-only record of operators' actions, with their actors, instants and reasons.
 //
-// It is a chain of files under audit/, one for each entry. The ledger says what was decided about
-// the season; this log also has what leaves no trace there: rebuilds, rollbacks, keys, jobs
-// started by hand.
+// The log is a chain of files under audit/, one for each line. The ledger has the decisions about the season. This
+// log also has the actions without a trace there: rebuilds, rollbacks, keys, and jobs started by a person.
 //
-// An entry is written before the change that it announces: what cannot be recorded is not done.
-// If the change then fails, a second entry says so. Instants are real time, in UTC.
+// A line is written before the action that it announces, so an action that cannot be recorded is not performed. If
+// the action then fails, a second line says so. Instants are real time, in UTC.
 //
-// A damaged file does not end the log, because revoking a leaked key must not depend on the past
-// being whole. Readers skip the file and name it in Log.Damage; the next change is preceded by an
-// entry DamageFound, which quotes the hash of the damaged bytes. So the damage cannot be undone
-// unseen, and what comes after it is held together by the chain again.
+// A damaged file does not end the log, because an operator must be able to revoke a leaked key. Readers skip the
+// file and name it in Log.Damage. The next line that is written is DamageFound, with the hash of the damaged bytes.
+// So nobody can undo the damage unnoticed, and the chain holds the following lines together.
 package auditlog
 
 import (
@@ -52,9 +50,8 @@ const (
 	SetGrid        Verb = "set_grid"
 	ImportCalendar Verb = "import_calendar"
 	ReleaseFacts   Verb = "release_facts"
-	AcceptChange   Verb = "accept_change" // of a source, that waited for a person
+	AcceptChange   Verb = "accept_change" // of a source, that was held for a person
 	AliasSource    Verb = "alias"         // two identities are one
-	ChangeRound    Verb = "change_round"  // what logs of before have for any of these
 	Rollback       Verb = "rollback"
 	Release        Verb = "release" // of a held pointer
 	RunJob         Verb = "run_job"
@@ -65,7 +62,7 @@ const (
 	SetOrigins     Verb = "set_origins" // of a key
 	PutArchive     Verb = "put_archive"
 	Prune          Verb = "prune"
-	ChangeSettings Verb = "change_settings" // by command, or by what a process was told at its start
+	ChangeSettings Verb = "change_settings" // by command, or by a flag of a process
 
 	AddWebhook    Verb = "add_webhook"
 	RotateWebhook Verb = "rotate_webhook"
@@ -81,20 +78,19 @@ const (
 
 	// Failed says that the change announced by the entry Of did not take place.
 	Failed Verb = "failed"
-	// DamageFound says that the file Subject of this log is damaged. Nobody did it on purpose: it
-	// is written with the next change, by the name of Recorder.
+	// DamageFound says that the file Subject of this log is damaged. Recorder writes it before the next line.
 	DamageFound Verb = "damage_found"
 )
 
-// Recorder is the actor of the entries that the log makes itself.
+// Recorder is the actor of the lines that the log adds itself.
 const Recorder = "auditlog"
 
 // Intent is the action that an operator is about to perform. Its texts are printable and at most chain.MaxText bytes.
 type Intent struct {
 	Actor   string // "operator:anna"
 	Action  Verb
-	Subject string // what it is done to: a session key, a version, a key's id; may be empty
-	Reason  string // why, in the operator's words; may be empty
+	Subject string // of the action: a session key, a version, a key's id; may be empty
+	Reason  string // in the operator's words; may be empty
 }
 
 // Line is one line of the log.
@@ -107,14 +103,14 @@ type Line struct {
 	Action   Verb      `json:"action"`
 	Subject  string    `json:"subject,omitzero"`
 	Reason   string    `json:"reason,omitzero"`  // of a failure: the error
-	Of       int64     `json:"of,omitzero"`      // of a failure: the entry that announced the change
-	Damaged  string    `json:"damaged,omitzero"` // of damage: lower-case hex SHA-256 of the bytes that were found; empty if they could not be read
+	Of       int64     `json:"of,omitzero"`      // of a failure: the line that announced the action
+	Damaged  string    `json:"damaged,omitzero"` // of damage: lower-case hex SHA-256 of the damaged bytes; empty if they could not be read
 }
 
-// Damage is a file that is not what it should be.
+// Damage is a damaged file of the log.
 type Damage struct {
 	Key    string // of the file
-	SHA256 string // of what is there, lower-case hex; empty if that could not be read
+	SHA256 string // of the damaged bytes, lower-case hex; empty if they could not be read
 	Reason string
 }
 
@@ -134,8 +130,8 @@ type Log struct {
 	noted   map[Damage]bool
 }
 
-// Load reads the log in store. A store without one has an empty log. Damage is no error: see
-// Log.Damage. The error is that of a store that cannot be listed.
+// Load reads the log in store, which may be empty. Damage is no error: see Log.Damage. The error is for a store
+// that cannot be listed.
 func Load(ctx context.Context, store blob.Store) (*Log, error) {
 	l := &Log{files: chain.Chain{Store: store, Prefix: Prefix}, now: time.Now}
 	if err := l.load(ctx); err != nil {
@@ -155,13 +151,13 @@ func (l *Log) load(ctx context.Context) error {
 		l.extend(f)
 	}
 	if rest.Gap != nil {
-		// It is named by what lies behind it, which stays where it is when the gap is filled.
+		// The damage has the key of the file after the gap, which stays the same when the gap is filled.
 		l.found(Damage{Key: rest.Beyond, Reason: fmt.Sprintf("it is there, although there is no %s", rest.Gap.Key)})
 	}
 	return nil
 }
 
-// Refresh reads what was appended since by others.
+// Refresh reads the lines that others appended since the last time.
 func (l *Log) Refresh(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,7 +167,7 @@ func (l *Log) Refresh(ctx context.Context) error {
 func (l *Log) refresh(ctx context.Context) error {
 	files, err := l.files.After(ctx, l.head.Seq)
 	if err != nil && ctx.Err() == nil {
-		// One file may be unreadable, or the whole store: a listing tells, and how to go on.
+		// Either one file is unreadable or the whole store: load tells, and goes on after the file.
 		if l.load(ctx) == nil {
 			return nil
 		}
@@ -185,7 +181,7 @@ func (l *Log) refresh(ctx context.Context) error {
 	return nil
 }
 
-// extend moves on to the file after the head, whatever it is.
+// extend adds the file after the head, whole or damaged.
 func (l *Log) extend(f chain.File) {
 	key := l.files.Key(f.Seq)
 	before, broken := l.head, l.broken
@@ -210,9 +206,9 @@ func (l *Log) extend(f chain.File) {
 		l.found(Damage{key, hash, fmt.Sprintf("expected %s, found %s", wrong.Want, wrong.Got)})
 		return
 	case e.Action == DamageFound && e.Subject == l.files.Key(before.Seq):
-		// It was written when the file before could not be read, and says so.
+		// The line records that the file before could not be read.
 	case !broken && !l.fills(before.Seq):
-		// Either file may be the one that was changed. The entry is readable, so it is shown.
+		// Either of the two files may have been changed. The line is readable, so readers get it.
 		l.found(Damage{key, hash, fmt.Sprintf("expected %s, found %s", wrong.Want, wrong.Got)})
 	}
 	if e.Action == DamageFound {
@@ -221,8 +217,8 @@ func (l *Log) extend(f chain.File) {
 	l.entries = append(l.entries, e)
 }
 
-// fills says whether the entry, the last one, was put where a file was missing. The file after
-// it names the one that was there before.
+// fills reports whether the last line, of file seq, was written where a file was missing. The file after it still
+// names the missing one.
 func (l *Log) fills(seq int64) bool {
 	if len(l.entries) == 0 {
 		return false
@@ -233,23 +229,23 @@ func (l *Log) fills(seq int64) bool {
 
 func (l *Log) found(d Damage) { l.damage = append(l.damage, d) }
 
-// Entries returns the whole entries that have been read, oldest first. It is shared: read only.
+// Entries returns the undamaged lines that were read, oldest first. The slice is shared: callers only read it.
 func (l *Log) Entries() []Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.entries[:len(l.entries):len(l.entries)]
 }
 
-// Damage returns what is wrong with the files that have been read, in their order; empty if the
-// log is whole. Whoever shows the log shows this first. It is shared: read only.
+// Damage returns the damaged files among those that were read, in their order. It is empty if the log is whole.
+// Every view of the log shows the damage first. The slice is shared: callers only read it.
 func (l *Log) Damage() []Damage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.damage[:len(l.damage):len(l.damage)]
 }
 
-// Do announces the change and makes it. If the log cannot be written the change is not made;
-// if the change fails that is noted too. The error is that of the log or of do.
+// Do announces the action and performs it. If the log cannot be written, Do does not perform the action. If the
+// action fails, Do records that too. The error is the log's or do's.
 func (l *Log) Do(ctx context.Context, c Intent, do func() error) error {
 	announced, err := l.Announce(ctx, c)
 	if err != nil {
@@ -261,8 +257,7 @@ func (l *Log) Do(ctx context.Context, c Intent, do func() error) error {
 	return nil
 }
 
-// Announce is the first half of Do, for a change that is made later: without its entry it must
-// not be made.
+// Announce is the first half of Do, for an action that is performed later, and only after its line is written.
 func (l *Log) Announce(ctx context.Context, c Intent) (Line, error) {
 	e, err := l.announce(ctx, c)
 	if err != nil {
@@ -281,8 +276,7 @@ func (l *Log) announce(ctx context.Context, c Intent) (Line, error) {
 	return l.append(ctx, Line{Actor: c.Actor, Action: c.Action, Subject: c.Subject, Reason: c.Reason})
 }
 
-// Failed is the second half of Do: it notes why an announced change did not take place, also
-// when the end of ctx is why.
+// Failed is the second half of Do. It records why an announced action failed, also if ctx has ended.
 func (l *Log) Failed(ctx context.Context, announced Line, why error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), failureTimeout)
 	defer cancel()
@@ -290,11 +284,11 @@ func (l *Log) Failed(ctx context.Context, announced Line, why error) error {
 	return err
 }
 
-// failureTimeout is how long it may take to record that a change failed.
+// failureTimeout bounds the time for recording a failed action.
 const failureTimeout = 10 * time.Second
 
-// Printable is a text of somebody else, such as an error, as an entry may have it: on one line, with a
-// space for what does not print, cut at chain.MaxText.
+// Printable makes any text, such as an error, fit for a line of the log. It replaces characters that do not print by
+// spaces, and cuts the text at chain.MaxText.
 func Printable(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) || r == utf8.RuneError {
@@ -308,9 +302,9 @@ func Printable(text string) string {
 	return text
 }
 
-// append adds an entry at the head, wherever that is by then, and before it one for each damage
-// that nobody has noted yet. What others have appended is read when it keeps an entry from being written,
-// and not before. The id makes the bytes of an entry unlike anybody else's, as Append of the chain requires.
+// append adds a line at the head, and before it a line for each damage without one. If another process has taken the
+// place, append reads its lines and tries again. The random id makes the bytes of a line unique, as chain.Append
+// requires.
 func (l *Log) append(ctx context.Context, e Line) (Line, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -328,7 +322,7 @@ func (l *Log) append(ctx context.Context, e Line) (Line, error) {
 			return Line{}, fmt.Errorf("append to the audit log: %w", err)
 		}
 		_, won, err := l.files.Append(ctx, l.head, data)
-		theirs := !won && (err == nil || errors.Is(err, blob.ErrConflict)) // perhaps a file that cannot be read
+		theirs := !won && (err == nil || errors.Is(err, blob.ErrConflict)) // possibly a file that cannot be read
 		switch {
 		case theirs:
 			if err := l.refresh(ctx); err != nil {

@@ -48,7 +48,7 @@ func TestDoNotesAFailure(t *testing.T) {
 	failure := errors.New("held")
 	ctx, cancel := context.WithCancel(t.Context())
 	err := log.Do(ctx, auditlog.Intent{Actor: "a", Action: auditlog.Rebuild}, func() error {
-		cancel() // what made it fail must not keep it from being noted
+		cancel() // the failure is recorded, although the context ended
 		return failure
 	})
 	if !errors.Is(err, failure) {
@@ -134,8 +134,8 @@ func three(t *testing.T) *memblob.Store {
 	return store
 }
 
-// Whatever is wrong with the files, a key can be revoked. The damage is named, and noted once in
-// the log, with the hash of what was found.
+// An operator can revoke a key in spite of damaged files. The log records the damage once, with the hash of the
+// damaged bytes.
 func TestLogGoesOnAfterDamage(t *testing.T) {
 	broken := errors.New("bad sector")
 	edit := func(seq int64, change func(string) string) func(*testing.T, *memblob.Store) blob.Store {
@@ -241,8 +241,7 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 	}
 }
 
-// What is damaged stays damaged: also when the bytes are changed a second time, the hash that
-// was noted tells.
+// A second change of a damaged file shows, because its hash differs from the recorded one.
 func TestSecondDamageOfOneFileIsNoted(t *testing.T) {
 	store := three(t)
 	for i, text := range []string{"cut", "cut again"} {
@@ -278,8 +277,7 @@ func TestRunningLogMeetsDamage(t *testing.T) {
 	}
 }
 
-// What another process wrote cannot be read: the log goes on behind it. A store that cannot be
-// read at all is another matter.
+// The log goes on after another process's unreadable file. A store that cannot be read at all is an error.
 func TestRunningLogMeetsAnUnreadableFile(t *testing.T) {
 	inner, down := three(t), errors.New("bad sector")
 	var bad atomic.Value
@@ -340,7 +338,7 @@ func TestTextsArePrintable(t *testing.T) {
 	}
 }
 
-// The bytes of an entry are what they always were.
+// The bytes of a line never change.
 func TestFileBytes(t *testing.T) {
 	const old = `{"seq":1,"previous":"","id":"A1","at":"2026-06-01T09:00:00Z","actor":"operator:anna","action":"rollback","subject":"12","reason":"wrong <grid>"}`
 	store := memblob.New()

@@ -1,14 +1,13 @@
-// Package clock makes race time: the instant that the program acts as if it were, which may
-// be another one than the real, and may run faster.
+// Package clock provides race time, the time by which the program acts. It may differ from real time, and may run
+// faster.
 //
-// A Clock is a pair of instants that belong together, one of race time and one of real time,
-// and a speed. It is a plain value without state, so that every process that is given the same
-// one, as text on a command line or in the environment, has the same race time.
+// A Clock is an instant of race time, the instant of real time that belongs to it, and a speed. It is a plain value
+// without state. Processes with the same Clock, as text on a command line or in the environment, have the same race
+// time.
 //
-// What is published or written to the ledger uses race time. Limits, timeouts, key expiry,
-// polling and retention use real time and do not need this package. Code that has to know the
-// time takes a func() time.Time and is given Clock.Now; Clock.Real says how long to wait for a
-// race instant.
+// Published documents and the ledger use race time. Limits, timeouts, key expiry, polling and retention use real time
+// and do not need this package. Code that reads the time takes a func() time.Time, and gets Clock.Now. To wait for a
+// race instant, it uses Clock.Real.
 package clock
 
 import (
@@ -30,11 +29,10 @@ type Clock struct {
 	speed      float64   // race seconds in a real second, above 0
 }
 
-// System returns the clock whose race time is real time.
+// System returns the clock with race time equal to real time.
 func System() Clock { return Clock{} }
 
-// At returns the clock on which it was race time race at real time actual, and which runs at the
-// given number of race seconds in a real second.
+// At returns the clock that shows race at the real time actual, and runs speed race seconds in a real second.
 func At(race, actual time.Time, speed float64) (Clock, error) {
 	if race.IsZero() || actual.IsZero() {
 		return Clock{}, errors.New("race clock: an instant of race time and one of real time are required")
@@ -86,7 +84,7 @@ func (c Clock) String() string {
 		strconv.FormatFloat(c.speed, 'g', -1, 64))
 }
 
-// IsSystem says that race time is real time. Only then can what is recorded be real.
+// IsSystem reports whether race time is real time. Only then may a ledger be real.
 func (c Clock) IsSystem() bool { return c == System() }
 
 // Speed is the number of race seconds in a real second.
@@ -101,8 +99,7 @@ func (c Clock) Speed() float64 {
 func (c Clock) Now() time.Time { return c.Race(time.Now()) }
 
 // Race converts an instant of real time to race time, in UTC. A later instant never gives an
-// earlier race time. Both times reach about 292 years from the instants the clock was made
-// with; what is beyond is cut to that.
+// earlier race time. Both times are cut to about 292 years around the instants of the clock.
 func (c Clock) Race(actual time.Time) time.Time {
 	if c.IsSystem() {
 		return actual.UTC()
@@ -110,8 +107,8 @@ func (c Clock) Race(actual time.Time) time.Time {
 	return c.race.Add(scale(actual.Sub(c.real), c.speed))
 }
 
-// Real converts an instant of race time to an instant of real time, in UTC, at which Race has
-// reached it: less than a microsecond of real time late.
+// Real converts an instant of race time to the real time, in UTC, at which Race reaches it, at most a microsecond
+// late.
 func (c Clock) Real(race time.Time) time.Time {
 	if c.IsSystem() {
 		return race.UTC()
@@ -125,8 +122,8 @@ func (c Clock) Real(race time.Time) time.Time {
 	return actual
 }
 
-// scale returns d times factor, cut to what a Duration can hold. With the factor 1 it is exact;
-// else it is to 53 bits, which is a nanosecond in a hundred days.
+// scale returns d times factor, cut to the range of a Duration. It is exact for the factor 1, else exact to 53 bits,
+// a nanosecond in a hundred days.
 func scale(d time.Duration, factor float64) time.Duration {
 	if factor == 1 {
 		return d

@@ -98,7 +98,7 @@ func TestConversion(t *testing.T) {
 	}
 }
 
-// Whoever waits until Real finds that the race instant has come, and has waited little longer.
+// At Real the race instant has come.
 func TestRealIsWhenRaceHasCome(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {

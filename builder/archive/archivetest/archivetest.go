@@ -23,8 +23,8 @@ func Embedded(t testing.TB) *season.Archive {
 	return a
 }
 
-// Seasons returns the facts of the embedded seasons from one year to another: few of them make a
-// version in a fraction of the time. Seasons and rounds may be replaced; what is in a round is shared.
+// Seasons returns the facts of the embedded seasons from one year to another, because few seasons build in a fraction
+// of the time. Tests may replace seasons and rounds. They share the contents of a round, and only read them.
 func Seasons(t testing.TB, from, to int) season.Facts {
 	t.Helper()
 	facts := Embedded(t).Facts()
@@ -35,7 +35,7 @@ func Seasons(t testing.TB, from, to int) season.Facts {
 	return facts
 }
 
-// Scheduled returns what the calendar alone says of a round.
+// Scheduled returns a round as its calendar has it, before any session.
 func Scheduled(r *season.Round) season.Round {
 	return season.Round{
 		Number: r.Number, GrandPrix: r.GrandPrix, Name: r.Name, Circuit: r.Circuit, Street: r.Street, CourseKm: r.CourseKm,
