@@ -19,7 +19,7 @@ import (
 	"gridcast/snapshots/blob/porttest"
 )
 
-// TestAdmin looks at what an operator sees.
+// TestAdmin reads the pages of an operator.
 func TestAdmin(t *testing.T) {
 	address := porttest.Address(t)
 	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.AdminListen = address })
@@ -68,8 +68,8 @@ func fetch(t testing.TB, url string) string {
 	return string(body)
 }
 
-// TestLook has an edge whose store never tells of a change by itself: word of a new version on the
-// admin port, and not the end of its patience, is what makes the edge look.
+// TestLook uses a store that never reports a change by itself, so that only the notification on the
+// admin port, and not the end of a wait, makes the edge poll.
 func TestLook(t *testing.T) {
 	address := porttest.Address(t)
 	var store deafStore
@@ -80,7 +80,7 @@ func TestLook(t *testing.T) {
 	for n := int64(2); n <= 5; n++ {
 		edgetest.Publish(t, w.store, n)
 		store.patience.Store(0)
-		for w.edge.Status().Version < n { // the edge may have been about to look when it heard
+		for w.edge.Status().Version < n { // the edge may have been about to poll when the notification came
 			response, err := http.Post("http://"+address+"/look", "", nil)
 			if err != nil || response.StatusCode != http.StatusNoContent {
 				t.Fatalf("POST /look: got %v, %v, want 204", response, err)
@@ -93,11 +93,11 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// deafStore is a store that never tells of a change of what is watched.
+// deafStore is a store that never reports a change of a watched key.
 type deafStore struct {
 	blob.Store
 
-	patience atomic.Int64 // how often one who watches has given up
+	patience atomic.Int64 // number of watches that ended without a change
 }
 
 func (s *deafStore) Watch(ctx context.Context, key string, seen blob.Tag, limit int64) (blob.Object, error) {

@@ -9,7 +9,7 @@ import (
 	"gridcast/edge"
 )
 
-// TestNoAllocations runs the handler on its own: what fasthttp does around it is not ours.
+// TestNoAllocations runs the handler alone, without fasthttp's own work.
 func TestNoAllocations(t *testing.T) {
 	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e6 })
 	etag := w.get("/api/v1/calendar").Header.Get("ETag")

@@ -13,19 +13,19 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// answer is a decided response: a finished one and what is the request's own.
+// answer is a decided response: a finished one, and the fields of this request.
 type answer struct {
 	response   *resident.Response
 	retryAfter int              // seconds; 0: no such header
 	more       []resident.Field // beside those of the response
-	file       *openFile        // the body; nil: that of the response
+	file       *openFile        // the body; nil: the response's own
 	rate       limit.Decision
 
 	endpoint int // label of the metrics: index into catalog.Endpoints, unrouted or outside
 	tier     int // label of the metrics: index into keys.Tiers.Names, or noTier
 }
 
-// The names of the fields that are the request's own, in their spelling on the wire.
+// The names of the fields of a single request, in their wire spelling.
 var (
 	rateLimit     = []byte("X-RateLimit-Limit")
 	rateRemaining = []byte("X-RateLimit-Remaining")
@@ -54,7 +54,7 @@ func (a *answer) write(response *fasthttp.Response) {
 		h.SetCanonical(f.Name, f.Value)
 	}
 	if a.file != nil {
-		response.SetBodyStream(a.file, a.file.size) // which closes it
+		response.SetBodyStream(a.file, a.file.size) // closes it
 		return
 	}
 	response.SetBodyRaw(a.response.Body)
@@ -65,10 +65,10 @@ func setInt(h *fasthttp.ResponseHeader, name []byte, value int64) {
 	h.SetCanonical(name, strconv.AppendInt(digits[:0], value, 10))
 }
 
-// retrySoon is the Retry-After of a 503, in seconds: about what a start takes.
+// retrySoon is the Retry-After of a 503, in seconds: about the time of a start.
 const retrySoon = 5
 
-// The refusals that are always the same.
+// The constant refusals.
 var (
 	keyMissing = refusal(http.StatusUnauthorized, wire.Unauthorized, unauthorizedMessage,
 		resident.NewField("WWW-Authenticate", `Bearer realm="gridcast"`))
@@ -103,7 +103,7 @@ var (
 	largeHeader      = refusal(http.StatusRequestHeaderFieldsTooLarge, wire.TooLarge, "request line and header are too large")
 )
 
-// One message, whatever is wrong with a key: it must not tell a guesser how close they are.
+// One message for every fault of a key: it must not tell a guesser how close a guess is.
 const unauthorizedMessage = "a valid API key is required, as Authorization: Bearer KEY or X-API-Key: KEY; " +
 	"check that it was sent, that all of it was copied, and that it has neither expired nor been revoked"
 
@@ -126,7 +126,7 @@ func refusal(status int, code wire.Code, message string, fields ...resident.Fiel
 	return resident.New(status, nil, resident.Uncached(append([]resident.Field{resident.JSON}, fields...)...), body)
 }
 
-// countdown makes the responses of the computed endpoint. Its body is a function of the round
+// countdown makes the responses of the computed endpoint. Its body depends only on the round
 // and the second, so that all requests of one second share a response.
 type countdown struct {
 	latest atomic.Pointer[second]
@@ -141,7 +141,7 @@ type second struct {
 
 var countdownFields = resident.Uncached(resident.JSON)
 
-// answer returns the response with the first round that starts after now, which is race time.
+// answer returns the response with the first round that starts after now, in race time.
 func (c *countdown) answer(rounds *wire.Countdown, now time.Time) *resident.Response {
 	round := rounds.Next(now)
 	if round == nil {

@@ -18,8 +18,8 @@ import (
 )
 
 // TestDrainOfBusyConnections stops an edge under a thousand connections that ask without a
-// pause, over real sockets. A connection may end between two requests; a response that has
-// begun must be whole, and a request that the edge has read is answered.
+// pause, over real sockets. A connection may end between two requests. A response that has
+// begun must be whole, and a request that the edge has read gets its answer.
 func TestDrainOfBusyConnections(t *testing.T) {
 	const connections = 1000
 	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e9 })
@@ -52,7 +52,7 @@ func TestDrainOfBusyConnections(t *testing.T) {
 						continue
 					}
 				}
-				// The end came before a byte of the response.
+				// The connection ended before the first byte of the response.
 				if !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
 					t.Errorf("connection %d: %v", i, err)
 				}
@@ -72,7 +72,7 @@ func TestDrainOfBusyConnections(t *testing.T) {
 	t.Logf("%d responses on %d connections, %d of which were told that it was the last", answered.Load(), connections, last.Load())
 }
 
-// whole reads a response. The error is io.EOF only if nothing of it came.
+// whole reads a response. The error is io.EOF only if no byte of it came.
 func whole(reader *bufio.Reader) (response, error) {
 	if _, err := reader.Peek(1); err != nil {
 		return response{}, err
@@ -84,8 +84,8 @@ func whole(reader *bufio.Reader) (response, error) {
 	return r, err
 }
 
-// TestThousandSwaps reads the standings on 256 connections during a thousand swaps, a quarter of them
-// where tests are to be short, as under the race detector.
+// TestThousandSwaps reads the standings on 256 connections during a thousand swaps, or a quarter of them
+// in short runs, as under the race detector.
 func TestThousandSwaps(t *testing.T) {
 	const connections = 256
 	swaps := 1000

@@ -10,57 +10,57 @@ import (
 	"gridcast/edge/keys"
 )
 
-// Config is what an operator decides about an edge. The zero value is not valid: begin with
+// Config holds an operator's settings of an edge. The zero value is not valid: begin with
 // [DefaultConfig].
 type Config struct {
-	// Listen is the host:port of the API. It is not used where Deps.Listener is given.
+	// Listen is the host:port of the API. It is unused if Deps.Listener is set.
 	Listen string
-	// AdminListen is the host:port of metrics and profiles; empty: none. Whoever reaches it
-	// can read them, so it belongs on a private address.
+	// AdminListen is the host:port of metrics and profiles; empty: none. The port needs no token,
+	// so it belongs on a private address.
 	AdminListen string
-	// CacheDir is where the edge keeps its own copy of keys and version, from which it
-	// starts when the storage is down; empty: none. No other process may use the folder.
+	// CacheDir is the folder of the edge's own copy of keys and version. The edge
+	// starts from it when the storage is down; empty: none. No other process may use the folder.
 	CacheDir string
 
-	// TLSCert and TLSKey are PEM files; both or neither. They are read again when they change.
+	// TLSCert and TLSKey are PEM files; both or neither. The edge reads them again when they change.
 	TLSCert, TLSKey string
-	// TrustedProxies are the networks from which X-Forwarded-For is believed.
+	// TrustedProxies are the networks whose X-Forwarded-For the edge believes.
 	TrustedProxies []netip.Prefix
 
 	// Tiers are the requests per minute of the keys.
 	Tiers keys.Tiers
-	// AnonymousLimit is what the rate headers say to a client without a valid key, which is
-	// refused in any case: requests per minute of its address.
+	// AnonymousLimit is the limit in the rate headers of a client without a valid key, which is
+	// always refused: requests per minute of its address.
 	AnonymousLimit int
-	// AnonymousSlots is how many windows of addresses there are, 16 bytes each.
+	// AnonymousSlots is the number of windows of addresses, 16 bytes each.
 	AnonymousSlots int
 
 	// ExpressLane answers plain requests below the HTTP server, see package express. It is
 	// not used for TLS.
 	ExpressLane bool
 
-	// ReadTimeout ends a connection on which a request does not arrive whole in time.
+	// ReadTimeout ends a connection if a request does not arrive whole in time.
 	ReadTimeout time.Duration
-	// WriteTimeout ends a connection that does not take a response in time.
+	// WriteTimeout ends a connection that does not accept a response in time.
 	WriteTimeout time.Duration
 	// IdleTimeout ends a connection without a new request.
 	IdleTimeout time.Duration
-	// MaxHeaderBytes is the most that request line and header may measure: beyond it, 431.
+	// MaxHeaderBytes is the largest size of request line and header: beyond it, 431.
 	MaxHeaderBytes int
-	// MaxBodyBytes is the most that a request body may measure, which no endpoint reads:
+	// MaxBodyBytes is the largest size of a request body, which no endpoint reads:
 	// beyond it, 413.
 	MaxBodyBytes int
-	// MaxConnections is how many connections are open at once; more wait in the kernel.
+	// MaxConnections is the number of connections open at once; more wait in the kernel.
 	MaxConnections int
 
-	// DrainDelay is how long the edge goes on accepting after it was told to stop, while
-	// /readyz already says so, for load balancers to notice.
+	// DrainDelay is the time for which a stopping edge still accepts connections. /readyz
+	// already answers 503, so that load balancers notice.
 	DrainDelay time.Duration
-	// DrainTimeout is how long it then waits for connections to end.
+	// DrainTimeout is the time it then waits for connections to end.
 	DrainTimeout time.Duration
 }
 
-// DefaultConfig returns the values that hold where nothing else is configured.
+// DefaultConfig returns the values without configuration.
 func DefaultConfig() Config {
 	return Config{
 		Listen:         "127.0.0.1:8080",

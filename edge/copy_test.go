@@ -25,7 +25,7 @@ func (deadStore) Watch(context.Context, string, blob.Tag, int64) (blob.Object, e
 	return blob.Object{}, errDead
 }
 
-// TestStartWithoutStorage starts an edge from what another left on disk.
+// TestStartWithoutStorage starts an edge from another edge's copy on disk.
 func TestStartWithoutStorage(t *testing.T) {
 	dir := t.TempDir()
 	cached := func(c *edge.Config, _ *edge.Deps, _ *setup) { c.CacheDir = dir }

@@ -79,7 +79,7 @@ func TestCredentials(t *testing.T) {
 	})
 }
 
-// TestOrigins is about keys for widgets.
+// TestOrigins has a row for each decision about keys for widgets.
 func TestOrigins(t *testing.T) {
 	w := newWorld(t)
 	for _, tt := range []struct {
@@ -109,7 +109,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestConnectionRemembersItsKey changes what a key may do under a connection that goes on.
+// TestConnectionRemembersItsKey changes the rights of a key under an open connection.
 func TestConnectionRemembersItsKey(t *testing.T) {
 	w := newWorld(t)
 	c := w.dial()

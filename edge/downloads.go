@@ -22,24 +22,24 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// downloads keeps the files of the seasons on disk, from which requests are answered: what is sent is
-// never in memory as a whole. A file lies under its hash, so that the versions which have it share it,
-// and it is there also when the store is not.
+// downloads keeps the files of the seasons on disk and serves them from there, so that no file
+// is in memory as a whole. A file lies under its hash, so that versions share it,
+// and so that it is there when the store is not.
 //
-// Without Config.CacheDir the folder is one of the system's for temporary files, and is removed at the
-// end. Where neither can be written, downloads are answered 503 and the rest is served.
+// Without Config.CacheDir downloads uses a temporary folder of the system, and removes it at the
+// end. If it can write to neither, the edge answers downloads with 503 and serves the rest.
 type downloads struct {
 	store   blob.Store
 	folder  string // of the configuration; empty: a temporary one
 	log     *slog.Logger
 	wanted  func() []snapshots.Bulk // of the version served
-	patient time.Duration           // a client that takes nothing for so long is gone
-	wake    chan struct{}           // its buffer is one
+	patient time.Duration           // a client that accepts nothing for so long is cut off
+	wake    chan struct{}           // buffered, of size one
 	sending atomic.Int64
-	most    int64 // files that may be open at once: the rest of the process needs descriptors too
+	most    int64 // files open at once, so that the rest of the process has descriptors too
 	slowest int64 // rate, in bytes a second, of the slowest client that gets a whole file
 
-	mu    sync.Mutex      // guards what follows
+	mu    sync.Mutex      // guards dir and ready
 	dir   string          // empty: there is none (yet)
 	ready map[string]bool // hashes of files that are known to be whole
 }
@@ -47,7 +47,7 @@ type downloads struct {
 const (
 	mostSending   = 64
 	slowestClient = 8 << 10
-	// downloadsAgain is how long after a failure the files that are missing are asked for again.
+	// downloadsAgain is the wait after a failure before the next attempt to fetch missing files.
 	downloadsAgain = 5 * time.Second
 	longestAgain   = time.Minute
 )
@@ -60,11 +60,11 @@ var (
 func (d *downloads) look() {
 	select {
 	case d.wake <- struct{}{}:
-	default: // it is about to
+	default: // run is about to fetch
 	}
 }
 
-// run fetches what the version served has and the disk has not, until ctx ends.
+// run fetches the missing files of the served version, until ctx ends.
 func (d *downloads) run(ctx context.Context) error {
 	var said string
 	for again := downloadsAgain; ; {
@@ -101,7 +101,7 @@ func (d *downloads) close() error {
 	return nil
 }
 
-// place returns the folder, which is made when first asked for.
+// place returns the folder, and makes it on first use.
 func (d *downloads) place() (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -123,8 +123,8 @@ func (d *downloads) place() (string, error) {
 	return dir, nil
 }
 
-// sync makes the folder hold what is wanted: the newest season first, one file in memory at a time.
-// What is no longer wanted goes; whoever is being sent it has it open.
+// sync makes the folder hold the wanted files: the newest season first, one file in memory at a time.
+// It removes files that are no longer wanted; a client that is reading one has it open.
 func (d *downloads) sync(ctx context.Context) error {
 	wanted := d.wanted()
 	if len(wanted) == 0 {
@@ -173,11 +173,11 @@ func (d *downloads) forget(name string) {
 	delete(d.ready, name)
 }
 
-// fetch takes the file that is there if it is whole, as after a restart, and else that of the store.
+// fetch keeps the existing file if it is whole, as after a restart, and otherwise reads it from the store.
 func (d *downloads) fetch(ctx context.Context, dir string, b snapshots.Bulk) error {
 	path := filepath.Join(dir, fileOf(b))
 	if f, err := openWhole(path, b); err == nil {
-		_ = f.Close() // it was read only
+		_ = f.Close() // it was only read
 	} else {
 		data, err := b.Fetch(ctx, d.store)
 		if err != nil {
@@ -213,8 +213,8 @@ func replace(dir, path string, data []byte) error {
 	return nil
 }
 
-// openWhole opens a file and reads all of it: what it returns has the hash. No byte of a file that was
-// damaged on the disk is sent.
+// openWhole opens a file, reads all of it and checks its hash, so that no byte of a damaged file
+// is sent.
 func openWhole(path string, b snapshots.Bulk) (*os.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -234,7 +234,7 @@ func openWhole(path string, b snapshots.Bulk) (*os.File, error) {
 	return f, nil
 }
 
-// open returns a file to be sent, which must be closed. The error is errBusy or errNotHere.
+// open returns a file to be sent. The caller must close it. The error is errBusy or errNotHere.
 func (d *downloads) open(b snapshots.Bulk) (*openFile, error) {
 	if !d.has(b) {
 		return nil, errNotHere
@@ -264,18 +264,18 @@ func (d *downloads) open(b snapshots.Bulk) (*openFile, error) {
 	return nil, errNotHere
 }
 
-// openFile is a file that is being sent, by the goroutine of its request.
+// openFile is a file that the goroutine of its request is sending.
 type openFile struct {
 	file     *os.File
 	size     int
-	conn     net.Conn // to which it is sent
+	conn     net.Conn // the client's connection
 	patience time.Duration
 	started  bool
 	end      func()
 }
 
-// Read gives the client, before the first byte, as long as a file of that size takes: the server would
-// give it as long as for a short answer.
+// Read first extends the client's deadline to the time that a file of that size takes. The server's own
+// deadline is for short answers.
 func (f *openFile) Read(p []byte) (int, error) {
 	if !f.started && f.conn != nil {
 		f.started = true

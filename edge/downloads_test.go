@@ -23,10 +23,10 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// file is a download that does not compress, of n bytes.
+// file is an incompressible download of n bytes.
 func file(n int, seed byte) []byte {
 	data := make([]byte, n)
-	_, _ = rand.NewChaCha8([32]byte{seed}).Read(data) // which fails never
+	_, _ = rand.NewChaCha8([32]byte{seed}).Read(data) // never fails
 	return data
 }
 
@@ -48,7 +48,7 @@ func inDir(dir string) option {
 	return func(c *edge.Config, _ *edge.Deps, _ *setup) { c.CacheDir = dir }
 }
 
-// TestDownload asks for the file of a season in every way, with a folder for copies and without.
+// TestDownload requests the file of a season in every way, with a folder for copies and without.
 func TestDownload(t *testing.T) {
 	for _, dir := range []string{t.TempDir(), ""} {
 		w := newWorld(t, inDir(dir))
@@ -119,7 +119,7 @@ func TestDownload(t *testing.T) {
 	}
 }
 
-// TestDamagedCopyIsNotSent has copies that were changed, cut short and removed on the disk.
+// TestDamagedCopyIsNotSent uses copies that were changed, cut short and removed on the disk.
 func TestDamagedCopyIsNotSent(t *testing.T) {
 	dir := t.TempDir()
 	w := newWorld(t, inDir(dir))
@@ -153,7 +153,7 @@ func TestDamagedCopyIsNotSent(t *testing.T) {
 	}
 }
 
-// TestDownloadsWithoutStorage starts from what another edge left on the disk, one file of it damaged.
+// TestDownloadsWithoutStorage starts from another edge's copies on disk, one of them damaged.
 func TestDownloadsWithoutStorage(t *testing.T) {
 	dir := t.TempDir()
 	first := newWorld(t, inDir(dir))
@@ -185,8 +185,8 @@ func TestDownloadsWithoutStorage(t *testing.T) {
 	}
 }
 
-// TestDownloadsAfterARestore: a store that is put back from a backup has the downloads of before, which
-// the edge no longer has on its disk; it fetches them again, and what it has is not sent for them.
+// TestDownloadsAfterARestore: a store restored from a backup has earlier downloads, which
+// the edge no longer has on its disk. The edge fetches them again, and sends none of the later files for them.
 func TestDownloadsAfterARestore(t *testing.T) { inBubble(t, restoredDownloads) }
 
 func restoredDownloads(t *testing.T) {
@@ -232,7 +232,7 @@ func restoredDownloads(t *testing.T) {
 	}
 }
 
-// begin asks for the current season's file on a connection of its own and reads the head of the answer.
+// begin requests the current season's file on its own connection and reads the head of the answer.
 func (w *world) begin() (status int, length int64, rest *bufio.Reader) {
 	w.t.Helper()
 	c := w.dial()
@@ -247,8 +247,8 @@ func (w *world) begin() (status int, length int64, rest *bufio.Reader) {
 	return r.StatusCode, r.ContentLength, rest
 }
 
-// TestSlowReaderGetsWhatItBegan: longer than the server waits for short answers, and while another
-// version has another file and the old one is gone. More than may be sent at once wait.
+// TestSlowReaderGetsWhatItBegan: the transfer takes longer than the server's deadline for short answers, and
+// meanwhile another version replaces the file. Requests beyond the allowed number wait.
 func TestSlowReaderGetsWhatItBegan(t *testing.T) { inBubble(t, slowReader) }
 
 func slowReader(t *testing.T) {
@@ -280,7 +280,7 @@ func slowReader(t *testing.T) {
 	}
 }
 
-// TestStalledReaderIsCutOff: who takes nothing keeps no file open.
+// TestStalledReaderIsCutOff: a client that accepts nothing keeps no file open.
 func TestStalledReaderIsCutOff(t *testing.T) { inBubble(t, stalledReader) }
 
 func stalledReader(t *testing.T) {
@@ -295,7 +295,7 @@ func stalledReader(t *testing.T) {
 	}
 }
 
-// TestDownloadsAreNotInMemory sends a file several times and counts everything that is allocated.
+// TestDownloadsAreNotInMemory sends a file several times and counts all allocations.
 func TestDownloadsAreNotInMemory(t *testing.T) {
 	w := newWorld(t)
 	const size, times = 24 << 20, 6
@@ -317,7 +317,7 @@ func TestDownloadsAreNotInMemory(t *testing.T) {
 	}
 }
 
-// TestDownloadsWithoutADisk: where no folder can be written, everything else is served.
+// TestDownloadsWithoutADisk: if no folder is writable, the edge serves everything else.
 func TestDownloadsWithoutADisk(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
 	w := newWorld(t)

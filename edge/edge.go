@@ -1,12 +1,12 @@
 // Package edge is the gateway: it answers the public API from a published version in memory.
 //
-// On the path of a request nothing is asked of the builder, the storage or an upstream, no
-// lock is taken and nothing is allocated: a key is found by its hash, counted in one atomic
-// word, and the response has been finished since its version was loaded. [gateway.serve] is
+// The path of a request asks no builder, storage or upstream, takes no
+// lock and allocates nothing. The edge finds a key by its hash and counts it in one atomic
+// word. The response has been finished since its version was loaded. [gateway.serve] is
 // that path, in the order of the contract.
 //
-// Beside it, an [Edge] follows versions and keys in the store, and refuses what is not sound
-// while it goes on with the last that was.
+// Beside it, an [Edge] follows versions and keys in the store. It refuses a faulty one and
+// goes on with the last good one.
 package edge
 
 import (
@@ -34,29 +34,29 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// Deps is what an edge is given by the program.
+// Deps holds the program's values for an edge.
 type Deps struct {
 	Store blob.Store
 	Log   *slog.Logger
-	// RaceTime converts an instant to race time, in which the countdown runs; nil: they are
+	// RaceTime converts an instant to race time, for the countdown; nil: they are
 	// the same.
 	RaceTime func(actual time.Time) time.Time
 	// Clock is the clock of limits and of the expiry of keys; nil: real time.
 	Clock func() time.Time
 	// Limits makes the counters of the keys; nil: limit.Memory.
 	Limits limit.Source
-	// Listener is where the API is served; nil: Config.Listen is opened by Run.
+	// Listener is the listener of the API; nil: Run opens Config.Listen.
 	Listener net.Listener
-	// Registry takes the edge's metrics and is what the admin listener shows; nil: a new
+	// Registry takes the edge's metrics, and the admin listener shows it; nil: a new
 	// one with the metrics of the Go runtime and the process.
 	Registry *prometheus.Registry
-	// Builder says why the builder of the same process does not build; nil: there is none, and
-	// an empty text: it does.
+	// Builder returns the fault of the builder in the same process, empty if it builds; nil: there is no
+	// builder.
 	Builder func() string
-	// Widgets are the releases of the widget that are served, the newest first. Pages of others name
-	// one by its version and its hash, so a release never changes and none is taken away.
+	// Widgets are the served releases of the widget, the newest first. Other sites' pages name
+	// a release by its version and its hash, so a release never changes and none is removed.
 	Widgets []Widget
-	// Start says what the start page shows besides; nil: nothing. It is asked once, by a request.
+	// Start returns the additions to the start page; nil: none. The edge calls it once, in a request.
 	Start func() StartPage
 }
 
@@ -66,9 +66,9 @@ type Widget struct {
 	Module  []byte // an ES module
 }
 
-// StartPage says what the start page of a demo shows, where anybody may see the key.
+// StartPage holds the additions to the start page of a demo, where the key is public.
 type StartPage struct {
-	Key     string // with which the widget asks; empty: the reader gives one
+	Key     string // the widget's key; empty: the reader gives one
 	Console string // URL of the operator's console
 }
 
@@ -84,29 +84,29 @@ type Edge struct {
 	lane      lane // nil: the HTTP server answers everything
 	metrics   *metrics
 
-	tls         *tls.Config                 // nil: the edge does not serve TLS itself
+	tls         *tls.Config                 // nil: the edge has no TLS
 	certificate atomic.Pointer[certificate] // nil before the edge listens, and without TLS
 
 	stopping atomic.Bool
-	look     chan struct{} // see Look
+	look     chan struct{} // requests a poll; see Look
 	started  chan struct{} // closed by awaitReady
-	sayAfter time.Duration // of waiting, before the edge says what it waits for
+	sayAfter time.Duration // wait before the edge logs the reason for waiting
 }
 
 // lane stands between the listener and the HTTP server, and answers plain requests before it.
 type lane interface {
-	// Listen takes the connections of a listener, and returns the listener of the server for
-	// those that the lane does not answer itself. It is called once.
+	// Listen accepts the connections of a listener, and returns the listener of the server for
+	// the connections that the lane does not answer itself. It is called once.
 	Listen(net.Listener) (net.Listener, error)
 	// ConnState must be the server's hook.
 	ConnState(net.Conn, fasthttp.ConnState)
 	// Drain lets the connections end. It is called before the server's Shutdown.
 	Drain(context.Context) error
-	// Open returns how many connections are open, whoever serves them.
+	// Open returns the number of open connections, with the lane or with the server.
 	Open() int
 }
 
-// newLane is set where a lane is part of the program. It returns nil if the configuration does without.
+// newLane is set if the program includes a lane. It returns nil if the configuration disables the lane.
 var newLane func(*Edge) lane
 
 // New checks the configuration and returns an edge that does nothing yet.
@@ -192,7 +192,7 @@ func (e *Edge) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Following goes on while connections drain: the last response is as good as the first.
+	// Following goes on while connections drain, so that the last response is current too.
 	following, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFollowing()
 	group, ended := errgroup.WithContext(ctx)
@@ -211,7 +211,7 @@ func (e *Edge) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Ready returns nil if requests are answered with data, else why not. It is what /readyz says.
+// Ready returns nil if the edge answers requests with data, otherwise the reason. /readyz shows it.
 func (e *Edge) Ready() error {
 	switch {
 	case e.stopping.Load():
@@ -227,8 +227,8 @@ func (e *Edge) Ready() error {
 // Started returns a channel that is closed when the edge has been ready for the first time.
 func (e *Edge) Started() <-chan struct{} { return e.started }
 
-// awaitReady closes the channel of Started. Until then it says what the edge waits for, once for
-// each reason.
+// awaitReady closes the channel of Started. Until then it logs each reason for waiting
+// once.
 func (e *Edge) awaitReady(ctx context.Context) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -249,7 +249,7 @@ func (e *Edge) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// warnWaiting says what is missing and which command brings it.
+// warnWaiting logs the missing part and the command that brings it.
 func (e *Edge) warnWaiting(why string) {
 	problem, command := e.keys.Health().Problem, "gridcast keys create --name NAME --tier standard --store "+e.deps.Store.String()
 	if e.keys.Table() != nil {
@@ -281,13 +281,13 @@ func (e *Edge) stop(serving []server) error {
 	return errors.Join(errs...)
 }
 
-// server is something that Run runs and stops.
+// server is a server that Run starts and stops.
 type server struct {
 	serve    func() error // returns nil once it is shut down
 	shutdown func(context.Context) error
 }
 
-// listen opens the listeners, so that Run fails at once if an address is taken.
+// listen opens the listeners, so that Run fails at once if an address is in use.
 func (e *Edge) listen() ([]server, error) {
 	listener := e.deps.Listener
 	if listener == nil {
@@ -336,7 +336,7 @@ func (e *Edge) apiServer(listener net.Listener) (server, error) {
 			if err == nil {
 				err = s.ShutdownWithContext(ctx)
 			}
-			// Serve may not have begun when Shutdown came: this ends it as soon as it does.
+			// Shutdown may come before Serve; then this ends Serve as soon as it starts.
 			_ = listener.Close()
 			if err != nil && !errors.Is(err, net.ErrClosed) {
 				return fmt.Errorf("drain the API: %d connections still open: %w", open(), err)
@@ -346,8 +346,8 @@ func (e *Edge) apiServer(listener net.Listener) (server, error) {
 	}, nil
 }
 
-// accepting returns what the server accepts from: the listener with TLS, with the express lane
-// before the server, or as it is.
+// accepting returns the server's listener: with TLS, with the express lane
+// in front, or unchanged.
 func (e *Edge) accepting(listener net.Listener, s *fasthttp.Server) (net.Listener, error) {
 	if e.tls != nil {
 		certificate, err := newCertificate(e.cfg.TLSCert, e.cfg.TLSKey, e.tls, e.log)
@@ -365,7 +365,7 @@ func (e *Edge) accepting(listener net.Listener, s *fasthttp.Server) (net.Listene
 		handedOff, err := e.lane.Listen(listener)
 		return recorder{handedOff}, err
 	}
-	// Beyond Concurrency fasthttp answers in plain text, so connections wait before it.
+	// Beyond Concurrency fasthttp answers in plain text, so connections wait earlier.
 	listener = netutil.LimitListener(listener, e.cfg.MaxConnections)
 	if e.tls != nil {
 		listener = tls.NewListener(listener, e.tls)
@@ -373,16 +373,16 @@ func (e *Edge) accepting(listener net.Listener, s *fasthttp.Server) (net.Listene
 	return recorder{listener}, nil
 }
 
-// tlsConfig is the configuration of TLS. The certificate is loaded when the edge listens.
+// tlsConfig returns the TLS configuration. The certificate is loaded when the edge listens.
 func (e *Edge) tlsConfig() *tls.Config {
 	cfg := &tls.Config{
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return e.certificate.Load().get(hello) },
 		NextProtos:     []string{"http/1.1"},
 		MinVersion:     tls.VersionTLS12,
-		// Responses are short: to begin with small records would only cost more of them.
+		// Responses are short, so small first records would only cost more of them.
 		DynamicRecordSizingDisabled: true,
 	}
-	// Whoever learns a ticket's key could read recordings of TLS 1.2, not those of TLS 1.3.
+	// A leaked ticket key opens recordings of TLS 1.2, but not of TLS 1.3.
 	without := cfg.Clone()
 	without.SessionTicketsDisabled = true
 	cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
@@ -394,7 +394,7 @@ func (e *Edge) tlsConfig() *tls.Config {
 	return cfg
 }
 
-// httpServer is the configuration of fasthttp.
+// httpServer returns the configured fasthttp server.
 func (e *Edge) httpServer() *fasthttp.Server {
 	return &fasthttp.Server{
 		Name:         "gridcast",
@@ -417,7 +417,7 @@ func (e *Edge) httpServer() *fasthttp.Server {
 	}
 }
 
-// debugLog takes what fasthttp says about connections that end badly, which clients do.
+// debugLog takes fasthttp's messages about connections that clients end badly.
 type debugLog struct{ log *slog.Logger }
 
 func (d debugLog) Printf(format string, args ...any) {

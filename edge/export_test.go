@@ -9,46 +9,46 @@ import (
 	"gridcast/snapshots"
 )
 
-// Accept swaps a version in, as following the store does.
+// Accept swaps a version in, like following the store.
 func (e *Edge) Accept(version *snapshots.Version) error { return e.accept(version) }
 
 // Handle is the handler of the server.
 func (e *Edge) Handle(ctx *fasthttp.RequestCtx) { e.gateway.handle(ctx) }
 
-// ConnServer returns what serves a connection to its end, as the edge's server does without a lane.
+// ConnServer returns the function that serves a connection to its end, as without a lane.
 func (e *Edge) ConnServer() func(net.Conn) error {
 	server := e.httpServer()
 	return func(c net.Conn) error { return server.ServeConn(&recorded{Conn: c}) }
 }
 
-// SayAfter sets how long the edge waits before it says what for.
+// SayAfter sets the wait before the edge logs the reason for waiting.
 func (e *Edge) SayAfter(d time.Duration) { e.sayAfter = d }
 
-// MaxConnections is how many connections the edge allows.
+// MaxConnections returns the number of connections that the edge allows.
 func (e *Edge) MaxConnections() int { return e.cfg.MaxConnections }
 
-// ConnectionBound is how many connections may be open.
+// ConnectionBound returns the possible number of open connections.
 var ConnectionBound = connectionBound
 
-// Client is the address that limits are counted for.
+// Client returns the address whose requests are counted.
 var Client = client
 
-// CompressDocuments makes the pages that never change, which is done once in the life of the process.
+// CompressDocuments makes the constant pages, once in the life of the process.
 func CompressDocuments() error {
 	_, err := documents()
 	return err
 }
 
-// SetDownloads says how many downloads are sent at once, and how slow a client may be, in bytes a
-// second. It comes before the first.
+// SetDownloads sets the number of simultaneous downloads, and the slowest rate of a client, in bytes a
+// second. Call it before the first download.
 func (e *Edge) SetDownloads(most, slowest int64) {
 	e.downloads.most, e.downloads.slowest = most, slowest
 }
 
-// Downloading returns how many downloads are being sent.
+// Downloading returns the number of running downloads.
 func (e *Edge) Downloading() int64 { return e.downloads.sending.Load() }
 
-// DownloadFolder is where the downloads lie.
+// DownloadFolder returns the folder of the downloads.
 func (e *Edge) DownloadFolder() string {
 	dir, err := e.downloads.place()
 	if err != nil {

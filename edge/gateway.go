@@ -21,11 +21,11 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// gateway answers requests. What is in it is read-only or atomic.
+// gateway answers requests. Its fields are read-only or atomic.
 //
-// A request goes through this file from top to bottom: [gateway.handle] is called by the HTTP
-// server, [gateway.serve] decides by the path who answers, [gateway.serveBase] is the contract
-// below the base path. [request] says what is read of a request, [answer] what is sent.
+// A request goes through this file from top to bottom. The HTTP
+// server calls [gateway.handle]; [gateway.serve] chooses by the path; [gateway.serveBase] is the contract
+// below the base path. [request] reads the request, [answer] writes the response.
 type gateway struct {
 	keys      *keys.Follower
 	versions  *versions
@@ -38,11 +38,11 @@ type gateway struct {
 	raceTime  func(actual time.Time) time.Time // the countdown
 	metrics   *metrics
 	log       *slog.Logger
-	// deprecated are the fields that say that an endpoint is to go, by its index into catalog.Endpoints.
-	// Nil: they all stay.
+	// deprecated holds the fields that announce the end of an endpoint, by its index into catalog.Endpoints.
+	// Nil: every endpoint stays.
 	deprecated map[int][]resident.Field
 
-	closing atomic.Bool // the server says of each response that it is its connection's last
+	closing atomic.Bool // the server marks each response as its connection's last
 }
 
 // handle is the handler of fasthttp.
@@ -51,7 +51,7 @@ func (g *gateway) handle(ctx *fasthttp.RequestCtx) {
 	defer func() {
 		if p := recover(); p != nil {
 			g.reportPanic(p)
-			g.replace(ctx, &r, panicked, unrouted, time.Now()) // the injected clock may be what failed
+			g.replace(ctx, &r, panicked, unrouted, time.Now()) // the injected clock may have failed
 		}
 	}()
 	if g.closing.Load() {
@@ -88,7 +88,7 @@ func (g *gateway) serve(r *request) answer {
 	return g.serveBase(r, now)
 }
 
-// now is the time by the clock of limits, where actual is the real one.
+// now returns the time of the clock of limits for the real time actual.
 func (g *gateway) now(actual time.Time) time.Time {
 	if g.clock == nil {
 		return actual
@@ -96,11 +96,11 @@ func (g *gateway) now(actual time.Time) time.Time {
 	return g.clock()
 }
 
-// serveBase answers below the base path. If the request may not wait and counting it would, the
+// serveBase answers below the base path. If the request may not wait, but counting it would, the
 // answer has no response and nothing has been counted.
 func (g *gateway) serveBase(r *request, now time.Time) answer {
 	a := g.decide(r, now)
-	// The fields of a stored page say it themselves.
+	// A stored page has these fields already.
 	if len(g.deprecated) > 0 && a.response != nil && (a.response.Status >= 400 || a.response.ETag == nil) {
 		path, _, _ := bytes.Cut(r.target[len(catalog.BasePath):], []byte{'?'})
 		if index, ok := catalog.Lookup(bytes.TrimSuffix(path, []byte{'/'})); ok {
@@ -158,7 +158,7 @@ func (g *gateway) decide(r *request, now time.Time) answer {
 	return a
 }
 
-// route returns the page that the target means in the set, which is nil before the first
+// route returns the page of the target in the set, which is nil before the first
 // version; or it returns nil and puts the error response into the answer.
 func (g *gateway) route(r *request, set *resident.Set, a *answer) *resident.Page {
 	if set != nil && r.method == get {
@@ -205,7 +205,7 @@ func (g *gateway) route(r *request, set *resident.Set, a *answer) *resident.Page
 	return page
 }
 
-// sendFile puts a download into the answer, or why it cannot be had; nil: the version has none.
+// sendFile puts a download into the answer, or the reason why it is missing; nil: the version has none.
 func (g *gateway) sendFile(r *request, d *resident.Download, a *answer) {
 	if d == nil {
 		a.response, a.retryAfter = notInVersion, retrySoon
@@ -226,8 +226,8 @@ func (g *gateway) sendFile(r *request, d *resident.Download, a *answer) {
 	}
 }
 
-// uncharged answers without a key's limit: the rate headers show the window of the client's
-// address, as window finds or counts it.
+// uncharged answers without a key's limit. The rate headers show the window of the client's
+// address, as window reads or counts it.
 func (g *gateway) uncharged(r *request, response *resident.Response, endpoint int,
 	window func(netip.Addr, time.Time) limit.Decision, now time.Time,
 ) answer {
@@ -240,8 +240,8 @@ func (g *gateway) uncharged(r *request, response *resident.Response, endpoint in
 
 func (g *gateway) client(r *request) netip.Addr { return client(r.peer, r.forwardedFor, g.proxies) }
 
-// everyYear stands in for what a version knows before there is one, so that malformed
-// parameters are told from an edge that cannot answer yet.
+// everyYear replaces the known seasons before there is a version, so that a client with malformed
+// parameters gets 422 and not 503.
 var everyYear = func() catalog.Known {
 	k := catalog.Known{Current: 1}
 	for year := 1; year < 10000; year++ {
@@ -259,7 +259,7 @@ func underBase(target []byte) bool {
 	return len(target) == len(base) || target[len(base)] == '/' || target[len(base)] == '?'
 }
 
-// handleHTTPError answers what fasthttp refuses before there is a request for handle.
+// handleHTTPError answers the requests that fasthttp refuses before handle.
 func (g *gateway) handleHTTPError(ctx *fasthttp.RequestCtx, err error) {
 	var (
 		small *fasthttp.ErrSmallBuffer
@@ -277,7 +277,7 @@ func (g *gateway) handleHTTPError(ctx *fasthttp.RequestCtx, err error) {
 	g.replace(ctx, &request{peer: peer(ctx)}, response, httpOnly, g.now(time.Now()))
 }
 
-// replace sends and counts an error instead of whatever the response was.
+// replace sends and counts an error instead of the response so far.
 func (g *gateway) replace(ctx *fasthttp.RequestCtx, r *request, response *resident.Response, endpoint int, now time.Time) {
 	ctx.Response.Reset()
 	a := g.uncharged(r, response, endpoint, g.anonymous.Peek, now)
@@ -285,13 +285,13 @@ func (g *gateway) replace(ctx *fasthttp.RequestCtx, r *request, response *reside
 	g.metrics.count(&a)
 }
 
-// reportPanic notes that a request ran into a bug.
+// reportPanic logs that a request met a bug.
 func (g *gateway) reportPanic(p any) {
 	g.metrics.panics.Inc()
 	g.log.Error("request ran into a bug", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 }
 
-// peer is the address of the other side of a connection, zero if it has none.
+// peer returns the address of the other side of a connection, zero if it has none.
 func peer(ctx *fasthttp.RequestCtx) netip.Addr {
 	if tcp, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
 		return tcp.AddrPort().Addr().Unmap()

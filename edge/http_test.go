@@ -14,7 +14,7 @@ import (
 	"gridcast/schemas/catalog"
 )
 
-// TestOrderOfChecks has requests with several faults; the first check answers.
+// TestOrderOfChecks sends requests with several faults; the first check answers.
 func TestOrderOfChecks(t *testing.T) {
 	started := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["trial"] = 1 })
 	started.do("GET", "/api/v1/drivers", "X-API-Key: "+started.key["trial"])
@@ -111,7 +111,7 @@ func TestHeadersOfData(t *testing.T) {
 	}
 }
 
-// comparable drops what counts requests and seconds.
+// comparable removes the counts of requests and seconds.
 func comparable(head string) string {
 	var kept []string
 	for line := range strings.Lines(head) {
@@ -122,7 +122,7 @@ func comparable(head string) string {
 	return strings.Join(kept, "")
 }
 
-// TestEncodings decodes what it is sent. The choice among q-values is tested with the parser.
+// TestEncodings decodes the responses. The parser's tests cover the choice among q-values.
 func TestEncodings(t *testing.T) {
 	w := newWorld(t)
 	plain := w.get("/api/v1/calendar")
@@ -280,7 +280,7 @@ func TestAbsoluteForm(t *testing.T) {
 	}
 }
 
-// TestEndpointThatTheVersionLacks asks for an endpoint that was added after the version was
+// TestEndpointThatTheVersionLacks requests an endpoint that was added after the version was
 // published.
 func TestEndpointThatTheVersionLacks(t *testing.T) {
 	index, _ := catalog.Lookup("/drivers")
@@ -293,8 +293,8 @@ func TestEndpointThatTheVersionLacks(t *testing.T) {
 	}
 }
 
-// TestDeprecatedEndpointsSaySoWhateverTheyAnswer: the countdown, every refusal below the path and what
-// is stored say once each since when and until when, with the express lane and without.
+// TestDeprecatedEndpointsSaySoWhateverTheyAnswer: the countdown, every refusal below the path and the
+// stored responses carry both fields once, with the express lane and without.
 func TestDeprecatedEndpointsSaySoWhateverTheyAnswer(t *testing.T) {
 	for _, path := range []string{"/next-race", "/calendar"} {
 		index, _ := catalog.Lookup(path)

@@ -12,11 +12,11 @@ import (
 	"gridcast/edge/resident"
 )
 
-// The express lane is an optimisation that can be taken out: without this file, its tests and
+// The express lane is an optimisation that can be removed: without this file, its tests and
 // the package express, the edge compiles, and the HTTP server answers everything.
 func init() {
 	newLane = func(e *Edge) lane {
-		var l *express.Lane // nil: the configuration does without
+		var l *express.Lane // nil: the configuration disables it
 		e.deps.Registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "gridcast_edge_express_requests_total",
 			Help: "Requests answered by the express lane; they are among all the others too.",
@@ -51,7 +51,7 @@ func init() {
 	}
 }
 
-// laneHandler answers on the lane as the gateway does: all targets that one look-up finds.
+// laneHandler answers on the lane like the gateway: all targets that one look-up finds.
 type laneHandler struct{ gateway *gateway }
 
 var _ express.Handler = laneHandler{}
@@ -100,7 +100,7 @@ func (h laneHandler) Ask(q *express.Request, then func(decided any)) {
 	key, _ := r.credential()
 	entry := r.authenticate(table, key, now)
 	if entry == nil {
-		then(nil) // the key has just been revoked: Append will say so
+		then(nil) // the key was just revoked: Append answers that
 		return
 	}
 	decide := func(d limit.Decision) { then(&d) }
@@ -111,8 +111,8 @@ func (h laneHandler) Ask(q *express.Request, then func(decided any)) {
 	go func() { decide(entry.Counter.Take(now, entry.PerMinute)) }()
 }
 
-// tryTake counts a request if that takes no waiting. A counter that is not an AsyncCounter may
-// wait for all that is known of it.
+// tryTake counts a request if that needs no wait. A counter that is not an AsyncCounter may
+// always wait.
 func tryTake(c limit.Counter, now time.Time, perMinute int) (limit.Decision, bool) {
 	async, ok := c.(limit.AsyncCounter)
 	if !ok {
@@ -174,7 +174,7 @@ func appendHead(dst []byte, a *answer, q *express.Request) []byte {
 	return append(dst, "\r\n\r\n"...)
 }
 
-// The parts of a head around what is the request's own.
+// The constant parts of a head around the fields of a single request.
 const (
 	beforeDate       = "\r\nServer: gridcast\r\nDate: "
 	blankDate        = "Thu, 01 Jan 1970 00:00:00 GMT"
@@ -184,8 +184,8 @@ const (
 	beforeRetryAfter = "\r\nRetry-After: "
 )
 
-// renderHead returns the head up to the name of the first rate field, with a blank date. The
-// order of the fields is that of fasthttp, so that lane and server send the same bytes.
+// renderHead returns the head up to the name of the first rate field, with a blank date. It
+// orders the fields as fasthttp does, so that lane and server send the same bytes.
 func renderHead(r *resident.Response) *resident.Rendered {
 	head := strconv.AppendInt([]byte("HTTP/1.1 "), int64(r.Status), 10)
 	head = append(append(head, ' '), http.StatusText(r.Status)...)

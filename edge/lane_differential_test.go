@@ -23,8 +23,8 @@ import (
 )
 
 // TestLaneEqualsServer sends streams of bytes to an edge with the express lane and to one
-// without: responses, except for their date, reads and the end of the connection must be the
-// same. GRIDCAST_LANE_INPUTS sets how many streams, GRIDCAST_LANE_SEED which.
+// without. Responses, except for their date, reads and the end of the connection must be
+// equal. GRIDCAST_LANE_INPUTS sets the number of streams, GRIDCAST_LANE_SEED their seed.
 func TestLaneEqualsServer(t *testing.T) {
 	inputs := setting(t, "GRIDCAST_LANE_INPUTS", 30_000)
 	seed := setting(t, "GRIDCAST_LANE_SEED", 1)
@@ -87,11 +87,11 @@ func FuzzLane(f *testing.F) {
 	})
 }
 
-// pair is two edges of the same keys, versions and clocks.
+// pair is two edges with the same keys, versions and clocks.
 type pair struct {
 	edges                 [2]*edge.Edge        // with the lane, without
-	serveConn             func(net.Conn) error // by the one without
-	handed                *edgetest.Listener   // where the lane accepts; nil: at address
+	serveConn             func(net.Conn) error // of the edge without the lane
+	handed                *edgetest.Listener   // the lane's listener; nil: at address
 	address               string
 	registries            [2]*prometheus.Registry
 	real, race            *clock
@@ -109,9 +109,9 @@ func newPair(t testing.TB, handed *edgetest.Listener, onLane ...option) *pair {
 		return func(c *edge.Config, d *edge.Deps, _ *setup) {
 			c.ExpressLane = lane
 			c.MaxHeaderBytes = 1 << 10                          // so that streams often reach the end of the buffer
-			c.ReadTimeout, c.IdleTimeout = time.Hour, time.Hour // however slow the machine is
+			c.ReadTimeout, c.IdleTimeout = time.Hour, time.Hour // a slow machine must not end connections
 			c.MaxBodyBytes = 64
-			c.AnonymousSlots = 1 // or windows would be in places that are secret
+			c.AnonymousSlots = 1 // otherwise the windows would be in secret places
 			d.Registry = p.registries[i]
 		}
 	}
@@ -143,7 +143,7 @@ func (p *pair) accept(t *testing.T, v *snapshots.Version) {
 	}
 }
 
-// compare sends a stream to both edges and returns how much the one without a lane answered.
+// compare sends a stream to both edges and returns the length of the answer without a lane.
 func (p *pair) compare(t testing.TB, s stream) int {
 	p.laneTrace.reset(s)
 	p.plainTrace.reset(s)
@@ -168,7 +168,7 @@ func (p *pair) compare(t testing.TB, s stream) int {
 	return len(want.out)
 }
 
-// apart shows what two edges have sent from shortly before where it is no longer the same.
+// apart shows the output of both edges from shortly before the first difference.
 func apart(server, lane []byte) string {
 	const before, after = 200, 400
 	at := 0
@@ -180,7 +180,7 @@ func apart(server, lane []byte) string {
 		at, server[from:at], server[at:min(len(server), at+after)], lane[at:min(len(lane), at+after)])
 }
 
-// compareMetrics wants both edges to have counted the same.
+// compareMetrics checks that both edges have equal counts.
 func (p *pair) compareMetrics(t *testing.T) {
 	var counts [2]map[string]float64
 	for i, registry := range p.registries {
@@ -205,21 +205,21 @@ func (p *pair) compareMetrics(t *testing.T) {
 	}
 }
 
-// stream is what a client sends, and how it arrives.
+// stream is the data of a client, and their arrival.
 type stream struct {
 	data []byte
-	cuts []int // ascending: where a read ends at the latest
-	end  error // of every read after all data
+	cuts []int // ascending: the latest end of each read
+	end  error // the result of every read after all data
 }
 
-// trace is a connection that delivers a stream and notes what the other side does.
+// trace is a connection that delivers a stream and records the other side's calls.
 type trace struct {
 	stream
 	at      int
 	out     []byte
-	reads   []int         // how far each read went; -1: it got the end
-	written []int         // how much was sent before each read
-	closed  int           // how far was read when the connection was closed; -1: it is open
+	reads   []int         // the end of each read; -1: it got the end of the stream
+	written []int         // the bytes sent before each read
+	closed  int           // the bytes read when the connection was closed; -1: it is open
 	ended   chan struct{} // takes a value when the connection is closed; may be nil
 }
 
@@ -290,7 +290,7 @@ func setting(t *testing.T, name string, otherwise int) int {
 	text := os.Getenv(name)
 	switch {
 	case text == "" && testing.Short():
-		return otherwise / 4 // the race detector sees the same in fewer
+		return otherwise / 4 // under the race detector fewer are enough
 	case text == "":
 		return otherwise
 	}

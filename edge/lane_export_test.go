@@ -6,10 +6,10 @@ import (
 	"gridcast/edge/resident"
 )
 
-// OnLane returns how many requests the express lane has answered.
+// OnLane returns the number of requests that the express lane has answered.
 func (e *Edge) OnLane() uint64 { return e.lane.(*express.Lane).Answered() }
 
-// AppendHead appends the head of an answer as the lane sends it.
+// AppendHead appends the lane's head of an answer.
 func AppendHead(dst []byte, r *resident.Response, rate limit.Decision, retryAfter int, date []byte) []byte {
 	return appendHead(dst, &answer{response: r, rate: rate, retryAfter: retryAfter}, &express.Request{Date: date})
 }

@@ -21,7 +21,7 @@ import (
 
 // TestLaneEqualsServerOverSockets is TestLaneEqualsServer for the loops that wait for sockets: a
 // stream has a connection and arrives in one piece, after which the client sends no more.
-// GRIDCAST_LANE_SOCKETS sets how many.
+// GRIDCAST_LANE_SOCKETS sets the number of streams.
 func TestLaneEqualsServerOverSockets(t *testing.T) {
 	n := network{pair: newPair(t, nil), random: rand.New(rand.NewPCG(1, 1)), inOnePiece: true}
 	n.dial = func(bool) (halfCloser, error) { return n.dialTCP() }
@@ -29,13 +29,13 @@ func TestLaneEqualsServerOverSockets(t *testing.T) {
 }
 
 // TestLaneEqualsServerOverTLS is the same with TLS, in records that end anywhere. The server
-// without a lane reads what each of them holds. GRIDCAST_LANE_TLS sets how many streams there are.
+// without a lane reads the content of each record. GRIDCAST_LANE_TLS sets the number of streams.
 //
 // Streams follow each other on a connection, and a record ends where one of them does, until the server
-// without a lane closes it. Those of which it has read nothing by then begin the next connection: so
-// each stream is one that both edges have read. One in 16 has a connection to itself, as over sockets;
-// of these handshakes some resume no session, and some take two packets. After one record in four
-// the client waits for all that the server has answered before it read on, and sends the others ahead.
+// without a lane closes it. Streams that it has not read by then begin the next connection, so
+// both edges read each stream. One stream in 16 has its own connection, as over sockets.
+// Of those handshakes some resume no session, and some take two packets. After one record in four
+// the client waits for all of the server's answers before that point, and sends the others ahead.
 func TestLaneEqualsServerOverTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -47,7 +47,7 @@ func TestLaneEqualsServerOverTLS(t *testing.T) {
 	began := time.Now()
 	usual := &tls.Config{
 		InsecureSkipVerify: true, ServerName: "x", ClientSessionCache: tls.NewLRUClientSessionCache(1), CurvePreferences: []tls.CurveID{tls.CurveP256},
-		Time: func() time.Time { return began }, // the certificate is good for an hour, and the streams may take longer
+		Time: func() time.Time { return began }, // the certificate is valid for an hour, and the streams may take longer
 	}
 	clients := []*tls.Config{usual, usual.Clone(), usual.Clone()}
 	clients[1].CurvePreferences = nil // the first message takes two packets
@@ -69,35 +69,35 @@ func TestLaneEqualsServerOverTLS(t *testing.T) {
 	n.compare(t, setting(t, "GRIDCAST_LANE_TLS", 2_000))
 }
 
-// network is a pair of edges, of which the one with the lane has an address.
+// network is a pair of edges; the edge with the lane has an address.
 type network struct {
 	*pair
 	random     *rand.Rand
 	dial       func(alone bool) (halfCloser, error)
-	inOnePiece bool // each stream arrives so, on its own connection
+	inOnePiece bool // each stream arrives in one piece, on its own connection
 
 	got                  []byte // on the latest connection
 	connections, records int
 }
 
-// halfCloser is a connection of which the client can say that it sends no more.
+// halfCloser is a connection whose sending side the client can close.
 type halfCloser interface {
 	net.Conn
 	CloseWrite() error
 }
 
-// record is what the client sends at once.
+// record is a piece of data that the client sends at once.
 type record struct {
-	end     int // in all that it sends on the connection
-	answers int // as many bytes of answers it has when it sends on
+	end     int // its offset among the data of the connection
+	answers int // the bytes of answers that the client has before it continues
 }
 
-// dialTCP is net.Dial without what it does for names and several addresses.
+// dialTCP is net.Dial without name resolution.
 func (n *network) dialTCP() (*net.TCPConn, error) {
 	return net.DialTCP("tcp", nil, net.TCPAddrFromAddrPort(netip.MustParseAddrPort(n.address)))
 }
 
-// compare sends so many streams to both edges.
+// compare sends n streams to both edges.
 func (n *network) compare(t *testing.T, inputs int) {
 	const (
 		onConnection = 16 // streams, at most
@@ -108,7 +108,7 @@ func (n *network) compare(t *testing.T, inputs int) {
 		waiting                      []stream
 		done, alone, cutOff, minutes int
 	)
-	// Loops that sleep keep their processors for some milliseconds: one more is for the client.
+	// A sleeping loop keeps its processor for some milliseconds, so the client needs one more.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1))
 	began, before := time.Now(), n.edges[0].OnLane()
 	tell := func() {
@@ -156,8 +156,8 @@ func (n *network) compare(t *testing.T, inputs int) {
 	}
 }
 
-// serve has the edge without a lane answer streams that follow each other, and returns those of which it
-// has read something before it closed the connection, how many these are, and their records.
+// serve lets the edge without a lane answer consecutive streams. It returns the streams that the edge
+// has read in part before it closed the connection, their number, and their records.
 func (n *network) serve(streams []stream) (data []byte, records []record, read int) {
 	s := stream{end: io.EOF}
 	var ends []int // of streams
@@ -172,7 +172,7 @@ func (n *network) serve(streams []stream) (data []byte, records []record, read i
 	}
 	server := &n.plainTrace
 	server.reset(s)
-	_ = n.serveConn(server) // its errors are in what it sends
+	_ = n.serveConn(server) // its errors show in its output
 	for read = 1; read < len(ends) && ends[read-1] < server.closed; {
 		read++
 	}
@@ -193,17 +193,17 @@ func (n *network) serve(streams []stream) (data []byte, records []record, read i
 	return s.data[:ends[read-1]], records, read
 }
 
-// send sends records of data to the edge with the lane, whose answers it has got until the edge closes
-// the connection. Reset says that it was closed with bytes of a stream unread: then the system throws
-// away what of the answers had not arrived, as it may of any that is larger than the buffer of a
-// socket.
+// send sends records of data to the edge with the lane, and reads its answers until the edge closes
+// the connection. Reset says that the edge closed it with unread bytes of a stream: then the system may drop
+// the answers that had not arrived, and also part of an answer larger than a socket's
+// buffer.
 func (n *network) send(t *testing.T, alone bool, data []byte, records []record) (reset bool) {
 	c, err := n.dial(alone)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(10 * time.Minute)) // or an edge that has forgotten it keeps the test for ever
+	_ = c.SetDeadline(time.Now().Add(10 * time.Minute)) // so that a forgotten connection does not block the test for ever
 	n.got = n.got[:0]
 	n.connections++
 	read := func(least int) {
@@ -216,7 +216,7 @@ func (n *network) send(t *testing.T, alone bool, data []byte, records []record) 
 	}
 	at := 0
 	for _, r := range records {
-		// The edge may close before it has read everything: then its answer is there all the same.
+		// The edge may close before it has read everything; its answer arrives all the same.
 		_, writeErr := c.Write(data[at:r.end])
 		reset = reset || isReset(writeErr)
 		at = r.end
@@ -232,8 +232,8 @@ func (n *network) send(t *testing.T, alone bool, data []byte, records []record) 
 	return reset
 }
 
-// isReset reports whether the other side has reset a connection. The system says so once, to whoever
-// writes or reads first, and that the stream has ended from then on.
+// isReset reports whether the other side has reset a connection. The system reports that once, to the
+// first write or read, and afterwards the end of the stream.
 func isReset(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }

@@ -11,7 +11,7 @@ import (
 // generator writes streams of requests, most of them right or nearly so.
 type generator struct {
 	out []byte
-	odd int // one choice of so many is an unusual one
+	odd int // one choice in odd is an unusual one
 }
 
 // stream returns the next stream, which is valid until the one after it.
@@ -80,7 +80,7 @@ func (g *generator) request(r *rand.Rand, words map[string]string) {
 	}
 }
 
-// optional writes a field that a request may have.
+// optional writes an optional field of a request.
 func (g *generator) optional(r *rand.Rand, words map[string]string) {
 	key := g.mostly(r, words["pro"], words["trial"], words["revoked"], words["expired"], words["widget"], "wrong", "")
 	kind := r.IntN(14)
@@ -133,7 +133,7 @@ func (g *generator) newline(r *rand.Rand) string {
 	return "\r\n"
 }
 
-// damage changes some bytes, wherever they are.
+// damage changes some bytes anywhere.
 func (g *generator) damage(r *rand.Rand) {
 	if len(g.out) < 2 {
 		return

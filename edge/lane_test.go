@@ -24,7 +24,7 @@ import (
 
 func init() { answeredOnLane = (*edge.Edge).OnLane }
 
-// TestContractWithoutExpressLane runs again without the lane what the others ran with it.
+// TestContractWithoutExpressLane runs the other tests again without the lane.
 func TestContractWithoutExpressLane(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: the contract is checked with the lane")
@@ -73,8 +73,8 @@ func TestContractWithoutExpressLane(t *testing.T) {
 	}
 }
 
-// TestEdgeWithoutLane compiles the edge without the express lane and runs the contract tests that
-// are left: the lane can be taken out by deleting the package express and the files lane*.go.
+// TestEdgeWithoutLane compiles the edge without the express lane and runs the remaining contract
+// tests: deleting the package express and the files lane*.go removes the lane.
 func TestEdgeWithoutLane(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the edge and its tests once more")
@@ -83,7 +83,7 @@ func TestEdgeWithoutLane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	removed := map[string]string{} // by path; an empty replacement means that there is no such file
+	removed := map[string]string{} // by path; an empty replacement removes the file
 	for _, pattern := range []string{"lane*.go", "express/*.go"} {
 		files, err := filepath.Glob(filepath.Join(folder, pattern))
 		if err != nil || len(files) == 0 {
@@ -113,7 +113,7 @@ func TestEdgeWithoutLane(t *testing.T) {
 }
 
 // TestLaneDoesNotAllocate sends the same request again and again, over a socket for a loop and
-// on a connection that has a goroutine.
+// on a connection with a goroutine.
 func TestLaneDoesNotAllocate(t *testing.T) {
 	handed := edgetest.NewListener()
 	for _, listener := range []net.Listener{nil, handed} {
@@ -161,8 +161,8 @@ func TestLaneDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// allocations is testing.AllocsPerRun that leaves the client a processor: the only one would be the
-// loop's while it sleeps. What others allocate meanwhile is hardly ever one for each run.
+// allocations is testing.AllocsPerRun that leaves the client a processor, because a sleeping loop
+// would keep the only one. Other goroutines hardly ever allocate once for each run.
 func allocations(runs uint64, f func()) uint64 {
 	f()
 	var before, after runtime.MemStats
@@ -174,7 +174,7 @@ func allocations(runs uint64, f func()) uint64 {
 	return (after.Mallocs - before.Mallocs) / runs
 }
 
-// TestLaneHead spells out all of a response but its body.
+// TestLaneHead spells out a whole response without its body.
 func TestLaneHead(t *testing.T) {
 	r := resident.New(429, []byte(`"tag"`), []resident.Field{
 		resident.NewField("Vary", "Accept-Encoding"), resident.NewField("Content-Encoding", "br"), resident.JSON,
@@ -230,7 +230,7 @@ func BenchmarkLane(b *testing.B) {
 	}
 }
 
-// repeater is a connection on which a request arrives each time it is told to.
+// repeater is a connection on which the test lets a request arrive.
 type repeater struct {
 	trace
 	request  []byte
@@ -244,7 +244,7 @@ func newRepeater(request string) *repeater {
 	return &repeater{request: []byte(request), send: make(chan []byte), done: make(chan struct{})}
 }
 
-// over returns what once is over a socket. Responses fit in a buffer and come in one piece.
+// over returns once over a socket. Responses fit in a buffer and come in one piece.
 func (c *repeater) over(t testing.TB, socket net.Conn) func() {
 	buffer := make([]byte, 64<<10)
 	return func() {
@@ -279,7 +279,7 @@ func (c *repeater) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close ends the reading side; the server closes too, which is no news then.
+// Close ends the reading side; the server closes too.
 func (c *repeater) Close() error {
 	c.end.Do(func() { close(c.send) })
 	return nil

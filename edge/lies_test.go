@@ -24,7 +24,7 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// liar is a store that lies to those who read one of its keys.
+// liar is a store that lies to the readers of one of its keys.
 type liar struct {
 	blob.Store
 
@@ -62,13 +62,13 @@ func (l *liar) Watch(ctx context.Context, key string, seen blob.Tag, limit int64
 }
 
 // TestEdgeForgetsALie lets the store lie about each kind of object that an edge reads, while a
-// version is published and a key revoked: running and restarted, the edge answers from the last
+// version is published and a key revoked. Running and restarted, the edge answers from the last
 // good ones, and is current ten seconds after the store is honest again.
 func TestEdgeForgetsALie(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: every lie about every kind of object")
 	}
-	// What compresses does so in goroutines that never end, which must not begin in a bubble.
+	// The compressors start endless goroutines, which must not start in a bubble.
 	published := [2]map[string][]byte{}
 	store := memblob.New()
 	for i := range published {
@@ -120,7 +120,7 @@ func TestEdgeForgetsALie(t *testing.T) {
 				continue
 			}
 			if name == "endless" && key != keys.Object && key != snapshots.PointerKey {
-				continue // of what has a stated size no more is read
+				continue // an object with a stated size is read no further
 			}
 			t.Run(key+"/"+name, func(t *testing.T) {
 				cache := t.TempDir()
@@ -207,7 +207,7 @@ func forget(t *testing.T, cache string, published [2]map[string][]byte, key stri
 	stop()
 }
 
-// startEdge starts an edge in a bubble; stop ends it and all that it has started.
+// startEdge starts an edge in a bubble; stop ends it and everything it has started.
 func startEdge(t *testing.T, store blob.Store, cache string) (e *edge.Edge, stop func()) {
 	t.Helper()
 	cfg := edge.DefaultConfig()
@@ -224,11 +224,11 @@ func startEdge(t *testing.T, store blob.Store, cache string) (e *edge.Edge, stop
 		if err := <-ran; err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		time.Sleep(time.Minute) // the server's workers look once in a while whether they are to end
+		time.Sleep(time.Minute) // the server's workers check once in a while whether to end
 	}
 }
 
-// ask asks the handler for the standings, which are others in every version.
+// ask requests the standings from the handler; they differ in every version.
 func ask(e *edge.Edge, key string) (answer struct {
 	status int
 	body   string

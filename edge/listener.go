@@ -18,15 +18,15 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// retryListener is a listener that goes on after what passes: a client that has left before it was
-// accepted, and a system that has run out of descriptors or memory for another connection. To
-// the server each of them would be the end.
+// retryListener continues after passing faults: a client that left before accept, or a system
+// without descriptors or memory for another connection. The server
+// would stop at each of them.
 type retryListener struct {
 	net.Listener
 	log *slog.Logger
 }
 
-// retrying returns the listener as a retryListener, which is a socket if the listener is.
+// retrying returns the listener as a retryListener, which is a socket if the listener is one.
 func retrying(listener net.Listener, log *slog.Logger) net.Listener {
 	retry := retryListener{listener, log}
 	if socket, ok := listener.(syscall.Conn); ok {
@@ -38,7 +38,7 @@ func retrying(listener net.Listener, log *slog.Logger) net.Listener {
 	return retry
 }
 
-// The pauses after a failure: longer with each in a row.
+// The pauses after a failure: longer with each one in a row.
 const (
 	firstPause   = 5 * time.Millisecond
 	longestPause = time.Second
@@ -64,8 +64,8 @@ func passes(err error) bool {
 	return false
 }
 
-// recorder is a listener whose connections remember how each request was written: fasthttp forgets
-// how the request line ended, and the empty line after no fields.
+// recorder is a listener whose connections record the bytes of each request, because fasthttp forgets
+// the end of the request line, and the empty line after a header without fields.
 type recorder struct{ net.Listener }
 
 func (l recorder) Accept() (net.Conn, error) {
@@ -79,8 +79,8 @@ func (l recorder) Accept() (net.Conn, error) {
 // recorded belongs to the goroutine in which the server reads and answers.
 type recorded struct {
 	net.Conn
-	read []byte // by the server, from the beginning of a request on
-	used int    // how much of that is the request that head has returned
+	read []byte // by the server, from the start of a request
+	used int    // length of the request that head has returned
 }
 
 func (c *recorded) Read(p []byte) (int, error) {
@@ -90,12 +90,12 @@ func (c *recorded) Read(p []byte) (int, error) {
 }
 
 // head returns the head of the request that the server has read, from its first line to the empty
-// one, until the next call. It must be called once for each request. Where a request is not sound,
-// which its first lines say, what it returns for the next one is undefined.
+// one, until the next call. Call it once for each request. After a request that is not sound
+// the result for the next one is undefined.
 func (c *recorded) head(h *fasthttp.RequestHeader) []byte {
 	c.read = append(c.read[:0], c.read[c.used:]...)
 	start := 0
-	for bytes.HasPrefix(c.read[start:], []byte("\r\n")) { // which the server has skipped
+	for bytes.HasPrefix(c.read[start:], []byte("\r\n")) { // the server skips these
 		start += 2
 	}
 	end := start + bytes.IndexByte(c.read[start:], '\n') + 1
@@ -108,14 +108,14 @@ func (c *recorded) head(h *fasthttp.RequestHeader) []byte {
 	return c.read[start:end]
 }
 
-// connectionBound returns how many connections may be open: as many as configured, but so few
-// that the store, the cache, Redis and the operators find descriptors too.
+// connectionBound returns the possible number of open connections: the configured number, or fewer,
+// so that the store, the cache, Redis and the operators find descriptors too.
 func connectionBound(configured int, descriptors uint64) int {
 	reserved := min(256, descriptors/2)
 	return int(min(uint64(configured), max(1, descriptors-reserved)))
 }
 
-// descriptors returns how many files the process may have open.
+// descriptors returns the number of files that the process may open.
 func descriptors() (uint64, error) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
@@ -124,16 +124,16 @@ func descriptors() (uint64, error) {
 	return limit.Cur, nil
 }
 
-// certificate is the pair of PEM files, read again when they change. A pair that cannot be
-// read, such as one half written, leaves the last good one in place.
+// certificate is the pair of PEM files, read again when they change. An unreadable pair, such as a
+// half-written one, leaves the last good one in place.
 type certificate struct {
 	certFile, keyFile string
-	config            *tls.Config // whose keys of session tickets follow the pair
+	config            *tls.Config // holds the session ticket keys of the pair
 	log               *slog.Logger
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the following fields
 	pair    *tls.Certificate
-	changed [2]time.Time // modification times of the files of pair, or of one refused
+	changed [2]time.Time // modification times of the files of pair, or of a refused pair
 	day     int64        // of the ticket keys, Unix time in days
 }
 
@@ -148,8 +148,8 @@ func newCertificate(certFile, keyFile string, config *tls.Config, log *slog.Logg
 	return c, nil
 }
 
-// get implements tls.Config.GetCertificate. Looking at the files in a handshake needs no
-// goroutine, and a handshake costs far more than two calls of stat.
+// get implements tls.Config.GetCertificate. It checks the files in each handshake, which needs no
+// goroutine and costs far less than the handshake.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -175,9 +175,9 @@ const secondsADay = 24 * 60 * 60
 
 // renewTickets derives the keys of session tickets from the certificate's private key and the
 // day. So edges with the same certificate resume one another's sessions, also after a restart,
-// and nothing secret lies in the store that anybody who may read it could pass themselves off
-// as the service with. Tickets are made with the key of today; those of yesterday are taken, and
-// of tomorrow, from an edge whose clock is ahead.
+// and the store holds no secret with which its readers could impersonate
+// the service. The edge makes tickets with today's key. It also accepts yesterday's, and
+// tomorrow's, from an edge whose clock is ahead.
 func (c *certificate) renewTickets(now time.Time) error {
 	private, err := x509.MarshalPKCS8PrivateKey(c.pair.PrivateKey)
 	if err != nil {
@@ -196,9 +196,9 @@ func (c *certificate) renewTickets(now time.Time) error {
 	return nil
 }
 
-// expires returns when the certificate in use ends.
+// expires returns the end of the certificate in use.
 func (c *certificate) expires() time.Time {
-	pair, _ := c.get(nil) // which fails never
+	pair, _ := c.get(nil) // never fails
 	return pair.Leaf.NotAfter
 }
 

@@ -26,7 +26,7 @@ func (l *exhausted) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// TestOutOfDescriptors shows that an edge which cannot accept goes on when it can.
+// TestOutOfDescriptors shows that an edge which cannot accept continues as soon as it can.
 func TestOutOfDescriptors(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -64,7 +64,7 @@ func TestConnectionBound(t *testing.T) {
 	}
 }
 
-// TestFewDescriptors starts an edge that may open fewer files than its connections need.
+// TestFewDescriptors starts an edge with fewer files than its connections need.
 func TestFewDescriptors(t *testing.T) {
 	var before syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {

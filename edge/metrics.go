@@ -9,7 +9,7 @@ import (
 	"gridcast/schemas/catalog"
 )
 
-// Labels of requests that no endpoint of the catalog stands for, and of those without a key.
+// Labels of requests without an endpoint of the catalog, and of requests without a key.
 const (
 	unrouted = -1 // decided before a route was found, or no route
 	outside  = -2 // outside the base path
@@ -17,7 +17,7 @@ const (
 	noTier   = -1
 )
 
-// statuses is the fixed list of the label status: everything the edge ever answers.
+// statuses is the fixed list of the label status: every status of the edge.
 var statuses = []int{200, 204, 304, 400, 401, 403, 404, 405, 408, 413, 422, 429, 431, 500, 503}
 
 // statusIndex is the place of each status in statuses, plus one.
@@ -28,7 +28,7 @@ var statusIndex = func() (table [600]uint8) {
 	return table
 }()
 
-// metrics are the counters of an edge. Those of requests are found by index, so that counting
+// metrics are the counters of an edge. An index finds those of requests, so that counting
 // one is a single atomic addition.
 type metrics struct {
 	requests [][][]prometheus.Counter // by endpoint + offset, tier + offset, index in statuses
@@ -71,7 +71,7 @@ func newMetrics(registry *prometheus.Registry, tiers []string, e *Edge) *metrics
 	registry.MustRegister(requests, m.refused, m.panics, m.loaded, m.followPanics)
 	m.registerState(registry, e)
 
-	m.requests = append(m.requests, // as the constants above, ascending
+	m.requests = append(m.requests, // the constants above, ascending
 		resolve(requests, "http", tiers), resolve(requests, "outside", tiers), resolve(requests, "unrouted", tiers))
 	for i := range catalog.Endpoints {
 		m.requests = append(m.requests, resolve(requests, string(catalog.Endpoints[i].Name), tiers))
@@ -91,7 +91,7 @@ func resolve(requests *prometheus.CounterVec, endpoint string, tiers []string) [
 	return counters
 }
 
-// registerState registers what is read when the metrics are.
+// registerState registers the metrics that are read on each scrape.
 func (m *metrics) registerState(registry *prometheus.Registry, e *Edge) {
 	gauge := func(name, help string, value func(Status) float64) {
 		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

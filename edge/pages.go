@@ -32,7 +32,7 @@ var (
 	favicon []byte
 )
 
-// robots keeps crawlers on what is written for people: everything else wants a key or changes by
+// robots keeps crawlers on the pages for people: everything else needs a key or changes by
 // the second.
 const robots = "User-agent: *\nAllow: /$\nAllow: /docs\nAllow: /openapi.json\nAllow: /calendar.ics\nAllow: /changes.atom\nAllow: /widget/\nDisallow: /\n"
 
@@ -42,12 +42,12 @@ var (
 	variesByA = resident.NewField("Vary", "Accept")
 )
 
-// pages answers what needs no key: the documents of the contract, health and status.
+// pages answers requests without a key: the documents of the contract, health and status.
 type pages struct {
 	edge       *Edge
 	documents  map[string]*resident.Page
 	statusHTML *template.Template
-	start      func() *resident.Page // made for the first who asks
+	start      func() *resident.Page // made for the first request
 }
 
 func newPages(e *Edge) (*pages, error) {
@@ -92,7 +92,7 @@ func newPages(e *Edge) (*pages, error) {
 	return &pages{edge: e, documents: documents, statusHTML: page, start: sync.OnceValue(fill)}, nil
 }
 
-// startFilling is what the template of the start page is filled with.
+// startFilling is the data of the start page's template.
 type startFilling struct {
 	StartPage
 	Widget    string // path; empty: none is served
@@ -146,7 +146,7 @@ func ago(seconds int64) string {
 	return fmt.Sprintf("%d s", seconds)
 }
 
-// The paths whose answer depends on the moment.
+// The paths with an answer that depends on the moment.
 const (
 	healthPath = "/healthz"
 	readyPath  = "/readyz"
@@ -162,12 +162,12 @@ type Health struct {
 	Status string `json:"status"` // "ok"
 }
 
-// health says that the process answers: to restart it would not help.
+// health reports that the process answers, so that a restart would not help.
 func (p *pages) health() answer {
 	return answer{response: p.data(Health{Status: "ok"})}
 }
 
-// readiness says whether requests should be sent here.
+// readiness reports whether load balancers should send requests here.
 func (p *pages) readiness() answer {
 	if err := p.edge.Ready(); err != nil {
 		return answer{
@@ -194,7 +194,7 @@ func (p *pages) status(accept []byte) answer {
 	return answer{response: resident.New(http.StatusOK, nil, resident.Uncached(html, variesByA), page.Bytes())}
 }
 
-// data makes a success response of something that is computed on request.
+// data makes a success response of a value that is computed on request.
 func (p *pages) data(v any, fields ...resident.Field) *resident.Response {
 	body, err := wire.Marshal(wire.Wrap(v, p.edge.deps.RaceTime(time.Now())))
 	if err != nil {
@@ -203,7 +203,7 @@ func (p *pages) data(v any, fields ...resident.Field) *resident.Response {
 	return resident.New(http.StatusOK, nil, resident.Uncached(append([]resident.Field{resident.JSON}, fields...)...), body)
 }
 
-// documents are the pages that never change, by path. They are compressed once in the life of the
+// documents are the constant pages, by path. They are compressed once in the life of the
 // process.
 var documents = sync.OnceValues(func() (map[string]*resident.Page, error) {
 	yaml := resident.NewField("Content-Type", "application/yaml; charset=utf-8")
@@ -228,10 +228,10 @@ var documents = sync.OnceValues(func() (map[string]*resident.Page, error) {
 	return pages, nil
 })
 
-// untilRelease is how long a document may be kept without asking: it changes with the program.
+// untilRelease is the time for which a cache may keep a document: it changes with the program.
 const untilRelease = "public, max-age=300"
 
-// document makes the page of something that is the same for the life of the process.
+// document makes the page of a document that is constant for the life of the process.
 func document(contentType resident.Field, content []byte, lifetime string) (*resident.Page, error) {
 	body, err := snapshots.NewBody(content)
 	if err != nil {
@@ -240,14 +240,14 @@ func document(contentType resident.Field, content []byte, lifetime string) (*res
 	return resident.NewPage(body, contentType, resident.NewField("Cache-Control", lifetime))
 }
 
-// borrowed are rounds of a season of which the same part rests on the same terms.
+// borrowed are rounds of a season whose same part comes under the same terms.
 type borrowed struct {
 	Part, Source, Licence string
 	Year                  int64
 	Names                 []string // of the rounds
 }
 
-// alike joins facts that differ by their round alone, in the order in which they come.
+// alike joins facts that differ only in their round, in their given order.
 func alike(facts []wire.BorrowedFact) []borrowed {
 	var all []borrowed
 	for _, f := range facts {

@@ -16,7 +16,7 @@ func TestParameters(t *testing.T) {
 		target   string
 		status   int
 		same     string // a target with the same body, if 200
-		names    string // what the message of an error must contain
+		names    string // text in the message of an error
 	}{
 		{"type defaults to drivers", "/standings", 200, "/standings?type=drivers&year=2024", ""},
 		{"year defaults to the current season", "/calendar", 200, "/calendar?year=2024", ""},

@@ -103,8 +103,8 @@ func TestOverTheLimit(t *testing.T) {
 	}
 }
 
-// TestAnonymousWindow shows that a client without a key sees its own window run down, and is
-// told 401 also beyond it.
+// TestAnonymousWindow shows that a client without a key sees its own window run down, and gets
+// 401 also beyond it.
 func TestAnonymousWindow(t *testing.T) {
 	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.AnonymousLimit = 2 })
 	for i, want := range []int{1, 0, 0} {
@@ -115,7 +115,7 @@ func TestAnonymousWindow(t *testing.T) {
 	}
 }
 
-// plainSource makes counters that have the one method of limit.Counter.
+// plainSource makes counters with only the methods of limit.Counter.
 type plainSource struct{}
 
 func (plainSource) String() string { return "plain" }
@@ -124,7 +124,7 @@ func (plainSource) Counter(_ string, offset int64) limit.Counter {
 	return struct{ limit.Counter }{limit.NewWindow(offset)}
 }
 
-// TestPlainCounter limits with a source that knows nothing of callers that must not wait.
+// TestPlainCounter limits with a source without asynchronous methods.
 func TestPlainCounter(t *testing.T) {
 	w := newWorld(t, func(_ *edge.Config, d *edge.Deps, _ *setup) { d.Limits = plainSource{} })
 	for i := range 31 {

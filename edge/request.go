@@ -14,7 +14,7 @@ import (
 	"gridcast/edge/resident"
 )
 
-// request is what the gateway reads of a request. Its bytes are valid until the response has
+// request is the gateway's view of a request. Its bytes are valid until the response has
 // been written.
 type request struct {
 	method         method
@@ -31,20 +31,20 @@ type request struct {
 	prepared
 }
 
-// prepared is what the express lane has found out about a request before the gateway is asked.
-// It is zero for a request that comes from the HTTP server.
+// prepared holds the express lane's findings about a request.
+// It is zero for a request from the HTTP server.
 type prepared struct {
-	page    *resident.Page  // of the target; nil: not looked for
+	page    *resident.Page  // of the target; nil: not looked up
 	memory  *memory         // of the connection; nil: it has none
 	decided *limit.Decision // the request is counted already; nil: not yet
-	// take counts the request, or reports false if that would have to wait; nil: the counter's
+	// take counts the request, or reports false if counting would wait; nil: the counter's
 	// own Take, which may wait.
 	take func(c limit.Counter, now time.Time, perMinute int) (limit.Decision, bool)
 }
 
-// memory is what a connection remembers of its last valid key.
+// memory is a connection's memory of its last valid key.
 type memory struct {
-	table uint64 // number of the one in which it was found
+	table uint64 // number of the table that held it
 	entry *keys.Key
 	key   [keys.Length]byte
 }
@@ -55,7 +55,7 @@ type field struct {
 	count int
 }
 
-// method is what the gateway tells apart.
+// method is the gateway's distinction of methods.
 type method byte
 
 const (
@@ -64,8 +64,8 @@ const (
 	otherMethod
 )
 
-// read fills r from ctx. Each field costs a walk through the header, so what is not asked for
-// later is left out.
+// read fills r from ctx. Each field costs a walk through the header, so read leaves out fields that
+// nothing uses later.
 func (r *request) read(ctx *fasthttp.RequestCtx, behindProxy bool) {
 	h := &ctx.Request.Header
 	switch m := h.Method(); {
@@ -92,8 +92,8 @@ func (r *request) read(ctx *fasthttp.RequestCtx, behindProxy bool) {
 	r.peer = peer(ctx)
 }
 
-// framing looks at what fasthttp lets pass although another recipient might read it differently,
-// and take the end of the request for the beginning of another one (RFC 9112, section 11.2): an
+// framing looks for forms that fasthttp accepts although another recipient might read them differently,
+// and take the end of the request for the start of another one (RFC 9112, section 11.2): an
 // HTTP version other than 1.0 and 1.1, a line that ends without CR, one that continues the line
 // before, and any Transfer-Encoding, and with it trailers, since no path wants a body. Such a
 // request is not sound, and its connection must be closed. Last says that the client closes it:
@@ -148,7 +148,7 @@ func single(h *fasthttp.RequestHeader, name string) field {
 	return field{value: values[0], count: len(values)}
 }
 
-// list returns a header field that is a list, whose repetitions mean one longer list.
+// list returns a header field that is a list; repeated fields make one longer list.
 func list(h *fasthttp.RequestHeader, name string) []byte {
 	switch values := h.PeekAll(name); len(values) {
 	case 0:
@@ -162,9 +162,9 @@ func list(h *fasthttp.RequestHeader, name string) []byte {
 
 var bearer = []byte("bearer")
 
-// credential returns the key that a request was sent with. A Bearer decides, also when it is
-// wrong; another scheme is ignored. Repeated credential fields are never a valid key: an
-// intermediary may have read another one of them than we do. Present says that a key was sent.
+// credential returns the key of a request. A Bearer decides, also when it is
+// wrong; another scheme is ignored. Repeated credential fields are never a valid key, because an
+// intermediary may have read another one of them. Present says that the request has a key.
 func (r *request) credential() (key []byte, present bool) {
 	if r.authorization.count > 1 || r.apiKey.count > 1 {
 		return nil, true
@@ -179,8 +179,8 @@ func (r *request) credential() (key []byte, present bool) {
 	return r.apiKey.value, len(r.apiKey.value) > 0
 }
 
-// authenticate returns the entry of the key, nil unless it is valid at now. Where the request's
-// connection has a memory, a key that was valid on it before is not hashed again.
+// authenticate returns the entry of the key, nil unless it is valid at now. If the request's
+// connection remembers a valid key, authenticate does not hash that key again.
 func (r *request) authenticate(table *keys.Table, key []byte, now time.Time) *keys.Key {
 	m := r.memory
 	if m != nil && m.table == table.Number() && subtle.ConstantTimeCompare(m.key[:], key) == 1 {
@@ -212,9 +212,9 @@ func (r *request) rate(entry *keys.Key, now time.Time) (limit.Decision, bool) {
 	}
 }
 
-// client returns the address that a request came from: that of the connection, or, if it is a
-// trusted proxy's, the last address of X-Forwarded-For that is not. What stands before that
-// was said by the client itself.
+// client returns the client's address: that of the connection, or, if that is a
+// trusted proxy's, the last address of X-Forwarded-For that is not trusted. The client
+// itself wrote everything before that address.
 func client(peer netip.Addr, forwardedFor []byte, proxies []netip.Prefix) netip.Addr {
 	for trusted(peer, proxies) && len(forwardedFor) > 0 {
 		last := forwardedFor
@@ -225,7 +225,7 @@ func client(peer netip.Addr, forwardedFor []byte, proxies []netip.Prefix) netip.
 		}
 		hop, err := netip.ParseAddr(string(bytes.Trim(last, " \t")))
 		if err != nil {
-			break // the proxy before which it stands is the last we know
+			break // the last known proxy is the one before it
 		}
 		peer = hop.Unmap()
 	}

@@ -44,7 +44,7 @@ func TestHTTPLayer(t *testing.T) {
 	})
 }
 
-// refused wants a refusal after which the connection is closed.
+// refused checks a refusal after which the connection is closed.
 func refused(t *testing.T, r response, status int, code wire.Code) {
 	t.Helper()
 	var body wire.Error
@@ -68,7 +68,7 @@ func TestBugIsAnError(t *testing.T) {
 			return race(actual)
 		}
 	})
-	<-w.edge.Started() // which reads that clock too
+	<-w.edge.Started() // reads that clock too
 	broken.Store(true)
 	c := w.dial()
 	reader := bufio.NewReader(c)
@@ -94,7 +94,7 @@ func TestBugIsAnError(t *testing.T) {
 	}
 }
 
-// TestPipelinedRequests shows that a GET with a body does not shift what follows it.
+// TestPipelinedRequests shows that a GET with a body does not shift the next request.
 func TestPipelinedRequests(t *testing.T) {
 	w := newWorld(t)
 	c := w.dial()

@@ -19,8 +19,8 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// TestStrictFraming has a row for each way in which a request could be read differently by the
-// server and by a proxy before it. A second request follows each: it is answered only where the
+// TestStrictFraming has a row for each form of a request that the
+// server and a proxy in front could read differently. A second request follows each: it is answered only if the
 // first one ends beyond doubt.
 func TestStrictFraming(t *testing.T) {
 	w := newWorld(t)
@@ -28,7 +28,7 @@ func TestStrictFraming(t *testing.T) {
 	const host = "Host: api.example.org\r\n"
 	for _, tt := range []struct {
 		decision, sent string
-		want           []int // the statuses that come before the connection is closed
+		want           []int // the statuses before the connection is closed
 	}{
 		{"the plain form", "GET /api/v1/calendar HTTP/1.1\r\n" + host + key + "\r\n", []int{200, 404}},
 		{"a body of a known length", "POST /api/v1/calendar HTTP/1.1\r\n" + host + key + "Content-Length: 5\r\n\r\nabcde", []int{405, 404}},
@@ -89,8 +89,8 @@ func TestStrictFraming(t *testing.T) {
 	}
 }
 
-// TestSmuggledRequest hides a request in bodies of all kinds behind all kinds of framing. It may
-// be answered only where nobody can take it for a part of the body.
+// TestSmuggledRequest hides a request in bodies of all kinds behind all kinds of framing. The edge may
+// answer it only if no recipient can take it for a part of the body.
 func TestSmuggledRequest(t *testing.T) {
 	w := newWorld(t)
 	key := "X-API-Key: " + w.key["pro"]
@@ -112,7 +112,7 @@ func TestSmuggledRequest(t *testing.T) {
 		"Content-Length: 0\r\nTransfer-Encoding: chunked", "Content-Length: " + length + "\r\nTransfer-Encoding: identity",
 		"Transfer_Encoding: chunked", "Transfer-Encoding: chunked\nX: y", "Expect: 100-continue\r\nTransfer-Encoding: chunked",
 	}
-	// For these there is one end of the request that everybody agrees on.
+	// For these all recipients agree on the end of the request.
 	agreed := map[string]int{
 		"X: y": 0, "Content-Length: 0": 0, "Content-Length: " + length: len(hidden), "Content-Length: 5": 5,
 		"Content_Length: " + length: 0, "Transfer_Encoding: chunked": 0,
@@ -125,7 +125,7 @@ func TestSmuggledRequest(t *testing.T) {
 				got := w.statuses(t, method+" /api/v1/calendar HTTP/1.1\r\nHost: x\r\n"+key+"\r\n"+framing+"\r\n\r\n"+body)
 				end, agree := agreed[framing]
 				switch {
-				case !agree && body == "" && len(got) == 0: // the body that was promised has not come
+				case !agree && body == "" && len(got) == 0: // the promised body has not come
 				case !agree && !slices.Equal(got, []int{400}):
 					t.Errorf("%s with %q and %q: got %v, want 400 and the end", method, framing, body, got)
 				case agree && end == 0 && strings.HasPrefix(body, "GET") && len(got) != 2:
@@ -139,14 +139,14 @@ func TestSmuggledRequest(t *testing.T) {
 	t.Logf("%d streams", n)
 }
 
-// statuses sends bytes on a connection of their own, then its end, and returns the statuses of
-// what is answered until the connection is closed. Every answer must be the contract's.
+// statuses sends bytes on their own connection, then its end, and returns the statuses of
+// the answers until the connection is closed. Every answer must follow the contract.
 func (w *world) statuses(t *testing.T, sent string) (statuses []int) {
 	t.Helper()
 	c := w.dial()
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(time.Minute))
-	// The edge may close before it has read everything: what it has answered counts.
+	// The edge may close before it has read everything; its answers count.
 	_, _ = io.WriteString(c, sent)
 	_ = c.(*net.TCPConn).CloseWrite()
 	all, err := io.ReadAll(c)

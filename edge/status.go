@@ -13,52 +13,52 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// Status is the data of /status: what an operator asks an edge first.
+// Status is the data of /status: the first page for an operator with a question.
 type Status struct {
 	Ready    bool   `json:"ready"`
-	NotReady string `json:"not_ready,omitzero"` // why
+	NotReady string `json:"not_ready,omitzero"` // the reason
 
 	Version    int64        `json:"version,omitzero"` // being served; absent: none yet
 	BuiltAt    wire.Instant `json:"built_at,omitzero"`
 	AgeSeconds int64        `json:"age_seconds,omitzero"` // race time since BuiltAt
-	DueAt      wire.Instant `json:"due_at,omitzero"`      // when a newer version should be built
+	DueAt      wire.Instant `json:"due_at,omitzero"`      // a newer version should be built then
 	Overdue    bool         `json:"overdue"`              // race time is past DueAt: the builder is late
 	Held       bool         `json:"held"`                 // automatic builds are stopped
 	HeldReason string       `json:"held_reason,omitzero"`
 	Season     int          `json:"season,omitzero"` // the default year
 	Ledger     *LedgerHead  `json:"ledger,omitzero"`
 	NextRace   wire.Instant `json:"next_race,omitzero"` // lights out of the next race
-	Refused    *Refused     `json:"refused,omitzero"`   // the latest version that was not taken
+	Refused    *Refused     `json:"refused,omitzero"`   // the latest version that the edge refused
 
-	// Missing are facts that the service should have by now and has not: of the version served, as of
+	// Missing lists the facts that the service should have by now: of the served version, at
 	// race time.
 	Missing []MissingFact `json:"missing"`
-	// RefusedDocuments are those of the version served that stayed as they were before, because
-	// what the builder made in their place was wrong.
+	// RefusedDocuments are the documents of the served version that kept their earlier content, because
+	// the builder's new content failed its check.
 	RefusedDocuments []RefusedDocument `json:"refused_documents"`
-	// Facts is how the facts behind the version stand, as the builder saw them.
+	// Facts is the state of the facts behind the version, as the builder saw it.
 	Facts *wire.FactsState `json:"facts,omitzero"`
 
-	// Downloads are those of the version served, by ascending year.
+	// Downloads are the downloads of the served version, by ascending year.
 	Downloads []DownloadStatus `json:"downloads"`
 
-	// Stale: for more than 30 seconds it has not been known whether this version is the current
-	// one, for whatever reason.
+	// Stale: for more than 30 seconds the edge has not confirmed that this version is the current
+	// one, for any reason.
 	Stale bool `json:"stale"`
-	// StoreProblem says why the latest look for a newer version failed.
+	// StoreProblem is the fault of the latest poll for a newer version.
 	StoreProblem string `json:"store_problem,omitzero"`
 
-	// Certificate is that of TLS; nil: the edge does not serve TLS itself.
+	// Certificate describes the TLS certificate; nil: the edge has no TLS.
 	Certificate *CertificateStatus `json:"certificate,omitzero"`
 
 	Keys     KeyStatus    `json:"keys"`
 	RaceTime wire.Instant `json:"race_time"`
-	Limits   string       `json:"limits"` // how requests are counted
-	// LimitsFault says why they are not counted as they should be.
+	Limits   string       `json:"limits"` // the way of counting
+	// LimitsFault is the reason why counting does not work as configured.
 	LimitsFault string `json:"limits_fault,omitzero"`
 
-	// Builder says why no versions are built in this process, where they should be: the edge
-	// serves what is published.
+	// Builder is the fault of the builder in this process. The edge still
+	// serves the published version.
 	Builder string `json:"builder,omitzero"`
 }
 
@@ -66,16 +66,16 @@ type Status struct {
 type MissingFact struct {
 	Code       string       `json:"code"` // such as grid_overdue
 	Since      wire.Instant `json:"since"`
-	SessionKey int64        `json:"session_key,omitzero"` // of the round that it is of
-	Urgent     bool         `json:"urgent"`               // the pick or lights out waits for it
+	SessionKey int64        `json:"session_key,omitzero"` // of its round
+	Urgent     bool         `json:"urgent"`               // the pick or lights out depends on it
 	Text       string       `json:"text"`
-	Fix        string       `json:"mend,omitzero"` // the command that mends it; not for strangers
+	Fix        string       `json:"mend,omitzero"` // the command that fixes it; for operators only
 }
 
 // RefusedDocument is a document that is older than the version it is in.
 type RefusedDocument struct {
 	Path   string `json:"path"`
-	Reason string `json:"reason,omitzero"` // not for strangers
+	Reason string `json:"reason,omitzero"` // for operators only
 }
 
 // DownloadStatus is the download of a season.
@@ -83,38 +83,38 @@ type DownloadStatus struct {
 	Year   int    `json:"year"`
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"`  // bytes
-	Ready  bool   `json:"ready"` // this edge has a copy of it, and sends it
+	Ready  bool   `json:"ready"` // this edge has a copy and sends it
 }
 
-// LedgerHead is the head of the record that the version was built from.
+// LedgerHead is the head of the ledger behind the version.
 type LedgerHead struct {
 	Kind string `json:"kind"` // real or simulated
 	Seq  int64  `json:"seq"`
 	Hash string `json:"hash"`
 }
 
-// CertificateStatus says how long the certificate in use is valid.
+// CertificateStatus is the validity of the certificate in use.
 type CertificateStatus struct {
 	Expires  wire.Instant `json:"expires"`  // real time
 	Expiring bool         `json:"expiring"` // in less than 14 days, or it has expired
 }
 
-// renewBefore is how long before its end a certificate should have been renewed. Automatic
+// renewBefore is the time before its end at which a certificate should be renewed. Automatic
 // renewal usually comes 30 days before.
 const renewBefore = 14 * 24 * time.Hour
 
-// KeyStatus says how the table of keys stands.
+// KeyStatus is the state of the table of keys.
 type KeyStatus struct {
 	Loaded   bool         `json:"loaded"`
 	Count    int          `json:"count"` // not revoked
 	FromCopy bool         `json:"from_copy"`
 	Since    wire.Instant `json:"since,omitzero"`   // when this table was loaded
-	Problem  string       `json:"problem,omitzero"` // of the latest look at the store
-	// AgeSeconds is how long ago, in real time, the table was last known to be that of the
-	// store; absent: never since the start.
+	Problem  string       `json:"problem,omitzero"` // of the latest poll of the store
+	// AgeSeconds is the real time since the table was last known to be the
+	// store's; absent: never since the start.
 	AgeSeconds int64    `json:"age_seconds,omitzero"`
-	Stale      bool     `json:"stale,omitzero"`   // that is longer ago than it ever is in good order
-	Skipped    []string `json:"skipped,omitzero"` // keys left out, and why
+	Stale      bool     `json:"stale,omitzero"`   // older than it ever is without a fault
+	Skipped    []string `json:"skipped,omitzero"` // refused keys, with the reason
 }
 
 // Status describes the edge as of now.
@@ -172,8 +172,8 @@ func (e *Edge) Status() Status {
 	return s
 }
 
-// forStrangers leaves out what may name addresses of ours or clients, such as every error of the
-// store, and what is the operator's to do: the admin listener shows it.
+// forStrangers removes everything that may name our addresses or clients, such as every error of the
+// store, and the operator's commands; the admin listener shows them.
 func (s Status) forStrangers() Status {
 	if s.StoreProblem != "" {
 		s.StoreProblem = "the storage does not answer"
@@ -188,7 +188,7 @@ func (s Status) forStrangers() Status {
 	for i := range s.Missing {
 		s.Missing[i].Fix = ""
 	}
-	for i := range s.RefusedDocuments { // what was rendered is not published
+	for i := range s.RefusedDocuments { // the refused content is not published
 		s.RefusedDocuments[i].Reason = ""
 	}
 	if s.Builder != "" {
@@ -210,9 +210,9 @@ func (e *Edge) keyStatus() KeyStatus {
 	return s
 }
 
-// adminServer serves metrics, profiles and the status on the admin address, and takes word of a
-// new version there. It is net/http: nothing here
-// is asked often, and pprof speaks it.
+// adminServer serves metrics, profiles and the status on the admin address, and accepts notifications of
+// a new version there. It uses net/http, because requests
+// are rare here, and pprof needs it.
 func (e *Edge) adminServer() (server, error) {
 	listener, err := adminport.Listen(context.Background(), e.cfg.AdminListen)
 	if err != nil {
@@ -243,15 +243,15 @@ func (e *Edge) adminServer() (server, error) {
 	}, nil
 }
 
-// showStatus answers as /status of the API does, for the operator's console: the API's own
-// address may be one that balances over several edges.
+// showStatus answers like /status of the API, for the operator's console: the API's own
+// address may balance over several edges.
 func (e *Edge) showStatus(w http.ResponseWriter, _ *http.Request) { e.show(w, e.Status()) }
 
-// showUsage answers with what each key asked of this edge. It is a list and no metric: clients
+// showUsage answers with each key's usage of this edge. It is a list and no metric, because clients
 // come and go, and a label would keep every one of them for ever.
 func (e *Edge) showUsage(w http.ResponseWriter, _ *http.Request) { e.show(w, e.Usage()) }
 
-// Usage lists what each key asked of this edge since it was started.
+// Usage lists each key's usage of this edge since its start.
 func (e *Edge) Usage() []keys.KeyUsage {
 	table := e.keys.Table()
 	if table == nil {
@@ -268,5 +268,5 @@ func (e *Edge) show(w http.ResponseWriter, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(body) // a console that went away needs no answer
+	_, _ = w.Write(body) // the console may have gone away
 }

@@ -131,8 +131,8 @@ func TestWidgets(t *testing.T) {
 	}
 }
 
-// TestFeedsAreThoseOfTheVersion that is served: they change with it, any website may read them, and a
-// version of before there were feeds has none.
+// TestFeedsAreThoseOfTheVersion: the feeds change with the version, any website may read them, and an
+// older version has none.
 func TestFeedsAreThoseOfTheVersion(t *testing.T) {
 	w := newWorld(t)
 	first := w.do("GET", "/calendar.ics")
@@ -159,7 +159,7 @@ func TestFeedsAreThoseOfTheVersion(t *testing.T) {
 	}
 }
 
-// service holds the body of a service path against its schema.
+// service checks the body of a service path against its schema.
 func service(t testing.TB, path string, r response) {
 	t.Helper()
 	if err := schemas.ValidateService(path, r.body); err != nil {
@@ -228,8 +228,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestStatusSaysWhatIsMissing has a version whose archive lacks things: each is said while it is
-// overdue, with the command that mends it where operators look.
+// TestStatusSaysWhatIsMissing uses a version whose archive lacks facts. The status shows each while it is
+// overdue, and operators see the command that fixes it.
 func TestStatusSaysWhatIsMissing(t *testing.T) {
 	w := newWorld(t)
 	base, err := snapshots.LoadBase(t.Context(), w.store, nil)
@@ -289,7 +289,7 @@ func TestStatusSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// hold marks the pointer as an operator does who wants no automatic builds.
+// hold holds the pointer, like an operator who wants no automatic builds.
 func hold(t testing.TB, store blob.Store, reason string) {
 	t.Helper()
 	pointer, tag, err := snapshots.LoadPointer(t.Context(), store)
@@ -329,8 +329,8 @@ func TestStatusPage(t *testing.T) {
 	}
 }
 
-// TestStatusNeverNamesTheStore lets everything in the store of a running edge go wrong: what is
-// said about it is for the operators.
+// TestStatusNeverNamesTheStore breaks everything in the store of a running edge: only operators see
+// the details.
 func TestStatusNeverNamesTheStore(t *testing.T) {
 	dir := t.TempDir()
 	store, err := dirblob.Open(dir)
@@ -358,7 +358,7 @@ func TestStatusNeverNamesTheStore(t *testing.T) {
 	}
 }
 
-// TestDirectoryGoesAway takes the disk of a store away from a running edge: it goes on, says so, and
+// TestDirectoryGoesAway takes the disk of a store away from a running edge. The edge goes on, reports it, and
 // follows again once the disk is back.
 func TestDirectoryGoesAway(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
@@ -387,8 +387,8 @@ func TestDirectoryGoesAway(t *testing.T) {
 	w.await("version 2", func() bool { return w.edge.Status().Version == 2 && w.edge.Status().StoreProblem == "" })
 }
 
-// TestWaitingEdgeSaysWhy starts edges that lack something: each says in a line of its log what,
-// and how it comes to be.
+// TestWaitingEdgeSaysWhy starts edges with a missing part: each logs the part
+// and the remedy.
 func TestWaitingEdgeSaysWhy(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -412,7 +412,7 @@ func TestWaitingEdgeSaysWhy(t *testing.T) {
 			if err := w.stop(); err != nil {
 				t.Error(err)
 			}
-			// Before there are keys, an edge without a version may have said that it waits for them.
+			// Before there are keys, an edge without a version may have logged that it waits for them.
 			if n := strings.Count(log.String(), `why="`+tt.want[0]+`"`); n != 1 {
 				t.Errorf("said %d times, want once:\n%s", n, log.String())
 			}
@@ -420,7 +420,7 @@ func TestWaitingEdgeSaysWhy(t *testing.T) {
 	}
 }
 
-// lines is what a log has written.
+// lines returns the lines of a log.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -15,7 +15,7 @@ import (
 	"gridcast/edge"
 )
 
-// TestDrain stops an edge while a connection is busy: it gets its response, then the end.
+// TestDrain stops an edge while a connection is busy: the connection gets its response, then the end.
 func TestDrain(t *testing.T) { inBubble(t, drain) }
 
 func drain(t *testing.T) {
@@ -26,7 +26,7 @@ func drain(t *testing.T) {
 	if _, err := io.WriteString(c, half[:20]); err != nil {
 		t.Fatal(err)
 	}
-	synctest.Wait() // the edge has seen the half
+	synctest.Wait() // the edge has read the half
 	stopped := make(chan error, 1)
 	go func() { stopped <- w.stop() }()
 	w.await("stopping", func() bool { return w.edge.Ready() != nil })
@@ -45,7 +45,7 @@ func drain(t *testing.T) {
 	}
 }
 
-// TestStopBeforeStart ends edges that have hardly begun.
+// TestStopBeforeStart ends edges that have hardly started.
 func TestStopBeforeStart(t *testing.T) {
 	w := newWorld(t) // for its store
 	stopped, cancel := context.WithCancel(t.Context())
@@ -69,7 +69,7 @@ func TestStopBeforeStart(t *testing.T) {
 	ended.Wait()
 }
 
-// TestDrainDelay shows that /readyz is bad before connections are refused.
+// TestDrainDelay shows that /readyz fails before connections are refused.
 func TestDrainDelay(t *testing.T) { inBubble(t, drainDelay) }
 
 func drainDelay(t *testing.T) {

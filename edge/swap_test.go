@@ -15,7 +15,7 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// TestSwapsUnderLoad swaps versions while clients read: the tag must always be that of the
+// TestSwapsUnderLoad swaps versions while clients read: the tag must always belong to the
 // body, in every coding, and no response may be lost.
 func TestSwapsUnderLoad(t *testing.T) {
 	const clients, requests = 8, 250

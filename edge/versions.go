@@ -14,29 +14,29 @@ import (
 	"gridcast/snapshots/blob/dirblob"
 )
 
-// versions holds the version that is served, and what is known about the others. It is
-// written by the goroutine of followVersions and read by all.
+// versions holds the served version, and the state of the others. The goroutine of
+// followVersions writes it, and all goroutines read it.
 type versions struct {
 	set     atomic.Pointer[resident.Set]
 	refused atomic.Pointer[Refused]
-	problem atomic.Pointer[string] // of the latest look at the store; nil: none
+	problem atomic.Pointer[string] // of the latest poll of the store; nil: none
 
-	confirmed atomic.Pointer[time.Time] // when set was last known to be the current one
+	confirmed atomic.Pointer[time.Time] // the last instant at which set was known to be current
 }
 
-// Refused says which version was not taken and why. The one before it stays.
+// Refused names a refused version and the reason. The edge keeps the version before it.
 type Refused struct {
-	Version int64        `json:"version,omitzero"` // 0: it could not be learned
+	Version int64        `json:"version,omitzero"` // 0: unknown
 	At      wire.Instant `json:"at"`               // real time
 	Reason  string       `json:"reason"`
 
-	public string // the reason for anybody: never where the store is
+	public string // the reason for everybody: it never names the store
 }
 
-// current returns the set that is served, nil before the first.
+// current returns the served set, nil before the first.
 func (v *versions) current() *resident.Set { return v.set.Load() }
 
-// bulk lists the downloads of the version that is served.
+// bulk lists the downloads of the served version.
 func (v *versions) bulk() []snapshots.Bulk {
 	set := v.current()
 	if set == nil {
@@ -67,16 +67,16 @@ func (e *Edge) followVersions(ctx context.Context) error {
 	return nil
 }
 
-// Look has the edge look for a new version at once, in place of within a second.
+// Look makes the edge poll for a new version at once, instead of within a second.
 func (e *Edge) Look() {
 	select {
 	case e.look <- struct{}{}:
-	default: // it is about to
+	default: // the edge is about to poll
 	}
 }
 
-// accept makes a version the one that is served, or says why the edge cannot serve it, although
-// every hash in it is right, and leaves the last one.
+// accept makes a version the served one. If the edge cannot serve a version although
+// every hash in it is right, accept keeps the last one and returns the reason.
 func (e *Edge) accept(version *snapshots.Version) error {
 	start := time.Now()
 	set, err := resident.Load(version, e.versions.current())
@@ -91,7 +91,7 @@ func (e *Edge) accept(version *snapshots.Version) error {
 	return nil
 }
 
-// report notes how a look at the store went.
+// report records the outcome of a poll of the store.
 func (e *Edge) report(r snapshots.Report) {
 	if r.State == snapshots.Following || r.State == snapshots.Waiting {
 		now := time.Now()
@@ -105,7 +105,7 @@ func (e *Edge) report(r snapshots.Report) {
 	case snapshots.Refused, snapshots.Failed:
 		public := r.Public()
 		if errors.Is(r.Err, snapshots.ErrNotTaken) {
-			public = r.Err.Error() // it is about what is in the version, and says nothing about the store
+			public = r.Err.Error() // it is about the content of the version, and reveals nothing about the store
 		}
 		var panicked *snapshots.PanicError
 		if errors.As(r.Err, &panicked) {
@@ -123,12 +123,12 @@ func (e *Edge) report(r snapshots.Report) {
 	e.versions.problem.Store(problem)
 }
 
-// staleAfter is how long ago a version may have been known to be the current one. A look at the
-// store lasts at most a third of that.
+// staleAfter is the age from which the confirmation of a version is stale. A poll of the store
+// lasts at most a third of that.
 const staleAfter = 30 * time.Second
 
-// stale reports whether it is long ago that the version served was known to be the current one,
-// for whatever reason.
+// stale reports whether the edge has not confirmed for longer than staleAfter that its version is current,
+// for any reason.
 func (v *versions) stale(now time.Time) bool {
 	confirmed := v.confirmed.Load()
 	return confirmed == nil || now.Sub(*confirmed) > staleAfter

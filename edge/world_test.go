@@ -26,7 +26,7 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// realNow is where the clock of limits stands in tests, some way into a minute.
+// realNow is the clock of limits in tests, some way into a minute.
 var realNow = time.Date(2026, 11, 20, 12, 0, 30, 0, time.UTC)
 
 // clock stands still until it is set.
@@ -41,7 +41,7 @@ func newClock(at time.Time) *clock {
 func (c *clock) set(at time.Time) { c.at.Store(&at) }
 func (c *clock) now() time.Time   { return *c.at.Load() }
 
-// instead is now, whatever time it really is.
+// instead returns the test's time for any real time.
 func (c *clock) instead(time.Time) time.Time { return c.now() }
 
 func (c *clock) add(d time.Duration) { c.set(c.now().Add(d)) }
@@ -50,7 +50,7 @@ func (c *clock) add(d time.Duration) { c.set(c.now().Add(d)) }
 type world struct {
 	t        testing.TB
 	edge     *edge.Edge
-	listener net.Listener // where the edge accepts; a loopback address unless an option says otherwise
+	listener net.Listener // the edge's listener; a loopback address unless an option says otherwise
 	store    *memblob.Store
 	real     *clock
 	race     *clock
@@ -61,17 +61,17 @@ type world struct {
 // expressLane says whether the edges of tests have an express lane.
 var expressLane = true
 
-// answeredOnLane returns how many requests the lane has answered; nil: there is none to have.
+// answeredOnLane returns the number of requests that the lane has answered; nil: there is no lane.
 var answeredOnLane func(*edge.Edge) uint64
 
 type option func(*edge.Config, *edge.Deps, *setup)
 
-// setup says what the store holds when the edge starts.
+// setup is the content of the store when the edge starts.
 type setup struct {
 	keys, version bool
 	copied        bool          // the edge has a copy of both
-	sayAfter      time.Duration // 0: the edge\'s own
-	lacks         string        // a path that is left out of the version
+	sayAfter      time.Duration // 0: the edge's own
+	lacks         string        // a path that the version lacks
 }
 
 var discard = slog.New(slog.DiscardHandler)
@@ -88,7 +88,7 @@ func newWorld(t testing.TB, options ...option) *world {
 	}
 	cfg := edge.DefaultConfig()
 	cfg.ExpressLane = expressLane
-	cfg.DrainTimeout = time.Minute // on a machine that is busy with others too
+	cfg.DrainTimeout = time.Minute // long enough for a busy machine
 	deps := edge.Deps{
 		Store: w.store, Log: discard,
 		Clock: w.real.now, RaceTime: w.race.instead,
@@ -173,14 +173,14 @@ func (w *world) createKeys() {
 	}
 }
 
-// response is what came over the wire.
+// response is a response as it came over the wire.
 type response struct {
 	*http.Response
 	head string // status line and header, byte for byte
 	body []byte
 }
 
-// dial opens a connection that is closed with the test.
+// dial opens a connection that the end of the test closes.
 func (w *world) dial() net.Conn {
 	w.t.Helper()
 	var (
@@ -196,7 +196,7 @@ func (w *world) dial() net.Conn {
 	return c
 }
 
-// raw sends bytes on a connection of their own and reads one response to a request of method.
+// raw sends bytes on their own connection and reads one response to a request of method.
 func (w *world) raw(method, bytes string) response {
 	w.t.Helper()
 	c := w.dial()
@@ -250,7 +250,7 @@ func read(r *bufio.Reader, method string) (response, error) {
 	return response{Response: parsed, head: head.String(), body: body}, err
 }
 
-// check holds every response to what all of them have in common.
+// check checks every response for the properties of all responses.
 func check(t testing.TB, r response, request string) {
 	t.Helper()
 	for _, name := range []string{
@@ -280,7 +280,7 @@ func check(t testing.TB, r response, request string) {
 	}
 }
 
-// variant is the variant that a target of the fixture means.
+// variant returns the variant of a target of the fixture.
 func variant(t testing.TB, target string) catalog.Variant {
 	t.Helper()
 	path, query, _ := strings.Cut(strings.TrimPrefix(target, catalog.BasePath), "?")
@@ -295,7 +295,7 @@ func variant(t testing.TB, target string) catalog.Variant {
 	return v
 }
 
-// valid reports how a 200 body differs from the contract.
+// valid checks a 200 body against the contract.
 func valid(t testing.TB, target string, body []byte) {
 	t.Helper()
 	if err := schemas.Validate(variant(t, target), body); err != nil {
@@ -303,7 +303,7 @@ func valid(t testing.TB, target string, body []byte) {
 	}
 }
 
-// await waits until something that another goroutine does has happened.
+// await waits until another goroutine has reached a state.
 func (w *world) await(what string, happened func() bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); !happened(); time.Sleep(time.Millisecond) {
@@ -333,11 +333,11 @@ func (l *idleListener) Close() error {
 
 func (*idleListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// inBubble runs a test in a bubble, with a clock that moves on when nothing else can: what is due
-// after a while comes neither too early nor too late on any machine. Its worlds are piped.
+// inBubble runs a test in a bubble, with a clock that advances when nothing else can run, so that
+// waits end at the right instant on any machine. Its worlds are piped.
 func inBubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
-	// The server starts a goroutine at its first connection that never ends: not in the bubble.
+	// The server starts an endless goroutine at its first connection: outside the bubble.
 	warm := fasthttp.Server{Handler: func(*fasthttp.RequestCtx) {}, Logger: debugless{}}
 	client, served := net.Pipe()
 	go func() { _ = warm.ServeConn(served) }()
@@ -348,12 +348,12 @@ func inBubble(t *testing.T, test func(t *testing.T)) {
 		t.Fatal(err)
 	}
 	client.Close()
-	// So do its compressors, and what they made of a bubble is of no use to the next.
+	// So do its compressors, and their state from one bubble is useless in the next.
 	if err := edge.CompressDocuments(); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		t.Cleanup(func() { time.Sleep(time.Minute) }) // the server's workers look once in a while whether they are to end
+		t.Cleanup(func() { time.Sleep(time.Minute) }) // the server's workers check once in a while whether to end
 		test(t)
 	})
 }
