@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/user"
-	"strconv"
 	"strings"
-	"time"
 
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
@@ -28,6 +26,17 @@ type OptionalReason struct {
 type RequiredReason struct {
 	Reason string `required:"" help:"Why, for the record." placeholder:"TEXT" env:"-"`
 }
+
+// ManualReason is for facts that an operator enters by hand.
+type ManualReason struct {
+	Reason string `help:"Why by hand, for the record." placeholder:"TEXT" env:"-"`
+}
+
+// Text is the reason.
+func (f OptionalReason) Text() string { return f.Reason }
+
+// Text is the reason.
+func (f RequiredReason) Text() string { return f.Reason }
 
 // Actor is the operator's name in the ledger and the audit log.
 func (f *Action) Actor() string { return actor(f.By) }
@@ -99,27 +108,4 @@ func firstOf(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
-
-// Span is a duration in the units of time.ParseDuration, or in days (d) or weeks (w): 90m, 36h, 30d.
-type Span time.Duration
-
-// UnmarshalText reads a span from the command line.
-func (s *Span) UnmarshalText(text []byte) error {
-	for unit, length := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
-		if number, ok := strings.CutSuffix(string(text), unit); ok {
-			n, err := strconv.Atoi(number)
-			if err != nil {
-				return fmt.Errorf("%q: must be a whole number of days or weeks, such as 30d", text)
-			}
-			*s = Span(time.Duration(n) * length)
-			return nil
-		}
-	}
-	d, err := time.ParseDuration(string(text))
-	if err != nil {
-		return fmt.Errorf("%q: must be a duration such as 90m, 36h or 30d", text)
-	}
-	*s = Span(d)
-	return nil
 }

@@ -16,7 +16,7 @@ type Clock struct {
 }
 
 // Race returns the race clock.
-func (f *Clock) Race() (clock.Clock, error) {
+func (f Clock) Race() (clock.Clock, error) {
 	switch {
 	case f.RaceClock != "" && f.Now != "" && f.RaceClock != os.Getenv("GRIDCAST_RACE_CLOCK"):
 		return clock.Clock{}, terminal.Usagef("--now and --race-clock both set race time: give one of them")
@@ -39,14 +39,14 @@ func (f *Clock) Race() (clock.Clock, error) {
 
 // Instant is the race time of a command that runs once on clock c. With --now it does not move while
 // the command runs, so that a repeated command writes the same bytes.
-func (f *Clock) Instant(c clock.Clock) time.Time {
+func (f Clock) Instant(c clock.Clock) time.Time {
 	if t, err := f.now(); err == nil {
 		return t
 	}
 	return c.Now()
 }
 
-func (f *Clock) now() (time.Time, error) {
+func (f Clock) now() (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, f.Now)
 	if err != nil {
 		return time.Time{}, terminal.Usagef("--now %q: must be an instant such as 2024-07-28T12:00:00Z", f.Now)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
 	"gridcast/edge"
 	"gridcast/edge/keys"
@@ -92,11 +93,27 @@ type KeyTiers struct {
 }
 
 // All returns the default tiers and the configured ones.
-func (f *KeyTiers) All() (keys.Tiers, error) {
+func (f KeyTiers) All() (keys.Tiers, error) {
 	tiers := keys.DefaultTiers()
 	maps.Copy(tiers, f.Tiers)
 	if err := tiers.Validate(); err != nil {
 		return nil, terminal.Usagef("%w", err)
 	}
 	return tiers, nil
+}
+
+// KeyStorage is for actions that create keys.
+type KeyStorage struct {
+	Storage  `embed:""`
+	KeyTiers `embed:""`
+}
+
+// Operator opens the store for actions that create keys of the tiers.
+func (f KeyStorage) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
+	o, err := f.Storage.Operator(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	o.Tiers, err = f.All()
+	return o, err
 }

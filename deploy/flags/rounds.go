@@ -24,7 +24,7 @@ type Rounds struct {
 }
 
 // Reader opens the store to read about rounds. The operator that it returns cannot write.
-func (f *Rounds) Reader(ctx context.Context) (*operator.Operator, error) {
+func (f Rounds) Reader(ctx context.Context) (*operator.Operator, error) {
 	store, err := f.OpenToRead(ctx)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (f *Rounds) Reader(ctx context.Context) (*operator.Operator, error) {
 }
 
 // Operator opens the store for actions on rounds.
-func (f *Rounds) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
+func (f Rounds) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
 	o, err := f.Storage.Operator(ctx, s)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (f *Rounds) Operator(ctx context.Context, s *terminal.Streams) (*operator.O
 
 // complete gives o the ledger, the facts and race time. The clock must fit the kind of the ledger,
 // because at the real time a simulated race looks long over.
-func (f *Rounds) complete(ctx context.Context, o *operator.Operator) error {
+func (f Rounds) complete(ctx context.Context, o *operator.Operator) error {
 	c, err := f.Race()
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ type Manual struct {
 }
 
 // Reader opens the store to read facts entered by hand, and the last document of each source.
-func (f *Manual) Reader(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
+func (f Manual) Reader(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
 	o, err := f.Rounds.Reader(ctx)
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (f *Manual) Reader(ctx context.Context, s *terminal.Streams) (*operator.Ope
 
 // Operator opens the store for actions that enter facts. They compare the facts with the last
 // document of each source, and poll no source.
-func (f *Manual) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
+func (f Manual) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
 	o, err := f.Rounds.Operator(ctx, s)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (f *Manual) Operator(ctx context.Context, s *terminal.Streams) (*operator.O
 }
 
 // assemble gives o the means to assemble the archive of its store.
-func (f *Manual) assemble(o *operator.Operator, s *terminal.Streams) error {
+func (f Manual) assemble(o *operator.Operator, s *terminal.Streams) error {
 	c, err := f.Race()
 	if err != nil {
 		return err

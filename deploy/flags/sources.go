@@ -17,6 +17,7 @@ import (
 	"gridcast/builder/source/jolpica"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/openf1"
+	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
 	"gridcast/scheduler/webhook"
 )
@@ -34,7 +35,7 @@ const freshFor = 50 * time.Second
 
 // Upstreams returns the sources to poll. They see version in the user agent. A ledger that is not
 // real has no sources by default, because the past has no news.
-func (f *Sources) Upstreams(real bool, version string) ([]ingest.Source, error) {
+func (f Sources) Upstreams(real bool, version string) ([]ingest.Source, error) {
 	wanted := f.Source
 	switch {
 	case len(wanted) > 0:
@@ -85,7 +86,7 @@ func (f *Sources) Upstreams(real bool, version string) ([]ingest.Source, error) 
 }
 
 // Ingest returns the ingest that polls the sources and brings their facts into the store of b.
-func (f *Sources) Ingest(ctx context.Context, b *builder.Builder, real bool, s *terminal.Streams) (*ingest.Ingest, error) {
+func (f Sources) Ingest(ctx context.Context, b *builder.Builder, real bool, s *terminal.Streams) (*ingest.Ingest, error) {
 	upstreams, err := f.Upstreams(real, s.Version)
 	if err != nil {
 		return nil, err
@@ -106,7 +107,7 @@ type Webhooks struct {
 }
 
 // Sender returns the sender of webhooks. It warns on log, which may be nil.
-func (f *Webhooks) Sender(log *slog.Logger) (*webhook.Sender, error) {
+func (f Webhooks) Sender(log *slog.Logger) (*webhook.Sender, error) {
 	master, err := webhook.ReadMaster(f.WebhookMasterFile)
 	if err != nil {
 		return nil, err
@@ -115,4 +116,20 @@ func (f *Webhooks) Sender(log *slog.Logger) (*webhook.Sender, error) {
 		log.Warn("webhooks may go to this machine itself: --webhook-insecure-loopback is for tests and demonstrations")
 	}
 	return webhook.NewSender(webhook.SenderOptions{Master: master, InsecureLoopback: f.WebhookInsecureLoopback})
+}
+
+// WebhookStorage is for actions on webhooks.
+type WebhookStorage struct {
+	Storage  `embed:""`
+	Webhooks `embed:""`
+}
+
+// Operator opens the store for actions on webhooks.
+func (f WebhookStorage) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
+	o, err := f.Storage.Operator(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	o.Webhooks, err = f.Sender(nil)
+	return o, err
 }

@@ -22,17 +22,17 @@ type Storage struct {
 }
 
 // Open opens the store for reading and writing.
-func (f *Storage) Open(ctx context.Context) (blob.Store, error) {
+func (f Storage) Open(ctx context.Context) (blob.Store, error) {
 	return open.Store(ctx, f.Store, open.ReadWrite)
 }
 
 // OpenToRead opens the store without the checks that writing needs, which change the store.
-func (f *Storage) OpenToRead(ctx context.Context) (blob.Store, error) {
+func (f Storage) OpenToRead(ctx context.Context) (blob.Store, error) {
 	return open.Store(ctx, f.Store, open.ReadOnly)
 }
 
 // Operator opens the store for actions that need nothing else.
-func (f *Storage) Operator(ctx context.Context, _ *terminal.Streams) (*operator.Operator, error) {
+func (f Storage) Operator(ctx context.Context, _ *terminal.Streams) (*operator.Operator, error) {
 	store, err := f.Open(ctx)
 	if err != nil {
 		return nil, err

@@ -241,14 +241,6 @@ func (c *archiveListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	if s.JSON {
-		s.PrintJSON(list)
-		return nil
-	}
-	if len(list) == 0 {
-		s.Printf("%s has no archive yet; gridcast archive import puts one there\n", store)
-		return nil
-	}
 	rows := make([][]any, len(list))
 	for i, a := range list {
 		state := ""
@@ -257,7 +249,7 @@ func (c *archiveListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 		rows[i] = []any{a.SHA256[:min(len(a.SHA256), 16)], a.Bytes, terminal.Time(a.Added), state}
 	}
-	s.PrintTable([]any{"sha256", "bytes", "added", ""}, rows)
+	s.PrintList(list, fmt.Sprintf("%s has no archive yet; gridcast archive import puts one there", store), []any{"sha256", "bytes", "added", ""}, rows)
 	return nil
 }
 
@@ -318,8 +310,8 @@ type archiveUseCmd struct {
 	flags.Storage        `embed:""`
 	flags.Action         `embed:""`
 	flags.RequiredReason `embed:""`
-	SHA256               string `arg:"" name:"sha" help:"The first digits of its sum, from archive list."`
-	Force                bool   `help:"Also where results are lost that the archive in use has." env:"-"`
+	operator.UseArchive  `embed:""`
+	Force                bool `help:"Also where results are lost that the archive in use has." env:"-"`
 }
 
 func (c *archiveUseCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -327,14 +319,10 @@ func (c *archiveUseCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	done, err := c.Apply(ctx, s, o, operator.UseArchive{SHA256: c.SHA256}, operator.Request{Reason: c.Reason, Force: c.Force})
-	switch {
-	case err != nil:
-		return err
-	case s.JSON:
-		s.PrintJSON(map[string]string{"sha256": done.Record.(archive.Stored).SHA256})
-		return nil
+	answer, err := c.Apply(ctx, s, o, c.UseArchive, operator.Request{Reason: c.Reason, Force: c.Force})
+	if err == nil {
+		s.Print(map[string]string{"sha256": answer.Record.(archive.Stored).SHA256},
+			"%s A running scheduler builds from it within a second; else gridcast build does.\n", answer.Text)
 	}
-	s.Printf("%s A running scheduler builds from it within a second; else gridcast build does.\n", done.Text)
-	return nil
+	return err
 }

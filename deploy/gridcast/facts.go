@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/deploy/flags"
@@ -19,66 +21,63 @@ import (
 )
 
 type entriesCmds struct {
-	Set entriesSetCmd `cmd:"" help:"Enter who takes part in a round, by the drivers' codes."`
+	Set driversSetCmd `cmd:"" help:"Enter the drivers of a round, by their codes."`
 }
 
 type qualifyingCmds struct {
-	Set qualifyingSetCmd `cmd:"" help:"Enter the outcome of qualifying, by the drivers' codes in order."`
+	Set driversSetCmd `cmd:"" help:"Enter the outcome of qualifying, by the drivers' codes in order."`
 }
 
 type gridCmds struct {
-	Set gridSetCmd `cmd:"" help:"Enter the starting grid, by the drivers' codes in order."`
+	Set driversSetCmd `cmd:"" help:"Enter the starting grid, by the drivers' codes in order."`
 }
 
-// orderFlags is what a command is told that enters an order of drivers.
-type orderFlags struct {
-	flags.Manual `embed:""`
-	flags.Action `embed:""`
-	Reason       string `help:"Why by hand, for the record." placeholder:"TEXT" env:"-"`
-	Key          int64  `arg:"" help:"Session key of the round, from rounds list."`
-	File         string `help:"The drivers' codes in order, as --template writes them; - reads them from standard input." placeholder:"FILE" env:"-"`
-	Order        string `help:"The same on the command line: VER,NOR,RUS." placeholder:"CODES" env:"-"`
-	Force        bool   `help:"Also when a gate refuses it." env:"-"`
-	Template     bool   `help:"Only print what is known, to be put in order and given as --file." env:"-"`
+// driversSetCmd enters drivers of a round: the entries, qualifying or the grid, by the command above it.
+type driversSetCmd struct {
+	flags.Manual          `embed:""`
+	flags.Action          `embed:""`
+	flags.ManualReason    `embed:""`
+	File                  string `help:"The drivers' codes in order, as --template writes them; - reads them from standard input." placeholder:"FILE" env:"-"`
+	operator.EnterDrivers `embed:""`
+	Force                 bool `help:"Also when a gate refuses it." env:"-"`
+	Template              bool `help:"Only print what is known, to be put in order and given as --file." env:"-"`
 }
 
-func (c *orderFlags) set(ctx context.Context, s *terminal.Streams, block assemble.Block) error {
+func (c *driversSetCmd) Run(ctx context.Context, k *kong.Context, s *terminal.Streams) error {
+	c.Block = assemble.Block(k.Selected().Parent.Name)
 	if c.Template {
 		o, err := c.Reader(ctx, s)
 		if err != nil {
 			return err
 		}
-		text, err := o.Template(ctx, c.Key, block)
-		if err != nil {
-			return err
+		text, err := o.Template(ctx, c.Key, c.Block)
+		if err == nil {
+			s.Printf("%s", text)
 		}
-		s.Printf("%s", text)
-		return nil
+		return err
 	}
-	text := c.Order
 	switch {
-	case (c.File == "") == (c.Order == ""):
+	case (c.File == "") == (c.Text == ""):
 		return terminal.Usagef("give the drivers in order: --file with a code a line, or --order with the codes; --template prints what is known")
 	case c.File != "":
 		file, err := readFile(c.File)
 		if err != nil {
 			return err
 		}
-		text = string(file)
+		c.Text = string(file)
 	}
 	o, err := c.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
-	done, err := c.Apply(ctx, s, o, operator.EnterDrivers{Key: c.Key, Block: block, Text: text}, operator.Request{Reason: c.Reason, Force: c.Force})
-	if err != nil {
-		return err
+	answer, err := c.Apply(ctx, s, o, c.EnterDrivers, operator.Request{Reason: c.Reason, Force: c.Force})
+	if err == nil {
+		printEntered(s, answer)
 	}
-	printEntered(s, done)
-	return nil
+	return err
 }
 
-// readFile reads a file that a command is given; - is standard input.
+// readFile reads a file of the command line; - is standard input.
 func readFile(name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(io.LimitReader(os.Stdin, 1<<20))
@@ -90,45 +89,30 @@ func readFile(name string) ([]byte, error) {
 	return bytes.TrimPrefix(file, []byte("\ufeff")), nil
 }
 
-func printEntered(s *terminal.Streams, done operator.Answer) {
-	if s.JSON {
-		s.PrintJSON(map[string]any{"text": done.Text, "events": done.Events})
-		return
+// manualAction applies an action on facts that operators enter.
+type manualAction[O opener, A operator.Action] struct {
+	actionCmd[O, flags.RequiredReason, A] `embed:""`
+}
+
+func (c *manualAction[O, A]) Run(ctx context.Context, s *terminal.Streams) error {
+	answer, err := c.apply(ctx, s)
+	if err == nil {
+		printEntered(s, answer)
 	}
-	if done.Unpublished == "" {
-		s.Printf("%s\n", done.Text)
-		return
+	return err
+}
+
+func printEntered(s *terminal.Streams, answer operator.Answer) {
+	publishes := ""
+	if answer.Unpublished != "" {
+		publishes = " A running scheduler publishes it, else gridcast build does."
 	}
-	s.Printf("%s A running scheduler publishes it, else gridcast build does.\n", done.Text)
-}
-
-type entriesSetCmd struct {
-	orderFlags `embed:""`
-}
-
-func (c *entriesSetCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.set(ctx, s, assemble.Entries)
-}
-
-type qualifyingSetCmd struct {
-	orderFlags `embed:""`
-}
-
-func (c *qualifyingSetCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.set(ctx, s, assemble.Qualifying)
-}
-
-type gridSetCmd struct {
-	orderFlags `embed:""`
-}
-
-func (c *gridSetCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.set(ctx, s, assemble.Grid)
+	s.Print(map[string]any{"text": answer.Text, "events": answer.Events}, "%s%s\n", answer.Text, publishes)
 }
 
 type factsCmds struct {
-	List    factsListCmd    `cmd:"" help:"List what people entered by hand, and what the sources say of it."`
-	Release factsReleaseCmd `cmd:"" help:"Let go of what was entered by hand: the sources are believed again."`
+	List    factsListCmd                                      `cmd:"" help:"List what people entered by hand, and what the sources say of it."`
+	Release manualAction[flags.Manual, operator.ReleaseFacts] `cmd:"" help:"Let go of what was entered by hand: the sources are believed again."`
 }
 
 type factsListCmd struct {
@@ -191,36 +175,7 @@ func (c *factsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 		rows = append(rows, []any{fact.SessionKey, fact.GrandPrix, operator.BlockWords[fact.Block], terminal.Time(fact.At), fact.By, fact.Reason, state})
 	}
-	if s.JSON {
-		s.PrintJSON(listed)
-		return nil
-	}
-	if len(rows) == 0 {
-		s.Printf("nobody has entered facts by hand\n")
-		return nil
-	}
-	s.PrintTable([]any{"session", "round", "what", "entered", "by", "because", "sources"}, rows)
-	return nil
-}
-
-type factsReleaseCmd struct {
-	flags.Manual         `embed:""`
-	flags.Action         `embed:""`
-	flags.RequiredReason `embed:""`
-	Key                  int64  `arg:"" help:"Session key of the round, from facts list."`
-	Block                string `arg:"" optional:"" help:"What to let go of: ${enum}. Default: all that was entered of the round." enum:",calendar,start,sessions,entries,qualifying,grid" default:""`
-}
-
-func (c *factsReleaseCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	o, err := c.Operator(ctx, s)
-	if err != nil {
-		return err
-	}
-	done, err := c.Apply(ctx, s, o, operator.ReleaseFacts{Key: c.Key, Block: assemble.Block(c.Block)}, operator.Request{Reason: c.Reason})
-	if err != nil {
-		return err
-	}
-	printEntered(s, done)
+	s.PrintList(listed, "nobody has entered facts by hand", []any{"session", "round", "what", "entered", "by", "because", "sources"}, rows)
 	return nil
 }
 
@@ -229,13 +184,13 @@ type calendarCmds struct {
 }
 
 type calendarImportCmd struct {
-	flags.Manual `embed:""`
-	flags.Action `embed:""`
-	Reason       string `help:"Why by hand, for the record." placeholder:"TEXT" env:"-"`
-	File         string `arg:"" optional:"" help:"The calendar (.csv or .ics); - reads it from standard input." placeholder:"FILE"`
-	Year         int    `help:"The season of --template; default: that of now." env:"-"`
-	Force        bool   `help:"Also when a gate refuses it." env:"-"`
-	Template     bool   `help:"Only print the calendar as it is known, as a table to be changed and imported." env:"-"`
+	flags.Manual       `embed:""`
+	flags.Action       `embed:""`
+	flags.ManualReason `embed:""`
+	File               string `arg:"" optional:"" help:"The calendar (.csv or .ics); - reads it from standard input." placeholder:"FILE"`
+	Year               int    `help:"The season of --template; default: that of now." env:"-"`
+	Force              bool   `help:"Also when a gate refuses it." env:"-"`
+	Template           bool   `help:"Only print the calendar as it is known, as a table to be changed and imported." env:"-"`
 }
 
 func (c *calendarImportCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -266,33 +221,9 @@ func (c *calendarImportCmd) Run(ctx context.Context, s *terminal.Streams) error 
 		return err
 	}
 	action := operator.ImportCalendar{File: file, Origin: filepath.Base(c.File)}
-	done, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force})
-	if err != nil {
-		return err
+	answer, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force})
+	if err == nil {
+		printEntered(s, answer)
 	}
-	printEntered(s, done)
-	return nil
-}
-
-type sourceAliasCmd struct {
-	flags.Manual         `embed:""`
-	flags.Action         `embed:""`
-	flags.RequiredReason `embed:""`
-	Old                  string `arg:"" help:"The identity that is to be given up: what a source calls it, or called it."`
-	New                  string `arg:"" help:"The identity that the archive knows."`
-	Kind                 string `help:"What they are: ${enum}." enum:"driver,team,circuit,round" default:"driver" env:"-"`
-}
-
-func (c *sourceAliasCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	o, err := c.Operator(ctx, s)
-	if err != nil {
-		return err
-	}
-	action := operator.MergeIdentities{Kind: assemble.AliasKind(c.Kind), From: c.Old, To: c.New}
-	done, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason})
-	if err != nil {
-		return err
-	}
-	printEntered(s, done)
-	return nil
+	return err
 }

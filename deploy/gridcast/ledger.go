@@ -68,8 +68,8 @@ func sessionCell(key int64) string {
 }
 
 type ledgerAuditCmd struct {
-	flags.Storage `embed:""`
-	SinceHead     []string `help:"A head noted earlier, the hash of /status or a manifest: must still be part of the record. Repeat for more." placeholder:"HASH"`
+	flags.Storage        `embed:""`
+	operator.AuditLedger `embed:""`
 }
 
 func (c *ledgerAuditCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -77,15 +77,15 @@ func (c *ledgerAuditCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	done, err := (&operator.Operator{Store: store}).Do(ctx, operator.AuditLedger{Heads: c.SinceHead}, operator.Request{})
+	answer, err := (&operator.Operator{Store: store}).Do(ctx, c.AuditLedger, operator.Request{})
+	audit, ok := answer.Record.(builder.Audit)
 	switch {
-	case done.Record == nil:
-		return err
+	case !ok:
 	case s.JSON:
-		s.PrintJSON(done.Record)
-		return err
+		s.PrintJSON(audit)
+	default:
+		printAudit(s, audit)
 	}
-	printAudit(s, done.Record.(builder.Audit))
 	return err
 }
 

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
@@ -110,15 +108,7 @@ func (c *resultsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 		rows[i] = []any{l.SessionKey, l.Name, terminal.Time(l.Start), l.State, l.Winner, l.Picked, revision, at, l.By}
 	}
-	if s.JSON {
-		s.PrintJSON(listed)
-		return nil
-	}
-	if len(rows) == 0 {
-		s.Printf("no result waits to be verified\n")
-		return nil
-	}
-	s.PrintTable([]any{"session", "round", "start", "result", "won by", "picked", "revision", "verified", "by"}, rows)
+	s.PrintList(listed, "no result waits to be verified", []any{"session", "round", "start", "result", "won by", "picked", "revision", "verified", "by"}, rows)
 	return nil
 }
 
@@ -202,7 +192,7 @@ func newShownResult(r *almanac.Round) shownResult {
 // printResult shows the source's classification next to pick and verified revision.
 func printResult(s *terminal.Streams, r *almanac.Round) {
 	printHeading(s, r)
-	rows, other := r.Valid(), r.Source() // what counts, and beside it where the source differs
+	rows, other := r.Valid(), r.Source() // the valid rows, and beside them those of the source
 	if rows == nil {
 		rows, other = other, nil
 	}
@@ -221,8 +211,7 @@ func printResult(s *terminal.Streams, r *almanac.Round) {
 	s.Printf("\nsprint\n%s\n", classificationTable(r, sprint, other))
 }
 
-// classificationTable shows the rows of a classification, and their differences from another one; nil: there is
-// no other.
+// classificationTable shows a classification, and beside it its differences from another, which may be nil.
 func classificationTable(r *almanac.Round, shown, other []ledger.Row) string {
 	var table [][]any
 	for _, row := range view.Compare(r, other, shown) {
@@ -250,14 +239,14 @@ func printHeading(s *terminal.Streams, r *almanac.Round) {
 }
 
 type resultsVerifyCmd struct {
-	flags.Rounds         `embed:""`
-	flags.Action         `embed:""`
-	flags.OptionalReason `embed:""`
-	Key                  int64 `arg:"" help:"Session key of the round, from results list."`
+	flags.Rounds          `embed:""`
+	flags.Action          `embed:""`
+	flags.OptionalReason  `embed:""`
+	operator.VerifyResult `embed:""`
 }
 
 func (c *resultsVerifyCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	o, err := c.Operator(ctx, s)
+	o, err := c.Rounds.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -268,142 +257,125 @@ func (c *resultsVerifyCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if _, err := r.Verify(); err == nil && !s.JSON {
 		printResult(s, r)
 	}
-	done, err := c.Apply(ctx, s, o, operator.VerifyResult{Key: c.Key}, operator.Request{Reason: c.Reason})
-	if err != nil {
-		return err
+	answer, err := c.Apply(ctx, s, o, c.VerifyResult, operator.Request{Reason: c.Reason})
+	if err == nil {
+		printVerified(s, answer)
 	}
-	printVerified(s, done)
-	return nil
+	return err
 }
 
-func printVerified(s *terminal.Streams, done operator.Answer) {
-	if s.JSON {
-		s.PrintJSON(done.Events)
-		return
-	}
-	s.Printf("\n%s A running scheduler publishes it, else gridcast build does.\n", done.Text)
+func printVerified(s *terminal.Streams, answer operator.Answer) {
+	s.Print(answer.Events, "\n%s A running scheduler publishes it, else gridcast build does.\n", answer.Text)
 }
 
-// resultFlags says which classification is meant.
+// resultFlags is for commands that enter a result.
 type resultFlags struct {
 	flags.Rounds         `embed:""`
 	flags.Action         `embed:""`
 	flags.OptionalReason `embed:""`
-	Key                  int64  `arg:"" help:"Session key of the round, from results list."`
 	File                 string `help:"The drivers in finishing order, a code a line as --template writes them, gaps such as +5.2s optional; or the whole classification as JSON, in the form of results show --json." placeholder:"FILE" type:"path" env:"-"`
-	Order                string `help:"The drivers in finishing order, by code: VER,NOR,RUS. Who is not named has no place." placeholder:"CODES" env:"-"`
 	Force                bool   `help:"Also when the race cannot be over yet." env:"-"`
 	Template             bool   `help:"Only print what is known of the result, to be put in order and given as --file." env:"-"`
 }
 
-func (c *resultFlags) classification() (result operator.Classification, err error) {
-	result.Order = codes(c.Order)
+// readFile appends the codes of the file to the order, or sets the document to a classification as JSON.
+func (c *resultFlags) readFile(order *operator.Codes, document *[]byte) error {
 	if c.File == "" {
-		return result, nil
+		return nil
 	}
 	file, err := os.ReadFile(c.File)
 	if err != nil {
-		return result, fmt.Errorf("read classification: %w", err)
+		return fmt.Errorf("read classification: %w", err)
 	}
-	if text := bytes.TrimSpace(file); len(text) > 0 && text[0] != '{' { // codes, as --template writes them
-		result.Order = append(result.Order, codes(string(text))...)
-		return result, nil
+	if text := bytes.TrimSpace(file); len(text) == 0 || text[0] == '{' {
+		*document = file
+		return nil
 	}
-	result.Document = file
-	return result, nil
-}
-
-// codes reads drivers' codes with anything between them. What follows a # is a remark; gaps, such as
-// +5.2s or +1 lap, may stand after a code and say nothing here.
-func codes(text string) []string {
-	var codes []string
-	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(line, "#")
-		line = gap.ReplaceAllString(line, " ")
-		codes = append(codes, strings.FieldsFunc(line, func(r rune) bool { return !unicode.IsLetter(r) && r != '-' })...)
-	}
-	return codes
-}
-
-// gap is how far behind a driver finished.
-var gap = regexp.MustCompile(`(?i)\+\s*[0-9][0-9:.,]*\s*(s|sec|laps?)?\b`)
-
-type resultsEnterCmd struct {
-	resultFlags `embed:""`
-}
-
-func (c *resultsEnterCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	if c.Template {
-		return c.template(ctx, s, false)
-	}
-	result, err := c.classification()
-	if err != nil {
+	var codes operator.Codes
+	if err := codes.UnmarshalText(file); err != nil {
 		return err
 	}
-	if c.File == "" && c.Order == "" {
-		return terminal.Usagef("give the result: --order with the drivers' codes, or --file with the whole classification")
-	}
-	return c.enter(ctx, s, result, operator.EnterResult{Key: c.Key, Order: result.Order, Document: result.Document})
+	*order = append(*order, codes...)
+	return nil
 }
 
-func (c *resultFlags) template(ctx context.Context, s *terminal.Streams, sprint bool) error {
+// template prints the known result of a round, for an operator to put in order.
+func (c *resultFlags) template(ctx context.Context, s *terminal.Streams, key int64, sprint bool) error {
 	o, err := c.Reader(ctx)
 	if err != nil {
 		return err
 	}
-	text, err := o.ResultTemplate(ctx, c.Key, sprint)
-	if err != nil {
-		return err
+	text, err := o.ResultTemplate(ctx, key, sprint)
+	if err == nil {
+		s.Printf("%s", text)
 	}
-	s.Printf("%s", text)
-	return nil
+	return err
 }
 
-// enter shows what the result changes and carries the action out.
-func (c *resultFlags) enter(ctx context.Context, s *terminal.Streams, result operator.Classification, action operator.Action) error {
+// enteredResult is an action that enters a result.
+type enteredResult interface {
+	operator.Action
+	Rows(r *almanac.Round) (rows, sprint []ledger.Row, err error)
+}
+
+// enter prints the changes of a result and applies the action.
+func (c *resultFlags) enter(ctx context.Context, s *terminal.Streams, key int64, action enteredResult) error {
 	o, err := c.Rounds.Operator(ctx, s)
 	if err != nil {
 		return err
 	}
-	r, err := round(ctx, o, c.Key)
+	r, err := round(ctx, o, key)
 	if err != nil {
 		return err
 	}
-	rows, sprint, err := result.Rows(r)
+	rows, sprint, err := action.Rows(r)
 	if err != nil {
 		return err
 	}
 	if len(rows) > 0 && !s.JSON {
 		printCorrection(s, r, rows, sprint)
 	}
-	done, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force})
-	if err != nil {
+	answer, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason, Force: c.Force})
+	if err == nil {
+		printVerified(s, answer)
+	}
+	return err
+}
+
+type resultsEnterCmd struct {
+	resultFlags          `embed:""`
+	operator.EnterResult `embed:""`
+}
+
+func (c *resultsEnterCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	if c.Template {
+		return c.template(ctx, s, c.Key, false)
+	}
+	if c.File == "" && len(c.Order) == 0 {
+		return terminal.Usagef("give the result: --order with the drivers' codes, or --file with the whole classification")
+	}
+	if err := c.readFile(&c.Order, &c.Document); err != nil {
 		return err
 	}
-	printVerified(s, done)
-	return nil
+	return c.enter(ctx, s, c.Key, c.EnterResult)
 }
 
 type resultsCorrectCmd struct {
-	resultFlags `embed:""`
-	Sprint      bool                     `help:"The order or the rulings are of the weekend's sprint; the race stays as it is." env:"-"`
-	Disqualify  []string                 `help:"A driver who loses their place, by code or id; repeat for more." placeholder:"DRIVER" env:"-"`
-	TimePenalty map[string]time.Duration `help:"A penalty on a driver's time; repeat for more." placeholder:"DRIVER=5s" env:"-"`
+	resultFlags            `embed:""`
+	operator.CorrectResult `embed:""`
 }
 
 func (c *resultsCorrectCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if c.Template {
-		return c.template(ctx, s, c.Sprint)
+		return c.template(ctx, s, c.Key, c.Sprint)
 	}
-	result, err := c.classification()
-	if err != nil {
+	if err := c.readFile(&c.Order, &c.Document); err != nil {
 		return err
 	}
-	result.Sprint, result.Disqualify, result.TimePenalty = c.Sprint, c.Disqualify, c.TimePenalty
-	return c.enter(ctx, s, result, operator.CorrectResult{Key: c.Key, Classification: result})
+	return c.enter(ctx, s, c.Key, c.CorrectResult)
 }
 
-// printCorrection shows what a correction changes, for drivers and teams. Of the sprint, nil stays as it is.
+// printCorrection prints the changes for drivers and teams. A nil sprint means that the sprint stays.
 func printCorrection(s *terminal.Streams, r *almanac.Round, rows, sprint []ledger.Row) {
 	printHeading(s, r)
 	before := r.Valid()
@@ -420,8 +392,8 @@ func printCorrection(s *terminal.Streams, r *almanac.Round, rows, sprint []ledge
 	}
 }
 
-// printDifference shows below a title what one classification has otherwise than another, and says whether
-// there is anything.
+// printDifference prints the differences of two classifications below a title, and reports whether there
+// are any.
 func printDifference(s *terminal.Streams, r *almanac.Round, title string, before, after []ledger.Row) (changed bool) {
 	var drivers, teams [][]any
 	for _, row := range view.Compare(r, before, after) {

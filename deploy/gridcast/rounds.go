@@ -15,12 +15,12 @@ import (
 )
 
 type roundsCmds struct {
-	List      roundsListCmd      `cmd:"" help:"List the rounds of a season and what can be decided about them."`
-	Postpone  roundsPostponeCmd  `cmd:"" help:"Take a round off its date; it will be held later."`
-	Cancel    roundsCancelCmd    `cmd:"" help:"Call a round off; its pick is void."`
-	Move      roundsMoveCmd      `cmd:"" help:"Give a round another start, before the one it has."`
-	Reinstate roundsReinstateCmd `cmd:"" help:"Put a postponed or cancelled round back."`
-	Release   roundsReleaseCmd   `cmd:"" help:"Let go of a start that somebody gave a round: it follows the sources again."`
+	List      roundsListCmd                        `cmd:"" help:"List the rounds of a season and what can be decided about them."`
+	Postpone  roundAction[operator.PostponeRound]  `cmd:"" help:"Take a round off its date; it will be held later."`
+	Cancel    roundAction[operator.CancelRound]    `cmd:"" help:"Call a round off; its pick is void."`
+	Move      roundAction[operator.MoveRound]      `cmd:"" help:"Give a round another start, before the one it has."`
+	Reinstate roundAction[operator.ReinstateRound] `cmd:"" help:"Put a postponed or cancelled round back."`
+	Release   roundAction[operator.ReleaseRound]   `cmd:"" help:"Let go of a start that somebody gave a round: it follows the sources again."`
 }
 
 type roundsListCmd struct {
@@ -65,11 +65,7 @@ func (c *roundsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 		rows[i] = []any{l.SessionKey, l.Name, startCell(r), l.Status, frozen, joined(l.Allowed)}
 	}
-	if s.JSON {
-		s.PrintJSON(listed)
-		return nil
-	}
-	s.PrintTable([]any{"session", "round", "start", "status", "pick frozen", "allowed now"}, rows)
+	s.PrintList(listed, "", []any{"session", "round", "start", "status", "pick frozen", "allowed now"}, rows)
 	return nil
 }
 
@@ -99,73 +95,23 @@ func joined(actions []almanac.Decision) string {
 	return strings.Join(names, " ")
 }
 
-// roundFlags is what a decision about the calendar is told.
-type roundFlags struct {
-	flags.Rounds         `embed:""`
-	flags.Action         `embed:""`
-	flags.RequiredReason `embed:""`
-	Key                  int64 `arg:"" help:"Session key of the round, from rounds list."`
+// roundAction applies an action on a round, and prints the state of the round after it.
+type roundAction[A operator.Action] struct {
+	actionCmd[flags.Rounds, flags.RequiredReason, A] `embed:""`
 }
 
-type roundsPostponeCmd struct {
-	roundFlags `embed:""`
-}
-
-func (c *roundsPostponeCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.change(ctx, s, operator.PostponeRound{Key: c.Key})
-}
-
-type roundsCancelCmd struct {
-	roundFlags `embed:""`
-}
-
-func (c *roundsCancelCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.change(ctx, s, operator.CancelRound{Key: c.Key})
-}
-
-type roundsMoveCmd struct {
-	roundFlags `embed:""`
-	Start      time.Time `required:"" help:"The new start, RFC 3339." placeholder:"INSTANT" env:"-"`
-}
-
-func (c *roundsMoveCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.change(ctx, s, operator.MoveRound{Key: c.Key, Start: c.Start})
-}
-
-type roundsReinstateCmd struct {
-	roundFlags `embed:""`
-	Start      time.Time `help:"The new start, RFC 3339; default: the one in the calendar." placeholder:"INSTANT" env:"-"`
-}
-
-func (c *roundsReinstateCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.change(ctx, s, operator.ReinstateRound{Key: c.Key, Start: c.Start})
-}
-
-type roundsReleaseCmd struct {
-	roundFlags `embed:""`
-}
-
-func (c *roundsReleaseCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.change(ctx, s, operator.ReleaseRound{Key: c.Key})
-}
-
-// change carries out a decision about the round, and says how it stands then.
-func (c *roundFlags) change(ctx context.Context, s *terminal.Streams, action operator.Action) error {
-	o, err := c.Rounds.Operator(ctx, s)
-	if err != nil {
-		return err
-	}
-	done, err := c.Apply(ctx, s, o, action, operator.Request{Reason: c.Reason})
+func (c *roundAction[A]) Run(ctx context.Context, s *terminal.Streams) error {
+	answer, err := c.apply(ctx, s)
 	switch {
 	case err != nil:
 		return err
 	case s.JSON:
-		s.PrintJSON(done.Events)
+		s.PrintJSON(answer.Events)
 		return nil
 	}
-	r := done.Record.(*almanac.Round)
+	r := answer.Record.(*almanac.Round)
 	s.Printf("%d %s: %s, start %s\n", r.Session, r.Facts.Name, render.Status(r.State), startCell(r))
-	for _, e := range done.Events {
+	for _, e := range answer.Events {
 		if e.Type == ledger.PickVoided {
 			s.Printf("its pick is void: %s\n", e.Reason)
 			return nil
@@ -173,7 +119,6 @@ func (c *roundFlags) change(ctx context.Context, s *terminal.Streams, action ope
 	}
 	if r.Pick != nil {
 		s.Printf("its pick of %s stands\n", terminal.Time(r.Pick.FrozenAt))
-		return nil
 	}
 	return nil
 }

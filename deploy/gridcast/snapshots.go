@@ -34,10 +34,6 @@ func (c *snapshotsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	if s.JSON {
-		s.PrintJSON(list)
-		return nil
-	}
 	rows := make([][]any, len(list))
 	for i, v := range list {
 		status := string(v.Status)
@@ -49,7 +45,7 @@ func (c *snapshotsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 		rows[i] = []any{v.Version, status, terminal.Time(v.BuiltAt), v.Variants, v.Bytes, v.Base, reasonCell(v), v.Builder}
 	}
-	s.PrintTable([]any{"version", "status", "built (race time)", "variants", "bytes", "base", "reason", "builder"}, rows)
+	s.PrintList(list, "", []any{"version", "status", "built (race time)", "variants", "bytes", "base", "reason", "builder"}, rows)
 	return nil
 }
 
@@ -108,14 +104,6 @@ func (c *snapshotsDiffCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	if s.JSON {
-		s.PrintJSON(changes)
-		return nil
-	}
-	if len(changes) == 0 {
-		s.Printf("no variant differs\n")
-		return nil
-	}
 	var rows [][]any
 	for _, change := range changes {
 		if len(change.Values) == 0 {
@@ -125,7 +113,7 @@ func (c *snapshotsDiffCmd) Run(ctx context.Context, s *terminal.Streams) error {
 			rows = append(rows, []any{change.Path, change.Kind, v.At, short(v.Old), short(v.New)})
 		}
 	}
-	s.PrintTable([]any{"variant", "", "value", "old", "new"}, rows)
+	s.PrintList(changes, "no variant differs", []any{"variant", "", "value", "old", "new"}, rows)
 	return nil
 }
 
@@ -139,8 +127,8 @@ func short(value string) string {
 }
 
 type snapshotsVerifyCmd struct {
-	flags.Storage `embed:""`
-	Version       int64 `arg:"" optional:"" help:"The version; default: the current one." placeholder:"V"`
+	flags.Storage         `embed:""`
+	operator.CheckVersion `embed:""`
 }
 
 func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -149,82 +137,58 @@ func (c *snapshotsVerifyCmd) Run(ctx context.Context, s *terminal.Streams) error
 		return err
 	}
 	bar := s.NewBar()
-	done, damage := (&operator.Operator{Store: store}).Do(ctx, operator.CheckVersion{Version: c.Version}, operator.Request{Progress: bar.Show})
+	answer, damage := (&operator.Operator{Store: store}).Do(ctx, c.CheckVersion, operator.Request{Progress: bar.Show})
 	bar.Finish()
-	if done.Record == nil {
+	v, ok := answer.Record.(snapshots.Verification)
+	if !ok {
 		return damage
 	}
-	v := done.Record.(snapshots.Verification)
 	faults := make([]string, len(v.Faults))
 	for i, fault := range v.Faults {
 		faults[i] = fault.Error()
 	}
-	if s.JSON {
-		s.PrintJSON(map[string]any{"version": v.Version, "objects": v.Objects, "bytes": v.Bytes, "faults": faults})
-	} else {
-		s.Printf("version %d: %d objects, %d bytes, %d faults\n", v.Version, v.Objects, v.Bytes, len(v.Faults))
-	}
+	s.Print(map[string]any{"version": v.Version, "objects": v.Objects, "bytes": v.Bytes, "faults": faults},
+		"version %d: %d objects, %d bytes, %d faults\n", v.Version, v.Objects, v.Bytes, len(v.Faults))
 	return damage
 }
 
 type snapshotsRollbackCmd struct {
-	flags.Storage        `embed:""`
-	flags.Action         `embed:""`
-	flags.RequiredReason `embed:""`
-	Version              int64 `arg:"" help:"The version whose content becomes current again." placeholder:"V"`
+	actionCmd[flags.Storage, flags.RequiredReason, operator.Rollback] `embed:""`
 }
 
 func (c *snapshotsRollbackCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	o, err := c.Operator(ctx, s)
-	if err != nil {
-		return err
+	answer, err := c.apply(ctx, s)
+	if err == nil {
+		s.Print(answer.Receipt, "%s\ngridcast build --release ends the hold.\n", answer.Text)
 	}
-	done, err := c.Apply(ctx, s, o, operator.Rollback{Version: c.Version}, operator.Request{Reason: c.Reason})
-	switch {
-	case err != nil:
-		return err
-	case s.JSON:
-		s.PrintJSON(done.Receipt)
-		return nil
-	}
-	s.Printf("%s\ngridcast build --release ends the hold.\n", done.Text)
-	return nil
+	return err
 }
 
 type snapshotsPruneCmd struct {
-	flags.Storage        `embed:""`
-	flags.Action         `embed:""`
-	flags.OptionalReason `embed:""`
-	Keep                 int  `default:"50" help:"How many published versions stay, not counting those that brought nothing but downloads." placeholder:"N" env:"-"`
-	DryRun               bool `help:"Only show what would be removed." env:"-"`
+	storeAction[operator.Prune] `embed:""`
+	DryRun                      bool `help:"Only show what would be removed." env:"-"`
 }
 
 func (c *snapshotsPruneCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	if c.Keep < 1 {
-		return terminal.Usagef("--keep %d: must be at least 1", c.Keep)
+	if c.Do.Keep < 1 {
+		return terminal.Usagef("--keep %d: must be at least 1", c.Do.Keep)
 	}
-	if c.DryRun {
-		store, err := c.OpenToRead(ctx)
-		if err != nil {
-			return err
+	if !c.DryRun {
+		answer, err := c.apply(ctx, s)
+		if err == nil {
+			printPruned(s, answer.Record.(snapshots.Pruned), "removed", false)
 		}
-		pruned, err := snapshots.Prune(ctx, store, c.Keep, time.Now(), true)
-		if err != nil {
-			return err
-		}
+		return err
+	}
+	store, err := c.Opener.OpenToRead(ctx)
+	if err != nil {
+		return err
+	}
+	pruned, err := snapshots.Prune(ctx, store, c.Do.Keep, time.Now(), true)
+	if err == nil {
 		printPruned(s, pruned, "would be removed", true)
-		return nil
 	}
-	o, err := c.Operator(ctx, s)
-	if err != nil {
-		return err
-	}
-	done, err := c.Apply(ctx, s, o, operator.Prune{Keep: c.Keep}, operator.Request{Reason: c.Reason})
-	if err != nil {
-		return err
-	}
-	printPruned(s, done.Record.(snapshots.Pruned), "removed", false)
-	return nil
+	return err
 }
 
 func printPruned(s *terminal.Streams, pruned snapshots.Pruned, verb string, dryRun bool) {

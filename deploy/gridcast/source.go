@@ -21,11 +21,11 @@ import (
 )
 
 type sourceCmds struct {
-	Check  sourceCheckCmd  `cmd:"" help:"Say how each source stands and what waits for a person."`
-	Pull   sourcePullCmd   `cmd:"" help:"Ask the sources once, now, and take what passes."`
-	Trace  sourceTraceCmd  `cmd:"" help:"Say where each part of a round came from."`
-	Accept sourceAcceptCmd `cmd:"" help:"Let a change through that waits for a person."`
-	Alias  sourceAliasCmd  `cmd:"" help:"Say that two identities are one: a driver, a team, a circuit or a Grand Prix that sources call otherwise."`
+	Check  sourceCheckCmd                                       `cmd:"" help:"Say how each source stands and what waits for a person."`
+	Pull   sourcePullCmd                                        `cmd:"" help:"Ask the sources once, now, and take what passes."`
+	Trace  sourceTraceCmd                                       `cmd:"" help:"Say where each part of a round came from."`
+	Accept manualAction[loadedFacts, operator.AcceptChange]     `cmd:"" help:"Let a change through that waits for a person."`
+	Alias  manualAction[flags.Manual, operator.MergeIdentities] `cmd:"" help:"Say that two identities are one: a driver, a team, a circuit or a Grand Prix that sources call otherwise."`
 }
 
 // sourceCmd is what every command of sources is told.
@@ -296,25 +296,16 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return nil
 }
 
-type sourceAcceptCmd struct {
-	flags.Manual         `embed:""`
-	flags.Action         `embed:""`
-	flags.RequiredReason `embed:""`
-	ID                   string `arg:"" help:"Of the change, as gridcast source check lists it."`
+// loadedFacts opens the store with the last documents of the sources.
+type loadedFacts struct {
+	flags.Manual `embed:""`
 }
 
-func (c *sourceAcceptCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	o, err := c.Operator(ctx, s)
+// Operator opens the store for actions on pending changes.
+func (f loadedFacts) Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
+	o, err := f.Manual.Operator(ctx, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := o.Ingest.Load(ctx); err != nil {
-		return err
-	}
-	done, err := c.Apply(ctx, s, o, operator.AcceptChange{ID: c.ID}, operator.Request{Reason: c.Reason})
-	if err != nil {
-		return err
-	}
-	printEntered(s, done)
-	return nil
+	return o, o.Ingest.Load(ctx)
 }

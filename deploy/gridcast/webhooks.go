@@ -14,131 +14,27 @@ import (
 )
 
 type webhooksCmds struct {
-	Add    webhooksAddCmd    `cmd:"" help:"Tell a server what every published version changes; its secret is shown once."`
-	List   webhooksListCmd   `cmd:"" help:"List the webhooks and how they stand."`
-	Log    webhooksLogCmd    `cmd:"" help:"Show the latest attempts of a webhook."`
-	Test   webhooksTestCmd   `cmd:"" help:"Send a webhook a message that says nothing has changed, once, from this machine."`
-	Pause  webhooksPauseCmd  `cmd:"" help:"Send a webhook nothing until it is resumed."`
-	Resume webhooksResumeCmd `cmd:"" help:"Send to a webhook again, with all that has changed meanwhile."`
-	Rotate webhooksRotateCmd `cmd:"" help:"Give a webhook another secret; the old one signs too for a while."`
-	Remove webhooksRemoveCmd `cmd:"" help:"Tell a webhook nothing any more, for ever."`
-}
-
-// webhookActionFlags is what an action about a webhook is told.
-type webhookActionFlags struct {
-	flags.Storage        `embed:""`
-	flags.Webhooks       `embed:""`
-	flags.Action         `embed:""`
-	flags.OptionalReason `embed:""`
-}
-
-// webhookArg names the webhook that an action is about.
-type webhookArg struct {
-	ID string `arg:"" help:"The webhook's id, from webhooks list."`
-}
-
-func (f *webhookActionFlags) do(ctx context.Context, s *terminal.Streams, action operator.Action) (operator.Answer, error) {
-	o, err := f.Operator(ctx, s)
-	if err != nil {
-		return operator.Answer{}, err
-	}
-	if o.Webhooks, err = f.Sender(nil); err != nil {
-		return operator.Answer{}, err
-	}
-	return f.Apply(ctx, s, o, action, operator.Request{Reason: f.Reason})
-}
-
-// change carries out an action that makes no secret, and prints what became of the webhook.
-func (f *webhookActionFlags) change(ctx context.Context, s *terminal.Streams, action operator.Action) error {
-	done, err := f.do(ctx, s, action)
-	switch {
-	case err != nil:
-		return err
-	case s.JSON:
-		s.PrintJSON(done.Record)
-		return nil
-	}
-	s.Printf("%s\n", done.Text)
-	return nil
-}
-
-// printSecret shows the secret of a webhook, this once.
-func (f *webhookActionFlags) printSecret(ctx context.Context, s *terminal.Streams, action operator.Action) error {
-	done, err := f.do(ctx, s, action)
-	switch {
-	case err != nil:
-		return err
-	case s.JSON:
-		s.PrintJSON(struct {
-			webhook.Hook
-
-			Secret string `json:"secret"`
-		}{done.Record.(webhook.Hook), done.Secret})
-		return nil
-	}
-	s.Printf("%s\n\n%s\n", done.Secret, done.Text)
-	return nil
+	Add    webhooksAddCmd                        `cmd:"" help:"Tell a server what every published version changes; its secret is shown once."`
+	List   webhooksListCmd                       `cmd:"" help:"List the webhooks and how they stand."`
+	Log    webhooksLogCmd                        `cmd:"" help:"Show the latest attempts of a webhook."`
+	Test   webhookAction[operator.TestWebhook]   `cmd:"" help:"Send a webhook a message that says nothing has changed, once, from this machine."`
+	Pause  webhookAction[operator.PauseWebhook]  `cmd:"" help:"Send a webhook nothing until it is resumed."`
+	Resume webhookAction[operator.ResumeWebhook] `cmd:"" help:"Send to a webhook again, with all that has changed meanwhile."`
+	Rotate webhookAction[operator.RotateWebhook] `cmd:"" help:"Give a webhook another secret; the old one signs too for a while."`
+	Remove webhookAction[operator.RemoveWebhook] `cmd:"" help:"Tell a webhook nothing any more, for ever."`
 }
 
 type webhooksAddCmd struct {
-	webhookActionFlags `embed:""`
-	URL                string   `arg:"" help:"Where messages are posted: an https address of the public internet, at port 443 or one from 1024 on."`
-	Endpoint           []string `help:"What to tell of, such as standings or calendar.ics; repeat for more. Default: everything." env:"-" placeholder:"NAME"`
+	webhookAction[operator.AddWebhook] `embed:""`
 }
 
 func (c *webhooksAddCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	for _, e := range c.Endpoint {
+	for _, e := range c.Do.Endpoints {
 		if !slices.Contains(webhook.Topics(), e) {
 			return terminal.Usagef("--endpoint %q: must be one of %s", e, strings.Join(webhook.Topics(), ", "))
 		}
 	}
-	return c.printSecret(ctx, s, operator.AddWebhook{URL: c.URL, Endpoints: c.Endpoint})
-}
-
-type webhooksRotateCmd struct {
-	webhookActionFlags `embed:""`
-	webhookArg         `embed:""`
-	Grace              flags.Span `default:"24h" help:"How long the old secret signs too." placeholder:"DURATION" env:"-"`
-}
-
-func (c *webhooksRotateCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.printSecret(ctx, s, operator.RotateWebhook{ID: c.ID, Grace: operator.Span(c.Grace)})
-}
-
-type webhooksTestCmd struct {
-	webhookActionFlags `embed:""`
-	webhookArg         `embed:""`
-}
-
-func (c *webhooksTestCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.change(ctx, s, operator.TestWebhook{ID: c.ID})
-}
-
-type webhooksPauseCmd struct {
-	webhookActionFlags `embed:""`
-	webhookArg         `embed:""`
-}
-
-func (c *webhooksPauseCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.change(ctx, s, operator.PauseWebhook{ID: c.ID})
-}
-
-type webhooksResumeCmd struct {
-	webhookActionFlags `embed:""`
-	webhookArg         `embed:""`
-}
-
-func (c *webhooksResumeCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.change(ctx, s, operator.ResumeWebhook{ID: c.ID})
-}
-
-type webhooksRemoveCmd struct {
-	webhookActionFlags `embed:""`
-	webhookArg         `embed:""`
-}
-
-func (c *webhooksRemoveCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	return c.change(ctx, s, operator.RemoveWebhook{ID: c.ID})
+	return c.webhookAction.Run(ctx, s)
 }
 
 type webhooksListCmd struct {
@@ -171,9 +67,6 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 		s.PrintJSON(hooks)
 		return nil
-	case len(list) == 0:
-		s.Printf("%s has no webhooks; gridcast webhooks add makes one\n", store)
-		return nil
 	}
 	rows := make([][]any, len(list))
 	for i, h := range list {
@@ -187,13 +80,13 @@ func (c *webhooksListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 		rows[i] = []any{h.ID, terminal.Quoted(operator.WebhookHost(h.Hook)), endpoints, terminal.Time(h.Created), h.Log.Told, terminal.Quoted(state)}
 	}
-	s.PrintTable([]any{"id", "host", "told of", "created", "up to version", "state"}, rows)
+	s.PrintList(nil, fmt.Sprintf("%s has no webhooks; gridcast webhooks add makes one", store), []any{"id", "host", "told of", "created", "up to version", "state"}, rows)
 	return nil
 }
 
 type webhooksLogCmd struct {
 	flags.Storage `embed:""`
-	webhookArg    `embed:""`
+	ID            string `arg:"" help:"The webhook's id, from webhooks list."`
 }
 
 func (c *webhooksLogCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -210,15 +103,8 @@ func (c *webhooksLogCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	state, err := webhook.LoadDelivery(ctx, store, *h)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case s.JSON:
-		s.PrintJSON(state.Attempts)
-		return nil
-	case len(state.Attempts) == 0:
-		s.Printf("nothing was sent to %s yet; gridcast webhooks test %s tries the way\n", operator.WebhookHost(*h), h.ID)
-		return nil
 	}
 	rows := make([][]any, len(state.Attempts))
 	for i, a := range state.Attempts {
@@ -228,6 +114,7 @@ func (c *webhooksLogCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 		rows[i] = []any{a.At.Format(time.RFC3339), a.Message, about, a.Number, string(a.Outcome), fmt.Sprintf("%d ms", a.Millis), terminal.Time(a.Retry), terminal.Quoted(a.Detail)}
 	}
-	s.PrintTable([]any{"at", "message", "about", "attempt", "outcome", "took", "again", "detail"}, rows)
+	none := fmt.Sprintf("nothing was sent to %s yet; gridcast webhooks test %s tries the way", operator.WebhookHost(*h), h.ID)
+	s.PrintList(state.Attempts, none, []any{"at", "message", "about", "attempt", "outcome", "took", "again", "detail"}, rows)
 	return nil
 }

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"gridcast/deploy/flags"
+	"gridcast/deploy/operator"
+	"gridcast/deploy/terminal"
+	"gridcast/edge/keys"
+	"gridcast/scheduler/webhook"
+)
+
+// opener opens the store with everything that an action needs.
+type opener interface {
+	Operator(ctx context.Context, s *terminal.Streams) (*operator.Operator, error)
+}
+
+// actionCmd applies an action of operators. Its flags are those of O, which opens the store, of
+// flags.Action, of the reason R, and the fields of the action A.
+type actionCmd[O opener, R interface{ Text() string }, A operator.Action] struct {
+	Opener       O `embed:""`
+	flags.Action `embed:""`
+	Why          R `embed:""`
+	Do           A `embed:""`
+}
+
+// The actions by the flags that they need.
+type (
+	storeAction[A operator.Action]   = actionCmd[flags.Storage, flags.OptionalReason, A]
+	keyAction[A operator.Action]     = actionCmd[flags.KeyStorage, flags.OptionalReason, A]
+	webhookAction[A operator.Action] = actionCmd[flags.WebhookStorage, flags.OptionalReason, A]
+)
+
+// apply previews the action, asks for confirmation and applies it.
+func (c *actionCmd[O, R, A]) apply(ctx context.Context, s *terminal.Streams) (operator.Answer, error) {
+	o, err := c.Opener.Operator(ctx, s)
+	if err != nil {
+		return operator.Answer{}, err
+	}
+	return c.Apply(ctx, s, o, c.Do, operator.Request{Reason: c.Why.Text()})
+}
+
+// Run applies the action and prints its answer.
+func (c *actionCmd[O, R, A]) Run(ctx context.Context, s *terminal.Streams) error {
+	answer, err := c.apply(ctx, s)
+	if err == nil {
+		printAnswer(s, answer)
+	}
+	return err
+}
+
+// printAnswer prints the record of an answer as JSON, or its text below its secret.
+func printAnswer(s *terminal.Streams, answer operator.Answer) {
+	if answer.Secret == "" {
+		s.Print(answer.Record, "%s\n", answer.Text)
+		return
+	}
+	record := answer.Record
+	switch r := record.(type) {
+	case keys.StoredKey:
+		created := createdKey{ID: r.ID, Key: answer.Secret, Name: r.Name, Tier: r.Tier, Origins: r.Origins}
+		if !r.Expires.IsZero() {
+			created.Expires = &r.Expires
+		}
+		record = created
+	case webhook.Hook:
+		record = struct {
+			webhook.Hook
+
+			Secret string `json:"secret"`
+		}{r, answer.Secret}
+	case operator.Person:
+		record = map[string]string{"name": r.Name, "role": string(r.Role), "token": answer.Secret}
+	}
+	s.Print(record, "%s\n\n%s\n", answer.Secret, answer.Text)
+}
+
+// createdKey is the answer of keys create --json.
+type createdKey struct {
+	ID      string     `json:"id"`
+	Key     string     `json:"key"`
+	Name    string     `json:"name"`
+	Tier    string     `json:"tier"`
+	Expires *time.Time `json:"expires,omitempty"`
+	Origins []string   `json:"origins,omitempty"`
+}
