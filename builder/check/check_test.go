@@ -2,10 +2,14 @@ package check_test
 
 import (
 	"bytes"
-	"maps"
+	"flag"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/almanac/almanactest"
@@ -14,6 +18,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/render"
 	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
 	"gridcast/snapshots/blob/memblob"
 )
 
@@ -76,83 +81,161 @@ func TestWholeVersionPasses(t *testing.T) {
 	}
 }
 
-// Each way in which a version can contradict itself is refused, with a word of what and where.
-func TestContradictions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short: checks a version many times")
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestFaults breaks one document of a small version after the other. The golden file has the faults: the
+// path of each document at fault and the sentence.
+func TestFaults(t *testing.T) {
+	replace := func(path, old, new string) func(map[string][]byte) {
+		return func(bodies map[string][]byte) {
+			body := bytes.Replace(bodies[path], []byte(old), []byte(new), 1)
+			if bytes.Equal(body, bodies[path]) {
+				t.Fatalf("%q is not in %s: %s", old, path, body)
+			}
+			bodies[path] = body
+		}
 	}
-	known, whole := rendered(t)
-	for _, c := range []struct {
-		what, path, old, new, want string
+	var got strings.Builder
+	for _, row := range []struct {
+		name    string
+		edit    func(w *world, s *smallSeason) // s is the season 2025
+		replace func(bodies map[string][]byte) // after rendering
+		trusted func(path string) bool         // nil: all documents
 	}{
-		{"the calendar has another winner", "calendar/2024", `"session_key":2024011,"gp_name":"Austrian Grand Prix","circuit":"Red Bull Ring","locality":"Spielberg","country":"Austria","date":"2024-06-30","date_start":"2024-06-30T13:00:00+00:00","sprint":true,"status":"finished","winner":"RUS"`, `"session_key":2024011,"gp_name":"Austrian Grand Prix","circuit":"Red Bull Ring","locality":"Spielberg","country":"Austria","date":"2024-06-30","date_start":"2024-06-30T13:00:00+00:00","sprint":true,"status":"finished","winner":"VER"`, `was won by "RUS", the calendar says "VER"`},
-		{"a finished round without a winner", "calendar/2023", `"status":"finished","winner":"VER"`, `"status":"finished"`, `is finished with winner ""`},
-		{"a session key used twice", "calendar/2024", `"session_key":2024012`, `"session_key":2024011`, "session key 2024011"},
-		{"a pick of an unknown session", "calendar/2024", `"session_key":2024011`, `"session_key":2024999`, "session key 2024011 is not in the calendar"},
-		{"standings out of order", "standings/drivers/2023", `"points":575`, `"points":1`, "points behind 1"},
-		{"positions out of order", "standings/constructors/2023", `"position":2`, `"position":9`, "stands after position 9"},
-		{"a code twice in the standings", "standings/drivers/2023", `"driver":"PER"`, `"driver":"VER"`, "the code VER stands twice"},
-		{"a code twice on the grid", "drivers", `"driver":"OCO"`, `"driver":"GAS"`, "share the code GAS"},
-		{"another winner than p1", "predictions/2024", `"podium":{"p1":"VER"`, `"podium":{"p1":"SAI"`, "podium"},
-		{"the list and the session differ", "predictions/session/2024011", `"confidence_pct":50.0`, `"confidence_pct":51.0`, "predictions/session/2024011"},
-		{"accuracy of a season", "accuracy/2024", `"races_evaluated":1`, `"races_evaluated":2`, "accuracy/2024"},
-		{"accuracy of all seasons", "accuracy/all", `"winner_hit_rate_pct":0.0`, `"winner_hit_rate_pct":100.0`, "accuracy/all"},
-		{"a coming race is missing", "next-race", `"start":"2024-07-07T14:00:00+00:00"`, `"start":"2024-07-07T14:00:01+00:00"`, "British Grand Prix"},
+		{name: "nothing is wrong", trusted: nothing},
+
+		// Calendar.
+		{name: "a finished round without a winner", edit: func(_ *world, s *smallSeason) { s.calendar[0].Winner, s.picks[0].Result.Winner = "", "" }},
+		{name: "a round to come with a winner", edit: func(_ *world, s *smallSeason) { s.calendar[2].Winner = "ANN" }},
+		{name: "a session key used in two seasons", edit: func(w *world, _ *smallSeason) { w.seasons[2024].calendar[0].SessionKey = 2025001 }},
+
+		// Results and weekends against the calendar.
+		{name: "another winner than the calendar", edit: func(_ *world, s *smallSeason) { s.results[0].Race[0].Driver = "BOB" }},
+		{name: "a shared win counts for the first row", edit: func(_ *world, s *smallSeason) { s.results[0].Race[1].Position = 1 }},
+		{name: "a round without a weekend", edit: func(_ *world, s *smallSeason) { s.weekends = s.weekends[:2] }},
+		{name: "a weekend without a round", edit: func(w *world, s *smallSeason) {
+			s.calendar, w.coming, s.picks = s.calendar[:2], nil, s.picks[:1]
+		}},
+		{name: "another start of the race", edit: func(_ *world, s *smallSeason) { s.weekends[2].Sessions[0].DateStart = wire.Instant(renderedAt) }},
+		{name: "another status of the race", edit: func(_ *world, s *smallSeason) { s.weekends[2].Sessions[0].Status = wire.Live }},
+		{name: "another status of the weekend", edit: func(_ *world, s *smallSeason) { s.weekends[2].Status = wire.Live }},
+		{name: "another circuit", edit: func(_ *world, s *smallSeason) { s.weekends[2].Circuit.Name = "Track" }},
+		{name: "the race is not the last session", edit: func(_ *world, s *smallSeason) { s.weekends[2].Sessions[0].Session = "sprint" }},
+
+		// Predictions.
+		{name: "a pick of an unknown session", edit: func(_ *world, s *smallSeason) { s.picks[1].SessionKey = 2025004 }},
+		{name: "a pick with another winner than the calendar", edit: func(_ *world, s *smallSeason) { s.picks[0].Result.Winner = "BOB" }},
+		{name: "a pick without the result of its race", edit: func(_ *world, s *smallSeason) { s.picks[0].Result = nil }},
+		{name: "a picked winner who is not first", edit: func(_ *world, s *smallSeason) { s.picks[1].Prediction.Winner = "CAY" }},
+		{name: "first and second are one driver", edit: func(_ *world, s *smallSeason) { s.picks[1].Prediction.Podium.P2 = "BOB" }},
+		{name: "first and third are one driver", edit: func(_ *world, s *smallSeason) { s.picks[1].Prediction.Podium.P3 = "BOB" }},
+		{name: "second and third are one driver", edit: func(_ *world, s *smallSeason) { s.picks[1].Prediction.Podium.P3 = "ANN" }},
+		{name: "a podium of one driver", edit: func(_ *world, s *smallSeason) { s.picks[1].Prediction.Podium = wire.Podium{P1: "BOB"} }},
+
+		// Accuracy.
+		{name: "accuracy of a season", edit: func(_ *world, s *smallSeason) { s.accuracy.RacesEvaluated = 2 }},
+		{name: "accuracy of all seasons", edit: func(w *world, _ *smallSeason) { w.accuracy.PreRace.WinnerHitRatePct = 500 }},
+		{name: "a missed winner counts in both", edit: func(w *world, s *smallSeason) {
+			s.picks[0].Prediction.Winner, s.picks[0].Prediction.Podium = "BOB", wire.Podium{P1: "BOB", P2: "DAN"}
+			s.chances[0].Drivers[1].WinPct, s.chances[0].Drivers[0].WinPct = 600, 300
+			s.accuracy.PreRace = wire.HitRates{PodiumAccuracyPct: 333}
+			w.accuracy.PreRace = wire.HitRates{WinnerHitRatePct: 500, PodiumAccuracyPct: 667}
+		}},
+
+		// Probabilities.
+		{name: "a driver twice among the chances", edit: func(_ *world, s *smallSeason) { s.chances[0].Drivers[2].Driver = "BOB" }},
+		{name: "a win is likelier than a podium", edit: func(_ *world, s *smallSeason) { s.chances[0].Drivers[0].PodiumPct = 500 }},
+		{name: "chances to win above one", edit: func(_ *world, s *smallSeason) { s.chances[0].Drivers[2].WinPct = 110 }},
+		{name: "chances to win below one", edit: func(_ *world, s *smallSeason) { s.chances[0].Drivers[2].WinPct = 90 }},
+		{name: "chances of a podium above three", edit: func(_ *world, s *smallSeason) { s.chances[0].Drivers[2].PodiumPct = 1010 }},
+		{name: "chances of a podium below three", edit: func(_ *world, s *smallSeason) { s.chances[0].Drivers[2].PodiumPct = 990 }},
+		{name: "chances that are off by rounding", edit: func(_ *world, s *smallSeason) {
+			s.chances[0].Drivers[2].WinPct, s.chances[0].Drivers[2].PodiumPct = 102, 998
+		}},
+		{name: "another chance than the prediction", edit: func(_ *world, s *smallSeason) { s.picks[0].Prediction.ConfidencePct = 610 }},
+		{name: "chances without a prediction", edit: func(_ *world, s *smallSeason) { s.chances[0].SessionKey = 2025002 }},
+
+		// Title odds.
+		{name: "a better chance stands below", edit: func(_ *world, s *smallSeason) { s.odds.Drivers[0].TitlePct, s.odds.Drivers[1].TitlePct = 300, 700 }},
+		{name: "fewer points at the end than now", edit: func(_ *world, s *smallSeason) { s.odds.Constructors[0].PointsLow = 24 }},
+		{name: "the lower bound is above the upper", edit: func(_ *world, s *smallSeason) { s.odds.Constructors[0].PointsLow = 51 }},
+		{name: "title chances below one", edit: func(_ *world, s *smallSeason) { s.odds.Drivers[1].TitlePct = 200 }},
+		{name: "title chances above one", edit: func(_ *world, s *smallSeason) { s.odds.Drivers[1].TitlePct = 400 }},
+		{name: "no constructor can win", edit: func(_ *world, s *smallSeason) { s.odds.Constructors = nil }},
+
+		// Standings.
+		{name: "more points in a lower position", edit: func(_ *world, s *smallSeason) { s.drivers[1].Points = 26 }},
+		{name: "positions out of order", edit: func(_ *world, s *smallSeason) { s.teams[0].Position = 9 }},
+		{name: "a position after rows without one", edit: func(_ *world, s *smallSeason) { s.drivers[1], s.drivers[2] = s.drivers[2], s.drivers[1] }},
+		{name: "a driver twice in the standings", edit: func(_ *world, s *smallSeason) { s.drivers[2].Driver = "BOB" }},
+		{name: "a constructor ranked twice", edit: func(_ *world, s *smallSeason) { s.teams[2].Position = 3 }},
+
+		// Documents about no single season.
+		{name: "a change of an unknown round", edit: func(w *world, _ *smallSeason) { w.changes[0].SessionKey = 2025009 }},
+		{name: "a code twice on the grid", edit: func(w *world, _ *smallSeason) { w.grid[1].Driver = "ANN" }},
+		{name: "a coming race is missing", edit: func(w *world, _ *smallSeason) { w.coming = nil }},
+		{name: "a coming race of unknown hour may be missing", edit: func(w *world, s *smallSeason) {
+			s.calendar[2].DateStart, s.weekends[2].Sessions[0].DateStart, w.coming = wire.Instant{}, wire.Instant{}, nil
+		}},
+		{name: "a countdown that is no JSON", replace: replace("next-race", "{", "")},
+
+		// Form.
+		{name: "a document of a season is missing", replace: func(bodies map[string][]byte) { delete(bodies, "calendar/2025") }},
+		{name: "a document of a session is missing", replace: func(bodies map[string][]byte) { delete(bodies, "results/session/2025001") }},
+		{name: "a document about no season is missing", replace: func(bodies map[string][]byte) { delete(bodies, "drivers") }},
+		{name: "a list that is no JSON", replace: replace("results/2025", "{", "")},
+		{name: "a session that is no JSON", replace: replace("results/session/2025001", "{", "")},
+		{name: "the session differs from the list", replace: replace("predictions/session/2025001", `"confidence_pct":60.0`, `"confidence_pct":61.0`)},
+		{name: "a field that the schema does not have", replace: replace("drivers", `"number":`, `"numero":`), trusted: nothing},
+		{name: "a field of a season that the schema does not have", replace: replace("calendar/2025", `"round":`, `"rund":`), trusted: nothing},
+		{name: "a name that is a number, in list and session", replace: func(bodies map[string][]byte) {
+			replace("results/2025", `"gp_name":"Grand Prix 1"`, `"gp_name":7`)(bodies)
+			replace("results/session/2025001", `"gp_name":"Grand Prix 1"`, `"gp_name":7`)(bodies)
+		}, trusted: nothing},
+		{name: "a space between two records", replace: replace("weekends/2025", `},{"session_key":2025002`, `}, {"session_key":2025002`), trusted: nothing},
+		{name: "an envelope of another service", replace: replace("weekends/session/2025001", "gridcast-v1", "gridcast-v2"), trusted: nothing},
+		{name: "a session that the list does not have", replace: func(bodies map[string][]byte) {
+			bodies["results/session/2025003"] = bytes.Replace(bodies["results/session/2025001"], []byte("2025001"), []byte("2025003"), 1)
+		}, trusted: nothing},
+		{name: "a path that no request has", replace: func(bodies map[string][]byte) { bodies["nothing"] = bodies["drivers"] }, trusted: nothing},
+		{name: "a countdown without its holes", replace: func(bodies map[string][]byte) {
+			bodies["next-race"] = []byte(`{"rounds":[{"start":"2025-06-22T13:00:00+00:00","parts":["{","",""]}]}`)
+		}, trusted: nothing},
+		{name: "a countdown that breaks the schema once completed", replace: replace("next-race", `\"country\"`, `\"land\"`), trusted: nothing},
+		{name: "a countdown that is no countdown", replace: replace("next-race", `"rounds"`, `"runden"`), trusted: nothing},
 	} {
-		bodies := maps.Clone(whole)
-		bodies[c.path] = bytes.Replace(bodies[c.path], []byte(c.old), []byte(c.new), 1)
-		if bytes.Equal(bodies[c.path], whole[c.path]) {
-			t.Errorf("%s: %q is not in %s: %s", c.what, c.old, c.path, whole[c.path])
-			continue
+		w := newWorld(t)
+		if row.edit != nil {
+			row.edit(w, w.seasons[2025])
 		}
-		err := checktest.Bodies(known, bodies, everything).Err()
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: got %v, want an error that says %q", c.what, err, c.want)
+		bodies := w.bodies(t)
+		if row.replace != nil {
+			row.replace(bodies)
+		}
+		if row.trusted == nil {
+			row.trusted = everything
+		}
+		fmt.Fprintf(&got, "%s\n", row.name)
+		if err := checktest.Bodies(known, bodies, row.trusted).Err(); err != nil {
+			fmt.Fprintf(&got, "\t%s\n", strings.ReplaceAll(err.Error(), "\n", "\n\t"))
 		}
 	}
+	golden(t, "testdata/faults.txt", got.String())
 }
 
-func TestSchemaIsCheckedUnlessTrusted(t *testing.T) {
-	known, bodies := rendered(t)
-	bodies["drivers"] = bytes.Replace(bodies["drivers"], []byte(`"number":`), []byte(`"numero":`), 1)
-	if err := checktest.Bodies(known, bodies, nothing).Err(); err == nil || !strings.Contains(err.Error(), "drivers") {
-		t.Errorf("got %v, want an error about drivers", err)
+// golden compares a text with a file. With -update it writes the file.
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
-	bodies["next-race"] = []byte(`{"rounds":[{"start":"2024-07-07T14:00:00+00:00","parts":["{","",""]}]}`)
-	if err := checktest.Bodies(known, bodies, func(path string) bool { return path != "next-race" }).Err(); err == nil || !strings.Contains(err.Error(), "next-race") {
-		t.Errorf("got %v, want an error about next-race", err)
-	}
-}
-
-// Of a list that has passed, what is new is checked: a record, where it stands or alone, and what is around them.
-func TestNewRecordOfAList(t *testing.T) {
-	known, whole := rendered(t)
-	if err := checktest.Bodies(known, whole, nothing).Err(); err != nil {
+	want, err := os.ReadFile(path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ path, old, new string }{
-		{"results/2024", `"gp_name":"Austrian Grand Prix"`, `"gp_name":7`},
-		{"weekends/2024", `"gp_name":"Austrian Grand Prix"`, `"gp_name":7`},
-		{"results/2024", `"meta":{"api"`, `"meta":{"ipa"`},
-		{"results/2024", `},{"session_key":2024011`, `}, {"session_key":2024011`},
-	} {
-		bodies := maps.Clone(whole)
-		for _, path := range []string{c.path, strings.Replace(c.path, "2024", "session/2024011", 1)} {
-			bodies[path] = bytes.Replace(bodies[path], []byte(c.old), []byte(c.new), 1)
-		}
-		if bytes.Equal(bodies[c.path], whole[c.path]) {
-			t.Fatalf("%q is not in %s", c.old, c.path)
-		}
-		if faults := checktest.Bodies(known, bodies, nothing); faults[c.path] == nil {
-			t.Errorf("%s with %s: got %v, want an error about it", c.path, c.new, faults)
-		}
-	}
-}
-
-func TestMissingVariant(t *testing.T) {
-	known, bodies := rendered(t)
-	delete(bodies, "calendar/2015")
-	if err := checktest.Bodies(known, bodies, nothing).Err(); err == nil || !strings.Contains(err.Error(), "calendar/2015: was not rendered") {
-		t.Errorf("got %v, want an error about calendar/2015", err)
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (-want +got); -update writes it\n%s", path, diff)
 	}
 }

@@ -40,6 +40,14 @@ func TestFeeds(t *testing.T) {
 		decision, old, new string
 	}{
 		{0, "a line without CR", "VERSION:2.0\r\n", "VERSION:2.0\n"},
+		{0, "a last line without CR", "END:VCALENDAR\r\n", "END:VCALENDAR\n"},
+		{0, "an end of another component", "END:VCALENDAR", "END:VEVENT"},
+		{0, "a property behind the calendar", "END:VCALENDAR\r\n", "END:VCALENDAR\r\nX-A:1\r\n"},
+		{0, "a property twice", "SEQUENCE:1\r\n", "SEQUENCE:1\r\nSEQUENCE:2\r\n"},
+		{0, "an instant that is none", "DTSTAMP:20250601T093000Z", "DTSTAMP:yesterday"},
+		{0, "a start that is no instant", "DTSTART:20250601T130000Z", "DTSTART:tomorrow"},
+		{0, "a day with an end", "DTSTART;VALUE=DATE:20250608\r\n", "DTSTART;VALUE=DATE:20250608\r\nDTEND:20250608T150000Z\r\n"},
+		{0, "a session that nobody holds", "END:VEVENT\r\nEND:VCALENDAR", "END:VEVENT\r\nBEGIN:VEVENT\r\nUID:2025001-sprint@gridcast\r\nSEQUENCE:0\r\nDTSTAMP:20250601T093000Z\r\nDTSTART;VALUE=DATE:20250601\r\nSUMMARY:x\r\nSTATUS:CONFIRMED\r\nEND:VEVENT\r\nEND:VCALENDAR"},
 		{0, "a line that is too long", "SUMMARY:", "SUMMARY:" + strings.Repeat("x", 75)},
 		{0, "a control character", "Race\r\n", "Ra\x07ce\r\n"},
 		{0, "bytes that are no text", "Race\r\n", "Ra\xffce\r\n"},
@@ -70,6 +78,23 @@ func TestFeeds(t *testing.T) {
 		}
 		if err := check.Feed(catalog.Feeds[tt.feed], []byte(broken), known, feedBodies); err == nil {
 			t.Errorf("%s: %s passes", catalog.Feeds[tt.feed].Path, tt.decision)
+		}
+	}
+	for _, tt := range []struct {
+		decision string
+		feed     catalog.Feed
+		body     string
+		bodies   map[string][]byte
+		want     bool // it passes
+	}{
+		{"weekends that are not at hand", catalog.Feeds[0], soundCalendar, map[string][]byte{}, true},
+		{"weekends that are no JSON", catalog.Feeds[0], soundCalendar, map[string][]byte{"weekends/2025": []byte("{")}, false},
+		{"changes that are not at hand", catalog.Feeds[1], soundChanges, map[string][]byte{}, true},
+		{"changes that are no JSON", catalog.Feeds[1], soundChanges, map[string][]byte{"changes/all": []byte("{")}, false},
+		{"a feed without a check", catalog.Feed{Path: "/news"}, "", feedBodies, false},
+	} {
+		if err := check.Feed(tt.feed, []byte(tt.body), known, tt.bodies); (err == nil) != tt.want {
+			t.Errorf("%s: got %v, want that it passes: %t", tt.decision, err, tt.want)
 		}
 	}
 }

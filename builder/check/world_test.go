@@ -1,0 +1,166 @@
+package check_test
+
+import (
+	"testing"
+	"time"
+
+	"gridcast/schemas/catalog"
+	"gridcast/schemas/wire"
+)
+
+// world is a version of two small seasons: one race of 2024 and the first of 2025 are over, the second of
+// 2025 is cancelled and the third is to come. A test changes it before it is rendered.
+type world struct {
+	seasons  map[int]*smallSeason
+	grid     []wire.Driver
+	changes  []wire.Change
+	accuracy wire.Accuracy
+	coming   []wire.CountdownRound
+}
+
+type smallSeason struct {
+	calendar []wire.CalendarEntry
+	weekends []wire.Weekend
+	results  []wire.ResultRecord
+	picks    []wire.PredictionRecord
+	chances  []wire.ProbabilityRecord
+	drivers  []wire.DriverStanding
+	teams    []wire.ConstructorStanding
+	accuracy wire.Accuracy
+	odds     wire.TitleOdds
+}
+
+var (
+	renderedAt = time.Date(2025, 6, 9, 12, 0, 0, 0, time.UTC)
+	known      = catalog.Known{Current: 2025, Seasons: []int{2024, 2025}}
+)
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{seasons: map[int]*smallSeason{2024: newSeason(2024), 2025: newSeason(2025)}}
+	s := w.seasons[2025]
+	s.add(2, time.Date(2025, 6, 15, 13, 0, 0, 0, time.UTC), wire.Cancelled)
+	s.add(3, time.Date(2025, 6, 22, 13, 0, 0, 0, time.UTC), wire.Scheduled)
+	s.picks = append(s.picks, wire.PredictionRecord{
+		SessionKey: 2025003, GPName: "Grand Prix 3",
+		Prediction: wire.Prediction{Winner: "BOB", ConfidencePct: 600, Podium: wire.Podium{P1: "BOB", P2: "ANN", P3: "CAY"}},
+	})
+	w.grid = []wire.Driver{
+		{Driver: "ANN", Name: "Ann", FirstName: "Ann", LastName: "A", Number: 1, Team: "Alpha", Country: "ITA"},
+		{Driver: "BOB", Name: "Bob", FirstName: "Bob", LastName: "B", Number: 2, Team: "Beta", Country: "ITA"},
+	}
+	w.changes = []wire.Change{{
+		SessionKey: 2025002, GPName: "Grand Prix 2", Kind: wire.RoundCancelled, At: wire.Instant(renderedAt), By: "operator",
+		Old: &wire.ChangeState{Status: wire.Scheduled}, New: &wire.ChangeState{Status: wire.Cancelled},
+	}}
+	w.accuracy = wire.Accuracy{RacesEvaluated: 2, PreRace: wire.HitRates{WinnerHitRatePct: 1000, PodiumAccuracyPct: 1000}}
+	round, err := wire.NewCountdownRound(wire.NextRace{Name: "Grand Prix 3", Circuit: "Ring", Country: "Italy", DateStart: s.calendar[2].DateStart})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.coming = []wire.CountdownRound{round}
+	return w
+}
+
+// newSeason has one race, which ANN has won before BOB and CAY, as predicted.
+func newSeason(year int) *smallSeason {
+	key := int64(year)*catalog.KeysPerSeason + 1
+	podium, hit := wire.Podium{P1: "ANN", P2: "BOB", P3: "CAY"}, true
+	s := &smallSeason{
+		results: []wire.ResultRecord{{SessionKey: key, GPName: "Grand Prix 1", Revisions: []wire.Revision{}, Race: []wire.ResultRow{
+			{Position: 1, Driver: "ANN", Name: "Ann", Team: "Alpha", Status: wire.Classified, Points: 25},
+			{Position: 2, Driver: "BOB", Name: "Bob", Team: "Beta", Status: wire.Classified, Points: 18},
+		}}},
+		picks: []wire.PredictionRecord{{
+			SessionKey: key, GPName: "Grand Prix 1", Prediction: wire.Prediction{Winner: "ANN", ConfidencePct: 600, Podium: podium},
+			Result: &wire.Result{Winner: "ANN", Podium: podium}, WinnerHit: &hit,
+		}},
+		chances: []wire.ProbabilityRecord{{
+			SessionKey: key, GPName: "Grand Prix 1", Model: "v2", Basis: "grid", FrozenAt: wire.Instant(renderedAt),
+			Drivers: []wire.DriverChance{
+				{Driver: "ANN", WinPct: 600, PodiumPct: 1000}, {Driver: "BOB", WinPct: 300, PodiumPct: 1000}, {Driver: "CAY", WinPct: 100, PodiumPct: 1000},
+			},
+		}},
+		drivers: []wire.DriverStanding{
+			{Position: 1, Driver: "ANN", Name: "Ann", Team: "Alpha", Points: 25, Wins: 1, Podiums: 1},
+			{Position: 2, Driver: "BOB", Name: "Bob", Team: "Beta", Points: 18, Podiums: 1},
+			{Driver: "CAY", Name: "Cay", Team: "Beta", Points: 20},
+		},
+		teams: []wire.ConstructorStanding{
+			{Position: 1, Team: "Alpha", Points: 25, Wins: 1, Podiums: 1},
+			{Position: 2, Team: "Beta", Engine: "V6", Points: 18, Podiums: 1},
+			{Team: "Beta", Engine: "V6", Points: 3},
+		},
+		accuracy: wire.Accuracy{RacesEvaluated: 1, PreRace: wire.HitRates{WinnerHitRatePct: 1000, PodiumAccuracyPct: 1000}},
+		odds: wire.TitleOdds{
+			RacesCounted: 1, RacesRemaining: 1, Simulations: 100,
+			Drivers:      []wire.DriverOdds{{Driver: "ANN", Name: "Ann", Points: 25, TitlePct: 700, PointsLow: 25, PointsHigh: 50}, {Driver: "BOB", Name: "Bob", Points: 18, TitlePct: 300, PointsLow: 18, PointsHigh: 43}},
+			Constructors: []wire.ConstructorOdds{{Team: "Alpha", Points: 25, TitlePct: 1000, PointsLow: 25, PointsHigh: 50}},
+		},
+	}
+	s.add(1, time.Date(year, 6, 1, 13, 0, 0, 0, time.UTC), wire.Finished)
+	s.calendar[0].Winner = "ANN"
+	return s
+}
+
+// add adds a round to the calendar and to the weekends.
+func (s *smallSeason) add(number int, start time.Time, status wire.Status) {
+	name, date := "Grand Prix "+string(rune('0'+number)), start.Format(time.DateOnly)
+	key := int64(start.Year())*catalog.KeysPerSeason + int64(number)
+	s.calendar = append(s.calendar, wire.CalendarEntry{
+		Round: number, SessionKey: key, GPName: name, Circuit: "Ring", Locality: "Town", Country: "Italy",
+		Date: date, DateStart: wire.Instant(start), Status: status,
+	})
+	s.weekends = append(s.weekends, wire.Weekend{
+		SessionKey: key, Round: number, GPName: name, GPID: "gp", Status: status,
+		Circuit:  wire.Circuit{ID: "ring", Name: "Ring", Locality: "Town", Country: "Italy"},
+		Sessions: []wire.WeekendSession{{Session: "race", Date: date, DateStart: wire.Instant(start), Status: status}},
+	})
+}
+
+// bodies renders all documents by path.
+func (w *world) bodies(t *testing.T) map[string][]byte {
+	t.Helper()
+	bodies := map[string][]byte{}
+	put := func(v catalog.Variant, data any) {
+		body, err := wire.Marshal(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bodies[v.Path()] = body
+	}
+	for year, s := range w.seasons {
+		of := func(endpoint catalog.Name) catalog.Variant { return catalog.Variant{Endpoint: endpoint, Year: year} }
+		put(catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: year}, wire.Wrap(s.drivers, renderedAt))
+		put(catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: year}, wire.Wrap(s.teams, renderedAt))
+		put(of(catalog.Calendar), wire.Wrap(s.calendar, renderedAt))
+		put(of(catalog.Accuracy), wire.Wrap(s.accuracy, renderedAt))
+		put(of(catalog.Changes), wire.Wrap([]wire.Change{}, renderedAt))
+		put(of(catalog.TitleOdds), wire.Wrap(s.odds, renderedAt))
+		put(of(catalog.Predictions), wire.Wrap(s.picks, renderedAt))
+		put(of(catalog.Probabilities), wire.Wrap(s.chances, renderedAt))
+		put(of(catalog.Results), wire.Wrap(s.results, renderedAt))
+		put(of(catalog.Weekends), wire.Wrap(s.weekends, renderedAt))
+		for _, r := range s.picks {
+			put(catalog.Variant{Endpoint: catalog.Predictions, SessionKey: r.SessionKey}, wire.Wrap([]wire.PredictionRecord{r}, renderedAt))
+		}
+		for _, r := range s.chances {
+			put(catalog.Variant{Endpoint: catalog.Probabilities, SessionKey: r.SessionKey}, wire.Wrap([]wire.ProbabilityRecord{r}, renderedAt))
+		}
+		for _, r := range s.results {
+			put(catalog.Variant{Endpoint: catalog.Results, SessionKey: r.SessionKey}, wire.Wrap([]wire.ResultRecord{r}, renderedAt))
+		}
+		for _, r := range s.weekends {
+			put(catalog.Variant{Endpoint: catalog.Weekends, SessionKey: r.SessionKey}, wire.Wrap([]wire.Weekend{r}, renderedAt))
+		}
+	}
+	for _, v := range catalog.All(catalog.Known{Current: known.Current}, nil) {
+		put(v, wire.Wrap([]struct{}{}, renderedAt)) // for session keys without a document
+	}
+	delete(bodies, catalog.Variant{Endpoint: catalog.TrackRecord}.Path())
+	put(catalog.Variant{Endpoint: catalog.Drivers}, wire.Wrap(w.grid, renderedAt))
+	put(catalog.Variant{Endpoint: catalog.Changes}, wire.Wrap(w.changes, renderedAt))
+	put(catalog.Variant{Endpoint: catalog.Accuracy}, wire.Wrap(w.accuracy, renderedAt))
+	put(catalog.Variant{Endpoint: catalog.NextRace}, &wire.Countdown{Rounds: w.coming})
+	return bodies
+}
