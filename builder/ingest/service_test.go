@@ -17,6 +17,7 @@ import (
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
 	"gridcast/builder/source/sourcetest"
+	"gridcast/snapshots"
 	"gridcast/snapshots/blob/dirblob"
 )
 
@@ -29,6 +30,7 @@ type service struct {
 	ingest  *ingest.Ingest
 	facts   *archive.Store
 	ledger  *ledger.Ledger
+	last    *snapshots.Version
 }
 
 // base is the file of the archive that tests begin with, made once: reading a release takes a second.

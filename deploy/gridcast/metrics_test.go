@@ -31,7 +31,7 @@ func exposed(t testing.TB, admin string) string {
 	return string(metrics)
 }
 
-// metricsOfSources are there where a source is asked, as in TestRealWeekends.
+// metricsOfSources are exposed when a source has answered, which TestLasVegas2025 of deploy/service checks.
 var metricsOfSources = []string{"gridcast_source_answered_seconds", "gridcast_source_disagreements"}
 
 // What rules and dashboards ask for has to be there: a renamed metric would silence an alert.

@@ -59,6 +59,8 @@ type unattended struct {
 	service *service.Service
 	wake    []time.Time     // when held news may be applied
 	faults  map[string]bool // of jobs
+	last    *snapshots.Version
+	metrics *prometheus.Registry
 }
 
 // The policy of a service without an operator.
@@ -92,7 +94,7 @@ func newsFrom(t *testing.T, begin time.Time) (*codehost.Host, *raceTime) {
 // begin starts the service in a bubble, with an archive.
 func begin(t *testing.T, host *codehost.Host, clock *raceTime, base []byte) *unattended {
 	t.Helper()
-	u := &unattended{raceTime: clock, host: host, faults: make(map[string]bool)}
+	u := &unattended{raceTime: clock, host: host, faults: make(map[string]bool), metrics: prometheus.NewRegistry()}
 	store, err := dirblob.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +127,7 @@ func begin(t *testing.T, host *codehost.Host, clock *raceTime, base []byte) *una
 		Store: store, Ledger: u.ledger, Facts: u.facts.Load, Name: "test", Log: log,
 		Policy: builder.Policy{Model: predict.NewV2(predict.DefaultParams()), AutoVerifyAfter: verifyAfter, AutoReviseAfter: reviseAfter},
 	}
-	u.service = service.New(b, clock, log, prometheus.NewRegistry())
+	u.service = service.New(b, clock, log, u.metrics)
 	u.service.Ingest(u.sources)
 	u.service.WithoutDerived()
 	if err := u.service.Start(t.Context(), nil); err != nil {
@@ -219,13 +221,21 @@ func (u *unattended) step(t *testing.T, end time.Time) bool {
 	return true
 }
 
-// published returns the data of a variant as readers get it.
-func published[T any](t *testing.T, u *unattended, path string) T {
+// version is the published one. Of the one before it the bodies that have not changed are used again.
+func (u *unattended) version(t *testing.T) *snapshots.Version {
 	t.Helper()
-	version, err := snapshots.Open(t.Context(), u.store, nil)
+	version, err := snapshots.Open(t.Context(), u.store, u.last)
 	if err != nil {
 		t.Fatal(err)
 	}
+	u.last = version
+	return version
+}
+
+// published returns the data of a variant as readers get it.
+func published[T any](t *testing.T, u *unattended, path string) T {
+	t.Helper()
+	version := u.version(t)
 	body, ok := version.Body(path)
 	if !ok {
 		t.Fatalf("at %s version %d has no %s", u.Now().Format(time.RFC3339), version.Pointer.Version, path)

@@ -14,7 +14,6 @@ import (
 	"gridcast/builder/ingest"
 	"gridcast/builder/source/sourcetest"
 	"gridcast/schemas/wire"
-	"gridcast/snapshots"
 )
 
 // shown is the visible state at an instant, in short.
@@ -29,14 +28,10 @@ type shown struct {
 	Source   string   // the operator's view: the revision's first digits, its faults and held changes
 }
 
-func (u *unattended) shown(t *testing.T) shown {
+// nextRace is the published next race; false if there is none.
+func (u *unattended) nextRace(t *testing.T) (wire.NextRace, bool) {
 	t.Helper()
-	version, err := snapshots.Open(t.Context(), u.store, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &version.Manifest
-	got := shown{Season: m.CurrentSeason, Next: "404", Calendar: -1}
+	version := u.version(t)
 	body, ok := version.Body("next-race")
 	if !ok {
 		t.Fatal("there is no /next-race")
@@ -45,14 +40,26 @@ func (u *unattended) shown(t *testing.T) shown {
 	if err := json.Unmarshal(body.Identity, &countdown); err != nil {
 		t.Fatal(err)
 	}
-	if round := countdown.Next(u.Now()); round != nil {
-		var envelope struct{ Data wire.NextRace }
-		if err := json.Unmarshal(round.Append(nil, u.Now()), &envelope); err != nil {
-			t.Fatal(err)
-		}
-		got.Next = fmt.Sprintf("%s, %s", envelope.Data.Name, time.Time(envelope.Data.DateStart).UTC().Format("2006-01-02 15:04"))
-		if pick := envelope.Data.Prediction; pick != nil {
-			got.Next += ", " + pick.Winner
+	round := countdown.Next(u.Now())
+	if round == nil {
+		return wire.NextRace{}, false
+	}
+	var envelope struct{ Data wire.NextRace }
+	if err := json.Unmarshal(round.Append(nil, u.Now()), &envelope); err != nil {
+		t.Fatal(err)
+	}
+	return envelope.Data, true
+}
+
+func (u *unattended) shown(t *testing.T) shown {
+	t.Helper()
+	version := u.version(t)
+	m := &version.Manifest
+	got := shown{Season: m.CurrentSeason, Next: "404", Calendar: -1}
+	if next, ok := u.nextRace(t); ok {
+		got.Next = fmt.Sprintf("%s, %s", next.Name, time.Time(next.DateStart).UTC().Format("2006-01-02 15:04"))
+		if next.Prediction != nil {
+			got.Next += ", " + next.Prediction.Winner
 		}
 	}
 	if _, known := version.Body("calendar/2026"); known {
