@@ -153,7 +153,7 @@ func holdsPicks(path string) bool {
 }
 
 // compare reports every pick in a served body that is not among those that should be there.
-func (a *Audit) compare(entry snapshots.Entry, should map[string]servedPick, body []byte) {
+func (a *Audit) compare(entry snapshots.ManifestEntry, should map[string]servedPick, body []byte) {
 	is, err := picksIn(entry.Path, body)
 	if err != nil {
 		a.fault(entry.Object, "a body of "+entry.Path, err.Error())

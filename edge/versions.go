@@ -92,7 +92,7 @@ func (e *Edge) accept(version *snapshots.Version) error {
 }
 
 // report records the outcome of a poll of the store.
-func (e *Edge) report(r snapshots.Report) {
+func (e *Edge) report(r snapshots.FollowReport) {
 	if r.State == snapshots.Following || r.State == snapshots.Waiting {
 		now := time.Now()
 		e.versions.confirmed.Store(&now)

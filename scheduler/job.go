@@ -121,7 +121,7 @@ func validate(jobs []Job) error {
 }
 
 // Status is the state of a job. It is a copy: it never changes and may be kept.
-type Status struct {
+type JobStatus struct {
 	Name    string
 	Running bool
 	Pending bool // a run is needed and about to start, or starts when the present one ends
@@ -146,7 +146,7 @@ type Status struct {
 // job, which never changes.
 type queue struct {
 	job       Job
-	status    Status
+	status    JobStatus
 	seen      time.Time     // due work up to here has been collected
 	overtaken []cadence.Due // work that a change of the calendar moved before seen
 	requests  []request     // triggers not yet collected

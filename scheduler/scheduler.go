@@ -120,7 +120,7 @@ func New(cfg Config, now func() time.Time, calendar func() cadence.Calendar, log
 	}
 	s := &Scheduler{cfg: cfg, now: now, calendar: calendar, log: log, metrics: newMetrics(jobs)}
 	for _, j := range jobs {
-		s.queues = append(s.queues, &queue{job: j, status: Status{Name: j.Name}})
+		s.queues = append(s.queues, &queue{job: j, status: JobStatus{Name: j.Name}})
 	}
 	var err error
 	if s.cron, err = gocron.NewScheduler(gocron.WithLocation(time.UTC), gocron.WithLogger(quiet{log})); err != nil {
@@ -296,11 +296,11 @@ func (s *Scheduler) Trigger(name, reason string) (<-chan error, error) {
 }
 
 // Status returns the state of each job, in the order given to New.
-func (s *Scheduler) Status() []Status {
+func (s *Scheduler) Status() []JobStatus {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]Status, len(s.queues))
+	all := make([]JobStatus, len(s.queues))
 	for i, q := range s.queues {
 		all[i] = q.status
 		all[i].Pending = q.ready(s.current, now)

@@ -143,14 +143,14 @@ func TestStatusAndMetrics(t *testing.T) {
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(s.Collector())
 
-		want := []scheduler.Status{{Name: "build", Next: start22, NextReason: cadence.LightsOut, NextRound: 2026022}}
+		want := []scheduler.JobStatus{{Name: "build", Next: start22, NextReason: cadence.LightsOut, NextRound: 2026022}}
 		if diff := cmp.Diff(want, s.Status()); diff != "" {
 			t.Errorf("at first (-want +got):\n%s", diff)
 		}
 		clock.sleepUntil(start22.Add(time.Hour))
 		synctest.Wait()
 		got := s.Status()[0]
-		want[0] = scheduler.Status{
+		want[0] = scheduler.JobStatus{
 			Name: "build", Next: start22.Add(4 * time.Hour), NextReason: cadence.RaceWindowEnd, NextRound: 2026022,
 			// Two seconds of work are two minutes of race time.
 			LastStart:    start22.Add(2*time.Minute + 5*time.Second),

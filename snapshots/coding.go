@@ -45,14 +45,14 @@ func Pack(body []byte) ([]byte, error) {
 }
 
 // unpack returns the identity of a packed entry, checked against its hash.
-func (e Entry) unpack(packed []byte) ([]byte, error) {
+func (e ManifestEntry) unpack(packed []byte) ([]byte, error) {
 	c := borrowCodec()
 	defer codecs.Put(c)
 	return c.unpack(e, packed)
 }
 
-// unpack is Entry.unpack.
-func (c *codec) unpack(e Entry, packed []byte) ([]byte, error) {
+// unpack is ManifestEntry.unpack.
+func (c *codec) unpack(e ManifestEntry, packed []byte) ([]byte, error) {
 	body := make([]byte, e.Size)
 	err := c.gunzip.Reset(bytes.NewReader(packed))
 	if err == nil {
@@ -96,7 +96,7 @@ func (b *Body) encode(c *codec) (err error) {
 func NewBody(identity []byte) (*Body, error) {
 	digest := Digest(identity)
 	b := &Body{
-		Entry:    Entry{SHA256: digest, Size: int64(len(identity)), ETag: ETag(digest)},
+		Entry:    ManifestEntry{SHA256: digest, Size: int64(len(identity)), ETag: ETag(digest)},
 		Identity: identity, Encoded: map[string][]byte{},
 	}
 	c := borrowCodec()

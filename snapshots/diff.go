@@ -22,8 +22,8 @@ const (
 	Changed Kind = "changed"
 )
 
-// Change is a variant that differs between two versions.
-type Change struct {
+// Difference is a variant that differs between two versions.
+type Difference struct {
 	Path   string        `json:"path"`
 	Kind   Kind          `json:"kind"`
 	Values []ValueChange `json:"values,omitzero"` // of a changed body, in the order of the body
@@ -40,7 +40,7 @@ type ValueChange struct {
 // Diff compares the content of two versions; 0 stands for the current one. Changes come by
 // ascending path. When bodies differ only in when they were rendered, their change has no
 // values.
-func Diff(ctx context.Context, store blob.Store, from, to int64) ([]Change, error) {
+func Diff(ctx context.Context, store blob.Store, from, to int64) ([]Difference, error) {
 	a, err := LoadManifest(ctx, store, from)
 	if err != nil {
 		return nil, fmt.Errorf("diff: %w", err)
@@ -52,27 +52,27 @@ func Diff(ctx context.Context, store blob.Store, from, to int64) ([]Change, erro
 	before, after := byPath(a.Entries), byPath(b.Entries)
 	paths := maps.Clone(before)
 	maps.Copy(paths, after)
-	var changes []Change
+	var changes []Difference
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		x, inA := before[path]
 		y, inB := after[path]
 		switch {
 		case !inA:
-			changes = append(changes, Change{Path: path, Kind: Added})
+			changes = append(changes, Difference{Path: path, Kind: Added})
 		case !inB:
-			changes = append(changes, Change{Path: path, Kind: Removed})
+			changes = append(changes, Difference{Path: path, Kind: Removed})
 		case x.SHA256 != y.SHA256:
 			values, err := diffBodies(ctx, store, x, y)
 			if err != nil {
 				return nil, fmt.Errorf("diff of %s: %w", path, err)
 			}
-			changes = append(changes, Change{Path: path, Kind: Changed, Values: values})
+			changes = append(changes, Difference{Path: path, Kind: Changed, Values: values})
 		}
 	}
 	return changes, nil
 }
 
-func diffBodies(ctx context.Context, store blob.Store, x, y Entry) ([]ValueChange, error) {
+func diffBodies(ctx context.Context, store blob.Store, x, y ManifestEntry) ([]ValueChange, error) {
 	before, err := x.read(ctx, store)
 	if err != nil {
 		return nil, err

@@ -43,13 +43,13 @@ type Draft struct {
 // Variant is one variant of a draft: bytes, or an entry of the base. Make it with New or
 // Reused.
 type Variant struct {
-	entry  Entry
+	entry  ManifestEntry
 	reused bool
 	data   []byte // of the object
 }
 
 // Reused is a variant whose stored bytes are those of an entry of the base.
-func Reused(e Entry) Variant { return Variant{entry: e, reused: true} }
+func Reused(e ManifestEntry) Variant { return Variant{entry: e, reused: true} }
 
 // New is a variant with new bytes, which are stored as packed, that is as gzip; nil stores them as they
 // are, and without codings. Nothing is copied: the slices must not change until Publish has returned. If
@@ -57,7 +57,7 @@ func Reused(e Entry) Variant { return Variant{entry: e, reused: true} }
 // codings.
 func New(path string, identity, packed []byte, generatedAt time.Time) Variant {
 	digest := Digest(identity)
-	v := Variant{data: identity, entry: Entry{
+	v := Variant{data: identity, entry: ManifestEntry{
 		Path: path, SHA256: digest, Size: int64(len(identity)), ETag: ETag(digest), GeneratedAt: generatedAt,
 	}}
 	if packed != nil {
@@ -87,7 +87,7 @@ func (v Variant) objectKey(version int64) string {
 func (v Variant) Path() string { return v.entry.Path }
 
 // Entry is what the manifest says of the variant; of new bytes it does not say yet where they are.
-func (v Variant) Entry() Entry { return v.entry }
+func (v Variant) Entry() ManifestEntry { return v.entry }
 
 // validate reports what makes the draft no complete version.
 func (d *Draft) validate() error {
@@ -142,7 +142,7 @@ func (d *Draft) manifest(version int64, variants []Variant) Manifest {
 		CurrentSeason: d.CurrentSeason, Seasons: d.Seasons, Archive: d.Archive, Settings: d.Settings, Release: d.Release, Ledger: d.Ledger,
 		Derived: d.Derived, Missing: d.Missing, Refused: d.Refused,
 		Expected: d.Expected, State: d.State,
-		Bulk: d.bulk(version), Parts: base.Manifest.Parts, Entries: make([]Entry, 0, len(variants)),
+		Bulk: d.bulk(version), Parts: base.Manifest.Parts, Entries: make([]ManifestEntry, 0, len(variants)),
 	}
 	for _, v := range variants {
 		e := v.entry

@@ -26,7 +26,7 @@ type FollowConfig struct {
 
 	// Report hears how every look went, at least every ten seconds as long as Follow works:
 	// who hears nothing for longer must not trust what it serves. May be nil.
-	Report func(Report)
+	Report func(FollowReport)
 
 	// Look has Follow look at the store without waiting for its next turn, as when somebody knows
 	// that a version was published. Its buffer is one. May be nil.
@@ -36,21 +36,21 @@ type FollowConfig struct {
 	CacheFailed func(error)
 }
 
-// State is what a follower knows about the store.
-type State string
+// FollowState is what a follower knows about the store.
+type FollowState string
 
 // The states.
 const (
-	Following   State = "following"   // the delivered version is the current one
-	Waiting     State = "waiting"     // nothing has been published yet
-	Unreachable State = "unreachable" // the store does not answer
-	Refused     State = "refused"     // what the store calls current is damaged, incomplete, lower, or was not taken by Deliver
-	Failed      State = "failed"      // a panic: a fault of this program, see PanicError
+	Following   FollowState = "following"   // the delivered version is the current one
+	Waiting     FollowState = "waiting"     // nothing has been published yet
+	Unreachable FollowState = "unreachable" // the store does not answer
+	Refused     FollowState = "refused"     // what the store calls current is damaged, incomplete, lower, or was not taken by Deliver
+	Failed      FollowState = "failed"      // a panic: a fault of this program, see PanicError
 )
 
-// Report says how a look at the store went.
-type Report struct {
-	State    State
+// FollowReport says how a look at the store went.
+type FollowReport struct {
+	State    FollowState
 	Version  int64 // the version that the pointer named; 0: not learned
 	Err      error // nil when following; for operators, it may say where the store is
 	Repeated bool  // the report before it said the same
@@ -58,7 +58,7 @@ type Report struct {
 
 // Public says in a few words what is wrong, for anybody: never where the store is. It is empty
 // when nothing is.
-func (r Report) Public() string {
+func (r FollowReport) Public() string {
 	what := "the current version"
 	if r.Version > 0 {
 		what = fmt.Sprintf("version %d", r.Version)
@@ -169,7 +169,7 @@ func Follow(ctx context.Context, config FollowConfig) error {
 		if ctx.Err() != nil {
 			break
 		}
-		f.report(Report{State: stateOf(err), Version: f.named, Err: err})
+		f.report(FollowReport{State: stateOf(err), Version: f.named, Err: err})
 		f.pause(ctx, failures, err)
 		failures++
 	}
@@ -188,7 +188,7 @@ type follower struct {
 	named   int64        // version in the pointer, at the last look
 	fresh   bool         // a version was taken since the last watch
 	idle    int          // changes in a row that were none
-	last    *Report
+	last    *FollowReport
 
 	// The version that Deliver did not take, why, and when it is offered again.
 	refused *Version
@@ -203,7 +203,7 @@ func (f *follower) look(ctx context.Context) error {
 	pointer, tag, manifest, err := f.find(ctx)
 	f.seen, f.named = tag, pointer.Version
 	if errors.Is(err, ErrNone) && f.current == nil {
-		f.report(Report{State: Waiting, Err: err})
+		f.report(FollowReport{State: Waiting, Err: err})
 		return nil
 	}
 	if err == nil {
@@ -218,7 +218,7 @@ func (f *follower) look(ctx context.Context) error {
 		}
 	}
 	f.refused = nil
-	f.report(Report{State: Following, Version: pointer.Version})
+	f.report(FollowReport{State: Following, Version: pointer.Version})
 	return nil
 }
 
@@ -372,7 +372,7 @@ func (f *follower) startFromCache(ctx context.Context) {
 }
 
 // report passes on how a look went.
-func (f *follower) report(r Report) {
+func (f *follower) report(r FollowReport) {
 	r.Repeated = f.last != nil && f.last.State == r.State && f.last.Version == r.Version && errorText(f.last.Err) == errorText(r.Err)
 	f.last = &r
 	if f.Report != nil {
@@ -402,7 +402,7 @@ func (f *follower) pause(ctx context.Context, failures int, err error) {
 	<-ctx.Done()
 }
 
-func stateOf(err error) State {
+func stateOf(err error) FollowState {
 	var fault *PanicError
 	if errors.As(err, &fault) {
 		return Failed

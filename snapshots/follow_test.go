@@ -25,7 +25,7 @@ import (
 type edge struct {
 	mu       sync.Mutex // guards the slices while it runs
 	versions []*snapshots.Version
-	reports  []snapshots.Report
+	reports  []snapshots.FollowReport
 	cache    []error
 	looked   time.Time                      // when the last report came
 	refuse   func(*snapshots.Version) error // what Deliver says to a version; nil: takes all
@@ -74,7 +74,7 @@ func (e *edge) deliver(v *snapshots.Version) error {
 }
 
 // report notes what is new, and when the last report came.
-func (e *edge) report(r snapshots.Report) {
+func (e *edge) report(r snapshots.FollowReport) {
 	e.mu.Lock()
 	e.looked = time.Now()
 	e.mu.Unlock()
@@ -89,7 +89,7 @@ func note[T any](e *edge, list *[]T, item T) {
 	*list = append(*list, item)
 }
 
-func (e *edge) lastReport() snapshots.Report {
+func (e *edge) lastReport() snapshots.FollowReport {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.reports[len(e.reports)-1]

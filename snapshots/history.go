@@ -13,29 +13,29 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// Status says what became of a version.
-type Status string
+// VersionStatus says whether a version is or was current.
+type VersionStatus string
 
 // The statuses.
 const (
-	Current     Status = "current"
-	Published   Status = "published"   // current once
-	Unpublished Status = "unpublished" // claimed, and never current: still being built, outrun or abandoned
+	Current     VersionStatus = "current"
+	Published   VersionStatus = "published"   // current once
+	Unpublished VersionStatus = "unpublished" // claimed, and never current: still being built, outrun or abandoned
 )
 
 // Summary describes a version in a list.
 type Summary struct {
-	Version    int64     `json:"version"`
-	Status     Status    `json:"status"`
-	Held       bool      `json:"held,omitzero"`
-	Builder    string    `json:"builder,omitzero"`
-	Reason     string    `json:"reason,omitzero"`
-	BuiltAt    time.Time `json:"built_at,omitzero"` // race time
-	Base       int64     `json:"base,omitzero"`
-	RollbackOf int64     `json:"rollback_of,omitzero"`
-	Variants   int       `json:"variants,omitzero"`
-	Bytes      int64     `json:"bytes,omitzero"` // of all bodies as they are stored, shared ones included
-	Damage     string    `json:"damage,omitzero"`
+	Version    int64         `json:"version"`
+	Status     VersionStatus `json:"status"`
+	Held       bool          `json:"held,omitzero"`
+	Builder    string        `json:"builder,omitzero"`
+	Reason     string        `json:"reason,omitzero"`
+	BuiltAt    time.Time     `json:"built_at,omitzero"` // race time
+	Base       int64         `json:"base,omitzero"`
+	RollbackOf int64         `json:"rollback_of,omitzero"`
+	Variants   int           `json:"variants,omitzero"`
+	Bytes      int64         `json:"bytes,omitzero"` // of all bodies as they are stored, shared ones included
+	Damage     string        `json:"damage,omitzero"`
 }
 
 // List describes every version whose claim or manifest is in the store, the newest first.
@@ -149,7 +149,7 @@ func (h *History) downloadsAlone(version int64) bool {
 	m := h.Manifests[version]
 	base, there := h.Manifests[m.Base]
 	return there && m.RollbackOf == 0 && m.BuiltAt.Equal(base.BuiltAt) && !slices.Equal(m.Bulk, base.Bulk) &&
-		bytes.Equal(m.State, base.State) && slices.EqualFunc(m.Entries, base.Entries, Entry.equal)
+		bytes.Equal(m.State, base.State) && slices.EqualFunc(m.Entries, base.Entries, ManifestEntry.equal)
 }
 
 // below returns the highest number lower than at, or 0.

@@ -408,12 +408,12 @@ func TestPublicReport(t *testing.T) {
 	for _, err := range []error{
 		snapshots.ErrNone, snapshots.ErrLower, snapshots.ErrDamaged, snapshots.ErrNotTaken, blob.ErrNotFound, errors.New("dial tcp"), &snapshots.PanicError{},
 	} {
-		r := snapshots.Report{Version: 7, Err: fmt.Errorf("pointer in s3://secret-bucket?endpoint=http://10.0.0.1: %w", err)}
+		r := snapshots.FollowReport{Version: 7, Err: fmt.Errorf("pointer in s3://secret-bucket?endpoint=http://10.0.0.1: %w", err)}
 		if got := r.Public(); got == "" || strings.ContainsAny(got, ":/") || strings.Contains(got, "secret") {
 			t.Errorf("%v: public text %q", err, got)
 		}
 	}
-	if got := (snapshots.Report{State: snapshots.Following, Version: 7}).Public(); got != "" {
+	if got := (snapshots.FollowReport{State: snapshots.Following, Version: 7}).Public(); got != "" {
 		t.Errorf("nothing is wrong, public text %q", got)
 	}
 }

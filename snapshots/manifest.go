@@ -109,9 +109,9 @@ type Manifest struct {
 	State json.RawMessage `json:"state,omitzero"`
 	// Bulk are the downloads of whole seasons, by ascending year. They are no entries: nobody holds
 	// them in memory, and each is made of what an earlier version published.
-	Bulk    []Bulk  `json:"bulk,omitzero"`
-	Parts   []Part  `json:"parts,omitzero"`
-	Entries []Entry `json:"entries"` // by ascending path; as stored, those that no part has as they are
+	Bulk    []Bulk          `json:"bulk,omitzero"`
+	Parts   []Part          `json:"parts,omitzero"`
+	Entries []ManifestEntry `json:"entries"` // by ascending path; as stored, those that no part has as they are
 }
 
 // Expected says when something about a season is next expected to change. An instant in the past is
@@ -157,8 +157,8 @@ type RefusedEntry struct {
 	Reason string `json:"reason"` // for operators
 }
 
-// Entry is one variant of a version.
-type Entry struct {
+// ManifestEntry is one variant of a version.
+type ManifestEntry struct {
 	Path        string    `json:"path"`            // catalog path, such as standings/drivers/2026
 	Object      string    `json:"object"`          // store key of the body
 	SHA256      string    `json:"sha256"`          // lower-case hex, of the identity bytes
@@ -169,16 +169,16 @@ type Entry struct {
 }
 
 // equal says whether two entries stand for the same stored bytes under the same path.
-func (e Entry) equal(other Entry) bool {
+func (e ManifestEntry) equal(other ManifestEntry) bool {
 	return e.Path == other.Path && e.Object == other.Object && e.SHA256 == other.SHA256 && e.Size == other.Size &&
 		e.Packed == other.Packed && e.ETag == other.ETag && e.GeneratedAt.Equal(other.GeneratedAt)
 }
 
 // packed says whether the object of the entry is the body as gzip.
-func (e Entry) packed() bool { return e.Packed != Packed{} }
+func (e ManifestEntry) packed() bool { return e.Packed != Packed{} }
 
 // object is the object that the entry names.
-func (e Entry) object() Object {
+func (e ManifestEntry) object() Object {
 	if e.packed() {
 		return Object{e.Object, e.Packed.SHA256, e.Packed.Size}
 	}
@@ -186,7 +186,7 @@ func (e Entry) object() Object {
 }
 
 // read reads the identity and checks it.
-func (e Entry) read(ctx context.Context, store blob.Store) ([]byte, error) {
+func (e ManifestEntry) read(ctx context.Context, store blob.Store) ([]byte, error) {
 	data, err := e.object().Read(ctx, store)
 	if err == nil && e.packed() {
 		data, err = e.unpack(data)
@@ -251,7 +251,7 @@ func (m *Manifest) check(version int64) error {
 		return fmt.Errorf("based on version %d, which is no earlier one", m.Base)
 	case len(m.Entries) == 0:
 		return errors.New("no entries")
-	case !slices.IsSortedFunc(m.Entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) }):
+	case !slices.IsSortedFunc(m.Entries, func(a, b ManifestEntry) int { return strings.Compare(a.Path, b.Path) }):
 		return errors.New("entries are not in order of their paths")
 	}
 	for i, e := range m.Entries {
@@ -270,7 +270,7 @@ func (m *Manifest) check(version int64) error {
 	return nil
 }
 
-func (e Entry) check() error {
+func (e ManifestEntry) check() error {
 	object := e.object()
 	if err := blob.CheckKey(object.Key); err != nil {
 		return err
@@ -372,7 +372,7 @@ type Base struct {
 	tag     blob.Tag
 	store   blob.Store
 	stored  stored
-	entries map[string]Entry
+	entries map[string]ManifestEntry
 }
 
 // LoadBase reads the pointer and the manifest it names. An empty store is no error but a
@@ -409,14 +409,14 @@ func (b *Base) next(ctx context.Context, pointer Pointer, tag blob.Tag, known st
 func (b *Base) Empty() bool { return b.Pointer.Version == 0 }
 
 // Entry returns the base's entry for a catalog path.
-func (b *Base) Entry(path string) (Entry, bool) {
+func (b *Base) Entry(path string) (ManifestEntry, bool) {
 	e, ok := b.entries[path]
 	return e, ok
 }
 
 // Body reads the identity bytes of an entry, of the base or of another version of its store, and checks
 // them against its hash.
-func (b *Base) Body(ctx context.Context, e Entry) ([]byte, error) {
+func (b *Base) Body(ctx context.Context, e ManifestEntry) ([]byte, error) {
 	return e.read(ctx, b.store)
 }
 

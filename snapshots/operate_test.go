@@ -208,7 +208,7 @@ func TestDiff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []snapshots.Change{
+	want := []snapshots.Difference{
 		{Path: "calendar/2024", Kind: snapshots.Changed, Values: []snapshots.ValueChange{
 			{At: "data.sessions[1]", Old: "2", New: "3"},
 			{At: "data.sessions[2]", New: "4"},

@@ -16,7 +16,7 @@ import (
 // following runs Follow against a real store and hands over what it delivers and reports.
 type following struct {
 	versions chan *snapshots.Version
-	reports  chan snapshots.Report
+	reports  chan snapshots.FollowReport
 	stop     func()
 
 	reported int         // reports until now; Follow's own
@@ -25,7 +25,7 @@ type following struct {
 
 func followReal(t *testing.T, s, cache blob.Store) *following {
 	t.Helper()
-	f := &following{versions: make(chan *snapshots.Version, 1000), reports: make(chan snapshots.Report, 1000)}
+	f := &following{versions: make(chan *snapshots.Version, 1000), reports: make(chan snapshots.FollowReport, 1000)}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
@@ -38,7 +38,7 @@ func followReal(t *testing.T, s, cache blob.Store) *following {
 				f.versions <- v
 				return nil
 			},
-			Report: func(r snapshots.Report) {
+			Report: func(r snapshots.FollowReport) {
 				f.reported++
 				if !r.Repeated {
 					f.reports <- r
@@ -67,7 +67,7 @@ func (f *following) wantVersion(t *testing.T, want int64, content bodies) {
 	}
 }
 
-func (f *following) wantState(t *testing.T, want snapshots.State) {
+func (f *following) wantState(t *testing.T, want snapshots.FollowState) {
 	t.Helper()
 	deadline := time.After(timeout)
 	for {

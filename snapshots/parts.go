@@ -27,13 +27,13 @@ type Part struct {
 	SHA256 string `json:"sha256"`
 	Size   int64  `json:"size"`
 
-	entries []Entry // as stored; nil: not known
+	entries []ManifestEntry // as stored; nil: not known
 }
 
 // partFile is the content of a part.
 type partFile struct {
-	Name    string  `json:"name"`
-	Entries []Entry `json:"entries"` // by ascending path
+	Name    string          `json:"name"`
+	Entries []ManifestEntry `json:"entries"` // by ascending path
 }
 
 const (
@@ -84,7 +84,7 @@ func (m Manifest) encode() ([]file, error) {
 		for _, part := range m.Parts {
 			before[part.Name] = part
 		}
-		groups := map[string][]Entry{}
+		groups := map[string][]ManifestEntry{}
 		for _, e := range m.Entries {
 			name := partOf(e.Path, m.CurrentSeason)
 			groups[name] = append(groups[name], e)
@@ -106,7 +106,7 @@ func (m Manifest) encode() ([]file, error) {
 			m.Parts = append(m.Parts, part)
 			inline = append(inline, newer...)
 		}
-		m.Entries = append([]Entry{}, slices.SortedFunc(slices.Values(inline), byAscendingPath)...)
+		m.Entries = append([]ManifestEntry{}, slices.SortedFunc(slices.Values(inline), byAscendingPath)...)
 	}
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -117,9 +117,9 @@ func (m Manifest) encode() ([]file, error) {
 
 // newer returns the entries that differ from those of the part. It returns false if they are
 // too many, or if the part has an entry that is not wanted any more.
-func (p Part) newer(entries []Entry) ([]Entry, bool) {
+func (p Part) newer(entries []ManifestEntry) ([]ManifestEntry, bool) {
 	stored := byPath(p.entries)
-	var newer []Entry
+	var newer []ManifestEntry
 	for _, e := range entries {
 		old, ok := stored[e.Path]
 		if !ok || !old.equal(e) {
@@ -133,7 +133,7 @@ func (p Part) newer(entries []Entry) ([]Entry, bool) {
 // stored is a manifest as it is stored: its files, and what is in those that are parts, both by key.
 type stored struct {
 	files map[string][]byte
-	parts map[string][]Entry // never changed
+	parts map[string][]ManifestEntry // never changed
 }
 
 // loadManifest reads the manifest of version, parsed and as it is stored; the bytes of its own file must
@@ -142,7 +142,7 @@ type stored struct {
 func loadManifest(ctx context.Context, version int64, hash string, known stored, stores ...blob.Store) (Manifest, stored, error) {
 	key := ManifestKey(version)
 	var m Manifest
-	now := stored{map[string][]byte{}, map[string][]Entry{}}
+	now := stored{map[string][]byte{}, map[string][]ManifestEntry{}}
 	err := inAny(stores, func(s blob.Store) (err error) {
 		o := blob.Object{Data: known.files[key]}
 		if o.Data == nil || Digest(o.Data) != hash {
@@ -188,7 +188,7 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 	if err := group.Wait(); err != nil {
 		return Manifest{}, stored{}, fmt.Errorf("manifest of version %d: part: %w", version, err)
 	}
-	merged := map[string]Entry{}
+	merged := map[string]ManifestEntry{}
 	for i := range m.Parts {
 		key := m.Parts[i].object().Key
 		content := partFile{Entries: known.parts[key]}
@@ -233,10 +233,10 @@ func (m *Manifest) checkParts() error {
 	return nil
 }
 
-func byAscendingPath(a, b Entry) int { return strings.Compare(a.Path, b.Path) }
+func byAscendingPath(a, b ManifestEntry) int { return strings.Compare(a.Path, b.Path) }
 
-func byPath(entries []Entry) map[string]Entry {
-	index := make(map[string]Entry, len(entries))
+func byPath(entries []ManifestEntry) map[string]ManifestEntry {
+	index := make(map[string]ManifestEntry, len(entries))
 	for _, e := range entries {
 		index[e.Path] = e
 	}

@@ -187,7 +187,7 @@ func Verify(ctx context.Context, store blob.Store, version int64, progress Progr
 
 func verify(ctx context.Context, store blob.Store, m Manifest, parallel int, progress Progress) (Verification, error) {
 	objects := slices.Collect(m.Objects())
-	packed := map[string]Entry{}
+	packed := map[string]ManifestEntry{}
 	for _, e := range m.Entries {
 		if e.packed() {
 			packed[e.Object] = e

@@ -256,7 +256,7 @@ func (d *Draft) newObjects(variants []Variant) []newObject {
 	}
 	for _, download := range d.Bulk {
 		if b := download.Bulk; b.Object == "" {
-			objects = append(objects, newObject{func(version int64) string { return bulkKey(version, b.Year) }, download.data, Entry{SHA256: b.SHA256, Size: b.Size}})
+			objects = append(objects, newObject{func(version int64) string { return bulkKey(version, b.Year) }, download.data, ManifestEntry{SHA256: b.SHA256, Size: b.Size}})
 		}
 	}
 	return objects
@@ -266,7 +266,7 @@ func (d *Draft) newObjects(variants []Variant) []newObject {
 type newObject struct {
 	key  func(version int64) string // its place in a version
 	data []byte
-	of   Entry // what data must be when it is read back
+	of   ManifestEntry // what data must be when it is read back
 }
 
 // claim is the content of versions/<n>.json: from its creation on, number n belongs to the

@@ -144,7 +144,7 @@ func TestEntriesOfAVersion(t *testing.T) {
 	base := loadBase(t, s)
 	got, _ := base.Entry("drivers")
 	digest := snapshots.Digest([]byte("d1"))
-	want := snapshots.Entry{
+	want := snapshots.ManifestEntry{
 		Path: "drivers", Object: "objects/1/drivers.json.gz", SHA256: digest, Size: 2, ETag: digest[:32], GeneratedAt: raceDay,
 		Packed: snapshots.Packed{SHA256: snapshots.Digest(packed("d1")), Size: packedSize("d1")},
 	}

@@ -24,7 +24,7 @@ type Version struct {
 
 // Body is what a variant is served from.
 type Body struct {
-	Entry    Entry
+	Entry    ManifestEntry
 	Identity []byte
 	Encoded  map[string][]byte // by coding: GZ, BR, ZST; all of a packed entry, else those that it has
 }
@@ -132,7 +132,7 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 }
 
 // body returns the body of a nil or older version if it is the one the entry describes.
-func (v *Version) body(e Entry) (*Body, bool) {
+func (v *Version) body(e ManifestEntry) (*Body, bool) {
 	if v == nil {
 		return nil, false
 	}

@@ -40,7 +40,7 @@ type remembered struct {
 // It does not render derived documents. progress is called concurrently; it may be nil.
 func (m *Memory) Render(ctx context.Context, base *snapshots.Base, a *almanac.Almanac, progress func(done, total int)) (*Version, error) {
 	v := &Version{seasons: map[int]*unit{}, others: map[string]*Document{}}
-	published := map[int][]snapshots.Entry{} // by season
+	published := map[int][]snapshots.ManifestEntry{} // by season
 	for _, entry := range base.Manifest.Entries {
 		year := seasonOf(entry.Path)
 		published[year] = append(published[year], entry)
@@ -85,7 +85,7 @@ func (m *Memory) Render(ctx context.Context, base *snapshots.Base, a *almanac.Al
 
 // find returns the unit with these inputs whose documents are all published. If the memory does not have
 // it, the unit has no documents yet.
-func (m *Memory) find(inputs season.Digest, published []snapshots.Entry) *unit {
+func (m *Memory) find(inputs season.Digest, published []snapshots.ManifestEntry) *unit {
 	u := &unit{documents: map[string]*Document{}, inputs: &inputs}
 	m.mu.Lock()
 	known, ok := m.units[keyOf(inputs, published)]
@@ -100,7 +100,7 @@ func (m *Memory) find(inputs season.Digest, published []snapshots.Entry) *unit {
 }
 
 // keyOf makes the key of a unit. The entries are in ascending order of their paths.
-func keyOf(inputs season.Digest, entries []snapshots.Entry) key {
+func keyOf(inputs season.Digest, entries []snapshots.ManifestEntry) key {
 	h := sha256.New()
 	_, _ = h.Write(inputs[:])
 	for _, e := range entries {
@@ -116,7 +116,7 @@ func (m *Memory) Keep(v *Version) {
 		if u.inputs == nil || u.verdict == nil || len(u.verdict.Faults) > 0 {
 			continue
 		}
-		var entries []snapshots.Entry
+		var entries []snapshots.ManifestEntry
 		for _, path := range slices.Sorted(maps.Keys(u.documents)) {
 			entries = append(entries, u.documents[path].Published.Entry())
 		}

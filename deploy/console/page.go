@@ -197,12 +197,12 @@ func rank(urgent bool) int {
 
 // jobView is how a job stands.
 type jobView struct {
-	scheduler.Status
+	scheduler.JobStatus
 	State string // in a word
 	Bad   bool
 }
 
-func jobViews(all []scheduler.Status) []jobView {
+func jobViews(all []scheduler.JobStatus) []jobView {
 	views := make([]jobView, len(all))
 	for i, s := range all {
 		v := jobView{Status: s, State: "waiting"}

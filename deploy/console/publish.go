@@ -49,7 +49,7 @@ func (c *Console) changedSince(ctx context.Context, before *snapshots.Base, rece
 	if before == nil || before.Pointer.Version == receipt.Version {
 		return changed, nil
 	}
-	var entries []snapshots.Entry
+	var entries []snapshots.ManifestEntry
 	if receipt.Base != nil {
 		entries = receipt.Base.Manifest.Entries
 	} else {

@@ -92,7 +92,7 @@ func TestStates(t *testing.T) {
 	b.Picture("13-new-key")
 
 	w.mu.Lock()
-	w.jobs = append([]scheduler.Status(nil), w.jobs...)
+	w.jobs = append([]scheduler.JobStatus(nil), w.jobs...)
 	w.jobs[2].LastError, w.jobs[2].Failures = "source f1db: GET https://example.org/: 503 Service Unavailable", 3
 	w.mu.Unlock()
 	sources = append(sources, operator.Source{Name: "jolpica", Detail: "results", Checked: w.now(), Problem: "503 Service Unavailable"})

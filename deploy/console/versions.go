@@ -70,7 +70,7 @@ type versionPage struct {
 	Builder  string
 	Reason   string
 	Current  bool
-	Changes  []snapshots.Change
+	Changes  []snapshots.Difference
 	Values   int  // how many values are shown
 	More     bool // and not all are
 }

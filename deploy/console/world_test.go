@@ -56,7 +56,7 @@ type world struct {
 
 	mu   sync.Mutex
 	at   time.Time // race time
-	jobs []scheduler.Status
+	jobs []scheduler.JobStatus
 }
 
 // newWorld begins some rounds before the weekend it is about, with picks for those, and has
@@ -88,7 +88,7 @@ func newWorld(t testing.TB, options ...func(*console.Config)) *world {
 	w.builder = &builder.Builder{Store: w.store, Ledger: l, Facts: facts.Load, Policy: policy, Name: "test", Log: log}
 	w.createKeys()
 	w.startEdge(log)
-	w.jobs = []scheduler.Status{
+	w.jobs = []scheduler.JobStatus{
 		{Name: "build", Next: w.weekend.StartsAt(), NextReason: "lights_out", NextRound: 2024022, LastEnd: w.at, LastReason: "start", Runs: 1},
 		{Name: "freeze", Next: w.weekend.GridKnownAt(), NextReason: "grid_known", NextRound: 2024022},
 		{Name: "poll", Next: w.at.Add(5 * time.Minute), NextReason: "poll_weekend", LastEnd: w.at, LastReason: "poll_weekend 2024022", Runs: 12},
@@ -171,7 +171,7 @@ func (w *world) startConsole(log *slog.Logger, facts *archive.Store, options []f
 			Store: w.store, Ledger: w.builder.Ledger, Audit: audit, Tiers: keys.DefaultTiers(),
 			Now: w.now, Build: w.builder.Build, Name: "test", Facts: facts.Load, Model: func(ctx context.Context) predict.Model { return w.builder.Rules(ctx).Model },
 			Ingest: assembly, Webhooks: sender,
-			Jobs: func() []scheduler.Status { w.mu.Lock(); defer w.mu.Unlock(); return w.jobs },
+			Jobs: func() []scheduler.JobStatus { w.mu.Lock(); defer w.mu.Unlock(); return w.jobs },
 			RunJob: func(name, _ string) (<-chan error, error) {
 				done := make(chan error, 1)
 				done <- nil

@@ -179,7 +179,7 @@ func (d demo) saysLive(t *testing.T, session int64) {
 		if m.BuiltAt.Before(w.Round.StartsAt()) || !m.BuiltAt.Before(w.Round.ResultKnownAt()) {
 			continue
 		}
-		i := slices.IndexFunc(m.Entries, func(e snapshots.Entry) bool { return e.Path == "calendar/2024" })
+		i := slices.IndexFunc(m.Entries, func(e snapshots.ManifestEntry) bool { return e.Path == "calendar/2024" })
 		calendar, err := base.Body(t.Context(), m.Entries[i])
 		if err != nil {
 			t.Fatal(err)

@@ -81,7 +81,7 @@ type Operator struct {
 	// served; nil: nothing has to wait.
 	Hold func() (release func())
 	// Jobs returns the state of the jobs of the running service. RunJob runs one of them now.
-	Jobs   func() []scheduler.Status
+	Jobs   func() []scheduler.JobStatus
 	RunJob func(name, reason string) (<-chan error, error)
 }
 

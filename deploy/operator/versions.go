@@ -232,7 +232,7 @@ type RunJob struct {
 var ErrNoJob = errors.New("no job of that name")
 
 func (d RunJob) look(_ context.Context, o *Operator) (*Plan, error) {
-	if o.Jobs == nil || !slices.ContainsFunc(o.Jobs(), func(s scheduler.Status) bool { return s.Name == d.Name }) {
+	if o.Jobs == nil || !slices.ContainsFunc(o.Jobs(), func(s scheduler.JobStatus) bool { return s.Name == d.Name }) {
 		return nil, fmt.Errorf("run %q: %w", d.Name, ErrNoJob)
 	}
 	return &Plan{

@@ -151,7 +151,7 @@ func begin(t *testing.T, host *codehost.Host, clock *raceTime, base []byte) *una
 // settle waits until every job has finished its due work, and records failures.
 func (u *unattended) settle(t *testing.T) {
 	t.Helper()
-	idle := func(job *scheduler.Status) bool { return !job.Running && !job.Pending }
+	idle := func(job *scheduler.JobStatus) bool { return !job.Running && !job.Pending }
 	for quiet := 0; quiet < 2; {
 		time.Sleep(60 * time.Millisecond) // of the bubble: more than the schedule's tick
 		synctest.Wait()

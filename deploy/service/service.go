@@ -432,7 +432,7 @@ func (s *Service) Facts() (facts archive.Stored, known bool) {
 }
 
 // Jobs returns the states of the jobs; none before Start has succeeded.
-func (s *Service) Jobs() []scheduler.Status {
+func (s *Service) Jobs() []scheduler.JobStatus {
 	if jobs := s.jobs.Load(); jobs != nil {
 		return jobs.Status()
 	}

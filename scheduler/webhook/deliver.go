@@ -68,7 +68,7 @@ type Deliverer struct {
 	tag       blob.Tag // of the document that holds the hooks
 	pointer   snapshots.Pointer
 	noticed   time.Time // the instant at which pointer was read
-	manifests map[int64]map[string]snapshots.Entry
+	manifests map[int64]map[string]snapshots.ManifestEntry
 	ended     chan attempted // one value for each running attempt; buffered for all
 	complaint string         // the last error of the store that was logged
 }
@@ -93,7 +93,7 @@ type attempted struct {
 func NewDeliverer(store blob.Store, sender *Sender, log *slog.Logger, registry prometheus.Registerer) *Deliverer {
 	return &Deliverer{
 		store: store, sender: sender, log: log, owner: rand.Text(), nudge: make(chan struct{}, 1), metrics: newMetrics(registry),
-		hooks: map[string]*known{}, manifests: map[int64]map[string]snapshots.Entry{}, ended: make(chan attempted, concurrent),
+		hooks: map[string]*known{}, manifests: map[int64]map[string]snapshots.ManifestEntry{}, ended: make(chan attempted, concurrent),
 	}
 }
 
@@ -526,7 +526,7 @@ func address(v *wire.WebhookVariant) bool {
 }
 
 // entries returns the entries of a version, by path.
-func (d *Deliverer) entries(ctx context.Context, version int64) (map[string]snapshots.Entry, error) {
+func (d *Deliverer) entries(ctx context.Context, version int64) (map[string]snapshots.ManifestEntry, error) {
 	if kept := d.manifests[version]; kept != nil {
 		return kept, nil
 	}
@@ -540,7 +540,7 @@ func (d *Deliverer) entries(ctx context.Context, version int64) (map[string]snap
 	if len(d.manifests) >= 3 { // most hooks need the same two manifests
 		clear(d.manifests)
 	}
-	entries := make(map[string]snapshots.Entry, len(m.Entries))
+	entries := make(map[string]snapshots.ManifestEntry, len(m.Entries))
 	for _, e := range m.Entries {
 		entries[e.Path] = e
 	}
