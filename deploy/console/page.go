@@ -205,7 +205,7 @@ type jobView struct {
 func jobViews(all []scheduler.JobStatus) []jobView {
 	views := make([]jobView, len(all))
 	for i, s := range all {
-		v := jobView{Status: s, State: "waiting"}
+		v := jobView{JobStatus: s, State: "waiting"}
 		switch {
 		case s.Running:
 			v.State = "running"
