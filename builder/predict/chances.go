@@ -11,14 +11,14 @@ import (
 // one is the unit of every published chance: a millionth.
 const one = 1_000_000
 
-// podiumPower sharpens the chances of the second and third place: below 1, because who is not
-// first is closer to the others than who is. It is flat between .7 and .8; see Bacon-Shone,
-// Lo and Busche, "Modelling winning probability" (1992), and Benter, "Computer based horse race
-// handicapping and wagering systems" (1994).
+// podiumPower flattens the chances of the second and third place. It is below 1 because the drivers
+// behind the winner are closer to each other than to him. Values between .7 and .8 do equally well. See
+// Bacon-Shone, Lo and Busche, "Modelling winning probability" (1992), and Benter, "Computer based horse
+// race handicapping and wagering systems" (1994).
 const podiumPower = .75
 
-// newForecast makes a forecast of the drivers' chances to win and to be on the podium, with the
-// first three of pick on it. The chances must be those of millionths and podiumChances.
+// newForecast makes a forecast from the drivers' chances to win and to be on the podium. The first
+// three of pick are the picked podium. The chances must come from millionths and podiumChances.
 func newForecast(drivers []season.DriverID, win, podium []float64, pick []season.DriverID, basis Basis) Forecast {
 	f := Forecast{Candidates: make([]Candidate, len(drivers)), Basis: basis}
 	for i, d := range drivers {
@@ -30,7 +30,7 @@ func newForecast(drivers []season.DriverID, win, podium []float64, pick []season
 	return f
 }
 
-// byChance returns the drivers by falling probability, equals in their given order.
+// byChance sorts the drivers by falling probability. Equals keep their order.
 func byChance(drivers []season.DriverID, win []float64) []season.DriverID {
 	order := make([]int, len(drivers))
 	for i := range order {
@@ -44,9 +44,9 @@ func byChance(drivers []season.DriverID, win []float64) []season.DriverID {
 	return sorted
 }
 
-// podiumChances returns every driver's probability of one of the first three places, in
-// millionths: the winner is drawn by win, the second and third from the drivers left over in
-// proportion to rest. No chance is below the one in win, which must be in millionths.
+// podiumChances returns every driver's probability of one of the first three places, in millionths.
+// The winner is drawn by win, the second and third in proportion to rest among the remaining drivers.
+// No chance is below the driver's chance in win, which must be in millionths.
 func podiumChances(win, rest []float64) []float64 {
 	n := len(win)
 	podium := make([]float64, n)
@@ -58,7 +58,7 @@ func podiumChances(win, rest []float64) []float64 {
 	}
 	rest = slices.Clone(rest)
 	for i := range rest {
-		rest[i] = max(rest[i], 1e-9) // somebody is third, however hopeless
+		rest[i] = max(rest[i], 1e-9) // the third place needs a driver even if all chances vanish
 	}
 	total := sum(rest)
 	for a, pa := range win {
@@ -67,8 +67,8 @@ func podiumChances(win, rest []float64) []float64 {
 		if pa == 0 {
 			continue
 		}
-		// With b second, everybody else shares what b leaves: the sum over b of
-		// P(b second) / (left - b) gives the third place of each in one pass.
+		// If b is second, all others share the third place. The sum over b of P(b second) / (left - b)
+		// gives every driver's chance of third place in one pass.
 		share := 0.0
 		for b, g := range rest {
 			if b != a {
@@ -84,9 +84,9 @@ func podiumChances(win, rest []float64) []float64 {
 	return millionths(podium, 3, win)
 }
 
-// millionths rounds probabilities to whole millionths that add up to total, each at least the
-// one in low and at most 1. It is what makes a forecast the same on every processor: they differ
-// in the last bits of a logarithm, and nothing is decided on those bits.
+// millionths rounds probabilities to whole millionths that add up to total. Each is at least its value
+// in low and at most 1. Processors differ in the last bits of a logarithm; rounding makes the forecast
+// the same on all of them.
 func millionths(p []float64, total int, low []float64) []float64 {
 	whole := make([]int, len(p))
 	order := make([]int, len(p))
@@ -102,8 +102,8 @@ func millionths(p []float64, total int, low []float64) []float64 {
 		order[i] = i
 		left -= whole[i]
 	}
-	// What rounding down has left goes to those who lost most by it; what raising somebody to
-	// their least has overspent comes from those who lost least.
+	// Rounding down leaves millionths over: they go to the drivers who lost most by it. Raising a driver
+	// to low overspends: it is taken from the drivers who lost least.
 	for left != 0 {
 		step := 1
 		if left < 0 {

@@ -8,25 +8,25 @@ import (
 	"gridcast/builder/season"
 )
 
-// Feature is one of the numbers by which the starters of a race are compared. More is better.
-// Only differences within a race matter, so a feature that is missing for all is set to 0.
+// Feature is a number for the comparison of the starters of a race. More is better. Only differences
+// within a race matter, so that a feature that is missing for all starters is 0.
 type Feature int
 
 // The features. Gaps are in percent of a lap.
 const (
 	GridSlot            Feature = iota // -ln of the grid slot; the pit lane counts as the last one
-	OnPole                             // 1 for the first slot: what -ln overstates
-	QualifyingGap                      // -sqrt of the gap to the best of the last segment he set a time in
+	OnPole                             // 1 for the first slot, which -ln overstates
+	QualifyingGap                      // -sqrt of the gap to the best time of the driver's last segment
 	RacePace                           // -(expected race gap to the best starter), from the pace filter
-	QualifyingPace                     // the same for qualifying
-	DriverRating                       // driver's part of the online rating of finishing orders
-	TeamRating                         // team's part
+	QualifyingPace                     // -(expected qualifying gap to the best starter)
+	DriverRating                       // the driver's part of the online rating of finishing orders
+	TeamRating                         // the team's part of that rating
 	TeamMateForm                       // recent -ln(finish) above the team-mate's
 	FinishForm                         // recent -ln(finish)
 	PracticeGap                        // -(smallest gap to the best of a practice session)
 	TeamPoints                         // sqrt of the team's points, in wins per race, with last season's as prior
 	Leads                              // 1 for the championship leader
-	Crashes                            // -(recent rate of retirements that are not the car's fault)
+	Crashes                            // -(recent rate of retirements by the driver's fault)
 	SmallestGap                        // -(smallest gap of a qualifying segment)
 	PriorRacePace                      // RacePace before qualifying: practice and form alone
 	PriorQualifyingPace                // QualifyingPace before qualifying
@@ -51,24 +51,24 @@ func (f Feature) String() string { return featureNames[f] }
 var (
 	// essential is the small set.
 	essential = []Feature{GridSlot, QualifyingGap, OnPole, RacePace, QualifyingPace, DriverRating, TeamRating, TeamMateForm}
-	// general is the large set: more of the record, less sure weights.
+	// general is the large set: it has more features of earlier races, and less certain weights.
 	general = []Feature{
 		GridSlot, QualifyingGap, OnPole, FinishForm, PracticeGap, TeamMateForm, TeamPoints, Leads, TeamRating,
 		Crashes, SmallestGap, RacePace, QualifyingPace, DriverRating,
 	}
-	// unrated is the small set without the ratings. It needs the least history, so it is the
-	// best of all where the rules are new, and it orders the second and third best.
+	// unrated is the small set without the ratings. It needs the least history, so that it is the best
+	// set under new rules. It also orders the second and third place best.
 	unrated = []Feature{GridSlot, QualifyingGap, OnPole, RacePace, QualifyingPace, TeamMateForm}
 	// qualified is the outcome of qualifying alone.
 	qualified = []Feature{GridSlot, QualifyingGap, OnPole}
-	// practised is what is known after practice and before qualifying.
+	// practised is the set for the time between practice and qualifying.
 	practised = []Feature{PriorRacePace, PriorQualifyingPace, DriverRating, TeamRating, TeamMateForm}
-	// formOnly is what is known before the weekend.
+	// formOnly is the set for the time before the weekend.
 	formOnly = []Feature{FormRacePace, FormQualifyingPace, DriverRating, TeamRating, TeamMateForm}
 )
 
-// beforeGrid returns the set with the order of qualifying for that of the grid: a model that is
-// to predict from qualifying has to learn what qualifying was worth, penalties included.
+// beforeGrid returns the set with the order of qualifying in place of the grid. A model that predicts
+// from qualifying must also learn from qualifying, because penalties move drivers between the two.
 func beforeGrid(set []Feature) []Feature {
 	set = slices.Clone(set)
 	for i, f := range set {
@@ -85,7 +85,7 @@ func beforeGrid(set []Feature) []Feature {
 // row holds the features of one starter.
 type row [features]float64
 
-// state is all that a history of races leaves behind for the next one.
+// state is everything learnt from earlier races.
 type state struct {
 	p      Params
 	year   int // season of the last race
@@ -102,7 +102,7 @@ func (s *state) clone() *state {
 	return &state{s.p, s.year, s.pace.clone(), s.rating.clone(), s.form.clone()}
 }
 
-// enter moves to the season of the next race, over the winter if it is another one.
+// enter moves the state to the season of the next race, over the winters in between.
 func (s *state) enter(year int) {
 	if s.year != 0 && s.year != year {
 		s.pace.winter(year)
@@ -112,21 +112,21 @@ func (s *state) enter(year int) {
 	s.year = year
 }
 
-// sample is a race as the fits see it: the features of every starter, and who came first.
+// sample is a race for the fits: the features of every starter, and the first places.
 type sample struct {
 	year    int
 	order   Order
 	drivers []season.DriverID
 	teams   []season.TeamID // by the first team of the lineage
 	x       []row
-	finish  []int // places in drivers of the first three; fewer if they are not among them
-	winner  int   // place in drivers of the winner; -1 if they are not among them, or not known yet
+	finish  []int // indices in drivers of the first three; fewer if some are not among the drivers
+	winner  int   // index in drivers of the winner; -1 if unknown or not among the drivers
 	missing []season.SessionKind
 }
 
-// before returns the features of the last of the races, from the state after all others and
-// the sessions before the race, and the weekend as the pace filter sees it then. The state
-// must have entered the season.
+// before returns the features of the last race, and the pace filter's weekend with its sessions. They
+// come from the state after all earlier races and from the sessions before the race. The state must
+// have entered the season.
 func (s *state) before(races []race, cars lineages) (*sample, *weekend) {
 	r := races[len(races)-1]
 	runners, order := field(races)
@@ -145,8 +145,8 @@ func (s *state) before(races []race, cars lineages) (*sample, *weekend) {
 	return smp, w
 }
 
-// sessions shows the pace filter the sessions of a weekend in their usual order, and takes
-// the features that come from them.
+// sessions updates the pace filter with the sessions of a weekend in their usual order, and sets the
+// features that come from them.
 func (s *state) sessions(smp *sample, w *weekend, at starters, r *season.Round) {
 	p := s.p.Pace
 	paces(smp, w, FormQualifyingPace, FormRacePace)
@@ -176,7 +176,7 @@ func (s *state) sessions(smp *sample, w *weekend, at starters, r *season.Round) 
 	s.gaps(smp, at, r)
 }
 
-// paces sets the two features to how far every starter is expected behind the fastest.
+// paces sets the two features to every starter's expected gap to the fastest.
 func paces(smp *sample, w *weekend, q, r Feature) {
 	for k := range smp.x {
 		smp.x[k][q] = -w.expected(w.qualifying(k))
@@ -193,7 +193,7 @@ func paces(smp *sample, w *weekend, q, r Feature) {
 	}
 }
 
-// grid sets the features of the starting order, and of that of qualifying.
+// grid sets the features of the starting order and of the order of qualifying.
 func (s *state) grid(smp *sample, r *season.Round) {
 	if smp.order == FromForm {
 		return
@@ -212,8 +212,8 @@ func (s *state) grid(smp *sample, r *season.Round) {
 	}
 }
 
-// qualifyingOrder returns the places of the starters in the order of qualifying; those who took
-// no part in it follow in their order.
+// qualifyingOrder returns the indices of the starters in the order of qualifying. Starters without
+// qualifying follow in their order.
 func qualifyingOrder(drivers []season.DriverID, r *season.Round) []int {
 	rank := make(map[season.DriverID]int, len(r.Qualifying))
 	for i, q := range r.Qualifying {
@@ -227,8 +227,8 @@ func qualifyingOrder(drivers []season.DriverID, r *season.Round) []int {
 	return order
 }
 
-// slots returns the grid slot of every starter; the pit lane counts as the last one. Without
-// a grid the starters are in the order of qualifying.
+// slots returns the grid slot of every starter. The pit lane counts as the last slot. Without a grid
+// the order of qualifying counts.
 func slots(drivers []season.DriverID, r *season.Round) []float64 {
 	slot := make([]float64, len(drivers))
 	for k, d := range drivers {
@@ -264,7 +264,7 @@ func (s *state) record(smp *sample, races []race, cars lineages) {
 	}
 }
 
-// after learns from the result of a race whose weekend before returned.
+// after learns from the result of a race. before returned its weekend.
 func (s *state) after(smp *sample, w *weekend, r *season.Round) {
 	at := starters{}
 	for k, d := range smp.drivers {
@@ -289,7 +289,7 @@ func (s *state) after(smp *sample, w *weekend, r *season.Round) {
 	s.form.learn(r.Results)
 }
 
-// finishers returns the places of the classified starters in finishing order.
+// finishers returns the indices of the classified starters in finishing order.
 func finishers(at starters, results []season.Result) []int {
 	classified := make([]season.Result, 0, len(results))
 	for _, r := range results {
@@ -316,8 +316,8 @@ func (s *state) gaps(smp *sample, at starters, r *season.Round) {
 	}
 }
 
-// practiceGaps returns each starter's smallest gap to the best of a practice session, %; the
-// cap for those without a time, 0 for all if nobody has one.
+// practiceGaps returns each starter's smallest gap to the best of a practice session, in %. A starter
+// without a time gets the cap. Without any times all gaps are 0.
 func (s *state) practiceGaps(at starters, r *season.Round) []float64 {
 	gaps := constant(len(at), s.p.Form.CapPractice)
 	timed := false
@@ -339,11 +339,11 @@ func (s *state) practiceGaps(at starters, r *season.Round) []float64 {
 	return gaps
 }
 
-// qualifyingGaps returns each starter's gap to the best of the last segment he set a time in,
-// and his smallest one, %. Those without a time count as the slowest of the others.
+// qualifyingGaps returns each starter's gap to the best time of his last segment, and his smallest gap
+// of a segment, in %. A starter without a time counts as the slowest of the others.
 func (s *state) qualifyingGaps(at starters, rows []season.QualifyingRow) (last, least []float64) {
 	last, least = constant(len(at), math.NaN()), constant(len(at), math.NaN())
-	var best [4]time.Duration // of the three segments and of a session without
+	var best [4]time.Duration // of the three segments, and of a session without segments
 	for _, r := range rows {
 		for i, t := range segments(r) {
 			best[i] = faster(best[i], t)
@@ -368,7 +368,7 @@ func (s *state) qualifyingGaps(at starters, rows []season.QualifyingRow) (last, 
 	return last, least
 }
 
-// fillWithLargest replaces what is missing by the largest gap there is, 0 if there is none.
+// fillWithLargest replaces missing gaps by the largest gap, or by 0 if all are missing.
 func fillWithLargest(gaps []float64) {
 	largest := 0.0
 	for _, g := range gaps {
@@ -383,8 +383,7 @@ func fillWithLargest(gaps []float64) {
 	}
 }
 
-// segments returns the times of a row: those of its segments, or the one of a session that
-// had none.
+// segments returns the times of a row: three of the segments, one of a session without segments.
 func segments(r season.QualifyingRow) [4]time.Duration {
 	if r.Segments != [3]time.Duration{} {
 		return [4]time.Duration{r.Segments[0], r.Segments[1], r.Segments[2]}
@@ -400,7 +399,7 @@ func constant(n int, x float64) []float64 {
 	return s
 }
 
-// faster is the shorter of two times, where 0 is none.
+// faster returns the shorter of two times. 0 means no time.
 func faster(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
@@ -408,5 +407,5 @@ func faster(a, b time.Duration) time.Duration {
 	return a
 }
 
-// percent is how much longer t is than best.
+// percent returns the percentage by which t is longer than best.
 func percent(t, best time.Duration) float64 { return 100 * (float64(t)/float64(best) - 1) }

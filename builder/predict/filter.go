@@ -8,14 +8,14 @@ import (
 	"gridcast/builder/season"
 )
 
-// entity is a car, by the first team of its lineage, or a driver.
+// entity is a driver or a car. The first team of its lineage identifies a car.
 type entity struct {
 	car    season.TeamID
 	driver season.DriverID
 }
 
-// pace is what is believed of the pace of cars and drivers: for entity i the means of q and r
-// are mean[2i] and mean[2i+1], cov is their covariance, row by row.
+// pace is the estimate of the pace of cars and drivers. For entity i the means of q and r are mean[2i]
+// and mean[2i+1]. cov is their covariance, row by row.
 type pace struct {
 	p        PaceParams
 	entities []entity
@@ -28,8 +28,8 @@ func (s *pace) clone() *pace {
 	return &pace{s.p, slices.Clone(s.entities), slices.Clone(s.seen), slices.Clone(s.mean), slices.Clone(s.cov)}
 }
 
-// winter moves the state from one season to the next: who is long gone is dropped, everybody
-// moves towards the mean and becomes less certain, cars most of all under new rules.
+// winter moves the state from one season to the next. It drops entities that have been away for long.
+// All others move towards the mean and become less certain, cars most of all under new rules.
 func (s *pace) winter(year int) {
 	s.forget(year)
 	var mean [2]float64
@@ -109,7 +109,7 @@ func (s *pace) loosen(i int, sd float64) {
 	s.cov[(2*i+1)*n+2*i] += v * s.p.Correlation
 }
 
-// newCar is the mean pace of the cars held, moved by the penalty of a new car.
+// newCar returns the mean pace of the known cars plus the penalty of a new car.
 func (s *pace) newCar() [2]float64 {
 	var sum [2]float64
 	cars := 0.0
@@ -126,21 +126,20 @@ func (s *pace) newCar() [2]float64 {
 	return [2]float64{sum[0]/cars + s.p.NewCarPenalty, sum[1]/cars + s.p.NewCarPenalty}
 }
 
-// weekend is the state during one race weekend, with an effect that is true of this weekend
-// only for every car and driver appended to it.
+// weekend is the state during one race weekend. It has an additional effect for every car and driver,
+// which holds for this weekend only.
 type weekend struct {
 	pace
 	rows []paceRow // one per starter
 	base int       // length of the state without the weekend's effects
 }
 
-// paceRow says where a starter's car, driver and weekend effects are in the state.
+// paceRow holds the indices of a starter's car, driver and weekend effects in the state.
 type paceRow struct {
 	car, driver, carEffect, driverEffect int
 }
 
-// open begins a weekend with the given starters; car is parallel to drivers. The state of s
-// itself is left alone.
+// open begins a weekend with the given starters; cars is parallel to drivers. It does not change s.
 func (s *pace) open(cars []season.TeamID, drivers []season.DriverID, year int) *weekend {
 	newCar := s.newCar()
 	entities, seen := slices.Clone(s.entities), slices.Clone(s.seen)
@@ -187,7 +186,7 @@ func (s *pace) open(cars []season.TeamID, drivers []season.DriverID, year int) *
 	return w
 }
 
-// enter gives a new entity its start, and a known one the change since its last race.
+// enter gives a new entity its initial pace, and a known one the change since its last race.
 func (w *weekend) enter(i int, isNew bool, newCar [2]float64) {
 	isCar := w.entities[i].car != ""
 	switch {
@@ -240,8 +239,8 @@ func (w *weekend) expected(h [4]term) float64 {
 	return sum
 }
 
-// update learns from the gaps of one session, by starter; absent ones are NaN. Outliers count
-// less, a wild session as a whole too, and what all have in common counts nothing.
+// update learns from the gaps of one session, by starter; a missing gap is NaN. Outliers count less,
+// and so does a wild session as a whole. A gap common to all starters does not count.
 func (w *weekend) update(gaps []float64, row func(k int) [4]term, sd, largest float64) {
 	var h [][4]term
 	var resid []float64
@@ -277,7 +276,7 @@ func (w *weekend) update(gaps []float64, row func(k int) [4]term, sd, largest fl
 	// it symmetric.
 	root, ok := matrix.Cholesky(s, k)
 	if !ok {
-		return // S holds positive noise on its diagonal: only overflow can bring us here
+		return // only after an overflow, because S has positive noise on its diagonal
 	}
 	root.Solve(hp, n)
 	root.Solve(resid, 1)
@@ -287,8 +286,8 @@ func (w *weekend) update(gaps []float64, row func(k int) [4]term, sd, largest fl
 	matrix.SubtractGram(w.cov, hp, n)
 }
 
-// noise returns the variance of each observation: sd², more in a wild session, more for an
-// outlier. s holds the covariance of what was expected, and the session's offset.
+// noise returns the variance of each observation: sd², more in a wild session, more for an outlier. s
+// holds the covariance of the expected gaps and the session's offset.
 func (w *weekend) noise(resid []float64, s []float64, sd float64) []float64 {
 	mid := median(resid)
 	z := make([]float64, len(resid))
@@ -303,7 +302,8 @@ func (w *weekend) noise(resid []float64, s []float64, sd float64) []float64 {
 	return r
 }
 
-// median of x, which is not empty; of an even number the mean of the middle two.
+// median returns the median of x, which must not be empty. For an even number of values it is the mean
+// of the middle two.
 func median(x []float64) float64 {
 	s := slices.Sorted(slices.Values(x))
 	m := len(s) / 2

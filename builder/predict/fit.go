@@ -10,26 +10,25 @@ import (
 	"gridcast/builder/predict/matrix"
 )
 
-// Fit is a Plackett-Luce model of who is first, second and third: a starter's utility is the
-// sum of Weights times features, and his chance to win is proportional to exp(Sharpness ×
-// utility).
+// Fit is a Plackett-Luce model of the first three places. A starter's utility is the sum of Weights
+// times features. His chance to win is proportional to exp(Sharpness × utility).
 type Fit struct {
 	Features  []Feature
 	Weights   []float64 // per unit of the feature
 	Sharpness float64
 	Window    Window
-	Races     int // learnt from
+	Races     int // number of races learnt from
 	From, To  int // their first and last season
 }
 
-// learnable is a race in the form that the optimiser wants.
+// learnable is a race in the form for the optimiser.
 type learnable struct {
 	x      []float64 // row by row, standardised
 	finish []int
 	weight float64
 }
 
-// fit learns from the samples, which are of seasons before year.
+// fit learns from the samples. They must be from seasons before year.
 func fit(samples []*sample, year int, set []Feature, window Window, p FitParams) (*Fit, error) {
 	f := &Fit{Features: set, Window: window}
 	var used []*sample
@@ -65,12 +64,12 @@ func fit(samples []*sample, year int, set []Feature, window Window, p FitParams)
 	return f, nil
 }
 
-// mostNewtonSteps is far beyond what a convex loss of a dozen weights needs: five to eight.
+// mostNewtonSteps is far above the five to eight steps that a convex loss of a dozen weights needs.
 const mostNewtonSteps = 100
 
-// maximise returns the d weights of the largest penalised likelihood, to about the last digit:
-// Newton's method, with the step halved while it does not lower the loss. That it ends at the
-// optimum and not merely near it is what makes the weights the same on every processor.
+// maximise returns the d weights of the largest penalised likelihood, to about the last digit. It uses
+// Newton's method and halves a step until the loss falls. The weights are the same on every processor
+// because it ends at the optimum, not near it.
 func maximise(races []learnable, d int, p FitParams) ([]float64, error) {
 	b := make([]float64, d)
 	at := newCurve(d)
@@ -104,8 +103,8 @@ func maximise(races []learnable, d int, p FitParams) ([]float64, error) {
 	return nil, errors.New("the likelihood has no maximum that can be found")
 }
 
-// curve is the penalised negative log-likelihood of the first places at some weights, with its
-// gradient and the upper triangle of its Hessian; scratch holds what one race adds up.
+// curve is the penalised negative log-likelihood of the first places at some weights, with its gradient
+// and the upper triangle of its Hessian. scratch holds the sums of one race.
 type curve struct {
 	loss       float64
 	grad, hess []float64
@@ -129,8 +128,8 @@ func (c *curve) take(races []learnable, b []float64, p FitParams) {
 	for _, r := range races {
 		c.e = utilities(c.e[:0], r.x, b)
 		top := slices.Max(c.e)
-		// From the last place to the first, so that what is left over at each only grows: the
-		// sums of e^u, of e^u x and of e^u xx' over the starters who are left.
+		// The loop runs from the last place to the first, so that the set of remaining starters only
+		// grows. The sums of e^u, e^u x and e^u xx' over the set are then updated in place.
 		sum0 := 0.0
 		clear(c.first)
 		clear(c.second)
@@ -169,8 +168,8 @@ func (c *curve) take(races []learnable, b []float64, p FitParams) {
 	}
 }
 
-// spreads returns the standard deviation of each feature over all starters. The mean needs no
-// removing: what all starters share cancels.
+// spreads returns the standard deviation of each feature over all starters. It keeps the mean, because
+// a value that all starters share cancels.
 func spreads(samples []*sample, set []Feature) []float64 {
 	scale := make([]float64, len(set))
 	var column []float64
@@ -186,7 +185,7 @@ func spreads(samples []*sample, set []Feature) []float64 {
 	return scale
 }
 
-// spread is the standard deviation of x; 1 if it is a constant, whose weight stays 0.
+// spread returns the standard deviation of x. It returns 1 for a constant, so that its weight stays 0.
 func spread(x []float64) float64 {
 	mean, squares := 0.0, 0.0
 	for _, v := range x {
@@ -210,12 +209,12 @@ func utilities(u, x, b []float64) []float64 {
 	return u
 }
 
-// sharpnessSteps is how many factors there are to choose from.
+// sharpnessSteps is the number of factors that sharpness tries.
 const sharpnessSteps = 97
 
-// sharpness returns the factor on the utilities that gives the winners the best log-loss, of
-// 97 between 0.30 and 3.3: the fit of three places is too cautious about the first. The log-loss
-// is convex in the factor, so that the best one is where it stops falling.
+// sharpness returns the factor on the utilities with the best log-loss of the winners, out of 97
+// between 0.30 and 3.3. It corrects the fit of three places, which is too cautious about the first. The
+// search stops when the log-loss stops falling, because the log-loss is convex in the factor.
 func sharpness(races []learnable, b []float64) float64 {
 	us := make([][]float64, len(races))
 	for i, r := range races {

@@ -8,15 +8,15 @@ import (
 
 // The window and the smoothing of the frequency baselines.
 const (
-	frequencyYears = 10 // seasons before the predicted one that count, beside the season itself
+	frequencyYears = 10 // seasons before the predicted one that count besides that season
 	priorRaces     = 8  // weight of the prior table, in races
 )
 
-// Frequency ranks the starters by something known before the race and gives each the
-// frequency with which his rank won in the last ten years. The pick is the first three ranks.
+// Frequency ranks the starters by a fact known before the race. A starter's chance is the frequency of
+// wins from his rank in the last ten years. The pick is the first three ranks.
 //
-// The frequencies are smoothed by eight races in which rank k won in proportion to 1/k², so
-// that the first race of an archive has a forecast too.
+// Eight imaginary races smooth the frequencies: in them rank k wins in proportion to 1/k². They also
+// give a forecast for the first race of an archive.
 type Frequency struct {
 	name string
 	rank func(runners []runner, races []race) []runner
@@ -26,19 +26,19 @@ type Frequency struct {
 
 var _ Model = (*Frequency)(nil)
 
-// GridFrequency is the baseline that every better model must beat: the starting grid. Before
-// it is known, the order of qualifying, else that of the championship.
+// GridFrequency ranks by the starting grid: the baseline for every better model. Until the grid is
+// known it ranks by qualifying, and before qualifying by the championship.
 func GridFrequency() *Frequency {
 	return &Frequency{name: "grid-frequency-1", rank: byGrid}
 }
 
-// Pole names the driver on pole, and holds all others for equal.
+// Pole picks the driver on pole and gives all others equal chances.
 func Pole() *Frequency {
 	return &Frequency{name: "pole-1", rank: byGrid, firstOnly: true}
 }
 
-// Leader ranks by the championship before the race, at the first race by that of the season
-// before.
+// Leader ranks by the championship before the race. At the first race of a season the final standings
+// of the season before count.
 func Leader() *Frequency {
 	return &Frequency{name: "leader-1", rank: byChampionship}
 }
@@ -76,8 +76,8 @@ func (m *Frequency) Predict(v *season.View, year int, round season.GrandPrixID) 
 	return newForecast(drivers, win, podiumChances(win, win), drivers[:min(3, len(drivers))], basis), nil
 }
 
-// wins returns the smoothed number of wins of each of n ranks in the races before the last,
-// ranked by as much as is known of the last.
+// wins returns the smoothed number of wins of each of n ranks in the races before the last. It ranks
+// them by the kind of order that is known for the last race.
 func (m *Frequency) wins(races []race, n int, order Order) ([]float64, Basis) {
 	wins := make([]float64, n)
 	for k := range wins {
@@ -121,7 +121,7 @@ func (b *Basis) add(year int) {
 	}
 }
 
-// shareRest gives every rank but the first the mean of them.
+// shareRest gives every rank but the first the mean of those ranks.
 func shareRest(wins []float64) {
 	others := sum(wins[1:])
 	for k := 1; k < len(wins); k++ {

@@ -8,13 +8,13 @@ import (
 	"gridcast/builder/season"
 )
 
-// A session is turned into the gap of every starter to the best, in percent; NaN where he has
-// none. The zero of a session means nothing, see weekend.update.
+// The functions of this file turn a session into the gap of every starter to the best, in percent. A
+// missing gap is NaN. An offset common to all gaps has no meaning, see weekend.update.
 
-// starters tells the places of the drivers of a grid.
+// starters holds the indices of the starters.
 type starters map[season.DriverID]int
 
-// percentOver returns 100 ln(t/best) for each starter with a time, and how many have one.
+// percentOver returns 100 ln(t/best) for each starter with a time, and the number of times.
 func (s starters) percentOver(times map[season.DriverID]time.Duration) ([]float64, int) {
 	gaps := s.none()
 	var best time.Duration
@@ -52,7 +52,7 @@ func (s starters) practice(laps []season.TimedLap) ([]float64, int) {
 	return s.percentOver(times)
 }
 
-// fastestLaps returns the gaps of the fastest laps of those who drove at least 40 % of the
+// fastestLaps returns the gaps of the fastest laps. It skips drivers with less than 40 % of the
 // winner's laps.
 func (s starters) fastestLaps(laps []season.FastestLap, results []season.Result) ([]float64, int) {
 	driven := make(map[season.DriverID]int, len(results))
@@ -68,9 +68,9 @@ func (s starters) fastestLaps(laps []season.FastestLap, results []season.Result)
 	return s.percentOver(times)
 }
 
-// qualifying returns the gaps of a qualifying session. Where it had segments, the times of
-// each are brought to the track of the first by the median gain of those who drove both; a
-// driver counts half with his last segment and half with his best.
+// qualifying returns the gaps of a qualifying session. With segments, it first removes the track's
+// change since the first segment: the median gain of the drivers in both. A driver's gap is the mean
+// of his last segment's and of his best.
 func (s starters) qualifying(rows []season.QualifyingRow) ([]float64, int) {
 	if !segmented(rows) {
 		times := make(map[season.DriverID]time.Duration, len(rows))
@@ -104,7 +104,7 @@ func (s starters) qualifying(rows []season.QualifyingRow) ([]float64, int) {
 	return gaps, n
 }
 
-// segmented says whether a qualifying session was held in segments.
+// segmented reports whether a qualifying session had segments.
 func segmented(rows []season.QualifyingRow) bool {
 	for _, r := range rows {
 		if r.Segments != [3]time.Duration{} {
@@ -114,8 +114,8 @@ func segmented(rows []season.QualifyingRow) bool {
 	return false
 }
 
-// segmentOffsets returns how much slower the track was in each segment than in the first, as
-// a logarithm; a segment with fewer than four drivers of the one before adds nothing.
+// segmentOffsets returns for each segment the logarithm of the track's time relative to the first. A
+// segment with fewer than four drivers of the previous one adds nothing.
 func segmentOffsets(rows []season.QualifyingRow) [3]float64 {
 	var off [3]float64
 	for i := 1; i < len(off); i++ {
@@ -138,8 +138,8 @@ func (s starters) sprint(results []season.Result) ([]float64, int) {
 	return s.finish(results, false)
 }
 
-// race returns the gaps of a race to its winner, scaled to a common spread and without what
-// is owed to the grid slot. Lapped drivers have the gap of their missing laps.
+// race returns the gaps of a race to its winner, scaled to a common spread and without the advantage of
+// the grid slot. The gap of a lapped driver is that of the missing laps.
 func (s starters) race(results []season.Result, slots []float64, p PaceParams) ([]float64, int) {
 	gaps, n := s.finish(results, true)
 	scale := spreadScale(gaps, p.Spread)
@@ -149,8 +149,8 @@ func (s starters) race(results []season.Result, slots []float64, p PaceParams) (
 	return gaps, n
 }
 
-// finish returns the gaps to the winner of those with a time, and if lapped is true of those
-// who drove at least three quarters of his laps.
+// finish returns the gaps to the winner of the drivers with a time. If lapped is true, it includes
+// drivers with at least three quarters of the winner's laps.
 func (s starters) finish(results []season.Result, lapped bool) ([]float64, int) {
 	gaps := s.none()
 	laps := winnerLaps(results)
@@ -178,7 +178,7 @@ func (s starters) finish(results []season.Result, lapped bool) ([]float64, int) 
 	return gaps, n
 }
 
-// winnerLaps is how many laps the winner drove.
+// winnerLaps returns the number of the winner's laps.
 func winnerLaps(results []season.Result) int {
 	for _, r := range results {
 		if r.Position == 1 {
@@ -188,8 +188,8 @@ func winnerLaps(results []season.Result) int {
 	return 0
 }
 
-// spreadScale brings a race to the common spread of 0.75 % in the median gap of the second to
-// the ninth; 0.6 % is taken where there are fewer than four of them.
+// spreadScale returns the factor that brings a race to a common spread: a median gap of 0.75 % of the
+// second to the ninth. With fewer than four of these gaps the median is taken to be 0.6 %.
 func spreadScale(gaps []float64, power float64) float64 {
 	var sorted []float64
 	for _, g := range gaps {

@@ -14,7 +14,7 @@ type race struct {
 	round *season.Round
 }
 
-// upTo returns the rounds of the view in calendar order up to and including the asked one.
+// upTo returns the rounds of the view in calendar order, up to and including the given one.
 func upTo(v *season.View, year int, round season.GrandPrixID) ([]race, error) {
 	var races []race
 	for i := range v.Seasons {
@@ -32,8 +32,8 @@ func upTo(v *season.View, year int, round season.GrandPrixID) ([]race, error) {
 	return nil, fmt.Errorf("predict %d %s: %w", year, round, ErrNoRound)
 }
 
-// winner returns the winner of a race; where two drivers shared the car, the one the source
-// shows first.
+// winner returns the winner of a race. Of two drivers of a shared car it returns the one that the
+// source lists first.
 func (r race) winner() (season.DriverID, bool) {
 	for i := range r.round.Results {
 		if r.round.Results[i].Position == 1 {
@@ -43,14 +43,14 @@ func (r race) winner() (season.DriverID, bool) {
 	return "", false
 }
 
-// runner is a driver who is expected to start, and his team.
+// runner is an expected starter and his team.
 type runner struct {
 	driver season.DriverID
 	team   season.TeamID
 }
 
-// field returns who starts the last of the races, in the best known order: the grid, else
-// qualifying, else the championship. A driver whom the source shows twice counts once.
+// field returns the starters of the last race in the best known order: the grid, else qualifying, else
+// the championship. A driver with two rows counts once.
 func field(races []race) ([]runner, Order) {
 	now := races[len(races)-1].round
 	runners := make([]runner, 0, max(len(now.Grid), len(now.Qualifying)))
@@ -77,8 +77,7 @@ func field(races []race) ([]runner, Order) {
 	return byChampionship(runners, races), FromForm
 }
 
-// entered returns who is entered in the last of the races: its entries, else the starters of
-// the race before.
+// entered returns the entries of the last race, or the starters of the race before if it has none.
 func entered(races []race) []runner {
 	last := races[len(races)-1].round
 	if len(last.Entries) > 0 {
@@ -101,8 +100,8 @@ func entered(races []race) []runner {
 	return nil
 }
 
-// standings returns the drivers' championship before the last of the races: after the latest
-// race of its season, else the final one of the season before.
+// standings returns the drivers' championship before the last race: after the latest race of its
+// season, else the final standings of the season before.
 func standings(races []race) []season.DriverStanding {
 	year := races[len(races)-1].year
 	for i := len(races) - 2; i >= 0 && races[i].year >= year-1; i-- {
@@ -113,8 +112,8 @@ func standings(races []race) []season.DriverStanding {
 	return nil
 }
 
-// byChampionship sorts the runners by their place in the championship before the last of the
-// races; those without a place keep their order behind the others.
+// byChampionship sorts the runners by their place in the championship before the last race. Runners
+// without a place keep their order behind the others.
 func byChampionship(runners []runner, races []race) []runner {
 	rows := standings(races)
 	place := make(map[season.DriverID]int, len(rows))
@@ -132,8 +131,8 @@ func byChampionship(runners []runner, races []race) []runner {
 	return sorted
 }
 
-// byLastRace sorts the runners by their finish in the race before the last of the races;
-// those who did not finish it keep their order behind the others.
+// byLastRace sorts the runners by their finish in the race before the last one. Runners without a
+// finish keep their order behind the others.
 func byLastRace(runners []runner, races []race) []runner {
 	place := map[season.DriverID]int{}
 	for i := len(races) - 2; i >= 0 && len(place) == 0; i-- {
@@ -154,8 +153,8 @@ func byLastRace(runners []runner, races []race) []runner {
 	return sorted
 }
 
-// championshipLeader is who leads the championship before the last of the races; at the first
-// race of a season it is the champion of the one before.
+// championshipLeader returns the leader of the championship before the last race. At the first race of
+// a season it is the champion of the season before.
 func championshipLeader(races []race) season.DriverID {
 	rows := standings(races)
 	for _, row := range rows {
@@ -166,9 +165,9 @@ func championshipLeader(races []race) season.DriverID {
 	return ""
 }
 
-// teamPoints returns for every team, by the first of its lineage, the square root of its
-// share of wins: its points this season counted in wins per race, with its share of last
-// season weighing as much as prior races.
+// teamPoints returns the square root of every team's share of wins, by the first team of the lineage.
+// The share is the points of this season in wins per race. The share of last season has the weight of
+// prior races.
 func teamPoints(races []race, cars lineages, prior float64) map[season.TeamID]float64 {
 	year := races[len(races)-1].year
 	this, rounds := teamWins(races, year, cars)
@@ -186,8 +185,8 @@ func teamPoints(races []race, cars lineages, prior float64) map[season.TeamID]fl
 	return share
 }
 
-// teamWins returns the points of the teams in the year's races before the last of the races,
-// counted in wins, and the number of those races.
+// teamWins returns the teams' points in the year's races before the last one, in wins, and the number
+// of those races.
 func teamWins(races []race, year int, cars lineages) (map[season.TeamID]float64, float64) {
 	wins := make(map[season.TeamID]float64)
 	rounds := 0.0
@@ -206,7 +205,7 @@ func teamWins(races []race, year int, cars lineages) (map[season.TeamID]float64,
 	return wins, rounds
 }
 
-// winPoints is what a win counted in the drivers' championship of a year.
+// winPoints returns the points for a win in the drivers' championship of a year.
 func winPoints(year int) float64 {
 	switch {
 	case year >= 2010:
@@ -219,8 +218,8 @@ func winPoints(year int) float64 {
 	return 8
 }
 
-// lineages finds the first team of a lineage, by which a car is known through all changes of
-// name. It remembers what it found.
+// lineages finds the first team of a lineage, which identifies a car through all changes of name. It
+// caches its answers.
 type lineages struct {
 	view  *season.View
 	roots map[teamYear]season.TeamID
@@ -235,7 +234,7 @@ func newLineages(v *season.View) lineages {
 	return lineages{v, map[teamYear]season.TeamID{}}
 }
 
-// root returns the first team of the lineage that the team belonged to in that year.
+// root returns the first team of the team's lineage in that year.
 func (l lineages) root(team season.TeamID, year int) season.TeamID {
 	key := teamYear{team, year}
 	if root, ok := l.roots[key]; ok {
