@@ -150,9 +150,7 @@ func (a *assembly) judgeRound(d *Document, s *season.Season, theirs *season.Roun
 // compare returns how the document's block differs from ours, for people.
 func (j *judgement) compare(b Block) (lines []Line, differs bool) {
 	switch {
-	case !Has(b, j.theirs) || Same(b, j.ours, j.theirs):
-		return nil, false
-	case j.may.orderOnly && sameOrder(b, j.ours, j.theirs):
+	case Same(b, j.ours, j.theirs), j.may.orderOnly && sameOrder(b, j.ours, j.theirs):
 		return nil, false
 	case j.may.contradictionsOnly && Has(b, j.ours):
 		lines = contradictions(b, j.ours, j.theirs)

@@ -59,6 +59,50 @@ func TestIDs(t *testing.T) {
 	}
 }
 
+// TestFormerStart: the proposal of a start names the former start, unless the round is new.
+func TestFormerStart(t *testing.T) {
+	current, now := inYear(2024, "monaco")
+	former := current.Seasons[0].Rounds[0].Start
+	for _, test := range []struct {
+		name        string
+		gp          season.GrandPrixID
+		hourUnknown bool
+		was         time.Time
+		provisional bool
+		proposals   int
+	}{
+		{"a moved start", "monaco", false, former, false, 1},
+		{"a first hour", "monaco", true, former, true, 1},
+		{"a new round", "imola", false, time.Time{}, false, 2},
+	} {
+		ours, _ := inYear(2024, "monaco")
+		if test.hourUnknown {
+			ours.Seasons[0].Rounds[0].Start = time.Time{}
+		}
+		theirs, _ := inYear(2024, test.gp)
+		theirs.Seasons[0].Rounds[0].Start = former.Add(time.Hour)
+		if test.gp != "monaco" {
+			theirs.Seasons[0].Rounds[0].Circuit = "miami" // else it would be a renamed round
+		}
+		out, err := assemble.Assemble(assemble.Input{
+			Current: ours, Now: now.AddDate(0, 0, -7), Decided: undecided,
+			Documents: []assemble.Document{{Source: "f1db", From: 2024, To: 2024, Kind: assemble.Full, Facts: theirs}},
+		})
+		if err != nil || len(out.Applied) != test.proposals {
+			t.Fatalf("%s: applied %+v, %v; want %d proposals", test.name, out.Applied, err, test.proposals)
+		}
+		for _, p := range out.Applied {
+			was, provisional := time.Time{}, false
+			if p.Block == assemble.Start {
+				was, provisional = test.was, test.provisional
+			}
+			if !p.Was.Equal(was) || p.Provisional != provisional {
+				t.Errorf("%s, %s: the former start is %s, provisional %t; want %s, %t", test.name, p.Block, p.Was, p.Provisional, was, provisional)
+			}
+		}
+	}
+}
+
 // undecided is a ledger without a record of any round.
 func undecided(int, season.GrandPrixID) assemble.Decided { return assemble.Decided{} }
 

@@ -102,8 +102,8 @@ func millionths(p []float64, total int, low []float64) []float64 {
 		order[i] = i
 		left -= whole[i]
 	}
-	// Rounding down leaves millionths over: they go to the drivers who lost most by it. Raising a driver
-	// to low overspends: it is taken from the drivers who lost least.
+	// Rounding down leaves millionths over, which go to the drivers with the largest loss. Raising a
+	// driver to low overspends, which costs the drivers with the smallest loss.
 	for left != 0 {
 		step := 1
 		if left < 0 {

@@ -8,48 +8,48 @@ import (
 	"gridcast/builder/season"
 )
 
-// RaceState is what is known of a race at the moment its leader has completed a lap.
+// RaceState is a race at the moment at which its leader completes a lap.
 type RaceState struct {
 	Laps      int // completed by the leader
 	Scheduled int // laps of the race
 	Cars      []Car
 }
 
-// Car is a car that is still running. Cars are in running order, the leader first.
+// Car is a running car. Cars are in running order, the leader first.
 type Car struct {
 	Driver season.DriverID
 	Gap    time.Duration // to the leader, however many laps that is; 0 for him
 	Stops  int           // pit stops made
 }
 
-// Checkpoints are when a live pick is made, in percent of the scheduled distance; 0 is the end
-// of the first lap.
+// Checkpoints are the moments of live picks, in percent of the scheduled distance. 0 is the end of the
+// first lap.
 var Checkpoints = []int{0, 25, 50, 75, 90}
 
 // LiveName identifies the live model and its version in every frozen live pick.
 const LiveName = "live-2"
 
-// CountingCheckpoint is the checkpoint whose pick counts.
+// CountingCheckpoint is the checkpoint of the pick that counts.
 const CountingCheckpoint = 50
 
-// CheckpointLap is the lap whose completion by the leader is the checkpoint.
+// CheckpointLap returns the lap of a checkpoint: the checkpoint is its completion by the leader.
 func CheckpointLap(percent, scheduled int) int {
 	return max(1, (percent*scheduled+99)/100)
 }
 
-// liveFeatures is how many numbers describe a running car.
+// liveFeatures is the number of features of a running car.
 const liveFeatures = 14
 
-// LiveWeights are the weights of a Plackett-Luce model of the running cars, and the factor on
-// the sum that gives the chance to win.
+// LiveWeights are the weights of a Plackett-Luce model of the running cars, and the factor on the
+// weighted sum that gives the chance to win.
 type LiveWeights struct {
 	Weights   [liveFeatures]float64
 	Sharpness float64
 }
 
-// Live returns the chances of the cars that are still running. before is the forecast made
-// before the race; a car that it does not know counts as its least likely one. The error is
-// ErrNobody if nobody is running, or says what is wrong with the state.
+// Live returns the chances of the running cars. before is the forecast from before the race; a car that
+// is missing there counts like its least likely one. The error is ErrNobody if no car is running, or
+// names the fault of the state.
 func (w LiveWeights) Live(state RaceState, before Forecast) (Forecast, error) {
 	x, err := liveRows(state, before)
 	if err != nil {
@@ -80,22 +80,21 @@ func Live(state RaceState, before Forecast) (Forecast, error) {
 	return DefaultLiveWeights().Live(state, before)
 }
 
-// stopSeconds is what a pit stop costs against driving on: about 20 s on most circuits.
+// stopSeconds is the cost of a pit stop: about 20 s on most circuits.
 const stopSeconds = 20
 
-// liveRows returns the features of the running cars. With p the share of the race that is
-// done, they are
+// liveRows returns the features of the running cars. p is the completed share of the race.
 //
 //	0, 6, 12  -ln of the position, the same times p, times p⁴
 //	1, 7      1 for the leader, the same times p
 //	2, 8, 13  -sqrt of the gap to the leader in seconds, the same times p, times p⁴
 //	3, 9      ln of the chance before the race, the same times p
 //	4, 10     pit stops made above the mean of the running cars, the same times p
-//	5, 11     -sqrt of the gap to the best, in seconds, had all made equally many stops; times p
+//	5, 11     -sqrt of the gap to the best in seconds after equally many stops, the same times p
 //
-// The last pair tells a leader who still has to stop from one who has done so: at half distance,
-// with the forecasts of R2, it changed the log-loss of 2011 to 2024 (285 races) from .746 to
-// .732, of 2021 to 2024 (89) from .636 to .614.
+// The last pair separates a leader with a stop still to make from one without. Measured at half
+// distance, with the forecasts of R2: it changed the log-loss of 2011 to 2024 (285 races) from .746 to
+// .732, and of 2021 to 2024 (89 races) from .636 to .614.
 func liveRows(state RaceState, before Forecast) ([][liveFeatures]float64, error) {
 	switch {
 	case len(state.Cars) == 0:
@@ -129,7 +128,7 @@ func liveRows(state RaceState, before Forecast) ([][liveFeatures]float64, error)
 	return x, nil
 }
 
-// chancesBefore returns the cars' chances before the race; who is not in the forecast has that
+// chancesBefore returns the cars' chances before the race. A driver outside the forecast gets the chance
 // of its least likely driver.
 func chancesBefore(cars []Car, before Forecast) []float64 {
 	const floor = 1e-6
@@ -149,7 +148,7 @@ func chancesBefore(cars []Car, before Forecast) []float64 {
 	return chances
 }
 
-// projectedGaps returns the gaps in seconds to the best car had all stopped equally often.
+// projectedGaps returns the gaps in seconds to the best car, corrected for unequal numbers of stops.
 func projectedGaps(cars []Car) []float64 {
 	gaps := make([]float64, len(cars))
 	best := math.Inf(1)
@@ -185,7 +184,8 @@ func FitLive(samples []LiveSample) (LiveWeights, error) {
 		}
 		r := learnable{weight: s.Weight}
 		for _, d := range s.Podium {
-			// A car that is out at this moment cannot be chosen; nobody behind it is then a choice.
+			// A retired car cannot be chosen. The likelihood ends at its place, because the places
+			// behind it depend on that choice.
 			i := placeOf(d, s.State.Cars)
 			if i < 0 {
 				break
@@ -226,7 +226,7 @@ func FitLive(samples []LiveSample) (LiveWeights, error) {
 	return w, nil
 }
 
-// placeOf returns the place of a driver among the cars, -1 if he is not running.
+// placeOf returns the index of a driver among the cars, or -1 if he is not running.
 func placeOf(d season.DriverID, cars []Car) int {
 	for i, c := range cars {
 		if c.Driver == d {
@@ -236,9 +236,9 @@ func placeOf(d season.DriverID, cars []Car) int {
 	return -1
 }
 
-// DefaultLiveWeights are those of the published model: learnt from 289 races of 2011 to 2024,
-// twenty moments each, with lap times of the Ergast database and the forecasts of V2 as they
-// would have been made then. To learn them again see backtest.LearnLive.
+// DefaultLiveWeights returns the weights of the published model. They were learnt from 289 races of 2011
+// to 2024 with twenty moments each, from lap times of the Ergast database and walk-forward forecasts of
+// V2. backtest.LearnLive learns them again.
 func DefaultLiveWeights() LiveWeights {
 	return LiveWeights{
 		Weights: [liveFeatures]float64{

@@ -91,7 +91,7 @@ func TestLiveRefuses(t *testing.T) {
 }
 
 func TestFitLiveFindsWhatDecides(t *testing.T) {
-	// Whoever leads at half distance wins, whatever was said before.
+	// In the samples the leader at half distance always wins, also against the earlier forecast.
 	samples := make([]predict.LiveSample, 0, 40)
 	order := ids("ann", "bob", "cat", "dan")
 	for i := range cap(samples) {

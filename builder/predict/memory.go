@@ -9,18 +9,18 @@ import (
 	"gridcast/builder/season"
 )
 
-// memory is the history of a view, worked through once. It is asked with the races of another
-// view and keeps what was done for the longest common beginning: the answer is always what
-// working through the given races from the first one gives.
+// memory is the processed history of a view. For the races of another view it keeps the steps of the
+// longest common beginning and processes the rest. The result is the same as processing all races from
+// the first one.
 type memory struct {
 	p        Params
 	steps    []step
-	lineages []season.Lineage // by which the teams of all steps were found
+	lineages []season.Lineage // that gave the teams of all steps
 	state    *state           // after all steps
 	winters  map[int]*state   // by number of steps: the state before a season's first race
 }
 
-// step is one race of the history, with what it was made from.
+// step is one race of the history, with its inputs.
 type step struct {
 	year   int
 	round  season.Round
@@ -28,7 +28,7 @@ type step struct {
 	sample *sample
 }
 
-// follow brings the memory to the races before the last of the given ones.
+// follow brings the memory to the races before the last one.
 func (m *memory) follow(races []race, cars lineages) {
 	var run []int // the finished races
 	for i, r := range races[:len(races)-1] {
@@ -36,8 +36,8 @@ func (m *memory) follow(races []race, cars lineages) {
 			run = append(run, i)
 		}
 	}
-	// The same facts and the same lineages make the same step. With other lineages, as when a
-	// team has taken another name, the teams are found again and compared.
+	// The same facts and the same lineages give the same step. If the lineages differ, for example
+	// because a team took another name, sameTeams finds the teams again and compares them.
 	sameLineages := slices.EqualFunc(m.lineages, cars.view.Lineages, func(a, b season.Lineage) bool { return same(a.Links, b.Links) })
 	kept := 0
 	for kept < len(m.steps) && kept < len(run) {
@@ -54,15 +54,15 @@ func (m *memory) follow(races []race, cars lineages) {
 	}
 }
 
-// sameTeams says whether the starters of the last of the races, whose facts are those of the
-// step, belong to the same lineages as when it was made.
+// sameTeams reports whether the starters of the last race still belong to the lineages of the step. The
+// facts of the race must be those of the step.
 func (s *step) sameTeams(races []race, cars lineages) bool {
 	runners, _ := field(races)
 	return slices.EqualFunc(s.teams, runners, func(t season.TeamID, run runner) bool { return t == cars.root(run.team, s.year) })
 }
 
-// rewind forgets all steps but the first n, and those since the winter before them, which are
-// then done again.
+// rewind keeps the first n steps. It goes back to the state of the winter before the last of them and
+// repeats the steps since.
 func (m *memory) rewind(n int) {
 	if n == len(m.steps) && m.state != nil {
 		return
@@ -82,7 +82,7 @@ func (m *memory) rewind(n int) {
 	}
 }
 
-// step works through the last of the races.
+// step processes the last race.
 func (m *memory) step(races []race, cars lineages) {
 	r := races[len(races)-1]
 	if r.year != m.state.year {
@@ -97,7 +97,7 @@ func (m *memory) step(races []race, cars lineages) {
 	m.steps = append(m.steps, step{r.year, *r.round, smp.teams, smp})
 }
 
-// sameRound says whether two rounds hold the same facts of all that the models look at.
+// sameRound reports whether two rounds have the same facts, of those that the models use.
 func sameRound(a, b *season.Round) bool {
 	for i := range a.Practice {
 		if !same(a.Practice[i], b.Practice[i]) {
@@ -116,8 +116,8 @@ func sameRound(a, b *season.Round) bool {
 		same(a.TeamStandings, b.TeamStandings)
 }
 
-// same compares two slices of facts. Facts never change once they are in an archive, so equal
-// addresses are equal facts.
+// same compares two slices of facts. Facts in an archive never change, so that equal addresses mean
+// equal facts.
 func same[T comparable](a, b []T) bool {
 	if len(a) != len(b) {
 		return false
@@ -125,18 +125,17 @@ func same[T comparable](a, b []T) bool {
 	return len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b)
 }
 
-// Inputs tells by a sum whether two predictions are made from the same: what is done once can then be
-// remembered by it, also over a restart. It works through each round of an archive once, and is safe
-// for concurrent use.
+// Inputs identifies the inputs of a prediction by a digest, so that a prediction can be cached by it,
+// also across restarts. It digests each round of an archive once, and is safe for concurrent use.
 type Inputs struct {
 	mu     sync.Mutex
 	rounds map[roundRows][sha256.Size]byte
 }
 
-// NewInputs returns the inputs of the views of one archive: it keeps the rows that it has seen.
+// NewInputs returns Inputs for the views of one archive. It caches digests by the addresses of rows.
 func NewInputs() *Inputs { return &Inputs{rounds: map[roundRows][sha256.Size]byte{}} }
 
-// roundRows tells the rows of a round by where they are, like same.
+// roundRows identifies the rows of a round by their addresses, like same.
 type roundRows struct {
 	gp         season.GrandPrixID
 	sprint     bool
@@ -162,8 +161,8 @@ func rowsOf[T any](s []T) (r rows[T]) {
 	return r
 }
 
-// Sum is of all that a model or a simulation looks at in a view to predict a round: the rounds up to
-// it, as far as the model's history goes back, and the lineages. The error wraps ErrNoRound.
+// Sum returns the digest of everything that a model or a simulation reads from a view to predict a
+// round: the rounds up to it within the model's history, and the lineages. The error wraps ErrNoRound.
 func (in *Inputs) Sum(m *Ranked, v *season.View, year int, round season.GrandPrixID) ([sha256.Size]byte, error) {
 	races, err := upTo(v, year, round)
 	if err != nil {
@@ -186,7 +185,7 @@ func (in *Inputs) Sum(m *Ranked, v *season.View, year int, round season.GrandPri
 	return [sha256.Size]byte(h.Sum(nil)), nil
 }
 
-// round sums up what sameRound compares, and whether the round has a sprint.
+// round digests the facts that sameRound compares, and whether the round has a sprint.
 func (in *Inputs) round(r *season.Round) ([sha256.Size]byte, error) {
 	key := roundRows{
 		gp: r.GrandPrix, sprint: r.Sprint, entries: rowsOf(r.Entries), grid: rowsOf(r.Grid), fastest: rowsOf(r.FastestLaps),

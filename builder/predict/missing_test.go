@@ -15,8 +15,8 @@ func noQualifying(r *season.Round) { r.Qualifying = nil }
 
 func noGrid(r *season.Round) { r.Grid = nil }
 
-// TestMissingSessions withholds sessions of the race weekend in three seasons; the model has
-// learnt with everything. What is lost must be about what the session is worth.
+// TestMissingSessions removes sessions from the race weekends of three seasons, for a model that has
+// learnt with all of them. The loss must be about the worth of the session.
 func TestMissingSessions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: makes hundreds of picks")
@@ -30,7 +30,7 @@ func TestMissingSessions(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		change  func(*season.Round)
-		most    float64 // that may be lost, nats per race
+		most    float64 // largest allowed loss, nats per race
 		order   predict.Order
 		missing []season.SessionKind
 	}{
@@ -56,7 +56,7 @@ func TestMissingSessions(t *testing.T) {
 	}
 }
 
-// TestMissingHistory withholds kinds of facts from all races before.
+// TestMissingHistory removes kinds of facts from all earlier races.
 func TestMissingHistory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: learns many times")
@@ -96,7 +96,7 @@ func TestMissingHistory(t *testing.T) {
 	}
 }
 
-// TestUnusualWeekends shows that a forecast stays sensible where something is new.
+// TestUnusualWeekends: a forecast stays sensible with new drivers, teams, grids and rules.
 func TestUnusualWeekends(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: learns many times")
@@ -169,7 +169,7 @@ func TestUnusualWeekends(t *testing.T) {
 		old := predict.DefaultParams()
 		old.Pace.RuleYears = nil
 		trusting := forecast(t, predict.NewV2(old), v, 2022, gp)
-		// Last year's best car has no hold on the forecast where the cars are new.
+		// Under new rules for cars the forecast does not rest on last year's best car.
 		if got, with := chance(f, "lewis-hamilton"), chance(trusting, "lewis-hamilton"); got >= with {
 			t.Errorf("last year's best car: got %.3f, want less than the %.3f of old rules", got, with)
 		}
@@ -184,7 +184,7 @@ func TestUnusualWeekends(t *testing.T) {
 	})
 }
 
-// replaceDriver gives a driver's place in the weekend to another.
+// replaceDriver replaces a driver in all sessions of a weekend.
 func replaceDriver(r *season.Round, from, to season.DriverID) {
 	for i := range r.Practice {
 		r.Practice[i] = slices.Clone(r.Practice[i])
@@ -206,7 +206,7 @@ func replaceDriver(r *season.Round, from, to season.DriverID) {
 	}
 }
 
-// replaceTeam gives a team's cars of the weekend to another.
+// replaceTeam replaces a team in all sessions of a weekend.
 func replaceTeam(r *season.Round, from, to season.TeamID) {
 	for i := range r.Qualifying {
 		if r.Qualifying[i].Team == from {

@@ -17,52 +17,51 @@ import (
 // R2 pools four fits: two have few features and two have many, each over a long and a short
 // window of seasons. The logarithms of their chances are averaged.
 //
-// V2 mixes R2 with two experts that know less: the small fits without the ratings, which need no
-// history under new rules, and the outcome of qualifying alone. Chances are multiplied with
-// weights as exponents; the weights start at Mixture.Usual or, under new rules, at
-// Mixture.NewRules, and after each race of the season move towards whoever gave its winner the
-// larger chance, and a little back to Usual. V2 picks its likeliest winner, and the second and
-// third by the fits without ratings.
+// V2 mixes R2 with two experts with fewer inputs: the small fits without the ratings, which need no
+// history under new rules, and the outcome of qualifying alone. It multiplies chances, with weights as
+// exponents. The weights start at Mixture.Usual, or at Mixture.NewRules under new rules. After each race
+// of the season they move towards the expert with the largest chance of the winner, and a little back to
+// Usual. V2 picks its likeliest winner; the fits without ratings pick the second and third.
 //
-// All fits are made once a season, on the seasons before it, apart for what is known when the
-// pick is made: the grid; qualifying alone, where the order of qualifying takes the place of the
-// grid in learning and predicting; practice alone; and nothing of the weekend. Without
-// qualifying there is nothing to mix, and both forms are the fits of form.
+// Each season has its fits, learnt from the seasons before. There is a set for each state of knowledge:
+// the grid; qualifying alone, with the order of qualifying in place of the grid; practice alone; and
+// nothing of the weekend. Without qualifying there is nothing to mix, and both forms are the fits of
+// form.
 //
-// What is missing is borne: a session that was not held teaches the filter nothing, a feature
-// that is missing for all cancels, missing qualifying times count as those typical of the grid
+// Missing facts are harmless. A session that was not held teaches the filter nothing. A feature that is
+// missing for all starters cancels. Missing qualifying times count as the typical times of the grid
 // slot. With fewer than MinRaces races before the season GridFrequency predicts.
 //
-// README.md has the figures of 2010 to 2026 and how to make them. The seasons to 2024 were in
-// sight when features and constants were chosen, and the new rules' start, the learning rate
-// and the place of the third expert were found with them too; 2025 and 2026 were looked at once,
-// after that. No race after the Hungarian Grand Prix of 2026 has been looked at.
+// The documentation has the figures of 2010 to 2026 and the commands for them. Features, constants, the
+// start under new rules, the learning rate and the place of the third expert were chosen on the seasons
+// up to 2024. 2025 and 2026 were evaluated once, afterwards. No race after the Hungarian Grand Prix of
+// 2026 was evaluated.
 //
-// Tried on 1998 to 2024 without a gain beyond noise: static pools with the grid table, with
-// qualifying or with equal chances; weights that depend on the round of every season; other
-// learning rates; a temperature that is learnt; harder resets of ratings, form or cars under new
-// rules; other windows; concave or capped gaps; places gained, streaks, recent wins.
+// Tried on 1998 to 2024 without a gain beyond noise: static pools with the grid table, with qualifying
+// or with equal chances; weights by the round of the season; other learning rates; a learnt temperature;
+// harder resets of ratings, form or cars under new rules; other windows; concave or capped gaps; places
+// gained, streaks, recent wins.
 type Ranked struct {
 	name  string
 	mixed bool
 	p     Params
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	memory memory
 	fits   map[fitKey]*experts
 }
 
 var _ Model = (*Ranked)(nil)
 
-// experts are the fits that predict a season from one basis. Without qualifying only r2 is there.
+// experts are the fits that predict a season from one basis. Without qualifying there is only r2.
 type experts struct {
 	r2        []*Fit
 	unrated   []*Fit
 	qualified []*Fit
 }
 
-// fitKey names what fits were made from. A sample is made again whenever a fact before it
-// changes, so the last one stands for all.
+// fitKey identifies the inputs of fits. A new sample replaces an old one if any earlier fact changed, so
+// that the last sample identifies all of them.
 type fitKey struct {
 	year     int
 	order    Order
@@ -70,7 +69,7 @@ type fitKey struct {
 	last     *sample
 }
 
-// mostFits is how many sets of fits are remembered; they are quickly made again.
+// mostFits is the number of cached sets of fits. Learning a set again is quick.
 const mostFits = 64
 
 // The names and versions of both forms.
@@ -79,10 +78,10 @@ const (
 	V2 = "v2-1"
 )
 
-// NewR2 returns the model that trusts R2 alone.
+// NewR2 returns the model with R2 alone.
 func NewR2(p Params) *Ranked { return newRanked(R2, false, p) }
 
-// NewV2 returns the model that mixes R2 with the experts that know less.
+// NewV2 returns the model that mixes R2 with the experts with fewer inputs.
 func NewV2(p Params) *Ranked { return newRanked(V2, true, p) }
 
 func newRanked(name string, mixed bool, p Params) *Ranked {
@@ -101,7 +100,7 @@ func (m *Ranked) Predict(v *season.View, year int, round season.GrandPrixID) (Fo
 	return e.Forecast, nil
 }
 
-// Explanation is a forecast and how it came about.
+// Explanation is a forecast with its inputs and intermediate results.
 type Explanation struct {
 	Forecast Forecast
 	Fits     []*Fit // of R2, then of the fits without ratings, then of qualifying alone
@@ -110,8 +109,8 @@ type Explanation struct {
 	Paces    []Pace    // before the weekend
 }
 
-// Qualified is the forecast of the expert that knows the outcome of qualifying alone, f0: what
-// the whole is to be measured by. Where that expert is missing it is the forecast itself.
+// Qualified returns the forecast of the expert with the outcome of qualifying alone: f0, the yardstick
+// for the whole. Without that expert it returns the forecast itself.
 func (e Explanation) Qualified() Forecast {
 	drivers, win := make([]season.DriverID, len(e.Starters)), make([]float64, len(e.Starters))
 	for i, s := range e.Starters {
@@ -124,18 +123,18 @@ func (e Explanation) Qualified() Forecast {
 	return newForecast(drivers, win, podiumChances(win, win), byChance(drivers, win), e.Forecast.Basis)
 }
 
-// Weights are the exponents of the chances of R2, of the fits without ratings and of
-// qualifying alone; they add up to 1.
+// Weights are the exponents of the chances of R2, of the fits without ratings and of qualifying alone.
+// They add up to 1.
 type Weights [3]float64
 
-// Starter is a driver with the features, and the chances that the three experts give.
+// Starter is a driver with the features and the chances by the three experts.
 type Starter struct {
 	Driver   season.DriverID
 	Features [features]float64
-	Experts  [3]float64 // not rounded; those that are missing are 0
+	Experts  [3]float64 // not rounded; 0 for a missing expert
 }
 
-// Pace is what is believed of a car or a driver, in percent, lower is faster.
+// Pace is the estimated pace of a car or a driver, in percent. Lower is faster.
 type Pace struct {
 	Team             season.TeamID   // first of its lineage; empty for a driver
 	Driver           season.DriverID // empty for a car
@@ -167,8 +166,8 @@ func (m *Ranked) Explain(v *season.View, year int, round season.GrandPrixID) (Ex
 	return e, nil
 }
 
-// opened is what is known of a round before it: the races up to it, its own last, what they taught,
-// its starters, and the weekend with the sessions held so far.
+// opened is the knowledge before a round: the races up to the round itself, the state after the earlier
+// ones, the starters, and the weekend with the sessions held so far.
 type opened struct {
 	races   []race
 	state   *state
@@ -176,7 +175,7 @@ type opened struct {
 	weekend *weekend
 }
 
-// open follows the races up to a round, for which m.mu is held. The error wraps ErrNoRound or
+// open processes the races up to a round. The caller holds m.mu. The error wraps ErrNoRound or
 // ErrNobody.
 func (m *Ranked) open(v *season.View, year int, round season.GrandPrixID) (opened, error) {
 	races, err := upTo(v, year, round)
@@ -238,7 +237,7 @@ func (m *Ranked) explain(smp *sample, fits *experts) Explanation {
 	return e
 }
 
-// weights returns the exponents for the next race of the season, learnt from those before it.
+// weights returns the exponents for the next race of the season, learnt from the earlier ones.
 func (m *Ranked) weights(year int, fits *experts) Weights {
 	p := m.p.Mixture
 	w := p.Usual
@@ -264,8 +263,8 @@ func (m *Ranked) weights(year int, fits *experts) Weights {
 	return w
 }
 
-// logChances returns the logarithms of the chances that the three experts give; nil of one that
-// has no fits.
+// logChances returns the logarithms of the chances by the three experts. They are nil for an expert
+// without fits.
 func (e *experts) logChances(x []row) [3][]float64 {
 	return [3][]float64{pool(e.r2, x), pool(e.unrated, x), pool(e.qualified, x)}
 }
@@ -297,8 +296,8 @@ func (m *Ranked) history(races []race) []race {
 	return races[first:]
 }
 
-// fitsFor returns the fits that predict a race from what is known of it, ErrNoForm if there is
-// too little to learn from.
+// fitsFor returns the fits for a race by the state of knowledge about it. The error is ErrNoForm if
+// there are too few races to learn from.
 func (m *Ranked) fitsFor(year int, smp *sample) (*experts, error) {
 	var samples []*sample
 	for _, s := range m.memory.steps {
@@ -357,8 +356,8 @@ type wanted struct {
 	windows []Window
 }
 
-// fillGaps gives the starters of a race without qualifying times the gap that is typical of
-// their slot: the median of the earlier races.
+// fillGaps gives starters without qualifying times the typical gap of their slot: the median of the
+// earlier races.
 func fillGaps(smp *sample, steps []step) {
 	if smp.order == FromForm || !slices.Contains(smp.missing, season.Qualifying) {
 		return

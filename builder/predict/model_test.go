@@ -13,7 +13,7 @@ import (
 	"gridcast/builder/season"
 )
 
-// embedded returns the seasons in the program.
+// embedded returns the seasons in the binary.
 func embedded(t testing.TB) *season.Archive {
 	t.Helper()
 	a, err := archive.Embedded()
@@ -23,7 +23,7 @@ func embedded(t testing.TB) *season.Archive {
 	return a
 }
 
-// atGrid returns the view at the instant the grid of a round was known.
+// atGrid returns the view at the instant at which the grid of a round was known.
 func atGrid(t testing.TB, a *season.Archive, year int, gp season.GrandPrixID) *season.View {
 	t.Helper()
 	full := a.AsOf(time.Date(year+1, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -34,7 +34,7 @@ func atGrid(t testing.TB, a *season.Archive, year int, gp season.GrandPrixID) *s
 	return a.AsOf(r.GridKnownAt())
 }
 
-// changed returns the view with a copy of the round that change may alter.
+// changed returns the view with a changed copy of the round.
 func changed(v *season.View, year int, gp season.GrandPrixID, change func(*season.Round)) *season.View {
 	w := *v
 	w.Seasons = slices.Clone(v.Seasons)
@@ -61,10 +61,10 @@ func TestSameViewSamePick(t *testing.T) {
 	want := forecast(t, predict.NewV2(predict.DefaultParams()), v, 2016, "spain")
 
 	m := predict.NewV2(predict.DefaultParams())
-	forecast(t, m, atGrid(t, a, 2018, "monaco"), 2018, "monaco") // later: to be unlearnt
+	forecast(t, m, atGrid(t, a, 2018, "monaco"), 2018, "monaco") // a later race, which the model must not use below
 	forecast(t, m, atGrid(t, a, 2016, "australia"), 2016, "australia")
 	forecast(t, m, atGrid(t, a, 2012, "brazil"), 2012, "brazil")
-	// Another history up to the race before, as after a correction of a result.
+	// The history differs up to the race before, as after a correction of a result.
 	corrected := changed(v, 2016, "russia", func(r *season.Round) {
 		r.Results = slices.Clone(r.Results)
 		r.Results[0].Driver, r.Results[5].Driver = r.Results[5].Driver, r.Results[0].Driver
@@ -121,7 +121,7 @@ func TestShortHistoryPredictsByTheGrid(t *testing.T) {
 	}
 }
 
-// BenchmarkSeason predicts a season from nothing but its views: history, fit and picks.
+// BenchmarkSeason predicts a season from its views alone: history, fit and picks.
 func BenchmarkSeason(b *testing.B) {
 	a := allSeasons(b)
 	s, _ := a.AsOf(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)).Season(2024)
@@ -137,7 +137,7 @@ func BenchmarkSeason(b *testing.B) {
 	}
 }
 
-// BenchmarkNextPick predicts a race whose history is known already.
+// BenchmarkNextPick predicts a race after its history was processed.
 func BenchmarkNextPick(b *testing.B) {
 	a := embedded(b)
 	v := atGrid(b, a, 2024, "italy")
@@ -148,8 +148,8 @@ func BenchmarkNextPick(b *testing.B) {
 	}
 }
 
-// logLoss is the mean of -ln of the winners' chances in a season whose rounds are altered by
-// change before they are predicted.
+// logLoss returns the mean of -ln of the winners' chances in a season. change alters each round before
+// its prediction.
 func logLoss(t *testing.T, m predict.Model, year int, change func(*season.Round)) float64 {
 	t.Helper()
 	a := embedded(t)

@@ -8,23 +8,23 @@ import (
 	"gridcast/builder/season"
 )
 
-// Outlook is what form says of a race before its weekend, and how unsure it is: what a
-// simulation of the races to come draws from. The chances of a win are proportional to
-// exp(Strength). Slices are in the order of Drivers.
+// Outlook is the estimate of a race by form, before its weekend, with its uncertainty. Simulations of
+// future races draw from it. The chances of a win are proportional to exp(Strength). Slices are in the
+// order of Drivers.
 type Outlook struct {
 	Drivers  []season.DriverID
 	Teams    []season.TeamID // as entered, not the first of the lineage
 	Strength []float64       // 0 for the strongest
-	Cov      []float64       // covariance of what is not known of Strength, row by row
+	Cov      []float64       // covariance of the error of Strength, row by row
 
-	// What changes from one race to the next: the standard deviation of what is common to a
-	// team's cars, and of what a driver adds.
+	// Standard deviations of the change from one race to the next: of the part common to a team's cars,
+	// and of the driver's part.
 	TeamStep, DriverStep float64
 }
 
-// Outlook returns the form of who is expected to start the round, from the races before it.
-// Nothing of the round itself is looked at but who takes part. The error wraps ErrNoRound or
-// ErrNobody; ErrNoForm if there are too few races to learn from.
+// Outlook returns the form of the expected starters of a round, from the races before it. Of the round
+// itself it uses only the entries. The error wraps ErrNoRound, ErrNobody, or ErrNoForm if there are too
+// few races to learn from.
 func (m *Ranked) Outlook(v *season.View, year int, round season.GrandPrixID) (Outlook, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,8 +48,8 @@ func (m *Ranked) Outlook(v *season.View, year int, round season.GrandPrixID) (Ou
 	for i := range o.Strength {
 		o.Strength[i] -= best
 	}
-	// A starter's strength falls by perQ and perR for each percent that car and driver are
-	// slower; so the covariance of the strengths is that of the paces, seen through both.
+	// A starter's strength falls by perQ and perR for each percent of lost pace. The covariance of the
+	// strengths follows from that of the paces by the same two factors.
 	perQ, perR := 0.0, 0.0
 	for _, f := range fits.r2 {
 		for j, feature := range f.Features {

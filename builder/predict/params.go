@@ -1,12 +1,13 @@
 package predict
 
-// Params are the constants of Ranked. Gaps are in percent of a lap or race time, lower is faster;
-// standard deviations are in the same unit. They were chosen on the seasons up to 2024 and are
-// flat: moving any constant of Pace by a third changes the log-loss by less than 0.005.
+// Params are the constants of Ranked. Gaps are in percent of a lap or race time; lower is faster.
+// Standard deviations have the same unit. The constants were chosen on the seasons up to 2024. The
+// log-loss is flat around them: a third more or less of any constant of Pace changes it by less than
+// 0.005.
 type Params struct {
-	// FirstSeason is where the history begins, if the predicted season is at least Warmup
-	// seasons later; else it begins with the archive. Beginning in 1950 or in 1992 changes the
-	// log-loss of 2010 to 2024 by 0.0002.
+	// FirstSeason begins the history if the predicted season is at least Warmup seasons later. Otherwise
+	// the history begins with the archive. The log-loss of 2010 to 2024 differs by 0.0002 between a
+	// history from 1950 and one from 1992.
 	FirstSeason, Warmup int
 
 	Pace    PaceParams
@@ -21,27 +22,27 @@ type Params struct {
 type PaceParams struct {
 	Correlation float64 // between the q and r part of every change
 
-	CarStart, DriverStart         float64 // sd of a car or driver never seen
-	NewCarPenalty                 float64 // a new car is this much slower than the mean of those held
-	FirstCar                      float64 // where the first cars of all start
-	NewDriver                     float64 // where a new driver starts
+	CarStart, DriverStart         float64 // sd of a new car or driver
+	NewCarPenalty                 float64 // added to the mean of the known cars for a new car
+	FirstCar                      float64 // pace of the first cars of a history
+	NewDriver                     float64 // pace of a new driver
 	CarWinter, CarRulesWinter     float64 // sd added to a car before a season, under old and under new rules
 	DriverWinter                  float64 // the same for a driver
 	CarKeeps, DriverKeeps         float64 // share of the distance to the mean that survives the winter
 	CarWeek, DriverWeek           float64 // sd of the change from race to race
-	CarWeekend, DriverWeekend     float64 // sd of what is true of one weekend only
+	CarWeekend, DriverWeekend     float64 // sd of the effect of one weekend
 	WeekendInRace                 float64 // share of the weekend's effect that reaches the race
-	ForgetAfter                   int     // seasons after which somebody not seen is dropped
+	ForgetAfter                   int     // seasons of absence after which a car or driver is dropped
 	Practice, Qualifying, Sprint  float64 // sd of one session's observation
 	SprintQualifying              float64
 	Race, FastestLap              float64
 	Outlier                       float64 // residual, in sd, from which an observation counts less
-	CapQualifying, CapRace        float64 // largest gap that is believed
-	GridAdvantage                 float64 // race gap per ln(grid slot) that is owed to the slot
+	CapQualifying, CapRace        float64 // larger gaps are cut to it
+	GridAdvantage                 float64 // race gap per ln(grid slot) due to the slot alone
 	Spread                        float64 // power to which race gaps are scaled to a common spread
 	RuleYears                     []int   // seasons with new rules for the cars
 	SessionOffset                 float64 // variance of a session's common offset: large, as it means nothing
-	MinTimes, MinLaps, MinUpdated int     // fewest practice or sprint times, fastest laps, and starters of a session that is used
+	MinTimes, MinLaps, MinUpdated int     // fewest practice or sprint times, fastest laps, and starters of a usable session
 }
 
 // RatingParams are the constants of the online Plackett-Luce rating from finishing orders.
@@ -60,7 +61,7 @@ type FormParams struct {
 	FinishPrior, FinishPriorRaces     float64 // -ln(finishing position)
 	TeamMatePrior, TeamMatePriorRaces float64 // difference of it to the team-mate
 	TeamMateClip                      float64
-	CrashPrior, CrashPriorRaces       float64 // retirements that are not the car's fault
+	CrashPrior, CrashPriorRaces       float64 // retirements by the driver's fault
 
 	ChampionshipPriorRaces float64 // weight of last season's share of a team's points
 	CapQualifying          float64 // largest gap to the best qualifying time, %
@@ -75,7 +76,7 @@ type FitParams struct {
 	MinRaces     int // fewer races to learn from: the grid-slot table predicts
 }
 
-// Window is how many seasons a fit learns from and after how many a race counts half.
+// Window is the number of seasons that a fit learns from, and the age at which a race counts half.
 type Window struct {
 	Seasons  int
 	HalfLife float64
@@ -83,14 +84,14 @@ type Window struct {
 
 // MixtureParams are the constants of V2. The order of the experts is that of Weights.
 type MixtureParams struct {
-	Usual    Weights // where a season starts, and where the weights tend to
-	NewRules Weights // where a season with new rules starts
+	Usual    Weights // at the start of a season; the weights tend to it
+	NewRules Weights // at the start of a season with new rules
 	Rate     float64 // power of a winner's chance by which an expert's weight is multiplied
 	Keeps    float64 // share that a race leaves of the weights; the rest is Usual
 }
 
-// ruleYears are the seasons whose cars were built to new rules. The list was fixed before its
-// effect was measured; a season joins it when its rules are announced, never for its results.
+// ruleYears are the seasons with new rules for cars. The list was fixed before its effect was measured.
+// A season joins it when its rules are announced, never because of its results.
 var ruleYears = []int{
 	1998, // track 2.0 to 1.8 m, grooved tyres: https://formula1.com/en/latest/article/re-writing-the-f1-rulebook-part-3-narrow-cars-find-their-groove.5YeEtrJfLako8UUG6Smgo4
 	2005, // a quarter less downforce, one set of tyres a race, engines for two: https://en.wikipedia.org/wiki/Formula_One_regulations#History
@@ -103,7 +104,7 @@ var ruleYears = []int{
 	2026, // active aerodynamics, half of the power electric: https://gpfans.com/us/f1-news/1022256/fia-announce-sweeping-f1-2026-rule-changes
 }
 
-// DefaultParams are those of the published model.
+// DefaultParams returns the constants of the published model.
 func DefaultParams() Params {
 	return Params{
 		FirstSeason: 1985, Warmup: 8,

@@ -1,13 +1,11 @@
-// Package predict makes the service's picks: from what was known before a race, who wins and
-// who stands on the podium.
+// Package predict picks the winner and the podium of a race from the facts known before it.
 //
-// A Model is a pure function of a season.View: the same view gives the same pick on every
-// machine, whatever was predicted before. A model may remember work between calls, but only
-// keyed by the facts it was done from. Models are safe for concurrent use.
+// A Model is a pure function of a season.View: the same view gives the same pick on every machine,
+// independent of earlier predictions. A model may cache work between calls if the key is the facts that
+// the work used. Models are safe for concurrent use.
 //
-// NewV2 makes the model whose picks are published; ByName those that can take its place.
-// GridFrequency, Pole, Leader and PreviousWinner are the baselines it is measured against, see
-// package backtest.
+// NewV2 makes the model of the published picks; ByName makes the models that can replace it. The
+// baselines are GridFrequency, Pole, Leader and PreviousWinner; package backtest compares them.
 package predict
 
 import (
@@ -30,17 +28,16 @@ type Model interface {
 	// Name identifies the model and its version in every frozen pick.
 	Name() string
 
-	// Predict returns the forecast for the round from what v shows of it and of the races
-	// before it. A result of the round itself, or of a later one, is not looked at. The error
-	// wraps ErrNoRound or ErrNobody.
+	// Predict returns the forecast for the round from the facts in v about it and about earlier races.
+	// It ignores a result of the round itself and of later ones. The error wraps ErrNoRound or
+	// ErrNobody.
 	Predict(v *season.View, year int, round season.GrandPrixID) (Forecast, error)
 }
 
-// Names are the models that can make the service's picks, the default first.
+// Names are the models for the service's picks, the default first.
 var Names = []string{"v2", "r2", "grid-frequency"}
 
-// ByName returns the model of that name, with the default constants; the error says which names
-// there are.
+// ByName returns the model of that name with the default constants. The error lists all names.
 func ByName(name string) (Model, error) {
 	switch name {
 	case "v2":
@@ -53,31 +50,30 @@ func ByName(name string) (Model, error) {
 	return nil, fmt.Errorf("model %q: must be one of %s", name, strings.Join(Names, ", "))
 }
 
-// Forecast is a probability of winning for every candidate, most probable first, and the pick
-// made from it. All chances are whole millionths, so that they, and what is decided on them, are
-// the same on every processor.
+// Forecast holds the chances of every candidate, most probable first, and the pick made from them. All
+// chances are whole millionths, so that they and the picks are the same on every processor.
 type Forecast struct {
 	Candidates []Candidate
 	Podium     [3]season.DriverID // Podium[0] is the picked winner; empty where there are fewer candidates
 	Basis      Basis
 }
 
-// Candidate is a driver who will start, with chances in [0, 1].
+// Candidate is a starter with chances in [0, 1].
 type Candidate struct {
 	Driver season.DriverID
 	Win    float64 // adds up to 1 over the candidates
-	Podium float64 // adds up to 3, or to as many as there are; never below Win
+	Podium float64 // adds up to 3, or to the number of candidates; never below Win
 }
 
-// Basis says what a forecast was made from.
+// Basis describes the inputs of a forecast.
 type Basis struct {
-	Order    Order                // what is known of the starting order
-	Races    int                  // earlier races that the probabilities were learnt from
+	Order    Order                // the best known starting order
+	Races    int                  // earlier races behind the probabilities
 	From, To int                  // their first and last season, 0 without races
 	Missing  []season.SessionKind // sessions without times; Practice1 stands for all practice
 }
 
-// Order says how good the knowledge of the starting order was.
+// Order is the kind of a starting order.
 type Order string
 
 // The starting orders, best first.
@@ -87,7 +83,7 @@ const (
 	FromForm       Order = "form"       // neither: the order of the championship
 )
 
-// Winner is the picked winner and the probability that he wins.
+// Winner returns the picked winner with his chances.
 func (f Forecast) Winner() Candidate {
 	for _, c := range f.Candidates {
 		if c.Driver == f.Podium[0] {

@@ -14,8 +14,8 @@ import (
 	"gridcast/builder/season"
 )
 
-// TestChancesAreMillionthsThatAddUp asks for forecasts of weekends of which all kinds of things
-// are unknown, from all models.
+// TestChancesAreMillionthsThatAddUp checks forecasts of all models, of weekends with all kinds of
+// missing facts.
 func TestChancesAreMillionthsThatAddUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: learns from all seasons")
@@ -65,7 +65,7 @@ func wholeMillionths(t *testing.T, chance float64) int {
 	return int(n)
 }
 
-// maim takes sessions, rows and times out of a weekend, and shows somebody twice.
+// maim removes sessions, rows and times from a weekend, and lists a driver twice.
 func maim(rng *rand.Rand, r *season.Round) {
 	if rng.IntN(2) == 0 {
 		r.Grid = nil
@@ -87,7 +87,7 @@ func maim(rng *rand.Rand, r *season.Round) {
 	}
 }
 
-// TestBasisIsSaid shows what a forecast says it was made from, as the weekend becomes known.
+// TestBasisIsSaid: the basis of a forecast follows the sessions of the weekend.
 func TestBasisIsSaid(t *testing.T) {
 	a := embedded(t)
 	for _, tc := range []struct {
@@ -106,8 +106,8 @@ func TestBasisIsSaid(t *testing.T) {
 	}
 }
 
-// acrossProcessors is the SHA-256 of every chance, to the millionth, and every pick of two
-// seasons from each of the three bases, as made on amd64. Any processor must give it:
+// acrossProcessors is the SHA-256 of all chances and picks of two seasons on amd64, from each of the
+// three bases. Every processor must give the same:
 //
 //	GOARCH=arm64 go test -c -o predict.test ./builder/predict
 //	qemu-aarch64 predict.test -test.run SameBytes

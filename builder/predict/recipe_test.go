@@ -16,7 +16,7 @@ import (
 	"gridcast/builder/source/f1db"
 )
 
-// release is the F1DB release that the reference values and the published figures are made from.
+// release is the F1DB release of the reference values and the published figures.
 const release = "../../../shared/data/f1db/f1db-2026-json-splitted.zip"
 
 var importRelease = sync.OnceValues(func() (*season.Archive, error) {
@@ -24,10 +24,10 @@ var importRelease = sync.OnceValues(func() (*season.Archive, error) {
 	return a, err
 })
 
-// published is shared by the tests here: what it remembers saves time and changes nothing.
+// published is shared by the tests of this file. Its caches save time and do not change results.
 var published = predict.NewV2(predict.DefaultParams())
 
-// allSeasons returns the whole F1DB release; the test is skipped where it is not there.
+// allSeasons returns the whole F1DB release. It skips the test if the release is absent.
 func allSeasons(t testing.TB) *season.Archive {
 	t.Helper()
 	if _, err := os.Stat(release); errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +40,7 @@ func allSeasons(t testing.TB) *season.Archive {
 	return a
 }
 
-// explained returns the explanation of the forecast at the instant the grid was known.
+// explained returns the explanation of the forecast at the instant at which the grid was known.
 func explained(t testing.TB, m *predict.Ranked, a *season.Archive, year int, gp season.GrandPrixID) predict.Explanation {
 	t.Helper()
 	r, ok := a.AsOf(time.Date(year+1, 1, 1, 0, 0, 0, 0, time.UTC)).Round(year, gp)
@@ -62,9 +62,9 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-// The reference values below come from an independent implementation of the same recipe in
-// another language. It differs in what it does with a driver without a qualifying time and in
-// the order in which new cars enter, hence the tolerances of a few thousandths.
+// The reference values below come from an independent implementation of the same recipe in another
+// language. It treats drivers without a qualifying time differently, and adds new cars in another order.
+// The tolerances of a few thousandths allow for both.
 
 func TestPaceOfAWorkedRace(t *testing.T) {
 	if testing.Short() {
@@ -72,7 +72,7 @@ func TestPaceOfAWorkedRace(t *testing.T) {
 	}
 	e := explained(t, published, allSeasons(t), 2024, "abu-dhabi")
 
-	// The level of all cars together means nothing, so cars are compared with McLaren's. The
+	// The common level of all cars has no meaning, so that cars are compared with McLaren's. The
 	// lineages begin with Tyrrell (Mercedes) and Stewart (Red Bull).
 	cars := map[season.TeamID][2]float64{"ferrari": {1.608, 1.464}, "tyrrell": {1.495, 1.493}, "stewart": {2.048, 1.981}}
 	drivers := map[season.DriverID][2]float64{
@@ -114,9 +114,9 @@ func TestPaceOfAWorkedRace(t *testing.T) {
 	}
 }
 
-// worked is a race of which the reference says everything: per driver the chances of R2, of the
-// fits without ratings and of qualifying alone, what the mixture makes of them, and the chance of
-// a podium. Zeros are not given.
+// worked is a race with all values of the reference. Each driver has the chances by R2, by the fits
+// without ratings, by qualifying alone and by the mixture, and the chance of a podium. Zeros are left
+// out.
 type worked struct {
 	year    int
 	gp      season.GrandPrixID
@@ -197,7 +197,7 @@ func TestChancesOfWorkedRaces(t *testing.T) {
 	}
 }
 
-// TestR2StaysToBeHad shows that the model before the mixture can still be asked.
+// TestR2StaysToBeHad: the model before the mixture is still available.
 func TestR2StaysToBeHad(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: learns from all seasons")

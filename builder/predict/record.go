@@ -24,12 +24,12 @@ func (r recent) with(x, decay float64) recent {
 // means are exponentially weighted means by driver.
 type means map[season.DriverID]recent
 
-// form is how drivers finished lately.
+// form is the recent finishes of drivers.
 type form struct {
 	p        FormParams
 	finish   means // -ln(position) of classified finishes
 	teamMate means // difference of it to the team-mate where both were classified
-	crash    means // 1 for a retirement that was not the car's fault, else 0
+	crash    means // 1 for a retirement by the driver's fault, else 0
 }
 
 func newForm(p FormParams) *form { return &form{p, means{}, means{}, means{}} }
@@ -47,7 +47,7 @@ func (f *form) winter() {
 	}
 }
 
-// learn takes the classification of a race.
+// learn adds the classification of a race.
 func (f *form) learn(results []season.Result) {
 	decay := math.Exp2(-1 / f.p.HalfLife)
 	for _, r := range results {
@@ -71,7 +71,7 @@ func (f *form) learn(results []season.Result) {
 	}
 }
 
-// bestTeamMate is the position of the best classified team-mate, 0 if there is none.
+// bestTeamMate returns the position of the best classified team-mate, or 0 if there is none.
 func bestTeamMate(r season.Result, results []season.Result) int {
 	best := 0
 	for _, o := range results {
@@ -82,21 +82,21 @@ func bestTeamMate(r season.Result, results []season.Result) int {
 	return best
 }
 
-// driverFaults are the reasons of retirement, in the words of F1DB, that are not the car's. Who
-// could not start after an accident in qualifying did not take part in the race, and what
-// becomes of the floor, a wheel nut or a pit stop is the team's.
+// driverFaults are F1DB's reasons of retirement by the driver's fault. An accident in
+// qualifying does not count, because that driver did not take part in the race. A floor, a wheel nut or a pit stop is
+// the team's fault.
 var driverFaults = map[string]bool{
 	"Collision": true, "Collision damage": true, "Accident": true, "Accident damage": true, "Accident on formation lap": true,
 	"Fatal accident": true, "Spun off": true, "Spin": true, "Puncture damage": true,
 	"Caused collision with Trulli": true, "Broken wing": true, "Front wing": true,
 }
 
-// crashed says whether he retired through no fault of the car.
+// crashed reports whether a driver retired by his own fault.
 func crashed(r season.Result) bool { return r.Position == 0 && driverFaults[r.Reason] }
 
-// rating is an online Plackett-Luce rating: a starter's strength is the sum of his own and his
-// team's part, and after each race both step along the gradient of the finishing order's
-// log-likelihood. Unknown ones are 0.
+// rating is an online Plackett-Luce rating. A starter's strength is the sum of his part and his team's.
+// After each race both step along the gradient of the finishing order's log-likelihood. A new driver or
+// team has 0.
 type rating struct {
 	p      RatingParams
 	driver map[season.DriverID]float64
@@ -121,14 +121,14 @@ func (r *rating) winter() {
 	}
 }
 
-// learn takes the finishing order of a race: finish holds places of starters, winner first.
+// learn adds the finishing order of a race: finish holds indices of starters, the winner first.
 func (r *rating) learn(drivers []season.DriverID, teams []season.TeamID, finish []int) {
 	strength := make([]float64, len(drivers))
 	for i := range drivers {
 		strength[i] = r.driver[drivers[i]] + r.team[teams[i]]
 	}
 	step := make([]float64, len(drivers))
-	gone := make([]bool, len(drivers)) // those ahead, and those who were not classified
+	gone := make([]bool, len(drivers)) // the starters ahead, and those without a classification
 	for i := range gone {
 		gone[i] = !slices.Contains(finish, i)
 	}
