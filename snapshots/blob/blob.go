@@ -1,5 +1,5 @@
-// Package blob is the storage that published versions, the ledger, keys and archives live
-// in: whole objects under slash-separated keys, with create-once and compare-and-swap.
+// Package blob is the storage of published versions, the ledger, keys and archives:
+// whole objects under slash-separated keys, with create-once and compare-and-swap.
 package blob
 
 import (
@@ -13,23 +13,23 @@ import (
 )
 
 var (
-	// ErrNotFound says that there is no object under the key.
+	// ErrNotFound means that there is no object under the key.
 	ErrNotFound = errors.New("no such object")
-	// ErrConflict says that the condition of a write did not hold, so nothing was written:
+	// ErrConflict means that the condition of a write did not hold, so nothing was written:
 	// Create found an object; Swap found another tag, or none.
 	ErrConflict = errors.New("object changed or already there")
-	// ErrUnknown says that a write may or may not have been applied (timed out, answer lost,
+	// ErrUnknown means that a write may or may not have been applied (timed out, answer lost,
 	// 409 of a concurrent write). The caller must read back before it decides.
 	ErrUnknown = errors.New("outcome of the write is unknown")
-	// ErrTooLarge says that an object is larger than its reader allows. None of it is returned.
+	// ErrTooLarge means that an object is larger than the reader's limit. None of it is returned.
 	ErrTooLarge = errors.New("object is larger than allowed")
 )
 
 // MaxDocument is a limit for Get and Watch of a small document, such as a pointer, a setting or
-// a file of the ledger, in bytes: far more than any of them holds, and little to a machine.
+// a file of the ledger, in bytes: far above the size of any of them, and little for a machine.
 const MaxDocument = 8 << 20
 
-// Tag identifies the bytes an object had when it was read or written. It is opaque and
+// Tag identifies the bytes of an object at a read or write. It is opaque and
 // comes from the store; two reads with the same tag returned the same bytes.
 type Tag string
 
@@ -51,23 +51,23 @@ type Info struct {
 // names the key. A key must not be a folder of another, as "a" is of "a/b": a directory
 // cannot hold both. Every method is safe for concurrent use by any number of goroutines and
 // processes. A read that begins after a write returned sees that write or a later one.
-// Methods retry what is safe to retry within ctx; errors wrap one of the sentinels above
+// Methods retry safe requests within ctx; errors wrap one of the sentinels above
 // where it applies and name the operation and the key.
 type Store interface {
 	// Get returns the object under key, or ErrNotFound, or ErrTooLarge if it has more than
 	// limit bytes. It holds little more memory than the object has bytes and never more than
-	// about twice the limit, whatever size the storage states: a storage may lie, and what it
-	// sends may have no end.
+	// about twice the limit, for any stated size: a storage may lie, and its answer
+	// may have no end.
 	Get(ctx context.Context, key string, limit int64) (Object, error)
 
 	// Create writes data under a key that has no object. It returns ErrConflict if there is
-	// one, ErrUnknown if the outcome could not be learned. A reader sees all of data or no
+	// one, ErrUnknown if the outcome is unknown. A reader sees all of data or no
 	// object; once Create returned nil the object survives a crash.
 	Create(ctx context.Context, key string, data []byte) (Tag, error)
 
 	// Swap replaces the object under key if it still has the tag old; with an empty old it
 	// is Create. It returns ErrConflict if the tag differs or the object is gone, ErrUnknown
-	// if the outcome could not be learned. Readers see the old or the new bytes, never a mix.
+	// if the outcome is unknown. Readers see the old or the new bytes, never a mix.
 	Swap(ctx context.Context, key string, old Tag, data []byte) (Tag, error)
 
 	// List yields the objects whose key begins with prefix, in ascending key order. It stops
@@ -79,23 +79,23 @@ type Store interface {
 
 	// Watch waits until the object under key has another tag than seen (the empty tag stands
 	// for no object) and returns it as Get does; an object that vanished is ErrNotFound. It returns when
-	// ctx ends, with its cause, and at the first failed look, with that error: the caller
-	// decides how long to wait before it watches again. A change is noticed within about a
-	// second; of several changes in between only the last is seen.
+	// ctx ends, with its cause, and at the first failed poll, with that error: the caller
+	// decides on the wait before the next watch. Watch notices a change within about a
+	// second; of several changes in between it sees only the last.
 	Watch(ctx context.Context, key string, seen Tag, limit int64) (Object, error)
 
-	// String names the store for operators' logs and errors, without credentials. It says where
-	// the store is, so neither it nor an error of the store belongs in an answer to strangers.
+	// String names the store for operators' logs and errors, without credentials. It reveals the place
+	// of the store, so neither it nor an error of the store belongs in an answer to strangers.
 	String() string
 }
 
-// maxHint is the most memory that ReadAll believes a stated size for, in bytes.
+// maxHint is the largest stated size for which ReadAll reserves memory, in bytes.
 const maxHint = 1 << 20
 
 // ReadAll is io.ReadAll for stores: it returns ErrTooLarge for more than limit bytes. size is
-// what the storage states; it saves copying where it is true, and costs little where it is not.
+// the storage's stated size; a true one saves copying, and a false one costs little.
 func ReadAll(r io.Reader, size, limit int64) ([]byte, error) {
-	// One byte more than expected: there the end of the data is met.
+	// One byte more than expected, so that the read meets the end of the data.
 	data := make([]byte, 0, max(min(size, limit, maxHint), 0)+1)
 	for {
 		n, err := r.Read(data[len(data):cap(data)])
@@ -114,13 +114,13 @@ func ReadAll(r io.Reader, size, limit int64) ([]byte, error) {
 	}
 }
 
-// Clock is what a Store implements as well if its storage has a clock of its own, by which a
-// program can find out that the clock of its machine is wrong.
+// Clock is implemented by a Store whose storage has its own clock, with which a
+// program can detect a wrong clock of its machine.
 type Clock interface {
-	// StoreTime returns the instant that the storage's clock shows now; the error of the
-	// reading is at most within, either way. A reading is as cheap as it can be: the store
-	// remembers what the last answers said, and asks only if those are old or if the clock of
+	// StoreTime returns the present instant of the storage's clock; the error of the
+	// reading is at most within, either way. A reading is as cheap as possible: the store
+	// remembers the clock of the last answers, and asks only if those are old or if the clock of
 	// this machine was set since. The error is errors.ErrUnsupported if there is no such clock,
-	// else it says why the storage did not answer.
+	// otherwise the reason why the storage did not answer.
 	StoreTime(ctx context.Context) (at time.Time, within time.Duration, err error)
 }

@@ -7,20 +7,20 @@ import (
 	"fmt"
 )
 
-// claimAttempts is how often Claim writes when every answer is lost and nothing is there
+// claimAttempts is the number of writes of Claim when every answer is lost and no object is there
 // afterwards. The store has retried within each attempt.
 const claimAttempts = 4
 
 // Claim creates key with data and reports whether key holds data now. It is for objects that
-// are written once and never replaced, and whose writer must know what became of the write:
-// whatever Create answered, key is read back where the answer left a doubt.
+// are written once and never replaced, and whose writer must know the outcome: after a doubtful
+// answer of Create, Claim reads key back.
 //
-//   - true: key holds exactly data. A conflict with the same bytes is a success, for it may be
-//     an earlier attempt of this call whose answer was lost. Callers that must tell each
+//   - true: key holds exactly data. A conflict with the same bytes is a success, because it may be
+//     an earlier attempt of this call with a lost answer. Callers that must tell each
 //     other apart put something unique into data, such as rand.Text().
-//   - false and no error: key holds something else, and always will. Nothing was written.
-//   - an error: the store failed. Whether data was written, or yet will be, is not known if the
-//     error wraps ErrUnknown; otherwise it was not. Calling Claim again with the same bytes is
+//   - false and no error: key holds other data, and always will. Nothing was written.
+//   - an error: the store failed. If the error wraps ErrUnknown, data may be or become
+//     written; otherwise it was not. Calling Claim again with the same bytes is
 //     safe in both cases.
 //
 // Any number of goroutines and processes may claim a key at once; if their bytes differ,
@@ -33,8 +33,8 @@ func Claim(ctx context.Context, s Store, key string, data []byte) (bool, error) 
 		case err == nil:
 			return true, nil
 		case errors.Is(err, ErrUnknown), errors.Is(err, ErrConflict):
-			// A conflict may be with ourselves: a store that repeats a write whose answer
-			// it lost is refused by the object that the first one made.
+			// The conflict may be our own: a store that repeats a write after a lost answer
+			// is refused by the object of the first attempt.
 			doubt = err
 		default:
 			return false, fmt.Errorf("claim %s: %w", key, errors.Join(doubt, err))
@@ -48,15 +48,15 @@ func Claim(ctx context.Context, s Store, key string, data []byte) (bool, error) 
 		case !errors.Is(readErr, ErrNotFound):
 			return false, fmt.Errorf("claim %s: %w: %w; reading back: %w", key, ErrUnknown, err, readErr)
 		}
-		// Nothing is there: the write did not arrive, or not yet. To write the same bytes
-		// again is right in both cases; if the first arrives meanwhile, this one is refused
-		// and reading back shows our bytes.
+		// The key is empty: the write did not arrive, or not yet. Writing the same bytes
+		// again is right in both cases. If the first arrives meanwhile, this one is refused
+		// and the next read shows our bytes.
 	}
 	return false, fmt.Errorf("claim %s: %w: nothing there after %d writes: %w", key, ErrUnknown, claimAttempts, doubt)
 }
 
-// Replace is Swap whose lost answer is read back: if key holds data then, it was not lost. An error that
-// wraps ErrUnknown still leaves open whether data was written, or yet will be.
+// Replace is Swap that reads a lost answer back: if key holds data then, the write succeeded. An error that
+// wraps ErrUnknown leaves open whether data was written, or yet will be.
 func Replace(ctx context.Context, s Store, key string, old Tag, data []byte) (Tag, error) {
 	tag, err := s.Swap(ctx, key, old, data)
 	if errors.Is(err, ErrUnknown) {

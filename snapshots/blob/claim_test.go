@@ -22,7 +22,7 @@ func TestClaim(t *testing.T) {
 	conflict := fmt.Errorf("repeated: %w", blob.ErrConflict)
 	for _, test := range []struct {
 		name    string
-		before  string           // what the key holds; empty: nothing
+		before  string           // the content of the key; empty: no object
 		creates []faultblob.Fate // of the first writes; the rest get through
 		get     error            // of every read
 		won     bool

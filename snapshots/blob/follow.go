@@ -9,33 +9,33 @@ import (
 	"time"
 )
 
-// FollowConfig says which object Follow follows and whom it tells.
+// FollowConfig names the object of Follow and its callbacks.
 type FollowConfig struct {
 	Store Store
 	Key   string
-	Limit int64 // the most that the object may measure, in bytes
+	Limit int64 // the largest size of the object, in bytes
 
-	// Take is handed what the object holds whenever that may be new. An error refuses it: then
-	// the object is read again, because a reading can be damaged while the object is not, and
-	// what is refused today may be accepted tomorrow.
+	// Take gets the content of the object whenever it may be new. An error refuses it, and Follow
+	// reads the object again, because a read can be damaged while the object is not, and
+	// because Take may accept tomorrow what it refuses today.
 	Take func(ctx context.Context, o Object) error
 
-	// Looked hears how each look went: nil if what the object holds has been taken, ErrNotFound
-	// if there is none, else why the store did not answer, why Take refused, or a PanicError.
-	// Without an outage it is called at least every [LookEvery].
+	// Looked gets the outcome of each poll: nil if Take accepted the content, ErrNotFound
+	// if there is no object, otherwise the store's error, the refusal of Take, or a PanicError.
+	// Without an outage Follow calls it at least every [LookEvery].
 	Looked func(err error)
 }
 
-// LookEvery is the longest that Follow waits for a change before it says that there was none.
+// LookEvery is the longest wait of Follow for a change before it reports that there was none.
 const LookEvery = 10 * time.Second
 
-// The pause after a failed look doubles from the first to the longest.
+// The pause after a failed poll doubles from the first to the longest.
 const (
 	firstFollowPause   = 100 * time.Millisecond
 	longestFollowPause = 5 * time.Second
 )
 
-// PanicError is a panic during a look, of the store or of Take. Following goes on.
+// PanicError is a panic of the store or of Take during a poll. Follow continues.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -43,10 +43,10 @@ type PanicError struct {
 
 func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 
-// Follow hands the object and each change of it to Take until ctx ends; it returns the cause.
-// Only the tag of what was taken is remembered: it may be the store's own, and says nothing of
-// the bytes that arrived. Take and Looked are called from Follow's goroutine. It is for a document
-// that is whole by itself; versions, which are a pointer and what it names, have snapshots.Follow.
+// Follow passes the object and each change of it to Take until ctx ends; it returns the cause.
+// It remembers only the tag of the accepted object: the tag may be the store's own, and does not prove
+// which bytes arrived. It calls Take and Looked from its own goroutine. Use it for a document
+// that is whole by itself; versions, a pointer and the objects it names, have snapshots.Follow.
 func Follow(ctx context.Context, config FollowConfig) error {
 	f := follower{FollowConfig: config}
 	for failures := 0; ; {
@@ -60,7 +60,7 @@ func Follow(ctx context.Context, config FollowConfig) error {
 			failures = 0
 			continue
 		case errors.Is(err, ErrNotFound):
-			failures = 0 // Watch waits until there is something
+			failures = 0 // Watch waits until there is an object
 		default:
 			failures++
 		}
@@ -72,10 +72,10 @@ func Follow(ctx context.Context, config FollowConfig) error {
 type follower struct {
 	FollowConfig
 	begun bool
-	taken Tag // of the object that was taken last, empty: none
+	taken Tag // of the last accepted object; empty: none
 }
 
-// look reads the object once it differs from what was taken, and hands it on.
+// look reads the object if it differs from the accepted one, and passes it on.
 func (f *follower) look(ctx context.Context, failures int) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -84,7 +84,7 @@ func (f *follower) look(ctx context.Context, failures int) (err error) {
 	}()
 	var o Object
 	if !f.begun || failures > 0 {
-		// Watch is silent while nothing changes, which looks like an outage that goes on.
+		// Watch is silent while nothing changes; to the caller that looks like a continuing outage.
 		o, err = f.Store.Get(ctx, f.Key, f.Limit)
 	} else {
 		waiting, cancel := context.WithTimeoutCause(ctx, LookEvery, errUnchanged)
@@ -112,7 +112,7 @@ func (f *follower) look(ctx context.Context, failures int) (err error) {
 	return nil
 }
 
-// errUnchanged is the cause of the end of a wait in which nothing happened.
+// errUnchanged is the cause of the end of a wait without a change.
 var errUnchanged = errors.New("no change")
 
 // pause waits before another attempt. The wait doubles with every failure, from first to longest,

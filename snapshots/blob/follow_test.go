@@ -21,9 +21,9 @@ func TestFollow(t *testing.T) {
 			mu      sync.Mutex
 			taken   []string
 			refuse  error
-			offered int // contents handed to Take
+			offered int // contents passed to Take
 			looks   int
-			last    error // of the latest look
+			last    error // of the latest poll
 		)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

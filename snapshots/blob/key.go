@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// ProbeFolder is the prefix of the objects by which a store finds out how its server behaves.
-// They live for a moment; an old one is what a killed process left behind.
+// ProbeFolder is the prefix of the objects with which a store tests its server.
+// They live for a moment; an old one comes from a killed process.
 const ProbeFolder = "probe/"
 
-// CheckKey reports what is wrong with key, or nil: see Store for the rule. Stores call it
-// before every operation, so that a key that one of them could not hold is refused by all.
+// CheckKey returns the fault of key, or nil: see Store for the rule. Stores call it
+// before every operation, so that all of them refuse a key that one of them could not hold.
 func CheckKey(key string) error {
 	if key == "" {
 		return fmt.Errorf("key %q: empty", key)

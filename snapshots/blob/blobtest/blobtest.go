@@ -13,10 +13,10 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// timeout bounds what a store promises to do within about a second.
+// timeout bounds an operation that a store promises within about a second.
 const timeout = 10 * time.Second
 
-// Run runs the suite; open returns a store that is empty and that nobody else uses.
+// Run runs the suite; open returns an empty store without other users.
 func Run(t *testing.T, open func(t *testing.T) blob.Store) {
 	for _, test := range []struct {
 		name string

@@ -1,6 +1,6 @@
 // Package chain keeps an append-only record in a blob.Store: numbered files, each created once
-// and naming the SHA-256 of the file before, so that whoever noted one hash can tell later
-// whether anything up to there was rewritten. What a file says beyond its link is for the
+// and naming the SHA-256 of the file before. Anyone who noted one hash can tell later
+// whether anything up to there was rewritten. The content beyond the link belongs to the
 // packages that fold a record: the ledger, the audit log.
 //
 // The keys are PREFIX00000001.json, PREFIX00000002.json and so on without a gap. The number of
@@ -36,10 +36,10 @@ import (
 // Last is the highest number that fits the width of a key.
 const Last = 99_999_999
 
-// parallelReads bounds how many files are fetched at a time.
+// parallelReads is the number of files that are fetched at a time.
 const parallelReads = 16
 
-// Chain says where the files are.
+// Chain names the place of the files.
 type Chain struct {
 	Store  blob.Store
 	Prefix string // of every key, with the slash at its end: "ledger/"
@@ -60,19 +60,19 @@ type Link struct {
 	Previous string `json:"previous"` // lower-case hex SHA-256 of the file before; empty in the first
 }
 
-// File is what is in the store under a number.
+// File is the object of a number.
 type File struct {
 	Seq  int64
 	Data []byte // nil, with Err, if it could not be read
 	Err  error  // of the read
 }
 
-// DamageError says that the files in the store are not a whole chain, and where that shows
-// first. A reader that needs the whole chain can trust nothing after that place.
+// DamageError means that the files in the store are not a whole chain, and names the first
+// fault. A reader that needs the whole chain can trust nothing after that place.
 type DamageError struct {
 	Key  string // the store key of the file
-	Want string // what was expected there
-	Got  string // what was found
+	Want string // the expected content
+	Got  string // the content found
 }
 
 func (e *DamageError) Error() string {
@@ -89,17 +89,17 @@ func (c Chain) parseKey(key string) (seq int64, ok bool) {
 	return seq, err == nil && 0 < seq && seq <= Last && c.Key(seq) == key
 }
 
-// Rest is what lies under the prefix beside the files of the chain.
+// Rest describes the keys under the prefix beside the files of the chain.
 type Rest struct {
-	Gap     *DamageError // where a file is missing although there is one with a higher number; nil: nowhere
+	Gap     *DamageError // a missing file below a higher number; nil: none
 	Beyond  string       // the key of the first file behind the gap; empty if there is no gap
 	Foreign []string     // keys that no file of the chain can have
 }
 
 // Load returns the files from number 1 on, up to the first number that has none. It costs one
-// listing and one read for each file, whatever else is there: what lies behind a missing number
-// is named in Rest and never read. A file that the listing shows but that cannot be read has
-// its error in File.Err: whether the chain is of use without it is for the caller to decide.
+// listing and one read for each file. It names the keys behind a missing number
+// in Rest and never reads them. A file that the listing shows but that cannot be read has
+// its error in File.Err: the caller decides whether the chain is of use without it.
 // The error is that of the listing, or the end of ctx.
 func (c Chain) Load(ctx context.Context) ([]File, Rest, error) {
 	var rest Rest
@@ -114,7 +114,7 @@ func (c Chain) Load(ctx context.Context) ([]File, Rest, error) {
 			rest.Foreign = append(rest.Foreign, info.Key)
 		}
 	}
-	whole := 0 // how many files follow one another in the listing
+	whole := 0 // number of consecutive files in the listing
 	for whole < len(listed) && listed[whole] == int64(whole)+1 {
 		whole++
 	}
@@ -131,8 +131,8 @@ func (c Chain) Load(ctx context.Context) ([]File, Rest, error) {
 	if err := group.Wait(); err != nil {
 		return nil, Rest{}, err
 	}
-	// A file that was just being written may be missing in the listing, and the ones after it
-	// be there: only the store itself can say that there is none.
+	// The listing may miss a file that was just being written, and show the ones after it,
+	// so only the store itself can tell that there is none.
 	more, err := c.After(ctx, int64(whole))
 	if err != nil {
 		return nil, Rest{}, err
@@ -163,8 +163,8 @@ func (c Chain) After(ctx context.Context, seq int64) ([]File, error) {
 	return files, nil
 }
 
-// Follow checks that data is the file after head by its link, and returns the head that it
-// makes. The damage is nil if it is.
+// Follow checks by its link that data is the file after head, and returns the new head.
+// The damage is nil if it is.
 func (c Chain) Follow(head Head, data []byte) (Head, *DamageError) {
 	key := c.Key(head.Seq + 1)
 	var link Link
@@ -180,12 +180,12 @@ func (c Chain) Follow(head Head, data []byte) (Head, *DamageError) {
 	return Head{Seq: link.Seq, Hash: Hash(data)}, nil
 }
 
-// Append makes data, which must name head, the file after it. It returns the head that this
-// makes, and true; or false if the number belongs to another file: then the caller reads what
-// came in between and decides again. Both are certain: an answer that was lost is read back, and
-// for that data has to be unlike what anybody else could write there, such as by a random id.
-// The error wraps blob.ErrUnknown if the outcome could not be learned; then After, once the
-// store answers, tells.
+// Append makes data, which must name head, the file after it. It returns the new head
+// and true; or false if the number belongs to another file: then the caller reads the files
+// in between and decides again. Both results are certain, because Append reads a lost answer back.
+// For that, data must differ from everything that others could write there, for example by a random id.
+// The error wraps blob.ErrUnknown if the outcome is unknown; then After tells it once the
+// store answers.
 func (c Chain) Append(ctx context.Context, head Head, data []byte) (Head, bool, error) {
 	if head.Seq >= Last {
 		return head, false, fmt.Errorf("%s is the last file there can be", c.Key(head.Seq))
@@ -201,8 +201,8 @@ func (c Chain) Append(ctx context.Context, head Head, data []byte) (Head, bool, 
 	return next, true, nil
 }
 
-// Encode returns the canonical JSON of v: compact, in the order of its fields, nothing escaped
-// that need not be, no newline at the end.
+// Encode returns the canonical JSON of v: compact, in the order of its fields, without unnecessary
+// escapes, without a newline at the end.
 func Encode(v any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
@@ -213,8 +213,8 @@ func Encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-// ErrForm says that bytes are JSON, but not the canonical one of what they say: a field is
-// unknown or repeated, the order or the spelling another.
+// ErrForm means that bytes are JSON, but not the canonical JSON of their content: a field is
+// unknown or repeated, or the order or the spelling differs.
 var ErrForm = errors.New("not in canonical form")
 
 // Decode reads v from canonical JSON. The error wraps ErrForm if Encode would have written other
@@ -239,12 +239,12 @@ func Hash(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// MaxText is how long a text that somebody gives for a record can be, in bytes.
+// MaxText is the longest text of a person in a record, in bytes.
 const MaxText = 2000
 
-// CheckText refuses a text that would not show on a terminal as it is written, such as one with
-// control characters or bytes that are not UTF-8, or would fill it. Packages that fold a record
-// ask it before they append what people typed; what they find in a record they take as it is.
+// CheckText refuses a text that a terminal would not show unchanged, such as one with
+// control characters or bytes that are not UTF-8, or a text that is too long. Packages that fold a record
+// call it before they append a person's text; they accept the texts of a stored record.
 func CheckText(name, text string) error {
 	if len(text) > MaxText {
 		return fmt.Errorf("the %s has %d bytes, at most %d are allowed", name, len(text), MaxText)

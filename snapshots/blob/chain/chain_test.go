@@ -16,7 +16,7 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// note is what the files of these tests say.
+// note is the content of the files in these tests.
 type note struct {
 	chain.Link
 	Text string `json:"text"`
@@ -91,7 +91,7 @@ func TestAppendAndRead(t *testing.T) {
 	}
 }
 
-// Every write of a chain fails once, in each way it can. Whatever the store did, the chain ends up
+// Every write of a chain fails once, in each possible way. After every fault the chain ends up
 // whole, with every file in it once.
 func TestFailingWrites(t *testing.T) {
 	broken := errors.New("disk on fire")
@@ -156,7 +156,7 @@ func TestOutcomeStaysUnknown(t *testing.T) {
 	}
 }
 
-// A number belongs to one writer. The other reads what came in between, and goes on after it.
+// A number belongs to one writer. The other reads the files in between, and continues after them.
 func TestManyWriters(t *testing.T) {
 	const writers, each = 4, 20
 	c := chain.Chain{Store: memblob.New(memblob.Strict(t, func(string) bool { return true })), Prefix: "log/"}
@@ -209,7 +209,7 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-// A number that is missing, or one far ahead of the last, is found by the listing alone.
+// The listing alone shows a missing number, or one far ahead of the last.
 func TestGap(t *testing.T) {
 	for name, tt := range map[string]struct {
 		remove int64
@@ -257,7 +257,7 @@ func TestGap(t *testing.T) {
 	}
 }
 
-// hiding is a store whose listing misses some keys, as one may that were written while it ran.
+// hiding is a store whose listing misses some keys, like a listing during their writes.
 type hiding struct {
 	blob.Store
 	keys []string

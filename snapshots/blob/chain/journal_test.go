@@ -22,7 +22,7 @@ func memos(j *chain.Journal[memo]) (texts []string) {
 	return texts
 }
 
-// TestJournal: two writers append to one chain; the one that comes second refreshes and appends again.
+// TestJournal: two writers append to one chain; the second one refreshes and appends again.
 func TestJournal(t *testing.T) {
 	store := memblob.New()
 	one := &chain.Journal[memo]{Chain: chain.Chain{Store: store, Prefix: "notes/"}}

@@ -2,12 +2,12 @@
 //
 // An object is the file of the same path below the root, so a person can read the store with
 // ls and cat. Names that begin with "@", which no key can hold, are the store's own: @new
-// holds files that are being written, @lock is held while an object is replaced or removed.
-// What a killed process leaves in @new is removed by the next Open a day later.
+// holds files during their writing, @lock is held while an object is replaced or removed.
+// The next Open a day later removes the files that a killed process left in @new.
 //
-// A store that is opened for reading only writes nothing at all, so it needs no right to write,
-// and a directory that is not there is an error. One that goes away later is an error of every read,
-// not objects that are not found.
+// A store that is opened for reading writes nothing at all, so it needs no right to write,
+// and a missing directory is an error. If the directory vanishes later, every read fails
+// instead of finding no objects.
 //
 // A tag is the hash of the bytes. Any number of processes on one machine may use a directory
 // at the same time; network file systems are supported as far as link, rename and flock are
@@ -38,7 +38,7 @@ const (
 
 	// abandonedAfter is the age at which a file in @new can belong to no living writer.
 	abandonedAfter = 24 * time.Hour
-	// lookEvery is how often Watch looks by itself, whatever the file system reports.
+	// lookEvery is the interval at which Watch polls, independent of the file system's reports.
 	lookEvery = time.Second
 )
 
@@ -46,11 +46,11 @@ const (
 type Store struct {
 	root     string
 	readOnly bool
-	writing  chan struct{} // holds one token: the writer of this process that may ask for @lock
-	read     atomic.Bool   // something was read from it
+	writing  chan struct{} // holds one token for the writer of this process that may take @lock
+	read     atomic.Bool   // an object was read from it
 }
 
-// errReadOnly says that the program writes to a store that it has opened to read.
+// errReadOnly means that the program writes to a store that it has opened for reading.
 var errReadOnly = errors.New("the store was opened for reading only")
 
 // Open returns the store in the directory root, which is made if it is missing.
@@ -66,8 +66,8 @@ func Open(root string) (*Store, error) {
 	return s, nil
 }
 
-// OpenReadOnly returns the store in the directory root for reading. Nothing is written, and
-// every write is an error.
+// OpenReadOnly returns the store in the directory root for reading. Every write is an
+// error.
 func OpenReadOnly(root string) (*Store, error) {
 	s, err := open(root)
 	if err != nil {
@@ -111,8 +111,8 @@ func (s *Store) Get(ctx context.Context, key string, limit int64) (blob.Object, 
 	return o, nil
 }
 
-// orGone returns the error, or that the whole store is gone where an object is not found: its
-// directory is not there, or is empty although it was not before, as where a disk was mounted.
+// orGone returns err, or, for an object that is not found, an error if the whole store is gone: its
+// directory is missing, or is empty although it was not before, as after an unmount.
 func (s *Store) orGone(err error) error {
 	if !errors.Is(err, blob.ErrNotFound) {
 		return err
@@ -128,8 +128,8 @@ func (s *Store) orGone(err error) error {
 	return err
 }
 
-// Create implements blob.Store. The object appears under its name by a link from a file that
-// is complete and on disk, so no reader and no crash can meet a part of it.
+// Create implements blob.Store. The object gets its name by a link from a file that
+// is complete and on disk, so neither a reader nor a crash can meet a part of it.
 func (s *Store) Create(ctx context.Context, key string, data []byte) (blob.Tag, error) {
 	path, err := s.path(ctx, key)
 	if err == nil {
@@ -152,7 +152,7 @@ func (s *Store) create(path string, data []byte) error {
 	if err == nil {
 		err = fresh.createAt(path, data)
 	}
-	if err != nil && !errors.Is(err, blob.ErrConflict) { // there are no such files, or none can be linked here
+	if err != nil && !errors.Is(err, blob.ErrConflict) { // the file system has no unnamed files, or cannot link them here
 		if fresh, err = s.named(); err == nil {
 			err = fresh.createAt(path, data)
 		}
@@ -167,8 +167,8 @@ func (s *Store) create(path string, data []byte) error {
 	return nil
 }
 
-// linkInto makes the folder of path and links fresh there. A Delete that removes the folder
-// as empty in between makes the link fail once; more than a few times is another fault.
+// linkInto makes the folder of path and links fresh there. If a Delete removes the empty folder
+// in between, the link fails once; more than a few times is another fault.
 func linkInto(fresh *newFile, path string) error {
 	for attempt := 0; ; attempt++ {
 		err := makeFolder(filepath.Dir(path))
@@ -272,8 +272,8 @@ func (s *Store) path(ctx context.Context, key string) (string, error) {
 	return filepath.Join(s.root, filepath.FromSlash(key)), nil
 }
 
-// newFile is a file that is being written. On Linux it has no name, where the file system has such
-// files: to give one in @new to each of thousands and to take it away again is most of the work.
+// newFile is a file during its writing. On Linux it has no name, if the file system supports that:
+// giving each of thousands a name in @new and removing it again would be most of the work.
 type newFile struct {
 	*os.File
 	unnamed bool
@@ -303,7 +303,7 @@ func (f *newFile) write(data []byte) error {
 	return errors.Join(err, f.Chmod(0o644), f.Sync())
 }
 
-// createAt writes data to the file and links it to a path; it is of no more use then.
+// createAt writes data to the file and links it to a path. Do not use the file afterwards.
 func (f *newFile) createAt(path string, data []byte) error {
 	defer f.discard()
 	if err := f.write(data); err != nil {
@@ -312,7 +312,7 @@ func (f *newFile) createAt(path string, data []byte) error {
 	return linkInto(f, path)
 }
 
-// link gives the file a name that is not taken.
+// link gives the file a free name.
 func (f *newFile) link(path string) error {
 	if f.unnamed {
 		return linkUnnamed(f.File, path)
@@ -335,7 +335,7 @@ const (
 )
 
 // lock waits for the lock of the store and returns the function that releases it. The kernel
-// releases it too when the process dies, but not while it is stopped: then the wait ends with
+// releases it too when the process dies, but not while the process is stopped: then the wait ends with
 // ctx, and its error names the file.
 func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	if s.readOnly {
@@ -375,7 +375,7 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	return func() { _ = f.Close(); <-s.writing }, nil
 }
 
-// makeFolder makes folder and what is missing above it, and waits until the new names are on
+// makeFolder makes folder and its missing parents, and waits until the new names are on
 // disk. The error is fs.ErrNotExist if the folder above was removed meanwhile, or if the file
 // system makes no folders there.
 func makeFolder(folder string) error {
@@ -395,8 +395,8 @@ func makeFolder(folder string) error {
 	return syncFolder(filepath.Dir(folder))
 }
 
-// checkFolder says what is wrong with a name that is taken: by a link into a disk that is not
-// mounted, for one.
+// checkFolder explains why a name is taken, for example by a link into a disk that is not
+// mounted.
 func checkFolder(folder string) error {
 	info, err := os.Stat(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -421,7 +421,7 @@ func syncFolder(folder string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// removeAbandoned removes what killed writers left in @new. What cannot be removed stays for a
+// removeAbandoned removes the files of killed writers in @new. A file that cannot be removed stays for a
 // later Open: it takes some room and does no harm.
 func (s *Store) removeAbandoned(now time.Time) {
 	folder := filepath.Join(s.root, newFolder)
@@ -432,7 +432,7 @@ func (s *Store) removeAbandoned(now time.Time) {
 	for _, file := range files {
 		info, err := file.Info()
 		if err != nil || now.Sub(info.ModTime()) < abandonedAfter {
-			continue // gone meanwhile, or perhaps still being written
+			continue // it vanished meanwhile, or its writer may be alive
 		}
 		_ = os.Remove(filepath.Join(folder, file.Name()))
 	}

@@ -36,7 +36,7 @@ func TestOpenRefusesAFile(t *testing.T) {
 	}
 }
 
-// A killed writer leaves its unfinished file in @new. Nobody sees it, and it goes when it is
+// A killed writer leaves its unfinished file in @new. No reader sees it, and Open removes it when it is
 // old enough to belong to no living writer.
 func TestAbandonedFiles(t *testing.T) {
 	root := t.TempDir()

@@ -37,7 +37,7 @@ type walk struct {
 }
 
 // folder yields the objects whose key begins with base, which is empty or ends in a slash.
-// It returns fs.SkipAll when the caller wants no more.
+// It returns fs.SkipAll when the caller stops.
 func (w *walk) folder(base string) error {
 	if err := context.Cause(w.ctx); err != nil {
 		return err

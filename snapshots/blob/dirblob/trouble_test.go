@@ -14,7 +14,7 @@ import (
 	"gridcast/snapshots/blob/dirblob"
 )
 
-// A folder that cannot be made is an error that says why, for one that the disk is missing.
+// If a folder cannot be made, the error names the reason, for example a missing disk.
 func TestOpenWhereNothingCanBeMade(t *testing.T) {
 	folder := t.TempDir()
 	link := filepath.Join(folder, "link")
@@ -71,7 +71,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// A store whose disk goes away does not answer: that is another thing than an empty one.
+// A store without its disk does not answer; it must not look empty.
 func TestStoreGoesAway(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "store")
 	writer := open(t, root)
@@ -125,10 +125,10 @@ func TestStoreGoesAway(t *testing.T) {
 	}
 }
 
-// What is left of killed writers and cannot be removed keeps nobody from opening the store.
+// Files of killed writers that cannot be removed do not prevent the opening of the store.
 func TestOpenGoesOnIfItCannotCleanUp(t *testing.T) {
 	root := t.TempDir()
-	stuck := filepath.Join(root, "@new", "object-1") // a folder with a file in it stands for what cannot be removed
+	stuck := filepath.Join(root, "@new", "object-1") // a folder with a file in it stands for a file that cannot be removed
 	if err := os.MkdirAll(filepath.Join(stuck, "file"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestOpenGoesOnIfItCannotCleanUp(t *testing.T) {
 	open(t, root)
 }
 
-// A pipe in place of a file has no end and no beginning: reading it must not wait for a writer.
+// A pipe in place of a file has no end: reading it must not wait for a writer.
 func TestOnlyFilesAreObjects(t *testing.T) {
 	root := t.TempDir()
 	s := open(t, root)
@@ -171,7 +171,7 @@ func TestOnlyFilesAreObjects(t *testing.T) {
 	}
 }
 
-// The size of a file says nothing about how much memory it may take.
+// The stated size of a file must not decide about the memory.
 func TestHugeFile(t *testing.T) {
 	root := t.TempDir()
 	s := open(t, root)

@@ -19,12 +19,12 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// piece is how much of a file is read and hashed in one step, in bytes. The scheduler cannot
+// piece is the number of bytes of a file that are read and hashed in one step. The Go scheduler cannot
 // interrupt the hashing of a slice, and there may be one processor only.
 const piece = 256 << 10
 
 // read returns the object in the file path. A file never changes once it has its name, so
-// what is read is one object, whole.
+// the result is one object, whole.
 func read(path string, limit int64) (blob.Object, error) {
 	f, info, err := openFile(path)
 	if err != nil {
@@ -83,7 +83,7 @@ func (p *paced) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// hashFile returns the tag of the file path, of any size, in a few bytes of memory.
+// hashFile returns the tag of the file path, of any size, with a few bytes of memory.
 func hashFile(path string) (blob.Tag, error) {
 	f, _, err := openFile(path)
 	if err != nil {
@@ -104,10 +104,10 @@ func tagOf(data []byte) blob.Tag {
 
 func tag(sum []byte) blob.Tag { return blob.Tag(hex.EncodeToString(sum[:16])) }
 
-// Watch implements blob.Store. It is woken by the file system and looks each second besides,
-// since notifications are missing on some file systems and can overflow on all. The bytes are
-// read at the first look and when the file is another one, so that waiting costs the same
-// whatever the size of the object.
+// Watch implements blob.Store. The file system wakes it, and it also polls each second,
+// because notifications are missing on some file systems and can overflow on all. It reads the bytes
+// at the first poll and when the file is another one, so that waiting costs the same
+// for an object of any size.
 func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int64) (blob.Object, error) {
 	path, err := s.path(ctx, key)
 	if err != nil {
@@ -150,14 +150,14 @@ func watchFolder(folder string) *notices {
 	if err != nil {
 		return &notices{}
 	}
-	if err := watcher.Add(folder); err != nil { // for one, the folder is not there yet
+	if err := watcher.Add(folder); err != nil { // for example, the folder does not exist yet
 		_ = watcher.Close()
 		return &notices{}
 	}
 	return &notices{watcher: watcher, events: watcher.Events, errors: watcher.Errors}
 }
 
-// wait returns nil when it is time to look at path again.
+// wait returns nil when it is time to poll path again.
 func (n *notices) wait(ctx context.Context, path string, tick <-chan time.Time) error {
 	for {
 		select {
@@ -181,23 +181,23 @@ func (n *notices) close() {
 	}
 }
 
-// errUnchanged says that the file is the one that was read last.
+// errUnchanged means that the file is the one of the last read.
 var errUnchanged = errors.New("unchanged")
 
-// watched reads a file over and over, but only when another file has its name. It remembers
-// the file by holding it open: so its inode is given to no other file, and the same inode is
-// the same file. Size and time are compared for a file that somebody wrote to in place.
+// watched reads a file repeatedly, but only when another file has its name. It recognises
+// the file by holding it open: the file system cannot reuse its inode, so the same inode is
+// the same file. It also compares size and time, for a file that somebody wrote to in place.
 type watched struct {
 	path  string
 	limit int64    // bytes
-	file  *os.File // that was read last; nil: none
+	file  *os.File // of the last read; nil: none
 	info  fs.FileInfo
 }
 
 // read returns the object, or errUnchanged.
 func (w *watched) read() (blob.Object, error) {
-	// The file is opened and not only looked up: on a network file system that asks the
-	// server, where a look-up may be answered from a cache.
+	// Open the file instead of only looking it up: on a network file system that asks the
+	// server, whereas a cache may answer a look-up.
 	f, info, err := openFile(w.path)
 	if err != nil {
 		return blob.Object{}, err
@@ -208,10 +208,10 @@ func (w *watched) read() (blob.Object, error) {
 	}
 	w.close()
 	w.file, w.info = f, info
-	// Who watches serves others meanwhile: half of the time is theirs.
+	// The watching process serves others meanwhile: half of the time is theirs.
 	o, err := readObject(f, info.Size(), w.limit, time.Sleep)
 	if err != nil {
-		w.close() // what was not read must be read again
+		w.close() // the missing rest must be read again
 	}
 	return o, err
 }

@@ -14,7 +14,7 @@ import (
 
 const watchedKey = "keys/keys.json"
 
-// watched returns a store with one object, and the looks at its file.
+// watched returns a store with one object, and the polls of its file.
 func watched(t testing.TB, data []byte) (s *dirblob.Store, w *dirblob.Watched, path string, tag blob.Tag) {
 	t.Helper()
 	root := t.TempDir()
@@ -45,7 +45,7 @@ func wantRead(t *testing.T, w *dirblob.Watched, data string) {
 	}
 }
 
-// Every swap must be seen, also when the bytes have the same size, the swaps follow one another
+// The watch must see every swap, also when the bytes have the same size, the swaps follow one another
 // within a tick of the file system's clock, and inodes are used again.
 func TestWatchedSeesEverySwap(t *testing.T) {
 	s, w, _, tag := watched(t, []byte("0"))
@@ -78,7 +78,7 @@ func TestWatchedSeesRemovalAndReturn(t *testing.T) {
 	wantUnchanged(t, w)
 }
 
-// A person may write to the file, which no program of ours does.
+// A person may write to the file; no program of ours does.
 func TestWatchedSeesAFileWrittenInPlace(t *testing.T) {
 	_, w, path, _ := watched(t, []byte("a"))
 	wantRead(t, w, "a")
@@ -97,8 +97,8 @@ func TestWatchedSeesAFileWrittenInPlace(t *testing.T) {
 	wantUnchanged(t, w)
 }
 
-// BenchmarkLook is what Watch does each second while an object of 24 MB, such as the document
-// of 100,000 keys, stays as it is.
+// BenchmarkLook is the work of Watch in each second while an object of 24 MB, such as the list
+// of 100,000 keys, is unchanged.
 func BenchmarkLook(b *testing.B) {
 	_, w, _, _ := watched(b, bytes.Repeat([]byte("0123456789abcdef"), 24<<20/16))
 	if _, err := w.Look(); err != nil {
@@ -123,7 +123,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// BenchmarkFirstLook reads such an object, as a Watch does that finds another one.
+// BenchmarkFirstLook reads such an object, like a Watch that finds another one.
 func BenchmarkFirstLook(b *testing.B) {
 	_, _, path, _ := watched(b, bytes.Repeat([]byte("0123456789abcdef"), 24<<20/16))
 	b.ReportAllocs()

@@ -18,7 +18,7 @@ var (
 	_ blob.Clock = (*Store)(nil)
 )
 
-// Op is the method that was called.
+// Op is the called method.
 type Op string
 
 // The operations.
@@ -31,7 +31,7 @@ const (
 	Watch  Op = "watch"
 )
 
-// Writes says whether the operation changes the store.
+// Writes reports whether the operation changes the store.
 func (o Op) Writes() bool { return o == Create || o == Swap || o == Delete }
 
 // Call describes one call; for List, Key is the prefix.
@@ -40,11 +40,11 @@ type Call struct {
 	Key string
 }
 
-// Fate is what becomes of a call. The zero Fate lets it through.
+// Fate is the outcome of a call. The zero Fate lets it through.
 type Fate struct {
 	Err     error                    // returned to the caller, unless nil
 	Applied bool                     // with Err: the call reaches the store first, and its answer is lost
-	Mangle  func(data []byte) []byte // changes what Get and Watch read
+	Mangle  func(data []byte) []byte // changes the bytes of Get and Watch
 }
 
 // Store is a blob.Store whose calls can fail.
@@ -59,12 +59,12 @@ func Wrap(inner blob.Store, fate func(context.Context, Call) Fate) *Store {
 	return &Store{inner: inner, fate: fate}
 }
 
-// ErrKilled is the error of a mortal store that is dead.
+// ErrKilled is the error of a dead mortal store.
 var ErrKilled = errors.New("killed")
 
-// Mortal returns a store that dies at the nth write to it, from 1: with that write refused, or
-// applied and its answer lost. Nothing gets through afterwards, as after kill -9. died says whether
-// it came to that.
+// Mortal returns a store that dies at the nth write to it, from 1: it refuses that write, or
+// applies it and loses the answer. Nothing gets through afterwards, as after kill -9. died reports whether
+// the store has died.
 func Mortal(inner blob.Store, n int, applied bool) (store *Store, died func() bool) {
 	var mu sync.Mutex // guards writes
 	writes := 0

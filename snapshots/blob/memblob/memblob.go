@@ -1,5 +1,5 @@
-// Package memblob is a blob.Store in memory, for tests: strict about what a correct program
-// never does. It reports a second write to an immutable key and a read of a deleted one as
+// Package memblob is a blob.Store in memory, for tests: strict about the mistakes that a correct program
+// never makes. It reports a second write to an immutable key and a read of a deleted one as
 // faults of the program under test. Wrap it in faultblob to make calls fail.
 package memblob
 
@@ -23,7 +23,7 @@ var (
 	_ blob.Clock = (*Store)(nil)
 )
 
-// Reporter is the part of *testing.T that a strict store complains to.
+// Reporter is the part of *testing.T to which a strict store reports.
 type Reporter interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -32,9 +32,9 @@ type Reporter interface {
 // Store is an in-memory blob.Store.
 type Store struct {
 	reporter  Reporter              // nil: not strict
-	immutable func(key string) bool // which keys are written at most once, ever
+	immutable func(key string) bool // keys that are written at most once, ever
 	now       func() time.Time      // for Info.Modified and StoreTime
-	hasClock  bool                  // it was given one
+	hasClock  bool                  // an option has set the clock
 
 	mu      sync.Mutex // guards all below
 	objects map[string]object
@@ -60,14 +60,14 @@ func (o object) read(operation, key string, limit int64) (blob.Object, error) {
 type Option func(*Store)
 
 // Strict makes the store report to r when a key for which immutable is true is written a
-// second time, also after it was deleted, or read after it was deleted. A Create that is
-// refused is no write.
+// second time, also after it was deleted, or read after it was deleted. A refused Create is
+// no write.
 func Strict(r Reporter, immutable func(key string) bool) Option {
 	return func(s *Store) { s.reporter, s.immutable = r, immutable }
 }
 
-// Clock gives the store a clock of its own, for Info.Modified and StoreTime. Without it objects are
-// dated by time.Now, and StoreTime is not supported.
+// Clock gives the store a clock, for Info.Modified and StoreTime. Without it time.Now
+// dates objects, and StoreTime is not supported.
 func Clock(now func() time.Time) Option {
 	return func(s *Store) { s.now, s.hasClock = now, true }
 }
@@ -221,8 +221,8 @@ func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int6
 	}
 }
 
-// Corrupt replaces the bytes under key behind the program's back, as a failing disk would:
-// without a condition, without a new tag and without telling watchers.
+// Corrupt replaces the bytes under key behind the program's back, like a failing disk:
+// without a condition, without a new tag and without a report to watchers.
 func (s *Store) Corrupt(key string, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

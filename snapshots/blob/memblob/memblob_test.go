@@ -14,7 +14,7 @@ func TestStore(t *testing.T) {
 	blobtest.Run(t, func(*testing.T) blob.Store { return memblob.New() })
 }
 
-// complaints records what a strict store reports.
+// complaints records the reports of a strict store.
 type complaints []string
 
 func (c *complaints) Helper() {}

@@ -1,4 +1,4 @@
-// Package open opens the store that a --store flag names.
+// Package open opens the store of a --store flag.
 package open
 
 import (
@@ -11,7 +11,7 @@ import (
 	"gridcast/snapshots/blob/s3blob"
 )
 
-// Access says what a store is opened for.
+// Access is the purpose of opening a store.
 type Access int
 
 // The kinds of access.

@@ -25,7 +25,7 @@ func TestDirectory(t *testing.T) {
 	}
 }
 
-// Who mistypes a path to read from is told so, and nothing is made there.
+// A mistyped path to read from is an error, and nothing is made there.
 func TestDirectoryThatIsNotThere(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "mistyped")
 	if _, err := open.Store(t.Context(), "dir:"+root, open.ReadOnly); err == nil || !strings.Contains(err.Error(), "mistyped: there is no such directory") {

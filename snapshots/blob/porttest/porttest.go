@@ -1,5 +1,5 @@
-// Package porttest finds addresses for servers that tests start as processes of their own. A
-// server in the test's own process is handed a listener instead.
+// Package porttest finds addresses for servers that tests start as separate processes. A
+// server in the test's own process gets a listener instead.
 package porttest
 
 import (
@@ -9,16 +9,16 @@ import (
 	"testing"
 )
 
-// The ports that are given out lie below those that systems give to connections and to listeners
-// that do not care, which begin at 32768 on Linux: between the test's choice and the server's
-// start nobody gets the port by chance. A node of a Redis cluster needs the port 10,000 above its
-// own too, which lies below them as well.
+// The ports lie below those that systems give to connections and to listeners
+// without a fixed port, which begin at 32768 on Linux. So nobody gets the port by chance
+// between the test's choice and the server's start. A node of a Redis cluster also needs the port 10,000 above its
+// own, which lies below them as well.
 const (
 	lowest = 10_000
 	ports  = 6_000
 )
 
-// Address returns a loopback address, host:port, at which nobody listens. Until the test ends no
+// Address returns a free loopback address, host:port. Until the test ends no
 // other call returns it, in this process or in another one: the call holds the UDP port of the
 // same number, which no server here uses.
 func Address(t testing.TB) string {

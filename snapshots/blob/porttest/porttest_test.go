@@ -7,7 +7,7 @@ import (
 	"gridcast/snapshots/blob/porttest"
 )
 
-// Addresses are different as long as their test runs, and can be listened at.
+// Addresses differ as long as their tests run, and a server can listen at them.
 func TestAddress(t *testing.T) {
 	given := map[string]bool{}
 	for range 200 {

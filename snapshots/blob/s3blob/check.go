@@ -10,13 +10,13 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// ErrUnconditional says that the server ignores a condition that gridcast's safety rests on.
+// ErrUnconditional means that the server ignores a condition on which gridcast's safety rests.
 var ErrUnconditional = errors.New("server does not honour conditional writes")
 
-// CheckConditions finds out, with an object of its own that it removes, whether the server
-// honours If-None-Match and If-Match. A server that accepts a write against its condition is
-// refused with ErrUnconditional and the name of the header. The check is less patient than
-// other operations, because somebody waits who has just started the program.
+// CheckConditions tests, with an object of its own that it removes, whether the server
+// honours If-None-Match and If-Match. It refuses a server that accepts a write against its condition
+// with ErrUnconditional and the name of the header. The check is less patient than
+// other operations, because an operator is waiting for the start of the program.
 func (s *Store) CheckConditions(ctx context.Context) error {
 	var err error
 	for range probes {
@@ -30,7 +30,7 @@ func (s *Store) CheckConditions(ctx context.Context) error {
 	return nil
 }
 
-// probes is how often the check is tried while answers are lost.
+// probes is the number of attempts while answers are lost.
 const probes = 3
 
 // probeTime bounds one try.
@@ -46,7 +46,7 @@ func (s *Store) probe(ctx context.Context) error {
 	key := blob.ProbeFolder + rand.Text()
 	tag, err := s.Create(ctx, key, []byte("one"))
 	if errors.Is(err, blob.ErrUnknown) {
-		_ = s.Delete(ctx, key) // it may be there all the same; a prune finds it if this fails
+		_ = s.Delete(ctx, key) // the object may exist anyway; if this fails, a prune finds it
 		return err
 	}
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *Store) checkSwapOfNothing(ctx context.Context, key string) error {
 	return refusal
 }
 
-// expectRefusal turns the outcome of a write whose condition does not hold into the outcome
+// expectRefusal converts the outcome of a write with a false condition into the outcome
 // of the check.
 func expectRefusal(err error, header, did string) error {
 	switch {

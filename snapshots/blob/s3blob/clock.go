@@ -14,18 +14,18 @@ type date struct {
 	asked, answered time.Time
 }
 
-// maxDateAge is how long a reading is good for: so long two clocks run side by side.
+// maxDateAge is the life of a reading, for which two clocks run side by side.
 const maxDateAge = 30 * time.Second
 
-// maxWait is what a reading may have taken to arrive, and maxSet how far apart wall and
-// monotonic clock may run before this machine's clock counts as set since.
+// maxWait is the longest transfer of a usable reading, and maxSet the largest difference between wall and
+// monotonic clock before this machine's clock counts as set since.
 const (
 	maxWait = time.Second
 	maxSet  = time.Second
 )
 
-// StoreTime implements blob.Clock by the Date of the latest answer. Where that is old it asks
-// for the bucket. It is up to a second off, plus half the time that the answer took.
+// StoreTime implements blob.Clock by the Date of the latest answer. If that is old, it requests
+// the bucket. Its error is up to a second, plus half the time of the answer.
 func (s *Store) StoreTime(ctx context.Context) (time.Time, time.Duration, error) {
 	d := s.date.Load()
 	if d == nil || !d.fresh(time.Now()) {
@@ -34,7 +34,7 @@ func (s *Store) StoreTime(ctx context.Context) (time.Time, time.Duration, error)
 			_, err := s.core.BucketExists(ctx, s.config.Bucket)
 			return err
 		})
-		// Any answer has a date, a refusal too.
+		// Every answer has a date, also a refusal.
 		if d = s.date.Load(); d == nil || d == before {
 			if err == nil {
 				err = fmt.Errorf("ask for the time in %s: the answer has no Date: %w", s, errors.ErrUnsupported)
@@ -46,13 +46,13 @@ func (s *Store) StoreTime(ctx context.Context) (time.Time, time.Duration, error)
 	return at, within, nil
 }
 
-// fresh says whether the reading still tells the time at now.
+// fresh reports whether the reading is still usable at now.
 func (d *date) fresh(now time.Time) bool {
 	monotonic, wall := now.Sub(d.asked), now.Round(0).Sub(d.asked.Round(0))
 	return d.answered.Sub(d.asked) <= maxWait && monotonic <= maxDateAge && (wall-monotonic).Abs() <= maxSet
 }
 
-// now returns the middle of what the server's clock can show at now, and how far the ends are.
+// now returns the middle of the server's possible clock readings at now, and the distance to its ends.
 func (d *date) now(now time.Time) (at time.Time, within time.Duration) {
 	earliest := d.at.Add(now.Sub(d.answered))
 	latest := d.at.Add(time.Second).Add(now.Sub(d.asked))

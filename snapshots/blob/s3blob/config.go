@@ -18,30 +18,30 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// Config says where the bucket is and how to reach it.
+// Config describes the bucket and the way to reach it.
 type Config struct {
 	Bucket   string // must exist
 	Prefix   string // of every key, without slashes at its ends; may be empty
 	Endpoint string // URL of the server: https://host[:port], or http:// in a trusted network; "": Amazon S3
 	Region   string // "": asked from the server
 
-	// Addressing says where the bucket's name goes: Host (bucket.host/key), Path
+	// Addressing is the place of the bucket's name: Host (bucket.host/key), Path
 	// (host/bucket/key), or Auto, which is Host for the large providers and Path elsewhere.
 	Addressing Addressing
 
-	// CA is a file of PEM certificates that are trusted besides the system's.
+	// CA is a file of PEM certificates that the store trusts besides the system's.
 	CA string
 
-	// AccessKey and SecretKey, if set, are used. Otherwise credentials are looked for in
+	// AccessKey and SecretKey, if set, are used. Otherwise the store looks for credentials in
 	// AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, MINIO_ROOT_USER and MINIO_ROOT_PASSWORD,
 	// the AWS credentials file (AWS_SHARED_CREDENTIALS_FILE, AWS_PROFILE), and the identity
-	// of the machine or container, unless AWS_EC2_METADATA_DISABLED is true. Where there are
-	// none, requests are anonymous.
+	// of the machine or container, unless AWS_EC2_METADATA_DISABLED is true. Without
+	// credentials requests are anonymous.
 	AccessKey, SecretKey string
 
 	Deadline time.Duration // for one operation with its retries; 0: 20 s
 	Attempt  time.Duration // for one request of it; 0: 10 s
-	Poll     time.Duration // between the looks of Watch, give or take a tenth; 0: 1 s
+	Poll     time.Duration // between the polls of Watch, give or take a tenth; 0: 1 s
 }
 
 // Addressing is a way to name the bucket in a request.
@@ -55,7 +55,7 @@ const (
 )
 
 // ParseURL reads s3://bucket/prefix?endpoint=URL&region=R&addressing=auto|path|host&ca=FILE.
-// Credentials have no place in it. An unknown parameter is an error.
+// It must hold no credentials. An unknown parameter is an error.
 func ParseURL(text string) (Config, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -129,14 +129,14 @@ func (c Config) credentials() *credentials.Credentials {
 	}
 	chain := []credentials.Provider{&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{}}
 	if !strings.EqualFold(os.Getenv("AWS_EC2_METADATA_DISABLED"), "true") {
-		// A machine without an identity service lets packets to its address vanish.
+		// On a machine without an identity service, packets to its address vanish.
 		client := &http.Client{Timeout: 2 * time.Second}
 		chain = append(chain, &credentials.IAM{Client: client})
 	}
 	return credentials.NewChainCredentials(chain)
 }
 
-// transport keeps connections for as many requests as a publish or an edge has in flight.
+// transport keeps connections for the parallel requests of a publish or an edge.
 func (c Config) transport() (*http.Transport, error) {
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -146,7 +146,7 @@ func (c Config) transport() (*http.Transport, error) {
 		IdleConnTimeout:       time.Minute,
 		MaxIdleConns:          64,
 		MaxIdleConnsPerHost:   64,
-		DisableCompression:    true, // objects are what they are, gzip files too
+		DisableCompression:    true, // objects stay unchanged, gzip files too
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
 	}
 	if c.CA == "" {

@@ -19,12 +19,12 @@ import (
 // "missing" holds nothing.
 type operation struct {
 	name string
-	key  string // that it is about
+	key  string // its key
 	do   func(ctx context.Context, s blob.Store, tag blob.Tag) (string, error)
 
 	write   bool
-	done    string // what the key holds when it was done
-	outcome string // what the caller sees without a fault
+	done    string // the content of the key after success
+	outcome string // the caller's outcome without a fault
 }
 
 var operations = []operation{
@@ -67,7 +67,7 @@ var operations = []operation{
 	}, true, "nothing", "done"},
 }
 
-// seen says in a word what a caller saw.
+// seen names the caller's outcome in a word.
 func seen(result string, err error) string {
 	switch {
 	case err == nil:
@@ -83,7 +83,7 @@ func seen(result string, err error) string {
 }
 
 // TestFaults makes every fault on the first request of every operation, then on every
-// request, and prints what the caller saw and what the store held afterwards.
+// request, and prints the caller's outcome and the store's content afterwards.
 func TestFaults(t *testing.T) {
 	server := s3test.Versity(t)
 	rows := make([]string, len(s3test.Faults))
@@ -110,7 +110,7 @@ func faultRows(t *testing.T, server *s3test.Server, fault s3test.Fault) string {
 	proxy := s3test.Front(t, server)
 	var rows strings.Builder
 	for _, op := range operations {
-		// Only who gets no answer has to give a request up; others must not be given up on a busy machine.
+		// A request must time out only without an answer; on a busy machine the others need patience.
 		attempt := time.Minute
 		if fault == s3test.Stalled {
 			attempt = 150 * time.Millisecond
@@ -125,8 +125,8 @@ func faultRows(t *testing.T, server *s3test.Server, fault s3test.Fault) string {
 	return rows.String()
 }
 
-// faulty runs the operation through the proxy and returns what the caller saw, and what the
-// store holds, read around the proxy.
+// faulty runs the operation through the proxy and returns the caller's outcome, and the
+// store's content, read around the proxy.
 func faulty(t *testing.T, server *s3test.Server, proxy *s3test.Proxy, op operation, deadline, attempt time.Duration, arrange func()) (saw, holds string) {
 	t.Helper()
 	config := server.Config(t)
@@ -155,8 +155,8 @@ func faulty(t *testing.T, server *s3test.Server, proxy *s3test.Proxy, op operati
 	return "", ""
 }
 
-// checkOnce: one fault is overcome. Only a conditional write whose answer was lost is in
-// doubt, because its repetition is refused; and then it says so.
+// checkOnce: the store survives one fault. Only a conditional write with a lost answer is in
+// doubt, because the server refuses its repetition; and then the error says so.
 func checkOnce(t *testing.T, fault s3test.Fault, op operation, saw, holds string) {
 	t.Helper()
 	if holds != op.done {
@@ -168,8 +168,8 @@ func checkOnce(t *testing.T, fault s3test.Fault, op operation, saw, holds string
 	}
 }
 
-// checkAlways: a caller is never told what did not happen. A write of which nothing was sent before
-// its time was over is in no doubt.
+// checkAlways: the store never reports a success that did not happen. A write of which nothing was sent before
+// the deadline is in no doubt.
 func checkAlways(t *testing.T, fault s3test.Fault, op operation, saw, holds string, sent bool) {
 	t.Helper()
 	switch saw {
@@ -190,14 +190,14 @@ func checkAlways(t *testing.T, fault s3test.Fault, op operation, saw, holds stri
 	}
 }
 
-// A server that is not there is an error within the deadline, and no doubt: nothing was sent.
+// A missing server is an error within the deadline, and no doubt: nothing was sent.
 func TestUnreachable(t *testing.T) {
 	server := s3test.Versity(t)
 	config := server.Config(t)
 	config.Deadline = 300 * time.Millisecond
 	s3test.Store(t, config)
 	server.Stop()
-	store, err := s3blob.New(config) // without connections from before
+	store, err := s3blob.New(config) // without earlier connections
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,13 +206,13 @@ func TestUnreachable(t *testing.T) {
 	if err == nil || errors.Is(err, blob.ErrUnknown) || errors.Is(err, blob.ErrConflict) {
 		t.Errorf("create without a server: got %v, want an error that leaves no doubt", err)
 	}
-	if took := time.Since(start); took > 15*time.Second { // without a deadline of its own it is patient for 20 s
+	if took := time.Since(start); took > 15*time.Second { // the default deadline is 20 s
 		t.Errorf("create without a server took %v, deadline is %v", took, config.Deadline)
 	}
 	server.Start(t)
 	for giveUp := time.Now().Add(time.Minute); ; {
 		_, err := store.Create(t.Context(), "a", []byte("x"))
-		if err == nil || errors.Is(err, blob.ErrConflict) { // with an attempt that took longer than its deadline
+		if err == nil || errors.Is(err, blob.ErrConflict) { // or an attempt outlasted its deadline
 			break
 		}
 		if time.Now().After(giveUp) {

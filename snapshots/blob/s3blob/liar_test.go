@@ -52,7 +52,7 @@ func liar(t *testing.T, head string, length int, deadline time.Duration) *s3blob
 	return s
 }
 
-// Whatever length a server states, and however much it sends, a read ends within its limit.
+// A read ends within its limit, for every stated length and every amount of data.
 func TestLyingLengths(t *testing.T) {
 	const endless = 1 << 40
 	for _, test := range []struct {
@@ -69,7 +69,7 @@ func TestLyingLengths(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			deadline := time.Minute
-			if test.want == nil { // it asks again and again
+			if test.want == nil { // the store asks again and again
 				deadline = time.Second
 			}
 			s := liar(t, test.head, test.length, deadline)
@@ -85,7 +85,7 @@ func TestLyingLengths(t *testing.T) {
 	}
 }
 
-// The server's clock is learnt from its answers.
+// The store learns the server's clock from its answers.
 func TestStoreTime(t *testing.T) {
 	for name, ahead := range map[string]time.Duration{"right": 0, "behind": -48 * time.Hour, "ahead": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestStoreTime(t *testing.T) {
 					t.Errorf("between %s and %s it says %s, and claims to be within %v", before, after, at, within)
 				}
 			}
-			if requests != 1 && time.Since(began) < time.Second { // what took longer to arrive is asked for again
+			if requests != 1 && time.Since(began) < time.Second { // a slow reading is asked for again
 				t.Errorf("%d requests for three readings, want 1", requests)
 			}
 		})

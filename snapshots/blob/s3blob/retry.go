@@ -26,17 +26,17 @@ const (
 )
 
 var (
-	// ErrNoBucket says that the server does not know the bucket.
+	// ErrNoBucket means that the server does not know the bucket.
 	ErrNoBucket = errors.New("bucket does not exist, make it first")
-	// ErrCredentials says that the server does not know the credentials, or that they may not do
-	// what was asked for.
+	// ErrCredentials means that the server does not know the credentials, or that they lack the right for
+	// the request.
 	ErrCredentials = errors.New("credentials are refused, set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or a credentials file")
 )
 
 // errUnmodified is the answer to a conditional read of an object that still has the tag.
 var errUnmodified = errors.New("not modified")
 
-// call is one operation on the store, however many requests it takes.
+// call is one operation on the store, with all its requests.
 type call struct {
 	operation   string
 	on          string // key, prefix or bucket
@@ -45,7 +45,7 @@ type call struct {
 	deadline    time.Duration // 0: that of the store
 }
 
-// retry sends a request until it is answered for good or the deadline has passed.
+// retry sends a request until its answer is final or the deadline has passed.
 func (s *Store) retry(ctx context.Context, c call, send func(context.Context) error) error {
 	if err := context.Cause(ctx); err != nil {
 		return fmt.Errorf("%s %s: %w", c.operation, c.on, err)
@@ -57,7 +57,7 @@ func (s *Store) retry(ctx context.Context, c call, send func(context.Context) er
 	deadline, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	inDoubt := false // an earlier request may have been applied, and may be applied yet
-	var last error   // what went wrong before time ran out
+	var last error   // the latest fault
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		sent, err := s.attempt(deadline, send)
 		verdict := judge(err, c)
@@ -81,7 +81,7 @@ func (s *Store) retry(ctx context.Context, c call, send func(context.Context) er
 	}
 }
 
-// givenUp is the error of an operation that ran out of time, of which last was the latest.
+// givenUp is the error of an operation that ran out of time; last is its latest error.
 func givenUp(ctx context.Context, within time.Duration, last error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("%w: %w", cause, last)
@@ -89,8 +89,8 @@ func givenUp(ctx context.Context, within time.Duration, last error) error {
 	return fmt.Errorf("no success within %v: %w", within, last)
 }
 
-// attempt sends one request. It says whether any of it left this machine: if not, it cannot
-// have been applied, whatever the error is.
+// attempt sends one request. It reports whether any of it left this machine: if not, the server cannot
+// have applied it, with any error.
 func (s *Store) attempt(ctx context.Context, send func(context.Context) error) (sent bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Attempt)
 	defer cancel()
@@ -102,9 +102,9 @@ func (s *Store) attempt(ctx context.Context, send func(context.Context) error) (
 // wroteKey is the key of a context's *atomic.Bool that a witness sets.
 type wroteKey struct{}
 
-// witness notes that a request has begun to leave, and what the server's clock was when it
-// answered. It stands in the way to the server alone: a request for credentials, which is sent
-// meanwhile with the same context, is none that changes an object.
+// witness records that a request has begun to leave, and the server's clock in its
+// answer. It wraps only the way to the server: a request for credentials, which is sent
+// meanwhile with the same context, changes no object.
 type witness struct {
 	http.RoundTripper
 
@@ -132,8 +132,8 @@ func (w witness) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// maxList is how much of a listing's page is read, in bytes: the rest of a longer one is cut
-// off, which its reader takes for a broken connection.
+// maxList is the number of bytes that are read of a listing's page. A longer page is cut
+// off, which its reader treats as a broken connection.
 const maxList = 16 << 20
 
 // wait returns false if ctx ends before the pause is over.
@@ -148,13 +148,13 @@ func wait(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// verdict is what the outcome of one request means for the operation.
+// verdict is the meaning of one request's outcome for the operation.
 type verdict struct {
 	err   error // final, unless again
 	again bool
 }
 
-// judge decides what the error of one request means.
+// judge returns the verdict on the error of one request.
 func judge(err error, c call) verdict {
 	if err == nil {
 		return verdict{}
@@ -193,7 +193,7 @@ var (
 	temporaryCodes = []string{"RequestTimeout", "SlowDown", "Throttling", "ThrottlingException", "RequestThrottled", "BadDigest", "IncompleteBody"}
 )
 
-// judgeTransport judges a request that was not answered, or not to the end.
+// judgeTransport judges a request with no answer, or with a partial one.
 func judgeTransport(err error) verdict {
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {
@@ -202,8 +202,8 @@ func judgeTransport(err error) verdict {
 	return verdict{again: true}
 }
 
-// unknown is the outcome of a write of which an earlier request is in doubt. That request may
-// be what made the condition fail, so a conflict must not look like one.
+// unknown is the outcome of a write with an earlier request in doubt. That request may
+// have made the condition fail, so the error must not be a conflict.
 func unknown(err error) error {
 	if errors.Is(err, blob.ErrConflict) {
 		return fmt.Errorf("%w: an earlier request was not answered: %s", blob.ErrUnknown, err.Error())

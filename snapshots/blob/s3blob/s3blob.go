@@ -2,10 +2,10 @@
 // conditional writes: If-None-Match * for Create, If-Match for Swap. Call CheckConditions
 // once before trusting a server.
 //
-// An object is stored under the prefix and its key, with no metadata of ours; a tag is the
-// server's ETag. Requests that fail are repeated, with growing and random pauses, until the
-// deadline of the operation. A conditional write is repeated too, under its condition; when
-// the condition then fails, one of our own lost attempts may be the reason, and the outcome
+// An object is stored under the prefix and its key, without metadata of gridcast; a tag is the
+// server's ETag. The store repeats failed requests, with growing and random pauses, until the
+// deadline of the operation. It repeats a conditional write too, under its condition. If
+// the condition then fails, one of its own lost attempts may be the reason, so the outcome
 // is blob.ErrUnknown instead of blob.ErrConflict.
 package s3blob
 
@@ -45,11 +45,11 @@ type Store struct {
 	core   minio.Core
 	date   *atomic.Pointer[date] // of the latest answer
 
-	mu   sync.Mutex      // guards what follows
-	seen map[string]look // at the keys that Watch was called with
+	mu   sync.Mutex      // guards seen
+	seen map[string]look // the keys that Watch was called with
 }
 
-// look is when the store last answered a read of an object, and the tag that it had.
+// look is the instant of the last answer to a read of an object, and its tag.
 type look struct {
 	at  time.Time
 	tag blob.Tag
@@ -75,7 +75,7 @@ func New(c Config) (*Store, error) {
 	client, err := minio.New(host, &minio.Options{
 		Creds: c.credentials(), Secure: secure, Region: c.Region, Transport: witness{transport, latest},
 		BucketLookup: lookups[c.Addressing],
-		MaxRetries:   1, // retries are ours: they know what a repeated write may do
+		MaxRetries:   1, // this package retries, because it knows the effect of a repeated write
 	})
 	if err != nil {
 		return nil, fmt.Errorf("bucket %s: %w", c.Bucket, err)
@@ -118,8 +118,8 @@ func (s *Store) get(ctx context.Context, c call, options minio.GetObjectOptions,
 			return err
 		}
 		defer func() { _ = body.Close() }()
-		// What counts is what the server sends; the transport sees to it that less than it
-		// stated is an error.
+		// The transport reports an error if the server sends less than it
+		// stated.
 		o.Data, err = blob.ReadAll(body, info.Size, limit)
 		o.Tag = blob.Tag(info.ETag)
 		return err
@@ -131,7 +131,7 @@ func (s *Store) get(ctx context.Context, c call, options minio.GetObjectOptions,
 	return o, nil
 }
 
-// note remembers a look at a key that is watched.
+// note remembers a read of a watched key.
 func (s *Store) note(key string, l look) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,12 +201,12 @@ func (s *Store) name(key string) string {
 	return s.config.Prefix + "/" + key
 }
 
-// lookDeadline bounds one look of Watch, so that its caller soon learns of an outage.
+// lookDeadline bounds one poll of Watch, so that its caller soon learns of an outage.
 const lookDeadline = 3 * time.Second
 
-// Watch implements blob.Store by a conditional read each second: the notifications that some
-// servers offer are not delivered by others, and can be lost. If this store has read the object less
-// than a second ago, the first waits until that is over, for many edges pay by the request.
+// Watch implements blob.Store by a conditional read each second, because some servers do not deliver
+// notifications, and others can lose them. If this store has read the object less
+// than a second ago, the first poll waits until that second is over, because requests cost money.
 func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int64) (blob.Object, error) {
 	c := call{operation: "watch", on: key, deadline: min(lookDeadline, s.config.Deadline)}
 	var options minio.GetObjectOptions
@@ -217,7 +217,7 @@ func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int6
 	}
 	s.mu.Lock()
 	last := s.seen[key]
-	s.seen[key] = last // from now on looks at it are noted
+	s.seen[key] = last // from now on note records reads of it
 	s.mu.Unlock()
 	for ask := seen == "" || last.tag != seen; ; ask = true {
 		if ask {
@@ -240,8 +240,8 @@ func (s *Store) Watch(ctx context.Context, key string, seen blob.Tag, limit int6
 	}
 }
 
-// List implements blob.Store. A page that fails is asked for again, after the last key that
-// was yielded.
+// List implements blob.Store. It repeats a failed page, after the last yielded
+// key.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[blob.Info, error] {
 	return func(yield func(blob.Info, error) bool) {
 		if err := blob.CheckPrefix(prefix); err != nil {
@@ -267,7 +267,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[blob.Info, er
 	}
 }
 
-// pageSize is what one request lists: the most that S3 allows.
+// pageSize is the number of objects in one request: the most that S3 allows.
 const pageSize = 1000
 
 // page returns the next objects after a key; fewer than pageSize are the last.

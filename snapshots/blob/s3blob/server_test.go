@@ -24,7 +24,7 @@ import (
 	"gridcast/snapshots/blob/s3test"
 )
 
-// A server that forgets a condition is found out, and the condition is named.
+// The check finds a server that ignores a condition, and names the condition.
 func TestCheckConditions(t *testing.T) {
 	server := s3test.Versity(t)
 	for _, header := range []string{"If-None-Match", "If-Match"} {
@@ -56,7 +56,7 @@ func TestTLS(t *testing.T) {
 	if _, err := untrusting.Get(t.Context(), "a", blob.MaxDocument); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a server of unknown authority: got %v, want an error about the certificate", err)
 	}
-	if took := time.Since(start); took > 15*time.Second { // it is patient with others for 20 s
+	if took := time.Since(start); took > 15*time.Second { // other operations have 20 s
 		t.Errorf("it took %v to refuse, as if that could change", took)
 	}
 
@@ -174,8 +174,8 @@ func TestMissingBucket(t *testing.T) {
 	}
 }
 
-// Credentials that the server refuses are an error that says so: an unknown access key, which
-// this server answers with 404, must not look like an object that is missing.
+// Refused credentials are an error that says so: an unknown access key, to which
+// this server answers 404, must not look like a missing object.
 func TestRefusedCredentials(t *testing.T) {
 	server := s3test.Versity(t)
 	good := server.Config(t)
@@ -211,9 +211,9 @@ func TestRefusedCredentials(t *testing.T) {
 	}
 }
 
-// A request for credentials that got through does not make a write doubtful that was never sent.
+// A request for credentials that got through does not put a write in doubt that was never sent.
 func TestCredentialsAreNoWrite(t *testing.T) {
-	identity := httptest.NewServer(http.NotFoundHandler()) // it knows nobody
+	identity := httptest.NewServer(http.NotFoundHandler()) // it knows no identity
 	t.Cleanup(identity.Close)
 	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", identity.URL)
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
@@ -229,7 +229,7 @@ func TestCredentialsAreNoWrite(t *testing.T) {
 	}
 }
 
-// Who has just read an object and then watches it does not ask for it twice; who knows another tag does.
+// A Watch after a recent read does not repeat the read, unless its caller knows another tag.
 func TestWatchCountsTheReadBefore(t *testing.T) {
 	tag, requests := `"one"`, 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

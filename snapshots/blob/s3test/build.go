@@ -47,15 +47,15 @@ func versityBinary(t testing.TB) string {
 	if output, err := install.CombinedOutput(); err != nil {
 		t.Fatalf("build versitygw %s: %v\n%s", versityVersion, err, output)
 	}
-	// Tests of other packages find all of it there, or nothing.
+	// Tests of other packages find the whole file there, or none.
 	if err := os.Rename(filepath.Join(unfinished, "versitygw"), binary); err != nil {
 		t.Fatal(err)
 	}
 	return binary
 }
 
-// minioBinary returns the path of MinIO. It takes minutes to build, so the tests use what is
-// there: in the ignored folder of the checkout, by
+// minioBinary returns the path of MinIO. Its build takes minutes, so the tests use an
+// existing one: in the ignored folder of the checkout, by
 //
 //	GOBIN=$PWD/.var/tools/minio go install github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c
 //

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Fault is something that goes wrong between client and server.
+// Fault is a fault between client and server.
 type Fault string
 
 // The faults.
@@ -28,14 +28,14 @@ const (
 	Status500  Fault = "500"         // InternalError, and the server did not see the request
 	Status503  Fault = "503"         // ServiceUnavailable, the same
 	SlowDown   Fault = "SlowDown"    // 503 SlowDown, the same
-	Late500    Fault = "500 applied" // the server applies the request, and 500 is answered
+	Late500    Fault = "500 applied" // the server applies the request, and the proxy answers 500
 	Truncated  Fault = "truncated"   // the answer's body ends early
 )
 
 // Faults are all faults but None.
 var Faults = []Fault{Latency, Cut, LostAnswer, Stalled, Status500, Status503, SlowDown, Late500, Truncated}
 
-// Proxy stands before a server and makes faults.
+// Proxy stands in front of a server and makes faults.
 type Proxy struct {
 	server *Server
 	front  *httptest.Server
@@ -46,7 +46,7 @@ type Proxy struct {
 	made map[Fault]int
 }
 
-// latency is short against the time that one request may take, and long against the network.
+// latency is short against the deadline of one request, and long against the network.
 const latency = 20 * time.Millisecond
 
 // Front puts a proxy without faults before the server. It ends with the test.
@@ -65,7 +65,7 @@ func Front(t testing.TB, s *Server) *Proxy {
 // URL is the endpoint of the proxy.
 func (p *Proxy) URL() string { return p.front.URL }
 
-// Choose lets choose decide the fate of each request from now on.
+// Choose lets choose decide the fate of each later request.
 func (p *Proxy) Choose(choose func(*http.Request) Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,7 @@ func (p *Proxy) Seeded(seed uint64, share float64, faults []Fault) {
 	})
 }
 
-// Made says how often each fault was made.
+// Made returns the number of faults of each kind.
 func (p *Proxy) Made() map[Fault]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,10 +163,10 @@ type answer struct {
 	data   []byte
 }
 
-// forward sends the request on as it came: its signature covers the host it was meant for.
+// forward sends the request unchanged, because its signature covers the original host.
 func (p *Proxy) forward(r *http.Request, body []byte) (*answer, error) {
 	target := url.URL{Scheme: "http", Host: p.server.Address, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
-	// The server may apply what its client no longer waits for.
+	// The server may still apply a request after its client has given up.
 	request, err := http.NewRequest(r.Method, target.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (p *Proxy) forward(r *http.Request, body []byte) (*answer, error) {
 	return &answer{response.StatusCode, response.Header, data}, err
 }
 
-// sleep returns false if the client or the test is gone before the time is over.
+// sleep returns false if the client or the test ends first.
 func (p *Proxy) sleep(r *http.Request, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -15,13 +15,13 @@ import (
 	"gridcast/snapshots/blob/s3blob"
 )
 
-// VersityWithUsers is Versity for users besides the owner of everything: see AddUser.
+// VersityWithUsers is Versity with users besides the owner: see AddUser.
 func VersityWithUsers(t testing.TB) *Server {
 	t.Helper()
 	return Versity(t, "--iam-dir", t.TempDir())
 }
 
-// AddUser makes a user, who may do nothing until a policy of a bucket lets them.
+// AddUser makes a user without rights; the policy of a bucket gives them.
 func (s *Server) AddUser(t testing.TB, access, secret string) {
 	t.Helper()
 	output, err := exec.Command(s.binary, "admin", "--access", AccessKey, "--secret", SecretKey, "--endpoint-url", "http://"+s.Address,
@@ -31,7 +31,7 @@ func (s *Server) AddUser(t testing.TB, access, secret string) {
 	}
 }
 
-// SetPolicy says who may do what in a bucket: a document as Amazon S3 takes it.
+// SetPolicy sets the rights in a bucket: a document in the form of Amazon S3.
 func SetPolicy(t testing.TB, c s3blob.Config, policy string) {
 	t.Helper()
 	endpoint, err := url.Parse(c.Endpoint)
@@ -47,7 +47,7 @@ func SetPolicy(t testing.TB, c s3blob.Config, policy string) {
 	}
 }
 
-// Forgetful stands before a server, drops a header of every write and signs it again. It returns
+// Forgetful stands in front of a server, drops a header of every write and signs the request again. It returns
 // its endpoint.
 func Forgetful(t testing.TB, server *Server, header string) string {
 	t.Helper()

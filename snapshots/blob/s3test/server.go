@@ -41,7 +41,7 @@ const startTime = 30 * time.Second
 type Server struct {
 	Kind    string // "versitygw" or "minio"
 	Address string // host:port
-	Folder  string // where versitygw keeps each object as a file of its own; "" of other servers
+	Folder  string // the folder in which versitygw keeps each object as a file; "" for other servers
 
 	binary  string // of versitygw
 	tls     bool
@@ -51,8 +51,8 @@ type Server struct {
 	buckets atomic.Int64
 }
 
-// Versity starts versitygw, which is built first if it is not there yet. In short mode the
-// test is skipped instead of building.
+// Versity starts versitygw, and builds it first if necessary. In short mode it
+// skips the test instead of building.
 func Versity(t testing.TB, arguments ...string) *Server {
 	t.Helper()
 	binary := versityBinary(t)
@@ -71,7 +71,7 @@ func Versity(t testing.TB, arguments ...string) *Server {
 	return s
 }
 
-// MinIO starts MinIO, or skips the test where nobody has built it: see minioBinary.
+// MinIO starts MinIO, or skips the test if it is not built: see minioBinary.
 func MinIO(t testing.TB) *Server {
 	t.Helper()
 	binary := minioBinary(t)
@@ -92,13 +92,13 @@ func (s *Server) run(t testing.TB) {
 	t.Cleanup(func() { s.Stop() })
 }
 
-// Start starts the server, with what it stored before, and waits until it answers.
+// Start starts the server, with its earlier objects, and waits until it answers.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	var output strings.Builder
 	s.process = s.command()
 	s.process.Stdout, s.process.Stderr = &output, &output
-	// The server must not survive a test binary that is killed.
+	// The server must not survive a killed test binary.
 	s.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.process.Start(); err != nil {
 		t.Fatalf("start %s: %v", s.Kind, err)
@@ -123,18 +123,18 @@ func (s *Server) Stop() {
 		return
 	}
 	_ = s.process.Process.Kill()
-	_ = s.process.Wait() // that it was killed is no news
+	_ = s.process.Wait() // the error reports the kill
 	s.process = nil
 }
 
-// CPU is what the server has used of the processors since it was started.
+// CPU returns the CPU time of the server since its start.
 func (s *Server) CPU(t testing.TB) time.Duration {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.process.Process.Pid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The name in parentheses may hold anything. Of what follows it, the 12th and 13th are user and system time.
+	// The name in parentheses may hold anything. After it, the 12th and 13th fields are user and system time.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	var ticks int64
 	for _, field := range fields[11:13] {
@@ -144,7 +144,7 @@ func (s *Server) CPU(t testing.TB) time.Duration {
 		}
 		ticks += n
 	}
-	return time.Duration(ticks) * (10 * time.Millisecond) // Linux tells it in hundredths of a second everywhere
+	return time.Duration(ticks) * (10 * time.Millisecond) // Linux reports hundredths of a second everywhere
 }
 
 func (s *Server) answers(ctx context.Context) bool {
@@ -192,7 +192,7 @@ func Store(t testing.TB, c s3blob.Config) *s3blob.Store {
 	return store
 }
 
-// makeBucket makes the bucket, unless it is there already.
+// makeBucket makes the bucket, unless it exists.
 func makeBucket(t testing.TB, c s3blob.Config) {
 	t.Helper()
 	options := &minio.Options{Creds: credentials.NewStaticV4(c.AccessKey, c.SecretKey, ""), Region: c.Region}
