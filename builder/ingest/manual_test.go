@@ -1,7 +1,9 @@
 package ingest_test
 
 import (
+	stdcmp "cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"slices"
@@ -23,15 +25,21 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// herald is a source that says what a test has it say.
+// herald is a source with the facts that a test gives it.
 type herald struct {
-	revision string
-	facts    season.Facts
-	down     bool
+	name          string // empty: herald
+	revision      string
+	facts         season.Facts
+	down          bool
+	noncommercial bool
+	sparse        bool
+	unreadable    bool
 }
 
-func (*herald) Name() string            { return "herald" }
-func (*herald) Licence() source.Licence { return source.Licence{Name: "CC0"} }
+func (h *herald) Name() string { return stdcmp.Or(h.name, "herald") }
+func (h *herald) Licence() source.Licence {
+	return source.Licence{Name: "CC0", NonCommercial: h.noncommercial}
+}
 
 func (h *herald) Fetch(_ context.Context, _ time.Time, _, _ int, known source.Known) (source.Payload, error) {
 	switch {
@@ -44,7 +52,10 @@ func (h *herald) Fetch(_ context.Context, _ time.Time, _, _ int, known source.Kn
 }
 
 func (h *herald) Read(packed []byte) (source.Document, error) {
-	return source.Document{Source: "herald", Revision: string(packed), From: 2024, To: 2026, Facts: h.facts}, nil
+	if h.unreadable {
+		return source.Document{}, errors.New("of another format")
+	}
+	return source.Document{Source: h.Name(), Revision: string(packed), From: 2024, To: 2031, Facts: h.facts, Sparse: h.sparse}, nil
 }
 
 // desk is a scheduler on a store, with a source.

@@ -127,6 +127,10 @@ func (g *Ingest) recordStates(ctx context.Context, now time.Time, out *assemble.
 		if err != nil {
 			return err
 		}
+		recorded[i] = before
+		if _, ok := g.documents[before.Source+" "+before.SHA256]; !ok && before.SHA256 != "" {
+			continue // nobody judged the document, because the store did not return it: the last judgement stays
+		}
 		state := g.judged(before, now, out, faults[before.Source])
 		recorded[i] = state
 		if reflect.DeepEqual(before, state) {

@@ -41,6 +41,7 @@ type Host struct {
 	ask      io.WriteCloser
 	answers  *bufio.Reader
 	content  map[string][]byte // by blob
+	only     map[string][]byte // the files of a branch without a repository
 	edits    []Edit
 	fault    func(http.ResponseWriter, *http.Request) bool
 	packed   map[string][]byte // by commit
@@ -101,15 +102,27 @@ func New(t testing.TB, bundle string, now func() time.Time) *Host {
 	if err := h.blobs.Start(); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(h)
-	server.Config.SetKeepAlivesEnabled(false) // a client in a synctest bubble must not wait for a connection
-	h.URL = server.URL + "/f1db/f1db/tar.gz/refs/heads/main"
 	t.Cleanup(func() {
-		server.Close()
 		_ = h.ask.Close()
 		_ = h.blobs.Wait()
 	})
+	h.serve(t)
 	return h
+}
+
+// Of starts a host for a branch whose only commit, at an instant, holds the files.
+func Of(t testing.TB, at time.Time, files map[string][]byte, now func() time.Time) *Host {
+	t.Helper()
+	h := &Host{now: now, only: files, packed: make(map[string][]byte), Commits: []Commit{{strings.Repeat("0", 40), at, "begin"}}}
+	h.serve(t)
+	return h
+}
+
+func (h *Host) serve(t testing.TB) {
+	server := httptest.NewServer(h)
+	server.Config.SetKeepAlivesEnabled(false) // a client in a synctest bubble must not wait for a connection
+	h.URL = server.URL + "/f1db/f1db/tar.gz/refs/heads/main"
+	t.Cleanup(server.Close)
 }
 
 // Edit adds commits that the test makes.
@@ -226,6 +239,9 @@ func (h *Host) Archive(at time.Time) (packed []byte, id string, err error) {
 
 // files returns the files of a commit: things, and the seasons about its year.
 func (h *Host) files(c Commit) (map[string][]byte, error) {
+	if h.only != nil {
+		return maps.Clone(h.only), nil
+	}
 	args := []string{"-C", h.repo, "ls-tree", "-r", c.ID, "--"}
 	for _, folder := range folders {
 		args = append(args, "src/data/"+folder)

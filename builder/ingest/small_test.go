@@ -1,0 +1,805 @@
+package ingest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder"
+	"gridcast/builder/almanac/almanactest"
+	"gridcast/builder/archive"
+	"gridcast/builder/assemble"
+	"gridcast/builder/ingest"
+	"gridcast/builder/ledger"
+	"gridcast/builder/season"
+	"gridcast/builder/settings"
+	"gridcast/builder/source"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/chain"
+	"gridcast/snapshots/blob/faultblob"
+)
+
+// edited is a file of the calendar with one text replaced.
+func edited(gp, old, with string) map[string][]byte {
+	name := raceFolder(gp) + "race.yml"
+	return map[string][]byte{name: bytes.Replace(smallFiles()[name], []byte(old), []byte(with), 1)}
+}
+
+func removed(rounds ...string) map[string][]byte {
+	files := make(map[string][]byte)
+	for _, gp := range rounds {
+		files[raceFolder(gp)+"race.yml"] = nil
+	}
+	return files
+}
+
+// TestSmallSeason: each commit of the source has one outcome: applied blocks, held blocks, events.
+func TestSmallSeason(t *testing.T) {
+	s := newSmall(t)
+	wantSummary(t, "the calendar is known", s.poll(t, s.now), "")
+	requests, sent := s.host.Served()
+	assembled := s.Assembled()
+	wantSummary(t, "no news", s.next(t), "")
+	if now, again := s.host.Served(); now != requests+1 || again != sent || s.Assembled() != assembled {
+		t.Errorf("an idle poll: got %d requests, %d archives and %d assemblies, want 1, 0 and 0", now-requests, again-sent, s.Assembled()-assembled)
+	}
+	if outcome, err := s.Poll(t.Context(), s.now.Add(time.Second), false); err != nil || len(outcome.Polled) != 0 {
+		t.Errorf("a second later: got the polls %v, %v, want none", outcome.Polled, err)
+	}
+	end := smallStart("alps").Add(4 * time.Hour)
+	for _, step := range []struct {
+		what  string
+		files map[string][]byte
+		at    time.Time // zero: two minutes later
+		want  string
+	}{
+		{"qualifying before its start", map[string][]byte{raceFolder("alps") + "qualifying-results.yml": qualified()}, time.Time{}, "applied alps entries; held alps qualifying (early)"},
+		{"no news", nil, time.Time{}, "held alps qualifying (early)"},
+		{"no news, after qualifying", nil, smallStart("alps").Add(-20 * time.Hour), "applied alps qualifying"},
+		{"the result", map[string][]byte{raceFolder("alps") + "race-results.yml": raced("bert-berg", "anna-arno", "carl-coda")}, end, "applied alps result"},
+		{"a start one hour later", edited("bay", "time: 13:00", "time: 14:00"), time.Time{}, "applied bay start; event round_moved"},
+		{"a start three days later", edited("cape", "date: 2030-04-07", "date: 2030-04-10"), time.Time{}, "held cape start (start)"},
+		{"the start is corrected", edited("cape", "", ""), time.Time{}, ""},
+		{"a round is gone", removed("fjord"), time.Time{}, ""},
+		{"another revision without it", map[string][]byte{raceFolder("alps") + "race-results.yml": raced("bert-berg", "carl-coda", "anna-arno")}, time.Time{}, "applied alps result"},
+		{"a day later", nil, end.Add(30 * time.Hour), "event round_postponed"},
+		{"the round is back", edited("fjord", "", ""), time.Time{}, "event round_reinstated"},
+		{"five of six rounds are gone", removed(smallRounds[1:]...), time.Time{}, "held  calendar (shrunken); fault f1db"},
+		{"no news", nil, time.Time{}, "held  calendar (shrunken); fault f1db"},
+		{"the rounds are back", smallFiles(), time.Time{}, "applied bay start; event round_moved"},
+		{"the first result again", map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")}, time.Time{}, "applied alps result"},
+		{"another identifier of a driver", renamed(), time.Time{}, "event driver_renamed"},
+	} {
+		if step.files != nil {
+			s.commit(step.files)
+		}
+		at := step.at
+		if at.IsZero() {
+			at = s.now.Add(2 * time.Minute)
+		}
+		wantSummary(t, step.what, s.poll(t, at), step.want)
+		if gate := s.state(t).Gate; (gate == assemble.ShrinkGate) != strings.Contains(step.want, "shrunken") {
+			t.Errorf("%s: the state of the source has gate %q", step.what, gate)
+		}
+	}
+	log, err := ingest.LoadFactsLog(t.Context(), s.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if origin, ok := log.Origin(2030, "alps", assemble.Qualifying); !ok || origin.Source != "f1db" || !s.Arrived(2030, "alps").Equal(origin.At) {
+		t.Errorf("the qualifying came from %+v and arrived at %s", origin, s.Arrived(2030, "alps"))
+	}
+	if _, ok := log.Origin(2030, "dale", assemble.Start); ok {
+		t.Error("a start of the first archive has an origin")
+	}
+}
+
+// TestSmallFaults: while the source is down or unreadable, the archive stays, the state names the fault,
+// and the waits grow to half an hour.
+func TestSmallFaults(t *testing.T) {
+	page := func(status int, kind, body string) func(http.ResponseWriter, *http.Request) bool {
+		return func(w http.ResponseWriter, _ *http.Request) bool {
+			w.Header().Set("Content-Type", kind)
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+			return true
+		}
+	}
+	for _, test := range []struct {
+		what  string
+		fault func(http.ResponseWriter, *http.Request) bool
+		files map[string][]byte
+		want  source.FaultKind
+		waits []time.Duration
+	}{
+		{"503", page(503, "text/plain", "down"), nil, source.Unreachable, []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 30 * time.Minute, 30 * time.Minute}},
+		{"403", page(403, "text/html", "no"), nil, source.Refused, []time.Duration{30 * time.Minute, 30 * time.Minute}},
+		{"no archive", page(200, "application/x-gzip", "no"), nil, source.Malformed, []time.Duration{30 * time.Second}},
+		{"a start of 900", nil, edited("bay", "time: 13:00", "time: 900"), source.Malformed, []time.Duration{30 * time.Second, time.Minute}},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			s := newSmall(t)
+			s.poll(t, s.now)
+			before := s.state(t)
+			s.host.Misbehave(test.fault)
+			if test.files != nil {
+				s.commit(test.files)
+			}
+			at := s.now.Add(2 * time.Minute)
+			for i, wait := range test.waits {
+				wantSummary(t, test.what, s.poll(t, at), "fault f1db")
+				state := s.state(t)
+				if state.Fault != test.want || state.Failures != i+1 || state.Reason == "" || state.SHA256 != before.SHA256 {
+					t.Errorf("after %d polls the state is %+v, want the fault %s and the document as before", i+1, state, test.want)
+				}
+				if got := state.Next.Sub(at); got != wait {
+					t.Errorf("after %d polls the next is in %s, want %s", i+1, got, wait)
+				}
+				at = state.Next
+			}
+			silent := s.Provenance(s.now.Add(time.Hour)).Sources[0]
+			if !silent.Silent || !silent.Answered.Equal(before.Answered) {
+				t.Errorf("an hour later the public state is %+v, want it silent since %s", silent, before.Answered)
+			}
+			s.host.Misbehave(nil)
+			s.commit(smallFiles())
+			wantSummary(t, "it answers again", s.poll(t, at.Add(2*time.Minute)), "")
+			if state := s.state(t); state.Fault != "" || state.Failures != 0 || state.Reason != "" {
+				t.Errorf("it answers again, and the state is %+v", state)
+			}
+		})
+	}
+}
+
+// TestSmallAccept: a held change waits for a person, who can look at the outcome before they accept it.
+func TestSmallAccept(t *testing.T) {
+	s := newSmall(t)
+	s.poll(t, s.now)
+	s.commit(edited("cape", "date: 2030-04-07", "date: 2030-04-10"))
+	held := s.next(t).Held
+	if len(held) != 1 {
+		t.Fatalf("held are %+v, want the start", held)
+	}
+	if _, err := s.Accept(t.Context(), s.now, "operator:anna", "nothing", ""); err == nil || err.Error() != fmt.Sprintf("accept nothing: no change of that ID waits; there wait [%s]", held[0].ID) {
+		t.Errorf("an unknown ID: got %v", err)
+	}
+	trial, err := s.TrialAccept(t.Context(), s.now, held[0].ID)
+	if err != nil || len(trial.Applied) != 1 || len(trial.Held) != 0 {
+		t.Errorf("a trial: got %+v, %v, want the start applied", trial.Applied, err)
+	}
+	if at := s.round(t, "cape").StartsAt(); !at.Equal(smallStart("cape")) {
+		t.Errorf("after the trial the start is %s, want it unchanged", at)
+	}
+	if accepted, err := s.Accept(t.Context(), s.now, "operator:anna", held[0].ID, "announced"); err != nil || accepted.ID != held[0].ID {
+		t.Fatalf("accept: got %+v, %v", accepted, err)
+	}
+	outcome, err := s.Apply(t.Context(), s.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSummary(t, "accepted", outcome, "applied cape start; event round_moved")
+	if at := s.round(t, "cape").StartsAt(); !at.Equal(smallStart("cape").AddDate(0, 0, 3)) {
+		t.Errorf("the start is %s, want it three days later", at)
+	}
+}
+
+// TestSmallPortraits: portraits follow the settings of the store. Settings that cannot be read change
+// nothing.
+func TestSmallPortraits(t *testing.T) {
+	s := newSmall(t)
+	s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
+	s.poll(t, smallStart("alps").Add(4*time.Hour))
+	url := func() string {
+		t.Helper()
+		stored, err := archive.NewStore(s.store).Load(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stored.Archive.Facts().Headshots.Template
+	}
+	const template = "https://images.example/{driver}.png"
+	if _, err := settings.Update(t.Context(), s.store, func(s *settings.Settings) {
+		s.Headshots = &season.Headshots{Template: template, Drivers: []season.DriverID{"anna-arno"}}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	alone := s.scheduler(t, s.store)
+	alone.Sources = nil
+	if outcome, err := alone.Apply(t.Context(), s.now); err != nil || !outcome.Changed || url() != template {
+		t.Errorf("the archive changed: %t, %v, its template is %q; want %q", outcome.Changed, err, url(), template)
+	}
+	log, err := ingest.LoadFactsLog(t.Context(), s.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if actor := log.Entries[len(log.Entries)-1].Actor; actor != "ingest" {
+		t.Errorf("without a source the portraits changed by %s, want ingest", actor)
+	}
+	object, err := s.store.Get(t.Context(), "settings.json", 1<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.store.Swap(t.Context(), "settings.json", object.Tag, []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	if outcome := s.next(t); outcome.Changed || url() != template {
+		t.Errorf("damaged settings: the archive changed: %t, its template is %q", outcome.Changed, url())
+	}
+}
+
+// second adds a source beside F1DB whose facts are those of F1DB, changed by a test.
+func (s *small) second(t *testing.T, h *herald, checkOnly bool) {
+	t.Helper()
+	s.Sources = append(s.Sources, ingest.Source{Upstream: h, CheckOnly: checkOnly, Every: time.Minute})
+}
+
+// TestSmallSources: a second source fills gaps if its terms are accepted, disputes other results, and
+// its facts are named as non-commercial.
+func TestSmallSources(t *testing.T) {
+	s := newSmall(t)
+	s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
+	s.poll(t, smallStart("alps").Add(4*time.Hour))
+	stored, err := archive.NewStore(s.store).Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &herald{revision: "one", noncommercial: true, sparse: true, facts: stored.Archive.Facts()}
+	h.facts.Seasons = []season.Season{{Year: 2030, Rounds: []season.Round{*s.round(t, "alps")}}}
+	alps := &h.facts.Seasons[0].Rounds[0]
+	alps.Results = append([]season.Result(nil), alps.Results...)
+	alps.Results[0].Driver, alps.Results[1].Driver = alps.Results[1].Driver, alps.Results[0].Driver
+	alps.Qualifying = []season.QualifyingRow{{Driver: "anna-arno", Team: "rosso", Position: 1}}
+	s.second(t, h, true)
+	wantSummary(t, "a check-only source", s.next(t), "disputed alps result")
+	state, err := ingest.LoadPollState(t.Context(), s.store, "herald")
+	if err != nil || len(state.Unlicensed) != 1 || state.Unlicensed[0].Block != assemble.Qualifying || len(state.Disputed) != 1 || !state.CheckOnly {
+		t.Errorf("its state is %+v, %v; want qualifying without a licence and the result disputed", state, err)
+	}
+	if stable := s.Stability(s.inUse(t), 2030, "alps"); !stable.Contested || stable.From == "" {
+		t.Errorf("the disputed result is %+v, want it contested", stable)
+	}
+
+	s.Sources[1].CheckOnly = false
+	h.revision = "two"
+	wantSummary(t, "its terms are accepted", s.next(t), "applied alps qualifying; disputed alps result (disputed)")
+	public := s.Provenance(s.now)
+	var borrowed []string
+	for _, part := range public.Borrowed {
+		borrowed = append(borrowed, fmt.Sprintf("%s %s of %s under %s", part.GrandPrix, part.Block, part.Source, part.Licence))
+	}
+	if diff := cmp.Diff([]string{"alps qualifying of herald under CC0"}, borrowed); diff != "" {
+		t.Errorf("borrowed (-want +got):\n%s", diff)
+	}
+	if len(public.Sources) != 2 || public.Sources[1].Disagreements != 1 || len(public.Disputed) != 1 {
+		t.Errorf("the public state is %+v", public)
+	}
+
+	h.revision, alps.Results = "three", s.round(t, "alps").Results
+	wantSummary(t, "the sources agree", s.next(t), "")
+	if stable := s.Stability(s.inUse(t), 2030, "alps"); stable.Contested || stable.Since.IsZero() || !strings.HasPrefix(stable.From, "of f1db ") {
+		t.Errorf("the undisputed result is %+v, want it of f1db and uncontested", stable)
+	}
+	if stable := s.Stability("another archive", 2030, "alps"); !stable.Contested {
+		t.Errorf("a result of another archive is %+v, want it contested", stable)
+	}
+
+	reader := s.scheduler(t, s.store) // a process that never polls
+	if stable := reader.Stability(s.inUse(t), 2030, "alps"); !stable.Contested || len(reader.PollStates()) != 0 || len(reader.Provenance(s.now).Sources) != 0 {
+		t.Errorf("before Load: got %+v, want everything contested and no states", stable)
+	}
+	if err := reader.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := reader.Stability(s.inUse(t), 2030, "alps"), s.Stability(s.inUse(t), 2030, "alps"); got != want || len(reader.PollStates()) != 2 {
+		t.Errorf("after Load: got %+v and %d states, want %+v and 2", got, len(reader.PollStates()), want)
+	}
+	if d, ok, err := reader.LastDocument(t.Context(), reader.Sources[0]); err != nil || !ok || d.Source != "f1db" {
+		t.Errorf("the last document: got %+v, %t, %v", d.Source, ok, err)
+	}
+	reader.Sources[0].Upstream = &herald{name: "stranger"}
+	if _, ok, err := reader.LastDocument(t.Context(), reader.Sources[0]); err != nil || ok {
+		t.Errorf("the last document of a source that was never polled: got %t, %v", ok, err)
+	}
+}
+
+func (s *small) inUse(t *testing.T) string {
+	t.Helper()
+	stored, err := archive.NewStore(s.store).Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stored.SHA256
+}
+
+func statement(gp season.GrandPrixID, block assemble.Block, r ingest.PartialRound) ingest.Statement {
+	return ingest.Statement{BlockID: assemble.BlockID{Year: 2030, GrandPrix: gp, Block: block}, Entered: r}
+}
+
+// TestSmallManual: manual facts win over the source until they are released, and a source confirms
+// or disputes them.
+func TestSmallManual(t *testing.T) {
+	s := newSmall(t)
+	s.poll(t, s.now)
+	at := smallStart("alps").Add(-20 * time.Hour)
+	rows := []season.QualifyingRow{
+		{Driver: "bert-berg", Team: "verde", Position: 1}, {Driver: "anna-arno", Team: "rosso", Position: 2}, {Driver: "dora-dorn", Team: "bianco", Position: 3},
+	}
+	entry := ingest.ManualEntry{
+		Actor: "operator:anna", Reason: "the source is late",
+		Statements: []ingest.Statement{statement("alps", assemble.Qualifying, ingest.PartialRound{Qualifying: rows})},
+		Drivers: map[season.DriverID]season.Driver{
+			"anna-arno": {ID: "anna-arno", Name: "Anna Arno", FirstName: "Anna", LastName: "Arno", Abbreviation: "ARN", Country: "ITA"},
+			"bert-berg": {ID: "bert-berg", Name: "Bert Berg", FirstName: "Bert", LastName: "Berg", Abbreviation: "BER", Country: "ITA"},
+			"dora-dorn": {ID: "dora-dorn", Name: "Dora Dorn", FirstName: "Dora", LastName: "Dorn", Abbreviation: "DOR", Country: "ITA"},
+		},
+		Teams: map[season.TeamID]season.Team{"rosso": {ID: "rosso", Name: "Rosso"}, "verde": {ID: "verde", Name: "Verde"}, "bianco": {ID: "bianco", Name: "Bianco"}},
+	}
+	trial, err := s.Trial(t.Context(), at, entry)
+	if err != nil || len(trial.Applied) != 1 {
+		t.Fatalf("a trial: got %+v, %v, want qualifying applied", trial.Applied, err)
+	}
+	if len(s.round(t, "alps").Qualifying) != 0 {
+		t.Error("the trial changed the archive")
+	}
+	if err := s.Enter(t.Context(), at, entry); err != nil {
+		t.Fatal(err)
+	}
+	wantSummary(t, "entered", s.poll(t, at), "applied alps qualifying")
+	manual, err := s.Manual(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := entry.Statements[0].BlockID
+	if active, ok := manual.Find(id); !ok || active.Entry.Actor != "operator:anna" || len(manual.Active()) != 1 {
+		t.Errorf("active: got %+v, %t", active, ok)
+	}
+	if e := manual.EntryOf(ingest.Origin{Source: assemble.ManualSource, Revision: "1"}); e == nil || e.Reason != entry.Reason {
+		t.Errorf("the entry of revision 1: got %+v", e)
+	}
+	for _, origin := range []ingest.Origin{{Source: "f1db", Revision: "1"}, {Source: assemble.ManualSource, Revision: "2"}, {Source: assemble.ManualSource, Revision: "x"}} {
+		if e := manual.EntryOf(origin); e != nil {
+			t.Errorf("the entry of %+v: got %+v, want none", origin, e)
+		}
+	}
+	s.commit(map[string][]byte{raceFolder("alps") + "qualifying-results.yml": qualified()})
+	wantSummary(t, "the source has another order", s.next(t), "applied alps entries; disputed alps qualifying (disputed)")
+	if err := s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:ben", Released: []assemble.BlockID{id}}); err != nil {
+		t.Fatal(err)
+	}
+	wantSummary(t, "released", s.next(t), "applied alps qualifying; applied alps qualifying")
+	if got := s.round(t, "alps").Qualifying[0].Driver; got != "anna-arno" {
+		t.Errorf("after the release %s is first, want the order of the source", got)
+	}
+
+	// A release of facts that the source has too changes nothing but the log.
+	same := ingest.PartialRound{Qualifying: s.round(t, "alps").Qualifying}
+	if err := s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:ben", Statements: []ingest.Statement{statement("alps", assemble.Qualifying, same)}}); err != nil {
+		t.Fatal(err)
+	}
+	wantSummary(t, "entered as the source has it", s.next(t), "confirmed alps qualifying")
+	if err := s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:ben", Released: []assemble.BlockID{id}}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		s.next(t)
+	}
+	log, err := ingest.LoadFactsLog(t.Context(), s.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := log.Entries[len(log.Entries)-1]; last.Manual != 4 {
+		t.Errorf("the last entry of the log is %+v, want the fourth manual entry done with", last)
+	}
+}
+
+// TestSmallManualStart: a start that a person enters moves the round with their reason. The source then
+// cannot move it, and an entry that the ledger refuses stays without an event.
+func TestSmallManualStart(t *testing.T) {
+	s := newSmall(t)
+	s.poll(t, s.now)
+	enter := func(gp season.GrandPrixID, start time.Time) {
+		t.Helper()
+		st := statement(gp, assemble.Start, ingest.PartialRound{Date: start.Truncate(24 * time.Hour), Start: start})
+		st.Forced = true
+		if err := s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:anna", Reason: "announced", Statements: []ingest.Statement{st}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	enter("bay", smallStart("bay").Add(2*time.Hour))
+	outcome := s.next(t)
+	enter("bay", smallStart("bay").Add(2*time.Hour))
+	wantSummary(t, "the same again", s.next(t), "disputed bay start (disputed)")
+	wantSummary(t, "a later start", outcome, "applied bay start; disputed bay start (disputed); event round_moved")
+	if e := outcome.Events[0]; e.Actor != "operator:anna" || e.Reason != "announced" {
+		t.Errorf("the event is %+v, want the person and their reason", e)
+	}
+	enter("alps", s.now.Add(-time.Hour))
+	wantSummary(t, "a start in the past", s.next(t), "applied alps start; disputed alps start (disputed); disputed bay start (disputed)")
+}
+
+// TestSmallAliases: a source's name for a driver or a Grand Prix can be merged into ours.
+func TestSmallAliases(t *testing.T) {
+	s := newSmall(t)
+	s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
+	s.poll(t, smallStart("alps").Add(4*time.Hour))
+	out, err := s.TrialAlias(t.Context(), s.now, "carl-coda", "dora-dorn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := out.Facts.Round(2030, "alps"); r.Results[2].Driver != "dora-dorn" {
+		t.Errorf("a trial of an alias: third is %s", r.Results[2].Driver)
+	}
+	named := ingest.ManualEntry{Actor: "operator:anna", Named: []assemble.Alias{{Kind: assemble.TeamAlias, From: "verde", To: "rosso"}}}
+	if err := s.Enter(t.Context(), s.now, named); err != nil {
+		t.Fatal(err)
+	}
+	s.next(t)
+	manual, err := s.Manual(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(named.Named, manual.Named()); diff != "" {
+		t.Errorf("named (-want +got):\n%s", diff)
+	}
+}
+
+// TestSmallSchedulers: of two schedulers one polls, and both end with the same archive.
+func TestSmallSchedulers(t *testing.T) {
+	s := newSmall(t)
+	other := s.scheduler(t, s.store)
+	s.poll(t, s.now)
+	s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
+	s.now = smallStart("alps").Add(4 * time.Hour)
+	first, err := other.Poll(t.Context(), s.now, false)
+	if err != nil || !first.Changed || len(first.Polled) != 1 {
+		t.Fatalf("the first scheduler: got %+v, %v, want it to poll and change the archive", first, err)
+	}
+	second := s.poll(t, s.now)
+	if len(second.Polled) != 0 || second.Changed || second.Archive != first.Archive {
+		t.Errorf("the second scheduler: got %+v, want no poll and the same archive", second)
+	}
+}
+
+// TestSmallRaces: a scheduler that loses a race starts over with the state of the winner: for the claim
+// of a source, for the facts log, and for the archive.
+func TestSmallRaces(t *testing.T) {
+	for what, loses := range map[string]func(faultblob.Call) bool{
+		"the state of the source": func(c faultblob.Call) bool { return c.Op == faultblob.Swap && strings.HasSuffix(c.Key, "/state.json") },
+		"the facts log": func(c faultblob.Call) bool {
+			return c.Op == faultblob.Create && strings.HasPrefix(c.Key, ingest.LogPrefix)
+		},
+		"the archive": func(c faultblob.Call) bool { return c.Op == faultblob.Swap && c.Key == "archive.json" },
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newSmall(t)
+			s.poll(t, s.now)
+			s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
+			s.now = smallStart("alps").Add(4 * time.Hour)
+			done := false
+			store := faultblob.Wrap(s.store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+				if !done && loses(call) {
+					done = true
+					if _, err := s.Poll(t.Context(), s.now, true); err != nil { // the other scheduler is faster
+						t.Error(err)
+					}
+				}
+				return faultblob.Fate{}
+			})
+			slow := s.scheduler(t, store)
+			outcome, err := slow.Poll(t.Context(), s.now, true)
+			if err != nil || !done {
+				t.Fatalf("got %v, and the race happened: %t", err, done)
+			}
+			if what == "the state of the source" && len(outcome.Polled) != 0 {
+				t.Errorf("it polled %v, want the winner alone to poll", outcome.Polled)
+			}
+			again, err := slow.Poll(t.Context(), s.now.Add(time.Hour), false)
+			if err != nil || again.Changed || len(s.round(t, "alps").Results) != 3 || again.Archive != s.inUse(t) {
+				t.Errorf("the next poll: got %+v, %v, want the result in use and no change", again, err)
+			}
+		})
+	}
+	t.Run("without end", func(t *testing.T) {
+		s := newSmall(t)
+		s.poll(t, s.now)
+		s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
+		s.now = smallStart("alps").Add(4 * time.Hour)
+		n := 0
+		store := faultblob.Wrap(s.store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+			if call.Op == faultblob.Create && strings.HasPrefix(call.Key, ingest.LogPrefix) {
+				n++
+				log, err := ingest.LoadFactsLog(t.Context(), s.store)
+				if err != nil {
+					t.Error(err)
+				}
+				if _, err := s.store.Create(t.Context(), call.Key, fmt.Appendf(nil, `{"seq":%d,"previous":%q,"id":"%d","at":"2030-03-10T17:00:00Z","actor":"other"}`, log.Head.Seq+1, log.Head.Hash, n)); err != nil {
+					t.Error(err)
+				}
+			}
+			return faultblob.Fate{}
+		})
+		_, err := s.scheduler(t, store).Poll(t.Context(), s.now, true)
+		if err == nil || err.Error() != "ingest: other schedulers changed the archive 8 times meanwhile" {
+			t.Errorf("got %v, want it to give up", err)
+		}
+	})
+}
+
+// TestSmallCrashes: if any call to the store fails, once or with its answer lost, the next poll ends with
+// the archive and the ledger of a run without a fault.
+func TestSmallCrashes(t *testing.T) {
+	for name, scenario := range map[string]struct {
+		begin, news func(s *small)
+		events      int
+	}{
+		"a result, and a start moves": {func(*small) {}, func(s *small) {
+			s.commit(edited("bay", "time: 13:00", "time: 14:00"))
+			s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
+			s.now = smallStart("alps").Add(4 * time.Hour)
+		}, 1},
+		"a round is gone": {func(s *small) {
+			s.commit(removed("fjord"))
+			s.next(t)
+			s.commit(edited("cape", "laps: 60", "laps: 61"))
+			s.next(t)
+		}, func(s *small) { s.now = s.now.Add(25 * time.Hour) }, 1},
+		"a round is back": {func(s *small) {
+			s.commit(removed("fjord"))
+			s.next(t)
+			s.commit(edited("cape", "laps: 60", "laps: 61"))
+			s.next(t)
+			s.poll(t, s.now.Add(25*time.Hour))
+		}, func(s *small) {
+			s.commit(edited("fjord", "", ""))
+			s.now = s.now.Add(2 * time.Minute)
+		}, 2},
+		"another identifier of a driver": {func(s *small) {
+			s.commit(map[string][]byte{
+				raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda"), raceFolder("alps") + "qualifying-results.yml": qualified(),
+			})
+			s.poll(t, smallStart("alps").Add(4*time.Hour))
+		}, func(s *small) {
+			s.commit(renamed())
+			s.now = s.now.Add(2 * time.Minute)
+		}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			begin := func() *small {
+				s := newSmall(t)
+				s.poll(t, s.now)
+				scenario.begin(s)
+				scenario.news(s)
+				return s
+			}
+			plain := begin()
+			want := plain.poll(t, plain.now)
+			for _, lost := range []bool{false, true} {
+				for n := 1; ; n++ {
+					s := begin()
+					calls := -1
+					fault := map[bool]error{false: errBroken, true: blob.ErrUnknown}[lost]
+					store := faultblob.Wrap(s.store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+						if calls >= 0 && (!lost || call.Op.Writes()) {
+							if calls++; calls == n {
+								return faultblob.Fate{Err: fault, Applied: lost}
+							}
+						}
+						return faultblob.Fate{}
+					})
+					faulty := s.scheduler(t, store)
+					calls = 0
+					if _, err := faulty.Poll(t.Context(), s.now, true); err != nil && !errors.Is(err, fault) {
+						t.Errorf("call %d fails, lost %t: got %v, want the error of the store", n, lost, err)
+					}
+					if calls < n {
+						break
+					}
+					after, err := faulty.Poll(t.Context(), s.now.Add(time.Hour), true)
+					if err != nil || after.Archive != want.Archive {
+						t.Errorf("call %d failed, lost %t: the next poll ends with %.12s, %v, want %.12s", n, lost, after.Archive, err, want.Archive)
+					}
+					if got := s.decided(t); got != scenario.events {
+						t.Errorf("call %d failed, lost %t: the ledger has %d decisions, want %d", n, lost, got, scenario.events)
+					}
+				}
+			}
+		})
+	}
+}
+
+// decided counts the decisions about rounds and drivers in the ledger.
+func (s *small) decided(t *testing.T) int {
+	t.Helper()
+	l, err := ledger.Load(t.Context(), s.store, ledger.AnyKind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := len(l.Fold().Aliases())
+	for record := range l.Fold().Records() {
+		n += len(record.Override.Changes)
+	}
+	return n
+}
+
+// renamed is the small world with another identifier of a driver.
+func renamed() map[string][]byte {
+	return map[string][]byte{
+		"src/data/drivers/carl-coda.yml": nil, "src/data/drivers/carlo-coda.yml": driverFile("carlo-coda", "Carl", "Coda"),
+		raceFolder("alps") + "qualifying-results.yml": bytes.ReplaceAll(qualified(), []byte("carl-coda"), []byte("carlo-coda")),
+		raceFolder("alps") + "race-results.yml":       raced("anna-arno", "bert-berg", "carlo-coda"),
+	}
+}
+
+// TestSmallVerified: once a result is verified, a source cannot take a driver out of it.
+func TestSmallVerified(t *testing.T) {
+	s := newSmall(t)
+	s.poll(t, s.now)
+	s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
+	s.poll(t, smallStart("alps").Add(4*time.Hour))
+	stored, err := s.Facts.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := builder.Policy{AutoVerifyAfter: time.Hour, Stability: s.Stability}
+	events, err := policy.Settle(t.Context(), almanactest.Fresh(t, s.Ledger), stored, s.now.Add(59*time.Minute))
+	if err != nil || len(events) != 0 {
+		t.Errorf("59 minutes after the result arrived: got %+v, %v, want no event", events, err)
+	}
+	events, err = policy.Settle(t.Context(), almanactest.Fresh(t, s.Ledger), stored, s.now.Add(time.Hour))
+	if err != nil || len(events) != 1 || events[0].Type != ledger.ResultVerified {
+		t.Fatalf("an hour after the result arrived: got %+v, %v, want it verified", events, err)
+	}
+	s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg")})
+	wantSummary(t, "a driver is gone", s.poll(t, s.now.Add(2*time.Hour)), "applied alps entries; held alps result (verified)")
+}
+
+// TestSmallStoreFaults: every call returns the error of the store, and changes nothing by halves that a
+// second call does not complete.
+func TestSmallStoreFaults(t *testing.T) {
+	id := assemble.BlockID{Year: 2030, GrandPrix: "alps", Block: assemble.Qualifying}
+	for name, call := range map[string]func(g *ingest.Ingest, at time.Time, held string) error{
+		"Poll": func(g *ingest.Ingest, at time.Time, _ string) error {
+			_, err := g.Poll(t.Context(), at, true)
+			return err
+		},
+		"Apply": func(g *ingest.Ingest, at time.Time, _ string) error { _, err := g.Apply(t.Context(), at); return err },
+		"Load":  func(g *ingest.Ingest, _ time.Time, _ string) error { return g.Load(t.Context()) },
+		"Accept": func(g *ingest.Ingest, at time.Time, held string) error {
+			_, err := g.Accept(t.Context(), at, "operator:anna", held, "")
+			return err
+		},
+		"Enter": func(g *ingest.Ingest, at time.Time, _ string) error {
+			return g.Enter(t.Context(), at, ingest.ManualEntry{Actor: "operator:anna", Released: []assemble.BlockID{id}})
+		},
+		"Manual": func(g *ingest.Ingest, _ time.Time, _ string) error { _, err := g.Manual(t.Context()); return err },
+		"Trial": func(g *ingest.Ingest, at time.Time, _ string) error {
+			_, err := g.Trial(t.Context(), at, ingest.ManualEntry{})
+			return err
+		},
+		"LastDocument": func(g *ingest.Ingest, _ time.Time, _ string) error {
+			_, _, err := g.LastDocument(t.Context(), g.Sources[0])
+			return err
+		},
+		"LoadPollStates": func(g *ingest.Ingest, _ time.Time, _ string) error {
+			_, err := ingest.LoadPollStates(t.Context(), g.Store)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for n := 1; ; n++ {
+				s := newSmall(t)
+				s.poll(t, s.now)
+				s.commit(edited("cape", "date: 2030-04-07", "date: 2030-04-10"))
+				held := s.next(t).Held[0].ID
+				calls := -1
+				store := faultblob.Wrap(s.store, func(context.Context, faultblob.Call) faultblob.Fate {
+					if calls >= 0 {
+						if calls++; calls == n {
+							return faultblob.Fate{Err: errBroken}
+						}
+					}
+					return faultblob.Fate{}
+				})
+				g := s.scheduler(t, store)
+				calls = 0
+				err := call(g, s.now.Add(2*time.Minute), held)
+				if calls < n {
+					break
+				}
+				if err != nil && !errors.Is(err, errBroken) {
+					t.Errorf("call %d to the store fails: got %v, want its error", n, err)
+				}
+				if err := call(g, s.now.Add(4*time.Minute), held); err != nil {
+					t.Errorf("after call %d to the store failed: %v", n, err)
+				}
+			}
+		})
+	}
+}
+
+// TestSmallDamage: a damaged document is a fault of its source and is fetched again; a damaged state
+// counts as empty; a damaged log stops the run.
+func TestSmallDamage(t *testing.T) {
+	replace := func(s *small, key string, data string) {
+		t.Helper()
+		object, err := s.store.Get(t.Context(), key, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.store.Swap(t.Context(), key, object.Tag, []byte(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin := func() *small {
+		s := newSmall(t)
+		s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
+		s.poll(t, smallStart("alps").Add(4*time.Hour))
+		return s
+	}
+	s := begin()
+	replace(s, "sources/f1db/"+s.state(t).SHA256+".zst", "damaged")
+	other := s.scheduler(t, s.store) // without the document in memory
+	outcome, err := other.Apply(t.Context(), s.now)
+	if err != nil || outcome.Faults["f1db"] == nil || outcome.Changed {
+		t.Errorf("a damaged document: got %+v, %v, want a fault and no change", outcome, err)
+	}
+
+	replace(s, "sources/f1db/state.json", "{")
+	if _, err := s.scheduler(t, s.store).Poll(t.Context(), s.now.Add(time.Minute), true); err == nil || !strings.HasSuffix(err.Error(), ".zst is damaged") {
+		t.Errorf("a damaged document that the source sends again: got %v", err)
+	}
+
+	s = begin()
+	replace(s, "sources/f1db/state.json", "{")
+	wantSummary(t, "a damaged state", s.next(t), "")
+	if state := s.state(t); state.SHA256 == "" || state.Polled.IsZero() {
+		t.Errorf("after a damaged state the next one is %+v", state)
+	}
+
+	for _, prefix := range []string{ingest.LogPrefix, ingest.ManualPrefix} {
+		s = begin()
+		if err := s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:anna"}); err != nil {
+			t.Fatal(err)
+		}
+		replace(s, prefix+"00000001.json", "{}")
+		var damage *chain.DamageError
+		if _, err := s.scheduler(t, s.store).Poll(t.Context(), s.now, true); !errors.As(err, &damage) {
+			t.Errorf("a damaged file under %s: got %v", prefix, err)
+		}
+	}
+
+	s = begin()
+	s.Sources[0].Upstream = &herald{name: "f1db", unreadable: true}
+	s.Ingest = &ingest.Ingest{Store: s.store, Facts: s.Facts, Ledger: s.Ledger, Log: s.Log, Sources: s.Sources, Interval: s.Interval}
+	if outcome, err := s.Apply(t.Context(), s.now); err != nil || outcome.Faults["f1db"] == nil {
+		t.Errorf("a document that this release cannot read: got %+v, %v, want a fault", outcome, err)
+	}
+}
+
+// TestSmallFacts: facts that an archive cannot hold are an error, and nothing is in use of them.
+func TestSmallFacts(t *testing.T) {
+	s := newSmall(t)
+	s.commit(map[string][]byte{raceFolder("alps") + "qualifying-results.yml": qualified()})
+	s.poll(t, smallStart("alps").Add(-20*time.Hour))
+	before := s.inUse(t)
+	rows := s.round(t, "alps").Qualifying
+	rows = append([]season.QualifyingRow(nil), rows...)
+	rows[0].Driver, rows[1].Driver = rows[1].Driver, rows[0].Driver
+	rows[0].Segments[0]++ // a nanosecond
+	if err := s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:anna", Statements: []ingest.Statement{statement("alps", assemble.Qualifying, ingest.PartialRound{Qualifying: rows})}}); err != nil {
+		t.Fatal(err)
+	}
+	if outcome, err := s.Apply(t.Context(), s.now); err == nil || s.inUse(t) != before {
+		t.Errorf("got %+v, %v, want an error and the archive as it was", outcome, err)
+	}
+}
+
+var errBroken = errors.New("the disk is full")
