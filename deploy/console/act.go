@@ -18,9 +18,9 @@ import (
 // parser makes the action that a form asks for.
 type parser func(c *Console, r *http.Request) (operator.Action, error)
 
-// actions are the forms of the console, by where they are sent. Each form has beside the fields of its action:
-// reason; seen, the state that the operator looked at; confirm, the answer to the question of the preview;
-// force, to apply an action that the preview refuses.
+// actions are the forms of the console, by path. Beside the fields of its action each form has: reason;
+// seen, the state that the operator looked at; confirm, the answer to the question of the preview; force, to
+// apply an action that the preview refuses.
 var actions = map[string]parser{
 	"POST /rebuild":                     form[operator.Rebuild],
 	"POST /release":                     form[operator.ReleasePublishing],
@@ -65,8 +65,8 @@ func form[A operator.Action](_ *Console, r *http.Request) (operator.Action, erro
 	return a, err
 }
 
-// act applies the action that a form asks for. An action that must be confirmed is first shown:
-// with the status 428 and the preview, which a browser without scripts gets as a form of its own.
+// act applies the action of a form. If the action has a question, act first answers with status 428 and the
+// preview, as a page with a second form or as JSON.
 func (c *Console) act(parse parser) operatorFunc {
 	return func(w http.ResponseWriter, r *http.Request, who visitor) {
 		action, err := parse(c, r)
@@ -77,13 +77,13 @@ func (c *Console) act(parse parser) operatorFunc {
 		request := operator.Request{Actor: who.actor(), Reason: field(r, "reason"), Seen: r.PostFormValue("seen"), Force: r.PostFormValue("force") != ""}
 		confirmed := r.PostFormValue("confirm") != ""
 		var (
-			before    *snapshots.Base // what is published now
+			before    *snapshots.Base // the version published now
 			beforeErr error
 			reading   sync.WaitGroup
 		)
 		reading.Go(func() { before, beforeErr = c.loadBase(r.Context()) })
 		plan, err := c.Operator.Look(r.Context(), action, request)
-		if err == nil && (!confirmed || request.Seen == "") { // else nobody reads the preview
+		if err == nil && (!confirmed || request.Seen == "") { // otherwise nobody reads the preview
 			err = plan.Explain(r.Context())
 		}
 		reading.Wait()
@@ -108,7 +108,7 @@ func (c *Console) act(parse parser) operatorFunc {
 	}
 }
 
-// answer shows what became of an action that was over at once.
+// answer shows the result of a brief action.
 func (c *Console) answer(w http.ResponseWriter, r *http.Request, answer operator.Answer) {
 	switch record := answer.Record.(type) {
 	case keys.StoredKey:
@@ -120,7 +120,7 @@ func (c *Console) answer(w http.ResponseWriter, r *http.Request, answer operator
 	}
 }
 
-// refuseAction says why an action is not done, and what the operator can do about it.
+// refuseAction answers with the reason for a refusal, and with the remedy if there is one.
 func (c *Console) refuseAction(w http.ResponseWriter, r *http.Request, err error) {
 	status := http.StatusUnprocessableEntity
 	switch {
@@ -132,7 +132,7 @@ func (c *Console) refuseAction(w http.ResponseWriter, r *http.Request, err error
 	c.refuse(w, r, status, explain(err))
 }
 
-// asked is the preview of an action with the form that it came from.
+// asked is a preview and the fields of its form, for the second form.
 type asked struct {
 	operator.Preview
 	Action string
@@ -141,7 +141,7 @@ type asked struct {
 
 type formField struct{ Name, Value string }
 
-// ask shows what an action would do, and how to confirm it.
+// ask answers with a preview and its question.
 func (c *Console) ask(w http.ResponseWriter, r *http.Request, p operator.Preview) {
 	if !wantsPage(r) {
 		writeJSON(w, http.StatusPreconditionRequired, map[string]any{
@@ -160,35 +160,35 @@ func (c *Console) ask(w http.ResponseWriter, r *http.Request, p operator.Preview
 	c.render(w, http.StatusPreconditionRequired, "ask", a)
 }
 
-// start begins an action that takes a while and answers the request. The action goes on when the
-// request is over, and ends with a version being served, if it has one built.
+// start answers at once with a run and applies the plan in the background. The run ends when edges serve the
+// version, if the action has one built.
 func (c *Console) start(w http.ResponseWriter, r *http.Request, plan *operator.Plan, before *snapshots.Base) {
 	run := c.runs.begin(plan.Title, plan.Request.Actor)
-	plan.Request.Progress = func(phase string, done, total int) { run.tell(Event{Phase: Phase(phase), Done: done, Total: total}) }
+	plan.Request.Progress = func(phase string, done, total int) { run.add(Event{Phase: Phase(phase), Done: done, Total: total}) }
 	c.wg.Go(func() {
 		last, err := c.apply(c.ctx, run, plan, before)
 		if err != nil {
 			c.Log.Warn("operator's request failed", "what", plan.Title, "operator", run.Operator, "err", err)
-			run.tell(Event{Phase: Failed, Error: explain(err)})
+			run.add(Event{Phase: Failed, Error: explain(err)})
 			return
 		}
 		c.Log.Info("operator's request done", "what", plan.Title, "operator", run.Operator)
 		last.Phase = Done
-		run.tell(last)
+		run.add(last)
 	})
 	c.answerRun(w, r, run)
 }
 
-// apply applies a plan, and has a version built and served if the action leaves one to publish. before was
-// published when the plan was made; nil: it could not be read.
+// apply applies a plan. If the action leaves something unpublished, apply has a version built and waits for
+// the edges. before is the version published at the time of the plan; nil: it could not be read.
 func (c *Console) apply(ctx context.Context, run *Run, plan *operator.Plan, before *snapshots.Base) (Event, error) {
-	run.tell(Event{Phase: Prepare, Text: "recording it"})
+	run.add(Event{Phase: Prepare, Text: "recording it"})
 	answer, err := plan.Apply(ctx)
 	if err != nil {
 		return Event{}, err
 	}
 	if answer.Unpublished != "" {
-		run.tell(Event{Phase: Prepare, Text: answer.Text})
+		run.add(Event{Phase: Prepare, Text: answer.Text})
 		if c.Operator.Hold != nil {
 			defer c.Operator.Hold()()
 		}
@@ -196,7 +196,7 @@ func (c *Console) apply(ctx context.Context, run *Run, plan *operator.Plan, befo
 		if err != nil {
 			return Event{}, fmt.Errorf("%s But it is not published: %w", answer.Text, err)
 		}
-		// The service may have noticed the action, and published what follows from it, before this build had its turn.
+		// The service may have noticed the action and published its effects before this build had its turn.
 		if before != nil && outcome.Version != before.Pointer.Version {
 			outcome.Unchanged = false
 		}
@@ -205,8 +205,8 @@ func (c *Console) apply(ctx context.Context, run *Run, plan *operator.Plan, befo
 	switch {
 	case answer.Receipt == nil:
 		return Event{Text: answer.Text}, nil
-	case answer.Unpublished == "": // else the service that built it has told them
-		c.tellEdges(ctx)
+	case answer.Unpublished == "": // otherwise the service notifies them
+		c.notifyEdges(ctx)
 	}
 	result, err := c.awaitServed(ctx, run, before, *answer.Receipt)
 	return Event{Result: &result, Text: result.summary()}, err

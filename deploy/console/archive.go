@@ -16,11 +16,11 @@ import (
 	"gridcast/deploy/operator"
 )
 
-// maxUpload is the most bytes that an uploaded release may have: several times what one has.
+// maxUpload limits an uploaded release, in bytes, to several times its usual size.
 const maxUpload = 128 << 20
 
-// upload is the archive that was sent last. Between its preview and the answer to its question a
-// browser without scripts cannot send the file again.
+// upload holds the last uploaded archive, because a browser without scripts cannot send the file again with
+// its confirmation.
 type upload struct {
 	mu   sync.Mutex
 	name string
@@ -33,15 +33,14 @@ func (u *upload) keep(name string, file []byte) {
 	u.name, u.file = name, file
 }
 
-// find returns the upload of the sum; false if another one came since.
+// find returns the upload of a sum; false if another upload replaced it.
 func (u *upload) find(sum string) (operator.ImportArchive, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return operator.ImportArchive{File: u.file, Origin: u.name}, u.file != nil && archive.Sum(u.file) == sum
 }
 
-// parseImport reads a release or an archive file: one that is sent, or one at a path of the
-// scheduler's machine.
+// parseImport reads an uploaded release or archive file, or one at a path of the scheduler's machine.
 func (c *Console) parseImport(r *http.Request) (operator.Action, error) {
 	if sum := field(r, "upload"); sum != "" {
 		d, ok := c.upload.find(sum)
@@ -52,12 +51,12 @@ func (c *Console) parseImport(r *http.Request) (operator.Action, error) {
 	}
 	path, name := field(r, "path"), field(r, "path")
 	if file, header, err := r.FormFile("file"); err == nil {
-		defer func() { _ = file.Close() }() // it was only read
+		defer func() { _ = file.Close() }() // read only
 		folder, err := os.MkdirTemp("", "gridcast-import-")
 		if err != nil {
 			return nil, fmt.Errorf("import: %w", err)
 		}
-		defer func() { _ = os.RemoveAll(folder) }() // what is left is of no use to anybody
+		defer func() { _ = os.RemoveAll(folder) }() // temporary files
 		name = filepath.Base(header.Filename)
 		if path, err = saved(folder, name, file); err != nil {
 			return nil, err
@@ -85,9 +84,9 @@ func saved(folder, name string, from multipart.File) (path string, err error) {
 	return path, errors.Join(err, to.Close())
 }
 
-// readRelease returns the archive file that is at the path, or that is made of the release there.
+// readRelease reads an archive file, or converts a release into one.
 func readRelease(path string) ([]byte, error) {
-	if file, err := os.ReadFile(path); err == nil { //nolint:gosec // an operator says where on this machine it lies
+	if file, err := os.ReadFile(path); err == nil { //nolint:gosec // an operator may name any file of this machine
 		if _, err := archive.Decode(bytes.NewReader(file)); err == nil {
 			return file, nil
 		}

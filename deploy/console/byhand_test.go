@@ -39,7 +39,7 @@ func (w *world) silence() {
 	}
 }
 
-// named are the drivers whom a row of the seasons names.
+// named returns the drivers named in a row of the seasons.
 func named(f *season.Facts) map[season.DriverID]season.Driver {
 	drivers := make(map[season.DriverID]season.Driver)
 	for _, s := range f.Seasons {
@@ -125,7 +125,7 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 		}
 	}
 
-	// A slip of the finger is said where the form is, with what it may have been.
+	// A typing error appears beside the form, with a suggestion.
 	const qualifying, grid, result = `form[action='/facts/2024022/qualifying']`, `form[action='/facts/2024022/grid']`, `form[action='/results/2024022/enter']`
 	open(qualifying)
 	typeIn(qualifying, "RSU SAI GAS")
@@ -158,7 +158,7 @@ func TestWeekendByHandOnAPhone(t *testing.T) {
 		t.Fatalf("after the grid was entered there is the pick %+v on %+v", r.Pick, r.Facts.Grid)
 	}
 
-	// The race is run, and nobody says who won.
+	// The race is over, and no source has the winner.
 	w.set(w.weekend.StartsAt().Add(2 * time.Hour))
 	w.build("the race is run")
 	open(result)

@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// Client asks an operator's port, as a program does.
+// Client sends requests to an operator's port, as a program does.
 type Client struct {
 	Address  string // host:port
 	Token    string
 	Operator string // for the audit log
 }
 
-// ErrNobody says that no scheduler listens there.
+// ErrNobody means that no scheduler listens at the address.
 var ErrNobody = errors.New("no scheduler answers")
 
-// Rebuild has the scheduler of a store build, and returns the id of the run.
+// Rebuild makes the scheduler of a store build, and returns the id of the run.
 func (c *Client) Rebuild(ctx context.Context, store, reason string) (id string, err error) {
 	form := url.Values{"reason": {reason}, "store": {store}}
 	response, err := c.do(ctx, http.MethodPost, "/rebuild", strings.NewReader(form.Encode()))
@@ -37,7 +37,7 @@ func (c *Client) Rebuild(ctx context.Context, store, reason string) (id string, 
 	return run.ID, nil
 }
 
-// Follow hands over the events of a run until its last one, which it returns.
+// Follow forwards the events of a run, and returns the last one.
 func (c *Client) Follow(ctx context.Context, id string, told func(Event)) (Event, error) {
 	response, err := c.do(ctx, http.MethodGet, "/runs/"+id+"/events", nil)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *Client) Follow(ctx context.Context, id string, told func(Event)) (Event
 	return Event{}, errors.Join(fmt.Errorf("%s stopped telling about its progress; the audit log of the console says what became of it", c.Address), lines.Err())
 }
 
-// do makes a request; the error is what the port refuses it with.
+// do sends a request. A refusal of the port is an error.
 func (c *Client) do(ctx context.Context, method, path string, form io.Reader) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, "http://"+c.Address+path, form)
 	if err != nil {

@@ -1,15 +1,8 @@
-// Package console is the operator's port: one page that shows what the service does and lets a
-// person step in, and the few requests behind it.
+// Package console is the operator's port: one page that shows the state of the service and lets a person act
+// on it: verify results, decide about rounds, rebuild, roll back, manage keys and webhooks.
 //
-// It is never on the public port. An operator signs in with a token of their own, which says who
-// they are and whether they may change anything, or with the shared token of the process, with
-// which they only say who they are; every change they make is in the audit log before it is made.
-// A browser signs in by a form and is given a cookie; a program sends the token as Authorization:
-// Bearer, and with the shared one may name its operator in X-Operator. Requests that change
-// something are refused when a page of another origin makes them.
-//
-// The console has no logic of its own: it hands actions to the operator as the command line does,
-// and shows the almanac, the ledger and the versions as they are.
+// The port is never public. Operators sign in with a token of their own, which proves their name. With the
+// shared token they can give any name. Every change is in the audit log before it is applied.
 package console
 
 import (
@@ -28,26 +21,26 @@ import (
 	"gridcast/snapshots"
 )
 
-// Config is what a console is given by the process it runs in.
+// Config is the configuration of a console.
 type Config struct {
 	Token    string             // the shared one that signs in; at least MinToken characters
 	Operator *operator.Operator // of the running service
 	Log      *slog.Logger
-	Speed    float64  // how many race seconds a real second has
+	Speed    float64  // race seconds in a real second
 	Address  net.Addr // where the console listens: on loopback it answers only to local names; may be nil
 
-	// Edges are asked what they serve, and how long a new version takes to get there.
+	// Edges are polled for the version that they serve, so that a run can report when a new version arrives.
 	Edges []Edge
 	// EdgesWait is how long a run waits for edges to serve its version before it reports those
 	// that do not; 0: DefaultEdgesWait.
 	EdgesWait time.Duration
-	// Problem says why versions are not built; empty: they are. May be nil.
+	// Problem returns the reason why versions are not built; empty: they are. May be nil.
 	Problem func() string
-	// Sources tells how the sources of the facts stand; may be nil.
+	// Sources returns the sources of facts with their states; may be nil.
 	Sources func() []operator.Source
 }
 
-// MinToken is the least length of a token.
+// MinToken is the minimum length of a token.
 const MinToken = 16
 
 // Validate reports every fault at once.
@@ -77,7 +70,7 @@ type Console struct {
 	wg   sync.WaitGroup
 }
 
-// New returns a console. Close ends what it does in the background.
+// New returns a console. Close ends its background work.
 func New(cfg Config) (*Console, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("operator's port: %w", err)
@@ -121,14 +114,14 @@ func (c *Console) Handler() http.Handler {
 	return secured(adminport.LocalHosts(c.Address, sameOrigin.Handler(mux)))
 }
 
-// secured sets the headers that every answer has. The page brings its style and its script
-// along, and may load nothing else.
+// secured sets the headers of every answer. The page contains its style and script, and may load nothing
+// else.
 func secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", contentSecurityPolicy)
 		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "same-origin") // not no-referrer: it would blank the Origin of our own forms
+		h.Set("Referrer-Policy", "same-origin") // no-referrer would blank the Origin of the console's own forms
 		h.Set("Cache-Control", "no-store")
 		most := int64(maxForm)
 		switch r.URL.Path {
@@ -142,8 +135,8 @@ func secured(next http.Handler) http.Handler {
 	})
 }
 
-// maxForm is the most bytes that a form may have.
+// maxForm limits a form, in bytes.
 const maxForm = 64 << 10
 
-// maxCalendar is the most bytes that the form of a calendar may have: the file, and as text again.
+// maxCalendar limits the form of a calendar, in bytes: the file, and the same again as text.
 const maxCalendar = 4 << 20

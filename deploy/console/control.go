@@ -20,36 +20,41 @@ import (
 	"gridcast/deploy/view"
 )
 
-// controlledRound is a round of race control: what is known of the weekend, and forms to enter what
-// is not.
+// controlSection lists the rounds of race control.
+type controlSection struct {
+	Rounds   []controlledRound
+	Calendar string // the known season as a table that can be edited and imported
+}
+
+// controlledRound is a round of race control: the known facts of the weekend, and forms for the missing
+// ones.
 type controlledRound struct {
 	Session int64
 	Name    string
 	Year    int
 	Start   time.Time
 	State   string
-	Starred string // codes and names of those who may take part, for the lists that are dragged
+	Starred string // codes and names of all possible drivers, for sortable lists
 	Blocks  []controlledBlock
-	Entered bool // somebody entered something that is not released
+	Entered bool // a person entered facts that are not released
 }
 
-// controlledBlock is a part of the weekend that people enter.
+// controlledBlock is a part of the weekend that a person can enter.
 type controlledBlock struct {
 	Block   string
-	Word    string   // as people call it
-	Order   []string // codes as known, or those to be put in order
+	Word    string   // its name for people
+	Order   []string // codes in known order, or to be sorted
 	Known   bool
 	Note    string // where from
 	Hint    string
 	Byhand  bool
-	Ordered bool // it is an order of codes alone
+	Ordered bool // a list of codes without further fields
 }
 
-// roundsInControl is how many coming rounds race control has forms for.
+// roundsInControl limits the coming rounds in race control.
 const roundsInControl = 2
 
-// collectControl makes race control: the race that runs or was run last and has no verified result,
-// and the next ones.
+// collectControl collects race control: the latest race without a verified result, and the next rounds.
 func (c *Console) collectControl(ctx context.Context, p *page, a *almanac.Almanac) error {
 	if c.Operator.Ingest == nil {
 		return nil
@@ -61,7 +66,7 @@ func (c *Console) collectControl(ctx context.Context, p *page, a *almanac.Almana
 		}
 	}
 	var err error
-	if p.Calendar, err = c.Operator.CalendarTemplate(ctx, a.Current); err != nil {
+	if p.Control.Calendar, err = c.Operator.CalendarTemplate(ctx, a.Current); err != nil {
 		return err
 	}
 	coming := a.Coming()
@@ -75,7 +80,7 @@ func (c *Console) collectControl(ctx context.Context, p *page, a *almanac.Almana
 		if err != nil {
 			return err
 		}
-		p.Control = append(p.Control, round)
+		p.Control.Rounds = append(p.Control.Rounds, round)
 	}
 	return nil
 }
@@ -151,7 +156,7 @@ func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.Ma
 	return controlled, nil
 }
 
-// parseCalendar reads a calendar that is sent as a file, or as text where there is none.
+// parseCalendar reads an uploaded calendar, or its text.
 func parseCalendar(_ *Console, r *http.Request) (operator.Action, error) {
 	d := operator.ImportCalendar{File: []byte(r.PostFormValue("text")), Origin: cmp.Or(field(r, "name"), "typed in the console")}
 	if file, header, err := r.FormFile("file"); err == nil {
@@ -161,7 +166,7 @@ func parseCalendar(_ *Console, r *http.Request) (operator.Action, error) {
 			return nil, fmt.Errorf("read %s: %w", header.Filename, err)
 		}
 		d.File, d.Origin = sent, filepath.Base(header.Filename)
-		// A browser without scripts cannot send the file again with the answer to the question.
+		// A browser without scripts cannot send the file again with its confirmation.
 		r.PostForm.Set("text", string(sent))
 		r.PostForm.Set("name", d.Origin)
 	}

@@ -17,15 +17,15 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// Edge is an edge as the operator's port knows it.
+// Edge is an edge, seen from the operator's port.
 type Edge interface {
-	// Name tells edges apart for people.
+	// Name identifies the edge for people.
 	Name() string
-	// Status is what the edge serves.
+	// Status returns the state of the edge.
 	Status(ctx context.Context) (edge.Status, error)
-	// Usage is what each key asked of it.
+	// Usage returns the requests of each key.
 	Usage(ctx context.Context) ([]keys.KeyUsage, error)
-	// Look has the edge look for a new version at once. One that is not told finds it by itself.
+	// Look makes the edge poll the store at once. Without Look it follows within a second or two.
 	Look(ctx context.Context)
 }
 
@@ -40,7 +40,7 @@ func (l localEdge) Usage(context.Context) ([]keys.KeyUsage, error) { return l.ed
 
 func (l localEdge) Look(context.Context) { l.edge.Look() }
 
-// Remote returns the edge whose admin port is at the address, host:port or a URL.
+// Remote returns the edge with an admin port at an address, host:port or a URL.
 func Remote(address string) Edge {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
@@ -66,22 +66,22 @@ func (r remoteEdge) Usage(ctx context.Context) ([]keys.KeyUsage, error) {
 func (r remoteEdge) Look(ctx context.Context) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+"/look", nil)
 	if err != nil {
-		return // Status will say so
+		return // Status reports the problem
 	}
 	if response, err := edgeClient.Do(request); err == nil {
 		_ = response.Body.Close() // it has none
 	}
 }
 
-// edgePatience is how long an edge may take to answer before it counts as unreachable.
+// edgePatience is the timeout of a request to an edge.
 const edgePatience = 2 * time.Second
 
-// maxAnswer bounds what is read of an edge's answer.
+// maxAnswer limits an edge's answer, in bytes.
 const maxAnswer = 4 << 20
 
 var edgeClient = &http.Client{Timeout: edgePatience}
 
-// ask gets a value in the envelope of the API.
+// ask reads a value from the envelope of the API.
 func ask[T any](ctx context.Context, address string) (T, error) {
 	var answer wire.Success[T]
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -106,21 +106,21 @@ func ask[T any](ctx context.Context, address string) (T, error) {
 	return answer.Data, nil
 }
 
-// EdgeReport is what one edge says of itself.
+// EdgeReport is the state of one edge.
 type EdgeReport struct {
 	Name    string
 	Status  edge.Status
 	Usage   []keys.KeyUsage
-	Problem string // why it could not be asked; empty: it could
+	Problem string // why the edge did not answer; empty: it did
 }
 
-// EdgeFault is something that is wrong with an edge, and what mends it.
+// EdgeFault is a problem of an edge, and its remedy.
 type EdgeFault struct {
 	Text string `json:"text"` // continues "the edge …"
 	Fix  string `json:"mend"` // the command
 }
 
-// Faults lists what is wrong with the edge, where the given version is published.
+// Faults returns the problems of the edge while the given version is published.
 func (r *EdgeReport) Faults(published int64) (faults []EdgeFault) {
 	add := func(mend, format string, args ...any) {
 		faults = append(faults, EdgeFault{fmt.Sprintf(format, args...), mend})
@@ -157,7 +157,7 @@ func (r *EdgeReport) Faults(published int64) (faults []EdgeFault) {
 	return faults
 }
 
-// AskEdges asks all edges at once.
+// AskEdges polls all edges concurrently.
 func AskEdges(ctx context.Context, edges []Edge) []EdgeReport {
 	reports := make([]EdgeReport, len(edges))
 	var wg sync.WaitGroup

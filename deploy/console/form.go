@@ -17,10 +17,10 @@ var errNotFound = errors.New("not found")
 // field returns a field of a form without blanks around it.
 func field(r *http.Request, name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
 
-// decode reads the fields of a struct from the path and the form of a request. A field is named as on the
-// command line, or by its tag form; "-" leaves it out. The tag unit is appended to a number, so that
-// a form can ask for days. A field that is required, or has a default on the command line, must be in the
-// form. A struct may have a method ReadForm for the rest.
+// decode reads the fields of a struct from the path and the form of a request. The name of a field is the
+// one on the command line, or its tag form; "-" leaves the field out. The tag unit is appended to a number,
+// so that a form can ask for days. A field that is required, or has a default on the command line, must be
+// in the form. A method ReadForm reads the rest.
 func decode(r *http.Request, into any) error {
 	if err := r.ParseForm(); err != nil {
 		return fmt.Errorf("the form cannot be read: %w", err)
@@ -74,7 +74,7 @@ func decodeStruct(r *http.Request, v reflect.Value) error {
 	return nil
 }
 
-// set gives a value the meaning of a text, whose number has a unit.
+// set parses a text into a value. unit is appended to a number.
 func set(v reflect.Value, text, unit string) error {
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))

@@ -16,8 +16,8 @@ import (
 	"gridcast/edge/keys"
 )
 
-// TestFormsInABrowser fills in the forms that no weekend needs, and forms with faults in them: what
-// came of each is said beside it, where the operator looks.
+// TestFormsInABrowser fills in the forms that other tests leave out, also with faults. Each outcome must
+// appear beside its form.
 func TestFormsInABrowser(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: a browser takes half a minute")

@@ -25,7 +25,7 @@ import (
 	"gridcast/snapshots"
 )
 
-// run is what a run answers with.
+// run is the JSON of a run.
 type run struct {
 	ID    string        `json:"id"`
 	Ended bool          `json:"ended"`
@@ -55,7 +55,7 @@ func (w *world) auditLog() *auditlog.Log {
 	return log
 }
 
-// audit lists what the log has, as "actor action subject reason".
+// audit lists the entries of the audit log as "actor action subject reason".
 func (w *world) audit() []string {
 	w.t.Helper()
 	lines := []string{}
@@ -106,7 +106,7 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// Wrong tokens are slowed down, and keep nobody out who has the right one.
+// Wrong tokens are slowed down, and do not delay the right one.
 func TestGuessingIsSlow(t *testing.T) {
 	w := newWorld(t)
 	for i := range 10 {
@@ -131,7 +131,7 @@ func TestGuessingIsSlow(t *testing.T) {
 	}
 }
 
-// Who has a token of their own is who they are, whatever name they give, until it is revoked.
+// A token of an operator proves their name, whichever name they give, until it is revoked.
 func TestPeople(t *testing.T) {
 	w := newWorld(t)
 	o := &operator.Operator{Store: w.store, Audit: w.auditLog()}
@@ -180,7 +180,7 @@ func TestPeople(t *testing.T) {
 	}
 }
 
-// A page whose own name resolves to this machine gets to the port, but not in.
+// A foreign page that resolves its name to this machine reaches the port, and is refused.
 func TestOnlyLocalNamesReachALocalPort(t *testing.T) {
 	w := newWorld(t, func(c *console.Config) { c.Address = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8090} })
 	for host, want := range map[string]int{
@@ -202,7 +202,7 @@ func TestOnlyLocalNamesReachALocalPort(t *testing.T) {
 	}
 }
 
-// Whoever is signed in must not be made to do something by another page.
+// Another site must not act through the browser of an operator.
 func TestOtherSitesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	cookie := w.do("POST", "/sign-in", url.Values{"name": {"anna"}, "token": {token}}).Cookies()[0]
@@ -295,7 +295,8 @@ func TestVerifyRebuildRollback(t *testing.T) {
 	}
 }
 
-// A verified result of which the source has another classification is told of until it is taken.
+// A verified result stays on the page while the source's classification differs, until an operator takes the
+// source's.
 func TestSourceDiffers(t *testing.T) {
 	w := newWorld(t)
 	w.set(w.weekend.ResultKnownAt())
@@ -350,8 +351,8 @@ func TestCorrectTheSprint(t *testing.T) {
 	}
 }
 
-// The service notices an action by itself too, and may build before whoever did it: their run says all the
-// same what follows from it.
+// The service may publish the effects of an action before the operator's own build. Their run still lists
+// these effects.
 func TestAnotherBuildWasFaster(t *testing.T) {
 	faster := false
 	w := newWorld(t, func(c *console.Config) {
@@ -488,7 +489,7 @@ func TestKeysAndJobs(t *testing.T) {
 		t.Error("the page shows the key once more")
 	}
 
-	// Servers that are told: a form with a question, with and without scripts.
+	// Webhooks: a form with a question, with and without scripts.
 	hook := url.Values{"url": {"https://receiver.example/hook/token"}, "endpoint": {"standings", "calendar.ics"}}
 	if a := w.asOperator("POST", "/webhooks", hook); a.StatusCode != http.StatusPreconditionRequired || !strings.Contains(a.body, "standings, calendar.ics") {
 		t.Errorf("add a webhook: got %s, %s; want to be asked", a.Status, a.body)
@@ -520,7 +521,7 @@ func TestKeysAndJobs(t *testing.T) {
 	}
 }
 
-// fixedEdge says of itself what it is told to.
+// fixedEdge is an edge with a fixed state.
 type fixedEdge struct{ status edge.Status }
 
 func (e fixedEdge) Name() string                                 { return "edge9" }
@@ -528,7 +529,7 @@ func (e fixedEdge) Status(context.Context) (edge.Status, error)  { return e.stat
 func (fixedEdge) Usage(context.Context) ([]keys.KeyUsage, error) { return nil, nil }
 func (fixedEdge) Look(context.Context)                           {}
 
-// Whatever is wrong is red on the page, and says which command mends it.
+// Each problem is red on the page, with the command that helps.
 func TestFaultsAreShown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: a season is replayed for one page")

@@ -12,7 +12,7 @@ import (
 	"gridcast/edge/keys"
 )
 
-// keyView is a key and what it asked of all edges since they were started.
+// keyView is a key with the requests that all edges have counted since their start.
 type keyView struct {
 	keys.StoredKey
 	State             string
@@ -20,7 +20,14 @@ type keyView struct {
 	Requests, Refused uint64
 }
 
+// keysSection lists the keys, and the tiers to choose from.
+type keysSection struct {
+	List  []keyView
+	Tiers []string
+}
+
 func (c *Console) collectKeys(ctx context.Context, p *page, reports []EdgeReport) error {
+	p.Keys.Tiers = c.Operator.Tiers.Names()
 	document, _, err := keys.Load(ctx, c.Operator.Store)
 	if err != nil {
 		return err
@@ -34,15 +41,15 @@ func (c *Console) collectKeys(ctx context.Context, p *page, reports []EdgeReport
 	}
 	now := time.Now()
 	for _, k := range document.Keys {
-		p.Keys = append(p.Keys, keyView{StoredKey: k, Active: k.Active(now), State: view.KeyState(&k, now), Requests: usage[k.ID].Requests, Refused: usage[k.ID].Refused})
+		p.Keys.List = append(p.Keys.List, keyView{StoredKey: k, Active: k.Active(now), State: view.KeyState(&k, now), Requests: usage[k.ID].Requests, Refused: usage[k.ID].Refused})
 	}
-	slices.SortStableFunc(p.Keys, func(a, b keyView) int {
+	slices.SortStableFunc(p.Keys.List, func(a, b keyView) int {
 		return cmp.Or(cmp.Compare(rank(a.Active), rank(b.Active)), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name))
 	})
 	return nil
 }
 
-// createdKey is a new key as it is shown, once.
+// createdKey shows a new key.
 type createdKey struct {
 	ID   string `json:"id"`
 	Key  string `json:"key"`
@@ -51,7 +58,7 @@ type createdKey struct {
 	Text string `json:"text"`
 }
 
-// answerKey says what became of a key.
+// answerKey shows the result of an action on a key.
 func (c *Console) answerKey(w http.ResponseWriter, r *http.Request, k keys.StoredKey, done operator.Answer) {
 	created := createdKey{ID: k.ID, Key: done.Secret, Name: k.Name, Tier: k.Tier, Text: done.Text}
 	switch {

@@ -19,44 +19,66 @@ import (
 	"gridcast/scheduler"
 )
 
-// page is everything the console shows, at one instant.
+// page is the content of the console at one instant.
 type page struct {
-	names      map[int64]string // of rounds, by session key
+	heading
+
+	names   map[int64]string // of rounds, by session key
+	Problem string           // why versions are not built
+	Notices []notice
+
+	Served   served
+	Next     *comingRace
+	Results  resultsSection
+	Control  controlSection
+	Season   seasonView
+	Record   recordView
+	Versions []versionView
+	Keys     keysSection
+	Webhooks webhooksSection
+	Jobs     []jobView
+	Settings settingsSection
+	Sources  sourcesSection
+	Audit    auditSection
+}
+
+// heading is the top of the page.
+type heading struct {
 	Operator   string
-	MayOperate bool // else they only look
+	MayOperate bool // otherwise they can only read
 	RaceTime   time.Time
 	Speed      float64
 	Kind       ledger.Kind
-	Run        *runView // the latest, if it was begun lately
-
-	Problem   string // why versions are not built
-	Notices   []notice
-	Served    served
-	Next      *comingRace
-	Jobs      []jobView
-	Missing   []almanac.MissingFact // facts that are overdue
-	Waiting   []waitingResult
-	Differing []differingResult
-	Control   []controlledRound
-	Calendar  string // of the season as it is known, as a table that can be changed and imported
-	Season    seasonView
-	Record    recordView
-	Versions  []versionView
-	Keys      []keyView
-	Tiers     []string
-	Webhooks  []hookView
-	Topics    []string // of webhooks
-	MaySign   bool     // webhooks can be added and tested here
-	Settings  []operator.Setting
-	Models    []string // that can make the picks
-	Sources   []operator.Source
-	Archives  []archive.Listing
-	Audit     []auditView
-	AuditAll  int // entries in the log
-	Damaged   []auditlog.Damage
+	Run        *runView // the latest run, if it is recent
 }
 
-// notice is something the operator should see first, and what to do about it.
+// resultsSection lists the results that need a decision.
+type resultsSection struct {
+	Waiting   []waitingResult
+	Differing []differingResult
+}
+
+// settingsSection lists the settings of the store, and the models to choose from.
+type settingsSection struct {
+	List   []operator.Setting
+	Models []string
+}
+
+// sourcesSection lists the sources of facts, the overdue facts, and the archives of the store.
+type sourcesSection struct {
+	List     []operator.Source
+	Missing  []almanac.MissingFact
+	Archives []archive.Listing
+}
+
+// auditSection lists the latest entries of the audit log.
+type auditSection struct {
+	List    []auditView
+	All     int // entries in the log
+	Damaged []auditlog.Damage
+}
+
+// notice is a problem with its remedy, at the top of the page.
 type notice struct {
 	Urgent  bool
 	Text    string
@@ -64,7 +86,7 @@ type notice struct {
 	Section string // id of the section to go to
 }
 
-// shown are the numbers of rows that the page has room for.
+// The page shows at most so many rows.
 const (
 	shownVersions = 12
 	shownAudit    = 25
@@ -72,14 +94,14 @@ const (
 	runStaysFor   = 5 * time.Minute
 )
 
-// collect looks at everything once. What can not be read is a notice on the page: the rest is
-// needed all the more.
+// collect reads everything once. A failed read becomes a notice, because then the rest is needed all the
+// more.
 func (c *Console) collect(ctx context.Context, who visitor) page {
 	now := c.Operator.Now()
 	state := c.Operator.Ledger.Current(now)
 	p := page{
-		Operator: who.name, MayOperate: who.role == operator.Operate, RaceTime: now, Speed: c.Speed, Kind: state.Kind(),
-		Jobs: jobViews(c.Operator.Jobs()), Tiers: c.Operator.Tiers.Names(),
+		heading: heading{Operator: who.name, MayOperate: who.role == operator.Operate, RaceTime: now, Speed: c.Speed, Kind: state.Kind()},
+		Jobs:    jobViews(c.Operator.Jobs()),
 	}
 	if run := c.runs.current(); run != nil && (!run.Ended() || time.Since(run.Began) < runStaysFor) {
 		view := viewOf(run)
@@ -89,7 +111,7 @@ func (c *Console) collect(ctx context.Context, who visitor) page {
 		p.Problem = c.Problem()
 	}
 	if c.Sources != nil {
-		p.Sources = c.Sources()
+		p.Sources.List = c.Sources()
 	}
 	reports := AskEdges(ctx, c.Edges)
 	p.trouble(c.collectServed(ctx, &p, reports), "The store cannot be read", "Check the storage. Edges go on serving what they have.", "served")
@@ -99,23 +121,23 @@ func (c *Console) collect(ctx context.Context, who visitor) page {
 	p.trouble(c.collectWebhooks(ctx, &p), "The webhooks cannot be read", "Check the storage.", "webhooks")
 	settings, err := settings.Load(ctx, c.Operator.Store)
 	p.trouble(err, "The settings of the store cannot be read", "Check the storage. Picks are made by what each process was told.", "jobs")
-	p.Settings, p.Models = operator.SettingsOf(settings), predict.Names
+	p.Settings = settingsSection{operator.SettingsOf(settings), predict.Names}
 	archives, err := archive.NewStore(c.Operator.Store).List(ctx)
 	p.trouble(err, "The archives cannot be listed", "Check the storage.", "sources")
-	p.Archives = archives[:min(len(archives), shownArchives)]
+	p.Sources.Archives = archives[:min(len(archives), shownArchives)]
 	p.trouble(c.collectAudit(ctx, &p), "The audit log can not be read, so nothing can be changed from here", "Check the storage.", "audit")
 	p.notices()
 	return p
 }
 
-// trouble makes a notice of an error.
+// trouble adds a notice for an error.
 func (p *page) trouble(err error, what, advice, section string) {
 	if err != nil {
 		p.Notices = append(p.Notices, notice{Urgent: true, Text: what + ": " + err.Error(), Advice: advice, Section: section})
 	}
 }
 
-// notices adds what follows from the state as a whole.
+// notices adds notices about the collected state.
 func (p *page) notices() {
 	add := func(urgent bool, section, advice, format string, args ...any) {
 		p.Notices = append(p.Notices, notice{Urgent: urgent, Text: fmt.Sprintf(format, args...), Advice: advice, Section: section})
@@ -133,22 +155,22 @@ func (p *page) notices() {
 		add(true, "versions", "It stays as it was before. What to do: correct the fact that the reason names, or go back with gridcast archive use, then gridcast rebuild.",
 			"The document %s is out of date: what was made in its place is wrong: %s", d.Path, d.Reason)
 	}
-	for _, d := range p.Damaged {
+	for _, d := range p.Audit.Damaged {
 		add(true, "audit", "It goes on after the damage. Compare the file with a backup: somebody or something changed the record.", "The audit log is damaged at %s", d)
 	}
-	for _, fact := range p.Missing {
+	for _, fact := range p.Sources.Missing {
 		section := "sources"
 		if fact.Code == almanac.ResultMissed {
 			section = "waiting"
 		}
 		add(true, section, "What to do: "+fact.Fix+".", "%s; overdue since %s UTC", sentence(fact.Text), clockTime(fact.Since))
 	}
-	for _, w := range p.Waiting {
+	for _, w := range p.Results.Waiting {
 		if w.Digest != "" {
 			add(false, "waiting", "Compare it with the official document and verify it.", "The result of the %s waits for verification", w.Name)
 		}
 	}
-	for _, d := range p.Differing {
+	for _, d := range p.Results.Differing {
 		add(false, "waiting", "Compare both with the official document. If the source is right, take its classification.",
 			"The source has another classification of the %s of %d than the verified one", d.Name, d.Year)
 	}
@@ -165,7 +187,7 @@ func (p *page) notices() {
 			add(true, "jobs", "It is tried again by itself; run it now once the cause is gone.", "The job %s failed: %s", j.Name, j.LastError)
 		}
 	}
-	for _, s := range p.Sources {
+	for _, s := range p.Sources.List {
 		if s.State != nil && len(s.State.Held) > 0 {
 			add(false, "sources", "Look at what differs, and accept it or leave it.", "%s of the source %s wait for you", changes(len(s.State.Held)), s.Name)
 		}
@@ -180,7 +202,7 @@ func (p *page) notices() {
 	slices.SortStableFunc(p.Notices, func(a, b notice) int { return cmp.Compare(rank(a.Urgent), rank(b.Urgent)) })
 }
 
-// sentence makes text the beginning of one.
+// sentence capitalises a text.
 func sentence(text string) string {
 	if text == "" {
 		return text
@@ -195,10 +217,10 @@ func rank(urgent bool) int {
 	return 1
 }
 
-// jobView is how a job stands.
+// jobView is the state of a job.
 type jobView struct {
 	scheduler.JobStatus
-	State string // in a word
+	State string // one word for the state
 	Bad   bool
 }
 
@@ -219,7 +241,7 @@ func jobViews(all []scheduler.JobStatus) []jobView {
 	return views
 }
 
-// auditView is an entry of the audit log, with its failure if it had one.
+// auditView is an entry of the audit log, with the reason if the action failed.
 type auditView struct {
 	auditlog.Line
 	Failure string
@@ -230,15 +252,15 @@ func (c *Console) collectAudit(ctx context.Context, p *page) error {
 		return err
 	}
 	entries := c.Operator.Audit.Entries()
-	p.AuditAll, p.Damaged = len(entries), c.Operator.Audit.Damage()
+	p.Audit.All, p.Audit.Damaged = len(entries), c.Operator.Audit.Damage()
 	failures := map[int64]string{}
 	for _, e := range slices.Backward(entries) {
 		if e.Action == auditlog.Failed {
 			failures[e.Of] = e.Reason
 			continue
 		}
-		p.Audit = append(p.Audit, auditView{e, failures[e.Seq]})
-		if len(p.Audit) == shownAudit {
+		p.Audit.List = append(p.Audit.List, auditView{e, failures[e.Seq]})
+		if len(p.Audit.List) == shownAudit {
 			break
 		}
 	}
@@ -259,12 +281,12 @@ func (c *Console) collectSeason(ctx context.Context, p *page, now time.Time, sta
 	p.names = roundNames(a)
 	p.Next = nextRace(a)
 	for _, r := range a.Waiting() {
-		p.Waiting = append(p.Waiting, newWaiting(r))
+		p.Results.Waiting = append(p.Results.Waiting, newWaiting(r))
 	}
 	for _, r := range a.Differing() {
-		p.Differing = append(p.Differing, newDiffering(r))
+		p.Results.Differing = append(p.Results.Differing, newDiffering(r))
 	}
-	p.Missing = almanac.Missing(facts.Archive.AsOf(now), state)
+	p.Sources.Missing = almanac.Missing(facts.Archive.AsOf(now), state)
 	p.Season = newSeason(a)
 	p.trouble(c.collectControl(ctx, p, a), "Race control cannot be made", "Check the storage.", "control")
 	p.Record = newRecord(a)

@@ -91,7 +91,7 @@ END:VCALENDAR
 	}
 	do("alias", `form[action='/sources/alias']`, "What sources call kick is kick-sauber", "kind", "a team", "from", "kick", "to", "kick-sauber", "reason", "a source calls them so")
 
-	// The source is silent after the race, and somebody writes down what they saw.
+	// The source is silent after the race, and an operator enters the result.
 	w.set(w.weekend.StartsAt().Add(70 * time.Minute))
 	w.build("the race is run")
 	do("enter", `form[action='/results/2024022/enter']`, "Version", "order", "RUS HAM SAI", "reason", "seen on television")
@@ -117,7 +117,7 @@ END:VCALENDAR
 		t.Errorf("the new key is %q", got)
 	}
 
-	// A server that wants to be told: added, tested, paused by its failures, resumed, given another secret.
+	// A webhook: added, tested, paused after failures, resumed, given another secret.
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	defer receiver.Close()
 	hook := func() webhook.Hook {

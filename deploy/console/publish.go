@@ -17,16 +17,16 @@ import (
 // version in about a second.
 const DefaultEdgesWait = 15 * time.Second
 
-// askEvery is how often a run asks an edge meanwhile.
+// askEvery is the interval at which a run polls an edge.
 const askEvery = 20 * time.Millisecond
 
-// awaitServed says what a published version changed, and waits until the edges serve it.
+// awaitServed waits until the edges serve a published version, and lists the changed variants.
 func (c *Console) awaitServed(ctx context.Context, run *Run, before *snapshots.Base, receipt snapshots.Receipt) (Result, error) {
 	result := Result{
 		Version: receipt.Version, Unchanged: receipt.Unchanged,
 		ObjectsWritten: receipt.ObjectsWritten, ObjectsReused: receipt.ObjectsReused, BuildSeconds: receipt.Seconds,
 	}
-	c.awaitEdges(ctx, run, &result) // first: what is asked of the store meanwhile is asked beside them
+	c.awaitEdges(ctx, run, &result) // first, because the edges take a while
 	var err error
 	if result.Changed, err = c.changedSince(ctx, before, receipt); err != nil {
 		return Result{}, err
@@ -34,8 +34,8 @@ func (c *Console) awaitServed(ctx context.Context, run *Run, before *snapshots.B
 	return result, nil
 }
 
-// tellEdges has every edge look for a version that the service has not built, such as a rollback.
-func (c *Console) tellEdges(ctx context.Context) {
+// notifyEdges makes every edge poll for a version that the service has not built, such as a rollback.
+func (c *Console) notifyEdges(ctx context.Context) {
 	var telling sync.WaitGroup
 	defer telling.Wait()
 	for _, e := range c.Edges {
@@ -43,7 +43,7 @@ func (c *Console) tellEdges(ctx context.Context) {
 	}
 }
 
-// changedSince lists the variants of a published version whose bytes differ from those of the one before.
+// changedSince lists the variants that differ from those in before.
 func (c *Console) changedSince(ctx context.Context, before *snapshots.Base, receipt snapshots.Receipt) ([]string, error) {
 	changed := []string{}
 	if before == nil || before.Pointer.Version == receipt.Version {
@@ -74,7 +74,7 @@ func (c *Console) awaitEdges(ctx context.Context, run *Run, result *Result) {
 	result.Edges = make([]EdgeResult, len(c.Edges))
 	var served sync.Mutex
 	count := 0
-	run.tell(Event{Phase: Serve, Total: len(c.Edges), Text: fmt.Sprintf("version %d is published; edges take it", result.Version)})
+	run.add(Event{Phase: Serve, Total: len(c.Edges), Text: fmt.Sprintf("version %d is published; edges take it", result.Version)})
 	var wg sync.WaitGroup
 	for i, e := range c.Edges {
 		wg.Go(func() {
@@ -85,7 +85,7 @@ func (c *Console) awaitEdges(ctx context.Context, run *Run, result *Result) {
 				served.Lock()
 				defer served.Unlock()
 				count++
-				run.tell(Event{Phase: Serve, Done: count, Total: len(c.Edges), Text: r.Name + " serves it"})
+				run.add(Event{Phase: Serve, Done: count, Total: len(c.Edges), Text: r.Name + " serves it"})
 			}
 		})
 	}
@@ -106,7 +106,7 @@ func awaitVersion(ctx context.Context, e Edge, version int64) string {
 		switch {
 		case err == nil && status.Version >= version:
 			return ""
-		case ctx.Err() != nil: // what it said before tells more
+		case ctx.Err() != nil: // the earlier problem is more precise
 		case err != nil:
 			problem = err.Error()
 		case status.StoreProblem != "":
@@ -122,7 +122,7 @@ func awaitVersion(ctx context.Context, e Edge, version int64) string {
 	}
 }
 
-// summary says in one line what a run did.
+// summary describes the result of a run in a sentence.
 func (r Result) summary() string {
 	if r.Unchanged {
 		return fmt.Sprintf("Nothing has changed: version %d is up to date.", r.Version)
@@ -143,7 +143,7 @@ func (r Result) summary() string {
 	return fmt.Sprintf("%sserved since %s UTC, %.2f s after you asked.", text, r.ServedSince.Format("15:04:05"), r.ServedSeconds)
 }
 
-// explain adds to an error what the operator can do about it.
+// explain adds the remedy to an error.
 func explain(err error) string {
 	var advice string
 	switch {

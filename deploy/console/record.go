@@ -11,7 +11,7 @@ import (
 	"gridcast/deploy/view"
 )
 
-// recordView is how good the picks of the whole ledger were, beside whoever stood on pole.
+// recordView is the accuracy of all picks in the ledger, compared with the drivers on pole.
 type recordView struct {
 	Races      int
 	From, To   int // seasons
@@ -19,11 +19,11 @@ type recordView struct {
 	PoleHits   int
 	Podium     int
 	Running    chart // hits and those of the pole, race by race
-	Calibrated chart // what was said against what came
+	Calibrated chart // predicted against observed frequency
 	Bins       []binView
 }
 
-// binView is a row of the calibration, for those who do not see the plot.
+// binView is a row of the calibration, for people who cannot see the plot.
 type binView struct {
 	Races     int
 	Said, Won string
@@ -98,10 +98,10 @@ type line struct {
 	Points string // of an SVG polyline
 }
 
-// dot is a point with the range in which its true place lies.
+// dot is a point with its confidence interval.
 type dot struct {
 	X, Y, R   int
-	High, Low int // the range on the y axis
+	High, Low int // the interval on the y axis
 	Title     string
 }
 
@@ -150,7 +150,7 @@ func round(most int) []int {
 	return numbers
 }
 
-// runningChart shows the hits of the picks and of the pole, race by race.
+// runningChart shows the hits of the picks and of pole position, race by race.
 func runningChart(hits, pole []int) chart {
 	c := newChart()
 	races := len(hits)
@@ -172,8 +172,7 @@ func runningChart(hits, pole []int) chart {
 	return c
 }
 
-// calibrationChart shows for picks of similar confidence how many came true: on the diagonal
-// the chances are honest.
+// calibrationChart shows the share of correct picks by confidence. Calibrated picks lie on the diagonal.
 func calibrationChart(bins []backtest.Bin) chart {
 	c := newChart()
 	c.ticks(100, 100, "")

@@ -79,5 +79,5 @@ func (c *Console) render(w http.ResponseWriter, status int, name string, data an
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = body.WriteTo(w) // who went away needs no answer
+	_, _ = body.WriteTo(w) // the client may have gone
 }

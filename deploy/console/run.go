@@ -15,9 +15,9 @@ import (
 // Phase is a part of a run.
 type Phase string
 
-// The phases, in their order. A run has those that it needs, and ends with Done or Failed.
+// The phases in sequence. A run skips unneeded phases, and ends with Done or Failed.
 const (
-	Prepare Phase = "prepare" // the action is recorded, facts are loaded, what is due is settled
+	Prepare Phase = "prepare" // the action is logged, facts are loaded, due events are settled
 	Render  Phase = builder.Render
 	Upload  Phase = snapshots.Upload
 	Check   Phase = snapshots.Check
@@ -39,10 +39,10 @@ type Event struct {
 	Error  string  `json:"error,omitzero"`  // of Failed
 }
 
-// Result is what a run did.
+// Result is the outcome of a run.
 type Result struct {
 	Version        int64        `json:"version"`
-	Unchanged      bool         `json:"unchanged"` // everything was as published already
+	Unchanged      bool         `json:"unchanged"` // the published version was up to date
 	Changed        []string     `json:"changed"`   // variants that differ from the version before
 	ObjectsWritten int          `json:"objects_written"`
 	ObjectsReused  int          `json:"objects_reused"`
@@ -52,14 +52,14 @@ type Result struct {
 	Edges          []EdgeResult `json:"edges"`
 }
 
-// EdgeResult says when an edge served the version of a run.
+// EdgeResult is the instant at which an edge served the version of a run.
 type EdgeResult struct {
 	Name    string  `json:"name"`
 	Seconds float64 `json:"seconds,omitzero"` // from the request
 	Problem string  `json:"problem,omitzero"`
 }
 
-// Run is something an operator started that takes a while. It is safe for concurrent use.
+// Run is an action that takes a while. It is safe for concurrent use.
 type Run struct {
 	ID       string
 	Title    string
@@ -71,8 +71,8 @@ type Run struct {
 	changed chan struct{} // closed at the next event
 }
 
-// since returns the events after a number, whether the run has ended, and a channel that is
-// closed when there are more.
+// since returns the events after a number, true if the run has ended, and a channel that closes when more
+// events come.
 func (r *Run) since(seq int) (events []Event, ended bool, more <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +82,7 @@ func (r *Run) since(seq int) (events []Event, ended bool, more <-chan struct{}) 
 	return events, r.ended(), r.changed
 }
 
-// Last is the latest event; the zero one before the first.
+// Last returns the latest event; the zero Event before the first.
 func (r *Run) Last() Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +92,7 @@ func (r *Run) Last() Event {
 	return r.events[len(r.events)-1]
 }
 
-// Ended says whether the run is over.
+// Ended reports whether the run is over.
 func (r *Run) Ended() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,7 +107,7 @@ func (r *Run) ended() bool {
 	return last == Done || last == Failed
 }
 
-// wait waits until the run has ended; false if ctx ends first.
+// wait waits for the end of the run; false if ctx ends first.
 func (r *Run) wait(ctx context.Context) bool {
 	for {
 		_, ended, more := r.since(math.MaxInt)
@@ -122,8 +122,8 @@ func (r *Run) wait(ctx context.Context) bool {
 	}
 }
 
-// tell adds an event. Progress within a phase is thinned out: a reader can not see more.
-func (r *Run) tell(e Event) {
+// add appends an event. It drops progress within a phase that is too fast for a reader.
+func (r *Run) add(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n := len(r.events); n > 0 && !worthTelling(r.events[n-1], e) {
@@ -135,7 +135,7 @@ func (r *Run) tell(e Event) {
 	r.changed = make(chan struct{})
 }
 
-// steps is into how many events the progress of a phase is divided at most.
+// steps limits the reported events of a phase.
 const steps = 20
 
 func worthTelling(last, next Event) bool {
@@ -145,13 +145,13 @@ func worthTelling(last, next Event) bool {
 	return next.Done*steps/next.Total > last.Done*steps/next.Total
 }
 
-// runs remembers the latest runs.
+// runs keeps the latest runs.
 type runs struct {
 	mu     sync.Mutex
 	latest []*Run // oldest first
 }
 
-// keptRuns is how many runs can still be looked at.
+// keptRuns limits the kept runs.
 const keptRuns = 50
 
 func (rs *runs) begin(title, operator string) *Run {
@@ -175,7 +175,7 @@ func (rs *runs) find(id string) (*Run, bool) {
 	return rs.latest[i], true
 }
 
-// current is the latest run, nil if there was none.
+// current returns the latest run; nil if there was none.
 func (rs *runs) current() *Run {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()

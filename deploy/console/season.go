@@ -13,7 +13,7 @@ import (
 	"gridcast/deploy/view"
 )
 
-// comingRace is the next one.
+// comingRace is the next race.
 type comingRace struct {
 	Session     int64
 	Name        string
@@ -37,8 +37,7 @@ func nextRace(a *almanac.Almanac) *comingRace {
 	}
 }
 
-// waitingResult is a race that has begun and has no verified result: the pick beside what the
-// source says.
+// waitingResult is a race without a verified result: the pick beside the source's classification.
 type waitingResult struct {
 	Session int64
 	Name    string
@@ -47,7 +46,7 @@ type waitingResult struct {
 	State   string
 	Pick    *view.Pick
 	Rows    []view.Result // empty: the source has nothing yet
-	Digest  string        // of what is shown, to verify just this
+	Digest  string        // of the shown classification, which the action must match
 	Hit     bool          // the pick names the winner
 	finishing
 }
@@ -68,7 +67,8 @@ func newWaiting(r *almanac.Round) waitingResult {
 	return w
 }
 
-// differingResult is a verified result, of any season, of which the source has another classification by now.
+// differingResult is a verified result, of any season, that differs from the source's present
+// classification.
 type differingResult struct {
 	Session int64
 	Name    string
@@ -139,10 +139,10 @@ type seasonRound struct {
 	finishing
 }
 
-// finishing is the order of a race or a sprint, as a form begins with it.
+// finishing is the initial order in a form for a race or a sprint.
 type finishing struct {
-	Order []string // codes of those who have a place, as it counts now or as known; else of those who take part
-	Names string   // codes and names of those who took part, for the list that is dragged
+	Order []string // codes of placed drivers in valid or known order; without a result, of all who take part
+	Names string   // codes and names of all who took part, for sortable lists
 }
 
 func newFinishing(s stewards.Session) finishing {
@@ -162,8 +162,7 @@ func newFinishing(s stewards.Session) finishing {
 	return f
 }
 
-// started lists those who take part, in the order in which they start as far as that is known: to be
-// put in finishing order.
+// started lists the drivers who take part, in starting order as far as it is known.
 func started(r *almanac.Round) []string {
 	var order []string
 	add := func(d season.DriverID) {

@@ -7,7 +7,7 @@ import (
 	"gridcast/snapshots"
 )
 
-// served is what is published, and what of it the edges serve.
+// served is the published version, and the versions that the edges serve.
 type served struct {
 	Version    int64
 	BuiltAt    time.Time // race time
@@ -18,7 +18,7 @@ type served struct {
 	RollbackOf int64
 	Published  time.Time // real time
 	Ledger     snapshots.Ledger
-	Refused    []snapshots.RefusedEntry // documents that are older than the version
+	Refused    []snapshots.RefusedEntry // documents kept from an earlier version
 	Edges      []edgeView
 }
 
@@ -30,14 +30,14 @@ func (s *served) OverdueBy(now time.Time) time.Duration {
 	return now.Sub(s.DueAt)
 }
 
-// edgeView is what one edge serves.
+// edgeView is the state of one edge.
 type edgeView struct {
 	Name    string
 	Version int64
 	BuiltAt time.Time // race time
-	Behind  bool      // it serves an older version than the one published
+	Behind  bool      // the edge serves an older version than the published one
 	Keys    int
-	Problem string // it cannot be asked
+	Problem string // the edge cannot be reached
 	Faults  []EdgeFault
 }
 

@@ -20,21 +20,20 @@ const (
 	cookieName    = "gridcast_operator"
 	sessionLength = 12 * time.Hour
 
-	// Wrong tokens from one address: nobody types more, and nobody guesses a token with so few.
+	// The limit of wrong tokens from one address: more than any person mistypes, too few to guess a token.
 	maxFailures   = 10
 	failureWindow = time.Minute
-	// maxAddresses bounds how many addresses are remembered; above it the oldest are forgotten.
+	// maxAddresses limits the counted addresses; above it the oldest are dropped.
 	maxAddresses = 1024
 )
 
-// sessions tells who is signed in. A cookie is the name, an instant, which token it was given for,
-// and a signature: nothing is stored, and every process with the shared token agrees. So signing
-// out only makes the browser forget its cookie; a copy of it is valid until its instant. What ends
-// a session everywhere is revoking the person's token, or another shared token for everybody.
+// sessions signs operators in. A cookie holds the name, its expiry, the hash of its token and a signature,
+// so that every process with the same shared token accepts it and none stores it. Signing out deletes the browser's cookie. A stolen copy stays valid until it
+// expires; revoking the operator's token, or changing the shared one, ends it.
 type sessions struct {
 	token   [sha256.Size]byte // the hash of the shared one, so that comparing takes the same time for any length
-	signing [sha256.Size]byte // what cookies are signed with
-	tokens  *operator.Tokens  // of those who have a token of their own
+	signing [sha256.Size]byte // key of the signatures
+	tokens  *operator.Tokens  // operators with a token of their own
 
 	failures failures
 }
@@ -54,15 +53,15 @@ func newSessions(token string, tokens *operator.Tokens) *sessions {
 	}
 }
 
-// visitor is who makes a request.
+// visitor is the person who sends a request.
 type visitor struct {
 	name   string
-	proven bool // by a token of their own; else they only say so
+	proven bool // by a token of their own; otherwise the name is only claimed
 	role   operator.Role
 	token  string // the hash of their own token, empty for the shared one
 }
 
-// actor is the visitor as ledger and audit log name them.
+// actor is the visitor's name in ledger and audit log.
 func (v visitor) actor() string {
 	if v.proven {
 		return operator.Proven + v.name
@@ -70,7 +69,7 @@ func (v visitor) actor() string {
 	return operator.Claimed + v.name
 }
 
-// byToken returns whose token it is. Who holds the shared one gives a name with it.
+// byToken returns the visitor of a token. With the shared token the visitor gives any name.
 func (s *sessions) byToken(ctx context.Context, token, name string) (visitor, bool) {
 	sum := sha256.Sum256([]byte(token))
 	if subtle.ConstantTimeCompare(sum[:], s.token[:]) == 1 {
@@ -80,14 +79,14 @@ func (s *sessions) byToken(ctx context.Context, token, name string) (visitor, bo
 	return visitor{name: p.Name, proven: true, role: p.Role, token: p.SHA256}, ok
 }
 
-// cookie returns the value that says who is signed in until when.
+// cookie returns the value of a cookie for a visitor.
 func (s *sessions) cookie(v visitor, until time.Time) string {
 	said := base64.RawURLEncoding.EncodeToString([]byte(v.name)) + "." + strconv.FormatInt(until.Unix(), 10) + "." + v.token
 	return said + "." + s.sign(said)
 }
 
-// byCookie returns who a cookie says is signed in; false if it is not ours, has ended, or its
-// token is revoked.
+// byCookie returns the visitor of a cookie; false if its signature is wrong, it has expired, or its token
+// was revoked.
 func (s *sessions) byCookie(ctx context.Context, cookie string, now time.Time) (visitor, bool) {
 	i := strings.LastIndexByte(cookie, '.')
 	if i < 0 || !hmac.Equal([]byte(cookie[i+1:]), []byte(s.sign(cookie[:i]))) {
@@ -132,8 +131,8 @@ func (f *failures) note(address string, now time.Time) bool {
 // operatorFunc handles a request of an operator.
 type operatorFunc func(w http.ResponseWriter, r *http.Request, who visitor)
 
-// signedIn lets only operators through, and those who may only look only where nothing changes. A
-// browser is sent to the form; a program is told.
+// signedIn admits operators only. It refuses changes by operators with the role read. It redirects a browser
+// to the sign-in form, and answers a program with a status.
 func (c *Console) signedIn(next operatorFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, status := c.authenticate(r)
@@ -154,7 +153,7 @@ func (c *Console) signedIn(next operatorFunc) http.Handler {
 	})
 }
 
-// authenticate returns who makes the request, or the status to refuse it with.
+// authenticate returns the visitor of a request, or the status of a refusal.
 func (c *Console) authenticate(r *http.Request) (who visitor, status int) {
 	if scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		name := r.Header.Get("X-Operator")
@@ -173,8 +172,8 @@ func (c *Console) authenticate(r *http.Request) (who visitor, status int) {
 	return visitor{}, http.StatusUnauthorized
 }
 
-// checkToken returns whose token it is, or the status to refuse it with. A right token is let in
-// whatever others have tried: only wrong ones are slowed down, each address for itself.
+// checkToken returns the visitor of a token, or the status of a refusal. It slows down wrong tokens for each
+// address, and never delays a right one.
 func (c *Console) checkToken(r *http.Request, token, name string) (visitor, int) {
 	if who, ok := c.sessions.byToken(r.Context(), token, name); ok {
 		return who, 0
@@ -194,7 +193,7 @@ func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request) {
 	c.render(w, http.StatusOK, "sign-in", signInPage{Name: r.URL.Query().Get("name")})
 }
 
-// signInPage is what the form shows.
+// signInPage is the content of the sign-in form.
 type signInPage struct {
 	Name    string
 	Problem string
@@ -225,8 +224,7 @@ func (c *Console) signOut(w http.ResponseWriter, r *http.Request, _ visitor) {
 	http.Redirect(w, r, "/sign-in", http.StatusSeeOther)
 }
 
-// newCookie returns the cookie of a session. On loopback, where TLS is not worth its while, it
-// cannot be a secure one.
+// newCookie returns the cookie of a session. On loopback without TLS it cannot be a secure one.
 func newCookie(r *http.Request, value string, until time.Time) *http.Cookie {
 	return &http.Cookie{ //nolint:gosec // Secure depends on how the console is reached
 		Name: cookieName, Value: value, Path: "/", Expires: until,
@@ -234,8 +232,8 @@ func newCookie(r *http.Request, value string, until time.Time) *http.Cookie {
 	}
 }
 
-// overTLS reports whether the browser speaks TLS, to us or to a proxy before us. Who lies
-// about it only loses their own cookie.
+// overTLS reports whether the browser uses TLS, to this port or to a proxy before it. A client that forges
+// the header only loses its own cookie.
 func overTLS(r *http.Request) bool {
 	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }

@@ -18,9 +18,8 @@ import (
 	"gridcast/deploy/operator"
 )
 
-// TestSourcesOnAPhone: with two sources, one of which says what the gates hold and the other of which
-// has been shut off, a person sees how each stands and what differs, and lets a change through; and
-// everybody sees on the public page how the facts stand.
+// TestSourcesOnAPhone: of two sources, one has held changes and the other fails. An operator sees the state
+// and the differences of both, accepts a change, and the public status page follows.
 func TestSourcesOnAPhone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: a browser takes half a minute")
@@ -96,7 +95,7 @@ func TestSourcesOnAPhone(t *testing.T) {
 		t.Error("the change still waits")
 	}
 
-	// The public page. It says what the operator's does, without what the other source has.
+	// The public page shows the same state, without the unlicensed facts.
 	b.Do(chromedp.Navigate("http://"+w.address+"/status"), chromedp.WaitVisible(chromedp.CSS(`.rounds`)))
 	page := b.Text("main")
 	for _, want := range []string{"How the facts stand", "jolpica, CC BY-NC-SA 4.0, published", "openf1, CC BY-NC-SA 4.0, only compared: no answer", "Under non-commercial terms", "Las Vegas Grand Prix"} {

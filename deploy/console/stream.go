@@ -25,8 +25,8 @@ func viewOf(r *Run) runView {
 	return runView{ID: r.ID, Title: r.Title, Operator: r.Operator, Began: r.Began.UTC(), Ended: r.Ended(), Last: r.Last()}
 }
 
-// answerRun tells who started a run how to follow it: a browser without scripts is sent to the
-// run's page; a script or a program gets its id, at once or, with ?wait, when it has ended.
+// answerRun answers with the address of a run: a redirect for a browser without scripts, else JSON, at once
+// or, with ?wait, after the end of the run.
 func (c *Console) answerRun(w http.ResponseWriter, r *http.Request, run *Run) {
 	if wantsPage(r) {
 		http.Redirect(w, r, "/runs/"+run.ID, http.StatusSeeOther)
@@ -35,7 +35,7 @@ func (c *Console) answerRun(w http.ResponseWriter, r *http.Request, run *Run) {
 	status := http.StatusAccepted
 	if r.URL.Query().Has("wait") {
 		out := http.NewResponseController(w)
-		_ = errors.Join(out.SetReadDeadline(time.Time{}), out.SetWriteDeadline(time.Time{})) // else the limits of the server end it early
+		_ = errors.Join(out.SetReadDeadline(time.Time{}), out.SetWriteDeadline(time.Time{})) // otherwise the server's limits end it early
 		if !run.wait(r.Context()) {
 			return
 		}
@@ -45,7 +45,7 @@ func (c *Console) answerRun(w http.ResponseWriter, r *http.Request, run *Run) {
 	writeJSON(w, status, viewOf(run))
 }
 
-// showRun answers with how a run stands.
+// showRun answers with the state of a run.
 func (c *Console) showRun(w http.ResponseWriter, r *http.Request, who visitor) {
 	run, ok := c.runs.find(r.PathValue("run"))
 	if !ok {
@@ -87,10 +87,10 @@ func (c *Console) streamRun(w http.ResponseWriter, r *http.Request, _ visitor) {
 		}
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // a proxy that collects would defeat the purpose
+	w.Header().Set("X-Accel-Buffering", "no") // a proxy must not buffer the stream
 	out := http.NewResponseController(w)
 	if err := errors.Join(out.SetReadDeadline(time.Time{}), out.SetWriteDeadline(time.Time{})); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return // the limits of the server are for answers that end by themselves
+		return // the server's limits are for short answers
 	}
 	quiet := time.NewTicker(keepAlive)
 	defer quiet.Stop()
@@ -130,10 +130,10 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // who went away needs no answer
+	_, _ = w.Write(body) // the client may have gone
 }
 
-// refuse answers a request that is not carried out, as a page or in the API's error form.
+// refuse answers with an error, as a page or in the API's error form.
 func (c *Console) refuse(w http.ResponseWriter, r *http.Request, status int, message string) {
 	if wantsPage(r) {
 		c.render(w, status, "refused", refusedPage{Status: status, Message: message})
@@ -143,7 +143,7 @@ func (c *Console) refuse(w http.ResponseWriter, r *http.Request, status int, mes
 	writeJSON(w, status, wire.NewError(wire.Code(code), message))
 }
 
-// refusedPage is what a browser without scripts is shown.
+// refusedPage is a refusal for browsers without scripts.
 type refusedPage struct {
 	Status  int
 	Message string

@@ -10,8 +10,7 @@ import (
 	"gridcast/snapshots"
 )
 
-// history remembers the list of versions: making it reads every manifest, and it is the same
-// until the pointer moves.
+// history caches the list of versions until the pointer moves, because listing reads every manifest.
 type history struct {
 	mu     sync.Mutex
 	of     snapshots.Pointer
@@ -22,7 +21,7 @@ type history struct {
 type versionView struct {
 	snapshots.Summary
 	Current bool
-	MayRoll bool // it can be rolled back to
+	MayRoll bool // rollback is possible
 }
 
 func (c *Console) collectVersions(ctx context.Context, p *page) error {
@@ -61,7 +60,7 @@ func (h *history) list(ctx context.Context, c *Console) ([]snapshots.Summary, er
 	return listed, nil
 }
 
-// versionPage shows what a version changed.
+// versionPage is the content of the page of a version.
 type versionPage struct {
 	Operator string
 	Version  int64
@@ -71,14 +70,14 @@ type versionPage struct {
 	Reason   string
 	Current  bool
 	Changes  []snapshots.Difference
-	Values   int  // how many values are shown
-	More     bool // and not all are
+	Values   int  // number of shown values
+	More     bool // some are left out
 }
 
-// shownValues is how many changed values a page lists.
+// shownValues limits the changed values on a page.
 const shownValues = 400
 
-// showVersion shows a version beside the one it was built on.
+// showVersion compares a version with its base.
 func (c *Console) showVersion(w http.ResponseWriter, r *http.Request, who visitor) {
 	version, err := strconv.ParseInt(r.PathValue("version"), 10, 64)
 	if err != nil || version < 1 {
@@ -103,7 +102,7 @@ func (c *Console) showVersion(w http.ResponseWriter, r *http.Request, who visito
 	c.render(w, http.StatusOK, "version", p)
 }
 
-// shorten drops values beyond what a page can show.
+// shorten drops values that exceed the page.
 func (p *versionPage) shorten() {
 	left := shownValues
 	for i := range p.Changes {

@@ -10,22 +10,29 @@ import (
 	"gridcast/scheduler/webhook"
 )
 
-// hookView is a webhook as the page shows it.
+// hookView is a webhook for the page.
 type hookView struct {
 	operator.WebhookStatus
 
 	Host   string
-	Active bool // it is not paused
+	Active bool // not paused
 	Bad    bool
 	Last   *webhook.Attempt
 	Lines  []webhook.Attempt // the latest attempts, newest first
 }
 
-// shownAttempts is how many attempts of a webhook the page has room for.
+// webhooksSection lists the webhooks, and the topics to choose from.
+type webhooksSection struct {
+	List    []hookView
+	Topics  []string
+	MaySign bool // webhooks can be added and tested here
+}
+
+// shownAttempts limits the attempts of a webhook on the page.
 const shownAttempts = 8
 
 func (c *Console) collectWebhooks(ctx context.Context, p *page) error {
-	p.Topics, p.MaySign = webhook.Topics(), c.Operator.Webhooks != nil && c.Operator.Webhooks.Master() != ""
+	p.Webhooks.Topics, p.Webhooks.MaySign = webhook.Topics(), c.Operator.Webhooks != nil && c.Operator.Webhooks.Master() != ""
 	list, err := c.Operator.ListWebhooks(ctx)
 	if err != nil {
 		return err
@@ -38,19 +45,19 @@ func (c *Console) collectWebhooks(ctx context.Context, p *page) error {
 		if len(v.Lines) > 0 {
 			v.Last = &v.Lines[0]
 		}
-		p.Webhooks = append(p.Webhooks, v)
+		p.Webhooks.List = append(p.Webhooks.List, v)
 	}
 	return nil
 }
 
-// webhookNotices are those about webhooks that are not told.
+// webhookNotices adds notices about webhooks that get no messages.
 func (p *page) webhookNotices(add func(urgent bool, section, advice, format string, args ...any)) {
 	unsigned := 0
-	for _, h := range p.Webhooks {
+	for _, h := range p.Webhooks.List {
 		switch {
 		case h.GivenUp:
 			add(false, "webhooks", "Ask its owner, test it, and resume it: it then gets all that it missed, in one message.", "The webhook to %s is paused: %s", h.Host, h.Why)
-		case h.State == webhook.Unsigned, h.Active && !p.MaySign:
+		case h.State == webhook.Unsigned, h.Active && !p.Webhooks.MaySign:
 			unsigned++
 		}
 	}
@@ -59,7 +66,7 @@ func (p *page) webhookNotices(add func(urgent bool, section, advice, format stri
 	}
 }
 
-// createdSecret is a new secret as it is shown, once.
+// createdSecret shows a new secret.
 type createdSecret struct {
 	ID    string `json:"id"`
 	Key   string `json:"key"`
@@ -67,7 +74,7 @@ type createdSecret struct {
 	Text  string `json:"text"`
 }
 
-// answerWebhook says what became of a webhook.
+// answerWebhook shows the result of an action on a webhook.
 func (c *Console) answerWebhook(w http.ResponseWriter, r *http.Request, h webhook.Hook, done operator.Answer) {
 	created := createdSecret{ID: h.ID, Key: done.Secret, Title: fmt.Sprintf("Secret of the webhook to %s", operator.WebhookHost(h)), Text: done.Text}
 	switch {

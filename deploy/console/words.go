@@ -9,7 +9,7 @@ import (
 	"gridcast/scheduler/cadence"
 )
 
-// reasonWords are the reasons of the schedule as people call them.
+// reasonWords are the reasons of the schedule for people.
 var reasonWords = map[string]string{
 	string(cadence.PollWeek):        "the look each week day",
 	string(cadence.PollWeekend):     "the look on a race weekend",
@@ -24,8 +24,8 @@ var reasonWords = map[string]string{
 	string(cadence.Nightly):         "every night",
 }
 
-// say puts a reason of a build or a job, such as "lights_out 2024022", into words.
-func say(reason string, names map[int64]string) string {
+// describe replaces codes in the reason of a build or a job, such as "lights_out 2024022", by words.
+func describe(reason string, names map[int64]string) string {
 	fields := strings.Fields(reason)
 	for i, field := range fields {
 		if words, ok := reasonWords[field]; ok {
@@ -53,10 +53,10 @@ func parts(n int) string {
 	return fmt.Sprintf("%d parts of rounds", n)
 }
 
-// Say puts a reason into words, with the names of the rounds that the page knows.
-func (p *page) Say(reason any) string { return say(fmt.Sprint(reason), p.names) }
+// Say describes a reason with the names of rounds.
+func (p *page) Say(reason any) string { return describe(fmt.Sprint(reason), p.names) }
 
-// SayRound is the name of a round for people, its key if the page does not know it.
+// SayRound returns the name of a round, or its key if the page does not know it.
 func (p *page) SayRound(key int64) string {
 	if name := p.names[key]; name != "" {
 		return name

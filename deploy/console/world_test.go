@@ -42,7 +42,7 @@ func TestMain(m *testing.M) { os.Exit(browsertest.Main(m)) }
 
 const token = "correct horse battery staple"
 
-// world is a service in this process whose race time the test sets, with an edge and a console.
+// world is a service in this process with a settable race time, an edge and a console.
 type world struct {
 	t       testing.TB
 	store   blob.Store
@@ -194,7 +194,7 @@ func (w *world) startConsole(log *slog.Logger, facts *archive.Store, options []f
 	w.t.Cleanup(func() { c.Close(); w.console.Close() })
 }
 
-// round is how a round stands now.
+// round returns the present state of a round.
 func (w *world) round(session int64) *almanac.Round {
 	w.t.Helper()
 	facts, err := w.builder.Facts(w.t.Context())
