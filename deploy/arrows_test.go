@@ -1,4 +1,4 @@
-// Package deploy_test keeps the house in order: who may import whom is a table here, so that a
+// Package deploy_test checks the imports between packages against a table, so that a
 // wrong import fails the build and not a review.
 package deploy_test
 
@@ -17,7 +17,7 @@ import (
 const module = "gridcast/"
 
 // arrows says which of our packages a package may import, by the longest matching prefix of
-// its path. A package may always import what is below itself.
+// its path. A package may always import packages below its own path.
 var arrows = map[string][]string{
 	"schemas":                       {},
 	"schemas/wire":                  {},
@@ -124,7 +124,7 @@ func TestTopLevel(t *testing.T) {
 	}
 }
 
-// imports maps each package of the project, by its path, to what its files import outside
+// imports maps each package of the project, by its path, to the packages that its files import outside
 // tests.
 func imports(t *testing.T) map[string][]string {
 	t.Helper()

@@ -31,8 +31,8 @@ var excused = []struct{ begins, because string }{
 // aCommand is a line of a block in README.md that is meant to be typed.
 var aCommand = regexp.MustCompile(`(?m)^    (?:\$ )?((?:make|curl|gridcast) [^\n]*?)(?: +#[^\n]*)?$`)
 
-// TestReadmeCanBeFollowed types what README.md says into a new clone, in its order, as somebody
-// whose home is empty: only what was downloaded and compiled before is kept.
+// TestReadmeCanBeFollowed types the commands of README.md into a new clone, in their order. The home
+// folder is empty, and only the module and build caches are kept.
 func TestReadmeCanBeFollowed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the demo")
@@ -55,7 +55,7 @@ func TestReadmeCanBeFollowed(t *testing.T) {
 	}
 }
 
-// reader is a newcomer with a clone, who follows the README.
+// reader is a newcomer that follows the README in a clone.
 type reader struct {
 	t       *testing.T
 	clone   string
@@ -66,7 +66,7 @@ type reader struct {
 	typed   int
 }
 
-// output collects what a process prints, while somebody reads it.
+// output collects the output of a process while the test reads it.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -87,7 +87,7 @@ func (o *output) String() string {
 func newcomer(t *testing.T) *reader {
 	home := t.TempDir()
 	n := &reader{t: t, stop: func() {}, clone: filepath.Join(home, "gridcast"), address: porttest.Address(t)}
-	// What git would give: the files of the working tree that it knows or would know.
+	// A clone has the files of the working tree that git knows or would add.
 	clone := exec.Command("sh", "-c", "mkdir -p "+n.clone+" && cd .. && git ls-files -z --cached --others --exclude-standard | tar cf - --null --files-from=- --ignore-failed-read | tar xf - -C "+n.clone)
 	if text, err := clone.CombinedOutput(); err != nil {
 		t.Fatalf("clone: %v\n%s", err, text)
@@ -166,13 +166,13 @@ func (n *reader) serve(line string) {
 	n.server = &output{}
 	cmd.Stdout, cmd.Stderr = n.server, n.server
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) } // make and what it started
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) } // make and its processes
 	if err := cmd.Start(); err != nil {
 		n.t.Fatal(err)
 	}
 	n.stop = func() {
 		stop()
-		_ = cmd.Wait() // it was told to end
+		_ = cmd.Wait() // ended by the signal
 	}
 	n.t.Cleanup(n.stop)
 	n.await("it serves: "+line, func() bool {

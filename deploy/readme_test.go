@@ -30,7 +30,7 @@ func TestReadmeNamesWhatExists(t *testing.T) {
 	for _, walk := range list {
 		name, files, _ := strings.Cut(walk, "**")
 		files, _, _ = strings.Cut(files, "\n\n")
-		// The page that does what the command does is another way in, not another step.
+		// The console page of a command is another way in, not another step.
 		steps := strings.Split(files, "→")
 		if len(steps) > 6 {
 			t.Errorf("%s: %d steps, want at most 6", name, len(steps))

@@ -23,7 +23,7 @@ func TestVersionsApart(t *testing.T) {
 	if _, err := exec.LookPath("nginx"); err != nil {
 		t.Skip("nginx is not on this machine: its cache is not tried")
 	}
-	var version, behind atomic.Value // what is asked for, and what is got
+	var version, behind atomic.Value // the requested version, and the one behind it
 	version.Store("one")
 	behind.Store("one")
 	edge := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +40,7 @@ func TestVersionsApart(t *testing.T) {
 	t.Cleanup(second.Close)
 
 	folder, address := t.TempDir(), porttest.Address(t)
-	for _, parent := range []string{folder, filepath.Dir(folder)} { // what runs as nobody has to get there
+	for _, parent := range []string{folder, filepath.Dir(folder)} { // the user nobody must be able to enter them
 		if err := os.Chmod(parent, 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -17,10 +17,10 @@ import (
 	"gridcast/snapshots/blob/porttest"
 )
 
-// named finds what looks like a command of ours in a text.
+// named matches the commands of gridcast in a text.
 var named = regexp.MustCompile(`\bgridcast((?: [a-z][a-z0-9]*)+)`)
 
-// What an alert or the console tells the person who is paged to run has to be there.
+// TestAdviceNamesCommandsThatExist checks every command that an alert or the console recommends.
 func TestAdviceNamesCommandsThatExist(t *testing.T) {
 	var c cli
 	parser, err := kong.New(&c, kong.Name("gridcast"), kong.DefaultEnvars("GRIDCAST"), kong.Vars{"version": ""})
@@ -71,10 +71,10 @@ func TestAdviceNamesCommandsThatExist(t *testing.T) {
 	}
 }
 
-// ordinary are words that follow the name of the program where no command is meant.
+// ordinary words may follow the name of the program in a sentence.
 var ordinary = map[string]bool{"serves": true, "operator": true, "session": true, "gateway": true, "edges": true, "has": true, "that": true}
 
-// quotedText is what people are shown: all of a text, the strings of a Go file.
+// quotedText returns the parts of a file that people read: all of a text, the strings of a Go file.
 func quotedText(file, text string) string {
 	if !strings.HasSuffix(file, ".go") {
 		return text
@@ -82,8 +82,8 @@ func quotedText(file, text string) string {
 	return strings.Join(regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`).FindAllString(text, -1), "\n")
 }
 
-// A real Prometheus with the rules as they are shipped, but for their patience, sees a real edge
-// stop, and its store.
+// TestPrometheusSeesAnOutage runs a real Prometheus with the shipped rules, whose waiting times are cut
+// to a second. It fires when the store of a real edge is gone, and when the edge stops.
 func TestPrometheusSeesAnOutage(t *testing.T) {
 	t.Parallel() // most of it waits
 	prometheus, err := exec.LookPath("prometheus")
@@ -149,7 +149,7 @@ func TestPrometheusSeesAnOutage(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "store"), filepath.Join(dir, "gone")); err != nil {
 		t.Fatal(err)
 	}
-	// A folder that is not there any more looks like a store that lost its objects.
+	// A missing folder looks like a store that lost its objects.
 	eventually(t, "the keys are gone", func() bool { return firing("GridcastKeysStale") })
 	server.kill(t)
 	eventually(t, "the edge is gone", func() bool { return firing("GridcastProcessGone") })

@@ -27,7 +27,7 @@ func TestCompletion(t *testing.T) {
 		"gridcast archive import f":                {"f1db"},
 		"gridcast serve --express-lane ":           {"on", "off"},
 		"gridcast serve --redis-mode s":            {"strict"},
-		"gridcast keys create --name ":             nil, // whatever it is, it is no command
+		"gridcast keys create --name ":             nil, // any name, no command
 		"gridcast --json keys li":                  {"list"},
 		"gridcast doctor e":                        {"edge"},
 		"gridcast completion ":                     {"bash", "zsh", "fish"},

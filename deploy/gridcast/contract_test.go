@@ -39,14 +39,14 @@ func startDemo(t testing.TB, speed string, args ...string) demo {
 	return d
 }
 
-// TestAtSpeedOne asks one demonstration, whose weekend does not get anywhere while the test runs, all
-// that it can answer: to make one for each question takes a dozen seconds of work.
+// TestAtSpeedOne asks one demonstration everything that it can answer, because a demonstration takes a
+// dozen seconds of CPU time to start. At speed one its weekend stays before qualifying.
 func TestAtSpeedOne(t *testing.T) {
 	t.Parallel() // most of it waits
 	admin := porttest.Address(t)
 	d := startDemo(t, "1", "--express-lane", "on", "--admin-listen", admin)
 	awaitDerived(t, newClient(d.url, d.keys["pro"]))
-	// The contract counts requests, and spends the limits of the demonstration's keys: nobody else asks meanwhile.
+	// The contract counts requests and spends the limits of the keys, so no other test asks meanwhile.
 	t.Run("contract", func(t *testing.T) { contract(t, d, admin) })
 	keys := map[string]string{}
 	for _, tier := range []string{"standard", "pro"} {
@@ -57,8 +57,8 @@ func TestAtSpeedOne(t *testing.T) {
 	t.Run("widget", func(t *testing.T) { widgetElsewhere(t, d) })
 }
 
-// contract holds the real binary against the contract, with the express lane and without.
-// Both edges serve what one demonstration publishes, with the same keys.
+// contract checks the real binary against the contract, with the express lane and without. Both edges
+// serve the versions of one demonstration, with the same keys.
 func contract(t *testing.T, on demo, admin string) {
 	t.Run("lane on", func(t *testing.T) {
 		t.Parallel() // so that the two wait for the window of a limit together
@@ -98,8 +98,8 @@ func onLane(t testing.TB, admin string) float64 {
 	return count
 }
 
-// walkContract walks through what the contract decides, a row for each decision, over the
-// network. Rows that spend a limit come last.
+// walkContract checks every decision of the contract over the network, a row each. Rows that spend a
+// limit come last.
 func walkContract(t *testing.T, d demo) {
 	c, anonymous := newClient(d.url, d.keys["pro"]), newClient(d.url, "")
 
@@ -211,8 +211,8 @@ func walkContract(t *testing.T, d demo) {
 	t.Run("limits: a window of requests, then 429 until it ends", func(t *testing.T) { spendLimit(t, newClient(d.url, d.keys["trial"]), 30) })
 }
 
-// spendLimit sends one request more than a window allows, within one window: where one ends meanwhile
-// it begins again with the next.
+// spendLimit sends one request more than a window allows. If the window ends meanwhile, it begins again
+// in the next one.
 func spendLimit(t *testing.T, c *client, limit int) {
 	var a answer
 	window := ""
@@ -235,8 +235,8 @@ func spendLimit(t *testing.T, c *client, limit int) {
 	}
 }
 
-// everyVariant reads every parameter value of every endpoint, with the keys of all tiers in
-// turn so that no limit is met. It returns how many requests that were.
+// everyVariant reads every parameter value of every endpoint, with the keys of all tiers in turn so that
+// no limit is met. It returns the number of requests.
 func everyVariant(t *testing.T, d demo) int {
 	t.Helper()
 	c := newClient(d.url, d.keys["standard"])
@@ -258,7 +258,7 @@ func everyVariant(t *testing.T, d demo) int {
 		read[v.Endpoint]++
 	}
 	t.Logf("read %v", read)
-	return sum(read) + 1 // that which found the sessions
+	return sum(read) + 1 // the one that listed the sessions
 }
 
 func sum(counts map[catalog.Name]int) int {

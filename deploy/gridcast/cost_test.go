@@ -16,8 +16,8 @@ import (
 	"gridcast/snapshots"
 )
 
-// TestCostOfChanges publishes all seasons since 1950, then what happens at a race weekend, and
-// prints what each build wrote of how much. Nothing may be written but what the event changes.
+// TestCostOfChanges publishes all seasons since 1950, then the events of a race weekend, and prints the
+// share of objects that each build wrote. A build may write only objects that its event changes.
 func TestCostOfChanges(t *testing.T) {
 	t.Parallel() // fills the time in which others wait
 	release := sourcetest.Path(t, sourcetest.F1DB2024)

@@ -69,7 +69,7 @@ func (d demo) manyClients(t testing.TB, n int) []*client {
 }
 
 // TestDemoWeekend watches a whole race weekend through the API: qualifying, the frozen pick,
-// lights out, the result. Two servers have asked to be told, of which one never answers.
+// lights out, the result. Two servers have webhooks, and one of them never answers.
 func TestDemoWeekend(t *testing.T) {
 	t.Parallel() // most of it waits
 	const lasVegas = 2024022
@@ -101,7 +101,7 @@ func TestDemoWeekend(t *testing.T) {
 	})
 	eventually(t, "/next-race moves on at lights out", func() bool { return next().Name == "Qatar Grand Prix" })
 	eventually(t, "the calendar knows of lights out", func() bool { s := round().Status; return s == wire.Live || s == wire.AwaitingResult })
-	// The result waits for the visitor, who verifies it as the banner says.
+	// The result waits for the visitor, and the banner names the command that verifies it.
 	eventually(t, "the demo shows the page of results to verify", func() bool { return waitingPage.MatchString(d.output.String()) })
 	if r := round(); r.Winner != "" {
 		t.Errorf("nobody has verified the result, and the calendar has it: %+v", r)
@@ -128,7 +128,7 @@ func TestDemoWeekend(t *testing.T) {
 	}
 	gridcast(t, d.cmd.Dir, "ledger", "audit", "--store", "dir:.var/demo")
 
-	// Whoever listens has heard of the result, and the other one has held up nothing of the above.
+	// The listening server gets the result, and the silent server has delayed nothing above.
 	eventually(t, "a webhook says that the standings have changed", func() bool {
 		messages, _ := told.messages(secret)
 		return slices.ContainsFunc(messages, func(m wire.PublishedData) bool {
@@ -158,8 +158,8 @@ func TestDemoWeekend(t *testing.T) {
 	}
 }
 
-// saysLive looks through all versions: the calendar of those that were built during the race says that
-// it is live. At the demo's speed that is some seconds, which may pass before anybody asks.
+// saysLive checks that the calendar of every version built during the race says live. It reads the
+// store, because the race takes only some seconds at the demo's speed.
 func (d demo) saysLive(t *testing.T, session int64) {
 	t.Helper()
 	store, w, live := d.store(t), replayedWeekend(t), 0
@@ -194,8 +194,8 @@ func (d demo) saysLive(t *testing.T, session int64) {
 	t.Logf("%d versions were built during the race", live)
 }
 
-// TestDemoWithoutVisitor: a result that nobody verifies is verified by itself, ten minutes of real time
-// after the race where nothing else is said; and Ctrl-C ends it all in order.
+// TestDemoWithoutVisitor checks that the demo verifies a result by rule, by default ten minutes of real
+// time after the race, and that Ctrl-C ends it in order.
 func TestDemoWithoutVisitor(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: makes a demo")
@@ -228,7 +228,7 @@ func TestDemoWithoutVisitor(t *testing.T) {
 var waitingPage = regexp.MustCompile(`/#waiting (?s:.*) (\w+)\.\n`)
 
 // TestSwapsUnderLoad sends 10,000 requests while another version is published every 100 ms:
-// none fails, and every body is exactly what its entity tag says.
+// none fails, and every body matches its entity tag.
 func TestSwapsUnderLoad(t *testing.T) {
 	const requests, minSwaps, workers, keyCount = 10_000, 10, 16, 200
 	d := startDemo(t, "1", "--archive", seasons(t, 2022, 2026))
@@ -278,8 +278,8 @@ func TestSwapsUnderLoad(t *testing.T) {
 
 var instant = regexp.MustCompile(`"generated_at":"[^"]*"`)
 
-// republish publishes the current version with the drivers' standings as of now, unless the demo
-// publishes one meanwhile: then it reports false.
+// republish publishes the current version with the drivers' standings as of now. It returns false if
+// the demo has published another version meanwhile.
 func republish(t *testing.T, store blob.Store) bool {
 	draft, _ := nextStandings(t, store)
 	publisher := snapshots.Publisher{Store: store}
@@ -290,8 +290,8 @@ func republish(t *testing.T, store blob.Store) bool {
 	return err == nil
 }
 
-// nextStandings is the current version with the drivers' standings of 2024 generated a second
-// later, and what they are then.
+// nextStandings returns the current version with the drivers' standings of 2024 generated a second later,
+// and the new body.
 func nextStandings(t *testing.T, store blob.Store) (snapshots.Draft, []byte) {
 	base, err := snapshots.LoadBase(t.Context(), store, nil)
 	if err != nil {

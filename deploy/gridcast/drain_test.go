@@ -22,8 +22,7 @@ import (
 	"gridcast/snapshots/blob/porttest"
 )
 
-// TestDrain stops the real binary under a thousand connections that ask without a pause, with
-// the express lane and without.
+// TestDrain stops the real binary under a thousand busy connections, with the express lane and without.
 func TestDrain(t *testing.T) {
 	s := inDirectory(t)
 	s.build(t, "2024-11-24T05:00:00Z", "--archive", seasons(t, 2022, 2026))
@@ -37,10 +36,9 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// drain holds an edge against the promises of its end: every request that it counts is answered
-// in full, also one of which only half had come; a connection ends without one only where the
-// edge has not begun with its request; nobody is accepted any more; and the process ends well,
-// in time.
+// drain checks the promises of a stopping edge. It answers every request that it counts in full, also
+// one of which only half has arrived. A connection ends without an answer only before its next
+// request is read. New connections are refused, and the process ends well and in time.
 func drain(t *testing.T, p *process, admin, key string) {
 	const connections, before = 1000, 5 // answers on a connection, on average, before the signal
 	address := strings.TrimPrefix(p.url, "http://")
@@ -70,8 +68,8 @@ func drain(t *testing.T, p *process, admin, key string) {
 	case <-time.After(3 * time.Minute):
 		t.Fatalf("only %d answers in three minutes", answered.Load())
 	}
-	// A request and half of another arrive together: when the first is answered the edge has read both,
-	// and the second keeps it from ending, as long as it waits for the rest.
+	// A request and half of another arrive together. When the first is answered the edge has read both,
+	// and it does not end before the rest of the second arrives.
 	half.request = append(slices.Clone(request), request[:20]...)
 	if err := half.exchange(); err != nil {
 		t.Fatal(err)
@@ -150,7 +148,7 @@ func (p *process) refuses(t *testing.T, address string) {
 	}
 }
 
-// asker asks the same on one connection, again and again.
+// asker repeats one request on one connection.
 type asker struct {
 	conn     net.Conn
 	reader   *bufio.Reader
@@ -159,8 +157,8 @@ type asker struct {
 	want     []byte // body of every answer
 }
 
-// errSilent is the end of a connection on which no byte of an answer has come: it was closed
-// while it was idle, and the request crossed the end on its way.
+// errSilent is the end of a connection without a byte of an answer: the edge closed it while it was
+// idle, before the request arrived.
 var errSilent = errors.New("ended without an answer")
 
 // silent returns errSilent for the errors of such an end.
@@ -199,10 +197,10 @@ func (a *asker) ask(answered func()) error {
 	}
 }
 
-// errLast comes with an answer that says that it is the last on its connection.
+// errLast comes with an answer that closes the connection.
 var errLast = errors.New("the last answer")
 
-// exchange sends the request and reads its answer, which must be whole and what was asked for.
+// exchange sends the request and reads its answer, which must be complete and have the expected body.
 func (a *asker) exchange() error {
 	if _, err := a.conn.Write(a.request); err != nil {
 		return silent(err)

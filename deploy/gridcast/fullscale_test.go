@@ -17,7 +17,7 @@ import (
 	"gridcast/snapshots"
 )
 
-// sourceRow is what the comparison reads of F1DB's own files.
+// sourceRow holds the compared fields of F1DB's own files.
 type sourceRow struct {
 	ID             string
 	Name           string
@@ -31,7 +31,7 @@ type sourceRow struct {
 	TotalPodiums   int
 }
 
-// sourceTable reads a table of the release, apart from the importer.
+// sourceTable reads a table of the release without the importer.
 func sourceTable(t *testing.T, release, name string) []sourceRow {
 	t.Helper()
 	z, err := zip.OpenReader(release)
@@ -59,8 +59,8 @@ func namesOf(rows []sourceRow) map[string]string {
 	return names
 }
 
-// TestAllSeasons imports, publishes and serves 1950 to 2024 by the real binary, and compares
-// what a client reads with the release's own files.
+// TestAllSeasons imports, publishes and serves 1950 to 2024 by the real binary, and compares the answers
+// to a client with the release's own files.
 func TestAllSeasons(t *testing.T) {
 	t.Parallel() // fills the time in which others wait
 	release := sourcetest.Path(t, sourcetest.F1DB2024)
@@ -153,7 +153,7 @@ func sameRows(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// residentMiB reads the resident memory of a process, 0 where the system does not tell.
+// residentMiB reads the resident memory of a process, 0 where the system has no such file.
 func residentMiB(t *testing.T, pid int) float64 {
 	t.Helper()
 	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))

@@ -8,8 +8,8 @@ import (
 	"gridcast/deploy/terminal"
 )
 
-// Init asks for what was not given; an empty answer keeps what is shown, and no answer writes
-// nothing.
+// TestInitAsks checks that init asks only for values that no flag gives. An empty answer keeps the shown
+// value, and the end of the answers is an error.
 func TestInitAsks(t *testing.T) {
 	c := initCmd{Client: "first client"}
 	c.Store, c.Listen, c.Redis = "dir:.var/store", "127.0.0.1:8080", "redis://given:6379"

@@ -22,10 +22,9 @@ import (
 // killCount makes TestKilledBuilders kill another number of builders, at most 60.
 const killCount = "GRIDCAST_KILLS"
 
-// TestKilledBuilders kills builders at random moments, most of them while they publish, again
-// and again. An edge follows throughout, and clients read from it: every body is what its tag
-// and a published manifest say, and no version is older than one before. In the end prune finds
-// what the dead have left.
+// TestKilledBuilders kills builders at random moments, most of them while they publish. An edge
+// follows and clients read from it: every body matches its tag and a published manifest, and versions
+// never go back. In the end prune removes the remains of the killed builders.
 func TestKilledBuilders(t *testing.T) {
 	kills := 5
 	if text := os.Getenv(killCount); text != "" {
@@ -53,10 +52,10 @@ func killBuilders(t *testing.T, s storage, kills int, seed uint64) {
 		if died >= kills && abandoned > 0 {
 			break
 		}
-		// Every fourth is left alone: the dead before it must not be in its way.
+		// Every fourth survives, because the killed ones before it must not block it.
 		moment := moment{afterClaim: within(random, window)}
 		switch i % 4 {
-		case 0: // so that some die while they publish, however fast they are
+		case 0: // some die while they publish, even on a fast machine
 			moment.afterClaim = 1
 		case 1:
 			moment.beforeClaim = within(random, 200*time.Millisecond)
@@ -104,18 +103,18 @@ func changingInstants(t *testing.T) []time.Time {
 	return instants
 }
 
-// moment is when a builder is killed: so long after it was started, or, if that is zero, so
-// long after it has claimed a number.
+// moment says when a builder is killed: beforeClaim after its start or, if that is zero, afterClaim after
+// it has claimed a number.
 type moment struct{ beforeClaim, afterClaim time.Duration }
 
 func within(random *rand.Rand, d time.Duration) time.Duration {
 	return 1 + time.Duration(random.Int64N(int64(d)))
 }
 
-// alive is the moment that never comes.
+// alive is a moment that never comes.
 var alive = moment{afterClaim: time.Hour}
 
-// attempted is what became of a build.
+// attempted is the outcome of a build.
 type attempted struct {
 	version   int64 // that is current afterwards, and whole
 	killed    bool
@@ -205,8 +204,8 @@ func (s storage) versions(t *testing.T) []snapshots.Summary {
 	return list
 }
 
-// pruneLeftovers makes everything two days old, prunes by the real binary, and compares what
-// is left with what the current version needs.
+// pruneLeftovers makes everything two days old, prunes by the real binary, and compares the remaining
+// objects with those that the current version needs.
 func (s storage) pruneLeftovers(t *testing.T, died int) {
 	t.Helper()
 	abandoned := 0
@@ -228,8 +227,8 @@ func (s storage) pruneLeftovers(t *testing.T, died int) {
 	gridcast(t, t.TempDir(), "snapshots", "verify", "--store", s.name)
 }
 
-// unneeded lists what is in the store, in a directory also what is being written, beside the
-// current version, the record, keys and archive.
+// unneeded lists the objects, and in a directory the unfinished files, that do not belong to the current
+// version, the record, the keys or the archive.
 func (s storage) unneeded(t *testing.T) []string {
 	t.Helper()
 	base, err := snapshots.LoadBase(t.Context(), s, nil)

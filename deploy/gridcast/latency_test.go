@@ -19,7 +19,7 @@ var verifyStore = flag.String("verify-store", "s3", "the store of that measureme
 var verifyRuns = flag.Int("verify-runs", 0, "measure so many times how long a verified result takes to be served")
 
 // TestVerifyToServed measures the time from the request that verifies a result until the API
-// of both edges answers with it. It looks at the API itself, not at what the edges say.
+// of both edges answers with it. It asks the API, and does not rely on the status of an edge.
 func TestVerifyToServed(t *testing.T) {
 	if *verifyRuns == 0 {
 		t.Skip("a measurement: give -verify-runs 50")
@@ -59,8 +59,8 @@ func TestVerifyToServed(t *testing.T) {
 	t.Logf("verify pressed to served by both edges, %d runs: median %s, p99 %s, fastest %s, slowest %s", len(took), at(0.5), at(0.99), at(0), at(1))
 }
 
-// timeVerify verifies a result and returns how long it took until both edges serve it. It begins when all
-// that followed the one before is published: nobody verifies two within a second.
+// timeVerify verifies a result and returns the time until both edges serve it. It waits until everything
+// after the earlier result is published, because no operator verifies two results within a second.
 func (h *house) timeVerify(t *testing.T, year int, session int64) time.Duration {
 	t.Helper()
 	for before := int64(0); before != h.version(t, h.edges[0]); {
@@ -109,7 +109,7 @@ func (h *house) timeVerify(t *testing.T, year int, session int64) time.Duration 
 	return last
 }
 
-// version is what an edge serves, by its public status.
+// version is the served version, by the public status of an edge.
 func (h *house) version(t testing.TB, c *client) int64 {
 	return data[struct {
 		Version int64 `json:"version"`

@@ -40,19 +40,19 @@ type load struct {
 	client http.Client
 	keys   []string
 
-	// edges are asked in turn. Whoever asks holds mu for reading, so that with mu held nobody
-	// waits for an answer.
+	// edges are asked in turn. A request holds mu for reading, so that no request is open while mu is
+	// locked.
 	mu    sync.RWMutex
 	edges []string
 
-	counts sync.Mutex // guards what follows
+	counts sync.Mutex // guards the fields below
 	sent   int
 	failed int
 	faults []error // the first few
 	took   []time.Duration
 }
 
-// loadTargets are what clients ask for.
+// loadTargets are the paths that clients ask for.
 var loadTargets = []string{"/standings", "/standings?year=2024", "/calendar", "/drivers", "/predictions", "/next-race", "/accuracy"}
 
 func newLoad(keys []string, edges ...string) *load {
@@ -104,7 +104,7 @@ func (l *load) request(n int) {
 	}
 }
 
-// ask returns an error unless the answer is a success whose body is what its entity tag says.
+// ask returns an error unless the answer is a success with a body that matches its entity tag.
 func (l *load) ask(url, key string) error {
 	request, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
@@ -134,14 +134,14 @@ func tagOf(body []byte) string {
 	return `"` + hex.EncodeToString(sum[:])[:32] + `"`
 }
 
-// balance asks only these edges from now on. When it returns, no other has a request open.
+// balance asks only these edges from now on. When it returns, no other edge has an open request.
 func (l *load) balance(edges ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.edges = edges
 }
 
-// report logs what was asked, and fails the test if anything failed.
+// report logs the number of requests and their times, and fails the test if one failed.
 func (l *load) report(t testing.TB) {
 	t.Helper()
 	l.counts.Lock()

@@ -19,11 +19,11 @@ import (
 
 // TestMain makes gridcast a command of the scripts in testdata, run by this test binary.
 func TestMain(m *testing.M) {
-	// Facts come from what the tests bring, not from the world.
+	// Facts come from the files of the tests, and no source is polled.
 	if err := os.Setenv("GRIDCAST_NO_SOURCES", "true"); err != nil {
 		panic(err)
 	}
-	// Most tests wait for processes that wait themselves: several at a time keep two cores busy.
+	// Most tests wait for processes, so several at a time keep two cores busy.
 	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
 		panic(err)
 	}
@@ -45,8 +45,8 @@ func seasons(t testing.TB, from, to int) string {
 	return path
 }
 
-// maxBinary is what the binary may weigh: it is copied to every edge. A quarter of it are the
-// commands of the Redis library, which a program that finds methods by name keeps.
+// maxBinary bounds the size of the binary, because it is copied to every edge. A quarter of it are the
+// commands of the Redis library, which the linker keeps in a program that finds methods by name.
 const maxBinary = 40_000_000
 
 func TestBinarySize(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // metricName finds the names of our metrics in rules, dashboards and expositions.
 var metricName = regexp.MustCompile(`\bgridcast_[a-z_]+`)
 
-// exposed returns what an admin port exposes.
+// exposed returns the metrics of an admin port.
 func exposed(t testing.TB, admin string) string {
 	t.Helper()
 	client := http.Client{Timeout: time.Minute}
@@ -34,15 +34,15 @@ func exposed(t testing.TB, admin string) string {
 // metricsOfSources are exposed when a source has answered, which TestLasVegas2025 of deploy/service checks.
 var metricsOfSources = []string{"gridcast_source_answered_seconds", "gridcast_source_disagreements"}
 
-// What rules and dashboards ask for has to be there: a renamed metric would silence an alert.
+// TestRulesAndDashboardsNameMetricsThatExist guards against a renamed metric, which would silence an alert.
 func TestRulesAndDashboardsNameMetricsThatExist(t *testing.T) {
 	admin := porttest.Address(t)
 	dir := t.TempDir()
 	key := newKey(t, dir, "dir:store", "pro") // without one an edge is not ready
 	server := startServer(t, dir, "serve", "--store", "dir:store", "--now", "2024-07-01T12:00:00Z", "--model", "grid-frequency", "--archive", seasons(t, 2022, 2026), "--admin-listen", admin,
-		"--redis", "redis://127.0.0.1:9") // nobody is there: its metrics are
+		"--redis", "redis://127.0.0.1:9") // nothing listens there, and its metrics are exposed
 	metrics := exposed(t, admin)
-	// A service whose Redis is away from the start serves, counts by itself, and says so.
+	// Without Redis from the start, the service serves, counts by itself, and says so in /status.
 	if a := newClient(server.url, key).get(t, "/standings"); a.status != http.StatusOK || a.header.Get("X-RateLimit-Limit") != "600" {
 		t.Errorf("without Redis: got status %d and the limit %q, want 200 and 600", a.status, a.header.Get("X-RateLimit-Limit"))
 	}

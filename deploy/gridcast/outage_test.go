@@ -91,7 +91,7 @@ func TestOutageUnderLoad(t *testing.T) {
 		back.Sub(began).Seconds(), ready.Seconds(), published.Sub(back).Seconds(), time.Since(published).Seconds())
 }
 
-// edgeStatus is what /status says to anybody.
+// edgeStatus is the public answer of /status.
 type edgeStatus struct {
 	Version      int64  `json:"version"`
 	StoreProblem string `json:"store_problem"`

@@ -16,7 +16,7 @@ func (f *full) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A command whose output is lost fails, and says so once.
+// TestLostOutputFails checks that a command with lost output fails, with one message.
 func TestLostOutput(t *testing.T) {
 	var complaint strings.Builder
 	out := &full{writes: 1}

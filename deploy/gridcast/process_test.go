@@ -24,11 +24,11 @@ type process struct {
 	cmd    *exec.Cmd
 	url    string // http://host:port of the API
 	output lockedBuffer
-	ended  chan error // what the process ended with
+	ended  chan error // the error of the ended process, or nil
 	killed bool       // by the test
 }
 
-// lockedBuffer collects what a process prints while a test looks at it.
+// lockedBuffer collects the output of a process while a test reads it.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -57,8 +57,8 @@ func startServer(t testing.TB, dir string, args ...string) *process {
 	return launch(t, dir, "http://"+address, "/readyz", append(args, "--listen", address))
 }
 
-// startScheduler starts a scheduler, whose url is that of the operator's port, and waits until
-// that answers. The operator's token is in the file "token" of dir.
+// startScheduler starts a scheduler and waits until the operator's port answers, which is its url. The
+// operator's token is in the file "token" of dir.
 func startScheduler(t testing.TB, dir string, args ...string) *process {
 	t.Helper()
 	address := porttest.Address(t)
@@ -138,8 +138,7 @@ func (p *process) kill(t testing.TB) {
 	<-p.ended
 }
 
-// await polls until the condition holds; it fails the test if the process ends or does not get
-// there within four minutes.
+// await polls until the condition holds. It fails the test if the process ends, or after four minutes.
 func (p *process) await(t testing.TB, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(4 * time.Minute); time.Now().Before(deadline); {
@@ -156,7 +155,7 @@ func (p *process) await(t testing.TB, condition func() bool) {
 	t.Fatalf("gridcast did not get there:\n%s", p.output.String())
 }
 
-// gridcast runs a command of the real binary in dir to its end and returns what it prints.
+// gridcast runs a command of the real binary in dir to its end and returns its standard output.
 func gridcast(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(binary(t), args...)
@@ -192,7 +191,7 @@ func newKey(t testing.TB, dir, store, tier string) string {
 	return created.Key
 }
 
-// client is a user of the API with a key. Every body it sees is held against the contract.
+// client is a user of the API with a key. It checks every body against the contract.
 type client struct {
 	url, key string
 	http     http.Client
@@ -212,8 +211,7 @@ func newClient(url, key string) *client {
 	}}
 }
 
-// do sends a request with the key, unless the header has a credential already, and a response
-// that breaks the contract fails the test.
+// do sends a request with the key, unless the header has a credential already.
 func (c *client) do(t testing.TB, method, target string, header http.Header) answer {
 	t.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), method, c.url+target, nil)
@@ -238,7 +236,7 @@ func (c *client) do(t testing.TB, method, target string, header http.Header) ans
 	return answer{response.StatusCode, response.Header, body}
 }
 
-// get is a GET whose answer must be a success that satisfies the schema of the endpoint.
+// get sends a GET. The answer must be a success that satisfies the schema of the endpoint.
 func (c *client) get(t testing.TB, path string) answer {
 	t.Helper()
 	a := c.do(t, http.MethodGet, "/api/v1"+path, nil)

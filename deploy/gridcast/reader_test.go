@@ -11,17 +11,17 @@ import (
 	"gridcast/snapshots"
 )
 
-// reader is a client that reads from an edge all the time and remembers what it saw.
+// reader is a client that reads from an edge all the time and remembers its answers.
 type reader struct {
 	stop func() // ends reading; may be called twice
 
-	// What follows belongs to the goroutine that reads, until it is stopped.
+	// The fields below belong to the reading goroutine until it is stopped.
 	bodies   map[string][]string // by catalog path: entity tags in order, each once in a row
 	versions []int64             // that the edge said it serves, likewise
 	read     int
 }
 
-// readTargets are what is read, by catalog path.
+// readTargets are the requested paths, by catalog path.
 var readTargets = map[string]string{
 	"standings/drivers/2023": "/standings?year=2023", "standings/constructors/2023": "/standings?year=2023&type=constructors",
 	"calendar/2023": "/calendar?year=2023", "predictions/2023": "/predictions?year=2023", "accuracy/all": "/accuracy", "drivers": "/drivers",
@@ -52,7 +52,7 @@ func readFrom(t *testing.T, edge *process, keys []string) *reader {
 	return r
 }
 
-// look reads one variant; its body must be what its tag says.
+// look reads one variant. Its body must match its tag.
 func (r *reader) look(t *testing.T, c *client, key, path string) {
 	a := c.do(t, http.MethodGet, "/api/v1"+readTargets[path], http.Header{"X-Api-Key": {key}})
 	tag := tagOf(a.body)
@@ -63,7 +63,7 @@ func (r *reader) look(t *testing.T, c *client, key, path string) {
 	r.read++
 }
 
-// appendNew appends what is not the last element already.
+// appendNew appends an element that differs from the last one.
 func appendNew[T comparable](row []T, next T) []T {
 	if len(row) > 0 && row[len(row)-1] == next {
 		return row
@@ -71,8 +71,8 @@ func appendNew[T comparable](row []T, next T) []T {
 	return append(row, next)
 }
 
-// check compares what was read with the published versions: the bodies of each variant must be
-// theirs, in their order.
+// check compares the read bodies with the published versions: those of each variant must appear in
+// the published order.
 func (r *reader) check(t *testing.T, s storage) {
 	t.Helper()
 	if !slices.IsSorted(r.versions) {

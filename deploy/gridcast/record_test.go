@@ -26,8 +26,8 @@ func awaitDerived(t testing.TB, c *client) {
 	}
 }
 
-// recordAndOdds reads what follows a version in the next one, and looks at the plot that the
-// documentation draws of it.
+// recordAndOdds reads the track record and the title odds, which follow in the version after, and checks
+// the plot that the documentation draws of them.
 func recordAndOdds(t *testing.T, d demo) {
 	t.Parallel() // a browser waits as much as it works
 	c := newClient(d.url, d.keys["pro"])

@@ -30,8 +30,8 @@ var runbook = []string{
 }
 
 // TestRunbook runs every command of every page of the runbook, as it is written: with the real
-// binary, an S3 server, a Redis, two edges, a scheduler, nginx and Prometheus. What a page shows
-// in a block of another kind than bash is not run.
+// binary, an S3 server, a Redis, two edges, a scheduler, nginx and Prometheus. Blocks of
+// other kinds than bash are not run.
 func TestRunbook(t *testing.T) {
 	t.Parallel() // most of it waits
 	m := newMachine(t)
@@ -91,7 +91,7 @@ func newMachine(t *testing.T) *machine {
 			t.Fatal(err)
 		}
 	}
-	for _, folder := range []string{m.root, filepath.Dir(m.root)} { // what runs as nobody has to get there
+	for _, folder := range []string{m.root, filepath.Dir(m.root)} { // the user nobody must be able to enter them
 		if err := os.Chmod(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func newMachine(t *testing.T) *machine {
 	server.AddUser(t, "edge", "secret-of-edges")
 	server.AddUser(t, "scheduler", "secret-of-schedulers")
 
-	// What a release unpacks to, with the paths and ports of this machine.
+	// The files of an unpacked release, with the paths and ports of this machine.
 	work := filepath.Join(m.root, "work")
 	for _, folder := range []string{"systemd", "prometheus", "s3", "nginx", "cdn"} {
 		err := filepath.WalkDir("../"+folder, func(path string, entry fs.DirEntry, err error) error {
@@ -164,7 +164,7 @@ func (m *machine) work(name string) string {
 }
 
 func (m *machine) log(name string) string {
-	text, _ := os.ReadFile(filepath.Join(m.root, "log", name)) // without it there is nothing to show
+	text, _ := os.ReadFile(filepath.Join(m.root, "log", name)) // a unit that never started has none
 	return string(text)
 }
 
@@ -216,7 +216,7 @@ func (m *machine) read(page string) func(t *testing.T) {
 		defer cancel()
 		shell := exec.CommandContext(ctx, "bash", "-c", script.String())
 		shell.Dir, shell.Env = filepath.Join(m.root, "work"), m.env
-		// What the page starts ends with it.
+		// Processes that the page starts end with it.
 		shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 		shell.Cancel = func() error { return syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) }
 		output, err := shell.CombinedOutput()
@@ -229,7 +229,7 @@ func (m *machine) read(page string) func(t *testing.T) {
 	}
 }
 
-// ServeHTTP does what systemctl is asked for.
+// ServeHTTP carries out the requests of systemctl.
 func (m *machine) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	words := strings.Fields(r.FormValue("do"))
 	words = slices.DeleteFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") })

@@ -242,7 +242,7 @@ func restoreStore(t *testing.T, s storage) {
 	s.build(t, "2024-11-24T10:02:00Z")
 }
 
-// sameAsStored compares what a client reads with the current version in the store.
+// sameAsStored compares the answers to a client with the current version in the store.
 func sameAsStored(t *testing.T, s storage, c *client) {
 	t.Helper()
 	version, err := snapshots.Open(t.Context(), s, nil)

@@ -13,7 +13,7 @@ import (
 )
 
 // runSamples runs the programs of the documentation as their readers do, against a running service.
-// One whose language is not on the machine is skipped.
+// A program is skipped if its language is not on the machine.
 func runSamples(t *testing.T, url, key string) {
 	commands := map[string][]string{"curl": {"sh"}, "JavaScript": {"node"}, "Python": {"python3"}, "Go": {"go", "run"}}
 	for _, s := range slices.Concat(docs.Samples(), docs.Downloads()) {

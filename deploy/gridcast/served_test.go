@@ -14,7 +14,7 @@ import (
 var publishRuns = flag.Int("publish-runs", 0, "measure so many times how long a published version takes to be served")
 
 // TestPublishToServed measures the time from a publish until an edge answers with the new bytes
-// over HTTP. It looks at the API itself, not at what the edge says.
+// over HTTP. It asks the API, and does not rely on the status of the edge.
 func TestPublishToServed(t *testing.T) {
 	if *publishRuns == 0 {
 		t.Skip("a measurement: give -publish-runs 100")

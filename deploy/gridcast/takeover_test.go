@@ -24,8 +24,8 @@ func TestSchedulerTakesOver(t *testing.T) {
 	// Nobody has frozen the pick yet: the schedulers find that it is due.
 	began := time.Now()
 	h := newHouse(t, "dir:store", w.Round.GridKnownAt().Add(-time.Hour), "--model", "grid-frequency")
-	// Four processes start until lights out, in half a minute or in a dozen times what the store has
-	// taken on this machine now. The race is live for almost three times as long.
+	// Four processes start until lights out, in half a minute or in a dozen times the time that the store
+	// has taken on this machine now. The race is live for almost three times as long.
 	const before = 90 * time.Minute
 	lead := max(30*time.Second, 12*time.Since(began))
 	race := raceClock(t, w.Round.StartsAt().Add(-before), before.Seconds()/lead.Seconds())

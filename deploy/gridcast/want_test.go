@@ -17,7 +17,7 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// want is what an answer must have.
+// want lists the required parts of an answer.
 type want struct {
 	status int
 	code   wire.Code         // of an error; empty: a success
@@ -25,7 +25,7 @@ type want struct {
 	data   func(t *testing.T, a answer)
 }
 
-// holds checks an answer against what is wanted and against what every answer has.
+// holds checks an answer against want and against the rules for every answer.
 func (a answer) holds(t *testing.T, w want) {
 	t.Helper()
 	if a.status != w.status {

@@ -20,7 +20,8 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// listeners are two servers for webhooks of one process: one takes what it gets, the other never answers.
+// listeners are two servers for webhooks of one process: one accepts every message, the other never
+// answers.
 type listeners struct {
 	t      *testing.T
 	master string // file
@@ -64,7 +65,7 @@ func (l *listeners) flags(args ...string) []string {
 	return append(args, "--webhook-master-file", l.master, "--webhook-insecure-loopback")
 }
 
-// add has both told of what a store publishes, and returns the secret of the one that listens.
+// add makes a webhook for each of them, and returns the ID and the secret of the accepting server.
 func (l *listeners) add(dir, store string) (id, secret string) {
 	l.t.Helper()
 	gridcast(l.t, dir, l.flags("webhooks", "add", l.hanging.URL, "--store", store, "--yes")...)
@@ -103,8 +104,8 @@ func (l *listeners) messages(secret string) (all []wire.PublishedData, last hear
 	return all, last
 }
 
-// runVerifiers runs the programs of the documentation that verify a message, on one that came and on
-// what somebody else made of it.
+// runVerifiers runs the programs of the documentation that verify a message, on a genuine message and
+// on forged ones.
 func runVerifiers(t *testing.T, secret string, h heard) {
 	programs := map[string][]string{"JavaScript": {"node"}, "Python": {"python3"}, "Go": {"go", "run"}, "Shell": {"sh"}}
 	for _, s := range docs.Verifiers() {

@@ -142,7 +142,7 @@ func raceClock(t testing.TB, from time.Time, speed float64) clock.Clock {
 // TestWeekend lives through a race weekend with the real binaries: from before qualifying until
 // both edges serve the result that an operator has verified in the console. The hours between the
 // pick and lights out are left out: the processes are told to end, and started again with a later
-// race clock. What is there for a while has to be found on a busy machine too.
+// race clock, slow enough for a busy machine to see every state.
 func TestWeekend(t *testing.T) {
 	t.Parallel() // most of it waits
 	if testing.Short() {
@@ -269,7 +269,7 @@ func (h *house) verifyInBrowser(t *testing.T, b *browsertest.Browser) {
 	b.Picture("served")
 }
 
-// startedRun is what the operator's port says of a run.
+// startedRun is the answer of the operator's port about a run.
 type startedRun struct {
 	Last console.Event `json:"last"`
 }
@@ -280,7 +280,7 @@ func (h *house) verify(t testing.TB, session int64) startedRun {
 	return h.post(t, session, h.form(t, session))
 }
 
-// form is what the console's button sends to verify the result of a session.
+// form holds the fields that the console's button sends to verify the result of a session.
 func (h *house) form(t testing.TB, session int64) url.Values {
 	t.Helper()
 	_, form, found := strings.Cut(h.ask(t, http.MethodGet, "/", nil), verifyPath(session))

@@ -118,7 +118,7 @@ func widgetElsewhere(t *testing.T, d demo) {
 		return newClient(d.url, created.Key).do(t, http.MethodGet, "/api/v1/drivers", nil).status != http.StatusUnauthorized
 	})
 	const state = `next().getAttribute("state")`
-	// countdown holds what the widget shows against what the service says.
+	// countdown compares the text of the widget with the answer of the service.
 	countdown := func(service string) {
 		t.Helper()
 		shown := b.Evaluate(`next().shadowRoot.querySelector("[role=timer]").textContent`)
@@ -158,7 +158,7 @@ func widgetElsewhere(t *testing.T, d demo) {
 	b.Look("limited")
 	b.Do(chromedp.Navigate(s.URL + "/?key=" + created.Key))
 	b.Await(state, "limited")
-	b.Await(`next().shadowRoot.querySelector("slot") !== null`, "true") // nothing is known: what is between the tags stays
+	b.Await(`next().shadowRoot.querySelector("slot") !== null`, "true") // without data the text between the tags stays
 	s.fails.Store(0)
 
 	b.Do(chromedp.Navigate(s.URL + "/?key=gc_live_wrong"))

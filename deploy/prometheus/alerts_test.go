@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// rules is what this test reads of the rules and of their tests.
+// rules holds the tested fields of the rules and of their tests.
 type rules struct {
 	Groups []struct {
 		Rules []struct {
@@ -42,7 +42,8 @@ func read(t *testing.T, file string, v any) {
 	}
 }
 
-// Every rule is shown to fire and shown to stay silent, and says what to do.
+// TestEveryRuleIsTested checks that a test lets each rule fire, that another lets it stay silent, and that
+// each rule names an action.
 func TestEveryRuleIsTested(t *testing.T) {
 	var shipped rules
 	read(t, "alerts.yaml", &shipped)

@@ -1,5 +1,5 @@
 // Package widget holds the releases of the widget for other people's pages: a custom element in one
-// ES module without dependencies. What was released never changes, since pages pin its hash; a new
+// ES module without dependencies. A released file never changes, because pages pin its hash; a new
 // version is a new file.
 package widget
 

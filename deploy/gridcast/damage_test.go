@@ -12,8 +12,8 @@ import (
 	"gridcast/snapshots/blob/porttest"
 )
 
-// What is published is served although nothing can be built, the admin port says why, and the
-// service starts by itself once that is mended.
+// TestServeServesWhateverIsPublished damages a file that builds need. The service still serves the
+// published version, the admin port names the reason, and builds start again after the fix.
 func TestServeServesWhateverIsPublished(t *testing.T) {
 	t.Parallel() // most of it waits
 	const at, notBuilt = "2024-07-01T12:00:00Z", "versions are not built"
