@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,6 +46,7 @@ func explain(err error) error {
 		}
 	}
 	walk(found)
+	slices.Sort(all) // the library names them in no fixed order
 	text := strings.Join(all[:min(len(all), shownFaults)], "; ")
 	if more := len(all) - shownFaults; more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
