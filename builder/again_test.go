@@ -2,7 +2,9 @@ package builder_test
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
+	"gridcast/builder/settings"
 	"gridcast/builder/stewards"
 	"gridcast/snapshots"
 )
@@ -65,6 +68,30 @@ func TestRememberedIsAsRendered(t *testing.T) {
 		}
 		return a
 	}
+	// changed is the archive with other tables.
+	changed := func(change func(*season.Facts)) *season.Archive {
+		facts := asItIs.Facts()
+		facts.Drivers, facts.Circuits = maps.Clone(facts.Drivers), maps.Clone(facts.Circuits)
+		change(&facts)
+		a, err := season.New(facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	portraits := changed(func(f *season.Facts) {
+		f.Headshots = season.Headshots{Template: "https://example.org/{driver}.png", Drivers: []season.DriverID{"max-verstappen", "lando-norris"}}
+	})
+	otherCode := changed(func(f *season.Facts) {
+		sargeant := f.Drivers["logan-sargeant"]
+		sargeant.Abbreviation = "LOG"
+		f.Drivers[sargeant.ID] = sargeant
+	})
+	nameless := changed(func(f *season.Facts) {
+		ring := f.Circuits["silverstone"]
+		ring.Name = ""
+		f.Circuits[ring.ID] = ring
+	})
 	slower := func(r *season.Round) { // a lap less for who came tenth: places and points stay
 		r.Results = slices.Clone(r.Results)
 		r.Results[9].Laps--
@@ -76,8 +103,9 @@ func TestRememberedIsAsRendered(t *testing.T) {
 		r.DriverStandings, r.TeamStandings = nil, nil
 	}
 	nothing := func(time.Time) {}
-	release := false
-	remembered := 0 // builds that rendered less than half of the documents
+	release, refused := false, false
+	overtaken := false // another builder publishes while objects are uploaded
+	remembered := 0    // builds that rendered less than half of the documents
 	for _, step := range []struct {
 		what string
 		at   time.Time
@@ -133,10 +161,22 @@ func TestRememberedIsAsRendered(t *testing.T) {
 			}
 		}},
 		{"and time passes again", day(2024, time.March, 30), nothing},
+		{"the settings name another model", day(2024, time.April, 1), func(time.Time) {
+			if _, err := settings.Update(t.Context(), b.Store, func(s *settings.Settings) { s.Model = predict.R2 }); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"a pick is made by it", day(2024, time.April, 6), nothing},
+		{"drivers have portraits", day(2024, time.April, 8), use(portraits)},
+		{"a driver has another code", day(2024, time.April, 9), use(otherCode)},
+		{"documents are refused", day(2024, time.April, 10), func(time.Time) { inUse, refused = nameless, true }},
+		{"time passes while they are refused", day(2024, time.April, 11), nothing},
+		{"they are published again", day(2024, time.April, 12), func(time.Time) { inUse, refused = asItIs, false }},
+		{"another builder publishes during the build", day(2024, time.April, 13), func(time.Time) { inUse, overtaken = otherCode, true }},
 		{"the last", day(2024, time.July, 1), nothing},
 	} {
 		step.do(step.at)
-		if _, err := b.Policy.Settle(t.Context(), almanactest.Fresh(t, b.Ledger), archive.Stored{Archive: inUse, SHA256: sum}, step.at); err != nil {
+		if _, err := b.Rules(t.Context()).Settle(t.Context(), almanactest.Fresh(t, b.Ledger), archive.Stored{Archive: inUse, SHA256: sum}, step.at); err != nil {
 			t.Fatalf("%s: %v", step.what, err)
 		}
 		store := clone(t, b.Store)
@@ -147,16 +187,28 @@ func TestRememberedIsAsRendered(t *testing.T) {
 		fresh := &builder.Builder{Store: store, Ledger: l, Policy: b.Policy, Name: b.Name, Log: b.Log, Facts: b.Facts}
 		rendered := map[*builder.Builder]*atomic.Int64{fresh: {}, b: {}}
 		for _, each := range []*builder.Builder{fresh, b} {
-			count := func(phase string, _, _ int) {
+			var overtake sync.Once
+			progress := func(phase string, _, _ int) {
 				if phase == builder.Render {
 					rendered[each].Add(1)
 				}
+				if phase == snapshots.Upload && overtaken {
+					overtake.Do(func() {
+						other := &builder.Builder{Store: each.Store, Ledger: each.Ledger, Policy: b.Policy, Name: "other", Log: b.Log, Facts: func(context.Context) (archive.Stored, error) {
+							return archive.Stored{Archive: portraits, SHA256: sum}, nil
+						}}
+						if receipt, err := other.Build(t.Context(), builder.Request{At: step.at}); err != nil || receipt.Unchanged {
+							t.Errorf("%s: %+v, %v", step.what, receipt, err)
+						}
+					})
+				}
 			}
-			if _, err := each.Build(t.Context(), builder.Request{At: step.at, Release: release, Progress: count}); err != nil {
-				t.Fatalf("%s: %v", step.what, err)
+			outcome, err := each.Build(t.Context(), builder.Request{At: step.at, Release: release, Progress: progress})
+			if err != nil || refused != (len(outcome.Refused) > 0) {
+				t.Fatalf("%s: refused %v, %v", step.what, outcome.Refused, err)
 			}
 		}
-		release = false
+		release, overtaken = false, false
 		if 2*rendered[b].Load() < rendered[fresh].Load() {
 			remembered++
 		}
