@@ -51,7 +51,7 @@ func (e *Edge) followVersions(ctx context.Context) error {
 		Store:       e.deps.Store,
 		Deliver:     e.accept,
 		Report:      e.report,
-		Look:        e.look,
+		Wake:        e.look,
 		CacheFailed: func(err error) { e.log.Warn("no copy of the version on disk", "err", err) },
 	}
 	if e.cfg.CacheDir != "" {

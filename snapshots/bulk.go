@@ -11,17 +11,17 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// Bulk is the download of a season: a file made of the documents that a version has published. It
-// comes with a version after that one, so that no publish waits for it.
+// Bulk is the download of a season: a file made from the documents of a published version. A later
+// version publishes it, so that no publish waits for it.
 type Bulk struct {
 	Year   int    `json:"year"`
 	Object string `json:"object"` // store key
 	SHA256 string `json:"sha256"` // lower-case hex
 	Size   int64  `json:"size"`   // bytes
-	Source string `json:"source"` // what it was made of, as its maker says it: while that is the same, nobody makes it again
+	Source string `json:"source"` // identifies the documents that it was made from, in the words of its maker
 }
 
-// maxBulk is the most that a download may have, in bytes. That of a season has some hundred thousand.
+// maxBulk limits the size of a download, in bytes. That of a season has some hundred thousand.
 const maxBulk = 64 << 20
 
 func bulkKey(version int64, year int) string {
@@ -49,7 +49,7 @@ func (b Bulk) Fetch(ctx context.Context, store blob.Store) ([]byte, error) {
 	return b.object().Read(ctx, store)
 }
 
-// Download is a download of a draft: new bytes, or one that the base has. Make it with NewDownload or
+// Download is a download of a draft: new bytes, or one of the base. Make it with NewDownload or
 // KeptDownload.
 type Download struct {
 	Bulk
@@ -57,10 +57,10 @@ type Download struct {
 	data []byte
 }
 
-// KeptDownload is one that the base has.
+// KeptDownload is a download of the base.
 func KeptDownload(b Bulk) Download { return Download{Bulk: b} }
 
-// NewDownload is one with new bytes, which must not change until they are published.
+// NewDownload is a download with new bytes. They must not change until they are published.
 func NewDownload(year int, data []byte, source string) Download {
 	return Download{Bulk: Bulk{Year: year, SHA256: Digest(data), Size: int64(len(data)), Source: source}, data: data}
 }
@@ -79,9 +79,8 @@ func (d *Draft) bulk(version int64) []Bulk {
 	return all
 }
 
-// PublishBulk publishes what the base has under a new number, with other downloads. A new one with the
-// bytes of the base's is that one. The errors, and what the receipt says of nothing to publish, are
-// those of Publish.
+// PublishBulk publishes the content of the base under a new number, with other downloads. A new download
+// with the same bytes as one of the base is that one. Errors and receipt are those of Publish.
 func (p *Publisher) PublishBulk(ctx context.Context, base *Base, builder string, bulk []Download) (Receipt, error) {
 	start := time.Now()
 	m := &base.Manifest

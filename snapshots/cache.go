@@ -17,9 +17,9 @@ import (
 )
 
 // cache keeps the last two versions of a store, each complete and under the same keys as in
-// the store it came from: one at the root, one below spare/. The older is replaced by the next,
-// so whatever happens to the files of one, and wherever a write is cut short, the other is
-// whole; and what they have in common is there twice.
+// the store it came from: one at the root, one below spare/. The next version replaces the older one.
+// If the files of one are damaged or a write is cut short, the other is whole, because they share no
+// file.
 type cache struct {
 	source  string // name of the store that it is a copy of
 	workers int
@@ -32,8 +32,8 @@ type cache struct {
 type slot struct {
 	under
 
-	holds int64           // the version that is whole here; 0: none
-	kept  map[string]bool // keys that are known to hold the right bytes
+	holds int64           // the whole version in this slot; 0: none
+	kept  map[string]bool // keys that hold the right bytes
 }
 
 // sourceKey holds the name of the store that a slot is a copy of.
@@ -47,8 +47,7 @@ func newCache(store blob.Store, source string, workers int) *cache {
 	return c
 }
 
-// versions yields what the cache holds of its source, the newest version first, or why that
-// cannot be read.
+// versions yields the cached versions of the source, the newest first, or the error of reading one.
 func (c *cache) versions(ctx context.Context) iter.Seq2[*Version, error] {
 	return func(yield func(*Version, error) bool) {
 		type found struct {
@@ -98,8 +97,8 @@ func (c *cache) pointer(ctx context.Context, s *slot) (Pointer, error) {
 	return pointer, nil
 }
 
-// keep asks run to keep v instead of whatever is waiting. It never blocks, and is called from
-// one goroutine.
+// keep asks run to keep v. If run has not yet taken an earlier version, v replaces it. keep never blocks,
+// and only one goroutine calls it.
 func (c *cache) keep(v *Version) {
 	select {
 	case <-c.latest:
@@ -108,8 +107,8 @@ func (c *cache) keep(v *Version) {
 	c.latest <- v
 }
 
-// run keeps versions until ctx ends. It first reads again what is there, so that a slot that
-// is not whole is the first to be written.
+// run keeps versions until ctx ends. It first reads both slots again, so that it writes a damaged slot
+// first.
 func (c *cache) run(ctx context.Context, failed func(error)) {
 	check := func(s *slot) error {
 		pointer, err := c.pointer(ctx, s)
@@ -155,8 +154,8 @@ func (c *cache) save(ctx context.Context, v *Version) error {
 // write makes v the version of the slot.
 func (c *cache) write(ctx context.Context, s *slot, v *Version) error {
 	if s.holds == 0 {
-		// It may be of another store, or damaged: nothing of it is believed. If we crash before
-		// the end, the slot has no pointer, or one whose version is read and found wanting.
+		// The slot may be damaged, or of another store, so write replaces all of it. If we crash
+		// before the end, the slot has no pointer, or the next start finds its version damaged.
 		if err := s.Delete(ctx, PointerKey); err != nil {
 			return err
 		}
@@ -191,7 +190,7 @@ func (c *cache) write(ctx context.Context, s *slot, v *Version) error {
 	if err != nil {
 		return err
 	}
-	// Until here the slot held the version before. Its objects go only after this.
+	// Until here the slot held its earlier version, whose objects are removed only after this.
 	if err := s.replace(ctx, PointerKey, pointer); err != nil {
 		return err
 	}
@@ -199,7 +198,7 @@ func (c *cache) write(ctx context.Context, s *slot, v *Version) error {
 	return s.sweep(ctx, keep)
 }
 
-// replace makes key hold data, whatever it held before.
+// replace makes key hold data.
 func (s *slot) replace(ctx context.Context, key string, data []byte) error {
 	_, err := s.Create(ctx, key, data)
 	if !errors.Is(err, blob.ErrConflict) {
@@ -220,7 +219,7 @@ func (s *slot) replace(ctx context.Context, key string, data []byte) error {
 	return err
 }
 
-// sweep removes manifests and objects other than those to keep.
+// sweep removes all manifests and objects except those to keep.
 func (s *slot) sweep(ctx context.Context, keep map[string]bool) error {
 	for info, err := range s.List(ctx, "") {
 		if err != nil {

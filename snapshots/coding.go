@@ -12,21 +12,21 @@ import (
 	"github.com/molecule-man/go-brrr"
 )
 
-// A larger body is stored once, as gzip, which anybody can read with zcat. Whoever loads a version makes
-// the identity and the other codings from it: that takes no longer than to read and hash three more
-// objects would, and a publish writes a sixth of the bytes and less than half of the objects.
+// A larger body is stored once, as gzip, which zcat reads. Each reader of a version makes the identity and
+// the other codings from it. That takes no longer than reading and hashing three more objects, and a
+// publish writes a sixth of the bytes and less than half of the objects.
 //
-// The codings that are made have no hash in the manifest, so that another release of a compressor can
-// make others of the same body. An entity tag therefore names the body and the coding, not the very
-// bytes; nobody is sent parts of a body, where that would matter. TestCodingsStay says when they change.
+// The other codings have no hash in the manifest, because another release of a compressor may make other
+// bytes from the same body. An entity tag therefore names the body and the coding, not the exact bytes.
+// That would matter for ranges only, and no client is sent a range. TestCodingsStay fails when they change.
 
-// MinPacked is the size from which a body has codings, in bytes. A smaller one leaves in one packet with
-// its head of 0.6 KB, encoded or not; such are most of the bodies of one session, which are most of all.
+// MinPacked is the size from which a body has codings, in bytes. A smaller body and its head of 0.6 KB fit
+// into one packet without coding. Most bodies are those of one session, and most of these are smaller.
 const MinPacked = 860
 
-// The levels are where more work hardly makes the bodies smaller: the strongest below 11 would take
-// twice the time for 0.2 to 3 % of br, four times for 1 to 4 % of zst and twice for 1 to 4 % of gz. At 11,
-// br is 8 to 12 % smaller and takes 75 times as long.
+// Higher levels hardly make the bodies smaller. The strongest below 11 would take twice the time for 0.2 to
+// 3 % of br, four times for 1 to 4 % of zst and twice for 1 to 4 % of gz. At 11, br is 8 to 12 % smaller
+// and takes 75 times as long.
 const (
 	brotliLevel = 6
 	gzipLevel   = 8
@@ -51,7 +51,7 @@ func (e ManifestEntry) unpack(packed []byte) ([]byte, error) {
 	return c.unpack(e, packed)
 }
 
-// unpack is ManifestEntry.unpack.
+// unpack returns the identity of a packed entry, checked against its hash.
 func (c *codec) unpack(e ManifestEntry, packed []byte) ([]byte, error) {
 	body := make([]byte, e.Size)
 	err := c.gunzip.Reset(bytes.NewReader(packed))
@@ -60,7 +60,7 @@ func (c *codec) unpack(e ManifestEntry, packed []byte) ([]byte, error) {
 	}
 	if err == nil {
 		if n, end := c.gunzip.Read(make([]byte, 1)); n > 0 || !errors.Is(end, io.EOF) {
-			err = errors.Join(errors.New("there is more than that"), end)
+			err = errors.Join(errors.New("data after the end"), end)
 		}
 	}
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *codec) unpack(e ManifestEntry, packed []byte) ([]byte, error) {
 	return body, nil
 }
 
-// unpack makes the identity and the other codings of a body of which only the packed one is there.
+// unpack makes the identity and the other codings from the packed body.
 func (b *Body) unpack(c *codec) (err error) {
 	if b.Identity, err = c.unpack(b.Entry, b.Encoded[GZ]); err == nil {
 		err = b.encode(c)
@@ -80,7 +80,7 @@ func (b *Body) unpack(c *codec) (err error) {
 	return err
 }
 
-// encode makes the codings that the body lacks.
+// encode makes the missing codings of the body.
 func (b *Body) encode(c *codec) (err error) {
 	for coding := range newWriter {
 		if b.Encoded[coding] == nil {
@@ -92,7 +92,7 @@ func (b *Body) encode(c *codec) (err error) {
 	return nil
 }
 
-// NewBody is a body in every coding that is of no version, such as a page of the program itself.
+// NewBody returns a body that is part of no version, in every coding, such as a page of the program.
 func NewBody(identity []byte) (*Body, error) {
 	digest := Digest(identity)
 	b := &Body{
@@ -104,8 +104,8 @@ func NewBody(identity []byte) (*Body, error) {
 	return b, b.encode(c)
 }
 
-// codec has what encodes and decodes, and is used by one goroutine at a time. To make the tables takes
-// longer than to encode a body, so those that nobody uses are kept, and none are made before they are used.
+// codec holds the encoders and the decoder of one goroutine. Making their tables takes longer than encoding
+// a body, so idle ones stay in a pool and each is made on its first use.
 type codec struct {
 	gunzip  gzip.Reader
 	writers map[string]writer // by coding
@@ -116,13 +116,13 @@ var codecs = sync.Pool{New: func() any { return &codec{writers: map[string]write
 
 func borrowCodec() *codec { return codecs.Get().(*codec) }
 
-// writer is one that can begin anew.
+// writer is an encoder that can be reset.
 type writer interface {
 	io.WriteCloser
 	Reset(to io.Writer)
 }
 
-// newWriter makes the writer of each coding.
+// newWriter returns a new writer for each coding.
 var newWriter = map[string]func() (writer, error){
 	GZ: func() (writer, error) { return gzip.NewWriterLevel(nil, gzipLevel) },
 	BR: func() (writer, error) { return brrr.NewWriter(nil, brotliLevel) },

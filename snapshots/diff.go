@@ -12,7 +12,7 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// Kind says how a variant differs between two versions.
+// Kind is the kind of a difference between two versions.
 type Kind string
 
 // The kinds.
@@ -29,17 +29,15 @@ type Difference struct {
 	Values []ValueChange `json:"values,omitzero"` // of a changed body, in the order of the body
 }
 
-// ValueChange is a value in a body that differs. A value that one side does not have is
-// empty there.
+// ValueChange is a value in a body that differs. If one side does not have the value, its text is empty.
 type ValueChange struct {
 	At  string `json:"at"` // such as data[driver=VER].points
 	Old string `json:"old,omitzero"`
 	New string `json:"new,omitzero"`
 }
 
-// Diff compares the content of two versions; 0 stands for the current one. Changes come by
-// ascending path. When bodies differ only in when they were rendered, their change has no
-// values.
+// Diff compares the content of two versions; 0 stands for the current one. Differences come by
+// ascending path. If bodies differ only in the time of rendering, their difference has no values.
 func Diff(ctx context.Context, store blob.Store, from, to int64) ([]Difference, error) {
 	a, err := LoadManifest(ctx, store, from)
 	if err != nil {
@@ -84,7 +82,7 @@ func diffBodies(ctx context.Context, store blob.Store, x, y ManifestEntry) ([]Va
 	return diffValues(before, after), nil
 }
 
-// diffValues compares two bodies as JSON, or shows how they begin where one is none.
+// diffValues compares two bodies as JSON. If one of them is not JSON, it returns the beginning of both.
 func diffValues(before, after []byte) []ValueChange {
 	old, err := parseValue(before)
 	if err != nil {
@@ -99,7 +97,7 @@ func diffValues(before, after []byte) []ValueChange {
 	return d.changes
 }
 
-// excerpt shows the beginning of bytes that are no JSON.
+// excerpt returns the beginning of bytes that are not JSON.
 func excerpt(data []byte) string {
 	const most = 60
 	if len(data) > most {
@@ -108,8 +106,8 @@ func excerpt(data []byte) string {
 	return fmt.Sprintf("%q", bytes.TrimSpace(data))
 }
 
-// A value is JSON with the order of its members: json.RawMessage for what is neither object
-// nor array, []any for an array, and members.
+// A value is JSON with the order of its members: members for an object, []any for an array, and
+// json.RawMessage for any other value.
 type (
 	members = ordered.Object[any]
 	member  = ordered.Member[any]
@@ -151,22 +149,21 @@ func parseValue(data []byte) (any, error) {
 	if json.Unmarshal(data, &text) != nil || bytes.Equal(data, []byte("null")) { // numbers keep their spelling
 		return json.RawMessage(data), json.Unmarshal(data, new(any))
 	}
-	var spelled bytes.Buffer // however it was escaped
+	var spelled bytes.Buffer // one spelling for all ways to escape
 	encoder := json.NewEncoder(&spelled)
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(text)
 	return json.RawMessage(bytes.TrimSpace(spelled.Bytes())), err
 }
 
-// identities are the members that tell the elements of an array apart, the first that fits.
-// By them, a driver who moves up in the standings is one change of position, and not a
-// change of every value of every row between.
+// identities are the members that identify the elements of an array; the first that fits is used. With
+// them, a driver that moves up in the standings is one change of position, not a change of every row.
 var identities = []string{"session_key", "driver", "round", "team", "name"}
 
-// renderedAt differs whenever anything else does, and says nothing itself.
+// renderedAt is left out of a comparison: it differs whenever another value does.
 const renderedAt = "meta.generated_at"
 
-// valueDiff collects how two values differ.
+// valueDiff collects the differences of two values.
 type valueDiff struct {
 	changes []ValueChange
 }
@@ -230,7 +227,7 @@ func (d *valueDiff) compareRows(at, identity string, old, new members) {
 	}
 }
 
-// index names the elements of an array by a member, if all have it and no two share it.
+// index names the elements of an array by a member. All must have the member, each with another value.
 func index(array []any, identity string) (members, bool) {
 	rows := make(members, 0, len(array))
 	for _, value := range array {
@@ -266,7 +263,7 @@ func join(at, name string) string {
 	return at + "." + name
 }
 
-// textOf returns a value as JSON, and nothing for a value that is not there.
+// textOf returns a value as JSON; empty for a missing value.
 func textOf(value any) string {
 	switch v := value.(type) {
 	case json.RawMessage:

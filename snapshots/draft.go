@@ -12,11 +12,11 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// Draft is what a builder wants to publish: a complete version, made from a base.
+// Draft is a complete version that a builder wants to publish, made from a base.
 type Draft struct {
 	Base          *Base     // from LoadBase
-	Builder       string    // who builds: host and process, for people
-	Reason        string    // why, for people; may be empty
+	Builder       string    // host and process, for people
+	Reason        string    // for people; may be empty
 	BuiltAt       time.Time // race time
 	DueAt         time.Time // race time at which the next status moves; zero: never
 	CurrentSeason int
@@ -24,10 +24,10 @@ type Draft struct {
 	Archive       string // hex SHA-256 of the archive's bytes
 	Settings      string // hex SHA-256 of the store's settings; empty: it has none
 	Release       string // of the program that rendered the documents
-	Derived       string // key of what was made beforehand, below DerivedFolder; may be empty
+	Derived       string // key of the derived documents, below DerivedFolder; may be empty
 	Ledger        Ledger
 	Missing       []Missing       // facts that the archive lacks
-	Refused       []RefusedEntry  // variants that are those of the base, for a fault
+	Refused       []RefusedEntry  // variants that stay those of the base because of a fault
 	Expected      []Expected      // seasons that are expected to change again, by ascending year
 	State         json.RawMessage // see Manifest
 	Variants      []Variant       // every variant of the version, in any order
@@ -51,10 +51,9 @@ type Variant struct {
 // Reused is a variant whose stored bytes are those of an entry of the base.
 func Reused(e ManifestEntry) Variant { return Variant{entry: e, reused: true} }
 
-// New is a variant with new bytes, which are stored as packed, that is as gzip; nil stores them as they
-// are, and without codings. Nothing is copied: the slices must not change until Publish has returned. If
-// the base has these very bytes under the path, Publish uses the base's entry, with its generatedAt and
-// codings.
+// New is a variant with new bytes. packed is the same as gzip, from Pack, and is stored instead; nil stores
+// the identity, without codings. New copies nothing: the slices must not change until Publish has returned.
+// If the base has the same bytes under the path, Publish keeps the base's entry with its generatedAt.
 func New(path string, identity, packed []byte, generatedAt time.Time) Variant {
 	digest := Digest(identity)
 	v := Variant{data: identity, entry: ManifestEntry{
@@ -66,15 +65,15 @@ func New(path string, identity, packed []byte, generatedAt time.Time) Variant {
 	return v
 }
 
-// Unfinished is a variant that the edge completes for every request: it has no codings, no
-// tag and no generated_at of its own.
+// Unfinished is a variant that the edge completes for every request. It has no codings, no tag and no
+// generated_at.
 func Unfinished(path string, data []byte) Variant {
 	v := New(path, data, nil, time.Time{})
 	v.entry.ETag = ""
 	return v
 }
 
-// objectKey is where the variant is stored if it is new in a version.
+// objectKey is the store key of the variant if it is new in a version.
 func (v Variant) objectKey(version int64) string {
 	key := ObjectKey(version, v.Path())
 	if v.entry.packed() {
@@ -86,10 +85,10 @@ func (v Variant) objectKey(version int64) string {
 // Path returns the catalog path of the variant.
 func (v Variant) Path() string { return v.entry.Path }
 
-// Entry is what the manifest says of the variant; of new bytes it does not say yet where they are.
+// Entry returns the manifest entry of the variant. That of new bytes has no object key yet.
 func (v Variant) Entry() ManifestEntry { return v.entry }
 
-// validate reports what makes the draft no complete version.
+// validate returns an error unless the draft is a complete version.
 func (d *Draft) validate() error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
@@ -122,7 +121,7 @@ func (d *Draft) validate() error {
 	return errors.Join(faults...)
 }
 
-// resolve sorts the variants and replaces bytes that the base has by the base's entries.
+// resolve sorts the variants. It replaces new bytes that equal the base's by the base's entry.
 func (d *Draft) resolve() []Variant {
 	variants := slices.SortedFunc(slices.Values(d.Variants), func(a, b Variant) int { return strings.Compare(a.Path(), b.Path()) })
 	for i, v := range variants {
@@ -154,10 +153,8 @@ func (d *Draft) manifest(version int64, variants []Variant) Manifest {
 	return m
 }
 
-// changes says whether publishing the draft would tell a reader anything new: another entry,
-// season, archive, ledger head or due time, other missing facts or refused variants, another state of
-// the facts or expected change. When it was built, by whom and why does not
-// count; ending a hold does.
+// changes says whether the draft differs from its base for a reader, or ends a hold. Time, builder, reason
+// and release do not count.
 func (d *Draft) changes(variants []Variant) bool {
 	base := &d.Base.Manifest
 	if d.Base.Empty() || d.Base.Pointer.Held || len(variants) != len(base.Entries) {
@@ -188,8 +185,8 @@ func (d *Draft) mayPublish() error {
 	return nil
 }
 
-// mayFollow reports why the draft must not become the version after its base: what readers
-// were told must not be lost, and time must not run backwards.
+// mayFollow returns an error if the draft would lose something that its base has published, or go back in
+// time.
 func (d *Draft) mayFollow() error {
 	base := &d.Base.Manifest
 	if d.Base.Empty() {

@@ -301,7 +301,7 @@ func (f *fleet) follow(t *testing.T, open func() blob.Store) {
 		f.looks = append(f.looks, look)
 		running.Go(func() {
 			time.Sleep(rand.N(5 * time.Second)) // they were not all started at once
-			_ = snapshots.Follow(ctx, snapshots.FollowConfig{Store: s, Look: look, Deliver: func(*snapshots.Version) error {
+			_ = snapshots.Follow(ctx, snapshots.FollowConfig{Store: s, Wake: look, Deliver: func(*snapshots.Version) error {
 				f.mu.Lock()
 				defer f.mu.Unlock()
 				f.served = append(f.served, time.Now())

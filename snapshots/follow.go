@@ -12,31 +12,31 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// FollowConfig says what Follow follows and whom it tells. Only Store and Deliver must be
-// set.
+// FollowConfig configures Follow. Only Store and Deliver are required.
 type FollowConfig struct {
 	Store   blob.Store
-	Cache   blob.Store // the follower's own copy, used by nobody else; nil: none
+	Cache   blob.Store // the follower's own copy, for no other process; nil: none
 	Workers int        // objects fetched at once; 0: 32
 
-	// Deliver takes each good version, by ascending number. A version for which it returns an
-	// error is refused: the one before it stays, here and in the cache, and the same version
-	// is offered again after pauses that grow to a minute.
+	// Deliver is called with each good version, by ascending number. If it returns an error, the
+	// earlier version stays, here and in the cache. Follow offers the refused version again after
+	// pauses that grow to a minute.
 	Deliver func(*Version) error
 
-	// Report hears how every look went, at least every ten seconds as long as Follow works:
-	// who hears nothing for longer must not trust what it serves. May be nil.
+	// Report is called after every poll of the store, and at least every ten seconds while Follow
+	// works. A caller without a report for longer must not trust the version that it serves. It may
+	// be nil.
 	Report func(FollowReport)
 
-	// Look has Follow look at the store without waiting for its next turn, as when somebody knows
-	// that a version was published. Its buffer is one. May be nil.
-	Look <-chan struct{}
+	// Wake makes Follow poll the store at once, for example after a publish. It has a buffer of one.
+	// It may be nil.
+	Wake <-chan struct{}
 
-	// CacheFailed hears when the copy could not be read or written. Following goes on.
+	// CacheFailed is called when the copy cannot be read or written. Following goes on.
 	CacheFailed func(error)
 }
 
-// FollowState is what a follower knows about the store.
+// FollowState describes the store as a follower sees it.
 type FollowState string
 
 // The states.
@@ -44,24 +44,24 @@ const (
 	Following   FollowState = "following"   // the delivered version is the current one
 	Waiting     FollowState = "waiting"     // nothing has been published yet
 	Unreachable FollowState = "unreachable" // the store does not answer
-	Refused     FollowState = "refused"     // what the store calls current is damaged, incomplete, lower, or was not taken by Deliver
+	Refused     FollowState = "refused"     // the current version is damaged, incomplete, lower, or refused by Deliver
 	Failed      FollowState = "failed"      // a panic: a fault of this program, see PanicError
 )
 
-// FollowReport says how a look at the store went.
+// FollowReport is the outcome of a poll of the store.
 type FollowReport struct {
 	State    FollowState
 	Version  int64 // the version that the pointer named; 0: not learned
 	Err      error // nil when following; for operators, it may say where the store is
-	Repeated bool  // the report before it said the same
+	Repeated bool  // it equals the report before it
 }
 
-// Public says in a few words what is wrong, for anybody: never where the store is. It is empty
-// when nothing is.
+// Public describes the problem for the public, without the location of the store. It is empty if there
+// is no problem.
 func (r FollowReport) Public() string {
-	what := "the current version"
+	version := "the current version"
 	if r.Version > 0 {
-		what = fmt.Sprintf("version %d", r.Version)
+		version = fmt.Sprintf("version %d", r.Version)
 	}
 	switch {
 	case r.Err == nil:
@@ -69,13 +69,13 @@ func (r FollowReport) Public() string {
 	case errors.Is(r.Err, ErrNone):
 		return "nothing is published"
 	case errors.Is(r.Err, ErrLower):
-		return what + " is lower than the version served"
+		return version + " is lower than the version served"
 	case errors.Is(r.Err, ErrDamaged):
-		return what + " is damaged"
+		return version + " is damaged"
 	case errors.Is(r.Err, blob.ErrNotFound):
-		return what + " is incomplete"
+		return version + " is incomplete"
 	case errors.Is(r.Err, ErrNotTaken):
-		return what + " cannot be served by this release"
+		return version + " cannot be served by this release"
 	case r.State == Failed:
 		return "looking for versions fails by a fault of the program"
 	}
@@ -83,14 +83,14 @@ func (r FollowReport) Public() string {
 }
 
 var (
-	// ErrLower says that the pointer names a lower version than the one delivered before.
+	// ErrLower says that the pointer names a lower version than the last delivered one.
 	ErrLower = errors.New("lower than the version served")
 	// ErrNotTaken says that Deliver refused the version.
 	ErrNotTaken = errors.New("not taken")
 )
 
-// PanicError is a panic while following. It has not ended the program: the last good version
-// stays, and the look is repeated.
+// PanicError is a panic while following. The program goes on with the last good version, and the
+// follower polls again.
 type PanicError struct {
 	Value any
 	Stack []byte
@@ -109,41 +109,39 @@ func guard(do func() error) (err error) {
 }
 
 const (
-	// pointerTime bounds the read of the pointer. A store takes longer before it gives up; a
-	// follower that has just started from its copy should soon say that nobody answers.
+	// pointerTime limits the read of the pointer. It is shorter than the deadline of a store, so that
+	// a follower which has just started from its copy soon reports that the store does not answer.
 	pointerTime = 3 * time.Second
-	// watchTime bounds the wait for a change. After it the pointer is read whatever the store
-	// reports, for a tag that stayed the same proves little: what was read with it may have
-	// been damaged on its way.
+	// watchTime limits the wait for a change. Follow then reads the pointer even if its tag has not
+	// changed, because an earlier reading under the same tag may have been damaged on its way.
 	watchTime = 5 * time.Second
 
-	// stallTime is how long the loading of a version goes on when nothing arrives.
+	// stallTime ends the loading of a version when no data has arrived for so long.
 	stallTime = 5 * time.Second
 
-	// The pause after a failed look doubles from the first to the longest. Together with the
-	// time that a look takes it is less than ten seconds.
+	// The pause after a failed poll doubles from the first to the longest. A poll and the pause after
+	// it take less than ten seconds.
 	firstPause   = 100 * time.Millisecond
 	longestPause = 4 * time.Second
 
-	// The same for versions that Deliver does not take.
+	// The pauses before Follow offers a refused version again.
 	firstOffer   = time.Second
 	longestOffer = time.Minute
 )
 
 // Follow delivers the current version, and each later one, until ctx ends; it returns the
-// cause. A version is delivered when all of it is in memory and every hash is right. One that
-// is damaged, incomplete or lower than the last is refused and tried again, while the last
-// good one stays. Nothing that the store holds or does ends Follow, nor does a panic.
+// cause. It delivers a version when all of it is in memory and every hash is right. It refuses a
+// version that is damaged, incomplete or lower than the last one, and tries again; the last good
+// version stays. Neither a fault of the store nor a panic ends Follow.
 //
-// With a cache, Follow starts with the version kept there, whether the store answers or not,
-// and keeps a copy of every version that was taken. Deliver and Report are called from
-// Follow's own goroutine, CacheFailed also from another.
+// With a cache, Follow starts with the cached version even if the store does not answer, and caches
+// every delivered version. It calls Deliver and Report from its own goroutine, and CacheFailed from
+// another one too.
 //
-// It does not stand on [blob.Follow], which follows one object that says all by itself. The pointer
-// is a few bytes that name thousands of objects: it is read again whatever its tag, because those
-// can be damaged while it stays; a version that was loaded and not taken is kept and offered again
-// while the next one is waited for; and each step has its own bound in time, so that a report comes
-// every ten seconds however long a version takes to arrive.
+// Follow does not use [blob.Follow], which follows a single object. The pointer names thousands of
+// objects, which can be damaged while its tag stays, so Follow reads it again regardless of the tag.
+// It keeps a refused version in memory and offers it again while it waits for the next. Each step has
+// its own time limit, so that a report comes every ten seconds even while a large version arrives.
 func Follow(ctx context.Context, config FollowConfig) error {
 	f := &follower{FollowConfig: config}
 	if f.Cache != nil {
@@ -158,7 +156,7 @@ func Follow(ctx context.Context, config FollowConfig) error {
 		wg.Go(func() { f.cache.run(keeping, f.cacheFailed) })
 	}
 	for failures := 0; ctx.Err() == nil; {
-		err := guard(func() error { return f.look(ctx) })
+		err := guard(func() error { return f.poll(ctx) })
 		if err == nil {
 			err = guard(func() error { return f.watch(ctx) })
 		}
@@ -169,7 +167,7 @@ func Follow(ctx context.Context, config FollowConfig) error {
 		if ctx.Err() != nil {
 			break
 		}
-		f.report(FollowReport{State: stateOf(err), Version: f.named, Err: err})
+		f.report(FollowReport{State: stateOf(err), Version: f.polledVersion, Err: err})
 		f.pause(ctx, failures, err)
 		failures++
 	}
@@ -181,27 +179,28 @@ type follower struct {
 	FollowConfig
 
 	cache   *cache
-	current *Version     // the last one that was taken; nil: none yet
-	seen    blob.Tag     // of the pointer, at the last look
-	told    *blob.Object // the pointer as the watch has just read it; nil: it is to be read
-	asked   bool         // since the last look somebody has said that there is a version
-	named   int64        // version in the pointer, at the last look
-	fresh   bool         // a version was taken since the last watch
-	idle    int          // changes in a row that were none
-	last    *FollowReport
+	current *Version // the last delivered version; nil: none yet
 
-	// The version that Deliver did not take, why, and when it is offered again.
-	refused *Version
-	why     error
-	again   time.Time
-	wait    time.Duration
+	polledTag     blob.Tag     // of the pointer, at the last poll
+	polledVersion int64        // in the pointer, at the last poll; 0: not learned
+	watched       *blob.Object // the pointer that watch has read and poll has not used yet
+	woken         bool         // Wake fired since the last poll
+	delivered     bool         // a version was delivered since the last watch
+	falseAlarms   int          // changes in a row that the store reported and that were none
+	lastReport    *FollowReport
+
+	refused      *Version      // by Deliver; nil: none
+	refusal      error         // of Deliver
+	offerAgainAt time.Time     // when refused is offered again
+	offerPause   time.Duration // the last pause before an offer
 }
 
-// look reads the pointer, unless the watch has, and delivers the version it names, if it is another than before.
-func (f *follower) look(ctx context.Context) error {
-	f.named = 0
+// poll reads the pointer, unless watch has read it, and delivers the version that it names, unless that is
+// the current one.
+func (f *follower) poll(ctx context.Context) error {
+	f.polledVersion = 0
 	pointer, tag, manifest, err := f.find(ctx)
-	f.seen, f.named = tag, pointer.Version
+	f.polledTag, f.polledVersion = tag, pointer.Version
 	if errors.Is(err, ErrNone) && f.current == nil {
 		f.report(FollowReport{State: Waiting, Err: err})
 		return nil
@@ -213,7 +212,7 @@ func (f *follower) look(ctx context.Context) error {
 		return err
 	}
 	if f.current == nil || !f.current.Pointer.equal(pointer) {
-		if err := f.take(ctx, pointer, manifest); err != nil {
+		if err := f.load(ctx, pointer, manifest); err != nil {
 			return err
 		}
 	}
@@ -222,35 +221,34 @@ func (f *follower) look(ctx context.Context) error {
 	return nil
 }
 
-// find reads the pointer and, if somebody has said that there is a version, beside it the manifest of the next
-// one. Whether that is the current version is for the pointer to say, and its hash for what was read: nil if
-// nothing was.
+// find reads the pointer. If Wake fired, it reads at the same time the manifest that the next version would
+// have, and returns it; nil if it read none. The manifest may not be current: the pointer and its hash tell.
 func (f *follower) find(ctx context.Context) (pointer Pointer, tag blob.Tag, manifest []byte, err error) {
 	reading, cancel := context.WithTimeout(ctx, pointerTime)
 	defer cancel()
 	var guessing sync.WaitGroup
-	if f.asked && f.current != nil {
+	if f.woken && f.current != nil {
 		next := f.current.Pointer.Version + 1
 		guessing.Go(func() {
-			_ = guard(func() error { // what is wrong with it shows when it is wanted
+			_ = guard(func() error { // load reports an error if the manifest is needed
 				o, err := f.Store.Get(reading, ManifestKey(next), maxManifest)
 				manifest = o.Data
 				return err
 			})
 		})
 	}
-	f.asked = false
+	f.woken = false
 	pointer, tag, err = f.loadPointer(ctx)
 	if err != nil || f.current != nil && pointer.Version != f.current.Pointer.Version+1 {
-		cancel() // nobody wants it
+		cancel() // the manifest is not needed
 	}
 	guessing.Wait()
 	return pointer, tag, manifest, err
 }
 
 func (f *follower) loadPointer(ctx context.Context) (Pointer, blob.Tag, error) {
-	if o := f.told; o != nil {
-		f.told = nil // what is wrong with it may be so only with this reading
+	if o := f.watched; o != nil {
+		f.watched = nil // the next poll reads it again, because this reading may be damaged
 		pointer, err := parsePointer(o.Data)
 		return pointer, o.Tag, err
 	}
@@ -259,8 +257,8 @@ func (f *follower) loadPointer(ctx context.Context) (Pointer, blob.Tag, error) {
 	return LoadPointer(ctx, f.Store)
 }
 
-// mayServe refuses a pointer that goes back, that gives a number another content, or whose
-// number is so far ahead that no builder can have reached it.
+// mayServe refuses a pointer with a lower number, with other content under the same number, or with a
+// number so far ahead that no builder can have reached it.
 func (f *follower) mayServe(pointer Pointer) error {
 	if f.current == nil {
 		return nil
@@ -277,78 +275,79 @@ func (f *follower) mayServe(pointer Pointer) error {
 	return nil
 }
 
-// take loads the version that pointer names and delivers it. manifest may be what was read of it already.
-func (f *follower) take(ctx context.Context, pointer Pointer, manifest []byte) error {
-	known := f.current
+// load loads the version that pointer names and delivers it. manifest is its manifest if find has read it.
+func (f *follower) load(ctx context.Context, pointer Pointer, manifest []byte) error {
+	previous := f.current
 	if f.refused != nil && f.refused.Pointer.Manifest == pointer.Manifest {
-		if time.Now().Before(f.again) {
-			return f.why
+		if time.Now().Before(f.offerAgainAt) {
+			return f.refusal
 		}
-		known = f.refused // it is in memory already
+		previous = f.refused // all of it is in memory
 	}
-	// A request that hangs must not keep the follower from asking again.
+	// A request that hangs must not keep the follower from polling again.
 	loading, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stalled := time.AfterFunc(stallTime, func() { cancel(fmt.Errorf("nothing arrived for %v", stallTime)) })
 	defer stalled.Stop()
-	v, err := loader{workers: f.Workers, previous: known, manifest: manifest, arrived: func() { stalled.Reset(stallTime) }}.load(loading, pointer, f.Store)
+	v, err := loader{workers: f.Workers, previous: previous, manifest: manifest, arrived: func() { stalled.Reset(stallTime) }}.load(loading, pointer, f.Store)
 	if err != nil {
 		return err
 	}
 	if err := guard(func() error { return f.Deliver(v) }); err != nil {
 		if f.refused == nil || f.refused.Pointer.Manifest != pointer.Manifest {
-			f.wait = firstOffer / 2
+			f.offerPause = firstOffer / 2
 		}
-		f.wait = min(2*f.wait, longestOffer)
-		f.refused, f.why, f.again = v, fmt.Errorf("version %d %w: %w", pointer.Version, ErrNotTaken, err), time.Now().Add(f.wait)
-		return f.why
+		f.offerPause = min(2*f.offerPause, longestOffer)
+		f.refused, f.offerAgainAt = v, time.Now().Add(f.offerPause)
+		f.refusal = fmt.Errorf("version %d %w: %w", pointer.Version, ErrNotTaken, err)
+		return f.refusal
 	}
-	f.current, f.fresh = v, true
+	f.current, f.delivered = v, true
 	if f.cache != nil {
 		f.cache.keep(v)
 	}
 	return nil
 }
 
-// watch returns nil when it is time for another look.
+// watch returns nil when it is time for another poll.
 func (f *follower) watch(ctx context.Context) error {
 	watching, cancel := context.WithTimeout(ctx, watchTime)
-	began, asked := time.Now(), false
-	var listening sync.WaitGroup // until the end: whoever asked during it is answered by the next look
+	began, woken := time.Now(), false
+	var listening sync.WaitGroup // until the end, so that no signal of Wake is lost
 	listening.Go(func() {
 		select {
-		case <-f.Look:
-			asked = true
+		case <-f.Wake:
+			woken = true
 			cancel()
 		case <-watching.Done():
 		}
 	})
-	o, err := f.Store.Watch(watching, PointerKey, f.seen, blob.MaxDocument)
+	o, err := f.Store.Watch(watching, PointerKey, f.polledTag, blob.MaxDocument)
 	ended := watching.Err() != nil
 	cancel()
 	listening.Wait()
 	switch {
-	case asked: // it may have been for a later change than the one that was seen
-		f.asked = true
+	case woken: // perhaps by a later change than the one that Watch has returned
+		f.woken = true
 	case err == nil:
-		f.told = &o
+		f.watched = &o
 	case ended:
-		return nil //nolint:nilerr // it is the end of the wait that the error tells of
+		return nil //nolint:nilerr // the error says that the wait has ended
 	case !errors.Is(err, blob.ErrNotFound) && !errors.Is(err, blob.ErrTooLarge):
 		return fmt.Errorf("watch pointer: %w", err)
 	}
-	// A store that tells of changes where none are must not keep this loop busy.
-	if f.fresh || time.Since(began) >= firstPause {
-		f.idle = 0
-	} else if f.idle++; f.idle > maxIdle {
+	// A store that reports changes without a change must not keep this loop busy.
+	if f.delivered || time.Since(began) >= firstPause {
+		f.falseAlarms = 0
+	} else if f.falseAlarms++; f.falseAlarms > maxFalseAlarms {
 		sleep(ctx, firstPause)
 	}
-	f.fresh = false
+	f.delivered = false
 	return nil
 }
 
-// maxIdle is how many changes in a row, told at once, may turn out to be none.
-const maxIdle = 3
+// maxFalseAlarms is the number of false alarms in a row before watch pauses.
+const maxFalseAlarms = 3
 
 func sleep(ctx context.Context, d time.Duration) {
 	select {
@@ -357,13 +356,13 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// startFromCache delivers what the cache holds: the newest version that is whole and taken.
+// startFromCache delivers the newest version of the cache that is whole and that Deliver accepts.
 func (f *follower) startFromCache(ctx context.Context) {
 	for v, err := range f.cache.versions(ctx) {
 		if err == nil {
 			if err = guard(func() error { return f.Deliver(v) }); err == nil {
 				f.current = v
-				f.cache.keep(v) // repairs what is damaged in the cache
+				f.cache.keep(v) // repairs the cache
 				return
 			}
 		}
@@ -371,10 +370,10 @@ func (f *follower) startFromCache(ctx context.Context) {
 	}
 }
 
-// report passes on how a look went.
+// report passes on the outcome of a poll.
 func (f *follower) report(r FollowReport) {
-	r.Repeated = f.last != nil && f.last.State == r.State && f.last.Version == r.Version && errorText(f.last.Err) == errorText(r.Err)
-	f.last = &r
+	r.Repeated = f.lastReport != nil && f.lastReport.State == r.State && f.lastReport.Version == r.Version && errorText(f.lastReport.Err) == errorText(r.Err)
+	f.lastReport = &r
 	if f.Report != nil {
 		f.Report(r)
 	}
@@ -386,15 +385,15 @@ func (f *follower) cacheFailed(err error) {
 	}
 }
 
-// pause waits before the next look: longer with every failure, and never in step with other
-// edges. A refused version is watched meanwhile, because the next one may be good.
+// pause waits before the next poll: longer with every failure, and never in step with other
+// edges. After a refusal it watches the pointer meanwhile, because the next version may be good.
 func (f *follower) pause(ctx context.Context, failures int, err error) {
 	long := min(firstPause<<min(failures, 10), longestPause)
 	ctx, cancel := context.WithTimeout(ctx, long/2+rand.N(long/2)) //nolint:gosec // G404: jitter
 	defer cancel()
 	if stateOf(err) == Refused {
 		began := time.Now()
-		err := guard(func() error { _, err := f.Store.Watch(ctx, PointerKey, f.seen, blob.MaxDocument); return err })
+		err := guard(func() error { _, err := f.Store.Watch(ctx, PointerKey, f.polledTag, blob.MaxDocument); return err })
 		if err == nil && time.Since(began) >= firstPause {
 			return
 		}

@@ -20,10 +20,10 @@ type VersionStatus string
 const (
 	Current     VersionStatus = "current"
 	Published   VersionStatus = "published"   // current once
-	Unpublished VersionStatus = "unpublished" // claimed, and never current: still being built, outrun or abandoned
+	Unpublished VersionStatus = "unpublished" // claimed and never current: being built, overtaken or abandoned
 )
 
-// Summary describes a version in a list.
+// Summary is a version in a list.
 type Summary struct {
 	Version    int64         `json:"version"`
 	Status     VersionStatus `json:"status"`
@@ -34,7 +34,7 @@ type Summary struct {
 	Base       int64         `json:"base,omitzero"`
 	RollbackOf int64         `json:"rollback_of,omitzero"`
 	Variants   int           `json:"variants,omitzero"`
-	Bytes      int64         `json:"bytes,omitzero"` // of all bodies as they are stored, shared ones included
+	Bytes      int64         `json:"bytes,omitzero"` // of all stored bodies, shared ones included
 	Damage     string        `json:"damage,omitzero"`
 }
 
@@ -144,7 +144,7 @@ func LoadHistory(ctx context.Context, store blob.Store) (*History, error) {
 	return h, nil
 }
 
-// downloadsAlone says that a version brought nothing but downloads to its base, of which it is a part then.
+// downloadsAlone says whether a version differs from its base in downloads alone.
 func (h *History) downloadsAlone(version int64) bool {
 	m := h.Manifests[version]
 	base, there := h.Manifests[m.Base]
@@ -187,11 +187,10 @@ func numbers(ctx context.Context, store blob.Store, folders ...string) ([]int64,
 }
 
 // Rollback makes the content of version to current again, under a new number, and holds the
-// pointer: builders publish nothing until a draft says EndHold. It works although the
-// current manifest, or the pointer itself, is damaged or lost. now is race time, reason is for people
-// and must not be empty.
+// pointer: builders publish nothing until a draft says EndHold. It also works if the current manifest
+// or the pointer is damaged or lost. now is race time. reason is for people and must not be empty.
 //
-// Every object of the version is read and checked first. If another version is published
+// Rollback first reads and checks every object of the version. If another version is published
 // meanwhile, the error is ErrBaseChanged.
 func (p *Publisher) Rollback(ctx context.Context, to int64, builder, reason string, now time.Time) (Receipt, error) {
 	start := time.Now()
@@ -229,8 +228,8 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	if err != nil {
 		return Receipt{}, err
 	}
-	// Prune removes manifests first, then the objects that none of those left reaches. Ours
-	// is there, and if the old one still is too, prune will count the objects as reached.
+	// Prune removes manifests before the objects that no remaining manifest names. Our manifest is
+	// in the store now. If the old one still is too, prune keeps the objects of both.
 	if _, err := LoadManifest(ctx, p.Store, to); err != nil {
 		return Receipt{}, fmt.Errorf("pruned meanwhile: %w", err)
 	}
@@ -248,9 +247,9 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	return Receipt{Version: version, Variants: len(m.Entries), ObjectsReused: result.Objects}, nil
 }
 
-// Republish publishes a manifest, such as that of a backup, under the first free number above another. All
-// objects of the manifest must be in the store. Republish replaces the pointer with the tag old, of which an
-// empty one stands for no pointer; held and its reason become those of the new pointer.
+// Republish publishes a manifest from elsewhere, such as a backup, under the first free number greater than
+// above. All objects of the manifest must be in the store. old is the tag of the pointer to replace; it is
+// empty if there is none. The new pointer is held if held is true, for the reason.
 func (p *Publisher) Republish(ctx context.Context, m Manifest, above int64, old blob.Tag, held bool, reason string) (int64, error) {
 	version, err := p.claim(ctx, above, m.Builder)
 	if err != nil {

@@ -1,25 +1,24 @@
-// Package snapshots says what a published version is: a numbered, complete and immutable set
-// of variants, described by a manifest, of which a pointer names the current one. It holds
-// everything that builders, edges and operators do with versions, and knows nothing of racing.
+// Package snapshots defines published versions. A version is a numbered, complete and immutable set of
+// variants, described by a manifest; a pointer names the current one. The package has all operations of
+// builders, edges and operators on versions, and knows nothing of racing.
 //
 // In the store:
 //
 //	current.json              the pointer, swapped
 //	versions/<n>.json         a builder's claim on number n, created once
 //	manifests/<n>.json        the manifest of version n, created once
-//	manifests/parts/…         what manifests share, created once
-//	derived/…                 what builders make beforehand, created once
+//	manifests/parts/…         entries that manifests share, created once
+//	derived/…                 documents that builders derive in advance, created once
 //	objects/<n>/<path>.json   bodies first written in version n, larger ones as .json.gz, created once
 //	bulk/<n>/<year>.zip       downloads of whole seasons, first written in version n, created once
 //
-// A builder calls LoadBase, fills a Draft and hands it to Publisher.Publish, and starts over
-// when that says ErrBaseChanged. An edge calls Follow and serves from the Version it is given.
-// An operator has List, LoadManifest, Diff, Verify, Publisher.Rollback, Prune, Backup and
-// Publisher.Restore.
+// A builder calls LoadBase, fills a Draft and calls Publisher.Publish; after ErrBaseChanged it starts over.
+// An edge calls Follow and serves from the delivered Version. An operator has List, LoadManifest, Diff,
+// Verify, Publisher.Rollback and Prune. Package backup copies a whole store and restores it.
 //
-// Three rules carry the rest. A number belongs to the builder that claimed it first, and to
-// nobody after it. What is created once is never written again. Readers see a version only
-// through the pointer, which is swapped last.
+// Three rules carry the rest. A number belongs for good to the builder that claimed it first. An object
+// that is created once is never written again. Readers see a version only through the pointer, which is
+// swapped last.
 package snapshots
 
 import (
@@ -41,7 +40,7 @@ import (
 var (
 	// ErrNone says that nothing has been published in the store.
 	ErrNone = errors.New("nothing published yet")
-	// ErrDamaged says that the store holds something else than what was published.
+	// ErrDamaged says that the store holds other bytes than the published ones.
 	ErrDamaged = errors.New("damaged")
 )
 
@@ -49,18 +48,18 @@ var (
 // builders when a release changes it, because an edge refuses a format that it does not know.
 const format = 4
 
-// Limits of what is read, in bytes. The largest version of 75 seasons has a manifest of 0.2 MB
+// Size limits of objects, in bytes. The largest version of 75 seasons has a manifest of 0.2 MB
 // and objects of less than that.
 const (
 	maxManifest = 16 << 20
 	maxObject   = 256 << 20
 )
 
-// maxVersion is the largest number of a version: what every reader of JSON can hold.
+// maxVersion is the largest number of a version. Every reader of JSON can hold it.
 const maxVersion = 1 << 53
 
-// MaxGap is how far apart the numbers of two versions that follow one another can be. Builders
-// that claim a number and die leave gaps; what lies further away is no builder's work.
+// MaxGap limits the distance between the numbers of two successive versions. Builders that claim a number and
+// die leave gaps, but never one that large.
 const MaxGap = 1_000_000
 
 // hashSize is the length of a hash in bytes.
@@ -75,7 +74,7 @@ type Pointer struct {
 	At       time.Time `json:"at"`              // real time of the swap
 }
 
-// equal says whether two pointers say the same, however their instants are written.
+// equal compares two pointers, and their instants in any time zone.
 func (p Pointer) equal(other Pointer) bool {
 	at := p.At.Equal(other.At)
 	p.At, other.At = time.Time{}, time.Time{}
@@ -98,44 +97,44 @@ type Manifest struct {
 	Settings      string         `json:"settings,omitzero"` // hex SHA-256 of the store's settings; empty: it has none
 	Release       string         `json:"release,omitzero"`  // of the program that rendered the documents
 	Ledger        Ledger         `json:"ledger"`
-	Derived       string         `json:"derived,omitzero"` // key of what a job made beforehand for this version
+	Derived       string         `json:"derived,omitzero"` // key of the derived documents of this version
 	RollbackOf    int64          `json:"rollback_of,omitzero"`
 	Missing       []Missing      `json:"missing,omitzero"` // facts that the archive lacks, or will lack before DueAt
-	Refused       []RefusedEntry `json:"refused,omitzero"` // entries that are those of an earlier version, for a fault
+	Refused       []RefusedEntry `json:"refused,omitzero"` // entries that stay those of an earlier version because of a fault
 	// Expected are the seasons that are expected to change again, by ascending year.
 	Expected []Expected `json:"expected,omitzero"`
-	// State is what the builder says of the facts behind the version, for people: it is passed on
-	// as it is, and its form is not this package's concern.
+	// State describes the facts behind the version, for people. This package passes it on and does
+	// not read it.
 	State json.RawMessage `json:"state,omitzero"`
-	// Bulk are the downloads of whole seasons, by ascending year. They are no entries: nobody holds
-	// them in memory, and each is made of what an earlier version published.
+	// Bulk are the downloads of whole seasons, by ascending year. They are not entries, because edges
+	// do not hold them in memory and each is made from documents of an earlier version.
 	Bulk    []Bulk          `json:"bulk,omitzero"`
 	Parts   []Part          `json:"parts,omitzero"`
-	Entries []ManifestEntry `json:"entries"` // by ascending path; as stored, those that no part has as they are
+	Entries []ManifestEntry `json:"entries"` // by ascending path; in the store, those that differ from every part
 }
 
-// Expected says when something about a season is next expected to change. An instant in the past is
-// one at which it should have, and may at any moment.
+// Expected is the instant at which a season is next expected to change. If the instant is past, the change is
+// late and may come at any moment.
 type Expected struct {
 	Year int       `json:"year"`
 	At   time.Time `json:"at"` // race time
 }
 
-// Ledger is the head of the ledger a version was built from. Whoever noted it can hold the
-// service to it later.
+// Ledger is the head of the ledger that a version was built from. A reader that notes it can later prove a
+// change of the record.
 type Ledger struct {
 	Kind string `json:"kind"` // "real" or "simulated"
 	Seq  int64  `json:"seq"`
 	Hash string `json:"hash"` // lower-case hex SHA-256 of ledger/<seq>.json
 }
 
-// Missing is a fact that the archive of a version should have and has not, for those who watch it.
+// Missing is a fact that the archive of a version should have and does not have.
 type Missing struct {
-	Code    string    `json:"code"`             // what kind of fact, for programs
-	Since   time.Time `json:"since"`            // race time from which it is overdue, perhaps after BuiltAt
-	Until   time.Time `json:"until,omitzero"`   // race time from which nobody waits for it; zero: until it comes
-	Session int64     `json:"session,omitzero"` // session key of the round that it is of; 0: of none
-	Urgent  bool      `json:"urgent,omitzero"`  // somebody has to act now
+	Code    string    `json:"code"`             // the kind of fact, for programs
+	Since   time.Time `json:"since"`            // race time from which it is overdue, possibly after BuiltAt
+	Until   time.Time `json:"until,omitzero"`   // race time until which it is awaited; zero: until it comes
+	Session int64     `json:"session,omitzero"` // session key of its round; 0: none
+	Urgent  bool      `json:"urgent,omitzero"`  // an operator has to act now
 	Text    string    `json:"text"`             // for people, without a full stop
 	Fix     string    `json:"mend"`             // the command that mends it
 }
@@ -151,7 +150,7 @@ func (m Missing) equal(other Missing) bool {
 	return same && m == other
 }
 
-// RefusedEntry is an entry that stays as it was, because what was rendered in its place failed its check.
+// RefusedEntry is an entry that stays that of an earlier version, because the new document failed its check.
 type RefusedEntry struct {
 	Path   string `json:"path"`
 	Reason string `json:"reason"` // for operators
@@ -240,7 +239,7 @@ type Packed struct {
 	Size   int64  `json:"size"`
 }
 
-// check reports what makes the manifest unusable as that of version.
+// check returns an error unless the manifest is a valid one of version.
 func (m *Manifest) check(version int64) error {
 	switch {
 	case m.Version != version:
@@ -307,8 +306,8 @@ const (
 	bulkFolder     = "bulk/"
 )
 
-// DerivedFolder holds what builders make beforehand, each file created once. A manifest names the one
-// that it was built with; nothing that is served is read from it.
+// DerivedFolder holds documents that builders derive in advance, each file created once. A manifest names the
+// file that it was built with. Edges do not read it.
 const DerivedFolder = "derived/"
 
 func claimKey(version int64) string { return fmt.Sprintf("%s%d.json", claimFolder, version) }
@@ -321,9 +320,9 @@ func ObjectKey(version int64, path string) string {
 	return fmt.Sprintf("%s%d/%s.json", objectFolder, version, path)
 }
 
-// Immutable says whether key is written at most once, ever: claims, manifests, objects, downloads,
-// archives, and the files of the ledger, the audit log and the facts. The pointer, the keys and
-// the settings are not.
+// Immutable says whether key is created once and never replaced. That holds for claims, manifests, objects,
+// downloads, archives, and the files of the ledger, the audit log and the facts; not for the pointer, the
+// keys and the settings.
 func Immutable(key string) bool {
 	for _, folder := range []string{claimFolder, manifestFolder, objectFolder, bulkFolder, "archives/", "ledger/", "audit/", "facts/log/", "facts/hand/"} {
 		if strings.HasPrefix(key, folder) {
@@ -363,8 +362,8 @@ const etagDigits = 32
 // digits, so that a person can find the tag of a response in the manifest.
 func ETag(digest string) string { return digest[:etagDigits] }
 
-// Base is the current version as a builder found it: what a build starts from and what a
-// publish must find unchanged. It is immutable.
+// Base is the current version when a build starts. A publish succeeds only if it still is the current one. A
+// Base is immutable.
 type Base struct {
 	Pointer  Pointer  // zero if nothing was published
 	Manifest Manifest // zero if nothing was published
@@ -376,7 +375,7 @@ type Base struct {
 }
 
 // LoadBase reads the pointer and the manifest it names. An empty store is no error but a
-// base of version 0. A pointer or manifest that is not what was published is ErrDamaged.
+// base of version 0. A pointer or manifest with other bytes than the published ones is ErrDamaged.
 //
 // previous may be nil. It is an earlier base of the same store, of which LoadBase reads nothing again:
 // if the pointer has not changed, LoadBase returns previous after one read.

@@ -15,11 +15,10 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// A manifest of many entries is stored in parts, one for the entries of each decade, and of each season
-// from the one before the current one on, which the
-// manifests of later versions share: a publish that changes a few entries writes these and no
-// others. The manifest's own file lists the parts and the entries that are in none of them or
-// are newer than there, so a person reads what is new at once and finds the rest by the names.
+// A manifest of many entries is stored in parts, which the manifests of later versions share. Each decade has
+// a part, and so has each season from the one before the current season on. A publish that changes a few
+// entries therefore writes only these. The manifest's own file lists the parts, the entries without a part,
+// and the entries that are newer than their part. A person finds the changes there.
 
 // Part is a part of a manifest, stored under manifests/parts/<name>-<sha256>.json.
 type Part struct {
@@ -39,10 +38,10 @@ type partFile struct {
 const (
 	partFolder = manifestFolder + "parts/"
 
-	// minSplit is the number of entries from which a manifest is stored in parts.
+	// minSplit is the number of entries from which a manifest has parts.
 	minSplit = 64
-	// maxNewer is how many entries of a part may be newer before the part is written anew: those of a
-	// dozen race weekends.
+	// maxNewer is the number of newer entries after which a part is written again: those of a dozen
+	// race weekends.
 	maxNewer = 40
 )
 
@@ -50,9 +49,9 @@ func (p Part) object() Object {
 	return Object{fmt.Sprintf("%s%s-%s.json", partFolder, p.Name, p.SHA256), p.SHA256, p.Size}
 }
 
-// partOf returns the name of the part that the entry of a path belongs to, by the year in it or with which
-// a session key in it begins: a season that still changes has a part of its own, others share that of
-// their decade. An entry without a year is in no part.
+// partOf returns the name of the part for a path, by its year or by the year with which its session key
+// begins. A season that still changes has its own part; the others share that of their decade. A path
+// without a year has no part.
 func partOf(path string, currentSeason int) string {
 	for segment := range strings.SplitSeq(path, "/") {
 		if len(segment) < 4 || strings.Trim(segment, "0123456789") != "" {
@@ -72,8 +71,8 @@ type file struct {
 	data []byte
 }
 
-// encode returns the files of a manifest that are new, its own last. Parts that m.Parts names,
-// of the version before, are used again where most of their entries still hold.
+// encode returns the new files of a manifest, its own file last. It keeps a part of the base, from m.Parts,
+// if most of the entries in it are unchanged.
 func (m Manifest) encode() ([]file, error) {
 	var files []file
 	m.Format = format
@@ -115,8 +114,8 @@ func (m Manifest) encode() ([]file, error) {
 	return append(files, file{ManifestKey(m.Version), data}), nil
 }
 
-// newer returns the entries that differ from those of the part. It returns false if they are
-// too many, or if the part has an entry that is not wanted any more.
+// newer returns the entries that differ from those of the part. It returns false if they are too many, or if
+// the part has an entry that the manifest has not.
 func (p Part) newer(entries []ManifestEntry) ([]ManifestEntry, bool) {
 	stored := byPath(p.entries)
 	var newer []ManifestEntry
@@ -130,15 +129,15 @@ func (p Part) newer(entries []ManifestEntry) ([]ManifestEntry, bool) {
 	return newer, p.entries != nil && len(stored) == 0 && len(newer) <= maxNewer
 }
 
-// stored is a manifest as it is stored: its files, and what is in those that are parts, both by key.
+// stored holds the files of a manifest and the entries of its parts, both by store key.
 type stored struct {
 	files map[string][]byte
 	parts map[string][]ManifestEntry // never changed
 }
 
-// loadManifest reads the manifest of version, parsed and as it is stored; the bytes of its own file must
-// have the given hash unless that is empty. Files that are among known, checked when they were read, are
-// not read again. What the first of the stores does not have is looked for in the next.
+// loadManifest reads the manifest of version. Its own file must have the given hash, unless that is empty. It
+// does not read the files in known again, which were checked when they were read. It tries the stores in
+// their order.
 func loadManifest(ctx context.Context, version int64, hash string, known stored, stores ...blob.Store) (Manifest, stored, error) {
 	key := ManifestKey(version)
 	var m Manifest
@@ -193,7 +192,7 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 		key := m.Parts[i].object().Key
 		content := partFile{Entries: known.parts[key]}
 		if content.Entries != nil {
-			// It was parsed before.
+			// The part was parsed before.
 		} else if err := json.Unmarshal(contents[i], &content); err != nil || content.Entries == nil {
 			return Manifest{}, stored{}, fmt.Errorf("manifest %s: %w: part %s: %w", ManifestKey(version), ErrDamaged, m.Parts[i].Name, errors.Join(errors.New("no entries"), err))
 		}
@@ -216,7 +215,7 @@ func loadManifest(ctx context.Context, version int64, hash string, known stored,
 	return m, now, nil
 }
 
-// checkParts reports what keeps the parts from being read.
+// checkParts returns an error if the parts cannot be read.
 func (m *Manifest) checkParts() error {
 	if m.Format != format {
 		return fmt.Errorf("format %d, this program reads %d", m.Format, format)
@@ -227,7 +226,7 @@ func (m *Manifest) checkParts() error {
 			return fmt.Errorf("part %q: %w", part.Name, err)
 		}
 		if len(part.SHA256) != 2*hashSize || part.Size < 0 || part.Size > maxManifest {
-			return fmt.Errorf("part %s: hash %q, size %d: no part can be like that", part.Name, part.SHA256, part.Size)
+			return fmt.Errorf("part %s: hash %q and size %d are impossible", part.Name, part.SHA256, part.Size)
 		}
 	}
 	return nil

@@ -13,24 +13,24 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// PruneAge is how old something must be to be pruned: a builder that is still at work, or an
-// edge that is still loading, needs nothing that old.
+// PruneAge is the least age of an object that Prune removes. No running build and no loading edge needs an
+// object that old.
 const PruneAge = 24 * time.Hour
 
-// Pruned says what a Prune removed, or would remove.
+// Pruned lists the objects that Prune removed, or would remove.
 type Pruned struct {
 	Kept    []int64 // published versions that stay, the newest first
 	Removed []blob.Info
 	Bytes   int64
 }
 
-// Prune removes the manifests of all but the newest keep published versions, abandoned
-// claims and probes, objects that no manifest left reaches, and what was derived for none of them, less
-// the latest, of which the next is made; always only what is older than PruneAge at now, which is real
-// time. A dry run removes nothing. keep counts the current version and is at least 1; a version that
-// brought nothing but downloads stays or goes with its base, and is not counted.
+// Prune keeps the newest published versions, as many as keep, and removes everything older than PruneAge
+// that none of them needs: manifests, abandoned claims, probes, objects and derived documents. It keeps
+// the latest derived documents, because the next ones are made from them. keep counts the current
+// version and is at least 1. A version that differs from its base in downloads alone is not counted and
+// stays with it. now is real time. A dry run removes nothing.
 //
-// Prune stops before it removes anything if the current version cannot be read.
+// Prune removes nothing if the current version cannot be read.
 func Prune(ctx context.Context, store blob.Store, keep int, now time.Time, dryRun bool) (Pruned, error) {
 	if keep < 1 {
 		return Pruned{}, fmt.Errorf("prune: keep %d versions: want at least 1", keep)
@@ -69,8 +69,8 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 	for _, version := range p.result.Kept {
 		retained[version] = true
 	}
-	// Manifests go first: a rollback that starts now finds its target missing, instead of
-	// objects that vanish under it.
+	// Manifests go first, so that a rollback which starts now finds its target missing and does not
+	// lose objects while it reads them.
 	if err := p.sweep(ctx, manifestFolder, func(key string) bool {
 		version, ok := versionIn(key, manifestFolder)
 		return ok && !retained[version]
@@ -99,15 +99,15 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 	if err := p.sweep(ctx, blob.ProbeFolder, func(string) bool { return true }); err != nil {
 		return err
 	}
-	// A claim below the pointer protects nothing any more: numbers grow from the pointer on.
+	// A claim below the pointer protects no number, because new numbers are above the pointer.
 	return p.sweep(ctx, claimFolder, func(key string) bool {
 		version, ok := versionIn(key, claimFolder)
 		return ok && version < h.Pointer.Version && !left[version]
 	})
 }
 
-// survey returns the versions whose manifest is left, published or not, and the objects that
-// they reach.
+// survey returns the versions whose manifest remains, published or not, and the objects that
+// they name.
 func (p *pruning) survey(ctx context.Context) (left map[int64]bool, reached map[string]bool, err error) {
 	gone := map[string]bool{}
 	for _, info := range p.result.Removed {
@@ -124,7 +124,7 @@ func (p *pruning) survey(ctx context.Context) (left map[int64]bool, reached map[
 		}
 		m, err := LoadManifest(ctx, p.store, version)
 		if err != nil {
-			return nil, nil, err // what it reaches is not known, so nothing is safe to remove
+			return nil, nil, err // its objects are not known, so none is safe to remove
 		}
 		left[version] = true
 		reached[m.Derived] = true
@@ -138,7 +138,7 @@ func (p *pruning) survey(ctx context.Context) (left map[int64]bool, reached map[
 	return left, reached, nil
 }
 
-// sweep removes the old objects in a folder that are unwanted.
+// sweep removes the old objects of a folder for which unwanted is true.
 func (p *pruning) sweep(ctx context.Context, folder string, unwanted func(key string) bool) error {
 	var doomed []blob.Info
 	for info, err := range p.store.List(ctx, folder) {
@@ -166,7 +166,7 @@ func (p *pruning) sweep(ctx context.Context, folder string, unwanted func(key st
 	return nil
 }
 
-// Verification is what a Verify found.
+// Verification is the outcome of Verify.
 type Verification struct {
 	Version int64
 	Objects int   // read, whether good or not
@@ -174,9 +174,8 @@ type Verification struct {
 	Faults  []error
 }
 
-// Verify reads every object of a version again, 0 being the current one, and compares it with
-// the manifest. What is missing or wrong is a fault of the version; the error is for a store
-// that does not answer.
+// Verify reads every object of a version and compares it with the manifest; 0 stands for the current
+// version. A missing or wrong object is one of the Faults. The error says that the store does not answer.
 func Verify(ctx context.Context, store blob.Store, version int64, progress Progress) (Verification, error) {
 	m, err := LoadManifest(ctx, store, version)
 	if err != nil {

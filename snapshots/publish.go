@@ -266,11 +266,11 @@ func (d *Draft) newObjects(variants []Variant) []newObject {
 type newObject struct {
 	key  func(version int64) string // its place in a version
 	data []byte
-	of   ManifestEntry // what data must be when it is read back
+	of   ManifestEntry // to check data when it is read back
 }
 
-// claim is the content of versions/<n>.json: from its creation on, number n belongs to the
-// builder that wrote it and is never used by anybody else.
+// claim is the content of versions/<n>.json. Number n belongs to the builder that created the file, and no
+// other builder ever uses it.
 type claim struct {
 	Builder string    `json:"builder"`
 	Nonce   string    `json:"nonce"` // tells two claims of the same builder apart
@@ -284,7 +284,7 @@ func (p *Publisher) claim(ctx context.Context, current int64, builder string) (i
 		return 0, err
 	}
 	for i := 0; current == 0 && i < len(used); i++ {
-		// No pointer, but perhaps versions: go on from the first that is one.
+		// There is no pointer, but perhaps a version: go on from the first readable one.
 		if _, _, err := loadManifest(ctx, used[i], "", stored{}, p.Store); err == nil {
 			current = used[i]
 		}
@@ -305,9 +305,8 @@ func (p *Publisher) claim(ctx context.Context, current int64, builder string) (i
 	return 0, fmt.Errorf("no version above %d is possible", current)
 }
 
-// last returns the highest number in use: current or one above it, as far as no two that follow
-// one another are further apart than MaxGap. A number beyond that was never claimed by a
-// builder; to go on from there would use up the numbers there are.
+// last returns the highest number in use, from current on. It stops at a gap of more than MaxGap: no builder
+// claimed a number beyond it, and going on from there would use up the possible numbers.
 func last(used []int64, current int64) int64 {
 	for _, version := range used {
 		if version-current > MaxGap {
@@ -350,7 +349,7 @@ func (p *Publisher) each(ctx context.Context, phase string, objects []newObject,
 	return context.Cause(ctx)
 }
 
-// create writes an object whose key nobody else may write.
+// create writes an object under a key that only this publish may write.
 func (p *Publisher) create(ctx context.Context, key string, data []byte) error {
 	switch mine, err := blob.Claim(ctx, p.Store, key, data); {
 	case err != nil:
@@ -361,8 +360,8 @@ func (p *Publisher) create(ctx context.Context, key string, data []byte) error {
 	return nil
 }
 
-// putManifest stores the manifest and reads back what is new of it. It returns the pointer to it, and
-// the files that are new, by key.
+// putManifest stores the manifest and reads its new files back. It returns the pointer to it and the new
+// files by key.
 func (p *Publisher) putManifest(ctx context.Context, m Manifest) (Pointer, map[string][]byte, error) {
 	if err := m.check(m.Version); err != nil {
 		return Pointer{}, nil, fmt.Errorf("manifest of version %d: %w", m.Version, err)
@@ -388,7 +387,7 @@ func (p *Publisher) putManifest(ctx context.Context, m Manifest) (Pointer, map[s
 	if err := group.Wait(); err != nil {
 		return Pointer{}, nil, err
 	}
-	if err := put(ctx, own); err != nil { // last: whoever finds it finds the parts
+	if err := put(ctx, own); err != nil { // last, because its readers need the parts
 		return Pointer{}, nil, err
 	}
 	for _, f := range files {
@@ -399,17 +398,16 @@ func (p *Publisher) putManifest(ctx context.Context, m Manifest) (Pointer, map[s
 }
 
 const (
-	// settleTime is how long a publish goes on to learn the outcome of its swap after its
-	// context has ended.
+	// settleTime limits the time to learn the outcome of a swap after the context has ended.
 	settleTime = 5 * time.Second
-	// swapAttempts is how often a swap is tried whose outcome is unknown and that left no
-	// trace. The store has already retried within each.
+	// swapAttempts limits the attempts of a swap with an unknown outcome that left no trace. The
+	// store retries within each of them.
 	swapAttempts = 4
 )
 
-// swap makes next the pointer if it still is the one with the tag old, of version base.
-// Whatever the store answers, the pointer is read back: what it says is what readers see. The tag is
-// that of next; empty if a later version has followed it.
+// swap replaces the pointer that has the tag old, of version base, by next. It reads the pointer back after
+// every answer of the store, because readers see only the pointer. It returns the tag of next, or an
+// empty tag if a later version has followed.
 func (p *Publisher) swap(ctx context.Context, old blob.Tag, base int64, next Pointer) (blob.Tag, error) {
 	data, err := json.Marshal(next)
 	if err != nil {
@@ -441,7 +439,7 @@ func (p *Publisher) swap(ctx context.Context, old blob.Tag, base int64, next Poi
 	}
 }
 
-// outcome is what became of a swap.
+// outcome is the outcome of a swap.
 type outcome int
 
 const (
@@ -450,8 +448,8 @@ const (
 	lost                     // another version followed the base
 )
 
-// outcome reads the pointer back. Where it names a later version, ours has won if that one was
-// built on it. The tag is that of next, where the pointer is next.
+// outcome reads the pointer back. If the pointer names a later version, next has won if that version is built
+// on it. The tag is that of next if next is the pointer.
 func (p *Publisher) outcome(ctx context.Context, old blob.Tag, next Pointer) (outcome, blob.Tag, error) {
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc

@@ -129,7 +129,7 @@ func TestFollowTrips(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var following sync.WaitGroup
 		following.Go(func() {
-			_ = snapshots.Follow(ctx, snapshots.FollowConfig{Store: s, Look: look, Deliver: func(v *snapshots.Version) error {
+			_ = snapshots.Follow(ctx, snapshots.FollowConfig{Store: s, Wake: look, Deliver: func(v *snapshots.Version) error {
 				served <- v.Pointer.Version
 				return nil
 			}})

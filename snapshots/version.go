@@ -22,11 +22,11 @@ type Version struct {
 	bodies map[string]*Body
 }
 
-// Body is what a variant is served from.
+// Body is a variant in memory.
 type Body struct {
 	Entry    ManifestEntry
 	Identity []byte
-	Encoded  map[string][]byte // by coding: GZ, BR, ZST; all of a packed entry, else those that it has
+	Encoded  map[string][]byte // by coding: GZ, BR and ZST of a packed entry, else none
 }
 
 // Body returns the body of a catalog path.
@@ -58,8 +58,8 @@ func (v *Version) Bytes() int64 {
 	return int64(total)
 }
 
-// Open reads the current version completely and checks every hash. Bodies that previous,
-// which may be nil, has in common with it are taken from there.
+// Open reads the current version completely and checks every hash. It takes equal bodies from previous, which
+// may be nil, instead of reading them.
 func Open(ctx context.Context, store blob.Store, previous *Version) (*Version, error) {
 	pointer, _, err := LoadPointer(ctx, store)
 	if err != nil {
@@ -71,14 +71,14 @@ func Open(ctx context.Context, store blob.Store, previous *Version) (*Version, e
 // loader says how a version is loaded; every field may be zero.
 type loader struct {
 	workers  int
-	previous *Version // what it has in common with this is not read again
-	manifest []byte   // its own file, as it was read before anybody knew that it is wanted; checked as if it came now
-	arrived  func()   // called whenever something has been read, concurrently
-	asStored bool     // nothing is unpacked: it is enough that everything is there
+	previous *Version // its bodies and parts are not read again
+	manifest []byte   // the manifest's own file, if it was read in advance; still to be checked
+	arrived  func()   // called after each read, concurrently
+	asStored bool     // check that every object is there, and unpack none
 }
 
-// load reads the version that pointer names. What the first of the stores does not have, or
-// has in other bytes, is looked for in the next; the hashes say what is right.
+// load reads the version that pointer names. If an object is missing or damaged in the first store, load
+// tries the next one.
 func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store) (*Version, error) {
 	previous := l.previous
 	if previous != nil && previous.Pointer.Version == pointer.Version && previous.Pointer.Manifest == pointer.Manifest {
@@ -109,7 +109,7 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(workers(l.workers))
-	unpackers := make(chan *codec, runtime.GOMAXPROCS(0)) // what unpacks takes memory
+	unpackers := make(chan *codec, runtime.GOMAXPROCS(0)) // few, because each takes memory
 	for range cap(unpackers) {
 		c := borrowCodec()
 		defer codecs.Put(c)
@@ -124,7 +124,7 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 	}
 	v := &Version{Pointer: pointer, Manifest: manifest, stored: files, bodies: make(map[string]*Body, len(bodies))}
 	for i := range bodies {
-		// One copy of the entry: manifests of a long-running edge share their strings too.
+		// Share the entry, so that the manifests of a long-running edge also share their strings.
 		v.Manifest.Entries[i] = bodies[i].Entry
 		v.bodies[bodies[i].Entry.Path] = bodies[i]
 	}
@@ -174,8 +174,8 @@ func (l loader) tick() {
 	}
 }
 
-// inAny does something with one store after the other until it is done. The error is that of
-// the first.
+// inAny calls do with one store after the other until one call succeeds. Otherwise it returns the first
+// error.
 func inAny(stores []blob.Store, do func(blob.Store) error) error {
 	var first error
 	for _, s := range stores {
