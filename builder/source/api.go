@@ -12,18 +12,17 @@ import (
 	"time"
 )
 
-// API is an upstream that answers in JSON below one address, and of which one payload takes several
-// requests. It is safe for concurrent use.
+// API is an upstream that answers in JSON below one address. One payload takes several requests.
+// It is safe for concurrent use.
 type API struct {
-	Names Equivalents // what its names are in ours
+	Names Equivalents // from its names to ours
 
 	base   string
 	client *Client
 }
 
-// NewAPI returns the API at a base URL, asked as the config says; the host, and that it answers in
-// JSON, need not be set. One on this machine is asked as fast as it answers. names is the text of
-// the file of equivalents, which errors about it name.
+// NewAPI returns the API at a base URL. It sets the hosts and content types of the config. An API on
+// this machine has no request limits. names is the text of the file of equivalents; errors name file.
 func NewAPI(base string, config ClientConfig, file, names string) (*API, error) {
 	host, err := Host(base)
 	if err != nil {
@@ -46,7 +45,7 @@ func NewAPI(base string, config ClientConfig, file, names string) (*API, error) 
 	return &API{Names: equivalents, base: strings.TrimSuffix(base, "/"), client: NewClient(config)}, nil
 }
 
-// Host returns the name of the host that the URL of a source has.
+// Host returns the host name in the URL of a source.
 func Host(target string) (string, error) {
 	u, err := url.Parse(target)
 	if err != nil || u.Hostname() == "" {
@@ -55,16 +54,16 @@ func Host(target string) (string, error) {
 	return u.Hostname(), nil
 }
 
-// At begins the requests of one payload at an instant of race time.
+// At starts the requests of one payload at an instant of race time.
 func (a *API) At(now time.Time) Requests { return Requests{a, now, time.Now()} }
 
-// Requests are those of one payload. To send them takes real time, in which race time goes on.
+// Requests sends the requests of one payload. Race time goes on while they take real time.
 type Requests struct {
 	api        *API
 	now, began time.Time
 }
 
-// Get asks for a path below the base and decodes the answer. An error is a *Fault.
+// Get requests a path below the base and decodes the answer. An error is a *Fault.
 func (r Requests) Get(ctx context.Context, path string, into any) error {
 	answer, err := r.api.client.Get(ctx, r.now.Add(time.Since(r.began)), r.api.url(path), Validators{})
 	if err != nil {
@@ -76,7 +75,7 @@ func (r Requests) Get(ctx context.Context, path string, into any) error {
 	return nil
 }
 
-// Malformed is the *Fault of an answer that is not what was asked for.
+// Malformed returns the *Fault of an answer with unexpected content.
 func (r Requests) Malformed(path, format string, args ...any) error {
 	return &Fault{Kind: Malformed, Err: fmt.Errorf("get %s: %w", r.api.url(path), fmt.Errorf(format, args...))}
 }
@@ -84,8 +83,8 @@ func (r Requests) Malformed(path, format string, args ...any) error {
 // url is the address of a path below the base.
 func (a *API) url(path string) string { return a.base + "/" + path }
 
-// PackPayload is NewPayload of a value that is packed first; its revision is RevisionOf it. An error
-// is a *Fault.
+// PackPayload packs a value and returns its payload, with RevisionOf as its revision. An error is a
+// *Fault.
 func PackPayload(v any, known Known) (Payload, error) {
 	packed, err := Pack(v)
 	if err != nil {
@@ -94,7 +93,7 @@ func PackPayload(v any, known Known) (Payload, error) {
 	return NewPayload(packed, RevisionOf(packed), Validators{}, known), nil
 }
 
-// NewPayload is what an upstream said in its packed form, or that it is what was known.
+// NewPayload returns a payload, or NotModified if it equals the known one.
 func NewPayload(packed []byte, revision string, validators Validators, known Known) Payload {
 	sum := sha256.Sum256(packed)
 	if hex.EncodeToString(sum[:]) == known.SHA256 {
@@ -103,8 +102,7 @@ func NewPayload(packed []byte, revision string, validators Validators, known Kno
 	return Payload{Packed: packed, Revision: revision, Validators: validators}
 }
 
-// RevisionOf is the name of a state of an upstream that has none of its own: twelve digits of the
-// SHA-256 of what it said.
+// RevisionOf names a payload of an upstream without revisions: twelve digits of its SHA-256.
 func RevisionOf(packed []byte) string {
 	sum := sha256.Sum256(packed)
 	return hex.EncodeToString(sum[:6])

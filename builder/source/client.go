@@ -21,36 +21,36 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Client asks one upstream. It sends conditional requests within a budget, talks to allowed hosts
-// only, and believes nothing that an answer says of itself before it has been looked at. It is safe
-// for concurrent use.
+// Client sends requests to one upstream. They are conditional, stay within a budget and go to allowed
+// hosts only. The client checks the type and the size of every answer itself. It is safe for
+// concurrent use.
 type Client struct {
 	config  ClientConfig
 	http    *http.Client
-	buckets []*rate.Limiter // of the second, of the hour, of the minute if it has one
+	buckets []*rate.Limiter // per second, per hour, and per minute if there is such a limit
 }
 
-// ClientConfig says how an upstream is asked.
+// ClientConfig configures the requests to an upstream.
 type ClientConfig struct {
-	// Hosts are the names that may be asked, redirects included. Each needs https, but for
-	// addresses of the loopback interface, where plain http will do.
+	// Hosts are the allowed host names, redirects included. They need https, except for addresses of
+	// the loopback interface.
 	Hosts []string
-	// UserAgent names the program and how its operator is reached.
+	// UserAgent names the program and an address of its operator.
 	UserAgent string
-	// PerSecond and PerHour are how many requests may be sent: two buckets in series, filled in
-	// race time. A bucket holds at most what it gains in its time.
+	// PerSecond and PerHour limit the requests: two token buckets in series, filled in race time. A
+	// bucket holds at most the tokens of its period.
 	PerSecond, PerHour int
-	// PerMinute is a third bucket, of upstreams that count by the minute; 0: there is none.
+	// PerMinute is a third bucket for upstreams with such a limit; 0: none.
 	PerMinute int
-	// Paced has Get wait, in real time, until the bucket of the second has filled, instead of
-	// refusing: for upstreams of which one payload takes several requests.
+	// Paced makes Get wait in real time for the bucket per second instead of failing, because one
+	// payload takes several requests.
 	Paced bool
-	// MaxBytes is the most that a body may have.
+	// MaxBytes limits the size of a body.
 	MaxBytes int64
-	// ContentTypes are the media types that an answer may have.
+	// ContentTypes are the accepted media types.
 	ContentTypes []string
-	// RetryDelay is about how long to wait, in real time, before the one retry after a broken
-	// connection or a 502, 503 or 504 that names no time of its own.
+	// RetryDelay is the approximate wait, in real time, before the one retry after a broken connection
+	// or a 502, 503 or 504 without a Retry-After.
 	RetryDelay time.Duration
 }
 
@@ -61,13 +61,13 @@ const (
 	maxRedirects   = 3
 )
 
-// Validators are what a host gave with an answer, for the next conditional request.
+// Validators come with an answer and make the next request conditional.
 type Validators struct {
 	ETag         string `json:"etag,omitempty"`
 	LastModified string `json:"last_modified,omitempty"`
 }
 
-// Answer is an answer of an upstream whose type and size were as expected.
+// Answer is an answer with an accepted type and size.
 type Answer struct {
 	NotModified bool
 	Body        []byte
@@ -75,24 +75,24 @@ type Answer struct {
 	Validators
 }
 
-// Fault says why an upstream gave no answer that can be used.
-type Fault struct { //nolint:errname // the word for what an upstream does
+// Fault says why an upstream gave no usable answer.
+type Fault struct { //nolint:errname // the operators' word for a failing upstream
 	Kind       FaultKind
 	Status     int           // of HTTP; 0 if there was no response
-	Detail     string        // what the upstream says of it, where that is JSON; it is not to be trusted
-	RetryAfter time.Duration // that the upstream asked for; 0 if it did not
+	Detail     string        // the upstream's own reason, if it is JSON; untrusted text
+	RetryAfter time.Duration // requested by the upstream; 0: none
 	Err        error
 }
 
-// FaultKind sorts faults by what they mean for the operator. It is a label of metrics.
+// FaultKind sorts faults by their meaning for the operator. It is a label of metrics.
 type FaultKind string
 
 // The kinds of faults.
 const (
 	Unreachable FaultKind = "unreachable" // no connection, a broken one, a time limit, a 5xx
-	Throttled   FaultKind = "throttled"   // a 429, or our own budget is spent
-	Refused     FaultKind = "refused"     // a 401, 403 or another 4xx: a state of the source, asked again slowly
-	Malformed   FaultKind = "malformed"   // not what was asked for: type, size, form
+	Throttled   FaultKind = "throttled"   // a 429, or our own limit is reached
+	Refused     FaultKind = "refused"     // a 401, 403 or another 4xx, which seldom passes soon
+	Malformed   FaultKind = "malformed"   // an unexpected type, size or form
 )
 
 func (f *Fault) Error() string { return f.Err.Error() }
@@ -100,7 +100,7 @@ func (f *Fault) Error() string { return f.Err.Error() }
 // Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// NewClient returns a client. It keeps connections of its own, which Close ends.
+// NewClient returns a client with connections of its own, which Close ends.
 func NewClient(config ClientConfig) *Client {
 	transport := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -110,9 +110,9 @@ func NewClient(config ClientConfig) *Client {
 		ResponseHeaderTimeout:  headerTimeout,
 		MaxResponseHeaderBytes: 64 << 10,
 		IdleConnTimeout:        time.Minute,
-		DisableCompression:     true, // what is packed is packed by its content type
+		DisableCompression:     true, // packed answers say so by their content type
 	}
-	//nolint:bodyclose // the round tripper closes what it does not return
+	//nolint:bodyclose // the round tripper closes the responses that it does not return
 	retry := retrypolicy.NewBuilder[*http.Response]().WithMaxRetries(1).WithJitterFactor(0.5).
 		HandleIf(func(response *http.Response, err error) bool {
 			if err != nil {
@@ -141,7 +141,7 @@ func NewClient(config ClientConfig) *Client {
 			if len(via) > maxRedirects {
 				return fmt.Errorf("%w: more than %d redirects", errHost, maxRedirects)
 			}
-			// Credentials never follow, nor do those of the address that a path is relative to.
+			// A redirect never gets credentials, not even those in the URL of the first request.
 			request.Header.Del("Authorization")
 			request.Header.Del("Cookie")
 			request.URL.User = nil
@@ -156,7 +156,7 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 var errHost = errors.New("not allowed")
 
-// allowed returns an error that wraps errHost unless the URL is one that may be asked.
+// allowed returns an error that wraps errHost if the URL is not allowed.
 func (c *Client) allowed(u *url.URL) error {
 	host := u.Hostname()
 	ip := net.ParseIP(host)
@@ -170,8 +170,8 @@ func (c *Client) allowed(u *url.URL) error {
 	return fmt.Errorf("%w: %s without TLS", errHost, u.Redacted())
 }
 
-// Get asks for the URL, conditionally where there are validators. now is race time, by which the
-// budget is filled. An error is a *Fault.
+// Get requests a URL, conditionally if there are validators. now is race time, which fills the
+// buckets. An error is a *Fault.
 func (c *Client) Get(ctx context.Context, now time.Time, target string, known Validators) (Answer, error) {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -223,13 +223,13 @@ func (c *Client) Get(ctx context.Context, now time.Time, target string, known Va
 	case response.StatusCode != http.StatusOK:
 		return Answer{}, c.refused(u, response)
 	}
-	// An outage often answers 200 with a page: the type is looked at before the body is.
+	// An outage often answers 200 with a page, so check the type before the body.
 	mediaType, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if err != nil || !slices.Contains(c.config.ContentTypes, mediaType) {
 		return Answer{}, fault(Malformed, response.StatusCode, fmt.Errorf("content type %q, want %s",
 			response.Header.Get("Content-Type"), strings.Join(c.config.ContentTypes, " or ")))
 	}
-	// What the answer says of its length is not believed; it only ends the wait for more.
+	// The length in the header may be wrong: it does not replace the limit.
 	answer.Body, err = io.ReadAll(io.LimitReader(response.Body, c.config.MaxBytes+1))
 	switch {
 	case err != nil:
@@ -240,8 +240,8 @@ func (c *Client) Get(ctx context.Context, now time.Time, target string, known Va
 	return answer, nil
 }
 
-// spend takes a request out of every bucket, or returns a *Fault. A bucket of the second that is
-// empty is waited for where the upstream is paced.
+// spend takes a token out of every bucket, or returns a *Fault. For a paced upstream it waits for the
+// bucket per second.
 func (c *Client) spend(ctx context.Context, now time.Time, u *url.URL) error {
 	for i, bucket := range c.buckets {
 		reserved := bucket.ReserveN(now, 1)
@@ -260,10 +260,10 @@ func (c *Client) spend(ctx context.Context, now time.Time, u *url.URL) error {
 	return nil
 }
 
-// maxDetail is how much is read of an answer that is none.
+// maxDetail limits the bytes that are read of an error page.
 const maxDetail = 4 << 10
 
-// refused is the *Fault of an answer with another status than 200, with what it says of itself.
+// refused returns the *Fault of an answer with another status than 200, and the reason in its body.
 func (c *Client) refused(u *url.URL, response *http.Response) error {
 	f := &Fault{Kind: Refused, Status: response.StatusCode, Err: fmt.Errorf("get %s: %s", u.Redacted(), response.Status)}
 	if mediaType, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
@@ -281,10 +281,10 @@ func (c *Client) refused(u *url.URL, response *http.Response) error {
 	return f
 }
 
-// maxRetryAfter bounds what an upstream may ask us to wait.
+// maxRetryAfter limits the wait that an upstream may request.
 const maxRetryAfter = time.Hour
 
-// retryAfter reads the field of that name (RFC 9110, 10.2.3): seconds or a date.
+// retryAfter reads the header Retry-After (RFC 9110, 10.2.3): seconds or a date.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := h.Get("Retry-After")
 	if seconds, err := strconv.Atoi(value); err == nil {

@@ -8,8 +8,8 @@ import (
 	"gridcast/builder/season"
 )
 
-// Equivalents say what an upstream's names are in ours, which are those of F1DB. Nothing is guessed:
-// what has no row is an error that names the row to add.
+// Equivalents translate the names of an upstream into identifiers of F1DB. Nothing is guessed: a
+// name without a row is an error that names the row to add.
 //
 // The text has a row a line, "driver max_verstappen = max-verstappen", of driver, team, circuit,
 // grand_prix or nationality; "team rb = racing-bulls 2025" counts from that season on, until another row does.

@@ -12,7 +12,7 @@ import (
 // maxUnpacked bounds what a payload may unpack to, in bytes.
 const maxUnpacked = 64 << 20
 
-// Pack returns a value as JSON in one compressed file: the same value gives the same bytes.
+// Pack returns a value as compressed JSON. Equal values give equal bytes.
 func Pack(v any) ([]byte, error) {
 	plain, err := json.Marshal(v)
 	if err != nil {

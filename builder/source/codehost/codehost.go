@@ -1,6 +1,6 @@
-// Package codehost is a code host on loopback for tests: it serves a branch of a git repository as
-// the tar.gz that it was at an instant of race time, with the commit in the header of the archive
-// and an ETag, and misbehaves on command.
+// Package codehost is a code host on loopback for tests. It serves a branch as a tar.gz with the
+// commit in its header and an ETag, as the branch was at an instant of race time. It misbehaves on
+// command.
 package codehost
 
 import (
@@ -56,15 +56,15 @@ type Commit struct {
 	Subject string
 }
 
-// Edit is a commit that a test makes: from an instant on, files are replaced, and those that are
-// nil are removed. Paths are those of the repository; Rename moves whole folders first.
+// Edit is a commit of a test, from an instant on. Rename moves whole folders, then Change replaces and
+// deletes files by their path in the repository.
 type Edit struct {
 	At     time.Time
 	Rename map[string]string // folder to folder
 	Change func(files map[string][]byte)
 }
 
-// folders hold what the seasons need; the many old seasons are left out, for speed.
+// folders are read beside the seasons around a commit. The many old seasons are left out, for speed.
 var folders = []string{"drivers", "constructors", "engine-manufacturers", "circuits", "grands-prix", "countries"}
 
 // New starts a host for the repository in a git bundle, as of now(), and ends it with the test.
@@ -133,22 +133,21 @@ func (h *Host) Edit(edits ...Edit) {
 	sort.SliceStable(h.edits, func(i, j int) bool { return h.edits[i].At.Before(h.edits[j].At) })
 }
 
-// Misbehave has every request answered by the function first; it returns whether it did. Nil ends
-// it.
+// Misbehave lets a function answer the requests for which it returns true. Nil ends that.
 func (h *Host) Misbehave(fault func(http.ResponseWriter, *http.Request) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.fault = fault
 }
 
-// Served is how many requests came, and how many archives were sent in answer.
+// Served counts the requests, and the archives that were sent.
 func (h *Host) Served() (requests, archives int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.requests, h.sent
 }
 
-// Instants are those at which the branch changes, in order.
+// Instants returns the instants at which the branch changes, in order.
 func (h *Host) Instants() []time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -189,7 +188,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(packed)
 }
 
-// Archive returns the branch as it was at an instant, and the commit that it says it is.
+// Archive returns the branch at an instant and the commit that it names.
 func (h *Host) Archive(at time.Time) (packed []byte, id string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -237,7 +236,7 @@ func (h *Host) Archive(at time.Time) (packed []byte, id string, err error) {
 	return packed, id, nil
 }
 
-// files returns the files of a commit: things, and the seasons about its year.
+// files returns the files of a commit: things, and the seasons around its year.
 func (h *Host) files(c Commit) (map[string][]byte, error) {
 	if h.only != nil {
 		return maps.Clone(h.only), nil

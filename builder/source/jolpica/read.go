@@ -15,8 +15,7 @@ import (
 	"gridcast/builder/source/media"
 )
 
-// text is a scalar: all are strings, and null, absent and empty are the same. A number is taken as
-// it is written.
+// text is a JSON string, or a number as it is written. Null, absent and empty are equal.
 type text string
 
 func (t *text) UnmarshalJSON(data []byte) error {
@@ -49,7 +48,7 @@ type moment struct{ Date, Time text }
 
 type row struct {
 	Number, Position, PositionText, Points, Laps, Status text
-	Grid                                                 *text // null and absent are not "0", which is the pit lane
+	Grid                                                 *text // "0" is the pit lane; null and absent mean unknown
 	Q1, Q2, Q3                                           text
 	Driver                                               struct{ DriverID, Code, GivenName, FamilyName, Nationality text }
 	Constructor                                          struct{ ConstructorID, Name, Nationality text }
@@ -60,13 +59,13 @@ type row struct {
 	}
 }
 
-// standings are a table of a championship after a round.
+// standings is the table of a championship after a round.
 type standings struct {
 	Season, Round                         text
 	DriverStandings, ConstructorStandings []row
 }
 
-// reader joins pages into seasons: a race may begin on one page and end on the next.
+// reader joins pages into seasons, because a race may begin on one page and end on the next.
 type reader struct {
 	names source.Equivalents
 	out   season.Facts
@@ -117,7 +116,7 @@ func (r *reader) page(p page) error {
 	return nil
 }
 
-// facts converts what the pages said.
+// facts converts the pages.
 func (r *reader) facts() (season.Facts, error) {
 	for year, races := range r.races {
 		s := season.Season{Year: year}
@@ -210,7 +209,7 @@ func (r *reader) round(year int, said *race) (season.Round, error) {
 	return round, r.standings(year, said, &round)
 }
 
-// standings adds the tables after a round, of the last one that was held.
+// standings adds the tables after the last round that was held.
 func (r *reader) standings(year int, said *race, round *season.Round) error {
 	for _, list := range r.lists {
 		if list.Season != said.Season || list.Round != said.Round {
@@ -223,7 +222,7 @@ func (r *reader) standings(year int, said *race, round *season.Round) error {
 			if err := errors.Join(err, errPoints); err != nil {
 				return fmt.Errorf("driver standings: %w", err)
 			}
-			position, _ := strconv.Atoi(string(w.Position)) // who is not ranked has none
+			position, _ := strconv.Atoi(string(w.Position)) // an unranked driver has none
 			round.DriverStandings = append(round.DriverStandings, season.DriverStanding{Driver: driver, Position: position, Points: points})
 		}
 		for i := range list.ConstructorStandings {
@@ -240,7 +239,7 @@ func (r *reader) standings(year int, said *race, round *season.Round) error {
 	return nil
 }
 
-// instant reads a day and an hour, both UTC; the hour is zero where it is not known.
+// instant reads a day and an hour in UTC. An unknown hour is zero.
 func instant(date, hour text) (day, at time.Time, err error) {
 	if day, err = time.Parse(time.DateOnly, string(date)); err != nil {
 		return day, at, err
@@ -252,7 +251,7 @@ func instant(date, hour text) (day, at time.Time, err error) {
 	return day, at, err
 }
 
-// who returns whom a row is about, and keeps their names.
+// who returns the driver and the team of a row, and keeps their names.
 func (r *reader) who(year int, w *row) (season.DriverID, season.TeamID, error) {
 	driver, errDriver := r.names.Driver(string(w.Driver.DriverID), year)
 	team, errTeam := r.names.Team(string(w.Constructor.ConstructorID), year)
@@ -268,7 +267,7 @@ func (r *reader) who(year int, w *row) (season.DriverID, season.TeamID, error) {
 	return driver, team, nil
 }
 
-// number reads a count that must be there.
+// number reads a required count.
 func number(what string, t text) (int, error) {
 	n, err := strconv.Atoi(string(t))
 	if err != nil || n < 0 {
@@ -277,15 +276,15 @@ func number(what string, t text) (int, error) {
 	return n, nil
 }
 
-// outcomes are what stands in place of a position: see the documentation of Ergast. "-" is a driver
-// who is ranked without having been classified.
+// outcomes are the letters in place of a position, as the documentation of Ergast lists them. "-" is
+// a ranked driver without a classification.
 var outcomes = map[text]season.Outcome{
 	"R": season.DidNotFinish, "D": season.Disqualified, "W": season.DidNotStart, "F": season.DidNotQualify,
 	"E": season.ExcludedBeforeStart, "N": season.NotClassified, "-": season.NotClassified,
 }
 
-// classification converts the rows of a race or sprint, and the grid that they tell of; no grid if
-// any of those who started has none.
+// classification converts the rows of a race or sprint, and the grid in them. There is no grid if a
+// starter has no place on it.
 func (r *reader) classification(year int, rows []row) ([]season.Result, []season.GridSlot, error) {
 	results := make([]season.Result, 0, len(rows))
 	grid := make([]season.GridSlot, 0, len(rows))
@@ -308,7 +307,7 @@ func (r *reader) classification(year int, rows []row) ([]season.Result, []season
 		} else if w.Status != "Retired" {
 			result.Reason = string(w.Status)
 		}
-		result.Laps, _ = strconv.Atoi(string(w.Laps)) // optional: nothing is published of it
+		result.Laps, _ = strconv.Atoi(string(w.Laps)) // optional, because nothing of it is published
 		if millis, err := strconv.ParseInt(string(w.Time.Millis), 10, 64); err == nil && millis > 0 && w.Status == "Finished" {
 			result.Time = time.Duration(millis) * time.Millisecond
 		}
@@ -332,7 +331,7 @@ func (r *reader) classification(year int, rows []row) ([]season.Result, []season
 	}
 	slices.SortStableFunc(grid, func(a, b season.GridSlot) int {
 		if (a.Position == 0) != (b.Position == 0) {
-			return cmp.Compare(b.Position, a.Position) // those in the pit lane start last
+			return cmp.Compare(b.Position, a.Position) // the pit lane starts last
 		}
 		return cmp.Compare(a.Position, b.Position)
 	})
@@ -348,7 +347,7 @@ func (r *reader) qualifying(year int, rows []row) ([]season.QualifyingRow, error
 			return nil, err
 		}
 		q := season.QualifyingRow{Driver: driver, Team: team}
-		if w.Position != "" { // who set no time may have none
+		if w.Position != "" { // a driver without a time may have no position
 			if q.Position, err = number("position", w.Position); err != nil {
 				return nil, fmt.Errorf("%s: %w", driver, err)
 			}
@@ -361,7 +360,7 @@ func (r *reader) qualifying(year int, rows []row) ([]season.QualifyingRow, error
 	return out, nil
 }
 
-// lapTime reads 1:29.179 or 59.123; what is empty or odd is no time: it is optional.
+// lapTime reads 1:29.179 or 59.123. Other text gives no time, because times are optional.
 func lapTime(t text) time.Duration {
 	minutes, seconds, ok := strings.Cut(string(t), ":")
 	if !ok {
@@ -381,7 +380,7 @@ func (r *reader) entries(year int, rows []row) ([]season.Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		// The number on the car, which permanentNumber is not.
+		// The number on the car may differ from permanentNumber.
 		n, err := number("number", rows[i].Number)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", driver, err)
@@ -392,7 +391,7 @@ func (r *reader) entries(year int, rows []row) ([]season.Entry, error) {
 	return entries, nil
 }
 
-// fastest lists the fastest laps by rank; rows without one are left out.
+// fastest lists the fastest laps by rank. It skips rows without a rank.
 func (r *reader) fastest(year int, rows []row) []season.FastestLap {
 	ranked := make(map[int]season.FastestLap)
 	for i := range rows {

@@ -1,9 +1,9 @@
-// Package jolpica reads Jolpica (https://github.com/jolpica/jolpica-f1), which goes on with the API
-// that Ergast had, into season values. Its terms are non-commercial: gridcast compares with it, and
-// publishes facts of it only where the operator has accepted the terms.
+// Package jolpica reads Jolpica (https://github.com/jolpica/jolpica-f1), the successor of Ergast, into
+// season values. Its terms are non-commercial: gridcast compares its facts with others and publishes
+// them only if the operator has accepted the terms.
 //
-// Of a season it takes the calendar, qualifying, sprints and classifications with the places on the
-// grid, which come with them. Foreign names and forms stop here.
+// The package reads the calendar, qualifying, sprints, and classifications with the grid. Foreign
+// names and forms stop here.
 package jolpica
 
 import (
@@ -17,22 +17,22 @@ import (
 	"gridcast/builder/source"
 )
 
-// URL is where Jolpica is to be had.
+// URL is the address of Jolpica's API.
 const URL = "https://api.jolpi.ca/ergast/f1"
 
-// Every is how long an answer counts as fresh: Jolpica's own cache holds it for an hour, and a look
-// at two seasons takes 34 of the 500 requests that it allows in one.
+// Every is the interval between two polls. Jolpica caches its answers for an hour, and a poll of two
+// seasons takes 34 of the 500 requests per hour.
 const Every = 15 * time.Minute
 
-// Jolpica allows four requests a second and 500 an hour of an address; less is asked.
+// Jolpica allows four requests per second and 500 per hour. We stay below.
 const (
 	perSecond = 3
 	perHour   = 300
 )
 
 const (
-	pageRows = 100     // the most that Jolpica gives at once
-	maxRows  = 2000    // of a resource of a season: 24 races with 22 cars have 528
+	pageRows = 100     // Jolpica's limit
+	maxRows  = 2000    // per resource and season; 24 races with 22 cars have 528
 	maxPage  = 4 << 20 // bytes
 )
 
@@ -41,7 +41,7 @@ var equivalentsText string
 
 type upstream struct{ api *source.API }
 
-// New returns Jolpica at the URL of its API. One on this machine is asked as fast as it answers.
+// New returns Jolpica at the URL of its API. An API on this machine has no request limits.
 func New(base, userAgent string) (source.Upstream, error) {
 	config := source.ClientConfig{UserAgent: userAgent, PerSecond: perSecond, PerHour: perHour, MaxBytes: maxPage}
 	api, err := source.NewAPI(base, config, "builder/source/jolpica/equivalents.txt", equivalentsText)
@@ -57,7 +57,7 @@ func (*upstream) Licence() source.Licence {
 	return source.Licence{Name: "CC BY-NC-SA 4.0", Credit: "Jolpica (https://github.com/jolpica/jolpica-f1)", NonCommercial: true} //nolint:gosec // G101: no credentials
 }
 
-// payload is what Fetch packs: the pages as they came.
+// payload holds the pages as they came.
 type payload struct {
 	From  int    `json:"from"`
 	To    int    `json:"to"`
@@ -70,7 +70,7 @@ type page struct {
 	Body     json.RawMessage `json:"body"`
 }
 
-// The resources of a season. Only the first is known of one that has not begun.
+// The resources of a season. A season that has not begun has the first alone.
 var resources = []string{"races", "qualifying", "sprint", "results", "driverstandings", "constructorstandings"}
 
 func (u *upstream) Fetch(ctx context.Context, now time.Time, from, to int, known source.Known) (source.Payload, error) {
@@ -91,8 +91,8 @@ func (u *upstream) Fetch(ctx context.Context, now time.Time, from, to int, known
 	return source.PackPayload(p, known)
 }
 
-// allPages asks for a resource of a season page by page. A total that changes between pages is a
-// resource that changed meanwhile: then nothing fits together and it is asked for another time.
+// allPages fetches a resource of a season page by page. If the total differs between pages, the
+// resource changed meanwhile and its pages do not fit together: that is a fault.
 func allPages(ctx context.Context, requests source.Requests, year int, resource string) ([]page, error) {
 	var pages []page
 	var total int

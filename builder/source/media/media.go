@@ -1,5 +1,5 @@
-// Package media adds to imported facts what people see and no source of results has: the
-// colours of teams and portraits of drivers. Every importer applies it to its facts.
+// Package media adds the colours of teams and the portraits of drivers to imported facts, because no
+// source of results has them. Every importer applies it.
 //
 // gridcast comes with colours since 2018; it has no portraits of its own.
 package media
@@ -18,7 +18,7 @@ import (
 	"gridcast/builder/season"
 )
 
-// Media is what there is to add. The zero value adds nothing.
+// Media holds colours and portraits. The zero value adds nothing.
 type Media struct {
 	Colours   Colours
 	Headshots season.Headshots
@@ -38,14 +38,14 @@ var readEmbedded = sync.OnceValue(func() Colours {
 	return c
 })
 
-// Default returns what gridcast comes with. The caller may change it.
+// Default returns the colours that gridcast comes with. The caller may change them.
 func Default() Media {
 	colours := make(Colours)
 	colours.Override(readEmbedded())
 	return Media{Colours: colours}
 }
 
-// Override takes over all colours of others.
+// Override adds colours, which win over the present ones.
 func (c Colours) Override(others Colours) {
 	for year, teams := range others {
 		if c[year] == nil {
@@ -86,9 +86,9 @@ func ReadColours(r io.Reader) (Colours, error) {
 }
 
 // ReadHeadshots reads a file of portraits: first a template of their addresses, such as
-// https://images.example/{year}/{code}.png, then the identifier of each driver who has one, a
-// line each. See [season.Headshots] for the template. Empty lines and lines that begin with #
-// are skipped.
+// https://images.example/{year}/{code}.png, then one identifier a line of the drivers with a
+// portrait. See [season.Headshots] for the template. It skips empty lines and lines that begin
+// with #.
 func ReadHeadshots(r io.Reader) (season.Headshots, error) {
 	var h season.Headshots
 	err := readLines(r, func(line string) error {
@@ -122,9 +122,8 @@ func readLines(r io.Reader, read func(line string) error) error {
 	return lines.Err()
 }
 
-// Apply adds the media to facts that nobody else has seen yet. Colours that the facts have
-// already give way. It returns how many colours and portraits are of teams and drivers that
-// the facts do not know.
+// Apply adds the media to facts that no other goroutine uses yet. Its colours win over those of the
+// facts. It returns the numbers of colours and portraits without a known team or driver.
 func (m Media) Apply(f *season.Facts) (colours, headshots int) {
 	for i := range f.Seasons {
 		s := &f.Seasons[i]

@@ -14,7 +14,7 @@ import (
 	"gridcast/builder/source"
 )
 
-// meeting is a weekend, or a test.
+// meeting is a race weekend or a test.
 type meeting struct {
 	Key  int    `json:"meeting_key"`
 	Name string `json:"meeting_name"`
@@ -33,7 +33,7 @@ type session struct {
 	Year      int       `json:"year"`
 }
 
-// The names of sessions, as they are and as they were.
+// The present and former names of sessions.
 const (
 	raceName       = "Race"
 	qualifyingName = "Qualifying"
@@ -46,7 +46,7 @@ var kinds = map[string]season.SessionKind{
 	sprintName: season.Sprint,
 }
 
-// outcomes are the sessions of which the outcome is asked for.
+// outcomes are the sessions whose outcome we fetch.
 var outcomes = map[string]bool{raceName: true, qualifyingName: true, sprintName: true}
 
 // The rows of a session. All but the numbers may be null.
@@ -75,7 +75,7 @@ type (
 	}
 )
 
-// reader makes seasons of a payload.
+// reader converts a payload into seasons.
 type reader struct {
 	names source.Equivalents
 	p     *payload
@@ -94,7 +94,7 @@ func (r *reader) facts() (season.Facts, error) {
 	for year := r.p.Year; year <= r.p.To; year++ {
 		s := season.Season{Year: year}
 		for _, m := range r.p.Meetings {
-			if m.Year != year || !strings.HasSuffix(m.Name, "Grand Prix") { // tests are meetings too
+			if m.Year != year || !strings.HasSuffix(m.Name, "Grand Prix") { // a test is a meeting too
 				continue
 			}
 			round, ok, err := r.round(m)
@@ -118,7 +118,7 @@ func (r *reader) facts() (season.Facts, error) {
 	return r.out, nil
 }
 
-// round returns a weekend; none of a cancelled one.
+// round converts a meeting. A cancelled one gives no round.
 func (r *reader) round(m meeting) (season.Round, bool, error) {
 	var sessions []session
 	var race *session
@@ -162,8 +162,8 @@ func (r *reader) note(format string, args ...any) {
 	r.notes = append(r.notes, fmt.Sprintf(format, args...))
 }
 
-// outcome adds what is known of a session that is over. What does not hold together is left out,
-// and noted: the session is in the making, or was copied wrong.
+// outcome adds the outcome of a session that is over. A contradictory outcome is left out with a
+// note: the source is still writing it, or copied it wrong.
 func (r *reader) outcome(round *season.Round, s session, race *session) error {
 	about := fmt.Sprintf("%d %s, %s", s.Year, round.Name, s.Name)
 	if slices.Contains(r.p.Overdue, s.Key) {
@@ -219,7 +219,7 @@ func (r *reader) outcome(round *season.Round, s session, race *session) error {
 	return nil
 }
 
-// rows decodes rows into a type.
+// rows decodes the rows of a session.
 func rows[T any](said []sayings) ([]T, error) {
 	out := make([]T, len(said))
 	for i, row := range said {
@@ -234,12 +234,12 @@ func rows[T any](said []sayings) ([]T, error) {
 	return out, nil
 }
 
-// unclear says that rows name nobody for sure.
+// unclear says that rows do not identify a driver.
 type unclear struct{ text string }
 
 func (e *unclear) Error() string { return e.text }
 
-// cars are who drives which car in a session.
+// cars are the drivers of a session by car number.
 type cars map[int]car
 
 type car struct {
@@ -247,9 +247,8 @@ type car struct {
 	team   season.TeamID
 }
 
-// drivers returns the cars of a session, those of the race where the session has none. A number
-// with two drivers or teams is an *unclear error: in a week in which drivers change places both stand
-// there.
+// drivers returns the cars of a session, or of its race if the session has none. A number with two
+// drivers or teams is an *unclear error: OpenF1 lists both in a week with a change of drivers.
 func (r *reader) drivers(s session, race *session) (cars, error) {
 	said := r.p.Details["drivers"][s.Key]
 	if len(said) == 0 {
@@ -284,7 +283,7 @@ func (r *reader) drivers(s session, race *session) (cars, error) {
 	return all, nil
 }
 
-// find returns the car of a number.
+// find returns the car with a number.
 func (c cars) find(number int) (car, error) {
 	found, ok := c[number]
 	if !ok {
@@ -293,8 +292,8 @@ func (c cars) find(number int) (car, error) {
 	return found, nil
 }
 
-// plausible reports what cannot be of a classification: a disqualified car with a place, and gaps
-// that shrink from place to place, as when two columns were swapped.
+// plausible returns an error for an impossible classification: a disqualified car with a place, or
+// gaps that shrink from place to place, which is a sign of two swapped columns.
 func plausible(rows []resultRow) error {
 	last, leader := -1.0, 0
 	for _, row := range slices.SortedFunc(slices.Values(rows), func(a, b resultRow) int { return cmp.Compare(position(a), position(b)) }) {
@@ -335,7 +334,7 @@ func (c cars) grid(rows []gridRow) ([]season.GridSlot, error) {
 	}
 	slices.SortStableFunc(slots, func(a, b season.GridSlot) int {
 		if (a.Position == 0) != (b.Position == 0) {
-			return cmp.Compare(b.Position, a.Position) // those in the pit lane start last
+			return cmp.Compare(b.Position, a.Position) // the pit lane starts last
 		}
 		return cmp.Compare(a.Position, b.Position)
 	})
@@ -403,7 +402,7 @@ func (c cars) classification(rows []resultRow) ([]season.Result, error) {
 	return out, nil
 }
 
-// entries are the cars that took part.
+// entries lists the cars that took part.
 func (c cars) entries(rows []resultRow) []season.Entry {
 	var entries []season.Entry
 	for _, row := range rows {

@@ -1,10 +1,10 @@
 // Package openf1 reads OpenF1 (https://openf1.org) into season values. Its terms are non-commercial:
-// gridcast compares with it, and publishes facts of it only where the operator has accepted the
-// terms. It has the starting grid before the start, which no other source has.
+// gridcast compares its facts with others and publishes them only if the operator has accepted the
+// terms. OpenF1 alone has the starting grid before the start.
 //
-// Of a season it takes the calendar, and of the rounds about now qualifying, grid, sprint and
-// classification. While a session is under way it answers nobody without an account: then it is
-// asked again later, and what it said last stays. Foreign names and forms stop here.
+// The package reads the calendar of a season, and qualifying, grid, sprint and classification of the
+// rounds around now. During a session OpenF1 refuses callers without an account: its last document
+// stays in use until a later poll succeeds. Foreign names and forms stop here.
 package openf1
 
 import (
@@ -20,13 +20,13 @@ import (
 	"gridcast/builder/source"
 )
 
-// URL is where OpenF1 is to be had.
+// URL is the address of OpenF1's API.
 const URL = "https://api.openf1.org/v1"
 
-// Every is how long an answer counts as fresh.
+// Every is the interval between two polls.
 const Every = 5 * time.Minute
 
-// OpenF1 allows three requests a second and 30 a minute of an address; less is asked.
+// OpenF1 allows three requests per second and 30 per minute. We stay below.
 const (
 	perSecond = 2
 	perMinute = 25
@@ -35,8 +35,8 @@ const (
 
 const maxBody = 8 << 20 // bytes
 
-// The rounds about now, by their races: a result is corrected for days, and a grid is there on the
-// day before.
+// The rounds around now by the date of their races: results are corrected for days after the race,
+// and a grid appears on the day before.
 const (
 	windowBefore = 10 * 24 * time.Hour
 	windowAfter  = 4 * 24 * time.Hour
@@ -47,7 +47,7 @@ var equivalentsText string
 
 type upstream struct{ api *source.API }
 
-// New returns OpenF1 at the URL of its API. One on this machine is asked as fast as it answers.
+// New returns OpenF1 at the URL of its API. An API on this machine has no request limits.
 func New(base, userAgent string) (source.Upstream, error) {
 	config := source.ClientConfig{
 		UserAgent: userAgent, PerSecond: perSecond, PerMinute: perMinute, PerHour: perHour, MaxBytes: maxBody,
@@ -65,15 +65,15 @@ func (*upstream) Licence() source.Licence {
 	return source.Licence{Name: "CC BY-NC-SA 4.0", Credit: "OpenF1 (https://openf1.org)", NonCommercial: true} //nolint:gosec // G101: no credentials
 }
 
-// payload is what Fetch packs: the answers by resource and key, with the keys of objects in order,
-// which OpenF1 changes.
+// payload holds the answers by resource and key. The keys of objects are sorted, because OpenF1
+// changes their order.
 type payload struct {
 	Year     int                          `json:"year"` // the first
 	To       int                          `json:"to"`
 	Meetings []meeting                    `json:"meetings"`
 	Sessions []session                    `json:"sessions"`
 	Details  map[string]map[int][]sayings `json:"details"` // by resource and session_key
-	Overdue  []int                        `json:"overdue"` // sessions that are over and without a result
+	Overdue  []int                        `json:"overdue"` // sessions that ended without a result
 }
 
 type sayings = map[string]json.RawMessage
@@ -131,10 +131,10 @@ func (u *upstream) Fetch(ctx context.Context, now time.Time, _, _ int, known sou
 	return source.PackPayload(p, known)
 }
 
-// lateAfter is how long after a session its result may be missing before people are told.
+// lateAfter is the wait after a session until a note says that its result is missing.
 const lateAfter = 2 * time.Hour
 
-// list asks for a list. That there are no rows is said by an empty one, or by a 404 with that word.
+// list fetches a list. Without rows OpenF1 answers an empty list, or a 404 with that word.
 func list(ctx context.Context, requests source.Requests, path string, into any) error {
 	err := requests.Get(ctx, path, into)
 	var fault *source.Fault

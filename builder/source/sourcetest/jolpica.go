@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Jolpica starts the recordings of Jolpica: the seasons 2023 and 2024. Of other seasons it says, as
-// Jolpica does, that there are no rows.
+// Jolpica starts the recordings of Jolpica: the seasons 2023 and 2024. Other seasons have no rows, as
+// in Jolpica itself.
 func Jolpica(t testing.TB) *Replay {
 	t.Helper()
 	p := NewReplay(t, "/ergast/f1", "jolpica-generated")

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// Replay is an API on this machine that answers with recordings, and otherwise if a test wants it.
+// Replay is an API on this machine that answers with recordings, or with an answer of the test.
 // It is safe for concurrent use.
 type Replay struct {
 	URL string // of the API, without a slash at its end
 
-	// Missing answers what was not recorded; nil: 404.
+	// Missing answers requests without a recording; nil: 404.
 	Missing http.HandlerFunc
 
 	mu       sync.Mutex
@@ -25,9 +25,9 @@ type Replay struct {
 	requests []string
 }
 
-// NewReplay starts an API whose recordings are the files of folders of the data folder, by path,
-// with "__" before each parameter; the first folder that has a recording answers. Without the first
-// folder the test is skipped.
+// NewReplay starts an API. Its recordings are files in folders of the data folder, named by path with
+// "__" before each parameter. The first folder with a recording answers. Without the first folder
+// the test is skipped.
 func NewReplay(t testing.TB, prefix string, folders ...string) *Replay {
 	t.Helper()
 	paths := make([]string, len(folders))
@@ -54,7 +54,7 @@ func NewReplay(t testing.TB, prefix string, folders ...string) *Replay {
 			name += "__" + strings.ReplaceAll(query, "&", "__")
 		}
 		for _, path := range paths {
-			// The name is of this test's own client, and ends below the folder.
+			// The test's own client made the name, which stays below the folder.
 			body, err := os.ReadFile(filepath.Join(path, filepath.FromSlash(filepath.Clean("/"+name+".json"))))
 			if err != nil {
 				continue
@@ -73,7 +73,7 @@ func NewReplay(t testing.TB, prefix string, folders ...string) *Replay {
 	return p
 }
 
-// Answer is a function for Instead that answers everything with a status, a type and a body.
+// Answer returns a function for Instead: it answers every request with a status, a type and a body.
 func Answer(status int, contentType, body string) func(http.ResponseWriter, *http.Request) bool {
 	return func(w http.ResponseWriter, _ *http.Request) bool {
 		w.Header().Set("Content-Type", contentType)
@@ -83,14 +83,14 @@ func Answer(status int, contentType, body string) func(http.ResponseWriter, *htt
 	}
 }
 
-// Instead has a function answer from now on, where it returns true; nil ends it.
+// Instead lets a function answer the requests for which it returns true. Nil ends that.
 func (p *Replay) Instead(answer func(w http.ResponseWriter, r *http.Request) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.instead = answer
 }
 
-// Rewrite changes recordings before they are sent; nil ends it.
+// Rewrite changes recordings before they are sent. Nil ends that.
 func (p *Replay) Rewrite(change func(target, body string) string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +104,7 @@ func (p *Replay) Alias(target, recorded string) {
 	p.alias[target] = recorded
 }
 
-// Requests returns the targets that were asked for so far, in order.
+// Requests returns the requested targets in order.
 func (p *Replay) Requests() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

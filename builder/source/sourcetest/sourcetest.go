@@ -1,5 +1,5 @@
-// Package sourcetest finds real data for tests. It is too large for the repository, so a test
-// that reads it is skipped, saying what to put where, on a machine that does not have it.
+// Package sourcetest finds real data for tests. The data is too large for the repository. On a machine
+// without it a test is skipped, and the reason names the file and its place.
 package sourcetest
 
 import (
@@ -23,8 +23,8 @@ var whatItIs = map[string]string{
 	F1DBHistory: "a git bundle of the branch main of F1DB's repository, with its commits of 2025 and 2026",
 }
 
-// Path returns the absolute path of a file of the data folder: that which GRIDCAST_TEST_DATA
-// names, else shared/data beside the checkout. Without the file the test is skipped.
+// Path returns the absolute path of a file of the data folder, which GRIDCAST_TEST_DATA names. Its
+// default is shared/data beside the checkout. Without the file the test is skipped.
 func Path(t testing.TB, file string) string {
 	t.Helper()
 	folder := os.Getenv("GRIDCAST_TEST_DATA")

@@ -9,7 +9,7 @@ import (
 	"gridcast/builder/source"
 )
 
-// Open returns an upstream that asks recordings.
+// Open returns an upstream that reads recordings.
 func Open(t testing.TB, open func(base, userAgent string) (source.Upstream, error), api *Replay) source.Upstream {
 	t.Helper()
 	u, err := open(api.URL, "gridcast-test (operator@example.org)")
@@ -19,7 +19,7 @@ func Open(t testing.TB, open func(base, userAgent string) (source.Upstream, erro
 	return u
 }
 
-// Fetched asks an upstream of which nothing is known and reads what comes.
+// Fetched fetches and reads a first document of an upstream.
 func Fetched(t testing.TB, u source.Upstream, now time.Time, from, to int) (source.Document, error) {
 	t.Helper()
 	payload, err := u.Fetch(t.Context(), now, from, to, source.Known{})
@@ -29,7 +29,7 @@ func Fetched(t testing.TB, u source.Upstream, now time.Time, from, to int) (sour
 	return u.Read(payload.Packed)
 }
 
-// Outages are answers that cannot be used, and what the operator sees of each.
+// Outages are unusable answers, each with the fault that the operator sees.
 type Outages = []struct {
 	Name        string
 	Status      int
@@ -39,7 +39,7 @@ type Outages = []struct {
 	Says        string // part of the reason
 }
 
-// TestOutages has an API answer everything so, and fetch from it, which must fail for that reason.
+// TestOutages lets an API answer every request with each outage. A fetch must fail with its fault.
 func TestOutages(t *testing.T, start func(testing.TB) *Replay, outages Outages, fetch func(*testing.T, *Replay) error) {
 	t.Helper()
 	for _, outage := range outages {
