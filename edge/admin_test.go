@@ -41,7 +41,7 @@ func TestAdmin(t *testing.T) {
 			t.Errorf("metrics without %s", want)
 		}
 	}
-	var status wire.Success[edge.Status]
+	var status wire.Success[edge.StatusDocument]
 	if err := json.Unmarshal([]byte(fetch(t, "http://"+address+"/status")), &status); err != nil || status.Data.Version != 1 {
 		t.Errorf("status: got %+v, %v", status, err)
 	}

@@ -19,7 +19,7 @@ type answer struct {
 	retryAfter int              // seconds; 0: no such header
 	more       []resident.Field // beside those of the response
 	file       *openFile        // the body; nil: the response's own
-	rate       limit.Decision
+	rate       limit.Verdict
 
 	endpoint int // label of the metrics: index into catalog.Endpoints, unrouted or outside
 	tier     int // label of the metrics: index into keys.Tiers.Names, or noTier

@@ -101,7 +101,7 @@ func TestDownload(t *testing.T) {
 			t.Errorf("without a key: got %d", r.StatusCode)
 		}
 		var status struct {
-			Data edge.Status `json:"data"`
+			Data edge.StatusDocument `json:"data"`
 		}
 		if err := json.Unmarshal(w.do("GET", "/status").body, &status); err != nil {
 			t.Fatal(err)

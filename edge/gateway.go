@@ -229,7 +229,7 @@ func (g *gateway) sendFile(r *request, d *resident.Download, a *answer) {
 // uncharged answers without a key's limit. The rate headers show the window of the client's
 // address, as window reads or counts it.
 func (g *gateway) uncharged(r *request, response *resident.Response, endpoint int,
-	window func(netip.Addr, time.Time) limit.Decision, now time.Time,
+	window func(netip.Addr, time.Time) limit.Verdict, now time.Time,
 ) answer {
 	a := answer{response: response, rate: window(g.client(r), now), endpoint: endpoint, tier: noTier}
 	if response.Status == http.StatusServiceUnavailable {

@@ -103,7 +103,7 @@ func (h laneHandler) Ask(q *express.Request, then func(decided any)) {
 		then(nil) // the key was just revoked: Append answers that
 		return
 	}
-	decide := func(d limit.Decision) { then(&d) }
+	decide := func(d limit.Verdict) { then(&d) }
 	if async, ok := entry.Counter.(limit.AsyncCounter); ok {
 		async.TakeAsync(now, entry.PerMinute, decide)
 		return
@@ -113,10 +113,10 @@ func (h laneHandler) Ask(q *express.Request, then func(decided any)) {
 
 // tryTake counts a request if that needs no wait. A counter that is not an AsyncCounter may
 // always wait.
-func tryTake(c limit.Counter, now time.Time, perMinute int) (limit.Decision, bool) {
+func tryTake(c limit.Counter, now time.Time, perMinute int) (limit.Verdict, bool) {
 	async, ok := c.(limit.AsyncCounter)
 	if !ok {
-		return limit.Decision{}, false
+		return limit.Verdict{}, false
 	}
 	return async.TryTake(now, perMinute)
 }
@@ -129,7 +129,7 @@ func (r *request) readLane(q *express.Request) {
 	r.acceptEncoding, r.ifNoneMatch = q.AcceptEncoding, q.IfNoneMatch
 	r.forwardedFor, r.peer = q.ForwardedFor, q.Peer
 	r.page, _ = q.Found.(*resident.Page)
-	r.decided, _ = q.Decided.(*limit.Decision)
+	r.decided, _ = q.Decided.(*limit.Verdict)
 	var known bool
 	if r.memory, known = (*q.Kept).(*memory); !known {
 		r.memory = &memory{}

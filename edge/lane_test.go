@@ -179,7 +179,7 @@ func TestLaneHead(t *testing.T) {
 	r := resident.New(429, []byte(`"tag"`), []resident.Field{
 		resident.NewField("Vary", "Accept-Encoding"), resident.NewField("Content-Encoding", "br"), resident.JSON,
 	}, []byte("{}"))
-	rate, date := limit.Decision{Limit: 30, Remaining: 7, Reset: 1795176060}, []byte("Fri, 20 Nov 2026 12:00:30 GMT")
+	rate, date := limit.Verdict{Limit: 30, Remaining: 7, Reset: 1795176060}, []byte("Fri, 20 Nov 2026 12:00:30 GMT")
 	want := strings.ReplaceAll(`HTTP/1.1 429 Too Many Requests
 Server: gridcast
 Date: Fri, 20 Nov 2026 12:00:30 GMT

@@ -93,35 +93,35 @@ func resolve(requests *prometheus.CounterVec, endpoint string, tiers []string) [
 
 // registerState registers the metrics that are read on each scrape.
 func (m *metrics) registerState(registry *prometheus.Registry, e *Edge) {
-	gauge := func(name, help string, value func(Status) float64) {
+	gauge := func(name, help string, value func(StatusDocument) float64) {
 		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "gridcast_edge_" + name, Help: help,
 		}, func() float64 { return value(e.Status()) }))
 	}
-	gauge("version", "The version being served, 0 before the first.", func(s Status) float64 { return float64(s.Version) })
+	gauge("version", "The version being served, 0 before the first.", func(s StatusDocument) float64 { return float64(s.Version) })
 	gauge("version_age_seconds", "Race time since the version being served was built.",
-		func(s Status) float64 { return float64(s.AgeSeconds) })
-	gauge("version_overdue_seconds", "Race time since a newer version was due, 0 if it is not.", func(s Status) float64 {
+		func(s StatusDocument) float64 { return float64(s.AgeSeconds) })
+	gauge("version_overdue_seconds", "Race time since a newer version was due, 0 if it is not.", func(s StatusDocument) float64 {
 		if !s.Overdue {
 			return 0
 		}
 		return time.Time(s.RaceTime).Sub(time.Time(s.DueAt)).Seconds()
 	})
-	gauge("held", "1 while automatic builds are held.", func(s Status) float64 { return number(s.Held) })
-	gauge("ready", "1 while requests are answered with data.", func(s Status) float64 { return number(s.Ready) })
+	gauge("held", "1 while automatic builds are held.", func(s StatusDocument) float64 { return number(s.Held) })
+	gauge("ready", "1 while requests are answered with data.", func(s StatusDocument) float64 { return number(s.Ready) })
 	gauge("store_unreachable", "1 while the latest look for a newer version failed.",
-		func(s Status) float64 { return number(s.StoreProblem != "") })
+		func(s StatusDocument) float64 { return number(s.StoreProblem != "") })
 	gauge("version_stale", "1 while it has not been known for 30 seconds whether the version served is the current one.",
-		func(s Status) float64 { return number(s.Stale) })
-	gauge("certificate_expiry_timestamp_seconds", "When the certificate in use expires, 0 without TLS.", func(s Status) float64 {
+		func(s StatusDocument) float64 { return number(s.Stale) })
+	gauge("certificate_expiry_timestamp_seconds", "When the certificate in use expires, 0 without TLS.", func(s StatusDocument) float64 {
 		if s.Certificate == nil {
 			return 0
 		}
 		return float64(time.Time(s.Certificate.Expires).Unix())
 	})
-	gauge("keys", "Keys in the table, expired ones included.", func(s Status) float64 { return float64(s.Keys.Count) })
+	gauge("keys", "Keys in the table, expired ones included.", func(s StatusDocument) float64 { return float64(s.Keys.Count) })
 	gauge("keys_stale", "1 while the latest look at the stored keys failed, or was long ago.",
-		func(s Status) float64 { return number(s.Keys.Problem != "" || s.Keys.Stale) })
+		func(s StatusDocument) float64 { return number(s.Keys.Problem != "" || s.Keys.Stale) })
 	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "gridcast_edge_keys_panics_total", Help: "Looks at the stored keys that ended in a panic, which is a bug.",
 	}, func() float64 { return float64(e.keys.Panics()) }))

@@ -34,12 +34,12 @@ type request struct {
 // prepared holds the express lane's findings about a request.
 // It is zero for a request from the HTTP server.
 type prepared struct {
-	page    *resident.Page  // of the target; nil: not looked up
-	memory  *memory         // of the connection; nil: it has none
-	decided *limit.Decision // the request is counted already; nil: not yet
+	page    *resident.Page // of the target; nil: not looked up
+	memory  *memory        // of the connection; nil: it has none
+	decided *limit.Verdict // the request is counted already; nil: not yet
 	// take counts the request, or reports false if counting would wait; nil: the counter's
 	// own Take, which may wait.
-	take func(c limit.Counter, now time.Time, perMinute int) (limit.Decision, bool)
+	take func(c limit.Counter, now time.Time, perMinute int) (limit.Verdict, bool)
 }
 
 // memory is a connection's memory of its last valid key.
@@ -201,7 +201,7 @@ func (r *request) authenticate(table *keys.Table, key []byte, now time.Time) *ke
 }
 
 // rate counts the request for its key, once. It returns false if r.take could not decide.
-func (r *request) rate(entry *keys.Key, now time.Time) (limit.Decision, bool) {
+func (r *request) rate(entry *keys.Key, now time.Time) (limit.Verdict, bool) {
 	switch {
 	case r.decided != nil:
 		return *r.decided, true

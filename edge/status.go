@@ -13,8 +13,8 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// Status is the data of /status: the first page for an operator with a question.
-type Status struct {
+// StatusDocument is the content of /status, the first page for an operator with a question.
+type StatusDocument struct {
 	Ready    bool   `json:"ready"`
 	NotReady string `json:"not_ready,omitzero"` // the reason
 
@@ -118,9 +118,9 @@ type KeyStatus struct {
 }
 
 // Status describes the edge as of now.
-func (e *Edge) Status() Status {
+func (e *Edge) Status() StatusDocument {
 	now := e.deps.RaceTime(time.Now())
-	s := Status{
+	s := StatusDocument{
 		RaceTime: wire.Instant(now), Limits: e.deps.Limits.String(), Keys: e.keyStatus(),
 		Missing: []MissingFact{}, RefusedDocuments: []RefusedDocument{}, Downloads: []DownloadStatus{},
 	}
@@ -174,7 +174,7 @@ func (e *Edge) Status() Status {
 
 // forStrangers removes everything that may name our addresses or clients, such as every error of the
 // store, and the operator's commands; the admin listener shows them.
-func (s Status) forStrangers() Status {
+func (s StatusDocument) forStrangers() StatusDocument {
 	if s.StoreProblem != "" {
 		s.StoreProblem = "the storage does not answer"
 	}

@@ -189,11 +189,11 @@ func TestReadiness(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	w := newWorld(t)
-	status := func() edge.Status {
+	status := func() edge.StatusDocument {
 		t.Helper()
 		r := w.do("GET", "/status", "Accept: application/json")
 		service(t, "/status", r)
-		var body wire.Success[edge.Status]
+		var body wire.Success[edge.StatusDocument]
 		if err := json.Unmarshal(r.body, &body); err != nil {
 			t.Fatal(err)
 		}

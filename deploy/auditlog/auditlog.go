@@ -93,8 +93,8 @@ type Intent struct {
 	Reason  string // in the operator's words; may be empty
 }
 
-// Line is one line of the log.
-type Line struct {
+// AuditLine is one line of the log.
+type AuditLine struct {
 	Seq      int64     `json:"seq"`      // 1 for the first
 	Previous string    `json:"previous"` // lower-case hex SHA-256 of the file before; empty in the first
 	ID       string    `json:"id"`       // unique; tells a lost answer from a lost race
@@ -122,11 +122,11 @@ type Log struct {
 	files chain.Chain
 	now   func() time.Time
 
-	mu      sync.Mutex // held through the I/O of moving on
-	head    chain.Head // the last file, whole or not
-	broken  bool       // the last file is damaged, so that the link of the next one proves nothing
-	entries []Line     // never changed, but appended to or replaced
-	damage  []Damage   // likewise
+	mu      sync.Mutex  // held through the I/O of moving on
+	head    chain.Head  // the last file, whole or not
+	broken  bool        // the last file is damaged, so that the link of the next one proves nothing
+	entries []AuditLine // never changed, but appended to or replaced
+	damage  []Damage    // likewise
 	noted   map[Damage]bool
 }
 
@@ -192,7 +192,7 @@ func (l *Log) extend(f chain.File) {
 	}
 	hash := chain.Hash(f.Data)
 	l.head, l.broken = chain.Head{Seq: f.Seq, Hash: hash}, false
-	var e Line
+	var e AuditLine
 	if err := chain.Decode(f.Data, &e); err != nil {
 		l.broken = true
 		l.found(Damage{key, hash, err.Error()})
@@ -230,7 +230,7 @@ func (l *Log) fills(seq int64) bool {
 func (l *Log) found(d Damage) { l.damage = append(l.damage, d) }
 
 // Entries returns the undamaged lines that were read, oldest first. The slice is shared: callers only read it.
-func (l *Log) Entries() []Line {
+func (l *Log) Entries() []AuditLine {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.entries[:len(l.entries):len(l.entries)]
@@ -258,29 +258,29 @@ func (l *Log) Do(ctx context.Context, c Intent, do func() error) error {
 }
 
 // Announce is the first half of Do, for an action that is performed later, and only after its line is written.
-func (l *Log) Announce(ctx context.Context, c Intent) (Line, error) {
+func (l *Log) Announce(ctx context.Context, c Intent) (AuditLine, error) {
 	e, err := l.announce(ctx, c)
 	if err != nil {
-		return Line{}, fmt.Errorf("%s was not done, because it could not be recorded: %w", c.Action, err)
+		return AuditLine{}, fmt.Errorf("%s was not done, because it could not be recorded: %w", c.Action, err)
 	}
 	return e, nil
 }
 
-func (l *Log) announce(ctx context.Context, c Intent) (Line, error) {
+func (l *Log) announce(ctx context.Context, c Intent) (AuditLine, error) {
 	if c.Actor == "" || c.Action == "" {
-		return Line{}, errors.New("actor and action are required")
+		return AuditLine{}, errors.New("actor and action are required")
 	}
 	if err := cmp.Or(chain.CheckText("actor", c.Actor), chain.CheckText("subject", c.Subject), chain.CheckText("reason", c.Reason)); err != nil {
-		return Line{}, err
+		return AuditLine{}, err
 	}
-	return l.append(ctx, Line{Actor: c.Actor, Action: c.Action, Subject: c.Subject, Reason: c.Reason})
+	return l.append(ctx, AuditLine{Actor: c.Actor, Action: c.Action, Subject: c.Subject, Reason: c.Reason})
 }
 
 // Failed is the second half of Do. It records why an announced action failed, also if ctx has ended.
-func (l *Log) Failed(ctx context.Context, announced Line, why error) error {
+func (l *Log) Failed(ctx context.Context, announced AuditLine, why error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), failureTimeout)
 	defer cancel()
-	_, err := l.append(ctx, Line{Actor: announced.Actor, Action: Failed, Subject: announced.Subject, Reason: Printable(why.Error()), Of: announced.Seq})
+	_, err := l.append(ctx, AuditLine{Actor: announced.Actor, Action: Failed, Subject: announced.Subject, Reason: Printable(why.Error()), Of: announced.Seq})
 	return err
 }
 
@@ -305,7 +305,7 @@ func Printable(text string) string {
 // append adds a line at the head, and before it a line for each damage without one. If another process has taken the
 // place, append reads its lines and tries again. The random id makes the bytes of a line unique, as chain.Append
 // requires.
-func (l *Log) append(ctx context.Context, e Line) (Line, error) {
+func (l *Log) append(ctx context.Context, e AuditLine) (AuditLine, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
@@ -313,25 +313,25 @@ func (l *Log) append(ctx context.Context, e Line) (Line, error) {
 		noted := slices.IndexFunc(l.damage, func(d Damage) bool { return !l.noted[Damage{Key: d.Key, SHA256: d.SHA256}] })
 		if noted >= 0 {
 			d := l.damage[noted]
-			next = Line{Actor: Recorder, Action: DamageFound, Subject: d.Key, Reason: Printable(d.Reason), Damaged: d.SHA256}
+			next = AuditLine{Actor: Recorder, Action: DamageFound, Subject: d.Key, Reason: Printable(d.Reason), Damaged: d.SHA256}
 		}
 		next.ID, next.At = rand.Text(), l.now().UTC().Round(0)
 		next.Seq, next.Previous = l.head.Seq+1, l.head.Hash
 		data, err := chain.Encode(next)
 		if err != nil {
-			return Line{}, fmt.Errorf("append to the audit log: %w", err)
+			return AuditLine{}, fmt.Errorf("append to the audit log: %w", err)
 		}
 		_, won, err := l.files.Append(ctx, l.head, data)
 		theirs := !won && (err == nil || errors.Is(err, blob.ErrConflict)) // possibly a file that cannot be read
 		switch {
 		case theirs:
 			if err := l.refresh(ctx); err != nil {
-				return Line{}, fmt.Errorf("append to the audit log: %w", err)
+				return AuditLine{}, fmt.Errorf("append to the audit log: %w", err)
 			}
 		case err != nil && noted >= 0:
-			return Line{}, fmt.Errorf("append to the audit log: note the damage of %s: %w", next.Subject, err)
+			return AuditLine{}, fmt.Errorf("append to the audit log: note the damage of %s: %w", next.Subject, err)
 		case err != nil:
-			return Line{}, fmt.Errorf("append to the audit log: %w", err)
+			return AuditLine{}, fmt.Errorf("append to the audit log: %w", err)
 		default:
 			l.extend(chain.File{Seq: next.Seq, Data: data})
 			if noted < 0 {

@@ -215,7 +215,7 @@ func TestLogGoesOnAfterDamage(t *testing.T) {
 				}
 			}
 			again := load(t, store)
-			var notes []auditlog.Line
+			var notes []auditlog.AuditLine
 			revoked := map[string]bool{}
 			for _, e := range again.Entries() {
 				switch e.Action {

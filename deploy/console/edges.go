@@ -22,7 +22,7 @@ type Edge interface {
 	// Name identifies the edge for people.
 	Name() string
 	// Status returns the state of the edge.
-	Status(ctx context.Context) (edge.Status, error)
+	Status(ctx context.Context) (edge.StatusDocument, error)
 	// Usage returns the requests of each key.
 	Usage(ctx context.Context) ([]keys.KeyUsage, error)
 	// Look makes the edge poll the store at once. Without Look it follows within a second or two.
@@ -34,9 +34,9 @@ func Local(e *edge.Edge) Edge { return localEdge{e} }
 
 type localEdge struct{ edge *edge.Edge }
 
-func (l localEdge) Name() string                                   { return "this process" }
-func (l localEdge) Status(context.Context) (edge.Status, error)    { return l.edge.Status(), nil }
-func (l localEdge) Usage(context.Context) ([]keys.KeyUsage, error) { return l.edge.Usage(), nil }
+func (l localEdge) Name() string                                        { return "this process" }
+func (l localEdge) Status(context.Context) (edge.StatusDocument, error) { return l.edge.Status(), nil }
+func (l localEdge) Usage(context.Context) ([]keys.KeyUsage, error)      { return l.edge.Usage(), nil }
 
 func (l localEdge) Look(context.Context) { l.edge.Look() }
 
@@ -55,8 +55,8 @@ func (r remoteEdge) Name() string {
 	return host
 }
 
-func (r remoteEdge) Status(ctx context.Context) (edge.Status, error) {
-	return ask[edge.Status](ctx, r.url+"/status")
+func (r remoteEdge) Status(ctx context.Context) (edge.StatusDocument, error) {
+	return ask[edge.StatusDocument](ctx, r.url+"/status")
 }
 
 func (r remoteEdge) Usage(ctx context.Context) ([]keys.KeyUsage, error) {
@@ -109,7 +109,7 @@ func ask[T any](ctx context.Context, address string) (T, error) {
 // EdgeReport is the state of one edge.
 type EdgeReport struct {
 	Name    string
-	Status  edge.Status
+	Status  edge.StatusDocument
 	Usage   []keys.KeyUsage
 	Problem string // why the edge did not answer; empty: it did
 }

@@ -522,19 +522,19 @@ func TestKeysAndJobs(t *testing.T) {
 }
 
 // fixedEdge is an edge with a fixed state.
-type fixedEdge struct{ status edge.Status }
+type fixedEdge struct{ status edge.StatusDocument }
 
-func (e fixedEdge) Name() string                                 { return "edge9" }
-func (e fixedEdge) Status(context.Context) (edge.Status, error)  { return e.status, nil }
-func (fixedEdge) Usage(context.Context) ([]keys.KeyUsage, error) { return nil, nil }
-func (fixedEdge) Look(context.Context)                           {}
+func (e fixedEdge) Name() string                                        { return "edge9" }
+func (e fixedEdge) Status(context.Context) (edge.StatusDocument, error) { return e.status, nil }
+func (fixedEdge) Usage(context.Context) ([]keys.KeyUsage, error)        { return nil, nil }
+func (fixedEdge) Look(context.Context)                                  {}
 
 // Each problem is red on the page, with the command that helps.
 func TestFaultsAreShown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: a season is replayed for one page")
 	}
-	asked := fixedEdge{edge.Status{
+	asked := fixedEdge{edge.StatusDocument{
 		Version: 1, Stale: true, NotReady: "stopping", LimitsFault: "Redis does not answer",
 		Refused: &edge.Refused{Version: 2, Reason: "drivers is missing"}, Keys: edge.KeyStatus{Loaded: true, Problem: "damaged"},
 		Certificate: &edge.CertificateStatus{Expires: wire.Instant(time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)), Expiring: true},

@@ -243,7 +243,7 @@ func jobViews(all []scheduler.JobStatus) []jobView {
 
 // auditView is an entry of the audit log, with the reason if the action failed.
 type auditView struct {
-	auditlog.Line
+	auditlog.AuditLine
 	Failure string
 }
 

@@ -44,7 +44,7 @@ func TestServeServesWhateverIsPublished(t *testing.T) {
 			}
 			status := func() string {
 				a := newClient("http://"+admin, "").do(t, "GET", "/status", nil)
-				var body wire.Success[edge.Status]
+				var body wire.Success[edge.StatusDocument]
 				if err := json.Unmarshal(a.body, &body); err != nil {
 					t.Fatal(err)
 				}

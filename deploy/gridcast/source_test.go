@@ -93,7 +93,7 @@ func TestSourceCommands(t *testing.T) {
 	if status != exitUsage {
 		t.Errorf("nobody said yes, and the exit status is %d", status)
 	}
-	audited := func() []auditlog.Line {
+	audited := func() []auditlog.AuditLine {
 		t.Helper()
 		store, err := dirblob.Open(filepath.Join(dir, "store"))
 		if err != nil {
@@ -103,7 +103,7 @@ func TestSourceCommands(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slices.DeleteFunc(log.Entries(), func(e auditlog.Line) bool { return e.Action != auditlog.AcceptChange })
+		return slices.DeleteFunc(log.Entries(), func(e auditlog.AuditLine) bool { return e.Action != auditlog.AcceptChange })
 	}
 	if entries := audited(); len(entries) != 0 {
 		t.Errorf("nobody said yes, and the audit log has %+v", entries)

@@ -25,12 +25,12 @@ func NewAnonymous(perMinute, slots int) *Anonymous {
 }
 
 // Take counts one request of the address. Allowed says whether it is within the limit.
-func (a *Anonymous) Take(client netip.Addr, now time.Time) Decision {
+func (a *Anonymous) Take(client netip.Addr, now time.Time) Verdict {
 	return a.slot(client).Take(now, a.perMinute)
 }
 
 // Peek returns the window of the address without counting.
-func (a *Anonymous) Peek(client netip.Addr, now time.Time) Decision {
+func (a *Anonymous) Peek(client netip.Addr, now time.Time) Verdict {
 	return a.slot(client).Peek(now, a.perMinute)
 }
 

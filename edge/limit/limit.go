@@ -23,7 +23,7 @@ type Counter interface {
 	// Take counts one request at now, which is real time, unless perMinute are counted in
 	// this window already. A counter that decides alone does not allocate.
 	// Take may wait for another process, or for another request that waits.
-	Take(now time.Time, perMinute int) Decision
+	Take(now time.Time, perMinute int) Verdict
 }
 
 // AsyncCounter is a Counter that also serves a caller that must not wait, such as an event
@@ -33,11 +33,11 @@ type AsyncCounter interface {
 
 	// TryTake is Take if the decision needs neither another process nor a held lock.
 	// Otherwise it counts nothing and returns false. It does not allocate.
-	TryTake(now time.Time, perMinute int) (Decision, bool)
+	TryTake(now time.Time, perMinute int) (Verdict, bool)
 
 	// TakeAsync is Take that returns at once. It calls then once with the decision, from this
 	// goroutine or another one; then must not block.
-	TakeAsync(now time.Time, perMinute int, then func(Decision))
+	TakeAsync(now time.Time, perMinute int, then func(Verdict))
 }
 
 // Source makes counters: [Memory], or one that shares its counts with other edges.
@@ -56,8 +56,8 @@ type Faulty interface {
 	Fault() string
 }
 
-// Decision is the state of a window after a request.
-type Decision struct {
+// Verdict is the state of a window after a request.
+type Verdict struct {
 	Allowed   bool
 	Limit     int
 	Remaining int   // requests left, after this one
@@ -65,7 +65,7 @@ type Decision struct {
 }
 
 // RetryAfter returns the whole seconds from now until the window ends, rounded up, at least 1.
-func (d Decision) RetryAfter(now time.Time) int {
+func (d Verdict) RetryAfter(now time.Time) int {
 	left := time.Unix(d.Reset, 0).Sub(now)
 	return max(1, int((left+time.Second-1)/time.Second))
 }

@@ -33,12 +33,12 @@ func TestWindowsBeginAtTheOffset(t *testing.T) {
 func TestTake(t *testing.T) {
 	w := limit.NewWindow(0)
 	for i := range 3 {
-		want := limit.Decision{Allowed: true, Limit: 3, Remaining: 2 - i, Reset: minute.Unix() + 60}
+		want := limit.Verdict{Allowed: true, Limit: 3, Remaining: 2 - i, Reset: minute.Unix() + 60}
 		if got := w.Take(minute, 3); got != want {
 			t.Errorf("request %d: got %+v, want %+v", i+1, got, want)
 		}
 	}
-	refused := limit.Decision{Limit: 3, Reset: minute.Unix() + 60}
+	refused := limit.Verdict{Limit: 3, Reset: minute.Unix() + 60}
 	for range 2 {
 		if got := w.Take(minute.Add(time.Second), 3); got != refused {
 			t.Errorf("over the limit: got %+v, want %+v", got, refused)
@@ -66,7 +66,7 @@ func TestClockJumps(t *testing.T) {
 		time.Minute, 2 * time.Minute, time.Hour, 10 * 365 * 24 * time.Hour, -time.Minute, -2 * time.Minute, -time.Hour, -10 * 365 * 24 * time.Hour,
 	} {
 		w := limit.NewWindow(0)
-		fill := func(now time.Time) (allowed int, last limit.Decision) {
+		fill := func(now time.Time) (allowed int, last limit.Verdict) {
 			for range 2 * perMinute {
 				if last = w.Take(now, perMinute); last.Allowed {
 					allowed++
@@ -111,7 +111,7 @@ func TestRaiseAfterAJump(t *testing.T) {
 func TestTryTakeAlwaysDecidesInMemory(t *testing.T) {
 	w := limit.NewWindow(0)
 	for i := range 3 {
-		want := limit.Decision{Allowed: i < 2, Limit: 2, Remaining: max(0, 1-i), Reset: minute.Unix() + 60}
+		want := limit.Verdict{Allowed: i < 2, Limit: 2, Remaining: max(0, 1-i), Reset: minute.Unix() + 60}
 		if got, ok := w.TryTake(minute, 2); got != want || !ok {
 			t.Errorf("request %d: got %+v, %t, want %+v, true", i+1, got, ok, want)
 		}
@@ -119,7 +119,7 @@ func TestTryTakeAlwaysDecidesInMemory(t *testing.T) {
 }
 
 func TestRetryAfter(t *testing.T) {
-	d := limit.Decision{Reset: minute.Unix()}
+	d := limit.Verdict{Reset: minute.Unix()}
 	for _, tt := range []struct {
 		before time.Duration
 		want   int

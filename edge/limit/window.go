@@ -19,7 +19,7 @@ var _ AsyncCounter = (*Window)(nil)
 func NewWindow(offset int64) *Window { return &Window{offset: offset} }
 
 // Take implements [Counter].
-func (w *Window) Take(now time.Time, perMinute int) Decision {
+func (w *Window) Take(now time.Time, perMinute int) Verdict {
 	for {
 		state := w.state.Load()
 		number, count := w.at(state, now)
@@ -33,17 +33,17 @@ func (w *Window) Take(now time.Time, perMinute int) Decision {
 }
 
 // TryTake implements [AsyncCounter]. It always decides.
-func (w *Window) TryTake(now time.Time, perMinute int) (Decision, bool) {
+func (w *Window) TryTake(now time.Time, perMinute int) (Verdict, bool) {
 	return w.Take(now, perMinute), true
 }
 
 // TakeAsync implements [AsyncCounter]. It decides at once.
-func (w *Window) TakeAsync(now time.Time, perMinute int, then func(Decision)) {
+func (w *Window) TakeAsync(now time.Time, perMinute int, then func(Verdict)) {
 	then(w.Take(now, perMinute))
 }
 
 // Peek returns the decision of Take without counting.
-func (w *Window) Peek(now time.Time, perMinute int) Decision {
+func (w *Window) Peek(now time.Time, perMinute int) Verdict {
 	number, count := w.at(w.state.Load(), now)
 	return w.decision(number, count, perMinute, count < perMinute)
 }
@@ -86,8 +86,8 @@ func (w *Window) at(state uint64, now time.Time) (number int64, count int) {
 	return number, 0
 }
 
-func (w *Window) decision(number int64, count, perMinute int, allowed bool) Decision {
-	return Decision{
+func (w *Window) decision(number int64, count, perMinute int, allowed bool) Verdict {
+	return Verdict{
 		Allowed:   allowed,
 		Limit:     perMinute,
 		Remaining: max(0, perMinute-count),

@@ -56,7 +56,7 @@ type call struct {
 }
 
 // Take implements [limit.Counter].
-func (c *counter) Take(now time.Time, perMinute int) limit.Decision {
+func (c *counter) Take(now time.Time, perMinute int) limit.Verdict {
 	if d, ok := c.TryTake(now, perMinute); ok {
 		return d
 	}
@@ -79,11 +79,11 @@ func (c *counter) Take(now time.Time, perMinute int) limit.Decision {
 
 // TryTake implements [limit.AsyncCounter]. It decides unless it must ask Redis, which strict
 // mode always must. It takes no lock.
-func (c *counter) TryTake(now time.Time, perMinute int) (limit.Decision, bool) {
+func (c *counter) TryTake(now time.Time, perMinute int) (limit.Verdict, bool) {
 	if c.source.mode == Lease {
 		number := c.number(now)
 		if window, left, ok := c.leased.take(number); ok {
-			d := limit.Decision{Allowed: true, Limit: perMinute, Remaining: left, Reset: c.reset(window)}
+			d := limit.Verdict{Allowed: true, Limit: perMinute, Remaining: left, Reset: c.reset(window)}
 			if reset, count := c.local.Latest(); reset == d.Reset {
 				d.Remaining += max(0, perMinute-count)
 			}
@@ -96,11 +96,11 @@ func (c *counter) TryTake(now time.Time, perMinute int) (limit.Decision, bool) {
 	if !c.source.answering.Load() {
 		return c.alone(now, perMinute), true
 	}
-	return limit.Decision{}, false
+	return limit.Verdict{}, false
 }
 
 // TakeAsync implements [limit.AsyncCounter].
-func (c *counter) TakeAsync(now time.Time, perMinute int, then func(limit.Decision)) {
+func (c *counter) TakeAsync(now time.Time, perMinute int, then func(limit.Verdict)) {
 	if d, ok := c.TryTake(now, perMinute); ok {
 		then(d)
 		return
@@ -181,11 +181,11 @@ func (c *counter) finish(q *call, err error) {
 }
 
 // answered decides by the answer: the first requests of a call have its tokens.
-func (c *counter) answered(q *call, index int, now time.Time, perMinute int) limit.Decision {
+func (c *counter) answered(q *call, index int, now time.Time, perMinute int) limit.Verdict {
 	if q.err != nil {
 		return c.alone(now, perMinute)
 	}
-	d := limit.Decision{Limit: perMinute, Reset: c.reset(q.window)}
+	d := limit.Verdict{Limit: perMinute, Reset: c.reset(q.window)}
 	if index < q.granted {
 		d.Allowed = true
 		d.Remaining = q.granted - 1 - index + max(0, perMinute-q.count)
@@ -195,7 +195,7 @@ func (c *counter) answered(q *call, index int, now time.Time, perMinute int) lim
 
 // leave decides before the answer. Redis counts the request anyway when the call
 // arrives, so the request is unreported only if the call fails.
-func (c *counter) leave(q *call, index int, now time.Time, perMinute int) limit.Decision {
+func (c *counter) leave(q *call, index int, now time.Time, perMinute int) limit.Verdict {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
@@ -211,7 +211,7 @@ func (c *counter) leave(q *call, index int, now time.Time, perMinute int) limit.
 }
 
 // alone decides without Redis.
-func (c *counter) alone(now time.Time, perMinute int) limit.Decision {
+func (c *counter) alone(now time.Time, perMinute int) limit.Verdict {
 	d := c.takeLocal(now, perMinute)
 	if d.Allowed {
 		c.unreported.add(c.window(d.Reset), 1)
@@ -219,7 +219,7 @@ func (c *counter) alone(now time.Time, perMinute int) limit.Decision {
 	return d
 }
 
-func (c *counter) takeLocal(now time.Time, perMinute int) limit.Decision {
+func (c *counter) takeLocal(now time.Time, perMinute int) limit.Verdict {
 	c.source.metrics.alone.Inc()
 	return c.local.Take(c.source.inRedis(now), perMinute)
 }

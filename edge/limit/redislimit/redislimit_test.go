@@ -198,7 +198,7 @@ func metric(t testing.TB, source *redislimit.Source, name string, values ...stri
 }
 
 // take counts a request without waiting, if possible.
-func take(c limit.AsyncCounter, perMinute int) limit.Decision {
+func take(c limit.AsyncCounter, perMinute int) limit.Verdict {
 	now := time.Now()
 	if d, ok := c.TryTake(now, perMinute); ok {
 		return d
