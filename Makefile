@@ -25,7 +25,7 @@ season:               ## 2025 and 2026 as they happened, unattended: every pick 
 race:                 ## what runs beside something, under the race detector (needs gcc), less the whole seasons
 	@deploy/test.sh -race -short
 
-lint: tools           ## gofumpt, vet, golangci-lint, dead code
+lint:                 ## gofumpt, golangci-lint with vet, dead code
 	@deploy/lint.sh
 
 fuzz:                 ## each fuzz target for FUZZTIME

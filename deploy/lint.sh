@@ -13,11 +13,11 @@ fi
 echo "go mod tidy"
 go mod tidy -diff
 for module in deploy/bench deploy/kit; do go -C "$module" mod tidy -diff; done # modules of their own
-echo "golangci-lint"
+echo "golangci-lint" # runs go vet too
 tool golangci-lint run ./...
 tools=$PWD/deploy/tools/go.mod
 for module in deploy/bench deploy/kit; do
-  (cd "$module" && go vet ./... && go tool -modfile="$tools" golangci-lint run ./...)
+  (cd "$module" && go tool -modfile="$tools" golangci-lint run ./...)
 done
 echo "deadcode"
 # A test is no caller. What no program reaches is in deploy/deadcode.txt, with the reason.

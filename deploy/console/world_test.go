@@ -59,31 +59,74 @@ type world struct {
 	jobs []scheduler.JobStatus
 }
 
-// newWorld begins some rounds before the weekend it is about, with picks for those, and has
-// published nothing yet.
+// prepared holds the objects of a store with an archive and the picks of some rounds, which every world
+// starts from.
+var prepared struct {
+	once    sync.Once
+	objects map[string][]byte
+}
+
+// weekendOf returns the first round of 2024 and the one that worlds are about.
+func weekendOf(a *season.Archive) (first, weekend *season.Round) {
+	seasons := a.Facts().Seasons
+	year := &seasons[slices.IndexFunc(seasons, func(s season.Season) bool { return s.Year == 2024 })]
+	return &year.Rounds[0], &year.Rounds[len(year.Rounds)-3]
+}
+
+// prepare fills prepared.
+func prepare(t testing.TB) {
+	t.Helper()
+	store := memblob.New()
+	loaded, err := archive.NewStore(store).Put(t.Context(), archivetest.File(t, archivetest.Seasons(t, 2022, 2026)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, weekend := weekendOf(loaded.Archive)
+	l, err := ledger.Open(t.Context(), store, ledger.Simulated, first.StartsAt().AddDate(0, 0, -7), "test", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	replay := builder.Policy{Model: predict.Leader(), AutoVerifyAfter: time.Hour}
+	if err := replay.Replay(t.Context(), l, archive.Stored{Archive: loaded.Archive}, weekend.GridKnownAt().Add(-time.Hour-time.Minute), nil); err != nil {
+		t.Fatal(err)
+	}
+	objects := make(map[string][]byte)
+	for info, err := range store.List(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := store.Get(t.Context(), info.Key, blob.MaxDocument)
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects[info.Key] = o.Data
+	}
+	prepared.objects = objects
+}
+
+// newWorld starts some rounds before its weekend, with picks for the earlier rounds. Nothing is published.
 func newWorld(t testing.TB, options ...func(*console.Config)) *world {
 	t.Helper()
+	prepared.once.Do(func() { prepare(t) })
 	w := &world{t: t, store: memblob.New(memblob.Strict(t, snapshots.Immutable))}
+	for key, data := range prepared.objects {
+		if _, err := w.store.Create(t.Context(), key, data); err != nil {
+			t.Fatal(err)
+		}
+	}
 	facts := archive.NewStore(w.store)
-	loaded, err := facts.Put(t.Context(), archivetest.File(t, archivetest.Seasons(t, 2022, 2026)))
+	loaded, err := facts.Load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.archive = loaded.Archive
-	seasons := w.archive.Facts().Seasons
-	year := &seasons[slices.IndexFunc(seasons, func(s season.Season) bool { return s.Year == 2024 })]
-	w.weekend = &year.Rounds[len(year.Rounds)-3]
+	_, w.weekend = weekendOf(w.archive)
 	w.at = w.weekend.GridKnownAt().Add(-time.Hour)
-	policy := builder.Policy{Model: predict.Leader()}
-	l, err := ledger.Open(t.Context(), w.store, ledger.Simulated, year.Rounds[0].StartsAt().AddDate(0, 0, -7), "test", "")
+	l, err := ledger.Load(t.Context(), w.store, ledger.Simulated)
 	if err != nil {
 		t.Fatal(err)
 	}
-	replay := policy
-	replay.AutoVerifyAfter = time.Hour
-	if err := replay.Replay(t.Context(), l, archive.Stored{Archive: w.archive}, w.at.Add(-time.Minute), nil); err != nil {
-		t.Fatal(err)
-	}
+	policy := builder.Policy{Model: predict.Leader()}
 	log := slog.New(slog.DiscardHandler)
 	w.builder = &builder.Builder{Store: w.store, Ledger: l, Facts: facts.Load, Policy: policy, Name: "test", Log: log}
 	w.createKeys()
