@@ -20,27 +20,27 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// Audit is what the store proves of its record.
+// Audit is the result of AuditStore.
 type Audit struct {
 	ledger.Findings
-	Versions int   `json:"versions"`     // whose manifests name a head that was looked for
+	Versions int   `json:"versions"`     // whose ledger heads were looked up
 	Current  int64 `json:"version"`      // the version served; 0: none
-	Served   int   `json:"picks_served"` // in its bodies, each the one that was frozen; one pick is in several
+	Served   int   `json:"picks_served"` // in its documents, equal to the frozen pick; several documents may have one pick
 }
 
-// AuditStore audits the ledger of the store, and what was published from it: the head that each
-// stored manifest names has to be part of the ledger, at its place, and every pick that the
-// current version serves has to be the one that was frozen by then. noted are further heads, as
-// in ledger.Audit. What is wrong is in the report; the error is for a store that can not be read.
+// AuditStore audits the ledger of the store and the versions that were published from it. The ledger must
+// contain the head that each manifest names. Every pick in the current version must be the pick that was
+// frozen by then. noted are further heads, as in ledger.Audit. Faults are in the result, and the error is
+// for a store that cannot be read.
 func AuditStore(ctx context.Context, store blob.Store, noted ...string) (Audit, error) {
-	// What was published is read first: a ledger that goes on meanwhile still has its heads.
+	// Manifests are read first: a ledger that grows meanwhile still contains their heads.
 	manifests, err := published(ctx, store)
 	if err != nil {
-		return Audit{}, fmt.Errorf("audit what was published: %w", err)
+		return Audit{}, fmt.Errorf("audit published versions: %w", err)
 	}
 	base, err := snapshots.LoadBase(ctx, store, nil)
 	if err != nil {
-		return Audit{}, fmt.Errorf("audit what is served: %w", err)
+		return Audit{}, fmt.Errorf("audit the current version: %w", err)
 	}
 	report, err := ledger.Audit(ctx, store, noted...)
 	if err != nil {
@@ -48,27 +48,27 @@ func AuditStore(ctx context.Context, store blob.Store, noted ...string) (Audit, 
 	}
 	a := &Audit{Findings: report, Versions: len(manifests), Current: base.Manifest.Version}
 	if !a.Green() {
-		return *a, nil // where the ledger itself does not hold, nothing can be held to it
+		return *a, nil // a damaged ledger proves nothing about versions
 	}
 	l, err := ledger.Load(ctx, store, ledger.AnyKind)
 	if err != nil {
 		return Audit{}, err
 	}
 	if err := Vouch(ctx, l, archive.NewStore(store)); err != nil {
-		return Audit{}, fmt.Errorf("audit what is served: %w", err)
+		return Audit{}, fmt.Errorf("audit the current version: %w", err)
 	}
 	a.heads(manifests, l.Files())
 	if !a.Green() || base.Empty() {
 		return *a, nil
 	}
 	if err := a.served(ctx, store, base, l); err != nil {
-		return Audit{}, fmt.Errorf("audit what is served: %w", err)
+		return Audit{}, fmt.Errorf("audit the current version: %w", err)
 	}
 	return *a, nil
 }
 
-// published returns the manifests of the versions that are or were served. A damaged one is for
-// the check of snapshots to tell.
+// published returns the manifests of the versions that are or were current. It leaves out damaged ones,
+// which the check of snapshots reports.
 func published(ctx context.Context, store blob.Store) ([]snapshots.Manifest, error) {
 	versions, err := snapshots.List(ctx, store)
 	if err != nil && !errors.Is(err, snapshots.ErrNone) {
@@ -92,7 +92,7 @@ func (a *Audit) fault(key, want, got string) {
 	a.Faults = append(a.Faults, ledger.Fault{Key: key, Want: want, Got: got})
 }
 
-// heads holds the files of the ledger to the heads that the manifests name.
+// heads compares the files of the ledger with the heads in the manifests.
 func (a *Audit) heads(manifests []snapshots.Manifest, files []ledger.File) {
 	for _, m := range manifests {
 		named := fmt.Sprintf("file %d with the hash %s, as version %d says", m.Ledger.Seq, m.Ledger.Hash, m.Version)
@@ -107,7 +107,7 @@ func (a *Audit) heads(manifests []snapshots.Manifest, files []ledger.File) {
 	}
 }
 
-// served compares the picks in a version with those frozen by the head that it names.
+// served compares the picks in a version with the picks frozen up to its ledger head.
 func (a *Audit) served(ctx context.Context, store blob.Store, version *snapshots.Base, l *ledger.Ledger) error {
 	m := version.Manifest
 	facts, err := archive.NewStore(store).Get(ctx, m.Archive)
@@ -152,7 +152,7 @@ func holdsPicks(path string) bool {
 	return path == nextRacePath || strings.HasPrefix(path, string(catalog.Predictions)+"/")
 }
 
-// compare reports every pick in a served body that is not among those that should be there.
+// compare reports each pick of a served body that differs from the frozen one, or was never frozen.
 func (a *Audit) compare(entry snapshots.ManifestEntry, should map[string]servedPick, body []byte) {
 	is, err := picksIn(entry.Path, body)
 	if err != nil {
@@ -178,8 +178,8 @@ func (p servedPick) String() string {
 	return fmt.Sprintf("%s with %.1f %%, podium %s %s %s", p.Winner, float64(p.ConfidencePct)/10, p.Podium.P1, p.Podium.P2, p.Podium.P3)
 }
 
-// picksIn returns the picks in a body by what they are of: a session, or the round that starts
-// at an instant.
+// picksIn returns the picks in a body by a name of their round: its session key, or its start in
+// /next-race.
 func picksIn(path string, body []byte) (map[string]servedPick, error) {
 	picks := map[string]servedPick{}
 	if path != nextRacePath {

@@ -1,6 +1,6 @@
-// Package builder makes published versions: it loads the facts, settles in the ledger what has
-// fallen due, joins both, renders every variant, checks the whole and publishes it. Build is
-// that sequence, top to bottom; each step is a package below this one.
+// Package builder makes published versions. It loads the facts, appends due events to the ledger, joins
+// both, renders every document, checks them and publishes the version. Build is that sequence, top to
+// bottom. Each step is a package below this one.
 package builder
 
 import (
@@ -31,31 +31,31 @@ import (
 )
 
 // Builder builds versions into a store. It is safe for concurrent use, also by several
-// processes on one store: the ledger and the pointer decide who was first.
+// processes on one store: the ledger and the pointer accept only one of two competing writes.
 type Builder struct {
 	Store  blob.Store
 	Ledger *ledger.Ledger
 	Facts  func(context.Context) (archive.Stored, error) // the archive in use
-	Policy Policy                                        // as the process was told; the settings of the store come before it: see Rules
-	Name   string                                        // who builds: host and process, for people
+	Policy Policy                                        // from the command line; the settings of the store take precedence: see Rules
+	Name   string                                        // host and process, for people
 	// Release is the release of this program, which every manifest names.
 	Release string
-	// Provenance describes the sources of the facts at an instant. It may be nil: then what the
-	// version before says of them stays.
+	// Provenance describes the sources of the facts at an instant. If nil, versions keep the
+	// description that the version before has.
 	Provenance func(at time.Time) provenance.Summary
 	Log        *slog.Logger
 
 	latest atomic.Pointer[snapshots.Base] // the base that was loaded or published last; nil before the first
 	memory units.Memory                   // of the seasons of the last version
 
-	models struct { // those of the settings: what they remember is worth keeping
-		sync.Mutex // guards what follows
+	models struct { // the ones that settings have named; they remember their fits
+		sync.Mutex // guards byName
 		byName     map[string]predict.Model
 	}
-	deriving struct { // what Derive remembers
-		sync.Mutex             // guards what follows
+	deriving struct { // the memory of Derive
+		sync.Mutex             // guards the other fields
 		key        string      // in the store, of data
-		data       derivedData // that was derived last
+		data       derivedData // derived last
 		model      *predict.Ranked
 		archive    *season.Archive
 		inputs     *predict.Inputs // of archive
@@ -67,31 +67,32 @@ type Builder struct {
 // snapshots.Upload, snapshots.Check and snapshots.Swap.
 const Render = "rendering"
 
-// Request is what a build is asked for.
+// Request asks for a build.
 type Request struct {
 	At       time.Time          // race time
-	Reason   string             // why, for people; may be empty
+	Reason   string             // for people; may be empty
 	Release  bool               // end a hold
-	Progress snapshots.Progress // told concurrently; may be nil
+	Progress snapshots.Progress // called concurrently; may be nil
 }
 
-// Outcome is what a build did.
+// Outcome is the result of a build.
 type Outcome struct {
 	snapshots.Receipt
 	Events  []ledger.Event  // appended to the ledger
-	Refused []units.Refused // documents that stay as they were, because what was rendered is wrong
+	Refused []units.Refused // documents that keep their earlier bytes, because the new ones failed their check
 }
 
-// maxRebases is how often a build starts again on a newer version before it gives up. Each
-// time somebody else has published, so the service is not behind.
+// maxRebases is how often a build starts again on a newer version before it gives up. Each time
+// another builder has published, so readers are not behind.
 const maxRebases = 5
 
-// Build settles what is due at r.At and publishes the version of that instant. If everything
-// is as published already, it publishes nothing and says so in the receipt. A pointer that is
-// held gives snapshots.ErrHeld, after settling: picks are frozen whether or not anybody may
-// publish them. An event that was due and could not be appended is an error, an *UnsettledError, of
-// a build that has published all the same. A document that fails its check is no error: it stays as
-// it was, and the outcome says so. A clock that is ahead, ledger.ErrClock, publishes nothing.
+// Build appends the events that are due at r.At and publishes the version of that instant. If nothing
+// differs from the current version, it publishes nothing, and the receipt says Unchanged.
+//
+// The error wraps snapshots.ErrHeld if publishing is held, and ledger.ErrClock if the clock is ahead.
+// Picks are frozen even while publishing is held. If a due event could not be appended, Build publishes
+// without it and returns an *UnsettledError. A document that fails its check is no error: the version
+// keeps the document of its base, and the outcome lists it in Refused.
 func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	began := time.Now()
 	var (
@@ -100,7 +101,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 		base                         *snapshots.Base
 		fresh                        ledger.Fresh
 		factsErr, baseErr, ledgerErr error
-		reading                      sync.WaitGroup // side by side: the store may be far away
+		reading                      sync.WaitGroup // concurrently, because the store may be far away
 	)
 	reading.Go(func() { facts, factsErr = b.Facts(ctx) })
 	reading.Go(func() { base, baseErr = b.loadBase(ctx) })
@@ -108,7 +109,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	reading.Go(func() { fresh, ledgerErr = b.Ledger.Refresh(ctx) })
 	reading.Wait()
 	if baseErr == nil && ledgerErr == nil && b.Ledger.Head().Seq < base.Manifest.Ledger.Seq {
-		fresh, ledgerErr = b.Ledger.Refresh(ctx) // a version never knows less of the ledger than the one before
+		fresh, ledgerErr = b.Ledger.Refresh(ctx) // no version may have an older ledger head than its base
 	}
 	if err := cmp.Or(factsErr, ledgerErr); err != nil {
 		return Outcome{}, fmt.Errorf("build: %w", err)
@@ -118,14 +119,14 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	if err != nil && !errors.As(err, &unsettled) {
 		return Outcome{Events: events}, fmt.Errorf("build: %w", err)
 	}
-	if baseErr != nil { // picks are frozen all the same
+	if baseErr != nil { // the events above are appended even so
 		return Outcome{Events: events}, fmt.Errorf("build: %w", errors.Join(baseErr, err))
 	}
-	settled := err // what was not settled keeps nobody from seeing the rest: publish first, and fail loudly then
+	settled := err // publish without the refused events, and return the error then
 	for range maxRebases {
 		receipt, refused, err := b.publish(ctx, r, Inputs{At: r.At, Facts: facts, Ledger: b.Ledger.Current(r.At), Model: rules.Model, Base: base})
 		if errors.Is(err, snapshots.ErrBaseChanged) {
-			b.Log.Info("somebody else published; building again on the new version")
+			b.Log.Info("another builder published; building again on its version")
 			if base, err = b.loadBase(ctx); err == nil {
 				_, err = b.Ledger.Refresh(ctx)
 			}
@@ -136,16 +137,16 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 		if err != nil {
 			return Outcome{Events: events}, fmt.Errorf("build: %w", err)
 		}
-		receipt.Seconds = time.Since(began).Seconds() // rendering counts, not only publishing
+		receipt.Seconds = time.Since(began).Seconds() // Publish counts only its own time
 		for _, d := range refused {
-			b.Log.Error("document refused; it stays as it was", "path", d.Path, "err", d.Err)
+			b.Log.Error("document refused; readers get its earlier bytes", "path", d.Path, "err", d.Err)
 		}
 		if settled != nil {
-			settled = fmt.Errorf("build: version %d is published, but without what was due: %w", receipt.Version, settled)
+			settled = fmt.Errorf("build: version %d is published without events that were due: %w", receipt.Version, settled)
 		}
 		return Outcome{Receipt: receipt, Events: events, Refused: refused}, settled
 	}
-	return Outcome{Events: events}, fmt.Errorf("build: others published %d versions meanwhile", maxRebases)
+	return Outcome{Events: events}, fmt.Errorf("build: other builders published %d versions meanwhile", maxRebases)
 }
 
 // loadBase loads the current version. It reads only the files that it has not read before.
@@ -157,8 +158,8 @@ func (b *Builder) loadBase(ctx context.Context) (*snapshots.Base, error) {
 	return base, err
 }
 
-// Inputs are everything that the documents of a version are made from. Equal inputs give equal documents
-// in one release of the program.
+// Inputs name everything that the documents of a version are made from. In one release of the program,
+// equal inputs give equal documents.
 type Inputs struct {
 	At     time.Time       // race time
 	Facts  archive.Stored  // named by the digest of its file
@@ -168,14 +169,14 @@ type Inputs struct {
 }
 
 // documents makes the documents of a version. It also returns the key of the derived documents among
-// them; the key is empty while nobody has derived any from these inputs.
+// them; the key is empty if Derive has not run on these inputs yet.
 func (b *Builder) documents(ctx context.Context, in Inputs, a *almanac.Almanac, progress snapshots.Progress) (version *units.Version, derivedFrom string, err error) {
 	var (
 		key        = derivedKey(in.Model, in.Facts, a)
 		derived    derivedData
 		found      bool
 		derivedErr error
-		reading    sync.WaitGroup // beside the rendering: the store may be far away
+		reading    sync.WaitGroup // while documents are rendered, because the store may be far away
 	)
 	reading.Go(func() { derived, found, derivedErr = b.derived(ctx, key) })
 	version, err = b.memory.Render(ctx, in.Base, a, func(done, total int) { progress.Tell(Render, done, total) })
@@ -183,8 +184,8 @@ func (b *Builder) documents(ctx context.Context, in Inputs, a *almanac.Almanac, 
 	if err != nil {
 		return nil, "", err
 	}
-	if derivedErr != nil { // derived documents can wait, the results that they are derived from cannot
-		b.Log.Error("derived documents cannot be read; they stay as they were", "err", derivedErr)
+	if derivedErr != nil { // derived documents can wait, results cannot
+		b.Log.Error("derived documents cannot be read; readers get the earlier ones", "err", derivedErr)
 	}
 	if !found {
 		for _, entry := range in.Base.Manifest.Entries {
@@ -235,7 +236,7 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 		}
 		return nil
 	}
-	if version.Faulty() || len(in.Base.Manifest.Refused) > 0 { // then some objects will probably not be wanted
+	if version.Faulty() || len(in.Base.Manifest.Refused) > 0 { // then the version would probably not use all objects that are uploaded early
 		if err := draft.Finish(&draft); err != nil {
 			return snapshots.Receipt{}, nil, err
 		}
@@ -273,13 +274,13 @@ func missingUntilDue(v *season.View, s *ledger.Fold, a *almanac.Almanac) []snaps
 	return missing
 }
 
-// Rules is the policy with what the settings of the store say. Settings that cannot be read, or that
-// name a model which this program does not have, are logged, and the policy is as the process was told:
-// picks are made all the same.
+// Rules returns the policy with the settings of the store applied. If the settings cannot be read, or name
+// a model that this program does not have, Rules logs that and uses the command line instead, because
+// picks must be made in any case.
 func (b *Builder) Rules(ctx context.Context) Policy {
 	shared, err := settings.Load(ctx, b.Store)
 	if err != nil {
-		b.Log.Error("the settings of the store cannot be read; the rules are those of the command line", "err", err)
+		b.Log.Error("the settings of the store cannot be read; the rules of the command line apply", "err", err)
 	}
 	rules := b.Policy.With(shared)
 	if shared.Model == "" {
@@ -290,7 +291,7 @@ func (b *Builder) Rules(ctx context.Context) Policy {
 	model := b.models.byName[shared.Model]
 	if model == nil {
 		if model, err = predict.ByName(shared.Model); err != nil {
-			b.Log.Error("the settings of the store name a model that is not here; picks are made by that of the command line", "err", err)
+			b.Log.Error("the settings of the store name an unknown model; the model of the command line makes the picks", "err", err)
 			return rules
 		}
 		if b.Policy.Model != nil && b.Policy.Model.Name() == model.Name() {
@@ -305,8 +306,8 @@ func (b *Builder) Rules(ctx context.Context) Policy {
 	return rules
 }
 
-// nothingKnown says why there is nothing to publish at an instant. What was written later, such as
-// the keys of the sessions, does not exist then.
+// nothingKnown returns the reason why there is nothing to publish at an instant. Ledger events of later
+// instants, such as the assignment of session keys, do not exist then.
 func (b *Builder) nothingKnown(at time.Time) error {
 	if last := b.Ledger.Fold().At(); last.After(at) {
 		return fmt.Errorf("the build is of %s, but the ledger goes up to %s: give that instant or a later one",
@@ -315,8 +316,8 @@ func (b *Builder) nothingKnown(at time.Time) error {
 	return fmt.Errorf("no season is known at %s", at.UTC().Format(time.RFC3339))
 }
 
-// addFeeds adds the feeds to a draft. One that cannot be rendered or fails its check, against the
-// documents too, stays as it was, and so do all while the archive lacks a season that is published.
+// addFeeds adds the feeds to a draft. A feed that cannot be rendered, or that contradicts the documents,
+// keeps its earlier bytes. So do all feeds while the archive lacks a published season.
 func addFeeds(d *snapshots.Draft, a *almanac.Almanac, version *units.Version) (refused []units.Refused) {
 	known, bodies := catalog.Known{Seasons: d.Seasons, Current: d.CurrentSeason}, units.Bodies(version.Documents())
 	for _, f := range catalog.Feeds {

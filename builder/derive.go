@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	maxDerived = 16 << 20 // bytes that are read; all seasons take some hundred thousand
+	maxDerived = 16 << 20 // bytes; all seasons take some hundred thousand
 
-	// derivedFormat changes whenever the same facts would give other data.
+	// derivedFormat changes with every release that derives other data from the same facts.
 	derivedFormat = "derived-1"
 
 	// hindsightFrom is the first season of the record in hindsight.
@@ -37,31 +37,31 @@ const (
 // derivedData is the data of the variants that Derive makes, by path.
 type derivedData map[string]json.RawMessage
 
-// derivedFile is what the store keeps of it, under the sum of what it was made from.
+// derivedFile is the content of an object below snapshots.DerivedFolder. derivedKey makes its key.
 type derivedFile struct {
 	Archive string      `json:"archive"` // SHA-256, for people
 	Model   string      `json:"model"`
 	MadeAt  time.Time   `json:"made_at"` // race time
 	Data    derivedData `json:"data"`
-	Parts   parts       `json:"parts,omitzero"` // of a release that kept none: empty
+	Parts   parts       `json:"parts,omitzero"` // empty in files of a release that kept none
 }
 
-// parts are what took long to make, each under the sum of all that it was made from: the next file is
-// made of those that still hold and of what is new.
+// parts are the results of long computations, by the digest of their inputs. Derive computes a part
+// only if no earlier file has one with the same inputs.
 type parts struct {
 	Hindsight map[string]*hindsight `json:"hindsight"`
 	Odds      map[string]title.Odds `json:"odds"`
 }
 
-// hindsight is how the forecasts of a race did that are made after it, from what was known when the
-// grid was.
+// hindsight scores three forecasts of a race that were made after it, from the facts that were known
+// when the grid was.
 type hindsight struct {
 	Model backtest.Score `json:"model"`
 	Pole  backtest.Score `json:"pole"`
 	F0    backtest.Score `json:"f0"`
 }
 
-// maxParts is the number of parts that a builder remembers: some decades of races under many archives.
+// maxParts is the number of parts that a builder remembers: decades of races under many archives.
 const maxParts = 20_000
 
 // remember adds parts that were made, or read from the store. The caller holds b.deriving.
@@ -74,11 +74,11 @@ func (b *Builder) remember(p parts) {
 	maps.Copy(known.Odds, p.Odds)
 }
 
-// Derive makes the title odds and the track record of what Build publishes at an instant, unless
-// the store has them, and reports whether a build would now publish something else. It takes
-// some seconds of one processor the first time, and later as long as what has changed. A build never
-// waits for it: until Derive has been there, what was published before stays. It is safe to be called at once by several processes, which make the
-// same bytes.
+// Derive makes the title odds and the track record of the version that Build publishes at an instant,
+// unless the store has them. It returns true if a build would now publish other documents. The first
+// call takes some seconds of one processor, a later one only the time for changed inputs. Builds never wait
+// for Derive: versions keep the earlier derived documents until it has run. Several processes may call it
+// at once, because they make the same bytes.
 func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 	facts, err := b.Facts(ctx)
 	if err != nil {
@@ -109,15 +109,15 @@ func (b *Builder) Derive(ctx context.Context, at time.Time) (bool, error) {
 		return false, fmt.Errorf("derive: %w", err)
 	}
 	b.Log.Debug("derived", "parts", len(file.Parts.Hindsight)+len(file.Parts.Odds), "made_anew", d.anew)
-	// Two that derive at once differ at most in made_at: whoever was first made what counts.
+	// Two files with this key differ at most in made_at, so the first one stays.
 	if _, err := blob.Claim(ctx, b.Store, key, text); err != nil {
 		return false, fmt.Errorf("derive: %w", err)
 	}
 	return true, nil
 }
 
-// derivedKey names what the odds and the record depend on: the archive, the model, what is
-// verified, with its revision, and which rounds are still to be held.
+// derivedKey is the store key of the odds and the record. It is a digest of everything that they depend
+// on: the archive, the model, the revision of each verified result, and the rounds that are still to come.
 func derivedKey(model predict.Model, facts archive.Stored, a *almanac.Almanac) string {
 	h := sha256.New()
 	h.Write(fmt.Appendln(nil, derivedFormat, facts.SHA256, model.Name(), a.Current))
@@ -138,11 +138,11 @@ func derivedKey(model predict.Model, facts archive.Stored, a *almanac.Almanac) s
 	return snapshots.DerivedFolder + hex.EncodeToString(h.Sum(nil)) + ".json"
 }
 
-// derived reads the data of a key, and whether anybody has made it; nil if not.
+// derived reads the data of a key. made is false if the store has none yet.
 func (b *Builder) derived(ctx context.Context, key string) (data derivedData, made bool, err error) {
 	b.deriving.Lock()
 	defer b.deriving.Unlock()
-	if b.deriving.key == key { // written once, so it is as it was
+	if b.deriving.key == key { // the object never changes
 		return b.deriving.data, true, nil
 	}
 	file, err := b.readDerived(ctx, key)
@@ -160,16 +160,16 @@ func (b *Builder) derived(ctx context.Context, key string) (data derivedData, ma
 func (b *Builder) readDerived(ctx context.Context, key string) (file derivedFile, err error) {
 	object, err := b.Store.Get(ctx, key, maxDerived)
 	if err != nil {
-		return file, fmt.Errorf("read what was derived: %w", err)
+		return file, fmt.Errorf("read derived documents: %w", err)
 	}
 	if err := json.Unmarshal(object.Data, &file); err != nil {
-		return file, fmt.Errorf("read what was derived: %s: %w", key, err)
+		return file, fmt.Errorf("read derived documents: %s: %w", key, err)
 	}
 	b.remember(file.Parts)
 	return file, nil
 }
 
-// deriver makes the data from what is verified.
+// deriver makes derived data from verified results.
 type deriver struct {
 	archive *season.Archive
 	view    *season.View
@@ -178,11 +178,11 @@ type deriver struct {
 	inputs  *predict.Inputs
 	known   parts // made before
 	used    parts
-	anew    int // of used, those that were not known
+	anew    int // how many of used are new
 }
 
-// deriver returns one that remembers what was derived from the facts before: in this process, or else
-// in the store.
+// deriver returns a deriver with the parts that this builder remembers. If it remembers none, it reads
+// them from the store first.
 func (b *Builder) deriver(ctx context.Context, model predict.Model, facts archive.Stored) *deriver {
 	b.deriving.Lock()
 	defer b.deriving.Unlock()
@@ -209,13 +209,13 @@ func (b *Builder) deriver(ctx context.Context, model predict.Model, facts archiv
 	}
 }
 
-// rememberLatest reads the parts of what was derived last in the store: by whom else, or before the
-// process was started. What cannot be read is made again.
+// rememberLatest reads the parts of the latest file in the store, which another process may have written.
+// If it cannot read them, they are computed again.
 func (b *Builder) rememberLatest(ctx context.Context) {
 	var latest blob.Info
 	for info, err := range b.Store.List(ctx, snapshots.DerivedFolder) {
 		if err != nil {
-			b.Log.Warn("what was derived before cannot be listed; all of it is made again", "err", err)
+			b.Log.Warn("derived documents cannot be listed; all of them are computed again", "err", err)
 			return
 		}
 		if info.Modified.After(latest.Modified) {
@@ -226,11 +226,11 @@ func (b *Builder) rememberLatest(ctx context.Context) {
 		return
 	}
 	if _, err := b.readDerived(ctx, latest.Key); err != nil {
-		b.Log.Warn("what was derived before cannot be read; all of it is made again", "err", err)
+		b.Log.Warn("derived documents cannot be read; all of them are computed again", "err", err)
 	}
 }
 
-// remembered returns a part that was made before, or makes it, and notes that it was used.
+// remembered returns a known part, or makes it. It adds the part to used.
 func remembered[T any](known, used map[string]T, anew *int, sum string, make func() (T, error)) (part T, err error) {
 	part, ok := known[sum]
 	if !ok {
@@ -243,7 +243,7 @@ func remembered[T any](known, used map[string]T, anew *int, sum string, make fun
 	return part, nil
 }
 
-// sum is of all that the model looks at for a round of a view, and of what else a part depends on.
+// sum is the digest of everything that a part depends on: the model's inputs for a round, and also.
 func (d *deriver) sum(v *season.View, year int, round season.GrandPrixID, also ...any) (string, error) {
 	inputs, err := d.inputs.Sum(d.model, v, year, round)
 	if err != nil {
@@ -259,7 +259,7 @@ func put(data derivedData, v catalog.Variant, body any) error {
 	return err
 }
 
-// titleOdds makes the odds of every season in which somebody has taken part.
+// titleOdds makes the odds of every season that drivers have taken part in.
 func (d *deriver) titleOdds(ctx context.Context, data derivedData) error {
 	for i := range d.almanac.Years {
 		if err := ctx.Err(); err != nil {
@@ -279,7 +279,7 @@ func (d *deriver) titleOdds(ctx context.Context, data derivedData) error {
 	return nil
 }
 
-// oddsOf returns the odds of a season; none if nothing can be said yet.
+// oddsOf returns the odds of a season, and false if it is too early for any.
 func (d *deriver) oddsOf(y *almanac.Year) (wire.TitleOdds, bool, error) {
 	odds := wire.TitleOdds{Drivers: []wire.DriverOdds{}, Constructors: []wire.ConstructorOdds{}}
 	view, counted, remaining := d.verified(y)
@@ -318,7 +318,7 @@ func (d *deriver) oddsOf(y *almanac.Year) (wire.TitleOdds, bool, error) {
 	for _, c := range simulated.Drivers {
 		code, ok := y.Codes()[c.ID]
 		if !ok {
-			return odds, false, nil // nobody has driven in this season yet: there are no codes
+			return odds, false, nil // codes are assigned at the first qualifying of a season
 		}
 		odds.Drivers = append(odds.Drivers, wire.DriverOdds{
 			Driver: code, Name: d.view.Drivers[c.ID].Name, Points: c.Points, TitlePct: wire.PercentFrom(c.Title), PointsLow: c.Low, PointsHigh: c.High,
@@ -332,10 +332,9 @@ func (d *deriver) oddsOf(y *almanac.Year) (wire.TitleOdds, bool, error) {
 	return odds, true, nil
 }
 
-// verified returns the view in which the season stands where its published standings do: its
-// rounds up to the first without a verified result count, with the standings and corrections that
-// are published, and those after it are to be held. Rounds that are postponed or cancelled are
-// not there.
+// verified returns the view in which a season is as far as its published standings. Rounds count up to
+// the first one without a verified result, with the published standings and corrections. The rounds from
+// there on are still to come. Postponed and cancelled rounds are left out.
 func (d *deriver) verified(y *almanac.Year) (view *season.View, counted, remaining int) {
 	held := slices.DeleteFunc(slices.Clone(y.Rounds), func(r almanac.Round) bool { return r.Off() })
 	slices.SortStableFunc(held, func(a, b almanac.Round) int { return a.Start.Compare(b.Start) })
@@ -370,11 +369,11 @@ func (d *deriver) verified(y *almanac.Year) (view *season.View, counted, remaini
 	return &w, counted, len(held) - counted
 }
 
-// scored is a race with a verified result and how each forecast of it did.
+// scored is a race with a verified result and the scores of its forecasts.
 type scored struct {
 	year              int
 	hindsight         *hindsight
-	real              *backtest.Score // of the frozen pick; without its chances only hits
+	real              *backtest.Score // of the frozen pick; a pick without chances has only hits
 	realHasAllChances bool
 }
 
@@ -401,8 +400,8 @@ func (d *deriver) trackRecord(ctx context.Context, data derivedData) error {
 	return put(data, catalog.Variant{Endpoint: catalog.TrackRecord}, all)
 }
 
-// scoreAll scores every race that has a verified result, in order: what was frozen, and from
-// hindsightFrom on what the model says in hindsight, from what was known when the grid was.
+// scoreAll scores every race with a verified result, in order: the frozen pick, and from hindsightFrom on
+// the model's forecast from the facts that were known when the grid was.
 func (d *deriver) scoreAll(ctx context.Context) ([]scored, error) {
 	var races []scored
 	for i := range d.almanac.Years {
@@ -440,7 +439,7 @@ func (d *deriver) scoreAll(ctx context.Context) ([]scored, error) {
 	return races, nil
 }
 
-// lookBack scores what would have been said of a race from a view of before it.
+// lookBack scores the forecasts of a race from a view before it.
 func (d *deriver) lookBack(then *season.View, year int, round season.GrandPrixID, podium season.Podium) (*hindsight, error) {
 	e, err := d.model.Explain(then, year, round)
 	if err != nil {
@@ -455,7 +454,7 @@ func (d *deriver) lookBack(then *season.View, year int, round season.GrandPrixID
 	}, nil
 }
 
-// frozenForecast is a frozen pick as a forecast; of one without chances only the pick is known.
+// frozenForecast returns a frozen pick as a forecast. A pick without chances has the winner alone.
 func frozenForecast(p *ledger.FrozenPick) predict.Forecast {
 	f := predict.Forecast{Podium: almanac.Picked(p)}
 	for _, c := range p.Chances {
@@ -475,7 +474,7 @@ const (
 	isHindsight
 )
 
-// score is that of the pick of a kind.
+// score returns the score of the forecast of a kind.
 func (s *scored) score(k kind) backtest.Score {
 	if k == isReal {
 		return *s.real
@@ -513,8 +512,8 @@ func recordOf(races []scored, k kind) wire.Record {
 	return record
 }
 
-// scoresOf returns the scores of the picks, of pole and of f0 on the same races; the last two
-// only if all of them have been forecast.
+// scoresOf returns the scores of the picks, of pole and of f0 on the same races. pole and f0 are nil
+// unless every race has their forecasts.
 func scoresOf(races []scored, k kind) (picks, pole, f0 *wire.Scores) {
 	all := make([]backtest.Score, 0, len(races))
 	var withChances, poles, f0s []backtest.Score
@@ -535,7 +534,7 @@ func scoresOf(races []scored, k kind) (picks, pole, f0 *wire.Scores) {
 	return picks, pole, f0
 }
 
-// wireScores sums up hits over all, and what needs every chance over those that have them.
+// wireScores sums up hits over all races, and log-loss and Brier over the races with all chances.
 func wireScores(all, withChances []backtest.Score) *wire.Scores {
 	m := backtest.WithoutCalibration(all)
 	percent := func(v float64, i backtest.Interval) wire.PercentInterval {
@@ -548,7 +547,7 @@ func wireScores(all, withChances []backtest.Score) *wire.Scores {
 	if len(withChances) == 0 {
 		return s
 	}
-	if len(withChances) < len(all) { // else they are the same
+	if len(withChances) < len(all) { // else m covers the same races
 		m = backtest.WithoutCalibration(withChances)
 	}
 	number := func(v float64, i backtest.Interval) *wire.NumberInterval {

@@ -14,17 +14,16 @@ import (
 	"gridcast/snapshots"
 )
 
-// Downloads are downloads of seasons that MakeDownloads has made, to be published.
+// Downloads are downloads of seasons that are ready to be published. MakeDownloads makes them.
 type Downloads struct{ made []snapshots.Download }
 
 // Len returns how many there are.
 func (d Downloads) Len() int { return len(d.made) }
 
-// MakeDownloads makes the download of each season of which what is published now differs from what its
-// download was made of. It reads the documents of these seasons from the store and takes some
-// milliseconds of one processor for each. No build waits for it: what is published keeps the downloads of
-// before until PublishDownloads. One that fails its check is not made, and is part of the error; the
-// others are.
+// MakeDownloads makes the download of each season whose published documents have changed since its last
+// download. It reads these documents from the store and takes some milliseconds of one processor for each
+// season. Builds do not wait for it: versions keep the earlier downloads until PublishDownloads. A
+// download that fails its check is left out and named in the error. The others are returned.
 func (b *Builder) MakeDownloads(ctx context.Context) (Downloads, error) {
 	base, err := b.loadBase(ctx)
 	if err != nil {
@@ -56,7 +55,7 @@ func (b *Builder) MakeDownloads(ctx context.Context) (Downloads, error) {
 			err = check.Bulk(data, s.Named(documents), s.Keys())
 		}
 		if err != nil {
-			faults = append(faults, fmt.Errorf("download of %d refused, that of before stays: %w", s.Year, err))
+			faults = append(faults, fmt.Errorf("download of %d refused, readers get the earlier one: %w", s.Year, err))
 			continue
 		}
 		d.made = append(d.made, snapshots.NewDownload(s.Year, data, source))
@@ -64,9 +63,9 @@ func (b *Builder) MakeDownloads(ctx context.Context) (Downloads, error) {
 	return d, errors.Join(faults...)
 }
 
-// PublishDownloads publishes what is current under a new number, with the downloads of d that are of it:
-// of a season that has changed meanwhile the next ones are. The error is snapshots.ErrHeld where publishing
-// is held.
+// PublishDownloads publishes the current version under a new number, with the downloads of d. It leaves
+// out a download if the documents of its season have changed meanwhile. The error wraps snapshots.ErrHeld
+// if publishing is held.
 func (b *Builder) PublishDownloads(ctx context.Context, d Downloads) (snapshots.Receipt, error) {
 	for range maxRebases {
 		receipt, err := b.publishDownloads(ctx, d)
@@ -74,7 +73,7 @@ func (b *Builder) PublishDownloads(ctx context.Context, d Downloads) (snapshots.
 			return receipt, err
 		}
 	}
-	return snapshots.Receipt{}, fmt.Errorf("publish downloads: others published %d versions meanwhile", maxRebases)
+	return snapshots.Receipt{}, fmt.Errorf("publish downloads: other builders published %d versions meanwhile", maxRebases)
 }
 
 func (b *Builder) publishDownloads(ctx context.Context, d Downloads) (snapshots.Receipt, error) {
@@ -104,13 +103,13 @@ func (b *Builder) publishDownloads(ctx context.Context, d Downloads) (snapshots.
 	return receipt, err
 }
 
-// seasonsToDownload lists the seasons of a version, and which of their rounds rest on borrowed facts.
-// A version that does not say what is borrowed in a form that is understood has no downloads.
+// seasonsToDownload lists the seasons of a version, with the rounds that rest on borrowed facts. It fails
+// if the version describes borrowed facts in an unknown form.
 func seasonsToDownload(base *snapshots.Base) ([]bulk.Season, error) {
 	var state wire.FactsState
 	if base.Manifest.State != nil {
 		if err := json.Unmarshal(base.Manifest.State, &state); err != nil {
-			return nil, fmt.Errorf("what version %d says of its sources: %w", base.Pointer.Version, err)
+			return nil, fmt.Errorf("sources of version %d: %w", base.Pointer.Version, err)
 		}
 	}
 	seasons := make([]bulk.Season, len(base.Manifest.Seasons))

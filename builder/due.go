@@ -28,22 +28,21 @@ import (
 // Actor is the name under which a builder writes to the ledger.
 const Actor = "builder"
 
-// Policy says what a builder decides without being asked.
+// Policy holds the rules by which a builder decides without an operator.
 type Policy struct {
 	// Model makes the picks.
 	Model predict.Model
-	// AutoVerifyAfter is how long a classification must have stood unchanged, since the later of
-	// the end of the race and its arrival, to count as verified by itself. Zero, the default: only
-	// an operator verifies.
+	// AutoVerifyAfter is the time after which an unchanged classification is verified by itself. It
+	// counts from the later of race end and arrival. Zero, the default: only an operator verifies.
 	AutoVerifyAfter time.Duration
-	// AutoReviseAfter is the same for another classification of a race that has a verified one: it
+	// AutoReviseAfter is the same time for a classification that differs from the verified one. It
 	// becomes the next revision. Zero, the default: only an operator corrects.
 	AutoReviseAfter time.Duration
 	// Stability says since when an archive, named by its sum, has a result unchanged. Settle calls it
 	// with the ledger locked, so it must not block. If nil, results are unchanged since the race ended.
 	Stability func(archive string, year int, gp season.GrandPrixID) provenance.Stability
-	// Arrived says when the archive got the qualifying of a round as it is; zero if nothing is known
-	// of that. It must wait for nobody either. It may be nil: a pick on qualifying alone goes by its end.
+	// Arrived returns when the present qualifying of a round reached the archive, zero if unknown. It
+	// must not block either. If nil, the end of qualifying counts.
 	Arrived func(year int, gp season.GrandPrixID) time.Time
 }
 
@@ -65,21 +64,19 @@ func (p Policy) With(s settings.Settings) Policy {
 	return p
 }
 
-// UnsettledError is what was due and could not be appended: the ledger refuses it, or what it would
-// make visible cannot be published. Everything else was.
+// UnsettledError reports due events that were not appended, because the ledger refuses them or because
+// the documents that they change would fail their check. All other due events were appended.
 type UnsettledError struct{ Errs []error }
 
 func (e *UnsettledError) Error() string   { return errors.Join(e.Errs...).Error() }
 func (e *UnsettledError) Unwrap() []error { return e.Errs }
 
-// Settle appends to the ledger what has fallen due by t: keys for rounds seen for the first
-// time, picks whose grid is known or whose start is near, and, if the policy has the rule,
-// results. It returns the events it added. Two builders that settle at once add each event
-// once.
+// Settle appends to the ledger the events that are due by t: keys of new rounds, picks with a known grid
+// or a near start, and results if the policy verifies them. It returns these events. If two builders
+// settle at once, each event is appended once.
 //
-// Nothing is appended whose consequence cannot be published: see Publishable. What is left out for
-// that, or because the ledger refuses it, keeps nothing else from being settled; the error is then
-// an *UnsettledError.
+// Settle leaves out an event that the ledger refuses or that is not Publishable, and appends the others.
+// The error is then an *UnsettledError.
 func (p Policy) Settle(ctx context.Context, fresh ledger.Fresh, facts archive.Stored, t time.Time) ([]ledger.Event, error) {
 	v := facts.Archive.AsOf(t)
 	var added []ledger.Event
@@ -88,7 +85,7 @@ func (p Policy) Settle(ctx context.Context, fresh ledger.Fresh, facts archive.St
 		actor string
 		due   func(*season.View, *ledger.Fold) ([]ledger.Event, []error)
 	}{
-		{Actor, keysDue}, // first: what else is due of a round is found in the state that has its key
+		{Actor, keysDue}, // first, because the other events of a round need its key
 		{Actor, func(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) { return p.picksDue(v, s, facts.SHA256) }},
 		{ledger.ArchiveActor, lateResults},
 		{ledger.RuleActor, func(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
@@ -116,14 +113,14 @@ func (p Policy) Settle(ctx context.Context, fresh ledger.Fresh, facts archive.St
 	return added, nil
 }
 
-// publishable keeps of the events those that the ledger takes, one after the other, and whose
-// consequence can be published.
+// publishable returns the events that the ledger accepts, one after the other, and that are Publishable.
+// left has the errors of the others.
 func publishable(v *season.View, s *ledger.Fold, t time.Time, due []ledger.Event) (accepted []ledger.Event, left []error) {
 	for _, e := range due {
 		after, err := s.Trial(t, []ledger.Event{e})
 		if err == nil {
 			if err = Publishable(v, s, after, e.Session); err != nil {
-				err = fmt.Errorf("%s of %d is not appended, for it cannot be published: %w", e.Type, e.Session, err)
+				err = fmt.Errorf("%s of %d is not appended, because it cannot be published: %w", e.Type, e.Session, err)
 			}
 		}
 		if err != nil {
@@ -152,8 +149,7 @@ func keysDue(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
 	return []ledger.Event{{Type: ledger.KeysAssigned, Keys: assigned}}, faults
 }
 
-// picksDue freezes a pick for every round that is due one: see almanac.Round.PickDue. sum names the
-// archive that it is made from.
+// picksDue freezes the picks that are due: see almanac.Round.PickDue. sum is the digest of the archive.
 func (p Policy) picksDue(v *season.View, s *ledger.Fold, sum string) ([]ledger.Event, []error) {
 	v = almanac.Held(v, s)
 	var events []ledger.Event
@@ -164,7 +160,7 @@ func (p Policy) picksDue(v *season.View, s *ledger.Fold, sum string) ([]ledger.E
 		}
 		forecast, err := p.Model.Predict(v, r.Year, r.Facts.GrandPrix)
 		if errors.Is(err, predict.ErrNobody) || err == nil && slices.Contains(forecast.Podium[:], "") {
-			continue // too few are known to take part: perhaps at the next look
+			continue // too few drivers are known so far
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("predict %s of %d: %w", r.Facts.Name, r.Year, err))
@@ -175,10 +171,9 @@ func (p Policy) picksDue(v *season.View, s *ledger.Fold, sum string) ([]ledger.E
 	return events, faults
 }
 
-// lateResults verifies, in the name of the archive, the results that a new store should have
-// started with: of races that had ended ledger.ArchiveDelay before the ledger was opened, but
-// that the archive of that moment did not have yet. Older seasons, and news, wait for somebody
-// who verifies them.
+// lateResults verifies results in the name of the archive if their race had ended ledger.ArchiveDelay
+// before the ledger was opened, but the archive of that moment lacked them. Results of older seasons and
+// of later races wait for an operator.
 func lateResults(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
 	v = almanac.Held(v, s)
 	var events []ledger.Event
@@ -191,8 +186,8 @@ func lateResults(v *season.View, s *ledger.Fold) ([]ledger.Event, []error) {
 	return events, nil
 }
 
-// freeze returns the event that keeps a forecast for ever: the pick, every starter's chances, and
-// what they were made from.
+// freeze returns the event that records a forecast: the pick, the chances of every starter, and their
+// basis.
 func freeze(r *almanac.Round, model, archive string, f predict.Forecast) ledger.Event {
 	pick := ledger.Pick{P1: f.Podium[0], P2: f.Podium[1], P3: f.Podium[2], WinProbability: f.Winner().Win, Model: model}
 	e := ledger.Freeze(r.Session, pick, r.Start, f.Basis.Order == predict.FromGrid)
@@ -205,8 +200,8 @@ func freeze(r *almanac.Round, model, archive string, f predict.Forecast) ledger.
 	return e
 }
 
-// resultsDue verifies the archive's result of every race that nobody has verified by the time the
-// rule allows, and revises those that the archive has otherwise by now.
+// resultsDue verifies each result that no operator has verified in the time of the rule. It revises
+// verified results from which the archive has differed for as long as the rule says.
 func (p Policy) resultsDue(v *season.View, s *ledger.Fold, sum string) ([]ledger.Event, []error) {
 	v = almanac.Held(v, s)
 	var events []ledger.Event
@@ -248,14 +243,13 @@ func (p Policy) resultsDue(v *season.View, s *ledger.Fold, sum string) ([]ledger
 	return events, nil
 }
 
-// Publishable says whether what an event makes visible can be published: it renders and checks the
-// documents of its round as they would be, with the state after it. A document that is wrong
-// without the event too does not count. Events are appended only if they are publishable: the
-// ledger cannot take them back.
+// Publishable renders and checks the documents of a round with the ledger after an event. It returns the
+// faults of documents that are sound with the ledger before the event. Only publishable events are
+// appended, because the ledger is append-only.
 func Publishable(v *season.View, before, after *ledger.Fold, session int64) error {
 	record, ok := after.Record(session)
 	if !ok {
-		return nil // keys, renames: they show nothing by themselves
+		return nil // keys and renames change no document by themselves
 	}
 	then := almanac.Join(v, after, record.Year)
 	now := sync.OnceValue(func() *almanac.Almanac { return almanac.Join(v, before, record.Year) })
@@ -281,11 +275,11 @@ func Publishable(v *season.View, before, after *ledger.Fold, session int64) erro
 			return nil
 		})
 	}
-	_ = group.Wait() // what is wrong is in faults
+	_ = group.Wait() // errors are in faults
 	return errors.Join(faults...)
 }
 
-// whole says what is wrong with a variant of the almanac by itself.
+// whole returns the faults of one variant by itself.
 func whole(a *almanac.Almanac, v catalog.Variant) error {
 	if _, ok := a.Year(v.Year); v.Year != 0 && !ok {
 		return nil

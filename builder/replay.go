@@ -13,14 +13,14 @@ import (
 	"gridcast/snapshots"
 )
 
-// ReplayFrom is the instant at which a ledger has to be opened to replay the seasons from a
-// year on: all races before are vouched for by the archive.
+// ReplayFrom returns the instant at which to open a ledger for a replay from a year on. The archive
+// vouches for all races before it.
 func ReplayFrom(year int) time.Time { return season.BeginsAt(year) }
 
-// Replay fills a simulated ledger with what would have been settled from its head until an
-// instant, had the service run then: it calls Settle at every instant at which something falls
-// due, in order, so that each pick is made from what was known when it is frozen. A ledger of
-// the other kind is refused by its own rules. progress is told the instants; it may be nil.
+// Replay fills a simulated ledger with the events that a running service would have appended, from its
+// head until an instant. It calls Settle at each instant at which an event falls due, in order. So every
+// pick is made from the facts that were known when it is frozen. Replay refuses a real ledger. It calls
+// progress for each instant; progress may be nil.
 func (p Policy) Replay(ctx context.Context, l *ledger.Ledger, facts archive.Stored, until time.Time, progress snapshots.Progress) error {
 	if kind := l.Fold().Kind(); kind != ledger.Simulated {
 		return fmt.Errorf("replay into a %s ledger: %w", kind, ledger.ErrKind)
@@ -39,9 +39,8 @@ func (p Policy) Replay(ctx context.Context, l *ledger.Ledger, facts archive.Stor
 	return nil
 }
 
-// instants lists when something can fall due after the ledger's last event and up to an instant,
-// ascending: a calendar becomes known, a grid is known, a start is near, a result is to be
-// verified.
+// instants lists the instants after the ledger's last event at which an event can fall due, ascending:
+// a calendar or a grid becomes known, a start is near, or a result is to be verified.
 func (p Policy) instants(v *season.View, s *ledger.Fold, until time.Time) []time.Time {
 	var all []time.Time
 	after := s.At()
@@ -53,7 +52,7 @@ func (p Policy) instants(v *season.View, s *ledger.Fold, until time.Time) []time
 	for i := range v.Seasons {
 		note(season.CalendarKnownAt(v.Seasons[i].Year))
 	}
-	note(after.Add(time.Second)) // the keys of what is known when the ledger is opened
+	note(after.Add(time.Second)) // keys of the rounds that are known when the ledger is opened
 	for _, r := range almanac.Rounds(v, s, after.Year()) {
 		note(r.Facts.GridKnownAt())
 		note(r.StoodBy(p.arrived(r)))

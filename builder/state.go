@@ -26,13 +26,13 @@ func wireSource(s provenance.SourceSummary) wire.SourceState {
 	}
 }
 
-// State is what /status says of the facts behind the version that a build at an instant would
-// publish, as JSON. It is for whoever decides whether a build would say anything new.
+// State returns the description of the facts that a build at an instant would publish on /status, as
+// JSON. The service compares it with the published one to decide about a build.
 func (b *Builder) State(facts archive.Stored, at time.Time, base *snapshots.Base) (json.RawMessage, error) {
 	return b.stateOf(almanac.Join(facts.Archive.AsOf(at), b.Ledger.Current(at)), base)
 }
 
-// stateOf makes the state. A builder that asks no sources leaves what the base says of them.
+// stateOf makes the description. A builder without sources keeps the part about sources of the base.
 func (b *Builder) stateOf(a *almanac.Almanac, base *snapshots.Base) (json.RawMessage, error) {
 	state := wire.FactsState{
 		NextChange: wire.Instant(a.NextChange(0)), Sources: []wire.SourceState{}, Rounds: []wire.RoundState{},
@@ -41,7 +41,7 @@ func (b *Builder) stateOf(a *almanac.Almanac, base *snapshots.Base) (json.RawMes
 	var before wire.FactsState
 	if b.Provenance == nil && base != nil && base.Manifest.State != nil {
 		if err := json.Unmarshal(base.Manifest.State, &before); err != nil {
-			before = wire.FactsState{} // of a release that says it in another way
+			before = wire.FactsState{} // written by a release with another form
 		}
 		state.Sources = append(state.Sources, before.Sources...)
 		state.NonCommercial = append(state.NonCommercial, before.NonCommercial...)
@@ -74,7 +74,7 @@ func (b *Builder) stateOf(a *almanac.Almanac, base *snapshots.Base) (json.RawMes
 			}
 		}
 	}
-	return json.Marshal(state) // as it stands in a manifest, so that the same state has the same bytes
+	return json.Marshal(state) // in the form of a manifest, so that an equal state has equal bytes
 }
 
 func roundState(r *almanac.Round) wire.RoundState {
@@ -99,7 +99,7 @@ func roundState(r *almanac.Round) wire.RoundState {
 	return state
 }
 
-// expected lists when the seasons are next expected to change, where they are.
+// expected lists the seasons that are expected to change again, with the next instant.
 func expected(a *almanac.Almanac) []snapshots.Expected {
 	var all []snapshots.Expected
 	for i := range a.Years {
