@@ -105,9 +105,11 @@ func TestActionsOfAKey(t *testing.T) {
 
 	rotated := must(t, o, operator.RotateKey{ID: id, Grace: operator.Span(time.Hour)}, operator.Request{})
 	p, err := preview(t, o, operator.RotateKey{ID: id, Grace: operator.Span(time.Hour)})
-	if err != nil || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "rotated already") || !strings.Contains(p.Warnings[0], rotated.Record.(keys.StoredKey).ID) {
-		t.Errorf("rotate it again: got %+v, %v; want a warning that names %s", p, err, rotated.Record.(keys.StoredKey).ID)
+	next := rotated.Record.(keys.StoredKey)
+	if err != nil || len(p.Warnings) != 1 {
+		t.Fatalf("rotate it again: got %+v, %v; want a warning", p, err)
 	}
+	says(t, "rotate a key twice", p.Warnings, next.ID, "ID", next.Prefix, "PREFIX", next.Created.Format("2 January 2006 15:04"), "TIME")
 	if p, err := preview(t, o, operator.RotateKey{ID: rotated.Record.(keys.StoredKey).ID, Grace: operator.Span(time.Hour)}); err != nil || len(p.Warnings) != 0 {
 		t.Errorf("rotate its successor: got %+v, %v; want no warning", p, err)
 	}
@@ -116,8 +118,10 @@ func TestActionsOfAKey(t *testing.T) {
 	if k := key(t, o, id); k.Active(time.Now()) {
 		t.Errorf("got %+v, want it revoked", k)
 	}
-	if _, err := o.Do(t.Context(), operator.ExpireKey{ID: id}, operator.Request{Actor: "operator:anna"}); err == nil || !strings.Contains(err.Error(), "cannot be taken back") {
-		t.Errorf("let a revoked key live for ever: got %v", err)
+	if _, err := o.Do(t.Context(), operator.ExpireKey{ID: id}, operator.Request{Actor: "operator:anna"}); err == nil {
+		t.Error("a revoked key lives for ever")
+	} else {
+		says(t, "expire a revoked key", err, id, "ID", key(t, o, id).Revoked.Format("2 January 2006 15:04"), "TIME")
 	}
 	want := []string{
 		"operator:anna|create_key|Example Media, pro|contract 7",
@@ -157,20 +161,21 @@ func TestWhatIsRefusedBeforeItIsLogged(t *testing.T) {
 	for name, tt := range map[string]struct {
 		action  operator.Action
 		request operator.Request
-		want    string
 	}{
-		"a tier that nobody has":        {operator.CreateKey{Client: "A", Tier: "gold"}, operator.Request{}, `tier "gold": must be one of`},
-		"nobody":                        {operator.CreateKey{Tier: "pro"}, operator.Request{}, "name the client"},
-		"a name that rings":             {operator.CreateKey{Client: "A\a", Tier: "pro"}, operator.Request{}, "only printable characters"},
-		"a reason that clears the page": {operator.CreateKey{Client: "A", Tier: "pro"}, operator.Request{Reason: "\x1b[2J"}, "only printable characters"},
-		"an origin no browser sends":    {operator.CreateKey{Client: "A", Tier: "pro", Origins: []string{"example.org"}}, operator.Request{}, "https://host"},
-		"an expiry in the past":         {operator.CreateKey{Client: "A", Tier: "pro", Expires: operator.Expiry{Time: time.Unix(1, 0)}}, operator.Request{}, "past"},
-		"a key that is not there":       {operator.RevokeKey{ID: "nothere"}, operator.Request{}, "no such key"},
-		"no reason to rebuild":          {operator.Rebuild{}, operator.Request{}, "say why"},
+		"a tier that nobody has":        {operator.CreateKey{Client: "A", Tier: "gold"}, operator.Request{}},
+		"nobody":                        {operator.CreateKey{Tier: "pro"}, operator.Request{}},
+		"a name that rings":             {operator.CreateKey{Client: "A\a", Tier: "pro"}, operator.Request{}},
+		"a reason that clears the page": {operator.CreateKey{Client: "A", Tier: "pro"}, operator.Request{Reason: "\x1b[2J"}},
+		"an origin no browser sends":    {operator.CreateKey{Client: "A", Tier: "pro", Origins: []string{"example.org"}}, operator.Request{}},
+		"an expiry in the past":         {operator.CreateKey{Client: "A", Tier: "pro", Expires: operator.Expiry{Time: time.Unix(1, 0)}}, operator.Request{}},
+		"a key that is not there":       {operator.RevokeKey{ID: "nothere"}, operator.Request{}},
+		"no reason to rebuild":          {operator.Rebuild{}, operator.Request{}},
 	} {
 		tt.request.Actor = "operator:anna"
-		if _, err := o.Do(t.Context(), tt.action, tt.request); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: got %v, want %q", name, err, tt.want)
+		if _, err := o.Do(t.Context(), tt.action, tt.request); err == nil {
+			t.Errorf("%s: got no error", name)
+		} else {
+			says(t, "refused: "+name, err)
 		}
 	}
 	if got := logged(t, o); len(got) != 0 {
@@ -230,18 +235,20 @@ func TestImportThatLosesResults(t *testing.T) {
 	must(t, o, operator.ImportArchive{File: older, Origin: "older"}, operator.Request{})
 
 	p, err := preview(t, o, operator.ImportArchive{File: whole})
-	if err != nil || p.Question != "" || p.Refusal != "" || !strings.Contains(strings.Join(p.Effects, " "), "2 rounds differ") {
-		t.Errorf("results are added: got %+v, %v; want what is added, and no question", p, err)
+	if err != nil || p.Question != "" || p.Refusal != "" {
+		t.Errorf("results are added: got %+v, %v; want no question", p, err)
 	}
+	says(t, "import an archive with more results", p.Effects)
 	done := must(t, o, operator.ImportArchive{File: whole, Origin: "whole"}, operator.Request{})
 	if done.Unpublished == "" {
 		t.Errorf("got %+v, want it to ask for a build", done)
 	}
 
 	_, err = o.Do(t.Context(), operator.ImportArchive{File: older, Origin: "older"}, operator.Request{Actor: "operator:anna"})
-	if !errors.Is(err, operator.ErrRefused) || !strings.Contains(err.Error(), "lacks the results of 2 rounds") {
+	if !errors.Is(err, operator.ErrRefused) {
 		t.Errorf("results are lost: got %v, want it refused", err)
 	}
+	says(t, "import an archive with fewer results", err)
 	list, err := archive.NewStore(o.Store).List(t.Context())
 	if err != nil || len(list) != 2 || list[0].InUse != (list[0].SHA256 == archive.Sum(whole)) {
 		t.Fatalf("archives: got %+v, %v", list, err)

@@ -68,21 +68,17 @@ func (w *race) preview(t *testing.T, d operator.Action) operator.Preview {
 func TestPreviewOfARound(t *testing.T) {
 	w := belgianWeekend(t)
 	cancel := w.preview(t, operator.CancelRound{Key: belgium})
-	said := strings.Join(cancel.Effects, " ")
-	for _, want := range []string{"The round is cancelled; until now: scheduled.", "is void, for ever.", "The next race is the Dutch Grand Prix of 2024"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("cancel: got %q, want %q in it", cancel.Effects, want)
-		}
-	}
+	says(t, "cancel a round", cancel.Effects)
 	if cancel.Question == "" || !slices.Contains(cancel.Variants, "calendar/2024") || !slices.Contains(cancel.Variants, "next-race") || slices.Contains(cancel.Variants, "calendar/2023") {
 		t.Errorf("cancel: got %+v, want a question, and only this season's variants", cancel)
 	}
 	if got := logged(t, w.Operator); len(got) != 0 || w.Ledger.Fold().At().After(w.at) {
 		t.Errorf("looking wrote %q", got)
 	}
-	if _, err := preview(t, w.Operator, operator.MoveRound{Key: belgium, Start: belgiumStart.Add(-2 * time.Hour)}); err == nil ||
-		!strings.Contains(err.Error(), "has passed") || !strings.Contains(err.Error(), "what can be done about it now: postpone, cancel, move") {
-		t.Errorf("move into the past: got %v", err)
+	if _, err := preview(t, w.Operator, operator.MoveRound{Key: belgium, Start: belgiumStart.Add(-2 * time.Hour)}); err == nil {
+		t.Error("a round can be moved into the past")
+	} else {
+		says(t, "move a round into the past", err)
 	}
 }
 
@@ -116,8 +112,10 @@ func TestEarlyResult(t *testing.T) {
 	w.at = belgiumStart.Add(9 * time.Second)
 	enter := operator.EnterResult{Key: belgium, Order: []string{"HAM", "PIA", "LEC"}}
 	request := operator.Request{Actor: "operator:anna", Reason: "seen on television"}
-	if _, err := w.Do(t.Context(), enter, request); !errors.Is(err, operator.ErrRefused) || !strings.Contains(err.Error(), "began 9s ago and cannot be over") {
+	if _, err := w.Do(t.Context(), enter, request); !errors.Is(err, operator.ErrRefused) {
 		t.Errorf("9 s after lights out: got %v, want it refused", err)
+	} else {
+		says(t, "enter a result 9 s after lights out", err)
 	}
 	request.Force = true
 	done := must(t, w.Operator, enter, request)
@@ -125,16 +123,20 @@ func TestEarlyResult(t *testing.T) {
 	if done.Unpublished == "" || len(rows) != 20 || rows[0].Points != 25 || rows[2].Points != 15 || rows[3].Position != 0 || rows[3].Points != 0 {
 		t.Errorf("forced: got %+v", rows)
 	}
-	if _, err := w.Do(t.Context(), enter, request); err == nil || !strings.Contains(err.Error(), "another revision is made with correct") {
-		t.Errorf("entered twice: got %v", err)
+	if _, err := w.Do(t.Context(), enter, request); err == nil {
+		t.Error("a result can be entered twice")
+	} else {
+		says(t, "enter a result twice", err)
 	}
 	correct := operator.CorrectResult{Key: belgium, Classification: operator.Classification{Order: []string{"PIA", "HAM", "LEC"}}}
 	if p := w.preview(t, correct); p.Refusal != "" || !slices.Contains(p.Effects, "The winner is Oscar Piastri; until now: Lewis Hamilton.") {
 		t.Errorf("correct: got %+v", p)
 	}
-	for want, bad := range map[string][]string{"has a place already": {"HAM", "HAM"}, "did not take part": {"BEA"}, "no driver of 2024": {"SEN"}} {
-		if _, err := preview(t, w.Operator, operator.CorrectResult{Key: belgium, Classification: operator.Classification{Order: bad}}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("order %v: got %v, want %q", bad, err, want)
+	for _, bad := range [][]string{{"HAM", "HAM"}, {"BEA"}, {"SEN"}} {
+		if _, err := preview(t, w.Operator, operator.CorrectResult{Key: belgium, Classification: operator.Classification{Order: bad}}); err == nil {
+			t.Errorf("order %v: got no error", bad)
+		} else {
+			says(t, "correct a result to "+strings.Join(bad, " "), err)
 		}
 	}
 }
@@ -167,23 +169,25 @@ func TestCorrectTheSprint(t *testing.T) {
 	w := belgianWeekend(t)
 	w.at = belgiumStart.Add(3 * time.Hour)
 	ofSprint := operator.Classification{Sprint: true, Order: []string{"PIA", "LEC"}}
-	refused := func(c operator.Classification, want string) {
+	refused := func(name string, c operator.Classification) {
 		t.Helper()
-		if _, err := preview(t, w.Operator, operator.CorrectResult{Key: belgium, Classification: c}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("correct by %+v: got error %v, want one with %q", c, err, want)
+		if _, err := preview(t, w.Operator, operator.CorrectResult{Key: belgium, Classification: c}); err == nil {
+			t.Errorf("correct by %+v: got no error", c)
+		} else {
+			says(t, "correct a sprint, "+name, err)
 		}
 	}
-	refused(ofSprint, "had no sprint")
+	refused("without one", ofSprint)
 	w.sprint(t, func(rows []season.Result) {
 		for i := range rows {
 			rows[i].Points = float64(8 - i)
 		}
 	})
 	before := must(t, w.Operator, operator.VerifyResult{Key: belgium}, operator.Request{Actor: "operator:anna"}).Record.(*almanac.Round)
-	refused(operator.Classification{Sprint: true, Order: []string{"PIA", "VER"}}, "order of the sprint of 2024014: place 2: VER did not take part")
-	refused(operator.Classification{Sprint: true, Document: []byte(`{"sprint": []}`)}, "a document says by itself")
-	refused(operator.Classification{Document: []byte(`{"sprint": [{"driver": "PIA", "position": 1}]}`)}, "lewis-hamilton is missing")
-	refused(operator.Classification{Document: []byte(`{}`)}, "neither rows nor a sprint")
+	refused("stranger", operator.Classification{Sprint: true, Order: []string{"PIA", "VER"}})
+	refused("document and flag", operator.Classification{Sprint: true, Document: []byte(`{"sprint": []}`)})
+	refused("driver missing", operator.Classification{Document: []byte(`{"sprint": [{"driver": "PIA", "position": 1}]}`)})
+	refused("empty document", operator.Classification{Document: []byte(`{}`)})
 
 	for i, tt := range []struct {
 		ruling operator.Classification
