@@ -76,7 +76,7 @@ func TestSourceCommands(t *testing.T) {
 		!strings.Contains(table, "The next race, the Barcelona-Catalunya Grand Prix, starts at 2026-06-14 13:00 UTC.") {
 		t.Errorf("source check does not show what waits:\n%s", table)
 	}
-	refused(t, []string{"no change of that ID waits", id}, "source", "accept", "000000000000", "--yes", "--reason", "x",
+	refused(t, []string{"no such change is held", id}, "source", "accept", "000000000000", "--yes", "--reason", "x",
 		"--store", "dir:"+dir+"/store", "--now", now.Format(time.RFC3339), "--source", "f1db="+host.URL)
 	var asked bytes.Buffer
 	status := inProcess([]string{
@@ -84,7 +84,7 @@ func TestSourceCommands(t *testing.T) {
 		"--store", "dir:" + dir + "/store", "--now", now.Format(time.RFC3339), "--source", "f1db=" + host.URL,
 	}, &asked)
 	for _, want := range []string{
-		"Accept the result of monaco 2026 from f1db", "pierre-gasly", "The gate points holds it", "Let it through?", "confirm with --yes",
+		"Accept the result of monaco 2026 from f1db", "pierre-gasly", "The gate points holds it", "Apply this change?", "confirm with --yes",
 	} {
 		if !strings.Contains(asked.String(), want) {
 			t.Errorf("before a change is let through it does not say %q:\n%s", want, asked.String())

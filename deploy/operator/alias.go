@@ -83,7 +83,7 @@ func (d MergeIdentities) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}
 	now, state := o.Now(), o.Ledger.Fold()
 	p := Preview{
-		Title: fmt.Sprintf("%s is %s", d.From, d.To), Question: fmt.Sprintf("Are the two one %s, for ever?", d.Kind), Effects: []string{},
+		Title: fmt.Sprintf("%s is %s", d.From, d.To), Question: fmt.Sprintf("Merge the two into one %s for ever?", d.Kind), Effects: []string{},
 		Seen: digest(struct{ Archive, Head any }{inUse.SHA256, state.Head()}),
 	}
 	alias := assemble.Alias{Kind: d.Kind, From: d.From, To: d.To}
@@ -93,16 +93,16 @@ func (d MergeIdentities) look(ctx context.Context, o *Operator) (*Plan, error) {
 			return nil, err
 		}
 		out, err = o.Ingest.TrialAlias(ctx, now, season.DriverID(d.From), season.DriverID(d.To))
-		p.Effects = append(p.Effects, "Picks, results and standings of both are of one driver, also those of the past.")
+		p.Effects = append(p.Effects, "Picks, results and standings of both belong to one driver, also in past seasons.")
 	} else {
 		out, err = o.Ingest.Trial(ctx, now, ingest.ManualEntry{Named: []assemble.Alias{alias}})
-		p.Effects = append(p.Effects, fmt.Sprintf("Whatever a source says of %s is said of %s.", d.From, d.To))
+		p.Effects = append(p.Effects, fmt.Sprintf("Facts that a source reports about %s apply to %s.", d.From, d.To))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is %s: they cannot be one: %w", d.From, d.To, err)
+		return nil, fmt.Errorf("%s and %s cannot be one: %w", d.From, d.To, err)
 	}
 	for _, c := range out.Applied {
-		p.Effects = append(p.Effects, fmt.Sprintf("%s of %s %d is taken from %s.", sentenceCase(cmp.Or(BlockWords[c.Block], string(c.Block))), c.GrandPrix, c.Year, c.Source))
+		p.Effects = append(p.Effects, fmt.Sprintf("%s of %s %d now comes from %s.", sentenceCase(cmp.Or(BlockWords[c.Block], string(c.Block))), c.GrandPrix, c.Year, c.Source))
 	}
 	return &Plan{
 		entry: auditlog.Intent{Action: auditlog.AliasSource, Subject: fmt.Sprintf("%s %s %s", d.Kind, d.From, d.To)}, Preview: p,
@@ -129,7 +129,7 @@ func (d MergeIdentities) rename(ctx context.Context, o *Operator, fresh ledger.F
 		return Answer{}, err
 	}
 	if _, err := o.Ingest.Apply(ctx, now); err != nil {
-		return Answer{}, fmt.Errorf("it is in the ledger, and the archive follows once this is mended: %w", err)
+		return Answer{}, fmt.Errorf("the two are one in the ledger, and in the archive once this is fixed: %w", err)
 	}
 	return Answer{Events: events, Text: fmt.Sprintf("%s is %s.", d.From, d.To), Unpublished: "two identities are one"}, nil
 }

@@ -61,7 +61,7 @@ func (o *Operator) useArchive(ctx context.Context, next *season.Archive, sum str
 			p.Refusal = fmt.Sprintf("this archive lacks the results of %d rounds that the one in use has: %s", len(lost), archive.RoundNames(lost))
 		}
 		if len(diff.ColoursLost) > 0 {
-			p.Warnings = append(p.Warnings, "Pages turn grey where team colours are lost.")
+			p.Warnings = append(p.Warnings, "Pages show grey for teams without a colour.")
 		}
 		if diff.OnlyAdds() {
 			p.Question = "" // nothing is replaced that anybody has relied on

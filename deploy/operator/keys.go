@@ -103,7 +103,7 @@ func (d RotateKey) look(ctx context.Context, o *Operator) (*Plan, error) {
 				fmt.Sprintf("The old key %s… works until %s and is refused from then on.", k.Prefix, minute(end)),
 			}
 			if next := successor(doc, k, now); next != nil {
-				p.Warnings = append(p.Warnings, fmt.Sprintf("This key was rotated already: %s has the newer key %s (%s…), created on %s. Another one would be made beside it.",
+				p.Warnings = append(p.Warnings, fmt.Sprintf("This key was rotated already: %s has the newer key %s (%s…), created on %s. Rotating it again makes another key beside it.",
 					k.Name, next.ID, next.Prefix, minute(next.Created)))
 			}
 			return nil

@@ -249,11 +249,11 @@ func (o *Operator) enter(ctx context.Context, entry ingest.ManualEntry, request 
 	}
 	report, err := o.Ingest.Apply(ctx, now)
 	if err != nil {
-		return Answer{}, fmt.Errorf("it is kept, and used once this is mended: %w", err)
+		return Answer{}, fmt.Errorf("the entry is stored, and applied once this is fixed: %w", err)
 	}
 	for _, c := range report.Held {
 		if c.Source == assemble.ManualSource && slices.ContainsFunc(entry.Statements, func(s ingest.Statement) bool { return s.BlockID == c.BlockID() }) {
-			return Answer{}, fmt.Errorf("it is kept, and not used: %s", c.Refused[0].Reason)
+			return Answer{}, fmt.Errorf("the entry is stored, but not applied: %s", c.Refused[0].Reason)
 		}
 	}
 	done := Answer{Events: report.Events}
@@ -338,7 +338,7 @@ func (o *Operator) follows(ctx context.Context, p *Preview, v *season.View, r *a
 	}
 	var err error
 	if p.Variants, err = changedVariants(before, after, r.Year); err != nil && p.Refusal == "" {
-		p.Refusal = "what clients would get cannot be rendered: " + err.Error()
+		p.Refusal = "the documents for clients cannot be rendered: " + err.Error()
 	}
 }
 
@@ -468,7 +468,7 @@ func (d ReleaseFacts) look(ctx context.Context, o *Operator) (*Plan, error) {
 		words[i] = BlockWords[place.Block]
 	}
 	p.Title = fmt.Sprintf("Release the %s of the %s", strings.Join(words, ", "), label(r))
-	p.Question = "Believe the sources again?"
+	p.Question = "Follow the sources again?"
 	entry := roundEntry(auditlog.ReleaseFacts, d.Key)
 	entry.Subject = strings.TrimSpace(entry.Subject + " " + string(d.Block))
 	return &Plan{
@@ -485,7 +485,7 @@ func (d ReleaseFacts) release(ctx context.Context, o *Operator, r *almanac.Round
 	if err != nil {
 		return answer, err
 	}
-	answer.Text = fmt.Sprintf("The sources are believed again about the %s.", label(r))
+	answer.Text = fmt.Sprintf("The %s follows the sources again.", label(r))
 	started := slices.ContainsFunc(places, func(p assemble.BlockID) bool { return p.Block == assemble.Start })
 	if started && r.Record.Override.ByPerson && r.Record.Override.Status == ledger.AsPlanned && r.Result == nil {
 		v, fresh, err := o.refresh(ctx)
@@ -497,7 +497,7 @@ func (d ReleaseFacts) release(ctx context.Context, o *Operator, r *almanac.Round
 		}
 		events, err := almanac.Decide(ctx, fresh, v, request.Actor, d.Key, builder.Publishable, func(r *almanac.Round) ([]ledger.Event, error) { return r.Release(request.Reason) })
 		if err != nil {
-			return answer, fmt.Errorf("the facts are released, but its start is not: %w", err)
+			return answer, fmt.Errorf("the facts are released, but the start of the round is not: %w", err)
 		}
 		answer.Events = append(answer.Events, events...)
 	}

@@ -202,7 +202,7 @@ func (p *Plan) Apply(ctx context.Context) (answer Answer, err error) {
 		return p.do(ctx, p.Request)
 	}
 	if p.operator.Audit == nil {
-		return Answer{}, errors.New("the audit log cannot be read, so nothing can be done that belongs there")
+		return Answer{}, errors.New("the audit log cannot be read, so no action can be applied")
 	}
 	change := p.entry
 	change.Actor, change.Reason = p.Request.Actor, p.Request.Reason

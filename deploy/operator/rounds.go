@@ -48,7 +48,7 @@ type EnterResult struct {
 	reasoned
 
 	Key      int64  `arg:"" form:"session" help:"Session key of the round, from results list."`
-	Order    Codes  `help:"The drivers in finishing order, by code: VER,NOR,RUS. Who is not named has no place." placeholder:"CODES" env:"-"`
+	Order    Codes  `help:"The drivers in finishing order, by code: VER,NOR,RUS. A driver who is not named has no place." placeholder:"CODES" env:"-"`
 	Document []byte `kong:"-" form:"-"` // the whole classification as JSON, in the form of stewards.ReadClassification
 }
 
@@ -186,7 +186,7 @@ func (d ReleaseRound) look(ctx context.Context, o *Operator) (*Plan, error) {
 // Classification describes a result in one of three ways: a whole document, an order of drivers, or rulings
 // of the stewards. The zero value is the source's present classification of race and sprint.
 type Classification struct {
-	Order       Codes                    `help:"The drivers in finishing order, by code: VER,NOR,RUS. Who is not named has no place." placeholder:"CODES" env:"-"`
+	Order       Codes                    `help:"The drivers in finishing order, by code: VER,NOR,RUS. A driver who is not named has no place." placeholder:"CODES" env:"-"`
 	Document    []byte                   `kong:"-" form:"-"` // the whole classification as JSON, in the form of stewards.ReadClassification
 	Sprint      bool                     `help:"The order or the rulings are of the weekend's sprint; the race stays as it is." env:"-"`
 	Disqualify  []string                 `help:"A driver who loses their place, by code or id; repeat for more." placeholder:"DRIVER" env:"-"`
@@ -247,9 +247,9 @@ func (c Classification) Rows(r *almanac.Round) (rows, sprint []ledger.Row, err e
 	session := stewards.Session{Round: r, Sprint: c.Sprint}
 	switch {
 	case ways > 1:
-		return nil, nil, errors.New("a whole classification, an order, and a ruling are three ways to say a result: give one of them")
+		return nil, nil, errors.New("give one of these: a whole classification, an order, or rulings")
 	case c.Sprint && len(c.Document) > 0:
-		return nil, nil, errors.New("a document says by itself what is of the sprint: give it without saying that it is")
+		return nil, nil, errors.New("a document contains the sprint already: leave out --sprint")
 	case c.Sprint && !r.Facts.Sprint:
 		return nil, nil, fmt.Errorf("the weekend of %d had no sprint", r.Session)
 	case len(c.Document) > 0:
@@ -354,7 +354,7 @@ func (d decision) plan(ctx context.Context, o *Operator) (*Plan, error) {
 		after := almanac.Join(v, trial)
 		p.Effects = effects(before, after, d.key)
 		if p.Variants, err = changedVariants(before, after, year); err != nil && p.Refusal == "" {
-			p.Refusal = "what clients would get cannot be rendered: " + err.Error()
+			p.Refusal = "the documents for clients cannot be rendered: " + err.Error()
 		}
 		return nil
 	}

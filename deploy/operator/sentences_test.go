@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	}
 	sentences.want, sentences.got = map[string]string{}, map[string]string{}
 	for line := range strings.Lines(string(file)) {
-		name, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		name, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		sentences.want[name] = text
 	}
 	status := m.Run()
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		maps.Copy(sentences.want, sentences.got)
 		var b strings.Builder
 		for _, name := range slices.Sorted(maps.Keys(sentences.want)) {
-			fmt.Fprintf(&b, "%s: %s\n", name, sentences.want[name])
+			fmt.Fprintf(&b, "%s\t%s\n", name, sentences.want[name])
 		}
 		if err := os.WriteFile("testdata/sentences.txt", []byte(b.String()), 0o600); err != nil {
 			panic(err)

@@ -53,7 +53,7 @@ func (d ChangeSettings) subject() string {
 func (d ChangeSettings) apply(s *settings.Settings) (effects []string) {
 	if d.Model != nil && *d.Model != s.Model {
 		s.Model = *d.Model
-		effects = append(effects, fmt.Sprintf("The model %s makes the picks that are frozen from now on, in every process on the store; those that are frozen stay. Title odds and track record are made again by it.", s.Model))
+		effects = append(effects, fmt.Sprintf("The model %s makes all picks from now on, in every process of the store. Frozen picks stay. Title odds and track record are computed again.", s.Model))
 	}
 	rule := func(told *time.Duration, field **int64, what string) {
 		if told == nil {
@@ -65,9 +65,9 @@ func (d ChangeSettings) apply(s *settings.Settings) (effects []string) {
 		}
 		*field = &seconds
 		if seconds == 0 {
-			effects = append(effects, fmt.Sprintf("Only an operator %s from now on.", what))
+			effects = append(effects, fmt.Sprintf("From now on only an operator %s.", what))
 		} else {
-			effects = append(effects, fmt.Sprintf("A rule %s once the source's classification has stood for %s, an operator at any time.", what, *told))
+			effects = append(effects, fmt.Sprintf("A rule %s once the source's classification has not changed for %s. An operator can do so at any time.", what, *told))
 		}
 	}
 	rule(d.AutoVerifyAfter, &s.AutoVerifySeconds, "verifies results")
@@ -75,9 +75,9 @@ func (d ChangeSettings) apply(s *settings.Settings) (effects []string) {
 	if h := d.Headshots; h != nil && (s.Headshots == nil || s.Headshots.Template != h.Template || !slices.Equal(s.Headshots.Drivers, h.Drivers)) {
 		s.Headshots = h
 		if h.Template == "" {
-			effects = append(effects, "No driver has a portrait from the next look at the sources on, whatever the archive says.")
+			effects = append(effects, "From the next poll on no driver has a portrait, even if the archive has one.")
 		} else {
-			effects = append(effects, fmt.Sprintf("Portraits are at %s, of %d drivers, from the next look at the sources on.", h.Template, len(h.Drivers)))
+			effects = append(effects, fmt.Sprintf("From the next poll on portraits of %[2]d drivers are at %[1]s.", h.Template, len(h.Drivers)))
 		}
 	}
 	return effects
@@ -113,7 +113,7 @@ func (d ChangeSettings) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}
 	return &Plan{
 		entry:   auditlog.Intent{Action: auditlog.ChangeSettings, Subject: d.subject()},
-		Preview: Preview{Title: "Change the settings of the store", Question: "Go by this from now on?", Effects: effects, Seen: seen},
+		Preview: Preview{Title: "Change the settings of the store", Question: "Apply these settings from now on?", Effects: effects, Seen: seen},
 		do: func(ctx context.Context, _ Request) (Answer, error) {
 			if _, err := settings.Update(ctx, o.Store, func(s *settings.Settings) { d.apply(s) }); err != nil {
 				return Answer{}, err
@@ -131,17 +131,17 @@ func SettingsOf(s settings.Settings) []Setting {
 	rule := func(seconds *int64) string {
 		switch {
 		case seconds == nil:
-			return "never said: as each process is told"
+			return "not set: each process uses its flag"
 		case *seconds == 0:
-			return "never: an operator does"
+			return "never: an operator decides"
 		}
 		return "after " + (time.Duration(*seconds) * time.Second).String()
 	}
 	model := s.Model
 	if model == "" {
-		model = "never said: as each process is told, by default " + predict.Names[0]
+		model = "not set: each process uses its flag, by default " + predict.Names[0]
 	}
-	portraits := "never said: as the archive has them"
+	portraits := "not set: as in the archive"
 	switch {
 	case s.Headshots == nil:
 	case s.Headshots.Template == "":

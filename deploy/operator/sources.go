@@ -44,7 +44,7 @@ type AcceptChange struct {
 // change returns the held change, as of the last poll.
 func (d AcceptChange) change(o *Operator) (assemble.Proposal, error) {
 	if o.Ingest == nil {
-		return assemble.Proposal{}, errors.New("no sources are asked here")
+		return assemble.Proposal{}, errors.New("this process polls no sources")
 	}
 	waits := []string{}
 	for _, state := range o.Ingest.PollStates() {
@@ -55,7 +55,7 @@ func (d AcceptChange) change(o *Operator) (assemble.Proposal, error) {
 			waits = append(waits, c.ID)
 		}
 	}
-	return assemble.Proposal{}, fmt.Errorf("accept %s: no change of that ID waits; there wait %v (gridcast source check)", d.ID, waits)
+	return assemble.Proposal{}, fmt.Errorf("accept %s: no such change is held; held are %v (gridcast source check)", d.ID, waits)
 }
 
 func (d AcceptChange) look(ctx context.Context, o *Operator) (*Plan, error) {
@@ -65,7 +65,7 @@ func (d AcceptChange) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}
 	p := Preview{
 		Title:    fmt.Sprintf("Accept the %s of %s from %s", c.Block, c.Round(), c.Source),
-		Question: "Let it through?", Effects: []string{},
+		Question: "Apply this change?", Effects: []string{},
 	}
 	for _, line := range c.Lines {
 		p.Effects = append(p.Effects, Difference(line))
@@ -90,7 +90,7 @@ func (d AcceptChange) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if c.GrandPrix == "" { // the source lost rounds
 		p.Effects = append(p.Effects, lossEffects(v, state, &c, &out)...)
 		if p.Variants, err = changedVariants(almanac.Join(v, state, c.Year), after, c.Year); err != nil {
-			p.Refusal = "what clients would get cannot be rendered: " + err.Error()
+			p.Refusal = "the documents for clients cannot be rendered: " + err.Error()
 		}
 	}
 	if key, known := state.Key(c.Year, c.GrandPrix); known {
@@ -108,7 +108,7 @@ func (d AcceptChange) look(ctx context.Context, o *Operator) (*Plan, error) {
 			}
 			report, err := o.Ingest.Apply(ctx, now)
 			if err != nil {
-				return Answer{}, fmt.Errorf("it is let through, and used once this is mended: %w", err)
+				return Answer{}, fmt.Errorf("the change is accepted, and applied once this is fixed: %w", err)
 			}
 			answer := Answer{Text: fmt.Sprintf("The %s of %s is what %s says.", c.Block, c.Round(), c.Source), Events: report.Events}
 			if report.Changed || len(report.Events) > 0 {
@@ -134,8 +134,8 @@ func lossEffects(v *season.View, state *ledger.Fold, c *assemble.Proposal, out *
 		}
 	}
 	return []string{
-		fmt.Sprintf("Of the rounds that %s no longer has, %d are to come: each of them is postponed once it has been gone for a day and in another revision. Those that were held stay.", c.Source, coming),
-		fmt.Sprintf("All else that %s says is believed again; %d parts of rounds change at once.", c.Source, other),
+		fmt.Sprintf("%s dropped rounds, %d of which are to come. Each of these is postponed if a further revision a day later does not have it either. Finished rounds stay.", c.Source, coming),
+		fmt.Sprintf("All other changes of %s are applied again: %d parts of rounds change at once.", c.Source, other),
 	}
 }
 

@@ -21,7 +21,7 @@ type BackupStore struct{ To blob.Store }
 func (d BackupStore) look(_ context.Context, o *Operator) (*Plan, error) {
 	return &Plan{
 		entry:   auditlog.Intent{Action: auditlog.BackupStore, Subject: d.To.String()},
-		Preview: Preview{Title: "Back up the store", Effects: []string{fmt.Sprintf("Everything that %s lacks is copied there. The store goes on being used.", d.To)}},
+		Preview: Preview{Title: "Back up the store", Effects: []string{fmt.Sprintf("Objects that are missing in %s are copied there. The store stays in use.", d.To)}},
 		do: func(ctx context.Context, request Request) (Answer, error) {
 			info, err := backup.Make(ctx, o.Store, d.To, time.Now(), request.Progress)
 			if err != nil {
@@ -34,7 +34,7 @@ func (d BackupStore) look(_ context.Context, o *Operator) (*Plan, error) {
 				for i, fault := range info.Faults {
 					faults[i] = errors.New(fault)
 				}
-				return answer, fmt.Errorf("the backup has all but what is damaged in the store: %w", errors.Join(faults...))
+				return answer, fmt.Errorf("the backup lacks the damaged objects of the store: %w", errors.Join(faults...))
 			}
 			return answer, nil
 		},
@@ -66,8 +66,8 @@ func (d RestoreStore) look(ctx context.Context, o *Operator) (*Plan, error) {
 	p := Preview{
 		Title: "Restore the store", Question: fmt.Sprintf("Restore %s from %s?", o.Store, d.From),
 		Effects: []string{
-			"What the store lacks is copied back; what it has and is whole stays, such as newer keys.",
-			"If the store has lost its keys, those of the backup hold: what was revoked since works again.",
+			"Missing objects are copied back. Undamaged objects of the store stay, such as newer keys.",
+			"If the store has lost its keys, the backup's keys apply: a key revoked since then works again.",
 			fmt.Sprintf("The backup's version is published again under a number above %d, so that every edge takes it.", d.Above),
 		},
 	}
@@ -76,10 +76,10 @@ func (d RestoreStore) look(ctx context.Context, o *Operator) (*Plan, error) {
 		return nil, fmt.Errorf("restore from %s: %w", d.From, err)
 	}
 	if d.Above > pointer.Version {
-		p.Warnings = []string{fmt.Sprintf("Edges have served version %d, and the backup is of version %d: what was published between is lost.", d.Above, pointer.Version)}
+		p.Warnings = []string{fmt.Sprintf("Edges have served version %d, and the backup is of version %d: the versions between are lost.", d.Above, pointer.Version)}
 	}
 	if d.Above == 0 {
-		p.Warnings = []string{"It is not known which version edges have served: name them with --edges, or give --above. An edge that has served a higher one refuses what is restored."}
+		p.Warnings = []string{"The version that edges have served is unknown: name the edges with --edges, or give --above. An edge that has served a higher version refuses the restored one."}
 	}
 	// No entry: it would make the log of an empty store differ from the backup's. The restore is recorded
 	// when the log is back.
@@ -101,11 +101,11 @@ func (d RestoreStore) restore(ctx context.Context, o *Operator, request Request)
 		restored.Version, restored.Backup.At.UTC().Format(time.RFC3339))}
 	log, err := auditlog.Load(ctx, o.Store)
 	if err != nil {
-		return answer, fmt.Errorf("%s But it could not be recorded: %w", answer.Text, err)
+		return answer, fmt.Errorf("%s The audit log could not be written: %w", answer.Text, err)
 	}
 	change := auditlog.Intent{Actor: request.Actor, Action: auditlog.RestoreStore, Subject: d.From.String(), Reason: request.Reason}
 	if err := log.Do(ctx, change, func() error { return nil }); err != nil {
-		return answer, fmt.Errorf("%s But it could not be recorded: %w", answer.Text, err)
+		return answer, fmt.Errorf("%s The audit log could not be written: %w", answer.Text, err)
 	}
 	return answer, nil
 }

@@ -34,7 +34,7 @@ func (d Rebuild) look(_ context.Context, o *Operator) (*Plan, error) {
 	}
 	return &Plan{
 		entry:   auditlog.Intent{Action: auditlog.Rebuild},
-		Preview: Preview{Title: "Rebuild", Effects: []string{"What is due is settled, and a version is published if anything has changed."}},
+		Preview: Preview{Title: "Rebuild", Effects: []string{"Due events are settled, and a version is published if anything has changed."}},
 		do: func(ctx context.Context, request Request) (Answer, error) {
 			return o.build(ctx, builder.Request{Reason: request.Reason, Progress: request.Progress})
 		},
@@ -49,12 +49,12 @@ func (ReleasePublishing) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("release: %w", err)
 	}
-	p := Preview{Title: "Release and build", Seen: digest(pointer), Effects: []string{"Publishing is not held: a version is built as at any other time."}}
+	p := Preview{Title: "Release and build", Seen: digest(pointer), Effects: []string{"Publishing is not held, so this is an ordinary build."}}
 	if pointer.Held {
 		p.Question = "Let publishing go on?"
 		p.Effects = []string{
 			fmt.Sprintf("Publishing is held since version %d, because: %s.", pointer.Version, pointer.Reason),
-			"A version is built from the facts and the ledger of now, and clients get it; builds go on by themselves from then on.",
+			"A version is built from the present facts and ledger, and clients get it. Builds go on by themselves from then on.",
 		}
 	}
 	return &Plan{
@@ -101,13 +101,13 @@ func (d Rollback) look(ctx context.Context, o *Operator) (*Plan, error) {
 		Title: fmt.Sprintf("Roll back to version %d", d.Version), Question: fmt.Sprintf("Give clients version %d again, and hold publishing?", d.Version),
 		Effects: []string{
 			fmt.Sprintf("Clients get the content of version %d again, which was built for %s.", d.Version, minute(m.BuiltAt)),
-			"Publishing is held until somebody releases it: results, picks and lights out are recorded, but clients do not see them.",
+			"Publishing is held until an operator releases it. Results, picks and lights out are recorded meanwhile, but clients do not see them.",
 		},
 		Seen: digest(tag),
 	}
 	changes, err := snapshots.Diff(ctx, o.Store, pointer.Version, d.Version)
 	if err != nil {
-		p.Warnings = []string{fmt.Sprintf("What clients will see differently cannot be told: %v.", err)}
+		p.Warnings = []string{fmt.Sprintf("The changes that clients will see are unknown: %v.", err)}
 	}
 	for _, change := range changes {
 		p.Variants = append(p.Variants, change.Path)

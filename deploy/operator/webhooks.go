@@ -68,13 +68,13 @@ func (d AddWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 		Title:    "Add a webhook to " + host,
 		Question: fmt.Sprintf("Send what changes to %s from now on?", host),
 		Effects: []string{
-			fmt.Sprintf("After every publication %s is sent the list of what has changed, of %s: paths and ETags, no data.", host, wanted(d.Endpoints)),
+			fmt.Sprintf("After every publication %s gets the list of changed documents, of %s: paths and ETags, no data.", host, wanted(d.Endpoints)),
 			"The secret that its receiver verifies with is shown once.",
 		},
 		Seen: digest(len(hooks)),
 	}
 	if slices.ContainsFunc(hooks, func(other webhook.Hook) bool { return other.URL == d.URL }) {
-		p.Warnings = append(p.Warnings, "There is a webhook to this address already: it will be told twice.")
+		p.Warnings = append(p.Warnings, "This address already has a webhook, and will get every message twice.")
 	}
 	return &Plan{
 		Brief: true, Preview: p, entry: auditlog.Intent{Action: auditlog.AddWebhook, Subject: host + ", " + wanted(d.Endpoints)},
@@ -145,7 +145,7 @@ func (d RotateWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 			if h.Master == sender.Master() {
 				p.Effects = append(p.Effects, fmt.Sprintf("The old one signs too until %s.", minute(time.Now().Add(grace))))
 			} else {
-				p.Warnings = []string{"The old secret is of another master and cannot sign any more: its receiver refuses messages until it has the new one."}
+				p.Warnings = []string{"The old secret belongs to another master and can no longer sign. The receiver refuses messages until it has the new secret."}
 			}
 			return nil
 		},
@@ -202,9 +202,9 @@ func (d ResumeWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 		func(h *webhook.Hook, p *Preview) error {
 			p.Title = "Resume the webhook to " + WebhookHost(*h)
 			p.Question = fmt.Sprintf("Send to %s again?", WebhookHost(*h))
-			p.Effects = []string{"It is sent at once what has changed since the last message that it took, and failures of before do not count."}
+			p.Effects = []string{"It gets at once all changes since the last message that it accepted. Earlier failures no longer count."}
 			if h.Paused.IsZero() {
-				p.Warnings = []string{"It is not paused: only its failures are forgotten."}
+				p.Warnings = []string{"It is not paused: only its count of failures is reset."}
 			}
 			return nil
 		},
@@ -223,8 +223,8 @@ func (d RemoveWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
 	plan, err := o.editWebhook(ctx, auditlog.RemoveWebhook, d.ID,
 		func(h *webhook.Hook, p *Preview) error {
 			p.Title = "Remove the webhook to " + WebhookHost(*h)
-			p.Question = fmt.Sprintf("Tell %s nothing any more, for ever?", WebhookHost(*h))
-			p.Effects = []string{"Its secret and its log are gone. One that is added again has another secret."}
+			p.Question = fmt.Sprintf("Send nothing to %s any more, for ever?", WebhookHost(*h))
+			p.Effects = []string{"Its secret and its log are deleted. If you add it again it has another secret."}
 			return nil
 		},
 		func(hooks *[]webhook.Hook, h *webhook.Hook, _ Request) (Answer, error) {
