@@ -50,7 +50,7 @@ func publishWith(t *testing.T, s blob.Store, head snapshots.Ledger, content bodi
 	return r.Version
 }
 
-// furnish puts into a store what a service has besides versions.
+// furnish adds the objects of a service that belong to no version.
 func furnish(t *testing.T, s blob.Store) {
 	t.Helper()
 	archive := "the archive"
@@ -84,7 +84,7 @@ func restoreFrom(t *testing.T, s, from blob.Store, above int64, since snapshots.
 	return r
 }
 
-// TestBackupOfDownloads: a download is an object of its version, copied once and restored with it.
+// TestBackupOfDownloads shows that a download is copied once, as an object of its version, and is restored.
 func TestBackupOfDownloads(t *testing.T) {
 	s, to := memblob.New(), memblob.New()
 	publish(t, s, bodies{"drivers": "20"})
@@ -110,9 +110,8 @@ func TestBackupOfDownloads(t *testing.T) {
 	}
 }
 
-// The drill: a store is backed up, two more versions are published, the store is lost, and an
-// edge, which has seen the last of them and holds it in its cache, is restarted. One restore,
-// and it serves again; so does one that has run all the time.
+// TestDisasterDrill backs a store up, publishes two more versions, loses the store and restarts an edge that has
+// served the last version. One restore makes that edge, and one that ran all the time, serve again.
 func TestDisasterDrill(t *testing.T) {
 	for name, lose := range map[string]func(t *testing.T) (s blob.Store, lose func()){
 		"directory": func(t *testing.T) (blob.Store, func()) {
@@ -183,7 +182,7 @@ func TestDisasterDrill(t *testing.T) {
 			running.wantVersion(t, 5, kept)
 			restarted.wantVersion(t, 5, kept)
 
-			// Everything else is back, and publishing goes on.
+			// All other objects are restored, and publishing goes on.
 			restored := map[string]bool{}
 			for _, key := range keysOf(t, s) {
 				restored[key] = true
@@ -202,8 +201,8 @@ func TestDisasterDrill(t *testing.T) {
 	}
 }
 
-// Backups are made while builders publish and the ledger grows. Each of them, restored into an
-// empty store, is whole, and its ledger has the head that its manifest names and no hole.
+// TestBackupWhileOthersPublish makes backups while builders publish and the ledger grows. Each of them restores
+// to a whole store, and its ledger has no hole and the head that its manifest names.
 func TestBackupWhileOthersPublish(t *testing.T) {
 	s := openDirectory(t, t.TempDir())
 	furnish(t, s)
@@ -241,7 +240,7 @@ func TestBackupWhileOthersPublish(t *testing.T) {
 	builder.Wait()
 }
 
-// dying lets a number of calls through and fails all after them.
+// dying lets a number of calls through and fails all later ones.
 func dying(s blob.Store, calls int) (store blob.Store, died func() bool) {
 	var mu sync.Mutex
 	dead := false
@@ -256,7 +255,8 @@ func dying(s blob.Store, calls int) (store blob.Store, died func() bool) {
 	}), func() bool { mu.Lock(); defer mu.Unlock(); return dead }
 }
 
-// A backup that breaks off anywhere leaves the one before it, or none; run again it is complete.
+// TestBackupBreaksOff shows that a backup which breaks off leaves the earlier one, or none, and that the next
+// run completes it.
 func TestBackupBreaksOff(t *testing.T) {
 	for calls := 0; ; calls++ {
 		s, place := memblob.New(), memblob.New()
@@ -286,7 +286,7 @@ func TestBackupBreaksOff(t *testing.T) {
 	}
 }
 
-// A restore that breaks off anywhere can be run again, and no reader meets half of it.
+// TestRestoreBreaksOff shows that a restore which breaks off can be run again, and that no reader sees half of it.
 func TestRestoreBreaksOff(t *testing.T) {
 	s, place := memblob.New(), memblob.New()
 	furnish(t, s)
@@ -358,8 +358,8 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// What a damaged store still has is kept: a longer ledger, newer keys; what is damaged is
-// mended; and the number is above every claim that is left.
+// TestRestoreIntoWhatIsLeft shows that a restore keeps a longer ledger and newer keys, repairs damaged objects,
+// and publishes under a number above every claim in the store.
 func TestRestoreIntoWhatIsLeft(t *testing.T) {
 	s, place := memblob.New(), memblob.New()
 	furnish(t, s)
@@ -400,7 +400,7 @@ func TestRestoreIntoWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A head of which only the hash was noted is looked for in the whole record.
+// TestRestoreSinceAHash shows that a noted hash without a number is searched for in the whole ledger.
 func TestRestoreSinceAHash(t *testing.T) {
 	s, place := memblob.New(), memblob.New()
 	first := record(t, s, 1)
@@ -418,7 +418,7 @@ func TestRestoreSinceAHash(t *testing.T) {
 	}
 }
 
-// A store that serves a whole version and has lost files of its ledger gets these and no version.
+// TestRestoreOfARecord shows that a store with a whole version gets back its lost ledger files, and no version.
 func TestRestoreOfARecord(t *testing.T) {
 	s, place := memblob.New(), memblob.New()
 	furnish(t, s)
@@ -441,7 +441,7 @@ func TestRestoreOfARecord(t *testing.T) {
 	}
 }
 
-// A fault of the store is in the result, and everything else in the backup.
+// TestBackupOfADamagedStore shows that a fault of the store is in the result, and every other object in the backup.
 func TestBackupOfADamagedStore(t *testing.T) {
 	s, place := memblob.New(), memblob.New()
 	furnish(t, s)

@@ -38,7 +38,7 @@ var decoders = map[string]func([]byte) ([]byte, error){
 	},
 }
 
-// rows is a body like those of a season.
+// rows returns a body of the form of a season's.
 func rows(n, seed int) []byte {
 	var b bytes.Buffer
 	for i := range n {
@@ -47,7 +47,7 @@ func rows(n, seed int) []byte {
 	return b.Bytes()
 }
 
-// packs returns a body as it is stored.
+// packs returns the stored form of a body.
 func packs(t *testing.T, body []byte) []byte {
 	t.Helper()
 	packed, err := snapshots.Pack(body)
@@ -57,8 +57,8 @@ func packs(t *testing.T, body []byte) []byte {
 	return packed
 }
 
-// Every body is served in every coding, made by compressors that have made others before, and a small one
-// in none.
+// TestCodings shows that a larger body is served in every coding and a small one in none, also by compressors
+// that have been used before.
 func TestCodings(t *testing.T) {
 	s := strict(t)
 	d := draftOf(loadBase(t, s), nil)
@@ -102,8 +102,8 @@ func TestCodings(t *testing.T) {
 	}
 }
 
-// The edges of two releases send the same bytes under one tag as long as this holds. Where it has to
-// change, with a new release of a compressor, CHANGELOG says so: proxies that compare bytes may wonder.
+// TestCodingsStay shows that edges of two releases send the same bytes under one tag. If a new release of a
+// compressor changes these hashes, say so in CHANGELOG, because a proxy may compare bytes.
 func TestCodingsStay(t *testing.T) {
 	s := strict(t)
 	body := rows(300, 31)
@@ -131,7 +131,7 @@ func TestCodingsStay(t *testing.T) {
 	}
 }
 
-// What does not unpack to the body is not published, and where it was, no edge takes it.
+// TestPackedIsChecked shows that an object which does not unpack to the body is neither published nor served.
 func TestPackedIsChecked(t *testing.T) {
 	for name, wrong := range map[string][]byte{
 		"another body":      packed("d2"),
@@ -171,7 +171,7 @@ func TestPackedIsChecked(t *testing.T) {
 	}
 }
 
-// point puts a manifest, and the pointer to it, in the place of those that a store of one version has.
+// point replaces the manifest of a store with one version, and the pointer to it.
 func point(t *testing.T, s *memblob.Store, m snapshots.Manifest) {
 	t.Helper()
 	data, err := json.Marshal(m)

@@ -43,8 +43,8 @@ var (
 	crashAfter  = bodies{"drivers": "d2", "calendar/2024": "c1", "next-race": "n2"}
 )
 
-// A builder is killed at each of its writes in turn, then another runs. An edge follows
-// throughout: it must never see anything but the whole version before or the whole one after.
+// TestCrashAtEveryWrite kills a builder at each of its writes in turn, then runs another one. An edge that follows
+// sees the whole earlier version or the whole later one, and nothing else.
 func TestCrashAtEveryWrite(t *testing.T) {
 	tests := []struct {
 		name          string
@@ -126,7 +126,7 @@ func crashAt(t *testing.T, before, after bodies, n int, applied bool) bool {
 	return died()
 }
 
-// checkNothingLeftOver: everything but claims is reached from the current version.
+// checkNothingLeftOver checks that the current version reaches every object except claims.
 func checkNothingLeftOver(t *testing.T, s blob.Store) {
 	t.Helper()
 	base := loadBase(t, s)
@@ -147,8 +147,8 @@ func checkNothingLeftOver(t *testing.T, s blob.Store) {
 	}
 }
 
-// Each write of a publish fails once, both ways: refused for an unknown reason, and done with
-// the answer lost. The builder is alive, so it must find out and finish.
+// Each write of a publish fails once in two ways: it is refused for an unknown reason, or it is applied and its
+// answer is lost. The builder must find out and finish.
 func TestDoubtfulWrites(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		for n := 1; ; n++ {
@@ -183,8 +183,8 @@ func TestDoubtfulWrites(t *testing.T) {
 	}
 }
 
-// The answer to the swap is lost, and before the builder reads back another one has published
-// on top. It has won all the same: its version was current.
+// The answer to the swap is lost, and another builder publishes on top before the first one reads back. The first
+// one has succeeded all the same, because its version was current.
 func TestWonAndSucceeded(t *testing.T) {
 	s := strict(t)
 	publish(t, s, crashBefore)
@@ -221,7 +221,7 @@ func TestBaseChanged(t *testing.T) {
 	}
 }
 
-// What was uploaded is read back: a store that returns other bytes publishes nothing.
+// A store that returns other bytes for an uploaded object publishes nothing.
 func TestUploadIsCheckedBeforeTheSwap(t *testing.T) {
 	s := memblob.New()
 	publish(t, s, crashBefore)

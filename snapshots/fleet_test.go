@@ -27,15 +27,15 @@ import (
 	"gridcast/snapshots/blob/s3test"
 )
 
-// fleetStore is a store as the edges of a fleet have it: it is asked once a second whether an
-// object has changed, as over S3, each answer takes a while, and it gives only so many a second.
+// fleetStore is the store of a fleet of edges. It notices a change by a poll every second, as over S3, takes a
+// while for each answer, and gives a limited number of answers a second.
 type fleetStore struct {
 	blob.Store
 
 	delay     time.Duration
 	perSecond int // answers; 0: any number
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	free    time.Time  // when the next answer can be given
 	reads   map[string]int
 	seconds map[int64]int // answers by the second in which they were asked for
@@ -79,7 +79,7 @@ func (s *fleetStore) Get(ctx context.Context, key string, limit int64) (blob.Obj
 	return s.Store.Get(ctx, key, limit)
 }
 
-// Watch implements [blob.Store] as s3blob does for a follower, who has always read the object before.
+// Watch implements [blob.Store] as s3blob does for a follower that has read the object before.
 func (s *fleetStore) Watch(ctx context.Context, key string, seen blob.Tag, limit int64) (blob.Object, error) {
 	for {
 		select {
@@ -97,7 +97,7 @@ func (s *fleetStore) Watch(ctx context.Context, key string, seen blob.Tag, limit
 	}
 }
 
-// take returns what was counted since the last time, and the most in one second.
+// take returns the counts since the last call, and the most in one second.
 func (s *fleetStore) take() (reads map[string]int, most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,9 +109,9 @@ func (s *fleetStore) take() (reads map[string]int, most int) {
 	return reads, most
 }
 
-// TestFleet has a hundred followers on one store, or a thousand where everything is measured, and publishes
-// what a verified result changes: eleven variants. It prints how long it takes until they serve it, and what the store has to
-// answer, at rest and then. Time is that of the test: it shows the protocol, not this machine.
+// TestFleet has a hundred followers on one store, or a thousand in a full measurement, and publishes the eleven
+// variants that a verified result changes. It prints the time until all serve them, and the load of the store at
+// rest and during the change. Its clock is that of the test: it shows the protocol, not this machine.
 func TestFleet(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: more goroutines than the race detector follows")
@@ -124,7 +124,7 @@ func TestFleet(t *testing.T) {
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "edges\ttold\tan answer takes\tanswers a second\tserved by half\tby 99 %\tby all\tat rest: answers a second\tfor the change\tmost in a second\t")
 	for _, c := range []struct {
-		told      bool // of the change, all at once
+		told      bool // all edges are woken at once
 		delay     time.Duration
 		perSecond int
 		all       time.Duration // by when all must serve it
@@ -133,7 +133,7 @@ func TestFleet(t *testing.T) {
 		{false, 30 * time.Millisecond, 0, 1500 * time.Millisecond},
 		{false, 100 * time.Millisecond, 0, 2 * time.Second},
 		{false, 30 * time.Millisecond, 5500, 10 * time.Second},
-		{true, 30 * time.Millisecond, 0, 90 * time.Millisecond}, // three answers, of who is just reading the pointer: that, manifest, objects
+		{true, 30 * time.Millisecond, 0, 90 * time.Millisecond}, // three answers for an edge that is just reading the pointer: pointer, manifest, objects
 		{true, 100 * time.Millisecond, 0, 300 * time.Millisecond},
 		{true, 30 * time.Millisecond, 5500, 10 * time.Second},
 	} {
@@ -152,8 +152,8 @@ func TestFleet(t *testing.T) {
 			if got := changed.by(0.5); c.told && c.perSecond == 0 && got > 2*c.delay { // pointer beside manifest, objects
 				t.Errorf("half of %d edges served the change after %s, want two answers, %s", edges, got, 2*c.delay)
 			}
-			// A manifest and eleven bodies, and nothing that they had already. Who is told of what they have found by
-			// themselves has asked for one manifest in vain.
+			// Each edge reads a manifest and eleven bodies, and none that it has. An edge that is woken after it found the
+			// change by itself asks for one manifest in vain.
 			vain := 0
 			if c.told {
 				vain = edges
@@ -161,7 +161,7 @@ func TestFleet(t *testing.T) {
 			if m, o := changed.reads["manifests"], changed.reads["objects"]; m < edges || m > edges+vain || o != 11*edges {
 				t.Errorf("%d edges read %d manifests and %d objects, want %d and %d", edges, m, o, edges, 11*edges)
 			}
-			// Who has found the change by asking has read the pointer then. Each edge reads it every five seconds all the same.
+			// An edge that found the change by polling has read the pointer then. Each edge reads it every five seconds anyway.
 			if n := changed.reads["current.json"]; !c.told && c.perSecond == 0 && n > edges*3/4 {
 				t.Errorf("%d edges read the pointer %d times more after they had been answered with it", edges, n)
 			}
@@ -173,8 +173,8 @@ func TestFleet(t *testing.T) {
 	t.Log("\n" + table.String())
 }
 
-// TestFleetOverS3 is the same with a thousand clients of a real server, by the clock on the wall, where all share
-// the processors of this machine. Every second change is told.
+// TestFleetOverS3 is TestFleet with a thousand clients of a real server, by the wall clock, on the processors of this
+// machine. Every second change wakes the edges.
 func TestFleetOverS3(t *testing.T) {
 	if !measuringAll() {
 		t.Skip("a measurement, and minutes of every processor: set " + measureAll)
@@ -209,8 +209,8 @@ func TestFleetOverS3(t *testing.T) {
 	t.Log("\n" + table.String())
 }
 
-// lateStore is a store whose answers arrive late. A proxy between the two would take more of the machine
-// than what is measured, and three times the connections.
+// lateStore is a store whose answers arrive late. A proxy instead would take more of the machine than the measured
+// programs, and three times the connections.
 type lateStore struct {
 	blob.Store
 
@@ -229,13 +229,13 @@ func (s lateStore) Watch(ctx context.Context, key string, seen blob.Tag, limit i
 	return s.Store.Watch(ctx, key, seen, limit)
 }
 
-// accessLog is what a versitygw says that it has answered.
+// accessLog is the access log of a versitygw.
 type accessLog struct {
 	name string
 	read int64 // bytes of it
 }
 
-// take returns what was answered since the last time, by the first folder of its key, and the most in one second.
+// take returns the answers since the last call, by the first folder of their key, and the most in one second.
 func (l *accessLog) take(t *testing.T) (reads map[string]int, most int) {
 	t.Helper()
 	file, err := os.Open(l.name)
@@ -276,7 +276,7 @@ type fleet struct {
 	take  func() (reads map[string]int, most int) // since the last time
 	looks []chan struct{}                         // of each edge
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	served []time.Time
 }
 
@@ -289,7 +289,7 @@ func newFleet(t *testing.T, edges int, delay time.Duration, perSecond int) *flee
 	return f
 }
 
-// follow publishes a first version, and starts the edges, each on a store of its own opening, until all of them serve it.
+// follow publishes a first version and starts the edges, each on a store of its own, until all of them serve it.
 func (f *fleet) follow(t *testing.T, open func() blob.Store) {
 	t.Helper()
 	f.publish(t, "before")
@@ -312,7 +312,7 @@ func (f *fleet) follow(t *testing.T, open func() blob.Store) {
 	f.settle(t)
 }
 
-// publish publishes fifteen variants, of which the first eleven say something.
+// publish publishes fifteen variants, of which the first eleven contain the number.
 func (f *fleet) publish(t *testing.T, text string) {
 	t.Helper()
 	d := draftOf(loadBase(t, f.inner), nil)
@@ -327,7 +327,7 @@ func (f *fleet) publish(t *testing.T, text string) {
 	}
 }
 
-// settle waits until all edges serve what was published, and returns when each began to.
+// settle waits until all edges serve the published version, and returns when each began to.
 func (f *fleet) settle(t *testing.T) (served []time.Time) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
@@ -346,7 +346,7 @@ func (f *fleet) settle(t *testing.T) (served []time.Time) {
 	}
 }
 
-// answered is what a store has answered in a while, and what that took.
+// answered counts the answers of a store during a while, and their cost.
 type answered struct {
 	reads         map[string]int
 	most          int // in one second
@@ -362,7 +362,7 @@ func (a answered) answers() (n int) {
 	return n
 }
 
-// forChange are the answers that an edge would not have had without a change.
+// forChange counts the answers that an edge needed because of a change.
 func (a answered) forChange() int { return a.answers() - a.reads["unchanged"] }
 
 func (a answered) perSecond() float64 { return float64(a.answers()) / a.within.Seconds() }
@@ -375,7 +375,7 @@ func (a answered) by(share float64) time.Duration {
 	return a.took[min(len(a.took)-1, int(share*float64(len(a.took))))].Round(10 * time.Millisecond)
 }
 
-// during notes what the store answers while do runs. The server may be nil, as in a bubble.
+// during counts the answers of the store while do runs. The server may be nil, as in a bubble.
 func (f *fleet) during(t *testing.T, server *s3test.Server, do func()) (a answered) {
 	t.Helper()
 	var serverBefore, edgesBefore time.Duration
@@ -393,21 +393,21 @@ func (f *fleet) during(t *testing.T, server *s3test.Server, do func()) (a answer
 	return a
 }
 
-// ownCPU is what this process has used of the processors.
+// ownCPU is the processor time that this process has used.
 func ownCPU() time.Duration {
 	var used syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used) // the arguments are right
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// rest is what the store answers while nothing changes.
+// rest counts the answers of the store while nothing changes.
 func (f *fleet) rest(t *testing.T, server *s3test.Server) answered {
 	t.Helper()
 	return f.during(t, server, func() { time.Sleep(20 * time.Second) })
 }
 
-// change publishes, tells the edges or leaves them to find out, and returns what the store was asked for until
-// all serve it. What the publisher reads back of its own is among it if its store is the one that counts.
+// change publishes, wakes the edges or leaves them to poll, and counts the answers until all serve the version. It
+// counts the publisher's own reads too, if the counted store is the publisher's.
 func (f *fleet) change(t *testing.T, text string, told bool, server *s3test.Server) answered {
 	t.Helper()
 	var took []time.Duration

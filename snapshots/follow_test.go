@@ -28,7 +28,7 @@ type edge struct {
 	reports  []snapshots.FollowReport
 	cache    []error
 	looked   time.Time                      // when the last report came
-	refuse   func(*snapshots.Version) error // what Deliver says to a version; nil: takes all
+	refuse   func(*snapshots.Version) error // the error of Deliver for a version; nil: accept all
 	stop     func() error                   // ends Follow and returns its error
 }
 
@@ -37,7 +37,7 @@ func follow(t *testing.T, store, cache blob.Store) *edge {
 	return followWith(t, store, cache, nil)
 }
 
-// followWith is follow by an edge that refuses some versions.
+// followWith is follow with an edge that refuses some versions.
 func followWith(t *testing.T, store, cache blob.Store, refuse func(*snapshots.Version) error) *edge {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -59,7 +59,7 @@ func followWith(t *testing.T, store, cache blob.Store, refuse func(*snapshots.Ve
 	return e
 }
 
-// deliver notes a version, unless the test has it refused.
+// deliver records a version, unless the test refuses it.
 func (e *edge) deliver(v *snapshots.Version) error {
 	e.mu.Lock()
 	refuse := e.refuse
@@ -73,7 +73,7 @@ func (e *edge) deliver(v *snapshots.Version) error {
 	return nil
 }
 
-// report notes what is new, and when the last report came.
+// report records new reports, and the time of the last one.
 func (e *edge) report(r snapshots.FollowReport) {
 	e.mu.Lock()
 	e.looked = time.Now()
@@ -157,8 +157,8 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// However an object of the next version is wrong, the last good version stays, and the edge
-// goes on by itself when the store is well again.
+// The last good version stays, whichever fault an object of the next one has, and the edge goes on by itself when
+// the store is whole again.
 func TestFollowRefuses(t *testing.T) {
 	flip := func(data []byte) []byte { data[len(data)/2] ^= 1; return data }
 	half := func(data []byte) []byte { return data[:len(data)/2] }
@@ -211,7 +211,7 @@ func TestFollowRefuses(t *testing.T) {
 	}
 }
 
-// restore puts the pointer of an earlier moment back, as a restored backup would.
+// restore writes an earlier pointer, as a restored backup would.
 func restore(t *testing.T, s blob.Store, pointer []byte) {
 	t.Helper()
 	now, err := s.Get(t.Context(), snapshots.PointerKey, blob.MaxDocument)
@@ -250,7 +250,7 @@ func TestFollowRefusesLowerVersion(t *testing.T) {
 	})
 }
 
-// A pointer whose instant is written in another zone is the same pointer at every look.
+// A pointer with its instant in another time zone is the same pointer at every poll.
 func TestSamePointerIsDeliveredOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memblob.New()

@@ -17,8 +17,8 @@ import (
 	"gridcast/snapshots/blob/faultblob"
 )
 
-// victimStore makes the test binary a builder that publishes to this directory until it is
-// killed, and prints a line before each of its writes.
+// victimStore makes the test binary a builder that publishes to this directory until it is killed. It prints a line
+// before each of its writes.
 const victimStore = "GRIDCAST_TEST_VICTIM"
 
 func TestMain(m *testing.M) {
@@ -56,9 +56,8 @@ func publishForever(root string) error {
 	}
 }
 
-// Builders are killed with SIGKILL, each after a random number of writes. The current version
-// must be whole after each kill and never go back, and in the end the prune must find what
-// the dead left behind.
+// TestKilledBuilders kills builders with SIGKILL, each after a random number of writes. The current version must be
+// whole after each kill and never go back. In the end the prune must find the leftovers.
 func TestKilledBuilders(t *testing.T) {
 	const kills = 12
 	root := t.TempDir()

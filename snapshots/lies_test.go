@@ -24,7 +24,7 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// lie answers a read of one key in place of the store; truth is what the store would say.
+// lie answers a read of one key instead of the store; truth is the honest answer.
 type lie func(ctx context.Context, truth func() (blob.Object, error)) (blob.Object, error)
 
 // liar is a store that lies about one key, in Get, Watch or both, until it is told to stop.
@@ -68,8 +68,8 @@ func (l *liar) Watch(ctx context.Context, key string, seen blob.Tag, limit int64
 	return l.read(ctx, "watch", key, limit, func() (blob.Object, error) { return l.Store.Watch(ctx, key, seen, limit) })
 }
 
-// lies returns every way in which a read can go wrong; other holds bytes that are right
-// elsewhere in the same store, stale those that the key's like had a version before.
+// lies returns every way in which a read can go wrong. other holds bytes that are right under another key; stale
+// holds those of the earlier version.
 func lies(other, stale []byte) map[string]lie {
 	changed := func(change func([]byte) []byte) lie {
 		return func(_ context.Context, truth func() (blob.Object, error)) (blob.Object, error) {
@@ -121,12 +121,11 @@ func lies(other, stale []byte) map[string]lie {
 	}
 }
 
-// Whatever a store says of whatever it holds, a follower serves the last good version, says
-// every few seconds that it looks, and is current ten seconds after the store is honest again;
-// also one that was restarted meanwhile from its copy.
+// A follower of a lying store serves the last good version and reports every few seconds. Ten seconds after the store
+// is honest again, it is current. The same holds after a restart from its copy.
 func TestFollowOutlivesEveryLie(t *testing.T) {
 	first, second := bodies{"drivers": "d1", "calendar/2024": "c1"}, bodies{"drivers": "d2", "calendar/2024": "c1"}
-	// What the store holds with one version and with two, for lies that are old truths.
+	// The objects of one version and of two, for lies that repeat an old truth.
 	old := memblob.New()
 	publish(t, old, first)
 	get := func(s blob.Store, key string) []byte {
@@ -183,7 +182,7 @@ func outlive(t *testing.T, first, second bodies, begin func(*liar)) {
 	}
 	_ = e.stop()
 
-	// What is in the copy now is good enough without a store.
+	// The copy now suffices without a store.
 	dead := faultblob.Wrap(s, func(context.Context, faultblob.Call) faultblob.Fate {
 		return faultblob.Fate{Err: errors.New("connection refused")}
 	})
@@ -194,7 +193,7 @@ func outlive(t *testing.T, first, second bodies, begin func(*liar)) {
 	_ = e.stop()
 }
 
-// named is a store under another name: a cache belongs to the name of its store.
+// named is a store with another name, because a cache belongs to the name of its store.
 type named struct {
 	blob.Store
 
@@ -203,8 +202,8 @@ type named struct {
 
 func (n named) String() string { return n.name }
 
-// endure lets time pass. Everything served meanwhile must be the first or the second version,
-// and there must be a report every ten seconds.
+// endure lets time pass. Every served version must be the first or the second one, and a report must come every ten
+// seconds.
 func (e *edge) endure(t *testing.T, d time.Duration, first, second bodies) {
 	t.Helper()
 	for range d / time.Second {
@@ -224,8 +223,8 @@ func (e *edge) endure(t *testing.T, d time.Duration, first, second bodies) {
 	}
 }
 
-// A version that the edge cannot serve is offered again now and then, without being fetched
-// again, and never replaces the good one in the copy.
+// A version that Deliver refuses is offered again now and then without another download, and never replaces the good
+// one in the copy.
 func TestVersionThatIsNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, cache := strict(t), memblob.New()
@@ -262,7 +261,7 @@ func TestVersionThatIsNotTaken(t *testing.T) {
 		}
 		_ = e.stop()
 
-		// A restart without the store serves what was taken.
+		// A restart without the store serves the delivered version.
 		e = followWith(t, named{faultblob.Wrap(s, func(context.Context, faultblob.Call) faultblob.Fate {
 			return faultblob.Fate{Err: errors.New("connection refused")}
 		}), store.String()}, cache, refuse)
@@ -283,7 +282,7 @@ func TestVersionThatIsNotTaken(t *testing.T) {
 	})
 }
 
-// A panic, wherever it comes from, is reported and does not end the following.
+// A panic of the store or of Deliver is reported and does not end Follow.
 func TestPanicIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := strict(t)
@@ -315,7 +314,7 @@ func TestPanicIsReported(t *testing.T) {
 	})
 }
 
-// A store that tells of a change all the time does not keep the follower busy.
+// A store that reports changes all the time does not keep the follower busy.
 func TestIdleChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &liar{Store: strict(t)}
@@ -335,8 +334,8 @@ func TestIdleChanges(t *testing.T) {
 	})
 }
 
-// A wrong byte anywhere in the copy costs nothing while both slots hold the version, and one
-// version at most later; the copy is whole again soon after the store answers.
+// A wrong byte in the copy costs nothing while both slots hold the version, and one version otherwise. The copy is
+// whole again soon after the store answers.
 func TestWrongByteInTheCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := bodies{"drivers": "d1", "calendar/2024": "c1"}, bodies{"drivers": "d2", "calendar/2024": "c1"}
@@ -403,7 +402,7 @@ func copyStore(t *testing.T, from, to blob.Store) {
 	}
 }
 
-// What strangers read never says where the store is.
+// The public text of a report never contains the location of the store.
 func TestPublicReport(t *testing.T) {
 	for _, err := range []error{
 		snapshots.ErrNone, snapshots.ErrLower, snapshots.ErrDamaged, snapshots.ErrNotTaken, blob.ErrNotFound, errors.New("dial tcp"), &snapshots.PanicError{},
@@ -418,9 +417,9 @@ func TestPublicReport(t *testing.T) {
 	}
 }
 
-// A long and unlucky life: versions are published, the store lies about one thing and then
-// another, bytes of the copy go wrong, the edge is restarted, in any order. Nothing is ever
-// served that was not published, and ten seconds of honesty are enough.
+// A long and unlucky life: versions are published, the store lies about one key and then another, bytes of the copy
+// change and the edge restarts, in any order. The edge serves only published versions, and is current after ten
+// seconds of honesty.
 func TestFollowOutlivesManyLies(t *testing.T) {
 	seeds := uint64(200)
 	if testing.Short() {

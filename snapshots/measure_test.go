@@ -16,7 +16,7 @@ import (
 	"gridcast/snapshots/blob/s3test"
 )
 
-// measureAll makes the measurements full size: 10,000 variants, 100 publishes, a server too.
+// measureAll runs the measurements in full size: 10,000 variants, 100 publishes and a server.
 const measureAll = "GRIDCAST_MEASURE"
 
 func measuringAll() bool { return os.Getenv(measureAll) != "" }
@@ -82,7 +82,7 @@ func scale(t *testing.T, s blob.Store, size int) (all, one snapshots.Receipt, ma
 	return all, one, len(o.Data)
 }
 
-// load opens the current version, and says how long that took and what it occupies.
+// load opens the current version, and reports the time and the memory that it took.
 func load(t *testing.T, s blob.Store) (seconds float64, resident int64) {
 	t.Helper()
 	before := heap()

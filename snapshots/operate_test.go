@@ -58,7 +58,7 @@ func TestRollbackHolds(t *testing.T) {
 	}
 }
 
-// A release ends the hold also when the build says what the rollback said.
+// A draft with EndHold ends the hold also if its content equals that of the rollback.
 func TestReleaseWithoutChange(t *testing.T) {
 	s := strict(t)
 	publish(t, s, bodies{"drivers": "d1"})
@@ -98,7 +98,7 @@ func TestRollbackRefuses(t *testing.T) {
 	}
 }
 
-// A rollback is the way out when what is current is damaged.
+// A rollback works if the current version is damaged.
 func TestRollbackFromDamage(t *testing.T) {
 	for _, key := range []string{snapshots.PointerKey, "no pointer", "manifests/3.json", "objects/3/drivers.json.gz"} {
 		t.Run(key, func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestPrune(t *testing.T) {
 		t.Errorf("the dry run said something else (-dry +real):\n%s", diff)
 	}
 
-	// Version 4 still uses the calendar of version 1. Version 5 is too young to be judged.
+	// Version 4 still uses the calendar of version 1. Version 5 is too young to be pruned.
 	removed := map[string]bool{}
 	for _, info := range real.Removed {
 		removed[info.Key] = true
@@ -286,7 +286,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// probe leaves an object as of a process that was killed while it checked the server.
+// probe leaves an object of a process that was killed while it checked the server.
 func probe(t *testing.T, s blob.Store, name string) {
 	t.Helper()
 	if _, err := s.Create(t.Context(), blob.ProbeFolder+name, []byte("one")); err != nil {
@@ -311,7 +311,7 @@ func TestPruneRemovesWhatNoVersionWasDerivedFrom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A version that brings nothing but a download is derived from what its base is.
+	// A version that adds only a download names the derived documents of its base.
 	p, zip := snapshots.Publisher{Store: s}, snapshots.NewDownload(2024, []byte("zip"), "source")
 	if _, err := p.PublishBulk(t.Context(), loadBase(t, s), "test", []snapshots.Download{zip}); err != nil {
 		t.Fatal(err)
@@ -329,7 +329,7 @@ func TestPruneRemovesWhatNoVersionWasDerivedFrom(t *testing.T) {
 			left = append(left, key)
 		}
 	}
-	// Those of the versions that are kept, and the latest, whoever it was made for.
+	// The derived documents of the kept versions stay, and the latest ones.
 	if diff := cmp.Diff([]string{"derived/2.json", "derived/3.json", "derived/3.json.unused"}, left); diff != "" {
 		t.Errorf("derived files left (-want +got):\n%s", diff)
 	}
@@ -355,8 +355,8 @@ func TestPruneKeepsVersionsToRollBackTo(t *testing.T) {
 	}
 }
 
-// TestPruneCountsChanges: a version that brought nothing but downloads is none of those that are asked
-// for, and stays as long as the one whose downloads they are.
+// TestPruneCountsChanges shows that a version which adds only downloads does not count as a kept one, and stays as
+// long as its base.
 func TestPruneCountsChanges(t *testing.T) {
 	c := &clock{now: raceDay}
 	s := memblob.New(memblob.Strict(t, snapshots.Immutable), memblob.Clock(c.Now))

@@ -13,7 +13,7 @@ import (
 	"gridcast/snapshots/blob/s3test"
 )
 
-// following runs Follow against a real store and hands over what it delivers and reports.
+// following runs Follow against a real store and passes on its versions and reports.
 type following struct {
 	versions chan *snapshots.Version
 	reports  chan snapshots.FollowReport
@@ -82,8 +82,8 @@ func (f *following) wantState(t *testing.T, want snapshots.FollowState) {
 	}
 }
 
-// The S3 server dies. The edge keeps its version and says so; another edge starts from its
-// own copy meanwhile; both go on when the server is back.
+// The S3 server dies. The edge keeps its version and reports the outage. Another edge starts from its own copy. Both
+// go on when the server is back.
 func TestOutage(t *testing.T) {
 	server := s3test.Versity(t)
 	config := server.Config(t)
@@ -124,8 +124,8 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// Publishing and following through a network that fails in every way, by a seed: everything
-// arrives in the end, whole and in order.
+// Publishing and following through a network that fails in every way, by a seed: every version arrives in the end,
+// whole and in order.
 func TestFollowThroughFaults(t *testing.T) {
 	server := s3test.Versity(t)
 	config := server.Config(t)

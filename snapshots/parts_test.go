@@ -19,7 +19,7 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// decades is a version with three variants of each season from 1950 to 2026 and two of none.
+// decades returns three variants of each season from 1950 to 2026 and two of no season.
 func decades() bodies {
 	content := bodies{"drivers": "d", "next-race": "n"}
 	for year := 1950; year <= 2026; year++ {
@@ -30,7 +30,7 @@ func decades() bodies {
 	return content
 }
 
-// with returns the content with other bodies for some paths; an empty body takes a path away.
+// with returns the content with other bodies for some paths; an empty body removes a path.
 func (b bodies) with(changes bodies) bodies {
 	changed := maps.Clone(b)
 	maps.Copy(changed, changes)
@@ -56,7 +56,7 @@ func written(t *testing.T, s blob.Store, version int64) (own snapshots.Manifest,
 	return own, len(o.Data), parts
 }
 
-// A publish that changes little writes little, and every reader sees all of it.
+// A publish with few changes writes few entries, and every reader sees all of them.
 func TestManifestInParts(t *testing.T) {
 	s := strict(t)
 	all := decades()
@@ -74,7 +74,7 @@ func TestManifestInParts(t *testing.T) {
 	if diff := cmp.Diff(parts, after); diff != "" {
 		t.Errorf("parts after four changes (-before +after):\n%s", diff)
 	}
-	// What is new is there for a person to read.
+	// The manifest's own file shows a person the new entries.
 	shown := bodies{}
 	for _, e := range own.Entries {
 		shown[e.Path] = ""
@@ -89,7 +89,7 @@ func TestManifestInParts(t *testing.T) {
 		t.Errorf("version %d is served with (-want +got):\n%s", version, cmp.Diff(all, got))
 	}
 
-	// Whatever happens to a season's variants, the next version says exactly what the draft did.
+	// The next version has exactly the entries of its draft after any change of a season's variants.
 	for i, change := range []bodies{
 		{"calendar/2026": ""},
 		{"predictions/1950": "p", "predictions/1951": "p", "predictions/2020": "p"},

@@ -20,7 +20,7 @@ import (
 
 var raceDay = time.Date(2024, 11, 24, 6, 0, 0, 0, time.UTC)
 
-// strict returns a store that fails the test when something immutable is written twice.
+// strict returns a store that fails the test if an immutable object is written twice.
 func strict(t *testing.T) *memblob.Store {
 	return memblob.New(memblob.Strict(t, snapshots.Immutable))
 }
@@ -156,7 +156,7 @@ func TestEntriesOfAVersion(t *testing.T) {
 	}
 }
 
-// Only what a reader could notice is a change.
+// A draft changes the version only if a reader could notice a difference.
 func TestUnchanged(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -288,7 +288,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// Numbers that no builder can have reached are in nobody's way, wherever they stand.
+// Impossible numbers in the store do not hinder a publish.
 func TestStrayNumbers(t *testing.T) {
 	for _, stray := range []string{
 		"versions/9223372036854775807.json", "manifests/9223372036854775807.json", "versions/9007199254740992.json",
@@ -315,7 +315,7 @@ func TestStrayNumbers(t *testing.T) {
 	}
 }
 
-// A claim a little above the pointer is a builder's at work; its number is not taken away.
+// A claim a little above the pointer belongs to a running builder, which keeps its number.
 func TestClaimsAboveAreRespected(t *testing.T) {
 	s := strict(t)
 	publish(t, s, bodies{"drivers": "d1"})
@@ -327,7 +327,7 @@ func TestClaimsAboveAreRespected(t *testing.T) {
 	}
 }
 
-// A pointer with a number that cannot be is damaged: an operator can roll back from it.
+// A pointer with an impossible number is damaged, and an operator can roll back from it.
 func TestStrayPointer(t *testing.T) {
 	s := memblob.New()
 	publish(t, s, bodies{"drivers": "d1"})

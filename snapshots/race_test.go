@@ -19,7 +19,7 @@ import (
 // raceTime makes the races last that long, such as 60s, instead of a few publishes each.
 const raceTime = "GRIDCAST_RACE_TIME"
 
-// opener opens a store once more, as a process of its own would.
+// opener opens a store again, as another process would.
 type opener func() blob.Store
 
 func openers(t *testing.T) map[string]func(t *testing.T) opener {
@@ -109,7 +109,7 @@ func race(t *testing.T, open opener, builders int) {
 	t.Logf("%d published, %d outrun, %d in doubt; version %d; the edge saw %d", len(l.published), l.outrun, l.doubtful, v.Pointer.Version, e.seen)
 }
 
-// racingEdge checks every version that it is given while builders race.
+// racingEdge checks every delivered version while builders race.
 type racingEdge struct {
 	moved *sync.Cond // its lock guards the rest
 	last  int64
@@ -158,7 +158,7 @@ func raceUntil(t *testing.T) (goOn func() bool, stop func()) {
 	}, func() {}
 }
 
-// racers is what the builders of a race count together.
+// racers holds the counts that the builders of a race share.
 type racers struct {
 	mu        sync.Mutex // guards all below
 	published map[int64]int

@@ -12,8 +12,7 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// at returns a store that does something else right before its nth call. did says whether it
-// came to that.
+// at returns a store that runs a function right before its nth call. did says whether that call came.
 func at(s blob.Store, n int64, do func()) (store blob.Store, did func() bool) {
 	var calls atomic.Int64 // a rollback and a prune have several at once
 	return faultblob.Wrap(s, func(context.Context, faultblob.Call) faultblob.Fate {
@@ -24,7 +23,7 @@ func at(s blob.Store, n int64, do func()) (store blob.Store, did func() bool) {
 	}), func() bool { return calls.Load() >= n }
 }
 
-// twoOperators prepares a store with three old versions, and what each operator does.
+// twoOperators prepares a store with three old versions, and the action of each operator.
 func twoOperators(t *testing.T) (s blob.Store, rollback, prune func(blob.Store) error) {
 	clock := &clock{now: time.Now()}
 	s = memblob.New(memblob.Clock(clock.Now))
@@ -44,8 +43,8 @@ func twoOperators(t *testing.T) (s blob.Store, rollback, prune func(blob.Store) 
 	return s, rollback, prune
 }
 
-// One operator prunes while another rolls back to a version that the prune removes. Whoever
-// comes in between, at whatever moment: what is current is whole.
+// One operator prunes while another rolls back to a version that the prune removes. The current version stays whole,
+// whichever of them is first at any call.
 func TestRollbackAndPrune(t *testing.T) {
 	for _, test := range []struct {
 		name  string

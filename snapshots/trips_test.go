@@ -17,8 +17,8 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// trips is a store that takes a second to answer, by the clock of a synctest bubble: the seconds that
-// something takes are its round trips one after the other, however many requests go side by side.
+// trips is a store that takes a second for an answer, by the clock of a synctest bubble. A duration in seconds is
+// therefore a number of successive round trips; requests side by side count once.
 type trips struct {
 	blob.Store
 
@@ -30,7 +30,7 @@ func newTrips(inner blob.Store) *trips {
 	s := &trips{calls: map[faultblob.Call]int{}}
 	s.Store = faultblob.Wrap(inner, func(ctx context.Context, call faultblob.Call) faultblob.Fate {
 		if call.Op == faultblob.Watch {
-			<-ctx.Done() // of a change it never tells: who is to learn of one at once is told
+			<-ctx.Done() // it never reports a change, so the test wakes the follower
 			return faultblob.Fate{}
 		}
 		s.mu.Lock()
@@ -42,7 +42,7 @@ func newTrips(inner blob.Store) *trips {
 	return s
 }
 
-// take returns the calls since the last time.
+// take returns the calls since the last take.
 func (s *trips) take() map[faultblob.Call]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (s *trips) take() map[faultblob.Call]int {
 	return calls
 }
 
-// verified is what changes of decades when a result is verified: seven documents.
+// verified are the seven documents of decades that a verified result changes.
 func verified(what string) bodies {
 	return bodies{
 		"calendar/2026": what, "standings/drivers/2026": what, "predictions/2026": what, "results/2026": what,
@@ -59,9 +59,9 @@ func verified(what string) bodies {
 	}
 }
 
-// A publish of a verified result waits for the store as seldom as its order allows: the numbers in use,
-// the claim, the objects, the objects read back, the manifest, the manifest read back, the pointer, the
-// pointer read back. What it has written it does not read again for the next version.
+// A publish of a verified result makes as few round trips as its order allows: the numbers in use, the claim, the
+// objects, the objects read back, the manifest, the manifest read back, the pointer, the pointer read back. The
+// next publish does not read them again.
 func TestPublishTrips(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTrips(memblob.New(memblob.Strict(t, snapshots.Immutable)))
@@ -99,7 +99,7 @@ func TestPublishTrips(t *testing.T) {
 			s.take()
 		}
 
-		// Somebody else publishes: what is new of their manifest is read, and nothing else.
+		// Another builder publishes: only the new files of its manifest are read.
 		publish(t, s, decades().with(verified("theirs")))
 		s.take()
 		base, err := snapshots.LoadBase(t.Context(), s, receipt.Base)
@@ -118,8 +118,8 @@ func TestPublishTrips(t *testing.T) {
 	})
 }
 
-// An edge that is told to look serves a verified result after two round trips: the pointer and the manifest
-// of the next version, and all objects side by side.
+// An edge that is woken serves a verified result after two round trips: the pointer with the manifest of the next
+// version, and all objects side by side.
 func TestFollowTrips(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := memblob.New()

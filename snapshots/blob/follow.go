@@ -17,7 +17,7 @@ type FollowConfig struct {
 
 	// Take gets the content of the object whenever it may be new. An error refuses it, and Follow
 	// reads the object again, because a read can be damaged while the object is not, and
-	// because Take may accept tomorrow what it refuses today.
+	// because Take may accept a refused object later.
 	Take func(ctx context.Context, o Object) error
 
 	// Looked gets the outcome of each poll: nil if Take accepted the content, ErrNotFound

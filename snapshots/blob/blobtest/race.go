@@ -14,7 +14,7 @@ import (
 
 const racers = 16
 
-// race runs write in sixteen goroutines at once and returns who won. ErrUnknown is resolved
+// race runs write in sixteen goroutines at once and returns the winners. ErrUnknown is resolved
 // by reading back, as every caller must.
 func race(t *testing.T, s blob.Store, key string, write func(me []byte) error) []byte {
 	t.Helper()

@@ -8,7 +8,7 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// watching starts a Watch and returns a function that waits for what it returned.
+// watching starts a Watch and returns a function that waits for its result.
 func watching(t *testing.T, s blob.Store, key string, seen blob.Tag) func() (blob.Object, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)

@@ -63,7 +63,7 @@ func TestS3(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	for _, name := range []string{"", "dir:", "/tmp/store", "s3:bucket", "s3://bucket?what=1", "http://host/bucket"} {
+	for _, name := range []string{"", "dir:", "/tmp/store", "s3:bucket", "s3://bucket?mode=1", "http://host/bucket"} {
 		if _, err := open.Store(t.Context(), name, open.ReadOnly); err == nil {
 			t.Errorf("store %q was opened", name)
 		}

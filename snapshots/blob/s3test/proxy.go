@@ -156,7 +156,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer.write(w, answer.data)
 }
 
-// answer is what the server answered.
+// answer is an answer of the server.
 type answer struct {
 	status int
 	header http.Header
