@@ -1,10 +1,10 @@
-// Package almanac joins the facts of the archive with the decisions of the ledger. It alone says
-// where every round stands at an instant, what may be published of it, what is due, and what an
-// operator may decide about it. How it looks on the wire is not its concern.
+// Package almanac joins the facts of the archive with the decisions of the ledger. It alone knows
+// the state of every round at an instant, the part of it that may be published, the due work, and the
+// possible decisions of an operator. The form on the wire is not its concern.
 //
 // Join makes the whole almanac, Rounds only the rounds of some seasons, which costs a hundredth.
-// The package has no clock: the instant is that of the view. Where the ledger has a rule, it is
-// not repeated here: an action is allowed if the ledger would take its event.
+// The package has no clock: the instant comes from the view. It does not repeat a rule of the ledger:
+// a decision is allowed if the ledger would accept its event.
 package almanac
 
 import (
@@ -18,7 +18,7 @@ import (
 	"gridcast/builder/season"
 )
 
-// Almanac is what may be published at an instant. It is immutable and safe for concurrent use.
+// Almanac is everything that may be published at an instant. It is immutable and safe for concurrent use.
 type Almanac struct {
 	At      time.Time
 	Current int    // the default year; 0 if no season is known
@@ -28,7 +28,7 @@ type Almanac struct {
 	view *season.View
 }
 
-// Year is one season. The functions compute their value when first called and keep it. It is read only.
+// Year is one season. The functions compute their value on the first call and keep it. It is read only.
 type Year struct {
 	Year         int
 	Rounds       []Round // in calendar order
@@ -72,7 +72,7 @@ func Join(v *season.View, s *ledger.Fold, years ...int) *Almanac {
 }
 
 // Rounds returns the rounds of the seasons from a year on, by season and in calendar order, as
-// Join makes them, and those that have no session key yet: their Session is 0.
+// Join makes them, and also the rounds without a session key: their Session is 0.
 func Rounds(v *season.View, s *ledger.Fold, from int) []*Round {
 	var all []*Round
 	for i := range v.Seasons {
@@ -108,7 +108,7 @@ func join(v *season.View, s *ledger.Fold, facts *season.Season) []Round {
 	return rounds
 }
 
-// locate begins a round with what the ledger has of it, and when it starts by that.
+// locate starts a round with its ledger record and the start that follows from it.
 func (r *Round) locate(v *season.View, s *ledger.Fold, year int, facts *season.Round) {
 	*r = Round{Year: year, Facts: facts, view: v, state: s}
 	if key, ok := s.Key(year, facts.GrandPrix); ok {
@@ -118,7 +118,7 @@ func (r *Round) locate(v *season.View, s *ledger.Fold, year int, facts *season.R
 	r.Start = r.Record.Start(facts.StartsAt())
 }
 
-// spokenOf lists the drivers in the picks and the results of the rounds, those that no longer count too.
+// spokenOf lists the drivers in all picks and results of the rounds, also in those that no longer count.
 func spokenOf(rounds []Round) []season.DriverID {
 	var drivers []season.DriverID
 	for i := range rounds {
@@ -158,8 +158,8 @@ func (a *Almanac) Year(year int) (*Year, bool) {
 	return &a.Years[i], true
 }
 
-// Round returns the round of a session key; the error wraps ledger.ErrUnknownSession if no round
-// that is known has it.
+// Round returns the round of a session key; the error wraps ledger.ErrUnknownSession if no known
+// round has it.
 func (a *Almanac) Round(session int64) (*Round, error) {
 	if y, ok := a.Year(ledger.YearOf(session)); ok {
 		for i := range y.Rounds {
@@ -203,8 +203,8 @@ func (a *Almanac) Verified() []*Round {
 	return verified
 }
 
-// Differing returns the rounds of whose verified result the source has another classification by now,
-// oldest first: somebody has to correct it, or did so before the source.
+// Differing returns the rounds with a verified result from which the source now differs,
+// oldest first: an operator must correct it, or did so before the source.
 func (a *Almanac) Differing() []*Round {
 	differing := a.where((*Round).Differs)
 	slices.SortStableFunc(differing, byStart)
@@ -225,8 +225,8 @@ func (a *Almanac) where(want func(*Round) bool) []*Round {
 
 func byStart(x, y *Round) int { return x.Start.Compare(y.Start) }
 
-// DueAt returns the next instant at which a status moves by itself, or the zero time if none
-// does: until then a build at the same facts and ledger gives the same almanac.
+// DueAt returns the next instant at which a status changes by itself, or the zero time if there is
+// none. Until then a build with the same facts and ledger gives the same almanac.
 func (a *Almanac) DueAt() time.Time {
 	var due time.Time
 	for _, r := range a.where(func(r *Round) bool { return r.State == Scheduled || r.State == Live }) {
@@ -241,15 +241,15 @@ func (a *Almanac) DueAt() time.Time {
 	return due
 }
 
-// Held returns the view without the races that by the ledger have not been held: of rounds that
-// are postponed or cancelled, or whose end, by the start now valid, is ahead. A source that is
-// up to date has nothing to say of them; an archive of the past has, when it is replayed with
-// other decisions, and nobody may predict from that or verify it.
+// Held returns the view without the races that the ledger says have not been held: of rounds that
+// are postponed or cancelled, or whose end, by the valid start, is ahead. A current source has no
+// result of them, but an archive of the past has, when it is replayed with
+// other decisions. Nobody may predict from such a result or verify it.
 func Held(v *season.View, s *ledger.Fold) *season.View {
 	held := *v
 	held.Seasons = slices.Clone(v.Seasons)
 	for i := range held.Seasons {
-		rounds := map[season.GrandPrixID]bool{} // that have not been held
+		rounds := map[season.GrandPrixID]bool{} // rounds that have not been held
 		for j := range v.Seasons[i].Rounds {
 			facts := &v.Seasons[i].Rounds[j]
 			if !facts.Finished() {
@@ -275,9 +275,9 @@ func Held(v *season.View, s *ledger.Fold) *season.View {
 	return &held
 }
 
-// Grid is who drives now: the entries of the latest round whose qualifying has ended.
+// Grid holds the present drivers: the entries of the latest round whose qualifying has ended.
 type Grid struct {
-	Year    int // of that round; 0 if no round has come that far
+	Year    int // of that round; 0 without such a round
 	Entries []GridEntry
 }
 
@@ -303,7 +303,7 @@ func latestGrid(v *season.View, years []Year) Grid {
 		codes = v.Codes(facts.Year)
 	}
 	g := Grid{Year: facts.Year}
-	seen := map[season.DriverID]bool{} // a driver who took over a second car is still one driver
+	seen := map[season.DriverID]bool{} // a driver who took over a second car counts once
 	for _, e := range round.Entries {
 		if seen[e.Driver] {
 			continue

@@ -135,7 +135,7 @@ func (w *world) append(at time.Time, decide func(*ledger.Fold) []ledger.Event) {
 	}
 }
 
-// on appends what decide makes of a round's session.
+// on appends the events that decide returns for a round's session.
 func (w *world) on(at time.Time, round int, decide func(s ledger.RoundRecord) []ledger.Event) {
 	w.t.Helper()
 	w.append(at, func(s *ledger.Fold) []ledger.Event {
@@ -234,7 +234,7 @@ func TestStandingsEndAtTheLastVerifiedRound(t *testing.T) {
 	if y, _ := w.at(startOf(1).Add(week)).Year(2025); len(y.Drivers()) != 0 {
 		t.Errorf("nothing is verified: got %d rows, want none", len(y.Drivers()))
 	}
-	// The third is verified before the second: what counts is up to the first.
+	// The third is verified before the second: only the rounds up to the first count.
 	w.verify(startOf(1).Add(raceTime), 1, order{"ann", "bob", "cay", "dan"}, "")
 	w.verify(startOf(3).Add(raceTime), 3, order{"dan", "cay", "bob", "ann"}, "")
 	y, _ := w.at(startOf(3).Add(raceTime)).Year(2025)
@@ -253,8 +253,8 @@ func TestStandingsEndAtTheLastVerifiedRound(t *testing.T) {
 	}
 }
 
-// The source's standings may be behind its results: points are the sum of what is verified, and the
-// order follows. Where they agree the source's order stands.
+// The source's standings may lag behind its results: points are the sum of the verified results, and the
+// order follows. If they agree, the source's order stays.
 func TestStandingsAreTheSumOfResults(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"})
 	facts := w.archive.Facts()
@@ -355,7 +355,7 @@ func TestCorrectionMovesPointsWinsAndOrder(t *testing.T) {
 	}
 }
 
-// A result that the source has no standings for yet counts with its points.
+// A result without the source's standings counts with its points.
 func TestVerifiedRoundAheadOfTheSource(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, nil)
 	w.verify(startOf(1).Add(raceTime), 1, order{"ann", "bob", "cay", "dan"}, "")

@@ -7,7 +7,7 @@ import (
 	"gridcast/builder/ledger"
 )
 
-// ChangeKind names what happened to a round after it was first published.
+// ChangeKind names the kind of a change to a published round.
 type ChangeKind int
 
 // The changes.
@@ -20,7 +20,7 @@ const (
 	PickVoided
 )
 
-// Change is a decision by which a round is no longer what was published of it.
+// Change is a decision that changed a published round.
 type Change struct {
 	Round  *Round
 	Kind   ChangeKind
@@ -29,9 +29,9 @@ type Change struct {
 	Reason string
 
 	OldState, NewState State                // of a round that was moved, postponed, cancelled or reinstated
-	OldStart, NewStart time.Time            // zero: unknown, or as before
-	Old, New           *ledger.Verification // of a revised result; Old is what was vouched for, if Old.Revision is 0
-	Pick               *ledger.FrozenPick   // that was voided
+	OldStart, NewStart time.Time            // zero: unknown or unchanged
+	Old, New           *ledger.Verification // of a revised result; Old is the vouched one if Old.Revision is 0
+	Pick               *ledger.FrozenPick   // the voided pick
 }
 
 var changeOf = map[ledger.Type]ChangeKind{
@@ -39,8 +39,8 @@ var changeOf = map[ledger.Type]ChangeKind{
 	ledger.RoundCancelled: RoundCancelled, ledger.RoundReinstated: RoundReinstated,
 }
 
-// Changes returns what was decided about rounds that had been published otherwise, of one year or,
-// if year is 0, of all, the newest first. The first verification of a result is none, unless the
+// Changes returns the decisions that changed published rounds, of one year or,
+// if year is 0, of all, the newest first. The first verification of a result is no change, unless the
 // archive had vouched for another.
 func (a *Almanac) Changes(year int) []Change {
 	var all []Change
@@ -51,7 +51,7 @@ func (a *Almanac) Changes(year int) []Change {
 	return all
 }
 
-// changes are those of one round, the newest first.
+// changes returns the changes of one round, the newest first.
 func (r *Round) changes() []Change {
 	var all []Change
 	state := Scheduled
@@ -70,13 +70,13 @@ func (r *Round) changes() []Change {
 		}
 		change.NewState = state
 		if change.Kind == RoundMoved && c.Was.Equal(c.Start) {
-			continue // released to the sources, which say the same
+			continue // released to the sources, which agree
 		}
 		all = append(all, change)
 	}
 	for _, v := range r.Record.Voided {
 		voided := Change{Round: r, Kind: PickVoided, At: v.VoidedAt, Actor: v.Actor, Reason: v.Reason, Pick: &v.FrozenPick}
-		for _, c := range r.Record.Override.Changes { // by which it was voided
+		for _, c := range r.Record.Override.Changes { // the event that voided it
 			if c.At.Equal(v.VoidedAt) {
 				voided.Actor = c.Actor
 			}
@@ -99,7 +99,7 @@ func (r *Round) changes() []Change {
 	return all
 }
 
-// vouchable says that the archive vouches for the round's result, or would if nobody had decided.
+// vouchable reports whether the archive vouches for the round's result, or would without decisions.
 func (r *Round) vouchable() bool {
 	return r.Facts.Winner() != nil && r.state.Vouches(r.Year, r.Facts.GrandPrix, r.Facts.ResultKnownAt())
 }

@@ -11,7 +11,7 @@ import (
 	"gridcast/builder/ledger"
 )
 
-// TestChanges lives through a season with everything that can happen to a round.
+// TestChanges runs a season with every kind of event of a round.
 func TestChanges(t *testing.T) {
 	first, revised := order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"}
 	w := newWorld(t, preseason, first, first, first)
@@ -57,8 +57,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestCorrectionOfWhatTheArchiveVouchedFor is a change, although the ledger has no verification before
-// it.
+// TestCorrectionOfWhatTheArchiveVouchedFor is a change, although the ledger has no earlier verification.
 func TestCorrectionOfWhatTheArchiveVouchedFor(t *testing.T) {
 	first, revised := order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"}
 	opened := startOf(1).Add(48 * time.Hour)

@@ -19,9 +19,9 @@ func Rows(results []season.Result) []ledger.Row {
 }
 
 // Whole returns the rows with the details that a source has of the same drivers. Times and gaps come only
-// from rows that both have on the same place: after a penalty, the source's belong to another classification.
+// from rows with the same place in both: after a penalty, the source's belong to another classification.
 func (r *Round) Whole(rows []ledger.Row, source []season.Result) []ledger.Row {
-	of := map[season.DriverID][]*season.Result{} // several of a driver who drove several cars
+	of := map[season.DriverID][]*season.Result{} // several of a driver with several cars
 	for i := range source {
 		of[source[i].Driver] = append(of[source[i].Driver], &source[i])
 	}
@@ -62,7 +62,7 @@ func (r *Round) Whole(rows []ledger.Row, source []season.Result) []ledger.Row {
 	return whole
 }
 
-// fill sets the details that the rows leave open from those of whole, which has the same rows.
+// fill sets the missing details of the rows from whole, which has the same rows.
 func fill(rows, whole []ledger.Row) []ledger.Row {
 	filled := slices.Clone(rows)
 	for i := range filled {
@@ -76,8 +76,8 @@ func fill(rows, whole []ledger.Row) []ledger.Row {
 	return filled
 }
 
-// Podium returns the drivers on the first three places; where a place was shared the first in
-// the source's order, and nobody where nobody holds it.
+// Podium returns the drivers on the first three places. Of a shared place it returns the first in
+// the source's order; it leaves a place without a driver empty.
 func Podium(rows []ledger.Row) season.Podium {
 	var podium season.Podium
 	for _, row := range rows {
@@ -91,19 +91,19 @@ func Podium(rows []ledger.Row) season.Podium {
 // Picked returns the podium that a pick predicts.
 func Picked(p *ledger.FrozenPick) season.Podium { return season.Podium{p.P1, p.P2, p.P3} }
 
-// Pair is what two classifications say of one driver.
+// Pair holds a driver's rows in two classifications.
 type Pair struct {
 	Driver season.DriverID
 	Before *ledger.Row // nil: not in it
 	After  *ledger.Row // nil: not in it
 }
 
-// Changed says whether they differ.
+// Changed reports whether they differ.
 func (p Pair) Changed() bool {
 	return p.Before == nil || p.After == nil || !p.Before.Same(*p.After)
 }
 
-// Points is by how much the driver's points change.
+// Points returns the change of the driver's points.
 func (p Pair) Points() float64 {
 	var diff float64
 	if p.After != nil {
@@ -115,8 +115,8 @@ func (p Pair) Points() float64 {
 	return diff
 }
 
-// Compare pairs the rows of two classifications: in the order of after, then those that only
-// before has. The rows of a driver who has several are paired in their order.
+// Compare pairs the rows of two classifications: in the order of after, then the rows that only
+// before has. It pairs the rows of a driver with several in their order.
 func Compare(before, after []ledger.Row) []Pair {
 	rest := map[season.DriverID][]*ledger.Row{}
 	for i := range before {
@@ -139,7 +139,7 @@ func Compare(before, after []ledger.Row) []Pair {
 	return pairs
 }
 
-// PlaceAndPoints says what a classification has for a driver; nil: they are not in it.
+// PlaceAndPoints describes a driver's row of a classification; nil: the driver is not in it.
 func PlaceAndPoints(row *ledger.Row) string {
 	switch {
 	case row == nil:
@@ -151,13 +151,13 @@ func PlaceAndPoints(row *ledger.Row) string {
 	}
 }
 
-// TeamPoints is by how much the points of a team change.
+// TeamPoints is the change of a team's points.
 type TeamPoints struct {
 	Team   season.TeamID
 	Points float64
 }
 
-// CompareTeams returns the teams whose points change, who gains most first.
+// CompareTeams returns the teams whose points change, the largest gain first.
 func CompareTeams(before, after []ledger.Row) []TeamPoints {
 	points := map[season.TeamID]float64{}
 	for _, row := range before {

@@ -11,10 +11,10 @@ import (
 	"gridcast/builder/season"
 )
 
-// Decision is something that an operator can decide about a round.
+// Decision is a decision of an operator about a round.
 type Decision string
 
-// The actions, by the names that the commands have.
+// The decisions, by the names of the commands.
 const (
 	Verify    Decision = "verify"
 	Correct   Decision = "correct"
@@ -25,10 +25,10 @@ const (
 	Release   Decision = "release"
 )
 
-// ErrVouched says that a round is not open to decisions: the archive vouches for its result.
+// ErrVouched means that a round is not open to decisions, because the archive vouches for its result.
 var ErrVouched = errors.New("the archive vouches for its result, which was known before the ledger was opened")
 
-// Allowed returns the actions that the ledger would take now.
+// Allowed returns the decisions that the ledger would accept now.
 func (r *Round) Allowed() []Decision {
 	const reason = "why"
 	other := []ledger.Row{{Driver: "somebody", Team: "else", Position: 1}}
@@ -57,12 +57,12 @@ func (r *Round) Allowed() []Decision {
 	return allowed
 }
 
-// taken says whether the ledger would take the event now.
+// taken reports whether the ledger would accept the event now.
 func (r *Round) taken(e ledger.Event) bool {
 	return r.state.Allows(e, r.view.At) == nil
 }
 
-// advice says what is allowed now.
+// advice lists the allowed decisions.
 func (r *Round) advice() string {
 	allowed := r.Allowed()
 	if len(allowed) == 0 {
@@ -97,9 +97,9 @@ func (r *Round) Vouch(reason string) ledger.Event {
 	return e
 }
 
-// Correct returns the event that makes the rows the next revision of the result, and those of the sprint,
-// of which nil stands for the classification that counts. The event has the details that the rows say, and for
-// the rest those of the source: see Whole.
+// Correct returns the event that makes the rows the next revision of the result, and the sprint rows
+// that of the sprint; nil sprint rows keep the valid classification. The event has the details of the rows, and for
+// the rest the source's: see Whole.
 func (r *Round) Correct(rows, sprint []ledger.Row, reason string) ([]ledger.Event, error) {
 	if reason == "" {
 		return nil, fmt.Errorf("correct %d: a reason is required", r.Session)
@@ -111,7 +111,7 @@ func (r *Round) Correct(rows, sprint []ledger.Row, reason string) ([]ledger.Even
 		return nil, fmt.Errorf("correct %d: %w: the classification is the one that counts", r.Session, ledger.ErrUnchanged)
 	}
 	if sprint == nil && (r.Result == nil || r.Result.Sprint == nil) {
-		sprint = r.SourceSprint() // from now on it counts as it is published
+		sprint = r.SourceSprint() // from now on it counts as published
 	}
 	e := r.Record.Verify(fill(rows, r.Whole(rows, r.Facts.Results)), r.Start, reason)
 	e.Result.Sprint = fill(sprint, r.Whole(sprint, r.Facts.SprintResults))
@@ -147,13 +147,13 @@ func (r *Round) Reinstate(start time.Time, reason string) ([]ledger.Event, error
 	return r.decided(Reinstate, r.Record.Reinstate(start, reason))
 }
 
-// Release returns the event that lets go of a start that a person gave the round: it is again the
-// one that the sources say, and follows them.
+// Release returns the event that releases the start that a person gave the round: from then on the
+// start follows the sources.
 func (r *Round) Release(reason string) ([]ledger.Event, error) {
 	return r.decided(Release, r.Record.Release(r.Start, r.Facts.StartsAt(), reason))
 }
 
-// decided refuses what the ledger cannot know to be wrong.
+// decided refuses events whose fault the ledger cannot know.
 func (r *Round) decided(action Decision, events ...ledger.Event) ([]ledger.Event, error) {
 	if r.Vouched() {
 		return nil, fmt.Errorf("%s %d: %w", action, r.Session, ErrVouched)
@@ -161,22 +161,22 @@ func (r *Round) decided(action Decision, events ...ledger.Event) ([]ledger.Event
 	return events, nil
 }
 
-// Trial returns the ledger's state that the round was made from, and what it would be with the
-// events appended. The error is that of a refused event.
+// Trial returns the ledger's state behind the round, and the state after the
+// events. The error is the reason for refusing an event.
 func (r *Round) Trial(events []ledger.Event) (before, after *ledger.Fold, err error) {
 	after, err = r.state.Trial(r.view.At, events)
 	return r.state, after, err
 }
 
-// Publishable says what of an event's consequence would be wrong where clients see it, with the
+// Publishable returns the fault that clients would see after an event, from the
 // ledger before it and after it; builder.Publishable is one.
 type Publishable func(v *season.View, before, after *ledger.Fold, session int64) error
 
-// Decide appends the events that decide makes of a round, as of v.At. It calls decide again, with the
-// round as it is then, when another process appended first. The error of a refused event
-// names what is allowed instead; of a session key that no known round has, it wraps
-// ledger.ErrUnknownSession. Nothing is appended of whose consequence publishable says that it would
-// be wrong, for the ledger cannot take it back; nil asks nobody.
+// Decide appends the events that decide returns for a round, as of v.At. It calls decide again, with the
+// round at that time, when another process appended first. The error of a refused event
+// names the allowed decisions; for an unknown session key it wraps
+// ledger.ErrUnknownSession. Decide appends nothing for which publishable returns a fault, because
+// the ledger cannot take it back; a nil publishable allows everything.
 func Decide(ctx context.Context, fresh ledger.Fresh, v *season.View, actor string, session int64, publishable Publishable, decide func(*Round) ([]ledger.Event, error)) ([]ledger.Event, error) {
 	var seen *Round
 	events, err := fresh.Append(ctx, v.At, actor, func(s *ledger.Fold) ([]ledger.Event, error) {
@@ -188,7 +188,7 @@ func Decide(ctx context.Context, fresh ledger.Fresh, v *season.View, actor strin
 					return nil, err
 				}
 				before, after, refused := r.Trial(events)
-				if refused == nil && publishable != nil { // else Append refuses it too, and says what is allowed instead
+				if refused == nil && publishable != nil { // otherwise Append refuses it too, and names the allowed decisions
 					if err := publishable(v, before, after, session); err != nil {
 						return nil, fmt.Errorf("%d: nothing is written, for it could not be published: %w", session, err)
 					}

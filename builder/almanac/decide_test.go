@@ -12,7 +12,7 @@ import (
 	"gridcast/builder/ledger"
 )
 
-// deciding is a history whose decisions a test asks about.
+// deciding is a history on which a test makes decisions.
 type deciding struct {
 	*almanactest.History
 	t *testing.T
@@ -104,7 +104,7 @@ func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 	}
 }
 
-// The archive's result of a race before the ledger can be corrected all the same.
+// The archive's result of a race before the ledger can still be corrected.
 func TestCorrectionOfWhatTheArchiveVouchesFor(t *testing.T) {
 	const bahrain = 2024001
 	w := deciding{almanactest.New(t, almanactest.Opened), t}

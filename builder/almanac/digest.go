@@ -18,7 +18,7 @@ import (
 //   - whether the archive vouches for a result;
 //   - the state of each round.
 //
-// Nothing else counts: not the instant, nor the head of the ledger. One program renders seasons with
+// The instant and the head of the ledger do not count. One program renders seasons with
 // equal digests to equal documents.
 func (a *Almanac) Digests() []season.Digest {
 	facts := map[int]season.Digest{}
@@ -47,7 +47,7 @@ func (y *Year) digest(facts season.Digest) season.Digest {
 			Teams   []season.Team
 			Engines []season.Engine
 		}{Session: r.Session, Vouched: r.vouchable(), State: r.State, Record: r.Record}
-		if !r.Vouched() { // a vouched result stands in the facts, and its round has no other record
+		if !r.Vouched() { // a vouched result is part of the facts, and its round has no other record
 			for _, id := range spokenOf(y.Rounds[i : i+1]) {
 				inputs.Drivers = append(inputs.Drivers, r.view.Driver(id))
 			}

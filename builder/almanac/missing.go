@@ -10,7 +10,7 @@ import (
 	"gridcast/builder/season"
 )
 
-// When a fact that has not come is overdue.
+// The waits after which a missing fact is overdue.
 const (
 	qualifyingGrace = 30 * time.Minute    // after the end of qualifying
 	gridBefore      = 30 * time.Minute    // before lights out
@@ -18,16 +18,16 @@ const (
 	resultGrace     = 2 * time.Hour       // after the end of the race
 )
 
-// MissingFact is a fact that the archive should have by now and has not.
+// MissingFact is a fact that the archive should have by now.
 type MissingFact struct {
 	Code    MissingCode // fixed, for programs
-	Since   time.Time   // since when it is overdue, race time
-	Until   time.Time   // when nobody waits for it any more, race time; zero: until it comes
-	Session int64       // the key of the round that it is of; 0: of none in particular
+	Since   time.Time   // overdue since, race time
+	Until   time.Time   // nobody waits for it after this race time; zero: until it comes
+	Session int64       // the key of its round; 0: no particular round
 	Name    string      // of that round
-	Urgent  bool        // the pick or lights out is at stake: somebody has to act now
-	Text    string      // what is missing, for people: a sentence without its full stop
-	Fix     string      // the command that mends it
+	Urgent  bool        // the pick or lights out is at stake: an operator must act now
+	Text    string      // the missing fact, for people: a sentence without its full stop
+	Fix     string      // the command that fixes it
 }
 
 // MissingCode names a kind of missing fact.
@@ -36,22 +36,22 @@ type MissingCode string
 // The kinds of missing facts.
 const (
 	NoFutureRound    MissingCode = "no_future_round"
-	ArchiveOld       MissingCode = "archive_old" // it lacks what a season of this year should have by now
+	ArchiveOld       MissingCode = "archive_old" // it lacks facts that a season of this year should have by now
 	HourUnknown      MissingCode = "hour_unknown"
 	QualifyingMissed MissingCode = "qualifying_overdue"
 	GridMissed       MissingCode = "grid_overdue"
 	ResultMissed     MissingCode = "result_overdue"
 )
 
-// MissingCodes are all kinds of missing facts.
+// MissingCodes lists all kinds of missing facts.
 var MissingCodes = []MissingCode{NoFutureRound, ArchiveOld, HourUnknown, QualifyingMissed, GridMissed, ResultMissed}
 
-// Missing lists what the archive lacks at v.At.
+// Missing lists the facts that the archive lacks at v.At.
 func Missing(v *season.View, s *ledger.Fold) []MissingFact { return MissingBy(v, s, v.At) }
 
-// MissingBy lists what the archive of v will lack at the instant by unless something comes, those of
-// the whole archive first, then by round. Some of it may be overdue from a later instant than v.At
-// on, and some may be so no longer at the instant by.
+// MissingBy lists the facts that the archive of v will lack at the instant by unless they come: first those of
+// the whole archive, then by round. A fact may be overdue only from an instant after v.At
+// on, and may no longer be overdue at the instant by.
 //
 //   - a round to come;
 //   - the calendar of this year, or the results of two races and more;
@@ -61,11 +61,11 @@ func Missing(v *season.View, s *ledger.Fold) []MissingFact { return MissingBy(v,
 //   - the grid, from 30 minutes before the start until then; urgent while no pick is frozen;
 //   - a result, from 2 hours after the end of the race until one is verified.
 //
-// Rounds that are postponed or cancelled lack nothing.
+// Postponed and cancelled rounds lack nothing.
 func MissingBy(v *season.View, s *ledger.Fold, by time.Time) []MissingFact {
 	now := v.At
 	var whole, byRound []MissingFact
-	var last *Round // of those that are on
+	var last *Round // of the rounds that take place
 	var results []*Round
 	coming := false
 	for _, r := range Rounds(v, s, now.UTC().Year()-1) {
@@ -136,9 +136,9 @@ func MissingBy(v *season.View, s *ledger.Fold, by time.Time) []MissingFact {
 	return append(whole, byRound...)
 }
 
-// NextChange is when something about a season is next expected to change. An instant before the
-// almanac's is one at which it should have: it is overdue, and may come at any moment. It is zero if
-// nothing is expected any more, as of a season whose results are all verified. The year 0 stands for
+// NextChange returns the instant at which something about a season is next expected to change. An instant before the
+// almanac's is overdue: the change may come at any moment. It is zero if
+// nothing is expected any more, as of a season with all results verified. The year 0 stands for
 // all seasons and for the calendar that is not known yet.
 func (a *Almanac) NextChange(year int) time.Time {
 	var next time.Time

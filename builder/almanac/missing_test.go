@@ -13,7 +13,7 @@ import (
 	"gridcast/builder/season"
 )
 
-// without returns the world with an archive from which edit has taken something.
+// without returns the world with an archive from which edit has removed facts.
 func (w *world) without(edit func(rounds []season.Round)) *world {
 	w.t.Helper()
 	facts := w.archive.Facts()

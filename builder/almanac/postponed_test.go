@@ -10,7 +10,7 @@ import (
 	"gridcast/builder/ledger"
 )
 
-// The archive says that the second round was held on its date; the ledger says that it was held
+// The archive has the second round on its date; the ledger says that it was held
 // after the third. Its points count from then on, and only then.
 func TestPostponedRoundCountsWhenItIsHeld(t *testing.T) {
 	first, second, third := order{"ann", "bob", "cay", "dan"}, order{"cay", "dan", "ann", "bob"}, order{"bob", "ann", "dan", "cay"}

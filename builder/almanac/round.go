@@ -9,15 +9,15 @@ import (
 	"gridcast/builder/season"
 )
 
-// When a pick is made on qualifying alone: once that has stood for so long, in which penalties are
-// given and the grid may come.
+// The time for which qualifying must be unchanged before a pick is made on it alone. In that time
+// penalties are given and the grid may come.
 const qualifyingStands = 2 * time.Hour
 
-// The distances of what happens to a round from lights out.
+// The distances of a round's events from lights out.
 const (
-	RaceWindow  = 4 * time.Hour   // so long the race counts as live; from then on its result is awaited
-	LastFreeze  = 5 * time.Minute // so long before lights out a pick is made at the latest, with or without a grid
-	weekendLead = 72 * time.Hour  // the race weekend begins so long before
+	RaceWindow  = 4 * time.Hour   // the race counts as live for so long; from then on its result is awaited
+	LastFreeze  = 5 * time.Minute // a pick is made at the latest so long before lights out, with or without a grid
+	weekendLead = 72 * time.Hour  // the race weekend starts so long before
 	weekendTail = 24 * time.Hour  // and ends so long after
 )
 
@@ -25,7 +25,7 @@ const (
 // distance.
 const ScoredCheckpoint = 50
 
-// State is where a round stands.
+// State is the state of a round.
 type State int
 
 // The states of a round.
@@ -38,16 +38,16 @@ const (
 	Cancelled
 )
 
-// Round is one Grand Prix with all that was decided about it.
+// Round is one Grand Prix with all decisions about it.
 type Round struct {
 	Session     int64 // its key
 	Year        int
 	Facts       *season.Round
 	Circuit     season.Circuit
-	Start       time.Time // lights out as valid now; assumed if Provisional
+	Start       time.Time // the valid lights out; assumed if Provisional
 	Provisional bool      // no source names the hour
 	State       State
-	Record      ledger.RoundRecord     // what the ledger says of it
+	Record      ledger.RoundRecord     // the ledger's record of it
 	Pick        *ledger.FrozenPick     // nil before it is frozen
 	LivePick    *ledger.FrozenPick     // the one that is scored
 	Result      *ledger.Classification // verified, nil before
@@ -74,14 +74,14 @@ func (r *Round) stateAt(now time.Time) State {
 	}
 }
 
-// Off says that the round is postponed or cancelled: nothing falls due for it.
+// Off reports whether the round is postponed or cancelled: then no work is due for it.
 func (r *Round) Off() bool { return r.State == Postponed || r.State == Cancelled }
 
-// FreezeBy is when the pick is frozen at the latest, whatever is known by then.
+// FreezeBy returns the latest instant of the freeze, with the facts known by then.
 func (r *Round) FreezeBy() time.Time { return r.Start.Add(-LastFreeze) }
 
-// StoodBy is when a pick is made on qualifying alone, if the grid has not come by then. Qualifying
-// stands from the later of its end and its arrival, which is zero where nothing is known of it.
+// StoodBy returns the instant of a pick on qualifying alone, if the grid has not come by then. Qualifying
+// counts as unchanged from the later of its end and its arrival; the arrival is zero if it is unknown.
 func (r *Round) StoodBy(arrived time.Time) time.Time {
 	since := r.Facts.QualifyingKnownAt()
 	if arrived.After(since) {
@@ -90,8 +90,8 @@ func (r *Round) StoodBy(arrived time.Time) time.Time {
 	return since.Add(qualifyingStands)
 }
 
-// PickDue says whether the pick is to be frozen at the instant of the view: at once on a grid, on
-// qualifying that has stood since it arrived, and at last on whatever is known; never at the start or
+// PickDue reports whether the pick is to be frozen at the instant of the view: at once on a grid, on
+// qualifying that has been unchanged for long enough since its arrival, and at last on the known facts; never at the start or
 // after it.
 func (r *Round) PickDue(arrived time.Time) bool {
 	now := r.view.At
@@ -106,26 +106,26 @@ func (r *Round) PickDue(arrived time.Time) bool {
 	return !now.Before(r.FreezeBy())
 }
 
-// End is when the race ends: it lasts as long as the source says, or usually does, from the
-// start that is valid.
+// End returns the end of the race. It lasts as long as the source says, or the usual time, from the
+// valid start.
 func (r *Round) End() time.Time {
 	return r.Start.Add(r.Facts.ResultKnownAt().Sub(r.Facts.StartsAt()))
 }
 
-// WindowEnd is when a race without a verified result is no longer live: its result is awaited.
+// WindowEnd returns the instant from which a race without a verified result is no longer live, but awaits its result.
 func (r *Round) WindowEnd() time.Time { return r.Start.Add(RaceWindow) }
 
-// Weekend is the time around the race in which news is expected.
+// Weekend returns the time around the race in which news is expected.
 func (r *Round) Weekend() (from, until time.Time) {
 	return r.Start.Add(-weekendLead), r.Start.Add(weekendTail)
 }
 
-// Vouched says that the archive vouches for the result: the race had ended before the ledger
+// Vouched reports whether the archive vouches for the result: the race had ended before the ledger
 // was opened, and nobody has corrected it since.
 func (r *Round) Vouched() bool { return r.Result != nil && r.Record.Result() == nil }
 
-// Source returns the source's present classification; nil if it has none, or if by the start
-// now valid the race has not begun, whatever the source says.
+// Source returns the source's present classification; nil if it has none, or if by the valid
+// start the race has not begun.
 func (r *Round) Source() []ledger.Row {
 	if !r.Facts.Finished() || !r.view.At.After(r.Start) {
 		return nil
@@ -142,8 +142,8 @@ func (r *Round) Valid() []ledger.Row {
 }
 
 // Sprint returns the classification of the weekend's sprint that was verified with the race; nil if
-// none is verified, or there was no sprint. A result of which the ledger holds none, since the archive
-// vouches for it or an earlier release wrote it, has the source's.
+// none is verified, or there was no sprint. If the archive vouches for the result, it is the
+// source's sprint.
 func (r *Round) Sprint() []ledger.Row {
 	switch {
 	case r.Result == nil:
@@ -162,7 +162,7 @@ func (r *Round) SourceSprint() []ledger.Row {
 	return Rows(r.Facts.SprintResults)
 }
 
-// Differs says that the source's present classification, of the race or of the sprint, is not the one
+// Differs reports whether the source's present classification, of the race or of the sprint, differs from the one
 // that counts.
 func (r *Round) Differs() bool {
 	if r.Result == nil || r.Vouched() {
@@ -172,7 +172,7 @@ func (r *Round) Differs() bool {
 	return source != nil && (changed(r.Valid(), source) || sprint != nil && changed(r.Sprint(), sprint))
 }
 
-// PickedFor returns the place on the podium for which the frozen pick has the driver, 0 if for
+// PickedFor returns the driver's place on the podium in the frozen pick, 0 if there is
 // none.
 func (r *Round) PickedFor(driver season.DriverID) int {
 	if r.Pick == nil {
@@ -195,7 +195,7 @@ func (r *Round) Driver(driver season.DriverID) season.Driver { return r.view.Dri
 // Team returns a team of the archive.
 func (r *Round) Team(team season.TeamID) season.Team { return r.view.Team(team) }
 
-// Colour returns a team's colour in the round's season, empty if it is not known.
+// Colour returns a team's colour in the round's season, empty if it is unknown.
 func (r *Round) Colour(team season.TeamID) string {
 	facts, ok := r.view.Season(r.Year)
 	if !ok {
@@ -204,7 +204,7 @@ func (r *Round) Colour(team season.TeamID) string {
 	return facts.Colours[team]
 }
 
-// FindDriver returns the driver of the season whom the text names, by code or by id.
+// FindDriver returns the driver of the season with this code or id.
 func (r *Round) FindDriver(text string) (season.DriverID, error) {
 	codes := r.codes()
 	if _, ok := codes[season.DriverID(text)]; ok {

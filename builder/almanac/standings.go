@@ -9,7 +9,7 @@ import (
 	"gridcast/builder/season"
 )
 
-// Tally is what a competitor has reached in a season.
+// Tally is a competitor's state in a season.
 type Tally struct {
 	Position int // 0 if unranked
 	Points   float64
@@ -18,7 +18,7 @@ type Tally struct {
 }
 
 // DriverStanding is a row of the drivers' championship after the last verified round. Team is
-// that of the driver's latest race.
+// the team of the driver's latest race.
 type DriverStanding struct {
 	Driver season.Driver
 	Team   season.Team
@@ -35,8 +35,8 @@ type ConstructorStanding struct {
 	Tally
 }
 
-// verifiedPrefix returns the rounds, in order of their start, up to the last one for which it
-// and all before it are verified; cancelled and postponed rounds are passed over.
+// verifiedPrefix returns the rounds, in order of their start, up to the last one that is verified
+// together with all before it. It passes over cancelled and postponed rounds.
 func verifiedPrefix(rounds []Round) []*Round {
 	var held []*Round
 	for i := range rounds {
@@ -59,7 +59,7 @@ type constructor struct {
 	engine season.EngineID
 }
 
-// table is a championship while it is worked out: rows in ranking order.
+// table is a championship during its computation: rows in ranking order.
 type table[K comparable] struct {
 	rows []*row[K]
 	by   map[K]*row[K]
@@ -72,13 +72,13 @@ type row[K comparable] struct {
 	finishes [countback]int // races finished in place i+1
 }
 
-// countback is how many places decide between equal points, the most first places first.
+// countback is the number of places that break a tie on points, the most first places first.
 const countback = 30
 
 func newTable[K comparable](cars bool) *table[K] { return &table[K]{by: map[K]*row[K]{}, cars: cars} }
 
-// add appends a row. A competitor may have two: Force India of 2018 is ranked and, for the part
-// of the season from which it was excluded, listed without a rank. What he reaches counts in
+// add appends a row. A competitor may have two rows: Force India of 2018 is ranked and, for the part
+// of the season from which it was excluded, listed without a rank. Its results count in
 // the first.
 func (t *table[K]) add(key K, position int, points float64) {
 	r := &row[K]{key: key, Tally: Tally{Position: position, Points: points}}
@@ -88,7 +88,7 @@ func (t *table[K]) add(key K, position int, points float64) {
 	}
 }
 
-// adjust adds points to a competitor, who joins at the end if he is new and has scored.
+// adjust adds points to a competitor. A new competitor joins at the end after scoring.
 func (t *table[K]) adjust(key K, points float64) {
 	r, ok := t.by[key]
 	if !ok {
@@ -98,7 +98,7 @@ func (t *table[K]) adjust(key K, points float64) {
 	r.Points += points
 }
 
-// rank orders the ranked rows anew by points, then by countback, then as they were, and
+// rank orders the ranked rows again by points, then by countback, then by their earlier order, and
 // leaves the unranked at the end.
 func (t *table[K]) rank() {
 	slices.SortStableFunc(t.rows, func(a, b *row[K]) int {
@@ -125,7 +125,7 @@ func btoi(b bool) int {
 }
 
 // count adds the finishing places of a race. Several drivers may have shared a car, and a driver
-// several cars: a constructor's car counts once, and a driver by the first of his places.
+// several cars: a constructor's car counts once, and a driver by the first place.
 func (t *table[K]) count(c *ledger.Classification, keyOf func(ledger.Row) K) {
 	type finish struct {
 		key K
@@ -153,12 +153,12 @@ func (t *table[K]) count(c *ledger.Classification, keyOf func(ledger.Row) K) {
 }
 
 // adjust brings a table that holds the source's standings after the round base up to the
-// verified rounds. What the source counts in them and is not verified is taken out: a race that
-// the ledger says was not held then. A result that differs from the source's own is put in by
-// its difference in points, a later round that the source has no standings for by its points.
-// Only then is the order worked out anew; otherwise the source's stands.
-// Where points simply add, the sum of the verified classifications counts, whatever the source has
-// made of them: it may be behind its own results.
+// verified rounds. It takes out results of the source that are not verified: a race that
+// the ledger says was not held then. It puts in a result that differs from the source's own by
+// its difference in points, and a later round without the source's standings by its points.
+// Only then does it compute the order again; otherwise the source's order stays.
+// Where points simply add, the sum of the verified classifications counts, and not the source's
+// table, which may lag behind its own results.
 func adjust[K comparable](t *table[K], rounds []Round, verified []*Round, base *Round, add bool, keyOf func(ledger.Row) K) {
 	changed := false
 	for i := range rounds {
@@ -202,14 +202,14 @@ func adjust[K comparable](t *table[K], rounds []Round, verified []*Round, base *
 	}
 }
 
-// pointsAdd reports whether a championship of a year is the sum of what its classifications give:
+// pointsAdd reports whether a championship of a year is the sum of its classifications:
 // since 2010 no result is dropped. Decisions of the stewards took points from two constructors alone:
-// Force India, which began anew in August 2018, and Racing Point, fined 15 points in 2020.
+// Force India, which started again in August 2018, and Racing Point, fined 15 points in 2020.
 func pointsAdd(year int, constructors bool) bool {
 	return year >= 2010 && (!constructors || year != 2018 && year != 2020)
 }
 
-// sum gives every competitor the points of the classifications, and reports whether any had others.
+// sum gives every competitor the points of the classifications, and reports whether any points changed.
 func (t *table[K]) sum(verified []*Round, keyOf func(ledger.Row) K) (changed bool) {
 	points := map[K]float64{}
 	for _, r := range verified {
@@ -229,8 +229,8 @@ func (t *table[K]) sum(verified []*Round, keyOf func(ledger.Row) K) (changed boo
 	return changed
 }
 
-// lastWith returns the verified round that the source holds last among those whose facts have
-// what is asked for, or nil.
+// lastWith returns the latest verified round of the source whose facts have
+// the wanted part, or nil.
 func lastWith(verified []*Round, has func(*season.Round) bool) *Round {
 	var last *Round
 	for _, r := range verified {
@@ -260,8 +260,8 @@ func driverStandings(v *season.View, facts *season.Season, rounds []Round, verif
 	return standings
 }
 
-// latestTeams says for whom each driver drove in his latest race of the rounds given; for whom
-// he last tried, if he never got to race.
+// latestTeams returns each driver's team in the latest race of the given rounds, or, for a driver who
+// never got to race, the team of the last attempt.
 func latestTeams(verified []*Round) map[season.DriverID]season.TeamID {
 	teams, raced := map[season.DriverID]season.TeamID{}, map[season.DriverID]season.TeamID{}
 	for _, r := range verified {

@@ -37,7 +37,7 @@ func wantRows(t *testing.T, what string, got map[season.DriverID]string, want ma
 	}
 }
 
-// A verified result has the whole rows of the source. A correction has the details that it says; the source
+// A verified result has the whole rows of the source. A correction has its own details; the source
 // gives the others, but times and gaps only for drivers whose place is the same in both.
 func TestLedgerHasWholeRows(t *testing.T) {
 	w := almanactest.New(t, almanactest.Opened)
@@ -65,7 +65,7 @@ func TestLedgerHasWholeRows(t *testing.T) {
 	})
 }
 
-// A correction before the source has a result says what it says, and no more.
+// A correction before the source has a result has only its own details.
 func TestCorrectionAheadOfTheSource(t *testing.T) {
 	w := almanactest.New(t, almanactest.Opened)
 	r := w.Round(almanactest.BelgiumStart.Add(time.Hour), almanactest.Belgium)

@@ -1,8 +1,8 @@
 // Package bulk makes the download of a season: a zip of everything published for it, as NDJSON, as CSV
-// and with a description, for whoever wants to compute with it. It is a pure function of the
-// published documents: the same documents give the same bytes, whenever and by whom they are made.
+// and with a description, for computing. It is a pure function of the
+// published documents: equal documents give equal bytes, at any time and on any machine.
 //
-// Facts of sources with non-commercial terms are left out: the rounds that rest on them, and with these
+// It leaves out facts of sources with non-commercial terms: the rounds with such facts, and with these
 // every table that sums up the season.
 package bulk
 
@@ -30,33 +30,33 @@ import (
 // format changes whenever the same documents would give other bytes.
 const format = "bulk-1"
 
-// Season is what the download of a season is made of.
+// Season is the input of a season's download.
 type Season struct {
 	Year    int
 	Without []Borrowed // rounds that are left out, by ascending session key
 }
 
-// Borrowed is a round of which a part came from a source with non-commercial terms.
+// Borrowed is a round with a part from a source with non-commercial terms.
 type Borrowed struct {
 	SessionKey int64
 	GPName     string
 }
 
-// table is a document and the table that is made of it.
+// table is a document and its table.
 type table struct {
 	name    string
 	variant catalog.Variant
 	row     reflect.Type
 	list    bool     // the document is a list of rows, and not one row
-	keys    []string // the columns by which the lists within a row name it
-	sum     bool     // it sums up the season: without one of its rounds it would be wrong
+	keys    []string // the columns by which the lists within a row refer to it
+	sum     bool     // it sums up the season, so it would be wrong without one of its rounds
 }
 
 func listOf[T any](name string, v catalog.Variant, sum bool, keys ...string) table {
 	return table{name: name, variant: v, row: reflect.TypeFor[T](), list: true, sum: sum, keys: keys}
 }
 
-// tables lists what a season has.
+// tables lists the tables of a season.
 func (s Season) tables() []table {
 	of := func(endpoint catalog.Name) catalog.Variant { return catalog.Variant{Endpoint: endpoint, Year: s.Year} }
 	return []table{
@@ -74,7 +74,7 @@ func (s Season) tables() []table {
 	}
 }
 
-// Paths lists the documents that the download is made of, by catalog path. A version may lack some.
+// Paths lists the documents of the download, by catalog path. A version may lack some.
 func (s Season) Paths() []string {
 	var paths []string
 	for _, t := range s.tables() {
@@ -105,8 +105,8 @@ func (s Season) Keys() []int64 {
 	return keys
 }
 
-// Source names what the download is made of, given the SHA-256 of each document that there is, by path:
-// as long as it stays the same, so do the bytes. It is not known beforehand that others give others.
+// Source names the input of a download, given the SHA-256 of each document, by path.
+// Equal names mean equal bytes. Different names may also give equal bytes.
 func (s Season) Source(documents map[string]string) string {
 	h := sha256.New()
 	h.Write(fmt.Appendln(nil, format, s.Year, s.Without))
@@ -125,11 +125,11 @@ var readme string
 
 var readmeTemplate = template.Must(template.New("README.txt").Parse(readme))
 
-// made is the instant of every file in a zip: when it was made is not told, so that it is the same
-// whenever it is.
+// made is the constant instant of every file in a zip, so that the bytes do not depend on the time of
+// the build.
 var made = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Zip makes the download of the documents that there are, by path.
+// Zip makes the download of the existing documents, by path.
 func (s Season) Zip(documents map[string][]byte) ([]byte, error) {
 	var buffer bytes.Buffer
 	archive := zip.NewWriter(&buffer)
@@ -202,7 +202,7 @@ func csvOf(rows [][]string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// read makes of a document its lines, and a sheet of its rows and of each list within them.
+// read turns a document into its lines, and into a sheet of its rows and of each list within them.
 func (s Season) read(t table, body []byte) (lines []byte, sheets []*sheet, err error) {
 	var document wire.Success[json.RawMessage]
 	if err := json.Unmarshal(body, &document); err != nil {
@@ -216,7 +216,7 @@ func (s Season) read(t table, body []byte) (lines []byte, sheets []*sheet, err e
 		}
 	}
 	b := &book{keys: t.keys, sheets: map[string]*sheet{}}
-	b.add(t.name, t.row, reflect.Value{}, nil) // the columns, rows or not
+	b.add(t.name, t.row, reflect.Value{}, nil) // the columns, even without rows
 	for _, row := range rows {
 		value := reflect.New(t.row)
 		if err := json.Unmarshal(row, value.Interface()); err != nil {
@@ -234,7 +234,7 @@ func (s Season) read(t table, body []byte) (lines []byte, sheets []*sheet, err e
 	return lines, sheets, nil
 }
 
-// leavesOut says whether a row is about a round that is left out.
+// leavesOut reports whether a row belongs to a round that is left out.
 func (s Season) leavesOut(row reflect.Value) bool {
 	session := row.FieldByName("SessionKey")
 	return session.IsValid() && slices.ContainsFunc(s.Without, func(b Borrowed) bool { return b.SessionKey == session.Int() })
@@ -272,15 +272,15 @@ func (s *sheet) described() [][]string {
 	return rows
 }
 
-// book makes sheets of values: a column of each scalar, one of each scalar of a struct within, named for
-// both, and a sheet of its own for each list, whose rows begin with the keys of the row they belong to.
+// book makes sheets of values: a column for each scalar, one for each scalar of a nested struct, named after
+// both, and a separate sheet for each list, whose rows start with the keys of their parent row.
 type book struct {
 	keys   []string
 	order  []string
 	sheets map[string]*sheet
 }
 
-// cell is a column and what a row has in it.
+// cell is a column and its value in a row.
 type cell struct {
 	column
 	text string
@@ -365,7 +365,7 @@ func lengthOf(list reflect.Value) int {
 	return list.Len()
 }
 
-// kindOf names the type of a scalar; empty: it is none.
+// kindOf names the type of a scalar; empty: it is no scalar.
 func kindOf(typ reflect.Type) string {
 	switch {
 	case typ == reflect.TypeFor[wire.Instant]():
@@ -386,7 +386,7 @@ func kindOf(typ reflect.Type) string {
 	return ""
 }
 
-// textOf spells a scalar as the documents do; what is not known is empty.
+// textOf formats a scalar like the documents; an unknown value is empty.
 func textOf(value reflect.Value) string {
 	if !value.IsValid() {
 		return ""

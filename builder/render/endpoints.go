@@ -51,7 +51,7 @@ var statuses = map[almanac.State]wire.Status{
 	almanac.Cancelled:      wire.Cancelled,
 }
 
-// Status is how the API names a state.
+// Status returns the API's name of a state.
 func Status(s almanac.State) wire.Status { return statuses[s] }
 
 func calendar(y *almanac.Year) []wire.CalendarEntry {
@@ -124,7 +124,7 @@ func predictions(y *almanac.Year) []wire.PredictionRecord {
 	return records
 }
 
-// predictionsOf is the list for one session key: one record, or none.
+// predictionsOf returns the list for one session key: one record, or none.
 func predictionsOf(a *almanac.Almanac, session int64) []wire.PredictionRecord {
 	r, err := a.Round(session)
 	if err != nil || r.Pick == nil {
@@ -156,7 +156,7 @@ func probabilities(y *almanac.Year) []wire.ProbabilityRecord {
 	return records
 }
 
-// probabilitiesOf is the list for one session key: one record, or none.
+// probabilitiesOf returns the list for one session key: one record, or none.
 func probabilitiesOf(a *almanac.Almanac, session int64) []wire.ProbabilityRecord {
 	r, err := a.Round(session)
 	if err != nil || r.Pick == nil || r.Pick.Chances == nil {

@@ -26,9 +26,9 @@ func Feed(a *almanac.Almanac, f catalog.Feed, generatedAt time.Time) ([]byte, er
 	return nil, fmt.Errorf("render %s: no renderer for this feed", f.Path)
 }
 
-// calendarFeed writes the current season, and those that are known after it, as iCalendar (RFC 5545):
-// an event for each session. The UID is made of the session key and never changes; the SEQUENCE is
-// how often the ledger has moved the round, called it off or put it back.
+// calendarFeed writes the current season, and the known ones after it, as iCalendar (RFC 5545):
+// an event for each session. The UID comes from the session key and never changes; the SEQUENCE is
+// the number of times that the ledger has moved, postponed, cancelled or reinstated the round.
 func calendarFeed(a *almanac.Almanac, generatedAt time.Time) []byte {
 	var c calendarWriter
 	c.line("BEGIN", "VCALENDAR")
@@ -58,7 +58,7 @@ type calendarWriter struct{ bytes.Buffer }
 
 func (c *calendarWriter) line(name, value string) {
 	line := name + ":" + value
-	for room := 75; len(line) > room; room = 74 { // a folded line begins with a space
+	for room := 75; len(line) > room; room = 74 { // a folded line starts with a space
 		cut := room
 		for !utf8.RuneStart(line[cut]) {
 			cut--
@@ -69,7 +69,7 @@ func (c *calendarWriter) line(name, value string) {
 	_, _ = c.WriteString(line + "\r\n")
 }
 
-// icsText escapes what has a meaning in a value.
+// icsText escapes the special characters of a value.
 var icsText = strings.NewReplacer(`\`, `\\`, ";", `\;`, ",", `\,`, "\n", `\n`, "\r", "")
 
 var sessionNames = map[string]string{
@@ -77,7 +77,7 @@ var sessionNames = map[string]string{
 	"sprint_qualifying": "Sprint qualifying", "sprint": "Sprint", "qualifying": "Qualifying", "race": "Race",
 }
 
-// How long a session takes in a calendar.
+// The duration of a session in a calendar.
 const (
 	raceTakes    = 2 * time.Hour
 	sessionTakes = time.Hour
@@ -138,7 +138,7 @@ type atomEntry struct {
 	Summary string   `xml:"summary"`
 }
 
-// feedEntries is how many of the latest changes a feed has.
+// feedEntries is the number of changes in a feed, the latest ones.
 const feedEntries = 100
 
 // changesFeed writes the latest changes as Atom.
@@ -175,8 +175,8 @@ func revisionOf(c *wire.Change) int {
 	return c.New.Revision
 }
 
-// atomID makes an identifier for ever of what it identifies: a UUID of version 8 (RFC 9562), since
-// where the feed is served is not known.
+// atomID makes a permanent identifier: a UUID of version 8 (RFC 9562), because
+// the address of the feed is not known here.
 func atomID(name string) string {
 	sum := sha256.Sum256([]byte("gridcast " + name))
 	id := sum[:16]
@@ -184,7 +184,7 @@ func atomID(name string) string {
 	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
-// title says in a line what has changed.
+// title describes the change in a line.
 func title(c *almanac.Change) string {
 	r := c.Round
 	name := fmt.Sprintf("%s %d", r.Facts.Name, r.Year)

@@ -17,8 +17,8 @@ import (
 	"gridcast/schemas/catalog"
 )
 
-// decided is the small season after somebody has moved its last round twice and cancelled the third;
-// the text of the circuit has everything that must be escaped.
+// decided is the small season after an operator has moved its last round twice and cancelled the third.
+// The text of the circuit has every character that must be escaped.
 func decided() *almanac.Almanac {
 	a := small()
 	rounds := a.Years[1].Rounds
@@ -37,7 +37,7 @@ func decided() *almanac.Almanac {
 	return a
 }
 
-// TestCalendarFeed is read by a parser of others.
+// TestCalendarFeed uses an independent parser.
 func TestCalendarFeed(t *testing.T) {
 	body, err := render.Feed(decided(), catalog.Feeds[0], generated)
 	if err != nil {
@@ -88,7 +88,7 @@ func TestCalendarFeed(t *testing.T) {
 	}
 }
 
-// TestChangesFeed is read by a parser of others.
+// TestChangesFeed uses an independent parser.
 func TestChangesFeed(t *testing.T) {
 	body, err := render.Feed(decided(), catalog.Feeds[1], generated)
 	if err != nil {

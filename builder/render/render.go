@@ -1,5 +1,5 @@
-// Package render turns an almanac into the exact bytes of every catalog variant. It decides nothing
-// about what may be shown; it is a pure function, so that the same almanac gives the same bytes on
+// Package render turns an almanac into the exact bytes of every catalog variant. It makes no decision
+// about publication. It is a pure function, so that the same almanac gives the same bytes on
 // every machine.
 package render
 
@@ -14,7 +14,7 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// Body returns the bytes of a variant as first rendered at generatedAt. Those of /next-race
+// Body returns the bytes of a variant as first rendered at generatedAt. The bytes of /next-race
 // have no instant: the edge completes them for each request.
 func Body(a *almanac.Almanac, v catalog.Variant, generatedAt time.Time) ([]byte, error) {
 	render, ok := renderers[v.Endpoint]
@@ -47,7 +47,7 @@ func Variants(a *almanac.Almanac) []catalog.Variant {
 	})
 }
 
-// speaksOf says whether an endpoint has a body of its own for a round; else it has that of no round.
+// speaksOf reports whether an endpoint has a body of its own for a round; otherwise the round shares one body.
 func speaksOf(endpoint catalog.Name, r *almanac.Round) bool {
 	switch endpoint {
 	case catalog.Predictions, catalog.Probabilities:
@@ -58,8 +58,8 @@ func speaksOf(endpoint catalog.Name, r *almanac.Round) bool {
 	return true
 }
 
-// Derived says that the bodies of an endpoint take more than the almanac: they are made by a job
-// of their own, and Body cannot render them. Data puts what the job made into its envelope.
+// Derived reports whether the bodies of an endpoint need more than the almanac. A separate job
+// makes their data, and Body cannot render them. Data puts the job's data into its envelope.
 func Derived(endpoint catalog.Name) bool {
 	return endpoint == catalog.TrackRecord || endpoint == catalog.TitleOdds
 }
@@ -69,7 +69,7 @@ func Data(data []byte, generatedAt time.Time) ([]byte, error) {
 	return wire.Marshal(wire.Wrap(json.RawMessage(data), generatedAt))
 }
 
-// Known says which seasons the almanac has.
+// Known returns the seasons of the almanac.
 func Known(a *almanac.Almanac) catalog.Known {
 	k := catalog.Known{Current: a.Current}
 	for _, y := range a.Years {
@@ -124,7 +124,7 @@ var (
 	weekendsOfYear      = ofYear(func(y *almanac.Year, _ catalog.Variant) any { return weekends(y) })
 )
 
-// ofYear renders from the season that the variant names.
+// ofYear renders from the season of the variant.
 func ofYear(render func(*almanac.Year, catalog.Variant) any) func(*almanac.Almanac, catalog.Variant) (any, error) {
 	return func(a *almanac.Almanac, v catalog.Variant) (any, error) {
 		y, ok := a.Year(v.Year)

@@ -72,7 +72,7 @@ func small() *almanac.Almanac {
 	}
 }
 
-// The exact bytes of every endpoint: order of members, what is absent, how values look.
+// The exact bytes of every endpoint: order of members, absent values, formats.
 func TestBytes(t *testing.T) {
 	const meta = `,"meta":{"api":"gridcast-v1","generated_at":"2025-06-08T15:00:00+00:00"}}`
 	a := small()
@@ -185,7 +185,7 @@ func TestVariantsAreThoseOfTheCatalog(t *testing.T) {
 	}
 }
 
-// TestRowsAreByPosition although an operator entered them the other way round.
+// TestRowsAreByPosition, although an operator entered them the other way round.
 func TestRowsAreByPosition(t *testing.T) {
 	h := almanactest.New(t, almanactest.Opened)
 	h.Decide(almanactest.BelgiumOver, almanactest.Belgium, func(r *almanac.Round) ([]ledger.Event, error) {

@@ -23,7 +23,7 @@ func results(y *almanac.Year) []wire.ResultRecord {
 	return records
 }
 
-// resultsOf is the list for one session key: one record, or none.
+// resultsOf returns the list for one session key: one record, or none.
 func resultsOf(a *almanac.Almanac, session int64) []wire.ResultRecord {
 	r, err := a.Round(session)
 	if err != nil || r.Result == nil {
@@ -48,14 +48,14 @@ func resultRecord(y *almanac.Year, r *almanac.Round) wire.ResultRecord {
 }
 
 var outcomes = map[season.Outcome]wire.ResultStatus{
-	"": wire.NotClassified, season.NotClassified: wire.NotClassified, // a correction does not say why
+	"": wire.NotClassified, season.NotClassified: wire.NotClassified, // a correction gives no reason
 	season.DidNotFinish: wire.DidNotFinish, season.DidNotStart: wire.DidNotStart, season.Disqualified: wire.Disqualified,
 	season.DidNotQualify: wire.DidNotQualify, season.DidNotPreQualify: wire.DidNotPreQualify,
 	season.DidNotPractise: wire.DidNotPractise, season.ExcludedBeforeStart: wire.Excluded,
 }
 
-// classification lists verified rows by position, those without one last, with the details that the source
-// has of the same drivers.
+// classification lists verified rows by position, those without one last, with the source's details
+// of the same drivers.
 func classification(y *almanac.Year, r *almanac.Round, verified []ledger.Row, source []season.Result) []wire.ResultRow {
 	verified = r.Whole(verified, source)
 	slices.SortStableFunc(verified, func(a, b ledger.Row) int {
@@ -75,7 +75,7 @@ func classification(y *almanac.Year, r *almanac.Round, verified []ledger.Row, so
 	return rows
 }
 
-// role says who decided, without a name: people's are not published.
+// role names the kind of actor, because names of people are not published.
 func role(actor string) string {
 	kind, _, _ := strings.Cut(actor, ":")
 	switch kind {
@@ -93,7 +93,7 @@ func weekends(y *almanac.Year) []wire.Weekend {
 	return records
 }
 
-// weekendsOf is the list for one session key: one record, or none.
+// weekendsOf returns the list for one session key: one record, or none.
 func weekendsOf(a *almanac.Almanac, session int64) []wire.Weekend {
 	r, err := a.Round(session)
 	if err != nil {
@@ -102,8 +102,8 @@ func weekendsOf(a *almanac.Almanac, session int64) []wire.Weekend {
 	return []wire.Weekend{weekend(r)}
 }
 
-// weekend says where and when a round is held. A session whose planned start is not before the
-// race's is left out: the race has been moved, and the source has not said yet when the rest is.
+// weekend describes place and time of a round. It leaves out a session whose planned start is not before the
+// race's: the race has been moved, and the source has no new times for the rest yet.
 func weekend(r *almanac.Round) wire.Weekend {
 	w := wire.Weekend{
 		SessionKey: r.Session, Round: r.Facts.Number, GPName: r.Facts.Name, GPID: string(r.Facts.GrandPrix),
@@ -134,8 +134,8 @@ func weekend(r *almanac.Round) wire.Weekend {
 	return w
 }
 
-// sessionStatus is that of a session before the race: finished once its outcome is known or the race
-// is under way, else that of the weekend.
+// sessionStatus returns the status of a session before the race: finished once its outcome is known or the race
+// is under way, otherwise the weekend's.
 func sessionStatus(r *almanac.Round, kind season.SessionKind) wire.Status {
 	if r.Facts.Held(kind) {
 		return wire.Finished
@@ -152,7 +152,7 @@ var changeKinds = map[almanac.ChangeKind]wire.ChangeKind{
 	almanac.RoundReinstated: wire.RoundReinstated, almanac.ResultRevised: wire.ResultRevised, almanac.PickVoided: wire.PickVoided,
 }
 
-// changes lists what was decided about rounds after they were published, the newest first.
+// changes lists the decisions that changed published rounds, the newest first.
 func changes(a *almanac.Almanac, year int) []wire.Change {
 	list := a.Changes(year)
 	records := make([]wire.Change, 0, len(list))
@@ -166,7 +166,7 @@ func changes(a *almanac.Almanac, year int) []wire.Change {
 		case almanac.ResultRevised:
 			rec.Old, rec.New = &wire.ChangeState{Revision: c.Old.Revision}, &wire.ChangeState{Revision: c.New.Revision}
 			rec.Old.Race, rec.New.Race = changedRows(y, c.Round, c.Old.Rows, c.New.Rows)
-			if c.Old.Sprint != nil && c.New.Sprint != nil { // else it followed the source until then
+			if c.Old.Sprint != nil && c.New.Sprint != nil { // otherwise it followed the source until then
 				rec.Old.Sprint, rec.New.Sprint = changedRows(y, c.Round, c.Old.Sprint, c.New.Sprint)
 			}
 		case almanac.PickVoided:
@@ -182,8 +182,7 @@ func changes(a *almanac.Almanac, year int) []wire.Change {
 	return records
 }
 
-// changedRows are the rows that differ between two classifications, as the one and as the other has
-// them.
+// changedRows returns the rows that differ between two classifications, from each side.
 func changedRows(y *almanac.Year, r *almanac.Round, before, after []ledger.Row) (old, revised []wire.ChangedRow) {
 	row := func(l *ledger.Row) wire.ChangedRow {
 		return wire.ChangedRow{Position: l.Position, Driver: y.Codes()[l.Driver], Team: r.Team(l.Team).Name, Points: l.Points}

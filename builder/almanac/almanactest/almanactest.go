@@ -1,4 +1,4 @@
-// Package almanactest gives tests real rounds to decide on: the embedded seasons beside a ledger of
+// Package almanactest gives tests real rounds for decisions: the embedded seasons beside a ledger of
 // their own.
 package almanactest
 
@@ -13,7 +13,7 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// Belgium is the session key of a race with a story, of 2024: Russell won on the road and was
+// Belgium is the session key of an eventful race of 2024: Russell won on the road and was
 // disqualified.
 const Belgium = 2024014
 
@@ -23,8 +23,8 @@ var (
 	Opened       = time.Date(2024, 7, 1, 0, 0, 0, 0, time.UTC) // an instant to open a ledger at
 )
 
-// History is the embedded seasons with a ledger opened at an instant. Like the test that it belongs
-// to it is for one goroutine.
+// History holds the embedded seasons with a ledger opened at an instant. Like its test
+// it is for one goroutine.
 type History struct {
 	Archive *season.Archive
 	Ledger  *ledger.Ledger
@@ -59,7 +59,7 @@ func Fresh(t testing.TB, l *ledger.Ledger) ledger.Fresh {
 	return fresh
 }
 
-// Almanac is what facts and ledger say at an instant.
+// Almanac returns the almanac of facts and ledger at an instant.
 func (h *History) Almanac(at time.Time) *almanac.Almanac {
 	return almanac.Join(h.Archive.AsOf(at), h.Ledger.AsOf(at))
 }
