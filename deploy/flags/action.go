@@ -13,7 +13,7 @@ import (
 
 // Action is for commands that change something.
 type Action struct {
-	By  string `help:"Who does it, for the record. Default: the user of this machine." placeholder:"NAME"`
+	By  string `help:"Your name, for the record. Default: the user of this machine." placeholder:"NAME"`
 	Yes bool   `help:"Do not ask." env:"-"`
 }
 
@@ -70,7 +70,7 @@ func (f *Action) Apply(ctx context.Context, s *terminal.Streams, o *operator.Ope
 	}
 	printPreview(s, p.Preview)
 	if p.Refusal != "" && !request.Force {
-		return operator.Answer{}, fmt.Errorf("%s; --force does it all the same", p.Refusal)
+		return operator.Answer{}, fmt.Errorf("%s; --force applies it nevertheless", p.Refusal)
 	}
 	if p.Question != "" && !f.Yes {
 		if err := s.Confirm(p.Question); err != nil {

@@ -27,10 +27,10 @@ type Builder struct {
 	Storage         `embed:""`
 	Clock           `embed:""`
 	Archive         string        `help:"An archive file to build from; it is put into the store. Default: the one in the store, else the embedded seasons." placeholder:"PATH" type:"path"`
-	Model           string        `help:"What makes the picks: ${enum}. Kept in the store: every scheduler and every later command goes by it, until one is told otherwise." enum:"v2,r2,grid-frequency" default:"v2"`
-	AutoVerifyAfter time.Duration `help:"Verify a result by itself once it has stood unchanged for so long after the end of the race; 0: only an operator does. Kept in the store: every scheduler of it goes by it, until one is told otherwise." default:"0s"`
-	AutoReviseAfter time.Duration `help:"Correct a verified result by itself once the source's other classification has stood for so long; 0: only an operator does. Kept in the store, too." default:"0s"`
-	Headshots       string        `help:"Portraits: a file with an https address, in which {driver}, {code} and {year} are filled in, and below it a line with the identifier of each driver who has one, also of those to come. Kept in the store, too; gridcast settings set --no-headshots takes them away." placeholder:"FILE" type:"path"`
+	Model           string        `help:"The model that makes the picks: ${enum}. The store keeps it for every scheduler and every later command, until it is set again." enum:"v2,r2,grid-frequency" default:"v2"`
+	AutoVerifyAfter time.Duration `help:"Verify a result automatically once it has not changed for this long after the race; 0: only an operator verifies. The store keeps it for every scheduler, until it is set again." default:"0s"`
+	AutoReviseAfter time.Duration `help:"Correct a verified result automatically once the source's new classification has not changed for this long; 0: only an operator corrects. The store keeps it, too." default:"0s"`
+	Headshots       string        `help:"Portraits: a file with an https address that contains {driver}, {code} or {year}, and below it the identifiers of the drivers with a portrait, one a line. The store keeps it; gridcast settings set --no-headshots removes it." placeholder:"FILE" type:"path"`
 }
 
 // Policy returns the rules that the flags set.

@@ -14,8 +14,8 @@ import (
 
 // Console configures the operator's port.
 type Console struct {
-	OperatorListen    string   `help:"Where operators find the console; empty: nowhere. Keep it private: whoever has the token may do everything." default:"127.0.0.1:8090" placeholder:"HOST:PORT"`
-	OperatorTokenFile string   `help:"A file with the token that operators sign in with; made with a new one if it is not there." default:".var/operator-token" placeholder:"FILE" type:"path"`
+	OperatorListen    string   `help:"Address of the console for operators; empty: no console. Keep it private, because the token permits everything." default:"127.0.0.1:8090" placeholder:"HOST:PORT"`
+	OperatorTokenFile string   `help:"A file with the operator's token; the first start creates it." default:".var/operator-token" placeholder:"FILE" type:"path"`
 	Edges             []string `help:"The admin ports of the edges, for the console." placeholder:"URL"`
 }
 

@@ -25,13 +25,13 @@ type Edge struct {
 	CacheDir       string         `help:"Keep a copy of version and keys here, to start from when the storage is down." placeholder:"DIR" type:"path"`
 	TLSCert        string         `help:"Certificate, PEM; read again when it changes." name:"tls-cert" placeholder:"FILE" type:"path"`
 	TLSKey         string         `help:"Key of the certificate, PEM." name:"tls-key" placeholder:"FILE" type:"path"`
-	TrustedProxies []string       `help:"Networks whose X-Forwarded-For is believed, such as 10.0.0.0/8." placeholder:"CIDR"`
-	Tiers          map[string]int `help:"Requests a minute of a tier of keys, where it is not the default; may be repeated. Tell all processes the same." name:"tiers" aliases:"tier" env:"GRIDCAST_TIER" placeholder:"NAME=N"`
+	TrustedProxies []string       `help:"Trust X-Forwarded-For from these networks, such as 10.0.0.0/8." placeholder:"CIDR"`
+	Tiers          map[string]int `help:"Requests a minute of a tier of keys, if not the default; may be repeated. Every process needs the same tiers." name:"tiers" aliases:"tier" env:"GRIDCAST_TIER" placeholder:"NAME=N"`
 	ExpressLane    string         `help:"Answer plain requests below the HTTP server: ${enum}." enum:"on,off" default:"on"`
-	Redis          string         `help:"Count requests over all edges in this Redis; default: each edge for itself." placeholder:"URL"`
-	RedisCA        string         `help:"Certificates of the authorities that may vouch for Redis, PEM; default: the system's." name:"redis-ca" placeholder:"FILE" type:"path"`
+	Redis          string         `help:"Count requests of all edges together in this Redis; default: each edge counts for itself." placeholder:"URL"`
+	RedisCA        string         `help:"Certificates of the authorities for Redis, PEM; default: the system's." name:"redis-ca" placeholder:"FILE" type:"path"`
 	RedisMode      string         `help:"Ask Redis for shares of a limit, or for every request: ${enum}." enum:"lease,strict" default:"lease"`
-	DrainDelay     time.Duration  `help:"Keep accepting this long after a signal, while /readyz says no, for load balancers to notice." default:"0s"`
+	DrainDelay     time.Duration  `help:"Accept connections for this long after a signal, while /readyz fails, so that load balancers notice." default:"0s"`
 }
 
 // Config returns the configuration of the edge.
@@ -89,7 +89,7 @@ func (f *Edge) RedisConfig(log *slog.Logger) (redislimit.Config, error) {
 
 // KeyTiers configures the tiers of keys. Every process needs the same tiers.
 type KeyTiers struct {
-	Tiers map[string]int `help:"Requests a minute of a tier of keys, where it is not the default, as the edges are told; may be repeated." name:"tiers" env:"GRIDCAST_TIER" placeholder:"NAME=N"`
+	Tiers map[string]int `help:"Requests a minute of a tier of keys, if not the default; the same as for the edges; may be repeated." name:"tiers" env:"GRIDCAST_TIER" placeholder:"NAME=N"`
 }
 
 // All returns the default tiers and the configured ones.

@@ -54,7 +54,7 @@ func (f Rounds) complete(ctx context.Context, o *operator.Operator) error {
 	case errors.Is(err, ledger.ErrNotOpened):
 		return fmt.Errorf("%w; gridcast build makes one", err)
 	case errors.Is(err, ledger.ErrKind) && c.IsSystem():
-		return fmt.Errorf("%w; say what time it is there with --race-clock, as the server was told, or with --now", err)
+		return fmt.Errorf("%w; set race time with --race-clock, to the value of the server, or with --now", err)
 	case errors.Is(err, ledger.ErrKind):
 		return fmt.Errorf("%w; leave out --now and --race-clock", err)
 	case err != nil:

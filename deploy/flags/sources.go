@@ -24,9 +24,9 @@ import (
 
 // Sources names the sources of facts.
 type Sources struct {
-	Source      []string `help:"A source of facts: f1db, f1db-release, jolpica or openf1, each also as NAME=URL (https, or http on this machine), f1db-release as NAME=PATH. Given at all, the list is complete, and the first goes first. Default: f1db, for a real ledger. jolpica and openf1, whose terms are non-commercial, are only compared with the others, unless --accept-terms names them." placeholder:"NAME[=URL]" sep:" "`
-	AcceptTerms []string `help:"A source whose non-commercial terms you have read and keep: facts of it may be published. /status says so." placeholder:"NAME" sep:" "`
-	NoSources   bool     `help:"Ask nobody, unless --source is given: facts come by import alone."`
+	Source      []string `help:"A source of facts: f1db, f1db-release, jolpica or openf1, each also as NAME=URL (https, or http on this machine), f1db-release as NAME=PATH. The list replaces the default; an earlier source wins over a later one. Default: f1db, for a real ledger. jolpica and openf1 have non-commercial terms: their facts are only compared with the others, unless --accept-terms names them." placeholder:"NAME[=URL]" sep:" "`
+	AcceptTerms []string `help:"Accept the non-commercial terms of a source: its facts may be published. /status names it." placeholder:"NAME" sep:" "`
+	NoSources   bool     `help:"Poll no source unless --source names one: facts come only by import and by hand."`
 }
 
 // freshFor is how long a source's document counts as fresh. The schedule decides when to poll;
@@ -50,7 +50,7 @@ func (f Sources) Upstreams(real bool, version string) ([]ingest.Source, error) {
 	for _, text := range wanted {
 		name, place, _ := strings.Cut(text, "=")
 		if seen[name] {
-			return nil, terminal.Usagef("--source %s is there twice", name)
+			return nil, terminal.Usagef("--source %s: named twice", name)
 		}
 		seen[name] = true
 		var upstream source.Upstream
@@ -68,7 +68,7 @@ func (f Sources) Upstreams(real bool, version string) ([]ingest.Source, error) {
 			upstream, err = openf1.New(cmp.Or(place, openf1.URL), agent)
 			every = openf1.Every
 		default:
-			err = fmt.Errorf("there is no source %q, only f1db, f1db-release, jolpica and openf1", name)
+			err = fmt.Errorf("unknown source %q: must be f1db, f1db-release, jolpica or openf1", name)
 		}
 		if err != nil {
 			return nil, terminal.Usagef("--source %s: %w", text, err)
@@ -79,7 +79,7 @@ func (f Sources) Upstreams(real bool, version string) ([]ingest.Source, error) {
 	}
 	for _, name := range f.AcceptTerms {
 		if !seen[name] {
-			return nil, terminal.Usagef("--accept-terms %s: no such source is asked; name it with --source too", name)
+			return nil, terminal.Usagef("--accept-terms %s: this source is not polled; name it with --source too", name)
 		}
 	}
 	return sources, nil
@@ -102,8 +102,8 @@ func (f Sources) Ingest(ctx context.Context, b *builder.Builder, real bool, s *t
 
 // Webhooks is for processes that sign and send webhooks.
 type Webhooks struct {
-	WebhookMasterFile       string `help:"A file with the master that the secrets of webhooks are derived from, at least 32 bytes that nobody can guess; the same for every scheduler, and for commands that add webhooks. Make one: (umask 077; openssl rand -base64 32 >FILE)." placeholder:"FILE"`
-	WebhookInsecureLoopback bool   `help:"For tests and demonstrations only: webhooks may go to this machine itself, without TLS too. Whoever may add a webhook can then reach every service here."`
+	WebhookMasterFile       string `help:"A file with the master of the webhooks' secrets, at least 32 random bytes; the same for every scheduler and for commands that add webhooks. Create one: (umask 077; openssl rand -base64 32 >FILE)." placeholder:"FILE"`
+	WebhookInsecureLoopback bool   `help:"For tests and demonstrations only: allow webhooks to this machine itself, also without TLS. The right to add a webhook then opens every service on it."`
 }
 
 // Sender returns the sender of webhooks. It warns on log, which may be nil.

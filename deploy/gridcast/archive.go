@@ -21,9 +21,9 @@ import (
 
 type archiveCmds struct {
 	Import archiveImportCmds `cmd:"" help:"Import facts from a source."`
-	Show   archiveShowCmd    `cmd:"" help:"Show what an archive holds."`
+	Show   archiveShowCmd    `cmd:"" help:"Show the contents of an archive."`
 	List   archiveListCmd    `cmd:"" help:"List the archives that a store has used."`
-	Diff   archiveDiffCmd    `cmd:"" help:"Show what differs between two archives, round by round."`
+	Diff   archiveDiffCmd    `cmd:"" help:"Show the differences between two archives, round by round."`
 	Use    archiveUseCmd     `cmd:"" help:"Build from an archive that the store has used before."`
 }
 
@@ -31,27 +31,26 @@ type archiveImportCmds struct {
 	F1DB importF1DBCmd `cmd:"" name:"f1db" help:"Import an F1DB release, into an archive file or into a store."`
 }
 
-// importF1DBCmd writes an archive file, or puts the archive into a store, whose builders then
-// build from it.
+// importF1DBCmd writes an archive file, or makes the archive the one in use of a store.
 type importF1DBCmd struct {
 	flags.Action         `embed:""`
 	flags.OptionalReason `embed:""`
 	Path                 string `arg:"" help:"f1db-json-splitted.zip, or the folder it unpacks to." type:"path"`
-	Archive              string `help:"Write an archive file, and leave the store alone." placeholder:"FILE" type:"path" env:"-"`
+	Archive              string `help:"Write an archive file instead of changing the store." placeholder:"FILE" type:"path" env:"-"`
 	Store                string `help:"Put the archive into this store." placeholder:"URL"`
-	Force                bool   `help:"Also where results are lost that the archive in use has." env:"-"`
-	From                 int    `help:"First season; default: the first there is." placeholder:"YEAR" env:"-"`
-	To                   int    `help:"Last season; default: the last there is." placeholder:"YEAR" env:"-"`
-	Colours              string `help:"Team colours instead of those that gridcast has: a file with a line such as \"2026 cadillac #444444\" for each." placeholder:"FILE" type:"path" env:"-"`
-	Headshots            string `help:"Portraits: a file with an https address, in which {driver}, {code} and {year} are filled in, and below it a line with the identifier of each driver who has one." placeholder:"FILE" type:"path" env:"-"`
+	Force                bool   `help:"Accept the loss of results that the archive in use has." env:"-"`
+	From                 int    `help:"First season; default: the first in the source." placeholder:"YEAR" env:"-"`
+	To                   int    `help:"Last season; default: the last in the source." placeholder:"YEAR" env:"-"`
+	Colours              string `help:"Team colours that replace gridcast's own: a file with lines such as \"2026 cadillac #444444\"." placeholder:"FILE" type:"path" env:"-"`
+	Headshots            string `help:"Portraits: a file with an https address that contains {driver}, {code} or {year}, and below it the identifiers of the drivers with a portrait, one a line." placeholder:"FILE" type:"path" env:"-"`
 }
 
 func (c *importF1DBCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if c.Archive != "" && s.Given["store"] {
-		return terminal.Usagef("--archive writes a file, --store puts the archive into a store: give one of them")
+		return terminal.Usagef("--archive writes a file, --store changes a store: give one of them")
 	}
 	if c.Archive == "" && c.Store == "" {
-		return terminal.Usagef("say where the archive goes: --archive FILE or --store URL")
+		return terminal.Usagef("the destination is missing: give --archive FILE or --store URL")
 	}
 	looks, err := c.media()
 	if err != nil {
@@ -65,7 +64,7 @@ func (c *importF1DBCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	if err != nil {
 		return err
 	}
-	sum, size, err := c.keep(ctx, s, a, looks.Headshots)
+	sum, size, err := c.save(ctx, s, a, looks.Headshots)
 	if err != nil {
 		return err
 	}
@@ -77,7 +76,7 @@ func (c *importF1DBCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return nil
 }
 
-// media is what gridcast has, overridden by what the files say.
+// media returns the colours and portraits of gridcast, overridden by the files.
 func (c *importF1DBCmd) media() (media.Media, error) {
 	m := media.Default()
 	if c.Colours != "" {
@@ -103,8 +102,8 @@ type imported struct {
 	Bytes  int
 }
 
-// keep writes the archive to where the command line says, and has a store keep where portraits are.
-func (c *importF1DBCmd) keep(ctx context.Context, s *terminal.Streams, a *season.Archive, portraits season.Headshots) (sum string, size int, err error) {
+// save writes the archive to the file or the store, and the portraits to the settings of the store.
+func (c *importF1DBCmd) save(ctx context.Context, s *terminal.Streams, a *season.Archive, portraits season.Headshots) (sum string, size int, err error) {
 	var file bytes.Buffer
 	if err := archive.Encode(&file, a); err != nil {
 		return "", 0, err
@@ -148,7 +147,7 @@ func printImport(s *terminal.Streams, r f1db.Report, sum string, size int) {
 
 type archiveShowCmd struct {
 	Archive string `help:"An archive file; default: the archive in the store, else the embedded seasons." placeholder:"FILE" type:"path" env:"-"`
-	Store   string `help:"Show the archive that a store's builders build from." placeholder:"URL"`
+	Store   string `help:"Show the archive in use of this store." placeholder:"URL"`
 }
 
 // shownSeason is a row of archive show.
@@ -311,7 +310,7 @@ type archiveUseCmd struct {
 	flags.Action         `embed:""`
 	flags.RequiredReason `embed:""`
 	operator.UseArchive  `embed:""`
-	Force                bool `help:"Also where results are lost that the archive in use has." env:"-"`
+	Force                bool `help:"Accept the loss of results that the archive in use has." env:"-"`
 }
 
 func (c *archiveUseCmd) Run(ctx context.Context, s *terminal.Streams) error {

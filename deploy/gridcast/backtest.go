@@ -21,8 +21,8 @@ type backtestCmd struct {
 	From    int    `required:"" help:"First season to score." placeholder:"YEAR" env:"-"`
 	To      int    `required:"" help:"Last season to score." placeholder:"YEAR" env:"-"`
 	Archive string `help:"An archive file; default: the embedded seasons." placeholder:"FILE" type:"path"`
-	Model   string `help:"What makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
-	Basis   string `help:"What is known of the weekend: ${enum}; form is nothing but who takes part." enum:"grid,qualifying,form" default:"grid"`
+	Model   string `help:"The model that makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
+	Basis   string `help:"The known facts of the weekend: ${enum}; form means only the entry list." enum:"grid,qualifying,form" default:"grid"`
 	Plot    string `help:"Write an SVG: reliability, and the log-loss saved against the grid-slot table." placeholder:"FILE.svg" type:"path"`
 	Live    bool   `help:"Score the picks made during the races, by checkpoint; needs --laps."`
 	Laps    string `help:"A folder with lap times as in the Ergast dump." placeholder:"DIR" type:"path"`
@@ -112,7 +112,7 @@ func (c *backtestCmd) live(ctx context.Context, s *terminal.Streams, a *season.A
 	return nil
 }
 
-// gridSlots is the baseline that a model is compared with where there is room for one.
+// gridSlots is the baseline of tables that have room for one.
 const gridSlots = "grid_frequency"
 
 // printBacktest prints the tables of a report. In square brackets are 95 % bootstrap intervals.
@@ -124,7 +124,7 @@ func printBacktest(s *terminal.Streams, r *backtest.Report) {
 	}
 	header := []any{"total", "winner %", "podium %", "exact podium %", "log-loss", "brier", "podium brier", "ece %"}
 	s.PrintTable(header, rows)
-	s.Printf("\nA forecaster who is right about his chances has an ECE of %.1f %% [%.1f, %.1f] in as many races.\n\n",
+	s.Printf("\nOver as many races even a perfectly calibrated model shows an ECE of %.1f %% [%.1f, %.1f].\n\n",
 		r.Calibrated.Mean, r.Calibrated.Interval[0], r.Calibrated.Interval[1])
 	printDifferences(s, r.ModelName, r.Differences)
 	header = []any{"", "races", "winner %", "pole", "podium %", "pole", "log-loss", gridSlots, "brier", gridSlots}
@@ -145,7 +145,7 @@ func printBacktest(s *terminal.Streams, r *backtest.Report) {
 	s.Printf("\n%s\n", terminal.Table([]any{"races", "said %", "won % [95 %]"}, rows))
 }
 
-// printDifferences prints by how much a model is better or worse on the same races.
+// printDifferences prints the differences between a model and the baselines on the same races.
 func printDifferences(s *terminal.Streams, model string, differences map[string]backtest.Difference) {
 	rows := make([][]any, 0, len(differences))
 	for _, name := range slices.Sorted(maps.Keys(differences)) {
@@ -157,7 +157,7 @@ func printDifferences(s *terminal.Streams, model string, differences map[string]
 	s.PrintTable([]any{model + " minus", "winner %", "podium %", "log-loss", "brier", "podium brier"}, rows)
 }
 
-// paired shows a difference, with a star where it is more than noise.
+// paired is a difference for a table, with a star if its interval excludes zero.
 func paired(format string, p backtest.Paired) string {
 	text := fmt.Sprintf(format+" ["+format+", "+format+"]", p.Mean, p.Interval[0], p.Interval[1])
 	if p.Interval[0] > 0 || p.Interval[1] < 0 {

@@ -14,7 +14,7 @@ type buildCmd struct {
 	flags.Builder        `embed:""`
 	flags.Action         `embed:""`
 	flags.OptionalReason `embed:""`
-	Release              bool `help:"End a hold that a rollback has put on publishing; needs --reason." env:"-"`
+	Release              bool `help:"End the hold of publishing after a rollback; needs --reason." env:"-"`
 }
 
 func (c *buildCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -59,7 +59,7 @@ func printOutcome(s *terminal.Streams, o builder.Outcome) {
 		s.Printf("settled    %s %s %s\n", e.Type, sessionCell(e.Session), e.String())
 	}
 	for _, d := range o.Refused {
-		s.Printf("refused    %s stays as it was: %v\n", d.Path, d.Err)
+		s.Printf("refused    %s keeps its earlier bytes: %v\n", d.Path, d.Err)
 	}
 	if o.Unchanged {
 		s.Printf("version %d is up to date: nothing was published\n", o.Version)

@@ -39,8 +39,8 @@ type driversSetCmd struct {
 	flags.ManualReason    `embed:""`
 	File                  string `help:"The drivers' codes in order, as --template writes them; - reads them from standard input." placeholder:"FILE" env:"-"`
 	operator.EnterDrivers `embed:""`
-	Force                 bool `help:"Also when a gate refuses it." env:"-"`
-	Template              bool `help:"Only print what is known, to be put in order and given as --file." env:"-"`
+	Force                 bool `help:"Enter it although a gate refuses it." env:"-"`
+	Template              bool `help:"Only print the known drivers, as a file to put in order for --file." env:"-"`
 }
 
 func (c *driversSetCmd) Run(ctx context.Context, k *kong.Context, s *terminal.Streams) error {
@@ -58,7 +58,7 @@ func (c *driversSetCmd) Run(ctx context.Context, k *kong.Context, s *terminal.St
 	}
 	switch {
 	case (c.File == "") == (c.Text == ""):
-		return terminal.Usagef("give the drivers in order: --file with a code a line, or --order with the codes; --template prints what is known")
+		return terminal.Usagef("give the drivers in order: --file with a code a line, or --order with the codes; --template prints the known ones")
 	case c.File != "":
 		file, err := readFile(c.File)
 		if err != nil {
@@ -111,8 +111,8 @@ func printEntered(s *terminal.Streams, answer operator.Answer) {
 }
 
 type factsCmds struct {
-	List    factsListCmd                                      `cmd:"" help:"List what people entered by hand, and what the sources say of it."`
-	Release manualAction[flags.Manual, operator.ReleaseFacts] `cmd:"" help:"Let go of what was entered by hand: the sources are believed again."`
+	List    factsListCmd                                      `cmd:"" help:"List the facts entered by hand, and whether the sources agree."`
+	Release manualAction[flags.Manual, operator.ReleaseFacts] `cmd:"" help:"Release facts entered by hand: the sources apply again."`
 }
 
 type factsListCmd struct {
@@ -164,10 +164,10 @@ func (c *factsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 			}
 		}
 		listed = append(listed, fact)
-		state := "no source says anything of it"
+		state := "no source has it"
 		switch {
 		case len(fact.Disputed) > 0:
-			state = strings.Join(fact.Disputed, ", ") + " says otherwise"
+			state = strings.Join(fact.Disputed, ", ") + " differs"
 		case len(fact.Confirmed) > 0:
 			state = "confirmed by " + strings.Join(fact.Confirmed, ", ")
 		case fact.Assumed:
@@ -175,7 +175,7 @@ func (c *factsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 		rows = append(rows, []any{fact.SessionKey, fact.GrandPrix, operator.BlockWords[fact.Block], terminal.Time(fact.At), fact.By, fact.Reason, state})
 	}
-	s.PrintList(listed, "nobody has entered facts by hand", []any{"session", "round", "what", "entered", "by", "because", "sources"}, rows)
+	s.PrintList(listed, "no facts are entered by hand", []any{"session", "round", "what", "entered", "by", "because", "sources"}, rows)
 	return nil
 }
 
@@ -188,9 +188,9 @@ type calendarImportCmd struct {
 	flags.Action       `embed:""`
 	flags.ManualReason `embed:""`
 	File               string `arg:"" optional:"" help:"The calendar (.csv or .ics); - reads it from standard input." placeholder:"FILE"`
-	Year               int    `help:"The season of --template; default: that of now." env:"-"`
-	Force              bool   `help:"Also when a gate refuses it." env:"-"`
-	Template           bool   `help:"Only print the calendar as it is known, as a table to be changed and imported." env:"-"`
+	Year               int    `help:"The season of --template; default: the current one." env:"-"`
+	Force              bool   `help:"Enter it although a gate refuses it." env:"-"`
+	Template           bool   `help:"Only print the known calendar, as a table to edit and import." env:"-"`
 }
 
 func (c *calendarImportCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -210,7 +210,7 @@ func (c *calendarImportCmd) Run(ctx context.Context, s *terminal.Streams) error 
 		return nil
 	}
 	if c.File == "" {
-		return terminal.Usagef("name the file of the calendar; --template prints what is known")
+		return terminal.Usagef("name the file of the calendar; --template prints the known calendar")
 	}
 	file, err := readFile(c.File)
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 	"gridcast/scheduler/webhook"
 )
 
-// initCmd sets up a new installation. It takes every flag of serve, and writes them down as the
-// environment of every process to come.
+// initCmd sets up a new installation. It takes every flag of serve and writes an environment file with
+// them for the processes of the installation.
 type initCmd struct {
 	flags.Builder  `embed:""`
 	flags.Edge     `embed:""`
@@ -33,10 +33,10 @@ type initCmd struct {
 	flags.Sources  `embed:""`
 	flags.Webhooks `embed:""`
 	flags.Action   `embed:""`
-	File           string `help:"The environment file that is written." default:"gridcast.env" placeholder:"FILE" type:"path" env:"-"`
-	Client         string `name:"name" help:"The client whom the first key is for." default:"first client" env:"-"`
+	File           string `help:"The environment file to write." default:"gridcast.env" placeholder:"FILE" type:"path" env:"-"`
+	Client         string `name:"name" help:"The client of the first key." default:"first client" env:"-"`
 	KeyTier        string `help:"The tier of the first key." default:"standard" env:"-"`
-	Force          bool   `help:"Replace an environment file that is there." env:"-"`
+	Force          bool   `help:"Replace an existing environment file." env:"-"`
 }
 
 // initialised is the answer of init --json.
@@ -51,7 +51,7 @@ type initialised struct {
 
 func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *terminal.Streams) error {
 	if _, err := os.Stat(c.File); err == nil && !c.Force {
-		return fmt.Errorf("init: %s is there already; --force replaces it, --file writes another", c.File)
+		return fmt.Errorf("init: %s exists already; --force replaces it, --file writes another", c.File)
 	}
 	if term.IsTerminal(int(os.Stdin.Fd())) && !c.Yes && !s.JSON {
 		if err := c.ask(s, os.Stdin, s.Err); err != nil {
@@ -110,11 +110,11 @@ func (c *initCmd) Run(ctx context.Context, k *kong.Context, s *terminal.Streams)
 	if out.TokenFile != "" {
 		key += "\n\nOperators sign in with the token in " + out.TokenFile
 	}
-	s.Printf("%s says what every process is told.\n\n%s\n\nNext:\n\n  %s\n", out.File, key, strings.Join(out.Next, "\n  "))
+	s.Printf("%s configures every process.\n\n%s\n\nNext:\n\n  %s\n", out.File, key, strings.Join(out.Next, "\n  "))
 	return nil
 }
 
-// makeMaster makes the master of webhooks where the flag says, if it is not there.
+// makeMaster creates the master of webhooks in the file of the flag, unless the file exists.
 func (c *initCmd) makeMaster() error {
 	if c.WebhookMasterFile == "" {
 		return nil
@@ -141,7 +141,7 @@ func (c *initCmd) makeMaster() error {
 	return nil
 }
 
-// ask asks for what most installations differ in; an empty answer keeps what is there.
+// ask asks for the values in which installations differ most. An empty answer keeps the default.
 func (c *initCmd) ask(s *terminal.Streams, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	for _, q := range []struct {
@@ -151,7 +151,7 @@ func (c *initCmd) ask(s *terminal.Streams, in io.Reader, out io.Writer) error {
 		{"store", "Where is everything kept? dir:PATH or s3://bucket/prefix?endpoint=URL&region=R", &c.Store},
 		{"listen", "Where is the API served?", &c.Listen},
 		{"redis", "Which Redis counts requests over all edges? redis://host:6379, empty for none", &c.Redis},
-		{"name", "Who is the first client?", &c.Client},
+		{"name", "Name of the first client?", &c.Client},
 	} {
 		if s.Given[q.flag] {
 			continue
@@ -169,18 +169,18 @@ func (c *initCmd) ask(s *terminal.Streams, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// ephemeral are flags that belong on a command line and not in the environment of a service.
+// ephemeral lists flags that have no place in the environment of a service.
 var ephemeral = []string{"json", "archive", "now", "race-clock", "by"}
 
-// write writes the environment file: every variable with its help, those in use as values, the
-// others commented out. Only its owner may read it, since credentials belong there too.
+// write writes the environment file: every variable with its help, commented out if it has its default.
+// Only its owner may read the file, because it holds credentials.
 func (c *initCmd) write(k *kong.Context) error {
 	var text strings.Builder
-	text.WriteString(`# What every process of this gridcast is told: "gridcast edge" and "gridcast scheduler", or
+	text.WriteString(`# The configuration of every process of this gridcast: "gridcast edge" and "gridcast scheduler", or
 # "gridcast serve", which is both. systemd reads this file (EnvironmentFile=), compose too
 # (env_file:), and a shell: set -a; . FILE; set +a. A flag on the command line beats it.
 
-# Credentials of S3-compatible storage. Edges need to read only: give them others than the scheduler.
+# Credentials of S3-compatible storage. Edges only read: give them other credentials than the scheduler.
 #AWS_ACCESS_KEY_ID=''
 #AWS_SECRET_ACCESS_KEY=''
 `)
@@ -195,7 +195,7 @@ func (c *initCmd) write(k *kong.Context) error {
 				mark = ""
 			}
 			if strings.ContainsAny(value, "'\n") {
-				return fmt.Errorf("init: --%s %q: a quote or a line end has no place in an environment file", flag.Name, value)
+				return fmt.Errorf("init: --%s %q: an environment file cannot hold a quote or a line end", flag.Name, value)
 			}
 			fmt.Fprintf(&text, "\n# %s\n%s%s='%s'\n", flag.Help, mark, flag.Envs[0], value)
 		}
@@ -217,7 +217,7 @@ func (c *initCmd) write(k *kong.Context) error {
 	return nil
 }
 
-// environmentValue is the value of a flag as its variable would say it.
+// environmentValue is the value of a flag in the form of its variable.
 func environmentValue(value any, separator rune) string {
 	switch v := value.(type) {
 	case []string:

@@ -14,9 +14,9 @@ import (
 )
 
 type keysCmds struct {
-	Create  keysCreateCmd                    `cmd:"" help:"Create a key; it is shown once."`
+	Create  keysCreateCmd                    `cmd:"" help:"Create a key; the command shows it once."`
 	List    keysListCmd                      `cmd:"" help:"List the keys."`
-	Rotate  storeAction[operator.RotateKey]  `cmd:"" help:"Create a successor of a key; the old one works on for a while."`
+	Rotate  storeAction[operator.RotateKey]  `cmd:"" help:"Create a successor of a key; the old key still works for a while."`
 	Revoke  storeAction[operator.RevokeKey]  `cmd:"" help:"Refuse a key from now on."`
 	Expire  storeAction[operator.ExpireKey]  `cmd:"" help:"Set until when a key is valid."`
 	Origins storeAction[operator.SetOrigins] `cmd:"" help:"Set the browser origins that may use a key."`
@@ -32,7 +32,7 @@ func (c *keysCreateCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	if _, ok := tiers[c.Do.Tier]; !ok {
-		return terminal.Usagef("--tier %q: must be one of %s; --tiers NAME=N or GRIDCAST_TIER adds one, as the edges are told",
+		return terminal.Usagef("--tier %q: must be one of %s; --tiers NAME=N or GRIDCAST_TIER adds one, here and for the edges",
 			c.Do.Tier, strings.Join(tiers.Names(), ", "))
 	}
 	return c.keyAction.Run(ctx, s)

@@ -89,7 +89,7 @@ func (c *ledgerAuditCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return err
 }
 
-// printAudit prints the tables of a report: what it proves, and where it breaks.
+// printAudit prints the report of an audit, and the faults if there are any.
 func printAudit(s *terminal.Streams, r builder.Audit) {
 	closest := time.Duration(-1)
 	for _, p := range r.Picks {
@@ -102,7 +102,7 @@ func printAudit(s *terminal.Streams, r builder.Audit) {
 	if closest >= 0 {
 		s.Printf("closest  %s before lights out\n", closest)
 	}
-	s.Printf("versions %d, whose heads were looked for\nserved   version %d, with %d picks compared\n", r.Versions, r.Current, r.Served)
+	s.Printf("versions %d, with their heads in the ledger\nserved   version %d, with %d picks compared\n", r.Versions, r.Current, r.Served)
 	for _, h := range r.Noted {
 		s.Printf("noted    %s is file %d\n", h.Hash, h.Seq)
 	}

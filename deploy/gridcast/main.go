@@ -1,6 +1,5 @@
-// Command gridcast is the whole service in one binary: a command for each role and for
-// everything an operator does. It is the only place where the roles meet; each command is a
-// file here and does no more than flags, wiring and output.
+// Command gridcast is the whole service in one binary: a command for each server and for each action of
+// operators. A command only reads flags, calls the packages below it, and prints.
 package main
 
 import (
@@ -33,8 +32,8 @@ const (
 )
 
 // cli is the command line. A flag that configures is also an environment variable with the prefix
-// GRIDCAST_, which the flag beats; what a single action needs, such as --yes, --reason or --file, is
-// not: it must be said each time.
+// GRIDCAST_; the flag wins. The flags of a single action, such as --yes, --reason or --file, have no
+// variable, so that nobody confirms an action by accident.
 type cli struct {
 	LogFormat   string           `help:"How servers log: text or json." enum:"text,json" default:"text"`
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version and quit." env:"-"`
@@ -42,40 +41,40 @@ type cli struct {
 
 	Serve      servers.Serve     `cmd:"" help:"Builder, scheduler and edge in one process."`
 	Edge       servers.Edge      `cmd:"" help:"Serve the published version from memory."`
-	Scheduler  servers.Scheduler `cmd:"" help:"Build when something falls due, and show operators the console."`
+	Scheduler  servers.Scheduler `cmd:"" help:"Build versions when they fall due, and serve the console."`
 	Build      buildCmd          `cmd:"" help:"Build and publish once."`
 	Rebuild    rebuildCmd        `cmd:"" help:"Ask the running scheduler to build now; build here where none runs."`
-	Status     doctor.Status     `cmd:"" help:"Say how the service stands, from the store and the edges."`
+	Status     doctor.Status     `cmd:"" help:"Show the state of the service, from the store and the edges."`
 	Replay     replayCmd         `cmd:"" help:"Fill a simulated ledger with the picks and results of past seasons."`
-	Backtest   backtestCmd       `cmd:"" help:"Score a model on past seasons, race by race, as if they were to come."`
-	Source     sourceCmds        `cmd:"" help:"Where facts come from by themselves."`
-	Archive    archiveCmds       `cmd:"" help:"The facts everything is made from."`
+	Backtest   backtestCmd       `cmd:"" help:"Score a model on past seasons, race by race, with only the facts known before each race."`
+	Source     sourceCmds        `cmd:"" help:"The sources of facts."`
+	Archive    archiveCmds       `cmd:"" help:"The facts that every version is built from."`
 	Keys       keysCmds          `cmd:"" help:"API keys of clients."`
 	Operators  operatorsCmds     `cmd:"" help:"People who have a token of their own for the console."`
-	Webhooks   webhooksCmds      `cmd:"" help:"Servers that are told what every published version changes."`
+	Webhooks   webhooksCmds      `cmd:"" help:"Servers that are notified of the changes in every published version."`
 	Results    resultsCmds       `cmd:"" help:"Results that an operator vouches for."`
 	Rounds     roundsCmds        `cmd:"" help:"Rounds that are postponed, cancelled, moved or reinstated."`
 	Snapshots  snapshotCmds      `cmd:"" help:"Published versions."`
 	Settings   settingsCmds      `cmd:"" help:"The rules that every scheduler of a store goes by."`
 	Store      storeCmds         `cmd:"" help:"Copies of everything."`
 	Ledger     ledgerCmds        `cmd:"" help:"The append-only record of picks and results."`
-	Doctor     doctor.Doctor     `cmd:"" help:"Look at everything a server depends on; each problem with the command that mends it."`
+	Doctor     doctor.Doctor     `cmd:"" help:"Check everything that a server depends on; show a command that helps for each problem."`
 	Init       initCmd           `cmd:"" help:"Set up a new installation: environment file, store, first key, token of the operator."`
-	Completion completionCmd     `cmd:"" help:"Print the lines that make a shell complete command lines: source <(gridcast completion bash)."`
+	Completion completionCmd     `cmd:"" help:"Print the setup of shell completion: source <(gridcast completion bash)."`
 	Version    versionCmd        `cmd:"" help:"Print the version."`
 	Facts      factsCmds         `cmd:"" help:"Facts that people entered by hand."`
 	Calendar   calendarCmds      `cmd:"" help:"The calendar of a season, entered by hand."`
-	Entries    entriesCmds       `cmd:"" help:"Who takes part in a round, entered by hand."`
+	Entries    entriesCmds       `cmd:"" help:"The drivers of a round, entered by hand."`
 	Qualifying qualifyingCmds    `cmd:"" help:"The outcome of qualifying, entered by hand."`
 	Grid       gridCmds          `cmd:"" help:"The starting grid, entered by hand."`
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal ends what runs in good order; with the handler gone the second ends it
-	// at once.
+	// The first signal stops the command in order. AfterFunc then removes the handler, so that a
+	// second signal kills the process.
 	context.AfterFunc(ctx, stop)
-	// A line such as GRIDCAST_REDIS= in an environment file says what no line says.
+	// In an environment file an empty line such as GRIDCAST_REDIS= means that the variable is not set.
 	for _, variable := range os.Environ() {
 		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "GRIDCAST_") {
 			_ = os.Unsetenv(name)
@@ -135,7 +134,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintf(stderr, "gridcast: %v\n", err)
 		return exitUsage
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		_, _ = fmt.Fprintln(stderr, "gridcast: stopped by a signal before it was done; what it had written stays, and running it again goes on from there")
+		_, _ = fmt.Fprintln(stderr, "gridcast: a signal stopped the command; its writes so far stay, and running it again continues from there")
 		return exitFailed
 	default:
 		_, _ = fmt.Fprintf(stderr, "gridcast: %v\n", err)
@@ -143,7 +142,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 }
 
-// helpFor is the command whose help says what the command line should be.
+// helpFor is the command to ask for help after a faulty command line.
 func helpFor(err error) string {
 	var parse *kong.ParseError
 	if !errors.As(err, &parse) || parse.Context == nil {

@@ -10,8 +10,8 @@ import (
 )
 
 type operatorsCmds struct {
-	Add    storeAction[operator.AddOperator]    `cmd:"" help:"Give a person a token of their own for the console; it is shown once."`
-	List   operatorsListCmd                     `cmd:"" help:"List those who have a token."`
+	Add    storeAction[operator.AddOperator]    `cmd:"" help:"Give a person a token for the console; the command shows it once."`
+	List   operatorsListCmd                     `cmd:"" help:"List the people with a token."`
 	Revoke storeAction[operator.RevokeOperator] `cmd:"" help:"Refuse a person's token from now on."`
 }
 
@@ -36,6 +36,6 @@ func (c *operatorsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 		rows[i] = []any{terminal.Quoted(p.Name), p.Role, terminal.Time(p.Created), state}
 	}
-	s.PrintList(list, "nobody has a token of their own; gridcast operators add NAME --role operate gives one", []any{"name", "role", "created", "state"}, rows)
+	s.PrintList(list, "no operator has a token; gridcast operators add NAME --role operate creates one", []any{"name", "role", "created", "state"}, rows)
 	return nil
 }

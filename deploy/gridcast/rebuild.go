@@ -58,7 +58,7 @@ func (c *rebuildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return nil
 }
 
-// buildHere builds in this process, since no scheduler runs.
+// buildHere builds in this process, because no scheduler runs.
 func (c *rebuildCmd) buildHere(ctx context.Context, s *terminal.Streams, why string) error {
 	if _, err := fmt.Fprintf(s.Err, "%s: building here\n", why); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (c *rebuildCmd) buildHere(ctx context.Context, s *terminal.Streams, why str
 	return nil
 }
 
-// follow shows the progress of a run and what came of it.
+// follow shows the progress of a run and its outcome.
 func (c *rebuildCmd) follow(ctx context.Context, s *terminal.Streams, client *console.Client, run string) error {
 	bar := s.NewBar()
 	last, err := client.Follow(ctx, run, func(e console.Event) { bar.Show(string(e.Phase), e.Done, e.Total) })
@@ -99,7 +99,7 @@ func (c *rebuildCmd) follow(ctx context.Context, s *terminal.Streams, client *co
 	return nil
 }
 
-// printResultOf prints what a run did: the version, what changed, and when edges served it.
+// printResultOf prints the outcome of a run: the version, its changes, and the delay of each edge.
 func printResultOf(s *terminal.Streams, e console.Event) {
 	r := e.Result
 	s.Printf("%s\n", e.Text)

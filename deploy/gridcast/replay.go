@@ -18,13 +18,13 @@ import (
 type replayCmd struct {
 	flags.Storage `embed:""`
 	Archive       string `help:"An archive file to build from; it is put into the store. Default: the one in the store, else the embedded seasons." placeholder:"PATH" type:"path"`
-	Model         string `help:"What makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
+	Model         string `help:"The model that makes the picks: ${enum}." enum:"v2,r2,grid-frequency" default:"v2"`
 	From          int    `required:"" help:"First season to replay." placeholder:"YEAR" env:"-"`
 	To            int    `required:"" help:"Last season to replay." placeholder:"YEAR" env:"-"`
 }
 
-// known refuses seasons that the archive does not have, before the store becomes a simulated one.
-func (c *replayCmd) known(ctx context.Context, flags *flags.Builder, store blob.Store) error {
+// checkSeasons refuses seasons that the archive lacks, before the store becomes a simulated one.
+func (c *replayCmd) checkSeasons(ctx context.Context, flags *flags.Builder, store blob.Store) error {
 	archives := archive.NewStore(store)
 	if err := flags.PutArchive(ctx, archives); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (c *replayCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	flags := flags.Builder{Archive: c.Archive, Model: c.Model, AutoVerifyAfter: servers.ReplayVerifiesAfter}
-	if err := c.known(ctx, &flags, store); err != nil {
+	if err := c.checkSeasons(ctx, &flags, store); err != nil {
 		return err
 	}
 	b, err := flags.WithoutSettings(ctx, s, store, ledger.Simulated, builder.ReplayFrom(c.From))
@@ -85,7 +85,7 @@ func (c *replayCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return nil
 }
 
-// printRecord prints what a ledger holds, by year.
+// printRecord counts the picks and results of a ledger by year.
 func printRecord(s *terminal.Streams, state *ledger.Fold) {
 	type count struct{ picks, results, hits int }
 	years := map[int]*count{}

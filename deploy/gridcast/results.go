@@ -20,11 +20,11 @@ import (
 )
 
 type resultsCmds struct {
-	List    resultsListCmd    `cmd:"" help:"List the results that wait to be verified, those that the source has otherwise by now, and the last that were verified."`
+	List    resultsListCmd    `cmd:"" help:"List the results to verify, the verified ones from which the source now differs, and the last verified ones."`
 	Show    resultsShowCmd    `cmd:"" help:"Show a classification next to the pick and to the last verified revision."`
 	Verify  resultsVerifyCmd  `cmd:"" help:"Vouch for the source's classification."`
-	Enter   resultsEnterCmd   `cmd:"" help:"Enter the result of a race for which the source has none."`
-	Correct resultsCorrectCmd `cmd:"" help:"Make another revision of a result, or of its sprint; without --file, --order and rulings it is the source's present one."`
+	Enter   resultsEnterCmd   `cmd:"" help:"Enter the result of a race if the source has none."`
+	Correct resultsCorrectCmd `cmd:"" help:"Revise a result or its sprint; without --file, --order and rulings to the source's present classification."`
 }
 
 type resultsListCmd struct {
@@ -46,7 +46,7 @@ type listedResult struct {
 	By         string     `json:"by,omitzero"`
 }
 
-// How a result stands.
+// The states of a result.
 const (
 	noResult      = "no result in the source yet"
 	waiting       = "waiting"
@@ -224,7 +224,7 @@ func classificationTable(r *almanac.Round, shown, other []ledger.Row) string {
 	return terminal.Table([]any{"place", "driver", "name", "team", "points", "picked", "source"}, table)
 }
 
-// printHeading says how a round and its result stand.
+// printHeading prints the state of a round and of its result.
 func printHeading(s *terminal.Streams, r *almanac.Round) {
 	s.Printf("round     %d %s of %d, start %s\nresult    %s\n", r.Session, r.Facts.Name, r.Year, startCell(r), standingOf(r))
 	for _, v := range r.Record.Revisions {
@@ -274,8 +274,8 @@ type resultFlags struct {
 	flags.Action         `embed:""`
 	flags.OptionalReason `embed:""`
 	File                 string `help:"The drivers in finishing order, a code a line as --template writes them, gaps such as +5.2s optional; or the whole classification as JSON, in the form of results show --json." placeholder:"FILE" type:"path" env:"-"`
-	Force                bool   `help:"Also when the race cannot be over yet." env:"-"`
-	Template             bool   `help:"Only print what is known of the result, to be put in order and given as --file." env:"-"`
+	Force                bool   `help:"Enter it although the race cannot be over yet." env:"-"`
+	Template             bool   `help:"Only print the known result, as a file to put in order for --file." env:"-"`
 }
 
 // readFile appends the codes of the file to the order, or sets the document to a classification as JSON.

@@ -15,12 +15,12 @@ import (
 )
 
 type roundsCmds struct {
-	List      roundsListCmd                        `cmd:"" help:"List the rounds of a season and what can be decided about them."`
-	Postpone  roundAction[operator.PostponeRound]  `cmd:"" help:"Take a round off its date; it will be held later."`
-	Cancel    roundAction[operator.CancelRound]    `cmd:"" help:"Call a round off; its pick is void."`
+	List      roundsListCmd                        `cmd:"" help:"List the rounds of a season, and the actions that each allows."`
+	Postpone  roundAction[operator.PostponeRound]  `cmd:"" help:"Postpone a round: it loses its date and will be held later."`
+	Cancel    roundAction[operator.CancelRound]    `cmd:"" help:"Cancel a round; its pick is void."`
 	Move      roundAction[operator.MoveRound]      `cmd:"" help:"Give a round another start, before the one it has."`
-	Reinstate roundAction[operator.ReinstateRound] `cmd:"" help:"Put a postponed or cancelled round back."`
-	Release   roundAction[operator.ReleaseRound]   `cmd:"" help:"Let go of a start that somebody gave a round: it follows the sources again."`
+	Reinstate roundAction[operator.ReinstateRound] `cmd:"" help:"Reinstate a postponed or cancelled round."`
+	Release   roundAction[operator.ReleaseRound]   `cmd:"" help:"Release a start entered by hand: the round follows the sources again."`
 }
 
 type roundsListCmd struct {

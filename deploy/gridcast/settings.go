@@ -12,7 +12,7 @@ import (
 
 type settingsCmds struct {
 	Show settingsShowCmd `cmd:"" help:"Show the settings of the store."`
-	Set  settingsSetCmd  `cmd:"" help:"Change settings of the store: running schedulers go by them at their next look, and every later command too."`
+	Set  settingsSetCmd  `cmd:"" help:"Change settings of the store: running schedulers apply them within seconds, and every later command too."`
 }
 
 type settingsShowCmd struct {
@@ -38,7 +38,7 @@ func (c *settingsShowCmd) Run(ctx context.Context, s *terminal.Streams) error {
 
 type settingsSetCmd struct {
 	storeAction[operator.ChangeSettings] `embed:""`
-	Headshots                            string `help:"Portraits: a file with an https address, in which {driver}, {code} and {year} are filled in, and below it a line with the identifier of each driver who has one." placeholder:"FILE" type:"path" xor:"portraits" env:"-"`
+	Headshots                            string `help:"Portraits: a file with an https address that contains {driver}, {code} or {year}, and below it the identifiers of the drivers with a portrait, one a line." placeholder:"FILE" type:"path" xor:"portraits" env:"-"`
 }
 
 func (c *settingsSetCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -50,7 +50,7 @@ func (c *settingsSetCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		c.Do.Headshots = &portraits
 	}
 	if c.Do == (operator.ChangeSettings{}) {
-		return terminal.Usagef("say what to change: --model, --auto-verify-after, --auto-revise-after, --headshots or --no-headshots; gridcast settings show says how they are")
+		return terminal.Usagef("nothing to change: give --model, --auto-verify-after, --auto-revise-after, --headshots or --no-headshots; gridcast settings show prints the present values")
 	}
 	answer, err := c.apply(ctx, s)
 	if errors.Is(err, operator.ErrSettled) {

@@ -14,11 +14,11 @@ import (
 
 type snapshotCmds struct {
 	List     snapshotsListCmd     `cmd:"" help:"List the versions in the store."`
-	Show     snapshotsShowCmd     `cmd:"" help:"Show what a version holds."`
-	Diff     snapshotsDiffCmd     `cmd:"" help:"Show what differs between two versions, value by value."`
+	Show     snapshotsShowCmd     `cmd:"" help:"Show the contents of a version."`
+	Diff     snapshotsDiffCmd     `cmd:"" help:"Show the differences between two versions, value by value."`
 	Verify   snapshotsVerifyCmd   `cmd:"" help:"Read every object of a version again and compare its hash."`
 	Rollback snapshotsRollbackCmd `cmd:"" help:"Publish an earlier version's content again, and hold publishing."`
-	Prune    snapshotsPruneCmd    `cmd:"" help:"Remove old versions and what no version needs."`
+	Prune    snapshotsPruneCmd    `cmd:"" help:"Remove old versions, and objects that no version needs."`
 }
 
 type snapshotsListCmd struct {
@@ -79,7 +79,7 @@ func (c *snapshotsShowCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		m.Archive, m.Ledger.Kind, m.Ledger.Seq, m.Ledger.Hash)
 	rows := make([][]any, len(m.Entries))
 	for i, e := range m.Entries {
-		gzip := "" // a body that is small has none
+		gzip := "" // a small body is not compressed
 		if size := e.Packed.Size; size > 0 {
 			gzip = strconv.FormatInt(size, 10)
 		}
@@ -117,7 +117,7 @@ func (c *snapshotsDiffCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return nil
 }
 
-// short cuts a value to what fits a table; --json has all of it.
+// short cuts a value to the width of a table; --json has all of it.
 func short(value string) string {
 	const most = 60
 	if runes := []rune(value); len(runes) > most {
@@ -166,7 +166,7 @@ func (c *snapshotsRollbackCmd) Run(ctx context.Context, s *terminal.Streams) err
 
 type snapshotsPruneCmd struct {
 	storeAction[operator.Prune] `embed:""`
-	DryRun                      bool `help:"Only show what would be removed." env:"-"`
+	DryRun                      bool `help:"Only show the objects to remove." env:"-"`
 }
 
 func (c *snapshotsPruneCmd) Run(ctx context.Context, s *terminal.Streams) error {

@@ -21,14 +21,14 @@ import (
 )
 
 type sourceCmds struct {
-	Check  sourceCheckCmd                                       `cmd:"" help:"Say how each source stands and what waits for a person."`
-	Pull   sourcePullCmd                                        `cmd:"" help:"Ask the sources once, now, and take what passes."`
-	Trace  sourceTraceCmd                                       `cmd:"" help:"Say where each part of a round came from."`
-	Accept manualAction[loadedFacts, operator.AcceptChange]     `cmd:"" help:"Let a change through that waits for a person."`
-	Alias  manualAction[flags.Manual, operator.MergeIdentities] `cmd:"" help:"Say that two identities are one: a driver, a team, a circuit or a Grand Prix that sources call otherwise."`
+	Check  sourceCheckCmd                                       `cmd:"" help:"Show the state of each source, and the changes that wait for an operator."`
+	Pull   sourcePullCmd                                        `cmd:"" help:"Poll the sources once, and apply the changes that pass the gates."`
+	Trace  sourceTraceCmd                                       `cmd:"" help:"Show the source of each part of a round."`
+	Accept manualAction[loadedFacts, operator.AcceptChange]     `cmd:"" help:"Accept a change that waits for an operator."`
+	Alias  manualAction[flags.Manual, operator.MergeIdentities] `cmd:"" help:"Merge two identities of a driver, a team, a circuit or a Grand Prix that sources name differently."`
 }
 
-// sourceCmd is what every command of sources is told.
+// sourceCmd is for commands that poll or read sources.
 type sourceCmd struct {
 	flags.Builder `embed:""`
 	flags.Sources `embed:""`
@@ -51,8 +51,8 @@ type sourceCheckCmd struct {
 type checkedSource struct {
 	ingest.PollState
 	Licence   string    `json:"licence,omitzero"`
-	NextStart time.Time `json:"next_start,omitzero"` // of the next race, as it is in use
-	SaysStart time.Time `json:"says_start,omitzero"` // of the same race, as the source has it
+	NextStart time.Time `json:"next_start,omitzero"` // of the next race, in use
+	SaysStart time.Time `json:"says_start,omitzero"` // of the same race, in the source
 }
 
 func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -93,14 +93,14 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		state := "good"
 		switch {
 		case source.Polled.IsZero():
-			state = "never asked; gridcast source pull"
+			state = "never polled; gridcast source pull"
 		case source.Gate != "":
 			state = fmt.Sprintf("held at gate %s: %s", source.Gate, source.Reason)
 		case source.Fault != "":
 			state = fmt.Sprintf("%s, %d times: %s", source.Fault, source.Failures, source.Reason)
 		}
 		rows[i] = []any{
-			source.Source, source.Licence, terminal.Ago(now, source.Answered), source.Revision[:min(12, len(source.Revision))], source.startSays(), len(source.Held), state,
+			source.Source, source.Licence, terminal.Ago(now, source.Answered), source.Revision[:min(12, len(source.Revision))], source.startCell(), len(source.Held), state,
 		}
 	}
 	s.PrintTable([]any{"source", "licence", "answered", "revision", "next start", "wait", "state"}, rows)
@@ -108,9 +108,9 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		s.Printf("\nThe next race, the %s, starts at %s.\n", next.Facts.Name, next.Start.UTC().Format(startLayout))
 	}
 	for _, source := range checked {
-		printChanges(s, "These changes wait for a person (gridcast source accept ID --reason …):", source.Held)
-		printChanges(s, "On these the sources disagree; such a result does not verify itself:", source.Disputed)
-		printChanges(s, "These only this source has, and they are not used (--accept-terms NAME):", source.Unlicensed)
+		printChanges(s, "These changes wait for an operator (gridcast source accept ID --reason …):", source.Held)
+		printChanges(s, "The sources disagree on these; such a result is not verified automatically:", source.Disputed)
+		printChanges(s, "Only this source has these, and its terms forbid their use (--accept-terms NAME accepts the terms):", source.Unlicensed)
 		for _, note := range source.Notes {
 			s.Printf("  %s: %s\n", source.Source, note)
 		}
@@ -121,10 +121,10 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	return nil
 }
 
-// startLayout is how people are told when a race starts.
+// startLayout is the format of a race start.
 const startLayout = "2006-01-02 15:04 UTC"
 
-// nextRace is the next race as it is in use; nil if none is known.
+// nextRace is the next race by the facts in use; nil if none is known.
 func nextRace(b *builder.Builder, facts archive.Stored, now time.Time) *almanac.Round {
 	for _, r := range almanac.Join(facts.Archive.AsOf(now), b.Ledger.Current(now)).Coming() {
 		return r
@@ -132,12 +132,12 @@ func nextRace(b *builder.Builder, facts archive.Stored, now time.Time) *almanac.
 	return nil
 }
 
-// maxApart is how far a source's start may be from the one in use before people are told: hours are
-// given in minutes, and the formation lap takes some.
+// maxApart is the distance between a source's start and the one in use above which the table shows it.
+// Sources round to minutes, and the formation lap takes some.
 const maxApart = 5 * time.Minute
 
-// startSays is when the source has the next race start, and by how much that is not the start in use.
-func (c *checkedSource) startSays() string {
+// startCell is the source's start of the next race, and its distance from the start in use.
+func (c *checkedSource) startCell() string {
 	if c.SaysStart.IsZero() {
 		return ""
 	}
@@ -151,7 +151,7 @@ func (c *checkedSource) startSays() string {
 	return text
 }
 
-// printChanges lists changes with what differs and why they wait.
+// printChanges lists changes with their differences and the reasons to hold them.
 func printChanges(s *terminal.Streams, title string, changes []assemble.Proposal) {
 	if len(changes) == 0 {
 		return
@@ -171,7 +171,7 @@ func printChanges(s *terminal.Streams, title string, changes []assemble.Proposal
 	}
 }
 
-// sourcePullCmd is what a timer runs where no scheduler does.
+// sourcePullCmd polls every source once, for a timer where no scheduler runs.
 type sourcePullCmd struct {
 	sourceCmd `embed:""`
 }
@@ -192,7 +192,7 @@ func (c *sourcePullCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	if len(in.Sources) == 0 {
-		return terminal.Usagef("no source is named: --source NAME[=URL]")
+		return terminal.Usagef("no source is named: give --source NAME[=URL]")
 	}
 	report, err := in.Poll(ctx, now, true)
 	if err != nil {
@@ -217,7 +217,7 @@ func (c *sourcePullCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	for _, event := range report.Events {
 		s.Printf("%s  %d  %s\n", event.Type, event.Session, event)
 	}
-	printChanges(s, "These changes wait for a person (gridcast source accept ID --reason …):", report.Held)
+	printChanges(s, "These changes wait for an operator (gridcast source accept ID --reason …):", report.Held)
 	if !report.Changed && len(faults) == 0 {
 		s.Printf("Nothing new.\n")
 	}
@@ -233,7 +233,7 @@ type sourceTraceCmd struct {
 type tracedBlock struct {
 	Block assemble.Block `json:"block"`
 	ingest.Origin
-	By     string `json:"by,omitzero"` // who entered it by hand, or let go of it
+	By     string `json:"by,omitzero"` // the operator who entered or released it
 	Reason string `json:"reason,omitzero"`
 }
 
@@ -263,7 +263,7 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	for _, block := range assemble.Blocks() {
 		origin, ok := log.Origin(session.Year, session.GrandPrix, block)
 		if !ok {
-			rows = append(rows, []any{block, "the archive that was imported", "", "", ""})
+			rows = append(rows, []any{block, "the imported archive", "", "", ""})
 			continue
 		}
 		row, from, by := tracedBlock{Block: block, Origin: origin}, origin.Source, "the gates"
@@ -274,7 +274,7 @@ func (c *sourceTraceCmd) Run(ctx context.Context, s *terminal.Streams) error {
 			row.By, row.Reason = entry.Actor, entry.Reason
 			from, by = "entered by hand", strings.TrimSuffix(entry.Actor+": "+entry.Reason, ": ")
 			if origin.Released {
-				from = "as before it was entered by hand"
+				from = "the earlier value, after a release"
 			}
 		}
 		traced = append(traced, row)

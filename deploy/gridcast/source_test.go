@@ -178,7 +178,7 @@ func TestStartSays(t *testing.T) {
 		inUse.Add(24 * time.Hour):    "2026-05-04 20:00 UTC, 24h0m0s late",
 	} {
 		c := checkedSource{NextStart: inUse, SaysStart: said}
-		if got := c.startSays(); got != want {
+		if got := c.startCell(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

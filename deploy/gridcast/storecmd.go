@@ -16,11 +16,11 @@ import (
 )
 
 type storeCmds struct {
-	Backup  storeBackupCmd  `cmd:"" help:"Copy everything that the store holds; what is there already is not copied again."`
-	Restore storeRestoreCmd `cmd:"" help:"Put a backup back into a store that was lost."`
+	Backup  storeBackupCmd  `cmd:"" help:"Copy every object of the store that the backup lacks."`
+	Restore storeRestoreCmd `cmd:"" help:"Restore a lost store from a backup."`
 }
 
-// place opens a store that a person names: a URL, or the path of a folder.
+// place opens a store by its URL, or by the path of a folder.
 func place(ctx context.Context, name string, access open.Access) (blob.Store, error) {
 	if !strings.HasPrefix(name, "dir:") && !strings.Contains(name, "://") {
 		name = "dir:" + name
@@ -32,7 +32,7 @@ type storeBackupCmd struct {
 	flags.Storage        `embed:""`
 	flags.Action         `embed:""`
 	flags.OptionalReason `embed:""`
-	To                   string `arg:"" help:"Where to: a folder, or a store as --store names one."`
+	To                   string `arg:"" help:"The destination: a folder, or a store in the form of --store."`
 }
 
 func (c *storeBackupCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -62,9 +62,9 @@ type storeRestoreCmd struct {
 	flags.Storage        `embed:""`
 	flags.Action         `embed:""`
 	flags.OptionalReason `embed:""`
-	From                 string   `arg:"" help:"The backup: a folder, or a store as --store names one."`
+	From                 string   `arg:"" help:"The backup: a folder, or a store in the form of --store."`
 	Above                int64    `help:"The highest version that any edge has served." placeholder:"N" env:"-"`
-	Edges                []string `help:"The admin ports of the edges, which are asked what they have served." placeholder:"URL"`
+	Edges                []string `help:"The admin ports of the edges. The restored version gets a higher number than any that they served." placeholder:"URL"`
 }
 
 func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -102,7 +102,7 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		s.PrintJSON(restored)
 		return nil
 	}
-	s.Printf("%s\nledger   up to file %d\nkept     %d documents that the store had itself\n", done.Text, restored.Ledger.Seq, len(restored.Kept))
+	s.Printf("%s\nledger   up to file %d\nkept     %d documents that the store had already\n", done.Text, restored.Ledger.Seq, len(restored.Kept))
 	for _, lost := range restored.Lost {
 		s.Printf("LOST     %s\n", lost)
 	}

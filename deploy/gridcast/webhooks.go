@@ -14,14 +14,14 @@ import (
 )
 
 type webhooksCmds struct {
-	Add    webhooksAddCmd                        `cmd:"" help:"Tell a server what every published version changes; its secret is shown once."`
-	List   webhooksListCmd                       `cmd:"" help:"List the webhooks and how they stand."`
+	Add    webhooksAddCmd                        `cmd:"" help:"Notify a server of the changes in every published version; the command shows its secret once."`
+	List   webhooksListCmd                       `cmd:"" help:"List the webhooks with their states."`
 	Log    webhooksLogCmd                        `cmd:"" help:"Show the latest attempts of a webhook."`
-	Test   webhookAction[operator.TestWebhook]   `cmd:"" help:"Send a webhook a message that says nothing has changed, once, from this machine."`
-	Pause  webhookAction[operator.PauseWebhook]  `cmd:"" help:"Send a webhook nothing until it is resumed."`
-	Resume webhookAction[operator.ResumeWebhook] `cmd:"" help:"Send to a webhook again, with all that has changed meanwhile."`
-	Rotate webhookAction[operator.RotateWebhook] `cmd:"" help:"Give a webhook another secret; the old one signs too for a while."`
-	Remove webhookAction[operator.RemoveWebhook] `cmd:"" help:"Tell a webhook nothing any more, for ever."`
+	Test   webhookAction[operator.TestWebhook]   `cmd:"" help:"Send a webhook one message without changes, from this machine."`
+	Pause  webhookAction[operator.PauseWebhook]  `cmd:"" help:"Pause a webhook until it is resumed."`
+	Resume webhookAction[operator.ResumeWebhook] `cmd:"" help:"Resume a webhook; its next message lists all changes since the pause."`
+	Rotate webhookAction[operator.RotateWebhook] `cmd:"" help:"Give a webhook another secret; the old one also signs for a while."`
+	Remove webhookAction[operator.RemoveWebhook] `cmd:"" help:"Remove a webhook for ever."`
 }
 
 type webhooksAddCmd struct {
@@ -114,7 +114,7 @@ func (c *webhooksLogCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 		rows[i] = []any{a.At.Format(time.RFC3339), a.Message, about, a.Number, string(a.Outcome), fmt.Sprintf("%d ms", a.Millis), terminal.Time(a.Retry), terminal.Quoted(a.Detail)}
 	}
-	none := fmt.Sprintf("nothing was sent to %s yet; gridcast webhooks test %s tries the way", operator.WebhookHost(*h), h.ID)
+	none := fmt.Sprintf("nothing was sent to %s yet; gridcast webhooks test %s sends a test message", operator.WebhookHost(*h), h.ID)
 	s.PrintList(state.Attempts, none, []any{"at", "message", "about", "attempt", "outcome", "took", "again", "detail"}, rows)
 	return nil
 }

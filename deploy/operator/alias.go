@@ -19,9 +19,9 @@ import (
 type MergeIdentities struct {
 	reasoned
 
-	From string             `arg:"" name:"old" form:"from" help:"The identity that is to be given up: what a source calls it, or called it."`
+	From string             `arg:"" name:"old" form:"from" help:"The identity to replace: the name that a source uses or used."`
 	To   string             `arg:"" name:"new" form:"to" help:"The identity that the archive knows."`
-	Kind assemble.AliasKind `help:"What they are: ${enum}." enum:"driver,team,circuit,round" default:"driver" env:"-"`
+	Kind assemble.AliasKind `help:"The kind of both: ${enum}." enum:"driver,team,circuit,round" default:"driver" env:"-"`
 }
 
 // known lists the identities of a kind that the archive has.

@@ -17,7 +17,7 @@ func minute(t time.Time) string { return t.UTC().Format("2 January 2006 15:04 UT
 
 // CreateKey makes a key for a client. Answer.Secret is the key.
 type CreateKey struct {
-	Client  string   `required:"" name:"name" form:"client" help:"The client the key is for." env:"-"`
+	Client  string   `required:"" name:"name" form:"client" help:"The client of the key." env:"-"`
 	Tier    string   `required:"" help:"One of the tiers: trial, standard, pro, sandbox or one of --tiers." env:"-"`
 	Expires Expiry   `help:"How long the key is valid, such as 36h or 30d; default: for ever." placeholder:"DURATION" env:"-"`
 	Origins []string `name:"origin" form:"origins" help:"A browser origin that may use the key, such as https://example.org; repeat for more. Default: any." env:"-"`

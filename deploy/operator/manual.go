@@ -37,7 +37,7 @@ type ReleaseFacts struct {
 	reasoned
 
 	Key   int64          `arg:"" form:"session" help:"Session key of the round, from facts list."`
-	Block assemble.Block `arg:"" optional:"" help:"What to let go of: ${enum}. Default: all that was entered of the round." enum:",calendar,start,sessions,entries,qualifying,grid" default:""`
+	Block assemble.Block `arg:"" optional:"" help:"The part to release: ${enum}. Default: every part entered by hand." enum:",calendar,start,sessions,entries,qualifying,grid" default:""`
 }
 
 // BlockWords names the blocks of a round for people.

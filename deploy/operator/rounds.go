@@ -48,7 +48,7 @@ type EnterResult struct {
 	reasoned
 
 	Key      int64  `arg:"" form:"session" help:"Session key of the round, from results list."`
-	Order    Codes  `help:"The drivers in finishing order, by code: VER,NOR,RUS. A driver who is not named has no place." placeholder:"CODES" env:"-"`
+	Order    Codes  `help:"The drivers in finishing order, by code: VER,NOR,RUS. Missing drivers have no place." placeholder:"CODES" env:"-"`
 	Document []byte `kong:"-" form:"-"` // the whole classification as JSON, in the form of stewards.ReadClassification
 }
 
@@ -186,10 +186,10 @@ func (d ReleaseRound) look(ctx context.Context, o *Operator) (*Plan, error) {
 // Classification describes a result in one of three ways: a whole document, an order of drivers, or rulings
 // of the stewards. The zero value is the source's present classification of race and sprint.
 type Classification struct {
-	Order       Codes                    `help:"The drivers in finishing order, by code: VER,NOR,RUS. A driver who is not named has no place." placeholder:"CODES" env:"-"`
+	Order       Codes                    `help:"The drivers in finishing order, by code: VER,NOR,RUS. Missing drivers have no place." placeholder:"CODES" env:"-"`
 	Document    []byte                   `kong:"-" form:"-"` // the whole classification as JSON, in the form of stewards.ReadClassification
 	Sprint      bool                     `help:"The order or the rulings are of the weekend's sprint; the race stays as it is." env:"-"`
-	Disqualify  []string                 `help:"A driver who loses their place, by code or id; repeat for more." placeholder:"DRIVER" env:"-"`
+	Disqualify  []string                 `help:"Disqualify a driver, by code or id; repeat for more." placeholder:"DRIVER" env:"-"`
 	TimePenalty map[string]time.Duration `form:"-" help:"A penalty on a driver's time; repeat for more." placeholder:"DRIVER=5s" env:"-"`
 }
 

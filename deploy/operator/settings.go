@@ -20,11 +20,11 @@ var ErrSettled = errors.New("the settings of the store say so already")
 // ChangeSettings changes the rules that every scheduler of the store goes by. A nil field leaves its setting
 // alone.
 type ChangeSettings struct {
-	Model           *string           `help:"What makes the picks from now on: v2, r2, grid-frequency." env:"-"` // of predict.Names
-	AutoVerifyAfter *time.Duration    `form:"verify" unit:"h" help:"How long a classification must have stood to verify by itself; 0: only an operator verifies." env:"-"`
+	Model           *string           `help:"The model that makes the picks from now on: v2, r2, grid-frequency." env:"-"` // of predict.Names
+	AutoVerifyAfter *time.Duration    `form:"verify" unit:"h" help:"Verify a result automatically once it has not changed for this long; 0: only an operator verifies." env:"-"`
 	AutoReviseAfter *time.Duration    `form:"revise" unit:"h" help:"The same for a later correction; 0: only an operator corrects." env:"-"`
 	Headshots       *season.Headshots `kong:"-" form:"-"`
-	NoHeadshots     bool              `form:"headshots" help:"No driver has a portrait, whatever the archive says." xor:"portraits" env:"-"`
+	NoHeadshots     bool              `form:"headshots" help:"Publish no portraits, even if the archive has some." xor:"portraits" env:"-"`
 }
 
 // subject names the settings that are changed, for the audit log.

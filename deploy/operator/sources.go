@@ -38,7 +38,7 @@ func SourcesOf(in *ingest.Ingest) []Source {
 type AcceptChange struct {
 	reasoned
 
-	ID string `arg:"" help:"Of the change, as gridcast source check lists it."`
+	ID string `arg:"" help:"The change's id, from source check."`
 }
 
 // change returns the held change, as of the last poll.

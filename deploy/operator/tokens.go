@@ -78,7 +78,7 @@ func tokenHash(token string) string {
 
 // AddOperator gives a person a token of their own, which is Answer.Secret.
 type AddOperator struct {
-	Name string `arg:"" help:"Who: stands beside every change they make."`
+	Name string `arg:"" help:"The person's name. The logs show it beside each of their changes."`
 	Role Role   `required:"" help:"read: look at everything; operate: carry out every action." enum:"read,operate" env:"-"`
 }
 
@@ -129,7 +129,7 @@ func (d AddOperator) look(ctx context.Context, o *Operator) (*Plan, error) {
 
 // RevokeOperator refuses a person's token from now on.
 type RevokeOperator struct {
-	Name string `arg:"" help:"Whose token, from operators list."`
+	Name string `arg:"" help:"The operator's name, from operators list."`
 }
 
 func (d RevokeOperator) look(ctx context.Context, o *Operator) (*Plan, error) {

@@ -139,7 +139,7 @@ func LoadManifest(ctx context.Context, store blob.Store, version int64) (snapsho
 
 // Prune removes old versions and the objects that no version needs.
 type Prune struct {
-	Keep int `default:"50" help:"How many published versions stay, not counting those that brought nothing but downloads." placeholder:"N" env:"-"`
+	Keep int `default:"50" help:"The number of published versions to keep, besides versions that changed only downloads." placeholder:"N" env:"-"`
 }
 
 func (d Prune) look(ctx context.Context, o *Operator) (*Plan, error) {
@@ -203,7 +203,7 @@ func (d CheckVersion) look(_ context.Context, o *Operator) (*Plan, error) {
 // AuditLedger proves from the store alone that no pick was made late or changed. It changes nothing. If the
 // record does not hold, Apply returns the report with the error.
 type AuditLedger struct {
-	Heads []string `name:"since-head" form:"-" help:"A head noted earlier, the hash of /status or a manifest: must still be part of the record. Repeat for more." placeholder:"HASH"`
+	Heads []string `name:"since-head" form:"-" help:"A head noted earlier, the hash of /status or a manifest: it must still be part of the ledger. Repeat for more." placeholder:"HASH"`
 }
 
 func (d AuditLedger) look(_ context.Context, o *Operator) (*Plan, error) {

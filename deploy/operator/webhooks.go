@@ -44,7 +44,7 @@ func wanted(endpoints []string) string {
 // Answer.Secret.
 type AddWebhook struct {
 	URL       string   `arg:"" help:"Where messages are posted: an https address of the public internet, at port 443 or one from 1024 on."`
-	Endpoints []string `name:"endpoint" help:"What to tell of, such as standings or calendar.ics; repeat for more. Default: everything." env:"-" placeholder:"NAME"` // of webhook.Topics; empty: all
+	Endpoints []string `name:"endpoint" help:"An endpoint to notify of, such as standings or calendar.ics; repeat for more. Default: every endpoint." env:"-" placeholder:"NAME"` // of webhook.Topics; empty: all
 }
 
 func (d AddWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {
@@ -125,7 +125,7 @@ func (o *Operator) loadWebhooks(ctx context.Context) (*[]webhook.Hook, error) {
 // RotateWebhook gives a webhook another secret. Both secrets sign for the grace.
 type RotateWebhook struct {
 	ID    string `arg:"" form:"hook" help:"The webhook's id, from webhooks list."`
-	Grace Span   `default:"24h" unit:"h" help:"How long the old secret signs too." placeholder:"DURATION" env:"-"`
+	Grace Span   `default:"24h" unit:"h" help:"How long the old secret also signs." placeholder:"DURATION" env:"-"`
 }
 
 func (d RotateWebhook) look(ctx context.Context, o *Operator) (*Plan, error) {

@@ -56,7 +56,7 @@ func DemoWeekend(a *season.Archive) (Weekend, error) {
 			return Weekend{year.Year, year.Rounds[n]}, nil
 		}
 	}
-	return Weekend{}, errors.New("the archive has no race weekend of known hours to replay")
+	return Weekend{}, errors.New("the archive has no race weekend with known session times to replay")
 }
 
 // runDemo serves a replayed weekend from a new store.
@@ -303,7 +303,7 @@ func (d banner) String() string {
 		line("  curl -s -H 'X-API-Key: %s' '%s/api/v1/%s'", d.keys[2].key, d.address, path)
 	}
 	line("")
-	line("Or decide as its operator, in another terminal here:")
+	line("Or act as its operator, in another terminal here:")
 	line("")
 	line("  export GRIDCAST_STORE=dir:%s GRIDCAST_RACE_CLOCK='%s'", demoFolder, d.race)
 	line("  export GRIDCAST_OPERATOR_TOKEN_FILE=%s GRIDCAST_OPERATOR_LISTEN=%s", demoToken, d.operatorListen)
@@ -316,7 +316,7 @@ func (d banner) String() string {
 
 // raceOver tells the visitor to verify the result.
 func (d banner) raceOver() string {
-	return fmt.Sprintf("\nThe %s is over, and its result waits for you: verify it at\n\n  %s/#waiting  (sign in with the token in %s)\n\nIf nobody does, it is verified by itself in %s.\n",
+	return fmt.Sprintf("\nThe %s is over, and its result waits for you: verify it at\n\n  %s/#waiting  (sign in with the token in %s)\n\nOtherwise it is verified automatically in %s.\n",
 		d.weekend.Round.Name, d.console, demoToken, time.Duration(float64(d.verifiesAfter)/d.race.Speed()).Round(time.Second))
 }
 
@@ -330,6 +330,6 @@ func (w Weekend) events(verifiesAfter time.Duration) []demoEvent {
 		{w.Round.GridKnownAt(), "qualifying has ended: the pick is frozen and in /next-race"},
 		{w.Round.StartsAt(), "lights out: /calendar says live, /next-race counts down to the next round"},
 		{w.Round.ResultKnownAt(), "the race is over: its result waits for you to verify it, in the console"},
-		{w.Round.ResultKnownAt().Add(verifiesAfter), "the result is verified by itself, if you did not: standings, predictions and accuracy follow"},
+		{w.Round.ResultKnownAt().Add(verifiesAfter), "the result is verified automatically unless you did it: standings, predictions and accuracy follow"},
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// notifyReady tells systemd that the server listens, and once ctx ends that it stops, where a unit
-// of Type=notify asked to be told (sd_notify(3)). Elsewhere it does nothing.
+// notifyReady tells systemd that the server listens, and that it stops when ctx ends, if the unit has
+// Type=notify (sd_notify(3)). Elsewhere it does nothing.
 func notifyReady(ctx context.Context, log *slog.Logger) {
 	address := os.Getenv("NOTIFY_SOCKET") // a path, or @name for an abstract one
 	if address == "" {
