@@ -82,8 +82,8 @@ func quotedText(file, text string) string {
 	return strings.Join(regexp.MustCompile(`"(?:[^"\\\n]|\\.)*"`).FindAllString(text, -1), "\n")
 }
 
-// TestPrometheusSeesAnOutage runs a real Prometheus with the shipped rules, whose waiting times are cut
-// to a second. It fires when the store of a real edge is gone, and when the edge stops.
+// TestPrometheusSeesAnOutage runs a real Prometheus with the shipped rules, with waiting times of a
+// second. It fires when the store of a real edge is gone, and when the edge stops.
 func TestPrometheusSeesAnOutage(t *testing.T) {
 	t.Parallel() // most of it waits
 	prometheus, err := exec.LookPath("prometheus")

@@ -231,9 +231,14 @@ var waitingPage = regexp.MustCompile(`/#waiting (?s:.*) (\w+)\.\n`)
 // none fails, and every body matches its entity tag.
 func TestSwapsUnderLoad(t *testing.T) {
 	const requests, minSwaps, workers, keyCount = 10_000, 10, 16, 200
-	d := startDemo(t, "1", "--archive", seasons(t, 2022, 2026))
-	store := d.store(t)
-	clients := d.manyClients(t, keyCount)
+	store := inDirectory(t)
+	store.build(t, "2024-11-24T05:00:00Z", "--archive", seasons(t, 2022, 2026))
+	created := manyKeys(t, store, keyCount)
+	edge := startServer(t, t.TempDir(), "edge", "--store", store.name, "--now", "2024-11-24T05:00:00Z")
+	clients := make([]*client, keyCount)
+	for i, key := range created {
+		clients[i] = newClient(edge.url, key)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	var swaps atomic.Int64
@@ -279,7 +284,7 @@ func TestSwapsUnderLoad(t *testing.T) {
 var instant = regexp.MustCompile(`"generated_at":"[^"]*"`)
 
 // republish publishes the current version with the drivers' standings as of now. It returns false if
-// the demo has published another version meanwhile.
+// another builder has published meanwhile.
 func republish(t *testing.T, store blob.Store) bool {
 	draft, _ := nextStandings(t, store)
 	publisher := snapshots.Publisher{Store: store}
