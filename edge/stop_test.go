@@ -77,7 +77,7 @@ func drainDelay(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- w.stop() }()
 	w.await("stopping", func() bool { return w.edge.Ready() != nil })
-	if r := w.do("GET", "/readyz"); r.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(r.body), "stopping") {
+	if r := w.do("GET", "/readyz"); r.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(r.body), w.edge.Ready().Error()) {
 		t.Errorf("readyz: got %d %s, want 503", r.StatusCode, r.body)
 	}
 	if r := w.get("/api/v1/calendar"); r.StatusCode != http.StatusOK {

@@ -335,8 +335,8 @@ func TestRedisGone(t *testing.T) {
 				t.Errorf("without Redis: allowed %d, want more on each edge, and at most %d", allowed, 2*perMinute)
 			}
 			for _, source := range sources {
-				if got := source.String(); !strings.Contains(got, "Redis does not answer") {
-					t.Errorf("status says %q", got)
+				if got, want := source.String(), "each edge for itself, because Redis does not answer"; got != want || source.Fault() == "" {
+					t.Errorf("got %q and fault %q, want %q and a fault", got, source.Fault(), want)
 				}
 				if metric(t, source, "gridcast_edge_limit_redis_up") != 0 || metric(t, source, "gridcast_edge_limit_alone_total") == 0 {
 					t.Error("the metrics do not say that Redis is gone")
@@ -344,7 +344,7 @@ func TestRedisGone(t *testing.T) {
 			}
 			redis.start()
 			for _, source := range sources {
-				await(t, "Redis counts again", func() bool { return !strings.Contains(source.String(), "does not answer") })
+				await(t, "Redis counts again", func() bool { return source.Fault() == "" })
 			}
 			c := async(sources[0], "another key", begun())
 			if d := c.Take(time.Now(), perMinute); !d.Allowed || d.Remaining != perMinute-1 {
