@@ -13,17 +13,17 @@ import (
 	"gridcast/builder/ledger"
 )
 
-// ReadClassification reads the whole classification of a race, of its sprint, or of both, in the form of
-// ledger.Classification, as an operator writes it down from the official documents:
+// ReadClassification reads the whole classification of a race, of its sprint, or of both. An operator
+// writes it down from the official documents in the form of ledger.Classification:
 //
 //	{"rows": [{"driver": "NOR", "position": 1, "points": 25}, …, {"driver": "HAM"}], "sprint": […]}
 //
-// What it says nothing of is nil.
+// A session without rows in the document gives nil.
 //
-// A driver is given by code or id. Team and engine may be left out where the driver took part
-// for one only. Every driver who took part has to be there, and nobody else: what is left out by
-// mistake would lose their points. Rows are in the order of the document, those without a
-// place at the end.
+// The document names drivers by code or id. Team and engine may be left out if the driver took part
+// for one only. Every driver of the session must be there, and no other driver, because a row left
+// out by mistake would cost the driver the points. Rows stay in their order, rows without a place at
+// the end.
 func ReadClassification(r *almanac.Round, document []byte) (rows, sprint []ledger.Row, err error) {
 	dec := json.NewDecoder(bytes.NewReader(document))
 	dec.DisallowUnknownFields()
@@ -43,7 +43,8 @@ func ReadClassification(r *almanac.Round, document []byte) (rows, sprint []ledge
 	return c.Rows, c.Sprint, nil
 }
 
-// complete fills in who drove for whom, and wants everybody who took part to be there, if there is anybody.
+// complete fills in teams and engines, and refuses rows without a driver who took part. No rows are
+// complete.
 func (s Session) complete(rows []ledger.Row) error {
 	if len(rows) == 0 {
 		return nil
@@ -66,7 +67,8 @@ func (s Session) complete(rows []ledger.Row) error {
 	return nil
 }
 
-// TookPart returns who took part for whom: by the source's result, else by the entries.
+// TookPart returns a row with driver, team and engine for everybody in the source's result. Without a
+// result it uses the entries.
 func (s Session) TookPart() []ledger.Row {
 	if source := s.source(); source != nil {
 		return source

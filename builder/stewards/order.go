@@ -7,12 +7,12 @@ import (
 	"gridcast/builder/ledger"
 )
 
-// Order returns the classification of a session that has the drivers in this order, by code or id,
-// and everybody else who took part after them without a place. Teams are those for which they
-// took part, points those of their places, as the classification gave them that counts now, or
-// the source's; where there is none yet, as the season gives them for a whole race or a sprint. Nobody is
-// given a point for the fastest lap who had none before: a season that gives one needs the
-// document of the stewards.
+// Order returns the classification of a session with the drivers, by code or id, in this order. All
+// other drivers of the session follow without a place.
+//
+// Points go by place, as in the valid classification or else the source's. Without either they are
+// those of the season for a whole race or a sprint. A new point for the fastest lap does not follow
+// from an order: that needs the document of the stewards.
 func Order(s Session, drivers []string) ([]ledger.Row, error) {
 	if len(drivers) == 0 {
 		return nil, fmt.Errorf("order of %s: name at least the winner", s)
@@ -56,7 +56,7 @@ func (s Session) meant(text string) string {
 	})
 }
 
-// pointsOf tells how the classification of a session gives its points.
+// pointsOf returns the award of points of a session.
 func (s Session) pointsOf(before []ledger.Row) (award, error) {
 	if before == nil {
 		if points := s.scale(); points != nil {

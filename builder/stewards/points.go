@@ -8,13 +8,13 @@ import (
 	"gridcast/builder/season"
 )
 
-// A scale is the points for the first places, given from a season on.
+// scale is the points for the first places from a season on.
 type scale struct {
 	from   int
 	points []float64
 }
 
-// scales are those of races, the latest first.
+// scales holds the scales of races, the latest first.
 var scales = []scale{
 	{2010, []float64{25, 18, 15, 12, 10, 8, 6, 4, 2, 1}},
 	{2003, []float64{10, 8, 6, 5, 4, 3, 2, 1}},
@@ -24,13 +24,13 @@ var scales = []scale{
 	{1950, []float64{8, 6, 4, 3, 2}},
 }
 
-// sprintScales are those of sprints.
+// sprintScales holds the scales of sprints, the latest first.
 var sprintScales = []scale{
 	{2022, []float64{8, 7, 6, 5, 4, 3, 2, 1}},
 	{2021, []float64{3, 2, 1}},
 }
 
-// scale returns the points of the session's season; nil if there are none.
+// scale returns the scale of the session's season, nil if there is none.
 func (s Session) scale() []float64 {
 	of := scales
 	if s.Sprint {
@@ -47,25 +47,25 @@ func (s Session) scale() []float64 {
 // In 2014 the last race counted double; a race that is cut short counts half.
 var factors = []float64{1, 2, 0.5}
 
-// award is how a classification gave its points.
+// award is the rule by which a classification gives its points.
 type award struct {
 	points []float64       // for the first places
-	bonus  season.DriverID // who had bonusPoints more, for the fastest lap; empty if nobody
+	bonus  season.DriverID // has bonusPoints more, for the fastest lap; may be empty
 }
 
 const (
 	bonusPoints = 1
-	bonusPlaces = 10 // only a driver among these keeps it
+	bonusPlaces = 10 // a driver outside these places loses it
 )
 
-// bonusGiven: the fastest lap of a race was worth a point from 2019 to 2024. It was from 1950 to 1959
-// too, but among shared cars and shared laps nothing follows from one classification.
+// bonusGiven reports whether the fastest lap is worth a point, as in races from 2019 to 2024. From 1950
+// to 1959 it was too, but with shared cars and laps nothing follows from one classification.
 func (s Session) bonusGiven() bool { return !s.Sprint && s.Round.Year >= 2019 && s.Round.Year <= 2024 }
 
 var errAward = errors.New("its points do not follow from the places, so that those of a changed order cannot be worked out; give the classification as a file")
 
-// awardOf tells from a classification how it gave its points. Every place has to fit: a season's
-// scale, doubled or halved for the whole race, and one bonus at most.
+// awardOf finds the award that gives a classification its points. Every place must fit the scale of
+// the season, doubled or halved for the whole race, with one bonus at most.
 func (s Session) awardOf(order []ledger.Row) (award, error) {
 	scale := s.scale()
 	for _, factor := range factors {
@@ -80,7 +80,7 @@ func (s Session) awardOf(order []ledger.Row) (award, error) {
 	return award{}, errAward
 }
 
-// fits says whether the award gives the order the points it has, and notes who has the bonus.
+// fits reports whether the award gives the order its points, and sets the driver with the bonus.
 func (a *award) fits(order []ledger.Row, bonus bool) bool {
 	a.bonus = ""
 	for i, row := range order {
@@ -105,8 +105,8 @@ func (a *award) place(i int) float64 {
 	return 0
 }
 
-// give numbers the order anew and gives it its points. Who is disqualified, or falls out of
-// the places that keep it, loses the bonus, and nobody inherits it.
+// give numbers the order from 1 and gives it its points. A driver who is disqualified, or falls behind
+// the last place with a bonus, loses the bonus. No other driver inherits it.
 func (a *award) give(order []ledger.Row) {
 	for i := range order {
 		order[i].Position, order[i].Points = i+1, a.place(i)
@@ -116,8 +116,8 @@ func (a *award) give(order []ledger.Row) {
 	}
 }
 
-// split returns the rows with a place, which have to be in order without a gap and not shared,
-// and the rest, which have to be without points.
+// split returns the rows with a place and the others. Places must be in order without a gap and not
+// shared; the others must have no points.
 func split(rows []ledger.Row) (order, rest []ledger.Row, err error) {
 	for _, row := range rows {
 		switch {

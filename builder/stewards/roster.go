@@ -14,25 +14,25 @@ import (
 	"gridcast/builder/season"
 )
 
-// Roster is who may take part in a round: everybody who was entered in this season or the last, each
-// as in their latest entry.
+// Roster lists the drivers who may take part in a round: the drivers with an entry in this season or
+// the last one, each with the latest entry.
 type Roster struct {
 	Year   int
-	Known  []Starter // those entered in the round first, in the order of their numbers
+	Known  []Starter // the drivers of the round first, by car number
 	Listed bool      // the entries of the round itself are known
 	teams  map[season.TeamID]season.Team
-	ids    map[season.DriverID]bool // everybody who was ever known
+	ids    map[season.DriverID]bool // all drivers of the archive
 }
 
 // Starter is a driver with an entry.
 type Starter struct {
 	season.Entry
 	Code, Name string
-	Entered    bool // in the round; where nobody knows, in the latest one before it
+	Entered    bool // in the round or, if its entries are unknown, in the round before
 }
 
-// NewRoster returns the roster of a round. entries are those of the round where a person has entered
-// them and the view does not show them yet; else nil.
+// NewRoster returns the roster of a round. If a person has entered the entries of the round and the
+// view does not show them yet, the caller passes them as entries, else nil.
 func NewRoster(v *season.View, year int, gp season.GrandPrixID, entries []season.Entry) *Roster {
 	latest := make(map[season.DriverID]season.Entry)
 	var current []season.Entry
@@ -84,28 +84,28 @@ seasons:
 	return roster
 }
 
-// Team returns the name of a team, its identifier if it has none.
+// Team returns the name of a team, or its identifier if it has none.
 func (r *Roster) Team(id season.TeamID) string { return cmp.Or(r.teams[id].Name, string(id)) }
 
-// List is an order of drivers as a person types it.
+// List is an order of drivers from a person.
 type List struct {
 	Placed   []Starter
 	Unplaced []Starter // after a line with a dash: without a place, or from the pit lane
 	New      []season.Driver
 }
 
-// All are the drivers of the list, in its order.
+// All returns the drivers of the list in order.
 func (l *List) All() []Starter { return slices.Concat(l.Placed, l.Unplaced) }
 
-// Read reads an order of drivers. Codes stand with blanks, commas or line breaks between them, and
-// what follows a # is a remark. A line with a dash alone parts those without a place from the rest.
-// Where a driver has another car than in their latest entry, or is new, the line says so:
+// Read reads an order of drivers: codes with blanks, commas or line breaks in between. A # begins a
+// remark. Drivers after a line with a dash have no place. A line of its own gives a driver another
+// car than in the latest entry, or introduces a new driver:
 //
 //	VER
 //	LAW = red-bull, 30
 //	LIN = Arvid Lindblad, GBR, racing-bulls, 41
 //
-// The error names every line that cannot be read, the value, and what is allowed.
+// The error names every faulty line, its value and the allowed values.
 func (r *Roster) Read(text string) (*List, error) {
 	var list List
 	var faults []error
@@ -159,7 +159,8 @@ func (r *Roster) Read(text string) (*List, error) {
 	return &list, errors.Join(faults...)
 }
 
-// Find returns the driver of a code or an identifier. The error suggests whom the text may mean.
+// Find returns the driver with a code or an identifier. The error suggests drivers that the text may
+// mean.
 func (r *Roster) Find(text string) (Starter, error) {
 	for _, s := range r.Known {
 		if strings.EqualFold(s.Code, text) || string(s.Driver) == text {
@@ -197,7 +198,7 @@ var (
 	countryForm = regexp.MustCompile(`^[A-Z]{3}$`)
 )
 
-// assign reads what a line says of a driver: TEAM, TEAM and number, or a new driver.
+// assign reads a line about a driver: a team, a team and a number, or a new driver.
 func (r *Roster) assign(code, is string) (Starter, *season.Driver, error) {
 	parts := strings.Split(is, ",")
 	for i := range parts {
@@ -213,7 +214,7 @@ func (r *Roster) assign(code, is string) (Starter, *season.Driver, error) {
 		if err != nil {
 			return s, nil, err
 		}
-		if !r.ids[d.ID] { // else they come back, and are who they were
+		if !r.ids[d.ID] { // a known driver comes back under the known identifier
 			driver = &d
 		}
 		parts = parts[2:]
@@ -242,8 +243,8 @@ func (r *Roster) assign(code, is string) (Starter, *season.Driver, error) {
 	return s, driver, nil
 }
 
-// introduce makes a driver whom nobody knows. Their identifier is that which F1DB gives: the name in
-// lower case with hyphens, so that they are the same once a source names them.
+// introduce returns a new driver. The identifier is that of F1DB, so that the sources name the same
+// driver later.
 func (r *Roster) introduce(code, name, country string) (season.Driver, error) {
 	country = strings.ToUpper(country)
 	id := season.DriverID(names.Slug(name))
@@ -264,7 +265,7 @@ func (r *Roster) introduce(code, name, country string) (season.Driver, error) {
 	return season.Driver{ID: id, Name: name, FirstName: first, LastName: last, Abbreviation: code, Country: country}, nil
 }
 
-// findTeam returns the team of an identifier or a name, of those with an entry.
+// findTeam returns the team with an identifier or a name. The team must have an entry.
 func (r *Roster) findTeam(text string) (season.TeamID, error) {
 	var all []season.TeamID
 	var known []string // entered in the round
@@ -287,7 +288,7 @@ func (r *Roster) findTeam(text string) (season.TeamID, error) {
 	return "", fmt.Errorf("team %q is not known%s Known are %s", text, cmp.Or(names.DidYouMean(near), "."), strings.Join(known, ", "))
 }
 
-// engineOf is the engine that a team has in the latest entries.
+// engineOf returns the engine of a team in the latest entries.
 func (r *Roster) engineOf(team season.TeamID) season.EngineID {
 	for _, s := range r.Known {
 		if s.Team == team {
@@ -321,7 +322,7 @@ func (r *Roster) Strangers(l *List) []string {
 	return strangers
 }
 
-// Entries are the entries of a list, by car number.
+// Entries returns the entries of a list by car number.
 func (l *List) Entries() []season.Entry {
 	entries := make([]season.Entry, 0, len(l.Placed)+len(l.Unplaced))
 	for _, s := range l.All() {
@@ -331,21 +332,21 @@ func (l *List) Entries() []season.Entry {
 	return entries
 }
 
-// Qualifying is the outcome of qualifying in the order of a list.
+// Qualifying returns a qualifying in the order of a list.
 func (l *List) Qualifying() []season.QualifyingRow {
 	return rows(l, func(s Starter, position int) season.QualifyingRow {
 		return season.QualifyingRow{Driver: s.Driver, Team: s.Team, Position: position}
 	})
 }
 
-// Grid is the starting grid in the order of a list.
+// Grid returns a starting grid in the order of a list.
 func (l *List) Grid() []season.GridSlot {
 	return rows(l, func(s Starter, position int) season.GridSlot {
 		return season.GridSlot{Driver: s.Driver, Team: s.Team, Position: position}
 	})
 }
 
-// rows makes a row of each driver of a list; those without a place have the position 0.
+// rows makes one row for each driver of a list. A driver without a place has the position 0.
 func rows[T any](l *List, row func(s Starter, position int) T) []T {
 	made := make([]T, 0, len(l.Placed)+len(l.Unplaced))
 	for i, s := range l.Placed {
@@ -357,7 +358,7 @@ func rows[T any](l *List, row func(s Starter, position int) T) []T {
 	return made
 }
 
-// letters are the first three letters A to Z of a text.
+// letters returns the first three letters A to Z of a text.
 func letters(text string) string {
 	kept := strings.Map(func(c rune) rune {
 		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {

@@ -1,6 +1,6 @@
-// Package stewards works out what follows from a decision of the stewards after a race or a sprint, and reads
-// the classification that their document holds. It decides nothing by itself: where places and
-// points do not follow from what is known, it asks for the document.
+// Package stewards computes the classification after a decision of the stewards, reads the
+// classification in their document, and reads orders of drivers. If places or points do not follow
+// from the known facts, it asks for the document and guesses nothing.
 package stewards
 
 import (
@@ -14,14 +14,14 @@ import (
 	"gridcast/builder/season"
 )
 
-// Session is what stewards rule on: the race of a round, or its sprint.
+// Session is the race of a round, or its sprint.
 type Session struct {
 	Round  *almanac.Round
 	Sprint bool
 }
 
-// Counts returns the classification that counts now, or the source's if none is verified; nil if there is
-// none at all.
+// Counts returns the valid classification. If none is verified, it returns the source's, which may be
+// nil.
 func (s Session) Counts() []ledger.Row {
 	rows := s.Round.Valid()
 	if s.Sprint {
@@ -33,7 +33,7 @@ func (s Session) Counts() []ledger.Row {
 	return rows
 }
 
-// source returns the source's present classification; nil if it has none.
+// source returns the source's classification, nil if it has none.
 func (s Session) source() []ledger.Row {
 	if s.Sprint {
 		return s.Round.SourceSprint()
@@ -41,7 +41,7 @@ func (s Session) source() []ledger.Row {
 	return s.Round.Source()
 }
 
-// Results returns what the source says of those who took part, times among it.
+// Results returns the source's results, which have times.
 func (s Session) Results() []season.Result {
 	if s.Sprint {
 		return s.Round.Facts.SprintResults
@@ -84,21 +84,21 @@ func (s Session) String() string {
 	return strconv.FormatInt(s.Round.Session, 10)
 }
 
-// Ruling is what the stewards decided after a race or a sprint, in its two common forms.
+// Ruling is a decision of the stewards in its two common forms.
 type Ruling struct {
 	Disqualified []season.DriverID
 	Penalties    map[season.DriverID]time.Duration // added to the time
 }
 
-// Empty says that nothing was decided.
+// Empty reports whether nothing was decided.
 func (u Ruling) Empty() bool { return len(u.Disqualified) == 0 && len(u.Penalties) == 0 }
 
-// Apply returns the classification of a session that follows from the ruling: that which counts now,
-// or the source's if none is verified, with the disqualified at its end without place and points,
-// those with a penalty in the place that their time then gives, and everybody else moved up.
+// Apply returns the classification of a session after the ruling. Disqualified drivers go to the end
+// without place and points, drivers with a penalty to the place of their new time, and the others
+// move up.
 //
-// Points go by the places as they do in the classification before. Where that cannot be told,
-// or the times are not known, the error says so; nothing is guessed.
+// Points go by place as in the classification before. If its award of points or the times are
+// unknown, Apply returns an error.
 func (u Ruling) Apply(s Session) ([]ledger.Row, error) {
 	order, rest, err := split(s.Counts())
 	if err != nil {
@@ -123,8 +123,8 @@ func (u Ruling) Apply(s Session) ([]ledger.Row, error) {
 	return placed(append(order, rest...)), nil
 }
 
-// placed clears the details that belong to the places before: times and gaps, and the status of a driver who
-// has a place now.
+// placed clears the details that belong to the former places: times and gaps, and the status of a
+// driver with a new place.
 func placed(rows []ledger.Row) []ledger.Row {
 	for i := range rows {
 		row := &rows[i]
@@ -136,11 +136,11 @@ func placed(rows []ledger.Row) []ledger.Row {
 	return rows
 }
 
-// remove takes a driver's row out of those with a place or of the rest.
+// remove takes the row of a driver out of the rows with a place, or out of the rest.
 func remove(driver season.DriverID, order, rest []ledger.Row) (row ledger.Row, newOrder, newRest []ledger.Row, err error) {
 	theirs := func(r ledger.Row) bool { return r.Driver == driver }
 	if i := slices.IndexFunc(order, theirs); i >= 0 {
-		row = order[i] // before it is moved over
+		row = order[i] // before Delete overwrites it
 		return row, slices.Delete(order, i, i+1), rest, nil
 	}
 	if i := slices.IndexFunc(rest, theirs); i >= 0 {
@@ -150,8 +150,8 @@ func remove(driver season.DriverID, order, rest []ledger.Row) (row ledger.Row, n
 	return ledger.Row{}, nil, nil, fmt.Errorf("%s is not in the classification", driver)
 }
 
-// penalise sorts the finishers on the lead lap by their times with the penalties. A lapped car
-// has no time, and a car on the lead lap never falls behind one.
+// penalise sorts the finishers on the lead lap by their times with the penalties. A lapped car has no
+// time, so a car on the lead lap never falls behind it.
 func penalise(s Session, order []ledger.Row, penalties map[season.DriverID]time.Duration) ([]ledger.Row, error) {
 	if len(penalties) == 0 {
 		return order, nil

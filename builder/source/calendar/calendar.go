@@ -1,6 +1,6 @@
-// Package calendar reads the calendar of a season that a person brings: a table with commas, as
-// spreadsheets write it, or an iCalendar file, as organisers publish it. Rounds join those that are
-// known by the identifier or the name of their Grand Prix; nothing is guessed.
+// Package calendar reads the calendar of a season from a file: a table with commas from a spreadsheet,
+// or the iCalendar file of an organiser. It recognises a known round by the identifier or the name of
+// its Grand Prix, and guesses nothing.
 package calendar
 
 import (
@@ -22,15 +22,15 @@ import (
 	"gridcast/builder/season"
 )
 
-// Round is a round as a calendar has it. What it leaves out is zero.
+// Round is a round of a calendar. Values that the calendar leaves out are zero.
 type Round struct {
-	Place     string // where it stands in the file, for people: "line 3", an event
+	Place     string // in the file, for people: "line 3", an event
 	Year      int
 	Number    int
 	GrandPrix season.GrandPrixID
-	Name      string // of a Grand Prix that was not known
+	Name      string // of a new Grand Prix
 	Circuit   season.CircuitID
-	Venue     *season.Circuit // a circuit that was not known
+	Venue     *season.Circuit // a new circuit
 	Date      time.Time       // midnight UTC
 	Start     time.Time       // zero: the hour is not known
 	Sprint    bool
@@ -68,7 +68,7 @@ func (r Round) Over(known *season.Round, latest season.Round) season.Round {
 	return next
 }
 
-// Known is what a calendar is read against.
+// Known holds the known Grand Prix and circuits.
 type Known struct {
 	Editions map[season.GrandPrixID]season.Round // the latest of every Grand Prix
 	Circuits map[season.CircuitID]season.Circuit
@@ -77,8 +77,8 @@ type Known struct {
 // maxFile is the size of the largest file that is read, in bytes.
 const maxFile = 1 << 20
 
-// Read reads a calendar, in the order of its rounds. Notes name what was left out. The error names
-// every place that cannot be read, the value, and what is allowed.
+// Read reads the rounds of a calendar, by date. Notes name the parts that were left out. The error
+// names every faulty place, its value and the allowed values.
 func Read(file []byte, known Known) (rounds []Round, notes []string, err error) {
 	if len(file) > maxFile {
 		return nil, nil, fmt.Errorf("the calendar has %d bytes, at most %d are read", len(file), maxFile)
@@ -96,12 +96,12 @@ func Read(file []byte, known Known) (rounds []Round, notes []string, err error) 
 	return rounds, notes, nil
 }
 
-// kinds are the sessions other than the race, by the name of their column.
+// kinds are the sessions before the race. A column of a table has the name of its kind.
 var kinds = []season.SessionKind{
 	season.Practice1, season.Practice2, season.Practice3, season.SprintQualifying, season.Sprint, season.Qualifying,
 }
 
-// Columns are those that a table may have; grand_prix and start are needed.
+// Columns are the allowed columns of a table. It needs grand_prix and start.
 var Columns = []string{
 	"round", "grand_prix", "name", "circuit", "circuit_name", "locality", "country", "start",
 	"practice-1", "practice-2", "practice-3", "sprint-qualifying", "sprint", "qualifying",
@@ -214,7 +214,7 @@ func sortSessions(sessions []season.Session) {
 	slices.SortStableFunc(sessions, func(a, b season.Session) int { return cmp.Or(a.Date.Compare(b.Date), a.Start.Compare(b.Start)) })
 }
 
-// circuit is the one that a row names, else the one of the latest edition.
+// circuit returns the circuit of a row, else that of the latest edition.
 func (k Known) circuit(row map[string]string, latest season.CircuitID) (season.CircuitID, *season.Circuit, error) {
 	text := row["circuit"]
 	if text == "" {
@@ -254,8 +254,7 @@ func midnight(t time.Time) time.Time {
 	return time.Date(y, m, d, 0, 0, 0, 0, time.UTC)
 }
 
-// find returns the Grand Prix that a text names: by its identifier or its name, with or without
-// "Grand Prix".
+// find returns the Grand Prix with an identifier or a name. The name may lack "Grand Prix".
 func (k Known) find(text string) (season.GrandPrixID, bool) {
 	if _, ok := k.Editions[season.GrandPrixID(text)]; ok {
 		return season.GrandPrixID(text), true
@@ -278,7 +277,7 @@ func (k Known) near(text string) string {
 	return names.DidYouMean(near)
 }
 
-// key is what of a name tells Grand Prix apart.
+// key returns the part of a name that identifies a Grand Prix.
 func key(name string) string {
 	text := spaced(name)
 	text = strings.ReplaceAll(text, " gp ", " ")
@@ -346,7 +345,7 @@ func readEvents(file []byte, known Known) ([]Round, []string, error) {
 	return rounds, notes, errors.Join(faults...)
 }
 
-// within returns the Grand Prix whose name a text holds, the longest such name.
+// within returns the Grand Prix with the longest name in a text.
 func (k Known) within(text string) (season.GrandPrixID, bool) {
 	text = spaced(text)
 	best, length := season.GrandPrixID(""), 0
@@ -360,7 +359,7 @@ func (k Known) within(text string) (season.GrandPrixID, bool) {
 	return best, length > 0
 }
 
-// kindOf is the session that an event is; empty for the race.
+// kindOf returns the kind of session of an event, empty for the race.
 func kindOf(summary string) season.SessionKind {
 	text := spaced(summary)
 	for _, k := range []struct {
@@ -383,7 +382,7 @@ func kindOf(summary string) season.SessionKind {
 	return ""
 }
 
-// startOf is when an event begins: a day, or an instant in a zone that is named.
+// startOf returns the start of an event: a day, or an instant in a named time zone.
 func startOf(event *ics.VEvent) (date, start time.Time, err error) {
 	property := event.GetProperty(ics.ComponentPropertyDtStart)
 	if property == nil {

@@ -31,10 +31,10 @@ var zones = sync.OnceValues(func() (*zip.Reader, error) {
 	return zip.NewReader(bytes.NewReader(plain), int64(len(plain)))
 })
 
-// zone returns a time zone by its IANA name: that of the machine, which may know of later changes of
-// the law, or that of packedZones where the machine has none, as in an image from scratch.
+// zone returns a time zone by its IANA name. It prefers the machine's own tz database, which may be
+// newer, and uses packedZones on a machine without one, such as an image from scratch.
 func zone(name string) (*time.Location, error) {
-	if name == "" || name == "Local" { // which is no zone but that of whoever runs this
+	if name == "" || name == "Local" { // the empty and the local name depend on the machine
 		return nil, fmt.Errorf("the time zone %q is none: want an IANA name such as Europe/London", name)
 	}
 	if known, err := time.LoadLocation(name); err == nil {

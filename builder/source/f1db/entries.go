@@ -8,16 +8,16 @@ import (
 	"gridcast/builder/season"
 )
 
-// entries returns who takes part in a race, in order of car number, so that the order says
-// nothing of the result.
+// entries returns the entries of a race in order of car number, so that the order reveals nothing of
+// the result.
 //
-// Once there is a result, those are the drivers in it except the ones who did not qualify
-// (DNQ, DNPQ, DNP), were excluded before the start (EX), or only took over the car of another
-// during the race: on the day before nobody knew of them. Who did not start (DNS) had entered.
-// Before the result they are the grid and those who took part in qualifying.
+// After the race the entries are the drivers of the result. It leaves out drivers who did not qualify
+// (DNQ, DNPQ, DNP), were excluded before the start (EX), or took over a car during the race, because
+// nobody knew of them on the day before. A driver who did not start (DNS) had entered. Before the
+// race the entries are the drivers of the grid and of qualifying.
 //
-// A driver's car is the one on the grid, else that of qualifying, else that of the result with
-// the lowest number: in a race they may have driven several.
+// A driver's car is that of the grid, else of qualifying, else the lowest number in the result: a
+// driver may have used several cars in a race.
 func (c *converter) entries(race int) []season.Entry {
 	grid, qualified, raced := c.rel.rows[startingGrid][race], c.rel.rows[qualifying][race], c.rel.rows[raceResults][race]
 	cars := make(map[season.DriverID]*row)
@@ -57,7 +57,7 @@ func (c *converter) entries(race int) []season.Entry {
 	return list
 }
 
-// takesPart reports whether a row of a result is that of a driver who might have started.
+// takesPart reports whether the driver of a row might have started.
 func takesPart(r *row) bool {
 	if r.Position > 0 {
 		return true
@@ -69,7 +69,7 @@ func takesPart(r *row) bool {
 	return true
 }
 
-// number is the number on the car, 0 if the release does not know it.
+// number returns the number on the car, 0 if the release lacks it.
 func (c *converter) number(r *row) int {
 	n, err := strconv.Atoi(r.Number)
 	if err != nil && r.Number != "" {

@@ -1,9 +1,8 @@
 // Package f1db reads releases of F1DB (https://github.com/f1db/f1db, CC BY 4.0), the open data
 // set of Formula One since 1950, into season values. Foreign names and types stop here.
 //
-// It reads a release's f1db-json-splitted.zip or the folder that it unpacks to. Keys and files
-// that older releases lack count as unknown values. What the archive does not hold is
-// reported, never dropped in silence.
+// It reads the f1db-json-splitted.zip of a release, or the folder with its files. Keys and files that
+// older releases lack count as unknown values. A Report lists everything that is not imported.
 package f1db
 
 import (
@@ -16,24 +15,23 @@ import (
 	"gridcast/builder/source/media"
 )
 
-// Source is the attribution of everything imported.
+// Source is the attribution of all imported facts.
 const Source = "F1DB, CC BY 4.0"
 
-// Options says what of a release to import.
+// Options selects the part of a release to import.
 type Options struct {
 	From, To int         // seasons, inclusive; 0: from the first, to the last
 	Media    media.Media // colours and portraits, which F1DB does not have
 	MaxBytes int64       // most bytes to unpack and read; 0: DefaultMaxBytes
 
-	// Progress is told the bytes that are read, while they are; may be nil.
+	// Progress receives the number of bytes as they are read. It may be nil.
 	Progress func(phase string, done, total int)
 }
 
-// DefaultMaxBytes is several times what a release takes unpacked.
+// DefaultMaxBytes is several times the size of an unpacked release.
 const DefaultMaxBytes = 512 << 20
 
-// Import reads the release at path. The error names the file and the row at fault. Nothing is
-// written anywhere.
+// Import reads the release at path and writes nothing. The error names the file and the row at fault.
 func Import(path string, opts Options) (*season.Archive, Report, error) {
 	if opts.MaxBytes == 0 {
 		opts.MaxBytes = DefaultMaxBytes
@@ -57,13 +55,13 @@ func load(path string, opts Options) (*season.Archive, Report, error) {
 	return convert(rel, opts)
 }
 
-// converter turns a release into facts, and keeps what the rows refer to.
+// converter turns a release into facts. It keeps the things to which rows refer.
 type converter struct {
 	rel      *release
 	opts     Options
-	things   season.Facts // everything of the release that rows may refer to
+	things   season.Facts // all things of the release
 	names    map[season.GrandPrixID]string
-	facts    season.Facts // what they do refer to
+	facts    season.Facts // with the things to which a row refers
 	report   Report
 	imported map[table]int // rows taken
 }
@@ -111,12 +109,12 @@ func newFacts() season.Facts {
 	}
 }
 
-// at returns where a row of a thing or of the list of races stands.
+// at names the place of a row of a thing or of the list of races.
 func (c *converter) at(t table, n int) string {
 	return fmt.Sprintf("%s, row %d", t.file(), n)
 }
 
-// readThings reads what rows refer to.
+// readThings reads the things to which rows refer.
 func (c *converter) readThings() error {
 	c.things, c.names = newFacts(), make(map[season.GrandPrixID]string)
 	countries := make(map[string]country)
@@ -204,7 +202,7 @@ func (c *converter) checkRows() error {
 	return nil
 }
 
-// checkRow checks what a row refers to.
+// checkRow checks the references of a row.
 func (c *converter) checkRow(t table, r row) error {
 	var fault error
 	switch _, ok := c.things.Drivers[r.Driver]; {
@@ -230,7 +228,7 @@ func (c *converter) checkRow(t table, r row) error {
 	return nil
 }
 
-// seasons converts the races asked for, in order of year and round.
+// seasons converts the requested races, in order of year and round.
 func (c *converter) seasons() error {
 	order := make([]int, len(c.rel.races))
 	for i := range order {
@@ -261,14 +259,14 @@ func (c *converter) seasons() error {
 	}
 	for i := range c.facts.Seasons {
 		c.finish(&c.facts.Seasons[i])
-		// A start that is wrong in the source puts its round elsewhere; it does not spoil the rest.
+		// A wrong start in the source moves its round to another place and spoils nothing else.
 		slices.SortStableFunc(c.facts.Seasons[i].Rounds, func(a, b season.Round) int { return a.StartsAt().Compare(b.StartsAt()) })
 	}
 	return nil
 }
 
-// finish takes the standings after the last round of a complete season from the season's own
-// tables: exclusions from a championship (1984, 2018) stand only there.
+// finish takes the final standings of a complete season from the tables of the season, because only
+// they have the exclusions from a championship (1984, 2018).
 func (c *converter) finish(s *season.Season) {
 	if !s.Complete() {
 		return
@@ -282,7 +280,7 @@ func (c *converter) finish(s *season.Season) {
 	}
 }
 
-// summarise counts what was imported.
+// summarise counts the imported rows.
 func (c *converter) summarise() {
 	seasons := c.facts.Seasons
 	c.report.Seasons = len(seasons)

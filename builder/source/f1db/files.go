@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// files are the files of a release by base name, wherever they lie.
+// files are the files of a release by base name, in whichever folder.
 type files struct {
 	named   map[string]file
 	archive io.Closer

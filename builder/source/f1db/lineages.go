@@ -7,8 +7,8 @@ import (
 	"gridcast/builder/season"
 )
 
-// lineages converts the chronologies of teams. A release has each once for every team in it;
-// the archive keeps one, with the links to teams that take part in its seasons.
+// lineages converts the chronologies of teams. A release repeats a chronology for every team in it.
+// The archive keeps one, with the teams that take part in its seasons.
 func (c *converter) lineages() {
 	byParent := make(map[season.TeamID][]link)
 	for _, l := range c.rel.chronology {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// release is what was read of a release, in its own terms.
+// release holds the rows of a release in F1DB's own terms.
 type release struct {
 	countries    []country
 	drivers      []driver
@@ -122,7 +122,7 @@ func (rel *release) appendRow(t table, key func(row) int) func(*json.Decoder) er
 	}
 }
 
-// readArray calls row for every element of a file that is one array, and counts them.
+// readArray calls row for every element of the array in a file, and counts them.
 func (in *reader) readArray(name string, row func(*json.Decoder) error) (n int, err error) {
 	r, err := in.open(name)
 	if err != nil {
@@ -140,8 +140,7 @@ func (in *reader) readArray(name string, row func(*json.Decoder) error) (n int, 
 	return n, nil
 }
 
-// decodeArray calls row for every element of the array that comes next. Errors begin with the
-// row, counted from 1.
+// decodeArray calls row for every element of the next array. Errors begin with the row, from 1.
 func decodeArray(d *json.Decoder, row func(*json.Decoder) error) (int, error) {
 	if err := expect(d, json.Delim('[')); err != nil {
 		return 0, fmt.Errorf("row 1: %w", err)
@@ -170,7 +169,7 @@ func expect(d *json.Decoder, want json.Delim) error {
 	return nil
 }
 
-// unexpectedEnd says what an end of file is while more is due.
+// unexpectedEnd turns an end of file in the middle of an array into io.ErrUnexpectedEOF.
 func unexpectedEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -178,7 +177,7 @@ func unexpectedEnd(err error) error {
 	return err
 }
 
-// open opens a file to be read through the count and the limit of the reader.
+// open opens a file whose bytes count towards the limit of the reader.
 func (in *reader) open(name string) (io.ReadCloser, error) {
 	r, err := in.files.named[name].open()
 	if err != nil {

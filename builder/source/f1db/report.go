@@ -1,6 +1,6 @@
 package f1db
 
-// Report says what an import took from a release and what it left.
+// Report counts the imported and the skipped rows of a release.
 type Report struct {
 	From, To int // first and last season
 	Seasons  int
@@ -17,7 +17,7 @@ type Table struct {
 	Imported int // in the archive
 }
 
-// Skip is something of the release that is not in the archive, or that it did not have.
+// Skip is a part of the release that is not in the archive, or that the release lacks.
 type Skip struct {
 	What string // a file, a table, or kind of row
 	Rows int    // 0 where nothing was counted

@@ -20,9 +20,8 @@ import (
 	"gridcast/builder/source/media"
 )
 
-// Facts reads the facts of the tree's seasons. Keys that gridcast does not use are ignored, since
-// F1DB adds some in patch releases; what it uses must be of its type. The error names the file.
-// Colours and portraits are added.
+// Facts reads the facts of the tree's seasons and adds colours and portraits. It ignores unknown keys,
+// because F1DB adds some in patch releases. A value of a wrong type is an error that names the file.
 func (t *Tree) Facts(add media.Media) (season.Facts, Report, error) {
 	return t.facts(add, new(decoded))
 }
@@ -52,8 +51,8 @@ var raceFiles = map[string]table{
 	"driver-standings.yml": driverStandings, "constructor-standings.yml": teamStandings,
 }
 
-// release reads the tree into the terms of a release, which then are converted alike. Of the
-// things that rows may refer to it reads those that they do refer to.
+// release reads the tree into the rows of a release, so that both have one converter. It reads only
+// the things to which a row refers.
 func (t *Tree) release(files *decoding) (*release, error) {
 	rel := &release{rows: make(map[table]map[int][]row)}
 	for _, table := range append(raceTables, seasonTables...) {
@@ -116,7 +115,7 @@ func (t *Tree) readRace(files *decoding, name string, year int, rel *release, re
 	return nil
 }
 
-// readRows reads the rows of a table; each begins with what base says.
+// readRows reads the rows of a table. Each row is a copy of base with the keys of the file.
 func (t *Tree) readRows(files *decoding, name string, rel *release, of table, base row, key int, refer references) error {
 	rows, err := decode[[]yamlRow](files, t.files[name])
 	if err != nil && !errors.Is(err, errEmpty) {
@@ -137,7 +136,7 @@ func (t *Tree) readRows(files *decoding, name string, rel *release, of table, ba
 		}{{y.Time, &r.Time, "time"}, {y.Q1, &r.Q1, "q1"}, {y.Q2, &r.Q2, "q2"}, {y.Q3, &r.Q3, "q3"}} {
 			ms, ok := lapMillis(string(lap.text))
 			if !ok {
-				// A time that cannot be read is one that is not known: it never holds up a result.
+				// An unreadable time counts as unknown, so that it never delays a result.
 				rel.report.skip(name, fmt.Sprintf("%s %q is no time", lap.key, string(lap.text)), 1)
 			}
 			*lap.ms = ms
@@ -150,7 +149,7 @@ func (t *Tree) readRows(files *decoding, name string, rel *release, of table, ba
 	return nil
 }
 
-// references are the things that rows refer to, as paths below src/data.
+// references are the things to which rows refer, as paths below src/data.
 type references map[string]bool
 
 func (r references) add(folder, id string) {
@@ -159,8 +158,8 @@ func (r references) add(folder, id string) {
 	}
 }
 
-// readThings reads what rows refer to, and the countries of that. What is not there is left out:
-// the converter names the row that refers to it.
+// readThings reads the things to which rows refer, and their countries. It skips a missing thing: the
+// converter names the row that refers to it.
 func (t *Tree) readThings(files *decoding, rel *release, refer references) error {
 	home := make(references)
 	var err error
@@ -196,8 +195,8 @@ func (t *Tree) readThings(files *decoding, rel *release, refer references) error
 	return nil
 }
 
-// readThing reads the file of a thing, if there is one, and appends it to the list. The file is
-// named for the identifier, which look returns.
+// readThing reads the file of a thing, if there is one, and appends it to the list. look returns the
+// identifier, which must be the name of the file.
 func readThing[T any](t *Tree, files *decoding, name string, list []T, look func(*T) string) ([]T, error) {
 	content, ok := t.files[name]
 	if !ok {
@@ -213,8 +212,7 @@ func readThing[T any](t *Tree, files *decoding, name string, list []T, look func
 	return append(list, thing), nil
 }
 
-// text is a scalar as it is written: YAML itself would read 04:00, 2026-03-08 and 900 as other
-// things than F1DB means by them.
+// text is a scalar as written, because YAML would convert 04:00, 2026-03-08 and 900 into other types.
 type text string
 
 func (t *text) UnmarshalYAML(node *yaml.Node) error {
@@ -247,15 +245,14 @@ type yamlRow struct {
 	Lap      int             `yaml:"lap"`
 }
 
-// decoded holds what the files of the tree that was read last say, by their content: from one commit
-// to the next few change, and parsing is nearly all the work. The zero value is empty. It is safe for
-// concurrent use.
+// decoded caches the decoded files of the last tree by their content. Few files change between two
+// commits, and parsing is nearly all the work. The zero value is empty. It is safe for concurrent use.
 type decoded struct {
 	mu   sync.Mutex
-	last map[[sha256.Size]byte]any // not changed any more
+	last map[[sha256.Size]byte]any // immutable
 }
 
-// decoding is the reading of one tree.
+// decoding is the state of the reading of one tree.
 type decoding struct {
 	before, now map[[sha256.Size]byte]any
 }
@@ -266,14 +263,14 @@ func (d *decoded) begin() *decoding {
 	return &decoding{before: d.last, now: make(map[[sha256.Size]byte]any)}
 }
 
-// keep has the next reading know what this one, which has ended, decoded.
+// keep replaces the cache by the files of a finished reading.
 func (d *decoded) keep(done *decoding) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.last = done.now
 }
 
-// decode is decodeYAML for what may be known. What it returns is shared: nobody changes it in depth.
+// decode is decodeYAML with the cache. Its result is shared and must not be changed.
 func decode[T any](files *decoding, content []byte) (T, error) {
 	sum := sha256.Sum256(content)
 	value, known := files.before[sum].(T)
@@ -286,8 +283,8 @@ func decode[T any](files *decoding, content []byte) (T, error) {
 	return value, nil
 }
 
-// decodeYAML decodes a file that is one plain document into a typed value: without anchors and
-// aliases, which can make a small file a large one, without tags, and without a second document.
+// decodeYAML decodes a file with one plain document. It refuses anchors and aliases, which can make a
+// small file a large one, tags, and a second document.
 func decodeYAML(content []byte, into any) error {
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	var document yaml.Node
@@ -306,7 +303,7 @@ func decodeYAML(content []byte, into any) error {
 	return document.Decode(into)
 }
 
-// errEmpty says that a file has no document. A table that has not been filled in yet is such a file.
+// errEmpty says that a file has no document, such as a table without rows yet.
 var errEmpty = errors.New("the file is empty")
 
 // plain returns an error that names the line of the first anchor, alias or tag.
@@ -329,8 +326,8 @@ func plain(node *yaml.Node) error {
 
 var lapTime = regexp.MustCompile(`^(?:(?:(\d{1,2}):)?(\d{1,2}):)?(\d{1,2})(?:\.(\d{1,3}))?$`)
 
-// lapMillis reads a time such as 23.062, 1:19.507 or 1:23:06.801 as milliseconds. No time is 0;
-// what is no time is 0 and not ok.
+// lapMillis reads a time such as 23.062, 1:19.507 or 1:23:06.801 as milliseconds. Empty text is 0.
+// Other text is 0 and not ok.
 func lapMillis(text string) (ms int64, ok bool) {
 	if text == "" {
 		return 0, true

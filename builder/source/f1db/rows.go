@@ -8,8 +8,8 @@ import (
 	"gridcast/builder/season"
 )
 
-// ordered returns the rows of a race in display order, counts them as imported and keeps what
-// they refer to.
+// ordered returns the rows of a race in display order, counts them as imported and keeps the things to
+// which they refer.
 func (c *converter) ordered(t table, rows []row) []row {
 	c.imported[t] += len(rows)
 	sorted := slices.SortedStableFunc(slices.Values(rows), func(a, b row) int { return cmp.Compare(a.Order, b.Order) })
@@ -19,7 +19,7 @@ func (c *converter) ordered(t table, rows []row) []row {
 	return sorted
 }
 
-// keep takes what a row refers to into the archive.
+// keep copies the things to which a row refers into the archive.
 func (c *converter) keep(r *row) {
 	if r.Driver != "" {
 		c.facts.Drivers[r.Driver] = c.things.Drivers[r.Driver]
@@ -37,7 +37,7 @@ func each[T any](c *converter, t table, race int, convert func(r *row) T) []T {
 	return all(c, t, c.rel.rows[t][race], convert)
 }
 
-// all converts rows of a table; none give nil.
+// all converts rows of a table. No rows give nil.
 func all[T any](c *converter, t table, rows []row, convert func(r *row) T) []T {
 	if len(rows) == 0 {
 		return nil
@@ -93,7 +93,7 @@ func (c *converter) pitStops(race int) []season.PitStop {
 	stops := each(c, pitStops, race, func(r *row) season.PitStop {
 		return season.PitStop{Driver: r.Driver, Stop: r.Stop, Lap: r.Lap, Time: millis(r.Time)}
 	})
-	// The source has had every stop of a race twice.
+	// F1DB once listed every stop of a race twice.
 	seen := make(map[season.PitStop]bool, len(stops))
 	return slices.DeleteFunc(stops, func(s season.PitStop) bool {
 		twice := seen[s]

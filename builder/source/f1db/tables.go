@@ -55,8 +55,8 @@ var raceTables = []table{
 
 var seasonTables = []table{finalDrivers, finalTeams}
 
-// The rows of the release, with the keys that are used. Keys are null where nothing is known,
-// and older releases lack some: both leave the zero value.
+// The rows of the release with the keys in use. A null key, and a key that an older release lacks,
+// leave the zero value.
 type (
 	country struct {
 		ID    string `json:"id" yaml:"id"`
@@ -75,7 +75,7 @@ type (
 		ID         season.TeamID `json:"id" yaml:"id"`
 		Name       string        `json:"name" yaml:"name"`
 		Country    string        `json:"countryId" yaml:"countryId"`
-		Chronology []link        `json:"-" yaml:"chronology"` // of the repository; a release has a table of them
+		Chronology []link        `json:"-" yaml:"chronology"` // in the repository; a release has a table instead
 	}
 	link struct {
 		Parent season.TeamID `json:"parentConstructorId" yaml:"parentConstructorId"`

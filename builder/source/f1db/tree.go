@@ -17,16 +17,15 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Tree holds the files of F1DB's repository that speak of a few seasons: what lies under
-// src/data of a commit, less the other seasons. It is immutable.
+// Tree holds the files below src/data of a commit of F1DB's repository, without the seasons outside
+// From and To. It is immutable.
 type Tree struct {
 	Commit   string // hexadecimal; empty if the archive does not say
 	From, To int    // seasons, inclusive
 	files    map[string][]byte
 }
 
-// Limits of what a branch of the repository may be when it is read from an archive. F1DB takes
-// 4 MB packed, 43 MB and 16,000 files unpacked.
+// Limits of an archive of the repository. F1DB has 4 MB packed, 43 MB and 16,000 files unpacked.
 const (
 	MaxPacked   = 64 << 20
 	MaxUnpacked = 512 << 20
@@ -37,13 +36,12 @@ const (
 // dataFolder is where the repository keeps its facts.
 const dataFolder = "src/data/"
 
-// thingFolders hold a file for everything that rows refer to.
+// thingFolders hold one file for each thing to which rows refer.
 var thingFolders = []string{"drivers", "constructors", "engine-manufacturers", "circuits", "grands-prix", "countries"}
 
-// ReadTree reads a branch of the repository from the tar.gz that a code host serves for it: one
-// top folder, regular files alone, the commit in the header of the archive. It keeps the seasons
-// from and to and those in between. An archive that is cut off, too large, or of another shape is
-// refused as a whole; the error names the entry.
+// ReadTree reads a branch of the repository from the tar.gz of a code host: one top folder, regular
+// files, the commit in the header of the archive. It keeps the seasons from and to, inclusive. It
+// refuses an archive that is cut off, too large, or of another shape. The error names the entry.
 func ReadTree(packed io.Reader, from, to int) (*Tree, error) {
 	unzipped, err := gzip.NewReader(io.LimitReader(packed, MaxPacked+1))
 	if err != nil {
@@ -68,7 +66,7 @@ func ReadTree(packed io.Reader, from, to int) (*Tree, error) {
 			return nil, fmt.Errorf("read f1db repository: more than %d entries", MaxEntries)
 		}
 		if header.Typeflag == tar.TypeXGlobalHeader {
-			// git writes the commit it archives as the comment of the archive.
+			// git writes the commit as the comment of the archive.
 			if id, err := hex.DecodeString(header.PAXRecords["comment"]); err == nil && len(id) >= 20 {
 				tree.Commit = header.PAXRecords["comment"]
 			}
@@ -98,7 +96,7 @@ func ReadTree(packed io.Reader, from, to int) (*Tree, error) {
 			return nil, fmt.Errorf("read f1db repository: %q: %w", name, err)
 		}
 	}
-	// What follows the last entry must end well too, else the archive may have been cut off.
+	// Read the bytes after the last entry too, because the archive may be cut off there.
 	if _, err := io.Copy(io.Discard, limited); err != nil {
 		return nil, fmt.Errorf("read f1db repository: %w", err)
 	}
@@ -108,8 +106,8 @@ func ReadTree(packed io.Reader, from, to int) (*Tree, error) {
 	return tree, nil
 }
 
-// wants reports whether a file below src/data speaks of the seasons, or is a thing that their
-// rows may refer to.
+// wants reports whether a file below src/data is of the seasons, or a thing to which their rows may
+// refer.
 func (t *Tree) wants(name string) bool {
 	folder, rest, _ := strings.Cut(name, "/")
 	if path.Ext(name) != ".yml" {
@@ -123,8 +121,7 @@ func (t *Tree) wants(name string) bool {
 	return err == nil && n >= t.From && n <= t.To
 }
 
-// Pack returns the tree as one compressed file, from which Unpack makes the same tree. The same
-// tree gives the same bytes.
+// Pack returns the tree as one compressed file for Unpack. Equal trees give equal bytes.
 func (t *Tree) Pack() ([]byte, error) {
 	var packed bytes.Buffer
 	compressed, err := zstd.NewWriter(&packed, zstd.WithEncoderConcurrency(1))
@@ -176,7 +173,7 @@ func Unpack(packed []byte) (*Tree, error) {
 			continue
 		}
 		fields := strings.Split(strings.TrimSpace(string(content)), " ")
-		if len(fields) == 2 { // of a tree without a commit
+		if len(fields) == 2 { // the tree has no commit
 			fields = append([]string{""}, fields...)
 		}
 		if len(fields) != 3 {

@@ -17,7 +17,7 @@ import (
 	"gridcast/builder/source/media"
 )
 
-// Where F1DB is to be had.
+// The addresses of F1DB.
 const (
 	RepositoryURL = "https://codeload.github.com/f1db/f1db/tar.gz/refs/heads/main"
 	ReleaseURL    = "https://github.com/f1db/f1db/releases/latest/download/f1db-json-splitted.zip"
@@ -25,7 +25,7 @@ const (
 
 var licence = source.Licence{Name: "CC BY 4.0", Credit: "F1DB (https://github.com/f1db/f1db)"} //nolint:gosec // an address, no credentials
 
-// clientConfig is how politely F1DB is asked, wherever it lies.
+// clientConfig limits the requests to F1DB.
 func clientConfig(target, userAgent string, types ...string) (source.ClientConfig, error) {
 	host, err := source.Host(target)
 	if err != nil {
@@ -47,8 +47,8 @@ type repository struct {
 	files  decoded
 }
 
-// NewRepository returns F1DB's repository at the URL of a branch as tar.gz, of which the facts of a
-// weekend can be had as they are committed. What F1DB does not have is added.
+// NewRepository returns F1DB's repository at the URL of a branch as tar.gz. It has the facts of a
+// weekend as soon as they are committed. add supplies the colours and portraits that F1DB lacks.
 func NewRepository(target, userAgent string, add media.Media) (source.Upstream, error) {
 	config, err := clientConfig(target, userAgent, "application/x-gzip", "application/gzip", "application/octet-stream")
 	if err != nil {
@@ -132,7 +132,7 @@ func (r *latest) Fetch(ctx context.Context, now time.Time, _, _ int, known sourc
 }
 
 func (r *latest) Read(packed []byte) (source.Document, error) {
-	// The importer reads files, of which a zip can be read from its end.
+	// The importer needs a file, because a zip is read from its end.
 	folder, err := os.MkdirTemp("", "gridcast-f1db-")
 	if err != nil {
 		return source.Document{}, err
