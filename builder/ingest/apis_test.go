@@ -16,11 +16,11 @@ import (
 	"gridcast/builder/source/sourcetest"
 )
 
-// readBy2024 is what is published of the season of Austria.
+// readBy2024 are the published bodies of the season of Austria.
 var readBy2024 = []string{"calendar/2024", "standings/drivers/2024", "standings/constructors/2024", "predictions/2024", "results/2024", "weekends/2024", "drivers"}
 
-// TestWrongDataOfAPIs: what Jolpica and OpenF1 said wrongly in two years, said of Austria 2024, the day
-// after the race. Readers see what they saw before, and the operator sees what it is.
+// TestWrongDataOfAPIs: Jolpica and OpenF1 repeat their errors of two years about Austria 2024, the day
+// after the race. Readers see the last version, and the operator sees the error.
 func TestWrongDataOfAPIs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: takes some seconds")
@@ -44,10 +44,10 @@ func TestWrongDataOfAPIs(t *testing.T) {
 		incident string
 		source   string
 		target   string // of the request
-		within   string // text before what is replaced; empty: anywhere
+		within   string // text before the replacement; empty: anywhere
 		was, is  string // is is the whole answer where was is empty
 		status   int    // of the whole answer
-		// What the operator sees:
+		// Visible to the operator:
 		fault source.FaultKind
 		gate  assemble.Gate  // of a change that waits
 		block assemble.Block // of one that is disputed

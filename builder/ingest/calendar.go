@@ -20,7 +20,7 @@ type CalendarPlan struct {
 	Notes []string       // parts of the file that were left out, for people
 }
 
-// MovedStart is a round whose start differs from the facts in use.
+// MovedStart is a round with another start than in the facts in use.
 type MovedStart struct {
 	Name     string
 	Year     int

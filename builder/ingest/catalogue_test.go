@@ -12,12 +12,12 @@ import (
 
 var update = flag.Bool("update", false, "write deploy/docs/incidents.md anew")
 
-// incident is what happened to an upstream in 2025 or 2026, and what became of it here. Numbers in a
-// row are incidents that came to the same.
+// incident is an event at an upstream in 2025 or 2026 with its effect here. Rows with the same effect
+// share a test.
 type incident struct {
 	date, what        string
 	readers, operator string
-	test              string // function, and what of it; empty: nothing shows it yet
+	test              string // function and case; empty: no test yet
 	file              string
 }
 
@@ -91,7 +91,8 @@ var incidents = []incident{
 	{"2026-05-01, 2026-05-03", "a session goes on and the stream is silent", "", "", "", ""},
 }
 
-// TestCatalogue prints what becomes of what happened, and holds the document against it.
+// TestCatalogue compares the catalogue of incidents with its document, and checks that the named tests
+// exist.
 func TestCatalogue(t *testing.T) {
 	var doc, waiting strings.Builder
 	doc.WriteString(`# What happened upstream, and what became of it

@@ -9,10 +9,9 @@ import (
 	"gridcast/builder/archive/archivetest"
 )
 
-// BenchmarkChangedTree measures how long it takes from asking a source that has changed until what
-// it says is published: a request on loopback, two years of it read, judged and taken into the
-// archive of all embedded seasons, and a version built. One operation are the commits from March
-// to June 2026; run it with -benchtime 1x.
+// BenchmarkChangedTree measures the time from a poll to the published change: a request on loopback, two
+// seasons read, judged and applied to the archive of all embedded seasons, and a version built. One
+// operation is all commits from March to June 2026; run it with -benchtime 1x.
 func BenchmarkChangedTree(b *testing.B) {
 	begin, end := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 6, 14, 0, 0, 0, 0, time.UTC)
 	base := archivetest.File(b, archivetest.Seasons(b, 0, 2025))

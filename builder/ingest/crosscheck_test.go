@@ -29,8 +29,8 @@ var austria = time.Date(2024, 6, 30, 13, 0, 0, 0, time.UTC)
 
 const austriaKey = 2024011
 
-// beforeAustria are the embedded seasons as they were known on the Saturday before qualifying: of
-// Austria and the rounds after it there is the calendar alone.
+// beforeAustria returns the embedded seasons on the Saturday before qualifying: Austria and the rounds
+// after it have the calendar alone.
 func beforeAustria(t *testing.T) []byte {
 	t.Helper()
 	facts := archivetest.Seasons(t, 2021, 2024)
@@ -43,7 +43,7 @@ func beforeAustria(t *testing.T) []byte {
 	return archivetest.File(t, facts)
 }
 
-// inAustria is a service without a person whose facts come from Jolpica and OpenF1.
+// inAustria is a service without operators that reads Jolpica and OpenF1.
 func inAustria(t *testing.T, sources ...ingest.Source) *service {
 	t.Helper()
 	s := &service{now: austria.Add(-24 * time.Hour)}
@@ -93,8 +93,8 @@ func crossCheck(t *testing.T, open func(string, string) (source.Upstream, error)
 	return ingest.Source{Upstream: sourcetest.Open(t, open, api), CheckOnly: !accepted}
 }
 
-// TestGridOfOpenF1: the grid that only OpenF1 has before the start is what a pick is made on, if its
-// terms are accepted; else it is withheld, and said. One with two cars in a slot waits for a person.
+// TestGridOfOpenF1: a pick is made on the grid that only OpenF1 has, if its terms are accepted. Otherwise
+// the grid is unlicensed. A grid with two cars in a slot waits for a person.
 func TestGridOfOpenF1(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: takes eight seconds")
@@ -150,7 +150,7 @@ func TestGridOfOpenF1(t *testing.T) {
 	}
 }
 
-// swappedBy has both APIs say, of Austria, that the second and the third are the other way round.
+// swappedBy lets both APIs swap the second and the third of Austria.
 func swappedBy(jolpicaAPI, openF1API *sourcetest.Replay) {
 	jolpicaAPI.Rewrite(func(target, body string) string {
 		from := strings.Index(body, `"round":"11"`)
@@ -175,10 +175,9 @@ func swappedByOpenF1(target, body string) string {
 	return strings.NewReplacer(`"driver_number":81`, `"driver_number":55`, `"driver_number":55`, `"driver_number":81`).Replace(body)
 }
 
-// TestDisagreementHoldsVerification: nothing is published of a result on which sources disagree, and
-// who disagrees about whom is known by driver; when they agree it verifies itself. When both have
-// another podium weeks later, and the first one again after that, each is a revision once it has
-// stood, and the pick beside it stays what it was.
+// TestDisagreementHoldsVerification: a disputed result is not published, and the dispute names the
+// drivers. Once the sources agree, the result is verified. If both change the podium weeks later, and
+// change it back, each change is a revision once it is stable, and the pick stays.
 func TestDisagreementHoldsVerification(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: takes five seconds")
@@ -272,8 +271,8 @@ func TestDisagreementHoldsVerification(t *testing.T) {
 	}
 }
 
-// TestCrossChecksThatFail: with one source down and the other refusing, what was said last stays and
-// nothing else changes; both are asked again later, the one that refuses on the slow clock.
+// TestCrossChecksThatFail: while one source is down and the other refuses, their last documents stay
+// and nothing changes. The refusing source is polled again on the slow clock.
 func TestCrossChecksThatFail(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: takes some seconds")

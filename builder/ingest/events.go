@@ -55,7 +55,7 @@ func renameDrivers(renames []assemble.Rename, add appendEvents) error {
 	return nil
 }
 
-// moveStarts moves the rounds whose applied start is not the valid one. A released start is left
+// moveStarts moves the rounds with an applied start that is not the valid one. A released start is left
 // out: the ledger has its own event for the release.
 func (g *Ingest) moveStarts(out *assemble.Output, decided *ledger.Fold, add appendEvents) error {
 	for _, c := range out.Applied {

@@ -70,8 +70,7 @@ func decoded[T any](t *testing.T, body string) T {
 	return envelope.Data
 }
 
-// inMonaco is a service at an instant of the week of the Grand Prix of Monaco 2026, which knows all
-// that was known by then.
+// inMonaco is a service in the week of the Grand Prix of Monaco 2026 with all facts of that time.
 func inMonaco(t *testing.T, begin time.Time) *service {
 	t.Helper()
 	if testing.Short() {
@@ -86,8 +85,8 @@ func inMonaco(t *testing.T, begin time.Time) *service {
 	return s
 }
 
-// TestOutagesOfTheSource: while a source is down, refuses, or answers with something else, readers
-// see what they saw before, the operator sees what it is, and once it is honest again it is asked.
+// TestOutagesOfTheSource: during an outage readers see the last version, and the operator sees the
+// fault. The source is polled again later, and one good answer ends the fault.
 func TestOutagesOfTheSource(t *testing.T) {
 	s := inMonaco(t, time.Date(2026, 6, 5, 21, 0, 0, 0, time.UTC)) // a night in which nothing falls due
 	before := s.published(t)
@@ -173,8 +172,8 @@ func replacing(t *testing.T, name, old, with string) func(map[string][]byte) {
 	}
 }
 
-// TestWrongData: what a source says wrongly waits with a reason, or is refused as a whole; readers see
-// what they saw before.
+// TestWrongData: wrong facts of a source wait with a reason, or refuse the whole commit. Readers see
+// the last version.
 func TestWrongData(t *testing.T) {
 	s := inMonaco(t, raceMorning)
 	s.step(t, raceMorning.Add(3*time.Hour)) // by then the results have verified themselves
@@ -256,8 +255,8 @@ func TestWrongData(t *testing.T) {
 	}
 }
 
-// TestHarmlessOddities: what upstreams add, leave out or double without changing what happened is
-// taken, and readers see the same.
+// TestHarmlessOddities: additions, gaps and repetitions without an effect on results change nothing
+// for readers.
 func TestHarmlessOddities(t *testing.T) {
 	s := inMonaco(t, raceMorning)
 	before := s.published(t)
@@ -304,8 +303,8 @@ func TestHarmlessOddities(t *testing.T) {
 	}
 }
 
-// TestCalendarAsItIs: two races in one country are told apart by their circuit, a race may be on a
-// Saturday, and the countdown goes on to the next race at lights out, whoever is late.
+// TestCalendarAsItIs: two races in one country differ by their circuit, a race may be on a Saturday, and
+// the countdown goes on to the next race at lights out.
 func TestCalendarAsItIs(t *testing.T) {
 	s := inMonaco(t, raceMorning)
 	monaco := time.Date(2026, 6, 7, 13, 0, 0, 0, time.UTC)
@@ -403,8 +402,8 @@ func TestCalendarAsItIs(t *testing.T) {
 	})
 }
 
-// TestOvernightCorrection: a night after the race a driver falls four places and loses a lap. It is
-// revised once it has stood, each place that changes with it, and the pick stays.
+// TestOvernightCorrection: a driver loses four places and a lap in the night after the race. The
+// correction is a revision once it is stable, with every place that changes, and the pick stays.
 func TestOvernightCorrection(t *testing.T) {
 	s := inMonaco(t, raceMorning)
 	const monaco = "src/data/seasons/2026/races/06-monaco/race-results.yml"
@@ -469,8 +468,8 @@ func TestOvernightCorrection(t *testing.T) {
 	}
 }
 
-// TestRoundTakenOffAndBack: a round that a source no longer has is postponed a day and a revision
-// later, keeps its key when the others are renumbered, and is back when the source has it again.
+// TestRoundTakenOffAndBack: a round that a source drops is postponed a day and a revision later. It keeps
+// its key while others are renumbered, and is scheduled again when the source has it.
 func TestRoundTakenOffAndBack(t *testing.T) {
 	s := inMonaco(t, raceMorning)
 	key, _ := s.ledger.Fold().Key(2026, "hungary")
@@ -532,7 +531,7 @@ func TestRoundTakenOffAndBack(t *testing.T) {
 	}
 }
 
-// TestTwoSchedulers: two on one store ask once, and neither undoes what the other took.
+// TestTwoSchedulers: two schedulers on one store poll once, and neither undoes a change of the other.
 func TestTwoSchedulers(t *testing.T) {
 	s := inMonaco(t, raceMorning)
 	other := s.ingest
@@ -555,7 +554,7 @@ func TestTwoSchedulers(t *testing.T) {
 	if now, _ := s.host.Served(); now != requests+1 {
 		t.Errorf("two schedulers asked %d times, want once", now-requests)
 	}
-	// Whoever did not ask takes it with the next run, and finds it taken.
+	// The other scheduler applies the document with the next run, and finds it applied.
 	for i := range 4 {
 		g := []*ingest.Ingest{s.ingest, two}[i%2]
 		report, err := g.Poll(t.Context(), race.Add(time.Duration(i+1)*10*time.Second), false)
@@ -588,9 +587,8 @@ func TestTwoSchedulers(t *testing.T) {
 	}
 }
 
-// TestIdlePollsCostNothing: a poll that brings nothing is one conditional request; no archive is sent,
-// nothing is assembled, and nothing published. A change that waits for the clock is looked at again
-// when its time has come, though nobody says anything new.
+// TestIdlePollsCostNothing: a poll without news is one conditional request, without an archive, an
+// assembly or a version. A change that waits for the clock is judged again in time.
 func TestIdlePollsCostNothing(t *testing.T) {
 	s := inMonaco(t, raceMorning)
 	s.step(t, s.now.Add(time.Minute))
@@ -619,9 +617,8 @@ func TestIdlePollsCostNothing(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForASource: while a source takes its time, builds ask how long results have stood,
-// under the lock of the ledger that the poll needs next; and of an archive that another scheduler has
-// taken into use meanwhile they believe nothing yet.
+// TestNobodyWaitsForASource: Stability answers while a source is slow, under the ledger's lock that the
+// poll needs next. A result of an archive from another scheduler counts as contested.
 func TestNobodyWaitsForASource(t *testing.T) {
 	s := inMonaco(t, raceMorning)
 	facts, err := s.facts.Load(t.Context())
@@ -654,8 +651,8 @@ func TestNobodyWaitsForASource(t *testing.T) {
 	}
 }
 
-// TestStartWithoutASource: a source that refuses whoever asks keeps nobody from starting, and the
-// first good answer mends all.
+// TestStartWithoutASource: the service starts although the source refuses, and the first good answer
+// brings all facts.
 func TestStartWithoutASource(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads commits of a season")

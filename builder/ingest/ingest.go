@@ -152,7 +152,7 @@ func (g *Ingest) Assembled() int {
 	return g.assembled.times
 }
 
-// Accept accepts a held proposal: the next run applies it, whatever the gates say. Without a held
+// Accept accepts a held proposal: the next run applies it in spite of the gates. Without a held
 // proposal of that ID the error lists the IDs of the others.
 func (g *Ingest) Accept(ctx context.Context, now time.Time, actor, id, reason string) (assemble.Proposal, error) {
 	g.mu.Lock()

@@ -46,7 +46,7 @@ type Statement struct {
 	assemble.BlockID
 	Entered PartialRound `json:"is"`
 	Before  PartialRound `json:"was"` // the block before the first statement about it
-	// Forced statements are applied whatever the gates say.
+	// Forced statements are applied in spite of the gates.
 	Forced bool `json:"forced,omitzero"`
 	// Assumed statements follow from another statement, and yield to any source.
 	Assumed bool `json:"assumed,omitzero"`

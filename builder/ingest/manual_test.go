@@ -66,8 +66,8 @@ type desk struct {
 
 const weekend = season.GrandPrixID("las-vegas")
 
-// newDesks opens schedulers on one store that knows two seasons up to the Saturday of a weekend: of
-// that there is nothing but the calendar.
+// newDesks opens schedulers on one store with two seasons up to the Saturday of a weekend, which has
+// the calendar alone.
 func newDesks(t *testing.T, now time.Time, n int) (blob.Store, []*desk, season.Facts) {
 	t.Helper()
 	facts, whole := archivetest.Seasons(t, 2023, 2024), archivetest.Seasons(t, 2023, 2024)
@@ -111,7 +111,7 @@ func newDesks(t *testing.T, now time.Time, n int) (blob.Store, []*desk, season.F
 	return store, desks, whole
 }
 
-// inUse is the round of the weekend as the archive in use has it, and the sum of that.
+// inUse returns the round of the weekend in the archive in use, and the sum of the archive.
 func (d *desk) inUse(t *testing.T) (season.Round, string) {
 	t.Helper()
 	facts, err := d.Facts.Load(t.Context())
@@ -147,8 +147,8 @@ func blocks(changes []assemble.Proposal) []string {
 	return said
 }
 
-// TestByHand: what a person enters is in use on every scheduler, wins over a source that says
-// otherwise until they let go of it, and is confirmed by one that agrees.
+// TestByHand: manual facts are in use on every scheduler. They win over a source that disagrees until
+// they are released, and a source that agrees confirms them.
 func TestByHand(t *testing.T) {
 	now := time.Date(2024, 11, 23, 12, 0, 0, 0, time.UTC)
 	store, desks, whole := newDesks(t, now, 2)
@@ -192,7 +192,7 @@ func TestByHand(t *testing.T) {
 	}
 
 	// A source has another grid, and another entry list: the person's grid stays and is disputed,
-	// what was only assumed gives way.
+	// the assumed entries yield.
 	entries := slices.Clone(said.Entries)
 	entries[0].Number = 99
 	for _, d := range desks {
@@ -245,7 +245,7 @@ func TestByHand(t *testing.T) {
 		}
 	}
 
-	// Let go of, the grid is what the source says; on both schedulers, once.
+	// After its release the grid is that of the source, on both schedulers, once.
 	for _, d := range desks {
 		d.source.revision, d.source.facts = "four", saying(whole, func(r *season.Round) { r.Grid = said.Grid })
 	}
@@ -272,8 +272,7 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// TestReleasedWithoutASource: where nobody else says anything, letting go of a fact puts back what was
-// there before.
+// TestReleasedWithoutASource: without a source, the release of a manual fact restores the fact before.
 func TestReleasedWithoutASource(t *testing.T) {
 	now := time.Date(2024, 11, 23, 12, 0, 0, 0, time.UTC)
 	_, desks, whole := newDesks(t, now, 1)
@@ -302,7 +301,7 @@ func TestReleasedWithoutASource(t *testing.T) {
 	}
 }
 
-// TestGatesForPeople: what a person enters passes the same gates, unless they say that they mean it.
+// TestGatesForPeople: manual facts pass the same gates, unless they are forced.
 func TestGatesForPeople(t *testing.T) {
 	now := time.Date(2024, 11, 23, 1, 0, 0, 0, time.UTC) // before qualifying, at 06:00
 	_, desks, whole := newDesks(t, now, 1)
@@ -323,7 +322,7 @@ func TestGatesForPeople(t *testing.T) {
 	}
 }
 
-// saying is what a source says of 2024 that knows a round of the weekend so.
+// saying returns the facts of a source with a changed round of the weekend.
 func saying(whole season.Facts, change func(*season.Round)) season.Facts {
 	said := whole
 	year := season.Season{Year: 2024}
@@ -341,7 +340,7 @@ func saying(whole season.Facts, change func(*season.Round)) season.Facts {
 	return said
 }
 
-// TestNamed: what a source calls a team and a Grand Prix otherwise is what a person says that it is.
+// TestNamed: a person can merge a source's names of a team and a Grand Prix into ours.
 func TestNamed(t *testing.T) {
 	now := time.Date(2024, 11, 23, 12, 0, 0, 0, time.UTC)
 	_, desks, whole := newDesks(t, now, 1)

@@ -176,7 +176,7 @@ func (g *Ingest) lastDocuments(ctx context.Context, states []PollState, faults m
 	return documents
 }
 
-// document returns the document whose payload has a sum, false without a sum.
+// document returns the document with a sum of its payload, false without a sum.
 func (g *Ingest) document(ctx context.Context, s Source, sum string) (source.Document, bool, error) {
 	if sum == "" {
 		return source.Document{}, false, nil

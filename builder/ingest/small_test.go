@@ -159,7 +159,7 @@ func TestSmallFaults(t *testing.T) {
 	}
 }
 
-// TestSmallAccept: a held change waits for a person, who can look at the outcome before they accept it.
+// TestSmallAccept: a held change waits for a person. A trial shows its outcome before the person accepts it.
 func TestSmallAccept(t *testing.T) {
 	s := newSmall(t)
 	s.poll(t, s.now)
@@ -235,7 +235,7 @@ func TestSmallPortraits(t *testing.T) {
 	}
 }
 
-// second adds a source beside F1DB whose facts are those of F1DB, changed by a test.
+// second adds a source beside F1DB.
 func (s *small) second(t *testing.T, h *herald, checkOnly bool) {
 	t.Helper()
 	s.Sources = append(s.Sources, ingest.Source{Upstream: h, CheckOnly: checkOnly, Every: time.Minute})

@@ -41,7 +41,7 @@ func good(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "bytes")
 }
 
-// TestOutages: what upstreams really did (see the incidents named), and what it counts as.
+// TestOutages: each real outage has a kind of fault. The names say when it happened.
 func TestOutages(t *testing.T) {
 	page := func(status int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -112,8 +112,8 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// TestRetriesOnce: a broken connection or a gateway's error is tried once more at once; a 429 never
-// is, for asking again is what it asks not to do.
+// TestRetriesOnce: the client retries once after a broken connection or a gateway's error, never after
+// a 429.
 func TestRetriesOnce(t *testing.T) {
 	for status, want := range map[int]int32{502: 2, 503: 2, 504: 2, 429: 1, 403: 1, 500: 1} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
@@ -142,8 +142,8 @@ func TestRetriesOnce(t *testing.T) {
 	}
 }
 
-// TestConditional: the validators of an answer come back with the next request, and who is asked
-// learns who asks.
+// TestConditional: the next request has the validators of the last answer, and names the program and
+// its operator.
 func TestConditional(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if got := r.Header.Get("User-Agent"); got != "gridcast-test (operator@example.org)" {
@@ -170,7 +170,7 @@ func TestConditional(t *testing.T) {
 	}
 }
 
-// TestHosts: only hosts that are named are asked, and only they over TLS, but for loopback.
+// TestHosts: the client talks to allowed hosts alone, over TLS or on loopback.
 func TestHosts(t *testing.T) {
 	c := config()
 	c.Hosts = append(c.Hosts, "f1db.example")
@@ -184,7 +184,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestCredentialsStay: what an address has of credentials goes to nobody to whom the request is redirected.
+// TestCredentialsStay: a redirect never gets the credentials of the first address.
 func TestCredentialsStay(t *testing.T) {
 	var seen []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -211,8 +211,8 @@ func TestCredentialsStay(t *testing.T) {
 	}
 }
 
-// TestBudgetOfAMinute: a third bucket counts by the minute; and an upstream of which a payload takes
-// several requests is waited for within the second, and never longer.
+// TestBudgetOfAMinute: a third bucket counts by the minute. A paced upstream waits for the bucket per
+// second, and never longer.
 func TestBudgetOfAMinute(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(good))
 	defer server.Close()
@@ -237,7 +237,7 @@ func TestBudgetOfAMinute(t *testing.T) {
 	}
 }
 
-// TestBudget: two buckets in series, by race time; what is over the budget is not sent.
+// TestBudget: two buckets in series fill in race time. A request beyond them is not sent.
 func TestBudget(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -278,7 +278,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestGivesUp: the end of the context ends a request that hangs.
+// TestGivesUp: the end of the context ends a hanging request.
 func TestGivesUp(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)
@@ -297,8 +297,8 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// TestAPI: an API is asked below its base, one that is not on this machine over TLS alone; what is
-// packed is recognised by its sum, and named after it.
+// TestAPI: requests go below the base of an API, over TLS or on loopback. A payload is recognised by its
+// sum and named after it.
 func TestAPI(t *testing.T) {
 	for _, base := range []string{"", "host/path", "https:///path", "https://host/path?key=1", "://"} {
 		if _, err := source.NewAPI(base, config(), "names.txt", ""); err == nil || !strings.Contains(err.Error(), "want https://host/path") {

@@ -9,7 +9,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxUnpacked bounds what a payload may unpack to, in bytes.
+// maxUnpacked limits the unpacked size of a payload, in bytes.
 const maxUnpacked = 64 << 20
 
 // Pack returns a value as compressed JSON. Equal values give equal bytes.

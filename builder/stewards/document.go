@@ -43,8 +43,8 @@ func ReadClassification(r *almanac.Round, document []byte) (rows, sprint []ledge
 	return c.Rows, c.Sprint, nil
 }
 
-// complete fills in teams and engines, and refuses rows without a driver who took part. No rows are
-// complete.
+// complete fills in teams and engines, and refuses rows that lack a driver of the session. No rows
+// are complete.
 func (s Session) complete(rows []ledger.Row) error {
 	if len(rows) == 0 {
 		return nil

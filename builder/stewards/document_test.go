@@ -43,7 +43,7 @@ func TestReadClassification(t *testing.T) {
 			t.Errorf("%s: read %+v, want %+v", p.Driver, p.After, p.Before)
 		}
 	}
-	// What show prints can be read again.
+	// The printed classification can be read again.
 	document, err := json.Marshal(ledger.Classification{Revision: 3, Rows: r.Source()})
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func TestReadClassification(t *testing.T) {
 	}
 }
 
-// Before the source has a result, the entries say who took part.
+// Before the source has a result, the entries name the drivers of the session.
 func TestReadClassificationAheadOfTheSource(t *testing.T) {
 	w := almanactest.New(t, almanactest.Opened)
 	document := written(t, w.Round(almanactest.BelgiumOver, almanactest.Belgium), asWritten)

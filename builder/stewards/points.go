@@ -105,8 +105,8 @@ func (a *award) place(i int) float64 {
 	return 0
 }
 
-// give numbers the order from 1 and gives it its points. A driver who is disqualified, or falls behind
-// the last place with a bonus, loses the bonus. No other driver inherits it.
+// give numbers the order from 1 and gives it its points. A driver loses the bonus by disqualification
+// or behind the last place with a bonus. No other driver inherits it.
 func (a *award) give(order []ledger.Row) {
 	for i := range order {
 		order[i].Position, order[i].Points = i+1, a.place(i)

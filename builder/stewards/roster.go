@@ -14,8 +14,8 @@ import (
 	"gridcast/builder/season"
 )
 
-// Roster lists the drivers who may take part in a round: the drivers with an entry in this season or
-// the last one, each with the latest entry.
+// Roster lists the possible drivers of a round: all drivers with an entry in this season or the last
+// one, each with the latest entry.
 type Roster struct {
 	Year   int
 	Known  []Starter // the drivers of the round first, by car number
@@ -179,7 +179,7 @@ func (r *Roster) Find(text string) (Starter, error) {
 		text, cmp.Or(meant, "."), strings.Join(codes, " "), cmp.Or(strings.ToUpper(letters(text)), "ABC"))
 }
 
-// nearDrivers suggests the drivers whose code or last name a text may mean.
+// nearDrivers suggests drivers by code and last name for a mistyped text.
 func nearDrivers[T any](text string, drivers []T, of func(T) (code, name string)) string {
 	near := names.Nearest(text, 2, drivers, func(driver T) []string {
 		code, name := of(driver)
@@ -298,7 +298,7 @@ func (r *Roster) engineOf(team season.TeamID) season.EngineID {
 	return ""
 }
 
-// Unnumbered returns a driver of the list who has no car number, false if all have one.
+// Unnumbered returns a driver of the list without a car number, false if all have one.
 func (l *List) Unnumbered() (Starter, bool) {
 	all := l.All()
 	if i := slices.IndexFunc(all, func(s Starter) bool { return s.Number == 0 }); i >= 0 {
@@ -307,8 +307,8 @@ func (l *List) Unnumbered() (Starter, bool) {
 	return Starter{}, false
 }
 
-// Strangers returns the codes of the drivers of a list who are not entered in the round. If the
-// entries of the round are not known, nobody is a stranger.
+// Strangers returns the codes of the drivers of a list without an entry in the round. If the entries
+// of the round are unknown, nobody is a stranger.
 func (r *Roster) Strangers(l *List) []string {
 	if !r.Listed {
 		return nil

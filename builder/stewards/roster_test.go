@@ -51,7 +51,7 @@ func TestRosterReads(t *testing.T) {
 	if got, want := find("arvid-lindblad"), (season.Entry{Driver: "arvid-lindblad", Team: "rb", Engine: "honda-rbpt", Number: 41}); got != want {
 		t.Errorf("Lindblad: got %+v, want %+v", got, want)
 	}
-	// Somebody who comes back is who they were; only the other one is new.
+	// A returning driver keeps the identifier; only the other one is new.
 	if len(list.New) != 1 || list.New[0] != (season.Driver{
 		ID: "arvid-lindblad", Name: "Arvid Lindblád", FirstName: "Arvid", LastName: "Lindblád", Abbreviation: "LIN", Country: "GBR",
 	}) {

@@ -218,7 +218,7 @@ func TestDisqualifiedWinnerOfEverySprint(t *testing.T) {
 			if diff := cmp.Diff(drivers(before), drivers(rows)); diff != "" {
 				t.Errorf("%s of %d: drivers (-before +after)\n%s", r.Facts.Name, year, diff)
 			}
-			// Their times say who profits from a penalty.
+			// Their times decide the places after a penalty.
 			second := r.Facts.SprintResults[1].Time - r.Facts.SprintResults[0].Time + time.Millisecond
 			if rows, err = (stewards.Ruling{Penalties: map[season.DriverID]time.Duration{before[0].Driver: second}}).Apply(sprint); err != nil || rows[0].Driver != before[1].Driver {
 				t.Errorf("%s of %d: a penalty of %s on the winner: got %+v in front, error %v", r.Facts.Name, year, second, rows[0], err)

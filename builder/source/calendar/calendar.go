@@ -107,7 +107,7 @@ var Columns = []string{
 	"practice-1", "practice-2", "practice-3", "sprint-qualifying", "sprint", "qualifying",
 }
 
-// readTable reads a table with commas or semicolons, whose first line names the columns.
+// readTable reads a table with commas or semicolons. Its first line names the columns.
 func readTable(file []byte, known Known) ([]Round, error) {
 	r := csv.NewReader(bytes.NewReader(file))
 	r.FieldsPerRecord, r.TrimLeadingSpace, r.Comment = -1, true, '#'

@@ -13,7 +13,7 @@ import (
 )
 
 // packedZones is the tz database of the Go distribution, lib/time/zoneinfo.zip, compressed as a whole:
-// an eighth of what the package time/tzdata adds to the binary. TestZones makes it anew.
+// an eighth of the size of package time/tzdata. TestZones makes it anew.
 //
 //go:embed zoneinfo.zip.zst
 var packedZones []byte

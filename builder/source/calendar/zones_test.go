@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "make zoneinfo.zip.zst from the Go distribution")
 
-// TestZones: the zones that are packed tell the same time as those of the machine.
+// TestZones: the packed zones tell the same time as those of the machine.
 func TestZones(t *testing.T) {
 	if *update {
 		root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
@@ -62,8 +62,7 @@ func TestZones(t *testing.T) {
 	}
 }
 
-// TestWithoutZonesOfTheMachine runs TestEvents where there is no other file: as in an image from
-// scratch.
+// TestWithoutZonesOfTheMachine runs TestEvents without any other file, as in an image from scratch.
 func TestWithoutZonesOfTheMachine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: under the race detector a test needs files of the machine")
@@ -77,7 +76,7 @@ func TestWithoutZonesOfTheMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := map[string]string{self: "test"}
-	// What a test is linked with comes along, should it be linked with anything.
+	// The test binary may be linked with shared libraries: copy them too.
 	if libraries, err := exec.CommandContext(t.Context(), "ldd", self).Output(); err == nil {
 		for _, word := range strings.Fields(string(libraries)) {
 			if filepath.IsAbs(word) {

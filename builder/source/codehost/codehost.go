@@ -110,7 +110,7 @@ func New(t testing.TB, bundle string, now func() time.Time) *Host {
 	return h
 }
 
-// Of starts a host for a branch whose only commit, at an instant, holds the files.
+// Of starts a host for a branch with one commit of these files, at an instant.
 func Of(t testing.TB, at time.Time, files map[string][]byte, now func() time.Time) *Host {
 	t.Helper()
 	h := &Host{now: now, only: files, packed: make(map[string][]byte), Commits: []Commit{{strings.Repeat("0", 40), at, "begin"}}}

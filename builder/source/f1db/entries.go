@@ -11,10 +11,10 @@ import (
 // entries returns the entries of a race in order of car number, so that the order reveals nothing of
 // the result.
 //
-// After the race the entries are the drivers of the result. It leaves out drivers who did not qualify
-// (DNQ, DNPQ, DNP), were excluded before the start (EX), or took over a car during the race, because
-// nobody knew of them on the day before. A driver who did not start (DNS) had entered. Before the
-// race the entries are the drivers of the grid and of qualifying.
+// After the race the entries are the drivers of the result, also without a start (DNS). It leaves out
+// drivers without a qualification (DNQ, DNPQ, DNP), drivers excluded before the start (EX), and drivers
+// that took over a car, because nobody knew of them on the day before. Before the race the entries
+// are the drivers of the grid and of qualifying.
 //
 // A driver's car is that of the grid, else of qualifying, else the lowest number in the result: a
 // driver may have used several cars in a race.

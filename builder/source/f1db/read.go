@@ -177,7 +177,7 @@ func unexpectedEnd(err error) error {
 	return err
 }
 
-// open opens a file whose bytes count towards the limit of the reader.
+// open opens a file. Its bytes count towards the limit of the reader.
 func (in *reader) open(name string) (io.ReadCloser, error) {
 	r, err := in.files.named[name].open()
 	if err != nil {
@@ -189,7 +189,7 @@ func (in *reader) open(name string) (io.ReadCloser, error) {
 	}{bufio.NewReaderSize(counted{r, in}, 1<<16), r}, nil
 }
 
-// counted is a file whose bytes count towards the limit of all.
+// counted is a file with a limit shared by all files.
 type counted struct {
 	file io.Reader
 	in   *reader

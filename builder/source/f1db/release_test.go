@@ -48,7 +48,7 @@ func wholeRelease(t testing.TB) season.Facts {
 	return wholeArchive(t).Facts()
 }
 
-// rawRow is what the checks below read of the release, apart from the importer.
+// rawRow holds the keys of the release that the checks below read without the importer.
 type rawRow struct {
 	RaceID               int
 	Year, Round          int
@@ -181,7 +181,7 @@ func unpack(t *testing.T, path, dir string) {
 	}
 }
 
-// TestKnownRows looks at rows that are unlike the others.
+// TestKnownRows checks the unusual rows of the data set.
 func TestKnownRows(t *testing.T) {
 	facts := wholeRelease(t)
 	round := func(year, number int) *season.Round {
@@ -287,7 +287,7 @@ func TestKnownRows(t *testing.T) {
 	})
 }
 
-// TestEntriesCoverStarters checks that every driver who started in a car of his own was entered.
+// TestEntriesCoverStarters checks that every driver who started in an own car has an entry.
 func TestEntriesCoverStarters(t *testing.T) {
 	missing := 0
 	for _, s := range wholeRelease(t).Seasons {

@@ -19,8 +19,8 @@ import (
 	"gridcast/builder/source/sourcetest"
 )
 
-// TestRepositoryIsTheRelease: the repository, of which releases are made, gives the same facts as
-// the release that came later, but for what was corrected in between.
+// TestRepositoryIsTheRelease: the repository gives the same facts as the later release, except for
+// corrections in between.
 func TestRepositoryIsTheRelease(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: reads a whole repository")
@@ -107,7 +107,7 @@ func tarball(t *testing.T, entries ...entry) []byte {
 			t.Fatal(err)
 		}
 	}
-	_ = archive.Close() // an entry shorter than it says is what some tests want
+	_ = archive.Close() // some tests want an entry shorter than its header says
 	if err := zipped.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func tarball(t *testing.T, entries ...entry) []byte {
 
 const raceFile = "f1db-main/src/data/seasons/2026/races/01-australia/race.yml"
 
-// TestReadTreeRefuses: an archive of another shape is refused whole, and the error names the entry.
+// TestReadTreeRefuses: an archive of another shape is refused, and the error names the entry.
 func TestReadTreeRefuses(t *testing.T) {
 	good := entry{name: raceFile, content: "id: 1\n"}
 	many := make([]entry, 0, f1db.MaxEntries+1)
@@ -150,7 +150,7 @@ func TestReadTreeRefuses(t *testing.T) {
 	}
 }
 
-// bomb is small packed and more than MaxUnpacked unpacked, each file within its limit.
+// bomb is small when packed and larger than MaxUnpacked, with each file within its limit.
 func bomb() []entry {
 	zeros := strings.Repeat("\x00", 1<<20)
 	list := make([]entry, f1db.MaxUnpacked>>20+1)
@@ -200,7 +200,7 @@ func factsOf(t *testing.T, files map[string]string) (int, time.Time, []string, e
 	return int(r.Results[0].Time / time.Millisecond), r.StartsAt(), skipped, nil
 }
 
-// TestRepositoryFiles: what a file may say, and what refuses the commit.
+// TestRepositoryFiles: a file with a wrong value refuses the commit; odd but harmless values pass.
 func TestRepositoryFiles(t *testing.T) {
 	results := "f1db-main/src/data/seasons/2026/races/01-australia/race-results.yml"
 	replace := func(name, old, with string) map[string]string {
@@ -262,8 +262,8 @@ func TestRepositoryFiles(t *testing.T) {
 	}
 }
 
-// TestReadingChangesAlone: the commit after one that was read costs what has changed, and gives the
-// same facts as if nothing had been read before.
+// TestReadingChangesAlone: reading the next commit decodes the changed files alone, and gives the facts
+// of a first reading.
 func TestReadingChangesAlone(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads commits of a season")

@@ -16,9 +16,9 @@ import (
 	"gridcast/builder/source/media"
 )
 
-// TestLatestRelease asks for a release by path and by URL: what is unchanged is recognised by the host's
-// validator or by its sum, a release of another digest than named is refused, and each has a name
-// of its own, since a round counts as lost only in the second release without it.
+// TestLatestRelease fetches a release by path and by URL. An unchanged release is recognised by the
+// host's validator or its sum, and one with another digest is refused. Every release has its own
+// revision, because a round counts as lost only in the second release without it.
 func TestLatestRelease(t *testing.T) {
 	path := zipped(t, world(t))
 	packed, err := os.ReadFile(path)

@@ -26,14 +26,14 @@ func upstream(t *testing.T, api *sourcetest.Replay) source.Upstream {
 	return sourcetest.Open(t, jolpica.New, api)
 }
 
-// fetched asks the recordings for some seasons and reads what comes.
+// fetched fetches and reads the recordings of some seasons.
 func fetched(t *testing.T, api *sourcetest.Replay, from, to int) (source.Document, error) {
 	t.Helper()
 	return sourcetest.Fetched(t, upstream(t, api), after2024, from, to)
 }
 
-// TestAgainstF1DB compares two whole seasons with those of F1DB, by driver: all that is left is what
-// one of them has wrong.
+// TestAgainstF1DB compares two whole seasons with F1DB, by driver. The remaining differences are errors
+// of one source.
 func TestAgainstF1DB(t *testing.T) {
 	api := sourcetest.Jolpica(t)
 	d, err := fetched(t, api, 2023, 2025)
@@ -52,7 +52,7 @@ func TestAgainstF1DB(t *testing.T) {
 		`2023 great-britain, qualifying: nyck-de-vries: ours "P18", theirs "P19"`,
 		`2023 great-britain, qualifying: sergio-perez: ours "P15", theirs "P16"`,
 		`2023 great-britain, qualifying: yuki-tsunoda: ours "P16", theirs "P17"`,
-		`2023 qatar, grid: nico-hulkenberg: ours "slot 14", theirs "slot 12"`, // who lined up in the slot of a car that was not there
+		`2023 qatar, grid: nico-hulkenberg: ours "slot 14", theirs "slot 12"`, // lined up in the slot of an absent car
 		// Brought forward on the day because of the weather; Jolpica kept the plan.
 		`2024 sao-paulo, start: start: ours "2024-11-03 15:30 UTC", theirs "2024-11-03 17:00 UTC"`,
 		`2024 sao-paulo, sessions: qualifying: ours "2024-11-03 10:30 UTC", theirs "2024-11-02 18:00 UTC"`,
@@ -70,13 +70,13 @@ func TestAgainstF1DB(t *testing.T) {
 	if diff := cmp.Diff(want, assembletest.Disputed(t, ours.Facts(), d.Facts, d.From, d.To, after2024)); diff != "" {
 		t.Errorf("disagreements by driver (-want +got):\n%s", diff)
 	}
-	// Two seasons and the calendar of the next: within what Jolpica allows in a quarter of an hour.
+	// Two seasons and the calendar of the next stay within a quarter of Jolpica's requests per hour.
 	if n := len(api.Requests()); n > 36 {
 		t.Errorf("asked %d times", n)
 	}
 }
 
-// TestUnchanged: the same answers are recognised by their sum, since Jolpica has no validators.
+// TestUnchanged: equal answers are recognised by their sum, because Jolpica has no validators.
 func TestUnchanged(t *testing.T) {
 	api := sourcetest.Jolpica(t)
 	u := upstream(t, api)
@@ -95,8 +95,7 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
-// TestOutages are days on which Jolpica gave no answer that can be used: what kind of fault the
-// operator sees of it.
+// TestOutages: an unusable answer of Jolpica has a kind of fault.
 func TestOutages(t *testing.T) {
 	const gateway = "<html><head><title>504 Gateway Time-out</title></head></html>"
 	sourcetest.TestOutages(t, sourcetest.Jolpica, sourcetest.Outages{
@@ -128,13 +127,13 @@ func TestOutages(t *testing.T) {
 	})
 }
 
-// TestOddRows are things that stood in answers of Jolpica: which of them are taken, and as what.
+// TestOddRows: each odd answer of Jolpica is read as a known value, or refused.
 func TestOddRows(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		was, is string                     // in the first race of 2024
 		read    func(*season.Round) string // nil: the payload is refused
-		want    string                     // what is read, or part of the reason
+		want    string                     // the read value, or part of the reason
 	}{
 		{
 			name: "March 2026: the grid is null", was: `"grid":"1"`, is: `"grid":null`,

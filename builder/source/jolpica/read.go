@@ -251,8 +251,8 @@ func instant(date, hour text) (day, at time.Time, err error) {
 	return day, at, err
 }
 
-// who returns the driver and the team of a row, and keeps their names.
-func (r *reader) who(year int, w *row) (season.DriverID, season.TeamID, error) {
+// entrant returns the driver and the team of a row, and keeps their names.
+func (r *reader) entrant(year int, w *row) (season.DriverID, season.TeamID, error) {
 	driver, errDriver := r.names.Driver(string(w.Driver.DriverID), year)
 	team, errTeam := r.names.Team(string(w.Constructor.ConstructorID), year)
 	country, errCountry := r.names.Country(string(w.Driver.Nationality))
@@ -291,7 +291,7 @@ func (r *reader) classification(year int, rows []row) ([]season.Result, []season
 	whole := true
 	for i := range rows {
 		w := &rows[i]
-		driver, team, err := r.who(year, w)
+		driver, team, err := r.entrant(year, w)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -342,7 +342,7 @@ func (r *reader) qualifying(year int, rows []row) ([]season.QualifyingRow, error
 	var out []season.QualifyingRow
 	for i := range rows {
 		w := &rows[i]
-		driver, team, err := r.who(year, w)
+		driver, team, err := r.entrant(year, w)
 		if err != nil {
 			return nil, err
 		}
@@ -376,7 +376,7 @@ func lapTime(t text) time.Duration {
 func (r *reader) entries(year int, rows []row) ([]season.Entry, error) {
 	var entries []season.Entry
 	for i := range rows {
-		driver, team, err := r.who(year, &rows[i])
+		driver, team, err := r.entrant(year, &rows[i])
 		if err != nil {
 			return nil, err
 		}

@@ -23,8 +23,8 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// explained are the differences between what is published of 2024 from Jolpica and from F1DB: what
-// Jolpica cannot supply, what it names otherwise, and what it has wrong.
+// explained lists the published differences between Jolpica and F1DB in 2024: facts that Jolpica lacks,
+// other names, and its errors.
 var explained = []struct{ where, why string }{
 	{`Mexican Grand Prix`, "Jolpica names the race for the city"},
 	{`ours 2024-11-03T1|theirs 2024-11-0[23]|2024110[23]T`, "Jolpica kept the plan of the weekend in São Paulo, which the weather overthrew"},
@@ -44,7 +44,7 @@ func TestSeason2024(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := archivetest.Seasons(t, 2022, 2023)
-	named := make(map[season.DriverID]bool) // who had driven by then
+	named := make(map[season.DriverID]bool) // drivers of earlier rounds
 	for _, s := range before.Seasons {
 		for _, r := range s.Rounds {
 			for _, e := range r.Entries {
@@ -113,7 +113,7 @@ func TestSeason2024(t *testing.T) {
 	}
 }
 
-// publish returns what is published of the facts, by path.
+// publish returns the published bodies of the facts by path.
 func publish(t *testing.T, facts season.Facts) map[string][]byte {
 	t.Helper()
 	store := memblob.New()

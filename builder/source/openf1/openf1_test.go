@@ -19,14 +19,14 @@ import (
 	"gridcast/builder/source/sourcetest"
 )
 
-// fetched asks the recordings at an instant and reads what comes.
+// fetched fetches and reads the recordings at an instant.
 func fetched(t *testing.T, api *sourcetest.Replay, now time.Time) (source.Document, error) {
 	t.Helper()
 	return sourcetest.Fetched(t, sourcetest.Open(t, openf1.New, api), now, now.Year()-1, now.Year()+1)
 }
 
-// TestAgainstF1DB compares the day after each race of two seasons with F1DB, by driver: all that is
-// left is what one of them has wrong.
+// TestAgainstF1DB compares the day after each race of two seasons with F1DB, by driver. The remaining
+// differences are errors of one source.
 func TestAgainstF1DB(t *testing.T) {
 	api := sourcetest.OpenF1(t)
 	ours, err := archive.Embedded()
@@ -57,7 +57,7 @@ func TestAgainstF1DB(t *testing.T) {
 	want := []string{
 		// Points that OpenF1 never gave, or not again after others had been disqualified.
 		`2023 saudi-arabia, result: max-verstappen: ours "P2, 19 points", theirs "P2, 0 points"`,
-		// A driver who did not start is in none of its lists but the grid.
+		// OpenF1 lists a driver without a start on the grid alone.
 		`2023 singapore, entries: lance-stroll: ours "car 18, aston-martin", theirs ""`,
 		`2023 singapore, result: lance-stroll: ours "unplaced", theirs ""`,
 		`2023 Singapore Grand Prix, Qualifying: the grid is left out: nobody drives car 18; there are [1 2 4 10 11 14 16 20 22 23 24 27 31 40 44 55 63 77 81]`,
@@ -92,8 +92,7 @@ func TestAgainstF1DB(t *testing.T) {
 // 9541 for qualifying and 9550 for the race.
 var austria = time.Date(2024, 7, 1, 12, 0, 0, 0, time.UTC)
 
-// TestOutages are days on which OpenF1 gave no answer that can be used: what kind of fault the
-// operator sees of it, and how soon it is asked again by that.
+// TestOutages: an unusable answer of OpenF1 has a kind of fault, by which the next poll is set.
 func TestOutages(t *testing.T) {
 	sourcetest.TestOutages(t, sourcetest.OpenF1, sourcetest.Outages{
 		{"April 2025: everybody is throttled", 429, "application/json", `{"error":"rate exceeded"}`, source.Throttled, "429"},
@@ -109,7 +108,7 @@ func TestOutages(t *testing.T) {
 	})
 }
 
-// TestNoRows: an empty list and the 404 of March 2026 are the same, down to the payload.
+// TestNoRows: an empty list and the 404 of March 2026 give the same payload.
 func TestNoRows(t *testing.T) {
 	api := sourcetest.OpenF1(t)
 	u := sourcetest.Open(t, openf1.New, api)
@@ -144,8 +143,7 @@ func TestNoRows(t *testing.T) {
 	}
 }
 
-// TestOddRows are things that stood in answers of OpenF1. What does not hold together is left out
-// and said; the rest is read.
+// TestOddRows: a contradictory answer of OpenF1 is left out with a note, and the rest is read.
 func TestOddRows(t *testing.T) {
 	const (
 		grid   = "starting_grid?session_key=9541"
@@ -155,7 +153,7 @@ func TestOddRows(t *testing.T) {
 	for _, test := range []struct {
 		name       string
 		target     string
-		was, is    string // regular expression, and what the first match becomes
+		was, is    string // regular expression, and the replacement of its first match
 		note       string // part of it; empty: none
 		rows, grid int    // that are read of the race
 	}{
@@ -206,7 +204,7 @@ func TestOddRows(t *testing.T) {
 	}
 }
 
-// TestCancelled: a race that is called off is not in the calendar, and the others are.
+// TestCancelled: a cancelled race is not in the calendar, and the others are.
 func TestCancelled(t *testing.T) {
 	api := sourcetest.OpenF1(t)
 	api.Rewrite(func(target, body string) string {

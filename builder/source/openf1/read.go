@@ -46,7 +46,7 @@ var kinds = map[string]season.SessionKind{
 	sprintName: season.Sprint,
 }
 
-// outcomes are the sessions whose outcome we fetch.
+// outcomes are the sessions with an outcome to fetch.
 var outcomes = map[string]bool{raceName: true, qualifyingName: true, sprintName: true}
 
 // The rows of a session. All but the numbers may be null.
