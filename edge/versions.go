@@ -104,7 +104,7 @@ func (e *Edge) report(r snapshots.FollowReport) {
 	switch r.State {
 	case snapshots.Refused, snapshots.Failed:
 		public := r.Public()
-		if errors.Is(r.Err, snapshots.ErrNotTaken) {
+		if errors.Is(r.Err, snapshots.ErrNotAccepted) {
 			public = r.Err.Error() // it is about the content of the version, and reveals nothing about the store
 		}
 		var panicked *snapshots.PanicError

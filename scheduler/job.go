@@ -112,8 +112,8 @@ func validate(jobs []Job) error {
 		if j.Every < 0 || j.Work != "" && j.Every != 0 {
 			faults = append(faults, fmt.Errorf("scheduler: job %s must fall due by work %q or every %v, not both", j.Name, j.Work, j.Every))
 		}
-		known := []cadence.Work{"", cadence.Poll, cadence.Freeze, cadence.Build, cadence.Verify}
-		if !slices.Contains(known, j.Work) {
+		kinds := []cadence.Work{"", cadence.Poll, cadence.Freeze, cadence.Build, cadence.Verify}
+		if !slices.Contains(kinds, j.Work) {
 			faults = append(faults, fmt.Errorf("scheduler: job %s is for unknown work %q", j.Name, j.Work))
 		}
 	}
@@ -161,15 +161,15 @@ type request struct {
 	done   chan<- error // buffered, written once
 }
 
-// fresh returns the work that fell due since the last run started and can still be done.
-func (q *queue) fresh(cal cadence.Calendar, now time.Time) []cadence.Due {
-	fresh := append(q.job.missed(cal, q.seen, now), q.overtaken...)
-	return slices.DeleteFunc(fresh, func(d cadence.Due) bool { return d.TooLate(now) })
+// newlyDue returns the work that fell due since the last run started and can still be done.
+func (q *queue) newlyDue(cal cadence.Calendar, now time.Time) []cadence.Due {
+	due := append(q.job.missed(cal, q.seen, now), q.overtaken...)
+	return slices.DeleteFunc(due, func(d cadence.Due) bool { return d.TooLate(now) })
 }
 
 // ready reports whether a run is needed at now.
 func (q *queue) ready(cal cadence.Calendar, now time.Time) bool {
-	return len(q.requests) > 0 || !q.retryAt.IsZero() && !now.Before(q.retryAt) || len(q.fresh(cal, now)) > 0
+	return len(q.requests) > 0 || !q.retryAt.IsZero() && !now.Before(q.retryAt) || len(q.newlyDue(cal, now)) > 0
 }
 
 // next returns the first known instant after now at which a run is needed, and its reason.
@@ -187,7 +187,7 @@ func (q *queue) take(cal cadence.Calendar, now time.Time) (t Trigger, waiting []
 	if !q.ready(cal, now) {
 		return Trigger{}, nil, nil, false
 	}
-	due, reasons := q.fresh(cal, now), q.failed.Requested
+	due, reasons := q.newlyDue(cal, now), q.failed.Requested
 	for _, d := range q.failed.Due {
 		if d.TooLate(now) {
 			lost = append(lost, d)
@@ -218,10 +218,10 @@ func latest(all []cadence.Due) []cadence.Due {
 	slices.SortStableFunc(all, func(a, b cadence.Due) int { return a.At.Compare(b.At) })
 	var kept []cadence.Due
 	for i, d := range all {
-		again := slices.ContainsFunc(all[i+1:], func(e cadence.Due) bool {
+		later := slices.ContainsFunc(all[i+1:], func(e cadence.Due) bool {
 			return e.Work == d.Work && e.Reason == d.Reason && e.Round == d.Round
 		})
-		if !again {
+		if !later {
 			kept = append(kept, d)
 		}
 	}

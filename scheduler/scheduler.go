@@ -106,7 +106,7 @@ type Scheduler struct {
 	mu      sync.Mutex // guards the following and the content of the queues; never held during a run
 	queues  []*queue   // one for each job, in the order given to New
 	current cadence.Calendar
-	looked  time.Time // real time of the last look
+	checked time.Time // real time of the last check
 	due     time.Time // the first known due instant after it
 	changed bool      // since it: a trigger, or the end of a run
 	stopped bool
@@ -155,29 +155,29 @@ func (s *Scheduler) Start() {
 	s.cron.Start()
 }
 
-// lookEvery is the real time between looks at the calendar when no due instant is known.
-const lookEvery = time.Second
+// checkEvery is the real time between checks of the calendar when no due instant is known.
+const checkEvery = time.Second
 
 // tick looks for due jobs when there may be one: after a trigger, after the end of a run, at the
 // next known instant, or when the calendar has not been read for a while.
 func (s *Scheduler) tick() {
 	now := s.now()
 	s.mu.Lock()
-	look := s.changed || !now.Before(s.due) || time.Since(s.looked) >= lookEvery
+	check := s.changed || !now.Before(s.due) || time.Since(s.checked) >= checkEvery
 	s.mu.Unlock()
-	if look {
-		s.look(s.calendar(), now)
+	if check {
+		s.check(s.calendar(), now)
 	}
 }
 
-// look starts a run of every idle job with due work at now.
-func (s *Scheduler) look(calendar cadence.Calendar, now time.Time) {
+// check starts a run of every idle job with due work at now.
+func (s *Scheduler) check(calendar cadence.Calendar, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopped {
 		return
 	}
-	s.changed, s.looked, s.due = false, time.Now(), now.Add(s.cfg.CatchUp)
+	s.changed, s.checked, s.due = false, time.Now(), now.Add(s.cfg.CatchUp)
 	overtaken := cadence.Overtaken(s.current, calendar, now)
 	s.current = calendar
 	for _, q := range s.queues {

@@ -74,7 +74,7 @@ func (r FollowReport) Public() string {
 		return version + " is damaged"
 	case errors.Is(r.Err, blob.ErrNotFound):
 		return version + " is incomplete"
-	case errors.Is(r.Err, ErrNotTaken):
+	case errors.Is(r.Err, ErrNotAccepted):
 		return version + " cannot be served by this release"
 	case r.State == Failed:
 		return "looking for versions fails by a fault of the program"
@@ -85,8 +85,8 @@ func (r FollowReport) Public() string {
 var (
 	// ErrLower says that the pointer names a lower version than the last delivered one.
 	ErrLower = errors.New("lower than the version served")
-	// ErrNotTaken says that Deliver refused the version.
-	ErrNotTaken = errors.New("not taken")
+	// ErrNotAccepted says that Deliver refused the version.
+	ErrNotAccepted = errors.New("not accepted")
 )
 
 // PanicError is a panic while following. The program goes on with the last good version, and the
@@ -299,7 +299,7 @@ func (f *follower) load(ctx context.Context, pointer Pointer, manifest []byte) e
 		}
 		f.offerPause = min(2*f.offerPause, longestOffer)
 		f.refused, f.offerAgainAt = v, time.Now().Add(f.offerPause)
-		f.refusal = fmt.Errorf("version %d %w: %w", pointer.Version, ErrNotTaken, err)
+		f.refusal = fmt.Errorf("version %d %w: %w", pointer.Version, ErrNotAccepted, err)
 		return f.refusal
 	}
 	f.current, f.delivered = v, true
@@ -406,7 +406,7 @@ func stateOf(err error) FollowState {
 	if errors.As(err, &fault) {
 		return Failed
 	}
-	for _, refused := range []error{ErrDamaged, ErrLower, ErrNone, ErrNotTaken, blob.ErrNotFound} {
+	for _, refused := range []error{ErrDamaged, ErrLower, ErrNone, ErrNotAccepted, blob.ErrNotFound} {
 		if errors.Is(err, refused) {
 			return Refused
 		}

@@ -250,7 +250,7 @@ func TestVersionThatIsNotTaken(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		last := e.lastReport()
-		if last.State != snapshots.Refused || !errors.Is(last.Err, snapshots.ErrNotTaken) || !errors.Is(last.Err, cannot) || last.Version != 2 {
+		if last.State != snapshots.Refused || !errors.Is(last.Err, snapshots.ErrNotAccepted) || !errors.Is(last.Err, cannot) || last.Version != 2 {
 			t.Errorf("report: %+v, want version 2 refused with the edge's own reason", last)
 		}
 		if offers < 10 || offers > 20 {
@@ -405,7 +405,7 @@ func copyStore(t *testing.T, from, to blob.Store) {
 // The public text of a report never contains the location of the store.
 func TestPublicReport(t *testing.T) {
 	for _, err := range []error{
-		snapshots.ErrNone, snapshots.ErrLower, snapshots.ErrDamaged, snapshots.ErrNotTaken, blob.ErrNotFound, errors.New("dial tcp"), &snapshots.PanicError{},
+		snapshots.ErrNone, snapshots.ErrLower, snapshots.ErrDamaged, snapshots.ErrNotAccepted, blob.ErrNotFound, errors.New("dial tcp"), &snapshots.PanicError{},
 	} {
 		r := snapshots.FollowReport{Version: 7, Err: fmt.Errorf("pointer in s3://secret-bucket?endpoint=http://10.0.0.1: %w", err)}
 		if got := r.Public(); got == "" || strings.ContainsAny(got, ":/") || strings.Contains(got, "secret") {

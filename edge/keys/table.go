@@ -119,8 +119,8 @@ var lineSeed = maphash.MakeSeed()
 // readLines reads the records of a sealed list. It does not decode a line that the previous table
 // has in the same place, because that line is valid.
 func (b *tableBuilder) readLines(lines []byte) error {
-	known := b.previous.records
-	b.table.records = make([]tableRecord, 0, len(known)+1)
+	previous := b.previous.records
+	b.table.records = make([]tableRecord, 0, len(previous)+1)
 	var errs []error
 	n := 0
 	for line := range bytes.Lines(lines) {
@@ -128,11 +128,11 @@ func (b *tableBuilder) readLines(lines []byte) error {
 			b.yield()
 		}
 		sum := maphash.Bytes(lineSeed, textOf(line))
-		if n < len(known) && known[n].sum == sum && sum != unknownSum {
-			b.table.records = append(b.table.records, known[n])
+		if n < len(previous) && previous[n].sum == sum && sum != unknownSum {
+			b.table.records = append(b.table.records, previous[n])
 		} else {
-			if n < len(known) {
-				b.dropped = append(b.dropped, known[n].entry)
+			if n < len(previous) {
+				b.dropped = append(b.dropped, previous[n].entry)
 			}
 			r, err := decodeLine(line)
 			if err == nil {
@@ -144,7 +144,7 @@ func (b *tableBuilder) readLines(lines []byte) error {
 		}
 		n++
 	}
-	for _, r := range known[min(n, len(known)):] {
+	for _, r := range previous[min(n, len(previous)):] {
 		b.dropped = append(b.dropped, r.entry)
 	}
 	return errors.Join(errs...)

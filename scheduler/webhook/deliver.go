@@ -35,8 +35,8 @@ const longestWait = 24 * time.Hour
 const maxChanges = 500
 
 const (
-	// lookEvery is the time between two reads of the store for versions of other processes.
-	lookEvery = 5 * time.Second
+	// pollEvery is the time between two reads of the store for versions of other processes.
+	pollEvery = 5 * time.Second
 	// settleTime is the time between noticing a version and notifying receivers. Edges poll once a
 	// second, and a receiver should find the version there. One message covers all versions
 	// within this time.
@@ -64,7 +64,7 @@ type Deliverer struct {
 	metrics *metrics
 
 	// Only Run's goroutine uses the following.
-	hooks     map[string]*known
+	hooks     map[string]*hookState
 	tag       blob.Tag // of the document that holds the hooks
 	pointer   snapshots.Pointer
 	noticed   time.Time // the instant at which pointer was read
@@ -73,14 +73,14 @@ type Deliverer struct {
 	complaint string         // the last error of the store that was logged
 }
 
-// known is Run's state of a hook.
-type known struct {
-	hook   Hook
-	state  Delivery
-	tag    blob.Tag
-	loaded bool
-	sent   bool   // an attempt is running
-	told   string // the last logged fault of the hook
+// hookState is Run's state of a hook.
+type hookState struct {
+	hook        Hook
+	state       Delivery
+	tag         blob.Tag
+	loaded      bool
+	sent        bool   // an attempt is running
+	loggedFault string // the last logged fault of the hook
 }
 
 // attempted is the end of an attempt.
@@ -93,7 +93,7 @@ type attempted struct {
 func NewDeliverer(store blob.Store, sender *Sender, log *slog.Logger, registry prometheus.Registerer) *Deliverer {
 	return &Deliverer{
 		store: store, sender: sender, log: log, owner: rand.Text(), nudge: make(chan struct{}, 1), metrics: newMetrics(registry),
-		hooks: map[string]*known{}, manifests: map[int64]map[string]snapshots.ManifestEntry{}, ended: make(chan attempted, concurrent),
+		hooks: map[string]*hookState{}, manifests: map[int64]map[string]snapshots.ManifestEntry{}, ended: make(chan attempted, concurrent),
 	}
 }
 
@@ -120,7 +120,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 			under--
 			d.note(a)
 		}
-		began, wait := d.look(ctx, concurrent-under)
+		began, wait := d.poll(ctx, concurrent-under)
 		under += began
 		timer.Reset(wait)
 	}
@@ -140,21 +140,21 @@ func (d *Deliverer) note(a attempted) {
 }
 
 // complain logs a fault of a hook, each fault once.
-func (d *Deliverer) complain(k *known, err error) {
+func (d *Deliverer) complain(k *hookState, err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
-	if text != "" && text != k.told {
-		d.log.Warn("webhook is not told", "webhook", k.hook.ID, "err", text)
+	if text != "" && text != k.loggedFault {
+		d.log.Warn("webhook is not notified", "webhook", k.hook.ID, "err", text)
 	}
-	k.told = text
+	k.loggedFault = text
 }
 
-// look starts up to free due attempts. It returns their number, and the time until there is
+// poll starts up to free due attempts. It returns their number, and the time until there is
 // more to do. It reads the store and waits for no receiver.
-func (d *Deliverer) look(ctx context.Context, free int) (began int, wait time.Duration) {
-	wait = lookEvery
+func (d *Deliverer) poll(ctx context.Context, free int) (began int, wait time.Duration) {
+	wait = pollEvery
 	if err := d.refresh(ctx); err != nil {
 		if text := err.Error(); text != d.complaint && ctx.Err() == nil {
 			d.complaint = text
@@ -166,7 +166,7 @@ func (d *Deliverer) look(ctx context.Context, free int) (began int, wait time.Du
 	now := time.Now().UTC()
 	type turn struct {
 		at time.Time
-		*known
+		*hookState
 	}
 	var turns []turn
 	for _, k := range d.hooks {
@@ -185,12 +185,12 @@ func (d *Deliverer) look(ctx context.Context, free int) (began int, wait time.Du
 		if began == free || ctx.Err() != nil {
 			break
 		}
-		begun, err := d.begin(ctx, t.known, now)
-		if begun {
+		started, err := d.start(ctx, t.hookState, now)
+		if started {
 			began++
 		}
 		if ctx.Err() == nil {
-			d.complain(t.known, err)
+			d.complain(t.hookState, err)
 		}
 	}
 	d.metrics.show(d.hooks, d.pointer, d.sender.Master(), now)
@@ -205,10 +205,10 @@ func (d *Deliverer) refresh(ctx context.Context) error {
 	}
 	if tag != d.tag {
 		d.tag = tag
-		maps.DeleteFunc(d.hooks, func(id string, _ *known) bool { _, err := Find(read.Hooks, id); return err != nil })
+		maps.DeleteFunc(d.hooks, func(id string, _ *hookState) bool { _, err := Find(read.Hooks, id); return err != nil })
 		for _, h := range read.Hooks {
 			if d.hooks[h.ID] == nil {
-				d.hooks[h.ID] = &known{}
+				d.hooks[h.ID] = &hookState{}
 			}
 			d.hooks[h.ID].hook = h
 		}
@@ -236,20 +236,20 @@ func (d *Deliverer) refresh(ctx context.Context) error {
 
 // due returns the known instant of the next attempt for a hook; it may be past. A hook
 // that is to be paused is due.
-func (d *Deliverer) due(ctx context.Context, k *known) (time.Time, bool) {
+func (d *Deliverer) due(ctx context.Context, k *hookState) (time.Time, bool) {
 	h, s := k.hook, k.state
-	fresh := s.Resumed != h.Resumed // failures before a resumption do not count
+	resumed := s.Resumed != h.Resumed // failures before a resumption do not count
 	switch {
 	case !h.Paused.IsZero() || k.sent || !k.loaded || h.Master != d.sender.Master():
 		return time.Time{}, false
-	case s.GiveUp != "" && !fresh:
+	case s.GiveUp != "" && !resumed:
 		d.giveUp(ctx, k)
 		return time.Time{}, false
 	case s.Told >= d.pointer.Version:
 		return time.Time{}, false
 	}
 	at := d.noticed.Add(settleTime)
-	if !fresh && s.Next.After(at) {
+	if !resumed && s.Next.After(at) {
 		at = s.Next
 	}
 	if s.Owner != "" && s.Until.After(at) {
@@ -259,7 +259,7 @@ func (d *Deliverer) due(ctx context.Context, k *known) (time.Time, bool) {
 }
 
 // giveUp pauses a hook, unless an operator has resumed or paused it meanwhile.
-func (d *Deliverer) giveUp(ctx context.Context, k *known) {
+func (d *Deliverer) giveUp(ctx context.Context, k *hookState) {
 	h, why := k.hook, k.state.GiveUp
 	pausing := d.Pausing
 	if pausing == nil {
@@ -288,16 +288,16 @@ func (d *Deliverer) giveUp(ctx context.Context, k *known) {
 		})
 	}
 	if err != nil {
-		d.complain(k, fmt.Errorf("pause it: %w", err)) // and look again
+		d.complain(k, fmt.Errorf("pause it: %w", err)) // and poll again
 		return
 	}
 	d.log.Warn("webhook paused", "webhook", h.ID, "reason", why)
-	d.Published() // so that Run looks again
+	d.Published() // so that Run polls again
 }
 
-// begin starts an attempt: it claims the message in the store and sends it in a goroutine.
+// start starts an attempt: it claims the message in the store and sends it in a goroutine.
 // It records changes outside the receiver's endpoints as delivered.
-func (d *Deliverer) begin(ctx context.Context, k *known, now time.Time) (begun bool, err error) {
+func (d *Deliverer) start(ctx context.Context, k *hookState, now time.Time) (started bool, err error) {
 	h, s := k.hook, k.state
 	s.Attempts = slices.Clone(s.Attempts)
 	if s.Resumed != h.Resumed {
@@ -312,7 +312,7 @@ func (d *Deliverer) begin(ctx context.Context, k *known, now time.Time) (begun b
 	}
 	unwanted := data.Complete && len(data.Changes) == 0
 	if unwanted {
-		s.taken()
+		s.accepted()
 	} else {
 		s.Owner, s.Until = d.owner, now.Add(claimTime)
 	}
@@ -338,8 +338,8 @@ func (d *Deliverer) begin(ctx context.Context, k *known, now time.Time) (begun b
 	return true, nil
 }
 
-// taken records that the receiver has everything up to the pending message.
-func (s *Delivery) taken() {
+// accepted records that the receiver has everything up to the pending message.
+func (s *Delivery) accepted() {
 	s.Told, s.Pending, s.Failures, s.Failing, s.Next, s.GiveUp = s.Pending.Version, nil, 0, time.Time{}, time.Time{}, ""
 }
 
@@ -391,7 +391,7 @@ func (s *Delivery) record(a answer, began, now time.Time) {
 		Outcome: a.outcome, Status: a.status, Millis: now.Sub(began).Milliseconds(), Detail: a.detail,
 	}
 	if a.outcome == Delivered {
-		s.taken()
+		s.accepted()
 	} else {
 		if s.Failures == 0 {
 			s.Failing = line.At
@@ -401,7 +401,7 @@ func (s *Delivery) record(a answer, began, now time.Time) {
 		case a.outcome == Gone:
 			s.GiveUp = "the receiver answered 410: it wants nothing any more"
 		case s.Failures > len(schedule):
-			s.GiveUp = fmt.Sprintf("nothing was taken since %s, %d attempts: %s", s.Failing.Format("2 January 2006 15:04 UTC"), s.Failures, a.detail)
+			s.GiveUp = fmt.Sprintf("nothing was accepted since %s, %d attempts: %s", s.Failing.Format("2 January 2006 15:04 UTC"), s.Failures, a.detail)
 		default:
 			s.Next = now.Add(max(jitter(s.Pending.ID, schedule[s.Failures-1]), a.retryAfter)).UTC().Truncate(time.Millisecond)
 			line.Retry = s.Next
@@ -565,7 +565,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Name: "gridcast_webhooks", Help: "Webhooks by how they stand.",
 		}, []string{"state"}),
 		backlog: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "gridcast_webhook_backlog", Help: "Webhooks that are not paused and have yet to be told of the published version.",
+			Name: "gridcast_webhook_backlog", Help: "Webhooks that are not paused and have yet to be notified of the published version.",
 		}),
 		oldest: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "gridcast_webhook_failing_seconds", Help: "For how long the webhook has failed that has failed longest and is not paused; 0: none fails.",
@@ -580,7 +580,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 }
 
 // show sets the gauges.
-func (m *metrics) show(hooks map[string]*known, pointer snapshots.Pointer, master string, now time.Time) {
+func (m *metrics) show(hooks map[string]*hookState, pointer snapshots.Pointer, master string, now time.Time) {
 	count := make(map[Condition]int, len(conditions))
 	backlog, oldest := 0, time.Duration(0)
 	for _, k := range hooks {
