@@ -19,10 +19,9 @@ import (
 // maxUnpacked is the most that a file in a download may have, in bytes.
 const maxUnpacked = 64 << 20
 
-// Bulk checks the download of a season as somebody reads it who computes with it: the zip and every
-// checksum in it, each line against the records of the documents that it was made of, which are given by
-// the name of their file without its ending, and each table for its columns. No record may be about a
-// round in without.
+// Bulk checks the download of a season as its readers use it: the zip with every checksum, the lines of
+// each file against the records of its document, and the columns of each table. documents has the
+// documents by the name of their file without its ending. No record may belong to a round in without.
 func Bulk(download []byte, documents map[string][]byte, without []int64) error {
 	archive, err := zip.NewReader(bytes.NewReader(download), int64(len(download)))
 	if err != nil {

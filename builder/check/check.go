@@ -2,8 +2,8 @@
 // refuses documents that break the contract or contradict one another. It shares no code with the
 // renderer, so that one mistake cannot pass twice. It is a pure function of the documents.
 //
-// Read judges the documents of one season, Version those of a whole version by the verdicts on its
-// seasons. So a caller can keep the verdict on a season whose documents stay.
+// Read judges the documents of one season. Version judges a whole version by the verdicts on its seasons,
+// so a caller can keep the verdict on a season whose documents do not change.
 package check
 
 import (
@@ -24,10 +24,10 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// Faults are what is wrong with a set of bodies, by the path of the one that is wrong.
+// Faults are the faults of documents, by path.
 type Faults map[string]error
 
-// Err is all of it as one error, in the order of the paths; nil if there is none.
+// Err returns all faults as one error, in the order of the paths, or nil.
 func (f Faults) Err() error {
 	errs := make([]error, 0, len(f))
 	for _, path := range slices.Sorted(maps.Keys(f)) {
@@ -150,7 +150,7 @@ func (r *reader) schemas(paths []string) {
 	_ = group.Wait() // no call returns an error
 }
 
-// decode returns the data of a document. It notes a fault only if nobody has noted one before.
+// decode returns the data of a document. It notes a fault unless the document has one already.
 func decode[T any](r *reader, v catalog.Variant) T {
 	var envelope wire.Success[T]
 	path := v.Path()
@@ -186,7 +186,7 @@ func compareSessionsOf[T any](r *reader, alike map[string]bool, endpoint catalog
 	}
 }
 
-// Body checks one body by itself. Its error is what is wrong, without the path.
+// Body checks one document by itself. The error does not name the path.
 func Body(path string, body []byte) error {
 	variant, err := catalog.ParsePath(path)
 	if err != nil {
@@ -207,7 +207,7 @@ func schema(v catalog.Variant, body []byte) error {
 	return err
 }
 
-// countdownSchema validates the body of every coming round as the edge will complete it.
+// countdownSchema validates the document of each coming round as the edge completes it.
 func countdownSchema(v catalog.Variant, body []byte) error {
 	c, err := wire.ParseCountdown(body)
 	if err != nil {

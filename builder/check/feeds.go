@@ -14,10 +14,10 @@ import (
 	"gridcast/schemas/wire"
 )
 
-// Feed checks a feed by itself, as a program reads it that subscribes to it, and against the bodies of
-// the version it is published with, by path: /calendar.ics has the sessions of /weekends, of the current
-// season and those after it, and /changes.atom the latest of /changes. What bodies lack is not compared.
-// The error is everything that is wrong, without the path.
+// Feed checks a feed by itself, as a subscribed program reads it, and against the documents of its
+// version, by path. /calendar.ics must have the sessions of /weekends from the current season on, and
+// /changes.atom the latest of /changes. A document that is not in bodies is not compared. The error does
+// not name the path.
 func Feed(f catalog.Feed, body []byte, k catalog.Known, bodies map[string][]byte) error {
 	if !utf8.Valid(body) {
 		return errors.New("not UTF-8")
@@ -32,7 +32,7 @@ func Feed(f catalog.Feed, body []byte, k catalog.Known, bodies map[string][]byte
 	case "/changes.atom":
 		return readAtom(body, bodies)
 	}
-	return fmt.Errorf("nobody knows how to check %s", f.Path)
+	return fmt.Errorf("there is no check for the feed %s", f.Path)
 }
 
 // event is an event of a calendar, by the names of its properties without their parameters.
@@ -106,7 +106,7 @@ func readCalendar(text string) (map[string]event, error) {
 
 const icsInstant = "20060102T150405Z"
 
-// check reports what keeps a program from showing the event.
+// check reports the first fault that keeps a program from showing the event.
 func (e event) check() error {
 	for _, name := range []string{"UID", "DTSTAMP", "DTSTART", "SEQUENCE", "SUMMARY", "STATUS"} {
 		if e[name] == "" {

@@ -145,7 +145,7 @@ func record(y *almanac.Year, r *almanac.Round) wire.PredictionRecord {
 	return rec
 }
 
-// probabilities lists the rounds of a year whose pick was frozen with all chances.
+// probabilities lists the rounds of a year that have a pick with all chances.
 func probabilities(y *almanac.Year) []wire.ProbabilityRecord {
 	records := []wire.ProbabilityRecord{}
 	for i := range y.Rounds {
