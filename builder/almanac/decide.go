@@ -50,15 +50,15 @@ func (r *Round) Allowed() []Decision {
 		{Reinstate, func() ([]ledger.Event, error) { return r.Reinstate(later, reason) }},
 		{Release, func() ([]ledger.Event, error) { return r.Release(reason) }},
 	} {
-		if events, err := trial.events(); err == nil && r.taken(events[0]) {
+		if events, err := trial.events(); err == nil && r.accepted(events[0]) {
 			allowed = append(allowed, trial.action)
 		}
 	}
 	return allowed
 }
 
-// taken reports whether the ledger would accept the event now.
-func (r *Round) taken(e ledger.Event) bool {
+// accepted reports whether the ledger would accept the event now.
+func (r *Round) accepted(e ledger.Event) bool {
 	return r.state.Allows(e, r.view.At) == nil
 }
 

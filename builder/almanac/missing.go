@@ -75,7 +75,7 @@ func MissingBy(v *season.View, s *ledger.Fold, by time.Time) []MissingFact {
 		if last == nil || !r.Start.Before(last.Start) {
 			last = r
 		}
-		lack := func(code MissingCode, since time.Time, urgent bool, mend, text string) {
+		miss := func(code MissingCode, since time.Time, urgent bool, fix, text string) {
 			if by.Before(since) || r.Session == 0 { // the next build gives it a key
 				return
 			}
@@ -85,27 +85,27 @@ func MissingBy(v *season.View, s *ledger.Fold, by time.Time) []MissingFact {
 			}
 			byRound = append(byRound, MissingFact{
 				Code: code, Since: since.UTC(), Until: until, Session: r.Session, Name: r.Facts.Name, Urgent: urgent,
-				Text: fmt.Sprintf(text, fmt.Sprintf("%s of %d", r.Facts.Name, r.Year)), Fix: strings.ReplaceAll(mend, "KEY", strconv.FormatInt(r.Session, 10)),
+				Text: fmt.Sprintf(text, fmt.Sprintf("%s of %d", r.Facts.Name, r.Year)), Fix: strings.ReplaceAll(fix, "KEY", strconv.FormatInt(r.Session, 10)),
 			})
 		}
 		switch {
 		case r.State == Scheduled:
 			coming = true
 			if r.Provisional {
-				lack(HourUnknown, r.Start.Add(-hourBefore), false,
+				miss(HourUnknown, r.Start.Add(-hourBefore), false,
 					"gridcast rounds move KEY --start INSTANT --reason TEXT", "no source names the hour of the %s")
 			}
 			known := len(r.Facts.Grid) > 0
 			if !known && r.Pick == nil && len(r.Facts.Qualifying) == 0 {
-				lack(QualifyingMissed, r.Facts.QualifyingKnownAt().Add(qualifyingGrace), true,
+				miss(QualifyingMissed, r.Facts.QualifyingKnownAt().Add(qualifyingGrace), true,
 					"gridcast source pull, or gridcast archive import f1db PATH", "qualifying of the %s is over and its result has not come")
 			}
 			if !known {
-				lack(GridMissed, r.Start.Add(-gridBefore), r.Pick == nil,
+				miss(GridMissed, r.Start.Add(-gridBefore), r.Pick == nil,
 					"gridcast source pull, or gridcast archive import f1db PATH", "the grid of the %s has not come")
 			}
 		case r.Result == nil && !r.Facts.Finished():
-			lack(ResultMissed, r.End().Add(resultGrace), false,
+			miss(ResultMissed, r.End().Add(resultGrace), false,
 				"gridcast source pull, or gridcast results correct KEY --file FILE --reason TEXT", "the result of the %s has not come")
 			if !by.Before(r.End().Add(resultGrace)) {
 				results = append(results, r)
@@ -113,13 +113,13 @@ func MissingBy(v *season.View, s *ledger.Fold, by time.Time) []MissingFact {
 		}
 	}
 	if !coming {
-		lack := MissingFact{Code: NoFutureRound, Text: "no race to come is known", Fix: "gridcast source pull, or gridcast archive import f1db PATH"}
+		fact := MissingFact{Code: NoFutureRound, Text: "no race to come is known", Fix: "gridcast source pull, or gridcast archive import f1db PATH"}
 		if last != nil {
-			lack.Since = last.Start.UTC()
+			fact.Since = last.Start.UTC()
 		} else if n := len(v.Seasons); n > 0 {
-			lack.Since = season.BeginsAt(v.Seasons[n-1].Year + 1)
+			fact.Since = season.BeginsAt(v.Seasons[n-1].Year + 1)
 		}
-		whole = append(whole, lack)
+		whole = append(whole, fact)
 	}
 	switch current := v.CurrentSeason(); {
 	case current != 0 && current < now.UTC().Year():

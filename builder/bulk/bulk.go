@@ -125,16 +125,16 @@ var readme string
 
 var readmeTemplate = template.Must(template.New("README.txt").Parse(readme))
 
-// made is the constant instant of every file in a zip, so that the bytes do not depend on the time of
+// fileTime is the constant instant of every file in a zip, so that the bytes do not depend on the time of
 // the build.
-var made = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+var fileTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Zip makes the download of the existing documents, by path.
 func (s Season) Zip(documents map[string][]byte) ([]byte, error) {
 	var buffer bytes.Buffer
 	archive := zip.NewWriter(&buffer)
 	write := func(name string, data []byte) error {
-		w, err := archive.CreateHeader(&zip.FileHeader{Name: fmt.Sprintf("gridcast-%d/%s", s.Year, name), Method: zip.Deflate, Modified: made})
+		w, err := archive.CreateHeader(&zip.FileHeader{Name: fmt.Sprintf("gridcast-%d/%s", s.Year, name), Method: zip.Deflate, Modified: fileTime})
 		if err == nil {
 			_, err = w.Write(data)
 		}
