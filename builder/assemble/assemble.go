@@ -230,7 +230,7 @@ func (a *assembly) release(r *Release) {
 	replace(r.Block, ours, &r.Before)
 	p := Proposal{
 		ID: identity(r.Year, r.GrandPrix, r.Block, ours), Year: r.Year, GrandPrix: r.GrandPrix, Block: r.Block,
-		Source: ManualSource, Revision: r.Revision, Lines: Diff(r.Block, &before, ours), Accepted: true, Released: true,
+		Source: ManualSource, Revision: r.Revision, Lines: diff(r.Block, &before, ours), Accepted: true, Released: true,
 	}
 	if r.Block == Start {
 		p.Was, p.Provisional = before.StartsAt(), before.Provisional()

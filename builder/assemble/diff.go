@@ -159,9 +159,9 @@ func finish(row season.Result) string {
 	return "unplaced"
 }
 
-// Diff returns in which lines a block of two rounds differs: first those of after, then those that
+// diff returns in which lines a block of two rounds differs: first those of after, then those that
 // only before has.
-func Diff(b Block, before, after *season.Round) []Line {
+func diff(b Block, before, after *season.Round) []Line {
 	old, now := texts(b, before), texts(b, after)
 	var lines []Line
 	for _, about := range slices.Sorted(maps.Keys(now)) {

@@ -114,7 +114,7 @@ type judgement struct {
 	theirs   *season.Round
 	next     season.Round // ours with the blocks that were applied so far
 	new      bool         // the round is not in the archive
-	held     bool         // the round is new, and a gate holds its calendar entry: it waits whole
+	held     bool         // the round is new and its calendar entry is held, so that all its blocks wait
 	decided  Decided
 }
 
@@ -158,7 +158,7 @@ func (j *judgement) compare(b Block) (lines []Line, differs bool) {
 	}
 	merged := *j.ours
 	Copy(b, &merged, j.theirs)
-	return Diff(b, j.ours, &merged), true
+	return diff(b, j.ours, &merged), true
 }
 
 // propose returns the change that the document asks for, and the round after it.
@@ -186,11 +186,11 @@ const (
 	ignored verdict = iota
 	applied
 	held       // until a person accepts it
-	disputed   // the value that is in use differs, and stays
-	unlicensed // its terms are not accepted, and nobody else has the block
+	disputed   // the archive or an earlier document has another value, which stays
+	unlicensed // the archive has no such block, and the terms of the source are not accepted
 )
 
-// gate decides on a proposal and writes into it why it is not applied.
+// gate decides on a proposal. It adds a refusal for each reason against applying it.
 func (j *judgement) gate(p *Proposal, after *season.Round) verdict {
 	if !j.may.applies {
 		switch {
@@ -234,15 +234,12 @@ func (j *judgement) gate(p *Proposal, after *season.Round) verdict {
 	return applied
 }
 
-// apply carries a verdict out.
+// apply writes an applied proposal into the round, and reports every proposal that is not ignored.
 func (j *judgement) apply(p Proposal, after season.Round, v verdict) {
 	switch v {
 	case applied:
 		j.next = after
 		j.out.Applied = append(j.out.Applied, p)
-		if _, ok := j.first[p.BlockID()]; !ok {
-			j.first[p.BlockID()] = j.document
-		}
 	case held:
 		j.out.Held = append(j.out.Held, p)
 	case disputed:
@@ -253,8 +250,8 @@ func (j *judgement) apply(p Proposal, after season.Round, v verdict) {
 	}
 }
 
-// agree confirms facts that a person entered and the document has too. A block that is new to this
-// run belongs to the document from now on, also if nothing of it changed.
+// agree reports the blocks in which the document agrees with a person. It also records the document as
+// the first one with a block, whether or not the block changed.
 func (j *judgement) agree() {
 	for _, b := range blocks {
 		if !Has(b, j.theirs) {
