@@ -47,9 +47,9 @@ type downloads struct {
 const (
 	mostSending   = 64
 	slowestClient = 8 << 10
-	// downloadsAgain is the wait after a failure before the next attempt to fetch missing files.
-	downloadsAgain = 5 * time.Second
-	longestAgain   = time.Minute
+	// firstRetry is the wait after a failure before the next attempt to fetch missing files.
+	firstRetry   = 5 * time.Second
+	longestRetry = time.Minute
 )
 
 var (
@@ -66,18 +66,18 @@ func (d *downloads) look() {
 
 // run fetches the missing files of the served version, until ctx ends.
 func (d *downloads) run(ctx context.Context) error {
-	var said string
-	for again := downloadsAgain; ; {
+	var logged string
+	for wait := firstRetry; ; {
 		var retry <-chan time.Time
 		if err := d.sync(ctx); err != nil && ctx.Err() == nil {
-			if said != err.Error() {
-				said = err.Error()
+			if logged != err.Error() {
+				logged = err.Error()
 				d.log.Warn("downloads are missing and will be fetched again", "err", err)
 			}
-			retry = time.After(again)
-			again = min(2*again, longestAgain)
+			retry = time.After(wait)
+			wait = min(2*wait, longestRetry)
 		} else {
-			said, again = "", downloadsAgain
+			logged, wait = "", firstRetry
 		}
 		select {
 		case <-d.wake:

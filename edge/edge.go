@@ -87,10 +87,10 @@ type Edge struct {
 	tls         *tls.Config                 // nil: the edge has no TLS
 	certificate atomic.Pointer[certificate] // nil before the edge listens, and without TLS
 
-	stopping atomic.Bool
-	look     chan struct{} // requests a poll; see Look
-	started  chan struct{} // closed by awaitReady
-	sayAfter time.Duration // wait before the edge logs the reason for waiting
+	stopping  atomic.Bool
+	look      chan struct{} // requests a poll; see Look
+	started   chan struct{} // closed by awaitReady
+	warnAfter time.Duration // wait before the edge logs the reason for waiting
 }
 
 // lane stands between the listener and the HTTP server, and answers plain requests before it.
@@ -135,7 +135,7 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 			"connections", bound, "configured", cfg.MaxConnections, "open_files", files)
 		cfg.MaxConnections = bound
 	}
-	e := &Edge{cfg: cfg, deps: deps, log: deps.Log, started: make(chan struct{}), look: make(chan struct{}, 1), sayAfter: 3 * time.Second}
+	e := &Edge{cfg: cfg, deps: deps, log: deps.Log, started: make(chan struct{}), look: make(chan struct{}, 1), warnAfter: 3 * time.Second}
 	e.keys = keys.NewFollower(keys.FollowerConfig{
 		Store: deps.Store, CacheDir: cfg.CacheDir, Tiers: cfg.Tiers, Limits: deps.Limits, Log: deps.Log,
 	})
@@ -232,16 +232,16 @@ func (e *Edge) Started() <-chan struct{} { return e.started }
 func (e *Edge) awaitReady(ctx context.Context) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	var said string
+	var logged string
 	for began := time.Now(); e.Ready() != nil; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return nil
 		}
-		if why := e.Ready(); why != nil && !e.stopping.Load() && why.Error() != said && time.Since(began) > e.sayAfter {
-			said = why.Error()
-			e.warnWaiting(said)
+		if why := e.Ready(); why != nil && !e.stopping.Load() && why.Error() != logged && time.Since(began) > e.warnAfter {
+			logged = why.Error()
+			e.warnWaiting(logged)
 		}
 	}
 	e.log.Info("edge ready", "version", e.Status().Version)

@@ -21,8 +21,8 @@ func (e *Edge) ConnServer() func(net.Conn) error {
 	return func(c net.Conn) error { return server.ServeConn(&recorded{Conn: c}) }
 }
 
-// SayAfter sets the wait before the edge logs the reason for waiting.
-func (e *Edge) SayAfter(d time.Duration) { e.sayAfter = d }
+// WarnAfter sets the wait before the edge logs the reason for waiting.
+func (e *Edge) WarnAfter(d time.Duration) { e.warnAfter = d }
 
 // MaxConnections returns the number of connections that the edge allows.
 func (e *Edge) MaxConnections() int { return e.cfg.MaxConnections }

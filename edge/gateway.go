@@ -57,9 +57,9 @@ func (g *gateway) handle(ctx *fasthttp.RequestCtx) {
 	if g.closing.Load() {
 		ctx.SetConnectionClose()
 	}
-	sound, last := framing(ctx)
+	valid, last := framing(ctx)
 	r.read(ctx, len(g.proxies) > 0)
-	if !sound {
+	if !valid {
 		g.replace(ctx, &r, malformedRequest, httpOnly, g.now(time.Now()))
 	} else {
 		a := g.serve(&r)
@@ -69,7 +69,7 @@ func (g *gateway) handle(ctx *fasthttp.RequestCtx) {
 		a.write(&ctx.Response)
 		g.metrics.count(&a)
 	}
-	if !sound || last {
+	if !valid || last {
 		ctx.SetConnectionClose()
 	}
 }

@@ -39,7 +39,7 @@ func (l *liar) tell(key string, lie func(blob.Object, error) (blob.Object, error
 	l.key, l.lie = key, lie
 }
 
-func (l *liar) told(key string, limit int64, o blob.Object, err error) (blob.Object, error) {
+func (l *liar) relay(key string, limit int64, o blob.Object, err error) (blob.Object, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lie == nil || l.key != key {
@@ -53,12 +53,12 @@ func (l *liar) told(key string, limit int64, o blob.Object, err error) (blob.Obj
 
 func (l *liar) Get(ctx context.Context, key string, limit int64) (blob.Object, error) {
 	o, err := l.Store.Get(ctx, key, limit)
-	return l.told(key, limit, o, err)
+	return l.relay(key, limit, o, err)
 }
 
 func (l *liar) Watch(ctx context.Context, key string, seen blob.Tag, limit int64) (blob.Object, error) {
 	o, err := l.Store.Watch(ctx, key, seen, limit)
-	return l.told(key, limit, o, err)
+	return l.relay(key, limit, o, err)
 }
 
 // TestEdgeForgetsALie lets the store lie about each kind of object that an edge reads, while a

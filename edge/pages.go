@@ -51,7 +51,7 @@ type pages struct {
 }
 
 func newPages(e *Edge) (*pages, error) {
-	page, err := template.New("status").Funcs(template.FuncMap{"ago": ago, "words": words, "alike": alike}).Parse(statusSource)
+	page, err := template.New("status").Funcs(template.FuncMap{"ago": ago, "spaced": spaced, "alike": alike}).Parse(statusSource)
 	if err != nil {
 		return nil, fmt.Errorf("status page: %w", err)
 	}
@@ -130,8 +130,8 @@ func (p *pages) serve(r *request) answer {
 	return p.status(r.accept)
 }
 
-// words writes a status for people.
-func words(s wire.Status) string { return strings.ReplaceAll(string(s), "_", " ") }
+// spaced writes a status for people.
+func spaced(s wire.Status) string { return strings.ReplaceAll(string(s), "_", " ") }
 
 // ago writes a duration for people: its two largest units.
 func ago(seconds int64) string {

@@ -96,9 +96,9 @@ func (r *request) read(ctx *fasthttp.RequestCtx, behindProxy bool) {
 // and take the end of the request for the start of another one (RFC 9112, section 11.2): an
 // HTTP version other than 1.0 and 1.1, a line that ends without CR, one that continues the line
 // before, and any Transfer-Encoding, and with it trailers, since no path wants a body. Such a
-// request is not sound, and its connection must be closed. Last says that the client closes it:
+// request is not valid, and its connection must be closed. Last says that the client closes it:
 // fasthttp reads Connection as one word in lower case.
-func framing(ctx *fasthttp.RequestCtx) (sound, last bool) {
+func framing(ctx *fasthttp.RequestCtx) (valid, last bool) {
 	h := &ctx.Request.Header
 	head := h.RawHeaders()
 	if c, ok := ctx.Conn().(*recorded); ok {

@@ -323,6 +323,7 @@ func hold(t testing.TB, store blob.Store, reason string) {
 
 func TestStatusPage(t *testing.T) {
 	w := newWorld(t)
+	w.await("a poll", func() bool { return !w.edge.Status().Stale })
 	browser := "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 	r := w.do("GET", "/status", browser)
 	if r.Header.Get("Content-Type") != "text/html; charset=utf-8" || r.Header.Get("Vary") != "Accept" {
@@ -431,7 +432,7 @@ func TestWaitingEdgeSaysWhy(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var log lines
 			w := newWorld(t, tt.part, func(_ *edge.Config, d *edge.Deps, s *setup) {
-				d.Log, s.sayAfter = slog.New(slog.NewTextHandler(&log, nil)), time.Millisecond
+				d.Log, s.warnAfter = slog.New(slog.NewTextHandler(&log, nil)), time.Millisecond
 			})
 			w.await("a warning", func() bool { return strings.Contains(log.String(), tt.want) })
 			why := w.edge.Ready()

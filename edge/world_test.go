@@ -70,7 +70,7 @@ type option func(*edge.Config, *edge.Deps, *setup)
 type setup struct {
 	keys, version bool
 	copied        bool          // the edge has a copy of both
-	sayAfter      time.Duration // 0: the edge's own
+	warnAfter     time.Duration // 0: the edge's own
 	lacks         string        // a path that the version lacks
 }
 
@@ -115,8 +115,8 @@ func newWorld(t testing.TB, options ...option) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want.sayAfter > 0 {
-		e.SayAfter(want.sayAfter)
+	if want.warnAfter > 0 {
+		e.WarnAfter(want.warnAfter)
 	}
 	w.edge = e
 	ctx, cancel := context.WithCancel(t.Context())

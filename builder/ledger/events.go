@@ -357,14 +357,14 @@ func DecodeFile(data []byte) (File, error) {
 	if f.Format != format {
 		return File{}, fmt.Errorf("the file has format %d, and this gridcast reads only format %d", f.Format, format)
 	}
-	again, err := f.Encode()
+	canonical, err := f.Encode()
 	if err != nil {
 		return File{}, err
 	}
-	if bytes.Equal(again, data) {
+	if bytes.Equal(canonical, data) {
 		return f, nil
 	}
-	if sum := f.Checksum; len(again) == len(data) && !bytes.Contains(again, []byte(sum)) {
+	if sum := f.Checksum; len(canonical) == len(data) && !bytes.Contains(canonical, []byte(sum)) {
 		return File{}, fmt.Errorf("checksum %s does not fit the content", sum)
 	}
 	return File{}, errors.New("not in canonical form")

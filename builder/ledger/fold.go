@@ -146,10 +146,10 @@ func (r *RoundRecord) LivePick(checkpoint int) *FrozenPick {
 	return nil
 }
 
-// Start returns the valid start: the decided one, else planned, which is the archive's.
-func (r *RoundRecord) Start(planned time.Time) time.Time {
+// Start returns the valid start: the decided one, else scheduled, which is the archive's.
+func (r *RoundRecord) Start(scheduled time.Time) time.Time {
 	if r.Override.Start.IsZero() {
-		return planned
+		return scheduled
 	}
 	return r.Override.Start
 }

@@ -26,11 +26,11 @@ func AssignKeys(s *Fold, seasons []season.Season) ([]KeyAssignment, error) {
 
 func assignYear(s *Fold, year season.Season) ([]KeyAssignment, error) {
 	var keys []KeyAssignment
-	taken := map[int64]bool{}
+	used := map[int64]bool{}
 	free := func(n int) bool {
 		key := sessionKey(year.Year, n)
 		_, known := s.records[key]
-		return !known && !taken[key]
+		return !known && !used[key]
 	}
 	for _, r := range year.Rounds {
 		if _, known := s.Key(year.Year, r.GrandPrix); known {
@@ -39,7 +39,7 @@ func assignYear(s *Fold, year season.Season) ([]KeyAssignment, error) {
 		a := KeyAssignment{Year: year.Year, GrandPrix: r.GrandPrix}
 		if r.Number >= 1 && r.Number <= keysPerYear && free(r.Number) {
 			a.Session = sessionKey(year.Year, r.Number)
-			taken[a.Session] = true
+			used[a.Session] = true
 		}
 		keys = append(keys, a)
 	}
@@ -59,7 +59,7 @@ func assignYear(s *Fold, year season.Season) ([]KeyAssignment, error) {
 			return nil, fmt.Errorf("assign a session key to %s of %d: no number above that of the round is free", keys[i].GrandPrix, year.Year)
 		}
 		keys[i].Session = sessionKey(year.Year, n)
-		taken[keys[i].Session] = true
+		used[keys[i].Session] = true
 	}
 	return keys, nil
 }

@@ -31,9 +31,9 @@ type conn struct {
 	last    bool   // the request being answered is the last
 	broken  bool   // a write has failed
 
-	state atomic.Int32 // a connState
-	due   atomic.Int64 // the end of the allowed wait, in Unix nanoseconds
-	begun bool         // data have arrived on it
+	state   atomic.Int32 // a connState
+	due     atomic.Int64 // the end of the allowed wait, in Unix nanoseconds
+	started bool         // data have arrived on it
 }
 
 // connState is the ownership of a connection. A waiting connection has no owner. A goroutine acquires it, and owns it until
@@ -202,7 +202,7 @@ func (c *conn) end() {
 	switch {
 	case c.loop != nil && arrived(c.fd):
 		c.wait() // the loop will find the data
-	case c.begun || c.shaking != nil || c.lane.draining.Load():
+	case c.started || c.shaking != nil || c.lane.draining.Load():
 		c.close()
 	default:
 		c.handOff(nil, os.ErrDeadlineExceeded) // the server may answer the timeout

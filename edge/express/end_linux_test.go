@@ -48,7 +48,7 @@ func TestConnectionBeginsWithAnOwner(t *testing.T) {
 	p := &loop{}
 	p.put(&conn{loop: p}, 3)
 	if ended := p.acquire(nil, func(*conn) bool { return true }); len(ended) > 0 {
-		t.Error("it is ended before it has begun")
+		t.Error("it is ended before it is set up")
 	}
 }
 
@@ -110,10 +110,10 @@ func TestRequestsBeforeHandshakes(t *testing.T) {
 		await(t, first.fd)
 	}
 	first.state.Store(busy)
-	var begun []*conn
+	var fresh []*conn
 	for range clients {
 		_, c := dial()
-		begun = append(begun, c)
+		fresh = append(fresh, c)
 	}
 	if err := client.Handshake(); err != nil { // the handshake has ended
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestRequestsBeforeHandshakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, first.fd)
-	for _, c := range append(begun, first) {
+	for _, c := range append(fresh, first) {
 		c.state.Store(waiting)
 	}
 	certificate := l.cfg.TLS.Certificates[0]

@@ -28,12 +28,12 @@ type loop struct {
 	poll   syscall.RawConn
 	waker  int // an eventfd in the epoll instance
 
-	accepts accepting    // the loop's own
-	begun   []*conn      // accepted and not yet read from; the loop's own
-	hellos  []*conn      // busy, their ClientHello waits for its answer, oldest first; the loop's own
-	yielded time.Time    // the last turn of other goroutines; the loop's own
-	turns   int          // connections served since then; the loop's own
-	idle    []*handshake // finished, for reuse; the loop's own
+	accepts  accepting    // the loop's own
+	accepted []*conn      // accepted and not yet read from; the loop's own
+	hellos   []*conn      // busy, their ClientHello waits for its answer, oldest first; the loop's own
+	yielded  time.Time    // the last turn of other goroutines; the loop's own
+	turns    int          // connections served since then; the loop's own
+	idle     []*handshake // finished, for reuse; the loop's own
 
 	mu      sync.Mutex // guards what follows
 	conns   []*conn    // by file descriptor
@@ -224,7 +224,7 @@ func (p *loop) accept() (more bool) {
 		}
 		fd, peer, err := acceptSocket(l.socket)
 		if err == nil {
-			p.begun = append(p.begun, p.begin(fd, peer))
+			p.accepted = append(p.accepted, p.admit(fd, peer))
 			continue
 		}
 		l.release()
@@ -241,16 +241,16 @@ func (p *loop) accept() (more bool) {
 		}
 		break
 	}
-	for _, c := range p.begun {
+	for _, c := range p.accepted {
 		p.first(c)
 	}
-	clear(p.begun)
-	p.begun = p.begun[:0]
+	clear(p.accepted)
+	p.accepted = p.accepted[:0]
 	return more
 }
 
-// begin starts a connection, whose owner is the loop.
-func (p *loop) begin(fd int, peer netip.Addr) *conn {
+// admit starts a connection, whose owner is the loop.
+func (p *loop) admit(fd int, peer netip.Addr) *conn {
 	w := p.worker
 	var c *conn
 	p.mu.Lock()
@@ -261,7 +261,7 @@ func (p *loop) begin(fd int, peer netip.Addr) *conn {
 	}
 	p.put(c, fd)
 	p.mu.Unlock()
-	c.peer, c.begun, c.watched, c.last = peer, false, false, false
+	c.peer, c.started, c.watched, c.last = peer, false, false, false
 	c.due.Store(0)
 	c.state.Store(busy)
 	c.extend(w.now, w.lane.cfg.ReadTimeout)

@@ -83,13 +83,13 @@ func TestNoHandshake(t *testing.T) {
 	t.Cleanup(func() { overTLS = false })
 	const patience = 300 * time.Millisecond
 	s := start(t, &answers{size: 10}, func(c *express.Config) { c.ReadTimeout = patience })
-	for _, said := range []string{"", get("/lane"), "\x16\x03\x01\x02\x00"} {
+	for _, sent := range []string{"", get("/lane"), "\x16\x03\x01\x02\x00"} {
 		c, err := net.Dial("tcp", s.address)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		if _, err := io.WriteString(c, said); err != nil {
+		if _, err := io.WriteString(c, sent); err != nil {
 			t.Fatal(err)
 		}
 	}

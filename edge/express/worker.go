@@ -40,14 +40,14 @@ func (l *Lane) newWorker() *worker {
 // pipelined requests together, drops them if a later one fails.
 func (w *worker) take(c *conn, n int, err error) bool {
 	switch {
-	case n == 0 && c.begun:
+	case n == 0 && c.started:
 		c.close()
 		return false
 	case n == 0:
 		c.handOff(nil, err) // the server may answer a client that never asks
 		return false
 	}
-	c.begun = true
+	c.started = true
 	if !w.lane.draining.Load() && w.recognise(w.in[:n]) {
 		return w.answer(c, w.in[:n])
 	}

@@ -36,7 +36,7 @@ var _ limit.AsyncCounter = (*counter)(nil)
 
 // call is one question to Redis, for all requests that joined it.
 type call struct {
-	begun     time.Time // when the first of them joined
+	started   time.Time // when the first of them joined
 	perMinute int
 	wanted    int // tokens, one for each request
 	// early is the end of the window in which a request was allowed before the answer; 0: none.
@@ -127,7 +127,7 @@ func (c *counter) join(perMinute int, then func(q *call, index int)) (q *call, i
 		c.asking = true
 	}
 	if c.next == nil {
-		c.next = &call{begun: time.Now(), done: make(chan struct{})}
+		c.next = &call{started: time.Now(), done: make(chan struct{})}
 	}
 	q, index = c.next, c.next.wanted
 	q.wanted++

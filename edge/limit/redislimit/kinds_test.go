@@ -31,7 +31,7 @@ import (
 func exact(t *testing.T, sources []*redislimit.Source) {
 	t.Helper()
 	const perMinute = 60
-	allowed, id, offset := 0, rand.Text(), begun()
+	allowed, id, offset := 0, rand.Text(), windowStart()
 	for _, source := range sources {
 		c := source.Counter(id, offset)
 		for range 2 * perMinute {
@@ -164,7 +164,7 @@ func TestCluster(t *testing.T) {
 		var running sync.WaitGroup
 		for i := range 30 {
 			var allowed atomic.Int64
-			offset := begun()
+			offset := windowStart()
 			for _, source := range sources {
 				c := source.Counter(fmt.Sprintf("%s of %d", mode, i), offset)
 				running.Go(func() {
@@ -196,7 +196,7 @@ func TestCluster(t *testing.T) {
 	for i := range 30 {
 		for _, source := range sources {
 			allowed := 0
-			c := source.Counter(fmt.Sprint("later ", i), begun())
+			c := source.Counter(fmt.Sprint("later ", i), windowStart())
 			for range 40 {
 				if c.Take(time.Now(), 20).Allowed {
 					allowed++

@@ -315,7 +315,7 @@ func (s *Source) reserve(c *counter, q *call) error {
 	if client == nil || !s.answering.Load() {
 		return errors.New("redis does not answer")
 	}
-	ctx, cancel := context.WithDeadline(s.ctx, q.begun.Add(callTimeout))
+	ctx, cancel := context.WithDeadline(s.ctx, q.started.Add(callTimeout))
 	defer cancel()
 	divisor := int64(0)
 	if s.mode == Lease {

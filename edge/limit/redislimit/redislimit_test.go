@@ -136,15 +136,15 @@ func open(t testing.TB, cfg redislimit.Config, edges int) []*redislimit.Source {
 // counters returns a counter for the same key on each edge.
 func counters(sources []*redislimit.Source) []limit.AsyncCounter {
 	var counters []limit.AsyncCounter
-	for offset := begun(); len(counters) < len(sources); {
+	for offset := windowStart(); len(counters) < len(sources); {
 		counters = append(counters, async(sources[len(counters)], "key", offset))
 	}
 	return counters
 }
 
-// begun is the offset of windows that began a moment ago: long enough for Redis' clock, which
-// an edge knows up to the time of an answer, to have begun them too.
-func begun() int64 { return (time.Now().Unix() - 5) % limit.Period }
+// windowStart is the offset of windows that began a moment ago: long enough for Redis' clock, which
+// an edge knows up to the time of an answer, to have started them too.
+func windowStart() int64 { return (time.Now().Unix() - 5) % limit.Period }
 
 // late counts Redis' late answers for a source. On a machine so busy that Redis did not answer in time,
 // edges correctly count for themselves.
@@ -227,7 +227,7 @@ func TestSums(t *testing.T) {
 			sources := redis.open(tt.mode, tt.edges)
 			var allowed atomic.Int64
 			var running sync.WaitGroup
-			offset := begun()
+			offset := windowStart()
 			for i, source := range sources {
 				c := async(source, tt.name, offset)
 				for range 4 { // connections
@@ -271,7 +271,7 @@ func TestRemainingRunsDown(t *testing.T) {
 	for _, mode := range []redislimit.Mode{redislimit.Strict, redislimit.Lease} {
 		source := redis.open(mode, 1)[0]
 		undisturbed(t, source, func(key string) error {
-			c := async(source, key, begun())
+			c := async(source, key, windowStart())
 			for want := 39; want >= 0; want-- {
 				d := c.Take(time.Now(), 40)
 				if !d.Allowed || d.Remaining != want || d.Limit != 40 {
@@ -346,7 +346,7 @@ func TestRedisGone(t *testing.T) {
 			for _, source := range sources {
 				await(t, "Redis counts again", func() bool { return source.Fault() == "" })
 			}
-			c := async(sources[0], "another key", begun())
+			c := async(sources[0], "another key", windowStart())
 			if d := c.Take(time.Now(), perMinute); !d.Allowed || d.Remaining != perMinute-1 {
 				t.Errorf("after its return: got %+v", d)
 			}
@@ -392,7 +392,7 @@ func TestRedisComesBackEmpty(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			redis := newServer(t)
 			source := redis.open(mode, 1)[0]
-			c := async(source, "key", begun())
+			c := async(source, "key", windowStart())
 			allowed := 0
 			take := func(times int) {
 				for range times {
@@ -483,7 +483,7 @@ func TestTryTakeNeverAsks(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			source := newServer(t).open(mode, 1)[0]
 			undisturbed(t, source, func(key string) error {
-				c := async(source, key, begun())
+				c := async(source, key, windowStart())
 				before := metric(t, source, "gridcast_edge_limit_redis_asks_total")
 				if d, ok := c.TryTake(time.Now(), 2); ok {
 					return fmt.Errorf("the first request: got %+v without a question to Redis", d)

@@ -93,7 +93,7 @@ func TestFirstRequestWaitsBriefly(t *testing.T) {
 	var c limit.AsyncCounter
 	var alone float64
 	for deadline := time.Now().Add(time.Minute); ; {
-		c, alone = async(source, rand.Text(), begun()), metric(t, source, "gridcast_edge_limit_alone_total")
+		c, alone = async(source, rand.Text(), windowStart()), metric(t, source, "gridcast_edge_limit_alone_total")
 		began := time.Now()
 		if d := c.Take(began, 50); !d.Allowed || d.Remaining != 49 {
 			t.Errorf("first request: got %+v", d)
@@ -162,7 +162,7 @@ func TestWaitingRequestsGoTogether(t *testing.T) {
 	const requests, perMinute = 100, 80
 	const delay = 20 * time.Millisecond
 	source := newServer(t).far(delay).open(redislimit.Strict, 1)[0]
-	offset := begun()
+	offset := windowStart()
 	keys := []limit.AsyncCounter{async(source, "one", offset), async(source, "two", offset)}
 	var mu sync.Mutex
 	remaining, refused := make([][]int, len(keys)), make([]int, len(keys))
