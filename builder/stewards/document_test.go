@@ -2,12 +2,12 @@ package stewards_test
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/ledger"
+	"gridcast/builder/source/sourcetest"
 	"gridcast/builder/stewards"
 )
 
@@ -73,17 +73,22 @@ func TestReadClassificationAheadOfTheSource(t *testing.T) {
 func TestClassificationsThatAreRefused(t *testing.T) {
 	w := almanactest.New(t, almanactest.Opened)
 	r := w.Round(almanactest.BelgiumOver, almanactest.Belgium)
-	for want, document := range map[string][]byte{
-		"lewis-hamilton is missing":                  written(t, r, func(rows []map[string]any) []map[string]any { return rows[1:] }),
-		`no driver of 2024 has the code or id "SEN"`: written(t, r, func(rows []map[string]any) []map[string]any { rows[0]["driver"] = "SEN"; return rows }),
-		"oliver-bearman did not take part":           written(t, r, func(rows []map[string]any) []map[string]any { rows[0]["driver"] = "BEA"; return rows }),
-		"did not take part for ferrari":              written(t, r, func(rows []map[string]any) []map[string]any { rows[0]["team"] = "ferrari"; return rows }),
-		`unknown field "place"`:                      written(t, r, func(rows []map[string]any) []map[string]any { rows[0]["place"] = 1; return rows }),
-		"more than one document":                     append(written(t, r, asWritten), "{}"...),
-		"unexpected EOF":                             []byte(`{"rows": [`),
+	sentences := make(map[string]string)
+	for name, document := range map[string][]byte{
+		"a driver is missing":      written(t, r, func(rows []map[string]any) []map[string]any { return rows[1:] }),
+		"an unknown code":          written(t, r, func(rows []map[string]any) []map[string]any { rows[0]["driver"] = "SEN"; return rows }),
+		"a driver of another race": written(t, r, func(rows []map[string]any) []map[string]any { rows[0]["driver"] = "BEA"; return rows }),
+		"another team":             written(t, r, func(rows []map[string]any) []map[string]any { rows[0]["team"] = "ferrari"; return rows }),
+		"an unknown field":         written(t, r, func(rows []map[string]any) []map[string]any { rows[0]["place"] = 1; return rows }),
+		"two documents":            append(written(t, r, asWritten), "{}"...),
+		"cut off":                  []byte(`{"rows": [`),
 	} {
-		if rows, _, err := stewards.ReadClassification(r, document); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %d rows and error %v, want %q", len(rows), err, want)
+		rows, _, err := stewards.ReadClassification(r, document)
+		if err == nil {
+			t.Errorf("%s: got %d rows, want an error", name, len(rows))
+			continue
 		}
+		sentences[name] = err.Error()
 	}
+	sourcetest.Sentences(t, "document.golden", sentences)
 }

@@ -49,7 +49,7 @@ func Order(s Session, drivers []string) ([]ledger.Row, error) {
 	return placed(append(order, rest...)), nil
 }
 
-// meant suggests drivers for a text that is no code.
+// meant suggests drivers for a mistyped code.
 func (s Session) meant(text string) string {
 	return nearDrivers(text, s.TookPart(), func(row ledger.Row) (code, name string) {
 		return s.Round.Code(row.Driver), s.Round.Driver(row.Driver).Name

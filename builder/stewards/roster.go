@@ -117,7 +117,7 @@ func (r *Roster) Read(text string) (*List, error) {
 		line = strings.TrimSpace(line)
 		add := func(s Starter) {
 			if at, twice := seen[s.Driver]; twice {
-				faults = append(faults, fmt.Errorf("line %d: %s stands in line %d already", number, s.Code, at))
+				faults = append(faults, fmt.Errorf("line %d: %s is in line %d already", number, s.Code, at))
 				return
 			}
 			seen[s.Driver] = number
@@ -175,7 +175,7 @@ func (r *Roster) Find(text string) (Starter, error) {
 	}
 	meant := nearDrivers(text, r.Known, func(s Starter) (code, name string) { return s.Code, s.Name })
 	slices.Sort(codes)
-	return Starter{}, fmt.Errorf("%q is no driver's code%s Known are %s; a new driver is written %s = Name, country, team, number",
+	return Starter{}, fmt.Errorf("%q is not the code of a driver%s Known are %s; a new driver is written %s = Name, country, team, number",
 		text, cmp.Or(meant, "."), strings.Join(codes, " "), cmp.Or(strings.ToUpper(letters(text)), "ABC"))
 }
 
@@ -236,7 +236,7 @@ func (r *Roster) assign(code, is string) (Starter, *season.Driver, error) {
 	if len(parts) > 1 {
 		n, err := strconv.Atoi(parts[1])
 		if err != nil || n < 1 || n > 99 {
-			return s, nil, fmt.Errorf("%s: car number %q: a whole number from 1 to 99", code, parts[1])
+			return s, nil, fmt.Errorf("%s: car number %q: want a whole number from 1 to 99", code, parts[1])
 		}
 		s.Number = n
 	}
@@ -251,11 +251,11 @@ func (r *Roster) introduce(code, name, country string) (season.Driver, error) {
 	first, last, two := strings.Cut(name, " ")
 	switch {
 	case !codeForm.MatchString(code):
-		return season.Driver{}, fmt.Errorf("%q is no code: three letters A to Z", code)
+		return season.Driver{}, fmt.Errorf("code %q: want three letters A to Z", code)
 	case !two || id == "":
-		return season.Driver{}, fmt.Errorf("%s: %q: a first and a last name are needed", code, name)
+		return season.Driver{}, fmt.Errorf("%s: name %q: want a first and a last name", code, name)
 	case !countryForm.MatchString(country):
-		return season.Driver{}, fmt.Errorf("%s: country %q: the three letters of ISO 3166-1, such as GBR", code, country)
+		return season.Driver{}, fmt.Errorf("%s: country %q: want the three letters of ISO 3166-1, such as GBR", code, country)
 	}
 	for _, s := range r.Known {
 		if s.Code == code || s.Driver == id {

@@ -170,7 +170,7 @@ func penalise(s Session, order []ledger.Row, penalties map[season.DriverID]time.
 	}
 	for driver, penalty := range penalties {
 		if penalty <= 0 {
-			return nil, fmt.Errorf("a time penalty of %s for %s is none", penalty, driver)
+			return nil, fmt.Errorf("a time penalty of %s for %s: want a positive time", penalty, driver)
 		}
 		if !slices.ContainsFunc(order[:timed], func(row ledger.Row) bool { return row.Driver == driver }) {
 			return nil, fmt.Errorf("%s has no time in the source to which a penalty can be added; give the classification as a file", driver)

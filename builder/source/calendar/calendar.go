@@ -121,7 +121,7 @@ func readTable(file []byte, known Known) ([]Round, error) {
 	for i, name := range header {
 		header[i] = strings.ToLower(strings.TrimSpace(name))
 		if !slices.Contains(Columns, header[i]) {
-			return nil, fmt.Errorf("line 1: there is no column %q; there may be %s", name, strings.Join(Columns, ", "))
+			return nil, fmt.Errorf("line 1: unknown column %q; allowed are %s", name, strings.Join(Columns, ", "))
 		}
 	}
 	for _, needed := range []string{"grand_prix", "start"} {
@@ -154,7 +154,7 @@ func readTable(file []byte, known Known) ([]Round, error) {
 			continue
 		}
 		if at, twice := seen[round.GrandPrix]; twice {
-			faults = append(faults, fmt.Errorf("%s: %s stands in %s already", round.Place, round.GrandPrix, at))
+			faults = append(faults, fmt.Errorf("%s: %s is in %s already", round.Place, round.GrandPrix, at))
 		}
 		seen[round.GrandPrix] = round.Place
 		rounds = append(rounds, round)
@@ -184,8 +184,8 @@ func readRow(row map[string]string, known Known) (Round, error) {
 	case row["name"] != "" && names.Slug(row["grand_prix"]) == row["grand_prix"]:
 		r.GrandPrix, r.Name = season.GrandPrixID(row["grand_prix"]), row["name"]
 	default:
-		return r, fmt.Errorf("grand_prix %q is not known%s; a new one is written in lower case with hyphens and has a name",
-			row["grand_prix"], known.near(row["grand_prix"]))
+		return r, fmt.Errorf("grand_prix %q is not known%s Write a new one in lower case with hyphens, and give it a name",
+			row["grand_prix"], cmp.Or(known.near(row["grand_prix"]), "."))
 	}
 	if r.Circuit, r.Venue, err = known.circuit(row, known.Editions[r.GrandPrix].Circuit); err != nil {
 		return r, err
@@ -230,7 +230,7 @@ func (k Known) circuit(row map[string]string, latest season.CircuitID) (season.C
 	}
 	venue := season.Circuit{ID: season.CircuitID(text), Name: row["circuit_name"], Locality: row["locality"], Country: row["country"]}
 	if names.Slug(text) != text || venue.Name == "" || venue.Locality == "" || venue.Country == "" {
-		return "", nil, fmt.Errorf("circuit %q is not known; a new one is written in lower case with hyphens and has circuit_name, locality and country", text)
+		return "", nil, fmt.Errorf("circuit %q is not known. Write a new one in lower case with hyphens, and give it circuit_name, locality and country", text)
 	}
 	return venue.ID, &venue, nil
 }
@@ -308,7 +308,7 @@ func readEvents(file []byte, known Known) ([]Round, []string, error) {
 		summary := text(ics.ComponentPropertySummary)
 		gp, found := known.within(summary + " " + text(ics.ComponentPropertyLocation))
 		if strings.EqualFold(text(ics.ComponentPropertyStatus), "CANCELLED") || !found {
-			notes = append(notes, fmt.Sprintf("%q is left out: it names no Grand Prix that is known, or is cancelled", summary))
+			notes = append(notes, fmt.Sprintf("%q is left out: it names no known Grand Prix, or is cancelled", summary))
 			continue
 		}
 		date, start, err := startOf(event)
@@ -340,7 +340,7 @@ func readEvents(file []byte, known Known) ([]Round, []string, error) {
 		}
 	}
 	if len(rounds) == 0 && len(faults) == 0 {
-		faults = append(faults, errors.New("no event of the calendar names a Grand Prix that is known"))
+		faults = append(faults, errors.New("no event of the calendar names a known Grand Prix"))
 	}
 	return rounds, notes, errors.Join(faults...)
 }

@@ -35,7 +35,7 @@ var zones = sync.OnceValues(func() (*zip.Reader, error) {
 // newer, and uses packedZones on a machine without one, such as an image from scratch.
 func zone(name string) (*time.Location, error) {
 	if name == "" || name == "Local" { // the empty and the local name depend on the machine
-		return nil, fmt.Errorf("the time zone %q is none: want an IANA name such as Europe/London", name)
+		return nil, fmt.Errorf("the time zone %q is not allowed: want an IANA name such as Europe/London", name)
 	}
 	if known, err := time.LoadLocation(name); err == nil {
 		return known, nil

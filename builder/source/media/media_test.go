@@ -8,6 +8,7 @@ import (
 
 	"gridcast/builder/season"
 	"gridcast/builder/source/media"
+	"gridcast/builder/source/sourcetest"
 )
 
 func TestReadColours(t *testing.T) {
@@ -18,17 +19,22 @@ func TestReadColours(t *testing.T) {
 	if diff := cmp.Diff(media.Colours{2023: {"rosso": "#AA0000"}, 2024: {"verde": "#00CC00"}}, got); diff != "" {
 		t.Error(diff)
 	}
-	for data, want := range map[string]string{
-		"2023 rosso":                             "line 1: ",
-		"\nnow rosso #AA0000":                    `line 2: "now" is not a year`,
-		"2023 rosso red":                         `"red" is not of the form #RRGGBB`,
-		"2023 rosso #AA0000\n2023 rosso #BB0000": "line 2: 2023 rosso has a colour already",
-		`{"seasons":{}}`:                         "YEAR TEAM #RRGGBB",
+	sentences := make(map[string]string)
+	for _, data := range []string{
+		"2023 rosso",
+		"\nnow rosso #AA0000",
+		"2023 rosso red",
+		"2023 rosso #AA0000\n2023 rosso #BB0000",
+		`{"seasons":{}}`,
 	} {
-		if _, err := media.ReadColours(strings.NewReader(data)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want an error with %q", data, err, want)
+		_, err := media.ReadColours(strings.NewReader(data))
+		if err == nil {
+			t.Errorf("%q is read without an error", data)
+			continue
 		}
+		sentences[data] = err.Error()
 	}
+	sourcetest.Sentences(t, "colours.golden", sentences)
 }
 
 func TestReadHeadshots(t *testing.T) {
@@ -40,18 +46,23 @@ func TestReadHeadshots(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	for data, want := range map[string]string{
-		"":                               "no template",
-		"http://images.example/{code}":   "https",
-		"https://images.example/{name}":  "{name}",
-		"https://images.example/{code":   "{code",
-		"https://images.example/one.png": "{driver} or {code}",
-		"ann\nhttps://x/{code}":          "line 1: ",
+	sentences := make(map[string]string)
+	for _, data := range []string{
+		"",
+		"http://images.example/{code}",
+		"https://images.example/{name}",
+		"https://images.example/{code",
+		"https://images.example/one.png",
+		"ann\nhttps://x/{code}",
 	} {
-		if _, err := media.ReadHeadshots(strings.NewReader(data)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want an error with %q", data, err, want)
+		_, err := media.ReadHeadshots(strings.NewReader(data))
+		if err == nil {
+			t.Errorf("%q is read without an error", data)
+			continue
 		}
+		sentences[data] = err.Error()
 	}
+	sourcetest.Sentences(t, "headshots.golden", sentences)
 }
 
 func TestDefaultAndOverride(t *testing.T) {
