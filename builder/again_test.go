@@ -23,8 +23,8 @@ import (
 	"gridcast/snapshots"
 )
 
-// A builder that remembers what it rendered publishes, byte by byte, what one publishes that has just been
-// started on the same store, whatever has happened between its builds.
+// A builder that remembers seasons publishes the same bytes as a new builder on the same store, after all
+// kinds of changes between its builds.
 func TestRememberedIsAsRendered(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: builds some thirty versions")
@@ -92,7 +92,7 @@ func TestRememberedIsAsRendered(t *testing.T) {
 		ring.Name = ""
 		f.Circuits[ring.ID] = ring
 	})
-	slower := func(r *season.Round) { // a lap less for who came tenth: places and points stay
+	slower := func(r *season.Round) { // the tenth driver has one lap less; places and points stay
 		r.Results = slices.Clone(r.Results)
 		r.Results[9].Laps--
 	}
@@ -117,7 +117,7 @@ func TestRememberedIsAsRendered(t *testing.T) {
 		{"all results are verified", day(2023, time.December, 10), func(time.Time) { b.Policy.AutoVerifyAfter = time.Hour }},
 		{"once more", day(2023, time.December, 10), nothing},
 		{"time passes", day(2024, time.January, 10), nothing},
-		{"a season ago is corrected", day(2024, time.January, 11), decide(2023, "united-states", without("lando-norris"))},
+		{"a result of last season is corrected", day(2024, time.January, 11), decide(2023, "united-states", without("lando-norris"))},
 		{"drivers are seen for the first time", day(2024, time.March, 4), nothing},
 		{"in the middle of a race", time.Date(2024, time.March, 9, 17, 30, 0, 0, time.UTC), nothing},
 		{"after it", time.Date(2024, time.March, 9, 22, 0, 0, 0, time.UTC), nothing},
@@ -125,11 +125,11 @@ func TestRememberedIsAsRendered(t *testing.T) {
 		{"and put back", day(2024, time.March, 13), decide(2024, "australia", func(r *almanac.Round) ([]ledger.Event, error) { return r.Reinstate(time.Time{}, "no storms") })},
 		{"another is moved", day(2024, time.March, 14), decide(2024, "japan", func(r *almanac.Round) ([]ledger.Event, error) { return r.Move(r.Start.Add(time.Hour), "television") })},
 		{"another is cancelled", day(2024, time.March, 15), decide(2024, "china", func(r *almanac.Round) ([]ledger.Event, error) { return r.Cancel("a strike") })},
-		{"the archive says more of a season ago", day(2024, time.March, 16), use(edited(2023, "belgium", slower))},
+		{"the archive changes details of last season", day(2024, time.March, 16), use(edited(2023, "belgium", slower))},
 		{"time passes on it", day(2024, time.March, 17), nothing},
-		{"the archive contests a result of a season ago", day(2024, time.March, 18), use(edited(2023, "belgium", swapped))},
-		{"time passes while it is contested", day(2024, time.March, 19), nothing},
-		{"the contested result is corrected", day(2024, time.March, 20), decide(2023, "belgium", func(r *almanac.Round) ([]ledger.Event, error) { return r.Correct(r.Source(), nil, "an appeal") })},
+		{"the archive differs from a result of last season", day(2024, time.March, 18), use(edited(2023, "belgium", swapped))},
+		{"time passes while they differ", day(2024, time.March, 19), nothing},
+		{"that result is corrected", day(2024, time.March, 20), decide(2023, "belgium", func(r *almanac.Round) ([]ledger.Event, error) { return r.Correct(r.Source(), nil, "an appeal") })},
 		{"the archive is as it was", day(2024, time.March, 21), use(asItIs)},
 		{"another model picks", day(2024, time.March, 22), func(time.Time) { b.Policy.Model = predict.NewV2(predict.DefaultParams()) }},
 		{"a weekend later", day(2024, time.March, 25), nothing},

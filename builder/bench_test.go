@@ -71,7 +71,7 @@ func BenchmarkBuildFromNothing(b *testing.B) {
 	})
 }
 
-// BenchmarkBuildVerified builds what a verified result changes, the race of Austria in 2024.
+// BenchmarkBuildVerified builds the version that follows a verified result: Austria in 2024.
 func BenchmarkBuildVerified(b *testing.B) {
 	qualified, verified := time.Date(2024, 6, 29, 15, 0, 0, 0, time.UTC), time.Date(2024, 6, 30, 16, 0, 0, 0, time.UTC)
 	benchWorlds(b, func(b *testing.B, facts archive.Stored) {

@@ -19,8 +19,8 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// lately is an archive file of the embedded seasons 2023 and 2024: what runs at the same time in a build
-// runs there too, and the race detector has a tenth of the work.
+// lately is an archive file of the embedded seasons 2023 and 2024. A build runs the same goroutines there,
+// and the race detector has a tenth of the work.
 var lately = sync.OnceValues(func() ([]byte, error) {
 	a, err := archive.Embedded()
 	if err != nil {
@@ -132,7 +132,7 @@ func TestNothingNewIsNotPublished(t *testing.T) {
 	}
 }
 
-// A race weekend of 2024, instant by instant: what is published, and how few objects change.
+// A race weekend of 2024, instant by instant: the published documents, and how few objects change.
 func TestRaceWeekend(t *testing.T) {
 	// Austria: qualifying on 29 June at 14:00, race on 30 June at 13:00 UTC.
 	qualified := time.Date(2024, 6, 29, 15, 0, 0, 0, time.UTC)

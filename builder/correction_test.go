@@ -34,7 +34,7 @@ func (w *weekend) builder() *builder.Builder {
 	return &builder.Builder{Store: w.store, Ledger: w.ledger, Facts: facts.Load, Policy: w.policy, Name: "test", Log: slog.New(slog.DiscardHandler)}
 }
 
-// shown is what clients see of the Austrian Grand Prix and the seasons it counts for.
+// shown holds the documents that clients get of the Austrian Grand Prix and its season.
 type shown struct {
 	Calendar  wire.CalendarEntry
 	Pick      wire.PredictionRecord

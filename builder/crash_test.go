@@ -33,9 +33,9 @@ func clone(t *testing.T, s blob.Store) *memblob.Store {
 	return c
 }
 
-// A builder that has a pick to freeze is killed at each of its writes in turn, of the ledger and of
-// the version that follows from it, and then another one starts. At no moment does a version show
-// what the ledger does not have, and in the end both have it once.
+// A builder with a due pick is killed at each of its writes in turn, to the ledger and to the version.
+// Then another builder starts. No version ever shows a pick that the ledger lacks, and in the end ledger
+// and version have the pick once.
 func TestCrashAtEveryWriteOfABuild(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds some fifty versions")
@@ -49,7 +49,7 @@ func TestCrashAtEveryWriteOfABuild(t *testing.T) {
 		for n := 1; ; n++ {
 			inner := clone(t, w.store)
 			store, died := faultblob.Mortal(inner, n, applied)
-			// process is what starts on a store: a ledger of its own, a builder, and what it sees.
+			// process starts on a store, with its own ledger and builder.
 			process := func(s blob.Store) (*weekend, *builder.Builder) {
 				p := &weekend{t: t, store: s, archive: w.archive, policy: w.policy}
 				var err error

@@ -156,8 +156,8 @@ func seasonsOf2020(t *testing.T, another time.Duration) archive.Stored {
 	return archive.Stored{Archive: a, SHA256: strings.Repeat(string(rune('a'+another/time.Millisecond)), 64)}
 }
 
-// TestOnlyWhatChangedIsDerivedAnew walks over a season, verified round by verified round, and compares
-// what is derived with what a process derives that remembers nothing.
+// TestOnlyWhatChangedIsDerivedAnew walks over a season, one verified round at a time. It compares the
+// derived documents with the ones of a builder that remembers nothing.
 func TestOnlyWhatChangedIsDerivedAnew(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")

@@ -57,7 +57,7 @@ func contents(t *testing.T, b *builder.Builder, d snapshots.Bulk) map[string]str
 	return unpacked(t, data)
 }
 
-// unpacked returns what is in a download, by name without its folder.
+// unpacked returns the files of a download, by name without the folder.
 func unpacked(t *testing.T, data []byte) map[string]string {
 	t.Helper()
 	packed, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
@@ -166,7 +166,7 @@ func TestDownloadsFollowTheSeason(t *testing.T) {
 		}
 	}
 
-	// What is rolled back takes its downloads along, and prune leaves what a version needs.
+	// A rollback restores the downloads of the earlier version, and prune keeps the downloads of all versions.
 	versions, err := snapshots.List(t.Context(), b.Store)
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestDownloadsFollowTheSeason(t *testing.T) {
 	}
 }
 
-// downloadable is what a download of two rounds is made of, one of them borrowed.
+// downloadable returns a season of two rounds, one of them borrowed, and its documents.
 func downloadable() (bulk.Season, map[string][]byte) {
 	return bulk.Season{Year: 2025, Without: []bulk.Borrowed{{SessionKey: 2025002, GPName: "Grand Prix B"}}}, map[string][]byte{
 		"calendar/2025":          []byte(`{"ok":true,"data":[{"round":1,"session_key":2025001,"gp_name":"A, \"the first\"","circuit":"Ring\nOne","locality":"T","country":"C","date":"2025-06-01","sprint":false,"status":"scheduled"},{"round":2,"session_key":2025002,"gp_name":"Grand Prix B","circuit":"Ring","locality":"T","country":"C","date":"2025-06-08","sprint":false,"status":"finished","winner":"ANN"}]}`),
@@ -207,8 +207,8 @@ func downloadable() (bulk.Season, map[string][]byte) {
 	}
 }
 
-// TestBorrowedFactsAreNotInDownloads: rounds that rest on sources with non-commercial terms are left
-// out, with what sums them up, and the README says so.
+// TestBorrowedFactsAreNotInDownloads: a download leaves out rounds that rest on sources with
+// non-commercial terms, and the tables that sum them up. Its README lists them.
 func TestBorrowedFactsAreNotInDownloads(t *testing.T) {
 	two, documents := downloadable()
 	data, err := two.Zip(documents)

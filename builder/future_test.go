@@ -15,9 +15,9 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// An operator whose clock is two days ahead postpones the last race of the year, a day before the
-// grid of Austria is known. Nobody has to repair anything: the pick is frozen on the grid, the
-// result verified, and each of it published at once.
+// An operator with a clock two days ahead postpones the last race of the year, a day before the grid of
+// Austria is known. Nothing needs a repair: the pick is frozen on the grid, the result is verified, and
+// both are published at once.
 func TestEventOfTheFuture(t *testing.T) {
 	for _, kind := range []ledger.Kind{ledger.Real, ledger.Simulated} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -78,13 +78,12 @@ func TestClockThatIsAhead(t *testing.T) {
 	build(t, b, now)
 }
 
-// nameless is a model whose picks the ledger refuses.
+// nameless is a model without a name. The ledger refuses its picks.
 type nameless struct{ predict.Model }
 
 func (nameless) Name() string { return "" }
 
-// What the ledger refuses keeps nothing else from it, and nobody from seeing the rest; and it is
-// not hidden.
+// If the ledger refuses one event, Build appends and publishes all others, and reports the refusal.
 func TestRefusedEventIsPublishedAround(t *testing.T) {
 	const spainKey = int64(2024010) // its race is a week before that of Austria
 	w := &weekend{t: t, store: memblob.New(), archive: altered(t, asItWas), policy: builder.Policy{Model: predict.GridFrequency()}}

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestGolden holds what is published at the turning points of a weekend against a file that a
-// person can read: the bodies that differ from the version before, whole.
+// TestGolden compares the versions at the turning points of a weekend with a readable file. It has the
+// documents that differ from the version before, as a whole.
 func TestGolden(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: builds the embedded seasons")

@@ -28,7 +28,7 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// gaps is what an archive does not have. The fields are chances.
+// gaps are the chances that an archive lacks a fact.
 type gaps struct {
 	lastYear                                                 float64 // of last season: all of its sessions
 	entries, qualifying, grid, results, standings, hour, day float64 // of each round of this one
@@ -172,9 +172,8 @@ func onArchive(t *testing.T, inUse **season.Archive, opened time.Time, policy bu
 	}
 }
 
-// Whatever the archive lacks, every build publishes a version that is valid by schema and by the
-// cross-checks, at every instant that matters; and a race has a pick at lights out if anything at
-// all was known to choose from, which is served.
+// With any gaps in the archive, every build publishes a version that passes all checks, at every instant
+// that matters. A race has a pick at its start if any driver was known, and the pick is served.
 func TestNothingStopsLightsOut(t *testing.T) {
 	worlds := 16
 	if testing.Short() {
@@ -185,7 +184,7 @@ func TestNothingStopsLightsOut(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(seed), 1))
 		g := gaps{entries: some, qualifying: some, grid: some, results: some, standings: some, hour: some, day: some, future: some}
 		if seed%4 == 3 {
-			g.lastYear = 1 // nobody is known but by what this season brings
+			g.lastYear = 1 // drivers are known from this season alone
 		}
 		t.Run(fmt.Sprintf("world %d", seed), func(t *testing.T) { nothingStops(t, r, g) })
 	}
@@ -266,8 +265,8 @@ func hasPick(t *testing.T, s *ledger.Fold, a *season.Archive, year int, r *seaso
 	}
 }
 
-// A document that fails its check stays as it was, the others are published, and the outcome says
-// which. What an event would make unpublishable is not appended.
+// A document that fails its check keeps its earlier bytes. The others are published, and the outcome lists
+// it. An event that would make a document fail is not appended.
 func TestOneWrongDocumentStopsNoOther(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	good := patchy(t, r, gaps{})
@@ -333,8 +332,8 @@ func TestOneWrongDocumentStopsNoOther(t *testing.T) {
 	}
 }
 
-// What the archive lacks is part of the version, also what will be overdue before the next one is
-// due, and what has come is not.
+// A version lists the facts that are overdue or will be before the next version is due. It does not list
+// facts that have come.
 func TestMissingFactsArePublished(t *testing.T) {
 	whole := patchy(t, rand.New(rand.NewPCG(5, 6)), gaps{})
 	bare := patchy(t, rand.New(rand.NewPCG(5, 6)), gaps{grid: 1})
@@ -419,8 +418,8 @@ func TestNothingUnpublishableIsAppended(t *testing.T) {
 	}
 }
 
-// An archive of before the season takes nothing back: what was published of the season stays, the
-// next race too, so that lights out comes; and its own seasons are published.
+// An older archive without the season takes nothing back. The documents of the season stay, with the next
+// race, so that its start comes. The seasons of the archive are published.
 func TestOlderArchiveTakesNothingBack(t *testing.T) {
 	good := patchy(t, rand.New(rand.NewPCG(5, 6)), gaps{})
 	facts := good.Facts()

@@ -13,7 +13,7 @@ import (
 	"gridcast/snapshots"
 )
 
-// published is the manifest of the current version and what it says of the facts.
+// published returns the manifest of the current version and its description of the facts.
 func published(t *testing.T, b *builder.Builder) (snapshots.Manifest, wire.FactsState) {
 	t.Helper()
 	base, err := snapshots.LoadBase(t.Context(), b.Store, nil)
@@ -27,7 +27,7 @@ func published(t *testing.T, b *builder.Builder) (snapshots.Manifest, wire.Facts
 	return base.Manifest, state
 }
 
-// TestFactsState follows what everybody is told of a round through its weekend, and of its sources.
+// TestFactsState follows the public description of a round and of the sources through a weekend.
 func TestFactsState(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: builds the embedded seasons")
@@ -82,8 +82,8 @@ func TestFactsState(t *testing.T) {
 		}
 	}
 
-	// Nothing new is not published; a source that falls silent is; and a builder that asks nobody
-	// leaves what is said of the sources.
+	// An unchanged state is not published, a source that falls silent is. A builder without sources keeps
+	// the description of the sources.
 	at := lightsOut.Add(4 * time.Hour)
 	if outcome := build(t, b, at); !outcome.Unchanged {
 		t.Error("a version was published though nothing had changed")

@@ -17,8 +17,8 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// A build asks the store for nothing twice: before it writes for archive, settings, pointer and ledger, and
-// before it publishes for what is derived.
+// A build asks the store for nothing twice: for archive, settings, pointer and ledger before it writes, and
+// for derived documents before it publishes.
 func TestBuildTrips(t *testing.T) {
 	w := newWeekend(t, asItWas)
 	before := austriaQualified.Add(-time.Hour)
@@ -73,7 +73,7 @@ func TestBuildTrips(t *testing.T) {
 
 func ledgerKey(seq int64) string { return chain.Chain{Prefix: ledger.Prefix}.Key(seq) }
 
-// A pick is frozen in time whatever is wrong with the version that it would be published after.
+// A pick is frozen in time even if the current version is damaged.
 func TestFreezeOnADamagedBase(t *testing.T) {
 	w := newWeekend(t, asItWas)
 	build(t, w.builder(), austriaQualified.Add(-time.Hour))
