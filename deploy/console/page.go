@@ -115,17 +115,17 @@ func (c *Console) collect(ctx context.Context, who visitor) page {
 	}
 	reports := AskEdges(ctx, c.Edges)
 	p.trouble(c.collectServed(ctx, &p, reports), "The store cannot be read", "Check the storage. Edges go on serving what they have.", "served")
-	p.trouble(c.collectSeason(ctx, &p, now, state), "The season cannot be joined with the ledger", "Run gridcast ledger audit: it names the file that does not hold.", "season")
+	p.trouble(c.collectSeason(ctx, &p, now, state), "The season cannot be joined with the ledger", "Run gridcast ledger audit: it names the damaged file.", "season")
 	p.trouble(c.collectVersions(ctx, &p), "The versions cannot be listed", "Check the storage.", "versions")
-	p.trouble(c.collectKeys(ctx, &p, reports), "The keys can not be read", "Check the storage. Edges go on with the keys they have.", "keys")
+	p.trouble(c.collectKeys(ctx, &p, reports), "The keys cannot be read", "Check the storage. Edges go on with the keys they have.", "keys")
 	p.trouble(c.collectWebhooks(ctx, &p), "The webhooks cannot be read", "Check the storage.", "webhooks")
 	settings, err := settings.Load(ctx, c.Operator.Store)
-	p.trouble(err, "The settings of the store cannot be read", "Check the storage. Picks are made by what each process was told.", "jobs")
+	p.trouble(err, "The settings of the store cannot be read", "Check the storage. Each process uses its own flags meanwhile.", "jobs")
 	p.Settings = settingsSection{operator.SettingsOf(settings), predict.Names}
 	archives, err := archive.NewStore(c.Operator.Store).List(ctx)
 	p.trouble(err, "The archives cannot be listed", "Check the storage.", "sources")
 	p.Sources.Archives = archives[:min(len(archives), shownArchives)]
-	p.trouble(c.collectAudit(ctx, &p), "The audit log can not be read, so nothing can be changed from here", "Check the storage.", "audit")
+	p.trouble(c.collectAudit(ctx, &p), "The audit log cannot be read, so no action can be applied here", "Check the storage.", "audit")
 	p.notices()
 	return p
 }
@@ -143,20 +143,20 @@ func (p *page) notices() {
 		p.Notices = append(p.Notices, notice{Urgent: urgent, Text: fmt.Sprintf(format, args...), Advice: advice, Section: section})
 	}
 	if p.Problem != "" {
-		add(true, "rebuild", "It is tried again by itself; what is published is served meanwhile.", "Versions are not built: %s", p.Problem)
+		add(true, "rebuild", "The scheduler tries again by itself. Clients get the published version meanwhile.", "Versions are not built: %s", p.Problem)
 	}
 	if p.Served.Held {
-		add(true, "versions", "Release it under Versions once the cause is gone.", "Publishing is held: %s", p.Served.HeldReason)
+		add(true, "versions", "Clients get the version rolled back to. Release it under Versions once the cause is gone.", "Publishing is held: %s", p.Served.HeldReason)
 	}
 	if late := p.Served.OverdueBy(p.RaceTime); late > time.Minute && !p.Served.Held {
-		add(true, "rebuild", "Rebuild now; if that fails the error says why.", "The published version is overdue by %s", longTime(late))
+		add(true, "rebuild", "Clients get the older version. Rebuild now; if it fails, the error names the cause.", "The published version is overdue by %s", longTime(late))
 	}
 	for _, d := range p.Served.Refused {
-		add(true, "versions", "It stays as it was before. What to do: correct the fact that the reason names, or go back with gridcast archive use, then gridcast rebuild.",
-			"The document %s is out of date: what was made in its place is wrong: %s", d.Path, d.Reason)
+		add(true, "versions", "Clients get the earlier document. What to do: correct the fact that the reason names, or go back with gridcast archive use, then gridcast rebuild.",
+			"The document %s is out of date, because the newer one failed its check: %s", d.Path, d.Reason)
 	}
 	for _, d := range p.Audit.Damaged {
-		add(true, "audit", "It goes on after the damage. Compare the file with a backup: somebody or something changed the record.", "The audit log is damaged at %s", d)
+		add(true, "audit", "Later entries are still recorded. A file of the log was changed: compare it with a backup.", "The audit log is damaged at %s", d)
 	}
 	for _, fact := range p.Sources.Missing {
 		section := "sources"
@@ -179,23 +179,23 @@ func (p *page) notices() {
 			add(true, "served", "What to do: "+fault.Fix+".", "Edge %s %s", e.Name, fault.Text)
 		}
 		if e.Behind && len(e.Faults) == 0 {
-			add(false, "served", "It follows within seconds. If it stays, look at its log.", "Edge %s serves version %d", e.Name, e.Version)
+			add(false, "served", "It should follow within seconds. If it does not, read its log.", "Edge %s serves version %d", e.Name, e.Version)
 		}
 	}
 	for _, j := range p.Jobs {
 		if j.LastError != "" {
-			add(true, "jobs", "It is tried again by itself; run it now once the cause is gone.", "The job %s failed: %s", j.Name, j.LastError)
+			add(true, "jobs", "The scheduler runs it again by itself; run it now once the cause is gone.", "The job %s failed: %s", j.Name, j.LastError)
 		}
 	}
 	for _, s := range p.Sources.List {
 		if s.State != nil && len(s.State.Held) > 0 {
-			add(false, "sources", "Look at what differs, and accept it or leave it.", "%s of the source %s wait for you", changes(len(s.State.Held)), s.Name)
+			add(false, "sources", "Compare the differences, and accept the change or leave it held.", "%s of the source %s wait for you", changes(len(s.State.Held)), s.Name)
 		}
 		if s.State != nil && len(s.State.Disputed) > 0 {
 			add(false, "sources", "A result on which sources disagree does not verify itself.", "The source %s disagrees about %s", s.Name, parts(len(s.State.Disputed)))
 		}
 		if s.Problem != "" {
-			add(true, "sources", "Picks and published data stay as they are. gridcast status says what is missing.", "The source %s fails: %s", s.Name, s.Problem)
+			add(true, "sources", "Picks and published data stay. gridcast status lists the missing facts.", "The source %s fails: %s", s.Name, s.Problem)
 		}
 	}
 	p.webhookNotices(add)

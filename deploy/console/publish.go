@@ -110,7 +110,7 @@ func awaitVersion(ctx context.Context, e Edge, version int64) string {
 		case err != nil:
 			problem = err.Error()
 		case status.StoreProblem != "":
-			problem = "it can not read the store: " + status.StoreProblem
+			problem = "it cannot read the store: " + status.StoreProblem
 		default:
 			problem = fmt.Sprintf("it still serves version %d", status.Version)
 		}
@@ -150,7 +150,7 @@ func explain(err error) string {
 	case errors.Is(err, snapshots.ErrHeld):
 		advice = "a rollback holds publishing; press “Release and build” once the cause is gone"
 	case errors.Is(err, operator.ErrStale):
-		advice = "somebody else, or a source, was faster; reload the page and look again"
+		advice = "another operator or a source changed it; reload the page and look again"
 	case errors.Is(err, ledger.ErrAlreadyVerified):
 		advice = "somebody was faster; correct it, with a reason"
 	case errors.Is(err, snapshots.ErrBaseChanged):

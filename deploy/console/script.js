@@ -1,10 +1,10 @@
 "use strict";
-// The page works without this script. With it, clocks run, sections follow what happens, and
-// what a button starts reports its progress here.
+// The page works without this script. The script runs clocks, refreshes sections after changes, and shows
+// the progress of an action in the panel.
 
 const loaded = Date.now();
 
-// Race time of now, from the instant the server said and the speed of its clock.
+// Present race time, from the server's instant and the speed of its clock.
 function raceNow(clock) {
   return Date.parse(clock.dataset.race) + (Date.now() - Number(clock.dataset.at || loaded)) * Number(clock.dataset.speed);
 }
@@ -24,30 +24,28 @@ function tick() {
   }
 }
 
-// seen says whether an element is in the window as a whole, but for parts of a pixel.
+// seen reports whether an element is wholly in the window, up to parts of a pixel.
 function seen(element) {
   const box = element.getBoundingClientRect();
   return box.height > 0 && box.top > -1 && box.bottom < innerHeight + 1;
 }
 
-// reveal brings the panel into the window and takes the focus there, so that whoever types or listens
-// goes on from what became of an action. Nothing on the page scrolls slowly: it may change meanwhile, and the
-// scrolling would end elsewhere.
+// reveal brings the panel into the window and moves the focus there, so that keyboard and screen reader go
+// on from the outcome. It scrolls at once, because the page may change during slow scrolling.
 function reveal(panel) {
   panel.focus({ preventScroll: true });
   panel.scrollIntoView({ block: "nearest" });
 }
 
-// markup is what the server said of a section: without the panel, which is put into it here.
+// markup is the server's version of a section, without the panel.
 function markup(section) {
   const copy = section.cloneNode(true);
   copy.querySelector("#run")?.remove();
   return copy.innerHTML;
 }
 
-// replace puts what the server says into a section. The panel stays beside the form that it tells
-// about, if there still is one. Where it is not within something that is replaced it is not touched at
-// all: what is selected in it stays so, and nobody is read it again.
+// replace updates a section. The panel stays beside its form if the form is still there. A panel outside of
+// the replaced part is not touched, so that its selection stays and a screen reader does not read it again.
 function replace(section, other, panel) {
   const same = (root) => [...root.querySelectorAll("form")].find((f) => f.getAttribute("action") === panel.dataset.form);
   const children = [...other.childNodes];
@@ -65,8 +63,8 @@ function replace(section, other, panel) {
   panel.after(...children.slice(after));
 }
 
-// Sections that nobody is busy with are replaced when the server says something else. The panel is
-// nothing to be busy with: it keeps the focus, and stays in the window if it was there.
+// Sections without focus or open forms are replaced when the server's version differs. The focus of the
+// panel does not prevent this: the panel keeps it.
 async function refresh() {
   const response = await fetch("/", { headers: { Accept: "text/html" } });
   if (response.redirected || !response.ok) { location.reload(); return; }
@@ -95,7 +93,7 @@ async function refreshAlways() {
   }
 }
 
-// A scheduler that does not answer is said once, above everything else.
+// A notice at the top reports once that the scheduler does not answer.
 function connected(yes) {
   let note = document.getElementById("offline");
   if (yes) { note?.remove(); return; }
@@ -113,7 +111,7 @@ const phases = {
   upload: ["Uploading", 55, 75], check: ["Reading back and comparing", 75, 88], swap: ["Making it current", 88, 90], serve: ["Edges take the version", 90, 99],
 };
 
-// show puts an event of a run into the panel.
+// show displays an event of a run in the panel.
 function show(panel, e) {
   const bar = document.getElementById("run-progress"), text = document.getElementById("run-text"), edges = document.getElementById("run-edges");
   text.className = "";
@@ -137,7 +135,7 @@ function show(panel, e) {
   panel.dataset.state = e.phase;
 }
 
-// follow shows a run until it ends. The stream takes up where it broke off.
+// follow displays a run until its end. A broken stream resumes at the last event.
 function follow(id, title) {
   const panel = document.getElementById("run");
   panel.hidden = false;
@@ -155,8 +153,8 @@ function follow(id, title) {
   });
 }
 
-// said shows what became of a request that is no run.
-function said(title, event) {
+// showAnswer displays the outcome of a request that is no run.
+function showAnswer(title, event) {
   const panel = document.getElementById("run");
   panel.hidden = false;
   document.getElementById("run-title").textContent = title;
@@ -166,7 +164,7 @@ function said(title, event) {
   document.getElementById("run-progress").hidden = true;
 }
 
-// send posts a form. Files need their own encoding; what is no file goes as browsers send it.
+// send posts a form: with files as multipart, otherwise URL-encoded.
 async function send(form, more) {
   const data = new FormData(form);
   for (const [name, value] of Object.entries(more)) data.set(name, value);
@@ -175,7 +173,7 @@ async function send(form, more) {
   return [response, await response.json()];
 }
 
-// ask shows what an action would do, and waits for the answer: null for no, else what to send along.
+// ask displays a preview and waits for the answer: null for no, otherwise the fields to send along.
 function ask(preview) {
   const dialog = document.getElementById("ask");
   const list = (id, items) => document.getElementById(id).replaceChildren(...(items || []).map((text) => {
@@ -206,8 +204,8 @@ function ask(preview) {
   });
 }
 
-// beside puts the panel after a form, or after the outermost closed fold that hides the form. A secret
-// needs the width of the section, and must not be replaced with the row of a table.
+// beside moves the panel after a form, or after the outermost closed fold around it. A secret needs the
+// width of the section, and must not be replaced with the row of a table.
 function beside(form, panel) {
   let place = form;
   for (let fold = form.closest("details"); fold; fold = fold.parentElement.closest("details")) {
@@ -217,9 +215,8 @@ function beside(form, panel) {
   place.after(panel);
 }
 
-// sortable puts a list beside a field with drivers' codes: dragged, moved with buttons or with the
-// arrow keys, it changes the field; what is typed in the field changes the list. A dash in the field
-// parts those without a place from the rest.
+// sortable adds a list to a field with drivers' codes. Dragging, buttons and arrow keys change the field;
+// typing in the field changes the list. A dash in the field separates the drivers without a place.
 function sortable(field) {
   if (field.dataset.sorting || !field.dataset.sort) return;
   field.dataset.sorting = "yes";
@@ -266,6 +263,7 @@ function sortable(field) {
     grip.onpointerdown = (event) => {
       event.preventDefault();
       item.classList.add("dragged");
+// The window gets pointer events also after the item has moved, which ends a capture.
       // The window hears the pointer also where the item is put elsewhere meanwhile, which ends a capture.
       const heard = new AbortController(), options = { signal: heard.signal };
       window.addEventListener("pointermove", (at) => {
@@ -317,13 +315,13 @@ async function submit(form, button) {
       [response, body] = await send(form, answer);
     }
     if (!response.ok) {
-      said(title, { phase: "failed", error: body.message });
+      showAnswer(title, { phase: "failed", error: body.message });
     } else if ("run" in form.dataset) {
       const ended = follow(body.id, body.title);
       reveal(panel);
       await ended;
     } else if (body.key) {
-      said(body.title || "New key for " + body.name, { phase: "done", text: body.title ? body.text : "It is shown this once; only its hash is kept:" });
+      showAnswer(body.title || "New key for " + body.name, { phase: "done", text: body.title ? body.text : "It is shown this once; only its hash is kept:" });
       const key = document.createElement("code");
       key.className = "secret";
       key.textContent = body.key;
@@ -336,15 +334,15 @@ async function submit(form, button) {
       item.append(key, " ", copy);
       document.getElementById("run-edges").replaceChildren(item);
     } else {
-      said(title, { phase: "done", text: body.text });
+      showAnswer(title, { phase: "done", text: body.text });
     }
     if (response.ok) { form.reset(); form.closest("details")?.removeAttribute("open"); beside(form, panel); }
   } catch {
-    said(title, { phase: "failed", error: "The scheduler did not answer. What to do: look at the audit log below before you try again; the request may have arrived." });
+    showAnswer(title, { phase: "failed", error: "The scheduler did not answer. What to do: look at the audit log below before you try again; the request may have arrived." });
   } finally {
     button.disabled = false;
     const active = document.activeElement;
-    if (panel.hidden) { // nothing was done: who types goes on at the button, who clicks is not busy with it
+    if (panel.hidden) { // nothing was done: the keyboard stays at the button, a pointer leaves it
       if (typed) button.focus({ preventScroll: true }); else button.blur();
     } else if (panel.querySelector(".secret") || active === document.body || form.contains(active) || panel.contains(active)) {
       reveal(panel); // but whoever has gone on to something else while a run took its time stays there

@@ -211,7 +211,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		c.render(w, status, "sign-in", signInPage{name, "That is not a token that is known here. Your own was shown when you were added with gridcast operators add; the shared one is in the file that the scheduler was given as --operator-token-file."})
 		return
 	case !operator.NamePattern.MatchString(who.name):
-		c.render(w, http.StatusUnprocessableEntity, "sign-in", signInPage{name, "Enter your name, 1 to 40 letters and digits: it stands beside every change you make."})
+		c.render(w, http.StatusUnprocessableEntity, "sign-in", signInPage{name, "Enter your name, 1 to 40 letters and digits: the audit log shows it beside every change."})
 		return
 	}
 	until := time.Now().Add(sessionLength)

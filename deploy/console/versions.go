@@ -86,7 +86,7 @@ func (c *Console) showVersion(w http.ResponseWriter, r *http.Request, who visito
 	}
 	m, err := snapshots.LoadManifest(r.Context(), c.Operator.Store, version)
 	if err != nil {
-		c.refuse(w, r, http.StatusNotFound, "version can not be read: "+err.Error()+"; it may have been pruned")
+		c.refuse(w, r, http.StatusNotFound, "version cannot be read: "+err.Error()+"; it may have been pruned")
 		return
 	}
 	p := versionPage{Operator: who.name, Version: version, From: m.Base, BuiltAt: m.BuiltAt, Builder: m.Builder, Reason: m.Reason}
@@ -94,7 +94,7 @@ func (c *Console) showVersion(w http.ResponseWriter, r *http.Request, who visito
 	p.Current = err == nil && pointer.Version == version
 	if m.Base > 0 {
 		if p.Changes, err = snapshots.Diff(r.Context(), c.Operator.Store, m.Base, version); err != nil {
-			c.refuse(w, r, http.StatusNotFound, "versions can not be compared: "+err.Error()+"; the older one may have been pruned")
+			c.refuse(w, r, http.StatusNotFound, "versions cannot be compared: "+err.Error()+"; the older one may have been pruned")
 			return
 		}
 	}

@@ -56,13 +56,13 @@ func (p *page) webhookNotices(add func(urgent bool, section, advice, format stri
 	for _, h := range p.Webhooks.List {
 		switch {
 		case h.GivenUp:
-			add(false, "webhooks", "Ask its owner, test it, and resume it: it then gets all that it missed, in one message.", "The webhook to %s is paused: %s", h.Host, h.Why)
+			add(false, "webhooks", "Ask its owner, test it, and resume it. It then gets all missed changes in one message.", "The webhook to %s is paused: %s", h.Host, h.Why)
 		case h.State == webhook.Unsigned, h.Active && !p.Webhooks.MaySign:
 			unsigned++
 		}
 	}
 	if unsigned > 0 {
-		add(true, "webhooks", "Give the scheduler the master of before (--webhook-master-file), or rotate their secrets.", "%d webhooks are not told: their messages cannot be signed here", unsigned)
+		add(true, "webhooks", "Give the scheduler the earlier master (--webhook-master-file), or rotate their secrets.", "%d webhooks get no messages, because this scheduler cannot sign them", unsigned)
 	}
 }
 

@@ -11,11 +11,11 @@ import (
 
 // reasonWords are the reasons of the schedule for people.
 var reasonWords = map[string]string{
-	string(cadence.PollWeek):        "the look each week day",
-	string(cadence.PollWeekend):     "the look on a race weekend",
+	string(cadence.PollWeek):        "the daily poll",
+	string(cadence.PollWeekend):     "the poll on a race weekend",
 	string(cadence.PollAwaiting):    "a grid or a result is awaited",
 	string(cadence.GridKnown):       "the grid should be known",
-	string(cadence.QualifyingStood): "qualifying has stood for two hours",
+	string(cadence.QualifyingStood): "qualifying has not changed for two hours",
 	string(cadence.FreezeLatest):    "the last moment for a pick",
 	string(cadence.LightsOut):       "lights out",
 	string(cadence.RaceWindowEnd):   "the race is over",
