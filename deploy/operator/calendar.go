@@ -132,7 +132,7 @@ func count(n int, one, more string) string {
 // some lists the first eight names.
 func some[T any](all []T, name func(T) string) string {
 	const most = 8
-	var names []string
+	names := make([]string, 0, most)
 	for _, v := range all[:min(len(all), most)] {
 		names = append(names, name(v))
 	}

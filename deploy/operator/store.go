@@ -18,7 +18,7 @@ type BackupStore struct{ To blob.Store }
 
 // look plans the copy. If an object of the store is damaged, Apply copies the others and returns the report
 // with the error.
-func (d BackupStore) look(_ context.Context, o *Operator) (*Plan, error) {
+func (d BackupStore) look(_ context.Context, o *Operator) (*Plan, error) { //nolint:unparam // an Action; others fail
 	return &Plan{
 		entry:   auditlog.Intent{Action: auditlog.BackupStore, Subject: d.To.String()},
 		Preview: Preview{Title: "Back up the store", Effects: []string{fmt.Sprintf("Objects that are missing in %s are copied there. The store stays in use.", d.To)}},

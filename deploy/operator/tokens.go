@@ -18,6 +18,7 @@ import (
 // Role limits the rights of an operator.
 type Role string
 
+// The roles.
 const (
 	Read    Role = "read"    // sees everything, changes nothing
 	Operate Role = "operate" // may take every action

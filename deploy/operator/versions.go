@@ -179,7 +179,7 @@ type CheckVersion struct {
 	Version int64 `arg:"" optional:"" help:"The version; default: the current one." placeholder:"V"`
 }
 
-func (d CheckVersion) look(_ context.Context, o *Operator) (*Plan, error) {
+func (d CheckVersion) look(_ context.Context, o *Operator) (*Plan, error) { //nolint:unparam // an Action; others fail
 	title := "Check every object of the current version"
 	if d.Version != 0 {
 		title = fmt.Sprintf("Check every object of version %d", d.Version)
@@ -206,7 +206,7 @@ type AuditLedger struct {
 	Heads []string `name:"since-head" form:"-" help:"A head noted earlier, the hash of /status or a manifest: it must still be part of the ledger. Repeat for more." placeholder:"HASH"`
 }
 
-func (d AuditLedger) look(_ context.Context, o *Operator) (*Plan, error) {
+func (d AuditLedger) look(_ context.Context, o *Operator) (*Plan, error) { //nolint:unparam // an Action; others fail
 	return &Plan{
 		Preview: Preview{Title: "Audit the ledger", Effects: []string{"The whole record is read from the store and compared with what was published. Nothing is changed."}},
 		do: func(ctx context.Context, _ Request) (Answer, error) {
