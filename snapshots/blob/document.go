@@ -138,7 +138,7 @@ func (d Document[T]) read(ctx context.Context) (T, Object, error) {
 		err = DecodeJSON(object.Data, &content)
 	}
 	if err != nil {
-		return content, Object{}, fmt.Errorf("read %s in %s: %w", d.Key, d.Store, err)
+		return content, Object{}, fmt.Errorf("%s in %s is damaged: %w", d.Key, d.Store, err)
 	}
 	return content, object, nil
 }
