@@ -120,7 +120,7 @@ func validate(jobs []Job) error {
 	return errors.Join(faults...)
 }
 
-// Status is the state of a job. It is a copy: it never changes and may be kept.
+// JobStatus is the state of a job. It is a copy: it never changes and may be kept.
 type JobStatus struct {
 	Name    string
 	Running bool

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"testing"
 	"testing/synctest"
 
@@ -186,7 +187,7 @@ func point(t *testing.T, s *memblob.Store, m snapshots.Manifest) {
 // opened, followed or built upon.
 func TestEarlierManifest(t *testing.T) {
 	for format := range 4 {
-		t.Run(fmt.Sprint(format), func(t *testing.T) {
+		t.Run(strconv.Itoa(format), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := memblob.New()
 				publish(t, s, bodies{"drivers": "d1", "calendar/2024": "c1"})
