@@ -134,7 +134,7 @@ func lossEffects(v *season.View, state *ledger.Fold, c *assemble.Proposal, out *
 		}
 	}
 	return []string{
-		fmt.Sprintf("%s dropped rounds, %d of which are to come. Each of these is postponed if a further revision a day later does not have it either. Finished rounds stay.", c.Source, coming),
+		fmt.Sprintf("Of the rounds that %s dropped, %d are to come. Each of these is postponed if a further revision a day later does not have it either. Finished rounds stay.", c.Source, coming),
 		fmt.Sprintf("All other changes of %s are applied again: %d parts of rounds change at once.", c.Source, other),
 	}
 }
