@@ -224,11 +224,11 @@ func summary(o ingest.Outcome) string {
 	var parts []string
 	add := func(word string, list []assemble.Proposal) {
 		for _, p := range list {
-			text := strings.TrimSpace(word + " " + string(p.GrandPrix) + " " + string(p.Block))
+			words := []string{word, string(p.GrandPrix), string(p.Block)}
 			for _, r := range p.Refused {
-				text += fmt.Sprintf(" (%s)", r.Gate)
+				words = append(words, fmt.Sprintf("(%s)", r.Gate))
 			}
-			parts = append(parts, text)
+			parts = append(parts, strings.Join(words, " "))
 		}
 	}
 	add("applied", o.Applied)

@@ -49,7 +49,7 @@ func Nearest[T any](text string, wrong int, candidates []T, spellings func(T) []
 		}
 		switch {
 		case d < least:
-			near, least = []T{candidate}, d
+			near, least = append(near[:0], candidate), d
 		case d == least:
 			near = append(near, candidate)
 		}

@@ -270,11 +270,12 @@ func (k Known) find(text string) (season.GrandPrixID, bool) {
 // near suggests the Grand Prix that a text may mean.
 func (k Known) near(text string) string {
 	ids := slices.Sorted(maps.Keys(k.Editions))
-	var near []string
-	for _, id := range names.Nearest(text, 3, ids, func(id season.GrandPrixID) []string { return []string{string(id), key(k.Editions[id].Name)} }) {
-		near = append(near, string(id))
+	near := names.Nearest(text, 3, ids, func(id season.GrandPrixID) []string { return []string{string(id), key(k.Editions[id].Name)} })
+	suggestions := make([]string, len(near))
+	for i, id := range near {
+		suggestions[i] = string(id)
 	}
-	return names.DidYouMean(near)
+	return names.DidYouMean(suggestions)
 }
 
 // key returns the part of a name that identifies a Grand Prix.
