@@ -124,7 +124,7 @@ func (b *Builder) Build(ctx context.Context, r Request) (Outcome, error) {
 	}
 	settled := err // publish without the refused events, and return the error then
 	for range maxRebases {
-		receipt, refused, err := b.publish(ctx, r, Inputs{At: r.At, Facts: facts, Ledger: b.Ledger.Current(r.At), Model: rules.Model, Base: base})
+		receipt, refused, err := b.publish(ctx, r, Inputs{At: r.At, Facts: facts, Ledger: b.Ledger.Current(r.At), Model: rules.Model, Settings: rules.settings, Base: base})
 		if errors.Is(err, snapshots.ErrBaseChanged) {
 			b.Log.Info("another builder published; building again on its version")
 			if base, err = b.loadBase(ctx); err == nil {
@@ -161,11 +161,12 @@ func (b *Builder) loadBase(ctx context.Context) (*snapshots.Base, error) {
 // Inputs name everything that the documents of a version are made from. In one release of the program,
 // equal inputs give equal documents.
 type Inputs struct {
-	At     time.Time       // race time
-	Facts  archive.Stored  // named by the digest of its file
-	Ledger *ledger.Fold    // named by its head
-	Model  predict.Model   // from the settings; it names the derived documents
-	Base   *snapshots.Base // the version before, with the generated_at of each document
+	At       time.Time       // race time
+	Facts    archive.Stored  // named by the digest of its file
+	Ledger   *ledger.Fold    // named by its head
+	Model    predict.Model   // from the settings; it names the derived documents
+	Settings string          // the digest of the store's settings
+	Base     *snapshots.Base // the version before, with the generated_at of each document
 }
 
 // documents makes the documents of a version. It also returns the key of the derived documents among
@@ -213,7 +214,7 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 		return snapshots.Receipt{}, nil, err
 	}
 	draft := snapshots.Draft{
-		Base: in.Base, Builder: b.Name, Reason: r.Reason, EndHold: r.Release, Release: b.Release,
+		Base: in.Base, Builder: b.Name, Reason: r.Reason, EndHold: r.Release, Release: b.Release, Settings: in.Settings,
 		BuiltAt: in.At, DueAt: a.DueAt(), CurrentSeason: a.Current, Archive: in.Facts.SHA256,
 		Ledger:  snapshots.Ledger{Kind: string(in.Ledger.Kind()), Seq: in.Ledger.Head().Seq, Hash: in.Ledger.Head().Hash},
 		Derived: cmp.Or(derivedFrom, in.Base.Manifest.Derived), Expected: expected(a), Missing: missingUntilDue(v, in.Ledger, a),
@@ -283,6 +284,7 @@ func (b *Builder) Rules(ctx context.Context) Policy {
 		b.Log.Error("the settings of the store cannot be read; the rules of the command line apply", "err", err)
 	}
 	rules := b.Policy.With(shared)
+	rules.settings = shared.Digest()
 	if shared.Model == "" {
 		return rules
 	}

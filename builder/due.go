@@ -44,6 +44,8 @@ type Policy struct {
 	// Arrived returns when the present qualifying of a round reached the archive, zero if unknown. It
 	// must not block either. If nil, the end of qualifying counts.
 	Arrived func(year int, gp season.GrandPrixID) time.Time
+
+	settings string // the digest of the store's settings that Rules has applied; empty: it has none
 }
 
 func (p Policy) arrived(r *almanac.Round) time.Time {

@@ -33,7 +33,7 @@ var arrows = map[string][]string{
 	"builder/names":                 {},
 	"builder/source":                {"builder/names", "builder/season", "builder/source"},
 	"builder/assemble":              {"builder/season", "builder/assemble"},
-	"builder/settings":              {"builder/season", "snapshots/blob"},
+	"builder/settings":              {"builder/season", "snapshots"},
 	"builder/provenance":            {"builder/season"},
 	"builder/ingest":                {"snapshots/blob", "builder/almanac", "builder/archive", "builder/assemble", "builder/ledger", "builder/provenance", "builder/season", "builder/settings", "builder/source", "builder/stewards"},
 	"builder/predict":               {"builder/season", "builder/predict"},

@@ -153,8 +153,8 @@ func (d *Draft) manifest(version int64, variants []Variant) Manifest {
 	return m
 }
 
-// changes says whether the draft differs from its base for a reader, or ends a hold. Time, builder, reason
-// and release do not count.
+// changes says whether the draft differs from its base for a reader, or ends a hold. Time, builder, reason,
+// release and settings do not count, because equal documents need no other version.
 func (d *Draft) changes(variants []Variant) bool {
 	base := &d.Base.Manifest
 	if d.Base.Empty() || d.Base.Pointer.Held || len(variants) != len(base.Entries) {
@@ -169,7 +169,7 @@ func (d *Draft) changes(variants []Variant) bool {
 		return true
 	}
 	return d.CurrentSeason != base.CurrentSeason || !slices.Equal(d.Seasons, base.Seasons) ||
-		d.Archive != base.Archive || d.Settings != base.Settings || d.Ledger != base.Ledger || !d.DueAt.Equal(base.DueAt) ||
+		d.Archive != base.Archive || d.Ledger != base.Ledger || !d.DueAt.Equal(base.DueAt) ||
 		!slices.EqualFunc(d.Missing, base.Missing, Missing.equal) || !slices.Equal(d.Refused, base.Refused) || !bytes.Equal(d.State, base.State) ||
 		!slices.EqualFunc(d.Expected, base.Expected, func(x, y Expected) bool { return x.Year == y.Year && x.At.Equal(y.At) })
 }

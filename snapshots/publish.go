@@ -88,7 +88,7 @@ type Receipt struct {
 // draft needs so far. Readers see none of them before the swap. Publish uploads nothing early if
 // the draft may not be published as it is.
 //
-// Publish writes nothing, and the receipt says Unchanged, if the entries, seasons, archive, settings,
+// Publish writes nothing, and the receipt says Unchanged, if the entries, seasons, archive,
 // ledger head, due time, missing facts and refused entries equal the base's and there is no hold to end.
 //
 // The error is that of Finish, or ErrHeld, ErrMayNotFollow or ErrBaseChanged in these cases,

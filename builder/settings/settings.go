@@ -4,9 +4,11 @@ package settings
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"gridcast/builder/season"
+	"gridcast/snapshots"
 	"gridcast/snapshots/blob"
 )
 
@@ -20,6 +22,18 @@ type Settings struct {
 	AutoReviseSeconds *int64 `json:"auto_revise_after_seconds,omitempty"` // builder.Policy.AutoReviseAfter
 	// Headshots say where the portraits of all drivers are. Without a template no driver has one.
 	Headshots *season.Headshots `json:"headshots,omitempty"`
+}
+
+// Digest returns the SHA-256 of the settings in lower-case hex; empty for settings without a value.
+func (s Settings) Digest() string {
+	if s == (Settings{}) {
+		return ""
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		panic("BUG: encode settings: " + err.Error())
+	}
+	return snapshots.Digest(data)
 }
 
 // document returns the object of the store that holds the settings.

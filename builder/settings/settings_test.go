@@ -44,3 +44,19 @@ func TestUpdateAndLoad(t *testing.T) {
 		t.Error("Update replaces a damaged document")
 	}
 }
+
+// TestDigest shows that equal settings have equal digests, other ones others, and empty ones none.
+func TestDigest(t *testing.T) {
+	hour, day := int64(3600), int64(86400)
+	again := hour
+	if got := (settings.Settings{}).Digest(); got != "" {
+		t.Errorf("no settings: got %q, want no digest", got)
+	}
+	one := settings.Settings{Model: "v2", AutoVerifySeconds: &hour}
+	if got, want := (settings.Settings{Model: "v2", AutoVerifySeconds: &again}).Digest(), one.Digest(); got != want || len(got) != 64 {
+		t.Errorf("equal settings: got %q, want %q", got, want)
+	}
+	if other := (settings.Settings{Model: "v2", AutoVerifySeconds: &day}); other.Digest() == one.Digest() {
+		t.Error("other settings have the same digest")
+	}
+}
