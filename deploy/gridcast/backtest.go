@@ -118,7 +118,7 @@ const gridSlots = "grid_frequency"
 // printBacktest prints the tables of a report. In square brackets are 95 % bootstrap intervals.
 func printBacktest(s *terminal.Streams, r *backtest.Report) {
 	s.Printf("%s from %s, %d to %d, %d races, walk-forward\n\n", r.ModelName, r.Basis, r.From, r.To, r.Races)
-	rows := [][]any{metricsRow(r.ModelName, r.Model)}
+	rows := append(make([][]any, 0, 1+len(r.Baselines)), metricsRow(r.ModelName, r.Model))
 	for _, name := range byLogLoss(r.Baselines) {
 		rows = append(rows, metricsRow(name, r.Baselines[name]))
 	}
@@ -128,17 +128,17 @@ func printBacktest(s *terminal.Streams, r *backtest.Report) {
 		r.Calibrated.Mean, r.Calibrated.Interval[0], r.Calibrated.Interval[1])
 	printDifferences(s, r.ModelName, r.Differences)
 	header = []any{"", "races", "winner %", "pole", "podium %", "pole", "log-loss", gridSlots, "brier", gridSlots}
-	rows = nil
+	rows = make([][]any, 0, len(r.Subsets))
 	for _, part := range r.Subsets {
 		rows = append(rows, partRow(part.Name, part.Part))
 	}
 	s.Printf("\n%s\n\n", terminal.Table(header, rows))
-	rows = nil
+	rows = make([][]any, 0, len(r.Seasons))
 	for _, part := range r.Seasons {
 		rows = append(rows, partRow(part.Year, part.Part))
 	}
 	s.PrintTable(header, rows)
-	rows = nil
+	rows = make([][]any, 0, len(r.Reliability))
 	for _, bin := range r.Reliability {
 		rows = append(rows, []any{bin.Races, percent(100 * bin.Said), fmt.Sprintf("%.1f [%.1f, %.1f]", 100*bin.Won, 100*bin.Interval[0], 100*bin.Interval[1])})
 	}
@@ -169,7 +169,7 @@ func paired(format string, p backtest.Paired) string {
 func printLive(s *terminal.Streams, r *backtest.LiveReport) {
 	s.Printf("%s, live, %d to %d, walk-forward\n", r.ModelName, r.From, r.To)
 	for _, c := range r.Checkpoints {
-		rows := [][]any{metricsRow("live", c.Model)}
+		rows := append(make([][]any, 0, 1+len(c.Baselines)), metricsRow("live", c.Model))
 		for _, name := range byLogLoss(c.Baselines) {
 			rows = append(rows, metricsRow(name, c.Baselines[name]))
 		}

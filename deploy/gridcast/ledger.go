@@ -106,7 +106,7 @@ func printAudit(s *terminal.Streams, r builder.Audit) {
 	for _, h := range r.Noted {
 		s.Printf("noted    %s is file %d\n", h.Hash, h.Seq)
 	}
-	var rows [][]any
+	rows := make([][]any, 0, len(r.Corrections)+len(r.Decisions))
 	for _, c := range r.Corrections {
 		rows = append(rows, []any{terminal.Time(c.At), c.Session, c.GrandPrix, fmt.Sprintf("revision %d: %s", c.Revision, c.Reason), c.Actor})
 	}

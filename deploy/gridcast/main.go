@@ -166,7 +166,7 @@ func newLogger(w io.Writer, format string) *slog.Logger {
 
 type versionCmd struct{}
 
-func (versionCmd) Run(s *terminal.Streams) error {
+func (versionCmd) Run(s *terminal.Streams) error { //nolint:unparam // kong wants an error
 	if s.JSON {
 		s.PrintJSON(map[string]string{"version": version})
 		return nil

@@ -213,8 +213,9 @@ func printResult(s *terminal.Streams, r *almanac.Round) {
 
 // classificationTable shows a classification, and beside it its differences from another, which may be nil.
 func classificationTable(r *almanac.Round, shown, other []ledger.Row) string {
-	var table [][]any
-	for _, row := range view.Compare(r, other, shown) {
+	compared := view.Compare(r, other, shown)
+	table := make([][]any, 0, len(compared))
+	for _, row := range compared {
 		counts := ""
 		if other != nil && row.Changed {
 			counts = "differs: " + row.Before
