@@ -54,10 +54,15 @@ var outcomes = map[season.Outcome]wire.ResultStatus{
 	season.DidNotPractise: wire.DidNotPractise, season.ExcludedBeforeStart: wire.Excluded,
 }
 
-// classification lists verified rows by position, those without one last, with the source's details
-// of the same drivers.
+// classification lists verified rows by position, those without one last. The details are the source's of the
+// same drivers. While the source differs from the verified result, they are the ledger's, so that nothing of an
+// unverified classification is published.
 func classification(y *almanac.Year, r *almanac.Round, verified []ledger.Row, source []season.Result) []wire.ResultRow {
-	verified = r.Whole(verified, source)
+	if r.Differs() {
+		verified = slices.Clone(verified)
+	} else {
+		verified = r.Whole(verified, source)
+	}
 	slices.SortStableFunc(verified, func(a, b ledger.Row) int {
 		return cmp.Compare(uint(a.Position-1), uint(b.Position-1)) // 0 becomes the largest
 	})
