@@ -107,6 +107,10 @@ func TestDemoWeekend(t *testing.T) {
 		t.Errorf("nobody has verified the result, and the calendar has it: %+v", r)
 	}
 	d.saysLive(t, lasVegas)
+	eventually(t, "a webhook has a version without the result", func() bool {
+		messages, _ := told.messages(secret)
+		return len(messages) > 0
+	})
 	clock := regexp.MustCompile(`GRIDCAST_RACE_CLOCK='([^']*)'`).FindStringSubmatch(d.output.String())
 	gridcast(t, d.cmd.Dir, "results", "verify", "2024022", "--yes", "--store", "dir:.var/demo", "--race-clock", clock[1])
 	eventually(t, "the result is in the calendar", func() bool { return round().Winner == "RUS" })
