@@ -266,8 +266,12 @@ func missingUntilDue(v *season.View, s *ledger.Fold, a *almanac.Almanac) []snaps
 	if until.Before(a.At) {
 		until = a.At
 	}
-	var missing []snapshots.Missing
-	for _, fact := range almanac.MissingBy(v, s, until) {
+	facts := almanac.MissingBy(v, s, until)
+	if len(facts) == 0 {
+		return nil // which the manifest omits
+	}
+	missing := make([]snapshots.Missing, 0, len(facts))
+	for _, fact := range facts {
 		missing = append(missing, snapshots.Missing{
 			Code: string(fact.Code), Since: fact.Since, Until: fact.Until, Session: fact.Session, Urgent: fact.Urgent, Text: fact.Text, Fix: fact.Fix,
 		})

@@ -15,7 +15,7 @@ import (
 //   - the facts that the view shows of the season and of those before it: see season.View.Digests;
 //   - the session keys, picks, results and decisions that the ledger records for its rounds;
 //   - the drivers, teams and engines in those records, which the facts may lack;
-//   - whether the archive vouches for a result;
+//   - whether the archive vouches for a result, and whether the source differs from it;
 //   - the state of each round.
 //
 // The instant and the head of the ledger do not count. One program renders seasons with
@@ -41,12 +41,13 @@ func (y *Year) digest(facts season.Digest) season.Digest {
 		inputs := struct {
 			Session int64
 			Vouched bool
+			Differs bool
 			State   State
 			Record  ledger.RoundRecord
 			Drivers []season.Driver
 			Teams   []season.Team
 			Engines []season.Engine
-		}{Session: r.Session, Vouched: r.vouchable(), State: r.State, Record: r.Record}
+		}{Session: r.Session, Vouched: r.vouchable(), Differs: r.Differs(), State: r.State, Record: r.Record}
 		if !r.Vouched() { // a vouched result is part of the facts, and its round has no other record
 			for _, id := range spokenOf(y.Rounds[i : i+1]) {
 				inputs.Drivers = append(inputs.Drivers, r.view.Driver(id))

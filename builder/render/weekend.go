@@ -33,13 +33,23 @@ func resultsOf(a *almanac.Almanac, session int64) []wire.ResultRecord {
 	return []wire.ResultRecord{resultRecord(y, r)}
 }
 
+// resultRecord renders a verified result. While the source differs from it, the record comes from the
+// ledger alone, because the source's details belong to another classification.
 func resultRecord(y *almanac.Year, r *almanac.Round) wire.ResultRecord {
+	race, sprint := r.Result.Rows, r.Sprint()
+	differs := r.Differs()
+	if !differs {
+		race = r.Whole(race, r.Facts.Results)
+	}
+	if !differs || r.Result.Sprint == nil {
+		sprint = r.Whole(sprint, r.Facts.SprintResults)
+	}
 	rec := wire.ResultRecord{
 		SessionKey: r.Session, GPName: r.Facts.Name, Revisions: []wire.Revision{},
-		Race: classification(y, r, r.Result.Rows, r.Facts.Results),
+		Race: classification(y, r, race),
 	}
-	if sprint := r.Sprint(); sprint != nil {
-		rec.Sprint = classification(y, r, sprint, r.Facts.SprintResults)
+	if sprint != nil {
+		rec.Sprint = classification(y, r, sprint)
 	}
 	for _, v := range r.Record.Revisions {
 		rec.Revisions = append(rec.Revisions, wire.Revision{Revision: v.Revision, At: wire.Instant(v.At), By: role(v.Actor), Reason: v.Reason})
@@ -54,16 +64,9 @@ var outcomes = map[season.Outcome]wire.ResultStatus{
 	season.DidNotPractise: wire.DidNotPractise, season.ExcludedBeforeStart: wire.Excluded,
 }
 
-// classification lists verified rows by position, those without one last. The details are the source's of the
-// same drivers. While the source differs from the verified result, they are the ledger's, so that nothing of an
-// unverified classification is published.
-func classification(y *almanac.Year, r *almanac.Round, verified []ledger.Row, source []season.Result) []wire.ResultRow {
-	if r.Differs() {
-		verified = slices.Clone(verified)
-	} else {
-		verified = r.Whole(verified, source)
-	}
-	slices.SortStableFunc(verified, func(a, b ledger.Row) int {
+// classification lists verified rows by position. Rows without a position come last.
+func classification(y *almanac.Year, r *almanac.Round, verified []ledger.Row) []wire.ResultRow {
+	verified = slices.SortedStableFunc(slices.Values(verified), func(a, b ledger.Row) int {
 		return cmp.Compare(uint(a.Position-1), uint(b.Position-1)) // 0 becomes the largest
 	})
 	rows := make([]wire.ResultRow, len(verified))

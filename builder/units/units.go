@@ -142,7 +142,7 @@ func (v *Version) Check(current int) check.Faults {
 		}
 	}
 	_ = group.Wait() // no call returns an error
-	var verdicts []check.Season
+	verdicts := make([]check.Season, 0, len(v.seasons))
 	for _, year := range v.Seasons() {
 		verdicts = append(verdicts, *v.seasons[year].verdict)
 	}

@@ -25,7 +25,7 @@ func Bodies(k catalog.Known, bodies map[string][]byte, trusted func(path string)
 	}
 	others := seasons[0]
 	delete(seasons, 0)
-	var verdicts []check.Season
+	verdicts := make([]check.Season, 0, len(seasons))
 	for _, year := range slices.Sorted(maps.Keys(seasons)) {
 		verdicts = append(verdicts, check.Read(year, seasons[year], trusted))
 	}
