@@ -34,7 +34,7 @@ func Local(e *edge.Edge) Edge { return localEdge{e} }
 
 type localEdge struct{ edge *edge.Edge }
 
-func (l localEdge) Name() string { return "this process" }
+func (l localEdge) Name() string                                        { return "this process" }
 func (l localEdge) Status(context.Context) (edge.StatusDocument, error) { return l.edge.Status(), nil }
 
 func (l localEdge) Usage(context.Context) ([]keys.KeyUsage, error) { return l.edge.Usage(), nil }

@@ -187,7 +187,7 @@ func TestWeekend(t *testing.T) {
 	verified := false
 	t.Run("verify in the browser", func(t *testing.T) {
 		b := browsertest.Open(t)
-		h.verifyInBrowser(t, b)
+		h.verifyInBrowser(b)
 		verified = true
 	})
 	if !verified && !t.Failed() {
@@ -252,7 +252,7 @@ func points(rows []wire.DriverStanding, driver string) float64 {
 }
 
 // verifyInBrowser signs in, verifies the one result that waits, and looks at the progress.
-func (h *house) verifyInBrowser(t *testing.T, b *browsertest.Browser) {
+func (h *house) verifyInBrowser(b *browsertest.Browser) {
 	b.Do(
 		chromedp.Navigate(h.scheduler.url), chromedp.WaitVisible(chromedp.CSS(`input[name=token]`)),
 		chromedp.SendKeys(chromedp.CSS(`input[name=name]`), "anna"), chromedp.SendKeys(chromedp.CSS(`input[name=token]`), h.token),

@@ -26,7 +26,7 @@ import (
 type Browser struct {
 	t   testing.TB
 	ctx context.Context
-	dir string // of pictures; empty: go test runs without -artifacts, and pictures are not taken
+	dir string // of pictures, which are taken only if go test has an output folder
 }
 
 // timeout bounds the steps of one Do.
@@ -67,8 +67,8 @@ func Main(m interface{ Run() int }) int {
 	return m.Run()
 }
 
-// Open opens a window, which is closed when the test ends. Without Chromium it skips the test. With
-// go test -artifacts the pictures are kept there.
+// Open opens a window, which is closed when the test ends. Without Chromium it skips the test. The
+// pictures are kept in the output folder of go test, if it has one.
 func Open(t testing.TB) *Browser {
 	t.Helper()
 	if chromium.start == nil {
