@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -186,7 +187,22 @@ func (n *reader) serve(line string) {
 	if strings.HasPrefix(line, "make run") {
 		n.await("it prints a key", func() bool { return aKey.MatchString(n.server.String()) })
 		n.env = append(n.env, "KEY="+aKey.FindString(n.server.String()))
+		n.await("it prints the demo's events as README.md shows them", func() bool { return n.shows(anEvent.FindAllStringSubmatch(readReadme(n.t), -1)) })
 	}
+}
+
+// anEvent is a line of the demo's programme in README.md: its instant and its event. The time until it differs.
+var anEvent = regexp.MustCompile(`(?m)^ +(\d{4}-\d\d-\d\d \d\d:\d\d UTC) +in \S+ +(.+)$`)
+
+// shows reports whether the server has printed every event, and that README.md has any.
+func (n *reader) shows(events [][]string) bool {
+	printed := anEvent.FindAllStringSubmatch(n.server.String(), -1)
+	for _, want := range events {
+		if !slices.ContainsFunc(printed, func(got []string) bool { return slices.Equal(got[1:], want[1:]) }) {
+			return false
+		}
+	}
+	return len(events) > 0
 }
 
 // aKey is a key, whole.
