@@ -435,7 +435,7 @@ func (u *unattended) lookAtAppeal(t *testing.T) {
 		}
 	}
 	told := fmt.Sprint(u.sources.PollStates()[0].Standings)
-	if want := "pierre-gasly 35 points, the results 32"; !strings.Contains(told, want) {
+	if want := "pierre-gasly has 35 points in the source's standings and 32 in its results"; !strings.Contains(told, want) {
 		t.Errorf("of the source's standings people are told %s, want %q in it", told, want)
 	}
 }
