@@ -64,8 +64,8 @@ func TestWrongDataOfAPIs(t *testing.T) {
 		{incident: "a disqualified winner still on top (2025-08-05)", source: openf1, target: "session_result?session_key=9550", was: `"dsq":false`, is: `"dsq":true`, says: "is disqualified and has P1"},
 		{incident: "no results after a race (2025-10-18)", source: openf1, target: "session_result?session_key=9550", status: 200, is: `[]`, says: "no result yet"},
 		{incident: "the grid is null (2026-03-08)", source: jolpica, target: "2024/results.json", within: `"round":"11"`, was: `"grid":"1"`, is: `"grid":null`, says: "without the grid"},
-		{incident: "the time of who retired makes no sense (2026-03-06)", source: jolpica, target: "2024/results.json", within: `"round":"11"`, was: `"time":"+1.906"`, is: `"time":"+-1:38:49.328"`},
-		{incident: "who retired is ranked without being classified (2026-03-14)", source: jolpica, target: "2024/results.json", within: `"round":"11"`, was: `"positionText":"R"`, is: `"positionText":"-"`},
+		{incident: "the time of a retired driver makes no sense (2026-03-06)", source: jolpica, target: "2024/results.json", within: `"round":"11"`, was: `"time":"+1.906"`, is: `"time":"+-1:38:49.328"`},
+		{incident: "a retired driver is ranked without being classified (2026-03-14)", source: jolpica, target: "2024/results.json", within: `"round":"11"`, was: `"positionText":"R"`, is: `"positionText":"-"`},
 		{incident: "the permanent number is not the car's (2026)", source: jolpica, target: "2024/results.json", within: `"round":"11"`, was: `"permanentNumber":"33"`, is: `"permanentNumber":"3"`},
 	} {
 		t.Run(test.incident, func(t *testing.T) {

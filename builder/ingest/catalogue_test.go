@@ -22,7 +22,7 @@ type incident struct {
 }
 
 const (
-	unchanged = "what they saw before"
+	unchanged = "the facts before"
 	here      = "builder/ingest/incidents_test.go"
 	apis      = "builder/ingest/apis_test.go"
 	compared  = "builder/ingest/crosscheck_test.go"
@@ -37,7 +37,7 @@ var incidents = []incident{
 	{"2025-11-07", "401 long after a session", unchanged, "refused; asked on the slow clock", "TestOutagesOfTheSource: 401 long after", here},
 	{"2025-11-09, 2026-06-01", "504 with a page of nginx", unchanged, "unreachable", "TestOutagesOfTheSource: 504 of nginx", here},
 	{"2025-12-05, 2026-03-15", "502 while it is said to be mended", unchanged, "unreachable", "TestOutagesOfTheSource: 502 while", here},
-	{"2026-03-21", "403 to whoever starts", "the seasons that the store has", "refused; the service runs", "TestStartWithoutASource", here},
+	{"2026-03-21", "403 at the start of the service", "the seasons that the store has", "refused; the service runs", "TestStartWithoutASource", here},
 	{"2026-06-07", "403 under load", unchanged, "refused; asked on the slow clock", "TestOutagesOfTheSource: 403 under the load", here},
 	{"2025-10-18", "200 with nothing in it", unchanged, "malformed", "TestOutagesOfTheSource: nothing at all", here},
 	{"2026-03-07", "404 where there was data", unchanged, "refused", "TestOutagesOfTheSource: 404 where", here},
@@ -79,13 +79,13 @@ var incidents = []incident{
 	{"2025-08-05", "OpenF1 has a disqualified winner still on top", unchanged, "a note: which car", "TestWrongDataOfAPIs: a disqualified winner still", apis},
 	{"2025-10-18", "OpenF1 has no results after a race", unchanged, "a note: no result yet, though it was over", "TestWrongDataOfAPIs: no results after a race", apis},
 	{"2026-03-08", "OpenF1 has nulls for new teams", unchanged, "a note: which car", "TestWrongDataOfAPIs: nulls for new teams", apis},
-	{"2026-08-21", "OpenF1 has one driver in two teams", unchanged, "a note: who drives for whom", "TestWrongDataOfAPIs: one driver in two teams", apis},
+	{"2026-08-21", "OpenF1 has one driver in two teams", unchanged, "a note: the driver and both teams", "TestWrongDataOfAPIs: one driver in two teams", apis},
 	{"2026-03-08", "the grid of Jolpica is null", unchanged, "a note: the result is without the grid", "TestWrongDataOfAPIs: the grid is null", apis},
-	{"2026-03-14", "Jolpica ranks who was not classified", unchanged, "nothing", "TestWrongDataOfAPIs: who retired is ranked", apis},
+	{"2026-03-14", "Jolpica ranks a driver who was not classified", unchanged, "nothing", "TestWrongDataOfAPIs: a retired driver is ranked", apis},
 	{"2026-04", "latest is a cancelled session", unchanged, "nothing: it is not asked for", "TestWrongDataOfAPIs: latest was a cancelled race", apis},
 	{"2026", "the permanent number is not the car's", "the number on the car", "nothing", "TestWrongDataOfAPIs: the permanent number", apis},
 
-	{"2025-11-11, 2026-07-03", "the broker refuses, or drops whoever listens", "", "", "", ""},
+	{"2025-11-11, 2026-07-03", "the broker refuses, or drops its listeners", "", "", "", ""},
 	{"2026-09-12", "tokens die on a weekend", "", "", "", ""},
 	{"2025-04, 2026-05-26", "laps are missing, or a driver's whole row", "", "", "", ""},
 	{"2026-05-01, 2026-05-03", "a session goes on and the stream is silent", "", "", "", ""},
@@ -95,12 +95,12 @@ var incidents = []incident{
 // exist.
 func TestCatalogue(t *testing.T) {
 	var doc, waiting strings.Builder
-	doc.WriteString(`# What happened upstream, and what became of it
+	doc.WriteString(`# Incidents upstream, and their effect
 
-Each row happened to a source of racing data in 2025 or 2026. A test serves what the source said then to
-the real client, and reads what is published. ` + "`make season`" + ` lives through both years at once.
+Each row happened to a source of racing data in 2025 or 2026. A test serves the source's answer of that time to
+the real client, and reads the published documents. ` + "`make season`" + ` lives through both years at once.
 
-| when | what happened | what readers see | what the operator sees | shown by |
+| when | event | readers see | the operator sees | shown by |
 |-|-|-|-|-|
 `)
 	for _, i := range incidents {
@@ -121,7 +121,7 @@ the real client, and reads what is published. ` + "`make season`" + ` lives thro
 	doc.WriteString(`
 These concern live timing and accounts. No source of either is asked yet, and no test shows them:
 
-| when | what happened |
+| when | event |
 |-|-|
 ` + waiting.String())
 	t.Log("\n" + doc.String())
