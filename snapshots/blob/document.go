@@ -74,8 +74,6 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (T, error)
 		if err != nil {
 			return none, withDoubt(err, doubt)
 		}
-		// A conflict may be with our own write: the store may have repeated a request whose
-		// answer it lost.
 		if written != nil && bytes.Equal(object.Data, written) {
 			return content, nil
 		}
@@ -98,9 +96,12 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (T, error)
 		switch _, err = d.Store.Swap(ctx, d.Key, object.Tag, written); {
 		case err == nil:
 			return content, nil
+		case errors.Is(err, ErrConflict) && doubt == nil:
+			// Another process was first. Equal bytes would be its write, and edit must see them.
+			written = nil
 		case errors.Is(err, ErrUnknown):
 			doubt = err
-		case !errors.Is(err, ErrConflict):
+		case !errors.Is(err, ErrConflict): // after a write in doubt, the conflict may be with that write
 			return none, withDoubt(err, doubt)
 		}
 		if attempt == updateAttempts {

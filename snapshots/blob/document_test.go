@@ -70,7 +70,11 @@ func TestUpdateWhenTheStoreFails(t *testing.T) {
 		{name: "applied, answer lost", before: []string{"a"}, swaps: []faultblob.Fate{{Err: lost, Applied: true}}, want: []string{"a", "mine"}, edits: 1},
 		{name: "applied, answer lost, no object before", swaps: []faultblob.Fate{{Err: lost, Applied: true}}, want: []string{"mine"}, edits: 1},
 		{name: "not applied, answer lost", before: []string{"a"}, swaps: []faultblob.Fate{{Err: lost}}, want: []string{"a", "mine"}, edits: 2},
-		{name: "applied, the store's own retry conflicts", before: []string{"a"}, swaps: []faultblob.Fate{{Err: conflict, Applied: true}}, want: []string{"a", "mine"}, edits: 1},
+		{name: "another process makes the same change first", before: []string{"a"}, others: map[string]string{"swap 1": "mine"}, want: []string{"a", "mine", "mine"}, edits: 2},
+		{
+			name: "answer lost, applied during the next attempt", before: []string{"a"}, swaps: []faultblob.Fate{{Err: lost}}, others: map[string]string{"swap 2": "mine"},
+			want: []string{"a", "mine"}, edits: 2,
+		},
 		{
 			name: "applied, answer lost, replaced by another process", before: []string{"a"}, swaps: []faultblob.Fate{{Err: lost, Applied: true}}, others: map[string]string{"get 2": "b"},
 			want: []string{"a", "mine", "b", "mine"}, edits: 2,
