@@ -2,7 +2,7 @@
 # Runs every test and ends with a list of the skipped tests and their reasons. Arguments go to go test.
 set -euo pipefail
 cd "$(dirname "$0")/.." # go vet is a part of deploy/lint.sh
-echo "All tests take about a quarter of an hour on two cores; make test ARGS=-short takes three minutes." >&2
+echo "All tests take about nine minutes on two cores; make test ARGS=-short takes three minutes." >&2
 tools=$PWD/deploy/tools/go.mod
 (cd deploy/bench && go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -vet=off "$@" ./...) # a module of its own
 packages='./deploy/gridcast ./deploy/console ./...' # the slowest packages start first
