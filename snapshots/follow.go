@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -388,8 +387,7 @@ func (f *follower) cacheFailed(err error) {
 // pause waits before the next poll: longer with every failure, and never in step with other
 // edges. After a refusal it watches the pointer meanwhile, because the next version may be good.
 func (f *follower) pause(ctx context.Context, failures int, err error) {
-	long := min(firstPause<<min(failures, 10), longestPause)
-	ctx, cancel := context.WithTimeout(ctx, long/2+rand.N(long/2)) //nolint:gosec // G404: jitter
+	ctx, cancel := context.WithTimeout(ctx, blob.Backoff(failures, firstPause, longestPause))
 	defer cancel()
 	if stateOf(err) == Refused {
 		began := time.Now()

@@ -115,12 +115,18 @@ func (f *follower) look(ctx context.Context, failures int) (err error) {
 // errUnchanged is the cause of the end of a wait without a change.
 var errUnchanged = errors.New("no change")
 
-// pause waits before another attempt. The wait doubles with every failure, from first to longest,
-// and is random within its upper half, so that processes do not meet again.
+// pause waits before another attempt, as long as Backoff says.
 func pause(ctx context.Context, failures int, first, longest time.Duration) {
-	long := min(first<<min(failures, 6), longest)
 	select {
-	case <-time.After(long/2 + rand.N(long/2)): //nolint:gosec // G404: jitter
+	case <-time.After(Backoff(failures, first, longest)):
 	case <-ctx.Done():
 	}
+}
+
+// Backoff returns the wait before another attempt after a number of earlier failures. The wait
+// doubles with every failure, from first to longest, at most ten times. It is random within its
+// upper half, so that processes do not meet again.
+func Backoff(failures int, first, longest time.Duration) time.Duration {
+	long := min(first<<min(failures, 10), longest)
+	return long/2 + rand.N(long/2) //nolint:gosec // G404: jitter
 }

@@ -20,7 +20,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -356,13 +355,13 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for wait := shortestWait; ; wait = min(2*wait, longestWait) {
+	for failures := 0; ; failures++ {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			break
 		}
 		select {
-		case <-time.After(wait/2 + rand.N(wait/2)): //nolint:gosec // G404: jitter
+		case <-time.After(blob.Backoff(failures, shortestWait, longestWait)):
 		case <-ctx.Done():
 			_ = f.Close()
 			return nil, fmt.Errorf("wait for %s, which another process holds: %w", name, context.Cause(ctx))
