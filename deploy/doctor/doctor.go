@@ -3,7 +3,6 @@ package doctor
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -227,48 +226,42 @@ func (d *doctor) writes(ctx context.Context) {
 			return
 		}
 	}
-	key := blob.ProbeFolder + rand.Text()
-	tag, err := store.Create(ctx, key, []byte("one"))
+	d.conditions(ctx, store)
+}
+
+// conditions reports the outcome of a probe of the store.
+func (d *doctor) conditions(ctx context.Context, store blob.Store) {
+	probed := blob.Probe(ctx, store)
 	switch {
-	case d.Role == "edge" && errors.Is(err, s3blob.ErrCredentials):
+	case d.Role == "edge" && errors.Is(probed.Write, s3blob.ErrCredentials):
 		d.found("rights", Good, "", "reader: it may read but not write, which is right for an edge")
 		return
-	case err != nil:
-		d.found("rights", Problem, d.fixStore(err), "it may read, but not write: %s", oneLine(err))
+	case probed.Write != nil:
+		d.found("rights", Problem, d.fixStore(probed.Write), "it may read, but not write: %s", oneLine(probed.Write))
 		return
-	}
-	defer func() {
-		if err := store.Delete(context.WithoutCancel(ctx), key); err != nil {
-			d.found("rights", Problem, d.fixStore(err), "it may write, but not delete: %s", oneLine(err))
-		}
-	}()
-	if d.Role == "edge" {
+	case probed.Delete != nil:
+		d.found("rights", Problem, d.fixStore(probed.Delete), "it may write, but not delete: %s", oneLine(probed.Delete))
+	case d.Role == "edge":
 		d.found("rights", Note, "", "writer: an edge needs only to read; deploy/docs/s3.md has the policy of a reader")
-		return
+	default:
+		d.found("rights", Good, "", "writer: it may read and write")
 	}
-	d.found("rights", Good, "", "writer: it may read and write")
-	if _, err := store.Create(ctx, key, []byte("two")); errors.Is(err, blob.ErrConflict) {
-		d.found("create-once", Good, "", "the storage refuses to replace an existing object")
-	} else {
-		d.found("create-once", Problem, "", "the storage ignores If-None-Match: *, so two builders overwrite each other; use a storage that honours it (%s)", outcome(err))
-	}
-	_, err = store.Swap(ctx, key, tag, []byte("three"))
-	if err == nil {
-		_, err = store.Swap(ctx, key, tag, []byte("four"))
-	}
-	if errors.Is(err, blob.ErrConflict) {
-		d.found("swap", Good, "", "the storage refuses to replace an object that changed meanwhile")
-	} else {
-		d.found("swap", Problem, "", "the storage ignores If-Match, so two builders overwrite each other; use a storage that honours it (%s)", outcome(err))
+	if d.Role != "edge" {
+		d.condition("create-once", "the storage refuses to replace an existing object", probed.Create)
+		d.condition("swap", "the storage refuses to replace an object that changed meanwhile", probed.Swap)
 	}
 }
 
-// outcome describes a write that the storage should have refused.
-func outcome(err error) string {
-	if err == nil {
-		return "it replaced the object"
+// condition reports the outcome of the probe of one condition.
+func (d *doctor) condition(check, honoured string, err error) {
+	switch {
+	case err == nil:
+		d.found(check, Good, "", "%s", honoured)
+	case errors.Is(err, blob.ErrUnconditional):
+		d.found(check, Problem, "", "%s. No builder can publish safely there: use a storage that honours it", oneLine(err))
+	default:
+		d.failed(check, d.fixStore(err), err)
 	}
-	return oneLine(err)
 }
 
 // storeClock compares this machine's clock with the storage's.

@@ -45,6 +45,8 @@ type Fate struct {
 	Err     error                    // returned to the caller, unless nil
 	Applied bool                     // with Err: the call reaches the store first, and its answer is lost
 	Mangle  func(data []byte) []byte // changes the bytes of Get and Watch
+
+	Lie func(blob.Tag, error) (blob.Tag, error) // changes the answer of a write that reached the store
 }
 
 // Store is a blob.Store whose calls can fail.
@@ -155,8 +157,11 @@ func (s *Store) write(ctx context.Context, call Call, do func() (blob.Tag, error
 		return "", f.Err
 	}
 	tag, err := do()
-	if f.Err != nil {
+	switch {
+	case f.Err != nil:
 		return "", f.Err
+	case f.Lie != nil:
+		return f.Lie(tag, err)
 	}
 	return tag, err
 }

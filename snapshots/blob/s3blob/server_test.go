@@ -33,8 +33,8 @@ func TestCheckConditions(t *testing.T) {
 			config.Endpoint = s3test.Forgetful(t, server, header)
 			store := s3test.Store(t, config)
 			err := store.CheckConditions(t.Context())
-			if !errors.Is(err, s3blob.ErrUnconditional) || !strings.Contains(err.Error(), header+": ") && !strings.Contains(err.Error(), header+" ignored") {
-				t.Errorf("got %v, want %v, naming %s", err, s3blob.ErrUnconditional, header)
+			if !errors.Is(err, blob.ErrUnconditional) || !strings.Contains(err.Error(), header+": ") && !strings.Contains(err.Error(), header+" ignored") {
+				t.Errorf("got %v, want %v, naming %s", err, blob.ErrUnconditional, header)
 			}
 			for info := range store.List(t.Context(), "") {
 				t.Errorf("the check left %s behind", info.Key)

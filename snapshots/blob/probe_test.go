@@ -1,0 +1,70 @@
+package blob_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+// TestProbe probes stores that lie about one call each.
+func TestProbe(t *testing.T) {
+	replaced := func(blob.Tag, error) (blob.Tag, error) { return "new", nil }
+	sameTag := func(blob.Tag, error) (blob.Tag, error) { return "same", nil }
+	type call struct {
+		op faultblob.Op
+		n  int // of this operation, from 1
+	}
+	for _, test := range []struct {
+		name  string
+		fates map[call]faultblob.Fate
+		want  blob.Probed // errors.Is of each
+		left  bool        // an object stays
+	}{
+		{name: "an honest store"},
+		{name: "no right to write", fates: map[call]faultblob.Fate{{faultblob.Create, 1}: {Err: errRefused}}, want: blob.Probed{Write: errRefused}},
+		{
+			name:  "the answer to the first write is lost",
+			fates: map[call]faultblob.Fate{{faultblob.Create, 1}: {Err: blob.ErrUnknown, Applied: true}},
+			want:  blob.Probed{Write: blob.ErrUnknown},
+		},
+		{name: "no right to delete", fates: map[call]faultblob.Fate{{faultblob.Delete, 1}: {Err: errRefused}}, want: blob.Probed{Delete: errRefused}, left: true},
+		{name: "replaces what exists", fates: map[call]faultblob.Fate{{faultblob.Create, 2}: {Lie: replaced}}, want: blob.Probed{Create: blob.ErrUnconditional}},
+		{name: "an error instead of a refusal", fates: map[call]faultblob.Fate{{faultblob.Create, 2}: {Err: errRefused}}, want: blob.Probed{Create: errRefused}},
+		{name: "refuses its own tag", fates: map[call]faultblob.Fate{{faultblob.Swap, 1}: {Err: blob.ErrConflict}}, want: blob.Probed{Swap: blob.ErrUnconditional}},
+		{
+			name:  "gives two contents one tag",
+			fates: map[call]faultblob.Fate{{faultblob.Create, 1}: {Lie: sameTag}, {faultblob.Swap, 1}: {Lie: sameTag}},
+			want:  blob.Probed{Swap: blob.ErrUnconditional},
+		},
+		{name: "replaces an object with another tag", fates: map[call]faultblob.Fate{{faultblob.Swap, 2}: {Lie: replaced}}, want: blob.Probed{Swap: blob.ErrUnconditional}},
+		{name: "swaps nothing", fates: map[call]faultblob.Fate{{faultblob.Swap, 3}: {Lie: replaced}}, want: blob.Probed{Swap: blob.ErrUnconditional}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			calls := map[faultblob.Op]int{}
+			inner := memblob.New()
+			store := faultblob.Wrap(inner, func(_ context.Context, c faultblob.Call) faultblob.Fate {
+				calls[c.Op]++
+				return test.fates[call{c.Op, calls[c.Op]}]
+			})
+			got := blob.Probe(t.Context(), store)
+			for _, part := range []struct{ got, want error }{
+				{got.Write, test.want.Write}, {got.Create, test.want.Create}, {got.Swap, test.want.Swap}, {got.Delete, test.want.Delete},
+			} {
+				if !errors.Is(part.got, part.want) {
+					t.Errorf("got %v, want %v", part.got, part.want)
+				}
+			}
+			left := 0
+			for range inner.List(t.Context(), "") {
+				left++
+			}
+			if left > 0 != test.left {
+				t.Errorf("%d objects stay", left)
+			}
+		})
+	}
+}
