@@ -51,8 +51,8 @@ func TestCrashAtEveryWrite(t *testing.T) {
 		before, after bodies
 		writes        int
 	}{
-		// A claim, two bodies, a manifest and the pointer.
-		{"few variants", crashBefore, crashAfter, 1 + 2 + 1 + 1},
+		// A claim, two bodies, their delta, a manifest and the pointer.
+		{"few variants", crashBefore, crashAfter, 1 + 2 + 1 + 1 + 1},
 		// A claim, a body, a part of the manifest, a manifest and the pointer.
 		{"many variants", decades(), decades().with(bodies{"calendar/1950": "", "drivers": "d2"}), 1 + 1 + 1 + 1 + 1},
 	}

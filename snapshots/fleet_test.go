@@ -133,7 +133,7 @@ func TestFleet(t *testing.T) {
 		{false, 30 * time.Millisecond, 0, 1500 * time.Millisecond},
 		{false, 100 * time.Millisecond, 0, 2 * time.Second},
 		{false, 30 * time.Millisecond, 5500, 10 * time.Second},
-		{true, 30 * time.Millisecond, 0, 90 * time.Millisecond}, // three answers for an edge that is just reading the pointer: pointer, manifest, objects
+		{true, 30 * time.Millisecond, 0, 90 * time.Millisecond}, // three answers for an edge that is just reading the pointer: pointer, manifest, delta
 		{true, 100 * time.Millisecond, 0, 300 * time.Millisecond},
 		{true, 30 * time.Millisecond, 5500, 10 * time.Second},
 	} {
@@ -149,17 +149,17 @@ func TestFleet(t *testing.T) {
 			if got := changed.by(1); got > c.all {
 				t.Errorf("the last of %d edges served the change after %s, want %s at most", edges, got, c.all)
 			}
-			if got := changed.by(0.5); c.told && c.perSecond == 0 && got > 2*c.delay { // pointer beside manifest, objects
+			if got := changed.by(0.5); c.told && c.perSecond == 0 && got > 2*c.delay { // pointer beside manifest, delta
 				t.Errorf("half of %d edges served the change after %s, want two answers, %s", edges, got, 2*c.delay)
 			}
-			// Each edge reads a manifest and eleven bodies, and none that it has. An edge that is woken after it found the
+			// Each edge reads a manifest and a delta with eleven bodies. An edge that is woken after it found the
 			// change by itself asks for one manifest in vain.
 			vain := 0
 			if c.told {
 				vain = edges
 			}
-			if m, o := changed.reads["manifests"], changed.reads["objects"]; m < edges || m > edges+vain || o != 11*edges {
-				t.Errorf("%d edges read %d manifests and %d objects, want %d and %d", edges, m, o, edges, 11*edges)
+			if m, d, o := changed.reads["manifests"], changed.reads["deltas"], changed.reads["objects"]; m < edges || m > edges+vain || d != edges || o > 0 {
+				t.Errorf("%d edges read %d manifests, %d deltas and %d objects, want %d, %d and none", edges, m, d, o, edges, edges)
 			}
 			// An edge that found the change by polling has read the pointer then. Each edge reads it every five seconds anyway.
 			if n := changed.reads["current.json"]; !c.told && c.perSecond == 0 && n > edges*3/4 {

@@ -10,6 +10,7 @@
 //	manifests/parts/…         entries that manifests share, created once
 //	derived/…                 documents that builders derive in advance, created once
 //	objects/<n>/<path>.json   bodies first written in version n, larger ones as .json.gz, created once
+//	deltas/<n>                all bodies first written in version n once more, as one object
 //	bulk/<n>/<year>.zip       downloads of whole seasons, first written in version n, created once
 //
 // A builder calls LoadBase, fills a Draft and calls Publisher.Publish; after ErrBaseChanged it starts over.
@@ -53,6 +54,7 @@ const format = 4
 const (
 	maxManifest = 16 << 20
 	maxObject   = 256 << 20
+	maxDelta    = 256 << 20
 )
 
 // maxVersion is the largest number of a version. Every reader of JSON can hold it.
@@ -110,6 +112,7 @@ type Manifest struct {
 	// do not hold them in memory and each is made from documents of an earlier version.
 	Bulk    []Bulk          `json:"bulk,omitzero"`
 	Parts   []Part          `json:"parts,omitzero"`
+	Delta   Delta           `json:"delta,omitzero"`
 	Entries []ManifestEntry `json:"entries"` // by ascending path; in the store, those that differ from every part
 }
 
@@ -194,13 +197,16 @@ func (e ManifestEntry) read(ctx context.Context, store blob.Store) ([]byte, erro
 }
 
 // Objects yields every object that the version is made of, except its manifest: parts of the manifest,
-// downloads, then the objects of the entries.
+// delta, downloads, then the objects of the entries.
 func (m *Manifest) Objects() iter.Seq[Object] {
 	return func(yield func(Object) bool) {
 		for _, part := range m.Parts {
 			if !yield(part.object()) {
 				return
 			}
+		}
+		if m.Delta.Size > 0 && !yield(m.delta()) {
+			return
 		}
 		for _, b := range m.Bulk {
 			if !yield(b.object()) {
@@ -261,6 +267,9 @@ func (m *Manifest) check(version int64) error {
 			return fmt.Errorf("entry %s: %w", e.Path, err)
 		}
 	}
+	if d := m.Delta; d != (Delta{}) && (len(d.SHA256) != 2*hashSize || d.Size <= 0 || d.Size > maxDelta) {
+		return fmt.Errorf("delta: hash %q and size %d are impossible", d.SHA256, d.Size)
+	}
 	for i, b := range m.Bulk {
 		if err := b.check(); err != nil || i > 0 && m.Bulk[i-1].Year >= b.Year {
 			return fmt.Errorf("download %d, of %d: %w", i, b.Year, errors.Join(err, errors.New("want them sound and by ascending year")))
@@ -303,6 +312,7 @@ const (
 	claimFolder    = "versions/"
 	manifestFolder = "manifests/"
 	objectFolder   = "objects/"
+	deltaFolder    = "deltas/"
 	bulkFolder     = "bulk/"
 )
 
@@ -321,10 +331,10 @@ func ObjectKey(version int64, path string) string {
 }
 
 // Immutable says whether key is created once and never replaced. That holds for claims, manifests, objects,
-// downloads, archives, and the files of the ledger, the audit log and the facts; not for the pointer, the
+// deltas, downloads, archives, and the files of the ledger, the audit log and the facts; not for the pointer, the
 // keys and the settings.
 func Immutable(key string) bool {
-	for _, folder := range []string{claimFolder, manifestFolder, objectFolder, bulkFolder, "archives/", "ledger/", "audit/", "facts/log/", "facts/hand/"} {
+	for _, folder := range []string{claimFolder, manifestFolder, objectFolder, deltaFolder, bulkFolder, "archives/", "ledger/", "audit/", "facts/log/", "facts/hand/"} {
 		if strings.HasPrefix(key, folder) {
 			return true
 		}
@@ -332,9 +342,9 @@ func Immutable(key string) bool {
 	return false
 }
 
-// OfVersion says whether key belongs to a version: a claim, a manifest, an object or a download.
+// OfVersion says whether key belongs to a version: a claim, a manifest, an object, a delta or a download.
 func OfVersion(key string) bool {
-	return slices.ContainsFunc([]string{claimFolder, manifestFolder, objectFolder, bulkFolder}, func(folder string) bool {
+	return slices.ContainsFunc([]string{claimFolder, manifestFolder, objectFolder, deltaFolder, bulkFolder}, func(folder string) bool {
 		return strings.HasPrefix(key, folder)
 	})
 }

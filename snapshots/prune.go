@@ -91,7 +91,7 @@ func (p *pruning) run(ctx context.Context, keep int) error {
 		}
 	}
 	reached[latest.Key] = true
-	for _, folder := range []string{objectFolder, bulkFolder, partFolder, DerivedFolder} {
+	for _, folder := range []string{objectFolder, deltaFolder, bulkFolder, partFolder, DerivedFolder} {
 		if err := p.sweep(ctx, folder, func(key string) bool { return !reached[key] }); err != nil {
 			return err
 		}

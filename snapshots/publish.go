@@ -151,8 +151,8 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	// If we crash during or after the upload, objects remain that no manifest names, below a
 	// number that nobody uses again. Prune removes them a day later.
 
-	// Upload the manifest, and read it back.
-	next, files, err := p.putManifest(ctx, d.manifest(version, variants))
+	// Upload the manifest and the delta, and read them back.
+	next, files, err := p.putManifest(ctx, d.manifest(version, variants), d.deltaOf(variants))
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -360,9 +360,12 @@ func (p *Publisher) create(ctx context.Context, key string, data []byte) error {
 	return nil
 }
 
-// putManifest stores the manifest and reads its new files back. It returns the pointer to it and the new
-// files by key.
-func (p *Publisher) putManifest(ctx context.Context, m Manifest) (Pointer, map[string][]byte, error) {
+// putManifest stores the manifest with the delta, if that is not nil, and reads the new files back. It returns
+// the pointer to the manifest and the new files of the manifest by key.
+func (p *Publisher) putManifest(ctx context.Context, m Manifest, delta []byte) (Pointer, map[string][]byte, error) {
+	if delta != nil {
+		m.Delta = Delta{SHA256: Digest(delta), Size: int64(len(delta))}
+	}
 	if err := m.check(m.Version); err != nil {
 		return Pointer{}, nil, fmt.Errorf("manifest of version %d: %w", m.Version, err)
 	}
@@ -387,7 +390,12 @@ func (p *Publisher) putManifest(ctx context.Context, m Manifest) (Pointer, map[s
 	if err := group.Wait(); err != nil {
 		return Pointer{}, nil, err
 	}
-	if err := put(ctx, own); err != nil { // last, because its readers need the parts
+	group, groupCtx = errgroup.WithContext(ctx)
+	group.Go(func() error { return put(groupCtx, own) }) // after the parts, because its readers need them
+	if delta != nil {
+		group.Go(func() error { return put(groupCtx, file{deltaKey(m.Version), delta}) })
+	}
+	if err := group.Wait(); err != nil {
 		return Pointer{}, nil, err
 	}
 	for _, f := range files {

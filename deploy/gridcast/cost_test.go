@@ -71,6 +71,9 @@ func TestCostOfChanges(t *testing.T) {
 		if len(changed) > 0 {
 			want["versions"], want["manifests"] = 1, 1
 		}
+		if len(changed) > 1 {
+			want["deltas"] = 1
+		}
 		if step.ledger > 0 {
 			want["ledger"] = step.ledger
 		}
