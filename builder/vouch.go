@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
+	"gridcast/builder/season"
 	"gridcast/snapshots/blob"
 )
 
@@ -30,4 +33,46 @@ func Vouch(ctx context.Context, l *ledger.Ledger, archives *archive.Store) error
 	}
 	l.Vouch(first.Archive.AsOf(opened.OpenedAt()))
 	return nil
+}
+
+// Import is the effect of an imported archive on the ledger.
+type Import struct {
+	Events  []ledger.Event   // keys of new rounds and the results that the archive vouches for; none without such results
+	Vouched []*almanac.Round // of seasons that ended before the ledger was opened
+	Waiting []*almanac.Round // rounds with a result that an operator must verify
+}
+
+// NewImport returns the effect of an archive, named by its sum, on a ledger. The archive vouches for the results of
+// seasons that ended before the ledger was opened, because nobody here could watch them arrive.
+func NewImport(v *season.View, s *ledger.Fold, sum, reason string) (Import, error) {
+	events, _ := keysDue(v, s) // a build reports the faults of keys
+	after, err := s.Trial(v.At, events)
+	if err != nil {
+		return Import{}, err
+	}
+	i := Import{Waiting: waiting(v, after)}
+	var rounds []int64
+	for _, r := range i.Waiting {
+		if year, _ := v.Season(r.Year); year.EndedBy(s.OpenedAt()) {
+			i.Vouched, rounds = append(i.Vouched, r), append(rounds, r.Session)
+		}
+	}
+	if len(rounds) == 0 {
+		return i, nil
+	}
+	slices.Sort(rounds)
+	i.Events = append(events, ledger.Event{Type: ledger.ResultsVouched, Archive: sum, Rounds: rounds, Reason: reason})
+	if after, err = s.Trial(v.At, i.Events); err != nil {
+		return Import{}, err
+	}
+	i.Waiting = waiting(v, after)
+	return i, nil
+}
+
+// waiting lists the rounds whose result waits for an operator, oldest first. The next build verifies late results.
+func waiting(v *season.View, s *ledger.Fold) []*almanac.Round {
+	late, _ := lateResults(v, s)
+	return slices.DeleteFunc(almanac.Join(v, s).Waiting(), func(r *almanac.Round) bool {
+		return r.Source() == nil || slices.ContainsFunc(late, func(e ledger.Event) bool { return e.Session == r.Session })
+	})
 }

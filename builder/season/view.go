@@ -1,6 +1,7 @@
 package season
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -111,6 +112,11 @@ func (s *Season) LatestResult() *Round {
 // LatestEntries returns the last round with known entries, or nil.
 func (s *Season) LatestEntries() *Round {
 	return s.latest(func(r *Round) bool { return len(r.Entries) > 0 })
+}
+
+// EndedBy reports whether all races of the season had ended at an instant.
+func (s *Season) EndedBy(t time.Time) bool {
+	return !slices.ContainsFunc(s.Rounds, func(r Round) bool { return !r.ResultKnownAt().Before(t) })
 }
 
 // Complete reports whether every round has a known result.

@@ -60,10 +60,13 @@ func (f Rounds) complete(ctx context.Context, o *operator.Operator) error {
 	case err != nil:
 		return err
 	}
+	o.Now = func() time.Time { return f.Instant(c) }
+	return joinFacts(ctx, o)
+}
+
+// joinFacts gives o the archive of its store, beside its ledger.
+func joinFacts(ctx context.Context, o *operator.Operator) error {
 	facts := archive.NewStore(o.Store)
-	if err := builder.Vouch(ctx, o.Ledger, facts); err != nil {
-		return err
-	}
 	o.Facts = func(ctx context.Context) (archive.Stored, error) {
 		loaded, err := facts.Load(ctx)
 		if errors.Is(err, blob.ErrNotFound) {
@@ -71,8 +74,27 @@ func (f Rounds) complete(ctx context.Context, o *operator.Operator) error {
 		}
 		return loaded, err
 	}
-	o.Now = func() time.Time { return f.Instant(c) }
-	return nil
+	return builder.Vouch(ctx, o.Ledger, facts)
+}
+
+// Importer opens the store for actions on its archive. Its ledger may be of either kind; the operator has none if the
+// store has none yet.
+func (f Storage) Importer(ctx context.Context, s *terminal.Streams) (*operator.Operator, error) {
+	o, err := f.Operator(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	l, err := ledger.Load(ctx, o.Store, ledger.AnyKind)
+	if errors.Is(err, ledger.ErrNotOpened) {
+		return o, nil
+	}
+	if err == nil {
+		o.Ledger, err = ledger.Load(ctx, o.Store, l.Fold().Kind()) // to append
+	}
+	if err != nil {
+		return nil, err
+	}
+	return o, joinFacts(ctx, o)
 }
 
 // Manual is for commands that enter facts by hand.

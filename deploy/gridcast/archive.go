@@ -112,7 +112,7 @@ func (c *importF1DBCmd) save(ctx context.Context, s *terminal.Streams, a *season
 		sum, err = archive.WriteFile(c.Archive, a)
 		return sum, file.Len(), err
 	}
-	o, err := (&flags.Storage{Store: c.Store}).Operator(ctx, s)
+	o, err := flags.Storage{Store: c.Store}.Importer(ctx, s)
 	if err != nil {
 		return "", 0, err
 	}
@@ -314,7 +314,7 @@ type archiveUseCmd struct {
 }
 
 func (c *archiveUseCmd) Run(ctx context.Context, s *terminal.Streams) error {
-	o, err := c.Operator(ctx, s)
+	o, err := c.Importer(ctx, s)
 	if err != nil {
 		return err
 	}

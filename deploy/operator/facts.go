@@ -5,11 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"gridcast/builder"
 	"gridcast/builder/archive"
+	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
+	"gridcast/deploy/view"
 	"gridcast/snapshots/blob"
 )
 
@@ -25,7 +29,7 @@ func (d ImportArchive) look(ctx context.Context, o *Operator) (*Plan, error) {
 		return nil, fmt.Errorf("import %s: %w", d.Origin, err)
 	}
 	sum := archive.Sum(d.File)
-	return o.useArchive(ctx, next, sum, d.File, strings.TrimSpace(d.Origin+" "+sum))
+	return o.useArchive(ctx, next, sum, d.File, strings.TrimSpace(d.Origin+" "+sum), true)
 }
 
 // UseArchive makes an earlier archive of the store the one in use.
@@ -38,12 +42,13 @@ func (d UseArchive) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.useArchive(ctx, next.Archive, next.SHA256, file, d.SHA256)
+	return o.useArchive(ctx, next.Archive, next.SHA256, file, d.SHA256, false)
 }
 
 // useArchive plans that the archive of a file becomes the one in use. It is refused if a result that the one
-// in use has is missing: what is published could not be built any more.
-func (o *Operator) useArchive(ctx context.Context, next *season.Archive, sum string, file []byte, subject string) (*Plan, error) {
+// in use has is missing: what is published could not be built any more. An imported archive vouches for the results
+// of seasons that ended before the ledger was opened.
+func (o *Operator) useArchive(ctx context.Context, next *season.Archive, sum string, file []byte, subject string, imported bool) (*Plan, error) {
 	store := archive.NewStore(o.Store)
 	p := Preview{Title: "Use another archive", Question: "Build everything from this archive?"}
 	inUse, err := store.Load(ctx)
@@ -67,21 +72,76 @@ func (o *Operator) useArchive(ctx context.Context, next *season.Archive, sum str
 			p.Question = "" // nothing is replaced that anybody has relied on
 		}
 	}
+	effect, err := o.importEffect(ctx, next, sum, imported)
+	if err != nil {
+		return nil, err
+	}
+	p.Warnings = append(p.Warnings, effect...)
 	return &Plan{
 		entry: auditlog.Intent{Action: auditlog.PutArchive, Subject: subject}, Preview: p,
-		do: func(ctx context.Context, _ Request) (Answer, error) {
+		do: func(ctx context.Context, request Request) (Answer, error) {
 			if inUse, err := store.Load(ctx); err == nil && p.Seen != "" && inUse.SHA256 != p.Seen {
 				return Answer{}, fmt.Errorf("import: the archive in use: %w", ErrStale)
+			}
+			// The ledger comes first, so that no build finds the results without the event.
+			if imported {
+				if err := o.vouch(ctx, next, sum, request); err != nil {
+					return Answer{}, err
+				}
 			}
 			now, err := store.Put(ctx, file)
 			if err != nil {
 				return Answer{}, err
 			}
-			answer := Answer{Record: now, Text: fmt.Sprintf("The archive %.12s is in use.", now.SHA256)}
-			if now.SHA256 != p.Seen {
+			answer := Answer{Record: now, Text: strings.Join(append([]string{fmt.Sprintf("The archive %.12s is in use.", now.SHA256)}, effect...), " ")}
+			if now.SHA256 != p.Seen || len(effect) > 0 {
 				answer.Unpublished = "archive changed"
 			}
 			return answer, nil
 		},
 	}, nil
+}
+
+// importEffect says how many results an archive would vouch for, and how many would wait for an operator. It says
+// nothing if the store has no ledger yet: the ledger is then opened on the archive.
+func (o *Operator) importEffect(ctx context.Context, next *season.Archive, sum string, imported bool) ([]string, error) {
+	if o.Ledger == nil {
+		return nil, nil
+	}
+	if _, err := o.Ledger.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	i, err := builder.NewImport(next.AsOf(o.Now()), o.Ledger.Fold(), sum, "")
+	if err != nil {
+		return nil, fmt.Errorf("import: %w", err)
+	}
+	var text []string
+	switch n := len(i.Vouched); {
+	case n == 0:
+	case imported:
+		text = append(text, "Verified by this archive: "+view.Results(i.Vouched)+", because their seasons ended before the ledger was opened.")
+	default:
+		i.Waiting = slices.Concat(i.Vouched, i.Waiting)
+	}
+	if len(i.Waiting) > 0 {
+		text = append(text, "Waiting for an operator: "+view.Results(i.Waiting)+" (gridcast results verify --all).")
+	}
+	return text, nil
+}
+
+// vouch records in the ledger that an imported archive vouches for results.
+func (o *Operator) vouch(ctx context.Context, next *season.Archive, sum string, request Request) error {
+	if o.Ledger == nil {
+		return nil
+	}
+	fresh, err := o.Ledger.Refresh(ctx)
+	if err != nil {
+		return err
+	}
+	at := o.Now()
+	_, err = fresh.Append(ctx, at, request.Actor, func(s *ledger.Fold) ([]ledger.Event, error) {
+		i, err := builder.NewImport(next.AsOf(at), s, sum, request.Reason)
+		return i.Events, err
+	})
+	return err
 }

@@ -20,6 +20,19 @@ func State(s almanac.State) string {
 	}[s]
 }
 
+// Results counts the results of rounds, which are in calendar order: "768 results of 1950 to 2006".
+func Results(rounds []*almanac.Round) string {
+	text := fmt.Sprintf("%d results of ", len(rounds))
+	if len(rounds) == 1 {
+		text = "1 result of "
+	}
+	from, to := rounds[0].Year, rounds[len(rounds)-1].Year
+	if from == to {
+		return text + strconv.Itoa(to)
+	}
+	return fmt.Sprintf("%s%d to %d", text, from, to)
+}
+
 // Pick is a frozen pick.
 type Pick struct {
 	Places     [3]string // drivers by code

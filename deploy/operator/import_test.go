@@ -1,0 +1,158 @@
+package operator_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/builder"
+	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
+	"gridcast/builder/ledger"
+	"gridcast/builder/source/f1db"
+	"gridcast/deploy/operator"
+)
+
+// begun is a desk on a store whose ledger was opened at an instant, on an archive file.
+func begun(t *testing.T, opened time.Time, file []byte) *operator.Operator {
+	t.Helper()
+	o := desk(t)
+	facts := archive.NewStore(o.Store)
+	first, err := facts.Put(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.Ledger, err = ledger.Open(t.Context(), o.Store, ledger.Real, opened, builder.Actor, first.SHA256); err != nil {
+		t.Fatal(err)
+	}
+	if err := builder.Vouch(t.Context(), o.Ledger, facts); err != nil {
+		t.Fatal(err)
+	}
+	o.Facts = func(ctx context.Context) (archive.Stored, error) { return facts.Load(ctx) }
+	o.Now = func() time.Time { return opened.Add(time.Hour) }
+	return o
+}
+
+// waits counts the rounds with a result that waits for an operator.
+func waits(t *testing.T, o *operator.Operator) (waiting int) {
+	t.Helper()
+	a, err := o.Almanac(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range a.Waiting() {
+		if r.Source() != nil {
+			waiting++
+		}
+	}
+	return waiting
+}
+
+// A store has begun with two seasons. Every result of the seasons before them comes with an import, and none waits.
+func TestImportOfHistory(t *testing.T) {
+	opened := time.Date(2026, 3, 20, 12, 0, 0, 0, time.UTC)
+	recent, whole := archivetest.File(t, archivetest.Seasons(t, 2025, 2026)), archivetest.File(t, archivetest.Seasons(t, 2023, 2026))
+	o := begun(t, opened, recent)
+	if n := waits(t, o); n != 0 {
+		t.Fatalf("before the import %d results wait", n)
+	}
+	p, err := preview(t, o, operator.ImportArchive{File: whole})
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, "import history into a store that has begun", p.Warnings)
+	done := must(t, o, operator.ImportArchive{File: whole, Origin: "whole"}, operator.Request{Reason: "history"})
+	if n := waits(t, o); n != 0 {
+		t.Errorf("after the import %d results wait, want none", n)
+	}
+	files := o.Ledger.Files()
+	events := files[len(files)-1].Events
+	vouched := events[len(events)-1]
+	if vouched.Type != ledger.ResultsVouched || vouched.Archive != archive.Sum(whole) || len(vouched.Rounds) != 22+24 || vouched.Actor != "operator:anna" || vouched.Reason != "history" {
+		t.Errorf("got the event %s of %d rounds by %s, want all of 2023 and 2024 vouched for", vouched.Type, len(vouched.Rounds), vouched.Actor)
+	}
+	if done.Unpublished == "" {
+		t.Error("want a build")
+	}
+
+	seq := o.Ledger.Head().Seq
+	must(t, o, operator.ImportArchive{File: whole, Origin: "whole"}, operator.Request{})
+	if o.Ledger.Head().Seq != seq {
+		t.Error("the same import again: want nothing more in the ledger")
+	}
+}
+
+// An archive that is put in use without an import vouches for nothing, and says so before. An import of the same
+// archive later vouches for the results that wait.
+func TestUseOfAnArchiveWithHistory(t *testing.T) {
+	opened := time.Date(2026, 3, 20, 12, 0, 0, 0, time.UTC)
+	recent, whole := archivetest.File(t, archivetest.Seasons(t, 2025, 2026)), archivetest.File(t, archivetest.Seasons(t, 2023, 2026))
+	o := begun(t, opened, recent)
+	facts := archive.NewStore(o.Store)
+	for _, file := range [][]byte{whole, recent} { // the last one is in use
+		if _, err := facts.Put(t.Context(), file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	use := operator.UseArchive{SHA256: archive.Sum(whole)[:12]}
+	p, err := preview(t, o, use)
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, "use an archive with more history", p.Warnings)
+	must(t, o, use, operator.Request{Reason: "history"})
+	fresh, err := o.Ledger.Refresh(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	inUse, err := facts.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (builder.Policy{}).Settle(t.Context(), fresh, inUse, o.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if n := waits(t, o); n != 22+24 {
+		t.Fatalf("%d results wait, want all of 2023 and 2024", n)
+	}
+	must(t, o, operator.ImportArchive{File: whole, Origin: "whole"}, operator.Request{})
+	if n := waits(t, o); n != 0 {
+		t.Errorf("after an import of the archive in use %d results wait, want none", n)
+	}
+}
+
+// TestImportOfAllSeasons imports an F1DB release, with all seasons since 1950, into a store that has begun.
+func TestImportOfAllSeasons(t *testing.T) {
+	releases, _ := filepath.Glob(filepath.FromSlash("../../../shared/data/f1db/*splitted*.zip"))
+	if len(releases) == 0 || testing.Short() {
+		t.Skip("there is no F1DB release at ../shared/data/f1db, or the test is short")
+	}
+	a, _, err := f1db.Import(releases[0], f1db.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := archive.Encode(&file, a); err != nil {
+		t.Fatal(err)
+	}
+	o := begun(t, time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC), archivetest.File(t, archivetest.Seasons(t, 2007, 2026)))
+	before := waits(t, o)
+	p, err := preview(t, o, operator.ImportArchive{File: file.Bytes()})
+	if err != nil || !strings.Contains(fmt.Sprint(p.Warnings), "768 results of 1950 to 2006") {
+		t.Errorf("got %q, %v; want 768 results of 1950 to 2006", p.Warnings, err)
+	}
+	must(t, o, operator.ImportArchive{File: file.Bytes(), Origin: "release"}, operator.Request{})
+	a2, err := o.Almanac(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range a2.Waiting() {
+		if r.Source() != nil && r.Year < 2026 {
+			t.Fatalf("%d waits (%d waited before)", r.Session, before)
+		}
+	}
+}
