@@ -207,12 +207,12 @@ func encodeChanges(current archive.Stored, out *assemble.Output) ([]byte, string
 	if len(out.Applied) == 0 && len(out.Renames) == 0 && sameThings(&before, &out.Facts) {
 		return nil, current.SHA256, nil
 	}
-	next, err := season.New(out.Facts)
-	if err != nil {
-		return nil, "", fmt.Errorf("ingest: %w", err)
-	}
 	var file bytes.Buffer
-	if err := archive.Encode(&file, next); err != nil {
+	next, err := season.New(out.Facts)
+	if err == nil {
+		err = archive.Encode(&file, next)
+	}
+	if err != nil {
 		return nil, "", fmt.Errorf("ingest: %w", err)
 	}
 	return file.Bytes(), archive.Sum(file.Bytes()), nil

@@ -2,6 +2,7 @@ package ingest_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 // moves of starts that are published.
 func TestPlanCalendar(t *testing.T) {
 	for _, test := range []struct {
-		what, file       string
+		what, file       string // first entries separated by ---, if any
 		said, new, moved []string
 		moves            int
 		fault            string
@@ -33,18 +34,36 @@ func TestPlanCalendar(t *testing.T) {
 			nil, 0, "",
 		},
 		{"other sessions", "grand_prix,start,practice-1\ncape,2030-04-07T13:00:00Z,2030-04-05T11:00:00Z\n", []string{"cape sessions"}, nil, nil, 0, ""},
+		{
+			"the first hour of a new round",
+			"grand_prix,name,circuit,start\nhills,Grand Prix of hills,ring,2031-03-02\n---\ngrand_prix,start\nhills,2031-03-02T13:00:00Z\n",
+			[]string{"hills start"}, nil, []string{"hills"}, 0, "",
+		},
 		{"a season that is over", "grand_prix,start\nalps,2029-03-10T13:00:00Z\n", nil, nil, nil, 0, "line 2: 2029-03-10 is outside the seasons 2030 to 2032; archive import changes other seasons"},
 		{"a start that the ledger refuses", "grand_prix,start\nalps,2030-03-01T13:00:00Z\n", nil, nil, nil, 0, `line 2: Grand Prix of alps of 2030: ledger refuses round_moved of 2030001: the race has started: the new start 2030-03-01T13:00:00Z has passed`},
 		{"no calendar", "", nil, nil, nil, 0, "read the calendar: the first line names the columns: EOF"},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			s := newSmall(t)
-			stored, err := s.Facts.Load(t.Context())
-			if err != nil {
+			read := func(file string) (ingest.CalendarPlan, error) {
+				stored, err := s.Facts.Load(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				facts := stored.Archive.Facts()
+				return ingest.PlanCalendar([]byte(file), &facts, s.Ledger.Fold(), opening, "announced")
+			}
+			earlier, file, two := strings.Cut(test.file, "---\n")
+			if !two {
+				file = earlier
+			} else if plan, err := read(earlier); err != nil {
+				t.Fatal(err)
+			} else if err := s.Enter(t.Context(), opening, plan.Entry); err != nil {
+				t.Fatal(err)
+			} else if _, err := s.Apply(t.Context(), opening); err != nil {
 				t.Fatal(err)
 			}
-			facts := stored.Archive.Facts()
-			plan, err := ingest.PlanCalendar([]byte(test.file), &facts, s.Ledger.Fold(), opening, "announced")
+			plan, err := read(file)
 			if test.fault != "" {
 				if err == nil || err.Error() != test.fault {
 					t.Errorf("got %v, want %s", err, test.fault)

@@ -30,7 +30,7 @@ type herald struct {
 	name          string // empty: herald
 	revision      string
 	facts         season.Facts
-	down          bool
+	down          error
 	noncommercial bool
 	sparse        bool
 	unreadable    bool
@@ -43,8 +43,8 @@ func (h *herald) Licence() source.Licence {
 
 func (h *herald) Fetch(_ context.Context, _ time.Time, _, _ int, known source.Known) (source.Payload, error) {
 	switch {
-	case h.down:
-		return source.Payload{}, &source.Fault{Kind: source.Unreachable, Err: context.DeadlineExceeded}
+	case h.down != nil:
+		return source.Payload{}, h.down
 	case known.SHA256 == archive.Sum([]byte(h.revision)):
 		return source.Payload{NotModified: true}, nil
 	}
@@ -277,7 +277,7 @@ func TestReleasedWithoutASource(t *testing.T) {
 	now := time.Date(2024, 11, 23, 12, 0, 0, 0, time.UTC)
 	_, desks, whole := newDesks(t, now, 1)
 	d := desks[0]
-	d.source.down = true
+	d.source.down = &source.Fault{Kind: source.Unreachable, Err: context.DeadlineExceeded}
 	said := roundIn(t, whole, weekend)
 	place := assemble.BlockID{Year: 2024, GrandPrix: weekend, Block: assemble.Grid}
 	for _, grid := range [][]season.GridSlot{said.Grid, said.Grid[:10]} { // entered twice

@@ -85,16 +85,15 @@ func (g *Ingest) poll(ctx context.Context, s Source, now time.Time, all bool) (p
 	}
 	p.asked = true
 	payload, document, err := fetch(ctx, s, now, &state)
-	var fault *source.Fault
 	switch {
-	case errors.As(err, &fault):
+	case err != nil:
+		fault := &source.Fault{Kind: source.Unreachable} // of an upstream whose error is no *source.Fault
+		_ = errors.As(err, &fault)
 		state.Failures++
 		state.Fault, state.Reason = fault.Kind, err.Error()
 		state.Next = now.Add(backOff(state.Failures, fault))
 		p.fault = err
 		g.Log.Warn("source has no answer that can be used", "source", s.Name(), "fault", fault.Kind, "failures", state.Failures, "next", state.Next, "err", err)
-	case err != nil:
-		return p, err
 	default:
 		if document != nil {
 			if state.SHA256, err = g.storePayload(ctx, s.Name(), payload.Packed); err != nil {

@@ -3,10 +3,13 @@ package ingest_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -284,6 +287,13 @@ func TestSmallSources(t *testing.T) {
 
 	h.revision, alps.Results = "three", s.round(t, "alps").Results
 	wantSummary(t, "the sources agree", s.next(t), "")
+	s.commit(removed("fjord"))
+	s.next(t)
+	if state, err := ingest.LoadPollState(t.Context(), s.store, "herald"); err != nil || len(state.Missing) != 0 || len(s.state(t).Missing) != 1 {
+		t.Errorf("F1DB dropped a round, and the states are %+v and %+v, %v; want it missing at F1DB alone", s.state(t).Missing, state.Missing, err)
+	}
+	h.down = errBroken
+	wantSummary(t, "an error of another type", s.next(t), "fault herald")
 	if stable := s.Stability(s.inUse(t), 2030, "alps"); stable.Contested || stable.Since.IsZero() || !strings.HasPrefix(stable.From, "of f1db ") {
 		t.Errorf("the undisputed result is %+v, want it of f1db and uncontested", stable)
 	}
@@ -469,27 +479,81 @@ func TestSmallSchedulers(t *testing.T) {
 }
 
 // TestSmallRaces: a scheduler that loses a race starts over with the state of the winner: for the claim
-// of a source, for the facts log, and for the archive.
+// of a source, for the facts log, for the archive, and for the ledger.
 func TestSmallRaces(t *testing.T) {
-	for what, loses := range map[string]func(faultblob.Call) bool{
-		"the state of the source": func(c faultblob.Call) bool { return c.Op == faultblob.Swap && strings.HasSuffix(c.Key, "/state.json") },
-		"the facts log": func(c faultblob.Call) bool {
-			return c.Op == faultblob.Create && strings.HasPrefix(c.Key, ingest.LogPrefix)
-		},
-		"the archive": func(c faultblob.Call) bool { return c.Op == faultblob.Swap && c.Key == "archive.json" },
+	result := func(s *small) {
+		s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
+		s.now = smallStart("alps").Add(4 * time.Hour)
+	}
+	creates := func(prefix string) func(faultblob.Call) bool {
+		return func(c faultblob.Call) bool {
+			return c.Op == faultblob.Create && strings.HasPrefix(c.Key, prefix)
+		}
+	}
+	swaps := func(suffix string) func(faultblob.Call) bool {
+		return func(c faultblob.Call) bool {
+			return c.Op == faultblob.Swap && strings.HasSuffix(c.Key, suffix)
+		}
+	}
+	poll := func(s *small) { // the other scheduler is faster
+		if _, err := s.Poll(t.Context(), s.now, true); err != nil {
+			t.Error(err)
+		}
+	}
+	for what, race := range map[string]struct {
+		news   func(s *small)
+		loses  func(faultblob.Call) bool
+		winner func(s *small)
+		polls  int // of the loser
+		events int // in the ledger
+	}{
+		"the state of the source": {result, swaps("/state.json"), poll, 0, 0},
+		"the facts log":           {result, creates(ingest.LogPrefix), poll, 1, 0},
+		"the archive":             {result, swaps("archive.json"), poll, 1, 0},
+		"another archive": {result, swaps("archive.json"), func(s *small) {
+			s.use(t, func(f *season.Facts) {
+				ring := f.Circuits["ring"]
+				ring.Name = "Neuer Alpenring"
+				f.Circuits["ring"] = ring
+			})
+		}, 1, 0},
+		"the release of a block": {func(s *small) {
+			result(s)
+			poll(s)
+			same := statement("alps", assemble.Result, ingest.PartialRound{Results: s.round(t, "alps").Results})
+			for _, entry := range []ingest.ManualEntry{{Statements: []ingest.Statement{same}}, {Released: []assemble.BlockID{same.BlockID}}} {
+				poll(s)
+				if err := s.Enter(t.Context(), s.now, entry); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}, creates(ingest.LogPrefix), poll, 1, 0},
+		"the rename of a driver": {func(s *small) {
+			s.commit(map[string][]byte{raceFolder("alps") + "qualifying-results.yml": qualified()})
+			result(s)
+			poll(s)
+			s.commit(renamed())
+			s.now = s.now.Add(2 * time.Minute)
+		}, creates(ledger.Prefix), poll, 1, 1},
+		"the round that is back": {func(s *small) {
+			s.commit(removed("fjord"))
+			s.next(t)
+			result(s)
+			s.next(t)
+			s.poll(t, s.now.Add(25*time.Hour))
+			s.commit(edited("fjord", "", ""))
+			s.now = s.now.Add(2 * time.Minute)
+		}, creates(ledger.Prefix), poll, 1, 2},
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := newSmall(t)
 			s.poll(t, s.now)
-			s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg", "carl-coda")})
-			s.now = smallStart("alps").Add(4 * time.Hour)
+			race.news(s)
 			done := false
 			store := faultblob.Wrap(s.store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
-				if !done && loses(call) {
+				if !done && race.loses(call) {
 					done = true
-					if _, err := s.Poll(t.Context(), s.now, true); err != nil { // the other scheduler is faster
-						t.Error(err)
-					}
+					race.winner(s)
 				}
 				return faultblob.Fate{}
 			})
@@ -498,8 +562,8 @@ func TestSmallRaces(t *testing.T) {
 			if err != nil || !done {
 				t.Fatalf("got %v, and the race happened: %t", err, done)
 			}
-			if what == "the state of the source" && len(outcome.Polled) != 0 {
-				t.Errorf("it polled %v, want the winner alone to poll", outcome.Polled)
+			if len(outcome.Polled) != race.polls || s.decided(t) != race.events {
+				t.Errorf("it polled %v, and the ledger has %d decisions; want %d polls and %d decisions", outcome.Polled, s.decided(t), race.polls, race.events)
 			}
 			again, err := slow.Poll(t.Context(), s.now.Add(time.Hour), false)
 			if err != nil || again.Changed || len(s.round(t, "alps").Results) != 3 || again.Archive != s.inUse(t) {
@@ -786,19 +850,76 @@ func TestSmallDamage(t *testing.T) {
 
 // TestSmallFacts: facts that an archive cannot hold are an error, and nothing is in use of them.
 func TestSmallFacts(t *testing.T) {
-	s := newSmall(t)
-	s.commit(map[string][]byte{raceFolder("alps") + "qualifying-results.yml": qualified()})
-	s.poll(t, smallStart("alps").Add(-20*time.Hour))
-	before := s.inUse(t)
-	rows := s.round(t, "alps").Qualifying
-	rows = append([]season.QualifyingRow(nil), rows...)
-	rows[0].Driver, rows[1].Driver = rows[1].Driver, rows[0].Driver
-	rows[0].Segments[0]++ // a nanosecond
-	if err := s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:anna", Statements: []ingest.Statement{statement("alps", assemble.Qualifying, ingest.PartialRound{Qualifying: rows})}}); err != nil {
+	for what, change := range map[string]func(row *season.QualifyingRow){
+		"a time of less than a millisecond": func(row *season.QualifyingRow) { row.Segments[0]++ },
+		"an unknown driver":                 func(row *season.QualifyingRow) { row.Driver = "emma-eich" },
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newSmall(t)
+			s.commit(map[string][]byte{raceFolder("alps") + "qualifying-results.yml": qualified()})
+			s.poll(t, smallStart("alps").Add(-20*time.Hour))
+			before := s.inUse(t)
+			rows := slices.Clone(s.round(t, "alps").Qualifying)
+			rows[0].Driver, rows[1].Driver = rows[1].Driver, rows[0].Driver
+			change(&rows[0])
+			if err := s.Enter(t.Context(), s.now, ingest.ManualEntry{Actor: "operator:anna", Statements: []ingest.Statement{statement("alps", assemble.Qualifying, ingest.PartialRound{Qualifying: rows})}}); err != nil {
+				t.Fatal(err)
+			}
+			if outcome, err := s.Apply(t.Context(), s.now); err == nil || s.inUse(t) != before {
+				t.Errorf("got %+v, %v, want an error and the archive as it was", outcome, err)
+			}
+		})
+	}
+	if _, err := json.Marshal(ingest.PartialRound{Start: opening.AddDate(8000, 0, 0)}); err == nil {
+		t.Error("a start in the year 10030: got no error, want one, because RFC 3339 has no such year")
+	}
+}
+
+// TestSmallReinstated: a round that its source has again stays postponed if it would start within an
+// hour, and if the archive in use has no such round.
+func TestSmallReinstated(t *testing.T) {
+	for what, back := range map[string]func(s *small){
+		"after its start": func(s *small) { s.now = smallStart("fjord") },
+		"missing in the archive": func(s *small) {
+			s.use(t, func(f *season.Facts) { f.Seasons[0].Rounds = f.Seasons[0].Rounds[:5] })
+			s.commit(removed("fjord"))
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newSmall(t)
+			s.commit(removed("fjord"))
+			s.next(t)
+			s.commit(edited("cape", "laps: 60", "laps: 61"))
+			s.next(t)
+			wantSummary(t, "a day later", s.poll(t, s.now.Add(25*time.Hour)), "event round_postponed")
+			s.commit(edited("fjord", "", ""))
+			back(s)
+			wantSummary(t, what, s.next(t), "")
+		})
+	}
+}
+
+// use puts a changed archive in use, as gridcast archive import does.
+func (s *small) use(t *testing.T, change func(*season.Facts)) {
+	t.Helper()
+	stored, err := s.Facts.Load(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	if outcome, err := s.Apply(t.Context(), s.now); err == nil || s.inUse(t) != before {
-		t.Errorf("got %+v, %v, want an error and the archive as it was", outcome, err)
+	facts := stored.Archive.Facts()
+	facts.Seasons = slices.Clone(facts.Seasons)
+	facts.Circuits = maps.Clone(facts.Circuits)
+	change(&facts)
+	next, err := season.New(facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := archive.Encode(&file, next); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Facts.Put(t.Context(), file.Bytes()); err != nil {
+		t.Fatal(err)
 	}
 }
 
