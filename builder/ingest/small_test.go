@@ -105,6 +105,16 @@ func TestSmallSeason(t *testing.T) {
 	}
 }
 
+// lied returns the result of alps with another text.
+func lied(t *testing.T, was, is string) map[string][]byte {
+	t.Helper()
+	result := raced("anna-arno", "bert-berg", "carl-coda")
+	if !bytes.Contains(result, []byte(was)) {
+		t.Fatalf("the result has no %q", was)
+	}
+	return map[string][]byte{raceFolder("alps") + "race-results.yml": bytes.Replace(result, []byte(was), []byte(is), 1)}
+}
+
 // TestSmallFaults: while the source is down or unreadable, the archive stays, the state names the fault,
 // and the waits grow to half an hour.
 func TestSmallFaults(t *testing.T) {
@@ -126,6 +136,9 @@ func TestSmallFaults(t *testing.T) {
 		{"503", page(503, "text/plain", "down"), nil, source.Unreachable, []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 30 * time.Minute, 30 * time.Minute}},
 		{"403", page(403, "text/html", "no"), nil, source.Refused, []time.Duration{30 * time.Minute, 30 * time.Minute}},
 		{"no archive", page(200, "application/x-gzip", "no"), nil, source.Malformed, []time.Duration{30 * time.Second}},
+		{"infinite points", nil, lied(t, "points: 25", "points: .inf"), source.Malformed, []time.Duration{30 * time.Second, time.Minute}},
+		{"points that are no number", nil, lied(t, "points: 25", "points: .nan"), source.Malformed, []time.Duration{30 * time.Second}},
+		{"a course of no length", nil, edited("bay", "courseLength: 4.5", "courseLength: .nan"), source.Malformed, []time.Duration{30 * time.Second}},
 		{"a start of 900", nil, edited("bay", "time: 13:00", "time: 900"), source.Malformed, []time.Duration{30 * time.Second, time.Minute}},
 	} {
 		t.Run(test.what, func(t *testing.T) {
@@ -153,7 +166,11 @@ func TestSmallFaults(t *testing.T) {
 				t.Errorf("an hour later the public state is %+v, want it silent since %s", silent, before.Answered)
 			}
 			s.host.Misbehave(nil)
-			s.commit(smallFiles())
+			good := smallFiles()
+			for name := range test.files {
+				good[name] = good[name] // nil for a file that the good tree does not have
+			}
+			s.commit(good)
 			wantSummary(t, "it answers again", s.poll(t, at.Add(2*time.Minute)), "")
 			if state := s.state(t); state.Fault != "" || state.Failures != 0 || state.Reason != "" {
 				t.Errorf("it answers again, and the state is %+v", state)

@@ -113,6 +113,9 @@ func (f *Facts) validateCalendar(year int, r *Round) error {
 	if r.GrandPrix == "" || r.Name == "" {
 		return fmt.Errorf("grand prix %q, name %q: both are needed", r.GrandPrix, r.Name)
 	}
+	if !finite(r.CourseKm) {
+		return fmt.Errorf("the course has %v km", r.CourseKm)
+	}
 	if _, ok := f.Circuits[r.Circuit]; !ok {
 		return fmt.Errorf("unknown circuit %q", r.Circuit)
 	}

@@ -2,6 +2,7 @@ package season
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -86,6 +87,9 @@ func (f *Facts) validateResults(table string, rows []Result) error {
 		if err := f.refers(row.Driver, row.Team, row.Engine, row.Time, min(row.Position, row.Grid, row.Laps)); err != nil {
 			return fmt.Errorf("%s, row %d: %w", table, i+1, err)
 		}
+		if !finite(row.Points) {
+			return fmt.Errorf("%s, row %d: %q has %v points", table, i+1, row.Driver, row.Points)
+		}
 		if (row.Position == 0) == (row.Outcome == "") {
 			return fmt.Errorf("%s, row %d: %q has position %d and outcome %q", table, i+1, row.Driver, row.Position, row.Outcome)
 		}
@@ -98,6 +102,9 @@ func (f *Facts) validateStandings(r *Round) error {
 	for i, row := range r.DriverStandings {
 		if err := f.refers(row.Driver, "", "", 0, row.Position); err != nil {
 			return fmt.Errorf("driver standings, row %d: %w", i+1, err)
+		}
+		if !finite(row.Points) {
+			return fmt.Errorf("driver standings, row %d: %q has %v points", i+1, row.Driver, row.Points)
 		}
 		if drivers[row.Driver] {
 			return fmt.Errorf("driver standings, row %d: driver %q is there twice", i+1, row.Driver)
@@ -117,6 +124,9 @@ func (f *Facts) validateStandings(r *Round) error {
 		if _, ok := f.Engines[row.Engine]; !ok && row.Engine != "" {
 			return fmt.Errorf("team standings, row %d: unknown engine %q", i+1, row.Engine)
 		}
+		if !finite(row.Points) {
+			return fmt.Errorf("team standings, row %d: %q has %v points", i+1, row.Team, row.Points)
+		}
 		key := entrant{row.Team, row.Engine, row.Position > 0}
 		if teams[key] {
 			return fmt.Errorf("team standings, row %d: team %q is there twice", i+1, row.Team)
@@ -125,6 +135,9 @@ func (f *Facts) validateStandings(r *Round) error {
 	}
 	return nil
 }
+
+// finite reports whether a number is neither infinite nor NaN. JSON has neither, and NaN differs from itself.
+func finite(n float64) bool { return !math.IsNaN(n) && !math.IsInf(n, 0) }
 
 // refers checks the references of a row, which may be empty, and that no number is negative. least is
 // the smallest number of the row.

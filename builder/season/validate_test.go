@@ -1,6 +1,7 @@
 package season_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,10 @@ func TestValidate(t *testing.T) {
 		{`circuit "c" is filed under "z"`, func(f *season.Facts, _ *season.Round) { f.Circuits["z"] = season.Circuit{ID: "c"} }},
 		{`lineage 1, link 2: unknown team "z"`, func(f *season.Facts, _ *season.Round) { f.Lineages[0].Links[1].Team = "z" }},
 		{`link 1: "x" ends in 1999 before it begins in 2000`, func(f *season.Facts, _ *season.Round) { f.Lineages[0].Links[0].To = 1999 }},
+		{"the course has NaN km", func(_ *season.Facts, r *season.Round) { r.CourseKm = math.NaN() }},
+		{`result, row 1: "a" has NaN points`, func(_ *season.Facts, r *season.Round) { r.Results[0].Points = math.NaN() }},
+		{`driver standings, row 1: "a" has +Inf points`, func(_ *season.Facts, r *season.Round) { r.DriverStandings[0].Points = math.Inf(1) }},
+		{`team standings, row 1: "x" has -Inf points`, func(_ *season.Facts, r *season.Round) { r.TeamStandings[0].Points = math.Inf(-1) }},
 		{"season 2024 follows season 2024", func(f *season.Facts, _ *season.Round) { f.Seasons[0].Year = 2024 }},
 		{"year 0 has not four digits", func(f *season.Facts, _ *season.Round) { f.Seasons[0].Year = 0 }},
 		{`season 2024: colours: unknown team "z"`, func(f *season.Facts, _ *season.Round) {
