@@ -233,7 +233,7 @@ func (b *Builder) publish(ctx context.Context, r Request, in Inputs) (snapshots.
 		fill(d, version)
 		refused = append(refused, addFeeds(d, a, version)...)
 		for _, document := range refused {
-			d.Refused = append(d.Refused, snapshots.RefusedEntry{Path: document.Path, Reason: document.Err.Error()})
+			d.Refused = append(d.Refused, snapshots.RefusedEntry{Path: document.Path, Version: in.Base.Keeps(document.Path), Reason: document.Err.Error()})
 		}
 		return nil
 	}

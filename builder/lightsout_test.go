@@ -313,8 +313,8 @@ func TestOneWrongDocumentStopsNoOther(t *testing.T) {
 	}
 	var published []string
 	for _, d := range base.Manifest.Refused {
-		if d.Reason == "" {
-			t.Errorf("%s: refused without a reason", d.Path)
+		if d.Reason == "" || d.Version != before.Version {
+			t.Errorf("%s: refused for %q, keeps version %d; want a reason and version %d", d.Path, d.Reason, d.Version, before.Version)
 		}
 		published = append(published, d.Path)
 	}
@@ -330,6 +330,19 @@ func TestOneWrongDocumentStopsNoOther(t *testing.T) {
 	if err := json.Unmarshal(body, &picks); err != nil || len(picks.Data) != 1 {
 		t.Errorf("the pick is not served: %s", body)
 	}
+	if again, err := b.Build(t.Context(), builder.Request{At: first.Start}); err != nil || again.Unchanged {
+		t.Fatalf("build at lights out: %+v, %v", again, err)
+	}
+	later, err := snapshots.LoadBase(t.Context(), b.Store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range later.Manifest.Refused {
+		if d.Path == "next-race" && d.Version == before.Version {
+			return
+		}
+	}
+	t.Errorf("version %d keeps %v, want next-race of version %d", later.Pointer.Version, later.Manifest.Refused, before.Version)
 }
 
 // A version lists the facts that are overdue or will be before the next version is due. It does not list

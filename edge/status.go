@@ -167,7 +167,7 @@ func (e *Edge) Status() StatusDocument {
 		}
 	}
 	for _, refused := range m.Refused {
-		s.RefusedDocuments = append(s.RefusedDocuments, RefusedDocument(refused))
+		s.RefusedDocuments = append(s.RefusedDocuments, RefusedDocument{refused.Path, refused.Reason})
 	}
 	return s
 }

@@ -155,8 +155,18 @@ func (m Missing) equal(other Missing) bool {
 
 // RefusedEntry is an entry that stays that of an earlier version, because the new document failed its check.
 type RefusedEntry struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"` // for operators
+	Path    string `json:"path"`
+	Version int64  `json:"version,omitzero"` // whose bytes the entry has; 0: no version has any, and the document is empty
+	Reason  string `json:"reason"`           // for operators
+}
+
+// String says which document clients get, and why.
+func (r RefusedEntry) String() string {
+	got := "is empty"
+	if r.Version > 0 {
+		got = fmt.Sprintf("stays that of version %d", r.Version)
+	}
+	return fmt.Sprintf("%s %s, because the new one failed its check: %s", r.Path, got, r.Reason)
 }
 
 // ManifestEntry is one variant of a version.
@@ -421,6 +431,18 @@ func (b *Base) Empty() bool { return b.Pointer.Version == 0 }
 func (b *Base) Entry(path string) (ManifestEntry, bool) {
 	e, ok := b.entries[path]
 	return e, ok
+}
+
+// Keeps returns the version whose bytes clients keep for a path if its new document is refused: the base, or
+// the one that an earlier refusal names. It is 0 if no version has any.
+func (b *Base) Keeps(path string) int64 {
+	if i := slices.IndexFunc(b.Manifest.Refused, func(r RefusedEntry) bool { return r.Path == path }); i >= 0 {
+		return b.Manifest.Refused[i].Version
+	}
+	if _, ok := b.Entry(path); !ok {
+		return 0
+	}
+	return b.Pointer.Version
 }
 
 // Body reads the identity bytes of an entry, of the base or of another version of its store, and checks

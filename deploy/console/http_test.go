@@ -549,7 +549,7 @@ func TestFaultsAreShown(t *testing.T) {
 	m := base.Manifest
 	draft := snapshots.Draft{
 		Base: base, Builder: "test", BuiltAt: m.BuiltAt, DueAt: m.DueAt, CurrentSeason: m.CurrentSeason, Seasons: m.Seasons, Archive: m.Archive, Ledger: m.Ledger,
-		Refused: []snapshots.RefusedEntry{{Path: "next-race", Reason: "data.name is wrong"}},
+		Refused: []snapshots.RefusedEntry{{Path: "next-race", Version: 2, Reason: "data.name is wrong"}},
 	}
 	for _, e := range m.Entries {
 		draft.Variants = append(draft.Variants, snapshots.Reused(e))
@@ -562,7 +562,7 @@ func TestFaultsAreShown(t *testing.T) {
 	for _, want := range []string{
 		"Edge edge9 refused version 2: drivers is missing.", "Edge edge9 has not known for 30 seconds whether its version is the current one.",
 		"Edge edge9 cannot read the keys: damaged.", "Edge edge9 is not ready: stopping.", "Edge edge9 has a certificate that is valid until 2026-11-30",
-		"Edge edge9 counts for itself: Redis does not answer.", "Edge 127.0.0.1:9 cannot be asked:", "The document next-race is out of date, because the newer one failed its check: data.name is wrong",
+		"Edge edge9 counts for itself: Redis does not answer.", "Edge 127.0.0.1:9 cannot be asked:", "The document next-race stays that of version 2, because the new one failed its check: data.name is wrong",
 	} {
 		i := strings.Index(page, `<p class="notice bad"><strong>`+want)
 		if i < 0 {

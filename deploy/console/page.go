@@ -152,8 +152,7 @@ func (p *page) notices() {
 		add(true, "rebuild", "Clients get the older version. Rebuild now; if it fails, the error names the cause.", "The published version is overdue by %s", longTime(late))
 	}
 	for _, d := range p.Served.Refused {
-		add(true, "versions", "Clients get the earlier document. What to do: correct the fact that the reason names, or go back with gridcast archive use, then gridcast rebuild.",
-			"The document %s is out of date, because the newer one failed its check: %s", d.Path, d.Reason)
+		add(true, "versions", "What to do: correct the fact that the reason names, or go back with gridcast archive use, then gridcast rebuild.", "The document %s", d)
 	}
 	for _, d := range p.Audit.Damaged {
 		add(true, "audit", "Later entries are still recorded. A file of the log was changed: compare it with a backup.", "The audit log is damaged at %s", d)

@@ -28,27 +28,27 @@ type Status struct {
 
 // serviceState is the answer of status --json. Instants are race time.
 type serviceState struct {
-	Store     string            `json:"store"`
-	RaceTime  time.Time         `json:"race_time"`
-	Version   int64             `json:"version"` // 0: nothing is published
-	BuiltAt   time.Time         `json:"built_at,omitzero"`
-	DueAt     time.Time         `json:"due_at,omitzero"`
-	Overdue   bool              `json:"overdue"`
-	Held      string            `json:"held,omitzero"` // why publishing is held
-	Ledger    ledger.Head       `json:"ledger"`
-	Kind      ledger.Kind       `json:"ledger_kind"`
-	Future    time.Time         `json:"ledger_future,omitzero"` // the instant of the head if it is in the future, because a clock was ahead
-	NextRace  string            `json:"next_race,omitzero"`
-	LightsOut time.Time         `json:"lights_out,omitzero"`
-	Frozen    bool              `json:"pick_frozen"`
-	Waiting   []string          `json:"results_waiting"`
-	Differing []string          `json:"results_differing"` // verified, and the source now differs
-	Missing   []missingFact     `json:"missing"`           // facts that are overdue
-	Refused   []refusedDocument `json:"refused_documents"` // documents that keep the bytes of an earlier version
-	Edges     []edgeStands      `json:"edges"`
-	Settings  settings.Settings `json:"settings"`
-	Audited   int               `json:"audit_entries"`
-	Damaged   []string          `json:"audit_damage,omitempty"` // damaged files of the audit log, or the settings
+	Store     string                   `json:"store"`
+	RaceTime  time.Time                `json:"race_time"`
+	Version   int64                    `json:"version"` // 0: nothing is published
+	BuiltAt   time.Time                `json:"built_at,omitzero"`
+	DueAt     time.Time                `json:"due_at,omitzero"`
+	Overdue   bool                     `json:"overdue"`
+	Held      string                   `json:"held,omitzero"` // why publishing is held
+	Ledger    ledger.Head              `json:"ledger"`
+	Kind      ledger.Kind              `json:"ledger_kind"`
+	Future    time.Time                `json:"ledger_future,omitzero"` // the instant of the head if it is in the future, because a clock was ahead
+	NextRace  string                   `json:"next_race,omitzero"`
+	LightsOut time.Time                `json:"lights_out,omitzero"`
+	Frozen    bool                     `json:"pick_frozen"`
+	Waiting   []string                 `json:"results_waiting"`
+	Differing []string                 `json:"results_differing"` // verified, and the source now differs
+	Missing   []missingFact            `json:"missing"`           // facts that are overdue
+	Refused   []snapshots.RefusedEntry `json:"refused_documents"` // documents that keep the bytes of an earlier version
+	Edges     []edgeStands             `json:"edges"`
+	Settings  settings.Settings        `json:"settings"`
+	Audited   int                      `json:"audit_entries"`
+	Damaged   []string                 `json:"audit_damage,omitempty"` // damaged files of the audit log, or the settings
 }
 
 // missingFact is an overdue fact that the archive lacks.
@@ -59,11 +59,6 @@ type missingFact struct {
 	Urgent  bool      `json:"urgent"`
 	Text    string    `json:"text"`
 	Fix     string    `json:"mend"` // the command that helps
-}
-
-type refusedDocument struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
 }
 
 type edgeStands struct {
@@ -102,13 +97,10 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams) error {
 	st := serviceState{
 		Store: store.String(), RaceTime: now, Version: base.Pointer.Version, BuiltAt: base.Manifest.BuiltAt, DueAt: base.Manifest.DueAt,
 		Overdue: !base.Manifest.DueAt.IsZero() && now.After(base.Manifest.DueAt),
-		Ledger:  l.Head(), Kind: l.Fold().Kind(), Waiting: []string{}, Differing: []string{}, Missing: []missingFact{}, Refused: []refusedDocument{}, Edges: []edgeStands{}, Audited: len(log.Entries()),
+		Ledger:  l.Head(), Kind: l.Fold().Kind(), Waiting: []string{}, Differing: []string{}, Missing: []missingFact{}, Refused: append([]snapshots.RefusedEntry{}, base.Manifest.Refused...), Edges: []edgeStands{}, Audited: len(log.Entries()),
 	}
 	if at := l.Fold().At(); at.Sub(now) > ledger.MaxAhead {
 		st.Future = at
-	}
-	for _, d := range base.Manifest.Refused {
-		st.Refused = append(st.Refused, refusedDocument(d))
 	}
 	for _, d := range log.Damage() {
 		st.Damaged = append(st.Damaged, d.String())
@@ -226,7 +218,7 @@ func printState(s *terminal.Streams, st serviceState) {
 		rows = append(rows, []any{what, fmt.Sprintf("%s, overdue since %s (%s)", m.Text, terminal.Time(m.Since), m.Fix)})
 	}
 	for _, d := range st.Refused {
-		rows = append(rows, []any{"OUT OF DATE", fmt.Sprintf("%s: %s (correct that fact, or gridcast archive use, then gridcast rebuild)", d.Path, d.Reason)})
+		rows = append(rows, []any{"OUT OF DATE", fmt.Sprintf("%s (correct that fact, or gridcast archive use, then gridcast rebuild)", d)})
 	}
 	for _, w := range st.Waiting {
 		rows = append(rows, []any{"result waits", w + " (gridcast results verify)"})

@@ -91,7 +91,7 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Refusal = manualRefusals(&out, func(c assemble.Proposal) string { return fmt.Sprintf("%s of %d: ", c.GrandPrix, c.Year) })
+	p.Refusal = o.refusal(ctx, out.Held, func(c assemble.Proposal) string { return fmt.Sprintf("%s of %d: ", c.GrandPrix, c.Year) })
 	next, err := season.New(out.Facts)
 	if err != nil {
 		return nil, err

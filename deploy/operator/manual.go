@@ -17,6 +17,7 @@ import (
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
 	"gridcast/deploy/auditlog"
+	"gridcast/snapshots"
 )
 
 // EnterDrivers enters the drivers of a round, its qualifying or its grid, as codes in the form of
@@ -253,7 +254,7 @@ func (o *Operator) enter(ctx context.Context, entry ingest.ManualEntry, request 
 	}
 	for _, c := range report.Held {
 		if c.Source == assemble.ManualSource && slices.ContainsFunc(entry.Statements, func(s ingest.Statement) bool { return s.BlockID == c.BlockID() }) {
-			return Answer{}, fmt.Errorf("the entry is stored, but not applied: %s", c.Refused[0].Reason)
+			return Answer{}, fmt.Errorf("the entry is stored, but not applied: %s", o.refusal(ctx, []assemble.Proposal{c}, unnamed))
 		}
 	}
 	done := Answer{Events: report.Events}
@@ -275,7 +276,7 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 	if err != nil {
 		return Preview{}, err
 	}
-	if p.Refusal = manualRefusals(&out, func(assemble.Proposal) string { return "" }); p.Refusal != "" {
+	if p.Refusal = o.refusal(ctx, out.Held, unnamed); p.Refusal != "" {
 		for i := range entry.Statements {
 			entry.Statements[i].Forced = true
 		}
@@ -307,19 +308,27 @@ func (o *Operator) previewFacts(ctx context.Context, r *almanac.Round, entry ing
 	return p, nil
 }
 
-// manualRefusals returns why an entry is not used unless it is forced; empty: it is used. about returns the
-// beginning of each reason.
-func manualRefusals(out *assemble.Output, about func(assemble.Proposal) string) string {
-	var refusals []string
-	for _, c := range out.Held {
+// refusal returns why an entry is not used unless it is forced, and the version that clients keep; empty: the
+// entry is used. about returns the beginning of each reason.
+func (o *Operator) refusal(ctx context.Context, held []assemble.Proposal, about func(assemble.Proposal) string) string {
+	var reasons []string
+	for _, c := range held {
 		if c.Source == assemble.ManualSource {
 			for _, refusal := range c.Refused {
-				refusals = append(refusals, about(c)+refusal.Reason)
+				reasons = append(reasons, about(c)+refusal.Reason)
 			}
 		}
 	}
-	return strings.Join(refusals, "; ")
+	if len(reasons) > 0 {
+		if pointer, _, err := snapshots.LoadPointer(ctx, o.Store); err == nil {
+			reasons = append(reasons, fmt.Sprintf("clients keep version %d", pointer.Version))
+		}
+	}
+	return strings.Join(reasons, "; ")
 }
+
+// unnamed begins a reason that needs no name, because the operator entered one round.
+func unnamed(assemble.Proposal) string { return "" }
 
 // follows adds to a preview the effects on a round's pick and on clients. archive is the result of a trial,
 // and after its almanac of the year.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,8 @@ import (
 	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
+	"gridcast/builder/assemble"
+	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
@@ -265,4 +268,23 @@ func TestVerifyTrips(t *testing.T) {
 			t.Errorf("got %+v, want it verified and to be published", done)
 		}
 	})
+}
+
+// A refused entry names the version that clients keep.
+func TestRefusedEntry(t *testing.T) {
+	w := belgianWeekend(t)
+	b := &builder.Builder{Store: w.Store, Ledger: w.Ledger, Facts: w.Facts, Policy: builder.Policy{Model: predict.GridFrequency()}, Name: "test", Log: slog.New(slog.DiscardHandler)}
+	if _, err := b.Build(t.Context(), builder.Request{At: w.at}); err != nil {
+		t.Fatal(err)
+	}
+	w.Ingest = &ingest.Ingest{Store: w.Store, Facts: archive.NewStore(w.Store), Ledger: w.Ledger, Log: b.Log}
+	if err := w.Ingest.Load(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	early := operator.EnterDrivers{Key: 2024015, Block: assemble.Qualifying, Text: "VER NOR LEC"}
+	if _, err := w.Do(t.Context(), early, operator.Request{Actor: "operator:anna", Reason: "a rumour"}); !errors.Is(err, operator.ErrRefused) {
+		t.Errorf("got %v, want ErrRefused", err)
+	} else {
+		says(t, "enter qualifying before it is held", err)
+	}
 }
