@@ -9,13 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"gridcast/snapshots"
@@ -29,15 +27,12 @@ import (
 // Without Config.CacheDir downloads uses a temporary folder of the system, and removes it at the
 // end. If it can write to neither, the edge answers downloads with 503 and serves the rest.
 type downloads struct {
-	store   blob.Store
-	folder  string // of the configuration; empty: a temporary one
-	log     *slog.Logger
-	wanted  func() []snapshots.Bulk // of the version served
-	patient time.Duration           // a client that accepts nothing for so long is cut off
-	wake    chan struct{}           // buffered, of size one
-	sending atomic.Int64
-	most    int64 // files open at once, so that the rest of the process has descriptors too
-	slowest int64 // rate, in bytes a second, of the slowest client that gets a whole file
+	store  blob.Store
+	folder string // of the configuration; empty: a temporary one
+	log    *slog.Logger
+	wanted func() []snapshots.Bulk // of the version served
+	wake   chan struct{}           // buffered, of size one
+	slots  slots
 
 	mu    sync.Mutex      // guards dir and ready
 	dir   string          // empty: there is none (yet)
@@ -45,8 +40,6 @@ type downloads struct {
 }
 
 const (
-	mostSending   = 64
-	slowestClient = 8 << 10
 	// firstRetry is the wait after a failure before the next attempt to fetch missing files.
 	firstRetry   = 5 * time.Second
 	longestRetry = time.Minute
@@ -234,26 +227,22 @@ func openWhole(path string, b snapshots.Bulk) (*os.File, error) {
 	return f, nil
 }
 
-// open returns a file to be sent. The caller must close it. The error is errBusy or errNotHere.
-func (d *downloads) open(b snapshots.Bulk) (*openFile, error) {
+// open returns a file to be sent to a client. The caller must close it. The error is errBusy or errNotHere.
+func (d *downloads) open(b snapshots.Bulk, to recipient) (*openFile, error) {
 	if !d.has(b) {
 		return nil, errNotHere
 	}
-	if d.sending.Add(1) > d.most {
-		d.sending.Add(-1)
+	sent := &openFile{size: int(b.Size), to: to, slots: &d.slots, began: time.Now()}
+	if !d.slots.take(sent) {
 		return nil, errBusy
 	}
 	dir, err := d.place()
 	if err == nil {
-		var f *os.File
-		if f, err = openWhole(filepath.Join(dir, fileOf(b)), b); err == nil {
-			return &openFile{
-				file: f, size: int(b.Size), patience: d.patient + time.Duration(b.Size)*time.Second/time.Duration(d.slowest),
-				end: func() { d.sending.Add(-1) },
-			}, nil
+		if sent.file, err = openWhole(filepath.Join(dir, fileOf(b)), b); err == nil {
+			return sent, nil
 		}
 	}
-	d.sending.Add(-1)
+	d.slots.release(sent)
 	if errors.Is(err, snapshots.ErrDamaged) || errors.Is(err, fs.ErrNotExist) {
 		d.log.Warn("a download is gone from the disk and will be fetched again", "year", b.Year, "err", err)
 		d.forget(fileOf(b))
@@ -262,32 +251,4 @@ func (d *downloads) open(b snapshots.Bulk) (*openFile, error) {
 		d.log.Warn("a download cannot be read", "year", b.Year, "err", err)
 	}
 	return nil, errNotHere
-}
-
-// openFile is a file that the goroutine of its request is sending.
-type openFile struct {
-	file     *os.File
-	size     int
-	conn     net.Conn // the client's connection
-	patience time.Duration
-	started  bool
-	end      func()
-}
-
-// Read first extends the client's deadline to the time that a file of that size takes. The server's own
-// deadline is for short answers.
-func (f *openFile) Read(p []byte) (int, error) {
-	if !f.started && f.conn != nil {
-		f.started = true
-		if err := f.conn.SetWriteDeadline(time.Now().Add(f.patience)); err != nil {
-			return 0, err
-		}
-	}
-	return f.file.Read(p)
-}
-
-// Close implements io.Closer.
-func (f *openFile) Close() error {
-	f.end()
-	return f.file.Close()
 }

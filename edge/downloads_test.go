@@ -6,13 +6,16 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -235,8 +238,12 @@ func restoredDownloads(t *testing.T) {
 // begin requests the current season's file on its own connection and reads the head of the answer.
 func (w *world) begin() (status int, length int64, rest *bufio.Reader) {
 	w.t.Helper()
-	c := w.dial()
-	if _, err := io.WriteString(c, request("GET", "/api/v1/bulk", "X-API-Key: "+w.key["pro"])); err != nil {
+	return w.beginOn(w.dial(), "pro")
+}
+
+func (w *world) beginOn(c net.Conn, key string) (status int, length int64, rest *bufio.Reader) {
+	w.t.Helper()
+	if _, err := io.WriteString(c, request("GET", "/api/v1/bulk", "X-API-Key: "+w.key[key])); err != nil {
 		w.t.Fatal(err)
 	}
 	rest = bufio.NewReader(c)
@@ -245,6 +252,125 @@ func (w *world) begin() (status int, length int64, rest *bufio.Reader) {
 		w.t.Fatal(err)
 	}
 	return r.StatusCode, r.ContentLength, rest
+}
+
+// stall requests the current season's file from a loopback address, with a small receive buffer, and never reads.
+func (w *world) stall(host byte, key string) {
+	w.t.Helper()
+	dialer := net.Dialer{
+		LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, host)},
+		Control: func(_, _ string, socket syscall.RawConn) (err error) {
+			return errors.Join(socket.Control(func(fd uintptr) {
+				err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 1)
+			}), err)
+		},
+	}
+	c, err := dialer.Dial("tcp", w.listener.Addr().String())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { c.Close() })
+	if _, err := io.WriteString(c, request("GET", "/api/v1/bulk", "X-API-Key: "+w.key[key])); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestDownloadsAreShared: neither a key nor an address with stalled downloads keeps the others from theirs.
+func TestDownloadsAreShared(t *testing.T) {
+	for _, tt := range []struct {
+		decision string
+		held     int
+		stall    func(w *world, i int)
+	}{
+		{"one key from many addresses", 8, func(w *world, i int) { w.stall(byte(2+i), "standard") }},
+		{"one address with several keys", 16, func(w *world, i int) { w.stall(2, []string{"standard", "trial", "sandbox"}[i%3]) }},
+	} {
+		t.Run(tt.decision, func(t *testing.T) {
+			w := newWorld(t)
+			want := file(16<<20, 14)
+			edgetest.PublishBulk(t, w.store, map[int][]byte{2024: want})
+			w.awaitDownloads(2)
+			for i := range 66 {
+				tt.stall(w, i)
+			}
+			w.await("the share in use", func() bool { return w.edge.Downloading() == tt.held })
+			if r := w.get("/api/v1/bulk"); !bytes.Equal(r.body, want) {
+				t.Errorf("another key: got %d with %d bytes, want the file", r.StatusCode, len(r.body))
+			}
+		})
+	}
+}
+
+// fromAddress is a connection from another address.
+type fromAddress struct {
+	net.Conn
+	host byte
+}
+
+func (c fromAddress) RemoteAddr() net.Addr {
+	return &net.TCPAddr{IP: net.IPv4(192, 0, 2, c.host), Port: 1}
+}
+
+// TestSlowestDownloadIsEvicted: when all slots are in use, the next client takes that of the slowest one. A client
+// whose rate is not known yet keeps its slot.
+func TestSlowestDownloadIsEvicted(t *testing.T) { inBubble(t, slowestEvicted) }
+
+func slowestEvicted(t *testing.T) {
+	w := newWorld(t, piped)
+	want := file(1<<20, 15)
+	edgetest.PublishBulk(t, w.store, map[int][]byte{2024: want})
+	w.awaitDownloads(2)
+	w.edge.SetDownloads(4, 8<<10)
+	from := func(host byte) net.Conn {
+		client, server := net.Pipe()
+		t.Cleanup(func() { client.Close() })
+		w.listener.(*edgetest.Listener).Hand(fromAddress{server, host})
+		return client
+	}
+	var rests []*bufio.Reader
+	for i, key := range []string{"trial", "standard", "pro", "sandbox"} {
+		status, length, rest := w.beginOn(from(byte(i)), key)
+		if status != 200 || length != int64(len(want)) {
+			t.Fatalf("%s: got %d, %d bytes", key, status, length)
+		}
+		if key != "standard" {
+			if _, err := io.CopyN(io.Discard, rest, 200<<10); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rests = append(rests, rest)
+	}
+	if status, _, _ := w.beginOn(from(5), "widget"); status != http.StatusServiceUnavailable {
+		t.Errorf("at once: got %d, want 503", status)
+	}
+	time.Sleep(2 * time.Second)
+	if status, _, rest := w.beginOn(from(6), "widget"); status != http.StatusOK {
+		t.Errorf("later: got %d, want 200", status)
+	} else if got, err := io.ReadAll(io.LimitReader(rest, int64(len(want)))); !bytes.Equal(got, want) {
+		t.Errorf("later: got %d bytes, %v, want the file", len(got), err)
+	}
+	for i, rest := range rests {
+		n, err := io.Copy(io.Discard, io.LimitReader(rest, int64(len(want)-200<<10)))
+		if whole := n == int64(len(want)-200<<10); whole != (i != 1) {
+			t.Errorf("client %d: %d more bytes, %v", i, n, err)
+		}
+	}
+}
+
+// TestPatienceFollowsBytes: a large file does not let a client that accepts nothing keep its slot for longer.
+func TestPatienceFollowsBytes(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		var timeout time.Duration
+		w := newWorld(t, piped, func(c *edge.Config, _ *edge.Deps, _ *setup) { timeout = c.WriteTimeout })
+		edgetest.PublishBulk(t, w.store, map[int][]byte{2024: file(4<<20, 16)})
+		w.awaitDownloads(2)
+		began := time.Now()
+		w.begin()
+		w.await("the file closed", func() bool { return w.edge.Downloading() == 0 })
+		if waited := time.Since(began); waited > 3*timeout {
+			t.Errorf("the slot was free after %v, want about %v", waited, timeout)
+		}
+	})
 }
 
 // TestSlowReaderGetsWhatItBegan: the transfer takes longer than the server's deadline for short answers, and

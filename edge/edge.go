@@ -141,8 +141,8 @@ func New(cfg Config, deps Deps) (*Edge, error) {
 	})
 	e.versions = &versions{}
 	e.downloads = &downloads{
-		store: deps.Store, log: deps.Log, patient: cfg.WriteTimeout, wake: make(chan struct{}, 1), wanted: e.versions.bulk,
-		most: mostSending, slowest: slowestClient,
+		store: deps.Store, log: deps.Log, wake: make(chan struct{}, 1), wanted: e.versions.bulk,
+		slots: slots{most: mostSending, slowest: slowestClient, patient: cfg.WriteTimeout},
 	}
 	if cfg.CacheDir != "" {
 		e.downloads.folder = filepath.Join(cfg.CacheDir, "downloads")

@@ -41,12 +41,17 @@ func CompressDocuments() error {
 
 // SetDownloads sets the number of simultaneous downloads, and the slowest rate of a client, in bytes a
 // second. Call it before the first download.
-func (e *Edge) SetDownloads(most, slowest int64) {
-	e.downloads.most, e.downloads.slowest = most, slowest
+func (e *Edge) SetDownloads(most int, slowest int64) {
+	e.downloads.slots.most, e.downloads.slots.slowest = most, slowest
 }
 
 // Downloading returns the number of running downloads.
-func (e *Edge) Downloading() int64 { return e.downloads.sending.Load() }
+func (e *Edge) Downloading() int {
+	s := &e.downloads.slots
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.held)
+}
 
 // DownloadFolder returns the folder of the downloads.
 func (e *Edge) DownloadFolder() string {

@@ -63,9 +63,6 @@ func (g *gateway) handle(ctx *fasthttp.RequestCtx) {
 		g.replace(ctx, &r, malformedRequest, httpOnly, g.now(time.Now()))
 	} else {
 		a := g.serve(&r)
-		if a.file != nil {
-			a.file.conn = ctx.Conn()
-		}
 		a.write(&ctx.Response)
 		g.metrics.count(&a)
 	}
@@ -133,6 +130,7 @@ func (g *gateway) decide(r *request, now time.Time) answer {
 	}
 	a := answer{rate: rate, endpoint: unrouted, tier: entry.Tier}
 	entry.Usage.Count(rate.Allowed)
+	r.usage = entry.Usage
 	if !rate.Allowed {
 		a.response, a.retryAfter = overLimit, rate.RetryAfter(now)
 		return a
@@ -215,7 +213,7 @@ func (g *gateway) sendFile(r *request, d *resident.Download, a *answer) {
 	if a.response.Status != http.StatusOK {
 		return
 	}
-	file, err := g.downloads.open(d.File)
+	file, err := g.downloads.open(d.File, recipient{r.usage, g.client(r), r.conn})
 	switch {
 	case err == nil:
 		a.file = file

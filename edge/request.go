@@ -3,6 +3,7 @@ package edge
 import (
 	"bytes"
 	"crypto/subtle"
+	"net"
 	"net/netip"
 	"time"
 
@@ -25,8 +26,10 @@ type request struct {
 	accept         []byte // read outside the base path only
 	acceptEncoding []byte
 	ifNoneMatch    []byte
-	forwardedFor   []byte     // believed only from a trusted proxy
-	peer           netip.Addr // of the connection; zero if it has none
+	forwardedFor   []byte      // believed only from a trusted proxy
+	peer           netip.Addr  // of the connection; zero if it has none
+	conn           net.Conn    // nil on the express lane
+	usage          *keys.Usage // of the accepted key
 
 	prepared
 }
@@ -89,7 +92,7 @@ func (r *request) read(ctx *fasthttp.RequestCtx, behindProxy bool) {
 	if behindProxy {
 		r.forwardedFor = list(h, fasthttp.HeaderXForwardedFor)
 	}
-	r.peer = peer(ctx)
+	r.peer, r.conn = peer(ctx), ctx.Conn()
 }
 
 // framing looks for forms that fasthttp accepts although another recipient might read them differently,
