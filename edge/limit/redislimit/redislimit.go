@@ -143,6 +143,7 @@ func (cfg Config) client() (rueidis.ClientOption, error) {
 		options.Sentinel.TLSConfig = options.TLSConfig
 	}
 	options.Sentinel.Username, options.Sentinel.Password = options.Username, options.Password
+	options.DialCtxFn = dial
 	options.Dialer.Timeout, options.ConnWriteTimeout = dialTimeout, silentAfter
 	options.DisableCache, options.DisableRetry = true, true
 	options.ReadBufferEachConn, options.WriteBufferEachConn = 64<<10, 64<<10

@@ -1,0 +1,242 @@
+package redislimit_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"gridcast/edge/limit/redislimit"
+)
+
+// answering is a Redis that sends the same answer to everything.
+func answering(t *testing.T, answer string) *server {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	t.Cleanup(func() { l.Close(); group.Wait() })
+	group.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			group.Go(func() {
+				defer c.Close()
+				for p := make([]byte, 4096); ; {
+					if _, err := c.Read(p); err != nil {
+						return
+					}
+					for _, piece := range []string{answer[:len(answer)/2], answer[len(answer)/2:]} {
+						_, _ = io.WriteString(c, piece) // the reader also sees its end
+					}
+				}
+			})
+		}
+	})
+	return &server{t: t, address: l.Addr().String()}
+}
+
+// falseAnswers begin with a length or a form that no answer to an edge has.
+var falseAnswers = []string{
+	"$9223372036854775806\r\n", "*2147483647\r\n", "$2147483640\r\n", "$-5\r\n", "*-2\r\n", "%-1\r\n", "%1073741824\r\n", "~2147483647\r\n",
+	">2147483647\r\n", "|2147483647\r\n", "!2147483640\r\n", "=2147483640\r\n", "$?\r\n;9223372036854775806\r\n", "*?\r\n*2147483647\r\n",
+	"*2\r\n:1\r\n*2147483647\r\n", "$99999999999999999999999\r\n", "$1048577\r\n", "$00000000000000000001\r\n", "*1000000\n\r\n", "$12x\n", "$1_0\r\n",
+	"*1\r\n|1\r\n+a\r\n:1\r\n*2147483647\r\n", "+" + strings.Repeat("a", redislimit.MaxReply) + "\r\n", strings.Repeat("*9999\r\n", 200),
+}
+
+// TestFalseLengths: an edge whose Redis sends a false length counts for itself, and allocates next to nothing.
+func TestFalseLengths(t *testing.T) {
+	for _, answer := range falseAnswers[:9] {
+		redis := answering(t, answer)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		source, err := redislimit.Open(t.Context(), redislimit.Config{
+			URL: "redis://" + redis.address, Mode: redislimit.Strict, Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := source.Counter("key", 0).Take(time.Now(), 2); !d.Allowed || source.Fault() == "" {
+			t.Errorf("%q: got %+v, %s, want the edge to count for itself", answer, d, source)
+		}
+		source.Close()
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; got > 256<<20 {
+			t.Errorf("%q: %d bytes were allocated", answer, got)
+		}
+	}
+}
+
+// TestFalseLengthLater: a Redis that counted sends a false length, and then counts again.
+func TestFalseLengthLater(t *testing.T) {
+	redis := newServer(t)
+	var lies atomic.Bool
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	t.Cleanup(func() { l.Close(); group.Wait() })
+	group.Go(func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			group.Go(func() {
+				defer near.Close()
+				far, err := net.Dial("tcp", redis.address)
+				if err != nil {
+					return
+				}
+				group.Go(func() { _, _ = io.Copy(far, near); far.Close() })
+				for p := make([]byte, 4096); ; {
+					n, err := far.Read(p)
+					if err != nil {
+						return
+					}
+					if lies.Load() {
+						n = copy(p, "*2147483647\r\n")
+					}
+					_, _ = near.Write(p[:n]) // the reader also sees its end
+				}
+			})
+		}
+	})
+	source := (&server{t: t, address: l.Addr().String()}).open(redislimit.Strict, 1)[0]
+	lies.Store(true)
+	await(t, "the edge counts for itself", func() bool { return source.Fault() != "" })
+	lies.Store(false)
+	await(t, "Redis counts again", func() bool { return source.Fault() == "" })
+}
+
+// TestAnswersInPieces splits good and false answers at every byte.
+func TestAnswersInPieces(t *testing.T) {
+	for _, tt := range []struct {
+		answers []string
+		false   bool
+	}{
+		{falseAnswers, true},
+		{[]string{
+			"*3\r\n:29683041\r\n:1\r\n:7\r\n", "+OK\r\n-ERR no\r\n:-1\r\n$-1\r\n*-1\r\n_\r\n#t\r\n,1.5\r\n(123\r\n$0\r\n\r\n$5\r\n*9999\r\n*0\r\n",
+			"%2\r\n+server\r\n$5\r\nredis\r\n+proto\r\n:3\r\n", "|1\r\n+ttl\r\n:1\r\n*1\r\n~1\r\n=7\r\ntxt:abc\r\n>1\r\n+invalidate\r\n!3\r\nERR\r\n",
+			strings.Repeat("*100\r\n"+strings.Repeat("$3\r\nabc\r\n", 100), 1000),
+		}, false},
+	} {
+		for _, answer := range tt.answers {
+			step := max(1, len(answer)/100)
+			for at := 0; at <= len(answer); at += step {
+				err := redislimit.Scan([]byte(answer[:at]), []byte(answer[at:]))
+				if (err != nil) != tt.false {
+					t.Fatalf("%.40q, split after %d bytes: %v", answer, at, err)
+				}
+			}
+		}
+	}
+}
+
+// FuzzAnswers: the outcome does not depend on the pieces, and the client library allocates at most a few
+// times the largest answer for a stream that passes.
+func FuzzAnswers(f *testing.F) {
+	for _, answer := range falseAnswers {
+		f.Add([]byte(answer), 3)
+	}
+	f.Add([]byte("*3\r\n:29683041\r\n:1\r\n:7\r\n|1\r\n+ttl\r\n:1\r\n*1\r\n~1\r\n=7\r\ntxt:abc\r\n"), 5)
+	f.Fuzz(func(t *testing.T, answer []byte, size int) {
+		var pieces [][]byte
+		for rest := answer; len(rest) > 0; {
+			n := min(max(1, size), len(rest))
+			pieces, rest = append(pieces, rest[:n]), rest[n:]
+		}
+		whole := redislimit.Scan(answer)
+		if pieced := redislimit.Scan(pieces...); (whole == nil) != (pieced == nil) {
+			t.Fatalf("%q: whole %v, in pieces %v", answer, whole, pieced)
+		}
+		if whole != nil {
+			return
+		}
+		for reader := bufio.NewReader(bytes.NewReader(answer)); ; {
+			announced, err := announcedBy(reader)
+			if announced > redislimit.MaxReply {
+				t.Fatalf("%q announces %d bytes", answer, announced)
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+}
+
+// announcedBy reads one answer as leniently as the client library, and returns the number of announced bytes
+// and elements.
+func announcedBy(r *bufio.Reader) (announced int, err error) {
+	for open := 1; open > 0; open-- {
+		kind, err := r.ReadByte()
+		if err != nil {
+			return announced, err
+		}
+		switch kind {
+		case '+', '-', ':', ',', '(':
+			line, err := r.ReadBytes('\n')
+			if announced += len(line); err != nil {
+				return announced, err
+			}
+			continue
+		case '#':
+			if _, err := r.Discard(3); err != nil {
+				return announced, err
+			}
+			continue
+		case '_', '.':
+			if _, err := r.Discard(2); err != nil {
+				return announced, err
+			}
+			continue
+		}
+		line, err := r.ReadBytes('\n')
+		if err != nil || len(line) < 3 {
+			return announced, errors.Join(io.ErrUnexpectedEOF, err)
+		}
+		n, err := strconv.Atoi(string(line[:len(line)-2]))
+		switch {
+		case err != nil && !errors.Is(err, strconv.ErrRange):
+			return announced, err // the client library ends the connection too
+		case n == -1 && (kind == '$' || kind == '*'):
+			continue
+		case n < 0:
+			return redislimit.MaxReply + 1, nil
+		}
+		announced += n
+		if announced > redislimit.MaxReply {
+			return announced, nil
+		}
+		switch kind {
+		case '$', '!', '=':
+			if _, err := r.Discard(n + 2); err != nil {
+				return announced, err
+			}
+		case '*', '~', '>':
+			open += n
+		case '%':
+			open += 2 * n
+		case '|':
+			open += 2*n + 1
+		default:
+			return announced, errors.New("unknown kind")
+		}
+	}
+	return announced, nil
+}
