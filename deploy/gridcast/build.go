@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"gridcast/builder"
 	"gridcast/deploy/clock"
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
+	"gridcast/schemas/catalog"
+	"gridcast/snapshots"
 )
 
 type buildCmd struct {
@@ -15,6 +18,7 @@ type buildCmd struct {
 	flags.Action         `embed:""`
 	flags.OptionalReason `embed:""`
 	Release              bool `help:"End the hold of publishing after a rollback; needs --reason." env:"-"`
+	All                  bool `help:"Make title odds, track record and downloads too. For a timer, where no scheduler runs." env:"-"`
 }
 
 func (c *buildCmd) Run(ctx context.Context, s *terminal.Streams) error {
@@ -26,13 +30,45 @@ func (c *buildCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return c.release(ctx, s, b, clock)
 	}
 	bar := s.NewBar()
-	outcome, err := b.Build(ctx, builder.Request{At: c.Instant(clock), Reason: c.Reason, Progress: bar.Show})
+	request := builder.Request{At: c.Instant(clock), Reason: c.Reason, Progress: bar.Show}
+	outcome, err := b.Build(ctx, request)
+	if err == nil && c.All {
+		outcome.Receipt, err = buildRest(ctx, b, request, outcome.Receipt)
+	}
 	bar.Finish()
 	if err != nil {
 		return err
 	}
 	printOutcome(s, outcome)
+	if base := outcome.Base; base != nil && !s.JSON {
+		if _, made := base.Entry(catalog.Variant{Endpoint: catalog.TrackRecord}.Path()); !made {
+			s.Printf("/title-odds, /track-record and /bulk answer 503 until a scheduler runs, or gridcast build --all\n")
+		}
+	}
 	return nil
+}
+
+// buildRest publishes title odds, track record and downloads, which a running service makes after each build.
+// It returns the receipt of the last version.
+func buildRest(ctx context.Context, b *builder.Builder, request builder.Request, receipt snapshots.Receipt) (snapshots.Receipt, error) {
+	made, err := b.Derive(ctx, request.At)
+	if err != nil {
+		return receipt, err
+	}
+	if made {
+		outcome, err := b.Build(ctx, request)
+		if err != nil {
+			return receipt, err
+		}
+		receipt = outcome.Receipt
+	}
+	downloads, faults := b.MakeDownloads(ctx)
+	if downloads.Len() > 0 {
+		if receipt, err = b.PublishDownloads(ctx, downloads); err != nil {
+			return receipt, errors.Join(err, faults)
+		}
+	}
+	return receipt, faults
 }
 
 func (c *buildCmd) release(ctx context.Context, s *terminal.Streams, b *builder.Builder, clock clock.Clock) error {

@@ -171,7 +171,7 @@ func printChanges(s *terminal.Streams, title string, changes []assemble.Proposal
 	}
 }
 
-// sourcePullCmd polls every source once, for a timer where no scheduler runs.
+// sourcePullCmd polls every source once, for a timer where no scheduler runs. build --all publishes.
 type sourcePullCmd struct {
 	sourceCmd `embed:""`
 }

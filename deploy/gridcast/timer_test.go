@@ -1,0 +1,43 @@
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/builder/source/codehost"
+	"gridcast/builder/source/sourcetest"
+	"gridcast/schemas/catalog"
+)
+
+// TestTimer fills a store with the two commands that a timer runs where no scheduler does, and reads every
+// endpoint of the catalog.
+func TestTimer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: derives the track record")
+	}
+	t.Parallel() // most of it waits
+	const now = "2026-06-07T20:00:00Z"
+	instant, err := time.Parse(time.RFC3339, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f1db := codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return instant })
+	dir, store := t.TempDir(), []string{"--store", "dir:store", "--now", now}
+	gridcast(t, dir, append([]string{"source", "pull", "--source", "f1db=" + f1db.URL, "--archive", seasons(t, 2022, 2026)}, store...)...)
+	if plain := gridcast(t, dir, append([]string{"build"}, store...)...); !strings.Contains(plain, "gridcast build --all") {
+		t.Errorf("a build does not say how title odds are made:\n%s", plain)
+	}
+	gridcast(t, dir, append([]string{"build", "--all"}, store...)...)
+	if again := gridcast(t, dir, append([]string{"build", "--all"}, store...)...); !strings.Contains(again, "up to date") {
+		t.Errorf("a second run without new facts published:\n%s", again)
+	}
+	key := newKey(t, dir, "dir:store", "pro")
+	c := newClient(startServer(t, dir, append([]string{"edge"}, store...)...).url, key)
+	for _, e := range catalog.Endpoints {
+		if a := c.do(t, http.MethodGet, catalog.BasePath+e.Path, nil); a.status != http.StatusOK {
+			t.Errorf("%s: got status %d, want 200", e.Path, a.status)
+		}
+	}
+}
