@@ -88,10 +88,10 @@ func redirect(n *yaml.Node, titles map[string]string) error {
 	return nil
 }
 
-// parse reads an embedded file, YAML or JSON, as a tree that keeps the order of members.
+// parse reads an embedded file as it is published, YAML or JSON, as a tree that keeps the order of members.
 func parse(file string) (*yaml.Node, error) {
 	var document yaml.Node
-	if err := yaml.Unmarshal(source(file), &document); err != nil {
+	if err := yaml.Unmarshal(published(file), &document); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	plain(&document)

@@ -138,11 +138,39 @@ func TestDocumentFindsItsResponses(t *testing.T) {
 		if ok, faults := v.ValidateHttpResponse(request, answer(body)); !ok {
 			t.Errorf("%s: %v: %s", tt.variant.Target(), faults[0], body)
 		}
+		if ok, faults := v.ValidateHttpResponse(request, answer(extended(t, body))); !ok {
+			t.Errorf("%s: with a new field in every object: %v", tt.variant.Target(), faults[0])
+		}
 		spoiled := bytes.Replace(body, []byte(`"api":"gridcast-v1"`), []byte(`"api":null`), 1)
 		if ok, _ := v.ValidateHttpResponse(request, answer(spoiled)); ok {
 			t.Errorf("%s: accepted %s", tt.variant.Target(), spoiled)
 		}
 	}
+}
+
+// extended is a body of a later version: every object has a field that this version does not know.
+func extended(t *testing.T, body []byte) []byte {
+	t.Helper()
+	var content any
+	if err := json.Unmarshal(body, &content); err != nil {
+		t.Fatal(err)
+	}
+	var extend func(any)
+	extend = func(node any) {
+		switch node := node.(type) {
+		case []any:
+			for _, child := range node {
+				extend(child)
+			}
+		case map[string]any:
+			for _, child := range node {
+				extend(child)
+			}
+			node["a_later_field"] = true
+		}
+	}
+	extend(content)
+	return marshal(t, content)
 }
 
 type readCloser struct{ *bytes.Reader }
@@ -212,6 +240,55 @@ func TestReferencesResolve(t *testing.T) {
 				t.Errorf("nobody refers to %s", ref)
 			}
 		}
+	}
+}
+
+// TestGeneratorsCanRead finds what a schema of JSON may be and generators of clients do not read: a bare
+// boolean, and a name that stands for two types. It also finds schemas that refuse a later field.
+func TestGeneratorsCanRead(t *testing.T) {
+	var root struct{ Components map[string]map[string]any }
+	if err := json.Unmarshal(schemas.OpenAPIJSON(), &root); err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]string{}
+	for kind, members := range root.Components {
+		for name := range members {
+			if earlier := named[name]; earlier != "" && (kind == "schemas" || earlier == "schemas") {
+				t.Errorf("%s is a name in %s and in %s", name, earlier, kind)
+			}
+			named[name] = kind
+		}
+	}
+	var walk func(at string, node any)
+	walk = func(at string, node any) {
+		switch node := node.(type) {
+		case []any:
+			for _, child := range node {
+				walk(at, child)
+			}
+		case map[string]any:
+			if node["additionalProperties"] == false {
+				t.Errorf("%s refuses a later field", at)
+			}
+			for key, child := range node {
+				if _, bare := child.(bool); bare && strings.HasSuffix(at, "/properties") {
+					t.Errorf("%s/%s is a bare boolean", at, key)
+				}
+				walk(at+"/"+key, child)
+			}
+		}
+	}
+	walk("schemas", any(root.Components["schemas"]))
+	walkFile := func(name string, text []byte) {
+		var file any
+		if err := json.Unmarshal(text, &file); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		walk(name, file)
+	}
+	walkFile(schemas.CommonFile())
+	for _, tt := range bodies {
+		walkFile(schemas.File(tt.variant))
 	}
 }
 

@@ -30,14 +30,14 @@ func Validate(v catalog.Variant, body []byte) error {
 func File(v catalog.Variant) (name string, text []byte) {
 	for i := range contracts {
 		if c := &contracts[i]; c.endpoint == v.Endpoint && c.kind == v.Type {
-			return path.Base(c.file), source(c.file)
+			return path.Base(c.file), published(c.file)
 		}
 	}
 	return "", nil
 }
 
 // CommonFile returns the file that the files of File refer to.
-func CommonFile() (name string, text []byte) { return path.Base(commonFile), source(commonFile) }
+func CommonFile() (name string, text []byte) { return path.Base(commonFile), published(commonFile) }
 
 // ValidateError is Validate for the body of an error.
 func ValidateError(body []byte) error { return errorContract.validate("error body", body) }
