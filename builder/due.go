@@ -161,8 +161,8 @@ func (p Policy) picksDue(v *season.View, s *ledger.Fold, sum string) ([]ledger.E
 			continue
 		}
 		forecast, err := p.Model.Predict(v, r.Year, r.Facts.GrandPrix)
-		if errors.Is(err, predict.ErrNobody) || err == nil && slices.Contains(forecast.Podium[:], "") {
-			continue // too few drivers are known so far
+		if err == nil {
+			err = forecast.Pickable()
 		}
 		if err != nil {
 			faults = append(faults, fmt.Errorf("predict %s of %d: %w", r.Facts.Name, r.Year, err))

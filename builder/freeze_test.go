@@ -1,6 +1,7 @@
 package builder_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -336,8 +337,18 @@ func TestRoundWithoutAnybodyHoldsNothingUp(t *testing.T) {
 	p := policy()
 	before := facts.Seasons[0].Rounds[0].StartsAt().Add(-time.Minute)
 	events, err := p.Settle(t.Context(), almanactest.Fresh(t, l), archive.Stored{Archive: a}, before)
-	if err != nil || len(events) != 1 || events[0].Type != ledger.KeysAssigned {
-		t.Fatalf("nobody to pick from: got %v and error %v, want keys and nothing else", events, err)
+	var unsettled *builder.UnsettledError
+	if !errors.As(err, &unsettled) || !errors.Is(err, predict.ErrNobody) || len(events) != 1 || events[0].Type != ledger.KeysAssigned {
+		t.Fatalf("nobody to pick from: got %v and error %v, want keys, and an error that says why there is no pick", events, err)
+	}
+}
+
+// A pick that is due and cannot be made is an error, so that the job fails and the log says why.
+func TestTwoDriversGiveNoPick(t *testing.T) {
+	w := newWeekend(t, func(r *season.Round) { r.Grid = r.Grid[:2] })
+	events, err := w.policy.Settle(t.Context(), almanactest.Fresh(t, w.ledger), archive.Stored{Archive: w.archive, SHA256: sum}, austriaQualified)
+	if err == nil || !strings.Contains(err.Error(), "Austrian Grand Prix of 2024: no pick can be made of two drivers") {
+		t.Errorf("got %v and error %v, want an error that names the round and its two drivers", events, err)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // The waits after which a missing fact is overdue.
 const (
 	qualifyingGrace = 30 * time.Minute    // after the end of qualifying
-	gridBefore      = 30 * time.Minute    // before lights out
+	gridBefore      = 30 * time.Minute    // before lights out, for the grid and the pick
 	hourBefore      = 14 * 24 * time.Hour // before the day of a race of unknown hour
 	resultGrace     = 2 * time.Hour       // after the end of the race
 )
@@ -40,11 +40,12 @@ const (
 	HourUnknown      MissingCode = "hour_unknown"
 	QualifyingMissed MissingCode = "qualifying_overdue"
 	GridMissed       MissingCode = "grid_overdue"
+	PickMissing      MissingCode = "pick_missing"
 	ResultMissed     MissingCode = "result_overdue"
 )
 
 // MissingCodes lists all kinds of missing facts.
-var MissingCodes = []MissingCode{NoFutureRound, ArchiveOld, HourUnknown, QualifyingMissed, GridMissed, ResultMissed}
+var MissingCodes = []MissingCode{NoFutureRound, ArchiveOld, HourUnknown, QualifyingMissed, GridMissed, PickMissing, ResultMissed}
 
 // Missing lists the facts that the archive lacks at v.At.
 func Missing(v *season.View, s *ledger.Fold) []MissingFact { return MissingBy(v, s, v.At) }
@@ -59,6 +60,8 @@ func Missing(v *season.View, s *ledger.Fold) []MissingFact { return MissingBy(v,
 //   - qualifying, from 30 minutes after its end until the start, while there is neither a grid nor
 //     a frozen pick;
 //   - the grid, from 30 minutes before the start until then; urgent while no pick is frozen;
+//   - the pick, from 30 minutes before the start until a result is verified, unless the race began before the
+//     ledger was opened; always urgent;
 //   - a result, from 2 hours after the end of the race until one is verified.
 //
 // Postponed and cancelled rounds lack nothing.
@@ -80,13 +83,20 @@ func MissingBy(v *season.View, s *ledger.Fold, by time.Time) []MissingFact {
 				return
 			}
 			var until time.Time
-			if r.State == Scheduled {
+			if r.State == Scheduled && code != PickMissing {
 				until = r.Start.UTC()
 			}
 			byRound = append(byRound, MissingFact{
 				Code: code, Since: since.UTC(), Until: until, Session: r.Session, Name: r.Facts.Name, Urgent: urgent,
 				Text: fmt.Sprintf(text, fmt.Sprintf("%s of %d", r.Facts.Name, r.Year)), Fix: strings.ReplaceAll(fix, "KEY", strconv.FormatInt(r.Session, 10)),
 			})
+		}
+		if r.Pick == nil && r.Result == nil && r.Start.After(s.OpenedAt()) {
+			if r.State == Scheduled {
+				miss(PickMissing, r.Start.Add(-gridBefore), true, "gridcast grid set KEY --file FILE", "the %s has no pick")
+			} else {
+				miss(PickMissing, r.Start.Add(-gridBefore), true, "gridcast results verify KEY", "the %s began without a pick and stays without one")
+			}
 		}
 		switch {
 		case r.State == Scheduled:

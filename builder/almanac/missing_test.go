@@ -58,14 +58,22 @@ func TestMissingFacts(t *testing.T) {
 		at   time.Time
 		want []string
 	}{
-		{"all is there", nil, nil, startOf(1).Add(-time.Minute), nil},
+		{"all is there", nil, pick, startOf(1).Add(-time.Minute), nil},
+		{"31 minutes to go, without a pick", nil, nil, startOf(1).Add(-31 * time.Minute), nil},
+		{"30 minutes to go, without a pick", nil, nil, startOf(1).Add(-30 * time.Minute), []string{"pick_missing!"}},
+		{"a result that waits, without a pick", nil, nil, startOf(1).Add(raceTime + 5*time.Hour), []string{"pick_missing!"}},
+		{
+			"a verified result, without a pick", nil,
+			func(w *world) { w.verify(startOf(1).Add(raceTime), 1, first, "") },
+			startOf(1).Add(raceTime + 5*time.Hour), nil,
+		},
 		{"29 minutes after qualifying", withoutGrid, nil, qualified.Add(29 * time.Minute), nil},
 		{"30 minutes after qualifying", withoutGrid, nil, qualified.Add(30 * time.Minute), []string{"qualifying_overdue!"}},
 		{"31 minutes to go", withoutGrid, nil, startOf(1).Add(-31 * time.Minute), []string{"qualifying_overdue!"}},
-		{"30 minutes to go", withoutGrid, nil, startOf(1).Add(-30 * time.Minute), []string{"qualifying_overdue!", "grid_overdue!"}},
+		{"30 minutes to go", withoutGrid, nil, startOf(1).Add(-30 * time.Minute), []string{"pick_missing!", "qualifying_overdue!", "grid_overdue!"}},
 		{"30 minutes to go, with a pick", withoutGrid, pick, startOf(1).Add(-30 * time.Minute), []string{"grid_overdue"}},
-		{"at lights out", withoutGrid, nil, startOf(1), nil},
-		{"nobody verified a result that is there", nil, nil, startOf(1).Add(raceTime + 5*time.Hour), nil},
+		{"at lights out", withoutGrid, pick, startOf(1), nil},
+		{"nobody verified a result that is there", nil, pick, startOf(1).Add(raceTime + 5*time.Hour), nil},
 		{
 			"postponed", withoutGrid,
 			func(w *world) {
@@ -94,8 +102,21 @@ func TestMissingFacts(t *testing.T) {
 	}
 }
 
+// A race that began before the ledger was opened cannot have a pick, so it lacks none.
+func TestNoPickBeforeTheLedger(t *testing.T) {
+	w := newWorld(t, startOf(1).Add(time.Hour), order{"ann", "bob", "cay", "dan"}, nil, nil)
+	if diff := cmp.Diff([]string(nil), w.missing(startOf(1).Add(raceTime+5*time.Hour))); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestMissingResultsAndSeasons(t *testing.T) {
 	w := newWorld(t, preseason, nil, nil, nil)
+	for n := 1; n <= 3; n++ {
+		w.on(preseason, n, func(s ledger.RoundRecord) []ledger.Event {
+			return []ledger.Event{ledger.Freeze(s.Key, ledger.Pick{P1: "ann", P2: "bob", P3: "cay", WinProbability: .5, Model: "m"}, startOf(n), false)}
+		})
+	}
 	over := 2*time.Hour + 2*time.Hour // without a winner's time the race takes two hours
 	for _, c := range []struct {
 		what string

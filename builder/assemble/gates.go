@@ -21,6 +21,7 @@ const (
 	PointsGate    Gate = "points"        // points follow from positions by the regulations of the year
 	VerifiedGate  Gate = "verified"      // no driver of a known result disappears from it
 	StartGate     Gate = "start"         // a start moves only within the limits for sources
+	ShortGate     Gate = "short_grid"    // a grid has at least four fifths of the drivers who qualified
 	EarlyGate     Gate = "early"         // a session has no outcome before its start
 	RenameGate    Gate = "renamed_round" // a new Grand Prix does not take the day and circuit of an absent one
 	ShrinkGate    Gate = "shrunken"      // a season does not lose many rounds at once
@@ -31,7 +32,7 @@ const (
 // Gates returns all gates.
 func Gates() []Gate {
 	return []Gate{
-		PositionsGate, OnceGate, OutcomeGate, PointsGate, VerifiedGate, StartGate, EarlyGate, RenameGate, ShrinkGate, DisputeGate, TermsGate,
+		PositionsGate, OnceGate, OutcomeGate, PointsGate, VerifiedGate, StartGate, ShortGate, EarlyGate, RenameGate, ShrinkGate, DisputeGate, TermsGate,
 	}
 }
 
@@ -73,6 +74,7 @@ func (j *judgement) judgeBlock(p *Proposal, after *season.Round) {
 		}
 	case Grid:
 		judgeRows(p, "grid", after.Grid, true, gridPlace)
+		j.judgeShort(p, after)
 	case Sprint:
 		for _, session := range []struct {
 			kind season.SessionKind
@@ -89,6 +91,26 @@ func (j *judgement) judgeBlock(p *Proposal, after *season.Round) {
 		j.judgeEarly(p, "race", j.lightsOut())
 		judgeClassification(p, "race", after.Results, racePoints(p.Year, p.GrandPrix))
 		j.judgeDisappeared(p, after)
+	}
+}
+
+// judgeShort refuses a grid with less than four fifths of the drivers who qualified, because the pick is
+// made of it at once. Without qualifying, it takes the number from the entries of the latest earlier round.
+func (j *judgement) judgeShort(p *Proposal, after *season.Round) {
+	expected, from := len(after.Qualifying), "qualifying"
+	for _, year := range []int{p.Year - 1, p.Year} {
+		s := seasonOf(&j.out.Facts, year, false)
+		if s == nil || len(after.Qualifying) > 0 {
+			continue
+		}
+		for i := range s.Rounds {
+			if r := &s.Rounds[i]; len(r.Entries) > 0 && r.StartsAt().Before(after.StartsAt()) {
+				expected, from = len(r.Entries), fmt.Sprintf("the %s of %d", r.Name, year)
+			}
+		}
+	}
+	if 5*len(after.Grid) < 4*expected {
+		p.refuse(ShortGate, "the grid has %d drivers, but %s had %d", len(after.Grid), from, expected)
 	}
 }
 

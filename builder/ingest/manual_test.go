@@ -280,7 +280,7 @@ func TestReleasedWithoutASource(t *testing.T) {
 	d.source.down = &source.Fault{Kind: source.Unreachable, Err: context.DeadlineExceeded}
 	said := roundIn(t, whole, weekend)
 	place := assemble.BlockID{Year: 2024, GrandPrix: weekend, Block: assemble.Grid}
-	for _, grid := range [][]season.GridSlot{said.Grid, said.Grid[:10]} { // entered twice
+	for _, grid := range [][]season.GridSlot{said.Grid, said.Grid[:16]} { // entered twice
 		err := d.Enter(t.Context(), now, ingest.ManualEntry{Actor: "anna", Statements: []ingest.Statement{{BlockID: place, Entered: ingest.PartialRound{Grid: grid}}}})
 		if err != nil {
 			t.Fatal(err)

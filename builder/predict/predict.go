@@ -11,6 +11,7 @@ package predict
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gridcast/builder/season"
@@ -56,6 +57,15 @@ type Forecast struct {
 	Candidates []Candidate
 	Podium     [3]season.DriverID // Podium[0] is the picked winner; empty where there are fewer candidates
 	Basis      Basis
+}
+
+// Pickable returns why the forecast gives no pick, nil if it gives one.
+func (f *Forecast) Pickable() error {
+	if !slices.Contains(f.Podium[:], "") {
+		return nil
+	}
+	number := map[int]string{1: "one driver", 2: "two drivers"}[len(f.Candidates)]
+	return fmt.Errorf("no pick can be made of %s, because a podium has three", number)
 }
 
 // Candidate is a starter with chances in [0, 1].

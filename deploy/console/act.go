@@ -193,7 +193,11 @@ func (c *Console) apply(ctx context.Context, run *Run, plan *operator.Plan, befo
 			defer c.Operator.Hold()()
 		}
 		outcome, err := c.Operator.Build(ctx, builder.Request{At: c.Operator.Now(), Reason: answer.Unpublished, Progress: plan.Request.Progress})
-		if err != nil {
+		var unsettled *builder.UnsettledError
+		switch {
+		case outcome.Version > 0 && errors.As(err, &unsettled): // the notices on the page say it too
+			run.add(Event{Phase: Prepare, Text: err.Error()})
+		case err != nil:
 			return Event{}, fmt.Errorf("%s But it is not published: %w", answer.Text, err)
 		}
 		// The service may have noticed the action and published its effects before this build had its turn.

@@ -599,3 +599,25 @@ func TestTokenMustBeLong(t *testing.T) {
 		t.Errorf("got %v, want the least length of a token", err)
 	}
 }
+
+// Half a grid needs the force of its own confirmation. The round then has no pick, which the page shows in red.
+func TestTwoCarGrid(t *testing.T) {
+	w := newWorld(t)
+	w.silence()
+	w.set(time.Date(2024, 11, 23, 12, 0, 0, 0, time.UTC))
+	w.build("start")
+	grid := url.Values{"order": {"VER NOR"}, "reason": {"typo"}, "confirm": {"yes"}}
+	asked := w.asOperator("POST", "/facts/2024022/grid", grid)
+	if asked.StatusCode != http.StatusPreconditionRequired || !strings.Contains(asked.body, "but the São Paulo Grand Prix of 2024 had 20") ||
+		!strings.Contains(asked.body, "No pick can be made of two drivers") {
+		t.Fatalf("a grid of two is answered with %s %s, want that it is refused and gives no pick", asked.Status, asked.body)
+	}
+	grid.Set("force", "yes")
+	if r := w.wait("/facts/2024022/grid", grid); r.Last.Phase != console.Done {
+		t.Fatalf("the forced grid: %+v", r.Last)
+	}
+	w.set(w.weekend.StartsAt().Add(-30 * time.Minute))
+	if page := w.asOperator("GET", "/", nil, "Accept: text/html").body; !strings.Contains(page, "The Las Vegas Grand Prix of 2024 has no pick") {
+		t.Error("30 minutes before lights out the page does not say that there is no pick")
+	}
+}

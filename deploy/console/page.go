@@ -159,8 +159,11 @@ func (p *page) notices() {
 	}
 	for _, fact := range p.Sources.Missing {
 		section := "sources"
-		if fact.Code == almanac.ResultMissed {
+		switch fact.Code {
+		case almanac.ResultMissed:
 			section = "waiting"
+		case almanac.PickMissing:
+			section = "control"
 		}
 		add(true, section, "What to do: "+fact.Fix+".", "%s; overdue since %s UTC", sentence(fact.Text), clockTime(fact.Since))
 	}

@@ -372,6 +372,8 @@ func (o *Operator) pickToCome(ctx context.Context, archive *season.Archive, stat
 		return []string{"There is no pick: too few are known to take part."}
 	case err != nil:
 		return []string{said + "."}
+	case forecast.Pickable() != nil:
+		return []string{sentenceCase(forecast.Pickable().Error()) + "."}
 	}
 	names := make([]string, 3)
 	for i, d := range forecast.Podium {

@@ -182,7 +182,8 @@ func (s *Service) Build(ctx context.Context, request builder.Request) (builder.O
 	if baseErr := s.setPublished(ctx, outcome.Base); baseErr != nil {
 		return outcome, errors.Join(err, baseErr)
 	}
-	if err == nil && !outcome.Unchanged {
+	var unsettled *builder.UnsettledError
+	if (err == nil || errors.As(err, &unsettled)) && !outcome.Unchanged { // a pick that cannot be made holds up nothing else
 		s.log.Info("published", "version", outcome.Version, "reason", request.Reason,
 			"objects_written", outcome.ObjectsWritten, "objects_reused", outcome.ObjectsReused, "seconds", outcome.Seconds)
 		if s.jobs.Load() != nil { // earlier, Run triggers it
