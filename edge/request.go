@@ -98,7 +98,7 @@ func (r *request) read(ctx *fasthttp.RequestCtx, behindProxy bool) {
 // framing looks for forms that fasthttp accepts although another recipient might read them differently,
 // and take the end of the request for the start of another one (RFC 9112, section 11.2): an
 // HTTP version other than 1.0 and 1.1, a line that ends without CR, one that continues the line
-// before, and any Transfer-Encoding, and with it trailers, since no path wants a body. Such a
+// before, a second Origin, and any Transfer-Encoding, and with it trailers, since no path wants a body. Such a
 // request is not valid, and its connection must be closed. Last says that the client closes it:
 // fasthttp reads Connection as one word in lower case.
 func framing(ctx *fasthttp.RequestCtx) (valid, last bool) {
@@ -110,6 +110,7 @@ func framing(ctx *fasthttp.RequestCtx) (valid, last bool) {
 	if version := h.Protocol(); string(version) != "HTTP/1.1" && string(version) != "HTTP/1.0" {
 		return false, true
 	}
+	origins := 0
 	for rest := head; len(rest) > 0; {
 		end := bytes.IndexByte(rest, '\n')
 		if end < 1 || rest[end-1] != '\r' || rest[0] == ' ' || rest[0] == '\t' {
@@ -121,6 +122,10 @@ func framing(ctx *fasthttp.RequestCtx) (valid, last bool) {
 		switch {
 		case negotiate.EqualFold(name, "transfer-encoding"):
 			return false, true
+		case negotiate.EqualFold(name, "origin"):
+			if origins++; origins > 1 {
+				return false, true
+			}
 		case negotiate.EqualFold(name, "connection") && negotiate.Lists(value, "close"):
 			last = true
 		}
