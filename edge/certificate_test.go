@@ -88,12 +88,54 @@ func TestTLSResumption(t *testing.T) {
 	}
 }
 
-func writeCertificate(t testing.TB, certFile, keyFile string, serial int64) {
+// TestSessionEndsWithItsCertificate: a client with a session of the old certificate sees the new one, also if
+// both have the same private key.
+func TestSessionEndsWithItsCertificate(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	private := writeCertificate(t, cert, key, 1)
+	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.TLSCert, c.TLSKey = cert, key })
+	client := &tls.Config{InsecureSkipVerify: true, ServerName: "x", ClientSessionCache: tls.NewLRUClientSessionCache(1)}
+	connect := func() (serial int64, resumed bool) {
+		c, err := tls.Dial("tcp", w.listener.Addr().String(), client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, request("GET", "/healthz")); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := read(bufio.NewReader(c), "GET"); err != nil || r.StatusCode != http.StatusOK {
+			t.Fatalf("got %v, %v", r.Response, err)
+		}
+		return c.ConnectionState().PeerCertificates[0].SerialNumber.Int64(), c.ConnectionState().DidResume
+	}
+	connect()
+	if serial, resumed := connect(); serial != 1 || !resumed {
+		t.Fatalf("got certificate %d, resumed: %t, want 1, true", serial, resumed)
+	}
+	writeCertificateOf(t, private, cert, key, 2)
+	if serial, resumed := connect(); serial != 2 || resumed {
+		t.Errorf("the same private key: got certificate %d, resumed: %t, want 2, false", serial, resumed)
+	}
+	writeCertificate(t, cert, key, 3)
+	if serial, resumed := connect(); serial != 3 || resumed {
+		t.Errorf("another private key: got certificate %d, resumed: %t, want 3, false", serial, resumed)
+	}
+}
+
+func writeCertificate(t testing.TB, certFile, keyFile string, serial int64) *ecdsa.PrivateKey {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
+	writeCertificateOf(t, private, certFile, keyFile, serial)
+	return private
+}
+
+func writeCertificateOf(t testing.TB, private *ecdsa.PrivateKey, certFile, keyFile string, serial int64) {
+	t.Helper()
 	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {

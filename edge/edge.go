@@ -376,7 +376,7 @@ func (e *Edge) accepting(listener net.Listener, s *fasthttp.Server) (net.Listene
 // tlsConfig returns the TLS configuration. The certificate is loaded when the edge listens.
 func (e *Edge) tlsConfig() *tls.Config {
 	cfg := &tls.Config{
-		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return e.certificate.Load().get(hello) },
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return e.certificate.Load().get(), nil },
 		NextProtos:     []string{"http/1.1"},
 		MinVersion:     tls.VersionTLS12,
 		// Responses are short, so small first records would only cost more of them.
@@ -387,7 +387,8 @@ func (e *Edge) tlsConfig() *tls.Config {
 	without.SessionTicketsDisabled = true
 	cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		if slices.Contains(hello.SupportedVersions, tls.VersionTLS13) {
-			return nil, nil //nolint:nilnil // cfg itself
+			e.certificate.Load().get() // renews the keys of tickets; a resumption asks for no certificate
+			return nil, nil            //nolint:nilnil // cfg itself
 		}
 		return without, nil
 	}

@@ -148,9 +148,9 @@ func newCertificate(certFile, keyFile string, config *tls.Config, log *slog.Logg
 	return c, nil
 }
 
-// get implements tls.Config.GetCertificate. It checks the files in each handshake, which needs no
-// goroutine and costs far less than the handshake.
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+// get returns the current pair. The edge calls it in each handshake, also in one that resumes a session, which
+// needs no goroutine and costs far less than the handshake.
+func (c *certificate) get() *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -168,13 +168,14 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			c.log.Error("keys of session tickets not renewed, the last ones stay", "err", err)
 		}
 	}
-	return c.pair, nil
+	return c.pair
 }
 
 const secondsADay = 24 * 60 * 60
 
-// renewTickets derives the keys of session tickets from the certificate's private key and the
-// day. So edges with the same certificate resume one another's sessions, also after a restart,
+// renewTickets derives the keys of session tickets from the private key, the certificate and the
+// day. So edges with the same certificate resume one another's sessions, also after a restart, no
+// session outlives its certificate,
 // and the store holds no secret with which its readers could impersonate
 // the service. The edge makes tickets with today's key. It also accepts yesterday's, and
 // tomorrow's, from an edge whose clock is ahead.
@@ -186,7 +187,7 @@ func (c *certificate) renewTickets(now time.Time) error {
 	c.day = now.Unix() / secondsADay
 	var tickets [][32]byte
 	for _, day := range []int64{c.day, c.day - 1, c.day + 1} {
-		key, err := hkdf.Key(sha256.New, private, nil, fmt.Sprintf("gridcast session tickets %d", day), 32)
+		key, err := hkdf.Key(sha256.New, private, c.pair.Certificate[0], fmt.Sprintf("gridcast session tickets %d", day), 32)
 		if err != nil {
 			return fmt.Errorf("derive keys of session tickets: %w", err)
 		}
@@ -198,8 +199,7 @@ func (c *certificate) renewTickets(now time.Time) error {
 
 // expires returns the end of the certificate in use.
 func (c *certificate) expires() time.Time {
-	pair, _ := c.get(nil) // never fails
-	return pair.Leaf.NotAfter
+	return c.get().Leaf.NotAfter
 }
 
 func (c *certificate) load() error {
