@@ -125,8 +125,9 @@ func NewSender(o SenderOptions) (*Sender, error) {
 // outside refuses every address outside the public internet, by the special-purpose
 // registries of IANA: loopback, private, shared (100.64/10), link-local, multicast, unspecified,
 // documentation, benchmark, 6to4, Teredo; and all of IPv6 that is no global unicast, with IPv4 mapped
-// into it and NAT64.
-var outside = ssrf.New(ssrf.WithAnyPort())
+// into it and NAT64. Azure's machines reach the service with their credentials under 168.63.129.16, which no
+// registry lists.
+var outside = ssrf.New(ssrf.WithAnyPort(), ssrf.WithDeniedV4Prefixes(netip.MustParsePrefix("168.63.129.16/32")))
 
 // checkDial refuses an address that is about to be dialled.
 func (s *Sender) checkDial(network, address string) error {

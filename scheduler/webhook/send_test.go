@@ -100,13 +100,13 @@ var inward = map[string]string{
 	"unspecified 6": "::/128", "loopback 6": "::1/128", "IPv4-compatible": "::/96", "IPv4-mapped": "::ffff:0:0/96", "NAT64": "64:ff9b::/96",
 	"NAT64, local": "64:ff9b:1::/48", "discard": "100::/64", "Teredo": "2001::/32", "benchmark 6": "2001:2::/48",
 	"documentation 6": "2001:db8::/32", "6to4": "2002::/16", "documentation 6, new": "3fff::/20", "segment routing": "5f00::/16",
-	"unique local": "fc00::/7", "link-local 6": "fe80::/10", "site-local": "fec0::/10", "multicast 6": "ff00::/8",
+	"unique local": "fc00::/7", "host service of Azure": "168.63.129.16/32", "link-local 6": "fe80::/10", "site-local": "fec0::/10", "multicast 6": "ff00::/8",
 }
 
 // outward holds addresses of the public internet.
 var outward = []string{
 	"1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.0", "192.167.255.255",
-	"192.169.0.0", "198.17.255.255", "198.20.0.0", "223.255.255.255", "2606:4700:4700::1111", "2a00:1450:4001::1", "2400:cb00::1",
+	"192.169.0.0", "198.17.255.255", "198.20.0.0", "168.63.129.15", "168.63.129.17", "223.255.255.255", "2606:4700:4700::1111", "2a00:1450:4001::1", "2400:cb00::1",
 }
 
 func TestAddressesThatAreNotPublicAreRefused(t *testing.T) {
