@@ -1,76 +1,129 @@
 package snapshots
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"gridcast/snapshots/blob"
 )
 
-// Delta is one object that repeats all bodies first written in a version, so that an edge with the version
-// before reads them at once. It is the stored bytes of these bodies in the order of their entries, and nothing
-// else: the entries say where each body ends, and prove it by its hash. The objects of the entries stay the
-// truth, and a reader without the delta reads them instead.
+// Delta is one object that repeats all bodies first written in a version, so that an edge reads them at once.
+// It begins with a line of JSON, the list of its bodies. Their stored bytes follow in the same order. The
+// objects of the entries stay the truth: a reader checks each body by the hash in its entry, and reads the
+// objects if it does not get the delta.
 type Delta struct {
-	SHA256 string `json:"sha256"` // lower-case hex
-	Size   int64  `json:"size"`   // bytes
+	Version int64  `json:"version"`
+	SHA256  string `json:"sha256"` // lower-case hex
+	Size    int64  `json:"size"`   // bytes
+	Bodies  int    `json:"bodies"` // at least 2
 }
 
-func deltaKey(version int64) string { return fmt.Sprintf("%s%d", deltaFolder, version) }
-
-// delta returns the object with the delta. The version has none if the size is zero.
-func (m *Manifest) delta() Object { return Object{deltaKey(m.Version), m.Delta.SHA256, m.Delta.Size} }
-
-// firstWritten says whether the entry's object is first written in the version.
-func (e ManifestEntry) firstWritten(version int64) bool {
-	return strings.HasPrefix(e.Object, ObjectKey(version, e.Path))
+func (d Delta) object() Object {
+	return Object{fmt.Sprintf("%s%d", deltaFolder, d.Version), d.SHA256, d.Size}
 }
 
-// deltaOf returns the bytes of the delta for the variants of a draft. It returns nil without a base, because
-// readers without the version before need other bodies too, and nil for a single body.
-func (d *Draft) deltaOf(variants []Variant) []byte {
-	if d.Base.Empty() {
-		return nil
+func (d Delta) check() error {
+	if d.Version < 1 || len(d.SHA256) != 2*hashSize || d.Size < 0 || d.Size > maxDelta || d.Bodies < 2 {
+		return fmt.Errorf("delta of version %d: hash %q, size %d and %d bodies are impossible", d.Version, d.SHA256, d.Size, d.Bodies)
 	}
-	var delta []byte
-	bodies := 0
+	return nil
+}
+
+// deltaBody is a body in the first line of a delta.
+type deltaBody struct {
+	Object string `json:"object"` // store key, below the folder of the version's objects
+	Size   int64  `json:"size"`   // stored bytes
+}
+
+// encodeDelta returns the delta of a version and its bytes, or nil if the version has fewer than two new
+// bodies.
+func encodeDelta(version int64, variants []Variant) (Delta, []byte, error) {
+	var index []deltaBody
+	var bodies []byte
 	for _, v := range variants {
 		if !v.reused {
-			delta, bodies = append(delta, v.data...), bodies+1
+			index = append(index, deltaBody{strings.TrimPrefix(v.objectKey(version), objectsOf(version)), int64(len(v.data))})
+			bodies = append(bodies, v.data...)
 		}
 	}
-	if bodies < 2 {
-		return nil
+	if len(index) < 2 {
+		return Delta{}, nil, nil
 	}
-	return delta
+	line, err := json.Marshal(index)
+	if err != nil {
+		return Delta{}, nil, fmt.Errorf("delta of version %d: %w", version, err)
+	}
+	data := slices.Concat(line, []byte{'\n'}, bodies)
+	return Delta{version, Digest(data), int64(len(data)), len(index)}, data, nil
 }
 
-// readDelta returns the stored bytes of the missing bodies by their key. It returns none if the version has no delta, if
-// fewer than two of the missing bodies are in it, or if the stores do not have it whole.
-func (l loader) readDelta(ctx context.Context, stores []blob.Store, m *Manifest, missing []*Body) map[string][]byte {
-	wanted := 0
-	for _, b := range missing {
-		if b.Entry.firstWritten(m.Version) {
-			wanted++
+// decodeDelta returns the stored bytes of the bodies of a delta by their key.
+func decodeDelta(version int64, data []byte) (map[string][]byte, error) {
+	line, rest, _ := bytes.Cut(data, []byte{'\n'})
+	var index []deltaBody
+	if err := json.Unmarshal(line, &index); err != nil {
+		return nil, err
+	}
+	bodies := make(map[string][]byte, len(index))
+	for _, b := range index {
+		if b.Size < 0 || b.Size > int64(len(rest)) {
+			return nil, fmt.Errorf("%s: %d bytes, %d are left", b.Object, b.Size, len(rest))
+		}
+		bodies[objectsOf(version)+b.Object], rest = rest[:b.Size], rest[b.Size:]
+	}
+	return bodies, nil
+}
+
+// worthReading returns the deltas of which the given entries need at least half of the bodies.
+func worthReading(deltas []Delta, entries iter.Seq[ManifestEntry]) []Delta {
+	needed := map[int64]int{}
+	for e := range entries {
+		if version, ok := e.writtenIn(); ok {
+			needed[version]++
 		}
 	}
-	if m.Delta.Size == 0 || wanted < 2 {
-		return nil
-	}
-	var rest []byte
-	err := inAny(stores, func(s blob.Store) (err error) {
-		rest, err = m.delta().Read(ctx, s)
-		l.tick()
-		return err
+	return slices.DeleteFunc(slices.Clone(deltas), func(d Delta) bool { return 2*needed[d.Version] < d.Bodies })
+}
+
+// readDeltas returns the stored bytes of missing bodies by their key. It does not return a body whose delta
+// the stores do not have whole.
+func (l loader) readDeltas(ctx context.Context, stores []blob.Store, m *Manifest, missing []*Body) map[string][]byte {
+	deltas := worthReading(m.Deltas, func(yield func(ManifestEntry) bool) {
+		for _, b := range missing {
+			if !yield(b.Entry) {
+				return
+			}
+		}
 	})
-	if err != nil {
-		return nil // the objects of the entries have the same bytes
+	read := make([]map[string][]byte, len(deltas))
+	var group errgroup.Group
+	group.SetLimit(workers(l.workers))
+	for i, delta := range deltas {
+		group.Go(func() error {
+			return guard(func() error {
+				return inAny(stores, func(s blob.Store) error {
+					data, err := delta.object().Read(ctx, s)
+					l.tick()
+					if err == nil {
+						read[i], err = decodeDelta(delta.Version, data)
+					}
+					return err
+				})
+			})
+		})
 	}
+	_ = group.Wait() // the objects of the entries have the same bytes
 	bodies := map[string][]byte{}
-	for _, e := range m.Entries {
-		if object := e.object(); e.firstWritten(m.Version) && object.Size <= int64(len(rest)) {
-			bodies[object.Key], rest = rest[:object.Size], rest[object.Size:]
+	for i := range read {
+		for key, data := range read[i] {
+			bodies[key] = data
 		}
 	}
 	return bodies

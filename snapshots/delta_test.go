@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"path"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -79,40 +82,49 @@ func TestDelta(t *testing.T) {
 	}
 }
 
-// The first version and a version with one new body have no delta. A rollback has none either, and a version
-// with equal documents costs a reader the pointer and the manifest.
-func TestWithoutDelta(t *testing.T) {
-	inner := memblob.New(memblob.Strict(t, snapshots.Immutable))
+// reader counts the reads of a store by the folder of the object.
+func reader(inner blob.Store) (store blob.Store, take func() map[string]int) {
 	var mu sync.Mutex
-	reads := 0
-	s := faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
+	reads := map[string]int{}
+	store = faultblob.Wrap(inner, func(_ context.Context, call faultblob.Call) faultblob.Fate {
 		mu.Lock()
 		defer mu.Unlock()
-		if call.Op == faultblob.Get {
-			reads++
+		if folder := path.Dir(call.Key); call.Op == faultblob.Get {
+			reads[strings.SplitN(folder, "/", 2)[0]]++
 		}
 		return faultblob.Fate{}
 	})
-	open := func(before *snapshots.Version, want int) *snapshots.Version {
+	return store, func() map[string]int {
+		mu.Lock()
+		defer mu.Unlock()
+		defer clear(reads)
+		return maps.Clone(reads)
+	}
+}
+
+// A version costs an edge few reads: of the pointer, which is in no folder, of manifests, deltas and objects.
+func TestReadsOfAnEdge(t *testing.T) {
+	inner := memblob.New(memblob.Strict(t, snapshots.Immutable))
+	s, take := reader(inner)
+	open := func(what string, before *snapshots.Version, want map[string]int) *snapshots.Version {
 		t.Helper()
-		reads = 0
+		take()
 		v, err := snapshots.Open(t.Context(), s, before)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if before != nil && reads != want {
-			t.Errorf("version %d took %d reads, want %d", v.Pointer.Version, reads, want)
-		}
-		if v.Manifest.Delta != (snapshots.Delta{}) {
-			t.Errorf("version %d has the delta %+v, want none", v.Pointer.Version, v.Manifest.Delta)
+		if diff := cmp.Diff(want, take()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 		return v
 	}
 	all := decades()
 	publish(t, inner, all)
-	v := open(nil, 0)
-	publish(t, inner, all.with(bodies{"drivers": "one body"}))
-	v = open(v, 3)
+	v := open("an edge without a copy", nil, map[string]int{".": 1, "manifests": 1 + 8 + 4, "deltas": 1})
+
+	all = all.with(bodies{"drivers": "one body"})
+	publish(t, inner, all)
+	v = open("a version with one new body has no delta", v, map[string]int{".": 1, "manifests": 1, "objects": 1})
 
 	d := draftOf(loadBase(t, inner), nil)
 	for _, e := range d.Base.Manifest.Entries {
@@ -123,19 +135,47 @@ func TestWithoutDelta(t *testing.T) {
 	if _, err := p.Publish(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	v = open(v, 2)
+	v = open("a version with the same documents", v, map[string]int{".": 1, "manifests": 1})
 
 	publish(t, inner, all.with(verified("then")))
-	then, err := snapshots.Open(t.Context(), inner, v)
-	if err != nil {
+	publish(t, inner, all.with(verified("now")))
+	open("two versions with seven new bodies each", v, map[string]int{".": 1, "manifests": 1, "deltas": 1})
+	open("an edge without a copy, some versions later", nil, map[string]int{".": 1, "manifests": 1 + 8 + 4, "deltas": 2})
+
+	rollback(t, inner, 3)
+	open("an edge that serves the version of a rollback", v, map[string]int{".": 1, "manifests": 1})
+	for version := range int64(6) {
+		if found, err := snapshots.Verify(t.Context(), inner, version+1, nil); err != nil || len(found.Faults) > 0 {
+			t.Errorf("verify version %d: %v, %v", version+1, found.Faults, err)
+		}
+	}
+}
+
+// A manifest drops a delta when most of its bodies are old. Prune removes the delta with the last version that
+// names it.
+func TestDeltaIsDropped(t *testing.T) {
+	inner := memblob.New()
+	for _, what := range []string{"first", "second", "third"} {
+		publish(t, inner, decades().with(verified(what)))
+	}
+	var got []int64
+	for _, delta := range loadBase(t, inner).Manifest.Deltas {
+		got = append(got, delta.Version)
+	}
+	if diff := cmp.Diff([]int64{1, 3}, got); diff != "" {
+		t.Errorf("deltas of version 3 (-want +got):\n%s", diff)
+	}
+	if _, err := snapshots.Prune(t.Context(), inner, 1, time.Now().Add(48*time.Hour), false); err != nil {
 		t.Fatal(err)
 	}
-	if then.Manifest.Delta.Size == 0 {
-		t.Error("a version with seven new bodies has no delta")
+	left := map[string]bool{}
+	for info, err := range inner.List(t.Context(), "deltas/") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		left[info.Key] = true
 	}
-	rollback(t, inner, 3)
-	open(v, 2) // an edge that still serves version 3 has all bodies
-	if found, err := snapshots.Verify(t.Context(), inner, 4, nil); err != nil || len(found.Faults) > 0 {
-		t.Errorf("verify version 4 with its delta: %v, %v", found.Faults, err)
+	if diff := cmp.Diff(map[string]bool{"deltas/1": true, "deltas/3": true}, left); diff != "" {
+		t.Errorf("deltas after prune (-want +got):\n%s", diff)
 	}
 }

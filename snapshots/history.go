@@ -221,7 +221,7 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	if err != nil {
 		return Receipt{}, err
 	}
-	m.Version, m.Base, m.BaseManifest, m.RollbackOf, m.Delta = version, h.Pointer.Version, h.Pointer.Manifest, to, Delta{}
+	m.Version, m.Base, m.BaseManifest, m.RollbackOf = version, h.Pointer.Version, h.Pointer.Manifest, to
 	m.Builder, m.Reason, m.BuiltAt = builder, reason, now
 	m.Missing = h.Manifests[h.Pointer.Version].Missing // the archive stays
 	next, _, err := p.putManifest(ctx, m, nil)
@@ -255,7 +255,7 @@ func (p *Publisher) Republish(ctx context.Context, m Manifest, above int64, old 
 	if err != nil {
 		return 0, err
 	}
-	m.Version, m.Delta = version, Delta{}
+	m.Version = version
 	next, _, err := p.putManifest(ctx, m, nil)
 	if err != nil {
 		return 0, err

@@ -10,7 +10,7 @@
 //	manifests/parts/…         entries that manifests share, created once
 //	derived/…                 documents that builders derive in advance, created once
 //	objects/<n>/<path>.json   bodies first written in version n, larger ones as .json.gz, created once
-//	deltas/<n>                all bodies first written in version n once more, as one object
+//	deltas/<n>                all bodies first written in version n once more, in one object
 //	bulk/<n>/<year>.zip       downloads of whole seasons, first written in version n, created once
 //
 // A builder calls LoadBase, fills a Draft and calls Publisher.Publish; after ErrBaseChanged it starts over.
@@ -110,9 +110,11 @@ type Manifest struct {
 	State json.RawMessage `json:"state,omitzero"`
 	// Bulk are the downloads of whole seasons, by ascending year. They are not entries, because edges
 	// do not hold them in memory and each is made from documents of an earlier version.
-	Bulk    []Bulk          `json:"bulk,omitzero"`
-	Parts   []Part          `json:"parts,omitzero"`
-	Delta   Delta           `json:"delta,omitzero"`
+	Bulk  []Bulk `json:"bulk,omitzero"`
+	Parts []Part `json:"parts,omitzero"`
+	// Deltas are the deltas of which this version still has at least half of the bodies, by ascending
+	// version, so that an edge without a copy needs few reads.
+	Deltas  []Delta         `json:"deltas,omitzero"`
 	Entries []ManifestEntry `json:"entries"` // by ascending path; in the store, those that differ from every part
 }
 
@@ -197,6 +199,13 @@ func (e ManifestEntry) object() Object {
 	return Object{e.Object, e.SHA256, e.Size}
 }
 
+// writtenIn returns the version in which the object was first written.
+func (e ManifestEntry) writtenIn() (int64, bool) {
+	number, _, ok := strings.Cut(strings.TrimPrefix(e.Object, objectFolder), "/")
+	version, err := strconv.ParseInt(number, 10, 64)
+	return version, ok && err == nil
+}
+
 // read reads the identity and checks it.
 func (e ManifestEntry) read(ctx context.Context, store blob.Store) ([]byte, error) {
 	data, err := e.object().Read(ctx, store)
@@ -207,7 +216,7 @@ func (e ManifestEntry) read(ctx context.Context, store blob.Store) ([]byte, erro
 }
 
 // Objects yields every object that the version is made of, except its manifest: parts of the manifest,
-// delta, downloads, then the objects of the entries.
+// deltas, downloads, then the objects of the entries.
 func (m *Manifest) Objects() iter.Seq[Object] {
 	return func(yield func(Object) bool) {
 		for _, part := range m.Parts {
@@ -215,8 +224,10 @@ func (m *Manifest) Objects() iter.Seq[Object] {
 				return
 			}
 		}
-		if m.Delta.Size > 0 && !yield(m.delta()) {
-			return
+		for _, d := range m.Deltas {
+			if !yield(d.object()) {
+				return
+			}
 		}
 		for _, b := range m.Bulk {
 			if !yield(b.object()) {
@@ -277,8 +288,10 @@ func (m *Manifest) check(version int64) error {
 			return fmt.Errorf("entry %s: %w", e.Path, err)
 		}
 	}
-	if d := m.Delta; d != (Delta{}) && (len(d.SHA256) != 2*hashSize || d.Size <= 0 || d.Size > maxDelta) {
-		return fmt.Errorf("delta: hash %q and size %d are impossible", d.SHA256, d.Size)
+	for _, d := range m.Deltas {
+		if err := d.check(); err != nil {
+			return err
+		}
 	}
 	for i, b := range m.Bulk {
 		if err := b.check(); err != nil || i > 0 && m.Bulk[i-1].Year >= b.Year {
@@ -337,8 +350,11 @@ func ManifestKey(version int64) string { return fmt.Sprintf("%s%d.json", manifes
 
 // ObjectKey is the store key of a body that is first written in version.
 func ObjectKey(version int64, path string) string {
-	return fmt.Sprintf("%s%d/%s.json", objectFolder, version, path)
+	return objectsOf(version) + path + ".json"
 }
+
+// objectsOf is the folder of the bodies that are first written in version.
+func objectsOf(version int64) string { return fmt.Sprintf("%s%d/", objectFolder, version) }
 
 // Immutable says whether key is created once and never replaced. That holds for claims, manifests, objects,
 // deltas, downloads, archives, and the files of the ledger, the audit log and the facts; not for the pointer, the

@@ -152,7 +152,15 @@ func (p *Publisher) publish(ctx context.Context, d Draft) (Receipt, error) {
 	// number that nobody uses again. Prune removes them a day later.
 
 	// Upload the manifest and the delta, and read them back.
-	next, files, err := p.putManifest(ctx, d.manifest(version, variants), d.deltaOf(variants))
+	m := d.manifest(version, variants)
+	delta, deltaBytes, err := encodeDelta(version, variants)
+	if err != nil {
+		return Receipt{}, err
+	}
+	if deltaBytes != nil {
+		m.Deltas = append(m.Deltas, delta)
+	}
+	next, files, err := p.putManifest(ctx, m, deltaBytes)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -360,12 +368,9 @@ func (p *Publisher) create(ctx context.Context, key string, data []byte) error {
 	return nil
 }
 
-// putManifest stores the manifest with the delta, if that is not nil, and reads the new files back. It returns
+// putManifest stores the manifest, and the last of its deltas if delta is not nil, and reads the new files back. It returns
 // the pointer to the manifest and the new files of the manifest by key.
 func (p *Publisher) putManifest(ctx context.Context, m Manifest, delta []byte) (Pointer, map[string][]byte, error) {
-	if delta != nil {
-		m.Delta = Delta{SHA256: Digest(delta), Size: int64(len(delta))}
-	}
 	if err := m.check(m.Version); err != nil {
 		return Pointer{}, nil, fmt.Errorf("manifest of version %d: %w", m.Version, err)
 	}
@@ -393,7 +398,7 @@ func (p *Publisher) putManifest(ctx context.Context, m Manifest, delta []byte) (
 	group, groupCtx = errgroup.WithContext(ctx)
 	group.Go(func() error { return put(groupCtx, own) }) // after the parts, because its readers need them
 	if delta != nil {
-		group.Go(func() error { return put(groupCtx, file{deltaKey(m.Version), delta}) })
+		group.Go(func() error { return put(groupCtx, file{m.Deltas[len(m.Deltas)-1].object().Key, delta}) })
 	}
 	if err := group.Wait(); err != nil {
 		return Pointer{}, nil, err

@@ -108,7 +108,7 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 		bodies[i] = &Body{Entry: e, Encoded: map[string][]byte{}}
 		missing = append(missing, bodies[i])
 	}
-	delta := l.readDelta(ctx, stores, &manifest, missing)
+	deltas := l.readDeltas(ctx, stores, &manifest, missing)
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(workers(l.workers))
 	unpackers := make(chan *codec, runtime.GOMAXPROCS(0)) // few, because each takes memory
@@ -119,7 +119,7 @@ func (l loader) load(ctx context.Context, pointer Pointer, stores ...blob.Store)
 	}
 	for _, body := range missing {
 		// A panic in this goroutine would end the program: the recovery of a follower is in another one.
-		group.Go(func() error { return guard(func() error { return l.read(groupCtx, stores, body, delta, unpackers) }) })
+		group.Go(func() error { return guard(func() error { return l.read(groupCtx, stores, body, deltas, unpackers) }) })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("load version %d: %w", pointer.Version, err)
@@ -142,10 +142,10 @@ func (v *Version) body(e ManifestEntry) (*Body, bool) {
 	return b, ok && b.Entry.equal(e)
 }
 
-// read takes the object of a body from the delta, or reads it, and unpacks it if it is packed.
-func (l loader) read(ctx context.Context, stores []blob.Store, body *Body, delta map[string][]byte, unpackers chan *codec) (err error) {
+// read takes the object of a body from the deltas, or reads it, and unpacks it if it is packed.
+func (l loader) read(ctx context.Context, stores []blob.Store, body *Body, deltas map[string][]byte, unpackers chan *codec) (err error) {
 	object := body.Entry.object()
-	data := bytes.Clone(delta[object.Key]) // so that one body does not keep the whole delta in memory
+	data := bytes.Clone(deltas[object.Key]) // so that one body does not keep its whole delta in memory
 	if int64(len(data)) != object.Size || Digest(data) != object.SHA256 {
 		err = inAny(stores, func(s blob.Store) (err error) {
 			data, err = object.Read(ctx, s)
