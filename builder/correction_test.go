@@ -3,6 +3,7 @@ package builder_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
@@ -43,12 +44,19 @@ type shown struct {
 	Year, All wire.Accuracy
 }
 
-func (w *weekend) shown() shown {
+// open returns the published version.
+func (w *weekend) open() *snapshots.Version {
 	w.t.Helper()
 	v, err := snapshots.Open(w.t.Context(), w.store, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return v
+}
+
+func (w *weekend) shown() shown {
+	w.t.Helper()
+	v := w.open()
 	s := shown{Standings: map[string]float64{}, Teams: map[string]float64{}}
 	for _, e := range decode[[]wire.CalendarEntry](w.t, v, "calendar/2024") {
 		if e.SessionKey == austriaKey {
@@ -126,6 +134,23 @@ func TestCorrectionsWeeksLater(t *testing.T) {
 	build(t, b, weeks)
 	corrected := w.shown()
 	w.wantShown("corrected", corrected, frozen, wire.Result{Winner: "VER", Podium: wire.Podium{P1: "VER", P2: "HUL", P3: "PER"}}, true)
+	var after []wire.ResultRow
+	for _, record := range decode[[]wire.ResultRecord](t, w.open(), "results/2024") {
+		if record.SessionKey == austriaKey {
+			after = record.Race
+		}
+	}
+	rows := map[string]string{}
+	for _, row := range after {
+		rows[row.Driver] = fmt.Sprintf("P%d %s %d+%d+%d", row.Position, row.Status, row.TimeMS, row.GapMS, row.GapLaps)
+	}
+	for driver, want := range map[string]string{ // Russell won in 5062798 ms
+		"VER": "P1 classified 5100051+0+0", "HUL": "P2 classified 0+16835+0", "RUS": "P0 disqualified 0+0+0", "BOT": "P12 classified 0+0+1",
+	} {
+		if rows[driver] != want {
+			t.Errorf("/results after the correction: %s is %q, want %q", driver, rows[driver], want)
+		}
+	}
 	for code, want := range map[string]float64{"RUS": -25, "PIA": -18, "SAI": -15, "HAM": -12, "VER": 25 - 10, "HUL": 18 - 8, "BOT": 0} {
 		if got := corrected.Standings[code] - asRun.Standings[code]; got != want {
 			t.Errorf("the correction moves the points of %s by %v, want %v", code, got, want)

@@ -18,8 +18,9 @@ func Rows(results []season.Result) []ledger.Row {
 	return rows
 }
 
-// Whole returns the rows with the details that a source has of the same drivers. Times and gaps come only
-// from rows with the same place in both: after a penalty, the source's belong to another classification.
+// Whole returns the rows with their missing details from a source, by driver. A detail that a row has stays.
+// Times and gaps come only from rows with the same place in both: after a penalty, the source's belong to
+// another classification.
 func (r *Round) Whole(rows []ledger.Row, source []season.Result) []ledger.Row {
 	of := map[season.DriverID][]*season.Result{} // several of a driver with several cars
 	for i := range source {
@@ -35,45 +36,35 @@ func (r *Round) Whole(rows []ledger.Row, source []season.Result) []ledger.Row {
 	})
 	var winner *season.Result
 	for _, row := range order {
-		row.Details = ledger.Details{}
+		var add ledger.Details
 		if entry := r.Facts.Entry(row.Driver); entry != nil {
-			row.Number = entry.Number
+			add.Number = entry.Number
 		}
-		known := of[row.Driver]
-		if len(known) == 0 {
-			continue
+		if known := of[row.Driver]; len(known) > 0 {
+			result := known[0]
+			of[row.Driver] = known[1:]
+			add.Grid, add.Laps = result.Grid, &result.Laps
+			switch agreed := result.Position == row.Position; {
+			case row.Position == 0:
+				add.Status, add.Reason = result.Outcome, result.Reason
+			case !agreed:
+			case row.Position == 1 && winner == nil:
+				winner, add.TimeMS = result, result.Time.Milliseconds()
+			case winner == nil || winner.Time == 0:
+			case result.Time >= winner.Time:
+				add.GapMS = (result.Time - winner.Time).Milliseconds()
+			case winner.Laps > result.Laps:
+				add.GapLaps = winner.Laps - result.Laps
+			}
 		}
-		result := known[0]
-		of[row.Driver] = known[1:]
-		row.Grid, row.Laps = result.Grid, &result.Laps
-		switch agreed := result.Position == row.Position; {
-		case row.Position == 0:
-			row.Status, row.Reason = result.Outcome, result.Reason
-		case !agreed:
-		case row.Position == 1 && winner == nil:
-			winner, row.TimeMS = result, result.Time.Milliseconds()
-		case winner == nil || winner.Time == 0:
-		case result.Time >= winner.Time:
-			row.GapMS = (result.Time - winner.Time).Milliseconds()
-		case winner.Laps > result.Laps:
-			row.GapLaps = winner.Laps - result.Laps
+		d := &row.Details
+		d.Number, d.Status, d.Grid, d.Laps = cmp.Or(d.Number, add.Number), cmp.Or(d.Status, add.Status), cmp.Or(d.Grid, add.Grid), cmp.Or(d.Laps, add.Laps)
+		d.Reason = cmp.Or(d.Reason, add.Reason)
+		if d.TimeMS == 0 && d.GapMS == 0 && d.GapLaps == 0 {
+			d.TimeMS, d.GapMS, d.GapLaps = add.TimeMS, add.GapMS, add.GapLaps
 		}
 	}
 	return whole
-}
-
-// fill sets the missing details of the rows from whole, which has the same rows.
-func fill(rows, whole []ledger.Row) []ledger.Row {
-	filled := slices.Clone(rows)
-	for i := range filled {
-		d, w := &filled[i].Details, whole[i].Details
-		d.Number, d.Status, d.Grid, d.Laps = cmp.Or(d.Number, w.Number), cmp.Or(d.Status, w.Status), cmp.Or(d.Grid, w.Grid), cmp.Or(d.Laps, w.Laps)
-		d.Reason = cmp.Or(d.Reason, w.Reason)
-		if d.TimeMS == 0 && d.GapMS == 0 && d.GapLaps == 0 {
-			d.TimeMS, d.GapMS, d.GapLaps = w.TimeMS, w.GapMS, w.GapLaps
-		}
-	}
-	return filled
 }
 
 // Podium returns the drivers on the first three places. Of a shared place it returns the first in

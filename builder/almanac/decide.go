@@ -113,8 +113,8 @@ func (r *Round) Correct(rows, sprint []ledger.Row, reason string) ([]ledger.Even
 	if sprint == nil && (r.Result == nil || r.Result.Sprint == nil) {
 		sprint = r.SourceSprint() // from now on it counts as published
 	}
-	e := r.Record.Verify(fill(rows, r.Whole(rows, r.Facts.Results)), r.Start, reason)
-	e.Result.Sprint = fill(sprint, r.Whole(sprint, r.Facts.SprintResults))
+	e := r.Record.Verify(r.Whole(rows, r.Facts.Results), r.Start, reason)
+	e.Result.Sprint = r.Whole(sprint, r.Facts.SprintResults)
 	return []ledger.Event{e}, nil
 }
 

@@ -2,6 +2,7 @@ package almanac_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,5 +86,29 @@ func TestCorrectionAheadOfTheSource(t *testing.T) {
 		`{"driver":"george-russell","team":"mercedes","number":63}]`
 	if strings.TrimSpace(string(text)) != want {
 		t.Errorf("got %s, want %s", text, want)
+	}
+}
+
+// The details of a verified row stay when the source changes them; a missing one comes from the source.
+func TestVerifiedDetailsStay(t *testing.T) {
+	w := almanactest.New(t, almanactest.Opened)
+	r := w.Round(almanactest.BelgiumOver, almanactest.Belgium)
+	rows := r.Whole(almanac.Rows(r.Facts.Results), r.Facts.Results)
+	later := slices.Clone(r.Facts.Results)
+	for i := range later {
+		later[i].Reason, later[i].Laps = "Illness", 1
+	}
+	for i := range rows {
+		if rows[i].Driver == "george-russell" {
+			rows[i].Reason = ""
+		}
+	}
+	for _, row := range r.Whole(rows, later) {
+		switch {
+		case row.Driver == "guanyu-zhou" && (row.Reason != "Hydraulics" || *row.Laps != 5):
+			t.Errorf("Zhou retired after %d laps because of %q, want what was verified", *row.Laps, row.Reason)
+		case row.Driver == "george-russell" && row.Reason != "Illness":
+			t.Errorf("Russell has the reason %q, want the source's", row.Reason)
+		}
 	}
 }

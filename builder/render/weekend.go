@@ -33,8 +33,8 @@ func resultsOf(a *almanac.Almanac, session int64) []wire.ResultRecord {
 	return []wire.ResultRecord{resultRecord(y, r)}
 }
 
-// resultRecord renders a verified result. While the source differs from it, the record comes from the
-// ledger alone, because the source's details belong to another classification.
+// resultRecord renders a verified result with the details that were verified. The source adds details that were
+// unknown then, unless it differs: its details belong to another classification.
 func resultRecord(y *almanac.Year, r *almanac.Round) wire.ResultRecord {
 	race, sprint := r.Result.Rows, r.Sprint()
 	differs := r.Differs()

@@ -95,12 +95,13 @@ func (u Ruling) Empty() bool { return len(u.Disqualified) == 0 && len(u.Penaltie
 
 // Apply returns the classification of a session after the ruling. Disqualified drivers go to the end
 // without place and points, drivers with a penalty to the place of their new time, and the others
-// move up.
+// move up. Gaps are measured from the new winner, as far as the times are known.
 //
 // Points go by place as in the classification before. If its award of points or the times are
 // unknown, Apply returns an error.
 func (u Ruling) Apply(s Session) ([]ledger.Row, error) {
-	order, rest, err := split(s.Counts())
+	before := s.Round.Whole(s.Counts(), s.Results())
+	order, rest, err := split(before)
 	if err != nil {
 		return nil, fmt.Errorf("rule on %s: %w", s, err)
 	}
@@ -120,7 +121,37 @@ func (u Ruling) Apply(s Session) ([]ledger.Row, error) {
 		rest = append(rest, out)
 	}
 	points.give(order)
-	return placed(append(order, rest...)), nil
+	after := placed(append(order, rest...))
+	u.giveGaps(after[:len(order)], before)
+	return after, nil
+}
+
+// giveGaps sets the time of the winner, and each other driver's gap to it. before has the times and gaps without
+// the penalties. A driver whose time is unknown gets no gap.
+func (u Ruling) giveGaps(order, before []ledger.Row) {
+	times, laps := make(map[season.DriverID]int64), make(map[season.DriverID]int)
+	var winner int64
+	for _, row := range before {
+		laps[row.Driver] = row.GapLaps
+		switch {
+		case row.Position == 1:
+			winner = row.TimeMS
+			times[row.Driver] = winner + u.Penalties[row.Driver].Milliseconds()
+		case row.GapMS > 0 && winner > 0:
+			times[row.Driver] = winner + row.GapMS + u.Penalties[row.Driver].Milliseconds()
+		}
+	}
+	for i := range order {
+		row, first := &order[i], order[0].Driver
+		switch lapped := laps[row.Driver] - laps[first]; {
+		case i == 0:
+			row.TimeMS = times[first]
+		case lapped > 0:
+			row.GapLaps = lapped
+		case times[first] > 0 && times[row.Driver] > 0:
+			row.GapMS = times[row.Driver] - times[first]
+		}
+	}
 }
 
 // placed clears the details that belong to the former places: times and gaps, and the status of a

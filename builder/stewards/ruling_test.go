@@ -76,6 +76,32 @@ func TestDisqualificationAsItHappened(t *testing.T) {
 	}
 }
 
+// After a ruling every gap is measured from the new winner, with the penalties.
+func TestGapsAfterARuling(t *testing.T) {
+	w := almanactest.New(t, almanactest.Opened)
+	r := w.Round(almanactest.BelgiumOver, almanactest.Belgium)
+	rows, err := stewards.Ruling{
+		Disqualified: []season.DriverID{"lewis-hamilton"}, Penalties: map[season.DriverID]time.Duration{"charles-leclerc": time.Second},
+	}.Apply(stewards.Session{Round: r})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const winner = 4797566 + 647 // Piastri was 647 ms behind Hamilton, Leclerc 8023 ms, Verstappen 8700 ms
+	want := map[season.DriverID]ledger.Details{
+		"oscar-piastri":   {TimeMS: winner},
+		"max-verstappen":  {GapMS: 8700 - 647},
+		"charles-leclerc": {GapMS: 8023 + 1000 - 647},
+		"lewis-hamilton":  {Status: season.Disqualified},
+	}
+	for _, row := range rows {
+		details, ok := want[row.Driver]
+		got := ledger.Details{TimeMS: row.TimeMS, GapMS: row.GapMS, Status: row.Status}
+		if ok && got != details {
+			t.Errorf("%s: got %+v, want %+v", row.Driver, got, details)
+		}
+	}
+}
+
 func TestTimePenalty(t *testing.T) {
 	w := almanactest.New(t, almanactest.Opened)
 	r := w.Round(almanactest.BelgiumOver, almanactest.Belgium)
