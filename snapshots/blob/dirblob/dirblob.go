@@ -46,6 +46,7 @@ type Store struct {
 	root     string
 	readOnly bool
 	writing  chan struct{} // holds one token for the writer of this process that may take @lock
+	patience time.Duration // for @lock
 	read     atomic.Bool   // an object was read from it
 }
 
@@ -90,7 +91,7 @@ func open(root string) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store dir:%s: %w", root, err)
 	}
-	return &Store{root: absolute, writing: make(chan struct{}, 1)}, nil
+	return &Store{root: absolute, writing: make(chan struct{}, 1), patience: lockTime}, nil
 }
 
 // String names the store.
@@ -199,7 +200,33 @@ func (s *Store) Swap(ctx context.Context, key string, old blob.Tag, data []byte)
 	return tagOf(data), nil
 }
 
+// swap writes the new bytes before it takes the lock, so that a process that is stopped at a random instant
+// hardly ever holds it.
 func (s *Store) swap(ctx context.Context, path string, old blob.Tag, data []byte) error {
+	if s.readOnly {
+		return errReadOnly
+	}
+	fresh, err := s.named()
+	if err != nil {
+		return err
+	}
+	if err = fresh.write(data); err == nil {
+		err = s.rename(ctx, fresh, path, old)
+	}
+	if err != nil {
+		fresh.discard()
+		return err
+	}
+	_ = fresh.Close()
+	if err := syncFolder(filepath.Dir(path)); err != nil {
+		// The new bytes are visible, but may not survive a crash.
+		return errors.Join(blob.ErrUnknown, err)
+	}
+	return nil
+}
+
+// rename gives a complete file the name of the object with the tag old.
+func (s *Store) rename(ctx context.Context, fresh *newFile, path string, old blob.Tag) error {
 	unlock, err := s.lock(ctx)
 	if err != nil {
 		return err
@@ -212,23 +239,7 @@ func (s *Store) swap(ctx context.Context, path string, old blob.Tag, data []byte
 	if err != nil {
 		return err
 	}
-	fresh, err := s.named()
-	if err != nil {
-		return err
-	}
-	if err = fresh.write(data); err == nil {
-		err = os.Rename(fresh.Name(), path)
-	}
-	if err != nil {
-		fresh.discard()
-		return err
-	}
-	_ = fresh.Close()
-	if err := syncFolder(filepath.Dir(path)); err != nil {
-		// The new bytes are visible, but may not survive a crash.
-		return errors.Join(blob.ErrUnknown, err)
-	}
-	return nil
+	return os.Rename(fresh.Name(), path)
 }
 
 // Delete implements blob.Store. Folders that become empty go too.
@@ -333,14 +344,20 @@ const (
 	longestWait  = 50 * time.Millisecond
 )
 
+// lockTime is the longest wait for the lock, which a writer needs for some milliseconds.
+const lockTime = 30 * time.Second
+
 // lock waits for the lock of the store and returns the function that releases it. The kernel
 // releases it too when the process dies, but not while the process is stopped: then the wait ends with
-// ctx, and its error names the file.
+// ctx or after lockTime, and its error names the file.
 func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	if s.readOnly {
 		return nil, errReadOnly
 	}
 	name := filepath.Join(s.root, lockFile)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.patience,
+		fmt.Errorf("nothing was written, because a process has held it for %v, perhaps a stopped one: fuser -v %s shows it", s.patience, name))
+	defer cancel()
 	select {
 	case s.writing <- struct{}{}:
 	case <-ctx.Done():

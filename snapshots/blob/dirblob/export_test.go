@@ -1,6 +1,10 @@
 package dirblob
 
-import "gridcast/snapshots/blob"
+import (
+	"time"
+
+	"gridcast/snapshots/blob"
+)
 
 var ErrUnchanged = errUnchanged
 
@@ -15,3 +19,6 @@ func (w *Watched) Look() (blob.Object, error) { return w.read() }
 
 // Close does the work at the end of a Watch.
 func (w *Watched) Close() { w.close() }
+
+// SetPatience sets the longest wait for the lock.
+func (s *Store) SetPatience(d time.Duration) { s.patience = d }

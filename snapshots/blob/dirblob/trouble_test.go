@@ -2,8 +2,11 @@ package dirblob_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	mathrand "math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -224,5 +227,102 @@ func TestLockHeldByAnother(t *testing.T) {
 	}
 	if _, err := s.Swap(t.Context(), "a", tag, []byte("two")); err != nil {
 		t.Errorf("swap when the lock is free: %v", err)
+	}
+}
+
+// TestBesideAStoppedWriter stops a writing process at random instants. Another writer succeeds, or fails
+// soon if the stopped one holds the lock, although nothing tells it to stop.
+func TestBesideAStoppedWriter(t *testing.T) {
+	if root := os.Getenv("DIRBLOB_WRITER"); root != "" {
+		s := open(t, root)
+		for old := blob.Tag(""); ; {
+			tag, err := s.Swap(context.Background(), "theirs", old, []byte(rand.Text()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			old = tag
+		}
+	}
+	root := t.TempDir()
+	s := open(t, root)
+	s.SetPatience(100 * time.Millisecond)
+	tag, err := s.Create(t.Context(), "ours", []byte("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer := exec.Command(os.Args[0], "-test.run=^TestBesideAStoppedWriter$")
+	writer.Env = append(os.Environ(), "DIRBLOB_WRITER="+root)
+	if err := writer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = writer.Process.Kill(); _ = writer.Wait() })
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if _, err := s.Get(t.Context(), "theirs", 100); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the other process has written nothing for a minute")
+		}
+	}
+	refused := 0
+	for range 60 {
+		if err := writer.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		next, err := s.Swap(t.Context(), "ours", tag, []byte(rand.Text()))
+		switch {
+		case err == nil:
+			tag = next
+		case strings.Contains(err.Error(), "@lock"):
+			refused++
+		default:
+			t.Fatal(err)
+		}
+		if err := writer.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(mathrand.IntN(3000)) * time.Microsecond)
+	}
+	t.Logf("the stopped writer held the lock in %d of 60 trials", refused)
+	s.SetPatience(time.Minute)
+	if _, err := s.Swap(t.Context(), "ours", tag, []byte("last")); err != nil {
+		t.Errorf("when both run: %v", err)
+	}
+}
+
+// TestLockIsNotAwaitedForEver: a stopped process never releases the lock.
+func TestLockIsNotAwaitedForEver(t *testing.T) {
+	root := t.TempDir()
+	s := open(t, root)
+	s.SetPatience(50 * time.Millisecond)
+	tag, err := s.Create(t.Context(), "a", []byte("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := os.OpenFile(filepath.Join(root, "@lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { lock.Close() })
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	for name, write := range map[string]func() error{
+		"swap":   func() error { _, err := s.Swap(t.Context(), "a", tag, []byte("two")); return err },
+		"delete": func() error { return s.Delete(t.Context(), "a") },
+	} {
+		done := make(chan error, 1)
+		go func() { done <- write() }()
+		select {
+		case err := <-done:
+			if err == nil || errors.Is(err, blob.ErrUnknown) || !strings.Contains(err.Error(), filepath.Join(root, "@lock")) {
+				t.Errorf("%s: got %v, want a failure that names the lock", name, err)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("%s waits for the lock for ever", name)
+		}
+	}
+	if left, err := os.ReadDir(filepath.Join(root, "@new")); err != nil || len(left) > 0 {
+		t.Errorf("files left over: %v, %v", left, err)
 	}
 }
