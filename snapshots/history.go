@@ -216,6 +216,9 @@ func (p *Publisher) rollback(ctx context.Context, to int64, builder, reason stri
 	case !slices.Contains(h.Versions, to):
 		return Receipt{}, fmt.Errorf("no such published version; there are %v", h.Versions)
 	}
+	if h.Pointer.Version > h.Versions[0]+MaxGap {
+		h.Pointer = Pointer{} // no builder claimed this number, and it may leave none above it
+	}
 	m := h.Manifests[to]
 	version, err := p.claim(ctx, h.Pointer.Version, builder)
 	if err != nil {

@@ -43,6 +43,9 @@ var (
 	ErrNone = errors.New("nothing published yet")
 	// ErrDamaged says that the store holds other bytes than the published ones.
 	ErrDamaged = errors.New("damaged")
+	// ErrNoBase says that the current version cannot be read, so that no version can follow it.
+	ErrNoBase = errors.New("edges go on with their version, but no build can follow the current one; " +
+		"gridcast snapshots list shows the versions, and gridcast snapshots rollback VERSION --reason WHY makes one current")
 )
 
 // format is the only value of Manifest.Format that this program writes and reads. Update edges before
@@ -411,7 +414,8 @@ type Base struct {
 }
 
 // LoadBase reads the pointer and the manifest it names. An empty store is no error but a
-// base of version 0. A pointer or manifest with other bytes than the published ones is ErrDamaged.
+// base of version 0. A pointer or manifest with other bytes than the published ones is ErrDamaged, and like a
+// missing manifest also ErrNoBase.
 //
 // previous may be nil. It is an earlier base of the same store, of which LoadBase reads nothing again:
 // if the pointer has not changed, LoadBase returns previous after one read.
@@ -423,12 +427,17 @@ func LoadBase(ctx context.Context, store blob.Store, previous *Base) (*Base, err
 	switch {
 	case errors.Is(err, ErrNone):
 		return &Base{store: store}, nil
-	case err != nil:
-		return nil, err
-	case pointer.equal(previous.Pointer) && tag == previous.tag:
+	case err == nil && pointer.equal(previous.Pointer) && tag == previous.tag:
 		return previous, nil
 	}
-	return previous.next(ctx, pointer, tag, previous.stored)
+	var base *Base
+	if err == nil {
+		base, err = previous.next(ctx, pointer, tag, previous.stored)
+	}
+	if errors.Is(err, ErrDamaged) || errors.Is(err, blob.ErrNotFound) {
+		err = fmt.Errorf("%w: %w", err, ErrNoBase)
+	}
+	return base, err
 }
 
 // next returns the base that the pointer with the tag names. It does not read the files in known.

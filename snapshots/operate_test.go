@@ -98,6 +98,31 @@ func TestRollbackRefuses(t *testing.T) {
 	}
 }
 
+// TestRollbackFromAnImpossiblePointer: a pointer to a number that no builder claimed is replaced, however
+// large the number. Until then the error of a build names the remedy.
+func TestRollbackFromAnImpossiblePointer(t *testing.T) {
+	for _, number := range []int64{1<<63 - 1, 1<<53 + 1, 1 << 53, 1<<53 - 1, 3 + snapshots.MaxGap + 1} {
+		s := memblob.New()
+		for _, body := range []string{"d1", "d2", "d3"} {
+			publish(t, s, bodies{"drivers": body})
+		}
+		pointer, _, err := snapshots.LoadPointer(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Corrupt(snapshots.PointerKey, fmt.Appendf(nil, `{"version":%d,"manifest":%q,"at":"2026-01-01T00:00:00Z"}`, number, pointer.Manifest))
+		if _, err := snapshots.LoadBase(t.Context(), s, nil); !errors.Is(err, snapshots.ErrNoBase) {
+			t.Errorf("%d: build from it: got %v, want ErrNoBase", number, err)
+		}
+		if r := rollback(t, s, 2); r.Version != 4 {
+			t.Errorf("%d: rolled back under number %d, want 4", number, r.Version)
+		}
+		if _, content := served(t, s); content["drivers"] != "d2" {
+			t.Errorf("%d: %q is current, want the content of 2", number, content["drivers"])
+		}
+	}
+}
+
 // A rollback works if the current version is damaged.
 func TestRollbackFromDamage(t *testing.T) {
 	for _, key := range []string{snapshots.PointerKey, "no pointer", "manifests/3.json", "objects/3/drivers.json.gz"} {
