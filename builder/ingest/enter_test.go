@@ -37,7 +37,10 @@ func TestPlanCalendar(t *testing.T) {
 		{
 			"the first hour of a new round",
 			"grand_prix,name,circuit,start\nhills,Grand Prix of hills,ring,2031-03-02\n---\ngrand_prix,start\nhills,2031-03-02T13:00:00Z\n",
-			[]string{"hills start"}, nil, []string{"hills"}, 0, "",
+			[]string{"hills start"},
+			nil,
+			[]string{"hills"},
+			0, "",
 		},
 		{"a season that is over", "grand_prix,start\nalps,2029-03-10T13:00:00Z\n", nil, nil, nil, 0, "line 2: 2029-03-10 is outside the seasons 2030 to 2032; archive import changes other seasons"},
 		{"a start that the ledger refuses", "grand_prix,start\nalps,2030-03-01T13:00:00Z\n", nil, nil, nil, 0, `line 2: Grand Prix of alps of 2030: ledger refuses round_moved of 2030001: the race has started: the new start 2030-03-01T13:00:00Z has passed`},

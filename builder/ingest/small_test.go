@@ -653,18 +653,16 @@ func TestSmallCrashes(t *testing.T) {
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			begin := func() *small {
-				s := newSmall(t)
-				s.poll(t, s.now)
-				scenario.begin(s)
-				scenario.news(s)
-				return s
-			}
-			plain := begin()
-			want := plain.poll(t, plain.now)
+			s := newSmall(t)
+			s.poll(t, s.now)
+			scenario.begin(s)
+			scenario.news(s)
+			begun := s.store
+			s.restart(t, begun)
+			want := s.poll(t, s.now)
 			for _, lost := range []bool{false, true} {
 				for n := 1; ; n++ {
-					s := begin()
+					s.restart(t, begun)
 					calls := -1
 					fault := map[bool]error{false: errBroken, true: blob.ErrUnknown}[lost]
 					store := faultblob.Wrap(s.store, func(_ context.Context, call faultblob.Call) faultblob.Fate {
@@ -775,11 +773,13 @@ func TestSmallStoreFaults(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			s := newSmall(t)
+			s.poll(t, s.now)
+			s.commit(edited("cape", "date: 2030-04-07", "date: 2030-04-10"))
+			held := s.next(t).Held[0].ID
+			begun := s.store
 			for n := 1; ; n++ {
-				s := newSmall(t)
-				s.poll(t, s.now)
-				s.commit(edited("cape", "date: 2030-04-07", "date: 2030-04-10"))
-				held := s.next(t).Held[0].ID
+				s.restart(t, begun)
 				calls := -1
 				store := faultblob.Wrap(s.store, func(context.Context, faultblob.Call) faultblob.Fate {
 					if calls >= 0 {

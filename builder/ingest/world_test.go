@@ -165,6 +165,25 @@ func (s *small) scheduler(t testing.TB, store blob.Store) *ingest.Ingest {
 	}
 }
 
+// restart opens a scheduler on a copy of a store.
+func (s *small) restart(t testing.TB, store blob.Store) {
+	t.Helper()
+	s.store = memblob.New()
+	for info, err := range store.List(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		object, err := store.Get(t.Context(), info.Key, info.Size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.store.Create(t.Context(), info.Key, object.Data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Ingest = s.scheduler(t, s.store)
+}
+
 // commit has the source change files with the next poll. A nil file is removed.
 func (s *small) commit(files map[string][]byte) {
 	s.host.Edit(codehost.Edit{At: s.now.Add(time.Second), Change: func(all map[string][]byte) {
