@@ -121,7 +121,7 @@ func TestDownloadsFollowTheSeason(t *testing.T) {
 	files := contents(t, b, first[2024])
 	for _, name := range []string{
 		"README.txt", "columns.csv", "schemas/results.schema.json", "schemas/common.schema.json",
-		"calendar.ndjson", "calendar.csv", "results.ndjson", "results_race.csv", "results_sprint.csv", "results_revisions.csv", "weekends_sessions.csv",
+		"calendar.ndjson", "calendar.csv", "results.ndjson", "results.csv", "results_sprint.csv", "results_revisions.csv", "weekends_sessions.csv",
 		"standings_drivers.csv", "standings_constructors.csv", "changes.csv", "changes_old_race.csv", "predictions.csv", "probabilities_drivers.csv", "accuracy.csv",
 	} {
 		if _, ok := files[name]; !ok {
@@ -131,9 +131,9 @@ func TestDownloadsFollowTheSeason(t *testing.T) {
 	if readme := files["README.txt"]; !strings.Contains(readme, "F1DB (https://github.com/f1db/f1db)") || !strings.Contains(readme, "https://creativecommons.org/licenses/by/4.0/") || strings.Contains(readme, "left out") {
 		t.Errorf("got the README %s", readme)
 	}
-	race := table(t, files["results_race.csv"])
+	race := table(t, files["results.csv"])
 	if want := (map[string]string{
-		"session_key": "2024001", "position": "1", "driver": "VER", "name": "Max Verstappen", "team": "Red Bull", "team_colour": "#3671C6", "number": "1",
+		"session_key": "2024001", "gp_name": "Bahrain Grand Prix", "position": "1", "driver": "VER", "name": "Max Verstappen", "team": "Red Bull", "team_colour": "#3671C6", "number": "1",
 		"status": "classified", "grid": "1", "laps": "57", "time_ms": "5504742", "gap_ms": "", "gap_laps": "", "points": "26", "reason": "", "shared": "",
 	}); cmp.Diff(want, race[0]) != "" {
 		t.Errorf("the first row of all: %s", cmp.Diff(want, race[0]))
@@ -227,8 +227,8 @@ func TestBorrowedFactsAreNotInDownloads(t *testing.T) {
 			if rows := table(t, text); len(rows) != 1 || rows[0]["gp_name"] != `A, "the first"` || rows[0]["circuit"] != "Ring\nOne" || !strings.Contains(text, "\r\n") {
 				t.Errorf("got %q", text)
 			}
-		case name == "results_race.csv":
-			if !strings.HasPrefix(text, "session_key,position,driver,") || strings.Count(text, "\r\n") != 1 {
+		case name == "results.csv":
+			if !strings.HasPrefix(text, "session_key,gp_name,position,driver,") || strings.Count(text, "\r\n") != 1 {
 				t.Errorf("a table without rows: %q", text)
 			}
 		}

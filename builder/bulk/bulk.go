@@ -18,6 +18,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 	"time"
@@ -28,7 +29,7 @@ import (
 )
 
 // format changes whenever the same documents would give other bytes.
-const format = "bulk-1"
+const format = "bulk-2"
 
 // Season is the input of a season's download.
 type Season struct {
@@ -49,6 +50,7 @@ type table struct {
 	row     reflect.Type
 	list    bool     // the document is a list of rows, and not one row
 	keys    []string // the columns by which the lists within a row refer to it
+	rows    string   // the list that is the table; the row itself has only keys. Empty: the row is
 	sum     bool     // it sums up the season, so it would be wrong without one of its rounds
 }
 
@@ -62,7 +64,10 @@ func (s Season) tables() []table {
 	return []table{
 		listOf[wire.CalendarEntry]("calendar", of(catalog.Calendar), false, "session_key"),
 		listOf[wire.Weekend]("weekends", of(catalog.Weekends), false, "session_key"),
-		listOf[wire.ResultRecord]("results", of(catalog.Results), false, "session_key"),
+		{
+			name: "results", variant: of(catalog.Results), row: reflect.TypeFor[wire.ResultRecord](), list: true,
+			keys: []string{"session_key", "gp_name"}, rows: "results_race",
+		},
 		listOf[wire.DriverStanding]("standings_drivers", catalog.Variant{Endpoint: catalog.Standings, Type: catalog.DriversType, Year: s.Year}, true),
 		listOf[wire.ConstructorStanding]("standings_constructors", catalog.Variant{Endpoint: catalog.Standings, Type: catalog.ConstructorsType, Year: s.Year}, true),
 		listOf[wire.Change]("changes", of(catalog.Changes), false, "session_key", "kind", "at"),
@@ -229,7 +234,13 @@ func (s Season) read(t table, body []byte) (lines []byte, sheets []*sheet, err e
 		b.add(t.name, t.row, value.Elem(), nil)
 	}
 	for _, name := range b.order {
-		sheets = append(sheets, b.sheets[name])
+		switch sheet := b.sheets[name]; {
+		case name == t.rows:
+			sheet.name = t.name
+			sheets = append(sheets, sheet)
+		case name != t.name || t.rows == "":
+			sheets = append(sheets, sheet)
+		}
 	}
 	return lines, sheets, nil
 }
@@ -386,13 +397,25 @@ func kindOf(typ reflect.Type) string {
 	return ""
 }
 
-// textOf formats a scalar like the documents; an unknown value is empty.
+// inert returns a text that a spreadsheet does not run as a formula: with an apostrophe before it, if it begins
+// like one.
+func inert(text string) string {
+	if text == "" || !strings.ContainsRune("=+@-\t\r", rune(text[0])) {
+		return text
+	}
+	if _, err := strconv.ParseFloat(text, 64); text[0] == '-' && err == nil {
+		return text
+	}
+	return "'" + text
+}
+
+// textOf formats a scalar like the documents, a text inert; an unknown value is empty.
 func textOf(value reflect.Value) string {
 	if !value.IsValid() {
 		return ""
 	}
 	if value.Kind() == reflect.String {
-		return value.String()
+		return inert(value.String())
 	}
 	text, err := json.Marshal(value.Interface())
 	if err != nil {

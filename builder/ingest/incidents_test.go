@@ -211,6 +211,8 @@ func TestWrongData(t *testing.T) {
 				}
 			}
 		}, "", "lacks 10 of the"},
+		{"markup in the reason of a retirement", replacing(t, inMiami+"race-results.yml", "reasonRetired: Accident", `reasonRetired: "<img src=x>"`), "", `the text "<img src=x>" has the character U+003C`},
+		{"a driver's name that turns the writing around", replacing(t, "src/data/drivers/alexander-albon.yml", "name: Alexander Albon", `name: "Alexander \u202eAlbon"`), "", `has the character U+202E`},
 		{"a driver whom no file describes (2026-03)", replacing(t, inMiami+"race-results.yml", "driverId: alexander-albon", "driverId: alex-albon"), "", `unknown driver "alex-albon"`},
 	} {
 		t.Run(test.incident, func(t *testing.T) {

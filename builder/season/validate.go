@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"time"
+	"unicode"
 )
 
 // Validate checks the consistency of the facts: rows refer to known drivers, teams, engines and
@@ -48,20 +49,46 @@ func (f *Facts) validateKeys() error {
 		if id != d.ID || id == "" {
 			return fmt.Errorf("driver %q is filed under %q", d.ID, id)
 		}
+		if err := plain(string(id), d.Name, d.FirstName, d.LastName, d.Abbreviation, d.Country); err != nil {
+			return fmt.Errorf("driver %q: %w", id, err)
+		}
 	}
 	for id, t := range f.Teams {
 		if id != t.ID || id == "" {
 			return fmt.Errorf("team %q is filed under %q", t.ID, id)
+		}
+		if err := plain(string(id), t.Name, t.Country); err != nil {
+			return fmt.Errorf("team %q: %w", id, err)
 		}
 	}
 	for id, e := range f.Engines {
 		if id != e.ID || id == "" {
 			return fmt.Errorf("engine %q is filed under %q", e.ID, id)
 		}
+		if err := plain(string(id), e.Name); err != nil {
+			return fmt.Errorf("engine %q: %w", id, err)
+		}
 	}
 	for id, c := range f.Circuits {
 		if id != c.ID || id == "" {
 			return fmt.Errorf("circuit %q is filed under %q", c.ID, id)
+		}
+		if err := plain(string(id), c.Name, c.Locality, c.Country); err != nil {
+			return fmt.Errorf("circuit %q: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// plain refuses texts with characters that could act on the terminal, the page or the spreadsheet of a reader:
+// control characters, overrides of the writing direction, and markup.
+func plain(texts ...string) error {
+	for _, text := range texts {
+		for _, c := range text {
+			switch {
+			case unicode.IsControl(c), c >= '\u202a' && c <= '\u202e', c >= '\u2066' && c <= '\u2069', c == '<', c == '>':
+				return fmt.Errorf("the text %q has the character %U, which is not allowed", text, c)
+			}
 		}
 	}
 	return nil
@@ -112,6 +139,9 @@ func (f *Facts) validateSeason(s *Season) error {
 func (f *Facts) validateCalendar(year int, r *Round) error {
 	if r.GrandPrix == "" || r.Name == "" {
 		return fmt.Errorf("grand prix %q, name %q: both are needed", r.GrandPrix, r.Name)
+	}
+	if err := plain(string(r.GrandPrix), r.Name); err != nil {
+		return fmt.Errorf("name: %w", err)
 	}
 	if !finite(r.CourseKm) {
 		return fmt.Errorf("the course has %v km", r.CourseKm)

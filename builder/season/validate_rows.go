@@ -93,6 +93,9 @@ func (f *Facts) validateResults(table string, rows []Result) error {
 		if (row.Position == 0) == (row.Outcome == "") {
 			return fmt.Errorf("%s, row %d: %q has position %d and outcome %q", table, i+1, row.Driver, row.Position, row.Outcome)
 		}
+		if err := plain(row.Reason, string(row.Outcome)); err != nil {
+			return fmt.Errorf("%s, row %d: reason of %q: %w", table, i+1, row.Driver, err)
+		}
 	}
 	return nil
 }

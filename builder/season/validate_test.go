@@ -54,6 +54,15 @@ func TestValidate(t *testing.T) {
 		{`circuit "c" is filed under "z"`, func(f *season.Facts, _ *season.Round) { f.Circuits["z"] = season.Circuit{ID: "c"} }},
 		{`lineage 1, link 2: unknown team "z"`, func(f *season.Facts, _ *season.Round) { f.Lineages[0].Links[1].Team = "z" }},
 		{`link 1: "x" ends in 1999 before it begins in 2000`, func(f *season.Facts, _ *season.Round) { f.Lineages[0].Links[0].To = 1999 }},
+		{`driver "a": the text "A\x1b[31m" has the character U+001B`, func(f *season.Facts, _ *season.Round) { f.Drivers["a"] = season.Driver{ID: "a", Name: "A\x1b[31m"} }},
+		{`driver "a": the text "Al\u202eonso"`, func(f *season.Facts, _ *season.Round) {
+			f.Drivers["a"] = season.Driver{ID: "a", LastName: "Al\u202eonso"}
+		}},
+		{`team "x": the text "<script>"`, func(f *season.Facts, _ *season.Round) { f.Teams["x"] = season.Team{ID: "x", Name: "<script>"} }},
+		{`engine "e": the text "E\u0085"`, func(f *season.Facts, _ *season.Round) { f.Engines["e"] = season.Engine{ID: "e", Name: "E\u0085"} }},
+		{`circuit "c": the text "C\u2069"`, func(f *season.Facts, _ *season.Round) { f.Circuits["c"] = season.Circuit{ID: "c", Locality: "C\u2069"} }},
+		{`round 1: name: the text "G\r\n" has the character U+000D`, func(_ *season.Facts, r *season.Round) { r.Name = "G\r\n" }},
+		{`result, row 1: reason of "a": the text "a\tb"`, func(_ *season.Facts, r *season.Round) { r.Results[0].Reason = "a\tb" }},
 		{"the course has NaN km", func(_ *season.Facts, r *season.Round) { r.CourseKm = math.NaN() }},
 		{`result, row 1: "a" has NaN points`, func(_ *season.Facts, r *season.Round) { r.Results[0].Points = math.NaN() }},
 		{`driver standings, row 1: "a" has +Inf points`, func(_ *season.Facts, r *season.Round) { r.DriverStandings[0].Points = math.Inf(1) }},
