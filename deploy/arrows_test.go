@@ -52,7 +52,7 @@ var arrows = map[string][]string{
 	"scheduler/cadence":             {},
 	"scheduler/cadence/cadencetest": {"scheduler/cadence"},
 	"deploy/operator":               {"schemas", "snapshots", "builder", "edge", "scheduler", "deploy/auditlog", "deploy/view"},
-	"deploy/view":                   {"builder/almanac", "builder/ledger", "edge/keys"},
+	"deploy/view":                   {"builder/almanac", "builder/ledger", "edge/keys", "snapshots"},
 	"deploy":                        {"schemas", "snapshots", "builder", "edge", "scheduler", "deploy"},
 }
 

@@ -48,6 +48,17 @@ type PollState struct {
 	Standings  []string            `json:"standings,omitzero"` // standings that are not the sum of the results
 }
 
+// Problem says what is wrong with the source as of its last poll; empty: nothing is, or it was never polled.
+func (s *PollState) Problem() string {
+	switch {
+	case s.Gate != "":
+		return fmt.Sprintf("held at gate %s: %s", s.Gate, s.Reason)
+	case s.Fault != "":
+		return fmt.Sprintf("%s, %d times: %s", s.Fault, s.Failures, s.Reason)
+	}
+	return ""
+}
+
 // MissingRound is a round that a source has dropped.
 type MissingRound struct {
 	Year      int                `json:"year"`

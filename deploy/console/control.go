@@ -29,11 +29,8 @@ type controlSection struct {
 // controlledRound is a round of race control: the known facts of the weekend, and forms for the missing
 // ones.
 type controlledRound struct {
-	Session int64
-	Name    string
-	Year    int
-	Start   time.Time
-	State   string
+	view.Round
+
 	Starred string // codes and names of all possible drivers, for sortable lists
 	Blocks  []controlledBlock
 	Entered bool // a person entered facts that are not released
@@ -90,7 +87,7 @@ func (c *Console) control(ctx context.Context, r *almanac.Round, hand *ingest.Ma
 	if err != nil {
 		return controlledRound{}, err
 	}
-	controlled := controlledRound{Session: r.Session, Name: r.Facts.Name, Year: r.Year, Start: r.Start, State: view.State(r.State)}
+	controlled := controlledRound{Round: view.RoundOf(r)}
 	var entered, known []string
 	for _, s := range roster.Known {
 		known = append(known, s.Code+" "+s.Name)

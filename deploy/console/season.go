@@ -15,13 +15,10 @@ import (
 
 // comingRace is the next race.
 type comingRace struct {
-	Session     int64
-	Name        string
-	Circuit     string
-	Start       time.Time
-	Provisional bool
-	Pick        *view.Pick
-	PickDue     time.Time // when the pick is frozen, as far as known
+	view.Round
+
+	Circuit string
+	PickDue time.Time // when the pick is frozen, as far as known
 }
 
 // nextRace is the scheduled round that starts first; nil if none is known.
@@ -31,31 +28,21 @@ func nextRace(a *almanac.Almanac) *comingRace {
 		return nil
 	}
 	next := coming[0]
-	return &comingRace{
-		Session: next.Session, Name: next.Facts.Name, Circuit: next.Circuit.Name, Start: next.Start,
-		Provisional: next.Provisional, Pick: view.PickOf(next), PickDue: next.Facts.GridKnownAt(),
-	}
+	return &comingRace{Round: view.RoundOf(next), Circuit: next.Circuit.Name, PickDue: next.Facts.GridKnownAt()}
 }
 
 // waitingResult is a race without a verified result: the pick beside the source's classification.
 type waitingResult struct {
-	Session int64
-	Name    string
-	Year    int
-	Start   time.Time
-	State   string
-	Pick    *view.Pick
-	Rows    []view.Result // empty: the source has nothing yet
-	Digest  string        // of the shown classification, which the action must match
-	Hit     bool          // the pick names the winner
+	view.Round
+
+	Rows   []view.Result // empty: the source has nothing yet
+	Digest string        // of the shown classification, which the action must match
+	Hit    bool          // the pick names the winner
 	finishing
 }
 
 func newWaiting(r *almanac.Round) waitingResult {
-	w := waitingResult{
-		Session: r.Session, Name: r.Facts.Name, Year: r.Year, Start: r.Start, State: view.State(r.State), Pick: view.PickOf(r),
-	}
-	w.finishing = newFinishing(stewards.Session{Round: r})
+	w := waitingResult{Round: view.RoundOf(r), finishing: newFinishing(stewards.Session{Round: r})}
 	rows := r.Source()
 	if rows == nil {
 		w.Order = started(r)
@@ -70,10 +57,9 @@ func newWaiting(r *almanac.Round) waitingResult {
 // differingResult is a verified result, of any season, that differs from the source's present
 // classification.
 type differingResult struct {
-	Session int64
-	Name    string
-	Year    int
-	Tables  []differingRows
+	view.Round
+
+	Tables []differingRows
 }
 
 // differingRows are the drivers on whom the verified classification and the source's differ, in the race or in
@@ -84,7 +70,7 @@ type differingRows struct {
 }
 
 func newDiffering(r *almanac.Round) differingResult {
-	d := differingResult{Session: r.Session, Name: r.Facts.Name, Year: r.Year}
+	d := differingResult{Round: view.RoundOf(r)}
 	add := func(caption string, counts, source []ledger.Row) {
 		rows := slices.DeleteFunc(view.Compare(r, counts, source), func(row view.Result) bool { return !row.Changed })
 		if len(rows) > 0 {
@@ -123,17 +109,12 @@ func share(part, whole int) string {
 
 // seasonRound is a round of the season's table.
 type seasonRound struct {
-	Number  int
-	Session int64
-	Name    string
-	Start   time.Time
-	State   string
-	Pick    *view.Pick
+	view.Round
+
 	Result  []string // codes of the podium, once verified
 	Scored  bool
 	Hit     bool
-	OnPod   int // picked drivers on the podium
-	Allowed []almanac.Decision
+	OnPod   int        // picked drivers on the podium
 	Differs bool       // the source has another classification than the verified one
 	Sprint  *finishing // nil: there was none, or it is not verified
 	finishing
@@ -185,10 +166,7 @@ func started(r *almanac.Round) []string {
 func newSeason(a *almanac.Almanac) seasonView {
 	s := seasonView{Year: a.Current}
 	for _, r := range a.Rounds(0) {
-		row := seasonRound{
-			Number: r.Facts.Number, Session: r.Session, Name: r.Facts.Name, Start: r.Start, State: view.State(r.State), Pick: view.PickOf(r), Allowed: r.Allowed(), Differs: r.Differs(),
-			finishing: newFinishing(stewards.Session{Round: r}),
-		}
+		row := seasonRound{Round: view.RoundOf(r), Differs: r.Differs(), finishing: newFinishing(stewards.Session{Round: r})}
 		if r.Sprint() != nil {
 			sprint := newFinishing(stewards.Session{Round: r, Sprint: true})
 			row.Sprint = &sprint

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"gridcast/deploy/view"
 	"gridcast/snapshots"
 )
 
@@ -19,7 +20,8 @@ type history struct {
 
 // versionView is a row of the history.
 type versionView struct {
-	snapshots.Summary
+	view.Version
+
 	Current bool
 	MayRoll bool // rollback is possible
 }
@@ -34,7 +36,7 @@ func (c *Console) collectVersions(ctx context.Context, p *page) error {
 			continue
 		}
 		current := s.Status == snapshots.Current
-		p.Versions = append(p.Versions, versionView{s, current, !current && s.Damage == ""})
+		p.Versions = append(p.Versions, versionView{view.VersionOf(s), current, !current && s.Damage == ""})
 		if len(p.Versions) == shownVersions {
 			break
 		}

@@ -345,9 +345,9 @@ func (d *doctor) sources(ctx context.Context) {
 		case err != nil:
 			d.found("sources", Problem, "gridcast source pull --store '"+d.Store+"'", "%s: %s", source.Name(), oneLine(err))
 		case state.Gate != "":
-			d.found("sources", Problem, "gridcast source check --store '"+d.Store+"'   # and accept the pending changes, if they are right", "%s: held at gate %s: %s", source.Name(), state.Gate, state.Reason)
-		case state.Fault != "":
-			d.found("sources", Problem, "gridcast source pull --store '"+d.Store+"'", "%s: %s, %d times: %s", source.Name(), state.Fault, state.Failures, state.Reason)
+			d.found("sources", Problem, "gridcast source check --store '"+d.Store+"'   # and accept the pending changes, if they are right", "%s: %s", source.Name(), state.Problem())
+		case state.Problem() != "":
+			d.found("sources", Problem, "gridcast source pull --store '"+d.Store+"'", "%s: %s", source.Name(), state.Problem())
 		case state.Polled.IsZero():
 			d.found("sources", Note, "gridcast source pull --store '"+d.Store+"'", "%s was never polled", source.Name())
 		case len(state.Held) > 0:

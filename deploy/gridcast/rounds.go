@@ -12,6 +12,7 @@ import (
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
+	"gridcast/deploy/view"
 )
 
 type roundsCmds struct {
@@ -57,27 +58,19 @@ func (c *roundsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	listed := make([]listedRound, len(rounds))
 	rows := make([][]any, len(rounds))
 	for i, r := range rounds {
-		listed[i] = newListedRound(r)
-		l := &listed[i]
-		frozen := ""
-		if l.Frozen != nil {
-			frozen = terminal.Time(*l.Frozen)
+		row := view.RoundOf(r)
+		listed[i] = listedRound{
+			SessionKey: row.Session, Year: row.Year, Round: row.Number, Name: row.Name,
+			Start: row.Start, Provisional: row.Provisional, Status: string(render.Status(r.State)), Allowed: row.Allowed,
 		}
-		rows[i] = []any{l.SessionKey, l.Name, startCell(r), l.Status, frozen, joined(l.Allowed)}
+		frozen := ""
+		if row.Pick != nil {
+			listed[i].Frozen, frozen = &row.Pick.FrozenAt, terminal.Time(row.Pick.FrozenAt)
+		}
+		rows[i] = []any{row.Session, row.Name, startCell(r), row.State, frozen, joined(row.Allowed)}
 	}
 	s.PrintList(listed, "", []any{"session", "round", "start", "status", "pick frozen", "allowed now"}, rows)
 	return nil
-}
-
-func newListedRound(r *almanac.Round) listedRound {
-	l := listedRound{
-		SessionKey: r.Session, Year: r.Year, Round: r.Facts.Number, Name: r.Facts.Name,
-		Start: r.Start.UTC(), Provisional: r.Provisional, Status: string(render.Status(r.State)), Allowed: r.Allowed(),
-	}
-	if r.Pick != nil {
-		l.Frozen = &r.Pick.FrozenAt
-	}
-	return l
 }
 
 func startCell(r *almanac.Round) string {

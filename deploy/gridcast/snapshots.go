@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
+	"gridcast/deploy/view"
 	"gridcast/snapshots"
 )
 
@@ -35,25 +35,12 @@ func (c *snapshotsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	rows := make([][]any, len(list))
-	for i, v := range list {
-		status := string(v.Status)
-		if v.Held {
-			status += ", held"
-		}
-		if v.Damage != "" {
-			status += ", damaged: " + v.Damage
-		}
-		rows[i] = []any{v.Version, status, terminal.Time(v.BuiltAt), v.Variants, v.Bytes, v.Base, reasonCell(v), v.Builder}
+	for i, s := range list {
+		v := view.VersionOf(s)
+		rows[i] = []any{v.Version, v.State, terminal.Time(v.BuiltAt), v.Variants, v.Bytes, v.Base, v.Because, v.Builder}
 	}
 	s.PrintList(list, "", []any{"version", "status", "built (race time)", "variants", "bytes", "base", "reason", "builder"}, rows)
 	return nil
-}
-
-func reasonCell(v snapshots.Summary) string {
-	if v.RollbackOf == 0 {
-		return v.Reason
-	}
-	return fmt.Sprintf("rollback to %d: %s", v.RollbackOf, v.Reason)
 }
 
 type snapshotsShowCmd struct {

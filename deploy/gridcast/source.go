@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,14 +91,9 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	}
 	rows := make([][]any, len(checked))
 	for i, source := range checked {
-		state := "good"
-		switch {
-		case source.Polled.IsZero():
+		state := cmp.Or(source.Problem(), "good")
+		if source.Polled.IsZero() {
 			state = "never polled; gridcast source pull"
-		case source.Gate != "":
-			state = fmt.Sprintf("held at gate %s: %s", source.Gate, source.Reason)
-		case source.Fault != "":
-			state = fmt.Sprintf("%s, %d times: %s", source.Fault, source.Failures, source.Reason)
 		}
 		rows[i] = []any{
 			source.Source, source.Licence, terminal.Ago(now, source.Answered), source.Revision[:min(12, len(source.Revision))], source.startCell(), len(source.Held), state,
@@ -158,8 +154,7 @@ func printChanges(s *terminal.Streams, title string, changes []assemble.Proposal
 	}
 	s.Printf("\n%s\n", title)
 	for _, c := range changes {
-		round := strings.TrimSpace(fmt.Sprintf("%d %s", c.Year, c.GrandPrix))
-		s.Printf("\n%s  %s, %s, by %s %.12s\n", c.ID, round, c.Block, c.Source, c.Revision)
+		s.Printf("\n%s  %s, %s, by %s %.12s\n", c.ID, c.Round(), c.Block, c.Source, c.Revision)
 		for _, r := range c.Refused {
 			s.Printf("  %s: %s\n", r.Gate, r.Reason)
 		}
@@ -212,7 +207,7 @@ func (c *sourcePullCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return errors.Join(faults...)
 	}
 	for _, change := range report.Applied {
-		s.Printf("taken  %d %s, %s, by %s %.12s\n", change.Year, change.GrandPrix, change.Block, change.Source, change.Revision)
+		s.Printf("taken  %s, %s, by %s %.12s\n", change.Round(), change.Block, change.Source, change.Revision)
 	}
 	for _, event := range report.Events {
 		s.Printf("%s  %d  %s\n", event.Type, event.Session, event)

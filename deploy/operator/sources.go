@@ -29,7 +29,7 @@ func SourcesOf(in *ingest.Ingest) []Source {
 	states := in.PollStates()
 	list := make([]Source, 0, len(states))
 	for _, state := range states {
-		list = append(list, Source{Name: state.Source, Detail: "revision " + state.Revision, Checked: state.Polled, Problem: state.Reason, State: &state})
+		list = append(list, Source{Name: state.Source, Detail: "revision " + state.Revision, Checked: state.Polled, Problem: state.Problem(), State: &state})
 	}
 	return list
 }

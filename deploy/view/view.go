@@ -1,4 +1,4 @@
-// Package view describes rounds, results and keys for people: as the rows that command line and
+// Package view describes rounds, results, versions and keys for people: as the rows that command line and
 // console both show.
 package view
 
@@ -10,6 +10,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/ledger"
 	"gridcast/edge/keys"
+	"gridcast/snapshots"
 )
 
 // State names the state of a round.
@@ -51,6 +52,26 @@ func PickOf(r *almanac.Round) *Pick {
 	}
 }
 
+// Round is a round in a table.
+type Round struct {
+	Session      int64
+	Year, Number int
+	Name         string
+	Start        time.Time
+	Provisional  bool // the hour of the start is assumed
+	State        string
+	Pick         *Pick // nil: none yet
+	Allowed      []almanac.Decision
+}
+
+// RoundOf describes a round.
+func RoundOf(r *almanac.Round) Round {
+	return Round{
+		Session: r.Session, Year: r.Year, Number: r.Facts.Number, Name: r.Facts.Name, Start: r.Start.UTC(), Provisional: r.Provisional,
+		State: State(r.State), Pick: PickOf(r), Allowed: r.Allowed(),
+	}
+}
+
 // Percent formats a probability.
 func Percent(p float64) string { return fmt.Sprintf("%.1f %%", 100*p) }
 
@@ -88,6 +109,29 @@ func Compare(r *almanac.Round, before, after []ledger.Row) []Result {
 		list[i] = row
 	}
 	return list
+}
+
+// Version is a row of the history of versions.
+type Version struct {
+	snapshots.Summary
+
+	State   string // its status, and its damage
+	Because string
+}
+
+// VersionOf describes a version.
+func VersionOf(s snapshots.Summary) Version {
+	v := Version{Summary: s, State: string(s.Status), Because: s.Reason}
+	if s.Held {
+		v.State += ", held"
+	}
+	if s.Damage != "" {
+		v.State += ", damaged: " + s.Damage
+	}
+	if s.RollbackOf > 0 {
+		v.Because = fmt.Sprintf("rollback to %d: %s", s.RollbackOf, s.Reason)
+	}
+	return v
 }
 
 // KeyState names the state of a key.
