@@ -1,0 +1,138 @@
+package flags_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/builder/ledger"
+	"gridcast/deploy/flags"
+	"gridcast/deploy/terminal"
+)
+
+var update = flag.Bool("update", false, "write testdata/messages.txt anew")
+
+// TestWrongFlags compares the messages about wrong flags with testdata/messages.txt.
+func TestWrongFlags(t *testing.T) {
+	clocked := func(f flags.Clock) error { _, err := f.Race(); return err }
+	polled := func(f flags.Sources) error { _, err := f.Upstreams(true, "test"); return err }
+	configured := func(f flags.Edge) error { _, err := f.Config(); return err }
+	ruled := func(f flags.Builder) error { _, err := f.Policy(); return err }
+	var b strings.Builder
+	for _, test := range []struct {
+		flags string
+		err   error
+	}{
+		{"--now yesterday", clocked(flags.Clock{Now: "yesterday"})},
+		{"--race-clock soon", clocked(flags.Clock{RaceClock: "soon"})},
+		{"--now and --race-clock", clocked(flags.Clock{Now: "2024-07-28T12:00:00Z", RaceClock: "x"})},
+		{"--source ergast", polled(flags.Sources{Source: []string{"ergast"}})},
+		{"--source f1db twice", polled(flags.Sources{Source: []string{"f1db", "f1db=http://127.0.0.1:1"}})},
+		{"--accept-terms alone", polled(flags.Sources{AcceptTerms: []string{"jolpica"}})},
+		{"--trusted-proxies without a length", configured(flags.Edge{Listen: "127.0.0.1:0", TrustedProxies: []string{"10.0.0.0"}})},
+		{"--auto-verify-after -1h", ruled(flags.Builder{Model: "v2", AutoVerifyAfter: -time.Hour})},
+		{"--auto-revise-after -1h", ruled(flags.Builder{Model: "v2", AutoReviseAfter: -time.Hour})},
+		{"--model crystal-ball", ruled(flags.Builder{Model: "crystal-ball"})},
+	} {
+		fmt.Fprintf(&b, "%s\t%v\n", test.flags, test.err)
+	}
+	const golden = "testdata/messages.txt"
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", golden, diff)
+	}
+}
+
+// TestUpstreams checks which sources a command polls, and which of them are only compared.
+func TestUpstreams(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		flags flags.Sources
+		real  bool
+		want  string
+	}{
+		{name: "the default of a real ledger", real: true, want: "f1db"},
+		{name: "a simulated ledger has no news", want: ""},
+		{name: "none", flags: flags.Sources{NoSources: true}, real: true, want: ""},
+		{name: "a named one although the ledger is simulated", flags: flags.Sources{Source: []string{"f1db"}, NoSources: true}, want: "f1db"},
+		{name: "non-commercial terms", flags: flags.Sources{Source: []string{"jolpica", "f1db"}}, real: true, want: "jolpica (compared) f1db"},
+		{name: "accepted terms", flags: flags.Sources{Source: []string{"jolpica"}, AcceptTerms: []string{"jolpica"}}, real: true, want: "jolpica"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			upstreams, err := test.flags.Upstreams(test.real, "test")
+			var got []string
+			for _, u := range upstreams {
+				got = append(got, u.Name())
+				if u.CheckOnly {
+					got = append(got, "(compared)")
+				}
+			}
+			if text := strings.Join(got, " "); err != nil || text != test.want {
+				t.Errorf("got %q, %v; want %q", text, err, test.want)
+			}
+		})
+	}
+}
+
+// TestClock checks that a process on another clock than the real one writes only simulated ledgers, and that
+// race time given with --now stands still.
+func TestClock(t *testing.T) {
+	t.Setenv("GRIDCAST_RACE_CLOCK", "")
+	system, err := flags.Clock{}.Race()
+	if err != nil || flags.LedgerKind(system) != ledger.Real {
+		t.Errorf("no flag: got a %s ledger, %v", flags.LedgerKind(system), err)
+	}
+	const start = "2024-07-28T12:00:00Z"
+	fixed := flags.Clock{Now: start}
+	c, err := fixed.Race()
+	if err != nil || flags.LedgerKind(c) != ledger.Simulated || fixed.Instant(c).Format(time.RFC3339) != start {
+		t.Errorf("--now: got a %s ledger at %s, %v", flags.LedgerKind(c), fixed.Instant(c), err)
+	}
+}
+
+// TestToken checks that the first start makes a private token, which later starts read.
+func TestToken(t *testing.T) {
+	f := flags.Console{OperatorTokenFile: filepath.Join(t.TempDir(), "new", "token")}
+	made, err := f.Token()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := f.Token(); err != nil || again != made {
+		t.Errorf("read again: %v, the same token %t", err, again == made)
+	}
+	if info, err := os.Stat(f.OperatorTokenFile); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file: %v, %v", info, err)
+	}
+	if err := os.WriteFile(f.OperatorTokenFile, []byte("short\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := f.Token(); err == nil {
+		t.Errorf("a short token is accepted: %q", got)
+	}
+}
+
+// TestGiven checks that a flag counts as given on the command line and in the environment.
+func TestGiven(t *testing.T) {
+	s := terminal.New(nil, nil)
+	s.Given = map[string]bool{"model": true}
+	t.Setenv("GRIDCAST_AUTO_VERIFY_AFTER", "1h")
+	for flag, want := range map[string]bool{"model": true, "auto-verify-after": true, "auto-revise-after": false} {
+		if got := flags.Given(s, flag); got != want {
+			t.Errorf("--%s: got %t, want %t", flag, got, want)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package backup_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gridcast/snapshots"
+	"gridcast/snapshots/backup"
+	"gridcast/snapshots/blob"
+	"gridcast/snapshots/blob/faultblob"
+	"gridcast/snapshots/blob/memblob"
+)
+
+var at = time.Date(2026, 7, 5, 14, 0, 0, 0, time.UTC)
+
+// holding returns a store with objects, given as pairs of key and content.
+func holding(t *testing.T, objects ...string) blob.Store {
+	t.Helper()
+	s := memblob.New()
+	for pair := range slices.Chunk(objects, 2) {
+		if _, err := s.Create(t.Context(), pair[0], []byte(pair[1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// TestPlace checks which places accept a backup. A place that Make refuses stays as it was.
+func TestPlace(t *testing.T) {
+	const first, info = "ledger/00000001.json", "backup.json"
+	other := errors.New("any error")
+	for _, test := range []struct {
+		name  string
+		place []string
+		want  error
+	}{
+		{name: "an empty place"},
+		{name: "an earlier backup", place: []string{info, "{}", first, `{"kind":"real"}`}},
+		{name: "a backup that broke off at its start", place: []string{info, "{}"}},
+		{name: "a backup of another ledger", place: []string{info, "{}", first, `{"kind":"simulated"}`}, want: backup.ErrOtherRecord},
+		{name: "a folder with other content", place: []string{"letters/1", "x"}, want: other},
+		{name: "a store", place: []string{first, `{"kind":"real"}`}, want: other},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			place := holding(t, test.place...)
+			_, err := backup.Make(t.Context(), holding(t, first, `{"kind":"real"}`, "settings.json", "{}"), place, at, nil)
+			if (err == nil) != (test.want == nil) || test.want != other && !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+			if _, found := place.Get(t.Context(), "settings.json", blob.MaxDocument); (found == nil) != (test.want == nil) {
+				t.Errorf("after %v the settings in the place: %v", err, found)
+			}
+		})
+	}
+}
+
+// TestOrderOfWrites checks that a backup writes what the pointer refers to before the pointer, and its
+// description last, so that a run that breaks off leaves the earlier backup.
+func TestOrderOfWrites(t *testing.T) {
+	store := holding(t, "ledger/00000001.json", `{"kind":"real"}`, "settings.json", "{}", "keys/keys.json", "{}", "probe/left", "x")
+	publisher := snapshots.Publisher{Store: store}
+	packed, err := snapshots.Pack([]byte("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, err := snapshots.LoadBase(t.Context(), store, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := publisher.Publish(t.Context(), snapshots.Draft{
+		Base: base, Builder: "test", BuiltAt: at, CurrentSeason: 2026, Seasons: []int{2026}, Ledger: snapshots.Ledger{Kind: "real", Seq: 1, Hash: snapshots.Digest([]byte(`{"kind":"real"}`))},
+		Variants: []snapshots.Variant{snapshots.New("calendar/2026", []byte("{}"), packed, at)},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var written []string
+	place := faultblob.Wrap(memblob.New(), func(_ context.Context, c faultblob.Call) faultblob.Fate {
+		if c.Op.Writes() {
+			written = append(written, c.Key)
+		}
+		return faultblob.Fate{}
+	})
+	info, err := backup.Make(t.Context(), store, place, at, nil)
+	if err != nil || info.Version != 1 || len(info.Faults) > 0 {
+		t.Fatalf("%+v, %v", info, err)
+	}
+	written = slices.Compact(written) // a Swap follows the Create that found an object
+	if diff := cmp.Diff([]string{"keys/keys.json", "settings.json", snapshots.PointerKey, "backup.json"}, written[max(0, len(written)-4):]); diff != "" {
+		t.Errorf("the last writes (-want +got):\n%s", diff)
+	}
+	if written[0] != "backup.json" || slices.Contains(written, "probe/left") {
+		t.Errorf("got the writes %q, want first the mark of the place, and no probe", written)
+	}
+}
