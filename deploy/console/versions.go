@@ -20,7 +20,7 @@ type history struct {
 
 // versionView is a row of the history.
 type versionView struct {
-	view.Version
+	view.VersionRow
 
 	Current bool
 	MayRoll bool // rollback is possible

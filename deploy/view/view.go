@@ -111,8 +111,8 @@ func Compare(r *almanac.Round, before, after []ledger.Row) []Result {
 	return list
 }
 
-// Version is a row of the history of versions.
-type Version struct {
+// VersionRow is a row of the history of versions.
+type VersionRow struct {
 	snapshots.Summary
 
 	State   string // its status, and its damage
@@ -120,8 +120,8 @@ type Version struct {
 }
 
 // VersionOf describes a version.
-func VersionOf(s snapshots.Summary) Version {
-	v := Version{Summary: s, State: string(s.Status), Because: s.Reason}
+func VersionOf(s snapshots.Summary) VersionRow {
+	v := VersionRow{Summary: s, State: string(s.Status), Because: s.Reason}
 	if s.Held {
 		v.State += ", held"
 	}
