@@ -60,6 +60,7 @@ const (
 	RevokeKey      Verb = "revoke_key"
 	ExpireKey      Verb = "expire_key"
 	SetOrigins     Verb = "set_origins" // of a key
+	PruneKeys      Verb = "prune_keys"
 	PutArchive     Verb = "put_archive"
 	Prune          Verb = "prune"
 	ChangeSettings Verb = "change_settings" // by command, or by a flag of a process

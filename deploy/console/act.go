@@ -44,6 +44,7 @@ var actions = map[string]parser{
 	"POST /sources/alias":               form[operator.MergeIdentities],
 	"POST /calendar":                    parseCalendar,
 	"POST /keys":                        form[operator.CreateKey],
+	"POST /keys/prune":                  form[operator.PruneKeys],
 	"POST /keys/{key}/revoke":           form[operator.RevokeKey],
 	"POST /keys/{key}/rotate":           form[operator.RotateKey],
 	"POST /keys/{key}/expire":           form[operator.ExpireKey],

@@ -106,6 +106,7 @@ func TestFormsAndCommands(t *testing.T) {
 			typed[operator.CreateKey](t, "--name=Betting House", "--tier=pro", "--origin=https://a.example", "--origin=https://b.example", "--expires=2027-01-31T00:00:00Z"),
 			operator.CreateKey{Client: "Betting House", Tier: "pro", Origins: []string{"https://a.example", "https://b.example"}, Expires: operator.Expiry{Time: time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC)}},
 		},
+		{"/keys/prune", "age=30", typed[operator.PruneKeys](t, "--older-than=30d"), operator.PruneKeys{OlderThan: operator.Span(30 * 24 * time.Hour)}},
 		{"/keys/k1/revoke", "", typed[operator.RevokeKey](t, "k1"), operator.RevokeKey{ID: "k1"}},
 		{"/keys/k1/rotate", "grace=7", typed[operator.RotateKey](t, "k1"), operator.RotateKey{ID: "k1", Grace: operator.Span(7 * 24 * time.Hour)}},
 		{"/keys/k1/expire", "expires=", typed[operator.ExpireKey](t, "k1", "never"), operator.ExpireKey{ID: "k1"}},

@@ -69,6 +69,7 @@ func TestFormsInABrowser(t *testing.T) {
 		{"/settings", []string{"verify", "soon"}, false, "failed", "say so already"},
 		{"/settings", []string{"model", "grid-frequency", "verify", "2", "reason", "a trial"}, true, "done", "model grid-frequency, auto_verify_after 2h0m0s"},
 		{"/prune", []string{"keep", "1"}, false, "done", "versions kept"},
+		{"/keys/prune", []string{"age", "30"}, false, "done", "There is nothing to remove"},
 		{"/ledger/audit", nil, false, "done", "The record is whole"},
 	} {
 		form := fmt.Sprintf("form[action='%s']", tt.action)

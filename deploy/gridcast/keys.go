@@ -20,6 +20,7 @@ type keysCmds struct {
 	Revoke  storeAction[operator.RevokeKey]  `cmd:"" help:"Refuse a key from now on."`
 	Expire  storeAction[operator.ExpireKey]  `cmd:"" help:"Set until when a key is valid."`
 	Origins storeAction[operator.SetOrigins] `cmd:"" help:"Set the browser origins that may use a key."`
+	Prune   storeAction[operator.PruneKeys]  `cmd:"" help:"Remove the keys that were revoked or expired long ago."`
 }
 
 type keysCreateCmd struct {

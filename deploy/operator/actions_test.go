@@ -137,6 +137,40 @@ func TestActionsOfAKey(t *testing.T) {
 	}
 }
 
+// TestPruneKeys removes a key that was revoked long ago, and leaves a newer one.
+func TestPruneKeys(t *testing.T) {
+	o := desk(t)
+	old := must(t, o, operator.CreateKey{Client: "Old", Tier: "pro"}, operator.Request{}).Record.(keys.StoredKey).ID
+	young := must(t, o, operator.CreateKey{Client: "Young", Tier: "pro"}, operator.Request{}).Record.(keys.StoredKey).ID
+	must(t, o, operator.RevokeKey{ID: young}, operator.Request{})
+	prune := operator.PruneKeys{OlderThan: operator.Span(30 * 24 * time.Hour)}
+	if p, err := preview(t, o, prune); err != nil || p.Question != "" {
+		t.Errorf("nothing is old enough: got %+v, %v, want no question", p, err)
+	}
+	must(t, o, prune, operator.Request{})
+	if err := keys.Update(t.Context(), o.Store, func(d *keys.List) error {
+		k, err := d.Find(old)
+		if err == nil {
+			k.Revoked = time.Now().AddDate(0, -2, 0)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := preview(t, o, prune); err != nil || p.Question == "" || !strings.Contains(p.Effects[0], "of Old") {
+		t.Errorf("got %+v, %v, want a question about the old key", p, err)
+	}
+	must(t, o, prune, operator.Request{Reason: "a clean-up"})
+	doc, _, err := keys.Load(t.Context(), o.Store)
+	if err != nil || len(doc.Keys) != 1 || doc.Keys[0].ID != young {
+		t.Errorf("left: %+v, %v, want %s", doc.Keys, err, young)
+	}
+	log := logged(t, o)
+	if got := log[len(log)-1]; !strings.HasPrefix(got, "operator:anna|prune_keys|refused before ") || !strings.HasSuffix(got, "|a clean-up") {
+		t.Errorf("audit log: %q", log)
+	}
+}
+
 // An action that ends or replaces something asks a question, and fails if its target changed since the
 // preview.
 func TestActionsAskAndAreGuarded(t *testing.T) {

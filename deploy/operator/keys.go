@@ -156,6 +156,49 @@ func (d RevokeKey) look(ctx context.Context, o *Operator) (*Plan, error) {
 		})
 }
 
+// PruneKeys removes the keys that have been refused for longer than an age.
+type PruneKeys struct {
+	OlderThan Span `name:"older-than" form:"age" default:"365d" unit:"d" help:"Remove the keys that were revoked or expired longer ago than this." placeholder:"DURATION" env:"-"`
+}
+
+func (d PruneKeys) look(ctx context.Context, o *Operator) (*Plan, error) {
+	age := time.Duration(d.OlderThan)
+	if age < 24*time.Hour {
+		return nil, fmt.Errorf("prune keys: an age of %s: must be at least a day", age)
+	}
+	before := time.Now().Add(-age)
+	doc, _, err := keys.Load(ctx, o.Store)
+	if err != nil {
+		return nil, err
+	}
+	all := len(doc.Keys)
+	old := doc.Prune(before)
+	p := Preview{Title: "Remove keys that were refused before " + minute(before)}
+	if len(old) == 0 {
+		p.Effects = []string{fmt.Sprintf("There is nothing to remove: none of %d keys was revoked or expired before %s.", all, minute(before))}
+		return &Plan{Preview: p, do: func(context.Context, Request) (Answer, error) {
+			return Answer{Record: []keys.StoredKey{}, Text: p.Effects[0]}, nil
+		}}, nil
+	}
+	p.Question = fmt.Sprintf("Remove %d of %d keys for ever?", len(old), all)
+	p.Effects = []string{
+		fmt.Sprintf("%d of %d keys are removed from the list, from %s… of %s to %s… of %s. Edges refuse them already, and go on doing so.",
+			len(old), all, old[0].Prefix, old[0].Name, old[len(old)-1].Prefix, old[len(old)-1].Name),
+		"Nobody can see later which client such a key belonged to.",
+	}
+	return &Plan{
+		entry: auditlog.Intent{Action: auditlog.PruneKeys, Subject: "refused before " + before.UTC().Format(time.RFC3339)}, Preview: p,
+		do: func(ctx context.Context, _ Request) (answer Answer, err error) {
+			err = keys.Update(ctx, o.Store, func(doc *keys.List) error {
+				removed := doc.Prune(before)
+				answer = Answer{Record: removed, Text: fmt.Sprintf("%d keys are removed; %d are left.", len(removed), len(doc.Keys))}
+				return nil
+			})
+			return answer, err
+		},
+	}, nil
+}
+
 // ExpireKey sets until when a key is valid.
 type ExpireKey struct {
 	ID    string `arg:"" form:"key" help:"The key's id, from keys list."`

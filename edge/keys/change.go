@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -94,6 +95,19 @@ func (d *List) Rotate(id string, grace time.Duration, now time.Time) (StoredKey,
 	return d.add(request, now)
 }
 
+// Prune removes the keys that were refused at the instant, and returns them.
+func (d *List) Prune(refused time.Time) []StoredKey {
+	var removed []StoredKey
+	d.Keys = slices.DeleteFunc(d.Keys, func(r StoredKey) bool {
+		old := !r.Revoked.IsZero() && r.Revoked.Before(refused) || !r.Expires.IsZero() && r.Expires.Before(refused)
+		if old {
+			removed = append(removed, r)
+		}
+		return old
+	})
+	return removed
+}
+
 // Active reports whether the key is accepted at now.
 func (r *StoredKey) Active(now time.Time) bool {
 	return r.Revoked.IsZero() && (r.Expires.IsZero() || now.Before(r.Expires))
@@ -137,12 +151,29 @@ func Load(ctx context.Context, store blob.Store) (List, blob.Tag, error) {
 
 // Update applies edit to the list and stores it under the next serial number; see
 // [blob.Document.Update] for its contract. It returns an error of edit without a prefix. If a change is
-// applied twice after a lost answer, a key that nobody knows may remain, but no client loses its key.
+// applied twice after a lost answer, a key that nobody knows may remain, but no client loses its key. The
+// error of an edit that adds a key to a full list is ErrFull.
 func Update(ctx context.Context, store blob.Store, edit func(*List) error) error {
-	_, err := document(store).Update(ctx, func(list *List) error {
+	return update(ctx, store, MaxSize-roomToRevoke, edit)
+}
+
+// update is Update for a list that is full at a size in bytes.
+func update(ctx context.Context, store blob.Store, full int, edit func(*List) error) error {
+	grows := false
+	doc := document(store)
+	doc.Encode = func(list List) ([]byte, error) {
+		data, err := list.Encode()
+		if err == nil && grows && len(data) > full {
+			return nil, ErrFull
+		}
+		return data, err
+	}
+	_, err := doc.Update(ctx, func(list *List) error {
+		before := len(list.Keys)
 		if err := edit(list); err != nil {
 			return err
 		}
+		grows = len(list.Keys) > before
 		list.Serial++
 		return nil
 	})

@@ -7,3 +7,9 @@ func Seal(lines []byte) []byte {
 	list = append(list, checksumOf(list, func() {})...)
 	return append(list, listEnd...)
 }
+
+// UpdateBelow is Update for a list that is full at a size in bytes.
+var UpdateBelow = update
+
+// Full is the size at which a list is full.
+const Full = MaxSize - roomToRevoke

@@ -101,8 +101,12 @@ func (f *Follower) apply(document []byte, copied bool) error {
 	state.Loaded, state.Copied = time.Now(), copied
 	f.state.Store(&state)
 	f.cfg.Log.Info("keys loaded", "keys", table.Len(), "serial", table.Serial(), "from_copy", copied)
-	for _, skipped := range table.Skipped() {
-		f.cfg.Log.Warn("key left out", "reason", skipped)
+	skipped := table.Skipped()
+	for _, reason := range skipped[:min(len(skipped), maxFaults)] {
+		f.cfg.Log.Warn("key left out", "reason", reason)
+	}
+	if more := len(skipped) - maxFaults; more > 0 {
+		f.cfg.Log.Warn("more keys left out", "keys", more)
 	}
 	return nil
 }

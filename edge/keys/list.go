@@ -34,8 +34,18 @@ type StoredKey struct {
 	Origins []string  `json:"origins,omitzero"` // a browser's Origin must be among them, unless empty
 }
 
-// MaxSize is the largest encoded list, in bytes: about 300,000 keys.
-const MaxSize = 64 << 20
+const (
+	// MaxSize is the largest encoded list, in bytes: about 300,000 keys.
+	MaxSize = 64 << 20
+	// roomToRevoke is the part of MaxSize that new keys may not use, so that a full list can still revoke.
+	roomToRevoke = 1 << 20
+	// maxFaults is the number of faults of one list that are reported.
+	maxFaults = 10
+)
+
+// ErrFull means that the list has no room for another key.
+var ErrFull = errors.New("no key was created, because the list of keys is full; " +
+	"gridcast keys prune removes the keys that were revoked or expired long ago")
 
 // ErrDamaged means that the bytes are no list that gridcast wrote.
 var ErrDamaged = errors.New("keys document is damaged")
@@ -78,7 +88,7 @@ func (d List) Encode() ([]byte, error) {
 	out.WriteString(checksumOf(out.Bytes(), func() {}))
 	out.WriteString(listEnd)
 	if out.Len() > MaxSize {
-		return nil, fmt.Errorf("encode keys: %d bytes, the most is %d: remove keys that were revoked long ago", out.Len(), MaxSize)
+		return nil, fmt.Errorf("encode keys: %d bytes, the most is %d: gridcast keys prune removes the keys that were revoked or expired long ago", out.Len(), MaxSize)
 	}
 	return out.Bytes(), nil
 }
@@ -203,6 +213,9 @@ func (d *List) validate() error {
 			errs = append(errs, fmt.Errorf("key %d (%q): id is taken", i, r.ID))
 		}
 		ids[r.ID] = true
+		if len(errs) >= maxFaults {
+			break
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -219,6 +219,18 @@ func TestRefusedDocumentsChangeNothing(t *testing.T) {
 	}
 }
 
+// TestFewFaultsAreReported: the error of a list with a fault in every line, some of them long, stays short.
+func TestFewFaultsAreReported(t *testing.T) {
+	lines := []byte(`{"format":2,"serial":1,"keys":[` + "\n")
+	for i := range 20_000 {
+		lines = fmt.Appendf(lines, `{"id":%q,"sha256":"x"},`+"\n", strings.Repeat("x", 1+i%5*100))
+	}
+	_, err := keys.NewTable(keys.Seal(lines), keys.DefaultTiers(), limit.Memory{}, nil)
+	if err == nil || strings.Count(err.Error(), "\n") != 9 || len(err.Error()) > 10_000 {
+		t.Errorf("got %.500v, want ten faults", err)
+	}
+}
+
 // FuzzNewTable: a table accepts exactly the lists that can be decoded, also when it
 // takes over most records of another one. The fuzzed lines get a right checksum, so that
 // NewTable reads them.

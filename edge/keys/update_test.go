@@ -2,7 +2,9 @@ package keys_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
+	"time"
 
 	"gridcast/edge/keys"
 	"gridcast/snapshots/blob/memblob"
@@ -26,5 +28,69 @@ func TestUpdateStops(t *testing.T) {
 	}
 	if err := keys.Update(t.Context(), store, add("n")); err == nil {
 		t.Error("a damaged document was overwritten")
+	}
+}
+
+// TestFullListRevokes: a list without room for another key can revoke, and has room again after a prune.
+func TestFullListRevokes(t *testing.T) {
+	if room := keys.MaxSize - keys.Full; room < 1<<20 {
+		t.Errorf("%d bytes are left to revoke, want a MiB", room)
+	}
+	store := memblob.New()
+	update := func(edit func(*keys.List) error) error { return keys.UpdateBelow(t.Context(), store, 20_000, edit) }
+	var err error
+	for err == nil {
+		err = update(add("client"))
+	}
+	if !errors.Is(err, keys.ErrFull) {
+		t.Errorf("another key: got %v, want ErrFull", err)
+	}
+	if err := update(func(d *keys.List) error {
+		_, _, err := d.Rotate(d.Keys[0].ID, time.Hour, now)
+		return err
+	}); !errors.Is(err, keys.ErrFull) {
+		t.Errorf("rotate: got %v, want ErrFull", err)
+	}
+	if err := update(func(d *keys.List) error {
+		for _, k := range d.Keys[:20] {
+			if _, err := d.Revoke(k.ID, now.Add(-time.Hour)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Errorf("revoke: %v", err)
+	}
+	if err := update(func(d *keys.List) error { d.Prune(now); return nil }); err != nil {
+		t.Errorf("prune: %v", err)
+	}
+	if err := update(add("client")); err != nil {
+		t.Errorf("another key after the prune: %v", err)
+	}
+}
+
+func TestPrune(t *testing.T) {
+	hour := func(n int) time.Time { return now.Add(time.Duration(n) * time.Hour) }
+	d := keys.List{Keys: []keys.StoredKey{
+		{ID: "valid"},
+		{ID: "expires later", Expires: hour(2)},
+		{ID: "expired", Expires: hour(-2)},
+		{ID: "revoked", Revoked: hour(-2)},
+		{ID: "just revoked", Revoked: now, Expires: hour(2)},
+		{ID: "just revoked, and expired before", Revoked: now, Expires: hour(-2)},
+		{ID: "revoked, would expire later", Revoked: hour(-2), Expires: hour(2)},
+	}}
+	var removed, left []string
+	for _, k := range d.Prune(hour(-1)) {
+		removed = append(removed, k.ID)
+	}
+	for _, k := range d.Keys {
+		left = append(left, k.ID)
+	}
+	if want := []string{"expired", "revoked", "just revoked, and expired before", "revoked, would expire later"}; !slices.Equal(removed, want) {
+		t.Errorf("removed %q, want %q", removed, want)
+	}
+	if want := []string{"valid", "expires later", "just revoked"}; !slices.Equal(left, want) {
+		t.Errorf("left %q, want %q", left, want)
 	}
 }
