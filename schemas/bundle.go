@@ -12,19 +12,25 @@ import (
 // bundle returns the OpenAPI document with every schema file moved into its components, so
 // that it can be read without the files. A file's schema is named by its title, a definition
 // by its key; no two may share a name. The order of everything is that of the sources.
+// The schemas of messages to webhooks are inline.
 func bundle() (*yaml.Node, error) {
 	document, err := parse("openapi.yaml")
 	if err != nil {
 		return nil, err
 	}
 	schemas := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	messages := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	titles := map[string]string{} // file -> name in components
 	for _, file := range schemaFiles() {
 		schema, err := parse(file)
 		if err != nil {
 			return nil, err
 		}
-		if err := hoist(schemas, titles, file, schema); err != nil {
+		into := schemas
+		if file == publishedContract.file || file == testContract.file {
+			into = messages
+		}
+		if err := hoist(into, titles, file, schema); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 	}
@@ -33,7 +39,27 @@ func bundle() (*yaml.Node, error) {
 		return nil, errors.New("openapi.yaml: no components")
 	}
 	appendMember(components, "schemas", schemas)
-	return document, redirect(document, titles)
+	if err := redirect(document, titles); err != nil {
+		return nil, err
+	}
+	if err := redirect(messages, titles); err != nil {
+		return nil, err
+	}
+	inline(document, messages)
+	return document, nil
+}
+
+// inline replaces each reference to a schema of messages by the schema. oapi-codegen drops a component that
+// only webhooks refer to, and then its client does not compile.
+func inline(n, messages *yaml.Node) {
+	for i, child := range n.Content {
+		if child.Kind == yaml.MappingNode && len(child.Content) == 2 && child.Content[0].Value == "$ref" {
+			if schema := member(messages, strings.TrimPrefix(child.Content[1].Value, "#/components/schemas/")); schema != nil {
+				n.Content[i], child = schema, schema
+			}
+		}
+		inline(child, messages)
+	}
 }
 
 // hoist moves a file's schema and its definitions into schemas.

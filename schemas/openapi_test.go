@@ -487,7 +487,7 @@ func TestWebhookExamplesAreValid(t *testing.T) {
 // TestSchemasFollowTheStructs compares names, order and presence of every struct's fields
 // with the schema of the same name.
 func TestSchemasFollowTheStructs(t *testing.T) {
-	d := parse(t)
+	named := namedSchemas(t)
 	for name, value := range map[string]any{
 		"Meta": wire.Meta{}, "DriverStanding": wire.DriverStanding{}, "ConstructorStanding": wire.ConstructorStanding{},
 		"CalendarEntry": wire.CalendarEntry{}, "Driver": wire.Driver{}, "PredictionRecord": wire.PredictionRecord{},
@@ -502,10 +502,10 @@ func TestSchemasFollowTheStructs(t *testing.T) {
 		"Scores": wire.Scores{}, "PercentInterval": wire.PercentInterval{}, "NumberInterval": wire.NumberInterval{}, "ReliabilityBin": wire.ReliabilityBin{},
 		"ResultsBody": wire.Success[int]{}, "ResultRecord": wire.ResultRecord{}, "Revision": wire.Revision{}, "ResultRow": wire.ResultRow{},
 		"WeekendsBody": wire.Success[int]{}, "Weekend": wire.Weekend{}, "Circuit": wire.Circuit{}, "WeekendSession": wire.WeekendSession{},
-		"PublishedMessage": wire.Webhook[int]{}, "TestMessage": wire.Webhook[int]{}, "ChangedVariant": wire.WebhookVariant{},
+		"version.published": wire.Webhook[int]{}, "webhook.test": wire.Webhook[int]{}, "changes": wire.WebhookVariant{},
 		"ChangesBody": wire.Success[int]{}, "Change": wire.Change{}, "ChangeState": wire.ChangeState{}, "ChangedRow": wire.ChangedRow{},
 	} {
-		s, ok := d.Components.Schemas[name]
+		s, ok := named[name]
 		if !ok {
 			t.Errorf("%s: no schema", name)
 			continue
@@ -518,7 +518,7 @@ func TestSchemasFollowTheStructs(t *testing.T) {
 				always = append(always, key)
 			}
 		}
-		if diff := cmp.Diff(all, propertyOrder(t, name)); diff != "" {
+		if diff := cmp.Diff(all, s.propertyOrder()); diff != "" {
 			t.Errorf("%s: fields: -struct +schema:\n%s", name, diff)
 		}
 		if diff := cmp.Diff(always, s.Required); diff != "" {
@@ -526,27 +526,67 @@ func TestSchemasFollowTheStructs(t *testing.T) {
 		}
 	}
 	for _, picked := range []string{"Podium", "PickedPodium"} {
-		if diff := cmp.Diff([]string{"p1", "p2", "p3"}, propertyOrder(t, picked)); diff != "" {
+		if diff := cmp.Diff([]string{"p1", "p2", "p3"}, named[picked].propertyOrder()); diff != "" {
 			t.Errorf("%s: -struct +schema:\n%s", picked, diff)
 		}
 	}
 }
 
-// propertyOrder returns the names of a schema's properties as the document orders them.
-func propertyOrder(t *testing.T, name string) []string {
+// namedSchema is a schema with the order of its properties.
+type namedSchema struct {
+	Properties yaml.Node
+	Required   []string
+}
+
+// property returns the schema of a property.
+func (s namedSchema) property(t *testing.T, name string) (of struct {
+	namedSchema `yaml:",inline"`
+	Const       string
+	Items       namedSchema
+}) {
+	t.Helper()
+	for i := 0; i < len(s.Properties.Content); i += 2 {
+		if s.Properties.Content[i].Value == name {
+			if err := s.Properties.Content[i+1].Decode(&of); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return of
+}
+
+// namedSchemas are the schemas of the components. A message to webhooks is named by its type, and the rows
+// in it by their property.
+func namedSchemas(t *testing.T) map[string]namedSchema {
 	t.Helper()
 	var d struct {
-		Components struct {
-			Schemas map[string]struct{ Properties yaml.Node }
+		Components struct{ Schemas map[string]namedSchema }
+		Webhooks   map[string]struct {
+			Post struct {
+				RequestBody struct {
+					Content map[string]struct{ Schema namedSchema }
+				} `yaml:"requestBody"`
+			}
 		}
 	}
 	if err := yaml.Unmarshal(schemas.OpenAPIYAML(), &d); err != nil {
 		t.Fatal(err)
 	}
-	var names []string
-	properties := d.Components.Schemas[name].Properties
-	for i := 0; i < len(properties.Content); i += 2 {
-		names = append(names, properties.Content[i].Value)
+	all := d.Components.Schemas
+	for _, hook := range d.Webhooks {
+		message := hook.Post.RequestBody.Content["application/json"].Schema
+		all[message.property(t, "type").Const] = message
+		if changes := message.property(t, "data").property(t, "changes"); changes.Items.Required != nil {
+			all["changes"] = changes.Items
+		}
+	}
+	return all
+}
+
+// propertyOrder returns the names of a schema's properties as the document orders them.
+func (s namedSchema) propertyOrder() (names []string) {
+	for i := 0; i < len(s.Properties.Content); i += 2 {
+		names = append(names, s.Properties.Content[i].Value)
 	}
 	return names
 }

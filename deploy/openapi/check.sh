@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Shows the OpenAPI document to other people's tools: redocly and spectral must have no warning,
-# and the types that openapi-typescript makes must carry what usage.ts relies on. Needs npm.
+# Shows the OpenAPI document to other people's tools: redocly and spectral must have no warning, and the types of
+# openapi-typescript must carry the assumptions of usage.ts. The clients that oapi-codegen, @hey-api/openapi-ts and
+# openapi-fetch make of it must compile and read every endpoint of a running demonstration. Needs npm.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 deploy/tools/npm.sh
@@ -15,10 +16,18 @@ if ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 
 fi
 export PATH=$tools/.bin:$PATH
 work=.var/openapi
-mkdir -p "$work"
-go run ./deploy/openapi >"$work/openapi.yaml"
-cp deploy/openapi/usage.ts deploy/openapi/spectral.yaml "$work"
+rm -rf "$work"
+mkdir -p "$work/demo"
+go run -trimpath ./deploy/openapi >"$work/openapi.yaml"
+cp -r deploy/openapi/usage.ts deploy/openapi/read.ts deploy/openapi/spectral.yaml deploy/openapi/oapi "$work"
+ln -s "$tools" "$work/node_modules"
+make -s build
+gridcast=$PWD/.var/bin/gridcast
 cd "$work"
+# The demonstration starts while the linters run.
+(cd demo && exec "$gridcast" serve --demo --demo-speed 1 --listen 127.0.0.1:0 --operator-listen 127.0.0.1:0) >demo.log 2>&1 &
+demo=$!
+trap 'kill "$demo" 2>/dev/null || true; wait' EXIT
 echo "redocly"
 REDOCLY_TELEMETRY=off redocly lint openapi.yaml --format=codeframe >redocly.txt 2>&1 || { cat redocly.txt >&2; exit 1; }
 if grep -q 'Warning was generated' redocly.txt; then
@@ -30,4 +39,24 @@ spectral lint openapi.yaml --ruleset spectral.yaml --fail-severity=hint --quiet=
 echo "openapi-typescript"
 openapi-typescript openapi.yaml -o types.ts >/dev/null
 tsc --noEmit --strict --skipLibCheck --target es2022 --moduleResolution node usage.ts
+echo "@hey-api/openapi-ts"
+DO_NOT_TRACK=1 openapi-ts -i openapi.yaml -o hey -c @hey-api/client-fetch >hey.log 2>&1 || { cat hey.log >&2; exit 1; }
+tsc --strict --skipLibCheck --target es2022 --module node16 --moduleResolution node16 --outDir js read.ts
+echo "oapi-codegen"
+mkdir -p oapi/api
+(cd oapi && go tool oapi-codegen -generate types,client -package api -o api/api.go ../openapi.yaml && go build -o ../oapi-client .)
+
+echo "every endpoint, by each client"
+until grep -q '^  pro ' demo.log; do kill -0 "$demo" || { cat demo.log >&2; exit 1; }; sleep 0.2; done
+url=$(sed -n 's/^gridcast serves \(.*\)/\1/p' demo.log)
+key=$(sed -n 's/^  pro  *[0-9]*  \(.*\)/\1/p' demo.log)
+# Title odds, track record and downloads follow the first version.
+tries=0
+until curl -fsS -o /dev/null -H "X-API-Key: $key" "$url/api/v1/bulk" 2>/dev/null; do
+  tries=$((tries + 1))
+  [ "$tries" -lt 300 ] || { echo "openapi: the demonstration made no downloads" >&2; cat demo.log >&2; exit 1; }
+  sleep 1
+done
+./oapi-client "$url" "$key"
+node js/read.js "$url" "$key"
 echo "openapi: clean"
