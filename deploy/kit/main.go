@@ -110,7 +110,7 @@ func (r release) build(arch, binary string) error {
 }
 
 // shipped are the parts of deploy that an operator installs.
-var shipped = []string{"CHANGELOG.md", "cdn", "compose", "docs", "grafana", "kubernetes", "nginx", "prometheus", "s3", "systemd"}
+var shipped = []string{"CHANGELOG.md", "alertmanager", "caddy", "cdn", "compose", "docs", "grafana", "kubernetes", "nginx", "prometheus", "s3", "systemd"}
 
 // archive packs the binary and the shipped files, in a fixed order, with one owner and one time.
 func (r release) archive(binary, to string) error {

@@ -204,7 +204,7 @@ func matches(selector, labels map[string]string) bool {
 
 // The library of Docker Compose accepts compose.yaml, and every file and variable in it exists.
 func TestCompose(t *testing.T) {
-	options, err := cli.NewProjectOptions([]string{"../compose/compose.yaml"}, cli.WithEnv([]string{"GRIDCAST_VERSION=v1.2.3", "S3_SECRET=secret", "GRAFANA_PASSWORD=secret"}))
+	options, err := cli.NewProjectOptions([]string{"../compose/compose.yaml"}, cli.WithEnv([]string{"GRIDCAST_VERSION=v1.2.3", "S3_SECRET=secret", "GRAFANA_PASSWORD=secret", "SMTP_PASSWORD=secret"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestCompose(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"balancer", "edge-1", "edge-2", "grafana", "prometheus", "redis", "s3", "scheduler"}
+	want := []string{"alertmanager", "balancer", "edge-1", "edge-2", "grafana", "prometheus", "redis", "s3", "scheduler"}
 	if got := project.ServiceNames(); !slices.Equal(got, want) {
 		t.Errorf("got the services %v, want %v", got, want)
 	}
@@ -275,11 +275,23 @@ func TestConfigurations(t *testing.T) {
 			}
 		}
 	}
+	for program, arguments := range map[string][]string{
+		"amtool": {"check-config", "../alertmanager/alertmanager.yaml"},
+		"caddy":  {"validate", "--adapter", "caddyfile", "--config", "../caddy/Caddyfile"},
+	} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Logf("%s is not on this machine: its configuration is not read", program)
+			continue
+		}
+		if output, err := exec.Command(program, arguments...).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", program, err, output)
+		}
+	}
 	if _, err := exec.LookPath("promtool"); err != nil {
 		t.Log("promtool is not on this machine: its configurations are not read")
 		return
 	}
-	for _, file := range []string{"../prometheus/prometheus.yaml", "../compose/prometheus.yaml"} {
+	for _, file := range []string{"../prometheus/prometheus.yaml", "../prometheus/one-machine.yaml", "../compose/prometheus.yaml"} {
 		for name, from := range map[string]string{"prometheus.yaml": file, "alerts.yaml": "../prometheus/alerts.yaml"} {
 			if err := os.WriteFile(filepath.Join(folder, name), []byte(readText(t, from)), 0o600); err != nil {
 				t.Fatal(err)
@@ -322,7 +334,7 @@ func TestUnits(t *testing.T) {
 	if output, err := exec.Command("systemd-analyze", append([]string{"verify", "--man=no"}, units...)...).CombinedOutput(); err != nil || len(bytes.TrimSpace(output)) > 0 {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, output)
 	}
-	for _, unit := range []string{"gridcast-edge@1.service", "gridcast-scheduler.service"} {
+	for _, unit := range []string{"gridcast.service", "gridcast-edge@1.service", "gridcast-scheduler.service"} {
 		// Exposure in tenths, from 0 to 100.
 		if output, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", filepath.Join(folder, unit)).CombinedOutput(); err != nil {
 			t.Errorf("%s is exposed: %v\n%s", unit, err, output)

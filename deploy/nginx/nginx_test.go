@@ -1,0 +1,119 @@
+// Package nginx_test runs the TLS example in nginx.
+package nginx_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gridcast/snapshots/blob/porttest"
+)
+
+// TestTLS checks that plain HTTP answers nothing but ACME challenges and redirects, and that HTTPS passes the
+// request on over HTTP/2 with the address of the client.
+func TestTLS(t *testing.T) {
+	if _, err := exec.LookPath("nginx"); err != nil {
+		t.Skip("nginx is not on this machine: its TLS example is not tried")
+	}
+	edge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Header.Get("X-Forwarded-For"))
+	}))
+	t.Cleanup(edge.Close)
+	certified := httptest.NewUnstartedServer(nil) // for its certificate
+	certified.StartTLS()
+	t.Cleanup(certified.Close)
+
+	folder, plain, secure := t.TempDir(), porttest.Address(t), porttest.Address(t)
+	write := func(name string, data []byte) {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, parent := range []string{folder, filepath.Dir(folder)} { // the user nobody must be able to enter them
+		if err := os.Chmod(parent, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pair := certified.TLS.Certificates[0]
+	key, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write("fullchain.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}))
+	write("privkey.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))
+	write("acme/.well-known/acme-challenge/token", []byte("proof"))
+	shipped, err := os.ReadFile("gridcast-tls.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer(
+		"listen 80;", "listen "+plain+";", "listen 443", "listen "+secure, "127.0.0.1:8080", edge.Listener.Addr().String(),
+		"/etc/letsencrypt/live/api.example.com", folder, "/var/www/acme", filepath.Join(folder, "acme"),
+	).Replace(string(shipped))
+	write("nginx.conf", []byte("pid nginx.pid; daemon off; events {} http { access_log off; client_body_temp_path a; proxy_temp_path b; fastcgi_temp_path c; uwsgi_temp_path d; scgi_temp_path e;\n"+text+"\n}\n"))
+	nginx := exec.Command("nginx", "-p", folder, "-c", "nginx.conf", "-e", "error.log")
+	var printed strings.Builder
+	nginx.Stdout, nginx.Stderr = &printed, &printed
+	if err := nginx.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- nginx.Wait() }()
+	t.Cleanup(func() {
+		_ = nginx.Process.Signal(os.Interrupt)
+		<-ended
+	})
+	roots := x509.NewCertPool()
+	roots.AddCert(certified.Certificate())
+	client := &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport:     &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"}},
+	}
+	get := func(url string) (*http.Response, string, error) {
+		request, err := http.NewRequest(http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = "api.example.com"
+		request.Header.Set("X-Forwarded-For", "192.0.2.1") // a client that chooses its address
+		response, err := client.Do(request)
+		if err != nil {
+			return nil, "", err
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		return response, string(body), err
+	}
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		if _, _, err := get("https://" + secure + "/"); err == nil {
+			break
+		} else if time.Now().After(deadline) {
+			log, _ := os.ReadFile(filepath.Join(folder, "error.log"))
+			t.Fatalf("nginx does not answer: %v\n%s%s", err, printed.String(), log)
+		}
+	}
+	if response, body, err := get("https://" + secure + "/api/v1/standings"); err != nil || response.StatusCode != http.StatusOK || response.ProtoMajor != 2 ||
+		response.Header.Get("Strict-Transport-Security") != "max-age=31536000" || body != "127.0.0.1" {
+		t.Errorf("HTTPS: got %+v %q, %v; want 200 over HTTP/2 with HSTS, and the address of the client", response, body, err)
+	}
+	if response, _, err := get("http://" + plain + "/api/v1/standings?year=2024"); err != nil || response.StatusCode != http.StatusMovedPermanently ||
+		response.Header.Get("Location") != "https://api.example.com/api/v1/standings?year=2024" {
+		t.Errorf("HTTP: got %+v, %v; want a redirect to HTTPS", response, err)
+	}
+	if _, body, err := get("http://" + plain + "/.well-known/acme-challenge/token"); err != nil || body != "proof" {
+		t.Errorf("ACME: got %q, %v; want the challenge", body, err)
+	}
+}
