@@ -162,6 +162,8 @@ func TestOddRows(t *testing.T) {
 			name: "2026: the number of the season is not that for life", was: `"permanentNumber":"33"`, is: `"permanentNumber":"3"`,
 			read: func(r *season.Round) string { return strconv.Itoa(r.Entry("max-verstappen").Number) }, want: "1",
 		},
+		{name: "points that are no number", was: `"points":"26"`, is: `"points":"NaN"`, want: `points "NaN"`},
+		{name: "infinite points", was: `"points":"26"`, is: `"points":"Inf"`, want: `points "Inf"`},
 		{name: "points that are none", was: `"points":"26"`, is: `"points":"n/a"`, want: `points "n/a"`},
 		{name: "a position that is none", was: `"positionText":"1"`, is: `"positionText":"first"`, want: `position "first"`},
 		{name: "a driver whom nobody knows", was: `"driverId":"max_verstappen"`, is: `"driverId":"jos_verstappen"`, want: `add the line "driver jos_verstappen = ID" to builder/source/jolpica/equivalents.txt`},

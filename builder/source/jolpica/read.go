@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -218,7 +219,7 @@ func (r *reader) standings(year int, said *race, round *season.Round) error {
 		for i := range list.DriverStandings {
 			w := &list.DriverStandings[i]
 			driver, err := r.names.Driver(string(w.Driver.DriverID), year)
-			points, errPoints := strconv.ParseFloat(string(w.Points), 64)
+			points, errPoints := pointsOf(w.Points)
 			if err := errors.Join(err, errPoints); err != nil {
 				return fmt.Errorf("driver standings: %w", err)
 			}
@@ -228,7 +229,7 @@ func (r *reader) standings(year int, said *race, round *season.Round) error {
 		for i := range list.ConstructorStandings {
 			w := &list.ConstructorStandings[i]
 			team, err := r.names.Team(string(w.Constructor.ConstructorID), year)
-			points, errPoints := strconv.ParseFloat(string(w.Points), 64)
+			points, errPoints := pointsOf(w.Points)
 			if err := errors.Join(err, errPoints); err != nil {
 				return fmt.Errorf("constructor standings: %w", err)
 			}
@@ -295,9 +296,9 @@ func (r *reader) classification(year int, rows []row) ([]season.Result, []season
 		if err != nil {
 			return nil, nil, err
 		}
-		points, err := strconv.ParseFloat(string(w.Points), 64)
-		if err != nil || points < 0 {
-			return nil, nil, fmt.Errorf("%s: points %q", driver, w.Points)
+		points, err := pointsOf(w.Points)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", driver, err)
 		}
 		result := season.Result{Driver: driver, Team: team, Points: points, Outcome: outcomes[w.PositionText]}
 		if result.Outcome == "" {
@@ -336,6 +337,15 @@ func (r *reader) classification(year int, rows []row) ([]season.Result, []season
 		return cmp.Compare(a.Position, b.Position)
 	})
 	return results, grid, nil
+}
+
+// pointsOf reads points: a finite number from 0 on.
+func pointsOf(t text) (float64, error) {
+	points, err := strconv.ParseFloat(string(t), 64)
+	if err != nil || !(points >= 0) || math.IsInf(points, 1) {
+		return 0, fmt.Errorf("points %q", t)
+	}
+	return points, nil
 }
 
 func (r *reader) qualifying(year int, rows []row) ([]season.QualifyingRow, error) {
