@@ -28,6 +28,11 @@ type Document struct {
 	Kind     Kind
 	// Forced holds the blocks that a person wants applied in spite of the gates.
 	Forced map[BlockID]bool
+	// Earlier holds the seasons that an earlier document of this source has covered. A season that is not
+	// in it is taken with its past rounds.
+	Earlier map[int]bool
+	// Cars holds the numbers on the cars in classifications. A number that it lacks is unknown.
+	Cars map[season.Car]int
 	// Revisions holds the revisions of blocks that differ from the document's.
 	Revisions map[BlockID]string
 }

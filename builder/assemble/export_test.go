@@ -14,6 +14,7 @@ var Permissions = map[string]func(*permissions) *bool{
 	"contradictionsOnly": func(p *permissions) *bool { return &p.contradictionsOnly },
 	"orderOnly":          func(p *permissions) *bool { return &p.orderOnly },
 	"addsEngines":        func(p *permissions) *bool { return &p.addsEngines },
+	"derivesEntries":     func(p *permissions) *bool { return &p.derivesEntries },
 	"archiveNames":       func(p *permissions) *bool { return &p.archiveNames },
 	"yields":             func(p *permissions) *bool { return &p.yields },
 	"confirmable":        func(p *permissions) *bool { return &p.confirmable },

@@ -23,6 +23,9 @@ const (
 	StartGate     Gate = "start"         // a start moves only within the limits for sources
 	ShortGate     Gate = "short_grid"    // a grid has at least four fifths of the drivers who qualified
 	EarlyGate     Gate = "early"         // a session has no outcome before its start
+	CarsGate      Gate = "cars"          // a driver has the team and the number of the qualifying or the grid applied before
+	DerivedGate   Gate = "derived"       // entries follow from tables that are applied
+	PastGate      Gate = "past"          // a known season gets no new round in the past
 	RenameGate    Gate = "renamed_round" // a new Grand Prix does not take the day and circuit of an absent one
 	ShrinkGate    Gate = "shrunken"      // a season does not lose many rounds at once
 	DisputeGate   Gate = "disputed"      // a person or an earlier source has another value
@@ -32,7 +35,8 @@ const (
 // Gates returns all gates.
 func Gates() []Gate {
 	return []Gate{
-		PositionsGate, OnceGate, OutcomeGate, PointsGate, VerifiedGate, StartGate, ShortGate, EarlyGate, RenameGate, ShrinkGate, DisputeGate, TermsGate,
+		PositionsGate, OnceGate, OutcomeGate, PointsGate, VerifiedGate, StartGate, ShortGate, EarlyGate, CarsGate, DerivedGate, PastGate,
+		RenameGate, ShrinkGate, DisputeGate, TermsGate,
 	}
 }
 
@@ -87,10 +91,49 @@ func (j *judgement) judgeBlock(p *Proposal, after *season.Round) {
 		judgeRows(p, "sprint qualifying", after.SprintQualifying, false, qualifyingPlace)
 		judgeRows(p, "sprint grid", after.SprintGrid, true, gridPlace)
 		judgeClassification(p, "sprint", after.SprintResults, sprintPoints(p.Year))
+		j.judgeCars(p, true, after.SprintResults, j.ours.SprintQualifying, j.ours.SprintGrid)
 	case Result:
 		j.judgeEarly(p, "race", j.lightsOut())
 		judgeClassification(p, "race", after.Results, racePoints(p.Year, p.GrandPrix))
 		j.judgeDisappeared(p, after)
+		j.judgeCars(p, false, after.Results, j.ours.Qualifying, j.ours.Grid)
+	case Calendar:
+		j.judgePast(p)
+	}
+}
+
+// judgePast refuses a new round before now in a season that the source has had without it. It would
+// count as a race whose result is missing.
+func (j *judgement) judgePast(p *Proposal) {
+	if at := j.theirs.StartsAt(); j.new && at.Before(j.Now) && j.document.Earlier[j.season.Year] {
+		p.refuse(PastGate, "%s is new on %s, which is past: an earlier revision of %s had the season without it", j.theirs.Name, instant(at), j.document.Source)
+	}
+}
+
+// judgeCars refuses a classification in which a driver has another team or number than in the qualifying or
+// on the grid that were applied before: two drivers may be exchanged. It accepts a driver who is in neither,
+// such as a substitute, and an unknown number.
+func (j *judgement) judgeCars(p *Proposal, sprint bool, rows []season.Result, qualifying []season.QualifyingRow, grid []season.GridSlot) {
+	teams := make(map[season.DriverID]season.TeamID)
+	for _, row := range qualifying {
+		teams[row.Driver] = row.Team
+	}
+	for _, row := range grid {
+		teams[row.Driver] = row.Team
+	}
+	for _, row := range rows {
+		team, known := teams[row.Driver]
+		if !known {
+			continue
+		}
+		if team != row.Team && team != "" && row.Team != "" {
+			p.refuse(CarsGate, "%s drives for %s and was in the car of %s before the race", row.Driver, row.Team, team)
+			continue
+		}
+		number, entry := j.document.Cars[season.Car{Year: p.Year, GrandPrix: p.GrandPrix, Sprint: sprint, Driver: row.Driver}], j.ours.Entry(row.Driver)
+		if entry != nil && number != 0 && entry.Number != 0 && number != entry.Number {
+			p.refuse(CarsGate, "%s drives car %d and was in car %d before the race", row.Driver, number, entry.Number)
+		}
 	}
 }
 

@@ -114,7 +114,7 @@ type judgement struct {
 	theirs   *season.Round
 	next     season.Round // ours with the blocks that were applied so far
 	new      bool         // the round is not in the archive
-	held     bool         // the round is new and its calendar entry is held, so that all its blocks wait
+	held     Gate         // it holds the calendar entry of a new round, so that all blocks of the round wait
 	decided  Decided
 }
 
@@ -132,9 +132,8 @@ func (a *assembly) judgeRound(d *Document, s *season.Season, theirs *season.Roun
 		ours: ours, theirs: theirs, next: *ours, new: !found, decided: a.Decided(s.Year, theirs.GrandPrix),
 	}
 	for _, block := range blocks {
-		if lines, differs := j.compare(block); differs {
-			p, after := j.propose(block, lines)
-			j.apply(p, after, j.gate(&p, &after))
+		if p, after, v, differs := j.decide(block); differs {
+			j.apply(p, after, v)
 		}
 	}
 	j.agree()
@@ -145,6 +144,25 @@ func (a *assembly) judgeRound(d *Document, s *season.Season, theirs *season.Roun
 	case Has(Calendar, &j.next) && Has(Start, &j.next):
 		s.Rounds = append(s.Rounds, j.next)
 	}
+}
+
+// decide compares, proposes and gates a block. differs is false if the block is the same.
+func (j *judgement) decide(b Block) (p Proposal, after season.Round, v verdict, differs bool) {
+	lines, differs := j.compare(b)
+	if !differs {
+		return p, after, ignored, false
+	}
+	p, after = j.propose(b, lines)
+	v = j.gate(&p, &after)
+	if v == applied && b == Entries && j.may.derivesEntries && !p.Accepted {
+		for _, from := range []Block{Qualifying, Grid, Result} {
+			if _, _, v, _ := j.decide(from); v == held {
+				p.refuse(DerivedGate, "they follow from the %s, which is held", from)
+				return p, after, held, true
+			}
+		}
+	}
+	return p, after, v, true
 }
 
 // compare returns how the document's block differs from ours, for people.
@@ -218,15 +236,17 @@ func (j *judgement) gate(p *Proposal, after *season.Round) verdict {
 			if r.Circuit == j.theirs.Circuit && r.Date.Equal(j.theirs.Date) {
 				p.refuse(RenameGate, "%s is new on %s at %s: it may be %s, which is absent, under another name",
 					j.theirs.Name, r.Date.Format(time.DateOnly), r.Circuit, r.GrandPrix)
-				j.held = true
 			}
+		}
+		if len(p.Refused) > 0 {
+			j.held = p.Refused[0].Gate
 		}
 	}
 	if j.Accepted[p.ID] || j.document.Forced[p.BlockID()] {
-		p.Accepted, p.Refused, j.held = true, nil, false
+		p.Accepted, p.Refused, j.held = true, nil, ""
 	}
-	if j.held && len(p.Refused) == 0 {
-		p.refuse(RenameGate, "its round is new and its calendar entry is held: all blocks of the round wait")
+	if j.held != "" && len(p.Refused) == 0 {
+		p.refuse(j.held, "its round is new and its calendar entry is held: all blocks of the round wait")
 	}
 	if len(p.Refused) > 0 {
 		return held

@@ -79,6 +79,7 @@ func TestPermissions(t *testing.T) {
 var withoutEffect = map[string][]string{
 	"check-only": {
 		"namesAll", "movesHeldStart", "yields", "confirmable", "keepsRounds",
+		"derivesEntries",
 		"addsEngines", // it changes IDs alone: see TestIDs
 	},
 }
@@ -279,9 +280,17 @@ func (s *situation) build(t *testing.T, kind string) *world {
 			edit(t, &d.Facts, word[2:])
 		case "says":
 			d := document("source", kind)
-			if word[1] == "covers" {
+			switch word[1] {
+			case "covers":
 				d.From, d.To = number(t, word[2]), number(t, word[2])
-			} else {
+			case "again":
+				d.Earlier = map[int]bool{2024: true}
+			case "cars", "sprint-cars":
+				d.Cars = make(map[season.Car]int)
+				for _, row := range list(t, word[3]) {
+					d.Cars[season.Car{Year: 2024, GrandPrix: season.GrandPrixID(word[2]), Sprint: word[1] == "sprint-cars", Driver: row.driver}] = row.car
+				}
+			default:
 				edit(t, &d.Facts, word[1:])
 			}
 		case "force":
@@ -475,19 +484,22 @@ type listed struct {
 	explicit string // the marks of the fields that the list gives
 }
 
+// marks begin the fields of a row of a list.
+const marks = "@:/!*#+"
+
 func list(t *testing.T, text string) []listed {
 	t.Helper()
 	var rows []listed
 	for i, item := range strings.Split(text, ",") {
 		row := listed{position: i + 1, car: i + 1}
-		end := strings.IndexAny(item+"@", "@:/!*#")
+		end := strings.IndexAny(item+"@", marks)
 		row.driver = season.DriverID(item[:end])
 		row.team = teams[row.driver]
 		for rest := item[end:]; rest != ""; {
 			mark := rest[0]
 			value := rest[1:]
 			rest = ""
-			if at := strings.IndexAny(value, "@:/!*#"); at >= 0 {
+			if at := strings.IndexAny(value, marks); at >= 0 {
 				value, rest = value[:at], value[at:]
 			}
 			row.explicit += string(mark)
@@ -504,6 +516,8 @@ func list(t *testing.T, text string) []listed {
 				row.engine = season.EngineID(value)
 			case '#':
 				row.car = number(t, value)
+			case '+':
+				row.team = season.TeamID(value)
 			}
 		}
 		rows = append(rows, row)

@@ -27,6 +27,7 @@ type permissions struct {
 	contradictionsOnly bool // a block that is known changes only where the common terms of all sources differ
 	orderOnly          bool // a table with the same drivers in the same places is the same table
 	addsEngines        bool // rows without an engine get the engine of their team in that season
+	derivesEntries     bool // entries follow from qualifying, grid and result, so that they wait with these
 	archiveNames       bool // it uses the archive's identifiers, so that no alias is applied to it
 
 	// Comparison with other documents.
@@ -49,6 +50,7 @@ var kinds = map[Kind]permissions{
 		comparesCalendars:  true,
 		contradictionsOnly: true,
 		addsEngines:        true,
+		derivesEntries:     true,
 	},
 	Full: {
 		applies:      true,
@@ -56,6 +58,8 @@ var kinds = map[Kind]permissions{
 		namesNew:     true,
 		namesAll:     true,
 		wholeSeasons: true,
+
+		derivesEntries: true,
 	},
 	Manual: {
 		applies:        true,

@@ -109,8 +109,8 @@ func (g *Ingest) poll(ctx context.Context, s Source, now time.Time, all bool) (p
 	return p, err
 }
 
-// fetch returns the payload of a source and the document in it, nil if nothing is new. A payload that is
-// unreadable or contradicts itself is a fault: neither the payload nor its validators are stored, so that the next poll fetches
+// fetch returns the payload of a source and the document in it, nil if nothing is new. An unreadable
+// payload is a fault: neither the payload nor its validators are stored, so that the next poll fetches
 // it again.
 func fetch(ctx context.Context, s Source, now time.Time, state *PollState) (source.Payload, *source.Document, error) {
 	year := now.UTC().Year()
@@ -119,9 +119,6 @@ func fetch(ctx context.Context, s Source, now time.Time, state *PollState) (sour
 		return payload, nil, err
 	}
 	document, err := s.Read(payload.Packed)
-	if err == nil {
-		err = document.Facts.Validate()
-	}
 	if err != nil {
 		return payload, nil, &source.Fault{Kind: source.Malformed, Err: err}
 	}

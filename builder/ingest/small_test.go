@@ -64,9 +64,9 @@ func TestSmallSeason(t *testing.T) {
 		at    time.Time // zero: two minutes later
 		want  string
 	}{
-		{"qualifying before its start", map[string][]byte{raceFolder("alps") + "qualifying-results.yml": qualified()}, time.Time{}, "applied alps entries; held alps qualifying (early)"},
-		{"no news", nil, time.Time{}, "held alps qualifying (early)"},
-		{"no news, after qualifying", nil, smallStart("alps").Add(-20 * time.Hour), "applied alps qualifying"},
+		{"qualifying before its start", map[string][]byte{raceFolder("alps") + "qualifying-results.yml": qualified()}, time.Time{}, "held alps entries (derived); held alps qualifying (early)"},
+		{"no news", nil, time.Time{}, "held alps entries (derived); held alps qualifying (early)"},
+		{"no news, after qualifying", nil, smallStart("alps").Add(-20 * time.Hour), "applied alps entries; applied alps qualifying"},
 		{"the result", map[string][]byte{raceFolder("alps") + "race-results.yml": raced("bert-berg", "anna-arno", "carl-coda")}, end, "applied alps result"},
 		{"a start one hour later", edited("bay", "time: 13:00", "time: 14:00"), time.Time{}, "applied bay start; event round_moved"},
 		{"a start three days later", edited("cape", "date: 2030-04-07", "date: 2030-04-10"), time.Time{}, "held cape start (start)"},
@@ -737,7 +737,7 @@ func TestSmallVerified(t *testing.T) {
 		t.Fatalf("an hour after the result arrived: got %+v, %v, want it verified", events, err)
 	}
 	s.commit(map[string][]byte{raceFolder("alps") + "race-results.yml": raced("anna-arno", "bert-berg")})
-	wantSummary(t, "a driver is gone", s.poll(t, s.now.Add(2*time.Hour)), "applied alps entries; held alps result (verified)")
+	wantSummary(t, "a driver is gone", s.poll(t, s.now.Add(2*time.Hour)), "held alps entries (derived); held alps result (verified)")
 }
 
 // TestSmallStoreFaults: every call returns the error of the store, and changes nothing by halves that a

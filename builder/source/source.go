@@ -56,5 +56,7 @@ type Document struct {
 	// Sparse facts have fewer details than those of the source of record. They are compared with it
 	// and fill its gaps.
 	Sparse bool
-	Notes  []string // parts of the payload that were left out and why, for people
+	// Cars holds the numbers on the cars in classifications, as far as the upstream names them.
+	Cars  map[season.Car]int
+	Notes []string // parts of the payload that were left out and why, for people
 }

@@ -74,6 +74,7 @@ func convert(rel *release, opts Options) (*season.Archive, Report, error) {
 		report:   rel.report,
 		imported: make(map[table]int),
 	}
+	c.report.cars = make(map[season.Car]int)
 	if err := c.readThings(); err != nil {
 		return nil, Report{}, err
 	}

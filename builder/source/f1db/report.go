@@ -1,5 +1,7 @@
 package f1db
 
+import "gridcast/builder/season"
+
 // Report counts the imported and the skipped rows of a release.
 type Report struct {
 	From, To int // first and last season
@@ -8,6 +10,8 @@ type Report struct {
 	Results  int // rows of race results
 	Tables   []Table
 	Skipped  []Skip
+
+	cars map[season.Car]int // numbers in classifications
 }
 
 // Table counts the rows of a table that was read.

@@ -44,6 +44,12 @@ func (c *converter) round(r *race) (season.Round, error) {
 	round.SprintResults = c.results(sprintResults, r.ID)
 	round.Grid = c.grid(startingGrid, r.ID)
 	round.Results = c.results(raceResults, r.ID)
+	for t, sprint := range map[table]bool{raceResults: false, sprintResults: true} {
+		for i := range c.rel.rows[t][r.ID] {
+			row := &c.rel.rows[t][r.ID][i]
+			c.report.cars[season.Car{Year: r.Year, GrandPrix: r.GrandPrix, Sprint: sprint, Driver: row.Driver}] = c.number(row)
+		}
+	}
 	round.FastestLaps = c.fastestLaps(r.ID)
 	round.PitStops = c.pitStops(r.ID)
 	round.Entries = c.entries(r.ID)

@@ -155,7 +155,7 @@ func (r *latest) Read(packed []byte) (source.Document, error) {
 }
 
 func document(name, revision string, from, to int, facts season.Facts, report Report) source.Document {
-	d := source.Document{Source: name, Revision: revision, From: from, To: to, Facts: facts}
+	d := source.Document{Source: name, Revision: revision, From: from, To: to, Facts: facts, Cars: report.cars}
 	for _, s := range report.Skipped {
 		if strings.HasSuffix(s.Why, "no time") {
 			d.Notes = append(d.Notes, s.What+": "+s.Why)
