@@ -2,6 +2,17 @@
 # Runs every test and ends with a list of the skipped tests and their reasons. Arguments go to go test.
 set -euo pipefail
 cd "$(dirname "$0")/.." # go vet is a part of deploy/lint.sh
+# Stores of tests wait for the disk at each of their thousand files; in memory they do not. The folder there
+# needs room, and programs must run from it. Its name stays the same, because go test caches results by TMPDIR.
+if [ -z "${TMPDIR:-}" ] && [ "$(df --output=avail /dev/shm 2>/dev/null | tail -n 1)" -gt 4000000 ] 2>/dev/null; then
+  memory=/dev/shm/gridcast-$(cksum <<<"$PWD" | cut -d' ' -f1)
+  trap 'rm -rf "$memory"' EXIT
+  mkdir -p "$memory"
+  chmod 755 "$memory" # nginx of another user reads there
+  if cp "$(type -P true)" "$memory/true" && "$memory/true"; then export TMPDIR=$memory; fi
+fi
+# Tests allocate a lot and live for seconds, so a rarer collection of garbage saves a sixth of their CPU time.
+export GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-2GiB}
 echo "All tests take about nine minutes on two cores; make test ARGS=-short takes three minutes." >&2
 tools=$PWD/deploy/tools/go.mod
 (cd deploy/bench && go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -vet=off "$@" ./...) # a module of its own
@@ -14,4 +25,4 @@ case " $* " in *" -race "*)
 *) # the kit is a module of its own, too
   (cd deploy/kit && go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -vet=off "$@" ./...) ;;
 esac
-exec go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -timeout 20m -vet=off "$@" $packages
+go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -timeout 20m -vet=off "$@" $packages
