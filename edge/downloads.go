@@ -39,12 +39,6 @@ type downloads struct {
 	ready map[string]bool // hashes of files that are known to be whole
 }
 
-const (
-	// firstRetry is the wait after a failure before the next attempt to fetch missing files.
-	firstRetry   = 5 * time.Second
-	longestRetry = time.Minute
-)
-
 var (
 	errBusy    = errors.New("too many downloads at once")
 	errNotHere = errors.New("not on disk")
@@ -60,17 +54,18 @@ func (d *downloads) look() {
 // run fetches the missing files of the served version, until ctx ends.
 func (d *downloads) run(ctx context.Context) error {
 	var logged string
-	for wait := firstRetry; ; {
+	backoff := blob.Backoff{First: 5 * time.Second, Longest: time.Minute}
+	for failures := 0; ; {
 		var retry <-chan time.Time
 		if err := d.sync(ctx); err != nil && ctx.Err() == nil {
 			if logged != err.Error() {
 				logged = err.Error()
 				d.log.Warn("downloads are missing and will be fetched again", "err", err)
 			}
-			retry = time.After(wait)
-			wait = min(2*wait, longestRetry)
+			failures++
+			retry = time.After(backoff.Jittered(failures))
 		} else {
-			logged, wait = "", firstRetry
+			logged, failures = "", 0
 		}
 		select {
 		case <-d.wake:

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"gridcast/snapshots/blob"
 )
 
 // retryListener continues after passing faults: a client that left before accept, or a system
@@ -38,18 +40,14 @@ func retrying(listener net.Listener, log *slog.Logger) net.Listener {
 	return retry
 }
 
-// The pauses after a failure: longer with each one in a row.
-const (
-	firstPause   = 5 * time.Millisecond
-	longestPause = time.Second
-)
-
 func (l retryListener) Accept() (net.Conn, error) {
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	backoff := blob.Backoff{First: 5 * time.Millisecond, Longest: time.Second}
+	for failures := 1; ; failures++ {
 		c, err := l.Listener.Accept()
 		if err == nil || !passes(err) {
 			return c, err
 		}
+		pause := backoff.After(failures)
 		l.log.Warn("connection not accepted", "err", err, "again_in", pause)
 		time.Sleep(pause)
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"gridcast/scheduler/cadence"
+	"gridcast/snapshots/blob"
 )
 
 // The errors of Trigger and of its channel.
@@ -262,11 +263,7 @@ func (s *Scheduler) end(q *queue, t Trigger, took time.Duration, err error) {
 
 // wait returns the wait after a failed run.
 func (s *Scheduler) wait(t Trigger, now time.Time) time.Duration {
-	w := s.cfg.RetryMin
-	for i := 1; i < t.Attempt && w < s.cfg.RetryMax; i++ {
-		w *= 2
-	}
-	w = min(w, s.cfg.RetryMax)
+	w := blob.Backoff{First: s.cfg.RetryMin, Longest: s.cfg.RetryMax}.After(t.Attempt)
 	for _, d := range t.Due {
 		if !d.Until.IsZero() {
 			w = max(min(w, d.Until.Sub(now)/4), s.cfg.RetryMin)

@@ -122,10 +122,6 @@ const (
 	// it take less than ten seconds.
 	firstPause   = 100 * time.Millisecond
 	longestPause = 4 * time.Second
-
-	// The pauses before Follow offers a refused version again.
-	firstOffer   = time.Second
-	longestOffer = time.Minute
 )
 
 // Follow delivers the current version, and each later one, until ctx ends; it returns the
@@ -167,8 +163,8 @@ func Follow(ctx context.Context, config FollowConfig) error {
 			break
 		}
 		f.report(FollowReport{State: stateOf(err), Version: f.polledVersion, Err: err})
-		f.pause(ctx, failures, err)
 		failures++
+		f.pause(ctx, failures, err)
 	}
 	return context.Cause(ctx)
 }
@@ -188,10 +184,10 @@ type follower struct {
 	falseAlarms   int          // changes in a row that the store reported and that were none
 	lastReport    *FollowReport
 
-	refused      *Version      // by Deliver; nil: none
-	refusal      error         // of Deliver
-	offerAgainAt time.Time     // when refused is offered again
-	offerPause   time.Duration // the last pause before an offer
+	refused      *Version  // by Deliver; nil: none
+	refusal      error     // of Deliver
+	offerAgainAt time.Time // when refused is offered again
+	refusals     int       // of refused, in a row
 }
 
 // poll reads the pointer, unless watch has read it, and delivers the version that it names, unless that is
@@ -294,10 +290,11 @@ func (f *follower) load(ctx context.Context, pointer Pointer, manifest []byte) e
 	}
 	if err := guard(func() error { return f.Deliver(v) }); err != nil {
 		if f.refused == nil || f.refused.Pointer.Manifest != pointer.Manifest {
-			f.offerPause = firstOffer / 2
+			f.refusals = 0
 		}
-		f.offerPause = min(2*f.offerPause, longestOffer)
-		f.refused, f.offerAgainAt = v, time.Now().Add(f.offerPause)
+		f.refusals++
+		again := blob.Backoff{First: time.Second, Longest: time.Minute}.After(f.refusals)
+		f.refused, f.offerAgainAt = v, time.Now().Add(again)
 		f.refusal = fmt.Errorf("version %d %w: %w", pointer.Version, ErrNotAccepted, err)
 		return f.refusal
 	}
@@ -339,7 +336,7 @@ func (f *follower) watch(ctx context.Context) error {
 	if f.delivered || time.Since(began) >= firstPause {
 		f.falseAlarms = 0
 	} else if f.falseAlarms++; f.falseAlarms > maxFalseAlarms {
-		sleep(ctx, firstPause)
+		blob.Sleep(ctx, firstPause)
 	}
 	f.delivered = false
 	return nil
@@ -347,13 +344,6 @@ func (f *follower) watch(ctx context.Context) error {
 
 // maxFalseAlarms is the number of false alarms in a row before watch pauses.
 const maxFalseAlarms = 3
-
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-}
 
 // startFromCache delivers the newest version of the cache that is whole and that Deliver accepts.
 func (f *follower) startFromCache(ctx context.Context) {
@@ -387,7 +377,7 @@ func (f *follower) cacheFailed(err error) {
 // pause waits before the next poll: longer with every failure, and never in step with other
 // edges. After a refusal it watches the pointer meanwhile, because the next version may be good.
 func (f *follower) pause(ctx context.Context, failures int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, blob.Backoff(failures, firstPause, longestPause))
+	ctx, cancel := context.WithTimeout(ctx, blob.Backoff{First: firstPause, Longest: longestPause}.Jittered(failures))
 	defer cancel()
 	if stateOf(err) == Refused {
 		began := time.Now()

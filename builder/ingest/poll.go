@@ -14,21 +14,14 @@ import (
 	"gridcast/snapshots/blob"
 )
 
-// Waits after a fault. They double from the shortest to the longest, so that neither a crash loop
-// nor a long outage polls too often or too rarely.
-const (
-	shortestBackOff = 30 * time.Second
-	longestBackOff  = 30 * time.Minute
-)
-
 // backOff returns the wait after a number of faults in a row. A source that refuses us gets the
 // longest wait at once.
 func backOff(failures int, fault *source.Fault) time.Duration {
-	wait := min(shortestBackOff<<min(failures-1, 6), longestBackOff)
+	backoff := blob.Backoff{First: 30 * time.Second, Longest: 30 * time.Minute}
 	if fault.Kind == source.Refused {
-		wait = longestBackOff
+		backoff.First = backoff.Longest
 	}
-	return max(wait, fault.RetryAfter)
+	return max(backoff.After(failures), fault.RetryAfter)
 }
 
 // polled is the outcome of a poll of one source.

@@ -169,12 +169,6 @@ func (w *worker) trouble() string {
 	return ""
 }
 
-// The pauses between attempts to start.
-const (
-	firstPause   = time.Second
-	longestPause = 30 * time.Second
-)
-
 // run opens a builder and runs the service until ctx ends. It retries after an error, because the
 // edge serves the published version meanwhile. It returns the error if nothing is published or the
 // command line is wrong.
@@ -207,7 +201,8 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 		}
 		return running.Start(ctx, bar.Show)
 	}
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	backoff := blob.Backoff{First: time.Second, Longest: 30 * time.Second}
+	for failures := 1; ; failures++ {
 		err := attempt()
 		bar.Finish()
 		var usage terminal.UsageError
@@ -223,10 +218,9 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 		}
 		text := err.Error()
 		w.problem.Store(&text)
+		pause := backoff.Jittered(failures)
 		w.streams.Log.Error("versions are not built; what is published is served meanwhile", "err", err, "again_in", pause)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !blob.Sleep(ctx, pause) {
 			return nil
 		}
 	}

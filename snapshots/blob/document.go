@@ -30,12 +30,6 @@ type Document[T any] struct {
 // updateAttempts limits the writes of one Update. The store retries within each of them.
 const updateAttempts = 50
 
-// The pause before the next attempt of Update grows from the first to the longest.
-const (
-	firstUpdatePause   = 20 * time.Millisecond
-	longestUpdatePause = time.Second
-)
-
 // Load returns the content and the tag of the object. If the store has no object, the content is
 // that of a new document and the tag is empty.
 func (d Document[T]) Load(ctx context.Context) (T, Tag, error) {
@@ -69,6 +63,7 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (T, error)
 	var none, content T
 	var written []byte // by the last attempt, if its outcome is not known for certain
 	var doubt error    // of the last write with an unknown outcome
+	backoff := Backoff{First: 20 * time.Millisecond, Longest: time.Second}
 	for attempt := 1; ; attempt++ {
 		current, object, err := d.read(ctx)
 		if err != nil {
@@ -107,8 +102,7 @@ func (d Document[T]) Update(ctx context.Context, edit func(*T) error) (T, error)
 		if attempt == updateAttempts {
 			return none, fmt.Errorf("update %s: %d attempts: %w", d.Key, attempt, withDoubt(err, doubt))
 		}
-		pause(ctx, attempt-1, firstUpdatePause, longestUpdatePause)
-		if ctx.Err() != nil {
+		if !backoff.Pause(ctx, attempt) {
 			return none, fmt.Errorf("update %s: %w", d.Key, withDoubt(context.Cause(ctx), doubt))
 		}
 	}

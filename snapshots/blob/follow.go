@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime/debug"
 	"time"
 )
@@ -29,12 +28,6 @@ type FollowConfig struct {
 // LookEvery is the longest wait of Follow for a change before it reports that there was none.
 const LookEvery = 10 * time.Second
 
-// The pause after a failed poll doubles from the first to the longest.
-const (
-	firstFollowPause   = 100 * time.Millisecond
-	longestFollowPause = 5 * time.Second
-)
-
 // PanicError is a panic of the store or of Take during a poll. Follow continues.
 type PanicError struct {
 	Value any
@@ -49,6 +42,7 @@ func (p *PanicError) Error() string { return fmt.Sprintf("panic: %v", p.Value) }
 // that is whole by itself; versions, a pointer and the objects it names, have snapshots.Follow.
 func Follow(ctx context.Context, config FollowConfig) error {
 	f := follower{FollowConfig: config}
+	backoff := Backoff{First: 100 * time.Millisecond, Longest: 5 * time.Second}
 	for failures := 0; ; {
 		err := f.look(ctx, failures)
 		if ctx.Err() != nil {
@@ -64,7 +58,7 @@ func Follow(ctx context.Context, config FollowConfig) error {
 		default:
 			failures++
 		}
-		pause(ctx, failures, firstFollowPause, longestFollowPause)
+		backoff.Pause(ctx, failures)
 	}
 }
 
@@ -114,19 +108,3 @@ func (f *follower) look(ctx context.Context, failures int) (err error) {
 
 // errUnchanged is the cause of the end of a wait without a change.
 var errUnchanged = errors.New("no change")
-
-// pause waits before another attempt, as long as Backoff says.
-func pause(ctx context.Context, failures int, first, longest time.Duration) {
-	select {
-	case <-time.After(Backoff(failures, first, longest)):
-	case <-ctx.Done():
-	}
-}
-
-// Backoff returns the wait before another attempt after a number of earlier failures. The wait
-// doubles with every failure, from first to longest, at most ten times. It is random within its
-// upper half, so that processes do not meet again.
-func Backoff(failures int, first, longest time.Duration) time.Duration {
-	long := min(first<<min(failures, 10), longest)
-	return long/2 + rand.N(long/2) //nolint:gosec // G404: jitter
-}

@@ -338,12 +338,6 @@ func (f *newFile) discard() {
 	}
 }
 
-// The pause between two requests for a lock that another process holds.
-const (
-	shortestWait = time.Millisecond
-	longestWait  = 50 * time.Millisecond
-)
-
 // lockTime is the longest wait for the lock, which a writer needs for some milliseconds.
 const lockTime = 30 * time.Second
 
@@ -372,14 +366,13 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for failures := 0; ; failures++ {
+	backoff := blob.Backoff{First: time.Millisecond, Longest: 50 * time.Millisecond}
+	for failures := 1; ; failures++ {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 			break
 		}
-		select {
-		case <-time.After(blob.Backoff(failures, shortestWait, longestWait)):
-		case <-ctx.Done():
+		if !backoff.Pause(ctx, failures) {
 			_ = f.Close()
 			return nil, fmt.Errorf("wait for %s, which another process holds: %w", name, context.Cause(ctx))
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptrace"
 	"slices"
@@ -16,13 +15,6 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"gridcast/snapshots/blob"
-)
-
-// The pause before a retry is random up to a bound that doubles from the first to the
-// longest, so that many edges do not come back in step.
-const (
-	firstPause   = 100 * time.Millisecond
-	longestPause = 3 * time.Second
 )
 
 var (
@@ -58,7 +50,8 @@ func (s *Store) retry(ctx context.Context, c call, send func(context.Context) er
 	defer cancel()
 	inDoubt := false // an earlier request may have been applied, and may be applied yet
 	var last error   // the latest fault
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	backoff := blob.Backoff{First: 100 * time.Millisecond, Longest: 3 * time.Second}
+	for failures := 1; ; failures++ {
 		sent, err := s.attempt(deadline, send)
 		verdict := judge(err, c)
 		if verdict.again {
@@ -66,7 +59,7 @@ func (s *Store) retry(ctx context.Context, c call, send func(context.Context) er
 			if last == nil || !errors.Is(err, context.DeadlineExceeded) {
 				last = err
 			}
-			if wait(deadline, rand.N(pause)) { //nolint:gosec // G404: jitter
+			if backoff.Pause(deadline, failures) {
 				continue
 			}
 			verdict.err = givenUp(ctx, within, last)
@@ -135,18 +128,6 @@ func (w witness) RoundTrip(r *http.Request) (*http.Response, error) {
 // maxList is the number of bytes that are read of a listing's page. A longer page is cut
 // off, which its reader treats as a broken connection.
 const maxList = 16 << 20
-
-// wait returns false if ctx ends before the pause is over.
-func wait(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
-}
 
 // verdict is the meaning of one request's outcome for the operation.
 type verdict struct {
