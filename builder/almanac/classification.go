@@ -108,6 +108,9 @@ func (p Pair) Points() float64 {
 
 // Compare pairs the rows of two classifications: in the order of after, then the rows that only
 // before has. It pairs the rows of a driver with several in their order.
+//
+// Package assemble compares facts instead: any part of a round, as texts by subject, before a judgement.
+// Callers of Compare need the rows, because they count points and publish both sides.
 func Compare(before, after []ledger.Row) []Pair {
 	rest := map[season.DriverID][]*ledger.Row{}
 	for i := range before {

@@ -134,7 +134,8 @@ type Answer struct {
 	Text   string // the result as a sentence for people
 	Secret string // a new key or secret, which cannot be shown again
 	// Record is the value that the action made or changed, such as a keys.StoredKey or a webhook.Hook. The
-	// command line prints it with --json. It is nil if there is nothing to print.
+	// command line prints it with --json. It is nil if there is nothing to print. It has no common type,
+	// because each of a dozen types belongs to the package that stores it, and each caller knows its action.
 	Record any
 	Events []ledger.Event
 	// Receipt is that of the version that the action published, or of the one that was up to date.
