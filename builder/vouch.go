@@ -50,7 +50,7 @@ func NewImport(v *season.View, s *ledger.Fold, sum, reason string) (Import, erro
 	if err != nil {
 		return Import{}, err
 	}
-	i := Import{Waiting: waiting(v, after)}
+	i := Import{Waiting: Waiting(v, after)}
 	var rounds []int64
 	for _, r := range i.Waiting {
 		if year, _ := v.Season(r.Year); year.EndedBy(s.OpenedAt()) {
@@ -65,14 +65,43 @@ func NewImport(v *season.View, s *ledger.Fold, sum, reason string) (Import, erro
 	if after, err = s.Trial(v.At, i.Events); err != nil {
 		return Import{}, err
 	}
-	i.Waiting = waiting(v, after)
+	i.Waiting = Waiting(v, after)
 	return i, nil
 }
 
-// waiting lists the rounds whose result waits for an operator, oldest first. The next build verifies late results.
-func waiting(v *season.View, s *ledger.Fold) []*almanac.Round {
+// Waiting lists the rounds whose result waits for an operator, oldest first. It leaves out late results, which the next
+// build verifies.
+func Waiting(v *season.View, s *ledger.Fold) []*almanac.Round {
 	late, _ := lateResults(v, s)
 	return slices.DeleteFunc(almanac.Join(v, s).Waiting(), func(r *almanac.Round) bool {
 		return r.Source() == nil || slices.ContainsFunc(late, func(e ledger.Event) bool { return e.Session == r.Session })
 	})
+}
+
+// VerifyWaiting verifies the results that wait and that the caller wants, as of v.At, in the name of the actor. A file
+// of the ledger holds those of one season. The error is an *UnsettledError if it leaves out results that cannot be
+// published.
+func VerifyWaiting(ctx context.Context, fresh ledger.Fresh, v *season.View, actor, reason string, want func(*almanac.Round) bool) ([]ledger.Event, error) {
+	var added []ledger.Event
+	var left []error
+	for _, year := range v.Seasons {
+		var out []error
+		events, err := fresh.Append(ctx, v.At, actor, func(s *ledger.Fold) (accepted []ledger.Event, err error) {
+			var due []ledger.Event
+			for _, r := range almanac.Join(v, s, year.Year).Waiting() {
+				if r.Source() != nil && want(r) {
+					due = append(due, r.Vouch(reason))
+				}
+			}
+			accepted, out = publishable(v, s, v.At, due)
+			return accepted, nil
+		})
+		if added, left = append(added, events...), append(left, out...); err != nil {
+			return added, err
+		}
+	}
+	if len(left) > 0 {
+		return added, &UnsettledError{left}
+	}
+	return added, nil
 }

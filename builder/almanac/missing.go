@@ -28,6 +28,7 @@ type MissingFact struct {
 	Urgent  bool        // the pick or lights out is at stake: an operator must act now
 	Text    string      // the missing fact, for people: a sentence without its full stop
 	Fix     string      // the command that fixes it
+	Sums    MissingCode // the kind of facts that it sums up; empty: none
 }
 
 // MissingCode names a kind of missing fact.
@@ -116,7 +117,7 @@ func MissingBy(v *season.View, s *ledger.Fold, by time.Time) []MissingFact {
 			}
 		case r.Result == nil && !r.Facts.Finished():
 			miss(ResultMissed, r.End().Add(resultGrace), false,
-				"gridcast source pull, or gridcast results correct KEY --file FILE --reason TEXT", "the result of the %s has not come")
+				"gridcast source pull, or gridcast results enter KEY --file FILE --reason TEXT", "the result of the %s has not come")
 			if !by.Before(r.End().Add(resultGrace)) {
 				results = append(results, r)
 			}
@@ -139,7 +140,7 @@ func MissingBy(v *season.View, s *ledger.Fold, by time.Time) []MissingFact {
 		})
 	case len(results) > 1:
 		whole = append(whole, MissingFact{
-			Code: ArchiveOld, Since: results[1].End().Add(resultGrace).UTC(), Fix: "gridcast source pull, or gridcast archive import",
+			Code: ArchiveOld, Sums: ResultMissed, Since: results[1].End().Add(resultGrace).UTC(), Fix: "gridcast source pull, or gridcast archive import",
 			Text: fmt.Sprintf("the archive lacks the results of %d races, the first of them the %s of %d", len(results), results[0].Facts.Name, results[0].Year),
 		})
 	}

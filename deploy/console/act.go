@@ -30,6 +30,7 @@ var actions = map[string]parser{
 	"POST /versions/{version}/rollback": form[operator.Rollback],
 	"POST /versions/{version}/verify":   form[operator.CheckVersion],
 	"POST /jobs/{job}/run":              form[operator.RunJob],
+	"POST /results/verify":              form[operator.VerifyResults],
 	"POST /results/{session}/verify":    form[operator.VerifyResult],
 	"POST /results/{session}/enter":     form[operator.EnterResult],
 	"POST /results/{session}/correct":   form[operator.CorrectResult],

@@ -74,6 +74,7 @@ func TestFormsAndCommands(t *testing.T) {
 		{"/ledger/audit", "", typed[operator.AuditLedger](t), operator.AuditLedger{}},
 		{"/versions/7/rollback", "reason=x", typed[operator.Rollback](t, "7"), operator.Rollback{Version: 7}},
 		{"/versions/7/verify", "", typed[operator.CheckVersion](t, "7"), operator.CheckVersion{Version: 7}},
+		{"/results/verify", "year=2024", typed[operator.VerifyResults](t, "--year=2024"), operator.VerifyResults{Year: 2024}},
 		{"/results/2024014/verify", "seen=abc", typed[operator.VerifyResult](t, "2024014"), operator.VerifyResult{Key: 2024014}},
 		{
 			"/results/2024014/enter", "order=1.+VER%0D%0A2.+NOR+%2B5.2s", typed[operator.EnterResult](t, "2024014", "--order=VER,NOR"),

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder"
+	"gridcast/builder/ingest"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console"
 	"gridcast/deploy/operator"
@@ -619,5 +620,63 @@ func TestTwoCarGrid(t *testing.T) {
 	w.set(w.weekend.StartsAt().Add(-30 * time.Minute))
 	if page := w.asOperator("GET", "/", nil, "Accept: text/html").body; !strings.Contains(page, "The Las Vegas Grand Prix of 2024 has no pick") {
 		t.Error("30 minutes before lights out the page does not say that there is no pick")
+	}
+}
+
+// Results of a whole season wait. The page shows the last five and one line, one notice and one button for all.
+func TestManyResultsWait(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: renders the documents of two seasons")
+	}
+	w := newWorld(t)
+	w.set(time.Date(2026, 1, 15, 12, 0, 0, 0, time.UTC))
+	w.build("a winter later")
+	page := html.UnescapeString(w.asOperator("GET", "/", nil, "Accept: text/html").body)
+	if n := strings.Count(page, `/verify" data-run class="stack"`); n != 5 {
+		t.Errorf("the page shows %d results, want 5", n)
+	}
+	for _, want := range []string{"Verify all 27…", "22 results of 2024 to 2025 wait before these", "<strong>27 results of 2024 to 2025 wait for verification.</strong>"} {
+		if strings.Count(page, want) != 1 {
+			t.Errorf("the page says %q %d times, want once", want, strings.Count(page, want))
+		}
+	}
+	var asked struct{ Preview operator.Preview }
+	a := w.asOperator("POST", "/results/verify", url.Values{})
+	if err := json.Unmarshal([]byte(a.body), &asked); err != nil || a.StatusCode != http.StatusPreconditionRequired {
+		t.Fatalf("verify all without an answer to the question: got %s, %s; want 428", a.Status, a.body)
+	}
+	if r := w.wait("/results/verify", url.Values{"seen": {asked.Preview.Seen}, "confirm": {"yes"}}); r.Last.Phase != console.Done {
+		t.Fatalf("verify all: got %+v", r.Last)
+	}
+	if page := w.asOperator("GET", "/", nil, "Accept: text/html").body; !strings.Contains(page, "No result waits") {
+		t.Error("the page still has results to verify")
+	}
+}
+
+// The embedded seasons end in July 2026, and no source has answered yet. The page says so once, and not in red.
+func TestFreshInstallation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: renders the documents of two seasons")
+	}
+	w := newWorld(t, func(c *console.Config) {
+		c.Sources = func() []operator.Source {
+			return []operator.Source{{Name: "f1db", State: &ingest.PollState{Source: "f1db"}}}
+		}
+	})
+	if page := w.asOperator("GET", "/", nil, "Accept: text/html").body; strings.Contains(page, "cannot be listed") {
+		t.Error("nothing is published yet: want no notice of a fault")
+	}
+	w.set(time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC))
+	w.build("start")
+	page := html.UnescapeString(w.asOperator("GET", "/", nil, "Accept: text/html").body)
+	_, notices, _ := strings.Cut(page, `<section id="notices"`)
+	notices, _, _ = strings.Cut(notices, "</section>")
+	if n := strings.Count(notices, "results of 2026 are missing"); n != 1 || !strings.Contains(notices, `<p class="notice warn"><strong>10 results`) {
+		t.Errorf("%d notices say which results are missing, want one that is not red: %s", n, notices)
+	}
+	for _, want := range []string{"the source has not answered yet", "gridcast results enter KEY"} {
+		if !strings.Contains(notices, want) {
+			t.Errorf("no notice says %q: %s", want, notices)
+		}
 	}
 }

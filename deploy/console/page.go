@@ -11,11 +11,13 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
+	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/settings"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/operator"
+	"gridcast/deploy/view"
 	"gridcast/scheduler"
 )
 
@@ -52,10 +54,14 @@ type heading struct {
 	Run        *runView // the latest run, if it is recent
 }
 
-// resultsSection lists the results that need a decision.
+// resultsSection lists the results that need a decision: the last ones of each kind, and how many there are.
 type resultsSection struct {
-	Waiting   []waitingResult
-	Differing []differingResult
+	Waiting      []waitingResult // the source has a classification
+	AllWaiting   int
+	All, Earlier string          // all of them and those that are not shown, for people; empty: there are none
+	Missing      []waitingResult // the source has none
+	Differing    []differingResult
+	AllDiffering int
 }
 
 // settingsSection lists the settings of the store, and the models to choose from.
@@ -69,6 +75,16 @@ type sourcesSection struct {
 	List     []operator.Source
 	Missing  []almanac.MissingFact
 	Archives []archive.Listing
+}
+
+// states returns the states of the polled sources.
+func (s *sourcesSection) states() (states []ingest.PollState) {
+	for _, source := range s.List {
+		if source.State != nil {
+			states = append(states, *source.State)
+		}
+	}
+	return states
 }
 
 // auditSection lists the latest entries of the audit log.
@@ -151,13 +167,18 @@ func (p *page) notices() {
 	if late := p.Served.OverdueBy(p.RaceTime); late > time.Minute && !p.Served.Held {
 		add(true, "rebuild", "Clients get the older version. Rebuild now; if it fails, the error names the cause.", "The published version is overdue by %s", longTime(late))
 	}
-	for _, d := range p.Served.Refused {
-		add(true, "versions", "What to do: correct the fact that the reason names, or go back with gridcast archive use, then gridcast rebuild.", "The document %s", d)
+	const refused = "What to do: correct the fact that the reason names, or go back with gridcast archive use, then gridcast rebuild."
+	switch of := p.Served.Refused; {
+	case len(of) > 1:
+		add(true, "versions", refused, "%d documents keep an earlier content. The document %s", len(of), of[0])
+	case len(of) == 1:
+		add(true, "versions", refused, "The document %s", of[0])
 	}
 	for _, d := range p.Audit.Damaged {
 		add(true, "audit", "Later entries are still recorded. A file of the log was changed: compare it with a backup.", "The audit log is damaged at %s", d)
 	}
-	for _, fact := range p.Sources.Missing {
+	unanswered := operator.Unanswered(p.Sources.states())
+	for _, fact := range view.Missing(p.Sources.Missing, unanswered) {
 		section := "sources"
 		switch fact.Code {
 		case almanac.ResultMissed:
@@ -165,14 +186,20 @@ func (p *page) notices() {
 		case almanac.PickMissing:
 			section = "control"
 		}
-		add(true, section, "What to do: "+fact.Fix+".", "%s; overdue since %s UTC", sentence(fact.Text), clockTime(fact.Since))
+		add(fact.Urgent || !unanswered, section, "What to do: "+fact.Fix+".", "%s; overdue since %s UTC", sentence(fact.Text), clockTime(fact.Since))
 	}
-	for _, w := range p.Results.Waiting {
-		if w.Digest != "" {
-			add(false, "waiting", "Compare it with the official document and verify it.", "The result of the %s waits for verification", w.Name)
-		}
+	switch n := p.Results.AllWaiting; {
+	case n > 1:
+		add(false, "waiting", "Compare each with the official document and verify it.", "%s wait for verification", p.Results.All)
+	case n == 1:
+		add(false, "waiting", "Compare it with the official document and verify it.", "The result of the %s waits for verification", p.Results.Waiting[0].Name)
 	}
-	for _, d := range p.Results.Differing {
+	switch n := p.Results.AllDiffering; {
+	case n > 1:
+		add(false, "waiting", "Compare each with the official document. If the source is right, take its classification.",
+			"The source has other classifications of %d races than the verified ones", n)
+	case n == 1:
+		d := p.Results.Differing[0]
 		add(false, "waiting", "Compare both with the official document. If the source is right, take its classification.",
 			"The source has another classification of the %s of %d than the verified one", d.Name, d.Year)
 	}
@@ -282,12 +309,7 @@ func (c *Console) collectSeason(ctx context.Context, p *page, now time.Time, sta
 	a := almanac.Join(facts.Archive.AsOf(now), state)
 	p.names = roundNames(a)
 	p.Next = nextRace(a)
-	for _, r := range a.Waiting() {
-		p.Results.Waiting = append(p.Results.Waiting, newWaiting(r))
-	}
-	for _, r := range a.Differing() {
-		p.Results.Differing = append(p.Results.Differing, newDiffering(r))
-	}
+	p.Results = newResults(a)
 	p.Sources.Missing = almanac.Missing(facts.Archive.AsOf(now), state)
 	p.Season = newSeason(a)
 	p.trouble(c.collectControl(ctx, p, a), "Race control cannot be made", "Check the storage.", "control")

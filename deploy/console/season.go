@@ -84,6 +84,30 @@ func newDiffering(r *almanac.Round) differingResult {
 	return d
 }
 
+func newResults(a *almanac.Almanac) resultsSection {
+	missing, waiting := view.Waiting(a)
+	differing := a.Differing()
+	s := resultsSection{AllWaiting: len(waiting), AllDiffering: len(differing)}
+	earlier, shown := view.Recent(waiting)
+	if len(earlier) > 0 {
+		s.Earlier = view.Results(earlier)
+	}
+	if len(waiting) > 0 {
+		s.All = view.Results(waiting)
+	}
+	for _, r := range shown {
+		s.Waiting = append(s.Waiting, newWaiting(r))
+	}
+	for _, r := range missing {
+		s.Missing = append(s.Missing, newWaiting(r))
+	}
+	_, differing = view.Recent(differing)
+	for _, r := range differing {
+		s.Differing = append(s.Differing, newDiffering(r))
+	}
+	return s
+}
+
 // seasonView is the current season's rounds with picks and results.
 type seasonView struct {
 	Year   int

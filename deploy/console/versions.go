@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -28,7 +29,7 @@ type versionView struct {
 
 func (c *Console) collectVersions(ctx context.Context, p *page) error {
 	list, err := c.history.list(ctx, c)
-	if err != nil {
+	if err != nil && !errors.Is(err, snapshots.ErrNone) { // the section says that nothing is published yet
 		return err
 	}
 	for _, s := range list {

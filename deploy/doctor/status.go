@@ -9,6 +9,7 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
+	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/settings"
 	"gridcast/deploy/auditlog"
@@ -16,6 +17,7 @@ import (
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
+	"gridcast/deploy/view"
 	"gridcast/snapshots"
 )
 
@@ -49,6 +51,9 @@ type serviceState struct {
 	Settings  settings.Settings        `json:"settings"`
 	Audited   int                      `json:"audit_entries"`
 	Damaged   []string                 `json:"audit_damage,omitempty"` // damaged files of the audit log, or the settings
+
+	waiting, differing []*almanac.Round
+	missing            []almanac.MissingFact // summed up for people
 }
 
 // missingFact is an overdue fact that the archive lacks.
@@ -120,7 +125,13 @@ func (c *Status) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	st.rounds(almanac.Join(facts.Archive.AsOf(now), l.Current(now)))
-	for _, fact := range almanac.Missing(facts.Archive.AsOf(now), l.Current(now)) {
+	missing := almanac.Missing(facts.Archive.AsOf(now), l.Current(now))
+	sources, err := ingest.LoadPollStates(ctx, store)
+	if err != nil {
+		return err
+	}
+	st.missing = view.Missing(missing, operator.Unanswered(sources))
+	for _, fact := range missing {
 		st.Missing = append(st.Missing, missingFact{string(fact.Code), fact.Since, fact.Session, fact.Urgent, fact.Text, fact.Fix})
 	}
 	st.edges(ctx, c.Edges)
@@ -150,12 +161,12 @@ func (c *Status) raceTime(l *ledger.Ledger, base *snapshots.Base) (time.Time, er
 
 // rounds fills in the next race and the pending results.
 func (st *serviceState) rounds(a *almanac.Almanac) {
-	for _, r := range a.Waiting() {
-		if r.Source() != nil {
-			st.Waiting = append(st.Waiting, fmt.Sprintf("%d %s", r.Session, r.Facts.Name))
-		}
+	_, st.waiting = view.Waiting(a)
+	for _, r := range st.waiting {
+		st.Waiting = append(st.Waiting, fmt.Sprintf("%d %s", r.Session, r.Facts.Name))
 	}
-	for _, r := range a.Differing() {
+	st.differing = a.Differing()
+	for _, r := range st.differing {
 		st.Differing = append(st.Differing, fmt.Sprintf("%d %s", r.Session, r.Facts.Name))
 	}
 	if coming := a.Coming(); len(coming) > 0 {
@@ -210,21 +221,33 @@ func printState(s *terminal.Streams, st serviceState) {
 		{"ledger", head},
 		{"next race", next},
 	}
-	for _, m := range st.Missing {
+	for _, m := range st.missing {
 		what := "missing"
 		if m.Urgent {
 			what = "MISSING"
 		}
 		rows = append(rows, []any{what, fmt.Sprintf("%s, overdue since %s (%s)", m.Text, terminal.Time(m.Since), m.Fix)})
 	}
-	for _, d := range st.Refused {
+	for i, d := range st.Refused {
+		if i == view.Shown {
+			rows = append(rows, []any{"OUT OF DATE", fmt.Sprintf("%d more documents (--json lists them)", len(st.Refused)-i)})
+			break
+		}
 		rows = append(rows, []any{"OUT OF DATE", fmt.Sprintf("%s (correct that fact, or gridcast archive use, then gridcast rebuild)", d)})
 	}
-	for _, w := range st.Waiting {
-		rows = append(rows, []any{"result waits", w + " (gridcast results verify)"})
+	if len(st.waiting) > view.Shown {
+		rows = append(rows, []any{"results wait", view.Results(st.waiting) + " (gridcast results verify --all)"})
+	} else {
+		for _, w := range st.Waiting {
+			rows = append(rows, []any{"result waits", w + " (gridcast results verify)"})
+		}
 	}
-	for _, d := range st.Differing {
-		rows = append(rows, []any{"source differs", d + " (gridcast results show, and correct)"})
+	if len(st.differing) > view.Shown {
+		rows = append(rows, []any{"source differs", view.Results(st.differing) + " (gridcast results list, show and correct)"})
+	} else {
+		for _, d := range st.Differing {
+			rows = append(rows, []any{"source differs", d + " (gridcast results show, and correct)"})
+		}
 	}
 	for _, e := range st.Edges {
 		if e.Problem == "" {

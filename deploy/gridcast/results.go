@@ -29,7 +29,8 @@ type resultsCmds struct {
 
 type resultsListCmd struct {
 	flags.Rounds `embed:""`
-	Recent       int `help:"How many verified results to list." default:"5"`
+	Recent       int  `help:"How many verified results to list." default:"5"`
+	All          bool `help:"List every result that waits or is missing; default: the last five of each." env:"-"`
 }
 
 // listedResult is a row of results list --json.
@@ -96,7 +97,17 @@ func (c *resultsListCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	done := slices.DeleteFunc(a.Verified(), (*almanac.Round).Differs)
-	rounds := slices.Concat(a.Waiting(), a.Differing(), done[:min(max(c.Recent, 0), len(done))])
+	unentered, waiting := view.Waiting(a)
+	if !c.All && !s.JSON {
+		var earlier []*almanac.Round
+		if earlier, waiting = view.Recent(waiting); len(earlier) > 0 {
+			s.Printf("Waiting, too: %s (--all lists them, gridcast results verify --all verifies them)\n", view.Results(earlier))
+		}
+		if earlier, unentered = view.Recent(unentered); len(earlier) > 0 {
+			s.Printf("Missing, too: %s (--all lists them)\n", view.Results(earlier))
+		}
+	}
+	rounds := slices.Concat(unentered, waiting, a.Differing(), done[:min(max(c.Recent, 0), len(done))])
 	listed := make([]listedResult, len(rounds))
 	rows := make([][]any, len(rounds))
 	for i, r := range rounds {
@@ -240,15 +251,27 @@ func printHeading(s *terminal.Streams, r *almanac.Round) {
 }
 
 type resultsVerifyCmd struct {
-	flags.Rounds          `embed:""`
-	flags.Action          `embed:""`
-	flags.OptionalReason  `embed:""`
-	operator.VerifyResult `embed:""`
+	flags.Rounds           `embed:""`
+	flags.Action           `embed:""`
+	flags.OptionalReason   `embed:""`
+	operator.VerifyResult  `embed:""`
+	operator.VerifyResults `embed:""`
+	All                    bool `help:"Verify every result that waits." env:"-"`
 }
 
 func (c *resultsVerifyCmd) Run(ctx context.Context, s *terminal.Streams) error {
+	if c.All == (c.Key != 0) || !c.All && c.Year != 0 {
+		return terminal.Usagef("give the session key of a round, or --all for every result that waits")
+	}
 	o, err := c.Rounds.Operator(ctx, s)
 	if err != nil {
+		return err
+	}
+	if c.All {
+		answer, err := c.Apply(ctx, s, o, c.VerifyResults, operator.Request{Reason: c.Reason})
+		if err == nil {
+			printVerified(s, answer)
+		}
 		return err
 	}
 	r, err := round(ctx, o, c.Key)

@@ -39,11 +39,12 @@ import (
 // because a version of all seasons takes three times as long. A script that needs all of them
 // unsets GRIDCAST_ARCHIVE.
 func TestScripts(t *testing.T) {
-	some, early, saturday := seasons(t, 2022, 2026), seasons(t, 2012, 2012), silentSaturday(t)
+	some, recent, early, saturday := seasons(t, 2022, 2026), seasons(t, 2025, 2026), seasons(t, 2012, 2012), silentSaturday(t)
 	testscript.Run(t, testscript.Params{Dir: "testdata", Cmds: scriptCommands, ContinueOnError: true, Setup: func(env *testscript.Env) error {
 		env.Setenv("GRIDCAST_NO_SOURCES", "true")
 		env.Setenv("GRIDCAST_ARCHIVE", some)
 		env.Setenv("SEASON_2012", early)
+		env.Setenv("SEASONS_2025", recent)
 		env.Setenv("SILENT_SATURDAY", saturday)
 		env.Values[worldOf{}] = &world{TB: env.T().(testing.TB)} //nolint:forcetypeassert // as testscript documents it
 		return nil
@@ -95,6 +96,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"exits":       scriptExits,
 	"f1db":        scriptF1DB,
 	"free":        scriptFree,
+	"lines":       scriptLines,
 	"occupy":      scriptOccupy,
 	"redis":       func(ts *testscript.TestScript, _ bool, _ []string) { ts.Setenv("REDIS", startRedis(of(ts))) },
 	"s3":          scriptS3,
@@ -115,6 +117,16 @@ func scriptCapture(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("nothing matches %s", args[1])
 	}
 	ts.Setenv(args[0], match[1])
+}
+
+// scriptLines fails the script if the standard output has more lines.
+func scriptLines(ts *testscript.TestScript, _ bool, args []string) {
+	usage(ts, args, 1, "lines MOST")
+	most, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if n := strings.Count(ts.ReadFile("stdout"), "\n"); n > most {
+		ts.Fatalf("%d lines, want at most %d", n, most)
+	}
 }
 
 // scriptExits runs a command that must end with an exit status.

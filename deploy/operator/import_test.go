@@ -3,6 +3,7 @@ package operator_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -154,5 +155,45 @@ func TestImportOfAllSeasons(t *testing.T) {
 		if r.Source() != nil && r.Year < 2026 {
 			t.Fatalf("%d waits (%d waited before)", r.Session, before)
 		}
+	}
+}
+
+// TestVerifyResults verifies the results of one season, then all others that wait, each after one preview.
+func TestVerifyResults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: renders the documents of two seasons")
+	}
+	opened := time.Date(2026, 3, 20, 12, 0, 0, 0, time.UTC)
+	o := begun(t, opened, archivetest.File(t, archivetest.Seasons(t, 2025, 2026)))
+	facts := archive.NewStore(o.Store)
+	inUse, err := facts.Put(t.Context(), archivetest.File(t, archivetest.Seasons(t, 2023, 2026)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := o.Ledger.Refresh(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (builder.Policy{}).Settle(t.Context(), fresh, inUse, o.Now()); err != nil {
+		t.Fatal(err)
+	}
+	p, err := preview(t, o, operator.VerifyResults{})
+	if err != nil || p.Question == "" {
+		t.Fatalf("got %+v, %v; want a question", p, err)
+	}
+	says(t, "verify all results", append([]string{p.Question}, p.Effects...))
+	done := must(t, o, operator.VerifyResults{Year: 2023}, operator.Request{})
+	if n := waits(t, o); len(done.Events) != 22 || n != 24 {
+		t.Errorf("2023: %d results are verified, %d wait; want 22 and 24", len(done.Events), n)
+	}
+	if _, err := o.Do(t.Context(), operator.VerifyResults{}, operator.Request{Actor: "operator:anna", Seen: p.Seen}); !errors.Is(err, operator.ErrStale) {
+		t.Errorf("with the preview of before: got %v, want it stale", err)
+	}
+	must(t, o, operator.VerifyResults{}, operator.Request{})
+	if n := waits(t, o); n != 0 {
+		t.Errorf("%d results wait, want none", n)
+	}
+	if _, err := o.Do(t.Context(), operator.VerifyResults{}, operator.Request{Actor: "operator:anna"}); err == nil {
+		t.Error("nothing waits: want an error")
 	}
 }

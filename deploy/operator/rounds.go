@@ -31,7 +31,7 @@ type decision struct {
 
 // VerifyResult vouches for the source's classification of a round. It needs no reason.
 type VerifyResult struct {
-	Key int64 `arg:"" form:"session" help:"Session key of the round, from results list."`
+	Key int64 `arg:"" optional:"" form:"session" help:"Session key of the round, from results list."`
 }
 
 func (d VerifyResult) look(ctx context.Context, o *Operator) (*Plan, error) {
@@ -40,6 +40,50 @@ func (d VerifyResult) look(ctx context.Context, o *Operator) (*Plan, error) {
 		title: "Verify the result of the %s", question: "Is this the result of the %s?",
 		decide: func(r *almanac.Round, _ string) ([]ledger.Event, error) { return r.Verify() },
 	}.plan(ctx, o)
+}
+
+// VerifyResults vouches for the source's classifications of all rounds that wait. It needs no reason.
+type VerifyResults struct {
+	Year int `help:"With --all: only the results of this season." placeholder:"YEAR" env:"-"`
+}
+
+func (d VerifyResults) look(ctx context.Context, o *Operator) (*Plan, error) {
+	v, err := o.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rounds := slices.DeleteFunc(builder.Waiting(v, o.Ledger.Fold()), func(r *almanac.Round) bool { return d.Year != 0 && r.Year != d.Year })
+	if len(rounds) == 0 {
+		return nil, errors.New("verify all results: no result waits")
+	}
+	seen := map[int64]string{}
+	for _, r := range rounds {
+		seen[r.Session] = SeenRound(r)
+	}
+	what := view.Results(rounds)
+	p := Preview{Title: "Verify " + what, Question: "Verify " + what + "?", Seen: digest(seen), Effects: []string{"The source's classifications count from now on."}}
+	earlier, shown := view.Recent(rounds)
+	if len(earlier) > 0 {
+		p.Effects = append(p.Effects, "Among them: "+view.Results(earlier)+".")
+	}
+	for _, r := range shown {
+		p.Effects = append(p.Effects, fmt.Sprintf("%s won the %s (%d).", r.Driver(almanac.Podium(r.Source())[0]).Name, label(r), r.Session))
+	}
+	return &Plan{
+		entry: auditlog.Intent{Action: auditlog.VerifyResult, Subject: what}, Preview: p,
+		do: func(ctx context.Context, request Request) (Answer, error) {
+			v, fresh, err := o.refresh(ctx)
+			if err != nil {
+				return Answer{}, err
+			}
+			events, err := builder.VerifyWaiting(ctx, fresh, v, request.Actor, request.Reason, func(r *almanac.Round) bool { return seen[r.Session] == SeenRound(r) })
+			answer := Answer{Events: events, Unpublished: "results verified", Text: fmt.Sprintf("%d of %d results are verified.", len(events), len(rounds))}
+			if len(events) == 0 && err == nil {
+				err = ErrStale
+			}
+			return answer, err
+		},
+	}, nil
 }
 
 // EnterResult verifies a classification that a person wrote down. The round must have no verified result

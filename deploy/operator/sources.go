@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,11 @@ func SourcesOf(in *ingest.Ingest) []Source {
 		list = append(list, Source{Name: state.Source, Detail: "revision " + state.Revision, Checked: state.Polled, Problem: state.Problem(), State: &state})
 	}
 	return list
+}
+
+// Unanswered reports whether there are sources, and none has answered yet.
+func Unanswered(states []ingest.PollState) bool {
+	return len(states) > 0 && !slices.ContainsFunc(states, func(s ingest.PollState) bool { return !s.Answered.IsZero() })
 }
 
 // AcceptChange applies a change of a source that the gates hold.

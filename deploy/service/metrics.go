@@ -72,9 +72,10 @@ func newServiceMetrics(s *Service, registry prometheus.Registerer) *serviceMetri
 	gauge("ledger_head", "The last file of the ledger.", func() float64 { return float64(s.builder.Ledger.Head().Seq) })
 	gauge("race_weekend", "1 from 72 hours before a race to 24 hours after its start, in race time.", func() float64 { return s.raceWeekend() })
 	gauge("source_lag_seconds", "Race time since the oldest result that the source should have and has not; 0: it has all.",
-		func() float64 { lag, _ := s.overdueResults(); return lag.Seconds() })
-	gauge("result_unverified_seconds", "Race time since the end of the oldest race whose result waits for verification; 0: none does.",
-		func() float64 { _, unverified := s.overdueResults(); return unverified.Seconds() })
+		func() float64 { return s.overdueResults().lag.Seconds() })
+	gauge("result_unverified_seconds", "Race time since the end of the oldest race whose result waits for verification; 0: none does. Seasons that ended before the ledger was opened do not count.",
+		func() float64 { return s.overdueResults().unverified.Seconds() })
+	gauge("results_waiting", "Results of all seasons that wait for verification.", func() float64 { return float64(s.overdueResults().waiting) })
 	gauge("source_silent_seconds", "Race time since the last good answer of the source that has failed for longest; 0: all answer.",
 		func() float64 { return s.silentFor().Seconds() })
 	registry.MustRegister(perSource{s}, published{s})
@@ -240,23 +241,32 @@ func (s *Service) Missing() []almanac.MissingFact {
 	return almanac.Missing(facts.Archive.AsOf(now), s.builder.Ledger.Current(now))
 }
 
-// overdueResults returns for how long the oldest result has been missing at the source, and for how long the
-// oldest one has waited to be verified.
-func (s *Service) overdueResults() (lag, unverified time.Duration) {
+// overdue describes the results that a person or a source owes.
+type overdue struct {
+	lag        time.Duration // since the oldest race without a result at the source
+	unverified time.Duration // since the oldest race whose result waits, of seasons that had not ended when the ledger was opened
+	waiting    int           // results of all seasons that wait
+}
+
+func (s *Service) overdueResults() (o overdue) {
 	facts := s.facts.Load()
 	if facts == nil {
-		return 0, 0
+		return o
 	}
 	now := s.clock.Now()
-	for _, r := range almanac.Join(facts.Archive.AsOf(now), s.builder.Ledger.Current(now)).Waiting() {
+	v, state := facts.Archive.AsOf(now), s.builder.Ledger.Current(now)
+	for _, r := range almanac.Join(v, state).Waiting() {
 		over := now.Sub(r.End())
 		if r.Source() == nil {
-			lag = max(lag, over)
-		} else {
-			unverified = max(unverified, over)
+			o.lag = max(o.lag, over)
+			continue
+		}
+		o.waiting++
+		if year, _ := v.Season(r.Year); !year.EndedBy(state.OpenedAt()) {
+			o.unverified = max(o.unverified, over)
 		}
 	}
-	return lag, unverified
+	return o
 }
 
 func (s *Service) raceWeekend() float64 {

@@ -472,9 +472,6 @@ func (s *Service) currentFacts(ctx context.Context) (archive.Stored, error) {
 // Speed is the number of race seconds in a real second.
 func (s *Service) Speed() float64 { return s.clock.Speed() }
 
-// sourcePatience is the race time after a race within which a source should have the result.
-const sourcePatience = time.Hour
-
 // Sources returns the sources of facts with their states.
 func (s *Service) Sources() []operator.Source {
 	facts, known := s.Facts()
@@ -486,9 +483,6 @@ func (s *Service) Sources() []operator.Source {
 		if job.Name == pollJob {
 			source.Checked, source.Problem = job.LastEnd, job.LastError
 		}
-	}
-	if lag, _ := s.overdueResults(); lag > sourcePatience && source.Problem == "" {
-		source.Problem = "a result has been due for " + lag.Round(time.Minute).String()
 	}
 	list := []operator.Source{source}
 	if s.sources != nil {

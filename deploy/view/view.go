@@ -4,7 +4,9 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"gridcast/builder/almanac"
@@ -23,15 +25,76 @@ func State(s almanac.State) string {
 
 // Results counts the results of rounds, which are in calendar order: "768 results of 1950 to 2006".
 func Results(rounds []*almanac.Round) string {
-	text := fmt.Sprintf("%d results of ", len(rounds))
+	nouns := "results"
 	if len(rounds) == 1 {
-		text = "1 result of "
+		nouns = "result"
 	}
-	from, to := rounds[0].Year, rounds[len(rounds)-1].Year
+	return fmt.Sprintf("%d %s of %s", len(rounds), nouns, span(rounds[0].Year, rounds[len(rounds)-1].Year))
+}
+
+// span names one year or the years from one to another.
+func span(from, to int) string {
 	if from == to {
-		return text + strconv.Itoa(to)
+		return strconv.Itoa(to)
 	}
-	return fmt.Sprintf("%s%d to %d", text, from, to)
+	return fmt.Sprintf("%d to %d", from, to)
+}
+
+// Shown is the number of rounds or facts of a kind that people see one by one. The earlier ones are counted.
+const Shown = 5
+
+// Waiting splits the rounds without a verified result, oldest first: the source lacks the first ones, and an operator
+// can verify the others.
+func Waiting(a *almanac.Almanac) (missing, waiting []*almanac.Round) {
+	for _, r := range a.Waiting() {
+		if r.Source() == nil {
+			missing = append(missing, r)
+		} else {
+			waiting = append(waiting, r)
+		}
+	}
+	return missing, waiting
+}
+
+// Recent splits rounds, oldest first, into those to count and the last ones, which are shown.
+func Recent(rounds []*almanac.Round) (earlier, shown []*almanac.Round) {
+	n := max(0, len(rounds)-Shown)
+	return rounds[:n], rounds[n:]
+}
+
+// Missing sums up missing facts of a kind in one fact for people. unanswered says that no source has answered yet.
+func Missing(facts []almanac.MissingFact, unanswered bool) []almanac.MissingFact {
+	var order []almanac.MissingCode
+	kinds := map[almanac.MissingCode][]almanac.MissingFact{}
+	for _, fact := range facts {
+		if kinds[fact.Code] == nil {
+			order = append(order, fact.Code)
+		}
+		kinds[fact.Code] = append(kinds[fact.Code], fact)
+	}
+	var summed []almanac.MissingFact
+	for _, code := range order {
+		of := kinds[code]
+		first, last := of[0], of[len(of)-1]
+		if len(kinds[first.Sums]) > 0 {
+			continue
+		}
+		if len(of) > 1 {
+			first.Text = fmt.Sprintf("%d %s of %s are missing, %s to %s", len(of), missingNouns[code], span(ledger.YearOf(first.Session), ledger.YearOf(last.Session)), first.Name, last.Name)
+			first.Fix = strings.ReplaceAll(first.Fix, strconv.FormatInt(first.Session, 10), "KEY")
+			first.Urgent = slices.ContainsFunc(of, func(fact almanac.MissingFact) bool { return fact.Urgent })
+		}
+		if unanswered && code != almanac.PickMissing {
+			first.Text += "; the source has not answered yet"
+		}
+		summed = append(summed, first)
+	}
+	return summed
+}
+
+// missingNouns name facts of a round.
+var missingNouns = map[almanac.MissingCode]string{
+	almanac.HourUnknown: "hours", almanac.QualifyingMissed: "qualifying results", almanac.GridMissed: "grids", almanac.PickMissing: "picks", almanac.ResultMissed: "results",
 }
 
 // Pick is a frozen pick.
