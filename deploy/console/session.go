@@ -117,15 +117,21 @@ func (s *sessions) sign(text string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// note counts a wrong token, and returns false if its address has had too many.
-func (f *failures) note(address string, now time.Time) bool {
+// tooMany reports whether an address has sent too many wrong tokens.
+func (f *failures) tooMany(address string, now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return now.Sub(f.since) < failureWindow && f.count[address] >= maxFailures
+}
+
+// note counts a wrong token.
+func (f *failures) note(address string, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if now.Sub(f.since) >= failureWindow || len(f.count) >= maxAddresses {
 		f.since, f.count = now, map[string]int{}
 	}
 	f.count[address]++
-	return f.count[address] <= maxFailures
 }
 
 // operatorFunc handles a request of an operator.
@@ -145,7 +151,7 @@ func (c *Console) signedIn(next operatorFunc) http.Handler {
 			http.Redirect(w, r, "/sign-in", http.StatusSeeOther)
 		case status == http.StatusTooManyRequests:
 			w.Header().Set("Retry-After", "60")
-			c.refuse(w, r, status, "too many wrong tokens from your address; the right one is let in at any time")
+			c.refuse(w, r, status, "too many wrong tokens from your address; wait a minute, because until then no token is looked at")
 		default:
 			w.Header().Set("WWW-Authenticate", `Bearer realm="gridcast operator"`)
 			c.refuse(w, r, status, "sign in: the operator's token is missing, wrong or no longer valid")
@@ -172,19 +178,20 @@ func (c *Console) authenticate(r *http.Request) (who visitor, status int) {
 	return visitor{}, http.StatusUnauthorized
 }
 
-// checkToken returns the visitor of a token, or the status of a refusal. It slows down wrong tokens for each
-// address, and never delays a right one.
+// checkToken returns the visitor of a token, or the status of a refusal. After too many wrong tokens from an
+// address it looks at none from there for the rest of the minute. Operators who are signed in notice nothing.
 func (c *Console) checkToken(r *http.Request, token, name string) (visitor, int) {
-	if who, ok := c.sessions.byToken(r.Context(), token, name); ok {
-		return who, 0
-	}
 	address, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		address = r.RemoteAddr
 	}
-	if !c.sessions.failures.note(address, time.Now()) {
+	if c.sessions.failures.tooMany(address, time.Now()) {
 		return visitor{}, http.StatusTooManyRequests
 	}
+	if who, ok := c.sessions.byToken(r.Context(), token, name); ok {
+		return who, 0
+	}
+	c.sessions.failures.note(address, time.Now())
 	c.Log.Warn("somebody tried to sign in as operator with a wrong token")
 	return visitor{}, http.StatusUnauthorized
 }
@@ -205,7 +212,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case status == http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", "60")
-		c.render(w, status, "sign-in", signInPage{name, "Too many wrong tokens from your address. Wait a minute, or enter the right one."})
+		c.render(w, status, "sign-in", signInPage{name, "Too many wrong tokens from your address. Wait a minute: until then no token is looked at."})
 		return
 	case status != 0:
 		c.render(w, status, "sign-in", signInPage{name, "That is not a token that is known here. Your own was shown when you were added with gridcast operators add; the shared one is in the file that the scheduler was given as --operator-token-file."})

@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"golang.org/x/net/netutil"
 )
 
 // NewRegistry returns a registry with the metrics of the runtime and the process.
@@ -30,19 +29,21 @@ func NewRegistry() *prometheus.Registry {
 // the limits of time for itself.
 const (
 	maxConnections = 256
+	maxOfAddress   = 64
+	maxSilence     = 2 * time.Second // of a connection whose place another one needs
 	maxHeader      = 16 << 10
 	requestTime    = 30 * time.Second // for a whole request with its body
 	answerTime     = 2 * time.Minute
 )
 
 // Listen opens a private port, for at most maxConnections connections at a time, because a private port
-// in the process of an edge shares its file descriptors with clients.
+// in the process of an edge shares its file descriptors with clients. An address can hold a share of them.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	return netutil.LimitListener(listener, maxConnections), nil
+	return &bounded{Listener: listener, silence: maxSilence}, nil
 }
 
 // Server returns the server of a private port, with limits of time and size.

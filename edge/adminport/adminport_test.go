@@ -64,37 +64,78 @@ func (l *oneConn) Close() error {
 
 func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-func TestListenBoundsConnections(t *testing.T) {
+// dialFrom opens a connection from a loopback address and sends something on it.
+func dialFrom(t *testing.T, host byte, to net.Listener, sent string) net.Conn {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, host)}}
+	conn, err := dialer.Dial("tcp", to.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_, _ = io.WriteString(conn, sent) // the answer shows whether it arrived
+	return conn
+}
+
+const plain = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+// answered reports whether the answer of a connection is a 200.
+func answered(conn net.Conn) bool {
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	return err == nil && strings.Contains(line, "200")
+}
+
+// listen serves a private port on which a connection loses its place after a silence.
+func listen(t *testing.T, silence time.Duration) net.Listener {
+	t.Helper()
 	listener, err := adminport.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := adminport.Server(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }))
+	adminport.SetSilence(listener, silence)
+	server := adminport.Server(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, "ok")
+	}))
 	go func() { _ = server.Serve(listener) }()
-	defer func() { _ = server.Close() }()
-	var open []net.Conn
-	answered := 0
-	for range 300 {
-		conn, err := net.Dial("tcp", listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
+	t.Cleanup(func() { _ = server.Close() })
+	return listener
+}
+
+func TestListenBoundsConnections(t *testing.T) {
+	for _, tt := range []struct{ addresses, want int }{{5, 256}, {1, 64}} {
+		listener := listen(t, time.Hour)
+		var open []net.Conn
+		for i := range 300 {
+			open = append(open, dialFrom(t, byte(2+i%tt.addresses), listener, plain))
 		}
-		defer func() { _ = conn.Close() }()
-		open = append(open, conn)
-		_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		got := 0
+		for _, conn := range open {
+			if answered(conn) {
+				got++
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%d connections of %d addresses at a time are answered, want %d", got, tt.addresses, tt.want)
+		}
 	}
-	for i, conn := range open[:257] {
-		wait := time.Minute
-		if i == 256 {
-			wait = 50 * time.Millisecond // it waits for the end of another one
+}
+
+// TestUnfinishedBodiesBlockNobody: clients that never finish their requests lose their places.
+func TestUnfinishedBodiesBlockNobody(t *testing.T) {
+	for _, addresses := range []int{5, 1} {
+		const silence = 20 * time.Millisecond
+		listener := listen(t, silence)
+		for i := range 300 {
+			dialFrom(t, byte(2+i%addresses), listener, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nname=")
 		}
-		_ = conn.SetReadDeadline(time.Now().Add(wait))
-		if line, err := bufio.NewReader(conn).ReadString('\n'); err == nil && strings.Contains(line, "200") {
-			answered++
+		time.Sleep(2 * silence)
+		for range 10 {
+			if !answered(dialFrom(t, 2, listener, plain)) {
+				t.Errorf("300 unfinished requests of %d addresses block another one", addresses)
+			}
 		}
-	}
-	if answered != 256 {
-		t.Errorf("%d connections at a time are answered, want 256", answered)
 	}
 }
 
