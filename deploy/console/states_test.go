@@ -38,37 +38,31 @@ func TestStates(t *testing.T) {
 	b.Picture("03-nothing-published")
 
 	w.build("start")
-	see := func(state, selector, want string) {
+	see := func(state, selector string) {
 		t.Helper()
 		b.Do(chromedp.Navigate(w.console.URL), chromedp.WaitVisible(chromedp.CSS(`#served`)))
-		if got := b.Text(selector); !strings.Contains(got, want) {
-			t.Errorf("%s: got %q, want %q in it", state, got, want)
-		}
+		says(t, "state "+state, b.Text(selector))
 		b.Picture(state)
 	}
-	see("04-before-qualifying", "#next", "frozen once the grid is known")
+	see("04-before-qualifying", "#next")
 	w.set(w.weekend.GridKnownAt())
 	w.build("grid_known 2024022")
-	see("05-pick-frozen", "#next", "frozen 23 Nov 2024")
+	see("05-pick-frozen", "#next")
 	w.set(w.weekend.StartsAt().Add(time.Minute))
 	w.build("lights_out 2024022")
-	see("06-live", "#waiting", "The source has no classification yet")
+	see("06-live", "#waiting")
 	w.set(w.weekend.ResultKnownAt())
 	w.build("settled")
-	see("07-result-waits", "#waiting", "Another driver won")
+	see("07-result-waits", "#waiting")
 
 	b.Do(browsertest.Press(chromedp.CSS(`#waiting button`)), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
-	if got := b.Text("#ask"); !strings.Contains(got, "The winner is George Russell.") || !strings.Contains(got, "is scored: the winner was not picked") {
-		t.Errorf("before the verification: got %q, want what it does", got)
-	}
+	says(t, "before the verification", b.Text("#ask"))
 	b.Picture("07-asked")
 	b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done], #run[data-state=failed]`)))
-	if got := b.Text("#run"); !strings.Contains(got, "this process serves it after") || !strings.Contains(got, "not served by 127.0.0.1:9") {
-		t.Errorf("after the verification: got %q, want it served by one edge and not by the other", got)
-	}
+	says(t, "after the verification", b.Text("#run")) // served by one edge and not by the other
 	b.Picture("08-verified")
 	b.Do(chromedp.WaitVisible(`//section[@id="waiting"]//p[contains(., "No result waits")]`))
-	see("09-after", "#season", "RUS HAM SAI")
+	see("09-after", "#season")
 
 	b.Do(
 		browsertest.Press(`//tr[td/a[.="3"]]//summary`), chromedp.SendKeys(`//tr[td/a[.="3"]]//input`, "wrong result"),
@@ -76,12 +70,10 @@ func TestStates(t *testing.T) {
 	b.Picture("10-about-to-roll-back")
 	b.Do(browsertest.Press(`//tr[td/a[.="3"]]//button[contains(., "Roll back")]`), chromedp.WaitVisible(chromedp.CSS(`#ask[open]`)))
 	b.Do(browsertest.Press(chromedp.CSS(`#ask button[value=yes]`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=done]`)))
-	see("11-held", "#notices", "Publishing is held: wrong result")
+	see("11-held", "#notices")
 
 	b.Do(chromedp.SendKeys(chromedp.CSS(`#rebuild input`), "try all the same"), browsertest.Press(chromedp.CSS(`#rebuild button`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=failed]`)))
-	if got := b.Text("#run-text"); !strings.Contains(got, "Release and build") {
-		t.Errorf("a rebuild while held: got %q, want what to do", got)
-	}
+	says(t, "rebuild while held", b.Text("#run-text"))
 	b.Picture("12-refused")
 
 	b.Do(browsertest.Press(chromedp.CSS(`#keys > details > summary`)), chromedp.SendKeys(chromedp.CSS(`input[name=client]`), "Betting House"),
@@ -97,7 +89,7 @@ func TestStates(t *testing.T) {
 	w.mu.Unlock()
 	sources = append(sources, operator.Source{Name: "jolpica", Detail: "results", Checked: w.now(), Problem: "503 Service Unavailable"})
 	w.set(w.now().Add(10 * 24 * time.Hour))
-	see("14-everything-wrong", "#notices", "The job poll failed")
+	see("14-everything-wrong", "#notices")
 
 	b.Do(chromedp.Navigate(w.console.URL+"/versions/4"), chromedp.WaitVisible(chromedp.CSS(`h1`)))
 	b.Picture("15-what-changed")
