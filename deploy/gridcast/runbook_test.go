@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"gridcast/builder/source/sourcetest"
 	"gridcast/snapshots/blob/porttest"
 	"gridcast/snapshots/blob/s3test"
 )
@@ -29,12 +30,16 @@ var runbook = []string{
 	"store-lost", "ledger-damaged", "second-scheduler", "retention", "ports", "logs", "capacity",
 }
 
+// alone are the pages for one process on one machine, and those that need no machine.
+var alone = []string{"one-machine", "history", "new-season"}
+
 // TestRunbook runs every command of every page of the runbook, as it is written: with the real
 // binary, an S3 server, a Redis, two edges, a scheduler, nginx and Prometheus. Blocks of
 // other kinds than bash are not run.
 func TestRunbook(t *testing.T) {
 	t.Parallel() // most of it waits
 	m := newMachine(t)
+	m.addServers()
 	for _, page := range runbook {
 		if !t.Run(page, m.read(page)) && page == runbook[0] {
 			t.Fatal("nothing is installed: the other pages have nothing to work on")
@@ -51,9 +56,27 @@ func TestRunbook(t *testing.T) {
 	}
 	for _, page := range pages {
 		name := strings.TrimSuffix(filepath.Base(page), ".md")
-		if commands := aBlock.MatchString(readText(t, page)); commands && !slices.Contains(runbook, name) {
+		if commands := aBlock.MatchString(readText(t, page)); commands && !slices.Contains(runbook, name) && !slices.Contains(alone, name) {
 			t.Errorf("%s is run by nobody", page)
 		}
+	}
+}
+
+// TestOneMachine runs the pages for one machine, as TestRunbook runs the others. There is no user gridcast
+// here, so the commands run as the user of the test.
+func TestOneMachine(t *testing.T) {
+	t.Parallel() // most of it waits
+	m := newMachine(t)
+	bin := filepath.Join(m.root, "usr/local/bin")
+	for _, command := range []string{"useradd", "chown"} {
+		m.write(filepath.Join(bin, command), "#!/bin/sh\n", 0o755)
+	}
+	m.write(filepath.Join(bin, "runuser"), "#!/bin/sh\n[ \"$1 $2 $3\" = '-u gridcast --' ] && shift 3 && exec \"$@\"\n", 0o755)
+	for _, page := range alone {
+		t.Run(page, m.read(page))
+	}
+	if m.running["gridcast"] == nil {
+		t.Error("the service does not run after the walk")
 	}
 }
 
@@ -96,14 +119,10 @@ func newMachine(t *testing.T) *machine {
 			t.Fatal(err)
 		}
 	}
-	server, redis := s3test.VersityWithUsers(t), startRedis(t)
-	m.ports["127.0.0.1:9000"], m.ports["127.0.0.1:6379"] = server.Address, redis
-	server.AddUser(t, "edge", "secret-of-edges")
-	server.AddUser(t, "scheduler", "secret-of-schedulers")
 
-	// The files of an unpacked release, with the paths and ports of this machine.
+	// The files of a clone, with the paths and ports of this machine.
 	work := filepath.Join(m.root, "work")
-	for _, folder := range []string{"systemd", "prometheus", "s3", "nginx", "cdn"} {
+	for _, folder := range []string{"alertmanager", "caddy", "systemd", "prometheus", "s3", "nginx", "cdn"} {
 		err := filepath.WalkDir("../"+folder, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || strings.HasSuffix(path, ".go") {
 				return err
@@ -115,19 +134,23 @@ func newMachine(t *testing.T) *machine {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink(binary(t), filepath.Join(work, "gridcast")); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Join(work, ".var/bin"), 0o755), os.Symlink(binary(t), filepath.Join(work, ".var/bin/gridcast"))); err != nil {
+		t.Fatal(err)
+	}
+	makefile, err := filepath.Abs("../../Makefile")
+	if err != nil {
 		t.Fatal(err)
 	}
 	control := httptest.NewServer(m)
 	t.Cleanup(control.Close)
 	bin := filepath.Join(m.root, "usr/local/bin")
 	m.write(filepath.Join(bin, "systemctl"), "#!/bin/sh\nexec curl --fail-with-body -sS --data-urlencode \"do=$*\" "+control.URL+"\n", 0o755)
+	m.write(filepath.Join(bin, "make"), "#!/bin/sh\nexec grep -q \"^$1:\" '"+makefile+"'\n", 0o755) // the binary is there already
 	m.write(filepath.Join(bin, "journalctl"), "#!/bin/sh\nexec cat "+m.root+"/log/\"$2\"\n", 0o755)
 	m.env = append(os.Environ(),
-		"PATH="+bin+":"+os.Getenv("PATH"), "HOME="+work, "S3_ADMIN="+s3test.AccessKey+":"+s3test.SecretKey,
-		"EDGE_SECRET=secret-of-edges", "SCHEDULER_SECRET=secret-of-schedulers",
+		"PATH="+bin+":"+os.Getenv("PATH"), "HOME="+work,
 		"GRIDCAST_NO_SOURCES=true", "GRIDCAST_MODEL=grid-frequency", // asks nobody in the world, and is quick
-		"GRIDCAST_ARCHIVE="+seasons(t, 2022, 2026))
+		"F1DB_RELEASE="+sourcetest.Path(t, sourcetest.F1DB2026))
 	t.Cleanup(func() {
 		for name := range m.running {
 			if err := m.stop(name); err != nil {
@@ -136,6 +159,17 @@ func newMachine(t *testing.T) *machine {
 		}
 	})
 	return m
+}
+
+// addServers starts the servers that several processes share.
+func (m *machine) addServers() {
+	server := s3test.VersityWithUsers(m.t)
+	m.ports["127.0.0.1:9000"], m.ports["127.0.0.1:6379"] = server.Address, startRedis(m.t)
+	server.AddUser(m.t, "edge", "secret-of-edges")
+	server.AddUser(m.t, "scheduler", "secret-of-schedulers")
+	m.env = append(m.env, "S3_ADMIN="+s3test.AccessKey+":"+s3test.SecretKey,
+		"EDGE_SECRET=secret-of-edges", "SCHEDULER_SECRET=secret-of-schedulers",
+		"GRIDCAST_ARCHIVE="+seasons(m.t, 2022, 2026)) // five seasons build faster
 }
 
 func readText(t testing.TB, path string) string {
@@ -170,7 +204,7 @@ func (m *machine) log(name string) string {
 
 var (
 	aPort = regexp.MustCompile(`127\.0\.0\.1:\d+`)
-	aPath = regexp.MustCompile(`(^|[\s='"<>(-])(/etc/|/var/|/usr/local/)`)
+	aPath = regexp.MustCompile(`(^|[\s='":<>(-])(/etc/|/var/|/usr/local/)`)
 )
 
 // here is a text with the ports and paths of this machine.
