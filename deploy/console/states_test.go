@@ -73,7 +73,7 @@ func TestStates(t *testing.T) {
 	see("11-held", "#notices")
 
 	b.Do(chromedp.SendKeys(chromedp.CSS(`#rebuild input`), "try all the same"), browsertest.Press(chromedp.CSS(`#rebuild button`)), chromedp.WaitVisible(chromedp.CSS(`#run[data-state=failed]`)))
-	says(t, "rebuild while held", b.Text("#run-text"))
+	says(t, "state 12-refused", b.Text("#run-text"))
 	b.Picture("12-refused")
 
 	b.Do(browsertest.Press(chromedp.CSS(`#keys > details > summary`)), chromedp.SendKeys(chromedp.CSS(`input[name=client]`), "Betting House"),
