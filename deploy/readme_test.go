@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"gridcast/schemas/catalog"
 )
 
 // readReadme returns the text of README.md.
@@ -22,6 +24,15 @@ func readReadme(t *testing.T) string {
 func TestReadmeIsTwoPages(t *testing.T) {
 	if n := len(strings.Fields(readReadme(t))); n > 1500 {
 		t.Errorf("README.md has %d words, want at most 1,500", n)
+	}
+}
+
+// TestReadmeListsEveryEndpoint names an endpoint without a row in the table of README.md.
+func TestReadmeListsEveryEndpoint(t *testing.T) {
+	for _, e := range catalog.Endpoints {
+		if !strings.Contains(readReadme(t), "`"+e.Path+"` ") {
+			t.Errorf("README.md does not name %s", e.Path)
+		}
 	}
 }
 

@@ -127,7 +127,7 @@ func TestWidgets(t *testing.T) {
 	sum := sha512.Sum384(module)
 	page := html.UnescapeString(string(w.do("GET", "/").body))
 	for _, want := range []string{
-		`src="/widget/2.0.0/gridcast.js" integrity="sha384-` + base64.StdEncoding.EncodeToString(sum[:]) + `"`, `key="gc_live_shown"`, `href="http://console.example/"`,
+		`src="/widget/2.0.0/gridcast.js" integrity="sha384-` + base64.StdEncoding.EncodeToString(sum[:]) + `"`, `key="gc_live_shown"`, `href="http://console.example/"`, "its token is in the file that the demo named",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the start page lacks %s", want)

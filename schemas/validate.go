@@ -153,24 +153,39 @@ func (c *contract) validate(what string, body []byte) error {
 }
 
 func lazily(file string) func() *jsonschema.Schema {
-	return sync.OnceValue(func() *jsonschema.Schema { return compile(file) })
+	return sync.OnceValue(func() *jsonschema.Schema {
+		schema, err := compile(file, source(file))
+		if err != nil {
+			panic("BUG: " + err.Error())
+		}
+		return schema
+	})
 }
 
-// compile compiles a schema file and the files it refers to.
-func compile(file string) *jsonschema.Schema {
+// compile compiles the text of a schema file and the common file.
+func compile(file string, text []byte) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.AssertFormat()
-	for _, name := range []string{file, commonFile} {
-		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(source(name)))
+	c.UseLoader(onlyCommon{})
+	for name, text := range map[string][]byte{commonFile: source(commonFile), file: text} {
+		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 		if err == nil {
 			err = c.AddResource("gridcast:///"+name, document)
 		}
 		if err != nil {
-			panic(fmt.Sprintf("BUG: %s: %v", name, err))
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return c.MustCompile("gridcast:///" + file)
+	return c.Compile("gridcast:///" + file)
+}
+
+// onlyCommon refuses references to any other file than the common one.
+type onlyCommon struct{}
+
+// Load returns an error that names the permitted file.
+func (onlyCommon) Load(string) (any, error) {
+	return nil, fmt.Errorf("only %s may be referred to", path.Base(commonFile))
 }
 
 // firstDifference returns the first index at which a and b differ, or -1.

@@ -280,6 +280,19 @@ func TestValidateSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// TestReferences checks that the error for a reference to a third file says which one is permitted.
+func TestReferences(t *testing.T) {
+	for ref, want := range map[string]string{
+		"common.schema.json#/$defs/Meta":      "",
+		"weekends.schema.json#/$defs/Circuit": "only common.schema.json may be referred to",
+	} {
+		err := schemas.CompileText("v1/new.schema.json", []byte(`{"$ref":"`+ref+`"}`))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", ref, err, want)
+		}
+	}
+}
+
 func TestValidateError(t *testing.T) {
 	good := string(marshal(t, wire.NewError(wire.BadParam, `bad value "x" for parameter year`)))
 	if err := schemas.ValidateError([]byte(good)); err != nil {

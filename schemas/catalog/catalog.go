@@ -12,11 +12,15 @@
 //
 //   - here, a [Name] and a row, Additive, with the path patterns of its variants;
 //   - in schemas, a struct in wire, a schema file in v1, a row of the table contracts that
-//     pairs them (validate.go), and its path in openapi.yaml, with an example;
+//     pairs them (validate.go), and its path in openapi.yaml, with an example; a schema file may refer only to
+//     common.schema.json;
 //   - in builder/render, a function, and its row of the table renderers (render.go);
-//   - in edge/edgetest, a small body in the table samples (version.go).
+//   - in builder/bulk, a row of the function tables, or a reason in the list of bulk_test.go;
+//   - in edge/edgetest, a small body in the table samples (version.go);
+//   - in README.md, a row of the table of endpoints, and a line in deploy/CHANGELOG.md.
 //
-// The tests of those packages name a forgotten place. The edge needs no change: it serves the
+// The tests of those packages name a forgotten place. Two tests list all variants of a small season, and want
+// the new ones too: variant_test.go here, and render_test.go in builder/render. The edge needs no change: it serves the
 // variants of a version, and answers 503 for a variant that no version has yet. A cross-check of
 // the new bodies with the others belongs to builder/check.
 package catalog
@@ -178,7 +182,8 @@ var Endpoints = []Endpoint{
 }
 
 // Lookup returns the index in Endpoints of the endpoint with a path: the bytes after BasePath.
-// It accepts neither a trailing slash nor another spelling, and does not allocate.
+// It accepts neither a trailing slash nor another spelling, and does not allocate. The edge removes one
+// trailing slash before it calls Lookup.
 func Lookup[T string | []byte](path T) (index int, ok bool) {
 	for i := range Endpoints {
 		if string(path) == Endpoints[i].Path {

@@ -42,6 +42,31 @@ func TestPageShowsTheWholeDocument(t *testing.T) {
 			t.Errorf("the page does not show %q", what)
 		}
 	}
+	var messages struct{ Webhooks any }
+	if err := json.Unmarshal(schemas.OpenAPIJSON(), &messages); err != nil {
+		t.Fatal(err)
+	}
+	var showFields func(node any)
+	showFields = func(node any) {
+		switch node := node.(type) {
+		case []any:
+			for _, child := range node {
+				showFields(child)
+			}
+		case map[string]any:
+			fields, _ := node["properties"].(map[string]any)
+			for field, property := range fields {
+				shows("<code>" + field + "</code>")
+				if description, ok := property.(map[string]any)["description"].(string); ok {
+					shows(description)
+				}
+			}
+			for _, child := range node {
+				showFields(child)
+			}
+		}
+	}
+	showFields(messages.Webhooks)
 	for path := range d.Paths {
 		shows("<code>" + path + "</code>")
 	}
@@ -72,6 +97,22 @@ func TestPageShowsTheWholeDocument(t *testing.T) {
 			shows(property.Description)
 		}
 	}
+}
+
+// TestSampleSaysWhatABrowserLacks checks that the sample in JavaScript uses Node's process only in the two lines that
+// its comment names for a browser.
+func TestSampleSaysWhatABrowserLacks(t *testing.T) {
+	for _, s := range docs.Samples() {
+		if s.File != "sample.mjs" {
+			continue
+		}
+		lines := strings.SplitN(s.Text, "\n", 4)
+		if !strings.Contains(lines[0], "next two lines") || !strings.Contains(lines[1], "process.env") || !strings.Contains(lines[2], "process.env") || strings.Contains(lines[3], "process") {
+			t.Errorf("a browser has no process, and the sample uses it elsewhere:\n%s", s.Text)
+		}
+		return
+	}
+	t.Error("there is no sample.mjs")
 }
 
 // TestPageIsSelfContained shows that a browser loads nothing but the page.

@@ -1,5 +1,8 @@
-// Node.js 18 or later, or any browser. Keeps the last answer and asks only whether it is still current.
-const { GRIDCAST_URL: host, GRIDCAST_KEY: key } = process.env;
+// Node.js 18 or later. In a browser, write your values into the next two lines: process exists only in Node.
+const host = process.env.GRIDCAST_URL; // "https://api.example.com"
+const key = process.env.GRIDCAST_KEY; // "gc_live_…"
+
+// Keeps the last answer and asks only whether it is still current.
 const kept = new Map();
 
 async function get(path) {
