@@ -49,7 +49,7 @@ func TestPlace(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			place := holding(t, test.place...)
 			_, err := backup.Make(t.Context(), holding(t, first, `{"kind":"real"}`, "settings.json", "{}"), place, at, nil)
-			if (err == nil) != (test.want == nil) || test.want != other && !errors.Is(err, test.want) {
+			if (err == nil) != (test.want == nil) || !errors.Is(test.want, other) && !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
 			}
 			if _, found := place.Get(t.Context(), "settings.json", blob.MaxDocument); (found == nil) != (test.want == nil) {
