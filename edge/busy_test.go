@@ -90,7 +90,7 @@ func TestThousandSwaps(t *testing.T) {
 	const connections = 256
 	swaps := 1000
 	if testing.Short() {
-		swaps /= 4
+		swaps /= 10
 	}
 	w := newWorld(t, func(c *edge.Config, _ *edge.Deps, _ *setup) { c.Tiers["pro"] = 1e9 })
 	store := memblob.New()

@@ -424,7 +424,11 @@ func stalledReader(t *testing.T) {
 // TestDownloadsAreNotInMemory sends a file several times and counts all allocations.
 func TestDownloadsAreNotInMemory(t *testing.T) {
 	w := newWorld(t)
-	const size, times = 24 << 20, 6
+	const size = 24 << 20
+	times := 6
+	if testing.Short() {
+		times = 2
+	}
 	edgetest.PublishBulk(t, w.store, map[int][]byte{2024: file(size, 9)})
 	w.awaitDownloads(2)
 	var before, after runtime.MemStats

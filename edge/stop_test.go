@@ -51,7 +51,11 @@ func TestStopBeforeStart(t *testing.T) {
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
 	var ended sync.WaitGroup
-	for range 50 {
+	edges := 50
+	if testing.Short() {
+		edges = 10
+	}
+	for range edges {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	"gridcast/builder/settings"
 	"gridcast/builder/source"
 	"gridcast/builder/source/codehost"
+	"gridcast/builder/source/sourcetest"
 	"gridcast/schemas/wire"
 	"gridcast/snapshots"
 )
@@ -179,41 +180,41 @@ func TestWrongData(t *testing.T) {
 	s.step(t, raceMorning.Add(3*time.Hour)) // by then the results have verified themselves
 	before := s.published(t)
 	now := s.now
+	said := map[string]string{}
 	for _, test := range []struct {
 		incident string
 		change   func(map[string][]byte)
 		gate     assemble.Gate // of the one change that waits; empty: the whole commit is refused
-		says     string
 	}{
-		{"two drivers in P9, one of them disqualified (2026-05-03)", replacing(t, inMiami+"race-results.yml", "- position: 10\n", "- position: 9\n"), assemble.PositionsGate, "P9 twice"},
-		{"a grid with two cars in one slot (2025-09)", replacing(t, inMiami+"starting-grid-positions.yml", "- position: 19\n", "- position: 18\n"), assemble.PositionsGate, "P18 twice"},
-		{"a position that nobody has", replacing(t, inMiami+"qualifying-results.yml", "- position: 5\n", "- position: 50\n"), assemble.PositionsGate, "nobody in P"},
-		{"P6 with nine points (2026-06-12)", replacing(t, inMiami+"race-results.yml", "points: 8\n", "points: 9\n"), assemble.PointsGate, "has 9 points, want 8"},
-		{"a disqualified driver who keeps the points (2025-08-05)", replacing(t, inMiami+"race-results.yml", "- position: 1\n", "- position: DSQ\n"), assemble.OutcomeGate, "DSQ and has 25 points"},
+		{"two drivers in P9, one of them disqualified (2026-05-03)", replacing(t, inMiami+"race-results.yml", "- position: 10\n", "- position: 9\n"), assemble.PositionsGate},
+		{"a grid with two cars in one slot (2025-09)", replacing(t, inMiami+"starting-grid-positions.yml", "- position: 19\n", "- position: 18\n"), assemble.PositionsGate},
+		{"a position that nobody has", replacing(t, inMiami+"qualifying-results.yml", "- position: 5\n", "- position: 50\n"), assemble.PositionsGate},
+		{"P6 with nine points (2026-06-12)", replacing(t, inMiami+"race-results.yml", "points: 8\n", "points: 9\n"), assemble.PointsGate},
+		{"a disqualified driver who keeps the points (2025-08-05)", replacing(t, inMiami+"race-results.yml", "- position: 1\n", "- position: DSQ\n"), assemble.OutcomeGate},
 		{"a driver twice in a session (2026-08-21)", func(files map[string][]byte) {
 			rows := string(files[inMiami+"race-results.yml"])
 			second := rows[strings.Index(rows, "- position: 2\n"):strings.Index(rows, "- position: 3\n")]
 			files[inMiami+"race-results.yml"] = []byte(rows + strings.Replace(second, "- position: 2\n", "- position: DNF\n", 1))
-		}, assemble.OnceGate, "twice"},
+		}, assemble.OnceGate},
 		{"somebody of a result gone", func(files map[string][]byte) {
 			rows := string(files[inMiami+"race-results.yml"])
 			files[inMiami+"race-results.yml"] = []byte(rows[:strings.LastIndex(rows, "- position:")])
-		}, assemble.VerifiedGate, "is in the known result and not in this one"},
-		{"a start moved onto another round (2026-05-04)", replacing(t, "src/data/seasons/2026/races/08-austria/race.yml", "\ndate: 2026-06-28", "\ndate: 2026-07-06"), assemble.StartGate, "a source may move it by 48h0m0s"},
+		}, assemble.VerifiedGate},
+		{"a start moved onto another round (2026-05-04)", replacing(t, "src/data/seasons/2026/races/08-austria/race.yml", "\ndate: 2026-06-28", "\ndate: 2026-07-06"), assemble.StartGate},
 		{"a result before its race", func(files map[string][]byte) {
 			files["src/data/seasons/2026/races/08-austria/race-results.yml"] = files[inMiami+"race-results.yml"]
-		}, assemble.EarlyGate, "starts at 2026-06-28 13:00 UTC"},
-		{"a time of 900 (2025-04-13)", replacing(t, "src/data/seasons/2026/races/08-austria/race.yml", "time: 13:00", "time: 900"), "", `time "900" is not of the form 15:04`},
+		}, assemble.EarlyGate},
+		{"a time of 900 (2025-04-13)", replacing(t, "src/data/seasons/2026/races/08-austria/race.yml", "time: 13:00", "time: 900"), ""},
 		{"a season without most of its races (2025-10-18)", func(files map[string][]byte) {
 			for name := range maps.Clone(files) {
 				if strings.HasPrefix(name, "src/data/seasons/2026/races/1") {
 					delete(files, name)
 				}
 			}
-		}, "", "lacks 10 of the"},
-		{"markup in the reason of a retirement", replacing(t, inMiami+"race-results.yml", "reasonRetired: Accident", `reasonRetired: "<img src=x>"`), "", `the text "<img src=x>" has the character U+003C`},
-		{"a driver's name that turns the writing around", replacing(t, "src/data/drivers/alexander-albon.yml", "name: Alexander Albon", `name: "Alexander \u202eAlbon"`), "", `has the character U+202E`},
-		{"a driver whom no file describes (2026-03)", replacing(t, inMiami+"race-results.yml", "driverId: alexander-albon", "driverId: alex-albon"), "", `unknown driver "alex-albon"`},
+		}, ""},
+		{"markup in the reason of a retirement", replacing(t, inMiami+"race-results.yml", "reasonRetired: Accident", `reasonRetired: "<img src=x>"`), ""},
+		{"a driver's name that turns the writing around", replacing(t, "src/data/drivers/alexander-albon.yml", "name: Alexander Albon", `name: "Alexander \u202eAlbon"`), ""},
+		{"a driver whom no file describes (2026-03)", replacing(t, inMiami+"race-results.yml", "driverId: alexander-albon", "driverId: alex-albon"), ""},
 	} {
 		t.Run(test.incident, func(t *testing.T) {
 			now = now.Add(2 * time.Minute)
@@ -222,20 +223,19 @@ func TestWrongData(t *testing.T) {
 			report := s.step(t, now)
 			switch test.gate {
 			case "":
-				if fault := report.Faults["f1db"]; fault == nil || !strings.Contains(fault.Error(), test.says) {
-					t.Errorf("got the fault %v, want one that says %q", fault, test.says)
-				}
 				state, err := ingest.LoadPollState(t.Context(), s.builder.Store, "f1db")
-				if err != nil || state.Fault != source.Malformed || !strings.Contains(state.Reason, test.says) {
-					t.Errorf("the operator sees %q, %q, %v; want %q", state.Fault, state.Reason, err, test.says)
+				if fault := report.Faults["f1db"]; err != nil || state.Fault != source.Malformed || fault == nil || state.Reason != fault.Error() {
+					t.Errorf("the operator sees %q, %q, %v; want the fault %v", state.Fault, state.Reason, err, fault)
 				}
+				said[test.incident] = state.Reason
 			default:
 				i := slices.IndexFunc(report.Held, func(c assemble.Proposal) bool {
 					return slices.ContainsFunc(c.Refused, func(r assemble.Refusal) bool { return r.Gate == test.gate })
 				})
-				if i < 0 || !strings.Contains(fmt.Sprint(report.Held[i].Refused), test.says) {
-					t.Errorf("there wait %+v; want a change refused by %s that says %q", report.Held, test.gate, test.says)
+				if i < 0 {
+					t.Fatalf("there wait %+v; want a change refused by %s", report.Held, test.gate)
 				}
+				said[test.incident] = fmt.Sprint(report.Held[i].Refused)
 			}
 			if diff := cmp.Diff(before, s.published(t)); diff != "" {
 				t.Errorf("readers see something else (-before +now):\n%s", diff)
@@ -255,6 +255,7 @@ func TestWrongData(t *testing.T) {
 			}
 		})
 	}
+	sourcetest.Sentences(t, "wrong_data.golden", said)
 }
 
 // TestHarmlessOddities: additions, gaps and repetitions without an effect on results change nothing
