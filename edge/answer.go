@@ -19,7 +19,7 @@ type answer struct {
 	retryAfter int              // seconds; 0: no such header
 	more       []resident.Field // beside those of the response
 	file       *openFile        // the body; nil: the response's own
-	rate       limit.Verdict
+	rate       limit.Verdict    // zero: nothing is limited here, and the answer has no rate fields
 
 	endpoint int // label of the metrics: index into catalog.Endpoints, unrouted or outside
 	tier     int // label of the metrics: index into keys.Tiers.Names, or noTier
@@ -44,9 +44,11 @@ func (a *answer) write(response *fasthttp.Response) {
 	for _, f := range a.response.Fields {
 		h.SetCanonical(f.Name, f.Value)
 	}
-	setInt(h, rateLimit, int64(a.rate.Limit))
-	setInt(h, rateRemaining, int64(a.rate.Remaining))
-	setInt(h, rateReset, a.rate.Reset)
+	if a.rate.Limit > 0 {
+		setInt(h, rateLimit, int64(a.rate.Limit))
+		setInt(h, rateRemaining, int64(a.rate.Remaining))
+		setInt(h, rateReset, a.rate.Reset)
+	}
 	if a.retryAfter > 0 {
 		setInt(h, retryAfter, int64(a.retryAfter))
 	}
@@ -70,9 +72,11 @@ const retrySoon = 5
 
 // The constant refusals.
 var (
-	keyMissing = refusal(http.StatusUnauthorized, wire.Unauthorized, unauthorizedMessage,
+	keyMissing = refusal(http.StatusUnauthorized, wire.Unauthorized,
+		"no API key arrived: send it as Authorization: Bearer KEY or X-API-Key: KEY; a key in the query is not read",
 		resident.NewField("WWW-Authenticate", `Bearer realm="gridcast"`))
-	keyRefused = refusal(http.StatusUnauthorized, wire.Unauthorized, unauthorizedMessage,
+	keyRefused = refusal(http.StatusUnauthorized, wire.Unauthorized, // one message for every fault of a key, because a guesser must not learn how close a guess is
+		"this API key is not valid: check that all of it was copied, and that it has neither expired nor been revoked",
 		resident.NewField("WWW-Authenticate", `Bearer realm="gridcast", error="invalid_token"`))
 	originRefused = refusal(http.StatusForbidden, wire.OriginNotAllowed,
 		"this key may not be used from this origin")
@@ -102,10 +106,6 @@ var (
 	largeBody        = refusal(http.StatusRequestEntityTooLarge, wire.TooLarge, "the request body is too large; no path wants one")
 	largeHeader      = refusal(http.StatusRequestHeaderFieldsTooLarge, wire.TooLarge, "request line and header are too large")
 )
-
-// One message for every fault of a key: it must not tell a guesser how close a guess is.
-const unauthorizedMessage = "a valid API key is required, as Authorization: Bearer KEY or X-API-Key: KEY; " +
-	"check that it was sent, that all of it was copied, and that it has neither expired nor been revoked"
 
 var (
 	allow     = resident.NewField("Allow", "GET, HEAD, OPTIONS")

@@ -57,9 +57,12 @@ func TestCredentials(t *testing.T) {
 			if r.StatusCode != http.StatusUnauthorized || !strings.Contains(r.head, "\r\nWWW-Authenticate: "+tt.challenge+"\r\n") {
 				t.Errorf("got\n%swant 401 with %s", r.head, tt.challenge)
 			}
-			const body = `{"ok":false,"error":"unauthorized","message":"a valid API key is required, as Authorization: Bearer KEY or X-API-Key: KEY; check that it was sent, that all of it was copied, and that it has neither expired nor been revoked"}`
+			body := `{"ok":false,"error":"unauthorized","message":"this API key is not valid: check that all of it was copied, and that it has neither expired nor been revoked"}`
+			if tt.challenge == noKey {
+				body = `{"ok":false,"error":"unauthorized","message":"no API key arrived: send it as Authorization: Bearer KEY or X-API-Key: KEY; a key in the query is not read"}`
+			}
 			if string(r.body) != body {
-				t.Errorf("got body %s, want the same one always:\n%s", r.body, body)
+				t.Errorf("got body %s, want the same one for every fault of a key:\n%s", r.body, body)
 			}
 		})
 	}

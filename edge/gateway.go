@@ -79,7 +79,7 @@ func (g *gateway) serve(r *request) answer {
 	}
 	if !underBase(r.target) {
 		a := g.pages.serve(r)
-		a.rate, a.endpoint, a.tier = g.anonymous.Peek(g.client(r), now), outside, noTier
+		a.endpoint, a.tier = outside, noTier
 		return a
 	}
 	return g.serveBase(r, now)

@@ -253,8 +253,16 @@ func read(r *bufio.Reader, method string) (response, error) {
 // check checks every response for the properties of all responses.
 func check(t testing.TB, r response, request string) {
 	t.Helper()
+	limited := 1
+	if unlimited(request, r.StatusCode) {
+		limited = 0
+	}
+	for _, name := range []string{"X-RateLimit-Limit: ", "X-RateLimit-Remaining: ", "X-RateLimit-Reset: "} {
+		if n := strings.Count(r.head, "\r\n"+name); n != limited {
+			t.Errorf("%q: %d times %q, want %d, in\n%s", request, n, name, limited, r.head)
+		}
+	}
 	for _, name := range []string{
-		"X-RateLimit-Limit: ", "X-RateLimit-Remaining: ", "X-RateLimit-Reset: ",
 		"Access-Control-Allow-Origin: *\r\n", "Access-Control-Expose-Headers: ", "X-Content-Type-Options: nosniff\r\n",
 		"Server: gridcast\r\n", "Date: ",
 	} {
@@ -278,6 +286,19 @@ func check(t testing.TB, r response, request string) {
 	if strings.Contains(r.head, "Content-Length") && (r.StatusCode == http.StatusNoContent || r.StatusCode == http.StatusNotModified) {
 		t.Errorf("%q: content length with status %d", request, r.StatusCode)
 	}
+}
+
+// unlimited reports whether a request is for a path that needs no key and has no limit. Requests that are no HTTP
+// have no path.
+func unlimited(request string, status int) bool {
+	method, rest, _ := strings.Cut(request, " ")
+	target, _, _ := strings.Cut(rest, " ")
+	path, _, _ := strings.Cut(target, "?")
+	switch status {
+	case http.StatusBadRequest, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusRequestHeaderFieldsTooLarge:
+		return false
+	}
+	return strings.HasPrefix(target, "/") && method != "OPTIONS" && path != catalog.BasePath && !strings.HasPrefix(path, catalog.BasePath+"/")
 }
 
 // variant returns the variant of a target of the fixture.

@@ -35,7 +35,7 @@ func calendarFeed(a *almanac.Almanac, generatedAt time.Time) []byte {
 	c.line("VERSION", "2.0")
 	c.line("PRODID", "-//gridcast//calendar//EN")
 	c.line("METHOD", "PUBLISH")
-	c.line("X-WR-CALNAME", "Races")
+	c.line("X-WR-CALNAME", fmt.Sprintf("gridcast %d", a.Current))
 	c.line("REFRESH-INTERVAL;VALUE=DURATION", "PT1H")
 	c.line("X-PUBLISHED-TTL", "PT1H")
 	for i := range a.Years {

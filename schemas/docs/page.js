@@ -138,7 +138,7 @@
       const text = await answer.text();
       const ms = (performance.now() - start).toFixed(1);
       if (answer.headers.get("ETag")) lastETags.set(target, answer.headers.get("ETag"));
-      $("try-status").textContent = `${answer.status} ${answer.statusText} · ${ms} ms · ${text.length} characters`;
+      $("try-status").textContent = `${answer.status} ${answer.statusText} · ${ms} ms · ${new TextEncoder().encode(text).length} bytes`;
       $("try-headers").textContent = [...answer.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
       highlight($("try-body"), indent(text));
     } catch (err) {
