@@ -65,7 +65,7 @@ func TestRulesGoByTheWritersClock(t *testing.T) {
 		"freeze after the start":  {start, func(ledger.RoundRecord) ledger.Event { return ledger.Freeze(monaco, pick, start, true) }, ledger.ErrStarted},
 		"verify before the start": {start.Add(-time.Hour), func(s ledger.RoundRecord) ledger.Event { return s.Verify(rows("leclerc"), start, "") }, ledger.ErrNotStarted},
 		"live pick before it":     {start.Add(-time.Hour), func(ledger.RoundRecord) ledger.Event { return ledger.FreezeLive(monaco, pick, start, 50, lap39) }, ledger.ErrNotStarted},
-		"move into the past":      {start.Add(-time.Hour), func(s ledger.RoundRecord) ledger.Event { return s.Move(start, start.Add(-2*time.Hour), "x") }, ledger.ErrStarted},
+		"move into the past":      {start.Add(-time.Hour), func(s ledger.RoundRecord) ledger.Event { return s.Move(start, start.Add(-2*time.Hour), "x") }, ledger.ErrPast},
 		"move, before the head":   {start.Add(-time.Hour), func(s ledger.RoundRecord) ledger.Event { return s.Move(start, start.Add(time.Hour), "x") }, nil},
 		"before it was opened":    {opened.Add(-time.Second), func(ledger.RoundRecord) ledger.Event { return ledger.Freeze(monaco, pick, start, true) }, ledger.ErrOlder},
 	} {

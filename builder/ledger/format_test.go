@@ -468,7 +468,7 @@ func TestSourcesAndPersons(t *testing.T) {
 		"a person moves what a source moved":          {{f1db, move(start, later), nil}, {anna, move(later, evening), nil}},
 		"released, the source moves it":               {{anna, move(start, later), nil}, {anna, release(later, later), nil}, {f1db, move(later, evening), nil}},
 		"released to another start":                   {{anna, move(start, later), nil}, {anna, release(later, evening), nil}, {f1db, move(evening, later), nil}},
-		"released to the past":                        {{anna, move(start, later), nil}, {anna, release(later, opened), ledger.ErrStarted}},
+		"released to the past":                        {{anna, move(start, later), nil}, {anna, release(later, opened), ledger.ErrPast}},
 		"released from where it is not":               {{anna, move(start, later), nil}, {anna, release(start, evening), errAny}},
 		"released by a source":                        {{anna, move(start, later), nil}, {f1db, release(later, later), errAny}},
 		"released, but nobody held it":                {{anna, release(start, start), ledger.ErrUnchanged}},

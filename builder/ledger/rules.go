@@ -20,6 +20,8 @@ var (
 	ErrAlreadyFrozen = errors.New("already frozen")
 	// ErrStarted: too late, because the race has started.
 	ErrStarted = errors.New("the race has started")
+	// ErrPast: a race cannot be moved to an instant that has passed.
+	ErrPast = errors.New("that start has passed")
 	// ErrNotStarted: too early, because the race has not started.
 	ErrNotStarted = errors.New("the race has not started")
 	// ErrAlreadyVerified: the result has been verified.
@@ -459,7 +461,7 @@ func (r *RoundRecord) checkDecision(e Event) error {
 	}
 	stays := e.Type == RoundReleased && e.Start.Equal(e.Was) // the start stays
 	if !e.Start.IsZero() && !stays && !e.When().Before(e.Start) {
-		return fmt.Errorf("%w: the new start %s has passed", ErrStarted, instant(e.Start))
+		return fmt.Errorf("%w: %s", ErrPast, instant(e.Start))
 	}
 	if e.Start.Nanosecond() != 0 {
 		return fmt.Errorf("%w: not %s", ErrNoStart, instant(e.Start))

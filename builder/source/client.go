@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/failsafe-go/failsafe-go/failsafehttp"
@@ -203,7 +204,7 @@ func (c *Client) Get(ctx context.Context, now time.Time, target string, known Va
 		if errors.Is(err, errHost) {
 			return Answer{}, fault(Refused, 0, err)
 		}
-		return Answer{}, fault(Unreachable, 0, err)
+		return Answer{}, fault(Unreachable, 0, readable(err))
 	}
 	defer func() { _ = response.Body.Close() }() // read to its end or given up
 	answer := Answer{Header: response.Header, Validators: Validators{response.Header.Get("ETag"), response.Header.Get("Last-Modified")}}
@@ -279,6 +280,21 @@ func (c *Client) refused(u *url.URL, response *http.Response) error {
 		f.Err = fmt.Errorf("%w: %.200q", f.Err, f.Detail)
 	}
 	return f
+}
+
+// readable says in words why a host did not answer.
+func readable(err error) error {
+	if exceeded := (retrypolicy.ExceededError{}); errors.As(err, &exceeded) && exceeded.LastError != nil {
+		err = exceeded.LastError
+	}
+	var unresolved *net.DNSError
+	switch {
+	case errors.As(err, &unresolved):
+		return fmt.Errorf("%s cannot be resolved", unresolved.Name)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return errors.New("the host refuses the connection")
+	}
+	return err
 }
 
 // maxRetryAfter limits the wait that an upstream may request.

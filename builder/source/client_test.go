@@ -297,6 +297,21 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
+// TestUnreachableInWords: the fault says in words why a host did not answer.
+func TestUnreachableInWords(t *testing.T) {
+	c := config()
+	c.Hosts = append(c.Hosts, "nobody.invalid")
+	client := source.NewClient(c)
+	for target, want := range map[string]string{
+		"https://nobody.invalid/a": "get https://nobody.invalid/a: nobody.invalid cannot be resolved",
+		"http://127.0.0.1:1/a":     "get http://127.0.0.1:1/a: the host refuses the connection",
+	} {
+		if _, err := client.Get(t.Context(), noon, target, source.Validators{}); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 // TestAPI: requests go below the base of an API, over TLS or on loopback. A payload is recognised by its
 // sum and named after it.
 func TestAPI(t *testing.T) {

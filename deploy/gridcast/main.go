@@ -111,7 +111,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exited
 	}
 	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "gridcast: %v; try %s --help\n", err, helpFor(err))
+		hint := ""
+		if strings.HasPrefix(err.Error(), "--tiers: expected") { // init takes the tiers of all keys, too
+			hint = "; --key-tier TIER chooses the tier of the first key"
+		}
+		_, _ = fmt.Fprintf(stderr, "gridcast: %v%s; try %s --help\n", err, hint, helpFor(err))
 		return exitUsage
 	}
 	given := map[string]bool{}

@@ -131,7 +131,7 @@ func SettingsOf(s settings.Settings) []Setting {
 	rule := func(seconds *int64) string {
 		switch {
 		case seconds == nil:
-			return "not set: each process uses its flag"
+			return "never (default), unless a process has a flag for it"
 		case *seconds == 0:
 			return "never: an operator decides"
 		}
@@ -139,7 +139,7 @@ func SettingsOf(s settings.Settings) []Setting {
 	}
 	model := s.Model
 	if model == "" {
-		model = "not set: each process uses its flag, by default " + predict.Names[0]
+		model = predict.Names[0] + " (default), unless a process has --model"
 	}
 	portraits := "not set: as in the archive"
 	switch {

@@ -85,12 +85,25 @@ func (s *Streams) PrintList(v any, none string, header []any, rows [][]any) {
 	}
 }
 
-// PrintTable prints aligned columns under a header.
-func (s *Streams) PrintTable(header []any, rows [][]any) { s.Printf("%s\n", Table(header, rows)) }
+// PrintTable prints aligned columns under a header. On a terminal it wraps the last column at the edge.
+func (s *Streams) PrintTable(header []any, rows [][]any) {
+	width := 0
+	if out, ok := s.out.(*os.File); ok {
+		width, _, _ = term.GetSize(int(out.Fd())) // 0 if it is no terminal
+	}
+	s.Printf("%s\n", WrappedTable(header, rows, width))
+}
 
 // Table aligns columns under a header.
-func Table(header []any, rows [][]any) string {
+func Table(header []any, rows [][]any) string { return WrappedTable(header, rows, 0) }
+
+// WrappedTable is Table with the last column wrapped, so that no line is wider than width. 0 wraps nothing.
+func WrappedTable(header []any, rows [][]any, width int) string {
 	t := table.NewWriter()
+	t.SuppressTrailingSpaces()
+	if first := widest(header, rows); width > 0 {
+		t.SetColumnConfigs([]table.ColumnConfig{{Number: len(header), WidthMax: max(width-first, minWrap), WidthMaxEnforcer: text.WrapSoft}})
+	}
 	t.SetStyle(table.StyleLight)
 	t.Style().Options = table.OptionsNoBordersAndSeparators
 	t.Style().Format.Header = text.FormatDefault
@@ -106,6 +119,22 @@ func Table(header []any, rows [][]any) string {
 		t.AppendRow(shown)
 	}
 	return t.Render()
+}
+
+// minWrap is the least width at which a column is wrapped.
+const minWrap = 30
+
+// widest returns the width of all columns but the last.
+func widest(header []any, rows [][]any) int {
+	width := 0
+	for i := range len(header) - 1 {
+		column := 0
+		for _, row := range append([][]any{header}, rows...) {
+			column = max(column, text.StringWidth(fmt.Sprint(row[i])))
+		}
+		width += column + len("   ")
+	}
+	return width + len("  ")
 }
 
 // printable escapes control characters, so that a client's name cannot send commands such as ESC to

@@ -18,3 +18,17 @@ func TestTableEscapesCommandsOfTheTerminal(t *testing.T) {
 		t.Errorf("got a command of the terminal in %q", got)
 	}
 }
+
+// One long sentence makes no line of a table wider than the terminal, nor other lines longer.
+func TestTableWrapsItsLastColumn(t *testing.T) {
+	sentence := strings.TrimSpace(strings.Repeat("a fact is missing ", 20))
+	rows := [][]any{{"MISSING", sentence}, {"ledger", "real"}}
+	for _, line := range strings.Split(terminal.WrappedTable([]any{"", ""}, rows, 80), "\n") {
+		if len([]rune(line)) > 80 || strings.HasSuffix(line, " ") {
+			t.Errorf("a line of %d characters: %q", len([]rune(line)), line)
+		}
+	}
+	if !strings.Contains(terminal.Table([]any{"", ""}, rows), sentence) {
+		t.Error("without a width the sentence is wrapped")
+	}
+}

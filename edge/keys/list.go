@@ -246,10 +246,8 @@ func (r *StoredKey) validate() error {
 func validateOrigin(origin string) error {
 	u, err := url.Parse(origin)
 	switch {
-	case err != nil:
-		return fmt.Errorf("origin %q: %w", origin, err)
-	case u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != origin:
-		return fmt.Errorf("origin %q is not of the form https://host or https://host:port", origin)
+	case err != nil, u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != origin:
+		return fmt.Errorf("%q is no origin: an origin is https://host[:port]", origin)
 	case strings.ToLower(origin) != origin:
 		return fmt.Errorf("origin %q has upper-case letters, which no browser sends", origin)
 	case u.Scheme == "https" && u.Port() == "443", u.Scheme == "http" && u.Port() == "80":

@@ -374,8 +374,11 @@ func (d *Deliverer) attempt(ctx context.Context, h Hook, message string, body []
 	case !broken:
 		line := s.Attempts[len(s.Attempts)-1]
 		d.metrics.deliveries.WithLabelValues(string(a.outcome)).Inc()
-		d.log.Info("webhook sent", "webhook", h.ID, "outcome", a.outcome, "status", a.status, "message", message,
-			"version", line.Version, "attempt", line.Number, "retry_at", line.Retry)
+		log := d.log
+		if !line.Retry.IsZero() {
+			log = log.With("retry_at", line.Retry)
+		}
+		log.Info("webhook sent", "webhook", h.ID, "outcome", a.outcome, "status", a.status, "message", message, "version", line.Version, "attempt", line.Number)
 	}
 	return attempted{id: h.ID}
 }
