@@ -55,7 +55,7 @@ func Join(v *season.View, s *ledger.Fold, years ...int) *Almanac {
 		if len(rounds) > 0 {
 			codes = rounds[0].codes
 		}
-		verified := sync.OnceValue(func() []*Round { return verifiedPrefix(rounds) })
+		verified := sync.OnceValue(func() []*Round { return counted(facts.Year, rounds) })
 		a.Years = append(a.Years, Year{
 			Year: facts.Year, Rounds: rounds, Codes: codes,
 			Drivers:      sync.OnceValue(func() []DriverStanding { return driverStandings(v, facts, rounds, verified()) }),

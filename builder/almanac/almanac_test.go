@@ -2,6 +2,7 @@ package almanac_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -229,18 +230,20 @@ func standings(y *almanac.Year) (rows []string, drivers []almanac.Tally) {
 	return rows, drivers
 }
 
-func TestStandingsEndAtTheLastVerifiedRound(t *testing.T) {
+// TestStandingsCountVerifiedRounds: every verified round counts, also after one that is not verified. A round
+// that appears in the past takes no points away.
+func TestStandingsCountVerifiedRounds(t *testing.T) {
 	w := newWorld(t, preseason, order{"ann", "bob", "cay", "dan"}, order{"bob", "ann", "cay", "dan"}, order{"dan", "cay", "bob", "ann"})
 	if y, _ := w.at(startOf(1).Add(week)).Year(2025); len(y.Drivers()) != 0 {
 		t.Errorf("nothing is verified: got %d rows, want none", len(y.Drivers()))
 	}
-	// The third is verified before the second: only the rounds up to the first count.
+	// The third is verified before the second: the first and the third count.
 	w.verify(startOf(1).Add(raceTime), 1, order{"ann", "bob", "cay", "dan"}, "")
 	w.verify(startOf(3).Add(raceTime), 3, order{"dan", "cay", "bob", "ann"}, "")
 	y, _ := w.at(startOf(3).Add(raceTime)).Year(2025)
 	_, got := standings(y)
-	if diff := cmp.Diff(almanac.Tally{Position: 1, Points: 25, Wins: 1, Podiums: 1}, got[0]); diff != "" {
-		t.Errorf("leader after the first round (-want +got)\n%s", diff)
+	if diff := cmp.Diff(almanac.Tally{Position: 1, Points: 37, Wins: 1, Podiums: 1}, got[0]); diff != "" {
+		t.Errorf("leader after the first and the third round (-want +got)\n%s", diff)
 	}
 	w.verify(startOf(3).Add(2*raceTime), 2, order{"bob", "ann", "cay", "dan"}, "")
 	y, _ = w.at(startOf(3).Add(2 * raceTime)).Year(2025)
@@ -250,6 +253,46 @@ func TestStandingsEndAtTheLastVerifiedRound(t *testing.T) {
 	}
 	if diff := cmp.Diff(almanac.Tally{Position: 1, Points: 58, Wins: 1, Podiums: 3}, got[0]); diff != "" {
 		t.Errorf("leader after three rounds (-want +got)\n%s", diff)
+	}
+}
+
+// TestOldStandingsEndAtTheLastVerifiedRound: before 2010 points do not simply add, so that the standings are
+// the source's after the last round up to which all results are verified.
+func TestOldStandingsEndAtTheLastVerifiedRound(t *testing.T) {
+	embedded, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for year, want := range map[int]int{2009: 4, 2010: 18} { // of 17 and 19 rounds
+		facts := embedded.Facts()
+		facts.Headshots = season.Headshots{}
+		facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year != year })
+		rounds := slices.Clone(facts.Seasons[0].Rounds)
+		facts.Seasons[0].Rounds, rounds[4].Results = rounds, nil
+		gap, err := season.New(facts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, preseason, "test", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &world{t: t, archive: gap, ledger: l}
+		w.append(preseason, func(s *ledger.Fold) []ledger.Event {
+			keys, err := ledger.AssignKeys(s, facts.Seasons)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return []ledger.Event{{Type: ledger.KeysAssigned, Keys: keys}}
+		})
+		y, _ := w.at(preseason).Year(year)
+		wins := 0
+		for _, row := range y.Drivers() {
+			wins += row.Wins
+		}
+		if wins != want {
+			t.Errorf("%d: without the result of the fifth round, the standings count %d races, want %d", year, wins, want)
+		}
 	}
 }
 

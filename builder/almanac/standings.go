@@ -35,9 +35,11 @@ type ConstructorStanding struct {
 	Tally
 }
 
-// verifiedPrefix returns the rounds, in order of their start, up to the last one that is verified
-// together with all before it. It passes over cancelled and postponed rounds.
-func verifiedPrefix(rounds []Round) []*Round {
+// counted returns the rounds that count in the standings, in order of their start. In a season in which
+// points add, these are all verified rounds, so that their number never falls: a round that a source adds
+// before them takes no points away. In an earlier season they end before the first round that is not
+// verified, because the tables of the source do. It passes over cancelled and postponed rounds.
+func counted(year int, rounds []Round) []*Round {
 	var held []*Round
 	for i := range rounds {
 		if r := &rounds[i]; r.State != Cancelled && r.State != Postponed {
@@ -45,10 +47,12 @@ func verifiedPrefix(rounds []Round) []*Round {
 		}
 	}
 	slices.SortStableFunc(held, func(a, b *Round) int { return a.Start.Compare(b.Start) })
-	for i, r := range held {
-		if r.Result == nil {
-			return held[:i]
-		}
+	unverified := func(r *Round) bool { return r.Result == nil }
+	if pointsAdd(year, false) {
+		return slices.DeleteFunc(held, unverified)
+	}
+	if i := slices.IndexFunc(held, unverified); i >= 0 {
+		return held[:i]
 	}
 	return held
 }
