@@ -227,6 +227,9 @@ func (p Policy) resultsDue(v *season.View, s *ledger.Fold, sum string) ([]ledger
 			if stable.Contested {
 				continue
 			}
+			if stable.Doubted {
+				after *= 2
+			}
 			if stable.Since.After(since) {
 				since = stable.Since
 			}

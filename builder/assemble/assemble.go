@@ -12,6 +12,7 @@ package assemble
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -31,6 +32,9 @@ type Document struct {
 	// Earlier holds the seasons that an earlier document of this source has covered. A season that is not
 	// in it is taken with its past rounds.
 	Earlier map[int]bool
+	// Committed is the source's time of the document, and Latest that of the last one that was judged. Both
+	// may be zero.
+	Committed, Latest time.Time
 	// Cars holds the numbers on the cars in classifications. A number that it lacks is unknown.
 	Cars map[season.Car]int
 	// Revisions holds the revisions of blocks that differ from the document's.
@@ -88,6 +92,7 @@ type Proposal struct {
 	ID        string             `json:"id"`
 	Year      int                `json:"year"`
 	GrandPrix season.GrandPrixID `json:"grand_prix"`
+	Driver    season.DriverID    `json:"driver,omitzero"` // of a change of Names
 	Block     Block              `json:"block"`
 	Source    string             `json:"source"`
 	Revision  string             `json:"revision,omitempty"`
@@ -104,8 +109,11 @@ type Proposal struct {
 // BlockID identifies the block that the proposal changes.
 func (p *Proposal) BlockID() BlockID { return BlockID{p.Year, p.GrandPrix, p.Block} }
 
-// Round names the round of the proposal for people, or the season of a ShrunkenError.
+// Round names the round of the proposal for people, or the season of a WithheldError.
 func (p *Proposal) Round() string {
+	if p.Driver != "" {
+		return string(p.Driver)
+	}
 	if p.GrandPrix == "" {
 		return fmt.Sprintf("the season %d", p.Year)
 	}
@@ -146,28 +154,41 @@ type Output struct {
 	Missing    []Missing
 	Renames    []Rename
 	Confirmed  []Confirmation
-	Standings  []string // where a source's standings are not the sum of its results, per driver
+	Standings  []string  // where a source's standings are not the sum of its results, by competitor
+	Doubted    []BlockID // the results about which Standings speaks
+	Lost       []Loss    // published facts that a source had and has no longer
+	Recoded    []CodeChange
+}
+
+// Loss is a published fact that a source had in an earlier document and no longer has. The fact stays.
+type Loss struct {
+	Source string `json:"source"`
+	Text   string `json:"text"` // for people
+}
+
+// CodeChange is a published code that changes, because a person accepted Proposal.
+type CodeChange struct {
+	Proposal string // its ID
+	Year     int
+	Driver   season.DriverID
+	From, To string
 }
 
 // maxVanished is the number of rounds of a season that a document may lack. A document that lacks
 // more is taken for cut off.
 const maxVanished = 4
 
-// ShrunkenError reports a document that lacks more than maxVanished rounds of a season. It is not used
-// at all until a person accepts Proposal.
-type ShrunkenError struct {
-	Proposal       Proposal // the loss of the rounds, as a held proposal for the calendar of the year, without a Grand Prix
-	Missing, Known int
+// WithheldError reports a document that is not used at all until a person accepts Proposal: it lacks
+// more than maxVanished rounds of a season, or steps back behind a later one.
+type WithheldError struct {
+	Proposal Proposal // held, for the calendar of a year, without a Grand Prix
 }
 
-func (e *ShrunkenError) Error() string {
-	return fmt.Sprintf("%s %.12s lacks %d of the %d known rounds of %d: it is not used (a season may lose %d at a time)",
-		e.Proposal.Source, e.Proposal.Revision, e.Missing, e.Known, e.Proposal.Year, maxVanished)
-}
+func (e *WithheldError) Error() string { return e.Proposal.Refused[0].Reason }
 
 // Assemble judges the documents against the archive in use and returns the facts that follow it. The
-// error is a *ShrunkenError if a document lacks many rounds of a season and no person has accepted that
-// loss. Assemble does not change the input; the output shares unchanged parts with it.
+// error is a *WithheldError if a document lacks many rounds of a season or steps back, and no person has
+// accepted that. Assemble does not change the input; the output shares unchanged parts with it.
 func Assemble(in Input) (Output, error) {
 	a := assembly{Input: &in, out: Output{Facts: clone(in.Current)}, first: make(map[BlockID]*Document)}
 	for from, to := range in.Aliases {
@@ -187,7 +208,7 @@ func Assemble(in Input) (Output, error) {
 			renameDriver(&d.Facts, from, to)
 		}
 		if kinds[d.Kind].wholeSeasons {
-			if err := a.shrunken(&d); err != nil {
+			if err := errors.Join(a.stepsBack(&d), a.shrunken(&d)); err != nil {
 				return Output{}, err
 			}
 			for _, r := range renames(&a.out.Facts, &d) {
@@ -198,7 +219,9 @@ func Assemble(in Input) (Output, error) {
 		a.judge(&d)
 	}
 	facts := &a.out.Facts
+	named := facts.Drivers
 	adoptNames(facts, in.Documents)
+	a.judgeCodes(named)
 	for i := range facts.Seasons {
 		// Sort by start, because numbers are for display and rounds may change places.
 		slices.SortStableFunc(facts.Seasons[i].Rounds, func(x, y season.Round) int {

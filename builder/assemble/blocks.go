@@ -23,6 +23,9 @@ const (
 	Result     Block = "result" // classification, fastest laps, pit stops, and the source's standings after it
 )
 
+// Names is the name of a driver, in proposals. It is no block of a round.
+const Names Block = "names"
+
 // blocks are all blocks, in the order in which a weekend fills them.
 var blocks = []Block{Calendar, Start, Sessions, Practice, Entries, Qualifying, Sprint, Grid, Result}
 

@@ -28,6 +28,8 @@ const (
 	PastGate      Gate = "past"          // a known season gets no new round in the past
 	RenameGate    Gate = "renamed_round" // a new Grand Prix does not take the day and circuit of an absent one
 	ShrinkGate    Gate = "shrunken"      // a season does not lose many rounds at once
+	BackGate      Gate = "back"          // a source does not step back behind the revision in use
+	CodeGate      Gate = "code"          // a published code stays
 	DisputeGate   Gate = "disputed"      // a person or an earlier source has another value
 	TermsGate     Gate = "terms"         // the operator has accepted the terms of the source
 )
@@ -36,7 +38,7 @@ const (
 func Gates() []Gate {
 	return []Gate{
 		PositionsGate, OnceGate, OutcomeGate, PointsGate, VerifiedGate, StartGate, ShortGate, EarlyGate, CarsGate, DerivedGate, PastGate,
-		RenameGate, ShrinkGate, DisputeGate, TermsGate,
+		RenameGate, ShrinkGate, BackGate, CodeGate, DisputeGate, TermsGate,
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"gridcast/builder/season"
@@ -24,6 +27,9 @@ type assembly struct {
 // judge compares a document with the seasons in use, applies the blocks that pass and reports the others.
 func (a *assembly) judge(d *Document) {
 	may := kinds[d.Kind]
+	if may.wholeSeasons {
+		a.lose(d)
+	}
 	for i := range d.Facts.Seasons {
 		theirs := &d.Facts.Seasons[i]
 		if theirs.Year < d.From || theirs.Year > d.To {
@@ -55,7 +61,7 @@ func (a *assembly) judge(d *Document) {
 				}
 				ours.Colours = colours
 			}
-			a.out.Standings = append(a.out.Standings, standingsFaults(theirs)...)
+			a.doubt(theirs)
 		}
 	}
 }
@@ -301,22 +307,43 @@ func (a *assembly) shrunken(d *Document) error {
 		if len(absent) <= maxVanished {
 			continue
 		}
-		p := Proposal{Year: theirs.Year, Block: Calendar, Source: d.Source, Revision: d.Revision}
-		sum := sha256.New()
-		sum.Write(fmt.Appendf(nil, "%d\n%s\n%s\n", theirs.Year, ShrinkGate, d.Source))
+		var lines []Line
 		for _, r := range absent {
-			p.Lines = append(p.Lines, Line{About: string(r.GrandPrix), Was: "on " + r.Date.Format(time.DateOnly)})
-			sum.Write(fmt.Appendln(nil, r.GrandPrix))
+			lines = append(lines, Line{About: string(r.GrandPrix), Was: "on " + r.Date.Format(time.DateOnly)})
 		}
-		p.ID = hex.EncodeToString(sum.Sum(nil))[:12]
-		if a.Accepted[p.ID] {
-			continue
+		if err := a.withhold(d, theirs.Year, ShrinkGate, lines, "%s %.12s lacks %d of the %d known rounds of %d: it is not used (a season may lose %d at a time)",
+			d.Source, d.Revision, len(absent), len(ours.Rounds), theirs.Year, maxVanished); err != nil {
+			return err
 		}
-		err := &ShrunkenError{Proposal: p, Missing: len(absent), Known: len(ours.Rounds)}
-		err.Proposal.refuse(ShrinkGate, "%s", err.Error())
-		return err
 	}
 	return nil
+}
+
+// stepsBack returns an error if a document is older than the last one of its source that was judged, and
+// no person has accepted that. A rebased branch has newer commits, so that it passes.
+func (a *assembly) stepsBack(d *Document) error {
+	if d.Committed.IsZero() || !d.Committed.Before(d.Latest) {
+		return nil
+	}
+	return a.withhold(d, a.Now.UTC().Year(), BackGate, []Line{{About: d.Revision, Was: "committed at " + instant(d.Latest), Is: "committed at " + instant(d.Committed)}},
+		"%s %.12s was committed at %s, before the revision in use of %s: it is not used, and a newer one ends this",
+		d.Source, d.Revision, instant(d.Committed), instant(d.Latest))
+}
+
+// withhold returns the error that withholds a whole document, or nil if a person has accepted it.
+func (a *assembly) withhold(d *Document, year int, g Gate, lines []Line, format string, args ...any) error {
+	p := Proposal{Year: year, Block: Calendar, Source: d.Source, Revision: d.Revision, Lines: lines}
+	sum := sha256.New()
+	sum.Write(fmt.Appendf(nil, "%d\n%s\n%s\n", year, g, d.Source))
+	for _, line := range lines {
+		sum.Write(fmt.Appendln(nil, line.About))
+	}
+	p.ID = hex.EncodeToString(sum.Sum(nil))[:12]
+	if a.Accepted[p.ID] {
+		return nil
+	}
+	p.refuse(g, format, args...)
+	return &WithheldError{p}
 }
 
 // identity is the ID of a proposal: the same content of the same block has the same ID.
@@ -349,30 +376,90 @@ func seasonOf(f *season.Facts, year int, add bool) *season.Season {
 	return &f.Seasons[len(f.Seasons)-1]
 }
 
-// standingsFaults returns where a source's standings differ from the sum of its results. It covers
-// seasons from 2010 on, in which points simply add.
-func standingsFaults(s *season.Season) []string {
-	if s.Year < 2010 {
-		return nil
-	}
-	var faults []string
-	sum := make(map[season.DriverID]float64)
-	for i := range s.Rounds {
-		r := &s.Rounds[i]
-		for _, rows := range [][]season.Result{r.SprintResults, r.Results} {
-			for _, row := range rows {
-				sum[row.Driver] += row.Points
+// doubt reports where a source's standings rise by other points than its results give. It covers seasons
+// from 2010 on, in which points simply add. A fault is reported once, at the round with which it comes.
+func (a *assembly) doubt(s *season.Season) {
+	drivers := func(row season.Result) string { return string(row.Driver) }
+	teams := func(row season.Result) string { return strings.TrimSpace(string(row.Team) + " " + string(row.Engine)) }
+	for _, by := range []struct {
+		key       func(season.Result) string
+		standings func(*season.Round) map[string]float64
+		adds      bool
+	}{
+		{drivers, func(r *season.Round) map[string]float64 {
+			points := make(map[string]float64)
+			for _, row := range r.DriverStandings {
+				points[string(row.Driver)] = row.Points
 			}
-		}
-		if len(r.Results) == 0 {
+			return points
+		}, s.Year >= 2010},
+		{teams, func(r *season.Round) map[string]float64 {
+			points := make(map[string]float64)
+			for _, row := range r.TeamStandings {
+				points[strings.TrimSpace(string(row.Team)+" "+string(row.Engine))] = row.Points
+			}
+			return points
+		}, s.Year >= 2010 && s.Year != 2018 && s.Year != 2020}, // the stewards took points from a team
+	} {
+		if !by.adds {
 			continue
 		}
-		for _, row := range r.DriverStandings {
-			if row.Points != sum[row.Driver] {
-				faults = append(faults, fmt.Sprintf("%d %s: %s has %g points in the source's standings and %g in its results",
-					s.Year, r.Name, row.Driver, row.Points, sum[row.Driver]))
+		sum, known := make(map[string]float64), make(map[string]float64) // known: the differences so far
+		for i := range s.Rounds {
+			r := &s.Rounds[i]
+			for _, row := range slices.Concat(r.SprintResults, r.Results) {
+				sum[by.key(row)] += row.Points
+			}
+			if len(r.Results) == 0 {
+				continue
+			}
+			standings, doubted := by.standings(r), false
+			for _, competitor := range slices.Sorted(maps.Keys(standings)) {
+				points := standings[competitor]
+				if difference := points - sum[competitor]; math.Abs(difference-known[competitor]) > 1e-9 {
+					known[competitor], doubted = difference, true
+					a.out.Standings = append(a.out.Standings, fmt.Sprintf("%d %s: %s has %g points in the source's standings and %g in its results",
+						s.Year, r.Name, competitor, points, sum[competitor]))
+				}
+			}
+			if doubted {
+				a.out.Doubted = append(a.out.Doubted, BlockID{s.Year, r.GrandPrix, Result})
 			}
 		}
 	}
-	return faults
+}
+
+// lose reports the published facts that a source had and has no longer: a season, a verified result, a
+// driver of one.
+func (a *assembly) lose(d *Document) {
+	lost := func(format string, args ...any) {
+		a.out.Lost = append(a.out.Lost, Loss{d.Source, fmt.Sprintf(format, args...)})
+	}
+	for i := range a.out.Facts.Seasons {
+		ours := &a.out.Facts.Seasons[i]
+		if !d.Earlier[ours.Year] || ours.Year < d.From || ours.Year > d.To {
+			continue
+		}
+		theirs := seasonOf(&d.Facts, ours.Year, false)
+		if theirs == nil {
+			lost("%s no longer has the season %d", d.Source, ours.Year)
+			continue
+		}
+		present := make(map[season.DriverID]bool)
+		for j := range theirs.Rounds {
+			drivers(&theirs.Rounds[j], func(id season.DriverID) { present[id] = true })
+		}
+		for j := range ours.Rounds {
+			verified := a.Decided(ours.Year, ours.Rounds[j].GrandPrix).Verified
+			if r, ok := theirs.Round(ours.Rounds[j].GrandPrix); len(verified) > 0 && (!ok || len(r.Results) == 0) {
+				lost("%s no longer has the verified result of the %s of %d", d.Source, ours.Rounds[j].Name, ours.Year)
+			}
+			for _, id := range verified {
+				if !present[id] {
+					present[id] = true
+					lost("%s no longer has %s in any round of %d", d.Source, id, ours.Year)
+				}
+			}
+		}
+	}
 }

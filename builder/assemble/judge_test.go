@@ -1,6 +1,7 @@
 package assemble_test
 
 import (
+	order "cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -155,10 +156,10 @@ func (s *situation) faults(t *testing.T, kind string) string {
 
 // outcomes describes the output of Assemble in the words of testdata/judgement.txt.
 func outcomes(out *assemble.Output, err error) []string {
-	var shrunken *assemble.ShrunkenError
+	var withheld *assemble.WithheldError
 	switch {
-	case errors.As(err, &shrunken):
-		return []string{fmt.Sprintf("held season (%s)", shrunken.Proposal.Refused[0].Gate)}
+	case errors.As(err, &withheld):
+		return []string{fmt.Sprintf("held season (%s)", withheld.Proposal.Refused[0].Gate)}
 	case err != nil:
 		return []string{"invalid"}
 	}
@@ -168,7 +169,7 @@ func outcomes(out *assemble.Output, err error) []string {
 		proposals []assemble.Proposal
 	}{{"applied", out.Applied}, {"held", out.Held}, {"disputed", out.Disputed}, {"unlicensed", out.Unlicensed}} {
 		for _, p := range list.proposals {
-			text := fmt.Sprintf("%s %s %s", list.verdict, p.GrandPrix, p.Block)
+			text := fmt.Sprintf("%s %s %s", list.verdict, order.Or(string(p.GrandPrix), string(p.Driver)), p.Block)
 			if p.Source != "source" {
 				text += " of " + p.Source
 			}
@@ -196,6 +197,12 @@ func outcomes(out *assemble.Output, err error) []string {
 	for range out.Standings {
 		all = append(all, "wrong standing")
 	}
+	for range out.Lost {
+		all = append(all, "lost")
+	}
+	for _, c := range out.Recoded {
+		all = append(all, fmt.Sprintf("recoded %s of %d from %s to %s", c.Driver, c.Year, c.From, c.To))
+	}
 	return all
 }
 
@@ -203,7 +210,7 @@ func outcomes(out *assemble.Output, err error) []string {
 type world struct {
 	in     assemble.Input
 	ledger map[season.GrandPrixID]assemble.Decided
-	accept []string // Grand Prix and block of held proposals, or a ShrunkenError's season
+	accept []string // Grand Prix and block of held proposals, or a WithheldError's season
 }
 
 var grandPrix = []season.GrandPrixID{"bahrain", "jeddah", "melbourne", "suzuka", "miami", "monaco", "montreal", "spielberg"}
@@ -285,6 +292,10 @@ func (s *situation) build(t *testing.T, kind string) *world {
 				d.From, d.To = number(t, word[2]), number(t, word[2])
 			case "again":
 				d.Earlier = map[int]bool{2024: true}
+			case "committed":
+				d.Committed, d.Latest = instant(t, word[2]+" "+word[3]), instant(t, word[5]+" "+word[6])
+			case "no-season":
+				d.Facts.Seasons = nil
 			case "cars", "sprint-cars":
 				d.Cars = make(map[season.Car]int)
 				for _, row := range list(t, word[3]) {
@@ -329,11 +340,11 @@ func (w *world) assemble(run func(assemble.Input) (assemble.Output, error)) (ass
 		return out, err
 	}
 	heldProposals := out.Held
-	if shrunken := (*assemble.ShrunkenError)(nil); errors.As(err, &shrunken) {
-		heldProposals = []assemble.Proposal{shrunken.Proposal}
+	if withheld := (*assemble.WithheldError)(nil); errors.As(err, &withheld) {
+		heldProposals = []assemble.Proposal{withheld.Proposal}
 	}
 	for _, p := range heldProposals {
-		if slices.Contains(w.accept, strings.TrimSpace(fmt.Sprintf("%s %s", p.GrandPrix, p.Block))) {
+		if slices.Contains(w.accept, strings.TrimSpace(fmt.Sprintf("%s %s", order.Or(string(p.GrandPrix), string(p.Driver)), p.Block))) {
 			w.in.Accepted[p.ID] = true
 		}
 	}
@@ -391,6 +402,10 @@ func edit(t *testing.T, f *season.Facts, word []string) {
 		s.Colours[season.TeamID(word[1])] = word[2]
 	case "name":
 		f.Drivers[season.DriverID(word[1])] = season.Driver{ID: season.DriverID(word[1]), Name: word[2]}
+	case "code":
+		d := f.Drivers[season.DriverID(word[1])]
+		d.Abbreviation = word[2]
+		f.Drivers[season.DriverID(word[1])] = d
 	case "forget":
 		delete(f.Drivers, season.DriverID(word[1]))
 	default:
@@ -463,8 +478,8 @@ func set(t *testing.T, r *season.Round, field string) {
 		}
 	case "team-standings":
 		r.TeamStandings = nil
-		for i, team := range strings.Split(value, ",") {
-			r.TeamStandings = append(r.TeamStandings, season.TeamStanding{Team: season.TeamID(team), Position: i + 1})
+		for i, row := range list(t, value) {
+			r.TeamStandings = append(r.TeamStandings, season.TeamStanding{Team: season.TeamID(row.driver), Position: i + 1, Points: row.points})
 		}
 	default:
 		t.Fatalf("%q: no such field of a round", field)

@@ -2,6 +2,9 @@ package assemble
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -30,6 +33,58 @@ func adoptNames(f *season.Facts, documents []Document) {
 		for _, l := range d.Facts.Lineages {
 			adoptLineage(f, l)
 		}
+	}
+}
+
+// judgeCodes keeps the former name of a driver if the new one changes a code that the archive has given,
+// unless a person has accepted that. named are the drivers before the documents named them.
+func (a *assembly) judgeCodes(named map[season.DriverID]season.Driver) {
+	facts := &a.out.Facts
+	renamed := make(map[season.DriverID]bool)
+	for id, before := range named {
+		if after := facts.Drivers[id]; after.Abbreviation != before.Abbreviation || after.LastName != before.LastName {
+			renamed[id] = true
+		}
+	}
+	if len(renamed) == 0 {
+		return
+	}
+	was, is := season.View{Drivers: named, Seasons: facts.Seasons}, season.View{Drivers: facts.Drivers, Seasons: facts.Seasons}
+	changes := make(map[season.DriverID][]CodeChange)
+	for i := range facts.Seasons {
+		year := facts.Seasons[i].Year
+		before, after := was.Codes(year), is.Codes(year)
+		for id := range renamed {
+			if before[id] != "" && before[id] != after[id] {
+				changes[id] = append(changes[id], CodeChange{Year: year, Driver: id, From: before[id], To: after[id]})
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(changes)) {
+		list, before, after := changes[id], named[id], facts.Drivers[id]
+		last := list[len(list)-1]
+		p := Proposal{Year: last.Year, Driver: id, Block: Names, Lines: []Line{
+			{"code", last.From, last.To}, {"name", before.Name, after.Name}, {"abbreviation", before.Abbreviation, after.Abbreviation},
+		}}
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\n%s\n%s\n", CodeGate, id, after.Name, after.LastName, after.Abbreviation))
+		p.ID = hex.EncodeToString(sum[:])[:12]
+		for _, d := range slices.Backward(a.Documents) {
+			if _, ok := d.Facts.Drivers[id]; ok && kinds[d.Kind].namesAll {
+				p.Source, p.Revision = d.Source, d.Revision
+			}
+		}
+		if a.Accepted[p.ID] {
+			p.Accepted = true
+			a.out.Applied = append(a.out.Applied, p)
+			for _, change := range list {
+				change.Proposal = p.ID
+				a.out.Recoded = append(a.out.Recoded, change)
+			}
+			continue
+		}
+		p.refuse(CodeGate, "the published code %s of %s would become %s in %d seasons", last.From, before.Name, last.To, len(list))
+		a.out.Held = append(a.out.Held, p)
+		facts.Drivers[id] = before
 	}
 }
 

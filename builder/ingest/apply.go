@@ -48,7 +48,7 @@ func (g *Ingest) applyOnce(ctx context.Context, now time.Time, documents []assem
 	if err != nil {
 		return false, err
 	}
-	g.contest(current.SHA256, slices.Concat(out.Held, out.Disputed))
+	g.contest(current.SHA256, slices.Concat(out.Held, out.Disputed), out.Doubted)
 	outcome.Applied, outcome.Held, outcome.Disputed, outcome.Confirmed = out.Applied, out.Held, out.Disputed, out.Confirmed
 	outcome.Archive = current.SHA256
 	// The ledger first, because it alone says when lights go out. After a crash here the next run
@@ -163,7 +163,7 @@ func (g *Ingest) assembleNews(now time.Time, current archive.Stored, documents [
 }
 
 // assemble judges the documents and the manual entries against the archive in use. A document that
-// has lost too many rounds is left out: it is a fault, and its loss is a held proposal.
+// is withheld is left out: it is a fault, and a held proposal.
 func (g *Ingest) assemble(now time.Time, current season.Facts, documents []assemble.Document, people trial, faults map[string]error) (assemble.Output, error) {
 	decided := g.Ledger.Fold()
 	first, last := people.manual.documents()
@@ -173,13 +173,13 @@ func (g *Ingest) assemble(now time.Time, current season.Facts, documents []assem
 		Now: now, Headshots: g.headshots,
 		Decided: func(year int, gp season.GrandPrixID) assemble.Decided { return decidedOf(decided, year, gp) },
 	})
-	var shrunken *assemble.ShrunkenError
-	if errors.As(err, &shrunken) {
-		name := shrunken.Proposal.Source
+	var withheld *assemble.WithheldError
+	if errors.As(err, &withheld) {
+		name := withheld.Proposal.Source
 		faults[name] = &source.Fault{Kind: source.Malformed, Err: err}
 		rest := slices.DeleteFunc(slices.Clone(documents), func(d assemble.Document) bool { return d.Source == name })
 		out, err = g.assemble(now, current, rest, people, faults)
-		out.Held = append(out.Held, shrunken.Proposal)
+		out.Held = append(out.Held, withheld.Proposal)
 	}
 	return out, err
 }

@@ -31,6 +31,9 @@ func (g *Ingest) decide(ctx context.Context, now time.Time, out *assemble.Output
 	if err := renameDrivers(out.Renames, add); err != nil {
 		return appended, err
 	}
+	if err := g.recode(out, add); err != nil {
+		return appended, err
+	}
 	if err := g.moveStarts(out, decided, add); err != nil {
 		return appended, err
 	}
@@ -50,6 +53,28 @@ func renameDrivers(renames []assemble.Rename, add appendEvents) error {
 		})
 		if err != nil {
 			return fmt.Errorf("ingest: rename driver %s to %s: %w", r.From, r.To, err)
+		}
+	}
+	return nil
+}
+
+// recode records the codes that change because a person accepted a driver's new name.
+func (g *Ingest) recode(out *assemble.Output, add appendEvents) error {
+	for _, c := range out.Recoded {
+		actor, reason := "ingest", ""
+		for i := range g.log.Entries {
+			if e := &g.log.Entries[i]; e.Accept == c.Proposal {
+				actor, reason = e.Actor, e.Reason
+			}
+		}
+		err := add(actor, func(s *ledger.Fold) ([]ledger.Event, error) {
+			if s.Recoded(c.Year, c.Driver) == c.To {
+				return nil, nil // a run that crashed before it replaced the archive
+			}
+			return []ledger.Event{{Type: ledger.CodeChanged, Year: c.Year, Driver: c.Driver, From: c.From, To: c.To, Reason: reason}}, nil
+		})
+		if err != nil {
+			return fmt.Errorf("ingest: change the code %s of %s: %w", c.From, c.Driver, err)
 		}
 	}
 	return nil
@@ -88,7 +113,8 @@ func (g *Ingest) moveStarts(out *assemble.Output, decided *ledger.Fold, add appe
 	return nil
 }
 
-// postponeMissing postpones the rounds that a source has dropped for long enough.
+// postponeMissing postpones the rounds that a source has dropped for long enough, past ones too, unless a
+// person or a verified result holds them.
 func postponeMissing(now time.Time, out *assemble.Output, states []PollState, decided *ledger.Fold, add appendEvents) error {
 	for i := range states {
 		state := &states[i]
@@ -100,8 +126,9 @@ func postponeMissing(now time.Time, out *assemble.Output, states []PollState, de
 			start := startOf(&out.Facts, m.Year, m.GrandPrix)
 			err := add(ledger.SourceActor(state.Source, short(state.Revision)), func(s *ledger.Fold) ([]ledger.Event, error) {
 				record, _ := s.Record(key)
-				held := record.Override.Status != ledger.AsPlanned || record.Override.ByPerson || record.Result() != nil
-				if held || !now.Before(record.Start(start)) {
+				facts, _ := out.Facts.Round(m.Year, m.GrandPrix)
+				verified := record.Result() != nil || facts.Finished() && s.Vouches(m.Year, m.GrandPrix, facts.ResultKnownAt())
+				if verified || record.Override.Status != ledger.AsPlanned || record.Override.ByPerson {
 					return nil, nil
 				}
 				return record.Postpone(record.Start(start), "the source no longer has the round"), nil

@@ -42,6 +42,7 @@ type Ingest struct {
 	headshots *season.Headshots
 	archive   string                     // SHA-256 of the archive that contested is about
 	contested map[assemble.BlockID]bool  // blocks that wait for a person or that sources dispute
+	doubted   map[assemble.BlockID]bool  // results that differ from the standings of their source
 	documents map[string]source.Document // by source and sum of the payload; one of each source
 	assembled assembled
 
@@ -129,17 +130,22 @@ func (g *Ingest) Load(ctx context.Context) error {
 	}
 	g.log = log
 	var open []assemble.Proposal
+	var doubted []assemble.BlockID
 	for _, state := range states {
 		open = append(open, slices.Concat(state.Held, state.Disputed)...)
+		doubted = append(doubted, state.Doubted...)
 	}
-	g.contest(current.SHA256, open)
+	g.contest(current.SHA256, open, doubted)
 	g.setView(states)
 	return nil
 }
 
-// contest sets the contested blocks of an archive.
-func (g *Ingest) contest(archive string, open []assemble.Proposal) {
-	g.archive, g.contested = archive, make(map[assemble.BlockID]bool)
+// contest sets the contested and the doubted blocks of an archive.
+func (g *Ingest) contest(archive string, open []assemble.Proposal, doubted []assemble.BlockID) {
+	g.archive, g.contested, g.doubted = archive, make(map[assemble.BlockID]bool), make(map[assemble.BlockID]bool)
+	for _, id := range doubted {
+		g.doubted[id] = true
+	}
 	for _, c := range open {
 		g.contested[c.BlockID()] = true
 	}

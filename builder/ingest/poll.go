@@ -161,7 +161,12 @@ func (g *Ingest) lastDocuments(ctx context.Context, states []PollState, faults m
 		case d.Sparse:
 			kind = assemble.Sparse
 		}
+		earlier := make(map[int]bool)
+		for year, revision := range states[i].First {
+			earlier[year] = revision != d.Revision
+		}
 		documents = append(documents, assemble.Document{
+			Committed: d.Committed, Latest: states[i].Committed, Earlier: earlier,
 			Source: d.Source, Revision: d.Revision, From: d.From, To: d.To, Facts: d.Facts, Kind: kind,
 		})
 	}

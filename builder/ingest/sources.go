@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -37,6 +38,10 @@ type PollState struct {
 	SHA256   string    `json:"sha256,omitzero"` // of the payload sources/<name>/<sha256>.zst
 	Revision string    `json:"revision,omitzero"`
 	Changed  time.Time `json:"changed,omitzero"` // its arrival
+	// Committed is the source's time of the last document that was judged, and First the first revision
+	// of each season that was.
+	Committed time.Time      `json:"committed,omitzero"`
+	First     map[int]string `json:"first_revisions,omitzero"`
 	source.Validators
 
 	// The judgement of that document.
@@ -46,6 +51,8 @@ type PollState struct {
 	Notes      []string            `json:"notes,omitzero"`     // parts of the document that were left out, for people
 	Missing    []MissingRound      `json:"missing,omitzero"`   // rounds that the source has dropped
 	Standings  []string            `json:"standings,omitzero"` // standings that are not the sum of the results
+	Doubted    []assemble.BlockID  `json:"doubted,omitzero"`   // results about which Standings speaks
+	Lost       []string            `json:"lost,omitzero"`      // published facts that the source no longer has
 }
 
 // Problem says what is wrong with the source as of its last poll; empty: nothing is, or it was never polled.
@@ -173,14 +180,29 @@ func (g *Ingest) judged(state PollState, now time.Time, out *assemble.Output, fa
 		return own
 	}
 	state.Held, state.Disputed, state.Unlicensed = of(out.Held), of(out.Disputed), of(out.Unlicensed)
-	state.Missing, state.Standings = missingRounds(&state, out, now), out.Standings
+	state.Missing, state.Standings, state.Doubted = missingRounds(&state, out, now), out.Standings, out.Doubted
+	state.Lost = nil
+	for _, loss := range out.Lost {
+		if loss.Source == state.Source {
+			state.Lost = append(state.Lost, loss.Text)
+		}
+	}
+	var withheld *assemble.WithheldError
+	waits := errors.As(fault, &withheld)
 	if d, ok := g.documents[state.Source+" "+state.SHA256]; ok {
 		state.Notes = d.Notes
+		if !waits {
+			state.Committed, state.First = d.Committed, maps.Clone(state.First)
+			for i := range d.Facts.Seasons {
+				if year := d.Facts.Seasons[i].Year; state.First[year] == "" {
+					state.First = with(state.First, year, d.Revision)
+				}
+			}
+		}
 	}
-	var shrunken *assemble.ShrunkenError
 	switch {
-	case errors.As(fault, &shrunken):
-		state.Gate, state.Fault, state.Reason = assemble.ShrinkGate, source.Malformed, shrunken.Error()
+	case waits:
+		state.Gate, state.Fault, state.Reason = withheld.Proposal.Refused[0].Gate, source.Malformed, withheld.Error()
 	case state.Gate != "" && state.Failures == 0:
 		state.Gate, state.Fault, state.Reason = "", "", ""
 	}

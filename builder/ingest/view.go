@@ -17,12 +17,13 @@ type view struct {
 	states    []PollState
 	licences  map[string]PollState // of every source that the store knows
 	contested map[assemble.BlockID]bool
+	doubted   map[assemble.BlockID]bool
 	origins   map[assemble.BlockID]Origin
 }
 
 // setView replaces the view. The caller holds mu.
 func (g *Ingest) setView(states []PollState) {
-	next := &view{archive: g.archive, states: states, licences: make(map[string]PollState), contested: maps.Clone(g.contested)}
+	next := &view{archive: g.archive, states: states, licences: make(map[string]PollState), contested: maps.Clone(g.contested), doubted: maps.Clone(g.doubted)}
 	if before := g.view.Load(); before != nil {
 		maps.Copy(next.licences, before.licences)
 	}
@@ -54,7 +55,7 @@ func (g *Ingest) Stability(archive string, year int, gp season.GrandPrixID) prov
 	if v.archive != archive {
 		return provenance.Stability{Contested: true}
 	}
-	var stable provenance.Stability
+	stable := provenance.Stability{Doubted: v.doubted[assemble.BlockID{Year: year, GrandPrix: gp, Block: assemble.Result}]}
 	for _, block := range []assemble.Block{assemble.Result, assemble.Sprint} { // a verification covers both
 		id := assemble.BlockID{Year: year, GrandPrix: gp, Block: block}
 		stable.Contested = stable.Contested || v.contested[id]

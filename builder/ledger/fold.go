@@ -25,7 +25,14 @@ type Fold struct {
 	current  map[season.DriverID]season.DriverID // by an earlier id: the current one
 	vouched  map[roundID]bool                    // see Ledger.Vouch; nil: not known
 	imported map[roundID]bool                    // for which an imported archive vouches: see ResultsVouched
+	recoded  map[recodedID]string                // see Recoded
 	breaches []Breach
+}
+
+// recodedID names the code of a driver in a season.
+type recodedID struct {
+	year   int
+	driver season.DriverID
 }
 
 // roundID names a round through renumbering.
@@ -185,6 +192,11 @@ func (s *Fold) Vouches(year int, gp season.GrandPrixID, known time.Time) bool {
 	return known.Before(s.opened) && (s.vouched == nil || s.vouched[id] || s.imported[id])
 }
 
+// Recoded returns the code that the last CodeChanged event gave a driver in a season, empty without one.
+func (s *Fold) Recoded(year int, driver season.DriverID) string {
+	return s.recoded[recodedID{year, driver}]
+}
+
 // At is the instant of the last event; zero if there is none.
 func (s *Fold) At() time.Time { return s.at }
 
@@ -330,7 +342,13 @@ func (s *Fold) apply(e Event) {
 		s.imported = imported
 	case DriverRenamed:
 		s.rename(season.DriverID(e.From), season.DriverID(e.To))
-	case CodeChanged: // recorded only: codes come from the archive
+	case CodeChanged: // codes come from the archive
+		recoded := maps.Clone(s.recoded)
+		if recoded == nil {
+			recoded = make(map[recodedID]string)
+		}
+		recoded[recodedID{e.Year, e.Driver}] = e.To
+		s.recoded = recoded
 	default:
 		panic(errors.New("BUG: ledger: apply of an event that Check would refuse: " + string(e.Type)))
 	}

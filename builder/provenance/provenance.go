@@ -14,6 +14,7 @@ import (
 type Stability struct {
 	Since     time.Time // zero: unknown
 	From      string    // the source and its revision, for people
+	Doubted   bool      // the standings of the source differ from the result: verification waits twice as long
 	Contested bool      // a change of the result waits for a person, or another source disagrees
 }
 

@@ -51,8 +51,10 @@ type Payload struct {
 type Document struct {
 	Source   string
 	Revision string
-	From, To int // the requested seasons, inclusive
-	Facts    season.Facts
+	// Committed is the upstream's time of the revision, zero if it names none.
+	Committed time.Time
+	From, To  int // the requested seasons, inclusive
+	Facts     season.Facts
 	// Sparse facts have fewer details than those of the source of record. They are compared with it
 	// and fill its gaps.
 	Sparse bool

@@ -110,7 +110,7 @@ func (c *sourceCheckCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		for _, note := range source.Notes {
 			s.Printf("  %s: %s\n", source.Source, note)
 		}
-		for _, line := range source.Standings {
+		for _, line := range slices.Concat(source.Standings, source.Lost) {
 			s.Printf("  %s\n", line)
 		}
 	}

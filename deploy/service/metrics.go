@@ -142,11 +142,12 @@ var (
 	sourceFailures = prometheus.NewDesc("gridcast_source_failures", "How often in a row a source has given no answer that can be used.", []string{"source"}, nil)
 	sourceDisputed = prometheus.NewDesc("gridcast_source_disagreements", "Parts of rounds that a source has otherwise than they are in use.", []string{"source"}, nil)
 	sourceAnswered = prometheus.NewDesc("gridcast_source_answered_seconds", "Race time since the last answer of a source that can be used; absent: there was none.", []string{"source"}, nil)
+	sourceLost     = prometheus.NewDesc("gridcast_source_lost", "Published seasons, verified results and drivers that a source had and has no longer; they stay published.", []string{"source"}, nil)
 	sourceWaiting  = prometheus.NewDesc("gridcast_source_waiting", "Changes of a source that wait for a person.", []string{"source"}, nil)
 )
 
 func (perSource) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{sourceFailures, sourceDisputed, sourceAnswered, sourceWaiting} {
+	for _, desc := range []*prometheus.Desc{sourceFailures, sourceDisputed, sourceAnswered, sourceWaiting, sourceLost} {
 		to <- desc
 	}
 }
@@ -162,6 +163,7 @@ func (p perSource) Collect(to chan<- prometheus.Metric) {
 			to <- prometheus.MustNewConstMetric(sourceAnswered, prometheus.GaugeValue, now.Sub(state.Answered).Seconds(), state.Source)
 		}
 		to <- prometheus.MustNewConstMetric(sourceFailures, prometheus.GaugeValue, float64(state.Failures), state.Source)
+		to <- prometheus.MustNewConstMetric(sourceLost, prometheus.GaugeValue, float64(len(state.Lost)), state.Source)
 		to <- prometheus.MustNewConstMetric(sourceWaiting, prometheus.GaugeValue, float64(len(state.Held)), state.Source)
 	}
 }

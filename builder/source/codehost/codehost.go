@@ -59,9 +59,11 @@ type Commit struct {
 // Edit is a commit of a test, from an instant on. Rename moves whole folders, then Change replaces and
 // deletes files by their path in the repository.
 type Edit struct {
-	At     time.Time
-	Rename map[string]string // folder to folder
-	Change func(files map[string][]byte)
+	At time.Time
+	// Committed is the time of the commit, At if it is zero. It also ends the times of earlier edits.
+	Committed time.Time
+	Rename    map[string]string // folder to folder
+	Change    func(files map[string][]byte)
 }
 
 // folders are read beside the seasons around a commit. The many old seasons are left out, for speed.
@@ -216,7 +218,12 @@ func (h *Host) Archive(at time.Time) (packed []byte, id string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
+	committed := commit.At
 	for _, e := range h.edits[:edits] {
+		if e.Committed.IsZero() {
+			e.Committed = e.At
+		}
+		committed = e.Committed
 		for from, to := range e.Rename {
 			for _, name := range slices.Collect(maps.Keys(files)) {
 				if rest, ok := strings.CutPrefix(name, from+"/"); ok {
@@ -229,7 +236,7 @@ func (h *Host) Archive(at time.Time) (packed []byte, id string, err error) {
 			e.Change(files)
 		}
 	}
-	if packed, err = pack(files, id); err != nil {
+	if packed, err = pack(files, id, committed); err != nil {
 		return nil, "", err
 	}
 	h.packed[id] = packed
@@ -291,7 +298,7 @@ func (h *Host) read(blob string) ([]byte, error) {
 }
 
 // pack makes the tar.gz of a branch.
-func pack(files map[string][]byte, id string) ([]byte, error) {
+func pack(files map[string][]byte, id string, committed time.Time) ([]byte, error) {
 	var packed bytes.Buffer
 	zipped, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
 	if err != nil {
@@ -303,7 +310,7 @@ func pack(files map[string][]byte, id string) ([]byte, error) {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		header := tar.Header{Typeflag: tar.TypeReg, Name: "f1db-main/" + name, Mode: 0o644, Size: int64(len(files[name]))}
+		header := tar.Header{Typeflag: tar.TypeReg, Name: "f1db-main/" + name, Mode: 0o644, Size: int64(len(files[name])), ModTime: committed}
 		if err := archive.WriteHeader(&header); err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package f1db
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -20,9 +22,11 @@ import (
 // Tree holds the files below src/data of a commit of F1DB's repository, without the seasons outside
 // From and To. It is immutable.
 type Tree struct {
-	Commit   string // hexadecimal; empty if the archive does not say
-	From, To int    // seasons, inclusive
-	files    map[string][]byte
+	Commit string // hexadecimal; empty if the archive does not say
+	// Committed is the time of the commit: the latest of the archive's entries. It is zero if they have none.
+	Committed time.Time
+	From, To  int // seasons, inclusive
+	files     map[string][]byte
 }
 
 // Limits of an archive of the repository. F1DB has 4 MB packed, 43 MB and 16,000 files unpacked.
@@ -32,6 +36,9 @@ const (
 	MaxEntries  = 60_000
 	maxFile     = 1 << 20
 )
+
+// noCommit stands for the commit of a tree without one.
+const noCommit = "-"
 
 // dataFolder is where the repository keeps its facts.
 const dataFolder = "src/data/"
@@ -85,6 +92,9 @@ func ReadTree(packed io.Reader, from, to int) (*Tree, error) {
 			return nil, fmt.Errorf("read f1db repository: %q has %d bytes, may have %d", name, header.Size, maxFile)
 		}
 		top = folder
+		if at := header.ModTime.UTC(); at.Unix() > 0 && at.After(tree.Committed) {
+			tree.Committed = at
+		}
 		rest, data := strings.CutPrefix(rest, dataFolder)
 		if header.Typeflag == tar.TypeDir || !data || !tree.wants(rest) {
 			continue
@@ -129,7 +139,7 @@ func (t *Tree) Pack() ([]byte, error) {
 		return nil, fmt.Errorf("pack f1db tree: %w", err)
 	}
 	archive := tar.NewWriter(compressed)
-	about := fmt.Sprintf("%s %d %d\n", t.Commit, t.From, t.To)
+	about := fmt.Sprintf("%s %d %d %d\n", cmp.Or(t.Commit, noCommit), t.From, t.To, max(0, t.Committed.Unix()))
 	write := func(name string, content []byte) error {
 		header := tar.Header{Name: name, Size: int64(len(content)), Mode: 0o644, Typeflag: tar.TypeReg}
 		if err := archive.WriteHeader(&header); err != nil {
@@ -172,20 +182,16 @@ func Unpack(packed []byte) (*Tree, error) {
 			tree.files[header.Name] = content
 			continue
 		}
-		fields := strings.Split(strings.TrimSpace(string(content)), " ")
-		if len(fields) == 2 { // the tree has no commit
-			fields = append([]string{""}, fields...)
-		}
-		if len(fields) != 3 {
-			return nil, fmt.Errorf("unpack f1db tree: about %q", content)
-		}
-		tree.Commit = fields[0]
-		from, errFrom := strconv.Atoi(fields[1])
-		to, errTo := strconv.Atoi(fields[2])
-		if err := errors.Join(errFrom, errTo); err != nil {
+		var at int64
+		if _, err := fmt.Sscanf(string(content), "%s %d %d %d\n", &tree.Commit, &tree.From, &tree.To, &at); err != nil {
 			return nil, fmt.Errorf("unpack f1db tree: about %q: %w", content, err)
 		}
-		tree.From, tree.To = from, to
+		if tree.Commit == noCommit {
+			tree.Commit = ""
+		}
+		if at > 0 {
+			tree.Committed = time.Unix(at, 0).UTC()
+		}
 	}
 	if len(tree.files) == 0 || tree.To == 0 {
 		return nil, errors.New("unpack f1db tree: no files in it")

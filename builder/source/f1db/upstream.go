@@ -85,7 +85,9 @@ func (r *repository) Read(packed []byte) (source.Document, error) {
 	if err != nil {
 		return source.Document{}, err
 	}
-	return document(r.Name(), tree.Commit, tree.From, tree.To, facts, report), nil
+	d := document(r.Name(), tree.Commit, tree.From, tree.To, facts, report)
+	d.Committed = tree.Committed
+	return d, nil
 }
 
 // latest is F1DB's latest release as an upstream.
