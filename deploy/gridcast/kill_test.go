@@ -26,6 +26,7 @@ const killCount = "GRIDCAST_KILLS"
 // follows and clients read from it: every body matches its tag and a published manifest, and versions
 // never go back. In the end prune removes the remains of the killed builders.
 func TestKilledBuilders(t *testing.T) {
+	t.Parallel() // fills the time in which others wait
 	kills := 5
 	if text := os.Getenv(killCount); text != "" {
 		var err error

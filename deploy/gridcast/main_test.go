@@ -15,16 +15,22 @@ import (
 
 	"gridcast/builder/archive/archivetest"
 	"gridcast/deploy/console/browsertest"
+	"gridcast/snapshots/blob/s3test"
 )
 
 // TestMain makes gridcast a command of the scripts in testdata, run by this test binary.
 func TestMain(m *testing.M) {
-	// Facts come from the files of the tests, and no source is polled.
-	if err := os.Setenv("GRIDCAST_NO_SOURCES", "true"); err != nil {
-		panic(err)
+	// Facts come from the files of the tests, and no source is polled. The binary finds the credentials of
+	// every test server here.
+	for name, value := range map[string]string{
+		"GRIDCAST_NO_SOURCES": "true", "AWS_ACCESS_KEY_ID": s3test.AccessKey, "AWS_SECRET_ACCESS_KEY": s3test.SecretKey,
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
 	}
 	// Most tests wait for processes, so several at a time keep two cores busy.
-	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
+	if err := flag.Set("test.parallel", strconv.Itoa(max(6, 2*runtime.GOMAXPROCS(0)))); err != nil {
 		panic(err)
 	}
 	testscript.Main(browsers{m}, map[string]func(){"gridcast": main})
@@ -66,7 +72,9 @@ var built = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	output, err := exec.Command("go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", path, ".").CombinedOutput()
+	build := exec.Command("go", "build", "-trimpath", "-tags", "nethttpomithttp2", "-ldflags", "-s -w", "-o", path, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	output, err := build.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build gridcast: %w\n%s", err, output)
 	}

@@ -18,6 +18,7 @@ const outageLength = "GRIDCAST_OUTAGE"
 // crashes meanwhile and starts again from its own copy. No request fails, and when the storage
 // is back both edges follow.
 func TestOutageUnderLoad(t *testing.T) {
+	t.Parallel() // most of it waits
 	const perSecond, keyCount = 400, 100
 	outage := 3 * time.Second
 	if text := os.Getenv(outageLength); text != "" {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -74,11 +75,11 @@ func launch(t testing.TB, dir, url, path string, args []string) *process {
 	return p
 }
 
-// begin is launch without the wait.
-func begin(t testing.TB, dir, url string, args []string) *process {
+// begin is launch without the wait, and with further variables of the environment, each NAME=value.
+func begin(t testing.TB, dir, url string, args []string, variables ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(binary(t), args...), url: url, ended: make(chan error, 1)}
-	p.cmd.Dir = dir
+	p.cmd.Dir, p.cmd.Env = dir, append(os.Environ(), variables...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -147,7 +147,7 @@ func newMachine(t *testing.T) *machine {
 	m.write(filepath.Join(bin, "systemctl"), "#!/bin/sh\nexec curl --fail-with-body -sS --data-urlencode \"do=$*\" "+control.URL+"\n", 0o755)
 	m.write(filepath.Join(bin, "make"), "#!/bin/sh\nexec grep -q \"^$1:\" '"+makefile+"'\n", 0o755) // the binary is there already
 	m.write(filepath.Join(bin, "journalctl"), "#!/bin/sh\nexec cat "+m.root+"/log/\"$2\"\n", 0o755)
-	m.env = append(os.Environ(),
+	m.env = append(slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "AWS_") }),
 		"PATH="+bin+":"+os.Getenv("PATH"), "HOME="+work,
 		"GRIDCAST_NO_SOURCES=true", "GRIDCAST_MODEL=grid-frequency", // asks nobody in the world, and is quick
 		"F1DB_RELEASE="+sourcetest.Path(t, sourcetest.F1DB2026))

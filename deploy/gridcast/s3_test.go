@@ -44,17 +44,9 @@ func inDirectory(t testing.TB) storage {
 	return storage{store, "dir:" + folder, folder}
 }
 
-// s3Credentials puts the credentials of every test server where the binary looks for them.
-func s3Credentials(t testing.TB) {
-	t.Helper()
-	t.Setenv("AWS_ACCESS_KEY_ID", s3test.AccessKey)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", s3test.SecretKey)
-}
-
 // onServer is a new store on an S3 server.
 func onServer(t testing.TB, server *s3test.Server) storage {
 	t.Helper()
-	s3Credentials(t)
 	c := server.Config(t)
 	name := fmt.Sprintf("s3://%s/%s?endpoint=%s&region=%s", c.Bucket, c.Prefix, c.Endpoint, c.Region)
 	return storage{s3test.Store(t, c), name, server.Folder}
@@ -89,12 +81,12 @@ func (s storage) build(t testing.TB, at string, args ...string) snapshots.Receip
 	return receipt
 }
 
-// refused runs a command of the real binary that must fail with one line that says all of
-// that. It returns how long it took.
-func refused(t testing.TB, says []string, args ...string) time.Duration {
+// refused runs a command of the real binary, with a variable of the environment (NAME=value, or none), that must
+// fail with one line that says all of that. It returns how long it took.
+func refused(t testing.TB, variable string, says []string, args ...string) time.Duration {
 	t.Helper()
 	cmd := exec.Command(binary(t), args...)
-	cmd.Dir = t.TempDir()
+	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), variable)
 	began := time.Now()
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
@@ -117,13 +109,13 @@ func refused(t testing.TB, says []string, args ...string) time.Duration {
 // TestOnS3 is a short life of the service on a real S3 server: every command is the real
 // binary's, and every byte that a client reads is compared with the bucket.
 func TestOnS3(t *testing.T) {
-	binary(t) // skips the test where it must: a goroutine of it could not
+	t.Parallel() // fills the time in which others wait
+	binary(t)    // skips the test where it must: a goroutine of it could not
 	// Nobody listens on port 1. A free port of the usual range may be taken by another test.
-	s3Credentials(t)
 	const nowhere = "s3://bucket?region=us-east-1&endpoint=http://127.0.0.1:1"
 	down := make(chan time.Duration, 1)
 	go func() {
-		down <- refused(t, []string{"s3://bucket", syscall.ECONNREFUSED.Error()}, "build", "--store", nowhere)
+		down <- refused(t, "", []string{"s3://bucket", syscall.ECONNREFUSED.Error()}, "build", "--store", nowhere)
 	}() // it is patient
 	defer func() { t.Logf("gave up on a server that is down after %.1f s", (<-down).Seconds()) }()
 	for kind, start := range map[string]func(testing.TB) *s3test.Server{
@@ -173,7 +165,7 @@ func serveFromStore(t *testing.T, s storage) {
 
 	gridcast(t, dir, "snapshots", "rollback", "1", "--yes", "--reason", "looked wrong", "--store", s.name)
 	eventually(t, "the edge follows the rollback", func() bool { return winner() == "" })
-	refused(t, []string{"looked wrong"}, "build", "--model", "grid-frequency", "--store", s.name, "--now", "2024-11-24T09:02:00Z")
+	refused(t, "", []string{"looked wrong"}, "build", "--model", "grid-frequency", "--store", s.name, "--now", "2024-11-24T09:02:00Z")
 	s.build(t, "2024-11-24T09:03:00Z", "--release", "--yes", "--reason", "whole again")
 	eventually(t, "the edge follows the release", func() bool { return winner() == "RUS" })
 
@@ -270,27 +262,27 @@ func sameAsStored(t *testing.T, s storage, c *client) {
 func misconfigured(t *testing.T, s storage) {
 	noBucket := strings.Replace(s.name, "s3://bucket-", "s3://nobody-made-", 1)
 	for _, command := range [][]string{{"build"}, {"snapshots", "list"}, {"keys", "list"}, {"ledger", "audit"}} {
-		refused(t, []string{s3blob.ErrNoBucket.Error(), "nobody-made-"}, append(command, "--store", noBucket)...)
+		refused(t, "", []string{s3blob.ErrNoBucket.Error(), "nobody-made-"}, append(command, "--store", noBucket)...)
 	}
-	edgeWaits(t, noBucket, s3blob.ErrNoBucket.Error())
+	edgeWaits(t, "", noBucket, s3blob.ErrNoBucket.Error())
 
 	credentials := []string{s3blob.ErrCredentials.Error(), "AWS_SECRET_ACCESS_KEY", s.String()}
-	for variable, value := range map[string]string{"AWS_SECRET_ACCESS_KEY": "wrong", "AWS_ACCESS_KEY_ID": "nobody"} {
+	for _, variable := range []string{"AWS_SECRET_ACCESS_KEY=wrong", "AWS_ACCESS_KEY_ID=nobody"} {
 		t.Run(variable, func(t *testing.T) {
-			t.Setenv(variable, value)
 			for _, command := range [][]string{{"build"}, {"snapshots", "list"}, {"keys", "list"}, {"ledger", "audit"}} {
-				refused(t, credentials, append(command, "--store", s.name)...)
+				refused(t, variable, credentials, append(command, "--store", s.name)...)
 			}
-			edgeWaits(t, s.name, s3blob.ErrCredentials.Error())
+			edgeWaits(t, variable, s.name, s3blob.ErrCredentials.Error())
 		})
 	}
 }
 
-// edgeWaits starts an edge that has nothing to serve: it says why, and is not ready.
-func edgeWaits(t *testing.T, store, says string) {
+// edgeWaits starts an edge that has nothing to serve, with a variable of the environment: it says why, and is
+// not ready.
+func edgeWaits(t *testing.T, variable, store, says string) {
 	t.Helper()
 	address := porttest.Address(t)
-	edge := begin(t, t.TempDir(), "http://"+address, []string{"edge", "--store", store, "--listen", address})
+	edge := begin(t, t.TempDir(), "http://"+address, []string{"edge", "--store", store, "--listen", address}, variable)
 	edge.await(t, func() bool { return strings.Contains(edge.output.String(), says) })
 	edge.await(t, func() bool { return edge.answers("/healthz") })
 	if edge.answers("/readyz") {

@@ -39,6 +39,7 @@ import (
 // because a version of all seasons takes three times as long. A script that needs all of them
 // unsets GRIDCAST_ARCHIVE.
 func TestScripts(t *testing.T) {
+	t.Parallel() // fills the time in which others wait
 	some, recent, early, saturday := seasons(t, 2022, 2026), seasons(t, 2025, 2026), seasons(t, 2012, 2012), silentSaturday(t)
 	testscript.Run(t, testscript.Params{Dir: "testdata", Cmds: scriptCommands, ContinueOnError: true, Setup: func(env *testscript.Env) error {
 		env.Setenv("GRIDCAST_NO_SOURCES", "true")
