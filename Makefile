@@ -14,7 +14,7 @@ run: build            ## the whole service on embedded seasons, no configuration
 
 build:                ## the one binary
 	@[ -x $(BIN)/gridcast ] || echo 'Compiling gridcast: the first time this fetches modules and takes one to two minutes, later some seconds.'
-	@go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BIN)/gridcast ./deploy/gridcast
+	@CGO_ENABLED=0 go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BIN)/gridcast ./deploy/gridcast
 
 test:                 ## every test that needs nothing but Go; lists what was skipped
 	@deploy/test.sh $(ARGS)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -359,10 +360,8 @@ var help = sync.OnceValues(func() (map[string]string, error) {
 	}
 	defer os.RemoveAll(folder)
 	binary := filepath.Join(folder, "gridcast")
-	build := exec.Command("go", "build", "-o", binary, "./deploy/gridcast")
-	build.Dir = "../.."
-	if output, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build: %w\n%s", err, output)
+	if err := (release{Source: "../.."}).build(runtime.GOARCH, binary); err != nil { // its packages are in the cache
+		return nil, err
 	}
 	said := map[string]string{}
 	for _, role := range []string{"edge", "scheduler", "serve"} {
