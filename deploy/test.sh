@@ -15,14 +15,18 @@ fi
 export GOGC=${GOGC:-400} GOMEMLIMIT=${GOMEMLIMIT:-2GiB}
 echo "All tests take about nine minutes on two cores; make test ARGS=-short takes three minutes." >&2
 tools=$PWD/deploy/tools/go.mod
-(cd deploy/bench && go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -vet=off "$@" ./...) # a module of its own
+tests() { go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -vet=off "$@"; }
 packages='./deploy/gridcast ./deploy/console ./...' # the slowest packages start first
+modules='bench kit'                                # modules of their own, tested beside the rest
 # A package without goroutines has no races. deploy/gridcast tests a binary that is built without the detector; the
 # tests of deploy/cdn and browsertest run nginx and Chromium.
 case " $* " in *" -race "*)
+  modules='bench'
   packages=$(grep -rlE --include='*.go' '\bgo (func\(|[a-z][A-Za-z.]*\()|\.Go\(|t\.Parallel\(' builder edge snapshots scheduler schemas deploy |
     grep -vE '^deploy/(bench|kit|tools|gridcast|cdn|console/browsertest)/' | xargs -n1 dirname | sort -u | sed 's#^#./#') ;;
-*) # the kit is a module of its own, too
-  (cd deploy/kit && go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -vet=off "$@" ./...) ;;
 esac
-go tool -modfile="$tools" gotestsum --format pkgname-and-test-fails -- -timeout 20m -vet=off "$@" $packages
+for module in $modules; do (cd "deploy/$module" && tests "$@" ./...) || exit; done &
+status=0
+tests -timeout 20m "$@" $packages || status=$?
+wait $! || status=$?
+exit "$status"
