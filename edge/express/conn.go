@@ -30,6 +30,7 @@ type conn struct {
 	shared  bool   // an owner other than its loop has used it
 	last    bool   // the request being answered is the last
 	broken  bool   // a write has failed
+	round   uint64 // in which its ClientHello is answered; the loop's field
 
 	state   atomic.Int32 // a connState
 	due     atomic.Int64 // the end of the allowed wait, in Unix nanoseconds

@@ -53,22 +53,33 @@ func TestConnectionBeginsWithAnOwner(t *testing.T) {
 }
 
 // TestHandshakesBeginOneAtATime lets a loop accept while several clients wait to shake hands.
-// The loop accepts one, because running handshakes have their turn before the others.
+// The loop accepts all, so that it knows their addresses, and then begins one handshake in each turn.
 func TestHandshakesBeginOneAtATime(t *testing.T) {
 	p := aloneLoop(t, Config{ReadBufferSize: 4 << 10, MaxConnections: 10, ReadTimeout: time.Minute, TLS: &tls.Config{}})
 	l := p.worker.lane
-	for range 3 {
+	const clients = 3
+	for range clients {
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
 	}
-	for want := 1; want <= 3; want++ {
+	for l.Open() < clients {
 		await(t, l.socket)
-		if more := p.accept(); !more || l.Open() != want {
-			t.Fatalf("got %d connections, and more to come %v; want %d, true", l.Open(), more, want)
+		p.accept()
+	}
+	for want := range clients {
+		begun := 0
+		for _, c := range p.conns {
+			if c != nil && c.shaking != nil {
+				begun++
+			}
 		}
+		if begun != want || len(p.hellos.waiting) != clients-want {
+			t.Fatalf("after %d turns %d handshakes have begun, and %d wait", want, begun, len(p.hellos.waiting))
+		}
+		p.greet()
 	}
 	for _, c := range p.acquire(nil, func(*conn) bool { return true }) {
 		c.close()
@@ -99,6 +110,7 @@ func TestRequestsBeforeHandshakes(t *testing.T) {
 		t.Cleanup(func() { c.Close() })
 		await(t, l.socket)
 		p.accept()
+		p.greet() // nothing has arrived yet
 		client := tls.Client(c, &tls.Config{InsecureSkipVerify: true})
 		shakes.Go(func() { _ = client.Handshake() }) // fails if the loop ends first
 		accepted := p.acquire(nil, func(*conn) bool { return true })[0]

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -30,7 +29,7 @@ type loop struct {
 
 	accepts  accepting    // the loop's own
 	accepted []*conn      // accepted and not yet read from; the loop's own
-	hellos   []*conn      // busy, their ClientHello waits for its answer, oldest first; the loop's own
+	hellos   hellos       // the loop's own
 	yielded  time.Time    // the last turn of other goroutines; the loop's own
 	turns    int          // connections served since then; the loop's own
 	idle     []*handshake // finished, for reuse; the loop's own
@@ -207,16 +206,12 @@ func (p *loop) obey(o order) {
 
 // accept accepts connections from the listener and serves their first requests. It reports
 // whether there may be more. It accepts several before it reads from the first: meanwhile more of
-// them have sent a request, and need no watch. With TLS it accepts one, because its ClientHello may
-// be there: see turn.
+// them have sent a request, and need no watch. With TLS the loop reads from none of them yet, because a
+// ClientHello may be there: see turn.
 func (p *loop) accept() (more bool) {
 	l := p.worker.lane
 	more = true
-	atOnce := acceptsInARow
-	if l.cfg.TLS != nil {
-		atOnce = 1
-	}
-	for range atOnce {
+	for range acceptsInARow {
 		if !l.reserve() {
 			p.pause()
 			more = false
@@ -272,8 +267,7 @@ func (p *loop) admit(fd int, peer netip.Addr) *conn {
 // first serves the first data of a connection.
 func (p *loop) first(c *conn) {
 	if c.lane.cfg.TLS != nil {
-		c.handshake(p.coroutine())
-		p.serveTLS(c, false)
+		p.postpone(c)
 		return
 	}
 	n, ready, err := receive(c.fd, p.worker.in)
@@ -330,7 +324,7 @@ func (p *loop) run() {
 			p.yield()
 			return false
 		}
-		if n = p.take(int(fd)); n > 0 || len(p.hellos) > 0 {
+		if n = p.take(int(fd)); n > 0 || len(p.hellos.waiting) > 0 {
 			return true
 		}
 		shortWaits = 0
@@ -358,14 +352,10 @@ func (p *loop) run() {
 				more = true
 			}
 		}
-		switch {
-		case len(p.hellos) > 0:
-			c := p.hellos[0]
-			p.hellos = slices.Delete(p.hellos, 0, 1)
-			p.serve(c, true)
-		case more && p.accepts == accepts:
+		if more && p.accepts == accepts {
 			p.accept()
 		}
+		p.greet()
 	}
 }
 
@@ -375,7 +365,7 @@ func (p *loop) retire() {
 		p.accepts = done
 		p.worker.lane.acceptors.Done()
 	}
-	for _, c := range p.hellos {
+	for _, c := range p.hellos.waiting {
 		c.close()
 	}
 	for _, h := range p.idle {
@@ -397,7 +387,7 @@ const shortWait = 5
 // goroutines work on connections of the lane it does not wait, because they need the processor.
 func (p *loop) take(fd int) int {
 	wait := shortWait
-	if p.worker.lane.busyElsewhere.Load() > 0 || len(p.hellos) > 0 {
+	if p.worker.lane.busyElsewhere.Load() > 0 || len(p.hellos.waiting) > 0 {
 		wait = 0
 	}
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(fd), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)), uintptr(wait), 0, 0) //nolint:gosec // it outlives the call
@@ -444,10 +434,30 @@ func (p *loop) turn(c *conn, hungUp bool) {
 	case !c.acquire():
 		c.rearm = true // for the loop itself; any other owner watches the connection again
 	case c.shaking != nil && !c.transport.answered:
-		p.hellos = append(p.hellos, c)
+		p.postpone(c)
 	default:
 		p.serve(c, hungUp)
 	}
+}
+
+// postpone lets a connection wait for the answer to its ClientHello. It closes the connection if too many of
+// its address wait.
+func (p *loop) postpone(c *conn) {
+	if !p.hellos.add(c) {
+		c.close()
+	}
+}
+
+// greet continues the next handshake, if one waits.
+func (p *loop) greet() {
+	c := p.hellos.next()
+	if c == nil {
+		return
+	}
+	if c.tls == nil {
+		c.handshake(p.coroutine())
+	}
+	p.serve(c, true)
 }
 
 // serve is turn for the owner of the connection.
