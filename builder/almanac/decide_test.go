@@ -88,7 +88,7 @@ func TestRefusalsSayWhatIsAllowed(t *testing.T) {
 		}, ledger.ErrStarted},
 		"move into the past": {almanactest.BelgiumStart.Add(-time.Hour), almanactest.Belgium, func(r *almanac.Round) ([]ledger.Event, error) {
 			return r.Move(almanactest.BelgiumStart.Add(-2*time.Hour), "x")
-		}, ledger.ErrStarted},
+		}, ledger.ErrPast},
 		"with a clock that is behind": {almanactest.Opened.Add(-time.Hour), almanactest.Belgium, func(r *almanac.Round) ([]ledger.Event, error) { return r.Cancel("x") }, ledger.ErrOlder},
 		"move to a part of a second": {almanactest.BelgiumStart.Add(-time.Hour), almanactest.Belgium, func(r *almanac.Round) ([]ledger.Event, error) {
 			return r.Move(almanactest.BelgiumOver.Add(time.Millisecond), "x")
