@@ -49,7 +49,10 @@ func (s Session) complete(rows []ledger.Row) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	took := s.TookPart()
+	took, err := s.attended()
+	if err != nil {
+		return fmt.Errorf("read the classification of %w", err)
+	}
 	var errs []error
 	for i := range rows {
 		if err := completeRow(s.Round, &rows[i], took); err != nil {
@@ -79,6 +82,15 @@ func (s Session) TookPart() []ledger.Row {
 		took[i] = ledger.Row{Driver: e.Driver, Team: e.Team, Engine: e.Engine}
 	}
 	return took
+}
+
+// attended is TookPart, or an error with the command that helps if nobody is known to have taken part.
+func (s Session) attended() ([]ledger.Row, error) {
+	took := s.TookPart()
+	if len(took) == 0 {
+		return nil, fmt.Errorf("%s: no entries are known: gridcast entries set %d --template first", s, s.Round.Session)
+	}
+	return took, nil
 }
 
 // completeRow finds the driver that a row names and fills in the team and engine.

@@ -18,13 +18,17 @@ func Order(s Session, drivers []string) ([]ledger.Row, error) {
 		return nil, fmt.Errorf("order of %s: name at least the winner", s)
 	}
 	before := s.Counts()
+	took, err := s.attended()
+	if before == nil && err != nil {
+		return nil, fmt.Errorf("order of %w", err)
+	}
 	points, err := s.pointsOf(before)
 	if err != nil {
 		return nil, fmt.Errorf("order of %s: %w", s, err)
 	}
 	rest := slices.Clone(before)
 	if rest == nil {
-		rest = slices.Clone(s.TookPart())
+		rest = slices.Clone(took)
 	}
 	var order []ledger.Row
 	for i, text := range drivers {

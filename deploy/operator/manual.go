@@ -125,7 +125,7 @@ func (o *Operator) Template(ctx context.Context, session int64, block assemble.B
 }
 
 // ResultTemplate returns the known result of a round, or of its sprint, in the form in which results are
-// entered: the placed drivers in finishing order, with known gaps.
+// entered: the placed drivers in finishing order, with known gaps. Without entries it lists the drivers of the last round.
 func (o *Operator) ResultTemplate(ctx context.Context, session int64, sprint bool) (string, error) {
 	a, err := o.Almanac(ctx)
 	if err != nil {
@@ -149,6 +149,19 @@ func (o *Operator) ResultTemplate(ctx context.Context, session int64, sprint boo
 			line = "# without a place: " + line
 		}
 		b.WriteString(line + "\n")
+	}
+	if len(rows) > 0 {
+		return b.String(), nil
+	}
+	roster, _, err := o.Roster(ctx, session)
+	if err != nil {
+		return "", err
+	}
+	fmt.Fprintf(&b, "# No entries are known, so these are the drivers of the last round: enter the entries first, gridcast entries set %d --template\n", session)
+	for _, s := range roster.Known {
+		if s.Entered {
+			fmt.Fprintf(&b, "%s  # %s, %s\n", s.Code, s.Name, roster.Team(s.Team))
+		}
 	}
 	return b.String(), nil
 }
