@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -45,6 +46,28 @@ func (v *versions) bulk() []snapshots.Bulk {
 	return set.Version().Manifest.Bulk
 }
 
+// versionFolder is the folder of the copy of the version, below Config.CacheDir.
+const versionFolder = "version"
+
+// Served returns the manifest of the newest version in the copy of an edge of a store, by the name of the store. The
+// error wraps snapshots.ErrNone or fs.ErrNotExist if there is none.
+func Served(ctx context.Context, cacheDir, store string) (snapshots.Manifest, error) {
+	folder := filepath.Join(cacheDir, versionFolder)
+	if _, err := os.Stat(folder); err != nil {
+		return snapshots.Manifest{}, fmt.Errorf("copy of the edge: %w", err)
+	}
+	cache, err := dirblob.OpenReadOnly(folder)
+	if err != nil {
+		return snapshots.Manifest{}, err
+	}
+	return snapshots.LoadCached(ctx, cache, store)
+}
+
+// Forget removes the copies of version and keys, so that an edge takes those of a new store.
+func Forget(cacheDir string) error {
+	return errors.Join(os.RemoveAll(filepath.Join(cacheDir, versionFolder)), os.RemoveAll(filepath.Join(cacheDir, "keys")))
+}
+
 // followVersions serves every new version until ctx ends.
 func (e *Edge) followVersions(ctx context.Context) error {
 	config := snapshots.FollowConfig{
@@ -55,7 +78,7 @@ func (e *Edge) followVersions(ctx context.Context) error {
 		CacheFailed: func(err error) { e.log.Warn("no copy of the version on disk", "err", err) },
 	}
 	if e.cfg.CacheDir != "" {
-		cache, err := dirblob.Open(filepath.Join(e.cfg.CacheDir, "version"))
+		cache, err := dirblob.Open(filepath.Join(e.cfg.CacheDir, versionFolder))
 		if err != nil {
 			return fmt.Errorf("cache of versions: %w", err)
 		}

@@ -81,6 +81,22 @@ func (c *cache) versions(ctx context.Context) iter.Seq2[*Version, error] {
 	}
 }
 
+// LoadCached returns the manifest of the newest version that a cache of Follow holds of a store, by the name of the store.
+// The error wraps ErrNone if it holds none.
+func LoadCached(ctx context.Context, store blob.Store, source string) (Manifest, error) {
+	c := newCache(store, source, 1)
+	newest, err := Manifest{}, error(ErrNone)
+	for _, s := range c.slots {
+		if _, none := c.pointer(ctx, s); none != nil {
+			continue
+		}
+		if m, loadErr := LoadManifest(ctx, s, 0); loadErr == nil && m.Version > newest.Version {
+			newest, err = m, nil
+		}
+	}
+	return newest, err
+}
+
 // pointer reads the pointer of a slot, or returns ErrNone if it holds nothing of this source.
 func (c *cache) pointer(ctx context.Context, s *slot) (Pointer, error) {
 	o, err := s.Get(ctx, sourceKey, blob.MaxDocument)

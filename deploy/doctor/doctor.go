@@ -162,6 +162,10 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 
 // openStore checks that the store can be read.
 func (d *doctor) openStore(ctx context.Context) {
+	if err := d.Lost(ctx, d.Storage); err != nil {
+		d.failed("store", fmt.Sprintf("gridcast store restore BACKUP --store '%s' --cache-dir %s   # or mount the disk; deploy/docs/store-lost.md", d.Store, d.CacheDir), err)
+		return
+	}
 	path, inFolder := strings.CutPrefix(d.Store, "dir:")
 	if _, err := os.Lstat(path); inFolder && errors.Is(err, fs.ErrNotExist) && d.Role != "edge" {
 		d.found("store", Note, "", "%s does not exist yet: the first start creates it", d.Store)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"gridcast/deploy/auditlog"
@@ -9,6 +10,7 @@ import (
 	"gridcast/deploy/flags"
 	"gridcast/deploy/operator"
 	"gridcast/deploy/terminal"
+	"gridcast/edge"
 	"gridcast/snapshots"
 	"gridcast/snapshots/backup"
 	"gridcast/snapshots/blob"
@@ -64,6 +66,7 @@ type storeRestoreCmd struct {
 	flags.OptionalReason `embed:""`
 	From                 string   `arg:"" help:"The backup: a folder, or a store in the form of --store."`
 	Above                int64    `help:"The highest version that any edge has served." placeholder:"N" env:"-"`
+	CacheDir             string   `help:"The --cache-dir of an edge of this machine, which knows the version that it has served." placeholder:"DIR" type:"path"`
 	Edges                []string `help:"The admin ports of the edges. The restored version gets a higher number than any that they served." placeholder:"URL"`
 }
 
@@ -77,15 +80,29 @@ func (c *storeRestoreCmd) Run(ctx context.Context, s *terminal.Streams) error {
 		return err
 	}
 	action := operator.RestoreStore{From: from, Above: c.Above}
+	saw := func(version int64, head snapshots.Ledger) {
+		action.Above = max(action.Above, version)
+		if head.Seq > action.Since.Seq {
+			action.Since = head
+		}
+	}
+	if c.CacheDir != "" {
+		served, err := edge.Served(ctx, c.CacheDir, store.String())
+		if err != nil {
+			return fmt.Errorf("--cache-dir %s: %w", c.CacheDir, err)
+		}
+		saw(served.Version, served.Ledger)
+	}
 	edges := make([]console.Edge, len(c.Edges))
 	for i, address := range c.Edges {
 		edges[i] = console.Remote(address)
 	}
 	for _, r := range console.AskEdges(ctx, edges) {
-		action.Above = max(action.Above, r.Status.Version)
-		if head := r.Status.Ledger; head != nil && head.Seq > action.Since.Seq {
-			action.Since = snapshots.Ledger{Kind: head.Kind, Seq: head.Seq, Hash: head.Hash}
+		head := snapshots.Ledger{}
+		if r.Status.Ledger != nil {
+			head = snapshots.Ledger(*r.Status.Ledger)
 		}
+		saw(r.Status.Version, head)
 	}
 	o := &operator.Operator{Store: store, Name: flags.ProcessName()}
 	if o.Audit, err = auditlog.Load(ctx, store); err != nil {

@@ -79,7 +79,7 @@ func (d RestoreStore) look(ctx context.Context, o *Operator) (*Plan, error) {
 		p.Warnings = []string{fmt.Sprintf("Edges have served version %d, and the backup is of version %d: the versions between are lost.", d.Above, pointer.Version)}
 	}
 	if d.Above == 0 {
-		p.Warnings = []string{"The version that edges have served is unknown: name the edges with --edges, or give --above. An edge that has served a higher version refuses the restored one."}
+		p.Warnings = []string{"The version that edges have served is unknown: name the edges with --edges or the copy of one with --cache-dir, or give --above. An edge that has served a higher version refuses the restored one."}
 	}
 	// No entry: it would make the log of an empty store differ from the backup's. The restore is recorded
 	// when the log is back.

@@ -8,6 +8,7 @@ import (
 	"gridcast/deploy/terminal"
 	"gridcast/deploy/widget"
 	"gridcast/edge"
+	"gridcast/snapshots/blob"
 )
 
 // Edge serves the published version from memory.
@@ -29,7 +30,9 @@ func (c *Edge) Run(ctx context.Context, s *terminal.Streams) error {
 	}
 	store, err := c.OpenToRead(ctx)
 	if err != nil {
-		return err
+		if store, err = unmounted(ctx, s, &c.Edge, c.Storage, err); err != nil {
+			return err
+		}
 	}
 	limits, done, err := c.Limits(ctx, s.Log)
 	if err != nil {
@@ -50,4 +53,15 @@ func (c *Edge) Run(ctx context.Context, s *terminal.Streams) error {
 		}
 	}()
 	return e.Run(ctx)
+}
+
+// unmounted opens a store whose folder is missing, if the edge has a copy of it to serve. Otherwise it returns the error
+// of the store.
+func unmounted(ctx context.Context, s *terminal.Streams, e *flags.Edge, storage flags.Storage, err error) (blob.Store, error) {
+	lost := e.Lost(ctx, storage)
+	if lost == nil {
+		return nil, err
+	}
+	s.Log.Error("the edge serves its own copy of the version", "err", lost)
+	return storage.OpenUnmounted(ctx)
 }

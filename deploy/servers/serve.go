@@ -25,6 +25,7 @@ type Serve struct {
 	flags.Console  `embed:""`
 	flags.Sources  `embed:""`
 	flags.Webhooks `embed:""`
+	NewStore       bool    `help:"Open a new ledger in an empty store although this machine has served versions of that store. The edge then forgets its copy." env:"-"`
 	Demo           bool    `help:"Replay a race weekend of the embedded seasons in a new store under .var/demo."`
 	DemoSpeed      float64 `help:"Race seconds in a real second of the demo." default:"300"`
 
@@ -43,17 +44,24 @@ func (c *Serve) Run(ctx context.Context, s *terminal.Streams) error {
 	if _, err := c.Policy(); err != nil {
 		return err
 	}
-	// Open creates a store that does not exist. The edge only reads, so a store that cannot be
+	if c.NewStore && c.CacheDir != "" && c.Lost(ctx, c.Storage) != nil {
+		if err := edge.Forget(c.CacheDir); err != nil {
+			return fmt.Errorf("--new-store: %w", err)
+		}
+	}
+	// Open creates a store that does not exist, unless it was lost. The edge only reads, so a store that cannot be
 	// written is served too.
-	store, err := c.Open(ctx)
+	store, err := c.open(ctx)
 	if err != nil {
 		var readErr error
 		if store, readErr = c.OpenToRead(ctx); readErr != nil {
-			return err
+			if store, err = unmounted(ctx, s, &c.Edge, c.Storage, err); err != nil {
+				return err
+			}
 		}
 	}
 	open := func(ctx context.Context) (*builder.Builder, error) {
-		store, err := c.Open(ctx)
+		store, err := c.open(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -66,6 +74,14 @@ func (c *Serve) Run(ctx context.Context, s *terminal.Streams) error {
 			s.Printf("gridcast serves %s from %s, operators at %s with the token in %s\n", address, store, console, c.OperatorTokenFile)
 		}
 	})
+}
+
+// open opens the store, and creates it unless it was lost.
+func (c *Serve) open(ctx context.Context) (blob.Store, error) {
+	if err := c.Lost(ctx, c.Storage); err != nil {
+		return nil, err
+	}
+	return c.Open(ctx)
 }
 
 // serve serves the published version and builds new ones until ctx ends. When the edge answers, it

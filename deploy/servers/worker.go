@@ -205,7 +205,10 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 	for failures := 1; ; failures++ {
 		err := attempt()
 		bar.Finish()
-		var usage terminal.UsageError
+		var (
+			usage terminal.UsageError
+			lost  *flags.LostError
+		)
 		switch {
 		case err == nil:
 			w.problem.Store(nil)
@@ -213,7 +216,7 @@ func (w *worker) run(ctx context.Context, store blob.Store, open func(context.Co
 			return running.Run(ctx)
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // a signal interrupted the start, which is no failure
-		case errors.As(err, &usage), errors.Is(err, ledger.ErrKind), !published(ctx, store):
+		case errors.As(err, &usage), errors.Is(err, ledger.ErrKind), !published(ctx, store) && !errors.As(err, &lost):
 			return err
 		}
 		text := err.Error()

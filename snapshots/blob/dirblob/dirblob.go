@@ -66,6 +66,15 @@ func Open(root string) (*Store, error) {
 	return s, nil
 }
 
+// OpenUnmounted is OpenReadOnly of a directory that may be missing. Reads fail until it is there.
+func OpenUnmounted(root string) (*Store, error) {
+	s, err := open(root)
+	if err == nil {
+		s.readOnly = true
+	}
+	return s, err
+}
+
 // OpenReadOnly returns the store in the directory root for reading. Every write is an
 // error.
 func OpenReadOnly(root string) (*Store, error) {

@@ -18,6 +18,7 @@ type Access int
 const (
 	ReadOnly Access = iota // nothing is written, not even to check the server
 	ReadWrite
+	Unmounted // as ReadOnly, but the directory of a store may be missing: reads fail until it is there
 )
 
 // Store opens dir:PATH (see dirblob: made if it is missing, but only for ReadWrite) or s3://bucket/prefix?endpoint=…&region=…&addressing=…&ca=… (see
@@ -25,10 +26,14 @@ const (
 // refused.
 func Store(ctx context.Context, name string, access Access) (blob.Store, error) {
 	if path, ok := strings.CutPrefix(name, "dir:"); ok && path != "" {
-		if access == ReadOnly {
+		switch access {
+		case ReadOnly:
 			return dirblob.OpenReadOnly(path)
+		case Unmounted:
+			return dirblob.OpenUnmounted(path)
+		default:
+			return dirblob.Open(path)
 		}
-		return dirblob.Open(path)
 	}
 	if !strings.HasPrefix(name, "s3://") {
 		return nil, fmt.Errorf("store %q: want dir:PATH or s3://bucket/prefix?endpoint=URL", name)

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The disk of the store is not mounted after a restart. The service goes on with its copy and opens no new ledger, an
+// edge starts from its copy too, and doctor names the version and the command that helps. When the disk is back, the
+// service builds again. Only --new-store begins anew.
+func TestStoreNotMounted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: starts five processes")
+	}
+	dir := t.TempDir()
+	archive := seasons(t, 2025, 2026)
+	serve := []string{"serve", "--store", "dir:store", "--cache-dir", "cache", "--archive", archive, "--no-sources"}
+	newKey(t, dir, "dir:store", "pro")
+	p := startServer(t, dir, serve...)
+	for _, copied := range []string{"keys/keys.json", "version/current.json"} {
+		p.await(t, func() bool { _, err := os.Stat(filepath.Join(dir, "cache", copied)); return err == nil })
+	}
+	p.end(t)
+	gridcast(t, dir, "store", "backup", "backup", "--store", "dir:store", "--by", "anna")
+	store, gone := filepath.Join(dir, "store"), filepath.Join(dir, "unmounted")
+	if err := os.Rename(store, gone); err != nil {
+		t.Fatal(err)
+	}
+
+	startServer(t, dir, "edge", "--store", "dir:store", "--cache-dir", "cache").end(t)
+	p = startServer(t, dir, serve...)
+	p.await(t, func() bool {
+		return strings.Contains(p.output.String(), "versions are not built") && strings.Contains(p.output.String(), "is the disk mounted? gridcast store restore, or --new-store")
+	})
+	if _, err := os.Stat(store); err == nil {
+		t.Fatal("the service made a new store")
+	}
+	doctor := exec.Command(binary(t), "doctor", "edge", "--store", "dir:store", "--cache-dir", "cache", "--listen", "127.0.0.1:0")
+	doctor.Dir = dir
+	if output, err := doctor.CombinedOutput(); err == nil || !strings.Contains(string(output), "gridcast store restore BACKUP") {
+		t.Errorf("doctor: got %v, want a problem with its remedy:\n%s", err, output)
+	}
+	if err := os.Rename(gone, store); err != nil {
+		t.Fatal(err)
+	}
+	p.await(t, func() bool {
+		_, err := os.Stat(filepath.Join(store, "@new"))
+		return err == nil && p.answers("/readyz")
+	})
+	p.end(t)
+
+	// An empty folder, as where the disk should be mounted, is no new store either.
+	if err := os.Rename(store, gone); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(store, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p = startServer(t, dir, serve...)
+	p.await(t, func() bool { return strings.Contains(p.output.String(), "versions are not built") })
+	if _, err := os.Stat(filepath.Join(store, "ledger")); err == nil {
+		t.Error("the service opened a new ledger")
+	}
+	p.end(t)
+	restore := exec.Command(binary(t), "store", "restore", "backup", "--store", "dir:store", "--cache-dir", "cache", "--by", "anna", "--yes")
+	restore.Dir = dir
+	if output, err := restore.CombinedOutput(); err != nil || strings.Contains(string(output), "is unknown") {
+		t.Errorf("restore: %v, want it to know the version from the copy:\n%s", err, output)
+	}
+}
