@@ -24,6 +24,9 @@ import (
 	"gridcast/snapshots/blob"
 )
 
+// DerivedReason is the reason of a version that only adds documents derived from an earlier one.
+const DerivedReason = "title odds and track record"
+
 const (
 	maxDerived = 16 << 20 // bytes; all seasons take some hundred thousand
 

@@ -10,6 +10,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -255,6 +256,9 @@ func (e *Edge) warnWaiting(why string) {
 	if e.keys.Table() != nil {
 		status := e.Status()
 		problem, command = status.StoreProblem, "gridcast build --store "+e.deps.Store.String()
+		if e.versions.confirmed.Load() == nil {
+			problem = cmp.Or(problem, "it is still being read")
+		}
 		if status.Refused != nil {
 			problem = status.Refused.Reason
 		}

@@ -11,6 +11,9 @@ import (
 	"gridcast/snapshots/blob"
 )
 
+// BulkReason begins the reason of a version that only adds downloads.
+const BulkReason = "downloads"
+
 // Bulk is the download of a season: a file made from the documents of a published version. A later
 // version publishes it, so that no publish waits for it.
 type Bulk struct {
@@ -98,7 +101,7 @@ func (p *Publisher) PublishBulk(ctx context.Context, base *Base, builder string,
 			years = append(years, strconv.Itoa(download.Year))
 		}
 	}
-	d.Reason = "downloads"
+	d.Reason = BulkReason
 	if 0 < len(years) && len(years) < 5 {
 		d.Reason += " of " + strings.Join(years, ", ")
 	}

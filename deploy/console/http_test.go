@@ -176,8 +176,12 @@ func TestPeople(t *testing.T) {
 	if a := w.do("POST", "/rebuild?wait", url.Values{"reason": {"x"}}, by(berta), "X-Operator: anna"); a.StatusCode != http.StatusOK {
 		t.Errorf("berta: got %s, %s", a.Status, a.body)
 	}
-	if a := w.do("GET", "/", nil, by(carl)); a.StatusCode != http.StatusOK {
-		t.Errorf("carl looks: got %s", a.Status)
+	const disabled = `<fieldset class="reader" disabled>`
+	if a := w.do("GET", "/", nil, by(carl)); a.StatusCode != http.StatusOK || !strings.Contains(a.body, disabled) || !strings.Contains(a.body, ">read only</span>") {
+		t.Errorf("carl looks: got %s, want a page that says read only, with its buttons disabled", a.Status)
+	}
+	if a := w.do("GET", "/", nil, by(berta)); strings.Contains(a.body, disabled) || strings.Contains(a.body, "read only") {
+		t.Error("berta may act, but her page is read only")
 	}
 	if a := w.do("POST", "/rebuild", url.Values{"reason": {"x"}}, by(carl)); a.StatusCode != http.StatusForbidden {
 		t.Errorf("carl, who may only look: got %s, want 403", a.Status)
@@ -698,5 +702,20 @@ func TestFreshInstallation(t *testing.T) {
 		if !strings.Contains(notices, want) {
 			t.Errorf("no notice says %q: %s", want, notices)
 		}
+	}
+}
+
+// Title odds and downloads follow a version in versions of their own. The page still says what changed the answers.
+func TestBecause(t *testing.T) {
+	w := newWorld(t)
+	w.build("grid_known 2024022")
+	w.set(w.weekend.GridKnownAt())
+	w.build(builder.DerivedReason)
+	w.set(w.weekend.StartsAt().Add(time.Minute))
+	w.build("downloads of 2024")
+	page := html.UnescapeString(w.asOperator("GET", "/", nil, "Accept: text/html").body)
+	if want := "<dt>Because</dt><dd>the grid should be known (Las Vegas Grand Prix) (version 1)</dd>"; !strings.Contains(page, want) {
+		_, after, _ := strings.Cut(page, "<dt>Because</dt>")
+		t.Errorf("got %.200s, want %s", after, want)
 	}
 }

@@ -74,7 +74,7 @@ async function refresh() {
   const panel = document.getElementById("run"), wasSeen = seen(panel), focused = panel.contains(document.activeElement) && document.activeElement;
   for (const section of document.querySelectorAll("[data-live]")) {
     const other = fresh.getElementById(section.id);
-    const busy = section.contains(document.activeElement) && !focused || section.querySelector("details[open]") || section.querySelector("button:disabled");
+    const busy = section.contains(document.activeElement) && !focused || section.querySelector("details[open]") || section.querySelector("button[disabled]");
     if (!other || busy || markup(section) === other.innerHTML) continue;
     const scrolled = [...section.querySelectorAll(".scroll")].map((e) => e.scrollLeft);
     replace(section, other, panel);

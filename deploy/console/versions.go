@@ -3,11 +3,15 @@ package console
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"gridcast/builder"
 	"gridcast/deploy/view"
 	"gridcast/snapshots"
 )
@@ -42,7 +46,24 @@ func (c *Console) collectVersions(ctx context.Context, p *page) error {
 			break
 		}
 	}
+	p.Served.Reason = because(p.Versions, p.Served.Reason)
 	return nil
+}
+
+// because returns the reason of the last version that changed an answer, up to the current one. Downloads and derived
+// documents follow every such version in versions of their own, which say nothing about the cause.
+func because(versions []versionView, reason string) string {
+	current := slices.IndexFunc(versions, func(v versionView) bool { return v.Current })
+	for i, v := range versions[max(current, 0):] {
+		switch {
+		case v.Reason == builder.DerivedReason, strings.HasPrefix(v.Reason, snapshots.BulkReason):
+		case i > 0:
+			return fmt.Sprintf("%s (version %d)", v.Reason, v.Version)
+		default:
+			return reason
+		}
+	}
+	return reason
 }
 
 func (h *history) list(ctx context.Context, c *Console) ([]snapshots.Summary, error) {

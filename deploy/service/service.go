@@ -255,7 +255,7 @@ func (s *Service) derive(ctx context.Context, _ scheduler.Trigger) error {
 	if err == nil && made {
 		s.log.Info("derived", "what", "title odds, track record", "seconds", time.Since(began).Seconds())
 		var built <-chan error
-		if built, err = s.jobs.Load().Trigger(buildJob, "title odds and track record"); err == nil {
+		if built, err = s.jobs.Load().Trigger(buildJob, builder.DerivedReason); err == nil {
 			err = <-built
 		}
 	}

@@ -172,8 +172,11 @@ func Time(t time.Time) string {
 
 // Ago is how long before now an instant was.
 func Ago(now, at time.Time) string {
-	if at.IsZero() {
+	switch {
+	case at.IsZero():
 		return "never"
+	case at.After(now): // with --now before the instant
+		return "later, at " + Time(at)
 	}
 	return now.Sub(at).Round(time.Second).String() + " ago"
 }

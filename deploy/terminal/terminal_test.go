@@ -3,6 +3,7 @@ package terminal_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"gridcast/deploy/terminal"
 )
@@ -30,5 +31,19 @@ func TestTableWrapsItsLastColumn(t *testing.T) {
 	}
 	if !strings.Contains(terminal.Table([]any{"", ""}, rows), sentence) {
 		t.Error("without a width the sentence is wrapped")
+	}
+}
+
+func TestAgo(t *testing.T) {
+	now := time.Date(2026, 11, 23, 7, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		at   time.Time
+		want string
+	}{
+		{time.Time{}, "never"}, {now.Add(-time.Minute), "1m0s ago"}, {now.Add(4 * time.Hour), "later, at 2026-11-23 11:00:00"},
+	} {
+		if got := terminal.Ago(now, test.at); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.at, got, test.want)
+		}
 	}
 }
