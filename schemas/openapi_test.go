@@ -543,7 +543,8 @@ func (s namedSchema) property(t *testing.T, name string) (of struct {
 	namedSchema `yaml:",inline"`
 	Const       string
 	Items       namedSchema
-}) {
+},
+) {
 	t.Helper()
 	for i := 0; i < len(s.Properties.Content); i += 2 {
 		if s.Properties.Content[i].Value == name {

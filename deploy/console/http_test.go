@@ -77,8 +77,8 @@ func TestSignIn(t *testing.T) {
 	if a := w.do("GET", "/", nil); a.StatusCode != http.StatusUnauthorized || !strings.Contains(a.body, `"error":"unauthorized"`) {
 		t.Errorf("a program without a token: got %s, %s", a.Status, a.body)
 	}
-	if a := w.do("POST", "/sign-in", form("anna", token+"x")); a.StatusCode != http.StatusUnauthorized || a.Header.Get("Set-Cookie") != "" {
-		t.Errorf("wrong token: got %s with cookie %q", a.Status, a.Header.Get("Set-Cookie"))
+	if a := w.do("POST", "/sign-in", form("anna", token+"x")); a.StatusCode != http.StatusUnauthorized || a.Header.Get("Set-Cookie") != "" || !strings.Contains(a.body, "--operator-token-file") {
+		t.Errorf("wrong token: got %s with cookie %q, want 401 and where a token is: %s", a.Status, a.Header.Get("Set-Cookie"), a.body)
 	}
 	if a := w.do("POST", "/sign-in", form("<b>", token)); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("impossible name: got %s", a.Status)

@@ -45,6 +45,9 @@ func TestAtSpeedOne(t *testing.T) {
 	t.Parallel() // most of it waits
 	admin := porttest.Address(t)
 	d := startDemo(t, "1", "--express-lane", "on", "--admin-listen", admin)
+	if timetable := regexp.MustCompile(`(?m)^  2024-11-2\d \d\d:\d\d UTC  in `).FindAllString(d.output.String(), -1); len(timetable) < 3 {
+		t.Errorf("the banner has no timetable of the weekend:\n%s", d.output.String())
+	}
 	awaitDerived(t, newClient(d.url, d.keys["pro"]))
 	// The contract counts requests and spends the limits of the keys, so no other test asks meanwhile.
 	t.Run("contract", func(t *testing.T) { contract(t, d, admin) })
