@@ -65,6 +65,7 @@ type Deps struct {
 type Widget struct {
 	Version string // "1.0.0"
 	Module  []byte // an ES module
+	Style   []byte // the style sheet that it adds to a page
 }
 
 // StartPage holds the additions to the start page of a demo, where the key is public.

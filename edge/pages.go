@@ -2,6 +2,7 @@ package edge
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"crypto/sha512"
 	_ "embed"
 	"encoding/base64"
@@ -9,6 +10,7 @@ import (
 	"html/template"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -68,7 +70,7 @@ func newPages(e *Edge) (*pages, error) {
 		}
 		if i == 0 {
 			sum := sha512.Sum384(w.Module)
-			start.Widget, start.Integrity = path, "sha384-"+base64.StdEncoding.EncodeToString(sum[:])
+			start.Widget, start.style, start.Integrity = path, w.Style, "sha384-"+base64.StdEncoding.EncodeToString(sum[:])
 		}
 	}
 	startPage, err := template.New("start").Parse(startSource)
@@ -83,7 +85,7 @@ func newPages(e *Edge) (*pages, error) {
 		if err := startPage.Execute(&filled, start); err != nil {
 			panic("BUG: start page: " + err.Error())
 		}
-		page, err := document(html, filled.Bytes(), untilRelease)
+		page, err := document(html, filled.Bytes(), untilRelease, protection(filled.Bytes(), start.style)...)
 		if err != nil {
 			panic("BUG: start page: " + err.Error())
 		}
@@ -97,6 +99,7 @@ type startFilling struct {
 	StartPage
 	Widget    string // path; empty: none is served
 	Integrity string
+	style     []byte // of the widget
 }
 
 // serve answers a target outside the base path.
@@ -191,7 +194,8 @@ func (p *pages) status(accept []byte) answer {
 	if err := p.statusHTML.Execute(&page, status); err != nil {
 		panic("BUG: status page: " + err.Error())
 	}
-	return answer{response: resident.New(http.StatusOK, nil, resident.Uncached(html, variesByA), page.Bytes())}
+	fields := append(protection(page.Bytes()), html, variesByA)
+	return answer{response: resident.New(http.StatusOK, nil, resident.Uncached(fields...), page.Bytes())}
 }
 
 // data makes a success response of a value that is computed on request.
@@ -219,7 +223,11 @@ var documents = sync.OnceValues(func() (map[string]*resident.Page, error) {
 		{"/favicon.ico", resident.NewField("Content-Type", "image/svg+xml"), favicon},
 		{"/robots.txt", resident.NewField("Content-Type", "text/plain; charset=utf-8"), []byte(robots)},
 	} {
-		page, err := document(d.contentType, d.body, untilRelease)
+		var fields []resident.Field
+		if d.path == "/docs" {
+			fields = protection(d.body)
+		}
+		page, err := document(d.contentType, d.body, untilRelease, fields...)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", d.path, err)
 		}
@@ -232,12 +240,42 @@ var documents = sync.OnceValues(func() (map[string]*resident.Page, error) {
 const untilRelease = "public, max-age=300"
 
 // document makes the page of a document that is constant for the life of the process.
-func document(contentType resident.Field, content []byte, lifetime string) (*resident.Page, error) {
+func document(contentType resident.Field, content []byte, lifetime string, more ...resident.Field) (*resident.Page, error) {
 	body, err := snapshots.NewBody(content)
 	if err != nil {
 		return nil, err
 	}
-	return resident.NewPage(body, contentType, resident.NewField("Cache-Control", lifetime))
+	return resident.NewPage(body, contentType, resident.NewField("Cache-Control", lifetime), more...)
+}
+
+// inline finds the styles and scripts of a page.
+var inline = regexp.MustCompile(`(?s)<(style|script)([^>]*)>(.*?)</(?:style|script)>`)
+
+// protection returns the fields with which a browser runs only the page's own styles and scripts, and the
+// added styles, and shows the page in no frame.
+func protection(page []byte, styles ...[]byte) []resident.Field {
+	allowed := map[string][]string{}
+	allow := func(kind string, content []byte) {
+		sum := sha256.Sum256(content)
+		allowed[kind] = append(allowed[kind], "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'")
+	}
+	for _, m := range inline.FindAllSubmatch(page, -1) {
+		if bytes.Contains(m[2], []byte("src=")) {
+			allowed["script"] = append(allowed["script"], "'self'")
+		} else {
+			allow(string(m[1]), m[3])
+		}
+	}
+	for _, style := range styles {
+		allow("style", style)
+	}
+	policy := "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src 'self'; img-src 'self' data:"
+	for _, kind := range []string{"style", "script"} {
+		if len(allowed[kind]) > 0 {
+			policy += "; " + kind + "-src " + strings.Join(allowed[kind], " ")
+		}
+	}
+	return []resident.Field{resident.NewField("Content-Security-Policy", policy), resident.NewField("Referrer-Policy", "same-origin")}
 }
 
 // borrowed are rounds of a season whose same part comes under the same terms.

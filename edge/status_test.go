@@ -99,6 +99,23 @@ func TestDocumentsAreCached(t *testing.T) {
 	}
 }
 
+// TestPagesAreProtected: every page for people has a policy without exceptions.
+func TestPagesAreProtected(t *testing.T) {
+	w := newWorld(t)
+	for _, path := range []string{"/", "/docs", "/status"} {
+		r := w.do("GET", path, "Accept: text/html")
+		policy := r.Header.Get("Content-Security-Policy")
+		for _, want := range []string{"default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "form-action 'none'", "style-src 'sha256-"} {
+			if !strings.Contains(policy, want) {
+				t.Errorf("%s: %q lacks %s", path, policy, want)
+			}
+		}
+		if strings.Contains(policy, "unsafe") || r.Header.Get("Referrer-Policy") != "same-origin" || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") {
+			t.Errorf("%s: got %s", path, r.head)
+		}
+	}
+}
+
 // TestWidgets are served under their versions for ever, to every website, and the start page names the
 // newest with its hash.
 func TestWidgets(t *testing.T) {

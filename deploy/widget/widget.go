@@ -4,6 +4,7 @@
 package widget
 
 import (
+	"bytes"
 	_ "embed"
 
 	"gridcast/edge"
@@ -13,4 +14,16 @@ import (
 var v100 []byte
 
 // Releases returns every release, the newest first.
-func Releases() []edge.Widget { return []edge.Widget{{Version: "1.0.0", Module: v100}} }
+func Releases() []edge.Widget {
+	return []edge.Widget{{Version: "1.0.0", Module: v100, Style: style(v100)}}
+}
+
+// style returns the style sheet in a release, which the start page must allow.
+func style(module []byte) []byte {
+	_, rest, _ := bytes.Cut(module, []byte("const CSS = `"))
+	css, _, found := bytes.Cut(rest, []byte("`"))
+	if !found {
+		panic("BUG: a release of the widget has no style sheet")
+	}
+	return css
+}

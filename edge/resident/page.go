@@ -32,9 +32,9 @@ type Page struct {
 }
 
 // NewPage makes the page of a document that is constant for the life of the process.
-func NewPage(body *snapshots.Body, contentType, lifetime Field) (*Page, error) {
+func NewPage(body *snapshots.Body, contentType, lifetime Field, more ...Field) (*Page, error) {
 	p := &Page{}
-	return p, p.fill(body, newHeaderSet(contentType, lifetime))
+	return p, p.fill(body, newHeaderSet(contentType, lifetime, more...))
 }
 
 // fill makes the responses of a body and its codings.
