@@ -20,14 +20,9 @@ import (
 
 // TestMain makes gridcast a command of the scripts in testdata, run by this test binary.
 func TestMain(m *testing.M) {
-	// Facts come from the files of the tests, and no source is polled. The binary finds the credentials of
-	// every test server here.
-	for name, value := range map[string]string{
-		"GRIDCAST_NO_SOURCES": "true", "AWS_ACCESS_KEY_ID": s3test.AccessKey, "AWS_SECRET_ACCESS_KEY": s3test.SecretKey,
-	} {
-		if err := os.Setenv(name, value); err != nil {
-			panic(err)
-		}
+	// Facts come from the files of the tests, and no source is polled.
+	if err := os.Setenv("GRIDCAST_NO_SOURCES", "true"); err != nil {
+		panic(err)
 	}
 	// Most tests wait for processes, so several at a time keep two cores busy.
 	if err := flag.Set("test.parallel", strconv.Itoa(max(6, 2*runtime.GOMAXPROCS(0)))); err != nil {
@@ -39,7 +34,15 @@ func TestMain(m *testing.M) {
 // browsers are the tests of this package, which share a browser.
 type browsers struct{ m *testing.M }
 
-func (b browsers) Run() int { return browsertest.Main(b.m) }
+// Run runs them with the credentials of every test server. A script sets those of its commands itself.
+func (b browsers) Run() int {
+	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": s3test.AccessKey, "AWS_SECRET_ACCESS_KEY": s3test.SecretKey} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	return browsertest.Main(b.m)
+}
 
 // seasons returns the path of an archive of some of the embedded seasons.
 func seasons(t testing.TB, from, to int) string {
