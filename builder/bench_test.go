@@ -8,6 +8,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/source/f1db"
@@ -21,10 +22,7 @@ import (
 func benchWorlds(b *testing.B, run func(*testing.B, archive.Stored)) {
 	b.Helper()
 	b.Run("embedded", func(b *testing.B) {
-		a, err := archive.Embedded()
-		if err != nil {
-			b.Fatal(err)
-		}
+		a := archivetest.Embedded(b)
 		run(b, archive.Stored{Archive: a, SHA256: sum})
 	})
 	b.Run("all", func(b *testing.B) {

@@ -1,7 +1,6 @@
 package builder_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
@@ -19,21 +19,20 @@ import (
 	"gridcast/snapshots/blob/memblob"
 )
 
-// lately is an archive file of the embedded seasons 2023 and 2024. A build runs the same goroutines there,
+// lately is an archive of the embedded seasons 2023 and 2024. A build runs the same goroutines there,
 // and the race detector has a tenth of the work.
-var lately = sync.OnceValues(func() ([]byte, error) {
-	a, err := archive.Embedded()
+var lately = sync.OnceValues(func() (archive.Stored, error) {
+	embedded, err := archive.Embedded()
 	if err != nil {
-		return nil, err
+		return archive.Stored{}, err
 	}
-	facts := a.Facts()
+	facts := embedded.Archive.Facts()
 	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year < 2023 || s.Year > 2024 })
-	if a, err = season.New(facts); err != nil {
-		return nil, err
+	a, err := season.New(facts)
+	if err != nil {
+		return archive.Stored{}, err
 	}
-	var file bytes.Buffer
-	err = archive.Encode(&file, a)
-	return file.Bytes(), err
+	return archive.Pack(a, archive.Stored{})
 })
 
 // service is a builder on the embedded seasons, under -short on those of 2023 and 2024, with a store in
@@ -42,16 +41,14 @@ func service(t *testing.T, opened time.Time, policy builder.Policy) *builder.Bui
 	t.Helper()
 	store := memblob.New()
 	facts := archive.NewStore(store)
-	file := archive.EmbeddedBytes()
+	stored := archivetest.StoredEmbedded(t)
 	if testing.Short() {
 		var err error
-		if file, err = lately(); err != nil {
+		if stored, err = lately(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := facts.Put(t.Context(), file); err != nil {
-		t.Fatal(err)
-	}
+	archivetest.Put(t, facts, stored)
 	l, err := ledger.Open(t.Context(), store, ledger.Simulated, opened, "test", "")
 	if err != nil {
 		t.Fatal(err)
@@ -231,10 +228,7 @@ func TestReplayRefusesARealLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := archivetest.Embedded(t)
 	if err := policy().Replay(context.Background(), l, archive.Stored{Archive: a}, midSeason.AddDate(1, 0, 0), nil); err == nil {
 		t.Error("a real ledger was replayed into")
 	}

@@ -1,7 +1,6 @@
 package builder_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -14,6 +13,7 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/builder/stewards"
@@ -25,13 +25,7 @@ import (
 func (w *weekend) builder() *builder.Builder {
 	w.t.Helper()
 	facts := archive.NewStore(w.store)
-	var file bytes.Buffer
-	if err := archive.Encode(&file, w.archive); err != nil {
-		w.t.Fatal(err)
-	}
-	if _, err := facts.Put(w.t.Context(), file.Bytes()); err != nil {
-		w.t.Fatal(err)
-	}
+	archivetest.Put(w.t, facts, archivetest.Stored(w.t, w.archive.Facts()))
 	return &builder.Builder{Store: w.store, Ledger: w.ledger, Facts: facts.Load, Policy: w.policy, Name: "test", Log: slog.New(slog.DiscardHandler)}
 }
 

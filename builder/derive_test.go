@@ -15,6 +15,7 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
@@ -137,11 +138,7 @@ func TestDerivedOfTheSameFactsAreTheSame(t *testing.T) {
 // another.
 func seasonsOf2020(t *testing.T, another time.Duration) archive.Stored {
 	t.Helper()
-	a, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	facts := a.Facts()
+	facts := archivetest.Embedded(t).Facts()
 	facts.Seasons = slices.Clone(slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year < 2018 || s.Year > 2020 }))
 	last := &facts.Seasons[2]
 	last.Rounds = slices.Clone(last.Rounds[:6])
@@ -150,7 +147,8 @@ func seasonsOf2020(t *testing.T, another time.Duration) archive.Stored {
 	changed := &early.Rounds[3]
 	changed.Qualifying = slices.Clone(changed.Qualifying)
 	changed.Qualifying[0].Segments[2] -= another
-	if a, err = season.New(facts); err != nil {
+	a, err := season.New(facts)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return archive.Stored{Archive: a, SHA256: strings.Repeat(string(rune('a'+another/time.Millisecond)), 64)}

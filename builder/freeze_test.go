@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"gridcast/builder/almanac"
 	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
@@ -32,23 +32,17 @@ var (
 	austriaStart     = time.Date(2024, 6, 30, 13, 0, 0, 0, time.UTC)
 )
 
-var embedded = sync.OnceValues(archive.Embedded)
-
 // altered returns the seasons 2023 and 2024 of the embedded archive, with the Austrian Grand
 // Prix of 2024 edited.
 func altered(t *testing.T, edit func(*season.Round)) *season.Archive {
 	t.Helper()
-	a, err := embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	facts := a.Facts()
+	facts := archivetest.Embedded(t).Facts()
 	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year < 2023 })
 	year := &facts.Seasons[1]
 	year.Rounds = slices.Clone(year.Rounds)
 	i := slices.IndexFunc(year.Rounds, func(r season.Round) bool { return r.GrandPrix == austria })
 	edit(&year.Rounds[i])
-	a, err = season.New(facts)
+	a, err := season.New(facts)
 	if err != nil {
 		t.Fatal(err)
 	}

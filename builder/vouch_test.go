@@ -1,7 +1,6 @@
 package builder_test
 
 import (
-	"bytes"
 	"slices"
 	"testing"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/almanac"
 	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
@@ -50,15 +50,7 @@ func TestResultsThatTheFirstArchiveLacked(t *testing.T) {
 	facts := archive.NewStore(w.store)
 	put := func(a *season.Archive) archive.Stored {
 		t.Helper()
-		var file bytes.Buffer
-		if err := archive.Encode(&file, a); err != nil {
-			t.Fatal(err)
-		}
-		stored, err := facts.Put(t.Context(), file.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return stored
+		return archivetest.Put(t, facts, archivetest.Stored(t, a.Facts()))
 	}
 	var err error
 	if w.ledger, err = ledger.Open(t.Context(), w.store, ledger.Real, opened, "test", put(w.archive).SHA256); err != nil {

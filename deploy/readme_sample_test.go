@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/predict"
 	"gridcast/schemas/wire"
 )
@@ -23,10 +23,7 @@ func TestReadmeShowsTheDemosPick(t *testing.T) {
 	if err := json.Unmarshal([]byte(strings.ReplaceAll(sample, "\n     ", "")), &got); err != nil {
 		t.Fatalf("the sample in README.md: %v\n%s", err, sample)
 	}
-	a, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := archivetest.Embedded(t)
 	start := time.Time(got.Data.DateStart)
 	for _, s := range a.Facts().Seasons {
 		for _, r := range s.Rounds {

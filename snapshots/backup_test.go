@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 
 	"gridcast/snapshots"
 	"gridcast/snapshots/backup"
@@ -50,11 +51,25 @@ func publishWith(t *testing.T, s blob.Store, head snapshots.Ledger, content bodi
 	return r.Version
 }
 
+// partKey is the key of a part of an archive. It names the content of the zstd frame.
+var partKey = "archives/parts/" + snapshots.Digest([]byte("a part")) + ".zst"
+
+// zipped returns the part as a zstd frame.
+func zipped(t *testing.T) string {
+	t.Helper()
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(z.EncodeAll([]byte("a part"), nil))
+}
+
 // furnish adds the objects of a service that belong to no version.
 func furnish(t *testing.T, s blob.Store) {
 	t.Helper()
 	archive := "the archive"
 	create(t, s, "archives/"+snapshots.Digest([]byte(archive)), archive)
+	create(t, s, partKey, zipped(t))
 	create(t, s, "archive.json", `{"sha256":"…"}`)
 	create(t, s, "keys/keys.json", `{"keys":["one"]}`)
 	create(t, s, "settings.json", `{"auto_verify_after":"1h"}`)
@@ -379,6 +394,7 @@ func TestRestoreIntoWhatIsLeft(t *testing.T) {
 	s.Corrupt("objects/1/drivers.json.gz", []byte("dX"))
 	s.Corrupt("settings.json", []byte("{"))
 	s.Corrupt("archives/"+snapshots.Digest([]byte("the archive")), nil)
+	s.Corrupt(partKey, []byte("no frame"))
 
 	got := restoreFrom(t, s, place, 0, newer)
 	if got.Version != 5 || got.Ledger != newer || len(got.Lost) > 0 {
@@ -393,7 +409,7 @@ func TestRestoreIntoWhatIsLeft(t *testing.T) {
 	if version, content := served(t, s); version != 5 || content["drivers"] != "d1" {
 		t.Errorf("version %d with %q is served, want 5 with d1", version, content["drivers"])
 	}
-	for key, want := range map[string]string{"settings.json": `{"auto_verify_after":"1h"}`, "keys/keys.json": `{"keys":[]}`} {
+	for key, want := range map[string]string{"settings.json": `{"auto_verify_after":"1h"}`, "keys/keys.json": `{"keys":[]}`, partKey: zipped(t)} {
 		if o, err := s.Get(t.Context(), key, blob.MaxDocument); err != nil || string(o.Data) != want {
 			t.Errorf("%s holds %q, %v; want %q", key, o.Data, err, want)
 		}

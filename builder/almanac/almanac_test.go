@@ -10,7 +10,7 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/almanac/almanactest"
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/snapshots/blob/memblob"
@@ -259,10 +259,7 @@ func TestStandingsCountVerifiedRounds(t *testing.T) {
 // TestOldStandingsEndAtTheLastVerifiedRound: before 2010 points do not simply add, so that the standings are
 // the source's after the last round up to which all results are verified.
 func TestOldStandingsEndAtTheLastVerifiedRound(t *testing.T) {
-	embedded, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	embedded := archivetest.Embedded(t)
 	for year, want := range map[int]int{2009: 4, 2010: 18} { // of 17 and 19 rounds
 		facts := embedded.Facts()
 		facts.Headshots = season.Headshots{}
@@ -331,10 +328,7 @@ func TestStandingsAreTheSumOfResults(t *testing.T) {
 
 // Every season since 2010 adds up, but for the two constructors from whom stewards took points.
 func TestSeasonsAddUp(t *testing.T) {
-	embedded, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	embedded := archivetest.Embedded(t)
 	differ := make(map[string]bool)
 	for _, s := range embedded.Facts().Seasons {
 		last := s.LatestResult()

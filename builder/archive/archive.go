@@ -1,9 +1,11 @@
-// Package archive keeps a season.Archive in one compact file: a zstd stream of JSON lines, the
-// first a header with drivers, teams, engines, circuits and lineages, then one line per season.
-// A person can read it with zstd -dc.
+// Package archive keeps a season.Archive in parts: the header with drivers, teams, engines, circuits and
+// lineages, one part for each decade that is over, and one for each later season. A part is lines of JSON, one for
+// each season. A corrected result therefore replaces one small part.
 //
-// Equal archives have equal bytes, and are named by their SHA-256. Embedded holds the seasons that gridcast comes
-// with. They are facts of F1DB under CC BY 4.0: see the file ATTRIBUTION.
+// An archive is named by its digest: the SHA-256 of the list of its parts, which holds the SHA-256 of the lines of
+// each. Equal facts have equal digests. A store keeps the list and every part once. An archive file holds the
+// parts, each as a zstd frame, so that a person can read it with zstd -dc. Embedded holds the seasons that gridcast
+// comes with. They are facts of F1DB under CC BY 4.0: see the file ATTRIBUTION.
 package archive
 
 import (
@@ -16,22 +18,15 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/klauspost/compress/zstd"
 
 	"gridcast/builder/season"
 )
 
-// Format and version of the file. Decode refuses every other.
+// Format and version of list and lines. Decode refuses every other.
 const (
 	format  = "gridcast-archive"
-	version = 2
+	version = 3
 )
-
-// magic is how a zstd stream begins.
-const magic = "\x28\xb5\x2f\xfd"
-
-// window is how far back the stream refers, and so the bytes that a reader holds of it.
-const window = 8 << 20
 
 // maxBytes is the limit of an unpacked file, many times the size of all seasons.
 const maxBytes = 256 << 20
@@ -43,56 +38,33 @@ var (
 	ErrDamaged    = errors.New("archive is damaged or cut off")
 )
 
-// Encode writes the archive. It keeps times of laps and races to the millisecond, as exactly as any source. A
-// finer time is an error.
+// Encode writes the archive as a file. It keeps times of laps and races to the millisecond, as exactly as any
+// source. A finer time is an error.
 func Encode(w io.Writer, a *season.Archive) error {
-	if err := encode(w, a.Facts()); err != nil {
+	stored, err := Pack(a, Stored{})
+	if err == nil {
+		_, err = w.Write(stored.File())
+	}
+	if err != nil {
 		return fmt.Errorf("encode archive: %w", err)
 	}
 	return nil
 }
 
-func encode(w io.Writer, facts season.Facts) error {
-	// One goroutine and a fixed level: the bytes depend on nothing else.
-	z, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedBestCompression),
-		zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithEncoderCRC(true))
-	if err != nil {
-		return err
-	}
-	lines := jsontext.NewEncoder(z) // ends each value with a line feed
-	head := header{Format: format, Version: version, Seasons: len(facts.Seasons), Facts: facts}
-	if err := json.MarshalEncode(lines, &head, spelling); err != nil {
-		return err
-	}
-	for i := range facts.Seasons {
-		if err := json.MarshalEncode(lines, &facts.Seasons[i], spelling); err != nil {
-			return fmt.Errorf("season %d: %w", facts.Seasons[i].Year, err)
-		}
-	}
-	return z.Close()
-}
-
-// Decode reads an archive to its end. The error wraps ErrNotArchive, ErrVersion or ErrDamaged, or names the
+// Decode reads an archive file to its end. The error wraps ErrNotArchive, ErrVersion or ErrDamaged, or names the
 // facts that contradict each other.
 func Decode(r io.Reader) (*season.Archive, error) {
-	a, err := decode(r)
+	file, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("decode archive: %w", err)
 	}
-	return a, nil
+	stored, err := Read(file)
+	return stored.Archive, err
 }
 
-func decode(r io.Reader) (*season.Archive, error) {
-	packed := bufio.NewReader(r)
-	if start, _ := packed.Peek(len(magic)); string(start) != magic {
-		return nil, fmt.Errorf("%w: no zstd stream", ErrNotArchive)
-	}
-	z, err := zstd.NewReader(packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	defer z.Close()
-	lines := bufio.NewReaderSize(io.LimitReader(z, maxBytes), 1<<16)
+// decode returns the archive in the lines of all parts.
+func decode(parts []io.Reader) (*season.Archive, error) {
+	lines := bufio.NewReaderSize(io.MultiReader(parts...), 1<<16)
 	first, err := readLine(lines)
 	if err != nil {
 		return nil, fmt.Errorf("%w: header: %w", ErrDamaged, err)
@@ -112,12 +84,8 @@ func decode(r io.Reader) (*season.Archive, error) {
 		}
 		facts.Seasons = append(facts.Seasons, s)
 	}
-	// Reading to the end checks the sum of the stream too.
-	switch _, err := lines.ReadByte(); {
-	case err == nil:
+	if _, err := lines.ReadByte(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%w: more after the last season", ErrDamaged)
-	case !errors.Is(err, io.EOF):
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return season.New(facts)
 }
@@ -131,7 +99,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	return line, err
 }
 
-// header is the first line of the file.
+// header is the first line.
 type header struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`

@@ -129,15 +129,15 @@ func TestDecodeInvertsEncodeAtFullScale(t *testing.T) {
 }
 
 func TestEmbedded(t *testing.T) {
-	a, err := archive.Embedded()
+	embedded, err := archive.Embedded()
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := a.Facts()
+	f := embedded.Archive.Facts()
 	if got := len(f.Seasons); got != 20 || f.Seasons[0].Year != 2007 || f.Seasons[19].Year != 2026 {
 		t.Errorf("%d seasons, from %d to %d; want 20 from 2007 to 2026", got, f.Seasons[0].Year, f.Seasons[got-1].Year)
 	}
-	if got := len(archive.EmbeddedBytes()); got > 3<<20 {
+	if got := embedded.Bytes(); got > 3<<20 {
 		t.Errorf("%d bytes, want at most 3 MB", got)
 	}
 	for i, colour := range map[int]string{17: "#E8002D", 19: "#E80020"} {
@@ -154,14 +154,18 @@ var packer = sync.OnceValues(func() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
 })
 
-// lines packs text as an archive file would be.
+// lines packs each line of a text as a part, as an archive file of one decade has them.
 func lines(t testing.TB, text string) []byte {
 	t.Helper()
 	z, err := packer()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return z.EncodeAll([]byte(text), nil)
+	var file []byte
+	for line := range strings.Lines(text) {
+		file = z.EncodeAll([]byte(line), file)
+	}
+	return file
 }
 
 func unpacked(t testing.TB, file []byte) string {
@@ -202,8 +206,8 @@ func TestDecodeErrors(t *testing.T) {
 		{"other bytes", []byte("hello, world"), archive.ErrNotArchive, ""},
 		{"not JSON", lines(t, "hello\n"), archive.ErrNotArchive, ""},
 		{"other JSON", lines(t, "{}\n"), archive.ErrNotArchive, ""},
-		{"newer version", change(`"version":2`, `"version":3`), archive.ErrVersion, "version 3, want 2"},
-		{"earlier version", change(`"version":2`, `"version":1`), archive.ErrVersion, "version 1, want 2"},
+		{"newer version", change(`"version":3`, `"version":4`), archive.ErrVersion, "version 4, want 3"},
+		{"earlier version", change(`"version":3`, `"version":2`), archive.ErrVersion, "version 2, want 3"},
 		{"cut off", file[:len(file)-20], archive.ErrDamaged, ""},
 		{"wrong sum", flipped, archive.ErrDamaged, "CRC"},
 		{"a season missing", lines(t, text[:season2]), archive.ErrDamaged, "season 2 of 2"},
@@ -259,35 +263,24 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, err := archive.WriteFile(path, a)
+	stored, err := archive.Pack(a, archive.Stored{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, read, err := archive.ReadFile(path)
+	if err := archive.WriteFile(path, stored); err != nil {
+		t.Fatal(err)
+	}
+	got, err := archive.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(a.Facts(), got.Facts()); diff != "" {
+	if diff := cmp.Diff(a.Facts(), got.Archive.Facts()); diff != "" {
 		t.Error(diff)
 	}
-	if want := archive.Sum(smallFile(t)); sum != want || read != want {
-		t.Errorf("sums %s written, %s read, want %s", sum, read, want)
+	if got.SHA256 != stored.SHA256 {
+		t.Errorf("digest %s, want %s", got.SHA256, stored.SHA256)
 	}
-
-	// A failed write leaves the old file unchanged, and no other file.
-	f := smallFacts()
-	f.Seasons[0].Rounds[0].Results[0].Time++
-	fine, err := season.New(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := archive.WriteFile(path, fine); err == nil {
-		t.Error("wrote times finer than a millisecond")
-	}
-	if _, again, err := archive.ReadFile(path); err != nil || again != sum {
-		t.Errorf("after a failed write: sum %s, error %v; want %s", again, err, sum)
-	}
-	if _, err := archive.WriteFile(filepath.Join(path, "below-a-file"), a); err == nil {
+	if err := archive.WriteFile(filepath.Join(path, "below-a-file"), stored); err == nil {
 		t.Error("wrote below a file")
 	}
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -299,8 +292,8 @@ func TestFiles(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	text := unpacked(f, smallFile(f))
 	f.Add(text)
-	f.Add(`{"format":"gridcast-archive","version":2,"seasons":-5}` + "\n")
-	f.Add(`{"format":"gridcast-archive","version":2,"seasons":1}` + "\n" + `{"year":2024,"rounds":[{"date":"x"}]}` + "\n")
+	f.Add(`{"format":"gridcast-archive","version":3,"seasons":-5}` + "\n")
+	f.Add(`{"format":"gridcast-archive","version":3,"seasons":1}` + "\n" + `{"year":2024,"rounds":[{"date":"x"}]}` + "\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		a, err := archive.Decode(bytes.NewReader(lines(t, text)))
 		if err != nil {
@@ -320,7 +313,11 @@ func FuzzDecode(f *testing.F) {
 
 // TestReadable checks that a person can read the file: every line is a JSON object.
 func TestReadable(t *testing.T) {
-	for i, line := range strings.Split(strings.TrimSuffix(unpacked(t, archive.EmbeddedBytes()), "\n"), "\n") {
+	embedded, err := archive.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(strings.TrimSuffix(unpacked(t, embedded.File()), "\n"), "\n") {
 		if !json.Valid([]byte(line)) || line[0] != '{' {
 			t.Errorf("line %d is not a JSON object", i+1)
 		}
@@ -328,7 +325,11 @@ func TestReadable(t *testing.T) {
 }
 
 func BenchmarkDecodeEmbedded(b *testing.B) {
-	file := archive.EmbeddedBytes()
+	embedded, err := archive.Embedded()
+	if err != nil {
+		b.Fatal(err)
+	}
+	file := encode(b, embedded.Archive)
 	b.SetBytes(int64(len(file)))
 	for b.Loop() {
 		if _, err := archive.Decode(bytes.NewReader(file)); err != nil {

@@ -1,17 +1,12 @@
 package archive
 
 import (
-	"bytes"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
-
-	"gridcast/builder/season"
 )
 
 // The seasons from 2007 to the Hungarian Grand Prix of 2026, made by our importer from the
@@ -21,58 +16,37 @@ import (
 //go:embed seasons.zst
 var embedded []byte
 
-var decodeEmbedded = sync.OnceValues(func() (*season.Archive, error) {
-	a, err := Decode(bytes.NewReader(embedded))
+var readEmbedded = sync.OnceValues(func() (Stored, error) {
+	stored, err := read(embedded)
 	if err != nil {
-		return nil, fmt.Errorf("embedded seasons: %w", err)
+		return Stored{}, fmt.Errorf("embedded seasons: %w", err)
 	}
-	return a, nil
+	return stored, nil
 })
 
 // Embedded returns the seasons that gridcast comes with. They are decoded once.
-func Embedded() (*season.Archive, error) { return decodeEmbedded() }
+func Embedded() (Stored, error) { return readEmbedded() }
 
-// EmbeddedBytes returns a copy of the file of the embedded seasons.
-func EmbeddedBytes() []byte { return bytes.Clone(embedded) }
-
-// DecodeFile returns the archive in a file that is in memory. The embedded one is decoded once.
-func DecodeFile(file []byte) (*season.Archive, error) {
-	if bytes.Equal(file, embedded) {
-		return Embedded()
-	}
-	return Decode(bytes.NewReader(file))
-}
-
-// Sum returns the SHA-256 of an archive file in hexadecimal: its name in a store.
-func Sum(file []byte) string {
-	sum := sha256.Sum256(file)
-	return hex.EncodeToString(sum[:])
-}
-
-// ReadFile reads an archive file and returns its Sum with it.
-func ReadFile(path string) (*season.Archive, string, error) {
+// ReadFile reads an archive file.
+func ReadFile(path string) (Stored, error) {
 	file, err := os.ReadFile(path)
 	if err != nil {
-		return nil, "", fmt.Errorf("read archive: %w", err)
+		return Stored{}, fmt.Errorf("read archive: %w", err)
 	}
-	a, err := DecodeFile(file)
+	stored, err := Read(file)
 	if err != nil {
-		return nil, "", fmt.Errorf("%s: %w", path, err)
+		return Stored{}, fmt.Errorf("%s: %w", path, err)
 	}
-	return a, Sum(file), nil
+	return stored, nil
 }
 
-// WriteFile writes an archive file and returns its Sum. It replaces the file that was there in
-// one step, so that after any failure path holds the old archive or the new one.
-func WriteFile(path string, a *season.Archive) (string, error) {
-	var file bytes.Buffer
-	if err := Encode(&file, a); err != nil {
-		return "", err
+// WriteFile writes an archive file. It replaces the file that was there in one step, so that after any failure
+// path holds the old archive or the new one.
+func WriteFile(path string, s Stored) error {
+	if err := replace(path, s.File()); err != nil {
+		return fmt.Errorf("write archive %s: %w", path, err)
 	}
-	if err := replace(path, file.Bytes()); err != nil {
-		return "", fmt.Errorf("write archive %s: %w", path, err)
-	}
-	return Sum(file.Bytes()), nil
+	return nil
 }
 
 // replace writes a temporary file beside path and renames it. The data reaches the disk before the name does.

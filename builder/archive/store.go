@@ -2,6 +2,7 @@ package archive
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,32 +10,33 @@ import (
 	"sync"
 	"time"
 
-	"gridcast/builder/season"
+	"golang.org/x/sync/errgroup"
+
 	"gridcast/snapshots/blob"
 )
 
 const (
-	inUseKey = "archive.json"
-	folder   = "archives/"
+	inUseKey   = "archive.json"
+	folder     = "archives/"
+	partFolder = folder + "parts/"
+
+	maxList = 1 << 20 // bytes of a list; all seasons take 2,000
+	readers = 32      // parts read or written at once
 )
 
-// MaxFile is the size of the largest archive file that a store accepts, in bytes. All seasons take
+func partKey(sum string) string { return partFolder + sum + ".zst" }
+
+// MaxFile is the size of the largest archive file and of the largest part, in bytes. All seasons take
 // 1 % of it.
 const MaxFile = 64 << 20
 
 // ErrReplaced says that the archive in use is not the one that the caller wanted to replace.
 var ErrReplaced = errors.New("another archive is in use meanwhile")
 
-// Stored is an archive and the sum of its file.
-type Stored struct {
-	Archive *season.Archive
-	SHA256  string // lower-case hex
-}
-
-// Listing describes an archive file of a store.
+// Listing describes an archive of a store.
 type Listing struct {
 	SHA256 string    `json:"sha256"`
-	Bytes  int64     `json:"bytes"`
+	Bytes  int64     `json:"bytes"` // of its parts; other archives share some of them
 	Added  time.Time `json:"added"` // real time
 	InUse  bool      `json:"in_use"`
 }
@@ -69,7 +71,7 @@ func (s *Store) Load(ctx context.Context) (Stored, error) {
 	if s.loaded.SHA256 == current.SHA256 {
 		return s.loaded, nil
 	}
-	loaded, err := s.Get(ctx, current.SHA256)
+	loaded, err := s.get(ctx, current.SHA256)
 	if err != nil {
 		return Stored{}, err
 	}
@@ -77,88 +79,176 @@ func (s *Store) Load(ctx context.Context) (Stored, error) {
 	return loaded, nil
 }
 
-// Get reads the archive of a sum, in use or not.
+// Get reads the archive of a digest, in use or not. It does not read parts again that the last loaded archive has.
 func (s *Store) Get(ctx context.Context, sum string) (Stored, error) {
-	stored, _, err := s.read(ctx, sum)
-	return stored, err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.get(ctx, sum)
 }
 
-// Find reads the only archive with a sum that begins with the given digits, and returns its file too.
-func (s *Store) Find(ctx context.Context, digits string) (Stored, []byte, error) {
+func (s *Store) get(ctx context.Context, sum string) (Stored, error) {
+	l, data, err := s.readList(ctx, sum)
+	if err != nil {
+		return Stored{}, err
+	}
+	frames := make([][]byte, len(l.Parts))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(readers)
+	for i, p := range l.Parts {
+		if frames[i] = s.loaded.frames[p.SHA256]; frames[i] != nil {
+			continue
+		}
+		group.Go(func() error {
+			object, err := s.store.Get(groupCtx, partKey(p.SHA256), MaxFile)
+			frames[i] = object.Data
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return Stored{}, fmt.Errorf("load archive %s: %w", sum, err)
+	}
+	bySum := make(map[string][]byte, len(frames))
+	for i, p := range l.Parts {
+		bySum[p.SHA256] = frames[i]
+	}
+	stored, err := unpack(l, bySum)
+	if err != nil {
+		return Stored{}, fmt.Errorf("load archive %s: %w", sum, err)
+	}
+	stored.SHA256, stored.list = sum, data
+	return stored, nil
+}
+
+// readList reads the list of an archive, and returns its bytes too.
+func (s *Store) readList(ctx context.Context, sum string) (list, []byte, error) {
+	object, err := s.store.Get(ctx, folder+sum, maxList)
+	if err != nil {
+		return list{}, nil, fmt.Errorf("load archive: %w", err)
+	}
+	if got := digest(object.Data); got != sum {
+		return list{}, nil, fmt.Errorf("load archive: %s%s: %w: its bytes have the sum %s", folder, sum, ErrDamaged, got)
+	}
+	var l list
+	switch err := json.Unmarshal(object.Data, &l); {
+	case err != nil:
+		return list{}, nil, fmt.Errorf("load archive %s: %w: %w", sum, ErrNotArchive, err)
+	case l.Format != format:
+		return list{}, nil, fmt.Errorf("load archive %s: %w: format %q", sum, ErrNotArchive, l.Format)
+	case l.Version != version:
+		return list{}, nil, fmt.Errorf("load archive %s: %w: version %d, want %d; import it again", sum, ErrVersion, l.Version, version)
+	}
+	return l, object.Data, nil
+}
+
+// Find reads the only archive with a digest that begins with the given digits.
+func (s *Store) Find(ctx context.Context, digits string) (Stored, error) {
 	var found []string
 	for info, err := range s.store.List(ctx, folder) {
 		if err != nil {
-			return Stored{}, nil, fmt.Errorf("load archive %s: %w", digits, err)
+			return Stored{}, fmt.Errorf("load archive %s: %w", digits, err)
 		}
 		if sum := strings.TrimPrefix(info.Key, folder); digits != "" && strings.HasPrefix(sum, digits) {
 			found = append(found, sum)
 		}
 	}
 	if len(found) != 1 {
-		return Stored{}, nil, fmt.Errorf("load archive %q: %d archives of %s have a sum that begins so; gridcast archive list shows them", digits, len(found), s.store)
+		return Stored{}, fmt.Errorf("load archive %q: %d archives of %s have a sum that begins so; gridcast archive list shows them", digits, len(found), s.store)
 	}
-	return s.read(ctx, found[0])
-}
-
-func (s *Store) read(ctx context.Context, sum string) (Stored, []byte, error) {
-	object, err := s.store.Get(ctx, folder+sum, MaxFile)
-	if err != nil {
-		return Stored{}, nil, fmt.Errorf("load archive: %w", err)
-	}
-	if got := Sum(object.Data); got != sum {
-		return Stored{}, nil, fmt.Errorf("load archive: %s%s is damaged: its bytes have the sum %s", folder, sum, got)
-	}
-	a, err := DecodeFile(object.Data)
-	if err != nil {
-		return Stored{}, nil, fmt.Errorf("load archive %s: %w", sum, err)
-	}
-	return Stored{Archive: a, SHA256: sum}, object.Data, nil
+	return s.Get(ctx, found[0])
 }
 
 // List describes the archives of the store, the newest first.
 func (s *Store) List(ctx context.Context) ([]Listing, error) {
-	current, err := s.current(ctx)
-	if err != nil && !errors.Is(err, blob.ErrNotFound) {
+	list, err := s.listing(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("list archives: %w", err)
 	}
-	list := []Listing{}
-	for info, err := range s.store.List(ctx, folder) {
-		if err != nil {
-			return nil, fmt.Errorf("list archives: %w", err)
-		}
-		sum := strings.TrimPrefix(info.Key, folder)
-		list = append(list, Listing{SHA256: sum, Bytes: info.Size, Added: info.Modified, InUse: sum == current.SHA256})
-	}
-	slices.SortStableFunc(list, func(a, b Listing) int { return b.Added.Compare(a.Added) })
 	return list, nil
 }
 
-// Put keeps an archive file and uses it, whichever archive is in use now. It refuses a file that is
-// no archive and then leaves the store unchanged.
-func (s *Store) Put(ctx context.Context, file []byte) (Stored, error) {
-	a, err := DecodeFile(file)
-	if err != nil {
-		return Stored{}, err
+func (s *Store) listing(ctx context.Context) ([]Listing, error) {
+	current, err := s.current(ctx)
+	if err != nil && !errors.Is(err, blob.ErrNotFound) {
+		return nil, err
 	}
-	next := Stored{Archive: a, SHA256: Sum(file)}
-	if len(file) > MaxFile {
-		return Stored{}, fmt.Errorf("put archive: it has %d bytes, at most %d can be read again", len(file), MaxFile)
+	listed, sizes := []Listing{}, map[string]int64{}
+	for info, err := range s.store.List(ctx, folder) {
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(info.Key, partFolder) {
+			sizes[info.Key] = info.Size
+			continue
+		}
+		sum := strings.TrimPrefix(info.Key, folder)
+		listed = append(listed, Listing{SHA256: sum, Added: info.Modified, InUse: sum == current.SHA256})
 	}
-	if err := s.Keep(ctx, file); err != nil {
-		return Stored{}, err
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(readers)
+	for i := range listed {
+		group.Go(func() error {
+			l, _, err := s.readList(groupCtx, listed[i].SHA256)
+			for _, p := range l.Parts {
+				listed[i].Bytes += sizes[partKey(p.SHA256)]
+			}
+			return err
+		})
 	}
-	return next, s.swap(ctx, next, func(inUse) error { return nil })
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(listed, func(a, b Listing) int { return b.Added.Compare(a.Added) })
+	return listed, nil
 }
 
-// Keep stores an archive file without using it.
-func (s *Store) Keep(ctx context.Context, file []byte) error {
-	sum := Sum(file)
-	// The sum names the file, so an earlier writer wrote the same bytes.
-	switch whole, err := blob.Claim(ctx, s.store, folder+sum, file); {
-	case err != nil:
+// Put keeps an archive and uses it, whichever archive is in use now.
+func (s *Store) Put(ctx context.Context, next Stored) error {
+	if err := s.Keep(ctx, next); err != nil {
+		return err
+	}
+	return s.swap(ctx, next, func(inUse) error { return nil })
+}
+
+// Keep stores an archive without using it. It writes the parts that the last loaded archive does not have, then
+// the list.
+func (s *Store) Keep(ctx context.Context, next Stored) error {
+	s.mu.Lock()
+	known := s.loaded.frames
+	s.mu.Unlock()
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(readers)
+	for _, p := range next.parts {
+		if known[p.SHA256] == nil {
+			group.Go(func() error { return s.keepPart(groupCtx, p, next.frames[p.SHA256]) })
+		}
+	}
+	err := group.Wait()
+	if err == nil {
+		// The digest names the list, so an earlier writer wrote the same bytes.
+		var whole bool
+		if whole, err = blob.Claim(ctx, s.store, folder+next.SHA256, next.list); err == nil && !whole {
+			err = fmt.Errorf("%s%s: %w: its bytes have another sum", folder, next.SHA256, ErrDamaged)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("keep archive: %w", err)
-	case !whole:
-		return fmt.Errorf("keep archive: %s%s is damaged: its bytes have another sum", folder, sum)
+	}
+	return nil
+}
+
+// keepPart stores a part. A part of an earlier release may have other bytes with the same lines.
+func (s *Store) keepPart(ctx context.Context, p part, frame []byte) error {
+	key := partKey(p.SHA256)
+	whole, err := blob.Claim(ctx, s.store, key, frame)
+	if err != nil || whole {
+		return err
+	}
+	object, err := s.store.Get(ctx, key, MaxFile)
+	if err != nil {
+		return err
+	}
+	if lines, err := decompress(object.Data); err != nil || digest(lines) != p.SHA256 {
+		return fmt.Errorf("%s: %w: its lines have another sum", key, ErrDamaged)
 	}
 	return nil
 }

@@ -7,17 +7,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/season"
 )
 
 // TestCalendarsThatDiffer: a round of only one of two calendars is disputed, and stays in the calendar.
 func TestCalendarsThatDiffer(t *testing.T) {
-	all, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := archivetest.Embedded(t)
 	facts := all.Facts()
 	facts.Seasons = slices.DeleteFunc(slices.Clone(facts.Seasons), func(s season.Season) bool { return s.Year != 2024 })
 	without := func(gone ...season.GrandPrixID) season.Facts {

@@ -13,7 +13,7 @@ import (
 
 	"gridcast/builder/almanac"
 	"gridcast/builder/almanac/almanactest"
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/check/checktest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/render"
@@ -26,10 +26,7 @@ import (
 // verified result of the Austrian round, session 2024011.
 func rendered(t *testing.T) (catalog.Known, map[string][]byte) {
 	t.Helper()
-	facts, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	facts := archivetest.Embedded(t)
 	opened := time.Date(2024, 6, 29, 15, 0, 0, 0, time.UTC)
 	start := time.Date(2024, 6, 30, 13, 0, 0, 0, time.UTC)
 	now := time.Date(2024, 7, 1, 12, 0, 0, 0, time.UTC)

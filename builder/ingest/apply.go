@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -58,23 +57,23 @@ func (g *Ingest) applyOnce(ctx context.Context, now time.Time, documents []assem
 	if err != nil {
 		return false, err
 	}
-	file, sum, err := encodeChanges(current, &out)
+	next, err := packChanges(current, &out)
 	if err != nil {
 		return false, err
 	}
-	if sum == current.SHA256 {
+	if next.SHA256 == current.SHA256 {
 		if done, err := g.logReleases(ctx, now); err != nil || !done {
 			return false, err
 		}
 	} else {
 		entry := LogEntry{
-			At: now.UTC(), Actor: g.logActor(out.Applied, documents), Base: current.SHA256, Archive: sum,
+			At: now.UTC(), Actor: g.logActor(out.Applied, documents), Base: current.SHA256, Archive: next.SHA256,
 			Changes: logged(out.Applied), Renames: out.Renames, Manual: g.manual.Head.Seq,
 		}
-		if done, err := g.useArchive(ctx, file, entry); err != nil || !done {
+		if done, err := g.useArchive(ctx, next, entry); err != nil || !done {
 			return false, err
 		}
-		outcome.Archive, outcome.Changed = sum, true
+		outcome.Archive, outcome.Changed = next.SHA256, true
 		for _, c := range out.Applied {
 			g.Log.Info("facts applied", "source", c.Source, "revision", c.Revision, "year", c.Year, "grand_prix", c.GrandPrix, "block", c.Block)
 		}
@@ -200,22 +199,17 @@ func decidedOf(s *ledger.Fold, year int, gp season.GrandPrixID) assemble.Decided
 	return d
 }
 
-// encodeChanges returns the file and the sum of the archive that follows the current one. If nothing
-// changes, there is no file and the sum is the current one.
-func encodeChanges(current archive.Stored, out *assemble.Output) ([]byte, string, error) {
+// packChanges returns the archive that follows the current one. If nothing changes, it is the current one.
+func packChanges(current archive.Stored, out *assemble.Output) (archive.Stored, error) {
 	before := current.Archive.Facts()
 	if len(out.Applied) == 0 && len(out.Renames) == 0 && sameThings(&before, &out.Facts) {
-		return nil, current.SHA256, nil
+		return current, nil
 	}
-	var file bytes.Buffer
 	next, err := season.New(out.Facts)
-	if err == nil {
-		err = archive.Encode(&file, next)
-	}
 	if err != nil {
-		return nil, "", fmt.Errorf("ingest: %w", err)
+		return archive.Stored{}, fmt.Errorf("ingest: %w", err)
 	}
-	return file.Bytes(), archive.Sum(file.Bytes()), nil
+	return archive.Pack(next, current)
 }
 
 // sameThings reports whether names, colours and portraits are equal.
@@ -235,10 +229,10 @@ func (g *Ingest) logReleases(ctx context.Context, now time.Time) (bool, error) {
 	return g.log.append(ctx, LogEntry{ID: rand.Text(), At: now.UTC(), Actor: "ingest", Manual: g.manual.Head.Seq})
 }
 
-// useArchive stores the file of an archive, logs the entry and replaces the archive in use. It returns
+// useArchive stores an archive, logs the entry and replaces the archive in use. It returns
 // false if another scheduler was first.
-func (g *Ingest) useArchive(ctx context.Context, file []byte, entry LogEntry) (bool, error) {
-	if err := g.Facts.Keep(ctx, file); err != nil {
+func (g *Ingest) useArchive(ctx context.Context, next archive.Stored, entry LogEntry) (bool, error) {
+	if err := g.Facts.Keep(ctx, next); err != nil {
 		return false, err
 	}
 	// The log before the swap, so that the log knows every archive that was ever in use. After a crash

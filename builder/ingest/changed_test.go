@@ -14,7 +14,7 @@ import (
 // operation is all commits from March to June 2026; run it with -benchtime 1x.
 func BenchmarkChangedTree(b *testing.B) {
 	begin, end := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 6, 14, 0, 0, 0, 0, time.UTC)
-	base := archivetest.File(b, archivetest.Seasons(b, 0, 2025))
+	base := archivetest.Stored(b, archivetest.Seasons(b, 0, 2025))
 	for range b.N {
 		b.StopTimer()
 		s := newServiceOn(b, base, begin)

@@ -31,7 +31,7 @@ const austriaKey = 2024011
 
 // beforeAustria returns the embedded seasons on the Saturday before qualifying: Austria and the rounds
 // after it have the calendar alone.
-func beforeAustria(t *testing.T) []byte {
+func beforeAustria(t *testing.T) archive.Stored {
 	t.Helper()
 	facts := archivetest.Seasons(t, 2021, 2024)
 	last := &facts.Seasons[len(facts.Seasons)-1]
@@ -40,7 +40,7 @@ func beforeAustria(t *testing.T) []byte {
 			*r = archivetest.Scheduled(r)
 		}
 	}
-	return archivetest.File(t, facts)
+	return archivetest.Stored(t, facts)
 }
 
 // inAustria is a service without operators that reads Jolpica and OpenF1.
@@ -52,10 +52,7 @@ func inAustria(t *testing.T, sources ...ingest.Source) *service {
 		t.Fatal(err)
 	}
 	s.facts = archive.NewStore(store)
-	inUse, err := s.facts.Put(t.Context(), beforeAustria(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	inUse := archivetest.Put(t, s.facts, beforeAustria(t))
 	if s.ledger, err = ledger.Open(t.Context(), store, ledger.Simulated, s.now, "builder", inUse.SHA256); err != nil {
 		t.Fatal(err)
 	}

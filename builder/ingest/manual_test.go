@@ -45,7 +45,7 @@ func (h *herald) Fetch(_ context.Context, _ time.Time, _, _ int, known source.Kn
 	switch {
 	case h.down != nil:
 		return source.Payload{}, h.down
-	case known.SHA256 == archive.Sum([]byte(h.revision)):
+	case known.SHA256 == source.Sum([]byte(h.revision)):
 		return source.Payload{NotModified: true}, nil
 	}
 	return source.Payload{Packed: []byte(h.revision), Revision: h.revision}, nil
@@ -83,14 +83,14 @@ func newDesks(t *testing.T, now time.Time, n int) (blob.Store, []*desk, season.F
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := archivetest.File(t, facts)
+	file := archivetest.Stored(t, facts)
 	store := memblob.New()
 	var desks []*desk
 	for range n {
 		store := blob.Store(store)
 		d := &desk{source: &herald{revision: "one", facts: season.Facts{}}}
 		factsStore := archive.NewStore(store)
-		if _, err := factsStore.Put(t.Context(), file); err != nil && len(desks) == 0 {
+		if err := factsStore.Put(t.Context(), file); err != nil && len(desks) == 0 {
 			t.Fatal(err)
 		}
 		l, err := ledger.Open(t.Context(), store, ledger.Simulated, now.Add(-time.Hour), "builder", "")

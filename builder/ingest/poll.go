@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"gridcast/builder/archive"
 	"gridcast/builder/assemble"
 	"gridcast/builder/source"
 	"gridcast/snapshots/blob"
@@ -120,7 +119,7 @@ func fetch(ctx context.Context, s Source, now time.Time, state *PollState) (sour
 
 // storePayload stores a payload under its sum, and returns the sum.
 func (g *Ingest) storePayload(ctx context.Context, name string, packed []byte) (string, error) {
-	sum := archive.Sum(packed)
+	sum := source.Sum(packed)
 	switch whole, err := blob.Claim(ctx, g.Store, payloadKey(name, sum), packed); {
 	case err != nil:
 		return "", fmt.Errorf("store the document of %s: %w", name, err)
@@ -185,7 +184,7 @@ func (g *Ingest) document(ctx context.Context, s Source, sum string) (source.Doc
 	if err != nil {
 		return source.Document{}, false, fmt.Errorf("load the document of %s: %w", s.Name(), err)
 	}
-	if got := archive.Sum(object.Data); got != sum {
+	if got := source.Sum(object.Data); got != sum {
 		return source.Document{}, false, fmt.Errorf("load the document of %s: %s is damaged: it has the sum %s", s.Name(), payloadKey(s.Name(), sum), got)
 	}
 	d, err := s.Read(object.Data)

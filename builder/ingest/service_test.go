@@ -1,7 +1,6 @@
 package ingest_test
 
 import (
-	"bytes"
 	"log/slog"
 	"sync"
 	"testing"
@@ -9,6 +8,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
@@ -33,11 +33,11 @@ type service struct {
 	last    *snapshots.Version
 }
 
-// base is the file of the archive that tests begin with, made once: reading a release takes a second.
+// base is the archive that tests begin with, made once: reading a release takes a second.
 var base struct {
-	once sync.Once
-	file []byte
-	err  error
+	once   sync.Once
+	stored archive.Stored
+	err    error
 }
 
 // newService starts from the seasons 2023 to 2025, as a release has them.
@@ -47,19 +47,17 @@ func newService(t *testing.T, now time.Time) *service {
 	base.once.Do(func() {
 		var facts *season.Archive
 		if facts, _, base.err = f1db.Import(release, f1db.Options{From: 2023, To: 2025}); base.err == nil {
-			var file bytes.Buffer
-			base.err = archive.Encode(&file, facts)
-			base.file = file.Bytes()
+			base.stored, base.err = archive.Pack(facts, archive.Stored{})
 		}
 	})
 	if base.err != nil {
 		t.Fatal(base.err)
 	}
-	return newServiceOn(t, base.file, now)
+	return newServiceOn(t, base.stored, now)
 }
 
 // newServiceOn starts from an archive.
-func newServiceOn(t testing.TB, file []byte, now time.Time) *service {
+func newServiceOn(t testing.TB, stored archive.Stored, now time.Time) *service {
 	t.Helper()
 	s := &service{now: now}
 	s.host = codehost.New(t, sourcetest.Path(t, sourcetest.F1DBHistory), func() time.Time { return s.now })
@@ -68,10 +66,7 @@ func newServiceOn(t testing.TB, file []byte, now time.Time) *service {
 		t.Fatal(err)
 	}
 	s.facts = archive.NewStore(store)
-	inUse, err := s.facts.Put(t.Context(), file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inUse := archivetest.Put(t, s.facts, stored)
 	if s.ledger, err = ledger.Open(t.Context(), store, ledger.Simulated, now, "builder", inUse.SHA256); err != nil {
 		t.Fatal(err)
 	}

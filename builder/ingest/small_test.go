@@ -19,6 +19,7 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
@@ -927,17 +928,7 @@ func (s *small) use(t *testing.T, change func(*season.Facts)) {
 	facts.Seasons = slices.Clone(facts.Seasons)
 	facts.Circuits = maps.Clone(facts.Circuits)
 	change(&facts)
-	next, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file bytes.Buffer
-	if err := archive.Encode(&file, next); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Facts.Put(t.Context(), file.Bytes()); err != nil {
-		t.Fatal(err)
-	}
+	archivetest.Put(t, s.Facts, archivetest.Stored(t, facts))
 }
 
 var errBroken = errors.New("the disk is full")

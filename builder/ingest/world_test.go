@@ -13,6 +13,7 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/almanac/almanactest"
 	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
@@ -124,18 +125,7 @@ func newSmall(t testing.TB) *small {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file bytes.Buffer
-	if err := archive.Encode(&file, begin); err != nil {
-		t.Fatal(err)
-	}
-	inUse, err := archive.NewStore(s.store).Put(t.Context(), file.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	inUse := archivetest.Put(t, archive.NewStore(s.store), archivetest.Stored(t, facts))
 	l, err := ledger.Open(t.Context(), s.store, ledger.Simulated, opening, "builder", inUse.SHA256)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/predict"
 	"gridcast/builder/season"
 )
@@ -16,10 +16,7 @@ import (
 // embedded returns the seasons in the binary.
 func embedded(t testing.TB) *season.Archive {
 	t.Helper()
-	a, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := archivetest.Embedded(t)
 	return a
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/sourcetest"
@@ -33,10 +33,7 @@ func whole(t testing.TB) *season.Archive {
 
 func embedded(t testing.TB) *season.Archive {
 	t.Helper()
-	a, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := archivetest.Embedded(t)
 	return a
 }
 

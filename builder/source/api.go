@@ -95,15 +95,19 @@ func PackPayload(v any, known Known) (Payload, error) {
 
 // NewPayload returns a payload, or NotModified if it equals the known one.
 func NewPayload(packed []byte, revision string, validators Validators, known Known) Payload {
-	sum := sha256.Sum256(packed)
-	if hex.EncodeToString(sum[:]) == known.SHA256 {
+	if Sum(packed) == known.SHA256 {
 		return Payload{NotModified: true, Validators: validators}
 	}
 	return Payload{Packed: packed, Revision: revision, Validators: validators}
 }
 
+// Sum returns the SHA-256 of a payload in lower-case hex, by which a store names it.
+func Sum(packed []byte) string {
+	sum := sha256.Sum256(packed)
+	return hex.EncodeToString(sum[:])
+}
+
 // RevisionOf names a payload of an upstream without revisions: twelve digits of its SHA-256.
 func RevisionOf(packed []byte) string {
-	sum := sha256.Sum256(packed)
-	return hex.EncodeToString(sum[:6])
+	return Sum(packed)[:12]
 }

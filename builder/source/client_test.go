@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/builder/archive"
 	"gridcast/builder/source"
 )
 
@@ -345,7 +344,7 @@ func TestAPI(t *testing.T) {
 	if err != nil || first.NotModified || len(first.Revision) != 12 || first.Revision != source.RevisionOf(first.Packed) {
 		t.Errorf("packed: revision %q, %v", first.Revision, err)
 	}
-	again, err := source.PackPayload(asked, source.Known{SHA256: archive.Sum(first.Packed)})
+	again, err := source.PackPayload(asked, source.Known{SHA256: source.Sum(first.Packed)})
 	if err != nil || !again.NotModified {
 		t.Errorf("packed again: not modified %t, %v", again.NotModified, err)
 	}

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -23,21 +22,20 @@ const maxUpload = 128 << 20
 // its confirmation.
 type upload struct {
 	mu   sync.Mutex
-	name string
-	file []byte // an archive file
+	last operator.ImportArchive // zero: none
 }
 
-func (u *upload) keep(name string, file []byte) {
+func (u *upload) keep(d operator.ImportArchive) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.name, u.file = name, file
+	u.last = d
 }
 
 // find returns the upload of a sum; false if another upload replaced it.
 func (u *upload) find(sum string) (operator.ImportArchive, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return operator.ImportArchive{File: u.file, Origin: u.name}, u.file != nil && archive.Sum(u.file) == sum
+	return u.last, u.last.Archive.SHA256 == sum
 }
 
 // parseImport reads an uploaded release or archive file, or one at a path of the scheduler's machine.
@@ -65,13 +63,14 @@ func (c *Console) parseImport(r *http.Request) (operator.Action, error) {
 	if path == "" {
 		return nil, errors.New("choose a file, or enter the path of one on the scheduler's machine")
 	}
-	file, err := readRelease(path)
+	stored, err := readRelease(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s is neither an F1DB release nor an archive file: %w", name, err)
 	}
-	c.upload.keep(name, file)
-	r.PostForm.Set("upload", archive.Sum(file))
-	return operator.ImportArchive{File: file, Origin: name}, nil
+	d := operator.ImportArchive{Archive: stored, Origin: name}
+	c.upload.keep(d)
+	r.PostForm.Set("upload", stored.SHA256)
+	return d, nil
 }
 
 func saved(folder, name string, from multipart.File) (path string, err error) {
@@ -85,19 +84,13 @@ func saved(folder, name string, from multipart.File) (path string, err error) {
 }
 
 // readRelease reads an archive file, or converts a release into one.
-func readRelease(path string) ([]byte, error) {
-	if file, err := os.ReadFile(path); err == nil { //nolint:gosec // an operator may name any file of this machine
-		if _, err := archive.Decode(bytes.NewReader(file)); err == nil {
-			return file, nil
-		}
+func readRelease(path string) (archive.Stored, error) {
+	if stored, err := archive.ReadFile(path); err == nil { // an operator may name any file of this machine
+		return stored, nil
 	}
 	a, _, err := f1db.Import(path, f1db.Options{})
 	if err != nil {
-		return nil, err
+		return archive.Stored{}, err
 	}
-	var file bytes.Buffer
-	if err := archive.Encode(&file, a); err != nil {
-		return nil, err
-	}
-	return file.Bytes(), nil
+	return archive.Pack(a, archive.Stored{})
 }

@@ -34,7 +34,7 @@ func (w *world) silence() {
 		}
 	}
 	facts.Drivers, facts.Headshots = named(&facts), season.Headshots{}
-	if _, err := archive.NewStore(w.store).Put(w.t.Context(), archivetest.File(w.t, facts)); err != nil {
+	if err := archive.NewStore(w.store).Put(w.t.Context(), archivetest.Stored(w.t, facts)); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/console/browsertest"
@@ -27,12 +28,8 @@ func TestFormsInABrowser(t *testing.T) {
 	facts := w.archive.Facts()
 	facts.Seasons = slices.Clone(facts.Seasons)
 	facts.Seasons[slices.IndexFunc(facts.Seasons, func(s season.Season) bool { return s.Year == 2024 })].Colours = nil
-	plain, err := season.New(facts)
-	if err != nil {
-		t.Fatal(err)
-	}
 	release := filepath.Join(t.TempDir(), "release.archive")
-	if _, err := archive.WriteFile(release, plain); err != nil {
+	if err := archive.WriteFile(release, archivetest.Stored(t, facts)); err != nil {
 		t.Fatal(err)
 	}
 	document, _, err := keys.Load(t.Context(), w.store)

@@ -171,18 +171,21 @@ func ReadHeadshots(file string) (season.Headshots, error) {
 // archive gets the embedded seasons.
 func (f *Builder) PutArchive(ctx context.Context, facts *archive.Store) error {
 	if f.Archive != "" {
-		file, err := os.ReadFile(f.Archive)
+		stored, err := archive.ReadFile(f.Archive)
 		if err != nil {
-			return fmt.Errorf("read archive: %w", err)
+			return err
 		}
-		_, err = facts.Put(ctx, file)
-		return err
+		return facts.Put(ctx, stored)
 	}
 	_, err := facts.Load(ctx)
-	if errors.Is(err, blob.ErrNotFound) {
-		_, err = facts.Put(ctx, archive.EmbeddedBytes())
+	if !errors.Is(err, blob.ErrNotFound) {
+		return err
 	}
-	return err
+	embedded, err := archive.Embedded()
+	if err != nil {
+		return err
+	}
+	return facts.Put(ctx, embedded)
 }
 
 // Given reports whether a flag was set, on the command line or in the environment.

@@ -99,24 +99,23 @@ func (c *importF1DBCmd) media() (media.Media, error) {
 type imported struct {
 	f1db.Report
 	SHA256 string
-	Bytes  int
+	Bytes  int64
 }
 
 // save writes the archive to the file or the store, and the portraits to the settings of the store.
-func (c *importF1DBCmd) save(ctx context.Context, s *terminal.Streams, a *season.Archive, portraits season.Headshots) (sum string, size int, err error) {
-	var file bytes.Buffer
-	if err := archive.Encode(&file, a); err != nil {
+func (c *importF1DBCmd) save(ctx context.Context, s *terminal.Streams, a *season.Archive, portraits season.Headshots) (sum string, size int64, err error) {
+	stored, err := archive.Pack(a, archive.Stored{})
+	if err != nil {
 		return "", 0, err
 	}
 	if c.Archive != "" {
-		sum, err = archive.WriteFile(c.Archive, a)
-		return sum, file.Len(), err
+		return stored.SHA256, stored.Bytes(), archive.WriteFile(c.Archive, stored)
 	}
 	o, err := flags.Storage{Store: c.Store}.Importer(ctx, s)
 	if err != nil {
 		return "", 0, err
 	}
-	done, err := c.Apply(ctx, s, o, operator.ImportArchive{File: file.Bytes(), Origin: c.Path}, operator.Request{Reason: c.Reason, Force: c.Force})
+	_, err = c.Apply(ctx, s, o, operator.ImportArchive{Archive: stored, Origin: c.Path}, operator.Request{Reason: c.Reason, Force: c.Force})
 	if err != nil {
 		return "", 0, err
 	}
@@ -127,10 +126,10 @@ func (c *importF1DBCmd) save(ctx context.Context, s *terminal.Streams, a *season
 			return "", 0, err
 		}
 	}
-	return done.Record.(archive.Stored).SHA256, file.Len(), nil
+	return stored.SHA256, stored.Bytes(), nil
 }
 
-func printImport(s *terminal.Streams, r f1db.Report, sum string, size int) {
+func printImport(s *terminal.Streams, r f1db.Report, sum string, size int64) {
 	s.Printf("seasons  %d (%d to %d)\nrounds   %d\nresults  %d\narchive  %d bytes, sha256 %s\n\n",
 		r.Seasons, r.From, r.To, r.Rounds, r.Results, size, sum)
 	rows := make([][]any, len(r.Tables))
@@ -193,8 +192,7 @@ func (c *archiveShowCmd) Run(ctx context.Context, s *terminal.Streams) error {
 func (c *archiveShowCmd) load(ctx context.Context) (archive.Stored, error) {
 	switch {
 	case c.Archive != "":
-		a, sum, err := archive.ReadFile(c.Archive)
-		return archive.Stored{Archive: a, SHA256: sum}, err
+		return archive.ReadFile(c.Archive)
 	case c.Store != "":
 		store, err := (&flags.Storage{Store: c.Store}).OpenToRead(ctx)
 		if err != nil {
@@ -206,8 +204,7 @@ func (c *archiveShowCmd) load(ctx context.Context) (archive.Stored, error) {
 		}
 		return facts, err
 	default:
-		a, err := archive.Embedded()
-		return archive.Stored{Archive: a, SHA256: archive.Sum(archive.EmbeddedBytes())}, err
+		return archive.Embedded()
 	}
 }
 
@@ -265,14 +262,12 @@ func (c *archiveDiffCmd) Run(ctx context.Context, s *terminal.Streams) error {
 	}
 	load := func(name string) (archive.Stored, error) {
 		if _, err := os.Stat(name); err == nil {
-			a, sum, err := archive.ReadFile(name)
-			return archive.Stored{Archive: a, SHA256: sum}, err
+			return archive.ReadFile(name)
 		}
 		if name == "" {
 			return archive.NewStore(store).Load(ctx)
 		}
-		facts, _, err := archive.NewStore(store).Find(ctx, name)
-		return facts, err
+		return archive.NewStore(store).Find(ctx, name)
 	}
 	before, err := load(c.Before)
 	if err != nil {

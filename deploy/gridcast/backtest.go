@@ -82,10 +82,11 @@ func (c *backtestCmd) Run(ctx context.Context, s *terminal.Streams) error {
 
 func (c *backtestCmd) archive() (*season.Archive, error) {
 	if c.Archive == "" {
-		return archive.Embedded()
+		embedded, err := archive.Embedded()
+		return embedded.Archive, err
 	}
-	a, _, err := archive.ReadFile(c.Archive)
-	return a, err
+	stored, err := archive.ReadFile(c.Archive)
+	return stored.Archive, err
 }
 
 func (c *backtestCmd) live(ctx context.Context, s *terminal.Streams, a *season.Archive) error {

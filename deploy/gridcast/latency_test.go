@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
 	"gridcast/schemas/wire"
@@ -24,10 +24,7 @@ func TestVerifyToServed(t *testing.T) {
 	if *verifyRuns == 0 {
 		t.Skip("a measurement: give -verify-runs 50")
 	}
-	a, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := archivetest.Embedded(t)
 	// The service was down for the last seasons of the archive: their results all wait.
 	seasons := a.Facts().Seasons
 	opened := seasons[len(seasons)-3].Rounds[0].StartsAt().AddDate(0, 0, -1)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/deploy/console/browsertest"
 	"gridcast/snapshots/blob/s3test"
@@ -48,7 +49,7 @@ func (b browsers) Run() int {
 func seasons(t testing.TB, from, to int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "some.archive")
-	if err := os.WriteFile(path, archivetest.File(t, archivetest.Seasons(t, from, to)), 0o600); err != nil {
+	if err := archive.WriteFile(path, archivetest.Stored(t, archivetest.Seasons(t, from, to))); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -25,6 +25,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"gridcast/builder/archive"
 	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
 	"gridcast/builder/source/codehost"
@@ -68,7 +69,7 @@ func silentSaturday(t testing.TB) string {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "saturday.archive")
-	if err := os.WriteFile(path, archivetest.File(t, facts), 0o600); err != nil {
+	if err := archive.WriteFile(path, archivetest.Stored(t, facts)); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -16,7 +16,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/deploy/clock"
 	"gridcast/deploy/console"
 	"gridcast/deploy/console/browsertest"
@@ -118,10 +118,7 @@ func entry(t testing.TB, c *client, session int64) wire.CalendarEntry {
 func replayedWeekend(t testing.TB) servers.Weekend {
 	t.Helper()
 	binary(t) // built before the race clock runs
-	a, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := archivetest.Embedded(t)
 	w, err := servers.DemoWeekend(a)
 	if err != nil {
 		t.Fatal(err)

@@ -234,12 +234,12 @@ func TestFailureOfAnActionIsLogged(t *testing.T) {
 	}
 }
 
-// file returns an archive file of the embedded seasons after a change of the latest one.
-func file(t *testing.T, change func(*season.Facts)) []byte {
+// changed returns the embedded seasons after a change of the latest one.
+func changed(t *testing.T, change func(*season.Facts)) archive.Stored {
 	t.Helper()
 	facts := archivetest.Seasons(t, 2007, 2026)
 	change(&facts)
-	return archivetest.File(t, facts)
+	return archivetest.Stored(t, facts)
 }
 
 // emptied removes all facts after the grid from the last rounds that were held.
@@ -262,39 +262,39 @@ func TestImportThatLosesResults(t *testing.T) {
 		t.Skip("short: builds the embedded seasons")
 	}
 	o := desk(t)
-	whole, older := file(t, func(*season.Facts) {}), file(t, emptied(2))
-	if p, err := preview(t, o, operator.ImportArchive{File: older}); err != nil || p.Question != "" {
+	whole, older := changed(t, func(*season.Facts) {}), changed(t, emptied(2))
+	if p, err := preview(t, o, operator.ImportArchive{Archive: older}); err != nil || p.Question != "" {
 		t.Errorf("the first archive: got %+v, %v; want no question", p, err)
 	}
-	must(t, o, operator.ImportArchive{File: older, Origin: "older"}, operator.Request{})
+	must(t, o, operator.ImportArchive{Archive: older, Origin: "older"}, operator.Request{})
 
-	p, err := preview(t, o, operator.ImportArchive{File: whole})
+	p, err := preview(t, o, operator.ImportArchive{Archive: whole})
 	if err != nil || p.Question != "" || p.Refusal != "" {
 		t.Errorf("results are added: got %+v, %v; want no question", p, err)
 	}
 	says(t, "import an archive with more results", p.Effects)
-	done := must(t, o, operator.ImportArchive{File: whole, Origin: "whole"}, operator.Request{})
+	done := must(t, o, operator.ImportArchive{Archive: whole, Origin: "whole"}, operator.Request{})
 	if done.Unpublished == "" {
 		t.Errorf("got %+v, want it to ask for a build", done)
 	}
 
-	_, err = o.Do(t.Context(), operator.ImportArchive{File: older, Origin: "older"}, operator.Request{Actor: "operator:anna"})
+	_, err = o.Do(t.Context(), operator.ImportArchive{Archive: older, Origin: "older"}, operator.Request{Actor: "operator:anna"})
 	if !errors.Is(err, operator.ErrRefused) {
 		t.Errorf("results are lost: got %v, want it refused", err)
 	}
 	says(t, "import an archive with fewer results", err)
 	list, err := archive.NewStore(o.Store).List(t.Context())
-	if err != nil || len(list) != 2 || list[0].InUse != (list[0].SHA256 == archive.Sum(whole)) {
+	if err != nil || len(list) != 2 || list[0].InUse != (list[0].SHA256 == whole.SHA256) {
 		t.Fatalf("archives: got %+v, %v", list, err)
 	}
-	must(t, o, operator.UseArchive{SHA256: archive.Sum(older)[:12]}, operator.Request{Force: true, Reason: "wrong release"})
-	if inUse, err := archive.NewStore(o.Store).Load(t.Context()); err != nil || inUse.SHA256 != archive.Sum(older) {
+	must(t, o, operator.UseArchive{SHA256: older.SHA256[:12]}, operator.Request{Force: true, Reason: "wrong release"})
+	if inUse, err := archive.NewStore(o.Store).Load(t.Context()); err != nil || inUse.SHA256 != older.SHA256 {
 		t.Errorf("in use: %.12s, %v; want the older one", inUse.SHA256, err)
 	}
 	if _, err := o.Do(t.Context(), operator.UseArchive{SHA256: "zz"}, operator.Request{Actor: "operator:anna"}); err == nil {
 		t.Error("an archive that is not there: got no error")
 	}
-	if got := logged(t, o); len(got) != 3 || !strings.HasPrefix(got[2], fmt.Sprintf("operator:anna|put_archive|%s|wrong release", archive.Sum(older)[:12])) {
+	if got := logged(t, o); len(got) != 3 || !strings.HasPrefix(got[2], fmt.Sprintf("operator:anna|put_archive|%s|wrong release", older.SHA256[:12])) {
 		t.Errorf("audit log: got %q, want three imports", got)
 	}
 }

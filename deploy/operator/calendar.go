@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"gridcast/builder/almanac"
-	"gridcast/builder/archive"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/builder/source/calendar"
 	"gridcast/deploy/auditlog"
+	"gridcast/snapshots"
 )
 
 // ImportCalendar enters the rounds, starts and sessions of a calendar that differ from the facts in use.
@@ -57,7 +57,7 @@ func (d ImportCalendar) look(ctx context.Context, o *Operator) (*Plan, error) {
 	}
 	state := o.Ledger.Fold()
 	done := &Plan{
-		entry: auditlog.Intent{Action: auditlog.ImportCalendar, Subject: strings.TrimSpace(d.Origin + " " + archive.Sum(d.File)[:12])},
+		entry: auditlog.Intent{Action: auditlog.ImportCalendar, Subject: strings.TrimSpace(d.Origin + " " + snapshots.Digest(d.File)[:12])},
 		do: func(ctx context.Context, request Request) (Answer, error) {
 			if len(plan.Entry.Statements) == 0 {
 				return Answer{Text: "The calendar is in use already."}, nil

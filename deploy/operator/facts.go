@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"gridcast/builder"
 	"gridcast/builder/archive"
 	"gridcast/builder/ledger"
-	"gridcast/builder/season"
 	"gridcast/deploy/auditlog"
 	"gridcast/deploy/view"
 	"gridcast/snapshots/blob"
@@ -19,17 +17,12 @@ import (
 
 // ImportArchive makes an archive the one that builders build from.
 type ImportArchive struct {
-	File   []byte // an archive file
-	Origin string // where it comes from, for the log: a path, the name of an upload
+	Archive archive.Stored
+	Origin  string // where it comes from, for the log: a path, the name of an upload
 }
 
 func (d ImportArchive) look(ctx context.Context, o *Operator) (*Plan, error) {
-	next, err := archive.Decode(bytes.NewReader(d.File))
-	if err != nil {
-		return nil, fmt.Errorf("import %s: %w", d.Origin, err)
-	}
-	sum := archive.Sum(d.File)
-	return o.useArchive(ctx, next, sum, d.File, strings.TrimSpace(d.Origin+" "+sum), true)
+	return o.useArchive(ctx, d.Archive, strings.TrimSpace(d.Origin+" "+d.Archive.SHA256), true)
 }
 
 // UseArchive makes an earlier archive of the store the one in use.
@@ -38,17 +31,17 @@ type UseArchive struct {
 }
 
 func (d UseArchive) look(ctx context.Context, o *Operator) (*Plan, error) {
-	next, file, err := archive.NewStore(o.Store).Find(ctx, d.SHA256)
+	next, err := archive.NewStore(o.Store).Find(ctx, d.SHA256)
 	if err != nil {
 		return nil, err
 	}
-	return o.useArchive(ctx, next.Archive, next.SHA256, file, d.SHA256, false)
+	return o.useArchive(ctx, next, d.SHA256, false)
 }
 
-// useArchive plans that the archive of a file becomes the one in use. It is refused if a result that the one
+// useArchive plans that an archive becomes the one in use. It is refused if a result that the one
 // in use has is missing: what is published could not be built any more. An imported archive vouches for the results
 // of seasons that ended before the ledger was opened.
-func (o *Operator) useArchive(ctx context.Context, next *season.Archive, sum string, file []byte, subject string, imported bool) (*Plan, error) {
+func (o *Operator) useArchive(ctx context.Context, next archive.Stored, subject string, imported bool) (*Plan, error) {
 	store := archive.NewStore(o.Store)
 	p := Preview{Title: "Use another archive", Question: "Build everything from this archive?"}
 	inUse, err := store.Load(ctx)
@@ -57,10 +50,10 @@ func (o *Operator) useArchive(ctx context.Context, next *season.Archive, sum str
 		p.Question, p.Effects = "", []string{"The store has no archive yet: this one is its first."}
 	case err != nil:
 		p.Warnings = []string{fmt.Sprintf("The archive in use cannot be read, so nothing can be compared: %v.", err)}
-	case inUse.SHA256 == sum:
+	case inUse.SHA256 == next.SHA256:
 		p.Question, p.Seen, p.Effects = "", inUse.SHA256, []string{"It is the archive in use: nothing changes."}
 	default:
-		diff := archive.Compare(inUse.Archive, next)
+		diff := archive.Compare(inUse.Archive, next.Archive)
 		p.Seen, p.Effects = inUse.SHA256, diff.Sentences()
 		if lost := diff.Lost(); len(lost) > 0 {
 			p.Refusal = fmt.Sprintf("this archive lacks the results of %d rounds that the one in use has: %s", len(lost), archive.RoundNames(lost))
@@ -72,7 +65,7 @@ func (o *Operator) useArchive(ctx context.Context, next *season.Archive, sum str
 			p.Question = "" // nothing is replaced that anybody has relied on
 		}
 	}
-	effect, err := o.importEffect(ctx, next, sum, imported)
+	effect, err := o.importEffect(ctx, next, imported)
 	if err != nil {
 		return nil, err
 	}
@@ -85,16 +78,15 @@ func (o *Operator) useArchive(ctx context.Context, next *season.Archive, sum str
 			}
 			// The ledger comes first, so that no build finds the results without the event.
 			if imported {
-				if err := o.vouch(ctx, next, sum, request); err != nil {
+				if err := o.vouch(ctx, next, request); err != nil {
 					return Answer{}, err
 				}
 			}
-			now, err := store.Put(ctx, file)
-			if err != nil {
+			if err := store.Put(ctx, next); err != nil {
 				return Answer{}, err
 			}
-			answer := Answer{Record: now, Text: strings.Join(append([]string{fmt.Sprintf("The archive %.12s is in use.", now.SHA256)}, effect...), " ")}
-			if now.SHA256 != p.Seen || len(effect) > 0 {
+			answer := Answer{Record: next, Text: strings.Join(append([]string{fmt.Sprintf("The archive %.12s is in use.", next.SHA256)}, effect...), " ")}
+			if next.SHA256 != p.Seen || len(effect) > 0 {
 				answer.Unpublished = "archive changed"
 			}
 			return answer, nil
@@ -104,14 +96,14 @@ func (o *Operator) useArchive(ctx context.Context, next *season.Archive, sum str
 
 // importEffect says how many results an archive would vouch for, and how many would wait for an operator. It says
 // nothing if the store has no ledger yet: the ledger is then opened on the archive.
-func (o *Operator) importEffect(ctx context.Context, next *season.Archive, sum string, imported bool) ([]string, error) {
+func (o *Operator) importEffect(ctx context.Context, next archive.Stored, imported bool) ([]string, error) {
 	if o.Ledger == nil {
 		return nil, nil
 	}
 	if _, err := o.Ledger.Refresh(ctx); err != nil {
 		return nil, err
 	}
-	i, err := builder.NewImport(next.AsOf(o.Now()), o.Ledger.Fold(), sum, "")
+	i, err := builder.NewImport(next.Archive.AsOf(o.Now()), o.Ledger.Fold(), next.SHA256, "")
 	if err != nil {
 		return nil, fmt.Errorf("import: %w", err)
 	}
@@ -130,7 +122,7 @@ func (o *Operator) importEffect(ctx context.Context, next *season.Archive, sum s
 }
 
 // vouch records in the ledger that an imported archive vouches for results.
-func (o *Operator) vouch(ctx context.Context, next *season.Archive, sum string, request Request) error {
+func (o *Operator) vouch(ctx context.Context, next archive.Stored, request Request) error {
 	if o.Ledger == nil {
 		return nil
 	}
@@ -140,7 +132,7 @@ func (o *Operator) vouch(ctx context.Context, next *season.Archive, sum string, 
 	}
 	at := o.Now()
 	_, err = fresh.Append(ctx, at, request.Actor, func(s *ledger.Fold) ([]ledger.Event, error) {
-		i, err := builder.NewImport(next.AsOf(at), s, sum, request.Reason)
+		i, err := builder.NewImport(next.Archive.AsOf(at), s, next.SHA256, request.Reason)
 		return i.Events, err
 	})
 	return err

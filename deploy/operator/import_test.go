@@ -1,7 +1,6 @@
 package operator_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,15 +17,13 @@ import (
 	"gridcast/deploy/operator"
 )
 
-// begun is a desk on a store whose ledger was opened at an instant, on an archive file.
-func begun(t *testing.T, opened time.Time, file []byte) *operator.Operator {
+// begun is a desk on a store whose ledger was opened at an instant, on an archive.
+func begun(t *testing.T, opened time.Time, stored archive.Stored) *operator.Operator {
 	t.Helper()
 	o := desk(t)
 	facts := archive.NewStore(o.Store)
-	first, err := facts.Put(t.Context(), file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := archivetest.Put(t, facts, stored)
+	var err error
 	if o.Ledger, err = ledger.Open(t.Context(), o.Store, ledger.Real, opened, builder.Actor, first.SHA256); err != nil {
 		t.Fatal(err)
 	}
@@ -56,24 +53,24 @@ func waits(t *testing.T, o *operator.Operator) (waiting int) {
 // A store has begun with two seasons. Every result of the seasons before them comes with an import, and none waits.
 func TestImportOfHistory(t *testing.T) {
 	opened := time.Date(2026, 3, 20, 12, 0, 0, 0, time.UTC)
-	recent, whole := archivetest.File(t, archivetest.Seasons(t, 2025, 2026)), archivetest.File(t, archivetest.Seasons(t, 2023, 2026))
+	recent, whole := archivetest.Stored(t, archivetest.Seasons(t, 2025, 2026)), archivetest.Stored(t, archivetest.Seasons(t, 2023, 2026))
 	o := begun(t, opened, recent)
 	if n := waits(t, o); n != 0 {
 		t.Fatalf("before the import %d results wait", n)
 	}
-	p, err := preview(t, o, operator.ImportArchive{File: whole})
+	p, err := preview(t, o, operator.ImportArchive{Archive: whole})
 	if err != nil {
 		t.Fatal(err)
 	}
 	says(t, "import history into a store that has begun", p.Warnings)
-	done := must(t, o, operator.ImportArchive{File: whole, Origin: "whole"}, operator.Request{Reason: "history"})
+	done := must(t, o, operator.ImportArchive{Archive: whole, Origin: "whole"}, operator.Request{Reason: "history"})
 	if n := waits(t, o); n != 0 {
 		t.Errorf("after the import %d results wait, want none", n)
 	}
 	files := o.Ledger.Files()
 	events := files[len(files)-1].Events
 	vouched := events[len(events)-1]
-	if vouched.Type != ledger.ResultsVouched || vouched.Archive != archive.Sum(whole) || len(vouched.Rounds) != 22+24 || vouched.Actor != "operator:anna" || vouched.Reason != "history" {
+	if vouched.Type != ledger.ResultsVouched || vouched.Archive != whole.SHA256 || len(vouched.Rounds) != 22+24 || vouched.Actor != "operator:anna" || vouched.Reason != "history" {
 		t.Errorf("got the event %s of %d rounds by %s, want all of 2023 and 2024 vouched for", vouched.Type, len(vouched.Rounds), vouched.Actor)
 	}
 	if done.Unpublished == "" {
@@ -81,7 +78,7 @@ func TestImportOfHistory(t *testing.T) {
 	}
 
 	seq := o.Ledger.Head().Seq
-	must(t, o, operator.ImportArchive{File: whole, Origin: "whole"}, operator.Request{})
+	must(t, o, operator.ImportArchive{Archive: whole, Origin: "whole"}, operator.Request{})
 	if o.Ledger.Head().Seq != seq {
 		t.Error("the same import again: want nothing more in the ledger")
 	}
@@ -91,15 +88,13 @@ func TestImportOfHistory(t *testing.T) {
 // archive later vouches for the results that wait.
 func TestUseOfAnArchiveWithHistory(t *testing.T) {
 	opened := time.Date(2026, 3, 20, 12, 0, 0, 0, time.UTC)
-	recent, whole := archivetest.File(t, archivetest.Seasons(t, 2025, 2026)), archivetest.File(t, archivetest.Seasons(t, 2023, 2026))
+	recent, whole := archivetest.Stored(t, archivetest.Seasons(t, 2025, 2026)), archivetest.Stored(t, archivetest.Seasons(t, 2023, 2026))
 	o := begun(t, opened, recent)
 	facts := archive.NewStore(o.Store)
-	for _, file := range [][]byte{whole, recent} { // the last one is in use
-		if _, err := facts.Put(t.Context(), file); err != nil {
-			t.Fatal(err)
-		}
+	for _, stored := range []archive.Stored{whole, recent} { // the last one is in use
+		archivetest.Put(t, facts, stored)
 	}
-	use := operator.UseArchive{SHA256: archive.Sum(whole)[:12]}
+	use := operator.UseArchive{SHA256: whole.SHA256[:12]}
 	p, err := preview(t, o, use)
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +115,7 @@ func TestUseOfAnArchiveWithHistory(t *testing.T) {
 	if n := waits(t, o); n != 22+24 {
 		t.Fatalf("%d results wait, want all of 2023 and 2024", n)
 	}
-	must(t, o, operator.ImportArchive{File: whole, Origin: "whole"}, operator.Request{})
+	must(t, o, operator.ImportArchive{Archive: whole, Origin: "whole"}, operator.Request{})
 	if n := waits(t, o); n != 0 {
 		t.Errorf("after an import of the archive in use %d results wait, want none", n)
 	}
@@ -136,17 +131,14 @@ func TestImportOfAllSeasons(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file bytes.Buffer
-	if err := archive.Encode(&file, a); err != nil {
-		t.Fatal(err)
-	}
-	o := begun(t, time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC), archivetest.File(t, archivetest.Seasons(t, 2007, 2026)))
+	history := archivetest.Stored(t, a.Facts())
+	o := begun(t, time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC), archivetest.Stored(t, archivetest.Seasons(t, 2007, 2026)))
 	before := waits(t, o)
-	p, err := preview(t, o, operator.ImportArchive{File: file.Bytes()})
+	p, err := preview(t, o, operator.ImportArchive{Archive: history})
 	if err != nil || !strings.Contains(fmt.Sprint(p.Warnings), "768 results of 1950 to 2006") {
 		t.Errorf("got %q, %v; want 768 results of 1950 to 2006", p.Warnings, err)
 	}
-	must(t, o, operator.ImportArchive{File: file.Bytes(), Origin: "release"}, operator.Request{})
+	must(t, o, operator.ImportArchive{Archive: history, Origin: "release"}, operator.Request{})
 	a2, err := o.Almanac(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -164,12 +156,9 @@ func TestVerifyResults(t *testing.T) {
 		t.Skip("short: renders the documents of two seasons")
 	}
 	opened := time.Date(2026, 3, 20, 12, 0, 0, 0, time.UTC)
-	o := begun(t, opened, archivetest.File(t, archivetest.Seasons(t, 2025, 2026)))
+	o := begun(t, opened, archivetest.Stored(t, archivetest.Seasons(t, 2025, 2026)))
 	facts := archive.NewStore(o.Store)
-	inUse, err := facts.Put(t.Context(), archivetest.File(t, archivetest.Seasons(t, 2023, 2026)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	inUse := archivetest.Put(t, facts, archivetest.Stored(t, archivetest.Seasons(t, 2023, 2026)))
 	fresh, err := o.Ledger.Refresh(t.Context())
 	if err != nil {
 		t.Fatal(err)

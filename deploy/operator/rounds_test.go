@@ -43,11 +43,9 @@ func belgianWeekend(t *testing.T) *race {
 	t.Helper()
 	w := &race{Operator: desk(t), at: belgiumStart.Add(-time.Hour)}
 	facts := archive.NewStore(w.Store)
-	inUse, err := facts.Put(t.Context(), archive.EmbeddedBytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	inUse := archivetest.Put(t, facts, archivetest.StoredEmbedded(t))
 	opened := belgiumStart.AddDate(0, 0, -2)
+	var err error
 	if w.Ledger, err = ledger.Open(t.Context(), w.Store, ledger.Simulated, opened, "test", inUse.SHA256); err != nil {
 		t.Fatal(err)
 	}

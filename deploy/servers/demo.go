@@ -190,10 +190,11 @@ func freeAddress(ctx context.Context, address, taken string, search bool) (strin
 
 func (c *Serve) demoArchive() (*season.Archive, error) {
 	if c.Archive == "" {
-		return archive.Embedded()
+		embedded, err := archive.Embedded()
+		return embedded.Archive, err
 	}
-	a, _, err := archive.ReadFile(c.Archive)
-	return a, err
+	stored, err := archive.ReadFile(c.Archive)
+	return stored.Archive, err
 }
 
 // demoStore creates an empty store, and locks out other demos until release is called.

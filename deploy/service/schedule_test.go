@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gridcast/builder/almanac/almanactest"
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/ledger"
 	"gridcast/builder/season"
 	"gridcast/scheduler/cadence"
@@ -19,10 +19,7 @@ func TestCalendarOfTheSchedule(t *testing.T) {
 	const belgium = 2024014
 	now := time.Date(2024, 7, 20, 0, 0, 0, 0, time.UTC)
 	start := time.Date(2024, 7, 28, 13, 0, 0, 0, time.UTC)
-	a, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := archivetest.Embedded(t)
 	l, err := ledger.Open(t.Context(), memblob.New(), ledger.Simulated, now, "test", "")
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ingest"
 	"gridcast/builder/ledger"
@@ -69,18 +70,14 @@ const (
 	reviseAfter = 2 * time.Hour
 )
 
-// release returns the seasons of a release from one year to another as an archive file.
-func release(t *testing.T, file string, from, to int) []byte {
+// release returns the seasons of a release from one year to another as an archive.
+func release(t *testing.T, file string, from, to int) archive.Stored {
 	t.Helper()
 	base, _, err := f1db.Import(sourcetest.Path(t, file), f1db.Options{From: from, To: to})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var packed bytes.Buffer
-	if err := archive.Encode(&packed, base); err != nil {
-		t.Fatal(err)
-	}
-	return packed.Bytes()
+	return archivetest.Stored(t, base.Facts())
 }
 
 // newsFrom returns F1DB's repository with its history on loopback, and the clock by which it is served.
@@ -92,7 +89,7 @@ func newsFrom(t *testing.T, begin time.Time) (*codehost.Host, *raceTime) {
 }
 
 // begin starts the service in a bubble, with an archive.
-func begin(t *testing.T, host *codehost.Host, clock *raceTime, base []byte) *unattended {
+func begin(t *testing.T, host *codehost.Host, clock *raceTime, base archive.Stored) *unattended {
 	t.Helper()
 	u := &unattended{raceTime: clock, host: host, faults: make(map[string]bool), metrics: prometheus.NewRegistry()}
 	store, err := dirblob.Open(t.TempDir())
@@ -100,10 +97,7 @@ func begin(t *testing.T, host *codehost.Host, clock *raceTime, base []byte) *una
 		t.Fatal(err)
 	}
 	u.store, u.facts = store, archive.NewStore(store)
-	inUse, err := u.facts.Put(t.Context(), base)
-	if err != nil {
-		t.Fatal(err)
-	}
+	inUse := archivetest.Put(t, u.facts, base)
 	if u.ledger, err = ledger.Open(t.Context(), store, ledger.Simulated, clock.Now(), builder.Actor, inUse.SHA256); err != nil {
 		t.Fatal(err)
 	}

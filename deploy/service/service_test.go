@@ -13,6 +13,7 @@ import (
 
 	"gridcast/builder"
 	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble"
 	"gridcast/builder/ledger"
 	"gridcast/builder/predict"
@@ -30,10 +31,7 @@ func belgianWeekend(t *testing.T) (*service.Service, *prometheus.Registry) {
 	start := time.Date(2024, 7, 28, 13, 0, 0, 0, time.UTC)
 	store := memblob.New()
 	facts := archive.NewStore(store)
-	inUse, err := facts.Put(t.Context(), archive.EmbeddedBytes())
-	if err != nil {
-		t.Fatal(err)
-	}
+	inUse := archivetest.Put(t, facts, archivetest.StoredEmbedded(t))
 	l, err := ledger.Open(t.Context(), store, ledger.Simulated, start.AddDate(0, 0, -2), "test", inUse.SHA256)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sync/errgroup"
 
 	"gridcast/snapshots"
@@ -215,8 +216,8 @@ func (r *Restoring) mayWrite(ctx context.Context, key string, result *Restored) 
 		return false, nil
 	case snapshots.OfVersion(key):
 		return true, nil // written once, and verified in the backup: the store's is damaged
-	case strings.HasSuffix(key, snapshots.Digest(theirs.Data)):
-		return true, nil // named for its content: the store's is damaged
+	case namedForContent(key, theirs.Data):
+		return true, nil // the store's is damaged, or compressed by another release
 	case snapshots.Immutable(key):
 		return false, fmt.Errorf("%w: %s differs; restore into an empty store if this one has no value", ErrOtherRecord, key)
 	case len(ours.Data) == 0, json.Valid(theirs.Data) && !json.Valid(ours.Data):
@@ -224,6 +225,23 @@ func (r *Restoring) mayWrite(ctx context.Context, key string, result *Restored) 
 	}
 	result.Kept = append(result.Kept, key)
 	return false, nil
+}
+
+// namedForContent reports whether the last element of key is the hash of data, or of the content that data has
+// as zstd if the key ends in .zst.
+func namedForContent(key string, data []byte) bool {
+	name, packed := strings.CutSuffix(key, ".zst")
+	if packed {
+		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxCopied))
+		if err != nil {
+			return false
+		}
+		defer z.Close()
+		if data, err = z.DecodeAll(data, nil); err != nil {
+			return false
+		}
+	}
+	return strings.HasSuffix(name, snapshots.Digest(data))
 }
 
 // copyBack writes objects of the backup into the store.

@@ -2,25 +2,36 @@
 package archivetest
 
 import (
-	"bytes"
 	"slices"
-	"sync"
 	"testing"
 
 	"gridcast/builder/archive"
 	"gridcast/builder/season"
 )
 
-var embedded = sync.OnceValues(archive.Embedded)
-
-// Embedded returns the embedded seasons. They are decoded once for all tests of a package.
+// Embedded returns the embedded seasons.
 func Embedded(t testing.TB) *season.Archive {
 	t.Helper()
-	a, err := embedded()
+	return StoredEmbedded(t).Archive
+}
+
+// StoredEmbedded returns the embedded seasons in their parts.
+func StoredEmbedded(t testing.TB) archive.Stored {
+	t.Helper()
+	stored, err := archive.Embedded()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return a
+	return stored
+}
+
+// Put uses an archive in a store.
+func Put(t testing.TB, store *archive.Store, stored archive.Stored) archive.Stored {
+	t.Helper()
+	if err := store.Put(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	return stored
 }
 
 // Seasons returns the facts of the embedded seasons from one year to another, because few seasons build in a fraction
@@ -43,16 +54,16 @@ func Scheduled(r *season.Round) season.Round {
 	}
 }
 
-// File returns the archive file of facts, which must hold together.
-func File(t testing.TB, facts season.Facts) []byte {
+// Stored returns the archive of facts, which must hold together.
+func Stored(t testing.TB, facts season.Facts) archive.Stored {
 	t.Helper()
 	a, err := season.New(facts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file bytes.Buffer
-	if err := archive.Encode(&file, a); err != nil {
+	stored, err := archive.Pack(a, archive.Stored{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	return file.Bytes()
+	return stored
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/season"
 	"gridcast/builder/source/f1db"
 )
@@ -36,9 +36,6 @@ func allSeasons(t testing.TB) *season.Archive {
 // embedded returns the embedded seasons.
 func embedded(t testing.TB) *season.Archive {
 	t.Helper()
-	a, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := archivetest.Embedded(t)
 	return a
 }

@@ -5,15 +5,12 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 )
 
 // TestPointsAreThoseOfTheResults compares the points table with the points in the results.
 func TestPointsAreThoseOfTheResults(t *testing.T) {
-	a, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := archivetest.Embedded(t)
 	facts := a.Facts()
 	for i := range facts.Seasons {
 		s := &facts.Seasons[i]

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/predict"
 	"gridcast/builder/predict/title"
 	"gridcast/builder/season"
@@ -24,10 +24,7 @@ var model = predict.NewV2(predict.DefaultParams())
 
 func embedded(t testing.TB) *season.Archive {
 	t.Helper()
-	a, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := archivetest.Embedded(t)
 	return a
 }
 

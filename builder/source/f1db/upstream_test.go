@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"gridcast/builder/archive"
 	"gridcast/builder/source"
 	"gridcast/builder/source/f1db"
 	"gridcast/builder/source/media"
@@ -38,7 +37,7 @@ func TestLatestRelease(t *testing.T) {
 	}))
 	defer host.Close()
 	now := time.Date(2023, 6, 5, 12, 0, 0, 0, time.UTC)
-	for _, place := range []string{path, host.URL + "/release.zip", fmt.Sprintf("%s/release.zip#sha256=%s", host.URL, archive.Sum(packed))} {
+	for _, place := range []string{path, host.URL + "/release.zip", fmt.Sprintf("%s/release.zip#sha256=%s", host.URL, source.Sum(packed))} {
 		upstream, err := f1db.NewRelease(place, "gridcast-test (operator@example.org)", media.Default())
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +53,7 @@ func TestLatestRelease(t *testing.T) {
 		if first.Revision == "" || document.Revision != first.Revision || len(document.Facts.Seasons) != 1 {
 			t.Errorf("%s: revision %q, read as %q with %d seasons; want one name and one season", place, first.Revision, document.Revision, len(document.Facts.Seasons))
 		}
-		again, err := upstream.Fetch(t.Context(), now.Add(time.Hour), 2022, 2024, source.Known{Validators: first.Validators, SHA256: archive.Sum(first.Packed)})
+		again, err := upstream.Fetch(t.Context(), now.Add(time.Hour), 2022, 2024, source.Known{Validators: first.Validators, SHA256: source.Sum(first.Packed)})
 		if err != nil || !again.NotModified {
 			t.Errorf("%s again: not modified %t, error %v", place, again.NotModified, err)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble/assembletest"
 	"gridcast/builder/season"
 	"gridcast/builder/source"
@@ -63,10 +63,7 @@ func TestAgainstF1DB(t *testing.T) {
 		`2024 las-vegas, sessions: practice-3: ours "2024-11-23 02:30 UTC", theirs "2024-11-22 02:30 UTC"`,
 		`2024 las-vegas, sessions: qualifying: ours "2024-11-23 06:00 UTC", theirs "2024-11-22 06:00 UTC"`,
 	}
-	ours, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ours := archivetest.Embedded(t)
 	if diff := cmp.Diff(want, assembletest.Disputed(t, ours.Facts(), d.Facts, d.From, d.To, after2024)); diff != "" {
 		t.Errorf("disagreements by driver (-want +got):\n%s", diff)
 	}
@@ -84,12 +81,12 @@ func TestUnchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := u.Fetch(t.Context(), after2024.Add(time.Hour), 2024, 2024, source.Known{SHA256: archive.Sum(first.Packed)})
+	again, err := u.Fetch(t.Context(), after2024.Add(time.Hour), 2024, 2024, source.Known{SHA256: source.Sum(first.Packed)})
 	if err != nil || !again.NotModified {
 		t.Errorf("asked again: not modified %t, error %v", again.NotModified, err)
 	}
 	api.Rewrite(func(_, body string) string { return strings.Replace(body, `"points":"26"`, `"points":"25"`, 1) })
-	changed, err := u.Fetch(t.Context(), after2024.Add(2*time.Hour), 2024, 2024, source.Known{SHA256: archive.Sum(first.Packed)})
+	changed, err := u.Fetch(t.Context(), after2024.Add(2*time.Hour), 2024, 2024, source.Known{SHA256: source.Sum(first.Packed)})
 	if err != nil || changed.NotModified || changed.Revision == first.Revision {
 		t.Errorf("a point less: not modified %t, revision %s after %s, error %v", changed.NotModified, changed.Revision, first.Revision, err)
 	}

@@ -118,7 +118,7 @@ func publish(t *testing.T, facts season.Facts) map[string][]byte {
 	t.Helper()
 	store := memblob.New()
 	inUse := archive.NewStore(store)
-	if _, err := inUse.Put(t.Context(), archivetest.File(t, facts)); err != nil {
+	if err := inUse.Put(t.Context(), archivetest.Stored(t, facts)); err != nil {
 		t.Fatal(err)
 	}
 	l, err := ledger.Open(t.Context(), store, ledger.Simulated, after2024, "test", "")

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"gridcast/builder/archive"
+	"gridcast/builder/archive/archivetest"
 	"gridcast/builder/assemble/assembletest"
 	"gridcast/builder/season"
 	"gridcast/builder/source"
@@ -29,10 +29,7 @@ func fetched(t *testing.T, api *sourcetest.Replay, now time.Time) (source.Docume
 // differences are errors of one source.
 func TestAgainstF1DB(t *testing.T) {
 	api := sourcetest.OpenF1(t)
-	ours, err := archive.Embedded()
-	if err != nil {
-		t.Fatal(err)
-	}
+	ours := archivetest.Embedded(t)
 	seen := make(map[string]bool)
 	var got []string
 	for _, s := range ours.Facts().Seasons {
@@ -121,7 +118,7 @@ func TestNoRows(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte("[]"))
 	}
-	again, err := u.Fetch(t.Context(), austria.Add(time.Minute), 2023, 2025, source.Known{SHA256: archive.Sum(first.Packed)})
+	again, err := u.Fetch(t.Context(), austria.Add(time.Minute), 2023, 2025, source.Known{SHA256: source.Sum(first.Packed)})
 	if err != nil || !again.NotModified {
 		t.Errorf("with empty lists: not modified %t, error %v", again.NotModified, err)
 	}
@@ -137,7 +134,7 @@ func TestNoRows(t *testing.T) {
 		}
 		return changed
 	})
-	again, err = u.Fetch(t.Context(), austria.Add(2*time.Minute), 2023, 2025, source.Known{SHA256: archive.Sum(first.Packed)})
+	again, err = u.Fetch(t.Context(), austria.Add(2*time.Minute), 2023, 2025, source.Known{SHA256: source.Sum(first.Packed)})
 	if err != nil || !again.NotModified {
 		t.Errorf("with keys in another order: not modified %t, error %v", again.NotModified, err)
 	}
