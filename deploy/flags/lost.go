@@ -28,7 +28,7 @@ func (e *LostError) Error() string {
 func (f *Edge) Lost(ctx context.Context, storage Storage) error {
 	store, err := storage.OpenUnmounted(ctx)
 	if f.CacheDir == "" || err != nil {
-		return nil //nolint:nilerr // whoever opens the store reports it
+		return nil //nolint:nilerr // the caller opens the store next, and reports it
 	}
 	_, _, err = snapshots.LoadPointer(ctx, store)
 	if errors.Is(err, snapshots.ErrNone) {
