@@ -7,7 +7,7 @@ LDFLAGS  := -s -w -X main.version=$(VERSION)
 TAGS     := nethttpomithttp2
 FUZZTIME ?= 10s
 
-.PHONY: run build test season race lint fuzz openapi bench check tools release clean
+.PHONY: run build test season lies race lint fuzz openapi bench check tools release clean
 
 run: build            ## the whole service on embedded seasons, no configuration
 	@$(BIN)/gridcast serve --demo $(ARGS)
@@ -21,6 +21,9 @@ test:                 ## every test that needs nothing but Go; lists what was sk
 
 season:               ## 2025 and 2026 as they happened, unattended: every pick and what it rested on (needs F1DB's history)
 	@GRIDCAST_SEASONS=all go test -count=1 -v -timeout 30m -run 'TestSeasons2025And2026' ./deploy/service
+
+lies: build           ## each lie of a source told to gridcast serve over loopback: it is applied, waits, is refused or is reported
+	@GRIDCAST_LIES=$(CURDIR)/$(BIN)/gridcast go test -count=1 -v -run 'TestLies' ./builder/ingest
 
 race:                 ## what runs beside something, under the race detector (needs gcc), less the whole seasons
 	@deploy/test.sh -race -short

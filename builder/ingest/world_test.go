@@ -159,19 +159,25 @@ func (s *small) scheduler(t testing.TB, store blob.Store) *ingest.Ingest {
 func (s *small) restart(t testing.TB, store blob.Store) {
 	t.Helper()
 	s.store = memblob.New()
-	for info, err := range store.List(t.Context(), "") {
+	copyStore(t, s.store, store)
+	s.Ingest = s.scheduler(t, s.store)
+}
+
+// copyStore copies every object of a store into an empty one.
+func copyStore(t testing.TB, into, from blob.Store) {
+	t.Helper()
+	for info, err := range from.List(t.Context(), "") {
 		if err != nil {
 			t.Fatal(err)
 		}
-		object, err := store.Get(t.Context(), info.Key, info.Size)
+		object, err := from.Get(t.Context(), info.Key, info.Size)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.store.Create(t.Context(), info.Key, object.Data); err != nil {
+		if _, err := into.Create(t.Context(), info.Key, object.Data); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.Ingest = s.scheduler(t, s.store)
 }
 
 // commit has the source change files with the next poll. A nil file is removed.
